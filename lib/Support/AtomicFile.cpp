@@ -1,0 +1,104 @@
+#include "lib/Support/AtomicFile.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <atomic>
+#include <cerrno>
+#include <climits>
+#include <cstdlib>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace st {
+namespace {
+
+absl::Status systemError(const std::string &path, absl::string_view what, int error) {
+  return absl::UnavailableError(absl::StrCat(path, ": ", what, ": ", std::strerror(error)));
+}
+
+// A link is followed, so that renaming replaces what it points to and not the link.
+std::string followLinks(const std::string &path) {
+  char resolved[PATH_MAX];
+  return ::realpath(path.c_str(), resolved) ? std::string(resolved) : path;
+}
+
+std::string temporaryName(const std::string &path) {
+  static std::atomic<unsigned> counter{0};
+  return absl::StrCat(path, ".tmp.", ::getpid(), ".", counter.fetch_add(1));
+}
+
+} // namespace
+
+absl::StatusOr<std::unique_ptr<AtomicFile>> AtomicFile::create(const std::string &path,
+                                                               unsigned mode) {
+  struct stat info;
+  bool exists = ::stat(path.c_str(), &info) == 0;
+  if (exists && S_ISDIR(info.st_mode))
+    return systemError(path, "cannot write", EISDIR);
+
+  std::string target = path, temporary;
+  int fd;
+  if (exists && !S_ISREG(info.st_mode)) {
+    fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  } else {
+    // Renaming over a file needs no right to write it, but a user who protected
+    // a file expects it to survive.
+    if (exists && ::access(path.c_str(), W_OK) != 0)
+      return systemError(path, "cannot write", errno);
+    target = followLinks(path);
+    temporary = temporaryName(target);
+    fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
+  }
+  if (fd < 0)
+    return systemError(path, "cannot write", errno);
+  return std::unique_ptr<AtomicFile>(new AtomicFile(target, temporary, fd));
+}
+
+AtomicFile::~AtomicFile() {
+  if (fd >= 0)
+    ::close(fd);
+  if (!temporary.empty())
+    ::unlink(temporary.c_str());
+}
+
+absl::Status AtomicFile::write(const void *data, size_t size) {
+  const char *bytes = static_cast<const char *>(data);
+  while (size > 0) {
+    ssize_t written = ::write(fd, bytes, size);
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written < 0)
+      return systemError(path, "cannot write", errno);
+    bytes += written;
+    size -= static_cast<size_t>(written);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status AtomicFile::commit() {
+  // A pipe or a device has nothing to synchronise and says EINVAL.
+  if (!temporary.empty() && ::fsync(fd) != 0)
+    return systemError(path, "cannot write", errno);
+  int closed = ::close(fd);
+  fd = -1;
+  if (closed != 0)
+    return systemError(path, "cannot write", errno);
+  if (!temporary.empty() && ::rename(temporary.c_str(), path.c_str()) != 0)
+    return systemError(path, "cannot write", errno);
+  temporary.clear();
+  return absl::OkStatus();
+}
+
+absl::Status writeFileAtomically(const std::string &path, absl::string_view content,
+                                 unsigned mode) {
+  absl::StatusOr<std::unique_ptr<AtomicFile>> file = AtomicFile::create(path, mode);
+  if (!file.ok())
+    return file.status();
+  if (absl::Status status = (*file)->write(content); !status.ok())
+    return status;
+  return (*file)->commit();
+}
+
+} // namespace st

@@ -1,0 +1,109 @@
+// Reading and writing safetensors files.
+//
+// The format: 8 bytes with the little-endian length of the header, the header
+// (a JSON object that maps each tensor's name to its dtype, shape and
+// data_offsets, and "__metadata__" to an object of strings), then the data.
+// See https://github.com/huggingface/safetensors.
+#ifndef ST_SUPPORT_SAFETENSORS_H
+#define ST_SUPPORT_SAFETENSORS_H
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+#include "lib/Support/AtomicFile.h"
+#include "lib/Support/ElementType.h"
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace st {
+
+/// What the header of a file says of one tensor.
+struct SafetensorsSpec {
+  std::string name;
+  ElementType type;
+  std::vector<int64_t> shape;
+};
+
+/// The size of the data of a tensor in bytes; empty where it overflows 63 bits.
+std::optional<uint64_t> byteSize(ElementType type, absl::Span<const int64_t> shape);
+
+/// One tensor of a file: its spec and its bytes, row-major and little-endian.
+/// The bytes belong to somebody else and need not be aligned to the element.
+struct SafetensorsTensor : SafetensorsSpec {
+  absl::Span<const uint8_t> data;
+};
+
+using SafetensorsMetadata = std::map<std::string, std::string>;
+
+/// A file mapped into memory. Everything in it is checked when it is opened:
+/// the tensors' data tile the data section exactly, without gap or overlap. An
+/// error is one line that names the file and, where there is one, the tensor.
+class SafetensorsReader {
+public:
+  static absl::StatusOr<std::unique_ptr<SafetensorsReader>> open(const std::string &path);
+  ~SafetensorsReader();
+  SafetensorsReader(const SafetensorsReader &) = delete;
+  SafetensorsReader &operator=(const SafetensorsReader &) = delete;
+
+  const std::string &path() const { return filePath; }
+
+  /// The tensors in the order of their data; valid as long as this reader.
+  absl::Span<const SafetensorsTensor> tensors() const { return entries; }
+
+  /// The tensor of that name, or null.
+  const SafetensorsTensor *find(absl::string_view name) const;
+
+  const SafetensorsMetadata &metadata() const { return fileMetadata; }
+
+private:
+  SafetensorsReader(std::string path, const uint8_t *base, size_t size)
+      : filePath(std::move(path)), base(base), size(size) {}
+
+  absl::Status parse();
+
+  std::string filePath;
+  const uint8_t *base;
+  size_t size;
+  std::vector<SafetensorsTensor> entries;
+  absl::flat_hash_map<std::string, size_t> index;
+  SafetensorsMetadata fileMetadata;
+};
+
+/// Writes a file tensor by tensor, so that a checkpoint larger than the free
+/// memory can be produced. The file appears at commit() or not at all.
+class SafetensorsWriter {
+public:
+  /// `specs` declares every tensor in the order in which the data will come.
+  static absl::StatusOr<std::unique_ptr<SafetensorsWriter>>
+  create(const std::string &path, absl::Span<const SafetensorsSpec> specs,
+         const SafetensorsMetadata &metadata = {});
+
+  /// Adds the next bytes; the pieces need not coincide with tensors.
+  absl::Status append(absl::Span<const uint8_t> data);
+
+  /// Fails when fewer bytes came than were declared.
+  absl::Status commit();
+
+private:
+  SafetensorsWriter(std::string path, std::unique_ptr<AtomicFile> file, uint64_t remaining)
+      : path(std::move(path)), file(std::move(file)), remaining(remaining) {}
+
+  std::string path;
+  std::unique_ptr<AtomicFile> file;
+  uint64_t remaining;
+};
+
+/// Writes all of `tensors` at once.
+absl::Status writeSafetensors(const std::string &path, absl::Span<const SafetensorsTensor> tensors,
+                              const SafetensorsMetadata &metadata = {});
+
+} // namespace st
+
+#endif // ST_SUPPORT_SAFETENSORS_H
