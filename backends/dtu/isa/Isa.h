@@ -11,7 +11,20 @@
 //   tx/rx streams  link sends and receives, in program order per direction
 //
 // A stream is written once and executed by `count` instances (for example one
-// per core); register ID tells them apart.
+// per core); register kInstance tells them apart. An instance runs its
+// instructions one after the other: each is complete before the next starts.
+// What overlaps is what stands in different instances, so double buffering is a
+// dte stream and a core stream that pass semaphores back and forth. No two
+// instances of a program are the same (engine, number).
+//
+// Tasks of a rank run one after the other; a task ends when all its instances
+// have. At its start L1 and L2 hold nothing defined and semaphores are 0; L3
+// keeps its contents. Access to the same bytes from two instances without a
+// semaphore or barrier between them is a program error with undefined data.
+//
+// An instruction with an extent that is 0 does nothing, but for two: a Matmul
+// with k = 0 that does not accumulate clears C, and a reduction over nothing
+// that does not accumulate writes the identity.
 #pragma once
 
 #include <array>
@@ -119,11 +132,14 @@ struct Barrier {
 
 // ---- dte ----------------------------------------------------------------------
 
-/// dst[...] = convert(src[...]); a stride of 0 in src broadcasts.
+/// dst[...] = convert(src[...]); a stride of 0 in src broadcasts. dst and src must not overlap.
+/// `multicast` > 1 needs dst in L1: the same offset of cores core .. core+multicast-1 is
+/// written, and the source is read once.
 struct Copy {
   View dst, src;
   std::vector<Extent> sizes;
   DType dstType = DType::F32, srcType = DType::F32;
+  int64_t multicast = 1;
 };
 /// dst[...] = value (bit pattern of one element of `type`, in the low bits).
 struct Fill {
@@ -131,6 +147,7 @@ struct Fill {
   std::vector<Extent> sizes;
   DType type = DType::F32;
   uint64_t value = 0;
+  int64_t multicast = 1;  ///< as for Copy
 };
 /// For i < count: row j = index[i] - base(affine). dst row i = table row j if 0 <= j < rows; otherwise
 /// zero, or with `clamp` the nearest valid row. A row is `rowBytes` contiguous bytes.
@@ -194,7 +211,10 @@ struct TileOperand {
 
 /// dst[r][c] = op(src0[r][c], src1[r][c], src2[r][c]) over rows x cols. Arithmetic is done in the type of
 /// src0 (of src1 for Select); for Copy a conversion as StableHLO's convert. Reductions write dst by
-/// dst.rowStride (Row*) or dst.colStride (Col*).
+/// dst.rowStride (Row*) or dst.colStride (Col*). An operand may be the very tile that dst is; any other
+/// overlap is a program error. 16-bit operands are computed in f32 and rounded once, to dst.type.
+/// Sums have one order: RowSum adds column c to partial sum c mod 16 and then folds the partial sums
+/// 16 -> 8 -> 4 -> 2 -> 1 (i with i + half); ColSum adds rows top to bottom; `accumulate` is dst + result.
 struct Vector {
   VectorOp op = VectorOp::Copy;
   TileOperand dst;
@@ -211,7 +231,8 @@ struct Vector {
 enum class Reduce : uint8_t { None, Sum, Max, Min, And, Or };
 
 /// Sends a strided view to the rank (of the whole executable) in R[peer], on `channel`.
-/// Messages of one (source, destination, channel) arrive in order.
+/// Messages of one (source, destination, channel) arrive in order. A send never waits for its receive:
+/// the message lies in the receiver's landing buffer until then, across tasks if need be.
 struct Send {
   uint8_t peer = kZero;
   View src;
@@ -232,7 +253,12 @@ struct Recv {
 using Instruction = std::variant<Loop, EndLoop, Index, Table, Wait, Signal, Barrier, Copy, Fill, Gather,
                                  ScatterAdd, Matmul, Vector, Send, Recv>;
 
+/// Control and synchronisation may stand in any stream; Matmul and Vector only in Core, Copy, Fill,
+/// Gather and ScatterAdd only in Dte, Send only in Tx and Recv only in Rx.
 enum class Engine : uint8_t { Core, Dte, Tx, Rx };
+
+/// Link queues a direction; a program-order notion, all of them share the physical ports.
+constexpr unsigned kLinkQueues = 8;
 
 /// One instruction stream, run by instances first .. first+count-1 of the engine
 /// (core number, dte queue number, link queue number).

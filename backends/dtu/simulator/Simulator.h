@@ -1,0 +1,155 @@
+// The DTU simulator: runs instruction streams on data (execute) and in simulated
+// time (time). The two share the decoded program and nothing else: data never
+// waits for time, and time reads no data.
+//
+// Typical use, once an Executable's tasks are decoded to dtu::Program:
+//
+//   ST_ASSIGN_OR_RETURN(auto sim, Simulator::create(description, ranks, options));
+//   ST_ASSIGN_OR_RETURN(ProgramId forward, sim->load(forwardProgram));
+//   std::memcpy(sim->memory(rank) + offset, ...);
+//   sim->execute({{{forward, 0}, {forward, 1}, {update, 0}}, ...});   // a schedule a rank
+//   sim->time(sameSchedules);
+#pragma once
+
+#include "backends/dtu/isa/Isa.h"
+#include "lib/Proto/device.pb.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace st::dtu {
+
+/// Host instruction set of the data path. Bits are promised per choice; Auto takes the widest.
+enum class HostIsa : uint8_t { Auto, Baseline, Avx2, Avx512 };
+
+/// "auto", "baseline", "avx2" or "avx512", as --host-isa takes them.
+absl::StatusOr<HostIsa> parseHostIsa(const std::string &name);
+std::string hostIsaName(HostIsa isa);
+
+/// One rank of the executable; its index in the vector given to create() is its global rank, which
+/// Send and Recv name. Ranks may share a device: they then have an arena each and share its engines.
+struct RankConfig {
+  int64_t deviceId = 0;           ///< as in parallel-config: chip k of T10 owns 5k .. 5k+3
+  int64_t rankInGroup = 0;        ///< register kRank
+  int64_t arenaBytes = 0;         ///< bytes of L3 the rank uses
+  std::vector<int64_t> table;     ///< rank table, read by Table
+};
+
+struct SimulatorOptions {
+  int hostThreads = 0;            ///< 0: as many as the machine has processors
+  HostIsa hostIsa = HostIsa::Auto;
+  /// Fill L1 and L2 with NaN patterns before each task, so that a read of undefined bytes shows.
+  bool poisonScratch = false;
+  /// For tests: link messages to lose, counted from 0 over the run in (source rank, n-th send of that
+  /// rank) form, see DroppedMessage.
+  struct DroppedMessage {
+    int64_t sourceRank = 0;
+    int64_t index = 0;            ///< n-th message this rank sends since create(), from 0
+  };
+  std::vector<DroppedMessage> dropMessages;
+};
+
+using ProgramId = int64_t;
+
+/// One entry of a rank's schedule.
+struct TaskRun {
+  ProgramId program = 0;
+  int64_t microBatch = 0;
+};
+using RankSchedule = std::vector<TaskRun>;
+
+/// Instructions executed by execute() since create(), over all ranks.
+struct ExecutionCounters {
+  int64_t matmuls = 0, vectors = 0, copies = 0, fills = 0, gathers = 0, scatters = 0;
+  int64_t sends = 0, receives = 0, controls = 0;
+  int64_t macs = 0;               ///< multiply-accumulates of the matrix engine
+  int64_t copiedBytes = 0;        ///< bytes written by copies and fills
+};
+
+/// A row of the trace: one engine of one cluster.
+struct TraceTrack {
+  int64_t rank = 0;
+  Engine engine = Engine::Core;
+  int64_t index = 0;
+};
+/// Consecutive work of one engine under one label, merged. Times in picoseconds.
+struct TraceSpan {
+  int32_t track = 0, label = 0;
+  int64_t start = 0, duration = 0;
+  int64_t busy = 0;               ///< part of `duration` in which the engine worked
+};
+struct Trace {
+  std::vector<TraceTrack> tracks;
+  std::vector<std::string> labels;
+  std::vector<TraceSpan> spans;
+};
+
+/// What one rank did in simulated time. Times in picoseconds.
+struct RankTiming {
+  int64_t finish = 0;                             ///< when its last task ended
+  int64_t matrixBusy = 0, vectorBusy = 0;         ///< summed over cores
+  int64_t dteBusy = 0, txBusy = 0, rxBusy = 0;    ///< summed over engines
+  int64_t serialSum = 0;                          ///< uncontended durations of all its instructions
+  int64_t macsF32 = 0, macs16 = 0;
+  int64_t vectorElements = 0;
+  int64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0;  ///< read and written by DTE and links
+  int64_t sentBytes = 0, receivedBytes = 0, messages = 0;
+  int64_t peakLandingBytes = 0;                   ///< messages arrived and not yet received
+  std::vector<int64_t> taskStart, taskEnd;        ///< an entry per schedule entry
+};
+struct LinkTiming {
+  std::string name;               ///< e.g. "chip 0 -> chip 1"
+  int64_t bytes = 0, busy = 0;
+};
+struct TimingResult {
+  int64_t total = 0;              ///< picoseconds from start to the last rank's end
+  int64_t serialSum = 0;          ///< over all ranks
+  int64_t rooflineBound = 0;      ///< no run of these instructions on this device can be faster
+  int64_t instructions = 0;
+  std::vector<RankTiming> ranks;
+  std::vector<LinkTiming> links;  ///< links that carried anything, in a fixed order
+};
+
+class Simulator {
+public:
+  /// Checks the description, device ids and that the arenas on each cluster fit its L3 slice.
+  static absl::StatusOr<std::unique_ptr<Simulator>> create(const proto::DtuDescription &description,
+                                                           std::vector<RankConfig> ranks,
+                                                           SimulatorOptions options = {});
+  ~Simulator();
+  Simulator(const Simulator &) = delete;
+  Simulator &operator=(const Simulator &) = delete;
+
+  /// Validates and decodes a program. The id stays valid for the simulator's life.
+  absl::StatusOr<ProgramId> load(const Program &program);
+
+  int64_t numRanks() const;
+  /// The rank's arena: arenaBytes bytes, zero at first, taken from the host as they are touched.
+  uint8_t *memory(int64_t rank);
+  const uint8_t *memory(int64_t rank) const;
+
+  /// Runs schedules[rank] on data to its end. Messages between ranks must balance within one call.
+  /// Errors: a fault (out-of-bounds address, ...) naming rank, program, stream and instruction; a
+  /// deadlock naming what each rank waits for. After an error the memories are unspecified.
+  absl::Status execute(const std::vector<RankSchedule> &schedules);
+
+  /// Simulated time of the same schedules, from an idle machine. Touches no memory; needs no
+  /// execute() before. Deterministic to the last picosecond. `trace` may be null.
+  absl::StatusOr<TimingResult> time(const std::vector<RankSchedule> &schedules,
+                                    Trace *trace = nullptr) const;
+
+  const ExecutionCounters &counters() const;
+  HostIsa hostIsa() const;        ///< what Auto came to
+
+private:
+  struct Impl;
+  explicit Simulator(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl;
+};
+
+} // namespace st::dtu
