@@ -1,0 +1,109 @@
+#include "dialects/St/IR/ShardingUtils.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+MeshOp mlir::st::getMesh(Operation *within) {
+  auto module = dyn_cast<ModuleOp>(within);
+  if (!module)
+    module = within->getParentOfType<ModuleOp>();
+  if (!module)
+    return {};
+  auto meshes = module.getOps<MeshOp>();
+  return meshes.empty() ? MeshOp() : *meshes.begin();
+}
+
+ShardingAttr mlir::st::getSharding(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    auto function = dyn_cast<FunctionOpInterface>(argument.getOwner()->getParentOp());
+    if (!function || !argument.getOwner()->isEntryBlock())
+      return {};
+    return function.getArgAttrOfType<ShardingAttr>(argument.getArgNumber(), kShardingAttr);
+  }
+  auto result = cast<OpResult>(value);
+  Attribute attribute = result.getOwner()->getDiscardableAttr(kShardingAttr);
+  if (auto list = dyn_cast_or_null<ArrayAttr>(attribute))
+    return dyn_cast<ShardingAttr>(list[result.getResultNumber()]);
+  return dyn_cast_or_null<ShardingAttr>(attribute);
+}
+
+void mlir::st::setSharding(Value value, ShardingAttr sharding) {
+  if (auto argument = dyn_cast<BlockArgument>(value)) {
+    cast<FunctionOpInterface>(argument.getOwner()->getParentOp())
+        .setArgAttr(argument.getArgNumber(), kShardingAttr, sharding);
+    return;
+  }
+  auto result = cast<OpResult>(value);
+  Operation *op = result.getOwner();
+  if (op->getNumResults() == 1) {
+    op->setDiscardableAttr(kShardingAttr, sharding);
+    return;
+  }
+  SmallVector<Attribute> list;
+  for (OpResult other : op->getResults()) {
+    ShardingAttr old = getSharding(other);
+    if (!old)
+      old = ShardingAttr::getReplicated(sharding.getMesh(),
+                                        cast<RankedTensorType>(other.getType()).getRank());
+    list.push_back(other == result ? sharding : old);
+  }
+  op->setDiscardableAttr(kShardingAttr, ArrayAttr::get(op->getContext(), list));
+}
+
+ShardingAttr mlir::st::getShardingOrReplicated(Value value, FlatSymbolRefAttr mesh) {
+  if (ShardingAttr sharding = getSharding(value))
+    return sharding;
+  return ShardingAttr::getReplicated(mesh, cast<RankedTensorType>(value.getType()).getRank());
+}
+
+std::optional<int64_t> mlir::st::getStage(Operation *op) {
+  if (auto stage = op->getAttrOfType<IntegerAttr>(kStageAttr))
+    return stage.getInt();
+  return std::nullopt;
+}
+
+void mlir::st::setStage(Operation *op, int64_t stage) {
+  op->setDiscardableAttr(kStageAttr, Builder(op->getContext()).getI64IntegerAttr(stage));
+}
+
+int64_t mlir::st::getAxesSize(ArrayRef<StringRef> axes, MeshOp mesh) {
+  int64_t size = 1;
+  for (StringRef axis : axes)
+    size *= mesh.getAxisSize(axis).value_or(1);
+  return size;
+}
+
+LogicalResult mlir::st::verifyShardingFits(ShardingAttr sharding, Type type, Operation *op) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor)
+    return op->emitOpError("has a sharding on a value of type ") << type << "; expected a tensor";
+  if (tensor.getRank() != sharding.getRank())
+    return op->emitOpError("has a sharding of ")
+           << sharding.getRank() << " dimensions for a tensor of " << tensor.getRank();
+  MeshOp mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>(op, sharding.getMesh());
+  if (!mesh)
+    return success(); // Symbol uses may be checked only where the mesh is visible.
+  for (int64_t dim = 0; dim < sharding.getRank(); ++dim)
+    for (StringRef axis : sharding.getAxes(dim))
+      if (!mesh.getAxisSize(axis))
+        return op->emitOpError("has a sharding over axis \"")
+               << axis << "\", which mesh @" << mesh.getSymName() << " does not have";
+  for (StringAttr axis : sharding.getUnreduced())
+    if (!mesh.getAxisSize(axis.getValue()))
+      return op->emitOpError("is unreduced over axis \"")
+             << axis.getValue() << "\", which mesh @" << mesh.getSymName() << " does not have";
+  return success();
+}
+
+RankedTensorType mlir::st::getLocalType(RankedTensorType global, ShardingAttr sharding,
+                                        MeshOp mesh) {
+  SmallVector<int64_t> shape(global.getShape());
+  for (auto [dim, size] : llvm::enumerate(shape)) {
+    int64_t parts = getAxesSize(sharding.getAxes(dim), mesh);
+    if (size % parts != 0)
+      return {};
+    size /= parts;
+  }
+  return RankedTensorType::get(shape, global.getElementType());
+}

@@ -1,0 +1,38 @@
+// Reading and writing shardings, stages and roles on values, and the arithmetic of shardings.
+#pragma once
+
+#include "dialects/St/IR/StDialect.h"
+
+namespace mlir::st {
+
+constexpr llvm::StringLiteral kShardingAttr = "st.sharding";
+constexpr llvm::StringLiteral kStageAttr = "st.stage";
+constexpr llvm::StringLiteral kNameAttr = "st.name";
+constexpr llvm::StringLiteral kRoleAttr = "st.role";
+constexpr llvm::StringLiteral kOfAttr = "st.of";
+constexpr llvm::StringLiteral kInitAttr = "st.init";
+
+/// The module's one mesh, or null.
+MeshOp getMesh(Operation *within);
+
+/// The sharding recorded for a value: on its op, or on the function argument; null if none.
+ShardingAttr getSharding(Value value);
+void setSharding(Value value, ShardingAttr sharding);
+
+/// The sharding of a value; replicated if none is recorded.
+ShardingAttr getShardingOrReplicated(Value value, FlatSymbolRefAttr mesh);
+
+/// The stage recorded for an op or a function argument.
+std::optional<int64_t> getStage(Operation *op);
+void setStage(Operation *op, int64_t stage);
+
+/// Checks rank, axis names, duplicate axes and divisibility of a sharding for a global type.
+LogicalResult verifyShardingFits(ShardingAttr sharding, Type type, Operation *op);
+
+/// The per-device type of a global tensor (micro included); null if a dimension does not divide.
+RankedTensorType getLocalType(RankedTensorType global, ShardingAttr sharding, MeshOp mesh);
+
+/// Product of the sizes of the axes.
+int64_t getAxesSize(ArrayRef<StringRef> axes, MeshOp mesh);
+
+} // namespace mlir::st

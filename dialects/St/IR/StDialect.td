@@ -1,0 +1,104 @@
+// The st dialect: meshes, shardings, collectives, programs.
+
+#ifndef ST_DIALECT_TD
+#define ST_DIALECT_TD
+
+include "mlir/IR/OpBase.td"
+include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
+
+def St_Dialect : Dialect {
+  let name = "st";
+  let cppNamespace = "::mlir::st";
+  let summary = "How one training step is spread over devices and time.";
+  let description = [{
+    Discardable attributes that the dialect defines on other ops:
+
+    - `st.sharding`: a `#st.sharding` (one result) or an array of them (several);
+    - `st.stage`: i64, the pipeline stage that owns the op;
+    - on function arguments and results also `st.name`, `st.role`, `st.init`, `st.of`;
+    - on the module: `st.stages`, `st.devices`, `st.schedule`, `st.target`, `st.micro_batches`.
+  }];
+  let useDefaultAttributePrinterParser = 1;
+  let hasOperationAttrVerify = 1;
+  let extraClassDeclaration = "void registerStAttributes();";
+}
+
+def St_ReduceKind : I32EnumAttr<"ReduceKind", "kind of reduction", [
+    I32EnumAttrCase<"Sum", 0, "sum">, I32EnumAttrCase<"Max", 1, "max">,
+    I32EnumAttrCase<"Min", 2, "min">, I32EnumAttrCase<"And", 3, "and">,
+    I32EnumAttrCase<"Or", 4, "or">]> {
+  let cppNamespace = "::mlir::st";
+  let genSpecializedAttr = 0;
+}
+def St_ReduceKindAttr : EnumAttr<St_Dialect, St_ReduceKind, "reduce_kind"> {
+  let assemblyFormat = "$value";
+}
+
+class St_Attr<string name, string attrMnemonic> : AttrDef<St_Dialect, name> {
+  let mnemonic = attrMnemonic;
+}
+
+def St_ShardingAttr : St_Attr<"Sharding", "sharding"> {
+  let summary = "how one tensor is split over a mesh";
+  let description = [{
+    For each dimension the list of mesh axes that split it, major to minor, and
+    the axes along which the value is still unreduced, in the order in which they
+    will be reduced:
+
+    ```mlir
+    #st.sharding<@mesh, [{"data"}, {"tensor"} ], unreduced = sum ["micro"]>
+    ```
+    A scalar has `[]`. An axis that appears nowhere replicates the tensor.
+  }];
+  let parameters = (ins
+    "::mlir::FlatSymbolRefAttr":$mesh,
+    ArrayRefParameter<"::mlir::ArrayAttr", "axes of each dimension">:$dims,
+    "::mlir::st::ReduceKind":$kind,
+    ArrayRefParameter<"::mlir::StringAttr", "unreduced axes">:$unreduced);
+  let builders = [
+    AttrBuilder<(ins "::mlir::FlatSymbolRefAttr":$mesh, "::llvm::ArrayRef<::mlir::ArrayAttr>":$dims)>
+  ];
+  let extraClassDeclaration = [{
+    /// The fully replicated sharding of a tensor of `rank` dimensions.
+    static ShardingAttr getReplicated(FlatSymbolRefAttr mesh, int64_t rank);
+    int64_t getRank() const { return getDims().size(); }
+    /// Axes of dimension `dim`, major to minor.
+    ::llvm::SmallVector<::llvm::StringRef> getAxes(int64_t dim) const;
+    bool isUnreduced() const { return !getUnreduced().empty(); }
+    bool isReplicated() const;
+    bool usesAxis(::llvm::StringRef axis) const;
+    ShardingAttr withUnreduced(ReduceKind kind, ::llvm::ArrayRef<::mlir::StringAttr> axes) const;
+    ShardingAttr withoutUnreduced() const;
+  }];
+  let hasCustomAssemblyFormat = 1;
+  let genVerifyDecl = 1;
+}
+
+def St_AddressAttr : St_Attr<"Address", "address"> {
+  let summary = "where a value lies in the device's arena";
+  let description = [{
+    Byte offset; a value kept per micro-batch lies at
+    `offset + (micro-batch mod slots) * stride`.
+  }];
+  let parameters = (ins "int64_t":$offset, DefaultValuedParameter<"int64_t", "0">:$stride,
+                        DefaultValuedParameter<"int64_t", "1">:$slots);
+  let assemblyFormat = "`<` struct(params) `>`";
+}
+
+def St_TargetAttr : St_Attr<"Target", "target"> {
+  let summary = "what shared passes may know of a target";
+  let parameters = (ins
+    StringRefParameter<"backend: dtu">:$backend,
+    StringRefParameter<"description file's name, e.g. dtu-t10">:$device,
+    "int64_t":$alignment,
+    "int64_t":$scratch_bytes,
+    "int64_t":$memory_bytes);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let description = [{
+    `alignment`: of buffers in the arena, bytes. `scratch_bytes`: working memory of one core: a fused
+    kernel keeps the rows that it reduces there. `memory_bytes`: device memory of one device.
+  }];
+}
+
+#endif // ST_DIALECT_TD

@@ -1,0 +1,140 @@
+// Ops on global and per-device tensors; StProgramOps.td has programs and tasks.
+
+#ifndef ST_OPS_TD
+#define ST_OPS_TD
+
+include "dialects/St/IR/StDialect.td"
+include "mlir/IR/BuiltinAttributes.td"
+include "mlir/IR/SymbolInterfaces.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
+include "mlir/Interfaces/SideEffectInterfaces.td"
+
+class St_Op<string mnemonic, list<Trait> traits = []> : Op<St_Dialect, mnemonic, traits>;
+def St_Tensor : StaticShapeTensorOf<[AnyType]>;
+
+def St_MeshOp : St_Op<"mesh", [Symbol]> {
+  let summary = "named axes: spatial ones and the temporal axis micro";
+  let description = [{
+    ```mlir
+    st.mesh @mesh <["data"=2, "tensor"=4], micro=4>
+    ```
+    Positions along spatial axes are the devices of one group, numbered row-major
+    (last axis fastest). `micro` always exists.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, ArrayAttr:$axis_names,
+                       DenseI64ArrayAttr:$axis_sizes, I64Attr:$micro);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    static constexpr ::llvm::StringLiteral kMicro = "micro";
+    /// Size of an axis, `micro` included; nullopt if there is none of this name.
+    std::optional<int64_t> getAxisSize(::llvm::StringRef axis);
+    /// Product of the spatial axes: devices of one group.
+    int64_t getNumDevices();
+    /// Coordinate along a spatial axis of device `rank` of the group.
+    int64_t getCoordinate(int64_t rank, ::llvm::StringRef axis);
+  }];
+}
+
+// ---- on global tensors --------------------------------------------------------
+
+def St_ReshardOp : St_Op<"reshard", [Pure, SameOperandsAndResultType]> {
+  let summary = "changes a global tensor's sharding, value unchanged";
+  let arguments = (ins St_Tensor:$operand, St_ShardingAttr:$sharding);
+  let results = (outs St_Tensor:$result);
+  let assemblyFormat = "$operand `to` $sharding attr-dict `:` type($result)";
+}
+
+def St_ConstrainOp : St_Op<"constrain", [Pure, SameOperandsAndResultType]> {
+  let summary = "a user's wish for a tensor's sharding, read by propagation";
+  let arguments = (ins St_Tensor:$operand, St_ShardingAttr:$sharding);
+  let results = (outs St_Tensor:$result);
+  let assemblyFormat = "$operand `to` $sharding attr-dict `:` type($result)";
+}
+
+def St_TransferOp : St_Op<"transfer", [Pure, SameOperandsAndResultType]> {
+  let summary = "moves a value from one stage to another, sharding unchanged";
+  let description = "Rank r of the source stage's group sends to rank r of the target's.";
+  let arguments = (ins St_Tensor:$operand, I64Attr:$source, I64Attr:$target);
+  let results = (outs St_Tensor:$result);
+  let assemblyFormat = "$operand `from` $source `to` $target attr-dict `:` type($result)";
+}
+
+// ---- on per-device tensors ----------------------------------------------------
+
+class St_CollectiveOp<string mnemonic, list<Trait> traits = []> : St_Op<mnemonic, traits # [Pure]> {
+  code axesAccessor = [{
+    ::llvm::SmallVector<::llvm::StringRef> getAxisNames() {
+      ::llvm::SmallVector<::llvm::StringRef> names;
+      for (::mlir::Attribute axis : getAxes())
+        names.push_back(::llvm::cast<::mlir::StringAttr>(axis).getValue());
+      return names;
+    }
+  }];
+  let extraClassDeclaration = axesAccessor;
+  let hasVerifier = 1;
+}
+
+def St_AllReduceOp : St_CollectiveOp<"all_reduce", [SameOperandsAndResultType]> {
+  let summary = "reduces a tensor over mesh axes; every device gets the result";
+  let arguments = (ins St_Tensor:$operand, St_ReduceKindAttr:$kind, StrArrayAttr:$axes,
+                       FlatSymbolRefAttr:$mesh);
+  let results = (outs St_Tensor:$result);
+  let assemblyFormat = "$operand $kind `over` $axes `of` $mesh attr-dict `:` type($result)";
+}
+
+def St_AllGatherOp : St_CollectiveOp<"all_gather"> {
+  let summary = "concatenates the shards of a dimension, first axis major";
+  let arguments = (ins St_Tensor:$operand, I64Attr:$dim, StrArrayAttr:$axes, FlatSymbolRefAttr:$mesh);
+  let results = (outs St_Tensor:$result);
+  let assemblyFormat = "$operand `dim` $dim `over` $axes `of` $mesh attr-dict `:` type($operand) `->` type($result)";
+}
+
+def St_ReduceScatterOp : St_CollectiveOp<"reduce_scatter"> {
+  let summary = "reduces over mesh axes and leaves each device its part of a dimension";
+  let arguments = (ins St_Tensor:$operand, St_ReduceKindAttr:$kind, I64Attr:$dim, StrArrayAttr:$axes,
+                       FlatSymbolRefAttr:$mesh);
+  let results = (outs St_Tensor:$result);
+  let assemblyFormat = "$operand $kind `dim` $dim `over` $axes `of` $mesh attr-dict `:` type($operand) `->` type($result)";
+}
+
+def St_AllToAllOp : St_CollectiveOp<"all_to_all"> {
+  let summary = "moves the split from one dimension to another";
+  let description = "Splits `split_dim` over the axes and gathers `concat_dim` along them.";
+  let arguments = (ins St_Tensor:$operand, I64Attr:$split_dim, I64Attr:$concat_dim, StrArrayAttr:$axes,
+                       FlatSymbolRefAttr:$mesh);
+  let results = (outs St_Tensor:$result);
+  let assemblyFormat = "$operand `split` $split_dim `concat` $concat_dim `over` $axes `of` $mesh attr-dict `:` type($operand) `->` type($result)";
+}
+
+def St_AllSliceOp : St_CollectiveOp<"all_slice"> {
+  let summary = "keeps this device's part of a dimension; moves no data";
+  let arguments = (ins St_Tensor:$operand, I64Attr:$dim, StrArrayAttr:$axes, FlatSymbolRefAttr:$mesh);
+  let results = (outs St_Tensor:$result);
+  let assemblyFormat = "$operand `dim` $dim `over` $axes `of` $mesh attr-dict `:` type($operand) `->` type($result)";
+}
+
+def St_CollectivePermuteOp : St_Op<"collective_permute", [Pure, SameOperandsAndResultType]> {
+  let summary = "sends each device's tensor along an axis by the given source-target pairs";
+  let arguments = (ins St_Tensor:$operand, DenseI64ArrayAttr:$pairs, StrAttr:$axis, FlatSymbolRefAttr:$mesh);
+  let results = (outs St_Tensor:$result);
+  let assemblyFormat = "$operand $pairs `over` $axis `of` $mesh attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+def St_AccumulateOp : St_Op<"accumulate", [Pure, SameOperandsAndResultType]> {
+  let summary = "reduces over the micro-batches of a step, in their order";
+  let arguments = (ins St_Tensor:$operand, St_ReduceKindAttr:$kind);
+  let results = (outs St_Tensor:$result);
+  let assemblyFormat = "$operand $kind `over` `micro` attr-dict `:` type($result)";
+}
+
+def St_AxisIndexOp : St_Op<"axis_index", [Pure]> {
+  let summary = "this device's coordinate along a mesh axis (i32 scalar); along micro: the micro-batch";
+  let arguments = (ins StrAttr:$axis, FlatSymbolRefAttr:$mesh);
+  let results = (outs TensorOf<[I32]>:$result);
+  let assemblyFormat = "$axis `of` $mesh attr-dict `:` type($result)";
+  let hasVerifier = 1;
+}
+
+#endif // ST_OPS_TD

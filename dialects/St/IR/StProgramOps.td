@@ -1,0 +1,155 @@
+// Programs: what one device group does in a step.
+
+#ifndef ST_PROGRAM_OPS_TD
+#define ST_PROGRAM_OPS_TD
+
+include "dialects/St/IR/StOps.td"
+include "mlir/Interfaces/ControlFlowInterfaces.td"
+
+def St_ProgramOp : St_Op<"program", [Symbol, SymbolTable, IsolatedFromAbove, NoTerminator, SingleBlock]> {
+  let summary = "the step of one device group, the same for all its ranks";
+  let description = [{
+    ```mlir
+    st.program @group0 stages [0] devices [0, 1, 2, 3] first_rank 0 mesh @mesh {
+      st.state @w "dense.weight" role "parameter" of "" : tensor<8x8xf32> slice #st.sharding<...> : tensor<8x4xf32>
+      st.task @forward0 forward stage 0 (%mb) { ... }
+      st.schedule "sequential" [@forward0 0]
+    }
+    ```
+    `devices` gives each rank its device id; global ranks count from `first_rank`.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, DenseI64ArrayAttr:$stages, DenseI64ArrayAttr:$devices,
+                       I64Attr:$first_rank, FlatSymbolRefAttr:$mesh);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $sym_name `stages` $stages `devices` $devices `first_rank` $first_rank `mesh` $mesh
+    attr-dict-with-keyword $body
+  }];
+  let hasVerifier = 1;
+}
+
+class St_StorageOp<string mnemonic> : St_Op<mnemonic, [Symbol, HasParent<"ProgramOp">]>;
+
+def St_StateOp : St_StorageOp<"state"> {
+  let summary = "a persistent tensor: parameter or optimizer state";
+  let description = "`name` is the model's name of it; `of` the parameter an optimizer tensor belongs to.";
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$name, StrAttr:$role, StrAttr:$of,
+                       TypeAttr:$global_type, St_ShardingAttr:$sharding, TypeAttr:$local_type,
+                       OptionalAttr<DictionaryAttr>:$init, OptionalAttr<I64Attr>:$init_stream,
+                       OptionalAttr<St_AddressAttr>:$address);
+  let assemblyFormat = [{
+    $sym_name $name `role` $role `of` $of `global` $global_type `slice` $sharding `local` $local_type
+    (`init` $init^)? (`stream` $init_stream^)? (`at` $address^)? attr-dict
+  }];
+}
+
+def St_InputOp : St_StorageOp<"input"> {
+  let summary = "a value fed each step; cut along micro_dim into micro-batches unless that is -1";
+  let description = "`local_type` is the shape that one device sees of one micro-batch.";
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$name, StrAttr:$role, TypeAttr:$global_type,
+                       St_ShardingAttr:$sharding, TypeAttr:$local_type, I64Attr:$micro_dim,
+                       OptionalAttr<St_AddressAttr>:$address);
+  let assemblyFormat = [{
+    $sym_name $name `role` $role `global` $global_type `slice` $sharding `local` $local_type
+    `micro_dim` $micro_dim (`at` $address^)? attr-dict
+  }];
+}
+
+def St_OutputOp : St_StorageOp<"output"> {
+  let summary = "a result of the step";
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$name, StrAttr:$role, TypeAttr:$global_type,
+                       St_ShardingAttr:$sharding, TypeAttr:$local_type, OptionalAttr<St_AddressAttr>:$address);
+  let assemblyFormat = [{
+    $sym_name $name `role` $role `global` $global_type `slice` $sharding `local` $local_type
+    (`at` $address^)? attr-dict
+  }];
+}
+
+def St_BufferOp : St_StorageOp<"buffer"> {
+  let summary = "memory between the tasks of one step";
+  let description = [{
+    `kind`: "stash" (written by one task of a micro-batch, read by later ones of the same),
+    "accumulator" (zeroed by the prologue, added to by each micro-batch), "step" (written once a step).
+    A stash has `slots` copies; micro-batch m uses slot m mod slots.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$kind, I64Attr:$slots, TypeAttr:$type,
+                       OptionalAttr<St_AddressAttr>:$address);
+  let assemblyFormat = "$sym_name $kind `slots` $slots `:` $type (`at` $address^)? attr-dict";
+}
+
+def St_TaskOp : St_Op<"task", [Symbol, HasParent<"ProgramOp">, NoTerminator, SingleBlock]> {
+  let summary = "a phase of one stage for one micro-batch";
+  let description = [{
+    Phases: "prologue" (once a step, first), "statistics" (per micro-batch, reads no parameter),
+    "forward", "backward" (per micro-batch), "update" (once a step, last). The body's one argument is the
+    micro-batch (0 in prologue and update). A body holds tensor ops, collectives, st.read, st.write,
+    st.send, st.recv, later st.kernel.
+  }];
+  let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$phase, I64Attr:$stage);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+  let extraClassDeclaration = [{
+    ::mlir::BlockArgument getMicroBatch() { return getBody().getArgument(0); }
+    bool isPerMicroBatch() { return getPhase() == "statistics" || getPhase() == "forward" || getPhase() == "backward"; }
+  }];
+}
+
+def St_ReadOp : St_Op<"read", [MemoryEffects<[MemRead]>]> {
+  let summary = "the value of a state, input or buffer of the program";
+  let arguments = (ins FlatSymbolRefAttr:$source, Optional<Index>:$micro_batch);
+  let results = (outs St_Tensor:$result);
+  let assemblyFormat = "$source (`[` $micro_batch^ `]`)? attr-dict `:` type($result)";
+}
+
+def St_WriteOp : St_Op<"write", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "stores a value to a state, output or buffer; with a kind: combines with what is there";
+  let arguments = (ins St_Tensor:$value, FlatSymbolRefAttr:$target, Optional<Index>:$micro_batch,
+                       OptionalAttr<St_ReduceKindAttr>:$accumulate);
+  let assemblyFormat = [{
+    $value `to` $target (`[` $micro_batch^ `]`)? (`accumulate` $accumulate^)? attr-dict `:` type($value)
+  }];
+}
+
+def St_SendOp : St_Op<"send", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "sends a tensor to the same rank of another group";
+  let arguments = (ins St_Tensor:$operand, FlatSymbolRefAttr:$group, I64Attr:$channel);
+  let assemblyFormat = "$operand `to` $group `channel` $channel attr-dict `:` type($operand)";
+}
+
+def St_RecvOp : St_Op<"recv", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "receives a tensor from the same rank of another group";
+  let arguments = (ins FlatSymbolRefAttr:$group, I64Attr:$channel);
+  let results = (outs St_Tensor:$result);
+  let assemblyFormat = "`from` $group `channel` $channel attr-dict `:` type($result)";
+}
+
+def St_ScheduleOp : St_Op<"schedule", [HasParent<"ProgramOp">]> {
+  let summary = "the order in which a group runs its tasks";
+  let description = "`st.schedule \"1f1b\" [@forward0 0, @forward0 1, @backward0 0]`: task and micro-batch.";
+  let arguments = (ins StrAttr:$kind, ArrayAttr:$tasks, DenseI64ArrayAttr:$micro_batches);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def St_KernelOp : St_Op<"kernel", [IsolatedFromAbove, SingleBlock]> {
+  let summary = "a tensor program that one device kernel computes";
+  let description = [{
+    `kind`: "matmul" (one dot_general and what is fused to its result), "loop" (elementwise ops,
+    broadcasts and row reductions over one iteration space), "reduce", "copy" (data movement), "gather",
+    "scatter". The body is isolated; scalars and constants are cloned into it.
+  }];
+  let arguments = (ins StrAttr:$kind, Variadic<St_Tensor>:$inputs);
+  let results = (outs Variadic<St_Tensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def St_YieldOp : St_Op<"yield", [Pure, ReturnLike, Terminator, HasParent<"KernelOp">]> {
+  let summary = "ends a kernel with its results";
+  let arguments = (ins Variadic<St_Tensor>:$values);
+  let assemblyFormat = "($values^ `:` type($values))? attr-dict";
+}
+
+#endif // ST_PROGRAM_OPS_TD
