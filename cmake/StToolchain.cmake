@@ -7,6 +7,7 @@
 if(NOT DEFINED MLIR_DIR)
   set(MLIR_DIR /usr/lib/llvm-22/lib/cmake/mlir)
 endif()
+set(ZLIB_USE_STATIC_LIBS ON)   # before MLIR: its configuration looks for zlib too
 find_package(MLIR REQUIRED CONFIG)
 list(APPEND CMAKE_MODULE_PATH ${MLIR_CMAKE_DIR} ${LLVM_CMAKE_DIR})
 include(TableGen)
@@ -17,6 +18,25 @@ set(LLVM_EXTERNAL_LIT ${LLVM_TOOLS_BINARY_DIR}/lit CACHE STRING "The lit test ru
 set(Protobuf_USE_STATIC_LIBS ON)
 find_package(Protobuf REQUIRED)
 find_package(absl REQUIRED)
+
+# Debian's package describes the shared libraries and ships the static ones beside
+# them. A training binary must not need Abseil where it runs, so every target is
+# pointed at its archive.
+get_property(imported DIRECTORY PROPERTY IMPORTED_TARGETS)
+foreach(target ${imported})
+  get_target_property(type ${target} TYPE)
+  if(target MATCHES "^absl::" AND type STREQUAL "SHARED_LIBRARY")
+    get_target_property(location ${target} LOCATION)
+    string(REGEX REPLACE "\\.so.*" ".a" archive ${location})
+    if(EXISTS ${archive})
+      get_target_property(configurations ${target} IMPORTED_CONFIGURATIONS)
+      foreach(configuration ${configurations})
+        set_target_properties(${target} PROPERTIES
+          IMPORTED_LOCATION_${configuration} ${archive} IMPORTED_SONAME_${configuration} "")
+      endforeach()
+    endif()
+  endif()
+endforeach()
 find_package(Threads REQUIRED)
 find_package(GTest REQUIRED)
 find_package(ZLIB REQUIRED)
