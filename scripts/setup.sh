@@ -1,0 +1,57 @@
+#!/usr/bin/env bash
+# Installs what St needs on a Debian 12 machine, configures and builds.
+#
+#   scripts/setup.sh [--tests] [target ...]
+#
+# Installs Debian packages that are missing (as root or through sudo), then
+# configures ./build and builds the given targets (default: all). --tests also
+# makes ./.venv with JAX, which the tests compare against.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+
+with_tests=0
+if [ "${1:-}" = --tests ]; then
+  with_tests=1
+  shift
+fi
+
+packages=(
+  cmake ninja-build ccache mold git ca-certificates
+  clang-22 clang-format-22 clang-tidy-22 lld-22 llvm-22-dev llvm-22-tools libmlir-22-dev mlir-22-tools
+  protobuf-compiler libprotobuf-dev libabsl-dev libgtest-dev libgmock-dev libbenchmark-dev
+  libxsmm-dev libopenblas-dev zlib1g-dev python3 python3-venv
+)
+
+say() { echo "setup: $*" >&2; }
+
+install_packages() {
+  local missing=() package
+  for package in "${packages[@]}"; do
+    dpkg-query -W -f='${Status}' "$package" 2>/dev/null | grep -q 'ok installed' || missing+=("$package")
+  done
+  [ ${#missing[@]} -eq 0 ] && return
+  local as_root=()
+  if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || { say "error: ${missing[*]} are missing and this is neither root nor is there sudo"; exit 1; }
+    as_root=(sudo)
+  fi
+  say "installing ${#missing[@]} Debian packages"
+  "${as_root[@]}" apt-get update -qq
+  DEBIAN_FRONTEND=noninteractive "${as_root[@]}" apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+}
+
+install_python() {
+  local stamp=.venv/.st-requirements
+  cmp -s scripts/requirements.txt "$stamp" && return
+  say "installing JAX and NumPy into .venv for the tests"
+  /usr/bin/python3 -m venv .venv
+  .venv/bin/pip install -q --disable-pip-version-check -r scripts/requirements.txt
+  cp scripts/requirements.txt "$stamp"
+}
+
+install_packages
+[ $with_tests -eq 1 ] && install_python
+export CCACHE_SLOPPINESS=pch_defines,time_macros
+[ -f build/build.ninja ] || { say "configuring ./build"; cmake --preset default >/dev/null; }
+say "building ${*:-everything}"
+cmake --build build -- "$@" >&2

@@ -1,0 +1,115 @@
+"""Runs every test and ends with one line: N passed, N failed.
+
+  test/run.py [--only=lit|unit|e2e|layout] [-v]
+
+Each suite is a program of its own; this script runs them one after the other,
+adds up what they count and exits 1 if anything failed or a suite did not run.
+"""
+
+import argparse
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+import xml.etree.ElementTree
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+BUILD = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build"))
+
+
+class Counts:
+    def __init__(self):
+        self.passed = self.failed = self.skipped = 0
+
+    def add(self, passed, failed, skipped=0):
+        self.passed += passed
+        self.failed += failed
+        self.skipped += skipped
+
+
+def run_junit(name, command, xml, counts):
+    """Runs a suite that writes a JUnit-style XML report."""
+    xml.unlink(missing_ok=True)
+    code = subprocess.run(command).returncode
+    if not xml.exists():
+        print(f"{name}: wrote no report (exit {code})")
+        counts.add(0, 1)
+        return
+    root = xml_root(xml)
+    suites = root.findall("testsuite") if root.tag == "testsuites" else [root]
+    total = failed = skipped = 0
+    for suite in suites:
+        total += int(suite.get("tests", 0))
+        failed += int(suite.get("failures", 0)) + int(suite.get("errors", 0))
+        skipped += int(suite.get("skipped", 0)) + int(suite.get("disabled", 0))
+    if total == 0 or (code != 0 and failed == 0):
+        failed += 1
+    counts.add(max(total - failed - skipped, 0), failed, skipped)
+
+
+def xml_root(path):
+    return xml.etree.ElementTree.parse(path).getroot()
+
+
+def run_lit(counts, verbose):
+    report = BUILD / "lit.xml"
+    lit = subprocess.run(["llvm-config-22", "--bindir"], capture_output=True, text=True, check=True).stdout.strip()
+    command = [sys.executable, f"{lit}/lit", "-v" if verbose else "-sv", "--xunit-xml-output", str(report),
+               str(BUILD / "test")]
+    run_junit("lit", command, report, counts)
+
+
+def run_unit(counts, verbose):
+    binaries = sorted((BUILD / "bin").glob("st-*unit-tests"))
+    if not binaries:
+        print("unit: no test binary was built")
+        counts.add(0, 1)
+    for binary in binaries:
+        report = BUILD / f"{binary.name}.xml"
+        command = [str(binary), f"--gtest_output=xml:{report}"] + ([] if verbose else ["--gtest_brief=1"])
+        run_junit(binary.name, command, report, counts)
+
+
+def run_scripts(folder, counts, verbose):
+    """Runs test_*.py scripts; each ends with 'N passed, N failed'."""
+    for script in sorted((ROOT / "test" / folder).glob("test_*.py")):
+        start = time.time()
+        done = subprocess.run([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
+        last = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
+        match = re.fullmatch(r"(\d+) passed, (\d+) failed", last)
+        passed, failed = (int(match[1]), int(match[2])) if match else (0, 1)
+        if done.returncode != 0 and failed == 0:
+            failed = 1
+        print(f"{folder}/{script.name}: {passed} passed, {failed} failed ({time.time() - start:.0f} s)", flush=True)
+        if failed or verbose:
+            print(done.stdout)
+        counts.add(passed, failed)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--only", choices=["unit", "lit", "e2e", "fuzz", "install"])
+    parser.add_argument("-v", "--verbose", action="store_true")
+    options = parser.parse_args()
+    counts = Counts()
+    suites = {
+        "unit": lambda: run_unit(counts, options.verbose),
+        "lit": lambda: run_lit(counts, options.verbose),
+        "e2e": lambda: run_scripts("e2e", counts, options.verbose),
+        "fuzz": lambda: run_scripts("fuzz", counts, options.verbose),
+        "install": lambda: run_scripts("install", counts, options.verbose),
+    }
+    for name, suite in suites.items():
+        if options.only in (None, name):
+            start = time.time()
+            suite()
+            print(f"-- {name}: {time.time() - start:.0f} s", flush=True)
+    skipped = f", {counts.skipped} skipped" if counts.skipped else ""
+    print(f"{counts.passed} passed, {counts.failed} failed{skipped}")
+    return 1 if counts.failed or counts.passed == 0 else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
