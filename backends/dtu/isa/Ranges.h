@@ -1,0 +1,53 @@
+// Exact ranges of addresses where registers take known, independent values: the
+// counters of loops with constant bounds and the instance number. An extreme
+// found here is an address that the program really touches, so exceeding a
+// memory is an error and never a false alarm.
+#pragma once
+
+#include "backends/dtu/isa/Isa.h"
+
+#include <optional>
+
+namespace st::dtu {
+
+/// One dimension of an access: its extent and the bytes between its elements.
+struct RangeDim {
+  const Extent *extent;
+  int64_t stride;
+};
+
+/// Bytes low .. high-1.
+struct ByteRange {
+  int64_t low, high;
+};
+
+class RegisterRanges {
+public:
+  explicit RegisterRanges(int64_t instances) {
+    known[kZero] = {{0, 0, 1}};
+    if (instances >= 1)
+      known[kInstance] = {{0, instances - 1, 1}};
+  }
+
+  /// Learns the counter's values; false unless the loop is known to run.
+  bool enterLoop(const Loop &loop);
+  void forget(uint8_t reg) { known[reg].reset(); }
+
+  /// The bytes an access touches over all values of the registers, or nothing if
+  /// they are not known exactly or it touches none.
+  std::optional<ByteRange> access(const Affine &offset, const std::vector<RangeDim> &dims,
+                                  unsigned width) const;
+
+private:
+  /// first, first + step, ..., last.
+  struct Progression {
+    int64_t first, last, step;
+  };
+  std::array<std::optional<Progression>, kNumRegisters> known;
+
+  struct Extremes;
+  bool addRegister(uint8_t reg, const Affine &offset, const std::vector<RangeDim> &dims,
+                   Extremes &extremes) const;
+};
+
+} // namespace st::dtu
