@@ -41,6 +41,7 @@ function(st_compiler_tool name)
   _st_ensure_pch()
   add_executable(${name} ${ARG_SRCS} ${ARG_UNPARSED_ARGUMENTS})
   _st_compiler_flags(${name})
+  target_compile_options(${name} PRIVATE -fPIC)   # as the precompiled header, not -fPIE
   target_precompile_headers(${name} REUSE_FROM st_compiler_pch)
   target_link_libraries(${name} PRIVATE ${ARG_LINK} MLIR LLVM)
   if(ARG_DEPENDS)

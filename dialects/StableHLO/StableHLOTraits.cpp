@@ -1,0 +1,48 @@
+//===- StableHLOTraits.cpp - Traits of stablehlo ops ----------------------===//
+
+#include "dialects/StableHLO/StableHLOTraits.h"
+
+#include "mlir/IR/BuiltinTypes.h"
+
+using namespace mlir;
+using namespace mlir::stablehlo;
+
+/// Whether `type`, or a type inside a tuple, has a dynamic dimension.
+static bool isDynamic(Type type) {
+  if (auto tuple = dyn_cast<TupleType>(type))
+    return llvm::any_of(tuple.getTypes(), isDynamic);
+  auto shaped = dyn_cast<ShapedType>(type);
+  return shaped && !shaped.hasStaticShape();
+}
+
+/// The types of all operands, then of all results.
+static SmallVector<Type> allTypes(Operation *op) {
+  SmallVector<Type> types(op->getOperandTypes());
+  llvm::append_range(types, op->getResultTypes());
+  return types;
+}
+
+LogicalResult traits::detail::verifyStaticShapes(Operation *op) {
+  for (Type type : allTypes(op))
+    if (isDynamic(type))
+      return op->emitOpError("dynamic shapes are not supported: ") << type;
+  return success();
+}
+
+LogicalResult traits::detail::verifySameTypes(Operation *op) {
+  SmallVector<Type> types = allTypes(op);
+  for (Type type : types)
+    if (type != types.front())
+      return op->emitOpError("expects one type for all operands and results, got ")
+             << types.front() << " and " << type;
+  return success();
+}
+
+LogicalResult traits::detail::verifySameShapes(Operation *op) {
+  SmallVector<Type> types = allTypes(op);
+  for (Type type : types)
+    if (cast<ShapedType>(type).getShape() != cast<ShapedType>(types.front()).getShape())
+      return op->emitOpError("expects one shape for all operands and results, got ")
+             << types.front() << " and " << type;
+  return success();
+}

@@ -1,0 +1,36 @@
+//===- StableHLOTraits.h - Traits of stablehlo ops --------------*- C++ -*-===//
+
+#ifndef ST_DIALECTS_STABLEHLO_STABLEHLOTRAITS_H
+#define ST_DIALECTS_STABLEHLO_STABLEHLOTRAITS_H
+
+#include "mlir/IR/OpDefinition.h"
+
+namespace mlir::stablehlo::traits {
+
+namespace detail {
+LogicalResult verifyStaticShapes(Operation *op);
+LogicalResult verifySameTypes(Operation *op);
+LogicalResult verifySameShapes(Operation *op);
+} // namespace detail
+
+/// Rejects dynamic dimensions in the types of operands and results.
+template <typename ConcreteOp>
+struct StaticShapes : public mlir::OpTrait::TraitBase<ConcreteOp, StaticShapes> {
+  static LogicalResult verifyTrait(Operation *op) { return detail::verifyStaticShapes(op); }
+};
+
+/// All operands and results have one and the same type.
+template <typename ConcreteOp>
+struct SameTypes : public mlir::OpTrait::TraitBase<ConcreteOp, SameTypes> {
+  static LogicalResult verifyTrait(Operation *op) { return detail::verifySameTypes(op); }
+};
+
+/// All operands and results have one shape; element types are free.
+template <typename ConcreteOp>
+struct SameShapes : public mlir::OpTrait::TraitBase<ConcreteOp, SameShapes> {
+  static LogicalResult verifyTrait(Operation *op) { return detail::verifySameShapes(op); }
+};
+
+} // namespace mlir::stablehlo::traits
+
+#endif // ST_DIALECTS_STABLEHLO_STABLEHLOTRAITS_H

@@ -1,0 +1,20 @@
+//===- InitAll.cpp - Registration of everything St has --------------------===//
+
+#include "st/InitAll.h"
+
+#include "dialects/St/IR/StDialect.h"
+#include "dialects/StableHLO/ChloOps.h"
+#include "dialects/StableHLO/StableHLODialect.h"
+#include "mlir/InitAllDialects.h"
+#include "mlir/InitAllExtensions.h"
+#include "mlir/InitAllPasses.h"
+
+using namespace mlir;
+
+void st::registerAllDialects(DialectRegistry &registry) {
+  mlir::registerAllDialects(registry);
+  mlir::registerAllExtensions(registry);
+  registry.insert<chlo::ChloDialect, st::StDialect, stablehlo::StableHLODialect>();
+}
+
+void st::registerAllPasses() { mlir::registerAllPasses(); }
