@@ -146,8 +146,10 @@ ParseResult stablehlo::parseVariadicOperandWithAttribute(
 
 void stablehlo::printVariadicOperandWithAttribute(OpAsmPrinter &printer, Operation *,
                                                   OperandRange operands) {
-  for (Value operand : operands)
-    printer << operand << ", ";
+  // The literal that follows brings the space behind the last comma.
+  llvm::interleave(operands, printer, ", ");
+  if (!operands.empty())
+    printer << ',';
 }
 
 ParseResult stablehlo::parseSliceRanges(OpAsmParser &parser, DenseI64ArrayAttr &starts,

@@ -1,0 +1,22 @@
+"""lit's configuration: text in, tools run on it, FileCheck or diff judges."""
+
+import os
+
+import lit.formats
+from lit.llvm import llvm_config
+
+config.name = "St"
+config.test_format = lit.formats.ShTest(not llvm_config.use_lit_shell)
+config.suffixes = [".mlir", ".test"]
+config.excludes = ["Inputs", "e2e", "fuzz", "install", "unit"]
+config.test_source_root = os.path.dirname(__file__)
+config.test_exec_root = os.path.join(config.st_build_dir, "test")
+
+config.substitutions.append(("%st_source_dir", config.st_source_dir))
+config.substitutions.append(("%python", f'"{config.python_executable}"'))
+
+llvm_config.with_system_environment(["HOME", "TMP", "TEMP"])
+llvm_config.use_default_substitutions()
+
+# RUN lines name tools plainly.
+llvm_config.with_environment("PATH", [config.st_tools_dir, config.llvm_tools_dir], append_path=True)
