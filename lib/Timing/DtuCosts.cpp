@@ -1,0 +1,68 @@
+#include "lib/Timing/DtuCosts.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace st {
+namespace {
+
+int64_t ceilDiv(int64_t a, int64_t b) { return (a + b - 1) / b; }
+
+Picoseconds nanoseconds(double value) { return std::llround(value * 1000); }
+
+/// Picoseconds a byte at a rate of 1e9 bytes a second.
+double perByte(const proto::Figure &gigabytesPerSecond) {
+  return 1000.0 / gigabytesPerSecond.value();
+}
+
+} // namespace
+
+Picoseconds DtuCosts::scale(int64_t amount, double perUnit) {
+  return static_cast<Picoseconds>(std::ceil(static_cast<double>(amount) * perUnit));
+}
+
+DtuCosts::DtuCosts(const proto::DtuDescription &description) {
+  cycle = 1000.0 / description.clock_ghz().value();
+  dteLatency = nanoseconds(description.dte_latency_ns().value());
+  sync = nanoseconds(description.sync_ns().value());
+  taskLaunch = nanoseconds(description.task_launch_ns().value());
+  l1PerByte = perByte(description.l1_gbytes_per_second());
+  l2PerByte = perByte(description.l2_gbytes_per_second());
+  l3PerByte = perByte(description.l3_gbytes_per_second());
+  dtePerByte = perByte(description.dte_gbytes_per_second());
+  matrixStart = description.matrix_start_cycles().value();
+  vectorStart = description.vector_start_cycles().value();
+  transcendentalCycles = description.transcendental_cycles().value();
+  vectorBytes = std::max<int64_t>(1, std::llround(description.vector_bytes_per_cycle().value()));
+
+  // The array is as square as powers of two allow, at most 16 rows high, columns
+  // taking the rest; 16-bit types deepen each multiplier along k.
+  double macs32 = description.fp32_macs_per_core_cycle().value();
+  double macs16 = description.bf16_macs_per_core_cycle().value();
+  arrayRows = 1;
+  while (arrayRows < 16 && 4 * arrayRows * arrayRows <= macs32)
+    arrayRows *= 2;
+  arrayCols = std::max<int64_t>(1, std::llround(macs32 / static_cast<double>(arrayRows)));
+  stepsPerCycle16 = std::max<int64_t>(1, std::llround(macs16 / macs32));
+}
+
+Picoseconds DtuCosts::matmul(int64_t m, int64_t n, int64_t k, bool is16Bit) const {
+  if (m <= 0 || n <= 0)
+    return 0;
+  int64_t steps = is16Bit ? stepsPerCycle16 : stepsPerCycle32;
+  double cycles = static_cast<double>(ceilDiv(m, arrayRows) * ceilDiv(n, arrayCols)) *
+                  static_cast<double>(ceilDiv(k, steps));
+  return static_cast<Picoseconds>(std::ceil((matrixStart + cycles) * cycle));
+}
+
+Picoseconds DtuCosts::vector(int64_t rows, int64_t cols, int64_t elementBytes,
+                             bool transcendental) const {
+  if (rows <= 0 || cols <= 0)
+    return 0;
+  int64_t vectors = std::min(rows * ceilDiv(cols * elementBytes, vectorBytes),
+                             cols * ceilDiv(rows * elementBytes, vectorBytes));
+  double cycles = static_cast<double>(vectors) * (transcendental ? transcendentalCycles : 1);
+  return static_cast<Picoseconds>(std::ceil((vectorStart + cycles) * cycle));
+}
+
+} // namespace st

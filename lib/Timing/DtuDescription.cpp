@@ -1,0 +1,155 @@
+#include "lib/Timing/DtuDescription.h"
+
+#include "lib/Support/StatusMacros.h"
+#include "lib/Timing/BuiltinDevices.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "google/protobuf/io/tokenizer.h"
+#include "google/protobuf/text_format.h"
+
+#include <cmath>
+#include <fstream>
+#include <sstream>
+
+namespace st {
+namespace {
+
+/// Keeps the first error of the text format.
+class FirstError : public google::protobuf::io::ErrorCollector {
+public:
+  std::string text;
+  void AddError(int line, google::protobuf::io::ColumnNumber column,
+                const std::string &message) override {
+    if (text.empty())
+      text = absl::StrCat(line + 1, ":", column + 1, ": ", message);
+  }
+};
+
+absl::Status error(absl::string_view field, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(field, ": ", what));
+}
+
+/// Within these bounds every duration of a sane program fits 63 bits of picoseconds.
+constexpr double kMinFigure = 1e-6, kMaxFigure = 1e15;
+
+absl::Status checkFigure(const proto::Figure &figure, absl::string_view field) {
+  if (!(figure.value() >= kMinFigure && figure.value() <= kMaxFigure))
+    return error(field, absl::StrCat("must be positive and sane, is ", figure.value()));
+  const std::string &source = figure.source();
+  if (source.empty() || std::string("vdra").find(source[0]) == std::string::npos ||
+      (source.size() > 1 && source[1] != ':'))
+    return error(field, absl::StrCat("source must begin with 'v', 'd', 'r' or 'a' and a colon, is '",
+                                     source, "'"));
+  return absl::OkStatus();
+}
+
+/// A device without links between chips needs no figures for them.
+bool isNeeded(const proto::DtuDescription &description, const std::string &field) {
+  if (field == "chip_gbytes_per_second" || field == "chip_latency_ns")
+    return description.chips_per_group() > 1;
+  if (field == "group_gbytes_per_second" || field == "group_latency_ns")
+    return description.max_chips() > description.chips_per_group();
+  return true;
+}
+
+} // namespace
+
+absl::Status checkDtuDescription(const proto::DtuDescription &description) {
+  if (description.name().empty())
+    return error("name", "is missing");
+  constexpr uint32_t kMaxCount = 4096;
+  const google::protobuf::Reflection *reflection = description.GetReflection();
+  const google::protobuf::Descriptor *fields = description.GetDescriptor();
+  for (int i = 0; i < fields->field_count(); ++i) {
+    const google::protobuf::FieldDescriptor *field = fields->field(i);
+    if (field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_UINT32) {
+      uint32_t count = reflection->GetUInt32(description, field);
+      if (count < 1 || count > kMaxCount)
+        return error(field->name(), absl::StrCat("must be 1 to ", kMaxCount, ", is ", count));
+    }
+  }
+  for (int i = 0; i < fields->field_count(); ++i) {
+    const google::protobuf::FieldDescriptor *field = fields->field(i);
+    if (field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE)
+      continue;
+    bool present = reflection->HasField(description, field);
+    if (!present && isNeeded(description, field->name()))
+      return error(field->name(), "is missing");
+    if (present)
+      ST_RETURN_IF_ERROR(
+          checkFigure(static_cast<const proto::Figure &>(reflection->GetMessage(description, field)),
+                      field->name()));
+  }
+  if (description.ids_per_chip() < description.clusters_per_chip())
+    return error("ids_per_chip", absl::StrCat("is ", description.ids_per_chip(), " for ",
+                                              description.clusters_per_chip(), " clusters"));
+  if (description.dte_per_chip().value() < description.clusters_per_chip())
+    return error("dte_per_chip", "is less than one for each cluster");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<proto::DtuDescription> parseDtuDescription(absl::string_view text,
+                                                          const std::string &name) {
+  proto::DtuDescription description;
+  google::protobuf::TextFormat::Parser parser;
+  FirstError errors;
+  parser.RecordErrorsTo(&errors);
+  if (!parser.ParseFromString(std::string(text), &description))
+    return absl::InvalidArgumentError(absl::StrCat(name, ":", errors.text));
+  if (absl::Status status = checkDtuDescription(description); !status.ok())
+    return absl::InvalidArgumentError(absl::StrCat(name, ": ", status.message()));
+  return description;
+}
+
+absl::StatusOr<proto::DtuDescription> loadDtuDescription(const std::string &path) {
+  std::ifstream file(path);
+  std::stringstream text;
+  text << file.rdbuf();
+  if (!file)
+    return absl::NotFoundError(absl::StrCat("cannot read ", path));
+  return parseDtuDescription(text.str(), path);
+}
+
+absl::StatusOr<proto::DtuDescription> builtinDtuDescription(absl::string_view name) {
+  for (auto [stem, text] : builtinDevices())
+    if (stem == name)
+      return parseDtuDescription(text, absl::StrCat("devices/", stem, ".textproto"));
+  return absl::NotFoundError(absl::StrCat("no device description '", name, "'; there are ",
+                                          absl::StrJoin(builtinDtuDescriptionNames(), ", ")));
+}
+
+std::vector<std::string> builtinDtuDescriptionNames() {
+  std::vector<std::string> names;
+  for (const auto &device : builtinDevices())
+    names.emplace_back(device.first);
+  return names;
+}
+
+absl::StatusOr<DtuPlace> dtuPlace(const proto::DtuDescription &description, int64_t deviceId) {
+  int64_t ids = description.ids_per_chip(), clusters = description.clusters_per_chip();
+  int64_t chip = deviceId / ids, cluster = deviceId % ids;
+  if (deviceId < 0 || chip >= description.max_chips())
+    return absl::InvalidArgumentError(
+        absl::StrCat("device id ", deviceId, " is not on one of the ", description.max_chips(),
+                     " chips of ", description.name()));
+  if (cluster >= clusters)
+    return absl::InvalidArgumentError(
+        absl::StrCat("device id ", deviceId, " names no cluster: chip ", chip, " of ",
+                     description.name(), " has clusters ", chip * ids, " to ",
+                     chip * ids + clusters - 1));
+  return DtuPlace{chip / description.chips_per_group(), chip, cluster};
+}
+
+DtuSizes dtuSizes(const proto::DtuDescription &description) {
+  int64_t clusters = description.clusters_per_chip();
+  DtuSizes sizes;
+  sizes.cores = description.cores_per_cluster();
+  sizes.l1Bytes = static_cast<int64_t>(description.l1_bytes_per_core().value());
+  sizes.l2Bytes = static_cast<int64_t>(description.l2_bytes_per_cluster().value());
+  sizes.l3Bytes = static_cast<int64_t>(description.l3_bytes_per_chip().value()) / clusters;
+  sizes.dteQueues = static_cast<int64_t>(description.dte_per_chip().value()) / clusters;
+  return sizes;
+}
+
+} // namespace st

@@ -1,0 +1,48 @@
+// The links of a DTU machine and the path between two clusters.
+//
+// A cluster has a transmit and a receive port. Chips of a group are joined pair
+// by pair, each direction of a pair a link of its own. A group has one cable,
+// out and in, which all its chips share for what leaves the group.
+#pragma once
+
+#include "lib/Timing/DtuCosts.h"
+#include "lib/Timing/DtuDescription.h"
+
+#include <array>
+#include <string>
+
+namespace st {
+
+/// The links a message occupies, in order, and what it costs on an idle machine.
+struct LinkPath {
+  std::array<int32_t, 4> links = {};
+  int32_t count = 0;
+  Picoseconds latency = 0;
+  double perByte = 0;             ///< picoseconds a byte on the slowest link
+
+  Picoseconds time(int64_t bytes) const { return latency + DtuCosts::scale(bytes, perByte); }
+};
+
+class DtuTopology {
+public:
+  /// `description` must have passed checkDtuDescription. Links of chips 0 .. chips-1 exist.
+  DtuTopology(const proto::DtuDescription &description, int64_t chips);
+
+  LinkPath path(const DtuPlace &source, const DtuPlace &destination) const;
+
+  int32_t numLinks() const;
+  double linkPerByte(int32_t link) const;
+  /// For people: "cluster 1.3 tx" (chip 1, cluster 3), "chip 0 -> chip 1", "group 0 out".
+  std::string linkName(int32_t link) const;
+
+private:
+  int32_t clusterPort(const DtuPlace &place, bool receive) const;
+  int32_t chipLink(int64_t source, int64_t destination) const;
+  int32_t groupCable(int64_t group, bool in) const;
+
+  int64_t chips, groups, clustersPerChip, chipsPerGroup;
+  double onchipPerByte, chipPerByte, groupPerByte;
+  Picoseconds onchipLatency, chipLatency, groupLatency;
+};
+
+} // namespace st
