@@ -1,0 +1,30 @@
+// Bytes in the memory of a device.
+#ifndef ST_RUNTIME_BUFFER_H
+#define ST_RUNTIME_BUFFER_H
+
+#include "absl/status/status.h"
+#include "absl/types/span.h"
+
+#include <cstdint>
+
+namespace st {
+
+/// A range of device memory that the host reaches by copying. Threads may copy
+/// to and from disjoint ranges at the same time. No copy may overlap a step
+/// that is still running.
+class Buffer {
+public:
+  virtual ~Buffer() = default;
+
+  /// In bytes.
+  virtual int64_t size() const = 0;
+
+  /// Copies from and to the host. OutOfRange where offset and size do not lie
+  /// within the buffer.
+  virtual absl::Status write(int64_t offset, absl::Span<const uint8_t> bytes) = 0;
+  virtual absl::Status read(int64_t offset, absl::Span<uint8_t> bytes) const = 0;
+};
+
+} // namespace st
+
+#endif // ST_RUNTIME_BUFFER_H

@@ -1,0 +1,51 @@
+// A kind of device and the way to load programs onto it.
+#ifndef ST_RUNTIME_CLIENT_H
+#define ST_RUNTIME_CLIENT_H
+
+#include "st/Runtime/Device.h"
+#include "st/Runtime/Executable.h"
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+#include "absl/types/span.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+
+namespace st {
+
+namespace proto {
+class Executable;
+}
+
+/// What may vary from run to run of one program.
+struct ClientOptions {
+  int hostThreads = 0;         ///< 0: as many as the machine has processors
+  std::string hostIsa = "auto";  ///< instruction set of host code; bits are promised per choice
+  bool timingOnly = false;     ///< take no memory for data: only timeStep will be asked
+  /// Fault injection for tests: the link message that gets lost, counted from 0
+  /// over those its rank sends. No message where the rank is negative.
+  int64_t dropRank = -1, dropIndex = 0;
+};
+
+class Client {
+public:
+  virtual ~Client() = default;
+
+  /// The value of the Executable's `target` that this client runs.
+  virtual absl::string_view target() const = 0;
+
+  /// Puts a program that passed validateExecutable onto its devices.
+  virtual absl::StatusOr<std::unique_ptr<Executable>> load(const proto::Executable &program) = 0;
+
+  /// The devices of the programs loaded so far, by ascending id.
+  virtual absl::Span<const Device> devices() const = 0;
+};
+
+/// A client that simulates DTU clusters on the host.
+std::unique_ptr<Client> createDtuClient(const ClientOptions &options);
+
+} // namespace st
+
+#endif // ST_RUNTIME_CLIENT_H

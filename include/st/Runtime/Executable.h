@@ -1,0 +1,61 @@
+// A training step, loaded onto devices.
+#ifndef ST_RUNTIME_EXECUTABLE_H
+#define ST_RUNTIME_EXECUTABLE_H
+
+#include "st/Runtime/Buffer.h"
+#include "st/Runtime/Event.h"
+
+#include "absl/status/statusor.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace st {
+
+/// How long a step takes on the devices, in picoseconds. It depends on the
+/// program only, never on data.
+struct StepTime {
+  int64_t total = 0;       ///< from the start of the step to the end of its last rank
+  int64_t lowerBound = 0;  ///< roofline: no schedule of the same work is faster
+  int64_t serialSum = 0;   ///< all instructions one after the other
+  std::vector<int64_t> messages;  ///< link messages that each rank sends
+};
+
+/// When each engine of each device worked on what.
+struct StepTrace {
+  struct Row {
+    int64_t rank = 0;
+    std::string device, engine;
+  };
+  /// Times in picoseconds from the start of the step.
+  struct Span {
+    int32_t row = 0, label = 0;
+    int64_t start = 0, duration = 0;
+  };
+  std::vector<Row> rows;
+  std::vector<std::string> labels;
+  std::vector<Span> spans;
+};
+
+class Executable {
+public:
+  virtual ~Executable() = default;
+
+  virtual int64_t numRanks() const = 0;
+
+  /// The memory of a rank that this process holds; zero after loading. Null for
+  /// an executable that was loaded for its timing only.
+  virtual Buffer *arena(int64_t rank) = 0;
+
+  /// Starts one training step on what the arenas hold. The next step may be
+  /// started once the event is set.
+  virtual Event launchStep() = 0;
+
+  /// The time of one step. `trace` may be null.
+  virtual absl::StatusOr<StepTime> timeStep(StepTrace *trace) = 0;
+};
+
+} // namespace st
+
+#endif // ST_RUNTIME_EXECUTABLE_H

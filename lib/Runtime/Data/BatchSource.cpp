@@ -1,0 +1,45 @@
+#include "lib/Runtime/Data/BatchSource.h"
+#include "lib/Runtime/Data/Corpus.h"
+#include "lib/Runtime/Data/SquadSource.h"
+#include "lib/Runtime/Data/TensorFileSource.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+#include "lib/Support/StatusMacros.h"
+
+namespace st {
+
+HostTensor::HostTensor(std::string name, ElementType type, std::vector<int64_t> shape)
+    : name(std::move(name)), type(type), shape(std::move(shape)) {
+  size_t size = byteWidth(type);
+  for (int64_t dim : this->shape)
+    size *= static_cast<size_t>(dim);
+  bytes.resize(size);
+}
+
+absl::StatusOr<std::unique_ptr<BatchSource>> createBatchSource(const std::string &data,
+                                                               const BatchSpec &spec) {
+  const bool isSynthetic = data == "synthetic";
+  absl::string_view path = data;
+  const bool isText = absl::ConsumePrefix(&path, "text:");
+  const bool isSquad = !isText && absl::ConsumePrefix(&path, "squad:");
+  if (!isSynthetic && !isText && !isSquad) {
+    if (!absl::EndsWith(data, ".safetensors"))
+      return absl::InvalidArgumentError(
+          absl::StrCat("--data=", data,
+                       ": expected synthetic, text:FILE, squad:FILE or a .safetensors file"));
+    return createTensorFileSource(data, spec);
+  }
+  if (spec.task != "mlm" && spec.task != "span" && spec.task != "clm")
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--data=", data, ": this program has no task that batches can be made for; give a file "
+                         "of batches (.safetensors)"));
+  if (isSquad)
+    return createSquadSource(std::string(path), spec);
+  ST_ASSIGN_OR_RETURN(Corpus corpus, isText ? readTextCorpus(std::string(path), spec)
+                                            : createSyntheticCorpus(spec));
+  return createCorpusSource(std::move(corpus), spec);
+}
+
+} // namespace st

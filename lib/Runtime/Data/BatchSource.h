@@ -1,0 +1,72 @@
+// Where the batches of a training run come from.
+#ifndef ST_RUNTIME_DATA_BATCHSOURCE_H
+#define ST_RUNTIME_DATA_BATCHSOURCE_H
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "lib/Support/ElementType.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace st {
+
+/// A tensor in host memory, dense and row-major.
+struct HostTensor {
+  std::string name;
+  ElementType type = ElementType::I32;
+  std::vector<int64_t> shape;
+  std::vector<uint8_t> bytes;
+
+  /// Zeros.
+  HostTensor(std::string name, ElementType type, std::vector<int64_t> shape);
+
+  int32_t *ints() { return reinterpret_cast<int32_t *>(bytes.data()); }
+  const int32_t *ints() const { return reinterpret_cast<const int32_t *>(bytes.data()); }
+};
+
+/// The batch inputs of a step by name. All are i32; B is the batch, S the sequence:
+///
+///   mlm   input_ids, token_type_ids, attention_mask, labels [B,S]; next_sentence_label [B]
+///   span  input_ids, token_type_ids, attention_mask [B,S]; start_positions, end_positions [B]
+///   clm   input_ids, labels [B,S]
+///
+/// A label of -100 is ignored. The label of position i in clm is token i + 1, of
+/// the last position -100. next_sentence_label is 0 where the second segment
+/// follows the first in the text. Sequences are padded on the right, where the
+/// attention mask is 0.
+using Batch = std::vector<HostTensor>;
+
+/// What the program expects.
+struct BatchSpec {
+  struct Input {
+    std::string name;
+    ElementType type = ElementType::I32;
+    std::vector<int64_t> shape;
+  };
+  std::string task;  ///< "mlm", "span", "clm"; else the batches can only come from a file
+  int64_t batch = 0, sequence = 0, vocabulary = 0;
+  std::string configJson, vocabTxt;
+  uint32_t seed = 0;
+  std::vector<Input> inputs;
+};
+
+class BatchSource {
+public:
+  virtual ~BatchSource() = default;
+
+  /// Batch `index`, counted from 0. A pure function of the source's files, its
+  /// seed and the index, so that a resumed run sees what it would have seen.
+  virtual absl::StatusOr<Batch> batch(int64_t index) const = 0;
+};
+
+/// Opens what --data names: "synthetic", "text:FILE", "squad:FILE" or the path of
+/// a safetensors file. Errors are one line.
+absl::StatusOr<std::unique_ptr<BatchSource>> createBatchSource(const std::string &data,
+                                                               const BatchSpec &spec);
+
+} // namespace st
+
+#endif // ST_RUNTIME_DATA_BATCHSOURCE_H

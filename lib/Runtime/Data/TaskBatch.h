@@ -1,0 +1,44 @@
+// Rows of the batches that the tasks take.
+#ifndef ST_RUNTIME_DATA_TASKBATCH_H
+#define ST_RUNTIME_DATA_TASKBATCH_H
+
+#include "absl/types/span.h"
+#include "lib/Runtime/Data/BatchSource.h"
+#include "lib/Runtime/Data/Tokenizer.h"
+
+#include <cstdint>
+#include <vector>
+
+namespace st {
+
+/// The label that a loss passes over.
+constexpr int32_t kIgnoredLabel = -100;
+
+/// Fills the rows of one batch; which tensors there are is the task's choice.
+class TaskBatch {
+public:
+  TaskBatch(const BatchSpec &spec, const TokenIds &ids);
+
+  /// Writes [CLS] first [SEP] second [SEP] and padding to a row.
+  void setPair(int64_t row, absl::Span<const int32_t> first, absl::Span<const int32_t> second);
+
+  /// Writes a row of clm: the tokens fill the sequence.
+  void setText(int64_t row, absl::Span<const int32_t> tokens);
+
+  /// One row of a [B,S] tensor, or the element of a [B] tensor, of this task.
+  absl::Span<int32_t> row(const char *name, int64_t row);
+
+  Batch take() { return std::move(tensors); }
+
+private:
+  int64_t batch, sequence;
+  TokenIds ids;
+  Batch tensors;
+};
+
+/// Tokens of a row of mlm and span that are not the text's: [CLS] and two [SEP].
+constexpr int64_t kPairOverhead = 3;
+
+} // namespace st
+
+#endif // ST_RUNTIME_DATA_TASKBATCH_H

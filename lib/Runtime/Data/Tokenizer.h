@@ -1,0 +1,63 @@
+// From text to token ids.
+#ifndef ST_RUNTIME_DATA_TOKENIZER_H
+#define ST_RUNTIME_DATA_TOKENIZER_H
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace st {
+
+/// A token and the bytes [begin, end) of the text that it stands for.
+struct Token {
+  int32_t id = 0;
+  uint32_t begin = 0, end = 0;
+};
+
+/// The ids that mean something to a task, and the range of those that stand for text.
+struct TokenIds {
+  int32_t pad = 0, cls = 1, sep = 2, mask = 3;
+  int32_t textBegin = 4, textEnd = 4;
+};
+
+class Tokenizer {
+public:
+  virtual ~Tokenizer() = default;
+
+  /// Appends the tokens of `text`, without special ones.
+  virtual void encode(absl::string_view text, std::vector<Token> &tokens) const = 0;
+
+  const TokenIds &ids() const { return tokenIds; }
+
+protected:
+  explicit Tokenizer(TokenIds ids) : tokenIds(ids) {}
+
+private:
+  TokenIds tokenIds;
+};
+
+/// One token a byte. With special tokens [PAD], [CLS], [SEP] and [MASK] are 0 to
+/// 3 and byte b is 4 + b; without them byte b is b. An error where the
+/// vocabulary has no room for that.
+absl::StatusOr<std::unique_ptr<Tokenizer>> createByteTokenizer(int64_t vocabulary,
+                                                               bool withSpecialTokens);
+
+/// BERT's tokenizer (Devlin et al. 2018, as published with the model): control
+/// characters vanish; text splits at white space, around punctuation and around
+/// CJK ideographs; an uncased model's words are lowercased and lose their
+/// accents; each word becomes the longest matching pieces, or [UNK].
+///
+/// `vocabTxt` has a piece a line and must hold [PAD], [UNK], [CLS], [SEP] and
+/// [MASK]. The vocabulary is cased if some piece other than those has an ASCII
+/// capital letter, unless `config` (JSON) has a boolean "do_lower_case".
+absl::StatusOr<std::unique_ptr<Tokenizer>> createWordPieceTokenizer(absl::string_view vocabTxt,
+                                                                    const std::string &config,
+                                                                    int64_t vocabulary);
+
+} // namespace st
+
+#endif // ST_RUNTIME_DATA_TOKENIZER_H

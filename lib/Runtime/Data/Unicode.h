@@ -1,0 +1,29 @@
+// What the BERT tokenizer needs to know of Unicode.
+#ifndef ST_RUNTIME_DATA_UNICODE_H
+#define ST_RUNTIME_DATA_UNICODE_H
+
+#include "absl/strings/string_view.h"
+
+#include <cstdint>
+#include <string>
+
+namespace st {
+
+/// Decodes the code point at `position` and moves past it. A byte that begins no
+/// well-formed UTF-8 sequence is U+FFFD and one byte long.
+char32_t decodeUtf8(absl::string_view text, size_t &position);
+
+void appendUtf8(char32_t code, std::string &out);
+
+bool isUnicodeSpace(char32_t code);        ///< category Zs, tab, line feed, carriage return
+bool isUnicodeControl(char32_t code);      ///< categories Cc, Cf and Co, without those three
+bool isUnicodePunctuation(char32_t code);  ///< category P and every ASCII symbol
+bool isCjkIdeograph(char32_t code);
+
+/// Appends `code` lowercased and without accents: its canonical decomposition
+/// less nonspacing marks, so possibly nothing.
+void appendFolded(char32_t code, std::u32string &out);
+
+} // namespace st
+
+#endif // ST_RUNTIME_DATA_UNICODE_H

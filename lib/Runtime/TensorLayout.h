@@ -1,0 +1,54 @@
+// Which part of a global tensor lies where.
+#ifndef ST_RUNTIME_TENSORLAYOUT_H
+#define ST_RUNTIME_TENSORLAYOUT_H
+
+#include "absl/functional/function_ref.h"
+#include "lib/Proto/executable.pb.h"
+#include "lib/Support/ElementType.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace st {
+
+/// The host's element type; empty for an unspecified one.
+std::optional<ElementType> elementTypeOf(proto::ElementType type);
+
+/// "f32[2,384]", for messages.
+std::string describeType(ElementType type, const std::vector<int64_t> &shape);
+
+/// A block of a global tensor, dense and row-major where it is held.
+struct TensorBlock {
+  ElementType type = ElementType::F32;
+  std::vector<int64_t> globalShape;
+  std::vector<int64_t> shape;  ///< of the block
+  std::vector<int64_t> start;  ///< of the block in the global tensor
+
+  int64_t numElements() const;
+  int64_t numBytes() const { return numElements() * static_cast<int64_t>(byteWidth(type)); }
+  bool isWhole() const { return shape == globalShape; }
+};
+
+/// The block that a rank of the group holds. The slice must have passed
+/// validateExecutable; one without counts cuts nothing.
+TensorBlock blockOf(const proto::TensorType &global, const proto::Slice &slice, int64_t rank);
+
+/// The block that a rank gets for one micro-batch: dimension `input.micro_dim`
+/// is cut over micro-batches first, each micro-batch over the ranks.
+TensorBlock blockOf(const proto::Input &input, int64_t microBatches, int64_t microBatch,
+                    int64_t rank);
+
+/// Calls `run` for each stretch of elements that is contiguous in the global
+/// tensor and in the block, in the order of the block.
+void forEachRun(const TensorBlock &block,
+                absl::FunctionRef<void(int64_t global, int64_t local, int64_t count)> run);
+
+/// Like forEachRun over elements [begin, end) of the block.
+void forEachRun(const TensorBlock &block, int64_t begin, int64_t end,
+                absl::FunctionRef<void(int64_t global, int64_t local, int64_t count)> run);
+
+} // namespace st
+
+#endif // ST_RUNTIME_TENSORLAYOUT_H

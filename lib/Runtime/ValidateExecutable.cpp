@@ -1,0 +1,293 @@
+#include "lib/Runtime/ValidateExecutable.h"
+
+#include "absl/strings/str_cat.h"
+#include "lib/Runtime/TensorLayout.h"
+#include "lib/Support/StatusMacros.h"
+
+#include <algorithm>
+#include <climits>
+#include <cmath>
+#include <map>
+#include <set>
+
+namespace st {
+namespace {
+
+// Far above any cluster; keeps hostile counts from costing time or memory.
+constexpr int64_t kMostRanks = 1 << 20;
+constexpr int64_t kMostMicroBatches = 1 << 20;
+constexpr int64_t kLargestArena = int64_t{1} << 46;
+constexpr int kMostDims = 16;
+
+absl::Status invalid(absl::string_view message) {
+  return absl::InvalidArgumentError(absl::StrCat("invalid training program: ", message));
+}
+
+// A range of a rank's arena and who lies there.
+struct Range {
+  int64_t begin, end;
+  std::string owner;
+};
+
+class GroupValidator {
+public:
+  GroupValidator(const proto::Executable &program, const proto::Group &group)
+      : program(program), group(group), ranks(group.device_ids_size()) {}
+
+  absl::Status run();
+
+private:
+  absl::Status error(absl::string_view message) const {
+    return invalid(absl::StrCat("group \"", group.name(), "\": ", message));
+  }
+  absl::Status checkRanks() const;
+  absl::Status checkSchedule() const;
+  absl::Status checkTensor(const std::string &owner, const proto::TensorType &type) const;
+  absl::Status checkSlice(const std::string &owner, const proto::TensorType &type,
+                          const proto::Slice &slice, int64_t microBatches, int64_t microDim) const;
+  absl::Status claim(const std::string &owner, int64_t offset, int64_t bytes, bool exclusive);
+  absl::Status checkState(const proto::State &state);
+  absl::Status checkInput(const proto::Input &input);
+  absl::Status checkOutput(const proto::Output &output);
+  absl::Status checkOverlaps();
+
+  const proto::Executable &program;
+  const proto::Group &group;
+  int64_t ranks;
+  std::vector<Range> ranges;
+};
+
+absl::Status GroupValidator::run() {
+  ST_RETURN_IF_ERROR(checkRanks());
+  ST_RETURN_IF_ERROR(checkSchedule());
+  for (const proto::State &state : group.states())
+    ST_RETURN_IF_ERROR(checkState(state));
+  for (const proto::Input &input : group.inputs())
+    ST_RETURN_IF_ERROR(checkInput(input));
+  for (const proto::ConstantData &constant : group.constants())
+    ST_RETURN_IF_ERROR(claim("a constant", constant.offset(),
+                             static_cast<int64_t>(constant.data().size()), true));
+  for (const proto::Output &output : group.outputs())
+    ST_RETURN_IF_ERROR(checkOutput(output));
+  return checkOverlaps();
+}
+
+absl::Status GroupValidator::checkRanks() const {
+  if (ranks == 0)
+    return error("it has no ranks");
+  if (group.arena_bytes() < 0 || group.arena_bytes() > kLargestArena)
+    return error(absl::StrCat("an arena of ", group.arena_bytes(), " bytes"));
+  if (group.table_size() < 0 || group.table_size() > INT_MAX ||
+      group.rank_tables_size() != ranks * group.table_size())
+    return error(absl::StrCat(group.rank_tables_size(), " rank table entries for ", ranks,
+                              " ranks of ", group.table_size()));
+  return absl::OkStatus();
+}
+
+absl::Status GroupValidator::checkSchedule() const {
+  for (const proto::ScheduleEntry &entry : group.schedule()) {
+    if (entry.task() < 0 || entry.task() >= group.tasks_size())
+      return error(absl::StrCat("the schedule names task ", entry.task(), " of ",
+                                group.tasks_size()));
+    if (entry.micro_batch() < 0 || entry.micro_batch() >= program.micro_batches())
+      return error(absl::StrCat("the schedule names micro-batch ", entry.micro_batch(), " of ",
+                                program.micro_batches()));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status GroupValidator::checkTensor(const std::string &owner,
+                                         const proto::TensorType &type) const {
+  std::optional<ElementType> element = elementTypeOf(type.element());
+  if (!element)
+    return error(absl::StrCat(owner, " has no element type"));
+  if (type.shape_size() > kMostDims)
+    return error(absl::StrCat(owner, " has ", type.shape_size(), " dimensions"));
+  int64_t bytes = static_cast<int64_t>(byteWidth(*element));
+  for (int64_t size : type.shape())
+    if (size <= 0 || __builtin_mul_overflow(bytes, size, &bytes) || bytes > kLargestArena)
+      return error(absl::StrCat(owner, " has an impossible shape"));
+  return absl::OkStatus();
+}
+
+absl::Status GroupValidator::checkSlice(const std::string &owner, const proto::TensorType &type,
+                                        const proto::Slice &slice, int64_t microBatches,
+                                        int64_t microDim) const {
+  const int64_t dims = type.shape_size();
+  if (microDim < -1 || microDim >= dims)
+    return error(absl::StrCat(owner, " has micro-batches along dimension ", microDim, " of ",
+                              dims));
+  std::vector<int64_t> shape(type.shape().begin(), type.shape().end());
+  if (microDim >= 0 && shape[microDim] % microBatches != 0)
+    return error(absl::StrCat(owner, ": dimension ", microDim, " of size ", shape[microDim],
+                              " does not divide into ", microBatches, " micro-batches"));
+  if (microDim >= 0)
+    shape[microDim] /= microBatches;
+  if (slice.counts_size() == 0 && slice.parts_size() == 0)
+    return absl::OkStatus();
+  if (slice.counts_size() != dims || slice.parts_size() != ranks * dims)
+    return error(absl::StrCat(owner, " has a slice of ", slice.counts_size(), " counts and ",
+                              slice.parts_size(), " parts for ", dims, " dimensions and ", ranks,
+                              " ranks"));
+  for (int64_t dim = 0; dim < dims; ++dim)
+    if (slice.counts(dim) < 1 || shape[dim] % slice.counts(dim) != 0)
+      return error(absl::StrCat(owner, ": dimension ", dim, " of size ", shape[dim],
+                                " does not divide into ", slice.counts(dim), " parts"));
+  for (int64_t i = 0; i < slice.parts_size(); ++i)
+    if (slice.parts(i) < 0 || slice.parts(i) >= slice.counts(i % dims))
+      return error(absl::StrCat(owner, ": part ", slice.parts(i), " of ", slice.counts(i % dims)));
+  return absl::OkStatus();
+}
+
+// Checks that the bytes lie in the arena and, where nothing else may use them
+// at the start of a step, remembers them.
+absl::Status GroupValidator::claim(const std::string &owner, int64_t offset, int64_t bytes,
+                                   bool exclusive) {
+  if (offset < 0 || bytes > group.arena_bytes() || offset > group.arena_bytes() - bytes)
+    return error(absl::StrCat(owner, " takes ", bytes, " bytes at offset ", offset,
+                              " of an arena of ", group.arena_bytes()));
+  if (exclusive && bytes > 0)
+    ranges.push_back({offset, offset + bytes, owner});
+  return absl::OkStatus();
+}
+
+absl::Status GroupValidator::checkState(const proto::State &state) {
+  std::string owner = absl::StrCat("state \"", state.name(), "\"");
+  if (state.name().empty())
+    return error("a state without a name");
+  if (state.role() != "parameter" && state.role() != "optimizer_state")
+    return error(absl::StrCat(owner, " has the unknown role \"", state.role(), "\""));
+  ST_RETURN_IF_ERROR(checkTensor(owner, state.global()));
+  ST_RETURN_IF_ERROR(checkSlice(owner, state.global(), state.slice(), 1, -1));
+  if (!proto::Initializer::Kind_IsValid(state.init().kind()))
+    return error(absl::StrCat(owner, " has an unknown initializer"));
+  bool isFloat = state.global().element() == proto::F32 || state.global().element() == proto::BF16;
+  if (state.init().kind() != proto::Initializer::ZEROS && !isFloat)
+    return error(absl::StrCat(owner, " is neither f32 nor bf16 and does not start as zero"));
+  if (state.init().kind() == proto::Initializer::NORMAL &&
+      !(std::isfinite(state.init().stddev()) && state.init().stddev() >= 0))
+    return error(absl::StrCat(owner, " has a standard deviation of ", state.init().stddev()));
+  if (state.init_stream() < 0 || state.init_stream() > UINT32_MAX)
+    return error(absl::StrCat(owner, " has the random stream ", state.init_stream()));
+  return claim(owner, state.offset(), blockOf(state.global(), state.slice(), 0).numBytes(), true);
+}
+
+absl::Status GroupValidator::checkInput(const proto::Input &input) {
+  std::string owner = absl::StrCat("input \"", input.name(), "\"");
+  ST_RETURN_IF_ERROR(checkTensor(owner, input.global()));
+  const int64_t microBatches = program.micro_batches();
+  ST_RETURN_IF_ERROR(
+      checkSlice(owner, input.global(), input.slice(), microBatches, input.micro_dim()));
+  const int64_t bytes = blockOf(input, microBatches, 0, 0).numBytes();
+  const bool isScalar = input.global().shape_size() == 0 && input.global().element() == proto::F32;
+  if (input.role() == "key") {
+    if (input.global().element() != proto::U32 || input.global().shape_size() != 1 ||
+        input.global().shape(0) != 2 || bytes != 8)
+      return error(absl::StrCat(owner, " is a key but not a whole u32[2]"));
+  } else if (input.role() == "scalar") {
+    if (!isScalar || (input.name() != "learning_rate" && input.name() != "step"))
+      return error(absl::StrCat(owner, " is no scalar that the runner knows"));
+  } else if (input.role() != "batch") {
+    return error(absl::StrCat(owner, " has the unknown role \"", input.role(), "\""));
+  }
+  if (input.micro_dim() < 0)
+    return claim(owner, input.offset(), bytes, true);
+  if (input.micro_stride() < bytes || input.micro_stride() > group.arena_bytes())
+    return error(absl::StrCat(owner, " has micro-batches of ", bytes, " bytes ",
+                              input.micro_stride(), " bytes apart"));
+  for (int64_t microBatch = 0; microBatch < microBatches; ++microBatch)
+    ST_RETURN_IF_ERROR(
+        claim(owner, input.offset() + microBatch * input.micro_stride(), bytes, true));
+  return absl::OkStatus();
+}
+
+absl::Status GroupValidator::checkOutput(const proto::Output &output) {
+  std::string owner = absl::StrCat("output \"", output.name(), "\"");
+  ST_RETURN_IF_ERROR(checkTensor(owner, output.global()));
+  ST_RETURN_IF_ERROR(checkSlice(owner, output.global(), output.slice(), 1, -1));
+  if (output.role() == "loss" &&
+      (output.global().element() != proto::F32 || output.global().shape_size() != 0))
+    return error(absl::StrCat(owner, " is the loss but not an f32 scalar"));
+  if (output.role() != "loss" && output.role() != "metric")
+    return error(absl::StrCat(owner, " has the unknown role \"", output.role(), "\""));
+  return claim(owner, output.offset(), blockOf(output.global(), output.slice(), 0).numBytes(),
+               false);
+}
+
+absl::Status GroupValidator::checkOverlaps() {
+  std::sort(ranges.begin(), ranges.end(),
+            [](const Range &a, const Range &b) { return a.begin < b.begin; });
+  for (size_t i = 1; i < ranges.size(); ++i)
+    if (ranges[i].begin < ranges[i - 1].end)
+      return error(absl::StrCat(ranges[i].owner, " overlaps ", ranges[i - 1].owner, " at offset ",
+                                ranges[i].begin));
+  return absl::OkStatus();
+}
+
+// A tensor that several groups hold is the same tensor there.
+absl::Status checkSharedStates(const proto::Executable &program) {
+  std::map<std::string, const proto::State *> first;
+  for (const proto::Group &group : program.groups()) {
+    std::set<std::string> inGroup;
+    for (const proto::State &state : group.states()) {
+      if (!inGroup.insert(state.name()).second)
+        return invalid(absl::StrCat("group \"", group.name(), "\" holds state \"", state.name(),
+                                    "\" twice"));
+      auto [it, isFirst] = first.emplace(state.name(), &state);
+      if (isFirst)
+        continue;
+      const proto::State &other = *it->second;
+      bool same = state.role() == other.role() && state.init_stream() == other.init_stream() &&
+                  state.global().SerializeAsString() == other.global().SerializeAsString() &&
+                  state.init().SerializeAsString() == other.init().SerializeAsString();
+      if (!same)
+        return invalid(absl::StrCat("groups disagree on state \"", state.name(), "\""));
+    }
+  }
+  return absl::OkStatus();
+}
+
+bool hasLoss(const proto::Executable &program) {
+  for (const proto::Group &group : program.groups())
+    for (const proto::Output &output : group.outputs())
+      if (output.role() == "loss")
+        return true;
+  return false;
+}
+
+} // namespace
+
+absl::Status validateExecutable(const proto::Executable &program) {
+  if (program.format_version() != kExecutableFormatVersion)
+    return invalid(absl::StrCat("format version ", program.format_version(), ", expected ",
+                                kExecutableFormatVersion));
+  if (program.micro_batches() < 1 || program.micro_batches() > kMostMicroBatches)
+    return invalid(absl::StrCat(program.micro_batches(), " micro-batches"));
+  if (program.groups_size() == 0)
+    return invalid("no device groups");
+  int64_t ranks = 0;
+  for (const proto::Group &group : program.groups()) {
+    if (group.first_rank() != ranks)
+      return invalid(absl::StrCat("group \"", group.name(), "\" starts at rank ",
+                                  group.first_rank(), ", expected ", ranks));
+    ranks += group.device_ids_size();
+    if (ranks > kMostRanks)
+      return invalid(absl::StrCat("more than ", kMostRanks, " ranks"));
+    ST_RETURN_IF_ERROR(GroupValidator(program, group).run());
+  }
+  ST_RETURN_IF_ERROR(checkSharedStates(program));
+  if (!hasLoss(program))
+    return invalid("no output is the loss");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<proto::Executable> parseExecutable(absl::string_view payload) {
+  proto::Executable program;
+  if (payload.size() > INT_MAX ||
+      !program.ParseFromArray(payload.data(), static_cast<int>(payload.size())))
+    return invalid("it cannot be decoded");
+  ST_RETURN_IF_ERROR(validateExecutable(program));
+  return program;
+}
+
+} // namespace st
