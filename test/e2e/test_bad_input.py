@@ -1,0 +1,301 @@
+"""Bad input of every kind: one clear line on stderr, exit 1, no crash, no partial file."""
+
+import json
+import os
+import pathlib
+import re
+import struct
+import sys
+import tempfile
+
+import numpy as np
+from safetensors.numpy import load_file, save_file
+
+import st_testing as st
+
+TINY_BERT = dict(st.SMALL_BERT, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
+                 vocab_size=300, max_position_embeddings=16)
+
+
+def expect_error(command, pattern, output=None, timeout=120):
+    """The command must exit 1 with exactly one line on stderr that matches `pattern`."""
+    before = sorted(os.listdir(output.parent)) if output else None
+    done = st.run(command, timeout)
+    text = done.stderr.strip()
+    st.expect(done.returncode == 1, f"exit {done.returncode}, expected 1\n{done.stdout[-500:]}\n{text[-1500:]}")
+    # Warnings and progress may come before it; the error itself is one line, the last.
+    errors = [line for line in text.splitlines() if "error" in line]
+    st.expect(len(errors) == 1, f"expected one error line, found {len(errors)}:\n{text[-1500:]}")
+    st.expect(re.search(pattern, errors[0]), f"{errors[0]!r} does not match {pattern!r}")
+    if output:
+        st.expect(sorted(os.listdir(output.parent)) == before, f"left files behind: {os.listdir(output.parent)}")
+
+
+def compile_command(folder, config=TINY_BERT, parallel=None, task="mlm", batch=2, extra=()):
+    """st-compile of raw texts or JSON values; returns (command, output)."""
+    model = folder / "model" / "config.json"
+    model.parent.mkdir(exist_ok=True)
+    model.write_text(config if isinstance(config, str) else json.dumps(config))
+    out = folder / "out" / "a.bin"
+    out.parent.mkdir(exist_ok=True)
+    command = [st.BIN / "st-compile", model.parent, f"--task={task}", f"--batch={batch}", "--seq=16",
+               "--target=dtu-t10", "-o", out, *extra]
+    if parallel is not None:
+        file = folder / "parallel.json"
+        file.write_text(parallel if isinstance(parallel, str) else json.dumps(parallel))
+        command.append(f"--parallel={file}")
+    return command, out
+
+
+def config_case(name, config, pattern, **options):
+    def check(folder):
+        command, out = compile_command(folder, config, **options)
+        expect_error(command, pattern, out)
+    return f"config: {name}", check
+
+
+def parallel_case(name, parallel, pattern, **options):
+    def check(folder):
+        command, out = compile_command(folder, parallel=parallel, **options)
+        expect_error(command, r"parallel\.json.*" + pattern, out)
+    return f"parallel: {name}", check
+
+
+def without(config, key):
+    return {k: v for k, v in config.items() if k != key}
+
+
+def edited(edit, stages=2, shards=2, **options):
+    value = st.layout(stages, shards, **options)
+    edit(value)
+    return value
+
+
+def config_cases():
+    text = json.dumps(TINY_BERT)
+    yield config_case("truncated JSON", text[: len(text) // 2], r"config\.json.*")
+    yield config_case("malformed JSON", text.replace(":", "=", 1), r"config\.json")
+    yield config_case("not an object", "[1, 2]", r"config\.json.*object")
+    yield config_case("empty", "", r"config\.json")
+    yield config_case("unknown model type", dict(TINY_BERT, model_type="t6"), r"model_type.*t6")
+    yield config_case("no model type", without(TINY_BERT, "model_type"), r"model_type")
+    for key in ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size"):
+        yield config_case(f"missing {key}", without(TINY_BERT, key), key)
+    yield config_case("wrong type", dict(TINY_BERT, hidden_size="big"), r"hidden_size")
+    yield config_case("negative", dict(TINY_BERT, num_hidden_layers=-3), r"num_hidden_layers.*-3")
+    yield config_case("fraction", dict(TINY_BERT, hidden_size=16.5), r"hidden_size")
+    yield config_case("heads do not divide", dict(TINY_BERT, num_attention_heads=3), r"num_attention_heads.*3")
+    yield config_case("activation", dict(TINY_BERT, hidden_act="gulp"), r"hidden_act.*gulp")
+    yield config_case("dropout", dict(TINY_BERT, hidden_dropout_prob=1.5), r"hidden_dropout_prob.*1\.5")
+    yield config_case("positions", dict(TINY_BERT, max_position_embeddings=8), r"max_position_embeddings|seq")
+    yield config_case("task", TINY_BERT, r"clm", task="clm")
+    yield config_case("unknown task", TINY_BERT, r"task|chess", task="chess")
+    yield config_case("decoder", dict(TINY_BERT, is_decoder=True), r"is_decoder")
+    yield config_case("huge", dict(TINY_BERT, hidden_size=1 << 60), r"hidden_size")
+
+
+def parallel_cases():
+    good = json.dumps(st.layout(2, 2))
+    yield parallel_case("truncated", good[:40], "")
+    yield parallel_case("not an object", "3", "object")
+    yield parallel_case("unknown mode", edited(lambda v: v.update(mode="magic")), "mode.*magic")
+    yield parallel_case("unknown key", edited(lambda v: v.update(sharding_sise=2)), "sharding_sise")
+    yield parallel_case("missing mode", edited(lambda v: v.pop("mode")), "mode")
+    yield parallel_case("sharding_dim", edited(lambda v: v.update(sharding_dim=1)), "sharding_dim.*1")
+    yield parallel_case("accum_degree", edited(lambda v: v.update(accum_degree=0)), "accum_degree.*0")
+    yield parallel_case("stage hole", edited(lambda v: v["device_mapping"].update(
+        stage_5=v["device_mapping"].pop("stage_1"))), "stage_1")
+    yield parallel_case("shard hole", edited(lambda v: v["device_mapping"]["stage_1"].update(
+        shard_3=v["device_mapping"]["stage_1"].pop("shard_1"))), "shard_1")
+    yield parallel_case("ragged", edited(lambda v: v["device_mapping"]["stage_1"].pop("shard_1")), "stage_1|shard")
+    yield parallel_case("stage without shards", edited(lambda v: v["device_mapping"].update(stage_1={})), "stage_1")
+    yield parallel_case("no cluster", edited(lambda v: v["device_mapping"]["stage_0"].update(
+        shard_0="/device:XLA_DTU:4")), "XLA_DTU:4")
+    yield parallel_case("far id", edited(lambda v: v["device_mapping"]["stage_0"].update(
+        shard_0="/device:XLA_DTU:99999999")), "99999999")
+    yield parallel_case("negative id", edited(lambda v: v["device_mapping"]["stage_0"].update(
+        shard_0="/device:XLA_DTU:-1")), "-1")
+    yield parallel_case("device name", edited(lambda v: v["device_mapping"]["stage_0"].update(
+        shard_0="/device:TPU:1")), "TPU")
+    yield parallel_case("GPU on a DTU target", edited(lambda v: v["device_mapping"]["stage_0"].update(
+        shard_0="GPU:0")), "GPU:0")
+    yield parallel_case("device not a string", edited(lambda v: v["device_mapping"]["stage_0"].update(
+        shard_0=7)), "shard_0")
+    yield parallel_case("pipeline with shards", edited(lambda v: v.update(mode="pipeline")), "pipeline|hybrid")
+    yield parallel_case("shards do not divide", st.layout(1, 3), "3|divide")
+    yield parallel_case("batch", st.layout(2, 2, mode="hybrid", accum=3), "accum_degree|batch")
+    yield parallel_case("more stages than layers", st.layout(9, 1), "stage")
+
+
+def mlir_case(name, text, pattern):
+    def check(folder):
+        source = folder / "in.mlir"
+        source.write_text(text)
+        out = folder / "out" / "a.mlir"
+        out.parent.mkdir()
+        expect_error([st.BIN / "st-opt", source, "-o", out], pattern, out)
+    return f"mlir: {name}", check
+
+
+def mlir_cases():
+    yield mlir_case("malformed", "func.func @main(%a: tensor<2xf32>) { return %b }", r"in\.mlir:1")
+    yield mlir_case("dynamic shape", "func.func @main(%a: tensor<?xf32>) -> tensor<?xf32> {\n"
+                    "  %0 = stablehlo.add %a, %a : tensor<?xf32>\n  return %0 : tensor<?xf32>\n}",
+                    r"in\.mlir:2.*dynamic")
+    yield mlir_case("type mismatch", "func.func @main(%a: tensor<2xf32>) -> tensor<3xf32> {\n"
+                    "  %0 = \"stablehlo.add\"(%a, %a) : (tensor<2xf32>, tensor<2xf32>) -> tensor<3xf32>\n"
+                    "  return %0 : tensor<3xf32>\n}", r"in\.mlir:2")
+    yield mlir_case("unknown op", "func.func @main() {\n  stablehlo.fly\n  return\n}", r"in\.mlir:2.*fly")
+
+
+class Built:
+    """One tiny training binary for the tests that damage it."""
+
+    binary = None
+    folder = None
+
+    @classmethod
+    def get(cls):
+        if cls.binary is None:
+            cls.folder = tempfile.TemporaryDirectory(prefix="st-bad-")
+            cls.binary = st.compile_model(pathlib.Path(cls.folder.name), "tiny", TINY_BERT, "mlm", st.layout(1, 2),
+                                          batch=2, seq=16)
+        return cls.binary
+
+
+def damaged_binary(name, damage, pattern=r"payload|binary|truncated|damaged|checksum|Executable"):
+    def check(folder):
+        data = bytearray(Built.get().read_bytes())
+        data = damage(data)
+        broken = folder / "broken.bin"
+        broken.write_bytes(data)
+        broken.chmod(0o755)
+        expect_error([broken, "--steps=1"], pattern)
+    return f"binary: {name}", check
+
+
+def payload_start(data):
+    """The runner alone is st-runner; what follows it is the payload."""
+    return (st.BIN / "st-runner").stat().st_size
+
+
+def flipped_bits(folder):
+    """Bit flips spread over the payload and all of its footer."""
+    data = Built.get().read_bytes()
+    start = payload_start(data)
+    st.expect(start < len(data), "the binary is no longer than the runner")
+    count = len(data) - start
+    places = {start + i * count // 24 for i in range(24)} | set(range(len(data) - 24, len(data)))
+    broken = folder / "broken.bin"
+    for i, place in enumerate(sorted(places)):
+        flipped = bytearray(data)
+        flipped[place] ^= 1 << (i % 8)
+        broken.write_bytes(flipped)
+        broken.chmod(0o755)
+        expect_error([broken, "--steps=1"], r"")
+    return f"{len(places)} flips"
+
+
+def binary_cases():
+    yield damaged_binary("truncated by a byte", lambda d: d[:-1])
+    yield damaged_binary("truncated by a tenth", lambda d: d[: len(d) - (len(d) - payload_start(d)) // 10])
+    yield damaged_binary("no payload", lambda d: d[: payload_start(d)])
+    yield damaged_binary("bytes appended", lambda d: d + b"more")
+    yield "binary: any bit flipped", flipped_bits
+
+
+def run_case(name, flags, pattern):
+    def check(folder):
+        binary = Built.get()
+        expect_error([binary, "--steps=1", *flags(folder)], pattern)
+    return f"run: {name}", check
+
+
+def file_with(folder, name, data):
+    path = folder / name
+    path.write_bytes(data)
+    return path
+
+
+def checkpoint(folder, edit):
+    """A checkpoint of the tiny model whose tensors `edit` has changed."""
+    st.check_run([Built.get(), "--steps=1", f"--save={folder / 'ckpt'}"])
+    path = folder / "ckpt" / "model.safetensors"
+    tensors = load_file(path)
+    edit(tensors)
+    save_file(tensors, path)
+    return [f"--resume={folder / 'ckpt'}"]
+
+
+def damaged_checkpoint(folder, damage):
+    st.check_run([Built.get(), "--steps=1", f"--save={folder / 'ckpt'}"])
+    path = folder / "ckpt" / "model.safetensors"
+    path.write_bytes(damage(path.read_bytes()))
+    return [f"--resume={folder / 'ckpt'}"]
+
+
+def run_cases():
+    word = "bert.embeddings.word_embeddings.weight"
+    yield run_case("missing text", lambda f: [f"--data=text:{f / 'none.txt'}"], r"none\.txt")
+    yield run_case("short text", lambda f: [f"--data=text:{file_with(f, 'short.txt', b'a')}"], r"short\.txt")
+    yield run_case("unknown data", lambda f: ["--data=magic:1"], r"magic")
+    yield run_case("malformed squad", lambda f: [f"--data=squad:{file_with(f, 's.json', b'{')}"], r"s\.json|squad")
+    yield run_case("short safetensors", lambda f: [f"--data={file_with(f, 'b.safetensors', b'1234')}"],
+                   r"b\.safetensors")
+    yield run_case("hostile safetensors", lambda f: [
+        f"--data={file_with(f, 'b.safetensors', struct.pack('<Q', 1 << 62) + b'{}')}"], r"b\.safetensors")
+    yield run_case("missing checkpoint", lambda f: [f"--resume={f / 'nowhere'}"], r"nowhere")
+    yield run_case("checkpoint lacks a tensor", lambda f: checkpoint(f, lambda t: t.pop(word)), re.escape(word))
+    yield run_case("checkpoint shape", lambda f: checkpoint(
+        f, lambda t: t.update({word: np.zeros((3, 3), np.float32)})), re.escape(word))
+    yield run_case("checkpoint type", lambda f: checkpoint(
+        f, lambda t: t.update({word: t[word].astype(np.int32)})), re.escape(word))
+    yield run_case("truncated checkpoint", lambda f: damaged_checkpoint(f, lambda d: d[: len(d) // 2]),
+                   r"model\.safetensors")
+    yield run_case("damaged checkpoint header", lambda f: damaged_checkpoint(f, lambda d: d[:9] + b"\0" + d[10:]),
+                   r"model\.safetensors")
+    yield run_case("unwritable metrics", lambda f: [f"--metrics={f / 'no' / 'm.json'}"], r"m\.json")
+    yield run_case("unwritable trace", lambda f: [f"--trace={f / 'no' / 't.json'}"], r"t\.json")
+    yield run_case("unwritable save", lambda f: [f"--save={file_with(f, 'plain', b'') / 'dir'}"], r"plain")
+    yield run_case("negative steps", lambda f: ["--steps=-1"], r"steps")
+    yield run_case("unknown flag", lambda f: ["--fly"], r"fly")
+
+
+def unwritable_output(folder):
+    command, out = compile_command(folder)
+    command[command.index(out)] = folder / "missing" / "a.bin"
+    expect_error(command, r"missing/a\.bin")
+
+
+def missing_input(folder):
+    expect_error([st.BIN / "st-compile", folder / "nothing", "--task=mlm", "--target=dtu-t10", "-o",
+                  folder / "a.bin"], r"nothing")
+
+
+def unknown_target(folder):
+    command, out = compile_command(folder)
+    command[command.index("--target=dtu-t10")] = "--target=abacus"
+    expect_error(command, r"abacus", out)
+
+
+def nan_loss(folder):
+    """A rate that explodes must end the run with the step's number."""
+    done = st.run([Built.get(), "--steps=40", "--lr=1e30"])
+    st.expect(done.returncode == 1, f"exit {done.returncode}")
+    st.expect(re.search(r"error.*step \d+", done.stderr), done.stderr[-500:])
+
+
+def cases():
+    yield from config_cases()
+    yield from parallel_cases()
+    yield from mlir_cases()
+    yield from binary_cases()
+    yield from run_cases()
+    yield "compile: unwritable output", unwritable_output
+    yield "compile: missing input", missing_input
+    yield "compile: unknown target", unknown_target
+    yield "run: loss not finite", nan_loss
+
+
+if __name__ == "__main__":
+    sys.exit(st.main(*cases()))

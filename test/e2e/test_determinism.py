@@ -1,0 +1,68 @@
+"""Same layout, same bits: two runs print identical losses and simulated times, with one host thread and two.
+
+The simulated time is real: between the roofline bound of the step and the
+serial sum of its instructions, and longer when a rate of the description is halved.
+"""
+
+import json
+import re
+import sys
+
+import st_testing as st
+
+
+def lines(binary, *flags):
+    """Loss and simulated time of each step as printed; host time is what may differ."""
+    out = st.check_run([binary, "--steps=4", *flags]).stdout
+    found = [re.sub(r"host.*", "", line) for line in out.splitlines() if line.startswith("step")]
+    st.expect(len(found) == 4, f"expected four step lines:\n{out}")
+    return found
+
+
+def same_bits(folder):
+    binary = st.compile_model(folder, "b", st.SMALL_BERT, "mlm", st.layout(2, 4, mode="hybrid", accum=2))
+    first = lines(binary, "--host-threads=1")
+    for flags in (["--host-threads=1"], ["--host-threads=2"], ["--host-threads=2"]):
+        st.expect(lines(binary, *flags) == first, f"another run with {flags} differs:\n{first}")
+    return first[-1].strip()
+
+
+def resumed(folder):
+    """--resume continues bit for bit in the same layout, and to 1e-5 in another."""
+    binary = st.compile_model(folder, "b", st.SMALL_BERT, "mlm", st.layout(2, 2))
+    whole = st.losses(st.train(binary, steps=6))
+    st.train(binary, f"--save={folder / 'ckpt'}", steps=3)
+    rest = st.losses(st.train(binary, f"--resume={folder / 'ckpt'}", steps=3))
+    st.expect(rest == whole[3:], f"continued losses differ:\n{whole[3:]}\n{rest}")
+    other = st.compile_model(folder, "o", st.SMALL_BERT, "mlm", st.layout(4, 1, mode="pipeline", accum=2))
+    rest = st.losses(st.train(other, f"--resume={folder / 'ckpt'}", steps=3))
+    difference = st.relative_difference(whole[3:], rest)
+    st.expect(difference <= 1e-5, f"another layout differs by {difference:.3g}")
+
+
+def report(binary, *flags):
+    path = binary.with_suffix(".report")
+    st.check_run([binary, "--steps=1", f"--report={path}", *flags])
+    return json.loads(path.read_text())
+
+
+def time_is_real(folder):
+    binary = st.compile_model(folder, "b", st.SMALL_BERT, "mlm", st.layout(2, 4))
+    base = report(binary)
+    st.expect(base["roofline_ms"] <= base["sim_ms"] <= base["serial_ms"],
+              f"not roofline {base['roofline_ms']} <= {base['sim_ms']} <= serial {base['serial_ms']}")
+    text = (st.ROOT / "devices" / "dtu-t10.textproto").read_text()
+    for field in ("chip_gbytes_per_second", "onchip_gbytes_per_second", "fp32_macs_per_core_cycle",
+                  "l3_gbytes_per_second"):
+        halved, count = re.subn(rf"({field}\s*:?\s*{{[^}}]*value:\s*)([0-9.eE+]+)",
+                                lambda m: m[1] + str(float(m[2]) / 2), text)
+        st.expect(count == 1, f"{field} occurs {count} times in the description")
+        device = folder / f"{field}.textproto"
+        device.write_text(halved)
+        # The last flag wins: the same model on the slower part.
+        slow = report(st.compile_model(folder, field, st.SMALL_BERT, "mlm", st.layout(2, 4), f"--target={device}"))
+        st.expect(slow["sim_ms"] > base["sim_ms"], f"half of {field} takes {slow['sim_ms']}, not more than {base['sim_ms']}")
+
+
+if __name__ == "__main__":
+    sys.exit(st.main(("same bits", same_bits), ("resume", resumed), ("simulated time", time_is_real)))
