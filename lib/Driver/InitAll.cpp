@@ -2,6 +2,7 @@
 
 #include "st/InitAll.h"
 
+#include "backends/dtu/IR/DtuDialect.h"
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/ChloOps.h"
 #include "dialects/StableHLO/StableHLODialect.h"
@@ -14,7 +15,7 @@ using namespace mlir;
 void st::registerAllDialects(DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
-  registry.insert<chlo::ChloDialect, st::StDialect, stablehlo::StableHLODialect>();
+  registry.insert<chlo::ChloDialect, dtu::DtuDialect, st::StDialect, stablehlo::StableHLODialect>();
 }
 
 void st::registerAllPasses() { mlir::registerAllPasses(); }
