@@ -1,0 +1,163 @@
+//===- Bert.cpp - BertForPreTraining and BertForQuestionAnswering ---------===//
+
+#include "lib/Frontend/ModelBuilder.h"
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::st;
+
+namespace {
+/// The encoder and heads of BERT (Devlin et al., 2018), as Hugging Face names
+/// and computes them: layer normalisation after each residual sum.
+class Bert {
+public:
+  explicit Bert(ModelBuilder &model) : model(model), emit(model.emit), config(model.config) {}
+
+  Value embeddings();
+  Value encoder(Value x);
+  Value preTrainingLoss(Value x);
+  Value spanLoss(Value x);
+
+private:
+  Value attentionBias();
+  Value layer(Value x, Value bias, int64_t index);
+  Value maskedLmLoss(Value x);
+  Value nextSentenceLoss(Value x);
+  Value dense(Value x, const Twine &name, int64_t outSize) {
+    return model.dense(x, name, outSize, WeightLayout::OutIn);
+  }
+  /// LayerNorm(residual + dropout(x)).
+  Value addAndNorm(Value x, Value residual, const Twine &name);
+
+  ModelBuilder &model;
+  Emitter &emit;
+  const ModelConfig &config;
+  Value wordEmbeddings;
+};
+} // namespace
+
+Value Bert::embeddings() {
+  int64_t hidden = config.hiddenSize;
+  SmallVector<int64_t> ids = {model.batch, model.sequence};
+  ModelBuilder::Scope scope(model, "bert.embeddings");
+  wordEmbeddings =
+      model.weight("bert.embeddings.word_embeddings.weight", {config.vocabSize, hidden});
+  Value positions =
+      model.weight("bert.embeddings.position_embeddings.weight", {config.positionCount, hidden});
+  Value types =
+      model.weight("bert.embeddings.token_type_embeddings.weight", {config.typeVocabSize, hidden});
+  Value inputIds = model.batchArgument("input_ids", ids, config.vocabSize);
+  Value typeIds = model.batchArgument("token_type_ids", ids, config.typeVocabSize);
+  Value x = emit.add(model.embedding(wordEmbeddings, inputIds), model.embedding(types, typeIds));
+  Value used = emit.sliceDim(positions, 0, 0, model.sequence);
+  x = emit.add(x, emit.broadcast(used, {1, 2}, emit.shapeOf(x)));
+  return model.dropout(model.layerNorm(x, "bert.embeddings.LayerNorm"), config.embeddingDropout);
+}
+
+Value Bert::attentionBias() {
+  ModelBuilder::Scope scope(model, "bert/attention_mask");
+  Value mask = model.batchArgument("attention_mask", {model.batch, model.sequence}, 2);
+  Value visible = emit.convert(mask, emit.builder.getF32Type());
+  Value hidden = emit.sub(emit.splatLike(visible, 1.0), visible);
+  return emit.scale(hidden, std::numeric_limits<float>::lowest());
+}
+
+Value Bert::addAndNorm(Value x, Value residual, const Twine &name) {
+  x = model.dropout(x, config.hiddenDropout);
+  return model.layerNorm(emit.add(x, residual), name);
+}
+
+Value Bert::layer(Value x, Value bias, int64_t index) {
+  std::string name = "bert.encoder.layer." + std::to_string(index);
+  int64_t hidden = config.hiddenSize;
+  ModelBuilder::Scope scope(model, name);
+  auto projected = [&](StringRef which) {
+    ModelBuilder::Scope scope(model, "attention/" + which);
+    return dense(x, name + ".attention.self." + which, hidden);
+  };
+  Value query = projected("query");
+  Value key = projected("key");
+  Value value = projected("value");
+  Value context;
+  {
+    ModelBuilder::Scope scope(model, "attention");
+    context = model.attention(query, key, value, bias, {0, 3});
+  }
+  {
+    ModelBuilder::Scope scope(model, "attention/output");
+    Value out = dense(context, name + ".attention.output.dense", hidden);
+    x = addAndNorm(out, x, name + ".attention.output.LayerNorm");
+  }
+  Value inner;
+  {
+    ModelBuilder::Scope scope(model, "intermediate");
+    inner = dense(x, name + ".intermediate.dense", config.intermediateSize);
+    inner = model.activation(inner, config.activation);
+  }
+  ModelBuilder::Scope outputScope(model, "output");
+  Value out = dense(inner, name + ".output.dense", hidden);
+  return addAndNorm(out, x, name + ".output.LayerNorm");
+}
+
+Value Bert::encoder(Value x) {
+  Value bias = attentionBias();
+  for (int64_t i = 0; i < config.layerCount; ++i) {
+    model.setBlock(i + 1);
+    x = layer(x, bias, i);
+  }
+  model.setBlock(config.layerCount + 1);
+  return x;
+}
+
+Value Bert::maskedLmLoss(Value x) {
+  ModelBuilder::Scope scope(model, "cls.predictions");
+  Value h = dense(x, "cls.predictions.transform.dense", config.hiddenSize);
+  h = model.layerNorm(model.activation(h, config.activation),
+                      "cls.predictions.transform.LayerNorm");
+  Value decoder = config.tieWordEmbeddings ? wordEmbeddings
+                                           : model.weight("cls.predictions.decoder.weight",
+                                                          {config.vocabSize, config.hiddenSize});
+  Value logits = model.addBias(model.project(h, decoder), "cls.predictions.bias");
+  Value labels = model.batchArgument("labels", {model.batch, model.sequence}, config.vocabSize);
+  return model.crossEntropy(logits, labels, -100);
+}
+
+Value Bert::nextSentenceLoss(Value x) {
+  ModelBuilder::Scope scope(model, "cls.seq_relationship");
+  // The pooler reads the first token of each sequence.
+  Value first = emit.reshape(emit.sliceDim(x, 1, 0, 1), {model.batch, config.hiddenSize});
+  Value pooled = emit.tanh(dense(first, "bert.pooler.dense", config.hiddenSize));
+  Value logits = dense(pooled, "cls.seq_relationship", 2);
+  Value labels = model.batchArgument("next_sentence_label", {model.batch}, 2);
+  return model.crossEntropy(logits, labels, -100);
+}
+
+Value Bert::preTrainingLoss(Value x) {
+  Value maskedLm = maskedLmLoss(x);
+  Value nextSentence = nextSentenceLoss(x);
+  ModelBuilder::Scope scope(model, "loss");
+  return emit.add(maskedLm, nextSentence);
+}
+
+Value Bert::spanLoss(Value x) {
+  ModelBuilder::Scope scope(model, "qa_outputs");
+  int64_t batch = model.batch, sequence = model.sequence;
+  Value logits = dense(x, "qa_outputs", 2);
+  auto lossOf = [&](StringRef positionName, int64_t index) {
+    Value one = emit.reshape(emit.sliceDim(logits, 2, index, index + 1), {batch, sequence});
+    Value positions = model.batchArgument(positionName, {batch}, sequence);
+    // A position past the end counts as an answer outside of this window.
+    positions =
+        emit.clamp(emit.splatLike(positions, 0), positions, emit.splatLike(positions, sequence));
+    return model.crossEntropy(one, positions, sequence);
+  };
+  Value start = lossOf("start_positions", 0);
+  Value end = lossOf("end_positions", 1);
+  return emit.scale(emit.add(start, end), 0.5);
+}
+
+Value st::buildBert(ModelBuilder &model, Task task) {
+  Bert bert(model);
+  Value x = bert.encoder(bert.embeddings());
+  return task == Task::Span ? bert.spanLoss(x) : bert.preTrainingLoss(x);
+}

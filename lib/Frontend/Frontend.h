@@ -1,0 +1,53 @@
+//===- Frontend.h - From a configuration to a forward loss ------*- C++ -*-===//
+//
+// Builds the forward loss of a Hugging Face model as a module whose one
+// function, @main, every later phase reads by the roles of its arguments.
+//
+// Arguments carry `st.name` and `st.role`:
+//
+//   parameter  A weight under its Hugging Face name, in its Hugging Face shape:
+//              [out, in] for the Linear layers of BERT, [in, out] for the
+//              Conv1D layers of GPT-2. `st.init` says how it starts:
+//              {kind = "normal", std = 0.02 : f64}, {kind = "zeros"} or
+//              {kind = "ones"}; `st.no_decay` excludes it from weight decay.
+//   batch      A tensor<BxSxi32> (or tensor<Bxi32>) of the step's data, whose
+//              values are below `st.limit`:
+//                mlm   input_ids, token_type_ids, attention_mask, labels,
+//                      next_sentence_label [B]
+//                span  input_ids, token_type_ids, attention_mask,
+//                      start_positions [B], end_positions [B]
+//                clm   input_ids, labels
+//              `labels` are aligned with the positions that predict them (for
+//              clm, whoever reads the data has shifted them by one); -100
+//              marks a position without a label.
+//   key        rng_key : tensor<2xui32> = [seed, step], absent without dropout.
+//
+// The result is the loss, a tensor<f32> of role "loss". An op's location names
+// its layer, and `st.block` counts the layers: 0 for the embeddings, 1 ... L for
+// the layers, L + 1 for the head. Constants carry no block. The module carries
+// `st.task`, `st.batch`, `st.sequence` and `st.model_config`, the
+// configuration's JSON.
+//
+// A model without labels in a batch has loss 0, not NaN: counts of labels are
+// taken to be at least 1.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ST_LIB_FRONTEND_FRONTEND_H
+#define ST_LIB_FRONTEND_FRONTEND_H
+
+#include "lib/Frontend/ModelConfig.h"
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace mlir::st {
+
+/// Builds the forward loss of `config` for `task` on batches of `batch`
+/// sequences of `sequence` tokens. A null module after a diagnostic where the
+/// model has no such task or the sizes do not fit. Loads the dialects it needs.
+OwningOpRef<ModuleOp> buildModel(MLIRContext *context, const ModelConfig &config, Task task,
+                                 int64_t batch, int64_t sequence);
+
+} // namespace mlir::st
+
+#endif // ST_LIB_FRONTEND_FRONTEND_H

@@ -1,0 +1,185 @@
+//===- Layers.cpp - The layers that models are made of --------------------===//
+
+#include "lib/Frontend/ModelBuilder.h"
+#include "lib/Frontend/Threefry.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::stablehlo;
+using namespace mlir::st;
+
+/// The dimensions 0 ... count - 1.
+static SmallVector<int64_t> leadingDims(int64_t count) {
+  return llvm::to_vector(llvm::seq<int64_t>(0, count));
+}
+
+Value ModelBuilder::broadcastLeading(Value x, ArrayRef<int64_t> shape) {
+  return emit.broadcast(x, leadingDims(emit.typeOf(x).getRank()), shape);
+}
+
+//===----------------------------------------------------------------------===//
+// Dense layers and embeddings
+//===----------------------------------------------------------------------===//
+
+Value ModelBuilder::addBias(Value x, const Twine &name) {
+  int64_t last = emit.typeOf(x).getRank() - 1;
+  Value bias = parameter(name, {emit.shapeOf(x)[last]}, {Init::Zeros},
+                         /*decays=*/false);
+  return emit.add(x, emit.broadcast(bias, {last}, emit.shapeOf(x)));
+}
+
+Value ModelBuilder::project(Value x, Value matrix) {
+  return emit.dot(x, matrix, {{}, {}, {emit.typeOf(x).getRank() - 1}, {1}});
+}
+
+Value ModelBuilder::dense(Value x, const Twine &name, int64_t outSize, WeightLayout layout,
+                          std::optional<double> standardDeviation) {
+  int64_t last = emit.typeOf(x).getRank() - 1;
+  int64_t inSize = emit.shapeOf(x)[last];
+  bool outIn = layout == WeightLayout::OutIn;
+  SmallVector<int64_t> shape = {inSize, outSize};
+  if (outIn)
+    std::swap(shape[0], shape[1]);
+  Value matrix = parameter(name + ".weight", shape,
+                           {Init::Normal, standardDeviation.value_or(config.initializerRange)});
+  Value product = emit.dot(x, matrix, {{}, {}, {last}, {outIn ? 1 : 0}});
+  return addBias(product, name + ".bias");
+}
+
+Value ModelBuilder::embedding(Value table, Value ids) {
+  int64_t hidden = emit.shapeOf(table)[1];
+  SmallVector<int64_t> idShape(emit.shapeOf(ids)), shape = idShape;
+  int64_t rank = shape.size();
+  shape.push_back(hidden);
+  idShape.push_back(1);
+  auto numbers = GatherDimensionNumbersAttr::get(
+      builder.getContext(), /*offsetDims=*/{rank}, /*collapsedSliceDims=*/{0},
+      /*operandBatchingDims=*/{}, /*startIndicesBatchingDims=*/{},
+      /*startIndexMap=*/{0}, /*indexVectorDim=*/rank);
+  return GatherOp::create(builder, emit.loc, RankedTensorType::get(shape, builder.getF32Type()),
+                          table, emit.reshape(ids, idShape), numbers, ArrayRef<int64_t>{1, hidden},
+                          /*indices_are_sorted=*/false);
+}
+
+//===----------------------------------------------------------------------===//
+// Elementwise and row layers
+//===----------------------------------------------------------------------===//
+
+Value ModelBuilder::layerNorm(Value x, const Twine &name) {
+  ArrayRef<int64_t> shape = emit.shapeOf(x);
+  int64_t last = shape.size() - 1;
+  double perElement = 1.0 / shape[last];
+  auto parameterLike = [&](StringRef suffix, Init::Kind kind) {
+    Value vector = parameter(name + suffix, {shape[last]}, {kind},
+                             /*decays=*/false);
+    return emit.broadcast(vector, {last}, shape);
+  };
+  Value gamma = parameterLike(".weight", Init::Ones);
+  Value beta = parameterLike(".bias", Init::Zeros);
+  Value mean = emit.scale(emit.reduceAdd(x, {last}), perElement);
+  Value centered = emit.sub(x, broadcastLeading(mean, shape));
+  Value variance = emit.scale(emit.reduceAdd(emit.mul(centered, centered), {last}), perElement);
+  Value inverse = emit.rsqrt(emit.offset(variance, config.layerNormEpsilon));
+  Value normalized = emit.mul(centered, broadcastLeading(inverse, shape));
+  return emit.add(emit.mul(normalized, gamma), beta);
+}
+
+Value ModelBuilder::activation(Value x, Activation kind) {
+  switch (kind) {
+  case Activation::Gelu: {
+    Value erf = emit.erf(emit.scale(x, 1.0 / std::sqrt(2.0)));
+    return emit.mul(emit.scale(x, 0.5), emit.offset(erf, 1.0));
+  }
+  case Activation::GeluTanh: {
+    // sqrt(2 / pi) (x + 0.044715 x^3) with x taken out, after Hendrycks and
+    // Gimpel, "Gaussian error linear units", 2016.
+    constexpr double pi = 3.14159265358979323846;
+    Value slope = emit.offset(emit.scale(emit.mul(x, x), 0.044715), 1.0);
+    Value inner = emit.scale(emit.mul(x, slope), std::sqrt(2.0 / pi));
+    return emit.mul(emit.scale(x, 0.5), emit.offset(emit.tanh(inner), 1.0));
+  }
+  case Activation::Relu: {
+    // Not a maximum: the gradient at zero is zero, not one half.
+    Value zeros = emit.zerosLike(x);
+    return emit.select(emit.compare(ComparisonDirection::GT, x, zeros), x, zeros);
+  }
+  case Activation::Silu:
+    return emit.mul(x, emit.logistic(x));
+  case Activation::Tanh:
+    return emit.tanh(x);
+  }
+  llvm_unreachable("unknown activation");
+}
+
+Value ModelBuilder::dropout(Value x, double probability) {
+  if (probability == 0.0)
+    return x;
+  Scope scope(*this, "dropout");
+  ArrayRef<int64_t> shape = emit.shapeOf(x);
+  Value words = emitRandomWords(emit, rngKey(), dropoutSites++, shape);
+  double threshold =
+      std::min(std::round(std::ldexp(probability, 32)), static_cast<double>(UINT32_MAX));
+  Value keep = emit.compare(ComparisonDirection::GE, words, emit.splatLike(words, threshold));
+  return emit.select(keep, emit.scale(x, 1.0 / (1.0 - probability)), emit.zerosLike(x));
+}
+
+//===----------------------------------------------------------------------===//
+// Attention
+//===----------------------------------------------------------------------===//
+
+/// The maximum along the last dimension, repeated along it. Subtracting it
+/// changes neither softmax nor cross entropy, so no gradient flows through it.
+static Value rowMaximum(ModelBuilder &model, Value x) {
+  int64_t last = model.emit.typeOf(x).getRank() - 1;
+  Value maximum = model.emit.reduceMax(x, {last});
+  maximum.getDefiningOp()->setAttr(stopGradientAttr, UnitAttr::get(maximum.getContext()));
+  return model.broadcastLeading(maximum, model.emit.shapeOf(x));
+}
+
+Value ModelBuilder::softmax(Value x) {
+  int64_t last = emit.typeOf(x).getRank() - 1;
+  Value exponential = emit.exp(emit.sub(x, rowMaximum(*this, x)));
+  Value sum = emit.reduceAdd(exponential, {last});
+  // One division a row instead of one an element, forward and backward.
+  Value inverse = emit.div(emit.splatLike(sum, 1.0), sum);
+  return emit.mul(exponential, broadcastLeading(inverse, emit.shapeOf(x)));
+}
+
+Value ModelBuilder::attention(Value query, Value key, Value value, Value bias,
+                              ArrayRef<int64_t> biasDims) {
+  int64_t headSize = config.headSize();
+  auto splitHeads = [&](Value x) {
+    return emit.reshape(x, {batch, sequence, config.headCount, headSize});
+  };
+  query = splitHeads(emit.scale(query, 1.0 / std::sqrt(headSize)));
+  // [B, S, h, d] x [B, T, h, d] -> [B, h, S, T]
+  Value scores = emit.dot(query, splitHeads(key), {{0, 2}, {0, 2}, {3}, {3}});
+  scores = emit.add(scores, emit.broadcast(bias, biasDims, emit.shapeOf(scores)));
+  Value probabilities = dropout(softmax(scores), config.attentionDropout);
+  // [B, h, S, T] x [B, T, h, d] -> [B, h, S, d]
+  Value context = emit.dot(probabilities, splitHeads(value), {{0, 1}, {0, 2}, {3}, {1}});
+  return emit.reshape(emit.transpose(context, {0, 2, 1, 3}), {batch, sequence, config.hiddenSize});
+}
+
+//===----------------------------------------------------------------------===//
+// Losses
+//===----------------------------------------------------------------------===//
+
+Value ModelBuilder::crossEntropy(Value logits, Value labels, int64_t ignored) {
+  ArrayRef<int64_t> shape = emit.shapeOf(logits);
+  int64_t last = shape.size() - 1;
+  Type word = builder.getI32Type();
+  Value shifted = emit.sub(logits, rowMaximum(*this, logits));
+  Value logSum = emit.log(emit.reduceAdd(emit.exp(shifted), {last}));
+  // A comparison instead of a gather: it shards over the classes.
+  Value isLabel = emit.compare(ComparisonDirection::EQ, emit.iota(shape, word, last),
+                               broadcastLeading(labels, shape));
+  Value picked = emit.reduceAdd(emit.select(isLabel, shifted, emit.zerosLike(shifted)), {last});
+  Value entropy = emit.sub(logSum, picked);
+
+  Value counts = emit.compare(ComparisonDirection::NE, labels, emit.splatLike(labels, ignored));
+  SmallVector<int64_t> all = leadingDims(last);
+  Value sum = emit.reduceAdd(emit.select(counts, entropy, emit.zerosLike(entropy)), all);
+  Value count = emit.reduceAdd(emit.convert(counts, builder.getF32Type()), all);
+  return emit.div(sum, emit.max(count, emit.splatLike(count, 1.0)));
+}

@@ -1,0 +1,114 @@
+//===- ModelBuilder.cpp - The signature and bookkeeping of @main ----------===//
+
+#include "lib/Frontend/ModelBuilder.h"
+
+#include "dialects/St/IR/ShardingUtils.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+/// An empty @main at the end of `module`, with a block.
+static func::FuncOp createMain(OpBuilder &builder, ModuleOp module) {
+  builder.setInsertionPointToEnd(module.getBody());
+  auto function =
+      func::FuncOp::create(builder, module.getLoc(), "main", builder.getFunctionType({}, {}));
+  builder.setInsertionPointToStart(function.addEntryBlock());
+  return function;
+}
+
+ModelBuilder::ModelBuilder(ModuleOp module, const ModelConfig &config, int64_t batch,
+                           int64_t sequence)
+    : config(config), batch(batch), sequence(sequence), builder(module.getContext()),
+      function(createMain(builder, module)),
+      emit(builder, &function.front(), builder.getUnknownLoc()) {
+  builder.setListener(this);
+}
+
+ModelBuilder::Scope::Scope(ModelBuilder &model, const Twine &name)
+    : model(model), outerLength(model.scopePath.size()), outerLoc(model.emit.loc) {
+  if (outerLength)
+    model.scopePath += '/';
+  model.scopePath += name.str();
+  model.emit.loc = NameLoc::get(model.builder.getStringAttr(model.scopePath));
+}
+
+ModelBuilder::Scope::~Scope() {
+  model.scopePath.resize(outerLength);
+  model.emit.loc = outerLoc;
+}
+
+void ModelBuilder::notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) {
+  // Ops inside of a region belong to the op that holds it; a constant belongs
+  // to whoever uses it.
+  if (op->getParentOp() == function && !op->hasTrait<OpTrait::ConstantLike>())
+    op->setAttr("st.block", builder.getI64IntegerAttr(blockIndex));
+}
+
+//===----------------------------------------------------------------------===//
+// Arguments and results
+//===----------------------------------------------------------------------===//
+
+static DictionaryAttr initAttr(Builder &builder, Init init) {
+  SmallVector<NamedAttribute> fields;
+  auto kind = [&](StringRef name) {
+    fields.push_back(builder.getNamedAttr("kind", builder.getStringAttr(name)));
+  };
+  switch (init.kind) {
+  case Init::Zeros:
+    kind("zeros");
+    break;
+  case Init::Ones:
+    kind("ones");
+    break;
+  case Init::Normal:
+    kind("normal");
+    fields.push_back(builder.getNamedAttr("std", builder.getF64FloatAttr(init.standardDeviation)));
+    break;
+  }
+  return builder.getDictionaryAttr(fields);
+}
+
+/// The attributes that every argument and result has.
+static SmallVector<NamedAttribute> roleAttrs(Builder &builder, const Twine &name, StringRef role) {
+  return {builder.getNamedAttr(kNameAttr, builder.getStringAttr(name)),
+          builder.getNamedAttr(kRoleAttr, builder.getStringAttr(role))};
+}
+
+Value ModelBuilder::parameter(const Twine &name, ArrayRef<int64_t> shape, Init init, bool decays) {
+  SmallVector<NamedAttribute> attrs = roleAttrs(builder, name, "parameter");
+  attrs.push_back(builder.getNamedAttr(kInitAttr, initAttr(builder, init)));
+  if (!decays)
+    attrs.push_back(builder.getNamedAttr("st.no_decay", builder.getUnitAttr()));
+  unsigned index = parameterCount++;
+  (void)function.insertArgument(index, RankedTensorType::get(shape, builder.getF32Type()),
+                                builder.getDictionaryAttr(attrs), emit.loc);
+  return function.getArgument(index);
+}
+
+Value ModelBuilder::batchArgument(StringRef name, ArrayRef<int64_t> shape, int64_t limit) {
+  SmallVector<NamedAttribute> attrs = roleAttrs(builder, name, "batch");
+  attrs.push_back(builder.getNamedAttr("st.limit", builder.getI64IntegerAttr(limit)));
+  // The key stays last.
+  unsigned index = function.getNumArguments() - (rngKeyArgument ? 1 : 0);
+  (void)function.insertArgument(index, RankedTensorType::get(shape, builder.getI32Type()),
+                                builder.getDictionaryAttr(attrs), emit.loc);
+  return function.getArgument(index);
+}
+
+Value ModelBuilder::rngKey() {
+  if (rngKeyArgument)
+    return rngKeyArgument;
+  auto word = builder.getIntegerType(32, /*isSigned=*/false);
+  unsigned index = function.getNumArguments();
+  (void)function.insertArgument(index, RankedTensorType::get({2}, word),
+                                builder.getDictionaryAttr(roleAttrs(builder, "rng_key", "key")),
+                                emit.loc);
+  return rngKeyArgument = function.getArgument(index);
+}
+
+void ModelBuilder::finish(Value loss) {
+  builder.setListener(nullptr);
+  func::ReturnOp::create(builder, builder.getUnknownLoc(), loss);
+  (void)function.insertResult(0, loss.getType(),
+                              builder.getDictionaryAttr(roleAttrs(builder, "loss", "loss")));
+}

@@ -1,0 +1,110 @@
+//===- ModelBuilder.h - The layers that models are made of ------*- C++ -*-===//
+
+#ifndef ST_LIB_FRONTEND_MODELBUILDER_H
+#define ST_LIB_FRONTEND_MODELBUILDER_H
+
+#include "dialects/StableHLO/Utils/Emitter.h"
+#include "lib/Frontend/ModelConfig.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mlir::st {
+
+/// How a parameter starts. The attribute `st.init` says the same.
+struct Init {
+  enum Kind { Normal, Zeros, Ones } kind;
+  double standardDeviation = 0.0;
+};
+
+/// How a weight matrix lies in memory: Linear layers are [out, in], Conv1D
+/// layers [in, out].
+enum class WeightLayout { OutIn, InOut };
+
+/// Builds @main op by op. Parameters and batch arguments appear in the
+/// signature when they are first asked for, parameters before the batch.
+class ModelBuilder : private OpBuilder::Listener {
+public:
+  ModelBuilder(ModuleOp module, const ModelConfig &config, int64_t batch, int64_t sequence);
+
+  const ModelConfig &config;
+  const int64_t batch;
+  const int64_t sequence;
+
+private:
+  OpBuilder builder;
+  func::FuncOp function;
+
+public:
+  /// Emits at the end of @main, with the current block and scope.
+  Emitter emit;
+
+  /// While it lives, ops are named `<enclosing scopes>/<name>`.
+  class Scope {
+  public:
+    Scope(ModelBuilder &model, const Twine &name);
+    ~Scope();
+
+  private:
+    ModelBuilder &model;
+    size_t outerLength;
+    Location outerLoc;
+  };
+  /// The `st.block` of the ops that follow.
+  void setBlock(int64_t index) { blockIndex = index; }
+
+  Value parameter(const Twine &name, ArrayRef<int64_t> shape, Init init, bool decays = true);
+  Value weight(const Twine &name, ArrayRef<int64_t> shape) {
+    return parameter(name, shape, {Init::Normal, config.initializerRange});
+  }
+  /// An i32 argument with values in [0, limit).
+  Value batchArgument(StringRef name, ArrayRef<int64_t> shape, int64_t limit);
+  /// Ends @main with its loss.
+  void finish(Value loss);
+
+  // Layers. Shapes: x is [..., H].
+
+  /// x W^T + b (x W + b for InOut) with the parameters `<name>.weight` and
+  /// `<name>.bias`.
+  Value dense(Value x, const Twine &name, int64_t outSize, WeightLayout layout,
+              std::optional<double> standardDeviation = std::nullopt);
+  /// Product of x with a [out, in] matrix over their last dimensions.
+  Value project(Value x, Value matrix);
+  Value addBias(Value x, const Twine &name);
+  Value layerNorm(Value x, const Twine &name);
+  Value activation(Value x, Activation kind);
+  /// Rows of `table` [V, H] at `ids` [...]: [..., H].
+  Value embedding(Value table, Value ids);
+  /// Zeroes each element with the probability and scales the others up. Nothing
+  /// where the probability is 0.
+  Value dropout(Value x, double probability);
+  /// softmax(q k^T / sqrt(d) + bias) v over heads, with dropout. q, k and v are
+  /// [B, S, H]; `bias` broadcasts along `biasDims` to [B, heads, S, S].
+  Value attention(Value query, Value key, Value value, Value bias, ArrayRef<int64_t> biasDims);
+  /// The mean cross entropy of `logits` [..., C] over the labels [...] that are
+  /// not `ignored`. A label outside of [0, C) has no probability to pick.
+  Value crossEntropy(Value logits, Value labels, int64_t ignored);
+  /// x repeated to `shape`; its dimensions are the leading ones of `shape`.
+  Value broadcastLeading(Value x, ArrayRef<int64_t> shape);
+
+private:
+  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint previous) override;
+  Value softmax(Value x);
+  Value rngKey();
+
+  std::string scopePath;
+  int64_t blockIndex = 0;
+  unsigned parameterCount = 0;
+  /// Numbers the dropouts of the model in program order.
+  uint32_t dropoutSites = 0;
+  Value rngKeyArgument;
+};
+
+/// Marks an op through which no gradient flows.
+constexpr StringRef stopGradientAttr = "st.stop_gradient";
+
+/// The forward losses, one function for each model: the value to return.
+Value buildBert(ModelBuilder &model, Task task);
+Value buildGpt2(ModelBuilder &model);
+
+} // namespace mlir::st
+
+#endif // ST_LIB_FRONTEND_MODELBUILDER_H

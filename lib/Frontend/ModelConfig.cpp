@@ -1,0 +1,193 @@
+//===- ModelConfig.cpp - A Hugging Face config.json -----------------------===//
+
+#include "lib/Frontend/ModelConfig.h"
+
+#include "lib/Frontend/ConfigReader.h"
+#include "mlir/IR/Location.h"
+#include "llvm/ADT/StringSwitch.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+StringRef st::stringify(ModelType type) { return type == ModelType::Bert ? "bert" : "gpt2"; }
+
+StringRef st::stringify(Task task) {
+  switch (task) {
+  case Task::MaskedLm:
+    return "mlm";
+  case Task::Span:
+    return "span";
+  case Task::CausalLm:
+    return "clm";
+  }
+  llvm_unreachable("unknown task");
+}
+
+std::optional<Task> st::symbolizeTask(StringRef name) {
+  return llvm::StringSwitch<std::optional<Task>>(name)
+      .Case("mlm", Task::MaskedLm)
+      .Case("span", Task::Span)
+      .Case("clm", Task::CausalLm)
+      .Default(std::nullopt);
+}
+
+//===----------------------------------------------------------------------===//
+// Keys
+//===----------------------------------------------------------------------===//
+
+// Keys that any Hugging Face configuration may carry and that change nothing
+// about the training step: how the model was saved, what is printed, how text
+// is generated, what a classifier's labels are called.
+constexpr StringRef commonKeys[] = {
+    "architectures", "auto_map", "bad_words_ids", "begin_suppress_tokens", "bos_token_id",
+    "chunk_size_feed_forward", "classifier_dropout", "decoder_start_token_id", "diversity_penalty",
+    "do_sample", "dtype", "early_stopping", "encoder_no_repeat_ngram_size", "eos_token_id",
+    "exponential_decay_length_penalty", "finetuning_task", "forced_bos_token_id",
+    "forced_eos_token_id", "gradient_checkpointing", "id2label", "label2id", "length_penalty",
+    "max_length", "min_length", "model_type", "name_or_path", "no_repeat_ngram_size",
+    "num_beam_groups", "num_beams", "num_labels", "num_return_sequences", "output_attentions",
+    "output_hidden_states", "output_past", "output_scores", "pad_token_id", "prefix",
+    "problem_type", "remove_invalid_values", "repetition_penalty", "return_dict",
+    "return_dict_in_generate", "sep_token_id", "suppress_tokens", "task_specific_params",
+    "temperature", "tf_legacy_loss", "tie_word_embeddings", "tokenizer_class", "top_k", "top_p",
+    "torch_dtype", "torchscript", "transformers_version", "typical_p", "use_bfloat16", "use_cache",
+    // Refused by value below.
+    "add_cross_attention", "cross_attention_hidden_size", "is_encoder_decoder", "is_decoder",
+    "pruned_heads", "tie_encoder_decoder"};
+
+constexpr StringRef bertKeys[] = {"attention_probs_dropout_prob", "hidden_act",
+                                  "hidden_dropout_prob", "hidden_size", "initializer_range",
+                                  "intermediate_size", "layer_norm_eps", "max_position_embeddings",
+                                  "num_attention_heads", "num_hidden_layers",
+                                  "position_embedding_type", "type_vocab_size", "vocab_size",
+                                  // Left by the original TensorFlow configurations and never read.
+                                  "directionality", "pooler_fc_size", "pooler_num_attention_heads",
+                                  "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type"};
+
+constexpr StringRef gpt2Keys[] = {
+    "activation_function", "attn_pdrop", "embd_pdrop", "initializer_range", "layer_norm_epsilon",
+    "n_embd", "n_head", "n_inner", "n_layer", "n_positions", "resid_pdrop", "vocab_size",
+    "scale_attn_weights", "scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn",
+    // Never read, or read by heads that no task here has.
+    "n_ctx", "summary_activation", "summary_first_dropout", "summary_proj_to_labels",
+    "summary_type", "summary_use_proj"};
+
+//===----------------------------------------------------------------------===//
+// Fields
+//===----------------------------------------------------------------------===//
+
+static Activation readActivation(ConfigReader &reader, StringRef key, StringRef fallback) {
+  StringRef name = reader.string(key, fallback);
+  auto activation = llvm::StringSwitch<std::optional<Activation>>(name)
+                        .Case("gelu", Activation::Gelu)
+                        .Cases({"gelu_new", "gelu_pytorch_tanh"}, Activation::GeluTanh)
+                        .Case("relu", Activation::Relu)
+                        .Cases({"silu", "swish"}, Activation::Silu)
+                        .Case("tanh", Activation::Tanh)
+                        .Default(std::nullopt);
+  if (!activation)
+    reader.unexpected(key, "one of gelu, gelu_new, gelu_pytorch_tanh, relu, "
+                           "silu, swish, tanh");
+  return activation.value_or(Activation::Gelu);
+}
+
+/// Refuses a flag that changes the architecture into one not built here.
+static void requireFlag(ConfigReader &reader, StringRef key, bool supported) {
+  if (reader.boolean(key, supported) != supported)
+    reader.error(key, "key '" + key + "': expected " + (supported ? "true" : "false") + ", found " +
+                          (supported ? "false" : "true") +
+                          ", an architecture that is not supported");
+}
+
+static void refuseUnsupportedCommon(ConfigReader &reader) {
+  for (StringRef key :
+       {"add_cross_attention", "is_encoder_decoder", "is_decoder", "tie_encoder_decoder"})
+    requireFlag(reader, key, false);
+  const llvm::json::Value *pruned = reader.object().get("pruned_heads");
+  if (!pruned || pruned->getAsNull())
+    return;
+  const llvm::json::Object *heads = pruned->getAsObject();
+  if (!heads || !heads->empty())
+    reader.unexpected("pruned_heads", "an empty object (pruned heads are not "
+                                      "supported)");
+}
+
+static void readBert(ConfigReader &reader, ModelConfig &config) {
+  config.type = ModelType::Bert;
+  config.hiddenSize = reader.size("hidden_size");
+  config.layerCount = reader.size("num_hidden_layers");
+  config.headCount = reader.size("num_attention_heads");
+  config.intermediateSize = reader.size("intermediate_size");
+  config.vocabSize = reader.size("vocab_size");
+  config.positionCount = reader.size("max_position_embeddings");
+  config.typeVocabSize = reader.size("type_vocab_size", 2);
+  config.activation = readActivation(reader, "hidden_act", "gelu");
+  config.hiddenDropout = reader.probability("hidden_dropout_prob", 0.1);
+  config.embeddingDropout = config.hiddenDropout;
+  config.attentionDropout = reader.probability("attention_probs_dropout_prob", 0.1);
+  config.layerNormEpsilon = reader.positive("layer_norm_eps", 1e-12);
+  if (reader.string("position_embedding_type", "absolute") != "absolute")
+    reader.unexpected("position_embedding_type", "\"absolute\"");
+}
+
+static void readGpt2(ConfigReader &reader, ModelConfig &config) {
+  config.type = ModelType::Gpt2;
+  config.hiddenSize = reader.size("n_embd");
+  config.layerCount = reader.size("n_layer");
+  config.headCount = reader.size("n_head");
+  config.intermediateSize = reader.size("n_inner", 4 * config.hiddenSize);
+  config.vocabSize = reader.size("vocab_size");
+  config.positionCount = reader.size("n_positions");
+  config.activation = readActivation(reader, "activation_function", "gelu_new");
+  config.embeddingDropout = reader.probability("embd_pdrop", 0.1);
+  config.attentionDropout = reader.probability("attn_pdrop", 0.1);
+  config.hiddenDropout = reader.probability("resid_pdrop", 0.1);
+  config.layerNormEpsilon = reader.positive("layer_norm_epsilon", 1e-5);
+  requireFlag(reader, "scale_attn_weights", true);
+  requireFlag(reader, "scale_attn_by_inverse_layer_idx", false);
+}
+
+FailureOr<ModelConfig> st::parseModelConfig(StringRef json, StringRef path, MLIRContext *context) {
+  ConfigReader reader(json, path, context);
+  StringRef type = reader.string("model_type");
+  ModelConfig config;
+  if (type == "bert")
+    readBert(reader, config);
+  else if (type == "gpt2")
+    readGpt2(reader, config);
+  else
+    reader.unexpected("model_type", "\"bert\" or \"gpt2\"");
+
+  config.initializerRange = reader.positive("initializer_range", 0.02);
+  config.tieWordEmbeddings = reader.boolean("tie_word_embeddings", true);
+  refuseUnsupportedCommon(reader);
+  bool isBert = config.type == ModelType::Bert;
+  reader.refuseUnknownKeys({commonKeys, isBert ? ArrayRef(bertKeys) : ArrayRef(gpt2Keys)});
+  if (config.hiddenSize % config.headCount != 0) {
+    StringRef heads = isBert ? "num_attention_heads" : "n_head";
+    reader.unexpected(heads, "a divisor of " + StringRef(isBert ? "hidden_size" : "n_embd") +
+                                 " = " + Twine(config.hiddenSize));
+  }
+  if (reader.failed())
+    return failure();
+
+  config.path = path.str();
+  llvm::raw_string_ostream(config.json) << llvm::json::Value(llvm::json::Object(reader.object()));
+  return config;
+}
+
+FailureOr<ModelConfig> st::loadModelConfig(StringRef path, MLIRContext *context) {
+  SmallString<256> file(path);
+  if (llvm::sys::fs::is_directory(path))
+    llvm::sys::path::append(file, "config.json");
+  auto buffer = llvm::MemoryBuffer::getFile(file);
+  if (!buffer) {
+    emitError(FileLineColLoc::get(context, file, 1, 1))
+        << "cannot read the model's configuration: " << buffer.getError().message();
+    return failure();
+  }
+  return parseModelConfig((*buffer)->getBuffer(), file, context);
+}

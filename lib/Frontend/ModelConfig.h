@@ -1,0 +1,74 @@
+//===- ModelConfig.h - A Hugging Face config.json ---------------*- C++ -*-===//
+//
+// What the front end knows of a model: the architecture fields of a
+// config.json, checked and under one set of names.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ST_LIB_FRONTEND_MODELCONFIG_H
+#define ST_LIB_FRONTEND_MODELCONFIG_H
+
+#include "mlir/IR/MLIRContext.h"
+#include "mlir/Support/LLVM.h"
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace mlir::st {
+
+enum class ModelType { Bert, Gpt2 };
+
+/// What the model is trained to do, which decides its head and its loss.
+enum class Task {
+  /// `mlm`: masked tokens and whether the second sentence follows the first
+  /// (BertForPreTraining).
+  MaskedLm,
+  /// `span`: where the answer starts and ends (BertForQuestionAnswering).
+  Span,
+  /// `clm`: the next token (GPT2LMHeadModel).
+  CausalLm
+};
+
+enum class Activation { Gelu, GeluTanh, Relu, Silu, Tanh };
+
+StringRef stringify(ModelType type);
+StringRef stringify(Task task);
+std::optional<Task> symbolizeTask(StringRef name);
+
+/// The architecture of a model. Sizes are positive, probabilities in [0, 1),
+/// and hiddenSize is a multiple of headCount.
+struct ModelConfig {
+  ModelType type = ModelType::Bert;
+  int64_t hiddenSize = 0;
+  int64_t layerCount = 0;
+  int64_t headCount = 0;
+  int64_t intermediateSize = 0;
+  int64_t vocabSize = 0;
+  int64_t positionCount = 0;
+  /// Zero where the model has no token types.
+  int64_t typeVocabSize = 0;
+  Activation activation = Activation::Gelu;
+  double embeddingDropout = 0.0;
+  double attentionDropout = 0.0;
+  double hiddenDropout = 0.0;
+  double layerNormEpsilon = 0.0;
+  double initializerRange = 0.0;
+  bool tieWordEmbeddings = true;
+  /// Where the configuration was read, for messages.
+  std::string path;
+  /// The whole configuration as compact JSON, unknown fields included.
+  std::string json;
+
+  int64_t headSize() const { return hiddenSize / headCount; }
+};
+
+/// Parses the text of a config.json; `path` names it in messages. Each error is
+/// one diagnostic that names the file, the key, and what was expected and found.
+FailureOr<ModelConfig> parseModelConfig(StringRef json, StringRef path, MLIRContext *context);
+
+/// Reads a config.json, or the one in the folder `path`.
+FailureOr<ModelConfig> loadModelConfig(StringRef path, MLIRContext *context);
+
+} // namespace mlir::st
+
+#endif // ST_LIB_FRONTEND_MODELCONFIG_H

@@ -1,0 +1,87 @@
+//===- Threefry.cpp - Counter-based random bits ---------------------------===//
+
+#include "lib/Frontend/Threefry.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+namespace {
+/// The cipher's state and key schedule while rounds are emitted.
+class Threefry {
+public:
+  Threefry(Emitter &emit, Value key, ArrayRef<int64_t> shape) : emit(emit), shape(shape) {
+    Type word = emit.typeOf(key).getElementType();
+    scalarType = RankedTensorType::get({}, word);
+    fullType = RankedTensorType::get(shape, word);
+    for (int64_t i : {0, 1})
+      schedule[i] = emit.reshape(emit.sliceDim(key, 0, i, i + 1), {});
+    constexpr uint32_t parity = 0x1BD11BDA;
+    schedule[2] =
+        emit.bitXor(emit.bitXor(schedule[0], schedule[1]), emit.splat(scalarType, parity));
+  }
+
+  Value run(uint32_t site);
+
+private:
+  Value rowMajorIndex();
+  Value rotateLeft(Value x, unsigned amount);
+  void round(unsigned rotation);
+  /// Adds the schedule's words `group` and `group + 1`, and `group` itself.
+  void injectKey(unsigned group);
+  Value full(Value scalar) { return emit.broadcast(scalar, {}, shape); }
+
+  Emitter &emit;
+  ArrayRef<int64_t> shape;
+  RankedTensorType scalarType, fullType;
+  Value schedule[3];
+  Value x0, x1;
+};
+} // namespace
+
+Value Threefry::rowMajorIndex() {
+  Value index;
+  int64_t stride = 1;
+  for (int64_t dim = shape.size() - 1; dim >= 0; --dim) {
+    Value term;
+    if (shape[dim] != 1) {
+      term = emit.iota(shape, fullType.getElementType(), dim);
+      if (stride != 1)
+        term = emit.scale(term, stride);
+      index = index ? emit.add(term, index) : term;
+    }
+    stride *= shape[dim];
+  }
+  return index ? index : emit.splat(fullType, 0);
+}
+
+Value Threefry::rotateLeft(Value x, unsigned amount) {
+  return emit.bitOr(emit.shiftLeft(x, emit.splat(fullType, amount)),
+                    emit.shiftRightLogical(x, emit.splat(fullType, 32 - amount)));
+}
+
+void Threefry::round(unsigned rotation) {
+  x0 = emit.add(x0, x1);
+  x1 = emit.bitXor(rotateLeft(x1, rotation), x0);
+}
+
+void Threefry::injectKey(unsigned group) {
+  Value second = emit.add(schedule[(group + 1) % 3], emit.splat(scalarType, group));
+  x0 = emit.add(x0, full(schedule[group % 3]));
+  x1 = emit.add(x1, full(second));
+}
+
+Value Threefry::run(uint32_t site) {
+  constexpr unsigned rotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
+  x0 = full(emit.add(schedule[0], emit.splat(scalarType, site)));
+  x1 = emit.add(rowMajorIndex(), full(schedule[1]));
+  for (unsigned group = 1; group <= 5; ++group) {
+    for (unsigned rotation : rotations[(group - 1) % 2])
+      round(rotation);
+    injectKey(group);
+  }
+  return emit.bitXor(x0, x1);
+}
+
+Value st::emitRandomWords(Emitter &emit, Value key, uint32_t site, ArrayRef<int64_t> shape) {
+  return Threefry(emit, key, shape).run(site);
+}
