@@ -9,6 +9,7 @@
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
+#include "passes/Autodiff/Passes.h"
 
 using namespace mlir;
 
@@ -18,4 +19,7 @@ void st::registerAllDialects(DialectRegistry &registry) {
   registry.insert<chlo::ChloDialect, dtu::DtuDialect, st::StDialect, stablehlo::StableHLODialect>();
 }
 
-void st::registerAllPasses() { mlir::registerAllPasses(); }
+void st::registerAllPasses() {
+  mlir::registerAllPasses();
+  registerAutodiffPasses();
+}

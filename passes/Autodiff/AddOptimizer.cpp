@@ -1,0 +1,355 @@
+//===- AddOptimizer.cpp - Gradients into updates --------------------------===//
+
+#include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/StableHLO/Utils/Emitter.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Autodiff/Passes.h"
+#include <cmath>
+
+namespace mlir::st {
+#define GEN_PASS_DEF_ADDOPTIMIZER
+#include "passes/Autodiff/Passes.h.inc"
+} // namespace mlir::st
+
+using namespace mlir;
+using namespace mlir::st;
+
+namespace {
+/// A parameter, its gradient, and what replaces it.
+struct Update {
+  unsigned argument;
+  StringAttr name;
+  bool decays;
+  Value gradient;
+  Value updated;
+};
+
+/// A tensor of optimizer state: the argument it comes in as, its new value.
+struct State {
+  unsigned argument;
+  Value updated;
+};
+
+/// Rewrites one @main.
+class StepBuilder {
+public:
+  StepBuilder(func::FuncOp function, const AddOptimizerOptions &options)
+      : function(function), options(options),
+        builder(OpBuilder::atBlockTerminator(&function.front())),
+        emit(builder, &function.front(), builder.getUnknownLoc()) {}
+
+  LogicalResult collect();
+  void clip();
+  void update();
+  LogicalResult finish();
+  size_t count() const { return updates.size(); }
+
+private:
+  BlockArgument addArgument(const Twine &name, StringRef role, RankedTensorType type,
+                            StringAttr of = {});
+  Value addState(const Update &update, StringRef suffix);
+  void setState(Value argument, Value updated);
+  /// 1 - decay^step, exact also where decay^step is close to one.
+  Value biasCorrection(Value step, double decay);
+  void prepareScalars();
+  void updateAdam(Update &update);
+  void updateSgd(Update &update);
+  Value full(Value scalar, Value like) { return emit.broadcast(scalar, {}, emit.shapeOf(like)); }
+  DictionaryAttr resultAttrs(Attribute name, StringRef role, Attribute of = {});
+  LogicalResult appendResult(Value value, DictionaryAttr attrs);
+
+  func::FuncOp function;
+  const AddOptimizerOptions &options;
+  OpBuilder builder;
+  Emitter emit;
+  SmallVector<Update> updates;
+  SmallVector<State> states;
+  /// The results to keep, by index.
+  SmallVector<unsigned> keptResults;
+  Value gradientNorm;
+  // Scalars that all updates share; null where they are not needed.
+  Value learningRate, decayFactor, stepSize, inverseRootCorrection;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The signature
+//===----------------------------------------------------------------------===//
+
+/// The roles of arguments and results, empty where there is none.
+static StringRef roleOf(Attribute role) {
+  auto name = dyn_cast_or_null<StringAttr>(role);
+  return name ? name.getValue() : "";
+}
+
+LogicalResult StepBuilder::collect() {
+  DenseMap<StringAttr, Value> gradients;
+  Operation *end = function.front().getTerminator();
+  for (unsigned i = 0; i < function.getNumResults(); ++i) {
+    StringRef role = roleOf(function.getResultAttr(i, kRoleAttr));
+    if (role == "gradient")
+      gradients[function.getResultAttrOfType<StringAttr>(i, kNameAttr)] = end->getOperand(i);
+    else
+      keptResults.push_back(i);
+  }
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned i = argument.getArgNumber();
+    StringRef role = roleOf(function.getArgAttr(i, kRoleAttr));
+    if (role == "optimizer_state")
+      return function.emitOpError("already has optimizer state");
+    if (role != "parameter")
+      continue;
+    auto name = function.getArgAttrOfType<StringAttr>(i, kNameAttr);
+    Value gradient = gradients.lookup(name);
+    if (!gradient || gradient.getType() != argument.getType())
+      return function.emitOpError("parameter ")
+             << name << " has no result of role \"gradient\" and its type; run differentiate first";
+    if (!Emitter::typeOf(argument).getElementType().isF32())
+      return function.emitOpError("expected parameter ")
+             << name << " to have f32 elements, found " << argument.getType();
+    updates.push_back({i, name, !function.getArgAttr(i, "st.no_decay"), gradient, Value()});
+  }
+  if (updates.empty())
+    return function.emitOpError("has no argument of role \"parameter\"");
+  return success();
+}
+
+BlockArgument StepBuilder::addArgument(const Twine &name, StringRef role, RankedTensorType type,
+                                       StringAttr of) {
+  SmallVector<NamedAttribute> attrs = {
+      builder.getNamedAttr(kNameAttr, builder.getStringAttr(name)),
+      builder.getNamedAttr(kRoleAttr, builder.getStringAttr(role))};
+  if (of) {
+    attrs.push_back(builder.getNamedAttr(kOfAttr, of));
+    attrs.push_back(builder.getNamedAttr(kInitAttr, builder.getDictionaryAttr(builder.getNamedAttr(
+                                                        "kind", builder.getStringAttr("zeros")))));
+  }
+  unsigned index = function.getNumArguments();
+  (void)function.insertArgument(index, type, builder.getDictionaryAttr(attrs), emit.loc);
+  return function.getArgument(index);
+}
+
+Value StepBuilder::addState(const Update &update, StringRef suffix) {
+  auto type = Emitter::typeOf(function.getArgument(update.argument));
+  return addArgument(update.name.getValue() + suffix, "optimizer_state", type, update.name);
+}
+
+void StepBuilder::setState(Value argument, Value updated) {
+  states.push_back({cast<BlockArgument>(argument).getArgNumber(), updated});
+}
+
+DictionaryAttr StepBuilder::resultAttrs(Attribute name, StringRef role, Attribute of) {
+  SmallVector<NamedAttribute> attrs = {
+      builder.getNamedAttr(kNameAttr, name),
+      builder.getNamedAttr(kRoleAttr, builder.getStringAttr(role))};
+  if (of)
+    attrs.push_back(builder.getNamedAttr(kOfAttr, of));
+  return builder.getDictionaryAttr(attrs);
+}
+
+LogicalResult StepBuilder::appendResult(Value value, DictionaryAttr attrs) {
+  Operation *end = function.front().getTerminator();
+  end->insertOperands(end->getNumOperands(), value);
+  return function.insertResult(function.getNumResults(), value.getType(), attrs);
+}
+
+LogicalResult StepBuilder::finish() {
+  Operation *end = function.front().getTerminator();
+  BitVector gone(function.getNumResults(), true);
+  for (unsigned i : keptResults)
+    gone.reset(i);
+  end->eraseOperands(gone);
+  if (failed(function.eraseResults(gone)))
+    return failure();
+
+  if (gradientNorm &&
+      failed(appendResult(gradientNorm, resultAttrs(builder.getStringAttr("grad_norm"), "metric"))))
+    return failure();
+  // A donated argument names the result that takes its place.
+  auto donate = [&](unsigned argument, Value updated, StringRef role) {
+    function.setArgAttr(argument, "tf.aliasing_output",
+                        builder.getI32IntegerAttr(function.getNumResults()));
+    return appendResult(updated, resultAttrs(function.getArgAttr(argument, kNameAttr), role,
+                                             function.getArgAttr(argument, kOfAttr)));
+  };
+  for (const Update &update : updates)
+    if (failed(donate(update.argument, update.updated, "parameter")))
+      return failure();
+  for (const State &state : states)
+    if (failed(donate(state.argument, state.updated, "optimizer_state")))
+      return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Gradient clipping
+//===----------------------------------------------------------------------===//
+
+void StepBuilder::clip() {
+  if (options.clipNorm == 0.0)
+    return;
+  auto locate = [&](StringRef name) {
+    emit.loc = NameLoc::get(builder.getStringAttr("optimizer/clip/" + name));
+  };
+  // In the order of the parameters: the sum has one order under any layout.
+  Value sum;
+  for (const Update &update : updates) {
+    locate(update.name);
+    Value squares = emit.mul(update.gradient, update.gradient);
+    Value part = emit.reduceAdd(squares, remainingDims(emit.typeOf(squares).getRank(), {}));
+    sum = sum ? emit.add(sum, part) : part;
+  }
+  // As torch.nn.utils.clip_grad_norm_.
+  locate("norm");
+  gradientNorm = emit.sqrt(sum);
+  Value ratio = emit.div(emit.splatLike(sum, options.clipNorm), emit.offset(gradientNorm, 1e-6));
+  Value scale = emit.min(ratio, emit.splatLike(sum, 1.0));
+  for (Update &update : updates) {
+    locate(update.name);
+    update.gradient = emit.mul(update.gradient, full(scale, update.gradient));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Updates
+//===----------------------------------------------------------------------===//
+
+Value StepBuilder::biasCorrection(Value step, double decay) {
+  if (decay == 0.0)
+    return emit.splatLike(step, 1.0);
+  return emit.neg(emit.expm1(emit.scale(step, std::log(decay))));
+}
+
+void StepBuilder::prepareScalars() {
+  emit.loc = NameLoc::get(builder.getStringAttr("optimizer"));
+  auto scalar = RankedTensorType::get({}, builder.getF32Type());
+  learningRate = addArgument("learning_rate", "scalar", scalar);
+  if (options.kind == OptimizerKind::Sgd)
+    return;
+  Value step = addArgument("step", "scalar", scalar);
+  Value one = emit.splat(scalar, 1.0);
+  if (options.kind == OptimizerKind::AdamW && options.weightDecay != 0.0)
+    decayFactor = emit.sub(one, emit.scale(learningRate, options.weightDecay));
+  stepSize = emit.div(learningRate, biasCorrection(step, options.beta1));
+  inverseRootCorrection = emit.div(one, emit.sqrt(biasCorrection(step, options.beta2)));
+}
+
+void StepBuilder::updateAdam(Update &update) {
+  Value parameter = function.getArgument(update.argument), gradient = update.gradient;
+  Value moment = addState(update, ".exp_avg"), square = addState(update, ".exp_avg_sq");
+  if (update.decays && options.kind == OptimizerKind::Adam && options.weightDecay != 0.0)
+    gradient = emit.add(gradient, emit.scale(parameter, options.weightDecay));
+  Value newMoment = emit.add(moment, emit.scale(emit.sub(gradient, moment), 1.0 - options.beta1));
+  Value newSquare = emit.add(emit.scale(square, options.beta2),
+                             emit.scale(emit.mul(gradient, gradient), 1.0 - options.beta2));
+  Value root = emit.mul(emit.sqrt(newSquare), full(inverseRootCorrection, square));
+  Value direction = emit.div(newMoment, emit.offset(root, options.epsilon));
+  if (update.decays && decayFactor)
+    parameter = emit.mul(parameter, full(decayFactor, parameter));
+  update.updated = emit.sub(parameter, emit.mul(direction, full(stepSize, direction)));
+  setState(moment, newMoment);
+  setState(square, newSquare);
+}
+
+void StepBuilder::updateSgd(Update &update) {
+  Value parameter = function.getArgument(update.argument), gradient = update.gradient;
+  if (update.decays && options.weightDecay != 0.0)
+    gradient = emit.add(gradient, emit.scale(parameter, options.weightDecay));
+  if (options.momentum != 0.0) {
+    Value velocity = addState(update, ".momentum");
+    gradient = emit.add(emit.scale(velocity, options.momentum), gradient);
+    setState(velocity, gradient);
+  }
+  update.updated = emit.sub(parameter, emit.mul(gradient, full(learningRate, gradient)));
+}
+
+void StepBuilder::update() {
+  prepareScalars();
+  for (Update &update : updates) {
+    emit.loc = NameLoc::get(builder.getStringAttr("optimizer/" + update.name.getValue()));
+    if (options.kind == OptimizerKind::Sgd)
+      updateSgd(update);
+    else
+      updateAdam(update);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+static StringRef stringify(OptimizerKind kind) {
+  switch (kind) {
+  case OptimizerKind::AdamW:
+    return "adamw";
+  case OptimizerKind::Adam:
+    return "adam";
+  case OptimizerKind::Sgd:
+    return "sgd";
+  }
+  llvm_unreachable("unknown optimizer");
+}
+
+/// Reports the first option out of its range.
+static LogicalResult checkOptions(Operation *op, const AddOptimizerOptions &options) {
+  auto check = [&](StringRef name, double value, double below) -> LogicalResult {
+    if (value >= 0.0 && value < below)
+      return success();
+    auto error = op->emitError() << name << ": expected at least 0";
+    if (std::isfinite(below))
+      error << " and below " << below;
+    return error << ", found " << value;
+  };
+  constexpr double any = std::numeric_limits<double>::infinity();
+  return success(succeeded(check("beta1", options.beta1, 1.0)) &&
+                 succeeded(check("beta2", options.beta2, 1.0)) &&
+                 succeeded(check("momentum", options.momentum, 1.0)) &&
+                 succeeded(check("epsilon", options.epsilon, any)) &&
+                 succeeded(check("weight-decay", options.weightDecay, any)) &&
+                 succeeded(check("clip-norm", options.clipNorm, any)));
+}
+
+/// What later phases and the runner want to know of the optimizer.
+static DictionaryAttr describe(Builder &builder, const AddOptimizerOptions &options) {
+  SmallVector<NamedAttribute> fields;
+  auto number = [&](StringRef name, double value) {
+    fields.push_back(builder.getNamedAttr(name, builder.getF64FloatAttr(value)));
+  };
+  fields.push_back(builder.getNamedAttr("kind", builder.getStringAttr(stringify(options.kind))));
+  number("weight_decay", options.weightDecay);
+  number("clip_norm", options.clipNorm);
+  if (options.kind == OptimizerKind::Sgd) {
+    number("momentum", options.momentum);
+  } else {
+    number("beta1", options.beta1);
+    number("beta2", options.beta2);
+    number("epsilon", options.epsilon);
+  }
+  return builder.getDictionaryAttr(fields);
+}
+
+namespace {
+struct AddOptimizer : st::impl::AddOptimizerBase<AddOptimizer> {
+  using AddOptimizerBase::AddOptimizerBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    AddOptimizerOptions options{kind, beta1, beta2, epsilon, weightDecay, momentum, clipNorm};
+    auto function = module.lookupSymbol<func::FuncOp>("main");
+    if (!function || function.isExternal()) {
+      module.emitError("expected a function @main with a body");
+      return signalPassFailure();
+    }
+    StepBuilder step(function, options);
+    if (failed(checkOptions(module, options)) || failed(step.collect()))
+      return signalPassFailure();
+    step.clip();
+    step.update();
+    if (failed(step.finish()))
+      return signalPassFailure();
+    updatedParameters += step.count();
+    Builder builder(module.getContext());
+    module->setAttr("st.optimizer", describe(builder, options));
+  }
+};
+} // namespace

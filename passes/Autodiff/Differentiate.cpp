@@ -1,0 +1,126 @@
+//===- Differentiate.cpp - Adds the gradients of the loss -----------------===//
+
+#include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Autodiff/Passes.h"
+#include "passes/Autodiff/ReverseMode.h"
+
+namespace mlir::st {
+#define GEN_PASS_DEF_DIFFERENTIATE
+#include "passes/Autodiff/Passes.h.inc"
+} // namespace mlir::st
+
+using namespace mlir;
+using namespace mlir::st;
+
+static bool isFloatScalar(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor && tensor.getRank() == 0 && isa<FloatType>(tensor.getElementType());
+}
+
+static StringRef roleOfResult(func::FuncOp function, unsigned index) {
+  auto role = function.getResultAttrOfType<StringAttr>(index, kRoleAttr);
+  return role ? role.getValue() : "";
+}
+
+/// The index of the result that is the loss: the one of that role, else the one
+/// without a role that is a float scalar.
+static FailureOr<unsigned> findLoss(func::FuncOp function) {
+  SmallVector<unsigned> named, candidates;
+  for (auto [index, type] : llvm::enumerate(function.getResultTypes())) {
+    StringRef role = roleOfResult(function, index);
+    if (role == "loss")
+      named.push_back(index);
+    if (role == "gradient")
+      return function.emitOpError("already has a result of role \"gradient\"");
+    if (role.empty() && isFloatScalar(type))
+      candidates.push_back(index);
+  }
+  ArrayRef<unsigned> found = named.empty() ? candidates : named;
+  if (found.size() != 1)
+    return function.emitOpError("expected one result of role \"loss\", or one float scalar, found ")
+           << found.size();
+  if (!isFloatScalar(function.getResultTypes()[found.front()]))
+    return function.emitOpError("expected the loss to be a float scalar, found ")
+           << function.getResultTypes()[found.front()];
+  return found.front();
+}
+
+/// The indices of the arguments to differentiate by.
+static FailureOr<SmallVector<unsigned>> findParameters(func::FuncOp function) {
+  SmallVector<unsigned> found;
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned index = argument.getArgNumber();
+    auto role = function.getArgAttrOfType<StringAttr>(index, kRoleAttr);
+    if (!role || role.getValue() != "parameter")
+      continue;
+    if (!function.getArgAttrOfType<StringAttr>(index, kNameAttr))
+      return function.emitOpError("argument ") << index << " is a parameter without an st.name";
+    if (!isa<FloatType>(getElementTypeOrSelf(argument.getType())))
+      return function.emitOpError("expected parameter ")
+             << index << " to have float elements, found " << argument.getType();
+    found.push_back(index);
+  }
+  if (found.empty())
+    return function.emitOpError("has no argument of role \"parameter\"");
+  return found;
+}
+
+static LogicalResult differentiate(func::FuncOp function) {
+  FailureOr<unsigned> loss = findLoss(function);
+  if (failed(loss))
+    return failure();
+  FailureOr<SmallVector<unsigned>> indices = findParameters(function);
+  if (failed(indices))
+    return failure();
+
+  SmallVector<Value> parameters;
+  for (unsigned index : *indices)
+    parameters.push_back(function.getArgument(index));
+  Operation *end = function.front().getTerminator();
+  FailureOr<SmallVector<Value>> gradients =
+      emitGradients(function.front(), end->getOperand(*loss), parameters);
+  if (failed(gradients))
+    return failure();
+
+  Builder builder(function.getContext());
+  function.setResultAttr(*loss, kRoleAttr, builder.getStringAttr("loss"));
+  if (!function.getResultAttr(*loss, kNameAttr))
+    function.setResultAttr(*loss, kNameAttr, builder.getStringAttr("loss"));
+  for (auto [index, gradient] : llvm::zip_equal(*indices, *gradients)) {
+    auto attrs = builder.getDictionaryAttr(
+        {builder.getNamedAttr(kNameAttr, function.getArgAttr(index, kNameAttr)),
+         builder.getNamedAttr(kRoleAttr, builder.getStringAttr("gradient"))});
+    if (failed(function.insertResult(function.getNumResults(), gradient.getType(), attrs)))
+      return failure();
+    end->insertOperands(end->getNumOperands(), gradient);
+  }
+  return success();
+}
+
+/// Erases ops that a rule emitted and a later rule folded away.
+static void eraseDeadOps(Block &block) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+namespace {
+struct Differentiate : st::impl::DifferentiateBase<Differentiate> {
+  void runOnOperation() override {
+    auto function = getOperation().lookupSymbol<func::FuncOp>("main");
+    if (!function || function.isExternal()) {
+      getOperation().emitError("expected a function @main with a body");
+      return signalPassFailure();
+    }
+    if (!function.getBody().hasOneBlock()) {
+      function.emitOpError("expected one block, found ") << function.getBlocks().size();
+      return signalPassFailure();
+    }
+    if (failed(differentiate(function)))
+      return signalPassFailure();
+    eraseDeadOps(function.front());
+  }
+};
+} // namespace

@@ -1,0 +1,233 @@
+//===- ElementwiseRules.cpp - Gradients of elementwise ops ----------------===//
+
+#include "dialects/StableHLO/ChloOps.h"
+#include "mlir/IR/Matchers.h"
+#include "passes/Autodiff/GradientRules.h"
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::stablehlo;
+using namespace mlir::st;
+
+/// cotangent * factor, where the cotangent is often that of the loss: one.
+static Value times(Emitter &emit, Value cotangent, Value factor) {
+  DenseFPElementsAttr value;
+  if (matchPattern(cotangent, m_Constant(&value)) && value.isSplat() &&
+      value.getSplatValue<APFloat>().isExactlyValue(1.0))
+    return factor;
+  return emit.mul(cotangent, factor);
+}
+
+//===----------------------------------------------------------------------===//
+// Arithmetic
+//===----------------------------------------------------------------------===//
+
+static void addRule(AddOp op, Value ct, Gradients &g) {
+  g.add(op.getLhs(), ct);
+  g.add(op.getRhs(), ct);
+}
+
+static void subtractRule(SubtractOp op, Value ct, Gradients &g) {
+  g.add(op.getLhs(), ct);
+  g.add(op.getRhs(), [&] { return g.emit.neg(ct); });
+}
+
+static void multiplyRule(MulOp op, Value ct, Gradients &g) {
+  Value lhs = op.getLhs(), rhs = op.getRhs();
+  if (lhs == rhs)
+    return g.add(lhs, [&] {
+      Value half = times(g.emit, ct, lhs);
+      return g.emit.add(half, half);
+    });
+  g.add(lhs, [&] { return times(g.emit, ct, rhs); });
+  g.add(rhs, [&] { return times(g.emit, ct, lhs); });
+}
+
+static void divideRule(DivOp op, Value ct, Gradients &g) {
+  // d(a / b) = da / b - (a / b) / b db: both share the cotangent over b.
+  Value quotient = g.emit.div(ct, op.getRhs());
+  g.add(op.getLhs(), quotient);
+  g.add(op.getRhs(), [&] { return g.emit.neg(g.emit.mul(quotient, op.getResult())); });
+}
+
+/// Of two equal operands each gets half of the cotangent, as in JAX.
+template <typename OpTy> static void extremumRule(OpTy op, Value ct, Gradients &g) {
+  Emitter &emit = g.emit;
+  constexpr bool isMax = std::is_same_v<OpTy, MaxOp>;
+  Value lhs = op.getLhs(), rhs = op.getRhs();
+  Value tie = emit.compare(ComparisonDirection::EQ, lhs, rhs);
+  Value shared = emit.select(tie, emit.scale(ct, 0.5), emit.zerosLike(ct));
+  auto part = [&](bool wins) {
+    auto direction = wins ? ComparisonDirection::GT : ComparisonDirection::LT;
+    return emit.select(emit.compare(direction, lhs, rhs), ct, shared);
+  };
+  g.add(lhs, [&] { return part(isMax); });
+  g.add(rhs, [&] { return part(!isMax); });
+}
+
+static void powerRule(PowOp op, Value ct, Gradients &g) {
+  Emitter &emit = g.emit;
+  Value base = op.getLhs(), exponent = op.getRhs();
+  Value zeros = emit.zerosLike(base), ones = emit.splatLike(base, 1.0);
+  auto isZero = [&](Value x) { return emit.compare(ComparisonDirection::EQ, x, zeros); };
+  g.add(base, [&] {
+    // x^(y - 1) at y = 0 would make NaN of zero times infinity.
+    Value reduced = emit.select(isZero(exponent), ones, emit.sub(exponent, ones));
+    return emit.mul(ct, emit.mul(exponent, emit.pow(base, reduced)));
+  });
+  g.add(exponent, [&] {
+    Value log = emit.log(emit.select(isZero(base), ones, base));
+    return emit.mul(ct, emit.mul(log, op.getResult()));
+  });
+}
+
+static void atan2Rule(Atan2Op op, Value ct, Gradients &g) {
+  Emitter &emit = g.emit;
+  Value y = op.getLhs(), x = op.getRhs();
+  Value scaled = emit.div(ct, emit.add(emit.mul(x, x), emit.mul(y, y)));
+  g.add(y, [&] { return emit.mul(scaled, x); });
+  g.add(x, [&] { return emit.neg(emit.mul(scaled, y)); });
+}
+
+//===----------------------------------------------------------------------===//
+// Functions of one operand
+//===----------------------------------------------------------------------===//
+
+/// Registers a rule ct * derivative(x, y), where y is the function's value.
+template <typename OpTy, Value (*derivative)(Emitter &, Value, Value)>
+static void addFunction(GradientRules &rules) {
+  rules.add<OpTy>(+[](OpTy op, Value ct, Gradients &g) {
+    g.add(op.getOperand(),
+          [&] { return times(g.emit, ct, derivative(g.emit, op.getOperand(), op.getResult())); });
+  });
+}
+
+static Value absDerivative(Emitter &e, Value x, Value) { return e.sign(x); }
+static Value cbrtDerivative(Emitter &e, Value, Value y) {
+  return e.div(e.splatLike(y, 1.0 / 3.0), e.mul(y, y));
+}
+static Value cosineDerivative(Emitter &e, Value x, Value) { return e.neg(e.sine(x)); }
+static Value expDerivative(Emitter &, Value, Value y) { return y; }
+static Value expm1Derivative(Emitter &e, Value, Value y) { return e.offset(y, 1.0); }
+static Value logisticDerivative(Emitter &e, Value, Value y) {
+  return e.mul(y, e.sub(e.splatLike(y, 1.0), y));
+}
+static Value rsqrtDerivative(Emitter &e, Value, Value y) {
+  return e.mul(e.scale(y, -0.5), e.mul(y, y));
+}
+static Value sineDerivative(Emitter &e, Value x, Value) { return e.cosine(x); }
+static Value sqrtDerivative(Emitter &e, Value, Value y) { return e.div(e.splatLike(y, 0.5), y); }
+static Value tanDerivative(Emitter &e, Value, Value y) { return e.offset(e.mul(y, y), 1.0); }
+static Value tanhDerivative(Emitter &e, Value, Value y) {
+  return e.sub(e.splatLike(y, 1.0), e.mul(y, y));
+}
+static Value erfDerivative(Emitter &e, Value x, Value) {
+  constexpr double twoOverRootPi = 1.12837916709551257390;
+  return e.scale(e.exp(e.neg(e.mul(x, x))), twoOverRootPi);
+}
+static Value erfcDerivative(Emitter &e, Value x, Value y) { return e.neg(erfDerivative(e, x, y)); }
+static Value erfInvDerivative(Emitter &e, Value, Value y) {
+  constexpr double halfRootPi = 0.88622692545275801365;
+  return e.scale(e.exp(e.mul(y, y)), halfRootPi);
+}
+static Value squareDerivative(Emitter &e, Value x, Value) { return e.add(x, x); }
+
+static void logRule(LogOp op, Value ct, Gradients &g) {
+  g.add(op.getOperand(), [&] { return g.emit.div(ct, op.getOperand()); });
+}
+
+static void log1pRule(Log1pOp op, Value ct, Gradients &g) {
+  g.add(op.getOperand(), [&] { return g.emit.div(ct, g.emit.offset(op.getOperand(), 1.0)); });
+}
+
+static void negateRule(NegOp op, Value ct, Gradients &g) {
+  g.add(op.getOperand(), [&] { return g.emit.neg(ct); });
+}
+
+static void convertRule(ConvertOp op, Value ct, Gradients &g) {
+  g.add(op.getOperand(),
+        [&] { return g.emit.convert(ct, Emitter::typeOf(op.getOperand()).getElementType()); });
+}
+
+/// Rounding is taken to be the identity, and the cotangent is rounded alike.
+static void reducePrecisionRule(ReducePrecisionOp op, Value ct, Gradients &g) {
+  g.add(op.getOperand(), [&]() -> Value {
+    return ReducePrecisionOp::create(g.emit.builder, g.emit.loc, ct.getType(), ct,
+                                     op.getExponentBits(), op.getMantissaBits());
+  });
+}
+
+//===----------------------------------------------------------------------===//
+// Choice
+//===----------------------------------------------------------------------===//
+
+static void selectRule(SelectOp op, Value ct, Gradients &g) {
+  Value predicate = op.getPred();
+  g.add(op.getOnTrue(), [&] { return g.emit.select(predicate, ct, g.emit.zerosLike(ct)); });
+  g.add(op.getOnFalse(), [&] { return g.emit.select(predicate, g.emit.zerosLike(ct), ct); });
+}
+
+static void clampRule(ClampOp op, Value ct, Gradients &g) {
+  Emitter &emit = g.emit;
+  Value x = op.getOperand(), zeros = emit.zerosLike(ct);
+  ArrayRef<int64_t> shape = Emitter::shapeOf(x);
+  Value low = emit.broadcast(op.getMin(), {}, shape);
+  Value high = emit.broadcast(op.getMax(), {}, shape);
+  auto where = [&](ComparisonDirection direction, Value bound, Value onTrue) {
+    return emit.select(emit.compare(direction, x, bound), onTrue, zeros);
+  };
+  g.add(x, [&] {
+    return where(ComparisonDirection::GT, low, where(ComparisonDirection::LT, high, ct));
+  });
+  auto addBound = [&](Value bound, Value full, ComparisonDirection direction) {
+    g.add(bound, [&] {
+      Value part = where(direction, full, ct);
+      bool isScalar = Emitter::typeOf(bound).getRank() == 0;
+      return isScalar ? emit.reduceAdd(part, remainingDims(shape.size(), {})) : part;
+    });
+  };
+  addBound(op.getMin(), low, ComparisonDirection::LT);
+  addBound(op.getMax(), high, ComparisonDirection::GT);
+}
+
+static LogicalResult barrierRule(OptimizationBarrierOp op, ArrayRef<Value> cts, Gradients &g) {
+  for (auto [operand, ct] : llvm::zip_equal(op->getOperands(), cts))
+    if (ct)
+      g.add(operand, ct);
+  return success();
+}
+
+void st::populateElementwiseRules(GradientRules &rules) {
+  rules.add<AddOp>(addRule);
+  rules.add<SubtractOp>(subtractRule);
+  rules.add<MulOp>(multiplyRule);
+  rules.add<DivOp>(divideRule);
+  rules.add<MaxOp>(extremumRule<MaxOp>);
+  rules.add<MinOp>(extremumRule<MinOp>);
+  rules.add<PowOp>(powerRule);
+  rules.add<Atan2Op>(atan2Rule);
+  addFunction<AbsOp, absDerivative>(rules);
+  addFunction<CbrtOp, cbrtDerivative>(rules);
+  addFunction<CosineOp, cosineDerivative>(rules);
+  addFunction<ExpOp, expDerivative>(rules);
+  addFunction<Expm1Op, expm1Derivative>(rules);
+  addFunction<LogisticOp, logisticDerivative>(rules);
+  addFunction<RsqrtOp, rsqrtDerivative>(rules);
+  addFunction<SineOp, sineDerivative>(rules);
+  addFunction<SqrtOp, sqrtDerivative>(rules);
+  addFunction<TanOp, tanDerivative>(rules);
+  addFunction<TanhOp, tanhDerivative>(rules);
+  addFunction<chlo::ErfOp, erfDerivative>(rules);
+  addFunction<chlo::ErfcOp, erfcDerivative>(rules);
+  addFunction<chlo::ErfInvOp, erfInvDerivative>(rules);
+  addFunction<chlo::SquareOp, squareDerivative>(rules);
+  rules.add<LogOp>(logRule);
+  rules.add<Log1pOp>(log1pRule);
+  rules.add<NegOp>(negateRule);
+  rules.add<ConvertOp>(convertRule);
+  rules.add<ReducePrecisionOp>(reducePrecisionRule);
+  rules.add<SelectOp>(selectRule);
+  rules.add<ClampOp>(clampRule);
+  rules.addChecked<OptimizationBarrierOp>(barrierRule);
+  rules.addZero<CeilOp, FloorOp, RoundOp, RoundNearestEvenOp, SignOp>();
+}

@@ -1,0 +1,97 @@
+//===- GradientRules.h - How each op passes on gradients --------*- C++ -*-===//
+//
+// Reverse mode asks one question of each op: given the cotangents of its
+// results, what does it contribute to the cotangents of its operands? The
+// answers are the rules of this registry, one function for each kind of op.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ST_PASSES_AUTODIFF_GRADIENTRULES_H
+#define ST_PASSES_AUTODIFF_GRADIENTRULES_H
+
+#include "dialects/StableHLO/Utils/Emitter.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/STLExtras.h"
+#include <functional>
+
+namespace mlir::st {
+
+/// The cotangents collected so far, and where rules emit.
+class Gradients {
+public:
+  Gradients(Emitter &emit, const DenseSet<Value> &varied) : emit(emit), varied(varied) {}
+
+  Emitter &emit;
+
+  /// Whether the value depends on a parameter, so that its cotangent matters.
+  bool wants(Value value) const { return varied.contains(value); }
+
+  /// Adds a contribution, of the type of `value`, to its cotangent.
+  void add(Value value, Value contribution) {
+    if (wants(value))
+      contributions[value].push_back(contribution);
+  }
+  /// The same, where `make` emits the contribution only if it is wanted.
+  template <typename Make, typename = std::enable_if_t<std::is_invocable_r_v<Value, Make>>>
+  void add(Value value, Make &&make) {
+    if (wants(value))
+      contributions[value].push_back(make());
+  }
+
+  /// The sum of the contributions in the order in which they came, or null
+  /// where there is none.
+  Value take(Value value);
+
+private:
+  const DenseSet<Value> &varied;
+  DenseMap<Value, SmallVector<Value, 2>> contributions;
+};
+
+class GradientRules {
+public:
+  /// A rule gets the cotangent of each result, null where there is none.
+  using Rule = std::function<LogicalResult(Operation *, ArrayRef<Value>, Gradients &)>;
+
+  /// The rules of every differentiable op.
+  GradientRules();
+
+  /// Registers the rule of an op with one result.
+  template <typename OpTy> void add(void (*rule)(OpTy, Value, Gradients &)) {
+    rules[OpTy::getOperationName()] = [rule](Operation *op, ArrayRef<Value> cotangents,
+                                             Gradients &gradients) {
+      rule(cast<OpTy>(op), cotangents.front(), gradients);
+      return success();
+    };
+  }
+  /// Registers a rule that may reject some forms of the op, with a diagnostic.
+  template <typename OpTy>
+  void addChecked(LogicalResult (*rule)(OpTy, ArrayRef<Value>, Gradients &)) {
+    rules[OpTy::getOperationName()] = [rule](Operation *op, ArrayRef<Value> cotangents,
+                                             Gradients &gradients) {
+      return rule(cast<OpTy>(op), cotangents, gradients);
+    };
+  }
+  /// Registers ops whose gradient is zero wherever it is defined.
+  template <typename... OpTys> void addZero() { (zeros.insert(OpTys::getOperationName()), ...); }
+
+  bool isZero(Operation *op) const { return zeros.contains(op->getName().getStringRef()); }
+  /// The op's rule, or null.
+  const Rule *lookup(Operation *op) const {
+    auto found = rules.find(op->getName().getStringRef());
+    return found == rules.end() ? nullptr : &found->second;
+  }
+
+private:
+  DenseMap<StringRef, Rule> rules;
+  DenseSet<StringRef> zeros;
+};
+
+void populateElementwiseRules(GradientRules &rules);
+void populateShapeRules(GradientRules &rules);
+void populateReductionRules(GradientRules &rules);
+void populateIndexingRules(GradientRules &rules);
+
+} // namespace mlir::st
+
+#endif // ST_PASSES_AUTODIFF_GRADIENTRULES_H

@@ -1,0 +1,19 @@
+//===- Passes.h - From a loss to a training step ----------------*- C++ -*-===//
+
+#ifndef ST_PASSES_AUTODIFF_PASSES_H
+#define ST_PASSES_AUTODIFF_PASSES_H
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::st {
+
+enum class OptimizerKind { AdamW, Adam, Sgd };
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "passes/Autodiff/Passes.h.inc"
+
+} // namespace mlir::st
+
+#endif // ST_PASSES_AUTODIFF_PASSES_H

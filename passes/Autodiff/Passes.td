@@ -1,0 +1,85 @@
+//===- Passes.td - From a loss to a training step ----------*- tablegen -*-===//
+
+#ifndef ST_PASSES_AUTODIFF_PASSES_TD
+#define ST_PASSES_AUTODIFF_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
+  let summary = "Adds the gradient of the loss for every parameter";
+  let description = [{
+    Reverse mode. Needs `@main` with calls inlined, one result of role "loss" (or
+    a single scalar float result, which is then taken to be it) and arguments of
+    role "parameter". Leaves one more result for each parameter, in the order of
+    the arguments: role "gradient", the name of its parameter.
+
+    ```mlir
+    func.func @main(%w: tensor<4xf32> {st.name = "w", st.role = "parameter"})
+        -> (tensor<f32> {st.name = "loss", st.role = "loss"}) {
+      %0 = stablehlo.multiply %w, %w : tensor<4xf32>
+      %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [0]
+             : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+      return %1 : tensor<f32>
+    }
+    // after
+    func.func @main(%w: tensor<4xf32> {st.name = "w", st.role = "parameter"})
+        -> (tensor<f32> {st.name = "loss", st.role = "loss"},
+            tensor<4xf32> {st.name = "w", st.role = "gradient"}) {
+      ...
+      %2 = stablehlo.broadcast_in_dim %one, dims = [] : (tensor<f32>) -> tensor<4xf32>
+      %3 = stablehlo.multiply %2, %w : tensor<4xf32>
+      %4 = stablehlo.add %3, %3 : tensor<4xf32>
+      return %1, %4 : tensor<f32>, tensor<4xf32>
+    }
+    ```
+
+    No gradient flows through ops marked `st.stop_gradient`. A parameter that the
+    loss does not depend on gets zeros. A backward op's location is
+    "transpose(...)" around that of its forward op. An op on the way from a
+    parameter to the loss that has no gradient rule is an error.
+  }];
+  let dependentDialects = ["::mlir::stablehlo::StableHLODialect"];
+}
+
+def AddOptimizer : Pass<"add-optimizer", "::mlir::ModuleOp"> {
+  let summary = "Turns gradients into updated parameters and optimizer state";
+  let description = [{
+    Needs what `differentiate` leaves. Replaces the results of role "gradient" by
+    updated parameters and optimizer state, which come in as donated arguments
+    (`tf.aliasing_output`), in the semantics of the optimizers of PyTorch:
+
+    - `adamw`: decoupled weight decay, p -= lr * decay * p;
+    - `adam`: weight decay as an L2 term of the gradient;
+    - `sgd`: momentum, and weight decay as an L2 term.
+
+    State is `<parameter>.exp_avg` and `<parameter>.exp_avg_sq`, or
+    `<parameter>.momentum` where there is momentum, with `st.of` naming the
+    parameter and zeros to start with. Parameters marked `st.no_decay` do not
+    decay. New scalar arguments: `learning_rate` (the host computes warm-up and
+    decay) and for Adam `step`, counted from 1.
+
+    With `clip-norm` the gradients are scaled to a global norm of at most that;
+    the norm before is one more result, `grad_norm` of role "metric". Results
+    are the loss and what else there was, `grad_norm`, parameters, state.
+    The module's `st.optimizer` says what was added.
+  }];
+  let options = [
+    Option<"kind", "kind", "::mlir::st::OptimizerKind", "::mlir::st::OptimizerKind::AdamW",
+           "The optimizer", [{::llvm::cl::values(
+             clEnumValN(::mlir::st::OptimizerKind::AdamW, "adamw", "Adam with decoupled weight decay"),
+             clEnumValN(::mlir::st::OptimizerKind::Adam, "adam", "Adam"),
+             clEnumValN(::mlir::st::OptimizerKind::Sgd, "sgd", "Gradient descent with momentum"))}]>,
+    Option<"beta1", "beta1", "double", "0.9", "Adam: decay of the first moment, in [0, 1)">,
+    Option<"beta2", "beta2", "double", "0.999", "Adam: decay of the second moment, in [0, 1)">,
+    Option<"epsilon", "epsilon", "double", "1e-8", "Adam: added to the root of the second moment">,
+    Option<"weightDecay", "weight-decay", "double", "0.01", "Weight decay, at least 0">,
+    Option<"momentum", "momentum", "double", "0.9", "SGD: momentum, in [0, 1)">,
+    Option<"clipNorm", "clip-norm", "double", "0.0", "Largest global norm of the gradients; 0 is none">
+  ];
+  let statistics = [
+    Statistic<"updatedParameters", "updated-parameters", "Parameters that are updated">
+  ];
+  let dependentDialects = ["::mlir::stablehlo::StableHLODialect"];
+}
+
+#endif // ST_PASSES_AUTODIFF_PASSES_TD

@@ -1,0 +1,159 @@
+//===- ReductionRules.cpp - Gradients of reductions and products ----------===//
+
+#include "passes/Autodiff/GradientRules.h"
+
+using namespace mlir;
+using namespace mlir::stablehlo;
+using namespace mlir::st;
+
+//===----------------------------------------------------------------------===//
+// reduce
+//===----------------------------------------------------------------------===//
+
+/// The op that the body applies to its two arguments, or null where it does
+/// anything else.
+static Operation *reductionBody(ReduceOp op) {
+  Block &body = op.getBody().front();
+  if (body.getNumArguments() != 2 || !llvm::hasNItems(body, 2))
+    return nullptr;
+  Operation &inner = body.front();
+  Operation *end = body.getTerminator();
+  bool appliesToBoth = inner.getNumOperands() == 2 &&
+                       llvm::is_contained(inner.getOperands(), body.getArgument(0)) &&
+                       llvm::is_contained(inner.getOperands(), body.getArgument(1));
+  bool returnsIt = end->getNumOperands() == 1 && inner.getNumResults() == 1 &&
+                   end->getOperand(0) == inner.getResult(0);
+  return appliesToBoth && returnsIt ? &inner : nullptr;
+}
+
+/// The cotangent goes to the elements that are the extremum, in equal parts.
+static void extremumReductionRule(ReduceOp op, Value ct, Gradients &g) {
+  Value x = op.getInputs().front();
+  g.add(x, [&] {
+    Emitter &emit = g.emit;
+    ArrayRef<int64_t> shape = Emitter::shapeOf(x), dims = op.getDimensions();
+    SmallVector<int64_t> kept = remainingDims(shape.size(), dims);
+    Value extremum = emit.broadcast(op.getResult(0), kept, shape);
+    Value isExtremum = emit.compare(ComparisonDirection::EQ, x, extremum);
+    Value count =
+        emit.reduceAdd(emit.convert(isExtremum, Emitter::typeOf(x).getElementType()), dims);
+    Value share = emit.broadcast(emit.div(ct, count), kept, shape);
+    return emit.select(isExtremum, share, emit.zerosLike(x));
+  });
+}
+
+static void sumRule(ReduceOp op, Value ct, Gradients &g) {
+  Emitter &emit = g.emit;
+  Value x = op.getInputs().front(), init = op.getInitValues().front();
+  g.add(x, [&] {
+    ArrayRef<int64_t> shape = Emitter::shapeOf(x);
+    return emit.broadcast(ct, remainingDims(shape.size(), op.getDimensions()), shape);
+  });
+  g.add(init, [&] { return emit.reduceAdd(ct, remainingDims(Emitter::typeOf(ct).getRank(), {})); });
+}
+
+static LogicalResult reduceRule(ReduceOp op, ArrayRef<Value> cts, Gradients &g) {
+  Operation *body = op.getInputs().size() == 1 ? reductionBody(op) : nullptr;
+  if (isa_and_nonnull<AddOp>(body)) {
+    sumRule(op, cts.front(), g);
+    return success();
+  }
+  if (isa_and_nonnull<MaxOp, MinOp>(body) && !g.wants(op.getInitValues().front())) {
+    extremumReductionRule(op, cts.front(), g);
+    return success();
+  }
+  return op.emitOpError("has no gradient rule: expected one operand and a body that is one add, "
+                        "maximum or minimum of its arguments");
+}
+
+//===----------------------------------------------------------------------===//
+// dot_general
+//===----------------------------------------------------------------------===//
+
+namespace {
+/// The dimensions of one operand of a product, by what becomes of them.
+struct Side {
+  Value value;
+  ArrayRef<int64_t> batch, contract;
+  SmallVector<int64_t> free;
+  /// Where the free dimensions are in the result.
+  int64_t freeStart;
+};
+} // namespace
+
+static SmallVector<int64_t> range(int64_t start, int64_t count) {
+  return llvm::to_vector(llvm::seq(start, start + count));
+}
+
+/// The dimensions of `to` that are contracted with `dims` of `from`.
+static SmallVector<int64_t> partners(ArrayRef<int64_t> dims, const Side &from, const Side &to) {
+  SmallVector<int64_t> result;
+  for (int64_t dim : dims)
+    result.push_back(to.contract[llvm::find(from.contract, dim) - from.contract.begin()]);
+  return result;
+}
+
+/// The cotangent of the operand `self` of a product with `other`: the product of
+/// the result's cotangent with `other` over other's free dimensions.
+static Value operandCotangent(Emitter &emit, DotGeneralOp op, Value ct, const Side &self,
+                              const Side &other) {
+  Type type = Emitter::typeOf(self.value).getElementType();
+  Value factor = emit.convert(other.value, Emitter::typeOf(ct).getElementType());
+  SmallVector<int64_t> batch = range(0, self.batch.size());
+  SmallVector<int64_t> otherFree = range(other.freeStart, other.free.size());
+
+  // The product leaves self's dimensions as batch, free, contracted, the last in
+  // the order in which `other` has them; with the factors exchanged as batch,
+  // contracted, free. Take the way that needs no transpose, if there is one, or
+  // else one that leaves the minor dimension in place.
+  SmallVector<int64_t> otherContract(other.contract);
+  llvm::sort(otherContract);
+  SmallVector<int64_t> contracted = partners(otherContract, other, self);
+  auto concat = [](ArrayRef<int64_t> a, ArrayRef<int64_t> b, ArrayRef<int64_t> c) {
+    SmallVector<int64_t> all(a);
+    llvm::append_range(all, b);
+    llvm::append_range(all, c);
+    return all;
+  };
+  SmallVector<int64_t> order = concat(self.batch, self.free, contracted);
+  SmallVector<int64_t> exchanged = concat(self.batch, contracted, self.free);
+  ArrayAttr precision = op.getPrecisionConfigAttr();
+  Value product;
+  auto keepsMinor = [](ArrayRef<int64_t> dims) {
+    return !dims.empty() && dims.back() == static_cast<int64_t>(dims.size()) - 1;
+  };
+  bool exchange = llvm::is_sorted(exchanged) ||
+                  (!llvm::is_sorted(order) && !keepsMinor(order) && keepsMinor(exchanged));
+  if (exchange) {
+    product =
+        emit.dot(factor, ct, {SmallVector<int64_t>(other.batch), batch, other.free, otherFree},
+                 precision, type);
+    order = exchanged;
+  } else {
+    product =
+        emit.dot(ct, factor, {batch, SmallVector<int64_t>(other.batch), otherFree, other.free},
+                 precision, type);
+  }
+  SmallVector<int64_t> permutation(order.size());
+  for (auto [i, dim] : llvm::enumerate(order))
+    permutation[dim] = i;
+  return emit.transpose(product, permutation);
+}
+
+static void dotRule(DotGeneralOp op, Value ct, Gradients &g) {
+  DotDimensionNumbersAttr dims = op.getDotDimensionNumbers();
+  auto side = [](Value value, ArrayRef<int64_t> batch, ArrayRef<int64_t> contract) {
+    SmallVector<int64_t> free = remainingDims(Emitter::typeOf(value).getRank(), batch, contract);
+    return Side{value, batch, contract, free, static_cast<int64_t>(batch.size())};
+  };
+  Side lhs = side(op.getLhs(), dims.getLhsBatchingDimensions(), dims.getLhsContractingDimensions());
+  Side rhs = side(op.getRhs(), dims.getRhsBatchingDimensions(), dims.getRhsContractingDimensions());
+  rhs.freeStart += lhs.free.size();
+  g.add(op.getLhs(), [&] { return operandCotangent(g.emit, op, ct, lhs, rhs); });
+  g.add(op.getRhs(), [&] { return operandCotangent(g.emit, op, ct, rhs, lhs); });
+}
+
+void st::populateReductionRules(GradientRules &rules) {
+  rules.addChecked<ReduceOp>(reduceRule);
+  rules.add<DotGeneralOp>(dotRule);
+}
