@@ -1,0 +1,139 @@
+#include "lib/Runtime/Report.h"
+#include "lib/Runtime/TraceWriter.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cmath>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <vector>
+
+namespace st {
+namespace {
+
+// Columns: a text each row, the first left-aligned, the others right.
+std::string printTable(const std::vector<std::vector<std::string>> &rows) {
+  std::vector<size_t> widths;
+  for (const std::vector<std::string> &row : rows)
+    for (size_t i = 0; i < row.size(); ++i) {
+      widths.resize(std::max(widths.size(), i + 1));
+      widths[i] = std::max(widths[i], row[i].size());
+    }
+  std::string out;
+  for (const std::vector<std::string> &row : rows) {
+    absl::StrAppendFormat(&out, "%-*s", static_cast<int>(widths[0]), row[0]);
+    for (size_t i = 1; i < row.size(); ++i)
+      absl::StrAppendFormat(&out, "  %*s", static_cast<int>(widths[i]), row[i]);
+    out += '\n';
+  }
+  return out;
+}
+
+std::string printMebibytes(int64_t bytes) {
+  return absl::StrFormat("%.1f", static_cast<double>(bytes) / (1 << 20));
+}
+
+// NaN and infinity have no form in JSON.
+std::string printJsonNumber(double value, int digits) {
+  return std::isfinite(value) ? absl::StrFormat("%.*g", digits, value) : "null";
+}
+
+struct DeviceMemory {
+  int64_t ranks = 0, arena = 0;
+  std::map<std::string, int64_t> classes;
+};
+
+} // namespace
+
+std::string printMilliseconds(int64_t picoseconds) {
+  std::string text =
+      absl::StrFormat("%d.%09d", picoseconds / 1000000000, picoseconds % 1000000000);
+  text.erase(std::max(text.find_last_not_of('0'), text.find('.') + 3) + 1);
+  return text;
+}
+
+std::string printStep(const StepReport &report) {
+  return absl::StrFormat("step %d  loss %.9g  sim %s ms  host %.3f s\n", report.step, report.loss,
+                         printMilliseconds(report.simulatedPicoseconds), report.hostSeconds);
+}
+
+std::string printStepJson(const StepReport &report) {
+  std::string line = absl::StrFormat(
+      "{\"step\": %d, \"loss\": %s, \"lr\": %s, \"sim_ms\": %s, \"host_s\": %.6f", report.step,
+      printJsonNumber(report.loss, 9), printJsonNumber(report.learningRate, 17),
+      printMilliseconds(report.simulatedPicoseconds), report.hostSeconds);
+  for (const auto &[name, value] : report.metrics)
+    absl::StrAppend(&line, ", ", quoteJson(name), ": ", printJsonNumber(value, 9));
+  return line + "}\n";
+}
+
+std::string printMemory(const proto::Executable &program) {
+  std::map<int64_t, DeviceMemory> devices;
+  std::vector<std::string> classes;
+  for (const proto::Group &group : program.groups())
+    for (int64_t id : group.device_ids()) {
+      DeviceMemory &device = devices[id];
+      ++device.ranks;
+      device.arena += group.arena_bytes();
+      for (const proto::MemoryClass &memory : group.memory()) {
+        if (std::find(classes.begin(), classes.end(), memory.name()) == classes.end())
+          classes.push_back(memory.name());
+        device.classes[memory.name()] += memory.bytes();
+      }
+    }
+  std::vector<std::vector<std::string>> rows = {{"device", "ranks"}};
+  rows[0].insert(rows[0].end(), classes.begin(), classes.end());
+  rows[0].push_back("peak MiB");
+  for (auto &[id, device] : devices) {
+    std::vector<std::string> row = {absl::StrCat(id), absl::StrCat(device.ranks)};
+    for (const std::string &name : classes)
+      row.push_back(printMebibytes(device.classes[name]));
+    row.push_back(printMebibytes(device.arena));
+    rows.push_back(std::move(row));
+  }
+  return absl::StrCat("peak memory of each device in MiB\n", printTable(rows));
+}
+
+std::string printMessages(const StepTime &time) {
+  std::vector<std::vector<std::string>> rows = {{"rank", "messages sent"}};
+  for (size_t rank = 0; rank < time.messages.size(); ++rank)
+    rows.push_back({absl::StrCat(rank), absl::StrCat(time.messages[rank])});
+  return printTable(rows);
+}
+
+absl::StatusOr<std::unique_ptr<LineFile>> LineFile::create(const std::string &path) {
+  int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  struct stat info;
+  if (fd < 0 || ::fstat(fd, &info) != 0)
+    return absl::UnavailableError(
+        absl::StrCat(path, ": cannot write: ", std::strerror(errno)));
+  return std::unique_ptr<LineFile>(new LineFile(path, fd, S_ISREG(info.st_mode)));
+}
+
+LineFile::~LineFile() {
+  ::close(fd);
+  if (isEmpty && isRegular)
+    ::unlink(path.c_str());
+}
+
+absl::Status LineFile::write(const std::string &line) {
+  for (size_t done = 0; done < line.size();) {
+    ssize_t written = ::write(fd, line.data() + done, line.size() - done);
+    if (written < 0 && errno == EINTR)
+      continue;
+    if (written < 0)
+      return absl::UnavailableError(
+          absl::StrCat(path, ": cannot write: ", std::strerror(errno)));
+    done += static_cast<size_t>(written);
+  }
+  isEmpty = false;
+  return absl::OkStatus();
+}
+
+} // namespace st

@@ -1,0 +1,68 @@
+// What a training run prints and writes about itself.
+#ifndef ST_RUNTIME_REPORT_H
+#define ST_RUNTIME_REPORT_H
+
+#include "lib/Proto/executable.pb.h"
+#include "st/Runtime/Executable.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <map>
+#include <memory>
+#include <string>
+
+namespace st {
+
+/// One line of the report.
+struct StepReport {
+  int64_t step = 0;
+  float loss = 0;
+  double learningRate = 0;
+  int64_t simulatedPicoseconds = 0;
+  double hostSeconds = 0;
+  std::map<std::string, float> metrics;
+};
+
+/// "step 1  loss 10.4321  sim 12.345 ms  host 8.21 s". The loss has the nine
+/// digits that tell any two floats apart, the simulated time every picosecond.
+std::string printStep(const StepReport &report);
+
+/// The same as a line of JSON: step, loss, lr, sim_ms, host_s and the program's
+/// own metrics.
+std::string printStepJson(const StepReport &report);
+
+/// Milliseconds to the picosecond, without trailing zeros.
+std::string printMilliseconds(int64_t picoseconds);
+
+/// A table of the peak memory of each device in MiB, by class.
+std::string printMemory(const proto::Executable &program);
+
+/// A table of the link messages of each rank, for --timing-only.
+std::string printMessages(const StepTime &time);
+
+/// A file that grows by whole lines while the run goes on. One to which nothing
+/// was written does not stay.
+class LineFile {
+public:
+  static absl::StatusOr<std::unique_ptr<LineFile>> create(const std::string &path);
+  ~LineFile();
+  LineFile(const LineFile &) = delete;
+  LineFile &operator=(const LineFile &) = delete;
+
+  absl::Status write(const std::string &line);
+
+private:
+  LineFile(std::string path, int fd, bool isRegular)
+      : path(std::move(path)), fd(fd), isRegular(isRegular) {}
+  std::string path;
+  int fd;
+  bool isRegular;
+  bool isEmpty = true;
+};
+
+} // namespace st
+
+#endif // ST_RUNTIME_REPORT_H

@@ -1,0 +1,22 @@
+// Traces in the JSON form that Perfetto and Chrome open.
+#ifndef ST_RUNTIME_TRACEWRITER_H
+#define ST_RUNTIME_TRACEWRITER_H
+
+#include "st/Runtime/Executable.h"
+
+#include "lib/Support/AtomicFile.h"
+
+namespace st {
+
+/// `text` as a JSON string with its quotes.
+std::string quoteJson(absl::string_view text);
+
+/// Writes the trace: a process for each rank, a thread for each of its engines,
+/// a complete event for each span, in microseconds. The caller commits.
+///
+/// The format: "Trace Event Format", Google, 2016.
+absl::Status writeTrace(const StepTrace &trace, AtomicFile &file);
+
+} // namespace st
+
+#endif // ST_RUNTIME_TRACEWRITER_H

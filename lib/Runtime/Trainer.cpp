@@ -1,0 +1,258 @@
+#include "lib/Runtime/Trainer.h"
+#include "lib/Runtime/Checkpoint.h"
+#include "lib/Runtime/Feeder.h"
+#include "lib/Runtime/LearningRate.h"
+#include "lib/Runtime/Parallel.h"
+#include "lib/Runtime/Report.h"
+#include "lib/Runtime/States.h"
+#include "lib/Runtime/TraceWriter.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "lib/Support/StatusMacros.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <memory>
+#include <sys/sysinfo.h>
+#include <vector>
+
+namespace st {
+namespace {
+
+class Stopwatch {
+public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  }
+
+private:
+  std::chrono::steady_clock::time_point start = std::chrono::steady_clock::now();
+};
+
+class Trainer {
+public:
+  Trainer(const proto::Executable &program, Client &client, Communicator &communicator,
+          const TrainOptions &options, std::FILE *out, std::FILE *progress)
+      : program(program), client(client), communicator(communicator), options(options), out(out),
+        progress(progress) {}
+
+  absl::Status run();
+
+private:
+  absl::Status checkOptions();
+  absl::Status openInputsAndOutputs();
+  absl::Status load();
+  absl::Status timeStep();
+  absl::Status initialize();
+  absl::StatusOr<float> readLoss();
+  absl::Status runStep(int64_t step);
+  absl::Status save();
+  void print(const std::string &text, std::FILE *to) {
+    if (communicator.process() != 0)
+      return;
+    std::fputs(text.c_str(), to);
+    std::fflush(to);
+  }
+  void printSummary();
+
+  const proto::Executable &program;
+  Client &client;
+  Communicator &communicator;
+  const TrainOptions &options;
+  std::FILE *out, *progress;
+
+  LearningRateSchedule schedule;
+  BatchSpec spec;
+  std::vector<StateTensor> states;
+  std::unique_ptr<BatchSource> source;
+  std::unique_ptr<LineFile> metrics;
+  std::unique_ptr<AtomicFile> trace;
+  std::unique_ptr<CheckpointFolder> checkpoint;
+  std::unique_ptr<CheckpointReader> resumed;
+  std::unique_ptr<Executable> executable;
+  std::unique_ptr<Feeder> feeder;
+  StepTime time;
+  TrainerState trainer;
+  double hostSeconds = 0;
+  int64_t stepsRun = 0;
+};
+
+absl::Status Trainer::run() {
+  ST_RETURN_IF_ERROR(checkOptions());
+  ST_RETURN_IF_ERROR(openInputsAndOutputs());
+  ST_RETURN_IF_ERROR(load());
+  if (options.timingOnly || options.steps > 0 || trace)
+    ST_RETURN_IF_ERROR(timeStep());
+  if (options.timingOnly) {
+    printSummary();
+    print(printMessages(time), out);
+    return absl::OkStatus();
+  }
+  ST_RETURN_IF_ERROR(initialize());
+  for (int64_t step = trainer.step + 1, end = trainer.step + options.steps; step <= end; ++step)
+    ST_RETURN_IF_ERROR(runStep(step));
+  if (stepsRun > 0)
+    printSummary();
+  return checkpoint ? save() : absl::OkStatus();
+}
+
+absl::Status Trainer::checkOptions() {
+  schedule.peak = options.learningRate.value_or(program.optimizer().learning_rate());
+  schedule.warmup = options.warmup;
+  schedule.total = options.decaySteps;
+  auto require = [](bool holds, absl::string_view what) {
+    return holds ? absl::OkStatus() : absl::InvalidArgumentError(what);
+  };
+  ST_RETURN_IF_ERROR(require(options.steps >= 0, "--steps must not be negative"));
+  ST_RETURN_IF_ERROR(require(options.warmup >= 0, "--warmup must not be negative"));
+  ST_RETURN_IF_ERROR(require(options.decaySteps >= 0, "--total-steps must not be negative"));
+  ST_RETURN_IF_ERROR(require(options.decaySteps == 0 || options.decaySteps > options.warmup,
+                             "--total-steps must be larger than --warmup"));
+  ST_RETURN_IF_ERROR(require(options.hostThreads >= 0, "--host-threads must not be negative"));
+  return require(std::isfinite(schedule.peak), "--lr must be a finite number");
+}
+
+// Everything that can fail for the user's files fails here, before minutes of work.
+absl::Status Trainer::openInputsAndOutputs() {
+  ST_ASSIGN_OR_RETURN(states, collectStates(program));
+  ST_ASSIGN_OR_RETURN(spec, batchSpecOf(program));
+  if (!options.resume.empty()) {
+    ST_ASSIGN_OR_RETURN(resumed, CheckpointReader::open(options.resume, states));
+    trainer = resumed->trainer();
+  }
+  trainer.seed = options.seed.value_or(trainer.seed);
+  spec.seed = trainer.seed;
+  if (!options.timingOnly && !spec.inputs.empty()) {
+    ST_ASSIGN_OR_RETURN(source, createBatchSource(options.data, spec));
+  }
+  if (communicator.process() != 0)
+    return absl::OkStatus();
+  if (!options.trace.empty()) {
+    ST_ASSIGN_OR_RETURN(trace, AtomicFile::create(options.trace));
+  }
+  if (!options.save.empty()) {
+    ST_ASSIGN_OR_RETURN(checkpoint, CheckpointFolder::claim(options.save));
+  }
+  if (!options.metrics.empty()) {
+    ST_ASSIGN_OR_RETURN(metrics, LineFile::create(options.metrics));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::load() {
+  int64_t bytes = 0;
+  for (const proto::Group &group : program.groups())
+    bytes += group.arena_bytes() * group.device_ids_size();
+  struct sysinfo info;
+  const bool known = ::sysinfo(&info) == 0;
+  const double memory =
+      known ? (static_cast<double>(info.totalram) + static_cast<double>(info.totalswap)) *
+                  info.mem_unit
+            : 0;
+  constexpr double kGibibyte = 1 << 30;
+  if (!options.timingOnly && known && static_cast<double>(bytes) > memory)
+    return absl::ResourceExhaustedError(absl::StrFormat(
+        "the devices' memories take %.1f GiB, this machine has %.1f GiB; --timing-only needs none",
+        static_cast<double>(bytes) / kGibibyte, memory / kGibibyte));
+  ST_ASSIGN_OR_RETURN(executable, client.load(program));
+  feeder = std::make_unique<Feeder>(program, *executable);
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::timeStep() {
+  Stopwatch watch;
+  StepTrace rows;
+  ST_ASSIGN_OR_RETURN(time, executable->timeStep(trace ? &rows : nullptr));
+  print(absl::StrFormat("timed one step in %.1f s\n", watch.seconds()), progress);
+  if (!trace)
+    return absl::OkStatus();
+  ST_RETURN_IF_ERROR(writeTrace(rows, *trace));
+  return trace->commit();
+}
+
+absl::Status Trainer::initialize() {
+  Stopwatch watch;
+  std::string what = "initialised the model";
+  if (resumed) {
+    ST_RETURN_IF_ERROR(resumed->restore(states, *executable));
+    resumed.reset();
+    what = absl::StrCat("read the checkpoint of step ", trainer.step);
+  } else {
+    ST_RETURN_IF_ERROR(initializeStates(states, *executable, trainer.seed,
+                                        hostThreadCount(options.hostThreads)));
+  }
+  print(absl::StrFormat("%s in %.1f s\n", what, watch.seconds()), progress);
+  return absl::OkStatus();
+}
+
+// Every process must see the loss: it decides whether the run goes on.
+absl::StatusOr<float> Trainer::readLoss() {
+  float loss = 0;
+  const int64_t owner = communicator.processOf(feeder->lossRank());
+  if (communicator.process() == owner) {
+    ST_ASSIGN_OR_RETURN(loss, feeder->readLoss());
+  }
+  ST_RETURN_IF_ERROR(communicator.broadcast(
+      absl::MakeSpan(reinterpret_cast<uint8_t *>(&loss), sizeof(loss)), owner));
+  return loss;
+}
+
+absl::Status Trainer::runStep(int64_t step) {
+  Stopwatch watch;
+  Batch batch;
+  if (source) {
+    const int64_t rows = std::max<int64_t>(1, spec.batch);
+    ST_ASSIGN_OR_RETURN(batch, source->batch((trainer.examples + rows - 1) / rows));
+    trainer.examples += rows;
+  }
+  StepReport report;
+  report.step = step;
+  report.learningRate = schedule.at(step);
+  ST_RETURN_IF_ERROR(feeder->feed(batch, {trainer.seed, step, report.learningRate}));
+  ST_RETURN_IF_ERROR(executable->launchStep().wait());
+  ST_ASSIGN_OR_RETURN(report.loss, readLoss());
+  if (!std::isfinite(report.loss))
+    return absl::OutOfRangeError(absl::StrFormat("step %d: the loss is %s", step,
+                                                 std::isnan(report.loss) ? "NaN" : "infinite"));
+  ST_ASSIGN_OR_RETURN(report.metrics, feeder->readMetrics());
+  report.simulatedPicoseconds = time.total;
+  report.hostSeconds = watch.seconds();
+  hostSeconds += report.hostSeconds;
+  ++stepsRun;
+  trainer.step = step;
+  print(printStep(report), out);
+  return metrics ? metrics->write(printStepJson(report)) : absl::OkStatus();
+}
+
+void Trainer::printSummary() {
+  constexpr double kPicosecondsPerSecond = 1e12;
+  std::string text = absl::StrFormat(
+      "avg_step_fps simulated %.6g", kPicosecondsPerSecond / static_cast<double>(time.total));
+  if (stepsRun > 0)
+    absl::StrAppendFormat(&text, ", host %.6g", static_cast<double>(stepsRun) / hostSeconds);
+  absl::StrAppend(&text, "\nsimulated step ", printMilliseconds(time.total),
+                  " ms (roofline bound ", printMilliseconds(time.lowerBound),
+                  " ms, sum of all instructions ", printMilliseconds(time.serialSum), " ms)\n");
+  print(text, out);
+  print(printMemory(program), out);
+}
+
+absl::Status Trainer::save() {
+  Stopwatch watch;
+  ST_RETURN_IF_ERROR(checkpoint->save(program, states, *executable, trainer));
+  print(absl::StrFormat("saved step %d to %s in %.1f s\n", trainer.step, options.save,
+                        watch.seconds()),
+        progress);
+  return communicator.barrier();
+}
+
+} // namespace
+
+absl::Status train(const proto::Executable &program, Client &client, Communicator &communicator,
+                   const TrainOptions &options, std::FILE *out, std::FILE *progress) {
+  return Trainer(program, client, communicator, options, out, progress).run();
+}
+
+} // namespace st
