@@ -1,0 +1,139 @@
+#include "lib/Reference/DataMovement.h"
+#include "lib/Reference/OpHandlers.h"
+#include "lib/Reference/Sharded.h"
+
+namespace mlir::st::ref {
+namespace {
+
+// The operand on the ranks of one group, in the order of their positions.
+SmallVector<Tensor> takeGroup(const RankValues &values, ArrayRef<int64_t> ranks) {
+  SmallVector<Tensor> group;
+  for (int64_t rank : ranks)
+    group.push_back(values[rank]);
+  return group;
+}
+
+// Part `index` of `count` equal parts of a dimension.
+Tensor part(const Tensor &tensor, int64_t dim, int64_t index, int64_t count) {
+  Shape starts(tensor.getShape().size(), 0), shape(tensor.getShape());
+  shape[dim] /= count;
+  starts[dim] = index * shape[dim];
+  return slice(tensor, starts, Shape(starts.size(), 1), shape);
+}
+
+// Evaluates a collective group by group. `exchange` gets the operand on the
+// ranks of one group and returns the result on each.
+template <class Exchange>
+Outcome evalGroups(Evaluator &evaluator, Operation &op, ArrayRef<StringRef> axes,
+                   Exchange exchange) {
+  const RankGrid &grid = evaluator.getGrid();
+  if (evaluator.getActiveRanks().size() != evaluator.getNumRanks())
+    return toOutcome(op.emitError("a collective in control flow that only some ranks enter"));
+  for (StringRef axis : axes)
+    if (!grid.hasAxis(axis))
+      return toOutcome(op.emitError("no axis '") << axis << "' where this op runs");
+  const RankValues &operand = evaluator.get(op.getOperand(0));
+  RankValues results(evaluator.getNumRanks());
+  for (ArrayRef<int64_t> ranks : grid.getGroups(axes)) {
+    SmallVector<Tensor> exchanged = exchange(takeGroup(operand, ranks));
+    for (auto [rank, tensor] : llvm::zip_equal(ranks, exchanged))
+      results[rank] = tensor;
+  }
+  evaluator.set(op.getResult(0), std::move(results));
+  return Outcome::Done;
+}
+
+Outcome evalAllReduce(Evaluator &evaluator, Operation &op, ReduceKind kind,
+                      ArrayRef<StringRef> axes) {
+  return evalGroups(evaluator, op, axes, [&](ArrayRef<Tensor> group) {
+    return SmallVector<Tensor>(group.size(), reduceAcross(kind, group));
+  });
+}
+
+Outcome evalAllGather(Evaluator &evaluator, AllGatherOp op) {
+  return evalGroups(evaluator, *op, op.getAxisNames(), [&](ArrayRef<Tensor> group) {
+    return SmallVector<Tensor>(group.size(), concatenate(group, static_cast<int64_t>(op.getDim())));
+  });
+}
+
+Outcome evalReduceScatter(Evaluator &evaluator, ReduceScatterOp op) {
+  return evalGroups(evaluator, *op, op.getAxisNames(), [&](ArrayRef<Tensor> group) {
+    Tensor sum = reduceAcross(op.getKind(), group);
+    SmallVector<Tensor> parts;
+    for (size_t i = 0; i < group.size(); ++i)
+      parts.push_back(part(sum, static_cast<int64_t>(op.getDim()), static_cast<int64_t>(i),
+                           static_cast<int64_t>(group.size())));
+    return parts;
+  });
+}
+
+Outcome evalAllToAll(Evaluator &evaluator, AllToAllOp op) {
+  return evalGroups(evaluator, *op, op.getAxisNames(), [&](ArrayRef<Tensor> group) {
+    SmallVector<Tensor> results;
+    for (size_t to = 0; to < group.size(); ++to) {
+      SmallVector<Tensor> parts;
+      for (const Tensor &from : group)
+        parts.push_back(part(from, static_cast<int64_t>(op.getSplitDim()), static_cast<int64_t>(to),
+                             static_cast<int64_t>(group.size())));
+      results.push_back(concatenate(parts, static_cast<int64_t>(op.getConcatDim())));
+    }
+    return results;
+  });
+}
+
+Outcome evalAllSlice(Evaluator &evaluator, AllSliceOp op) {
+  return evalGroups(evaluator, *op, op.getAxisNames(), [&](ArrayRef<Tensor> group) {
+    SmallVector<Tensor> parts;
+    for (auto [i, tensor] : llvm::enumerate(group))
+      parts.push_back(part(tensor, static_cast<int64_t>(op.getDim()), static_cast<int64_t>(i),
+                           static_cast<int64_t>(group.size())));
+    return parts;
+  });
+}
+
+// A rank that no pair names as target gets zeros.
+Outcome evalCollectivePermute(Evaluator &evaluator, CollectivePermuteOp op) {
+  return evalGroups(evaluator, *op, op.getAxis(), [&](ArrayRef<Tensor> group) {
+    Tensor zero = convert(Tensor::scalar<int64_t>(ElementType::I64, 0), group[0].getType());
+    SmallVector<Tensor> results(group.size(), splat(zero, group[0].getShape()));
+    for (size_t i = 0; i + 1 < op.getPairs().size(); i += 2)
+      results[op.getPairs()[i + 1]] = group[op.getPairs()[i]];
+    return results;
+  });
+}
+
+Outcome evalAxisIndex(Evaluator &evaluator, AxisIndexOp op) {
+  const RankGrid &grid = evaluator.getGrid();
+  bool isTask = op.getAxis() == MeshOp::kMicro && !grid.hasAxis(op.getAxis());
+  if (!isTask && !grid.hasAxis(op.getAxis()))
+    return toOutcome(op.emitError("no axis '") << op.getAxis() << "' where this op runs");
+  RankValues results(evaluator.getNumRanks());
+  for (int64_t rank : evaluator.getActiveRanks()) {
+    int64_t index = isTask ? evaluator.getMicroBatch() : grid.getCoordinate(rank, op.getAxis());
+    results[rank] = Tensor::scalar(ElementType::I32, static_cast<int32_t>(index));
+  }
+  evaluator.set(op.getResult(), std::move(results));
+  return Outcome::Done;
+}
+
+} // namespace
+
+Outcome evalCollective(Evaluator &evaluator, Operation &op) {
+  return llvm::TypeSwitch<Operation *, Outcome>(&op)
+      .Case<AllReduceOp>([&](AllReduceOp op) {
+        return evalAllReduce(evaluator, *op, op.getKind(), op.getAxisNames());
+      })
+      .Case<AccumulateOp>([&](AccumulateOp op) {
+        return evalAllReduce(evaluator, *op, op.getKind(), StringRef(MeshOp::kMicro));
+      })
+      .Case<AllGatherOp>([&](AllGatherOp op) { return evalAllGather(evaluator, op); })
+      .Case<ReduceScatterOp>([&](ReduceScatterOp op) { return evalReduceScatter(evaluator, op); })
+      .Case<AllToAllOp>([&](AllToAllOp op) { return evalAllToAll(evaluator, op); })
+      .Case<AllSliceOp>([&](AllSliceOp op) { return evalAllSlice(evaluator, op); })
+      .Case<CollectivePermuteOp>(
+          [&](CollectivePermuteOp op) { return evalCollectivePermute(evaluator, op); })
+      .Case<AxisIndexOp>([&](AxisIndexOp op) { return evalAxisIndex(evaluator, op); })
+      .Default(Outcome::Unknown);
+}
+
+} // namespace mlir::st::ref

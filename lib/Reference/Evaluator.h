@@ -1,0 +1,79 @@
+// Runs operations on all virtual ranks in lockstep.
+#ifndef ST_REFERENCE_EVALUATOR_H
+#define ST_REFERENCE_EVALUATOR_H
+
+#include "lib/Reference/RankGrid.h"
+#include "lib/Reference/Tensor.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace mlir::st::ref {
+
+/// What an SSA value is on each rank.
+using RankValues = SmallVector<Tensor, 1>;
+
+/// Evaluates op after op, each on every rank before the next: simple, and the
+/// same on every run. Ranks on which an op has the very same operands share
+/// one evaluation and its result. Where control flow diverges, the ranks of
+/// each branch run in turn, and a collective there is an error. Errors are
+/// diagnostics at the op.
+class Evaluator {
+public:
+  explicit Evaluator(RankGrid grid);
+
+  const RankGrid &getGrid() const { return grid; }
+  size_t getNumRanks() const { return static_cast<size_t>(grid.getNumRanks()); }
+  ArrayRef<int64_t> getActiveRanks() const { return active; }
+
+  /// The micro-batch of the running task: what `st.axis_index "micro"` means
+  /// where `micro` is no axis of the grid.
+  void setMicroBatch(int64_t index) { microBatch = index; }
+  int64_t getMicroBatch() const { return microBatch; }
+
+  /// The value on each rank; no tensor on those that never computed it.
+  const RankValues &get(Value value) const;
+  void set(Value value, RankValues tensors) { values[value] = std::move(tensors); }
+
+  /// Evaluates one op that is no terminator.
+  LogicalResult evalOp(Operation &op);
+
+  /// Forgets the values that `op` was the last in its block to use.
+  void release(Operation &op);
+
+  /// Evaluates a block up to its terminator and returns that one's operands.
+  LogicalResult evalBlock(Block &block, ArrayRef<RankValues> args,
+                          SmallVectorImpl<RankValues> &results);
+
+  /// Runs `fn` for these ranks only.
+  template <class Fn> LogicalResult onRanks(ArrayRef<int64_t> ranks, Fn fn) {
+    SmallVector<int64_t> outer(ranks);
+    std::swap(active, outer);
+    LogicalResult result = fn();
+    std::swap(active, outer);
+    return result;
+  }
+
+  /// Calls a function, which must not be running already.
+  LogicalResult call(Operation *caller, func::FuncOp callee, ArrayRef<RankValues> args,
+                     SmallVectorImpl<RankValues> &results);
+
+private:
+  LogicalResult evalTensorOp(Operation &op);
+  LogicalResult evalOnRank(Operation &op, int64_t rank, ArrayRef<Tensor> operands,
+                           SmallVectorImpl<Tensor> &results);
+
+  using LastUses = DenseMap<Operation *, SmallVector<Value, 2>>;
+  const LastUses &getLastUses(Block &block);
+
+  RankGrid grid;
+  SmallVector<int64_t> active;
+  int64_t microBatch = 0;
+  DenseMap<Value, RankValues> values;
+  DenseMap<Block *, LastUses> lastUses;
+  DenseMap<Attribute, Tensor> constants;
+  SmallVector<func::FuncOp> callStack;
+};
+
+} // namespace mlir::st::ref
+
+#endif // ST_REFERENCE_EVALUATOR_H

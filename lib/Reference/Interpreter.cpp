@@ -1,0 +1,124 @@
+#include "lib/Reference/Interpreter.h"
+
+#include "dialects/St/IR/ShardingUtils.h"
+#include "lib/Reference/ProgramRun.h"
+#include "lib/Reference/Sharded.h"
+#include "lib/Reference/TensorTypes.h"
+
+namespace mlir::st::ref {
+namespace {
+
+/// One function with what stands on its arguments and results.
+class FunctionRun {
+public:
+  FunctionRun(func::FuncOp function, const NamedTensors &inputs)
+      : function(function), inputs(inputs), mesh(getMesh(function)) {}
+
+  FailureOr<NamedTensors> run();
+
+private:
+  std::string getArgName(unsigned i) {
+    auto name = function.getArgAttrOfType<StringAttr>(i, kNameAttr);
+    return name ? name.str() : "arg" + std::to_string(i);
+  }
+  std::string getResultName(unsigned i) {
+    auto name = function.getResultAttrOfType<StringAttr>(i, kNameAttr);
+    return name ? name.str() : "result" + std::to_string(i);
+  }
+  ShardingAttr getArgSharding(unsigned i) {
+    return function.getArgAttrOfType<ShardingAttr>(i, kShardingAttr);
+  }
+
+  LogicalResult findInputs();
+  bool isPartitioned();
+  LogicalResult checkArg(unsigned i, const Tensor &tensor);
+
+  func::FuncOp function;
+  const NamedTensors &inputs;
+  MeshOp mesh;
+  SmallVector<Tensor> args;
+};
+
+LogicalResult FunctionRun::findInputs() {
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    std::string name = getArgName(i);
+    auto input = inputs.find(name);
+    if (input == inputs.end())
+      return function.emitError("no input '") << name << "' for argument " << i;
+    args.push_back(input->second);
+  }
+  return success();
+}
+
+// A function is on per-device shapes if an op in it says so, or an argument
+// whose input is larger than its type.
+bool FunctionRun::isPartitioned() {
+  if (!mesh)
+    return false;
+  for (auto [i, tensor] : llvm::enumerate(args))
+    if (getArgSharding(i) && !isOfType(tensor, function.getArgumentTypes()[i]))
+      return true;
+  return function
+      .walk([](Operation *op) {
+        return isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, AllSliceOp,
+                   CollectivePermuteOp, AccumulateOp, AxisIndexOp>(op)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+LogicalResult FunctionRun::checkArg(unsigned i, const Tensor &tensor) {
+  Type type = function.getArgumentTypes()[i];
+  if (isOfType(tensor, type))
+    return success();
+  return function.emitError("input '") << getArgName(i) << "' is " << toString(tensor)
+                                       << " on each rank, argument " << i << " is of type " << type;
+}
+
+FailureOr<NamedTensors> FunctionRun::run() {
+  if (failed(findInputs()))
+    return failure();
+  RankGrid grid = isPartitioned() ? RankGrid::ofDevicesAndMicroBatches(mesh) : RankGrid();
+  SmallVector<RankValues> pieces(args.size()), results;
+  for (auto [i, tensor] : llvm::enumerate(args))
+    if (failed(shard(tensor, getArgSharding(i), grid, function, pieces[i])) ||
+        failed(checkArg(i, pieces[i][0])))
+      return failure();
+  args.clear();
+
+  Evaluator evaluator(grid);
+  if (failed(evaluator.call(function, function, pieces, results)))
+    return failure();
+  NamedTensors named;
+  for (auto [i, values] : llvm::enumerate(results)) {
+    auto sharding = function.getResultAttrOfType<ShardingAttr>(i, kShardingAttr);
+    std::string name = getResultName(i);
+    Tensor global;
+    if (failed(unshard(values, sharding, grid, function, "result '" + name + "'", global)) ||
+        failed(addResult(named, name, global, function)))
+      return failure();
+  }
+  return named;
+}
+
+} // namespace
+
+LogicalResult addResult(NamedTensors &results, const std::string &name, Tensor tensor,
+                        Operation *op) {
+  auto [it, isNew] = results.try_emplace(name, tensor);
+  if (!isNew && !it->second.bitwiseEquals(tensor))
+    return op->emitError("two results are named '") << name << "' and differ";
+  return success();
+}
+
+FailureOr<NamedTensors> interpret(ModuleOp module, StringRef name, const NamedTensors &inputs) {
+  if (!module.getOps<ProgramOp>().empty())
+    return runPrograms(module, inputs);
+  auto function = module.lookupSymbol<func::FuncOp>(name);
+  if (!function || function.isExternal())
+    return module.emitError("no function @") << name << " with a body";
+  return FunctionRun(function, inputs).run();
+}
+
+} // namespace mlir::st::ref

@@ -1,0 +1,40 @@
+// Between MLIR's types and attributes and the interpreter's tensors.
+#ifndef ST_REFERENCE_TENSORTYPES_H
+#define ST_REFERENCE_TENSORTYPES_H
+
+#include "lib/Reference/Tensor.h"
+#include "mlir/IR/BuiltinAttributes.h"
+#include "mlir/IR/BuiltinTypes.h"
+
+#include <optional>
+
+namespace mlir::st::ref {
+
+/// The element type that stores values of an MLIR scalar type; none for those
+/// that the interpreter does not know (complex numbers, 8-bit floats, ...).
+std::optional<ElementType> getElementType(Type type);
+
+/// The element type of a ranked tensor type whose shape is static and fits in
+/// memory; none for everything else.
+std::optional<ElementType> getTensorElementType(Type type);
+
+/// Whether `tensor` is a value of this MLIR type.
+bool isOfType(const Tensor &tensor, Type type);
+
+/// Such as "F32[2,3]", for messages.
+std::string toString(const Tensor &tensor);
+std::string toString(ElementType type, ArrayRef<int64_t> shape);
+
+/// The value of a constant; no tensor where the attribute is of another kind.
+Tensor fromAttribute(ElementsAttr attribute);
+
+/// The inverse, of integers as signed or unsigned as the element type says.
+ElementsAttr toAttribute(const Tensor &tensor, MLIRContext *context);
+
+/// A scalar tensor of any integer type as a number; one beyond the range of
+/// int64_t becomes its maximum.
+int64_t toInteger(const Tensor &scalar);
+
+} // namespace mlir::st::ref
+
+#endif // ST_REFERENCE_TENSORTYPES_H

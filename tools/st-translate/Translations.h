@@ -1,0 +1,12 @@
+// The translations of st-translate, each registered under its flag.
+#ifndef ST_TOOLS_ST_TRANSLATE_TRANSLATIONS_H
+#define ST_TOOLS_ST_TRANSLATE_TRANSLATIONS_H
+
+namespace mlir::st {
+
+/// `--interpret`: runs a program with the reference interpreter.
+void registerInterpret();
+
+} // namespace mlir::st
+
+#endif // ST_TOOLS_ST_TRANSLATE_TRANSLATIONS_H
