@@ -12,6 +12,7 @@
 #pragma once
 
 #include "backends/dtu/isa/Isa.h"
+#include "backends/dtu/simulator/host/HostIsa.h"
 #include "lib/Proto/device.pb.h"
 
 #include "absl/status/status.h"
@@ -23,9 +24,6 @@
 #include <vector>
 
 namespace st::dtu {
-
-/// Host instruction set of the data path. Bits are promised per choice; Auto takes the widest.
-enum class HostIsa : uint8_t { Auto, Baseline, Avx2, Avx512 };
 
 /// "auto", "baseline", "avx2" or "avx512", as --host-isa takes them.
 absl::StatusOr<HostIsa> parseHostIsa(const std::string &name);

@@ -1,0 +1,453 @@
+// Tile kernels as templates over an op and its types: loops over rows and columns
+// that a compiler vectorises. The same restrictions as VectorMath.h apply: it is
+// included by translation units compiled for different instruction sets, so
+// everything has internal linkage and no C++ library template is used.
+#pragma once
+
+#include "backends/dtu/simulator/host/HostKernels.h"
+#include "backends/dtu/simulator/host/VectorMath.h"
+
+namespace {
+
+using st::dtu::DType;
+using st::dtu::TileArgs;
+using st::dtu::TileKernel;
+using st::dtu::VectorOp;
+
+// dst may be the very tile a source is, which no loop minds; nothing else overlaps.
+#define ST_VECTOR_LOOP _Pragma("clang loop vectorize(assume_safety)")
+
+template <typename T> struct Traits {
+  static constexpr bool isFloat = false;
+  static constexpr bool isSigned = T(-1) < T(0);
+  static constexpr unsigned bits = 8 * sizeof(T);
+};
+template <> struct Traits<float> {
+  static constexpr bool isFloat = true, isSigned = true;
+  static constexpr unsigned bits = 32;
+};
+template <> struct Traits<double> {
+  static constexpr bool isFloat = true, isSigned = true;
+  static constexpr unsigned bits = 64;
+};
+template <typename T> constexpr bool kIsFloat = Traits<T>::isFloat;
+
+template <unsigned Bytes> struct UnsignedOf;
+template <> struct UnsignedOf<1> { using Type = uint8_t; };
+template <> struct UnsignedOf<2> { using Type = uint16_t; };
+template <> struct UnsignedOf<4> { using Type = uint32_t; };
+template <> struct UnsignedOf<8> { using Type = uint64_t; };
+template <typename T> using Unsigned = typename UnsignedOf<sizeof(T)>::Type;
+// Wide enough that promotion to int cannot overflow on the way.
+template <typename T> using Wrapping = typename UnsignedOf<sizeof(T) < 4 ? 4 : sizeof(T)>::Type;
+
+/// i1: one byte, 0 or 1, with logical arithmetic.
+struct Bool {
+  uint8_t value;
+};
+
+// ---- loops --------------------------------------------------------------------
+// Each works on its own copy of the arguments: bytes written through dst could
+// otherwise be the loop's bounds, as far as a compiler knows.
+
+template <typename D, typename S, typename Op> void unaryTile(const TileArgs &args) {
+  const TileArgs t = args;
+  for (int64_t r = 0; r < t.rows; ++r) {
+    D *dst = reinterpret_cast<D *>(t.dst + r * t.dstRow);
+    const S *a = reinterpret_cast<const S *>(t.src[0] + r * t.srcRow[0]);
+    if (t.scalar[0]) {
+      D value = Op::apply(*a);
+      ST_VECTOR_LOOP for (int64_t c = 0; c < t.cols; ++c) dst[c] = value;
+    } else {
+      ST_VECTOR_LOOP for (int64_t c = 0; c < t.cols; ++c) dst[c] = Op::apply(a[c]);
+    }
+  }
+}
+
+template <typename D, typename S, typename Op> void binaryTile(const TileArgs &args) {
+  const TileArgs t = args;
+  for (int64_t r = 0; r < t.rows; ++r) {
+    D *dst = reinterpret_cast<D *>(t.dst + r * t.dstRow);
+    const S *a = reinterpret_cast<const S *>(t.src[0] + r * t.srcRow[0]);
+    const S *b = reinterpret_cast<const S *>(t.src[1] + r * t.srcRow[1]);
+    if (!t.scalar[0] && !t.scalar[1]) {
+      ST_VECTOR_LOOP for (int64_t c = 0; c < t.cols; ++c) dst[c] = Op::apply(a[c], b[c]);
+    } else if (!t.scalar[0]) {
+      S y = *b;
+      ST_VECTOR_LOOP for (int64_t c = 0; c < t.cols; ++c) dst[c] = Op::apply(a[c], y);
+    } else if (!t.scalar[1]) {
+      S x = *a;
+      ST_VECTOR_LOOP for (int64_t c = 0; c < t.cols; ++c) dst[c] = Op::apply(x, b[c]);
+    } else {
+      D value = Op::apply(*a, *b);
+      ST_VECTOR_LOOP for (int64_t c = 0; c < t.cols; ++c) dst[c] = value;
+    }
+  }
+}
+
+/// P is the type of the first operand: i1 for select, else the op's own.
+template <typename D, typename P, typename Op> void ternaryTile(const TileArgs &args) {
+  const TileArgs t = args;
+  for (int64_t r = 0; r < t.rows; ++r) {
+    D *dst = reinterpret_cast<D *>(t.dst + r * t.dstRow);
+    const P *p = reinterpret_cast<const P *>(t.src[0] + r * t.srcRow[0]);
+    const D *a = reinterpret_cast<const D *>(t.src[1] + r * t.srcRow[1]);
+    const D *b = reinterpret_cast<const D *>(t.src[2] + r * t.srcRow[2]);
+    if (!t.scalar[0] && !t.scalar[1] && !t.scalar[2]) {
+      ST_VECTOR_LOOP for (int64_t c = 0; c < t.cols; ++c) dst[c] = Op::apply(p[c], a[c], b[c]);
+    } else if (!t.scalar[0] && !t.scalar[1]) {
+      D z = *b;
+      ST_VECTOR_LOOP for (int64_t c = 0; c < t.cols; ++c) dst[c] = Op::apply(p[c], a[c], z);
+    } else if (!t.scalar[0] && !t.scalar[2]) {
+      D y = *a;
+      ST_VECTOR_LOOP for (int64_t c = 0; c < t.cols; ++c) dst[c] = Op::apply(p[c], y, b[c]);
+    } else if (!t.scalar[1] && t.scalar[0] && t.scalar[2]) {
+      P x = *p;
+      D z = *b;
+      ST_VECTOR_LOOP for (int64_t c = 0; c < t.cols; ++c) dst[c] = Op::apply(x, a[c], z);
+    } else {
+      int64_t sp = !t.scalar[0], sa = !t.scalar[1], sb = !t.scalar[2];
+      for (int64_t c = 0; c < t.cols; ++c)
+        dst[c] = Op::apply(p[c * sp], a[c * sa], b[c * sb]);
+    }
+  }
+}
+
+/// dst[r] = fold of row r, in the order Isa.h documents: lane c mod 16, then
+/// halves onto halves.
+template <typename T, typename Op> void rowReduce(const TileArgs &args) {
+  const TileArgs t = args;
+  constexpr int lanes = 16;
+  for (int64_t r = 0; r < t.rows; ++r) {
+    const T *a = reinterpret_cast<const T *>(t.src[0] + r * t.srcRow[0]);
+    T partial[lanes];
+    for (int l = 0; l < lanes; ++l)
+      partial[l] = Op::identity();
+    int64_t c = 0, step = t.scalar[0] ? 0 : 1;
+    if (step)
+      for (; c + lanes <= t.cols; c += lanes)
+        ST_VECTOR_LOOP for (int l = 0; l < lanes; ++l) partial[l] =
+            Op::apply(partial[l], a[c + l]);
+    for (; c < t.cols; ++c)
+      partial[c % lanes] = Op::apply(partial[c % lanes], a[c * step]);
+    for (int half = lanes / 2; half; half /= 2)
+      for (int l = 0; l < half; ++l)
+        partial[l] = Op::apply(partial[l], partial[l + half]);
+    T *dst = reinterpret_cast<T *>(t.dst + r * t.dstRow);
+    *dst = t.accumulate ? Op::apply(*dst, partial[0]) : partial[0];
+  }
+}
+
+/// dst[c] = fold of column c, top to bottom, a strip of columns at a time.
+template <typename T, typename Op> void colReduce(const TileArgs &args) {
+  const TileArgs t = args;
+  constexpr int64_t strip = 64;
+  T *dst = reinterpret_cast<T *>(t.dst);
+  int64_t step = t.scalar[0] ? 0 : 1;
+  for (int64_t c = 0; c < t.cols; c += strip) {
+    int64_t width = t.cols - c < strip ? t.cols - c : strip;
+    T partial[strip];
+    for (int64_t i = 0; i < strip; ++i)
+      partial[i] = Op::identity();
+    for (int64_t r = 0; r < t.rows; ++r) {
+      const T *a = reinterpret_cast<const T *>(t.src[0] + r * t.srcRow[0]) + c * step;
+      if (width == strip && step) {
+        ST_VECTOR_LOOP for (int64_t i = 0; i < strip; ++i) partial[i] = Op::apply(partial[i], a[i]);
+      } else {
+        for (int64_t i = 0; i < width; ++i)
+          partial[i] = Op::apply(partial[i], a[i * step]);
+      }
+    }
+    for (int64_t i = 0; i < width; ++i)
+      dst[c + i] = t.accumulate ? Op::apply(dst[c + i], partial[i]) : partial[i];
+  }
+}
+
+// ---- ops ----------------------------------------------------------------------
+
+#define ST_UNARY(Name, expression)                                                                 \
+  struct Name {                                                                                    \
+    template <typename T> ST_INLINE T apply(T x) { return T(expression); }                         \
+  }
+#define ST_BINARY(Name, expression)                                                                \
+  struct Name {                                                                                    \
+    template <typename T> ST_INLINE T apply(T x, T y) { return T(expression); }                    \
+  }
+#define ST_COMPARE(Name, op)                                                                       \
+  struct Name {                                                                                    \
+    template <typename T> ST_INLINE uint8_t apply(T x, T y) { return x op y; }                     \
+    ST_INLINE uint8_t apply(Bool x, Bool y) { return x.value op y.value; }                         \
+  }
+
+ST_COMPARE(CmpEq, ==);
+ST_COMPARE(CmpNe, !=);
+ST_COMPARE(CmpLt, <);
+ST_COMPARE(CmpLe, <=);
+ST_COMPARE(CmpGt, >);
+ST_COMPARE(CmpGe, >=);
+
+struct Identity {
+  template <typename T> ST_INLINE T apply(T x) { return x; }
+};
+struct Neg {
+  template <typename T> ST_INLINE T apply(T x) {
+    if constexpr (kIsFloat<T>)
+      return -x;
+    else
+      return static_cast<T>(Wrapping<T>(0) - static_cast<Wrapping<T>>(x));
+  }
+};
+struct Abs {
+  template <typename T> ST_INLINE T apply(T x) {
+    if constexpr (kIsFloat<T>)
+      return sizeof(T) == 4 ? T(__builtin_fabsf(static_cast<float>(x))) : T(__builtin_fabs(x));
+    else
+      return x < T(0) ? Neg::apply(x) : x;
+  }
+};
+struct Sign {
+  template <typename T> ST_INLINE T apply(T x) {
+    // NaN and both zeros are their own sign.
+    return x > T(0) ? T(1) : x < T(0) ? T(-1) : x;
+  }
+};
+struct Add {
+  template <typename T> static constexpr T identity() { return T(0); }
+  template <typename T> ST_INLINE T apply(T x, T y) {
+    if constexpr (kIsFloat<T>)
+      return x + y;
+    else
+      return static_cast<T>(static_cast<Wrapping<T>>(x) + static_cast<Wrapping<T>>(y));
+  }
+  ST_INLINE Bool apply(Bool x, Bool y) { return {uint8_t(x.value | y.value)}; }
+};
+struct Sub {
+  template <typename T> ST_INLINE T apply(T x, T y) {
+    if constexpr (kIsFloat<T>)
+      return x - y;
+    else
+      return static_cast<T>(static_cast<Wrapping<T>>(x) - static_cast<Wrapping<T>>(y));
+  }
+};
+struct Mul {
+  template <typename T> ST_INLINE T apply(T x, T y) {
+    if constexpr (kIsFloat<T>)
+      return x * y;
+    else
+      return static_cast<T>(static_cast<Wrapping<T>>(x) * static_cast<Wrapping<T>>(y));
+  }
+  ST_INLINE Bool apply(Bool x, Bool y) { return {uint8_t(x.value & y.value)}; }
+};
+struct MulAdd {
+  template <typename T> ST_INLINE T apply(T x, T y, T z) {
+    return Add::apply(Mul::apply(x, y), z);
+  }
+};
+/// The larger, NaN if either is.
+struct Max {
+  template <typename T> ST_INLINE T apply(T x, T y) { return ((x > y) | (x != x)) ? x : y; }
+  ST_INLINE Bool apply(Bool x, Bool y) { return {uint8_t(x.value | y.value)}; }
+};
+struct Min {
+  template <typename T> ST_INLINE T apply(T x, T y) { return ((x < y) | (x != x)) ? x : y; }
+  ST_INLINE Bool apply(Bool x, Bool y) { return {uint8_t(x.value & y.value)}; }
+};
+struct Clamp {
+  template <typename T> ST_INLINE T apply(T low, T x, T high) {
+    return Min::apply(Max::apply(x, low), high);
+  }
+};
+struct Select {
+  template <typename T> ST_INLINE T apply(uint8_t p, T x, T y) { return p ? x : y; }
+};
+
+#define ST_BITWISE(Name, op)                                                                       \
+  struct Name {                                                                                    \
+    template <typename T> ST_INLINE T apply(T x, T y) {                                            \
+      return static_cast<T>(static_cast<Unsigned<T>>(x) op static_cast<Unsigned<T>>(y));           \
+    }                                                                                              \
+    ST_INLINE Bool apply(Bool x, Bool y) { return {uint8_t(x.value op y.value)}; }                 \
+  }
+ST_BITWISE(And, &);
+ST_BITWISE(Or, |);
+ST_BITWISE(Xor, ^);
+#undef ST_BITWISE
+
+struct Not {
+  template <typename T> ST_INLINE T apply(T x) {
+    return static_cast<T>(~static_cast<Wrapping<T>>(x));
+  }
+  ST_INLINE Bool apply(Bool x) { return {uint8_t(x.value ^ 1)}; }
+};
+/// Shifting by the width or more leaves nothing, or the sign.
+struct Shl {
+  template <typename T> ST_INLINE T apply(T x, T y) {
+    Unsigned<T> n = static_cast<Unsigned<T>>(y);
+    Wrapping<T> shifted = static_cast<Wrapping<T>>(x) << (n & (Traits<T>::bits - 1));
+    return n < Traits<T>::bits ? static_cast<T>(shifted) : T(0);
+  }
+};
+struct ShrLogical {
+  template <typename T> ST_INLINE T apply(T x, T y) {
+    Unsigned<T> n = static_cast<Unsigned<T>>(y);
+    Unsigned<T> shifted = static_cast<Unsigned<T>>(x) >> (n & (Traits<T>::bits - 1));
+    return n < Traits<T>::bits ? static_cast<T>(shifted) : T(0);
+  }
+};
+struct ShrArith {
+  template <typename T> ST_INLINE T apply(T x, T y) {
+    Unsigned<T> n = static_cast<Unsigned<T>>(y);
+    return static_cast<T>(x >> (n < Traits<T>::bits ? n : Traits<T>::bits - 1));
+  }
+};
+struct RotateLeft {
+  template <typename T> ST_INLINE T apply(T x, T y) {
+    constexpr unsigned mask = Traits<T>::bits - 1;
+    unsigned n = static_cast<unsigned>(y) & mask;
+    Wrapping<T> u = static_cast<Unsigned<T>>(x);
+    return static_cast<T>((u << n) | (u >> ((Traits<T>::bits - n) & mask)));
+  }
+};
+
+// Folds with their identities.
+template <typename T> struct SumOf {
+  static constexpr T identity() { return T(); }
+  ST_INLINE T apply(T x, T y) { return Add::apply(x, y); }
+};
+template <typename T> constexpr T lowest() {
+  if constexpr (sizeof(T) == 8 && kIsFloat<T>)
+    return -__builtin_inf();
+  else if constexpr (kIsFloat<T>)
+    return -kInfinity;
+  else
+    return Traits<T>::isSigned ? static_cast<T>(Unsigned<T>(1) << (Traits<T>::bits - 1)) : T(0);
+}
+template <typename T> constexpr T highest() {
+  if constexpr (kIsFloat<T>)
+    return -lowest<T>();
+  else
+    return static_cast<T>(~Unsigned<T>(lowest<T>()));
+}
+template <typename T> struct MaxOf {
+  static constexpr T identity() { return lowest<T>(); }
+  ST_INLINE T apply(T x, T y) { return Max::apply(x, y); }
+};
+template <typename T> struct MinOf {
+  static constexpr T identity() { return highest<T>(); }
+  ST_INLINE T apply(T x, T y) { return Min::apply(x, y); }
+};
+template <> struct MaxOf<Bool> {
+  static constexpr Bool identity() { return {0}; }
+  ST_INLINE Bool apply(Bool x, Bool y) { return Max::apply(x, y); }
+};
+template <> struct MinOf<Bool> {
+  static constexpr Bool identity() { return {1}; }
+  ST_INLINE Bool apply(Bool x, Bool y) { return Min::apply(x, y); }
+};
+
+// ---- tables -------------------------------------------------------------------
+
+/// Reductions of any type.
+template <typename T> TileKernel reductionKernel(VectorOp op) {
+  switch (op) {
+  case VectorOp::RowSum:
+    return rowReduce<T, SumOf<T>>;
+  case VectorOp::RowMax:
+    return rowReduce<T, MaxOf<T>>;
+  case VectorOp::RowMin:
+    return rowReduce<T, MinOf<T>>;
+  case VectorOp::ColSum:
+    return colReduce<T, SumOf<T>>;
+  case VectorOp::ColMax:
+    return colReduce<T, MaxOf<T>>;
+  case VectorOp::ColMin:
+    return colReduce<T, MinOf<T>>;
+  default:
+    return nullptr;
+  }
+}
+
+template <typename T> TileKernel compareKernel(VectorOp op) {
+  switch (op) {
+  case VectorOp::CmpEq:
+    return binaryTile<uint8_t, T, CmpEq>;
+  case VectorOp::CmpNe:
+    return binaryTile<uint8_t, T, CmpNe>;
+  case VectorOp::CmpLt:
+    return binaryTile<uint8_t, T, CmpLt>;
+  case VectorOp::CmpLe:
+    return binaryTile<uint8_t, T, CmpLe>;
+  case VectorOp::CmpGt:
+    return binaryTile<uint8_t, T, CmpGt>;
+  case VectorOp::CmpGe:
+    return binaryTile<uint8_t, T, CmpGe>;
+  default:
+    return nullptr;
+  }
+}
+
+/// Ops that every numeric type has (div, rem and pow are not among them: they
+/// differ between integers and floats).
+template <typename T> TileKernel arithmeticKernel(VectorOp op) {
+  switch (op) {
+  case VectorOp::Copy:
+    return unaryTile<T, T, Identity>;
+  case VectorOp::Neg:
+    return unaryTile<T, T, Neg>;
+  case VectorOp::Abs:
+    return unaryTile<T, T, Abs>;
+  case VectorOp::Sign:
+    return unaryTile<T, T, Sign>;
+  case VectorOp::Add:
+    return binaryTile<T, T, Add>;
+  case VectorOp::Sub:
+    return binaryTile<T, T, Sub>;
+  case VectorOp::Mul:
+    return binaryTile<T, T, Mul>;
+  case VectorOp::Max:
+    return binaryTile<T, T, Max>;
+  case VectorOp::Min:
+    return binaryTile<T, T, Min>;
+  case VectorOp::MulAdd:
+    return ternaryTile<T, T, MulAdd>;
+  case VectorOp::Clamp:
+    return ternaryTile<T, T, Clamp>;
+  case VectorOp::Select:
+    return ternaryTile<T, uint8_t, Select>;
+  default:
+    return st::dtu::VectorOp::CmpEq <= op && op <= VectorOp::CmpGe ? compareKernel<T>(op)
+                                                                   : reductionKernel<T>(op);
+  }
+}
+
+template <typename T> TileKernel bitwiseKernel(VectorOp op) {
+  switch (op) {
+  case VectorOp::Not:
+    return unaryTile<T, T, Not>;
+  case VectorOp::And:
+    return binaryTile<T, T, And>;
+  case VectorOp::Or:
+    return binaryTile<T, T, Or>;
+  case VectorOp::Xor:
+    return binaryTile<T, T, Xor>;
+  default:
+    return nullptr;
+  }
+}
+
+template <typename T> TileKernel shiftKernel(VectorOp op) {
+  switch (op) {
+  case VectorOp::Shl:
+    return binaryTile<T, T, Shl>;
+  case VectorOp::ShrLogical:
+    return binaryTile<T, T, ShrLogical>;
+  case VectorOp::ShrArith:
+    return binaryTile<T, T, ShrArith>;
+  case VectorOp::RotateLeft:
+    return binaryTile<T, T, RotateLeft>;
+  default:
+    return nullptr;
+  }
+}
+
+} // namespace
