@@ -13,10 +13,10 @@ def Chlo_Dialect : Dialect {
 }
 
 class CHLO_Op<string mnemonic, list<Trait> traits = []>
-    : Op<Chlo_Dialect, mnemonic, !listconcat([HLO_StaticShapes, Pure], traits)>;
+    : Op<Chlo_Dialect, mnemonic, !listconcat([HLO_StaticShapes, HLO_InferredTypes, Pure], traits)>;
 
 class CHLO_UnaryOp<string mnemonic, Type type = HLO_FpTensor>
-    : CHLO_Op<mnemonic, [Elementwise, HLO_SameTypes, InferTypeOpAdaptor]> {
+    : CHLO_Op<mnemonic, [HLO_SameTypes, Elementwise, InferTypeOpAdaptor]> {
   let arguments = (ins type:$operand);
   let results = (outs type:$result);
   let assemblyFormat = "$operand attr-dict `:` type($operand) `->` type($result)";

@@ -21,6 +21,7 @@ def WhileOp : HLO_Op<"while", [RecursiveMemoryEffects,
   let regions = (region SizedRegion<1>:$cond, SizedRegion<1>:$body);
   let results = (outs Variadic<HLO_TensorOrTuple>:$results);
   let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
 }
 
 def IfOp : HLO_Op<"if", [RecursiveMemoryEffects,
@@ -30,6 +31,7 @@ def IfOp : HLO_Op<"if", [RecursiveMemoryEffects,
   let arguments = (ins HLO_ScalarPredTensor:$pred);
   let regions = (region SizedRegion<1>:$true_branch, SizedRegion<1>:$false_branch);
   let results = (outs Variadic<HLO_TensorOrTuple>:$results);
+  let hasVerifier = 1;
 }
 
 def CaseOp : HLO_Op<"case", [RecursiveMemoryEffects,
@@ -39,6 +41,7 @@ def CaseOp : HLO_Op<"case", [RecursiveMemoryEffects,
   let arguments = (ins HLO_ScalarI32Tensor:$index);
   let regions = (region VariadicRegion<SizedRegion<1>>:$branches);
   let results = (outs Variadic<HLO_TensorOrTuple>:$results);
+  let hasVerifier = 1;
 }
 
 def OptimizationBarrierOp : HLO_Op<"optimization_barrier", [
@@ -64,6 +67,7 @@ def GetTupleElementOp : HLO_Op<"get_tuple_element", [
   let arguments = (ins HLO_Tuple:$operand, ConfinedAttr<I32Attr, [IntNonNegative]>:$index);
   let results = (outs HLO_TensorOrTuple:$result);
   let assemblyFormat = "$operand `` `[` $index `]` attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
 }
 
 def CustomCallOp : HLO_Op<"custom_call", [DeclareOpInterfaceMethods<MemoryEffectsOpInterface>]> {
@@ -86,6 +90,7 @@ def CustomCallOp : HLO_Op<"custom_call", [DeclareOpInterfaceMethods<MemoryEffect
     custom<CustomCallTarget>($call_target_name) `(` $inputs `)`
     attr-dict `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
 }
 
 def CompositeOp : HLO_Op<"composite", [DeclareOpInterfaceMethods<SymbolUserOpInterface>]> {

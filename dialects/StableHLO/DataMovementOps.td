@@ -17,6 +17,7 @@ def ConstantOp : HLO_Op<"constant", [Pure, ConstantLike,
   let builders = [OpBuilder<(ins "::mlir::Attribute":$value)>];
   let hasCustomAssemblyFormat = 1;
   let hasFolder = 1;
+  let hasVerifier = 1;
 }
 
 def IotaOp : HLO_Op<"iota", [Pure]> {
@@ -25,6 +26,7 @@ def IotaOp : HLO_Op<"iota", [Pure]> {
   let results = (outs HLO_TensorOf<[HLO_Int, HLO_Float, HLO_Complex],
                                    "integer, float or complex values">:$output);
   let assemblyFormat = "`dim` `=` $iota_dimension attr-dict `:` type($output)";
+  let hasVerifier = 1;
 }
 
 def RngBitGeneratorOp : HLO_Op<"rng_bit_generator", [Pure]> {
@@ -36,6 +38,7 @@ def RngBitGeneratorOp : HLO_Op<"rng_bit_generator", [Pure]> {
     $initial_state `,` `algorithm` `=` `` $rng_algorithm attr-dict
     `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -51,6 +54,7 @@ def BitcastConvertOp : HLO_Op<"bitcast_convert", [Pure]> {
   let arguments = (ins HLO_Tensor:$operand);
   let results = (outs HLO_Tensor:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
 }
 
 def BroadcastInDimOp : HLO_Op<"broadcast_in_dim", [Pure]> {
@@ -61,6 +65,7 @@ def BroadcastInDimOp : HLO_Op<"broadcast_in_dim", [Pure]> {
     $operand `,` `dims` `=` $broadcast_dimensions attr-dict
     `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
 }
 
 def ReshapeOp : HLO_Op<"reshape", [Pure]> {
@@ -68,6 +73,7 @@ def ReshapeOp : HLO_Op<"reshape", [Pure]> {
   let arguments = (ins HLO_Tensor:$operand);
   let results = (outs HLO_Tensor:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
 }
 
 def ReverseOp : HLO_Op<"reverse", [Pure, HLO_SameTypes, InferTypeOpAdaptor]> {
@@ -78,6 +84,7 @@ def ReverseOp : HLO_Op<"reverse", [Pure, HLO_SameTypes, InferTypeOpAdaptor]> {
     $operand `,` `dims` `=` $dimensions attr-dict `:`
     custom<SameOperandsAndResultType>(type($operand), type($result))
   }];
+  let hasVerifier = 1;
 }
 
 def TransposeOp : HLO_Op<"transpose", [Pure, InferTypeOpAdaptor]> {
@@ -88,6 +95,7 @@ def TransposeOp : HLO_Op<"transpose", [Pure, InferTypeOpAdaptor]> {
   let assemblyFormat = [{
     $operand `,` `dims` `=` $permutation attr-dict `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -102,6 +110,7 @@ def ConcatenateOp : HLO_Op<"concatenate", [Pure, InferTypeOpAdaptor]> {
   let assemblyFormat = [{
     custom<VariadicOperandWithAttribute>($inputs) `dim` `=` $dimension attr-dict `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
 }
 
 def SliceOp : HLO_Op<"slice", [Pure, InferTypeOpAdaptor]> {
@@ -117,6 +126,7 @@ def SliceOp : HLO_Op<"slice", [Pure, InferTypeOpAdaptor]> {
     $operand custom<SliceRanges>($start_indices, $limit_indices, $strides)
     attr-dict `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
 }
 
 def DynamicSliceOp : HLO_Op<"dynamic_slice", [Pure, InferTypeOpAdaptor]> {
@@ -131,6 +141,7 @@ def DynamicSliceOp : HLO_Op<"dynamic_slice", [Pure, InferTypeOpAdaptor]> {
     $operand `,` custom<VariadicOperandWithAttribute>($start_indices)
     `sizes` `=` $slice_sizes attr-dict `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
 }
 
 def DynamicUpdateSliceOp : HLO_Op<"dynamic_update_slice", [Pure, InferTypeOpAdaptor]> {
@@ -142,6 +153,7 @@ def DynamicUpdateSliceOp : HLO_Op<"dynamic_update_slice", [Pure, InferTypeOpAdap
   );
   let results = (outs HLO_Tensor:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let hasVerifier = 1;
 }
 
 def PadOp : HLO_Op<"pad", [Pure, InferTypeOpAdaptor]> {
@@ -158,6 +170,7 @@ def PadOp : HLO_Op<"pad", [Pure, InferTypeOpAdaptor]> {
     $operand `,` $padding_value `,` `low` `=` $edge_padding_low `,` `high` `=` $edge_padding_high
     `,` `interior` `=` $interior_padding attr-dict `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -174,6 +187,7 @@ def GatherOp : HLO_Op<"gather", [Pure, InferTypeOpAdaptor]> {
     DefaultValuedOptionalAttr<BoolAttr, "false">:$indices_are_sorted
   );
   let results = (outs HLO_Tensor:$result);
+  let hasVerifier = 1;
 }
 
 def ScatterOp : HLO_Op<"scatter", [RecursiveMemoryEffects, SameVariadicOperandSize,
@@ -198,6 +212,7 @@ def ScatterOp : HLO_Op<"scatter", [RecursiveMemoryEffects, SameVariadicOperandSi
     "::mlir::ValueRange":$inputs, "::mlir::Value":$scatterIndices, "::mlir::ValueRange":$updates,
     "::mlir::stablehlo::ScatterDimensionNumbersAttr":$dimensionNumbers,
     CArg<"bool", "false">:$indicesAreSorted, CArg<"bool", "false">:$uniqueIndices)>];
+  let hasVerifier = 1;
 }
 
 #endif // ST_DIALECTS_STABLEHLO_DATAMOVEMENTOPS_TD

@@ -10,7 +10,7 @@ include "dialects/StableHLO/StableHLOAttributes.td"
 //===----------------------------------------------------------------------===//
 
 class HLO_UnaryOp<string mnemonic, Type type, list<Trait> traits = []>
-    : HLO_Op<mnemonic, !listconcat([Pure, Elementwise, HLO_SameTypes, InferTypeOpAdaptor], traits)> {
+    : HLO_Op<mnemonic, !listconcat([Pure, HLO_SameTypes, Elementwise, InferTypeOpAdaptor], traits)> {
   let arguments = (ins type:$operand);
   let results = (outs type:$result);
   let assemblyFormat = [{
@@ -37,7 +37,7 @@ class HLO_UnaryAccurateOp<string mnemonic, Type type, list<Trait> traits = []>
   }]>];
 }
 
-def AbsOp : HLO_Op<"abs", [Pure, Elementwise, HLO_SameShapes, InferTypeOpAdaptor]> {
+def AbsOp : HLO_Op<"abs", [Pure, HLO_SameShapes, Elementwise, InferTypeOpAdaptor]> {
   let summary = "Absolute value; of a complex number, its modulus";
   let arguments = (ins HLO_SIntFpOrComplexTensor:$operand);
   let results = (outs HLO_TensorOf<[HLO_SInt, HLO_Float], "signed integer or float values">:$result);
@@ -110,14 +110,14 @@ def TanhOp : HLO_UnaryAccurateOp<"tanh", HLO_FpOrComplexTensor> {
   let summary = "Hyperbolic tangent";
 }
 
-def IsFiniteOp : HLO_Op<"is_finite", [Pure, Elementwise, HLO_SameShapes, InferTypeOpAdaptor]> {
+def IsFiniteOp : HLO_Op<"is_finite", [Pure, HLO_SameShapes, Elementwise, InferTypeOpAdaptor]> {
   let summary = "Whether a value is neither infinite nor NaN";
   let arguments = (ins HLO_FpTensor:$x);
   let results = (outs HLO_PredTensor:$y);
   let assemblyFormat = "$x attr-dict `:` functional-type(operands, results)";
 }
 
-def RealOp : HLO_Op<"real", [Pure, Elementwise, HLO_SameShapes, InferTypeOpAdaptor]> {
+def RealOp : HLO_Op<"real", [Pure, HLO_SameShapes, Elementwise, InferTypeOpAdaptor]> {
   let summary = "Real part";
   let arguments = (ins HLO_FpOrComplexTensor:$operand);
   let results = (outs HLO_FpTensor:$result);
@@ -126,7 +126,7 @@ def RealOp : HLO_Op<"real", [Pure, Elementwise, HLO_SameShapes, InferTypeOpAdapt
   }];
 }
 
-def ImagOp : HLO_Op<"imag", [Pure, Elementwise, HLO_SameShapes, InferTypeOpAdaptor]> {
+def ImagOp : HLO_Op<"imag", [Pure, HLO_SameShapes, Elementwise, InferTypeOpAdaptor]> {
   let summary = "Imaginary part";
   let arguments = (ins HLO_FpOrComplexTensor:$operand);
   let results = (outs HLO_FpTensor:$result);
@@ -135,7 +135,7 @@ def ImagOp : HLO_Op<"imag", [Pure, Elementwise, HLO_SameShapes, InferTypeOpAdapt
   }];
 }
 
-def ConvertOp : HLO_Op<"convert", [Pure, Elementwise, HLO_SameShapes]> {
+def ConvertOp : HLO_Op<"convert", [Pure, HLO_SameShapes, Elementwise]> {
   let summary = "Conversion of the element type";
   let arguments = (ins HLO_Tensor:$operand);
   let results = (outs HLO_Tensor:$result);
@@ -163,7 +163,7 @@ def ReducePrecisionOp : HLO_UnaryOp<"reduce_precision", HLO_FpTensor> {
 //===----------------------------------------------------------------------===//
 
 class HLO_BinaryOp<string mnemonic, Type type, list<Trait> traits = []>
-    : HLO_Op<mnemonic, !listconcat([Pure, Elementwise, HLO_SameTypes, InferTypeOpAdaptor], traits)> {
+    : HLO_Op<mnemonic, !listconcat([Pure, HLO_SameTypes, Elementwise, InferTypeOpAdaptor], traits)> {
   let arguments = (ins type:$lhs, type:$rhs);
   let results = (outs type:$result);
   let assemblyFormat = [{
@@ -226,20 +226,21 @@ def XorOp : HLO_BinaryOp<"xor", HLO_PredOrIntTensor, [Commutative]> {
   let summary = "Logical or bitwise exclusive or";
 }
 
-def ComplexOp : HLO_Op<"complex", [Pure, Elementwise, HLO_SameShapes, InferTypeOpAdaptor]> {
+def ComplexOp : HLO_Op<"complex", [Pure, HLO_SameShapes, Elementwise, InferTypeOpAdaptor]> {
   let summary = "Complex value of a real and an imaginary part";
   let arguments = (ins HLO_Fp32Or64Tensor:$lhs, HLO_Fp32Or64Tensor:$rhs);
   let results = (outs HLO_ComplexTensor:$result);
   let assemblyFormat = [{
     operands attr-dict `:` custom<ComplexOpType>(type($lhs), type($rhs), type($result))
   }];
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
 // Comparison and choice
 //===----------------------------------------------------------------------===//
 
-def CompareOp : HLO_Op<"compare", [Pure, Elementwise, HLO_SameShapes, InferTypeOpAdaptor]> {
+def CompareOp : HLO_Op<"compare", [Pure, HLO_SameShapes, Elementwise, InferTypeOpAdaptor]> {
   let summary = "Comparison";
   let arguments = (ins
     HLO_Tensor:$lhs,
@@ -256,6 +257,7 @@ def CompareOp : HLO_Op<"compare", [Pure, Elementwise, HLO_SameShapes, InferTypeO
     `` $comparison_direction `,` $lhs `,` $rhs (`,` `` $compare_type^)?
     attr-dict `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
 }
 
 def SelectOp : HLO_Op<"select", [Pure, InferTypeOpAdaptor]> {
@@ -266,6 +268,7 @@ def SelectOp : HLO_Op<"select", [Pure, InferTypeOpAdaptor]> {
     operands attr-dict `:`
     custom<SelectOpType>(type($pred), type($on_true), type($on_false), type($result))
   }];
+  let hasVerifier = 1;
 }
 
 def ClampOp : HLO_Op<"clamp", [Pure, InferTypeOpAdaptor]> {
@@ -276,6 +279,7 @@ def ClampOp : HLO_Op<"clamp", [Pure, InferTypeOpAdaptor]> {
     $min `,` $operand `,` $max attr-dict `:`
     custom<SameOperandsAndResultType>(type($min), type($operand), type($max), type($result))
   }];
+  let hasVerifier = 1;
 }
 
 def MapOp : HLO_Op<"map", [RecursiveMemoryEffects, HLO_SameShapes,
@@ -284,6 +288,7 @@ def MapOp : HLO_Op<"map", [RecursiveMemoryEffects, HLO_SameShapes,
   let arguments = (ins Variadic<HLO_Tensor>:$inputs, DenseI64ArrayAttr:$dimensions);
   let regions = (region SizedRegion<1>:$computation);
   let results = (outs HLO_Tensor:$result);
+  let hasVerifier = 1;
 }
 
 #endif // ST_DIALECTS_STABLEHLO_ELEMENTWISEOPS_TD

@@ -37,6 +37,7 @@ def DotGeneralOp : HLO_Op<"dot_general", [Pure]> {
     `` custom<PrecisionConfigAndAlgorithm>($precision_config, $algorithm)
     attr-dict `:` functional-type(operands, results)
   }];
+  let hasVerifier = 1;
 }
 
 //===----------------------------------------------------------------------===//
@@ -66,6 +67,7 @@ def ReduceOp : HLO_Op<"reduce", [RecursiveMemoryEffects, SameVariadicOperandSize
                    "::mlir::stablehlo::BodyBuilder":$bodyBuilder)>
   ];
   let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
 }
 
 def ReduceWindowOp : HLO_Op<"reduce_window", [RecursiveMemoryEffects, SameVariadicOperandSize,
@@ -83,6 +85,7 @@ def ReduceWindowOp : HLO_Op<"reduce_window", [RecursiveMemoryEffects, SameVariad
   );
   let regions = (region SizedRegion<1>:$body);
   let results = (outs Variadic<HLO_Tensor>:$results);
+  let hasVerifier = 1;
 }
 
 def SelectAndScatterOp : HLO_Op<"select_and_scatter", [RecursiveMemoryEffects]> {
@@ -97,6 +100,7 @@ def SelectAndScatterOp : HLO_Op<"select_and_scatter", [RecursiveMemoryEffects]> 
   );
   let regions = (region SizedRegion<1>:$select, SizedRegion<1>:$scatter);
   let results = (outs HLO_Tensor:$result);
+  let hasVerifier = 1;
 }
 
 def SortOp : HLO_Op<"sort", [RecursiveMemoryEffects,
@@ -116,6 +120,7 @@ def SortOp : HLO_Op<"sort", [RecursiveMemoryEffects,
   let results = (outs Variadic<HLO_Tensor>:$results);
   let builders = [OpBuilder<(ins "::mlir::ValueRange":$inputs, CArg<"int64_t", "-1">:$dimension,
                                  CArg<"bool", "false">:$isStable)>];
+  let hasVerifier = 1;
 }
 
 #endif // ST_DIALECTS_STABLEHLO_REDUCTIONOPS_TD

@@ -64,12 +64,18 @@ def HLO_TensorOrTuple : AnyTypeOf<[HLO_Tensor, HLO_Tuple]>;
 // Traits and op base classes
 //===----------------------------------------------------------------------===//
 
-// Rejects dynamic dimensions in operands, results and region arguments.
+// Rejects dynamic dimensions in operands and results.
 def HLO_StaticShapes : NativeOpTrait<"StaticShapes"> {
   let cppNamespace = "::mlir::stablehlo::traits";
 }
 
-// All operands and results have one type. Infers the result type.
+// Where result types can be inferred, they are what is inferred. Says so in one
+// message, ahead of the interface's own check.
+def HLO_InferredTypes : NativeOpTrait<"InferredTypes"> {
+  let cppNamespace = "::mlir::stablehlo::traits";
+}
+
+// All operands and results have one type.
 def HLO_SameTypes : NativeOpTrait<"SameTypes"> {
   let cppNamespace = "::mlir::stablehlo::traits";
 }
@@ -80,6 +86,6 @@ def HLO_SameShapes : NativeOpTrait<"SameShapes"> {
 }
 
 class HLO_Op<string mnemonic, list<Trait> traits = []>
-    : Op<StableHLO_Dialect, mnemonic, !listconcat([HLO_StaticShapes], traits)>;
+    : Op<StableHLO_Dialect, mnemonic, !listconcat([HLO_StaticShapes, HLO_InferredTypes], traits)>;
 
 #endif // ST_DIALECTS_STABLEHLO_STABLEHLOBASE_TD

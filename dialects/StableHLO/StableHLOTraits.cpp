@@ -3,6 +3,7 @@
 #include "dialects/StableHLO/StableHLOTraits.h"
 
 #include "mlir/IR/BuiltinTypes.h"
+#include "mlir/Interfaces/InferTypeOpInterface.h"
 
 using namespace mlir;
 using namespace mlir::stablehlo;
@@ -26,6 +27,21 @@ LogicalResult traits::detail::verifyStaticShapes(Operation *op) {
   for (Type type : allTypes(op))
     if (isDynamic(type))
       return op->emitOpError("dynamic shapes are not supported: ") << type;
+  return success();
+}
+
+LogicalResult traits::detail::verifyInferredTypes(Operation *op) {
+  auto inference = dyn_cast<InferTypeOpInterface>(op);
+  if (!inference)
+    return success();
+  SmallVector<Type> types;
+  if (failed(inference.inferReturnTypes(op->getContext(), op->getLoc(), op->getOperands(),
+                                        op->getRawDictionaryAttrs(), op->getPropertiesStorage(),
+                                        op->getRegions(), types)))
+    return failure();
+  if (op->getResultTypes() != types)
+    return op->emitOpError("expects results of type (")
+           << types << "), got (" << op->getResultTypes() << ")";
   return success();
 }
 

@@ -9,6 +9,7 @@ namespace mlir::stablehlo::traits {
 
 namespace detail {
 LogicalResult verifyStaticShapes(Operation *op);
+LogicalResult verifyInferredTypes(Operation *op);
 LogicalResult verifySameTypes(Operation *op);
 LogicalResult verifySameShapes(Operation *op);
 } // namespace detail
@@ -17,6 +18,13 @@ LogicalResult verifySameShapes(Operation *op);
 template <typename ConcreteOp>
 struct StaticShapes : public mlir::OpTrait::TraitBase<ConcreteOp, StaticShapes> {
   static LogicalResult verifyTrait(Operation *op) { return detail::verifyStaticShapes(op); }
+};
+
+/// Result types are the inferred ones, where the op infers them. Inference may
+/// read regions, so this runs after they are verified.
+template <typename ConcreteOp>
+struct InferredTypes : public mlir::OpTrait::TraitBase<ConcreteOp, InferredTypes> {
+  static LogicalResult verifyRegionTrait(Operation *op) { return detail::verifyInferredTypes(op); }
 };
 
 /// All operands and results have one and the same type.

@@ -1,0 +1,90 @@
+//===- VerifierUtils.cpp - Checks that many verifiers share ---------------===//
+
+#include "dialects/StableHLO/VerifierUtils.h"
+
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "mlir/IR/TypeUtilities.h"
+
+using namespace mlir;
+using namespace mlir::stablehlo;
+
+LogicalResult stablehlo::verifyDims(Operation *op, StringRef name, ArrayRef<int64_t> dims,
+                                    int64_t rank) {
+  for (auto [i, dim] : llvm::enumerate(dims)) {
+    if (dim < 0 || dim >= rank)
+      return op->emitOpError() << "expects " << name << " to lie in [0, " << rank << "), got "
+                               << dim;
+    if (llvm::is_contained(dims.take_front(i), dim))
+      return op->emitOpError() << "expects " << name << " to be distinct, got [" << dims << "]";
+  }
+  return success();
+}
+
+LogicalResult stablehlo::verifySortedDims(Operation *op, StringRef name, ArrayRef<int64_t> dims,
+                                          int64_t rank) {
+  if (failed(verifyDims(op, name, dims, rank)))
+    return failure();
+  if (!llvm::is_sorted(dims))
+    return op->emitOpError() << "expects " << name << " to be sorted, got [" << dims << "]";
+  return success();
+}
+
+LogicalResult stablehlo::verifySizeIsRank(Operation *op, StringRef name, size_t size,
+                                          int64_t rank) {
+  if (static_cast<int64_t>(size) == rank)
+    return success();
+  return op->emitOpError() << "expects " << name << " to have " << rank
+                           << " elements, one per dimension, got " << size;
+}
+
+LogicalResult stablehlo::verifySameShapes(Operation *op, StringRef name, TypeRange types) {
+  for (Type type : types)
+    if (cast<ShapedType>(type).getShape() != cast<ShapedType>(types.front()).getShape())
+      return op->emitOpError() << "expects one shape for all " << name << ", got "
+                               << types.front() << " and " << type;
+  return success();
+}
+
+LogicalResult stablehlo::verifyBody(Operation *op, StringRef name, Region &body, TypeRange args,
+                                    TypeRange results) {
+  Block &block = body.front();
+  if (block.getArgumentTypes() != args)
+    return op->emitOpError() << "expects its " << name << " to take (" << args << "), got ("
+                             << block.getArgumentTypes() << ")";
+  auto last = block.empty() ? ReturnOp() : dyn_cast<ReturnOp>(block.back());
+  if (!last)
+    return op->emitOpError() << "expects its " << name << " to end in stablehlo.return";
+  if (last.getOperandTypes() != results) {
+    InFlightDiagnostic diag = op->emitOpError() << "expects its " << name << " to return ("
+                                                << results << "), got ("
+                                                << last.getOperandTypes() << ")";
+    diag.attachNote(last.getLoc()) << "returned here";
+    return diag;
+  }
+  return success();
+}
+
+SmallVector<Type> stablehlo::getReturnedTypes(Region &body) {
+  if (body.empty() || body.front().empty() || !isa<ReturnOp>(body.front().back()))
+    return {};
+  return SmallVector<Type>(body.front().back().getOperandTypes());
+}
+
+bool stablehlo::isPromotable(Type from, Type to) {
+  if (from == to)
+    return true;
+  auto fromComplex = dyn_cast<ComplexType>(from), toComplex = dyn_cast<ComplexType>(to);
+  if (fromComplex && toComplex)
+    return isPromotable(fromComplex.getElementType(), toComplex.getElementType());
+  auto fromInt = dyn_cast<IntegerType>(from), toInt = dyn_cast<IntegerType>(to);
+  if (fromInt && toInt)
+    return fromInt.getSignedness() == toInt.getSignedness() && fromInt.getWidth() != 1 &&
+           fromInt.getWidth() <= toInt.getWidth();
+  if (isa<FloatType>(from) && isa<FloatType>(to))
+    return from.getIntOrFloatBitWidth() <= to.getIntOrFloatBitWidth();
+  return false;
+}
+
+RankedTensorType stablehlo::scalarOf(Type type) {
+  return RankedTensorType::get({}, getElementTypeOrSelf(type));
+}
