@@ -12,7 +12,6 @@
 #include "absl/flags/flag.h"
 #include "absl/flags/reflection.h"
 #include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -47,8 +46,9 @@ ABSL_FLAG(std::string, host_isa, "auto",
           "choice gives the same bits everywhere");
 ABSL_FLAG(bool, timing_only, false,
           "only simulate the time of a step: no data, no memory, no training");
-ABSL_FLAG(std::string, drop_message, "",
-          "for tests: RANK:N loses the N-th link message, from 0, that the rank sends");
+ABSL_FLAG(std::string, report, "", "file for what each device does in a step, as JSON");
+ABSL_FLAG(std::optional<uint32_t>, drop_message, std::nullopt,
+          "for tests: lose this link message of the first step, counted from 0");
 
 namespace st {
 namespace {
@@ -115,19 +115,6 @@ absl::Status parseArguments(int argc, char **argv) {
   return absl::OkStatus();
 }
 
-absl::Status parseDropMessage(ClientOptions &options) {
-  const std::string text = absl::GetFlag(FLAGS_drop_message);
-  if (text.empty())
-    return absl::OkStatus();
-  std::vector<std::string> parts = absl::StrSplit(text, ':');
-  if (parts.size() != 2 || !absl::SimpleAtoi(parts[0], &options.dropRank) ||
-      !absl::SimpleAtoi(parts[1], &options.dropIndex) || options.dropRank < 0 ||
-      options.dropIndex < 0)
-    return absl::InvalidArgumentError(
-        absl::StrCat("--drop-message=", text, ": expected RANK:N"));
-  return absl::OkStatus();
-}
-
 TrainOptions trainOptions() {
   TrainOptions options;
   options.steps = absl::GetFlag(FLAGS_steps);
@@ -138,6 +125,7 @@ TrainOptions trainOptions() {
   options.data = absl::GetFlag(FLAGS_data);
   options.metrics = absl::GetFlag(FLAGS_metrics);
   options.trace = absl::GetFlag(FLAGS_trace);
+  options.report = absl::GetFlag(FLAGS_report);
   options.save = absl::GetFlag(FLAGS_save);
   options.resume = absl::GetFlag(FLAGS_resume);
   options.timingOnly = absl::GetFlag(FLAGS_timing_only);
@@ -161,7 +149,8 @@ absl::Status run() {
   clientOptions.hostThreads = options.hostThreads;
   clientOptions.hostIsa = absl::GetFlag(FLAGS_host_isa);
   clientOptions.timingOnly = options.timingOnly;
-  ST_RETURN_IF_ERROR(parseDropMessage(clientOptions));
+  if (std::optional<uint32_t> message = absl::GetFlag(FLAGS_drop_message))
+    clientOptions.dropMessage = *message;
   std::unique_ptr<Client> client = createDtuClient(clientOptions);
   if (program.target() != client->target())
     return absl::UnimplementedError(

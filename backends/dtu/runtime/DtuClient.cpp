@@ -59,8 +59,11 @@ std::string deviceName(int64_t id) { return absl::StrCat("/device:XLA_DTU:", id)
 
 class DtuExecutable : public Executable {
 public:
-  static absl::StatusOr<std::unique_ptr<DtuExecutable>> create(const proto::Executable &program,
-                                                               const ClientOptions &options);
+  /// Takes no memory for data but what the simulator takes as it is touched.
+  static absl::StatusOr<std::unique_ptr<DtuExecutable>>
+  create(const proto::Executable &program, const dtu::SimulatorOptions &options);
+
+  absl::Status fillArenas(const proto::Executable &program);
 
   int64_t numRanks() const override { return simulator->numRanks(); }
   Buffer *arena(int64_t rank) override { return arenas.empty() ? nullptr : &arenas[rank]; }
@@ -69,7 +72,6 @@ public:
 
 private:
   absl::Status loadTasks(const proto::Executable &program);
-  absl::Status fillArenas(const proto::Executable &program);
   StepTrace convert(const dtu::Trace &from) const;
 
   std::unique_ptr<dtu::Simulator> simulator;
@@ -94,28 +96,14 @@ std::vector<dtu::RankConfig> makeRanks(const proto::Executable &program) {
 }
 
 absl::StatusOr<std::unique_ptr<DtuExecutable>>
-DtuExecutable::create(const proto::Executable &program, const ClientOptions &options) {
-  ST_RETURN_IF_ERROR(checkDtuDescription(program.dtu()));
-  dtu::SimulatorOptions simulatorOptions;
-  simulatorOptions.hostThreads = options.hostThreads;
-  ST_ASSIGN_OR_RETURN(simulatorOptions.hostIsa, dtu::parseHostIsa(options.hostIsa));
+DtuExecutable::create(const proto::Executable &program, const dtu::SimulatorOptions &options) {
   std::vector<dtu::RankConfig> ranks = makeRanks(program);
-  const int64_t numRanks = static_cast<int64_t>(ranks.size());
-  if (options.dropRank >= numRanks)
-    return absl::InvalidArgumentError(
-        absl::StrCat("cannot drop a message of rank ", options.dropRank, " of ", numRanks));
-  if (options.dropRank >= 0)
-    simulatorOptions.dropMessages.push_back({options.dropRank, options.dropIndex});
-
   auto executable = std::make_unique<DtuExecutable>();
   for (const dtu::RankConfig &rank : ranks)
     executable->devices.push_back(rank.deviceId);
-  ST_ASSIGN_OR_RETURN(executable->simulator, dtu::Simulator::create(program.dtu(),
-                                                                    std::move(ranks),
-                                                                    simulatorOptions));
+  ST_ASSIGN_OR_RETURN(executable->simulator,
+                      dtu::Simulator::create(program.dtu(), std::move(ranks), options));
   ST_RETURN_IF_ERROR(executable->loadTasks(program));
-  if (!options.timingOnly)
-    ST_RETURN_IF_ERROR(executable->fillArenas(program));
   return executable;
 }
 
@@ -165,7 +153,7 @@ absl::StatusOr<StepTime> DtuExecutable::timeStep(StepTrace *trace) {
   time.lowerBound = result.rooflineBound;
   time.serialSum = result.serialSum;
   for (const dtu::RankTiming &rank : result.ranks)
-    time.messages.push_back(rank.messages);
+    time.ranks.push_back({rank.macsF32 + rank.macs16, rank.messages, rank.sentBytes});
   return time;
 }
 
@@ -186,15 +174,7 @@ public:
 
   absl::string_view target() const override { return "dtu"; }
 
-  absl::StatusOr<std::unique_ptr<Executable>> load(const proto::Executable &program) override {
-    ST_ASSIGN_OR_RETURN(std::unique_ptr<DtuExecutable> executable,
-                        DtuExecutable::create(program, options));
-    const int64_t memory = dtuSizes(program.dtu()).l3Bytes;
-    for (const proto::Group &group : program.groups())
-      for (int64_t id : group.device_ids())
-        addDevice({id, deviceName(id), memory});
-    return executable;
-  }
+  absl::StatusOr<std::unique_ptr<Executable>> load(const proto::Executable &program) override;
 
   absl::Span<const Device> devices() const override { return known; }
 
@@ -209,6 +189,43 @@ private:
   ClientOptions options;
   std::vector<Device> known;
 };
+
+// Which rank sends message number `message` of a step, and as its how manieth.
+absl::StatusOr<dtu::SimulatorOptions::DroppedMessage> findMessage(int64_t message,
+                                                                  const StepTime &time) {
+  int64_t before = 0;
+  for (size_t rank = 0; rank < time.ranks.size(); ++rank) {
+    if (message < before + time.ranks[rank].messages)
+      return dtu::SimulatorOptions::DroppedMessage{static_cast<int64_t>(rank), message - before};
+    before += time.ranks[rank].messages;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no message ", message, " to drop: a step sends ", before));
+}
+
+absl::StatusOr<std::unique_ptr<Executable>> DtuClient::load(const proto::Executable &program) {
+  ST_RETURN_IF_ERROR(checkDtuDescription(program.dtu()));
+  dtu::SimulatorOptions simulatorOptions;
+  simulatorOptions.hostThreads = options.hostThreads;
+  ST_ASSIGN_OR_RETURN(simulatorOptions.hostIsa, dtu::parseHostIsa(options.hostIsa));
+  ST_ASSIGN_OR_RETURN(std::unique_ptr<DtuExecutable> executable,
+                      DtuExecutable::create(program, simulatorOptions));
+  if (options.dropMessage >= 0) {
+    // Only the timing of the whole step says who sends how much.
+    ST_ASSIGN_OR_RETURN(StepTime time, executable->timeStep(nullptr));
+    ST_ASSIGN_OR_RETURN(dtu::SimulatorOptions::DroppedMessage dropped,
+                        findMessage(options.dropMessage, time));
+    simulatorOptions.dropMessages.push_back(dropped);
+    ST_ASSIGN_OR_RETURN(executable, DtuExecutable::create(program, simulatorOptions));
+  }
+  if (!options.timingOnly)
+    ST_RETURN_IF_ERROR(executable->fillArenas(program));
+  const int64_t memory = dtuSizes(program.dtu()).l3Bytes;
+  for (const proto::Group &group : program.groups())
+    for (int64_t id : group.device_ids())
+      addDevice({id, deviceName(id), memory});
+  return executable;
+}
 
 } // namespace
 
