@@ -10,7 +10,6 @@
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 #include "passes/Autodiff/Passes.h"
-#include "passes/Pipeline/Passes.h"
 
 using namespace mlir;
 
@@ -23,5 +22,4 @@ void st::registerAllDialects(DialectRegistry &registry) {
 void st::registerAllPasses() {
   mlir::registerAllPasses();
   registerAutodiffPasses();
-  registerPipelinePasses();
 }

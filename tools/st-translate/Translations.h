@@ -4,6 +4,9 @@
 
 namespace mlir::st {
 
+/// `--import-hf-config`: builds the forward loss of a Hugging Face config.json.
+void registerImportHfConfig();
+
 /// `--interpret`: runs a program with the reference interpreter.
 void registerInterpret();
 

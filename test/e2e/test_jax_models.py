@@ -1,0 +1,118 @@
+"""Compares St's BERT and GPT-2, their gradients and training steps with JAX's in float64."""
+
+import sys
+
+import jax
+import numpy as np
+from jax_models import LOSSES
+from reference_optimizers import DEFAULTS, OPTIMIZERS, clip
+from st_programs import import_model, interpret, random_batch, random_parameters, signature, transform
+from st_testing import expect, main
+
+jax.config.update("jax_enable_x64", True)
+
+BATCH, SEQ = 3, 16
+
+BERT = {
+    "model_type": "bert", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48,
+    "vocab_size": 97, "max_position_embeddings": 24, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0,
+}
+GPT2 = {
+    "model_type": "gpt2", "n_embd": 32, "n_layer": 2, "n_head": 4, "vocab_size": 97, "n_positions": 24,
+    "embd_pdrop": 0.0, "attn_pdrop": 0.0, "resid_pdrop": 0.0,
+}
+BERT_DROPOUT = {"hidden_dropout_prob": 0.2, "attention_probs_dropout_prob": 0.3}
+GPT2_DROPOUT = {"embd_pdrop": 0.1, "attn_pdrop": 0.3, "resid_pdrop": 0.2}
+
+
+def check_loss(found, expected):
+    difference = abs(float(found) - float(expected)) / abs(float(expected))
+    expect(difference <= 1e-5, f"loss {float(found)} and JAX's {float(expected)} differ by {difference:.1e}")
+    return difference
+
+
+def check_gradients(found, expected):
+    """Each within 1e-4 of its norm, or of 1e-4 of the norm of all where it is next to zero. Of a
+    gradient that is zero (a constant added to what a softmax normalises) only rounding is left."""
+    total = np.sqrt(sum((g**2).sum() for g in expected.values()))
+    worst = 0.0
+    for name, gradient in expected.items():
+        norm, error = np.linalg.norm(gradient), np.linalg.norm(found[name] - gradient)
+        if norm < 1e-12 * total:
+            expect(error <= 1e-7 * total, f"gradient of {name} is {error / total:.1e} of all, not zero")
+            continue
+        bound = max(norm, 1e-4 * total)
+        worst = max(worst, error / bound)
+        expect(error <= 1e-4 * bound, f"gradient of {name} is off by {error / bound:.1e}")
+    return worst
+
+
+def double(values):
+    return {name: np.asarray(value, np.float64) for name, value in values.items()}
+
+
+def gradients_match(config, task, key=None):
+    def run(folder):
+        program = transform(import_model(folder, config, task, BATCH, SEQ), "--differentiate")
+        parameters, batch = random_parameters(program, 1), random_batch(program, 2)
+        keys = {} if key is None else {"rng_key": np.array(key, np.uint32)}
+        found = interpret(program, parameters | batch | keys)
+        loss, gradients = jax.value_and_grad(lambda p: LOSSES[task](config, p, batch, key))(double(parameters))
+        expect(set(found) == {"loss"} | set(parameters), "results are not the loss and a gradient a parameter")
+        return f"loss {check_loss(found['loss'], loss):.0e}, gradients {check_gradients(found, double(gradients)):.0e}"
+    return run
+
+
+def training_follows(config, task, kind, steps=3, rate=1e-2, **changed):
+    """Whole steps with dropout and clipping: the losses follow JAX's gradients and the
+    reference optimizer."""
+    def run(folder):
+        flags = {"clip-norm": 1.0, **changed}
+        options = DEFAULTS | flags
+        forward = import_model(folder, config, task, BATCH, SEQ)
+        text = " ".join([f"kind={kind}"] + [f"{name}={value}" for name, value in flags.items()])
+        program = transform(forward, "--differentiate", f"--add-optimizer={text}", "--canonicalize", "--cse")
+        arguments = signature(program)[0]
+        state = random_parameters(program, 3)
+        state |= {a.name: np.zeros(a.shape, a.dtype) for a in arguments if a.role == "optimizer_state"}
+        expected = double(state)
+        decays = {a.name: "st.no_decay" not in a.attributes for a in arguments if a.role == "parameter"}
+        gradient = jax.jit(jax.value_and_grad(lambda p, b, k: LOSSES[task](config, p, b, k)))
+        for step in range(1, steps + 1):
+            batch, key = random_batch(program, 10 + step), np.array([7, step], np.uint32)
+            scalars = {"learning_rate": np.float32(rate), "step": np.float32(step)}
+            given = state | batch | {"rng_key": key} | scalars
+            found = interpret(program, {a.name: given[a.name] for a in arguments})
+            loss, gradients = gradient({n: expected[n] for n in decays}, batch, key)
+            check_loss(found["loss"], loss)
+            gradients, norm = clip(options, double(gradients))
+            expect(abs(found["grad_norm"] - norm) <= 1e-5 * norm, f"grad_norm {found['grad_norm']}, not {norm}")
+            for name, decay in decays.items():
+                own = {n.removeprefix(name): v for n, v in expected.items()
+                       if n.startswith(name + ".") and n not in decays}
+                value, own = OPTIMIZERS[kind](options, step, rate, expected[name], gradients[name], own, decay)
+                expected |= {name: value} | {name + suffix: v for suffix, v in own.items()}
+            state = {name: found[name] for name in state}
+        return f"{steps} losses to 1e-5"
+    return run
+
+
+CASES = [
+    ("bert mlm", gradients_match(BERT, "mlm")),
+    ("bert mlm, untied, tanh gelu", gradients_match(
+        BERT | {"tie_word_embeddings": False, "hidden_act": "gelu_new"}, "mlm")),
+    ("bert mlm, relu, one type", gradients_match(BERT | {"hidden_act": "relu", "type_vocab_size": 1}, "mlm")),
+    ("bert mlm, dropout", gradients_match(BERT | BERT_DROPOUT, "mlm", key=[1234567890, 42])),
+    ("bert span", gradients_match(BERT, "span")),
+    ("bert span, silu", gradients_match(BERT | {"hidden_act": "silu"}, "span")),
+    ("bert span, dropout", gradients_match(BERT | BERT_DROPOUT, "span", key=[0, 1])),
+    ("gpt2 clm", gradients_match(GPT2, "clm")),
+    ("gpt2 clm, untied, n_inner, tanh", gradients_match(
+        GPT2 | {"tie_word_embeddings": False, "n_inner": 40, "activation_function": "tanh"}, "clm")),
+    ("gpt2 clm, dropout", gradients_match(GPT2 | GPT2_DROPOUT, "clm", key=[4294967295, 3])),
+    ("bert trains with adamw", training_follows(BERT | BERT_DROPOUT, "mlm", "adamw")),
+    ("gpt2 trains with sgd", training_follows(GPT2 | GPT2_DROPOUT, "clm", "sgd", momentum=0.8)),
+]
+
+if __name__ == "__main__":
+    sys.exit(main(*CASES))
