@@ -31,6 +31,7 @@ def IfOp : HLO_Op<"if", [RecursiveMemoryEffects,
   let arguments = (ins HLO_ScalarPredTensor:$pred);
   let regions = (region SizedRegion<1>:$true_branch, SizedRegion<1>:$false_branch);
   let results = (outs Variadic<HLO_TensorOrTuple>:$results);
+  let hasCanonicalizer = 1;
   let hasVerifier = 1;
 }
 
@@ -41,6 +42,7 @@ def CaseOp : HLO_Op<"case", [RecursiveMemoryEffects,
   let arguments = (ins HLO_ScalarI32Tensor:$index);
   let regions = (region VariadicRegion<SizedRegion<1>>:$branches);
   let results = (outs Variadic<HLO_TensorOrTuple>:$results);
+  let hasCanonicalizer = 1;
   let hasVerifier = 1;
 }
 
@@ -67,6 +69,7 @@ def GetTupleElementOp : HLO_Op<"get_tuple_element", [
   let arguments = (ins HLO_Tuple:$operand, ConfinedAttr<I32Attr, [IntNonNegative]>:$index);
   let results = (outs HLO_TensorOrTuple:$result);
   let assemblyFormat = "$operand `` `[` $index `]` attr-dict `:` functional-type(operands, results)";
+  let hasFolder = 1;
   let hasVerifier = 1;
 }
 

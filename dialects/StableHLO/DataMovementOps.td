@@ -65,6 +65,8 @@ def BroadcastInDimOp : HLO_Op<"broadcast_in_dim", [Pure]> {
     $operand `,` `dims` `=` $broadcast_dimensions attr-dict
     `:` functional-type(operands, results)
   }];
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
   let hasVerifier = 1;
 }
 
@@ -73,6 +75,8 @@ def ReshapeOp : HLO_Op<"reshape", [Pure]> {
   let arguments = (ins HLO_Tensor:$operand);
   let results = (outs HLO_Tensor:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
   let hasVerifier = 1;
 }
 
@@ -84,6 +88,7 @@ def ReverseOp : HLO_Op<"reverse", [Pure, HLO_SameTypes, InferTypeOpAdaptor]> {
     $operand `,` `dims` `=` $dimensions attr-dict `:`
     custom<SameOperandsAndResultType>(type($operand), type($result))
   }];
+  let hasFolder = 1;
   let hasVerifier = 1;
 }
 
@@ -95,6 +100,8 @@ def TransposeOp : HLO_Op<"transpose", [Pure, InferTypeOpAdaptor]> {
   let assemblyFormat = [{
     $operand `,` `dims` `=` $permutation attr-dict `:` functional-type(operands, results)
   }];
+  let hasFolder = 1;
+  let hasCanonicalizer = 1;
   let hasVerifier = 1;
 }
 
@@ -110,6 +117,7 @@ def ConcatenateOp : HLO_Op<"concatenate", [Pure, InferTypeOpAdaptor]> {
   let assemblyFormat = [{
     custom<VariadicOperandWithAttribute>($inputs) `dim` `=` $dimension attr-dict `:` functional-type(operands, results)
   }];
+  let hasFolder = 1;
   let hasVerifier = 1;
 }
 
@@ -126,6 +134,7 @@ def SliceOp : HLO_Op<"slice", [Pure, InferTypeOpAdaptor]> {
     $operand custom<SliceRanges>($start_indices, $limit_indices, $strides)
     attr-dict `:` functional-type(operands, results)
   }];
+  let hasFolder = 1;
   let hasVerifier = 1;
 }
 
@@ -141,6 +150,7 @@ def DynamicSliceOp : HLO_Op<"dynamic_slice", [Pure, InferTypeOpAdaptor]> {
     $operand `,` custom<VariadicOperandWithAttribute>($start_indices)
     `sizes` `=` $slice_sizes attr-dict `:` functional-type(operands, results)
   }];
+  let hasCanonicalizer = 1;
   let hasVerifier = 1;
 }
 
@@ -153,6 +163,7 @@ def DynamicUpdateSliceOp : HLO_Op<"dynamic_update_slice", [Pure, InferTypeOpAdap
   );
   let results = (outs HLO_Tensor:$result);
   let assemblyFormat = "operands attr-dict `:` functional-type(operands, results)";
+  let hasFolder = 1;
   let hasVerifier = 1;
 }
 
@@ -170,6 +181,7 @@ def PadOp : HLO_Op<"pad", [Pure, InferTypeOpAdaptor]> {
     $operand `,` $padding_value `,` `low` `=` $edge_padding_low `,` `high` `=` $edge_padding_high
     `,` `interior` `=` $interior_padding attr-dict `:` functional-type(operands, results)
   }];
+  let hasFolder = 1;
   let hasVerifier = 1;
 }
 

@@ -78,9 +78,11 @@ def LogisticOp : HLO_UnaryAccurateOp<"logistic", HLO_FpOrComplexTensor> {
 }
 def NegOp : HLO_UnaryOp<"negate", HLO_IntFpOrComplexTensor> {
   let summary = "Negation";
+  let hasFolder = 1;
 }
 def NotOp : HLO_UnaryOp<"not", HLO_PredOrIntTensor> {
   let summary = "Logical or bitwise complement";
+  let hasFolder = 1;
 }
 def PopulationCountOp : HLO_UnaryOp<"popcnt", HLO_IntTensor> {
   let summary = "Number of one bits";
@@ -143,6 +145,7 @@ def ConvertOp : HLO_Op<"convert", [Pure, HLO_SameShapes, Elementwise]> {
     $operand attr-dict `:` custom<SameOperandsAndResultType>(type($operand), type($result))
   }];
   let builders = [OpBuilder<(ins "::mlir::Value":$operand, "::mlir::Type":$elementType)>];
+  let hasFolder = 1;
 }
 
 def ReducePrecisionOp : HLO_UnaryOp<"reduce_precision", HLO_FpTensor> {
@@ -182,48 +185,61 @@ class HLO_BinaryOp<string mnemonic, Type type, list<Trait> traits = []>
 
 def AddOp : HLO_BinaryOp<"add", HLO_Tensor, [Commutative]> {
   let summary = "Sum; of preds, logical or";
+  let hasFolder = 1;
 }
 def AndOp : HLO_BinaryOp<"and", HLO_PredOrIntTensor, [Commutative]> {
   let summary = "Logical or bitwise and";
+  let hasFolder = 1;
 }
 def Atan2Op : HLO_BinaryOp<"atan2", HLO_FpOrComplexTensor> {
   let summary = "Angle of the point (rhs, lhs)";
 }
 def DivOp : HLO_BinaryOp<"divide", HLO_IntFpOrComplexTensor> {
   let summary = "Quotient; of integers, rounded toward zero";
+  let hasFolder = 1;
 }
 def MaxOp : HLO_BinaryOp<"maximum", HLO_Tensor, [Commutative]> {
   let summary = "Greater of two values; NaN where either is; of preds, logical or";
+  let hasFolder = 1;
 }
 def MinOp : HLO_BinaryOp<"minimum", HLO_Tensor, [Commutative]> {
   let summary = "Smaller of two values; NaN where either is; of preds, logical and";
+  let hasFolder = 1;
 }
 def MulOp : HLO_BinaryOp<"multiply", HLO_Tensor, [Commutative]> {
   let summary = "Product; of preds, logical and";
+  let hasFolder = 1;
 }
 def OrOp : HLO_BinaryOp<"or", HLO_PredOrIntTensor, [Commutative]> {
   let summary = "Logical or bitwise or";
+  let hasFolder = 1;
 }
 def PowOp : HLO_BinaryOp<"power", HLO_IntFpOrComplexTensor> {
   let summary = "Power";
 }
 def RemOp : HLO_BinaryOp<"remainder", HLO_IntFpOrComplexTensor> {
   let summary = "Remainder with the sign of the dividend";
+  let hasFolder = 1;
 }
 def ShiftLeftOp : HLO_BinaryOp<"shift_left", HLO_IntTensor> {
   let summary = "Left shift; zero when shifted by the width or more";
+  let hasFolder = 1;
 }
 def ShiftRightArithmeticOp : HLO_BinaryOp<"shift_right_arithmetic", HLO_IntTensor> {
   let summary = "Right shift that copies the top bit";
+  let hasFolder = 1;
 }
 def ShiftRightLogicalOp : HLO_BinaryOp<"shift_right_logical", HLO_IntTensor> {
   let summary = "Right shift that brings in zeros";
+  let hasFolder = 1;
 }
 def SubtractOp : HLO_BinaryOp<"subtract", HLO_IntFpOrComplexTensor> {
   let summary = "Difference";
+  let hasFolder = 1;
 }
 def XorOp : HLO_BinaryOp<"xor", HLO_PredOrIntTensor, [Commutative]> {
   let summary = "Logical or bitwise exclusive or";
+  let hasFolder = 1;
 }
 
 def ComplexOp : HLO_Op<"complex", [Pure, HLO_SameShapes, Elementwise, InferTypeOpAdaptor]> {
@@ -257,6 +273,7 @@ def CompareOp : HLO_Op<"compare", [Pure, HLO_SameShapes, Elementwise, InferTypeO
     `` $comparison_direction `,` $lhs `,` $rhs (`,` `` $compare_type^)?
     attr-dict `:` functional-type(operands, results)
   }];
+  let hasFolder = 1;
   let hasVerifier = 1;
 }
 
@@ -268,6 +285,7 @@ def SelectOp : HLO_Op<"select", [Pure, InferTypeOpAdaptor]> {
     operands attr-dict `:`
     custom<SelectOpType>(type($pred), type($on_true), type($on_false), type($result))
   }];
+  let hasFolder = 1;
   let hasVerifier = 1;
 }
 
