@@ -1,6 +1,8 @@
 """lit's configuration: text in, tools run on it, FileCheck or diff judges."""
 
+import importlib.util
 import os
+import sys
 
 import lit.formats
 from lit.llvm import llvm_config
@@ -13,7 +15,11 @@ config.test_source_root = os.path.dirname(__file__)
 config.test_exec_root = os.path.join(config.st_build_dir, "test")
 
 config.substitutions.append(("%st_source_dir", config.st_source_dir))
-config.substitutions.append(("%python", f'"{config.python_executable}"'))
+config.substitutions.append(("%python", f'"{sys.executable}"'))
+
+# Tests that compare with JAX run where lit's own Python has it.
+if importlib.util.find_spec("jax"):
+    config.available_features.add("jax")
 
 llvm_config.with_system_environment(["HOME", "TMP", "TEMP"])
 llvm_config.use_default_substitutions()
