@@ -127,9 +127,9 @@ public:
   absl::StatusOr<ProgramId> load(const Program &program);
 
   int64_t numRanks() const;
-  /// The rank's arena: arenaBytes bytes, zero at first, taken from the host as they are touched.
+  /// The rank's arena: arenaBytes bytes, zero at first, taken from the host as they are touched. Null
+  /// if there is no such rank or the host cannot reserve the arenas.
   uint8_t *memory(int64_t rank);
-  const uint8_t *memory(int64_t rank) const;
 
   /// Runs schedules[rank] on data to its end. Messages between ranks must balance within one call.
   /// Errors: a fault (out-of-bounds address, ...) naming rank, program, stream and instruction; a

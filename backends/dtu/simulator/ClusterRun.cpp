@@ -1,0 +1,420 @@
+#include "backends/dtu/simulator/ClusterRun.h"
+
+#include "backends/dtu/isa/Names.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace st::dtu {
+namespace {
+
+/// A message no link would carry; bounds what a program can ask of the host.
+constexpr int64_t kMaxMessageBytes = int64_t(1) << 32;
+
+} // namespace
+
+ClusterRun::ClusterRun(DataEngine &engine, int64_t rank, uint8_t *arena)
+    : engine(engine), rank(rank) {
+  context.memory.l3 = arena;
+  context.memory.cores = engine.machine.cores;
+  context.memory.coreStride = engine.machine.coreStride();
+  context.kernels = engine.machine.kernels;
+  context.matmul = engine.machine.matmul;
+  context.counters = &counters;
+}
+
+void ClusterRun::start(const RankSchedule *newSchedule) {
+  schedule = newSchedule;
+  task = 0;
+  program = nullptr;
+  status = absl::OkStatus();
+  context.fault.clear();
+  if (scratch.data)
+    engine.giveScratchBack(std::move(scratch));
+}
+
+bool ClusterRun::beginTask() {
+  const TaskRun &entry = (*schedule)[task];
+  program = (*engine.machine.programs)[entry.program].get();
+  scratch = engine.takeScratch();
+  if (!scratch.data) {
+    status = absl::ResourceExhaustedError("the host has no memory left for a cluster's L1 and L2");
+    return false;
+  }
+  ClusterMemory &memory = context.memory;
+  memory.l1 = scratch.data;
+  memory.l2 = scratch.data + memory.coreStride * memory.cores;
+  memory.l1Bytes = program->source.l1Bytes;
+  memory.l2Bytes = program->source.l2Bytes;
+  memory.l3Bytes = program->source.l3Bytes;
+  if (engine.machine.poisonScratch)
+    std::memset(scratch.data, 0xff, static_cast<size_t>(scratch.bytes));
+
+  semaphores.assign(static_cast<size_t>(program->source.semaphores), {});
+  barriers.assign(static_cast<size_t>(program->source.barriers), {});
+  instances.clear();
+  ready.clear();
+  const RankConfig &config = (*engine.machine.ranks)[rank];
+  for (size_t s = 0; s < program->streams.size(); ++s) {
+    const DecodedStream &stream = program->streams[s];
+    for (int64_t i = 0; i < stream.count; ++i) {
+      ready.push_back(static_cast<uint32_t>(instances.size()));
+      Instance &instance = instances.emplace_back();
+      instance.stream = &stream;
+      instance.streamIndex = static_cast<uint32_t>(s);
+      instance.pc = 0;
+      instance.state = State::Ready;
+      instance.number = stream.first + i;
+      std::fill(std::begin(instance.registers), std::end(instance.registers), 0);
+      instance.registers[kInstance] = i;
+      instance.registers[kMicroBatch] = entry.microBatch;
+      instance.registers[kRank] = config.rankInGroup;
+    }
+  }
+  alive = instances.size();
+  return true;
+}
+
+void ClusterRun::endTask() {
+  engine.giveScratchBack(std::move(scratch));
+  scratch = LazyMemory();
+  program = nullptr;
+  ++task;
+}
+
+ClusterRun::Outcome ClusterRun::run() {
+  while (true) {
+    if (!program) {
+      if (task >= schedule->size())
+        return Outcome::Finished;
+      if (!beginTask())
+        return Outcome::Stuck;
+    }
+    while (!ready.empty()) {
+      uint32_t index = ready.front();
+      ready.pop_front();
+      if (!runInstance(index))
+        return Outcome::Stuck;
+    }
+    if (alive == 0) {
+      endTask();
+      continue;
+    }
+    if (!claimArrived())
+      return Outcome::Parked;
+  }
+}
+
+/// Makes instances ready whose messages are there; parks the rank if there are none.
+bool ClusterRun::claimArrived() {
+  Mailbox &mailbox = *engine.mailboxes[rank];
+  std::lock_guard<std::mutex> lock(mailbox.mutex);
+  mailbox.awaited.clear();
+  for (uint32_t i = 0; i < instances.size(); ++i) {
+    Instance &instance = instances[i];
+    if (instance.state != State::Message)
+      continue;
+    ChannelKey key(instance.waitFor, instance.waitCount);
+    auto it = mailbox.channels.find(key);
+    if (it != mailbox.channels.end() && !it->second.empty()) {
+      instance.state = State::Ready;
+      ready.push_back(i);
+    } else {
+      mailbox.awaited.push_back(key);
+    }
+  }
+  // With nothing awaited this rank can never go on, and nobody needs to wake it.
+  mailbox.parked = ready.empty();
+  return !ready.empty();
+}
+
+bool ClusterRun::runInstance(uint32_t index) {
+  Instance &instance = instances[index];
+  const DecodedStream &stream = *instance.stream;
+  context.registers = instance.registers;
+  context.ownCore = stream.engine == Engine::Core ? instance.number : -1;
+  const size_t size = stream.slots.size();
+  while (instance.pc < size) {
+    Slot slot = stream.slots[instance.pc];
+    if (slot.opcode >= Opcode::Copy && slot.opcode <= Opcode::Vector) {
+      if (!tile(slot)) {
+        setFault(instance);
+        return false;
+      }
+      ++instance.pc;
+      continue;
+    }
+    Step step = control(instance, index, slot);
+    if (step == Step::Blocked)
+      return true;
+    if (step == Step::Fault) {
+      setFault(instance);
+      return false;
+    }
+    ++instance.pc;
+  }
+  instance.state = State::Done;
+  --alive;
+  return true;
+}
+
+bool ClusterRun::tile(Slot slot) {
+  switch (slot.opcode) {
+  case Opcode::Copy:
+    return execute(program->copies[slot.index], context);
+  case Opcode::Fill:
+    return execute(program->fills[slot.index], context);
+  case Opcode::Gather:
+    return executeGather(program->rows[slot.index], context);
+  case Opcode::ScatterAdd:
+    return executeScatterAdd(program->rows[slot.index], context);
+  case Opcode::Matmul:
+    return execute(program->matmuls[slot.index], context);
+  default:
+    return execute(program->vectors[slot.index], context);
+  }
+}
+
+ClusterRun::Step ClusterRun::control(Instance &instance, uint32_t index, Slot slot) {
+  int64_t *registers = instance.registers;
+  ++counters.controls;
+  switch (slot.opcode) {
+  case Opcode::Loop: {
+    const LoopInst &loop = program->loops[slot.index];
+    int64_t first = loop.start(registers), limit = loop.limit(registers);
+    instance.limits[loop.depth] = limit;
+    registers[loop.reg] = first;
+    if (first >= limit)
+      instance.pc = loop.end;
+    return Step::Next;
+  }
+  case Opcode::EndLoop: {
+    const LoopInst &loop = program->loops[slot.index];
+    int64_t value = registers[loop.reg], limit = instance.limits[loop.depth];
+    // The counter is below the limit, so the difference is exact as unsigned.
+    uint64_t left = static_cast<uint64_t>(limit) - static_cast<uint64_t>(value);
+    if (left > static_cast<uint64_t>(loop.step)) {
+      registers[loop.reg] = value + loop.step;
+      instance.pc = loop.begin;
+    }
+    return Step::Next;
+  }
+  case Opcode::Index: {
+    const IndexInst &inst = program->indices[slot.index];
+    int64_t value = inst.value(registers);
+    if (value < 0) {
+      context.fail(absl::StrCat("index of the negative value ", value));
+      return Step::Fault;
+    }
+    value /= inst.divide;
+    if (inst.modulo)
+      value %= inst.modulo;
+    registers[inst.dst] = static_cast<int64_t>(static_cast<uint64_t>(value) *
+                                               static_cast<uint64_t>(inst.multiply));
+    return Step::Next;
+  }
+  case Opcode::Table: {
+    const TableInst &inst = program->tables[slot.index];
+    const std::vector<int64_t> &table = (*engine.machine.ranks)[rank].table;
+    int64_t at = inst.index(registers);
+    int64_t size = std::min(program->source.tableSize, static_cast<int64_t>(table.size()));
+    if (at < 0 || at >= size) {
+      context.fail(absl::StrCat("entry ", at, " of a rank table of ", size));
+      return Step::Fault;
+    }
+    registers[inst.dst] = table[static_cast<size_t>(at)];
+    return Step::Next;
+  }
+  case Opcode::Wait:
+    return wait(instance, index, program->semaphores[slot.index]);
+  case Opcode::Signal:
+    return signal(instance, program->semaphores[slot.index]);
+  case Opcode::Barrier:
+    return barrier(instance, index, program->barriers[slot.index]);
+  case Opcode::Send:
+    return send(instance, program->links[slot.index]);
+  default:
+    return receive(instance, program->links[slot.index]);
+  }
+}
+
+namespace {
+
+bool checkSemaphore(ExecContext &context, int64_t at, size_t size) {
+  return (at >= 0 && at < static_cast<int64_t>(size)) ||
+         context.fail(absl::StrCat("semaphore ", at, " of ", size));
+}
+
+} // namespace
+
+ClusterRun::Step ClusterRun::wait(Instance &instance, uint32_t index, const SemaphoreInst &inst) {
+  int64_t at = inst.semaphore(instance.registers);
+  if (!checkSemaphore(context, at, semaphores.size()))
+    return Step::Fault;
+  SemaphoreState &semaphore = semaphores[static_cast<size_t>(at)];
+  if (semaphore.count >= inst.count) {
+    semaphore.count -= inst.count;
+    return Step::Next;
+  }
+  instance.state = State::Semaphore;
+  instance.waitFor = at;
+  instance.waitCount = inst.count;
+  semaphore.waiting.push_back(index);
+  return Step::Blocked;
+}
+
+ClusterRun::Step ClusterRun::signal(Instance &instance, const SemaphoreInst &inst) {
+  int64_t at = inst.semaphore(instance.registers);
+  if (!checkSemaphore(context, at, semaphores.size()))
+    return Step::Fault;
+  SemaphoreState &semaphore = semaphores[static_cast<size_t>(at)];
+  if (__builtin_add_overflow(semaphore.count, inst.count, &semaphore.count)) {
+    context.fail(absl::StrCat("semaphore ", at, " overflows"));
+    return Step::Fault;
+  }
+  if (semaphore.waiting.empty())
+    return Step::Next;
+  // A blocked wait that can go on is taken back and runs again, in the order of blocking.
+  int64_t left = semaphore.count;
+  auto keep = semaphore.waiting.begin();
+  for (uint32_t waiter : semaphore.waiting) {
+    Instance &other = instances[waiter];
+    if (other.waitCount <= left) {
+      left -= other.waitCount;
+      other.state = State::Ready;
+      ready.push_back(waiter);
+    } else {
+      *keep++ = waiter;
+    }
+  }
+  semaphore.waiting.erase(keep, semaphore.waiting.end());
+  return Step::Next;
+}
+
+ClusterRun::Step ClusterRun::barrier(Instance &instance, uint32_t index, const BarrierInst &inst) {
+  BarrierState &state = barriers[static_cast<size_t>(inst.id)];
+  if (static_cast<int64_t>(state.waiting.size()) + 1 < inst.participants) {
+    instance.state = State::BarrierWait;
+    instance.waitFor = inst.id;
+    state.waiting.push_back(index);
+    // It goes on behind the barrier once the others are there.
+    ++instance.pc;
+    return Step::Blocked;
+  }
+  for (uint32_t waiter : state.waiting) {
+    instances[waiter].state = State::Ready;
+    ready.push_back(waiter);
+  }
+  state.waiting.clear();
+  return Step::Next;
+}
+
+bool ClusterRun::checkPeer(int64_t peer) {
+  int64_t ranks = static_cast<int64_t>(engine.clusters.size());
+  return (peer >= 0 && peer < ranks) || context.fail(absl::StrCat("rank ", peer, " of ", ranks));
+}
+
+bool ClusterRun::isDropped(int64_t index) const {
+  for (const auto &dropped : engine.machine.dropMessages)
+    if (dropped.sourceRank == rank && dropped.index == index)
+      return true;
+  return false;
+}
+
+ClusterRun::Step ClusterRun::send(Instance &instance, const LinkInst &inst) {
+  int64_t peer = instance.registers[inst.peer];
+  int64_t bytes = messageBytes(inst, instance.registers);
+  if (!checkPeer(peer))
+    return Step::Fault;
+  if (bytes > kMaxMessageBytes) {
+    context.fail(absl::StrCat("message of ", bytes, " bytes"));
+    return Step::Fault;
+  }
+  Message message = engine.pool.take(bytes);
+  if (!message.data) {
+    context.fail("the host has no memory left for a message");
+    return Step::Fault;
+  }
+  if (!executeSend(inst, context, message.data.get()))
+    return Step::Fault;
+  if (isDropped(sent++))
+    engine.pool.giveBack(std::move(message));
+  else
+    engine.deliver(rank, peer, inst.channel, std::move(message));
+  return Step::Next;
+}
+
+ClusterRun::Step ClusterRun::receive(Instance &instance, const LinkInst &inst) {
+  int64_t peer = instance.registers[inst.peer];
+  if (!checkPeer(peer))
+    return Step::Fault;
+  Message message;
+  {
+    Mailbox &mailbox = *engine.mailboxes[rank];
+    std::lock_guard<std::mutex> lock(mailbox.mutex);
+    auto it = mailbox.channels.find({peer, inst.channel});
+    if (it == mailbox.channels.end() || it->second.empty()) {
+      instance.state = State::Message;
+      instance.waitFor = peer;
+      instance.waitCount = inst.channel;
+      return Step::Blocked;
+    }
+    message = std::move(it->second.front());
+    it->second.pop_front();
+  }
+  int64_t bytes = messageBytes(inst, instance.registers);
+  if (bytes != message.bytes) {
+    context.fail(absl::StrCat("message of ", message.bytes, " bytes from rank ", peer,
+                              " where the receive takes ", bytes));
+    return Step::Fault;
+  }
+  if (!executeReceive(inst, context, message.data.get()))
+    return Step::Fault;
+  engine.pool.giveBack(std::move(message));
+  return Step::Next;
+}
+
+std::string ClusterRun::place(const Instance &instance) const {
+  return absl::StrCat("rank ", rank, ", ",
+                      describePlace(program->source, instance.streamIndex, instance.pc), ", ",
+                      name(instance.stream->engine), " ", instance.number);
+}
+
+void ClusterRun::setFault(const Instance &instance) {
+  status = absl::InvalidArgumentError(absl::StrCat(place(instance), ": ", context.fault));
+}
+
+std::string ClusterRun::describeWaits() const {
+  if (!program)
+    return absl::StrCat("rank ", rank, " has not begun task ", task);
+  std::string text = absl::StrCat("rank ", rank, " in program '", program->source.name, "' (entry ",
+                                  task, " of its schedule):");
+  int listed = 0;
+  for (const Instance &instance : instances) {
+    if (instance.state == State::Done || ++listed > 6)
+      continue;
+    absl::StrAppend(&text, listed > 1 ? ", " : " ", name(instance.stream->engine), " ",
+                    instance.number, " at instruction ", instance.pc);
+    switch (instance.state) {
+    case State::Semaphore:
+      absl::StrAppend(&text, " waits for semaphore ", instance.waitFor, " to reach ",
+                      instance.waitCount, " (it is ",
+                      semaphores[static_cast<size_t>(instance.waitFor)].count, ")");
+      break;
+    case State::BarrierWait:
+      absl::StrAppend(&text, " waits at barrier ", instance.waitFor);
+      break;
+    case State::Message:
+      absl::StrAppend(&text, " waits for a message from rank ", instance.waitFor, " on channel ",
+                      instance.waitCount);
+      break;
+    default:
+      break;
+    }
+  }
+  return text;
+}
+
+} // namespace st::dtu

@@ -1,0 +1,82 @@
+// One cluster on its way through its schedule: the stream instances of the task
+// it is in, their registers, the semaphores and barriers.
+#pragma once
+
+#include "backends/dtu/simulator/DataEngine.h"
+
+namespace st::dtu {
+
+class ClusterRun {
+public:
+  ClusterRun(DataEngine &engine, int64_t rank, uint8_t *arena);
+
+  void start(const RankSchedule *newSchedule);
+
+  /// Runs until the schedule ends, something faults, or every instance is blocked and one at least
+  /// on a message that has not arrived.
+  enum class Outcome { Finished, Parked, Stuck };
+  Outcome run();
+
+  absl::Status fault() const { return status; }
+  bool finished() const { return task >= schedule->size(); }
+  /// What the blocked instances wait for; for deadlock reports.
+  std::string describeWaits() const;
+
+  ExecutionCounters counters;
+
+private:
+  enum class State : uint8_t { Ready, Semaphore, BarrierWait, Message, Done };
+  struct Instance {
+    const DecodedStream *stream;
+    uint32_t streamIndex, pc;
+    State state;
+    int64_t number;                           ///< of the engine: core, queue
+    int64_t waitFor, waitCount;               ///< semaphore, barrier, or source rank and channel
+    int64_t registers[kNumRegisters];
+    int64_t limits[kMaxLoopDepth];
+  };
+  struct SemaphoreState {
+    int64_t count = 0;
+    std::vector<uint32_t> waiting;
+  };
+  struct BarrierState {
+    std::vector<uint32_t> waiting;
+  };
+
+  DataEngine &engine;
+  const int64_t rank;
+  const RankSchedule *schedule = nullptr;
+  size_t task = 0;
+  const DecodedProgram *program = nullptr;    ///< of the task under way, else null
+  LazyMemory scratch;
+  std::vector<Instance> instances;
+  std::deque<uint32_t> ready;
+  size_t alive = 0;
+  std::vector<SemaphoreState> semaphores;
+  std::vector<BarrierState> barriers;
+  ExecContext context;
+  absl::Status status;
+  int64_t sent = 0;
+
+  bool beginTask();
+  void endTask();
+  bool claimArrived();
+
+  /// Runs an instance until it blocks or ends; false on a fault.
+  bool runInstance(uint32_t index);
+  enum class Step { Next, Blocked, Fault };
+  Step control(Instance &instance, uint32_t index, Slot slot);
+  Step wait(Instance &instance, uint32_t index, const SemaphoreInst &inst);
+  Step signal(Instance &instance, const SemaphoreInst &inst);
+  Step barrier(Instance &instance, uint32_t index, const BarrierInst &inst);
+  Step send(Instance &instance, const LinkInst &inst);
+  Step receive(Instance &instance, const LinkInst &inst);
+  bool tile(Slot slot);
+
+  bool checkPeer(int64_t peer);
+  bool isDropped(int64_t index) const;
+  void setFault(const Instance &instance);
+  std::string place(const Instance &instance) const;
+};
+
+} // namespace st::dtu

@@ -1,0 +1,287 @@
+#include "backends/dtu/simulator/CopyPlan.h"
+
+#include <algorithm>
+#include <cstring>
+#include <limits>
+
+namespace st::dtu {
+namespace {
+
+using Wide = __int128;
+
+/// Far outside any memory, and still far from overflowing when a size is added.
+constexpr int64_t kFar = int64_t(1) << 61;
+
+int64_t clampFar(Wide value) {
+  return static_cast<int64_t>(std::clamp<Wide>(value, -kFar, kFar));
+}
+
+/// Low and high byte of one side of a copy, relative to its address.
+void span(const CopyPlan &plan, int64_t CopyPlan::Dim::*stride, unsigned width, int64_t &low,
+          int64_t &high) {
+  Wide lowest = 0, highest = 0;
+  for (unsigned i = 0; i < plan.count; ++i) {
+    Wide reach = Wide(plan.dims[i].*stride) * (plan.dims[i].size - 1);
+    (reach < 0 ? lowest : highest) += reach;
+  }
+  low = clampFar(lowest);
+  high = clampFar(highest + width);
+}
+
+/// Joins dimensions that are one on both sides.
+void mergeDims(CopyPlan &plan) {
+  unsigned kept = 0;
+  for (unsigned i = 0; i < plan.count; ++i) {
+    CopyPlan::Dim dim = plan.dims[i];
+    if (kept) {
+      CopyPlan::Dim &outer = plan.dims[kept - 1];
+      if (Wide(dim.dst) * dim.size == outer.dst && Wide(dim.src) * dim.size == outer.src &&
+          outer.size <= std::numeric_limits<int64_t>::max() / dim.size) {
+        outer = {outer.size * dim.size, dim.dst, dim.src};
+        continue;
+      }
+    }
+    plan.dims[kept++] = dim;
+  }
+  plan.count = static_cast<uint8_t>(kept);
+}
+
+/// Decides how the innermost dimensions run; may reorder them.
+void chooseKind(CopyPlan &plan) {
+  int64_t dstWidth = plan.dstWidth, srcWidth = plan.srcWidth;
+  if (plan.count == 0) {
+    plan.dims[0] = {1, dstWidth, srcWidth};
+    plan.count = 1;
+  }
+  const CopyPlan::Dim &last = plan.dims[plan.count - 1];
+  plan.kind = CopyPlan::Kind::Elements;
+  if (last.dst == dstWidth && last.src == srcWidth)
+    plan.kind = CopyPlan::Kind::Rows;
+  else if (last.dst == dstWidth && last.src == 0)
+    plan.kind = CopyPlan::Kind::Broadcast;
+  else if (last.dst == dstWidth && dstWidth == srcWidth)
+    for (int i = plan.count - 2; i >= 0; --i)
+      if (plan.dims[i].src == srcWidth) {
+        std::rotate(plan.dims.begin() + i, plan.dims.begin() + i + 1,
+                    plan.dims.begin() + plan.count - 1);
+        plan.kind = CopyPlan::Kind::Transpose;
+        break;
+      }
+}
+
+/// Calls body(dst, src) for each position of the first `levels` dimensions.
+template <typename Body>
+void forEach(const CopyPlan &plan, unsigned levels, uint8_t *dst, const uint8_t *src,
+             const Body &body, unsigned level = 0) {
+  if (level == levels) {
+    body(dst, src);
+    return;
+  }
+  const CopyPlan::Dim dim = plan.dims[level];
+  if (level + 1 == levels) {
+    for (int64_t i = 0; i < dim.size; ++i)
+      body(dst + i * dim.dst, src + i * dim.src);
+    return;
+  }
+  for (int64_t i = 0; i < dim.size; ++i)
+    forEach(plan, levels, dst + i * dim.dst, src + i * dim.src, body, level + 1);
+}
+
+template <typename T> void fillRow(uint8_t *dst, int64_t count, int64_t stride, T value) {
+  if (stride == sizeof(T)) {
+    std::fill_n(reinterpret_cast<T *>(dst), count, value);
+    return;
+  }
+  for (int64_t i = 0; i < count; ++i)
+    std::memcpy(dst + i * stride, &value, sizeof(T));
+}
+
+void fillRow(uint8_t *dst, int64_t count, int64_t stride, unsigned width, uint64_t value) {
+  switch (width) {
+  case 1:
+    return fillRow<uint8_t>(dst, count, stride, static_cast<uint8_t>(value));
+  case 2:
+    return fillRow<uint16_t>(dst, count, stride, static_cast<uint16_t>(value));
+  case 4:
+    return fillRow<uint32_t>(dst, count, stride, static_cast<uint32_t>(value));
+  default:
+    return fillRow<uint64_t>(dst, count, stride, value);
+  }
+}
+
+template <typename T>
+void moveRow(uint8_t *dst, const uint8_t *src, const CopyPlan::Dim &dim) {
+  for (int64_t i = 0; i < dim.size; ++i) {
+    T value;
+    std::memcpy(&value, src + i * dim.src, sizeof(T));
+    std::memcpy(dst + i * dim.dst, &value, sizeof(T));
+  }
+}
+
+void moveRow(uint8_t *dst, const uint8_t *src, const CopyPlan::Dim &dim, unsigned width) {
+  switch (width) {
+  case 1:
+    return moveRow<uint8_t>(dst, src, dim);
+  case 2:
+    return moveRow<uint16_t>(dst, src, dim);
+  case 4:
+    return moveRow<uint32_t>(dst, src, dim);
+  default:
+    return moveRow<uint64_t>(dst, src, dim);
+  }
+}
+
+uint64_t loadElement(const uint8_t *src, unsigned width) {
+  uint64_t value = 0;
+  std::memcpy(&value, src, width);
+  return value;
+}
+
+/// Elements of a row that pass through buffers at a time.
+constexpr int64_t kBlock = 256;
+
+} // namespace
+
+CopyPlan planCopy(size_t count, const int64_t *sizes, const int64_t *dstStrides,
+                  const int64_t *srcStrides, unsigned dstWidth, unsigned srcWidth) {
+  CopyPlan plan;
+  plan.dstWidth = static_cast<uint8_t>(dstWidth);
+  plan.srcWidth = static_cast<uint8_t>(srcWidth);
+  plan.elements = 1;
+  for (size_t i = 0; i < count; ++i) {
+    if (sizes[i] <= 0)
+      return CopyPlan();
+    if (__builtin_mul_overflow(plan.elements, sizes[i], &plan.elements))
+      plan.elements = kFar;
+    if (sizes[i] != 1)
+      plan.dims[plan.count++] = {sizes[i], dstStrides[i], srcStrides[i]};
+  }
+  span(plan, &CopyPlan::Dim::dst, dstWidth, plan.dstLow, plan.dstHigh);
+  span(plan, &CopyPlan::Dim::src, srcWidth, plan.srcLow, plan.srcHigh);
+  // The order of dimensions is free: the widest destination stride goes outermost.
+  for (unsigned i = 1; i < plan.count; ++i)
+    for (unsigned j = i; j > 0 && std::abs(plan.dims[j].dst) > std::abs(plan.dims[j - 1].dst); --j)
+      std::swap(plan.dims[j], plan.dims[j - 1]);
+  mergeDims(plan);
+  chooseKind(plan);
+  return plan;
+}
+
+void denseStrides(size_t count, const int64_t *sizes, unsigned width, int64_t *strides) {
+  int64_t stride = width;
+  for (size_t i = count; i-- > 0;) {
+    strides[i] = stride;
+    if (__builtin_mul_overflow(stride, std::max<int64_t>(sizes[i], 1), &stride))
+      stride = kFar;
+  }
+}
+
+void runCopy(const CopyPlan &plan, uint8_t *dst, const uint8_t *src, TransposeKernel transpose) {
+  const CopyPlan::Dim *last = &plan.dims[plan.count ? plan.count - 1 : 0];
+  const unsigned width = plan.dstWidth;
+  switch (plan.kind) {
+  case CopyPlan::Kind::Empty:
+    return;
+  case CopyPlan::Kind::Rows: {
+    size_t bytes = static_cast<size_t>(last->size) * width;
+    if (plan.mayOverlap)
+      return forEach(plan, plan.count - 1, dst, src,
+                     [&](uint8_t *d, const uint8_t *s) { std::memmove(d, s, bytes); });
+    return forEach(plan, plan.count - 1, dst, src,
+                   [&](uint8_t *d, const uint8_t *s) { std::memcpy(d, s, bytes); });
+  }
+  case CopyPlan::Kind::Broadcast:
+    return forEach(plan, plan.count - 1, dst, src, [&](uint8_t *d, const uint8_t *s) {
+      fillRow(d, last->size, width, width, loadElement(s, width));
+    });
+  case CopyPlan::Kind::Transpose: {
+    // dims[count-2] runs contiguously in src, dims[count-1] in dst.
+    const CopyPlan::Dim &across = last[-1];
+    return forEach(plan, plan.count - 2, dst, src, [&](uint8_t *d, const uint8_t *s) {
+      transpose(d, s, last->size, across.size, across.dst, last->src);
+    });
+  }
+  case CopyPlan::Kind::Elements:
+    return forEach(plan, plan.count - 1, dst, src,
+                   [&](uint8_t *d, const uint8_t *s) { moveRow(d, s, *last, width); });
+  }
+}
+
+void runConvertingCopy(const CopyPlan &plan, uint8_t *dst, const uint8_t *src,
+                       ConvertKernel convert) {
+  if (plan.kind == CopyPlan::Kind::Empty)
+    return;
+  const CopyPlan::Dim &last = plan.dims[plan.count - 1];
+  alignas(64) uint8_t in[kBlock * 8], out[kBlock * 8];
+  const bool gather = last.src != plan.srcWidth, scatter = last.dst != plan.dstWidth;
+  forEach(plan, plan.count - 1, dst, src, [&](uint8_t *d, const uint8_t *s) {
+    for (int64_t i = 0; i < last.size; i += kBlock) {
+      int64_t n = gather || scatter ? std::min(kBlock, last.size - i) : last.size;
+      const uint8_t *from = s + i * last.src;
+      uint8_t *to = d + i * last.dst;
+      if (gather) {
+        moveRow(in, from, {n, plan.srcWidth, last.src}, plan.srcWidth);
+        from = in;
+      }
+      convert(scatter ? out : to, from, n);
+      if (scatter)
+        moveRow(to, out, {n, last.dst, plan.dstWidth}, plan.dstWidth);
+      if (!gather && !scatter)
+        break;
+    }
+  });
+}
+
+void runFill(const CopyPlan &plan, uint8_t *dst, uint64_t value) {
+  if (plan.kind == CopyPlan::Kind::Empty)
+    return;
+  const CopyPlan::Dim &last = plan.dims[plan.count - 1];
+  forEach(plan, plan.count - 1, dst, nullptr, [&](uint8_t *d, const uint8_t *) {
+    fillRow(d, last.size, last.dst, plan.dstWidth, value);
+  });
+}
+
+void runCombine(const CopyPlan &plan, uint8_t *dst, const uint8_t *src, TileKernel combine,
+                ConvertKernel toF32, ConvertKernel fromF32) {
+  if (plan.kind == CopyPlan::Kind::Empty)
+    return;
+  const CopyPlan::Dim &last = plan.dims[plan.count - 1];
+  const unsigned width = plan.dstWidth;
+  alignas(64) uint8_t held[kBlock * 8], wideHeld[kBlock * 4], wideSrc[kBlock * 4];
+  const bool direct = !toF32 && last.dst == width && last.src == width;
+  forEach(plan, plan.count - 1, dst, src, [&](uint8_t *d, const uint8_t *s) {
+    for (int64_t i = 0; i < last.size;) {
+      int64_t n = direct ? last.size : std::min(kBlock, last.size - i);
+      uint8_t *to = d + i * last.dst;
+      TileArgs args;
+      args.rows = 1;
+      args.cols = n;
+      args.dst = to;
+      args.src[1] = s + i * last.src;
+      if (!direct) {
+        alignas(64) uint8_t packed[kBlock * 8];
+        moveRow(held, to, {n, width, last.dst}, width);
+        moveRow(packed, s + i * last.src, {n, width, last.src}, width);
+        args.dst = held;
+        args.src[1] = packed;
+        if (toF32) {
+          toF32(wideHeld, held, n);
+          toF32(wideSrc, packed, n);
+          args.dst = wideHeld;
+          args.src[1] = wideSrc;
+        }
+        args.src[0] = args.dst;
+        combine(args);
+        if (toF32)
+          fromF32(held, wideHeld, n);
+        moveRow(to, held, {n, last.dst, width}, width);
+      } else {
+        args.src[0] = to;
+        combine(args);
+      }
+      i += n;
+    }
+  });
+}
+
+} // namespace st::dtu

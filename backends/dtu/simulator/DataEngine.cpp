@@ -1,0 +1,158 @@
+#include "backends/dtu/simulator/DataEngine.h"
+
+#include "backends/dtu/simulator/ClusterRun.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+#include <thread>
+
+namespace st::dtu {
+
+bool LazyMemory::allocate(int64_t size) {
+  reset();
+  bytes = std::max<int64_t>(size, 1);
+  void *p = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE,
+                 MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (p == MAP_FAILED)
+    return false;
+  // Advice only: large pages spare the host's address translation.
+  madvise(p, static_cast<size_t>(bytes), MADV_HUGEPAGE);
+  data = static_cast<uint8_t *>(p);
+  return true;
+}
+
+void LazyMemory::reset() {
+  if (data)
+    munmap(data, static_cast<size_t>(bytes));
+  data = nullptr;
+}
+
+DataEngine::DataEngine(DataMachine machine, std::vector<uint8_t *> arenas)
+    : machine(std::move(machine)) {
+  for (size_t rank = 0; rank < arenas.size(); ++rank) {
+    mailboxes.push_back(std::make_unique<Mailbox>());
+    clusters.push_back(
+        std::make_unique<ClusterRun>(*this, static_cast<int64_t>(rank), arenas[rank]));
+  }
+}
+
+DataEngine::~DataEngine() = default;
+
+LazyMemory DataEngine::takeScratch() {
+  std::lock_guard<std::mutex> lock(scratchMutex);
+  if (!scratch.empty()) {
+    LazyMemory memory = std::move(scratch.back());
+    scratch.pop_back();
+    return memory;
+  }
+  LazyMemory memory;
+  memory.allocate(machine.coreStride() * machine.cores + machine.l2Bytes);
+  return memory;
+}
+
+void DataEngine::giveScratchBack(LazyMemory memory) {
+  std::lock_guard<std::mutex> lock(scratchMutex);
+  scratch.push_back(std::move(memory));
+}
+
+void DataEngine::makeReady(int64_t rank) {
+  std::lock_guard<std::mutex> lock(readyMutex);
+  ready.push_back(rank);
+  readyChanged.notify_one();
+}
+
+void DataEngine::deliver(int64_t source, int64_t destination, int64_t channel, Message message) {
+  Mailbox &mailbox = *mailboxes[destination];
+  bool wake = false;
+  {
+    std::lock_guard<std::mutex> lock(mailbox.mutex);
+    ChannelKey key(source, channel);
+    mailbox.channels[key].push_back(std::move(message));
+    wake = mailbox.parked && std::find(mailbox.awaited.begin(), mailbox.awaited.end(), key) !=
+                                 mailbox.awaited.end();
+    if (wake)
+      mailbox.parked = false;
+  }
+  if (wake)
+    makeReady(destination);
+}
+
+void DataEngine::work() {
+  std::unique_lock<std::mutex> lock(readyMutex);
+  while (true) {
+    // Nothing ready and nobody running who could make something ready: done or stuck.
+    readyChanged.wait(lock, [&] { return !ready.empty() || running == 0; });
+    if (ready.empty())
+      return;
+    int64_t rank = ready.front();
+    ready.pop_front();
+    ++running;
+    lock.unlock();
+    clusters[rank]->run();
+    lock.lock();
+    if (--running == 0 && ready.empty())
+      readyChanged.notify_all();
+  }
+}
+
+absl::Status DataEngine::execute(const std::vector<RankSchedule> &schedules, int hostThreads) {
+  for (size_t rank = 0; rank < clusters.size(); ++rank) {
+    mailboxes[rank]->channels.clear();
+    mailboxes[rank]->parked = false;
+    clusters[rank]->start(&schedules[rank]);
+    ready.push_back(static_cast<int64_t>(rank));
+  }
+  std::vector<std::thread> threads;
+  int64_t useful = std::min<int64_t>(hostThreads, static_cast<int64_t>(clusters.size()));
+  for (int64_t i = 1; i < useful; ++i)
+    threads.emplace_back([this] { work(); });
+  work();
+  for (std::thread &thread : threads)
+    thread.join();
+
+  // Every cluster has gone as far as it can, whatever the threads did; so the
+  // report does not depend on them either.
+  for (const auto &cluster : clusters)
+    if (absl::Status fault = cluster->fault(); !fault.ok())
+      return fault;
+  std::string waits;
+  int stuck = 0;
+  for (const auto &cluster : clusters)
+    if (!cluster->finished() && ++stuck <= 8)
+      absl::StrAppend(&waits, "\n  ", cluster->describeWaits());
+  if (stuck)
+    return absl::FailedPreconditionError(absl::StrCat(
+        "deadlock: ", stuck, " of ", clusters.size(), " ranks wait for ever", waits));
+  for (size_t rank = 0; rank < mailboxes.size(); ++rank)
+    for (const auto &channel : mailboxes[rank]->channels)
+      if (!channel.second.empty())
+        return absl::FailedPreconditionError(
+            absl::StrCat("rank ", rank, " never received ", channel.second.size(),
+                         " messages from rank ", channel.first.first, " on channel ",
+                         channel.first.second));
+  return absl::OkStatus();
+}
+
+ExecutionCounters DataEngine::counters() const {
+  ExecutionCounters sum;
+  for (const auto &cluster : clusters) {
+    const ExecutionCounters &c = cluster->counters;
+    sum.matmuls += c.matmuls;
+    sum.vectors += c.vectors;
+    sum.copies += c.copies;
+    sum.fills += c.fills;
+    sum.gathers += c.gathers;
+    sum.scatters += c.scatters;
+    sum.sends += c.sends;
+    sum.receives += c.receives;
+    sum.controls += c.controls;
+    sum.macs += c.macs;
+    sum.copiedBytes += c.copiedBytes;
+  }
+  return sum;
+}
+
+} // namespace st::dtu

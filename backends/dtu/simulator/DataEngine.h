@@ -1,0 +1,89 @@
+// Runs schedules on data. The stream instances of all clusters form a Kahn
+// network: they meet only in semaphores, barriers and link channels, none of
+// which can be asked whether they are ready, so what a race-free program
+// computes depends on no order of execution. A cluster's instances take turns
+// on one host thread, each running until it blocks; clusters are spread over
+// the host threads.
+#pragma once
+
+#include "backends/dtu/simulator/Execute.h"
+#include "backends/dtu/simulator/Mailbox.h"
+
+#include "absl/status/status.h"
+
+#include <atomic>
+#include <condition_variable>
+
+namespace st::dtu {
+
+/// An mmap'ed range, zero until written and taken from the host as it is touched.
+class LazyMemory {
+public:
+  LazyMemory() = default;
+  ~LazyMemory() { reset(); }
+  LazyMemory(LazyMemory &&other) noexcept { std::swap(data, other.data), std::swap(bytes, other.bytes); }
+  LazyMemory &operator=(LazyMemory &&other) noexcept {
+    std::swap(data, other.data), std::swap(bytes, other.bytes);
+    return *this;
+  }
+  /// False if the host refuses.
+  bool allocate(int64_t size);
+  void reset();
+
+  uint8_t *data = nullptr;
+  int64_t bytes = 0;
+};
+
+/// What the engine shares among clusters.
+struct DataMachine {
+  int64_t cores = 0, l1Bytes = 0, l2Bytes = 0;
+  const HostKernels *kernels = nullptr;
+  const HostMatmul *matmul = nullptr;
+  bool poisonScratch = false;
+  std::vector<SimulatorOptions::DroppedMessage> dropMessages;
+  const std::vector<std::unique_ptr<DecodedProgram>> *programs = nullptr;
+  const std::vector<RankConfig> *ranks = nullptr;
+
+  /// The L1s of a cluster lie a little apart from multiples of 4 KiB, so that equal offsets of
+  /// different cores do not fall into the same sets of the host's caches.
+  int64_t coreStride() const { return (l1Bytes + 4095) / 4096 * 4096 + 4096 + 256; }
+};
+
+class ClusterRun;
+
+class DataEngine {
+public:
+  DataEngine(DataMachine machine, std::vector<uint8_t *> arenas);
+  ~DataEngine();
+
+  absl::Status execute(const std::vector<RankSchedule> &schedules, int hostThreads);
+  ExecutionCounters counters() const;
+
+private:
+  friend class ClusterRun;
+
+  DataMachine machine;
+  MessagePool pool;
+  std::vector<std::unique_ptr<Mailbox>> mailboxes;
+  std::vector<std::unique_ptr<ClusterRun>> clusters;
+
+  // L1 and L2 of a cluster are needed while a task runs and are then undefined;
+  // the last ones used are the warmest.
+  std::mutex scratchMutex;
+  std::vector<LazyMemory> scratch;
+  LazyMemory takeScratch();
+  void giveScratchBack(LazyMemory memory);
+
+  // Ranks that can go on.
+  std::mutex readyMutex;
+  std::condition_variable readyChanged;
+  std::deque<int64_t> ready;
+  int64_t running = 0;
+  void makeReady(int64_t rank);
+  void work();
+
+  /// Hands a message over; wakes its receiver if that waits for it.
+  void deliver(int64_t source, int64_t destination, int64_t channel, Message message);
+};
+
+} // namespace st::dtu

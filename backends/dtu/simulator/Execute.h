@@ -1,0 +1,52 @@
+// Runs single instructions on data. Each checks every byte it will touch before
+// it touches one; a fault is text in the context and a false result.
+#pragma once
+
+#include "backends/dtu/simulator/Decoded.h"
+#include "backends/dtu/simulator/HostMatmul.h"
+#include "backends/dtu/simulator/Simulator.h"
+
+#include <string>
+
+namespace st::dtu {
+
+/// Memories of one cluster while it runs a program, cut to what the program declares.
+struct ClusterMemory {
+  uint8_t *l1 = nullptr, *l2 = nullptr, *l3 = nullptr;
+  int64_t coreStride = 0;                     ///< bytes between the L1s of two cores
+  int64_t cores = 0;
+  int64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0;
+};
+
+/// What an instruction runs in: one stream instance of one cluster.
+struct ExecContext {
+  ClusterMemory memory;
+  const int64_t *registers = nullptr;
+  int64_t ownCore = -1;                       ///< in a core stream; else an L1 address names its core
+  const HostKernels *kernels = nullptr;
+  const HostMatmul *matmul = nullptr;
+  ExecutionCounters *counters = nullptr;
+  std::string fault;
+
+  /// Where `address` lies, if bytes low .. high-1 from it are inside; null and a fault otherwise.
+  /// `core` shifts the core an L1 address names.
+  uint8_t *resolve(const char *what, const FlatAddress &address, int64_t low, int64_t high,
+                   int64_t core = 0);
+  bool fail(std::string text);
+};
+
+bool execute(const CopyInst &copy, ExecContext &context);
+bool execute(const FillInst &fill, ExecContext &context);
+bool executeGather(const RowsInst &gather, ExecContext &context);
+bool executeScatterAdd(const RowsInst &scatter, ExecContext &context);
+bool execute(const MatmulInst &matmul, ExecContext &context);
+bool execute(const VectorInst &vector, ExecContext &context);
+
+/// Bytes of the message a link instruction sends or expects.
+int64_t messageBytes(const LinkInst &link, const int64_t *registers);
+/// Packs what a send reads into `message`.
+bool executeSend(const LinkInst &send, ExecContext &context, uint8_t *message);
+/// Writes or combines a message of messageBytes().
+bool executeReceive(const LinkInst &receive, ExecContext &context, const uint8_t *message);
+
+} // namespace st::dtu

@@ -1,0 +1,263 @@
+// Tile instructions on data: the matrix and the vector engine.
+#include "backends/dtu/simulator/Execute.h"
+
+#include "backends/dtu/isa/Names.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace st::dtu {
+
+bool execute(const MatmulInst &inst, ExecContext &context) {
+  const int64_t *registers = context.registers;
+  int64_t m = inst.m(registers), n = inst.n(registers), k = inst.k(registers);
+  ++context.counters->matmuls;
+  bool accumulate =
+      inst.accumulateReg == kZero ? inst.accumulate : registers[inst.accumulateReg] != 0;
+  if (m <= 0 || n <= 0 || (k <= 0 && accumulate))
+    return true;
+  auto bytes = [](int64_t rows, int64_t cols, int64_t stride, int64_t width) {
+    return ((rows - 1) * stride + cols) * width;
+  };
+  uint8_t *c = context.resolve("C", inst.c, 0, bytes(m, n, inst.ldc, 4));
+  if (!c)
+    return false;
+  if (k <= 0) {
+    for (int64_t r = 0; r < m; ++r)
+      std::memset(c + r * inst.ldc * 4, 0, static_cast<size_t>(n * 4));
+    return true;
+  }
+  int64_t width = byteWidth(inst.type);
+  int64_t aRows = inst.transposeA ? k : m, aCols = inst.transposeA ? m : k;
+  int64_t bRows = inst.transposeB ? n : k, bCols = inst.transposeB ? k : n;
+  const uint8_t *a = context.resolve("A", inst.a, 0, bytes(aRows, aCols, inst.lda, width));
+  if (!a)
+    return false;
+  const uint8_t *b = context.resolve("B", inst.b, 0, bytes(bRows, bCols, inst.ldb, width));
+  if (!b)
+    return false;
+  context.matmul->run(reinterpret_cast<float *>(c), inst.ldc, {a, inst.lda, inst.transposeA},
+                      {b, inst.ldb, inst.transposeB}, inst.type, m, n, k, accumulate);
+  context.counters->macs += m * n * k;
+  return true;
+}
+
+namespace {
+
+/// More than any L1 holds; bounds the buffers that operands pass through.
+constexpr int64_t kMaxTileElements = int64_t(1) << 24;
+
+/// A vector instruction on its way to a kernel: actual sizes, resolved operands.
+class TileOp {
+public:
+  TileOp(const VectorInst &inst, ExecContext &context)
+      : inst(inst), context(context), rows(inst.rows(context.registers)),
+        cols(inst.cols(context.registers)) {}
+
+  bool run() {
+    ++context.counters->vectors;
+    bool reduction = isReduction(inst.op);
+    if (reduction ? outputElements() <= 0 : rows <= 0 || cols <= 0)
+      return true;
+    if (reduction && (rows <= 0 || cols <= 0) && inst.accumulate)
+      return true;
+    if (rows > kMaxTileElements || cols > kMaxTileElements || rows * cols > kMaxTileElements)
+      return context.fail(absl::StrCat("tile of ", rows, " x ", cols, " elements"));
+    if (!resolveAll())
+      return false;
+    if (inst.op == VectorOp::Fill)
+      fill();
+    else if (inst.op == VectorOp::Iota)
+      iota();
+    else if (!inst.kernel)
+      convert();
+    else if (reduction)
+      reduce();
+    else
+      elementwise();
+    return true;
+  }
+
+private:
+  struct Operand {
+    uint8_t *data = nullptr;
+    int64_t rowBytes = 0, colBytes = 0;
+    DType type = DType::F32;
+    int64_t width = 4;
+  };
+
+  const VectorInst &inst;
+  ExecContext &context;
+  int64_t rows, cols;
+  Operand dst, src[3];
+
+  int64_t outputElements() const { return isRowReduction(inst.op) ? rows : cols; }
+
+  bool resolve(const char *what, const FlatOperand &from, int64_t r, int64_t c, Operand &to) {
+    __int128 low = 0, high = 0;
+    for (auto [stride, size] : {std::pair{from.rowBytes, r}, {from.colBytes, c}}) {
+      __int128 reach = __int128(stride) * (size - 1);
+      (reach < 0 ? low : high) += reach;
+    }
+    constexpr __int128 far = __int128(1) << 61;
+    to.data = context.resolve(what, from.address, static_cast<int64_t>(std::max(low, -far)),
+                              static_cast<int64_t>(std::min(high + from.width, far)));
+    to.rowBytes = from.rowBytes;
+    to.colBytes = from.colBytes;
+    to.type = from.type;
+    to.width = from.width;
+    return to.data;
+  }
+
+  bool resolveAll() {
+    bool reduction = isReduction(inst.op), byRow = isRowReduction(inst.op);
+    if (!resolve("destination", inst.dst, reduction && !byRow ? 1 : rows, byRow ? 1 : cols, dst))
+      return false;
+    src[0].data = dst.data;
+    if (rows <= 0 || cols <= 0)
+      return true;
+    constexpr const char *names[] = {"operand a", "operand b", "operand c"};
+    for (unsigned k = 0; k < inst.operands; ++k)
+      if (!resolve(names[k], inst.src[k], rows, cols, src[k]))
+        return false;
+    return true;
+  }
+
+  /// Copies (and converts) between an operand's view and a dense one of `type`.
+  void transfer(uint8_t *to, const int64_t *toStrides, DType toType, const uint8_t *from,
+                const int64_t *fromStrides, DType fromType, int64_t r, int64_t c) {
+    int64_t sizes[2] = {r, c};
+    CopyPlan plan =
+        planCopy(2, sizes, toStrides, fromStrides, byteWidth(toType), byteWidth(fromType));
+    if (toType != fromType)
+      runConvertingCopy(plan, to, from, findConvertKernel(*context.kernels, toType, fromType));
+    else
+      runCopy(plan, to, from, findTransposeKernel(*context.kernels, byteWidth(toType)));
+  }
+
+  /// Makes an operand one of `type` whose columns lie side by side (or are one).
+  void pack(Operand &operand, DType type, unsigned slot) {
+    bool scalar = operand.colBytes == 0;
+    bool inPlace = scalar || operand.colBytes == operand.width || cols == 1;
+    if (inPlace && operand.type == type)
+      return;
+    int64_t width = byteWidth(type), c = scalar ? 1 : cols, r = operand.rowBytes == 0 ? 1 : rows;
+    uint8_t *packed = threadScratch(slot, r * c * width);
+    int64_t to[2] = {c * width, width}, from[2] = {operand.rowBytes, operand.colBytes};
+    transfer(packed, to, type, operand.data, from, operand.type, r, c);
+    operand = {packed, operand.rowBytes == 0 ? 0 : c * width, scalar ? 0 : width, type, width};
+  }
+
+  void unpack(const uint8_t *packed, DType type, int64_t r, int64_t c) {
+    int64_t width = byteWidth(type);
+    int64_t to[2] = {dst.rowBytes, dst.colBytes}, from[2] = {c * width, width};
+    transfer(dst.data, to, dst.type, packed, from, type, r, c);
+  }
+
+  /// One column is one row of a matrix that lies on its side.
+  void turn() {
+    std::swap(rows, cols);
+    for (Operand *operand : {&dst, &src[0], &src[1], &src[2]})
+      std::swap(operand->rowBytes, operand->colBytes);
+  }
+
+  bool isDense(const Operand &operand) const {
+    return (operand.colBytes == operand.width && operand.rowBytes == cols * operand.width) ||
+           (operand.colBytes == 0 && operand.rowBytes == 0);
+  }
+
+  void elementwise() {
+    if (cols == 1 && rows > 1)
+      turn();
+    DType resultType =
+        inst.dst.type == DType::I1 && (isCompare(inst.op) || inst.op == VectorOp::IsFinite)
+            ? DType::I1
+            : inst.computeType;
+    for (unsigned k = 0; k < inst.operands; ++k)
+      pack(src[k], inst.op == VectorOp::Select && k == 0 ? DType::I1 : inst.computeType, k);
+    bool direct = dst.type == resultType && (dst.colBytes == dst.width || cols == 1);
+    int64_t width = byteWidth(resultType);
+    Operand out = direct ? dst
+                         : Operand{threadScratch(3, rows * cols * width), cols * width, width,
+                                   resultType, width};
+    bool dense = isDense(out);
+    for (unsigned k = 0; k < inst.operands; ++k)
+      dense &= isDense(src[k]);
+    int64_t r = dense ? 1 : rows, c = dense ? rows * cols : cols;
+    TileArgs args = arguments(out, r, c);
+    inst.kernel(args);
+    if (!direct)
+      unpack(out.data, resultType, rows, cols);
+  }
+
+  TileArgs arguments(const Operand &out, int64_t r, int64_t c) const {
+    TileArgs args;
+    args.dst = out.data;
+    args.dstRow = out.rowBytes;
+    args.rows = r;
+    args.cols = c;
+    for (unsigned k = 0; k < inst.operands; ++k) {
+      args.src[k] = src[k].data;
+      args.srcRow[k] = src[k].rowBytes;
+      args.scalar[k] = src[k].colBytes == 0;
+    }
+    return args;
+  }
+
+  void reduce() {
+    bool byRow = isRowReduction(inst.op);
+    int64_t r = byRow ? rows : 1, c = byRow ? 1 : cols;
+    if (rows > 0 && cols > 0)
+      pack(src[0], inst.computeType, 0);
+    int64_t width = byteWidth(inst.computeType);
+    bool direct = dst.type == inst.computeType && (byRow || dst.colBytes == width || cols == 1);
+    Operand out = direct ? dst
+                         : Operand{threadScratch(3, r * c * width), width, width, inst.computeType,
+                                   width};
+    if (!direct && inst.accumulate) {
+      int64_t to[2] = {c * width, width}, from[2] = {dst.rowBytes, dst.colBytes};
+      transfer(out.data, to, inst.computeType, dst.data, from, dst.type, r, c);
+    }
+    TileArgs args = arguments(out, std::max<int64_t>(rows, 0), std::max<int64_t>(cols, 0));
+    args.accumulate = inst.accumulate;
+    inst.kernel(args);
+    if (!direct)
+      unpack(out.data, inst.computeType, r, c);
+  }
+
+  void convert() {
+    if (cols == 1 && rows > 1)
+      turn();
+    int64_t to[2] = {dst.rowBytes, dst.colBytes}, from[2] = {src[0].rowBytes, src[0].colBytes};
+    transfer(dst.data, to, dst.type, src[0].data, from, src[0].type, rows, cols);
+  }
+
+  void fill() {
+    int64_t sizes[2] = {rows, cols}, strides[2] = {dst.rowBytes, dst.colBytes};
+    runFill(planCopy(2, sizes, strides, strides, static_cast<unsigned>(dst.width),
+                     static_cast<unsigned>(dst.width)),
+            dst.data, inst.value);
+  }
+
+  void iota() {
+    uint64_t start = static_cast<uint64_t>(inst.start(context.registers));
+    int64_t *values = reinterpret_cast<int64_t *>(threadScratch(4, cols * 8));
+    for (int64_t r = 0; r < rows; ++r) {
+      uint64_t first = start + static_cast<uint64_t>(r) * static_cast<uint64_t>(inst.rowStep);
+      for (int64_t c = 0; c < cols; ++c)
+        values[c] = static_cast<int64_t>(first + static_cast<uint64_t>(c) *
+                                                     static_cast<uint64_t>(inst.colStep));
+      int64_t to[2] = {0, dst.colBytes}, from[2] = {0, 8};
+      transfer(dst.data + r * dst.rowBytes, to, dst.type,
+               reinterpret_cast<const uint8_t *>(values), from, DType::I64, 1, cols);
+    }
+  }
+};
+
+} // namespace
+
+bool execute(const VectorInst &inst, ExecContext &context) { return TileOp(inst, context).run(); }
+
+} // namespace st::dtu

@@ -1,0 +1,290 @@
+// Transfers on data: copies, fills, gathers, scatters and the ends of links.
+#include "backends/dtu/simulator/Execute.h"
+
+#include "backends/dtu/isa/Names.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace st::dtu {
+
+bool ExecContext::fail(std::string text) {
+  fault = std::move(text);
+  return false;
+}
+
+uint8_t *ExecContext::resolve(const char *what, const FlatAddress &address, int64_t low,
+                              int64_t high, int64_t core) {
+  int64_t offset = address.offset(registers);
+  int64_t bytes = memory.l3Bytes;
+  uint8_t *base = memory.l3;
+  if (address.space == Space::L1) {
+    int64_t index = ownCore >= 0 ? ownCore : address.core(registers) + core;
+    if (index < 0 || index >= memory.cores) {
+      fail(absl::StrCat(what, " names core ", index, " of ", memory.cores));
+      return nullptr;
+    }
+    bytes = memory.l1Bytes;
+    base = memory.l1 + index * memory.coreStride;
+  } else if (address.space == Space::L2) {
+    bytes = memory.l2Bytes;
+    base = memory.l2;
+  }
+  // low and high are within 2^62, so neither side overflows.
+  if (offset < -low || offset > bytes - high) {
+    __int128 first = __int128(offset) + low, last = __int128(offset) + high;
+    bool printable = first >= INT64_MIN && last <= INT64_MAX;
+    fail(absl::StrCat(what, " covers bytes ", printable ? static_cast<int64_t>(first) : offset,
+                      " to ", printable ? static_cast<int64_t>(last) : offset, " of ",
+                      name(address.space), ", of which the program has ", bytes));
+    return nullptr;
+  }
+  if (offset % address.alignment) {
+    fail(absl::StrCat(what, " at byte ", offset, " of ", name(address.space),
+                      " is not aligned to ", static_cast<int>(address.alignment)));
+    return nullptr;
+  }
+  return base + offset;
+}
+
+namespace {
+
+struct Sizes {
+  int64_t values[kMaxCopyDims];
+  size_t count;
+};
+
+Sizes sizesOf(const FlatDims &dims, const int64_t *registers) {
+  Sizes sizes;
+  sizes.count = dims.sizes.size();
+  for (size_t i = 0; i < sizes.count; ++i)
+    sizes.values[i] = dims.sizes[i](registers);
+  return sizes;
+}
+
+bool rangesMeet(const uint8_t *a, const uint8_t *aEnd, const uint8_t *b, const uint8_t *bEnd) {
+  return a < bEnd && b < aEnd;
+}
+
+} // namespace
+
+bool execute(const CopyInst &copy, ExecContext &context) {
+  CopyPlan dynamic;
+  if (!copy.dims.isStatic) {
+    Sizes sizes = sizesOf(copy.dims, context.registers);
+    dynamic = planCopy(sizes.count, sizes.values, copy.dstStrides.data(), copy.srcStrides.data(),
+                       byteWidth(copy.dstType), byteWidth(copy.srcType));
+  }
+  const CopyPlan &plan = copy.dims.isStatic ? copy.plan : dynamic;
+  ++context.counters->copies;
+  if (plan.kind == CopyPlan::Kind::Empty)
+    return true;
+  const uint8_t *src = context.resolve("source", copy.src, plan.srcLow, plan.srcHigh);
+  if (!src)
+    return false;
+  TransposeKernel transpose = plan.kind == CopyPlan::Kind::Transpose
+                                  ? findTransposeKernel(*context.kernels, plan.dstWidth)
+                                  : nullptr;
+  for (int64_t i = 0; i < copy.multicast; ++i) {
+    uint8_t *dst = context.resolve("destination", copy.dst, plan.dstLow, plan.dstHigh, i);
+    if (!dst)
+      return false;
+    if (copy.convert) {
+      runConvertingCopy(plan, dst, src, copy.convert);
+    } else if (copy.dst.space == copy.src.space &&
+               rangesMeet(dst + plan.dstLow, dst + plan.dstHigh, src + plan.srcLow,
+                          src + plan.srcHigh)) {
+      CopyPlan careful = plan;
+      careful.mayOverlap = true;
+      runCopy(careful, dst, src, transpose);
+    } else {
+      runCopy(plan, dst, src, transpose);
+    }
+    context.counters->copiedBytes += plan.elements * plan.dstWidth;
+  }
+  return true;
+}
+
+bool execute(const FillInst &fill, ExecContext &context) {
+  CopyPlan dynamic;
+  if (!fill.dims.isStatic) {
+    Sizes sizes = sizesOf(fill.dims, context.registers);
+    dynamic = planCopy(sizes.count, sizes.values, fill.strides.data(), fill.strides.data(),
+                       byteWidth(fill.type), byteWidth(fill.type));
+  }
+  const CopyPlan &plan = fill.dims.isStatic ? fill.plan : dynamic;
+  ++context.counters->fills;
+  if (plan.kind == CopyPlan::Kind::Empty)
+    return true;
+  for (int64_t i = 0; i < fill.multicast; ++i) {
+    uint8_t *dst = context.resolve("destination", fill.dst, plan.dstLow, plan.dstHigh, i);
+    if (!dst)
+      return false;
+    runFill(plan, dst, fill.value);
+    context.counters->copiedBytes += plan.elements * plan.dstWidth;
+  }
+  return true;
+}
+
+namespace {
+
+/// The parts of a Gather or ScatterAdd, resolved and checked.
+struct Rows {
+  int64_t count, elements, rowBytes;
+  uint8_t *table, *other;
+  const uint8_t *index;
+};
+
+/// Low and high byte of `count` rows.
+void rowSpan(int64_t count, int64_t stride, int64_t rowBytes, int64_t &low, int64_t &high) {
+  constexpr __int128 far = __int128(1) << 61;
+  __int128 reach = __int128(stride) * (count - 1);
+  low = static_cast<int64_t>(std::max(std::min<__int128>(reach, 0), -far));
+  high = static_cast<int64_t>(std::min(std::max<__int128>(reach, 0) + rowBytes, far));
+}
+
+/// False with no fault: nothing to do.
+bool resolveRows(const RowsInst &inst, ExecContext &context, const char *otherName, Rows &rows) {
+  rows.count = inst.count(context.registers);
+  rows.elements = inst.rowElements(context.registers);
+  if (rows.count <= 0 || rows.elements <= 0)
+    return false;
+  rows.rowBytes = rows.elements * byteWidth(inst.type);
+  int64_t low, high;
+  rowSpan(rows.count, inst.otherStride, rows.rowBytes, low, high);
+  rows.other = context.resolve(otherName, inst.other, low, high);
+  if (!rows.other)
+    return false;
+  rowSpan(rows.count, byteWidth(inst.indexType), byteWidth(inst.indexType), low, high);
+  rows.index = context.resolve("index", inst.index, low, high);
+  if (!rows.index)
+    return false;
+  rows.table = nullptr;
+  if (inst.rows > 0) {
+    rowSpan(inst.rows, inst.tableStride, rows.rowBytes, low, high);
+    rows.table = context.resolve("table", inst.table, low, high);
+  }
+  return rows.table || inst.rows <= 0;
+}
+
+/// index[i] - base; out of any table where that overflows.
+int64_t rowAt(const Rows &rows, DType indexType, int64_t base, int64_t i) {
+  int64_t value = 0;
+  if (indexType == DType::I32) {
+    int32_t narrow;
+    std::memcpy(&narrow, rows.index + i * 4, 4);
+    value = narrow;
+  } else if (indexType == DType::U32) {
+    uint32_t narrow;
+    std::memcpy(&narrow, rows.index + i * 4, 4);
+    value = narrow;
+  } else {
+    std::memcpy(&value, rows.index + i * 8, 8);
+  }
+  int64_t row;
+  if (__builtin_sub_overflow(value, base, &row))
+    return value < 0 ? INT64_MIN : INT64_MAX;
+  return row;
+}
+
+} // namespace
+
+bool executeGather(const RowsInst &gather, ExecContext &context) {
+  ++context.counters->gathers;
+  Rows rows;
+  if (!resolveRows(gather, context, "destination", rows))
+    return context.fault.empty();
+  int64_t base = gather.base(context.registers);
+  for (int64_t i = 0; i < rows.count; ++i) {
+    int64_t row = rowAt(rows, gather.indexType, base, i);
+    if (gather.clamp)
+      row = std::clamp<int64_t>(row, 0, gather.rows - 1);
+    uint8_t *dst = rows.other + i * gather.otherStride;
+    if (row >= 0 && row < gather.rows)
+      std::memcpy(dst, rows.table + row * gather.tableStride, static_cast<size_t>(rows.rowBytes));
+    else
+      std::memset(dst, 0, static_cast<size_t>(rows.rowBytes));
+  }
+  return true;
+}
+
+bool executeScatterAdd(const RowsInst &scatter, ExecContext &context) {
+  ++context.counters->scatters;
+  Rows rows;
+  if (!resolveRows(scatter, context, "source", rows))
+    return context.fault.empty();
+  int64_t base = scatter.base(context.registers);
+  ConvertKernel toF32 = nullptr, fromF32 = nullptr;
+  if (scatter.type == DType::BF16 || scatter.type == DType::F16) {
+    toF32 = findConvertKernel(*context.kernels, DType::F32, scatter.type);
+    fromF32 = findConvertKernel(*context.kernels, scatter.type, DType::F32);
+  }
+  int64_t width = byteWidth(scatter.type);
+  CopyPlan row = planCopy(1, &rows.elements, &width, &width, static_cast<unsigned>(width),
+                          static_cast<unsigned>(width));
+  for (int64_t i = 0; i < rows.count; ++i) {
+    int64_t at = rowAt(rows, scatter.indexType, base, i);
+    if (at >= 0 && at < scatter.rows)
+      runCombine(row, rows.table + at * scatter.tableStride, rows.other + i * scatter.otherStride,
+                 scatter.add, toF32, fromF32);
+  }
+  return true;
+}
+
+// ---- links --------------------------------------------------------------------
+
+int64_t messageBytes(const LinkInst &link, const int64_t *registers) {
+  Sizes sizes = sizesOf(link.dims, registers);
+  for (size_t i = 0; i < sizes.count; ++i)
+    if (sizes.values[i] == 0)
+      return 0;
+  int64_t elements = volume(sizes.values, sizes.count), bytes;
+  return __builtin_mul_overflow(elements, static_cast<int64_t>(byteWidth(link.type)), &bytes)
+             ? int64_t(1) << 62
+             : bytes;
+}
+
+bool executeSend(const LinkInst &send, ExecContext &context, uint8_t *message) {
+  Sizes sizes = sizesOf(send.dims, context.registers);
+  int64_t dense[kMaxCopyDims];
+  unsigned width = byteWidth(send.type);
+  denseStrides(sizes.count, sizes.values, width, dense);
+  CopyPlan plan = planCopy(sizes.count, sizes.values, dense, send.strides.data(), width, width);
+  ++context.counters->sends;
+  if (plan.kind == CopyPlan::Kind::Empty)
+    return true;
+  const uint8_t *src = context.resolve("source", send.address, plan.srcLow, plan.srcHigh);
+  if (!src)
+    return false;
+  runCopy(plan, message, src, findTransposeKernel(*context.kernels, width));
+  return true;
+}
+
+bool executeReceive(const LinkInst &receive, ExecContext &context, const uint8_t *message) {
+  Sizes sizes = sizesOf(receive.dims, context.registers);
+  int64_t dense[kMaxCopyDims];
+  unsigned width = byteWidth(receive.type);
+  denseStrides(sizes.count, sizes.values, width, dense);
+  CopyPlan plan = planCopy(sizes.count, sizes.values, receive.strides.data(), dense, width, width);
+  ++context.counters->receives;
+  if (plan.kind == CopyPlan::Kind::Empty)
+    return true;
+  uint8_t *dst = context.resolve("destination", receive.address, plan.dstLow, plan.dstHigh);
+  if (!dst)
+    return false;
+  if (receive.reduce == Reduce::None) {
+    runCopy(plan, dst, message, findTransposeKernel(*context.kernels, width));
+    return true;
+  }
+  ConvertKernel toF32 = nullptr, fromF32 = nullptr;
+  if (receive.type == DType::BF16 || receive.type == DType::F16) {
+    toF32 = findConvertKernel(*context.kernels, DType::F32, receive.type);
+    fromF32 = findConvertKernel(*context.kernels, receive.type, DType::F32);
+  }
+  runCombine(plan, dst, message, receive.combine, toF32, fromF32);
+  return true;
+}
+
+} // namespace st::dtu

@@ -1,0 +1,105 @@
+#include "backends/dtu/simulator/HostMatmul.h"
+
+#include <libxsmm.h>
+
+#include <cstdlib>
+#include <limits>
+#include <memory>
+
+namespace st::dtu {
+namespace {
+
+struct Free {
+  void operator()(uint8_t *p) const { std::free(p); }
+};
+
+struct ScratchBuffer {
+  std::unique_ptr<uint8_t, Free> data;
+  int64_t bytes = 0;
+};
+
+/// Rows of a matrix as f32, side by side.
+const float *convertRows(const uint8_t *data, int64_t stride, DType type, int64_t rows,
+                         int64_t cols, unsigned slot, const HostKernels &kernels) {
+  float *out = reinterpret_cast<float *>(threadScratch(slot, rows * cols * 4));
+  ConvertKernel convert = findConvertKernel(kernels, DType::F32, type);
+  for (int64_t r = 0; r < rows; ++r)
+    convert(out + r * cols, data + r * stride * 2, cols);
+  return out;
+}
+
+} // namespace
+
+uint8_t *threadScratch(unsigned slot, int64_t bytes) {
+  static thread_local ScratchBuffer buffers[kScratchSlots];
+  ScratchBuffer &buffer = buffers[slot];
+  if (buffer.bytes < bytes) {
+    int64_t size = (bytes + 4095) / 4096 * 4096;
+    buffer.data.reset(static_cast<uint8_t *>(std::aligned_alloc(64, static_cast<size_t>(size))));
+    buffer.bytes = size;
+  }
+  return buffer.data.get();
+}
+
+HostMatmul::HostMatmul(HostIsa isa, const HostKernels &kernels)
+    : useLibxsmm(isa != HostIsa::Baseline), kernels(kernels) {
+  if (!useLibxsmm)
+    return;
+  libxsmm_init();
+  libxsmm_set_target_archid(isa == HostIsa::Avx512 ? LIBXSMM_X86_AVX512_CORE : LIBXSMM_X86_AVX2);
+}
+
+bool HostMatmul::runLibxsmm(float *c, int64_t ldc, const float *a, int64_t lda, bool transposeA,
+                            const float *b, int64_t ldb, int64_t m, int64_t n, int64_t k,
+                            bool accumulate) const {
+  // libxsmm is column-major: it computes C' = B' A' on what are our row-major
+  // matrices, so that our A is its second operand.
+  constexpr int64_t limit = std::numeric_limits<int>::max();
+  if (m > limit || n > limit || k > limit || lda > limit || ldb > limit || ldc > limit)
+    return false;
+  libxsmm_blasint strideB = static_cast<libxsmm_blasint>(ldb);
+  libxsmm_blasint strideA = static_cast<libxsmm_blasint>(lda);
+  libxsmm_blasint strideC = static_cast<libxsmm_blasint>(ldc);
+  float alpha = 1, beta = accumulate ? 1 : 0;
+  int flags = transposeA ? LIBXSMM_GEMM_FLAG_TRANS_B : LIBXSMM_GEMM_FLAG_NONE;
+  int prefetch = LIBXSMM_GEMM_PREFETCH_NONE;
+  libxsmm_smmfunction kernel = libxsmm_smmdispatch(
+      static_cast<libxsmm_blasint>(n), static_cast<libxsmm_blasint>(m),
+      static_cast<libxsmm_blasint>(k), &strideB, &strideA, &strideC, &alpha, &beta, &flags,
+      &prefetch);
+  if (!kernel)
+    return false;
+  kernel(b, a, c);
+  return true;
+}
+
+void HostMatmul::run(float *c, int64_t ldc, Operand a, Operand b, DType type, int64_t m, int64_t n,
+                     int64_t k, bool accumulate) const {
+  const float *af = reinterpret_cast<const float *>(a.data);
+  const float *bf = reinterpret_cast<const float *>(b.data);
+  if (type != DType::F32) {
+    int64_t aRows = a.transposed ? k : m, aCols = a.transposed ? m : k;
+    int64_t bRows = b.transposed ? n : k, bCols = b.transposed ? k : n;
+    af = convertRows(a.data, a.stride, type, aRows, aCols, 0, kernels);
+    bf = convertRows(b.data, b.stride, type, bRows, bCols, 1, kernels);
+    a.stride = aCols;
+    b.stride = bCols;
+  }
+  if (b.transposed) {
+    float *packed = reinterpret_cast<float *>(threadScratch(2, k * n * 4));
+    kernels.transpose4(packed, bf, n, k, n * 4, b.stride * 4);
+    bf = packed;
+    b.stride = n;
+  }
+  if (useLibxsmm && runLibxsmm(c, ldc, af, a.stride, a.transposed, bf, b.stride, m, n, k, accumulate))
+    return;
+  if (a.transposed) {
+    float *packed = reinterpret_cast<float *>(threadScratch(3, k * m * 4));
+    kernels.transpose4(packed, af, k, m, k * 4, a.stride * 4);
+    af = packed;
+    a.stride = k;
+  }
+  kernels.matmul(c, af, bf, m, n, k, ldc, a.stride, b.stride, accumulate);
+}
+
+} // namespace st::dtu

@@ -1,0 +1,39 @@
+// The matrix engine's arithmetic on the host: libxsmm's kernels where the host
+// instruction set has them, a portable loop elsewhere.
+#pragma once
+
+#include "backends/dtu/simulator/host/HostKernels.h"
+
+#include <cstdint>
+
+namespace st::dtu {
+
+class HostMatmul {
+public:
+  /// The choice of instruction set holds for the whole process, since libxsmm's does.
+  HostMatmul(HostIsa isa, const HostKernels &kernels);
+
+  struct Operand {
+    const uint8_t *data;
+    int64_t stride;              ///< elements between rows as stored
+    bool transposed;
+  };
+  /// C[m,n] (+)= A[m,k] B[k,n]; C is f32, A and B are of `type`, converted to f32 first. With
+  /// transposed, A is stored [k,m] and B [n,k]. Sums run over k in ascending order.
+  void run(float *c, int64_t ldc, Operand a, Operand b, DType type, int64_t m, int64_t n, int64_t k,
+           bool accumulate) const;
+
+private:
+  bool useLibxsmm;
+  const HostKernels &kernels;
+
+  bool runLibxsmm(float *c, int64_t ldc, const float *a, int64_t lda, bool transposeA,
+                  const float *b, int64_t ldb, int64_t m, int64_t n, int64_t k,
+                  bool accumulate) const;
+};
+
+/// A buffer that grows and is kept for each host thread; `slot` tells buffers in use at once apart.
+uint8_t *threadScratch(unsigned slot, int64_t bytes);
+constexpr unsigned kScratchSlots = 6;
+
+} // namespace st::dtu

@@ -1,0 +1,47 @@
+// Messages between ranks on data: FIFO channels into one rank, and buffers that
+// are used again.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+namespace st::dtu {
+
+struct FreeBytes {
+  void operator()(uint8_t *p) const;
+};
+struct Message {
+  std::unique_ptr<uint8_t, FreeBytes> data;
+  int64_t bytes = 0;
+};
+
+/// Keeps buffers by power-of-two size class. Thread-safe.
+class MessagePool {
+public:
+  /// A message of `bytes` bytes; its data is null if the host has no memory left.
+  Message take(int64_t bytes);
+  void giveBack(Message message);
+
+private:
+  std::mutex mutex;
+  std::map<int, std::vector<std::unique_ptr<uint8_t, FreeBytes>>> free;
+};
+
+/// (source rank, channel).
+using ChannelKey = std::pair<int64_t, int64_t>;
+
+/// What has arrived at one rank. `parked` says that the rank waits for a message on one of
+/// `awaited` and must be woken by whoever brings one.
+struct Mailbox {
+  std::mutex mutex;
+  std::map<ChannelKey, std::deque<Message>> channels;
+  std::vector<ChannelKey> awaited;
+  bool parked = false;
+};
+
+} // namespace st::dtu

@@ -1,0 +1,171 @@
+#include "backends/dtu/simulator/Simulator.h"
+
+#include "backends/dtu/isa/Validator.h"
+#include "backends/dtu/simulator/DataEngine.h"
+#include "backends/dtu/simulator/TimeEngine.h"
+#include "lib/Support/StatusMacros.h"
+#include "lib/Timing/DtuDescription.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <map>
+#include <thread>
+
+namespace st::dtu {
+
+absl::StatusOr<HostIsa> parseHostIsa(const std::string &name) {
+  for (HostIsa isa : {HostIsa::Auto, HostIsa::Baseline, HostIsa::Avx2, HostIsa::Avx512})
+    if (hostIsaName(isa) == name)
+      return isa;
+  return absl::InvalidArgumentError(absl::StrCat(
+      "unknown host instruction set '", name, "'; there are auto, baseline, avx2 and avx512"));
+}
+
+std::string hostIsaName(HostIsa isa) {
+  constexpr const char *names[] = {"auto", "baseline", "avx2", "avx512"};
+  return names[static_cast<unsigned>(isa)];
+}
+
+struct Simulator::Impl {
+  proto::DtuDescription description;
+  std::vector<RankConfig> ranks;
+  SimulatorOptions options;
+  const HostKernels *kernels = nullptr;
+  std::unique_ptr<HostMatmul> matmul;
+  std::vector<std::unique_ptr<DecodedProgram>> programs;
+  std::vector<LazyMemory> arenas;
+  std::unique_ptr<DataEngine> data;
+  ExecutionCounters counters;
+
+  absl::Status checkRanks() const;
+  absl::Status checkSchedules(const std::vector<RankSchedule> &schedules) const;
+  absl::Status makeDataEngine();
+};
+
+absl::Status Simulator::Impl::checkRanks() const {
+  int64_t available = dtuSizes(description).l3Bytes;
+  std::map<int64_t, int64_t> used;
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    const RankConfig &config = ranks[rank];
+    ST_ASSIGN_OR_RETURN(DtuPlace place, dtuPlace(description, config.deviceId));
+    (void)place;
+    if (config.arenaBytes < 0)
+      return absl::InvalidArgumentError(absl::StrCat("rank ", rank, " has a negative arena"));
+    int64_t &sum = used[config.deviceId];
+    if (config.arenaBytes > available - sum)
+      return absl::ResourceExhaustedError(
+          absl::StrCat("rank ", rank, " needs ", config.arenaBytes, " bytes of device memory on device ",
+                       config.deviceId, ", of which a cluster of ", description.name(), " has ",
+                       available, sum ? absl::StrCat(" and ", sum, " are taken") : ""));
+    sum += config.arenaBytes;
+  }
+  return absl::OkStatus();
+}
+
+absl::Status
+Simulator::Impl::checkSchedules(const std::vector<RankSchedule> &schedules) const {
+  if (schedules.size() != ranks.size())
+    return absl::InvalidArgumentError(
+        absl::StrCat(schedules.size(), " schedules for ", ranks.size(), " ranks"));
+  for (size_t rank = 0; rank < ranks.size(); ++rank)
+    for (const TaskRun &task : schedules[rank]) {
+      if (task.program < 0 || task.program >= static_cast<ProgramId>(programs.size()))
+        return absl::InvalidArgumentError(absl::StrCat("no program ", task.program, " is loaded"));
+      const Program &program = programs[static_cast<size_t>(task.program)]->source;
+      if (program.l3Bytes > ranks[rank].arenaBytes)
+        return absl::InvalidArgumentError(
+            absl::StrCat("program '", program.name, "' uses ", program.l3Bytes, " bytes of L3; rank ",
+                         rank, " has ", ranks[rank].arenaBytes));
+      if (program.tableSize > static_cast<int64_t>(ranks[rank].table.size()))
+        return absl::InvalidArgumentError(
+            absl::StrCat("program '", program.name, "' uses ", program.tableSize,
+                         " table entries; rank ", rank, " has ", ranks[rank].table.size()));
+    }
+  return absl::OkStatus();
+}
+
+/// Memory is reserved when data is first asked for: timing alone needs none.
+absl::Status Simulator::Impl::makeDataEngine() {
+  if (data)
+    return absl::OkStatus();
+  std::vector<uint8_t *> pointers;
+  for (const RankConfig &config : ranks) {
+    LazyMemory &arena = arenas.emplace_back();
+    if (!arena.allocate(config.arenaBytes))
+      return absl::ResourceExhaustedError(
+          absl::StrCat("the host cannot reserve ", config.arenaBytes, " bytes for a device memory"));
+    pointers.push_back(arena.data);
+  }
+  DtuSizes sizes = dtuSizes(description);
+  DataMachine machine;
+  machine.cores = sizes.cores;
+  machine.l1Bytes = sizes.l1Bytes;
+  machine.l2Bytes = sizes.l2Bytes;
+  machine.kernels = kernels;
+  machine.matmul = matmul.get();
+  machine.poisonScratch = options.poisonScratch;
+  machine.dropMessages = options.dropMessages;
+  machine.programs = &programs;
+  machine.ranks = &ranks;
+  data = std::make_unique<DataEngine>(std::move(machine), std::move(pointers));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<Simulator>>
+Simulator::create(const proto::DtuDescription &description, std::vector<RankConfig> ranks,
+                  SimulatorOptions options) {
+  ST_RETURN_IF_ERROR(checkDtuDescription(description));
+  auto impl = std::make_unique<Impl>();
+  impl->description = description;
+  impl->ranks = std::move(ranks);
+  impl->options = std::move(options);
+  ST_RETURN_IF_ERROR(impl->checkRanks());
+  HostIsa &isa = impl->options.hostIsa;
+  if (isa == HostIsa::Auto)
+    isa = widestHostIsa();
+  if (isa > widestHostIsa())
+    return absl::InvalidArgumentError(
+        absl::StrCat("this host has no ", hostIsaName(isa), "; its widest instruction set is ",
+                     hostIsaName(widestHostIsa())));
+  if (impl->options.hostThreads <= 0)
+    impl->options.hostThreads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
+  impl->kernels = &hostKernels(isa);
+  impl->matmul = std::make_unique<HostMatmul>(isa, *impl->kernels);
+  return std::unique_ptr<Simulator>(new Simulator(std::move(impl)));
+}
+
+Simulator::Simulator(std::unique_ptr<Impl> impl) : impl(std::move(impl)) {}
+Simulator::~Simulator() = default;
+
+absl::StatusOr<ProgramId> Simulator::load(const Program &program) {
+  ST_RETURN_IF_ERROR(validate(program, machineLimits(impl->description)));
+  impl->programs.push_back(decodeProgram(program, *impl->kernels));
+  return static_cast<ProgramId>(impl->programs.size()) - 1;
+}
+
+int64_t Simulator::numRanks() const { return static_cast<int64_t>(impl->ranks.size()); }
+
+uint8_t *Simulator::memory(int64_t rank) {
+  if (!impl->makeDataEngine().ok() || rank < 0 || rank >= numRanks())
+    return nullptr;
+  return impl->arenas[static_cast<size_t>(rank)].data;
+}
+
+absl::Status Simulator::execute(const std::vector<RankSchedule> &schedules) {
+  ST_RETURN_IF_ERROR(impl->checkSchedules(schedules));
+  ST_RETURN_IF_ERROR(impl->makeDataEngine());
+  absl::Status status = impl->data->execute(schedules, impl->options.hostThreads);
+  impl->counters = impl->data->counters();
+  return status;
+}
+
+absl::StatusOr<TimingResult> Simulator::time(const std::vector<RankSchedule> &schedules,
+                                             Trace *trace) const {
+  ST_RETURN_IF_ERROR(impl->checkSchedules(schedules));
+  return simulateTime(impl->description, impl->ranks, impl->programs, schedules, trace);
+}
+
+const ExecutionCounters &Simulator::counters() const { return impl->counters; }
+HostIsa Simulator::hostIsa() const { return impl->options.hostIsa; }
+
+} // namespace st::dtu
