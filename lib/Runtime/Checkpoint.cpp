@@ -11,7 +11,6 @@
 #include <cerrno>
 #include <cmath>
 #include <cstring>
-#include <google/protobuf/util/json_util.h>
 #include <map>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -105,21 +104,17 @@ writeStates(const std::string &folder, absl::string_view file, const std::vector
   return writer;
 }
 
+// By hand and not through Protobuf, whose maps have another order each time.
 std::string printTrainer(const TrainerState &trainer, const Checksums &checksums) {
-  google::protobuf::Struct object;
-  auto &fields = *object.mutable_fields();
-  fields["format"].set_number_value(kFormat);
-  fields["step"].set_number_value(static_cast<double>(trainer.step));
-  fields["examples"].set_number_value(static_cast<double>(trainer.examples));
-  fields["seed"].set_number_value(trainer.seed);
-  auto &entries = *fields["crc32"].mutable_struct_value()->mutable_fields();
-  for (const auto &[name, value] : checksums)
-    entries[name].set_string_value(value);
-  google::protobuf::util::JsonPrintOptions options;
-  options.add_whitespace = true;
-  std::string text;
-  (void)google::protobuf::util::MessageToJsonString(object, &text, options);
-  return text;
+  std::string text = absl::StrFormat(
+      "{\n \"format\": %d,\n \"step\": %d,\n \"examples\": %d,\n \"seed\": %d,\n \"crc32\": {",
+      kFormat, trainer.step, trainer.examples, trainer.seed);
+  absl::string_view separator = "\n  ";
+  for (const auto &[name, value] : checksums) {
+    absl::StrAppend(&text, separator, quoteJson(name), ": ", quoteJson(value));
+    separator = ",\n  ";
+  }
+  return text + "\n }\n}\n";
 }
 
 absl::StatusOr<double> readCount(const google::protobuf::Struct &object, const std::string &name,

@@ -3,6 +3,7 @@
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "lib/Support/StatusMacros.h"
 
@@ -10,6 +11,7 @@
 #include <climits>
 #include <cstring>
 #include <fcntl.h>
+#include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/util/json_util.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -143,6 +145,7 @@ absl::StatusOr<google::protobuf::Struct> parseJsonObject(absl::string_view text,
     return malformed("too long");
   if (std::string what = StrictScanner(text).run(); !what.empty())
     return malformed(what);
+  google::protobuf::LogSilencer silencer;
   google::protobuf::Struct object;
   google::protobuf::util::Status status = google::protobuf::util::JsonStringToMessage(
       google::protobuf::StringPiece(text.data(), text.size()), &object);
@@ -158,6 +161,19 @@ const google::protobuf::Value *findField(const google::protobuf::Struct &object,
                                          const std::string &name) {
   auto it = object.fields().find(name);
   return it == object.fields().end() ? nullptr : &it->second;
+}
+
+std::string quoteJson(absl::string_view text) {
+  std::string out = "\"";
+  for (char c : text) {
+    if (c == '"' || c == '\\')
+      absl::StrAppend(&out, "\\", absl::string_view(&c, 1));
+    else if (static_cast<unsigned char>(c) < 0x20)
+      absl::StrAppendFormat(&out, "\\u%04x", c);
+    else
+      out += c;
+  }
+  return out + "\"";
 }
 
 } // namespace st

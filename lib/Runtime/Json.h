@@ -22,6 +22,9 @@ absl::StatusOr<google::protobuf::Struct> parseJsonObject(absl::string_view text,
 const google::protobuf::Value *findField(const google::protobuf::Struct &object,
                                          const std::string &name);
 
+/// `text` as a JSON string with its quotes.
+std::string quoteJson(absl::string_view text);
+
 } // namespace st
 
 #endif // ST_RUNTIME_JSON_H

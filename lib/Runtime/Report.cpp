@@ -1,9 +1,9 @@
 #include "lib/Runtime/Report.h"
-#include "lib/Runtime/TraceWriter.h"
+#include "lib/Runtime/Json.h"
+#include "lib/Runtime/TensorLayout.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/strip.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -100,11 +100,29 @@ std::string printMemory(const proto::Executable &program) {
   return absl::StrCat("peak memory of each device in MiB\n", printTable(rows));
 }
 
-std::string printMessages(const StepTime &time) {
-  std::vector<std::vector<std::string>> rows = {{"rank", "messages sent"}};
-  for (size_t rank = 0; rank < time.messages.size(); ++rank)
-    rows.push_back({absl::StrCat(rank), absl::StrCat(time.messages[rank])});
-  return printTable(rows);
+std::string printStepTimeJson(const StepTime &time, const proto::Executable &program) {
+  std::string devices;
+  int64_t messages = 0;
+  for (const proto::Group &group : program.groups())
+    for (int64_t rank = 0; rank < group.device_ids_size(); ++rank) {
+      int64_t parameters = 0;
+      for (const proto::State &state : group.states())
+        if (state.role() == "parameter")
+          parameters += blockOf(state.global(), state.slice(), rank).numBytes();
+      const StepTime::Rank &of = time.ranks[group.first_rank() + rank];
+      messages += of.messages;
+      absl::StrAppendFormat(
+          &devices,
+          "%s\n  {\"rank\": %d, \"device\": %d, \"stage\": %d, \"macs\": %d, \"messages\": %d, "
+          "\"sent_bytes\": %d, \"parameter_bytes\": %d, \"arena_bytes\": %d}",
+          devices.empty() ? "" : ",", group.first_rank() + rank, group.device_ids(rank),
+          group.stages_size() > 0 ? group.stages(0) : 0, of.macs, of.messages, of.sentBytes,
+          parameters, group.arena_bytes());
+    }
+  return absl::StrFormat("{\"sim_ms\": %s, \"lower_bound_ms\": %s, \"serial_sum_ms\": %s, "
+                         "\"messages\": %d, \"devices\": [%s\n]}\n",
+                         printMilliseconds(time.total), printMilliseconds(time.lowerBound),
+                         printMilliseconds(time.serialSum), messages, devices);
 }
 
 absl::StatusOr<std::unique_ptr<LineFile>> LineFile::create(const std::string &path) {

@@ -40,8 +40,10 @@ std::string printMilliseconds(int64_t picoseconds);
 /// A table of the peak memory of each device in MiB, by class.
 std::string printMemory(const proto::Executable &program);
 
-/// A table of the link messages of each rank, for --timing-only.
-std::string printMessages(const StepTime &time);
+/// One step as JSON: sim_ms, lower_bound_ms, serial_sum_ms, messages, and for each
+/// rank of "devices" rank, device, stage (its first), macs, messages, sent_bytes,
+/// parameter_bytes and arena_bytes.
+std::string printStepTimeJson(const StepTime &time, const proto::Executable &program);
 
 /// A file that grows by whole lines while the run goes on. One to which nothing
 /// was written does not stay.

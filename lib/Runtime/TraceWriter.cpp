@@ -1,4 +1,5 @@
 #include "lib/Runtime/TraceWriter.h"
+#include "lib/Runtime/Json.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -19,19 +20,6 @@ std::string microseconds(int64_t picoseconds) {
 }
 
 } // namespace
-
-std::string quoteJson(absl::string_view text) {
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\')
-      absl::StrAppend(&out, "\\", absl::string_view(&c, 1));
-    else if (static_cast<unsigned char>(c) < 0x20)
-      absl::StrAppendFormat(&out, "\\u%04x", c);
-    else
-      out += c;
-  }
-  return out + "\"";
-}
 
 absl::Status writeTrace(const StepTrace &trace, AtomicFile &file) {
   std::string out = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";

@@ -8,9 +8,6 @@
 
 namespace st {
 
-/// `text` as a JSON string with its quotes.
-std::string quoteJson(absl::string_view text);
-
 /// Writes the trace: a process for each rank, a thread for each of its engines,
 /// a complete event for each span, in microseconds. The caller commits.
 ///

@@ -68,7 +68,7 @@ private:
   std::vector<StateTensor> states;
   std::unique_ptr<BatchSource> source;
   std::unique_ptr<LineFile> metrics;
-  std::unique_ptr<AtomicFile> trace;
+  std::unique_ptr<AtomicFile> trace, report;
   std::unique_ptr<CheckpointFolder> checkpoint;
   std::unique_ptr<CheckpointReader> resumed;
   std::unique_ptr<Executable> executable;
@@ -83,11 +83,10 @@ absl::Status Trainer::run() {
   ST_RETURN_IF_ERROR(checkOptions());
   ST_RETURN_IF_ERROR(openInputsAndOutputs());
   ST_RETURN_IF_ERROR(load());
-  if (options.timingOnly || options.steps > 0 || trace)
+  if (options.timingOnly || options.steps > 0 || trace || report)
     ST_RETURN_IF_ERROR(timeStep());
   if (options.timingOnly) {
     printSummary();
-    print(printMessages(time), out);
     return absl::OkStatus();
   }
   ST_RETURN_IF_ERROR(initialize());
@@ -132,6 +131,9 @@ absl::Status Trainer::openInputsAndOutputs() {
   if (!options.trace.empty()) {
     ST_ASSIGN_OR_RETURN(trace, AtomicFile::create(options.trace));
   }
+  if (!options.report.empty()) {
+    ST_ASSIGN_OR_RETURN(report, AtomicFile::create(options.report));
+  }
   if (!options.save.empty()) {
     ST_ASSIGN_OR_RETURN(checkpoint, CheckpointFolder::claim(options.save));
   }
@@ -166,6 +168,10 @@ absl::Status Trainer::timeStep() {
   StepTrace rows;
   ST_ASSIGN_OR_RETURN(time, executable->timeStep(trace ? &rows : nullptr));
   print(absl::StrFormat("timed one step in %.1f s\n", watch.seconds()), progress);
+  if (report) {
+    ST_RETURN_IF_ERROR(report->write(printStepTimeJson(time, program)));
+    ST_RETURN_IF_ERROR(report->commit());
+  }
   if (!trace)
     return absl::OkStatus();
   ST_RETURN_IF_ERROR(writeTrace(rows, *trace));

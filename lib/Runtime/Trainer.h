@@ -23,7 +23,7 @@ struct TrainOptions {
   int64_t decaySteps = 0;              ///< see LearningRateSchedule::total
   std::optional<uint32_t> seed;        ///< else the checkpoint's, or 0
   std::string data = "synthetic";      ///< see createBatchSource
-  std::string metrics, trace, save, resume;  ///< paths; empty: none
+  std::string metrics, trace, report, save, resume;  ///< paths; empty: none
   bool timingOnly = false;
   int hostThreads = 0;
 };

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <climits>
 #include <cmath>
+#include <google/protobuf/stubs/logging.h>
 #include <map>
 #include <set>
 
@@ -282,6 +283,7 @@ absl::Status validateExecutable(const proto::Executable &program) {
 }
 
 absl::StatusOr<proto::Executable> parseExecutable(absl::string_view payload) {
+  google::protobuf::LogSilencer silencer; // the error is one line, and it is ours
   proto::Executable program;
   if (payload.size() > INT_MAX ||
       !program.ParseFromArray(payload.data(), static_cast<int>(payload.size())))

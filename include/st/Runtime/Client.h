@@ -24,9 +24,10 @@ struct ClientOptions {
   int hostThreads = 0;         ///< 0: as many as the machine has processors
   std::string hostIsa = "auto";  ///< instruction set of host code; bits are promised per choice
   bool timingOnly = false;     ///< take no memory for data: only timeStep will be asked
-  /// Fault injection for tests: the link message that gets lost, counted from 0
-  /// over those its rank sends. No message where the rank is negative.
-  int64_t dropRank = -1, dropIndex = 0;
+  /// Fault injection for tests: the link message of the first step that gets
+  /// lost, counted from 0 over those of rank 0, then of rank 1 and so on. None
+  /// where negative.
+  int64_t dropMessage = -1;
 };
 
 class Client {

@@ -56,7 +56,7 @@ def folds():
 def main():
     category = unicodedata.category
     print(f"// Generated from Unicode {unicodedata.unidata_version}.")
-    ranges("kSpaces", lambda c: category(c) == "Zs")
+    ranges("kSpaces", lambda c: category(c).startswith("Z"))
     ranges("kControls", lambda c: category(c) in ("Cc", "Cf", "Co"))
     ranges("kPunctuation", lambda c: category(c).startswith("P"))
     folds()

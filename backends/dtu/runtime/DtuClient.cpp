@@ -1,0 +1,236 @@
+#include "st/Runtime/Client.h"
+
+#include "absl/strings/str_cat.h"
+#include "backends/dtu/isa/Binary.h"
+#include "backends/dtu/simulator/Simulator.h"
+#include "lib/Proto/executable.pb.h"
+#include "lib/Support/StatusMacros.h"
+#include "lib/Timing/DtuDescription.h"
+
+#include <algorithm>
+#include <cstring>
+#include <map>
+#include <utility>
+#include <vector>
+
+namespace st {
+namespace {
+
+// The arena of a rank: host memory that the simulator owns.
+class DtuBuffer : public Buffer {
+public:
+  DtuBuffer(uint8_t *base, int64_t bytes) : base(base), bytes(bytes) {}
+
+  int64_t size() const override { return bytes; }
+
+  absl::Status write(int64_t offset, absl::Span<const uint8_t> from) override {
+    ST_RETURN_IF_ERROR(check(offset, from.size()));
+    std::copy(from.begin(), from.end(), base + offset);
+    return absl::OkStatus();
+  }
+
+  absl::Status read(int64_t offset, absl::Span<uint8_t> to) const override {
+    ST_RETURN_IF_ERROR(check(offset, to.size()));
+    std::copy_n(base + offset, to.size(), to.begin());
+    return absl::OkStatus();
+  }
+
+private:
+  absl::Status check(int64_t offset, size_t count) const {
+    if (offset >= 0 && offset <= bytes && count <= static_cast<size_t>(bytes - offset))
+      return absl::OkStatus();
+    return absl::OutOfRangeError(
+        absl::StrCat(count, " bytes at offset ", offset, " of a buffer of ", bytes));
+  }
+
+  uint8_t *base;
+  int64_t bytes;
+};
+
+std::string engineName(const dtu::TraceTrack &track) {
+  const char *name = track.engine == dtu::Engine::Core  ? "core"
+                     : track.engine == dtu::Engine::Dte ? "dte"
+                     : track.engine == dtu::Engine::Tx  ? "tx"
+                                                        : "rx";
+  return absl::StrCat(name, " ", track.index);
+}
+
+std::string deviceName(int64_t id) { return absl::StrCat("/device:XLA_DTU:", id); }
+
+class DtuExecutable : public Executable {
+public:
+  /// Takes no memory for data but what the simulator takes as it is touched.
+  static absl::StatusOr<std::unique_ptr<DtuExecutable>>
+  create(const proto::Executable &program, const dtu::SimulatorOptions &options);
+
+  absl::Status fillArenas(const proto::Executable &program);
+
+  int64_t numRanks() const override { return simulator->numRanks(); }
+  Buffer *arena(int64_t rank) override { return arenas.empty() ? nullptr : &arenas[rank]; }
+  Event launchStep() override { return Event::completed(simulator->execute(schedules)); }
+  absl::StatusOr<StepTime> timeStep(StepTrace *trace) override;
+
+private:
+  absl::Status loadTasks(const proto::Executable &program);
+  StepTrace convert(const dtu::Trace &from) const;
+
+  std::unique_ptr<dtu::Simulator> simulator;
+  std::vector<dtu::RankSchedule> schedules;
+  std::vector<DtuBuffer> arenas;
+  std::vector<int64_t> devices;  // of each rank
+};
+
+std::vector<dtu::RankConfig> makeRanks(const proto::Executable &program) {
+  std::vector<dtu::RankConfig> ranks;
+  for (const proto::Group &group : program.groups())
+    for (int64_t rank = 0; rank < group.device_ids_size(); ++rank) {
+      dtu::RankConfig config;
+      config.deviceId = group.device_ids(rank);
+      config.rankInGroup = rank;
+      config.arenaBytes = group.arena_bytes();
+      auto table = group.rank_tables().begin() + rank * group.table_size();
+      config.table.assign(table, table + group.table_size());
+      ranks.push_back(std::move(config));
+    }
+  return ranks;
+}
+
+absl::StatusOr<std::unique_ptr<DtuExecutable>>
+DtuExecutable::create(const proto::Executable &program, const dtu::SimulatorOptions &options) {
+  std::vector<dtu::RankConfig> ranks = makeRanks(program);
+  auto executable = std::make_unique<DtuExecutable>();
+  for (const dtu::RankConfig &rank : ranks)
+    executable->devices.push_back(rank.deviceId);
+  ST_ASSIGN_OR_RETURN(executable->simulator,
+                      dtu::Simulator::create(program.dtu(), std::move(ranks), options));
+  ST_RETURN_IF_ERROR(executable->loadTasks(program));
+  return executable;
+}
+
+// Groups that run the same code share one decoded program.
+absl::Status DtuExecutable::loadTasks(const proto::Executable &program) {
+  std::map<absl::string_view, dtu::ProgramId> loaded;
+  for (const proto::Group &group : program.groups()) {
+    std::vector<dtu::ProgramId> ids;
+    for (const proto::Task &task : group.tasks()) {
+      auto [it, isNew] = loaded.emplace(task.program(), -1);
+      if (isNew) {
+        ST_ASSIGN_OR_RETURN(dtu::Program decoded, dtu::decode(task.program()));
+        ST_ASSIGN_OR_RETURN(it->second, simulator->load(decoded));
+      }
+      ids.push_back(it->second);
+    }
+    dtu::RankSchedule schedule;
+    for (const proto::ScheduleEntry &entry : group.schedule())
+      schedule.push_back({ids[entry.task()], entry.micro_batch()});
+    schedules.insert(schedules.end(), group.device_ids_size(), schedule);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DtuExecutable::fillArenas(const proto::Executable &program) {
+  for (const proto::Group &group : program.groups())
+    for (int64_t i = 0; i < group.device_ids_size(); ++i) {
+      const int64_t rank = static_cast<int64_t>(arenas.size());
+      arenas.emplace_back(simulator->memory(rank), group.arena_bytes());
+      for (const proto::ConstantData &constant : group.constants()) {
+        absl::Span<const uint8_t> bytes(
+            reinterpret_cast<const uint8_t *>(constant.data().data()), constant.data().size());
+        ST_RETURN_IF_ERROR(arenas.back().write(constant.offset(), bytes));
+      }
+    }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StepTime> DtuExecutable::timeStep(StepTrace *trace) {
+  dtu::Trace rows;
+  ST_ASSIGN_OR_RETURN(dtu::TimingResult result,
+                      simulator->time(schedules, trace ? &rows : nullptr));
+  if (trace)
+    *trace = convert(rows);
+  StepTime time;
+  time.total = result.total;
+  time.lowerBound = result.rooflineBound;
+  time.serialSum = result.serialSum;
+  for (const dtu::RankTiming &rank : result.ranks)
+    time.ranks.push_back({rank.macsF32 + rank.macs16, rank.messages, rank.sentBytes});
+  return time;
+}
+
+StepTrace DtuExecutable::convert(const dtu::Trace &from) const {
+  StepTrace to;
+  for (const dtu::TraceTrack &track : from.tracks)
+    to.rows.push_back({track.rank, deviceName(devices[track.rank]), engineName(track)});
+  to.labels = from.labels;
+  to.spans.reserve(from.spans.size());
+  for (const dtu::TraceSpan &span : from.spans)
+    to.spans.push_back({span.track, span.label, span.start, span.duration});
+  return to;
+}
+
+class DtuClient : public Client {
+public:
+  explicit DtuClient(ClientOptions options) : options(std::move(options)) {}
+
+  absl::string_view target() const override { return "dtu"; }
+
+  absl::StatusOr<std::unique_ptr<Executable>> load(const proto::Executable &program) override;
+
+  absl::Span<const Device> devices() const override { return known; }
+
+private:
+  void addDevice(Device device) {
+    auto it = std::lower_bound(known.begin(), known.end(), device.id,
+                               [](const Device &d, int64_t id) { return d.id < id; });
+    if (it == known.end() || it->id != device.id)
+      known.insert(it, std::move(device));
+  }
+
+  ClientOptions options;
+  std::vector<Device> known;
+};
+
+// Which rank sends message number `message` of a step, and as its how manieth.
+absl::StatusOr<dtu::SimulatorOptions::DroppedMessage> findMessage(int64_t message,
+                                                                  const StepTime &time) {
+  int64_t before = 0;
+  for (size_t rank = 0; rank < time.ranks.size(); ++rank) {
+    if (message < before + time.ranks[rank].messages)
+      return dtu::SimulatorOptions::DroppedMessage{static_cast<int64_t>(rank), message - before};
+    before += time.ranks[rank].messages;
+  }
+  return absl::InvalidArgumentError(
+      absl::StrCat("there is no message ", message, " to drop: a step sends ", before));
+}
+
+absl::StatusOr<std::unique_ptr<Executable>> DtuClient::load(const proto::Executable &program) {
+  ST_RETURN_IF_ERROR(checkDtuDescription(program.dtu()));
+  dtu::SimulatorOptions simulatorOptions;
+  simulatorOptions.hostThreads = options.hostThreads;
+  ST_ASSIGN_OR_RETURN(simulatorOptions.hostIsa, dtu::parseHostIsa(options.hostIsa));
+  ST_ASSIGN_OR_RETURN(std::unique_ptr<DtuExecutable> executable,
+                      DtuExecutable::create(program, simulatorOptions));
+  if (options.dropMessage >= 0) {
+    // Only the timing of the whole step says who sends how much.
+    ST_ASSIGN_OR_RETURN(StepTime time, executable->timeStep(nullptr));
+    ST_ASSIGN_OR_RETURN(dtu::SimulatorOptions::DroppedMessage dropped,
+                        findMessage(options.dropMessage, time));
+    simulatorOptions.dropMessages.push_back(dropped);
+    ST_ASSIGN_OR_RETURN(executable, DtuExecutable::create(program, simulatorOptions));
+  }
+  if (!options.timingOnly)
+    ST_RETURN_IF_ERROR(executable->fillArenas(program));
+  const int64_t memory = dtuSizes(program.dtu()).l3Bytes;
+  for (const proto::Group &group : program.groups())
+    for (int64_t id : group.device_ids())
+      addDevice({id, deviceName(id), memory});
+  return executable;
+}
+
+} // namespace
+
+std::unique_ptr<Client> createDtuClient(const ClientOptions &options) {
+  return std::make_unique<DtuClient>(options);
+}
+
+} // namespace st

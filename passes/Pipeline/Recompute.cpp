@@ -1,0 +1,67 @@
+#include "passes/Pipeline/Recompute.h"
+#include "dialects/St/IR/StDialect.h"
+#include "dialects/StableHLO/ChloOps.h"
+#include "dialects/StableHLO/StableHLOOps.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+static constexpr int64_t kNever = int64_t(1) << 32;
+static constexpr int64_t kTranscendentalCost = 2 * kPassCost;
+static constexpr int64_t kFewElements = 4;
+
+static bool isTranscendental(Operation *op) {
+  using namespace stablehlo;
+  return isa<ExpOp, Expm1Op, LogOp, Log1pOp, LogisticOp, TanhOp, TanOp, SineOp, CosineOp, SqrtOp,
+             RsqrtOp, CbrtOp, PowOp, Atan2Op, DivOp, RemOp>(op) ||
+         isa<chlo::ChloDialect>(op->getDialect());
+}
+
+static bool isElementwise(Operation *op) {
+  return op->hasTrait<OpTrait::Elementwise>() ||
+         isa<stablehlo::SelectOp, stablehlo::ClampOp, chlo::ErfOp>(op);
+}
+
+static int64_t getOpCost(Operation *op) {
+  using namespace stablehlo;
+  if (isa<ConstantOp, IotaOp, AxisIndexOp, ReshapeOp, BroadcastInDimOp>(op))
+    return 1;
+  auto type = cast<RankedTensorType>(op->getResult(0).getType());
+  bool few = type.getNumElements() <= kFewElements;
+  if (isElementwise(op))
+    return few ? 1 : isTranscendental(op) ? kTranscendentalCost : kPassCost;
+  if (isa<SliceOp>(op))
+    return few ? 1 : kPassCost;
+  return kNever;
+}
+
+int64_t mlir::st::getRecomputeCost(Value value, function_ref<bool(Value)> isAtHand,
+                                   int64_t budget) {
+  if (isAtHand(value))
+    return 0;
+  Operation *op = value.getDefiningOp();
+  if (!op || op->getNumResults() != 1)
+    return kNever;
+  int64_t cost = getOpCost(op);
+  for (Value operand : op->getOperands()) {
+    if (cost > budget)
+      break;
+    cost += getRecomputeCost(operand, isAtHand, budget - cost);
+  }
+  return cost;
+}
+
+static int64_t getBytes(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  int64_t width = llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
+  return type.getNumElements() * width;
+}
+
+bool mlir::st::isView(Operation *op) {
+  return isa<stablehlo::ReshapeOp, stablehlo::BroadcastInDimOp, stablehlo::ConvertOp>(op) &&
+         getBytes(op->getOperand(0)) <= getBytes(op->getResult(0));
+}
+
+bool mlir::st::readsElementwise(Operation *op) {
+  return isElementwise(op) || isa<stablehlo::BroadcastInDimOp, stablehlo::ReduceOp>(op);
+}

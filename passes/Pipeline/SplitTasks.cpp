@@ -1,0 +1,115 @@
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "passes/Pipeline/Passes.h"
+#include "passes/Pipeline/ProgramEmitter.h"
+#include "passes/Pipeline/TaskPlan.h"
+
+namespace mlir::st {
+#define GEN_PASS_DEF_SPLITTASKS
+#include "passes/Pipeline/Passes.h.inc"
+} // namespace mlir::st
+
+using namespace mlir;
+using namespace mlir::st;
+
+namespace {
+struct SplitTasks : mlir::st::impl::SplitTasksBase<SplitTasks> {
+  void runOnOperation() override;
+  LogicalResult split(func::FuncOp function, MeshOp mesh);
+};
+} // namespace
+
+/// The device ids of each stage: the module's st.devices, or counted from 0.
+static FailureOr<SmallVector<SmallVector<int64_t>>> getDevices(ModuleOp module, MeshOp mesh,
+                                                               int64_t numStages) {
+  SmallVector<SmallVector<int64_t>> devices(numStages);
+  auto attribute = module->getAttrOfType<ArrayAttr>("st.devices");
+  if (!attribute) {
+    for (int64_t stage = 0; stage < numStages; ++stage)
+      llvm::append_range(devices[stage], llvm::seq(stage * mesh.getNumDevices(),
+                                                   (stage + 1) * mesh.getNumDevices()));
+    return devices;
+  }
+  if (static_cast<int64_t>(attribute.size()) != numStages)
+    return module.emitError("st.devices lists ")
+           << attribute.size() << " device groups, expected " << numStages << ", one a stage";
+  for (auto [group, ids] : llvm::zip_equal(devices, attribute)) {
+    auto list = dyn_cast<DenseI64ArrayAttr>(ids);
+    if (!list || list.size() != mesh.getNumDevices())
+      return module.emitError("st.devices has the group ")
+             << ids << ", expected " << mesh.getNumDevices() << " device ids, one a mesh position";
+    llvm::append_range(group, list.asArrayRef());
+  }
+  return devices;
+}
+
+/// Checks what every argument must say before it can become storage.
+static LogicalResult checkArguments(func::FuncOp function, int64_t numStages) {
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    for (StringRef name : {StringRef(kNameAttr), StringRef(kRoleAttr), StringRef(kStageAttr)}) {
+      if (name == kStageAttr && numStages == 1)
+        continue;
+      if (!function.getArgAttr(i, name))
+        return function.emitOpError("expects argument ") << i << " to have the attribute " << name;
+    }
+  return success();
+}
+
+/// A result that differs from micro-batch to micro-batch has no one value a step.
+static LogicalResult checkResults(const TaskAnalysis &analysis) {
+  Operation *terminator = analysis.getFunction().getBody().front().getTerminator();
+  if (analysis.getMicroBatches() == 1)
+    return success();
+  for (auto [number, value] : llvm::enumerate(terminator->getOperands())) {
+    Operation *op = value.getDefiningOp();
+    if (op && !isa<AccumulateOp>(op) && analysis.isLooped(op)) {
+      InFlightDiagnostic diagnostic =
+          analysis.getFunction().emitOpError("expects result ")
+          << number << " to be the same for all micro-batches, or to be reduced over them";
+      diagnostic.attachNote(op->getLoc()) << "it is made here, once a micro-batch";
+      return diagnostic;
+    }
+  }
+  return success();
+}
+
+LogicalResult SplitTasks::split(func::FuncOp function, MeshOp mesh) {
+  auto analysis = TaskAnalysis::compute(function, mesh);
+  if (failed(analysis) || failed(checkArguments(function, analysis->getNumStages())) ||
+      failed(checkResults(*analysis)))
+    return failure();
+  auto devices = getDevices(getOperation(), mesh, analysis->getNumStages());
+  if (failed(devices))
+    return failure();
+
+  OpBuilder builder(function);
+  TransferChannels channels(*analysis);
+  int64_t firstRank = 0;
+  for (auto [stage, ids] : llvm::enumerate(*devices)) {
+    StagePlan plan(*analysis, stage);
+    ProgramEmitter emitter(*analysis, plan, channels);
+    if (failed(emitter.emit(builder, mesh, ids, firstRank)))
+      return failure();
+    firstRank += ids.size();
+    numStashes += plan.getBuffered().size();
+    numRecomputed += plan.getNumRecomputed();
+  }
+  function.erase();
+  return success();
+}
+
+void SplitTasks::runOnOperation() {
+  ModuleOp module = getOperation();
+  auto function = module.lookupSymbol<func::FuncOp>("main");
+  MeshOp mesh = mlir::st::getMesh(module);
+  if (!function || !mesh) {
+    module.emitError("expects a function @main and an st.mesh, found no ")
+        << (function ? "st.mesh" : "function @main");
+    return signalPassFailure();
+  }
+  if (!function.getBody().hasOneBlock()) {
+    function.emitOpError("expects a body of one block");
+    return signalPassFailure();
+  }
+  if (failed(split(function, mesh)))
+    signalPassFailure();
+}

@@ -1,0 +1,302 @@
+#include "passes/Pipeline/TaskAnalysis.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+StringRef mlir::st::getPhaseName(Phase phase) {
+  static constexpr llvm::StringLiteral names[] = {"prologue", "statistics", "forward", "backward",
+                                                  "update"};
+  return names[static_cast<unsigned>(phase)];
+}
+
+TaskAnalysis::TaskAnalysis(func::FuncOp function, MeshOp mesh)
+    : function(function), microBatches(mesh.getMicro()) {
+  for (Operation &op : function.getBody().front().without_terminator()) {
+    indices[&op] = ops.size();
+    infos.emplace_back().index = ops.size();
+    ops.push_back(&op);
+  }
+  if (auto stages = function->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>("st.stages"))
+    numStages = stages.getInt();
+}
+
+FailureOr<TaskAnalysis> TaskAnalysis::compute(func::FuncOp function, MeshOp mesh) {
+  TaskAnalysis analysis(function, mesh);
+  if (failed(analysis.checkStages()))
+    return failure();
+  analysis.findVarying();
+  analysis.findLoopFeeders();
+  analysis.findAccumulationReaders();
+  analysis.markLoss();
+  if (failed(analysis.markStatistics()))
+    return failure();
+  analysis.assignPhases();
+  return analysis;
+}
+
+const TaskAnalysis::OpInfo *TaskAnalysis::defInfo(Value value) const {
+  Operation *op = value.getDefiningOp();
+  return op ? &info(op) : nullptr;
+}
+
+int64_t TaskAnalysis::getIndex(Value value) const {
+  const OpInfo *def = defInfo(value);
+  return def ? def->index : -1;
+}
+
+int64_t TaskAnalysis::getStage(Operation *op) const {
+  if (auto transfer = dyn_cast<TransferOp>(op))
+    return transfer.getTarget();
+  return mlir::st::getStage(op).value_or(0);
+}
+
+int64_t TaskAnalysis::getMicroDim(ShardingAttr sharding) {
+  if (sharding)
+    for (int64_t dim = 0; dim < sharding.getRank(); ++dim)
+      if (llvm::is_contained(sharding.getAxes(dim), MeshOp::kMicro))
+        return dim;
+  return -1;
+}
+
+// ---- stages -------------------------------------------------------------------
+
+/// The stage in which a value lives; none for an argument that has no stage.
+static std::optional<int64_t> getValueStage(const TaskAnalysis &analysis, Value value) {
+  if (Operation *op = value.getDefiningOp())
+    return analysis.getStage(op);
+  auto argument = cast<BlockArgument>(value);
+  auto stage =
+      analysis.getFunction().getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), kStageAttr);
+  return stage ? std::optional<int64_t>(stage.getInt()) : std::nullopt;
+}
+
+LogicalResult TaskAnalysis::checkStages() {
+  for (Operation *op : ops) {
+    auto transfer = dyn_cast<TransferOp>(op);
+    if (!transfer && numStages > 1 && !mlir::st::getStage(op))
+      return op->emitOpError("has no st.stage; expected assign-stages to have run");
+    int64_t stage = transfer ? transfer.getSource() : getStage(op);
+    for (int64_t used : {stage, getStage(op)})
+      if (used < 0 || used >= numStages)
+        return op->emitOpError("belongs to stage ") << used << ", expected less than " << numStages;
+    for (Value operand : op->getOperands()) {
+      std::optional<int64_t> from = getValueStage(*this, operand);
+      if (!from || *from == stage)
+        continue;
+      InFlightDiagnostic diagnostic = op->emitOpError("of stage ")
+                                      << stage << " uses a value of stage " << *from
+                                      << "; expected an st.transfer between them";
+      diagnostic.attachNote(operand.getLoc()) << "the value is made here";
+      return diagnostic;
+    }
+  }
+  return success();
+}
+
+// ---- what varies along micro ----------------------------------------------------
+
+/// Whether an argument differs from micro-batch to micro-batch. With a single one every batch
+/// counts, so that forward and backward keep their meaning.
+static bool argumentVaries(func::FuncOp function, BlockArgument argument, int64_t microBatches) {
+  unsigned number = argument.getArgNumber();
+  auto sharding = function.getArgAttrOfType<ShardingAttr>(number, kShardingAttr);
+  if (TaskAnalysis::getMicroDim(sharding) >= 0)
+    return true;
+  auto role = function.getArgAttrOfType<StringAttr>(number, kRoleAttr);
+  return microBatches == 1 && role && role.getValue() == "batch";
+}
+
+void TaskAnalysis::findVarying() {
+  for (Operation *op : ops) {
+    if (isa<AccumulateOp>(op))
+      continue;
+    auto index = dyn_cast<AxisIndexOp>(op);
+    info(op).varies = (index && index.getAxis() == MeshOp::kMicro) ||
+                      llvm::any_of(op->getOperands(), [&](Value operand) {
+                        if (const OpInfo *def = defInfo(operand))
+                          return def->varies;
+                        return argumentVaries(function, cast<BlockArgument>(operand), microBatches);
+                      });
+  }
+}
+
+void TaskAnalysis::findLoopFeeders() {
+  for (Operation *op : llvm::reverse(ops))
+    info(op).feedsLoop = llvm::any_of(op->getUsers(), [&](Operation *user) {
+      if (user->hasTrait<OpTrait::IsTerminator>())
+        return false;
+      return info(user).varies || info(user).feedsLoop || isa<AccumulateOp>(user);
+    });
+  // What an accumulation adds up is part of the loop; only what reads its result says whether the
+  // accumulation feeds the loop, and that was computed above from its users.
+}
+
+void TaskAnalysis::findAccumulationReaders() {
+  for (Operation *op : ops) {
+    OpInfo &mine = info(op);
+    if (isa<AccumulateOp>(op)) {
+      (mine.feedsLoop ? mine.afterStatistics : mine.afterAccumulation) = true;
+      continue;
+    }
+    for (Value operand : op->getOperands())
+      if (const OpInfo *def = defInfo(operand)) {
+        mine.afterStatistics |= def->afterStatistics;
+        mine.afterAccumulation |= def->afterAccumulation;
+      }
+    mine.afterStatistics &= !mine.varies;
+  }
+}
+
+bool TaskAnalysis::isLooped(Operation *op) const {
+  const OpInfo &mine = info(op);
+  return mine.varies || (mine.afterStatistics && mine.feedsLoop);
+}
+
+// ---- slices ---------------------------------------------------------------------
+
+void TaskAnalysis::markSlice(ArrayRef<Value> roots, bool OpInfo::*flag) {
+  SmallVector<Operation *> worklist;
+  auto visit = [&](Value value) {
+    Operation *op = value.getDefiningOp();
+    if (op && !(info(op).*flag)) {
+      info(op).*flag = true;
+      worklist.push_back(op);
+    }
+  };
+  llvm::for_each(roots, visit);
+  while (!worklist.empty())
+    llvm::for_each(worklist.pop_back_val()->getOperands(), visit);
+}
+
+void TaskAnalysis::markLoss() {
+  SmallVector<Value> roots;
+  Operation *terminator = function.getBody().front().getTerminator();
+  for (auto [number, value] : llvm::enumerate(terminator->getOperands())) {
+    auto role = function.getResultAttrOfType<StringAttr>(number, kRoleAttr);
+    if (role && role.getValue() == "loss")
+      roots.push_back(value);
+  }
+  // Without a loss there is no backward half: everything is forward.
+  if (roots.empty())
+    llvm::append_range(roots, terminator->getOperands());
+  markSlice(roots, &OpInfo::leadsToLoss);
+}
+
+/// A reader of an early accumulation, for a diagnostic: the first op that varies on the way.
+static Operation *findVaryingReader(AccumulateOp accumulate,
+                                    function_ref<bool(Operation *)> varies) {
+  SmallVector<Operation *> worklist = {accumulate};
+  while (!worklist.empty())
+    for (Operation *user : worklist.pop_back_val()->getUsers()) {
+      if (varies(user))
+        return user;
+      if (!user->hasTrait<OpTrait::IsTerminator>())
+        worklist.push_back(user);
+    }
+  return accumulate;
+}
+
+LogicalResult TaskAnalysis::checkStatisticsOp(Operation *op, AccumulateOp accumulate) {
+  auto report = [&]() -> InFlightDiagnostic {
+    Operation *reader = findVaryingReader(accumulate, [&](Operation *user) {
+      return !user->hasTrait<OpTrait::IsTerminator>() && info(user).varies;
+    });
+    return reader->emitOpError(
+        "reads a reduction over all micro-batches within the loop over them");
+  };
+  if (isa<AccumulateOp>(op)) {
+    InFlightDiagnostic diagnostic = report();
+    diagnostic.attachNote(op->getLoc())
+        << "which depends on another such reduction; expected one level";
+    return diagnostic;
+  }
+  for (Value operand : op->getOperands()) {
+    auto argument = dyn_cast<BlockArgument>(operand);
+    if (!argument)
+      continue;
+    auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
+    if (!role || (role.getValue() != "parameter" && role.getValue() != "optimizer_state"))
+      continue;
+    InFlightDiagnostic diagnostic = report();
+    diagnostic.attachNote(op->getLoc())
+        << "that reduction depends on " << role.getValue() << " "
+        << function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr)
+        << " here; expected it to depend on the batch alone";
+    return diagnostic;
+  }
+  return success();
+}
+
+LogicalResult TaskAnalysis::markStatistics() {
+  if (microBatches == 1)
+    return success();
+  for (Operation *op : ops) {
+    auto accumulate = dyn_cast<AccumulateOp>(op);
+    if (!accumulate || !isEarly(accumulate))
+      continue;
+    markSlice(accumulate.getOperand(), &OpInfo::leadsToStatistics);
+    for (Operation *other : ops)
+      if (info(other).leadsToStatistics && failed(checkStatisticsOp(other, accumulate)))
+        return failure();
+  }
+  return success();
+}
+
+// ---- phases ---------------------------------------------------------------------
+
+/// What is independent of micro-batches runs before them, where anything in the loop reads it. With
+/// a single micro-batch that would only keep it alive for longer: it runs with its first reader.
+Phase TaskAnalysis::getIndependentPhase(Operation *op) const {
+  Phase first = Phase::Update;
+  for (Operation *user : op->getUsers()) {
+    if (user->hasTrait<OpTrait::IsTerminator>())
+      continue;
+    auto accumulate = dyn_cast<AccumulateOp>(user);
+    Phase phase = accumulate ? Phase::Backward : getPhase(user);
+    first = std::min(first, phase);
+  }
+  if (microBatches > 1 && first != Phase::Update)
+    return Phase::Prologue;
+  return first;
+}
+
+void TaskAnalysis::assignPhases() {
+  for (Operation *op : llvm::reverse(ops)) {
+    OpInfo &mine = info(op);
+    if (isa<AccumulateOp>(op))
+      continue;
+    if (isLooped(op))
+      mine.phase = mine.leadsToStatistics ? Phase::Statistics
+                   : mine.leadsToLoss     ? Phase::Forward
+                                          : Phase::Backward;
+    else if (mine.afterAccumulation || mine.afterStatistics)
+      mine.phase = Phase::Update;
+    else
+      mine.phase = getIndependentPhase(op);
+  }
+}
+
+std::optional<Phase> TaskAnalysis::getValuePhase(Value value) const {
+  Operation *op = resolve(value).getDefiningOp();
+  if (!op || isa<AccumulateOp>(op))
+    return std::nullopt;
+  return getPhase(op);
+}
+
+Value TaskAnalysis::resolve(Value value) const {
+  while (auto accumulate = value.getDefiningOp<AccumulateOp>()) {
+    if (microBatches > 1 || !isEarly(accumulate))
+      break;
+    value = accumulate.getOperand();
+  }
+  return value;
+}
+
+Phase TaskAnalysis::getAccumulatingPhase(AccumulateOp op) const {
+  if (Operation *producer = resolve(op.getOperand()).getDefiningOp())
+    if (!isa<AccumulateOp>(producer) && isLooped(producer))
+      return getPhase(producer);
+  if (isEarly(op))
+    return Phase::Statistics;
+  return info(op).leadsToLoss ? Phase::Forward : Phase::Backward;
+}

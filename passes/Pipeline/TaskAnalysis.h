@@ -1,0 +1,87 @@
+// Which phase of a step every op of the local function belongs to.
+#pragma once
+
+#include "dialects/St/IR/ShardingUtils.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace mlir::st {
+
+/// In the order in which a group runs them.
+enum class Phase : uint8_t { Prologue, Statistics, Forward, Backward, Update };
+constexpr unsigned kNumPhases = 5;
+
+StringRef getPhaseName(Phase phase);
+
+/// Data flow of the local function, op by op in program order. The function must not change while
+/// the analysis is in use.
+class TaskAnalysis {
+public:
+  /// Fails with a diagnostic on IR that cannot be cut: a value used across stages without a
+  /// transfer, statistics that read a parameter.
+  static FailureOr<TaskAnalysis> compute(func::FuncOp function, MeshOp mesh);
+
+  ArrayRef<Operation *> getOps() const { return ops; }
+  func::FuncOp getFunction() const { return function; }
+  int64_t getMicroBatches() const { return microBatches; }
+  int64_t getNumStages() const { return numStages; }
+
+  /// Position in program order; an argument comes before every op.
+  int64_t getIndex(Value value) const;
+  /// The stage that owns an op; of a transfer, its target.
+  int64_t getStage(Operation *op) const;
+  /// Where an op runs. Not meaningful for accumulations, which are storage.
+  Phase getPhase(Operation *op) const { return info(op).phase; }
+  /// The phase in which a value exists: none for arguments and accumulated values, which can be
+  /// read in any.
+  std::optional<Phase> getValuePhase(Value value) const;
+  /// Whether an op's results differ from micro-batch to micro-batch.
+  bool varies(Operation *op) const { return info(op).varies; }
+  /// Whether an op runs for every micro-batch.
+  bool isLooped(Operation *op) const;
+  /// An accumulation that ops within the loop over micro-batches read.
+  bool isEarly(AccumulateOp op) const { return info(op).feedsLoop; }
+  /// The value itself, or what an accumulation of a single micro-batch stands for.
+  Value resolve(Value value) const;
+  /// The task in which what an accumulation adds up is computed.
+  Phase getAccumulatingPhase(AccumulateOp op) const;
+  /// The sharding dimension that is split over micro-batches, or -1.
+  static int64_t getMicroDim(ShardingAttr sharding);
+
+private:
+  struct OpInfo {
+    bool varies = false;            ///< along micro
+    bool feedsLoop = false;         ///< something that varies depends on it
+    bool afterStatistics = false;   ///< depends on an early accumulation, does not vary itself
+    bool afterAccumulation = false; ///< depends on an accumulation that only the update reads
+    bool leadsToLoss = false;
+    bool leadsToStatistics = false;
+    Phase phase = Phase::Update;
+    int64_t index = 0;
+  };
+
+  TaskAnalysis(func::FuncOp function, MeshOp mesh);
+  const OpInfo &info(Operation *op) const { return infos[indices.find(op)->second]; }
+  OpInfo &info(Operation *op) { return infos[indices.find(op)->second]; }
+  const OpInfo *defInfo(Value value) const;
+
+  LogicalResult checkStages();
+  void findVarying();
+  void findLoopFeeders();
+  void findAccumulationReaders();
+  void markSlice(ArrayRef<Value> roots, bool OpInfo::*flag);
+  void markLoss();
+  LogicalResult markStatistics();
+  LogicalResult checkStatisticsOp(Operation *op, AccumulateOp accumulate);
+  void assignPhases();
+  Phase getIndependentPhase(Operation *op) const;
+
+  func::FuncOp function;
+  int64_t microBatches;
+  int64_t numStages = 1;
+  SmallVector<Operation *> ops;
+  SmallVector<OpInfo> infos;
+  DenseMap<Operation *, unsigned> indices;
+};
+
+} // namespace mlir::st

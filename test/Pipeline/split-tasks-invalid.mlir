@@ -1,0 +1,88 @@
+// RUN: st-opt --split-tasks --split-input-file --verify-diagnostics %s
+
+// A mean over the whole batch of something that reads a parameter.
+
+module attributes {st.stages = 1 : i64} {
+  st.mesh @mesh <[], micro=2>
+  func.func @main(
+      %x: tensor<f32> {st.name = "x", st.role = "batch"},
+      %xs: tensor<4xf32> {st.name = "xs", st.role = "batch", st.sharding = #st.sharding<@mesh, [{"micro"}]>},
+      %w: tensor<4xf32> {st.name = "w", st.role = "parameter"})
+      -> (tensor<4xf32> {st.name = "loss", st.role = "loss"}) {
+    // expected-note @+1 {{that reduction depends on parameter "w" here; expected it to depend on the batch alone}}
+    %y = stablehlo.multiply %xs, %w : tensor<4xf32>
+    %mean = st.accumulate %y sum over micro : tensor<4xf32>
+    %scaled = stablehlo.negate %mean : tensor<4xf32>
+    // expected-error @+1 {{'stablehlo.subtract' op reads a reduction over all micro-batches within the loop over them}}
+    %z = stablehlo.subtract %y, %scaled : tensor<4xf32>
+    %loss = st.accumulate %z sum over micro : tensor<4xf32>
+    return %loss : tensor<4xf32>
+  }
+}
+
+// -----
+
+module attributes {st.stages = 2 : i64} {
+  st.mesh @mesh <[], micro=1>
+  func.func @main(%x: tensor<4xf32> {st.name = "x", st.role = "batch", st.stage = 0 : i64})
+      -> (tensor<4xf32> {st.name = "loss", st.role = "loss"}) {
+    // expected-note @+1 {{the value is made here}}
+    %y = stablehlo.negate %x {st.stage = 0 : i64} : tensor<4xf32>
+    // expected-error @+1 {{'stablehlo.negate' op of stage 1 uses a value of stage 0; expected an st.transfer between them}}
+    %z = stablehlo.negate %y {st.stage = 1 : i64} : tensor<4xf32>
+    return %z : tensor<4xf32>
+  }
+}
+
+// -----
+
+module attributes {st.stages = 2 : i64} {
+  st.mesh @mesh <[], micro=1>
+  func.func @main(%x: tensor<4xf32> {st.name = "x", st.role = "batch", st.stage = 0 : i64})
+      -> (tensor<4xf32> {st.name = "loss", st.role = "loss"}) {
+    // expected-error @+1 {{'stablehlo.negate' op has no st.stage; expected assign-stages to have run}}
+    %y = stablehlo.negate %x : tensor<4xf32>
+    return %y : tensor<4xf32>
+  }
+}
+
+// -----
+
+module {
+  st.mesh @mesh <[], micro=2>
+  // expected-error @+1 {{'func.func' op expects result 0 to be the same for all micro-batches, or to be reduced over them}}
+  func.func @main(%x: tensor<4xf32> {st.name = "x", st.role = "batch", st.sharding = #st.sharding<@mesh, [{"micro"}]>})
+      -> (tensor<4xf32> {st.name = "logits", st.role = "metric"}) {
+    // expected-note @+1 {{it is made here, once a micro-batch}}
+    %y = stablehlo.negate %x : tensor<4xf32>
+    return %y : tensor<4xf32>
+  }
+}
+
+// -----
+
+module {
+  st.mesh @mesh <[], micro=1>
+  // expected-error @+1 {{'func.func' op expects argument 0 to have the attribute st.role}}
+  func.func @main(%x: tensor<4xf32> {st.name = "x"}) -> (tensor<4xf32> {st.name = "loss", st.role = "loss"}) {
+    return %x : tensor<4xf32>
+  }
+}
+
+// -----
+
+// expected-error @+1 {{st.devices has the group array<i64: 0>, expected 2 device ids, one a mesh position}}
+module attributes {st.devices = [array<i64: 0>]} {
+  st.mesh @mesh <["tensor"=2], micro=1>
+  func.func @main(%x: tensor<4xf32> {st.name = "x", st.role = "batch"})
+      -> (tensor<4xf32> {st.name = "loss", st.role = "loss"}) {
+    return %x : tensor<4xf32>
+  }
+}
+
+// -----
+
+// expected-error @+1 {{expects a function @main and an st.mesh, found no function @main}}
+module {
+  st.mesh @mesh <[], micro=1>
+}

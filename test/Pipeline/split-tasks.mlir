@@ -1,0 +1,161 @@
+// RUN: st-opt --split-tasks --split-input-file %s | FileCheck %s
+
+// Two stages, four micro-batches: a linear layer each, loss = sum of outputs / count of ones in a mask.
+// The count is a reduction over micro that forward reads: it is statistics.
+
+#rep0 = #st.sharding<@mesh, []>
+#rep2 = #st.sharding<@mesh, [{}, {}]>
+#batch = #st.sharding<@mesh, [{"micro"}, {}]>
+module attributes {st.stages = 2 : i64, st.devices = [array<i64: 0, 1>, array<i64: 5, 6>]} {
+  st.mesh @mesh <["tensor"=2], micro=4>
+  func.func @main(
+      %x: tensor<2x4xf32> {st.name = "x", st.role = "batch", st.stage = 0 : i64, st.sharding = #batch, st.global_type = tensor<8x4xf32>},
+      %m: tensor<2x4xf32> {st.name = "mask", st.role = "batch", st.stage = 1 : i64, st.sharding = #batch, st.global_type = tensor<8x4xf32>},
+      %w0: tensor<4x4xf32> {st.name = "w0", st.role = "parameter", st.stage = 0 : i64, st.sharding = #rep2, tf.aliasing_output = 1 : i32, st.init = {kind = "zeros"}},
+      %w1: tensor<4x4xf32> {st.name = "w1", st.role = "parameter", st.stage = 1 : i64, st.sharding = #rep2, tf.aliasing_output = 2 : i32},
+      %lr: tensor<f32> {st.name = "learning_rate", st.role = "scalar", st.stage = 0 : i64, st.sharding = #rep0},
+      %lr1: tensor<f32> {st.name = "learning_rate", st.role = "scalar", st.stage = 1 : i64, st.sharding = #rep0})
+      -> (tensor<f32> {st.name = "loss", st.role = "loss", st.stage = 1 : i64, st.sharding = #rep0},
+          tensor<4x4xf32> {st.name = "w0", st.role = "parameter", st.stage = 0 : i64, st.sharding = #rep2},
+          tensor<4x4xf32> {st.name = "w1", st.role = "parameter", st.stage = 1 : i64, st.sharding = #rep2}) {
+    %zero = stablehlo.constant {st.stage = 1 : i64} dense<0.0> : tensor<f32>
+    %y0 = stablehlo.dot_general %x, %w0, contracting_dims = [1] x [0] {st.stage = 0 : i64} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+    %h0 = stablehlo.tanh %y0 {st.stage = 0 : i64} : tensor<2x4xf32>
+    %h = st.transfer %h0 from 0 to 1 {st.stage = 1 : i64} : tensor<2x4xf32>
+    %ones = stablehlo.reduce(%m init: %zero) applies stablehlo.add across dimensions = [0, 1] {st.stage = 1 : i64} : (tensor<2x4xf32>, tensor<f32>) -> tensor<f32>
+    %count = st.accumulate %ones sum over micro {st.stage = 1 : i64} : tensor<f32>
+    %y1 = stablehlo.dot_general %h, %w1, contracting_dims = [1] x [0] {st.stage = 1 : i64} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+    %y2 = stablehlo.multiply %y1, %m {st.stage = 1 : i64} : tensor<2x4xf32>
+    %s = stablehlo.reduce(%y2 init: %zero) applies stablehlo.add across dimensions = [0, 1] {st.stage = 1 : i64} : (tensor<2x4xf32>, tensor<f32>) -> tensor<f32>
+    %part = stablehlo.divide %s, %count {st.stage = 1 : i64} : tensor<f32>
+    %loss = st.accumulate %part sum over micro {st.stage = 1 : i64} : tensor<f32>
+    %cb = stablehlo.broadcast_in_dim %count, dims = [] {st.stage = 1 : i64} : (tensor<f32>) -> tensor<2x4xf32>
+    %dy1 = stablehlo.divide %m, %cb {st.stage = 1 : i64} : tensor<2x4xf32>
+    %dw1 = stablehlo.dot_general %h, %dy1, contracting_dims = [0] x [0] {st.stage = 1 : i64} : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<4x4xf32>
+    %g1 = st.accumulate %dw1 sum over micro {st.stage = 1 : i64} : tensor<4x4xf32>
+    %dh1 = stablehlo.dot_general %dy1, %w1, contracting_dims = [1] x [1] {st.stage = 1 : i64} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+    %dh = st.transfer %dh1 from 1 to 0 {st.stage = 0 : i64} : tensor<2x4xf32>
+    // Two cheap ops from the kept tanh: backward makes them again.
+    %one = stablehlo.constant {st.stage = 0 : i64} dense<1.0> : tensor<2x4xf32>
+    %h2 = stablehlo.multiply %h0, %h0 {st.stage = 0 : i64} : tensor<2x4xf32>
+    %d = stablehlo.subtract %one, %h2 {st.stage = 0 : i64} : tensor<2x4xf32>
+    %dy0 = stablehlo.multiply %dh, %d {st.stage = 0 : i64} : tensor<2x4xf32>
+    %dw0 = stablehlo.dot_general %x, %dy0, contracting_dims = [0] x [0] {st.stage = 0 : i64} : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<4x4xf32>
+    %g0 = st.accumulate %dw0 sum over micro {st.stage = 0 : i64} : tensor<4x4xf32>
+    %lr0b = stablehlo.broadcast_in_dim %lr, dims = [] {st.stage = 0 : i64} : (tensor<f32>) -> tensor<4x4xf32>
+    %u0 = stablehlo.multiply %g0, %lr0b {st.stage = 0 : i64} : tensor<4x4xf32>
+    %n0 = stablehlo.subtract %w0, %u0 {st.stage = 0 : i64} : tensor<4x4xf32>
+    %lr1b = stablehlo.broadcast_in_dim %lr1, dims = [] {st.stage = 1 : i64} : (tensor<f32>) -> tensor<4x4xf32>
+    %u1 = stablehlo.multiply %g1, %lr1b {st.stage = 1 : i64} : tensor<4x4xf32>
+    %n1 = stablehlo.subtract %w1, %u1 {st.stage = 1 : i64} : tensor<4x4xf32>
+    return %loss, %n0, %n1 : tensor<f32>, tensor<4x4xf32>, tensor<4x4xf32>
+  }
+}
+
+// CHECK-LABEL: st.program @group0 stages [0] devices [0, 1] first_rank 0 mesh @mesh
+// CHECK-DAG: st.input @x "x" role "batch" global tensor<8x4xf32> slice <@mesh, [{"micro"}, {}]> local tensor<2x4xf32> micro_dim 0
+// CHECK-DAG: st.state @w0 "w0" role "parameter" of "" {{.*}} init {kind = "zeros"} stream 0
+// CHECK-DAG: st.input @learning_rate "learning_rate" role "scalar" {{.*}} micro_dim -1
+// CHECK-DAG: st.buffer @accumulator0 "accumulator" slots 1 : tensor<4x4xf32>
+// CHECK-DAG: st.buffer @stash0 "stash" slots 1 : tensor<2x4xf32>
+// CHECK: st.task @prologue prologue stage 0
+// CHECK:   st.write %{{.*}} to @accumulator0 : tensor<4x4xf32>
+// CHECK: st.task @forward0 forward stage 0 (%[[MB:.*]]) {
+// CHECK:   st.read @x[%[[MB]]]
+// CHECK:   %[[H:.*]] = stablehlo.tanh
+// CHECK:   st.write %[[H]] to @stash0[%[[MB]]]
+// CHECK:   st.send %[[H]] to @group1 channel 0
+// CHECK: st.task @backward0 backward stage 0 (%[[MB:.*]]) {
+// CHECK:   %[[H:.*]] = st.read @stash0[%[[MB]]]
+// CHECK:   stablehlo.multiply %[[H]], %[[H]]
+// CHECK:   st.recv from @group1 channel 1
+// CHECK:   st.write %{{.*}} to @accumulator0 accumulate sum
+// CHECK: st.task @update update stage 0
+// CHECK:   st.write %{{.*}} to @w0
+
+// The count runs first; forward and backward read it, and the loss adds up.
+// CHECK-LABEL: st.program @group1 stages [1] devices [5, 6] first_rank 2 mesh @mesh
+// CHECK: st.state @w1 "w1" {{.*}} stream 1
+// CHECK: st.output @loss "loss" role "loss"
+// CHECK: st.task @statistics1 statistics stage 1 (%[[MB:.*]]) {
+// CHECK-NEXT: st.read @mask[%[[MB]]]
+// CHECK:   st.write %{{.*}} to @accumulator0 accumulate sum : tensor<f32>
+// CHECK: st.task @forward1 forward stage 1
+// CHECK:   %[[RECV:.*]] = st.recv from @group0 channel 0
+// CHECK:   st.write %[[RECV]] to @stash0
+// CHECK:   %[[COUNT:.*]] = st.read @accumulator0
+// CHECK:   %[[PART:.*]] = stablehlo.divide %{{.*}}, %[[COUNT]]
+// CHECK:   st.write %[[PART]] to @accumulator1 accumulate sum
+// CHECK: st.task @backward1 backward stage 1
+// CHECK:   st.read @accumulator0
+// CHECK:   st.write %{{.*}} to @accumulator2 accumulate sum
+// CHECK:   st.send %{{.*}} to @group0 channel 1
+// CHECK: st.task @update update stage 1
+// CHECK:   %[[LOSS:.*]] = st.read @accumulator1
+// CHECK:   st.write %[[LOSS]] to @loss
+
+// -----
+
+// A tied parameter: each stage has a copy; the gradients cross in the update, each group sending before
+// it waits. The mask of random bits is kept as i1, what is made of it is not.
+
+#rep1 = #st.sharding<@mesh, [{}]>
+module attributes {st.stages = 2 : i64} {
+  st.mesh @mesh <[], micro=1>
+  func.func @main(
+      %x: tensor<8xf32> {st.name = "x", st.role = "batch", st.stage = 0 : i64},
+      %key: tensor<8xui32> {st.name = "rng_key", st.role = "key", st.stage = 0 : i64},
+      %w0: tensor<8xf32> {st.name = "w", st.role = "parameter", st.stage = 0 : i64, tf.aliasing_output = 1 : i32},
+      %w1: tensor<8xf32> {st.name = "w", st.role = "parameter", st.stage = 1 : i64, tf.aliasing_output = 2 : i32})
+      -> (tensor<8xf32> {st.name = "loss", st.role = "loss", st.stage = 1 : i64},
+          tensor<8xf32> {st.name = "w", st.role = "parameter", st.stage = 0 : i64},
+          tensor<8xf32> {st.name = "w", st.role = "parameter", st.stage = 1 : i64}) {
+    %b0 = stablehlo.multiply %key, %key {st.stage = 0 : i64} : tensor<8xui32>
+    %b1 = stablehlo.xor %b0, %key {st.stage = 0 : i64} : tensor<8xui32>
+    %b2 = stablehlo.multiply %b1, %b1 {st.stage = 0 : i64} : tensor<8xui32>
+    %b3 = stablehlo.xor %b2, %key {st.stage = 0 : i64} : tensor<8xui32>
+    %b4 = stablehlo.multiply %b3, %b3 {st.stage = 0 : i64} : tensor<8xui32>
+    %b5 = stablehlo.xor %b4, %b1 {st.stage = 0 : i64} : tensor<8xui32>
+    %mask = stablehlo.compare LT, %b5, %key {st.stage = 0 : i64} : (tensor<8xui32>, tensor<8xui32>) -> tensor<8xi1>
+    %keep = stablehlo.convert %mask {st.stage = 0 : i64} : (tensor<8xi1>) -> tensor<8xf32>
+    %y = stablehlo.multiply %x, %w0 {st.stage = 0 : i64} : tensor<8xf32>
+    %z = stablehlo.multiply %y, %keep {st.stage = 0 : i64} : tensor<8xf32>
+    %z1 = st.transfer %z from 0 to 1 {st.stage = 1 : i64} : tensor<8xf32>
+    %part = stablehlo.multiply %z1, %w1 {st.stage = 1 : i64} : tensor<8xf32>
+    %loss = st.accumulate %part sum over micro {st.stage = 1 : i64} : tensor<8xf32>
+    %g1 = st.accumulate %z1 sum over micro {st.stage = 1 : i64} : tensor<8xf32>
+    %dz = st.transfer %w1 from 1 to 0 {st.stage = 0 : i64} : tensor<8xf32>
+    %dy = stablehlo.multiply %dz, %keep {st.stage = 0 : i64} : tensor<8xf32>
+    %dw = stablehlo.multiply %dy, %x {st.stage = 0 : i64} : tensor<8xf32>
+    %g0 = st.accumulate %dw sum over micro {st.stage = 0 : i64} : tensor<8xf32>
+    %g0at1 = st.transfer %g0 from 0 to 1 {st.stage = 1 : i64} : tensor<8xf32>
+    %g1at0 = st.transfer %g1 from 1 to 0 {st.stage = 0 : i64} : tensor<8xf32>
+    %s0 = stablehlo.add %g0, %g1at0 {st.stage = 0 : i64} : tensor<8xf32>
+    %s1 = stablehlo.add %g0at1, %g1 {st.stage = 1 : i64} : tensor<8xf32>
+    %n0 = stablehlo.subtract %w0, %s0 {st.stage = 0 : i64} : tensor<8xf32>
+    %n1 = stablehlo.subtract %w1, %s1 {st.stage = 1 : i64} : tensor<8xf32>
+    return %loss, %n0, %n1 : tensor<8xf32>, tensor<8xf32>, tensor<8xf32>
+  }
+}
+
+// CHECK-LABEL: st.program @group0
+// CHECK: st.state @w "w" {{.*}} stream 0
+// CHECK: st.buffer @accumulator0 "accumulator" slots 1 : tensor<8xf32>
+// CHECK: st.buffer @stash0 "stash" slots 1 : tensor<8xi1>
+// CHECK-NOT: st.buffer
+// CHECK-NOT: st.task @prologue
+// CHECK: st.task @forward0
+// CHECK:   st.write %{{.*}} to @stash0[%{{.*}}] : tensor<8xi1>
+// CHECK: st.task @backward0
+// CHECK:   %[[MASK:.*]] = st.read @stash0
+// CHECK:   stablehlo.convert %[[MASK]]
+// CHECK:   st.write %{{.*}} to @accumulator0 : tensor<8xf32>
+// CHECK: st.task @update
+// CHECK:   st.send
+// CHECK:   st.recv
+// CHECK:   st.write %{{.*}} to @w
+// CHECK-LABEL: st.program @group1
+// CHECK: st.state @w "w" {{.*}} stream 0
+// CHECK: st.task @update
+// CHECK:   st.send
+// CHECK:   st.recv

@@ -1,0 +1,202 @@
+// A small program in several layouts, and a client that runs it in plain C++.
+#ifndef ST_TEST_UNIT_RUNTIME_TOYPROGRAM_H
+#define ST_TEST_UNIT_RUNTIME_TOYPROGRAM_H
+
+#include "lib/Proto/executable.pb.h"
+#include "st/Runtime/Client.h"
+
+#include <cstdint>
+#include <cstring>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace st {
+
+constexpr int64_t kToyBatch = 4, kToySequence = 16;
+
+/// Parameters "w" f32[8,12] (normal) and "b" f32[12] (ones), optimizer state
+/// "w.exp_avg". Cut into `rows` x `columns` ranks of one group; b lies whole on
+/// every rank. Each of `microBatches` takes its rows of input_ids i32[4,16].
+inline proto::Executable makeToyProgram(int64_t rows, int64_t columns, int64_t microBatches = 1) {
+  proto::Executable program;
+  program.set_format_version(1);
+  program.set_target("toy");
+  program.set_micro_batches(microBatches);
+  program.mutable_model()->set_task("clm");
+  program.mutable_model()->set_batch(kToyBatch);
+  program.mutable_model()->set_sequence(kToySequence);
+  program.mutable_model()->set_vocabulary(512);
+  program.mutable_model()->set_config_json("{\"model_type\": \"toy\"}");
+  program.mutable_optimizer()->set_learning_rate(0.25);
+  proto::Group &group = *program.add_groups();
+  group.set_name("group0");
+  group.add_stages(0);
+  for (int64_t rank = 0; rank < rows * columns; ++rank)
+    group.add_device_ids(rank);
+
+  int64_t offset = 0;
+  auto place = [&](int64_t bytes) {
+    int64_t at = offset;
+    offset += (bytes + 63) / 64 * 64;
+    return at;
+  };
+  auto setType = [](proto::TensorType *type, proto::ElementType element,
+                    std::vector<int64_t> shape) {
+    type->set_element(element);
+    for (int64_t size : shape)
+      type->add_shape(size);
+  };
+  auto addState = [&](const std::string &name, const std::string &parameter,
+                      proto::Initializer::Kind kind) -> proto::State & {
+    proto::State &state = *group.add_states();
+    state.set_name(name);
+    state.set_role(parameter.empty() ? "parameter" : "optimizer_state");
+    state.set_parameter(parameter);
+    state.mutable_init()->set_kind(kind);
+    state.mutable_init()->set_stddev(0.02);
+    state.set_init_stream(group.states_size() - 1);
+    return state;
+  };
+  for (bool isParameter : {true, false}) {
+    proto::State &state = addState(isParameter ? "w" : "w.exp_avg", isParameter ? "" : "w",
+                                   isParameter ? proto::Initializer::NORMAL
+                                               : proto::Initializer::ZEROS);
+    setType(state.mutable_global(), proto::F32, {8, 12});
+    state.mutable_slice()->add_counts(rows);
+    state.mutable_slice()->add_counts(columns);
+    for (int64_t rank = 0; rank < rows * columns; ++rank) {
+      state.mutable_slice()->add_parts(rank / columns);
+      state.mutable_slice()->add_parts(rank % columns);
+    }
+    state.set_offset(place(8 * 12 * 4 / rows / columns));
+  }
+  proto::State &b = addState("b", "", proto::Initializer::ONES);
+  setType(b.mutable_global(), proto::F32, {12});
+  b.set_offset(place(12 * 4));
+
+  auto addInput = [&](const std::string &name, const std::string &role, proto::ElementType element,
+                      std::vector<int64_t> shape, int64_t bytes) -> proto::Input & {
+    proto::Input &input = *group.add_inputs();
+    input.set_name(name);
+    input.set_role(role);
+    setType(input.mutable_global(), element, std::move(shape));
+    input.set_micro_dim(-1);
+    input.set_offset(place(bytes));
+    return input;
+  };
+  addInput("rng_key", "key", proto::U32, {2}, 8);
+  addInput("learning_rate", "scalar", proto::F32, {}, 4);
+  addInput("step", "scalar", proto::F32, {}, 4);
+  proto::Input &ids = addInput("input_ids", "batch", proto::I32, {kToyBatch, kToySequence},
+                               kToyBatch * kToySequence * 4);
+  if (microBatches > 1) {
+    ids.set_micro_dim(0);
+    ids.set_micro_stride(kToyBatch * kToySequence * 4 / microBatches);
+  }
+  proto::Output &loss = *group.add_outputs();
+  loss.set_name("loss");
+  loss.set_role("loss");
+  setType(loss.mutable_global(), proto::F32, {});
+  loss.set_offset(place(4));
+  group.set_arena_bytes(offset);
+  proto::MemoryClass &memory = *group.add_memory();
+  memory.set_name("parameters");
+  memory.set_bytes(8 * 12 * 4 / rows / columns + 48);
+  return program;
+}
+
+class ToyBuffer : public Buffer {
+public:
+  explicit ToyBuffer(int64_t bytes) : bytes(bytes) {}
+  int64_t size() const override { return static_cast<int64_t>(bytes.size()); }
+  absl::Status write(int64_t offset, absl::Span<const uint8_t> from) override {
+    std::copy(from.begin(), from.end(), bytes.begin() + offset);
+    return absl::OkStatus();
+  }
+  absl::Status read(int64_t offset, absl::Span<uint8_t> to) const override {
+    std::copy_n(bytes.begin() + offset, to.size(), to.begin());
+    return absl::OkStatus();
+  }
+  template <typename T> T *at(int64_t offset) {
+    return reinterpret_cast<T *>(bytes.data() + offset);
+  }
+  std::vector<uint8_t> bytes;
+};
+
+/// Momentum that pulls w to what the key and the tokens say, element by element,
+/// so that every layout does the same. From step `nanAt` on the loss is NaN.
+class ToyExecutable : public Executable {
+public:
+  ToyExecutable(const proto::Executable &program, int64_t nanAt)
+      : program(program), nanAt(nanAt),
+        arenas(program.groups(0).device_ids_size(), ToyBuffer(program.groups(0).arena_bytes())) {}
+
+  int64_t numRanks() const override { return static_cast<int64_t>(arenas.size()); }
+  Buffer *arena(int64_t rank) override { return &arenas[rank]; }
+  Event launchStep() override {
+    for (ToyBuffer &arena : arenas)
+      step(arena);
+    return Event::completed(absl::OkStatus());
+  }
+  absl::StatusOr<StepTime> timeStep(StepTrace *trace) override {
+    if (trace) {
+      trace->rows = {{0, "/device:TOY:0", "core 0"}};
+      trace->labels = {"a \"kernel\""};
+      trace->spans = {{0, 0, 1500000, 2000000}};
+    }
+    StepTime time;
+    time.total = 12345678901;
+    time.ranks.resize(arenas.size());
+    return time;
+  }
+
+private:
+  void step(ToyBuffer &arena) {
+    const proto::Group &group = program.groups(0);
+    float *w = arena.at<float>(group.states(0).offset());
+    float *average = arena.at<float>(group.states(1).offset());
+    float *b = arena.at<float>(group.states(2).offset());
+    const uint32_t *key = arena.at<uint32_t>(group.inputs(0).offset());
+    const float lr = *arena.at<float>(group.inputs(1).offset());
+    const float step = *arena.at<float>(group.inputs(2).offset());
+    const int32_t *ids = arena.at<int32_t>(group.inputs(3).offset());
+    float tokens = 0;
+    for (int64_t i = 0; i < kToyBatch * kToySequence; ++i)
+      tokens += static_cast<float>(ids[i]);
+    const float pull = 1e-4f * (tokens + static_cast<float>(key[0] + key[1])) / step;
+    for (int64_t i = 0, n = 96 / numRanks(); i < n; ++i) {
+      average[i] = 0.9f * average[i] + (w[i] - pull);
+      w[i] -= lr * average[i];
+    }
+    b[0] -= lr * 0.01f * pull;
+    float loss = b[0] + pull;
+    *arena.at<float>(group.outputs(0).offset()) =
+        step >= static_cast<float>(nanAt) ? std::nanf("") : loss;
+  }
+
+  const proto::Executable &program;
+  int64_t nanAt;
+  std::vector<ToyBuffer> arenas;
+};
+
+class ToyClient : public Client {
+public:
+  explicit ToyClient(int64_t nanAt = 1 << 30) : nanAt(nanAt) {}
+  absl::string_view target() const override { return "toy"; }
+  absl::StatusOr<std::unique_ptr<Executable>> load(const proto::Executable &program) override {
+    auto executable = std::make_unique<ToyExecutable>(program, nanAt);
+    loaded = executable.get();
+    return executable;
+  }
+  absl::Span<const Device> devices() const override { return {}; }
+
+  ToyExecutable *loaded = nullptr;
+
+private:
+  int64_t nanAt;
+};
+
+} // namespace st
+
+#endif // ST_TEST_UNIT_RUNTIME_TOYPROGRAM_H

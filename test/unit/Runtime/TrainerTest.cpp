@@ -1,0 +1,285 @@
+#include "lib/Runtime/Trainer.h"
+#include "ToyProgram.h"
+#include "lib/Runtime/Json.h"
+#include "lib/Runtime/LearningRate.h"
+
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "lib/Support/AtomicFile.h"
+#include "lib/Support/Safetensors.h"
+
+#include <cmath>
+#include <filesystem>
+#include <gtest/gtest.h>
+
+namespace st {
+namespace {
+
+namespace fs = std::filesystem;
+
+class TrainerTest : public testing::Test {
+protected:
+  void SetUp() override {
+    const testing::TestInfo *info = testing::UnitTest::GetInstance()->current_test_info();
+    folder = absl::StrCat(testing::TempDir(), "/trainer-", info->name());
+    fs::remove_all(folder);
+    fs::create_directory(folder);
+  }
+  void TearDown() override { fs::remove_all(folder); }
+
+  std::string path(const std::string &name) const { return absl::StrCat(folder, "/", name); }
+
+  // Runs and keeps what was printed.
+  absl::Status run(const proto::Executable &program, const TrainOptions &options,
+                   int64_t nanAt = 1 << 30) {
+    char *text = nullptr;
+    size_t size = 0;
+    std::FILE *out = open_memstream(&text, &size);
+    ToyClient client(nanAt);
+    std::unique_ptr<Communicator> communicator = createInProcessCommunicator();
+    std::FILE *progress = std::fopen("/dev/null", "w");
+    absl::Status status = train(program, client, *communicator, options, out, progress);
+    std::fclose(progress);
+    std::fclose(out);
+    printed = text;
+    free(text);
+    return status;
+  }
+
+  // The lines of a step, without the host's time.
+  std::vector<std::string> steps() const {
+    std::vector<std::string> lines;
+    for (absl::string_view line : absl::StrSplit(printed, '\n'))
+      if (absl::StartsWith(line, "step "))
+        lines.push_back(std::string(line.substr(0, line.find("  host "))));
+    return lines;
+  }
+
+  void expectError(const proto::Executable &program, const TrainOptions &options,
+                   absl::string_view expected) {
+    absl::Status status = run(program, options);
+    EXPECT_TRUE(absl::StrContains(status.message(), expected)) << status;
+    EXPECT_FALSE(absl::StrContains(status.message(), "\n"));
+  }
+
+  std::string folder, printed;
+};
+
+TrainOptions makeOptions(int64_t steps) {
+  TrainOptions options;
+  options.steps = steps;
+  return options;
+}
+
+std::string content(const std::string &path) { return *readFile(path, 1 << 20); }
+
+TEST_F(TrainerTest, PrintsAndWritesMetrics) {
+  TrainOptions options = makeOptions(3);
+  options.metrics = path("metrics");
+  options.trace = path("trace");
+  options.report = path("report");
+  proto::Executable program = makeToyProgram(2, 2);
+  ASSERT_TRUE(run(program, options).ok());
+  ASSERT_EQ(steps().size(), 3u);
+  EXPECT_TRUE(absl::StartsWith(steps()[0], "step 1  loss "));
+  EXPECT_TRUE(absl::EndsWith(steps()[0], "  sim 12.345678901 ms"));
+  EXPECT_TRUE(absl::StrContains(printed, "avg_step_fps simulated 81, host "));
+  EXPECT_TRUE(absl::StrContains(printed, "peak memory of each device"));
+  std::vector<std::string> lines = absl::StrSplit(content(options.metrics), '\n');
+  ASSERT_EQ(lines.size(), 4u);
+  auto fields = *parseJsonObject(lines[1], "metrics");
+  EXPECT_EQ(findField(fields, "step")->number_value(), 2);
+  EXPECT_EQ(findField(fields, "lr")->number_value(), 0.25);
+  EXPECT_EQ(findField(fields, "sim_ms")->number_value(), 12.345678901);
+  EXPECT_TRUE(absl::StrContains(
+      content(options.trace), "\"ts\":1.500000,\"dur\":2.000000,\"name\":\"a \\\"kernel\\\"\""));
+  EXPECT_TRUE(parseJsonObject(content(options.trace), "trace").ok());
+  EXPECT_TRUE(parseJsonObject(content(options.report), "report").ok());
+}
+
+TEST_F(TrainerTest, LayoutsAndMicroBatchesGiveTheSame) {
+  ASSERT_TRUE(run(makeToyProgram(1, 1), makeOptions(4)).ok());
+  std::vector<std::string> expected = steps();
+  for (auto [rows, columns, micro] : {std::tuple{2, 1, 1}, {4, 3, 2}, {1, 1, 4}}) {
+    ASSERT_TRUE(run(makeToyProgram(rows, columns, micro), makeOptions(4)).ok());
+    EXPECT_EQ(steps(), expected);
+  }
+  TrainOptions other = makeOptions(4);
+  other.seed = 1;
+  ASSERT_TRUE(run(makeToyProgram(1, 1), other).ok());
+  EXPECT_NE(steps(), expected);
+}
+
+TEST_F(TrainerTest, ResumesExactlyInAnyLayout) {
+  TrainOptions all = makeOptions(6);
+  all.seed = 9;
+  all.save = path("all");
+  ASSERT_TRUE(run(makeToyProgram(2, 2), all).ok());
+  std::vector<std::string> expected = steps();
+
+  TrainOptions half = makeOptions(3);
+  half.seed = 9;
+  half.save = path("half");
+  ASSERT_TRUE(run(makeToyProgram(2, 2), half).ok());
+  for (auto [rows, columns] : {std::pair{2, 2}, {1, 1}, {8, 1}, {1, 12}}) {
+    TrainOptions rest = makeOptions(3);
+    rest.resume = path("half");
+    rest.save = path("rest");
+    ASSERT_TRUE(run(makeToyProgram(rows, columns), rest).ok());
+    EXPECT_EQ(steps(), (std::vector<std::string>{expected.begin() + 3, expected.end()}));
+    for (const char *file : {"model.safetensors", "optimizer.safetensors", "trainer_state.json",
+                             "config.json"})
+      EXPECT_EQ(content(path("rest/") + file), content(path("all/") + file)) << file;
+  }
+}
+
+TEST_F(TrainerTest, NoStepsSaveTheInitialModel) {
+  TrainOptions options = makeOptions(0);
+  options.save = path("initial");
+  ASSERT_TRUE(run(makeToyProgram(1, 3), options).ok());
+  auto file = *SafetensorsReader::open(path("initial/model.safetensors"));
+  ASSERT_EQ(file->tensors().size(), 2u);
+  EXPECT_EQ(file->find("w")->shape, (std::vector<int64_t>{8, 12}));
+  EXPECT_EQ(file->metadata().at("format"), "pt");
+  EXPECT_EQ(printed, "");
+}
+
+TEST_F(TrainerTest, ANanEndsTheRun) {
+  TrainOptions options = makeOptions(5);
+  options.save = path("save");
+  options.metrics = path("metrics");
+  absl::Status status = run(makeToyProgram(1, 1), options, /*nanAt=*/3);
+  EXPECT_EQ(status.message(), "step 3: the loss is NaN");
+  EXPECT_EQ(steps().size(), 2u);
+  EXPECT_FALSE(fs::exists(options.save));
+}
+
+TEST_F(TrainerTest, BadOptionsAndPaths) {
+  proto::Executable program = makeToyProgram(1, 1);
+  auto with = [&](auto change) {
+    TrainOptions options = makeOptions(1);
+    change(options);
+    return options;
+  };
+  expectError(program, with([](TrainOptions &o) { o.steps = -1; }), "--steps");
+  expectError(program, with([](TrainOptions &o) { o.warmup = -1; }), "--warmup");
+  expectError(program, with([](TrainOptions &o) { o.warmup = o.decaySteps = 3; }),
+              "--total-steps must be larger than --warmup");
+  expectError(program, with([](TrainOptions &o) { o.learningRate = NAN; }), "--lr");
+  expectError(program, with([](TrainOptions &o) { o.data = "text:/nonexistent"; }),
+              "/nonexistent: cannot read");
+  for (auto member : {&TrainOptions::metrics, &TrainOptions::trace, &TrainOptions::save,
+                      &TrainOptions::report})
+    expectError(program, with([&](TrainOptions &o) { o.*member = "/nonexistent/x"; }),
+                "/nonexistent/x: cannot");
+  expectError(program, with([&](TrainOptions &o) {
+                o.save = path("save");
+                o.metrics = "/nonexistent/x";
+              }),
+              "/nonexistent/x: cannot write");
+  EXPECT_TRUE(fs::is_empty(folder));
+}
+
+class DamagedCheckpointTest : public TrainerTest {
+protected:
+  void SetUp() override {
+    TrainerTest::SetUp();
+    TrainOptions options = makeOptions(2);
+    options.save = path("c");
+    ASSERT_TRUE(run(makeToyProgram(2, 1), options).ok());
+  }
+  void expectResumeError(absl::string_view expected,
+                         const proto::Executable &program = makeToyProgram(1, 2)) {
+    TrainOptions options = makeOptions(1);
+    options.resume = path("c");
+    expectError(program, options, expected);
+  }
+  void write(const std::string &name, absl::string_view text) {
+    ASSERT_TRUE(writeFileAtomically(path("c/" + name), text).ok());
+  }
+};
+
+TEST_F(DamagedCheckpointTest, FilesAreMissingOrCut) {
+  for (std::string name : {"model.safetensors", "optimizer.safetensors", "trainer_state.json"}) {
+    std::string whole = content(path("c/" + name));
+    for (size_t size = 0; size + 2 < whole.size(); size += 1 + size / 8) {
+      write(name, whole.substr(0, size));
+      expectResumeError("c/" + name);
+    }
+    fs::remove(path("c/" + name));
+    expectResumeError("c/" + name + ": cannot read");
+    write(name, whole);
+  }
+  TrainOptions options = makeOptions(1);
+  options.resume = path("c");
+  EXPECT_TRUE(run(makeToyProgram(1, 2), options).ok());
+  options.resume = path("nowhere");
+  expectError(makeToyProgram(1, 2), options, "nowhere/trainer_state.json: cannot read");
+}
+
+TEST_F(DamagedCheckpointTest, BitsAreFlipped) {
+  for (std::string name : {"model.safetensors", "optimizer.safetensors"}) {
+    std::string whole = content(path("c/" + name));
+    for (size_t byte = 8; byte < whole.size(); byte += 7) {
+      std::string bad = whole;
+      bad[byte] ^= 16;
+      write(name, bad);
+      // A header may differ where it does not matter.
+      TrainOptions options = makeOptions(1);
+      options.resume = path("c");
+      absl::Status status = run(makeToyProgram(1, 2), options);
+      if (byte > whole.size() - 48) {
+        EXPECT_TRUE(absl::StrContains(status.message(), "is damaged")) << status;
+      }
+    }
+    write(name, whole);
+  }
+}
+
+TEST_F(DamagedCheckpointTest, TheModelIsAnother) {
+  proto::Executable other = makeToyProgram(1, 2);
+  other.mutable_groups(0)->mutable_states(2)->mutable_global()->set_shape(0, 6);
+  expectResumeError("model.safetensors: tensor \"b\" is f32[12], the model's is f32[6]", other);
+  other = makeToyProgram(1, 2);
+  other.mutable_groups(0)->mutable_states(2)->set_name("c");
+  expectResumeError("tensor \"c\" is missing", other);
+  other = makeToyProgram(1, 2);
+  other.mutable_groups(0)->mutable_states()->RemoveLast();
+  expectResumeError("tensor \"b\" is not one of the model's", other);
+}
+
+TEST_F(DamagedCheckpointTest, TheStateIsNonsense) {
+  for (absl::string_view bad :
+       {"{}", "{\"format\": 1, \"step\": -1, \"examples\": 0, \"seed\": 0}",
+        "{\"format\": 1, \"step\": 1.5, \"examples\": 0, \"seed\": 0}",
+        "{\"format\": 1, \"step\": 1, \"examples\": 0, \"seed\": 4294967296}",
+        "{\"format\": 2, \"step\": 1, \"examples\": 0, \"seed\": 0}", "[]", "{\"format\": \"1\"}"}) {
+    write("trainer_state.json", bad);
+    expectResumeError("c/trainer_state.json: ");
+  }
+}
+
+TEST_F(DamagedCheckpointTest, CheckpointsAreMixed) {
+  TrainOptions options = makeOptions(1);
+  options.save = path("other");
+  ASSERT_TRUE(run(makeToyProgram(2, 1), options).ok());
+  fs::copy_file(path("other/model.safetensors"), path("c/model.safetensors"),
+                fs::copy_options::overwrite_existing);
+  expectResumeError("model.safetensors: tensor \"b\" is damaged");
+}
+
+TEST(LearningRateTest, WarmsUpAndDecays) {
+  LearningRateSchedule schedule{1.0, 4, 10};
+  EXPECT_EQ(schedule.at(1), 0.25);
+  EXPECT_EQ(schedule.at(4), 1);
+  EXPECT_EQ(schedule.at(5), 1);
+  EXPECT_EQ(schedule.at(8), 0.5);
+  EXPECT_DOUBLE_EQ(schedule.at(10), 1.0 / 6);
+  EXPECT_EQ(schedule.at(11), 0);
+  EXPECT_EQ(schedule.at(100), 0);
+  EXPECT_EQ((LearningRateSchedule{2.0, 0, 0}.at(1000)), 2);
+}
+
+} // namespace
+} // namespace st
