@@ -64,13 +64,9 @@ bool ClusterRun::beginTask() {
       Instance &instance = instances.emplace_back();
       instance.stream = &stream;
       instance.streamIndex = static_cast<uint32_t>(s);
-      instance.pc = 0;
       instance.state = State::Ready;
       instance.number = stream.first + i;
-      std::fill(std::begin(instance.registers), std::end(instance.registers), 0);
-      instance.registers[kInstance] = i;
-      instance.registers[kMicroBatch] = entry.microBatch;
-      instance.registers[kRank] = config.rankInGroup;
+      instance.position = beginStream(i, entry.microBatch, config.rankInGroup);
     }
   }
   alive = instances.size();
@@ -133,27 +129,32 @@ bool ClusterRun::claimArrived() {
 bool ClusterRun::runInstance(uint32_t index) {
   Instance &instance = instances[index];
   const DecodedStream &stream = *instance.stream;
-  context.registers = instance.registers;
+  const std::vector<int64_t> &table = (*engine.machine.ranks)[rank].table;
+  StreamPosition &position = instance.position;
+  context.registers = position.registers;
   context.ownCore = stream.engine == Engine::Core ? instance.number : -1;
   const size_t size = stream.slots.size();
-  while (instance.pc < size) {
-    Slot slot = stream.slots[instance.pc];
+  while (position.pc < size) {
+    Slot slot = stream.slots[position.pc];
+    Step step = Step::Next;
     if (slot.opcode >= Opcode::Copy && slot.opcode <= Opcode::Vector) {
-      if (!tile(slot)) {
-        setFault(instance);
-        return false;
-      }
-      ++instance.pc;
-      continue;
+      if (!tile(slot))
+        step = Step::Fault;
+      else
+        ++position.pc;
+    } else {
+      ++counters.controls;
+      if (!isControl(slot.opcode))
+        step = synchronise(instance, index, slot);
+      else if (!runControl(*program, slot, table, position, context.fault))
+        step = Step::Fault;
     }
-    Step step = control(instance, index, slot);
-    if (step == Step::Blocked)
-      return true;
     if (step == Step::Fault) {
       setFault(instance);
       return false;
     }
-    ++instance.pc;
+    if (step == Step::Blocked)
+      return true;
   }
   instance.state = State::Done;
   --alive;
@@ -177,81 +178,38 @@ bool ClusterRun::tile(Slot slot) {
   }
 }
 
-ClusterRun::Step ClusterRun::control(Instance &instance, uint32_t index, Slot slot) {
-  int64_t *registers = instance.registers;
-  ++counters.controls;
+/// Synchronisation and links; moves past the slot unless it blocks.
+ClusterRun::Step ClusterRun::synchronise(Instance &instance, uint32_t index, Slot slot) {
+  Step step = Step::Next;
   switch (slot.opcode) {
-  case Opcode::Loop: {
-    const LoopInst &loop = program->loops[slot.index];
-    int64_t first = loop.start(registers), limit = loop.limit(registers);
-    instance.limits[loop.depth] = limit;
-    registers[loop.reg] = first;
-    if (first >= limit)
-      instance.pc = loop.end;
-    return Step::Next;
-  }
-  case Opcode::EndLoop: {
-    const LoopInst &loop = program->loops[slot.index];
-    int64_t value = registers[loop.reg], limit = instance.limits[loop.depth];
-    // The counter is below the limit, so the difference is exact as unsigned.
-    uint64_t left = static_cast<uint64_t>(limit) - static_cast<uint64_t>(value);
-    if (left > static_cast<uint64_t>(loop.step)) {
-      registers[loop.reg] = value + loop.step;
-      instance.pc = loop.begin;
-    }
-    return Step::Next;
-  }
-  case Opcode::Index: {
-    const IndexInst &inst = program->indices[slot.index];
-    int64_t value = inst.value(registers);
-    if (value < 0) {
-      context.fail(absl::StrCat("index of the negative value ", value));
-      return Step::Fault;
-    }
-    value /= inst.divide;
-    if (inst.modulo)
-      value %= inst.modulo;
-    registers[inst.dst] = static_cast<int64_t>(static_cast<uint64_t>(value) *
-                                               static_cast<uint64_t>(inst.multiply));
-    return Step::Next;
-  }
-  case Opcode::Table: {
-    const TableInst &inst = program->tables[slot.index];
-    const std::vector<int64_t> &table = (*engine.machine.ranks)[rank].table;
-    int64_t at = inst.index(registers);
-    int64_t size = std::min(program->source.tableSize, static_cast<int64_t>(table.size()));
-    if (at < 0 || at >= size) {
-      context.fail(absl::StrCat("entry ", at, " of a rank table of ", size));
-      return Step::Fault;
-    }
-    registers[inst.dst] = table[static_cast<size_t>(at)];
-    return Step::Next;
-  }
   case Opcode::Wait:
-    return wait(instance, index, program->semaphores[slot.index]);
+    step = wait(instance, index, slot);
+    break;
   case Opcode::Signal:
-    return signal(instance, program->semaphores[slot.index]);
+    step = signal(instance, slot);
+    break;
   case Opcode::Barrier:
-    return barrier(instance, index, program->barriers[slot.index]);
+    // A blocked instance goes on behind the barrier once the others are there.
+    step = barrier(instance, index, program->barriers[slot.index]);
+    if (step == Step::Blocked)
+      ++instance.position.pc;
+    break;
   case Opcode::Send:
-    return send(instance, program->links[slot.index]);
+    step = send(instance, program->links[slot.index]);
+    break;
   default:
-    return receive(instance, program->links[slot.index]);
+    step = receive(instance, program->links[slot.index]);
+    break;
   }
+  if (step == Step::Next)
+    ++instance.position.pc;
+  return step;
 }
 
-namespace {
-
-bool checkSemaphore(ExecContext &context, int64_t at, size_t size) {
-  return (at >= 0 && at < static_cast<int64_t>(size)) ||
-         context.fail(absl::StrCat("semaphore ", at, " of ", size));
-}
-
-} // namespace
-
-ClusterRun::Step ClusterRun::wait(Instance &instance, uint32_t index, const SemaphoreInst &inst) {
-  int64_t at = inst.semaphore(instance.registers);
-  if (!checkSemaphore(context, at, semaphores.size()))
+ClusterRun::Step ClusterRun::wait(Instance &instance, uint32_t index, Slot slot) {
+  const SemaphoreInst &inst = program->semaphores[slot.index];
+  int64_t at = semaphoreOf(*program, slot, instance.position.registers, context.fault);
+  if (at < 0)
     return Step::Fault;
   SemaphoreState &semaphore = semaphores[static_cast<size_t>(at)];
   if (semaphore.count >= inst.count) {
@@ -265,9 +223,10 @@ ClusterRun::Step ClusterRun::wait(Instance &instance, uint32_t index, const Sema
   return Step::Blocked;
 }
 
-ClusterRun::Step ClusterRun::signal(Instance &instance, const SemaphoreInst &inst) {
-  int64_t at = inst.semaphore(instance.registers);
-  if (!checkSemaphore(context, at, semaphores.size()))
+ClusterRun::Step ClusterRun::signal(Instance &instance, Slot slot) {
+  const SemaphoreInst &inst = program->semaphores[slot.index];
+  int64_t at = semaphoreOf(*program, slot, instance.position.registers, context.fault);
+  if (at < 0)
     return Step::Fault;
   SemaphoreState &semaphore = semaphores[static_cast<size_t>(at)];
   if (__builtin_add_overflow(semaphore.count, inst.count, &semaphore.count)) {
@@ -299,8 +258,6 @@ ClusterRun::Step ClusterRun::barrier(Instance &instance, uint32_t index, const B
     instance.state = State::BarrierWait;
     instance.waitFor = inst.id;
     state.waiting.push_back(index);
-    // It goes on behind the barrier once the others are there.
-    ++instance.pc;
     return Step::Blocked;
   }
   for (uint32_t waiter : state.waiting) {
@@ -324,8 +281,8 @@ bool ClusterRun::isDropped(int64_t index) const {
 }
 
 ClusterRun::Step ClusterRun::send(Instance &instance, const LinkInst &inst) {
-  int64_t peer = instance.registers[inst.peer];
-  int64_t bytes = messageBytes(inst, instance.registers);
+  int64_t peer = instance.position.registers[inst.peer];
+  int64_t bytes = messageBytes(inst, instance.position.registers);
   if (!checkPeer(peer))
     return Step::Fault;
   if (bytes > kMaxMessageBytes) {
@@ -347,7 +304,7 @@ ClusterRun::Step ClusterRun::send(Instance &instance, const LinkInst &inst) {
 }
 
 ClusterRun::Step ClusterRun::receive(Instance &instance, const LinkInst &inst) {
-  int64_t peer = instance.registers[inst.peer];
+  int64_t peer = instance.position.registers[inst.peer];
   if (!checkPeer(peer))
     return Step::Fault;
   Message message;
@@ -364,7 +321,7 @@ ClusterRun::Step ClusterRun::receive(Instance &instance, const LinkInst &inst) {
     message = std::move(it->second.front());
     it->second.pop_front();
   }
-  int64_t bytes = messageBytes(inst, instance.registers);
+  int64_t bytes = messageBytes(inst, instance.position.registers);
   if (bytes != message.bytes) {
     context.fail(absl::StrCat("message of ", message.bytes, " bytes from rank ", peer,
                               " where the receive takes ", bytes));
@@ -378,7 +335,7 @@ ClusterRun::Step ClusterRun::receive(Instance &instance, const LinkInst &inst) {
 
 std::string ClusterRun::place(const Instance &instance) const {
   return absl::StrCat("rank ", rank, ", ",
-                      describePlace(program->source, instance.streamIndex, instance.pc), ", ",
+                      describePlace(program->source, instance.streamIndex, instance.position.pc), ", ",
                       name(instance.stream->engine), " ", instance.number);
 }
 
@@ -396,7 +353,7 @@ std::string ClusterRun::describeWaits() const {
     if (instance.state == State::Done || ++listed > 6)
       continue;
     absl::StrAppend(&text, listed > 1 ? ", " : " ", name(instance.stream->engine), " ",
-                    instance.number, " at instruction ", instance.pc);
+                    instance.number, " at instruction ", instance.position.pc);
     switch (instance.state) {
     case State::Semaphore:
       absl::StrAppend(&text, " waits for semaphore ", instance.waitFor, " to reach ",

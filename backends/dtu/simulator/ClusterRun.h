@@ -2,6 +2,7 @@
 // it is in, their registers, the semaphores and barriers.
 #pragma once
 
+#include "backends/dtu/simulator/ControlFlow.h"
 #include "backends/dtu/simulator/DataEngine.h"
 
 namespace st::dtu {
@@ -28,12 +29,11 @@ private:
   enum class State : uint8_t { Ready, Semaphore, BarrierWait, Message, Done };
   struct Instance {
     const DecodedStream *stream;
-    uint32_t streamIndex, pc;
+    uint32_t streamIndex;
     State state;
     int64_t number;                           ///< of the engine: core, queue
     int64_t waitFor, waitCount;               ///< semaphore, barrier, or source rank and channel
-    int64_t registers[kNumRegisters];
-    int64_t limits[kMaxLoopDepth];
+    StreamPosition position;
   };
   struct SemaphoreState {
     int64_t count = 0;
@@ -65,9 +65,9 @@ private:
   /// Runs an instance until it blocks or ends; false on a fault.
   bool runInstance(uint32_t index);
   enum class Step { Next, Blocked, Fault };
-  Step control(Instance &instance, uint32_t index, Slot slot);
-  Step wait(Instance &instance, uint32_t index, const SemaphoreInst &inst);
-  Step signal(Instance &instance, const SemaphoreInst &inst);
+  Step synchronise(Instance &instance, uint32_t index, Slot slot);
+  Step wait(Instance &instance, uint32_t index, Slot slot);
+  Step signal(Instance &instance, Slot slot);
   Step barrier(Instance &instance, uint32_t index, const BarrierInst &inst);
   Step send(Instance &instance, const LinkInst &inst);
   Step receive(Instance &instance, const LinkInst &inst);

@@ -1,13 +1,134 @@
 // Runs schedules in simulated time (docs/dtu-isa.md, "Time"). It shares the
 // decoded programs with the data engine and touches no memory of the machine.
+//
+// One event queue holds what happens next; all that happens at one instant is
+// ordered by named priorities, then by rank and instance, so a run is the same
+// to the last picosecond every time.
 #pragma once
 
-#include "backends/dtu/simulator/Decoded.h"
-#include "backends/dtu/simulator/Simulator.h"
+#include "backends/dtu/simulator/ControlFlow.h"
+#include "backends/dtu/simulator/TimeMachine.h"
 
 #include "absl/status/statusor.h"
 
+#include <deque>
+#include <map>
+#include <queue>
+
 namespace st::dtu {
+
+/// Gathers what tracks do into merged spans.
+class TraceBuilder {
+public:
+  TraceBuilder(Trace *trace, size_t ranks) : trace(trace), tracks(ranks) {}
+
+  /// `engine` `number` of a rank works from `start` to `end` for kernel `label`.
+  void add(size_t rank, Engine engine, int64_t number, const std::string &label, Picoseconds start,
+           Picoseconds end);
+  /// Ends the spans of a rank, so that no span reaches from one task into the next.
+  void endTask(size_t rank);
+  void finish();
+
+private:
+  struct Open {
+    int32_t track = 0;
+    TraceSpan span;
+    const std::string *label = nullptr;
+  };
+  Trace *trace;
+  std::vector<std::map<std::pair<Engine, int64_t>, Open>> tracks;
+  std::map<std::string, int32_t> labelIndices;
+};
+
+class TimeEngine {
+public:
+  TimeEngine(TimeMachine machine, const std::vector<RankConfig> &ranks,
+             const std::vector<std::unique_ptr<DecodedProgram>> &programs,
+             const std::vector<RankSchedule> &schedules, Trace *trace);
+
+  absl::StatusOr<TimingResult> run();
+
+private:
+  /// Order of events at one instant: what has arrived is there for whoever looks.
+  enum class Priority : uint8_t { Arrival, Continue, BeginTask };
+  struct Event {
+    Picoseconds time;
+    uint64_t order;         ///< priority, rank, instance or message
+    bool operator>(const Event &other) const {
+      return time != other.time ? time > other.time : order > other.order;
+    }
+  };
+  enum class State : uint8_t { Running, Semaphore, BarrierWait, Message, Done };
+  struct Instance {
+    const DecodedStream *stream = nullptr;
+    uint32_t streamIndex = 0;
+    int64_t number = 0;
+    State state = State::Running;
+    int64_t waitFor = 0, waitCount = 0;
+    int64_t pendingSignal = -1, pendingCount = 0;   ///< becomes visible when the instance goes on
+    StreamPosition position;
+  };
+  struct Semaphore {
+    int64_t count = 0;
+    std::vector<uint32_t> waiting;
+  };
+  using Channel = std::pair<int64_t, int64_t>;
+  struct Rank {
+    size_t task = 0;
+    const DecodedProgram *program = nullptr;
+    std::vector<Instance> instances;
+    size_t alive = 0;
+    std::vector<Semaphore> semaphores;
+    std::vector<std::vector<uint32_t>> barriers;
+    std::map<Channel, std::deque<int64_t>> arrived; ///< bytes of each message
+    std::map<Channel, std::deque<uint32_t>> receivers;
+    int64_t landing = 0;
+  };
+  struct Flight {
+    size_t destination;
+    Channel channel;
+    int64_t bytes;
+  };
+
+  TimeMachine machine;
+  const std::vector<RankConfig> &configs;
+  const std::vector<std::unique_ptr<DecodedProgram>> &programs;
+  const std::vector<RankSchedule> &schedules;
+  TraceBuilder trace;
+  const bool tracing;
+  std::vector<Rank> ranks;
+  std::vector<Flight> flights;
+  std::priority_queue<Event, std::vector<Event>, std::greater<Event>> queue;
+  int64_t instructions = 0;
+  std::string fault;
+
+  void post(Picoseconds time, Priority priority, size_t rank, uint64_t index);
+  void scheduleTask(size_t rank, Picoseconds now);
+  void endTask(size_t rank, Picoseconds now);
+  void beginTask(size_t rank, Picoseconds now);
+  void arrive(const Flight &flight, Picoseconds now);
+
+  /// Runs an instance until an instruction takes time or blocks.
+  void advance(size_t rank, uint32_t index, Picoseconds now);
+  /// True if the instance can go on at the same instant.
+  bool step(size_t rank, uint32_t index, Slot slot, Picoseconds now);
+  void work(size_t rank, uint32_t index, Slot slot, Picoseconds now);
+  bool wait(size_t rank, uint32_t index, Slot slot);
+  void signal(size_t rank, int64_t semaphore, int64_t count, Picoseconds now);
+  bool barrier(size_t rank, uint32_t index, Slot slot, Picoseconds now);
+  void send(size_t rank, uint32_t index, Slot slot, Picoseconds now);
+  bool receive(size_t rank, uint32_t index, Slot slot, Picoseconds now);
+
+  bool place(const Instance &instance, const FlatAddress &address, int64_t cores, Traffic &traffic);
+  Completion copy(size_t rank, const Instance &instance, Slot slot, Picoseconds now);
+  Completion rows(size_t rank, const Instance &instance, Slot slot, Picoseconds now);
+  bool linkTraffic(const Instance &instance, const LinkInst &link, Traffic &traffic);
+  bool checkPeer(int64_t peer);
+
+  void finish(size_t rank, uint32_t index, Picoseconds start, const Completion &completion,
+              bool visible = true);
+  absl::Status deadlock() const;
+};
 
 absl::StatusOr<TimingResult>
 simulateTime(const proto::DtuDescription &description, const std::vector<RankConfig> &ranks,

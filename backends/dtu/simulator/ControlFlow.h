@@ -1,0 +1,31 @@
+// What loops, index arithmetic and the rank table do to a stream instance; the
+// same for data and for time.
+#pragma once
+
+#include "backends/dtu/simulator/Decoded.h"
+
+#include <string>
+
+namespace st::dtu {
+
+/// Where a stream instance is: its next slot and its registers.
+struct StreamPosition {
+  uint32_t pc = 0;
+  int64_t registers[kNumRegisters] = {};
+  int64_t limits[kMaxLoopDepth] = {};   ///< of the loops it is in
+};
+
+/// An instance of `stream` at the beginning of a task.
+StreamPosition beginStream(int64_t instance, int64_t microBatch, int64_t rankInGroup);
+
+inline bool isControl(Opcode opcode) { return opcode <= Opcode::Table; }
+
+/// Runs a slot for which isControl() holds and moves on. False on a fault, told in `fault`.
+bool runControl(const DecodedProgram &program, Slot slot, const std::vector<int64_t> &table,
+                StreamPosition &position, std::string &fault);
+
+/// The semaphore an instruction names, or -1 and a fault.
+int64_t semaphoreOf(const DecodedProgram &program, Slot slot, const int64_t *registers,
+                    std::string &fault);
+
+} // namespace st::dtu

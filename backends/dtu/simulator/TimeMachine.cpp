@@ -1,0 +1,193 @@
+#include "backends/dtu/simulator/TimeMachine.h"
+
+#include "lib/Support/StatusMacros.h"
+
+#include <algorithm>
+#include <map>
+
+namespace st::dtu {
+namespace {
+
+bool isTranscendental(VectorOp op) {
+  return (op >= VectorOp::Exp && op <= VectorOp::Cos) || op == VectorOp::Div || op == VectorOp::Pow ||
+         op == VectorOp::Rem;
+}
+
+} // namespace
+
+TimeMachine::TimeMachine(const proto::DtuDescription &description, int64_t chips)
+    : model(description), topology(description, chips) {
+  DtuSizes sizes = dtuSizes(description);
+  numCores = sizes.cores;
+  numQueues = sizes.dteQueues;
+  l3.resize(static_cast<size_t>(chips));
+  links.resize(static_cast<size_t>(topology.numLinks()));
+}
+
+absl::StatusOr<TimeMachine> TimeMachine::create(const proto::DtuDescription &description,
+                                                const std::vector<RankConfig> &ranks) {
+  int64_t chips = 1;
+  std::vector<DtuPlace> places;
+  for (const RankConfig &rank : ranks) {
+    ST_ASSIGN_OR_RETURN(DtuPlace place, dtuPlace(description, rank.deviceId));
+    places.push_back(place);
+    chips = std::max(chips, place.chip + 1);
+  }
+  TimeMachine machine(description, chips);
+  machine.placeOf = std::move(places);
+  machine.rankTimings.resize(ranks.size());
+  std::map<int64_t, size_t> known;
+  for (size_t rank = 0; rank < ranks.size(); ++rank) {
+    auto [it, isNew] = known.emplace(ranks[rank].deviceId, machine.devices.size());
+    if (isNew) {
+      Device &device = machine.devices.emplace_back();
+      device.chip = static_cast<size_t>(machine.placeOf[rank].chip);
+      device.l1.resize(static_cast<size_t>(machine.numCores));
+      device.core.resize(static_cast<size_t>(machine.numCores));
+      device.dte.resize(static_cast<size_t>(machine.numQueues));
+    }
+    machine.deviceOf.push_back(it->second);
+  }
+  return machine;
+}
+
+Completion TimeMachine::matmul(size_t rank, int64_t core, Picoseconds now, const MatmulInst &inst,
+                               const int64_t *registers) {
+  int64_t m = inst.m(registers), n = inst.n(registers), k = inst.k(registers);
+  bool is16Bit = inst.type != DType::F32;
+  Picoseconds time = model.matmul(m, n, k, is16Bit);
+  Device &device = devices[deviceOf[rank]];
+  RankTiming &timing = rankTimings[rank];
+  timing.matrixBusy += time;
+  (is16Bit ? timing.macs16 : timing.macsF32) += m * n * k;
+  (is16Bit ? device.macs16 : device.macs32) += static_cast<double>(m) * static_cast<double>(n * k);
+  return {device.core[static_cast<size_t>(core)].reserve(now, time), time, 0};
+}
+
+Completion TimeMachine::vector(size_t rank, int64_t core, Picoseconds now, const VectorInst &inst,
+                               const int64_t *registers) {
+  int64_t rows = inst.rows(registers), cols = inst.cols(registers);
+  int64_t width = inst.dst.width;
+  for (unsigned k = 0; k < inst.operands; ++k)
+    width = std::max<int64_t>(width, inst.src[k].width);
+  Picoseconds time = model.vector(rows, cols, width, isTranscendental(inst.op));
+  RankTiming &timing = rankTimings[rank];
+  timing.vectorBusy += time;
+  timing.vectorElements += rows * cols;
+  FifoServer &engine = devices[deviceOf[rank]].core[static_cast<size_t>(core)];
+  return {engine.reserve(now, time), time, 0};
+}
+
+Completion TimeMachine::occupy(size_t rank, Picoseconds now, const Traffic *traffic, size_t count) {
+  Device &device = devices[deviceOf[rank]];
+  RankTiming &timing = rankTimings[rank];
+  Completion result{now, 0, 0};
+  auto add = [&](FifoServer &server, Picoseconds time, int64_t bytes) {
+    server.bytes += bytes;
+    result.end = std::max(result.end, server.reserve(now, time));
+  };
+  // Both sides in one memory share its bandwidth, so their times add up there.
+  Picoseconds aloneL1 = 0, aloneL2 = 0, aloneL3 = 0;
+  for (size_t i = 0; i < count; ++i) {
+    const Traffic &side = traffic[i];
+    switch (side.space) {
+    case Space::L1:
+      for (int64_t c = side.core; c < side.core + side.cores; ++c)
+        add(device.l1[static_cast<size_t>(c)], model.l1Bytes(side.bytes), side.bytes);
+      aloneL1 += model.l1Bytes(side.bytes);
+      timing.l1Bytes += side.bytes * side.cores;
+      break;
+    case Space::L2:
+      add(device.l2, model.l2Bytes(side.bytes), side.bytes);
+      aloneL2 += model.l2Bytes(side.bytes);
+      timing.l2Bytes += side.bytes;
+      break;
+    case Space::L3:
+      add(l3[device.chip], model.l3Bytes(side.bytes), side.bytes);
+      aloneL3 += model.l3Bytes(side.bytes);
+      timing.l3Bytes += side.bytes;
+      break;
+    }
+  }
+  result.alone = std::max({aloneL1, aloneL2, aloneL3});
+  return result;
+}
+
+Completion TimeMachine::transfer(size_t rank, int64_t queue, Picoseconds now, const Traffic *traffic,
+                                 size_t count) {
+  FifoServer &engine = devices[deviceOf[rank]].dte[static_cast<size_t>(queue)];
+  // Another rank on the same device may hold the engine.
+  now = std::max(now, engine.freeAt);
+  int64_t bytes = 0;
+  for (size_t i = 0; i < count; ++i)
+    bytes = std::max(bytes, traffic[i].bytes);
+  if (bytes == 0)
+    return {now, 0, 0};
+  Completion result = occupy(rank, now, traffic, count);
+  Picoseconds moving = model.dteBytes(bytes);
+  result.end = std::max(result.end, now + moving) + model.dteLatency;
+  result.alone = std::max(result.alone, moving) + model.dteLatency;
+  engine.reserve(now, result.end - now);
+  rankTimings[rank].dteBusy += result.end - now;
+  return result;
+}
+
+Completion TimeMachine::send(size_t rank, Picoseconds now, size_t destination,
+                             const Traffic &source) {
+  LinkPath path = topology.path(placeOf[rank], placeOf[destination]);
+  Picoseconds start = now;
+  for (int32_t i = 0; i < path.count; ++i)
+    start = std::max(start, links[static_cast<size_t>(path.links[i])].freeAt);
+  for (int32_t i = 0; i < path.count; ++i) {
+    FifoServer &link = links[static_cast<size_t>(path.links[i])];
+    link.reserve(start, DtuCosts::scale(source.bytes, topology.linkPerByte(path.links[i])));
+    link.bytes += source.bytes;
+  }
+  Completion result = occupy(rank, now, &source, 1);
+  Picoseconds moving = DtuCosts::scale(source.bytes, path.perByte);
+  result.end = std::max(result.end, start + moving);
+  result.arrival = result.end + path.latency;
+  result.alone = std::max(result.alone, moving) + path.latency;
+  RankTiming &timing = rankTimings[rank];
+  timing.txBusy += result.end - now;
+  timing.sentBytes += source.bytes;
+  ++timing.messages;
+  return result;
+}
+
+Completion TimeMachine::receive(size_t rank, Picoseconds now, int64_t message,
+                                const Traffic &destination) {
+  Completion result = occupy(rank, now, &destination, 1);
+  Picoseconds moving = model.dteBytes(message);
+  result.end = std::max(result.end, now + moving) + model.sync;
+  result.alone = std::max(result.alone, moving) + model.sync;
+  rankTimings[rank].rxBusy += result.end - now;
+  rankTimings[rank].receivedBytes += message;
+  return result;
+}
+
+Picoseconds TimeMachine::rooflineBound() const {
+  double bound = 0;
+  double perCycle32 = static_cast<double>(model.arrayRows * model.arrayCols * numCores);
+  double perCycle16 = perCycle32 * static_cast<double>(model.stepsPerCycle16);
+  for (const Device &device : devices) {
+    bound = std::max(bound, (device.macs32 / perCycle32 + device.macs16 / perCycle16) * model.cycle);
+    bound = std::max(bound, static_cast<double>(device.l2.busy));
+  }
+  for (const FifoServer &memory : l3)
+    bound = std::max(bound, static_cast<double>(model.l3Bytes(memory.bytes)));
+  for (size_t i = 0; i < links.size(); ++i)
+    bound = std::max(bound, static_cast<double>(links[i].bytes) *
+                                topology.linkPerByte(static_cast<int32_t>(i)));
+  return static_cast<Picoseconds>(bound);
+}
+
+std::vector<LinkTiming> TimeMachine::linkTimings() const {
+  std::vector<LinkTiming> result;
+  for (size_t i = 0; i < links.size(); ++i)
+    if (links[i].bytes)
+      result.push_back({topology.linkName(static_cast<int32_t>(i)), links[i].bytes, links[i].busy});
+  return result;
+}
+
+} // namespace st::dtu

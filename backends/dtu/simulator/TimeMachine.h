@@ -1,0 +1,94 @@
+// The shared resources of a machine in simulated time: memories, ports and links
+// that serve one request after the other, and the time each instruction takes on
+// them (docs/dtu-isa.md states every rule).
+#pragma once
+
+#include "backends/dtu/simulator/Decoded.h"
+#include "backends/dtu/simulator/Simulator.h"
+#include "lib/Timing/DtuCosts.h"
+#include "lib/Timing/DtuTopology.h"
+
+#include "absl/status/statusor.h"
+
+#include <vector>
+
+namespace st::dtu {
+
+/// Serves requests in the order in which they are made.
+struct FifoServer {
+  Picoseconds freeAt = 0, busy = 0;
+  int64_t bytes = 0;
+
+  /// Takes the server for `duration`, from `now` at the earliest; when that ends.
+  Picoseconds reserve(Picoseconds now, Picoseconds duration) {
+    freeAt = (now > freeAt ? now : freeAt) + duration;
+    busy += duration;
+    return freeAt;
+  }
+};
+
+/// What an instruction came to.
+struct Completion {
+  Picoseconds end = 0;        ///< when the next instruction of its stream may start
+  Picoseconds alone = 0;      ///< what it takes on an idle machine
+  Picoseconds arrival = 0;    ///< Send: when the message is at its receiver
+};
+
+/// Bytes of an operand by the place that holds them.
+struct Traffic {
+  Space space = Space::L3;
+  int64_t core = 0;           ///< of L1
+  int64_t cores = 1;          ///< multicast
+  int64_t bytes = 0;
+};
+
+class TimeMachine {
+public:
+  static absl::StatusOr<TimeMachine> create(const proto::DtuDescription &description,
+                                            const std::vector<RankConfig> &ranks);
+
+  Completion matmul(size_t rank, int64_t core, Picoseconds now, const MatmulInst &inst,
+                    const int64_t *registers);
+  Completion vector(size_t rank, int64_t core, Picoseconds now, const VectorInst &inst,
+                    const int64_t *registers);
+  /// A dte transfer that reads and writes this much.
+  Completion transfer(size_t rank, int64_t queue, Picoseconds now, const Traffic *traffic,
+                      size_t count);
+  Completion send(size_t rank, Picoseconds now, size_t destination, const Traffic &source);
+  /// Moves an arrived message of `message` bytes to where `traffic` says.
+  Completion receive(size_t rank, Picoseconds now, int64_t message, const Traffic &destination);
+
+  int64_t cores() const { return numCores; }
+  const DtuCosts &costs() const { return model; }
+  std::vector<RankTiming> &timings() { return rankTimings; }
+
+  /// The longest time any one resource is busy at its peak rate: no order of the
+  /// same work ends earlier.
+  Picoseconds rooflineBound() const;
+  std::vector<LinkTiming> linkTimings() const;
+
+private:
+  struct Device {
+    size_t chip = 0;
+    FifoServer l2;
+    std::vector<FifoServer> l1, core, dte;
+    double macs32 = 0, macs16 = 0;
+  };
+
+  TimeMachine(const proto::DtuDescription &description, int64_t chips);
+
+  DtuCosts model;
+  DtuTopology topology;
+  int64_t numCores = 0, numQueues = 0;
+  std::vector<Device> devices;
+  std::vector<size_t> deviceOf;           ///< rank -> index in devices
+  std::vector<DtuPlace> placeOf;          ///< rank -> place
+  std::vector<FifoServer> l3;             ///< a chip
+  std::vector<FifoServer> links;
+  std::vector<RankTiming> rankTimings;
+
+  /// Occupies the memories a transfer touches; its end and its time alone, without latency.
+  Completion occupy(size_t rank, Picoseconds now, const Traffic *traffic, size_t count);
+};
+
+} // namespace st::dtu

@@ -1,0 +1,180 @@
+// What moves how many bytes where: the instructions of the time engine that touch
+// memories and links.
+#include "backends/dtu/simulator/TimeEngine.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+
+namespace st::dtu {
+namespace {
+
+int64_t clampedProduct(int64_t a, int64_t b) {
+  int64_t result;
+  return __builtin_mul_overflow(a, b, &result) ? int64_t(1) << 50
+                                               : std::min(result, int64_t(1) << 50);
+}
+
+/// Elements of a view: all of them, or (for a source) those that differ, since a
+/// stride of 0 reads the same one again.
+int64_t elements(const FlatDims &dims, const std::vector<int64_t> &strides, const int64_t *registers,
+                 bool isSource) {
+  int64_t distinct = 1;
+  for (size_t i = 0; i < dims.sizes.size(); ++i) {
+    int64_t size = dims.sizes[i](registers);
+    if (size <= 0)
+      return 0;
+    if (!isSource || strides[i] != 0)
+      distinct = clampedProduct(distinct, size);
+  }
+  return distinct;
+}
+
+} // namespace
+
+bool TimeEngine::place(const Instance &instance, const FlatAddress &address, int64_t cores,
+                       Traffic &traffic) {
+  traffic.space = address.space;
+  traffic.cores = cores;
+  if (address.space != Space::L1)
+    return true;
+  traffic.core = address.core(instance.position.registers);
+  if (traffic.core >= 0 && traffic.core <= machine.cores() - cores)
+    return true;
+  fault = absl::StrCat("L1 address names cores ", traffic.core, " to ",
+                       static_cast<int64_t>(static_cast<uint64_t>(traffic.core) +
+                                            static_cast<uint64_t>(cores) - 1),
+                       " of ", machine.cores());
+  return false;
+}
+
+Completion TimeEngine::copy(size_t rank, const Instance &instance, Slot slot, Picoseconds now) {
+  const DecodedProgram &program = *ranks[rank].program;
+  const int64_t *registers = instance.position.registers;
+  Traffic traffic[2];
+  if (slot.opcode == Opcode::Fill) {
+    const FillInst &fill = program.fills[slot.index];
+    if (!place(instance, fill.dst, fill.multicast, traffic[0]))
+      return {};
+    traffic[0].bytes = clampedProduct(elements(fill.dims, fill.strides, registers, false),
+                                      byteWidth(fill.type));
+    return machine.transfer(rank, instance.number, now, traffic, 1);
+  }
+  const CopyInst &copy = program.copies[slot.index];
+  if (!place(instance, copy.dst, copy.multicast, traffic[0]) ||
+      !place(instance, copy.src, 1, traffic[1]))
+    return {};
+  traffic[0].bytes = clampedProduct(elements(copy.dims, copy.dstStrides, registers, false),
+                                    byteWidth(copy.dstType));
+  traffic[1].bytes = clampedProduct(elements(copy.dims, copy.srcStrides, registers, true),
+                                    byteWidth(copy.srcType));
+  return machine.transfer(rank, instance.number, now, traffic, 2);
+}
+
+Completion TimeEngine::rows(size_t rank, const Instance &instance, Slot slot, Picoseconds now) {
+  const RowsInst &inst = ranks[rank].program->rows[slot.index];
+  const int64_t *registers = instance.position.registers;
+  Traffic traffic[3];
+  if (!place(instance, inst.table, 1, traffic[0]) || !place(instance, inst.other, 1, traffic[1]) ||
+      !place(instance, inst.index, 1, traffic[2]))
+    return {};
+  int64_t count = inst.count(registers);
+  int64_t bytes = clampedProduct(clampedProduct(count, inst.rowElements(registers)),
+                                 byteWidth(inst.type));
+  // Adding to a row reads it and writes it back.
+  traffic[0].bytes = slot.opcode == Opcode::ScatterAdd ? 2 * bytes : bytes;
+  traffic[1].bytes = bytes;
+  traffic[2].bytes = bytes ? clampedProduct(count, byteWidth(inst.indexType)) : 0;
+  return machine.transfer(rank, instance.number, now, traffic, 3);
+}
+
+void TimeEngine::work(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
+  Rank &state = ranks[rank];
+  Instance &instance = state.instances[index];
+  const int64_t *registers = instance.position.registers;
+  Completion completion;
+  switch (slot.opcode) {
+  case Opcode::Matmul:
+    completion =
+        machine.matmul(rank, instance.number, now, state.program->matmuls[slot.index], registers);
+    break;
+  case Opcode::Vector:
+    completion =
+        machine.vector(rank, instance.number, now, state.program->vectors[slot.index], registers);
+    break;
+  case Opcode::Gather:
+  case Opcode::ScatterAdd:
+    completion = rows(rank, instance, slot, now);
+    break;
+  default:
+    completion = copy(rank, instance, slot, now);
+    break;
+  }
+  if (!fault.empty())
+    return;
+  ++instance.position.pc;
+  finish(rank, index, now, completion);
+}
+
+bool TimeEngine::linkTraffic(const Instance &instance, const LinkInst &link, Traffic &traffic) {
+  traffic.bytes = clampedProduct(
+      elements(link.dims, link.strides, instance.position.registers, false), byteWidth(link.type));
+  return place(instance, link.address, 1, traffic);
+}
+
+bool TimeEngine::checkPeer(int64_t peer) {
+  if (peer >= 0 && peer < static_cast<int64_t>(ranks.size()))
+    return true;
+  fault = absl::StrCat("rank ", peer, " of ", ranks.size());
+  return false;
+}
+
+void TimeEngine::send(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
+  Instance &instance = ranks[rank].instances[index];
+  const LinkInst &inst = ranks[rank].program->links[slot.index];
+  int64_t peer = instance.position.registers[inst.peer];
+  Traffic traffic;
+  if (!checkPeer(peer) || !linkTraffic(instance, inst, traffic))
+    return;
+  Completion completion = machine.send(rank, now, static_cast<size_t>(peer), traffic);
+  flights.push_back({static_cast<size_t>(peer), {static_cast<int64_t>(rank), inst.channel},
+                     traffic.bytes});
+  post(completion.arrival, Priority::Arrival, static_cast<size_t>(peer), flights.size() - 1);
+  ++instance.position.pc;
+  finish(rank, index, now, completion);
+}
+
+bool TimeEngine::receive(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
+  Rank &state = ranks[rank];
+  Instance &instance = state.instances[index];
+  const LinkInst &inst = state.program->links[slot.index];
+  int64_t peer = instance.position.registers[inst.peer];
+  Traffic traffic;
+  if (!checkPeer(peer) || !linkTraffic(instance, inst, traffic))
+    return false;
+  Channel channel(peer, inst.channel);
+  std::deque<int64_t> &messages = state.arrived[channel];
+  if (messages.empty()) {
+    instance.state = State::Message;
+    instance.waitFor = peer;
+    instance.waitCount = inst.channel;
+    state.receivers[channel].push_back(index);
+    return false;
+  }
+  int64_t bytes = messages.front();
+  messages.pop_front();
+  state.landing -= bytes;
+  if (bytes != traffic.bytes) {
+    fault = absl::StrCat("message of ", bytes, " bytes from rank ", peer,
+                         " where the receive takes ", traffic.bytes);
+    return false;
+  }
+  // Combining reads what is there before it writes.
+  if (inst.reduce != Reduce::None)
+    traffic.bytes *= 2;
+  ++instance.position.pc;
+  finish(rank, index, now, machine.receive(rank, now, bytes, traffic));
+  return false;
+}
+
+} // namespace st::dtu

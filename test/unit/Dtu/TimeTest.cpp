@@ -1,0 +1,260 @@
+// Simulated time: hand-computed durations, contention, bounds, determinism, and
+// that each figure of the description matters to what uses it.
+#include "SimulatorFixture.h"
+
+#include "lib/Timing/DtuCosts.h"
+
+#include <functional>
+
+namespace st::dtu {
+namespace {
+
+constexpr int64_t kLaunch = 5000000, kSync = 50000, kDteLatency = 200000;  // picoseconds, T10
+
+using Change = std::function<void(proto::DtuDescription &)>;
+
+absl::StatusOr<TimingResult> timeOf(const Program &program, int64_t ranks = 1,
+                                    const Change &change = nullptr, Trace *trace = nullptr,
+                                    std::vector<RankConfig> configs = {}, int tasks = 1) {
+  proto::DtuDescription description = *builtinDtuDescription("dtu-t10");
+  if (change)
+    change(description);
+  if (configs.empty())
+    configs = rankConfigs(ranks, program.l3Bytes);
+  auto simulator = Simulator::create(description, configs);
+  if (!simulator.ok())
+    return simulator.status();
+  absl::StatusOr<ProgramId> id = (*simulator)->load(program);
+  if (!id.ok())
+    return id.status();
+  std::vector<RankSchedule> schedules(configs.size(), RankSchedule(tasks, TaskRun{*id, 0}));
+  return (*simulator)->time(schedules, trace);
+}
+
+int64_t totalOf(const Program &program, const Change &change = nullptr) {
+  absl::StatusOr<TimingResult> result = timeOf(program, 1, change);
+  EXPECT_TRUE(result.ok()) << result.status();
+  return result.ok() ? result->total : 0;
+}
+
+/// Tiles of a matrix product through L1 on each core, double-buffered.
+Program pipelineProgram(int64_t tiles) {
+  return parseOrDie(absl::StrCat(R"(program "pipeline" semaphores=32 barriers=0 l1=131072 l2=0 l3=)",
+                                 tiles * 8 * 32768, R"( table=0 {
+  stream dte first=0 count=8 {
+    name "load"
+    label 0
+    signal sem=8+1*r1 count=2
+    loop reg=r4 limit=)", tiles, R"(
+      index dst=r5 value=1*r4 modulo=2 multiply=32768
+      wait sem=8+1*r1
+      copy dst=L1[1*r5;1*r1]{4} src=L3[)", 32768 * 8, R"(*r4+32768*r1]{4} sizes=[8192]
+      signal sem=1*r1
+    end
+  }
+  stream core first=0 count=8 {
+    name "multiply"
+    label 0
+    loop reg=r4 limit=)", tiles, R"(
+      index dst=r5 value=1*r4 modulo=2 multiply=32768
+      wait sem=1*r1
+      matmul c=L1[65536] a=L1[1*r5] b=L1[1*r5] m=64 n=64 k=64 ldc=64 lda=64 ldb=64 accumulate_if=r4
+      signal sem=8+1*r1
+    end
+  }
+})"));
+}
+
+Program exchangeProgram(int64_t bytes) {
+  return parseOrDie(absl::StrCat("program \"exchange\" semaphores=0 barriers=0 l1=0 l2=0 l3=", 2 * bytes,
+                                 " table=1 {\n stream tx first=0 count=1 {\n  table dst=r4 index=0\n",
+                                 "  send peer=r4 src=L3[0]{1} sizes=[", bytes, "] type=ui8\n }\n",
+                                 " stream rx first=0 count=1 {\n  table dst=r4 index=0\n",
+                                 "  recv peer=r4 dst=L3[", bytes, "]{1} sizes=[", bytes,
+                                 "] type=ui8\n }\n}\n"));
+}
+
+std::vector<RankConfig> pair(int64_t deviceA, int64_t deviceB, int64_t bytes) {
+  std::vector<RankConfig> configs = rankConfigs(2, bytes);
+  configs[0].deviceId = deviceA;
+  configs[1].deviceId = deviceB;
+  configs[0].table = {1};
+  configs[1].table = {0};
+  return configs;
+}
+
+TEST(Time, AnEmptyTaskCostsItsLaunch) {
+  EXPECT_EQ(totalOf(streamProgram("core", "", 64)), kLaunch);
+}
+
+TEST(Time, ACopyTakesItsSlowestPart) {
+  // 64 KiB at the engine's 78.08 GB/s; L3, L2 and L1 are faster.
+  DtuCosts costs(*builtinDtuDescription("dtu-t10"));
+  std::string text = "copy dst=L2[0]{4} src=L3[0]{4} sizes=[16384]";
+  EXPECT_EQ(totalOf(streamProgram("dte", text, 65536)),
+            kLaunch + kDteLatency + costs.dteBytes(65536));
+  EXPECT_EQ(costs.dteBytes(65536), 839345);
+  // A broadcast reads its source once: the same time from the side that writes.
+  text = "copy dst=L2[0]{4} src=L3[0]{0} sizes=[16384]";
+  absl::StatusOr<TimingResult> result = timeOf(streamProgram("dte", text, 65536));
+  EXPECT_EQ(result->ranks[0].l3Bytes, 4);
+  EXPECT_EQ(result->ranks[0].l2Bytes, 65536);
+}
+
+TEST(Time, SignalsAndBarriersCostSync) {
+  EXPECT_EQ(totalOf(streamProgram("core", "signal\nwait", 64)), kLaunch + kSync);
+  EXPECT_EQ(totalOf(streamProgram("core", "barrier\nbarrier id=1", 64)), kLaunch + 2 * kSync);
+}
+
+TEST(Time, TilesTakeWhatTheCostModelSays) {
+  DtuCosts costs(*builtinDtuDescription("dtu-t10"));
+  std::string matmul = "matmul c=L1[0] a=L1[16384] b=L1[32768] m=60 n=64 k=64 ldc=64 lda=64 ldb=64";
+  EXPECT_EQ(totalOf(streamProgram("core", matmul, 64)), kLaunch + costs.matmul(60, 64, 64, false));
+  std::string exp = "vector op=exp dst=f32:L1[0]{64,1} a=f32:L1[0]{64,1} rows=16 cols=64";
+  EXPECT_EQ(totalOf(streamProgram("core", exp, 64)), kLaunch + costs.vector(16, 64, 4, true));
+}
+
+TEST(Time, CopiesShareTheMemory) {
+  // Ten engines of 78 GB/s ask for more than the 512 GB/s of L3.
+  Program program = parseOrDie(R"(program "p" semaphores=0 barriers=0 l1=0 l2=2621440 l3=2621440 table=0 {
+  stream dte first=0 count=10 {
+    copy dst=L2[262144*r1]{4} src=L3[262144*r1]{4} sizes=[65536]
+  }
+})");
+  DtuCosts costs(*builtinDtuDescription("dtu-t10"));
+  absl::StatusOr<TimingResult> result = timeOf(program);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->total, kLaunch + kDteLatency + 10 * costs.l3Bytes(262144));
+  EXPECT_EQ(result->rooflineBound, costs.l3Bytes(2621440));
+  // Four clusters of a chip share it too; a cluster of another chip does not.
+  std::vector<RankConfig> configs = rankConfigs(5, program.l3Bytes);
+  EXPECT_EQ(timeOf(program, 5, nullptr, nullptr, configs)->total,
+            kLaunch + kDteLatency + 40 * costs.l3Bytes(262144));
+  EXPECT_EQ(timeOf(program, 5)->ranks[4].finish, result->total);
+}
+
+TEST(Time, DoubleBufferingHidesWhatIsShorter) {
+  Program program = pipelineProgram(50);
+  absl::StatusOr<TimingResult> result = timeOf(program);
+  ASSERT_TRUE(result.ok()) << result.status();
+  int64_t perTile = result->ranks[0].matrixBusy / 8 / 50;
+  EXPECT_GT(result->total, 50 * perTile);
+  EXPECT_LT(result->total, kLaunch + 52 * (perTile + 3 * kSync + 700000));
+  EXPECT_LE(result->rooflineBound, result->total);
+  EXPECT_LE(result->total, result->serialSum);
+  EXPECT_EQ(result->ranks[0].macsF32, 50 * 8 * 64 * 64 * 64);
+}
+
+TEST(Time, MessagesTakeTheirPath) {
+  // On one chip, between chips of a group, between groups.
+  struct Case {
+    int64_t device, latency;
+    double gbytes;
+  };
+  constexpr int64_t bytes = 1000000;
+  DtuCosts costs(*builtinDtuDescription("dtu-t10"));
+  for (Case c : {Case{1, 300000, 128}, Case{5, 800000, 25}, Case{20, 1500000, 25}}) {
+    Program program = exchangeProgram(bytes);
+    absl::StatusOr<TimingResult> result =
+        timeOf(program, 2, nullptr, nullptr, pair(0, c.device, 2 * bytes));
+    ASSERT_TRUE(result.ok()) << result.status();
+    int64_t moving = DtuCosts::scale(bytes, 1000 / c.gbytes);
+    // The receiver writes the message at the rate of an engine.
+    EXPECT_EQ(result->total, kLaunch + moving + c.latency + costs.dteBytes(bytes) + kSync);
+    EXPECT_EQ(result->ranks[0].sentBytes, bytes);
+    EXPECT_EQ(result->ranks[1].peakLandingBytes, bytes);
+    EXPECT_LE(result->total, result->serialSum);
+  }
+}
+
+TEST(Time, MessagesQueueOnAPort) {
+  // Two clusters of chip 0 send to chip 1: the pair of chips has one link each way.
+  constexpr int64_t bytes = 1000000;
+  Program program = exchangeProgram(bytes);
+  std::vector<RankConfig> configs = rankConfigs(4, 2 * bytes);
+  for (int64_t i = 0; i < 4; ++i) {
+    configs[i].deviceId = i < 2 ? i : 3 + i;
+    configs[i].table = {(i + 2) % 4};
+  }
+  absl::StatusOr<TimingResult> one = timeOf(program, 2, nullptr, nullptr, pair(0, 5, 2 * bytes));
+  absl::StatusOr<TimingResult> two = timeOf(program, 4, nullptr, nullptr, configs);
+  EXPECT_EQ(two->total - one->total, DtuCosts::scale(bytes, 40.0));
+  bool found = false;
+  for (const LinkTiming &link : two->links)
+    if (link.name == "chip 0 -> chip 1") {
+      found = true;
+      EXPECT_EQ(link.bytes, 2 * bytes);
+    }
+  EXPECT_TRUE(found);
+}
+
+TEST(Time, RanksOnOneDeviceShareItsEngines) {
+  Program program = streamProgram(
+      "core", "loop reg=r4 limit=100\n matmul c=L1[0] a=L1[16384] b=L1[32768] m=64 n=64 k=64 "
+              "ldc=64 lda=64 ldb=64\nend", 64);
+  std::vector<RankConfig> configs = rankConfigs(2, 64);
+  int64_t apart = timeOf(program, 2, nullptr, nullptr, configs)->total;
+  configs[1].deviceId = 0;
+  int64_t together = timeOf(program, 2, nullptr, nullptr, configs)->total;
+  EXPECT_EQ(together - kLaunch, 2 * (apart - kLaunch));
+}
+
+TEST(Time, HalvedFiguresLengthenWhatUsesThem) {
+  auto halve = [](proto::Figure *figure) { figure->set_value(figure->value() / 2); };
+  Program pipeline = pipelineProgram(20);
+  int64_t base = totalOf(pipeline);
+  EXPECT_GT(totalOf(pipeline, [&](auto &d) {
+              halve(d.mutable_fp32_macs_per_core_cycle());
+            }), base);
+  EXPECT_GT(totalOf(pipeline, [&](auto &d) { halve(d.mutable_l3_gbytes_per_second()); }), base);
+  EXPECT_GT(totalOf(pipeline, [&](auto &d) { halve(d.mutable_clock_ghz()); }), base);
+  EXPECT_EQ(totalOf(pipeline, [&](auto &d) { halve(d.mutable_chip_gbytes_per_second()); }), base);
+  Program exchange = exchangeProgram(100000);
+  auto exchangeTime = [&](const Change &change) {
+    return timeOf(exchange, 2, change, nullptr, pair(0, 5, 200000))->total;
+  };
+  EXPECT_GT(exchangeTime([&](auto &d) { halve(d.mutable_chip_gbytes_per_second()); }),
+            exchangeTime(nullptr));
+}
+
+TEST(Time, TwoRunsAgreeToTheLastPicosecondAndTheTraceFits) {
+  Program program = pipelineProgram(30);
+  Trace trace;
+  absl::StatusOr<TimingResult> first = timeOf(program, 8, nullptr, &trace, {}, 3);
+  absl::StatusOr<TimingResult> second = timeOf(program, 8, nullptr, nullptr, {}, 3);
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(first->total, second->total);
+  EXPECT_EQ(first->instructions, second->instructions);
+  for (int64_t r = 0; r < 8; ++r) {
+    EXPECT_EQ(first->ranks[r].taskEnd, second->ranks[r].taskEnd);
+    EXPECT_EQ(first->ranks[r].taskEnd.size(), 3u);
+    EXPECT_EQ(first->ranks[r].taskStart[0], 0);
+  }
+  // Eight dte queues and eight cores a rank, a span a task.
+  EXPECT_EQ(trace.tracks.size(), 8u * 16);
+  EXPECT_EQ(trace.spans.size(), 3u * 8 * 16);
+  EXPECT_EQ(trace.labels, std::vector<std::string>({"load", "multiply"}));
+  int64_t end = 0;
+  for (size_t i = 0; i < trace.spans.size(); ++i) {
+    const TraceSpan &span = trace.spans[i];
+    EXPECT_LE(span.busy, span.duration);
+    if (i && trace.spans[i - 1].track == span.track) {
+      EXPECT_GE(span.start, end);
+    }
+    end = span.start + span.duration;
+    EXPECT_LE(end, first->total);
+  }
+}
+
+TEST(Time, DeadlocksAndFaultsAreErrors) {
+  EXPECT_EQ(timeOf(streamProgram("core", "wait sem=3", 64)).status().message(),
+            "deadlock in simulated time: 1 of 1 ranks wait for ever\n"
+            "  rank 0 in program 'p': core 0 at instruction 0 waits for semaphore 3");
+  EXPECT_EQ(timeOf(streamProgram("core", "index dst=r4 value=77\nwait sem=1*r4", 64))
+                .status().message(),
+            "rank 0, program 'p', stream 0 (core), instruction 1 (wait sem=1*r4), core 0: "
+            "semaphore 77 of 8");
+}
+
+} // namespace
+} // namespace st::dtu
