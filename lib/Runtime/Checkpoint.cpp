@@ -84,8 +84,8 @@ absl::StatusOr<std::vector<uint8_t>> gather(const StateTensor &tensor, Executabl
 
 // Writes the states of one file to its temporary place; the caller commits.
 absl::StatusOr<std::unique_ptr<SafetensorsWriter>>
-writeStates(const std::string &folder, absl::string_view file, const std::vector<StateTensor> &states,
-            Executable &executable, Checksums &checksums) {
+writeStates(const std::string &folder, absl::string_view file,
+            const std::vector<StateTensor> &states, Executable &executable, Checksums &checksums) {
   std::vector<SafetensorsSpec> specs;
   for (const StateTensor &tensor : states)
     if (fileOf(tensor) == file)
@@ -122,9 +122,8 @@ absl::StatusOr<double> readCount(const google::protobuf::Struct &object, const s
   const google::protobuf::Value *value = findField(object, name);
   if (!value || !value->has_number_value() || value->number_value() < 0 ||
       value->number_value() > limit || std::trunc(value->number_value()) != value->number_value())
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": \"", name, "\" must be a whole number from 0 to ",
-                     static_cast<int64_t>(limit)));
+    return absl::InvalidArgumentError(absl::StrCat(
+        path, ": \"", name, "\" must be a whole number from 0 to ", static_cast<int64_t>(limit)));
   return value->number_value();
 }
 
@@ -156,8 +155,8 @@ absl::Status checkTensor(const SafetensorsReader &file, const StateTensor &tenso
   if (!found)
     return error(" is missing");
   if (found->type != tensor.type || found->shape != tensor.shape)
-    return error(absl::StrCat(" is ", describeType(found->type, found->shape),
-                              ", the model's is ", describeType(tensor.type, tensor.shape)));
+    return error(absl::StrCat(" is ", describeType(found->type, found->shape), ", the model's is ",
+                              describeType(tensor.type, tensor.shape)));
   auto it = checksums.find(name);
   if (it != checksums.end() && it->second != checksum(found->data))
     return error(absl::StrCat(" is damaged: it does not match its checksum in ", kTrainerFile));
@@ -203,8 +202,7 @@ absl::Status systemError(const std::string &path, absl::string_view what) {
 
 } // namespace
 
-absl::StatusOr<std::unique_ptr<CheckpointFolder>>
-CheckpointFolder::claim(const std::string &path) {
+absl::StatusOr<std::unique_ptr<CheckpointFolder>> CheckpointFolder::claim(const std::string &path) {
   const bool made = ::mkdir(path.c_str(), 0777) == 0;
   if (!made && errno != EEXIST)
     return systemError(path, "cannot make the folder");
@@ -221,8 +219,8 @@ CheckpointFolder::~CheckpointFolder() {
 }
 
 absl::Status CheckpointFolder::save(const proto::Executable &program,
-                                    const std::vector<StateTensor> &states,
-                                    Executable &executable, const TrainerState &trainer) {
+                                    const std::vector<StateTensor> &states, Executable &executable,
+                                    const TrainerState &trainer) {
   Checksums checksums;
   ST_ASSIGN_OR_RETURN(auto model, writeStates(path, kModelFile, states, executable, checksums));
   ST_ASSIGN_OR_RETURN(auto optimizer,

@@ -23,8 +23,8 @@ namespace st {
 
 /// How far a run has come.
 struct TrainerState {
-  int64_t step = 0;      ///< steps done
-  int64_t examples = 0;  ///< rows of batches seen
+  int64_t step = 0;     ///< steps done
+  int64_t examples = 0; ///< rows of batches seen
   uint32_t seed = 0;
 };
 

@@ -69,8 +69,9 @@ absl::Status Feeder::write(const proto::Group &group, const proto::Input &input,
       const int64_t offset = input.offset() + microBatch * input.micro_stride();
       absl::Status status;
       forEachRun(block, [&](int64_t from, int64_t to, int64_t count) {
-        status.Update(executable.arena(group.first_rank() + rank)
-                          ->write(offset + to * width, global.subspan(from * width, count * width)));
+        status.Update(
+            executable.arena(group.first_rank() + rank)
+                ->write(offset + to * width, global.subspan(from * width, count * width)));
       });
       ST_RETURN_IF_ERROR(status);
     }
@@ -128,9 +129,9 @@ absl::StatusOr<BatchSpec> batchSpecOf(const proto::Executable &program) {
                     spec.batch < kLargest && spec.sequence < kLargest &&
                     spec.vocabulary < kLargest && spec.batch * spec.sequence < kLargest;
   if (!sane || (!spec.task.empty() && (spec.batch < 1 || spec.sequence < 1)))
-    return absl::InvalidArgumentError(
-        absl::StrCat("invalid training program: a batch of ", spec.batch, " sequences of ",
-                     spec.sequence, " with ", spec.vocabulary, " token ids"));
+    return absl::InvalidArgumentError(absl::StrCat("invalid training program: a batch of ",
+                                                   spec.batch, " sequences of ", spec.sequence,
+                                                   " with ", spec.vocabulary, " token ids"));
   return spec;
 }
 

@@ -14,7 +14,7 @@ namespace st {
 /// What the host decides for one step.
 struct StepScalars {
   uint32_t seed = 0;
-  int64_t step = 0;  ///< counted from 1
+  int64_t step = 0; ///< counted from 1
   double learningRate = 0;
 };
 

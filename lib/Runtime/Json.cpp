@@ -88,8 +88,7 @@ private:
       ++position;
       return;
     }
-    while (position < text.size() &&
-           absl::StrContains("+-.0123456789eE", text.substr(position, 1)))
+    while (position < text.size() && absl::StrContains("+-.0123456789eE", text.substr(position, 1)))
       ++position;
   }
 

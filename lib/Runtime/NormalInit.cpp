@@ -36,9 +36,8 @@ inline float cosineOfTurns(float t) {
   float x = q * 6.28318531f, x2 = x * x;
   float series =
       1.0f +
-      x2 * (-1.0f / 6 +
-            x2 * (1.0f / 120 +
-                  x2 * (-1.0f / 5040 + x2 * (1.0f / 362880 + x2 * (-1.0f / 39916800)))));
+      x2 * (-1.0f / 6 + x2 * (1.0f / 120 + x2 * (-1.0f / 5040 +
+                                                 x2 * (1.0f / 362880 + x2 * (-1.0f / 39916800)))));
   return x * series;
 }
 
@@ -48,8 +47,8 @@ __attribute__((target_clones("avx512f", "avx2", "default"))) void
 fillNormal(ThreefryPair key, uint64_t first, float stddev, float *out, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
     uint64_t index = first + static_cast<uint64_t>(i);
-    ThreefryPair bits = threefry2x32(
-        key, {static_cast<uint32_t>(index >> 32), static_cast<uint32_t>(index)});
+    ThreefryPair bits =
+        threefry2x32(key, {static_cast<uint32_t>(index >> 32), static_cast<uint32_t>(index)});
     float u = (static_cast<float>(static_cast<int32_t>(bits.x0 >> 9)) + 0.5f) * 0x1p-23f;
     float t = static_cast<float>(static_cast<int32_t>(bits.x1 >> 8)) * 0x1p-24f;
     out[i] = std::sqrt(-2.0f * logarithm(u)) * cosineOfTurns(t) * stddev;

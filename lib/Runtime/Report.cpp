@@ -52,8 +52,7 @@ struct DeviceMemory {
 } // namespace
 
 std::string printMilliseconds(int64_t picoseconds) {
-  std::string text =
-      absl::StrFormat("%d.%09d", picoseconds / 1000000000, picoseconds % 1000000000);
+  std::string text = absl::StrFormat("%d.%09d", picoseconds / 1000000000, picoseconds % 1000000000);
   text.erase(std::max(text.find_last_not_of('0'), text.find('.') + 3) + 1);
   return text;
 }
@@ -119,7 +118,7 @@ std::string printStepTimeJson(const StepTime &time, const proto::Executable &pro
           group.stages_size() > 0 ? group.stages(0) : 0, of.macs, of.messages, of.sentBytes,
           parameters, group.arena_bytes());
     }
-  return absl::StrFormat("{\"sim_ms\": %s, \"lower_bound_ms\": %s, \"serial_sum_ms\": %s, "
+  return absl::StrFormat("{\"sim_ms\": %s, \"roofline_ms\": %s, \"serial_ms\": %s, "
                          "\"messages\": %d, \"devices\": [%s\n]}\n",
                          printMilliseconds(time.total), printMilliseconds(time.lowerBound),
                          printMilliseconds(time.serialSum), messages, devices);
@@ -129,8 +128,7 @@ absl::StatusOr<std::unique_ptr<LineFile>> LineFile::create(const std::string &pa
   int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   struct stat info;
   if (fd < 0 || ::fstat(fd, &info) != 0)
-    return absl::UnavailableError(
-        absl::StrCat(path, ": cannot write: ", std::strerror(errno)));
+    return absl::UnavailableError(absl::StrCat(path, ": cannot write: ", std::strerror(errno)));
   return std::unique_ptr<LineFile>(new LineFile(path, fd, S_ISREG(info.st_mode)));
 }
 
@@ -146,8 +144,7 @@ absl::Status LineFile::write(const std::string &line) {
     if (written < 0 && errno == EINTR)
       continue;
     if (written < 0)
-      return absl::UnavailableError(
-          absl::StrCat(path, ": cannot write: ", std::strerror(errno)));
+      return absl::UnavailableError(absl::StrCat(path, ": cannot write: ", std::strerror(errno)));
     done += static_cast<size_t>(written);
   }
   isEmpty = false;

@@ -40,7 +40,7 @@ std::string printMilliseconds(int64_t picoseconds);
 /// A table of the peak memory of each device in MiB, by class.
 std::string printMemory(const proto::Executable &program);
 
-/// One step as JSON: sim_ms, lower_bound_ms, serial_sum_ms, messages, and for each
+/// One step as JSON: sim_ms, roofline_ms, serial_ms, messages, and for each
 /// rank of "devices" rank, device, stage (its first), macs, messages, sent_bytes,
 /// parameter_bytes and arena_bytes.
 std::string printStepTimeJson(const StepTime &time, const proto::Executable &program);

@@ -57,8 +57,7 @@ absl::Status storeChunk(const Chunk &chunk, const std::vector<float> &values,
   }
   int64_t offset = chunk.begin * static_cast<int64_t>(byteWidth(chunk.tensor->type));
   for (const StateReplica &replica : chunk.block->replicas)
-    if (absl::Status status =
-            executable.arena(replica.rank)->write(replica.offset + offset, bytes);
+    if (absl::Status status = executable.arena(replica.rank)->write(replica.offset + offset, bytes);
         !status.ok())
       return status;
   return absl::OkStatus();
@@ -75,8 +74,8 @@ public:
     }
     for (int64_t rank = 0; rank < group.device_ids_size(); ++rank) {
       TensorBlock block = blockOf(state.global(), state.slice(), rank);
-      auto [it, isNew] = index.emplace(std::make_pair(block.start, block.shape),
-                                       tensor.blocks.size());
+      auto [it, isNew] =
+          index.emplace(std::make_pair(block.start, block.shape), tensor.blocks.size());
       if (isNew)
         tensor.blocks.push_back({std::move(block), {}});
       tensor.blocks[it->second].replicas.push_back({group.first_rank() + rank, state.offset()});

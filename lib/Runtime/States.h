@@ -14,8 +14,8 @@ namespace st {
 
 /// One rank's copy of a block of a state.
 struct StateReplica {
-  int64_t rank = 0;    ///< of the whole executable
-  int64_t offset = 0;  ///< in the rank's arena
+  int64_t rank = 0;   ///< of the whole executable
+  int64_t offset = 0; ///< in the rank's arena
 };
 
 /// A block of a state and all who hold it.

@@ -87,8 +87,7 @@ TensorBlock blockOf(const proto::Input &input, int64_t microBatches, int64_t mic
   return block;
 }
 
-void forEachRun(const TensorBlock &block,
-                absl::FunctionRef<void(int64_t, int64_t, int64_t)> run) {
+void forEachRun(const TensorBlock &block, absl::FunctionRef<void(int64_t, int64_t, int64_t)> run) {
   forEachRun(block, 0, block.numElements(), run);
 }
 

@@ -23,8 +23,8 @@ std::string describeType(ElementType type, const std::vector<int64_t> &shape);
 struct TensorBlock {
   ElementType type = ElementType::F32;
   std::vector<int64_t> globalShape;
-  std::vector<int64_t> shape;  ///< of the block
-  std::vector<int64_t> start;  ///< of the block in the global tensor
+  std::vector<int64_t> shape; ///< of the block
+  std::vector<int64_t> start; ///< of the block in the global tensor
 
   int64_t numElements() const;
   int64_t numBytes() const { return numElements() * static_cast<int64_t>(byteWidth(type)); }

@@ -28,16 +28,17 @@ absl::Status writeTrace(const StepTrace &trace, AtomicFile &file) {
   for (size_t i = 0; i < trace.rows.size(); ++i) {
     const StepTrace::Row &row = trace.rows[i];
     if (row.rank != lastRank)
-      absl::StrAppend(&out, separator, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":",
-                      row.rank, ",\"args\":{\"name\":",
+      absl::StrAppend(&out, separator, "{\"ph\":\"M\",\"name\":\"process_name\",\"pid\":", row.rank,
+                      ",\"args\":{\"name\":",
                       quoteJson(absl::StrCat("rank ", row.rank, " ", row.device)), "}}");
     separator = ",\n";
     lastRank = row.rank;
     absl::StrAppend(&out, separator, "{\"ph\":\"M\",\"name\":\"thread_name\",\"pid\":", row.rank,
                     ",\"tid\":", i, ",\"args\":{\"name\":", quoteJson(row.engine), "}}");
     // Rows stay in this order, not in that of their names.
-    absl::StrAppend(&out, separator, "{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":",
-                    row.rank, ",\"tid\":", i, ",\"args\":{\"sort_index\":", i, "}}");
+    absl::StrAppend(&out, separator,
+                    "{\"ph\":\"M\",\"name\":\"thread_sort_index\",\"pid\":", row.rank,
+                    ",\"tid\":", i, ",\"args\":{\"sort_index\":", i, "}}");
   }
   std::vector<std::string> labels;
   for (const std::string &label : trace.labels)

@@ -186,8 +186,8 @@ absl::Status Trainer::initialize() {
     resumed.reset();
     what = absl::StrCat("read the checkpoint of step ", trainer.step);
   } else {
-    ST_RETURN_IF_ERROR(initializeStates(states, *executable, trainer.seed,
-                                        hostThreadCount(options.hostThreads)));
+    ST_RETURN_IF_ERROR(
+        initializeStates(states, *executable, trainer.seed, hostThreadCount(options.hostThreads)));
   }
   print(absl::StrFormat("%s in %.1f s\n", what, watch.seconds()), progress);
   return absl::OkStatus();
@@ -234,13 +234,13 @@ absl::Status Trainer::runStep(int64_t step) {
 
 void Trainer::printSummary() {
   constexpr double kPicosecondsPerSecond = 1e12;
-  std::string text = absl::StrFormat(
-      "avg_step_fps simulated %.6g", kPicosecondsPerSecond / static_cast<double>(time.total));
+  std::string text = absl::StrFormat("avg_step_fps simulated %.6g",
+                                     kPicosecondsPerSecond / static_cast<double>(time.total));
   if (stepsRun > 0)
     absl::StrAppendFormat(&text, ", host %.6g", static_cast<double>(stepsRun) / hostSeconds);
-  absl::StrAppend(&text, "\nsimulated step ", printMilliseconds(time.total),
-                  " ms (roofline bound ", printMilliseconds(time.lowerBound),
-                  " ms, sum of all instructions ", printMilliseconds(time.serialSum), " ms)\n");
+  absl::StrAppend(&text, "\nsimulated step ", printMilliseconds(time.total), " ms (roofline bound ",
+                  printMilliseconds(time.lowerBound), " ms, sum of all instructions ",
+                  printMilliseconds(time.serialSum), " ms)\n");
   print(text, out);
   print(printMemory(program), out);
 }

@@ -18,12 +18,12 @@ namespace st {
 /// What may vary from run to run of one training binary.
 struct TrainOptions {
   int64_t steps = 10;
-  std::optional<double> learningRate;  ///< else the program's
-  int64_t warmup = 0;                  ///< steps
-  int64_t decaySteps = 0;              ///< see LearningRateSchedule::total
-  std::optional<uint32_t> seed;        ///< else the checkpoint's, or 0
-  std::string data = "synthetic";      ///< see createBatchSource
-  std::string metrics, trace, report, save, resume;  ///< paths; empty: none
+  std::optional<double> learningRate;               ///< else the program's
+  int64_t warmup = 0;                               ///< steps
+  int64_t decaySteps = 0;                           ///< see LearningRateSchedule::total
+  std::optional<uint32_t> seed;                     ///< else the checkpoint's, or 0
+  std::string data = "synthetic";                   ///< see createBatchSource
+  std::string metrics, trace, report, save, resume; ///< paths; empty: none
   bool timingOnly = false;
   int hostThreads = 0;
 };

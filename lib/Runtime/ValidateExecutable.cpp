@@ -66,8 +66,8 @@ absl::Status GroupValidator::run() {
   for (const proto::Input &input : group.inputs())
     ST_RETURN_IF_ERROR(checkInput(input));
   for (const proto::ConstantData &constant : group.constants())
-    ST_RETURN_IF_ERROR(claim("a constant", constant.offset(),
-                             static_cast<int64_t>(constant.data().size()), true));
+    ST_RETURN_IF_ERROR(
+        claim("a constant", constant.offset(), static_cast<int64_t>(constant.data().size()), true));
   for (const proto::Output &output : group.outputs())
     ST_RETURN_IF_ERROR(checkOutput(output));
   return checkOverlaps();
@@ -88,8 +88,8 @@ absl::Status GroupValidator::checkRanks() const {
 absl::Status GroupValidator::checkSchedule() const {
   for (const proto::ScheduleEntry &entry : group.schedule()) {
     if (entry.task() < 0 || entry.task() >= group.tasks_size())
-      return error(absl::StrCat("the schedule names task ", entry.task(), " of ",
-                                group.tasks_size()));
+      return error(
+          absl::StrCat("the schedule names task ", entry.task(), " of ", group.tasks_size()));
     if (entry.micro_batch() < 0 || entry.micro_batch() >= program.micro_batches())
       return error(absl::StrCat("the schedule names micro-batch ", entry.micro_batch(), " of ",
                                 program.micro_batches()));
@@ -116,8 +116,8 @@ absl::Status GroupValidator::checkSlice(const std::string &owner, const proto::T
                                         int64_t microDim) const {
   const int64_t dims = type.shape_size();
   if (microDim < -1 || microDim >= dims)
-    return error(absl::StrCat(owner, " has micro-batches along dimension ", microDim, " of ",
-                              dims));
+    return error(
+        absl::StrCat(owner, " has micro-batches along dimension ", microDim, " of ", dims));
   std::vector<int64_t> shape(type.shape().begin(), type.shape().end());
   if (microDim >= 0 && shape[microDim] % microBatches != 0)
     return error(absl::StrCat(owner, ": dimension ", microDim, " of size ", shape[microDim],
@@ -232,8 +232,8 @@ absl::Status checkSharedStates(const proto::Executable &program) {
     std::set<std::string> inGroup;
     for (const proto::State &state : group.states()) {
       if (!inGroup.insert(state.name()).second)
-        return invalid(absl::StrCat("group \"", group.name(), "\" holds state \"", state.name(),
-                                    "\" twice"));
+        return invalid(
+            absl::StrCat("group \"", group.name(), "\" holds state \"", state.name(), "\" twice"));
       auto [it, isFirst] = first.emplace(state.name(), &state);
       if (isFirst)
         continue;

@@ -165,8 +165,8 @@ absl::Status run() {
 } // namespace st
 
 int main(int argc, char **argv) {
-  const absl::string_view tool = absl::string_view(argv[0]).substr(
-      absl::string_view(argv[0]).find_last_of('/') + 1);
+  const absl::string_view tool =
+      absl::string_view(argv[0]).substr(absl::string_view(argv[0]).find_last_of('/') + 1);
   for (int i = 1; i < argc; ++i)
     if (argv[i] == absl::string_view("--help")) {
       st::printHelp(tool);

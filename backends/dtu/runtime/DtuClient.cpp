@@ -77,7 +77,7 @@ private:
   std::unique_ptr<dtu::Simulator> simulator;
   std::vector<dtu::RankSchedule> schedules;
   std::vector<DtuBuffer> arenas;
-  std::vector<int64_t> devices;  // of each rank
+  std::vector<int64_t> devices; // of each rank
 };
 
 std::vector<dtu::RankConfig> makeRanks(const proto::Executable &program) {
@@ -134,8 +134,8 @@ absl::Status DtuExecutable::fillArenas(const proto::Executable &program) {
       const int64_t rank = static_cast<int64_t>(arenas.size());
       arenas.emplace_back(simulator->memory(rank), group.arena_bytes());
       for (const proto::ConstantData &constant : group.constants()) {
-        absl::Span<const uint8_t> bytes(
-            reinterpret_cast<const uint8_t *>(constant.data().data()), constant.data().size());
+        absl::Span<const uint8_t> bytes(reinterpret_cast<const uint8_t *>(constant.data().data()),
+                                        constant.data().size());
         ST_RETURN_IF_ERROR(arenas.back().write(constant.offset(), bytes));
       }
     }

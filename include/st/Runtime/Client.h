@@ -21,9 +21,9 @@ class Executable;
 
 /// What may vary from run to run of one program.
 struct ClientOptions {
-  int hostThreads = 0;         ///< 0: as many as the machine has processors
-  std::string hostIsa = "auto";  ///< instruction set of host code; bits are promised per choice
-  bool timingOnly = false;     ///< take no memory for data: only timeStep will be asked
+  int hostThreads = 0;          ///< 0: as many as the machine has processors
+  std::string hostIsa = "auto"; ///< instruction set of host code; bits are promised per choice
+  bool timingOnly = false;      ///< take no memory for data: only timeStep will be asked
   /// Fault injection for tests: the link message of the first step that gets
   /// lost, counted from 0 over those of rank 0, then of rank 1 and so on. None
   /// where negative.

@@ -10,8 +10,8 @@ namespace st {
 /// One device as the parallel configuration numbers it: a DTU cluster, a GPU.
 struct Device {
   int64_t id = 0;
-  std::string name;         ///< as users write it, such as "/device:XLA_DTU:5"
-  int64_t memoryBytes = 0;  ///< what ranks on it may use
+  std::string name;        ///< as users write it, such as "/device:XLA_DTU:5"
+  int64_t memoryBytes = 0; ///< what ranks on it may use
 };
 
 } // namespace st

@@ -16,12 +16,12 @@ namespace st {
 /// How long a step takes on the devices, in picoseconds. It depends on the
 /// program only, never on data.
 struct StepTime {
-  int64_t total = 0;       ///< from the start of the step to the end of its last rank
-  int64_t lowerBound = 0;  ///< roofline: no schedule of the same work is faster
-  int64_t serialSum = 0;   ///< all instructions one after the other
+  int64_t total = 0;      ///< from the start of the step to the end of its last rank
+  int64_t lowerBound = 0; ///< roofline: no schedule of the same work is faster
+  int64_t serialSum = 0;  ///< all instructions one after the other
   struct Rank {
-    int64_t macs = 0;       ///< multiply-accumulates of its matrix products
-    int64_t messages = 0;   ///< that it sends over links
+    int64_t macs = 0;     ///< multiply-accumulates of its matrix products
+    int64_t messages = 0; ///< that it sends over links
     int64_t sentBytes = 0;
   };
   std::vector<Rank> ranks;

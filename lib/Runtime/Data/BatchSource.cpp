@@ -26,15 +26,15 @@ absl::StatusOr<std::unique_ptr<BatchSource>> createBatchSource(const std::string
   const bool isSquad = !isText && absl::ConsumePrefix(&path, "squad:");
   if (!isSynthetic && !isText && !isSquad) {
     if (!absl::EndsWith(data, ".safetensors"))
-      return absl::InvalidArgumentError(
-          absl::StrCat("--data=", data,
-                       ": expected synthetic, text:FILE, squad:FILE or a .safetensors file"));
+      return absl::InvalidArgumentError(absl::StrCat(
+          "--data=", data, ": expected synthetic, text:FILE, squad:FILE or a .safetensors file"));
     return createTensorFileSource(data, spec);
   }
   if (spec.task != "mlm" && spec.task != "span" && spec.task != "clm")
-    return absl::InvalidArgumentError(absl::StrCat(
-        "--data=", data, ": this program has no task that batches can be made for; give a file "
-                         "of batches (.safetensors)"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("--data=", data,
+                     ": this program has no task that batches can be made for; give a file "
+                     "of batches (.safetensors)"));
   if (isSquad)
     return createSquadSource(std::string(path), spec);
   ST_ASSIGN_OR_RETURN(Corpus corpus, isText ? readTextCorpus(std::string(path), spec)

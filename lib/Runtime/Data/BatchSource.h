@@ -46,7 +46,7 @@ struct BatchSpec {
     ElementType type = ElementType::I32;
     std::vector<int64_t> shape;
   };
-  std::string task;  ///< "mlm", "span", "clm"; else the batches can only come from a file
+  std::string task; ///< "mlm", "span", "clm"; else the batches can only come from a file
   int64_t batch = 0, sequence = 0, vocabulary = 0;
   std::string configJson, vocabTxt;
   uint32_t seed = 0;

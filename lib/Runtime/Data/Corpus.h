@@ -12,10 +12,10 @@
 namespace st {
 
 struct Corpus {
-  std::string name;                ///< for messages
+  std::string name; ///< for messages
   TokenIds ids;
   std::vector<int32_t> tokens;
-  std::vector<int64_t> sentences;  ///< where each begins, ascending from 0
+  std::vector<int64_t> sentences; ///< where each begins, ascending from 0
 };
 
 /// Makes batches of the task from running text:

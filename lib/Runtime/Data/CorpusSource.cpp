@@ -46,8 +46,8 @@ private:
   }
 
   void fillMaskedPair(TaskBatch &batch, int64_t row, CounterRandom &random) const;
-  void mask(absl::Span<int32_t> tokens, absl::Span<int32_t> labels,
-            std::vector<int64_t> candidates, CounterRandom &random) const;
+  void mask(absl::Span<int32_t> tokens, absl::Span<int32_t> labels, std::vector<int64_t> candidates,
+            CounterRandom &random) const;
   void fillSpan(TaskBatch &batch, int64_t row, CounterRandom &random) const;
   void fillWindow(TaskBatch &batch, int64_t row, int64_t example) const;
 
@@ -96,9 +96,9 @@ void CorpusSource::mask(absl::Span<int32_t> tokens, absl::Span<int32_t> labels,
     if (what < 8)
       tokens[position] = corpus.ids.mask;
     else if (what == 8)
-      tokens[position] = corpus.ids.textBegin +
-                         static_cast<int32_t>(
-                             random.below(corpus.ids.textEnd - corpus.ids.textBegin));
+      tokens[position] =
+          corpus.ids.textBegin +
+          static_cast<int32_t>(random.below(corpus.ids.textEnd - corpus.ids.textBegin));
   }
 }
 
@@ -109,8 +109,7 @@ void CorpusSource::fillSpan(TaskBatch &batch, int64_t row, CounterRandom &random
   const int64_t passage = length - question;
   const int64_t begin = random.below(size() - passage + 1);
   const int64_t place = random.below(passage - question + 1);
-  batch.setPair(row, range(begin + place, begin + place + question),
-                range(begin, begin + passage));
+  batch.setPair(row, range(begin + place, begin + place + question), range(begin, begin + passage));
   const int64_t start = 2 + question + place; // behind [CLS], question and [SEP]
   batch.row("start_positions", row)[0] = static_cast<int32_t>(start);
   batch.row("end_positions", row)[0] = static_cast<int32_t>(start + question - 1);
@@ -129,8 +128,8 @@ absl::Status checkSequenceLength(const BatchSpec &spec) {
   const int64_t least = spec.task == "clm" ? 2 : kPairOverhead + 5;
   if (spec.sequence < least)
     return absl::InvalidArgumentError(absl::StrCat("a sequence of ", spec.sequence,
-                                                   " tokens is too short for the task ",
-                                                   spec.task, ", which takes at least ", least));
+                                                   " tokens is too short for the task ", spec.task,
+                                                   ", which takes at least ", least));
   return absl::OkStatus();
 }
 

@@ -26,18 +26,17 @@ constexpr int64_t kStride = 128;
 struct Question {
   size_t context = 0;
   std::vector<int32_t> tokens;
-  int64_t start = -1, end = -1;  // tokens of the context, inclusive; -1: no answer
+  int64_t start = -1, end = -1; // tokens of the context, inclusive; -1: no answer
 };
 
 struct Window {
   size_t question = 0;
-  int64_t begin = 0, end = 0;  // tokens of the context
+  int64_t begin = 0, end = 0; // tokens of the context
 };
 
 class SquadSource : public BatchSource {
 public:
-  SquadSource(const std::string &path, const BatchSpec &spec,
-              std::unique_ptr<Tokenizer> tokenizer)
+  SquadSource(const std::string &path, const BatchSpec &spec, std::unique_ptr<Tokenizer> tokenizer)
       : path(path), spec(spec), tokenizer(std::move(tokenizer)) {}
 
   absl::Status read();
@@ -163,8 +162,7 @@ absl::Status SquadSource::readAnswer(const Struct &answer, const std::string &co
 void SquadSource::addWindows(size_t index) {
   const Question &question = questions[index];
   const int64_t length = static_cast<int64_t>(contexts[question.context].size());
-  const int64_t room =
-      spec.sequence - kPairOverhead - static_cast<int64_t>(question.tokens.size());
+  const int64_t room = spec.sequence - kPairOverhead - static_cast<int64_t>(question.tokens.size());
   const int64_t stride = std::min(kStride, std::max<int64_t>(1, room / 2));
   for (int64_t begin = 0;; begin += stride) {
     windows.push_back({index, begin, std::min(begin + room, length)});
@@ -176,8 +174,7 @@ void SquadSource::addWindows(size_t index) {
 void SquadSource::fillRow(TaskBatch &batch, int64_t row, const Window &window) const {
   const Question &question = questions[window.question];
   absl::Span<const int32_t> context = contexts[question.context];
-  batch.setPair(row, question.tokens,
-                context.subspan(window.begin, window.end - window.begin));
+  batch.setPair(row, question.tokens, context.subspan(window.begin, window.end - window.begin));
   if (question.start < window.begin || question.end >= window.end)
     return;
   // Behind [CLS], the question and [SEP].
@@ -191,8 +188,7 @@ absl::StatusOr<Batch> SquadSource::batch(int64_t index) const {
   const int64_t count = static_cast<int64_t>(windows.size());
   for (int64_t row = 0; row < spec.batch; ++row) {
     const int64_t example = index * spec.batch + row;
-    fillRow(batch, row,
-            windows[permute(spec.seed, example % count, count, example / count)]);
+    fillRow(batch, row, windows[permute(spec.seed, example % count, count, example / count)]);
   }
   return batch.take();
 }

@@ -110,8 +110,7 @@ const int32_t *WordPieceTokenizer::longestPiece(const std::vector<WordChar> &wor
 
 // Lines of the file, without the carriage return of a file from Windows.
 std::vector<absl::string_view> splitVocabulary(absl::string_view vocabTxt) {
-  std::vector<absl::string_view> lines =
-      absl::StrSplit(absl::StripSuffix(vocabTxt, "\n"), '\n');
+  std::vector<absl::string_view> lines = absl::StrSplit(absl::StripSuffix(vocabTxt, "\n"), '\n');
   for (absl::string_view &line : lines)
     line = absl::StripSuffix(line, "\r");
   return lines;
@@ -153,8 +152,8 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> createWordPieceTokenizer(absl::string
                                                                     int64_t vocabulary) {
   std::vector<absl::string_view> lines = splitVocabulary(vocabTxt);
   if (static_cast<int64_t>(lines.size()) > vocabulary)
-    return vocabularyError(absl::StrCat("has ", lines.size(), " pieces, the model has ",
-                                        vocabulary, " token ids"));
+    return vocabularyError(
+        absl::StrCat("has ", lines.size(), " pieces, the model has ", vocabulary, " token ids"));
   absl::flat_hash_map<std::string, int32_t> pieces;
   for (size_t i = 0; i < lines.size(); ++i)
     pieces.emplace(lines[i], static_cast<int32_t>(i));

@@ -54,9 +54,8 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> createByteTokenizer(int64_t vocabular
 /// `vocabTxt` has a piece a line and must hold [PAD], [UNK], [CLS], [SEP] and
 /// [MASK]. The vocabulary is cased if some piece other than those has an ASCII
 /// capital letter, unless `config` (JSON) has a boolean "do_lower_case".
-absl::StatusOr<std::unique_ptr<Tokenizer>> createWordPieceTokenizer(absl::string_view vocabTxt,
-                                                                    const std::string &config,
-                                                                    int64_t vocabulary);
+absl::StatusOr<std::unique_ptr<Tokenizer>>
+createWordPieceTokenizer(absl::string_view vocabTxt, const std::string &config, int64_t vocabulary);
 
 } // namespace st
 

@@ -13,7 +13,7 @@ struct CodeRange {
 };
 struct Fold {
   char32_t code;
-  uint16_t begin, length;  // in kFoldPool
+  uint16_t begin, length; // in kFoldPool
 };
 
 #include "lib/Runtime/Data/UnicodeTables.inc"

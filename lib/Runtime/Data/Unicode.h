@@ -15,9 +15,9 @@ char32_t decodeUtf8(absl::string_view text, size_t &position);
 
 void appendUtf8(char32_t code, std::string &out);
 
-bool isUnicodeSpace(char32_t code);        ///< categories Z, tab, line feed, carriage return
-bool isUnicodeControl(char32_t code);      ///< categories Cc, Cf and Co, without those three
-bool isUnicodePunctuation(char32_t code);  ///< category P and every ASCII symbol
+bool isUnicodeSpace(char32_t code);       ///< categories Z, tab, line feed, carriage return
+bool isUnicodeControl(char32_t code);     ///< categories Cc, Cf and Co, without those three
+bool isUnicodePunctuation(char32_t code); ///< category P and every ASCII symbol
 bool isCjkIdeograph(char32_t code);
 
 /// Appends `code` lowercased and without accents: its canonical decomposition

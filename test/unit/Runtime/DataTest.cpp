@@ -41,8 +41,8 @@ std::string writeText() {
 }
 
 const HostTensor &tensor(const Batch &batch, absl::string_view name) {
-  auto it = std::find_if(batch.begin(), batch.end(),
-                         [&](const HostTensor &t) { return t.name == name; });
+  auto it =
+      std::find_if(batch.begin(), batch.end(), [&](const HostTensor &t) { return t.name == name; });
   EXPECT_NE(it, batch.end()) << name;
   return *it;
 }
@@ -101,7 +101,8 @@ TEST(MaskedLanguageDataTest, MasksFifteenPercent) {
   int64_t text = 0, chosen = 0, masked = 0, kept = 0, follows = 0, rows = 0, padded = 0;
   for (int64_t index = 0; index < 500; ++index) {
     Batch batch = *source->batch(index);
-    const int32_t *ids = tensor(batch, "input_ids").ints(), *labels = tensor(batch, "labels").ints();
+    const int32_t *ids = tensor(batch, "input_ids").ints(),
+                  *labels = tensor(batch, "labels").ints();
     const int32_t *mask = tensor(batch, "attention_mask").ints();
     const int32_t *types = tensor(batch, "token_type_ids").ints();
     for (int64_t row = 0; row < 4; ++row, ++rows) {
@@ -155,7 +156,8 @@ TEST(CausalDataTest, EveryWindowOnceAPass) {
   std::set<std::vector<int32_t>> seen, expected;
   for (int64_t i = 0; i < windows; ++i) {
     Batch batch = *source->batch(windows + i);
-    const int32_t *ids = tensor(batch, "input_ids").ints(), *labels = tensor(batch, "labels").ints();
+    const int32_t *ids = tensor(batch, "input_ids").ints(),
+                  *labels = tensor(batch, "labels").ints();
     EXPECT_TRUE(std::equal(ids + 1, ids + 16, labels));
     EXPECT_EQ(labels[15], -100);
     seen.insert({ids, ids + 16});
@@ -201,11 +203,11 @@ TEST(SquadDataTest, AnswersMapToTokens) {
 TEST(SquadDataTest, AnswersOutsideTheWindowAreTheFirstToken) {
   std::string context(200, 'x');
   context += " end";
-  std::string path = writeFile(
-      "squad-long.json",
-      absl::StrCat(R"({"data": [{"paragraphs": [{"context": ")", context,
-                   R"(", "qas": [{"question": "q", "answers": [{"text": "end", )",
-                   R"("answer_start": 201}]}]}]}]})"));
+  std::string path =
+      writeFile("squad-long.json",
+                absl::StrCat(R"({"data": [{"paragraphs": [{"context": ")", context,
+                             R"(", "qas": [{"question": "q", "answers": [{"text": "end", )",
+                             R"("answer_start": 201}]}]}]}]})"));
   auto source = *createBatchSource("squad:" + path, makeSpec("span", 1, 64));
   std::multiset<int32_t> starts;
   // 60 tokens a window, 30 apart: six windows reach the end of 204.
@@ -256,8 +258,8 @@ TEST(BatchSourceTest, BadInputIsOneLine) {
   EXPECT_TRUE(absl::StrContains(errorOf("text:/tmp", mlm), "not a regular file"));
   EXPECT_TRUE(absl::StrContains(errorOf("text:" + writeFile("short.txt", "Hi."), mlm),
                                 "3 tokens, fewer than one sequence of 32"));
-  EXPECT_TRUE(absl::StrContains(
-      errorOf("text:" + writeFile("one.txt", std::string(100, 'x')), mlm), "one sentence"));
+  EXPECT_TRUE(absl::StrContains(errorOf("text:" + writeFile("one.txt", std::string(100, 'x')), mlm),
+                                "one sentence"));
   EXPECT_TRUE(absl::StrContains(errorOf("squad:x", mlm), "is for the task span"));
   EXPECT_TRUE(absl::StrContains(errorOf("x.safetensors", mlm), "x.safetensors: cannot read"));
   EXPECT_TRUE(absl::StrContains(errorOf("synthetic", makeSpec("")), "no task"));

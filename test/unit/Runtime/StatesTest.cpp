@@ -88,8 +88,8 @@ TEST(NormalInitTest, IsBoxMuller) {
   for (uint64_t i : {uint64_t{0}, uint64_t{1}, uint64_t{12345}, (uint64_t{1} << 33) + 7}) {
     float value;
     fillNormal({3, 4}, i, 2, &value, 1);
-    ThreefryPair bits = threefry2x32(
-        {3, 4}, {static_cast<uint32_t>(i >> 32), static_cast<uint32_t>(i)});
+    ThreefryPair bits =
+        threefry2x32({3, 4}, {static_cast<uint32_t>(i >> 32), static_cast<uint32_t>(i)});
     double u = ((bits.x0 >> 9) + 0.5) / (1 << 23), t = (bits.x1 >> 8) / 16777216.0;
     EXPECT_NEAR(value, 2 * std::sqrt(-2 * std::log(u)) * std::cos(2 * M_PI * t), 4e-6);
   }

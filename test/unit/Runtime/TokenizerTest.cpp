@@ -24,9 +24,8 @@ protected:
     std::vector<std::string> pieces = absl::StrSplit(vocabulary, '\n');
     std::vector<Token> tokens;
     (*tokenizer)->encode(text, tokens);
-    return absl::StrJoin(tokens, " ", [&](std::string *out, const Token &token) {
-      out->append(pieces[token.id]);
-    });
+    return absl::StrJoin(
+        tokens, " ", [&](std::string *out, const Token &token) { out->append(pieces[token.id]); });
   }
 };
 
@@ -42,8 +41,13 @@ TEST_F(WordPieceTest, SplitsAsBertDoes) {
   EXPECT_EQ(encode("[SEP]"), "[ sep ]");
   EXPECT_EQ(encode("中文 the中"), "中 文 the 中");
   EXPECT_EQ(encode("the\xC2\xA0the\tthe\nthe"), "the the the the");
-  EXPECT_EQ(encode(absl::string_view("t\0h\xE2\x80\x8B" "e", 7)), "the");
-  EXPECT_EQ(encode("th\xFF" "e"), "the");
+  EXPECT_EQ(encode(absl::string_view("t\0h\xE2\x80\x8B"
+                                     "e",
+                                     7)),
+            "the");
+  EXPECT_EQ(encode("th\xFF"
+                   "e"),
+            "the");
 }
 
 TEST_F(WordPieceTest, UncasedLosesAccents) {
@@ -83,8 +87,8 @@ TEST(UnicodeTest, DecodesAndRefuses) {
     EXPECT_EQ(position, text.size());
   }
   // Overlong, surrogate, too large, cut short, a continuation alone.
-  for (absl::string_view bad : {"\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80",
-                                "\xE4\xB8", "\x80"}) {
+  for (absl::string_view bad :
+       {"\xC0\x80", "\xE0\x80\x80", "\xED\xA0\x80", "\xF4\x90\x80\x80", "\xE4\xB8", "\x80"}) {
     size_t position = 0;
     EXPECT_EQ(decodeUtf8(bad, position), char32_t{0xFFFD});
     EXPECT_EQ(position, 1u);

@@ -59,9 +59,9 @@ inline proto::Executable makeToyProgram(int64_t rows, int64_t columns, int64_t m
     return state;
   };
   for (bool isParameter : {true, false}) {
-    proto::State &state = addState(isParameter ? "w" : "w.exp_avg", isParameter ? "" : "w",
-                                   isParameter ? proto::Initializer::NORMAL
-                                               : proto::Initializer::ZEROS);
+    proto::State &state =
+        addState(isParameter ? "w" : "w.exp_avg", isParameter ? "" : "w",
+                 isParameter ? proto::Initializer::NORMAL : proto::Initializer::ZEROS);
     setType(state.mutable_global(), proto::F32, {8, 12});
     state.mutable_slice()->add_counts(rows);
     state.mutable_slice()->add_counts(columns);

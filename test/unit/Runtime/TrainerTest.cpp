@@ -92,8 +92,8 @@ TEST_F(TrainerTest, PrintsAndWritesMetrics) {
   EXPECT_EQ(findField(fields, "step")->number_value(), 2);
   EXPECT_EQ(findField(fields, "lr")->number_value(), 0.25);
   EXPECT_EQ(findField(fields, "sim_ms")->number_value(), 12.345678901);
-  EXPECT_TRUE(absl::StrContains(
-      content(options.trace), "\"ts\":1.500000,\"dur\":2.000000,\"name\":\"a \\\"kernel\\\"\""));
+  EXPECT_TRUE(absl::StrContains(content(options.trace),
+                                "\"ts\":1.500000,\"dur\":2.000000,\"name\":\"a \\\"kernel\\\"\""));
   EXPECT_TRUE(parseJsonObject(content(options.trace), "trace").ok());
   EXPECT_TRUE(parseJsonObject(content(options.report), "report").ok());
 }
@@ -128,8 +128,8 @@ TEST_F(TrainerTest, ResumesExactlyInAnyLayout) {
     rest.save = path("rest");
     ASSERT_TRUE(run(makeToyProgram(rows, columns), rest).ok());
     EXPECT_EQ(steps(), (std::vector<std::string>{expected.begin() + 3, expected.end()}));
-    for (const char *file : {"model.safetensors", "optimizer.safetensors", "trainer_state.json",
-                             "config.json"})
+    for (const char *file :
+         {"model.safetensors", "optimizer.safetensors", "trainer_state.json", "config.json"})
       EXPECT_EQ(content(path("rest/") + file), content(path("all/") + file)) << file;
   }
 }
@@ -169,8 +169,8 @@ TEST_F(TrainerTest, BadOptionsAndPaths) {
   expectError(program, with([](TrainOptions &o) { o.learningRate = NAN; }), "--lr");
   expectError(program, with([](TrainOptions &o) { o.data = "text:/nonexistent"; }),
               "/nonexistent: cannot read");
-  for (auto member : {&TrainOptions::metrics, &TrainOptions::trace, &TrainOptions::save,
-                      &TrainOptions::report})
+  for (auto member :
+       {&TrainOptions::metrics, &TrainOptions::trace, &TrainOptions::save, &TrainOptions::report})
     expectError(program, with([&](TrainOptions &o) { o.*member = "/nonexistent/x"; }),
                 "/nonexistent/x: cannot");
   expectError(program, with([&](TrainOptions &o) {
@@ -254,7 +254,8 @@ TEST_F(DamagedCheckpointTest, TheStateIsNonsense) {
        {"{}", "{\"format\": 1, \"step\": -1, \"examples\": 0, \"seed\": 0}",
         "{\"format\": 1, \"step\": 1.5, \"examples\": 0, \"seed\": 0}",
         "{\"format\": 1, \"step\": 1, \"examples\": 0, \"seed\": 4294967296}",
-        "{\"format\": 2, \"step\": 1, \"examples\": 0, \"seed\": 0}", "[]", "{\"format\": \"1\"}"}) {
+        "{\"format\": 2, \"step\": 1, \"examples\": 0, \"seed\": 0}", "[]",
+        "{\"format\": \"1\"}"}) {
     write("trainer_state.json", bad);
     expectResumeError("c/trainer_state.json: ");
   }

@@ -11,7 +11,7 @@ namespace st {
 namespace {
 
 struct Case {
-  const char *expected;  // part of the message
+  const char *expected; // part of the message
   std::function<void(proto::Executable &, proto::Group &)> spoil;
 };
 
@@ -20,7 +20,7 @@ TEST(ValidateExecutableTest, AcceptsWhatIsValid) {
   EXPECT_TRUE(validateExecutable(makeToyProgram(4, 3, 2)).ok());
 }
 
-#define SPOIL(...) [](proto::Executable & program, proto::Group & group) { __VA_ARGS__; }
+#define SPOIL(...) [](proto::Executable &program, proto::Group &group) { __VA_ARGS__; }
 
 TEST(ValidateExecutableTest, NamesWhatIsWrong) {
   const Case cases[] = {
@@ -44,9 +44,12 @@ TEST(ValidateExecutableTest, NamesWhatIsWrong) {
       {"an impossible shape", SPOIL(group.mutable_states(0)->mutable_global()->set_shape(0, 0))},
       {"an impossible shape",
        SPOIL(group.mutable_states(0)->mutable_global()->set_shape(0, INT64_MAX / 2))},
-      {"has 17 dimensions", SPOIL(while (group.states(2).global().shape_size() < 17)
-                                      group.mutable_states(2)->mutable_global()->add_shape(1))},
-      {"1 counts and", SPOIL(group.mutable_states(0)->mutable_slice()->mutable_counts()->RemoveLast())},
+      {"has 17 dimensions",
+       SPOIL(while (group.states(2).global().shape_size() < 17) group.mutable_states(2)
+                 ->mutable_global()
+                 ->add_shape(1))},
+      {"1 counts and",
+       SPOIL(group.mutable_states(0)->mutable_slice()->mutable_counts()->RemoveLast())},
       {"does not divide into 3 parts",
        SPOIL(group.mutable_states(0)->mutable_slice()->set_counts(0, 3))},
       {"does not divide into 0 parts",
@@ -59,9 +62,8 @@ TEST(ValidateExecutableTest, NamesWhatIsWrong) {
       {"twice", SPOIL(*group.add_states() = group.states(0);
                       group.mutable_states(3)->set_offset(group.arena_bytes());
                       group.set_arena_bytes(group.arena_bytes() + 4096))},
-      {"an unknown initializer",
-       SPOIL(group.mutable_states(0)->mutable_init()->set_kind(
-           static_cast<proto::Initializer::Kind>(9)))},
+      {"an unknown initializer", SPOIL(group.mutable_states(0)->mutable_init()->set_kind(
+                                     static_cast<proto::Initializer::Kind>(9)))},
       {"a standard deviation of nan",
        SPOIL(group.mutable_states(0)->mutable_init()->set_stddev(NAN))},
       {"does not start as zero",
