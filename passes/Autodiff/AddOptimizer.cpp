@@ -335,13 +335,15 @@ struct AddOptimizer : st::impl::AddOptimizerBase<AddOptimizer> {
   void runOnOperation() override {
     ModuleOp module = getOperation();
     AddOptimizerOptions options{kind, beta1, beta2, epsilon, weightDecay, momentum, clipNorm};
+    if (failed(checkOptions(module, options)))
+      return signalPassFailure();
     auto function = module.lookupSymbol<func::FuncOp>("main");
     if (!function || function.isExternal()) {
       module.emitError("expected a function @main with a body");
       return signalPassFailure();
     }
     StepBuilder step(function, options);
-    if (failed(checkOptions(module, options)) || failed(step.collect()))
+    if (failed(step.collect()))
       return signalPassFailure();
     step.clip();
     step.update();

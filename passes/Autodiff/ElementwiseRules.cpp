@@ -173,21 +173,17 @@ static void clampRule(ClampOp op, Value ct, Gradients &g) {
   ArrayRef<int64_t> shape = Emitter::shapeOf(x);
   Value low = emit.broadcast(op.getMin(), {}, shape);
   Value high = emit.broadcast(op.getMax(), {}, shape);
-  auto where = [&](ComparisonDirection direction, Value bound, Value onTrue) {
-    return emit.select(emit.compare(direction, x, bound), onTrue, zeros);
+  auto ifLess = [&](Value lhs, Value rhs, Value onTrue) {
+    return emit.select(emit.compare(ComparisonDirection::LT, lhs, rhs), onTrue, zeros);
   };
-  g.add(x, [&] {
-    return where(ComparisonDirection::GT, low, where(ComparisonDirection::LT, high, ct));
-  });
-  auto addBound = [&](Value bound, Value full, ComparisonDirection direction) {
-    g.add(bound, [&] {
-      Value part = where(direction, full, ct);
-      bool isScalar = Emitter::typeOf(bound).getRank() == 0;
-      return isScalar ? emit.reduceAdd(part, remainingDims(shape.size(), {})) : part;
-    });
+  auto sumLike = [&](Value bound, Value part) {
+    bool isScalar = Emitter::typeOf(bound).getRank() == 0;
+    return isScalar ? emit.reduceAdd(part, remainingDims(shape.size(), {})) : part;
   };
-  addBound(op.getMin(), low, ComparisonDirection::LT);
-  addBound(op.getMax(), high, ComparisonDirection::GT);
+  g.add(x, [&] { return ifLess(low, x, ifLess(x, high, ct)); });
+  // The upper bound has the last word where the bounds cross.
+  g.add(op.getMin(), [&] { return sumLike(op.getMin(), ifLess(x, low, ifLess(low, high, ct))); });
+  g.add(op.getMax(), [&] { return sumLike(op.getMax(), ifLess(high, emit.max(x, low), ct)); });
 }
 
 static LogicalResult barrierRule(OptimizationBarrierOp op, ArrayRef<Value> cts, Gradients &g) {

@@ -26,10 +26,8 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
         -> (tensor<f32> {st.name = "loss", st.role = "loss"},
             tensor<4xf32> {st.name = "w", st.role = "gradient"}) {
       ...
-      %2 = stablehlo.broadcast_in_dim %one, dims = [] : (tensor<f32>) -> tensor<4xf32>
-      %3 = stablehlo.multiply %2, %w : tensor<4xf32>
-      %4 = stablehlo.add %3, %3 : tensor<4xf32>
-      return %1, %4 : tensor<f32>, tensor<4xf32>
+      %2 = stablehlo.add %w, %w : tensor<4xf32>
+      return %1, %2 : tensor<f32>, tensor<4xf32>
     }
     ```
 

@@ -3,6 +3,7 @@
 #include "dialects/StableHLO/Utils/Emitter.h"
 
 #include "dialects/StableHLO/ChloOps.h"
+#include "mlir/IR/Matchers.h"
 
 using namespace mlir;
 using namespace mlir::stablehlo;
@@ -126,6 +127,8 @@ Value Emitter::broadcast(Value x, ArrayRef<int64_t> dims, ArrayRef<int64_t> shap
   if (shapeOf(x) == shape)
     return x;
   auto type = RankedTensorType::get(shape, typeOf(x).getElementType());
+  if (DenseElementsAttr value; matchPattern(x, m_Constant(&value)) && value.isSplat())
+    return constant(value.resizeSplat(type));
   return BroadcastInDimOp::create(builder, loc, type, x, dims);
 }
 

@@ -80,7 +80,8 @@ public:
   Value convert(Value x, Type elementType);
 
   // Shapes.
-  /// Operand dimension i becomes dimension dims[i] of `shape`.
+  /// Operand dimension i becomes dimension dims[i] of `shape`. A constant of
+  /// equal elements becomes another such constant.
   Value broadcast(Value x, ArrayRef<int64_t> dims, ArrayRef<int64_t> shape);
   Value reshape(Value x, ArrayRef<int64_t> shape);
   /// Result dimension i is operand dimension permutation[i]. The identity

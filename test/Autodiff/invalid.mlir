@@ -1,0 +1,77 @@
+// RUN: st-opt %s -split-input-file -verify-diagnostics --differentiate
+
+// expected-error @below {{expected a function @main with a body}}
+module {
+}
+
+// -----
+
+// expected-error @below {{expected one result of role "loss", or one float scalar, found 2}}
+func.func @main(%w: tensor<f32> {st.name = "w", st.role = "parameter"}) -> (tensor<f32>, tensor<f32>) {
+  return %w, %w : tensor<f32>, tensor<f32>
+}
+
+// -----
+
+// expected-error @below {{expected the loss to be a float scalar, found 'tensor<2xf32>'}}
+func.func @main(%w: tensor<2xf32> {st.name = "w", st.role = "parameter"})
+    -> (tensor<2xf32> {st.role = "loss"}) {
+  return %w : tensor<2xf32>
+}
+
+// -----
+
+// expected-error @below {{already has a result of role "gradient"}}
+func.func @main(%w: tensor<f32> {st.name = "w", st.role = "parameter"})
+    -> (tensor<f32>, tensor<f32> {st.role = "gradient"}) {
+  return %w, %w : tensor<f32>, tensor<f32>
+}
+
+// -----
+
+// expected-error @below {{has no argument of role "parameter"}}
+func.func @main(%w: tensor<f32>) -> tensor<f32> {
+  return %w : tensor<f32>
+}
+
+// -----
+
+// expected-error @below {{argument 0 is a parameter without an st.name}}
+func.func @main(%w: tensor<f32> {st.role = "parameter"}) -> tensor<f32> {
+  return %w : tensor<f32>
+}
+
+// -----
+
+// expected-error @below {{expected parameter 0 to have float elements, found 'tensor<i32>'}}
+func.func @main(%w: tensor<i32> {st.name = "w", st.role = "parameter"}) -> tensor<f32> {
+  %0 = stablehlo.convert %w : (tensor<i32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
+// expected-error @below {{expected one block, found 2}}
+func.func @main(%w: tensor<f32> {st.name = "w", st.role = "parameter"}) -> tensor<f32> {
+  cf.br ^end
+^end:
+  return %w : tensor<f32>
+}
+
+// -----
+
+func.func private @twice(tensor<f32>) -> tensor<f32>
+func.func @main(%w: tensor<f32> {st.name = "w", st.role = "parameter"}) -> tensor<f32> {
+  // expected-error @below {{has no gradient rule, and the loss depends on a parameter through it}}
+  %0 = func.call @twice(%w) : (tensor<f32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}
+
+// -----
+
+func.func @main(%w: tensor<3xf32> {st.name = "w", st.role = "parameter"}) -> tensor<f32> {
+  %one = stablehlo.constant dense<1.0> : tensor<f32>
+  // expected-error @below {{has no gradient rule: expected one operand and a body that is one add, maximum or minimum of its arguments}}
+  %0 = stablehlo.reduce(%w init: %one) applies stablehlo.multiply across dimensions = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}

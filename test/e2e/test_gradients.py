@@ -1,0 +1,163 @@
+"""Compares the gradient rule of every op with jax.grad, on programs that JAX prints."""
+
+import re
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from jax import lax
+from st_programs import interpret, transform
+from st_testing import expect, main
+
+A, B = (3, 4), (4, 5)
+
+
+def arrays(shapes, low, high):
+    rng = np.random.default_rng(0)
+    return [rng.uniform(low, high, shape).astype(np.float32) for shape in shapes]
+
+
+def loss_of(function):
+    """A scalar that weighs every element of the function's value differently."""
+    def loss(*arguments):
+        value = function(*arguments)
+        weights = np.cos(np.arange(value.size, dtype=np.float32)).reshape(value.shape)
+        return jnp.sum(value.astype(jnp.float32) * weights)
+    return loss
+
+
+def case(function, *shapes, low=-2.0, high=2.0, values=None, reference=None):
+    """The gradients of `function` for operands of the shapes, drawn from [low, high). JAX differentiates
+    `reference`, where it is given, in its stead."""
+    def run(folder):
+        operands = values if values is not None else arrays(shapes, low, high)
+        loss = loss_of(function)
+        text = jax.jit(loss, keep_unused=True).lower(*operands).as_text()
+        signature = re.search(r"@main\((.*?)\) ->", text).group(1)
+        named = re.sub(r"%arg(\d+): (tensor<[^>]*>)", r'%arg\1: \2 {st.name = "x\1", st.role = "parameter"}', signature)
+        program = folder / "program.mlir"
+        program.write_text(text.replace(signature, named, 1))
+        found = interpret(transform(program, "--inline", "--differentiate"),
+                          {f"x{i}": x for i, x in enumerate(operands)})
+        value, gradients = jax.value_and_grad(loss_of(reference or function), tuple(range(len(operands))))(*operands)
+        expect(np.allclose(found["loss"], value, rtol=1e-5, atol=1e-5), f"value {found['loss']}, JAX's {value}")
+        for i, gradient in enumerate(gradients):
+            expect(found[f"x{i}"].shape == gradient.shape, f"gradient of x{i} has shape {found[f'x{i}'].shape}")
+            error = np.abs(found[f"x{i}"] - gradient).max(initial=0)
+            expect(error <= 2e-5 * max(1, np.abs(gradient).max(initial=0)),
+                   f"gradient of x{i} is off by {error:.1e}:\n{found[f'x{i}']}\nJAX's:\n{gradient}")
+    return run
+
+
+def take(x, indices, **changed):
+    numbers = lax.GatherDimensionNumbers(**({"offset_dims": (1,), "collapsed_slice_dims": (0,),
+                                             "start_index_map": (0,)} | changed.pop("numbers", {})))
+    return lax.gather(x, np.array(indices, np.int32), numbers, **({"slice_sizes": (1, 4), "mode": "clip"} | changed))
+
+
+TIES = [np.array([[1, 2, 2], [3, 3, 3]], np.float32)]
+
+def clamp_by_extrema(low, x, high):
+    # JAX's own gradient knows no scalar bounds, and none that cross.
+    return jnp.minimum(jnp.maximum(x, low), high)
+
+
+ELEMENTWISE = [
+    ("add", case(lax.add, A, A)),
+    ("subtract", case(lax.sub, A, A)),
+    ("multiply", case(lax.mul, A, A)),
+    ("multiply by itself", case(lambda x: x * x, A)),
+    ("divide", case(lax.div, A, A, low=0.5)),
+    ("maximum", case(lax.max, A, A)),
+    ("maximum of equals", case(lambda x: lax.max(x, jnp.float32(2) + jnp.zeros_like(x)), values=TIES)),
+    ("minimum", case(lax.min, A, A)),
+    ("power", case(lax.pow, A, A, low=0.3)),
+    ("power of zero", case(lax.pow, values=[np.array([0, 0, 2], np.float32), np.array([2, 1, 0], np.float32)])),
+    ("atan2", case(lax.atan2, A, A, low=0.3)),
+    ("abs", case(lax.abs, A)),
+    ("cbrt", case(lax.cbrt, A, low=0.5)),
+    ("cosine", case(lax.cos, A)),
+    ("exponential", case(lax.exp, A)),
+    ("exponential_minus_one", case(lax.expm1, A)),
+    ("log", case(lax.log, A, low=0.3)),
+    ("log_plus_one", case(lax.log1p, A, low=-0.5)),
+    ("logistic", case(lax.logistic, A)),
+    ("negate", case(lax.neg, A)),
+    ("rsqrt", case(lax.rsqrt, A, low=0.3)),
+    ("sine", case(lax.sin, A)),
+    ("sqrt", case(lax.sqrt, A, low=0.3)),
+    ("tan", case(lax.tan, A, low=-1.0, high=1.0)),
+    ("tanh", case(lax.tanh, A)),
+    ("erf", case(lax.erf, A)),
+    ("erfc", case(lax.erfc, A)),
+    ("erf_inv", case(lax.erf_inv, A, low=-0.9, high=0.9)),
+    ("square", case(lax.square, A)),
+    ("convert", case(lambda x: (x.astype(jnp.bfloat16) * jnp.bfloat16(3)).astype(jnp.float32), A)),
+    ("reduce_precision", case(lambda x: lax.reduce_precision(x, 8, 10) * 3, A)),
+    ("zero gradients", case(lambda x: x * (jnp.floor(x) + jnp.ceil(x) + lax.round(x) + jnp.sign(x)), A)),
+    ("select", case(lambda x, y: jnp.where(x > y, x * 2, y * 3), A, A)),
+    ("select by a scalar", case(lambda x, y: lax.select(x[0, 0] > 9, x, y), A, A)),
+    ("clamp", case(lax.clamp, A, A, A, reference=clamp_by_extrema)),
+    ("clamp by scalars", case(lax.clamp, reference=clamp_by_extrema, values=[
+        np.float32(-0.5), *arrays([A], -2, 2), np.float32(0.7)])),
+    ("optimization_barrier", case(lambda x, y: sum(lax.optimization_barrier((x * 2, y))), A, A)),
+]
+
+SHAPES = [
+    ("broadcast_in_dim", case(lambda x: lax.broadcast_in_dim(x, (2, 3, 5, 4), (1, 3)), A)),
+    ("broadcast_in_dim of size one", case(lambda x: lax.broadcast_in_dim(x, (3, 6, 4), (0, 1, 2)), (3, 1, 4))),
+    ("broadcast_in_dim of a scalar", case(lambda x: -lax.broadcast_in_dim(x, (3, 4), ()), ())),
+    ("reshape", case(lambda x: lax.reshape(x, (2, 6)), A)),
+    ("transpose", case(lambda x: lax.transpose(x, (2, 0, 1)), (2, 3, 4))),
+    ("reverse", case(lambda x: lax.rev(x, (1,)), A)),
+    ("slice", case(lambda x: lax.slice(x, (1, 0), (3, 4), (1, 3)), A)),
+    ("slices that tile", case(lambda x: lax.slice(x, (2, 0), (3, 4)) * lax.slice(x, (0, 0), (2, 4)).sum(), A)),
+    ("slices that overlap", case(lambda x: x[:2] * x[1:], A)),
+    ("pad", case(lambda x, v: lax.pad(x, v, ((1, 2, 0), (0, 1, 2))), A, ())),
+    ("pad that crops", case(lambda x, v: lax.pad(x, v, ((-1, 2, 1), (1, -2, 0))), A, ())),
+    ("concatenate", case(lambda x, y: lax.concatenate([x, y, x], 0), A, (2, 4))),
+    ("dynamic_slice", case(lambda x: lax.dynamic_slice(x, (jnp.int32(1), jnp.int32(9)), (2, 2)), A)),
+    ("dynamic_update_slice", case(lambda x, y: lax.dynamic_update_slice(x, y, (jnp.int32(1), jnp.int32(2))), A, (2, 2))),
+]
+
+REDUCTIONS = [
+    ("reduce add", case(lambda x: x.sum((0, 2)), (2, 3, 4))),
+    ("reduce add, nothing", case(lambda x: lax.reduce(x, np.float32(0), lax.add, (0,)), (0, 3))),
+    ("reduce maximum", case(lambda x: x.max(1), A)),
+    ("reduce maximum of equals", case(lambda x: x.max(1), values=TIES)),
+    ("reduce minimum", case(lambda x: x.min(0), A)),
+    ("softmax", case(jax.nn.softmax, A)),
+    ("layer norm", case(lambda x: jax.nn.standardize(x, axis=-1), A)),
+]
+
+PRODUCTS = [
+    ("dot_general", case(lambda x, y: lax.dot_general(x, y, (((1,), (0,)), ((), ()))), A, B)),
+    ("dot_general, right transposed", case(lambda x, y: lax.dot_general(x, y, (((1,), (1,)), ((), ()))), A, (5, 4))),
+    ("dot_general, left transposed", case(lambda x, y: lax.dot_general(x, y, (((0,), (1,)), ((), ()))), A, (5, 3))),
+    ("dot_general, batch", case(
+        lambda x, y: lax.dot_general(x, y, (((3,), (1,)), ((0, 2), (0, 3)))), (2, 3, 4, 5), (2, 5, 6, 4))),
+    ("dot_general, two contracted", case(
+        lambda x, y: lax.dot_general(x, y, (((1, 3), (2, 0)), ((), ()))), (2, 3, 4, 5), (5, 6, 3))),
+    ("dot_general, batch in another order", case(
+        lambda x, y: lax.dot_general(x, y, (((0,), (2,)), ((2, 1), (0, 1)))), (2, 3, 4), (4, 3, 2, 5))),
+    ("dot_general, outer", case(lambda x, y: lax.dot_general(x, y, (((), ()), ((), ()))), (3,), (2, 2))),
+    ("dot_general, vectors", case(lambda x, y: lax.dot_general(x, y, (((0,), (0,)), ((), ()))), (4,), (4,))),
+    ("dot_general of transposes", case(
+        lambda x, y: lax.dot_general(x.transpose(0, 2, 1), y.T, (((1,), (0,)), ((), ()))), (2, 3, 4), (5, 4))),
+    ("attention", case(lambda q, k, v: jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(
+        jnp.einsum("bqhd,bkhd->bhqk", q, k)), v).reshape(2, 3, 8), (2, 3, 2, 4), (2, 3, 2, 4), (2, 3, 2, 4))),
+]
+
+INDEXING = [
+    ("gather of rows", case(lambda x: take(x, [[1], [0], [1], [1]]), A)),
+    ("gather out of bounds", case(lambda x: take(x, [[7], [-3], [1]]), A)),
+    ("gather of blocks", case(lambda x: take(x, [[0, 9], [1, 1], [2, 0]], slice_sizes=(2, 2), numbers={
+        "offset_dims": (1, 2), "collapsed_slice_dims": (), "start_index_map": (0, 1)}), (4, 4))),
+    ("gather with batches", case(lambda x: take(x, [[[0], [1]], [[3], [3]]], slice_sizes=(1, 1), numbers={
+        "offset_dims": (), "collapsed_slice_dims": (1,), "start_index_map": (1,), "operand_batching_dims": (0,),
+        "start_indices_batching_dims": (0,)}), (2, 4))),
+]
+
+if __name__ == "__main__":
+    sys.exit(main(*ELEMENTWISE, *SHAPES, *REDUCTIONS, *PRODUCTS, *INDEXING))
