@@ -67,13 +67,13 @@ const llvm::json::Value *ConfigReader::lookup(StringRef key, bool required, cons
   return nullptr;
 }
 
-int64_t ConfigReader::size(StringRef key, std::optional<int64_t> fallback) {
-  constexpr StringRef expected = "an integer from 1 to 2147483647";
+int64_t ConfigReader::size(StringRef key, std::optional<int64_t> fallback, int64_t limit) {
+  std::string expected = "an integer from 1 to " + std::to_string(limit);
   const llvm::json::Value *value = lookup(key, !fallback, expected);
   if (!value)
     return fallback.value_or(1);
   std::optional<int64_t> number = value->getAsInteger();
-  if (number && *number >= 1 && *number <= INT32_MAX)
+  if (number && *number >= 1 && *number <= limit)
     return *number;
   unexpected(key, expected);
   return 1;

@@ -21,9 +21,10 @@ public:
   bool failed() const { return hasFailed; }
   const llvm::json::Object &object() const { return fields; }
 
-  /// An integer in [1, 2^31). Without a fallback the key has to be there; a
+  /// An integer from 1 to `limit`. Without a fallback the key has to be there; a
   /// null counts as absent where there is one.
-  int64_t size(StringRef key, std::optional<int64_t> fallback = std::nullopt);
+  int64_t size(StringRef key, std::optional<int64_t> fallback = std::nullopt,
+               int64_t limit = INT32_MAX);
   /// A number in [0, 1).
   double probability(StringRef key, double fallback);
   /// A finite number above zero.

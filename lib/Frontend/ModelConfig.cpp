@@ -115,10 +115,13 @@ static void refuseUnsupportedCommon(ConfigReader &reader) {
                                       "supported)");
 }
 
+/// Every layer becomes some hundreds of ops.
+constexpr int64_t maxLayers = 1024;
+
 static void readBert(ConfigReader &reader, ModelConfig &config) {
   config.type = ModelType::Bert;
   config.hiddenSize = reader.size("hidden_size");
-  config.layerCount = reader.size("num_hidden_layers");
+  config.layerCount = reader.size("num_hidden_layers", std::nullopt, maxLayers);
   config.headCount = reader.size("num_attention_heads");
   config.intermediateSize = reader.size("intermediate_size");
   config.vocabSize = reader.size("vocab_size");
@@ -136,7 +139,7 @@ static void readBert(ConfigReader &reader, ModelConfig &config) {
 static void readGpt2(ConfigReader &reader, ModelConfig &config) {
   config.type = ModelType::Gpt2;
   config.hiddenSize = reader.size("n_embd");
-  config.layerCount = reader.size("n_layer");
+  config.layerCount = reader.size("n_layer", std::nullopt, maxLayers);
   config.headCount = reader.size("n_head");
   config.intermediateSize = reader.size("n_inner", 4 * config.hiddenSize);
   config.vocabSize = reader.size("vocab_size");
@@ -160,6 +163,8 @@ FailureOr<ModelConfig> st::parseModelConfig(StringRef json, StringRef path, MLIR
     readGpt2(reader, config);
   else
     reader.unexpected("model_type", "\"bert\" or \"gpt2\"");
+  if (reader.failed())
+    return failure();
 
   config.initializerRange = reader.positive("initializer_range", 0.02);
   config.tieWordEmbeddings = reader.boolean("tie_word_embeddings", true);
