@@ -50,6 +50,24 @@ LogicalResult FunctionRun::findInputs() {
   return success();
 }
 
+// Whether the function, or one that it calls, has an op that only means
+// something on several ranks.
+bool hasRankOps(func::FuncOp function, DenseSet<Operation *> &visited) {
+  if (!visited.insert(function).second)
+    return false;
+  WalkResult result = function.walk([&](Operation *op) {
+    if (isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, AllSliceOp, CollectivePermuteOp,
+            AccumulateOp, AxisIndexOp>(op))
+      return WalkResult::interrupt();
+    if (auto call = dyn_cast<func::CallOp>(op))
+      if (auto callee =
+              SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, call.getCalleeAttr()))
+        return hasRankOps(callee, visited) ? WalkResult::interrupt() : WalkResult::advance();
+    return WalkResult::advance();
+  });
+  return result.wasInterrupted();
+}
+
 // A function is on per-device shapes if an op in it says so, or an argument
 // whose input is larger than its type.
 bool FunctionRun::isPartitioned() {
@@ -58,22 +76,19 @@ bool FunctionRun::isPartitioned() {
   for (auto [i, tensor] : llvm::enumerate(args))
     if (getArgSharding(i) && !isOfType(tensor, function.getArgumentTypes()[i]))
       return true;
-  return function
-      .walk([](Operation *op) {
-        return isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, AllSliceOp,
-                   CollectivePermuteOp, AccumulateOp, AxisIndexOp>(op)
-                   ? WalkResult::interrupt()
-                   : WalkResult::advance();
-      })
-      .wasInterrupted();
+  DenseSet<Operation *> visited;
+  return hasRankOps(function, visited);
 }
 
 LogicalResult FunctionRun::checkArg(unsigned i, const Tensor &tensor) {
   Type type = function.getArgumentTypes()[i];
   if (isOfType(tensor, type))
     return success();
-  return function.emitError("input '") << getArgName(i) << "' is " << toString(tensor)
-                                       << " on each rank, argument " << i << " is of type " << type;
+  InFlightDiagnostic error = function.emitError("input '")
+                             << getArgName(i) << "' is " << toString(args[i]);
+  if (tensor.getShape() != args[i].getShape())
+    error << ", which gives each rank " << toString(tensor);
+  return error << ", but argument " << i << " is of type " << type;
 }
 
 FailureOr<NamedTensors> FunctionRun::run() {
