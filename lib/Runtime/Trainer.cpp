@@ -144,9 +144,11 @@ absl::Status Trainer::openInputsAndOutputs() {
 }
 
 absl::Status Trainer::load() {
-  int64_t bytes = 0;
-  for (const proto::Group &group : program.groups())
+  int64_t bytes = 0, ranks = 0;
+  for (const proto::Group &group : program.groups()) {
     bytes += group.arena_bytes() * group.device_ids_size();
+    ranks += group.device_ids_size();
+  }
   struct sysinfo info;
   const bool known = ::sysinfo(&info) == 0;
   const double memory =
@@ -159,6 +161,9 @@ absl::Status Trainer::load() {
         "the devices' memories take %.1f GiB, this machine has %.1f GiB; --timing-only needs none",
         static_cast<double>(bytes) / kGibibyte, memory / kGibibyte));
   ST_ASSIGN_OR_RETURN(executable, client.load(program));
+  print(absl::StrFormat("%d ranks on %d devices, %.1f GiB of device memory\n", ranks,
+                        client.devices().size(), static_cast<double>(bytes) / kGibibyte),
+        progress);
   feeder = std::make_unique<Feeder>(program, *executable);
   return absl::OkStatus();
 }

@@ -175,6 +175,8 @@ int main(int argc, char **argv) {
   absl::Status status = st::parseArguments(argc, argv);
   if (status.ok())
     status = st::run();
+  if (status.ok() && (std::fflush(stdout) != 0 || std::ferror(stdout)))
+    status = absl::UnavailableError("cannot write to standard output");
   if (status.ok())
     return 0;
   std::fprintf(stderr, "%s: error: %s\n", std::string(tool).c_str(),

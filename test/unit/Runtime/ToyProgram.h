@@ -5,21 +5,42 @@
 #include "lib/Proto/executable.pb.h"
 #include "st/Runtime/Client.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstdint>
-#include <cstring>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 namespace st {
 
 constexpr int64_t kToyBatch = 4, kToySequence = 16;
 
-/// Parameters "w" f32[8,12] (normal) and "b" f32[12] (ones), optimizer state
-/// "w.exp_avg". Cut into `rows` x `columns` ranks of one group; b lies whole on
-/// every rank. Each of `microBatches` takes its rows of input_ids i32[4,16].
-inline proto::Executable makeToyProgram(int64_t rows, int64_t columns, int64_t microBatches = 1) {
+/// Puts a program of one group together, an arena's content in the order of the calls.
+class ToyProgramBuilder {
+public:
+  ToyProgramBuilder(int64_t ranks, int64_t microBatches);
+
+  proto::State &addState(const std::string &name, const std::string &parameter,
+                         proto::Initializer::Kind kind, std::vector<int64_t> shape, int64_t parts);
+  proto::Input &addInput(const std::string &name, const std::string &role,
+                         proto::ElementType element, std::vector<int64_t> shape);
+  void addLoss();
+  proto::Executable take();
+
+private:
+  int64_t place(const proto::TensorType &type, int64_t parts);
+  static void setType(proto::TensorType *type, proto::ElementType element,
+                      const std::vector<int64_t> &shape);
+
   proto::Executable program;
+  proto::Group &group;
+  int64_t end = 0;
+};
+
+inline ToyProgramBuilder::ToyProgramBuilder(int64_t ranks, int64_t microBatches)
+    : group(*program.add_groups()) {
   program.set_format_version(1);
   program.set_target("toy");
   program.set_micro_batches(microBatches);
@@ -29,81 +50,100 @@ inline proto::Executable makeToyProgram(int64_t rows, int64_t columns, int64_t m
   program.mutable_model()->set_vocabulary(512);
   program.mutable_model()->set_config_json("{\"model_type\": \"toy\"}");
   program.mutable_optimizer()->set_learning_rate(0.25);
-  proto::Group &group = *program.add_groups();
   group.set_name("group0");
   group.add_stages(0);
-  for (int64_t rank = 0; rank < rows * columns; ++rank)
+  for (int64_t rank = 0; rank < ranks; ++rank)
     group.add_device_ids(rank);
+}
 
-  int64_t offset = 0;
-  auto place = [&](int64_t bytes) {
-    int64_t at = offset;
-    offset += (bytes + 63) / 64 * 64;
-    return at;
-  };
-  auto setType = [](proto::TensorType *type, proto::ElementType element,
-                    std::vector<int64_t> shape) {
-    type->set_element(element);
-    for (int64_t size : shape)
-      type->add_shape(size);
-  };
-  auto addState = [&](const std::string &name, const std::string &parameter,
-                      proto::Initializer::Kind kind) -> proto::State & {
-    proto::State &state = *group.add_states();
-    state.set_name(name);
-    state.set_role(parameter.empty() ? "parameter" : "optimizer_state");
-    state.set_parameter(parameter);
-    state.mutable_init()->set_kind(kind);
-    state.mutable_init()->set_stddev(0.02);
-    state.set_init_stream(group.states_size() - 1);
-    return state;
-  };
-  for (bool isParameter : {true, false}) {
-    proto::State &state =
-        addState(isParameter ? "w" : "w.exp_avg", isParameter ? "" : "w",
-                 isParameter ? proto::Initializer::NORMAL : proto::Initializer::ZEROS);
-    setType(state.mutable_global(), proto::F32, {8, 12});
-    state.mutable_slice()->add_counts(rows);
-    state.mutable_slice()->add_counts(columns);
-    for (int64_t rank = 0; rank < rows * columns; ++rank) {
-      state.mutable_slice()->add_parts(rank / columns);
-      state.mutable_slice()->add_parts(rank % columns);
-    }
-    state.set_offset(place(8 * 12 * 4 / rows / columns));
-  }
-  proto::State &b = addState("b", "", proto::Initializer::ONES);
-  setType(b.mutable_global(), proto::F32, {12});
-  b.set_offset(place(12 * 4));
+inline int64_t ToyProgramBuilder::place(const proto::TensorType &type, int64_t parts) {
+  int64_t bytes = 4;
+  for (int64_t size : type.shape())
+    bytes *= size;
+  const int64_t at = end;
+  end += (bytes / parts + 63) / 64 * 64;
+  return at;
+}
 
-  auto addInput = [&](const std::string &name, const std::string &role, proto::ElementType element,
-                      std::vector<int64_t> shape, int64_t bytes) -> proto::Input & {
-    proto::Input &input = *group.add_inputs();
-    input.set_name(name);
-    input.set_role(role);
-    setType(input.mutable_global(), element, std::move(shape));
-    input.set_micro_dim(-1);
-    input.set_offset(place(bytes));
-    return input;
-  };
-  addInput("rng_key", "key", proto::U32, {2}, 8);
-  addInput("learning_rate", "scalar", proto::F32, {}, 4);
-  addInput("step", "scalar", proto::F32, {}, 4);
-  proto::Input &ids = addInput("input_ids", "batch", proto::I32, {kToyBatch, kToySequence},
-                               kToyBatch * kToySequence * 4);
-  if (microBatches > 1) {
-    ids.set_micro_dim(0);
-    ids.set_micro_stride(kToyBatch * kToySequence * 4 / microBatches);
-  }
+inline void ToyProgramBuilder::setType(proto::TensorType *type, proto::ElementType element,
+                                       const std::vector<int64_t> &shape) {
+  type->set_element(element);
+  for (int64_t size : shape)
+    type->add_shape(size);
+}
+
+inline proto::State &ToyProgramBuilder::addState(const std::string &name,
+                                                 const std::string &parameter,
+                                                 proto::Initializer::Kind kind,
+                                                 std::vector<int64_t> shape, int64_t parts) {
+  proto::State &state = *group.add_states();
+  state.set_name(name);
+  state.set_role(parameter.empty() ? "parameter" : "optimizer_state");
+  state.set_parameter(parameter);
+  state.mutable_init()->set_kind(kind);
+  state.mutable_init()->set_stddev(0.02);
+  state.set_init_stream(group.states_size() - 1);
+  setType(state.mutable_global(), proto::F32, shape);
+  state.set_offset(place(state.global(), parts));
+  return state;
+}
+
+inline proto::Input &ToyProgramBuilder::addInput(const std::string &name, const std::string &role,
+                                                 proto::ElementType element,
+                                                 std::vector<int64_t> shape) {
+  proto::Input &input = *group.add_inputs();
+  input.set_name(name);
+  input.set_role(role);
+  setType(input.mutable_global(), element, shape);
+  input.set_micro_dim(-1);
+  input.set_offset(place(input.global(), 1));
+  return input;
+}
+
+inline void ToyProgramBuilder::addLoss() {
   proto::Output &loss = *group.add_outputs();
   loss.set_name("loss");
   loss.set_role("loss");
   setType(loss.mutable_global(), proto::F32, {});
-  loss.set_offset(place(4));
-  group.set_arena_bytes(offset);
+  loss.set_offset(place(loss.global(), 1));
+}
+
+inline proto::Executable ToyProgramBuilder::take() {
+  group.set_arena_bytes(end);
   proto::MemoryClass &memory = *group.add_memory();
   memory.set_name("parameters");
-  memory.set_bytes(8 * 12 * 4 / rows / columns + 48);
-  return program;
+  memory.set_bytes(end / 2);
+  return std::move(program);
+}
+
+/// Parameters "w" f32[8,12] (normal) and "b" f32[12] (ones), optimizer state
+/// "w.exp_avg". Cut into `rows` x `columns` ranks of one group; b lies whole on
+/// every rank. Each of `microBatches` takes its rows of input_ids i32[4,16].
+inline proto::Executable makeToyProgram(int64_t rows, int64_t columns, int64_t microBatches = 1) {
+  const int64_t ranks = rows * columns;
+  ToyProgramBuilder builder(ranks, microBatches);
+  for (bool isParameter : {true, false}) {
+    proto::State &state = builder.addState(
+        isParameter ? "w" : "w.exp_avg", isParameter ? "" : "w",
+        isParameter ? proto::Initializer::NORMAL : proto::Initializer::ZEROS, {8, 12}, ranks);
+    state.mutable_slice()->add_counts(rows);
+    state.mutable_slice()->add_counts(columns);
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      state.mutable_slice()->add_parts(rank / columns);
+      state.mutable_slice()->add_parts(rank % columns);
+    }
+  }
+  builder.addState("b", "", proto::Initializer::ONES, {12}, 1);
+  builder.addInput("rng_key", "key", proto::U32, {2});
+  builder.addInput("learning_rate", "scalar", proto::F32, {});
+  builder.addInput("step", "scalar", proto::F32, {});
+  proto::Input &ids = builder.addInput("input_ids", "batch", proto::I32, {kToyBatch, kToySequence});
+  if (microBatches > 1) {
+    ids.set_micro_dim(0);
+    ids.set_micro_stride(kToyBatch * kToySequence * 4 / microBatches);
+  }
+  builder.addLoss();
+  return builder.take();
 }
 
 class ToyBuffer : public Buffer {
