@@ -239,9 +239,11 @@ LogicalResult PadOp::verify() {
       return emitOpError("expects no negative interior padding in dimension ")
              << dim << ", got " << interior;
     // (C4) Cropping leaves no negative size.
-    int64_t padded = low + size + std::max<int64_t>(size - 1, 0) * interior + high;
-    if (padded < 0)
-      return emitOpError("crops dimension ") << dim << " to a size of " << padded;
+    std::optional<int64_t> padded = getPaddedSize(size, low, high, interior);
+    if (!padded)
+      return emitOpError("pads dimension ") << dim << " beyond what 64 bits can count";
+    if (*padded < 0)
+      return emitOpError("crops dimension ") << dim << " to a size of " << *padded;
   }
   return success();
 }

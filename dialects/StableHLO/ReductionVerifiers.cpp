@@ -83,6 +83,13 @@ LogicalResult ReduceWindowOp::verify() {
       failed(verifyWindowList(*this, "window_dilations", getWindowDilations(), rank)) ||
       failed(verifyPadding(*this, getPadding(), rank)))
     return failure();
+  auto first = cast<ShapedType>(getInputs().front().getType());
+  for (auto [dim, size, window] :
+       llvm::enumerate(first.getShape(),
+                       getWindows(getWindowDimensions(), getWindowStrides(), getPadding(),
+                                  getBaseDilations(), getWindowDilations())))
+    if (!countWindows(size, window))
+      return emitOpError("has windows in dimension ") << dim << " beyond what 64 bits can count";
   return verifyReducer(*this, getInputs(), getInitValues(), getBody());
 }
 
@@ -101,16 +108,11 @@ LogicalResult SelectAndScatterOp::verify() {
       failed(verifyPadding(*this, getPadding(), rank)))
     return failure();
   // (C2) The source has one element per window.
-  SmallVector<int64_t> windows;
-  for (auto [dim, size] : llvm::enumerate(operand.getShape())) {
-    int64_t window = getWindowDimensions() ? (*getWindowDimensions())[dim] : 1;
-    int64_t stride = getWindowStrides() ? (*getWindowStrides())[dim] : 1;
-    int64_t padded = size;
-    if (auto padding = getPadding())
-      for (uint64_t side : {0, 1})
-        padded += padding->getValues<int64_t>()[{dim, side}];
-    windows.push_back(padded < window ? 0 : (padded - window) / stride + 1);
-  }
+  SmallVector<int64_t> ones(rank, 1), windows;
+  for (auto [size, window] :
+       llvm::zip(operand.getShape(), getWindows(getWindowDimensions().value_or(ones),
+                                                getWindowStrides(), getPadding(), {}, {})))
+    windows.push_back(countWindows(size, window).value_or(-1));
   if (source.getShape() != ArrayRef(windows))
     return emitOpError("expects a source of one element per window, [")
            << windows << "], got " << source;

@@ -2,6 +2,7 @@
 
 #include "dialects/StableHLO/StableHLOTraits.h"
 
+#include "llvm/Support/CheckedArithmetic.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
 
@@ -16,6 +17,16 @@ static bool isDynamic(Type type) {
   return shaped && !shaped.hasStaticShape();
 }
 
+/// Whether the elements of a tensor can be counted. Whoever computes with sizes
+/// relies on it.
+static bool isCountable(Type type) {
+  auto shaped = dyn_cast<ShapedType>(type);
+  std::optional<int64_t> count = 1;
+  for (int64_t size : shaped ? shaped.getShape() : ArrayRef<int64_t>())
+    count = count ? llvm::checkedMul(*count, size) : std::nullopt;
+  return count.has_value();
+}
+
 /// The types of all operands, then of all results.
 static SmallVector<Type> allTypes(Operation *op) {
   SmallVector<Type> types(op->getOperandTypes());
@@ -24,9 +35,12 @@ static SmallVector<Type> allTypes(Operation *op) {
 }
 
 LogicalResult traits::detail::verifyStaticShapes(Operation *op) {
-  for (Type type : allTypes(op))
+  for (Type type : allTypes(op)) {
     if (isDynamic(type))
       return op->emitOpError("dynamic shapes are not supported: ") << type;
+    if (!isCountable(type))
+      return op->emitOpError("has a tensor of more elements than 64 bits can count: ") << type;
+  }
   return success();
 }
 

@@ -6,6 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/StableHLO/StableHLOOps.h"
+#include "dialects/StableHLO/VerifierUtils.h"
 
 using namespace mlir;
 using namespace mlir::stablehlo;
@@ -157,9 +158,10 @@ LogicalResult PadOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc
   for (auto [size, low, high, interior] :
        llvm::zip(operand.getShape(), adaptor.getEdgePaddingLow(), adaptor.getEdgePaddingHigh(),
                  adaptor.getInteriorPadding())) {
-    shape.push_back(low + size + std::max<int64_t>(size - 1, 0) * interior + high);
-    if (shape.back() < 0)
-      return emitOptionalError(loc, "stablehlo.pad crops more than there is of ", operand);
+    std::optional<int64_t> padded = getPaddedSize(size, low, high, interior);
+    if (!padded || *padded < 0)
+      return emitOptionalError(loc, "stablehlo.pad pads ", operand, " to an impossible size");
+    shape.push_back(*padded);
   }
   types.push_back(operand.clone(shape));
   return success();
@@ -225,31 +227,19 @@ LogicalResult ReduceOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
   return success();
 }
 
-/// Element `i` of an optional list, or `fallback`.
-static int64_t valueOr(std::optional<ArrayRef<int64_t>> values, size_t i, int64_t fallback) {
-  return values && i < values->size() ? (*values)[i] : fallback;
-}
-
 LogicalResult ReduceWindowOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc,
                                                Adaptor adaptor, Types &types) {
-  SmallVector<int64_t> padding(adaptor.getWindowDimensions().size() * 2, 0);
-  if (auto given = adaptor.getPadding())
-    if (given->getNumElements() == static_cast<int64_t>(padding.size()))
-      padding = llvm::to_vector(given->getValues<int64_t>());
+  SmallVector<Window> windows =
+      getWindows(adaptor.getWindowDimensions(), adaptor.getWindowStrides(), adaptor.getPadding(),
+                 adaptor.getBaseDilations(), adaptor.getWindowDilations());
   SmallVector<Type> elements = getReducedElements(adaptor.getInitValues(), adaptor.getRegions());
   for (auto [input, element] : llvm::zip(adaptor.getInputs(), elements)) {
     SmallVector<int64_t> shape;
-    for (auto [i, size, window] :
-         llvm::enumerate(tensorOf(input).getShape(), adaptor.getWindowDimensions())) {
-      auto dilate = [](int64_t n, int64_t by) { return n == 0 ? 0 : (n - 1) * by + 1; };
-      int64_t base = dilate(size, valueOr(adaptor.getBaseDilations(), i, 1)) + padding[2 * i] +
-                     padding[2 * i + 1];
-      int64_t span = dilate(window, valueOr(adaptor.getWindowDilations(), i, 1));
-      int64_t stride = valueOr(adaptor.getWindowStrides(), i, 1);
-      if (stride < 1)
-        return emitOptionalError(loc, "stablehlo.reduce_window expects positive strides, got ",
-                                 stride);
-      shape.push_back(base <= 0 || span > base ? 0 : (base - span) / stride + 1);
+    for (auto [size, window] : llvm::zip(tensorOf(input).getShape(), windows)) {
+      std::optional<int64_t> count = countWindows(size, window);
+      if (!count)
+        return emitOptionalError(loc, "stablehlo.reduce_window has too large windows");
+      shape.push_back(*count);
     }
     types.push_back(RankedTensorType::get(shape, element));
   }

@@ -3,6 +3,7 @@
 #include "dialects/StableHLO/VerifierUtils.h"
 
 #include "dialects/StableHLO/StableHLOOps.h"
+#include "llvm/Support/CheckedArithmetic.h"
 #include "mlir/IR/TypeUtilities.h"
 
 using namespace mlir;
@@ -83,6 +84,48 @@ bool stablehlo::isPromotable(Type from, Type to) {
   if (isa<FloatType>(from) && isa<FloatType>(to))
     return from.getIntOrFloatBitWidth() <= to.getIntOrFloatBitWidth();
   return false;
+}
+
+std::optional<int64_t> stablehlo::getPaddedSize(int64_t size, int64_t low, int64_t high,
+                                                int64_t interior) {
+  std::optional<int64_t> inside =
+      llvm::checkedMulAdd<int64_t>(std::max<int64_t>(size - 1, 0), interior, size);
+  std::optional<int64_t> edges = llvm::checkedAdd(low, high);
+  if (!inside || !edges)
+    return std::nullopt;
+  return llvm::checkedAdd(*inside, *edges);
+}
+
+std::optional<int64_t> stablehlo::countWindows(int64_t size, const Window &window) {
+  std::optional<int64_t> base =
+      getPaddedSize(size, window.low, window.high, window.baseDilation - 1);
+  std::optional<int64_t> span = getPaddedSize(window.size, 0, 0, window.dilation - 1);
+  if (!base || !span)
+    return std::nullopt;
+  return *base <= 0 || *span > *base ? 0 : (*base - *span) / window.stride + 1;
+}
+
+SmallVector<Window> stablehlo::getWindows(ArrayRef<int64_t> sizes,
+                                          std::optional<ArrayRef<int64_t>> strides,
+                                          std::optional<DenseIntElementsAttr> padding,
+                                          std::optional<ArrayRef<int64_t>> baseDilations,
+                                          std::optional<ArrayRef<int64_t>> dilations) {
+  SmallVector<Window> windows(sizes.size());
+  auto fill = [&](int64_t Window::*field, std::optional<ArrayRef<int64_t>> values) {
+    if (values)
+      for (auto [window, value] : llvm::zip(windows, *values))
+        window.*field = value;
+  };
+  fill(&Window::size, sizes);
+  fill(&Window::stride, strides);
+  fill(&Window::baseDilation, baseDilations);
+  fill(&Window::dilation, dilations);
+  if (padding && padding->getNumElements() == 2 * static_cast<int64_t>(sizes.size()))
+    for (auto [i, window] : llvm::enumerate(windows)) {
+      window.low = padding->getValues<int64_t>()[2 * i];
+      window.high = padding->getValues<int64_t>()[2 * i + 1];
+    }
+  return windows;
 }
 
 RankedTensorType stablehlo::scalarOf(Type type) {

@@ -3,6 +3,7 @@
 #ifndef ST_DIALECTS_STABLEHLO_VERIFIERUTILS_H
 #define ST_DIALECTS_STABLEHLO_VERIFIERUTILS_H
 
+#include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/Operation.h"
 
@@ -33,6 +34,26 @@ SmallVector<Type> getReturnedTypes(Region &body);
 /// Whether values of `from` may be accumulated in `to`: the same kind of number,
 /// no narrower.
 bool isPromotable(Type from, Type to);
+
+/// The size of a padded dimension, negative where padding crops too much and
+/// none where it does not fit 64 bits.
+std::optional<int64_t> getPaddedSize(int64_t size, int64_t low, int64_t high, int64_t interior);
+
+/// A window over one dimension.
+struct Window {
+  int64_t size = 1, stride = 1, low = 0, high = 0, baseDilation = 1, dilation = 1;
+};
+
+/// How often a window fits into a dimension of `size`; none where that does not
+/// fit 64 bits. Strides and dilations are positive.
+std::optional<int64_t> countWindows(int64_t size, const Window &window);
+
+/// One window per element of `sizes`. Absent lists have their defaults; so has
+/// what a list is too short for.
+SmallVector<Window> getWindows(ArrayRef<int64_t> sizes, std::optional<ArrayRef<int64_t>> strides,
+                               std::optional<DenseIntElementsAttr> padding,
+                               std::optional<ArrayRef<int64_t>> baseDilations,
+                               std::optional<ArrayRef<int64_t>> dilations);
 
 /// The 0-dimensional tensor of an element of `type`.
 RankedTensorType scalarOf(Type type);

@@ -293,3 +293,11 @@ func.func @pad_result(%x: tensor<3xf32>, %v: tensor<f32>) {
   %0 = stablehlo.pad %x, %v, low = [1], high = [2], interior = [1] : (tensor<3xf32>, tensor<f32>) -> tensor<7xf32>
   return
 }
+
+// -----
+
+func.func @pad_overflow(%x: tensor<3xf32>, %v: tensor<f32>) {
+  // expected-error @+1 {{'stablehlo.pad' op pads dimension 0 beyond what 64 bits can count}}
+  %0 = stablehlo.pad %x, %v, low = [9223372036854775807], high = [1], interior = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<3xf32>
+  return
+}

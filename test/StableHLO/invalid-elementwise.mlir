@@ -182,3 +182,11 @@ func.func @map_body(%x: tensor<2xf32>) {
   }) : (tensor<2xf32>) -> tensor<2xf64>
   return
 }
+
+// -----
+
+func.func @uncountable(%x: tensor<4294967296x4294967296xf32>) {
+  // expected-error @+1 {{'stablehlo.tanh' op has a tensor of more elements than 64 bits can count}}
+  %0 = stablehlo.tanh %x : tensor<4294967296x4294967296xf32>
+  return
+}

@@ -332,3 +332,14 @@ func.func @sort_returns(%x: tensor<4xf32>) {
   }) : (tensor<4xf32>) -> tensor<4xf32>
   return
 }
+
+// -----
+
+func.func @window_overflow(%x: tensor<4xf32>, %i: tensor<f32>) {
+  // expected-error @+1 {{'stablehlo.reduce_window' op has windows in dimension 0 beyond what 64 bits can count}}
+  %0 = "stablehlo.reduce_window"(%x, %i) <{window_dimensions = array<i64: 4294967296>, window_dilations = array<i64: 4294967296>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    stablehlo.return %a : tensor<f32>
+  }) : (tensor<4xf32>, tensor<f32>) -> tensor<4xf32>
+  return
+}
