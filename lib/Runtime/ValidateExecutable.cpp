@@ -193,7 +193,8 @@ absl::Status GroupValidator::checkInput(const proto::Input &input) {
   }
   if (input.micro_dim() < 0)
     return claim(owner, input.offset(), bytes, true);
-  if (input.micro_stride() < bytes || input.micro_stride() > group.arena_bytes())
+  if (microBatches > 1 &&
+      (input.micro_stride() < bytes || input.micro_stride() > group.arena_bytes()))
     return error(absl::StrCat(owner, " has micro-batches of ", bytes, " bytes ",
                               input.micro_stride(), " bytes apart"));
   for (int64_t microBatch = 0; microBatch < microBatches; ++microBatch)

@@ -74,8 +74,9 @@ TEST(ValidateExecutableTest, NamesWhatIsWrong) {
       {"no scalar that the runner knows", SPOIL(group.mutable_inputs(1)->set_name("x"))},
       {"input \"input_ids\" has the unknown role", SPOIL(group.mutable_inputs(3)->set_role("x"))},
       {"micro-batches along dimension 2 of 2", SPOIL(group.mutable_inputs(3)->set_micro_dim(2))},
-      {"16 bytes apart", SPOIL(group.mutable_inputs(3)->set_micro_dim(0);
-                               group.mutable_inputs(3)->set_micro_stride(16))},
+      {"16 bytes apart",
+       SPOIL(program.set_micro_batches(2); group.mutable_inputs(3)->set_micro_dim(0);
+             group.mutable_inputs(3)->set_micro_stride(16))},
       {"is the loss but not an f32 scalar",
        SPOIL(group.mutable_outputs(0)->mutable_global()->add_shape(1))},
       {"output \"loss\" takes 4 bytes", SPOIL(group.mutable_outputs(0)->set_offset(1 << 30))},
