@@ -26,7 +26,7 @@ static FailureOr<Tensor> findInput(Operation *op, StringRef name, Type globalTyp
 LogicalResult GroupRun::loadState(StateOp op, const NamedTensors &inputs) {
   FailureOr<Tensor> global = findInput(op, op.getName(), op.getGlobalType(), inputs);
   Storage &storage = storages[op.getSymName()];
-  storage = {op, op.getLocalType(), {RankValues()}, {0}};
+  storage = {op, op.getLocalType(), /*isPerMicroBatch=*/false, {RankValues()}, {0}};
   if (failed(global))
     return failure();
   return shard(*global, op.getSharding(), deviceGrid, op, storage.slots[0]);
@@ -37,7 +37,7 @@ LogicalResult GroupRun::loadState(StateOp op, const NamedTensors &inputs) {
 LogicalResult GroupRun::loadInput(InputOp op, const NamedTensors &inputs) {
   FailureOr<Tensor> global = findInput(op, op.getName(), op.getGlobalType(), inputs);
   Storage &storage = storages[op.getSymName()];
-  storage = {op, op.getLocalType(), {RankValues()}, {0}};
+  storage = {op, op.getLocalType(), /*isPerMicroBatch=*/false, {RankValues()}, {0}};
   if (failed(global))
     return failure();
   int64_t dim = static_cast<int64_t>(op.getMicroDim());
@@ -45,6 +45,7 @@ LogicalResult GroupRun::loadInput(InputOp op, const NamedTensors &inputs) {
     return shard(*global, op.getSharding(), deviceGrid, op, storage.slots[0]);
 
   int64_t count = static_cast<int64_t>(mesh.getMicro()), devices = mesh.getNumDevices();
+  storage.isPerMicroBatch = true;
   storage.slots.assign(static_cast<size_t>(count), RankValues());
   storage.holds.assign(llvm::seq<int64_t>(count).begin(), llvm::seq<int64_t>(count).end());
   bool isInSharding = op.getSharding().usesAxis(MeshOp::kMicro);
@@ -77,8 +78,9 @@ LogicalResult GroupRun::start(const NamedTensors &inputs) {
   if (failed(findSchedule()))
     return failure();
   size_t microBatches = static_cast<size_t>(mesh.getMicro());
-  auto allocate = [&](Operation *op, StringRef name, Type type, size_t slots) {
-    storages[name] = {op, type, SmallVector<RankValues, 1>(slots),
+  auto allocate = [&](Operation *op, StringRef name, Type type, bool isPerMicroBatch,
+                      size_t slots) {
+    storages[name] = {op, type, isPerMicroBatch, SmallVector<RankValues, 1>(slots),
                       SmallVector<int64_t, 1>(slots, -1)};
     return success();
   };
@@ -88,12 +90,12 @@ LogicalResult GroupRun::start(const NamedTensors &inputs) {
             .Case<StateOp>([&](StateOp op) { return loadState(op, inputs); })
             .Case<InputOp>([&](InputOp op) { return loadInput(op, inputs); })
             .Case<OutputOp>([&](OutputOp op) {
-              return allocate(op, op.getSymName(), op.getLocalType(), microBatches);
+              return allocate(op, op.getSymName(), op.getLocalType(), true, microBatches);
             })
             .Case<BufferOp>([&](BufferOp op) {
               size_t slots = static_cast<size_t>(std::max<int64_t>(op.getSlots(), 1));
               bool isStash = op.getKind() == "stash";
-              return allocate(op, op.getSymName(), op.getType(),
+              return allocate(op, op.getSymName(), op.getType(), isStash,
                               isStash && !hasSchedule ? microBatches : slots);
             })
             .Default(success());
@@ -190,7 +192,7 @@ LogicalResult GroupRun::getSlot(Operation *op, Storage &storage, Value microBatc
   index = microBatch ? toInteger(evaluator.get(microBatch)[0]) : 0;
   if (index < 0 || index >= static_cast<int64_t>(mesh.getMicro()))
     return op->emitError("micro-batch ") << index << " of " << mesh.getMicro();
-  slot = static_cast<size_t>(index) % storage.slots.size();
+  slot = storage.isPerMicroBatch ? static_cast<size_t>(index) % storage.slots.size() : 0;
   return success();
 }
 
@@ -206,7 +208,7 @@ LogicalResult GroupRun::evalRead(ReadOp op) {
   const RankValues &values = storage.slots[slot];
   if (values.empty())
     return op.emitError("reads @") << op.getSource() << " before anything was written to it";
-  if (op.getMicroBatch() && storage.slots.size() > 1 && storage.holds[slot] != index)
+  if (storage.isPerMicroBatch && storage.holds[slot] != index)
     return op.emitError("reads micro-batch ")
            << index << " of @" << op.getSource() << ", but its slot holds micro-batch "
            << storage.holds[slot];

@@ -26,6 +26,8 @@ struct Mailboxes {
 struct Storage {
   Operation *op = nullptr;
   Type type;
+  /// Whether it has a value for every micro-batch, or one a step.
+  bool isPerMicroBatch = false;
   /// One slot, or one a micro-batch in flight.
   SmallVector<RankValues, 1> slots;
   /// The micro-batch whose value each slot holds.
