@@ -236,7 +236,7 @@ void runFill(const CopyPlan &plan, uint8_t *dst, uint64_t value) {
   if (plan.kind == CopyPlan::Kind::Empty)
     return;
   const CopyPlan::Dim &last = plan.dims[plan.count - 1];
-  forEach(plan, plan.count - 1, dst, nullptr, [&](uint8_t *d, const uint8_t *) {
+  forEach(plan, plan.count - 1, dst, dst, [&](uint8_t *d, const uint8_t *) {
     fillRow(d, last.size, last.dst, plan.dstWidth, value);
   });
 }
