@@ -7,6 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
+from jax_models import LOSSES
 from st_programs import interpret, transform
 from st_testing import expect, main
 
@@ -159,5 +160,46 @@ INDEXING = [
         "start_indices_batching_dims": (0,)}), (2, 4))),
 ]
 
+
+
+def whole_model(task, config, fields):
+    """A model as JAX prints it, without St's front end. `fields` are the names and shapes of its parameters
+    and integer inputs, (name, shape, limit), limit 0 for a parameter."""
+    rng = np.random.default_rng(1)
+    parameters = {n: rng.normal(scale=0.2, size=s).astype(np.float32) for n, s, limit in fields if not limit}
+    batch = {n: rng.integers(0, limit, s).astype(np.int32) for n, s, limit in fields if limit}
+
+    def function(*values):
+        return LOSSES[task](config, dict(zip(parameters, values, strict=True)), batch)
+
+    return case(function, values=list(parameters.values()))
+
+
+def bert_fields(hidden, inner, vocab, ids):
+    def linear(name, out, inputs):
+        return [(f"{name}.weight", (out, inputs), 0), (f"{name}.bias", (out,), 0)]
+
+    def norm(name):
+        return [(f"{name}.weight", (hidden,), 0), (f"{name}.bias", (hidden,), 0)]
+
+    layer = "bert.encoder.layer.0."
+    fields = [("bert.embeddings.word_embeddings.weight", (vocab, hidden), 0),
+              ("bert.embeddings.position_embeddings.weight", (8, hidden), 0),
+              ("bert.embeddings.token_type_embeddings.weight", (2, hidden), 0), *norm("bert.embeddings.LayerNorm")]
+    for which in ("self.query", "self.key", "self.value", "output.dense"):
+        fields += linear(f"{layer}attention.{which}", hidden, hidden)
+    fields += norm(f"{layer}attention.output.LayerNorm") + norm(f"{layer}output.LayerNorm")
+    fields += linear(f"{layer}intermediate.dense", inner, hidden) + linear(f"{layer}output.dense", hidden, inner)
+    fields += linear("cls.predictions.transform.dense", hidden, hidden) + norm("cls.predictions.transform.LayerNorm")
+    fields += [("cls.predictions.bias", (vocab,), 0)] + linear("bert.pooler.dense", hidden, hidden)
+    fields += linear("cls.seq_relationship", 2, hidden)
+    fields += [(name, ids, limit) for name, limit in (("input_ids", vocab), ("token_type_ids", 2), ("labels", vocab))]
+    return fields + [("attention_mask", ids, 2), ("next_sentence_label", ids[:1], 2)]
+
+
+MODELS = [("bert as JAX prints it", whole_model(
+    "mlm", {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_dropout_prob": 0,
+            "attention_probs_dropout_prob": 0}, bert_fields(8, 12, 11, (2, 5))))]
+
 if __name__ == "__main__":
-    sys.exit(main(*ELEMENTWISE, *SHAPES, *REDUCTIONS, *PRODUCTS, *INDEXING))
+    sys.exit(main(*MODELS, *ELEMENTWISE, *SHAPES, *REDUCTIONS, *PRODUCTS, *INDEXING))
