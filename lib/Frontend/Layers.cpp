@@ -1,5 +1,6 @@
 //===- Layers.cpp - The layers that models are made of --------------------===//
 
+#include "dialects/St/IR/ShardingUtils.h"
 #include "lib/Frontend/ModelBuilder.h"
 #include "lib/Frontend/Threefry.h"
 #include <cmath>
@@ -132,7 +133,7 @@ Value ModelBuilder::dropout(Value x, double probability) {
 static Value rowMaximum(ModelBuilder &model, Value x) {
   int64_t last = model.emit.typeOf(x).getRank() - 1;
   Value maximum = model.emit.reduceMax(x, {last});
-  maximum.getDefiningOp()->setAttr(stopGradientAttr, UnitAttr::get(maximum.getContext()));
+  maximum.getDefiningOp()->setAttr(kStopGradientAttr, UnitAttr::get(maximum.getContext()));
   return model.broadcastLeading(maximum, model.emit.shapeOf(x));
 }
 

@@ -41,7 +41,7 @@ void ModelBuilder::notifyOperationInserted(Operation *op, OpBuilder::InsertPoint
   // Ops inside of a region belong to the op that holds it; a constant belongs
   // to whoever uses it.
   if (op->getParentOp() == function && !op->hasTrait<OpTrait::ConstantLike>())
-    op->setAttr("st.block", builder.getI64IntegerAttr(blockIndex));
+    op->setAttr(kBlockAttr, builder.getI64IntegerAttr(blockIndex));
 }
 
 //===----------------------------------------------------------------------===//
@@ -78,7 +78,7 @@ Value ModelBuilder::parameter(const Twine &name, ArrayRef<int64_t> shape, Init i
   SmallVector<NamedAttribute> attrs = roleAttrs(builder, name, "parameter");
   attrs.push_back(builder.getNamedAttr(kInitAttr, initAttr(builder, init)));
   if (!decays)
-    attrs.push_back(builder.getNamedAttr("st.no_decay", builder.getUnitAttr()));
+    attrs.push_back(builder.getNamedAttr(kNoDecayAttr, builder.getUnitAttr()));
   unsigned index = parameterCount++;
   (void)function.insertArgument(index, RankedTensorType::get(shape, builder.getF32Type()),
                                 builder.getDictionaryAttr(attrs), emit.loc);
@@ -87,7 +87,7 @@ Value ModelBuilder::parameter(const Twine &name, ArrayRef<int64_t> shape, Init i
 
 Value ModelBuilder::batchArgument(StringRef name, ArrayRef<int64_t> shape, int64_t limit) {
   SmallVector<NamedAttribute> attrs = roleAttrs(builder, name, "batch");
-  attrs.push_back(builder.getNamedAttr("st.limit", builder.getI64IntegerAttr(limit)));
+  attrs.push_back(builder.getNamedAttr(kLimitAttr, builder.getI64IntegerAttr(limit)));
   // The key stays last.
   unsigned index = function.getNumArguments() - (rngKeyArgument ? 1 : 0);
   (void)function.insertArgument(index, RankedTensorType::get(shape, builder.getI32Type()),

@@ -98,9 +98,6 @@ private:
   Value rngKeyArgument;
 };
 
-/// Marks an op through which no gradient flows.
-constexpr StringRef stopGradientAttr = "st.stop_gradient";
-
 /// The forward losses, one function for each model: the value to return.
 Value buildBert(ModelBuilder &model, Task task);
 Value buildGpt2(ModelBuilder &model);

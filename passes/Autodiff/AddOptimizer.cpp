@@ -107,7 +107,7 @@ LogicalResult StepBuilder::collect() {
     if (!Emitter::typeOf(argument).getElementType().isF32())
       return function.emitOpError("expected parameter ")
              << name << " to have f32 elements, found " << argument.getType();
-    updates.push_back({i, name, !function.getArgAttr(i, "st.no_decay"), gradient, Value()});
+    updates.push_back({i, name, !function.getArgAttr(i, kNoDecayAttr), gradient, Value()});
   }
   if (updates.empty())
     return function.emitOpError("has no argument of role \"parameter\"");

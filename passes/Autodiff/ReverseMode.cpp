@@ -2,6 +2,7 @@
 
 #include "passes/Autodiff/ReverseMode.h"
 
+#include "dialects/St/IR/ShardingUtils.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "passes/Autodiff/GradientRules.h"
 

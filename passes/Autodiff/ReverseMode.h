@@ -8,12 +8,10 @@
 
 namespace mlir::st {
 
-/// No gradient flows through an op that carries this unit attribute.
-constexpr llvm::StringLiteral kStopGradientAttr = "st.stop_gradient";
-
 /// Emits, before the terminator of `block`, the gradients of the float scalar
 /// `loss` with respect to `parameters`, which are arguments of the block. Fails
-/// with a diagnostic at an op that cannot be differentiated.
+/// with a diagnostic at an op that cannot be differentiated. No gradient flows through
+/// ops marked `st.stop_gradient`.
 FailureOr<SmallVector<Value>> emitGradients(Block &block, Value loss, ValueRange parameters);
 
 } // namespace mlir::st

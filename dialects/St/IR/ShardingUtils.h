@@ -11,6 +11,10 @@ constexpr llvm::StringLiteral kNameAttr = "st.name";
 constexpr llvm::StringLiteral kRoleAttr = "st.role";
 constexpr llvm::StringLiteral kOfAttr = "st.of";
 constexpr llvm::StringLiteral kInitAttr = "st.init";
+constexpr llvm::StringLiteral kNoDecayAttr = "st.no_decay";
+constexpr llvm::StringLiteral kLimitAttr = "st.limit";
+constexpr llvm::StringLiteral kBlockAttr = "st.block";
+constexpr llvm::StringLiteral kStopGradientAttr = "st.stop_gradient";
 
 /// The module's one mesh, or null.
 MeshOp getMesh(Operation *within);

@@ -16,7 +16,10 @@ def St_Dialect : Dialect {
 
     - `st.sharding`: a `#st.sharding` (one result) or an array of them (several);
     - `st.stage`: i64, the pipeline stage that owns the op;
-    - on function arguments and results also `st.name`, `st.role`, `st.init`, `st.of`;
+    - `st.block`: i64, the layer of the model that a forward op belongs to, ascending;
+    - `st.stop_gradient`: unit, no gradient flows through the op;
+    - on function arguments and results also `st.name`, `st.role`, `st.init`, `st.of`, and on
+      arguments `st.no_decay` (unit) and `st.limit` (i64, the values of a batch are below it);
     - on the module: `st.stages`, `st.devices`, `st.schedule`, `st.target`, `st.micro_batches`.
   }];
   let useDefaultAttributePrinterParser = 1;
