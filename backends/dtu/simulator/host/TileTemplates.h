@@ -15,7 +15,9 @@ using st::dtu::TileKernel;
 using st::dtu::VectorOp;
 
 // dst may be the very tile a source is, which no loop minds; nothing else overlaps.
-#define ST_VECTOR_LOOP _Pragma("clang loop vectorize(assume_safety)")
+// Two vectors at a time: with more, the longer functions spill their registers.
+#define ST_VECTOR_LOOP _Pragma("clang loop vectorize(assume_safety) interleave_count(2)")
+#define ST_STRIP_LOOP _Pragma("clang loop vectorize(assume_safety)")
 
 template <typename T> struct Traits {
   static constexpr bool isFloat = false;
@@ -152,7 +154,7 @@ template <typename T, typename Op> void colReduce(const TileArgs &args) {
     for (int64_t r = 0; r < t.rows; ++r) {
       const T *a = reinterpret_cast<const T *>(t.src[0] + r * t.srcRow[0]) + c * step;
       if (width == strip && step) {
-        ST_VECTOR_LOOP for (int64_t i = 0; i < strip; ++i) partial[i] = Op::apply(partial[i], a[i]);
+        ST_STRIP_LOOP for (int64_t i = 0; i < strip; ++i) partial[i] = Op::apply(partial[i], a[i]);
       } else {
         for (int64_t i = 0; i < width; ++i)
           partial[i] = Op::apply(partial[i], a[i * step]);
