@@ -10,6 +10,7 @@
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 #include "passes/Autodiff/Passes.h"
+#include "passes/Kernels/Passes.h"
 #include "passes/Pipeline/Passes.h"
 
 using namespace mlir;
@@ -23,5 +24,6 @@ void st::registerAllDialects(DialectRegistry &registry) {
 void st::registerAllPasses() {
   mlir::registerAllPasses();
   registerAutodiffPasses();
+  registerKernelsPasses();
   registerPipelinePasses();
 }

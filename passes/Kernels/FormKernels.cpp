@@ -1,0 +1,68 @@
+#include "dialects/St/IR/StDialect.h"
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "passes/Kernels/KernelBuilder.h"
+#include "passes/Kernels/Passes.h"
+
+namespace mlir::st {
+#define GEN_PASS_DEF_FORMKERNELS
+#include "passes/Kernels/Passes.h.inc"
+} // namespace mlir::st
+
+using namespace mlir;
+using namespace mlir::st;
+
+namespace {
+struct FormKernels : mlir::st::impl::FormKernelsBase<FormKernels> {
+  using FormKernelsBase::FormKernelsBase;
+  void runOnOperation() override;
+  LogicalResult formKernels(TaskOp task, const FusionLimits &limits);
+};
+} // namespace
+
+/// Reads move to the front of a task: what they read must not have been written before.
+static LogicalResult checkReads(TaskOp task) {
+  DenseMap<StringAttr, WriteOp> written;
+  for (Operation &op : task.getBody().front()) {
+    if (auto write = dyn_cast<WriteOp>(op))
+      written[write.getTargetAttr().getAttr()] = write;
+    auto read = dyn_cast<ReadOp>(op);
+    if (!read)
+      continue;
+    if (WriteOp write = written.lookup(read.getSourceAttr().getAttr())) {
+      InFlightDiagnostic diagnostic =
+          read.emitOpError("reads @")
+          << read.getSource()
+          << " after the task has written it; expected reads of earlier tasks' values";
+      diagnostic.attachNote(write.getLoc()) << "written here";
+      return diagnostic;
+    }
+  }
+  return success();
+}
+
+LogicalResult FormKernels::formKernels(TaskOp task, const FusionLimits &limits) {
+  if (failed(checkReads(task)))
+    return failure();
+  Block &block = task.getBody().front();
+  // What nothing reads would only blur who needs what.
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+  KernelPlan plan(block, limits);
+  if (failed(plan.build()))
+    return failure();
+  numKernels += TaskRebuilder(block, plan).run();
+  return success();
+}
+
+void FormKernels::runOnOperation() {
+  FusionLimits limits;
+  limits.maxOps = maxOps;
+  limits.maxInputs = maxInputs;
+  if (auto target = getOperation()->getAttrOfType<TargetAttr>("st.target"))
+    limits.scratchBytes = target.getScratchBytes();
+  for (auto program : getOperation().getOps<ProgramOp>())
+    for (auto task : program.getOps<TaskOp>())
+      if (failed(formKernels(task, limits)))
+        return signalPassFailure();
+}

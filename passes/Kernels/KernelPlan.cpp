@@ -1,0 +1,462 @@
+#include "passes/Kernels/KernelPlan.h"
+#include "dialects/St/IR/StDialect.h"
+#include "dialects/StableHLO/StableHLOOps.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+KernelPlan::KernelPlan(Block &task, const FusionLimits &limits)
+    : task(task), limits(limits), kinds(task) {}
+
+LogicalResult KernelPlan::build() {
+  for (Operation &op : task)
+    if (failed(place(&op)))
+      return failure();
+  for (PlanNode &node : nodes)
+    if (node.kind == PlanNode::Reduce)
+      fuseReduceProducers(node);
+  return success();
+}
+
+SmallVector<const PlanNode *> KernelPlan::getOrder() const {
+  SmallVector<const PlanNode *> order;
+  for (const PlanNode &node : nodes)
+    if (!node.merged)
+      order.push_back(&node);
+  llvm::sort(order, [](const PlanNode *a, const PlanNode *b) { return a->place < b->place; });
+  return order;
+}
+
+// ---- nodes ----------------------------------------------------------------------
+
+unsigned KernelPlan::find(unsigned node) const {
+  while (parents[node] != node)
+    node = parents[node] = parents[parents[node]];
+  return node;
+}
+
+unsigned KernelPlan::addNode(PlanNode::Kind kind, uint64_t place, Operation *op) {
+  unsigned index = nodes.size();
+  PlanNode &node = nodes.emplace_back();
+  parents.push_back(index);
+  node.kind = kind;
+  node.place = place;
+  if (op) {
+    node.ops.insert(op);
+    nodeOf[op] = index;
+  }
+  return index;
+}
+
+unsigned KernelPlan::homeIndex(Value value) const {
+  if (auto found = materializedIn.find(value); found != materializedIn.end())
+    return found->second;
+  Operation *op = value.getDefiningOp();
+  if (isa<stablehlo::ReshapeOp>(op))
+    return homeIndex(op->getOperand(0));
+  return nodeOf.find(op)->second;
+}
+
+unsigned KernelPlan::home(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (isa<stablehlo::ReshapeOp>(op))
+    return home(op->getOperand(0));
+  if (kinds.isInline(value))
+    return materialize(value);
+  return find(nodeOf.find(op)->second);
+}
+
+/// An inline value that something needs in memory gets a kernel: a copy where that is data movement
+/// of one tensor, a loop where anything is computed.
+unsigned KernelPlan::materialize(Value value) {
+  if (auto found = materializedIn.find(value); found != materializedIn.end())
+    return find(found->second);
+  Operation *op = value.getDefiningOp();
+  Value source = op->getNumOperands() > 0 ? op->getOperand(0) : Value();
+  while (source && isa<stablehlo::ReshapeOp>(source.getDefiningOp()))
+    source = source.getDefiningOp()->getOperand(0);
+  bool moves = isa<stablehlo::BroadcastInDimOp, stablehlo::SliceOp>(op) && !kinds.isInline(source);
+  if (moves) {
+    unsigned from = home(source);
+    unsigned node = appendNode(PlanNode::Copy, op);
+    nodes[from].readers.push_back(node);
+    materializedIn[value] = node;
+    return node;
+  }
+  SmallVector<int64_t> space = squeeze(value);
+  SmallVector<Leaf> leaves;
+  addLeaves(value, allAxes(space.size()), space, leaves);
+  if (std::optional<unsigned> loop = materializeInLoop(value, leaves)) {
+    nodes[*loop].materialized.insert(value);
+    noteReads(*loop, leaves);
+    materializedIn[value] = *loop;
+    return *loop;
+  }
+  unsigned node = appendNode(PlanNode::Loop, nullptr);
+  nodes[node].space = space;
+  nodes[node].materialized.insert(value);
+  noteReads(node, leaves);
+  materializedIn[value] = node;
+  return node;
+}
+
+/// The loop that can put a scalar into memory beside its own results: the last that it depends on.
+std::optional<unsigned> KernelPlan::materializeInLoop(Value value, ArrayRef<Leaf> leaves) {
+  int64_t last = getLastProducer(leaves);
+  if (last < 0 || nodes[last].kind != PlanNode::Loop || getNumElements(value) != 1 ||
+      !fits(leaves, last))
+    return std::nullopt;
+  return last;
+}
+
+// ---- one op ---------------------------------------------------------------------
+
+LogicalResult KernelPlan::place(Operation *op) {
+  switch (kinds.get(op)) {
+  case OpKind::Inline:
+  case OpKind::Alias:
+    return success();
+  case OpKind::Read:
+  case OpKind::Task:
+  case OpKind::Send:
+  case OpKind::Write:
+    placeTaskOp(op, kinds.get(op));
+    return success();
+  case OpKind::Elementwise:
+    placeElementwise(op);
+    return success();
+  case OpKind::Reduce:
+    placeReduce(op);
+    return success();
+  case OpKind::Dot:
+    placeAlone(op, PlanNode::Matmul);
+    return success();
+  case OpKind::Copy:
+    placeAlone(op, PlanNode::Copy);
+    return success();
+  case OpKind::Gather:
+    placeAlone(op, PlanNode::Gather);
+    return success();
+  case OpKind::Scatter:
+    placeAlone(op, PlanNode::Scatter);
+    return success();
+  case OpKind::Unsupported:
+    return op->emitOpError(
+        "has no kernel; expected an elementwise op, a reduction, a product, data movement, "
+        "a gather or a scatter");
+  }
+  llvm_unreachable("unknown kind of op");
+}
+
+/// The storage op that a read or write names.
+static Operation *getStorage(Operation *op, FlatSymbolRefAttr symbol) {
+  return SymbolTable::lookupSymbolIn(op->getParentOfType<ProgramOp>(), symbol);
+}
+
+void KernelPlan::placeTaskOp(Operation *op, OpKind kind) {
+  if (kind == OpKind::Read) {
+    addNode(PlanNode::TaskOp, nextRead++, op);
+    return;
+  }
+  if (kind == OpKind::Write) {
+    auto write = cast<WriteOp>(op);
+    unsigned producer = home(write.getValue());
+    if (isa_and_nonnull<BufferOp>(getStorage(op, write.getTargetAttr()))) {
+      nodes[producer].writes.push_back(op);
+      return;
+    }
+    unsigned node = addNode(PlanNode::TaskOp, nextLast++, op);
+    nodes[producer].readers.push_back(node);
+    return;
+  }
+  SmallVector<unsigned> producers;
+  for (Value operand : op->getOperands())
+    producers.push_back(home(operand));
+  // A constant may be read by kernels that stand early.
+  bool early = isa<stablehlo::ConstantOp>(op);
+  unsigned node = addNode(PlanNode::TaskOp, early ? nextRead++ : nextPlace++, op);
+  for (unsigned producer : producers)
+    nodes[producer].readers.push_back(node);
+}
+
+void KernelPlan::placeAlone(Operation *op, PlanNode::Kind kind) {
+  SmallVector<unsigned> producers;
+  for (Value operand : op->getOperands())
+    if (kind == PlanNode::Matmul || !isUniform(operand))
+      producers.push_back(home(operand));
+  unsigned node = appendNode(kind, op);
+  nodes[node].space = squeeze(op->getResult(0));
+  nodes[node].inputs.insert(op->operand_begin(), op->operand_end());
+  axesOf[op] = allAxes(nodes[node].space.size());
+  for (unsigned producer : producers)
+    nodes[producer].readers.push_back(node);
+}
+
+void KernelPlan::placeElementwise(Operation *op) {
+  SmallVector<int64_t> space = squeeze(op->getResult(0));
+  SmallVector<Leaf> leaves = getLeaves(op, allAxes(space.size()), space);
+  int64_t last = getLastProducer(leaves);
+  if (last >= 0 && (joinLoop(op, last) || joinMatmul(op, last)))
+    return;
+  unsigned node = appendNode(PlanNode::Loop, nullptr);
+  nodes[node].space = space;
+  join(op, node, allAxes(space.size()), leaves);
+}
+
+void KernelPlan::placeReduce(Operation *op) {
+  auto reduce = cast<stablehlo::ReduceOp>(op);
+  SmallVector<int64_t> space = squeeze(reduce.getInputs().front());
+  Axes reduced = getReducedAxes(op);
+  int64_t rowDims = llvm::countr_one(~reduced);
+  bool trailing = reduced != 0 && reduced == (allAxes(space.size()) & ~allAxes(rowDims));
+  SmallVector<Leaf> leaves = getLeaves(op, allAxes(rowDims), space);
+  int64_t last = getLastProducer(leaves);
+  bool loops = reduce.getInputs().size() == 1 && trailing && rowsFit(space, rowDims, leaves.size());
+  if (loops && last >= 0 && joinLoop(op, last))
+    return;
+  if (!loops)
+    for (const Leaf &leaf : leaves)
+      home(leaf.value);
+  unsigned node = appendNode(loops ? PlanNode::Loop : PlanNode::Reduce, nullptr);
+  nodes[node].space = space;
+  if (loops)
+    nodes[node].rowDims = rowDims;
+  join(op, node, allAxes(space.size()) & ~reduced, leaves);
+}
+
+// ---- what an op needs -------------------------------------------------------------
+
+void KernelPlan::addLeaves(Value value, Axes axes, ArrayRef<int64_t> space,
+                           SmallVectorImpl<Leaf> &leaves) const {
+  Operation *op = value.getDefiningOp();
+  if (!kinds.isInline(value)) {
+    leaves.push_back({value, axes, kinds.get(op) != OpKind::Alias});
+    return;
+  }
+  if (isa<stablehlo::SliceOp>(op)) {
+    leaves.push_back({op->getOperand(0), 0, false});
+    return;
+  }
+  for (OpOperand &operand : op->getOpOperands())
+    addLeaves(operand.get(), getOperandAxes(operand, axes, space), space, leaves);
+}
+
+SmallVector<KernelPlan::Leaf> KernelPlan::getLeaves(Operation *op, Axes axes,
+                                                    ArrayRef<int64_t> space) const {
+  SmallVector<Leaf> leaves;
+  for (OpOperand &operand : op->getOpOperands())
+    addLeaves(operand.get(), getOperandAxes(operand, axes, space), space, leaves);
+  return leaves;
+}
+
+int64_t KernelPlan::getLastProducer(ArrayRef<Leaf> leaves) {
+  int64_t last = -1;
+  for (const Leaf &leaf : leaves) {
+    unsigned producer = home(leaf.value);
+    if (last < 0 || nodes[producer].place > nodes[last].place)
+      last = producer;
+  }
+  return last;
+}
+
+// ---- joining --------------------------------------------------------------------
+
+bool KernelPlan::rowsFit(ArrayRef<int64_t> space, int64_t rowDims, size_t inputs) const {
+  // Every input is double-buffered. What is alive at once beside them in the row kernels of a
+  // transformer stays below eight rows of four-byte values.
+  constexpr int64_t kAlive = 8, kBytes = 4;
+  int64_t row = kBytes;
+  for (int64_t size : space.drop_front(rowDims))
+    row *= size;
+  return row * (2 * static_cast<int64_t>(inputs) + kAlive) <= limits.scratchBytes;
+}
+
+/// The axes that an op's result would have in a loop: all, or those that its row reductions keep.
+std::optional<Axes> KernelPlan::getAxesInLoop(Operation *op, const PlanNode &node) const {
+  ArrayRef<int64_t> space = node.space;
+  if (auto reduce = dyn_cast<stablehlo::ReduceOp>(op)) {
+    Axes kept = allAxes(space.size()) & ~getReducedAxes(op);
+    if (squeeze(reduce.getInputs().front()) != space)
+      return std::nullopt;
+    return kept;
+  }
+  SmallVector<int64_t> shape = squeeze(op->getResult(0));
+  if (ArrayRef<int64_t>(shape) == space)
+    return allAxes(space.size());
+  if (node.rowDims >= 0 && ArrayRef<int64_t>(shape) == space.take_front(node.rowDims))
+    return allAxes(node.rowDims);
+  return std::nullopt;
+}
+
+/// Whether what an op reads from a node's own values lies there as the op needs it.
+bool KernelPlan::fits(ArrayRef<Leaf> leaves, unsigned node) {
+  return llvm::all_of(leaves, [&](const Leaf &leaf) {
+    if (home(leaf.value) != node)
+      return true;
+    return leaf.inKernel && axesOf.lookup(leaf.value.getDefiningOp()) == leaf.axes;
+  });
+}
+
+bool KernelPlan::joinLoop(Operation *op, unsigned index) {
+  PlanNode &node = nodes[index];
+  if (node.kind != PlanNode::Loop || static_cast<int64_t>(node.ops.size()) >= limits.maxOps)
+    return false;
+  std::optional<Axes> axes = getAxesInLoop(op, node);
+  if (!axes)
+    return false;
+  int64_t rowDims = node.rowDims;
+  if (isa<stablehlo::ReduceOp>(op)) {
+    int64_t kept = llvm::popcount(*axes);
+    if (rowDims >= 0 && rowDims != kept)
+      return false;
+    rowDims = kept;
+  }
+  SmallVector<Leaf> leaves = getLeaves(op, *axes, node.space);
+  if (!fits(leaves, index))
+    return false;
+  size_t inputs = node.inputs.size();
+  for (const Leaf &leaf : leaves)
+    inputs += home(leaf.value) != index && !node.inputs.contains(leaf.value);
+  if (inputs > static_cast<size_t>(limits.maxInputs) ||
+      (rowDims >= 0 && !rowsFit(node.space, rowDims, inputs)))
+    return false;
+  node.rowDims = rowDims;
+  join(op, index, *axes, leaves);
+  return true;
+}
+
+/// Whether an operand can be applied to a tile of a product as it leaves the matrix engine: it has
+/// the whole shape, is a vector along trailing dimensions, or a scalar.
+static bool isEpilogueOperand(Axes axes, size_t rank) {
+  return axes == 0 || axes + (axes & -axes) == Axes(1) << rank;
+}
+
+/// Whether an inline value is a constant, a tensor or scalar arithmetic, broadcast: index
+/// arithmetic and slices belong to loops.
+static bool isPlain(const OpKinds &kinds, Value value) {
+  if (!kinds.isInline(value))
+    return true;
+  Operation *op = value.getDefiningOp();
+  return !isa<stablehlo::IotaOp, stablehlo::SliceOp>(op) &&
+         llvm::all_of(op->getOperands(), [&](Value operand) { return isPlain(kinds, operand); });
+}
+
+bool KernelPlan::joinMatmul(Operation *op, unsigned index) {
+  constexpr size_t kMaxEpilogue = 8;
+  PlanNode &node = nodes[index];
+  if (node.kind != PlanNode::Matmul || node.ops.size() > kMaxEpilogue ||
+      ArrayRef<int64_t>(squeeze(op->getResult(0))) != ArrayRef<int64_t>(node.space))
+    return false;
+  // Nobody else may need the product itself.
+  Value tail = node.ops.back()->getResult(0);
+  if (!tail.hasOneUse() || *tail.user_begin() != op)
+    return false;
+  size_t rank = node.space.size();
+  SmallVector<Leaf> leaves = getLeaves(op, allAxes(rank), node.space);
+  bool suits =
+      llvm::all_of(leaves,
+                   [&](const Leaf &leaf) {
+                     return isEpilogueOperand(leaf.axes, rank) &&
+                            (leaf.value == tail || home(leaf.value) != index);
+                   }) &&
+      llvm::all_of(op->getOperands(), [&](Value operand) { return isPlain(kinds, operand); });
+  if (!suits)
+    return false;
+  join(op, index, allAxes(rank), leaves);
+  return true;
+}
+
+void KernelPlan::join(Operation *op, unsigned index, Axes axes, ArrayRef<Leaf> leaves) {
+  nodes[index].ops.insert(op);
+  nodeOf[op] = index;
+  axesOf[op] = axes;
+  noteReads(index, leaves);
+  if (nodes[index].kind == PlanNode::Loop)
+    mergeProducers(index, leaves);
+}
+
+void KernelPlan::noteReads(unsigned index, ArrayRef<Leaf> leaves) {
+  for (const Leaf &leaf : leaves) {
+    unsigned producer = home(leaf.value);
+    if (producer == index)
+      continue;
+    PlanNode &node = nodes[index];
+    node.inputs.insert(leaf.value);
+    nodes[producer].readers.push_back(index);
+    bool together = leaf.inKernel && axesOf.lookup(leaf.value.getDefiningOp()) == leaf.axes;
+    if (nodes[producer].kind == PlanNode::Loop && !together)
+      node.apart.insert(producer);
+  }
+}
+
+// ---- merging --------------------------------------------------------------------
+
+void KernelPlan::mergeProducers(unsigned index, ArrayRef<Leaf> leaves) {
+  for (const Leaf &leaf : leaves) {
+    unsigned producer = home(leaf.value);
+    if (producer != index)
+      mergeInto(producer, index);
+  }
+}
+
+/// Whether values of one space are row statistics of another: it starts with the same dimensions.
+static bool isPrefix(ArrayRef<int64_t> small, ArrayRef<int64_t> large) {
+  return !small.empty() && small.size() < large.size() && large.take_front(small.size()) == small;
+}
+
+/// The space of two loops in one, and the leading dimensions that its row reductions keep.
+static std::optional<std::pair<ArrayRef<int64_t>, int64_t>> getCommonSpace(const PlanNode &a,
+                                                                           const PlanNode &b) {
+  ArrayRef<int64_t> spaceA = a.space, spaceB = b.space;
+  if (spaceA == spaceB) {
+    if (a.rowDims >= 0 && b.rowDims >= 0 && a.rowDims != b.rowDims)
+      return std::nullopt;
+    return std::make_pair(spaceA, std::max(a.rowDims, b.rowDims));
+  }
+  const PlanNode &small = spaceA.size() < spaceB.size() ? a : b;
+  const PlanNode &large = &small == &a ? b : a;
+  int64_t rowDims = small.space.size();
+  if (!isPrefix(small.space, large.space) || (small.rowDims >= 0 && small.rowDims != rowDims) ||
+      (large.rowDims >= 0 && large.rowDims != rowDims))
+    return std::nullopt;
+  return std::make_pair(ArrayRef<int64_t>(large.space), rowDims);
+}
+
+/// Moves a loop down into a later one that reads it, if nothing in between does.
+bool KernelPlan::mergeInto(unsigned from, unsigned into) {
+  PlanNode &source = nodes[from], &target = nodes[into];
+  if (source.kind != PlanNode::Loop || target.kind != PlanNode::Loop ||
+      !source.materialized.empty() ||
+      static_cast<int64_t>(source.ops.size() + target.ops.size()) > limits.maxOps)
+    return false;
+  auto common = getCommonSpace(source, target);
+  if (!common)
+    return false;
+  SmallVector<int64_t> space(common->first);
+  int64_t rowDims = common->second;
+  if (llvm::any_of(target.apart, [&](unsigned other) { return find(other) == from; }))
+    return false;
+  if (llvm::any_of(source.readers, [&](unsigned reader) {
+        reader = find(reader);
+        return reader != from && reader != into && nodes[reader].place < target.place;
+      }))
+    return false;
+  llvm::SmallSetVector<Value, 8> inputs = source.inputs;
+  for (Value input : target.inputs)
+    if (home(input) != from)
+      inputs.insert(input);
+  if (inputs.size() > static_cast<size_t>(limits.maxInputs) ||
+      (rowDims >= 0 && !rowsFit(space, rowDims, inputs.size())))
+    return false;
+
+  source.merged = true;
+  parents[from] = into;
+  target.ops.insert_range(source.ops);
+  target.inputs = std::move(inputs);
+  target.space = std::move(space);
+  target.rowDims = rowDims;
+  llvm::append_range(target.writes, source.writes);
+  llvm::append_range(target.readers, source.readers);
+  target.apart.insert_range(source.apart);
+  return true;
+}

@@ -1,0 +1,111 @@
+// Which ops of a task share a kernel, and in which order kernels and task-level ops run.
+//
+// Everything that runs is a node with a place in one order. A node reads only
+// from nodes before it: an op joins an existing node only if all that it reads
+// comes from before that node's place or from the node itself, and a node moves
+// down into a later one only if nothing in between reads it. Both keep the order
+// valid, so no cycle arises and no search for one is needed.
+#pragma once
+
+#include "passes/Kernels/OpKinds.h"
+#include "passes/Kernels/Space.h"
+#include "llvm/ADT/SetVector.h"
+#include <deque>
+
+namespace mlir::st {
+
+struct FusionLimits {
+  int64_t maxOps = 400;
+  int64_t maxInputs = 12;
+  int64_t scratchBytes = 256 * 1024;
+};
+
+struct PlanNode {
+  enum Kind { TaskOp, Loop, Reduce, Matmul, Copy, Gather, Scatter };
+
+  Kind kind = TaskOp;
+  uint64_t place = 0;
+  llvm::SetVector<Operation *> ops; ///< not in order after nodes were merged
+  SmallVector<int64_t> space;       ///< of a fused kernel
+  int64_t rowDims = -1; ///< leading dimensions that a loop's row reductions keep; -1: none yet
+  llvm::SmallSetVector<Value, 1> materialized; ///< inline values that this node puts into memory
+  SmallVector<Operation *> writes;             ///< of its values to buffers, placed right behind it
+  SmallVector<unsigned> readers;               ///< nodes that read from it, may repeat
+  llvm::SmallSetVector<Value, 8> inputs;       ///< what it reads from others
+  /// Nodes from which it reads a value in a way that keeps the two apart.
+  llvm::SmallDenseSet<unsigned> apart;
+  bool merged = false; ///< into another node
+};
+
+class KernelPlan {
+public:
+  KernelPlan(Block &task, const FusionLimits &limits);
+
+  /// Fails with a diagnostic on an op that has no kernel.
+  LogicalResult build();
+
+  /// Nodes in the order in which they run.
+  SmallVector<const PlanNode *> getOrder() const;
+  const OpKinds &getKinds() const { return kinds; }
+  /// The node that puts a value into memory; aliases lie where their operand lies.
+  const PlanNode &getHome(Value value) const { return nodes[find(homeIndex(value))]; }
+  /// The axes of an op's result in the space of its kernel.
+  Axes getAxes(Operation *op) const { return axesOf.lookup(op); }
+
+private:
+  /// One value that an op needs from outside itself, inline values looked through.
+  struct Leaf {
+    Value value;
+    Axes axes;     ///< that the op needs it to have
+    bool inKernel; ///< may be computed by the op's own kernel, not just read
+  };
+
+  unsigned find(unsigned node) const;
+  unsigned addNode(PlanNode::Kind kind, uint64_t place, Operation *op = nullptr);
+  unsigned appendNode(PlanNode::Kind kind, Operation *op) { return addNode(kind, nextPlace++, op); }
+
+  unsigned homeIndex(Value value) const;
+  /// The home of a value that must lie in memory; makes one for an inline value.
+  unsigned home(Value value);
+  unsigned materialize(Value value);
+  std::optional<unsigned> materializeInLoop(Value value, ArrayRef<Leaf> leaves);
+
+  LogicalResult place(Operation *op);
+  void placeTaskOp(Operation *op, OpKind kind);
+  void placeElementwise(Operation *op);
+  void placeReduce(Operation *op);
+  void placeAlone(Operation *op, PlanNode::Kind kind);
+
+  SmallVector<Leaf> getLeaves(Operation *op, Axes axes, ArrayRef<int64_t> space) const;
+  void addLeaves(Value value, Axes axes, ArrayRef<int64_t> space,
+                 SmallVectorImpl<Leaf> &leaves) const;
+
+  /// The node that makes the last of an op's leaves; -1 if it has none.
+  int64_t getLastProducer(ArrayRef<Leaf> leaves);
+  bool joinLoop(Operation *op, unsigned node);
+  bool joinMatmul(Operation *op, unsigned node);
+  std::optional<Axes> getAxesInLoop(Operation *op, const PlanNode &node) const;
+  bool fits(ArrayRef<Leaf> leaves, unsigned node);
+  /// Whether rows of a space stay in the scratch memory of a core beside `inputs` tensors.
+  bool rowsFit(ArrayRef<int64_t> space, int64_t rowDims, size_t inputs) const;
+  void join(Operation *op, unsigned node, Axes axes, ArrayRef<Leaf> leaves);
+  void noteReads(unsigned node, ArrayRef<Leaf> leaves);
+  void mergeProducers(unsigned node, ArrayRef<Leaf> leaves);
+  bool mergeInto(unsigned from, unsigned into);
+
+  void fuseReduceProducers(PlanNode &node);
+  bool isReadElsewhere(Value value, const PlanNode &node,
+                       const llvm::SetVector<Operation *> &taken) const;
+
+  Block &task;
+  FusionLimits limits;
+  OpKinds kinds;
+  std::deque<PlanNode> nodes;             ///< references stay valid as it grows
+  mutable SmallVector<unsigned> parents;  ///< union-find over merged nodes
+  DenseMap<Operation *, unsigned> nodeOf; ///< of ops that compute in a node
+  DenseMap<Operation *, Axes> axesOf;     ///< of those in loops
+  DenseMap<Value, unsigned> materializedIn;
+  uint64_t nextRead = 0, nextPlace = uint64_t(1) << 32, nextLast = uint64_t(1) << 48;
+};
+
+} // namespace mlir::st

@@ -1,0 +1,94 @@
+#include "passes/Kernels/OpKinds.h"
+#include "dialects/St/IR/StDialect.h"
+#include "dialects/StableHLO/ChloOps.h"
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "passes/Kernels/Space.h"
+
+using namespace mlir;
+using namespace mlir::st;
+using namespace mlir::stablehlo;
+
+/// Most scalar ops that are cloned into a kernel for one value.
+static constexpr int64_t kMaxScalarOps = 8;
+
+OpKinds::OpKinds(Block &task) {
+  for (Operation &op : task)
+    kinds[&op] = classify(&op);
+}
+
+bool mlir::st::isTranscendental(Operation *op) {
+  return isa<ExpOp, Expm1Op, LogOp, Log1pOp, LogisticOp, TanhOp, TanOp, SineOp, CosineOp, SqrtOp,
+             RsqrtOp, CbrtOp, PowOp, Atan2Op>(op) ||
+         isa<chlo::ChloDialect>(op->getDialect());
+}
+
+static bool isElementwise(Operation *op) {
+  return op->getNumResults() == 1 &&
+         (op->hasTrait<OpTrait::Elementwise>() || isa<SelectOp, ClampOp, BitcastConvertOp>(op));
+}
+
+bool mlir::st::isUniform(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (auto constant = dyn_cast_or_null<ConstantOp>(op))
+    return constant.getValue().isSplat();
+  return isa_and_nonnull<BroadcastInDimOp, ReshapeOp, ConvertOp>(op) &&
+         isUniform(op->getOperand(0));
+}
+
+/// Scalar arithmetic is repeated where it is used, as long as that is little: a kernel of its own
+/// and a tensor of one element cost more.
+bool OpKinds::isCheapScalar(Operation *op) {
+  if (getNumElements(op->getResult(0)) != 1 || isTranscendental(op))
+    return false;
+  int64_t cost = 1;
+  for (Value operand : op->getOperands())
+    if (auto found = scalarCost.find(operand.getDefiningOp()); found != scalarCost.end())
+      cost += found->second;
+  if (cost > kMaxScalarOps)
+    return false;
+  scalarCost[op] = cost;
+  return true;
+}
+
+OpKind OpKinds::classify(Operation *op) {
+  if (isa<ReadOp>(op))
+    return OpKind::Read;
+  if (isa<SendOp>(op))
+    return OpKind::Send;
+  if (isa<WriteOp>(op))
+    return OpKind::Write;
+  if (isa<StDialect>(op->getDialect()))
+    return OpKind::Task;
+  if (auto constant = dyn_cast<ConstantOp>(op))
+    return constant.getValue().isSplat() ? OpKind::Inline : OpKind::Task;
+  if (auto reshape = dyn_cast<ReshapeOp>(op)) {
+    if (squeeze(reshape.getOperand()) != squeeze(reshape.getResult()))
+      return OpKind::Alias;
+    if (auto found = scalarCost.find(reshape.getOperand().getDefiningOp());
+        found != scalarCost.end())
+      scalarCost[op] = found->second;
+    return OpKind::Inline;
+  }
+  if (auto broadcast = dyn_cast<BroadcastInDimOp>(op))
+    return llvm::is_sorted(broadcast.getBroadcastDimensions()) ? OpKind::Inline : OpKind::Copy;
+  // A kernel can read a part of its argument, not of a value of its own.
+  if (auto slice = dyn_cast<SliceOp>(op)) {
+    OpKind source = get(slice.getOperand());
+    return source == OpKind::Read || source == OpKind::Task ? OpKind::Inline : OpKind::Copy;
+  }
+  if (isa<IotaOp>(op))
+    return OpKind::Inline;
+  if (isElementwise(op))
+    return isCheapScalar(op) ? OpKind::Inline : OpKind::Elementwise;
+  if (isa<ReduceOp>(op))
+    return OpKind::Reduce;
+  if (isa<DotGeneralOp>(op))
+    return OpKind::Dot;
+  if (isa<TransposeOp, ConcatenateOp, PadOp, ReverseOp, DynamicSliceOp, DynamicUpdateSliceOp>(op))
+    return OpKind::Copy;
+  if (isa<GatherOp>(op))
+    return OpKind::Gather;
+  if (isa<ScatterOp>(op))
+    return OpKind::Scatter;
+  return OpKind::Unsupported;
+}

@@ -1,0 +1,49 @@
+// What becomes of each op of a task when kernels are formed.
+#pragma once
+
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Operation.h"
+#include "llvm/ADT/DenseMap.h"
+
+namespace mlir::st {
+
+enum class OpKind {
+  Read,   ///< storage: stands first
+  Task,   ///< stays at task level and yields a value: receives, collectives, constants
+  Send,   ///< stays at task level
+  Write,  ///< stays at task level
+  Inline, ///< cloned into each kernel that reads it
+  Alias,  ///< a reshape: shows its operand's memory
+  Elementwise,
+  Reduce,
+  Dot,
+  Copy, ///< data movement, a kernel of its own
+  Gather,
+  Scatter,
+  Unsupported, ///< there is no kernel for it
+};
+
+/// The kinds of all ops of a task, found once, in order.
+class OpKinds {
+public:
+  explicit OpKinds(Block &task);
+  OpKind get(Operation *op) const { return kinds.find(op)->second; }
+  /// Of the op that defines a value.
+  OpKind get(Value value) const { return get(value.getDefiningOp()); }
+  bool isInline(Value value) const { return get(value) == OpKind::Inline; }
+
+private:
+  OpKind classify(Operation *op);
+  bool isCheapScalar(Operation *op);
+
+  DenseMap<Operation *, OpKind> kinds;
+  DenseMap<Operation *, int64_t> scalarCost;
+};
+
+/// Whether an elementwise op costs many times an addition.
+bool isTranscendental(Operation *op);
+
+/// Whether a value is made from constants alone, without iota.
+bool isUniform(Value value);
+
+} // namespace mlir::st

@@ -1,0 +1,57 @@
+// From tensor ops to kernels.
+
+#ifndef ST_PASSES_KERNELS_PASSES_TD
+#define ST_PASSES_KERNELS_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
+  let summary = "Cuts the tensor ops of every task into st.kernel regions";
+  let description = [{
+    Needs programs whose tasks hold tensor ops. Leaves at task level only reads,
+    writes, sends, receives, collectives, `st.axis_index`, reshapes, constants that
+    are no splat, and `st.kernel`s of the kinds that docs/architecture.md lists.
+
+    Fusion is greedy in program order. Every kernel has a place in the order of
+    the task; an op joins the last kernel that makes one of its operands, if all
+    its other operands come from before that kernel, so no cycle can arise. Loops
+    that feed the same later loop then move down into it where nothing in between
+    reads them. Constants, iota, broadcasts, views and cheap scalar arithmetic are
+    cloned into each kernel that reads them. A reduction that does not fit a loop,
+    because it is not along trailing dimensions or because its rows exceed the
+    target's `scratch_bytes`, takes the elementwise ops before it along, where that
+    saves a tensor.
+
+    ```mlir
+    %0 = st.read @x : tensor<8x4xf32>
+    %1 = st.read @w : tensor<4x4xf32>
+    %2 = st.read @b : tensor<4xf32>
+    %3 = stablehlo.dot_general %0, %1, contracting_dims = [1] x [0] : ...
+    %4 = stablehlo.broadcast_in_dim %2, dims = [1] : (tensor<4xf32>) -> tensor<8x4xf32>
+    %5 = stablehlo.add %3, %4 : tensor<8x4xf32>
+    st.write %5 to @y : tensor<8x4xf32>
+    // after
+    %0 = st.read @x : tensor<8x4xf32>
+    %1 = st.read @w : tensor<4x4xf32>
+    %2 = st.read @b : tensor<4xf32>
+    %3 = st.kernel "matmul" (%a = %0 : tensor<8x4xf32>, %c = %1 : tensor<4x4xf32>, %d = %2 : tensor<4xf32>)
+        -> tensor<8x4xf32> {
+      %4 = stablehlo.dot_general %a, %c, contracting_dims = [1] x [0] : ...
+      %5 = stablehlo.broadcast_in_dim %d, dims = [1] : (tensor<4xf32>) -> tensor<8x4xf32>
+      %6 = stablehlo.add %4, %5 : tensor<8x4xf32>
+      st.yield %6 : tensor<8x4xf32>
+    }
+    st.write %3 to @y : tensor<8x4xf32>
+    ```
+  }];
+  let options = [
+    Option<"maxOps", "max-ops", "int64_t", "400", "Most ops of one kernel">,
+    Option<"maxInputs", "max-inputs", "int64_t", "12", "Most tensors that one fused kernel reads">
+  ];
+  let statistics = [
+    Statistic<"numKernels", "kernels", "Kernels formed">
+  ];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
+#endif // ST_PASSES_KERNELS_PASSES_TD

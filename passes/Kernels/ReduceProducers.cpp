@@ -1,0 +1,57 @@
+// Elementwise ops that move or are repeated into the reduction that reads them.
+
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "passes/Kernels/KernelPlan.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+namespace {
+/// Most ops that are repeated for one reduction.
+constexpr size_t kMaxTaken = 16;
+} // namespace
+
+bool KernelPlan::isReadElsewhere(Value value, const PlanNode &node,
+                                 const llvm::SetVector<Operation *> &taken) const {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    if (taken.contains(user))
+      return false;
+    OpKind kind = kinds.get(user);
+    if (kind == OpKind::Inline || kind == OpKind::Alias)
+      return isReadElsewhere(user->getResult(0), node, taken);
+    auto found = nodeOf.find(user);
+    return found == nodeOf.end() || &nodes[find(found->second)] != &node;
+  });
+}
+
+/// A reduction that stands alone would read a tensor that a loop has just written. Where only it
+/// reads that tensor, the reduction computes it itself, from what the loop reads or writes anyway.
+void KernelPlan::fuseReduceProducers(PlanNode &node) {
+  Operation *reduce = node.ops.front();
+  if (cast<stablehlo::ReduceOp>(reduce).getInputs().size() != 1)
+    return;
+  llvm::SetVector<Operation *> taken;
+  taken.insert(reduce);
+  // Grows by ops of loops whose values nobody else reads from memory; an op that its own loop needs
+  // too is repeated, unless it is expensive. Fails where that would put another tensor into memory.
+  SmallVector<Operation *> worklist = {reduce};
+  while (!worklist.empty()) {
+    Operation *op = worklist.pop_back_val();
+    for (const Leaf &leaf : getLeaves(op, allAxes(node.space.size()), node.space)) {
+      Operation *producer = leaf.value.getDefiningOp();
+      if (!leaf.inKernel || kinds.get(producer) != OpKind::Elementwise || taken.contains(producer))
+        continue;
+      const PlanNode &loop = nodes[find(nodeOf[producer])];
+      bool whole = leaf.axes == allAxes(node.space.size());
+      if (loop.kind != PlanNode::Loop || !whole || isReadElsewhere(leaf.value, loop, taken))
+        continue;
+      taken.insert(producer);
+      bool moves = llvm::all_of(leaf.value.getUsers(),
+                                [&](Operation *user) { return taken.contains(user); });
+      if (taken.size() > kMaxTaken || (isTranscendental(producer) && !moves))
+        return;
+      worklist.push_back(producer);
+    }
+  }
+  node.ops = std::move(taken);
+}
