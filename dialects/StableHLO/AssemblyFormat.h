@@ -84,6 +84,21 @@ ParseResult parsePrecisionConfigAndAlgorithm(OpAsmParser &parser, ArrayAttr &pre
 void printPrecisionConfigAndAlgorithm(OpAsmPrinter &printer, Operation *op, ArrayAttr precision,
                                       DotAlgorithmAttr algorithm);
 
+/// `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`.
+ParseResult parseConvolutionDimensions(AsmParser &parser, ConvDimensionNumbersAttr &numbers);
+void printConvolutionDimensions(AsmPrinter &printer, ConvDimensionNumbersAttr numbers);
+void printConvolutionDimensions(OpAsmPrinter &printer, Operation *op,
+                                ConvDimensionNumbersAttr numbers);
+
+/// `stride = [..], pad = [[..], ..], lhs_dilate = [..], rhs_dilate = [..], reverse = [..]`
+/// in any order, each of them optional.
+ParseResult parseWindowAttributes(OpAsmParser &parser, DenseI64ArrayAttr &strides,
+                                  DenseIntElementsAttr &padding, DenseI64ArrayAttr &lhsDilation,
+                                  DenseI64ArrayAttr &rhsDilation, DenseBoolArrayAttr &reversal);
+void printWindowAttributes(OpAsmPrinter &printer, Operation *op, DenseI64ArrayAttr strides,
+                           DenseIntElementsAttr padding, DenseI64ArrayAttr lhsDilation,
+                           DenseI64ArrayAttr rhsDilation, DenseBoolArrayAttr reversal);
+
 /// `@name`, quoted when it is no identifier.
 ParseResult parseCustomCallTarget(OpAsmParser &parser, StringAttr &target);
 void printCustomCallTarget(OpAsmPrinter &printer, Operation *op, StringAttr target);

@@ -40,6 +40,31 @@ def DotGeneralOp : HLO_Op<"dot_general", [Pure]> {
   let hasVerifier = 1;
 }
 
+def ConvolutionOp : HLO_Op<"convolution", [Pure]> {
+  let summary = "Convolution of an input with a kernel";
+  let arguments = (ins
+    HLO_Tensor:$lhs,
+    HLO_Tensor:$rhs,
+    OptionalAttr<DenseI64ArrayAttr>:$window_strides,
+    OptionalAttr<I64ElementsAttr>:$padding,
+    OptionalAttr<DenseI64ArrayAttr>:$lhs_dilation,
+    OptionalAttr<DenseI64ArrayAttr>:$rhs_dilation,
+    OptionalAttr<DenseBoolArrayAttr>:$window_reversal,
+    HLO_ConvDimensionNumbers:$dimension_numbers,
+    ConfinedAttr<I64Attr, [IntPositive]>:$feature_group_count,
+    ConfinedAttr<I64Attr, [IntPositive]>:$batch_group_count,
+    OptionalAttr<HLO_PrecisionConfigAttr>:$precision_config
+  );
+  let results = (outs HLO_Tensor:$result);
+  let assemblyFormat = [{
+    `(` operands `)` `dim_numbers` `=` custom<ConvolutionDimensions>($dimension_numbers) `,`
+    `window` `=` `{` custom<WindowAttributes>($window_strides, $padding, $lhs_dilation,
+                                              $rhs_dilation, $window_reversal) `}`
+    attr-dict `:` functional-type(operands, results)
+  }];
+  let hasVerifier = 1;
+}
+
 //===----------------------------------------------------------------------===//
 // Reductions
 //===----------------------------------------------------------------------===//

@@ -72,6 +72,27 @@ def HLO_ScatterDimensionNumbers : HLO_Attr<"ScatterDimensionNumbers", "scatter">
   let hasCustomAssemblyFormat = 1;
 }
 
+def HLO_ConvDimensionNumbers : HLO_Attr<"ConvDimensionNumbers", "conv"> {
+  let summary = "Meaning of each dimension of a convolution";
+  let description = [{
+    Written as three lists, `[b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f]`: input,
+    kernel and output. Letters are batch, feature, input and output feature;
+    numbers count the spatial dimensions.
+  }];
+  let parameters = (ins
+    "int64_t":$inputBatchDimension,
+    "int64_t":$inputFeatureDimension,
+    HLO_DimArray<"spatial dimensions of the input">:$inputSpatialDimensions,
+    "int64_t":$kernelInputFeatureDimension,
+    "int64_t":$kernelOutputFeatureDimension,
+    HLO_DimArray<"spatial dimensions of the kernel">:$kernelSpatialDimensions,
+    "int64_t":$outputBatchDimension,
+    "int64_t":$outputFeatureDimension,
+    HLO_DimArray<"spatial dimensions of the output">:$outputSpatialDimensions
+  );
+  let hasCustomAssemblyFormat = 1;
+}
+
 def HLO_OutputOperandAlias : HLO_Attr<"OutputOperandAlias", "output_operand_alias"> {
   let summary = "A result of a custom call that shares an operand's buffer";
   let parameters = (ins

@@ -306,3 +306,67 @@ LogicalResult GetTupleElementOp::inferReturnTypes(MLIRContext *, std::optional<L
   types.push_back(tuple.getType(adaptor.getIndex()));
   return success();
 }
+
+//===----------------------------------------------------------------------===//
+// Collectives and batch normalization
+//===----------------------------------------------------------------------===//
+
+LogicalResult AllReduceOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                            Adaptor adaptor, Types &types) {
+  return inferLike(adaptor.getOperands(), types);
+}
+
+LogicalResult CollectiveBroadcastOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                                      Adaptor adaptor, Types &types) {
+  return inferLike(adaptor.getOperands(), types);
+}
+
+LogicalResult CollectivePermuteOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                                    Adaptor adaptor, Types &types) {
+  return inferLike(adaptor.getOperands(), types);
+}
+
+LogicalResult AllToAllOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc,
+                                           Adaptor adaptor, Types &types) {
+  for (Value operand : adaptor.getOperands()) {
+    int64_t rank = tensorOf(operand).getRank(), count = adaptor.getSplitCount();
+    int64_t split = adaptor.getSplitDimension(), concat = adaptor.getConcatDimension();
+    if (split >= rank || concat >= rank || count < 1)
+      return emitOptionalError(loc, "stablehlo.all_to_all has a dimension out of range");
+    SmallVector<int64_t> shape(tensorOf(operand).getShape());
+    shape[split] /= count;
+    shape[concat] *= count;
+    types.push_back(tensorOf(operand).clone(shape));
+  }
+  return success();
+}
+
+static LogicalResult inferDeviceId(MLIRContext *context, Types &types) {
+  types.push_back(RankedTensorType::get({}, IntegerType::get(context, 32, IntegerType::Unsigned)));
+  return success();
+}
+
+LogicalResult PartitionIdOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
+                                              Adaptor, Types &types) {
+  return inferDeviceId(context, types);
+}
+
+LogicalResult ReplicaIdOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
+                                            Adaptor, Types &types) {
+  return inferDeviceId(context, types);
+}
+
+LogicalResult BatchNormGradOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                                Adaptor adaptor, Types &types) {
+  return inferLike({adaptor.getOperand(), adaptor.getScale(), adaptor.getScale()}, types);
+}
+
+LogicalResult BatchNormInferenceOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                                     Adaptor adaptor, Types &types) {
+  return inferLike(adaptor.getOperand(), types);
+}
+
+LogicalResult BatchNormTrainingOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
+                                                    Adaptor adaptor, Types &types) {
+  return inferLike({adaptor.getOperand(), adaptor.getScale(), adaptor.getScale()}, types);
+}
