@@ -31,10 +31,12 @@ void tileProduct(benchmark::State &state, bool transposeA, bool transposeB, DTyp
   HostMatmul::Operand right{reinterpret_cast<uint8_t *>(b.data()), transposeB ? k : n, transposeB};
   for (auto _ : state)
     matmul.run(c.data(), n, left, right, type, m, n, k, true);
-  state.counters["FLOP/s"] = benchmark::Counter(
-      2.0 * static_cast<double>(m * n * k), benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["FLOP/s"] = benchmark::Counter(2.0 * static_cast<double>(m * n * k),
+                                                benchmark::Counter::kIsIterationInvariantRate);
 }
-BENCHMARK_CAPTURE(tileProduct, plain, false, false, DType::F32)->Args({128, 64, 256})->Args({48, 128, 256});
+BENCHMARK_CAPTURE(tileProduct, plain, false, false, DType::F32)
+    ->Args({128, 64, 256})
+    ->Args({48, 128, 256});
 BENCHMARK_CAPTURE(tileProduct, transposeA, true, false, DType::F32)->Args({128, 64, 256});
 BENCHMARK_CAPTURE(tileProduct, transposeB, false, true, DType::F32)->Args({128, 64, 256});
 BENCHMARK_CAPTURE(tileProduct, bf16, false, false, DType::BF16)->Args({128, 64, 256});
@@ -54,8 +56,8 @@ void vectorOp(benchmark::State &state, VectorOp op, bool rowBroadcast) {
   args.scalar[1] = rowBroadcast;
   for (auto _ : state)
     kernel(args);
-  state.counters["elements/s"] = benchmark::Counter(
-      rows * cols, benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["elements/s"] =
+      benchmark::Counter(rows * cols, benchmark::Counter::kIsIterationInvariantRate);
 }
 BENCHMARK_CAPTURE(vectorOp, add, VectorOp::Add, false);
 BENCHMARK_CAPTURE(vectorOp, subRowBroadcast, VectorOp::Sub, true);
@@ -84,8 +86,8 @@ void integerOp(benchmark::State &state, VectorOp op) {
   args.cols = count;
   for (auto _ : state)
     kernel(args);
-  state.counters["elements/s"] = benchmark::Counter(
-      count, benchmark::Counter::kIsIterationInvariantRate);
+  state.counters["elements/s"] =
+      benchmark::Counter(count, benchmark::Counter::kIsIterationInvariantRate);
 }
 BENCHMARK_CAPTURE(integerOp, add, VectorOp::Add);
 BENCHMARK_CAPTURE(integerOp, rotateLeft, VectorOp::RotateLeft);

@@ -309,8 +309,8 @@ absl::StatusOr<Program> decode(absl::string_view bytes) {
         absl::StrCat("DTU program of version ", version, "; this build reads version ", kVersion));
   Program program;
   program.name = d.text();
-  for (int64_t *value : {&program.semaphores, &program.barriers, &program.l1Bytes,
-                         &program.l2Bytes, &program.l3Bytes, &program.tableSize})
+  for (int64_t *value : {&program.semaphores, &program.barriers, &program.l1Bytes, &program.l2Bytes,
+                         &program.l3Bytes, &program.tableSize})
     *value = d.number();
   uint64_t streams = d.count(kMaxStreams, "streams");
   uint64_t instructionsLeft = kMaxInstructions;

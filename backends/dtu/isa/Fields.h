@@ -137,8 +137,8 @@ ST_DTU_FIELDS(Recv, "recv", {
 
 /// Mnemonic of an instruction, by its index in the variant.
 inline const char *mnemonic(const Instruction &instruction) {
-  return std::visit(
-      [](const auto &i) { return Fields<std::decay_t<decltype(i)>>::mnemonic; }, instruction);
+  return std::visit([](const auto &i) { return Fields<std::decay_t<decltype(i)>>::mnemonic; },
+                    instruction);
 }
 
 /// Makes the alternative of Instruction with this index, default-initialised.

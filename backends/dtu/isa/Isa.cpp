@@ -67,21 +67,20 @@ absl::string_view name(Engine engine) {
 }
 
 absl::string_view name(DType type) {
-  constexpr absl::string_view names[] = {"i1",   "i8",  "ui8",  "i16",  "ui16", "i32", "ui32",
-                                         "i64",  "ui64", "bf16", "f16", "f32",  "f64"};
+  constexpr absl::string_view names[] = {"i1",  "i8",   "ui8",  "i16", "ui16", "i32", "ui32",
+                                         "i64", "ui64", "bf16", "f16", "f32",  "f64"};
   return names[static_cast<unsigned>(type)];
 }
 
 absl::string_view name(VectorOp op) {
   constexpr absl::string_view names[] = {
-      "copy",     "neg",     "abs",       "not",       "sign",   "exp",    "expm1",  "log",
-      "log1p",    "logistic", "tanh",     "sqrt",      "rsqrt",  "cbrt",   "erf",    "sin",
-      "cos",      "floor",   "ceil",      "round",     "round_even", "is_finite",
-      "add",      "sub",     "mul",       "div",       "max",    "min",    "pow",    "rem",
-      "and",      "or",      "xor",       "shl",       "shr_logical", "shr_arith", "rotl",
-      "eq",       "ne",      "lt",        "le",        "gt",     "ge",
-      "select",   "clamp",   "mul_add",   "iota",      "fill",
-      "row_sum",  "row_max", "row_min",   "col_sum",   "col_max", "col_min"};
+      "copy",    "neg",      "abs",         "not",       "sign",       "exp",       "expm1", "log",
+      "log1p",   "logistic", "tanh",        "sqrt",      "rsqrt",      "cbrt",      "erf",   "sin",
+      "cos",     "floor",    "ceil",        "round",     "round_even", "is_finite", "add",   "sub",
+      "mul",     "div",      "max",         "min",       "pow",        "rem",       "and",   "or",
+      "xor",     "shl",      "shr_logical", "shr_arith", "rotl",       "eq",        "ne",    "lt",
+      "le",      "gt",       "ge",          "select",    "clamp",      "mul_add",   "iota",  "fill",
+      "row_sum", "row_max",  "row_min",     "col_sum",   "col_max",    "col_min"};
   static_assert(std::size(names) == kNumVectorOps);
   return names[static_cast<unsigned>(op)];
 }

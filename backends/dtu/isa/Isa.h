@@ -44,10 +44,10 @@ unsigned byteWidth(DType type);
 
 /// 64-bit integer registers of a stream instance. The first four are read-only.
 enum Register : uint8_t {
-  kZero = 0,        ///< always 0
-  kInstance = 1,    ///< index of this instance within its stream, 0 .. count-1
-  kMicroBatch = 2,  ///< micro-batch the task runs for
-  kRank = 3,        ///< rank within the device group
+  kZero = 0,       ///< always 0
+  kInstance = 1,   ///< index of this instance within its stream, 0 .. count-1
+  kMicroBatch = 2, ///< micro-batch the task runs for
+  kRank = 3,       ///< rank within the device group
   kFirstFree = 4,
   kNumRegisters = 32,
 };
@@ -108,13 +108,15 @@ struct Index {
   int64_t multiply = 1;
 };
 
-/// R[dst] = rank table[index]: constants of this rank (peers, slots) that keep programs rank-symbolic.
+/// R[dst] = rank table[index]: constants of this rank (peers, slots) that keep programs
+/// rank-symbolic.
 struct Table {
   uint8_t dst = kFirstFree;
   Affine index;
 };
 
-/// Blocks until semaphore >= count, then subtracts count. Semaphores start at 0, one set a cluster a task.
+/// Blocks until semaphore >= count, then subtracts count. Semaphores start at 0, one set a cluster
+/// a task.
 struct Wait {
   Affine semaphore;
   int64_t count = 1;
@@ -147,13 +149,13 @@ struct Fill {
   std::vector<Extent> sizes;
   DType type = DType::F32;
   uint64_t value = 0;
-  int64_t multicast = 1;  ///< as for Copy
+  int64_t multicast = 1; ///< as for Copy
 };
-/// For i < count: row j = index[i] - base(affine). dst row i = table row j if 0 <= j < rows; otherwise
-/// zero, or with `clamp` the nearest valid row. A row is `rowBytes` contiguous bytes.
+/// For i < count: row j = index[i] - base(affine). dst row i = table row j if 0 <= j < rows;
+/// otherwise zero, or with `clamp` the nearest valid row. A row is `rowBytes` contiguous bytes.
 struct Gather {
   Address dst, table, index;
-  int64_t dstStride = 0, tableStride = 0;  ///< bytes between rows
+  int64_t dstStride = 0, tableStride = 0; ///< bytes between rows
   Extent count, rowElements;
   DType type = DType::F32, indexType = DType::I32;
   Affine base;
@@ -178,7 +180,7 @@ struct Matmul {
   Address c, a, b;
   Extent m, n, k;
   int64_t ldc = 0, lda = 0, ldb = 0;
-  DType type = DType::F32;  ///< of A and B: F32, BF16 or F16
+  DType type = DType::F32; ///< of A and B: F32, BF16 or F16
   bool transposeA = false, transposeB = false;
   bool accumulate = false;
   /// Accumulate if R[accumulateReg] != 0 (first K tile overwrites); kZero: use `accumulate`.
@@ -189,17 +191,65 @@ struct Matmul {
 
 enum class VectorOp : uint8_t {
   // unary; Copy also converts between types
-  Copy, Neg, Abs, Not, Sign, Exp, Expm1, Log, Log1p, Logistic, Tanh, Sqrt, Rsqrt, Cbrt, Erf, Sin, Cos,
-  Floor, Ceil, Round /* half away */, RoundEven, IsFinite,
+  Copy,
+  Neg,
+  Abs,
+  Not,
+  Sign,
+  Exp,
+  Expm1,
+  Log,
+  Log1p,
+  Logistic,
+  Tanh,
+  Sqrt,
+  Rsqrt,
+  Cbrt,
+  Erf,
+  Sin,
+  Cos,
+  Floor,
+  Ceil,
+  Round /* half away */,
+  RoundEven,
+  IsFinite,
   // binary
-  Add, Sub, Mul, Div, Max, Min, Pow, Rem, And, Or, Xor, Shl, ShrLogical, ShrArith, RotateLeft,
-  CmpEq, CmpNe, CmpLt, CmpLe, CmpGt, CmpGe,
+  Add,
+  Sub,
+  Mul,
+  Div,
+  Max,
+  Min,
+  Pow,
+  Rem,
+  And,
+  Or,
+  Xor,
+  Shl,
+  ShrLogical,
+  ShrArith,
+  RotateLeft,
+  CmpEq,
+  CmpNe,
+  CmpLt,
+  CmpLe,
+  CmpGt,
+  CmpGe,
   // ternary: select(pred, a, b), clamp(lo, x, hi), a * b + c with two roundings
-  Select, Clamp, MulAdd,
+  Select,
+  Clamp,
+  MulAdd,
   // generators: dst[r][c] = start + r*rowStep + c*colStep (integer)
-  Iota, Fill,
-  // reductions over columns to dst[r], or over rows to dst[c]; `accumulate` combines with what dst holds
-  RowSum, RowMax, RowMin, ColSum, ColMax, ColMin,
+  Iota,
+  Fill,
+  // reductions over columns to dst[r], or over rows to dst[c]; `accumulate` combines with what dst
+  // holds
+  RowSum,
+  RowMax,
+  RowMin,
+  ColSum,
+  ColMax,
+  ColMin,
 };
 
 /// A 2-D tile operand in L1; strides in elements, 0 broadcasts.
@@ -209,21 +259,22 @@ struct TileOperand {
   DType type = DType::F32;
 };
 
-/// dst[r][c] = op(src0[r][c], src1[r][c], src2[r][c]) over rows x cols. Arithmetic is done in the type of
-/// src0 (of src1 for Select); for Copy a conversion as StableHLO's convert. Reductions write dst by
-/// dst.rowStride (Row*) or dst.colStride (Col*). An operand may be the very tile that dst is; any other
-/// overlap is a program error. 16-bit operands are computed in f32 and rounded once, to dst.type.
-/// Sums have one order: RowSum adds column c to partial sum c mod 16 and then folds the partial sums
-/// 16 -> 8 -> 4 -> 2 -> 1 (i with i + half); ColSum adds rows top to bottom; `accumulate` is dst + result.
+/// dst[r][c] = op(src0[r][c], src1[r][c], src2[r][c]) over rows x cols. Arithmetic is done in the
+/// type of src0 (of src1 for Select); for Copy a conversion as StableHLO's convert. Reductions
+/// write dst by dst.rowStride (Row*) or dst.colStride (Col*). An operand may be the very tile that
+/// dst is; any other overlap is a program error. 16-bit operands are computed in f32 and rounded
+/// once, to dst.type. Sums have one order: RowSum adds column c to partial sum c mod 16 and then
+/// folds the partial sums 16 -> 8 -> 4 -> 2 -> 1 (i with i + half); ColSum adds rows top to bottom;
+/// `accumulate` is dst + result.
 struct Vector {
   VectorOp op = VectorOp::Copy;
   TileOperand dst;
   std::array<TileOperand, 3> src;
   Extent rows, cols;
   bool accumulate = false;
-  Affine start;                      ///< Iota
-  int64_t rowStep = 0, colStep = 0;  ///< Iota
-  uint64_t value = 0;                ///< Fill: bit pattern of dst.type
+  Affine start;                     ///< Iota
+  int64_t rowStep = 0, colStep = 0; ///< Iota
+  uint64_t value = 0;               ///< Fill: bit pattern of dst.type
 };
 
 // ---- links --------------------------------------------------------------------
@@ -231,8 +282,8 @@ struct Vector {
 enum class Reduce : uint8_t { None, Sum, Max, Min, And, Or };
 
 /// Sends a strided view to the rank (of the whole executable) in R[peer], on `channel`.
-/// Messages of one (source, destination, channel) arrive in order. A send never waits for its receive:
-/// the message lies in the receiver's landing buffer until then, across tasks if need be.
+/// Messages of one (source, destination, channel) arrive in order. A send never waits for its
+/// receive: the message lies in the receiver's landing buffer until then, across tasks if need be.
 struct Send {
   uint8_t peer = kZero;
   View src;
@@ -240,7 +291,8 @@ struct Send {
   DType type = DType::F32;
   int64_t channel = 0;
 };
-/// Receives the next message of (R[peer], this rank, channel): dst = or op= it. Byte counts must agree.
+/// Receives the next message of (R[peer], this rank, channel): dst = or op= it. Byte counts must
+/// agree.
 struct Recv {
   uint8_t peer = kZero;
   View dst;
@@ -250,8 +302,8 @@ struct Recv {
   Reduce reduce = Reduce::None;
 };
 
-using Instruction = std::variant<Loop, EndLoop, Index, Table, Wait, Signal, Barrier, Copy, Fill, Gather,
-                                 ScatterAdd, Matmul, Vector, Send, Recv>;
+using Instruction = std::variant<Loop, EndLoop, Index, Table, Wait, Signal, Barrier, Copy, Fill,
+                                 Gather, ScatterAdd, Matmul, Vector, Send, Recv>;
 
 /// Control and synchronisation may stand in any stream; Matmul and Vector only in Core, Copy, Fill,
 /// Gather and ScatterAdd only in Dte, Send only in Tx and Recv only in Rx.
@@ -266,15 +318,16 @@ struct Stream {
   Engine engine = Engine::Core;
   int64_t first = 0, count = 1;
   std::vector<Instruction> instructions;
-  std::vector<std::string> labels;           ///< names of kernels, for traces
-  std::vector<std::pair<int64_t, int64_t>> labelStarts;  ///< (instruction index, label index), ascending
+  std::vector<std::string> labels; ///< names of kernels, for traces
+  std::vector<std::pair<int64_t, int64_t>>
+      labelStarts; ///< (instruction index, label index), ascending
 };
 
 /// One task's program for every rank of a device group.
 struct Program {
   std::string name;
   int64_t semaphores = 0, barriers = 0;
-  int64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0;  ///< highest byte used + 1
+  int64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0; ///< highest byte used + 1
   int64_t tableSize = 0;
   std::vector<Stream> streams;
 };

@@ -11,9 +11,7 @@
 namespace st::dtu {
 namespace {
 
-std::string quote(const std::string &text) {
-  return absl::StrCat("\"", absl::CEscape(text), "\"");
-}
+std::string quote(const std::string &text) { return absl::StrCat("\"", absl::CEscape(text), "\""); }
 
 std::string str(const Affine &value) {
   std::string out;
@@ -51,7 +49,9 @@ class FieldPrinter {
 public:
   std::string out;
 
-  void put(const char *key, absl::string_view value) { absl::StrAppend(&out, " ", key, "=", value); }
+  void put(const char *key, absl::string_view value) {
+    absl::StrAppend(&out, " ", key, "=", value);
+  }
 
   void reg(const char *key, uint8_t value) {
     if (value != kZero)
@@ -81,9 +81,11 @@ public:
   void view(const char *key, const View &value) { put(key, str(value)); }
   void extent(const char *key, const Extent &value) { put(key, str(value)); }
   void sizes(const char *key, const std::vector<Extent> &value) {
-    put(key, absl::StrCat("[", absl::StrJoin(value, ",", [](std::string *out, const Extent &size) {
-                            out->append(str(size));
-                          }), "]"));
+    put(key, absl::StrCat("[",
+                          absl::StrJoin(
+                              value, ",",
+                              [](std::string *out, const Extent &size) { out->append(str(size)); }),
+                          "]"));
   }
   void operand(const char *key, const TileOperand &value) { put(key, str(value)); }
   void operands(const std::array<TileOperand, 3> &value) {
@@ -126,10 +128,10 @@ std::string printInstruction(const Instruction &instruction) {
 }
 
 std::string printProgram(const Program &program) {
-  std::string out = absl::StrCat(
-      "program ", quote(program.name), " semaphores=", program.semaphores,
-      " barriers=", program.barriers, " l1=", program.l1Bytes, " l2=", program.l2Bytes,
-      " l3=", program.l3Bytes, " table=", program.tableSize, " {\n");
+  std::string out =
+      absl::StrCat("program ", quote(program.name), " semaphores=", program.semaphores,
+                   " barriers=", program.barriers, " l1=", program.l1Bytes, " l2=", program.l2Bytes,
+                   " l3=", program.l3Bytes, " table=", program.tableSize, " {\n");
   for (const Stream &stream : program.streams)
     printStream(out, stream);
   out += "}\n";

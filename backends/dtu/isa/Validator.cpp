@@ -16,7 +16,8 @@ namespace {
 /// Checks one stream, walking its instructions in order with what is known of the registers.
 class StreamValidator {
 public:
-  StreamValidator(const Program &program, const Stream &stream, std::map<int64_t, int64_t> &barriers)
+  StreamValidator(const Program &program, const Stream &stream,
+                  std::map<int64_t, int64_t> &barriers)
       : program(program), stream(stream), barriers(barriers), ranges(stream.count) {}
 
   /// The first error, or nothing; `position` is then its instruction.
@@ -39,7 +40,7 @@ private:
   struct OpenLoop {
     size_t at;
     uint8_t reg;
-    bool mayNotRun;  ///< what it was outside
+    bool mayNotRun; ///< what it was outside
   };
 
   const Program &program;
@@ -47,7 +48,7 @@ private:
   std::map<int64_t, int64_t> &barriers;
   RegisterRanges ranges;
   std::vector<OpenLoop> loops;
-  bool mayNotRun = false;  ///< inside a loop that is not known to run
+  bool mayNotRun = false; ///< inside a loop that is not known to run
   std::string error;
 
   template <typename... Args> void fail(const Args &...args) {
@@ -85,7 +86,7 @@ private:
       fail("stride ", stride, " is no multiple of the element's ", alignment, " bytes");
   }
   int64_t spaceBytes(Space space) const {
-    return space == Space::L1 ? program.l1Bytes
+    return space == Space::L1   ? program.l1Bytes
            : space == Space::L2 ? program.l2Bytes
                                 : program.l3Bytes;
   }
@@ -388,8 +389,8 @@ MachineLimits machineLimits(const proto::DtuDescription &description) {
 
 std::string describePlace(const Program &program, size_t stream, size_t instruction) {
   const Stream &s = program.streams[stream];
-  std::string place = absl::StrCat("program '", program.name, "', stream ", stream, " (",
-                                   name(s.engine), ")");
+  std::string place =
+      absl::StrCat("program '", program.name, "', stream ", stream, " (", name(s.engine), ")");
   if (instruction >= s.instructions.size())
     return place;
   return absl::StrCat(place, ", instruction ", instruction, " (",
@@ -413,8 +414,7 @@ absl::Status validate(const Program &program, const MachineLimits &limits) {
       at = validator.position;
     }
     if (!error.empty())
-      return absl::InvalidArgumentError(
-          absl::StrCat(describePlace(program, s, at), ": ", error));
+      return absl::InvalidArgumentError(absl::StrCat(describePlace(program, s, at), ": ", error));
   }
   for (auto [id, participants] : barriers)
     if (participants > static_cast<int64_t>(claimed.size()))

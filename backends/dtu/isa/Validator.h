@@ -17,7 +17,7 @@ namespace st::dtu {
 struct MachineLimits {
   int64_t cores = 0, dteQueues = 0;
   int64_t l1Bytes = 0, l2Bytes = 0;
-  int64_t l3Bytes = 0;                ///< the cluster's share of the chip's memory
+  int64_t l3Bytes = 0; ///< the cluster's share of the chip's memory
 };
 MachineLimits machineLimits(const proto::DtuDescription &description);
 

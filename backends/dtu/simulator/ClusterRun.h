@@ -31,8 +31,8 @@ private:
     const DecodedStream *stream;
     uint32_t streamIndex;
     State state;
-    int64_t number;                           ///< of the engine: core, queue
-    int64_t waitFor, waitCount;               ///< semaphore, barrier, or source rank and channel
+    int64_t number;             ///< of the engine: core, queue
+    int64_t waitFor, waitCount; ///< semaphore, barrier, or source rank and channel
     StreamPosition position;
   };
   struct SemaphoreState {
@@ -47,7 +47,7 @@ private:
   const int64_t rank;
   const RankSchedule *schedule = nullptr;
   size_t task = 0;
-  const DecodedProgram *program = nullptr;    ///< of the task under way, else null
+  const DecodedProgram *program = nullptr; ///< of the task under way, else null
   LazyMemory scratch;
   std::vector<Instance> instances;
   std::deque<uint32_t> ready;

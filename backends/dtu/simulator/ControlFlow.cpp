@@ -47,8 +47,8 @@ bool runControl(const DecodedProgram &program, Slot slot, const std::vector<int6
     value /= inst.divide;
     if (inst.modulo)
       value %= inst.modulo;
-    registers[inst.dst] = static_cast<int64_t>(static_cast<uint64_t>(value) *
-                                               static_cast<uint64_t>(inst.multiply));
+    registers[inst.dst] =
+        static_cast<int64_t>(static_cast<uint64_t>(value) * static_cast<uint64_t>(inst.multiply));
     break;
   }
   default: {

@@ -12,7 +12,7 @@ namespace st::dtu {
 struct StreamPosition {
   uint32_t pc = 0;
   int64_t registers[kNumRegisters] = {};
-  int64_t limits[kMaxLoopDepth] = {};   ///< of the loops it is in
+  int64_t limits[kMaxLoopDepth] = {}; ///< of the loops it is in
 };
 
 /// An instance of `stream` at the beginning of a task.

@@ -12,9 +12,7 @@ using Wide = __int128;
 /// Far outside any memory, and still far from overflowing when a size is added.
 constexpr int64_t kFar = int64_t(1) << 61;
 
-int64_t clampFar(Wide value) {
-  return static_cast<int64_t>(std::clamp<Wide>(value, -kFar, kFar));
-}
+int64_t clampFar(Wide value) { return static_cast<int64_t>(std::clamp<Wide>(value, -kFar, kFar)); }
 
 /// Low and high byte of one side of a copy, relative to its address.
 void span(const CopyPlan &plan, int64_t CopyPlan::Dim::*stride, unsigned width, int64_t &low,
@@ -109,8 +107,7 @@ void fillRow(uint8_t *dst, int64_t count, int64_t stride, unsigned width, uint64
   }
 }
 
-template <typename T>
-void moveRow(uint8_t *dst, const uint8_t *src, const CopyPlan::Dim &dim) {
+template <typename T> void moveRow(uint8_t *dst, const uint8_t *src, const CopyPlan::Dim &dim) {
   for (int64_t i = 0; i < dim.size; ++i) {
     T value;
     std::memcpy(&value, src + i * dim.src, sizeof(T));

@@ -12,13 +12,13 @@ namespace st::dtu {
 /// A copy between two strided views, with everything decided that the sizes decide.
 struct CopyPlan {
   struct Dim {
-    int64_t size = 1, dst = 0, src = 0;  ///< strides in bytes
+    int64_t size = 1, dst = 0, src = 0; ///< strides in bytes
   };
   enum class Kind : uint8_t {
     Empty,
-    Rows,        ///< innermost dimension contiguous on both sides
-    Broadcast,   ///< innermost contiguous in dst, one element in src
-    Transpose,   ///< last two dimensions change places
+    Rows,      ///< innermost dimension contiguous on both sides
+    Broadcast, ///< innermost contiguous in dst, one element in src
+    Transpose, ///< last two dimensions change places
     Elements,
   };
   std::array<Dim, kMaxCopyDims> dims;

@@ -71,8 +71,8 @@ void DataEngine::deliver(int64_t source, int64_t destination, int64_t channel, M
     std::lock_guard<std::mutex> lock(mailbox.mutex);
     ChannelKey key(source, channel);
     mailbox.channels[key].push_back(std::move(message));
-    wake = mailbox.parked && std::find(mailbox.awaited.begin(), mailbox.awaited.end(), key) !=
-                                 mailbox.awaited.end();
+    wake = mailbox.parked &&
+           std::find(mailbox.awaited.begin(), mailbox.awaited.end(), key) != mailbox.awaited.end();
     if (wake)
       mailbox.parked = false;
   }
@@ -124,15 +124,14 @@ absl::Status DataEngine::execute(const std::vector<RankSchedule> &schedules, int
     if (!cluster->finished() && ++stuck <= 8)
       absl::StrAppend(&waits, "\n  ", cluster->describeWaits());
   if (stuck)
-    return absl::FailedPreconditionError(absl::StrCat(
-        "deadlock: ", stuck, " of ", clusters.size(), " ranks wait for ever", waits));
+    return absl::FailedPreconditionError(
+        absl::StrCat("deadlock: ", stuck, " of ", clusters.size(), " ranks wait for ever", waits));
   for (size_t rank = 0; rank < mailboxes.size(); ++rank)
     for (const auto &channel : mailboxes[rank]->channels)
       if (!channel.second.empty())
-        return absl::FailedPreconditionError(
-            absl::StrCat("rank ", rank, " never received ", channel.second.size(),
-                         " messages from rank ", channel.first.first, " on channel ",
-                         channel.first.second));
+        return absl::FailedPreconditionError(absl::StrCat(
+            "rank ", rank, " never received ", channel.second.size(), " messages from rank ",
+            channel.first.first, " on channel ", channel.first.second));
   return absl::OkStatus();
 }
 

@@ -21,7 +21,9 @@ class LazyMemory {
 public:
   LazyMemory() = default;
   ~LazyMemory() { reset(); }
-  LazyMemory(LazyMemory &&other) noexcept { std::swap(data, other.data), std::swap(bytes, other.bytes); }
+  LazyMemory(LazyMemory &&other) noexcept {
+    std::swap(data, other.data), std::swap(bytes, other.bytes);
+  }
   LazyMemory &operator=(LazyMemory &&other) noexcept {
     std::swap(data, other.data), std::swap(bytes, other.bytes);
     return *this;

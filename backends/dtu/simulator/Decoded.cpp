@@ -70,16 +70,20 @@ private:
   std::vector<Slot> *slots = nullptr;
   std::vector<uint32_t> openLoops;
 
-  template <typename Inst>
-  void push(Opcode opcode, std::vector<Inst> &table, Inst instruction) {
+  template <typename Inst> void push(Opcode opcode, std::vector<Inst> &table, Inst instruction) {
     slots->push_back({opcode, static_cast<uint32_t>(table.size())});
     table.push_back(std::move(instruction));
   }
 
   void add(const Loop &i) {
     uint32_t index = static_cast<uint32_t>(out.loops.size());
-    LoopInst loop = {i.reg, static_cast<uint8_t>(openLoops.size()), FlatAffine(i.start),
-                     FlatAffine(i.limit), i.step, static_cast<uint32_t>(slots->size()), 0};
+    LoopInst loop = {i.reg,
+                     static_cast<uint8_t>(openLoops.size()),
+                     FlatAffine(i.start),
+                     FlatAffine(i.limit),
+                     i.step,
+                     static_cast<uint32_t>(slots->size()),
+                     0};
     push(Opcode::Loop, out.loops, loop);
     openLoops.push_back(index);
   }
@@ -93,7 +97,9 @@ private:
     push(Opcode::Index, out.indices,
          IndexInst{i.dst, FlatAffine(i.value), i.divide, i.modulo, i.multiply});
   }
-  void add(const Table &i) { push(Opcode::Table, out.tables, TableInst{i.dst, FlatAffine(i.index)}); }
+  void add(const Table &i) {
+    push(Opcode::Table, out.tables, TableInst{i.dst, FlatAffine(i.index)});
+  }
   void add(const Wait &i) {
     push(Opcode::Wait, out.semaphores, SemaphoreInst{FlatAffine(i.semaphore), i.count});
   }

@@ -51,7 +51,7 @@ struct FlatExtent {
 
 struct FlatAddress {
   Space space = Space::L3;
-  uint8_t alignment = 1;       ///< bytes; the offset must be a multiple
+  uint8_t alignment = 1; ///< bytes; the offset must be a multiple
   FlatAffine offset, core;
 
   FlatAddress() = default;
@@ -63,7 +63,7 @@ struct FlatAddress {
 /// Strided dimensions of a dte or link instruction.
 struct FlatDims {
   std::vector<FlatExtent> sizes;
-  bool isStatic = true;        ///< no extent depends on a register
+  bool isStatic = true; ///< no extent depends on a register
 
   FlatDims() = default;
   explicit FlatDims(const std::vector<Extent> &extents);
@@ -73,7 +73,7 @@ struct LoopInst {
   uint8_t reg, depth;
   FlatAffine start, limit;
   int64_t step;
-  uint32_t begin, end;         ///< slots of Loop and EndLoop
+  uint32_t begin, end; ///< slots of Loop and EndLoop
 };
 struct IndexInst {
   uint8_t dst;
@@ -97,8 +97,8 @@ struct CopyInst {
   std::vector<int64_t> dstStrides, srcStrides;
   DType dstType, srcType;
   int64_t multicast;
-  ConvertKernel convert = nullptr;   ///< null where the types agree
-  CopyPlan plan;                     ///< of the static dimensions
+  ConvertKernel convert = nullptr; ///< null where the types agree
+  CopyPlan plan;                   ///< of the static dimensions
 };
 struct FillInst {
   FlatAddress dst;
@@ -111,14 +111,14 @@ struct FillInst {
 };
 /// Gather and ScatterAdd: rows of a table picked by an index.
 struct RowsInst {
-  FlatAddress table, other, index;   ///< other: Gather's dst, ScatterAdd's src
+  FlatAddress table, other, index; ///< other: Gather's dst, ScatterAdd's src
   int64_t tableStride, otherStride;
   FlatExtent count, rowElements;
   DType type, indexType;
   FlatAffine base;
   int64_t rows;
   bool clamp;
-  TileKernel add = nullptr;          ///< ScatterAdd, of the type it computes in
+  TileKernel add = nullptr; ///< ScatterAdd, of the type it computes in
 };
 struct MatmulInst {
   FlatAddress c, a, b;
@@ -130,7 +130,7 @@ struct MatmulInst {
 };
 struct FlatOperand {
   FlatAddress address;
-  int64_t rowBytes, colBytes;        ///< strides
+  int64_t rowBytes, colBytes; ///< strides
   DType type;
   uint8_t width;
 };
@@ -144,8 +144,8 @@ struct VectorInst {
   FlatAffine start;
   int64_t rowStep, colStep;
   uint64_t value;
-  DType computeType;                 ///< of the kernel; f32 for 16-bit types
-  TileKernel kernel = nullptr;       ///< null for generators and conversions
+  DType computeType;           ///< of the kernel; f32 for 16-bit types
+  TileKernel kernel = nullptr; ///< null for generators and conversions
 };
 struct LinkInst {
   uint8_t peer;
@@ -160,8 +160,21 @@ struct LinkInst {
 
 /// Index of the alternative in Instruction, under a name.
 enum class Opcode : uint8_t {
-  Loop, EndLoop, Index, Table, Wait, Signal, Barrier, Copy, Fill, Gather, ScatterAdd, Matmul, Vector,
-  Send, Recv,
+  Loop,
+  EndLoop,
+  Index,
+  Table,
+  Wait,
+  Signal,
+  Barrier,
+  Copy,
+  Fill,
+  Gather,
+  ScatterAdd,
+  Matmul,
+  Vector,
+  Send,
+  Recv,
 };
 
 /// An instruction: its kind and its place in the vector of that kind.
@@ -174,13 +187,13 @@ struct DecodedStream {
   Engine engine;
   int64_t first, count;
   std::vector<Slot> slots;
-  std::vector<int32_t> labels;       ///< of each slot: index into Program labels, -1 before the first
+  std::vector<int32_t> labels; ///< of each slot: index into Program labels, -1 before the first
 };
 
 struct DecodedProgram {
-  Program source;                    ///< for messages
+  Program source; ///< for messages
   std::vector<DecodedStream> streams;
-  std::vector<std::string> labels;   ///< of all streams
+  std::vector<std::string> labels; ///< of all streams
 
   std::vector<LoopInst> loops;
   std::vector<IndexInst> indices;

@@ -13,7 +13,7 @@ namespace st::dtu {
 /// Memories of one cluster while it runs a program, cut to what the program declares.
 struct ClusterMemory {
   uint8_t *l1 = nullptr, *l2 = nullptr, *l3 = nullptr;
-  int64_t coreStride = 0;                     ///< bytes between the L1s of two cores
+  int64_t coreStride = 0; ///< bytes between the L1s of two cores
   int64_t cores = 0;
   int64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0;
 };
@@ -22,7 +22,7 @@ struct ClusterMemory {
 struct ExecContext {
   ClusterMemory memory;
   const int64_t *registers = nullptr;
-  int64_t ownCore = -1;                       ///< in a core stream; else an L1 address names its core
+  int64_t ownCore = -1; ///< in a core stream; else an L1 address names its core
   const HostKernels *kernels = nullptr;
   const HostMatmul *matmul = nullptr;
   ExecutionCounters *counters = nullptr;

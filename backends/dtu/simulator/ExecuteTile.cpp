@@ -213,9 +213,9 @@ private:
       pack(src[0], inst.computeType, 0);
     int64_t width = byteWidth(inst.computeType);
     bool direct = dst.type == inst.computeType && (byRow || dst.colBytes == width || cols == 1);
-    Operand out = direct ? dst
-                         : Operand{threadScratch(3, r * c * width), width, width, inst.computeType,
-                                   width};
+    Operand out =
+        direct ? dst
+               : Operand{threadScratch(3, r * c * width), width, width, inst.computeType, width};
     if (!direct && inst.accumulate) {
       int64_t to[2] = {c * width, width}, from[2] = {dst.rowBytes, dst.colBytes};
       transfer(out.data, to, inst.computeType, dst.data, from, dst.type, r, c);
@@ -250,8 +250,8 @@ private:
         values[c] = static_cast<int64_t>(first + static_cast<uint64_t>(c) *
                                                      static_cast<uint64_t>(inst.colStep));
       int64_t to[2] = {0, dst.colBytes}, from[2] = {0, 8};
-      transfer(dst.data + r * dst.rowBytes, to, dst.type,
-               reinterpret_cast<const uint8_t *>(values), from, DType::I64, 1, cols);
+      transfer(dst.data + r * dst.rowBytes, to, dst.type, reinterpret_cast<const uint8_t *>(values),
+               from, DType::I64, 1, cols);
     }
   }
 };

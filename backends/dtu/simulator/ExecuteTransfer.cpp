@@ -42,8 +42,8 @@ uint8_t *ExecContext::resolve(const char *what, const FlatAddress &address, int6
     return nullptr;
   }
   if (offset % address.alignment) {
-    fail(absl::StrCat(what, " at byte ", offset, " of ", name(address.space),
-                      " is not aligned to ", static_cast<int>(address.alignment)));
+    fail(absl::StrCat(what, " at byte ", offset, " of ", name(address.space), " is not aligned to ",
+                      static_cast<int>(address.alignment)));
     return nullptr;
   }
   return base + offset;

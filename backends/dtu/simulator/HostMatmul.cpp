@@ -63,10 +63,10 @@ bool HostMatmul::runLibxsmm(float *c, int64_t ldc, const float *a, int64_t lda, 
   float alpha = 1, beta = accumulate ? 1 : 0;
   int flags = transposeA ? LIBXSMM_GEMM_FLAG_TRANS_B : LIBXSMM_GEMM_FLAG_NONE;
   int prefetch = LIBXSMM_GEMM_PREFETCH_NONE;
-  libxsmm_smmfunction kernel = libxsmm_smmdispatch(
-      static_cast<libxsmm_blasint>(n), static_cast<libxsmm_blasint>(m),
-      static_cast<libxsmm_blasint>(k), &strideB, &strideA, &strideC, &alpha, &beta, &flags,
-      &prefetch);
+  libxsmm_smmfunction kernel =
+      libxsmm_smmdispatch(static_cast<libxsmm_blasint>(n), static_cast<libxsmm_blasint>(m),
+                          static_cast<libxsmm_blasint>(k), &strideB, &strideA, &strideC, &alpha,
+                          &beta, &flags, &prefetch);
   if (!kernel)
     return false;
   kernel(b, a, c);
@@ -91,7 +91,8 @@ void HostMatmul::run(float *c, int64_t ldc, Operand a, Operand b, DType type, in
     bf = packed;
     b.stride = n;
   }
-  if (useLibxsmm && runLibxsmm(c, ldc, af, a.stride, a.transposed, bf, b.stride, m, n, k, accumulate))
+  if (useLibxsmm &&
+      runLibxsmm(c, ldc, af, a.stride, a.transposed, bf, b.stride, m, n, k, accumulate))
     return;
   if (a.transposed) {
     float *packed = reinterpret_cast<float *>(threadScratch(3, k * m * 4));

@@ -15,7 +15,7 @@ public:
 
   struct Operand {
     const uint8_t *data;
-    int64_t stride;              ///< elements between rows as stored
+    int64_t stride; ///< elements between rows as stored
     bool transposed;
   };
   /// C[m,n] (+)= A[m,k] B[k,n]; C is f32, A and B are of `type`, converted to f32 first. With

@@ -17,8 +17,8 @@ absl::StatusOr<HostIsa> parseHostIsa(const std::string &name) {
   for (HostIsa isa : {HostIsa::Auto, HostIsa::Baseline, HostIsa::Avx2, HostIsa::Avx512})
     if (hostIsaName(isa) == name)
       return isa;
-  return absl::InvalidArgumentError(absl::StrCat(
-      "unknown host instruction set '", name, "'; there are auto, baseline, avx2 and avx512"));
+  return absl::InvalidArgumentError(absl::StrCat("unknown host instruction set '", name,
+                                                 "'; there are auto, baseline, avx2 and avx512"));
 }
 
 std::string hostIsaName(HostIsa isa) {
@@ -53,17 +53,16 @@ absl::Status Simulator::Impl::checkRanks() const {
       return absl::InvalidArgumentError(absl::StrCat("rank ", rank, " has a negative arena"));
     int64_t &sum = used[config.deviceId];
     if (config.arenaBytes > available - sum)
-      return absl::ResourceExhaustedError(
-          absl::StrCat("rank ", rank, " needs ", config.arenaBytes, " bytes of device memory on device ",
-                       config.deviceId, ", of which a cluster of ", description.name(), " has ",
-                       available, sum ? absl::StrCat(" and ", sum, " are taken") : ""));
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "rank ", rank, " needs ", config.arenaBytes, " bytes of device memory on device ",
+          config.deviceId, ", of which a cluster of ", description.name(), " has ", available,
+          sum ? absl::StrCat(" and ", sum, " are taken") : ""));
     sum += config.arenaBytes;
   }
   return absl::OkStatus();
 }
 
-absl::Status
-Simulator::Impl::checkSchedules(const std::vector<RankSchedule> &schedules) const {
+absl::Status Simulator::Impl::checkSchedules(const std::vector<RankSchedule> &schedules) const {
   if (schedules.size() != ranks.size())
     return absl::InvalidArgumentError(
         absl::StrCat(schedules.size(), " schedules for ", ranks.size(), " ranks"));
@@ -73,13 +72,13 @@ Simulator::Impl::checkSchedules(const std::vector<RankSchedule> &schedules) cons
         return absl::InvalidArgumentError(absl::StrCat("no program ", task.program, " is loaded"));
       const Program &program = programs[static_cast<size_t>(task.program)]->source;
       if (program.l3Bytes > ranks[rank].arenaBytes)
-        return absl::InvalidArgumentError(
-            absl::StrCat("program '", program.name, "' uses ", program.l3Bytes, " bytes of L3; rank ",
-                         rank, " has ", ranks[rank].arenaBytes));
+        return absl::InvalidArgumentError(absl::StrCat("program '", program.name, "' uses ",
+                                                       program.l3Bytes, " bytes of L3; rank ", rank,
+                                                       " has ", ranks[rank].arenaBytes));
       if (program.tableSize > static_cast<int64_t>(ranks[rank].table.size()))
-        return absl::InvalidArgumentError(
-            absl::StrCat("program '", program.name, "' uses ", program.tableSize,
-                         " table entries; rank ", rank, " has ", ranks[rank].table.size()));
+        return absl::InvalidArgumentError(absl::StrCat("program '", program.name, "' uses ",
+                                                       program.tableSize, " table entries; rank ",
+                                                       rank, " has ", ranks[rank].table.size()));
     }
   return absl::OkStatus();
 }
@@ -92,8 +91,8 @@ absl::Status Simulator::Impl::makeDataEngine() {
   for (const RankConfig &config : ranks) {
     LazyMemory &arena = arenas.emplace_back();
     if (!arena.allocate(config.arenaBytes))
-      return absl::ResourceExhaustedError(
-          absl::StrCat("the host cannot reserve ", config.arenaBytes, " bytes for a device memory"));
+      return absl::ResourceExhaustedError(absl::StrCat(
+          "the host cannot reserve ", config.arenaBytes, " bytes for a device memory"));
     pointers.push_back(arena.data);
   }
   DtuSizes sizes = dtuSizes(description);
@@ -124,9 +123,9 @@ Simulator::create(const proto::DtuDescription &description, std::vector<RankConf
   if (isa == HostIsa::Auto)
     isa = widestHostIsa();
   if (isa > widestHostIsa())
-    return absl::InvalidArgumentError(
-        absl::StrCat("this host has no ", hostIsaName(isa), "; its widest instruction set is ",
-                     hostIsaName(widestHostIsa())));
+    return absl::InvalidArgumentError(absl::StrCat("this host has no ", hostIsaName(isa),
+                                                   "; its widest instruction set is ",
+                                                   hostIsaName(widestHostIsa())));
   if (impl->options.hostThreads <= 0)
     impl->options.hostThreads = static_cast<int>(std::max(1u, std::thread::hardware_concurrency()));
   impl->kernels = &hostKernels(isa);

@@ -30,24 +30,25 @@ absl::StatusOr<HostIsa> parseHostIsa(const std::string &name);
 std::string hostIsaName(HostIsa isa);
 
 /// One rank of the executable; its index in the vector given to create() is its global rank, which
-/// Send and Recv name. Ranks may share a device: they then have an arena each and share its engines.
+/// Send and Recv name. Ranks may share a device: they then have an arena each and share its
+/// engines.
 struct RankConfig {
-  int64_t deviceId = 0;           ///< as in parallel-config: chip k of T10 owns 5k .. 5k+3
-  int64_t rankInGroup = 0;        ///< register kRank
-  int64_t arenaBytes = 0;         ///< bytes of L3 the rank uses
-  std::vector<int64_t> table;     ///< rank table, read by Table
+  int64_t deviceId = 0;       ///< as in parallel-config: chip k of T10 owns 5k .. 5k+3
+  int64_t rankInGroup = 0;    ///< register kRank
+  int64_t arenaBytes = 0;     ///< bytes of L3 the rank uses
+  std::vector<int64_t> table; ///< rank table, read by Table
 };
 
 struct SimulatorOptions {
-  int hostThreads = 0;            ///< 0: as many as the machine has processors
+  int hostThreads = 0; ///< 0: as many as the machine has processors
   HostIsa hostIsa = HostIsa::Auto;
   /// Fill L1 and L2 with NaN patterns before each task, so that a read of undefined bytes shows.
   bool poisonScratch = false;
-  /// For tests: link messages to lose, counted from 0 over the run in (source rank, n-th send of that
-  /// rank) form, see DroppedMessage.
+  /// For tests: link messages to lose, counted from 0 over the run in (source rank, n-th send of
+  /// that rank) form, see DroppedMessage.
   struct DroppedMessage {
     int64_t sourceRank = 0;
-    int64_t index = 0;            ///< n-th message this rank sends since create(), from 0
+    int64_t index = 0; ///< n-th message this rank sends since create(), from 0
   };
   std::vector<DroppedMessage> dropMessages;
 };
@@ -65,8 +66,8 @@ using RankSchedule = std::vector<TaskRun>;
 struct ExecutionCounters {
   int64_t matmuls = 0, vectors = 0, copies = 0, fills = 0, gathers = 0, scatters = 0;
   int64_t sends = 0, receives = 0, controls = 0;
-  int64_t macs = 0;               ///< multiply-accumulates of the matrix engine
-  int64_t copiedBytes = 0;        ///< bytes written by copies and fills
+  int64_t macs = 0;        ///< multiply-accumulates of the matrix engine
+  int64_t copiedBytes = 0; ///< bytes written by copies and fills
 };
 
 /// A row of the trace: one engine of one cluster.
@@ -79,7 +80,7 @@ struct TraceTrack {
 struct TraceSpan {
   int32_t track = 0, label = 0;
   int64_t start = 0, duration = 0;
-  int64_t busy = 0;               ///< part of `duration` in which the engine worked
+  int64_t busy = 0; ///< part of `duration` in which the engine worked
 };
 struct Trace {
   std::vector<TraceTrack> tracks;
@@ -89,28 +90,28 @@ struct Trace {
 
 /// What one rank did in simulated time. Times in picoseconds.
 struct RankTiming {
-  int64_t finish = 0;                             ///< when its last task ended
-  int64_t matrixBusy = 0, vectorBusy = 0;         ///< summed over cores
-  int64_t dteBusy = 0, txBusy = 0, rxBusy = 0;    ///< summed over engines
-  int64_t serialSum = 0;                          ///< uncontended durations of all its instructions
+  int64_t finish = 0;                          ///< when its last task ended
+  int64_t matrixBusy = 0, vectorBusy = 0;      ///< summed over cores
+  int64_t dteBusy = 0, txBusy = 0, rxBusy = 0; ///< summed over engines
+  int64_t serialSum = 0;                       ///< uncontended durations of all its instructions
   int64_t macsF32 = 0, macs16 = 0;
   int64_t vectorElements = 0;
-  int64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0;  ///< read and written by DTE and links
+  int64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0; ///< read and written by DTE and links
   int64_t sentBytes = 0, receivedBytes = 0, messages = 0;
-  int64_t peakLandingBytes = 0;                   ///< messages arrived and not yet received
-  std::vector<int64_t> taskStart, taskEnd;        ///< an entry per schedule entry
+  int64_t peakLandingBytes = 0;            ///< messages arrived and not yet received
+  std::vector<int64_t> taskStart, taskEnd; ///< an entry per schedule entry
 };
 struct LinkTiming {
-  std::string name;               ///< e.g. "chip 0 -> chip 1"
+  std::string name; ///< e.g. "chip 0 -> chip 1"
   int64_t bytes = 0, busy = 0;
 };
 struct TimingResult {
-  int64_t total = 0;              ///< picoseconds from start to the last rank's end
-  int64_t serialSum = 0;          ///< over all ranks
-  int64_t rooflineBound = 0;      ///< no run of these instructions on this device can be faster
+  int64_t total = 0;         ///< picoseconds from start to the last rank's end
+  int64_t serialSum = 0;     ///< over all ranks
+  int64_t rooflineBound = 0; ///< no run of these instructions on this device can be faster
   int64_t instructions = 0;
   std::vector<RankTiming> ranks;
-  std::vector<LinkTiming> links;  ///< links that carried anything, in a fixed order
+  std::vector<LinkTiming> links; ///< links that carried anything, in a fixed order
 };
 
 class Simulator {
@@ -127,8 +128,8 @@ public:
   absl::StatusOr<ProgramId> load(const Program &program);
 
   int64_t numRanks() const;
-  /// The rank's arena: arenaBytes bytes, zero at first, taken from the host as they are touched. Null
-  /// if there is no such rank or the host cannot reserve the arenas.
+  /// The rank's arena: arenaBytes bytes, zero at first, taken from the host as they are touched.
+  /// Null if there is no such rank or the host cannot reserve the arenas.
   uint8_t *memory(int64_t rank);
 
   /// Runs schedules[rank] on data to its end. Messages between ranks must balance within one call.
@@ -142,7 +143,7 @@ public:
                                     Trace *trace = nullptr) const;
 
   const ExecutionCounters &counters() const;
-  HostIsa hostIsa() const;        ///< what Auto came to
+  HostIsa hostIsa() const; ///< what Auto came to
 
 private:
   struct Impl;

@@ -55,7 +55,8 @@ TimeEngine::TimeEngine(TimeMachine machine, const std::vector<RankConfig> &ranks
 
 // 2 bits of priority, 22 of rank, 40 of instance or message.
 void TimeEngine::post(Picoseconds time, Priority priority, size_t rank, uint64_t index) {
-  queue.push({time, static_cast<uint64_t>(priority) << 62 | static_cast<uint64_t>(rank) << 40 | index});
+  queue.push(
+      {time, static_cast<uint64_t>(priority) << 62 | static_cast<uint64_t>(rank) << 40 | index});
 }
 
 void TimeEngine::scheduleTask(size_t rank, Picoseconds now) {
@@ -171,8 +172,8 @@ bool TimeEngine::step(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
 }
 
 /// The instance goes on when its instruction is complete.
-void TimeEngine::finish(size_t rank, uint32_t index, Picoseconds start, const Completion &completion,
-                        bool visible) {
+void TimeEngine::finish(size_t rank, uint32_t index, Picoseconds start,
+                        const Completion &completion, bool visible) {
   machine.timings()[rank].serialSum += completion.alone;
   post(completion.end, Priority::Continue, rank, index);
   if (!tracing || !visible || completion.end == start)
@@ -267,8 +268,8 @@ absl::Status TimeEngine::deadlock() const {
                       what[static_cast<unsigned>(instance.state)], " ", instance.waitFor);
     }
   }
-  return absl::FailedPreconditionError(absl::StrCat(
-      "deadlock in simulated time: ", stuck, " of ", ranks.size(), " ranks wait for ever", waits));
+  return absl::FailedPreconditionError(absl::StrCat("deadlock in simulated time: ", stuck, " of ",
+                                                    ranks.size(), " ranks wait for ever", waits));
 }
 
 absl::StatusOr<TimingResult> TimeEngine::run() {

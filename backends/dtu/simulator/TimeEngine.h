@@ -53,7 +53,7 @@ private:
   enum class Priority : uint8_t { Arrival, Continue, BeginTask };
   struct Event {
     Picoseconds time;
-    uint64_t order;         ///< priority, rank, instance or message
+    uint64_t order; ///< priority, rank, instance or message
     bool operator>(const Event &other) const {
       return time != other.time ? time > other.time : order > other.order;
     }
@@ -65,7 +65,7 @@ private:
     int64_t number = 0;
     State state = State::Running;
     int64_t waitFor = 0, waitCount = 0;
-    int64_t pendingSignal = -1, pendingCount = 0;   ///< becomes visible when the instance goes on
+    int64_t pendingSignal = -1, pendingCount = 0; ///< becomes visible when the instance goes on
     StreamPosition position;
   };
   struct Semaphore {

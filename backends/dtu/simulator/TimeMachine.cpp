@@ -9,8 +9,8 @@ namespace st::dtu {
 namespace {
 
 bool isTranscendental(VectorOp op) {
-  return (op >= VectorOp::Exp && op <= VectorOp::Cos) || op == VectorOp::Div || op == VectorOp::Pow ||
-         op == VectorOp::Rem;
+  return (op >= VectorOp::Exp && op <= VectorOp::Cos) || op == VectorOp::Div ||
+         op == VectorOp::Pow || op == VectorOp::Rem;
 }
 
 } // namespace
@@ -113,8 +113,8 @@ Completion TimeMachine::occupy(size_t rank, Picoseconds now, const Traffic *traf
   return result;
 }
 
-Completion TimeMachine::transfer(size_t rank, int64_t queue, Picoseconds now, const Traffic *traffic,
-                                 size_t count) {
+Completion TimeMachine::transfer(size_t rank, int64_t queue, Picoseconds now,
+                                 const Traffic *traffic, size_t count) {
   FifoServer &engine = devices[deviceOf[rank]].dte[static_cast<size_t>(queue)];
   // Another rank on the same device may hold the engine.
   now = std::max(now, engine.freeAt);
@@ -171,7 +171,8 @@ Picoseconds TimeMachine::rooflineBound() const {
   double perCycle32 = static_cast<double>(model.arrayRows * model.arrayCols * numCores);
   double perCycle16 = perCycle32 * static_cast<double>(model.stepsPerCycle16);
   for (const Device &device : devices) {
-    bound = std::max(bound, (device.macs32 / perCycle32 + device.macs16 / perCycle16) * model.cycle);
+    bound =
+        std::max(bound, (device.macs32 / perCycle32 + device.macs16 / perCycle16) * model.cycle);
     bound = std::max(bound, static_cast<double>(device.l2.busy));
   }
   for (const FifoServer &memory : l3)

@@ -29,16 +29,16 @@ struct FifoServer {
 
 /// What an instruction came to.
 struct Completion {
-  Picoseconds end = 0;        ///< when the next instruction of its stream may start
-  Picoseconds alone = 0;      ///< what it takes on an idle machine
-  Picoseconds arrival = 0;    ///< Send: when the message is at its receiver
+  Picoseconds end = 0;     ///< when the next instruction of its stream may start
+  Picoseconds alone = 0;   ///< what it takes on an idle machine
+  Picoseconds arrival = 0; ///< Send: when the message is at its receiver
 };
 
 /// Bytes of an operand by the place that holds them.
 struct Traffic {
   Space space = Space::L3;
-  int64_t core = 0;           ///< of L1
-  int64_t cores = 1;          ///< multicast
+  int64_t core = 0;  ///< of L1
+  int64_t cores = 1; ///< multicast
   int64_t bytes = 0;
 };
 
@@ -81,9 +81,9 @@ private:
   DtuTopology topology;
   int64_t numCores = 0, numQueues = 0;
   std::vector<Device> devices;
-  std::vector<size_t> deviceOf;           ///< rank -> index in devices
-  std::vector<DtuPlace> placeOf;          ///< rank -> place
-  std::vector<FifoServer> l3;             ///< a chip
+  std::vector<size_t> deviceOf;  ///< rank -> index in devices
+  std::vector<DtuPlace> placeOf; ///< rank -> place
+  std::vector<FifoServer> l3;    ///< a chip
   std::vector<FifoServer> links;
   std::vector<RankTiming> rankTimings;
 

@@ -17,8 +17,8 @@ int64_t clampedProduct(int64_t a, int64_t b) {
 
 /// Elements of a view: all of them, or (for a source) those that differ, since a
 /// stride of 0 reads the same one again.
-int64_t elements(const FlatDims &dims, const std::vector<int64_t> &strides, const int64_t *registers,
-                 bool isSource) {
+int64_t elements(const FlatDims &dims, const std::vector<int64_t> &strides,
+                 const int64_t *registers, bool isSource) {
   int64_t distinct = 1;
   for (size_t i = 0; i < dims.sizes.size(); ++i) {
     int64_t size = dims.sizes[i](registers);
@@ -41,10 +41,10 @@ bool TimeEngine::place(const Instance &instance, const FlatAddress &address, int
   traffic.core = address.core(instance.position.registers);
   if (traffic.core >= 0 && traffic.core <= machine.cores() - cores)
     return true;
-  fault = absl::StrCat("L1 address names cores ", traffic.core, " to ",
-                       static_cast<int64_t>(static_cast<uint64_t>(traffic.core) +
-                                            static_cast<uint64_t>(cores) - 1),
-                       " of ", machine.cores());
+  fault = absl::StrCat(
+      "L1 address names cores ", traffic.core, " to ",
+      static_cast<int64_t>(static_cast<uint64_t>(traffic.core) + static_cast<uint64_t>(cores) - 1),
+      " of ", machine.cores());
   return false;
 }
 
@@ -56,8 +56,8 @@ Completion TimeEngine::copy(size_t rank, const Instance &instance, Slot slot, Pi
     const FillInst &fill = program.fills[slot.index];
     if (!place(instance, fill.dst, fill.multicast, traffic[0]))
       return {};
-    traffic[0].bytes = clampedProduct(elements(fill.dims, fill.strides, registers, false),
-                                      byteWidth(fill.type));
+    traffic[0].bytes =
+        clampedProduct(elements(fill.dims, fill.strides, registers, false), byteWidth(fill.type));
     return machine.transfer(rank, instance.number, now, traffic, 1);
   }
   const CopyInst &copy = program.copies[slot.index];
@@ -79,8 +79,8 @@ Completion TimeEngine::rows(size_t rank, const Instance &instance, Slot slot, Pi
       !place(instance, inst.index, 1, traffic[2]))
     return {};
   int64_t count = inst.count(registers);
-  int64_t bytes = clampedProduct(clampedProduct(count, inst.rowElements(registers)),
-                                 byteWidth(inst.type));
+  int64_t bytes =
+      clampedProduct(clampedProduct(count, inst.rowElements(registers)), byteWidth(inst.type));
   // Adding to a row reads it and writes it back.
   traffic[0].bytes = slot.opcode == Opcode::ScatterAdd ? 2 * bytes : bytes;
   traffic[1].bytes = bytes;
@@ -137,8 +137,8 @@ void TimeEngine::send(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
   if (!checkPeer(peer) || !linkTraffic(instance, inst, traffic))
     return;
   Completion completion = machine.send(rank, now, static_cast<size_t>(peer), traffic);
-  flights.push_back({static_cast<size_t>(peer), {static_cast<int64_t>(rank), inst.channel},
-                     traffic.bytes});
+  flights.push_back(
+      {static_cast<size_t>(peer), {static_cast<int64_t>(rank), inst.channel}, traffic.bytes});
   post(completion.arrival, Priority::Arrival, static_cast<size_t>(peer), flights.size() - 1);
   ++instance.position.pc;
   finish(rank, index, now, completion);

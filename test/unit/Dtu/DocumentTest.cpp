@@ -70,7 +70,9 @@ template <typename Enum> void expectOrder(const std::string &text) {
     std::string word(name(static_cast<Enum>(i)));
     size_t found = at;
     auto isWordAt = [&](size_t p) {
-      auto isLetter = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
+      auto isLetter = [](char c) {
+        return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
+      };
       return (p == 0 || !isLetter(text[p - 1])) && !isLetter(text[p + word.size()]);
     };
     while ((found = text.find(word, found)) != std::string::npos && !isWordAt(found))

@@ -19,7 +19,7 @@ Program ringAllReduce(int64_t ranks, int64_t chunk) {
   return parseOrDie(absl::StrCat(
       "program \"ring\" semaphores=1 barriers=0 l1=0 l2=0 l3=", ranks * bytes, " table=",
       2 + 4 * (ranks - 1), " {\n  stream tx first=0 count=1 {\n    table dst=r4 index=0\n",
-      "    signal\n",  // the first chunk is there already
+      "    signal\n", // the first chunk is there already
       "    loop reg=r5 limit=", 2 * (ranks - 1), "\n      wait\n      table dst=r6 index=2+1*r5\n",
       "      send peer=r4 src=L3[", bytes, "*r6]{4} sizes=[", chunk, "]\n    end\n  }\n",
       "  stream rx first=0 count=1 {\n    table dst=r4 index=1\n",
@@ -33,9 +33,9 @@ std::vector<RankConfig> ringRanks(int64_t ranks, int64_t bytes) {
     std::vector<int64_t> &table = configs[r].table;
     table = {(r + 1) % ranks, (r + ranks - 1) % ranks};
     for (int64_t step = 0; step < 2 * (ranks - 1); ++step)
-      table.push_back((r - step + 2 * ranks) % ranks);      // sent
+      table.push_back((r - step + 2 * ranks) % ranks); // sent
     for (int64_t step = 0; step < 2 * (ranks - 1); ++step)
-      table.push_back((r - step - 1 + 2 * ranks) % ranks);  // received
+      table.push_back((r - step - 1 + 2 * ranks) % ranks); // received
   }
   return configs;
 }
@@ -136,7 +136,8 @@ TEST(Network, MessagesMustFitAndBeReceived) {
 
 TEST(Network, BarriersAndSemaphoresOrderTheEnginesOfACluster) {
   // A counter in L3 goes through the L1 of each core in turn; each adds 1.
-  Program program = parseOrDie(R"(program "chain" semaphores=25 barriers=1 l1=64 l2=0 l3=64 table=0 {
+  Program program =
+      parseOrDie(R"(program "chain" semaphores=25 barriers=1 l1=64 l2=0 l3=64 table=0 {
   stream dte first=0 count=8 {
     wait sem=1*r1
     copy dst=L1[0;1*r1]{4} src=L3[0]{4} sizes=[1]

@@ -44,23 +44,23 @@ inline Program coreProgram(const std::string &instruction, int64_t bytes) {
   return parseOrDie(absl::StrCat(
       "program \"core\" semaphores=2 barriers=0 l1=", bytes, " l2=0 l3=", bytes, " table=0 {\n",
       "stream dte first=0 count=1 {\n copy dst=L1[0]{1} src=L3[0]{1} sizes=[", bytes,
-      "] to=ui8 from=ui8\n signal sem=0\n wait sem=1\n copy dst=L3[0]{1} src=L1[0]{1} sizes=[", bytes,
-      "] to=ui8 from=ui8\n}\n",
-      "stream core first=0 count=1 {\n wait sem=0\n ", instruction, "\n signal sem=1\n}\n}\n"));
+      "] to=ui8 from=ui8\n signal sem=0\n wait sem=1\n copy dst=L3[0]{1} src=L1[0]{1} sizes=[",
+      bytes, "] to=ui8 from=ui8\n}\n", "stream core first=0 count=1 {\n wait sem=0\n ", instruction,
+      "\n signal sem=1\n}\n}\n"));
 }
 
 /// A program that is one instruction stream on one engine.
 inline Program streamProgram(const std::string &engine, const std::string &body, int64_t bytes) {
-  return parseOrDie(absl::StrCat("program \"p\" semaphores=8 barriers=4 l1=65536 l2=65536 l3=",
-                                 bytes, " table=0 {\nstream ", engine, " first=0 count=1 {\n", body,
-                                 "\n}\n}\n"));
+  return parseOrDie(
+      absl::StrCat("program \"p\" semaphores=8 barriers=4 l1=65536 l2=65536 l3=", bytes,
+                   " table=0 {\nstream ", engine, " first=0 count=1 {\n", body, "\n}\n}\n"));
 }
 
 /// Runs a program on one rank whose arena begins as `memory`, which then holds the result.
 template <typename T>
 absl::Status runOn(const Program &program, std::vector<T> &memory, SimulatorOptions options = {}) {
-  auto simulator = makeSimulator(rankConfigs(1, static_cast<int64_t>(memory.size() * sizeof(T))),
-                                 options);
+  auto simulator =
+      makeSimulator(rankConfigs(1, static_cast<int64_t>(memory.size() * sizeof(T))), options);
   absl::StatusOr<ProgramId> id = simulator->load(program);
   if (!id.ok())
     return id.status();

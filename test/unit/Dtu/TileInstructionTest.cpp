@@ -67,10 +67,11 @@ TEST(TileInstruction, MatmulOfHalfTypesAccumulatesInF32) {
   std::vector<uint16_t> memory(1024, 0);
   constexpr int64_t k = 256;
   for (int64_t i = 0; i < k; ++i) {
-    memory[i] = 0x3f80;                // bf16 1.0
-    memory[256 + i] = i ? 0x3b80 : 0x3f80;  // bf16 2^-8, the first 1.0
+    memory[i] = 0x3f80;                    // bf16 1.0
+    memory[256 + i] = i ? 0x3b80 : 0x3f80; // bf16 2^-8, the first 1.0
   }
-  std::string text = "matmul c=L1[1024] a=L1[0] b=L1[512] m=1 n=1 k=256 ldc=1 lda=256 ldb=1 type=bf16";
+  std::string text =
+      "matmul c=L1[1024] a=L1[0] b=L1[512] m=1 n=1 k=256 ldc=1 lda=256 ldb=1 type=bf16";
   ASSERT_TRUE(runOn(coreProgram(text, 2048), memory).ok());
   float c;
   std::memcpy(&c, &memory[512], 4);
@@ -80,7 +81,8 @@ TEST(TileInstruction, MatmulOfHalfTypesAccumulatesInF32) {
 TEST(TileInstruction, VectorOperandsInEveryLayout) {
   // dst = a - b with dense, broadcast, strided and transposed operands and results.
   constexpr int64_t rows = 5, cols = 19;
-  const int64_t layouts[][2] = {{cols, 1}, {0, 1}, {1, 0}, {0, 0}, {cols + 4, 1}, {1, rows}, {3 * cols, 3}};
+  const int64_t layouts[][2] = {{cols, 1},     {0, 1},    {1, 0},       {0, 0},
+                                {cols + 4, 1}, {1, rows}, {3 * cols, 3}};
   constexpr int64_t aAt = 0, bAt = 512, dAt = 1024, total = 1536;
   for (const auto &a : layouts)
     for (const auto &b : layouts)
@@ -90,9 +92,10 @@ TEST(TileInstruction, VectorOperandsInEveryLayout) {
           for (int64_t c = 0; c < cols; ++c)
             expected[dAt + r * d[0] + c * d[1]] =
                 memory[aAt + r * a[0] + c * a[1]] - memory[bAt + r * b[0] + c * b[1]];
-        std::string text = absl::StrCat(
-            "vector op=sub dst=f32:L1[", dAt * 4, "]{", d[0], ",", d[1], "} a=f32:L1[", aAt * 4, "]{",
-            a[0], ",", a[1], "} b=f32:L1[", bAt * 4, "]{", b[0], ",", b[1], "} rows=5 cols=19");
+        std::string text =
+            absl::StrCat("vector op=sub dst=f32:L1[", dAt * 4, "]{", d[0], ",", d[1], "} a=f32:L1[",
+                         aAt * 4, "]{", a[0], ",", a[1], "} b=f32:L1[", bAt * 4, "]{", b[0], ",",
+                         b[1], "} rows=5 cols=19");
         ASSERT_TRUE(runOn(coreProgram(text, total * 4), memory).ok());
         ASSERT_EQ(memory, expected) << text;
       }
@@ -129,10 +132,11 @@ TEST(TileInstruction, TernaryOpsWithMixedBroadcasts) {
 
 TEST(TileInstruction, SelectAndCompareAndConvert) {
   std::vector<float> memory = randomFloats(256), before = memory;
-  std::string text = "vector op=lt dst=i1:L1[800]{0,1} a=f32:L1[0]{0,1} b=f32:L1[256]{0,1} rows=1 cols=64\n"
-                     "vector op=select dst=f32:L1[512]{0,1} a=i1:L1[800]{0,1} b=f32:L1[0]{0,1} "
-                     "c=f32:L1[256]{0,1} rows=1 cols=64\n"
-                     "vector op=copy dst=bf16:L1[880]{0,1} a=f32:L1[0]{0,1} rows=1 cols=64";
+  std::string text =
+      "vector op=lt dst=i1:L1[800]{0,1} a=f32:L1[0]{0,1} b=f32:L1[256]{0,1} rows=1 cols=64\n"
+      "vector op=select dst=f32:L1[512]{0,1} a=i1:L1[800]{0,1} b=f32:L1[0]{0,1} "
+      "c=f32:L1[256]{0,1} rows=1 cols=64\n"
+      "vector op=copy dst=bf16:L1[880]{0,1} a=f32:L1[0]{0,1} rows=1 cols=64";
   ASSERT_TRUE(runOn(coreProgram(text, 1024), memory).ok());
   for (int i = 0; i < 64; ++i) {
     EXPECT_EQ(memory[128 + i], std::min(before[i], before[64 + i]));
@@ -147,10 +151,11 @@ TEST(TileInstruction, SelectAndCompareAndConvert) {
 TEST(TileInstruction, ReductionsWithStridesTypesAndAccumulation) {
   constexpr int64_t rows = 6, cols = 50;
   std::vector<float> memory = randomFloats(1024), before = memory;
-  std::string text = "vector op=row_sum dst=f32:L1[2048]{2,1} a=f32:L1[0]{60,1} rows=6 cols=50 accumulate=true\n"
-                     "vector op=col_max dst=f32:L1[2400]{0,1} a=f32:L1[0]{60,1} rows=6 cols=50\n"
-                     "vector op=row_min dst=f32:L1[2800]{1,1} a=f32:L1[0]{0,1} rows=2 cols=0\n"
-                     "vector op=col_sum dst=bf16:L1[2900]{0,1} a=f32:L1[0]{60,1} rows=6 cols=50";
+  std::string text =
+      "vector op=row_sum dst=f32:L1[2048]{2,1} a=f32:L1[0]{60,1} rows=6 cols=50 accumulate=true\n"
+      "vector op=col_max dst=f32:L1[2400]{0,1} a=f32:L1[0]{60,1} rows=6 cols=50\n"
+      "vector op=row_min dst=f32:L1[2800]{1,1} a=f32:L1[0]{0,1} rows=2 cols=0\n"
+      "vector op=col_sum dst=bf16:L1[2900]{0,1} a=f32:L1[0]{60,1} rows=6 cols=50";
   ASSERT_TRUE(runOn(coreProgram(text, 4096), memory).ok());
   for (int64_t r = 0; r < rows; ++r) {
     double sum = before[512 + 2 * r];
@@ -167,7 +172,8 @@ TEST(TileInstruction, ReductionsWithStridesTypesAndAccumulation) {
       sum += before[r * 60 + c];
     }
     EXPECT_EQ(memory[600 + c], largest);
-    uint32_t bits = static_cast<uint32_t>(reinterpret_cast<uint16_t *>(memory.data())[1450 + c]) << 16;
+    uint32_t bits = static_cast<uint32_t>(reinterpret_cast<uint16_t *>(memory.data())[1450 + c])
+                    << 16;
     float half;
     std::memcpy(&half, &bits, 4);
     EXPECT_NEAR(half, sum, std::fabs(sum) / 128 + 1e-6);
@@ -178,9 +184,10 @@ TEST(TileInstruction, ReductionsWithStridesTypesAndAccumulation) {
 
 TEST(TileInstruction, IotaAndFill) {
   std::vector<int32_t> memory(128, 9);
-  std::string text = "vector op=iota dst=i32:L1[0]{4,1} rows=3 cols=4 start=10 row_step=100 col_step=-1\n"
-                     "vector op=fill dst=i32:L1[64]{8,2} rows=2 cols=3 value=0x2a\n"
-                     "vector op=iota dst=f32:L1[256]{0,1} rows=1 cols=3 start=5 col_step=1";
+  std::string text =
+      "vector op=iota dst=i32:L1[0]{4,1} rows=3 cols=4 start=10 row_step=100 col_step=-1\n"
+      "vector op=fill dst=i32:L1[64]{8,2} rows=2 cols=3 value=0x2a\n"
+      "vector op=iota dst=f32:L1[256]{0,1} rows=1 cols=3 start=5 col_step=1";
   ASSERT_TRUE(runOn(coreProgram(text, 512), memory).ok());
   for (int r = 0; r < 3; ++r)
     for (int c = 0; c < 4; ++c)
@@ -191,8 +198,7 @@ TEST(TileInstruction, IotaAndFill) {
 }
 
 /// dst = op(a, b) of single elements of one type.
-template <typename T>
-T binary(VectorOp op, DType type, T a, T b) {
+template <typename T> T binary(VectorOp op, DType type, T a, T b) {
   T result = T();
   TileArgs args;
   args.dst = reinterpret_cast<uint8_t *>(&result);
@@ -205,9 +211,12 @@ T binary(VectorOp op, DType type, T a, T b) {
 
 TEST(TileInstruction, IntegerCornerCases) {
   constexpr int32_t lowest = std::numeric_limits<int32_t>::min();
-  auto i32 = [](VectorOp op, int32_t a, int32_t b) { return binary<int32_t>(op, DType::I32, a, b); };
+  auto i32 = [](VectorOp op, int32_t a, int32_t b) {
+    return binary<int32_t>(op, DType::I32, a, b);
+  };
   auto u8 = [](VectorOp op, int a, int b) {
-    return static_cast<int>(binary<uint8_t>(op, DType::U8, static_cast<uint8_t>(a), static_cast<uint8_t>(b)));
+    return static_cast<int>(
+        binary<uint8_t>(op, DType::U8, static_cast<uint8_t>(a), static_cast<uint8_t>(b)));
   };
   EXPECT_EQ(i32(VectorOp::Div, 7, 0), -1);
   EXPECT_EQ(i32(VectorOp::Div, lowest, -1), lowest);
@@ -268,8 +277,10 @@ TEST(TileInstruction, Conversions) {
   EXPECT_EQ((convertOne<uint8_t>(DType::I1, DType::F32, 0.25f)), 1);
   EXPECT_EQ((convertOne<uint8_t>(DType::I1, DType::F32, -0.0f)), 0);
   EXPECT_EQ((convertOne<int8_t>(DType::I8, DType::I32, 300)), 44);
-  EXPECT_EQ((convertOne<int64_t>(DType::I64, DType::F64, 1e30)), std::numeric_limits<int64_t>::max());
-  EXPECT_EQ((convertOne<uint64_t>(DType::U64, DType::F32, 1e30f)), std::numeric_limits<uint64_t>::max());
+  EXPECT_EQ((convertOne<int64_t>(DType::I64, DType::F64, 1e30)),
+            std::numeric_limits<int64_t>::max());
+  EXPECT_EQ((convertOne<uint64_t>(DType::U64, DType::F32, 1e30f)),
+            std::numeric_limits<uint64_t>::max());
 }
 
 TEST(TileInstruction, HalfTypesSurviveARoundTrip) {
@@ -303,11 +314,12 @@ TEST(TileInstruction, EveryOpTheValidatorTakesHasAKernel) {
       DType type = static_cast<DType>(t);
       std::string typeName(name(type));
       bool toBool = isCompare(op) || op == VectorOp::IsFinite;
-      std::string text = absl::StrCat("vector op=", name(op), " dst=", toBool ? "i1" : typeName,
-                                      ":L1[512]{4,1}");
+      std::string text =
+          absl::StrCat("vector op=", name(op), " dst=", toBool ? "i1" : typeName, ":L1[512]{4,1}");
       for (unsigned k = 0; k < operandCount(op); ++k)
         absl::StrAppend(&text, " ", std::string(1, static_cast<char>('a' + k)), "=",
-                        op == VectorOp::Select && k == 0 ? "i1" : typeName, ":L1[", k * 64, "]{4,1}");
+                        op == VectorOp::Select && k == 0 ? "i1" : typeName, ":L1[", k * 64,
+                        "]{4,1}");
       absl::StatusOr<ProgramId> id = simulator->load(coreProgram(text + " rows=2 cols=4", 1024));
       if (id.ok()) {
         EXPECT_TRUE(simulator->execute({{{*id, 0}}}).ok()) << text;

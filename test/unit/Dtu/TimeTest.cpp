@@ -9,7 +9,7 @@
 namespace st::dtu {
 namespace {
 
-constexpr int64_t kLaunch = 5000000, kSync = 50000, kDteLatency = 200000;  // picoseconds, T10
+constexpr int64_t kLaunch = 5000000, kSync = 50000, kDteLatency = 200000; // picoseconds, T10
 
 using Change = std::function<void(proto::DtuDescription &)>;
 
@@ -39,23 +39,27 @@ int64_t totalOf(const Program &program, const Change &change = nullptr) {
 
 /// Tiles of a matrix product through L1 on each core, double-buffered.
 Program pipelineProgram(int64_t tiles) {
-  return parseOrDie(absl::StrCat(R"(program "pipeline" semaphores=32 barriers=0 l1=131072 l2=0 l3=)",
-                                 tiles * 8 * 32768, R"( table=0 {
+  return parseOrDie(
+      absl::StrCat(R"(program "pipeline" semaphores=32 barriers=0 l1=131072 l2=0 l3=)",
+                   tiles * 8 * 32768, R"( table=0 {
   stream dte first=0 count=8 {
     name "load"
     label 0
     signal sem=8+1*r1 count=2
-    loop reg=r4 limit=)", tiles, R"(
+    loop reg=r4 limit=)",
+                   tiles, R"(
       index dst=r5 value=1*r4 modulo=2 multiply=32768
       wait sem=8+1*r1
-      copy dst=L1[1*r5;1*r1]{4} src=L3[)", 32768 * 8, R"(*r4+32768*r1]{4} sizes=[8192]
+      copy dst=L1[1*r5;1*r1]{4} src=L3[)",
+                   32768 * 8, R"(*r4+32768*r1]{4} sizes=[8192]
       signal sem=1*r1
     end
   }
   stream core first=0 count=8 {
     name "multiply"
     label 0
-    loop reg=r4 limit=)", tiles, R"(
+    loop reg=r4 limit=)",
+                   tiles, R"(
       index dst=r5 value=1*r4 modulo=2 multiply=32768
       wait sem=1*r1
       matmul c=L1[65536] a=L1[1*r5] b=L1[1*r5] m=64 n=64 k=64 ldc=64 lda=64 ldb=64 accumulate_if=r4
@@ -66,12 +70,12 @@ Program pipelineProgram(int64_t tiles) {
 }
 
 Program exchangeProgram(int64_t bytes) {
-  return parseOrDie(absl::StrCat("program \"exchange\" semaphores=0 barriers=0 l1=0 l2=0 l3=", 2 * bytes,
-                                 " table=1 {\n stream tx first=0 count=1 {\n  table dst=r4 index=0\n",
-                                 "  send peer=r4 src=L3[0]{1} sizes=[", bytes, "] type=ui8\n }\n",
-                                 " stream rx first=0 count=1 {\n  table dst=r4 index=0\n",
-                                 "  recv peer=r4 dst=L3[", bytes, "]{1} sizes=[", bytes,
-                                 "] type=ui8\n }\n}\n"));
+  return parseOrDie(
+      absl::StrCat("program \"exchange\" semaphores=0 barriers=0 l1=0 l2=0 l3=", 2 * bytes,
+                   " table=1 {\n stream tx first=0 count=1 {\n  table dst=r4 index=0\n",
+                   "  send peer=r4 src=L3[0]{1} sizes=[", bytes, "] type=ui8\n }\n",
+                   " stream rx first=0 count=1 {\n  table dst=r4 index=0\n",
+                   "  recv peer=r4 dst=L3[", bytes, "]{1} sizes=[", bytes, "] type=ui8\n }\n}\n"));
 }
 
 std::vector<RankConfig> pair(int64_t deviceA, int64_t deviceB, int64_t bytes) {
@@ -116,7 +120,8 @@ TEST(Time, TilesTakeWhatTheCostModelSays) {
 
 TEST(Time, CopiesShareTheMemory) {
   // Ten engines of 78 GB/s ask for more than the 512 GB/s of L3.
-  Program program = parseOrDie(R"(program "p" semaphores=0 barriers=0 l1=0 l2=2621440 l3=2621440 table=0 {
+  Program program =
+      parseOrDie(R"(program "p" semaphores=0 barriers=0 l1=0 l2=2621440 l3=2621440 table=0 {
   stream dte first=0 count=10 {
     copy dst=L2[262144*r1]{4} src=L3[262144*r1]{4} sizes=[65536]
   }
@@ -189,9 +194,11 @@ TEST(Time, MessagesQueueOnAPort) {
 }
 
 TEST(Time, RanksOnOneDeviceShareItsEngines) {
-  Program program = streamProgram(
-      "core", "loop reg=r4 limit=100\n matmul c=L1[0] a=L1[16384] b=L1[32768] m=64 n=64 k=64 "
-              "ldc=64 lda=64 ldb=64\nend", 64);
+  Program program =
+      streamProgram("core",
+                    "loop reg=r4 limit=100\n matmul c=L1[0] a=L1[16384] b=L1[32768] m=64 n=64 k=64 "
+                    "ldc=64 lda=64 ldb=64\nend",
+                    64);
   std::vector<RankConfig> configs = rankConfigs(2, 64);
   int64_t apart = timeOf(program, 2, nullptr, nullptr, configs)->total;
   configs[1].deviceId = 0;
@@ -203,9 +210,7 @@ TEST(Time, HalvedFiguresLengthenWhatUsesThem) {
   auto halve = [](proto::Figure *figure) { figure->set_value(figure->value() / 2); };
   Program pipeline = pipelineProgram(20);
   int64_t base = totalOf(pipeline);
-  EXPECT_GT(totalOf(pipeline, [&](auto &d) {
-              halve(d.mutable_fp32_macs_per_core_cycle());
-            }), base);
+  EXPECT_GT(totalOf(pipeline, [&](auto &d) { halve(d.mutable_fp32_macs_per_core_cycle()); }), base);
   EXPECT_GT(totalOf(pipeline, [&](auto &d) { halve(d.mutable_l3_gbytes_per_second()); }), base);
   EXPECT_GT(totalOf(pipeline, [&](auto &d) { halve(d.mutable_clock_ghz()); }), base);
   EXPECT_EQ(totalOf(pipeline, [&](auto &d) { halve(d.mutable_chip_gbytes_per_second()); }), base);
@@ -250,10 +255,10 @@ TEST(Time, DeadlocksAndFaultsAreErrors) {
   EXPECT_EQ(timeOf(streamProgram("core", "wait sem=3", 64)).status().message(),
             "deadlock in simulated time: 1 of 1 ranks wait for ever\n"
             "  rank 0 in program 'p': core 0 at instruction 0 waits for semaphore 3");
-  EXPECT_EQ(timeOf(streamProgram("core", "index dst=r4 value=77\nwait sem=1*r4", 64))
-                .status().message(),
-            "rank 0, program 'p', stream 0 (core), instruction 1 (wait sem=1*r4), core 0: "
-            "semaphore 77 of 8");
+  EXPECT_EQ(
+      timeOf(streamProgram("core", "index dst=r4 value=77\nwait sem=1*r4", 64)).status().message(),
+      "rank 0, program 'p', stream 0 (core), instruction 1 (wait sem=1*r4), core 0: "
+      "semaphore 77 of 8");
 }
 
 } // namespace

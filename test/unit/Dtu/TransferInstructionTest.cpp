@@ -53,9 +53,9 @@ TEST(TransferInstruction, RandomStridedCopies) {
     for (auto *strides : {&dst, &src})
       for (int64_t &stride : *strides)
         stride *= 4;
-    std::string text = absl::StrCat("copy dst=L3[", extent * 4, "]{", absl::StrJoin(dst, ","),
-                                    "} src=L3[0]{", absl::StrJoin(src, ","), "} sizes=[",
-                                    absl::StrJoin(sizes, ","), "]");
+    std::string text =
+        absl::StrCat("copy dst=L3[", extent * 4, "]{", absl::StrJoin(dst, ","), "} src=L3[0]{",
+                     absl::StrJoin(src, ","), "} sizes=[", absl::StrJoin(sizes, ","), "]");
     int64_t bytes = static_cast<int64_t>(memory.size()) * 4;
     ASSERT_TRUE(runOn(streamProgram("dte", text, bytes), memory).ok()) << text;
     ASSERT_EQ(memory, expected) << text;
@@ -71,12 +71,13 @@ TEST(TransferInstruction, TranspositionsOfEveryElementSize) {
     std::vector<uint8_t> expected = memory;
     for (int64_t r = 0; r < rows; ++r)
       for (int64_t c = 0; c < cols; ++c)
-        std::memcpy(&expected[(rows * cols + c * rows + r) * width], &memory[(r * cols + c) * width],
-                    width);
+        std::memcpy(&expected[(rows * cols + c * rows + r) * width],
+                    &memory[(r * cols + c) * width], width);
     std::string text = absl::StrCat("copy dst=L3[", rows * cols * width, "]{", width, ",",
                                     rows * width, "} src=L3[0]{", cols * width, ",", width,
                                     "} sizes=[37,53] to=", type, " from=", type);
-    ASSERT_TRUE(runOn(streamProgram("dte", text, static_cast<int64_t>(memory.size())), memory).ok());
+    ASSERT_TRUE(
+        runOn(streamProgram("dte", text, static_cast<int64_t>(memory.size())), memory).ok());
     EXPECT_EQ(memory, expected) << type;
   }
 }
@@ -130,16 +131,18 @@ TEST(TransferInstruction, MulticastReachesEachCore) {
 
 TEST(TransferInstruction, GatherPicksZeroesAndClamps) {
   std::vector<float> memory(64);
-  std::iota(memory.begin(), memory.begin() + 12, 0.0f);  // table of 4 rows of 3
+  std::iota(memory.begin(), memory.begin() + 12, 0.0f); // table of 4 rows of 3
   int32_t index[] = {5, 7, 3, 9};
   std::memcpy(&memory[16], index, sizeof index);
   std::string text =
       "gather dst=L3[128] table=L3[0] index=L3[64] dst_stride=16 table_stride=12 count=4 "
-         "elements=3 base=4 rows=4\n"
-         "gather dst=L3[192] table=L3[0] index=L3[64] dst_stride=16 table_stride=12 count=4 "
-         "elements=3 base=4 rows=4 clamp=true";
+      "elements=3 base=4 rows=4\n"
+      "gather dst=L3[192] table=L3[0] index=L3[64] dst_stride=16 table_stride=12 count=4 "
+      "elements=3 base=4 rows=4 clamp=true";
   ASSERT_TRUE(runOn(streamProgram("dte", text, 256), memory).ok());
-  auto row = [&](int at) { return std::vector<float>(memory.begin() + at, memory.begin() + at + 3); };
+  auto row = [&](int at) {
+    return std::vector<float>(memory.begin() + at, memory.begin() + at + 3);
+  };
   EXPECT_EQ(row(32), std::vector<float>({3, 4, 5}));
   EXPECT_EQ(row(36), std::vector<float>({9, 10, 11}));
   EXPECT_EQ(row(40), std::vector<float>({0, 0, 0}));
@@ -151,7 +154,7 @@ TEST(TransferInstruction, GatherPicksZeroesAndClamps) {
 TEST(TransferInstruction, ScatterAddsInOrderAndSkips) {
   std::vector<float> memory(64, 0.0f);
   for (int i = 0; i < 6; ++i)
-    memory[16 + i] = static_cast<float>(i + 1);  // 3 rows of 2
+    memory[16 + i] = static_cast<float>(i + 1); // 3 rows of 2
   int64_t index[] = {1, 8, 1};
   std::memcpy(&memory[32], index, sizeof index);
   std::string text = "scatter_add table=L3[0] src=L3[64] index=L3[128] table_stride=8 src_stride=8 "

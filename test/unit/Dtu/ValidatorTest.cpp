@@ -1,6 +1,6 @@
 // Each check of the validator, once, and that it raises no false alarm.
-#include "backends/dtu/isa/Text.h"
 #include "backends/dtu/isa/Validator.h"
+#include "backends/dtu/isa/Text.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -12,9 +12,10 @@ namespace {
 MachineLimits limits() { return {8, 10, 1 << 18, 1 << 22, int64_t(1) << 32}; }
 
 /// The error of a program with one stream, without the place that precedes it.
-std::string errorOf(const char *engine, const char *body, const char *header =
-                        "semaphores=2 barriers=1 l1=65536 l2=65536 l3=65536 table=4",
-                    const char *instances = "first=0 count=8") {
+std::string
+errorOf(const char *engine, const char *body,
+        const char *header = "semaphores=2 barriers=1 l1=65536 l2=65536 l3=65536 table=4",
+        const char *instances = "first=0 count=8") {
   std::string text = absl::StrCat("program \"p\" ", header, " {\n stream ", engine, " ", instances,
                                   " {\n", body, "\n }\n}\n");
   absl::StatusOr<Program> program = parseProgram(text);
@@ -30,8 +31,7 @@ TEST(Validator, MachineSizes) {
   EXPECT_EQ(errorOf("core", "", "l1=999999"),
             "program 'p': L1 bytes 999999 where there are 262144");
   EXPECT_EQ(errorOf("core", "", "l3=-1"), "program 'p': L3 bytes -1 where there are 4294967296");
-  EXPECT_EQ(errorOf("core", "", "", "first=4 count=5"),
-            "5 instances from 4 where there are 8");
+  EXPECT_EQ(errorOf("core", "", "", "first=4 count=5"), "5 instances from 4 where there are 8");
   EXPECT_EQ(errorOf("core", "}\n stream core first=7 count=1 {\n"),
             "another stream runs on core 7 already");
 }
@@ -72,8 +72,9 @@ TEST(Validator, ShapesAndTypes) {
   EXPECT_EQ(errorOf("dte", "fill dst=L1[2]{4} sizes=[4]"), "destination is not aligned to 4 bytes");
   EXPECT_EQ(errorOf("core", "matmul c=L1[0] a=L1[0] b=L1[0] m=4 n=4 k=8 ldc=4 lda=4 ldb=4"),
             "leading dimension 4 for rows of 8");
-  EXPECT_EQ(errorOf("core", "matmul c=L1[0] a=L1[0] b=L1[0] m=4 n=4 k=4 ldc=4 lda=4 ldb=4 type=i32"),
-            "the matrix engine takes f32, bf16 or f16");
+  EXPECT_EQ(
+      errorOf("core", "matmul c=L1[0] a=L1[0] b=L1[0] m=4 n=4 k=4 ldc=4 lda=4 ldb=4 type=i32"),
+      "the matrix engine takes f32, bf16 or f16");
   EXPECT_EQ(errorOf("core", "vector op=exp dst=i32:L1[0]{4,1} a=i32:L1[0]{4,1} rows=1 cols=4"),
             "'exp' does not take i32");
   EXPECT_EQ(errorOf("core", "vector op=lt dst=f32:L1[0]{4,1} a=f32:L1[0]{4,1} b=f32:L1[0]{4,1} "

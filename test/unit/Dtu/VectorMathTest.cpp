@@ -26,8 +26,23 @@ std::vector<HostIsa> hostIsas() {
 /// Floats of all magnitudes, around typical values, and the special ones.
 std::vector<float> samples() {
   std::mt19937 random(1);
-  std::vector<float> values = {0.0f, -0.0f, 1.0f, -1.0f, 0.5f, -0.5f, 2.5f, -2.5f, 1e-45f, -1e-45f,
-                               88.7f, 88.8f, -87.4f, -103.9f, -104.1f, 1e30f, -1e30f,
+  std::vector<float> values = {0.0f,
+                               -0.0f,
+                               1.0f,
+                               -1.0f,
+                               0.5f,
+                               -0.5f,
+                               2.5f,
+                               -2.5f,
+                               1e-45f,
+                               -1e-45f,
+                               88.7f,
+                               88.8f,
+                               -87.4f,
+                               -103.9f,
+                               -104.1f,
+                               1e30f,
+                               -1e30f,
                                std::numeric_limits<float>::infinity(),
                                -std::numeric_limits<float>::infinity(),
                                std::numeric_limits<float>::quiet_NaN(),
@@ -104,9 +119,8 @@ TEST(VectorMath, UnaryFunctionsKeepTheirBounds) {
         at = i;
       }
     }
-    EXPECT_LE(worst, function.bound)
-        << name(function.op) << "(" << x[at] << ") = " << y[at] << ", exactly "
-        << function.exact(static_cast<double>(x[at]));
+    EXPECT_LE(worst, function.bound) << name(function.op) << "(" << x[at] << ") = " << y[at]
+                                     << ", exactly " << function.exact(static_cast<double>(x[at]));
   }
 }
 
@@ -114,8 +128,8 @@ TEST(VectorMath, PowerFollowsIeee) {
   std::vector<float> values = samples(), a, b;
   std::mt19937 random(2);
   for (float base : {0.0f, -0.0f, 1.0f, -1.0f, 2.0f, -2.0f, 0.5f, -0.5f, INFINITY, -INFINITY, NAN})
-    for (float exponent : {0.0f, -0.0f, 1.0f, 2.0f, 3.0f, -3.0f, 0.5f, -2.0f, 3e7f, INFINITY,
-                           -INFINITY, NAN}) {
+    for (float exponent :
+         {0.0f, -0.0f, 1.0f, 2.0f, 3.0f, -3.0f, 0.5f, -2.0f, 3e7f, INFINITY, -INFINITY, NAN}) {
       a.push_back(base);
       b.push_back(exponent);
     }

@@ -1,9 +1,8 @@
 // Device descriptions: what ships loads, what is wrong is named, and the figures
 // say what the data sheet says.
-#include "lib/Timing/DtuCosts.h"
 #include "lib/Timing/DtuDescription.h"
+#include "lib/Timing/DtuCosts.h"
 #include "lib/Timing/DtuTopology.h"
-
 
 #include <gtest/gtest.h>
 

@@ -162,10 +162,10 @@ TileKernel boolKernel(VectorOp op) {
 
 template <typename D> st::dtu::ConvertKernel convertFrom(DType from) {
   constexpr st::dtu::ConvertKernel kernels[st::dtu::kNumDTypes] = {
-      convertRow<D, Bool>,    convertRow<D, int8_t>,   convertRow<D, uint8_t>,
-      convertRow<D, int16_t>, convertRow<D, uint16_t>, convertRow<D, int32_t>,
-      convertRow<D, uint32_t>, convertRow<D, int64_t>, convertRow<D, uint64_t>,
-      convertRow<D, BF16>,    convertRow<D, F16>,      convertRow<D, float>,
+      convertRow<D, Bool>,     convertRow<D, int8_t>,   convertRow<D, uint8_t>,
+      convertRow<D, int16_t>,  convertRow<D, uint16_t>, convertRow<D, int32_t>,
+      convertRow<D, uint32_t>, convertRow<D, int64_t>,  convertRow<D, uint64_t>,
+      convertRow<D, BF16>,     convertRow<D, F16>,      convertRow<D, float>,
       convertRow<D, double>};
   return kernels[static_cast<unsigned>(from)];
 }

@@ -17,9 +17,9 @@ struct TileArgs {
   uint8_t *dst = nullptr;
   const uint8_t *src[3] = {};
   int64_t rows = 0, cols = 0;
-  int64_t dstRow = 0, srcRow[3] = {};  ///< bytes between rows
+  int64_t dstRow = 0, srcRow[3] = {}; ///< bytes between rows
   bool scalar[3] = {};
-  bool accumulate = false;             ///< reductions: combine with what dst holds
+  bool accumulate = false; ///< reductions: combine with what dst holds
 };
 using TileKernel = void (*)(const TileArgs &);
 

@@ -35,10 +35,18 @@ template <> struct Traits<double> {
 template <typename T> constexpr bool kIsFloat = Traits<T>::isFloat;
 
 template <unsigned Bytes> struct UnsignedOf;
-template <> struct UnsignedOf<1> { using Type = uint8_t; };
-template <> struct UnsignedOf<2> { using Type = uint16_t; };
-template <> struct UnsignedOf<4> { using Type = uint32_t; };
-template <> struct UnsignedOf<8> { using Type = uint64_t; };
+template <> struct UnsignedOf<1> {
+  using Type = uint8_t;
+};
+template <> struct UnsignedOf<2> {
+  using Type = uint16_t;
+};
+template <> struct UnsignedOf<4> {
+  using Type = uint32_t;
+};
+template <> struct UnsignedOf<8> {
+  using Type = uint64_t;
+};
 template <typename T> using Unsigned = typename UnsignedOf<sizeof(T)>::Type;
 // Wide enough that promotion to int cannot overflow on the way.
 template <typename T> using Wrapping = typename UnsignedOf<sizeof(T) < 4 ? 4 : sizeof(T)>::Type;
@@ -128,8 +136,7 @@ template <typename T, typename Op> void rowReduce(const TileArgs &args) {
     int64_t c = 0, step = t.scalar[0] ? 0 : 1;
     if (step)
       for (; c + lanes <= t.cols; c += lanes)
-        ST_VECTOR_LOOP for (int l = 0; l < lanes; ++l) partial[l] =
-            Op::apply(partial[l], a[c + l]);
+        ST_VECTOR_LOOP for (int l = 0; l < lanes; ++l) partial[l] = Op::apply(partial[l], a[c + l]);
     for (; c < t.cols; ++c)
       partial[c % lanes] = Op::apply(partial[c % lanes], a[c * step]);
     for (int half = lanes / 2; half; half /= 2)
@@ -241,9 +248,7 @@ struct Mul {
   ST_INLINE Bool apply(Bool x, Bool y) { return {uint8_t(x.value & y.value)}; }
 };
 struct MulAdd {
-  template <typename T> ST_INLINE T apply(T x, T y, T z) {
-    return Add::apply(Mul::apply(x, y), z);
-  }
+  template <typename T> ST_INLINE T apply(T x, T y, T z) { return Add::apply(Mul::apply(x, y), z); }
 };
 /// The larger, NaN if either is.
 struct Max {

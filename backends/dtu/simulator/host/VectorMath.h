@@ -33,10 +33,10 @@ ST_INLINE float expf32(float x) {
   // Beyond these the result is 0 or infinite, and n stays an integer of 8 bits.
   float y = x < -105.0f ? -105.0f : x;
   y = y > 89.0f ? 89.0f : y;
-  constexpr float magic = 12582912.0f;  // 1.5 * 2^23: adding it rounds to an integer
+  constexpr float magic = 12582912.0f; // 1.5 * 2^23: adding it rounds to an integer
   float shifted = fma(y, 1.44269504f, magic);
   float n = shifted - magic;
-  float r = fma(n, -0.693145752f, y);  // ln(2), high and low part
+  float r = fma(n, -0.693145752f, y); // ln(2), high and low part
   r = fma(n, -1.42860677e-6f, r);
   float q = 0.001382130547426641f;
   q = fma(q, r, 0.008368668146431446f);
