@@ -152,7 +152,8 @@ struct Fill {
   int64_t multicast = 1; ///< as for Copy
 };
 /// For i < count: row j = index[i] - base(affine). dst row i = table row j if 0 <= j < rows;
-/// otherwise zero, or with `clamp` the nearest valid row. A row is `rowBytes` contiguous bytes.
+/// otherwise zero, or with `clamp` the nearest valid row. A row is
+/// `rowElements` contiguous elements.
 struct Gather {
   Address dst, table, index;
   int64_t dstStride = 0, tableStride = 0; ///< bytes between rows

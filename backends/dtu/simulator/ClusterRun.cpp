@@ -6,6 +6,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <limits>
 
 namespace st::dtu {
 namespace {
@@ -23,6 +24,7 @@ ClusterRun::ClusterRun(DataEngine &engine, int64_t rank, uint8_t *arena)
   context.kernels = engine.machine.kernels;
   context.matmul = engine.machine.matmul;
   context.counters = &counters;
+  randomState = engine.machine.shuffleSeed + static_cast<uint64_t>(rank);
 }
 
 void ClusterRun::start(const RankSchedule *newSchedule) {
@@ -89,9 +91,9 @@ ClusterRun::Outcome ClusterRun::run() {
         return Outcome::Stuck;
     }
     while (!ready.empty()) {
-      uint32_t index = ready.front();
-      ready.pop_front();
-      if (!runInstance(index))
+      int64_t budget = std::numeric_limits<int64_t>::max();
+      uint32_t index = pickInstance(budget);
+      if (!runInstance(index, budget))
         return Outcome::Stuck;
     }
     if (alive == 0) {
@@ -126,7 +128,22 @@ bool ClusterRun::claimArrived() {
   return !ready.empty();
 }
 
-bool ClusterRun::runInstance(uint32_t index) {
+uint32_t ClusterRun::pickInstance(int64_t &budget) {
+  if (engine.machine.shuffleSeed) {
+    // SplitMix64 (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014).
+    uint64_t z = randomState += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    z ^= z >> 31;
+    budget = 1 + static_cast<int64_t>(z >> 32 & 3);
+    std::swap(ready.front(), ready[static_cast<size_t>(z & 0xffffffff) % ready.size()]);
+  }
+  uint32_t index = ready.front();
+  ready.pop_front();
+  return index;
+}
+
+bool ClusterRun::runInstance(uint32_t index, int64_t budget) {
   Instance &instance = instances[index];
   const DecodedStream &stream = *instance.stream;
   const std::vector<int64_t> &table = (*engine.machine.ranks)[rank].table;
@@ -134,7 +151,11 @@ bool ClusterRun::runInstance(uint32_t index) {
   context.registers = position.registers;
   context.ownCore = stream.engine == Engine::Core ? instance.number : -1;
   const size_t size = stream.slots.size();
-  while (position.pc < size) {
+  for (; position.pc < size; --budget) {
+    if (budget <= 0) {
+      ready.push_back(index);
+      return true;
+    }
     Slot slot = stream.slots[position.pc];
     Step step = Step::Next;
     if (slot.opcode >= Opcode::Copy && slot.opcode <= Opcode::Vector) {

@@ -57,13 +57,16 @@ private:
   ExecContext context;
   absl::Status status;
   int64_t sent = 0;
+  uint64_t randomState; ///< of shuffled runs
 
   bool beginTask();
   void endTask();
   bool claimArrived();
 
-  /// Runs an instance until it blocks or ends; false on a fault.
-  bool runInstance(uint32_t index);
+  /// Takes the instance that goes on next from `ready`, and says for how many instructions at most.
+  uint32_t pickInstance(int64_t &budget);
+  /// Runs an instance until it blocks, ends or has run `budget` instructions; false on a fault.
+  bool runInstance(uint32_t index, int64_t budget);
   enum class Step { Next, Blocked, Fault };
   Step synchronise(Instance &instance, uint32_t index, Slot slot);
   Step wait(Instance &instance, uint32_t index, Slot slot);

@@ -42,6 +42,7 @@ struct DataMachine {
   const HostKernels *kernels = nullptr;
   const HostMatmul *matmul = nullptr;
   bool poisonScratch = false;
+  uint64_t shuffleSeed = 0;
   std::vector<SimulatorOptions::DroppedMessage> dropMessages;
   const std::vector<std::unique_ptr<DecodedProgram>> *programs = nullptr;
   const std::vector<RankConfig> *ranks = nullptr;

@@ -103,6 +103,7 @@ absl::Status Simulator::Impl::makeDataEngine() {
   machine.kernels = kernels;
   machine.matmul = matmul.get();
   machine.poisonScratch = options.poisonScratch;
+  machine.shuffleSeed = options.shuffleSeed;
   machine.dropMessages = options.dropMessages;
   machine.programs = &programs;
   machine.ranks = &ranks;

@@ -44,6 +44,9 @@ struct SimulatorOptions {
   HostIsa hostIsa = HostIsa::Auto;
   /// Fill L1 and L2 with NaN patterns before each task, so that a read of undefined bytes shows.
   bool poisonScratch = false;
+  /// Not 0: interleave the instances of a cluster at random, a few instructions at a time. A
+  /// program whose results change with the seed lacks a semaphore somewhere.
+  uint64_t shuffleSeed = 0;
   /// For tests: link messages to lose, counted from 0 over the run in (source rank, n-th send of
   /// that rank) form, see DroppedMessage.
   struct DroppedMessage {

@@ -3,6 +3,7 @@
 #include "SimulatorFixture.h"
 
 #include <random>
+#include <set>
 
 namespace st::dtu {
 namespace {
@@ -161,6 +162,42 @@ TEST(Network, BarriersAndSemaphoresOrderTheEnginesOfACluster) {
   std::vector<float> memory(16, 5.0f);
   ASSERT_TRUE(runOn(program, memory).ok());
   EXPECT_EQ(memory[0], 13.0f);
+}
+
+TEST(Network, ShuffledRunsShowAMissingSemaphore) {
+  auto results = [](const char *sync) {
+    // A core doubles what a copy brings; without the wait it may be early.
+    std::string text =
+        absl::StrCat(R"(program "race" semaphores=2 barriers=0 l1=8 l2=0 l3=64 table=0 {
+  stream dte first=0 count=1 {
+    fill dst=L1[0]{4} sizes=[1] value=0x3f800000
+    copy dst=L1[0]{4} src=L3[0]{4} sizes=[1]
+    signal
+    wait sem=1
+    copy dst=L3[0]{4} src=L1[0]{4} sizes=[1]
+  }
+  stream core first=0 count=1 {
+    )",
+                     sync, R"(
+    vector op=add dst=f32:L1[0]{0,1} a=f32:L1[0]{0,1} b=f32:L1[0]{0,1} rows=1 cols=1
+    signal sem=1
+  }
+})");
+    std::set<float> seen;
+    for (uint64_t seed = 0; seed < 40; ++seed) {
+      std::vector<float> memory(16, 5.0f);
+      SimulatorOptions options;
+      options.shuffleSeed = seed;
+      EXPECT_TRUE(runOn(parseOrDie(text), memory, options).ok());
+      seen.insert(memory[0]);
+    }
+    return seen;
+  };
+  EXPECT_EQ(results("wait"), std::set<float>({10.0f}));
+  EXPECT_GT(results("").size(), 1u);
+  SimulatorOptions shuffled;
+  shuffled.shuffleSeed = 9;
+  EXPECT_EQ(runRing(8, 50, shuffled).memory, runRing(8, 50, {}).memory);
 }
 
 TEST(Network, SizesOfRanksAreChecked) {
