@@ -58,8 +58,7 @@ static Type partType(Type type) {
   return complex ? tensor.clone(complex.getElementType()) : Type();
 }
 
-ParseResult stablehlo::parseComplexOpType(OpAsmParser &parser, Type &lhs, Type &rhs,
-                                          Type &result) {
+ParseResult stablehlo::parseComplexOpType(OpAsmParser &parser, Type &lhs, Type &rhs, Type &result) {
   SMLoc loc = parser.getCurrentLocation();
   return parseTypeOrSignature(parser, {&lhs, &rhs, &result}, [&](Type type) -> ParseResult {
     result = type;
@@ -80,14 +79,14 @@ void stablehlo::printComplexOpType(OpAsmPrinter &printer, Operation *, Type lhs,
 
 ParseResult stablehlo::parseSelectOpType(OpAsmParser &parser, Type &pred, Type &onTrue,
                                          Type &onFalse, Type &result) {
-  return parseTypeOrSignature(
-      parser, {&pred, &onTrue, &onFalse, &result}, [&](Type type) -> ParseResult {
-        pred = type;
-        if (parser.parseComma() || parser.parseType(onTrue))
-          return failure();
-        onFalse = result = onTrue;
-        return success();
-      });
+  return parseTypeOrSignature(parser, {&pred, &onTrue, &onFalse, &result},
+                              [&](Type type) -> ParseResult {
+                                pred = type;
+                                if (parser.parseComma() || parser.parseType(onTrue))
+                                  return failure();
+                                onFalse = result = onTrue;
+                                return success();
+                              });
 }
 
 void stablehlo::printSelectOpType(OpAsmPrinter &printer, Operation *, Type pred, Type onTrue,
@@ -209,9 +208,8 @@ void stablehlo::printExponentMantissa(OpAsmPrinter &printer, Operation *, Intege
 static ParseResult parseDimPairs(OpAsmParser &parser, SmallVectorImpl<int64_t> &lhs,
                                  SmallVectorImpl<int64_t> &rhs) {
   auto parseList = [&](SmallVectorImpl<int64_t> &dims) {
-    return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
-      return parser.parseInteger(dims.emplace_back());
-    });
+    return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+                                          [&] { return parser.parseInteger(dims.emplace_back()); });
   };
   return failure(parser.parseEqual() || parseList(lhs) || parser.parseKeyword("x") ||
                  parseList(rhs));
@@ -234,8 +232,7 @@ ParseResult stablehlo::parseDotDimensionNumbers(OpAsmParser &parser,
 void stablehlo::printDotDimensionNumbers(OpAsmPrinter &printer, Operation *,
                                          DotDimensionNumbersAttr numbers) {
   auto printPairs = [&](StringRef name, ArrayRef<int64_t> lhs, ArrayRef<int64_t> rhs) {
-    printer << name << " = [" << llvm::interleaved(lhs) << "] x [" << llvm::interleaved(rhs)
-            << ']';
+    printer << name << " = [" << llvm::interleaved(lhs) << "] x [" << llvm::interleaved(rhs) << ']';
   };
   if (!numbers.getLhsBatchingDimensions().empty() || !numbers.getRhsBatchingDimensions().empty()) {
     printPairs("batching_dims", numbers.getLhsBatchingDimensions(),
@@ -259,8 +256,7 @@ static ParseResult parsePrecisionConfig(OpAsmParser &parser, ArrayAttr &precisio
     precisions.push_back(PrecisionAttr::get(parser.getContext(), *value));
     return success();
   };
-  if (parser.parseEqual() ||
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseOne))
+  if (parser.parseEqual() || parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseOne))
     return failure();
   precision = parser.getBuilder().getArrayAttr(precisions);
   return success();
@@ -288,8 +284,7 @@ ParseResult stablehlo::parsePrecisionConfigAndAlgorithm(OpAsmParser &parser, Arr
 }
 
 void stablehlo::printPrecisionConfigAndAlgorithm(OpAsmPrinter &printer, Operation *,
-                                                 ArrayAttr precision,
-                                                 DotAlgorithmAttr algorithm) {
+                                                 ArrayAttr precision, DotAlgorithmAttr algorithm) {
   if (precision) {
     printer << ", precision = [";
     llvm::interleaveComma(precision.getAsRange<PrecisionAttr>(), printer, [&](PrecisionAttr each) {

@@ -58,8 +58,7 @@ void printPairwiseOpType(OpAsmPrinter &printer, Operation *op, TypeRange operand
 ParseResult
 parseVariadicOperandWithAttribute(OpAsmParser &parser,
                                   SmallVectorImpl<OpAsmParser::UnresolvedOperand> &operands);
-void printVariadicOperandWithAttribute(OpAsmPrinter &printer, Operation *op,
-                                       OperandRange operands);
+void printVariadicOperandWithAttribute(OpAsmPrinter &printer, Operation *op, OperandRange operands);
 
 /// `[start:limit:stride, ...]`; a stride of one is left out.
 ParseResult parseSliceRanges(OpAsmParser &parser, DenseI64ArrayAttr &starts,

@@ -38,8 +38,8 @@ static LogicalResult verifyScaled(Operation *op, StringRef name, Type small, Typ
   shape[dim] *= groups.getType().getDimSize(1);
   if (to.getElementType() != from.getElementType() || to.getShape() != ArrayRef(shape))
     return op->emitOpError() << "expects sizes in dimension " << dim << " that differ by "
-                             << groups.getType().getDimSize(1)
-                             << ", the size of a group, got " << small << " and " << large;
+                             << groups.getType().getDimSize(1) << ", the size of a group, got "
+                             << small << " and " << large;
   return success();
 }
 

@@ -2,9 +2,9 @@
 
 #include "dialects/StableHLO/ConstantFolding.h"
 
+#include "mlir/IR/BuiltinTypes.h"
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/SmallVector.h"
-#include "mlir/IR/BuiltinTypes.h"
 
 using namespace mlir;
 using namespace mlir::stablehlo;
@@ -44,13 +44,11 @@ Attribute stablehlo::foldBinary(Attribute lhs, Attribute rhs, IntBinaryFn onInts
     return {};
   ShapedType type = lhsElements.getType();
   if (isa<IntegerType>(type.getElementType()) && onInts)
-    return mapElements<APInt, APInt>({lhsElements, rhsElements}, type, [&](ArrayRef<APInt> v) {
-      return onInts(v[0], v[1]);
-    });
+    return mapElements<APInt, APInt>({lhsElements, rhsElements}, type,
+                                     [&](ArrayRef<APInt> v) { return onInts(v[0], v[1]); });
   if (isa<FloatType>(type.getElementType()) && onFloats)
-    return mapElements<APFloat, APFloat>(
-        {lhsElements, rhsElements}, type,
-        [&](ArrayRef<APFloat> v) { return onFloats(v[0], v[1]); });
+    return mapElements<APFloat, APFloat>({lhsElements, rhsElements}, type,
+                                         [&](ArrayRef<APFloat> v) { return onFloats(v[0], v[1]); });
   return {};
 }
 
@@ -140,8 +138,7 @@ bool stablehlo::isSplatOf(Attribute attribute, int64_t value) {
   }
   if (isa<FloatType>(type)) {
     APFloat splat = elements.getSplatValue<APFloat>();
-    return value == 0 ? splat.isZero()
-                      : splat.isExactlyValue(static_cast<double>(value));
+    return value == 0 ? splat.isZero() : splat.isExactlyValue(static_cast<double>(value));
   }
   return false;
 }

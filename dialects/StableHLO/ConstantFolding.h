@@ -3,9 +3,9 @@
 #ifndef ST_DIALECTS_STABLEHLO_CONSTANTFOLDING_H
 #define ST_DIALECTS_STABLEHLO_CONSTANTFOLDING_H
 
+#include "mlir/IR/BuiltinAttributes.h"
 #include "llvm/ADT/APFloat.h"
 #include "llvm/ADT/APInt.h"
-#include "mlir/IR/BuiltinAttributes.h"
 
 namespace mlir::stablehlo {
 

@@ -54,8 +54,7 @@ static ParseResult parseDimension(AsmParser &parser, StringRef letters, int64_t 
 
 /// Parses a list like `[b, 0, 1, f]`, of which `letters` names the two that are
 /// no spatial dimensions.
-static ParseResult parseConvDims(AsmParser &parser, StringRef letters,
-                                      ConvDims &list) {
+static ParseResult parseConvDims(AsmParser &parser, StringRef letters, ConvDims &list) {
   SMLoc loc = parser.getCurrentLocation();
   int64_t place = 0;
   auto parseOne = [&] { return parseDimension(parser, letters, place++, list, list.spatial); };
@@ -67,8 +66,8 @@ static ParseResult parseConvDims(AsmParser &parser, StringRef letters,
   return success();
 }
 
-static void printConvDims(AsmPrinter &printer, char firstLetter, int64_t first,
-                               char secondLetter, int64_t second, ArrayRef<int64_t> spatial) {
+static void printConvDims(AsmPrinter &printer, char firstLetter, int64_t first, char secondLetter,
+                          int64_t second, ArrayRef<int64_t> spatial) {
   // Invalid numbers print too: an error message may ask for it.
   SmallVector<std::string> names(spatial.size() + 2, "?");
   auto place = [&](int64_t at, std::string name) {
@@ -89,24 +88,21 @@ ParseResult stablehlo::parseConvolutionDimensions(AsmParser &parser,
       parseConvDims(parser, "io", kernel) || parser.parseArrow() ||
       parseConvDims(parser, "bf", output))
     return failure();
-  numbers = ConvDimensionNumbersAttr::get(parser.getContext(), input.first, input.second,
-                                          input.spatial, kernel.first, kernel.second,
-                                          kernel.spatial, output.first, output.second,
-                                          output.spatial);
+  numbers = ConvDimensionNumbersAttr::get(
+      parser.getContext(), input.first, input.second, input.spatial, kernel.first, kernel.second,
+      kernel.spatial, output.first, output.second, output.spatial);
   return success();
 }
 
-void stablehlo::printConvolutionDimensions(AsmPrinter &printer,
-                                           ConvDimensionNumbersAttr numbers) {
+void stablehlo::printConvolutionDimensions(AsmPrinter &printer, ConvDimensionNumbersAttr numbers) {
   printConvDims(printer, 'b', numbers.getInputBatchDimension(), 'f',
-                     numbers.getInputFeatureDimension(), numbers.getInputSpatialDimensions());
+                numbers.getInputFeatureDimension(), numbers.getInputSpatialDimensions());
   printer << 'x';
   printConvDims(printer, 'i', numbers.getKernelInputFeatureDimension(), 'o',
-                     numbers.getKernelOutputFeatureDimension(),
-                     numbers.getKernelSpatialDimensions());
+                numbers.getKernelOutputFeatureDimension(), numbers.getKernelSpatialDimensions());
   printer << "->";
   printConvDims(printer, 'b', numbers.getOutputBatchDimension(), 'f',
-                     numbers.getOutputFeatureDimension(), numbers.getOutputSpatialDimensions());
+                numbers.getOutputFeatureDimension(), numbers.getOutputSpatialDimensions());
 }
 
 void stablehlo::printConvolutionDimensions(OpAsmPrinter &printer, Operation *,
@@ -200,11 +196,9 @@ static void printPadding(OpAsmPrinter &printer, DenseIntElementsAttr padding) {
   printer << ']';
 }
 
-void stablehlo::printWindowAttributes(OpAsmPrinter &printer, Operation *,
-                                      DenseI64ArrayAttr strides, DenseIntElementsAttr padding,
-                                      DenseI64ArrayAttr lhsDilation,
-                                      DenseI64ArrayAttr rhsDilation,
-                                      DenseBoolArrayAttr reversal) {
+void stablehlo::printWindowAttributes(OpAsmPrinter &printer, Operation *, DenseI64ArrayAttr strides,
+                                      DenseIntElementsAttr padding, DenseI64ArrayAttr lhsDilation,
+                                      DenseI64ArrayAttr rhsDilation, DenseBoolArrayAttr reversal) {
   StringRef separator = "";
   auto next = [&](bool isPresent) {
     if (isPresent)

@@ -142,8 +142,9 @@ struct MergeBroadcasts : public OpRewritePattern<BroadcastInDimOp> {
     auto inner = op.getOperand().getDefiningOp<BroadcastInDimOp>();
     if (!inner)
       return failure();
-    SmallVector<int64_t> dims = llvm::map_to_vector(
-        inner.getBroadcastDimensions(), [&](int64_t dim) { return op.getBroadcastDimensions()[dim]; });
+    SmallVector<int64_t> dims =
+        llvm::map_to_vector(inner.getBroadcastDimensions(),
+                            [&](int64_t dim) { return op.getBroadcastDimensions()[dim]; });
     rewriter.replaceOpWithNewOp<BroadcastInDimOp>(op, op.getType(), inner.getOperand(), dims);
     return success();
   }

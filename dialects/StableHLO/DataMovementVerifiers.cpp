@@ -159,10 +159,10 @@ LogicalResult ConcatenateOp::verify() {
 LogicalResult SliceOp::verify() {
   RankedTensorType operand = getOperand().getType();
   // (C2) One range per dimension.
-  if (failed(verifySizeIsRank(*this, "start_indices", getStartIndices().size(),
-                              operand.getRank())) ||
-      failed(verifySizeIsRank(*this, "limit_indices", getLimitIndices().size(),
-                              operand.getRank())) ||
+  if (failed(
+          verifySizeIsRank(*this, "start_indices", getStartIndices().size(), operand.getRank())) ||
+      failed(
+          verifySizeIsRank(*this, "limit_indices", getLimitIndices().size(), operand.getRank())) ||
       failed(verifySizeIsRank(*this, "strides", getStrides().size(), operand.getRank())))
     return failure();
   for (auto [dim, start, limit, stride] :
@@ -209,9 +209,8 @@ LogicalResult DynamicUpdateSliceOp::verify() {
   // (C2), (C3), (C6) The update fits into the operand.
   bool fits = update.getElementType() == operand.getElementType() &&
               update.getRank() == operand.getRank() &&
-              llvm::all_of(llvm::zip(update.getShape(), operand.getShape()), [](auto sizes) {
-                return std::get<0>(sizes) <= std::get<1>(sizes);
-              });
+              llvm::all_of(llvm::zip(update.getShape(), operand.getShape()),
+                           [](auto sizes) { return std::get<0>(sizes) <= std::get<1>(sizes); });
   if (!fits)
     return emitOpError("expects an update that fits into ") << operand << ", got " << update;
   return verifyStartIndices(*this, getStartIndices(), operand.getRank());
@@ -231,9 +230,8 @@ LogicalResult PadOp::verify() {
       failed(verifySizeIsRank(*this, "interior_padding", getInteriorPadding().size(),
                               operand.getRank())))
     return failure();
-  for (auto [dim, size, low, high, interior] :
-       llvm::enumerate(operand.getShape(), getEdgePaddingLow(), getEdgePaddingHigh(),
-                       getInteriorPadding())) {
+  for (auto [dim, size, low, high, interior] : llvm::enumerate(
+           operand.getShape(), getEdgePaddingLow(), getEdgePaddingHigh(), getInteriorPadding())) {
     // (C3)
     if (interior < 0)
       return emitOpError("expects no negative interior padding in dimension ")

@@ -16,7 +16,8 @@ using namespace mlir::stablehlo;
 using OptInt = std::optional<APInt>;
 using OptFloat = std::optional<APFloat>;
 
-/// Folds two constants; `other` says what else the op is.
+/// Folds an op of two constants: the formulas say what it makes of elements `a`
+/// and `b`.
 #define FOLD_BINARY(INTS, FLOATS)                                                                  \
   foldBinary(                                                                                      \
       adaptor.getLhs(), adaptor.getRhs(),                                                          \
@@ -31,7 +32,7 @@ static Attribute zeroLike(Value value) {
   return DenseElementsAttr::get(type, APInt::getZero(type.getElementTypeBitWidth()));
 }
 
-/// A constant of all ones, bit by bit, in `value`'s type.
+/// Whether every bit of every element is set.
 static bool isAllOnes(Attribute attribute) { return isSplatOf(attribute, -1); }
 
 //===----------------------------------------------------------------------===//
@@ -118,8 +119,7 @@ OpFoldResult NegOp::fold(FoldAdaptor adaptor) {
 OpFoldResult NotOp::fold(FoldAdaptor adaptor) {
   if (auto inner = getOperand().getDefiningOp<NotOp>())
     return inner.getOperand();
-  return foldUnary(
-      adaptor.getOperand(), [](const APInt &a) -> OptInt { return ~a; }, nullptr);
+  return foldUnary(adaptor.getOperand(), [](const APInt &a) -> OptInt { return ~a; }, nullptr);
 }
 
 OpFoldResult AndOp::fold(FoldAdaptor adaptor) {
@@ -219,8 +219,7 @@ OpFoldResult CompareOp::fold(FoldAdaptor adaptor) {
     // A NaN equals nothing and precedes nothing.
     bool result = order == APFloat::cmpUnordered
                       ? direction == ComparisonDirection::NE
-                      : holds(direction, order == APFloat::cmpLessThan,
-                              order == APFloat::cmpEqual);
+                      : holds(direction, order == APFloat::cmpLessThan, order == APFloat::cmpEqual);
     return result ? APFloat::getOne(a.getSemantics()) : APFloat::getZero(a.getSemantics());
   };
   return toPred(foldBinary(adaptor.getLhs(), adaptor.getRhs(), nullptr, compare));

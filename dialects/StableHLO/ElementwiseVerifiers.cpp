@@ -74,12 +74,12 @@ LogicalResult ClampOp::verify() {
        {std::pair<StringRef, ShapedType>("min", getMin().getType()), {"max", getMax().getType()}}) {
     // (C1), (C2) A bound is a scalar or has the operand's shape.
     if (bound.getRank() != 0 && bound.getShape() != operand.getShape())
-      return emitOpError("expects ") << name << " to be a scalar or to have the shape of "
-                                     << operand << ", got " << bound;
+      return emitOpError("expects ")
+             << name << " to be a scalar or to have the shape of " << operand << ", got " << bound;
     // (C3) Bounds have the operand's element type.
     if (bound.getElementType() != operand.getElementType())
-      return emitOpError("expects ") << name << " to have the element type of " << operand
-                                     << ", got " << bound;
+      return emitOpError("expects ")
+             << name << " to have the element type of " << operand << ", got " << bound;
   }
   return success();
 }
@@ -94,7 +94,7 @@ LogicalResult MapOp::verify() {
     return emitOpError("expects dimensions to list all ")
            << rank << " dimensions in order, got [" << getDimensions() << "]";
   // (C4) The computation takes and returns elements.
-  SmallVector<Type> args =
-      llvm::map_to_vector(getInputs(), [](Value input) -> Type { return scalarOf(input.getType()); });
+  SmallVector<Type> args = llvm::map_to_vector(
+      getInputs(), [](Value input) -> Type { return scalarOf(input.getType()); });
   return verifyBody(*this, "computation", getComputation(), args, {scalarOf(getType())});
 }

@@ -25,11 +25,11 @@ struct IndexedAccess {
     StringRef name;
     ArrayRef<int64_t> dims;
   };
-  List window;         // Dimensions of the slices that range over a window.
-  List dropped;        // Dimensions of the tensor that a window leaves out.
-  List batching;       // Dimensions of the tensor batched with the indices.
-  List indexBatching;  // Dimensions of the indices batched with the tensor.
-  List indexMap;       // Dimension of the tensor of each index component.
+  List window;        // Dimensions of the slices that range over a window.
+  List dropped;       // Dimensions of the tensor that a window leaves out.
+  List batching;      // Dimensions of the tensor batched with the indices.
+  List indexBatching; // Dimensions of the indices batched with the tensor.
+  List indexMap;      // Dimension of the tensor of each index component.
   int64_t indexVectorDim;
 };
 
@@ -38,12 +38,12 @@ struct IndexedAccess {
 /// Lists name dimensions that exist, once each.
 static LogicalResult verifyLists(const IndexedAccess &access) {
   int64_t rank = access.tensor.getRank(), indexRank = access.indices.getRank();
-  if (failed(verifySortedDims(access.op, access.window.name, access.window.dims,
-                              access.slicesRank)) ||
+  if (failed(
+          verifySortedDims(access.op, access.window.name, access.window.dims, access.slicesRank)) ||
       failed(verifySortedDims(access.op, access.dropped.name, access.dropped.dims, rank)) ||
       failed(verifySortedDims(access.op, access.batching.name, access.batching.dims, rank)) ||
-      failed(verifyDims(access.op, access.indexBatching.name, access.indexBatching.dims,
-                        indexRank)) ||
+      failed(
+          verifyDims(access.op, access.indexBatching.name, access.indexBatching.dims, indexRank)) ||
       failed(verifyDims(access.op, access.indexMap.name, access.indexMap.dims, rank)))
     return failure();
 
@@ -71,11 +71,10 @@ static LogicalResult verifyCorrespondence(const IndexedAccess &access) {
                              << ", got " << listed;
 
   if (access.indexVectorDim < 0 || access.indexVectorDim > indexRank)
-    return op->emitOpError() << "expects index_vector_dim to lie in [0, " << indexRank
-                             << "], got " << access.indexVectorDim;
-  int64_t components = access.indexVectorDim == indexRank
-                           ? 1
-                           : access.indices.getDimSize(access.indexVectorDim);
+    return op->emitOpError() << "expects index_vector_dim to lie in [0, " << indexRank << "], got "
+                             << access.indexVectorDim;
+  int64_t components =
+      access.indexVectorDim == indexRank ? 1 : access.indices.getDimSize(access.indexVectorDim);
   if (static_cast<int64_t>(access.indexMap.dims.size()) != components)
     return op->emitOpError() << "expects " << access.indexMap.name << " to have " << components
                              << " elements, one per index component, got "
@@ -86,9 +85,8 @@ static LogicalResult verifyCorrespondence(const IndexedAccess &access) {
                              << " not to contain index_vector_dim " << access.indexVectorDim;
   if (access.batching.dims.size() != access.indexBatching.dims.size())
     return op->emitOpError() << "expects as many " << access.batching.name << " as "
-                             << access.indexBatching.name << ", got "
-                             << access.batching.dims.size() << " and "
-                             << access.indexBatching.dims.size();
+                             << access.indexBatching.name << ", got " << access.batching.dims.size()
+                             << " and " << access.indexBatching.dims.size();
   for (auto [dim, indexDim] : llvm::zip(access.batching.dims, access.indexBatching.dims))
     if (access.tensor.getDimSize(dim) != access.indices.getDimSize(indexDim))
       return op->emitOpError() << "expects batched dimensions to have one size, got dimension "

@@ -84,10 +84,9 @@ LogicalResult ReduceWindowOp::verify() {
       failed(verifyPadding(*this, getPadding(), rank)))
     return failure();
   auto first = cast<ShapedType>(getInputs().front().getType());
-  for (auto [dim, size, window] :
-       llvm::enumerate(first.getShape(),
-                       getWindows(getWindowDimensions(), getWindowStrides(), getPadding(),
-                                  getBaseDilations(), getWindowDilations())))
+  for (auto [dim, size, window] : llvm::enumerate(
+           first.getShape(), getWindows(getWindowDimensions(), getWindowStrides(), getPadding(),
+                                        getBaseDilations(), getWindowDilations())))
     if (!countWindows(size, window))
       return emitOpError("has windows in dimension ") << dim << " beyond what 64 bits can count";
   return verifyReducer(*this, getInputs(), getInitValues(), getBody());
@@ -138,8 +137,8 @@ LogicalResult SortOp::verify() {
   int64_t rank = cast<ShapedType>(getInputs().front().getType()).getRank();
   int64_t dim = getDimension();
   if (dim < -rank || dim >= rank)
-    return emitOpError("expects dimension to lie in [") << -rank << ", " << rank << "), got "
-                                                        << dim;
+    return emitOpError("expects dimension to lie in [")
+           << -rank << ", " << rank << "), got " << dim;
   // (C5) The comparator takes a pair of elements of each input.
   SmallVector<Type> args;
   for (Value input : getInputs())

@@ -15,15 +15,13 @@ using UnresolvedOperand = OpAsmParser::UnresolvedOperand;
 //===----------------------------------------------------------------------===//
 
 ParseResult ConstantOp::parse(OpAsmParser &parser, OperationState &result) {
-  ElementsAttr value;
-  SMLoc loc = parser.getCurrentLocation();
+  Attribute attribute;
   if (parser.parseOptionalAttrDict(result.attributes))
     return failure();
-  loc = parser.getCurrentLocation();
-  Attribute attribute;
+  SMLoc loc = parser.getCurrentLocation();
   if (parser.parseAttribute(attribute))
     return failure();
-  value = dyn_cast<ElementsAttr>(attribute);
+  auto value = dyn_cast<ElementsAttr>(attribute);
   if (!value)
     return parser.emitError(loc) << "expected the elements of a tensor, got " << attribute;
   result.getOrAddProperties<Properties>().value = value;
@@ -182,9 +180,9 @@ ParseResult ReduceOp::parse(OpAsmParser &parser, OperationState &result) {
 
 void WhileOp::print(OpAsmPrinter &printer) {
   printer << '(';
-  llvm::interleaveComma(
-      llvm::zip(getBody().getArguments(), getOperand()), printer,
-      [&](auto pair) { printer << std::get<0>(pair) << " = " << std::get<1>(pair); });
+  llvm::interleaveComma(llvm::zip(getBody().getArguments(), getOperand()), printer, [&](auto pair) {
+    printer << std::get<0>(pair) << " = " << std::get<1>(pair);
+  });
   printer << ')';
   if (getNumOperands() != 0)
     printer << " : " << getOperand().getTypes();

@@ -3,9 +3,9 @@
 #include "dialects/StableHLO/StableHLOAttributes.h"
 
 #include "dialects/StableHLO/StableHLODialect.h"
+#include "mlir/IR/DialectImplementation.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/InterleavedRange.h"
-#include "mlir/IR/DialectImplementation.h"
 
 using namespace mlir;
 using namespace mlir::stablehlo;
@@ -37,9 +37,8 @@ struct Field {
 } // namespace
 
 static ParseResult parseDims(AsmParser &parser, SmallVectorImpl<int64_t> &dims) {
-  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
-    return parser.parseInteger(dims.emplace_back());
-  });
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
+                                        [&] { return parser.parseInteger(dims.emplace_back()); });
 }
 
 static void printDims(AsmPrinter &printer, ArrayRef<int64_t> dims) {
@@ -67,9 +66,8 @@ static ParseResult parseField(AsmParser &parser, ArrayRef<Field> fields,
 
 static ParseResult parseFields(AsmParser &parser, ArrayRef<Field> fields) {
   SmallVector<StringRef> seen;
-  return parser.parseCommaSeparatedList(AsmParser::Delimiter::OptionalLessGreater, [&] {
-    return parseField(parser, fields, seen);
-  });
+  return parser.parseCommaSeparatedList(AsmParser::Delimiter::OptionalLessGreater,
+                                        [&] { return parseField(parser, fields, seen); });
 }
 
 static void printFields(AsmPrinter &printer,

@@ -3,10 +3,10 @@
 #ifndef ST_DIALECTS_STABLEHLO_STABLEHLOATTRIBUTES_H
 #define ST_DIALECTS_STABLEHLO_STABLEHLOATTRIBUTES_H
 
-#include "llvm/ADT/APFloat.h"
 #include "mlir/IR/Attributes.h"
 #include "mlir/IR/BuiltinAttributes.h"
 #include "mlir/IR/BuiltinTypes.h"
+#include "llvm/ADT/APFloat.h"
 
 #include "dialects/StableHLO/StableHLOEnums.h.inc"
 

@@ -73,8 +73,7 @@ void ReduceOp::build(OpBuilder &builder, OperationState &state, ValueRange input
 }
 
 void ReduceOp::build(OpBuilder &builder, OperationState &state, ValueRange inputs,
-                     ValueRange initValues, ArrayRef<int64_t> dimensions,
-                     BodyBuilder bodyBuilder) {
+                     ValueRange initValues, ArrayRef<int64_t> dimensions, BodyBuilder bodyBuilder) {
   build(builder, state, inputs, initValues, dimensions);
   OpBuilder::InsertionGuard guard(builder);
   SmallVector<Type> types;
@@ -94,8 +93,8 @@ void ScatterOp::build(OpBuilder &builder, OperationState &state, ValueRange inpu
         builder.getBoolAttr(indicesAreSorted), builder.getBoolAttr(uniqueIndices));
 }
 
-void SortOp::build(OpBuilder &builder, OperationState &state, ValueRange inputs,
-                   int64_t dimension, bool isStable) {
+void SortOp::build(OpBuilder &builder, OperationState &state, ValueRange inputs, int64_t dimension,
+                   bool isStable) {
   build(builder, state, inputs.getTypes(), inputs, builder.getI64IntegerAttr(dimension),
         builder.getBoolAttr(isStable));
 }
@@ -122,13 +121,11 @@ void CustomCallOp::getEffects(
 }
 
 LogicalResult CompositeOp::verifySymbolUses(SymbolTableCollection &symbols) {
-  auto callee = symbols.lookupNearestSymbolFrom<FunctionOpInterface>(*this,
-                                                                     getDecompositionAttr());
+  auto callee = symbols.lookupNearestSymbolFrom<FunctionOpInterface>(*this, getDecompositionAttr());
   if (!callee)
     return emitOpError("expects its decomposition to name a function, got ")
            << getDecompositionAttr();
-  if (getOperandTypes() != callee.getArgumentTypes() ||
-      getResultTypes() != callee.getResultTypes())
+  if (getOperandTypes() != callee.getArgumentTypes() || getResultTypes() != callee.getResultTypes())
     return emitOpError("expects the type of its decomposition, which is ")
            << callee.getFunctionType();
   return success();

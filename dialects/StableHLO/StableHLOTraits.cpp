@@ -2,9 +2,9 @@
 
 #include "dialects/StableHLO/StableHLOTraits.h"
 
-#include "llvm/Support/CheckedArithmetic.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/Interfaces/InferTypeOpInterface.h"
+#include "llvm/Support/CheckedArithmetic.h"
 
 using namespace mlir;
 using namespace mlir::stablehlo;

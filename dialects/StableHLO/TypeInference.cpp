@@ -13,9 +13,7 @@ using namespace mlir::stablehlo;
 
 using Types = SmallVectorImpl<Type>;
 
-static RankedTensorType tensorOf(Value value) {
-  return cast<RankedTensorType>(value.getType());
-}
+static RankedTensorType tensorOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 
 /// `value`'s type with another element type.
 static Type withElement(Value value, Type element) { return tensorOf(value).clone(element); }
@@ -52,8 +50,8 @@ LogicalResult ImagOp::inferReturnTypes(MLIRContext *, std::optional<Location>, A
   return success();
 }
 
-LogicalResult ComplexOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
-                                          Adaptor adaptor, Types &types) {
+LogicalResult ComplexOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
+                                          Types &types) {
   Value lhs = adaptor.getLhs();
   types.push_back(withElement(lhs, ComplexType::get(getElementTypeOrSelf(lhs))));
   return success();
@@ -125,14 +123,14 @@ LogicalResult ConcatenateOp::inferReturnTypes(MLIRContext *, std::optional<Locat
   return success();
 }
 
-LogicalResult SliceOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc,
-                                        Adaptor adaptor, Types &types) {
+LogicalResult SliceOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc, Adaptor adaptor,
+                                        Types &types) {
   SmallVector<int64_t> shape;
   for (auto [start, limit, stride] : llvm::zip_first(
            adaptor.getStartIndices(), adaptor.getLimitIndices(), adaptor.getStrides())) {
     if (start < 0 || limit < start || stride < 1)
-      return emitOptionalError(loc, "stablehlo.slice has an invalid range ", start, ":", limit,
-                               ":", stride);
+      return emitOptionalError(loc, "stablehlo.slice has an invalid range ", start, ":", limit, ":",
+                               stride);
     shape.push_back((limit - start + stride - 1) / stride);
   }
   types.push_back(tensorOf(adaptor.getOperand()).clone(shape));
@@ -171,16 +169,18 @@ LogicalResult GatherOp::inferReturnTypes(MLIRContext *, std::optional<Location> 
                                          Adaptor adaptor, Types &types) {
   GatherDimensionNumbersAttr numbers = adaptor.getDimensionNumbers();
   SmallVector<int64_t> batch(tensorOf(adaptor.getStartIndices()).getShape());
-  if (numbers.getIndexVectorDim() < static_cast<int64_t>(batch.size()))
-    batch.erase(batch.begin() + numbers.getIndexVectorDim());
+  int64_t vectorDim = numbers.getIndexVectorDim();
+  if (vectorDim >= 0 && vectorDim < static_cast<int64_t>(batch.size()))
+    batch.erase(batch.begin() + vectorDim);
   SmallVector<int64_t> window;
   for (auto [dim, size] : llvm::enumerate(adaptor.getSliceSizes()))
     if (!llvm::is_contained(numbers.getCollapsedSliceDims(), dim) &&
         !llvm::is_contained(numbers.getOperandBatchingDims(), dim))
       window.push_back(size);
   if (window.size() != numbers.getOffsetDims().size())
-    return emitOptionalError(loc, "stablehlo.gather expects as many offset_dims as kept slice "
-                                  "dimensions, got ",
+    return emitOptionalError(loc,
+                             "stablehlo.gather expects as many offset_dims as kept slice "
+                             "dimensions, got ",
                              numbers.getOffsetDims().size(), " and ", window.size());
 
   SmallVector<int64_t> shape;
@@ -286,8 +286,8 @@ LogicalResult IfOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc,
   return inferFromBranch(loc, "stablehlo.if", adaptor.getRegions(), types);
 }
 
-LogicalResult CaseOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc,
-                                       Adaptor adaptor, Types &types) {
+LogicalResult CaseOp::inferReturnTypes(MLIRContext *, std::optional<Location> loc, Adaptor adaptor,
+                                       Types &types) {
   return inferFromBranch(loc, "stablehlo.case", adaptor.getRegions(), types);
 }
 
@@ -301,8 +301,8 @@ LogicalResult GetTupleElementOp::inferReturnTypes(MLIRContext *, std::optional<L
                                                   Adaptor adaptor, Types &types) {
   auto tuple = cast<TupleType>(adaptor.getOperand().getType());
   if (adaptor.getIndex() >= tuple.size())
-    return emitOptionalError(loc, "stablehlo.get_tuple_element has no element ",
-                             adaptor.getIndex(), " in ", tuple);
+    return emitOptionalError(loc, "stablehlo.get_tuple_element has no element ", adaptor.getIndex(),
+                             " in ", tuple);
   types.push_back(tuple.getType(adaptor.getIndex()));
   return success();
 }
@@ -311,8 +311,8 @@ LogicalResult GetTupleElementOp::inferReturnTypes(MLIRContext *, std::optional<L
 // Collectives and batch normalization
 //===----------------------------------------------------------------------===//
 
-LogicalResult AllReduceOp::inferReturnTypes(MLIRContext *, std::optional<Location>,
-                                            Adaptor adaptor, Types &types) {
+LogicalResult AllReduceOp::inferReturnTypes(MLIRContext *, std::optional<Location>, Adaptor adaptor,
+                                            Types &types) {
   return inferLike(adaptor.getOperands(), types);
 }
 
@@ -351,8 +351,8 @@ LogicalResult PartitionIdOp::inferReturnTypes(MLIRContext *context, std::optiona
   return inferDeviceId(context, types);
 }
 
-LogicalResult ReplicaIdOp::inferReturnTypes(MLIRContext *context, std::optional<Location>,
-                                            Adaptor, Types &types) {
+LogicalResult ReplicaIdOp::inferReturnTypes(MLIRContext *context, std::optional<Location>, Adaptor,
+                                            Types &types) {
   return inferDeviceId(context, types);
 }
 

@@ -3,8 +3,8 @@
 #include "dialects/StableHLO/VerifierUtils.h"
 
 #include "dialects/StableHLO/StableHLOOps.h"
-#include "llvm/Support/CheckedArithmetic.h"
 #include "mlir/IR/TypeUtilities.h"
+#include "llvm/Support/CheckedArithmetic.h"
 
 using namespace mlir;
 using namespace mlir::stablehlo;
@@ -41,8 +41,8 @@ LogicalResult stablehlo::verifySizeIsRank(Operation *op, StringRef name, size_t 
 LogicalResult stablehlo::verifySameShapes(Operation *op, StringRef name, TypeRange types) {
   for (Type type : types)
     if (cast<ShapedType>(type).getShape() != cast<ShapedType>(types.front()).getShape())
-      return op->emitOpError() << "expects one shape for all " << name << ", got "
-                               << types.front() << " and " << type;
+      return op->emitOpError() << "expects one shape for all " << name << ", got " << types.front()
+                               << " and " << type;
   return success();
 }
 
@@ -56,9 +56,9 @@ LogicalResult stablehlo::verifyBody(Operation *op, StringRef name, Region &body,
   if (!last)
     return op->emitOpError() << "expects its " << name << " to end in stablehlo.return";
   if (last.getOperandTypes() != results) {
-    InFlightDiagnostic diag = op->emitOpError() << "expects its " << name << " to return ("
-                                                << results << "), got ("
-                                                << last.getOperandTypes() << ")";
+    InFlightDiagnostic diag = op->emitOpError()
+                              << "expects its " << name << " to return (" << results << "), got ("
+                              << last.getOperandTypes() << ")";
     diag.attachNote(last.getLoc()) << "returned here";
     return diag;
   }

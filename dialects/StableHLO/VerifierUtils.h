@@ -14,8 +14,7 @@ namespace mlir::stablehlo {
 LogicalResult verifyDims(Operation *op, StringRef name, ArrayRef<int64_t> dims, int64_t rank);
 
 /// As verifyDims, and in increasing order.
-LogicalResult verifySortedDims(Operation *op, StringRef name, ArrayRef<int64_t> dims,
-                               int64_t rank);
+LogicalResult verifySortedDims(Operation *op, StringRef name, ArrayRef<int64_t> dims, int64_t rank);
 
 /// `values` has as many elements as a tensor of `rank` has dimensions.
 LogicalResult verifySizeIsRank(Operation *op, StringRef name, size_t size, int64_t rank);
