@@ -6,7 +6,8 @@
 
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/VerifierUtils.h"
-#include "llvm/ADT/DenseSet.h"
+
+#include <set>
 
 using namespace mlir;
 using namespace mlir::stablehlo;
@@ -15,8 +16,9 @@ using namespace mlir::stablehlo;
 static LogicalResult verifyReplicaGroups(Operation *op, DenseIntElementsAttr groups) {
   if (groups.getType().getRank() != 2)
     return op->emitOpError("expects replica_groups with 2 dimensions, got ") << groups.getType();
-  // A member that is -1 pads a smaller group.
-  llvm::DenseSet<int64_t> seen;
+  // A member that is -1 pads a smaller group. Any number may be in the text, also
+  // those that hash tables of LLVM reserve.
+  std::set<int64_t> seen;
   for (int64_t member : groups.getValues<int64_t>()) {
     if (member < -1)
       return op->emitOpError("expects members of replica_groups to be -1 or more, got ") << member;
@@ -106,7 +108,7 @@ LogicalResult CollectivePermuteOp::verify() {
   DenseIntElementsAttr pairs = getSourceTargetPairs();
   if (pairs.getType().getRank() != 2 || pairs.getType().getDimSize(1) != 2)
     return emitOpError("expects source_target_pairs of the shape Nx2, got ") << pairs.getType();
-  llvm::DenseSet<int64_t> seen[2];
+  std::set<int64_t> seen[2];
   for (auto [i, device] : llvm::enumerate(pairs.getValues<int64_t>())) {
     if (device < 0)
       return emitOpError("expects source_target_pairs to be 0 or more, got ") << device;

@@ -125,3 +125,12 @@ func.func @pairs_distinct(%x: tensor<2x3xf32>) {
   %0 = "stablehlo.collective_permute"(%x) <{source_target_pairs = dense<[[0, 1], [2, 1]]> : tensor<2x2xi64>}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
   return
 }
+
+// -----
+
+// No number is special.
+func.func @largest_device(%x: tensor<2x3xf32>) {
+  // expected-error @+1 {{'stablehlo.collective_permute' op expects one pair for each target, got 9223372036854775807 twice}}
+  %0 = "stablehlo.collective_permute"(%x) <{source_target_pairs = dense<[[0, 9223372036854775807], [1, 9223372036854775807]]> : tensor<2x2xi64>}> : (tensor<2x3xf32>) -> tensor<2x3xf32>
+  return
+}
