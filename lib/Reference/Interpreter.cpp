@@ -8,6 +8,9 @@
 namespace mlir::st::ref {
 namespace {
 
+/// What partitioning leaves on an argument: its type before.
+constexpr StringLiteral kGlobalTypeAttr = "st.global_type";
+
 /// One function with what stands on its arguments and results.
 class FunctionRun {
 public:
@@ -68,13 +71,14 @@ bool hasRankOps(func::FuncOp function, DenseSet<Operation *> &visited) {
   return result.wasInterrupted();
 }
 
-// A function is on per-device shapes if an op in it says so, or an argument
-// whose input is larger than its type.
+// A function is on per-device shapes if an argument says so, or has an input
+// larger than its type, or if an op in it means something on several ranks only.
 bool FunctionRun::isPartitioned() {
   if (!mesh)
     return false;
   for (auto [i, tensor] : llvm::enumerate(args))
-    if (getArgSharding(i) && !isOfType(tensor, function.getArgumentTypes()[i]))
+    if (function.getArgAttr(i, kGlobalTypeAttr) ||
+        (getArgSharding(i) && !isOfType(tensor, function.getArgumentTypes()[i])))
       return true;
   DenseSet<Operation *> visited;
   return hasRankOps(function, visited);
