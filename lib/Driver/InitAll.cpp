@@ -11,6 +11,7 @@
 #include "mlir/InitAllPasses.h"
 #include "passes/Autodiff/Passes.h"
 #include "passes/Kernels/Passes.h"
+#include "passes/Memory/Passes.h"
 #include "passes/Pipeline/Passes.h"
 
 using namespace mlir;
@@ -25,5 +26,6 @@ void st::registerAllPasses() {
   mlir::registerAllPasses();
   registerAutodiffPasses();
   registerKernelsPasses();
+  registerMemoryPasses();
   registerPipelinePasses();
 }

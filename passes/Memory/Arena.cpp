@@ -1,0 +1,78 @@
+#include "passes/Memory/Arena.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+AddressAttr StorageLayout::append(Type type, int64_t copies) {
+  int64_t stride = llvm::alignTo(getNumBytes(type), alignment);
+  int64_t offset = end;
+  end += stride * copies;
+  return AddressAttr::get(context, offset, copies > 1 ? stride : 0, copies);
+}
+
+template <typename OpType> int64_t StorageLayout::place(OpType op, Type type, int64_t copies) {
+  int64_t before = end;
+  AddressAttr address = append(type, copies);
+  op.setAddressAttr(address);
+  addresses[op.getSymName()] = address;
+  return end - before;
+}
+
+StorageLayout::StorageLayout(ProgramOp program, int64_t alignment, int64_t microBatches)
+    : context(program.getContext()), alignment(alignment) {
+  for (auto state : program.getOps<StateOp>())
+    (state.getRole() == "parameter" ? classes.parameters : classes.optimizer) +=
+        place(state, state.getLocalType(), 1);
+  for (auto input : program.getOps<InputOp>()) {
+    bool perMicroBatch = static_cast<int64_t>(input.getMicroDim()) >= 0;
+    classes.inputs += place(input, input.getLocalType(), perMicroBatch ? microBatches : 1);
+  }
+  for (auto output : program.getOps<OutputOp>())
+    classes.workspace += place(output, output.getLocalType(), 1);
+  for (auto buffer : program.getOps<BufferOp>())
+    (buffer.getKind() == "accumulator" ? classes.gradients : classes.activations) +=
+        place(buffer, buffer.getType(), buffer.getSlots());
+}
+
+AddressAttr StorageLayout::getConstant(Attribute data, Type type) {
+  AddressAttr &address = constants[data];
+  if (!address) {
+    address = append(type, 1);
+    classes.workspace += llvm::alignTo(getNumBytes(type), alignment);
+  }
+  return address;
+}
+
+int64_t mlir::st::placeIntervals(MutableArrayRef<Interval> intervals, int64_t alignment) {
+  SmallVector<Interval *> order;
+  for (Interval &interval : intervals)
+    order.push_back(&interval);
+  // Equal sizes keep their order in the task: addresses of one in the array are that order.
+  llvm::sort(order, [](const Interval *a, const Interval *b) {
+    return a->bytes != b->bytes ? a->bytes > b->bytes : a < b;
+  });
+
+  int64_t areaEnd = 0;
+  SmallVector<const Interval *> placed; // by offset
+  for (Interval *interval : order) {
+    int64_t size = llvm::alignTo(interval->bytes, alignment);
+    int64_t bestGap = std::numeric_limits<int64_t>::max(), best = -1, cursor = 0;
+    for (const Interval *other : placed) {
+      if (other->stop < interval->start || interval->stop < other->start)
+        continue;
+      if (int64_t gap = other->offset - cursor; gap >= size && gap < bestGap) {
+        bestGap = gap;
+        best = cursor;
+      }
+      cursor = std::max<int64_t>(cursor, other->offset + llvm::alignTo(other->bytes, alignment));
+    }
+    interval->offset = best >= 0 ? best : cursor;
+    areaEnd = std::max(areaEnd, interval->offset + size);
+    placed.insert(llvm::upper_bound(
+                      placed, interval,
+                      [](const Interval *a, const Interval *b) { return a->offset < b->offset; }),
+                  interval);
+  }
+  return areaEnd;
+}

@@ -1,0 +1,50 @@
+// Places in an arena.
+#pragma once
+
+#include "passes/Memory/MemoryUtils.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace mlir::st {
+
+/// Bytes of a program's arena by what they hold.
+struct MemoryClasses {
+  int64_t parameters = 0, optimizer = 0, gradients = 0, activations = 0, workspace = 0, inputs = 0;
+};
+
+/// The places of a program's storage, one behind the other.
+class StorageLayout {
+public:
+  StorageLayout(ProgramOp program, int64_t alignment, int64_t microBatches);
+
+  AddressAttr lookup(StringRef symbol) const { return addresses.lookup(symbol); }
+  /// The place of a constant's data; equal data has one place.
+  AddressAttr getConstant(Attribute data, Type type);
+  /// Where storage and constants end.
+  int64_t getEnd() const { return end; }
+  const MemoryClasses &getClasses() const { return classes; }
+
+private:
+  /// Writes the address on a storage op and returns the bytes it takes.
+  template <typename OpType> int64_t place(OpType op, Type type, int64_t copies);
+  AddressAttr append(Type type, int64_t copies);
+
+  MLIRContext *context;
+  int64_t alignment;
+  int64_t end = 0;
+  llvm::StringMap<AddressAttr> addresses;
+  DenseMap<Attribute, AddressAttr> constants;
+  MemoryClasses classes;
+};
+
+/// A value that needs a place from the op at `start` to the op at `stop`, both included.
+struct Interval {
+  int64_t start = 0, stop = 0;
+  int64_t bytes = 0;
+  int64_t offset = 0; ///< set by placeIntervals, from the area's start
+};
+
+/// Places intervals so that no two that overlap in time overlap in space, largest first, each in
+/// the smallest gap that fits. Returns the bytes of the area.
+int64_t placeIntervals(MutableArrayRef<Interval> intervals, int64_t alignment);
+
+} // namespace mlir::st

@@ -1,0 +1,47 @@
+#include "passes/Memory/MemoryUtils.h"
+#include "dialects/StableHLO/StableHLOOps.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+int64_t mlir::st::getNumBytes(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return tensor.getNumElements() *
+         llvm::divideCeil(tensor.getElementType().getIntOrFloatBitWidth(), 8);
+}
+
+Value mlir::st::getRoot(Value value) {
+  while (auto reshape = value.getDefiningOp<stablehlo::ReshapeOp>())
+    value = reshape.getOperand();
+  return value;
+}
+
+static bool isElementwise(Operation *op) {
+  return op->hasTrait<OpTrait::Elementwise>() ||
+         isa<stablehlo::SelectOp, stablehlo::ClampOp, stablehlo::BitcastConvertOp, YieldOp>(op);
+}
+
+bool mlir::st::readsInPlace(Operation *op, Value operand, OpResult result) {
+  auto kernel = dyn_cast<KernelOp>(op);
+  if (!kernel || kernel.getKind() != "loop" ||
+      getNumBytes(operand.getType()) != getNumBytes(result.getType()))
+    return false;
+  int64_t elements = cast<RankedTensorType>(result.getType()).getNumElements();
+  for (auto [input, argument] :
+       llvm::zip_equal(kernel.getInputs(), kernel.getBody().getArguments())) {
+    if (getRoot(input) != operand)
+      continue;
+    if (cast<RankedTensorType>(argument.getType()).getShape() !=
+        cast<RankedTensorType>(result.getType()).getShape())
+      return false;
+    for (Operation *user : argument.getUsers())
+      if (!isElementwise(user))
+        return false;
+  }
+  // A loop over more elements than these comes back to them.
+  return llvm::all_of(kernel.getBody().front(), [&](Operation &inner) {
+    return llvm::all_of(inner.getResultTypes(), [&](Type type) {
+      return cast<RankedTensorType>(type).getNumElements() <= elements;
+    });
+  });
+}

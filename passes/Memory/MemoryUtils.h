@@ -1,0 +1,22 @@
+// What values of a task are in memory.
+#pragma once
+
+#include "dialects/St/IR/StDialect.h"
+
+namespace mlir::st {
+
+constexpr llvm::StringLiteral kAddressesAttr = "st.addresses";
+constexpr llvm::StringLiteral kArenaBytesAttr = "st.arena_bytes";
+constexpr llvm::StringLiteral kMemoryAttr = "st.memory";
+
+/// Bytes of a dense tensor; an i1 takes one.
+int64_t getNumBytes(Type type);
+
+/// The value whose memory an alias shows; the value itself if it is none.
+Value getRoot(Value value);
+
+/// Whether a kernel reads an operand's elements only where it writes the same elements of a result:
+/// the two may then lie in the same place.
+bool readsInPlace(Operation *op, Value operand, OpResult result);
+
+} // namespace mlir::st

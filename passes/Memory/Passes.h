@@ -1,0 +1,12 @@
+// From kernels to addresses.
+#pragma once
+
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::st {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "passes/Memory/Passes.h.inc"
+
+} // namespace mlir::st

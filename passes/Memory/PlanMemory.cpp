@@ -1,0 +1,90 @@
+#include "dialects/St/IR/ShardingUtils.h"
+#include "passes/Memory/Passes.h"
+#include "passes/Memory/TaskMemory.h"
+#include <map>
+
+namespace mlir::st {
+#define GEN_PASS_DEF_PLANMEMORY
+#include "passes/Memory/Passes.h.inc"
+} // namespace mlir::st
+
+using namespace mlir;
+using namespace mlir::st;
+
+namespace {
+struct PlanMemory : mlir::st::impl::PlanMemoryBase<PlanMemory> {
+  void runOnOperation() override;
+  LogicalResult plan(ProgramOp program, int64_t alignment, int64_t microBatches);
+};
+} // namespace
+
+static void record(ProgramOp program, MemoryClasses classes, int64_t arenaBytes) {
+  OpBuilder builder(program);
+  auto entry = [&](StringRef name, int64_t bytes) {
+    return builder.getNamedAttr(name, builder.getI64IntegerAttr(bytes));
+  };
+  program->setAttr(kArenaBytesAttr, builder.getI64IntegerAttr(arenaBytes));
+  program->setAttr(
+      kMemoryAttr,
+      builder.getDictionaryAttr(
+          {entry("parameters", classes.parameters), entry("optimizer", classes.optimizer),
+           entry("gradients", classes.gradients), entry("activations", classes.activations),
+           entry("workspace", classes.workspace), entry("inputs", classes.inputs)}));
+}
+
+LogicalResult PlanMemory::plan(ProgramOp program, int64_t alignment, int64_t microBatches) {
+  StorageLayout layout(program, alignment, microBatches);
+  SmallVector<TaskMemory> tasks;
+  int64_t areaBytes = 0;
+  for (auto task : program.getOps<TaskOp>()) {
+    FailureOr<TaskMemory> memory = TaskMemory::compute(task, layout);
+    if (failed(memory))
+      return failure();
+    areaBytes = std::max(areaBytes, memory->place(alignment));
+    numInPlace += memory->getNumInPlace();
+    tasks.push_back(std::move(*memory));
+  }
+  for (TaskMemory &memory : tasks)
+    memory.annotate(layout.getEnd());
+  MemoryClasses classes = layout.getClasses();
+  classes.workspace += areaBytes;
+  record(program, classes, layout.getEnd() + areaBytes);
+  return success();
+}
+
+/// Checks that each device holds the arenas of all its ranks.
+static LogicalResult checkCapacity(ModuleOp module, int64_t memoryBytes) {
+  std::map<int64_t, int64_t> needed;
+  std::map<int64_t, ProgramOp> largest;
+  for (auto program : module.getOps<ProgramOp>())
+    for (int64_t device : program.getDevices()) {
+      needed[device] += program->getAttrOfType<IntegerAttr>(kArenaBytesAttr).getInt();
+      largest.try_emplace(device, program);
+    }
+  auto megabytes = [](int64_t bytes) { return llvm::divideCeil(bytes, int64_t(1) << 20); };
+  for (auto [device, bytes] : needed)
+    if (bytes > memoryBytes)
+      return largest[device].emitOpError("needs ")
+             << megabytes(bytes) << " MiB on device " << device << ", which has "
+             << megabytes(memoryBytes) << " MiB: " << megabytes(bytes - memoryBytes)
+             << " MiB too much; use more shards, more stages or more micro-batches of a smaller "
+                "size";
+  return success();
+}
+
+void PlanMemory::runOnOperation() {
+  ModuleOp module = getOperation();
+  MeshOp mesh = getMesh(module);
+  if (!mesh) {
+    module.emitError("expects an st.mesh");
+    return signalPassFailure();
+  }
+  auto target = module->getAttrOfType<TargetAttr>("st.target");
+  constexpr int64_t kDefaultAlignment = 64;
+  int64_t alignment = target ? target.getAlignment() : kDefaultAlignment;
+  for (auto program : module.getOps<ProgramOp>())
+    if (failed(plan(program, alignment, mesh.getMicro())))
+      return signalPassFailure();
+  if (target && failed(checkCapacity(module, target.getMemoryBytes())))
+    signalPassFailure();
+}

@@ -1,0 +1,243 @@
+#include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "passes/Memory/MemoryUtils.h"
+#include "passes/Memory/Passes.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace mlir::st {
+#define GEN_PASS_DEF_VERIFYMEMORYPLAN
+#include "passes/Memory/Passes.h.inc"
+} // namespace mlir::st
+
+using namespace mlir;
+using namespace mlir::st;
+
+namespace {
+struct VerifyMemoryPlan : mlir::st::impl::VerifyMemoryPlanBase<VerifyMemoryPlan> {
+  void runOnOperation() override;
+};
+
+/// The bytes that a value takes, over all its slots.
+struct Extent {
+  int64_t begin = 0, end = 0;
+
+  Extent() = default;
+  Extent(AddressAttr address, Type type)
+      : begin(address.getOffset()),
+        end(begin + (address.getSlots() - 1) * address.getStride() + getNumBytes(type)) {}
+  bool overlaps(const Extent &other) const { return begin < other.end && other.begin < end; }
+};
+
+/// Something in memory that ops up to `lastUse` read.
+struct Content {
+  Value value;
+  AddressAttr address;
+  Extent extent;
+  int64_t lastUse = 0;
+};
+
+struct StoragePlace {
+  Operation *op = nullptr;
+  AddressAttr address;
+  Extent extent;
+};
+
+class ProgramChecker {
+public:
+  ProgramChecker(ProgramOp program, int64_t microBatches)
+      : program(program), microBatches(microBatches) {}
+  LogicalResult check();
+
+private:
+  LogicalResult addStorage(Operation *op, StringRef symbol, AddressAttr address, Type type,
+                           int64_t copies);
+  LogicalResult checkStorage();
+  LogicalResult checkTask(TaskOp task);
+  LogicalResult checkResults(Operation &op, int64_t index);
+  LogicalResult checkAgainstStorage(OpResult result, const Content &content);
+  LogicalResult checkWrite(WriteOp write, int64_t index);
+
+  ProgramOp program;
+  int64_t microBatches;
+  int64_t arenaBytes = 0;
+  llvm::StringMap<StoragePlace> storage;
+  SmallVector<StoragePlace> sortedStorage;
+  // Of the task at hand.
+  DenseMap<Value, int64_t> lastUse;
+  SmallVector<Content> contents;
+};
+} // namespace
+
+static std::string print(const Extent &extent) {
+  return ("[" + Twine(extent.begin) + ", " + Twine(extent.end) + ")").str();
+}
+
+LogicalResult ProgramChecker::addStorage(Operation *op, StringRef symbol, AddressAttr address,
+                                         Type type, int64_t copies) {
+  if (!address)
+    return op->emitOpError("has no address; expected plan-memory to have run");
+  if (address.getSlots() != copies)
+    return op->emitOpError("has ") << address.getSlots() << " slots, expected " << copies;
+  if (copies > 1 && address.getStride() < getNumBytes(type))
+    return op->emitOpError("has slots ")
+           << address.getStride() << " bytes apart for values of " << getNumBytes(type);
+  storage[symbol] = {op, address, Extent(address, type)};
+  sortedStorage.push_back(storage[symbol]);
+  return success();
+}
+
+LogicalResult ProgramChecker::checkStorage() {
+  for (Operation &op : program.getBody().front()) {
+    auto added = success();
+    if (auto state = dyn_cast<StateOp>(op))
+      added = addStorage(&op, state.getSymName(), state.getAddressAttr(), state.getLocalType(), 1);
+    else if (auto input = dyn_cast<InputOp>(op))
+      added = addStorage(&op, input.getSymName(), input.getAddressAttr(), input.getLocalType(),
+                         static_cast<int64_t>(input.getMicroDim()) >= 0 ? microBatches : 1);
+    else if (auto output = dyn_cast<OutputOp>(op))
+      added =
+          addStorage(&op, output.getSymName(), output.getAddressAttr(), output.getLocalType(), 1);
+    else if (auto buffer = dyn_cast<BufferOp>(op))
+      added = addStorage(&op, buffer.getSymName(), buffer.getAddressAttr(), buffer.getType(),
+                         buffer.getSlots());
+    if (failed(added))
+      return failure();
+  }
+  llvm::sort(sortedStorage, [](const StoragePlace &a, const StoragePlace &b) {
+    return a.extent.begin < b.extent.begin;
+  });
+  for (size_t i = 0; i < sortedStorage.size(); ++i) {
+    const StoragePlace &place = sortedStorage[i];
+    if (place.extent.end > arenaBytes)
+      return place.op->emitOpError("lies at ")
+             << print(place.extent) << ", outside the arena of " << arenaBytes << " bytes";
+    if (i > 0 && sortedStorage[i - 1].extent.overlaps(place.extent)) {
+      InFlightDiagnostic diagnostic = place.op->emitOpError("at ")
+                                      << print(place.extent) << " overlaps other storage";
+      diagnostic.attachNote(sortedStorage[i - 1].op->getLoc())
+          << "at " << print(sortedStorage[i - 1].extent);
+      return diagnostic;
+    }
+  }
+  return success();
+}
+
+/// A value may lie in storage only if it is written there.
+LogicalResult ProgramChecker::checkAgainstStorage(OpResult result, const Content &content) {
+  if (auto read = result.getDefiningOp<ReadOp>()) {
+    if (storage.lookup(read.getSource()).address != content.address)
+      return read.emitOpError("has address ")
+             << content.address << ", expected that of @" << read.getSource();
+    return success();
+  }
+  auto *place = llvm::partition_point(sortedStorage, [&](const StoragePlace &other) {
+    return other.extent.end <= content.extent.begin;
+  });
+  if (place == sortedStorage.end() || !place->extent.overlaps(content.extent))
+    return success();
+  auto isWrittenThere = [&](Value value, auto &&self) -> bool {
+    return llvm::any_of(value.getUsers(), [&](Operation *user) {
+      if (isa<stablehlo::ReshapeOp>(user))
+        return self(user->getResult(0), self);
+      auto write = dyn_cast<WriteOp>(user);
+      return write && !write.getAccumulate() && storage.lookup(write.getTarget()).op == place->op;
+    });
+  };
+  if (place->address == content.address && isWrittenThere(result, isWrittenThere))
+    return success();
+  InFlightDiagnostic diagnostic = result.getOwner()->emitOpError("result ")
+                                  << result.getResultNumber() << " at " << print(content.extent)
+                                  << " lies in storage to which it is not written";
+  diagnostic.attachNote(place->op->getLoc()) << "at " << print(place->extent);
+  return diagnostic;
+}
+
+LogicalResult ProgramChecker::checkResults(Operation &op, int64_t index) {
+  auto addresses = op.getAttrOfType<ArrayAttr>(kAddressesAttr);
+  if (!addresses || addresses.size() != op.getNumResults())
+    return op.emitOpError("expects st.addresses to have one address a result");
+  for (auto [result, attribute] : llvm::zip_equal(op.getResults(), addresses)) {
+    auto address = dyn_cast<AddressAttr>(attribute);
+    if (!address)
+      return op.emitOpError("expects st.addresses to have one address a result");
+    Content content{result, address, Extent(address, result.getType()), lastUse.lookup(result)};
+    if (content.extent.end > arenaBytes)
+      return op.emitOpError("result ")
+             << result.getResultNumber() << " lies at " << print(content.extent)
+             << ", outside the arena of " << arenaBytes << " bytes";
+    if (getRoot(result) != result)
+      continue;
+    if (failed(checkAgainstStorage(result, content)))
+      return failure();
+    if (!isa<ReadOp, stablehlo::ConstantOp>(op))
+      for (const Content &other : contents) {
+        bool needed = other.lastUse > index || other.value.getDefiningOp() == &op ||
+                      (other.lastUse == index &&
+                       !(other.address == address && readsInPlace(&op, other.value, result)));
+        if (!needed || !other.extent.overlaps(content.extent))
+          continue;
+        InFlightDiagnostic diagnostic = op.emitOpError("result ")
+                                        << result.getResultNumber() << " at "
+                                        << print(content.extent) << " overwrites a value at "
+                                        << print(other.extent) << " that is still needed";
+        diagnostic.attachNote(other.value.getLoc()) << "that value is made here";
+        return diagnostic;
+      }
+    contents.push_back(content);
+  }
+  return success();
+}
+
+LogicalResult ProgramChecker::checkWrite(WriteOp write, int64_t index) {
+  const StoragePlace place = storage.lookup(write.getTarget());
+  for (const Content &other : contents)
+    if (other.value != getRoot(write.getValue()) && other.lastUse > index &&
+        other.extent.overlaps(place.extent)) {
+      InFlightDiagnostic diagnostic = write.emitOpError("overwrites a value at ")
+                                      << print(other.extent) << " that is still needed";
+      diagnostic.attachNote(other.value.getLoc()) << "that value is made here";
+      return diagnostic;
+    }
+  return success();
+}
+
+LogicalResult ProgramChecker::checkTask(TaskOp task) {
+  lastUse.clear();
+  contents.clear();
+  Block &block = task.getBody().front();
+  for (auto [index, op] : llvm::enumerate(block))
+    for (Value operand : op.getOperands())
+      if (isa<RankedTensorType>(operand.getType()))
+        lastUse[getRoot(operand)] = index;
+  int64_t index = -1;
+  for (Operation &op : block) {
+    ++index;
+    llvm::erase_if(contents, [&](const Content &content) { return content.lastUse < index; });
+    if (op.getNumResults() > 0 && failed(checkResults(op, index)))
+      return failure();
+    if (auto write = dyn_cast<WriteOp>(op); write && failed(checkWrite(write, index)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult ProgramChecker::check() {
+  auto bytes = program->getAttrOfType<IntegerAttr>(kArenaBytesAttr);
+  if (!bytes)
+    return program.emitOpError("has no st.arena_bytes; expected plan-memory to have run");
+  arenaBytes = bytes.getInt();
+  if (failed(checkStorage()))
+    return failure();
+  for (auto task : program.getOps<TaskOp>())
+    if (failed(checkTask(task)))
+      return failure();
+  return success();
+}
+
+void VerifyMemoryPlan::runOnOperation() {
+  MeshOp mesh = getMesh(getOperation());
+  for (auto program : getOperation().getOps<ProgramOp>())
+    if (failed(ProgramChecker(program, mesh ? mesh.getMicro() : 1).check()))
+      return signalPassFailure();
+  markAllAnalysesPreserved();
+}
