@@ -2,6 +2,7 @@
 
 #include "dialects/StableHLO/ChloOps.h"
 
+#include "dialects/StableHLO/ShardingRules.h"
 #include "mlir/Transforms/InliningUtils.h"
 
 using namespace mlir;
@@ -26,6 +27,7 @@ void ChloDialect::initialize() {
 #include "dialects/StableHLO/ChloOps.cpp.inc"
       >();
   addInterfaces<ChloInlinerInterface>();
+  stablehlo::attachChloShardingRules(getContext());
 }
 
 LogicalResult TopKOp::inferReturnTypes(MLIRContext *context, std::optional<Location> location,

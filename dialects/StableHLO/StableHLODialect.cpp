@@ -2,6 +2,7 @@
 
 #include "dialects/StableHLO/StableHLODialect.h"
 
+#include "dialects/StableHLO/ShardingRules.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Transforms/InliningUtils.h"
 
@@ -38,7 +39,14 @@ void StableHLODialect::initialize() {
   addDialectInterfaces();
 }
 
-void StableHLODialect::addDialectInterfaces() { addInterfaces<StableHLOInlinerInterface>(); }
+void StableHLODialect::addDialectInterfaces() {
+  addInterfaces<StableHLOInlinerInterface>();
+  attachElementwiseShardingRules(getContext());
+  attachShapeShardingRules(getContext());
+  attachPieceShardingRules(getContext());
+  attachReductionShardingRules(getContext());
+  attachIndexingShardingRules(getContext());
+}
 
 Operation *StableHLODialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,
                                                  Location loc) {

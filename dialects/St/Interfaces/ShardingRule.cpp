@@ -1,5 +1,4 @@
 #include "dialects/St/Interfaces/ShardingRule.h"
-#include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
 using namespace mlir::st;
@@ -9,17 +8,14 @@ int64_t ShardingRule::addFactor(int64_t size, FactorKind kind, ReductionKind red
   return static_cast<int64_t>(factors.size()) - 1;
 }
 
+void ShardingRule::setLinear(Linearity how, ArrayRef<int64_t> operands) {
+  linearity = how;
+  linearOperands.assign(operands.begin(), operands.end());
+}
+
 LogicalResult mlir::st::localizeByTypes(Operation *op, LocalizeContext &context) {
-  OpBuilder builder(op);
-  OperationState state(op->getLoc(), op->getName(), context.operands, context.resultTypes,
-                       op->getAttrs());
-  if (op->getNumRegions() != 0)
-    for (Region &region : op->getRegions()) {
-      IRMapping mapping;
-      region.cloneInto(state.addRegion(), mapping);
-    }
-  context.localOp = builder.create(state);
-  context.results.assign(context.localOp->result_begin(), context.localOp->result_end());
+  for (auto [result, type] : llvm::zip_equal(op->getResults(), context.resultTypes))
+    result.setType(type);
   return success();
 }
 

@@ -7,6 +7,7 @@
 
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/OpDefinition.h"
+#include <functional>
 
 namespace mlir::st {
 
@@ -14,48 +15,58 @@ enum class FactorKind {
   Parallel,        ///< iterations are independent; axes on it appear in operands and results alike
   Reduction,       ///< absent from the results: axes on it leave the results unreduced
   NeedReplication, ///< must not be sharded (e.g. the dimension that a sort runs along)
-  Permutation,     ///< elements move along it (slice, concatenate, pad): sharded only with data movement
+  Permutation,     ///< elements move along it (slice, concatenate, pad): must not be sharded, but a
+                   ///< sharding of one tensor along it is a good guess for the others
 };
 
 enum class ReductionKind { Sum, Max, Min, And, Or };
 
 struct Factor {
-  int64_t size = 1;
+  int64_t size = 1; ///< of a Permutation factor: of the first tensor that has it
   FactorKind kind = FactorKind::Parallel;
   ReductionKind reduction = ReductionKind::Sum; ///< of a Reduction factor
 };
 
 /// For each dimension of a tensor the factors that compose it, major to minor.
-/// A dimension of size 1 that broadcasts, or that follows no factor, has none.
+/// A dimension of size 1, or one that follows no factor, has none. A dimension
+/// along which elements move has one Permutation factor and nothing else.
 using TensorFactors = llvm::SmallVector<llvm::SmallVector<int64_t, 1>>;
 
 struct ShardingRule {
   llvm::SmallVector<Factor> factors;
   llvm::SmallVector<TensorFactors> operands;
   llvm::SmallVector<TensorFactors> results;
-  /// Whether the result is a linear function of all operands at once (add), or of
-  /// single operands (multiply, divide's first): such operands may stay unreduced.
-  enum class Linearity { None, AllOperands, OneOperand } linearity = Linearity::None;
-  /// With OneOperand: the operands in which the op is linear.
+  /// Whether the results commute with a sum of operands: of all `linearOperands`
+  /// at once (add, concatenate) or of any one of them while the others stay fixed
+  /// (multiply, dot_general). Such operands may stay unreduced.
+  enum class Linearity { None, Jointly, Separately } linearity = Linearity::None;
   llvm::SmallVector<int64_t> linearOperands;
+  /// Operands that a sum over a Reduction factor takes once, whatever the size of
+  /// the factor (the initial value of a reduce, what a scatter adds to): where the
+  /// factor is sharded, only one shard may contribute them.
+  llvm::SmallVector<int64_t> countedOnce;
 
   bool isShardable() const { return !factors.empty(); }
   int64_t addFactor(int64_t size, FactorKind kind = FactorKind::Parallel,
                     ReductionKind reduction = ReductionKind::Sum);
+  void setLinear(Linearity how, llvm::ArrayRef<int64_t> operands);
 };
 
 /// What `localize` needs to turn one op into its per-device form.
 struct LocalizeContext {
-  llvm::SmallVector<Type> resultTypes; ///< per-device result types
-  /// For each factor: the mesh axes that split it, major to minor, with their sizes.
-  llvm::SmallVector<llvm::SmallVector<std::pair<llvm::StringRef, int64_t>>> factorAxes;
-  llvm::SmallVector<Value> operands;   ///< per-device operands
-  IRMapping *mapping = nullptr;
-  Operation *localOp = nullptr;        ///< set by localize: replaces the op
-  llvm::SmallVector<Value> results;    ///< set by localize: replace the op's results
+  const ShardingRule &rule;                ///< of the op before its operands became local
+  OpBuilder &builder;                      ///< stands before the op
+  llvm::SmallVector<Type> resultTypes;     ///< per-device result types
+  llvm::SmallVector<int64_t> factorShards; ///< into how many parts each factor is split
+  /// Turns positions within this device's part of a factor (an integer tensor)
+  /// into positions within the whole factor, or back. Positions outside of this
+  /// device's part come back as negative or as at least its size.
+  using Convert = std::function<Value(int64_t factor, Value positions)>;
+  Convert toGlobal, toLocal;
 };
 
-/// The default `localize`: clones the op with the given operands and result types.
+/// The default `localize`: the op's operands have local types already; gives its
+/// results theirs.
 llvm::LogicalResult localizeByTypes(Operation *op, LocalizeContext &context);
 
 } // namespace mlir::st

@@ -10,21 +10,24 @@ def ShardingRuleOpInterface : OpInterface<"ShardingRuleOpInterface"> {
     An op that can be computed in shards describes its factors: independent
     index ranges from which every dimension of every operand and result is
     composed (major to minor). Propagation, partitioning and cost all read this
-    one rule and nothing else about the op.
+    one rule and nothing else about the op. An op without the interface is
+    computed whole on every device.
   }];
   let cppNamespace = "::mlir::st";
   let methods = [
     InterfaceMethod<
-      /*desc=*/"Returns the factors of this op and how operands and results are composed of them.",
+      /*desc=*/[{Returns the factors of this op and how operands and results are composed of them.
+      Reads global types. A rule without factors and without operands says that the op, with these
+      attributes, has to be computed whole.}],
       /*retTy=*/"::mlir::st::ShardingRule",
       /*methodName=*/"getShardingRule", /*args=*/(ins)>,
     InterfaceMethod<
-      /*desc=*/[{Adjusts a clone of this op, whose operands already have local shapes, to per-device
-      result types: `localResultTypes` are the types that the sharded rule yields. Ops with shape
-      attributes (iota, slice sizes, constants) override it.}],
+      /*desc=*/[{Turns this op, whose operands already have per-device types, into its per-device
+      form in place: results get `context.resultTypes`. Ops whose attributes hold shapes or
+      positions (iota, slice sizes, constants) override it.}],
       /*retTy=*/"::llvm::LogicalResult",
       /*methodName=*/"localize",
-      /*args=*/(ins "::mlir::OpBuilder &":$builder, "::mlir::st::LocalizeContext &":$context),
+      /*args=*/(ins "::mlir::st::LocalizeContext &":$context),
       /*methodBody=*/"",
       /*defaultImpl=*/"return ::mlir::st::localizeByTypes($_op.getOperation(), context);">
   ];
