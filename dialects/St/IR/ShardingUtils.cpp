@@ -84,11 +84,24 @@ LogicalResult mlir::st::verifyShardingFits(ShardingAttr sharding, Type type, Ope
   MeshOp mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>(op, sharding.getMesh());
   if (!mesh)
     return success(); // Symbol uses may be checked only where the mesh is visible.
-  for (int64_t dim = 0; dim < sharding.getRank(); ++dim)
-    for (StringRef axis : sharding.getAxes(dim))
-      if (!mesh.getAxisSize(axis))
+  for (int64_t dim = 0; dim < sharding.getRank(); ++dim) {
+    int64_t parts = 1;
+    for (Attribute part : sharding.getDims()[dim]) {
+      if (auto unsplit = dyn_cast<IntegerAttr>(part)) {
+        parts *= unsplit.getInt();
+        continue;
+      }
+      StringRef axis = cast<StringAttr>(part).getValue();
+      std::optional<int64_t> size = mesh.getAxisSize(axis);
+      if (!size)
         return op->emitOpError("has a sharding over axis \"")
                << axis << "\", which mesh @" << mesh.getSymName() << " does not have";
+      parts *= *size;
+    }
+    if (tensor.getDimSize(dim) % parts != 0)
+      return op->emitOpError("has a sharding that splits dimension ")
+             << dim << " of " << type << " into " << parts << " parts, which does not divide it";
+  }
   for (StringAttr axis : sharding.getUnreduced())
     if (!mesh.getAxisSize(axis.getValue()))
       return op->emitOpError("is unreduced over axis \"")

@@ -15,6 +15,7 @@ constexpr llvm::StringLiteral kNoDecayAttr = "st.no_decay";
 constexpr llvm::StringLiteral kLimitAttr = "st.limit";
 constexpr llvm::StringLiteral kBlockAttr = "st.block";
 constexpr llvm::StringLiteral kStopGradientAttr = "st.stop_gradient";
+constexpr llvm::StringLiteral kGlobalTypeAttr = "st.global_type";
 
 /// The module's one mesh, or null.
 MeshOp getMesh(Operation *within);

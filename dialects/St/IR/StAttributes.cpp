@@ -31,8 +31,9 @@ ShardingAttr ShardingAttr::getReplicated(FlatSymbolRefAttr mesh, int64_t rank) {
 
 SmallVector<StringRef> ShardingAttr::getAxes(int64_t dim) const {
   SmallVector<StringRef> axes;
-  for (Attribute axis : getDims()[dim])
-    axes.push_back(cast<StringAttr>(axis).getValue());
+  for (Attribute part : getDims()[dim])
+    if (auto axis = dyn_cast<StringAttr>(part))
+      axes.push_back(axis.getValue());
   return axes;
 }
 
@@ -42,9 +43,8 @@ bool ShardingAttr::isReplicated() const {
 
 bool ShardingAttr::usesAxis(StringRef name) const {
   for (ArrayAttr axes : getDims())
-    for (Attribute axis : axes)
-      if (cast<StringAttr>(axis).getValue() == name)
-        return true;
+    if (llvm::is_contained(axes, StringAttr::get(getContext(), name)))
+      return true;
   return llvm::any_of(getUnreduced(), [&](StringAttr axis) { return axis.getValue() == name; });
 }
 
@@ -65,6 +65,11 @@ LogicalResult ShardingAttr::verify(function_ref<InFlightDiagnostic()> emitError,
   };
   for (ArrayAttr axes : dims)
     for (Attribute axis : axes) {
+      if (auto unsplit = dyn_cast<IntegerAttr>(axis)) {
+        if (unsplit.getInt() < 2)
+          return emitError() << "expected an unsplit part of at least 2, found " << unsplit.getInt();
+        continue;
+      }
       auto name = dyn_cast<StringAttr>(axis);
       if (!name)
         return emitError() << "expected axis names, found " << axis;
@@ -97,7 +102,18 @@ Attribute ShardingAttr::parse(AsmParser &parser, Type) {
   ReduceKind kind = ReduceKind::Sum;
   auto parseDim = [&]() -> ParseResult {
     SmallVector<Attribute> axes;
-    if (parseAxes(parser, AsmParser::Delimiter::Braces, axes))
+    auto parsePart = [&]() -> ParseResult {
+      int64_t unsplit;
+      OptionalParseResult isNumber = parser.parseOptionalInteger(unsplit);
+      std::string name;
+      if (isNumber.has_value() ? failed(*isNumber) : failed(parser.parseString(&name)))
+        return failure();
+      axes.push_back(isNumber.has_value()
+                         ? Attribute(parser.getBuilder().getI64IntegerAttr(unsplit))
+                         : Attribute(StringAttr::get(parser.getContext(), name)));
+      return success();
+    };
+    if (parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, parsePart))
       return failure();
     dims.push_back(ArrayAttr::get(parser.getContext(), axes));
     return success();
@@ -131,7 +147,12 @@ void ShardingAttr::print(AsmPrinter &printer) const {
   printer << "<" << getMesh() << ", [";
   llvm::interleaveComma(getDims(), printer, [&](ArrayAttr axes) {
     printer << "{";
-    llvm::interleaveComma(axes, printer);
+    llvm::interleaveComma(axes, printer, [&](Attribute part) {
+      if (auto unsplit = dyn_cast<IntegerAttr>(part))
+        printer << unsplit.getInt();
+      else
+        printer << part;
+    });
     printer << "}";
   });
   printer << "]";

@@ -2,6 +2,7 @@
 #include "dialects/St/IR/ShardingUtils.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
+#include "mlir/Interfaces/FunctionInterfaces.h"
 
 using namespace mlir;
 using namespace mlir::st;
@@ -34,4 +35,36 @@ LogicalResult StDialect::verifyOperationAttribute(Operation *op, NamedAttribute 
       return failure();
   }
   return success();
+}
+
+/// Checks the sharding of an argument or result of type `type`. What is local
+/// already says in `attributes` what it is a part of.
+static LogicalResult verifyAtBoundary(Operation *op, Type type, DictionaryAttr attributes,
+                                      NamedAttribute attribute) {
+  if (attribute.getName() != kShardingAttr)
+    return success();
+  auto sharding = dyn_cast<ShardingAttr>(attribute.getValue());
+  if (!sharding)
+    return op->emitOpError("expects st.sharding of an argument or result to be a #st.sharding");
+  if (auto global = attributes.getAs<TypeAttr>(kGlobalTypeAttr))
+    type = global.getValue();
+  return verifyShardingFits(sharding, type, op);
+}
+
+LogicalResult StDialect::verifyRegionArgAttribute(Operation *op, unsigned region, unsigned argument,
+                                                  NamedAttribute attribute) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!function)
+    return success();
+  return verifyAtBoundary(op, function.getArgumentTypes()[argument],
+                          function.getArgAttrDict(argument), attribute);
+}
+
+LogicalResult StDialect::verifyRegionResultAttribute(Operation *op, unsigned region,
+                                                     unsigned result, NamedAttribute attribute) {
+  auto function = dyn_cast<FunctionOpInterface>(op);
+  if (!function)
+    return success();
+  return verifyAtBoundary(op, function.getResultTypes()[result],
+                          function.getResultAttrDict(result), attribute);
 }

@@ -20,10 +20,14 @@ def St_Dialect : Dialect {
     - `st.stop_gradient`: unit, no gradient flows through the op;
     - on function arguments and results also `st.name`, `st.role`, `st.init`, `st.of`, and on
       arguments `st.no_decay` (unit) and `st.limit` (i64, the values of a batch are below it);
+    - on arguments and results of a per-device function `st.global_type`, the type of which
+      `st.sharding` leaves theirs;
     - on the module: `st.stages`, `st.devices`, `st.schedule`, `st.target`, `st.micro_batches`.
   }];
   let useDefaultAttributePrinterParser = 1;
   let hasOperationAttrVerify = 1;
+  let hasRegionArgAttrVerify = 1;
+  let hasRegionResultAttrVerify = 1;
   let extraClassDeclaration = "void registerStAttributes();";
 }
 
@@ -53,10 +57,15 @@ def St_ShardingAttr : St_Attr<"Sharding", "sharding"> {
     #st.sharding<@mesh, [{"data"}, {"tensor"} ], unreduced = sum ["micro"]>
     ```
     A scalar has `[]`. An axis that appears nowhere replicates the tensor.
+
+    A number among the axes of a dimension is a part that is not split: `{4, "micro"}`
+    splits each quarter of the dimension over `micro`. That is what becomes of a
+    dimension that is split over `micro` when a reshape merges it into one of size 4
+    before it.
   }];
   let parameters = (ins
     "::mlir::FlatSymbolRefAttr":$mesh,
-    ArrayRefParameter<"::mlir::ArrayAttr", "axes of each dimension">:$dims,
+    ArrayRefParameter<"::mlir::ArrayAttr", "axes, and sizes of unsplit parts, of each dimension">:$dims,
     "::mlir::st::ReduceKind":$kind,
     ArrayRefParameter<"::mlir::StringAttr", "unreduced axes">:$unreduced);
   let builders = [

@@ -1,0 +1,263 @@
+#include "dialects/St/Sharding/ChooseSharding.h"
+#include "dialects/St/Sharding/ReshardPlan.h"
+#include "mlir/IR/Matchers.h"
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::st;
+using Linearity = ShardingRule::Linearity;
+
+//===----------------------------------------------------------------------===//
+// Cost
+//===----------------------------------------------------------------------===//
+
+constexpr double kImpossible = std::numeric_limits<double>::infinity();
+
+/// Bytes of one element, rounded up.
+static int64_t elementBytes(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  if (auto complex = dyn_cast<ComplexType>(element))
+    return 2 * llvm::divideCeil(complex.getElementType().getIntOrFloatBitWidth(), 8);
+  return element.isIntOrFloat() ? llvm::divideCeil(element.getIntOrFloatBitWidth(), 8) : 8;
+}
+
+/// What the op's own work costs when nothing is split, in bytes sent meanwhile.
+static double workOf(Operation *op, const ShardingRule &rule) {
+  // Operations, and bytes of device memory, in the time of a byte on a link.
+  constexpr double flopsPerByte = 200, touch = 0.05;
+  double bytes = 0, iterations = 1;
+  auto add = [&](Value value) {
+    if (auto type = dyn_cast<RankedTensorType>(value.getType()))
+      bytes += static_cast<double>(type.getNumElements() * elementBytes(type));
+  };
+  llvm::for_each(op->getOperands(), add);
+  llvm::for_each(op->getResults(), add);
+  bool contracts = rule.linearity == Linearity::Separately && rule.linearOperands.size() == 2;
+  for (const Factor &factor : rule.factors)
+    iterations *= static_cast<double>(factor.size);
+  return touch * bytes + (contracts ? 2 * iterations / flopsPerByte : 0);
+}
+
+/// The cost of bringing a tensor from one sharding into another. What is anchored
+/// should not move between devices; taking parts of it is fine.
+static double costOfReshard(const TensorSharding &from, const TensorSharding &to, Type type,
+                            const MeshAxes &axes, bool isAnchored) {
+  constexpr double anchorWeight = 1000;
+  if (from == to)
+    return 0;
+  auto steps = planReshard(from, to, cast<RankedTensorType>(type).getShape(), axes);
+  if (!steps)
+    return kImpossible;
+  double cost = reshardCost(*steps, elementBytes(type), axes);
+  bool moves = llvm::any_of(*steps, [](const ReshardStep &step) { return step.movesData(); });
+  return isAnchored && moves ? anchorWeight * cost : cost;
+}
+
+static int64_t rankOf(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type ? type.getRank() : 0;
+}
+
+double mlir::st::costOf(Operation *op, const ShardingRule &rule, const OpSharding &how,
+                        const ChoiceContext &context) {
+  double cost = workOf(op, rule) / static_cast<double>(shardCount(how));
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    if (!context.operands[i])
+      continue;
+    TensorSharding needed = operandSharding(rule, how, i, rankOf(operand));
+    TensorSharding has = *context.operands[i];
+    if (context.isZero[i]) {
+      has.dropAllUnreduced();
+      needed.dropAllUnreduced();
+    }
+    cost += costOfReshard(has, needed, operand.getType(), context.axes, context.anchored[i]);
+  }
+  for (auto [i, result] : llvm::enumerate(op->getResults()))
+    if (context.wanted[i])
+      cost += costOfReshard(resultSharding(rule, how, i, rankOf(result)), *context.wanted[i],
+                            result.getType(), context.axes, /*isAnchored=*/false);
+  return cost;
+}
+
+//===----------------------------------------------------------------------===//
+// Choice
+//===----------------------------------------------------------------------===//
+
+std::optional<OpSharding> mlir::st::passOn(Operation *op, const ShardingRule &rule,
+                                           const OpSharding &how, Axis axis,
+                                           const ChoiceContext &context) {
+  if (rule.linearity == Linearity::None || how.uses(axis))
+    return std::nullopt;
+  std::optional<ReduceKind> kind = reductionKind(rule, how);
+  if (kind && *kind != ReduceKind::Sum)
+    return std::nullopt;
+  auto arrives = [&](int64_t i) {
+    const auto &operand = context.operands[i];
+    return operand && operand->isUnreducedOver(axis) && operand->kind == ReduceKind::Sum &&
+           context.mayPass[i];
+  };
+  OpSharding extended = how;
+  extended.passing.insert(llvm::upper_bound(extended.passing, axis), axis);
+  if (rule.linearity == Linearity::Separately) {
+    for (int64_t i : rule.linearOperands)
+      if (arrives(i) && (how.passing.empty() || how.passingOperand == i)) {
+        extended.passingOperand = i;
+        return extended;
+      }
+    return std::nullopt;
+  }
+  // A scalar is made a sum by zeroing it on all devices but one.
+  bool isScalar = rankOf(op->getResult(0)) == 0 && axis != kMicroAxis;
+  bool any = false;
+  for (int64_t i : rule.linearOperands) {
+    if (arrives(i))
+      any = true;
+    else if (!context.isZero[i] && !isScalar)
+      return std::nullopt;
+  }
+  if (!any)
+    return std::nullopt;
+  return extended;
+}
+
+/// `how` with an axis where a tensor has it, if the op can be computed so.
+static std::optional<OpSharding> follow(const ShardingRule &rule, const OpSharding &how,
+                                        const TensorFactors &tensor, const TensorSharding &sharding,
+                                        Axis axis, const MeshAxes &axes) {
+  if (!sharding.isSplitOver(axis))
+    return std::nullopt;
+  SmallVector<Splits, 4> factors(rule.factors.size());
+  if (!readFactors(rule, tensor, sharding, factors))
+    return std::nullopt;
+  for (auto [factor, splits] : llvm::enumerate(factors))
+    if (std::optional<int64_t> outer = outerOf(splits, axis)) {
+      OpSharding extended = how;
+      if (extended.place(rule, factor, splitAt(axis, axes.size(axis), *outer)))
+        return extended;
+    }
+  return std::nullopt;
+}
+
+/// `how` with an axis on a reduced factor, for results that should be unreduced.
+static void addReductions(const ShardingRule &rule, const OpSharding &how, Axis axis,
+                          const MeshAxes &axes, SmallVectorImpl<OpSharding> &options) {
+  for (auto [factor, info] : llvm::enumerate(rule.factors)) {
+    if (info.kind != FactorKind::Reduction)
+      continue;
+    OpSharding extended = how;
+    int64_t outer = shardCount(ArrayRef<Split>(how.factors[factor]));
+    if (extended.place(rule, factor, splitAt(axis, axes.size(axis), outer)))
+      options.push_back(std::move(extended));
+  }
+}
+
+/// The ways to use `axis`, those that results want first.
+static SmallVector<OpSharding> optionsFor(Operation *op, const ShardingRule &rule,
+                                          const OpSharding &how, Axis axis,
+                                          const ChoiceContext &context) {
+  SmallVector<OpSharding> options;
+  auto add = [&](const std::optional<TensorSharding> &sharding, const TensorFactors &tensor) {
+    if (!sharding)
+      return;
+    if (auto option = follow(rule, how, tensor, *sharding, axis, context.axes))
+      options.push_back(std::move(*option));
+  };
+  for (auto [i, tensor] : llvm::enumerate(rule.results)) {
+    add(context.wanted[i], tensor);
+    if (context.wanted[i] && context.wanted[i]->isUnreducedOver(axis))
+      addReductions(rule, how, axis, context.axes, options);
+  }
+  if (auto passing = passOn(op, rule, how, axis, context))
+    options.push_back(std::move(*passing));
+  for (auto [i, tensor] : llvm::enumerate(rule.operands))
+    add(context.operands[i], tensor);
+  return options;
+}
+
+OpSharding mlir::st::chooseOpSharding(Operation *op, const ShardingRule &rule, OpSharding base,
+                                      const ChoiceContext &context, ArrayRef<Axis> over) {
+  OpSharding best = std::move(base);
+  for (Axis axis : over) {
+    if (best.uses(axis))
+      continue;
+    SmallVector<OpSharding> options = optionsFor(op, rule, best, axis, context);
+    if (options.empty())
+      continue;
+    double bestCost = costOf(op, rule, best, context);
+    const OpSharding *choice = nullptr;
+    for (const OpSharding &option : options) {
+      double cost = costOf(op, rule, option, context);
+      if (cost < bestCost) {
+        bestCost = cost;
+        choice = &option;
+      }
+    }
+    if (choice)
+      best = *choice;
+  }
+  return best;
+}
+
+//===----------------------------------------------------------------------===//
+// Recorded shardings
+//===----------------------------------------------------------------------===//
+
+static bool leavesWanted(Operation *op, const ShardingRule &rule, const OpSharding &how,
+                         const ChoiceContext &context) {
+  for (auto [i, result] : llvm::enumerate(op->getResults()))
+    if (context.wanted[i] && resultSharding(rule, how, i, rankOf(result)) != *context.wanted[i])
+      return false;
+  return true;
+}
+
+std::optional<OpSharding> mlir::st::exactOpSharding(Operation *op, const ShardingRule &rule,
+                                                    const ChoiceContext &context) {
+  OpSharding how(rule);
+  SmallVector<Axis> unreduced;
+  for (auto [i, wanted] : llvm::enumerate(context.wanted)) {
+    if (!wanted || i >= rule.results.size())
+      continue;
+    SmallVector<Splits, 4> factors(rule.factors.size());
+    if (!readFactors(rule, rule.results[i], *wanted, factors))
+      return std::nullopt;
+    for (auto [factor, splits] : llvm::enumerate(factors))
+      if (!splits.empty() && !how.place(rule, factor, splits))
+        return std::nullopt;
+    for (Axis axis : wanted->unreduced)
+      if (!llvm::is_contained(unreduced, axis))
+        unreduced.push_back(axis);
+  }
+  if (!unreduced.empty())
+    how = chooseOpSharding(op, rule, std::move(how), context, unreduced);
+  if (!leavesWanted(op, rule, how, context))
+    return std::nullopt;
+  return how;
+}
+
+ChoiceContext mlir::st::recordedContext(Operation *op, const MeshAxes &axes) {
+  ChoiceContext context{axes};
+  for (Value operand : op->getOperands()) {
+    context.operands.push_back(axes.read(operand));
+    context.anchored.push_back(false);
+    context.isZero.push_back(isZeroConstant(operand));
+    context.mayPass.push_back(true);
+  }
+  for (Value result : op->getResults())
+    context.wanted.push_back(axes.read(result));
+  return context;
+}
+
+bool mlir::st::isZeroConstant(Value value) {
+  // Shape changes of a constant that folding has left: no long chains.
+  for (int depth = 0; depth < 3; ++depth) {
+    Operation *op = value.getDefiningOp();
+    if (!op)
+      return false;
+    if (op->hasTrait<OpTrait::ConstantLike>())
+      return matchPattern(value, m_AnyZeroFloat()) || matchPattern(value, m_Zero());
+    if (op->getNumOperands() != 1 || getShardingRule(op).linearity != Linearity::Separately)
+      return false;
+    value = op->getOperand(0);
+  }
+  return false;
+}

@@ -1,0 +1,55 @@
+// How one op is computed in shards: what its factors are split over.
+#pragma once
+
+#include "dialects/St/Interfaces/ShardingRule.h"
+#include "dialects/St/Sharding/TensorSharding.h"
+
+namespace mlir::st {
+
+/// The rule of an op: its own, or the identity for the ops that only change a
+/// sharding or a stage. Ops without a rule get one without factors.
+ShardingRule getShardingRule(Operation *op);
+
+/// A way to compute an op in shards. The shardings of all its operands and results
+/// follow from it and the op's rule.
+struct OpSharding {
+  SmallVector<Splits, 4> factors;
+  /// Axes over which linear operands arrive, and results leave, as unreduced sums.
+  SmallVector<Axis, 2> passing;
+  /// The operand that does so where the op is linear in single operands.
+  int64_t passingOperand = -1;
+
+  OpSharding() = default;
+  explicit OpSharding(const ShardingRule &rule) : factors(rule.factors.size()) {}
+
+  std::optional<int64_t> factorOf(Axis axis) const;
+  bool uses(Axis axis) const { return factorOf(axis) || llvm::is_contained(passing, axis); }
+  /// Puts an axis on a factor; false where the place is taken or the kind of the
+  /// factor or its size forbid it.
+  bool place(const ShardingRule &rule, int64_t factor, ArrayRef<Split> splits);
+};
+
+/// Whether a tensor sharding can be expressed by the factors of one tensor of the
+/// rule. `factors` gets the splits of all factors; false where an axis lies across
+/// factors. Unreduced axes play no part.
+bool readFactors(const ShardingRule &rule, const TensorFactors &tensor,
+                 const TensorSharding &sharding, MutableArrayRef<Splits> factors);
+
+/// The dimensions of a tensor of a rule whose factors are split as given.
+TensorSharding composeDims(const ShardingRule &rule, const TensorFactors &tensor,
+                           ArrayRef<Splits> factors);
+
+/// What an op computed as `how` takes and leaves. An op whose rule does not list
+/// its operands takes and leaves everything replicated.
+TensorSharding operandSharding(const ShardingRule &rule, const OpSharding &how, int64_t operand,
+                               int64_t rank);
+TensorSharding resultSharding(const ShardingRule &rule, const OpSharding &how, int64_t result,
+                              int64_t rank);
+
+/// The kind of reduction that leaves results unreduced, if there is one.
+std::optional<ReduceKind> reductionKind(const ShardingRule &rule, const OpSharding &how);
+
+/// The number of parts into which the op's iterations are split.
+int64_t shardCount(const OpSharding &how);
+
+} // namespace mlir::st
