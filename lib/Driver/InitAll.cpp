@@ -13,6 +13,8 @@
 #include "passes/Kernels/Passes.h"
 #include "passes/Memory/Passes.h"
 #include "passes/Pipeline/Passes.h"
+#include "passes/Partition/Passes.h"
+#include "passes/Propagation/Passes.h"
 
 using namespace mlir;
 
@@ -28,4 +30,6 @@ void st::registerAllPasses() {
   registerKernelsPasses();
   registerMemoryPasses();
   registerPipelinePasses();
+  registerPartitionPasses();
+  registerPropagationPasses();
 }

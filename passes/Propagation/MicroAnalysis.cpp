@@ -1,0 +1,201 @@
+#include "passes/Propagation/MicroAnalysis.h"
+#include "dialects/St/Sharding/ChooseSharding.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+static int64_t rankOf(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type ? type.getRank() : 0;
+}
+
+TensorSharding MicroAnalysis::sharding(Value value) const {
+  auto it = shardings.find(value);
+  return it == shardings.end() ? TensorSharding(rankOf(value)) : it->second;
+}
+
+//===----------------------------------------------------------------------===//
+// Forward: what varies, what is unreduced
+//===----------------------------------------------------------------------===//
+
+void MicroAnalysis::reduceForAll(Value value) {
+  reduced.insert(value);
+  // An op before this one took it unreduced: it has to be looked at again.
+  changed |= passed.contains(value);
+}
+
+/// The factor of `rule` on which a tensor has micro, with its place.
+static std::optional<std::pair<int64_t, Splits>>
+microFactor(const ShardingRule &rule, const TensorFactors &tensor, const TensorSharding &sharding) {
+  SmallVector<Splits, 4> factors(rule.factors.size());
+  if (!readFactors(rule, tensor, sharding, factors))
+    return std::nullopt;
+  for (auto [factor, splits] : llvm::enumerate(factors))
+    if (!splits.empty())
+      return std::make_pair(static_cast<int64_t>(factor), splits);
+  return std::nullopt;
+}
+
+/// Puts micro on the factor along which operands vary.
+LogicalResult MicroAnalysis::placeVarying(const OpNode &node, OpSharding &how) {
+  for (OpOperand &operand : node.op->getOpOperands()) {
+    unsigned i = operand.getOperandNumber();
+    TensorSharding varying = sharding(operand.get());
+    std::optional<int64_t> dim = varying.dimOf(kMicroAxis);
+    if (!dim)
+      continue;
+    auto refuse = [&](const Twine &why) {
+      return node.op->emitOpError("needs dimension ")
+             << *dim << " of operand " << i << " whole, but it varies along the micro-batches"
+             << why;
+    };
+    if (i >= node.rule.operands.size())
+      return refuse("");
+    auto place = microFactor(node.rule, node.rule.operands[i], varying);
+    if (!place)
+      return refuse("");
+    auto [factor, splits] = *place;
+    if (how.uses(kMicroAxis) && how.factorOf(kMicroAxis) != factor)
+      return refuse(" in another dimension than another operand");
+    if (!how.place(node.rule, factor, splits))
+      return refuse("");
+  }
+  return success();
+}
+
+/// Takes linear operands unreduced where that is legal and makes nothing bigger.
+void MicroAnalysis::passOnUnreduced(const OpNode &node, OpSharding &how) {
+  Operation *op = node.op;
+  // Of an update only sums are formed before the reduction: the rest is work that
+  // is better done once a step than once a micro-batch.
+  if (node.isPinned && node.rule.linearity != ShardingRule::Linearity::Jointly)
+    return;
+  if (how.uses(kMicroAxis) || op->getNumResults() != 1 ||
+      llvm::any_of(op->getOperands(), [&](Value operand) { return late.contains(operand); }))
+    return;
+  ChoiceContext context{graph.axes};
+  int64_t largest = 0;
+  for (Value operand : op->getOperands()) {
+    std::optional<TensorSharding> state;
+    if (!graph.isFree(operand))
+      state = sharding(operand);
+    if (state && state->isUnreducedOver(kMicroAxis))
+      largest = std::max(largest, cast<RankedTensorType>(operand.getType()).getNumElements());
+    context.mayPass.push_back(!reduced.contains(operand));
+    context.isZero.push_back(isZeroConstant(operand));
+    context.operands.push_back(std::move(state));
+  }
+  if (cast<RankedTensorType>(op->getResult(0).getType()).getNumElements() > largest)
+    return;
+  if (auto passing = passOn(op, node.rule, how, kMicroAxis, context))
+    how = std::move(*passing);
+}
+
+/// What regions capture has to be the same for all micro-batches.
+LogicalResult MicroAnalysis::checkCaptured(const OpNode &node) {
+  for (Value value : node.captured) {
+    TensorSharding state = sharding(value);
+    if (state.isSplitOver(kMicroAxis))
+      return node.op->emitOpError(
+          "reads a value in its region that varies along the micro-batches");
+    if (state.isUnreducedOver(kMicroAxis))
+      reduceForAll(value);
+  }
+  return success();
+}
+
+LogicalResult MicroAnalysis::visit(const OpNode &node, OpSharding &how) {
+  Operation *op = node.op;
+  how = OpSharding(node.rule);
+  bool isLate = llvm::any_of(op->getOperands(), [&](Value v) { return late.contains(v); });
+  if (!node.isFree) {
+    if (failed(placeVarying(node, how)) || failed(checkCaptured(node)))
+      return failure();
+    passOnUnreduced(node, how);
+  }
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    if (!sharding(operand).isUnreducedOver(kMicroAxis))
+      continue;
+    if (operandSharding(node.rule, how, i, rankOf(operand)).isUnreducedOver(kMicroAxis)) {
+      passed.insert(operand);
+      continue;
+    }
+    reduceForAll(operand);
+    // A count of tokens is known before the forward pass; a sum that depends on
+    // parameters only after it.
+    isLate |= graph.readsState(operand);
+  }
+  for (auto [i, result] : llvm::enumerate(op->getResults())) {
+    if (isLate)
+      late.insert(result);
+    if (!node.isFree)
+      shardings[result] = resultSharding(node.rule, how, i, rankOf(result));
+  }
+  return success();
+}
+
+LogicalResult MicroAnalysis::sweep() {
+  changed = false;
+  late.clear();
+  passed.clear();
+  for (BlockArgument argument : graph.function.getArguments())
+    shardings[argument] = restrictTo(graph.axes.read(Value(argument)), kMicroAxis, graph.axes);
+  for (const OpNode &node : graph.nodes)
+    if (failed(visit(node, placements[graph.indexOf(node.op)])))
+      return failure();
+  for (Value result : graph.terminator->getOperands())
+    if (sharding(result).isUnreducedOver(kMicroAxis))
+      reduceForAll(result);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Backward: what is used along micro only
+//===----------------------------------------------------------------------===//
+
+/// The one sharding over micro in which all users take a value.
+std::optional<TensorSharding> MicroAnalysis::wantedByUsers(Value value) const {
+  std::optional<TensorSharding> wanted;
+  for (OpOperand &use : value.getUses()) {
+    const OpNode *user = graph.nodeOf(use.getOwner());
+    if (!user)
+      return std::nullopt;
+    TensorSharding needed =
+        operandSharding(user->rule, placement(*user), use.getOperandNumber(), rankOf(value));
+    if (!needed.isSplitOver(kMicroAxis) || (wanted && *wanted != needed))
+      return std::nullopt;
+    wanted = std::move(needed);
+  }
+  return wanted;
+}
+
+void MicroAnalysis::followUsers() {
+  for (const OpNode &node : llvm::reverse(graph.nodes)) {
+    OpSharding &how = placements[graph.indexOf(node.op)];
+    if (node.isFree || node.isPinned || how.uses(kMicroAxis) || node.op->getNumResults() != 1 ||
+        node.rule.results.empty() || !isMemoryEffectFree(node.op))
+      continue;
+    Value result = node.op->getResult(0);
+    std::optional<TensorSharding> wanted = wantedByUsers(result);
+    if (!wanted)
+      continue;
+    auto place = microFactor(node.rule, node.rule.results[0], *wanted);
+    if (place && how.place(node.rule, place->first, place->second))
+      shardings[result] = *wanted;
+  }
+}
+
+LogicalResult MicroAnalysis::run() {
+  placements.resize(graph.nodes.size());
+  if (graph.axes.size(kMicroAxis) == 1) {
+    for (const OpNode &node : graph.nodes)
+      placements[graph.indexOf(node.op)] = OpSharding(node.rule);
+    return success();
+  }
+  do {
+    if (failed(sweep()))
+      return failure();
+  } while (changed);
+  followUsers();
+  return success();
+}

@@ -1,0 +1,53 @@
+// Where the temporal axis goes: which values vary along `micro`, and which are sums
+// over it.
+#pragma once
+
+#include "passes/Propagation/StepGraph.h"
+
+namespace mlir::st {
+
+/// The placement of `micro` on every op. It is not a matter of cost: a value that
+/// varies along `micro` cannot be gathered, so it varies until an op reduces over
+/// it, and reductions stay open through everything linear.
+class MicroAnalysis {
+public:
+  explicit MicroAnalysis(const StepGraph &graph) : graph(graph) {}
+
+  /// Fails, with a diagnostic that names the op, where a value that varies along
+  /// `micro` meets an op that needs it whole.
+  LogicalResult run();
+
+  /// How `micro` is used by an op: on a factor, or passed on unreduced.
+  const OpSharding &placement(const OpNode &node) const {
+    return placements[graph.indexOf(node.op)];
+  }
+  /// The micro part of a value's sharding. None for free values.
+  TensorSharding sharding(Value value) const;
+  /// Whether every user takes the value reduced.
+  bool isReducedForAll(Value value) const { return reduced.contains(value); }
+
+private:
+  LogicalResult sweep();
+  LogicalResult visit(const OpNode &node, OpSharding &how);
+  LogicalResult placeVarying(const OpNode &node, OpSharding &how);
+  void passOnUnreduced(const OpNode &node, OpSharding &how);
+  void reduceForAll(Value value);
+  LogicalResult checkCaptured(const OpNode &node);
+  /// Ops that vary along nothing but are used along `micro` only are computed a
+  /// micro-batch at a time: what they broadcast is never whole in memory.
+  void followUsers();
+  std::optional<TensorSharding> wantedByUsers(Value value) const;
+
+  const StepGraph &graph;
+  std::vector<OpSharding> placements; ///< by index of the op
+  DenseMap<Value, TensorSharding> shardings;
+  /// Values that some user needs reduced, so that all get them reduced.
+  DenseSet<Value> reduced;
+  /// Values known only after all micro-batches have run.
+  DenseSet<Value> late;
+  /// Values that an op of this sweep took unreduced.
+  DenseSet<Value> passed;
+  bool changed = false;
+};
+
+} // namespace mlir::st

@@ -1,0 +1,180 @@
+#include "passes/Propagation/Settle.h"
+#include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Sharding/ChooseSharding.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+static int64_t rankOf(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type ? type.getRank() : 0;
+}
+
+//===----------------------------------------------------------------------===//
+// How ops are computed
+//===----------------------------------------------------------------------===//
+
+/// Whether all users of a value are linear in it, so that a partial sum of it need
+/// not be reduced for one and kept for another.
+bool Settlement::mayPass(Value value) {
+  auto [it, isNew] = passable.try_emplace(value, true);
+  if (!isNew)
+    return it->second;
+  it->second = llvm::all_of(value.getUses(), [&](OpOperand &use) {
+    const OpNode *user = graph.nodeOf(use.getOwner());
+    return user && !user->isFree && !user->isPinned &&
+           llvm::is_contained(user->rule.linearOperands, use.getOperandNumber());
+  });
+  return it->second;
+}
+
+OpSharding Settlement::choose(const OpNode &node) {
+  OpSharding base = micro.placement(node);
+  if (!node.rule.isShardable() && node.rule.operands.empty())
+    return base;
+  ArrayRef<Axis> axes = graph.axes.used();
+  if (!axes.empty() && axes.front() == kMicroAxis)
+    axes = axes.drop_front();
+  if (axes.empty())
+    return base;
+
+  // Updates and constraints are computed as they are pinned, at any cost.
+  if ((node.isPinned || isa<ConstrainOp>(node.op)) && !node.rule.results.empty()) {
+    OpSharding exact = base;
+    if (readFactors(node.rule, node.rule.results[0], wishes.of(node.op->getResult(0)),
+                    exact.factors))
+      return exact;
+  }
+  ChoiceContext context{graph.axes};
+  for (Value operand : node.op->getOperands()) {
+    bool isFree = graph.isFree(operand);
+    context.operands.push_back(isFree ? std::nullopt : std::optional(settled.lookup(operand)));
+    context.anchored.push_back(graph.isAnchored(operand));
+    context.isZero.push_back(isFree && isZeroConstant(operand));
+    context.mayPass.push_back(!isFree && mayPass(operand));
+  }
+  for (auto [i, result] : llvm::enumerate(node.op->getResults())) {
+    TensorSharding wanted = wishes.of(result);
+    // The reduction over micro is not this op's to pay.
+    TensorSharding left = resultSharding(node.rule, base, i, rankOf(result));
+    wanted.kind = left.kind;
+    wanted.unreduced = left.unreduced;
+    context.wanted.push_back(std::move(wanted));
+  }
+  return chooseOpSharding(node.op, node.rule, base, context, axes);
+}
+
+//===----------------------------------------------------------------------===//
+// Free values
+//===----------------------------------------------------------------------===//
+
+Value Settlement::versionOf(Value value, TensorSharding needed) {
+  needed.dropAllUnreduced();
+  const OpNode &node = *graph.nodeOf(value.getDefiningOp());
+  // What the op cannot be split along, it is computed whole along; its user takes
+  // its part.
+  OpSharding how(node.rule);
+  SmallVector<Splits, 4> factors(node.rule.factors.size());
+  if (readFactors(node.rule, node.rule.results[0], needed, factors))
+    for (auto [factor, splits] : llvm::enumerate(factors))
+      if (!splits.empty())
+        (void)how.place(node.rule, factor, splits);
+  TensorSharding sharding = resultSharding(node.rule, how, 0, rankOf(value));
+
+  auto &known = versions[value];
+  for (auto &[other, version] : known)
+    if (other == sharding)
+      return version;
+  Operation *op = node.op;
+  if (!known.empty()) {
+    OpBuilder builder(op);
+    builder.setInsertionPointAfter(op);
+    op = builder.clone(*op);
+    originals[op->getResult(0)] = value;
+    ++copies;
+  }
+  known.push_back({sharding, op->getResult(0)});
+  op->setDiscardableAttr(kShardingAttr, graph.axes.write(sharding));
+  for (OpOperand &operand : op->getOpOperands()) {
+    Value original = operand.get();
+    if (Value other = originals.lookup(original))
+      original = other;
+    if (graph.isFree(original))
+      operand.set(versionOf(
+          original, operandSharding(node.rule, how, operand.getOperandNumber(), rankOf(original))));
+  }
+  return op->getResult(0);
+}
+
+void Settlement::supplyFreeOperands(const OpNode &node, const OpSharding &how) {
+  for (OpOperand &operand : node.op->getOpOperands())
+    if (graph.isFree(operand.get()))
+      operand.set(
+          versionOf(operand.get(), operandSharding(node.rule, how, operand.getOperandNumber(),
+                                                   rankOf(operand.get()))));
+  for (Value value : node.captured)
+    if (graph.isFree(value))
+      value.replaceUsesWithIf(versionOf(value, TensorSharding(rankOf(value))), [&](OpOperand &use) {
+        return node.op->isProperAncestor(use.getOwner());
+      });
+}
+
+void Settlement::eraseUnused() {
+  for (const OpNode &node : llvm::reverse(graph.nodes))
+    if (node.isFree && !versions.contains(node.op->getResult(0)))
+      node.op->erase();
+}
+
+//===----------------------------------------------------------------------===//
+// Everything
+//===----------------------------------------------------------------------===//
+
+void Settlement::record(Operation *op) {
+  SmallVector<Attribute> shardings;
+  for (Value result : op->getResults())
+    shardings.push_back(graph.axes.write(settled.lookup(result)));
+  if (shardings.size() == 1)
+    op->setDiscardableAttr(kShardingAttr, shardings[0]);
+  else if (!shardings.empty())
+    op->setDiscardableAttr(kShardingAttr, ArrayAttr::get(op->getContext(), shardings));
+}
+
+/// Results leave as they are, but reduced, unless they replace an argument.
+void Settlement::settleSignature() {
+  func::FuncOp function = graph.function;
+  for (BlockArgument argument : function.getArguments())
+    if (isa<RankedTensorType>(argument.getType()) && !getSharding(argument))
+      setSharding(argument, graph.axes.write(settled.lookup(argument)));
+  for (OpOperand &operand : graph.terminator->getOpOperands()) {
+    unsigned i = operand.getOperandNumber();
+    Value value = operand.get();
+    bool isFree = graph.isFree(value);
+    TensorSharding sharding = isFree ? TensorSharding(rankOf(value)) : settled.lookup(value);
+    sharding.dropAllUnreduced();
+    if (std::optional<TensorSharding> given = graph.resultSharding(i))
+      sharding = std::move(*given);
+    function.setResultAttr(i, kShardingAttr, graph.axes.write(sharding));
+    if (isFree)
+      operand.set(versionOf(value, sharding));
+  }
+}
+
+void Settlement::run() {
+  for (BlockArgument argument : graph.function.getArguments())
+    settled[argument] = graph.axes.read(Value(argument));
+  std::vector<std::pair<const OpNode *, OpSharding>> choices;
+  for (const OpNode &node : graph.nodes) {
+    if (node.isFree)
+      continue;
+    OpSharding how = choose(node);
+    for (auto [i, result] : llvm::enumerate(node.op->getResults()))
+      settled[result] = resultSharding(node.rule, how, i, rankOf(result));
+    choices.emplace_back(&node, std::move(how));
+  }
+  for (auto &[node, how] : choices) {
+    supplyFreeOperands(*node, how);
+    record(node->op);
+  }
+  settleSignature();
+  eraseUnused();
+}

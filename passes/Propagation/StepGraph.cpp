@@ -1,0 +1,161 @@
+#include "passes/Propagation/StepGraph.h"
+#include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+//===----------------------------------------------------------------------===//
+// Classification
+//===----------------------------------------------------------------------===//
+
+static int64_t rankOf(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type ? type.getRank() : -1;
+}
+
+static int64_t sizeOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getNumElements();
+}
+
+static StringRef roleOf(BlockArgument argument) {
+  auto function = cast<func::FuncOp>(argument.getOwner()->getParentOp());
+  auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
+  return role ? role.getValue() : "";
+}
+
+static bool isState(BlockArgument argument) {
+  StringRef role = roleOf(argument);
+  return role == "parameter" || role == "optimizer_state";
+}
+
+bool mlir::st::isPointwise(const ShardingRule &rule) {
+  return rule.results.size() == 1 && llvm::all_of(rule.operands, [&](const TensorFactors &operand) {
+           return operand.empty() || operand == rule.results[0];
+         });
+}
+
+TensorSharding mlir::st::restrictTo(const TensorSharding &sharding, Axis axis,
+                                    const MeshAxes &axes) {
+  TensorSharding result(sharding.dims.size());
+  for (auto [dim, splits] : llvm::enumerate(sharding.dims))
+    if (std::optional<int64_t> outer = outerOf(splits, axis))
+      result.dims[dim] = splitAt(axis, axes.size(axis), *outer);
+  if (sharding.isUnreducedOver(axis)) {
+    result.kind = sharding.kind;
+    result.unreduced = {axis};
+  }
+  return result;
+}
+
+void StepGraph::classify(OpNode &node) {
+  Operation *op = node.op;
+  bool reads = llvm::any_of(op->getOperands(), [&](Value v) { return stateful.contains(v); }) ||
+               llvm::any_of(node.captured, [&](Value v) { return stateful.contains(v); });
+  if (reads)
+    stateful.insert(op->result_begin(), op->result_end());
+
+  // A weight in another order or type is still a weight.
+  if (op->getNumOperands() == 1 && op->getNumResults() == 1 && isAnchored(op->getOperand(0)) &&
+      !node.rule.operands.empty() && sizeOf(op->getOperand(0)) == sizeOf(op->getResult(0)) &&
+      llvm::none_of(node.rule.factors,
+                    [](const Factor &factor) { return factor.kind != FactorKind::Parallel; }))
+    anchored.insert(op->getResult(0));
+
+  if (op->getNumResults() != 1 || op->getNumRegions() != 0 || node.rule.results.empty() ||
+      !isMemoryEffectFree(op) || isa<ConstrainOp>(op))
+    return;
+  if (op->getNumOperands() == 0) {
+    node.isFree = op->hasTrait<OpTrait::ConstantLike>() || isa<stablehlo::IotaOp>(op);
+    return;
+  }
+  if (llvm::any_of(node.rule.factors,
+                   [](const Factor &factor) { return factor.kind == FactorKind::Reduction; }))
+    return;
+  bool makesTensor = rankOf(op->getResult(0)) > 0;
+  node.isFree = llvm::all_of(op->getOperands(), [&](Value operand) {
+    if (isFree(operand) || (makesTensor && rankOf(operand) == 0))
+      return true;
+    auto argument = dyn_cast<BlockArgument>(operand);
+    return argument && (roleOf(argument) == "key" || roleOf(argument) == "scalar");
+  });
+}
+
+void StepGraph::addNode(Operation &op) {
+  OpNode node{&op, getShardingRule(&op)};
+  for (Region &region : op.getRegions()) {
+    SetVector<Value> captured;
+    getUsedValuesDefinedAbove(region, captured);
+    llvm::append_range(node.captured, captured);
+  }
+  index[&op] = nodes.size();
+  nodes.push_back(std::move(node));
+  classify(nodes.back());
+}
+
+//===----------------------------------------------------------------------===//
+// Pins
+//===----------------------------------------------------------------------===//
+
+/// Pins the value and, through ops elementwise in its shape, what it is made from.
+void StepGraph::pin(Value value, const TensorSharding &sharding) {
+  SmallVector<Value> worklist = {value};
+  while (!worklist.empty()) {
+    Value next = worklist.pop_back_val();
+    if (isFree(next) || isa<BlockArgument>(next) || !pins.try_emplace(next, sharding).second)
+      continue;
+    OpNode &node = nodes[index.lookup(next.getDefiningOp())];
+    if (!isPointwise(node.rule))
+      continue;
+    node.isPinned = true;
+    for (Value operand : node.op->getOperands())
+      if (operand.getType() == next.getType())
+        worklist.push_back(operand);
+  }
+}
+
+void StepGraph::pinUpdates() {
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned i = argument.getArgNumber();
+    auto result = function.getArgAttrOfType<IntegerAttr>(i, "tf.aliasing_output");
+    if (!result || result.getInt() >= static_cast<int64_t>(terminator->getNumOperands()))
+      continue;
+    donors[result.getInt()] = i;
+    if (isState(argument))
+      pin(terminator->getOperand(result.getInt()), axes.read(Value(argument)));
+  }
+}
+
+std::optional<TensorSharding> StepGraph::resultSharding(unsigned result) const {
+  if (auto given = function.getResultAttrOfType<ShardingAttr>(result, kShardingAttr))
+    return axes.read(given);
+  auto donor = donors.find(result);
+  if (donor == donors.end())
+    return std::nullopt;
+  return axes.read(Value(function.getArgument(donor->second)));
+}
+
+//===----------------------------------------------------------------------===//
+// Construction
+//===----------------------------------------------------------------------===//
+
+FailureOr<StepGraph> StepGraph::build(func::FuncOp function, const MeshAxes &axes) {
+  if (!function.getBody().hasOneBlock())
+    return function.emitOpError("expects a body of one block");
+  StepGraph graph(function, axes);
+  graph.terminator = function.front().getTerminator();
+  for (BlockArgument argument : function.getArguments())
+    if (isState(argument)) {
+      graph.anchored.insert(argument);
+      graph.stateful.insert(argument);
+    }
+  for (Operation &op : function.front().without_terminator()) {
+    for (Value result : op.getResults())
+      if (!isa<RankedTensorType>(result.getType()))
+        return op.emitOpError("expects results to be tensors, found ") << result.getType();
+    graph.addNode(op);
+  }
+  graph.pinUpdates();
+  return graph;
+}

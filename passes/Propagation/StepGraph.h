@@ -1,0 +1,76 @@
+// A training step as propagation sees it: ops with their rules, and what is special
+// about values.
+#pragma once
+
+#include "dialects/St/Sharding/OpSharding.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+
+namespace mlir::st {
+
+/// An op of the function's body.
+struct OpNode {
+  Operation *op;
+  ShardingRule rule;
+  /// Computed from constants, counters, random keys and scalars alone. Such an op
+  /// costs little and is computed in whatever sharding its users want, once for
+  /// each; it takes no part in propagation.
+  bool isFree = false;
+  /// Part of an update, elementwise in the shape of the state: computed exactly as
+  /// the state is sharded.
+  bool isPinned = false;
+  /// Values from outside that the op's regions use.
+  SmallVector<Value, 0> captured;
+};
+
+class StepGraph {
+public:
+  /// Fails, with a diagnostic, where the function is not a single block.
+  static FailureOr<StepGraph> build(func::FuncOp function, const MeshAxes &axes);
+
+  mutable func::FuncOp function;
+  const MeshAxes &axes;
+  std::vector<OpNode> nodes; ///< in program order, without the terminator
+  Operation *terminator;
+
+  const OpNode *nodeOf(Operation *op) const {
+    auto it = index.find(op);
+    return it == index.end() ? nullptr : &nodes[it->second];
+  }
+  size_t indexOf(Operation *op) const { return index.lookup(op); }
+  bool isFree(Value value) const {
+    const OpNode *node = value.getDefiningOp() ? nodeOf(value.getDefiningOp()) : nullptr;
+    return node && node->isFree;
+  }
+  /// Whether a value is a weight or optimizer state, or one in another order.
+  bool isAnchored(Value value) const { return anchored.contains(value); }
+  /// Whether a value depends on parameters or optimizer state.
+  bool readsState(Value value) const { return stateful.contains(value); }
+  /// The sharding that a value has to have in the end, or must not leave: donated
+  /// state, its updates, and their gradients.
+  const TensorSharding *pinned(Value value) const {
+    auto it = pins.find(value);
+    return it == pins.end() ? nullptr : &it->second;
+  }
+  /// The sharding a result of the function has to have, if it is given.
+  std::optional<TensorSharding> resultSharding(unsigned result) const;
+
+private:
+  StepGraph(func::FuncOp function, const MeshAxes &axes) : function(function), axes(axes) {}
+  void addNode(Operation &op);
+  void classify(OpNode &node);
+  void pinUpdates();
+  void pin(Value value, const TensorSharding &sharding);
+
+  DenseMap<Operation *, size_t> index;
+  DenseSet<Value> anchored, stateful;
+  DenseMap<Value, TensorSharding> pins;
+  DenseMap<unsigned, unsigned> donors; ///< result -> the argument it replaces
+};
+
+/// Whether all operands of the result's rank have the factors of the result.
+bool isPointwise(const ShardingRule &rule);
+
+/// The part of a sharding that concerns `axis`.
+TensorSharding restrictTo(const TensorSharding &sharding, Axis axis, const MeshAxes &axes);
+
+} // namespace mlir::st
