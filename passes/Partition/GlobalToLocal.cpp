@@ -1,0 +1,257 @@
+#include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Sharding/ChooseSharding.h"
+#include "dialects/StableHLO/StableHLODialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Partition/Passes.h"
+#include "passes/Partition/ReshardEmitter.h"
+
+namespace mlir::st {
+#define GEN_PASS_DEF_GLOBALTOLOCAL
+#include "passes/Partition/Passes.h.inc"
+} // namespace mlir::st
+
+using namespace mlir;
+using namespace mlir::st;
+
+namespace {
+/// What is known of an op while its operands still have global types.
+struct OpPlan {
+  Operation *op;
+  ShardingRule rule;
+  OpSharding how;
+  SmallVector<Type> resultTypes;
+  /// Of a reshard.
+  SmallVector<ReshardStep> steps;
+  ReduceKind kind = ReduceKind::Sum;
+};
+
+/// Gives the ops that replace an op its stage.
+class StageListener : public OpBuilder::Listener {
+public:
+  Attribute stage;
+  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
+    if (stage)
+      op->setDiscardableAttr(kStageAttr, stage);
+  }
+};
+
+/// Turns one function into what one device does.
+class Localizer {
+public:
+  Localizer(func::FuncOp function, const MeshAxes &axes)
+      : function(function), axes(axes), builder(function.getContext(), &listener),
+        emitter(builder, axes) {}
+
+  LogicalResult run();
+
+private:
+  FailureOr<OpPlan> plan(Operation &op);
+  LogicalResult planReshardOp(ReshardOp op, OpPlan &plan);
+  LogicalResult checkOperands(const OpPlan &plan);
+  LogicalResult checkResults();
+  LogicalResult apply(OpPlan &plan);
+  void localizeSignature();
+  FailureOr<Type> localTypeOf(Operation *op, Type type, const TensorSharding &sharding);
+
+  func::FuncOp function;
+  const MeshAxes &axes;
+  StageListener listener;
+  OpBuilder builder;
+  ReshardEmitter emitter;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Plans, on global types
+//===----------------------------------------------------------------------===//
+
+FailureOr<Type> Localizer::localTypeOf(Operation *op, Type type, const TensorSharding &sharding) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  if (!tensor)
+    return type;
+  if (!divides(tensor.getShape(), sharding))
+    return op->emitOpError("has a value of ")
+           << tensor << " that " << axes.write(sharding) << " does not divide";
+  return Type(tensor.clone(localShape(tensor.getShape(), sharding)));
+}
+
+/// Operands have to be what the op takes.
+LogicalResult Localizer::checkOperands(const OpPlan &plan) {
+  for (OpOperand &operand : plan.op->getOpOperands()) {
+    auto type = dyn_cast<RankedTensorType>(operand.get().getType());
+    if (!type)
+      continue;
+    unsigned i = operand.getOperandNumber();
+    TensorSharding needed = operandSharding(plan.rule, plan.how, i, type.getRank());
+    TensorSharding has = axes.read(operand.get());
+    if (isZeroConstant(operand.get())) {
+      needed.dropAllUnreduced();
+      has.dropAllUnreduced();
+    }
+    if (needed != has)
+      return plan.op->emitOpError("expects operand ")
+             << i << " as " << axes.write(needed) << ", found " << axes.write(has)
+             << "; run insert-reshards first";
+  }
+  return success();
+}
+
+LogicalResult Localizer::planReshardOp(ReshardOp op, OpPlan &plan) {
+  TensorSharding from = axes.read(op.getOperand()), to = axes.read(op.getSharding());
+  auto type = cast<RankedTensorType>(op.getType());
+  auto steps = planReshard(from, to, type.getShape(), axes);
+  if (!steps)
+    return op.emitOpError("cannot gather what varies along the micro-batches");
+  plan.steps = std::move(*steps);
+  plan.kind = from.kind;
+  return success();
+}
+
+FailureOr<OpPlan> Localizer::plan(Operation &op) {
+  OpPlan plan{&op, getShardingRule(&op)};
+  for (Value result : op.getResults()) {
+    FailureOr<Type> type = localTypeOf(&op, result.getType(), axes.read(result));
+    if (failed(type))
+      return failure();
+    plan.resultTypes.push_back(*type);
+  }
+  if (auto reshard = dyn_cast<ReshardOp>(op)) {
+    if (failed(planReshardOp(reshard, plan)))
+      return failure();
+    return plan;
+  }
+  if (isa<TransferOp>(op)) {
+    if (axes.read(op.getOperand(0)) != axes.read(op.getResult(0)))
+      return op.emitOpError("changes the sharding; run insert-reshards first");
+    return plan;
+  }
+  std::optional<OpSharding> how = exactOpSharding(&op, plan.rule, recordedContext(&op, axes));
+  if (!how)
+    return op.emitOpError("cannot be computed as ")
+           << op.getDiscardableAttr(kShardingAttr) << "; run insert-reshards first";
+  plan.how = std::move(*how);
+  if (failed(checkOperands(plan)))
+    return failure();
+  return plan;
+}
+
+LogicalResult Localizer::checkResults() {
+  Operation *end = function.front().getTerminator();
+  for (OpOperand &operand : end->getOpOperands()) {
+    unsigned i = operand.getOperandNumber();
+    auto given = function.getResultAttrOfType<ShardingAttr>(i, kShardingAttr);
+    auto type = dyn_cast<RankedTensorType>(operand.get().getType());
+    if (!type)
+      continue;
+    TensorSharding expected = given ? axes.read(given) : TensorSharding(type.getRank());
+    TensorSharding has = axes.read(operand.get());
+    if (has != expected)
+      return end->emitOpError("expects operand ")
+             << i << " as " << axes.write(expected) << ", found " << axes.write(has)
+             << "; run insert-reshards first";
+    if (failed(localTypeOf(end, type, has)))
+      return failure();
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Rewriting
+//===----------------------------------------------------------------------===//
+
+LogicalResult Localizer::apply(OpPlan &plan) {
+  Operation *op = plan.op;
+  listener.stage = op->getDiscardableAttr(kStageAttr);
+  op->removeDiscardableAttr(kShardingAttr);
+  builder.setInsertionPoint(op);
+  if (isa<ReshardOp>(op)) {
+    Value value = emitter.emit(op->getLoc(), op->getOperand(0), plan.steps, plan.kind);
+    op->getResult(0).replaceAllUsesWith(value);
+    op->erase();
+    return success();
+  }
+  LocalizeContext context{plan.rule, builder, plan.resultTypes, {}, {}, {}};
+  for (const Splits &splits : plan.how.factors)
+    context.factorShards.push_back(shardCount(ArrayRef<Split>(splits)));
+  context.toGlobal = [&](int64_t factor, Value positions) {
+    return emitter.toGlobal(positions, plan.how.factors[factor], plan.rule.factors[factor].size);
+  };
+  context.toLocal = [&](int64_t factor, Value positions) {
+    return emitter.toLocal(positions, plan.how.factors[factor], plan.rule.factors[factor].size);
+  };
+  if (auto rule = dyn_cast<ShardingRuleOpInterface>(op))
+    return rule.localize(context);
+  return localizeByTypes(op, context);
+}
+
+void Localizer::localizeSignature() {
+  SmallVector<Type> arguments, results;
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned i = argument.getArgNumber();
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (type) {
+      TensorSharding sharding = axes.read(Value(argument));
+      function.setArgAttr(i, kGlobalTypeAttr, TypeAttr::get(type));
+      if (!getSharding(argument))
+        setSharding(argument, axes.write(sharding));
+      argument.setType(type.clone(localShape(type.getShape(), sharding)));
+    }
+    arguments.push_back(argument.getType());
+  }
+  for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
+    if (auto global = dyn_cast<RankedTensorType>(type)) {
+      auto given = function.getResultAttrOfType<ShardingAttr>(i, kShardingAttr);
+      TensorSharding sharding = given ? axes.read(given) : TensorSharding(global.getRank());
+      function.setResultAttr(i, kGlobalTypeAttr, TypeAttr::get(global));
+      function.setResultAttr(i, kShardingAttr, axes.write(sharding));
+      results.push_back(global.clone(localShape(global.getShape(), sharding)));
+      continue;
+    }
+    results.push_back(type);
+  }
+  function.setType(FunctionType::get(function.getContext(), arguments, results));
+}
+
+LogicalResult Localizer::run() {
+  if (!function.getBody().hasOneBlock())
+    return function.emitOpError("expects a body of one block");
+  std::vector<OpPlan> plans;
+  for (BlockArgument argument : function.getArguments())
+    if (failed(localTypeOf(function, argument.getType(), axes.read(Value(argument)))))
+      return failure();
+  for (Operation &op : function.front().without_terminator()) {
+    FailureOr<OpPlan> planned = plan(op);
+    if (failed(planned))
+      return failure();
+    plans.push_back(std::move(*planned));
+  }
+  if (failed(checkResults()))
+    return failure();
+  localizeSignature();
+  for (OpPlan &plan : plans)
+    if (failed(apply(plan)))
+      return failure();
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct GlobalToLocal : st::impl::GlobalToLocalBase<GlobalToLocal> {
+  using GlobalToLocalBase::GlobalToLocalBase;
+
+  void runOnOperation() override {
+    MeshOp mesh = getMesh(getOperation());
+    if (!mesh) {
+      getOperation().emitError("expected an st.mesh; run apply-parallel-config first");
+      return signalPassFailure();
+    }
+    MeshAxes axes(mesh);
+    for (auto function : getOperation().getOps<func::FuncOp>())
+      if (!function.isExternal() && failed(Localizer(function, axes).run()))
+        return signalPassFailure();
+  }
+};
+} // namespace

@@ -1,0 +1,290 @@
+#include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Sharding/ChooseSharding.h"
+#include "dialects/St/Sharding/ReshardPlan.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "passes/Partition/Passes.h"
+
+namespace mlir::st {
+#define GEN_PASS_DEF_INSERTRESHARDS
+#include "passes/Partition/Passes.h.inc"
+} // namespace mlir::st
+
+using namespace mlir;
+using namespace mlir::st;
+
+namespace {
+/// Reconciles one function.
+class ReshardInserter {
+public:
+  ReshardInserter(func::FuncOp function, const MeshAxes &axes)
+      : function(function), axes(axes), builder(function.getContext()) {}
+
+  LogicalResult run();
+  size_t count = 0;
+
+private:
+  LogicalResult visit(Operation &op);
+  LogicalResult visitTransfer(TransferOp transfer);
+  LogicalResult visitRegions(Operation &op);
+  void visitConstrain(ConstrainOp constrain);
+  LogicalResult finish();
+  /// How the op is computed; its recorded shardings are corrected where it cannot
+  /// leave them, and resharded to what was recorded.
+  OpSharding settle(Operation &op, const ShardingRule &rule);
+  LogicalResult supply(OpOperand &operand, TensorSharding needed);
+  LogicalResult checkMicro(Operation &op, const OpSharding &how);
+  Value reshard(Value value, const TensorSharding &to, Operation *before);
+  double costOf(Value from, const TensorSharding &to) const;
+  static int64_t rankOf(Value value) {
+    auto type = dyn_cast<RankedTensorType>(value.getType());
+    return type ? type.getRank() : 0;
+  }
+
+  func::FuncOp function;
+  const MeshAxes &axes;
+  OpBuilder builder;
+  /// The reshards of each value so far.
+  DenseMap<Value, SmallVector<Value, 1>> reshards;
+  /// Values that depend on parameters or state, and of these the ones known only
+  /// after all micro-batches have run.
+  DenseSet<Value> stateful, late;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Reshards
+//===----------------------------------------------------------------------===//
+
+double ReshardInserter::costOf(Value from, const TensorSharding &to) const {
+  auto steps =
+      planReshard(axes.read(from), to, cast<RankedTensorType>(from.getType()).getShape(), axes);
+  return steps ? reshardCost(*steps, /*elementBytes=*/4, axes)
+               : std::numeric_limits<double>::infinity();
+}
+
+/// The value in another sharding: one made before, or one made now, from whichever
+/// of the value and its reshards is nearest.
+Value ReshardInserter::reshard(Value value, const TensorSharding &to, Operation *before) {
+  Value best = value;
+  for (Value known : reshards[value]) {
+    if (axes.read(known) == to)
+      return known;
+    if (costOf(known, to) < costOf(best, to))
+      best = known;
+  }
+  builder.setInsertionPoint(before);
+  ShardingAttr sharding = axes.write(to);
+  auto op = ReshardOp::create(builder, before->getLoc(), value.getType(), best, sharding);
+  op->setDiscardableAttr(kShardingAttr, sharding);
+  Operation *producer = value.getDefiningOp();
+  if (Attribute stage = (producer ? producer : before)->getDiscardableAttr(kStageAttr))
+    op->setDiscardableAttr(kStageAttr, stage);
+  ++count;
+  if (stateful.contains(value))
+    stateful.insert(op);
+  if (late.contains(value) ||
+      (stateful.contains(value) && axes.read(value).isUnreducedOver(kMicroAxis) &&
+       !to.isUnreducedOver(kMicroAxis)))
+    late.insert(op);
+  reshards[value].push_back(op);
+  return op;
+}
+
+LogicalResult ReshardInserter::supply(OpOperand &operand, TensorSharding needed) {
+  Value value = operand.get();
+  TensorSharding has = axes.read(value);
+  // Zeros are a sum of zeros.
+  if (isZeroConstant(value))
+    needed.unreduced = has.unreduced, needed.kind = has.kind;
+  if (has == needed)
+    return success();
+  if (!planReshard(has, needed, cast<RankedTensorType>(value.getType()).getShape(), axes))
+    return operand.getOwner()->emitOpError("needs operand ")
+           << operand.getOperandNumber() << " as " << axes.write(needed) << ", but it is "
+           << axes.write(has) << ", which varies along the micro-batches";
+  operand.set(reshard(value, needed, operand.getOwner()));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+OpSharding ReshardInserter::settle(Operation &op, const ShardingRule &rule) {
+  ChoiceContext context = recordedContext(&op, axes);
+  if (std::optional<OpSharding> exact = exactOpSharding(&op, rule, context))
+    return std::move(*exact);
+  OpSharding how = chooseOpSharding(&op, rule, OpSharding(rule), context, axes.used());
+  SmallVector<Attribute> left;
+  for (auto [i, result] : llvm::enumerate(op.getResults())) {
+    TensorSharding sharding = resultSharding(rule, how, i, rankOf(result));
+    left.push_back(axes.write(sharding));
+    if (sharding == *context.wanted[i])
+      continue;
+    builder.setInsertionPointAfter(&op);
+    ShardingAttr wanted = axes.write(*context.wanted[i]);
+    auto reshard = ReshardOp::create(builder, op.getLoc(), result.getType(), result, wanted);
+    result.replaceAllUsesExcept(reshard, reshard);
+    reshard->setDiscardableAttr(kShardingAttr, wanted);
+    if (Attribute stage = op.getDiscardableAttr(kStageAttr))
+      reshard->setDiscardableAttr(kStageAttr, stage);
+    ++count;
+  }
+  if (left.size() == 1)
+    op.setDiscardableAttr(kShardingAttr, left[0]);
+  else if (!left.empty())
+    op.setDiscardableAttr(kShardingAttr, builder.getArrayAttr(left));
+  return how;
+}
+
+/// A value that varies along the micro-batches must not wait for all of them.
+LogicalResult ReshardInserter::checkMicro(Operation &op, const OpSharding &how) {
+  bool isStateful = false, isLate = false;
+  for (Value operand : op.getOperands()) {
+    isStateful |= stateful.contains(operand);
+    isLate |= late.contains(operand);
+  }
+  for (Value result : op.getResults()) {
+    if (isStateful)
+      stateful.insert(result);
+    if (isLate)
+      late.insert(result);
+  }
+  if (isLate && how.factorOf(kMicroAxis))
+    return op.emitOpError("varies along the micro-batches and reads a sum over them that depends "
+                          "on parameters; batch statistics cannot be had a micro-batch at a time");
+  return success();
+}
+
+/// What regions capture is computed whole, like the op.
+LogicalResult ReshardInserter::visitRegions(Operation &op) {
+  SetVector<Value> captured;
+  for (Region &region : op.getRegions())
+    getUsedValuesDefinedAbove(region, captured);
+  for (Value value : captured) {
+    TensorSharding has = axes.read(value), whole(rankOf(value));
+    if (has == whole)
+      continue;
+    if (!planReshard(has, whole, cast<RankedTensorType>(value.getType()).getShape(), axes))
+      return op.emitOpError("reads a value in its region that varies along the micro-batches");
+    Value gathered = reshard(value, whole, &op);
+    value.replaceUsesWithIf(gathered,
+                            [&](OpOperand &use) { return op.isProperAncestor(use.getOwner()); });
+  }
+  return success();
+}
+
+void ReshardInserter::visitConstrain(ConstrainOp constrain) {
+  auto reshard = cast<ReshardOp>(OpBuilder(constrain).create(
+      OperationState(constrain.getLoc(), ReshardOp::getOperationName(), constrain->getOperands(),
+                     constrain->getResultTypes(), constrain->getAttrs())));
+  reshard->setDiscardableAttr(kShardingAttr, reshard.getSharding());
+  constrain.replaceAllUsesWith(reshard.getResult());
+  constrain.erase();
+}
+
+/// What crosses stages is reduced before: partial sums would be sent by every rank,
+/// and sums over the micro-batches once for each.
+LogicalResult ReshardInserter::visitTransfer(TransferOp transfer) {
+  TensorSharding sharding = axes.read(transfer.getOperand());
+  if (sharding.isUnreducedOver(kMicroAxis) || !sharding.unreduced.empty()) {
+    // In the form in which the first user takes it, so that it is scattered here.
+    for (OpOperand &use : transfer->getUses()) {
+      ShardingRule rule = getShardingRule(use.getOwner());
+      if (auto how = exactOpSharding(use.getOwner(), rule, recordedContext(use.getOwner(), axes)))
+        sharding = operandSharding(rule, *how, use.getOperandNumber(), rankOf(transfer));
+      break;
+    }
+    sharding.dropAllUnreduced();
+  }
+  transfer->setDiscardableAttr(kShardingAttr, axes.write(sharding));
+  for (DenseSet<Value> *set : {&stateful, &late})
+    if (set->contains(transfer.getOperand()))
+      set->insert(transfer);
+  return supply(transfer->getOpOperand(0), sharding);
+}
+
+LogicalResult ReshardInserter::visit(Operation &op) {
+  if (auto transfer = dyn_cast<TransferOp>(op))
+    return visitTransfer(transfer);
+  if (auto constrain = dyn_cast<ConstrainOp>(op)) {
+    visitConstrain(constrain);
+    return success();
+  }
+  if (auto reshard = dyn_cast<ReshardOp>(op)) {
+    op.setDiscardableAttr(kShardingAttr, reshard.getSharding());
+    if (!planReshard(axes.read(reshard.getOperand()), axes.read(reshard.getSharding()),
+                     cast<RankedTensorType>(reshard.getType()).getShape(), axes))
+      return op.emitOpError("cannot gather what varies along the micro-batches");
+    return success();
+  }
+  ShardingRule rule = getShardingRule(&op);
+  OpSharding how = settle(op, rule);
+  for (OpOperand &operand : op.getOpOperands())
+    if (isa<RankedTensorType>(operand.get().getType()) &&
+        failed(supply(operand, operandSharding(rule, how, operand.getOperandNumber(),
+                                               rankOf(operand.get())))))
+      return failure();
+  if (failed(checkMicro(op, how)))
+    return failure();
+  return op.getNumRegions() == 0 ? success() : visitRegions(op);
+}
+
+LogicalResult ReshardInserter::finish() {
+  for (OpOperand &operand : function.front().getTerminator()->getOpOperands()) {
+    unsigned i = operand.getOperandNumber();
+    if (!isa<RankedTensorType>(operand.get().getType()))
+      continue;
+    TensorSharding needed = axes.read(operand.get());
+    needed.dropAllUnreduced();
+    if (auto given = function.getResultAttrOfType<ShardingAttr>(i, kShardingAttr))
+      needed = axes.read(given);
+    else
+      function.setResultAttr(i, kShardingAttr, axes.write(needed));
+    if (failed(supply(operand, needed)))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult ReshardInserter::run() {
+  if (!function.getBody().hasOneBlock())
+    return function.emitOpError("expects a body of one block");
+  for (BlockArgument argument : function.getArguments()) {
+    auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
+    if (role && (role == "parameter" || role == "optimizer_state"))
+      stateful.insert(argument);
+  }
+  for (Operation &op : llvm::make_early_inc_range(function.front().without_terminator()))
+    if (failed(visit(op)))
+      return failure();
+  return finish();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct InsertReshards : st::impl::InsertReshardsBase<InsertReshards> {
+  using InsertReshardsBase::InsertReshardsBase;
+
+  void runOnOperation() override {
+    MeshOp mesh = getMesh(getOperation());
+    if (!mesh) {
+      getOperation().emitError("expected an st.mesh; run apply-parallel-config first");
+      return signalPassFailure();
+    }
+    MeshAxes axes(mesh);
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (function.isExternal())
+        continue;
+      ReshardInserter inserter(function, axes);
+      if (failed(inserter.run()))
+        return signalPassFailure();
+      insertedReshards += inserter.count;
+    }
+  }
+};
+} // namespace

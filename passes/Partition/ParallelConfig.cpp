@@ -1,0 +1,274 @@
+#include "passes/Partition/ParallelConfig.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/MemoryBuffer.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+StringRef mlir::st::stringify(ParallelMode mode) {
+  switch (mode) {
+  case ParallelMode::Sharding:
+    return "sharding";
+  case ParallelMode::Pipeline:
+    return "pipeline";
+  case ParallelMode::Hybrid:
+    return "hybrid";
+  }
+  llvm_unreachable("unknown mode");
+}
+
+namespace {
+/// A device name taken apart.
+struct DeviceName {
+  bool isGpu;
+  int64_t id;
+};
+
+class ConfigParser {
+public:
+  ConfigParser(StringRef path, MLIRContext *context)
+      : path(path), loc(FileLineColLoc::get(context, path, 0, 0)) {}
+
+  FailureOr<ParallelConfig> parse(StringRef text);
+
+private:
+  LogicalResult refuseUnknownKeys(const llvm::json::Object &object);
+  LogicalResult readMode(const llvm::json::Object &object);
+  /// An integer of at least 1, or none where the key is absent.
+  FailureOr<std::optional<int64_t>> readCount(const llvm::json::Object &object, StringRef key);
+  LogicalResult readShardingDim(const llvm::json::Object &object);
+  LogicalResult readMapping(const llvm::json::Object &object);
+  LogicalResult readStage(const llvm::json::Object &mapping, int64_t stage);
+  FailureOr<DeviceName> readDevice(const llvm::json::Value &value, const Twine &key);
+  LogicalResult checkDevices();
+  LogicalResult reconcile(const llvm::json::Object &object);
+
+  InFlightDiagnostic error() { return emitError(loc) << path << ": "; }
+  /// "<path>: <key> is <value>", to be continued.
+  InFlightDiagnostic error(const Twine &key, const llvm::json::Value &value);
+
+  std::string path;
+  Location loc;
+  ParallelConfig config;
+  std::optional<bool> areGpus;
+};
+} // namespace
+
+static std::string print(const llvm::json::Value &value) {
+  std::string text;
+  llvm::raw_string_ostream(text) << value;
+  constexpr size_t longest = 60;
+  return text.size() <= longest ? text : text.substr(0, longest) + "...";
+}
+
+InFlightDiagnostic ConfigParser::error(const Twine &key, const llvm::json::Value &value) {
+  return error() << key << " is " << print(value);
+}
+
+//===----------------------------------------------------------------------===//
+// Scalars
+//===----------------------------------------------------------------------===//
+
+constexpr StringLiteral kKeys[] = {"mode",      "sharding_size", "sharding_dim",
+                                   "stage_cnt", "accum_degree",  "device_mapping"};
+
+LogicalResult ConfigParser::refuseUnknownKeys(const llvm::json::Object &object) {
+  for (const auto &[key, value] : object)
+    if (!llvm::is_contained(kKeys, StringRef(key)))
+      return error() << "unknown key \"" << StringRef(key) << "\" (value " << print(value)
+                     << "); known are " << llvm::join(ArrayRef(kKeys), ", ");
+  return success();
+}
+
+LogicalResult ConfigParser::readMode(const llvm::json::Object &object) {
+  const llvm::json::Value *value = object.get("mode");
+  if (!value)
+    return error() << "mode is missing; expected \"sharding\", \"pipeline\" or \"hybrid\"";
+  for (ParallelMode mode : {ParallelMode::Sharding, ParallelMode::Pipeline, ParallelMode::Hybrid})
+    if (value->getAsString() == stringify(mode)) {
+      config.mode = mode;
+      return success();
+    }
+  return error("mode", *value) << "; expected \"sharding\", \"pipeline\" or \"hybrid\"";
+}
+
+FailureOr<std::optional<int64_t>> ConfigParser::readCount(const llvm::json::Object &object,
+                                                          StringRef key) {
+  const llvm::json::Value *value = object.get(key);
+  if (!value)
+    return std::optional<int64_t>();
+  std::optional<int64_t> count = value->getAsInteger();
+  constexpr int64_t largest = 1 << 20;
+  if (!count || *count < 1 || *count > largest)
+    return error(key, *value) << "; expected an integer of at least 1";
+  return count;
+}
+
+LogicalResult ConfigParser::readShardingDim(const llvm::json::Object &object) {
+  const llvm::json::Value *value = object.get("sharding_dim");
+  if (!value)
+    return success();
+  std::optional<int64_t> dim = value->getAsInteger();
+  if (dim != 0 && dim != -1)
+    return error("sharding_dim", *value) << "; expected 0 or -1";
+  config.shardingDim = *dim;
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Devices
+//===----------------------------------------------------------------------===//
+
+FailureOr<DeviceName> ConfigParser::readDevice(const llvm::json::Value &value, const Twine &key) {
+  std::optional<StringRef> name = value.getAsString();
+  DeviceName device;
+  StringRef id = name.value_or("");
+  if (id.consume_front("GPU:"))
+    device.isGpu = true;
+  else if (id.consume_front("/device:XLA_DTU:"))
+    device.isGpu = false;
+  else
+    return error(key, value) << "; expected a device name, /device:XLA_DTU:<id> or GPU:<id>";
+  constexpr int64_t largest = 1 << 24;
+  if (!llvm::all_of(id, llvm::isDigit) || id.getAsInteger(10, device.id) || device.id > largest)
+    return error(key, value) << "; expected a number after the last colon";
+  // Of the five ids of a chip the last one is no cluster of its own.
+  if (!device.isGpu && device.id % 5 == 4)
+    return error(key, value) << ", which names no cluster: chip " << device.id / 5 << " has ids "
+                             << device.id - 4 << " to " << device.id - 1;
+  if (areGpus.value_or(device.isGpu) != device.isGpu)
+    return error(key, value) << ", but the devices before it are of the other kind";
+  areGpus = device.isGpu;
+  return device;
+}
+
+/// The number n of the key "<prefix>n" written without leading zeros, if it is one.
+static std::optional<int64_t> indexIn(StringRef key, StringRef prefix) {
+  int64_t index;
+  if (!key.consume_front(prefix) || key.empty() || !llvm::all_of(key, llvm::isDigit) ||
+      key.getAsInteger(10, index) || Twine(index).str() != key)
+    return std::nullopt;
+  return index;
+}
+
+LogicalResult ConfigParser::readStage(const llvm::json::Object &mapping, int64_t stage) {
+  std::string key = ("device_mapping.stage_" + Twine(stage)).str();
+  const llvm::json::Value *value = mapping.get(("stage_" + Twine(stage)).str());
+  if (!value)
+    return error() << key << " is missing, though device_mapping has " << mapping.size()
+                   << " stages";
+  const llvm::json::Object *shards = value->getAsObject();
+  if (!shards || shards->empty())
+    return error(key, *value) << "; expected an object with shard_0, shard_1, ...";
+  for (const auto &[name, device] : *shards)
+    if (!indexIn(StringRef(name), "shard_"))
+      return error() << key << " has an unknown key \"" << StringRef(name) << "\" (value "
+                     << print(device) << "); expected shard_<j>";
+  SmallVector<int64_t> &devices = config.devices.emplace_back();
+  for (size_t shard = 0; shard < shards->size(); ++shard) {
+    std::string shardKey = (Twine(key) + ".shard_" + Twine(shard)).str();
+    const llvm::json::Value *device = shards->get(("shard_" + Twine(shard)).str());
+    if (!device)
+      return error() << shardKey << " is missing, though " << key << " has " << shards->size()
+                     << " shards";
+    FailureOr<DeviceName> name = readDevice(*device, shardKey);
+    if (failed(name))
+      return failure();
+    devices.push_back(name->id);
+  }
+  if (devices.size() != config.devices[0].size())
+    return error() << key << " has " << devices.size() << " shards, but device_mapping.stage_0 has "
+                   << config.devices[0].size() << "; expected as many in every stage";
+  return success();
+}
+
+/// A GPU may hold several shards of one stage; nothing may be in two stages, and a
+/// cluster runs one shard.
+LogicalResult ConfigParser::checkDevices() {
+  DenseMap<int64_t, std::pair<size_t, size_t>> seen;
+  for (auto [stage, devices] : llvm::enumerate(config.devices))
+    for (auto [shard, id] : llvm::enumerate(devices)) {
+      auto [it, isNew] = seen.try_emplace(id, stage, shard);
+      if (isNew || (*areGpus && it->second.first == stage))
+        continue;
+      return error() << "device_mapping.stage_" << stage << ".shard_" << shard << " is \""
+                     << (*areGpus ? "GPU:" : "/device:XLA_DTU:") << id
+                     << "\", which device_mapping.stage_" << it->second.first << ".shard_"
+                     << it->second.second << " already names";
+    }
+  return success();
+}
+
+LogicalResult ConfigParser::readMapping(const llvm::json::Object &object) {
+  const llvm::json::Value *value = object.get("device_mapping");
+  if (!value)
+    return error() << "device_mapping is missing; expected an object with stage_0, stage_1, ...";
+  const llvm::json::Object *mapping = value->getAsObject();
+  if (!mapping || mapping->empty())
+    return error("device_mapping", *value) << "; expected an object with stage_0, stage_1, ...";
+  for (const auto &[key, stage] : *mapping)
+    if (!indexIn(StringRef(key), "stage_"))
+      return error() << "device_mapping has an unknown key \"" << StringRef(key) << "\" (value "
+                     << print(stage) << "); expected stage_<i>";
+  config.devices.clear();
+  for (size_t stage = 0; stage < mapping->size(); ++stage)
+    if (failed(readStage(*mapping, stage)))
+      return failure();
+  return checkDevices();
+}
+
+/// The mapping is the truth; scalars that say otherwise get a warning.
+LogicalResult ConfigParser::reconcile(const llvm::json::Object &object) {
+  auto compare = [&](StringRef key, int64_t mapped, StringRef what) -> LogicalResult {
+    FailureOr<std::optional<int64_t>> count = readCount(object, key);
+    if (failed(count))
+      return failure();
+    if (*count && **count != mapped)
+      emitWarning(loc) << path << ": " << key << " is " << **count << ", but device_mapping has "
+                       << mapped << " " << what << "; going by the mapping";
+    return success();
+  };
+  if (failed(compare("sharding_size", config.shardCount(), "shards a stage")) ||
+      failed(compare("stage_cnt", config.stageCount(), "stages")))
+    return failure();
+  if (config.mode == ParallelMode::Pipeline && config.shardCount() > 1)
+    return error() << "mode is \"pipeline\", but device_mapping has " << config.shardCount()
+                   << " shards a stage (sharding_size); layers cut into shards and pipelined are "
+                      "mode \"hybrid\"";
+  return success();
+}
+
+FailureOr<ParallelConfig> ConfigParser::parse(StringRef text) {
+  llvm::Expected<llvm::json::Value> json = llvm::json::parse(text);
+  if (!json) {
+    error() << "malformed JSON: " << llvm::toString(json.takeError());
+    return failure();
+  }
+  const llvm::json::Object *object = json->getAsObject();
+  if (!object)
+    return error() << "expected a JSON object, found " << print(*json);
+  config.path = path;
+  if (failed(refuseUnknownKeys(*object)) || failed(readMode(*object)) ||
+      failed(readShardingDim(*object)))
+    return failure();
+  FailureOr<std::optional<int64_t>> accumDegree = readCount(*object, "accum_degree");
+  if (failed(accumDegree) || failed(readMapping(*object)) || failed(reconcile(*object)))
+    return failure();
+  config.accumDegree = accumDegree->value_or(1);
+  return std::move(config);
+}
+
+FailureOr<ParallelConfig> mlir::st::parseParallelConfig(StringRef json, StringRef path,
+                                                        MLIRContext *context) {
+  return ConfigParser(path, context).parse(json);
+}
+
+FailureOr<ParallelConfig> mlir::st::loadParallelConfig(StringRef path, MLIRContext *context) {
+  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
+  if (!buffer) {
+    emitError(UnknownLoc::get(context))
+        << "cannot read parallel config " << path << ": " << buffer.getError().message();
+    return failure();
+  }
+  return parseParallelConfig((*buffer)->getBuffer(), path, context);
+}

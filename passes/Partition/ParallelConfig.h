@@ -1,0 +1,42 @@
+// The user's parallel-config file: how many stages and shards, on which devices.
+#pragma once
+
+#include "mlir/IR/BuiltinOps.h"
+#include <string>
+
+namespace mlir::st {
+
+enum class ParallelMode { Sharding, Pipeline, Hybrid };
+
+StringRef stringify(ParallelMode mode);
+
+struct ParallelConfig {
+  ParallelMode mode = ParallelMode::Sharding;
+  /// The dimension of a weight that is cut: -1 the output's, 0 the contracted one.
+  int64_t shardingDim = -1;
+  int64_t accumDegree = 1;
+  /// The device of each shard, stage by stage. Every stage has as many shards.
+  SmallVector<SmallVector<int64_t>> devices = {{0}};
+  /// The file, for messages; empty for the default of one device.
+  std::string path;
+
+  int64_t stageCount() const { return devices.size(); }
+  int64_t shardCount() const { return devices[0].size(); }
+};
+
+/// Parses and checks the JSON text of a parallel-config file; `path` names it in
+/// messages. Each error is one diagnostic with the file, the key and the value.
+/// Where scalars contradict the device mapping, the mapping holds, with a warning.
+FailureOr<ParallelConfig> parseParallelConfig(StringRef json, StringRef path, MLIRContext *context);
+
+/// Reads a parallel-config file.
+FailureOr<ParallelConfig> loadParallelConfig(StringRef path, MLIRContext *context);
+
+/// Puts the mesh, the stages' devices, the schedule and the seed shardings on a
+/// module whose `@main` is a training step. `schedule` is "sequential", "gpipe",
+/// "1f1b", or empty for the mode's own. Fails, with a diagnostic, where the model's
+/// sizes do not divide.
+LogicalResult applyParallelConfig(ModuleOp module, const ParallelConfig &config,
+                                  StringRef schedule = "");
+
+} // namespace mlir::st

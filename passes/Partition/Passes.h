@@ -1,0 +1,13 @@
+// From a global training step to what one rank of each stage does.
+#pragma once
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::st {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "passes/Partition/Passes.h.inc"
+
+} // namespace mlir::st

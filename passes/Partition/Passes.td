@@ -1,0 +1,131 @@
+// From a global training step to what one rank of each stage does.
+
+#ifndef ST_PASSES_PARTITION_PASSES_TD
+#define ST_PASSES_PARTITION_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ApplyParallelConfig : Pass<"apply-parallel-config", "::mlir::ModuleOp"> {
+  let summary = "Puts the user's parallel config on a training step: mesh, devices, seed shardings";
+  let description = [{
+    Needs `@main` with roles on its arguments. Leaves `st.mesh @mesh` with the axes
+    `tensor` (shards) and `micro` (micro-batches); the module attributes `st.stages`,
+    `st.devices` (one array of ids a stage, in the order of the ranks), `st.schedule`
+    and `st.micro_batches`; and `st.sharding` on every argument of `@main`:
+
+    - a parameter is cut over `tensor` in the dimension that `sharding_dim` means at
+      its first use: -1 the output dimension of a product, the row of a table, the one
+      dimension of a vector; 0 the contracted dimension of a product, the rows of a
+      table. A parameter whose cut dimension does not divide stays whole, and one
+      remark lists them;
+    - optimizer state follows its parameter;
+    - the first dimension of batch arguments is split over `micro`.
+
+    ```mlir
+    func.func @main(%w: tensor<32x16xf32> {st.name = "w", st.role = "parameter"},
+                    %x: tensor<8x16xf32> {st.name = "x", st.role = "batch"}) {
+      %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [1]
+    // after, for 4 shards, sharding_dim -1 and accum_degree 2
+    module attributes {st.stages = 1, st.devices = [array<i64: 0, 1, 2, 3>],
+                       st.schedule = "sequential", st.micro_batches = 2} {
+    st.mesh @mesh <["tensor"=4], micro=2>
+    func.func @main(%w: tensor<32x16xf32> {..., st.sharding = #st.sharding<@mesh, [{"tensor"}, {} ]>},
+                    %x: tensor<8x16xf32> {..., st.sharding = #st.sharding<@mesh, [{"micro"}, {} ]>}) {
+    ```
+
+    The stages' schedule is "sequential" for mode `sharding` and without micro-batches,
+    "1f1b" for `pipeline` and `hybrid` with them.
+  }];
+  let options = [
+    Option<"config", "config", "std::string", "",
+           "The parallel-config file (JSON); none: one device, numbered 0">,
+    Option<"schedule", "schedule", "std::string", "",
+           "sequential, gpipe or 1f1b, in place of the mode's own">
+  ];
+  let dependentDialects = ["::mlir::st::StDialect"];
+}
+
+def AssignStages : Pass<"assign-stages", "::mlir::ModuleOp"> {
+  let summary = "Gives every op a stage and joins stages by st.transfer alone";
+  let description = [{
+    Needs shardings on all values and the module attribute `st.stages`. Leaves
+    `st.stage` on every op, argument and result; an `st.transfer` stands wherever a
+    value is used in another stage, one for each value and stage.
+
+    - Forward ops, on which the loss depends, are cut into consecutive stages of about
+      equal cost: between blocks (`st.block`, which a front end puts on ops) where there
+      are any, else anywhere in program order.
+    - A backward op takes the lowest stage of the forward values and parameters it
+      reads, not above those of its cotangents; without any, that of its cotangents.
+    - An update follows its parameter. A parameter used in several stages appears,
+      with its state, once in each; every copy sums the gradients of all and is updated
+      alike.
+    - A scalar that comes from several stages' gradients is summed up in the highest of
+      them and transferred to where it is used.
+    - What depends on neither parameters nor state (constants, random bits, the batch)
+      is computed in each stage that uses it.
+
+    ```mlir
+    %0 = stablehlo.dot_general %x, %w0 {st.block = 1, ...}
+    %1 = stablehlo.dot_general %0, %w1 {st.block = 2, ...}
+    // after, for 2 stages
+    %0 = stablehlo.dot_general %x, %w0 {st.block = 1, st.stage = 0, ...}
+    %1 = st.transfer %0 from 0 to 1 {st.stage = 1, ...}
+    %2 = stablehlo.dot_general %1, %w1 {st.block = 2, st.stage = 1, ...}
+    ```
+  }];
+  let statistics = [
+    Statistic<"transfers", "transfers", "Values sent from one stage to another">,
+    Statistic<"clonedOps", "cloned-ops", "Copies of ops that several stages compute">
+  ];
+  let dependentDialects = ["::mlir::st::StDialect"];
+}
+
+def InsertReshards : Pass<"insert-reshards", "::mlir::ModuleOp"> {
+  let summary = "Puts st.reshard wherever a value is not sharded as its user takes it";
+  let description = [{
+    Needs shardings on values; what has none is replicated. Leaves every operand in
+    the sharding that its op takes, by the op's factor rule, and every result of the
+    function in that of its attribute. An op whose recorded sharding it cannot leave
+    is computed in the cheapest way and resharded after.
+
+    A value is resharded once for each sharding, from the nearest of those it has by
+    then. What a transfer carries is reduced before it. A value that varies along
+    `micro` can be neither gathered over it nor wait for a reduction over it that
+    depends on parameters: an error that names the op.
+
+    ```mlir
+    %0 = stablehlo.dot_general %x, %w {st.sharding = #st.sharding<@mesh, [{}, {} ], unreduced = sum ["tensor"]>}
+    %1 = stablehlo.tanh %0 {st.sharding = #st.sharding<@mesh, [{}, {"tensor"} ]>}
+    // after
+    %0 = stablehlo.dot_general %x, %w {st.sharding = #st.sharding<@mesh, [{}, {} ], unreduced = sum ["tensor"]>}
+    %r = st.reshard %0 to #st.sharding<@mesh, [{}, {"tensor"} ]>
+    %1 = stablehlo.tanh %r {st.sharding = #st.sharding<@mesh, [{}, {"tensor"} ]>}
+    ```
+  }];
+  let statistics = [
+    Statistic<"insertedReshards", "inserted-reshards", "Reshards inserted">
+  ];
+  let dependentDialects = ["::mlir::st::StDialect"];
+}
+
+def GlobalToLocal : Pass<"global-to-local", "::mlir::ModuleOp"> {
+  let summary = "Gives every value its per-device shape and turns reshards into collectives";
+  let description = [{
+    Needs what `insert-reshards` leaves. Leaves the program of one rank: arguments and
+    results keep `st.sharding` and get `st.global_type`, ops lose `st.sharding`. A
+    reduction over `micro` is `st.accumulate`; a part of a replicated value costs
+    `st.all_slice`; counters start at the shard's first position, by `st.axis_index`.
+
+    ```mlir
+    %0 = stablehlo.dot_general %x, %w : (tensor<8x16xf32>, tensor<16x32xf32>) -> tensor<8x32xf32>
+    %r = st.reshard %0 to #st.sharding<@mesh, [{}, {"tensor"} ]> : tensor<8x32xf32>
+    // after, for 4 shards
+    %0 = stablehlo.dot_general %x, %w : (tensor<8x4xf32>, tensor<4x32xf32>) -> tensor<8x32xf32>
+    %r = st.reduce_scatter %0 sum dim 1 over ["tensor"] of @mesh : tensor<8x32xf32> -> tensor<8x8xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
+#endif // ST_PASSES_PARTITION_PASSES_TD

@@ -1,0 +1,35 @@
+// Reshard plans written as collectives, on per-device tensors.
+#pragma once
+
+#include "dialects/St/Sharding/ReshardPlan.h"
+#include "mlir/IR/Builders.h"
+
+namespace mlir::st {
+
+class ReshardEmitter {
+public:
+  ReshardEmitter(OpBuilder &builder, const MeshAxes &axes) : builder(builder), axes(axes) {}
+
+  /// The value after the steps; `kind` is that of the reductions.
+  Value emit(Location loc, Value value, ArrayRef<ReshardStep> steps, ReduceKind kind);
+
+  /// Positions (an integer tensor) within this device's part of a dimension split as
+  /// given, turned into positions in the whole of `size`.
+  Value toGlobal(Value positions, ArrayRef<Split> splits, int64_t size);
+  /// The reverse; positions in other devices' parts become -1 or leave the part.
+  Value toLocal(Value positions, ArrayRef<Split> splits, int64_t size);
+
+private:
+  Value emitStep(Location loc, Value value, const ReshardStep &step, ReduceKind kind);
+  Value microSlice(Location loc, Value value, const ReshardStep &step);
+  Value mask(Location loc, Value value, const ReshardStep &step);
+  /// The coordinate along an axis, as a tensor like `like`.
+  Value coordinate(Location loc, Axis axis, RankedTensorType like);
+  Value splat(Location loc, RankedTensorType type, int64_t value);
+  Value reshape(Location loc, Value value, ArrayRef<int64_t> shape);
+
+  OpBuilder &builder;
+  const MeshAxes &axes;
+};
+
+} // namespace mlir::st

@@ -1,0 +1,83 @@
+#include "passes/Partition/SeedShardings.h"
+#include "dialects/St/Sharding/OpSharding.h"
+#include "dialects/StableHLO/StableHLOOps.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+namespace {
+/// A tensor that holds a parameter's elements, and where its dimensions went.
+struct Trace {
+  Value value;
+  /// The dimension of `value` that each dimension of the parameter became; -1 where
+  /// it is none.
+  SmallVector<int64_t> dims;
+};
+} // namespace
+
+/// The first user in program order.
+static OpOperand *firstUse(Value value) {
+  OpOperand *first = nullptr;
+  for (OpOperand &use : value.getUses())
+    if (!first || use.getOwner()->isBeforeInBlock(first->getOwner()))
+      first = &use;
+  return first;
+}
+
+/// Whether an op leaves its one operand's elements as they are.
+static bool onlyReorders(Operation *op, const ShardingRule &rule) {
+  return op->getNumOperands() == 1 && op->getNumResults() == 1 && op->getNumRegions() == 0 &&
+         rule.operands.size() == 1 && llvm::none_of(rule.factors, [](const Factor &factor) {
+           return factor.kind == FactorKind::Reduction;
+         });
+}
+
+/// Goes on to the op's result.
+static void follow(Trace &trace, Operation *op, const ShardingRule &rule) {
+  for (int64_t &dim : trace.dims) {
+    if (dim < 0)
+      continue;
+    ArrayRef<int64_t> parts = rule.operands[0][dim];
+    dim = -1;
+    if (parts.size() != 1)
+      continue;
+    for (auto [resultDim, resultParts] : llvm::enumerate(rule.results[0]))
+      if (resultParts.size() == 1 && resultParts[0] == parts[0])
+        dim = resultDim;
+  }
+  trace.value = op->getResult(0);
+}
+
+/// The parameter's dimension that has a factor of `kind` at its use.
+static std::optional<int64_t> dimensionOfKind(const Trace &trace, const TensorFactors &factors,
+                                              const ShardingRule &rule, bool isContracted) {
+  for (auto [dim, traced] : llvm::enumerate(trace.dims))
+    if (traced >= 0 && !factors[traced].empty() &&
+        (rule.factors[factors[traced][0]].kind != FactorKind::Parallel) == isContracted)
+      return dim;
+  return std::nullopt;
+}
+
+std::optional<int64_t> mlir::st::cutDimension(BlockArgument parameter, int64_t shardingDim) {
+  int64_t rank = cast<RankedTensorType>(parameter.getType()).getRank();
+  bool cutsContracted = shardingDim == 0;
+  if (rank == 0 || (rank == 1 && cutsContracted))
+    return std::nullopt;
+  if (rank == 1)
+    return 0;
+  Trace trace{parameter, llvm::to_vector(llvm::seq<int64_t>(0, rank))};
+  while (OpOperand *use = firstUse(trace.value)) {
+    Operation *op = use->getOwner();
+    ShardingRule rule = getShardingRule(op);
+    if (isa<stablehlo::DotGeneralOp, stablehlo::GatherOp>(op)) {
+      if (auto dim =
+              dimensionOfKind(trace, rule.operands[use->getOperandNumber()], rule, cutsContracted))
+        return dim;
+      break;
+    }
+    if (!onlyReorders(op, rule))
+      break;
+    follow(trace, op, rule);
+  }
+  return cutsContracted ? 0 : rank - 1;
+}

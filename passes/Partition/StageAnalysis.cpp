@@ -1,0 +1,300 @@
+#include "passes/Partition/StageAnalysis.h"
+#include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Sharding/OpSharding.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "passes/Partition/StageCut.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+static int64_t rankOf(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type ? type.getRank() : 0;
+}
+
+/// Operands and what regions capture.
+static SmallVector<Value> readsOf(Operation *op) {
+  SmallVector<Value> reads(op->getOperands());
+  SetVector<Value> captured;
+  for (Region &region : op->getRegions())
+    getUsedValuesDefinedAbove(region, captured);
+  llvm::append_range(reads, captured);
+  return reads;
+}
+
+StageSet StageAnalysis::only(int64_t stage) const {
+  StageSet set(stages);
+  set.set(stage);
+  return set;
+}
+
+StringRef StageAnalysis::roleOf(BlockArgument argument) const {
+  auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
+  return role ? role.getValue() : "";
+}
+
+bool StageAnalysis::isForward(Value value) const {
+  Operation *op = value.getDefiningOp();
+  return op && forward.contains(op);
+}
+
+//===----------------------------------------------------------------------===//
+// Forward
+//===----------------------------------------------------------------------===//
+
+void StageAnalysis::markStateful() {
+  for (BlockArgument argument : function.getArguments())
+    if (StringRef role = roleOf(argument); role == "parameter" || role == "optimizer_state")
+      stateful.insert(argument);
+  for (Operation &op : function.front().without_terminator())
+    if (llvm::any_of(readsOf(&op), [&](Value value) { return isStateful(value); }))
+      stateful.insert(op.result_begin(), op.result_end());
+}
+
+/// Forward is what the loss depends on; everything, where there is no loss.
+void StageAnalysis::markForward() {
+  SmallVector<Operation *> worklist;
+  bool hasLoss = false;
+  for (auto [i, value] : llvm::enumerate(terminator->getOperands())) {
+    auto role = function.getResultAttrOfType<StringAttr>(i, kRoleAttr);
+    if (!role || role.getValue() != "loss")
+      continue;
+    hasLoss = true;
+    if (Operation *op = value.getDefiningOp())
+      worklist.push_back(op);
+  }
+  if (!hasLoss)
+    for (Operation &op : function.front().without_terminator())
+      worklist.push_back(&op);
+  while (!worklist.empty()) {
+    Operation *op = worklist.pop_back_val();
+    if (!forward.insert(op).second)
+      continue;
+    for (Value value : readsOf(op))
+      if (Operation *producer = value.getDefiningOp())
+        worklist.push_back(producer);
+  }
+}
+
+void StageAnalysis::cutForward() {
+  // A function without state is all forward: nothing of it is cloned.
+  bool hasState = !stateful.empty();
+  SmallVector<Operation *> ops;
+  for (Operation &op : function.front().without_terminator())
+    if (forward.contains(&op) && (!hasState || llvm::any_of(op.getResults(), [&](Value value) {
+          return isStateful(value);
+        })))
+      ops.push_back(&op);
+  SmallVector<int64_t> cut = cutIntoStages(ops, stages);
+  for (auto [op, stage] : llvm::zip_equal(ops, cut)) {
+    // Whatever the blocks say, values only flow forward.
+    for (Value value : readsOf(op))
+      if (Operation *producer = value.getDefiningOp(); producer && opStages.contains(producer))
+        stage = std::max<int64_t>(stage, opStages[producer].find_first());
+    opStages[op] = only(stage);
+  }
+}
+
+StageSet StageAnalysis::available(Value value) const {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return argumentStages[argument.getArgNumber()];
+  StageSet set = opStages.find(value.getDefiningOp())->second;
+  for (Operation *user : value.getUsers())
+    if (forward.contains(user))
+      if (auto it = opStages.find(user); it != opStages.end())
+        set |= it->second;
+  return set;
+}
+
+//===----------------------------------------------------------------------===//
+// State and its updates
+//===----------------------------------------------------------------------===//
+
+/// A parameter is where the forward pass reads it, its optimizer state with it.
+void StageAnalysis::placeParameters() {
+  argumentStages.assign(function.getNumArguments(), StageSet(stages));
+  DenseMap<StringAttr, StageSet> byName;
+  for (BlockArgument argument : function.getArguments()) {
+    StringRef role = roleOf(argument);
+    StageSet &set = argumentStages[argument.getArgNumber()];
+    if (role == "optimizer_state" || !isStateful(argument))
+      continue;
+    for (Operation *user : argument.getUsers()) {
+      while (user->getBlock() != &function.front())
+        user = user->getParentOp();
+      if (auto it = opStages.find(user); it != opStages.end() && forward.contains(user))
+        set |= it->second;
+    }
+    if (set.none())
+      set = only(0);
+    if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr))
+      byName[name] = set;
+  }
+  for (BlockArgument argument : function.getArguments()) {
+    if (roleOf(argument) != "optimizer_state")
+      continue;
+    auto of = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kOfAttr);
+    auto it = of ? byName.find(of) : byName.end();
+    argumentStages[argument.getArgNumber()] = it == byName.end() ? only(0) : it->second;
+  }
+}
+
+/// The op computes each element of its result from the same elements of others.
+static bool isPointwise(Operation *op) {
+  ShardingRule rule = getShardingRule(op);
+  return rule.results.size() == 1 && llvm::all_of(rule.operands, [&](const TensorFactors &operand) {
+           return operand.empty() || operand == rule.results[0];
+         });
+}
+
+/// From a donated result back through elementwise ops in its shape, down to the
+/// gradient: computed wherever the parameter is.
+void StageAnalysis::placeUpdates() {
+  for (auto [result, argument] : donors) {
+    if (!isStateful(argument) || rankOf(argument) == 0)
+      continue;
+    const StageSet &where = stagesOf(argument);
+    SmallVector<Value> worklist = {terminator->getOperand(result)};
+    DenseSet<Operation *> seen;
+    while (!worklist.empty()) {
+      Value value = worklist.pop_back_val();
+      Operation *op = value.getDefiningOp();
+      if (!op || forward.contains(op) || !isStateful(value) ||
+          value.getType() != argument.getType() || !isPointwise(op) || !seen.insert(op).second)
+        continue;
+      auto [it, isNew] = opStages.try_emplace(op, where);
+      if (!isNew)
+        it->second |= where;
+      llvm::append_range(worklist, op->getOperands());
+    }
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Backward
+//===----------------------------------------------------------------------===//
+
+int64_t StageAnalysis::lowestStage(Value value) const {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return argumentStages[argument.getArgNumber()].find_first();
+  return opStages.find(value.getDefiningOp())->second.find_first();
+}
+
+int64_t StageAnalysis::backwardStage(Operation *op) const {
+  std::optional<int64_t> cotangents, scalars;
+  SmallVector<StageSet> reads;
+  for (Value value : readsOf(op)) {
+    if (!isStateful(value))
+      continue;
+    if (isa<BlockArgument>(value) || isForward(value)) {
+      reads.push_back(available(value));
+      continue;
+    }
+    int64_t stage = lowestStage(value);
+    // A scalar that comes from all parameters says nothing about one of them.
+    if (rankOf(value) == 0)
+      scalars = std::max(scalars.value_or(stage), stage);
+    else
+      cotangents = std::min(cotangents.value_or(stage), stage);
+  }
+  bool isScalarChain = !cotangents && scalars && rankOf(op->getResult(0)) == 0;
+  if (isScalarChain) {
+    for (const StageSet &set : reads)
+      scalars = std::max<int64_t>(*scalars, set.find_first());
+    return *scalars;
+  }
+  // What the forward pass has in several stages is taken from the last of them that
+  // the cotangents have reached.
+  int64_t limit = cotangents.value_or(stages - 1);
+  std::optional<int64_t> stage;
+  for (const StageSet &set : reads) {
+    int64_t nearest = set.find_prev(limit + 1);
+    if (nearest < 0)
+      nearest = set.find_first();
+    stage = std::min(stage.value_or(nearest), nearest);
+  }
+  if (stage)
+    return std::min(*stage, limit);
+  return cotangents.value_or(scalars.value_or(0));
+}
+
+void StageAnalysis::placeBackward() {
+  for (Operation &op : function.front().without_terminator())
+    if (!opStages.contains(&op) &&
+        llvm::any_of(op.getResults(), [&](Value value) { return isStateful(value); }))
+      opStages[&op] = only(backwardStage(&op));
+}
+
+//===----------------------------------------------------------------------===//
+// What is cloned
+//===----------------------------------------------------------------------===//
+
+void StageAnalysis::placeCloned() {
+  DenseMap<Operation *, StageSet> needed;
+  auto need = [&](Value value, const StageSet &where) {
+    Operation *op = value.getDefiningOp();
+    if (!op || opStages.contains(op))
+      return;
+    auto [it, isNew] = needed.try_emplace(op, where);
+    if (!isNew)
+      it->second |= where;
+  };
+  for (auto [i, value] : llvm::enumerate(terminator->getOperands())) {
+    auto donor = donors.find(i);
+    if (donor != donors.end() && isStateful(donor->second))
+      need(value, stagesOf(donor->second));
+    else if (Operation *op = value.getDefiningOp(); op && !opStages.contains(op))
+      need(value, only(0));
+  }
+  for (Operation &op : llvm::reverse(function.front().without_terminator())) {
+    if (!opStages.contains(&op)) {
+      auto it = needed.find(&op);
+      bool isDead = it == needed.end();
+      opStages[&op] = !isDead ? it->second : isMemoryEffectFree(&op) ? StageSet(stages) : only(0);
+    }
+    for (Value value : readsOf(&op))
+      need(value, opStages[&op]);
+  }
+}
+
+void StageAnalysis::placeArguments() {
+  for (BlockArgument argument : function.getArguments()) {
+    StageSet &set = argumentStages[argument.getArgNumber()];
+    if (isStateful(argument))
+      continue;
+    for (Operation *user : argument.getUsers()) {
+      if (user == terminator)
+        continue;
+      while (user->getBlock() != &function.front())
+        user = user->getParentOp();
+      set |= opStages[user];
+    }
+    if (set.none())
+      set = only(0);
+  }
+}
+
+StageSet StageAnalysis::stagesOfResult(unsigned result) const {
+  auto donor = donors.find(result);
+  if (donor != donors.end() && isStateful(donor->second))
+    return stagesOf(donor->second);
+  return only(lowestStage(terminator->getOperand(result)));
+}
+
+StageAnalysis::StageAnalysis(func::FuncOp function, int64_t stages)
+    : function(function), stages(stages), terminator(function.front().getTerminator()) {
+  for (BlockArgument argument : function.getArguments()) {
+    auto result =
+        function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "tf.aliasing_output");
+    if (result && result.getInt() < static_cast<int64_t>(terminator->getNumOperands()))
+      donors[result.getInt()] = argument;
+  }
+  markStateful();
+  markForward();
+  cutForward();
+  placeParameters();
+  placeUpdates();
+  placeBackward();
+  placeCloned();
+  placeArguments();
+}

@@ -1,0 +1,22 @@
+// Forward ops cut into consecutive stages of about equal cost.
+#pragma once
+
+#include "mlir/IR/Operation.h"
+
+namespace mlir::st {
+
+/// Floating-point operations of an op, roughly: two for each product of a
+/// contraction, one for each element otherwise.
+double estimateCost(Operation *op);
+
+/// Cuts consecutive costs into `parts` runs so that the dearest is as cheap as can
+/// be; returns the run of each. Where there are at least as many costs as parts, no
+/// run is empty.
+SmallVector<int64_t> cutEvenly(ArrayRef<double> costs, int64_t parts);
+
+/// The stage of each forward op, given in program order. Blocks (`st.block`) stay
+/// whole where there are at least as many as stages; an op without one goes with the
+/// block before it.
+SmallVector<int64_t> cutIntoStages(ArrayRef<Operation *> forward, int64_t stages);
+
+} // namespace mlir::st
