@@ -20,8 +20,8 @@ public:
   /// (four, for 16-bit types on T10) a cycle; ragged tiles are rounded up to it.
   Picoseconds matmul(int64_t m, int64_t n, int64_t k, bool is16Bit) const;
 
-  /// A tile op on rows x cols elements of `elementBytes` each: whole vectors along the better of the
-  /// two dimensions.
+  /// A tile op on rows x cols elements of `elementBytes` each: whole vectors along the better of
+  /// the two dimensions.
   Picoseconds vector(int64_t rows, int64_t cols, int64_t elementBytes, bool transcendental) const;
 
   /// Bytes through one memory or port at its full rate.
@@ -32,8 +32,8 @@ public:
 
   Picoseconds dteLatency = 0, sync = 0, taskLaunch = 0;
   int64_t arrayRows = 0, arrayCols = 0;
-  int64_t stepsPerCycle32 = 1, stepsPerCycle16 = 1;   ///< of k
-  double cycle = 0;                                   ///< picoseconds
+  int64_t stepsPerCycle32 = 1, stepsPerCycle16 = 1; ///< of k
+  double cycle = 0;                                 ///< picoseconds
 
   static Picoseconds scale(int64_t amount, double perUnit);
 

@@ -39,8 +39,9 @@ absl::Status checkFigure(const proto::Figure &figure, absl::string_view field) {
   const std::string &source = figure.source();
   if (source.empty() || std::string("vdra").find(source[0]) == std::string::npos ||
       (source.size() > 1 && source[1] != ':'))
-    return error(field, absl::StrCat("source must begin with 'v', 'd', 'r' or 'a' and a colon, is '",
-                                     source, "'"));
+    return error(
+        field,
+        absl::StrCat("source must begin with 'v', 'd', 'r' or 'a' and a colon, is '", source, "'"));
   return absl::OkStatus();
 }
 
@@ -77,9 +78,9 @@ absl::Status checkDtuDescription(const proto::DtuDescription &description) {
     if (!present && isNeeded(description, field->name()))
       return error(field->name(), "is missing");
     if (present)
-      ST_RETURN_IF_ERROR(
-          checkFigure(static_cast<const proto::Figure &>(reflection->GetMessage(description, field)),
-                      field->name()));
+      ST_RETURN_IF_ERROR(checkFigure(
+          static_cast<const proto::Figure &>(reflection->GetMessage(description, field)),
+          field->name()));
   }
   if (description.ids_per_chip() < description.clusters_per_chip())
     return error("ids_per_chip", absl::StrCat("is ", description.ids_per_chip(), " for ",
@@ -130,14 +131,13 @@ absl::StatusOr<DtuPlace> dtuPlace(const proto::DtuDescription &description, int6
   int64_t ids = description.ids_per_chip(), clusters = description.clusters_per_chip();
   int64_t chip = deviceId / ids, cluster = deviceId % ids;
   if (deviceId < 0 || chip >= description.max_chips())
-    return absl::InvalidArgumentError(
-        absl::StrCat("device id ", deviceId, " is not on one of the ", description.max_chips(),
-                     " chips of ", description.name()));
+    return absl::InvalidArgumentError(absl::StrCat("device id ", deviceId, " is not on one of the ",
+                                                   description.max_chips(), " chips of ",
+                                                   description.name()));
   if (cluster >= clusters)
-    return absl::InvalidArgumentError(
-        absl::StrCat("device id ", deviceId, " names no cluster: chip ", chip, " of ",
-                     description.name(), " has clusters ", chip * ids, " to ",
-                     chip * ids + clusters - 1));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "device id ", deviceId, " names no cluster: chip ", chip, " of ", description.name(),
+        " has clusters ", chip * ids, " to ", chip * ids + clusters - 1));
   return DtuPlace{chip / description.chips_per_group(), chip, cluster};
 }
 

@@ -31,9 +31,9 @@ absl::Status checkDtuDescription(const proto::DtuDescription &description);
 
 /// Where a device id lies.
 struct DtuPlace {
-  int64_t group = 0;    ///< group of directly joined chips
-  int64_t chip = 0;     ///< over the whole machine
-  int64_t cluster = 0;  ///< within the chip
+  int64_t group = 0;   ///< group of directly joined chips
+  int64_t chip = 0;    ///< over the whole machine
+  int64_t cluster = 0; ///< within the chip
 };
 
 /// InvalidArgument for an id that names no cluster (id 5k+4 on T10) or lies past max_chips.
@@ -42,8 +42,8 @@ absl::StatusOr<DtuPlace> dtuPlace(const proto::DtuDescription &description, int6
 /// Sizes of one cluster in bytes, as integers.
 struct DtuSizes {
   int64_t cores = 0, l1Bytes = 0, l2Bytes = 0;
-  int64_t l3Bytes = 0;    ///< the cluster's share of the chip's memory
-  int64_t dteQueues = 0;  ///< the cluster's share of the chip's engines
+  int64_t l3Bytes = 0;   ///< the cluster's share of the chip's memory
+  int64_t dteQueues = 0; ///< the cluster's share of the chip's engines
 };
 DtuSizes dtuSizes(const proto::DtuDescription &description);
 

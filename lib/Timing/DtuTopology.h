@@ -18,7 +18,7 @@ struct LinkPath {
   std::array<int32_t, 4> links = {};
   int32_t count = 0;
   Picoseconds latency = 0;
-  double perByte = 0;             ///< picoseconds a byte on the slowest link
+  double perByte = 0; ///< picoseconds a byte on the slowest link
 
   Picoseconds time(int64_t bytes) const { return latency + DtuCosts::scale(bytes, perByte); }
 };

@@ -27,7 +27,7 @@ public:
   void seed();
 
 private:
-  InFlightDiagnostic error() { return module.emitError() << where(); }
+  InFlightDiagnostic error() { return emitError(module.getLoc()) << where(); }
   std::string where() const { return config.path.empty() ? "" : config.path + ": "; }
   StringRef roleOf(BlockArgument argument);
   ShardingAttr splitOn(BlockArgument argument, std::optional<int64_t> dim, StringRef axis);
@@ -150,7 +150,9 @@ void ConfigApplication::seedParameter(BlockArgument argument) {
 void ConfigApplication::reportWhole() {
   if (wholeParameters.empty())
     return;
-  module.emitRemark() << where() << "the cut dimension of " << wholeParameters.size()
+  // At the file's place and not the module's: that would print the module.
+  Location loc = FileLineColLoc::get(builder.getStringAttr(config.path), 0, 0);
+  emitRemark(loc) << where() << "the cut dimension of " << wholeParameters.size()
                       << " parameters does not divide by " << config.shardCount()
                       << ", so they stay whole on every shard: "
                       << llvm::join(wholeParameters, ", ");
