@@ -238,6 +238,7 @@ LogicalResult ReshardInserter::finish() {
       continue;
     TensorSharding needed = axes.read(operand.get());
     needed.dropAllUnreduced();
+    needed.makeContiguous();
     if (auto given = function.getResultAttrOfType<ShardingAttr>(i, kShardingAttr))
       needed = axes.read(given);
     else

@@ -97,7 +97,7 @@ void StageAnalysis::cutForward() {
 
 StageSet StageAnalysis::available(Value value) const {
   if (auto argument = dyn_cast<BlockArgument>(value))
-    return argumentStages[argument.getArgNumber()];
+    return stagesOf(argument);
   StageSet set = opStages.find(value.getDefiningOp())->second;
   for (Operation *user : value.getUsers())
     if (forward.contains(user))
@@ -112,11 +112,12 @@ StageSet StageAnalysis::available(Value value) const {
 
 /// A parameter is where the forward pass reads it, its optimizer state with it.
 void StageAnalysis::placeParameters() {
-  argumentStages.assign(function.getNumArguments(), StageSet(stages));
+  for (BlockArgument argument : function.getArguments())
+    argumentStages[argument] = StageSet(stages);
   DenseMap<StringAttr, StageSet> byName;
   for (BlockArgument argument : function.getArguments()) {
     StringRef role = roleOf(argument);
-    StageSet &set = argumentStages[argument.getArgNumber()];
+    StageSet &set = argumentStages[argument];
     if (role == "optimizer_state" || !isStateful(argument))
       continue;
     for (Operation *user : argument.getUsers()) {
@@ -135,7 +136,7 @@ void StageAnalysis::placeParameters() {
       continue;
     auto of = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kOfAttr);
     auto it = of ? byName.find(of) : byName.end();
-    argumentStages[argument.getArgNumber()] = it == byName.end() ? only(0) : it->second;
+    argumentStages[argument] = it == byName.end() ? only(0) : it->second;
   }
 }
 
@@ -176,7 +177,7 @@ void StageAnalysis::placeUpdates() {
 
 int64_t StageAnalysis::lowestStage(Value value) const {
   if (auto argument = dyn_cast<BlockArgument>(value))
-    return argumentStages[argument.getArgNumber()].find_first();
+    return stagesOf(argument).find_first();
   return opStages.find(value.getDefiningOp())->second.find_first();
 }
 
@@ -259,7 +260,7 @@ void StageAnalysis::placeCloned() {
 
 void StageAnalysis::placeArguments() {
   for (BlockArgument argument : function.getArguments()) {
-    StageSet &set = argumentStages[argument.getArgNumber()];
+    StageSet &set = argumentStages[argument];
     if (isStateful(argument))
       continue;
     for (Operation *user : argument.getUsers()) {

@@ -17,7 +17,7 @@ public:
   const StageSet &stagesOf(Operation *op) const { return opStages.find(op)->second; }
   /// The stages in which an argument appears.
   const StageSet &stagesOf(BlockArgument argument) const {
-    return argumentStages[argument.getArgNumber()];
+    return argumentStages.find(argument)->second;
   }
   /// The stages in which a result appears.
   StageSet stagesOfResult(unsigned result) const;
@@ -45,7 +45,7 @@ private:
   int64_t stages;
   Operation *terminator;
   DenseMap<Operation *, StageSet> opStages;
-  SmallVector<StageSet> argumentStages;
+  DenseMap<Value, StageSet> argumentStages;
   /// Values that depend on parameters or optimizer state.
   DenseSet<Value> stateful;
   DenseSet<Operation *> forward;

@@ -139,7 +139,8 @@ void Settlement::record(Operation *op) {
     op->setDiscardableAttr(kShardingAttr, ArrayAttr::get(op->getContext(), shardings));
 }
 
-/// Results leave as they are, but reduced, unless they replace an argument.
+/// Results leave as they are, but reduced and in one piece, unless they replace an
+/// argument.
 void Settlement::settleSignature() {
   func::FuncOp function = graph.function;
   for (BlockArgument argument : function.getArguments())
@@ -151,6 +152,7 @@ void Settlement::settleSignature() {
     bool isFree = graph.isFree(value);
     TensorSharding sharding = isFree ? TensorSharding(rankOf(value)) : settled.lookup(value);
     sharding.dropAllUnreduced();
+    sharding.makeContiguous();
     if (std::optional<TensorSharding> given = graph.resultSharding(i))
       sharding = std::move(*given);
     function.setResultAttr(i, kShardingAttr, graph.axes.write(sharding));

@@ -187,7 +187,9 @@ OpSharding mlir::st::chooseOpSharding(Operation *op, const ShardingRule &rule, O
     const OpSharding *choice = nullptr;
     for (const OpSharding &option : options) {
       double cost = costOf(op, rule, option, context);
-      if (cost < bestCost) {
+      // Where nothing is possible yet, a step towards it is: results unreduced over two
+      // axes become so one axis at a time.
+      if (cost < bestCost || (bestCost == kImpossible && !choice)) {
         bestCost = cost;
         choice = &option;
       }

@@ -37,6 +37,18 @@ void TensorSharding::dropAllUnreduced() {
   kind = ReduceKind::Sum;
 }
 
+void TensorSharding::makeContiguous() {
+  for (Splits &splits : dims) {
+    bool isBehind = false;
+    for (Split &split : splits) {
+      isBehind |= split.axis == kUnsplit;
+      if (isBehind && split.axis != kMicroAxis)
+        split.axis = kUnsplit;
+    }
+    canonicalize(splits);
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // MeshAxes
 //===----------------------------------------------------------------------===//

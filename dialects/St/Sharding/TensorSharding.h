@@ -30,6 +30,9 @@ struct TensorSharding {
   void addUnreduced(Axis axis);
   void dropUnreduced(Axis axis);
   void dropAllUnreduced();
+  /// Drops spatial axes that lie behind an unsplit part: each device then holds one
+  /// contiguous part of every dimension (and micro-batch).
+  void makeContiguous();
 };
 
 /// The axes of a mesh by number.
