@@ -27,8 +27,9 @@ public:
   void seed();
 
 private:
-  InFlightDiagnostic error() { return emitError(module.getLoc()) << where(); }
-  std::string where() const { return config.path.empty() ? "" : config.path + ": "; }
+  InFlightDiagnostic error(StringRef key) {
+    return emitError(config.locate(key, builder.getContext()));
+  }
   StringRef roleOf(BlockArgument argument);
   ShardingAttr splitOn(BlockArgument argument, std::optional<int64_t> dim, StringRef axis);
   void seedParameter(BlockArgument argument);
@@ -67,9 +68,9 @@ LogicalResult ConfigApplication::checkSizes() {
   for (StringRef key : keys) {
     std::optional<int64_t> size = fields ? fields->getInteger(key) : std::nullopt;
     if (size && *size % shards != 0)
-      return error() << "sharding_size is " << shards
-                     << " in device_mapping, which does not divide " << key << " " << *size
-                     << " of the model";
+      return error("device_mapping")
+             << "sharding_size is " << shards << " in device_mapping, which does not divide " << key
+             << " " << *size << " of the model";
   }
   return success();
 }
@@ -80,8 +81,8 @@ LogicalResult ConfigApplication::checkBatch() {
     if (roleOf(argument) != "batch" || !type || type.getRank() == 0)
       continue;
     if (type.getDimSize(0) % config.accumDegree != 0)
-      return error() << "accum_degree is " << config.accumDegree
-                     << ", which does not divide the batch " << type.getDimSize(0);
+      return error("accum_degree") << "accum_degree is " << config.accumDegree
+                                   << ", which does not divide the batch " << type.getDimSize(0);
   }
   return success();
 }
@@ -95,8 +96,9 @@ LogicalResult ConfigApplication::setAttributes(StringRef schedule) {
   if (schedule.empty())
     schedule = pipelines ? "1f1b" : "sequential";
   if (schedule != "sequential" && config.mode == ParallelMode::Sharding)
-    return error() << "schedule is \"" << schedule << "\", but mode is \"sharding\", whose stages "
-                   << "run one after the other";
+    return error("mode") << "schedule is \"" << schedule
+                         << "\", but mode is \"sharding\", whose stages "
+                         << "run one after the other";
 
   builder.setInsertionPointToStart(module.getBody());
   MeshOp::create(builder, module.getLoc(), builder.getStringAttr("mesh"),
@@ -150,12 +152,10 @@ void ConfigApplication::seedParameter(BlockArgument argument) {
 void ConfigApplication::reportWhole() {
   if (wholeParameters.empty())
     return;
-  // At the file's place and not the module's: that would print the module.
-  Location loc = FileLineColLoc::get(builder.getStringAttr(config.path), 0, 0);
-  emitRemark(loc) << where() << "the cut dimension of " << wholeParameters.size()
-                      << " parameters does not divide by " << config.shardCount()
-                      << ", so they stay whole on every shard: "
-                      << llvm::join(wholeParameters, ", ");
+  emitRemark(config.locate("device_mapping", builder.getContext()))
+      << "the cut dimension of " << wholeParameters.size() << " parameters does not divide by "
+      << config.shardCount()
+      << ", so they stay whole on every shard: " << llvm::join(wholeParameters, ", ");
 }
 
 void ConfigApplication::seed() {

@@ -2,6 +2,7 @@
 #include "dialects/St/Sharding/ChooseSharding.h"
 #include "dialects/StableHLO/StableHLODialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Partition/GradientBoundary.h"
 #include "passes/Partition/Passes.h"
 #include "passes/Partition/ReshardEmitter.h"
 
@@ -231,6 +232,8 @@ LogicalResult Localizer::run() {
   for (OpPlan &plan : plans)
     if (failed(apply(plan)))
       return failure();
+  if (axes.size(kMicroAxis) == 1)
+    markGradients(function);
   return success();
 }
 

@@ -1,4 +1,5 @@
 #include "passes/Partition/ParallelConfig.h"
+#include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
 
@@ -26,8 +27,7 @@ struct DeviceName {
 
 class ConfigParser {
 public:
-  ConfigParser(StringRef path, MLIRContext *context)
-      : path(path), loc(FileLineColLoc::get(context, path, 0, 0)) {}
+  ConfigParser(StringRef path, MLIRContext *context) : context(context) { config.path = path; }
 
   FailureOr<ParallelConfig> parse(StringRef text);
 
@@ -39,16 +39,16 @@ private:
   LogicalResult readShardingDim(const llvm::json::Object &object);
   LogicalResult readMapping(const llvm::json::Object &object);
   LogicalResult readStage(const llvm::json::Object &mapping, int64_t stage);
-  FailureOr<DeviceName> readDevice(const llvm::json::Value &value, const Twine &key);
+  FailureOr<DeviceName> readDevice(const llvm::json::Value &value, StringRef key);
   LogicalResult checkDevices();
   LogicalResult reconcile(const llvm::json::Object &object);
 
-  InFlightDiagnostic error() { return emitError(loc) << path << ": "; }
-  /// "<path>: <key> is <value>", to be continued.
-  InFlightDiagnostic error(const Twine &key, const llvm::json::Value &value);
+  /// An error at the place of `key`.
+  InFlightDiagnostic error(StringRef key = "") { return emitError(config.locate(key, context)); }
+  /// "<key> is <value>", to be continued.
+  InFlightDiagnostic error(StringRef key, const llvm::json::Value &value);
 
-  std::string path;
-  Location loc;
+  MLIRContext *context;
   ParallelConfig config;
   std::optional<bool> areGpus;
 };
@@ -61,8 +61,24 @@ static std::string print(const llvm::json::Value &value) {
   return text.size() <= longest ? text : text.substr(0, longest) + "...";
 }
 
-InFlightDiagnostic ConfigParser::error(const Twine &key, const llvm::json::Value &value) {
-  return error() << key << " is " << print(value);
+InFlightDiagnostic ConfigParser::error(StringRef key, const llvm::json::Value &value) {
+  return error(key) << key << " is " << print(value);
+}
+
+/// Finds the parts of the key, each as a quoted string after the one before.
+Location ParallelConfig::locate(StringRef key, MLIRContext *context) const {
+  if (path.empty())
+    return UnknownLoc::get(context);
+  StringRef all = text;
+  size_t at = 0;
+  SmallVector<StringRef> parts;
+  key.split(parts, '.', /*MaxSplit=*/-1, /*KeepEmpty=*/false);
+  for (StringRef part : parts)
+    if (size_t found = all.find(("\"" + part + "\"").str(), at); found != StringRef::npos)
+      at = found;
+  StringRef before = all.take_front(at);
+  unsigned line = before.count('\n') + 1, column = at - (before.rfind('\n') + 1) + 1;
+  return FileLineColLoc::get(context, path, line, column);
 }
 
 //===----------------------------------------------------------------------===//
@@ -75,8 +91,9 @@ constexpr StringLiteral kKeys[] = {"mode",      "sharding_size", "sharding_dim",
 LogicalResult ConfigParser::refuseUnknownKeys(const llvm::json::Object &object) {
   for (const auto &[key, value] : object)
     if (!llvm::is_contained(kKeys, StringRef(key)))
-      return error() << "unknown key \"" << StringRef(key) << "\" (value " << print(value)
-                     << "); known are " << llvm::join(ArrayRef(kKeys), ", ");
+      return error(StringRef(key))
+             << "unknown key \"" << StringRef(key) << "\" (value " << print(value)
+             << "); known are " << llvm::join(ArrayRef(kKeys), ", ");
   return success();
 }
 
@@ -119,7 +136,7 @@ LogicalResult ConfigParser::readShardingDim(const llvm::json::Object &object) {
 // Devices
 //===----------------------------------------------------------------------===//
 
-FailureOr<DeviceName> ConfigParser::readDevice(const llvm::json::Value &value, const Twine &key) {
+FailureOr<DeviceName> ConfigParser::readDevice(const llvm::json::Value &value, StringRef key) {
   std::optional<StringRef> name = value.getAsString();
   DeviceName device;
   StringRef id = name.value_or("");
@@ -155,30 +172,32 @@ LogicalResult ConfigParser::readStage(const llvm::json::Object &mapping, int64_t
   std::string key = ("device_mapping.stage_" + Twine(stage)).str();
   const llvm::json::Value *value = mapping.get(("stage_" + Twine(stage)).str());
   if (!value)
-    return error() << key << " is missing, though device_mapping has " << mapping.size()
-                   << " stages";
+    return error("device_mapping")
+           << key << " is missing, though device_mapping has " << mapping.size() << " stages";
   const llvm::json::Object *shards = value->getAsObject();
   if (!shards || shards->empty())
     return error(key, *value) << "; expected an object with shard_0, shard_1, ...";
   for (const auto &[name, device] : *shards)
     if (!indexIn(StringRef(name), "shard_"))
-      return error() << key << " has an unknown key \"" << StringRef(name) << "\" (value "
-                     << print(device) << "); expected shard_<j>";
+      return error((key + "." + StringRef(name)).str())
+             << key << " has an unknown key \"" << StringRef(name) << "\" (value " << print(device)
+             << "); expected shard_<j>";
   SmallVector<int64_t> &devices = config.devices.emplace_back();
   for (size_t shard = 0; shard < shards->size(); ++shard) {
     std::string shardKey = (Twine(key) + ".shard_" + Twine(shard)).str();
     const llvm::json::Value *device = shards->get(("shard_" + Twine(shard)).str());
     if (!device)
-      return error() << shardKey << " is missing, though " << key << " has " << shards->size()
-                     << " shards";
+      return error(key) << shardKey << " is missing, though " << key << " has " << shards->size()
+                        << " shards";
     FailureOr<DeviceName> name = readDevice(*device, shardKey);
     if (failed(name))
       return failure();
     devices.push_back(name->id);
   }
   if (devices.size() != config.devices[0].size())
-    return error() << key << " has " << devices.size() << " shards, but device_mapping.stage_0 has "
-                   << config.devices[0].size() << "; expected as many in every stage";
+    return error(key) << key << " has " << devices.size()
+                      << " shards, but device_mapping.stage_0 has " << config.devices[0].size()
+                      << "; expected as many in every stage";
   return success();
 }
 
@@ -191,10 +210,10 @@ LogicalResult ConfigParser::checkDevices() {
       auto [it, isNew] = seen.try_emplace(id, stage, shard);
       if (isNew || (*areGpus && it->second.first == stage))
         continue;
-      return error() << "device_mapping.stage_" << stage << ".shard_" << shard << " is \""
-                     << (*areGpus ? "GPU:" : "/device:XLA_DTU:") << id
-                     << "\", which device_mapping.stage_" << it->second.first << ".shard_"
-                     << it->second.second << " already names";
+      std::string key = llvm::formatv("device_mapping.stage_{0}.shard_{1}", stage, shard);
+      return error(key) << key << " is \"" << (*areGpus ? "GPU:" : "/device:XLA_DTU:") << id
+                        << "\", which device_mapping.stage_" << it->second.first << ".shard_"
+                        << it->second.second << " already names";
     }
   return success();
 }
@@ -208,8 +227,9 @@ LogicalResult ConfigParser::readMapping(const llvm::json::Object &object) {
     return error("device_mapping", *value) << "; expected an object with stage_0, stage_1, ...";
   for (const auto &[key, stage] : *mapping)
     if (!indexIn(StringRef(key), "stage_"))
-      return error() << "device_mapping has an unknown key \"" << StringRef(key) << "\" (value "
-                     << print(stage) << "); expected stage_<i>";
+      return error(("device_mapping." + StringRef(key)).str())
+             << "device_mapping has an unknown key \"" << StringRef(key) << "\" (value "
+             << print(stage) << "); expected stage_<i>";
   config.devices.clear();
   for (size_t stage = 0; stage < mapping->size(); ++stage)
     if (failed(readStage(*mapping, stage)))
@@ -224,21 +244,24 @@ LogicalResult ConfigParser::reconcile(const llvm::json::Object &object) {
     if (failed(count))
       return failure();
     if (*count && **count != mapped)
-      emitWarning(loc) << path << ": " << key << " is " << **count << ", but device_mapping has "
-                       << mapped << " " << what << "; going by the mapping";
+      emitWarning(config.locate(key, context))
+          << key << " is " << **count << ", but device_mapping has " << mapped << " " << what
+          << "; going by the mapping";
     return success();
   };
   if (failed(compare("sharding_size", config.shardCount(), "shards a stage")) ||
       failed(compare("stage_cnt", config.stageCount(), "stages")))
     return failure();
   if (config.mode == ParallelMode::Pipeline && config.shardCount() > 1)
-    return error() << "mode is \"pipeline\", but device_mapping has " << config.shardCount()
-                   << " shards a stage (sharding_size); layers cut into shards and pipelined are "
-                      "mode \"hybrid\"";
+    return error("mode")
+           << "mode is \"pipeline\", but device_mapping has " << config.shardCount()
+           << " shards a stage (sharding_size); layers cut into shards and pipelined are "
+              "mode \"hybrid\"";
   return success();
 }
 
 FailureOr<ParallelConfig> ConfigParser::parse(StringRef text) {
+  config.text = text.str();
   llvm::Expected<llvm::json::Value> json = llvm::json::parse(text);
   if (!json) {
     error() << "malformed JSON: " << llvm::toString(json.takeError());
@@ -247,7 +270,6 @@ FailureOr<ParallelConfig> ConfigParser::parse(StringRef text) {
   const llvm::json::Object *object = json->getAsObject();
   if (!object)
     return error() << "expected a JSON object, found " << print(*json);
-  config.path = path;
   if (failed(refuseUnknownKeys(*object)) || failed(readMode(*object)) ||
       failed(readShardingDim(*object)))
     return failure();

@@ -17,11 +17,13 @@ struct ParallelConfig {
   int64_t accumDegree = 1;
   /// The device of each shard, stage by stage. Every stage has as many shards.
   SmallVector<SmallVector<int64_t>> devices = {{0}};
-  /// The file, for messages; empty for the default of one device.
-  std::string path;
+  /// The file and its text, for messages; empty for the default of one device.
+  std::string path, text;
 
   int64_t stageCount() const { return devices.size(); }
   int64_t shardCount() const { return devices[0].size(); }
+  /// The place of a key ("accum_degree", "device_mapping.stage_1") in the file.
+  Location locate(StringRef key, MLIRContext *context) const;
 };
 
 /// Parses and checks the JSON text of a parallel-config file; `path` names it in

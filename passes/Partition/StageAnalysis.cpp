@@ -140,14 +140,6 @@ void StageAnalysis::placeParameters() {
   }
 }
 
-/// The op computes each element of its result from the same elements of others.
-static bool isPointwise(Operation *op) {
-  ShardingRule rule = getShardingRule(op);
-  return rule.results.size() == 1 && llvm::all_of(rule.operands, [&](const TensorFactors &operand) {
-           return operand.empty() || operand == rule.results[0];
-         });
-}
-
 /// From a donated result back through elementwise ops in its shape, down to the
 /// gradient: computed wherever the parameter is.
 void StageAnalysis::placeUpdates() {
@@ -161,7 +153,8 @@ void StageAnalysis::placeUpdates() {
       Value value = worklist.pop_back_val();
       Operation *op = value.getDefiningOp();
       if (!op || forward.contains(op) || !isStateful(value) ||
-          value.getType() != argument.getType() || !isPointwise(op) || !seen.insert(op).second)
+          value.getType() != argument.getType() || !isPointwise(getShardingRule(op)) ||
+          !seen.insert(op).second)
         continue;
       auto [it, isNew] = opStages.try_emplace(op, where);
       if (!isNew)
@@ -179,6 +172,16 @@ int64_t StageAnalysis::lowestStage(Value value) const {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return stagesOf(argument).find_first();
   return opStages.find(value.getDefiningOp())->second.find_first();
+}
+
+/// The stage of an update that reads the op's result: a gradient that is made of
+/// cotangents alone (of a bias) is formed where its parameter is.
+std::optional<int64_t> StageAnalysis::updateStage(Operation *op) const {
+  for (Operation *user : op->getUsers())
+    if (auto it = opStages.find(user);
+        it != opStages.end() && it->second.count() == 1 && !forward.contains(user))
+      return it->second.find_first();
+  return std::nullopt;
 }
 
 int64_t StageAnalysis::backwardStage(Operation *op) const {
@@ -216,6 +219,8 @@ int64_t StageAnalysis::backwardStage(Operation *op) const {
   }
   if (stage)
     return std::min(*stage, limit);
+  if (std::optional<int64_t> update = updateStage(op); cotangents && update)
+    return std::min(*update, limit);
   return cotangents.value_or(scalars.value_or(0));
 }
 

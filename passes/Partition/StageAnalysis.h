@@ -30,6 +30,7 @@ private:
   void placeUpdates();
   void placeBackward();
   int64_t backwardStage(Operation *op) const;
+  std::optional<int64_t> updateStage(Operation *op) const;
   void placeCloned();
   void placeArguments();
 

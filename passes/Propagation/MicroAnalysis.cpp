@@ -73,7 +73,7 @@ void MicroAnalysis::passOnUnreduced(const OpNode &node, OpSharding &how) {
   if (how.uses(kMicroAxis) || op->getNumResults() != 1 ||
       llvm::any_of(op->getOperands(), [&](Value operand) { return late.contains(operand); }))
     return;
-  ChoiceContext context{graph.axes};
+  ChoiceContext context{graph.axes, {}, {}, {}, {}, {}, {}};
   int64_t largest = 0;
   for (Value operand : op->getOperands()) {
     std::optional<TensorSharding> state;

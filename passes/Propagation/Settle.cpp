@@ -45,10 +45,11 @@ OpSharding Settlement::choose(const OpNode &node) {
                     exact.factors))
       return exact;
   }
-  ChoiceContext context{graph.axes};
+  ChoiceContext context{graph.axes, {}, {}, {}, {}, {}, {}};
   for (Value operand : node.op->getOperands()) {
     bool isFree = graph.isFree(operand);
     context.operands.push_back(isFree ? std::nullopt : std::optional(settled.lookup(operand)));
+    context.atHand.push_back(taken.lookup(operand));
     context.anchored.push_back(graph.isAnchored(operand));
     context.isZero.push_back(isFree && isZeroConstant(operand));
     context.mayPass.push_back(!isFree && mayPass(operand));
@@ -62,6 +63,17 @@ OpSharding Settlement::choose(const OpNode &node) {
     context.wanted.push_back(std::move(wanted));
   }
   return chooseOpSharding(node.op, node.rule, base, context, axes);
+}
+
+/// What one op gathers, the next need not gather again.
+void Settlement::noteTaken(const OpNode &node, const OpSharding &how) {
+  for (auto [i, operand] : llvm::enumerate(node.op->getOperands())) {
+    if (graph.isFree(operand))
+      continue;
+    TensorSharding needed = operandSharding(node.rule, how, i, rankOf(operand));
+    if (needed != settled.lookup(operand) && !llvm::is_contained(taken[operand], needed))
+      taken[operand].push_back(std::move(needed));
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -171,6 +183,7 @@ void Settlement::run() {
     OpSharding how = choose(node);
     for (auto [i, result] : llvm::enumerate(node.op->getResults()))
       settled[result] = resultSharding(node.rule, how, i, rankOf(result));
+    noteTaken(node, how);
     choices.emplace_back(&node, std::move(how));
   }
   for (auto &[node, how] : choices) {

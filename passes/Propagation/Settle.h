@@ -20,6 +20,7 @@ public:
 private:
   OpSharding choose(const OpNode &node);
   bool mayPass(Value value);
+  void noteTaken(const OpNode &node, const OpSharding &how);
   /// A free value computed as `needed`, or the nearest to it that it can be.
   Value versionOf(Value value, TensorSharding needed);
   void supplyFreeOperands(const OpNode &node, const OpSharding &how);
@@ -31,6 +32,8 @@ private:
   const MicroAnalysis &micro;
   const Wishes &wishes;
   DenseMap<Value, TensorSharding> settled;
+  /// The other shardings in which ops so far take a value.
+  DenseMap<Value, SmallVector<TensorSharding, 1>> taken;
   DenseMap<Value, bool> passable;
   /// Versions of free values by sharding; the first is the value itself.
   DenseMap<Value, SmallVector<std::pair<TensorSharding, Value>, 1>> versions;

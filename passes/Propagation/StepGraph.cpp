@@ -30,12 +30,6 @@ static bool isState(BlockArgument argument) {
   return role == "parameter" || role == "optimizer_state";
 }
 
-bool mlir::st::isPointwise(const ShardingRule &rule) {
-  return rule.results.size() == 1 && llvm::all_of(rule.operands, [&](const TensorFactors &operand) {
-           return operand.empty() || operand == rule.results[0];
-         });
-}
-
 TensorSharding mlir::st::restrictTo(const TensorSharding &sharding, Axis axis,
                                     const MeshAxes &axes) {
   TensorSharding result(sharding.dims.size());

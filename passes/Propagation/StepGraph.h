@@ -67,9 +67,6 @@ private:
   DenseMap<unsigned, unsigned> donors; ///< result -> the argument it replaces
 };
 
-/// Whether all operands of the result's rank have the factors of the result.
-bool isPointwise(const ShardingRule &rule);
-
 /// The part of a sharding that concerns `axis`.
 TensorSharding restrictTo(const TensorSharding &sharding, Axis axis, const MeshAxes &axes);
 

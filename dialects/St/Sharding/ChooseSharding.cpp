@@ -70,6 +70,8 @@ double mlir::st::costOf(Operation *op, const ShardingRule &rule, const OpShardin
       has.dropAllUnreduced();
       needed.dropAllUnreduced();
     }
+    if (i < context.atHand.size() && llvm::is_contained(context.atHand[i], needed))
+      continue;
     cost += costOfReshard(has, needed, operand.getType(), context.axes, context.anchored[i]);
   }
   for (auto [i, result] : llvm::enumerate(op->getResults()))
@@ -237,7 +239,7 @@ std::optional<OpSharding> mlir::st::exactOpSharding(Operation *op, const Shardin
 }
 
 ChoiceContext mlir::st::recordedContext(Operation *op, const MeshAxes &axes) {
-  ChoiceContext context{axes};
+  ChoiceContext context{axes, {}, {}, {}, {}, {}, {}};
   for (Value operand : op->getOperands()) {
     context.operands.push_back(axes.read(operand));
     context.anchored.push_back(false);

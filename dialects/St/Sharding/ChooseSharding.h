@@ -10,6 +10,9 @@ struct ChoiceContext {
   const MeshAxes &axes;
   /// The shardings that operands have. None: the operand can be had in any.
   SmallVector<std::optional<TensorSharding>> operands;
+  /// Other shardings in which operands are at hand, because an op before this one
+  /// takes them so. Empty, or one list an operand.
+  std::vector<SmallVector<TensorSharding, 1>> atHand;
   /// Operands whose parts must not move between devices if that can be avoided
   /// (weights), and operands that are constant zeros.
   SmallVector<bool> anchored, isZero;

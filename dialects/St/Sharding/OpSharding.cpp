@@ -23,6 +23,12 @@ ShardingRule mlir::st::getShardingRule(Operation *op) {
   return {};
 }
 
+bool mlir::st::isPointwise(const ShardingRule &rule) {
+  return rule.results.size() == 1 && llvm::all_of(rule.operands, [&](const TensorFactors &operand) {
+           return operand.empty() || operand == rule.results[0];
+         });
+}
+
 std::optional<int64_t> OpSharding::factorOf(Axis axis) const {
   for (auto [factor, splits] : llvm::enumerate(factors))
     if (outerOf(splits, axis))

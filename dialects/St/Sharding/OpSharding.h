@@ -10,6 +10,10 @@ namespace mlir::st {
 /// sharding or a stage. Ops without a rule get one without factors.
 ShardingRule getShardingRule(Operation *op);
 
+/// Whether the op computes each element of its one result from the same elements of
+/// its operands, and scalars.
+bool isPointwise(const ShardingRule &rule);
+
 /// A way to compute an op in shards. The shardings of all its operands and results
 /// follow from it and the op's rule.
 struct OpSharding {

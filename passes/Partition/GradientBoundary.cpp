@@ -1,0 +1,71 @@
+#include "passes/Partition/GradientBoundary.h"
+#include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Sharding/OpSharding.h"
+#include "dialects/StableHLO/StableHLOOps.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+/// Values that depend on parameters or optimizer state.
+static DenseSet<Value> findStateful(func::FuncOp function) {
+  DenseSet<Value> stateful;
+  for (BlockArgument argument : function.getArguments()) {
+    auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
+    if (role && (role == "parameter" || role == "optimizer_state"))
+      stateful.insert(argument);
+  }
+  for (Operation &op : function.front().without_terminator())
+    if (llvm::any_of(op.getOperands(), [&](Value value) { return stateful.contains(value); }))
+      stateful.insert(op.result_begin(), op.result_end());
+  return stateful;
+}
+
+/// Back through what only moves a value between devices.
+static Value beforeMoves(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isa<AllGatherOp, AllReduceOp, ReduceScatterOp, AllToAllOp, AllSliceOp, TransferOp,
+             stablehlo::ReshapeOp>(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+void mlir::st::markGradients(func::FuncOp function) {
+  DenseSet<Value> stateful = findStateful(function);
+  SmallVector<Value> worklist;
+  Operation *terminator = function.front().getTerminator();
+  for (BlockArgument argument : function.getArguments()) {
+    auto result =
+        function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "tf.aliasing_output");
+    if (result && stateful.contains(argument))
+      worklist.push_back(terminator->getOperand(result.getInt()));
+  }
+  DenseSet<Value> seen;
+  SetVector<Value> gradients;
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    if (!op || !stateful.contains(value) || !seen.insert(value).second)
+      continue;
+    if (!isPointwise(getShardingRule(op))) {
+      gradients.insert(beforeMoves(value));
+      continue;
+    }
+    for (Value operand : op->getOperands())
+      if (operand.getType() == value.getType())
+        worklist.push_back(operand);
+  }
+  OpBuilder builder(function.getContext());
+  for (Value gradient : gradients) {
+    Operation *producer = gradient.getDefiningOp();
+    if (!producer)
+      continue;
+    builder.setInsertionPointAfter(producer);
+    auto accumulate = AccumulateOp::create(builder, gradient.getLoc(), gradient.getType(), gradient,
+                                           ReduceKind::Sum);
+    if (Attribute stage = producer->getDiscardableAttr(kStageAttr))
+      accumulate->setDiscardableAttr(kStageAttr, stage);
+    gradient.replaceAllUsesExcept(accumulate, accumulate);
+  }
+}
