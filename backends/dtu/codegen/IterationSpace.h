@@ -1,0 +1,74 @@
+// The iteration space of a kernel: which dimensions of its values are the same
+// loop, and how tensors in memory lie along those loops.
+//
+// Every value of the body has dimensions; elementwise ops, broadcasts, kept
+// dimensions of a reduction and unit-dimension reshapes make dimensions equal.
+// The classes of equal dimensions are the axes of the space, ordered outer to
+// inner as in the values. Adjacent axes that every value has both or neither of
+// are then one: the resulting groups are what code loops over.
+#pragma once
+
+#include "mlir/IR/Block.h"
+#include "mlir/IR/Value.h"
+#include "llvm/ADT/DenseMap.h"
+#include "llvm/ADT/DenseSet.h"
+#include "llvm/ADT/SmallVector.h"
+
+#include <cstdint>
+
+namespace mlir::dtu {
+
+/// A set of groups, bit g for group g.
+using GroupSet = uint32_t;
+
+class IterationSpace {
+public:
+  /// Elements between neighbours along each axis of a tensor that is accessed along the axes; 0 where it
+  /// does not vary. For accesses that are no value of the body (the operands of a product).
+  using AxisStrides = SmallVector<int64_t>;
+
+  /// The axes of a kernel's body, without those of values in `ignored`. Fails with a diagnostic on an
+  /// op that no loop can hold.
+  static FailureOr<IterationSpace> analyze(Block &body, const DenseSet<Value> &ignored = {});
+
+  size_t getNumAxes() const { return axisSizes.size(); }
+  /// Axis of a dimension of a value, or nothing for a dimension of size 1.
+  std::optional<unsigned> getAxis(Value value, int64_t dim) const;
+  int64_t getAxisSize(unsigned axis) const { return axisSizes[axis]; }
+
+  /// Merges axes into groups. `others`: accesses that must stay affine along the groups too.
+  void formGroups(ArrayRef<AxisStrides> others = {});
+
+  size_t getNumGroups() const { return groupSizes.size(); }
+  int64_t getSize(unsigned group) const { return groupSizes[group]; }
+  /// Number of points of the groups in a set.
+  int64_t getSize(GroupSet groups) const = delete;
+  int64_t getVolume(GroupSet groups) const;
+  unsigned getGroupOfAxis(unsigned axis) const { return groupOfAxis[axis]; }
+  /// The groups that a value's type spans.
+  GroupSet getGroups(Value value) const;
+  /// Elements between neighbours along each group of a value that lies dense in memory or, for a
+  /// slice of an argument, where it lies in the argument.
+  SmallVector<int64_t> getStrides(Value value) const;
+  SmallVector<int64_t> getStrides(const AxisStrides &strides) const;
+  /// The group of iota's dimension; nothing if its size is 1.
+  std::optional<unsigned> getIotaGroup(Operation *iota) const;
+
+private:
+  DenseMap<Value, SmallVector<int>> axesOf;   // -1: a dimension of size 1
+  SmallVector<int64_t> axisSizes;
+  SmallVector<bool> isIotaAxis;
+  SmallVector<unsigned> groupOfAxis;
+  SmallVector<int64_t> groupSizes;
+  SmallVector<unsigned> innermostAxis;        // of each group
+
+  AxisStrides axisStrides(Value value) const;
+};
+
+/// Elements between neighbours along each dimension of a dense row-major tensor.
+SmallVector<int64_t> denseStrides(ArrayRef<int64_t> shape);
+
+/// Whether an op is a slice of a block argument: such a slice is an access, not a computation.
+bool isArgumentSlice(Operation *op);
+
+} // namespace mlir::dtu

@@ -1,0 +1,37 @@
+// What the generator of one kernel is given.
+#pragma once
+
+#include "backends/dtu/codegen/TileEmitter.h"
+
+#include "dialects/St/IR/StDialect.h"
+
+namespace mlir::dtu {
+
+/// A kernel with its operands and results placed in memory.
+struct KernelContext {
+  ProgramBuilder &builder;
+  Block &body;                             // of an st.kernel
+  SmallVector<Placement> inputs, results;  // of the body's arguments and of the terminator's operands
+};
+
+/// Loads step i+1 while step i is computed and step i-1's results are on their way out.
+///
+/// Runs load, compute and store for start, start + step, … below limit; slots alternate. The queue
+/// waits for the core before it stores, so everything is over when the loop is.
+struct PipelinedLoop {
+  Expr start;
+  int64_t limit = 0, step = 1;
+
+  using Body = llvm::function_ref<void(StreamBuilder &, Expr index, Expr slot)>;
+  void emit(ProgramBuilder &builder, Body load, Body compute, Body store) const;
+
+private:
+  Expr slotOf(StreamBuilder &stream, const Expr &index) const;
+};
+
+/// Elementwise work and reductions over one space: kernels of kind "loop" and "reduce".
+LogicalResult emitLoopKernel(KernelContext &context);
+/// One product with an elementwise epilogue: kernels of kind "matmul".
+LogicalResult emitMatmulKernel(KernelContext &context);
+
+} // namespace mlir::dtu

@@ -1,0 +1,321 @@
+#include "backends/dtu/codegen/MatmulPlan.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::dtu;
+
+// ---- the product's dimensions ---------------------------------------------------------------
+
+namespace {
+/// An operand of the product as it lies in an argument of the body: views looked through.
+struct OperandAccess {
+  BlockArgument argument;
+  int64_t offset = 0;
+  SmallVector<int64_t> strides;   // of each dimension of the operand
+};
+} // namespace
+
+static ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+
+/// Follows transposes, slices, broadcasts, conversions and unit-dimension reshapes down to an argument.
+static FailureOr<OperandAccess> traceOperand(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return OperandAccess{argument, 0, denseStrides(shapeOf(value))};
+  Operation *op = value.getDefiningOp();
+  if (!isa<stablehlo::TransposeOp, stablehlo::SliceOp, stablehlo::ConvertOp, stablehlo::ReshapeOp>(op))
+    return op->emitOpError("feeding a product has no DTU code generation");
+  FailureOr<OperandAccess> inner = traceOperand(op->getOperand(0));
+  if (failed(inner))
+    return failure();
+  OperandAccess access = *inner;
+  if (auto transpose = dyn_cast<stablehlo::TransposeOp>(op)) {
+    for (auto [dim, from] : llvm::enumerate(transpose.getPermutation()))
+      access.strides[dim] = inner->strides[from];
+  } else if (auto slice = dyn_cast<stablehlo::SliceOp>(op)) {
+    for (size_t dim = 0; dim < access.strides.size(); ++dim) {
+      access.offset += slice.getStartIndices()[dim] * inner->strides[dim];
+      access.strides[dim] *= slice.getStrides()[dim];
+    }
+  } else if (isa<stablehlo::ReshapeOp>(op)) {
+    SmallVector<int64_t> nonUnit;
+    for (auto [size, stride] : llvm::zip_equal(shapeOf(op->getOperand(0)), inner->strides))
+      if (size != 1)
+        nonUnit.push_back(stride);
+    access.strides.clear();
+    size_t next = 0;
+    for (int64_t size : shapeOf(value))
+      access.strides.push_back(size == 1 || next == nonUnit.size() ? 0 : nonUnit[next++]);
+    if (next != nonUnit.size())
+      return op->emitOpError("feeding a product changes more than unit dimensions");
+  }
+  return access;
+}
+
+/// The values through which the product reads its operands and nothing else does.
+static DenseSet<Value> operandValues(Block &body, stablehlo::DotGeneralOp dot) {
+  DenseSet<Value> only;
+  auto isOnlyOperand = [&](Value value) {
+    return llvm::all_of(value.getUsers(), [&](Operation *user) {
+      return user == dot || (user->getNumResults() == 1 && only.contains(user->getResult(0)));
+    });
+  };
+  for (Operation &op : llvm::reverse(body.without_terminator()))
+    if (&op != dot && op.getNumResults() == 1 && !op.use_empty() && isOnlyOperand(op.getResult(0)))
+      only.insert(op.getResult(0));
+  for (BlockArgument argument : body.getArguments())
+    if (!argument.use_empty() && isOnlyOperand(argument))
+      only.insert(argument);
+  return only;
+}
+
+/// Contracted dimensions with more than one point, from far to near in lhs, merged where both agree.
+static void collectDepth(stablehlo::DotGeneralOp dot, const OperandAccess &lhs, const OperandAccess &rhs,
+                         MatmulShape &shape) {
+  struct Dim {
+    int64_t size, left, right;
+  };
+  SmallVector<Dim> dims;
+  auto numbers = dot.getDotDimensionNumbers();
+  for (auto [l, r] : llvm::zip_equal(numbers.getLhsContractingDimensions(), numbers.getRhsContractingDimensions()))
+    if (shapeOf(dot.getLhs())[l] != 1)
+      dims.push_back({shapeOf(dot.getLhs())[l], lhs.strides[l], rhs.strides[r]});
+  llvm::stable_sort(dims, [](const Dim &a, const Dim &b) { return a.left > b.left; });
+  for (size_t i = dims.size(); i-- > 1;)
+    if (dims[i - 1].left == dims[i].left * dims[i].size && dims[i - 1].right == dims[i].right * dims[i].size) {
+      dims[i - 1] = {dims[i - 1].size * dims[i].size, dims[i].left, dims[i].right};
+      dims.erase(dims.begin() + i);
+    }
+  for (const Dim &dim : dims) {
+    shape.depthSizes.push_back(dim.size);
+    shape.lhs.depth.push_back(dim.left);
+    shape.rhs.depth.push_back(dim.right);
+  }
+}
+
+/// Strides of both operands along the axes of the result, whose dimensions are batch, rows, columns.
+static std::pair<IterationSpace::AxisStrides, IterationSpace::AxisStrides>
+resultStrides(stablehlo::DotGeneralOp dot, const IterationSpace &space, const OperandAccess &lhs,
+              const OperandAccess &rhs) {
+  IterationSpace::AxisStrides left(space.getNumAxes(), 0), right(space.getNumAxes(), 0);
+  auto numbers = dot.getDotDimensionNumbers();
+  int64_t resultDim = 0;
+  auto set = [&](std::optional<int64_t> l, std::optional<int64_t> r) {
+    if (std::optional<unsigned> axis = space.getAxis(dot.getResult(), resultDim++)) {
+      left[*axis] = l ? lhs.strides[*l] : 0;
+      right[*axis] = r ? rhs.strides[*r] : 0;
+    }
+  };
+  for (auto [l, r] : llvm::zip_equal(numbers.getLhsBatchingDimensions(), numbers.getRhsBatchingDimensions()))
+    set(l, r);
+  auto isFree = [](int64_t dim, ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
+    return !llvm::is_contained(a, dim) && !llvm::is_contained(b, dim);
+  };
+  for (int64_t dim = 0, rank = lhs.strides.size(); dim < rank; ++dim)
+    if (isFree(dim, numbers.getLhsBatchingDimensions(), numbers.getLhsContractingDimensions()))
+      set(dim, std::nullopt);
+  for (int64_t dim = 0, rank = rhs.strides.size(); dim < rank; ++dim)
+    if (isFree(dim, numbers.getRhsBatchingDimensions(), numbers.getRhsContractingDimensions()))
+      set(std::nullopt, dim);
+  return {left, right};
+}
+
+FailureOr<MatmulShape> mlir::dtu::analyzeMatmul(Block &body, IterationSpace &space) {
+  MatmulShape shape;
+  for (auto dot : body.getOps<stablehlo::DotGeneralOp>()) {
+    if (shape.op)
+      return dot.emitOpError("is the second product of its kernel, which has no DTU code generation");
+    shape.op = dot;
+  }
+  if (!shape.op)
+    return body.getParentOp()->emitOpError("of kind matmul has no product");
+  FailureOr<OperandAccess> lhs = traceOperand(shape.op.getLhs()), rhs = traceOperand(shape.op.getRhs());
+  if (failed(lhs) || failed(rhs))
+    return failure();
+  FailureOr<IterationSpace> analysed = IterationSpace::analyze(body, operandValues(body, shape.op));
+  if (failed(analysed))
+    return failure();
+  space = *analysed;
+  auto [left, right] = resultStrides(shape.op, space, *lhs, *rhs);
+  space.formGroups({left, right});
+
+  auto setOperand = [&](MatmulOperand &operand, const OperandAccess &access, ArrayRef<int64_t> axisStrides) {
+    operand.argument = access.argument.getArgNumber();
+    operand.offset = access.offset;
+    operand.strides = space.getStrides(IterationSpace::AxisStrides(axisStrides));
+    operand.type = getDType(getElementTypeOrSelf(access.argument.getType())).value_or(isa::DType::I1);
+  };
+  setOperand(shape.lhs, *lhs, left);
+  setOperand(shape.rhs, *rhs, right);
+  collectDepth(shape.op, *lhs, *rhs, shape);
+  for (unsigned group = 0; group < space.getNumGroups(); ++group) {
+    bool inLhs = shape.lhs.strides[group] != 0, inRhs = shape.rhs.strides[group] != 0;
+    int *role = inLhs && !inRhs ? &shape.rowGroup : inRhs && !inLhs ? &shape.colGroup : nullptr;
+    if (role && (*role < 0 || space.getSize(group) >= space.getSize(unsigned(*role))))
+      *role = group;
+  }
+
+  auto type = getDType(getElementTypeOrSelf(shape.op.getLhs().getType()));
+  auto other = getDType(getElementTypeOrSelf(shape.op.getRhs().getType()));
+  if (!type || type != other || !llvm::is_contained({isa::DType::F32, isa::DType::BF16, isa::DType::F16}, *type))
+    return shape.op.emitOpError("of ") << shape.op.getLhs().getType() << " and " << shape.op.getRhs().getType()
+                                       << " has no DTU code generation";
+  shape.type = *type;
+  int64_t lhsDepth = shape.lhs.depth.empty() ? 0 : shape.lhs.depth.back();
+  int64_t rhsDepth = shape.rhs.depth.empty() ? 0 : shape.rhs.depth.back();
+  shape.lhs.depthOutside = shape.lhsRowStride() == 1 && lhsDepth != 1;
+  shape.rhs.depthOutside = rhsDepth != 1;
+  return shape;
+}
+
+// ---- tiling -----------------------------------------------------------------------------------
+
+namespace {
+/// Estimates the time of tilings, in nanoseconds.
+class TilingSearch {
+public:
+  TilingSearch(const MatmulShape &shape, const IterationSpace &space, const Machine &machine,
+               EpilogueBytes epilogueBytes)
+      : shape(shape), machine(machine), epilogueBytes(epilogueBytes) {
+    rows = shape.rowGroup < 0 ? 1 : space.getSize(unsigned(shape.rowGroup));
+    cols = shape.colGroup < 0 ? 1 : space.getSize(unsigned(shape.colGroup));
+    outer = space.getVolume(~GroupSet(0)) / (rows * cols);
+    depth = shape.innerDepth();
+    for (int64_t size : shape.depthSizes)
+      outerDepth *= size;
+    outerDepth /= depth;
+    width = isa::byteWidth(shape.type);
+  }
+
+  std::optional<MatmulTiling> run();
+
+private:
+  const MatmulShape &shape;
+  const Machine &machine;
+  EpilogueBytes epilogueBytes;
+  int64_t rows, cols, outer, depth, outerDepth = 1, width;
+  double best = 0;
+  std::optional<MatmulTiling> chosen;
+
+  void tryTile(int64_t tileRows, int64_t tileCols);
+  void consider(const MatmulTiling &tiling);
+  double cost(const MatmulTiling &tiling) const;
+  double hostCost(const MatmulTiling &tiling, double steps, double copied) const;
+  int64_t panelBytes(const MatmulTiling &tiling) const;
+  bool sharesEvenly(const MatmulTiling &tiling) const;
+  static SmallVector<int64_t> candidates(int64_t size, ArrayRef<int64_t> sizes);
+};
+} // namespace
+
+/// The sizes, each evened out so that equal tiles cover `size`, and `size` itself where it is small.
+SmallVector<int64_t> TilingSearch::candidates(int64_t size, ArrayRef<int64_t> sizes) {
+  SmallVector<int64_t> result;
+  for (int64_t most : sizes) {
+    int64_t tile = llvm::divideCeil(size, llvm::divideCeil(size, most));
+    if (tile > 16)
+      tile = llvm::alignTo(tile, 16);
+    tile = std::min(tile, size);
+    if (!llvm::is_contained(result, tile))
+      result.push_back(tile);
+  }
+  return result;
+}
+
+/// Bytes of L2 that one chunk of both panels takes.
+int64_t TilingSearch::panelBytes(const MatmulTiling &t) const {
+  return ((t.sharesLhs() ? t.gridRows * t.rows : 0) + (t.sharesRhs() ? t.gridCols * t.cols : 0)) * t.chunk *
+         t.depth * width;
+}
+
+/// The workers cut each panel into equal shares along its outer dimension.
+bool TilingSearch::sharesEvenly(const MatmulTiling &t) const {
+  int64_t lhsOuter = shape.lhs.depthOutside ? t.chunk * t.depth : t.gridRows * t.rows;
+  int64_t rhsOuter = shape.rhs.depthOutside ? t.chunk * t.depth : t.gridCols * t.cols;
+  return (!t.sharesLhs() || lhsOuter % machine.workers == 0) && (!t.sharesRhs() || rhsOuter % machine.workers == 0);
+}
+
+/// What the simulator's own work costs: each instruction some overhead, each byte a copy.
+double TilingSearch::hostCost(const MatmulTiling &t, double steps, double copied) const {
+  constexpr double perStep = 2500, bytesPerNanosecond = 8, flopsPerNanosecond = 90;
+  // Small tiles keep the host's matrix routines from their rate.
+  double macs = double(t.rows) * t.cols * t.depth;
+  double flops = 2 * macs * steps * (1 + 60000.0 / macs);
+  return steps * perStep + copied / bytesPerNanosecond + flops / flopsPerNanosecond;
+}
+
+double TilingSearch::cost(const MatmulTiling &t) const {
+  auto ceil = [](int64_t a, int64_t b) { return static_cast<double>(llvm::divideCeil(a, b)); };
+  double workers = machine.workers;
+  double stepsPerTile = ceil(depth, t.depth) * outerDepth;
+  double rounds = t.isShared() ? outer * ceil(rows, t.gridRows * t.rows) * ceil(cols, t.gridCols * t.cols)
+                               : llvm::divideCeil(outer * llvm::divideCeil(rows, t.rows) * llvm::divideCeil(cols, t.cols),
+                                                  machine.workers);
+  double tiles = t.isShared() ? rounds * workers : outer * ceil(rows, t.rows) * ceil(cols, t.cols);
+
+  double stepCycles = machine.matrixStart + ceil(t.rows, 16) * ceil(t.cols, 16) * t.depth;
+  double compute = rounds * stepsPerTile * (stepCycles / machine.clock + 2 * machine.syncTime);
+  double stepBytes = double(t.rows + t.cols) * t.depth * width, resultBytes = double(t.rows) * t.cols * 4;
+  double queue = rounds * (stepsPerTile * (2 * machine.dteLatency + 2 * machine.syncTime + stepBytes / machine.dteRate) +
+                           machine.dteLatency + resultBytes / machine.dteRate);
+  double l1Bytes = tiles * stepsPerTile * stepBytes, l3Bytes = tiles * resultBytes, l2Bytes = 0;
+  double copied = l1Bytes + tiles * resultBytes;
+  if (t.isShared()) {
+    double panels = rounds * ceil(depth, t.depth * t.chunk) * double(panelBytes(t));
+    double throughL2 = tiles * stepsPerTile * t.depth * width *
+                       double((t.sharesLhs() ? t.rows : 0) + (t.sharesRhs() ? t.cols : 0));
+    l3Bytes += panels + l1Bytes - throughL2;
+    l2Bytes = panels + throughL2;
+    copied += panels;
+    queue += panels / workers / machine.dteRate +
+             rounds * ceil(depth, t.depth * t.chunk) * (2 * machine.dteLatency + 2 * machine.syncTime);
+  } else {
+    l3Bytes += l1Bytes;
+  }
+  double start = 2 * machine.dteLatency + stepBytes / machine.dteRate + resultBytes / machine.dteRate;
+  double simulated = std::max({compute, queue, l3Bytes / machine.l3Rate, l2Bytes / machine.l2Rate}) + start;
+  constexpr double hostWeight = 0.02;
+  return simulated + hostWeight * hostCost(t, tiles * stepsPerTile, copied);
+}
+
+void TilingSearch::consider(const MatmulTiling &tiling) {
+  double estimate = cost(tiling);
+  if (chosen && estimate >= best)
+    return;
+  best = estimate;
+  chosen = tiling;
+}
+
+void TilingSearch::tryTile(int64_t tileRows, int64_t tileCols) {
+  TileShape tile{shape.rowGroup, shape.colGroup, tileRows, tileCols};
+  for (unsigned slots : {2u, 1u}) {
+    int64_t left = machine.l1Bytes - epilogueBytes(slots, tile);
+    for (int64_t tileDepth : candidates(depth, {32, 64, 96, 128, 192, 256, 384, 512, 1024})) {
+      // The operands' buffers start aligned, each twice.
+      if (2 * (llvm::alignTo(tileRows * tileDepth * width, kBufferAlignment) +
+               llvm::alignTo(tileCols * tileDepth * width, kBufferAlignment)) > uint64_t(std::max<int64_t>(left, 0)))
+        continue;
+      MatmulTiling tiling{tileRows, tileCols, tileDepth, slots};
+      consider(tiling);
+      for (tiling.gridRows = 1; tiling.gridRows <= machine.workers && outerDepth == 1; tiling.gridRows *= 2) {
+        tiling.gridCols = machine.workers / tiling.gridRows;
+        if (tiling.gridRows * tiling.gridCols != machine.workers)
+          continue;
+        for (tiling.chunk = 1; tiling.chunk <= 8 && (tiling.chunk - 1) * tileDepth < depth; tiling.chunk *= 2)
+          if (2 * panelBytes(tiling) <= machine.l2Bytes && sharesEvenly(tiling))
+            consider(tiling);
+      }
+    }
+  }
+}
+
+std::optional<MatmulTiling> TilingSearch::run() {
+  for (int64_t tileRows : candidates(rows, {16, 32, 48, 64, 96, 128, 192, 256}))
+    for (int64_t tileCols : candidates(cols, {16, 32, 48, 64, 96, 128, 192, 256}))
+      tryTile(tileRows, tileCols);
+  return chosen;
+}
+
+std::optional<MatmulTiling> mlir::dtu::chooseTiling(const MatmulShape &shape, const IterationSpace &space,
+                                                    const Machine &machine, EpilogueBytes epilogueBytes) {
+  return TilingSearch(shape, space, machine, epilogueBytes).run();
+}

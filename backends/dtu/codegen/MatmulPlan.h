@@ -1,0 +1,57 @@
+// A product as loops over batch, rows, columns and depth, and the tiles to cut it into.
+#pragma once
+
+#include "backends/dtu/codegen/IterationSpace.h"
+#include "backends/dtu/codegen/LoopPlan.h"
+#include "dialects/StableHLO/StableHLOOps.h"
+
+namespace mlir::dtu {
+
+/// One operand of the product in memory. Strides in elements.
+struct MatmulOperand {
+  unsigned argument = 0;           // of the kernel's body
+  int64_t offset = 0;              // elements
+  SmallVector<int64_t> strides;    // along the groups of the result's space
+  SmallVector<int64_t> depth;      // along the contracted dimensions
+  isa::DType type = isa::DType::F32;
+  /// Stored in L1 with the depth as the outer dimension.
+  bool depthOutside = false;
+};
+
+struct MatmulShape {
+  stablehlo::DotGeneralOp op;
+  MatmulOperand lhs, rhs;
+  int rowGroup = -1, colGroup = -1;     // of the result's space
+  SmallVector<int64_t> depthSizes;      // contracted dimensions, outer to inner, merged where possible
+  isa::DType type = isa::DType::F32;    // in L1
+
+  /// Stride of an operand along rows (of lhs) or columns (of rhs).
+  int64_t lhsRowStride() const { return rowGroup < 0 ? 0 : lhs.strides[rowGroup]; }
+  int64_t rhsColStride() const { return colGroup < 0 ? 0 : rhs.strides[colGroup]; }
+  int64_t innerDepth() const { return depthSizes.empty() ? 1 : depthSizes.back(); }
+};
+
+/// Reads the body's product; forms the groups of its space. Fails with a diagnostic.
+FailureOr<MatmulShape> analyzeMatmul(Block &body, IterationSpace &space);
+
+/// How the product is cut. Without a grid every worker takes whole tiles, wherever they lie, straight
+/// from L3. With one, the workers stand in gridRows x gridCols over a block of as many tiles, and an
+/// operand that several of them need comes through L2, `chunk` steps of depth at a time.
+struct MatmulTiling {
+  int64_t rows = 0, cols = 0, depth = 0;
+  unsigned resultSlots = 2;
+  int64_t gridRows = 0, gridCols = 0, chunk = 1;
+
+  bool isShared() const { return gridRows > 0; }
+  bool sharesLhs() const { return gridCols > 1; }
+  bool sharesRhs() const { return gridRows > 1; }
+};
+
+/// Footprint of the epilogue in L1 with a number of slots, for a tile size.
+using EpilogueBytes = llvm::function_ref<int64_t(unsigned slots, const TileShape &shape)>;
+
+/// The tiling with the least estimated time, simulated and on the host; nothing if none fits.
+std::optional<MatmulTiling> chooseTiling(const MatmulShape &shape, const IterationSpace &space,
+                                         const Machine &machine, EpilogueBytes epilogueBytes);
+
+} // namespace mlir::dtu

@@ -1,0 +1,160 @@
+#include "backends/dtu/codegen/StreamBuilder.h"
+
+using namespace mlir;
+using namespace mlir::dtu;
+
+// ---- Expr -------------------------------------------------------------------------
+
+Expr &Expr::operator+=(const Expr &other) {
+  constant += other.constant;
+  for (const isa::Affine::Term &term : other.terms) {
+    auto *it = llvm::find_if(terms, [&](const auto &mine) { return mine.reg >= term.reg; });
+    if (it == terms.end() || it->reg != term.reg)
+      terms.insert(it, term);
+    else if ((it->coefficient += term.coefficient) == 0)
+      terms.erase(it);
+  }
+  return *this;
+}
+
+Expr &Expr::operator*=(int64_t factor) {
+  constant *= factor;
+  if (factor == 0)
+    terms.clear();
+  for (isa::Affine::Term &term : terms)
+    term.coefficient *= factor;
+  return *this;
+}
+
+// ---- StreamBuilder ------------------------------------------------------------------
+
+uint8_t StreamBuilder::takeRegister() {
+  if (nextRegister >= isa::kNumRegisters) {
+    outOfRegisters = true;
+    return isa::kNumRegisters - 1;
+  }
+  return nextRegister++;
+}
+
+void StreamBuilder::loop(const Expr &start, const Expr &limit, int64_t step,
+                         llvm::function_ref<void(Expr)> body) {
+  Scope scope(*this);
+  if (start.isConstant() && limit.isConstant()) {
+    if (start.getConstant() >= limit.getConstant())
+      return;
+    if (start.getConstant() + step >= limit.getConstant())
+      return body(start);
+  }
+  isa::Loop loop;
+  loop.reg = takeRegister();
+  loop.start = start.toAffine();
+  loop.limit = limit.toAffine();
+  loop.step = step;
+  emit(loop);
+  body(Expr::reg(loop.reg));
+  emit(isa::EndLoop());
+}
+
+void StreamBuilder::when(const Expr &value, const Expr &limit, llvm::function_ref<void(Expr)> body) {
+  // A loop whose step leads past any limit runs at most once, with the counter at `value`.
+  loop(value, limit, int64_t(1) << 40, body);
+}
+
+Expr StreamBuilder::index(const Expr &value, int64_t divide, int64_t modulo, int64_t multiply) {
+  if (modulo == 1 || multiply == 0)
+    return 0;
+  if (value.isConstant()) {
+    int64_t result = value.getConstant() / divide;
+    return (modulo ? result % modulo : result) * multiply;
+  }
+  if (divide == 1 && modulo == 0)
+    return value * multiply;
+  isa::Index instruction;
+  instruction.dst = takeRegister();
+  instruction.value = value.toAffine();
+  instruction.divide = divide;
+  instruction.modulo = modulo;
+  instruction.multiply = multiply;
+  emit(instruction);
+  return Expr::reg(instruction.dst);
+}
+
+Expr StreamBuilder::materialize(const Expr &value) {
+  if (value.isConstant() || (value.getSingleRegister() != isa::kZero && value.getConstant() == 0))
+    return value;
+  return Expr::reg(toRegister(value));
+}
+
+uint8_t StreamBuilder::toRegister(const Expr &value) {
+  if (uint8_t reg = value.getSingleRegister(); reg != isa::kZero && value.getConstant() == 0)
+    return reg;
+  isa::Index instruction;
+  instruction.dst = takeRegister();
+  instruction.value = value.toAffine();
+  emit(instruction);
+  return instruction.dst;
+}
+
+Expr StreamBuilder::table(const Expr &entry) {
+  isa::Table instruction;
+  instruction.dst = takeRegister();
+  instruction.index = entry.toAffine();
+  emit(instruction);
+  return Expr::reg(instruction.dst);
+}
+
+isa::Extent StreamBuilder::extent(int64_t tile, const Expr &position, int64_t limit, bool exact) {
+  if (exact)
+    return {tile, isa::kZero, 0};
+  if (position.isConstant())
+    return {std::clamp<int64_t>(limit - position.getConstant(), 0, tile), isa::kZero, 0};
+  uint8_t reg = position.getSingleRegister();
+  if (reg != isa::kZero)
+    return {tile, reg, limit - position.getConstant()};
+  return {tile, toRegister(position), limit};
+}
+
+void StreamBuilder::wait(const Expr &semaphore, int64_t count) {
+  emit(isa::Wait{semaphore.toAffine(), count});
+}
+void StreamBuilder::signal(const Expr &semaphore, int64_t count) {
+  emit(isa::Signal{semaphore.toAffine(), count});
+}
+void StreamBuilder::barrier(int64_t id, int64_t participants) { emit(isa::Barrier{id, participants}); }
+
+void StreamBuilder::label(llvm::StringRef name) {
+  int64_t position = stream.instructions.size();
+  if (!stream.labelStarts.empty() && stream.labelStarts.back().first == position)
+    stream.labelStarts.pop_back();
+  auto known = llvm::find(stream.labels, name);
+  stream.labelStarts.push_back({position, known - stream.labels.begin()});
+  if (known == stream.labels.end())
+    stream.labels.push_back(name.str());
+}
+
+// ---- ProgramBuilder -------------------------------------------------------------------
+
+ProgramBuilder::ProgramBuilder(llvm::StringRef name, const Machine &machine)
+    : machine(machine), core(isa::Engine::Core, machine.workers), dte(isa::Engine::Dte, machine.workers),
+      tx(isa::Engine::Tx, 1), rx(isa::Engine::Rx, 1) {
+  program.name = name.str();
+}
+
+void ProgramBuilder::label(llvm::StringRef name) {
+  for (StreamBuilder *stream : {&core, &dte, &tx, &rx})
+    stream->label(name);
+}
+
+bool ProgramBuilder::registersSufficed() const {
+  return core.registersSufficed() && dte.registersSufficed() && tx.registersSufficed() &&
+         rx.registersSufficed();
+}
+
+isa::Program ProgramBuilder::take() {
+  program.semaphores = static_cast<int64_t>(Sem::Count) * workers();
+  program.barriers = 1;
+  for (StreamBuilder *stream : {&dte, &core, &tx, &rx})
+    if (!stream->empty())
+      program.streams.push_back(stream->take());
+  return std::move(program);
+}

@@ -1,0 +1,109 @@
+// Writes instruction streams. A StreamBuilder is one stream under construction;
+// a ProgramBuilder holds the streams of a task and what they share.
+#pragma once
+
+#include "backends/dtu/codegen/Expr.h"
+#include "backends/dtu/codegen/Machine.h"
+
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <string>
+
+namespace mlir::dtu {
+
+class StreamBuilder {
+public:
+  StreamBuilder(isa::Engine engine, int64_t count) {
+    stream.engine = engine;
+    stream.count = count;
+  }
+
+  template <typename Instruction> void emit(Instruction instruction) {
+    stream.instructions.push_back(std::move(instruction));
+  }
+
+  /// Registers taken while a scope lives are free again when it ends.
+  class Scope {
+  public:
+    explicit Scope(StreamBuilder &builder) : builder(builder), first(builder.nextRegister) {}
+    ~Scope() { builder.nextRegister = first; }
+
+  private:
+    StreamBuilder &builder;
+    uint8_t first;
+  };
+
+  /// for (i = start; i < limit; i += step) body(i). A loop that is known to run once is no loop.
+  void loop(const Expr &start, const Expr &limit, int64_t step, llvm::function_ref<void(Expr)> body);
+  /// body(value) if value < limit.
+  void when(const Expr &value, const Expr &limit, llvm::function_ref<void(Expr)> body);
+
+  /// ((value / divide) % modulo) * multiply; modulo 0 means none. An instruction only where needed.
+  Expr index(const Expr &value, int64_t divide, int64_t modulo = 0, int64_t multiply = 1);
+  /// The value in at most one register, for fields that take no expression.
+  Expr materialize(const Expr &value);
+  /// An equal expression of few terms, so that more can be added to it.
+  Expr compact(const Expr &value) { return value.getNumTerms() > 2 ? materialize(value) : value; }
+  Expr table(const Expr &entry);
+  /// The register that holds `value`, for fields that name one.
+  uint8_t toRegister(const Expr &value);
+
+  /// What is left of `limit` from `position` on, at most `tile`. `exact`: tiles never overhang.
+  isa::Extent extent(int64_t tile, const Expr &position, int64_t limit, bool exact);
+
+  void wait(const Expr &semaphore, int64_t count = 1);
+  void signal(const Expr &semaphore, int64_t count = 1);
+  void barrier(int64_t id, int64_t participants);
+
+  /// What follows appears under this name in traces.
+  void label(llvm::StringRef name);
+
+  bool empty() const { return stream.instructions.empty(); }
+  isa::Stream take() { return std::move(stream); }
+  /// False if the code needed more registers than there are.
+  bool registersSufficed() const { return !outOfRegisters; }
+
+private:
+  isa::Stream stream;
+  uint8_t nextRegister = isa::kFirstFree;
+  bool outOfRegisters = false;
+
+  uint8_t takeRegister();
+};
+
+/// Semaphores of the workers, a set of one per worker each. All are 0 whenever a kernel begins.
+enum class Sem : int64_t { Full, Done, Empty, Free, Epilogue, Link, LinkDone, Count };
+
+/// One task's program under construction. Worker w is core w with DTE queue w.
+class ProgramBuilder {
+public:
+  ProgramBuilder(llvm::StringRef name, const Machine &machine);
+
+  const Machine &machine;
+  StreamBuilder core, dte, tx, rx;
+
+  int64_t workers() const { return machine.workers; }
+  /// The semaphore of the executing worker.
+  Expr semaphore(Sem sem) const { return Expr::instance() + semaphoreBase(sem); }
+  /// The semaphore of worker 0, for the link streams.
+  Expr leaderSemaphore(Sem sem) const { return Expr(semaphoreBase(sem)); }
+  /// All DTE queues meet; what they stored before is visible to what they load after.
+  void barrierOfQueues() { dte.barrier(0, workers()); }
+
+  void useL1(int64_t bytes) { program.l1Bytes = std::max(program.l1Bytes, bytes); }
+  void useL2(int64_t bytes) { program.l2Bytes = std::max(program.l2Bytes, bytes); }
+  void useL3(int64_t bytes) { program.l3Bytes = std::max(program.l3Bytes, bytes); }
+  void useTable(int64_t entries) { program.tableSize = std::max(program.tableSize, entries); }
+
+  void label(llvm::StringRef name);
+  bool registersSufficed() const;
+  isa::Program take();
+
+private:
+  isa::Program program;
+
+  int64_t semaphoreBase(Sem sem) const { return static_cast<int64_t>(sem) * workers(); }
+};
+
+} // namespace mlir::dtu

@@ -1,0 +1,192 @@
+#include "backends/dtu/codegen/TileStorage.h"
+
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::dtu;
+
+int TileStorage::addBuffer(Area area, int value) {
+  const TileValue &v = program.values[value];
+  buffers.push_back({area, tileGroups(v.groups), isa::byteWidth(v.type)});
+  return static_cast<int>(buffers.size()) - 1;
+}
+
+// ---- step values of one phase -----------------------------------------------------------
+
+/// Linear scan over the ops of a phase: a buffer is free again after the last op that reads its value,
+/// and that very op may already write to it.
+class TileStorage::PhaseAssigner {
+public:
+  /// Buffers from `firstShared` on belong to earlier phases and are free again.
+  PhaseAssigner(TileStorage &storage, const TilePhase &phase, int index, size_t firstShared)
+      : storage(storage), program(storage.program), phase(phase), index(index) {
+    for (size_t buffer = firstShared; buffer < storage.buffers.size(); ++buffer)
+      untouched.push_back(buffer);
+  }
+
+  void run() {
+    findLastUses();
+    for (int value : phase.inputs)
+      give(value, obtain(Area::Slot, value));
+    // The tile that the matrix engine fills is there before the first op.
+    for (auto [value, description] : llvm::enumerate(program.values))
+      if (description.kind == TileValue::Kind::Accumulator)
+        give(value, obtain(Area::Slot, value));
+    for (auto [position, opIndex] : llvm::enumerate(phase.ops)) {
+      const TileOp &op = program.ops[opIndex];
+      if (isStep(op.dst))
+        give(op.dst, choose(op, position));
+      for (const TileRef &source : op.sources)
+        if (isStep(source.value) && lastUse.lookup(source.value) == static_cast<int>(position))
+          release(source.value);
+    }
+  }
+
+private:
+  TileStorage &storage;
+  const TileProgram &program;
+  const TilePhase &phase;
+  int index;
+  DenseMap<int, int> lastUse;
+  DenseSet<int> outputs;
+  SmallVector<int> untouched;     // buffers of earlier phases
+  SmallVector<int> freeBuffers;   // whose value in this phase is dead
+
+  /// A buffer that this phase does not use yet.
+  int obtain(Area area, int value) {
+    for (int &buffer : untouched) {
+      const Buffer &b = storage.buffers[buffer];
+      const TileValue &v = program.values[value];
+      if (b.area == area && b.groups == storage.tileGroups(v.groups) && b.width == isa::byteWidth(v.type)) {
+        int chosen = buffer;
+        untouched.erase(&buffer);
+        return chosen;
+      }
+    }
+    return storage.addBuffer(area, value);
+  }
+
+  bool isStep(int value) const { return program.values[value].rate == Rate::Step; }
+  void give(int value, int buffer) { storage.bufferOf[{index, value}] = buffer; }
+
+  void findLastUses() {
+    for (auto [position, opIndex] : llvm::enumerate(phase.ops))
+      for (const TileRef &source : program.ops[opIndex].sources)
+        lastUse[source.value] = position;
+    for (int output : phase.outputs) {
+      outputs.insert(program.outputs[output].ref.value);
+      lastUse[program.outputs[output].ref.value] = phase.ops.size();
+    }
+  }
+
+  void release(int value) {
+    int buffer = storage.bufferOf.lookup({index, value});
+    if (!llvm::is_contained(freeBuffers, buffer))
+      freeBuffers.push_back(buffer);
+  }
+
+  bool fits(int buffer, int value) const {
+    const Buffer &b = storage.buffers[buffer];
+    const TileValue &v = program.values[value];
+    return b.groups == storage.tileGroups(v.groups) && b.width == isa::byteWidth(v.type) &&
+           (b.area == Area::Slot || !outputs.contains(value));
+  }
+
+  int choose(const TileOp &op, int position) {
+    // In place of an operand that dies here: elementwise, the tile is read and written alike.
+    for (const TileRef &source : op.sources) {
+      if (op.reduction || !isStep(source.value) || lastUse.lookup(source.value) != position)
+        continue;
+      int buffer = storage.bufferOf.lookup({index, source.value});
+      if (fits(buffer, op.dst) && program.values[source.value].groups == program.values[op.dst].groups &&
+          isa::byteWidth(source.type) == isa::byteWidth(op.dstType) && !llvm::is_contained(freeBuffers, buffer)) {
+        lastUse[source.value] = -1;   // handed over, not released
+        return buffer;
+      }
+    }
+    for (int &buffer : freeBuffers)
+      if (fits(buffer, op.dst)) {
+        int chosen = buffer;
+        freeBuffers.erase(&buffer);
+        return chosen;
+      }
+    return obtain(outputs.contains(op.dst) ? Area::Slot : Area::Temporary, op.dst);
+  }
+};
+
+// ---- all values ---------------------------------------------------------------------------
+
+bool TileStorage::assign(ArrayRef<TilePhase> phases, const TileShape &tileShape) {
+  shape = tileShape;
+  DenseSet<int> used;
+  for (const TileOp &op : program.ops) {
+    used.insert(op.dst);
+    for (const TileRef &source : op.sources)
+      used.insert(source.value);
+  }
+  for (const TileOutput &output : program.outputs)
+    used.insert(output.ref.value);
+  int64_t cells = 0;
+  for (auto [index, value] : llvm::enumerate(program.values)) {
+    if (value.rate == Rate::Step || !used.contains(index))
+      continue;
+    bool isCell = value.rate == Rate::Invariant && value.groups == 0;
+    bufferOf[{-1, static_cast<int>(index)}] = addBuffer(isCell ? Area::Cell : Area::Fixed, index);
+    cells += isCell;
+  }
+  size_t firstShared = buffers.size();
+  for (auto [index, phase] : llvm::enumerate(phases))
+    PhaseAssigner(*this, phase, index, firstShared).run();
+  return cells * kCellBytes <= kCellAreaBytes;
+}
+
+int64_t TileStorage::bufferBytes(const Buffer &buffer, const TileShape &tile) {
+  if (buffer.area == Area::Cell)
+    return kCellBytes;
+  return llvm::alignTo(tile.elements(buffer.groups) * buffer.width, kBufferAlignment);
+}
+
+int64_t TileStorage::areaBytes(Area area, const TileShape &tile) const {
+  int64_t total = 0;
+  for (const Buffer &buffer : buffers)
+    if (buffer.area == area)
+      total += bufferBytes(buffer, tile);
+  return total;
+}
+
+int64_t TileStorage::bytes(const TileShape &tile) const {
+  return kCellAreaBytes + areaBytes(Area::Fixed, tile) + areaBytes(Area::Temporary, tile) +
+         slots * areaBytes(Area::Slot, tile);
+}
+
+void TileStorage::place(const TileShape &tile) {
+  shape = tile;
+  fixedStart = kCellAreaBytes;
+  temporaryStart = fixedStart + areaBytes(Area::Fixed, tile);
+  slotStart = temporaryStart + areaBytes(Area::Temporary, tile);
+  slotBytes = areaBytes(Area::Slot, tile);
+  int64_t next[4] = {};
+  for (Buffer &buffer : buffers) {
+    int64_t &position = next[static_cast<int>(buffer.area)];
+    buffer.offset = position;
+    position += bufferBytes(buffer, tile);
+  }
+}
+
+Expr TileStorage::offset(unsigned phase, int value, const Expr &slot) const {
+  auto it = bufferOf.find({-1, value});
+  if (it == bufferOf.end())
+    it = bufferOf.find({static_cast<int>(phase), value});
+  const Buffer &buffer = buffers[it->second];
+  switch (buffer.area) {
+  case Area::Cell:
+    return buffer.offset;
+  case Area::Fixed:
+    return fixedStart + buffer.offset;
+  case Area::Temporary:
+    return temporaryStart + buffer.offset;
+  case Area::Slot:
+    return slot * slotBytes + (slotStart + buffer.offset);
+  }
+  llvm_unreachable("all areas are listed");
+}
