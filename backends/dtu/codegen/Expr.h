@@ -1,5 +1,5 @@
 // Integer expressions over registers while code is generated: what an
-// isa::Affine holds, with arithmetic.
+// hw::Affine holds, with arithmetic.
 #pragma once
 
 #include "backends/dtu/isa/Isa.h"
@@ -10,7 +10,8 @@
 
 namespace mlir::dtu {
 
-namespace isa = ::st::dtu;
+/// The instruction set.
+namespace hw = ::st::dtu;
 
 /// constant + sum of coefficient * register, each register at most once, ascending.
 class Expr {
@@ -19,23 +20,23 @@ public:
 
   static Expr reg(uint8_t number, int64_t coefficient = 1) {
     Expr value;
-    if (number != isa::kZero && coefficient != 0)
+    if (number != hw::kZero && coefficient != 0)
       value.terms.push_back({number, coefficient});
     return value;
   }
   /// Number of this stream instance.
-  static Expr instance() { return reg(isa::kInstance); }
+  static Expr instance() { return reg(hw::kInstance); }
 
   bool isConstant() const { return terms.empty(); }
   int64_t getConstant() const { return constant; }
   size_t getNumTerms() const { return terms.size(); }
   /// The register if the expression is constant + 1 * register, else kZero.
   uint8_t getSingleRegister() const {
-    return terms.size() == 1 && terms[0].coefficient == 1 ? terms[0].reg : uint8_t(isa::kZero);
+    return terms.size() == 1 && terms[0].coefficient == 1 ? terms[0].reg : uint8_t(hw::kZero);
   }
 
-  isa::Affine toAffine() const {
-    isa::Affine affine;
+  hw::Affine toAffine() const {
+    hw::Affine affine;
     affine.constant = constant;
     affine.terms.assign(terms.begin(), terms.end());
     return affine;
@@ -49,7 +50,7 @@ public:
 
 private:
   int64_t constant;
-  llvm::SmallVector<isa::Affine::Term, 4> terms;
+  llvm::SmallVector<hw::Affine::Term, 4> terms;
 };
 
 } // namespace mlir::dtu

@@ -42,7 +42,6 @@ public:
   size_t getNumGroups() const { return groupSizes.size(); }
   int64_t getSize(unsigned group) const { return groupSizes[group]; }
   /// Number of points of the groups in a set.
-  int64_t getSize(GroupSet groups) const = delete;
   int64_t getVolume(GroupSet groups) const;
   unsigned getGroupOfAxis(unsigned axis) const { return groupOfAxis[axis]; }
   /// The groups that a value's type spans.

@@ -12,6 +12,8 @@ struct KernelContext {
   ProgramBuilder &builder;
   Block &body;                             // of an st.kernel
   SmallVector<Placement> inputs, results;  // of the body's arguments and of the terminator's operands
+  /// A kernel that keeps something in L2 calls this before it emits code.
+  llvm::function_ref<void()> claimL2;
 };
 
 /// Loads step i+1 while step i is computed and step i-1's results are on their way out.
@@ -33,5 +35,10 @@ private:
 LogicalResult emitLoopKernel(KernelContext &context);
 /// One product with an elementwise epilogue: kernels of kind "matmul".
 LogicalResult emitMatmulKernel(KernelContext &context);
+/// One op that moves data: kernels of kind "copy".
+LogicalResult emitCopyKernel(KernelContext &context);
+/// Kernels of kind "gather" and "scatter".
+LogicalResult emitGatherKernel(KernelContext &context);
+LogicalResult emitScatterKernel(KernelContext &context);
 
 } // namespace mlir::dtu

@@ -73,8 +73,8 @@ private:
 TilePosition LoopKernel::origin() const {
   TilePosition position;
   position.at.assign(space.getNumGroups(), Expr(0));
-  position.rows = {plan.shape.rows, isa::kZero, 0};
-  position.cols = {plan.shape.cols, isa::kZero, 0};
+  position.rows = {plan.shape.rows, hw::kZero, 0};
+  position.cols = {plan.shape.cols, hw::kZero, 0};
   return position;
 }
 
@@ -90,7 +90,7 @@ void LoopKernel::moveTo(StreamBuilder &stream, TilePosition &position, ArrayRef<
       position.at[digit.group] = 0;
     inner *= digit.count;
     int64_t size = space.getSize(digit.group);
-    isa::Extent extent = stream.extent(digit.tile, position.at[digit.group], size, size % digit.tile == 0);
+    hw::Extent extent = stream.extent(digit.tile, position.at[digit.group], size, size % digit.tile == 0);
     if (static_cast<int>(digit.group) == plan.shape.rowGroup)
       position.rows = extent;
     if (static_cast<int>(digit.group) == plan.shape.colGroup)
@@ -165,7 +165,7 @@ void LoopKernel::emitCombination(unsigned phase, const TilePosition &coreItem) {
   int64_t workers = builder.workers(), staging = storage.end();
   core.signal(builder.semaphore(Sem::Done));
   dte.wait(builder.semaphore(Sem::Done));
-  auto width = [&](int op) { return static_cast<int64_t>(isa::byteWidth(program.ops[op].dstType)); };
+  auto width = [&](int op) { return static_cast<int64_t>(hw::byteWidth(program.ops[op].dstType)); };
   emitPartials(phase, [&](int op, int64_t address) {
     emitCopy(dte, l2Address(Expr::instance() * width(op) + address),
              l1Address(storage.offset(phase, program.ops[op].dst, 0)), {}, program.ops[op].dstType,
@@ -174,7 +174,7 @@ void LoopKernel::emitCombination(unsigned phase, const TilePosition &coreItem) {
   builder.barrierOfQueues();
   int64_t end = emitPartials(phase, [&](int op, int64_t address) {
     CopyShape shape;
-    shape.add({workers, isa::kZero, 0}, width(op), width(op));
+    shape.add({workers, hw::kZero, 0}, width(op), width(op));
     emitCopy(dte, l1Address(staging + address), l2Address(address), shape, program.ops[op].dstType,
              program.ops[op].dstType);
   });
@@ -183,13 +183,13 @@ void LoopKernel::emitCombination(unsigned phase, const TilePosition &coreItem) {
   dte.signal(builder.semaphore(Sem::Full));
   core.wait(builder.semaphore(Sem::Full));
   emitPartials(phase, [&](int op, int64_t address) {
-    isa::Vector vector;
+    hw::Vector vector;
     vector.op = getReductionOp(*program.ops[op].reduction, /*alongColumns=*/true);
     vector.dst.type = vector.src[0].type = program.ops[op].dstType;
-    vector.dst.address.space = vector.src[0].address.space = isa::Space::L1;
+    vector.dst.address.space = vector.src[0].address.space = hw::Space::L1;
     vector.dst.address.offset = storage.offset(phase, program.ops[op].dst, 0).toAffine();
     vector.src[0].address.offset = Expr(staging + address).toAffine();
-    vector.cols = {workers, isa::kZero, 0};
+    vector.cols = {workers, hw::kZero, 0};
     core.emit(std::move(vector));
   });
 }
@@ -257,8 +257,8 @@ void LoopKernel::emitItem(const Expr &itemDte, const Expr &itemCore) {
     emitPhase(phase, dteItem, coreItem);
   core.signal(builder.semaphore(Sem::Done));
   dte.wait(builder.semaphore(Sem::Done));
-  for (auto [index, output] : llvm::enumerate(program.outputs)) {
-    if (!isItemOutput(output))
+  for (unsigned index = 0; index < program.outputs.size(); ++index) {
+    if (!isItemOutput(program.outputs[index]))
       continue;
     if (plan.split)
       dte.when(Expr::instance(), 1, [&](Expr) { emitter.store(dte, 0, index, dteItem); });
@@ -312,6 +312,8 @@ LogicalResult mlir::dtu::emitLoopKernel(KernelContext &context) {
   llvm::Expected<LoopPlan> plan = planLoop(*program, storage, *space, context.builder.machine);
   if (!plan)
     return op->emitOpError(llvm::toString(plan.takeError()));
+  if (plan->split)
+    context.claimL2();
   LoopKernel(context.builder, *space, *program, storage, *plan).emit(context);
   return success();
 }

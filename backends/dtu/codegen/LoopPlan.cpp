@@ -84,7 +84,7 @@ bool Planner::assignSingle(GroupSet moving) {
   for (unsigned index = 0; index < program.outputs.size(); ++index)
     phase.outputs.push_back(index);
   plan.phases = {phase};
-  storage = TileStorage(program);
+  storage.reset();
   return storage.assign(plan.phases, plan.shape);
 }
 
@@ -211,7 +211,7 @@ bool Planner::assignPhases(GroupSet stepGroups, GroupSet itemGroups) {
       dst.rate = Rate::Item;
   }
   collectPhases();
-  storage = TileStorage(program);
+  storage.reset();
   return storage.assign(plan.phases, plan.shape);
 }
 

@@ -16,7 +16,7 @@ namespace {
 /// A range of one dimension: where it starts and how much of it there is.
 struct Range {
   Expr start;
-  isa::Extent size;
+  hw::Extent size;
 };
 
 class MatmulKernel {
@@ -79,7 +79,7 @@ private:
 // ---- layout ---------------------------------------------------------------------------------
 
 void MatmulKernel::layOut() {
-  width = isa::byteWidth(shape.type);
+  width = hw::byteWidth(shape.type);
   int64_t gridRows = std::max<int64_t>(1, tiling.gridRows), gridCols = std::max<int64_t>(1, tiling.gridCols);
   for (unsigned group = 0; group < space.getNumGroups(); ++group) {
     int64_t tile = static_cast<int>(group) == shape.rowGroup   ? tiling.rows * gridRows
@@ -117,9 +117,9 @@ TilePosition MatmulKernel::positionOf(StreamBuilder &stream, const Expr &block,
   }
   if (blockStart)
     *blockStart = position.at;
-  auto within = [&](int group, int64_t tile, const Expr &place) -> isa::Extent {
+  auto within = [&](int group, int64_t tile, const Expr &place) -> hw::Extent {
     if (group < 0)
-      return {1, isa::kZero, 0};
+      return {1, hw::kZero, 0};
     position.at[group] += place * tile;
     int64_t size = space.getSize(unsigned(group));
     const TileDigit &digit = digits[group];
@@ -145,7 +145,7 @@ SmallVector<Range> MatmulKernel::depthOf(StreamBuilder &stream, const Expr &step
   int64_t inner = depthTiles;
   for (size_t i = shape.depthSizes.size(); i-- > 1;) {
     int64_t size = shape.depthSizes[i - 1];
-    ranges.insert(ranges.begin(), Range{stream.index(step, inner, i == 1 ? 0 : size), {1, isa::kZero, 0}});
+    ranges.insert(ranges.begin(), Range{stream.index(step, inner, i == 1 ? 0 : size), {1, hw::kZero, 0}});
     inner *= size;
   }
   return ranges;
@@ -159,7 +159,7 @@ Expr MatmulKernel::stepSlot(StreamBuilder &stream, const Expr &order, const Expr
 
 /// Byte offset within the operand's tensor.
 Expr MatmulKernel::addressOf(const MatmulOperand &operand, ArrayRef<Expr> at, ArrayRef<Range> depth) const {
-  int64_t bytes = isa::byteWidth(operand.type);
+  int64_t bytes = hw::byteWidth(operand.type);
   Expr address = emitter.argumentBases[operand.argument] + operand.offset * bytes;
   for (auto [position, elements] : llvm::zip_equal(at, operand.strides))
     address = builder.dte.compact(address) + position * (elements * bytes);
@@ -172,7 +172,7 @@ Expr MatmulKernel::addressOf(const MatmulOperand &operand, ArrayRef<Expr> at, Ar
 
 /// Two dimensions of an operand between memories: free (rows or columns) and depth, in the order in
 /// which the operand lies in L1.
-static CopyShape operandCopy(bool depthOutside, isa::Extent free, isa::Extent depth, int64_t freeTile,
+static CopyShape operandCopy(bool depthOutside, hw::Extent free, hw::Extent depth, int64_t freeTile,
                              int64_t depthTile, int64_t dstWidth, int64_t srcFree, int64_t srcDepth) {
   CopyShape copy;
   if (depthOutside) {
@@ -190,9 +190,9 @@ void MatmulKernel::loadOperand(const MatmulOperand &operand, bool isLhs, const T
                                const Expr &panelSlot) {
   StreamBuilder &dte = builder.dte;
   StreamBuilder::Scope scope(dte);
-  isa::Extent free = isLhs ? position.rows : position.cols;
+  hw::Extent free = isLhs ? position.rows : position.cols;
   int64_t freeTile = isLhs ? tiling.rows : tiling.cols;
-  int64_t bytes = isa::byteWidth(operand.type);
+  int64_t bytes = hw::byteWidth(operand.type);
   if (!(isLhs ? tiling.sharesLhs() : tiling.sharesRhs())) {
     int group = isLhs ? shape.rowGroup : shape.colGroup;
     int64_t srcFree = group < 0 ? 0 : operand.strides[group] * bytes;
@@ -248,10 +248,10 @@ void MatmulKernel::stageOperand(const MatmulOperand &operand, bool isLhs, ArrayR
       at[group] += share * freeShare;
     outerBytes = freeShare * panelDepth * width;
   }
-  int64_t bytes = isa::byteWidth(operand.type);
-  isa::Extent free = group < 0 ? isa::Extent{1, isa::kZero, 0}
+  int64_t bytes = hw::byteWidth(operand.type);
+  hw::Extent free = group < 0 ? hw::Extent{1, hw::kZero, 0}
                                : dte.extent(freeShare, at[group], freeSize, freeSize % panelFree == 0);
-  isa::Extent depth = dte.extent(depthShare, depthStart, depthSize, depthSize % panelDepth == 0);
+  hw::Extent depth = dte.extent(depthShare, depthStart, depthSize, depthSize % panelDepth == 0);
   CopyShape copy = operandCopy(operand.depthOutside, free, depth, panelFree, panelDepth, width,
                                group < 0 ? 0 : operand.strides[group] * bytes,
                                operand.depth.empty() ? 0 : operand.depth.back() * bytes);
@@ -311,11 +311,10 @@ void MatmulKernel::emitBlockLoads(const TilePosition &position, ArrayRef<Expr> b
     Expr panelSlot = dte.index(number, 1, 2, panels);
     stageChunk(blockStart, chunk, panelSlot);
     Expr firstStep = chunk * tiling.chunk;
-    if (steps % tiling.chunk == 0)
-      return dte.loop(0, tiling.chunk, 1,
-                      [&](Expr inChunk) { loadAt(firstStep + inChunk, inChunk, panelSlot); });
-    dte.loop(firstStep, steps, 1, [&](Expr step) {
-      dte.when(step - firstStep, tiling.chunk, [&](Expr inChunk) { loadAt(step, inChunk, panelSlot); });
+    dte.loop(0, tiling.chunk, 1, [&](Expr inChunk) {
+      if (steps % tiling.chunk == 0)
+        return loadAt(firstStep + inChunk, inChunk, panelSlot);
+      dte.when(firstStep + inChunk, steps, [&](Expr step) { loadAt(step, inChunk, panelSlot); });
     });
   });
 }
@@ -339,12 +338,12 @@ void MatmulKernel::emitQueue() {
 void MatmulKernel::multiply(const TilePosition &position, const Expr &order, const Expr &step) {
   StreamBuilder &core = builder.core;
   StreamBuilder::Scope scope(core);
-  isa::Extent depth = depthOf(core, step).back().size;
+  hw::Extent depth = depthOf(core, step).back().size;
   Expr slot = stepSlot(core, order, step, 1);
-  isa::Matmul matmul;
+  hw::Matmul matmul;
   matmul.type = shape.type;
-  for (isa::Address *address : {&matmul.a, &matmul.b, &matmul.c})
-    address->space = isa::Space::L1;
+  for (hw::Address *address : {&matmul.a, &matmul.b, &matmul.c})
+    address->space = hw::Space::L1;
   matmul.a.offset = (slot * lhsBytes + lhsStart).toAffine();
   matmul.b.offset = (slot * rhsBytes + rhsStart).toAffine();
   matmul.c.offset = storage.offset(0, accumulator(), position.slot).toAffine();
@@ -391,8 +390,8 @@ void MatmulKernel::emit(const KernelContext &context) {
     emitter.resultBases.push_back(baseOf(builder.dte, place));
   TilePosition origin;
   origin.at.assign(space.getNumGroups(), Expr(0));
-  origin.rows = {storage.getShape().rows, isa::kZero, 0};
-  origin.cols = {storage.getShape().cols, isa::kZero, 0};
+  origin.rows = {storage.getShape().rows, hw::kZero, 0};
+  origin.cols = {storage.getShape().cols, hw::kZero, 0};
   auto work = [&] {
     emitter.prepare(builder, phase.ops, origin);
     emitQueue();
@@ -448,6 +447,8 @@ LogicalResult mlir::dtu::emitMatmulKernel(KernelContext &context) {
   tile.rows = tiling->rows;
   tile.cols = tiling->cols;
   storage.place(tile);
+  if (tiling->isShared())
+    context.claimL2();
   MatmulKernel(context.builder, *shape, *tiling, space, *program, storage, phase).emit(context);
   return success();
 }

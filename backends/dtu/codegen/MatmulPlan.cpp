@@ -80,7 +80,7 @@ static void collectDepth(stablehlo::DotGeneralOp dot, const OperandAccess &lhs, 
   for (auto [l, r] : llvm::zip_equal(numbers.getLhsContractingDimensions(), numbers.getRhsContractingDimensions()))
     if (shapeOf(dot.getLhs())[l] != 1)
       dims.push_back({shapeOf(dot.getLhs())[l], lhs.strides[l], rhs.strides[r]});
-  llvm::stable_sort(dims, [](const Dim &a, const Dim &b) { return a.left > b.left; });
+  llvm::sort(dims, [](const Dim &a, const Dim &b) { return std::tie(b.left, b.right) < std::tie(a.left, a.right); });
   for (size_t i = dims.size(); i-- > 1;)
     if (dims[i - 1].left == dims[i].left * dims[i].size && dims[i - 1].right == dims[i].right * dims[i].size) {
       dims[i - 1] = {dims[i - 1].size * dims[i].size, dims[i].left, dims[i].right};
@@ -143,7 +143,7 @@ FailureOr<MatmulShape> mlir::dtu::analyzeMatmul(Block &body, IterationSpace &spa
     operand.argument = access.argument.getArgNumber();
     operand.offset = access.offset;
     operand.strides = space.getStrides(IterationSpace::AxisStrides(axisStrides));
-    operand.type = getDType(getElementTypeOrSelf(access.argument.getType())).value_or(isa::DType::I1);
+    operand.type = getDType(getElementTypeOrSelf(access.argument.getType())).value_or(hw::DType::I1);
   };
   setOperand(shape.lhs, *lhs, left);
   setOperand(shape.rhs, *rhs, right);
@@ -157,7 +157,7 @@ FailureOr<MatmulShape> mlir::dtu::analyzeMatmul(Block &body, IterationSpace &spa
 
   auto type = getDType(getElementTypeOrSelf(shape.op.getLhs().getType()));
   auto other = getDType(getElementTypeOrSelf(shape.op.getRhs().getType()));
-  if (!type || type != other || !llvm::is_contained({isa::DType::F32, isa::DType::BF16, isa::DType::F16}, *type))
+  if (!type || type != other || !llvm::is_contained({hw::DType::F32, hw::DType::BF16, hw::DType::F16}, *type))
     return shape.op.emitOpError("of ") << shape.op.getLhs().getType() << " and " << shape.op.getRhs().getType()
                                        << " has no DTU code generation";
   shape.type = *type;
@@ -184,7 +184,7 @@ public:
     for (int64_t size : shape.depthSizes)
       outerDepth *= size;
     outerDepth /= depth;
-    width = isa::byteWidth(shape.type);
+    width = hw::byteWidth(shape.type);
   }
 
   std::optional<MatmulTiling> run();

@@ -13,7 +13,7 @@ struct MatmulOperand {
   int64_t offset = 0;              // elements
   SmallVector<int64_t> strides;    // along the groups of the result's space
   SmallVector<int64_t> depth;      // along the contracted dimensions
-  isa::DType type = isa::DType::F32;
+  hw::DType type = hw::DType::F32;
   /// Stored in L1 with the depth as the outer dimension.
   bool depthOutside = false;
 };
@@ -23,7 +23,7 @@ struct MatmulShape {
   MatmulOperand lhs, rhs;
   int rowGroup = -1, colGroup = -1;     // of the result's space
   SmallVector<int64_t> depthSizes;      // contracted dimensions, outer to inner, merged where possible
-  isa::DType type = isa::DType::F32;    // in L1
+  hw::DType type = hw::DType::F32;    // in L1
 
   /// Stride of an operand along rows (of lhs) or columns (of rhs).
   int64_t lhsRowStride() const { return rowGroup < 0 ? 0 : lhs.strides[rowGroup]; }

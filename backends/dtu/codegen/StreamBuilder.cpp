@@ -7,7 +7,7 @@ using namespace mlir::dtu;
 
 Expr &Expr::operator+=(const Expr &other) {
   constant += other.constant;
-  for (const isa::Affine::Term &term : other.terms) {
+  for (const hw::Affine::Term &term : other.terms) {
     auto *it = llvm::find_if(terms, [&](const auto &mine) { return mine.reg >= term.reg; });
     if (it == terms.end() || it->reg != term.reg)
       terms.insert(it, term);
@@ -21,7 +21,7 @@ Expr &Expr::operator*=(int64_t factor) {
   constant *= factor;
   if (factor == 0)
     terms.clear();
-  for (isa::Affine::Term &term : terms)
+  for (hw::Affine::Term &term : terms)
     term.coefficient *= factor;
   return *this;
 }
@@ -29,9 +29,9 @@ Expr &Expr::operator*=(int64_t factor) {
 // ---- StreamBuilder ------------------------------------------------------------------
 
 uint8_t StreamBuilder::takeRegister() {
-  if (nextRegister >= isa::kNumRegisters) {
+  if (nextRegister >= hw::kNumRegisters) {
     outOfRegisters = true;
-    return isa::kNumRegisters - 1;
+    return hw::kNumRegisters - 1;
   }
   return nextRegister++;
 }
@@ -45,14 +45,14 @@ void StreamBuilder::loop(const Expr &start, const Expr &limit, int64_t step,
     if (start.getConstant() + step >= limit.getConstant())
       return body(start);
   }
-  isa::Loop loop;
+  hw::Loop loop;
   loop.reg = takeRegister();
   loop.start = start.toAffine();
   loop.limit = limit.toAffine();
   loop.step = step;
   emit(loop);
   body(Expr::reg(loop.reg));
-  emit(isa::EndLoop());
+  emit(hw::EndLoop());
 }
 
 void StreamBuilder::when(const Expr &value, const Expr &limit, llvm::function_ref<void(Expr)> body) {
@@ -69,7 +69,7 @@ Expr StreamBuilder::index(const Expr &value, int64_t divide, int64_t modulo, int
   }
   if (divide == 1 && modulo == 0)
     return value * multiply;
-  isa::Index instruction;
+  hw::Index instruction;
   instruction.dst = takeRegister();
   instruction.value = value.toAffine();
   instruction.divide = divide;
@@ -80,15 +80,15 @@ Expr StreamBuilder::index(const Expr &value, int64_t divide, int64_t modulo, int
 }
 
 Expr StreamBuilder::materialize(const Expr &value) {
-  if (value.isConstant() || (value.getSingleRegister() != isa::kZero && value.getConstant() == 0))
+  if (value.isConstant() || (value.getSingleRegister() != hw::kZero && value.getConstant() == 0))
     return value;
   return Expr::reg(toRegister(value));
 }
 
 uint8_t StreamBuilder::toRegister(const Expr &value) {
-  if (uint8_t reg = value.getSingleRegister(); reg != isa::kZero && value.getConstant() == 0)
+  if (uint8_t reg = value.getSingleRegister(); reg != hw::kZero && value.getConstant() == 0)
     return reg;
-  isa::Index instruction;
+  hw::Index instruction;
   instruction.dst = takeRegister();
   instruction.value = value.toAffine();
   emit(instruction);
@@ -96,31 +96,31 @@ uint8_t StreamBuilder::toRegister(const Expr &value) {
 }
 
 Expr StreamBuilder::table(const Expr &entry) {
-  isa::Table instruction;
+  hw::Table instruction;
   instruction.dst = takeRegister();
   instruction.index = entry.toAffine();
   emit(instruction);
   return Expr::reg(instruction.dst);
 }
 
-isa::Extent StreamBuilder::extent(int64_t tile, const Expr &position, int64_t limit, bool exact) {
+hw::Extent StreamBuilder::extent(int64_t tile, const Expr &position, int64_t limit, bool exact) {
   if (exact)
-    return {tile, isa::kZero, 0};
+    return {tile, hw::kZero, 0};
   if (position.isConstant())
-    return {std::clamp<int64_t>(limit - position.getConstant(), 0, tile), isa::kZero, 0};
+    return {std::clamp<int64_t>(limit - position.getConstant(), 0, tile), hw::kZero, 0};
   uint8_t reg = position.getSingleRegister();
-  if (reg != isa::kZero)
+  if (reg != hw::kZero)
     return {tile, reg, limit - position.getConstant()};
   return {tile, toRegister(position), limit};
 }
 
 void StreamBuilder::wait(const Expr &semaphore, int64_t count) {
-  emit(isa::Wait{semaphore.toAffine(), count});
+  emit(hw::Wait{semaphore.toAffine(), count});
 }
 void StreamBuilder::signal(const Expr &semaphore, int64_t count) {
-  emit(isa::Signal{semaphore.toAffine(), count});
+  emit(hw::Signal{semaphore.toAffine(), count});
 }
-void StreamBuilder::barrier(int64_t id, int64_t participants) { emit(isa::Barrier{id, participants}); }
+void StreamBuilder::barrier(int64_t id, int64_t participants) { emit(hw::Barrier{id, participants}); }
 
 void StreamBuilder::label(llvm::StringRef name) {
   int64_t position = stream.instructions.size();
@@ -135,8 +135,8 @@ void StreamBuilder::label(llvm::StringRef name) {
 // ---- ProgramBuilder -------------------------------------------------------------------
 
 ProgramBuilder::ProgramBuilder(llvm::StringRef name, const Machine &machine)
-    : machine(machine), core(isa::Engine::Core, machine.workers), dte(isa::Engine::Dte, machine.workers),
-      tx(isa::Engine::Tx, 1), rx(isa::Engine::Rx, 1) {
+    : machine(machine), core(hw::Engine::Core, machine.workers), dte(hw::Engine::Dte, machine.workers),
+      tx(hw::Engine::Tx, 1), rx(hw::Engine::Rx, 1) {
   program.name = name.str();
 }
 
@@ -150,7 +150,7 @@ bool ProgramBuilder::registersSufficed() const {
          rx.registersSufficed();
 }
 
-isa::Program ProgramBuilder::take() {
+hw::Program ProgramBuilder::take() {
   program.semaphores = static_cast<int64_t>(Sem::Count) * workers();
   program.barriers = 1;
   for (StreamBuilder *stream : {&dte, &core, &tx, &rx})

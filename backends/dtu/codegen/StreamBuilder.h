@@ -14,7 +14,7 @@ namespace mlir::dtu {
 
 class StreamBuilder {
 public:
-  StreamBuilder(isa::Engine engine, int64_t count) {
+  StreamBuilder(hw::Engine engine, int64_t count) {
     stream.engine = engine;
     stream.count = count;
   }
@@ -50,7 +50,7 @@ public:
   uint8_t toRegister(const Expr &value);
 
   /// What is left of `limit` from `position` on, at most `tile`. `exact`: tiles never overhang.
-  isa::Extent extent(int64_t tile, const Expr &position, int64_t limit, bool exact);
+  hw::Extent extent(int64_t tile, const Expr &position, int64_t limit, bool exact);
 
   void wait(const Expr &semaphore, int64_t count = 1);
   void signal(const Expr &semaphore, int64_t count = 1);
@@ -60,20 +60,20 @@ public:
   void label(llvm::StringRef name);
 
   bool empty() const { return stream.instructions.empty(); }
-  isa::Stream take() { return std::move(stream); }
+  hw::Stream take() { return std::move(stream); }
   /// False if the code needed more registers than there are.
   bool registersSufficed() const { return !outOfRegisters; }
 
 private:
-  isa::Stream stream;
-  uint8_t nextRegister = isa::kFirstFree;
+  hw::Stream stream;
+  uint8_t nextRegister = hw::kFirstFree;
   bool outOfRegisters = false;
 
   uint8_t takeRegister();
 };
 
 /// Semaphores of the workers, a set of one per worker each. All are 0 whenever a kernel begins.
-enum class Sem : int64_t { Full, Done, Empty, Free, Epilogue, Link, LinkDone, Count };
+enum class Sem : int64_t { Full, Done, Empty, Free, Epilogue, TxGo, TxStep, TxDone, RxGo, RxStep, RxDone, Count };
 
 /// One task's program under construction. Worker w is core w with DTE queue w.
 class ProgramBuilder {
@@ -86,8 +86,12 @@ public:
   int64_t workers() const { return machine.workers; }
   /// The semaphore of the executing worker.
   Expr semaphore(Sem sem) const { return Expr::instance() + semaphoreBase(sem); }
-  /// The semaphore of worker 0, for the link streams.
+  /// The semaphore of worker 0, the leader, which alone deals with the link streams.
   Expr leaderSemaphore(Sem sem) const { return Expr(semaphoreBase(sem)); }
+  /// Code of the leader's queue.
+  void leader(llvm::function_ref<void()> body) {
+    dte.when(Expr::instance(), 1, [&](Expr) { body(); });
+  }
   /// All DTE queues meet; what they stored before is visible to what they load after.
   void barrierOfQueues() { dte.barrier(0, workers()); }
 
@@ -98,10 +102,10 @@ public:
 
   void label(llvm::StringRef name);
   bool registersSufficed() const;
-  isa::Program take();
+  hw::Program take();
 
 private:
-  isa::Program program;
+  hw::Program program;
 
   int64_t semaphoreBase(Sem sem) const { return static_cast<int64_t>(sem) * workers(); }
 };

@@ -6,33 +6,33 @@ using namespace mlir::dtu;
 Expr mlir::dtu::baseOf(StreamBuilder &stream, const Placement &place) {
   if (place.slots <= 1 || place.stride == 0)
     return place.offset;
-  return stream.index(Expr::reg(isa::kMicroBatch), 1, place.slots, place.stride) + place.offset;
+  return stream.index(Expr::reg(hw::kMicroBatch), 1, place.slots, place.stride) + place.offset;
 }
 
-static isa::Address address(isa::Space space, const Expr &offset) {
-  isa::Address result;
+static hw::Address address(hw::Space space, const Expr &offset) {
+  hw::Address result;
   result.space = space;
   result.offset = offset.toAffine();
   return result;
 }
 
-isa::Address mlir::dtu::l1Address(const Expr &offset) {
-  isa::Address result = address(isa::Space::L1, offset);
+hw::Address mlir::dtu::l1Address(const Expr &offset) {
+  hw::Address result = address(hw::Space::L1, offset);
   result.core = Expr::instance().toAffine();
   return result;
 }
-isa::Address mlir::dtu::l2Address(const Expr &offset) { return address(isa::Space::L2, offset); }
-isa::Address mlir::dtu::l3Address(const Expr &offset) { return address(isa::Space::L3, offset); }
+hw::Address mlir::dtu::l2Address(const Expr &offset) { return address(hw::Space::L2, offset); }
+hw::Address mlir::dtu::l3Address(const Expr &offset) { return address(hw::Space::L3, offset); }
 
-void mlir::dtu::emitCopy(StreamBuilder &dte, isa::Address dst, isa::Address src, CopyShape shape,
-                         isa::DType dstType, isa::DType srcType) {
+void mlir::dtu::emitCopy(StreamBuilder &dte, hw::Address dst, hw::Address src, CopyShape shape,
+                         hw::DType dstType, hw::DType srcType) {
   // Dimensions that lie one behind the other on both sides are one.
   for (size_t i = shape.sizes.size(); i-- > 1;) {
-    isa::Extent inner = shape.sizes[i], outer = shape.sizes[i - 1];
-    if (inner.reg != isa::kZero || outer.reg != isa::kZero ||
+    hw::Extent inner = shape.sizes[i], outer = shape.sizes[i - 1];
+    if (inner.reg != hw::kZero || outer.reg != hw::kZero ||
         shape.dst[i - 1] != shape.dst[i] * inner.tile || shape.src[i - 1] != shape.src[i] * inner.tile)
       continue;
-    shape.sizes[i - 1] = {outer.tile * inner.tile, isa::kZero, 0};
+    shape.sizes[i - 1] = {outer.tile * inner.tile, hw::kZero, 0};
     shape.dst[i - 1] = shape.dst[i];
     shape.src[i - 1] = shape.src[i];
     shape.sizes.erase(shape.sizes.begin() + i);
@@ -40,11 +40,11 @@ void mlir::dtu::emitCopy(StreamBuilder &dte, isa::Address dst, isa::Address src,
     shape.src.erase(shape.src.begin() + i);
   }
   if (shape.sizes.empty()) {
-    shape.sizes.push_back({1, isa::kZero, 0});
-    shape.dst.push_back(isa::byteWidth(dstType));
-    shape.src.push_back(isa::byteWidth(srcType));
+    shape.sizes.push_back({1, hw::kZero, 0});
+    shape.dst.push_back(hw::byteWidth(dstType));
+    shape.src.push_back(hw::byteWidth(srcType));
   }
-  isa::Copy copy;
+  hw::Copy copy;
   copy.dst = {std::move(dst), {shape.dst.begin(), shape.dst.end()}};
   copy.src = {std::move(src), {shape.src.begin(), shape.src.end()}};
   copy.sizes.assign(shape.sizes.begin(), shape.sizes.end());
@@ -68,7 +68,7 @@ void TileEmitter::load(StreamBuilder &dte, unsigned phase, int index, const Tile
   StreamBuilder::Scope scope(dte);
   const TileValue &value = program.values[index];
   const TileShape &shape = storage.getShape();
-  int64_t width = isa::byteWidth(value.type);
+  int64_t width = hw::byteWidth(value.type);
   bool rows = shape.hasRows(value.groups), cols = shape.hasCols(value.groups);
   CopyShape copy;
   if (rows)
@@ -85,23 +85,23 @@ void TileEmitter::store(StreamBuilder &dte, unsigned phase, int index, const Til
   const TileOutput &output = program.outputs[index];
   const TileValue &value = program.values[output.ref.value];
   const TileShape &shape = storage.getShape();
-  int64_t width = isa::byteWidth(output.ref.type);
+  int64_t width = hw::byteWidth(output.ref.type);
   bool rows = shape.hasRows(value.groups), cols = shape.hasCols(value.groups);
   CopyShape copy;
   if (shape.hasRows(output.groups))
     copy.add(position.rows, output.strides[shape.rowGroup] * width, rows ? (cols ? shape.cols : 1) * width : 0);
   if (shape.hasCols(output.groups))
     copy.add(position.cols, output.strides[shape.colGroup] * width, cols ? width : 0);
-  isa::Address target =
+  hw::Address target =
       l3Address(elementAddress(dte, resultBases[output.result], 0, output.strides, position, width));
   if (value.kind != TileValue::Kind::Constant)
     return emitCopy(dte, target, l1Address(storage.offset(phase, output.ref.value, position.slot)),
                     std::move(copy), output.ref.type, output.ref.type);
-  isa::Fill fill;
+  hw::Fill fill;
   fill.dst = {target, {copy.dst.begin(), copy.dst.end()}};
   fill.sizes.assign(copy.sizes.begin(), copy.sizes.end());
   if (fill.sizes.empty()) {
-    fill.sizes.push_back({1, isa::kZero, 0});
+    fill.sizes.push_back({1, hw::kZero, 0});
     fill.dst.strides.push_back(width);
   }
   fill.type = output.ref.type;
@@ -112,12 +112,12 @@ void TileEmitter::store(StreamBuilder &dte, unsigned phase, int index, const Til
 // ---- core -------------------------------------------------------------------------------
 
 /// The operand as an instruction over `iterated` walks it. A tile without columns is walked as one row.
-isa::TileOperand TileEmitter::operand(unsigned phase, int index, isa::DType type, GroupSet iterated,
+hw::TileOperand TileEmitter::operand(unsigned phase, int index, hw::DType type, GroupSet iterated,
                                       const Expr &slot) const {
   const TileValue &value = program.values[index];
   const TileShape &shape = storage.getShape();
-  isa::TileOperand result;
-  result.address.space = isa::Space::L1;
+  hw::TileOperand result;
+  result.address.space = hw::Space::L1;
   result.address.offset = storage.offset(phase, index, slot).toAffine();
   result.type = type;
   bool rows = shape.hasRows(value.groups), cols = shape.hasCols(value.groups);
@@ -131,9 +131,9 @@ isa::TileOperand TileEmitter::operand(unsigned phase, int index, isa::DType type
   return result;
 }
 
-static void setExtents(isa::Vector &vector, const TileShape &shape, GroupSet iterated,
+static void setExtents(hw::Vector &vector, const TileShape &shape, GroupSet iterated,
                        const TilePosition &position) {
-  isa::Extent one{1, isa::kZero, 0};
+  hw::Extent one{1, hw::kZero, 0};
   bool rows = shape.hasRows(iterated), cols = shape.hasCols(iterated);
   vector.rows = rows && cols ? position.rows : one;
   vector.cols = cols ? position.cols : rows ? position.rows : one;
@@ -143,8 +143,8 @@ void TileEmitter::fillConstants(StreamBuilder &core) const {
   for (auto [index, value] : llvm::enumerate(program.values)) {
     if (value.kind != TileValue::Kind::Constant || !storage.hasBuffer(index))
       continue;
-    isa::Vector fill;
-    fill.op = isa::VectorOp::Fill;
+    hw::Vector fill;
+    fill.op = hw::VectorOp::Fill;
     fill.dst = operand(0, index, value.type, 0, 0);
     fill.value = value.bits;
     core.emit(std::move(fill));
@@ -174,8 +174,8 @@ void TileEmitter::prepare(ProgramBuilder &builder, ArrayRef<int> stepOps, const 
 void TileEmitter::clear(StreamBuilder &core, unsigned phase, int index, const TilePosition &position) const {
   const TileOp &op = program.ops[index];
   GroupSet groups = program.values[op.dst].groups;
-  isa::Vector fill;
-  fill.op = isa::VectorOp::Fill;
+  hw::Vector fill;
+  fill.op = hw::VectorOp::Fill;
   fill.dst = operand(phase, op.dst, op.dstType, groups, position.slot);
   setExtents(fill, storage.getShape(), groups, position);
   fill.value = getIdentity(*op.reduction, op.dstType);
@@ -186,7 +186,7 @@ void TileEmitter::compute(StreamBuilder &core, unsigned phase, int index, const 
                           bool accumulate) const {
   const TileOp &op = program.ops[index];
   const TileShape &shape = storage.getShape();
-  isa::Vector vector;
+  hw::Vector vector;
   vector.op = op.op;
   GroupSet iterated = op.groups;
   if (op.reduction) {
@@ -195,8 +195,8 @@ void TileEmitter::compute(StreamBuilder &core, unsigned phase, int index, const 
     vector.op = getReductionOp(*op.reduction, alongColumns);
     vector.accumulate = accumulate;
     // The walk keeps rows and columns apart even where the operand has rows only.
-    vector.rows = shape.hasRows(iterated) ? position.rows : isa::Extent{1, isa::kZero, 0};
-    vector.cols = shape.hasCols(iterated) ? position.cols : isa::Extent{1, isa::kZero, 0};
+    vector.rows = shape.hasRows(iterated) ? position.rows : hw::Extent{1, hw::kZero, 0};
+    vector.cols = shape.hasCols(iterated) ? position.cols : hw::Extent{1, hw::kZero, 0};
     GroupSet both = iterated | (shape.colGroup >= 0 ? GroupSet(1) << shape.colGroup : 0);
     vector.src[0] = operand(phase, op.sources[0].value, op.sources[0].type, both, position.slot);
     vector.dst = operand(phase, op.dst, op.dstType, both, position.slot);
@@ -207,8 +207,8 @@ void TileEmitter::compute(StreamBuilder &core, unsigned phase, int index, const 
   for (auto [target, source] : llvm::zip(vector.src, op.sources))
     target = operand(phase, source.value, source.type, iterated, position.slot);
   setExtents(vector, shape, iterated, position);
-  if (op.op == isa::VectorOp::Iota) {
-    vector.start = op.iotaGroup >= 0 ? position.at[op.iotaGroup].toAffine() : isa::Affine();
+  if (op.op == hw::VectorOp::Iota) {
+    vector.start = op.iotaGroup >= 0 ? position.at[op.iotaGroup].toAffine() : hw::Affine();
     vector.colStep = shape.hasRows(iterated) || shape.hasCols(iterated) ? 1 : 0;
   }
   core.emit(std::move(vector));

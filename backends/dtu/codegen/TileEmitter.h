@@ -17,23 +17,23 @@ Expr baseOf(StreamBuilder &stream, const Placement &place);
 
 /// A view of `extents` dimensions with 0 or 1 as the size of absent ones folded away.
 struct CopyShape {
-  SmallVector<isa::Extent, 4> sizes;
+  SmallVector<hw::Extent, 4> sizes;
   SmallVector<int64_t, 4> dst, src;   // byte strides
-  void add(isa::Extent size, int64_t dstStride, int64_t srcStride) {
-    if (size.reg == isa::kZero && size.tile == 1)
+  void add(hw::Extent size, int64_t dstStride, int64_t srcStride) {
+    if (size.reg == hw::kZero && size.tile == 1)
       return;
     sizes.push_back(size);
     dst.push_back(dstStride);
     src.push_back(srcStride);
   }
 };
-void emitCopy(StreamBuilder &dte, isa::Address dst, isa::Address src, CopyShape shape, isa::DType dstType,
-              isa::DType srcType);
+void emitCopy(StreamBuilder &dte, hw::Address dst, hw::Address src, CopyShape shape, hw::DType dstType,
+              hw::DType srcType);
 
 /// An address in this worker's own L1, from its queue or its core.
-isa::Address l1Address(const Expr &offset);
-isa::Address l3Address(const Expr &offset);
-isa::Address l2Address(const Expr &offset);
+hw::Address l1Address(const Expr &offset);
+hw::Address l3Address(const Expr &offset);
+hw::Address l2Address(const Expr &offset);
 
 class TileEmitter {
 public:
@@ -61,7 +61,7 @@ private:
   const TileStorage &storage;
 
   void fillConstants(StreamBuilder &core) const;
-  isa::TileOperand operand(unsigned phase, int value, isa::DType type, GroupSet iterated, const Expr &slot) const;
+  hw::TileOperand operand(unsigned phase, int value, hw::DType type, GroupSet iterated, const Expr &slot) const;
 };
 
 } // namespace mlir::dtu

@@ -25,7 +25,7 @@ private:
   DenseSet<Value> needed;
 
   static Type elementType(Value value) { return getElementTypeOrSelf(value.getType()); }
-  static isa::DType dtype(Value value) { return getDType(elementType(value)).value_or(isa::DType::F32); }
+  static hw::DType dtype(Value value) { return getDType(elementType(value)).value_or(hw::DType::F32); }
 
   void markNeeded(Block &body);
   SmallVector<Value> operandsOf(Operation *op);
@@ -34,9 +34,9 @@ private:
   void translateAccumulator(Value value);
 
   TileRef addInput(Value argument, Value seenAs, int64_t offset);
-  TileRef addConstant(uint64_t bits, isa::DType type);
+  TileRef addConstant(uint64_t bits, hw::DType type);
   TileRef addOp(TileOp op, GroupSet groups);
-  TileRef compute(isa::VectorOp op, ArrayRef<TileRef> sources, isa::DType type);
+  TileRef compute(hw::VectorOp op, ArrayRef<TileRef> sources, hw::DType type);
 };
 } // namespace
 
@@ -112,7 +112,7 @@ TileRef Translator::addInput(Value argument, Value seenAs, int64_t offset) {
   return {static_cast<int>(program.values.size()) - 1, dtype(seenAs)};
 }
 
-TileRef Translator::addConstant(uint64_t bits, isa::DType type) {
+TileRef Translator::addConstant(uint64_t bits, hw::DType type) {
   for (auto [index, value] : llvm::enumerate(program.values))
     if (value.kind == TileValue::Kind::Constant && value.bits == bits && value.type == type)
       return {static_cast<int>(index), type};
@@ -138,7 +138,7 @@ TileRef Translator::addOp(TileOp op, GroupSet groups) {
   return {program.ops.back().dst, program.ops.back().dstType};
 }
 
-TileRef Translator::compute(isa::VectorOp vectorOp, ArrayRef<TileRef> sources, isa::DType type) {
+TileRef Translator::compute(hw::VectorOp vectorOp, ArrayRef<TileRef> sources, hw::DType type) {
   TileOp op;
   op.op = vectorOp;
   op.dstType = type;
@@ -154,16 +154,16 @@ void Translator::translateAccumulator(Value result) {
   value.kind = TileValue::Kind::Accumulator;
   value.groups = space.getGroups(result);
   program.values.push_back(value);
-  TileRef ref{static_cast<int>(program.values.size()) - 1, isa::DType::F32};
-  refs[result] = dtype(result) == isa::DType::F32 ? ref : compute(isa::VectorOp::Copy, {ref}, dtype(result));
+  TileRef ref{static_cast<int>(program.values.size()) - 1, hw::DType::F32};
+  refs[result] = dtype(result) == hw::DType::F32 ? ref : compute(hw::VectorOp::Copy, {ref}, dtype(result));
 }
 
 // ---- ops ------------------------------------------------------------------------------
 
 LogicalResult Translator::translateReduce(hlo::ReduceOp op) {
   Value input = op.getInputs()[0];
-  isa::DType type = dtype(input);
-  std::optional<Reduction> reduction = getReduction(op, type == isa::DType::I1);
+  hw::DType type = dtype(input);
+  std::optional<Reduction> reduction = getReduction(op, type == hw::DType::I1);
   if (!reduction)
     return op.emitOpError("with this body has no DTU code generation");
   TileRef result;
@@ -219,25 +219,25 @@ LogicalResult Translator::translate(Operation *op) {
     TileOp iota;
     // The generator counts in integers; other types are converted from i32.
     bool isFloat = isa<FloatType>(elementType(result));
-    iota.op = isa::VectorOp::Iota;
-    iota.dstType = isFloat ? isa::DType::I32 : dtype(result);
+    iota.op = hw::VectorOp::Iota;
+    iota.dstType = isFloat ? hw::DType::I32 : dtype(result);
     std::optional<unsigned> group = space.getIotaGroup(op);
     iota.iotaGroup = group ? static_cast<int>(*group) : -1;
     iota.groups = group ? GroupSet(1) << *group : 0;
     TileRef ref = addOp(iota, iota.groups);
-    refs[result] = isFloat ? compute(isa::VectorOp::Copy, {ref}, dtype(result)) : ref;
+    refs[result] = isFloat ? compute(hw::VectorOp::Copy, {ref}, dtype(result)) : ref;
     return success();
   }
   if (auto reduce = dyn_cast<hlo::ReduceOp>(op))
     return translateReduce(reduce);
 
-  std::optional<isa::VectorOp> vectorOp = getVectorOp(op);
+  std::optional<hw::VectorOp> vectorOp = getVectorOp(op);
   if (!vectorOp)
     return op->emitOpError("has no DTU code generation");
   if (matchRotate(op))
-    vectorOp = isa::VectorOp::RotateLeft;
+    vectorOp = hw::VectorOp::RotateLeft;
   else if (matchMulAdd(op))
-    vectorOp = isa::VectorOp::MulAdd;
+    vectorOp = hw::VectorOp::MulAdd;
   refs[result] = compute(*vectorOp, llvm::map_to_vector(operandsOf(op), [&](Value v) { return refs[v]; }),
                          dtype(result));
   return success();

@@ -33,7 +33,7 @@ struct TileShape {
 /// Where a tile stands, in one stream.
 struct TilePosition {
   SmallVector<Expr> at;       // of each group, in elements
-  isa::Extent rows, cols;     // what the tile has of them
+  hw::Extent rows, cols;     // what the tile has of them
   Expr slot = 0;              // which of the double buffers
 };
 
@@ -43,7 +43,7 @@ enum class Rate { Invariant, Item, Step };
 struct TileValue {
   enum class Kind { Constant, Input, Accumulator, Computed } kind = Kind::Computed;
   GroupSet groups = 0;         // along which it varies
-  isa::DType type = isa::DType::F32;
+  hw::DType type = hw::DType::F32;
   uint64_t bits = 0;           // of a constant
   unsigned argument = 0;       // of an input: which argument of the body,
   int64_t offset = 0;          // the element where it starts there,
@@ -55,13 +55,13 @@ struct TileValue {
 /// A value as an op reads it: the same bits may be read as another type.
 struct TileRef {
   int value = -1;
-  isa::DType type = isa::DType::F32;
+  hw::DType type = hw::DType::F32;
 };
 
 struct TileOp {
-  isa::VectorOp op = isa::VectorOp::Copy;
+  hw::VectorOp op = hw::VectorOp::Copy;
   int dst = -1;
-  isa::DType dstType = isa::DType::F32;
+  hw::DType dstType = hw::DType::F32;
   SmallVector<TileRef, 3> sources;
   GroupSet groups = 0;          // iterated over; of a reduction: those of its operand
   std::optional<Reduction> reduction;

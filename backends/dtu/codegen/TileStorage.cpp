@@ -7,7 +7,7 @@ using namespace mlir::dtu;
 
 int TileStorage::addBuffer(Area area, int value) {
   const TileValue &v = program.values[value];
-  buffers.push_back({area, tileGroups(v.groups), isa::byteWidth(v.type)});
+  buffers.push_back({area, tileGroups(v.groups), hw::byteWidth(v.type)});
   return static_cast<int>(buffers.size()) - 1;
 }
 
@@ -57,7 +57,7 @@ private:
     for (int &buffer : untouched) {
       const Buffer &b = storage.buffers[buffer];
       const TileValue &v = program.values[value];
-      if (b.area == area && b.groups == storage.tileGroups(v.groups) && b.width == isa::byteWidth(v.type)) {
+      if (b.area == area && b.groups == storage.tileGroups(v.groups) && b.width == hw::byteWidth(v.type)) {
         int chosen = buffer;
         untouched.erase(&buffer);
         return chosen;
@@ -88,7 +88,7 @@ private:
   bool fits(int buffer, int value) const {
     const Buffer &b = storage.buffers[buffer];
     const TileValue &v = program.values[value];
-    return b.groups == storage.tileGroups(v.groups) && b.width == isa::byteWidth(v.type) &&
+    return b.groups == storage.tileGroups(v.groups) && b.width == hw::byteWidth(v.type) &&
            (b.area == Area::Slot || !outputs.contains(value));
   }
 
@@ -99,7 +99,7 @@ private:
         continue;
       int buffer = storage.bufferOf.lookup({index, source.value});
       if (fits(buffer, op.dst) && program.values[source.value].groups == program.values[op.dst].groups &&
-          isa::byteWidth(source.type) == isa::byteWidth(op.dstType) && !llvm::is_contained(freeBuffers, buffer)) {
+          hw::byteWidth(source.type) == hw::byteWidth(op.dstType) && !llvm::is_contained(freeBuffers, buffer)) {
         lastUse[source.value] = -1;   // handed over, not released
         return buffer;
       }

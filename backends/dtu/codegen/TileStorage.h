@@ -28,6 +28,11 @@ struct TilePhase {
 class TileStorage {
 public:
   TileStorage(const TileProgram &program, unsigned slots = 2) : program(program), slots(slots) {}
+  /// Forgets all assignments.
+  void reset() {
+    buffers.clear();
+    bufferOf.clear();
+  }
 
   /// Assigns buffers for the phases, which run one after the other. Values of rate Step live within a
   /// phase and share buffers; others keep one. Rates must be set. `rowGroup` and `colGroup` of the

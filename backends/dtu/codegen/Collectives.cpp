@@ -1,0 +1,486 @@
+#include "backends/dtu/codegen/Collectives.h"
+
+#include "backends/dtu/codegen/CopyJob.h"
+#include "backends/dtu/codegen/VectorOps.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::dtu;
+
+/// Channel of messages within a group: a transfer between groups never has the same two ends.
+static constexpr int64_t kGroupChannel = 0;
+/// Tensors up to this are reduced in one exchange.
+static constexpr int64_t kExchangeBytes = 4096;
+
+// ---- pieces -------------------------------------------------------------------------------------
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+static hw::DType dtypeOf(Value value) { return *getDType(typeOf(value).getElementType()); }
+
+static int64_t bytesOf(Value value) {
+  return typeOf(value).getNumElements() * hw::byteWidth(dtypeOf(value));
+}
+
+/// Part `index` of `parts` equal ones of dimension `dim` of a dense tensor.
+static Piece partOf(RankedTensorType type, hw::DType dtype, int64_t dim, int64_t parts, const Expr &index,
+                    const Expr &base) {
+  int64_t outer = 1, inner = hw::byteWidth(dtype);
+  for (int64_t d = 0; d < type.getRank(); ++d)
+    (d < dim ? outer : inner) *= d == dim ? 1 : type.getDimSize(d);
+  int64_t part = type.getDimSize(dim) / parts;
+  Piece piece;
+  piece.type = dtype;
+  piece.offset = base + index * (part * inner);
+  if (outer > 1) {
+    piece.sizes.push_back({outer, hw::kZero, 0});
+    piece.strides.push_back(type.getDimSize(dim) * inner);
+  }
+  piece.sizes.push_back({part * inner / static_cast<int64_t>(hw::byteWidth(dtype)), hw::kZero, 0});
+  piece.strides.push_back(hw::byteWidth(dtype));
+  return piece;
+}
+
+/// Chunk `number` of a dense tensor's elements in row-major order.
+static Piece chunkOf(StreamBuilder &stream, const Placement &place, const Expr &number, int64_t chunk,
+                     int64_t elements, hw::DType dtype, const Expr &base) {
+  int64_t width = hw::byteWidth(dtype);
+  Expr start = stream.materialize(number * chunk);
+  Piece piece;
+  piece.type = dtype;
+  piece.offset = base + start * width;
+  piece.sizes.push_back(stream.extent(chunk, start, elements, elements % chunk == 0));
+  piece.strides.push_back(width);
+  return piece;
+}
+
+static void copyPiece(StreamBuilder &dte, const Piece &dst, const Piece &src) {
+  hw::Copy copy;
+  copy.dst = viewOf(dst);
+  copy.src = viewOf(src);
+  copy.sizes.assign(dst.sizes.begin(), dst.sizes.end());
+  copy.dstType = copy.srcType = dst.type;
+  dte.emit(std::move(copy));
+}
+
+static hw::Reduce reduceOf(mlir::st::ReduceKind kind) {
+  switch (kind) {
+  case mlir::st::ReduceKind::Sum:
+    return hw::Reduce::Sum;
+  case mlir::st::ReduceKind::Max:
+    return hw::Reduce::Max;
+  case mlir::st::ReduceKind::Min:
+    return hw::Reduce::Min;
+  case mlir::st::ReduceKind::And:
+    return hw::Reduce::And;
+  case mlir::st::ReduceKind::Or:
+    return hw::Reduce::Or;
+  }
+  llvm_unreachable("all kinds are listed");
+}
+
+static Reduction reductionOf(mlir::st::ReduceKind kind) {
+  switch (kind) {
+  case mlir::st::ReduceKind::Sum:
+    return Reduction::Sum;
+  case mlir::st::ReduceKind::Max:
+    return Reduction::Max;
+  case mlir::st::ReduceKind::Min:
+    return Reduction::Min;
+  case mlir::st::ReduceKind::And:
+    return Reduction::And;
+  case mlir::st::ReduceKind::Or:
+    return Reduction::Or;
+  }
+  llvm_unreachable("all kinds are listed");
+}
+
+// ---- rings --------------------------------------------------------------------------------------
+
+CollectiveEmitter::Ring CollectiveEmitter::ringOf(StreamBuilder &stream, ArrayAttr axes) {
+  Ring ring;
+  ring.entry = table.addAxes(axes);
+  ring.size = table.getSize(axes);
+  ring.position = stream.table(ring.entry);
+  builder.useTable(table.size());
+  return ring;
+}
+
+Expr CollectiveEmitter::Ring::member(StreamBuilder &stream, const Expr &offset) const {
+  return stream.index(position + offset, 1, size);
+}
+
+void CollectiveEmitter::copyWhole(RankedTensorType type, const Placement &operand, const Placement &result) {
+  CopyJob job;
+  job.type = *getDType(type.getElementType());
+  job.sizes.push_back(type.getNumElements());
+  job.src.push_back(hw::byteWidth(job.type));
+  job.dst = job.src;
+  StreamBuilder::Scope scope(builder.dte);
+  Expr from = baseOf(builder.dte, operand);
+  job.emit(builder, baseOf(builder.dte, result), from);
+}
+
+// ---- all-reduce ---------------------------------------------------------------------------------
+
+/// Every member sends its tensor to all others; slot p of L2 takes that of member p.
+void CollectiveEmitter::exchange(st::AllReduceOp op, const Placement &operand, const Placement &result) {
+  hw::DType type = dtypeOf(op.getOperand());
+  int64_t bytes = bytesOf(op.getOperand()), slot = llvm::alignTo(bytes, kBufferAlignment);
+  int64_t size = table.getSize(op.getAxes()), elements = typeOf(op.getOperand()).getNumElements();
+  auto pieceAt = [&](const Expr &offset) {
+    Piece piece;
+    piece.type = type;
+    piece.offset = offset;
+    piece.sizes.push_back({elements, hw::kZero, 0});
+    piece.strides.push_back(hw::byteWidth(type));
+    return piece;
+  };
+  links.transmit([&](StreamBuilder &tx) {
+    Ring ring = ringOf(tx, op.getAxes());
+    Expr base = baseOf(tx, operand);
+    tx.loop(1, size, 1, [&](Expr q) {
+      emitSend(tx, ring.rankOf(tx, ring.member(tx, q)), pieceAt(base), kGroupChannel);
+    });
+  });
+  links.receive([&](StreamBuilder &rx) {
+    Ring ring = ringOf(rx, op.getAxes());
+    rx.loop(1, size, 1, [&](Expr q) {
+      Expr member = ring.member(rx, q);
+      emitRecv(rx, ring.rankOf(rx, member), pieceAt(member * slot), kGroupChannel, hw::Reduce::None, hw::Space::L2);
+    });
+  });
+  builder.useL2(size * slot);
+  builder.leader([&] {
+    StreamBuilder::Scope scope(builder.dte);
+    Ring ring = ringOf(builder.dte, op.getAxes());
+    CopyShape shape;
+    shape.add({elements, hw::kZero, 0}, hw::byteWidth(type), hw::byteWidth(type));
+    emitCopy(builder.dte, l2Address(ring.position * slot), l3Address(baseOf(builder.dte, operand)), shape, type, type);
+  });
+  links.settle();
+  combine(op, result);
+}
+
+/// The leader's core adds up the slots, member 0 first.
+void CollectiveEmitter::combine(st::AllReduceOp op, const Placement &result) {
+  StreamBuilder &dte = builder.dte, &core = builder.core;
+  hw::DType type = dtypeOf(op.getOperand());
+  int64_t width = hw::byteWidth(type), elements = typeOf(op.getOperand()).getNumElements();
+  int64_t slot = llvm::alignTo(elements * width, kBufferAlignment), size = table.getSize(op.getAxes());
+  // Behind the cells, which a core fills ahead of its queue.
+  int64_t gathered = kCellAreaBytes, sum = gathered + size * slot;
+  builder.useL1(sum + slot);
+  builder.leader([&] {
+    CopyShape shape;
+    shape.add({size, hw::kZero, 0}, slot, slot);
+    shape.add({elements, hw::kZero, 0}, width, width);
+    emitCopy(dte, l1Address(gathered), l2Address(0), shape, type, type);
+    dte.signal(builder.semaphore(Sem::Full));
+    dte.wait(builder.semaphore(Sem::Done));
+    StreamBuilder::Scope scope(dte);
+    CopyShape out;
+    out.add({elements, hw::kZero, 0}, width, width);
+    emitCopy(dte, l3Address(baseOf(dte, result)), l1Address(sum), out, type, type);
+  });
+  core.when(Expr::instance(), 1, [&](Expr) {
+    core.wait(builder.semaphore(Sem::Full));
+    hw::Vector vector;
+    vector.op = getReductionOp(reductionOf(op.getKind()), /*alongColumns=*/false);
+    vector.dst.type = vector.src[0].type = type;
+    vector.dst.address.space = vector.src[0].address.space = hw::Space::L1;
+    vector.dst.address.offset.constant = sum;
+    vector.src[0].address.offset.constant = gathered;
+    vector.src[0].rowStride = slot / width;
+    vector.rows = {size, hw::kZero, 0};
+    vector.cols = {elements, hw::kZero, 0};
+    core.emit(std::move(vector));
+    core.signal(builder.semaphore(Sem::Done));
+  });
+}
+
+/// 2 (n - 1) steps on n chunks: in step i a member sends chunk position - 1 - i, which it has just
+/// received, to the next one. The first n - 1 receives reduce and leave each member one whole chunk;
+/// the others pass the whole chunks on.
+void CollectiveEmitter::ringReduce(st::AllReduceOp op, const Placement &operand, const Placement &result) {
+  hw::DType type = dtypeOf(op.getOperand());
+  int64_t size = table.getSize(op.getAxes()), elements = typeOf(op.getOperand()).getNumElements();
+  int64_t chunk = llvm::alignTo(llvm::divideCeil(elements, size), 16), last = 2 * size - 3;
+  if (operand.offset != result.offset) {
+    copyWhole(typeOf(op.getOperand()), operand, result);
+    links.synchronize();
+  }
+  links.transmit([&](StreamBuilder &tx) {
+    Ring ring = ringOf(tx, op.getAxes());
+    Expr base = baseOf(tx, result), next = ring.rankOf(tx, ring.member(tx, 1));
+    tx.loop(0, last + 1, 1, [&](Expr step) {
+      tx.when(0, step, [&](Expr) { tx.wait(builder.leaderSemaphore(Sem::RxStep)); });
+      Expr number = ring.member(tx, Expr(2 * size - 1) - step);
+      emitSend(tx, next, chunkOf(tx, result, number, chunk, elements, type, base), kGroupChannel);
+    });
+  });
+  links.receive([&](StreamBuilder &rx) {
+    Ring ring = ringOf(rx, op.getAxes());
+    Expr base = baseOf(rx, result), previous = ring.rankOf(rx, ring.member(rx, size - 1));
+    auto receive = [&](const Expr &step, hw::Reduce reduce) {
+      Expr number = ring.member(rx, Expr(2 * size - 2) - step);
+      emitRecv(rx, previous, chunkOf(rx, result, number, chunk, elements, type, base), kGroupChannel, reduce);
+    };
+    auto passOn = [&](int64_t from, int64_t to, hw::Reduce reduce) {
+      rx.loop(from, to, 1, [&](Expr step) {
+        receive(step, reduce);
+        rx.signal(builder.leaderSemaphore(Sem::RxStep));
+      });
+    };
+    passOn(0, size - 1, reduceOf(op.getKind()));
+    passOn(size - 1, last, hw::Reduce::None);
+    receive(last, hw::Reduce::None);
+  });
+}
+
+LogicalResult CollectiveEmitter::allReduce(st::AllReduceOp op, const Placement &operand, const Placement &result) {
+  if (usesL2(op))
+    exchange(op, operand, result);
+  else
+    ringReduce(op, operand, result);
+  return success();
+}
+
+bool CollectiveEmitter::usesL2(Operation *op) {
+  auto allReduce = dyn_cast<st::AllReduceOp>(op);
+  return allReduce && bytesOf(allReduce.getOperand()) <= kExchangeBytes;
+}
+
+// ---- all-gather, reduce-scatter -----------------------------------------------------------------
+
+/// The own part first; then n - 1 steps in which each member passes on the part received last.
+LogicalResult CollectiveEmitter::allGather(st::AllGatherOp op, const Placement &operand, const Placement &result) {
+  hw::DType type = dtypeOf(op.getOperand());
+  RankedTensorType gathered = typeOf(op.getResult()), own = typeOf(op.getOperand());
+  int64_t size = table.getSize(op.getAxes()), dim = op.getDim();
+  {
+    StreamBuilder::Scope scope(builder.dte);
+    Ring ring = ringOf(builder.dte, op.getAxes());
+    Piece target = partOf(gathered, type, dim, size, ring.position, baseOf(builder.dte, result));
+    CopyJob job;
+    job.type = type;
+    Piece source = partOf(own, type, dim, 1, 0, baseOf(builder.dte, operand));
+    for (auto [extent, dst, src] : llvm::zip_equal(target.sizes, target.strides, source.strides)) {
+      job.sizes.push_back(extent.tile);
+      job.dst.push_back(dst);
+      job.src.push_back(src);
+    }
+    job.emit(builder, target.offset, source.offset);
+  }
+  links.synchronize();
+  links.transmit([&](StreamBuilder &tx) {
+    Ring ring = ringOf(tx, op.getAxes());
+    Expr base = baseOf(tx, result), next = ring.rankOf(tx, ring.member(tx, 1));
+    tx.loop(0, size - 1, 1, [&](Expr step) {
+      tx.when(0, step, [&](Expr) { tx.wait(builder.leaderSemaphore(Sem::RxStep)); });
+      Expr part = ring.member(tx, Expr(size) - step);
+      emitSend(tx, next, partOf(gathered, type, dim, size, part, base), kGroupChannel);
+    });
+  });
+  links.receive([&](StreamBuilder &rx) {
+    Ring ring = ringOf(rx, op.getAxes());
+    Expr base = baseOf(rx, result), previous = ring.rankOf(rx, ring.member(rx, size - 1));
+    auto receive = [&](const Expr &step) {
+      Expr part = ring.member(rx, Expr(size - 1) - step);
+      emitRecv(rx, previous, partOf(gathered, type, dim, size, part, base), kGroupChannel);
+    };
+    rx.loop(0, size - 2, 1, [&](Expr step) {
+      receive(step);
+      rx.signal(builder.leaderSemaphore(Sem::RxStep));
+    });
+    receive(size - 2);
+  });
+  return success();
+}
+
+/// n - 1 steps: part position - 1 goes out as it is; each part received is added to the own one, which
+/// the leader puts into the result first, and goes on, but for the last, which is the result.
+LogicalResult CollectiveEmitter::reduceScatter(st::ReduceScatterOp op, const Placement &operand,
+                                               const Placement &result) {
+  hw::DType type = dtypeOf(op.getOperand());
+  RankedTensorType whole = typeOf(op.getOperand()), part = typeOf(op.getResult());
+  int64_t size = table.getSize(op.getAxes()), dim = op.getDim(), steps = size - 1;
+  builder.leader([&] {
+    StreamBuilder &dte = builder.dte;
+    StreamBuilder::Scope scope(dte);
+    Ring ring = ringOf(dte, op.getAxes());
+    Expr from = baseOf(dte, operand), to = baseOf(dte, result);
+    dte.signal(builder.leaderSemaphore(Sem::TxGo));
+    dte.loop(0, steps, 1, [&](Expr step) {
+      dte.when(0, step, [&](Expr) { dte.wait(builder.leaderSemaphore(Sem::TxStep)); });
+      Expr number = ring.member(dte, Expr(2 * size - 2) - step);
+      copyPiece(dte, partOf(part, type, dim, 1, 0, to), partOf(whole, type, dim, size, number, from));
+      dte.signal(builder.leaderSemaphore(Sem::RxGo));
+    });
+  });
+  {
+    StreamBuilder &tx = builder.tx;
+    StreamBuilder::Scope scope(tx);
+    tx.wait(builder.leaderSemaphore(Sem::TxGo));
+    Ring ring = ringOf(tx, op.getAxes());
+    Expr from = baseOf(tx, operand), to = baseOf(tx, result), next = ring.rankOf(tx, ring.member(tx, 1));
+    emitSend(tx, next, partOf(whole, type, dim, size, ring.member(tx, size - 1), from), kGroupChannel);
+    tx.loop(1, steps, 1, [&](Expr) {
+      tx.wait(builder.leaderSemaphore(Sem::RxStep));
+      emitSend(tx, next, partOf(part, type, dim, 1, 0, to), kGroupChannel);
+      tx.signal(builder.leaderSemaphore(Sem::TxStep));
+    });
+    tx.signal(builder.leaderSemaphore(Sem::TxDone));
+    links.expectTransmitted();
+  }
+  StreamBuilder &rx = builder.rx;
+  StreamBuilder::Scope scope(rx);
+  Ring ring = ringOf(rx, op.getAxes());
+  Expr to = baseOf(rx, result), previous = ring.rankOf(rx, ring.member(rx, size - 1));
+  auto receive = [&] {
+    rx.wait(builder.leaderSemaphore(Sem::RxGo));
+    emitRecv(rx, previous, partOf(part, type, dim, 1, 0, to), kGroupChannel, reduceOf(op.getKind()));
+  };
+  rx.loop(0, steps - 1, 1, [&](Expr) {
+    receive();
+    rx.signal(builder.leaderSemaphore(Sem::RxStep));
+  });
+  receive();
+  rx.signal(builder.leaderSemaphore(Sem::RxDone));
+  links.expectReceived();
+  return success();
+}
+
+// ---- all-to-all, slices, permutations -----------------------------------------------------------
+
+/// Part `index` along one dimension of a dense tensor, every dimension kept apart.
+static FailureOr<Piece> blockOf(Operation *op, RankedTensorType type, hw::DType dtype, int64_t dim, int64_t parts,
+                                const Expr &index, const Expr &base) {
+  if (type.getRank() > hw::kMaxCopyDims)
+    return op->emitOpError("of rank ") << type.getRank() << " has no DTU code generation";
+  Piece piece;
+  piece.type = dtype;
+  int64_t stride = hw::byteWidth(dtype);
+  for (int64_t d = type.getRank() - 1; d >= 0; --d) {
+    int64_t size = type.getDimSize(d) / (d == dim ? parts : 1);
+    if (d == dim)
+      piece.offset = base + index * (size * stride);
+    piece.sizes.insert(piece.sizes.begin(), hw::Extent{size, hw::kZero, 0});
+    piece.strides.insert(piece.strides.begin(), stride);
+    stride *= type.getDimSize(d);
+  }
+  return piece;
+}
+
+/// Everyone sends part q of its tensor to member q, nearest members first.
+LogicalResult CollectiveEmitter::allToAll(st::AllToAllOp op, const Placement &operand, const Placement &result) {
+  hw::DType type = dtypeOf(op.getOperand());
+  RankedTensorType from = typeOf(op.getOperand()), to = typeOf(op.getResult());
+  int64_t size = table.getSize(op.getAxes());
+  auto outgoing = [&](const Expr &index, const Expr &base) {
+    return blockOf(op, from, type, op.getSplitDim(), size, index, base);
+  };
+  auto incoming = [&](const Expr &index, const Expr &base) {
+    return blockOf(op, to, type, op.getConcatDim(), size, index, base);
+  };
+  if (failed(outgoing(0, 0)))
+    return failure();
+  links.transmit([&](StreamBuilder &tx) {
+    Ring ring = ringOf(tx, op.getAxes());
+    Expr base = baseOf(tx, operand);
+    tx.loop(1, size, 1, [&](Expr q) {
+      Expr member = ring.member(tx, q);
+      emitSend(tx, ring.rankOf(tx, member), *outgoing(member, base), kGroupChannel);
+    });
+  });
+  links.receive([&](StreamBuilder &rx) {
+    Ring ring = ringOf(rx, op.getAxes());
+    Expr base = baseOf(rx, result);
+    rx.loop(1, size, 1, [&](Expr q) {
+      Expr member = ring.member(rx, Expr(size) - q);
+      emitRecv(rx, ring.rankOf(rx, member), *incoming(member, base), kGroupChannel);
+    });
+  });
+  builder.leader([&] {
+    StreamBuilder::Scope scope(builder.dte);
+    Ring ring = ringOf(builder.dte, op.getAxes());
+    copyPiece(builder.dte, *incoming(ring.position, baseOf(builder.dte, result)),
+              *outgoing(ring.position, baseOf(builder.dte, operand)));
+  });
+  return success();
+}
+
+LogicalResult CollectiveEmitter::allSlice(st::AllSliceOp op, const Placement &operand, const Placement &result) {
+  hw::DType type = dtypeOf(op.getOperand());
+  StreamBuilder::Scope scope(builder.dte);
+  Ring ring = ringOf(builder.dte, op.getAxes());
+  Piece source = partOf(typeOf(op.getOperand()), type, op.getDim(), ring.size, ring.position,
+                        baseOf(builder.dte, operand));
+  Piece target = partOf(typeOf(op.getResult()), type, op.getDim(), 1, 0, baseOf(builder.dte, result));
+  CopyJob job;
+  job.type = type;
+  for (auto [extent, dst, src] : llvm::zip_equal(source.sizes, target.strides, source.strides)) {
+    job.sizes.push_back(extent.tile);
+    job.dst.push_back(dst);
+    job.src.push_back(src);
+  }
+  job.emit(builder, target.offset, source.offset);
+  return success();
+}
+
+/// Who receives nothing holds zeros.
+LogicalResult CollectiveEmitter::permute(st::CollectivePermuteOp op, const Placement &operand,
+                                         const Placement &result) {
+  int64_t entry = table.addPairs(op.getAxisAttr(), op.getPairs());
+  builder.useTable(table.size());
+  hw::DType type = dtypeOf(op.getOperand());
+  RankedTensorType tensor = typeOf(op.getOperand());
+  CopyJob zeros;
+  zeros.type = type;
+  zeros.fill = 0;
+  zeros.sizes.push_back(tensor.getNumElements());
+  zeros.dst.push_back(hw::byteWidth(type));
+  zeros.src = zeros.dst;
+  {
+    StreamBuilder::Scope scope(builder.dte);
+    zeros.emit(builder, baseOf(builder.dte, result), 0);
+  }
+  links.synchronize();
+  auto whole = [&](const Expr &base) {
+    Piece piece;
+    piece.type = type;
+    piece.offset = base;
+    piece.sizes.push_back({tensor.getNumElements(), hw::kZero, 0});
+    piece.strides.push_back(hw::byteWidth(type));
+    return piece;
+  };
+  links.transmit([&](StreamBuilder &tx) {
+    Expr count = tx.table(entry), peer = tx.table(entry + 1), base = baseOf(tx, operand);
+    tx.when(0, count, [&](Expr) { emitSend(tx, peer, whole(base), kGroupChannel); });
+  });
+  links.receive([&](StreamBuilder &rx) {
+    Expr count = rx.table(entry + 2), peer = rx.table(entry + 3), base = baseOf(rx, result);
+    rx.when(0, count, [&](Expr) { emitRecv(rx, peer, whole(base), kGroupChannel); });
+  });
+  return success();
+}
+
+LogicalResult CollectiveEmitter::emit(Operation *op, const Placement &operand, const Placement &result) {
+  if (!getDType(getElementTypeOrSelf(op->getOperand(0).getType())))
+    return op->emitOpError("moves ") << op->getOperand(0).getType() << ", a type that the DTU does not have";
+  // Along axes of size 1 there is nobody to talk to.
+  auto axes = op->getAttrOfType<ArrayAttr>("axes");
+  if (axes && table.getSize(axes) == 1) {
+    copyWhole(typeOf(op->getResult(0)), operand, result);
+    return success();
+  }
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([&](st::AllReduceOp o) { return allReduce(o, operand, result); })
+      .Case([&](st::AllGatherOp o) { return allGather(o, operand, result); })
+      .Case([&](st::ReduceScatterOp o) { return reduceScatter(o, operand, result); })
+      .Case([&](st::AllToAllOp o) { return allToAll(o, operand, result); })
+      .Case([&](st::AllSliceOp o) { return allSlice(o, operand, result); })
+      .Case([&](st::CollectivePermuteOp o) { return permute(o, operand, result); })
+      .Default([](Operation *other) { return other->emitOpError("has no DTU code generation"); });
+}

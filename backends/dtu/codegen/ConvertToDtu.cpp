@@ -1,0 +1,100 @@
+#include "backends/dtu/codegen/Passes.h"
+
+#include "backends/dtu/IR/Translation.h"
+#include "backends/dtu/codegen/TaskEmitter.h"
+#include "backends/dtu/isa/Validator.h"
+#include "dialects/St/IR/ShardingUtils.h"
+#include "lib/Timing/DtuDescription.h"
+
+#include "mlir/IR/Builders.h"
+
+namespace mlir::dtu {
+#define GEN_PASS_DEF_CONVERTTODTU
+#include "backends/dtu/codegen/Passes.h.inc"
+} // namespace mlir::dtu
+
+using namespace mlir;
+using namespace mlir::dtu;
+
+static StringRef str(absl::string_view text) { return {text.data(), text.size()}; }
+
+FailureOr<::st::proto::DtuDescription> mlir::dtu::getDescription(ModuleOp module) {
+  std::string name = "dtu-t10";
+  if (auto target = module->getAttrOfType<st::TargetAttr>("st.target"))
+    name = target.getDevice().str();
+  auto text = module->getAttrOfType<StringAttr>(kDescriptionAttr);
+  auto description = text ? ::st::parseDtuDescription(text.getValue().str(), name)
+                          : ::st::builtinDtuDescription(name);
+  if (!description.ok())
+    return module.emitError() << str(description.status().message());
+  return *description;
+}
+
+namespace {
+class ConvertToDtuPass : public mlir::dtu::impl::ConvertToDtuBase<ConvertToDtuPass> {
+public:
+  void runOnOperation() override;
+
+private:
+  LogicalResult convert(mlir::st::ProgramOp program, const Machine &machine, const hw::MachineLimits &limits);
+  static Attribute constantsAttr(OpBuilder &builder, ArrayRef<std::pair<int64_t, DenseElementsAttr>> constants);
+};
+} // namespace
+
+Attribute ConvertToDtuPass::constantsAttr(OpBuilder &builder,
+                                          ArrayRef<std::pair<int64_t, DenseElementsAttr>> constants) {
+  SmallVector<Attribute> list;
+  for (auto &[offset, value] : constants)
+    list.push_back(builder.getDictionaryAttr({builder.getNamedAttr("data", value),
+                                              builder.getNamedAttr("offset", builder.getI64IntegerAttr(offset))}));
+  return builder.getArrayAttr(list);
+}
+
+LogicalResult ConvertToDtuPass::convert(mlir::st::ProgramOp program, const Machine &machine,
+                                        const hw::MachineLimits &limits) {
+  mlir::st::MeshOp mesh = mlir::st::getMesh(program);
+  if (!mesh)
+    return program.emitOpError("has no mesh");
+  RankTable table(program, mesh);
+  SmallVector<std::pair<int64_t, DenseElementsAttr>> constants;
+  SmallVector<std::pair<mlir::st::TaskOp, hw::Program>> programs;
+  for (auto task : program.getBody().getOps<mlir::st::TaskOp>()) {
+    TaskEmitter emitter(task, machine, table);
+    FailureOr<hw::Program> code = emitter.run();
+    if (failed(code))
+      return failure();
+    if (absl::Status status = hw::validate(*code, limits); !status.ok())
+      return task.emitOpError("became invalid code: ") << str(status.message());
+    for (const hw::Stream &stream : code->streams)
+      numInstructions += stream.instructions.size();
+    constants.append(emitter.constants);
+    programs.push_back({task, std::move(*code)});
+  }
+  OpBuilder builder(program.getContext());
+  for (auto &[task, code] : programs) {
+    Block &body = task.getBody().front();
+    while (!body.empty()) {
+      body.back().dropAllUses();
+      body.back().erase();
+    }
+    builder.setInsertionPointToStart(&body);
+    importProgram(builder, task.getLoc(), code);
+  }
+  program->setAttr(kRankTableAttr, builder.getDenseI64ArrayAttr(table.getTables()));
+  program->setAttr(kTableSizeAttr, builder.getI64IntegerAttr(table.size()));
+  program->setAttr(kConstantsAttr, constantsAttr(builder, constants));
+  return success();
+}
+
+void ConvertToDtuPass::runOnOperation() {
+  FailureOr<::st::proto::DtuDescription> description = mlir::dtu::getDescription(getOperation());
+  if (failed(description))
+    return signalPassFailure();
+  Machine machine = Machine::of(*description);
+  hw::MachineLimits limits = hw::machineLimits(*description);
+  // Whether the arena fits the device is the driver's to say, with a table of what takes the memory.
+  limits.l3Bytes = int64_t(1) << 60;
+  for (auto program : getOperation().getOps<mlir::st::ProgramOp>())
+    if (failed(convert(program, machine, limits)))
+      return signalPassFailure();
+}

@@ -1,0 +1,89 @@
+#include "backends/dtu/codegen/RankTable.h"
+
+using namespace mlir;
+using namespace mlir::dtu;
+
+static std::string keyOf(ArrayAttr axes) {
+  std::string key;
+  for (Attribute axis : axes)
+    key += (cast<StringAttr>(axis).getValue() + ";").str();
+  return key;
+}
+
+int64_t RankTable::getSize(ArrayAttr axes) {
+  int64_t size = 1;
+  for (Attribute axis : axes)
+    size *= mesh.getAxisSize(cast<StringAttr>(axis).getValue()).value_or(1);
+  return size;
+}
+
+int64_t RankTable::position(int64_t rank, ArrayAttr axes) {
+  int64_t result = 0;
+  for (Attribute axis : axes) {
+    StringRef name = cast<StringAttr>(axis).getValue();
+    result = result * mesh.getAxisSize(name).value_or(1) + mesh.getCoordinate(rank, name);
+  }
+  return result;
+}
+
+/// Ranks of the group that agree with `rank` on all other axes, by position.
+SmallVector<int64_t> RankTable::members(int64_t rank, ArrayAttr axes) {
+  SmallVector<int64_t> result(getSize(axes));
+  for (int64_t other = 0; other < numRanks(); ++other) {
+    bool isMember = llvm::all_of(mesh.getAxisNames(), [&](Attribute axis) {
+      StringRef name = cast<StringAttr>(axis).getValue();
+      return llvm::is_contained(axes, axis) || mesh.getCoordinate(rank, name) == mesh.getCoordinate(other, name);
+    });
+    if (isMember)
+      result[position(other, axes)] = other;
+  }
+  return result;
+}
+
+int64_t RankTable::addAxes(ArrayAttr axes) {
+  auto [it, isNew] = known.try_emplace(keyOf(axes), entries.size());
+  if (!isNew)
+    return it->second;
+  SmallVector<SmallVector<int64_t>> added(1 + getSize(axes));
+  for (int64_t rank = 0; rank < numRanks(); ++rank) {
+    added[0].push_back(position(rank, axes));
+    for (auto [index, member] : llvm::enumerate(members(rank, axes)))
+      added[1 + index].push_back(program.getFirstRank() + member);
+  }
+  entries.append(added);
+  return it->second;
+}
+
+int64_t RankTable::addPairs(StringAttr axis, ArrayRef<int64_t> pairs) {
+  std::string key = ("pairs;" + axis.getValue()).str();
+  for (int64_t position : pairs)
+    key += ";" + std::to_string(position);
+  auto [it, isNew] = known.try_emplace(key, entries.size());
+  if (!isNew)
+    return it->second;
+  ArrayAttr axes = ArrayAttr::get(axis.getContext(), {axis});
+  SmallVector<SmallVector<int64_t>> added(4);
+  for (int64_t rank = 0; rank < numRanks(); ++rank) {
+    SmallVector<int64_t> others = members(rank, axes);
+    int64_t mine = position(rank, axes), values[4] = {};
+    for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
+      if (pairs[i] == mine && pairs[i + 1] < static_cast<int64_t>(others.size()))
+        values[0] = 1, values[1] = program.getFirstRank() + others[pairs[i + 1]];
+      if (pairs[i + 1] == mine && pairs[i] < static_cast<int64_t>(others.size()))
+        values[2] = 1, values[3] = program.getFirstRank() + others[pairs[i]];
+    }
+    for (int64_t entry = 0; entry < 4; ++entry)
+      added[entry].push_back(values[entry]);
+  }
+  entries.append(added);
+  return it->second;
+}
+
+SmallVector<int64_t> RankTable::getTables() const {
+  SmallVector<int64_t> tables;
+  size_t ranks = entries.empty() ? 0 : entries.front().size();
+  for (size_t rank = 0; rank < ranks; ++rank)
+    for (const SmallVector<int64_t> &entry : entries)
+      tables.push_back(entry[rank]);
+  return tables;
+}

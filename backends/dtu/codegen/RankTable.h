@@ -1,0 +1,39 @@
+// The rank table of a program: what differs between the ranks of a group, so
+// that their code is one.
+#pragma once
+
+#include "dialects/St/IR/StDialect.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace mlir::dtu {
+
+class RankTable {
+public:
+  RankTable(st::ProgramOp program, st::MeshOp mesh) : program(program), mesh(mesh) {}
+
+  /// First of the entries for some axes: the rank's position among those that differ from it along the
+  /// axes only (first axis major), then the global ranks of all of them by position.
+  int64_t addAxes(ArrayAttr axes);
+  /// Number of ranks along axes.
+  int64_t getSize(ArrayAttr axes);
+
+  /// First of four entries for source-target pairs of positions along an axis: how many the rank sends
+  /// (0 or 1), to which global rank, how many it receives, from which.
+  int64_t addPairs(StringAttr axis, ArrayRef<int64_t> pairs);
+
+  int64_t size() const { return entries.size(); }
+  /// All tables, rank-major.
+  SmallVector<int64_t> getTables() const;
+
+private:
+  st::ProgramOp program;
+  st::MeshOp mesh;
+  llvm::StringMap<int64_t> known;
+  SmallVector<SmallVector<int64_t>> entries;   // of each entry its value for every rank
+
+  int64_t numRanks() { return program.getDevices().size(); }
+  int64_t position(int64_t rank, ArrayAttr axes);
+  SmallVector<int64_t> members(int64_t rank, ArrayAttr axes);
+};
+
+} // namespace mlir::dtu

@@ -1,0 +1,58 @@
+// One task as one program: its ops in order, with a meeting of all queues
+// wherever one op needs what another has left in memory.
+#pragma once
+
+#include "backends/dtu/codegen/Collectives.h"
+#include "backends/dtu/codegen/KernelContext.h"
+
+namespace mlir::dtu {
+
+class TaskEmitter {
+public:
+  TaskEmitter(st::TaskOp task, const Machine &machine, RankTable &table);
+
+  /// Fails with a diagnostic on an op without code or without an address.
+  FailureOr<hw::Program> run();
+
+  /// What the task's constants put into the arena.
+  SmallVector<std::pair<int64_t, DenseElementsAttr>> constants;
+
+private:
+  st::TaskOp task;
+  st::ProgramOp program;
+  RankTable &table;
+  ProgramBuilder builder;
+  Links links;
+  CollectiveEmitter collectives;
+  SymbolTable symbols;
+
+  /// Bytes of L3, or all of L2, that ops since the last meeting of the queues read or wrote.
+  struct Access {
+    bool isL2;
+    int64_t begin, end;
+    bool isWrite;
+  };
+  SmallVector<Access> open;
+
+  void access(SmallVectorImpl<Access> &list, const Placement &place, bool isWrite);
+  /// Lets the queues meet if one of `accesses` clashes with an open one, then opens them.
+  void order(ArrayRef<Access> accesses);
+  void claimL2();
+
+  FailureOr<Placement> placementOf(Value value);
+  FailureOr<Placement> placementOfStorage(Operation *user, StringRef symbol);
+
+  LogicalResult emit(Operation *op);
+  LogicalResult emitKernel(st::KernelOp kernel);
+  LogicalResult emitWrite(st::WriteOp write);
+  LogicalResult emitReshape(Operation *reshape);
+  LogicalResult emitSend(st::SendOp send);
+  LogicalResult emitRecv(st::RecvOp recv);
+  LogicalResult emitCollective(Operation *op);
+  LogicalResult emitAxisIndex(st::AxisIndexOp op);
+  LogicalResult emitConstant(Operation *op);
+  void copy(Type type, const Placement &from, const Placement &to);
+  LogicalResult accumulate(st::WriteOp write, const Placement &value, const Placement &target);
+};
+
+} // namespace mlir::dtu
