@@ -3,6 +3,7 @@
 #include "st/InitAll.h"
 
 #include "backends/dtu/IR/DtuDialect.h"
+#include "backends/dtu/codegen/Passes.h"
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/ChloOps.h"
 #include "dialects/StableHLO/StableHLODialect.h"
@@ -18,15 +19,16 @@
 
 using namespace mlir;
 
-void st::registerAllDialects(DialectRegistry &registry) {
+void mlir::st::registerAllDialects(DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   registry.insert<chlo::ChloDialect, dtu::DtuDialect, st::StDialect, stablehlo::StableHLODialect>();
 }
 
-void st::registerAllPasses() {
+void mlir::st::registerAllPasses() {
   mlir::registerAllPasses();
   registerAutodiffPasses();
+  dtu::registerDtuCodegenPasses();
   registerKernelsPasses();
   registerMemoryPasses();
   registerPipelinePasses();

@@ -1,0 +1,382 @@
+#include "backends/dtu/codegen/ExecutableBuilder.h"
+
+#include "backends/dtu/IR/Translation.h"
+#include "backends/dtu/codegen/Passes.h"
+#include "backends/dtu/codegen/VectorOps.h"
+#include "backends/dtu/isa/Binary.h"
+#include "dialects/St/IR/ShardingUtils.h"
+
+#include "google/protobuf/io/coded_stream.h"
+#include "google/protobuf/io/zero_copy_stream_impl_lite.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::dtu;
+namespace proto = ::st::proto;
+namespace hw = ::st::dtu;
+
+static constexpr int64_t kFormatVersion = 1;
+
+// ---- types and slices -----------------------------------------------------------------------
+
+static proto::ElementType toElementType(hw::DType type) {
+  switch (type) {
+  case hw::DType::I1:
+    return proto::I1;
+  case hw::DType::I8:
+    return proto::I8;
+  case hw::DType::U8:
+    return proto::U8;
+  case hw::DType::I16:
+    return proto::I16;
+  case hw::DType::U16:
+    return proto::U16;
+  case hw::DType::I32:
+    return proto::I32;
+  case hw::DType::U32:
+    return proto::U32;
+  case hw::DType::I64:
+    return proto::I64;
+  case hw::DType::U64:
+    return proto::U64;
+  case hw::DType::BF16:
+    return proto::BF16;
+  case hw::DType::F16:
+    return proto::F16;
+  case hw::DType::F32:
+    return proto::F32;
+  case hw::DType::F64:
+    return proto::F64;
+  }
+  llvm_unreachable("all types are listed");
+}
+
+static LogicalResult setType(Operation *op, Type from, proto::TensorType &to) {
+  auto tensor = cast<RankedTensorType>(from);
+  std::optional<hw::DType> type = getDType(tensor.getElementType());
+  if (!type)
+    return op->emitOpError("has type ") << from << ", which the DTU does not have";
+  to.set_element(toElementType(*type));
+  for (int64_t size : tensor.getShape())
+    to.add_shape(size);
+  return success();
+}
+
+static int64_t bytesOf(Type type) {
+  auto tensor = cast<RankedTensorType>(type);
+  return tensor.getNumElements() * hw::byteWidth(getDType(tensor.getElementType()).value_or(hw::DType::I1));
+}
+
+/// Spatial cut: axes major to minor; `micro` is no matter of ranks.
+static void setSlice(mlir::st::ShardingAttr sharding, mlir::st::MeshOp mesh, int64_t ranks, proto::Slice &slice) {
+  auto spatial = [&](int64_t dim) {
+    SmallVector<StringRef> axes = sharding.getAxes(dim);
+    llvm::erase(axes, mlir::st::MeshOp::kMicro);
+    return axes;
+  };
+  for (int64_t dim = 0; dim < sharding.getRank(); ++dim) {
+    int64_t count = 1;
+    for (StringRef axis : spatial(dim))
+      count *= mesh.getAxisSize(axis).value_or(1);
+    slice.add_counts(count);
+  }
+  for (int64_t rank = 0; rank < ranks; ++rank)
+    for (int64_t dim = 0; dim < sharding.getRank(); ++dim) {
+      int64_t part = 0;
+      for (StringRef axis : spatial(dim))
+        part = part * mesh.getAxisSize(axis).value_or(1) + mesh.getCoordinate(rank, axis);
+      slice.add_parts(part);
+    }
+}
+
+// ---- groups ---------------------------------------------------------------------------------
+
+namespace {
+class GroupBuilder {
+public:
+  GroupBuilder(mlir::st::ProgramOp program, mlir::st::MeshOp mesh, proto::Group &group)
+      : program(program), mesh(mesh), group(group), ranks(program.getDevices().size()) {}
+
+  LogicalResult run();
+
+private:
+  mlir::st::ProgramOp program;
+  mlir::st::MeshOp mesh;
+  proto::Group &group;
+  int64_t ranks;
+  int64_t arenaEnd = 0;   // of everything that has an address
+
+  FailureOr<mlir::st::AddressAttr> place(Operation *storage, Type type);
+  LogicalResult addState(mlir::st::StateOp state);
+  LogicalResult addInput(mlir::st::InputOp input);
+  LogicalResult addOutput(mlir::st::OutputOp output);
+  LogicalResult addTask(mlir::st::TaskOp task);
+  LogicalResult addConstants();
+  void addSchedule(mlir::st::ScheduleOp schedule);
+  void addMemoryClasses();
+};
+} // namespace
+
+FailureOr<mlir::st::AddressAttr> GroupBuilder::place(Operation *storage, Type type) {
+  auto address = storage->getAttrOfType<mlir::st::AddressAttr>("address");
+  if (!address)
+    return storage->emitOpError("has no address: run plan-memory first");
+  arenaEnd = std::max(arenaEnd, address.getOffset() + (address.getSlots() - 1) * address.getStride() + bytesOf(type));
+  return address;
+}
+
+LogicalResult GroupBuilder::addState(mlir::st::StateOp op) {
+  proto::State &state = *group.add_states();
+  FailureOr<mlir::st::AddressAttr> address = place(op, op.getLocalType());
+  if (failed(address) || failed(setType(op, op.getGlobalType(), *state.mutable_global())))
+    return failure();
+  state.set_name(op.getName().str());
+  state.set_role(op.getRole().str());
+  state.set_parameter(op.getOf().str());
+  setSlice(op.getSharding(), mesh, ranks, *state.mutable_slice());
+  state.set_offset(address->getOffset());
+  state.set_init_stream(op.getInitStream().value_or(0));
+  proto::Initializer &init = *state.mutable_init();
+  DictionaryAttr how = op.getInitAttr();
+  auto kind = how ? how.getAs<StringAttr>("kind") : StringAttr();
+  if (kind && kind.getValue() == "normal") {
+    init.set_kind(proto::Initializer::NORMAL);
+    if (auto deviation = how.getAs<FloatAttr>("std"))
+      init.set_stddev(deviation.getValueAsDouble());
+  } else if (kind && kind.getValue() == "ones") {
+    init.set_kind(proto::Initializer::ONES);
+  } else if (kind && kind.getValue() != "zeros") {
+    return op.emitOpError("has unknown initializer ") << kind << R"(, expected "normal", "ones" or "zeros")";
+  }
+  return success();
+}
+
+LogicalResult GroupBuilder::addInput(mlir::st::InputOp op) {
+  proto::Input &input = *group.add_inputs();
+  FailureOr<mlir::st::AddressAttr> address = place(op, op.getLocalType());
+  if (failed(address) || failed(setType(op, op.getGlobalType(), *input.mutable_global())))
+    return failure();
+  input.set_name(op.getName().str());
+  input.set_role(op.getRole().str());
+  setSlice(op.getSharding(), mesh, ranks, *input.mutable_slice());
+  input.set_micro_dim(op.getMicroDim());
+  input.set_offset(address->getOffset());
+  int64_t slots = address->getSlots(), microBatches = op.getMicroDim() < 0 ? 1 : mesh.getMicro();
+  if (slots != microBatches)
+    return op.emitOpError("has an address of ") << slots << " slots for " << microBatches << " micro-batches";
+  input.set_micro_stride(slots > 1 ? address->getStride() : bytesOf(op.getLocalType()));
+  return success();
+}
+
+LogicalResult GroupBuilder::addOutput(mlir::st::OutputOp op) {
+  proto::Output &output = *group.add_outputs();
+  FailureOr<mlir::st::AddressAttr> address = place(op, op.getLocalType());
+  if (failed(address) || failed(setType(op, op.getGlobalType(), *output.mutable_global())))
+    return failure();
+  output.set_name(op.getName().str());
+  output.set_role(op.getRole().str());
+  setSlice(op.getSharding(), mesh, ranks, *output.mutable_slice());
+  output.set_offset(address->getOffset());
+  return success();
+}
+
+LogicalResult GroupBuilder::addTask(mlir::st::TaskOp op) {
+  auto programs = op.getBody().getOps<dtu::ProgramOp>();
+  if (!llvm::hasSingleElement(programs))
+    return op.emitOpError("has no dtu.program: run convert-to-dtu first");
+  FailureOr<hw::Program> program = exportProgram(*programs.begin());
+  if (failed(program))
+    return failure();
+  arenaEnd = std::max(arenaEnd, program->l3Bytes);
+  proto::Task &task = *group.add_tasks();
+  task.set_name(op.getSymName().str());
+  task.set_phase(op.getPhase().str());
+  task.set_stage(op.getStage());
+  task.set_program(hw::encode(*program));
+  return success();
+}
+
+/// Elements one after the other, little-endian, an i1 a byte.
+static std::string bytesOf(DenseElementsAttr data) {
+  std::string bytes;
+  auto append = [&](const APInt &value) {
+    unsigned width = llvm::divideCeil(value.getBitWidth(), 8);
+    uint64_t bits = value.getZExtValue();
+    for (unsigned i = 0; i < width; ++i)
+      bytes.push_back(static_cast<char>(bits >> (8 * i)));
+  };
+  if (isa<FloatType>(data.getElementType()))
+    for (const APFloat &value : data.getValues<APFloat>())
+      append(value.bitcastToAPInt());
+  else
+    for (const APInt &value : data.getValues<APInt>())
+      append(value);
+  return bytes;
+}
+
+LogicalResult GroupBuilder::addConstants() {
+  auto list = program->getAttrOfType<ArrayAttr>(kConstantsAttr);
+  if (!list)
+    return success();
+  for (Attribute element : list) {
+    auto entry = dyn_cast<DictionaryAttr>(element);
+    auto offset = entry ? entry.getAs<IntegerAttr>("offset") : IntegerAttr();
+    auto data = entry ? entry.getAs<DenseElementsAttr>("data") : DenseElementsAttr();
+    if (!offset || !data)
+      return program.emitOpError("expects ") << kConstantsAttr << " to be dictionaries of offset and data";
+    // Several tasks may read one constant.
+    bool isKnown = llvm::any_of(group.constants(),
+                                [&](const proto::ConstantData &known) { return known.offset() == offset.getInt(); });
+    if (isKnown)
+      continue;
+    proto::ConstantData &constant = *group.add_constants();
+    constant.set_offset(offset.getInt());
+    constant.set_data(bytesOf(data));
+    arenaEnd = std::max<int64_t>(arenaEnd, offset.getInt() + constant.data().size());
+  }
+  return success();
+}
+
+void GroupBuilder::addSchedule(mlir::st::ScheduleOp schedule) {
+  for (auto [task, microBatch] : llvm::zip_equal(schedule.getTasks(), schedule.getMicroBatches())) {
+    StringRef name = cast<FlatSymbolRefAttr>(task).getValue();
+    auto it = llvm::find_if(group.tasks(), [&](const proto::Task &t) { return StringRef(t.name()) == name; });
+    proto::ScheduleEntry &entry = *group.add_schedule();
+    entry.set_task(it - group.tasks().begin());
+    entry.set_micro_batch(microBatch);
+  }
+}
+
+/// What storage takes by its purpose; the rest of the arena is the workspace of tasks.
+void GroupBuilder::addMemoryClasses() {
+  std::pair<const char *, int64_t> classes[] = {{"parameters", 0}, {"optimizer", 0}, {"gradients", 0},
+                                                {"activations", 0}, {"inputs", 0}, {"workspace", 0}};
+  auto add = [&](StringRef name, Operation *op, Type type) {
+    auto address = op->getAttrOfType<mlir::st::AddressAttr>("address");
+    for (auto &[known, bytes] : classes)
+      if (known == name && address)
+        bytes += (address.getSlots() - 1) * address.getStride() + bytesOf(type);
+  };
+  for (Operation &op : program.getBody().front()) {
+    if (auto state = dyn_cast<mlir::st::StateOp>(op))
+      add(state.getRole() == "parameter" ? "parameters" : "optimizer", &op, state.getLocalType());
+    else if (auto input = dyn_cast<mlir::st::InputOp>(op))
+      add("inputs", &op, input.getLocalType());
+    else if (auto buffer = dyn_cast<mlir::st::BufferOp>(op))
+      add(buffer.getKind() == "accumulator" ? "gradients" : "activations", &op, buffer.getType());
+  }
+  int64_t storage = 0;
+  for (auto &[name, bytes] : classes)
+    storage += bytes;
+  classes[5].second = std::max<int64_t>(0, group.arena_bytes() - storage);
+  for (auto &[name, bytes] : classes) {
+    proto::MemoryClass &memory = *group.add_memory();
+    memory.set_name(name);
+    memory.set_bytes(bytes);
+  }
+}
+
+LogicalResult GroupBuilder::run() {
+  group.set_name(program.getSymName().str());
+  group.mutable_stages()->Add(program.getStages().begin(), program.getStages().end());
+  group.mutable_device_ids()->Add(program.getDevices().begin(), program.getDevices().end());
+  group.set_first_rank(program.getFirstRank());
+  if (auto size = program->getAttrOfType<IntegerAttr>(kTableSizeAttr))
+    group.set_table_size(size.getInt());
+  if (auto tables = program->getAttrOfType<DenseI64ArrayAttr>(kRankTableAttr))
+    group.mutable_rank_tables()->Add(tables.asArrayRef().begin(), tables.asArrayRef().end());
+  for (Operation &op : program.getBody().front()) {
+    LogicalResult added = success();
+    if (auto state = dyn_cast<mlir::st::StateOp>(op))
+      added = addState(state);
+    else if (auto input = dyn_cast<mlir::st::InputOp>(op))
+      added = addInput(input);
+    else if (auto output = dyn_cast<mlir::st::OutputOp>(op))
+      added = addOutput(output);
+    else if (auto task = dyn_cast<mlir::st::TaskOp>(op))
+      added = addTask(task);
+    if (failed(added))
+      return failure();
+  }
+  auto schedules = program.getBody().getOps<mlir::st::ScheduleOp>();
+  if (!llvm::hasSingleElement(schedules))
+    return program.emitOpError("has no schedule: run schedule-pipeline first");
+  addSchedule(*schedules.begin());
+  if (failed(addConstants()))
+    return failure();
+  group.set_arena_bytes(llvm::alignTo(arenaEnd, 64));
+  addMemoryClasses();
+  return success();
+}
+
+// ---- executable -----------------------------------------------------------------------------
+
+static std::string stringOf(ModuleOp module, StringRef name) {
+  auto attribute = module->getAttrOfType<StringAttr>(name);
+  return attribute ? attribute.getValue().str() : std::string();
+}
+
+static int64_t integerOf(ModuleOp module, StringRef name) {
+  auto attribute = module->getAttrOfType<IntegerAttr>(name);
+  return attribute ? attribute.getInt() : 0;
+}
+
+static void setModel(ModuleOp module, proto::Executable &executable) {
+  proto::ModelInfo &model = *executable.mutable_model();
+  model.set_model_type(stringOf(module, "st.model_type"));
+  model.set_task(stringOf(module, "st.task"));
+  model.set_batch(integerOf(module, "st.batch"));
+  model.set_sequence(integerOf(module, "st.sequence"));
+  model.set_vocabulary(integerOf(module, "st.vocabulary"));
+  model.set_config_json(stringOf(module, "st.model_config"));
+  model.set_vocab_txt(stringOf(module, "st.vocab_txt"));
+  proto::OptimizerInfo &optimizer = *executable.mutable_optimizer();
+  optimizer.set_kind(stringOf(module, "st.optimizer"));
+  if (auto rate = module->getAttrOfType<FloatAttr>("st.learning_rate"))
+    optimizer.set_learning_rate(rate.getValueAsDouble());
+}
+
+static std::string summaryOf(ModuleOp module, const proto::Executable &executable) {
+  int64_t stages = 0, ranks = 0;
+  for (const proto::Group &group : executable.groups()) {
+    stages += group.stages_size();
+    ranks += group.device_ids_size();
+  }
+  std::string schedule = stringOf(module, "st.schedule");
+  return llvm::formatv("{0} stages on {1} devices in {2} groups, {3} micro-batches{4}", stages, ranks,
+                       executable.groups_size(), executable.micro_batches(),
+                       schedule.empty() ? "" : ", schedule " + schedule)
+      .str();
+}
+
+FailureOr<proto::Executable> mlir::dtu::buildExecutable(ModuleOp module) {
+  proto::Executable executable;
+  executable.set_format_version(kFormatVersion);
+  executable.set_target("dtu");
+  FailureOr<proto::DtuDescription> description = mlir::dtu::getDescription(module);
+  if (failed(description))
+    return failure();
+  *executable.mutable_dtu() = *description;
+  mlir::st::MeshOp mesh = mlir::st::getMesh(module);
+  if (!mesh)
+    return module.emitError("has no st.mesh");
+  executable.set_micro_batches(mesh.getMicro());
+  for (auto program : module.getOps<mlir::st::ProgramOp>())
+    if (failed(GroupBuilder(program, mesh, *executable.add_groups()).run()))
+      return failure();
+  if (executable.groups_size() == 0)
+    return module.emitError("has no st.program");
+  setModel(module, executable);
+  executable.set_summary(summaryOf(module, executable));
+  return executable;
+}
+
+std::string mlir::dtu::serialize(const proto::Executable &executable) {
+  std::string bytes;
+  google::protobuf::io::StringOutputStream stream(&bytes);
+  google::protobuf::io::CodedOutputStream coded(&stream);
+  coded.SetSerializationDeterministic(true);
+  executable.SerializeToCodedStream(&coded);
+  coded.Trim();
+  return bytes;
+}

@@ -1,0 +1,135 @@
+// Runs the programs of a module on simulated clusters: code generation and
+// simulator together, against which tests hold the reference interpreter.
+//
+// A module without a memory plan gets one here that reuses nothing, so that
+// tests of code generation need no addresses. One without a schedule runs its
+// tasks in order.
+#include "backends/dtu/codegen/ExecutableBuilder.h"
+#include "backends/dtu/codegen/Passes.h"
+#include "backends/dtu/codegen/VectorOps.h"
+#include "backends/dtu/isa/Isa.h"
+#include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "st/InitAll.h"
+#include "tools/CommandLine.h"
+#include "tools/st-dtu-run/RunExecutable.h"
+
+#include "mlir/IR/SymbolTable.h"
+#include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+namespace cl = llvm::cl;
+
+namespace {
+struct Options {
+  cl::opt<std::string> module{cl::Positional, cl::desc("module"), cl::init("-")};
+  cl::opt<std::string> inputs{"inputs", cl::desc("safetensors file with states and inputs"), cl::Required};
+  cl::opt<std::string> outputs{"outputs", cl::desc("safetensors file for states and outputs"), cl::Required};
+  cl::opt<std::string> dump{"dump-dtu", cl::desc("file for the generated IR")};
+};
+
+/// Gives everything an address of its own.
+class TrivialPlan {
+public:
+  explicit TrivialPlan(mlir::st::ProgramOp program) : program(program), builder(program.getContext()) {}
+
+  void run() {
+    for (Operation &op : program.getBody().front())
+      if (auto type = op.getAttrOfType<TypeAttr>(isa<mlir::st::BufferOp>(op) ? "type" : "local_type");
+          type && !op.hasAttr("address"))
+        op.setAttr("address", take(type.getValue(), slotsOf(&op)));
+    for (auto task : program.getBody().getOps<mlir::st::TaskOp>())
+      for (Operation &op : task.getBody().front())
+        if (op.getNumResults() > 0 && !op.hasAttr("st.addresses"))
+          plan(&op);
+  }
+
+private:
+  mlir::st::ProgramOp program;
+  Builder builder;
+  int64_t end = 0;
+
+  int64_t slotsOf(Operation *op) {
+    if (auto buffer = dyn_cast<mlir::st::BufferOp>(op))
+      return buffer.getSlots();
+    auto input = dyn_cast<mlir::st::InputOp>(op);
+    return input && input.getMicroDim() >= 0 ? mlir::st::getMesh(program).getMicro() : 1;
+  }
+
+  mlir::st::AddressAttr take(Type type, int64_t slots) {
+    auto tensor = cast<RankedTensorType>(type);
+    int64_t bytes = tensor.getNumElements() *
+                    ::st::dtu::byteWidth(dtu::getDType(tensor.getElementType()).value_or(::st::dtu::DType::F64));
+    int64_t stride = static_cast<int64_t>(llvm::alignTo(bytes, 64)), offset = end;
+    end += stride * slots;
+    return mlir::st::AddressAttr::get(program.getContext(), offset, slots > 1 ? stride : 0, slots);
+  }
+
+  void plan(Operation *op) {
+    SmallVector<Attribute> addresses;
+    for (Value result : op->getResults())
+      addresses.push_back(take(result.getType(), 1));
+    if (auto read = dyn_cast<mlir::st::ReadOp>(op))
+      addresses[0] = SymbolTable::lookupSymbolIn(program, read.getSourceAttr())->getAttr("address");
+    if (isa<stablehlo::ReshapeOp>(op))
+      addresses[0] = cast<ArrayAttr>(op->getOperand(0).getDefiningOp()->getAttr("st.addresses"))[0];
+    op->setAttr("st.addresses", builder.getArrayAttr(addresses));
+  }
+};
+} // namespace
+
+static void addSchedule(mlir::st::ProgramOp program) {
+  if (!program.getBody().getOps<mlir::st::ScheduleOp>().empty())
+    return;
+  OpBuilder builder = OpBuilder::atBlockEnd(&program.getBody().front());
+  SmallVector<Attribute> tasks;
+  SmallVector<int64_t> microBatches;
+  for (auto task : program.getBody().getOps<mlir::st::TaskOp>())
+    for (int64_t mb = 0, end = task.isPerMicroBatch() ? mlir::st::getMesh(program).getMicro() : 1; mb < end; ++mb) {
+      tasks.push_back(FlatSymbolRefAttr::get(task.getSymNameAttr()));
+      microBatches.push_back(mb);
+    }
+  mlir::st::ScheduleOp::create(builder, program.getLoc(), builder.getStringAttr("sequential"),
+                               builder.getArrayAttr(tasks), builder.getDenseI64ArrayAttr(microBatches));
+}
+
+static LogicalResult runModule(const Options &options, ModuleOp module) {
+  for (auto program : module.getOps<mlir::st::ProgramOp>()) {
+    addSchedule(program);
+    TrivialPlan(program).run();
+  }
+  PassManager passes(module.getContext());
+  passes.addPass(dtu::createConvertToDtu());
+  if (failed(passes.run(module)))
+    return failure();
+  if (!options.dump.empty()) {
+    std::error_code error;
+    llvm::raw_fd_ostream(options.dump, error) << module;
+  }
+  FailureOr<::st::proto::Executable> executable = dtu::buildExecutable(module);
+  if (failed(executable))
+    return failure();
+  std::string report;
+  absl::Status status = ::st::runExecutable(*executable, options.inputs, options.outputs, report);
+  llvm::errs() << report << "\n";
+  if (status.ok())
+    return success();
+  llvm::errs() << "st-dtu-run: error: " << std::string(status.message()) << "\n";
+  return failure();
+}
+
+int main(int argc, char **argv) {
+  mlir::st::hideLibraryOptions();
+  Options options;
+  llvm::InitLLVM init(argc, argv);
+  cl::ParseCommandLineOptions(argc, argv, "Runs programs on simulated DTU clusters\n");
+  DialectRegistry registry;
+  mlir::st::registerAllDialects(registry);
+  MLIRContext context(registry);
+  context.printOpOnDiagnostic(false);
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(options.module, &context);
+  return module && succeeded(runModule(options, *module)) ? 0 : 1;
+}
