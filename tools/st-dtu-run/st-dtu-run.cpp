@@ -3,7 +3,8 @@
 //
 // A module without a memory plan gets one here that reuses nothing, so that
 // tests of code generation need no addresses. One without a schedule runs its
-// tasks in order.
+// tasks in order. A function @main of kernels becomes a program of one task on
+// one device; its arguments are arg0, arg1, ... and its results result0, ...
 #include "backends/dtu/codegen/ExecutableBuilder.h"
 #include "backends/dtu/codegen/Passes.h"
 #include "backends/dtu/codegen/VectorOps.h"
@@ -81,6 +82,39 @@ private:
 };
 } // namespace
 
+/// Turns function @main into a program whose inputs and outputs are its arguments and results.
+static void wrapFunction(ModuleOp module, func::FuncOp function) {
+  OpBuilder builder(function);
+  Location loc = function.getLoc();
+  auto mesh = mlir::st::MeshOp::create(builder, loc, "mesh", builder.getStrArrayAttr({"t"}), ArrayRef<int64_t>{1}, 1);
+  auto meshName = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
+  auto program = mlir::st::ProgramOp::create(builder, loc, "group0", ArrayRef<int64_t>{0}, ArrayRef<int64_t>{0}, 0,
+                                             mesh.getSymName());
+  builder.createBlock(&program.getBody());
+  auto replicated = [&](Type type) {
+    return mlir::st::ShardingAttr::getReplicated(meshName, cast<RankedTensorType>(type).getRank());
+  };
+  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
+    std::string name = "arg" + std::to_string(i);
+    mlir::st::InputOp::create(builder, loc, name, name, "batch", type, replicated(type), type, -1, {});
+  }
+  for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
+    std::string name = "result" + std::to_string(i);
+    mlir::st::OutputOp::create(builder, loc, name, name, "metric", type, replicated(type), type, {});
+  }
+  auto task = mlir::st::TaskOp::create(builder, loc, "main", "forward", 0);
+  Block *body = builder.createBlock(&task.getBody(), {}, {builder.getIndexType()}, {loc});
+  for (auto [i, argument] : llvm::enumerate(function.getArguments()))
+    argument.replaceAllUsesWith(mlir::st::ReadOp::create(builder, loc, argument.getType(),
+                                                         "arg" + std::to_string(i), Value()));
+  Operation *terminator = function.getBody().front().getTerminator();
+  body->getOperations().splice(body->end(), function.getBody().front().getOperations(),
+                               function.getBody().front().begin(), terminator->getIterator());
+  for (auto [i, result] : llvm::enumerate(terminator->getOperands()))
+    mlir::st::WriteOp::create(builder, loc, result, "result" + std::to_string(i), Value(), {});
+  function.erase();
+}
+
 static void addSchedule(mlir::st::ProgramOp program) {
   if (!program.getBody().getOps<mlir::st::ScheduleOp>().empty())
     return;
@@ -97,6 +131,8 @@ static void addSchedule(mlir::st::ProgramOp program) {
 }
 
 static LogicalResult runModule(const Options &options, ModuleOp module) {
+  if (auto function = module.lookupSymbol<func::FuncOp>("main"))
+    wrapFunction(module, function);
   for (auto program : module.getOps<mlir::st::ProgramOp>()) {
     addSchedule(program);
     TrivialPlan(program).run();

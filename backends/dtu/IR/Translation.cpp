@@ -102,14 +102,12 @@ static void importStream(OpBuilder &builder, Location loc, const isa::Stream &st
     AttributeWriter writer(builder, state);
     std::visit([&](const auto &fields) { isa::Fields<std::decay_t<decltype(fields)>>::visit(writer, fields); },
                instruction);
-    if (!std::holds_alternative<isa::Loop>(instruction)) {
-      builder.create(state);
-      continue;
-    }
-    Region *body = state.addRegion();
-    builder.create(state);
-    builder.createBlock(body);
-    (void)body;
+    bool isLoop = std::holds_alternative<isa::Loop>(instruction);
+    if (isLoop)
+      state.addRegion();
+    Operation *op = builder.create(state);
+    if (isLoop)
+      builder.createBlock(&op->getRegion(0));
   }
 }
 

@@ -1,0 +1,372 @@
+"""Kernels of every kind through code generation and simulator, against the reference interpreter.
+
+    kernel_cases.py GROUP      prints a line a case of the group, and fails on a difference
+
+A case is the text of one st.kernel whose operands are %0, %1, ...: the arguments of a function that the
+interpreter runs as it is and st-dtu-run on a simulated cluster.
+"""
+
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+import numpy as np
+from safetensors.numpy import load_file, save_file
+
+DTYPES = {"f32": np.float32, "i32": np.int32, "ui32": np.uint32, "i1": np.bool_, "bf16": np.float32}
+
+
+def kernel(kind, inputs, results, body):
+    """Text of a function @main with one kernel. `inputs`, `results`: types such as "8x4xf32"."""
+    tensor = [f"tensor<{t}>" for t in inputs]
+    out = [f"tensor<{t}>" for t in results]
+    bound = ", ".join(f"%a{i} = %{i} : {t}" for i, t in enumerate(tensor))
+    names = ", ".join(f"%k#{i}" for i in range(len(out))) if len(out) > 1 else "%k"
+    head = f"%k:{len(out)}" if len(out) > 1 else "%k"
+    arguments = ", ".join(f"%{i}: {t}" for i, t in enumerate(tensor))
+    return (f"func.func @main({arguments}) -> ({', '.join(out)}) {{\n"
+            f"  {head} = st.kernel \"{kind}\" ({bound}) -> ({', '.join(out)}) {{\n{body}\n  }}\n"
+            f"  return {names} : {', '.join(out)}\n}}\n")
+
+
+def values(types, rng, limits):
+    arrays = {}
+    for i, t in enumerate(types):
+        *dims, element = t.split("x")
+        shape = tuple(map(int, dims))
+        if element == "f32":
+            array = rng.standard_normal(shape).astype(np.float32)
+        elif element == "i1":
+            array = rng.integers(0, 2, shape).astype(np.bool_)
+        else:
+            low, high = limits.get(i, (0, 8))
+            array = rng.integers(low, high, shape, dtype=np.int64).astype(DTYPES[element])
+        arrays[f"arg{i}"] = np.array(array)
+    return arrays
+
+
+def run_case(name, text, inputs, tolerance, limits):
+    with tempfile.TemporaryDirectory() as folder:
+        folder = Path(folder)
+        module = folder / "case.mlir"
+        module.write_text(text)
+        save_file(values(inputs, np.random.default_rng(0), limits), folder / "in")
+        for tool in (["st-translate", "--interpret"], ["st-dtu-run"]):
+            done = subprocess.run([*tool, module, f"--inputs={folder / 'in'}", f"--outputs={folder / tool[0]}"],
+                                  capture_output=True, text=True)
+            if done.returncode:
+                sys.exit(f"{name}: {tool[0]} failed:\n{text}\n{done.stderr}")
+        expected, actual = load_file(folder / "st-translate"), load_file(folder / "st-dtu-run")
+        for key, value in expected.items():
+            # Sums differ by their order: what is small among large terms is compared with those.
+            scale = np.max(np.abs(value)) if value.dtype == np.float32 else 1
+            np.testing.assert_allclose(actual[key], value, rtol=tolerance, atol=tolerance * scale,
+                                       err_msg=f"{name}: {key}\n{text}")
+    print(f"{name}: {len(expected)} results agree")
+
+
+# ---- loops ------------------------------------------------------------------------------------
+
+def full(name, value, shape, ops, element="f32"):
+    """A broadcast constant."""
+    ops.append(f"%{name}c = stablehlo.constant dense<{value}> : tensor<{element}>")
+    ops.append(f"%{name} = stablehlo.broadcast_in_dim %{name}c, dims = [] : (tensor<{element}>) -> tensor<{shape}x{element}>")
+
+
+def layer_norm(rows, cols):
+    x, r, c = f"tensor<{rows}x{cols}xf32>", f"tensor<{rows}xf32>", f"tensor<{cols}xf32>"
+    return kernel("loop", [f"{rows}x{cols}xf32", f"{cols}xf32", f"{cols}xf32"], [f"{rows}x{cols}xf32", f"{rows}xf32"], f"""
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %n = stablehlo.constant dense<{cols}.0> : {r}
+    %eps = stablehlo.constant dense<1.0e-5> : {r}
+    %s = stablehlo.reduce(%a0 init: %zero) applies stablehlo.add across dimensions = [1] : ({x}, tensor<f32>) -> {r}
+    %mean = stablehlo.divide %s, %n : {r}
+    %meanb = stablehlo.broadcast_in_dim %mean, dims = [0] : ({r}) -> {x}
+    %d = stablehlo.subtract %a0, %meanb : {x}
+    %d2 = stablehlo.multiply %d, %d : {x}
+    %v = stablehlo.reduce(%d2 init: %zero) applies stablehlo.add across dimensions = [1] : ({x}, tensor<f32>) -> {r}
+    %var = stablehlo.divide %v, %n : {r}
+    %ve = stablehlo.add %var, %eps : {r}
+    %rs = stablehlo.rsqrt %ve : {r}
+    %rsb = stablehlo.broadcast_in_dim %rs, dims = [0] : ({r}) -> {x}
+    %o = stablehlo.multiply %d, %rsb : {x}
+    %g = stablehlo.broadcast_in_dim %a1, dims = [1] : ({c}) -> {x}
+    %b = stablehlo.broadcast_in_dim %a2, dims = [1] : ({c}) -> {x}
+    %o1 = stablehlo.multiply %o, %g : {x}
+    %o2 = stablehlo.add %o1, %b : {x}
+    st.yield %o2, %mean : {x}, {r}""")
+
+
+def softmax(shape):
+    *lead, cols = shape
+    x, r = f"tensor<{'x'.join(map(str, shape))}xf32>", f"tensor<{'x'.join([*map(str, lead), 'f32'])}>"
+    last, dims = len(lead), list(range(len(lead)))
+    return kernel("loop", [x[7:-1]], [x[7:-1]], f"""
+    %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %m = stablehlo.reduce(%a0 init: %low) applies stablehlo.maximum across dimensions = [{last}] : ({x}, tensor<f32>) -> {r}
+    %mb = stablehlo.broadcast_in_dim %m, dims = {dims} : ({r}) -> {x}
+    %d = stablehlo.subtract %a0, %mb : {x}
+    %e = stablehlo.exponential %d : {x}
+    %s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [{last}] : ({x}, tensor<f32>) -> {r}
+    %sb = stablehlo.broadcast_in_dim %s, dims = {dims} : ({r}) -> {x}
+    %o = stablehlo.divide %e, %sb : {x}
+    st.yield %o : {x}""")
+
+
+def elementwise(shape):
+    x = f"tensor<{shape}xf32>"
+    ops = []
+    full("half", 0.5, shape, ops)
+    full("one", 1.0, shape, ops)
+    full("root", 0.70710678, shape, ops)
+    body = "\n".join(ops) + f"""
+    %u = stablehlo.multiply %a0, %root : {x}
+    %e = chlo.erf %u : {x} -> {x}
+    %e1 = stablehlo.add %e, %one : {x}
+    %h = stablehlo.multiply %a0, %half : {x}
+    %g = stablehlo.multiply %h, %e1 : {x}
+    %t = stablehlo.tanh %g : {x}
+    %p = stablehlo.compare GT, %t, %a1 : ({x}, {x}) -> tensor<{shape}xi1>
+    %q = stablehlo.select %p, %t, %a1 : tensor<{shape}xi1>, {x}
+    %sb = stablehlo.broadcast_in_dim %a2, dims = [] : (tensor<f32>) -> {x}
+    %o = stablehlo.multiply %q, %sb : {x}
+    st.yield %o, %p : {x}, tensor<{shape}xi1>"""
+    return kernel("loop", [f"{shape}xf32", f"{shape}xf32", "f32"], [f"{shape}xf32", f"{shape}xi1"], body)
+
+
+def mask(b, h, q, k):
+    """A mask of [B, K] over scores of [B, H, Q, K]."""
+    x = f"tensor<{b}x{h}x{q}x{k}xf32>"
+    return kernel("loop", [x[7:-1], f"{b}x{k}xf32", f"{h}x{q}xf32"], [x[7:-1]], f"""
+    %m = stablehlo.broadcast_in_dim %a1, dims = [0, 3] : (tensor<{b}x{k}xf32>) -> {x}
+    %r = stablehlo.broadcast_in_dim %a2, dims = [1, 2] : (tensor<{h}x{q}xf32>) -> {x}
+    %s = stablehlo.add %a0, %m : {x}
+    %o = stablehlo.multiply %s, %r : {x}
+    st.yield %o : {x}""")
+
+
+def dropout(shape):
+    """One round of threefry over the row-major index: iota in every dimension, rotation, comparison."""
+    text = "x".join(map(str, shape))
+    u, x = f"tensor<{text}xui32>", f"tensor<{text}xf32>"
+    ops, stride, index = [], 1, None
+    for dim in reversed(range(len(shape))):
+        ops.append(f"%i{dim} = stablehlo.iota dim = {dim} : {u}")
+        full(f"s{dim}", stride, text, ops, "ui32")
+        ops.append(f"%j{dim} = stablehlo.multiply %i{dim}, %s{dim} : {u}")
+        if index is None:
+            index = f"%j{dim}"
+        else:
+            ops.append(f"%t{dim} = stablehlo.add {index}, %j{dim} : {u}")
+            index = f"%t{dim}"
+        stride *= shape[dim]
+    for name, value in (("left", 13), ("right", 19), ("limit", 2147483648)):
+        full(name, value, text, ops, "ui32")
+    full("zero", 0.0, text, ops)
+    return kernel("loop", [f"{text}xf32", "2xui32"], [f"{text}xf32", f"{text}xui32"], "\n".join(ops) + f"""
+    %k1 = stablehlo.slice %a1 [1:2] : (tensor<2xui32>) -> tensor<1xui32>
+    %k = stablehlo.reshape %k1 : (tensor<1xui32>) -> tensor<ui32>
+    %kb = stablehlo.broadcast_in_dim %k, dims = [] : (tensor<ui32>) -> {u}
+    %x0 = stablehlo.add {index}, %kb : {u}
+    %l = stablehlo.shift_left %x0, %left : {u}
+    %r = stablehlo.shift_right_logical %x0, %right : {u}
+    %rot = stablehlo.or %l, %r : {u}
+    %w = stablehlo.xor %rot, %x0 : {u}
+    %keep = stablehlo.compare LT, %w, %limit : ({u}, {u}) -> tensor<{text}xi1>
+    %o = stablehlo.select %keep, %a0, %zero : tensor<{text}xi1>, {x}
+    st.yield %o, %w : {x}, {u}""")
+
+
+def scalars():
+    return kernel("loop", ["f32", "f32"], ["f32", "f32"], """
+    %p = stablehlo.power %a0, %a1 : tensor<f32>
+    %e = stablehlo.exponential %a1 : tensor<f32>
+    %o = stablehlo.multiply %e, %e : tensor<f32>
+    st.yield %o, %e : tensor<f32>, tensor<f32>""")
+
+
+def constant_result(shape):
+    return kernel("loop", ["f32"], [f"{shape}xf32", f"{shape}xf32"], f"""
+    %z = stablehlo.constant dense<0.0> : tensor<{shape}xf32>
+    %b = stablehlo.broadcast_in_dim %a0, dims = [] : (tensor<f32>) -> tensor<{shape}xf32>
+    st.yield %z, %b : tensor<{shape}xf32>, tensor<{shape}xf32>""")
+
+
+LOOPS = {
+    "layer_norm": lambda: (layer_norm(48, 96), ["48x96xf32", "96xf32", "96xf32"]),
+    "layer_norm_ragged": lambda: (layer_norm(37, 1000), ["37x1000xf32", "1000xf32", "1000xf32"]),
+    "layer_norm_long": lambda: (layer_norm(5, 40000), ["5x40000xf32", "40000xf32", "40000xf32"]),
+    "softmax": lambda: (softmax([2, 3, 50, 50]), ["2x3x50x50xf32"]),
+    "softmax_vocabulary": lambda: (softmax([20, 30522]), ["20x30522xf32"]),
+    "softmax_one_row": lambda: (softmax([30522]), ["30522xf32"]),
+    "elementwise": lambda: (elementwise("33x77"), ["33x77xf32", "33x77xf32", "f32"]),
+    "elementwise_large": lambda: (elementwise("1000x333"), ["1000x333xf32", "1000x333xf32", "f32"]),
+    "elementwise_tiny": lambda: (elementwise("3"), ["3xf32", "3xf32", "f32"]),
+    "mask": lambda: (mask(3, 4, 20, 24), ["3x4x20x24xf32", "3x24xf32", "4x20xf32"]),
+    "dropout": lambda: (dropout([3, 40, 70]), ["3x40x70xf32", "2xui32"]),
+    "scalars": lambda: (scalars(), ["f32", "f32"]),
+    "constant_result": lambda: (constant_result("40x50"), ["f32"]),
+}
+
+
+# ---- reductions ---------------------------------------------------------------------------------
+
+def reduction(shape, dims, op="add", init="0.0", square=False):
+    text = "x".join(map(str, shape))
+    kept = [str(s) for i, s in enumerate(shape) if i not in dims]
+    out = "x".join([*kept, "f32"])
+    body = f"    %init = stablehlo.constant dense<{init}> : tensor<f32>\n"
+    value = "%a0"
+    if square:
+        body += f"    %sq = stablehlo.multiply %a0, %a0 : tensor<{text}xf32>\n"
+        value = "%sq"
+    return kernel("reduce", [f"{text}xf32"], [out], body + f"""
+    %r = stablehlo.reduce({value} init: %init) applies stablehlo.{op} across dimensions = {list(dims)} : (tensor<{text}xf32>, tensor<f32>) -> tensor<{out}>
+    st.yield %r : tensor<{out}>"""), [f"{text}xf32"]
+
+
+def broadcast_reduction(b, s, h):
+    """Sum over the rows of x * bias: the operand of the reduction is no plain tensor."""
+    x = f"tensor<{b}x{s}x{h}xf32>"
+    return kernel("reduce", [x[7:-1], f"{s}xf32"], [f"{h}xf32"], f"""
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %w = stablehlo.broadcast_in_dim %a1, dims = [1] : (tensor<{s}xf32>) -> {x}
+    %p = stablehlo.multiply %a0, %w : {x}
+    %r = stablehlo.reduce(%p init: %zero) applies stablehlo.add across dimensions = [0, 1] : ({x}, tensor<f32>) -> tensor<{h}xf32>
+    st.yield %r : tensor<{h}xf32>"""), [x[7:-1], f"{s}xf32"]
+
+
+REDUCTIONS = {
+    "columns": lambda: reduction([100, 300], [0]),
+    "columns_few": lambda: reduction([500, 3], [0]),
+    "columns_of_two": lambda: reduction([4, 60, 100], [0, 1]),
+    "rows": lambda: reduction([60, 100], [1], "maximum", "0xFF800000"),
+    "all": lambda: reduction([60, 100], [0, 1]),
+    "all_large": lambda: reduction([333, 1000], [0, 1], square=True),
+    "middle": lambda: reduction([5, 60, 70], [1], "minimum", "0x7F800000"),
+    "outer_and_inner": lambda: reduction([6, 50, 70], [0, 2]),
+    "init": lambda: reduction([6, 50], [0], init="2.5"),
+    "vector": lambda: reduction([50], [0]),
+    "broadcast": lambda: broadcast_reduction(4, 30, 50),
+}
+
+
+# ---- products -----------------------------------------------------------------------------------
+
+def product(lhs, rhs, contract, batch=([], []), epilogue=False):
+    l, r = "x".join(map(str, lhs)), "x".join(map(str, rhs))
+    free = lambda shape, c, b: [s for i, s in enumerate(shape) if i not in c and i not in b]
+    shape = [lhs[i] for i in batch[0]] + free(lhs, contract[0], batch[0]) + free(rhs, contract[1], batch[1])
+    out = "x".join([*map(str, shape), "f32"])
+    batching = f"batching_dims = {batch[0]} x {batch[1]}, " if batch[0] else ""
+    dot = (f"    %p = stablehlo.dot_general %a0, %a1, {batching}contracting_dims = {contract[0]} x {contract[1]}"
+           f" : (tensor<{l}xf32>, tensor<{r}xf32>) -> tensor<{out}>\n")
+    inputs = [f"{l}xf32", f"{r}xf32"]
+    if not epilogue:
+        return kernel("matmul", inputs, [out], dot + f"    st.yield %p : tensor<{out}>"), inputs
+    bias = f"{shape[-1]}xf32"
+    inputs += [bias, out]
+    return kernel("matmul", inputs, [out], dot + f"""
+    %b = stablehlo.broadcast_in_dim %a2, dims = [{len(shape) - 1}] : (tensor<{bias}>) -> tensor<{out}>
+    %s = stablehlo.add %p, %b : tensor<{out}>
+    %t = stablehlo.tanh %s : tensor<{out}>
+    %o = stablehlo.add %t, %a3 : tensor<{out}>
+    st.yield %o : tensor<{out}>"""), inputs
+
+
+PRODUCTS = {
+    "plain": lambda: product([64, 96], [96, 80], ([1], [0])),
+    "ragged": lambda: product([37, 53], [53, 29], ([1], [0])),
+    "large": lambda: product([384, 1024], [1024, 128], ([1], [0])),
+    "wide": lambda: product([128, 300], [300, 1100], ([1], [0])),
+    "transposed": lambda: product([96, 64], [80, 96], ([0], [1])),
+    "epilogue": lambda: product([4, 50, 96], [96, 200], ([2], [0]), epilogue=True),
+    "scores": lambda: product([2, 60, 3, 16], [2, 60, 3, 16], ([3], [3]), ([0, 2], [0, 2])),
+    "context": lambda: product([2, 3, 60, 60], [2, 60, 3, 16], ([3], [1]), ([0, 1], [0, 2])),
+    "weight_gradient": lambda: product([2, 60, 48], [2, 60, 80], ([0, 1], [0, 1])),
+    "two_depths": lambda: product([20, 8, 6], [6, 20, 30], ([0, 2], [1, 0])),
+    "outer_product": lambda: product([40], [50], ([], [])),
+    "vector": lambda: product([40, 64], [64], ([1], [0])),
+    "dot": lambda: product([64], [64], ([0], [0])),
+    "narrow": lambda: product([384, 1024], [1024, 2], ([1], [0])),
+    "shallow": lambda: product([384, 2], [2, 1024], ([1], [0])),
+}
+
+
+# ---- data movement ------------------------------------------------------------------------------
+
+def movement(inputs, result, op):
+    return kernel("copy", inputs, [result], f"    %r = {op}\n    st.yield %r : tensor<{result}>"), inputs
+
+
+MOVEMENTS = {
+    "transpose": lambda: movement(["20x30x40xf32"], "40x20x30xf32",
+                                  "stablehlo.transpose %a0, dims = [2, 0, 1] : (tensor<20x30x40xf32>) -> tensor<40x20x30xf32>"),
+    "slice": lambda: movement(["20x30xf32"], "10x10xf32",
+                              "stablehlo.slice %a0 [0:20:2, 5:25:2] : (tensor<20x30xf32>) -> tensor<10x10xf32>"),
+    "concatenate": lambda: movement(["20x30xf32", "20x50xf32", "20x7xf32"], "20x87xf32",
+                                    "stablehlo.concatenate %a0, %a1, %a2, dim = 1 : (tensor<20x30xf32>, tensor<20x50xf32>, tensor<20x7xf32>) -> tensor<20x87xf32>"),
+    "broadcast": lambda: movement(["30x20xf32"], "20x5x30xf32",
+                                  "stablehlo.broadcast_in_dim %a0, dims = [2, 0] : (tensor<30x20xf32>) -> tensor<20x5x30xf32>"),
+    "reverse": lambda: movement(["20x30xf32"], "20x30xf32", "stablehlo.reverse %a0, dims = [0, 1] : tensor<20x30xf32>"),
+    "pad": lambda: (kernel("copy", ["200x30xf32"], ["203x61xf32"], """
+    %v = stablehlo.constant dense<-1.0> : tensor<f32>
+    %r = stablehlo.pad %a0, %v, low = [2, 0], high = [1, 2], interior = [0, 1] : (tensor<200x30xf32>, tensor<f32>) -> tensor<203x61xf32>
+    st.yield %r : tensor<203x61xf32>"""), ["200x30xf32"]),
+    "crop": lambda: (kernel("copy", ["20x30xf32"], ["15x33xf32"], """
+    %v = stablehlo.constant dense<-1.0> : tensor<f32>
+    %r = stablehlo.pad %a0, %v, low = [-3, 5], high = [-2, -2], interior = [0, 0] : (tensor<20x30xf32>, tensor<f32>) -> tensor<15x33xf32>
+    st.yield %r : tensor<15x33xf32>"""), ["20x30xf32"]),
+    "transpose_large": lambda: movement(["300x500xf32"], "500x300xf32",
+                                        "stablehlo.transpose %a0, dims = [1, 0] : (tensor<300x500xf32>) -> tensor<500x300xf32>"),
+}
+
+
+# ---- gather and scatter -------------------------------------------------------------------------
+
+def gather(table, indices, result, numbers, sizes):
+    return kernel("gather", [f"{table}xf32", f"{indices}xi32"], [f"{result}xf32"], f"""
+    %r = "stablehlo.gather"(%a0, %a1) <{{dimension_numbers = #stablehlo.gather<{numbers}>, slice_sizes = array<i64: {sizes}>}}> : (tensor<{table}xf32>, tensor<{indices}xi32>) -> tensor<{result}xf32>
+    st.yield %r : tensor<{result}xf32>"""), [f"{table}xf32", f"{indices}xi32"]
+
+
+def scatter(table, indices, updates, numbers, operand):
+    types = ([f"{table}xf32"] if operand else []) + [f"{indices}xi32", f"{updates}xf32"]
+    first = 1 if operand else 0
+    start = "%a0" if operand else "%zero"
+    return kernel("scatter", types, [f"{table}xf32"], f"""
+    %zero = stablehlo.constant dense<0.0> : tensor<{table}xf32>
+    %r = "stablehlo.scatter"({start}, %a{first}, %a{first + 1}) <{{scatter_dimension_numbers = #stablehlo.scatter<{numbers}>}}> ({{
+    ^bb0(%x: tensor<f32>, %y: tensor<f32>):
+      %s = stablehlo.add %x, %y : tensor<f32>
+      stablehlo.return %s : tensor<f32>
+    }}) : (tensor<{table}xf32>, tensor<{indices}xi32>, tensor<{updates}xf32>) -> tensor<{table}xf32>
+    st.yield %r : tensor<{table}xf32>"""), types
+
+
+INDEXED = {
+    "embedding": lambda: (*gather("50x40", "3x20x1", "3x20x40", "offset_dims = [2], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 2", "1, 40"), {1: (-3, 53)}),
+    "take_along": lambda: (*gather("60x40", "60x2", "60", "collapsed_slice_dims = [0, 1], start_index_map = [0, 1], index_vector_dim = 1", "1, 1"), {1: (0, 40)}),
+    "batched": lambda: (*gather("60x40", "60x1", "60", "collapsed_slice_dims = [1], operand_batching_dims = [0], start_indices_batching_dims = [0], start_index_map = [1], index_vector_dim = 1", "1, 1"), {1: (-2, 42)}),
+    "offset_first": lambda: (*gather("50x40", "20x1", "40x20", "offset_dims = [0], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1", "1, 40"), {1: (0, 50)}),
+    "window": lambda: (*gather("50x6x40", "20x1", "20x3x40", "offset_dims = [1, 2], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1", "1, 3, 40"), {1: (0, 50)}),
+    "embedding_gradient": lambda: (*scatter("50x400", "3x20x1", "3x20x400", "update_window_dims = [2], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 2", False), {0: (-3, 53)}),
+    "add_to_operand": lambda: (*scatter("50x8", "20x1", "20x8", "update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1", True), {1: (0, 50)}),
+    "points": lambda: (*scatter("60x40", "700x2", "700", "inserted_window_dims = [0, 1], scatter_dims_to_operand_dims = [0, 1], index_vector_dim = 1", False), {0: (-1, 42)}),
+    "batched_points": lambda: (*scatter("60x40", "60x1", "60", "inserted_window_dims = [1], input_batching_dims = [0], scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [1], index_vector_dim = 1", False), {0: (-1, 42)}),
+}
+
+GROUPS = {"loop": LOOPS, "reduce": REDUCTIONS, "matmul": PRODUCTS, "copy": MOVEMENTS, "indexed": INDEXED}
+
+
+def main():
+    cases = GROUPS[sys.argv[1]]
+    chosen = sys.argv[2:] or list(cases)
+    for name in chosen:
+        text, inputs, *limits = cases[name]()
+        run_case(name, text, inputs, 2e-5, limits[0] if limits else {})
+
+
+main()
