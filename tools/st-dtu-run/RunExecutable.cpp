@@ -16,12 +16,13 @@ namespace {
 struct Collected {
   SafetensorsSpec spec;
   std::vector<uint8_t> data;
-  std::vector<bool> known;   // of each element
+  std::vector<bool> known; // of each element
 };
 
 class Run {
 public:
-  Run(const proto::Executable &program, Executable &executable) : program(program), executable(executable) {}
+  Run(const proto::Executable &program, Executable &executable)
+      : program(program), executable(executable) {}
 
   absl::Status load(const SafetensorsReader &file);
   absl::Status collect();
@@ -32,20 +33,21 @@ private:
   Executable &executable;
   std::map<std::string, Collected> results;
 
-  absl::Status loadBlock(const SafetensorsReader &file, const std::string &name, const TensorBlock &block,
-                         int64_t rank, int64_t offset);
-  absl::Status collectBlock(const std::string &name, const TensorBlock &block, int64_t rank, int64_t offset);
+  absl::Status loadBlock(const SafetensorsReader &file, const std::string &name,
+                         const TensorBlock &block, int64_t rank, int64_t offset);
+  absl::Status collectBlock(const std::string &name, const TensorBlock &block, int64_t rank,
+                            int64_t offset);
 };
 
-absl::Status Run::loadBlock(const SafetensorsReader &file, const std::string &name, const TensorBlock &block,
-                            int64_t rank, int64_t offset) {
+absl::Status Run::loadBlock(const SafetensorsReader &file, const std::string &name,
+                            const TensorBlock &block, int64_t rank, int64_t offset) {
   const SafetensorsTensor *tensor = file.find(name);
   if (!tensor)
     return absl::NotFoundError(absl::StrCat(file.path(), ": no tensor \"", name, "\""));
   if (tensor->type != block.type || tensor->shape != block.globalShape)
-    return absl::InvalidArgumentError(absl::StrCat(file.path(), ": tensor \"", name, "\" is ",
-                                                   describeType(tensor->type, tensor->shape), ", expected ",
-                                                   describeType(block.type, block.globalShape)));
+    return absl::InvalidArgumentError(absl::StrCat(
+        file.path(), ": tensor \"", name, "\" is ", describeType(tensor->type, tensor->shape),
+        ", expected ", describeType(block.type, block.globalShape)));
   int64_t width = static_cast<int64_t>(byteWidth(block.type));
   absl::Status status;
   forEachRun(block, [&](int64_t global, int64_t local, int64_t count) {
@@ -61,11 +63,12 @@ absl::Status Run::load(const SafetensorsReader &file) {
   for (const proto::Group &group : program.groups()) {
     for (int64_t r = 0; r < group.device_ids_size(); ++r) {
       for (const proto::State &state : group.states())
-        ST_RETURN_IF_ERROR(loadBlock(file, state.name(), blockOf(state.global(), state.slice(), r), first + r,
-                                     state.offset()));
+        ST_RETURN_IF_ERROR(loadBlock(file, state.name(), blockOf(state.global(), state.slice(), r),
+                                     first + r, state.offset()));
       for (const proto::Input &input : group.inputs())
         for (int64_t mb = 0; mb < (input.micro_dim() < 0 ? 1 : program.micro_batches()); ++mb)
-          ST_RETURN_IF_ERROR(loadBlock(file, input.name(), blockOf(input, program.micro_batches(), mb, r), first + r,
+          ST_RETURN_IF_ERROR(loadBlock(file, input.name(),
+                                       blockOf(input, program.micro_batches(), mb, r), first + r,
                                        input.offset() + mb * input.micro_stride()));
     }
     first += group.device_ids_size();
@@ -73,7 +76,8 @@ absl::Status Run::load(const SafetensorsReader &file) {
   return absl::OkStatus();
 }
 
-absl::Status Run::collectBlock(const std::string &name, const TensorBlock &block, int64_t rank, int64_t offset) {
+absl::Status Run::collectBlock(const std::string &name, const TensorBlock &block, int64_t rank,
+                               int64_t offset) {
   Collected &result = results[name];
   int64_t width = static_cast<int64_t>(byteWidth(block.type)), elements = 1;
   for (int64_t size : block.globalShape)
@@ -91,8 +95,9 @@ absl::Status Run::collectBlock(const std::string &name, const TensorBlock &block
       const uint8_t *from = bytes.data() + (local + i) * width;
       uint8_t *to = result.data.data() + (global + i) * width;
       if (result.known[global + i] && std::memcmp(from, to, width) != 0)
-        status = absl::InternalError(absl::StrCat("\"", name, "\": rank ", rank, " holds another element ",
-                                                  global + i, " than a rank before"));
+        status = absl::InternalError(absl::StrCat("\"", name, "\": rank ", rank,
+                                                  " holds another element ", global + i,
+                                                  " than a rank before"));
       std::memcpy(to, from, width);
       result.known[global + i] = true;
     }
@@ -105,11 +110,11 @@ absl::Status Run::collect() {
   for (const proto::Group &group : program.groups()) {
     for (int64_t r = 0; r < group.device_ids_size(); ++r) {
       for (const proto::State &state : group.states())
-        ST_RETURN_IF_ERROR(collectBlock(state.name(), blockOf(state.global(), state.slice(), r), first + r,
-                                        state.offset()));
+        ST_RETURN_IF_ERROR(collectBlock(state.name(), blockOf(state.global(), state.slice(), r),
+                                        first + r, state.offset()));
       for (const proto::Output &output : group.outputs())
-        ST_RETURN_IF_ERROR(collectBlock(output.name(), blockOf(output.global(), output.slice(), r), first + r,
-                                        output.offset()));
+        ST_RETURN_IF_ERROR(collectBlock(output.name(), blockOf(output.global(), output.slice(), r),
+                                        first + r, output.offset()));
     }
     first += group.device_ids_size();
   }
@@ -129,13 +134,13 @@ absl::Status Run::write(const std::string &path) const {
 
 } // namespace
 
-absl::Status runExecutable(const proto::Executable &program, const std::string &inputs, const std::string &outputs,
-                           std::string &report) {
+absl::Status runExecutable(const proto::Executable &program, const std::string &inputs,
+                           const std::string &outputs, std::string &report) {
   std::unique_ptr<Client> client = createDtuClient({});
   ST_ASSIGN_OR_RETURN(std::unique_ptr<Executable> executable, client->load(program));
   ST_ASSIGN_OR_RETURN(StepTime time, executable->timeStep(nullptr));
-  report = absl::StrCat("simulated ", time.total / 1000, " ns, bound ", time.lowerBound / 1000, " ns, serial ",
-                        time.serialSum / 1000, " ns");
+  report = absl::StrCat("simulated ", time.total / 1000, " ns, bound ", time.lowerBound / 1000,
+                        " ns, serial ", time.serialSum / 1000, " ns");
   Run run(program, *executable);
   ST_ASSIGN_OR_RETURN(std::unique_ptr<SafetensorsReader> file, SafetensorsReader::open(inputs));
   ST_RETURN_IF_ERROR(run.load(*file));

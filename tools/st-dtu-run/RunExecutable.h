@@ -9,10 +9,11 @@
 
 namespace st {
 
-/// Runs one step with states and inputs from a safetensors file; writes outputs and states, which must
-/// be the same on all ranks that hold the same part. `report`: one line about the simulated time.
-absl::Status runExecutable(const proto::Executable &program, const std::string &inputs, const std::string &outputs,
-                           std::string &report);
+/// Runs one step with states and inputs from a safetensors file; writes outputs and states, which
+/// must be the same on all ranks that hold the same part. `report`: one line about the simulated
+/// time.
+absl::Status runExecutable(const proto::Executable &program, const std::string &inputs,
+                           const std::string &outputs, std::string &report);
 
 } // namespace st
 

@@ -27,19 +27,23 @@ namespace cl = llvm::cl;
 namespace {
 struct Options {
   cl::opt<std::string> module{cl::Positional, cl::desc("module"), cl::init("-")};
-  cl::opt<std::string> inputs{"inputs", cl::desc("safetensors file with states and inputs"), cl::Required};
-  cl::opt<std::string> outputs{"outputs", cl::desc("safetensors file for states and outputs"), cl::Required};
+  cl::opt<std::string> inputs{"inputs", cl::desc("safetensors file with states and inputs"),
+                              cl::Required};
+  cl::opt<std::string> outputs{"outputs", cl::desc("safetensors file for states and outputs"),
+                               cl::Required};
   cl::opt<std::string> dump{"dump-dtu", cl::desc("file for the generated IR")};
 };
 
 /// Gives everything an address of its own.
 class TrivialPlan {
 public:
-  explicit TrivialPlan(mlir::st::ProgramOp program) : program(program), builder(program.getContext()) {}
+  explicit TrivialPlan(mlir::st::ProgramOp program)
+      : program(program), builder(program.getContext()) {}
 
   void run() {
     for (Operation &op : program.getBody().front())
-      if (auto type = op.getAttrOfType<TypeAttr>(isa<mlir::st::BufferOp>(op) ? "type" : "local_type");
+      if (auto type =
+              op.getAttrOfType<TypeAttr>(isa<mlir::st::BufferOp>(op) ? "type" : "local_type");
           type && !op.hasAttr("address"))
         op.setAttr("address", take(type.getValue(), slotsOf(&op)));
     for (auto task : program.getBody().getOps<mlir::st::TaskOp>())
@@ -63,7 +67,8 @@ private:
   mlir::st::AddressAttr take(Type type, int64_t slots) {
     auto tensor = cast<RankedTensorType>(type);
     int64_t bytes = tensor.getNumElements() *
-                    ::st::dtu::byteWidth(dtu::getDType(tensor.getElementType()).value_or(::st::dtu::DType::F64));
+                    ::st::dtu::byteWidth(
+                        dtu::getDType(tensor.getElementType()).value_or(::st::dtu::DType::F64));
     int64_t stride = static_cast<int64_t>(llvm::alignTo(bytes, 64)), offset = end;
     end += stride * slots;
     return mlir::st::AddressAttr::get(program.getContext(), offset, slots > 1 ? stride : 0, slots);
@@ -86,21 +91,24 @@ private:
 static void wrapFunction(ModuleOp module, func::FuncOp function) {
   OpBuilder builder(function);
   Location loc = function.getLoc();
-  auto mesh = mlir::st::MeshOp::create(builder, loc, "mesh", builder.getStrArrayAttr({"t"}), ArrayRef<int64_t>{1}, 1);
+  auto mesh = mlir::st::MeshOp::create(builder, loc, "mesh", builder.getStrArrayAttr({"t"}),
+                                       ArrayRef<int64_t>{1}, 1);
   auto meshName = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
-  auto program = mlir::st::ProgramOp::create(builder, loc, "group0", ArrayRef<int64_t>{0}, ArrayRef<int64_t>{0}, 0,
-                                             mesh.getSymName());
+  auto program = mlir::st::ProgramOp::create(builder, loc, "group0", ArrayRef<int64_t>{0},
+                                             ArrayRef<int64_t>{0}, 0, mesh.getSymName());
   builder.createBlock(&program.getBody());
   auto replicated = [&](Type type) {
     return mlir::st::ShardingAttr::getReplicated(meshName, cast<RankedTensorType>(type).getRank());
   };
   for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
     std::string name = "arg" + std::to_string(i);
-    mlir::st::InputOp::create(builder, loc, name, name, "batch", type, replicated(type), type, -1, {});
+    mlir::st::InputOp::create(builder, loc, name, name, "batch", type, replicated(type), type, -1,
+                              {});
   }
   for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
     std::string name = "result" + std::to_string(i);
-    mlir::st::OutputOp::create(builder, loc, name, name, "metric", type, replicated(type), type, {});
+    mlir::st::OutputOp::create(builder, loc, name, name, "metric", type, replicated(type), type,
+                               {});
   }
   auto task = mlir::st::TaskOp::create(builder, loc, "main", "forward", 0);
   Block *body = builder.createBlock(&task.getBody(), {}, {builder.getIndexType()}, {loc});
@@ -122,12 +130,14 @@ static void addSchedule(mlir::st::ProgramOp program) {
   SmallVector<Attribute> tasks;
   SmallVector<int64_t> microBatches;
   for (auto task : program.getBody().getOps<mlir::st::TaskOp>())
-    for (int64_t mb = 0, end = task.isPerMicroBatch() ? mlir::st::getMesh(program).getMicro() : 1; mb < end; ++mb) {
+    for (int64_t mb = 0, end = task.isPerMicroBatch() ? mlir::st::getMesh(program).getMicro() : 1;
+         mb < end; ++mb) {
       tasks.push_back(FlatSymbolRefAttr::get(task.getSymNameAttr()));
       microBatches.push_back(mb);
     }
   mlir::st::ScheduleOp::create(builder, program.getLoc(), builder.getStringAttr("sequential"),
-                               builder.getArrayAttr(tasks), builder.getDenseI64ArrayAttr(microBatches));
+                               builder.getArrayAttr(tasks),
+                               builder.getDenseI64ArrayAttr(microBatches));
 }
 
 static LogicalResult runModule(const Options &options, ModuleOp module) {

@@ -124,7 +124,8 @@ Attribute ViewAttr::parse(AsmParser &parser, Type) {
   SmallVector<int64_t> strides;
   auto parseStride = [&]() { return parser.parseInteger(strides.emplace_back()); };
   if (!address || parser.parseKeyword("strides") ||
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseStride) || parser.parseGreater())
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseStride) ||
+      parser.parseGreater())
     return {};
   return get(parser.getContext(), address, strides);
 }

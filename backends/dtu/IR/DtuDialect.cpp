@@ -33,6 +33,7 @@ LogicalResult ProgramOp::verifyRegions() {
     return failure();
   absl::Status status = isa::validate(*program, noLimits());
   if (!status.ok())
-    return emitOpError("is not valid: ") << StringRef(status.message().data(), status.message().size());
+    return emitOpError("is not valid: ")
+           << StringRef(status.message().data(), status.message().size());
   return success();
 }

@@ -74,7 +74,8 @@ private:
     return AffineAttr::get(context(), value.constant, terms);
   }
   AddressAttr attr(const isa::Address &value) {
-    return AddressAttr::get(context(), str(isa::name(value.space)), attr(value.offset), attr(value.core));
+    return AddressAttr::get(context(), str(isa::name(value.space)), attr(value.offset),
+                            attr(value.core));
   }
   ExtentAttr attr(const isa::Extent &value) {
     return ExtentAttr::get(context(), value.tile, value.reg, value.limit);
@@ -84,7 +85,8 @@ private:
 
 static void importStream(OpBuilder &builder, Location loc, const isa::Stream &stream) {
   auto op = StreamOp::create(builder, loc, builder.getStringAttr(str(isa::name(stream.engine))),
-                             builder.getI64IntegerAttr(stream.first), builder.getI64IntegerAttr(stream.count));
+                             builder.getI64IntegerAttr(stream.first),
+                             builder.getI64IntegerAttr(stream.count));
   OpBuilder::InsertionGuard guard(builder);
   builder.createBlock(&op.getBody());
   auto label = stream.labelStarts.begin();
@@ -100,8 +102,11 @@ static void importStream(OpBuilder &builder, Location loc, const isa::Stream &st
     }
     OperationState state(loc, (Twine("dtu.") + isa::mnemonic(instruction)).str());
     AttributeWriter writer(builder, state);
-    std::visit([&](const auto &fields) { isa::Fields<std::decay_t<decltype(fields)>>::visit(writer, fields); },
-               instruction);
+    std::visit(
+        [&](const auto &fields) {
+          isa::Fields<std::decay_t<decltype(fields)>>::visit(writer, fields);
+        },
+        instruction);
     bool isLoop = std::holds_alternative<isa::Loop>(instruction);
     if (isLoop)
       state.addRegion();
@@ -113,8 +118,9 @@ static void importStream(OpBuilder &builder, Location loc, const isa::Stream &st
 
 ProgramOp mlir::dtu::importProgram(OpBuilder &builder, Location loc, const isa::Program &program) {
   auto number = [&](int64_t value) { return builder.getI64IntegerAttr(value); };
-  auto op = ProgramOp::create(builder, loc, builder.getStringAttr(program.name), number(program.semaphores),
-                              number(program.barriers), number(program.l1Bytes), number(program.l2Bytes),
+  auto op = ProgramOp::create(builder, loc, builder.getStringAttr(program.name),
+                              number(program.semaphores), number(program.barriers),
+                              number(program.l1Bytes), number(program.l2Bytes),
                               number(program.l3Bytes), number(program.tableSize));
   OpBuilder::InsertionGuard guard(builder);
   builder.createBlock(&op.getBody());
@@ -203,11 +209,14 @@ private:
       error = message.str();
   }
   /// Whether an attribute is required, and of which kind, the op's own verifier has checked.
-  template <typename Attr> Attr get(const char *key) { return dyn_cast_or_null<Attr>(op->getAttr(key)); }
+  template <typename Attr> Attr get(const char *key) {
+    return dyn_cast_or_null<Attr>(op->getAttr(key));
+  }
 
   uint8_t toRegister(int64_t number) {
     if (number < 0 || number >= isa::kNumRegisters)
-      fail(Twine("names register r") + Twine(number) + ", expected r0 to r" + Twine(isa::kNumRegisters - 1));
+      fail(Twine("names register r") + Twine(number) + ", expected r0 to r" +
+           Twine(isa::kNumRegisters - 1));
     return static_cast<uint8_t>(number);
   }
   template <typename Enum> Enum toEnum(StringRef text) {
@@ -265,8 +274,9 @@ static LogicalResult exportBlock(Block &block, isa::Stream &stream) {
     isa::Instruction instruction;
     isa::makeInstruction(index, instruction);
     AttributeReader reader(&op);
-    std::visit([&](auto &fields) { isa::Fields<std::decay_t<decltype(fields)>>::visit(reader, fields); },
-               instruction);
+    std::visit(
+        [&](auto &fields) { isa::Fields<std::decay_t<decltype(fields)>>::visit(reader, fields); },
+        instruction);
     if (!reader.error.empty())
       return op.emitOpError(reader.error);
     stream.instructions.push_back(std::move(instruction));
@@ -294,7 +304,8 @@ FailureOr<isa::Program> mlir::dtu::exportProgram(ProgramOp op) {
       return child.emitOpError("is not allowed directly in a dtu.program");
     isa::Stream stream;
     StringRef engineName = streamOp.getEngine();
-    auto engine = isa::fromName<isa::Engine>(absl::string_view(engineName.data(), engineName.size()));
+    auto engine =
+        isa::fromName<isa::Engine>(absl::string_view(engineName.data(), engineName.size()));
     if (!engine)
       return streamOp.emitOpError("has unknown engine '") << engineName << "'";
     stream.engine = *engine;

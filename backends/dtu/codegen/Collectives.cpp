@@ -24,8 +24,8 @@ static int64_t bytesOf(Value value) {
 }
 
 /// Part `index` of `parts` equal ones of dimension `dim` of a dense tensor.
-static Piece partOf(RankedTensorType type, hw::DType dtype, int64_t dim, int64_t parts, const Expr &index,
-                    const Expr &base) {
+static Piece partOf(RankedTensorType type, hw::DType dtype, int64_t dim, int64_t parts,
+                    const Expr &index, const Expr &base) {
   int64_t outer = 1, inner = hw::byteWidth(dtype);
   for (int64_t d = 0; d < type.getRank(); ++d)
     (d < dim ? outer : inner) *= d == dim ? 1 : type.getDimSize(d);
@@ -43,8 +43,8 @@ static Piece partOf(RankedTensorType type, hw::DType dtype, int64_t dim, int64_t
 }
 
 /// Chunk `number` of a dense tensor's elements in row-major order.
-static Piece chunkOf(StreamBuilder &stream, const Placement &place, const Expr &number, int64_t chunk,
-                     int64_t elements, hw::DType dtype, const Expr &base) {
+static Piece chunkOf(StreamBuilder &stream, const Placement &place, const Expr &number,
+                     int64_t chunk, int64_t elements, hw::DType dtype, const Expr &base) {
   int64_t width = hw::byteWidth(dtype);
   Expr start = stream.materialize(number * chunk);
   Piece piece;
@@ -111,7 +111,8 @@ Expr CollectiveEmitter::Ring::member(StreamBuilder &stream, const Expr &offset) 
   return stream.index(position + offset, 1, size);
 }
 
-void CollectiveEmitter::copyWhole(RankedTensorType type, const Placement &operand, const Placement &result) {
+void CollectiveEmitter::copyWhole(RankedTensorType type, const Placement &operand,
+                                  const Placement &result) {
   CopyJob job;
   job.type = *getDType(type.getElementType());
   job.sizes.push_back(type.getNumElements());
@@ -125,7 +126,8 @@ void CollectiveEmitter::copyWhole(RankedTensorType type, const Placement &operan
 // ---- all-reduce ---------------------------------------------------------------------------------
 
 /// Every member sends its tensor to all others; slot p of L2 takes that of member p.
-void CollectiveEmitter::exchange(st::AllReduceOp op, const Placement &operand, const Placement &result) {
+void CollectiveEmitter::exchange(st::AllReduceOp op, const Placement &operand,
+                                 const Placement &result) {
   hw::DType type = dtypeOf(op.getOperand());
   int64_t bytes = bytesOf(op.getOperand()), slot = llvm::alignTo(bytes, kBufferAlignment);
   int64_t size = table.getSize(op.getAxes()), elements = typeOf(op.getOperand()).getNumElements();
@@ -148,7 +150,8 @@ void CollectiveEmitter::exchange(st::AllReduceOp op, const Placement &operand, c
     Ring ring = ringOf(rx, op.getAxes());
     rx.loop(1, size, 1, [&](Expr q) {
       Expr member = ring.member(rx, q);
-      emitRecv(rx, ring.rankOf(rx, member), pieceAt(member * slot), kGroupChannel, hw::Reduce::None, hw::Space::L2);
+      emitRecv(rx, ring.rankOf(rx, member), pieceAt(member * slot), kGroupChannel, hw::Reduce::None,
+               hw::Space::L2);
     });
   });
   builder.useL2(size * slot);
@@ -157,7 +160,8 @@ void CollectiveEmitter::exchange(st::AllReduceOp op, const Placement &operand, c
     Ring ring = ringOf(builder.dte, op.getAxes());
     CopyShape shape;
     shape.add({elements, hw::kZero, 0}, hw::byteWidth(type), hw::byteWidth(type));
-    emitCopy(builder.dte, l2Address(ring.position * slot), l3Address(baseOf(builder.dte, operand)), shape, type, type);
+    emitCopy(builder.dte, l2Address(ring.position * slot), l3Address(baseOf(builder.dte, operand)),
+             shape, type, type);
   });
   links.settle();
   combine(op, result);
@@ -168,7 +172,8 @@ void CollectiveEmitter::combine(st::AllReduceOp op, const Placement &result) {
   StreamBuilder &dte = builder.dte, &core = builder.core;
   hw::DType type = dtypeOf(op.getOperand());
   int64_t width = hw::byteWidth(type), elements = typeOf(op.getOperand()).getNumElements();
-  int64_t slot = llvm::alignTo(elements * width, kBufferAlignment), size = table.getSize(op.getAxes());
+  int64_t slot = llvm::alignTo(elements * width, kBufferAlignment),
+          size = table.getSize(op.getAxes());
   // Behind the cells, which a core fills ahead of its queue.
   int64_t gathered = kCellAreaBytes, sum = gathered + size * slot;
   builder.useL1(sum + slot);
@@ -201,9 +206,10 @@ void CollectiveEmitter::combine(st::AllReduceOp op, const Placement &result) {
 }
 
 /// 2 (n - 1) steps on n chunks: in step i a member sends chunk position - 1 - i, which it has just
-/// received, to the next one. The first n - 1 receives reduce and leave each member one whole chunk;
-/// the others pass the whole chunks on.
-void CollectiveEmitter::ringReduce(st::AllReduceOp op, const Placement &operand, const Placement &result) {
+/// received, to the next one. The first n - 1 receives reduce and leave each member one whole
+/// chunk; the others pass the whole chunks on.
+void CollectiveEmitter::ringReduce(st::AllReduceOp op, const Placement &operand,
+                                   const Placement &result) {
   hw::DType type = dtypeOf(op.getOperand());
   int64_t size = table.getSize(op.getAxes()), elements = typeOf(op.getOperand()).getNumElements();
   int64_t chunk = llvm::alignTo(llvm::divideCeil(elements, size), 16), last = 2 * size - 3;
@@ -225,7 +231,8 @@ void CollectiveEmitter::ringReduce(st::AllReduceOp op, const Placement &operand,
     Expr base = baseOf(rx, result), previous = ring.rankOf(rx, ring.member(rx, size - 1));
     auto receive = [&](const Expr &step, hw::Reduce reduce) {
       Expr number = ring.member(rx, Expr(2 * size - 2) - step);
-      emitRecv(rx, previous, chunkOf(rx, result, number, chunk, elements, type, base), kGroupChannel, reduce);
+      emitRecv(rx, previous, chunkOf(rx, result, number, chunk, elements, type, base),
+               kGroupChannel, reduce);
     };
     auto passOn = [&](int64_t from, int64_t to, hw::Reduce reduce) {
       rx.loop(from, to, 1, [&](Expr step) {
@@ -239,7 +246,8 @@ void CollectiveEmitter::ringReduce(st::AllReduceOp op, const Placement &operand,
   });
 }
 
-LogicalResult CollectiveEmitter::allReduce(st::AllReduceOp op, const Placement &operand, const Placement &result) {
+LogicalResult CollectiveEmitter::allReduce(st::AllReduceOp op, const Placement &operand,
+                                           const Placement &result) {
   if (usesL2(op))
     exchange(op, operand, result);
   else
@@ -255,7 +263,8 @@ bool CollectiveEmitter::usesL2(Operation *op) {
 // ---- all-gather, reduce-scatter -----------------------------------------------------------------
 
 /// The own part first; then n - 1 steps in which each member passes on the part received last.
-LogicalResult CollectiveEmitter::allGather(st::AllGatherOp op, const Placement &operand, const Placement &result) {
+LogicalResult CollectiveEmitter::allGather(st::AllGatherOp op, const Placement &operand,
+                                           const Placement &result) {
   hw::DType type = dtypeOf(op.getOperand());
   RankedTensorType gathered = typeOf(op.getResult()), own = typeOf(op.getOperand());
   int64_t size = table.getSize(op.getAxes()), dim = op.getDim();
@@ -299,8 +308,8 @@ LogicalResult CollectiveEmitter::allGather(st::AllGatherOp op, const Placement &
   return success();
 }
 
-/// n - 1 steps: part position - 1 goes out as it is; each part received is added to the own one, which
-/// the leader puts into the result first, and goes on, but for the last, which is the result.
+/// n - 1 steps: part position - 1 goes out as it is; each part received is added to the own one,
+/// which the leader puts into the result first, and goes on, but for the last, which is the result.
 LogicalResult CollectiveEmitter::reduceScatter(st::ReduceScatterOp op, const Placement &operand,
                                                const Placement &result) {
   hw::DType type = dtypeOf(op.getOperand());
@@ -315,7 +324,8 @@ LogicalResult CollectiveEmitter::reduceScatter(st::ReduceScatterOp op, const Pla
     dte.loop(0, steps, 1, [&](Expr step) {
       dte.when(0, step, [&](Expr) { dte.wait(builder.leaderSemaphore(Sem::TxStep)); });
       Expr number = ring.member(dte, Expr(2 * size - 2) - step);
-      copyPiece(dte, partOf(part, type, dim, 1, 0, to), partOf(whole, type, dim, size, number, from));
+      copyPiece(dte, partOf(part, type, dim, 1, 0, to),
+                partOf(whole, type, dim, size, number, from));
       dte.signal(builder.leaderSemaphore(Sem::RxGo));
     });
   });
@@ -324,8 +334,10 @@ LogicalResult CollectiveEmitter::reduceScatter(st::ReduceScatterOp op, const Pla
     StreamBuilder::Scope scope(tx);
     tx.wait(builder.leaderSemaphore(Sem::TxGo));
     Ring ring = ringOf(tx, op.getAxes());
-    Expr from = baseOf(tx, operand), to = baseOf(tx, result), next = ring.rankOf(tx, ring.member(tx, 1));
-    emitSend(tx, next, partOf(whole, type, dim, size, ring.member(tx, size - 1), from), kGroupChannel);
+    Expr from = baseOf(tx, operand), to = baseOf(tx, result),
+         next = ring.rankOf(tx, ring.member(tx, 1));
+    emitSend(tx, next, partOf(whole, type, dim, size, ring.member(tx, size - 1), from),
+             kGroupChannel);
     tx.loop(1, steps, 1, [&](Expr) {
       tx.wait(builder.leaderSemaphore(Sem::RxStep));
       emitSend(tx, next, partOf(part, type, dim, 1, 0, to), kGroupChannel);
@@ -340,7 +352,8 @@ LogicalResult CollectiveEmitter::reduceScatter(st::ReduceScatterOp op, const Pla
   Expr to = baseOf(rx, result), previous = ring.rankOf(rx, ring.member(rx, size - 1));
   auto receive = [&] {
     rx.wait(builder.leaderSemaphore(Sem::RxGo));
-    emitRecv(rx, previous, partOf(part, type, dim, 1, 0, to), kGroupChannel, reduceOf(op.getKind()));
+    emitRecv(rx, previous, partOf(part, type, dim, 1, 0, to), kGroupChannel,
+             reduceOf(op.getKind()));
   };
   rx.loop(0, steps - 1, 1, [&](Expr) {
     receive();
@@ -355,8 +368,8 @@ LogicalResult CollectiveEmitter::reduceScatter(st::ReduceScatterOp op, const Pla
 // ---- all-to-all, slices, permutations -----------------------------------------------------------
 
 /// Part `index` along one dimension of a dense tensor, every dimension kept apart.
-static FailureOr<Piece> blockOf(Operation *op, RankedTensorType type, hw::DType dtype, int64_t dim, int64_t parts,
-                                const Expr &index, const Expr &base) {
+static FailureOr<Piece> blockOf(Operation *op, RankedTensorType type, hw::DType dtype, int64_t dim,
+                                int64_t parts, const Expr &index, const Expr &base) {
   if (type.getRank() > hw::kMaxCopyDims)
     return op->emitOpError("of rank ") << type.getRank() << " has no DTU code generation";
   Piece piece;
@@ -374,7 +387,8 @@ static FailureOr<Piece> blockOf(Operation *op, RankedTensorType type, hw::DType 
 }
 
 /// Everyone sends part q of its tensor to member q, nearest members first.
-LogicalResult CollectiveEmitter::allToAll(st::AllToAllOp op, const Placement &operand, const Placement &result) {
+LogicalResult CollectiveEmitter::allToAll(st::AllToAllOp op, const Placement &operand,
+                                          const Placement &result) {
   hw::DType type = dtypeOf(op.getOperand());
   RankedTensorType from = typeOf(op.getOperand()), to = typeOf(op.getResult());
   int64_t size = table.getSize(op.getAxes());
@@ -411,13 +425,15 @@ LogicalResult CollectiveEmitter::allToAll(st::AllToAllOp op, const Placement &op
   return success();
 }
 
-LogicalResult CollectiveEmitter::allSlice(st::AllSliceOp op, const Placement &operand, const Placement &result) {
+LogicalResult CollectiveEmitter::allSlice(st::AllSliceOp op, const Placement &operand,
+                                          const Placement &result) {
   hw::DType type = dtypeOf(op.getOperand());
   StreamBuilder::Scope scope(builder.dte);
   Ring ring = ringOf(builder.dte, op.getAxes());
   Piece source = partOf(typeOf(op.getOperand()), type, op.getDim(), ring.size, ring.position,
                         baseOf(builder.dte, operand));
-  Piece target = partOf(typeOf(op.getResult()), type, op.getDim(), 1, 0, baseOf(builder.dte, result));
+  Piece target =
+      partOf(typeOf(op.getResult()), type, op.getDim(), 1, 0, baseOf(builder.dte, result));
   CopyJob job;
   job.type = type;
   for (auto [extent, dst, src] : llvm::zip_equal(source.sizes, target.strides, source.strides)) {
@@ -466,9 +482,11 @@ LogicalResult CollectiveEmitter::permute(st::CollectivePermuteOp op, const Place
   return success();
 }
 
-LogicalResult CollectiveEmitter::emit(Operation *op, const Placement &operand, const Placement &result) {
+LogicalResult CollectiveEmitter::emit(Operation *op, const Placement &operand,
+                                      const Placement &result) {
   if (!getDType(getElementTypeOrSelf(op->getOperand(0).getType())))
-    return op->emitOpError("moves ") << op->getOperand(0).getType() << ", a type that the DTU does not have";
+    return op->emitOpError("moves ")
+           << op->getOperand(0).getType() << ", a type that the DTU does not have";
   // Along axes of size 1 there is nobody to talk to.
   auto axes = op->getAttrOfType<ArrayAttr>("axes");
   if (axes && table.getSize(axes) == 1) {

@@ -30,12 +30,14 @@ private:
   /// The members as a stream sees them.
   struct Ring {
     int64_t entry = 0, size = 1;
-    Expr position;            // of this rank
+    Expr position; // of this rank
 
     /// (position + offset) mod size.
     Expr member(StreamBuilder &stream, const Expr &offset) const;
     /// Global rank of member number `member`.
-    Expr rankOf(StreamBuilder &stream, const Expr &member) const { return stream.table(member + (entry + 1)); }
+    Expr rankOf(StreamBuilder &stream, const Expr &member) const {
+      return stream.table(member + (entry + 1));
+    }
   };
   Ring ringOf(StreamBuilder &stream, ArrayAttr axes);
 
@@ -44,10 +46,12 @@ private:
   void combine(st::AllReduceOp op, const Placement &result);
   void ringReduce(st::AllReduceOp op, const Placement &operand, const Placement &result);
   LogicalResult allGather(st::AllGatherOp op, const Placement &operand, const Placement &result);
-  LogicalResult reduceScatter(st::ReduceScatterOp op, const Placement &operand, const Placement &result);
+  LogicalResult reduceScatter(st::ReduceScatterOp op, const Placement &operand,
+                              const Placement &result);
   LogicalResult allToAll(st::AllToAllOp op, const Placement &operand, const Placement &result);
   LogicalResult allSlice(st::AllSliceOp op, const Placement &operand, const Placement &result);
-  LogicalResult permute(st::CollectivePermuteOp op, const Placement &operand, const Placement &result);
+  LogicalResult permute(st::CollectivePermuteOp op, const Placement &operand,
+                        const Placement &result);
 
   void copyWhole(RankedTensorType type, const Placement &operand, const Placement &result);
 };

@@ -36,17 +36,21 @@ public:
   void runOnOperation() override;
 
 private:
-  LogicalResult convert(mlir::st::ProgramOp program, const Machine &machine, const hw::MachineLimits &limits);
-  static Attribute constantsAttr(OpBuilder &builder, ArrayRef<std::pair<int64_t, DenseElementsAttr>> constants);
+  LogicalResult convert(mlir::st::ProgramOp program, const Machine &machine,
+                        const hw::MachineLimits &limits);
+  static Attribute constantsAttr(OpBuilder &builder,
+                                 ArrayRef<std::pair<int64_t, DenseElementsAttr>> constants);
 };
 } // namespace
 
-Attribute ConvertToDtuPass::constantsAttr(OpBuilder &builder,
-                                          ArrayRef<std::pair<int64_t, DenseElementsAttr>> constants) {
+Attribute
+ConvertToDtuPass::constantsAttr(OpBuilder &builder,
+                                ArrayRef<std::pair<int64_t, DenseElementsAttr>> constants) {
   SmallVector<Attribute> list;
   for (auto &[offset, value] : constants)
-    list.push_back(builder.getDictionaryAttr({builder.getNamedAttr("data", value),
-                                              builder.getNamedAttr("offset", builder.getI64IntegerAttr(offset))}));
+    list.push_back(builder.getDictionaryAttr(
+        {builder.getNamedAttr("data", value),
+         builder.getNamedAttr("offset", builder.getI64IntegerAttr(offset))}));
   return builder.getArrayAttr(list);
 }
 
@@ -92,7 +96,8 @@ void ConvertToDtuPass::runOnOperation() {
     return signalPassFailure();
   Machine machine = Machine::of(*description);
   hw::MachineLimits limits = hw::machineLimits(*description);
-  // Whether the arena fits the device is the driver's to say, with a table of what takes the memory.
+  // Whether the arena fits the device is the driver's to say, with a table of what takes the
+  // memory.
   limits.l3Bytes = int64_t(1) << 60;
   for (auto program : getOperation().getOps<mlir::st::ProgramOp>())
     if (failed(convert(program, machine, limits)))

@@ -9,10 +9,10 @@ namespace mlir::dtu {
 
 /// All in bytes; offsets from the bases that emit() is given.
 struct CopyJob {
-  SmallVector<int64_t> sizes, dst, src;   // elements and byte strides of each dimension
+  SmallVector<int64_t> sizes, dst, src; // elements and byte strides of each dimension
   int64_t dstOffset = 0, srcOffset = 0;
   hw::DType type = hw::DType::F32;
-  std::optional<uint64_t> fill;           // writes these bits instead of copying
+  std::optional<uint64_t> fill; // writes these bits instead of copying
 
   /// Each queue takes a share; a small copy is one queue's.
   void emit(ProgramBuilder &builder, const Expr &dstBase, const Expr &srcBase) const;

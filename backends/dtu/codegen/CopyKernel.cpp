@@ -35,25 +35,27 @@ void CopyJob::simplify() {
 }
 
 /// One instruction, or loops around it where there are more dimensions than it takes.
-static void emitDims(StreamBuilder &dte, CopyJob job, Expr dstOffset, Expr srcOffset, const Expr &start,
-                     int64_t share, std::optional<size_t> shared) {
+static void emitDims(StreamBuilder &dte, CopyJob job, Expr dstOffset, Expr srcOffset,
+                     const Expr &start, int64_t share, std::optional<size_t> shared) {
   if (job.sizes.size() > hw::kMaxCopyDims) {
     size_t dim = shared == size_t(0) ? 1 : 0;
     int64_t size = job.sizes[dim], dstStride = job.dst[dim], srcStride = job.src[dim];
     job.sizes.erase(job.sizes.begin() + dim);
     job.dst.erase(job.dst.begin() + dim);
     job.src.erase(job.src.begin() + dim);
-    std::optional<size_t> inner = shared && *shared > dim ? std::optional<size_t>(*shared - 1) : shared;
+    std::optional<size_t> inner =
+        shared && *shared > dim ? std::optional<size_t>(*shared - 1) : shared;
     return dte.loop(0, size, 1, [&](Expr i) {
-      emitDims(dte, job, dte.compact(dstOffset) + i * dstStride, dte.compact(srcOffset) + i * srcStride, start,
-               share, inner);
+      emitDims(dte, job, dte.compact(dstOffset) + i * dstStride,
+               dte.compact(srcOffset) + i * srcStride, start, share, inner);
     });
   }
   hw::Copy copy;
   copy.dstType = copy.srcType = job.type;
   for (size_t dim = 0; dim < job.sizes.size(); ++dim) {
-    copy.sizes.push_back(dim == shared ? dte.extent(share, start, job.sizes[dim], job.sizes[dim] % share == 0)
-                                       : hw::Extent{job.sizes[dim], hw::kZero, 0});
+    copy.sizes.push_back(dim == shared
+                             ? dte.extent(share, start, job.sizes[dim], job.sizes[dim] % share == 0)
+                             : hw::Extent{job.sizes[dim], hw::kZero, 0});
     copy.dst.strides.push_back(job.dst[dim]);
     copy.src.strides.push_back(job.src[dim]);
   }
@@ -84,18 +86,20 @@ void CopyJob::emit(ProgramBuilder &builder, const Expr &dstBase, const Expr &src
     bytes *= size;
   int64_t workers = builder.workers();
   if (bytes < kSharedCopyBytes || workers == 1)
-    return dte.when(Expr::instance(), 1,
-                    [&](Expr) { emitDims(dte, job, dstBase + dstOffset, srcBase + srcOffset, 0, 0, std::nullopt); });
+    return dte.when(Expr::instance(), 1, [&](Expr) {
+      emitDims(dte, job, dstBase + dstOffset, srcBase + srcOffset, 0, 0, std::nullopt);
+    });
   // The outermost dimension that gives everyone something, else the largest.
-  size_t shared = llvm::find_if(job.sizes, [&](int64_t size) { return size >= workers; }) - job.sizes.begin();
+  size_t shared =
+      llvm::find_if(job.sizes, [&](int64_t size) { return size >= workers; }) - job.sizes.begin();
   if (shared == job.sizes.size())
     shared = llvm::max_element(job.sizes) - job.sizes.begin();
   int64_t share = llvm::divideCeil(job.sizes[shared], workers);
   int64_t takers = llvm::divideCeil(job.sizes[shared], share);
   dte.when(Expr::instance(), takers, [&](Expr) {
     Expr start = dte.materialize(Expr::instance() * share);
-    emitDims(dte, job, dstBase + dstOffset + start * job.dst[shared], srcBase + srcOffset + start * job.src[shared],
-             start, share, shared);
+    emitDims(dte, job, dstBase + dstOffset + start * job.dst[shared],
+             srcBase + srcOffset + start * job.src[shared], start, share, shared);
   });
 }
 
@@ -120,7 +124,9 @@ private:
       stride *= width;
     return strides;
   }
-  ArrayRef<int64_t> shapeOf(Value value) const { return cast<RankedTensorType>(value.getType()).getShape(); }
+  ArrayRef<int64_t> shapeOf(Value value) const {
+    return cast<RankedTensorType>(value.getType()).getShape();
+  }
   FailureOr<const Placement *> placementOf(Value operand) const;
   LogicalResult copy(CopyJob job, Value operand);
   CopyJob wholeOf(Value value) const;
@@ -250,7 +256,8 @@ LogicalResult CopyKernel::emit() {
   for (Operation &candidate : context.body.without_terminator())
     if (!isa<hlo::ConstantOp>(candidate) && !isa<hlo::ReshapeOp>(candidate)) {
       if (op)
-        return candidate.emitOpError("is the second op of a copy kernel, which has no DTU code generation");
+        return candidate.emitOpError(
+            "is the second op of a copy kernel, which has no DTU code generation");
       op = &candidate;
     }
   Value yielded = context.body.getTerminator()->getOperand(0);
@@ -270,4 +277,6 @@ LogicalResult CopyKernel::emit() {
       .Default([](Operation *other) { return other->emitOpError("has no DTU code generation"); });
 }
 
-LogicalResult mlir::dtu::emitCopyKernel(KernelContext &context) { return CopyKernel(context).emit(); }
+LogicalResult mlir::dtu::emitCopyKernel(KernelContext &context) {
+  return CopyKernel(context).emit();
+}

@@ -64,11 +64,13 @@ static LogicalResult setType(Operation *op, Type from, proto::TensorType &to) {
 
 static int64_t bytesOf(Type type) {
   auto tensor = cast<RankedTensorType>(type);
-  return tensor.getNumElements() * hw::byteWidth(getDType(tensor.getElementType()).value_or(hw::DType::I1));
+  return tensor.getNumElements() *
+         hw::byteWidth(getDType(tensor.getElementType()).value_or(hw::DType::I1));
 }
 
 /// Spatial cut: axes major to minor; `micro` is no matter of ranks.
-static void setSlice(mlir::st::ShardingAttr sharding, mlir::st::MeshOp mesh, int64_t ranks, proto::Slice &slice) {
+static void setSlice(mlir::st::ShardingAttr sharding, mlir::st::MeshOp mesh, int64_t ranks,
+                     proto::Slice &slice) {
   auto spatial = [&](int64_t dim) {
     SmallVector<StringRef> axes = sharding.getAxes(dim);
     llvm::erase(axes, mlir::st::MeshOp::kMicro);
@@ -104,7 +106,7 @@ private:
   mlir::st::MeshOp mesh;
   proto::Group &group;
   int64_t ranks;
-  int64_t arenaEnd = 0;   // of everything that has an address
+  int64_t arenaEnd = 0; // of everything that has an address
 
   FailureOr<mlir::st::AddressAttr> place(Operation *storage, Type type);
   LogicalResult addState(mlir::st::StateOp state);
@@ -121,7 +123,8 @@ FailureOr<mlir::st::AddressAttr> GroupBuilder::place(Operation *storage, Type ty
   auto address = storage->getAttrOfType<mlir::st::AddressAttr>("address");
   if (!address)
     return storage->emitOpError("has no address: run plan-memory first");
-  arenaEnd = std::max(arenaEnd, address.getOffset() + (address.getSlots() - 1) * address.getStride() + bytesOf(type));
+  arenaEnd = std::max(arenaEnd, address.getOffset() +
+                                    (address.getSlots() - 1) * address.getStride() + bytesOf(type));
   return address;
 }
 
@@ -146,7 +149,8 @@ LogicalResult GroupBuilder::addState(mlir::st::StateOp op) {
   } else if (kind && kind.getValue() == "ones") {
     init.set_kind(proto::Initializer::ONES);
   } else if (kind && kind.getValue() != "zeros") {
-    return op.emitOpError("has unknown initializer ") << kind << R"(, expected "normal", "ones" or "zeros")";
+    return op.emitOpError("has unknown initializer ")
+           << kind << R"(, expected "normal", "ones" or "zeros")";
   }
   return success();
 }
@@ -163,7 +167,8 @@ LogicalResult GroupBuilder::addInput(mlir::st::InputOp op) {
   input.set_offset(address->getOffset());
   int64_t slots = address->getSlots(), microBatches = op.getMicroDim() < 0 ? 1 : mesh.getMicro();
   if (slots != microBatches)
-    return op.emitOpError("has an address of ") << slots << " slots for " << microBatches << " micro-batches";
+    return op.emitOpError("has an address of ")
+           << slots << " slots for " << microBatches << " micro-batches";
   input.set_micro_stride(slots > 1 ? address->getStride() : bytesOf(op.getLocalType()));
   return success();
 }
@@ -223,10 +228,12 @@ LogicalResult GroupBuilder::addConstants() {
     auto offset = entry ? entry.getAs<IntegerAttr>("offset") : IntegerAttr();
     auto data = entry ? entry.getAs<DenseElementsAttr>("data") : DenseElementsAttr();
     if (!offset || !data)
-      return program.emitOpError("expects ") << kConstantsAttr << " to be dictionaries of offset and data";
+      return program.emitOpError("expects ")
+             << kConstantsAttr << " to be dictionaries of offset and data";
     // Several tasks may read one constant.
-    bool isKnown = llvm::any_of(group.constants(),
-                                [&](const proto::ConstantData &known) { return known.offset() == offset.getInt(); });
+    bool isKnown = llvm::any_of(group.constants(), [&](const proto::ConstantData &known) {
+      return known.offset() == offset.getInt();
+    });
     if (isKnown)
       continue;
     proto::ConstantData &constant = *group.add_constants();
@@ -240,7 +247,8 @@ LogicalResult GroupBuilder::addConstants() {
 void GroupBuilder::addSchedule(mlir::st::ScheduleOp schedule) {
   for (auto [task, microBatch] : llvm::zip_equal(schedule.getTasks(), schedule.getMicroBatches())) {
     StringRef name = cast<FlatSymbolRefAttr>(task).getValue();
-    auto it = llvm::find_if(group.tasks(), [&](const proto::Task &t) { return StringRef(t.name()) == name; });
+    auto it = llvm::find_if(group.tasks(),
+                            [&](const proto::Task &t) { return StringRef(t.name()) == name; });
     proto::ScheduleEntry &entry = *group.add_schedule();
     entry.set_task(it - group.tasks().begin());
     entry.set_micro_batch(microBatch);
@@ -249,8 +257,9 @@ void GroupBuilder::addSchedule(mlir::st::ScheduleOp schedule) {
 
 /// What storage takes by its purpose; the rest of the arena is the workspace of tasks.
 void GroupBuilder::addMemoryClasses() {
-  std::pair<const char *, int64_t> classes[] = {{"parameters", 0}, {"optimizer", 0}, {"gradients", 0},
-                                                {"activations", 0}, {"inputs", 0}, {"workspace", 0}};
+  std::pair<const char *, int64_t> classes[] = {{"parameters", 0}, {"optimizer", 0},
+                                                {"gradients", 0},  {"activations", 0},
+                                                {"inputs", 0},     {"workspace", 0}};
   auto add = [&](StringRef name, Operation *op, Type type) {
     auto address = op->getAttrOfType<mlir::st::AddressAttr>("address");
     for (auto &[known, bytes] : classes)
@@ -343,8 +352,8 @@ static std::string summaryOf(ModuleOp module, const proto::Executable &executabl
     ranks += group.device_ids_size();
   }
   std::string schedule = stringOf(module, "st.schedule");
-  return llvm::formatv("{0} stages on {1} devices in {2} groups, {3} micro-batches{4}", stages, ranks,
-                       executable.groups_size(), executable.micro_batches(),
+  return llvm::formatv("{0} stages on {1} devices in {2} groups, {3} micro-batches{4}", stages,
+                       ranks, executable.groups_size(), executable.micro_batches(),
                        schedule.empty() ? "" : ", schedule " + schedule)
       .str();
 }

@@ -10,10 +10,10 @@
 
 namespace mlir::dtu {
 
-/// The Executable of a module as `convert-to-dtu` leaves it. What it says of the model comes from the
-/// module's attributes: `st.model_type`, `st.task`, `st.batch`, `st.sequence`, `st.vocabulary`,
-/// `st.model_config`, `st.vocab_txt`, `st.optimizer`, `st.learning_rate`; those that are missing stay
-/// empty. Fails with a diagnostic.
+/// The Executable of a module as `convert-to-dtu` leaves it. What it says of the model comes from
+/// the module's attributes: `st.model_type`, `st.task`, `st.batch`, `st.sequence`, `st.vocabulary`,
+/// `st.model_config`, `st.vocab_txt`, `st.optimizer`, `st.learning_rate`; those that are missing
+/// stay empty. Fails with a diagnostic.
 FailureOr<::st::proto::Executable> buildExecutable(ModuleOp module);
 
 /// The bytes of an Executable, the same for equal ones.

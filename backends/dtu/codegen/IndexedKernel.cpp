@@ -24,30 +24,33 @@ namespace {
 /// Dimension numbers of gather and scatter under one set of names.
 struct IndexedAccess {
   Operation *op = nullptr;
-  RankedTensorType table, indices, points;     // points: gather's result, scatter's updates
-  ArrayRef<int64_t> windowDims;                // of points: those that range over a window
-  ArrayRef<int64_t> droppedDims;               // of table: size 1 in a window and not in points
+  RankedTensorType table, indices, points; // points: gather's result, scatter's updates
+  ArrayRef<int64_t> windowDims;            // of points: those that range over a window
+  ArrayRef<int64_t> droppedDims;           // of table: size 1 in a window and not in points
   ArrayRef<int64_t> tableBatchDims, indexBatchDims;
-  ArrayRef<int64_t> indexedDims;               // of table: of each index component
-  int64_t componentDim = 0;                    // of indices
-  SmallVector<int64_t> window;                 // sizes along the table's dimensions
+  ArrayRef<int64_t> indexedDims; // of table: of each index component
+  int64_t componentDim = 0;      // of indices
+  SmallVector<int64_t> window;   // sizes along the table's dimensions
 };
 
 /// One index component's contribution to the row number.
 struct Component {
-  int64_t offset = 0;        // bytes of its first value in the tensor of indices; -1: counts points
-  int64_t divide = 1, modulo = 1;   // of a batching dimension: coordinate = point / divide % modulo
-  int64_t limit = 0;         // largest valid value
-  int64_t rows = 0;          // row numbers between neighbours
+  int64_t offset = 0; // bytes of its first value in the tensor of indices; -1: counts points
+  int64_t divide = 1, modulo = 1; // of a batching dimension: coordinate = point / divide % modulo
+  int64_t limit = 0;              // largest valid value
+  int64_t rows = 0;               // row numbers between neighbours
 };
 
 class IndexedKernel {
 public:
-  IndexedKernel(ProgramBuilder &builder, IndexedAccess access) : builder(builder), access(std::move(access)) {}
+  IndexedKernel(ProgramBuilder &builder, IndexedAccess access)
+      : builder(builder), access(std::move(access)) {}
 
   LogicalResult analyze();
-  LogicalResult emitGather(const Placement &table, const Placement &indices, const Placement &result);
-  LogicalResult emitScatter(const Placement &table, const Placement &indices, const Placement &updates);
+  LogicalResult emitGather(const Placement &table, const Placement &indices,
+                           const Placement &result);
+  LogicalResult emitScatter(const Placement &table, const Placement &indices,
+                            const Placement &updates);
 
 private:
   ProgramBuilder &builder;
@@ -55,27 +58,31 @@ private:
 
   hw::DType type = hw::DType::F32, indexType = hw::DType::I32;
   int64_t width = 4, indexWidth = 4;
-  int64_t numPoints = 1, pointStride = 0;      // bytes in the points tensor
-  int64_t indexStride = 0;                     // bytes between points in the tensor of indices
-  int64_t unit = 1, rows = 0, run = 1;         // elements; row numbers; elements
+  int64_t numPoints = 1, pointStride = 0; // bytes in the points tensor
+  int64_t indexStride = 0;                // bytes between points in the tensor of indices
+  int64_t unit = 1, rows = 0, run = 1;    // elements; row numbers; elements
   struct Outer {
-    int64_t size, tableStride, pointStride;    // bytes
+    int64_t size, tableStride, pointStride; // bytes
   };
-  SmallVector<Outer> outer;                    // dimensions of a window outside a run
+  SmallVector<Outer> outer; // dimensions of a window outside a run
   SmallVector<Component> components;
 
-  bool isDirect() const { return components.size() == 1 && components[0].offset == 0 && indexStride == indexWidth; }
+  bool isDirect() const {
+    return components.size() == 1 && components[0].offset == 0 && indexStride == indexWidth;
+  }
   LogicalResult findPoints();
   void findComponents();
   void findRuns();
-  void forRuns(size_t dim, const Expr &table, const Expr &points, llvm::function_ref<void(Expr, Expr)> body);
+  void forRuns(size_t dim, const Expr &table, const Expr &points,
+               llvm::function_ref<void(Expr, Expr)> body);
   /// Some points, as both streams know them.
   struct Points {
     Expr dteFirst, coreFirst;
     hw::Extent dteCount, coreCount;
   };
   int64_t computeRows(const Expr &indexBase, const Points &points, bool clamp);
-  void computeComponent(const Component &component, const hw::Extent &count, const Expr &first, bool clamp, bool isFirst);
+  void computeComponent(const Component &component, const hw::Extent &count, const Expr &first,
+                        bool clamp, bool isFirst);
 };
 } // namespace
 
@@ -84,7 +91,7 @@ private:
 /// The dimensions of points that range over points, and the indices' dimensions they follow.
 LogicalResult IndexedKernel::findPoints() {
   SmallVector<int64_t> strides = denseStrides(access.points.getShape());
-  SmallVector<std::pair<int64_t, int64_t>> dims;   // size, stride in elements
+  SmallVector<std::pair<int64_t, int64_t>> dims; // size, stride in elements
   for (int64_t dim = 0, rank = access.points.getRank(); dim < rank; ++dim)
     if (!llvm::is_contained(access.windowDims, dim) && access.points.getDimSize(dim) != 1)
       dims.push_back({access.points.getDimSize(dim), strides[dim]});
@@ -137,7 +144,8 @@ void IndexedKernel::findComponents() {
     components.push_back(component);
   }
   int64_t elements = access.table.getNumElements();
-  rows = components.size() == 1 && components[0].offset == 0 ? components[0].limit + 1 : elements / unit;
+  rows = components.size() == 1 && components[0].offset == 0 ? components[0].limit + 1
+                                                             : elements / unit;
 }
 
 /// The longest run of a window that is contiguous in the table and in points.
@@ -147,20 +155,23 @@ void IndexedKernel::findRuns() {
   SmallVector<Outer> dims;
   unsigned nextWindowDim = 0;
   for (int64_t dim = 0, rank = access.table.getRank(); dim < rank; ++dim) {
-    if (llvm::is_contained(access.droppedDims, dim) || llvm::is_contained(access.tableBatchDims, dim))
+    if (llvm::is_contained(access.droppedDims, dim) ||
+        llvm::is_contained(access.tableBatchDims, dim))
       continue;
     int64_t stride = pointStrides[access.windowDims[nextWindowDim++]];
     if (access.window[dim] != 1)
       dims.push_back({access.window[dim], tableStrides[dim] * width, stride * width});
   }
   run = 1;
-  while (!dims.empty() && dims.back().tableStride == run * width && dims.back().pointStride == run * width)
+  while (!dims.empty() && dims.back().tableStride == run * width &&
+         dims.back().pointStride == run * width)
     run *= dims.pop_back_val().size;
   outer = dims;
 }
 
 LogicalResult IndexedKernel::analyze() {
-  auto elementType = getDType(access.table.getElementType()), indexElement = getDType(access.indices.getElementType());
+  auto elementType = getDType(access.table.getElementType()),
+       indexElement = getDType(access.indices.getElementType());
   if (!elementType || !indexElement)
     return access.op->emitOpError("of these types has no DTU code generation");
   type = *elementType;
@@ -168,7 +179,8 @@ LogicalResult IndexedKernel::analyze() {
   width = hw::byteWidth(type);
   indexWidth = hw::byteWidth(indexType);
   if (!llvm::is_contained({hw::DType::I32, hw::DType::U32, hw::DType::I64}, indexType))
-    return access.op->emitOpError("with indices of ") << access.indices.getElementType() << " has no DTU code generation";
+    return access.op->emitOpError("with indices of ")
+           << access.indices.getElementType() << " has no DTU code generation";
   if (failed(findPoints()))
     return failure();
   findComponents();
@@ -205,8 +217,8 @@ static hw::TileOperand row(int64_t offset, hw::DType type, int64_t colStride = 1
   return operand;
 }
 
-static void emitVector(StreamBuilder &core, hw::VectorOp op, hw::TileOperand dst, ArrayRef<hw::TileOperand> sources,
-                       const hw::Extent &count) {
+static void emitVector(StreamBuilder &core, hw::VectorOp op, hw::TileOperand dst,
+                       ArrayRef<hw::TileOperand> sources, const hw::Extent &count) {
   hw::Vector vector;
   vector.op = op;
   vector.dst = dst;
@@ -225,8 +237,8 @@ static void emitScalar(StreamBuilder &core, int64_t slot, int64_t value) {
 }
 
 /// Core: adds one component to the row numbers. Without `clamp`, an invalid one clears kValid.
-void IndexedKernel::computeComponent(const Component &component, const hw::Extent &count, const Expr &first,
-                                     bool clamp, bool isFirst) {
+void IndexedKernel::computeComponent(const Component &component, const hw::Extent &count,
+                                     const Expr &first, bool clamp, bool isFirst) {
   using hw::DType;
   using hw::VectorOp;
   StreamBuilder &core = builder.core;
@@ -239,9 +251,11 @@ void IndexedKernel::computeComponent(const Component &component, const hw::Exten
     if (clamp) {
       emitVector(core, VectorOp::Clamp, wide, {scalar(0), wide, scalar(1)}, count);
     } else {
-      for (auto [op, bound] : {std::pair(VectorOp::CmpGe, scalar(0)), std::pair(VectorOp::CmpLe, scalar(1))}) {
+      for (auto [op, bound] :
+           {std::pair(VectorOp::CmpGe, scalar(0)), std::pair(VectorOp::CmpLe, scalar(1))}) {
         emitVector(core, op, row(kFlag, DType::I1), {wide, bound}, count);
-        emitVector(core, VectorOp::And, row(kValid, DType::I1), {row(kValid, DType::I1), row(kFlag, DType::I1)}, count);
+        emitVector(core, VectorOp::And, row(kValid, DType::I1),
+                   {row(kValid, DType::I1), row(kFlag, DType::I1)}, count);
       }
     }
   } else {
@@ -277,7 +291,8 @@ int64_t IndexedKernel::computeRows(const Expr &indexBase, const Points &points, 
     CopyShape shape;
     shape.add(points.dteCount, indexWidth, indexStride);
     if (component.offset >= 0)
-      emitCopy(dte, l1Address(kLoaded), l3Address(indexBase + points.dteFirst * indexStride + component.offset), shape,
+      emitCopy(dte, l1Address(kLoaded),
+               l3Address(indexBase + points.dteFirst * indexStride + component.offset), shape,
                indexType, indexType);
     dte.signal(builder.semaphore(Sem::Full));
     core.wait(builder.semaphore(Sem::Full));
@@ -292,7 +307,8 @@ int64_t IndexedKernel::computeRows(const Expr &indexBase, const Points &points, 
     computeComponent(component, points.coreCount, points.coreFirst, clamp, isFirst);
     if (isLast && !clamp) {
       emitScalar(core, 0, -1);
-      emitVector(core, VectorOp::Select, rowNumbers, {valid, rowNumbers, row(kScalars, DType::I64, 0)}, points.coreCount);
+      emitVector(core, VectorOp::Select, rowNumbers,
+                 {valid, rowNumbers, row(kScalars, DType::I64, 0)}, points.coreCount);
     }
     core.signal(builder.semaphore(Sem::Done));
     dte.wait(builder.semaphore(Sem::Done));
@@ -302,10 +318,12 @@ int64_t IndexedKernel::computeRows(const Expr &indexBase, const Points &points, 
 
 // ---- gather -------------------------------------------------------------------------------------
 
-LogicalResult IndexedKernel::emitGather(const Placement &table, const Placement &indices, const Placement &result) {
+LogicalResult IndexedKernel::emitGather(const Placement &table, const Placement &indices,
+                                        const Placement &result) {
   StreamBuilder &dte = builder.dte, &core = builder.core;
   StreamBuilder::Scope dteScope(dte), coreScope(core);
-  Expr tableBase = baseOf(dte, table), resultBase = baseOf(dte, result), indexBase = baseOf(dte, indices);
+  Expr tableBase = baseOf(dte, table), resultBase = baseOf(dte, result),
+       indexBase = baseOf(dte, indices);
   int64_t share = std::min<int64_t>(llvm::divideCeil(numPoints, builder.workers()), kPointsAtOnce);
   hw::Gather gather;
   gather.dstStride = pointStride;
@@ -334,7 +352,8 @@ LogicalResult IndexedKernel::emitGather(const Placement &table, const Placement 
       return emitRuns(first, l3Address(indexBase + first * indexWidth));
     // Both streams walk the same shares.
     forShares(core, [&](Expr coreFirst, hw::Extent coreCount) {
-      emitRuns(first, l1Address(computeRows(indexBase, {first, coreFirst, count, coreCount}, true)));
+      emitRuns(first,
+               l1Address(computeRows(indexBase, {first, coreFirst, count, coreCount}, true)));
     });
   });
   return success();
@@ -342,12 +361,16 @@ LogicalResult IndexedKernel::emitGather(const Placement &table, const Placement 
 
 // ---- scatter ------------------------------------------------------------------------------------
 
-/// All points in order by every worker, each on its own part of the runs: no two touch the same bytes.
-LogicalResult IndexedKernel::emitScatter(const Placement &table, const Placement &indices, const Placement &updates) {
+/// All points in order by every worker, each on its own part of the runs: no two touch the same
+/// bytes.
+LogicalResult IndexedKernel::emitScatter(const Placement &table, const Placement &indices,
+                                         const Placement &updates) {
   StreamBuilder &dte = builder.dte, &core = builder.core;
   StreamBuilder::Scope dteScope(dte), coreScope(core);
-  Expr tableBase = baseOf(dte, table), updateBase = baseOf(dte, updates), indexBase = baseOf(dte, indices);
-  int64_t share = std::max<int64_t>(llvm::divideCeil(run, builder.workers()), std::min<int64_t>(run, 16));
+  Expr tableBase = baseOf(dte, table), updateBase = baseOf(dte, updates),
+       indexBase = baseOf(dte, indices);
+  int64_t share =
+      std::max<int64_t>(llvm::divideCeil(run, builder.workers()), std::min<int64_t>(run, 16));
   int64_t takers = llvm::divideCeil(run, share);
   hw::ScatterAdd scatter;
   scatter.tableStride = unit * width;
@@ -356,12 +379,13 @@ LogicalResult IndexedKernel::emitScatter(const Placement &table, const Placement
   scatter.indexType = isDirect() ? indexType : hw::DType::I64;
   scatter.rows = rows;
   auto emitRuns = [&](const Expr &column, const Expr &first, hw::Address index) {
-    forRuns(0, tableBase + column * width, updateBase + column * width + first * pointStride, [&](Expr to, Expr from) {
-      scatter.table = l3Address(to);
-      scatter.src = l3Address(from);
-      scatter.index = index;
-      dte.emit(scatter);
-    });
+    forRuns(0, tableBase + column * width, updateBase + column * width + first * pointStride,
+            [&](Expr to, Expr from) {
+              scatter.table = l3Address(to);
+              scatter.src = l3Address(from);
+              scatter.index = index;
+              dte.emit(scatter);
+            });
   };
   dte.when(Expr::instance(), takers, [&](Expr) {
     core.when(Expr::instance(), takers, [&](Expr) {
@@ -375,7 +399,8 @@ LogicalResult IndexedKernel::emitScatter(const Placement &table, const Placement
         core.loop(0, numPoints, kPointsAtOnce, [&](Expr coreFirst) {
           bool exact = numPoints % kPointsAtOnce == 0;
           scatter.count = dte.extent(kPointsAtOnce, first, numPoints, exact);
-          Points points{first, coreFirst, scatter.count, core.extent(kPointsAtOnce, coreFirst, numPoints, exact)};
+          Points points{first, coreFirst, scatter.count,
+                        core.extent(kPointsAtOnce, coreFirst, numPoints, exact)};
           emitRuns(column, first, l1Address(computeRows(indexBase, points, false)));
         });
       });
@@ -400,11 +425,19 @@ LogicalResult mlir::dtu::emitGatherKernel(KernelContext &context) {
     return context.body.getParentOp()->emitOpError("of kind gather expects one gather");
   hlo::GatherOp op = *gathers.begin();
   auto numbers = op.getDimensionNumbers();
-  IndexedAccess access{op, op.getOperand().getType(), op.getStartIndices().getType(), op.getResult().getType(),
-                       numbers.getOffsetDims(), numbers.getCollapsedSliceDims(), numbers.getOperandBatchingDims(),
-                       numbers.getStartIndicesBatchingDims(), numbers.getStartIndexMap(), numbers.getIndexVectorDim(),
+  IndexedAccess access{op,
+                       op.getOperand().getType(),
+                       op.getStartIndices().getType(),
+                       op.getResult().getType(),
+                       numbers.getOffsetDims(),
+                       numbers.getCollapsedSliceDims(),
+                       numbers.getOperandBatchingDims(),
+                       numbers.getStartIndicesBatchingDims(),
+                       numbers.getStartIndexMap(),
+                       numbers.getIndexVectorDim(),
                        SmallVector<int64_t>(op.getSliceSizes())};
-  const Placement *table = placementOf(context, op.getOperand()), *indices = placementOf(context, op.getStartIndices());
+  const Placement *table = placementOf(context, op.getOperand()),
+                  *indices = placementOf(context, op.getStartIndices());
   if (!table || !indices || context.body.getTerminator()->getOperand(0) != op.getResult())
     return op.emitOpError("fused with other ops has no DTU code generation");
   IndexedKernel kernel(context.builder, std::move(access));
@@ -448,21 +481,29 @@ static LogicalResult initializeTable(KernelContext &context, hlo::ScatterOp op, 
 LogicalResult mlir::dtu::emitScatterKernel(KernelContext &context) {
   auto scatters = context.body.getOps<hlo::ScatterOp>();
   if (!llvm::hasSingleElement(scatters) || (*scatters.begin()).getInputs().size() != 1)
-    return context.body.getParentOp()->emitOpError("of kind scatter expects one scatter of one tensor");
+    return context.body.getParentOp()->emitOpError(
+        "of kind scatter expects one scatter of one tensor");
   hlo::ScatterOp op = *scatters.begin();
   auto inputType = cast<RankedTensorType>(op.getInputs()[0].getType());
   if (getReduction(op, inputType.getElementType().isInteger(1)) != Reduction::Sum)
     return op.emitOpError("with a body that is no addition has no DTU code generation");
   auto numbers = op.getScatterDimensionNumbers();
-  IndexedAccess access{op, inputType, cast<RankedTensorType>(op.getScatterIndices().getType()),
-                       cast<RankedTensorType>(op.getUpdates()[0].getType()), numbers.getUpdateWindowDims(),
-                       numbers.getInsertedWindowDims(), numbers.getInputBatchingDims(),
-                       numbers.getScatterIndicesBatchingDims(), numbers.getScatterDimsToOperandDims(),
-                       numbers.getIndexVectorDim(), {}};
+  IndexedAccess access{op,
+                       inputType,
+                       cast<RankedTensorType>(op.getScatterIndices().getType()),
+                       cast<RankedTensorType>(op.getUpdates()[0].getType()),
+                       numbers.getUpdateWindowDims(),
+                       numbers.getInsertedWindowDims(),
+                       numbers.getInputBatchingDims(),
+                       numbers.getScatterIndicesBatchingDims(),
+                       numbers.getScatterDimsToOperandDims(),
+                       numbers.getIndexVectorDim(),
+                       {}};
   // A window's sizes along the table's dimensions, from the updates'.
   unsigned next = 0;
   for (int64_t dim = 0; dim < inputType.getRank(); ++dim) {
-    bool isPoint = llvm::is_contained(access.droppedDims, dim) || llvm::is_contained(access.tableBatchDims, dim);
+    bool isPoint = llvm::is_contained(access.droppedDims, dim) ||
+                   llvm::is_contained(access.tableBatchDims, dim);
     access.window.push_back(isPoint ? 1 : access.points.getDimSize(access.windowDims[next++]));
   }
   const Placement *indices = placementOf(context, op.getScatterIndices());
@@ -470,7 +511,8 @@ LogicalResult mlir::dtu::emitScatterKernel(KernelContext &context) {
   if (!indices || !updates || context.body.getTerminator()->getOperand(0) != op.getResult(0))
     return op.emitOpError("fused with other ops has no DTU code generation");
   IndexedKernel kernel(context.builder, std::move(access));
-  if (failed(kernel.analyze()) || failed(initializeTable(context, op, *getDType(inputType.getElementType()))))
+  if (failed(kernel.analyze()) ||
+      failed(initializeTable(context, op, *getDType(inputType.getElementType()))))
     return failure();
   return kernel.emitScatter(context.results[0], *indices, *updates);
 }

@@ -19,7 +19,9 @@ bool mlir::dtu::isArgumentSlice(Operation *op) {
   return slice && isa<BlockArgument>(slice.getOperand());
 }
 
-static ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+static ArrayRef<int64_t> shapeOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
 
 // ---- which dimensions are the same loop -------------------------------------------------
 
@@ -78,7 +80,8 @@ static LogicalResult unifyReshape(DimUnifier &dims, stablehlo::ReshapeOp op) {
     return llvm::map_to_vector(list, [&](int64_t dim) { return shapeOf(value)[dim]; });
   };
   if (sizes(op.getOperand(), from) != sizes(op.getResult(), to))
-    return op.emitOpError("changes more than unit dimensions, which has no DTU code generation inside a kernel");
+    return op.emitOpError(
+        "changes more than unit dimensions, which has no DTU code generation inside a kernel");
   for (auto [a, b] : llvm::zip_equal(from, to))
     dims.unify(op.getOperand(), a, op.getResult(), b);
   return success();
@@ -104,8 +107,9 @@ static LogicalResult unifyOp(DimUnifier &dims, Operation *op) {
         return success();
       })
       .Default([&](Operation *other) -> LogicalResult {
-        bool elementwise = other->hasTrait<OpTrait::Elementwise>() ||
-                           isa<stablehlo::SelectOp, stablehlo::ClampOp, stablehlo::BitcastConvertOp>(other);
+        bool elementwise =
+            other->hasTrait<OpTrait::Elementwise>() ||
+            isa<stablehlo::SelectOp, stablehlo::ClampOp, stablehlo::BitcastConvertOp>(other);
         if (isArgumentSlice(other))
           return success();
         if (!elementwise || other->getNumResults() != 1)
@@ -114,7 +118,8 @@ static LogicalResult unifyOp(DimUnifier &dims, Operation *op) {
           if (shapeOf(operand) == shapeOf(other->getResult(0)))
             dims.unifySame(operand, other->getResult(0));
           else if (!shapeOf(operand).empty())
-            return other->emitOpError("with operands of different shapes has no DTU code generation");
+            return other->emitOpError(
+                "with operands of different shapes has no DTU code generation");
         return success();
       });
 }
@@ -142,7 +147,8 @@ static FailureOr<SmallVector<int>> orderClasses(DimUnifier &dims) {
   while (ordered.size() < classes.size()) {
     auto *next = llvm::find_if(classes, [&](int candidate) {
       return !llvm::is_contained(ordered, candidate) &&
-             llvm::all_of(before[candidate], [&](int other) { return llvm::is_contained(ordered, other); });
+             llvm::all_of(before[candidate],
+                          [&](int other) { return llvm::is_contained(ordered, other); });
     });
     if (next == classes.end())
       return failure();
@@ -256,7 +262,9 @@ GroupSet IterationSpace::getGroups(Value value) const {
 SmallVector<int64_t> IterationSpace::getStrides(const AxisStrides &strides) const {
   return llvm::map_to_vector(innermostAxis, [&](unsigned axis) { return strides[axis]; });
 }
-SmallVector<int64_t> IterationSpace::getStrides(Value value) const { return getStrides(axisStrides(value)); }
+SmallVector<int64_t> IterationSpace::getStrides(Value value) const {
+  return getStrides(axisStrides(value));
+}
 
 std::optional<unsigned> IterationSpace::getIotaGroup(Operation *op) const {
   auto iota = cast<stablehlo::IotaOp>(op);

@@ -23,12 +23,13 @@ using GroupSet = uint32_t;
 
 class IterationSpace {
 public:
-  /// Elements between neighbours along each axis of a tensor that is accessed along the axes; 0 where it
-  /// does not vary. For accesses that are no value of the body (the operands of a product).
+  /// Elements between neighbours along each axis of a tensor that is accessed along the axes; 0
+  /// where it does not vary. For accesses that are no value of the body (the operands of a
+  /// product).
   using AxisStrides = SmallVector<int64_t>;
 
-  /// The axes of a kernel's body, without those of values in `ignored`. Fails with a diagnostic on an
-  /// op that no loop can hold.
+  /// The axes of a kernel's body, without those of values in `ignored`. Fails with a diagnostic on
+  /// an op that no loop can hold.
   static FailureOr<IterationSpace> analyze(Block &body, const DenseSet<Value> &ignored = {});
 
   size_t getNumAxes() const { return axisSizes.size(); }
@@ -54,12 +55,12 @@ public:
   std::optional<unsigned> getIotaGroup(Operation *iota) const;
 
 private:
-  DenseMap<Value, SmallVector<int>> axesOf;   // -1: a dimension of size 1
+  DenseMap<Value, SmallVector<int>> axesOf; // -1: a dimension of size 1
   SmallVector<int64_t> axisSizes;
   SmallVector<bool> isIotaAxis;
   SmallVector<unsigned> groupOfAxis;
   SmallVector<int64_t> groupSizes;
-  SmallVector<unsigned> innermostAxis;        // of each group
+  SmallVector<unsigned> innermostAxis; // of each group
 
   AxisStrides axisStrides(Value value) const;
 };

@@ -10,8 +10,9 @@ namespace mlir::dtu {
 /// A kernel with its operands and results placed in memory.
 struct KernelContext {
   ProgramBuilder &builder;
-  Block &body;                             // of an st.kernel
-  SmallVector<Placement> inputs, results;  // of the body's arguments and of the terminator's operands
+  Block &body; // of an st.kernel
+  SmallVector<Placement> inputs,
+      results; // of the body's arguments and of the terminator's operands
   /// A kernel that keeps something in L2 calls this before it emits code.
   llvm::function_ref<void()> claimL2;
 };

@@ -5,7 +5,8 @@
 
 namespace mlir::dtu {
 
-/// Link work runs beside the queues: the leader starts it and waits for it when the queues meet next.
+/// Link work runs beside the queues: the leader starts it and waits for it when the queues meet
+/// next.
 class Links {
 public:
   explicit Links(ProgramBuilder &builder) : builder(builder) {}

@@ -63,7 +63,8 @@ private:
   int64_t emitPartials(unsigned phase, llvm::function_ref<void(int op, int64_t address)> body);
 
   TilePosition origin() const;
-  void moveTo(StreamBuilder &stream, TilePosition &position, ArrayRef<TileDigit> digits, const Expr &index) const;
+  void moveTo(StreamBuilder &stream, TilePosition &position, ArrayRef<TileDigit> digits,
+              const Expr &index) const;
   void storeGuarded(StreamBuilder &dte, unsigned phase, int output, const TilePosition &position,
                     ArrayRef<TileDigit> digits) const;
   bool isItemOutput(const TileOutput &output) const;
@@ -85,12 +86,14 @@ void LoopKernel::moveTo(StreamBuilder &stream, TilePosition &position, ArrayRef<
   for (const TileDigit &digit : llvm::reverse(digits)) {
     bool isOutermost = &digit == digits.begin();
     if (digit.count > 1)
-      position.at[digit.group] = stream.index(index, inner, isOutermost ? 0 : digit.count, digit.tile);
+      position.at[digit.group] =
+          stream.index(index, inner, isOutermost ? 0 : digit.count, digit.tile);
     else
       position.at[digit.group] = 0;
     inner *= digit.count;
     int64_t size = space.getSize(digit.group);
-    hw::Extent extent = stream.extent(digit.tile, position.at[digit.group], size, size % digit.tile == 0);
+    hw::Extent extent =
+        stream.extent(digit.tile, position.at[digit.group], size, size % digit.tile == 0);
     if (static_cast<int>(digit.group) == plan.shape.rowGroup)
       position.rows = extent;
     if (static_cast<int>(digit.group) == plan.shape.colGroup)
@@ -99,8 +102,8 @@ void LoopKernel::moveTo(StreamBuilder &stream, TilePosition &position, ArrayRef<
 }
 
 /// Stores an output once where the tiles of `digits` repeat it.
-void LoopKernel::storeGuarded(StreamBuilder &dte, unsigned phase, int output, const TilePosition &position,
-                              ArrayRef<TileDigit> digits) const {
+void LoopKernel::storeGuarded(StreamBuilder &dte, unsigned phase, int output,
+                              const TilePosition &position, ArrayRef<TileDigit> digits) const {
   if (digits.empty())
     return emitter.store(dte, phase, output, position);
   const TileDigit &digit = digits.front();
@@ -141,7 +144,8 @@ void LoopKernel::emitSingle() {
 // ---- several phases -----------------------------------------------------------------------
 
 bool LoopKernel::isItemOutput(const TileOutput &output) const {
-  return llvm::none_of(plan.steps, [&](const TileDigit &digit) { return output.groups >> digit.group & 1; });
+  return llvm::none_of(plan.steps,
+                       [&](const TileDigit &digit) { return output.groups >> digit.group & 1; });
 }
 
 /// Runs `body` for each reduction that phase completes, with where its partial results meet in L2;
@@ -195,7 +199,8 @@ void LoopKernel::emitCombination(unsigned phase, const TilePosition &coreItem) {
 }
 
 /// One run through the reduced groups.
-void LoopKernel::emitPhase(unsigned index, const TilePosition &dteItem, const TilePosition &coreItem) {
+void LoopKernel::emitPhase(unsigned index, const TilePosition &dteItem,
+                           const TilePosition &coreItem) {
   const TilePhase &phase = plan.phases[index];
   if (phase.ops.empty() && phase.outputs.empty()) {
     for (int op : phase.itemOps)
@@ -231,7 +236,8 @@ void LoopKernel::emitPhase(unsigned index, const TilePosition &dteItem, const Ti
         for (int output : phase.outputs)
           storeGuarded(dte, index, output, position, plan.steps);
       });
-  bool reduces = llvm::any_of(phase.ops, [&](int op) { return program.ops[op].reduction.has_value(); });
+  bool reduces =
+      llvm::any_of(phase.ops, [&](int op) { return program.ops[op].reduction.has_value(); });
   if (plan.split && reduces)
     emitCombination(index, coreItem);
   for (int op : phase.itemOps)
@@ -251,7 +257,8 @@ void LoopKernel::emitItem(const Expr &itemDte, const Expr &itemCore) {
   dte.signal(builder.semaphore(Sem::Full));
   core.wait(builder.semaphore(Sem::Full));
   for (auto [index, op] : llvm::enumerate(program.ops))
-    if (!op.reduction && program.values[op.dst].rate == Rate::Item && program.values[op.dst].level == 0)
+    if (!op.reduction && program.values[op.dst].rate == Rate::Item &&
+        program.values[op.dst].level == 0)
       emitter.compute(core, 0, index, coreItem);
   for (unsigned phase = 0; phase < plan.phases.size(); ++phase)
     emitPhase(phase, dteItem, coreItem);

@@ -6,8 +6,8 @@
 using namespace mlir;
 using namespace mlir::dtu;
 
-/// Elements of a tile beyond which a larger one gains nothing, and below which instructions cost more
-/// than their work.
+/// Elements of a tile beyond which a larger one gains nothing, and below which instructions cost
+/// more than their work.
 static constexpr int64_t kLargestTile = 8192, kSmallestTile = 1024;
 /// Columns of the vector engine's widest element type.
 static constexpr int64_t kVectorColumns = 32;
@@ -15,7 +15,8 @@ static constexpr int64_t kVectorColumns = 32;
 namespace {
 class Planner {
 public:
-  Planner(TileProgram &program, TileStorage &storage, const IterationSpace &space, const Machine &machine)
+  Planner(TileProgram &program, TileStorage &storage, const IterationSpace &space,
+          const Machine &machine)
       : program(program), storage(storage), space(space), machine(machine) {}
 
   llvm::Expected<LoopPlan> run();
@@ -27,7 +28,7 @@ private:
   const Machine &machine;
   LoopPlan plan;
   GroupSet reduced = 0;
-  int kept = -1, walked = -1;   // the tile's group that is kept, and the one that is reduced
+  int kept = -1, walked = -1; // the tile's group that is kept, and the one that is reduced
 
   unsigned numGroups() const { return space.getNumGroups(); }
   int64_t size(int group) const { return group < 0 ? 1 : space.getSize(group); }
@@ -56,8 +57,9 @@ int64_t Planner::even(int64_t size, int64_t most, int64_t multiple) {
   return rounded <= most ? rounded : tile;
 }
 
-/// Columns are the last group, so that what is contiguous in memory is contiguous in a tile. Rows are
-/// the innermost group of the other kind where there is a reduction, else the innermost group left.
+/// Columns are the last group, so that what is contiguous in memory is contiguous in a tile. Rows
+/// are the innermost group of the other kind where there is a reduction, else the innermost group
+/// left.
 void Planner::chooseGroups() {
   int last = static_cast<int>(numGroups()) - 1;
   plan.shape.colGroup = last;
@@ -127,10 +129,12 @@ bool Planner::planElementwise() {
   int64_t rows = size(shape.rowGroup), cols = size(shape.colGroup);
   int64_t volume = space.getVolume(~GroupSet(0));
   for (int64_t most = kLargestTile; most >= 1; most /= 2) {
-    int64_t aim = std::clamp<int64_t>(volume / (2 * machine.workers), std::min(kSmallestTile, most), most);
+    int64_t aim =
+        std::clamp<int64_t>(volume / (2 * machine.workers), std::min(kSmallestTile, most), most);
     shape.cols = cols <= aim ? cols : even(cols, aim, kVectorColumns);
     shape.rows = even(rows, std::max<int64_t>(1, aim / shape.cols), 1);
-    GroupSet fixed = (shape.cols == cols ? bit(shape.colGroup) : 0) | (shape.rows == rows ? bit(shape.rowGroup) : 0);
+    GroupSet fixed = (shape.cols == cols ? bit(shape.colGroup) : 0) |
+                     (shape.rows == rows ? bit(shape.rowGroup) : 0);
     if (!assignSingle(movingGroups(space, fixed)))
       return false;
     if (!fits(shape))
@@ -151,7 +155,8 @@ bool Planner::planWhole() {
   int64_t rows = size(kept);
   if (!assignSingle(movingGroups(space, bit(walked))))
     return false;
-  int64_t aim = std::min(kLargestTile / shape.cols, static_cast<int64_t>(llvm::divideCeil(rows, 2 * machine.workers)));
+  int64_t aim = std::min(kLargestTile / shape.cols,
+                         static_cast<int64_t>(llvm::divideCeil(rows, 2 * machine.workers)));
   for (int64_t most = std::max<int64_t>(1, aim); most >= 1; most /= 2) {
     shape.rows = even(rows, most, 1);
     if (!fits(shape))
@@ -186,7 +191,8 @@ void Planner::collectPhases() {
       bool reduces = op.reduction && level == static_cast<int>(phaseIndex) + 1;
       bool recomputed = !op.reduction && isStep(op.dst) && needed.contains(op.dst);
       if (!reduces && !recomputed) {
-        if (!op.reduction && program.values[op.dst].rate == Rate::Item && level == static_cast<int>(phaseIndex) + 1)
+        if (!op.reduction && program.values[op.dst].rate == Rate::Item &&
+            level == static_cast<int>(phaseIndex) + 1)
           phase.itemOps.push_back(i);
         continue;
       }
@@ -225,11 +231,13 @@ bool Planner::planSteps() {
     // Enough items for all workers, then steps as long as a tile allows.
     int64_t share = llvm::divideCeil(size(kept), machine.workers);
     int64_t keptTile = columnsWalked ? std::clamp<int64_t>(most / kSmallestTile, 1, share)
-                                     : std::clamp<int64_t>(llvm::alignTo(share, 16), 1, std::min<int64_t>(256, most));
+                                     : std::clamp<int64_t>(llvm::alignTo(share, 16), 1,
+                                                           std::min<int64_t>(256, most));
     keptTile = even(size(kept), keptTile, columnsWalked ? 1 : 16);
     int64_t walkedTile = std::max<int64_t>(1, most / keptTile);
     if (plan.split)
-      walkedTile = std::min<int64_t>(walkedTile, std::max(kSmallestTile, size(walked) / machine.workers));
+      walkedTile =
+          std::min<int64_t>(walkedTile, std::max(kSmallestTile, size(walked) / machine.workers));
     walkedTile = even(size(walked), walkedTile, columnsWalked ? kVectorColumns : 1);
     shape.rows = columnsWalked ? keptTile : walkedTile;
     shape.cols = columnsWalked ? walkedTile : keptTile;

@@ -14,8 +14,8 @@ struct TileDigit {
 
 struct LoopPlan {
   TileShape shape;
-  SmallVector<TileDigit> items;    // outer to inner: what the workers share
-  SmallVector<TileDigit> steps;    // the reduction that an item runs through; empty: it fits a tile
+  SmallVector<TileDigit> items; // outer to inner: what the workers share
+  SmallVector<TileDigit> steps; // the reduction that an item runs through; empty: it fits a tile
   /// The steps, not the items, are shared, and partial results meet in L2. There is one item then.
   bool split = false;
   SmallVector<TilePhase> phases;
@@ -33,7 +33,7 @@ private:
 };
 
 /// Plans a program and sets its rates; `storage` is assigned and placed. Fails with a message.
-llvm::Expected<LoopPlan> planLoop(TileProgram &program, TileStorage &storage, const IterationSpace &space,
-                                  const Machine &machine);
+llvm::Expected<LoopPlan> planLoop(TileProgram &program, TileStorage &storage,
+                                  const IterationSpace &space, const Machine &machine);
 
 } // namespace mlir::dtu

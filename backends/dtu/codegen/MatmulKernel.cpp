@@ -24,8 +24,8 @@ public:
   MatmulKernel(ProgramBuilder &builder, const MatmulShape &shape, const MatmulTiling &tiling,
                const IterationSpace &space, const TileProgram &program, const TileStorage &storage,
                const TilePhase &phase)
-      : builder(builder), shape(shape), tiling(tiling), space(space), program(program), storage(storage),
-        phase(phase), emitter(program, storage) {}
+      : builder(builder), shape(shape), tiling(tiling), space(space), program(program),
+        storage(storage), phase(phase), emitter(program, storage) {}
 
   void emit(const KernelContext &context);
 
@@ -39,39 +39,45 @@ private:
   const TilePhase &phase;
   TileEmitter emitter;
 
-  SmallVector<TileDigit> digits;      // of the block number: outer groups, rows, columns
+  SmallVector<TileDigit> digits; // of the block number: outer groups, rows, columns
   int64_t blocks = 1, depthTiles = 1, steps = 1;
   int64_t width = 4, lhsBytes = 0, rhsBytes = 0, lhsStart = 0, rhsStart = 0;
-  int64_t lhsPanel = 0, panels = 0;   // bytes in L2 of a chunk of lhs, of a chunk
+  int64_t lhsPanel = 0, panels = 0; // bytes in L2 of a chunk of lhs, of a chunk
 
   void layOut();
   Expr first() const { return tiling.isShared() ? Expr(0) : Expr::instance(); }
   int64_t stride() const { return tiling.isShared() ? 1 : builder.workers(); }
-  Expr ordinal(StreamBuilder &stream, const Expr &block) const { return stream.index(block - first(), stride()); }
+  Expr ordinal(StreamBuilder &stream, const Expr &block) const {
+    return stream.index(block - first(), stride());
+  }
 
-  TilePosition positionOf(StreamBuilder &stream, const Expr &block, SmallVector<Expr> *blockStart = nullptr) const;
+  TilePosition positionOf(StreamBuilder &stream, const Expr &block,
+                          SmallVector<Expr> *blockStart = nullptr) const;
   SmallVector<Range> depthOf(StreamBuilder &stream, const Expr &step) const;
   Expr stepSlot(StreamBuilder &stream, const Expr &order, const Expr &step, int64_t bytes) const;
 
   void emitQueue();
   void emitCore();
-  void emitBlockLoads(const TilePosition &position, ArrayRef<Expr> blockStart, const Expr &block, const Expr &order);
-  void loadStep(const TilePosition &position, const Expr &order, const Expr &step, const Expr &inChunk,
-                const Expr &panelSlot);
-  void loadOperand(const MatmulOperand &operand, bool isLhs, const TilePosition &position, ArrayRef<Range> depth,
-                   const Expr &target, const Expr &inChunk, const Expr &panelSlot);
+  void emitBlockLoads(const TilePosition &position, ArrayRef<Expr> blockStart, const Expr &block,
+                      const Expr &order);
+  void loadStep(const TilePosition &position, const Expr &order, const Expr &step,
+                const Expr &inChunk, const Expr &panelSlot);
+  void loadOperand(const MatmulOperand &operand, bool isLhs, const TilePosition &position,
+                   ArrayRef<Range> depth, const Expr &target, const Expr &inChunk,
+                   const Expr &panelSlot);
   void stageChunk(ArrayRef<Expr> blockStart, const Expr &chunk, const Expr &panelSlot);
-  void stageOperand(const MatmulOperand &operand, bool isLhs, ArrayRef<Expr> blockStart, const Expr &chunkStart,
-                    const Expr &panelSlot);
+  void stageOperand(const MatmulOperand &operand, bool isLhs, ArrayRef<Expr> blockStart,
+                    const Expr &chunkStart, const Expr &panelSlot);
   void storeBlock(const Expr &block);
   void loadEpilogue(TilePosition position, const Expr &order);
   void multiply(const TilePosition &position, const Expr &order, const Expr &step);
 
   Expr addressOf(const MatmulOperand &operand, ArrayRef<Expr> at, ArrayRef<Range> depth) const;
   int accumulator() const {
-    return llvm::find_if(program.values, [](const TileValue &value) {
-             return value.kind == TileValue::Kind::Accumulator;
-           }) - program.values.begin();
+    return llvm::find_if(
+               program.values,
+               [](const TileValue &value) { return value.kind == TileValue::Kind::Accumulator; }) -
+           program.values.begin();
   }
 };
 } // namespace
@@ -80,12 +86,14 @@ private:
 
 void MatmulKernel::layOut() {
   width = hw::byteWidth(shape.type);
-  int64_t gridRows = std::max<int64_t>(1, tiling.gridRows), gridCols = std::max<int64_t>(1, tiling.gridCols);
+  int64_t gridRows = std::max<int64_t>(1, tiling.gridRows),
+          gridCols = std::max<int64_t>(1, tiling.gridCols);
   for (unsigned group = 0; group < space.getNumGroups(); ++group) {
     int64_t tile = static_cast<int>(group) == shape.rowGroup   ? tiling.rows * gridRows
                    : static_cast<int>(group) == shape.colGroup ? tiling.cols * gridCols
                                                                : 1;
-    digits.push_back({group, tile, static_cast<int64_t>(llvm::divideCeil(space.getSize(group), tile))});
+    digits.push_back(
+        {group, tile, static_cast<int64_t>(llvm::divideCeil(space.getSize(group), tile))});
     blocks *= digits.back().count;
   }
   depthTiles = llvm::divideCeil(shape.innerDepth(), tiling.depth);
@@ -112,7 +120,8 @@ TilePosition MatmulKernel::positionOf(StreamBuilder &stream, const Expr &block,
   for (const TileDigit &digit : llvm::reverse(digits)) {
     bool isOutermost = &digit == digits.begin();
     if (digit.count > 1)
-      position.at[digit.group] = stream.index(block, inner, isOutermost ? 0 : digit.count, digit.tile);
+      position.at[digit.group] =
+          stream.index(block, inner, isOutermost ? 0 : digit.count, digit.tile);
     inner *= digit.count;
   }
   if (blockStart)
@@ -140,25 +149,29 @@ SmallVector<Range> MatmulKernel::depthOf(StreamBuilder &stream, const Expr &step
   SmallVector<Range> ranges;
   int64_t depth = shape.innerDepth();
   bool isOnly = shape.depthSizes.size() <= 1;
-  Expr start = depthTiles == 1 ? Expr(0) : stream.index(step, 1, isOnly ? 0 : depthTiles, tiling.depth);
+  Expr start =
+      depthTiles == 1 ? Expr(0) : stream.index(step, 1, isOnly ? 0 : depthTiles, tiling.depth);
   ranges.push_back({start, stream.extent(tiling.depth, start, depth, depth % tiling.depth == 0)});
   int64_t inner = depthTiles;
   for (size_t i = shape.depthSizes.size(); i-- > 1;) {
     int64_t size = shape.depthSizes[i - 1];
-    ranges.insert(ranges.begin(), Range{stream.index(step, inner, i == 1 ? 0 : size), {1, hw::kZero, 0}});
+    ranges.insert(ranges.begin(),
+                  Range{stream.index(step, inner, i == 1 ? 0 : size), {1, hw::kZero, 0}});
     inner *= size;
   }
   return ranges;
 }
 
 /// Byte offset of the double buffer that a step uses.
-Expr MatmulKernel::stepSlot(StreamBuilder &stream, const Expr &order, const Expr &step, int64_t bytes) const {
+Expr MatmulKernel::stepSlot(StreamBuilder &stream, const Expr &order, const Expr &step,
+                            int64_t bytes) const {
   Expr number = steps % 2 == 0 ? step : order * steps + step;
   return stream.index(number, 1, 2, bytes);
 }
 
 /// Byte offset within the operand's tensor.
-Expr MatmulKernel::addressOf(const MatmulOperand &operand, ArrayRef<Expr> at, ArrayRef<Range> depth) const {
+Expr MatmulKernel::addressOf(const MatmulOperand &operand, ArrayRef<Expr> at,
+                             ArrayRef<Range> depth) const {
   int64_t bytes = hw::byteWidth(operand.type);
   Expr address = emitter.argumentBases[operand.argument] + operand.offset * bytes;
   for (auto [position, elements] : llvm::zip_equal(at, operand.strides))
@@ -173,7 +186,8 @@ Expr MatmulKernel::addressOf(const MatmulOperand &operand, ArrayRef<Expr> at, Ar
 /// Two dimensions of an operand between memories: free (rows or columns) and depth, in the order in
 /// which the operand lies in L1.
 static CopyShape operandCopy(bool depthOutside, hw::Extent free, hw::Extent depth, int64_t freeTile,
-                             int64_t depthTile, int64_t dstWidth, int64_t srcFree, int64_t srcDepth) {
+                             int64_t depthTile, int64_t dstWidth, int64_t srcFree,
+                             int64_t srcDepth) {
   CopyShape copy;
   if (depthOutside) {
     copy.add(depth, freeTile * dstWidth, srcDepth);
@@ -185,9 +199,9 @@ static CopyShape operandCopy(bool depthOutside, hw::Extent free, hw::Extent dept
   return copy;
 }
 
-void MatmulKernel::loadOperand(const MatmulOperand &operand, bool isLhs, const TilePosition &position,
-                               ArrayRef<Range> depth, const Expr &target, const Expr &inChunk,
-                               const Expr &panelSlot) {
+void MatmulKernel::loadOperand(const MatmulOperand &operand, bool isLhs,
+                               const TilePosition &position, ArrayRef<Range> depth,
+                               const Expr &target, const Expr &inChunk, const Expr &panelSlot) {
   StreamBuilder &dte = builder.dte;
   StreamBuilder::Scope scope(dte);
   hw::Extent free = isLhs ? position.rows : position.cols;
@@ -197,24 +211,28 @@ void MatmulKernel::loadOperand(const MatmulOperand &operand, bool isLhs, const T
     int group = isLhs ? shape.rowGroup : shape.colGroup;
     int64_t srcFree = group < 0 ? 0 : operand.strides[group] * bytes;
     int64_t srcDepth = operand.depth.empty() ? 0 : operand.depth.back() * bytes;
-    CopyShape copy = operandCopy(operand.depthOutside, free, depth.back().size, freeTile, tiling.depth, width,
-                                 srcFree, srcDepth);
-    return emitCopy(dte, l1Address(target), l3Address(addressOf(operand, position.at, depth)), std::move(copy),
-                    shape.type, operand.type);
+    CopyShape copy = operandCopy(operand.depthOutside, free, depth.back().size, freeTile,
+                                 tiling.depth, width, srcFree, srcDepth);
+    return emitCopy(dte, l1Address(target), l3Address(addressOf(operand, position.at, depth)),
+                    std::move(copy), shape.type, operand.type);
   }
   // From the panel in L2, which lies as the tile will, with longer rows.
-  int64_t grid = isLhs ? tiling.gridRows : tiling.gridCols, chunkDepth = tiling.chunk * tiling.depth;
-  Expr place = isLhs ? dte.index(Expr::instance(), tiling.gridCols) : dte.index(Expr::instance(), 1, tiling.gridCols);
+  int64_t grid = isLhs ? tiling.gridRows : tiling.gridCols,
+          chunkDepth = tiling.chunk * tiling.depth;
+  Expr place = isLhs ? dte.index(Expr::instance(), tiling.gridCols)
+                     : dte.index(Expr::instance(), 1, tiling.gridCols);
   int64_t srcFree = operand.depthOutside ? width : chunkDepth * width;
   int64_t srcDepth = operand.depthOutside ? grid * freeTile * width : width;
-  Expr source = panelSlot + (isLhs ? 0 : lhsPanel) + place * (freeTile * srcFree) + inChunk * (tiling.depth * srcDepth);
+  Expr source = panelSlot + (isLhs ? 0 : lhsPanel) + place * (freeTile * srcFree) +
+                inChunk * (tiling.depth * srcDepth);
   emitCopy(dte, l1Address(target), l2Address(source),
-           operandCopy(operand.depthOutside, free, depth.back().size, freeTile, tiling.depth, width, srcFree, srcDepth),
+           operandCopy(operand.depthOutside, free, depth.back().size, freeTile, tiling.depth, width,
+                       srcFree, srcDepth),
            shape.type, shape.type);
 }
 
-void MatmulKernel::loadStep(const TilePosition &position, const Expr &order, const Expr &step, const Expr &inChunk,
-                            const Expr &panelSlot) {
+void MatmulKernel::loadStep(const TilePosition &position, const Expr &order, const Expr &step,
+                            const Expr &inChunk, const Expr &panelSlot) {
   StreamBuilder &dte = builder.dte;
   StreamBuilder::Scope scope(dte);
   SmallVector<Range> depth = depthOf(dte, step);
@@ -249,15 +267,16 @@ void MatmulKernel::stageOperand(const MatmulOperand &operand, bool isLhs, ArrayR
     outerBytes = freeShare * panelDepth * width;
   }
   int64_t bytes = hw::byteWidth(operand.type);
-  hw::Extent free = group < 0 ? hw::Extent{1, hw::kZero, 0}
-                               : dte.extent(freeShare, at[group], freeSize, freeSize % panelFree == 0);
+  hw::Extent free = group < 0
+                        ? hw::Extent{1, hw::kZero, 0}
+                        : dte.extent(freeShare, at[group], freeSize, freeSize % panelFree == 0);
   hw::Extent depth = dte.extent(depthShare, depthStart, depthSize, depthSize % panelDepth == 0);
   CopyShape copy = operandCopy(operand.depthOutside, free, depth, panelFree, panelDepth, width,
                                group < 0 ? 0 : operand.strides[group] * bytes,
                                operand.depth.empty() ? 0 : operand.depth.back() * bytes);
   Expr source = addressOf(operand, at, Range{depthStart, depth});
-  emitCopy(dte, l2Address(panelSlot + (isLhs ? 0 : lhsPanel) + share * outerBytes), l3Address(source),
-           std::move(copy), shape.type, operand.type);
+  emitCopy(dte, l2Address(panelSlot + (isLhs ? 0 : lhsPanel) + share * outerBytes),
+           l3Address(source), std::move(copy), shape.type, operand.type);
 }
 
 void MatmulKernel::stageChunk(ArrayRef<Expr> blockStart, const Expr &chunk, const Expr &panelSlot) {
@@ -266,8 +285,8 @@ void MatmulKernel::stageChunk(ArrayRef<Expr> blockStart, const Expr &chunk, cons
     stageOperand(shape.lhs, true, blockStart, chunkStart, panelSlot);
   if (tiling.sharesRhs())
     stageOperand(shape.rhs, false, blockStart, chunkStart, panelSlot);
-  // Behind the barrier all shares are there; and whoever overwrites this half of L2 has seen everyone
-  // arrive at the next barrier, after their loads from it.
+  // Behind the barrier all shares are there; and whoever overwrites this half of L2 has seen
+  // everyone arrive at the next barrier, after their loads from it.
   builder.barrierOfQueues();
 }
 
@@ -291,10 +310,10 @@ void MatmulKernel::storeBlock(const Expr &block) {
   dte.signal(builder.semaphore(Sem::Free));
 }
 
-/// All steps of a block. Behind the first one, when the core has something to do, the block before is
-/// stored and the epilogue's operands are fetched.
-void MatmulKernel::emitBlockLoads(const TilePosition &position, ArrayRef<Expr> blockStart, const Expr &block,
-                                  const Expr &order) {
+/// All steps of a block. Behind the first one, when the core has something to do, the block before
+/// is stored and the epilogue's operands are fetched.
+void MatmulKernel::emitBlockLoads(const TilePosition &position, ArrayRef<Expr> blockStart,
+                                  const Expr &block, const Expr &order) {
   StreamBuilder &dte = builder.dte;
   auto loadAt = [&](const Expr &step, const Expr &inChunk, const Expr &panelSlot) {
     loadStep(position, order, step, inChunk, panelSlot);
@@ -437,10 +456,9 @@ LogicalResult mlir::dtu::emitMatmulKernel(KernelContext &context) {
   std::optional<TileStorage> storages[] = {assigned(1), assigned(2)};
   if (!storages[0])
     return op->emitOpError("has more constants than a core keeps");
-  std::optional<MatmulTiling> tiling =
-      chooseTiling(*shape, space, context.builder.machine, [&](unsigned slots, const TileShape &size) {
-        return storages[slots - 1]->bytes(size);
-      });
+  std::optional<MatmulTiling> tiling = chooseTiling(
+      *shape, space, context.builder.machine,
+      [&](unsigned slots, const TileShape &size) { return storages[slots - 1]->bytes(size); });
   if (!tiling)
     return op->emitOpError("does not fit the memory of a core");
   TileStorage &storage = *storages[tiling->resultSlots - 1];

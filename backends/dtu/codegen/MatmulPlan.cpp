@@ -12,18 +12,22 @@ namespace {
 struct OperandAccess {
   BlockArgument argument;
   int64_t offset = 0;
-  SmallVector<int64_t> strides;   // of each dimension of the operand
+  SmallVector<int64_t> strides; // of each dimension of the operand
 };
 } // namespace
 
-static ArrayRef<int64_t> shapeOf(Value value) { return cast<RankedTensorType>(value.getType()).getShape(); }
+static ArrayRef<int64_t> shapeOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
 
-/// Follows transposes, slices, broadcasts, conversions and unit-dimension reshapes down to an argument.
+/// Follows transposes, slices, broadcasts, conversions and unit-dimension reshapes down to an
+/// argument.
 static FailureOr<OperandAccess> traceOperand(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return OperandAccess{argument, 0, denseStrides(shapeOf(value))};
   Operation *op = value.getDefiningOp();
-  if (!isa<stablehlo::TransposeOp, stablehlo::SliceOp, stablehlo::ConvertOp, stablehlo::ReshapeOp>(op))
+  if (!isa<stablehlo::TransposeOp, stablehlo::SliceOp, stablehlo::ConvertOp, stablehlo::ReshapeOp>(
+          op))
     return op->emitOpError("feeding a product has no DTU code generation");
   FailureOr<OperandAccess> inner = traceOperand(op->getOperand(0));
   if (failed(inner))
@@ -69,20 +73,25 @@ static DenseSet<Value> operandValues(Block &body, stablehlo::DotGeneralOp dot) {
   return only;
 }
 
-/// Contracted dimensions with more than one point, from far to near in lhs, merged where both agree.
-static void collectDepth(stablehlo::DotGeneralOp dot, const OperandAccess &lhs, const OperandAccess &rhs,
-                         MatmulShape &shape) {
+/// Contracted dimensions with more than one point, from far to near in lhs, merged where both
+/// agree.
+static void collectDepth(stablehlo::DotGeneralOp dot, const OperandAccess &lhs,
+                         const OperandAccess &rhs, MatmulShape &shape) {
   struct Dim {
     int64_t size, left, right;
   };
   SmallVector<Dim> dims;
   auto numbers = dot.getDotDimensionNumbers();
-  for (auto [l, r] : llvm::zip_equal(numbers.getLhsContractingDimensions(), numbers.getRhsContractingDimensions()))
+  for (auto [l, r] : llvm::zip_equal(numbers.getLhsContractingDimensions(),
+                                     numbers.getRhsContractingDimensions()))
     if (shapeOf(dot.getLhs())[l] != 1)
       dims.push_back({shapeOf(dot.getLhs())[l], lhs.strides[l], rhs.strides[r]});
-  llvm::sort(dims, [](const Dim &a, const Dim &b) { return std::tie(b.left, b.right) < std::tie(a.left, a.right); });
+  llvm::sort(dims, [](const Dim &a, const Dim &b) {
+    return std::tie(b.left, b.right) < std::tie(a.left, a.right);
+  });
   for (size_t i = dims.size(); i-- > 1;)
-    if (dims[i - 1].left == dims[i].left * dims[i].size && dims[i - 1].right == dims[i].right * dims[i].size) {
+    if (dims[i - 1].left == dims[i].left * dims[i].size &&
+        dims[i - 1].right == dims[i].right * dims[i].size) {
       dims[i - 1] = {dims[i - 1].size * dims[i].size, dims[i].left, dims[i].right};
       dims.erase(dims.begin() + i);
     }
@@ -93,7 +102,8 @@ static void collectDepth(stablehlo::DotGeneralOp dot, const OperandAccess &lhs, 
   }
 }
 
-/// Strides of both operands along the axes of the result, whose dimensions are batch, rows, columns.
+/// Strides of both operands along the axes of the result, whose dimensions are batch, rows,
+/// columns.
 static std::pair<IterationSpace::AxisStrides, IterationSpace::AxisStrides>
 resultStrides(stablehlo::DotGeneralOp dot, const IterationSpace &space, const OperandAccess &lhs,
               const OperandAccess &rhs) {
@@ -106,7 +116,8 @@ resultStrides(stablehlo::DotGeneralOp dot, const IterationSpace &space, const Op
       right[*axis] = r ? rhs.strides[*r] : 0;
     }
   };
-  for (auto [l, r] : llvm::zip_equal(numbers.getLhsBatchingDimensions(), numbers.getRhsBatchingDimensions()))
+  for (auto [l, r] :
+       llvm::zip_equal(numbers.getLhsBatchingDimensions(), numbers.getRhsBatchingDimensions()))
     set(l, r);
   auto isFree = [](int64_t dim, ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
     return !llvm::is_contained(a, dim) && !llvm::is_contained(b, dim);
@@ -124,12 +135,14 @@ FailureOr<MatmulShape> mlir::dtu::analyzeMatmul(Block &body, IterationSpace &spa
   MatmulShape shape;
   for (auto dot : body.getOps<stablehlo::DotGeneralOp>()) {
     if (shape.op)
-      return dot.emitOpError("is the second product of its kernel, which has no DTU code generation");
+      return dot.emitOpError(
+          "is the second product of its kernel, which has no DTU code generation");
     shape.op = dot;
   }
   if (!shape.op)
     return body.getParentOp()->emitOpError("of kind matmul has no product");
-  FailureOr<OperandAccess> lhs = traceOperand(shape.op.getLhs()), rhs = traceOperand(shape.op.getRhs());
+  FailureOr<OperandAccess> lhs = traceOperand(shape.op.getLhs()),
+                           rhs = traceOperand(shape.op.getRhs());
   if (failed(lhs) || failed(rhs))
     return failure();
   FailureOr<IterationSpace> analysed = IterationSpace::analyze(body, operandValues(body, shape.op));
@@ -139,11 +152,13 @@ FailureOr<MatmulShape> mlir::dtu::analyzeMatmul(Block &body, IterationSpace &spa
   auto [left, right] = resultStrides(shape.op, space, *lhs, *rhs);
   space.formGroups({left, right});
 
-  auto setOperand = [&](MatmulOperand &operand, const OperandAccess &access, ArrayRef<int64_t> axisStrides) {
+  auto setOperand = [&](MatmulOperand &operand, const OperandAccess &access,
+                        ArrayRef<int64_t> axisStrides) {
     operand.argument = access.argument.getArgNumber();
     operand.offset = access.offset;
     operand.strides = space.getStrides(IterationSpace::AxisStrides(axisStrides));
-    operand.type = getDType(getElementTypeOrSelf(access.argument.getType())).value_or(hw::DType::I1);
+    operand.type =
+        getDType(getElementTypeOrSelf(access.argument.getType())).value_or(hw::DType::I1);
   };
   setOperand(shape.lhs, *lhs, left);
   setOperand(shape.rhs, *rhs, right);
@@ -157,9 +172,11 @@ FailureOr<MatmulShape> mlir::dtu::analyzeMatmul(Block &body, IterationSpace &spa
 
   auto type = getDType(getElementTypeOrSelf(shape.op.getLhs().getType()));
   auto other = getDType(getElementTypeOrSelf(shape.op.getRhs().getType()));
-  if (!type || type != other || !llvm::is_contained({hw::DType::F32, hw::DType::BF16, hw::DType::F16}, *type))
-    return shape.op.emitOpError("of ") << shape.op.getLhs().getType() << " and " << shape.op.getRhs().getType()
-                                       << " has no DTU code generation";
+  if (!type || type != other ||
+      !llvm::is_contained({hw::DType::F32, hw::DType::BF16, hw::DType::F16}, *type))
+    return shape.op.emitOpError("of ")
+           << shape.op.getLhs().getType() << " and " << shape.op.getRhs().getType()
+           << " has no DTU code generation";
   shape.type = *type;
   int64_t lhsDepth = shape.lhs.depth.empty() ? 0 : shape.lhs.depth.back();
   int64_t rhsDepth = shape.rhs.depth.empty() ? 0 : shape.rhs.depth.back();
@@ -207,7 +224,8 @@ private:
 };
 } // namespace
 
-/// The sizes, each evened out so that equal tiles cover `size`, and `size` itself where it is small.
+/// The sizes, each evened out so that equal tiles cover `size`, and `size` itself where it is
+/// small.
 SmallVector<int64_t> TilingSearch::candidates(int64_t size, ArrayRef<int64_t> sizes) {
   SmallVector<int64_t> result;
   for (int64_t most : sizes) {
@@ -223,15 +241,16 @@ SmallVector<int64_t> TilingSearch::candidates(int64_t size, ArrayRef<int64_t> si
 
 /// Bytes of L2 that one chunk of both panels takes.
 int64_t TilingSearch::panelBytes(const MatmulTiling &t) const {
-  return ((t.sharesLhs() ? t.gridRows * t.rows : 0) + (t.sharesRhs() ? t.gridCols * t.cols : 0)) * t.chunk *
-         t.depth * width;
+  return ((t.sharesLhs() ? t.gridRows * t.rows : 0) + (t.sharesRhs() ? t.gridCols * t.cols : 0)) *
+         t.chunk * t.depth * width;
 }
 
 /// The workers cut each panel into equal shares along its outer dimension.
 bool TilingSearch::sharesEvenly(const MatmulTiling &t) const {
   int64_t lhsOuter = shape.lhs.depthOutside ? t.chunk * t.depth : t.gridRows * t.rows;
   int64_t rhsOuter = shape.rhs.depthOutside ? t.chunk * t.depth : t.gridCols * t.cols;
-  return (!t.sharesLhs() || lhsOuter % machine.workers == 0) && (!t.sharesRhs() || rhsOuter % machine.workers == 0);
+  return (!t.sharesLhs() || lhsOuter % machine.workers == 0) &&
+         (!t.sharesRhs() || rhsOuter % machine.workers == 0);
 }
 
 /// What the simulator's own work costs: each instruction some overhead, each byte a copy.
@@ -247,15 +266,19 @@ double TilingSearch::cost(const MatmulTiling &t) const {
   auto ceil = [](int64_t a, int64_t b) { return static_cast<double>(llvm::divideCeil(a, b)); };
   double workers = machine.workers;
   double stepsPerTile = ceil(depth, t.depth) * outerDepth;
-  double rounds = t.isShared() ? outer * ceil(rows, t.gridRows * t.rows) * ceil(cols, t.gridCols * t.cols)
-                               : llvm::divideCeil(outer * llvm::divideCeil(rows, t.rows) * llvm::divideCeil(cols, t.cols),
-                                                  machine.workers);
+  double rounds = t.isShared()
+                      ? outer * ceil(rows, t.gridRows * t.rows) * ceil(cols, t.gridCols * t.cols)
+                      : llvm::divideCeil(outer * llvm::divideCeil(rows, t.rows) *
+                                             llvm::divideCeil(cols, t.cols),
+                                         machine.workers);
   double tiles = t.isShared() ? rounds * workers : outer * ceil(rows, t.rows) * ceil(cols, t.cols);
 
   double stepCycles = machine.matrixStart + ceil(t.rows, 16) * ceil(t.cols, 16) * t.depth;
   double compute = rounds * stepsPerTile * (stepCycles / machine.clock + 2 * machine.syncTime);
-  double stepBytes = double(t.rows + t.cols) * t.depth * width, resultBytes = double(t.rows) * t.cols * 4;
-  double queue = rounds * (stepsPerTile * (2 * machine.dteLatency + 2 * machine.syncTime + stepBytes / machine.dteRate) +
+  double stepBytes = double(t.rows + t.cols) * t.depth * width,
+         resultBytes = double(t.rows) * t.cols * 4;
+  double queue = rounds * (stepsPerTile * (2 * machine.dteLatency + 2 * machine.syncTime +
+                                           stepBytes / machine.dteRate) +
                            machine.dteLatency + resultBytes / machine.dteRate);
   double l1Bytes = tiles * stepsPerTile * stepBytes, l3Bytes = tiles * resultBytes, l2Bytes = 0;
   double copied = l1Bytes + tiles * resultBytes;
@@ -266,13 +289,16 @@ double TilingSearch::cost(const MatmulTiling &t) const {
     l3Bytes += panels + l1Bytes - throughL2;
     l2Bytes = panels + throughL2;
     copied += panels;
-    queue += panels / workers / machine.dteRate +
-             rounds * ceil(depth, t.depth * t.chunk) * (2 * machine.dteLatency + 2 * machine.syncTime);
+    queue +=
+        panels / workers / machine.dteRate +
+        rounds * ceil(depth, t.depth * t.chunk) * (2 * machine.dteLatency + 2 * machine.syncTime);
   } else {
     l3Bytes += l1Bytes;
   }
-  double start = 2 * machine.dteLatency + stepBytes / machine.dteRate + resultBytes / machine.dteRate;
-  double simulated = std::max({compute, queue, l3Bytes / machine.l3Rate, l2Bytes / machine.l2Rate}) + start;
+  double start =
+      2 * machine.dteLatency + stepBytes / machine.dteRate + resultBytes / machine.dteRate;
+  double simulated =
+      std::max({compute, queue, l3Bytes / machine.l3Rate, l2Bytes / machine.l2Rate}) + start;
   constexpr double hostWeight = 0.02;
   return simulated + hostWeight * hostCost(t, tiles * stepsPerTile, copied);
 }
@@ -292,15 +318,18 @@ void TilingSearch::tryTile(int64_t tileRows, int64_t tileCols) {
     for (int64_t tileDepth : candidates(depth, {32, 64, 96, 128, 192, 256, 384, 512, 1024})) {
       // The operands' buffers start aligned, each twice.
       if (2 * (llvm::alignTo(tileRows * tileDepth * width, kBufferAlignment) +
-               llvm::alignTo(tileCols * tileDepth * width, kBufferAlignment)) > uint64_t(std::max<int64_t>(left, 0)))
+               llvm::alignTo(tileCols * tileDepth * width, kBufferAlignment)) >
+          uint64_t(std::max<int64_t>(left, 0)))
         continue;
       MatmulTiling tiling{tileRows, tileCols, tileDepth, slots};
       consider(tiling);
-      for (tiling.gridRows = 1; tiling.gridRows <= machine.workers && outerDepth == 1; tiling.gridRows *= 2) {
+      for (tiling.gridRows = 1; tiling.gridRows <= machine.workers && outerDepth == 1;
+           tiling.gridRows *= 2) {
         tiling.gridCols = machine.workers / tiling.gridRows;
         if (tiling.gridRows * tiling.gridCols != machine.workers)
           continue;
-        for (tiling.chunk = 1; tiling.chunk <= 8 && (tiling.chunk - 1) * tileDepth < depth; tiling.chunk *= 2)
+        for (tiling.chunk = 1; tiling.chunk <= 8 && (tiling.chunk - 1) * tileDepth < depth;
+             tiling.chunk *= 2)
           if (2 * panelBytes(tiling) <= machine.l2Bytes && sharesEvenly(tiling))
             consider(tiling);
       }
@@ -315,7 +344,9 @@ std::optional<MatmulTiling> TilingSearch::run() {
   return chosen;
 }
 
-std::optional<MatmulTiling> mlir::dtu::chooseTiling(const MatmulShape &shape, const IterationSpace &space,
-                                                    const Machine &machine, EpilogueBytes epilogueBytes) {
+std::optional<MatmulTiling> mlir::dtu::chooseTiling(const MatmulShape &shape,
+                                                    const IterationSpace &space,
+                                                    const Machine &machine,
+                                                    EpilogueBytes epilogueBytes) {
   return TilingSearch(shape, space, machine, epilogueBytes).run();
 }

@@ -9,10 +9,10 @@ namespace mlir::dtu {
 
 /// One operand of the product in memory. Strides in elements.
 struct MatmulOperand {
-  unsigned argument = 0;           // of the kernel's body
-  int64_t offset = 0;              // elements
-  SmallVector<int64_t> strides;    // along the groups of the result's space
-  SmallVector<int64_t> depth;      // along the contracted dimensions
+  unsigned argument = 0;        // of the kernel's body
+  int64_t offset = 0;           // elements
+  SmallVector<int64_t> strides; // along the groups of the result's space
+  SmallVector<int64_t> depth;   // along the contracted dimensions
   hw::DType type = hw::DType::F32;
   /// Stored in L1 with the depth as the outer dimension.
   bool depthOutside = false;
@@ -21,9 +21,9 @@ struct MatmulOperand {
 struct MatmulShape {
   stablehlo::DotGeneralOp op;
   MatmulOperand lhs, rhs;
-  int rowGroup = -1, colGroup = -1;     // of the result's space
-  SmallVector<int64_t> depthSizes;      // contracted dimensions, outer to inner, merged where possible
-  hw::DType type = hw::DType::F32;    // in L1
+  int rowGroup = -1, colGroup = -1; // of the result's space
+  SmallVector<int64_t> depthSizes;  // contracted dimensions, outer to inner, merged where possible
+  hw::DType type = hw::DType::F32;  // in L1
 
   /// Stride of an operand along rows (of lhs) or columns (of rhs).
   int64_t lhsRowStride() const { return rowGroup < 0 ? 0 : lhs.strides[rowGroup]; }
@@ -34,9 +34,10 @@ struct MatmulShape {
 /// Reads the body's product; forms the groups of its space. Fails with a diagnostic.
 FailureOr<MatmulShape> analyzeMatmul(Block &body, IterationSpace &space);
 
-/// How the product is cut. Without a grid every worker takes whole tiles, wherever they lie, straight
-/// from L3. With one, the workers stand in gridRows x gridCols over a block of as many tiles, and an
-/// operand that several of them need comes through L2, `chunk` steps of depth at a time.
+/// How the product is cut. Without a grid every worker takes whole tiles, wherever they lie,
+/// straight from L3. With one, the workers stand in gridRows x gridCols over a block of as many
+/// tiles, and an operand that several of them need comes through L2, `chunk` steps of depth at a
+/// time.
 struct MatmulTiling {
   int64_t rows = 0, cols = 0, depth = 0;
   unsigned resultSlots = 2;

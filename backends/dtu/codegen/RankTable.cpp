@@ -32,7 +32,8 @@ SmallVector<int64_t> RankTable::members(int64_t rank, ArrayAttr axes) {
   for (int64_t other = 0; other < numRanks(); ++other) {
     bool isMember = llvm::all_of(mesh.getAxisNames(), [&](Attribute axis) {
       StringRef name = cast<StringAttr>(axis).getValue();
-      return llvm::is_contained(axes, axis) || mesh.getCoordinate(rank, name) == mesh.getCoordinate(other, name);
+      return llvm::is_contained(axes, axis) ||
+             mesh.getCoordinate(rank, name) == mesh.getCoordinate(other, name);
     });
     if (isMember)
       result[position(other, axes)] = other;

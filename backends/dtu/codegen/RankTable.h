@@ -11,14 +11,14 @@ class RankTable {
 public:
   RankTable(st::ProgramOp program, st::MeshOp mesh) : program(program), mesh(mesh) {}
 
-  /// First of the entries for some axes: the rank's position among those that differ from it along the
-  /// axes only (first axis major), then the global ranks of all of them by position.
+  /// First of the entries for some axes: the rank's position among those that differ from it along
+  /// the axes only (first axis major), then the global ranks of all of them by position.
   int64_t addAxes(ArrayAttr axes);
   /// Number of ranks along axes.
   int64_t getSize(ArrayAttr axes);
 
-  /// First of four entries for source-target pairs of positions along an axis: how many the rank sends
-  /// (0 or 1), to which global rank, how many it receives, from which.
+  /// First of four entries for source-target pairs of positions along an axis: how many the rank
+  /// sends (0 or 1), to which global rank, how many it receives, from which.
   int64_t addPairs(StringAttr axis, ArrayRef<int64_t> pairs);
 
   int64_t size() const { return entries.size(); }
@@ -29,7 +29,7 @@ private:
   st::ProgramOp program;
   st::MeshOp mesh;
   llvm::StringMap<int64_t> known;
-  SmallVector<SmallVector<int64_t>> entries;   // of each entry its value for every rank
+  SmallVector<SmallVector<int64_t>> entries; // of each entry its value for every rank
 
   int64_t numRanks() { return program.getDevices().size(); }
   int64_t position(int64_t rank, ArrayAttr axes);

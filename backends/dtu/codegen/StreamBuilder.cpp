@@ -55,7 +55,8 @@ void StreamBuilder::loop(const Expr &start, const Expr &limit, int64_t step,
   emit(hw::EndLoop());
 }
 
-void StreamBuilder::when(const Expr &value, const Expr &limit, llvm::function_ref<void(Expr)> body) {
+void StreamBuilder::when(const Expr &value, const Expr &limit,
+                         llvm::function_ref<void(Expr)> body) {
   // A loop whose step leads past any limit runs at most once, with the counter at `value`.
   loop(value, limit, int64_t(1) << 40, body);
 }
@@ -120,7 +121,9 @@ void StreamBuilder::wait(const Expr &semaphore, int64_t count) {
 void StreamBuilder::signal(const Expr &semaphore, int64_t count) {
   emit(hw::Signal{semaphore.toAffine(), count});
 }
-void StreamBuilder::barrier(int64_t id, int64_t participants) { emit(hw::Barrier{id, participants}); }
+void StreamBuilder::barrier(int64_t id, int64_t participants) {
+  emit(hw::Barrier{id, participants});
+}
 
 void StreamBuilder::label(llvm::StringRef name) {
   int64_t position = stream.instructions.size();
@@ -135,8 +138,8 @@ void StreamBuilder::label(llvm::StringRef name) {
 // ---- ProgramBuilder -------------------------------------------------------------------
 
 ProgramBuilder::ProgramBuilder(llvm::StringRef name, const Machine &machine)
-    : machine(machine), core(hw::Engine::Core, machine.workers), dte(hw::Engine::Dte, machine.workers),
-      tx(hw::Engine::Tx, 1), rx(hw::Engine::Rx, 1) {
+    : machine(machine), core(hw::Engine::Core, machine.workers),
+      dte(hw::Engine::Dte, machine.workers), tx(hw::Engine::Tx, 1), rx(hw::Engine::Rx, 1) {
   program.name = name.str();
 }
 

@@ -35,7 +35,8 @@ public:
   };
 
   /// for (i = start; i < limit; i += step) body(i). A loop that is known to run once is no loop.
-  void loop(const Expr &start, const Expr &limit, int64_t step, llvm::function_ref<void(Expr)> body);
+  void loop(const Expr &start, const Expr &limit, int64_t step,
+            llvm::function_ref<void(Expr)> body);
   /// body(value) if value < limit.
   void when(const Expr &value, const Expr &limit, llvm::function_ref<void(Expr)> body);
 
@@ -73,7 +74,20 @@ private:
 };
 
 /// Semaphores of the workers, a set of one per worker each. All are 0 whenever a kernel begins.
-enum class Sem : int64_t { Full, Done, Empty, Free, Epilogue, TxGo, TxStep, TxDone, RxGo, RxStep, RxDone, Count };
+enum class Sem : int64_t {
+  Full,
+  Done,
+  Empty,
+  Free,
+  Epilogue,
+  TxGo,
+  TxStep,
+  TxDone,
+  RxGo,
+  RxStep,
+  RxDone,
+  Count
+};
 
 /// One task's program under construction. Worker w is core w with DTE queue w.
 class ProgramBuilder {

@@ -11,7 +11,8 @@ using namespace mlir::dtu;
 
 TaskEmitter::TaskEmitter(st::TaskOp task, const Machine &machine, RankTable &table)
     : task(task), program(task->getParentOfType<st::ProgramOp>()), table(table),
-      builder(task.getSymName(), machine), links(builder), collectives(builder, links, table), symbols(program) {}
+      builder(task.getSymName(), machine), links(builder), collectives(builder, links, table),
+      symbols(program) {}
 
 // ---- memory -----------------------------------------------------------------------------------
 
@@ -19,7 +20,8 @@ static FailureOr<int64_t> byteSize(Operation *op, Type type) {
   auto tensor = cast<RankedTensorType>(type);
   std::optional<hw::DType> dtype = getDType(tensor.getElementType());
   if (!dtype)
-    return op->emitOpError("has values of ") << tensor.getElementType() << ", a type that the DTU does not have";
+    return op->emitOpError("has values of ")
+           << tensor.getElementType() << ", a type that the DTU does not have";
   return tensor.getNumElements() * hw::byteWidth(*dtype);
 }
 
@@ -31,10 +33,12 @@ FailureOr<Placement> TaskEmitter::placementOf(Value value) {
   Operation *op = value.getDefiningOp();
   auto addresses = op ? op->getAttrOfType<ArrayAttr>("st.addresses") : ArrayAttr();
   unsigned number = cast<OpResult>(value).getResultNumber();
-  auto address = addresses && number < addresses.size() ? dyn_cast<st::AddressAttr>(addresses[number])
-                                                        : st::AddressAttr();
+  auto address = addresses && number < addresses.size()
+                     ? dyn_cast<st::AddressAttr>(addresses[number])
+                     : st::AddressAttr();
   if (!address)
-    return op->emitOpError("has no st.addresses, which convert-to-dtu needs: run plan-memory first");
+    return op->emitOpError(
+        "has no st.addresses, which convert-to-dtu needs: run plan-memory first");
   FailureOr<int64_t> bytes = byteSize(op, value.getType());
   if (failed(bytes))
     return failure();
@@ -45,7 +49,8 @@ FailureOr<Placement> TaskEmitter::placementOfStorage(Operation *user, StringRef 
   Operation *storage = symbols.lookup(symbol);
   auto address = storage ? storage->getAttrOfType<st::AddressAttr>("address") : st::AddressAttr();
   if (!address)
-    return user->emitOpError("names storage @") << symbol << ", which has no address: run plan-memory first";
+    return user->emitOpError("names storage @")
+           << symbol << ", which has no address: run plan-memory first";
   auto type = storage->getAttrOfType<TypeAttr>(isa<st::BufferOp>(storage) ? "type" : "local_type");
   FailureOr<int64_t> bytes = byteSize(user, type.getValue());
   if (failed(bytes))
@@ -95,12 +100,14 @@ static bool isSame(const Placement &a, const Placement &b) {
 }
 
 /// target = target op value, as the loop kernel it is.
-LogicalResult TaskEmitter::accumulate(st::WriteOp write, const Placement &value, const Placement &target) {
+LogicalResult TaskEmitter::accumulate(st::WriteOp write, const Placement &value,
+                                      const Placement &target) {
   OpBuilder ir(write.getContext());
   Type type = write.getValue().getType();
   Location loc = write.getLoc();
-  OwningOpRef<st::KernelOp> kernel = st::KernelOp::create(
-      ir, loc, TypeRange(type), ir.getStringAttr("loop"), ValueRange{write.getValue(), write.getValue()});
+  OwningOpRef<st::KernelOp> kernel =
+      st::KernelOp::create(ir, loc, TypeRange(type), ir.getStringAttr("loop"),
+                           ValueRange{write.getValue(), write.getValue()});
   Block *body = ir.createBlock(&kernel->getBody(), {}, {type, type}, {loc, loc});
   Value old = body->getArgument(0), added = body->getArgument(1), sum;
   switch (*write.getAccumulate()) {
@@ -145,7 +152,8 @@ LogicalResult TaskEmitter::emitWrite(st::WriteOp write) {
 }
 
 LogicalResult TaskEmitter::emitReshape(Operation *reshape) {
-  FailureOr<Placement> from = placementOf(reshape->getOperand(0)), to = placementOf(reshape->getResult(0));
+  FailureOr<Placement> from = placementOf(reshape->getOperand(0)),
+                       to = placementOf(reshape->getResult(0));
   if (failed(from) || failed(to))
     return failure();
   if (isSame(*from, *to))
@@ -189,9 +197,11 @@ LogicalResult TaskEmitter::emitKernel(st::KernelOp kernel) {
   static const std::pair<StringRef, Emitter> emitters[] = {
       {"loop", emitLoopKernel}, {"reduce", emitLoopKernel},   {"matmul", emitMatmulKernel},
       {"copy", emitCopyKernel}, {"gather", emitGatherKernel}, {"scatter", emitScatterKernel}};
-  const auto *it = llvm::find_if(emitters, [&](const auto &entry) { return entry.first == kernel.getKind(); });
+  const auto *it =
+      llvm::find_if(emitters, [&](const auto &entry) { return entry.first == kernel.getKind(); });
   if (it == std::end(emitters))
-    return kernel.emitOpError("has kind \"") << kernel.getKind() << "\", which has no DTU code generation";
+    return kernel.emitOpError("has kind \"")
+           << kernel.getKind() << "\", which has no DTU code generation";
   order(accesses);
   builder.label(labelOf(kernel, kernel.getKind()));
   return it->second(context);
@@ -199,7 +209,8 @@ LogicalResult TaskEmitter::emitKernel(st::KernelOp kernel) {
 
 LogicalResult TaskEmitter::emitSend(st::SendOp send) {
   FailureOr<Placement> place = placementOf(send.getOperand());
-  auto target = SymbolTable::lookupNearestSymbolFrom<st::ProgramOp>(program->getParentOp(), send.getGroupAttr());
+  auto target = SymbolTable::lookupNearestSymbolFrom<st::ProgramOp>(program->getParentOp(),
+                                                                    send.getGroupAttr());
   if (failed(place))
     return failure();
   if (!target)
@@ -211,15 +222,18 @@ LogicalResult TaskEmitter::emitSend(st::SendOp send) {
   auto type = cast<RankedTensorType>(send.getOperand().getType());
   links.transmit([&](StreamBuilder &tx) {
     hw::DType dtype = *getDType(type.getElementType());
-    Piece piece{baseOf(tx, *place), {{type.getNumElements(), hw::kZero, 0}}, {hw::byteWidth(dtype)}, dtype};
-    dtu::emitSend(tx, Expr::reg(hw::kRank) + static_cast<int64_t>(target.getFirstRank()), piece, send.getChannel());
+    Piece piece{
+        baseOf(tx, *place), {{type.getNumElements(), hw::kZero, 0}}, {hw::byteWidth(dtype)}, dtype};
+    dtu::emitSend(tx, Expr::reg(hw::kRank) + static_cast<int64_t>(target.getFirstRank()), piece,
+                  send.getChannel());
   });
   return success();
 }
 
 LogicalResult TaskEmitter::emitRecv(st::RecvOp recv) {
   FailureOr<Placement> place = placementOf(recv.getResult());
-  auto source = SymbolTable::lookupNearestSymbolFrom<st::ProgramOp>(program->getParentOp(), recv.getGroupAttr());
+  auto source = SymbolTable::lookupNearestSymbolFrom<st::ProgramOp>(program->getParentOp(),
+                                                                    recv.getGroupAttr());
   if (failed(place))
     return failure();
   if (!source)
@@ -231,14 +245,17 @@ LogicalResult TaskEmitter::emitRecv(st::RecvOp recv) {
   auto type = cast<RankedTensorType>(recv.getResult().getType());
   links.receive([&](StreamBuilder &rx) {
     hw::DType dtype = *getDType(type.getElementType());
-    Piece piece{baseOf(rx, *place), {{type.getNumElements(), hw::kZero, 0}}, {hw::byteWidth(dtype)}, dtype};
-    dtu::emitRecv(rx, Expr::reg(hw::kRank) + static_cast<int64_t>(source.getFirstRank()), piece, recv.getChannel());
+    Piece piece{
+        baseOf(rx, *place), {{type.getNumElements(), hw::kZero, 0}}, {hw::byteWidth(dtype)}, dtype};
+    dtu::emitRecv(rx, Expr::reg(hw::kRank) + static_cast<int64_t>(source.getFirstRank()), piece,
+                  recv.getChannel());
   });
   return success();
 }
 
 LogicalResult TaskEmitter::emitCollective(Operation *op) {
-  FailureOr<Placement> operand = placementOf(op->getOperand(0)), result = placementOf(op->getResult(0));
+  FailureOr<Placement> operand = placementOf(op->getOperand(0)),
+                       result = placementOf(op->getResult(0));
   if (failed(operand) || failed(result))
     return failure();
   SmallVector<Access> accesses;
@@ -285,7 +302,8 @@ LogicalResult TaskEmitter::emitAxisIndex(st::AxisIndexOp op) {
     StreamBuilder::Scope scope(dte);
     dte.signal(builder.semaphore(Sem::Full));
     dte.wait(builder.semaphore(Sem::Done));
-    emitCopy(dte, l3Address(baseOf(dte, *place)), l1Address(kCellAreaBytes), {}, hw::DType::I32, hw::DType::I32);
+    emitCopy(dte, l3Address(baseOf(dte, *place)), l1Address(kCellAreaBytes), {}, hw::DType::I32,
+             hw::DType::I32);
   });
   return success();
 }
@@ -312,7 +330,8 @@ LogicalResult TaskEmitter::emit(Operation *op) {
       .Case([&](stablehlo::ReshapeOp reshape) { return emitReshape(reshape); })
       .Case([&](stablehlo::ConstantOp constant) { return emitConstant(constant); })
       .Case<st::AllReduceOp, st::AllGatherOp, st::ReduceScatterOp, st::AllToAllOp, st::AllSliceOp,
-            st::CollectivePermuteOp>([&](Operation *collective) { return emitCollective(collective); })
+            st::CollectivePermuteOp>(
+          [&](Operation *collective) { return emitCollective(collective); })
       .Default([](Operation *other) { return other->emitOpError("has no DTU code generation"); });
 }
 

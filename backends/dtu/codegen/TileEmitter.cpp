@@ -30,7 +30,8 @@ void mlir::dtu::emitCopy(StreamBuilder &dte, hw::Address dst, hw::Address src, C
   for (size_t i = shape.sizes.size(); i-- > 1;) {
     hw::Extent inner = shape.sizes[i], outer = shape.sizes[i - 1];
     if (inner.reg != hw::kZero || outer.reg != hw::kZero ||
-        shape.dst[i - 1] != shape.dst[i] * inner.tile || shape.src[i - 1] != shape.src[i] * inner.tile)
+        shape.dst[i - 1] != shape.dst[i] * inner.tile ||
+        shape.src[i - 1] != shape.src[i] * inner.tile)
       continue;
     shape.sizes[i - 1] = {outer.tile * inner.tile, hw::kZero, 0};
     shape.dst[i - 1] = shape.dst[i];
@@ -56,15 +57,16 @@ void mlir::dtu::emitCopy(StreamBuilder &dte, hw::Address dst, hw::Address src, C
 // ---- queue ------------------------------------------------------------------------------
 
 /// Byte address of element `offset` of a tensor at the tile's position.
-static Expr elementAddress(StreamBuilder &dte, const Expr &base, int64_t offset, ArrayRef<int64_t> strides,
-                           const TilePosition &position, int64_t width) {
+static Expr elementAddress(StreamBuilder &dte, const Expr &base, int64_t offset,
+                           ArrayRef<int64_t> strides, const TilePosition &position, int64_t width) {
   Expr result = base + offset * width;
   for (auto [at, stride] : llvm::zip_equal(position.at, strides))
     result = dte.compact(result) + at * (stride * width);
   return result;
 }
 
-void TileEmitter::load(StreamBuilder &dte, unsigned phase, int index, const TilePosition &position) const {
+void TileEmitter::load(StreamBuilder &dte, unsigned phase, int index,
+                       const TilePosition &position) const {
   StreamBuilder::Scope scope(dte);
   const TileValue &value = program.values[index];
   const TileShape &shape = storage.getShape();
@@ -75,12 +77,14 @@ void TileEmitter::load(StreamBuilder &dte, unsigned phase, int index, const Tile
     copy.add(position.rows, (cols ? shape.cols : 1) * width, value.strides[shape.rowGroup] * width);
   if (cols)
     copy.add(position.cols, width, value.strides[shape.colGroup] * width);
-  Expr source = elementAddress(dte, argumentBases[value.argument], value.offset, value.strides, position, width);
-  emitCopy(dte, l1Address(storage.offset(phase, index, position.slot)), l3Address(source), std::move(copy),
-           value.type, value.type);
+  Expr source = elementAddress(dte, argumentBases[value.argument], value.offset, value.strides,
+                               position, width);
+  emitCopy(dte, l1Address(storage.offset(phase, index, position.slot)), l3Address(source),
+           std::move(copy), value.type, value.type);
 }
 
-void TileEmitter::store(StreamBuilder &dte, unsigned phase, int index, const TilePosition &position) const {
+void TileEmitter::store(StreamBuilder &dte, unsigned phase, int index,
+                        const TilePosition &position) const {
   StreamBuilder::Scope scope(dte);
   const TileOutput &output = program.outputs[index];
   const TileValue &value = program.values[output.ref.value];
@@ -89,11 +93,12 @@ void TileEmitter::store(StreamBuilder &dte, unsigned phase, int index, const Til
   bool rows = shape.hasRows(value.groups), cols = shape.hasCols(value.groups);
   CopyShape copy;
   if (shape.hasRows(output.groups))
-    copy.add(position.rows, output.strides[shape.rowGroup] * width, rows ? (cols ? shape.cols : 1) * width : 0);
+    copy.add(position.rows, output.strides[shape.rowGroup] * width,
+             rows ? (cols ? shape.cols : 1) * width : 0);
   if (shape.hasCols(output.groups))
     copy.add(position.cols, output.strides[shape.colGroup] * width, cols ? width : 0);
-  hw::Address target =
-      l3Address(elementAddress(dte, resultBases[output.result], 0, output.strides, position, width));
+  hw::Address target = l3Address(
+      elementAddress(dte, resultBases[output.result], 0, output.strides, position, width));
   if (value.kind != TileValue::Kind::Constant)
     return emitCopy(dte, target, l1Address(storage.offset(phase, output.ref.value, position.slot)),
                     std::move(copy), output.ref.type, output.ref.type);
@@ -111,9 +116,10 @@ void TileEmitter::store(StreamBuilder &dte, unsigned phase, int index, const Til
 
 // ---- core -------------------------------------------------------------------------------
 
-/// The operand as an instruction over `iterated` walks it. A tile without columns is walked as one row.
+/// The operand as an instruction over `iterated` walks it. A tile without columns is walked as one
+/// row.
 hw::TileOperand TileEmitter::operand(unsigned phase, int index, hw::DType type, GroupSet iterated,
-                                      const Expr &slot) const {
+                                     const Expr &slot) const {
   const TileValue &value = program.values[index];
   const TileShape &shape = storage.getShape();
   hw::TileOperand result;
@@ -151,14 +157,16 @@ void TileEmitter::fillConstants(StreamBuilder &core) const {
   }
 }
 
-void TileEmitter::prepare(ProgramBuilder &builder, ArrayRef<int> stepOps, const TilePosition &origin) const {
+void TileEmitter::prepare(ProgramBuilder &builder, ArrayRef<int> stepOps,
+                          const TilePosition &origin) const {
   fillConstants(builder.core);
   SmallVector<int> ops, inputs;
   for (auto [index, op] : llvm::enumerate(program.ops))
     if (program.values[op.dst].rate == Rate::Invariant && !llvm::is_contained(stepOps, index))
       ops.push_back(index);
   for (auto [index, value] : llvm::enumerate(program.values))
-    if (value.rate == Rate::Invariant && value.kind == TileValue::Kind::Input && storage.hasBuffer(index))
+    if (value.rate == Rate::Invariant && value.kind == TileValue::Kind::Input &&
+        storage.hasBuffer(index))
       inputs.push_back(index);
   if (ops.empty() && inputs.empty())
     return;
@@ -171,7 +179,8 @@ void TileEmitter::prepare(ProgramBuilder &builder, ArrayRef<int> stepOps, const 
     compute(builder.core, 0, op, origin);
 }
 
-void TileEmitter::clear(StreamBuilder &core, unsigned phase, int index, const TilePosition &position) const {
+void TileEmitter::clear(StreamBuilder &core, unsigned phase, int index,
+                        const TilePosition &position) const {
   const TileOp &op = program.ops[index];
   GroupSet groups = program.values[op.dst].groups;
   hw::Vector fill;
@@ -182,8 +191,8 @@ void TileEmitter::clear(StreamBuilder &core, unsigned phase, int index, const Ti
   core.emit(std::move(fill));
 }
 
-void TileEmitter::compute(StreamBuilder &core, unsigned phase, int index, const TilePosition &position,
-                          bool accumulate) const {
+void TileEmitter::compute(StreamBuilder &core, unsigned phase, int index,
+                          const TilePosition &position, bool accumulate) const {
   const TileOp &op = program.ops[index];
   const TileShape &shape = storage.getShape();
   hw::Vector vector;

@@ -18,7 +18,7 @@ Expr baseOf(StreamBuilder &stream, const Placement &place);
 /// A view of `extents` dimensions with 0 or 1 as the size of absent ones folded away.
 struct CopyShape {
   SmallVector<hw::Extent, 4> sizes;
-  SmallVector<int64_t, 4> dst, src;   // byte strides
+  SmallVector<int64_t, 4> dst, src; // byte strides
   void add(hw::Extent size, int64_t dstStride, int64_t srcStride) {
     if (size.reg == hw::kZero && size.tile == 1)
       return;
@@ -27,8 +27,8 @@ struct CopyShape {
     src.push_back(srcStride);
   }
 };
-void emitCopy(StreamBuilder &dte, hw::Address dst, hw::Address src, CopyShape shape, hw::DType dstType,
-              hw::DType srcType);
+void emitCopy(StreamBuilder &dte, hw::Address dst, hw::Address src, CopyShape shape,
+              hw::DType dstType, hw::DType srcType);
 
 /// An address in this worker's own L1, from its queue or its core.
 hw::Address l1Address(const Expr &offset);
@@ -61,7 +61,8 @@ private:
   const TileStorage &storage;
 
   void fillConstants(StreamBuilder &core) const;
-  hw::TileOperand operand(unsigned phase, int value, hw::DType type, GroupSet iterated, const Expr &slot) const;
+  hw::TileOperand operand(unsigned phase, int value, hw::DType type, GroupSet iterated,
+                          const Expr &slot) const;
 };
 
 } // namespace mlir::dtu

@@ -25,7 +25,9 @@ private:
   DenseSet<Value> needed;
 
   static Type elementType(Value value) { return getElementTypeOrSelf(value.getType()); }
-  static hw::DType dtype(Value value) { return getDType(elementType(value)).value_or(hw::DType::F32); }
+  static hw::DType dtype(Value value) {
+    return getDType(elementType(value)).value_or(hw::DType::F32);
+  }
 
   void markNeeded(Block &body);
   SmallVector<Value> operandsOf(Operation *op);
@@ -68,9 +70,11 @@ static std::optional<std::pair<Value, Value>> matchRotate(Operation *op) {
   return std::pair(left.getLhs(), left.getRhs());
 }
 
-/// a * b + c with the product used nowhere else: a, b, c. Only where each op rounds by itself anyway.
+/// a * b + c with the product used nowhere else: a, b, c. Only where each op rounds by itself
+/// anyway.
 static std::optional<SmallVector<Value>> matchMulAdd(Operation *op) {
-  if (!isa<hlo::AddOp>(op) || !isa<Float32Type, Float64Type>(getElementTypeOrSelf(op->getResult(0).getType())))
+  if (!isa<hlo::AddOp>(op) ||
+      !isa<Float32Type, Float64Type>(getElementTypeOrSelf(op->getResult(0).getType())))
     return std::nullopt;
   for (unsigned i : {0, 1}) {
     auto mul = op->getOperand(i).getDefiningOp<hlo::MulOp>();
@@ -93,7 +97,8 @@ void Translator::markNeeded(Block &body) {
   for (Value result : body.getTerminator()->getOperands())
     needed.insert(result);
   for (Operation &op : llvm::reverse(body.without_terminator()))
-    if (op.getNumResults() == 1 && needed.contains(op.getResult(0)) && op.getResult(0) != accumulator)
+    if (op.getNumResults() == 1 && needed.contains(op.getResult(0)) &&
+        op.getResult(0) != accumulator)
       for (Value operand : operandsOf(&op))
         needed.insert(operand);
 }
@@ -155,7 +160,8 @@ void Translator::translateAccumulator(Value result) {
   value.groups = space.getGroups(result);
   program.values.push_back(value);
   TileRef ref{static_cast<int>(program.values.size()) - 1, hw::DType::F32};
-  refs[result] = dtype(result) == hw::DType::F32 ? ref : compute(hw::VectorOp::Copy, {ref}, dtype(result));
+  refs[result] =
+      dtype(result) == hw::DType::F32 ? ref : compute(hw::VectorOp::Copy, {ref}, dtype(result));
 }
 
 // ---- ops ------------------------------------------------------------------------------
@@ -169,7 +175,7 @@ LogicalResult Translator::translateReduce(hlo::ReduceOp op) {
   TileRef result;
   GroupSet kept = space.getGroups(op.getResult(0));
   if (kept == space.getGroups(input)) {
-    result = refs[input];   // only dimensions of size 1 are reduced
+    result = refs[input]; // only dimensions of size 1 are reduced
   } else {
     TileOp tileOp;
     tileOp.dstType = type;
@@ -182,15 +188,17 @@ LogicalResult Translator::translateReduce(hlo::ReduceOp op) {
   bool isIdentity = matchPattern(op.getInitValues()[0], m_Constant(&init)) &&
                     (getSplatBits(init) == getIdentity(*reduction, type) ||
                      (*reduction == Reduction::Sum && matchPattern(init, m_AnyZeroFloat())));
-  refs[op.getResult(0)] = isIdentity ? result
-                                     : compute(getCombineOp(*reduction), {refs[op.getInitValues()[0]], result}, type);
+  refs[op.getResult(0)] =
+      isIdentity ? result
+                 : compute(getCombineOp(*reduction), {refs[op.getInitValues()[0]], result}, type);
   return success();
 }
 
 LogicalResult Translator::translate(Operation *op) {
   Value result = op->getResult(0);
   if (!getDType(elementType(result)))
-    return op->emitOpError("computes ") << elementType(result) << ", a type that the DTU does not have";
+    return op->emitOpError("computes ")
+           << elementType(result) << ", a type that the DTU does not have";
   if (auto constant = dyn_cast<hlo::ConstantOp>(op)) {
     std::optional<uint64_t> bits = getSplatBits(constant.getValue());
     if (!bits)
@@ -202,7 +210,8 @@ LogicalResult Translator::translate(Operation *op) {
     auto slice = cast<hlo::SliceOp>(op);
     auto argumentType = cast<RankedTensorType>(slice.getOperand().getType());
     int64_t offset = 0;
-    for (auto [start, stride] : llvm::zip_equal(slice.getStartIndices(), denseStrides(argumentType.getShape())))
+    for (auto [start, stride] :
+         llvm::zip_equal(slice.getStartIndices(), denseStrides(argumentType.getShape())))
       offset += start * stride;
     refs[result] = addInput(slice.getOperand(), result, offset);
     return success();
@@ -238,8 +247,9 @@ LogicalResult Translator::translate(Operation *op) {
     vectorOp = hw::VectorOp::RotateLeft;
   else if (matchMulAdd(op))
     vectorOp = hw::VectorOp::MulAdd;
-  refs[result] = compute(*vectorOp, llvm::map_to_vector(operandsOf(op), [&](Value v) { return refs[v]; }),
-                         dtype(result));
+  refs[result] =
+      compute(*vectorOp, llvm::map_to_vector(operandsOf(op), [&](Value v) { return refs[v]; }),
+              dtype(result));
   return success();
 }
 
@@ -265,7 +275,8 @@ LogicalResult Translator::run(Block &body) {
   return success();
 }
 
-FailureOr<TileProgram> TileProgram::build(Block &body, const IterationSpace &space, Value accumulator) {
+FailureOr<TileProgram> TileProgram::build(Block &body, const IterationSpace &space,
+                                          Value accumulator) {
   TileProgram program;
   if (failed(Translator(program, space, accumulator).run(body)))
     return failure();

@@ -32,9 +32,9 @@ struct TileShape {
 
 /// Where a tile stands, in one stream.
 struct TilePosition {
-  SmallVector<Expr> at;       // of each group, in elements
-  hw::Extent rows, cols;     // what the tile has of them
-  Expr slot = 0;              // which of the double buffers
+  SmallVector<Expr> at;  // of each group, in elements
+  hw::Extent rows, cols; // what the tile has of them
+  Expr slot = 0;         // which of the double buffers
 };
 
 enum class Rate { Invariant, Item, Step };
@@ -42,13 +42,13 @@ enum class Rate { Invariant, Item, Step };
 /// A value in L1.
 struct TileValue {
   enum class Kind { Constant, Input, Accumulator, Computed } kind = Kind::Computed;
-  GroupSet groups = 0;         // along which it varies
+  GroupSet groups = 0; // along which it varies
   hw::DType type = hw::DType::F32;
-  uint64_t bits = 0;           // of a constant
-  unsigned argument = 0;       // of an input: which argument of the body,
-  int64_t offset = 0;          // the element where it starts there,
-  SmallVector<int64_t> strides;  // and the elements between neighbours of each group
-  int level = 0;               // reductions that must be complete before it
+  uint64_t bits = 0;            // of a constant
+  unsigned argument = 0;        // of an input: which argument of the body,
+  int64_t offset = 0;           // the element where it starts there,
+  SmallVector<int64_t> strides; // and the elements between neighbours of each group
+  int level = 0;                // reductions that must be complete before it
   Rate rate = Rate::Step;
 };
 
@@ -63,7 +63,7 @@ struct TileOp {
   int dst = -1;
   hw::DType dstType = hw::DType::F32;
   SmallVector<TileRef, 3> sources;
-  GroupSet groups = 0;          // iterated over; of a reduction: those of its operand
+  GroupSet groups = 0; // iterated over; of a reduction: those of its operand
   std::optional<Reduction> reduction;
   int iotaGroup = -1;
 };
@@ -72,22 +72,24 @@ struct TileOp {
 struct TileOutput {
   TileRef ref;
   unsigned result = 0;
-  GroupSet groups = 0;            // that its type spans
-  SmallVector<int64_t> strides;   // elements, of each group
+  GroupSet groups = 0;          // that its type spans
+  SmallVector<int64_t> strides; // elements, of each group
 };
 
 class TileProgram {
 public:
   SmallVector<TileValue> values;
-  SmallVector<TileOp> ops;           // in an order in which operands come first
+  SmallVector<TileOp> ops; // in an order in which operands come first
   SmallVector<TileOutput> outputs;
 
   /// Translates what the terminator of `body` needs. `accumulator`: a value that the matrix engine
   /// leaves in f32 (the result of the body's product), or null. Fails with a diagnostic that names
   /// an op for which there is no code.
-  static FailureOr<TileProgram> build(Block &body, const IterationSpace &space, Value accumulator = {});
+  static FailureOr<TileProgram> build(Block &body, const IterationSpace &space,
+                                      Value accumulator = {});
 
-  /// Sets how often each value is computed, given the groups that move with each step and with each item.
+  /// Sets how often each value is computed, given the groups that move with each step and with each
+  /// item.
   void setRates(GroupSet stepGroups, GroupSet itemGroups);
 
   /// The number of reductions that stand one behind the other.

@@ -13,8 +13,8 @@ int TileStorage::addBuffer(Area area, int value) {
 
 // ---- step values of one phase -----------------------------------------------------------
 
-/// Linear scan over the ops of a phase: a buffer is free again after the last op that reads its value,
-/// and that very op may already write to it.
+/// Linear scan over the ops of a phase: a buffer is free again after the last op that reads its
+/// value, and that very op may already write to it.
 class TileStorage::PhaseAssigner {
 public:
   /// Buffers from `firstShared` on belong to earlier phases and are free again.
@@ -49,15 +49,16 @@ private:
   int index;
   DenseMap<int, int> lastUse;
   DenseSet<int> outputs;
-  SmallVector<int> untouched;     // buffers of earlier phases
-  SmallVector<int> freeBuffers;   // whose value in this phase is dead
+  SmallVector<int> untouched;   // buffers of earlier phases
+  SmallVector<int> freeBuffers; // whose value in this phase is dead
 
   /// A buffer that this phase does not use yet.
   int obtain(Area area, int value) {
     for (int &buffer : untouched) {
       const Buffer &b = storage.buffers[buffer];
       const TileValue &v = program.values[value];
-      if (b.area == area && b.groups == storage.tileGroups(v.groups) && b.width == hw::byteWidth(v.type)) {
+      if (b.area == area && b.groups == storage.tileGroups(v.groups) &&
+          b.width == hw::byteWidth(v.type)) {
         int chosen = buffer;
         untouched.erase(&buffer);
         return chosen;
@@ -98,9 +99,11 @@ private:
       if (op.reduction || !isStep(source.value) || lastUse.lookup(source.value) != position)
         continue;
       int buffer = storage.bufferOf.lookup({index, source.value});
-      if (fits(buffer, op.dst) && program.values[source.value].groups == program.values[op.dst].groups &&
-          hw::byteWidth(source.type) == hw::byteWidth(op.dstType) && !llvm::is_contained(freeBuffers, buffer)) {
-        lastUse[source.value] = -1;   // handed over, not released
+      if (fits(buffer, op.dst) &&
+          program.values[source.value].groups == program.values[op.dst].groups &&
+          hw::byteWidth(source.type) == hw::byteWidth(op.dstType) &&
+          !llvm::is_contained(freeBuffers, buffer)) {
+        lastUse[source.value] = -1; // handed over, not released
         return buffer;
       }
     }

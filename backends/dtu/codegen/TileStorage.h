@@ -19,10 +19,10 @@ constexpr int64_t kBufferAlignment = 64;
 
 /// A part of the step work between two reductions: what one inner loop computes.
 struct TilePhase {
-  SmallVector<int> ops;       // computed with every step, in order
-  SmallVector<int> inputs;    // values loaded with every step
-  SmallVector<int> outputs;   // outputs stored with every step
-  SmallVector<int> itemOps;   // computed once, after the last step
+  SmallVector<int> ops;     // computed with every step, in order
+  SmallVector<int> inputs;  // values loaded with every step
+  SmallVector<int> outputs; // outputs stored with every step
+  SmallVector<int> itemOps; // computed once, after the last step
 };
 
 class TileStorage {
@@ -34,9 +34,9 @@ public:
     bufferOf.clear();
   }
 
-  /// Assigns buffers for the phases, which run one after the other. Values of rate Step live within a
-  /// phase and share buffers; others keep one. Rates must be set. `rowGroup` and `colGroup` of the
-  /// shape must be; its size comes later. False if the cells do not suffice.
+  /// Assigns buffers for the phases, which run one after the other. Values of rate Step live within
+  /// a phase and share buffers; others keep one. Rates must be set. `rowGroup` and `colGroup` of
+  /// the shape must be; its size comes later. False if the cells do not suffice.
   bool assign(ArrayRef<TilePhase> phases, const TileShape &shape);
 
   /// Bytes of L1 up to the end of the slots, for tiles of a size.
@@ -56,7 +56,7 @@ private:
   enum class Area { Cell, Fixed, Temporary, Slot };
   struct Buffer {
     Area area;
-    GroupSet groups;    // of rows and columns only
+    GroupSet groups; // of rows and columns only
     unsigned width;
     int64_t offset = 0; // within the area
   };
@@ -65,7 +65,7 @@ private:
   unsigned slots;
   TileShape shape;
   SmallVector<Buffer> buffers;
-  DenseMap<std::pair<int, int>, int> bufferOf;   // (phase, value); phase -1: all phases
+  DenseMap<std::pair<int, int>, int> bufferOf; // (phase, value); phase -1: all phases
   int64_t fixedStart = 0, temporaryStart = 0, slotStart = 0, slotBytes = 0;
 
   class PhaseAssigner;
