@@ -1,0 +1,65 @@
+#include "lib/Driver/CompileOptions.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+static constexpr StringLiteral kOptionsAttr = "st.options";
+
+static constexpr OptionInfo kOptions[] = {
+    {"task", "mlm", Phase::Import, "mlm|span|clm", "what the model is trained to do"},
+    {"batch", "1", Phase::Import, "n", "sequences in a step, all micro-batches together"},
+    {"seq", "128", Phase::Import, "n", "tokens in a sequence"},
+    {"optimizer", "adamw", Phase::Optimizer, "adamw|adam|sgd", "the optimizer"},
+    {"beta1", "0.9", Phase::Optimizer, "x", "Adam: decay of the first moment"},
+    {"beta2", "0.999", Phase::Optimizer, "x", "Adam: decay of the second moment"},
+    {"epsilon", "1e-8", Phase::Optimizer, "x", "Adam: added to the root of the second moment"},
+    {"weight-decay", "0.01", Phase::Optimizer, "x", "weight decay"},
+    {"momentum", "0.9", Phase::Optimizer, "x", "SGD: momentum"},
+    {"clip-norm", "0", Phase::Optimizer, "x", "largest global norm of the gradients; 0: no clipping"},
+    {"lr", "1e-4", Phase::Optimizer, "x", "learning rate that the binary uses unless told otherwise"},
+    {"target", "dtu-t10", Phase::Configured, "name|file",
+     "device: a name, or a description file (.textproto)"},
+    {"schedule", "", Phase::Configured, "sequential|gpipe|1f1b",
+     "order of micro-batches; default: as the mode says"},
+};
+
+ArrayRef<OptionInfo> mlir::st::getOptionInfos() { return kOptions; }
+
+std::string CompileOptions::resolve(const OptionInfo &info) const {
+  auto it = given.find(info.name.str());
+  return it == given.end() ? info.defaultValue.str() : it->second;
+}
+
+static StringAttr getRecorded(ModuleOp module, StringRef name) {
+  auto recorded = module->getAttrOfType<DictionaryAttr>(kOptionsAttr);
+  return recorded ? recorded.getAs<StringAttr>(name) : StringAttr();
+}
+
+LogicalResult CompileOptions::check(ModuleOp module) const {
+  for (auto &[name, value] : given)
+    if (StringAttr recorded = getRecorded(module, name); recorded && recorded.getValue() != value)
+      return emitError(UnknownLoc::get(module.getContext()))
+             << "--" << name << "=" << value << " contradicts the module, which was compiled with --"
+             << name << "=" << recorded.getValue();
+  return success();
+}
+
+std::string CompileOptions::get(ModuleOp module, StringRef name) const {
+  if (StringAttr recorded = getRecorded(module, name))
+    return recorded.getValue().str();
+  for (const OptionInfo &info : kOptions)
+    if (info.name == name)
+      return resolve(info);
+  llvm_unreachable("an option that is not in the table");
+}
+
+void CompileOptions::record(ModuleOp module, Phase phase) const {
+  NamedAttrList list(module->getAttrOfType<DictionaryAttr>(kOptionsAttr));
+  Builder builder(module.getContext());
+  for (const OptionInfo &info : kOptions)
+    if (info.readBy == phase && !list.get(info.name))
+      list.set(info.name, builder.getStringAttr(resolve(info)));
+  module->setAttr(kOptionsAttr, list.getDictionary(module.getContext()));
+}

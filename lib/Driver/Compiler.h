@@ -1,0 +1,31 @@
+// From a model to a training binary: the one place that composes the phases.
+#ifndef ST_DRIVER_COMPILER_H
+#define ST_DRIVER_COMPILER_H
+
+#include "lib/Driver/CompileOptions.h"
+#include "mlir/IR/MLIRContext.h"
+
+#include <optional>
+#include <string>
+
+namespace mlir::st {
+
+struct CompileRequest {
+  std::string input = "-";       ///< model folder, config.json, or IR
+  std::string output = "-";
+  std::string parallel;          ///< parallel-config file; empty: one device
+  std::string dumpPhasesTo;      ///< folder that gets the IR after each phase; empty: none
+  std::string runner;            ///< the prebuilt runner that a binary starts with
+  std::optional<Phase> stopAfter; ///< print the IR instead of writing a binary
+  std::optional<Phase> startFrom; ///< input is IR after this phase
+  bool quiet = false;            ///< no progress on stderr
+  CompileOptions options{{}};
+};
+
+/// Compiles. Diagnostics go to the context's handlers; a failed compilation
+/// leaves no output file.
+LogicalResult compile(const CompileRequest &request, MLIRContext *context);
+
+} // namespace mlir::st
+
+#endif // ST_DRIVER_COMPILER_H

@@ -1,0 +1,31 @@
+// The phases of a compilation, in order, and the passes that lead to each.
+#ifndef ST_DRIVER_PHASES_H
+#define ST_DRIVER_PHASES_H
+
+#include "mlir/Support/LLVM.h"
+
+#include <string>
+
+namespace mlir::st {
+
+/// A state of the road (docs/architecture.md). The numbers are indices into getPhases().
+enum class Phase {
+  Import, Differentiate, Optimizer, Configured, Propagated, Staged, Resharded, Local,
+  Tasks, Scheduled, Kernels, Planned, Dtu,
+};
+
+constexpr int kNumPhases = static_cast<int>(Phase::Dtu) + 1;
+
+/// Its name on the command line.
+StringRef getPhaseName(Phase phase);
+std::optional<Phase> getPhase(StringRef name);
+/// "import, differentiate, ...", for messages.
+std::string listPhases();
+
+/// The pass pipeline that leads to a phase from the one before it; empty for
+/// import and configured, which read files.
+StringRef getPhasePipeline(Phase phase);
+
+} // namespace mlir::st
+
+#endif // ST_DRIVER_PHASES_H
