@@ -18,9 +18,11 @@
 #include "llvm/Support/Format.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::st;
@@ -49,7 +51,7 @@ private:
   LogicalResult attachVocabulary();
   LogicalResult advanceTo(Phase phase);
   LogicalResult runPipeline(Phase phase, StringRef pipeline);
-  std::string optimizerPipeline();
+  LogicalResult addOptimizer();
   LogicalResult configure();
   LogicalResult setTarget();
   std::string print();
@@ -103,6 +105,9 @@ LogicalResult Compiler::importModel() {
   module = buildModel(context, *config, *task, batch, sequence);
   if (!module)
     return failure();
+  Builder builder(context);
+  (*module)->setAttr("st.model_type", builder.getStringAttr(stringify(config->type)));
+  (*module)->setAttr("st.vocabulary", builder.getI64IntegerAttr(config->vocabSize));
   return attachVocabulary();
 }
 
@@ -151,14 +156,19 @@ LogicalResult Compiler::read(Phase &phase) {
   return success();
 }
 
-std::string Compiler::optimizerPipeline() {
+LogicalResult Compiler::addOptimizer() {
+  double rate;
+  std::string given = options.get(*module, "lr");
+  if (StringRef(given).getAsDouble(rate) || !(rate >= 0) || !std::isfinite(rate))
+    return error() << "--lr=" << given << ": expected a number that is not negative";
+  (*module)->setAttr("st.learning_rate", Builder(context).getF64FloatAttr(rate));
   std::string text;
   llvm::raw_string_ostream os(text);
   os << "add-optimizer{kind=" << options.get(*module, "optimizer");
   for (StringRef name : {"beta1", "beta2", "epsilon", "weight-decay", "momentum", "clip-norm"})
     os << ' ' << name << '=' << options.get(*module, name);
   os << "},canonicalize,cse";
-  return text;
+  return runPipeline(Phase::Optimizer, text);
 }
 
 LogicalResult Compiler::runPipeline(Phase phase, StringRef pipeline) {
@@ -217,7 +227,7 @@ LogicalResult Compiler::advanceTo(Phase phase) {
   case Phase::Configured:
     return configure();
   case Phase::Optimizer:
-    return runPipeline(phase, optimizerPipeline());
+    return addOptimizer();
   default:
     return runPipeline(phase, getPhasePipeline(phase));
   }
@@ -284,16 +294,11 @@ void Compiler::reportMemory(const ::st::proto::Executable &executable) {
 }
 
 LogicalResult Compiler::writeBinary() {
-  FailureOr<::st::proto::DtuDescription> description = dtu::getDescription(*module);
-  if (failed(description))
-    return failure();
-  FailureOr<std::string> executable = dtu::buildExecutable(*module, *description);
+  FailureOr<::st::proto::Executable> executable = dtu::buildExecutable(*module);
   if (failed(executable))
     return failure();
-  ::st::proto::Executable parsed;
-  if (parsed.ParseFromString(*executable))
-    reportMemory(parsed);
-  return check(::st::writeTrainingBinary(request.runner, request.output, *executable));
+  reportMemory(*executable);
+  return check(::st::writeTrainingBinary(request.runner, request.output, dtu::serialize(*executable)));
 }
 
 LogicalResult Compiler::run() {

@@ -15,7 +15,7 @@ struct PhaseInfo {
 static constexpr PhaseInfo kPhases[kNumPhases] = {
     {"import", ""},
     {"differentiate", "differentiate"},
-    {"optimizer", "add-optimizer{%s},canonicalize,cse"},
+    {"optimizer", ""},
     {"configured", ""},
     {"propagated", "propagate-shardings"},
     {"staged", "assign-stages"},

@@ -23,7 +23,7 @@ std::optional<Phase> getPhase(StringRef name);
 std::string listPhases();
 
 /// The pass pipeline that leads to a phase from the one before it; empty for
-/// import and configured, which read files.
+/// import, optimizer and configured, which need options.
 StringRef getPhasePipeline(Phase phase);
 
 } // namespace mlir::st

@@ -24,7 +24,7 @@ struct Flags {
   cl::opt<std::string> parallel{"parallel", cl::value_desc("file"),
                                 cl::desc("parallel layout as JSON (default: one device)")};
   cl::opt<std::string> compileTo{"compile-to", cl::value_desc("phase"),
-                                 cl::desc("print the IR after this phase: " + listPhasesForHelp())};
+                                 cl::desc(phaseHelp())};
   cl::opt<std::string> compileFrom{"compile-from", cl::value_desc("phase"),
                                    cl::desc("continue from IR after this phase")};
   cl::opt<std::string> dumpPhasesTo{"dump-phases-to", cl::value_desc("folder"),
@@ -47,9 +47,9 @@ struct Flags {
     }
   }
 
-  static StringRef listPhasesForHelp() {
-    static const std::string list = listPhases();
-    return list;
+  static StringRef phaseHelp() {
+    static const std::string text = "print the IR after this phase: " + listPhases();
+    return text;
   }
 
 private:
