@@ -164,10 +164,12 @@ LogicalResult Compiler::addOptimizer() {
   (*module)->setAttr("st.learning_rate", Builder(context).getF64FloatAttr(rate));
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << "add-optimizer{kind=" << options.get(*module, "optimizer");
+  // Common subexpressions go before the update is added: after it, CSE would share
+  // the scalars that each parameter broadcasts to its own shape across stages.
+  os << "canonicalize,cse,add-optimizer{kind=" << options.get(*module, "optimizer");
   for (StringRef name : {"beta1", "beta2", "epsilon", "weight-decay", "momentum", "clip-norm"})
     os << ' ' << name << '=' << options.get(*module, name);
-  os << "},canonicalize,cse";
+  os << "},canonicalize";
   return runPipeline(Phase::Optimizer, text);
 }
 

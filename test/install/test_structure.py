@@ -26,7 +26,7 @@ ALLOWED = {
     "dialects/StableHLO": ["dialects/St/Interfaces", "mlir"],
     "dialects/St": ["mlir"],
     "passes": ["dialects", "lib/Timing", "lib/Support", "mlir"],
-    "backends/dtu/isa": ["lib/Support"],
+    "backends/dtu/isa": ["lib/Proto", "lib/Support"],
     "backends/dtu/IR": ["backends/dtu/isa", "dialects", "mlir"],
     "backends/dtu/codegen": ["backends/dtu/isa", "backends/dtu/IR", "dialects", "lib/Timing", "lib/Proto",
                              "lib/Support", "mlir"],
