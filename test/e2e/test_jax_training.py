@@ -1,0 +1,90 @@
+"""A small BERT trains on real text as JAX trains it: 200 losses within 1e-3, and the last ones below
+the unigram entropy of the text, which a model that has learned only byte frequencies cannot pass.
+
+Every loss is compared, over four stages of two shards. Both start from the parameters that the training binary initialises, see the same batches (masked
+bytes of the GPL's text, which every Debian machine has) and drop the same elements.
+"""
+
+import pathlib
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from safetensors.numpy import load_file, save_file
+
+import jax_models
+import st_testing as st
+
+TEXT = pathlib.Path("/usr/share/common-licenses/GPL-3")
+CHARACTERS = 512  # a passage short enough to be learned in 200 steps
+BATCH, LENGTH, STEPS, RATE, WARMUP = 16, 64, 200, 1e-3, 10
+MASK, IGNORED = 259, -100
+CONFIG = dict(st.SMALL_BERT, initializer_range=0.1, hidden_dropout_prob=0.02, attention_probs_dropout_prob=0.02)
+
+
+def read_text():
+    """Bytes of the text, white space collapsed, and the entropy of their frequencies in nats."""
+    text = np.frombuffer(b" ".join(TEXT.read_bytes().split())[:CHARACTERS], np.uint8).astype(np.int32)
+    share = np.bincount(text) / len(text)
+    share = share[share > 0]
+    return text, float(-(share * np.log(share)).sum())
+
+
+def make_batches(text):
+    rng = np.random.default_rng(0)
+    windows = text[: len(text) // LENGTH * LENGTH].reshape(-1, LENGTH)
+    ids = windows[rng.integers(0, len(windows), (STEPS, BATCH))]
+    masked = rng.random(ids.shape) < 0.15
+    return {
+        "input_ids": np.where(masked, MASK, ids).astype(np.int32),
+        "labels": np.where(masked, ids, IGNORED).astype(np.int32),
+        "token_type_ids": np.zeros_like(ids), "attention_mask": np.ones_like(ids),
+        "next_sentence_label": np.zeros((STEPS, BATCH), np.int32),
+    }
+
+
+def jax_losses(config, parameters, batches):
+    decays = {n: 0.0 if n.endswith("bias") or "LayerNorm" in n else 0.01 for n in parameters}
+
+    @jax.jit
+    def step(parameters, first, second, count, rate, batch, key):
+        loss, gradients = jax.value_and_grad(lambda p: jax_models.bert_mlm(config, p, batch, key))(parameters)
+        first = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, first, gradients)
+        second = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, second, gradients)
+        scale1, scale2 = 1 - 0.9**count, 1 - 0.999**count
+        parameters = jax.tree.map(
+            lambda p, m, v, d: p * (1 - rate * d) - rate * (m / scale1) / (jnp.sqrt(v / scale2) + 1e-8),
+            parameters, first, second, decays)
+        return parameters, first, second, loss
+
+    first = second = jax.tree.map(jnp.zeros_like, parameters)
+    losses = []
+    for i in range(STEPS):
+        batch = {name: value[i] for name, value in batches.items()}
+        rate = RATE * min(1.0, (i + 1) / WARMUP)
+        parameters, first, second, loss = step(parameters, first, second, i + 1.0, rate, batch,
+                                               np.array([0, i + 1], np.uint32))
+        losses.append(float(loss))
+    return losses
+
+
+def follows(folder):
+    text, entropy = read_text()
+    batches = make_batches(text)
+    save_file(batches, folder / "batches.safetensors")
+    binary = st.compile_model(folder, "b", CONFIG, "mlm", st.layout(4, 2), "--optimizer=adamw", f"--lr={RATE}",
+                              batch=BATCH, seq=LENGTH)
+    st.check_run([binary, "--steps=0", f"--save={folder / 'p'}"])
+    losses = st.losses(st.train(binary, f"--warmup={WARMUP}", f"--data={folder / 'batches.safetensors'}",
+                                steps=STEPS))
+    expected = jax_losses(CONFIG, load_file(folder / "p" / "model.safetensors"), batches)
+    apart = [abs(a - b) / abs(b) for a, b in zip(losses, expected, strict=True)]
+    st.expect(max(apart) <= 1e-3, f"step {int(np.argmax(apart)) + 1} differs by {max(apart):.1e}")
+    last = float(np.mean(losses[-10:]))
+    st.expect(last < entropy, f"the last ten losses average {last:.3f}, not below the unigram entropy {entropy:.3f}")
+    return f"losses within {max(apart):.1e}; {losses[0]:.2f} -> {last:.2f}, unigram entropy {entropy:.2f}"
+
+
+if __name__ == "__main__":
+    sys.exit(st.main(("small BERT follows JAX for 200 steps", follows)))
