@@ -8,20 +8,20 @@ using namespace mlir::st;
 static constexpr StringLiteral kOptionsAttr = "st.options";
 
 static constexpr OptionInfo kOptions[] = {
-    {"task", "mlm", Phase::Import, "mlm|span|clm", "what the model is trained to do"},
-    {"batch", "1", Phase::Import, "n", "sequences in a step, all micro-batches together"},
-    {"seq", "128", Phase::Import, "n", "tokens in a sequence"},
-    {"optimizer", "adamw", Phase::Optimizer, "adamw|adam|sgd", "the optimizer"},
-    {"beta1", "0.9", Phase::Optimizer, "x", "Adam: decay of the first moment"},
-    {"beta2", "0.999", Phase::Optimizer, "x", "Adam: decay of the second moment"},
-    {"epsilon", "1e-8", Phase::Optimizer, "x", "Adam: added to the root of the second moment"},
-    {"weight-decay", "0.01", Phase::Optimizer, "x", "weight decay"},
-    {"momentum", "0.9", Phase::Optimizer, "x", "SGD: momentum"},
-    {"clip-norm", "0", Phase::Optimizer, "x", "largest global norm of the gradients; 0: no clipping"},
-    {"lr", "1e-4", Phase::Optimizer, "x", "learning rate that the binary uses unless told otherwise"},
-    {"target", "dtu-t10", Phase::Configured, "name|file",
+    {"task", "mlm", CompilePhase::Import, "mlm|span|clm", "what the model is trained to do"},
+    {"batch", "1", CompilePhase::Import, "n", "sequences in a step, all micro-batches together"},
+    {"seq", "128", CompilePhase::Import, "n", "tokens in a sequence"},
+    {"optimizer", "adamw", CompilePhase::Optimizer, "adamw|adam|sgd", "the optimizer"},
+    {"beta1", "0.9", CompilePhase::Optimizer, "x", "Adam: decay of the first moment"},
+    {"beta2", "0.999", CompilePhase::Optimizer, "x", "Adam: decay of the second moment"},
+    {"epsilon", "1e-8", CompilePhase::Optimizer, "x", "Adam: added to the root of the second moment"},
+    {"weight-decay", "0.01", CompilePhase::Optimizer, "x", "weight decay"},
+    {"momentum", "0.9", CompilePhase::Optimizer, "x", "SGD: momentum"},
+    {"clip-norm", "0", CompilePhase::Optimizer, "x", "largest global norm of the gradients; 0: no clipping"},
+    {"lr", "1e-4", CompilePhase::Optimizer, "x", "learning rate that the binary uses unless told otherwise"},
+    {"target", "dtu-t10", CompilePhase::Configured, "name|file",
      "device: a name, or a description file (.textproto)"},
-    {"schedule", "", Phase::Configured, "sequential|gpipe|1f1b",
+    {"schedule", "", CompilePhase::Configured, "sequential|gpipe|1f1b",
      "order of micro-batches; default: as the mode says"},
 };
 
@@ -55,7 +55,7 @@ std::string CompileOptions::get(ModuleOp module, StringRef name) const {
   llvm_unreachable("an option that is not in the table");
 }
 
-void CompileOptions::record(ModuleOp module, Phase phase) const {
+void CompileOptions::record(ModuleOp module, CompilePhase phase) const {
   NamedAttrList list(module->getAttrOfType<DictionaryAttr>(kOptionsAttr));
   Builder builder(module.getContext());
   for (const OptionInfo &info : kOptions)

@@ -15,7 +15,7 @@ namespace mlir::st {
 /// phase that reads it.
 struct OptionInfo {
   StringRef name, defaultValue;
-  Phase readBy;
+  CompilePhase readBy;
   StringRef valueName, help;
 };
 
@@ -37,7 +37,7 @@ public:
   std::string get(ModuleOp module, StringRef name) const;
 
   /// Records on the module what `phase` reads.
-  void record(ModuleOp module, Phase phase) const;
+  void record(ModuleOp module, CompilePhase phase) const;
 
 private:
   std::string resolve(const OptionInfo &info) const;

@@ -45,18 +45,18 @@ private:
   }
 
   LogicalResult checkRequest();
-  LogicalResult read(Phase &phase);
+  LogicalResult read(CompilePhase &phase);
   LogicalResult importModel();
   LogicalResult readModule();
   LogicalResult attachVocabulary();
-  LogicalResult advanceTo(Phase phase);
-  LogicalResult runPipeline(Phase phase, StringRef pipeline);
+  LogicalResult advanceTo(CompilePhase phase);
+  LogicalResult runPipeline(CompilePhase phase, StringRef pipeline);
   LogicalResult addOptimizer();
   LogicalResult configure();
   LogicalResult setTarget();
   std::string print();
-  LogicalResult dump(Phase phase);
-  void report(Phase phase, double seconds);
+  LogicalResult dump(CompilePhase phase);
+  void report(CompilePhase phase, double seconds);
   LogicalResult writeModule();
   LogicalResult writeBinary();
   void reportMemory(const ::st::proto::Executable &executable);
@@ -72,11 +72,11 @@ private:
 // Errors in the request itself come before any work, and name the flag.
 LogicalResult Compiler::checkRequest() {
   if (request.startFrom && request.stopAfter && *request.stopAfter < *request.startFrom)
-    return error() << "--compile-to=" << getPhaseName(*request.stopAfter)
-                   << " comes before --compile-from=" << getPhaseName(*request.startFrom);
-  if (!request.parallel.empty() && request.startFrom && *request.startFrom >= Phase::Configured)
+    return error() << "--compile-to=" << getCompilePhaseName(*request.stopAfter)
+                   << " comes before --compile-from=" << getCompilePhaseName(*request.startFrom);
+  if (!request.parallel.empty() && request.startFrom && *request.startFrom >= CompilePhase::Configured)
     return error() << "--parallel=" << request.parallel << ": the module after phase "
-                   << getPhaseName(*request.startFrom) << " already has its layout";
+                   << getCompilePhaseName(*request.startFrom) << " already has its layout";
   if (!request.stopAfter && request.output == "-")
     return error() << "a training binary needs an output file: -o FILE";
   if (request.output == "-")
@@ -142,17 +142,17 @@ static bool isModuleText(StringRef path) {
   return path == "-" || path.ends_with(".mlir") || path.ends_with(".mlirbc");
 }
 
-LogicalResult Compiler::read(Phase &phase) {
+LogicalResult Compiler::read(CompilePhase &phase) {
   if (!request.startFrom && !isModuleText(request.input)) {
-    phase = Phase::Import;
+    phase = CompilePhase::Import;
     if (failed(importModel()))
       return failure();
   } else {
-    phase = request.startFrom.value_or(Phase::Import);
+    phase = request.startFrom.value_or(CompilePhase::Import);
     if (failed(readModule()))
       return failure();
   }
-  options.record(*module, Phase::Import);
+  options.record(*module, CompilePhase::Import);
   return success();
 }
 
@@ -170,16 +170,16 @@ LogicalResult Compiler::addOptimizer() {
   for (StringRef name : {"beta1", "beta2", "epsilon", "weight-decay", "momentum", "clip-norm"})
     os << ' ' << name << '=' << options.get(*module, name);
   os << "},canonicalize";
-  return runPipeline(Phase::Optimizer, text);
+  return runPipeline(CompilePhase::Optimizer, text);
 }
 
-LogicalResult Compiler::runPipeline(Phase phase, StringRef pipeline) {
+LogicalResult Compiler::runPipeline(CompilePhase phase, StringRef pipeline) {
   PassManager manager(context);
   manager.enableVerifier(true);
   std::string message;
   llvm::raw_string_ostream stream(message);
   if (failed(parsePassPipeline(pipeline, manager, stream)))
-    return error() << "phase " << getPhaseName(phase) << ": "
+    return error() << "phase " << getCompilePhaseName(phase) << ": "
                    << StringRef(message).trim().split('\n').first;
   return manager.run(*module);
 }
@@ -222,13 +222,13 @@ LogicalResult Compiler::configure() {
   return applyParallelConfig(*module, config, options.get(*module, "schedule"));
 }
 
-LogicalResult Compiler::advanceTo(Phase phase) {
+LogicalResult Compiler::advanceTo(CompilePhase phase) {
   switch (phase) {
-  case Phase::Import:
+  case CompilePhase::Import:
     return success();
-  case Phase::Configured:
+  case CompilePhase::Configured:
     return configure();
-  case Phase::Optimizer:
+  case CompilePhase::Optimizer:
     return addOptimizer();
   default:
     return runPipeline(phase, getPhasePipeline(phase));
@@ -247,25 +247,25 @@ std::string Compiler::print() {
   return text;
 }
 
-LogicalResult Compiler::dump(Phase phase) {
+LogicalResult Compiler::dump(CompilePhase phase) {
   if (request.dumpPhasesTo.empty())
     return success();
   if (std::error_code code = llvm::sys::fs::create_directories(request.dumpPhasesTo))
     return error() << request.dumpPhasesTo << ": " << code.message();
   std::string name;
   llvm::raw_string_ostream(name) << llvm::format("%02d", static_cast<int>(phase)) << '-'
-                                 << getPhaseName(phase) << ".mlir";
+                                 << getCompilePhaseName(phase) << ".mlir";
   SmallString<128> path(request.dumpPhasesTo);
   llvm::sys::path::append(path, name);
   return check(::st::writeFileAtomically(path.str().str(), print()));
 }
 
-void Compiler::report(Phase phase, double seconds) {
+void Compiler::report(CompilePhase phase, double seconds) {
   if (request.quiet)
     return;
   int64_t ops = 0;
   module->walk([&](Operation *) { ++ops; });
-  llvm::errs() << llvm::format("  %-14s %6.2f s %8lld ops\n", getPhaseName(phase).str().c_str(), seconds,
+  llvm::errs() << llvm::format("  %-14s %6.2f s %8lld ops\n", getCompilePhaseName(phase).str().c_str(), seconds,
                                static_cast<long long>(ops));
 }
 
@@ -309,15 +309,15 @@ LogicalResult Compiler::run() {
     return failure();
   auto start = Clock::now();
   auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
-  Phase phase;
+  CompilePhase phase;
   if (failed(read(phase)))
     return failure();
   report(phase, seconds());
-  Phase last = request.stopAfter.value_or(Phase::Dtu);
+  CompilePhase last = request.stopAfter.value_or(CompilePhase::Dtu);
   for (int next = static_cast<int>(phase) + 1; next <= static_cast<int>(last); ++next) {
     if (failed(dump(phase)))
       return failure();
-    phase = static_cast<Phase>(next);
+    phase = static_cast<CompilePhase>(next);
     start = Clock::now();
     options.record(*module, phase);
     if (failed(advanceTo(phase)))

@@ -16,8 +16,8 @@ struct CompileRequest {
   std::string parallel;          ///< parallel-config file; empty: one device
   std::string dumpPhasesTo;      ///< folder that gets the IR after each phase; empty: none
   std::string runner;            ///< the prebuilt runner that a binary starts with
-  std::optional<Phase> stopAfter; ///< print the IR instead of writing a binary
-  std::optional<Phase> startFrom; ///< input is IR after this phase
+  std::optional<CompilePhase> stopAfter; ///< print the IR instead of writing a binary
+  std::optional<CompilePhase> startFrom; ///< input is IR after this phase
   bool quiet = false;            ///< no progress on stderr
   CompileOptions options{{}};
 };

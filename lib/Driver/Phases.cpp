@@ -28,16 +28,16 @@ static constexpr PhaseInfo kPhases[kNumPhases] = {
     {"dtu", "convert-to-dtu"},
 };
 
-StringRef mlir::st::getPhaseName(Phase phase) { return kPhases[static_cast<int>(phase)].name; }
+StringRef mlir::st::getCompilePhaseName(CompilePhase phase) { return kPhases[static_cast<int>(phase)].name; }
 
-StringRef mlir::st::getPhasePipeline(Phase phase) {
+StringRef mlir::st::getPhasePipeline(CompilePhase phase) {
   return kPhases[static_cast<int>(phase)].pipeline;
 }
 
-std::optional<Phase> mlir::st::getPhase(StringRef name) {
+std::optional<CompilePhase> mlir::st::getCompilePhase(StringRef name) {
   for (auto [index, info] : llvm::enumerate(kPhases))
     if (info.name == name)
-      return static_cast<Phase>(index);
+      return static_cast<CompilePhase>(index);
   return std::nullopt;
 }
 

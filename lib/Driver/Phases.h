@@ -9,22 +9,22 @@
 namespace mlir::st {
 
 /// A state of the road (docs/architecture.md). The numbers are indices into getPhases().
-enum class Phase {
+enum class CompilePhase {
   Import, Differentiate, Optimizer, Configured, Propagated, Staged, Resharded, Local,
   Tasks, Scheduled, Kernels, Planned, Dtu,
 };
 
-constexpr int kNumPhases = static_cast<int>(Phase::Dtu) + 1;
+constexpr int kNumPhases = static_cast<int>(CompilePhase::Dtu) + 1;
 
 /// Its name on the command line.
-StringRef getPhaseName(Phase phase);
-std::optional<Phase> getPhase(StringRef name);
+StringRef getCompilePhaseName(CompilePhase phase);
+std::optional<CompilePhase> getCompilePhase(StringRef name);
 /// "import, differentiate, ...", for messages.
 std::string listPhases();
 
 /// The pass pipeline that leads to a phase from the one before it; empty for
 /// import, optimizer and configured, which need options.
-StringRef getPhasePipeline(Phase phase);
+StringRef getPhasePipeline(CompilePhase phase);
 
 } // namespace mlir::st
 

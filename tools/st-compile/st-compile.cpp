@@ -103,10 +103,10 @@ static int fail(const llvm::Twine &message) {
   return 1;
 }
 
-static bool readPhase(const cl::opt<std::string> &flag, std::optional<Phase> &phase) {
+static bool readPhase(const cl::opt<std::string> &flag, std::optional<CompilePhase> &phase) {
   if (flag.empty())
     return true;
-  phase = getPhase(flag);
+  phase = getCompilePhase(flag);
   if (!phase)
     fail("--" + flag.ArgStr + "=" + flag + ": expected one of " + listPhases());
   return phase.has_value();
