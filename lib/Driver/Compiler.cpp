@@ -304,6 +304,7 @@ LogicalResult Compiler::writeBinary() {
 }
 
 LogicalResult Compiler::run() {
+  context->loadDialect<StDialect>();
   using Clock = std::chrono::steady_clock;
   if (failed(checkRequest()))
     return failure();
