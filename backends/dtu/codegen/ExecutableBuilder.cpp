@@ -163,9 +163,11 @@ LogicalResult GroupBuilder::addInput(mlir::st::InputOp op) {
   input.set_name(op.getName().str());
   input.set_role(op.getRole().str());
   setSlice(op.getSharding(), mesh, ranks, *input.mutable_slice());
-  input.set_micro_dim(op.getMicroDim());
+  
   input.set_offset(address->getOffset());
-  int64_t slots = address->getSlots(), microBatches = op.getMicroDim() < 0 ? 1 : mesh.getMicro();
+  int64_t slots = address->getSlots(), microDim = op.getMicroDim();
+  input.set_micro_dim(microDim);
+  int64_t microBatches = microDim < 0 ? 1 : mesh.getMicro();
   if (slots != microBatches)
     return op.emitOpError("has an address of ")
            << slots << " slots for " << microBatches << " micro-batches";
