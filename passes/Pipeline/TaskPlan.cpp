@@ -79,8 +79,55 @@ void StagePlan::plan(TaskPlan &task) {
   llvm::sort(externals, [&](const auto &a, const auto &b) {
     return analysis.getIndex(a.first) < analysis.getIndex(b.first);
   });
+  // What has to be in memory anyway is at hand for what can be made from it.
   for (auto [value, needsMemory] : externals)
+    if (needsMemory)
+      decide(task, value, needsMemory);
+  // Of the values that the others are simple functions of, those that serve most are kept: GELU's
+  // backward half reads three functions of one tensor.
+  DenseMap<Value, int64_t> served;
+  for (auto [value, needsMemory] : externals)
+    for (Value source : getSources(task, value))
+      ++served[source];
+  for (auto [value, needsMemory] : externals) {
+    Value best = value;
+    for (Value source : getSources(task, value))
+      if (served.lookup(source) > served.lookup(best))
+        best = source;
+    if (best != value)
+      decide(task, best, needsMemory);
     decide(task, value, needsMemory);
+  }
+}
+
+/// Whether a task can read a value: from an argument, an accumulation, or a buffer it reads anyway.
+bool StagePlan::isAtHand(const TaskPlan &task, Value value) const {
+  value = analysis.resolve(value);
+  return !analysis.getValuePhase(value) || task.fromBuffers.contains(value);
+}
+
+/// A value, and the values from which it follows by few elementwise passes over one tensor, nearest
+/// first. Nothing for what is at hand.
+SmallVector<Value> StagePlan::getSources(const TaskPlan &task, Value value) const {
+  auto atHand = [&](Value candidate) { return isAtHand(task, candidate); };
+  SmallVector<Value> sources;
+  while (!atHand(value)) {
+    sources.push_back(value);
+    Operation *op = value.getDefiningOp();
+    Value next;
+    for (Value operand : op->getOperands()) {
+      if (operand == next || getRecomputeCost(operand, atHand, kPassCost) <= kPassCost)
+        continue;
+      if (next)
+        return sources;
+      next = operand;
+    }
+    auto isNext = [&](Value candidate) { return candidate == next || atHand(candidate); };
+    if (!next || getRecomputeCost(sources.front(), isNext, kRecomputeBudget) > kRecomputeBudget)
+      return sources;
+    value = analysis.resolve(next);
+  }
+  return sources;
 }
 
 StagePlan::Externals StagePlan::markLive(TaskPlan &task) {
@@ -106,15 +153,12 @@ StagePlan::Externals StagePlan::markLive(TaskPlan &task) {
 
 void StagePlan::decide(TaskPlan &task, Value value, bool needsMemory) {
   value = analysis.resolve(value);
-  if (!analysis.getValuePhase(value) || task.fromBuffers.contains(value))
+  if (isAtHand(task, value))
     return;
-  auto isAtHand = [&](Value candidate) {
-    candidate = analysis.resolve(candidate);
-    return !analysis.getValuePhase(candidate) || task.fromBuffers.contains(candidate);
-  };
+  auto atHand = [&](Value candidate) { return isAtHand(task, candidate); };
   bool small = cast<RankedTensorType>(value.getType()).getNumElements() <= 1024;
   int64_t budget = needsMemory && !small ? kViewBudget : kRecomputeBudget;
-  if (getRecomputeCost(value, isAtHand, budget) <= budget) {
+  if (getRecomputeCost(value, atHand, budget) <= budget) {
     ++numRecomputed;
     return;
   }

@@ -51,6 +51,8 @@ private:
   void plan(TaskPlan &task);
   Externals markLive(TaskPlan &task);
   void decide(TaskPlan &task, Value value, bool needsMemory);
+  bool isAtHand(const TaskPlan &task, Value value) const;
+  SmallVector<Value> getSources(const TaskPlan &task, Value value) const;
 
   const TaskAnalysis &analysis;
   int64_t stage;
