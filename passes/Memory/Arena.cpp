@@ -24,12 +24,12 @@ StorageLayout::StorageLayout(ProgramOp program, int64_t alignment, int64_t micro
   for (auto state : program.getOps<StateOp>())
     (state.getRole() == "parameter" ? classes.parameters : classes.optimizer) +=
         place(state, state.getLocalType(), 1);
-  for (auto input : program.getOps<InputOp>()) {
-    bool perMicroBatch = static_cast<int64_t>(input.getMicroDim()) >= 0;
-    classes.inputs += place(input, input.getLocalType(), perMicroBatch ? microBatches : 1);
-  }
+  for (auto input : program.getOps<InputOp>())
+    classes.inputs +=
+        place(input, input.getLocalType(), input.isPerMicroBatch() ? microBatches : 1);
   for (auto output : program.getOps<OutputOp>())
-    classes.workspace += place(output, output.getLocalType(), 1);
+    classes.workspace +=
+        place(output, output.getLocalType(), output.isPerMicroBatch() ? microBatches : 1);
   for (auto buffer : program.getOps<BufferOp>())
     (buffer.getKind() == "accumulator" ? classes.gradients : classes.activations) +=
         place(buffer, buffer.getType(), buffer.getSlots());

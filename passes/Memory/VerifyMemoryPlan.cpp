@@ -93,10 +93,10 @@ LogicalResult ProgramChecker::checkStorage() {
       added = addStorage(&op, state.getSymName(), state.getAddressAttr(), state.getLocalType(), 1);
     else if (auto input = dyn_cast<InputOp>(op))
       added = addStorage(&op, input.getSymName(), input.getAddressAttr(), input.getLocalType(),
-                         static_cast<int64_t>(input.getMicroDim()) >= 0 ? microBatches : 1);
+                         input.isPerMicroBatch() ? microBatches : 1);
     else if (auto output = dyn_cast<OutputOp>(op))
-      added =
-          addStorage(&op, output.getSymName(), output.getAddressAttr(), output.getLocalType(), 1);
+      added = addStorage(&op, output.getSymName(), output.getAddressAttr(), output.getLocalType(),
+                         output.isPerMicroBatch() ? microBatches : 1);
     else if (auto buffer = dyn_cast<BufferOp>(op))
       added = addStorage(&op, buffer.getSymName(), buffer.getAddressAttr(), buffer.getType(),
                          buffer.getSlots());

@@ -79,7 +79,7 @@ void ProgramEmitter::emitState(OpBuilder &builder, BlockArgument argument,
     stream = builder.getI64IntegerAttr(parameterNumbers.lookup(name.getValue()));
   StateOp::create(builder, argument.getLoc(), symbol.getAttr(), name, role,
                   getOr(attributes, kOfAttr, builder.getStringAttr("")),
-                  getOr(attributes, "st.global_type", localType),
+                  getOr(attributes, kGlobalTypeAttr, localType),
                   getShardingOf(attributes, argument.getType(), meshSymbol), localType,
                   attributes.getAs<DictionaryAttr>(kInitAttr), stream, AddressAttr());
   storage[argument] = {symbol, false};
@@ -96,7 +96,7 @@ void ProgramEmitter::emitInput(OpBuilder &builder, BlockArgument argument,
   int64_t microDim = TaskAnalysis::getMicroDim(sharding);
   InputOp::create(builder, argument.getLoc(), symbol.getAttr(), name,
                   attributes.getAs<StringAttr>(kRoleAttr),
-                  getOr(attributes, "st.global_type", localType), sharding, localType,
+                  getOr(attributes, kGlobalTypeAttr, localType), sharding, localType,
                   builder.getI64IntegerAttr(microDim), AddressAttr());
   storage[argument] = {symbol, microDim >= 0};
 }
@@ -128,11 +128,11 @@ void ProgramEmitter::emitOutputs(OpBuilder &builder) {
     auto name = getOr(attributes, kNameAttr, builder.getStringAttr("result" + Twine(number)));
     FlatSymbolRefAttr symbol = uniqueSymbol(name.getValue());
     auto localType = TypeAttr::get(value.getType());
-    OutputOp::create(builder, value.getLoc(), symbol.getAttr(), name, role,
-                     getOr(attributes, "st.global_type", localType),
-                     getShardingOf(attributes, value.getType(), meshSymbol), localType,
-                     AddressAttr());
-    resultStorage[number] = {symbol, false};
+    auto output = OutputOp::create(builder, value.getLoc(), symbol.getAttr(), name, role,
+                                   getOr(attributes, kGlobalTypeAttr, localType),
+                                   getShardingOf(attributes, value.getType(), meshSymbol),
+                                   localType, AddressAttr());
+    resultStorage[number] = {symbol, output.isPerMicroBatch()};
   }
 }
 

@@ -54,20 +54,26 @@ static LogicalResult checkArguments(func::FuncOp function, int64_t numStages) {
   return success();
 }
 
-/// A result that differs from micro-batch to micro-batch has no one value a step.
+/// A result that differs from micro-batch to micro-batch must be split over them.
 static LogicalResult checkResults(const TaskAnalysis &analysis) {
-  Operation *terminator = analysis.getFunction().getBody().front().getTerminator();
+  func::FuncOp function = analysis.getFunction();
+  Operation *terminator = function.getBody().front().getTerminator();
   if (analysis.getMicroBatches() == 1)
     return success();
   for (auto [number, value] : llvm::enumerate(terminator->getOperands())) {
     Operation *op = value.getDefiningOp();
-    if (op && !isa<AccumulateOp>(op) && analysis.isLooped(op)) {
-      InFlightDiagnostic diagnostic =
-          analysis.getFunction().emitOpError("expects result ")
-          << number << " to be the same for all micro-batches, or to be reduced over them";
-      diagnostic.attachNote(op->getLoc()) << "it is made here, once a micro-batch";
-      return diagnostic;
-    }
+    auto sharding = function.getResultAttrOfType<ShardingAttr>(number, kShardingAttr);
+    bool split = TaskAnalysis::getMicroDim(sharding) >= 0;
+    bool looped = op && !isa<AccumulateOp>(op) && analysis.isLooped(op);
+    if (split == looped)
+      continue;
+    InFlightDiagnostic diagnostic =
+        function.emitOpError("expects result ")
+        << number << (split ? ", which is split over" : " to be reduced over") << " micro-batches"
+        << (split ? ", to be made in each" : ", or split over them");
+    diagnostic.attachNote(value.getLoc())
+        << "it is made here, once a " << (looped ? "micro-batch" : "step");
+    return diagnostic;
   }
   return success();
 }

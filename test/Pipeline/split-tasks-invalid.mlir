@@ -50,7 +50,7 @@ module attributes {st.stages = 2 : i64} {
 
 module {
   st.mesh @mesh <[], micro=2>
-  // expected-error @+1 {{'func.func' op expects result 0 to be the same for all micro-batches, or to be reduced over them}}
+  // expected-error @+1 {{'func.func' op expects result 0 to be reduced over micro-batches, or split over them}}
   func.func @main(%x: tensor<4xf32> {st.name = "x", st.role = "batch", st.sharding = #st.sharding<@mesh, [{"micro"}]>})
       -> (tensor<4xf32> {st.name = "logits", st.role = "metric"}) {
     // expected-note @+1 {{it is made here, once a micro-batch}}

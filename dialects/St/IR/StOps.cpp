@@ -94,6 +94,18 @@ void MeshOp::print(OpAsmPrinter &printer) {
                                 {"sym_name", "axis_names", "axis_sizes", "micro"});
 }
 
+// ---- on global tensors ----------------------------------------------------------
+
+LogicalResult ReshardOp::verify() { return verifyShardingFits(getSharding(), getType(), *this); }
+LogicalResult ConstrainOp::verify() { return verifyShardingFits(getSharding(), getType(), *this); }
+
+LogicalResult TransferOp::verify() {
+  int64_t source = getSource(), target = getTarget();
+  if (source < 0 || target < 0 || source == target)
+    return emitOpError("expects two different stages, found ") << source << " and " << target;
+  return success();
+}
+
 // ---- collectives --------------------------------------------------------------
 
 /// Number of devices along `axes`, or failure with a diagnostic. A mesh that is

@@ -43,6 +43,7 @@ def St_ReshardOp : St_Op<"reshard", [Pure, SameOperandsAndResultType]> {
   let arguments = (ins St_Tensor:$operand, St_ShardingAttr:$sharding);
   let results = (outs St_Tensor:$result);
   let assemblyFormat = "$operand `to` $sharding attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 def St_ConstrainOp : St_Op<"constrain", [Pure, SameOperandsAndResultType]> {
@@ -50,6 +51,7 @@ def St_ConstrainOp : St_Op<"constrain", [Pure, SameOperandsAndResultType]> {
   let arguments = (ins St_Tensor:$operand, St_ShardingAttr:$sharding);
   let results = (outs St_Tensor:$result);
   let assemblyFormat = "$operand `to` $sharding attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 def St_TransferOp : St_Op<"transfer", [Pure, SameOperandsAndResultType]> {
@@ -58,6 +60,7 @@ def St_TransferOp : St_Op<"transfer", [Pure, SameOperandsAndResultType]> {
   let arguments = (ins St_Tensor:$operand, I64Attr:$source, I64Attr:$target);
   let results = (outs St_Tensor:$result);
   let assemblyFormat = "$operand `from` $source `to` $target attr-dict `:` type($result)";
+  let hasVerifier = 1;
 }
 
 // ---- on per-device tensors ----------------------------------------------------

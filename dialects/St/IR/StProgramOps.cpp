@@ -1,25 +1,150 @@
+#include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/StDialect.h"
 #include "mlir/IR/Builders.h"
+#include "llvm/ADT/StringExtras.h"
 
 using namespace mlir;
 using namespace mlir::st;
 
 LogicalResult ProgramOp::verify() {
-  if (getDevices().empty())
-    return emitOpError("expects at least one device");
-  for (Operation &op : getBody().front())
+  if (getStages().empty())
+    return emitOpError("expects at least one stage");
+  if (MeshOp mesh = mlir::st::getMesh(*this);
+      mesh && static_cast<int64_t>(getDevices().size()) != mesh.getNumDevices())
+    return emitOpError("has ") << getDevices().size() << " devices, expected "
+                               << mesh.getNumDevices() << ", one a position of the mesh";
+  ScheduleOp schedule;
+  for (Operation &op : getBody().front()) {
     if (!isa<StateOp, InputOp, OutputOp, BufferOp, TaskOp, ScheduleOp>(op))
       return op.emitOpError("is not allowed directly in an st.program");
+    auto other = dyn_cast<ScheduleOp>(op);
+    if (other && schedule) {
+      InFlightDiagnostic diagnostic = other.emitOpError("is a second schedule of one program");
+      diagnostic.attachNote(schedule.getLoc()) << "the first is here";
+      return diagnostic;
+    }
+    if (other)
+      schedule = other;
+  }
+  return success();
+}
+
+// ---- storage --------------------------------------------------------------------
+
+/// Checks that what a device holds of a tensor is what its sharding says.
+static LogicalResult verifySlice(Operation *op, Type global, ShardingAttr sharding, Type local) {
+  auto globalType = dyn_cast<RankedTensorType>(global);
+  if (!globalType || !isa<RankedTensorType>(local))
+    return op->emitOpError("expects tensor types, found ") << global << " and " << local;
+  MeshOp mesh = getMesh(op);
+  if (!mesh)
+    return success();
+  if (failed(verifyShardingFits(sharding, global, op)))
+    return failure();
+  RankedTensorType expected = getLocalType(globalType, sharding, mesh);
+  if (expected != local)
+    return op->emitOpError("expects local type ") << expected << ", found " << local;
+  return success();
+}
+
+/// Checks that a name is one of a list.
+static LogicalResult verifyOneOf(Operation *op, StringRef what, StringRef name,
+                                 ArrayRef<StringRef> known) {
+  if (llvm::is_contained(known, name))
+    return success();
+  return op->emitOpError("has unknown ")
+         << what << " \"" << name << "\", expected one of " << llvm::join(known, ", ");
+}
+
+LogicalResult StateOp::verify() {
+  if (failed(verifyOneOf(*this, "role", getRole(), {"parameter", "optimizer_state"})))
+    return failure();
+  return verifySlice(*this, getGlobalType(), getSharding(), getLocalType());
+}
+
+LogicalResult InputOp::verify() {
+  if (failed(verifyOneOf(*this, "role", getRole(), {"batch", "key", "scalar"})) ||
+      failed(verifySlice(*this, getGlobalType(), getSharding(), getLocalType())))
+    return failure();
+  int64_t dim = getMicroDim();
+  if (dim < -1 || dim >= getSharding().getRank())
+    return emitOpError("has micro_dim ")
+           << dim << " of a tensor of rank " << getSharding().getRank();
+  if (dim >= 0 && !llvm::is_contained(getSharding().getAxes(dim), MeshOp::kMicro))
+    return emitOpError("has micro_dim ")
+           << dim << ", which its sharding does not split over \"micro\"";
+  return success();
+}
+
+LogicalResult OutputOp::verify() {
+  return verifySlice(*this, getGlobalType(), getSharding(), getLocalType());
+}
+
+LogicalResult BufferOp::verify() {
+  if (failed(verifyOneOf(*this, "kind", getKind(), {"stash", "accumulator", "step"})))
+    return failure();
+  int64_t slots = getSlots();
+  if (slots < 1 || (slots > 1 && getKind() != "stash"))
+    return emitOpError("has ") << slots << " slots, expected " << (slots < 1 ? "at least " : "")
+                               << "1";
+  return success();
+}
+
+/// Checks an access against the storage it names: the type, and whether it names a micro-batch.
+static LogicalResult verifyAccess(Operation *op, SymbolTableCollection &symbols,
+                                  FlatSymbolRefAttr name, Type type, bool hasMicroBatch) {
+  Operation *storage = symbols.lookupSymbolIn(op->getParentOfType<ProgramOp>(), name);
+  if (!isa_and_nonnull<StateOp, InputOp, OutputOp, BufferOp>(storage))
+    return op->emitOpError("names ") << name << ", which is no storage of the program";
+  Type stored;
+  bool perMicroBatch = false;
+  if (auto state = dyn_cast<StateOp>(storage)) {
+    stored = state.getLocalType();
+  } else if (auto input = dyn_cast<InputOp>(storage)) {
+    stored = input.getLocalType();
+    perMicroBatch = input.isPerMicroBatch();
+  } else if (auto output = dyn_cast<OutputOp>(storage)) {
+    stored = output.getLocalType();
+    perMicroBatch = output.isPerMicroBatch();
+  } else {
+    stored = cast<BufferOp>(storage).getType();
+    perMicroBatch = cast<BufferOp>(storage).isPerMicroBatch();
+  }
+  if (stored == type && perMicroBatch == hasMicroBatch)
+    return success();
+  InFlightDiagnostic diagnostic = op->emitOpError();
+  if (stored != type)
+    diagnostic << "has type " << type << ", expected " << stored << " of " << name;
+  else
+    diagnostic << (hasMicroBatch ? "names a micro-batch of " : "expects a micro-batch of ") << name
+               << (hasMicroBatch ? ", which has one value a step" : "");
+  diagnostic.attachNote(storage->getLoc()) << "the storage is here";
+  return diagnostic;
+}
+
+LogicalResult ReadOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  return verifyAccess(*this, symbols, getSourceAttr(), getType(), getMicroBatch() != nullptr);
+}
+
+LogicalResult WriteOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  if (failed(verifyAccess(*this, symbols, getTargetAttr(), getValue().getType(),
+                          getMicroBatch() != nullptr)))
+    return failure();
+  Operation *target =
+      symbols.lookupSymbolIn((*this)->getParentOfType<ProgramOp>(), getTargetAttr());
+  if (isa<InputOp>(target))
+    return emitOpError("writes input ") << getTargetAttr();
   return success();
 }
 
 // ---- st.task ------------------------------------------------------------------
 
 LogicalResult TaskOp::verify() {
-  static constexpr llvm::StringLiteral phases[] = {"prologue", "statistics", "forward", "backward", "update"};
+  static constexpr llvm::StringLiteral phases[] = {"prologue", "statistics", "forward", "backward",
+                                                   "update"};
   if (!llvm::is_contained(phases, getPhase()))
-    return emitOpError("has unknown phase \"") << getPhase()
-           << "\", expected prologue, statistics, forward, backward or update";
+    return emitOpError("has unknown phase \"")
+           << getPhase() << "\", expected prologue, statistics, forward, backward or update";
   Block &block = getBody().front();
   if (block.getNumArguments() != 1 || !block.getArgument(0).getType().isIndex())
     return emitOpError("expects one index argument, the micro-batch");
@@ -59,8 +184,13 @@ LogicalResult ScheduleOp::verify() {
                                << " micro-batches";
   auto program = cast<ProgramOp>((*this)->getParentOp());
   for (Attribute task : getTasks())
-    if (!SymbolTable::lookupSymbolIn(program, cast<FlatSymbolRefAttr>(task)))
+    if (!isa_and_nonnull<TaskOp>(
+            SymbolTable::lookupSymbolIn(program, cast<FlatSymbolRefAttr>(task))))
       return emitOpError("names task ") << task << ", which the program does not have";
+  MeshOp mesh = mlir::st::getMesh(*this);
+  for (int64_t microBatch : getMicroBatches())
+    if (microBatch < 0 || (mesh && microBatch >= static_cast<int64_t>(mesh.getMicro())))
+      return emitOpError("names micro-batch ") << microBatch << " of " << mesh.getMicro();
   return success();
 }
 
@@ -99,6 +229,9 @@ void ScheduleOp::print(OpAsmPrinter &printer) {
 // ---- st.kernel ----------------------------------------------------------------
 
 LogicalResult KernelOp::verify() {
+  if (failed(verifyOneOf(*this, "kind", getKind(),
+                         {"matmul", "loop", "reduce", "copy", "gather", "scatter"})))
+    return failure();
   Block &block = getBody().front();
   if (block.getArgumentTypes() != getInputs().getTypes())
     return emitOpError("expects the body's arguments to have the types of the inputs");
@@ -132,9 +265,11 @@ ParseResult KernelOp::parse(OpAsmParser &parser, OperationState &result) {
 
 void KernelOp::print(OpAsmPrinter &printer) {
   printer << ' ' << getKindAttr() << " (";
-  llvm::interleaveComma(llvm::zip_equal(getBody().getArguments(), getInputs()), printer, [&](auto input) {
-    printer << std::get<0>(input) << " = " << std::get<1>(input) << " : " << std::get<1>(input).getType();
-  });
+  llvm::interleaveComma(llvm::zip_equal(getBody().getArguments(), getInputs()), printer,
+                        [&](auto input) {
+                          printer << std::get<0>(input) << " = " << std::get<1>(input) << " : "
+                                  << std::get<1>(input).getType();
+                        });
   printer << ')';
   printer.printOptionalArrowTypeList(getResultTypes());
   printer.printOptionalAttrDictWithKeyword((*this)->getAttrs(), {"kind"});

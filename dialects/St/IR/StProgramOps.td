@@ -28,7 +28,13 @@ def St_ProgramOp : St_Op<"program", [Symbol, SymbolTable, IsolatedFromAbove, NoT
   let hasVerifier = 1;
 }
 
-class St_StorageOp<string mnemonic> : St_Op<mnemonic, [Symbol, HasParent<"ProgramOp">]>;
+class St_StorageOp<string mnemonic> : St_Op<mnemonic, [Symbol, HasParent<"ProgramOp">]> {
+  let hasVerifier = 1;
+}
+
+// Access to storage of the enclosing program.
+class St_AccessOp<string mnemonic, list<Trait> traits>
+    : St_Op<mnemonic, traits # [HasParent<"TaskOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]>;
 
 def St_StateOp : St_StorageOp<"state"> {
   let summary = "a persistent tensor: parameter or optimizer state";
@@ -53,15 +59,21 @@ def St_InputOp : St_StorageOp<"input"> {
     $sym_name $name `role` $role `global` $global_type `slice` $sharding `local` $local_type
     `micro_dim` $micro_dim (`at` $address^)? attr-dict
   }];
+  let extraClassDeclaration = "bool isPerMicroBatch() { return static_cast<int64_t>(getMicroDim()) >= 0; }";
 }
 
 def St_OutputOp : St_StorageOp<"output"> {
   let summary = "a result of the step";
+  let description = "A result that is split over `micro` is written once a micro-batch; its parts are stacked.";
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$name, StrAttr:$role, TypeAttr:$global_type,
                        St_ShardingAttr:$sharding, TypeAttr:$local_type, OptionalAttr<St_AddressAttr>:$address);
   let assemblyFormat = [{
     $sym_name $name `role` $role `global` $global_type `slice` $sharding `local` $local_type
     (`at` $address^)? attr-dict
+  }];
+  let extraClassDeclaration = [{
+    /// Whether each micro-batch writes a part of its own.
+    bool isPerMicroBatch() { return getSharding().usesAxis(MeshOp::kMicro); }
   }];
 }
 
@@ -75,6 +87,7 @@ def St_BufferOp : St_StorageOp<"buffer"> {
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$kind, I64Attr:$slots, TypeAttr:$type,
                        OptionalAttr<St_AddressAttr>:$address);
   let assemblyFormat = "$sym_name $kind `slots` $slots `:` $type (`at` $address^)? attr-dict";
+  let extraClassDeclaration = [{ bool isPerMicroBatch() { return getKind() == "stash"; } }];
 }
 
 def St_TaskOp : St_Op<"task", [Symbol, HasParent<"ProgramOp">, NoTerminator, SingleBlock]> {
@@ -95,14 +108,14 @@ def St_TaskOp : St_Op<"task", [Symbol, HasParent<"ProgramOp">, NoTerminator, Sin
   }];
 }
 
-def St_ReadOp : St_Op<"read", [MemoryEffects<[MemRead]>]> {
+def St_ReadOp : St_AccessOp<"read", [MemoryEffects<[MemRead]>]> {
   let summary = "the value of a state, input or buffer of the program";
   let arguments = (ins FlatSymbolRefAttr:$source, Optional<Index>:$micro_batch);
   let results = (outs St_Tensor:$result);
   let assemblyFormat = "$source (`[` $micro_batch^ `]`)? attr-dict `:` type($result)";
 }
 
-def St_WriteOp : St_Op<"write", [MemoryEffects<[MemRead, MemWrite]>]> {
+def St_WriteOp : St_AccessOp<"write", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "stores a value to a state, output or buffer; with a kind: combines with what is there";
   let arguments = (ins St_Tensor:$value, FlatSymbolRefAttr:$target, Optional<Index>:$micro_batch,
                        OptionalAttr<St_ReduceKindAttr>:$accumulate);
