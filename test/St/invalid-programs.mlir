@@ -1,6 +1,6 @@
 // RUN: st-opt --split-input-file --verify-diagnostics %s
 
-// ---- st.program ----
+// st.program
 
 st.mesh @mesh <[], micro=1>
 // expected-error @+1 {{expects at least one stage}}
@@ -34,7 +34,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
-// ---- storage ----
+// storage
 
 st.mesh @mesh <["x"=2], micro=1>
 st.program @group0 stages [0] devices [0, 1] first_rank 0 mesh @mesh {
@@ -92,7 +92,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
-// ---- st.read, st.write ----
+// st.read, st.write
 
 st.mesh @mesh <[], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
@@ -152,7 +152,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
-// ---- st.task, st.schedule ----
+// st.task, st.schedule
 
 st.mesh @mesh <[], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
@@ -199,7 +199,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
-// ---- st.kernel ----
+// st.kernel
 
 func.func @kernel_kind(%a: tensor<4xf32>) {
   // expected-error @+1 {{has unknown kind "magic", expected one of matmul, loop, reduce, copy, gather, scatter}}

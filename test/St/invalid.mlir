@@ -1,6 +1,6 @@
 // RUN: st-opt --split-input-file --verify-diagnostics %s
 
-// ---- #st.sharding ----
+// #st.sharding
 
 // expected-error @+1 {{axis "x" appears twice in a sharding}}
 func.func @axis_twice(%a: tensor<4x4xf32> {st.sharding = #st.sharding<@mesh, [{"x"}, {"x"}]>}) { return }
@@ -66,7 +66,7 @@ func.func @several_results(%a: tensor<4xf32>) {
 
 // -----
 
-// ---- st.mesh ----
+// st.mesh
 
 // expected-error @+1 {{expects micro to be at least 1, found 0}}
 st.mesh @mesh <["x"=2], micro=0>
@@ -93,7 +93,7 @@ st.mesh @mesh <["x"=0], micro=1>
 
 // -----
 
-// ---- st.transfer ----
+// st.transfer
 
 func.func @transfer(%a: tensor<4xf32>) {
   // expected-error @+1 {{expects two different stages, found 1 and 1}}
@@ -103,7 +103,7 @@ func.func @transfer(%a: tensor<4xf32>) {
 
 // -----
 
-// ---- collectives ----
+// collectives
 
 st.mesh @mesh <["x"=2], micro=2>
 func.func @no_axes(%a: tensor<4xf32>) {
