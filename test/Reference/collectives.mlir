@@ -30,7 +30,7 @@ func.func private @rank() -> tensor<1xi32> {
 }
 
 // INDEX: result0 = dense<[0, 1, 2, 10, 11, 12, 100, 101, 102, 110, 111, 112]>
-func.func @axis_index() -> (tensor<1xi32> {st.sharding = #st.sharding<@mesh, [{"micro", "a", "b"}]>}) {
+func.func @axis_index() -> (tensor<1xi32> {st.global_type = tensor<12xi32>, st.sharding = #st.sharding<@mesh, [{"micro", "a", "b"}]>}) {
   %0 = func.call @rank() : () -> tensor<1xi32>
   return %0 : tensor<1xi32>
 }
@@ -38,8 +38,8 @@ func.func @axis_index() -> (tensor<1xi32> {st.sharding = #st.sharding<@mesh, [{"
 // Over the axis that is not the fastest one, and over two of the three.
 // REDUCE: result0 = dense<[10, 12, 14, 210, 212, 214]>
 // REDUCE: result1 = dense<[303, 363]>
-func.func @all_reduce() -> (tensor<1xi32> {st.sharding = #st.sharding<@mesh, [{"micro", "b"}]>},
-                            tensor<1xi32> {st.sharding = #st.sharding<@mesh, [{"a"}]>}) {
+func.func @all_reduce() -> (tensor<1xi32> {st.global_type = tensor<6xi32>, st.sharding = #st.sharding<@mesh, [{"micro", "b"}]>},
+                            tensor<1xi32> {st.global_type = tensor<2xi32>, st.sharding = #st.sharding<@mesh, [{"a"}]>}) {
   %0 = func.call @rank() : () -> tensor<1xi32>
   %1 = st.all_reduce %0 sum over ["a"] of @mesh : tensor<1xi32>
   %2 = st.all_reduce %0 sum over ["b"] of @mesh : tensor<1xi32>
@@ -53,8 +53,8 @@ func.func @all_reduce() -> (tensor<1xi32> {st.sharding = #st.sharding<@mesh, [{"
 // KINDS: result1 = dense<[0, 100]>
 // KINDS: result2 = dense<false>
 // KINDS: result3 = dense<true>
-func.func @kinds() -> (tensor<1xi32> {st.sharding = #st.sharding<@mesh, [{"micro"}]>},
-                       tensor<1xi32> {st.sharding = #st.sharding<@mesh, [{"micro"}]>}, tensor<1xi1>, tensor<1xi1>) {
+func.func @kinds() -> (tensor<1xi32> {st.global_type = tensor<2xi32>, st.sharding = #st.sharding<@mesh, [{"micro"}]>},
+                       tensor<1xi32> {st.global_type = tensor<2xi32>, st.sharding = #st.sharding<@mesh, [{"micro"}]>}, tensor<1xi1>, tensor<1xi1>) {
   %0 = func.call @rank() : () -> tensor<1xi32>
   %1 = st.all_reduce %0 max over ["a", "b"] of @mesh : tensor<1xi32>
   %2 = st.all_reduce %0 min over ["b", "a"] of @mesh : tensor<1xi32>
@@ -70,8 +70,8 @@ func.func @kinds() -> (tensor<1xi32> {st.sharding = #st.sharding<@mesh, [{"micro
 // The first axis named is the major one.
 // GATHER: result0 = dense<[0, 1, 2, 10, 11, 12, 100, 101, 102, 110, 111, 112]>
 // GATHER: result1 = dense<[0, 10, 1, 11, 2, 12, 100, 110, 101, 111, 102, 112]>
-func.func @all_gather() -> (tensor<6xi32> {st.sharding = #st.sharding<@mesh, [{"micro"}]>},
-                            tensor<6xi32> {st.sharding = #st.sharding<@mesh, [{"micro"}]>}) {
+func.func @all_gather() -> (tensor<6xi32> {st.global_type = tensor<12xi32>, st.sharding = #st.sharding<@mesh, [{"micro"}]>},
+                            tensor<6xi32> {st.global_type = tensor<12xi32>, st.sharding = #st.sharding<@mesh, [{"micro"}]>}) {
   %0 = func.call @rank() : () -> tensor<1xi32>
   %1 = st.all_gather %0 dim 0 over ["a", "b"] of @mesh : tensor<1xi32> -> tensor<6xi32>
   %2 = st.all_gather %0 dim 0 over ["b", "a"] of @mesh : tensor<1xi32> -> tensor<6xi32>
@@ -79,7 +79,7 @@ func.func @all_gather() -> (tensor<6xi32> {st.sharding = #st.sharding<@mesh, [{"
 }
 
 // SCATTER{LITERAL}: result0 = dense<[[10, 110], [12, 112], [14, 114], [210, 310], [212, 312], [214, 314]]>
-func.func @reduce_scatter() -> (tensor<1x1xi32> {st.sharding = #st.sharding<@mesh, [{"micro", "b"}, {"a"}]>}) {
+func.func @reduce_scatter() -> (tensor<1x1xi32> {st.global_type = tensor<6x2xi32>, st.sharding = #st.sharding<@mesh, [{"micro", "b"}, {"a"}]>}) {
   %0 = func.call @rank() : () -> tensor<1xi32>
   %1 = stablehlo.broadcast_in_dim %0, dims = [0] : (tensor<1xi32>) -> tensor<1x2xi32>
   %2 = stablehlo.constant dense<[[0, 50]]> : tensor<1x2xi32>
@@ -90,7 +90,7 @@ func.func @reduce_scatter() -> (tensor<1x1xi32> {st.sharding = #st.sharding<@mes
 
 // Each rank holds a row of its group's matrix, then a column.
 // TO-ALL{LITERAL}: result0 = dense<[[0, 1000, 2000], [1, 1001, 2001], [2, 1002, 2002]]>
-func.func @all_to_all() -> (tensor<3x1xi32> {st.sharding = #st.sharding<@mesh, [{}, {"b"}]>}) {
+func.func @all_to_all() -> (tensor<3x1xi32> {st.global_type = tensor<3x3xi32>, st.sharding = #st.sharding<@mesh, [{}, {"b"}]>}) {
   %b = st.axis_index "b" of @mesh : tensor<i32>
   %0 = stablehlo.broadcast_in_dim %b, dims = [] : (tensor<i32>) -> tensor<1x3xi32>
   %1 = stablehlo.constant dense<[[0, 1000, 2000]]> : tensor<1x3xi32>
@@ -100,7 +100,7 @@ func.func @all_to_all() -> (tensor<3x1xi32> {st.sharding = #st.sharding<@mesh, [
 }
 
 // SLICE: result0 = dense<[0, 1, 2, 3, 4, 5]>
-func.func @all_slice() -> (tensor<1xi32> {st.sharding = #st.sharding<@mesh, [{"b", "a"}]>}) {
+func.func @all_slice() -> (tensor<1xi32> {st.global_type = tensor<6xi32>, st.sharding = #st.sharding<@mesh, [{"b", "a"}]>}) {
   %0 = stablehlo.iota dim = 0 : tensor<6xi32>
   %1 = st.all_slice %0 dim 0 over ["b", "a"] of @mesh : tensor<6xi32> -> tensor<1xi32>
   return %1 : tensor<1xi32>
@@ -109,8 +109,8 @@ func.func @all_slice() -> (tensor<1xi32> {st.sharding = #st.sharding<@mesh, [{"b
 // A rank that nobody sends to has zeros.
 // PERMUTE: result0 = dense<[1, 2, 0]>
 // PERMUTE: result1 = dense<[0, 0, 1]>
-func.func @collective_permute() -> (tensor<1xi32> {st.sharding = #st.sharding<@mesh, [{"b"}]>},
-                                    tensor<1xi32> {st.sharding = #st.sharding<@mesh, [{"b"}]>}) {
+func.func @collective_permute() -> (tensor<1xi32> {st.global_type = tensor<3xi32>, st.sharding = #st.sharding<@mesh, [{"b"}]>},
+                                    tensor<1xi32> {st.global_type = tensor<3xi32>, st.sharding = #st.sharding<@mesh, [{"b"}]>}) {
   %b = st.axis_index "b" of @mesh : tensor<i32>
   %0 = stablehlo.reshape %b : (tensor<i32>) -> tensor<1xi32>
   %1 = st.collective_permute %0 [0, 2, 1, 0, 2, 1] over "b" of @mesh : tensor<1xi32>
@@ -120,8 +120,8 @@ func.func @collective_permute() -> (tensor<1xi32> {st.sharding = #st.sharding<@m
 
 // ACCUMULATE: result0 = dense<[100, 102, 104, 120, 122, 124]>
 // ACCUMULATE: result1 = dense<[100, 101, 102, 110, 111, 112]>
-func.func @accumulate() -> (tensor<1xi32> {st.sharding = #st.sharding<@mesh, [{"a", "b"}]>},
-                            tensor<1xi32> {st.sharding = #st.sharding<@mesh, [{"a", "b"}]>}) {
+func.func @accumulate() -> (tensor<1xi32> {st.global_type = tensor<6xi32>, st.sharding = #st.sharding<@mesh, [{"a", "b"}]>},
+                            tensor<1xi32> {st.global_type = tensor<6xi32>, st.sharding = #st.sharding<@mesh, [{"a", "b"}]>}) {
   %0 = func.call @rank() : () -> tensor<1xi32>
   %1 = st.accumulate %0 sum over micro : tensor<1xi32>
   %2 = st.accumulate %0 max over micro : tensor<1xi32>
@@ -130,7 +130,7 @@ func.func @accumulate() -> (tensor<1xi32> {st.sharding = #st.sharding<@mesh, [{"
 
 // A result that the function leaves unreduced is reduced for the caller.
 // UNREDUCED: result0 = dense<[100, 102, 104, 300, 302, 304]>
-func.func @unreduced() -> (tensor<1xi32> {st.sharding = #st.sharding<@mesh, [{"a", "b"}], unreduced = sum ["micro"]>}) {
+func.func @unreduced() -> (tensor<1xi32> {st.global_type = tensor<6xi32>, st.sharding = #st.sharding<@mesh, [{"a", "b"}], unreduced = sum ["micro"]>}) {
   %0 = func.call @rank() : () -> tensor<1xi32>
   %1 = st.axis_index "a" of @mesh : tensor<i32>
   %2 = stablehlo.constant dense<90> : tensor<i32>

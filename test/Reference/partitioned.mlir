@@ -29,13 +29,13 @@ func.func @whole(%x: tensor<8x6xf32> {st.name = "x"}, %w: tensor<6x4xf32> {st.na
 }
 
 func.func @pieces(
-    %x: tensor<2x6xf32> {st.name = "x", st.sharding = #st.sharding<@mesh, [{"micro", "d"}, {}]>},
-    %w: tensor<3x2xf32> {st.name = "w", st.sharding = #st.sharding<@mesh, [{"d"}, {"t"}]>},
-    %bias: tensor<2xf32> {st.name = "bias", st.sharding = #st.sharding<@mesh, [{"t"}]>})
+    %x: tensor<2x6xf32> {st.global_type = tensor<8x6xf32>, st.name = "x", st.sharding = #st.sharding<@mesh, [{"micro", "d"}, {}]>},
+    %w: tensor<3x2xf32> {st.global_type = tensor<6x4xf32>, st.name = "w", st.sharding = #st.sharding<@mesh, [{"d"}, {"t"}]>},
+    %bias: tensor<2xf32> {st.global_type = tensor<4xf32>, st.name = "bias", st.sharding = #st.sharding<@mesh, [{"t"}]>})
     -> (tensor<f32> {st.name = "loss", st.sharding = #st.sharding<@mesh, []>},
-        tensor<2x2xf32> {st.name = "y", st.sharding = #st.sharding<@mesh, [{"micro", "d"}, {"t"}]>},
-        tensor<3x2xf32> {st.name = "w", st.sharding = #st.sharding<@mesh, [{"d"}, {"t"}]>},
-        tensor<2xf32> {st.name = "max", st.sharding = #st.sharding<@mesh, [{"t"}], unreduced = max ["micro", "d"]>}) {
+        tensor<2x2xf32> {st.global_type = tensor<8x4xf32>, st.name = "y", st.sharding = #st.sharding<@mesh, [{"micro", "d"}, {"t"}]>},
+        tensor<3x2xf32> {st.global_type = tensor<6x4xf32>, st.name = "w", st.sharding = #st.sharding<@mesh, [{"d"}, {"t"}]>},
+        tensor<2xf32> {st.global_type = tensor<4xf32>, st.name = "max", st.sharding = #st.sharding<@mesh, [{"t"}], unreduced = max ["micro", "d"]>}) {
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
   %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
   %all = st.all_gather %w dim 0 over ["d"] of @mesh : tensor<3x2xf32> -> tensor<6x2xf32>

@@ -75,6 +75,7 @@ private:
 
 /// Semaphores of the workers, a set of one per worker each. All are 0 whenever a kernel begins.
 enum class Sem : int64_t {
+  Start,
   Full,
   Done,
   Empty,
@@ -105,6 +106,11 @@ public:
   /// Code of the leader's queue.
   void leader(llvm::function_ref<void()> body) {
     dte.when(Expr::instance(), 1, [&](Expr) { body(); });
+  }
+  /// A core writes L1 for a kernel only once its queue has stored what earlier kernels left there.
+  void startKernel() {
+    dte.signal(semaphore(Sem::Start));
+    core.wait(semaphore(Sem::Start));
   }
   /// All DTE queues meet; what they stored before is visible to what they load after.
   void barrierOfQueues() { dte.barrier(0, workers()); }

@@ -130,6 +130,7 @@ LogicalResult TaskEmitter::accumulate(st::WriteOp write, const Placement &value,
   st::YieldOp::create(ir, loc, sum);
   auto claim = [&] { claimL2(); };
   KernelContext context{builder, *body, {target, value}, {target}, claim};
+  builder.startKernel();
   return emitLoopKernel(context);
 }
 
@@ -204,6 +205,7 @@ LogicalResult TaskEmitter::emitKernel(st::KernelOp kernel) {
            << kernel.getKind() << "\", which has no DTU code generation";
   order(accesses);
   builder.label(labelOf(kernel, kernel.getKind()));
+  builder.startKernel();
   return it->second(context);
 }
 
