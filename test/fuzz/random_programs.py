@@ -22,6 +22,9 @@ class Program:
         self.used = set()
         self.names = (f"%{i}" for i in itertools.count())
         self.axes = rng.choice([{"tensor": 2}, {"tensor": 4}, {"data": 2, "tensor": 2}, {"data": 4, "tensor": 2}])
+        self.micro = rng.choice([1, 1, 2, 4])
+        if self.micro > 1:
+            self.argument((rng.choice([8, 16]), *self.shape(rank=rng.randint(0, 2), largest=LARGEST // 16)), "f32", True)
         for _ in range(rng.randint(2, 4)):
             self.argument(self.shape(), "f32")
         self.argument(self.shape(rank=rng.randint(1, 2)), "i32")
@@ -47,9 +50,12 @@ class Program:
         self.values.pop()
         return result
 
-    def sharding(self, shape):
-        """Each axis splits a dimension that it divides, or none."""
+    def sharding(self, shape, is_batch=False):
+        """Each axis splits a dimension that it divides, or none; `micro` the first one of a batch."""
         dims, left = [[] for _ in shape], list(shape)
+        if is_batch:
+            dims[0].append('"micro"')
+            left[0] //= self.micro
         for axis in self.rng.sample(list(self.axes), len(self.axes)):
             fitting = [d for d, size in enumerate(left) if size % self.axes[axis] == 0]
             if fitting and self.rng.random() < 0.8:
@@ -58,19 +64,21 @@ class Program:
                 left[dim] //= self.axes[axis]
         return f"#st.sharding<@mesh, [{', '.join('{' + ', '.join(d) + '}' for d in dims)}]>"
 
-    def argument(self, shape, element):
+    def argument(self, shape, element, is_batch=False):
         value = (f"%arg{len(self.arguments)}", tuple(shape), element)
-        attribute = f" {{st.sharding = {self.sharding(shape)}}}" if self.rng.random() < 0.8 else ""
+        attribute = ""
+        if is_batch or self.rng.random() < 0.8:
+            attribute = f" {{st.sharding = {self.sharding(shape, is_batch)}}}"
         self.arguments.append((value, attribute))
         self.values.append(value)
 
     # ---- choices
 
-    def shape(self, rank=None):
+    def shape(self, rank=None, largest=LARGEST):
         rank = self.rng.randint(1, 3) if rank is None else rank
         while True:
             shape = tuple(self.rng.choice(SIZES) for _ in range(rank))
-            if math.prod(shape) <= LARGEST:
+            if math.prod(shape) <= largest:
                 return shape
 
     def pick(self, condition=lambda value: True, element="f32"):
@@ -256,7 +264,7 @@ class Program:
         arguments = ", ".join(f"{v[0]}: {self.type(v)}{a}" for v, a in self.arguments)
         types = ", ".join(self.type(v) for v in results)
         body = "\n  ".join(self.lines)
-        return (f"st.mesh @mesh <[{mesh}], micro=1>\nfunc.func @main({arguments}) -> ({types}) {{\n  {body}\n"
+        return (f"st.mesh @mesh <[{mesh}], micro={self.micro}>\nfunc.func @main({arguments}) -> ({types}) {{\n  {body}\n"
                 f"  return {', '.join(v[0] for v in results)} : {types}\n}}\n")
 
 
