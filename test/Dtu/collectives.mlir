@@ -4,7 +4,7 @@
 // REQUIRES: jax
 // RUN: %python %S/../Reference/Inputs/random_inputs.py %t.in x=f32:8x48x64 y=f32:8x3
 // RUN: st-translate --interpret --inputs=%t.in --outputs=%t.ref %s
-// RUN: st-dtu-run --inputs=%t.in --outputs=%t.dtu %s
+// RUN: st-dtu-run --shuffles=3 --inputs=%t.in --outputs=%t.dtu %s
 // RUN: %python %S/../Reference/Inputs/compare.py %t.ref %t.dtu 1e-5 | FileCheck %s
 // CHECK: 12 tensors agree
 

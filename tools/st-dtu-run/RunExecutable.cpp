@@ -3,8 +3,9 @@
 #include "absl/strings/str_cat.h"
 #include "lib/Runtime/TensorLayout.h"
 #include "lib/Support/Safetensors.h"
+#include "backends/dtu/isa/Binary.h"
+#include "backends/dtu/simulator/Simulator.h"
 #include "lib/Support/StatusMacros.h"
-#include "st/Runtime/Client.h"
 
 #include <cstring>
 #include <map>
@@ -21,16 +22,20 @@ struct Collected {
 
 class Run {
 public:
-  Run(const proto::Executable &program, Executable &executable)
-      : program(program), executable(executable) {}
+  explicit Run(const proto::Executable &program) : program(program) {}
 
+  absl::Status create(uint64_t shuffleSeed);
   absl::Status load(const SafetensorsReader &file);
+  absl::Status execute() { return simulator->execute(schedules); }
+  absl::StatusOr<dtu::TimingResult> time() const { return simulator->time(schedules); }
   absl::Status collect();
   absl::Status write(const std::string &path) const;
+  bool hasSameResults(const Run &other) const;
 
 private:
   const proto::Executable &program;
-  Executable &executable;
+  std::unique_ptr<dtu::Simulator> simulator;
+  std::vector<dtu::RankSchedule> schedules;
   std::map<std::string, Collected> results;
 
   absl::Status loadBlock(const SafetensorsReader &file, const std::string &name,
@@ -38,6 +43,42 @@ private:
   absl::Status collectBlock(const std::string &name, const TensorBlock &block, int64_t rank,
                             int64_t offset);
 };
+
+absl::Status Run::create(uint64_t shuffleSeed) {
+  std::vector<dtu::RankConfig> ranks;
+  for (const proto::Group &group : program.groups())
+    for (int64_t r = 0; r < group.device_ids_size(); ++r) {
+      dtu::RankConfig rank;
+      rank.deviceId = group.device_ids(r);
+      rank.rankInGroup = r;
+      rank.arenaBytes = group.arena_bytes();
+      auto table = group.rank_tables().begin() + r * group.table_size();
+      rank.table.assign(table, table + group.table_size());
+      ranks.push_back(std::move(rank));
+    }
+  dtu::SimulatorOptions options;
+  options.poisonScratch = true;
+  options.shuffleSeed = shuffleSeed;
+  ST_ASSIGN_OR_RETURN(simulator, dtu::Simulator::create(program.dtu(), std::move(ranks), options));
+  int64_t rank = 0;
+  for (const proto::Group &group : program.groups()) {
+    std::vector<dtu::ProgramId> ids;
+    for (const proto::Task &task : group.tasks()) {
+      ST_ASSIGN_OR_RETURN(dtu::Program decoded, dtu::decode(task.program()));
+      ST_ASSIGN_OR_RETURN(ids.emplace_back(), simulator->load(decoded));
+    }
+    dtu::RankSchedule schedule;
+    for (const proto::ScheduleEntry &entry : group.schedule())
+      schedule.push_back({ids[entry.task()], entry.micro_batch()});
+    for (int64_t r = 0; r < group.device_ids_size(); ++r, ++rank) {
+      schedules.push_back(schedule);
+      for (const proto::ConstantData &constant : group.constants())
+        std::memcpy(simulator->memory(rank) + constant.offset(), constant.data().data(),
+                    constant.data().size());
+    }
+  }
+  return absl::OkStatus();
+}
 
 absl::Status Run::loadBlock(const SafetensorsReader &file, const std::string &name,
                             const TensorBlock &block, int64_t rank, int64_t offset) {
@@ -49,13 +90,11 @@ absl::Status Run::loadBlock(const SafetensorsReader &file, const std::string &na
         file.path(), ": tensor \"", name, "\" is ", describeType(tensor->type, tensor->shape),
         ", expected ", describeType(block.type, block.globalShape)));
   int64_t width = static_cast<int64_t>(byteWidth(block.type));
-  absl::Status status;
   forEachRun(block, [&](int64_t global, int64_t local, int64_t count) {
-    if (status.ok())
-      status = executable.arena(rank)->write(offset + local * width,
-                                             tensor->data.subspan(global * width, count * width));
+    std::memcpy(simulator->memory(rank) + offset + local * width,
+                tensor->data.data() + global * width, count * width);
   });
-  return status;
+  return absl::OkStatus();
 }
 
 absl::Status Run::load(const SafetensorsReader &file) {
@@ -87,12 +126,11 @@ absl::Status Run::collectBlock(const std::string &name, const TensorBlock &block
     result.data.resize(elements * width);
     result.known.resize(elements);
   }
-  std::vector<uint8_t> bytes(block.numBytes());
-  ST_RETURN_IF_ERROR(executable.arena(rank)->read(offset, absl::MakeSpan(bytes)));
+  const uint8_t *bytes = simulator->memory(rank) + offset;
   absl::Status status;
   forEachRun(block, [&](int64_t global, int64_t local, int64_t count) {
     for (int64_t i = 0; i < count; ++i) {
-      const uint8_t *from = bytes.data() + (local + i) * width;
+      const uint8_t *from = bytes + (local + i) * width;
       uint8_t *to = result.data.data() + (global + i) * width;
       if (result.known[global + i] && std::memcmp(from, to, width) != 0)
         status = absl::InternalError(absl::StrCat("\"", name, "\": rank ", rank,
@@ -132,21 +170,34 @@ absl::Status Run::write(const std::string &path) const {
   return writeSafetensors(path, tensors);
 }
 
+bool Run::hasSameResults(const Run &other) const {
+  return std::equal(results.begin(), results.end(), other.results.begin(), other.results.end(),
+                    [](const auto &a, const auto &b) {
+                      return a.first == b.first && a.second.data == b.second.data;
+                    });
+}
+
 } // namespace
 
-absl::Status runExecutable(const proto::Executable &program, const std::string &inputs,
-                           const std::string &outputs, std::string &report) {
-  std::unique_ptr<Client> client = createDtuClient({});
-  ST_ASSIGN_OR_RETURN(std::unique_ptr<Executable> executable, client->load(program));
-  ST_ASSIGN_OR_RETURN(StepTime time, executable->timeStep(nullptr));
-  report = absl::StrCat("simulated ", time.total / 1000, " ns, bound ", time.lowerBound / 1000,
+absl::Status runExecutable(const proto::Executable &program, const RunOptions &options,
+                           std::string &report) {
+  ST_ASSIGN_OR_RETURN(std::unique_ptr<SafetensorsReader> file,
+                      SafetensorsReader::open(options.inputs));
+  Run first(program);
+  for (int64_t seed = 0; seed <= options.shuffles; ++seed) {
+    Run again(program);
+    Run &run = seed == 0 ? first : again;
+    ST_RETURN_IF_ERROR(run.create(seed));
+    ST_RETURN_IF_ERROR(run.load(*file));
+    ST_RETURN_IF_ERROR(run.execute());
+    ST_RETURN_IF_ERROR(run.collect());
+    if (!run.hasSameResults(first))
+      return absl::InternalError(absl::StrCat("results depend on the interleaving, seed ", seed));
+  }
+  ST_ASSIGN_OR_RETURN(dtu::TimingResult time, first.time());
+  report = absl::StrCat("simulated ", time.total / 1000, " ns, bound ", time.rooflineBound / 1000,
                         " ns, serial ", time.serialSum / 1000, " ns");
-  Run run(program, *executable);
-  ST_ASSIGN_OR_RETURN(std::unique_ptr<SafetensorsReader> file, SafetensorsReader::open(inputs));
-  ST_RETURN_IF_ERROR(run.load(*file));
-  ST_RETURN_IF_ERROR(executable->launchStep().wait());
-  ST_RETURN_IF_ERROR(run.collect());
-  return run.write(outputs);
+  return first.write(options.outputs);
 }
 
 } // namespace st

@@ -5,15 +5,23 @@
 #include "absl/status/status.h"
 #include "lib/Proto/executable.pb.h"
 
+#include <cstdint>
 #include <string>
 
 namespace st {
 
-/// Runs one step with states and inputs from a safetensors file; writes outputs and states, which
-/// must be the same on all ranks that hold the same part. `report`: one line about the simulated
-/// time.
-absl::Status runExecutable(const proto::Executable &program, const std::string &inputs,
-                           const std::string &outputs, std::string &report);
+struct RunOptions {
+  std::string inputs, outputs; ///< safetensors files
+  /// Repetitions with the instances of each cluster interleaved in other ways; all must give the
+  /// same bits.
+  int64_t shuffles = 0;
+};
+
+/// Runs one step with states and inputs from a file, L1 and L2 filled with NaN before each task;
+/// writes outputs and states, which must be the same on all ranks that hold the same part.
+/// `report`: one line about the simulated time.
+absl::Status runExecutable(const proto::Executable &program, const RunOptions &options,
+                           std::string &report);
 
 } // namespace st
 

@@ -31,6 +31,8 @@ struct Options {
                               cl::Required};
   cl::opt<std::string> outputs{"outputs", cl::desc("safetensors file for states and outputs"),
                                cl::Required};
+  cl::opt<int64_t> shuffles{"shuffles", cl::desc("repetitions with other interleavings"),
+                            cl::init(0)};
   cl::opt<std::string> dump{"dump-dtu", cl::desc("file for the generated IR")};
 };
 
@@ -159,10 +161,12 @@ static LogicalResult runModule(const Options &options, ModuleOp module) {
   if (failed(executable))
     return failure();
   std::string report;
-  absl::Status status = ::st::runExecutable(*executable, options.inputs, options.outputs, report);
-  llvm::errs() << report << "\n";
-  if (status.ok())
+  absl::Status status = ::st::runExecutable(
+      *executable, {options.inputs, options.outputs, options.shuffles}, report);
+  if (status.ok()) {
+    llvm::errs() << report << "\n";
     return success();
+  }
   llvm::errs() << "st-dtu-run: error: " << std::string(status.message()) << "\n";
   return failure();
 }

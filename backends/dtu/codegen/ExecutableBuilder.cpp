@@ -257,33 +257,18 @@ void GroupBuilder::addSchedule(mlir::st::ScheduleOp schedule) {
   }
 }
 
-/// What storage takes by its purpose; the rest of the arena is the workspace of tasks.
+/// What the memory plan says the arena is for.
 void GroupBuilder::addMemoryClasses() {
-  std::pair<const char *, int64_t> classes[] = {{"parameters", 0}, {"optimizer", 0},
-                                                {"gradients", 0},  {"activations", 0},
-                                                {"inputs", 0},     {"workspace", 0}};
-  auto add = [&](StringRef name, Operation *op, Type type) {
-    auto address = op->getAttrOfType<mlir::st::AddressAttr>("address");
-    for (auto &[known, bytes] : classes)
-      if (known == name && address)
-        bytes += (address.getSlots() - 1) * address.getStride() + bytesOf(type);
-  };
-  for (Operation &op : program.getBody().front()) {
-    if (auto state = dyn_cast<mlir::st::StateOp>(op))
-      add(state.getRole() == "parameter" ? "parameters" : "optimizer", &op, state.getLocalType());
-    else if (auto input = dyn_cast<mlir::st::InputOp>(op))
-      add("inputs", &op, input.getLocalType());
-    else if (auto buffer = dyn_cast<mlir::st::BufferOp>(op))
-      add(buffer.getKind() == "accumulator" ? "gradients" : "activations", &op, buffer.getType());
-  }
-  int64_t storage = 0;
-  for (auto &[name, bytes] : classes)
-    storage += bytes;
-  classes[5].second = std::max<int64_t>(0, group.arena_bytes() - storage);
-  for (auto &[name, bytes] : classes) {
+  auto classes = program->getAttrOfType<DictionaryAttr>("st.memory");
+  if (!classes)
+    return;
+  for (NamedAttribute entry : classes) {
+    auto bytes = dyn_cast<IntegerAttr>(entry.getValue());
+    if (!bytes)
+      continue;
     proto::MemoryClass &memory = *group.add_memory();
-    memory.set_name(name);
-    memory.set_bytes(bytes);
+    memory.set_name(entry.getName().str());
+    memory.set_bytes(bytes.getInt());
   }
 }
 
@@ -315,7 +300,9 @@ LogicalResult GroupBuilder::run() {
   addSchedule(*schedules.begin());
   if (failed(addConstants()))
     return failure();
-  group.set_arena_bytes(llvm::alignTo(arenaEnd, 64));
+  if (auto planned = program->getAttrOfType<IntegerAttr>("st.arena_bytes"))
+    arenaEnd = std::max(arenaEnd, planned.getInt());
+  group.set_arena_bytes(arenaEnd);
   addMemoryClasses();
   return success();
 }

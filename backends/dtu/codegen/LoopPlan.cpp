@@ -170,35 +170,39 @@ bool Planner::planWhole() {
 
 // ---- several phases: an inner loop runs through the reduction --------------------------------
 
-/// Phase p runs through the space for the reductions of level p + 1 and the outputs of level p.
+/// Phase p runs through the space for the reductions of level p + 1; the last one of those that have
+/// outputs for every step makes all of these, so that an output may take the place of an input that
+/// earlier phases read.
 void Planner::collectPhases() {
-  int levels = program.getNumLevels();
-  plan.phases.assign(levels + 1, {});
+  auto isStep = [&](int value) { return program.values[value].rate == Rate::Step; };
+  plan.phases.assign(program.getNumLevels() + 1, {});
+  SmallVector<unsigned> stepOutputs;
+  int last = 0;
+  for (auto [index, output] : llvm::enumerate(program.outputs)) {
+    if (!(output.groups & reduced))
+      continue;
+    stepOutputs.push_back(index);
+    last = std::max(last, program.values[output.ref.value].level);
+  }
   for (auto [phaseIndex, phase] : llvm::enumerate(plan.phases)) {
+    int level = static_cast<int>(phaseIndex) + 1;
     DenseSet<int> needed;
-    auto isStep = [&](int value) { return program.values[value].rate == Rate::Step; };
-    for (auto [index, output] : llvm::enumerate(program.outputs)) {
-      const TileValue &value = program.values[output.ref.value];
-      bool perStep = output.groups & reduced;
-      if (perStep && value.level == static_cast<int>(phaseIndex)) {
+    if (static_cast<int>(phaseIndex) == last)
+      for (unsigned index : stepOutputs) {
         phase.outputs.push_back(index);
-        needed.insert(output.ref.value);
+        needed.insert(program.outputs[index].ref.value);
       }
-    }
     for (size_t i = program.ops.size(); i-- > 0;) {
       const TileOp &op = program.ops[i];
-      int level = program.values[op.dst].level;
-      bool reduces = op.reduction && level == static_cast<int>(phaseIndex) + 1;
-      bool recomputed = !op.reduction && isStep(op.dst) && needed.contains(op.dst);
-      if (!reduces && !recomputed) {
-        if (!op.reduction && program.values[op.dst].rate == Rate::Item &&
-            level == static_cast<int>(phaseIndex) + 1)
-          phase.itemOps.push_back(i);
-        continue;
+      bool reduces = op.reduction && program.values[op.dst].level == level;
+      if (reduces || (!op.reduction && isStep(op.dst) && needed.contains(op.dst))) {
+        phase.ops.push_back(i);
+        for (const TileRef &source : op.sources)
+          needed.insert(source.value);
+      } else if (!op.reduction && program.values[op.dst].rate == Rate::Item &&
+                 program.values[op.dst].level == level) {
+        phase.itemOps.push_back(i);
       }
-      phase.ops.push_back(i);
-      for (const TileRef &source : op.sources)
-        needed.insert(source.value);
     }
     std::reverse(phase.ops.begin(), phase.ops.end());
     std::reverse(phase.itemOps.begin(), phase.itemOps.end());

@@ -52,7 +52,7 @@ def run_case(name, text, inputs, tolerance, limits):
         module = folder / "case.mlir"
         module.write_text(text)
         save_file(values(inputs, np.random.default_rng(0), limits), folder / "in")
-        for tool in (["st-translate", "--interpret"], ["st-dtu-run"]):
+        for tool in (["st-translate", "--interpret"], ["st-dtu-run", "--shuffles=3"]):
             done = subprocess.run([*tool, module, f"--inputs={folder / 'in'}", f"--outputs={folder / tool[0]}"],
                                   capture_output=True, text=True)
             if done.returncode:
