@@ -13,8 +13,8 @@
 #include "passes/Autodiff/Passes.h"
 #include "passes/Kernels/Passes.h"
 #include "passes/Memory/Passes.h"
-#include "passes/Pipeline/Passes.h"
 #include "passes/Partition/Passes.h"
+#include "passes/Pipeline/Passes.h"
 #include "passes/Propagation/Passes.h"
 
 using namespace mlir;

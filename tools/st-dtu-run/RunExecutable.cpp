@@ -1,10 +1,10 @@
 #include "tools/st-dtu-run/RunExecutable.h"
 
 #include "absl/strings/str_cat.h"
-#include "lib/Runtime/TensorLayout.h"
-#include "lib/Support/Safetensors.h"
 #include "backends/dtu/isa/Binary.h"
 #include "backends/dtu/simulator/Simulator.h"
+#include "lib/Runtime/TensorLayout.h"
+#include "lib/Support/Safetensors.h"
 #include "lib/Support/StatusMacros.h"
 
 #include <cstring>

@@ -161,8 +161,8 @@ static LogicalResult runModule(const Options &options, ModuleOp module) {
   if (failed(executable))
     return failure();
   std::string report;
-  absl::Status status = ::st::runExecutable(
-      *executable, {options.inputs, options.outputs, options.shuffles}, report);
+  absl::Status status =
+      ::st::runExecutable(*executable, {options.inputs, options.outputs, options.shuffles}, report);
   if (status.ok()) {
     llvm::errs() << report << "\n";
     return success();

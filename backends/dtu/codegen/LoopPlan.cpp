@@ -170,9 +170,9 @@ bool Planner::planWhole() {
 
 // ---- several phases: an inner loop runs through the reduction --------------------------------
 
-/// Phase p runs through the space for the reductions of level p + 1; the last one of those that have
-/// outputs for every step makes all of these, so that an output may take the place of an input that
-/// earlier phases read.
+/// Phase p runs through the space for the reductions of level p + 1; the last one of those that
+/// have outputs for every step makes all of these, so that an output may take the place of an input
+/// that earlier phases read.
 void Planner::collectPhases() {
   auto isStep = [&](int value) { return program.values[value].rate == Rate::Step; };
   plan.phases.assign(program.getNumLevels() + 1, {});

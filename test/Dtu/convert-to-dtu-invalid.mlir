@@ -1,0 +1,64 @@
+// What has no code is refused by name.
+// RUN: st-opt %s --convert-to-dtu -split-input-file -verify-diagnostics
+
+st.mesh @mesh <["t"=1], micro=1>
+st.program @g stages [0] devices [0] first_rank 0 mesh @mesh {
+  st.task @t forward stage 0 (%mb) {
+    %0 = stablehlo.constant {st.addresses = [#st.address<offset = 0>]} dense<1.0> : tensor<8xf32>
+    // expected-error @+1 {{'stablehlo.reverse' op has no DTU code generation}}
+    %1 = stablehlo.reverse %0, dims = [0] {st.addresses = [#st.address<offset = 64>]} : tensor<8xf32>
+  }
+}
+
+// -----
+
+st.mesh @mesh <["t"=1], micro=1>
+st.program @g stages [0] devices [0] first_rank 0 mesh @mesh {
+  st.task @t forward stage 0 (%mb) {
+    %0 = stablehlo.constant {st.addresses = [#st.address<offset = 0>]} dense<1.0> : tensor<8xf32>
+    %1 = st.kernel "loop" (%a = %0 : tensor<8xf32>) -> tensor<8xf32> attributes {st.addresses = [#st.address<offset = 64>]} {
+      // expected-error @+1 {{'stablehlo.atan2' op has no DTU code generation}}
+      %2 = stablehlo.atan2 %a, %a : tensor<8xf32>
+      st.yield %2 : tensor<8xf32>
+    }
+  }
+}
+
+// -----
+
+st.mesh @mesh <["t"=1], micro=1>
+st.program @g stages [0] devices [0] first_rank 0 mesh @mesh {
+  st.task @t forward stage 0 (%mb) {
+    // expected-error @+1 {{'stablehlo.constant' op has no st.addresses, which convert-to-dtu needs: run plan-memory first}}
+    %0 = stablehlo.constant dense<1.0> : tensor<8xf32>
+  }
+}
+
+// -----
+
+st.mesh @mesh <["t"=1], micro=1>
+st.program @g stages [0] devices [0] first_rank 0 mesh @mesh {
+  st.task @t forward stage 0 (%mb) {
+    // expected-error @+1 {{has values of 'complex<f32>', a type that the DTU does not have}}
+    %0 = stablehlo.constant {st.addresses = [#st.address<offset = 0>]} dense<(1.0, 0.0)> : tensor<8x8xcomplex<f32>>
+  }
+}
+
+// -----
+
+st.mesh @mesh <["t"=1], micro=1>
+st.program @g stages [0] devices [0] first_rank 0 mesh @mesh {
+  st.task @t forward stage 0 (%mb) {
+    %0 = stablehlo.constant {st.addresses = [#st.address<offset = 0>]} dense<1.0> : tensor<8x8xf32>
+    // expected-error @+1 {{has kind "sort", which has no DTU code generation}}
+    %1 = st.kernel "sort" (%a = %0 : tensor<8x8xf32>) -> tensor<8x8xf32> attributes {st.addresses = [#st.address<offset = 256>]} {
+      st.yield %a : tensor<8x8xf32>
+    }
+  }
+}
+
+// -----
+
+// expected-error @+1 {{no device description 'dtu-x'}}
+module attributes {st.target = #st.target<backend = "dtu", device = "dtu-x", alignment = 64, scratch_bytes = 0, memory_bytes = 0>} {
+}
