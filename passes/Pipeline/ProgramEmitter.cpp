@@ -179,6 +179,7 @@ void ProgramEmitter::emitTask(OpBuilder &builder, TaskPlan &plannedTask) {
   block.addArgument(builder.getIndexType(), taskOp.getLoc());
   body = OpBuilder::atBlockEnd(&block);
   mapping.clear();
+  axisIndices.clear();
   if (clears)
     clearAccumulators();
   for (const TaskItem &item : task->items)
@@ -288,6 +289,15 @@ Value ProgramEmitter::get(Value value) {
 }
 
 Value ProgramEmitter::copyOp(Operation *op, Value value) {
+  // Each op that cuts along an axis asks for the index; a task needs it once.
+  if (auto index = dyn_cast<AxisIndexOp>(op)) {
+    Value &known = axisIndices[index.getAxis()];
+    if (!known)
+      known = AxisIndexOp::create(*body, op->getLoc(), index.getType(), index.getAxis(), index.getMesh());
+    mapping.map(value, known);
+    writeBuffers(op);
+    return known;
+  }
   for (Value operand : op->getOperands())
     mapping.map(operand, get(operand));
   Operation *copy = body->clone(*op, mapping);

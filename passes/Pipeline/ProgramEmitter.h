@@ -71,6 +71,7 @@ private:
   TaskOp taskOp;
   std::optional<OpBuilder> body;
   IRMapping mapping;
+  llvm::StringMap<Value> axisIndices;
 };
 
 } // namespace mlir::st
