@@ -117,14 +117,16 @@ def parallel_cases():
         shard_0="/device:XLA_DTU:-1")), "-1")
     yield parallel_case("device name", edited(lambda v: v["device_mapping"]["stage_0"].update(
         shard_0="/device:TPU:1")), "TPU")
-    yield parallel_case("GPU on a DTU target", edited(lambda v: v["device_mapping"]["stage_0"].update(
-        shard_0="GPU:0")), "GPU:0")
+    yield parallel_case("mixed devices", edited(lambda v: v["device_mapping"]["stage_0"].update(
+        shard_0="GPU:0")), "shard_1")
+    gpus = edited(lambda v: v["device_mapping"].update(
+        {f"stage_{i}": {"shard_0": f"GPU:{2 * i}", "shard_1": f"GPU:{2 * i + 1}"} for i in range(2)}))
+    yield parallel_case("GPUs on a DTU target", gpus, "GPU")
     yield parallel_case("device not a string", edited(lambda v: v["device_mapping"]["stage_0"].update(
         shard_0=7)), "shard_0")
     yield parallel_case("pipeline with shards", edited(lambda v: v.update(mode="pipeline")), "pipeline|hybrid")
     yield parallel_case("shards do not divide", st.layout(1, 3), "3|divide")
     yield parallel_case("batch", st.layout(2, 2, mode="hybrid", accum=3), "accum_degree|batch")
-    yield parallel_case("more stages than layers", st.layout(9, 1), "stage")
 
 
 def mlir_case(name, text, pattern):

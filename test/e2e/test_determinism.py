@@ -54,7 +54,7 @@ def time_is_real(folder):
     text = (st.ROOT / "devices" / "dtu-t10.textproto").read_text()
     for field in ("chip_gbytes_per_second", "onchip_gbytes_per_second", "fp32_macs_per_core_cycle",
                   "l3_gbytes_per_second"):
-        halved, count = re.subn(rf"({field}\s*:?\s*{{[^}}]*value:\s*)([0-9.eE+]+)",
+        halved, count = re.subn(rf"(\b{field}\s*:?\s*{{[^}}]*value:\s*)([0-9.eE+]+)",
                                 lambda m: m[1] + str(float(m[2]) / 2), text)
         st.expect(count == 1, f"{field} occurs {count} times in the description")
         device = folder / f"{field}.textproto"

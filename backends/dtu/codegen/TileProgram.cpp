@@ -21,6 +21,7 @@ private:
   TileProgram &program;
   const IterationSpace &space;
   Value accumulator;
+  /// Read by lookup, which copies: assigning to one entry may move the others.
   DenseMap<Value, TileRef> refs;
   DenseSet<Value> needed;
 
@@ -175,11 +176,11 @@ LogicalResult Translator::translateReduce(hlo::ReduceOp op) {
   TileRef result;
   GroupSet kept = space.getGroups(op.getResult(0));
   if (kept == space.getGroups(input)) {
-    result = refs[input]; // only dimensions of size 1 are reduced
+    result = refs.lookup(input); // only dimensions of size 1 are reduced
   } else {
     TileOp tileOp;
     tileOp.dstType = type;
-    tileOp.sources = {refs[input]};
+    tileOp.sources = {refs.lookup(input)};
     tileOp.groups = space.getGroups(input);
     tileOp.reduction = reduction;
     result = addOp(tileOp, kept);
@@ -190,7 +191,7 @@ LogicalResult Translator::translateReduce(hlo::ReduceOp op) {
                      (*reduction == Reduction::Sum && matchPattern(init, m_AnyZeroFloat())));
   refs[op.getResult(0)] =
       isIdentity ? result
-                 : compute(getCombineOp(*reduction), {refs[op.getInitValues()[0]], result}, type);
+                 : compute(getCombineOp(*reduction), {refs.lookup(op.getInitValues()[0]), result}, type);
   return success();
 }
 
@@ -217,11 +218,11 @@ LogicalResult Translator::translate(Operation *op) {
     return success();
   }
   if (isa<hlo::BroadcastInDimOp, hlo::ReshapeOp>(op)) {
-    refs[result] = refs[op->getOperand(0)];
+    refs[result] = refs.lookup(op->getOperand(0));
     return success();
   }
   if (isa<hlo::BitcastConvertOp>(op)) {
-    refs[result] = {refs[op->getOperand(0)].value, dtype(result)};
+    refs[result] = {refs.lookup(op->getOperand(0)).value, dtype(result)};
     return success();
   }
   if (isa<hlo::IotaOp>(op)) {
@@ -248,7 +249,7 @@ LogicalResult Translator::translate(Operation *op) {
   else if (matchMulAdd(op))
     vectorOp = hw::VectorOp::MulAdd;
   refs[result] =
-      compute(*vectorOp, llvm::map_to_vector(operandsOf(op), [&](Value v) { return refs[v]; }),
+      compute(*vectorOp, llvm::map_to_vector(operandsOf(op), [&](Value v) { return refs.lookup(v); }),
               dtype(result));
   return success();
 }
@@ -270,7 +271,7 @@ LogicalResult Translator::run(Block &body) {
       return failure();
   }
   for (auto [index, result] : llvm::enumerate(body.getTerminator()->getOperands()))
-    program.outputs.push_back({refs[result], static_cast<unsigned>(index), space.getGroups(result),
+    program.outputs.push_back({refs.lookup(result), static_cast<unsigned>(index), space.getGroups(result),
                                space.getStrides(result)});
   return success();
 }
