@@ -211,6 +211,9 @@ LogicalResult Compiler::configure() {
       return failure();
     config = *loaded;
   }
+  if (config.onGpus)
+    return error() << config.path << ": device_mapping names GPUs (GPU:<id>), which target "
+                   << options.get(*module, "target") << " does not have; expected /device:XLA_DTU:<id>";
   auto description = ::st::parseDtuDescription(
       (*module)->getAttrOfType<StringAttr>("dtu.description").getValue().str(), "dtu.description");
   if (!description.ok())

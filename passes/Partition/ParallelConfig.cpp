@@ -204,6 +204,7 @@ LogicalResult ConfigParser::readStage(const llvm::json::Object &mapping, int64_t
 /// A GPU may hold several shards of one stage; nothing may be in two stages, and a
 /// cluster runs one shard.
 LogicalResult ConfigParser::checkDevices() {
+  config.onGpus = *areGpus;
   DenseMap<int64_t, std::pair<size_t, size_t>> seen;
   for (auto [stage, devices] : llvm::enumerate(config.devices))
     for (auto [shard, id] : llvm::enumerate(devices)) {

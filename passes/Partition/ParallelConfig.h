@@ -15,6 +15,8 @@ struct ParallelConfig {
   /// The dimension of a weight that is cut: -1 the output's, 0 the contracted one.
   int64_t shardingDim = -1;
   int64_t accumDegree = 1;
+  /// Whether the devices are GPUs ("GPU:<id>") rather than DTU clusters.
+  bool onGpus = false;
   /// The device of each shard, stage by stage. Every stage has as many shards.
   SmallVector<SmallVector<int64_t>> devices = {{0}};
   /// The file and its text, for messages; empty for the default of one device.

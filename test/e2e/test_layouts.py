@@ -26,7 +26,6 @@ MODELS = {
 OPTIMIZERS = {
     "adamw": ["--optimizer=adamw", "--lr=1e-3"],
     "sgd": ["--optimizer=sgd", "--momentum=0.9", "--lr=0.1"],
-    "adamw-clip": ["--optimizer=adamw", "--lr=1e-3", "--clip-norm=0.5"],
 }
 
 
@@ -83,7 +82,6 @@ def cases():
                     yield case(model, optimizer, layout, dim)
     for layout in LAYOUTS:
         yield case("bert-span", "adamw", layout, -1)
-        yield case("gpt2-clm", "adamw-clip", layout, -1)
 
 
 if __name__ == "__main__":
