@@ -10,12 +10,13 @@
 // CHECK-NEXT: dtu.program "forward0" semaphores {{[0-9]+}} barriers 1 l1 {{[0-9]+}} l2 {{[0-9]+}} l3 4096 table 3 {
 // CHECK-NEXT: dtu.stream "dte" first 0 count 8 {
 
-// The slot of the micro-batch goes through a register.
+// The core starts behind what its queue has stored; the slot of the micro-batch goes through a register.
 // CHECK: dtu.label "loop"
+// CHECK-NEXT: dtu.signal {sem = #dtu.affine<1 * r1>}
 // CHECK: dtu.index {dst = [[SLOT:[0-9]+]] : i64, modulo = 2 : i64, multiply = 1024 : i64, value = #dtu.affine<1 * r2>}
 // CHECK: dtu.copy {{.*}}dst = #dtu.view<L1[{{.*}}] core 1 * r1{{.*}}src = #dtu.view<L3[{{.*}}1 * r[[SLOT]]
-// CHECK: dtu.signal {sem = #dtu.affine<1 * r1>}
-// CHECK: dtu.wait {sem = #dtu.affine<8 + 1 * r1>}
+// CHECK: dtu.signal {sem = #dtu.affine<8 + 1 * r1>}
+// CHECK: dtu.wait {sem = #dtu.affine<16 + 1 * r1>}
 // CHECK: dtu.copy {dst = #dtu.view<L3[2048
 
 // The accumulation reads what the kernel wrote: all queues meet first.
