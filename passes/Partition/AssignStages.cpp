@@ -39,6 +39,9 @@ private:
   OpBuilder builder;
   /// What stands for a value of the original function in a stage.
   DenseMap<std::pair<Value, int64_t>, Value> instances;
+  /// The copies of each op that several stages compute.
+  DenseMap<Operation *, size_t> copies;
+  std::vector<SmallVector<Operation *, 1>> copyLists;
   /// Argument and result of the original, and stage, of each of the new ones.
   SmallVector<std::pair<unsigned, int64_t>> arguments, results;
 };
@@ -163,6 +166,11 @@ void StageRewriter::placeOp(Operation *op) {
   });
   for (auto [stage, instance] : placed)
     useIn(stage, instance);
+  if (placed.size() < 2)
+    return;
+  for (auto [stage, instance] : placed)
+    copies[instance] = copyLists.size();
+  copyLists.emplace_back(llvm::make_second_range(placed));
 }
 
 void StageRewriter::eraseUnused(ArrayRef<Operation *> ops) {
@@ -172,7 +180,8 @@ void StageRewriter::eraseUnused(ArrayRef<Operation *> ops) {
 }
 
 /// What crosses stages does so reduced. Linear ops that were to form a sum of partial
-/// sums, one of which now arrives reduced, form the sum of reduced ones.
+/// sums, one of which now arrives reduced, form the sum of reduced ones; all copies of
+/// an op do so if one does, for copies of a parameter have to get the same bits.
 void StageRewriter::correctShardings() {
   DenseMap<Value, SmallVector<Axis, 2>> reduced;
   for (Operation &op : function.front().without_terminator()) {
@@ -192,10 +201,16 @@ void StageRewriter::correctShardings() {
     }
     if (lost.empty())
       continue;
-    for (Axis axis : lost)
-      sharding.dropUnreduced(axis);
-    reduced[result] = lost;
-    op.setDiscardableAttr(kShardingAttr, axes.write(sharding));
+    SmallVector<Operation *, 1> alike = {&op};
+    if (auto it = copies.find(&op); it != copies.end())
+      alike = copyLists[it->second];
+    for (Operation *copy : alike) {
+      TensorSharding sharding = axes.read(copy->getResult(0));
+      for (Axis axis : lost)
+        sharding.dropUnreduced(axis);
+      reduced[copy->getResult(0)] = lost;
+      copy->setDiscardableAttr(kShardingAttr, axes.write(sharding));
+    }
   }
 }
 

@@ -36,6 +36,7 @@ private:
   LogicalResult checkMicro(Operation &op, const OpSharding &how);
   Value reshard(Value value, const TensorSharding &to, Operation *before);
   double costOf(Value from, const TensorSharding &to) const;
+  Attribute stageOf(Value value);
   static int64_t rankOf(Value value) {
     auto type = dyn_cast<RankedTensorType>(value.getType());
     return type ? type.getRank() : 0;
@@ -63,6 +64,12 @@ double ReshardInserter::costOf(Value from, const TensorSharding &to) const {
                : std::numeric_limits<double>::infinity();
 }
 
+Attribute ReshardInserter::stageOf(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return function.getArgAttr(argument.getArgNumber(), kStageAttr);
+  return value.getDefiningOp()->getDiscardableAttr(kStageAttr);
+}
+
 /// The value in another sharding: one made before, or one made now, from whichever
 /// of the value and its reshards is nearest.
 Value ReshardInserter::reshard(Value value, const TensorSharding &to, Operation *before) {
@@ -77,8 +84,7 @@ Value ReshardInserter::reshard(Value value, const TensorSharding &to, Operation 
   ShardingAttr sharding = axes.write(to);
   auto op = ReshardOp::create(builder, before->getLoc(), value.getType(), best, sharding);
   op->setDiscardableAttr(kShardingAttr, sharding);
-  Operation *producer = value.getDefiningOp();
-  if (Attribute stage = (producer ? producer : before)->getDiscardableAttr(kStageAttr))
+  if (Attribute stage = stageOf(value))
     op->setDiscardableAttr(kStageAttr, stage);
   ++count;
   if (stateful.contains(value))

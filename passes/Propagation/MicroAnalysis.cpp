@@ -38,6 +38,12 @@ microFactor(const ShardingRule &rule, const TensorFactors &tensor, const TensorS
 
 /// Puts micro on the factor along which operands vary.
 LogicalResult MicroAnalysis::placeVarying(const OpNode &node, OpSharding &how) {
+  if (auto constrain = dyn_cast<ConstrainOp>(node.op)) {
+    TensorSharding wanted =
+        restrictTo(graph.axes.read(constrain.getSharding()), kMicroAxis, graph.axes);
+    if (auto place = microFactor(node.rule, node.rule.results[0], wanted))
+      (void)how.place(node.rule, place->first, place->second);
+  }
   for (OpOperand &operand : node.op->getOpOperands()) {
     unsigned i = operand.getOperandNumber();
     TensorSharding varying = sharding(operand.get());
@@ -70,7 +76,7 @@ void MicroAnalysis::passOnUnreduced(const OpNode &node, OpSharding &how) {
   // is better done once a step than once a micro-batch.
   if (node.isPinned && node.rule.linearity != ShardingRule::Linearity::Jointly)
     return;
-  if (how.uses(kMicroAxis) || op->getNumResults() != 1 ||
+  if (how.uses(kMicroAxis) || op->getNumResults() != 1 || isa<ConstrainOp>(op) ||
       llvm::any_of(op->getOperands(), [&](Value operand) { return late.contains(operand); }))
     return;
   ChoiceContext context{graph.axes, {}, {}, {}, {}, {}, {}};

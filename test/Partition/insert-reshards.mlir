@@ -1,0 +1,54 @@
+// RUN: st-opt --insert-reshards --split-input-file %s | FileCheck %s
+
+// A partial sum is scattered where its user is split; one reshard serves both users; what follows
+// from it is sliced from it.
+
+st.mesh @mesh <["tensor"=4], micro=1>
+// CHECK-LABEL: func.func @partial_sum
+func.func @partial_sum(%x: tensor<8x16xf32> {st.sharding = #st.sharding<@mesh, [{}, {}]>},
+                       %w: tensor<16x32xf32> {st.sharding = #st.sharding<@mesh, [{"tensor"}, {}]>})
+    -> (tensor<8x32xf32> {st.sharding = #st.sharding<@mesh, [{}, {"tensor"}]>}, tensor<8x32xf32> {st.sharding = #st.sharding<@mesh, [{}, {}]>}) {
+  // CHECK: %[[X:.*]] = st.reshard %{{.*}} to <@mesh, [{}, {"tensor"}]>
+  // CHECK: %[[DOT:.*]] = stablehlo.dot_general %[[X]]
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] {st.sharding = #st.sharding<@mesh, [{}, {}], unreduced = sum ["tensor"]>} : (tensor<8x16xf32>, tensor<16x32xf32>) -> tensor<8x32xf32>
+  // CHECK: %[[PART:.*]] = st.reshard %[[DOT]] to <@mesh, [{}, {"tensor"}]>
+  // CHECK: tanh %[[PART]]
+  %1 = stablehlo.tanh %0 {st.sharding = #st.sharding<@mesh, [{}, {"tensor"}]>} : tensor<8x32xf32>
+  // CHECK: multiply %{{.*}}, %[[PART]]
+  %2 = stablehlo.multiply %1, %0 {st.sharding = #st.sharding<@mesh, [{}, {"tensor"}]>} : tensor<8x32xf32>
+  // CHECK: st.reshard %[[PART]] to <@mesh, [{}, {}]>
+  %3 = stablehlo.abs %0 {st.sharding = #st.sharding<@mesh, [{}, {}]>} : tensor<8x32xf32>
+  return %2, %3 : tensor<8x32xf32>, tensor<8x32xf32>
+}
+
+// -----
+
+// An op that cannot leave the sharding it is recorded with is computed as it can be.
+
+st.mesh @mesh <["tensor"=2], micro=1>
+// CHECK-LABEL: func.func @slice
+func.func @slice(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"tensor"}]>}) -> (tensor<4xf32> {st.sharding = #st.sharding<@mesh, [{"tensor"}]>}) {
+  // CHECK: %[[X:.*]] = st.reshard %{{.*}} to <@mesh, [{}]>
+  // CHECK: %[[SLICE:.*]] = stablehlo.slice %[[X]] {{.*}} {st.sharding = #st.sharding<@mesh, [{}]>}
+  // CHECK: st.reshard %[[SLICE]] to <@mesh, [{"tensor"}]>
+  %0 = stablehlo.slice %x [2:6] {st.sharding = #st.sharding<@mesh, [{"tensor"}]>} : (tensor<8xf32>) -> tensor<4xf32>
+  return %0 : tensor<4xf32>
+}
+
+// -----
+
+// What crosses stages is reduced before it does, in the form that its user takes. A constraint is a
+// reshard.
+
+st.mesh @mesh <["tensor"=2], micro=2>
+// CHECK-LABEL: func.func @transfer
+func.func @transfer(%x: tensor<4x8xf32> {st.stage = 0 : i64, st.sharding = #st.sharding<@mesh, [{}, {}], unreduced = sum ["micro", "tensor"]>}) -> tensor<4x8xf32> {
+  // CHECK: %[[X:.*]] = st.reshard %{{.*}} to <@mesh, [{}, {"tensor"}]> {{.*}}st.stage = 0
+  // CHECK: st.transfer %[[X]] from 0 to 1 {st.sharding = #st.sharding<@mesh, [{}, {"tensor"}]>, st.stage = 1
+  %0 = st.transfer %x from 0 to 1 {st.stage = 1 : i64, st.sharding = #st.sharding<@mesh, [{}, {}], unreduced = sum ["micro", "tensor"]>} : tensor<4x8xf32>
+  %1 = stablehlo.tanh %0 {st.stage = 1 : i64, st.sharding = #st.sharding<@mesh, [{}, {"tensor"}]>} : tensor<4x8xf32>
+  // CHECK-NOT: st.constrain
+  // CHECK: st.reshard {{.*}} to <@mesh, [{"tensor"}, {}]>
+  %2 = st.constrain %1 to <@mesh, [{"tensor"}, {}]> {st.stage = 1 : i64} : tensor<4x8xf32>
+  return %2 : tensor<4x8xf32>
+}

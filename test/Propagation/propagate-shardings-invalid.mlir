@@ -1,0 +1,49 @@
+// RUN: st-opt --propagate-shardings --split-input-file --verify-diagnostics %s
+
+// expected-error @+1 {{expected an st.mesh; run apply-parallel-config first}}
+module {}
+
+// -----
+
+st.mesh @mesh <["tensor"=1], micro=2>
+func.func @sort(%x: tensor<8x4xf32> {st.sharding = #st.sharding<@mesh, [{"micro"}, {}]>}) -> tensor<8x4xf32> {
+  // expected-error @+1 {{'stablehlo.sort' op needs dimension 0 of operand 0 whole, but it varies along the micro-batches}}
+  %0 = "stablehlo.sort"(%x) <{dimension = 0 : i64}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %1 = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %1 : tensor<i1>
+  }) : (tensor<8x4xf32>) -> tensor<8x4xf32>
+  return %0 : tensor<8x4xf32>
+}
+
+// -----
+
+// An op without a rule is computed whole.
+st.mesh @mesh <["tensor"=1], micro=2>
+func.func @unknown(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"micro"}]>}) -> tensor<8xf32> {
+  // expected-error @+1 {{'stablehlo.custom_call' op needs dimension 0 of operand 0 whole, but it varies along the micro-batches}}
+  %0 = stablehlo.custom_call @balance(%x) : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+st.mesh @mesh <["tensor"=1], micro=2>
+func.func @two_dimensions(%x: tensor<4x8xf32> {st.sharding = #st.sharding<@mesh, [{"micro"}, {}]>}) -> tensor<4x4xf32> {
+  // expected-error @+1 {{needs dimension 0 of operand 1 whole, but it varies along the micro-batches in another dimension than another operand}}
+  %0 = stablehlo.dot_general %x, %x, contracting_dims = [1] x [1] : (tensor<4x8xf32>, tensor<4x8xf32>) -> tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+st.mesh @mesh <["tensor"=1], micro=2>
+func.func @captured(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"micro"}]>}, %p: tensor<i1>) -> tensor<8xf32> {
+  // expected-error @+1 {{'stablehlo.if' op reads a value in its region that varies along the micro-batches}}
+  %0 = "stablehlo.if"(%p) ({
+    stablehlo.return %x : tensor<8xf32>
+  }, {
+    stablehlo.return %x : tensor<8xf32>
+  }) : (tensor<i1>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
