@@ -1,7 +1,8 @@
 """A small BERT trains on real text as JAX trains it: 200 losses within 1e-3 of JAX's.
 
-Every loss is compared, over four stages of two shards. Both start from the parameters that the training binary initialises, see the same batches (masked
-bytes of the GPL's text, which every Debian machine has) and drop the same elements.
+Every loss is compared, over four stages of two shards. Both start from the parameters that the
+training binary initialises, see the same batches (masked bytes of the GPL's text, which every
+Debian machine has) and drop the same elements.
 """
 
 import pathlib
