@@ -1,4 +1,5 @@
-"""A small BERT trains on real text as JAX trains it: 200 losses within 1e-3 of JAX's.
+"""A small BERT trains on real text as JAX trains it: 200 losses within 1e-3 of JAX's, and it learns:
+the last ones lie below the entropy of single characters, so it uses what surrounds a masked one.
 
 Every loss is compared, over four stages of two shards. Both start from the parameters that the
 training binary initialises, see the same batches (masked bytes of the GPL's text, which every
@@ -20,7 +21,6 @@ TEXT = pathlib.Path("/usr/share/common-licenses/GPL-3")
 CHARACTERS = 512  # a passage short enough to be learned in 200 steps
 BATCH, LENGTH, STEPS, RATE, WARMUP = 16, 64, 200, 1e-3, 10
 MASK, IGNORED = 259, -100
-CONFIG = dict(st.SMALL_BERT, initializer_range=0.1, hidden_dropout_prob=0.02, attention_probs_dropout_prob=0.02)
 
 
 def read_text():
@@ -73,16 +73,16 @@ def follows(folder):
     text, entropy = read_text()
     batches = make_batches(text)
     save_file(batches, folder / "batches.safetensors")
-    binary = st.compile_model(folder, "b", CONFIG, "mlm", st.layout(4, 2), "--optimizer=adamw", f"--lr={RATE}",
+    binary = st.compile_model(folder, "b", st.SMALL_BERT, "mlm", st.layout(4, 2), "--optimizer=adamw", f"--lr={RATE}",
                               batch=BATCH, seq=LENGTH)
     st.check_run([binary, "--steps=0", f"--save={folder / 'p'}"])
     losses = st.losses(st.train(binary, f"--warmup={WARMUP}", f"--data={folder / 'batches.safetensors'}",
                                 steps=STEPS))
-    expected = jax_losses(CONFIG, load_file(folder / "p" / "model.safetensors"), batches)
+    expected = jax_losses(st.SMALL_BERT, load_file(folder / "p" / "model.safetensors"), batches)
     apart = [abs(a - b) / abs(b) for a, b in zip(losses, expected, strict=True)]
     st.expect(max(apart) <= 1e-3, f"step {int(np.argmax(apart)) + 1} differs by {max(apart):.1e}")
     last = float(np.mean(losses[-10:]))
-    st.expect(last < losses[0], f"the loss rises from {losses[0]:.3f} to {last:.3f}")
+    st.expect(last < entropy, f"the loss ends at {last:.3f}; the entropy of single characters is {entropy:.3f}")
     return f"losses within {max(apart):.1e}; {losses[0]:.2f} -> {last:.2f}, unigram entropy {entropy:.2f}"
 
 

@@ -26,6 +26,7 @@ MODELS = {
 OPTIMIZERS = {
     "adamw": ["--optimizer=adamw", "--lr=1e-3"],
     "sgd": ["--optimizer=sgd", "--momentum=0.9", "--lr=0.1"],
+    "sgd-clip": ["--optimizer=sgd", "--momentum=0.9", "--lr=0.1", "--clip-norm=0.5"],
 }
 
 
@@ -67,7 +68,7 @@ def case(model, optimizer, layout, dim):
         split = st.losses(st.train(binary, f"--save={folder / 'split-out'}"))
         difference = st.relative_difference(losses, split)
         st.expect(difference <= 1e-5, f"losses differ by {difference:.3g}:\n{losses}\n{split}")
-        if optimizer == "sgd":
+        if optimizer.startswith("sgd"):
             compare_parameters(final, initial, load_file(folder / "split-out" / "model.safetensors"))
         return f"losses agree to {difference:.1e}"
 
@@ -82,6 +83,7 @@ def cases():
                     yield case(model, optimizer, layout, dim)
     for layout in LAYOUTS:
         yield case("bert-span", "adamw", layout, -1)
+        yield case("gpt2-clm", "sgd-clip", layout, -1)
 
 
 if __name__ == "__main__":

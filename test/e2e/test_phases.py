@@ -17,7 +17,7 @@ MODELS = {
 def phase_case(model, phase):
     def check(folder):
         config, task = MODELS[model]
-        flags = ["--optimizer=adamw", "--weight-decay=0.1"]
+        flags = ["--optimizer=adamw", "--clip-norm=1.0"]
         parallel = st.layout(2, 2, mode="hybrid", accum=2)
         direct = st.compile_model(folder, "direct", config, task, parallel, *flags)
         command = [st.BIN / "st-compile", folder / "direct", f"--task={task}", "--batch=4", "--seq=32",

@@ -42,8 +42,10 @@ public:
 
   void unify(Value a, int64_t dimA, Value b, int64_t dimB) {
     int x = nodesOf[a][dimA], y = nodesOf[b][dimB];
-    if (x < 0 || y < 0)
-      return;
+    if (x >= 0 && y >= 0)
+      unifyNodes(x, y);
+  }
+  void unifyNodes(int x, int y) {
     x = find(x), y = find(y);
     parent[std::max(x, y)] = std::min(x, y);
   }
@@ -87,6 +89,11 @@ static LogicalResult unifyReshape(DimUnifier &dims, stablehlo::ReshapeOp op) {
   return success();
 }
 
+static bool isElementwise(Operation *op) {
+  return op->hasTrait<OpTrait::Elementwise>() ||
+         isa<stablehlo::SelectOp, stablehlo::ClampOp, stablehlo::BitcastConvertOp>(op);
+}
+
 static LogicalResult unifyOp(DimUnifier &dims, Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case<stablehlo::ConstantOp, stablehlo::IotaOp, stablehlo::DotGeneralOp>(
@@ -107,12 +114,9 @@ static LogicalResult unifyOp(DimUnifier &dims, Operation *op) {
         return success();
       })
       .Default([&](Operation *other) -> LogicalResult {
-        bool elementwise =
-            other->hasTrait<OpTrait::Elementwise>() ||
-            isa<stablehlo::SelectOp, stablehlo::ClampOp, stablehlo::BitcastConvertOp>(other);
         if (isArgumentSlice(other))
           return success();
-        if (!elementwise || other->getNumResults() != 1)
+        if (!isElementwise(other) || other->getNumResults() != 1)
           return other->emitOpError("has no DTU code generation inside a loop");
         for (Value operand : other->getOperands())
           if (shapeOf(operand) == shapeOf(other->getResult(0)))
@@ -122,6 +126,37 @@ static LogicalResult unifyOp(DimUnifier &dims, Operation *op) {
                 "with operands of different shapes has no DTU code generation");
         return success();
       });
+}
+
+/// Unifies the dimensions of all computed values that span the whole space of a kernel. Tensors that
+/// meet only in a scalar (a norm over several gradients, and what it scales) share loops without
+/// saying so anywhere else.
+static void unifyWholeValues(DimUnifier &dims, Block &body) {
+  auto getNodes = [&](Value value) {
+    SmallVector<int> nodes = dims.nodesOf.lookup(value);
+    llvm::erase(nodes, -1);
+    return nodes;
+  };
+  auto getSizes = [](Value value) {
+    SmallVector<int64_t> sizes(shapeOf(value));
+    llvm::erase(sizes, 1);
+    return sizes;
+  };
+  SmallVector<Value> computed;
+  for (Operation &op : body.without_terminator()) {
+    if (auto reduce = dyn_cast<stablehlo::ReduceOp>(op))
+      computed.push_back(reduce.getInputs().front());
+    else if (isElementwise(&op))
+      computed.push_back(op.getResult(0));
+  }
+  llvm::erase_if(computed, [&](Value value) { return !dims.nodesOf.contains(value); });
+  auto *largest = llvm::max_element(computed, [&](Value a, Value b) {
+    return getNodes(a).size() < getNodes(b).size();
+  });
+  for (Value value : computed)
+    if (getSizes(value) == getSizes(*largest))
+      for (auto [a, b] : llvm::zip_equal(getNodes(value), getNodes(*largest)))
+        dims.unifyNodes(a, b);
 }
 
 /// Orders classes so that each value's dimensions ascend; ties go to the class seen first.
@@ -171,6 +206,7 @@ FailureOr<IterationSpace> IterationSpace::analyze(Block &body, const DenseSet<Va
     if (failed(unifyOp(dims, &op)))
       return failure();
   }
+  unifyWholeValues(dims, body);
   FailureOr<SmallVector<int>> classes = orderClasses(dims);
   if (failed(classes))
     return body.getParentOp()->emitOpError("has no order of loops that suits all its values");
@@ -191,6 +227,13 @@ FailureOr<IterationSpace> IterationSpace::analyze(Block &body, const DenseSet<Va
     space.axesOf[value] = axes;
   }
   return space;
+}
+
+bool IterationSpace::isSpanned() const {
+  return llvm::any_of(axesOf, [&](const auto &entry) {
+    return llvm::count_if(entry.second, [](int axis) { return axis >= 0; }) ==
+           static_cast<int64_t>(axisSizes.size());
+  });
 }
 
 std::optional<unsigned> IterationSpace::getAxis(Value value, int64_t dim) const {

@@ -37,6 +37,10 @@ public:
   std::optional<unsigned> getAxis(Value value, int64_t dim) const;
   int64_t getAxisSize(unsigned axis) const { return axisSizes[axis]; }
 
+  /// Whether some value varies along every axis. Loops over a space of which each value sees a part
+  /// only would repeat all work as often as the rest has points.
+  bool isSpanned() const;
+
   /// Merges axes into groups. `others`: accesses that must stay affine along the groups too.
   void formGroups(ArrayRef<AxisStrides> others = {});
 

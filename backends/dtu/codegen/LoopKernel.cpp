@@ -311,6 +311,8 @@ LogicalResult mlir::dtu::emitLoopKernel(KernelContext &context) {
   FailureOr<IterationSpace> space = IterationSpace::analyze(context.body);
   if (failed(space))
     return failure();
+  if (!space->isSpanned())
+    return op->emitOpError("has no value that spans all its loops, which has no DTU code generation");
   space->formGroups();
   FailureOr<TileProgram> program = TileProgram::build(context.body, *space);
   if (failed(program))
