@@ -142,7 +142,7 @@ static void unifyWholeValues(DimUnifier &dims, Block &body) {
     llvm::erase(sizes, 1);
     return sizes;
   };
-  SmallVector<Value> computed;
+  SmallVector<Value> computed(body.getTerminator()->getOperands());
   for (Operation &op : body.without_terminator()) {
     if (auto reduce = dyn_cast<stablehlo::ReduceOp>(op))
       computed.push_back(reduce.getInputs().front());

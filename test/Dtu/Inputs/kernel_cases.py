@@ -194,6 +194,23 @@ def constant_result(shape):
     st.yield %z, %b : tensor<{shape}xf32>, tensor<{shape}xf32>""")
 
 
+def norm(rows, columns):
+    """Two tensors that share a scalar and nothing else: the norm over both scales each."""
+    shape = f"{rows}x{columns}xf32"
+    return kernel("loop", [shape, shape], [shape, shape], f"""
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %p0 = stablehlo.multiply %a0, %a0 : tensor<{shape}>
+    %p1 = stablehlo.multiply %a1, %a1 : tensor<{shape}>
+    %s0 = stablehlo.reduce(%p0 init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<{shape}>, tensor<f32>) -> tensor<f32>
+    %s1 = stablehlo.reduce(%p1 init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<{shape}>, tensor<f32>) -> tensor<f32>
+    %s = stablehlo.add %s0, %s1 : tensor<f32>
+    %r = stablehlo.rsqrt %s : tensor<f32>
+    %b = stablehlo.broadcast_in_dim %r, dims = [] : (tensor<f32>) -> tensor<{shape}>
+    %y0 = stablehlo.multiply %a0, %b : tensor<{shape}>
+    %y1 = stablehlo.multiply %a1, %b : tensor<{shape}>
+    st.yield %y0, %y1 : tensor<{shape}>, tensor<{shape}>""")
+
+
 LOOPS = {
     "layer_norm": lambda: (layer_norm(48, 96), ["48x96xf32", "96xf32", "96xf32"]),
     "layer_norm_ragged": lambda: (layer_norm(37, 1000), ["37x1000xf32", "1000xf32", "1000xf32"]),
@@ -207,6 +224,8 @@ LOOPS = {
     "mask": lambda: (mask(3, 4, 20, 24), ["3x4x20x24xf32", "3x24xf32", "4x20xf32"]),
     "dropout": lambda: (dropout([3, 40, 70]), ["3x40x70xf32", "2xui32"]),
     "scalars": lambda: (scalars(), ["f32", "f32"]),
+    "norm": lambda: (norm(40, 50), ["40x50xf32", "40x50xf32"]),
+    "norm_long": lambda: (norm(300, 500), ["300x500xf32", "300x500xf32"]),
     "constant_result": lambda: (constant_result("40x50"), ["f32"]),
 }
 
