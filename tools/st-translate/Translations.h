@@ -5,6 +5,7 @@
 namespace mlir::st {
 
 /// `--import-hf-config`: builds the forward loss of a Hugging Face config.json.
+void registerExecutableToText();
 void registerImportHfConfig();
 
 /// `--interpret`: runs a program with the reference interpreter.

@@ -5,6 +5,7 @@
 #include "tools/st-translate/Translations.h"
 
 static constexpr void (*kTranslations[])() = {
+    mlir::st::registerExecutableToText,
     mlir::st::registerImportHfConfig,
     mlir::st::registerInterpret,
 };

@@ -329,7 +329,9 @@ static void setModel(ModuleOp module, proto::Executable &executable) {
   model.set_config_json(stringOf(module, "st.model_config"));
   model.set_vocab_txt(stringOf(module, "st.vocab_txt"));
   proto::OptimizerInfo &optimizer = *executable.mutable_optimizer();
-  optimizer.set_kind(stringOf(module, "st.optimizer"));
+  if (auto description = module->getAttrOfType<DictionaryAttr>("st.optimizer"))
+    if (auto kind = description.getAs<StringAttr>("kind"))
+      optimizer.set_kind(kind.str());
   if (auto rate = module->getAttrOfType<FloatAttr>("st.learning_rate"))
     optimizer.set_learning_rate(rate.getValueAsDouble());
 }

@@ -1,0 +1,188 @@
+//===- ExecutableToText.cpp - st-translate --executable-to-text -----------===//
+//
+// A training binary as text: what each device group holds, feeds and runs, and
+// every task's instructions in the syntax of docs/dtu-isa.md.
+//
+//===----------------------------------------------------------------------===//
+
+#include "backends/dtu/isa/Binary.h"
+#include "backends/dtu/isa/Text.h"
+#include "lib/Runtime/Payload.h"
+#include "lib/Runtime/ValidateExecutable.h"
+#include "mlir/Tools/mlir-translate/Translation.h"
+#include "tools/st-translate/Translations.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/SourceMgr.h"
+
+namespace proto = st::proto;
+
+namespace mlir::st {
+namespace {
+
+class ExecutablePrinter {
+public:
+  explicit ExecutablePrinter(llvm::raw_ostream &os) : os(os) {}
+
+  LogicalResult print(const proto::Executable &program);
+
+private:
+  void printGroup(const proto::Group &group);
+  void printState(const proto::State &state);
+  void printInput(const proto::Input &input);
+  void printSchedule(const proto::Group &group);
+  LogicalResult printTask(const proto::Task &task);
+  void printType(const proto::TensorType &type);
+  void printSlice(const proto::Slice &slice);
+
+  llvm::raw_ostream &os;
+};
+
+} // namespace
+
+static StringRef text(const std::string &string) { return string; }
+
+void ExecutablePrinter::printType(const proto::TensorType &type) {
+  os << "tensor<";
+  for (int64_t size : type.shape())
+    os << size << "x";
+  os << StringRef(proto::ElementType_Name(type.element())).lower() << ">";
+}
+
+/// The parts that each dimension is cut into, where one is.
+void ExecutablePrinter::printSlice(const proto::Slice &slice) {
+  if (llvm::any_of(slice.counts(), [](int64_t count) { return count != 1; })) {
+    os << " in ";
+    llvm::interleave(slice.counts(), os, " x ");
+    os << " parts";
+  }
+}
+
+void ExecutablePrinter::printState(const proto::State &state) {
+  os << "  state \"" << text(state.name()) << "\" " << text(state.role()) << " ";
+  printType(state.global());
+  printSlice(state.slice());
+  os << " at " << state.offset();
+  switch (state.init().kind()) {
+  case proto::Initializer::ONES:
+    os << ", ones";
+    break;
+  case proto::Initializer::NORMAL:
+    os << llvm::formatv(", normal of deviation {0} from stream {1}", state.init().stddev(),
+                        state.init_stream());
+    break;
+  default:
+    os << ", zeros";
+  }
+  os << "\n";
+}
+
+void ExecutablePrinter::printInput(const proto::Input &input) {
+  os << "  input \"" << text(input.name()) << "\" " << text(input.role()) << " ";
+  printType(input.global());
+  printSlice(input.slice());
+  os << " at " << input.offset();
+  if (input.micro_dim() >= 0)
+    os << ", micro-batches of dimension " << input.micro_dim() << " every " << input.micro_stride();
+  os << "\n";
+}
+
+void ExecutablePrinter::printSchedule(const proto::Group &group) {
+  os << "  schedule [";
+  llvm::interleaveComma(group.schedule(), os, [&](const proto::ScheduleEntry &entry) {
+    os << text(group.tasks(entry.task()).name()) << "(" << entry.micro_batch() << ")";
+  });
+  os << "]\n";
+}
+
+void ExecutablePrinter::printGroup(const proto::Group &group) {
+  os << "\ngroup \"" << text(group.name()) << "\" stages [";
+  llvm::interleaveComma(group.stages(), os);
+  os << "] ranks " << group.first_rank() << " to "
+     << group.first_rank() + group.device_ids_size() - 1 << " on devices [";
+  llvm::interleaveComma(group.device_ids(), os);
+  os << "]\n  arena " << group.arena_bytes() << " bytes";
+  for (const proto::MemoryClass &part : group.memory())
+    os << ", " << text(part.name()) << " " << part.bytes();
+  os << "\n";
+  for (const proto::State &state : group.states())
+    printState(state);
+  for (const proto::Input &input : group.inputs())
+    printInput(input);
+  for (const proto::Output &output : group.outputs()) {
+    os << "  output \"" << text(output.name()) << "\" " << text(output.role()) << " ";
+    printType(output.global());
+    os << " at " << output.offset() << "\n";
+  }
+  for (const proto::ConstantData &constant : group.constants())
+    os << "  constant of " << constant.data().size() << " bytes at " << constant.offset() << "\n";
+  for (int rank = 0; group.table_size() > 0 && rank < group.device_ids_size(); ++rank) {
+    os << "  rank_table " << rank << " [";
+    llvm::interleaveComma(ArrayRef<int64_t>(group.rank_tables().data() + rank * group.table_size(),
+                                            group.table_size()),
+                          os);
+    os << "]\n";
+  }
+  printSchedule(group);
+}
+
+LogicalResult ExecutablePrinter::printTask(const proto::Task &task) {
+  os << "\n  task \"" << text(task.name()) << "\" " << text(task.phase()) << " of stage "
+     << task.stage() << "\n";
+  auto program = ::st::dtu::decode(task.program());
+  if (!program.ok()) {
+    llvm::errs() << "error: task \"" << task.name()
+                 << "\": " << std::string(program.status().message()) << "\n";
+    return failure();
+  }
+  os << ::st::dtu::printProgram(*program);
+  return success();
+}
+
+LogicalResult ExecutablePrinter::print(const proto::Executable &program) {
+  os << "executable for " << text(program.target()) << " \"" << text(program.dtu().name())
+     << "\", format " << program.format_version() << ", micro-batches " << program.micro_batches()
+     << "\n";
+  if (!program.summary().empty())
+    os << text(program.summary()) << "\n";
+  if (const proto::ModelInfo &model = program.model(); !model.model_type().empty())
+    os << llvm::formatv("model {0}, task {1}, batch {2}, sequence {3}, vocabulary {4}\n",
+                        model.model_type(), model.task(), model.batch(), model.sequence(),
+                        model.vocabulary());
+  if (!program.optimizer().kind().empty())
+    os << llvm::formatv("optimizer {0}, learning rate {1}\n", program.optimizer().kind(),
+                        program.optimizer().learning_rate());
+  for (const proto::Group &group : program.groups()) {
+    printGroup(group);
+    for (const proto::Task &task : group.tasks())
+      if (failed(printTask(task)))
+        return failure();
+  }
+  return success();
+}
+
+static LogicalResult executableToText(llvm::SourceMgr &source, llvm::raw_ostream &os) {
+  const llvm::MemoryBuffer *file = source.getMemoryBuffer(source.getMainFileID());
+  auto fail = [&](const absl::Status &status) {
+    llvm::errs() << file->getBufferIdentifier() << ": error: " << std::string(status.message())
+                 << "\n";
+    return failure();
+  };
+  auto payload = ::st::findPayload({file->getBufferStart(), file->getBufferSize()});
+  if (!payload.ok())
+    return fail(payload.status());
+  auto program = ::st::parseExecutable(*payload);
+  if (!program.ok())
+    return fail(program.status());
+  return ExecutablePrinter(os).print(*program);
+}
+
+void registerExecutableToText() {
+  static TranslateRegistration registration(
+      "executable-to-text", "print what a training binary holds, its instructions included",
+      [](const std::shared_ptr<llvm::SourceMgr> &source, llvm::raw_ostream &os, MLIRContext *) {
+        return executableToText(*source, os);
+      });
+}
+
+} // namespace mlir::st
