@@ -10,5 +10,5 @@ text=/usr/share/common-licenses/GPL-3   # some 35 KB of English on every Debian 
 scripts/setup.sh st-compile st-runner
 build/bin/st-compile examples/models/bert-large-uncased --task=mlm --batch=1 --seq=384 \
   --parallel=examples/parallel/bert-large-dtu-4x8.json --target=dtu-t10 \
-  --optimizer=adamw --lr=1e-4 -o build/bert-large-4x8
-exec build/bert-large-4x8 --steps=5 --data="text:$text" "$@"
+  --optimizer=adamw --lr=1e-5 -o build/bert-large-4x8
+exec build/bert-large-4x8 --steps=5 --warmup=4 --data="text:$text" "$@"
