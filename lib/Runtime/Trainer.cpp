@@ -3,6 +3,7 @@
 #include "lib/Runtime/Feeder.h"
 #include "lib/Runtime/LearningRate.h"
 #include "lib/Runtime/Parallel.h"
+#include "lib/Runtime/Pretrained.h"
 #include "lib/Runtime/Report.h"
 #include "lib/Runtime/States.h"
 #include "lib/Runtime/TraceWriter.h"
@@ -71,6 +72,7 @@ private:
   std::unique_ptr<AtomicFile> trace, report;
   std::unique_ptr<CheckpointFolder> checkpoint;
   std::unique_ptr<CheckpointReader> resumed;
+  std::unique_ptr<PretrainedWeights> pretrained;
   std::unique_ptr<Executable> executable;
   std::unique_ptr<Feeder> feeder;
   StepTime time;
@@ -110,6 +112,9 @@ absl::Status Trainer::checkOptions() {
   ST_RETURN_IF_ERROR(require(options.decaySteps == 0 || options.decaySteps > options.warmup,
                              "--total-steps must be larger than --warmup"));
   ST_RETURN_IF_ERROR(require(options.hostThreads >= 0, "--host-threads must not be negative"));
+  ST_RETURN_IF_ERROR(
+      require(options.init.empty() || options.resume.empty(),
+              "--init starts a run and --resume goes on with one; give one of them"));
   return require(std::isfinite(schedule.peak), "--lr must be a finite number");
 }
 
@@ -120,6 +125,10 @@ absl::Status Trainer::openInputsAndOutputs() {
   if (!options.resume.empty()) {
     ST_ASSIGN_OR_RETURN(resumed, CheckpointReader::open(options.resume, states));
     trainer = resumed->trainer();
+  }
+  if (!options.init.empty()) {
+    ST_ASSIGN_OR_RETURN(pretrained, PretrainedWeights::open(options.init, program, states));
+    print(pretrained->note(), progress);
   }
   trainer.seed = options.seed.value_or(trainer.seed);
   spec.seed = trainer.seed;
@@ -193,6 +202,9 @@ absl::Status Trainer::initialize() {
   } else {
     ST_RETURN_IF_ERROR(
         initializeStates(states, *executable, trainer.seed, hostThreadCount(options.hostThreads)));
+    if (pretrained)
+      ST_RETURN_IF_ERROR(pretrained->apply(*executable));
+    pretrained.reset();
   }
   print(absl::StrFormat("%s in %.1f s\n", what, watch.seconds()), progress);
   return absl::OkStatus();

@@ -24,6 +24,7 @@ struct TrainOptions {
   std::optional<uint32_t> seed;                     ///< else the checkpoint's, or 0
   std::string data = "synthetic";                   ///< see createBatchSource
   std::string metrics, trace, report, save, resume; ///< paths; empty: none
+  std::string init;                                 ///< see PretrainedWeights; empty: none
   bool timingOnly = false;
   int hostThreads = 0;
 };

@@ -40,6 +40,8 @@ ABSL_FLAG(std::string, metrics, "", "file for a line of JSON a step");
 ABSL_FLAG(std::string, trace, "", "file for a Perfetto trace of one simulated step");
 ABSL_FLAG(std::string, save, "", "folder for a checkpoint after the last step");
 ABSL_FLAG(std::string, resume, "", "folder of a checkpoint to go on from, of any layout");
+ABSL_FLAG(std::string, init, "",
+          "Hugging Face folder whose weights the run starts from (model.safetensors)");
 ABSL_FLAG(int, host_threads, 0, "threads that compute; 0: one a processor");
 ABSL_FLAG(std::string, host_isa, "auto",
           "instruction set of the host that computes: auto, baseline, avx2 or avx512; the same "
@@ -128,6 +130,7 @@ TrainOptions trainOptions() {
   options.report = absl::GetFlag(FLAGS_report);
   options.save = absl::GetFlag(FLAGS_save);
   options.resume = absl::GetFlag(FLAGS_resume);
+  options.init = absl::GetFlag(FLAGS_init);
   options.timingOnly = absl::GetFlag(FLAGS_timing_only);
   options.hostThreads = absl::GetFlag(FLAGS_host_threads);
   return options;
