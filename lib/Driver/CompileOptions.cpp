@@ -11,6 +11,8 @@ static constexpr OptionInfo kOptions[] = {
     {"task", "mlm", CompilePhase::Import, "mlm|span|clm", "what the model is trained to do"},
     {"batch", "1", CompilePhase::Import, "n", "sequences in a step, all micro-batches together"},
     {"seq", "128", CompilePhase::Import, "n", "tokens in a sequence"},
+    {"roles", "", CompilePhase::Import, "argN=role,...",
+     "imported program: roles (and :names) of arguments and results, where they are not inferred"},
     {"optimizer", "adamw", CompilePhase::Optimizer, "adamw|adam|sgd", "the optimizer"},
     {"beta1", "0.9", CompilePhase::Optimizer, "x", "Adam: decay of the first moment"},
     {"beta2", "0.999", CompilePhase::Optimizer, "x", "Adam: decay of the second moment"},

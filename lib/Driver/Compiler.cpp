@@ -1,4 +1,5 @@
 #include "lib/Driver/Compiler.h"
+#include "lib/Driver/ImportProgram.h"
 
 #include "backends/dtu/codegen/ExecutableBuilder.h"
 #include "dialects/St/IR/StDialect.h"
@@ -51,6 +52,7 @@ private:
   LogicalResult attachVocabulary();
   LogicalResult advanceTo(CompilePhase phase);
   LogicalResult runPipeline(CompilePhase phase, StringRef pipeline);
+  LogicalResult setLearningRate();
   LogicalResult addOptimizer();
   LogicalResult configure();
   LogicalResult setTarget();
@@ -151,17 +153,25 @@ LogicalResult Compiler::read(CompilePhase &phase) {
     phase = request.startFrom.value_or(CompilePhase::Import);
     if (failed(readModule()))
       return failure();
+    // What has no roles comes from another tool.
+    if (!request.startFrom && !hasRoles(*module) &&
+        failed(importProgram(*module, options.get(*module, "roles"), request.quiet)))
+      return failure();
   }
   options.record(*module, CompilePhase::Import);
   return success();
 }
 
-LogicalResult Compiler::addOptimizer() {
+LogicalResult Compiler::setLearningRate() {
   double rate;
   std::string given = options.get(*module, "lr");
   if (StringRef(given).getAsDouble(rate) || !(rate >= 0) || !std::isfinite(rate))
     return error() << "--lr=" << given << ": expected a number that is not negative";
   (*module)->setAttr("st.learning_rate", Builder(context).getF64FloatAttr(rate));
+  return success();
+}
+
+LogicalResult Compiler::addOptimizer() {
   std::string text;
   llvm::raw_string_ostream os(text);
   // Common subexpressions go before the update is added: after it, CSE would share
@@ -226,6 +236,12 @@ LogicalResult Compiler::configure() {
 }
 
 LogicalResult Compiler::advanceTo(CompilePhase phase) {
+  // A step that updates its parameters has its gradients and its optimizer.
+  if (phase == CompilePhase::Optimizer && failed(setLearningRate()))
+    return failure();
+  bool wantsLoss = phase == CompilePhase::Differentiate || phase == CompilePhase::Optimizer;
+  if (wantsLoss && !computesLoss(*module))
+    return success();
   switch (phase) {
   case CompilePhase::Import:
     return success();

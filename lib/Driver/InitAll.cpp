@@ -11,6 +11,7 @@
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 #include "passes/Autodiff/Passes.h"
+#include "passes/Import/Passes.h"
 #include "passes/Kernels/Passes.h"
 #include "passes/Memory/Passes.h"
 #include "passes/Partition/Passes.h"
@@ -29,6 +30,7 @@ void mlir::st::registerAllPasses() {
   mlir::registerAllPasses();
   registerAutodiffPasses();
   dtu::registerDtuCodegenPasses();
+  registerImportPasses();
   registerKernelsPasses();
   registerMemoryPasses();
   registerPipelinePasses();

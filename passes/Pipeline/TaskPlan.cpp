@@ -67,8 +67,10 @@ void StagePlan::addResults() {
     if ((resultStage ? resultStage.getInt() : 0) != stage)
       continue;
     Phase phase = analysis.getValuePhase(value).value_or(Phase::Update);
-    // What the prologue computes may be a new state, which other tasks must not see yet.
-    if (phase == Phase::Prologue)
+    // A new state (a counter is known before anything else) is not seen by other tasks.
+    auto role = function.getResultAttrOfType<StringAttr>(number, kRoleAttr);
+    bool isState = role && (role.getValue() == "parameter" || role.getValue() == "optimizer_state");
+    if (isState || phase == Phase::Prologue)
       phase = Phase::Update;
     getTask(phase).items.push_back({TaskItem::Result, terminator, static_cast<unsigned>(number)});
   }

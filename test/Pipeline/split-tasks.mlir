@@ -159,3 +159,38 @@ module attributes {st.stages = 2 : i64} {
 // CHECK: st.task @update
 // CHECK:   st.send
 // CHECK:   st.recv
+
+// -----
+
+// A counter is known before the forward pass needs it; its new value stays unseen until
+// every task of the step has read the old one.
+
+#rep0 = #st.sharding<@mesh, []>
+#rep1 = #st.sharding<@mesh, [{}]>
+module attributes {st.stages = 1 : i64, st.devices = [array<i64: 0>]} {
+  st.mesh @mesh <["tensor"=1], micro=1>
+  func.func @main(
+      %x: tensor<4xf32> {st.name = "x", st.role = "batch", st.stage = 0 : i64, st.sharding = #rep1},
+      %w: tensor<4xf32> {st.name = "w", st.role = "parameter", st.stage = 0 : i64, st.sharding = #rep1, tf.aliasing_output = 1 : i32},
+      %n: tensor<f32> {st.name = "count", st.role = "optimizer_state", st.stage = 0 : i64, st.sharding = #rep0, tf.aliasing_output = 2 : i32})
+      -> (tensor<f32> {st.name = "loss", st.role = "loss", st.stage = 0 : i64, st.sharding = #rep0},
+          tensor<4xf32> {st.name = "w", st.role = "parameter", st.stage = 0 : i64, st.sharding = #rep1},
+          tensor<f32> {st.name = "count", st.role = "optimizer_state", st.stage = 0 : i64, st.sharding = #rep0}) {
+    %one = stablehlo.constant {st.stage = 0 : i64} dense<1.0> : tensor<f32>
+    %next = stablehlo.add %n, %one {st.stage = 0 : i64} : tensor<f32>
+    %y = stablehlo.multiply %x, %w {st.stage = 0 : i64} : tensor<4xf32>
+    %s = stablehlo.reduce(%y init: %one) applies stablehlo.add across dimensions = [0] {st.stage = 0 : i64} : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+    %loss = stablehlo.add %s, %next {st.stage = 0 : i64} : tensor<f32>
+    %g = st.accumulate %x sum over micro {st.stage = 0 : i64} : tensor<4xf32>
+    %nb = stablehlo.broadcast_in_dim %next, dims = [] {st.stage = 0 : i64} : (tensor<f32>) -> tensor<4xf32>
+    %u = stablehlo.multiply %g, %nb {st.stage = 0 : i64} : tensor<4xf32>
+    %v = stablehlo.subtract %w, %u {st.stage = 0 : i64} : tensor<4xf32>
+    return %loss, %v, %next : tensor<f32>, tensor<4xf32>, tensor<f32>
+  }
+}
+
+// CHECK-LABEL: st.program @group0
+// CHECK: st.task @forward
+// CHECK-NOT: to @count
+// CHECK: st.task @update
+// CHECK: st.write %{{.*}} to @count

@@ -1,0 +1,204 @@
+#include "dialects/St/IR/ShardingUtils.h"
+#include "passes/Import/DonatedState.h"
+#include "passes/Import/Passes.h"
+#include "llvm/ADT/StringExtras.h"
+#include <map>
+
+namespace mlir::st {
+#define GEN_PASS_DEF_MARKBLOCKS
+#include "passes/Import/Passes.h.inc"
+} // namespace mlir::st
+
+using namespace mlir;
+using namespace mlir::st;
+
+namespace {
+/// An op of the forward pass that reads a parameter, and the layer it seems to be in.
+struct ParameterRead {
+  Operation *op;
+  unsigned argument;
+  std::optional<int64_t> layer = std::nullopt;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Parameters as the forward pass reads them
+//===----------------------------------------------------------------------===//
+
+static DenseSet<Operation *> findForward(func::FuncOp function) {
+  SmallVector<Value> worklist;
+  for (auto [i, value] : llvm::enumerate(function.front().getTerminator()->getOperands())) {
+    auto role = function.getResultAttrOfType<StringAttr>(i, kRoleAttr);
+    if (role && role.getValue() == "loss")
+      worklist.push_back(value);
+  }
+  DenseSet<Operation *> forward;
+  while (!worklist.empty()) {
+    Operation *op = worklist.pop_back_val().getDefiningOp();
+    if (op && forward.insert(op).second)
+      llvm::append_range(worklist, readsOf(op));
+  }
+  return forward;
+}
+
+static std::vector<ParameterRead> findReads(func::FuncOp function) {
+  DenseSet<Operation *> forward = findForward(function);
+  std::vector<ParameterRead> reads;
+  for (Operation &op : function.front().without_terminator()) {
+    if (!forward.contains(&op))
+      continue;
+    for (Value value : readsOf(&op)) {
+      auto argument = dyn_cast<BlockArgument>(value);
+      if (!argument)
+        continue;
+      auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
+      if (!role || role.getValue() != "parameter")
+        continue;
+      reads.push_back({&op, argument.getArgNumber()});
+      break;
+    }
+  }
+  return reads;
+}
+
+//===----------------------------------------------------------------------===//
+// Layers by name
+//===----------------------------------------------------------------------===//
+
+/// The number that a part of a name is or ends with.
+static std::optional<int64_t> trailingNumber(StringRef part) {
+  StringRef digits = part.drop_front(part.find_last_not_of("0123456789") + 1);
+  int64_t number;
+  if (digits.empty() || digits.size() > 6 || digits.getAsInteger(10, number))
+    return std::nullopt;
+  return number;
+}
+
+static std::optional<int64_t> firstNumber(StringRef text, StringRef separators) {
+  while (!text.empty()) {
+    size_t end = std::min(text.find_first_of(separators), text.size());
+    if (std::optional<int64_t> number = trailingNumber(text.take_front(end)))
+      return number;
+    text = text.drop_front(std::min(end + 1, text.size()));
+  }
+  return std::nullopt;
+}
+
+static std::optional<int64_t> layerOfName(func::FuncOp function, const ParameterRead &read) {
+  auto name = function.getArgAttrOfType<StringAttr>(read.argument, kNameAttr);
+  // "arg7" is the name of what has none.
+  if (!name || name.getValue() == ("arg" + Twine(read.argument)).str())
+    return std::nullopt;
+  return firstNumber(name.getValue(), "._/");
+}
+
+/// `jit(step)/jvp(Bert)/layer_3/dot_general`: the last part is the op.
+static std::optional<int64_t> layerOfLocation(const ParameterRead &read) {
+  std::optional<int64_t> layer;
+  read.op->getLoc()->walk([&](Location location) {
+    auto named = dyn_cast<NameLoc>(location);
+    if (!named)
+      return WalkResult::advance();
+    layer = firstNumber(named.getName().getValue().rsplit('/').first, "/()[].");
+    return layer ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return layer;
+}
+
+/// Whether layers follow each other, and there are at least two.
+static bool areLayers(ArrayRef<ParameterRead> reads) {
+  std::optional<int64_t> first, last;
+  for (const ParameterRead &read : reads) {
+    if (!read.layer)
+      continue;
+    if (last && *read.layer < *last)
+      return false;
+    first = first.value_or(*read.layer);
+    last = read.layer;
+  }
+  return first != last;
+}
+
+//===----------------------------------------------------------------------===//
+// Layers by structure
+//===----------------------------------------------------------------------===//
+
+/// Finds the longest run of parameter types that repeats with one period.
+static void findRepetition(func::FuncOp function, MutableArrayRef<ParameterRead> reads) {
+  size_t count = reads.size(), bestStart = 0, bestPeriod = 0, bestLength = 0;
+  auto typeOf = [&](size_t i) { return function.getArgumentTypes()[reads[i].argument]; };
+  for (size_t period = 1; 2 * period <= count; ++period) {
+    size_t matched = 0;
+    for (size_t i = 0; i + period < count; ++i) {
+      matched = typeOf(i) == typeOf(i + period) ? matched + 1 : 0;
+      size_t length = (matched + period) / period * period;
+      if (matched >= period && length > bestLength) {
+        bestLength = length;
+        bestPeriod = period;
+        bestStart = i + 1 - matched;
+      }
+    }
+  }
+  for (size_t i = 0; i < bestLength; ++i)
+    reads[bestStart + i].layer = i / bestPeriod;
+}
+
+//===----------------------------------------------------------------------===//
+// Marks
+//===----------------------------------------------------------------------===//
+
+/// Marks the ops; returns the number of layers.
+static int64_t mark(ArrayRef<ParameterRead> reads) {
+  std::map<int64_t, int64_t> blocks;
+  for (const ParameterRead &read : reads)
+    if (read.layer)
+      blocks.emplace(*read.layer, 0);
+  int64_t next = 1;
+  for (auto &[layer, block] : blocks)
+    block = next++;
+  size_t last = 0;
+  for (auto [i, read] : llvm::enumerate(reads))
+    if (read.layer)
+      last = i;
+  int64_t current = 0;
+  for (auto [i, read] : llvm::enumerate(reads)) {
+    if (read.layer)
+      current = blocks[*read.layer];
+    else if (i > last)
+      current = next;
+    read.op->setDiscardableAttr(kBlockAttr,
+                                Builder(read.op->getContext()).getI64IntegerAttr(current));
+  }
+  return blocks.size();
+}
+
+static int64_t markBlocks(func::FuncOp function) {
+  std::vector<ParameterRead> reads = findReads(function);
+  for (ParameterRead &read : reads)
+    read.layer = layerOfName(function, read);
+  if (!areLayers(reads))
+    for (ParameterRead &read : reads)
+      read.layer = layerOfLocation(read);
+  if (!areLayers(reads)) {
+    for (ParameterRead &read : reads)
+      read.layer = std::nullopt;
+    findRepetition(function, reads);
+  }
+  return areLayers(reads) ? mark(reads) : 0;
+}
+
+namespace {
+struct MarkBlocks : st::impl::MarkBlocksBase<MarkBlocks> {
+  using MarkBlocksBase::MarkBlocksBase;
+
+  void runOnOperation() override {
+    auto function = getOperation().lookupSymbol<func::FuncOp>("main");
+    if (!function || function.isExternal() || !function.getBody().hasOneBlock())
+      return;
+    bool isMarked =
+        llvm::any_of(function.front(), [](Operation &op) { return op.hasAttr(kBlockAttr); });
+    if (!isMarked)
+      layers += markBlocks(function);
+  }
+};
+} // namespace

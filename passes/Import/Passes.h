@@ -1,0 +1,13 @@
+// From a program that another tool printed to `@main` with roles.
+#pragma once
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/Pass/Pass.h"
+
+namespace mlir::st {
+
+#define GEN_PASS_DECL
+#define GEN_PASS_REGISTRATION
+#include "passes/Import/Passes.h.inc"
+
+} // namespace mlir::st

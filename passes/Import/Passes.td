@@ -1,0 +1,113 @@
+// Passes on programs that another tool printed.
+#ifndef ST_PASSES_IMPORT_PASSES_TD
+#define ST_PASSES_IMPORT_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ExpandOps : Pass<"expand-ops", "::mlir::ModuleOp"> {
+  let summary = "Writes composites and functions that later phases lack in terms of other ops";
+  let description = [{
+    A `stablehlo.composite` becomes a call of its decomposition, `chlo.square` a
+    product, `chlo.erfc` one minus `chlo.erf`. The latter is as exact as the type
+    allows beside one; where erfc is much smaller, its relative precision is lost.
+  }];
+  let statistics = [
+    Statistic<"expanded", "expanded-ops", "Ops that were written in other ops">
+  ];
+  let dependentDialects = ["::mlir::chlo::ChloDialect", "::mlir::func::FuncDialect",
+                           "::mlir::stablehlo::StableHLODialect"];
+}
+
+def Simplify : Pass<"simplify", "::mlir::ModuleOp"> {
+  let summary = "Inlines, folds, merges and removes what a printed program has too much of";
+  let description = [{
+    Runs to a fixpoint, so that a second run changes nothing: calls of private
+    functions inlined; canonicalisation of the dialects (constants folded up to a
+    bound of elements, algebraic identities, transposes, reshapes and broadcasts
+    merged); common subexpressions; `remove-dead-state`.
+
+    ```mlir
+    func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = call @twice(%x) : (tensor<4xf32>) -> tensor<4xf32>
+      return %0 : tensor<4xf32>
+    }
+    func.func private @twice(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = stablehlo.add %x, %x : tensor<4xf32>
+      return %0 : tensor<4xf32>
+    }
+    // becomes
+    func.func public @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+      %0 = stablehlo.add %x, %x : tensor<4xf32>
+      return %0 : tensor<4xf32>
+    }
+    ```
+  }];
+}
+
+def RemoveDeadState : Pass<"remove-dead-state", "::mlir::ModuleOp"> {
+  let summary = "Drops donated state of @main that nothing but its own update reads";
+  let description = [{
+    Needs `@main` with calls inlined. State is live if a result that replaces no
+    state depends on it, or other live state does. A function without any other
+    result keeps all of its state. Arguments and results that go take their
+    attributes with them; `tf.aliasing_output` of the others is renumbered. Where
+    roles are there already, only optimizer state goes.
+  }];
+  let statistics = [
+    Statistic<"removed", "removed-state", "Tensors of state that were removed">
+  ];
+}
+
+def InferRoles : Pass<"infer-roles", "::mlir::ModuleOp"> {
+  let summary = "Gives arguments and results of @main their roles and names";
+  let description = [{
+    Needs `@main` with calls inlined. Donated arguments (`tf.aliasing_output`,
+    `jax.buffer_donor`) are state, each with the result whose update reaches it.
+    The loss is the one scalar float result that replaces no state. A parameter is
+    state of floats that the loss depends on; other state is optimizer state, of the
+    parameter whose update it takes part in. Of the other arguments a pair of ui32
+    is the random key, other tensors are the batch, scalars the learning rate (a
+    float) and the number of the step. What cannot be told is asked for.
+
+    Names come from `jax.arg_info`, `jax.result_info` and the locations of arguments.
+
+    A function without state and without a float scalar among its results is no
+    training step: its arguments are a batch, its results metrics.
+
+    ```mlir
+    func.func public @main(%arg0: tensor<4xf32> {tf.aliasing_output = 0 : i32},
+        %arg1: tensor<8x4xf32>)
+        -> (tensor<4xf32> {jax.result_info = "result[0]['w']"}, tensor<f32>)
+    // becomes
+    func.func public @main(
+        %arg0: tensor<4xf32> {st.name = "w", st.role = "parameter",
+                              st.init = {kind = "ones"}, tf.aliasing_output = 0 : i32},
+        %arg1: tensor<8x4xf32> {st.name = "arg1", st.role = "batch"})
+        -> (tensor<4xf32> {st.name = "w", st.role = "parameter"},
+            tensor<f32> {st.name = "loss", st.role = "loss"})
+    ```
+  }];
+  let options = [
+    Option<"roles", "roles", "std::string", "\"\"",
+           "what the user says: argN=ROLE[:NAME] and resultN=ROLE[:NAME], with commas; "
+           "argN-M stands for several">
+  ];
+}
+
+def MarkBlocks : Pass<"mark-blocks", "::mlir::ModuleOp"> {
+  let summary = "Marks the ops of the forward pass with the layer they belong to";
+  let description = [{
+    Needs `@main` with roles. An op of the forward pass that reads a parameter gets
+    `st.block`: layer i is block i + 1; what comes before the layers is block 0,
+    what comes after them the last block. The layers come from numbers in the names
+    of parameters (`layer.3.w`, `layer_3.w`), else from numbers in the locations of
+    the ops that read them, else from the longest repetition in the types of the
+    parameters, in the order in which the forward pass reads them. Nothing is marked
+    where there are fewer than two layers, or marks are there already.
+  }];
+  let statistics = [
+    Statistic<"layers", "layers", "Layers that were found">
+  ];
+}
+
+#endif // ST_PASSES_IMPORT_PASSES_TD

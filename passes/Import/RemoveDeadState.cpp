@@ -1,0 +1,92 @@
+#include "dialects/St/IR/ShardingUtils.h"
+#include "passes/Import/DonatedState.h"
+#include "passes/Import/Passes.h"
+
+namespace mlir::st {
+#define GEN_PASS_DEF_REMOVEDEADSTATE
+#include "passes/Import/Passes.h.inc"
+} // namespace mlir::st
+
+using namespace mlir;
+using namespace mlir::st;
+
+/// Arguments that results other than their own depend on, through other state too.
+static DenseSet<unsigned> findLiveState(func::FuncOp function, const StatePairs &pairs) {
+  DenseSet<unsigned> stateResults, live;
+  for (auto [argument, result] : pairs)
+    stateResults.insert(result);
+  Operation *terminator = function.front().getTerminator();
+  SmallVector<Value> worklist;
+  for (auto [i, value] : llvm::enumerate(terminator->getOperands()))
+    if (!stateResults.contains(i))
+      worklist.push_back(value);
+  DenseSet<Operation *> seen;
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      auto pair = pairs.find(argument.getArgNumber());
+      if (live.insert(argument.getArgNumber()).second && pair != pairs.end())
+        worklist.push_back(terminator->getOperand(pair->second));
+    } else if (seen.insert(value.getDefiningOp()).second) {
+      llvm::append_range(worklist, readsOf(value.getDefiningOp()));
+    }
+  }
+  return live;
+}
+
+/// Ops that only the dropped results needed.
+static void eraseUnused(func::FuncOp function) {
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.front())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}
+
+static unsigned removeDeadState(func::FuncOp function) {
+  StatePairs pairs = findDonatedState(function, UpdateChains(function), {});
+  if (pairs.size() == function.getNumResults())
+    return 0;
+  DenseSet<unsigned> live = findLiveState(function, pairs);
+  llvm::BitVector arguments(function.getNumArguments()), results(function.getNumResults());
+  for (auto [argument, result] : pairs) {
+    auto role = function.getArgAttrOfType<StringAttr>(argument, kRoleAttr);
+    if (live.contains(argument) || (role && role.getValue() != "optimizer_state"))
+      continue;
+    arguments.set(argument);
+    results.set(result);
+  }
+  if (arguments.none())
+    return 0;
+  Operation *terminator = function.front().getTerminator();
+  Builder builder(function.getContext());
+  for (auto [argument, result] : pairs) {
+    int64_t before = 0;
+    for (unsigned gone : results.set_bits())
+      before += gone < result;
+    if (function.getArgAttr(argument, "tf.aliasing_output"))
+      function.setArgAttr(argument, "tf.aliasing_output",
+                          builder.getI32IntegerAttr(result - before));
+  }
+  terminator->eraseOperands(results);
+  eraseUnused(function);
+  // An argument that something other than dead state still reads stays, as a constant input.
+  for (unsigned argument : arguments.set_bits())
+    assert(function.getArgument(argument).use_empty() && "dead state that something reads");
+  (void)function.eraseResults(results);
+  (void)function.eraseArguments(arguments);
+  return arguments.count();
+}
+
+namespace {
+struct RemoveDeadState : st::impl::RemoveDeadStateBase<RemoveDeadState> {
+  using RemoveDeadStateBase::RemoveDeadStateBase;
+
+  void runOnOperation() override {
+    auto function = getOperation().lookupSymbol<func::FuncOp>("main");
+    if (!function || function.isExternal() || !function.getBody().hasOneBlock())
+      return;
+    if (llvm::hasSingleElement(function.front()) || function.getNumResults() == 0)
+      return;
+    removed += removeDeadState(function);
+  }
+};
+} // namespace

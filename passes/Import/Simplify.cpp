@@ -1,0 +1,43 @@
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/OperationSupport.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Transforms/Passes.h"
+#include "passes/Import/Passes.h"
+
+namespace mlir::st {
+#define GEN_PASS_DEF_SIMPLIFY
+#include "passes/Import/Passes.h.inc"
+} // namespace mlir::st
+
+using namespace mlir;
+using namespace mlir::st;
+
+namespace {
+struct Simplify : st::impl::SimplifyBase<Simplify> {
+  using SimplifyBase::SimplifyBase;
+
+  void runOnOperation() override {
+    OpPassManager inlining(ModuleOp::getOperationName());
+    // Callees are simplified with their callers, after the last of them is inlined.
+    inlining.addPass(createInlinerPass({}, [](OpPassManager &) {}));
+    inlining.addPass(createSymbolDCEPass());
+    OpPassManager round(ModuleOp::getOperationName());
+    round.addPass(createCanonicalizerPass());
+    round.addPass(createCSEPass());
+    round.addPass(createRemoveDeadState());
+    if (failed(runPipeline(inlining, getOperation())))
+      return signalPassFailure();
+    // What CSE makes equal may fold again; in practice two or three rounds are enough.
+    constexpr int maxRounds = 16;
+    OperationFingerPrint before(getOperation());
+    for (int i = 0; i < maxRounds; ++i) {
+      if (failed(runPipeline(round, getOperation())))
+        return signalPassFailure();
+      OperationFingerPrint after(getOperation());
+      if (after == before)
+        return;
+      before = after;
+    }
+  }
+};
+} // namespace

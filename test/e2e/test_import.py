@@ -1,0 +1,156 @@
+"""Whole training steps printed by JAX: imported, they compute JAX's numbers, and compiled, they train
+with JAX's losses, on one device and in four parts."""
+
+import json
+import sys
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from safetensors.numpy import load_file, save_file
+
+import st_testing as st
+from jax_models import LOSSES
+from st_programs import import_model, interpret, random_batch, random_parameters, signature
+
+BATCH, SEQ, STEPS = 4, 16, 4
+
+BERT = {
+    "model_type": "bert", "hidden_size": 32, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 64,
+    "vocab_size": 96, "max_position_embeddings": 24, "hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0,
+}
+GPT2 = {
+    "model_type": "gpt2", "n_embd": 32, "n_layer": 4, "n_head": 4, "vocab_size": 96, "n_positions": 24,
+    "embd_pdrop": 0.0, "attn_pdrop": 0.0, "resid_pdrop": 0.0,
+}
+
+
+def adamw(loss):
+    """AdamW with its own count of steps; the epsilon keeps rounding noise from becoming an update."""
+    def step(params, state, batch, lr):
+        value, grads = jax.value_and_grad(loss)(params, batch)
+        count = state["count"] + 1
+        t = count.astype(jnp.float32)
+        mu = jax.tree.map(lambda m, g: 0.9 * m + 0.1 * g, state["mu"], grads)
+        nu = jax.tree.map(lambda v, g: 0.999 * v + 0.001 * g * g, state["nu"], grads)
+        first, second = 1 - 0.9**t, 1 - 0.999**t
+        params = jax.tree.map(
+            lambda p, m, v: p - lr * (m / first / (jnp.sqrt(v / second) + 1e-4) + 0.01 * p), params, mu, nu)
+        return params, {"count": count, "mu": mu, "nu": nu}, value
+
+    def start(params):
+        zeros = {name: np.zeros_like(value) for name, value in params.items()}
+        return {"count": np.zeros((), np.int32), "mu": zeros, "nu": zeros}
+    return step, start
+
+
+def sgd(loss):
+    """SGD with momentum, gradients clipped to a global norm; results in an order of its own."""
+    def step(params, momentum, batch, lr):
+        value, grads = jax.value_and_grad(loss)(params, batch)
+        norm = jnp.sqrt(sum(jnp.sum(g * g) for g in jax.tree.leaves(grads)))
+        scale = jnp.minimum(1.0, 1.0 / norm)
+        momentum = jax.tree.map(lambda m, g: 0.9 * m + scale * g, momentum, grads)
+        return value, momentum, jax.tree.map(lambda p, m: p - lr * m, params, momentum)
+
+    return step, lambda params: {name: np.zeros_like(value) for name, value in params.items()}
+
+
+def transformer(folder, config, task):
+    program = import_model(folder, config, task, BATCH, SEQ)
+    batches = [random_batch(program, 10 + i) for i in range(STEPS)]
+    return (lambda params, batch: LOSSES[task](config, params, batch)), random_parameters(program, 1), batches
+
+
+def mlp():
+    def loss(params, batch):
+        x = batch["x"]
+        for i in range(6):
+            x = jnp.tanh(x @ params[f"w{i}"] + params[f"b{i}"])
+        return jnp.mean((x - batch["y"]) ** 2)
+
+    rng = np.random.default_rng(0)
+    params = {f"w{i}": rng.normal(scale=0.3, size=(16, 16)).astype(np.float32) for i in range(6)}
+    params |= {f"b{i}": rng.normal(scale=0.1, size=16).astype(np.float32) for i in range(6)}
+    batches = [{name: rng.normal(size=(8, 16)).astype(np.float32) for name in "xy"} for _ in range(STEPS)]
+    return loss, params, batches
+
+
+def compare(found, expected, bound, what):
+    """Relative to the largest element. The gradient of a key's bias is zero but for rounding."""
+    expected = np.asarray(expected)
+    largest = max(np.abs(expected).max(), 1e-4 if "key.bias" in what else 1e-30)
+    apart = np.abs(np.asarray(found, np.float64) - expected).max() / largest
+    st.expect(apart <= bound, f"{what} differs by {apart:.1e}")
+    return apart
+
+
+def leaves(*trees):
+    """The leaves in the order in which jit takes its arguments."""
+    return [np.asarray(leaf) for leaf in jax.tree.leaves(trees)]
+
+
+def imported_step_computes(program, step, params, state, batch, rate):
+    """The imported program gives JAX's loss and state; returns the names of JAX's arguments."""
+    given = leaves(params, state, batch, np.float32(rate))
+    arguments, results = signature(program)
+    st.expect(len(arguments) == len(given), f"{len(arguments)} arguments, JAX has {len(given)}")
+    found = interpret(program, {a.name: v for a, v in zip(arguments, given, strict=True)})
+    expected = leaves(jax.jit(step)(params, state, batch, np.float32(rate)))
+    loss = [i for i, r in enumerate(results) if r.role == "loss"]
+    st.expect(len(loss) == 1, f"{len(loss)} results of role loss")
+    for result, value in zip(results, expected, strict=True):
+        compare(found[result.name], value, 1e-5 if result.role == "loss" else 2e-4, result.name)
+    return [a.name for a in arguments]
+
+
+def trains(make, optimizer, debug, rate, layouts, flags=()):
+    def run(folder):
+        loss, params, batches = make(folder)
+        step, start = optimizer(loss)
+        state = start(params)
+        lowered = jax.jit(step, donate_argnums=(0, 1)).lower(params, state, batches[0], np.float32(rate))
+        text = folder / "step.mlir"
+        text.write_text(lowered.as_text(debug_info=debug))
+        program = folder / "imported.mlir"
+        st.check_run([st.BIN / "st-compile", text, "--compile-to=import", *flags, "-o", program])
+        names = imported_step_computes(program, step, params, state, batches[0], rate)
+
+        count = len(params)
+        fed = names[-1 - len(batches[0]):-1]
+        stacked = [np.stack(values) for values in zip(*(leaves(b) for b in batches), strict=True)]
+        save_file(dict(zip(fed, stacked, strict=True)), folder / "batches.safetensors")
+        worst = 0.0
+        for i, layout in enumerate(layouts):
+            binary = folder / f"b{i}.bin"
+            parallel = [f"--parallel={st.write_json(folder / f'p{i}.json', layout)}"] if layout else []
+            st.check_run([st.BIN / "st-compile", text, "--target=dtu-t10", *parallel, *flags, "-o", binary])
+            st.check_run([binary, "--steps=0", f"--data={folder / 'batches.safetensors'}", f"--save={folder / f's{i}'}"])
+            saved = load_file(folder / f"s{i}" / "model.safetensors")
+            p = dict(zip(sorted(params), (saved[name] for name in names[:count]), strict=True))
+            found = st.losses(st.train(binary, f"--data={folder / 'batches.safetensors'}", f"--lr={rate}", steps=STEPS))
+            expected, s, jitted = [], start(p), jax.jit(step)
+            for batch in batches:
+                out = jitted(p, s, batch, np.float32(rate))
+                p, s, value = out if optimizer is adamw else (out[2], out[1], out[0])
+                expected.append(float(value))
+            st.expect(expected[0] != expected[-1], "JAX's losses do not move")
+            worst = max(worst, st.relative_difference(expected, found))
+            st.expect(worst <= 1e-5, f"layout {i}: losses {found}, JAX's {expected}")
+        return f"losses within {worst:.0e}"
+    return run
+
+
+LAYOUTS = [None, st.layout(2, 2, mode="hybrid", accum=2)]
+
+CASES = [
+    ("bert, AdamW, with locations", trains(lambda f: transformer(f, BERT, "mlm"), adamw, True, 1e-3, LAYOUTS)),
+    ("gpt2, AdamW, without locations", trains(lambda f: transformer(f, GPT2, "clm"), adamw, False, 1e-3, LAYOUTS)),
+    ("gpt2, clipped SGD, results in another order", trains(
+        lambda f: transformer(f, GPT2, "clm"), sgd, False, 1e-2, LAYOUTS)),
+    ("mlp, clipped SGD, four stages", trains(
+        lambda f: mlp(), sgd, True, 1e-1, [None, st.layout(4, 1, mode="pipeline", accum=4)])),
+]
+
+if __name__ == "__main__":
+    sys.exit(st.main(*CASES))
