@@ -118,8 +118,19 @@ absl::Status Trainer::checkOptions() {
   return require(std::isfinite(schedule.peak), "--lr must be a finite number");
 }
 
+bool hasLoss(const proto::Executable &program) {
+  for (const proto::Group &group : program.groups())
+    for (const proto::Output &output : group.outputs())
+      if (output.role() == "loss")
+        return true;
+  return false;
+}
+
 // Everything that can fail for the user's files fails here, before minutes of work.
 absl::Status Trainer::openInputsAndOutputs() {
+  if (!options.timingOnly && !hasLoss(program))
+    return absl::InvalidArgumentError(
+        "this program has no loss to train by; run it with --inputs=FILE --outputs=FILE");
   ST_ASSIGN_OR_RETURN(states, collectStates(program));
   ST_ASSIGN_OR_RETURN(spec, batchSpecOf(program));
   if (!options.resume.empty()) {

@@ -249,12 +249,9 @@ absl::Status checkSharedStates(const proto::Executable &program) {
   return absl::OkStatus();
 }
 
-bool hasLoss(const proto::Executable &program) {
-  for (const proto::Group &group : program.groups())
-    for (const proto::Output &output : group.outputs())
-      if (output.role() == "loss")
-        return true;
-  return false;
+bool hasOutput(const proto::Executable &program) {
+  return std::any_of(program.groups().begin(), program.groups().end(),
+                     [](const proto::Group &group) { return group.outputs_size() > 0; });
 }
 
 } // namespace
@@ -278,8 +275,8 @@ absl::Status validateExecutable(const proto::Executable &program) {
     ST_RETURN_IF_ERROR(GroupValidator(program, group).run());
   }
   ST_RETURN_IF_ERROR(checkSharedStates(program));
-  if (!hasLoss(program))
-    return invalid("no output is the loss");
+  if (!hasOutput(program))
+    return invalid("no group has an output");
   return absl::OkStatus();
 }
 

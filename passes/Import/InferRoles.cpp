@@ -100,6 +100,11 @@ static bool isFloatScalar(Type type) {
 }
 
 LogicalResult RoleInference::findLoss() {
+  // Without state the function is no training step.
+  bool isStep = !pairs.empty() ||
+                llvm::any_of(arguments, [](const Port &port) { return port.role == "parameter"; });
+  if (!isStep)
+    return success();
   SmallVector<unsigned> candidates, named;
   for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
     if (results[i].role == "loss")
@@ -117,11 +122,6 @@ LogicalResult RoleInference::findLoss() {
     results[candidates[0]].role = "loss";
     return success();
   }
-  // Without state and loss the function is no training step.
-  bool isStep = !pairs.empty() ||
-                llvm::any_of(arguments, [](const Port &port) { return port.role == "parameter"; });
-  if (!isStep)
-    return success();
   auto error = function.emitError("cannot tell which result is the loss: ");
   if (candidates.empty())
     return error << "no result is a float scalar that replaces no state";

@@ -18,6 +18,19 @@ def ExpandOps : Pass<"expand-ops", "::mlir::ModuleOp"> {
                            "::mlir::stablehlo::StableHLODialect"];
 }
 
+def InlineCalls : Pass<"inline-calls", "::mlir::ModuleOp"> {
+  let summary = "Replaces calls by the bodies of the functions, in linear time";
+  let description = [{
+    Every call in a public function, and in what it calls, callees first; a private
+    function that nothing names any more goes. Locations say both places. Functions
+    have bodies of one block; recursion, and a program that grows past ten million
+    ops, are refused. Calls of functions without a body stay.
+  }];
+  let statistics = [
+    Statistic<"calls", "inlined-calls", "Calls that were inlined">
+  ];
+}
+
 def Simplify : Pass<"simplify", "::mlir::ModuleOp"> {
   let summary = "Inlines, folds, merges and removes what a printed program has too much of";
   let description = [{
@@ -71,8 +84,8 @@ def InferRoles : Pass<"infer-roles", "::mlir::ModuleOp"> {
 
     Names come from `jax.arg_info`, `jax.result_info` and the locations of arguments.
 
-    A function without state and without a float scalar among its results is no
-    training step: its arguments are a batch, its results metrics.
+    A function without state is no training step: its arguments are a batch, its
+    results metrics.
 
     ```mlir
     func.func public @main(%arg0: tensor<4xf32> {tf.aliasing_output = 0 : i32},

@@ -18,8 +18,7 @@ struct Simplify : st::impl::SimplifyBase<Simplify> {
 
   void runOnOperation() override {
     OpPassManager inlining(ModuleOp::getOperationName());
-    // Callees are simplified with their callers, after the last of them is inlined.
-    inlining.addPass(createInlinerPass({}, [](OpPassManager &) {}));
+    inlining.addPass(createInlineCalls());
     inlining.addPass(createSymbolDCEPass());
     OpPassManager round(ModuleOp::getOperationName());
     round.addPass(createCanonicalizerPass());

@@ -1,8 +1,8 @@
 """Whole training steps printed by JAX: imported, they compute JAX's numbers, and compiled, they train
 with JAX's losses, on one device and in four parts."""
 
-import json
 import sys
+import time
 
 import jax
 import jax.numpy as jnp
@@ -141,9 +141,79 @@ def trains(make, optimizer, debug, rate, layouts, flags=()):
     return run
 
 
+def function_runs(folder):
+    """A function that is no training step runs once on the tensors of a file."""
+    def function(x, table, index):
+        return jax.nn.softmax(x @ table.T), jnp.take(table, index, axis=0), x.sum()
+
+    rng = np.random.default_rng(0)
+    given = {"x": rng.normal(size=(8, 16)).astype(np.float32), "table": rng.normal(size=(32, 16)).astype(np.float32),
+             "index": rng.integers(0, 32, 5).astype(np.int32)}
+    lowered = jax.jit(function).lower(*given.values())
+    (folder / "f.mlir").write_text(lowered.as_text(debug_info=True))
+    st.check_run([st.BIN / "st-compile", folder / "f.mlir", "--target=dtu-t10", "-o", folder / "f.bin"])
+    save_file(given, folder / "in.safetensors")
+    st.check_run([folder / "f.bin", f"--inputs={folder}/in.safetensors", f"--outputs={folder}/out.safetensors"])
+    found = load_file(folder / "out.safetensors")
+    for i, value in enumerate(jax.jit(function)(*given.values())):
+        compare(found[f"result{i}"], value, 1e-5, f"result{i}")
+    save_file({"x": given["x"], "index": given["index"]}, folder / "less.safetensors")
+    for flags, message in [
+            ([f"--inputs={folder}/less.safetensors", f"--outputs={folder}/none"], 'no tensor "table"'),
+            ([f"--inputs={folder}/in.safetensors"], "--inputs and --outputs go together"),
+            ([], "no loss to train by")]:
+        done = st.run([folder / "f.bin", *flags])
+        st.expect(done.returncode == 1 and message in done.stderr, f"{flags}: exit {done.returncode}, {done.stderr}")
+    st.expect(not (folder / "none").exists(), "a failed run left its output")
+    return None
+
+
+def large_program(layers):
+    """The text of @main with 14 ops and a call a layer, of the kinds of which JAX prints too many."""
+    t, v, s = "tensor<64x64xf32>", "tensor<64xf32>", "tensor<f32>"
+    lines = [f"func.func public @main(%x0: {t}, %w: {t}, %b: {v}) -> {t} {{"]
+    for i in range(layers):
+        lines += [line.replace("#", str(i)) for line in (
+            f"%a# = stablehlo.dot_general %x#, %w, contracting_dims = [1] x [0] : ({t}, {t}) -> {t}",
+            f"%c# = stablehlo.broadcast_in_dim %b, dims = [1] : ({v}) -> tensor<1x64xf32>",
+            f"%d# = stablehlo.broadcast_in_dim %c#, dims = [0, 1] : (tensor<1x64xf32>) -> {t}",
+            f"%e# = stablehlo.add %a#, %d# : {t}",
+            f"%f# = stablehlo.constant dense<2.0> : {s}",
+            f"%g# = stablehlo.constant dense<{i % 7}.5> : {s}",
+            f"%h# = stablehlo.multiply %f#, %g# : {s}",
+            f"%i# = stablehlo.broadcast_in_dim %h#, dims = [] : ({s}) -> {t}",
+            f"%j# = stablehlo.multiply %e#, %i# : {t}",
+            f"%k# = stablehlo.transpose %j#, dims = [1, 0] : ({t}) -> {t}",
+            f"%l# = stablehlo.reshape %k# : ({t}) -> tensor<4096xf32>",
+            f"%m# = stablehlo.reshape %l# : (tensor<4096xf32>) -> {t}",
+            f"%n# = stablehlo.transpose %m#, dims = [1, 0] : ({t}) -> {t}",
+            f"%o# = func.call @act(%n#) : ({t}) -> {t}",
+            f"%x{i + 1} = stablehlo.add %o#, %x# : {t}")]
+    return "\n".join(lines + [f"return %x{layers} : {t}", "}",
+                              f"func.func private @act(%x: {t}) -> {t} {{", f"%0 = stablehlo.tanh %x : {t}",
+                              f"%1 = stablehlo.maximum %0, %x : {t}", f"return %1 : {t}", "}"])
+
+
+def simplifies_fast(folder):
+    layers = 13000
+    (folder / "large.mlir").write_text(large_program(layers))
+    start = time.monotonic()
+    st.check_run([st.BIN / "st-opt", "--simplify", folder / "large.mlir", "-o", folder / "once.mlir"])
+    seconds = time.monotonic() - start
+    text = (folder / "once.mlir").read_text()
+    left = text.count(" = stablehlo.")
+    st.expect(left <= 6 * layers + 20, f"{left} ops are left of {layers} layers, expected 6 a layer")
+    st.check_run([st.BIN / "st-opt", "--simplify", folder / "once.mlir", "-o", folder / "twice.mlir"])
+    st.expect((folder / "twice.mlir").read_text() == text, "a second run changes the program")
+    st.expect(seconds < 20, f"{seconds:.0f} s")
+    return f"{17 * layers} ops in {seconds:.1f} s, parsing and printing included"
+
+
 LAYOUTS = [None, st.layout(2, 2, mode="hybrid", accum=2)]
 
 CASES = [
+    ("a function that is no training step", function_runs),
+    ("a large program simplifies fast, once and for all", simplifies_fast),
     ("bert, AdamW, with locations", trains(lambda f: transformer(f, BERT, "mlm"), adamw, True, 1e-3, LAYOUTS)),
     ("gpt2, AdamW, without locations", trains(lambda f: transformer(f, GPT2, "clm"), adamw, False, 1e-3, LAYOUTS)),
     ("gpt2, clipped SGD, results in another order", trains(

@@ -3,6 +3,7 @@
 
 #include "lib/Proto/executable.pb.h"
 #include "lib/Runtime/Payload.h"
+#include "lib/Runtime/RunOnce.h"
 #include "lib/Runtime/Trainer.h"
 #include "lib/Runtime/ValidateExecutable.h"
 #include "lib/Support/StatusMacros.h"
@@ -42,6 +43,9 @@ ABSL_FLAG(std::string, save, "", "folder for a checkpoint after the last step");
 ABSL_FLAG(std::string, resume, "", "folder of a checkpoint to go on from, of any layout");
 ABSL_FLAG(std::string, init, "",
           "Hugging Face folder whose weights the run starts from (model.safetensors)");
+ABSL_FLAG(std::string, inputs, "",
+          "run once instead of training, on the states and inputs of this .safetensors file");
+ABSL_FLAG(std::string, outputs, "", "with --inputs: .safetensors file for outputs and new states");
 ABSL_FLAG(int, host_threads, 0, "threads that compute; 0: one a processor");
 ABSL_FLAG(std::string, host_isa, "auto",
           "instruction set of the host that computes: auto, baseline, avx2 or avx512; the same "
@@ -160,6 +164,11 @@ absl::Status run() {
         absl::StrCat("this runner has no target \"", program.target(), "\""));
   if (!program.summary().empty())
     std::fprintf(stderr, "%s\n", program.summary().c_str());
+  const std::string inputs = absl::GetFlag(FLAGS_inputs), outputs = absl::GetFlag(FLAGS_outputs);
+  if (inputs.empty() != outputs.empty())
+    return absl::InvalidArgumentError("--inputs and --outputs go together");
+  if (!inputs.empty())
+    return runOnce(program, *client, inputs, outputs);
   std::unique_ptr<Communicator> communicator = createInProcessCommunicator();
   return train(program, *client, *communicator, options, stdout, stderr);
 }

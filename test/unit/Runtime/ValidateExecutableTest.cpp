@@ -28,7 +28,7 @@ TEST(ValidateExecutableTest, NamesWhatIsWrong) {
       {"0 micro-batches", SPOIL(program.set_micro_batches(0))},
       {"9223372036854775807 micro-batches", SPOIL(program.set_micro_batches(INT64_MAX))},
       {"no device groups", SPOIL(program.clear_groups())},
-      {"no output is the loss", SPOIL(group.clear_outputs())},
+      {"no group has an output", SPOIL(group.clear_outputs())},
       {"starts at rank 5, expected 0", SPOIL(group.set_first_rank(5))},
       {"it has no ranks", SPOIL(group.clear_device_ids())},
       {"an arena of -1 bytes", SPOIL(group.set_arena_bytes(-1))},
