@@ -33,6 +33,9 @@ public:
   /// Fails, with a diagnostic, if a flag contradicts what the module records.
   LogicalResult check(ModuleOp module) const;
 
+  /// Whether the command line says it.
+  bool isGiven(llvm::StringRef name) const { return given.count(name.str()) != 0; }
+
   /// The value in force: recorded on the module, else given, else the default.
   std::string get(ModuleOp module, StringRef name) const;
 

@@ -97,19 +97,20 @@ LogicalResult Compiler::importModel() {
   std::string taskName = options.get(*none, "task");
   std::optional<Task> task = symbolizeTask(taskName);
   if (!task)
-    return error() << "--task=" << taskName << ": expected mlm, span or clm";
+    return error() << "--task=" << taskName << ": expected mlm, span, clm or classify";
   int64_t batch = 0, sequence = 0;
   for (auto [name, value] : {std::pair<StringRef, int64_t *>{"batch", &batch}, {"seq", &sequence}}) {
     std::string text = options.get(*none, name);
     if (StringRef(text).getAsInteger(10, *value) || *value < 1)
       return error() << "--" << name << "=" << text << ": expected a positive number";
   }
-  module = buildModel(context, *config, *task, batch, sequence);
+  module = buildModel(context, *config, *task, batch,
+                      options.isGiven("seq") ? std::optional(sequence) : std::nullopt);
   if (!module)
     return failure();
   Builder builder(context);
   (*module)->setAttr("st.model_type", builder.getStringAttr(stringify(config->type)));
-  (*module)->setAttr("st.vocabulary", builder.getI64IntegerAttr(config->vocabSize));
+  (*module)->setAttr("st.vocabulary", builder.getI64IntegerAttr(config->type == ModelType::Vit ? config->labelCount : config->vocabSize));
   return attachVocabulary();
 }
 

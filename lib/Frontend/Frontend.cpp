@@ -8,21 +8,60 @@
 using namespace mlir;
 using namespace mlir::st;
 
+/// The tasks of a model, for messages.
+static StringRef tasksOf(ModelType type) {
+  switch (type) {
+  case ModelType::Bert:
+    return "mlm or span";
+  case ModelType::Gpt2:
+  case ModelType::Llama:
+    return "clm";
+  case ModelType::Vit:
+    return "classify";
+  }
+  llvm_unreachable("unknown model type");
+}
+
+static bool hasTask(ModelType type, Task task) {
+  switch (task) {
+  case Task::MaskedLm:
+  case Task::Span:
+    return type == ModelType::Bert;
+  case Task::CausalLm:
+    return type == ModelType::Gpt2 || type == ModelType::Llama;
+  case Task::Classify:
+    return type == ModelType::Vit;
+  }
+  llvm_unreachable("unknown task");
+}
+
+/// Where text does not say otherwise.
+constexpr int64_t kDefaultSequence = 128;
+
+/// The tokens of a sequence: a picture has its patches and the class token.
+static int64_t sequenceOf(const ModelConfig &config, std::optional<int64_t> given) {
+  if (config.type == ModelType::Vit)
+    return config.patchesPerSide() * config.patchesPerSide() + 1;
+  return given.value_or(kDefaultSequence);
+}
+
 /// Reports sizes that the model does not allow.
 static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config, Task task,
-                                int64_t batch, int64_t sequence) {
+                                int64_t batch, std::optional<int64_t> given) {
   auto error = [&] { return emitError(FileLineColLoc::get(context, config.path, 1, 1)); };
-  bool isBert = config.type == ModelType::Bert;
-  if ((task == Task::CausalLm) == isBert)
-    return error() << "task '" << stringify(task) << "': expected "
-                   << (isBert ? "mlm or span" : "clm") << " for model_type \""
-                   << stringify(config.type) << "\"";
+  if (!hasTask(config.type, task))
+    return error() << "task '" << stringify(task) << "': expected " << tasksOf(config.type)
+                   << " for model_type \"" << stringify(config.type) << "\"";
   if (batch < 1)
     return error() << "batch: expected at least 1, found " << batch;
-  if (sequence < 1 || sequence > config.positionCount)
+  int64_t sequence = sequenceOf(config, given);
+  bool isVit = config.type == ModelType::Vit;
+  if (isVit && given && *given != sequence)
+    return error() << "sequence length: a picture has " << sequence << " tokens, found " << *given;
+  if (!isVit && (sequence < 1 || sequence > config.positionCount))
     return error() << "sequence length: expected 1 to "
-                   << (isBert ? "max_position_embeddings" : "n_positions") << " = "
-                   << config.positionCount << ", found " << sequence;
+                   << (config.type == ModelType::Gpt2 ? "n_positions" : "max_position_embeddings")
+                   << " = " << config.positionCount << ", found " << sequence;
   // Dropout counts the elements of a tensor in 32 bits.
   double scores = 1.0 * batch * config.headCount * sequence * sequence;
   double hidden = 1.0 * batch * sequence * config.hiddenSize;
@@ -33,10 +72,25 @@ static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config,
   return success();
 }
 
+static Value buildLoss(ModelBuilder &model, ModelType type, Task task) {
+  switch (type) {
+  case ModelType::Bert:
+    return buildBert(model, task);
+  case ModelType::Gpt2:
+    return buildGpt2(model);
+  case ModelType::Llama:
+    return buildLlama(model);
+  case ModelType::Vit:
+    return buildVit(model);
+  }
+  llvm_unreachable("unknown model type");
+}
+
 OwningOpRef<ModuleOp> st::buildModel(MLIRContext *context, const ModelConfig &config, Task task,
-                                     int64_t batch, int64_t sequence) {
-  if (failed(checkSizes(context, config, task, batch, sequence)))
+                                     int64_t batch, std::optional<int64_t> givenSequence) {
+  if (failed(checkSizes(context, config, task, batch, givenSequence)))
     return nullptr;
+  int64_t sequence = sequenceOf(config, givenSequence);
   context->loadDialect<func::FuncDialect, stablehlo::StableHLODialect, chlo::ChloDialect>();
   Builder attrs(context);
   OwningOpRef<ModuleOp> module = ModuleOp::create(UnknownLoc::get(context), stringify(config.type));
@@ -46,7 +100,6 @@ OwningOpRef<ModuleOp> st::buildModel(MLIRContext *context, const ModelConfig &co
   module.get()->setAttr("st.model_config", attrs.getStringAttr(config.json));
 
   ModelBuilder model(*module, config, batch, sequence);
-  Value loss = config.type == ModelType::Bert ? buildBert(model, task) : buildGpt2(model);
-  model.finish(loss);
+  model.finish(buildLoss(model, config.type, task));
   return module;
 }

@@ -6,17 +6,18 @@
 // Arguments carry `st.name` and `st.role`:
 //
 //   parameter  A weight under its Hugging Face name, in its Hugging Face shape:
-//              [out, in] for the Linear layers of BERT, [in, out] for the
-//              Conv1D layers of GPT-2. `st.init` says how it starts:
+//              [out, in] for Linear layers, [in, out] for the Conv1D layers of
+//              GPT-2. `st.init` says how it starts:
 //              {kind = "normal", std = 0.02 : f64}, {kind = "zeros"} or
 //              {kind = "ones"}; `st.no_decay` excludes it from weight decay.
-//   batch      A tensor<BxSxi32> (or tensor<Bxi32>) of the step's data, whose
-//              values are below `st.limit`:
+//   batch      The step's data, i32 with values below `st.limit` but for
+//              pictures, which are f32:
 //                mlm   input_ids, token_type_ids, attention_mask, labels,
 //                      next_sentence_label [B]
 //                span  input_ids, token_type_ids, attention_mask,
 //                      start_positions [B], end_positions [B]
 //                clm   input_ids, labels
+//                classify  pixel_values [B, channels, size, size], labels [B]
 //              `labels` are aligned with the positions that predict them (for
 //              clm, whoever reads the data has shifted them by one); -100
 //              marks a position without a label.
@@ -43,10 +44,11 @@
 namespace mlir::st {
 
 /// Builds the forward loss of `config` for `task` on batches of `batch`
-/// sequences of `sequence` tokens. A null module after a diagnostic where the
+/// sequences of `sequence` tokens (128 where it is not given; a picture has as many
+/// as its patches, and one). A null module after a diagnostic where the
 /// model has no such task or the sizes do not fit. Loads the dialects it needs.
 OwningOpRef<ModuleOp> buildModel(MLIRContext *context, const ModelConfig &config, Task task,
-                                 int64_t batch, int64_t sequence);
+                                 int64_t batch, std::optional<int64_t> sequence);
 
 } // namespace mlir::st
 

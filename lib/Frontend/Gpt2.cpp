@@ -2,10 +2,8 @@
 
 #include "lib/Frontend/ModelBuilder.h"
 #include <cmath>
-#include <limits>
 
 using namespace mlir;
-using namespace mlir::stablehlo;
 using namespace mlir::st;
 
 namespace {
@@ -22,7 +20,6 @@ public:
   Value loss(Value x);
 
 private:
-  Value causalBias();
   Value attention(Value x, Value bias, const std::string &name);
   Value mlp(Value x, const std::string &name);
   Value dense(Value x, const Twine &name, int64_t outSize,
@@ -52,18 +49,6 @@ Value Gpt2::embeddings() {
   return model.dropout(x, config.embeddingDropout);
 }
 
-Value Gpt2::causalBias() {
-  ModelBuilder::Scope scope(model, "transformer/causal_mask");
-  SmallVector<int64_t> shape = {model.sequence, model.sequence};
-  Type word = emit.builder.getI32Type();
-  Value visible =
-      emit.compare(ComparisonDirection::GE, emit.iota(shape, word, 0), emit.iota(shape, word, 1));
-  auto type = RankedTensorType::get(shape, emit.builder.getF32Type());
-  // Added to the scores: what is this far below everything else vanishes.
-  return emit.select(visible, emit.splat(type, 0.0),
-                     emit.splat(type, std::numeric_limits<float>::lowest()));
-}
-
 Value Gpt2::attention(Value x, Value bias, const std::string &name) {
   int64_t hidden = config.hiddenSize;
   Value qkv = dense(x, name + ".attn.c_attn", 3 * hidden);
@@ -82,7 +67,11 @@ Value Gpt2::mlp(Value x, const std::string &name) {
 }
 
 Value Gpt2::decoder(Value x) {
-  Value bias = causalBias();
+  Value bias;
+  {
+    ModelBuilder::Scope scope(model, "transformer/causal_mask");
+    bias = model.causalBias();
+  }
   for (int64_t i = 0; i < config.layerCount; ++i) {
     model.setBlock(i + 1);
     std::string name = "transformer.h." + std::to_string(i);

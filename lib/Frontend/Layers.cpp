@@ -4,6 +4,7 @@
 #include "lib/Frontend/ModelBuilder.h"
 #include "lib/Frontend/Threefry.h"
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::stablehlo;
@@ -34,7 +35,7 @@ Value ModelBuilder::project(Value x, Value matrix) {
 }
 
 Value ModelBuilder::dense(Value x, const Twine &name, int64_t outSize, WeightLayout layout,
-                          std::optional<double> standardDeviation) {
+                          std::optional<double> standardDeviation, bool hasBias) {
   int64_t last = emit.typeOf(x).getRank() - 1;
   int64_t inSize = emit.shapeOf(x)[last];
   bool outIn = layout == WeightLayout::OutIn;
@@ -44,7 +45,7 @@ Value ModelBuilder::dense(Value x, const Twine &name, int64_t outSize, WeightLay
   Value matrix = parameter(name + ".weight", shape,
                            {Init::Normal, standardDeviation.value_or(config.initializerRange)});
   Value product = emit.dot(x, matrix, {{}, {}, {last}, {outIn ? 1 : 0}});
-  return addBias(product, name + ".bias");
+  return hasBias ? addBias(product, name + ".bias") : product;
 }
 
 Value ModelBuilder::embedding(Value table, Value ids) {
@@ -83,6 +84,16 @@ Value ModelBuilder::layerNorm(Value x, const Twine &name) {
   Value inverse = emit.rsqrt(emit.offset(variance, config.layerNormEpsilon));
   Value normalized = emit.mul(centered, broadcastLeading(inverse, shape));
   return emit.add(emit.mul(normalized, gamma), beta);
+}
+
+Value ModelBuilder::rmsNorm(Value x, const Twine &name) {
+  ArrayRef<int64_t> shape = emit.shapeOf(x);
+  int64_t last = shape.size() - 1;
+  Value gain = parameter(name + ".weight", {shape[last]}, {Init::Ones}, /*decays=*/false);
+  Value square = emit.scale(emit.reduceAdd(emit.mul(x, x), {last}), 1.0 / shape[last]);
+  Value inverse = emit.rsqrt(emit.offset(square, config.layerNormEpsilon));
+  Value normalized = emit.mul(x, broadcastLeading(inverse, shape));
+  return emit.mul(normalized, emit.broadcast(gain, {last}, shape));
 }
 
 Value ModelBuilder::activation(Value x, Activation kind) {
@@ -146,20 +157,36 @@ Value ModelBuilder::softmax(Value x) {
   return emit.mul(exponential, broadcastLeading(inverse, emit.shapeOf(x)));
 }
 
+Value ModelBuilder::splitHeads(Value x) {
+  ArrayRef<int64_t> shape = emit.shapeOf(x);
+  if (shape.size() == 4)
+    return x;
+  return emit.reshape(x, {shape[0], shape[1], shape[2] / config.headSize, config.headSize});
+}
+
 Value ModelBuilder::attention(Value query, Value key, Value value, Value bias,
                               ArrayRef<int64_t> biasDims) {
-  int64_t headSize = config.headSize();
-  auto splitHeads = [&](Value x) {
-    return emit.reshape(x, {batch, sequence, config.headCount, headSize});
-  };
-  query = splitHeads(emit.scale(query, 1.0 / std::sqrt(headSize)));
+  query = splitHeads(emit.scale(query, 1.0 / std::sqrt(config.headSize)));
   // [B, S, h, d] x [B, T, h, d] -> [B, h, S, T]
   Value scores = emit.dot(query, splitHeads(key), {{0, 2}, {0, 2}, {3}, {3}});
-  scores = emit.add(scores, emit.broadcast(bias, biasDims, emit.shapeOf(scores)));
+  if (bias)
+    scores = emit.add(scores, emit.broadcast(bias, biasDims, emit.shapeOf(scores)));
   Value probabilities = dropout(softmax(scores), config.attentionDropout);
   // [B, h, S, T] x [B, T, h, d] -> [B, h, S, d]
   Value context = emit.dot(probabilities, splitHeads(value), {{0, 1}, {0, 2}, {3}, {1}});
-  return emit.reshape(emit.transpose(context, {0, 2, 1, 3}), {batch, sequence, config.hiddenSize});
+  return emit.reshape(emit.transpose(context, {0, 2, 1, 3}),
+                      {batch, sequence, config.headCount * config.headSize});
+}
+
+Value ModelBuilder::causalBias() {
+  SmallVector<int64_t> shape = {sequence, sequence};
+  Type word = builder.getI32Type();
+  Value visible =
+      emit.compare(ComparisonDirection::GE, emit.iota(shape, word, 0), emit.iota(shape, word, 1));
+  auto type = RankedTensorType::get(shape, builder.getF32Type());
+  // Added to the scores: what is this far below everything else vanishes.
+  return emit.select(visible, emit.splat(type, 0.0),
+                     emit.splat(type, std::numeric_limits<float>::lowest()));
 }
 
 //===----------------------------------------------------------------------===//

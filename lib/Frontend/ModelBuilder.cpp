@@ -85,14 +85,22 @@ Value ModelBuilder::parameter(const Twine &name, ArrayRef<int64_t> shape, Init i
   return function.getArgument(index);
 }
 
+Value ModelBuilder::insertBatch(ArrayRef<NamedAttribute> attrs, Type type) {
+  // The key stays last.
+  unsigned index = function.getNumArguments() - (rngKeyArgument ? 1 : 0);
+  (void)function.insertArgument(index, type, builder.getDictionaryAttr(attrs), emit.loc);
+  return function.getArgument(index);
+}
+
 Value ModelBuilder::batchArgument(StringRef name, ArrayRef<int64_t> shape, int64_t limit) {
   SmallVector<NamedAttribute> attrs = roleAttrs(builder, name, "batch");
   attrs.push_back(builder.getNamedAttr(kLimitAttr, builder.getI64IntegerAttr(limit)));
-  // The key stays last.
-  unsigned index = function.getNumArguments() - (rngKeyArgument ? 1 : 0);
-  (void)function.insertArgument(index, RankedTensorType::get(shape, builder.getI32Type()),
-                                builder.getDictionaryAttr(attrs), emit.loc);
-  return function.getArgument(index);
+  return insertBatch(attrs, RankedTensorType::get(shape, builder.getI32Type()));
+}
+
+Value ModelBuilder::batchArgument(StringRef name, ArrayRef<int64_t> shape) {
+  return insertBatch(roleAttrs(builder, name, "batch"),
+                     RankedTensorType::get(shape, builder.getF32Type()));
 }
 
 Value ModelBuilder::rngKey() {

@@ -57,6 +57,8 @@ public:
   }
   /// An i32 argument with values in [0, limit).
   Value batchArgument(StringRef name, ArrayRef<int64_t> shape, int64_t limit);
+  /// An f32 argument.
+  Value batchArgument(StringRef name, ArrayRef<int64_t> shape);
   /// Ends @main with its loss.
   void finish(Value loss);
 
@@ -65,20 +67,27 @@ public:
   /// x W^T + b (x W + b for InOut) with the parameters `<name>.weight` and
   /// `<name>.bias`.
   Value dense(Value x, const Twine &name, int64_t outSize, WeightLayout layout,
-              std::optional<double> standardDeviation = std::nullopt);
+              std::optional<double> standardDeviation = std::nullopt, bool hasBias = true);
   /// Product of x with a [out, in] matrix over their last dimensions.
   Value project(Value x, Value matrix);
   Value addBias(Value x, const Twine &name);
   Value layerNorm(Value x, const Twine &name);
+  /// x / root mean square of x, times the parameter `<name>.weight`.
+  Value rmsNorm(Value x, const Twine &name);
   Value activation(Value x, Activation kind);
   /// Rows of `table` [V, H] at `ids` [...]: [..., H].
   Value embedding(Value table, Value ids);
   /// Zeroes each element with the probability and scales the others up. Nothing
   /// where the probability is 0.
   Value dropout(Value x, double probability);
+  /// x [B, S, heads * d] as [B, S, heads, d]. What is split already stays.
+  Value splitHeads(Value x);
   /// softmax(q k^T / sqrt(d) + bias) v over heads, with dropout. q, k and v are
-  /// [B, S, H]; `bias` broadcasts along `biasDims` to [B, heads, S, S].
+  /// [B, S, heads * d], split or not; `bias`, where it is not null, broadcasts along
+  /// `biasDims` to [B, heads, S, S]. Returns [B, S, heads * d].
   Value attention(Value query, Value key, Value value, Value bias, ArrayRef<int64_t> biasDims);
+  /// [S, S]: 0 where a position sees another, the lowest number where that is later.
+  Value causalBias();
   /// The mean cross entropy of `logits` [..., C] over the labels [...] that are
   /// not `ignored`. A label outside of [0, C) has no probability to pick.
   Value crossEntropy(Value logits, Value labels, int64_t ignored);
@@ -89,6 +98,7 @@ private:
   void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint previous) override;
   Value softmax(Value x);
   Value rngKey();
+  Value insertBatch(ArrayRef<NamedAttribute> attrs, Type type);
 
   std::string scopePath;
   int64_t blockIndex = 0;
@@ -101,6 +111,8 @@ private:
 /// The forward losses, one function for each model: the value to return.
 Value buildBert(ModelBuilder &model, Task task);
 Value buildGpt2(ModelBuilder &model);
+Value buildLlama(ModelBuilder &model);
+Value buildVit(ModelBuilder &model);
 
 } // namespace mlir::st
 

@@ -8,11 +8,24 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::st;
 
-StringRef st::stringify(ModelType type) { return type == ModelType::Bert ? "bert" : "gpt2"; }
+StringRef st::stringify(ModelType type) {
+  switch (type) {
+  case ModelType::Bert:
+    return "bert";
+  case ModelType::Gpt2:
+    return "gpt2";
+  case ModelType::Llama:
+    return "llama";
+  case ModelType::Vit:
+    return "vit";
+  }
+  llvm_unreachable("unknown model type");
+}
 
 StringRef st::stringify(Task task) {
   switch (task) {
@@ -22,6 +35,8 @@ StringRef st::stringify(Task task) {
     return "span";
   case Task::CausalLm:
     return "clm";
+  case Task::Classify:
+    return "classify";
   }
   llvm_unreachable("unknown task");
 }
@@ -31,6 +46,7 @@ std::optional<Task> st::symbolizeTask(StringRef name) {
       .Case("mlm", Task::MaskedLm)
       .Case("span", Task::Span)
       .Case("clm", Task::CausalLm)
+      .Case("classify", Task::Classify)
       .Default(std::nullopt);
 }
 
@@ -74,6 +90,21 @@ constexpr StringRef gpt2Keys[] = {
     // Never read, or read by heads that no task here has.
     "n_ctx", "summary_activation", "summary_first_dropout", "summary_proj_to_labels",
     "summary_type", "summary_use_proj"};
+
+constexpr StringRef llamaKeys[] = {"attention_bias", "attention_dropout", "head_dim", "hidden_act",
+                                   "hidden_size", "initializer_range", "intermediate_size",
+                                   "max_position_embeddings", "mlp_bias", "num_attention_heads",
+                                   "num_hidden_layers", "num_key_value_heads", "rms_norm_eps",
+                                   "rope_parameters", "rope_scaling", "rope_theta", "vocab_size",
+                                   // How the same products are cut in parts.
+                                   "pretraining_tp"};
+
+constexpr StringRef vitKeys[] = {
+    "attention_probs_dropout_prob", "hidden_act", "hidden_dropout_prob", "hidden_size",
+    "image_size", "initializer_range", "intermediate_size", "layer_norm_eps", "num_attention_heads",
+    "num_channels", "num_hidden_layers", "patch_size", "qkv_bias",
+    // Read by heads that no task here has.
+    "encoder_stride", "pooler_act", "pooler_output_size"};
 
 //===----------------------------------------------------------------------===//
 // Fields
@@ -153,29 +184,151 @@ static void readGpt2(ConfigReader &reader, ModelConfig &config) {
   requireFlag(reader, "scale_attn_by_inverse_layer_idx", false);
 }
 
+/// Refuses rotary positions that are scaled: the object of `key` may name the type
+/// "default" and `otherKey`, nothing else.
+static void refuseRotaryScaling(ConfigReader &reader, StringRef key, StringRef otherKey = "") {
+  const llvm::json::Value *value = reader.object().get(key);
+  if (!value || value->getAsNull())
+    return;
+  const llvm::json::Object *fields = value->getAsObject();
+  if (!fields)
+    return reader.unexpected(key, "an object or null");
+  for (StringRef typeKey : {"rope_type", "type"})
+    if (std::optional<StringRef> type = fields->getString(typeKey); type && *type != "default")
+      return reader.error(key, "key '" + key + "': expected " + typeKey + " \"default\", found \"" +
+                                   *type + "\", a scaling that is not supported");
+  for (const auto &field : *fields)
+    if (!llvm::is_contained({StringRef("rope_type"), StringRef("type"), otherKey},
+                            StringRef(field.first)))
+      return reader.unexpected(key, "no scaling of rotary positions");
+}
+
+/// The base of the rotary positions, which recent configurations keep in an object
+/// of their own.
+static double readRotary(ConfigReader &reader) {
+  double theta = reader.positive("rope_theta", 10000.0);
+  refuseRotaryScaling(reader, "rope_scaling");
+  refuseRotaryScaling(reader, "rope_parameters", "rope_theta");
+  const llvm::json::Value *parameters = reader.object().get("rope_parameters");
+  const llvm::json::Object *fields = parameters ? parameters->getAsObject() : nullptr;
+  const llvm::json::Value *base = fields ? fields->get("rope_theta") : nullptr;
+  if (!base)
+    return theta;
+  std::optional<double> number = base->getAsNumber();
+  if (number && *number > 0.0 && std::isfinite(*number))
+    return *number;
+  reader.unexpected("rope_parameters", "a rope_theta above 0");
+  return theta;
+}
+
+static void readLlama(ConfigReader &reader, ModelConfig &config) {
+  config.type = ModelType::Llama;
+  config.hiddenSize = reader.size("hidden_size");
+  config.layerCount = reader.size("num_hidden_layers", std::nullopt, maxLayers);
+  config.headCount = reader.size("num_attention_heads");
+  config.keyValueHeadCount = reader.size("num_key_value_heads", config.headCount);
+  // 0 stands for what follows from the other sizes.
+  config.headSize = reader.size("head_dim", 0);
+  config.intermediateSize = reader.size("intermediate_size");
+  config.vocabSize = reader.size("vocab_size");
+  config.positionCount = reader.size("max_position_embeddings", 2048);
+  config.activation = readActivation(reader, "hidden_act", "silu");
+  config.attentionDropout = reader.probability("attention_dropout", 0.0);
+  config.layerNormEpsilon = reader.positive("rms_norm_eps", 1e-6);
+  config.ropeTheta = readRotary(reader);
+  config.attentionBias = reader.boolean("attention_bias", false);
+  config.mlpBias = reader.boolean("mlp_bias", false);
+  if (config.headCount % config.keyValueHeadCount != 0)
+    reader.unexpected("num_key_value_heads",
+                      "a divisor of num_attention_heads = " + Twine(config.headCount));
+}
+
+/// As many labels as are named, else as many as are counted, else two.
+static int64_t readLabelCount(ConfigReader &reader) {
+  int64_t count = reader.size("num_labels", 2);
+  const llvm::json::Value *names = reader.object().get("id2label");
+  if (!names || names->getAsNull())
+    return count;
+  const llvm::json::Object *object = names->getAsObject();
+  if (object && !object->empty())
+    return object->size();
+  reader.unexpected("id2label", "an object with a name for each label");
+  return count;
+}
+
+static void readVit(ConfigReader &reader, ModelConfig &config) {
+  config.type = ModelType::Vit;
+  config.hiddenSize = reader.size("hidden_size", 768);
+  config.layerCount = reader.size("num_hidden_layers", 12, maxLayers);
+  config.headCount = reader.size("num_attention_heads", 12);
+  config.intermediateSize = reader.size("intermediate_size", 3072);
+  config.activation = readActivation(reader, "hidden_act", "gelu");
+  config.hiddenDropout = reader.probability("hidden_dropout_prob", 0.0);
+  config.embeddingDropout = config.hiddenDropout;
+  config.attentionDropout = reader.probability("attention_probs_dropout_prob", 0.0);
+  config.layerNormEpsilon = reader.positive("layer_norm_eps", 1e-12);
+  // Squares of it count elements in 32 bits.
+  constexpr int64_t maxImageSize = 1 << 14;
+  config.imageSize = reader.size("image_size", 224, maxImageSize);
+  config.patchSize = reader.size("patch_size", 16);
+  config.channelCount = reader.size("num_channels", 3);
+  config.attentionBias = reader.boolean("qkv_bias", true);
+  config.labelCount = readLabelCount(reader);
+  if (config.imageSize % config.patchSize != 0)
+    reader.unexpected("patch_size", "a divisor of image_size = " + Twine(config.imageSize));
+}
+
+/// The keys of a model, and the function that reads them.
+namespace {
+struct ModelReader {
+  StringRef type;
+  void (*read)(ConfigReader &, ModelConfig &);
+  ArrayRef<StringRef> keys;
+  StringRef hiddenKey, headsKey;
+  bool tiesByDefault;
+};
+} // namespace
+
+static const ModelReader modelReaders[] = {
+    {"bert", readBert, bertKeys, "hidden_size", "num_attention_heads", true},
+    {"gpt2", readGpt2, gpt2Keys, "n_embd", "n_head", true},
+    {"llama", readLlama, llamaKeys, "hidden_size", "num_attention_heads", false},
+    {"vit", readVit, vitKeys, "hidden_size", "num_attention_heads", true},
+};
+
+/// The size of a head where the model does not give it.
+static void deriveHeadSize(ConfigReader &reader, const ModelReader &model, ModelConfig &config) {
+  if (config.headSize == 0) {
+    if (config.hiddenSize % config.headCount != 0)
+      reader.unexpected(model.headsKey,
+                        "a divisor of " + model.hiddenKey + " = " + Twine(config.hiddenSize));
+    config.headSize = config.hiddenSize / config.headCount;
+  }
+  if (config.keyValueHeadCount == 0)
+    config.keyValueHeadCount = config.headCount;
+  if (config.type == ModelType::Llama && config.headSize % 2 != 0)
+    reader.error("head_dim",
+                 "rotary positions need heads of an even size, found " + Twine(config.headSize));
+}
+
 FailureOr<ModelConfig> st::parseModelConfig(StringRef json, StringRef path, MLIRContext *context) {
   ConfigReader reader(json, path, context);
   StringRef type = reader.string("model_type");
   ModelConfig config;
-  if (type == "bert")
-    readBert(reader, config);
-  else if (type == "gpt2")
-    readGpt2(reader, config);
+  const ModelReader *model =
+      llvm::find_if(modelReaders, [&](const ModelReader &model) { return model.type == type; });
+  if (model == std::end(modelReaders))
+    reader.unexpected("model_type", "\"bert\", \"gpt2\", \"llama\" or \"vit\"");
   else
-    reader.unexpected("model_type", "\"bert\" or \"gpt2\"");
+    model->read(reader, config);
   if (reader.failed())
     return failure();
 
   config.initializerRange = reader.positive("initializer_range", 0.02);
-  config.tieWordEmbeddings = reader.boolean("tie_word_embeddings", true);
+  config.tieWordEmbeddings = reader.boolean("tie_word_embeddings", model->tiesByDefault);
   refuseUnsupportedCommon(reader);
-  bool isBert = config.type == ModelType::Bert;
-  reader.refuseUnknownKeys({commonKeys, isBert ? ArrayRef(bertKeys) : ArrayRef(gpt2Keys)});
-  if (config.hiddenSize % config.headCount != 0) {
-    StringRef heads = isBert ? "num_attention_heads" : "n_head";
-    reader.unexpected(heads, "a divisor of " + StringRef(isBert ? "hidden_size" : "n_embd") +
-                                 " = " + Twine(config.hiddenSize));
-  }
+  reader.refuseUnknownKeys({commonKeys, model->keys});
+  deriveHeadSize(reader, *model, config);
   if (reader.failed())
     return failure();
 

@@ -16,7 +16,7 @@
 
 namespace mlir::st {
 
-enum class ModelType { Bert, Gpt2 };
+enum class ModelType { Bert, Gpt2, Llama, Vit };
 
 /// What the model is trained to do, which decides its head and its loss.
 enum class Task {
@@ -25,8 +25,10 @@ enum class Task {
   MaskedLm,
   /// `span`: where the answer starts and ends (BertForQuestionAnswering).
   Span,
-  /// `clm`: the next token (GPT2LMHeadModel).
-  CausalLm
+  /// `clm`: the next token (GPT2LMHeadModel, LlamaForCausalLM).
+  CausalLm,
+  /// `classify`: what a picture shows (ViTForImageClassification).
+  Classify
 };
 
 enum class Activation { Gelu, GeluTanh, Relu, Silu, Tanh };
@@ -35,13 +37,17 @@ StringRef stringify(ModelType type);
 StringRef stringify(Task task);
 std::optional<Task> symbolizeTask(StringRef name);
 
-/// The architecture of a model. Sizes are positive, probabilities in [0, 1),
-/// and hiddenSize is a multiple of headCount.
+/// The architecture of a model. Sizes are positive, probabilities in [0, 1).
+/// Fields that a model does not have keep their defaults.
 struct ModelConfig {
   ModelType type = ModelType::Bert;
   int64_t hiddenSize = 0;
   int64_t layerCount = 0;
   int64_t headCount = 0;
+  /// Of one head: hiddenSize / headCount unless the model says otherwise.
+  int64_t headSize = 0;
+  /// Heads of keys and values; divides headCount.
+  int64_t keyValueHeadCount = 0;
   int64_t intermediateSize = 0;
   int64_t vocabSize = 0;
   int64_t positionCount = 0;
@@ -54,12 +60,23 @@ struct ModelConfig {
   double layerNormEpsilon = 0.0;
   double initializerRange = 0.0;
   bool tieWordEmbeddings = true;
+  /// Whether the projections of attention (of queries, keys and values alone in a
+  /// vit) and of the inner layers have a bias.
+  bool attentionBias = true;
+  bool mlpBias = true;
+  /// The base of the rotary positions' wave lengths.
+  double ropeTheta = 0.0;
+  /// Pictures are square; patchSize divides imageSize.
+  int64_t imageSize = 0;
+  int64_t patchSize = 0;
+  int64_t channelCount = 0;
+  int64_t labelCount = 0;
   /// Where the configuration was read, for messages.
   std::string path;
   /// The whole configuration as compact JSON, unknown fields included.
   std::string json;
 
-  int64_t headSize() const { return hiddenSize / headCount; }
+  int64_t patchesPerSide() const { return imageSize / patchSize; }
 };
 
 /// Parses the text of a config.json; `path` names it in messages. Each error is

@@ -63,8 +63,13 @@ LogicalResult ConfigApplication::checkSizes() {
     return success();
   }
   const llvm::json::Object *fields = json->getAsObject();
-  constexpr StringLiteral keys[] = {
-      "hidden_size", "num_attention_heads", "intermediate_size", "n_embd", "n_head", "n_inner"};
+  constexpr StringLiteral keys[] = {"hidden_size",
+                                    "num_attention_heads",
+                                    "num_key_value_heads",
+                                    "intermediate_size",
+                                    "n_embd",
+                                    "n_head",
+                                    "n_inner"};
   for (StringRef key : keys) {
     std::optional<int64_t> size = fields ? fields->getInteger(key) : std::nullopt;
     if (size && *size % shards != 0)

@@ -1,4 +1,4 @@
-"""BERT and GPT-2 in plain JAX, written from their papers and Hugging Face's names.
+"""BERT, GPT-2, Llama and ViT in plain JAX, written from their papers and Hugging Face's names.
 
 The independent half of the comparison: nothing here looks at what St emits. A
 model is a function of (config, parameters, batch, key): parameters and batch are
@@ -148,4 +148,93 @@ def gpt2_clm(config, parameters, batch, key=None):
     return cross_entropy(x @ parameters[head].T, batch["labels"], -100)
 
 
-LOSSES = {"mlm": bert_mlm, "span": bert_span, "clm": gpt2_clm}
+def rms_norm(parameters, name, x, epsilon):
+    return x / jnp.sqrt((x**2).mean(-1, keepdims=True) + epsilon) * parameters[f"{name}.weight"]
+
+
+def rotary(x, theta):
+    """x: [B, S, heads, d]. Element i and element i + d/2 are one complex number, which position p
+    turns by p * theta^(-2i/d)."""
+    half = x.shape[-1] // 2
+    angles = jnp.arange(x.shape[1])[:, None] * theta ** (-jnp.arange(half) / half)
+    turned = (x[..., :half] + 1j * x[..., half:]) * jnp.exp(1j * angles)[:, None, :]
+    return jnp.concatenate([turned.real, turned.imag], axis=-1)
+
+
+def llama_clm(config, parameters, batch, key=None):
+    drop = Dropout(key)
+    epsilon = config.get("rms_norm_eps", 1e-6)
+    theta = config.get("rope_parameters", config).get("rope_theta", 10000.0)
+    heads = config["num_attention_heads"]
+    groups = config.get("num_key_value_heads", heads)
+    size = config.get("head_dim", config["hidden_size"] // heads)
+    activation = ACTIVATIONS[config.get("hidden_act", "silu")]
+    rows, length = batch["input_ids"].shape
+
+    def linear(name, x, bias):
+        product = jnp.einsum("...i,oi->...o", x, parameters[f"{name}.weight"])
+        return product + parameters[f"{name}.bias"] if config.get(bias, False) else product
+
+    x = parameters["model.embed_tokens.weight"][batch["input_ids"]]
+    visible = jnp.arange(length)[:, None] >= jnp.arange(length)[None, :]
+    for i in range(config["num_hidden_layers"]):
+        layer = f"model.layers.{i}."
+        normalized = rms_norm(parameters, layer + "input_layernorm", x, epsilon)
+        query, keys, values = (
+            linear(f"{layer}self_attn.{which}_proj", normalized, "attention_bias").reshape(rows, length, -1, size)
+            for which in "qkv")
+        query = rotary(query, theta).reshape(rows, length, groups, heads // groups, size)
+        scores = jnp.einsum("bqghd,bkgd->bghqk", query, rotary(keys, theta)) / math.sqrt(size)
+        probabilities = jax.nn.softmax(jnp.where(visible, scores, -jnp.inf), axis=-1)
+        flat = drop(probabilities.reshape(rows, heads, length, length), config.get("attention_dropout", 0.0))
+        context = jnp.einsum("bghqk,bkgd->bqghd", flat.reshape(probabilities.shape), values)
+        x = x + linear(layer + "self_attn.o_proj", context.reshape(rows, length, heads * size), "attention_bias")
+        normalized = rms_norm(parameters, layer + "post_attention_layernorm", x, epsilon)
+        gate = activation(linear(layer + "mlp.gate_proj", normalized, "mlp_bias"))
+        inner = gate * linear(layer + "mlp.up_proj", normalized, "mlp_bias")
+        x = x + linear(layer + "mlp.down_proj", inner, "mlp_bias")
+    x = rms_norm(parameters, "model.norm", x, epsilon)
+    head = "model.embed_tokens.weight" if config.get("tie_word_embeddings", False) else "lm_head.weight"
+    return cross_entropy(x @ parameters[head].T, batch["labels"], -100)
+
+
+def vit_classify(config, parameters, batch, key=None):
+    drop = Dropout(key)
+    hidden_drop = config.get("hidden_dropout_prob", 0.0)
+    epsilon = config.get("layer_norm_eps", 1e-12)
+    activation = ACTIVATIONS[config.get("hidden_act", "gelu")]
+
+    def linear(name, x):
+        product = x @ parameters[f"{name}.weight"].T
+        return product + parameters[f"{name}.bias"] if f"{name}.bias" in parameters else product
+
+    projection = "vit.embeddings.patch_embeddings.projection."
+    kernel, pixels = parameters[projection + "weight"], batch["pixel_values"]
+    patches = jax.lax.conv_general_dilated(pixels.astype(kernel.dtype), kernel, kernel.shape[2:], "VALID")
+    patches = patches.reshape(*patches.shape[:2], -1).swapaxes(1, 2) + parameters[projection + "bias"]
+    first = jnp.tile(parameters["vit.embeddings.cls_token"], (len(pixels), 1, 1))
+    x = jnp.concatenate([first, patches], axis=1) + parameters["vit.embeddings.position_embeddings"]
+    x = drop(x, hidden_drop)
+    for i in range(config["num_hidden_layers"]):
+        layer = f"vit.encoder.layer.{i}."
+        normalized = layer_norm(parameters, layer + "layernorm_before", x, epsilon)
+        query, key_, value = (linear(f"{layer}attention.attention.{which}", normalized)
+                              for which in ("query", "key", "value"))
+        context = attention(query, key_, value, config["num_attention_heads"], 0,
+                            lambda p: drop(p, config.get("attention_probs_dropout_prob", 0.0)))
+        x = x + drop(linear(layer + "attention.output.dense", context), hidden_drop)
+        normalized = layer_norm(parameters, layer + "layernorm_after", x, epsilon)
+        inner = activation(linear(layer + "intermediate.dense", normalized))
+        x = x + drop(linear(layer + "output.dense", inner), hidden_drop)
+    x = layer_norm(parameters, "vit.layernorm", x, epsilon)
+    return cross_entropy(linear("classifier", x[:, 0]), batch["labels"], -100)
+
+
+LOSSES = {("bert", "mlm"): bert_mlm, ("bert", "span"): bert_span, ("gpt2", "clm"): gpt2_clm,
+          ("llama", "clm"): llama_clm, ("vit", "classify"): vit_classify}
+
+
+def loss_function(config, task):
+    """The loss of a model and a task, a function of (parameters, batch, key)."""
+    function = LOSSES[config["model_type"], task]
+    return lambda parameters, batch, key=None: function(config, parameters, batch, key)

@@ -51,7 +51,8 @@ def import_model(folder, config, task, batch, seq):
     """The forward loss of a configuration; returns the path of the program."""
     path = write_json(pathlib.Path(folder) / "config.json", config)
     program = path.with_name(f"{task}.mlir")
-    check_run([BIN / "st-translate", "--import-hf-config", f"--task={task}", f"--batch={batch}", f"--seq={seq}",
+    sequence = [] if config["model_type"] == "vit" else [f"--seq={seq}"]
+    check_run([BIN / "st-translate", "--import-hf-config", f"--task={task}", f"--batch={batch}", *sequence,
                path, "-o", program])
     return program
 
@@ -84,16 +85,21 @@ def random_parameters(program, seed):
 
 def random_batch(program, seed):
     """A batch with padding, positions without a label and, where there are several sequences, an
-    answer that lies outside of the window."""
+    answer that lies outside of the window; of pictures the last is one without a label."""
     rng = np.random.default_rng(seed)
     values = {}
     for argument in signature(program)[0]:
         if argument.role != "batch":
             continue
+        if argument.dtype == np.float32:
+            values[argument.name] = rng.normal(size=argument.shape).astype(np.float32)
+            continue
         value = rng.integers(0, argument.limit, argument.shape)
         if argument.name == "attention_mask":
             lengths = rng.integers(argument.shape[1] // 2, argument.shape[1] + 1, (argument.shape[0], 1))
             value = np.arange(argument.shape[1])[None] < lengths
+        elif argument.name == "labels" and len(argument.shape) == 1:
+            value[-1] = -100
         elif argument.name == "labels":
             value = np.where(rng.random(argument.shape) < 0.3, value, -100)
         elif argument.name == "start_positions" and argument.shape[0] > 1:

@@ -7,7 +7,7 @@ import jax
 import jax.numpy as jnp
 import numpy as np
 from jax import lax
-from jax_models import LOSSES
+from jax_models import loss_function
 from st_programs import interpret, transform
 from st_testing import expect, main
 
@@ -170,7 +170,7 @@ def whole_model(task, config, fields):
     batch = {n: rng.integers(0, limit, s).astype(np.int32) for n, s, limit in fields if limit}
 
     def function(*values):
-        return LOSSES[task](config, dict(zip(parameters, values, strict=True)), batch)
+        return loss_function(config, task)(dict(zip(parameters, values, strict=True)), batch)
 
     return case(function, values=list(parameters.values()))
 
@@ -198,7 +198,7 @@ def bert_fields(hidden, inner, vocab, ids):
 
 
 MODELS = [("bert as JAX prints it", whole_model(
-    "mlm", {"num_hidden_layers": 1, "num_attention_heads": 2, "hidden_dropout_prob": 0,
+    "mlm", {"model_type": "bert", "num_hidden_layers": 1, "num_attention_heads": 2, "hidden_dropout_prob": 0,
             "attention_probs_dropout_prob": 0}, bert_fields(8, 12, 11, (2, 5))))]
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ from safetensors.numpy import load_file, save_file
 
 import st_testing as st
 from test_bad_input import TINY_BERT, expect_error
+from test_jax_models import LLAMA, VIT
 
 TINY_GPT2 = dict(st.SMALL_GPT2, n_embd=16, n_layer=2, n_head=2, vocab_size=300, n_positions=16)
 UNTIED = {"tie_word_embeddings": False}
@@ -25,9 +26,9 @@ class Binary:
     built = {}
     folder = tempfile.TemporaryDirectory(prefix="st-init-")
 
-    def __init__(self, name, config, task, layout):
+    def __init__(self, name, config, task, layout, seq):
         self.config = config
-        self.path = st.compile_model(self.folder.name, name, config, task, layout, batch=2, seq=16)
+        self.path = st.compile_model(self.folder.name, name, config, task, layout, batch=2, seq=seq)
         st.check_run([self.path, "--steps=0", f"--save={self.path}.ckpt"])
         shapes = load_file(f"{self.path}.ckpt/model.safetensors")
         self.initial = shapes
@@ -35,9 +36,9 @@ class Binary:
         self.weights = {n: rng.normal(size=v.shape).astype(np.float32) for n, v in sorted(shapes.items())}
 
     @classmethod
-    def get(cls, name, config=TINY_BERT, task="mlm", layout=None):
+    def get(cls, name, config=TINY_BERT, task="mlm", layout=None, seq=16):
         if name not in cls.built:
-            cls.built[name] = cls(name, config, task, layout)
+            cls.built[name] = cls(name, config, task, layout, seq)
         return cls.built[name]
 
 
@@ -247,6 +248,14 @@ def bad_cases():
             (hf / "model-00001-of-00002.safetensors").read_bytes()))
 
 
+def llama():
+    return Binary.get("llama", LLAMA, "clm", st.layout(1, 2))
+
+
+def vit():
+    return Binary.get("vit", VIT, "classify", seq=17)
+
+
 CASES = [
     ("as transformers saves it", starts_from(bert)),
     ("no config.json", starts_from(bert, config=False)),
@@ -259,6 +268,11 @@ CASES = [
     ("decoder's bias alone", starts_from(bert, renamed(r"^cls\.predictions\.bias", "cls.predictions.decoder.bias"))),
     ("gpt2 without prefix, with buffers", starts_from(gpt2, with_buffers, note="2 tensors of other heads")),
     ("gpt2 sharded", starts_from(gpt2, shards=2)),
+    ("llama without prefix, with frequencies", starts_from(llama, lambda t: renamed(r"^model\.", "")(t) | {
+        "layers.0.self_attn.rotary_emb.inv_freq": np.ones(4, np.float32)}, note="1 tensors of other heads")),
+    ("llama in shards", starts_from(llama, shards=2)),
+    ("vit with its pooler", starts_from(vit, lambda t: t | {"vit.pooler.dense.bias": np.ones(32, np.float32)},
+                                        note="1 tensors of other heads")),
     ("untied head", starts_from(untied)),
     ("tied folder, untied program", tied_folder),
     ("untied folder without its head", untied_folder_lacks_head),

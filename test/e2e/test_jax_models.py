@@ -1,10 +1,10 @@
-"""Compares St's BERT and GPT-2, their gradients and training steps with JAX's in float64."""
+"""Compares St's models, their gradients and training steps with JAX's in float64."""
 
 import sys
 
 import jax
 import numpy as np
-from jax_models import LOSSES
+from jax_models import loss_function
 from reference_optimizers import DEFAULTS, OPTIMIZERS, clip
 from st_programs import import_model, interpret, random_batch, random_parameters, signature, transform
 from st_testing import expect, main
@@ -20,6 +20,14 @@ BERT = {
 GPT2 = {
     "model_type": "gpt2", "n_embd": 32, "n_layer": 2, "n_head": 4, "vocab_size": 97, "n_positions": 24,
     "embd_pdrop": 0.0, "attn_pdrop": 0.0, "resid_pdrop": 0.0,
+}
+LLAMA = {
+    "model_type": "llama", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "intermediate_size": 48, "vocab_size": 97, "max_position_embeddings": 24,
+}
+VIT = {
+    "model_type": "vit", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48,
+    "image_size": 16, "patch_size": 4, "num_channels": 3, "num_labels": 7,
 }
 BERT_DROPOUT = {"hidden_dropout_prob": 0.2, "attention_probs_dropout_prob": 0.3}
 GPT2_DROPOUT = {"embd_pdrop": 0.1, "attn_pdrop": 0.3, "resid_pdrop": 0.2}
@@ -57,7 +65,7 @@ def gradients_match(config, task, key=None):
         parameters, batch = random_parameters(program, 1), random_batch(program, 2)
         keys = {} if key is None else {"rng_key": np.array(key, np.uint32)}
         found = interpret(program, parameters | batch | keys)
-        loss, gradients = jax.value_and_grad(lambda p: LOSSES[task](config, p, batch, key))(double(parameters))
+        loss, gradients = jax.value_and_grad(lambda p: loss_function(config, task)(p, batch, key))(double(parameters))
         expect(set(found) == {"loss"} | set(parameters), "results are not the loss and a gradient a parameter")
         return f"loss {check_loss(found['loss'], loss):.0e}, gradients {check_gradients(found, double(gradients)):.0e}"
     return run
@@ -77,7 +85,7 @@ def training_follows(config, task, kind, steps=3, rate=1e-2, **changed):
         state |= {a.name: np.zeros(a.shape, a.dtype) for a in arguments if a.role == "optimizer_state"}
         expected = double(state)
         decays = {a.name: "st.no_decay" not in a.attributes for a in arguments if a.role == "parameter"}
-        gradient = jax.jit(jax.value_and_grad(lambda p, b, k: LOSSES[task](config, p, b, k)))
+        gradient = jax.jit(jax.value_and_grad(loss_function(config, task)))
         for step in range(1, steps + 1):
             batch, key = random_batch(program, 10 + step), np.array([7, step], np.uint32)
             scalars = {"learning_rate": np.float32(rate), "step": np.float32(step)}
@@ -110,8 +118,21 @@ CASES = [
     ("gpt2 clm, untied, n_inner, tanh", gradients_match(
         GPT2 | {"tie_word_embeddings": False, "n_inner": 40, "activation_function": "tanh"}, "clm")),
     ("gpt2 clm, dropout", gradients_match(GPT2 | GPT2_DROPOUT, "clm", key=[4294967295, 3])),
+    ("llama clm", gradients_match(LLAMA, "clm")),
+    ("llama clm, one head of keys, tied, other base", gradients_match(
+        LLAMA | {"num_key_value_heads": 1, "tie_word_embeddings": True, "rope_theta": 500.0}, "clm")),
+    ("llama clm, biases, heads of their own size", gradients_match(
+        LLAMA | {"attention_bias": True, "mlp_bias": True, "head_dim": 6, "hidden_act": "gelu",
+                 "num_key_value_heads": 4, "rope_parameters": {"rope_type": "default", "rope_theta": 100.0}}, "clm")),
+    ("llama clm, dropout", gradients_match(LLAMA | {"attention_dropout": 0.3}, "clm", key=[9, 4])),
+    ("vit classify", gradients_match(VIT, "classify")),
+    ("vit classify, no bias of queries, gray", gradients_match(
+        VIT | {"qkv_bias": False, "num_channels": 1, "hidden_act": "gelu_new", "patch_size": 8}, "classify")),
+    ("vit classify, dropout", gradients_match(VIT | BERT_DROPOUT, "classify", key=[3, 8])),
     ("bert trains with adamw", training_follows(BERT | BERT_DROPOUT, "mlm", "adamw")),
     ("gpt2 trains with sgd", training_follows(GPT2 | GPT2_DROPOUT, "clm", "sgd", momentum=0.8)),
+    ("llama trains with adamw", training_follows(LLAMA | {"attention_dropout": 0.2}, "clm", "adamw")),
+    ("vit trains with adam", training_follows(VIT | BERT_DROPOUT, "classify", "adam")),
 ]
 
 if __name__ == "__main__":

@@ -16,7 +16,8 @@ struct ImportOptions {
   cl::opt<Task> task{"task", cl::desc("--import-hf-config: what the model is trained to do"),
                      cl::values(clEnumValN(Task::MaskedLm, "mlm", "masked LM and next sentence"),
                                 clEnumValN(Task::Span, "span", "start and end of answers"),
-                                clEnumValN(Task::CausalLm, "clm", "causal LM")),
+                                clEnumValN(Task::CausalLm, "clm", "causal LM"),
+                                clEnumValN(Task::Classify, "classify", "classes of pictures")),
                      cl::init(Task::MaskedLm)};
   cl::opt<int64_t> batch{"batch", cl::init(1), cl::value_desc("n"),
                          cl::desc("--import-hf-config: sequences in a batch (default: 1)")};
@@ -31,7 +32,10 @@ OwningOpRef<Operation *> importConfig(const ImportOptions &options, llvm::Source
       parseModelConfig(buffer->getBuffer(), buffer->getBufferIdentifier(), context);
   if (failed(config))
     return nullptr;
-  return buildModel(context, *config, options.task, options.batch, options.sequence);
+  std::optional<int64_t> sequence;
+  if (options.sequence.getNumOccurrences() > 0)
+    sequence = options.sequence;
+  return buildModel(context, *config, options.task, options.batch, sequence);
 }
 
 } // namespace

@@ -1,5 +1,6 @@
 #include "lib/Runtime/Data/BatchSource.h"
 #include "lib/Runtime/Data/Corpus.h"
+#include "lib/Runtime/Data/PictureSource.h"
 #include "lib/Runtime/Data/SquadSource.h"
 #include "lib/Runtime/Data/TensorFileSource.h"
 
@@ -30,10 +31,12 @@ absl::StatusOr<std::unique_ptr<BatchSource>> createBatchSource(const std::string
           "--data=", data, ": expected synthetic, text:FILE, squad:FILE or a .safetensors file"));
     return createTensorFileSource(data, spec);
   }
+  if (isSynthetic && spec.task == "classify")
+    return createPictureSource(spec);
   if (spec.task != "mlm" && spec.task != "span" && spec.task != "clm")
     return absl::InvalidArgumentError(
         absl::StrCat("--data=", data,
-                     ": this program has no task that batches can be made for; give a file "
+                     ": this program has no task that such batches can be made for; give a file "
                      "of batches (.safetensors)"));
   if (isSquad)
     return createSquadSource(std::string(path), spec);

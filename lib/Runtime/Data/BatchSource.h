@@ -27,11 +27,13 @@ struct HostTensor {
   const int32_t *ints() const { return reinterpret_cast<const int32_t *>(bytes.data()); }
 };
 
-/// The batch inputs of a step by name. All are i32; B is the batch, S the sequence:
+/// The batch inputs of a step by name, i32 but for pixels, which are f32. B is the batch,
+/// S the sequence:
 ///
 ///   mlm   input_ids, token_type_ids, attention_mask, labels [B,S]; next_sentence_label [B]
 ///   span  input_ids, token_type_ids, attention_mask [B,S]; start_positions, end_positions [B]
 ///   clm   input_ids, labels [B,S]
+///   classify  pixel_values [B,channels,height,width], labels [B]
 ///
 /// A label of -100 is ignored. The label of position i in clm is token i + 1, of
 /// the last position -100. next_sentence_label is 0 where the second segment
@@ -46,8 +48,10 @@ struct BatchSpec {
     ElementType type = ElementType::I32;
     std::vector<int64_t> shape;
   };
-  std::string task; ///< "mlm", "span", "clm"; else the batches can only come from a file
-  int64_t batch = 0, sequence = 0, vocabulary = 0;
+  std::string
+      task; ///< "mlm", "span", "clm", "classify"; else the batches can only come from a file
+  int64_t batch = 0, sequence = 0;
+  int64_t vocabulary = 0; ///< token ids, or classes
   std::string configJson, vocabTxt;
   uint32_t seed = 0;
   std::vector<Input> inputs;

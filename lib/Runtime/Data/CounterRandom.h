@@ -14,7 +14,7 @@ namespace st {
 class CounterRandom {
 public:
   /// What the numbers are for; keeps the sequences apart.
-  enum Stream : uint32_t { Examples, Order, Corpus };
+  enum Stream : uint32_t { Examples, Order, Corpus, Classes };
 
   CounterRandom(uint32_t seed, Stream stream, uint64_t index)
       : key(threefry2x32(threefryFoldIn({0x53742D64, seed}, stream), threefryKey(index))) {}

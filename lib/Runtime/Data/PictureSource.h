@@ -1,0 +1,16 @@
+// Pictures made up for the task classify.
+#ifndef ST_RUNTIME_DATA_PICTURESOURCE_H
+#define ST_RUNTIME_DATA_PICTURESOURCE_H
+
+#include "lib/Runtime/Data/BatchSource.h"
+
+namespace st {
+
+/// Every class has a picture of normal pixels; an example is that of its class, drawn
+/// evenly, and as much normal noise. An error where the program does not read f32
+/// pixel_values [B, channels, height, width].
+absl::StatusOr<std::unique_ptr<BatchSource>> createPictureSource(const BatchSpec &spec);
+
+} // namespace st
+
+#endif // ST_RUNTIME_DATA_PICTURESOURCE_H

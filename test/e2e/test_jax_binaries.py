@@ -1,0 +1,99 @@
+"""Training binaries against JAX in float64: the loss and every gradient of a step from --init.
+
+One step of plain gradient descent tells the gradients: they are what the parameters lost, over the rate. The rate is
+so large that what is left of the old values in the difference is little.
+"""
+
+import json
+import sys
+
+import jax
+import numpy as np
+from safetensors.numpy import load_file, save_file
+
+import st_testing as st
+from jax_models import loss_function
+from test_jax_models import BERT, BERT_DROPOUT, GPT2, LLAMA, VIT, check_gradients, check_loss, double
+
+jax.config.update("jax_enable_x64", True)
+
+BATCH, SEQ, RATE, SEED = 4, 16, 2.0**12, 3
+PLAIN = ["--optimizer=sgd", "--momentum=0", "--weight-decay=0", f"--lr={RATE}"]
+LLAMA_BIASED = LLAMA | {"attention_bias": True, "mlp_bias": True, "tie_word_embeddings": True}
+LAYOUTS = {
+    "1x1": st.layout(1, 1), "1x2": st.layout(1, 2), "1x2, contracted": st.layout(1, 2, dim=0),
+    "2x2, 2 micro-batches": st.layout(2, 2, mode="hybrid", accum=2),
+}
+
+
+def batch_of(config):
+    rng = np.random.default_rng(8)
+    if config["model_type"] == "vit":
+        size, channels = config["image_size"], config["num_channels"]
+        labels = rng.integers(0, config["num_labels"], BATCH)
+        return {"pixel_values": rng.normal(size=(BATCH, channels, size, size)).astype(np.float32),
+                "labels": labels.astype(np.int32)}
+    ids = rng.integers(0, config["vocab_size"], (BATCH, SEQ)).astype(np.int32)
+    batch = {"input_ids": ids, "labels": np.where(rng.random(ids.shape) < 0.4, np.roll(ids, -1, 1), -100)}
+    if config["model_type"] == "bert":
+        batch |= {"token_type_ids": ids % 2, "attention_mask": np.tile(np.arange(SEQ) < SEQ - 3, (BATCH, 1)),
+                  "next_sentence_label": ids[:, 0] % 2}
+    return {name: value.astype(np.int32) for name, value in batch.items()}
+
+
+def random_weights(initial):
+    rng = np.random.default_rng(4)
+    return {name: (rng.normal(scale=0.1, size=value.shape) + (np.ndim(value) == 1 and value.min() == 1)).astype(np.float32)
+            for name, value in sorted(initial.items())}
+
+
+def step_matches(config, task, layout, dropout=False):
+    def run(folder):
+        length = (config["image_size"] // config["patch_size"]) ** 2 + 1 if config["model_type"] == "vit" else SEQ
+        binary = st.compile_model(folder, "m", config, task, layout, *PLAIN, batch=BATCH, seq=length)
+        st.check_run([binary, "--steps=0", f"--save={folder / 'initial'}"])
+        weights = random_weights(load_file(folder / "initial" / "model.safetensors"))
+        (folder / "hf").mkdir()
+        (folder / "hf" / "config.json").write_text(json.dumps(config))
+        save_file(weights, folder / "hf" / "model.safetensors")
+        batch = batch_of(config)
+        save_file(batch, folder / "batch.safetensors")
+        metrics = st.train(binary, f"--init={folder / 'hf'}", f"--data={folder / 'batch.safetensors'}",
+                           f"--seed={SEED}", f"--save={folder / 'after'}", steps=1)
+        after = load_file(folder / "after" / "model.safetensors")
+        found = {n: (weights[n].astype(np.float64) - after[n]) / RATE for n in weights}
+        key = np.array([SEED, 1], np.uint32) if dropout else None
+        loss, gradients = jax.value_and_grad(lambda p: loss_function(config, task)(p, batch, key))(double(weights))
+        worst = check_gradients(found, double(gradients))
+        return f"loss {check_loss(metrics[0]['loss'], loss):.0e}, gradients {worst:.0e}"
+    return run
+
+
+def learns(config, task, rate):
+    """The data that a binary makes up when it is given none can be learned."""
+    def run(folder):
+        seq = 17 if task == "classify" else SEQ
+        binary = st.compile_model(folder, "m", config, task, None, f"--lr={rate}", batch=8, seq=seq)
+        losses = st.losses(st.train(binary, steps=60))
+        first, last = np.mean(losses[:5]), np.mean(losses[-5:])
+        st.expect(last < 0.8 * first, f"60 steps take the loss from {first:.3f} to {last:.3f}")
+        return f"{first:.2f} to {last:.2f}"
+    return run
+
+
+MODELS = [("llama", LLAMA, "clm"), ("llama with biases, tied", LLAMA_BIASED, "clm"), ("vit", VIT | {"num_labels": 6}, "classify")]
+
+CASES = [
+    *((f"{name}, {shape}", step_matches(config, task, layout))
+      for name, config, task in MODELS for shape, layout in LAYOUTS.items()),
+    ("bert, 1x2", step_matches(BERT, "mlm", LAYOUTS["1x2"])),
+    ("gpt2, 1x2", step_matches(GPT2, "clm", LAYOUTS["1x2"])),
+    ("llama, dropout, 1x2", step_matches(LLAMA | {"attention_dropout": 0.3}, "clm", LAYOUTS["1x2"], dropout=True)),
+    ("vit, dropout, 2x2", step_matches(
+        VIT | BERT_DROPOUT, "classify", LAYOUTS["2x2, 2 micro-batches"], dropout=True)),
+    ("llama learns", learns(LLAMA, "clm", 3e-3)),
+    ("vit learns", learns(VIT, "classify", 3e-3)),
+]
+
+if __name__ == "__main__":
+    sys.exit(st.main(*CASES))
