@@ -96,7 +96,7 @@ LogicalResult Compiler::importModel() {
   OwningOpRef<ModuleOp> none = ModuleOp::create(UnknownLoc::get(context));
   std::string taskName = options.get(*none, "task");
   std::optional<Task> task = symbolizeTask(taskName);
-  if (!task)
+  if (!task || *task == Task::Encode)
     return error() << "--task=" << taskName << ": expected mlm, span, clm or classify";
   int64_t batch = 0, sequence = 0;
   for (auto [name, value] : {std::pair<StringRef, int64_t *>{"batch", &batch}, {"seq", &sequence}}) {
@@ -110,7 +110,9 @@ LogicalResult Compiler::importModel() {
     return failure();
   Builder builder(context);
   (*module)->setAttr("st.model_type", builder.getStringAttr(stringify(config->type)));
-  (*module)->setAttr("st.vocabulary", builder.getI64IntegerAttr(config->type == ModelType::Vit ? config->labelCount : config->vocabSize));
+  const bool isVit = config->type == ModelType::Vit;
+  (*module)->setAttr("st.vocabulary", builder.getI64IntegerAttr(isVit ? config->labelCount
+                                                                      : config->vocabSize));
   return attachVocabulary();
 }
 

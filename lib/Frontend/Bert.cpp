@@ -159,5 +159,7 @@ Value Bert::spanLoss(Value x) {
 Value st::buildBert(ModelBuilder &model, Task task) {
   Bert bert(model);
   Value x = bert.encoder(bert.embeddings());
+  if (task == Task::Encode)
+    return x;
   return task == Task::Span ? bert.spanLoss(x) : bert.preTrainingLoss(x);
 }

@@ -12,7 +12,7 @@ using namespace mlir::st;
 static StringRef tasksOf(ModelType type) {
   switch (type) {
   case ModelType::Bert:
-    return "mlm or span";
+    return "mlm, span or encode";
   case ModelType::Gpt2:
   case ModelType::Llama:
     return "clm";
@@ -26,6 +26,7 @@ static bool hasTask(ModelType type, Task task) {
   switch (task) {
   case Task::MaskedLm:
   case Task::Span:
+  case Task::Encode:
     return type == ModelType::Bert;
   case Task::CausalLm:
     return type == ModelType::Gpt2 || type == ModelType::Llama;
@@ -72,7 +73,7 @@ static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config,
   return success();
 }
 
-static Value buildLoss(ModelBuilder &model, ModelType type, Task task) {
+static Value buildResult(ModelBuilder &model, ModelType type, Task task) {
   switch (type) {
   case ModelType::Bert:
     return buildBert(model, task);
@@ -84,6 +85,11 @@ static Value buildLoss(ModelBuilder &model, ModelType type, Task task) {
     return buildVit(model);
   }
   llvm_unreachable("unknown model type");
+}
+
+static ModelConfig withoutDropout(ModelConfig config) {
+  config.embeddingDropout = config.attentionDropout = config.hiddenDropout = 0.0;
+  return config;
 }
 
 OwningOpRef<ModuleOp> st::buildModel(MLIRContext *context, const ModelConfig &config, Task task,
@@ -99,7 +105,13 @@ OwningOpRef<ModuleOp> st::buildModel(MLIRContext *context, const ModelConfig &co
   module.get()->setAttr("st.sequence", attrs.getI64IntegerAttr(sequence));
   module.get()->setAttr("st.model_config", attrs.getStringAttr(config.json));
 
-  ModelBuilder model(*module, config, batch, sequence);
-  model.finish(buildLoss(model, config.type, task));
+  const bool trains = task != Task::Encode;
+  const ModelConfig used = trains ? config : withoutDropout(config);
+  ModelBuilder model(*module, used, batch, sequence);
+  Value result = buildResult(model, config.type, task);
+  if (trains)
+    model.finish(result);
+  else
+    model.finish(result, "hidden_states", "output");
   return module;
 }

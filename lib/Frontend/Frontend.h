@@ -17,13 +17,15 @@
 //                span  input_ids, token_type_ids, attention_mask,
 //                      start_positions [B], end_positions [B]
 //                clm   input_ids, labels
+//                encode  input_ids, token_type_ids, attention_mask
 //                classify  pixel_values [B, channels, size, size], labels [B]
 //              `labels` are aligned with the positions that predict them (for
 //              clm, whoever reads the data has shifted them by one); -100
 //              marks a position without a label.
 //   key        rng_key : tensor<2xui32> = [seed, step], absent without dropout.
 //
-// The result is the loss, a tensor<f32> of role "loss". An op's location names
+// The result is the loss, a tensor<f32> of role "loss"; of encode the
+// hidden_states [B, S, H] of role "output". An op's location names
 // its layer, and `st.block` counts the layers: 0 for the embeddings, 1 ... L for
 // the layers, L + 1 for the head. Constants carry no block. The module carries
 // `st.task`, `st.batch`, `st.sequence` and `st.model_config`, the

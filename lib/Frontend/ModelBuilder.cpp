@@ -114,9 +114,9 @@ Value ModelBuilder::rngKey() {
   return rngKeyArgument = function.getArgument(index);
 }
 
-void ModelBuilder::finish(Value loss) {
+void ModelBuilder::finish(Value result, StringRef name, StringRef role) {
   builder.setListener(nullptr);
-  func::ReturnOp::create(builder, builder.getUnknownLoc(), loss);
-  (void)function.insertResult(0, loss.getType(),
-                              builder.getDictionaryAttr(roleAttrs(builder, "loss", "loss")));
+  func::ReturnOp::create(builder, builder.getUnknownLoc(), result);
+  (void)function.insertResult(0, result.getType(),
+                              builder.getDictionaryAttr(roleAttrs(builder, name, role)));
 }

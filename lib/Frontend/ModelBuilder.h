@@ -59,8 +59,8 @@ public:
   Value batchArgument(StringRef name, ArrayRef<int64_t> shape, int64_t limit);
   /// An f32 argument.
   Value batchArgument(StringRef name, ArrayRef<int64_t> shape);
-  /// Ends @main with its loss.
-  void finish(Value loss);
+  /// Ends @main with its one result: the loss, or an output of that name.
+  void finish(Value result, StringRef name = "loss", StringRef role = "loss");
 
   // Layers. Shapes: x is [..., H].
 

@@ -37,6 +37,8 @@ StringRef st::stringify(Task task) {
     return "clm";
   case Task::Classify:
     return "classify";
+  case Task::Encode:
+    return "encode";
   }
   llvm_unreachable("unknown task");
 }
@@ -47,6 +49,7 @@ std::optional<Task> st::symbolizeTask(StringRef name) {
       .Case("span", Task::Span)
       .Case("clm", Task::CausalLm)
       .Case("classify", Task::Classify)
+      .Case("encode", Task::Encode)
       .Default(std::nullopt);
 }
 

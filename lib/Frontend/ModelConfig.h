@@ -28,7 +28,9 @@ enum class Task {
   /// `clm`: the next token (GPT2LMHeadModel, LlamaForCausalLM).
   CausalLm,
   /// `classify`: what a picture shows (ViTForImageClassification).
-  Classify
+  Classify,
+  /// `encode`: nothing; the last hidden states without dropout (BertModel).
+  Encode
 };
 
 enum class Activation { Gelu, GeluTanh, Relu, Silu, Tanh };

@@ -13,12 +13,14 @@ namespace mlir::st {
 namespace {
 
 struct ImportOptions {
-  cl::opt<Task> task{"task", cl::desc("--import-hf-config: what the model is trained to do"),
-                     cl::values(clEnumValN(Task::MaskedLm, "mlm", "masked LM and next sentence"),
-                                clEnumValN(Task::Span, "span", "start and end of answers"),
-                                clEnumValN(Task::CausalLm, "clm", "causal LM"),
-                                clEnumValN(Task::Classify, "classify", "classes of pictures")),
-                     cl::init(Task::MaskedLm)};
+  cl::opt<Task> task{
+      "task", cl::desc("--import-hf-config: what the model is trained to do"),
+      cl::values(clEnumValN(Task::MaskedLm, "mlm", "masked LM and next sentence"),
+                 clEnumValN(Task::Span, "span", "start and end of answers"),
+                 clEnumValN(Task::CausalLm, "clm", "causal LM"),
+                 clEnumValN(Task::Classify, "classify", "classes of pictures"),
+                 clEnumValN(Task::Encode, "encode", "hidden states of bert, no training")),
+      cl::init(Task::MaskedLm)};
   cl::opt<int64_t> batch{"batch", cl::init(1), cl::value_desc("n"),
                          cl::desc("--import-hf-config: sequences in a batch (default: 1)")};
   cl::opt<int64_t> sequence{"seq", cl::init(128), cl::value_desc("n"),

@@ -4,12 +4,17 @@
 
 namespace mlir::st {
 
-/// `--import-hf-config`: builds the forward loss of a Hugging Face config.json.
+/// `--executable-to-text`: prints what a training binary holds.
 void registerExecutableToText();
+
+/// `--import-hf-config`: builds the forward loss of a Hugging Face config.json.
 void registerImportHfConfig();
 
 /// `--interpret`: runs a program with the reference interpreter.
 void registerInterpret();
+
+/// `--text-to-token-ids`: WordPiece.
+void registerTextToTokenIds();
 
 } // namespace mlir::st
 

@@ -8,6 +8,7 @@ static constexpr void (*kTranslations[])() = {
     mlir::st::registerExecutableToText,
     mlir::st::registerImportHfConfig,
     mlir::st::registerInterpret,
+    mlir::st::registerTextToTokenIds,
 };
 
 int main(int argc, char **argv) {
