@@ -37,7 +37,8 @@ void setLinearity(Operation *op, ShardingRule &rule) {
         if (isa<FloatType, ComplexType>(getElementTypeOrSelf(op.getType())))
           rule.setLinear(Linearity::Separately, {0});
       })
-      .Case<NegOp, RealOp, ImagOp>([&](auto) { rule.setLinear(Linearity::Separately, {0}); })
+      .Case<NegOp, RealOp, ImagOp, chlo::ConjOp>(
+          [&](auto) { rule.setLinear(Linearity::Separately, {0}); })
       .Case<ConvertOp>([&](auto op) {
         if (isExactConversion(op))
           rule.setLinear(Linearity::Separately, {0});
@@ -107,7 +108,10 @@ void stablehlo::attachElementwiseShardingRules(MLIRContext *context) {
 }
 
 void stablehlo::attachChloShardingRules(MLIRContext *context) {
-  attachPointwise<chlo::ErfOp, chlo::ErfcOp, chlo::ErfInvOp, chlo::LgammaOp, chlo::SquareOp>(
-      context);
+  attachPointwise<chlo::AcosOp, chlo::AcoshOp, chlo::AsinOp, chlo::AsinhOp, chlo::AtanOp,
+                  chlo::AtanhOp, chlo::BesselI1eOp, chlo::ConjOp, chlo::CoshOp, chlo::DigammaOp,
+                  chlo::ErfOp, chlo::ErfcOp, chlo::ErfInvOp, chlo::LgammaOp, chlo::MulhiOp,
+                  chlo::NextAfterOp, chlo::PolygammaOp, chlo::SinhOp, chlo::SquareOp, chlo::TanOp,
+                  chlo::ZetaOp>(context);
   chlo::TopKOp::attachInterface<TopKRule>(*context);
 }

@@ -72,7 +72,7 @@ static ParseResult parseFields(AsmParser &parser, ArrayRef<Field> fields) {
 
 static void printFields(AsmPrinter &printer,
                         ArrayRef<std::pair<StringRef, ArrayRef<int64_t>>> lists,
-                        std::optional<int64_t> indexVectorDim = std::nullopt) {
+                        int64_t indexVectorDim = 0) {
   printer << '<';
   StringRef separator = "";
   for (auto [name, dims] : lists) {
@@ -82,8 +82,8 @@ static void printFields(AsmPrinter &printer,
     printDims(printer, dims);
     separator = ", ";
   }
-  if (indexVectorDim)
-    printer << separator << "index_vector_dim = " << *indexVectorDim;
+  if (indexVectorDim != 0)
+    printer << separator << "index_vector_dim = " << indexVectorDim;
   printer << '>';
 }
 

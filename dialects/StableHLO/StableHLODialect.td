@@ -20,6 +20,11 @@ def StableHLO_Dialect : Dialect {
     /// Parts of initialize().
     void registerAttributes();
     void addDialectInterfaces();
+
+    /// Ops and types of StableHLO that have no place here are refused by name,
+    /// with the reason.
+    ::std::optional<ParseOpHook> getParseOperationHook(::llvm::StringRef name) const override;
+    ::mlir::Type parseType(::mlir::DialectAsmParser &parser) const override;
   }];
 }
 

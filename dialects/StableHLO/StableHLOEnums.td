@@ -31,6 +31,16 @@ def HLO_RngAlgorithm : HLO_Enum<"RngAlgorithm", "Generator of random bits", [
   I32EnumAttrCase<"DEFAULT", 0>, I32EnumAttrCase<"THREE_FRY", 1>, I32EnumAttrCase<"PHILOX", 2>]>;
 def HLO_RngAlgorithmAttr : EnumAttr<StableHLO_Dialect, HLO_RngAlgorithm, "rng_algorithm">;
 
+def HLO_FftType : HLO_Enum<"FftType", "Kind of Fourier transform", [
+  I32EnumAttrCase<"FFT", 0>, I32EnumAttrCase<"IFFT", 1>, I32EnumAttrCase<"RFFT", 2>,
+  I32EnumAttrCase<"IRFFT", 3>]>;
+def HLO_FftTypeAttr : EnumAttr<StableHLO_Dialect, HLO_FftType, "fft_type">;
+
+def HLO_Transpose : HLO_Enum<"Transpose", "How a matrix is used", [
+  I32EnumAttrCase<"TRANSPOSE_INVALID", 0>, I32EnumAttrCase<"NO_TRANSPOSE", 1>,
+  I32EnumAttrCase<"TRANSPOSE", 2>, I32EnumAttrCase<"ADJOINT", 3>]>;
+def HLO_TransposeAttr : EnumAttr<StableHLO_Dialect, HLO_Transpose, "transpose">;
+
 def HLO_CustomCallApiVersion
     : HLO_Enum<"CustomCallApiVersion", "Calling convention of a custom call", [
   I32EnumAttrCase<"API_VERSION_UNSPECIFIED", 0>, I32EnumAttrCase<"API_VERSION_ORIGINAL", 1>,

@@ -7,6 +7,7 @@ include "dialects/StableHLO/CollectiveOps.td"
 include "dialects/StableHLO/ControlFlowOps.td"
 include "dialects/StableHLO/DataMovementOps.td"
 include "dialects/StableHLO/ElementwiseOps.td"
+include "dialects/StableHLO/LinearAlgebraOps.td"
 include "dialects/StableHLO/NormalizationOps.td"
 include "dialects/StableHLO/ReductionOps.td"
 

@@ -1,7 +1,10 @@
+#include "lib/Reference/Complex.h"
 #include "lib/Reference/Elementwise.h"
 #include "lib/Reference/ElementwiseLoops.h"
+#include "lib/Reference/SpecialFunctions.h"
 
 #include <cmath>
+#include <cstring>
 #include <limits>
 
 namespace mlir::st::ref {
@@ -17,7 +20,7 @@ template <On kOn, class Fn> Tensor mapTyped(const Tensor &x, const Tensor &y, Fn
   return dispatchAll(x.getType(), [&](auto tag) {
     using T = decltype(tag);
     constexpr On kKind = isFloat<T> ? On::Floats : isBool<T> ? On::Bools : On::Integers;
-    if constexpr (includes(kOn, kKind))
+    if constexpr (!isComplex<T> && includes(kOn, kKind))
       return mapBinary<T, T>(x.getType(), x, y, fn);
     else
       return Tensor();
@@ -160,6 +163,50 @@ struct ShiftRightArithmetic {
   }
 };
 
+struct MulHigh {
+  template <class T> T operator()(T a, T b) const {
+    using Wide = std::conditional_t<std::is_signed_v<T>, __int128, unsigned __int128>;
+    return static_cast<T>(static_cast<Wide>(a) * static_cast<Wide>(b) >> (sizeof(T) * 8));
+  }
+};
+
+// One step in the type's own format, where mapBinary's computation in f32 would
+// lose it: on the bits, whose order is that of the magnitudes.
+template <class T, class Bits> T nextAfter(T from, T to) {
+  using Number = Compute<T>;
+  Number a = static_cast<Number>(from), b = static_cast<Number>(to);
+  if (std::isnan(a) || std::isnan(b))
+    return static_cast<T>(std::numeric_limits<Number>::quiet_NaN());
+  if (a == b)
+    return to;
+  constexpr Bits kSign = static_cast<Bits>(Bits(1) << (sizeof(Bits) * 8 - 1));
+  Bits bits = 0;
+  std::memcpy(&bits, &from, sizeof bits);
+  if (a == 0)
+    bits = b > 0 ? 1 : kSign | 1;
+  else
+    bits = static_cast<Bits>((a < b) == (a > 0) ? bits + 1 : bits - 1);
+  std::memcpy(&from, &bits, sizeof bits);
+  return from;
+}
+
+Tensor nextAfter(const Tensor &x, const Tensor &y) {
+  return dispatchAll(x.getType(), [&](auto tag) {
+    using T = decltype(tag);
+    if constexpr (!isFloat<T>) {
+      return Tensor();
+    } else {
+      using Bits = std::conditional_t<sizeof(T) == 8, uint64_t,
+                                      std::conditional_t<sizeof(T) == 4, uint32_t, uint16_t>>;
+      Tensor result(x.getType(), commonShape({&x, &y}));
+      for (int64_t i = 0, n = result.getNumElements(); i < n; ++i)
+        result.mutableData<T>()[i] =
+            nextAfter<T, Bits>(x.data<T>()[i * stepOf(x)], y.data<T>()[i * stepOf(y)]);
+      return result;
+    }
+  });
+}
+
 template <class T> bool compareValues(CompareKind kind, T a, T b) {
   switch (kind) {
   case CompareKind::EQ:
@@ -208,6 +255,8 @@ Tensor totalOrderKeys(const Tensor &x) {
 } // namespace
 
 Tensor binary(BinaryKind kind, const Tensor &x, const Tensor &y) {
+  if (isComplexType(x.getType()))
+    return complexBinary(kind, x, y);
   switch (kind) {
   case BinaryKind::Add:
     return mapTyped<On::All>(x, y, Add());
@@ -223,8 +272,14 @@ Tensor binary(BinaryKind kind, const Tensor &x, const Tensor &y) {
     return mapTyped<On::All>(x, y, Min());
   case BinaryKind::Mul:
     return mapTyped<On::All>(x, y, Mul());
+  case BinaryKind::MulHigh:
+    return mapTyped<On::Integers>(x, y, MulHigh());
+  case BinaryKind::NextAfter:
+    return nextAfter(x, y);
   case BinaryKind::Or:
     return mapTyped<On::Bits>(x, y, [](auto a, auto b) { return a | b; });
+  case BinaryKind::Polygamma:
+    return mapTyped<On::Floats>(x, y, [](double n, double v) { return polygamma(n, v); });
   case BinaryKind::Pow:
     return mapTyped<On::Numbers>(x, y, Pow());
   case BinaryKind::Rem:
@@ -239,15 +294,24 @@ Tensor binary(BinaryKind kind, const Tensor &x, const Tensor &y) {
     return mapTyped<On::Numbers>(x, y, Sub());
   case BinaryKind::Xor:
     return mapTyped<On::Bits>(x, y, [](auto a, auto b) { return a ^ b; });
+  case BinaryKind::Zeta:
+    return mapTyped<On::Floats>(x, y, [](double s, double q) { return zeta(s, q); });
   }
   return Tensor();
 }
 
 Tensor compare(CompareKind kind, const Tensor &lhs, const Tensor &rhs, bool totalOrder) {
+  if (isComplexType(lhs.getType()))
+    return complexCompare(kind, lhs, rhs);
   if (totalOrder)
     return compare(kind, totalOrderKeys(lhs), totalOrderKeys(rhs));
-  return dispatchAll(lhs.getType(),
-                     [&](auto tag) { return compareTyped<decltype(tag)>(kind, lhs, rhs); });
+  return dispatchAll(lhs.getType(), [&](auto tag) {
+    using T = decltype(tag);
+    if constexpr (isComplex<T>)
+      return Tensor();
+    else
+      return compareTyped<T>(kind, lhs, rhs);
+  });
 }
 
 Tensor select(const Tensor &pred, const Tensor &onTrue, const Tensor &onFalse) {

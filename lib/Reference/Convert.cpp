@@ -23,6 +23,10 @@ template <class To, class From> To truncate(From value) {
 template <class To, class From> To convertElement(From value) {
   if constexpr (isBool<To>) {
     return value != From(0);
+  } else if constexpr (isComplex<From> && !isComplex<To>) {
+    return convertElement<To>(value.real());
+  } else if constexpr (isComplex<To> && !isComplex<From>) {
+    return To(static_cast<typename To::value_type>(value));
   } else if constexpr (isInteger<To> && std::is_floating_point_v<From>) {
     return truncate<To>(value);
   } else if constexpr (isFloat16<To> && std::is_integral_v<From>) {

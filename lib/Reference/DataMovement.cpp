@@ -87,6 +87,8 @@ void copyStrided(ArrayRef<int64_t> shape, size_t width, std::byte *target,
     return run(uint16_t());
   case 4:
     return run(uint32_t());
+  case 16:
+    return run(std::complex<double>());
   default:
     return run(uint64_t());
   }

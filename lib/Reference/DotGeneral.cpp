@@ -76,6 +76,11 @@ ST_VECTOR_CLONES void panel(int64_t rows, int64_t k, int64_t n, int64_t columns,
   multiplyPanel(rows, k, n, columns, a, b, sums);
 }
 
+void panel(int64_t rows, int64_t k, int64_t n, int64_t columns, const std::complex<double> *a,
+           const std::complex<double> *b, std::complex<double> (*sums)[kColumns]) {
+  multiplyPanel(rows, k, n, columns, a, b, sums);
+}
+
 template <class T> void matrixProduct(const Sizes &sizes, const T *a, const T *b, T *c) {
   T sums[kRows][kColumns];
   for (int64_t column = 0; column < sizes.n; column += kColumns)
@@ -101,6 +106,17 @@ Tensor batchedProduct(const Sizes &sizes, const Tensor &lhs, const Tensor &rhs, 
   return result;
 }
 
+Tensor batchedProduct(const Sizes &sizes, const Tensor &a, const Tensor &b) {
+  switch (a.getType()) {
+  case ElementType::F64:
+    return batchedProduct<double>(sizes, a, b, a.getType());
+  case ElementType::C128:
+    return batchedProduct<std::complex<double>>(sizes, a, b, a.getType());
+  default:
+    return batchedProduct<uint64_t>(sizes, a, b, a.getType());
+  }
+}
+
 } // namespace
 
 Tensor dotGeneral(const Tensor &lhs, const Tensor &rhs, const DotDims &dims, ElementType type) {
@@ -108,12 +124,10 @@ Tensor dotGeneral(const Tensor &lhs, const Tensor &rhs, const DotDims &dims, Ele
   Shape rhsFree = freeDims(rhs.getRank(), dims.rhsBatch, dims.rhsContracting);
   Sizes sizes{product(lhs, dims.lhsBatch), product(lhs, lhsFree), product(lhs, dims.lhsContracting),
               product(rhs, rhsFree)};
-  bool isReal = isFloatType(lhs.getType());
-  ElementType wide = isReal ? ElementType::F64 : ElementType::U64;
+  ElementType wide = productType(lhs.getType());
   Tensor a = permuted(lhs, {dims.lhsBatch, lhsFree, dims.lhsContracting}, wide);
   Tensor b = permuted(rhs, {dims.rhsBatch, dims.rhsContracting, rhsFree}, wide);
-  Tensor c = isReal ? batchedProduct<double>(sizes, a, b, wide)
-                    : batchedProduct<uint64_t>(sizes, a, b, wide);
+  Tensor c = batchedProduct(sizes, a, b);
   Shape shape;
   for (int64_t dim : dims.lhsBatch)
     shape.push_back(lhs.getShape()[dim]);

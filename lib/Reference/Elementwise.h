@@ -2,7 +2,8 @@
 //
 // Operands have one shape, or are scalars, which meet every element. Floats are
 // computed in their own type, 16-bit ones in f32 with one rounding of the
-// result; transcendental functions are evaluated in f64 and rounded. A kernel
+// result; transcendental functions and complex ops are evaluated in f64 and
+// rounded. A kernel
 // returns no tensor where the op is not defined on the element type.
 #ifndef ST_REFERENCE_ELEMENTWISE_H
 #define ST_REFERENCE_ELEMENTWISE_H
@@ -13,9 +14,18 @@ namespace mlir::st::ref {
 
 enum class UnaryKind {
   Abs,
+  Acos,
+  Acosh,
+  Asin,
+  Asinh,
+  Atan,
+  Atanh,
+  BesselI1e,
   Cbrt,
   Ceil,
+  Conj,
   Cos,
+  Cosh,
   CountLeadingZeros,
   Digamma,
   Erf,
@@ -36,6 +46,7 @@ enum class UnaryKind {
   Rsqrt,
   Sign,
   Sin,
+  Sinh,
   Sqrt,
   Square,
   Tan,
@@ -50,7 +61,10 @@ enum class BinaryKind {
   Max,
   Min,
   Mul,
+  MulHigh,
+  NextAfter,
   Or,
+  Polygamma,
   Pow,
   Rem,
   ShiftLeft,
@@ -58,6 +72,7 @@ enum class BinaryKind {
   ShiftRightLogical,
   Sub,
   Xor,
+  Zeta,
 };
 
 enum class CompareKind { EQ, NE, GE, GT, LE, LT };
@@ -68,6 +83,11 @@ Tensor binary(BinaryKind kind, const Tensor &lhs, const Tensor &rhs);
 /// `totalOrder` compares floats by their bits: -NaN < -inf < ... < inf < NaN,
 /// and -0 < +0.
 Tensor compare(CompareKind kind, const Tensor &lhs, const Tensor &rhs, bool totalOrder = false);
+
+/// The parts of complex numbers; a real number is its own real part.
+Tensor realPart(const Tensor &operand);
+Tensor imaginaryPart(const Tensor &operand);
+Tensor makeComplex(const Tensor &real, const Tensor &imaginary);
 
 Tensor select(const Tensor &pred, const Tensor &onTrue, const Tensor &onFalse);
 Tensor clamp(const Tensor &low, const Tensor &operand, const Tensor &high);

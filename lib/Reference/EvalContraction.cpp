@@ -13,9 +13,41 @@ static Outcome evalDotGeneral(TensorCall &call, DotGeneralOp op) {
   return call.finish(dotGeneral(call.operands[0], call.operands[1], kernelDims, call.resultType()));
 }
 
+// What is absent is one.
+static Shape orOnes(std::optional<ArrayRef<int64_t>> list, size_t size) {
+  return list ? Shape(*list) : Shape(size, 1);
+}
+
+static Outcome evalConvolution(TensorCall &call, ConvolutionOp op) {
+  ConvDimensionNumbersAttr dims = op.getDimensionNumbers();
+  size_t spatial = dims.getInputSpatialDimensions().size();
+  Convolution conv{{dims.getInputBatchDimension(), dims.getInputFeatureDimension(),
+                    dims.getInputSpatialDimensions()},
+                   {dims.getKernelOutputFeatureDimension(), dims.getKernelInputFeatureDimension(),
+                    dims.getKernelSpatialDimensions()},
+                   {dims.getOutputBatchDimension(), dims.getOutputFeatureDimension(),
+                    dims.getOutputSpatialDimensions()},
+                   orOnes(op.getWindowStrides(), spatial),
+                   Shape(spatial, 0),
+                   Shape(spatial, 0),
+                   orOnes(op.getLhsDilation(), spatial),
+                   orOnes(op.getRhsDilation(), spatial),
+                   SmallVector<bool>(spatial, false),
+                   static_cast<int64_t>(op.getFeatureGroupCount()),
+                   static_cast<int64_t>(op.getBatchGroupCount())};
+  if (std::optional<DenseIntElementsAttr> padding = op.getPadding())
+    for (auto [i, value] : llvm::enumerate(padding->getValues<int64_t>()))
+      (i % 2 == 0 ? conv.padLow : conv.padHigh)[i / 2] = value;
+  if (std::optional<ArrayRef<bool>> reversal = op.getWindowReversal())
+    conv.reversed.assign(reversal->begin(), reversal->end());
+  return call.finish(
+      convolution(call.operands[0], call.operands[1], conv, call.resultShape(), call.resultType()));
+}
+
 Outcome evalContraction(TensorCall &call) {
   return llvm::TypeSwitch<Operation *, Outcome>(&call.op)
       .Case<DotGeneralOp>([&](DotGeneralOp op) { return evalDotGeneral(call, op); })
+      .Case<ConvolutionOp>([&](ConvolutionOp op) { return evalConvolution(call, op); })
       .Default(Outcome::Unknown);
 }
 

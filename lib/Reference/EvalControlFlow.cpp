@@ -114,6 +114,8 @@ static Outcome evalKernel(Evaluator &evaluator, KernelOp op) {
 }
 
 static Outcome evalCustomCall(Evaluator &evaluator, CustomCallOp op) {
+  if (Outcome outcome = evalCheck(evaluator, op); outcome != Outcome::Unknown)
+    return outcome;
   // Annotations of older JAX versions; their one result is their operand.
   constexpr StringRef kAnnotations[] = {"Sharding", "annotate_device_placement"};
   if (llvm::is_contained(kAnnotations, op.getCallTargetName()) && op->getNumOperands() == 1 &&

@@ -33,6 +33,18 @@ static std::optional<UnaryKind> getUnaryKind(Operation &op) {
       .Case<SqrtOp>([](auto) { return UnaryKind::Sqrt; })
       .Case<TanOp>([](auto) { return UnaryKind::Tan; })
       .Case<TanhOp>([](auto) { return UnaryKind::Tanh; })
+      .Case<chlo::AcosOp>([](auto) { return UnaryKind::Acos; })
+      .Case<chlo::AcoshOp>([](auto) { return UnaryKind::Acosh; })
+      .Case<chlo::AsinOp>([](auto) { return UnaryKind::Asin; })
+      .Case<chlo::AsinhOp>([](auto) { return UnaryKind::Asinh; })
+      .Case<chlo::AtanOp>([](auto) { return UnaryKind::Atan; })
+      .Case<chlo::AtanhOp>([](auto) { return UnaryKind::Atanh; })
+      .Case<chlo::BesselI1eOp>([](auto) { return UnaryKind::BesselI1e; })
+      .Case<chlo::ConjOp>([](auto) { return UnaryKind::Conj; })
+      .Case<chlo::CoshOp>([](auto) { return UnaryKind::Cosh; })
+      .Case<chlo::DigammaOp>([](auto) { return UnaryKind::Digamma; })
+      .Case<chlo::SinhOp>([](auto) { return UnaryKind::Sinh; })
+      .Case<chlo::TanOp>([](auto) { return UnaryKind::Tan; })
       .Case<chlo::ErfOp>([](auto) { return UnaryKind::Erf; })
       .Case<chlo::ErfcOp>([](auto) { return UnaryKind::Erfc; })
       .Case<chlo::ErfInvOp>([](auto) { return UnaryKind::ErfInv; })
@@ -59,6 +71,10 @@ std::optional<BinaryKind> getBinaryKind(Operation &op) {
       .Case<ShiftRightLogicalOp>([](auto) { return BinaryKind::ShiftRightLogical; })
       .Case<SubtractOp>([](auto) { return BinaryKind::Sub; })
       .Case<XorOp>([](auto) { return BinaryKind::Xor; })
+      .Case<chlo::MulhiOp>([](auto) { return BinaryKind::MulHigh; })
+      .Case<chlo::NextAfterOp>([](auto) { return BinaryKind::NextAfter; })
+      .Case<chlo::PolygammaOp>([](auto) { return BinaryKind::Polygamma; })
+      .Case<chlo::ZetaOp>([](auto) { return BinaryKind::Zeta; })
       .Default(std::nullopt);
 }
 
@@ -82,7 +98,8 @@ static CompareKind getCompareKind(ComparisonDirection direction) {
 
 bool isElementwise(Operation &op) {
   return getUnaryKind(op) || getBinaryKind(op) ||
-         isa<ClampOp, CompareOp, ConvertOp, IsFiniteOp, ReducePrecisionOp, SelectOp>(op);
+         isa<ClampOp, CompareOp, ComplexOp, ConvertOp, ImagOp, IsFiniteOp, RealOp,
+             ReducePrecisionOp, SelectOp>(op);
 }
 
 Outcome evalElementwise(TensorCall &call) {
@@ -98,6 +115,9 @@ Outcome evalElementwise(TensorCall &call) {
         return call.finish(compare(getCompareKind(op.getComparisonDirection()), operands[0],
                                    operands[1], op.getCompareType() == ComparisonType::TOTALORDER));
       })
+      .Case<ComplexOp>([&](auto) { return call.finish(makeComplex(operands[0], operands[1])); })
+      .Case<RealOp>([&](auto) { return call.finish(realPart(operands[0])); })
+      .Case<ImagOp>([&](auto) { return call.finish(imaginaryPart(operands[0])); })
       .Case<ConvertOp>([&](auto) { return call.finish(convert(operands[0], call.resultType())); })
       .Case<IsFiniteOp>([&](auto) { return call.finish(isFinite(operands[0])); })
       .Case<ReducePrecisionOp>([&](ReducePrecisionOp op) {

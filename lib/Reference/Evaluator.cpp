@@ -50,8 +50,8 @@ LogicalResult Evaluator::evalOnRank(Operation &op, int64_t rank, ArrayRef<Tensor
   } else {
     TensorCall call{op, operands, results, *this, rank};
     Outcome outcome = Outcome::Unknown;
-    for (auto *handler :
-         {evalElementwise, evalDataMovement, evalIndexing, evalContraction, evalReduction})
+    for (auto *handler : {evalElementwise, evalDataMovement, evalIndexing, evalContraction,
+                          evalReduction, evalLinearAlgebra, evalNormalization, evalRandom})
       if (outcome = handler(call); outcome != Outcome::Unknown)
         break;
     if (outcome == Outcome::Failed)

@@ -5,6 +5,10 @@
 #include "lib/Reference/Evaluator.h"
 #include "lib/Reference/ScalarComputation.h"
 
+namespace mlir::stablehlo {
+class CustomCallOp;
+} // namespace mlir::stablehlo
+
 namespace mlir::st::ref {
 
 /// What became of an op that a handler was asked to evaluate.
@@ -48,10 +52,18 @@ Outcome evalDataMovement(TensorCall &call);
 Outcome evalIndexing(TensorCall &call);
 Outcome evalContraction(TensorCall &call);
 Outcome evalReduction(TensorCall &call);
+Outcome evalLinearAlgebra(TensorCall &call);
+Outcome evalNormalization(TensorCall &call);
+Outcome evalRandom(TensorCall &call);
 
 // Ops that look at several ranks, or evaluate regions on some of them.
 Outcome evalControlFlow(Evaluator &evaluator, Operation &op);
 Outcome evalCollective(Evaluator &evaluator, Operation &op);
+
+/// The custom calls `check.expect_eq`, `check.expect_almost_eq` (an absolute
+/// `tolerance`) and `check.expect_close` (`min_ulp_difference`,
+/// `max_ulp_difference`), which fail where their operands disagree. NaNs agree.
+Outcome evalCheck(Evaluator &evaluator, stablehlo::CustomCallOp op);
 
 /// The kernel of an elementwise op with two operands and one type.
 std::optional<BinaryKind> getBinaryKind(Operation &op);

@@ -37,11 +37,13 @@ private:
   BinaryKind kind;
 };
 
-/// Sums and products of floats are accumulated in f64, whatever their type, and
-/// rounded once; everything else in its own type.
+/// Sums and products of floats are accumulated in f64, whatever their type, those
+/// of complex numbers in two f64, and rounded once; everything else in its own type.
 inline ElementType accumulatorType(const ScalarComputation &body, ElementType type) {
   std::optional<BinaryKind> kind = body.asBinary();
   bool isWide = kind == BinaryKind::Add || kind == BinaryKind::Mul;
+  if (isWide && isComplexType(type))
+    return ElementType::C128;
   return isWide && isFloatType(type) ? ElementType::F64 : type;
 }
 

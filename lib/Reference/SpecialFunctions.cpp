@@ -45,4 +45,67 @@ double digamma(double x) {
   return result + std::log(x) - 0.5 / x - series;
 }
 
+double zeta(double s, double q) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (s == 1)
+    return kInfinity;
+  if (!(s > 1))
+    return std::numeric_limits<double>::quiet_NaN();
+  if (q <= 0) {
+    // A pole, and a power of a negative number where s is not whole and even.
+    if (std::floor(q) == q)
+      return std::fmod(s, 2) == 0 ? kInfinity : std::numeric_limits<double>::quiet_NaN();
+    if (std::floor(s) != s)
+      return std::numeric_limits<double>::quiet_NaN();
+  }
+  // The Euler-Maclaurin formula: the first terms, then the integral of the rest
+  // and corrections by Bernoulli numbers B(2k) / (2k)!.
+  constexpr double kBernoulli[] = {1. / 12,          -1. / 720,
+                                   1. / 30240,       -1. / 1209600,
+                                   1. / 47900160,    -691. / 1307674368000,
+                                   1. / 74724249600, -3617. / 10670622842880000};
+  double sum = 0, a = q;
+  for (int k = 0; k < 12 || a < 12; ++k, a += 1)
+    sum += std::pow(a, -s);
+  double power = std::pow(a, -s);
+  sum += power * a / (s - 1) + power / 2;
+  double factor = s * power / a;
+  for (int k = 0; k < 8; ++k) {
+    sum += kBernoulli[k] * factor;
+    factor *= (s + 2 * k + 1) * (s + 2 * k + 2) / (a * a);
+  }
+  return sum;
+}
+
+double polygamma(double n, double x) {
+  if (n == 0)
+    return digamma(x);
+  if (!(n > 0) || std::floor(n) != n)
+    return std::numeric_limits<double>::quiet_NaN();
+  double sign = std::fmod(n, 2) == 0 ? -1 : 1;
+  return sign * std::exp(std::lgamma(n + 1)) * zeta(n + 1, x);
+}
+
+double besselI1e(double x) {
+  double magnitude = std::fabs(x), sum = 0;
+  if (magnitude < 30) {
+    // The power series, whose terms are all positive.
+    double term = magnitude / 2;
+    for (int k = 1; sum + term != sum; ++k) {
+      sum += term;
+      term *= magnitude * magnitude / 4 / k / (k + 1);
+    }
+    sum *= std::exp(-magnitude);
+  } else {
+    // Hankel's asymptotic expansion (Abramowitz and Stegun 9.7.1).
+    double term = 1;
+    for (int k = 1; k < 30; ++k) {
+      sum += term;
+      term *= -(4.0 - (2 * k - 1) * (2 * k - 1)) / (8 * magnitude * k);
+    }
+    sum /= std::sqrt(2 * 3.14159265358979323846 * magnitude);
+  }
+  return std::copysign(sum, x);
+}
+
 } // namespace mlir::st::ref

@@ -10,6 +10,16 @@ double erfInverse(double x);
 /// The derivative of the logarithm of the gamma function.
 double digamma(double x);
 
+/// Its derivative of order n, a whole number from 0 on; NaN for any other n.
+double polygamma(double n, double x);
+
+/// The Hurwitz zeta function, the sum over k of (k + q)^-s: infinite at s = 1,
+/// NaN below.
+double zeta(double s, double q);
+
+/// exp(-|x|) times the modified Bessel function of the first kind of order 1.
+double besselI1e(double x);
+
 } // namespace mlir::st::ref
 
 #endif // ST_REFERENCE_SPECIALFUNCTIONS_H

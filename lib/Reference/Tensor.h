@@ -8,6 +8,7 @@
 #include "llvm/ADT/SmallVector.h"
 
 #include <cassert>
+#include <complex>
 #include <cstddef>
 #include <memory>
 
@@ -111,6 +112,10 @@ template <class Fn> auto dispatchAll(ElementType type, Fn fn) {
     return fn(uint16_t());
   case ElementType::U8:
     return fn(uint8_t());
+  case ElementType::C64:
+    return fn(std::complex<float>());
+  case ElementType::C128:
+    return fn(std::complex<double>());
   case ElementType::BOOL:
     break;
   }
@@ -123,11 +128,19 @@ template <class T> constexpr bool isFloat = std::is_floating_point_v<T> || isFlo
 template <class T> constexpr bool isBool = std::is_same_v<T, bool>;
 template <class T> constexpr bool isInteger = std::is_integral_v<T> && !isBool<T>;
 
+template <class T>
+constexpr bool isComplex =
+    std::is_same_v<T, std::complex<float>> || std::is_same_v<T, std::complex<double>>;
+
 /// The type in which a T is computed: float for the 16-bit formats.
 template <class T> using Compute = std::conditional_t<isFloat16<T>, float, T>;
 
 inline bool isFloatType(ElementType type) {
   return dispatchAll(type, [](auto tag) { return isFloat<decltype(tag)>; });
+}
+
+inline bool isComplexType(ElementType type) {
+  return type == ElementType::C64 || type == ElementType::C128;
 }
 
 } // namespace mlir::st::ref

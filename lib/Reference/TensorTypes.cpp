@@ -18,6 +18,11 @@ std::optional<ElementType> getElementType(Type type) {
     return ElementType::F16;
   if (type.isBF16())
     return ElementType::BF16;
+  if (auto complex = dyn_cast<ComplexType>(type)) {
+    if (complex.getElementType().isF32())
+      return ElementType::C64;
+    return complex.getElementType().isF64() ? std::optional(ElementType::C128) : std::nullopt;
+  }
   auto integer = dyn_cast<IntegerType>(type);
   if (!integer)
     return std::nullopt;
@@ -121,6 +126,10 @@ static Type toType(ElementType type, MLIRContext *context) {
     return BFloat16Type::get(context);
   case ElementType::BOOL:
     return IntegerType::get(context, 1);
+  case ElementType::C64:
+    return ComplexType::get(Float32Type::get(context));
+  case ElementType::C128:
+    return ComplexType::get(Float64Type::get(context));
   default:
     break;
   }

@@ -11,7 +11,7 @@
 namespace mlir::st::ref {
 
 /// The element type that stores values of an MLIR scalar type; none for those
-/// that the interpreter does not know (complex numbers, 8-bit floats, ...).
+/// that the interpreter does not know (8-bit floats, ...).
 std::optional<ElementType> getElementType(Type type);
 
 /// The element type of a ranked tensor type whose shape is static and fits in

@@ -1,3 +1,4 @@
+#include "lib/Reference/Complex.h"
 #include "lib/Reference/Elementwise.h"
 #include "lib/Reference/ElementwiseLoops.h"
 #include "lib/Reference/SpecialFunctions.h"
@@ -106,10 +107,26 @@ Tensor rounding(UnaryKind kind, const Tensor &x) {
 
 Tensor transcendental(UnaryKind kind, const Tensor &x) {
   switch (kind) {
+  case UnaryKind::Acos:
+    return accurateMap(x, [](double v) { return std::acos(v); });
+  case UnaryKind::Acosh:
+    return accurateMap(x, [](double v) { return std::acosh(v); });
+  case UnaryKind::Asin:
+    return accurateMap(x, [](double v) { return std::asin(v); });
+  case UnaryKind::Asinh:
+    return accurateMap(x, [](double v) { return std::asinh(v); });
+  case UnaryKind::Atan:
+    return accurateMap(x, [](double v) { return std::atan(v); });
+  case UnaryKind::Atanh:
+    return accurateMap(x, [](double v) { return std::atanh(v); });
+  case UnaryKind::BesselI1e:
+    return accurateMap(x, besselI1e);
   case UnaryKind::Cbrt:
     return accurateMap(x, [](double v) { return std::cbrt(v); });
   case UnaryKind::Cos:
     return accurateMap(x, [](double v) { return std::cos(v); });
+  case UnaryKind::Cosh:
+    return accurateMap(x, [](double v) { return std::cosh(v); });
   case UnaryKind::Digamma:
     return accurateMap(x, digamma);
   case UnaryKind::Erf:
@@ -134,6 +151,8 @@ Tensor transcendental(UnaryKind kind, const Tensor &x) {
     return accurateMap(x, [](double v) { return 1 / std::sqrt(v); });
   case UnaryKind::Sin:
     return accurateMap(x, [](double v) { return std::sin(v); });
+  case UnaryKind::Sinh:
+    return accurateMap(x, [](double v) { return std::sinh(v); });
   case UnaryKind::Tan:
     return accurateMap(x, [](double v) { return std::tan(v); });
   case UnaryKind::Tanh:
@@ -146,6 +165,8 @@ Tensor transcendental(UnaryKind kind, const Tensor &x) {
 } // namespace
 
 Tensor unary(UnaryKind kind, const Tensor &operand) {
+  if (isComplexType(operand.getType()))
+    return complexUnary(kind, operand);
   switch (kind) {
   case UnaryKind::Abs:
     return numericMap(operand, Absolute());
@@ -155,6 +176,8 @@ Tensor unary(UnaryKind kind, const Tensor &operand) {
     return numericMap(operand, Sign());
   case UnaryKind::Square:
     return numericMap(operand, Square());
+  case UnaryKind::Conj:
+    return isFloatType(operand.getType()) ? operand : Tensor();
   case UnaryKind::Not:
     return logicalNot(operand);
   case UnaryKind::CountLeadingZeros:

@@ -24,6 +24,8 @@ enum class ElementType : uint8_t {
   U16,
   U8,
   BOOL,
+  C64,  // Complex numbers of two F32 and
+  C128, // of two F64.
 };
 
 /// The size of one element in bytes; a BOOL takes a whole byte (0 or 1).

@@ -94,3 +94,13 @@ func.func @main() -> (tensor<f32> {st.name = "w"}, tensor<f32> {st.name = "w"}) 
   %1 = stablehlo.constant dense<1.0> : tensor<f32>
   return %0, %1 : tensor<f32>, tensor<f32>
 }
+
+// -----
+
+func.func @main() -> tensor<i32> {
+  %x = stablehlo.constant dense<1> : tensor<i32>
+  // expected-error@below {{the reference interpreter has no values of type 'tuple<tensor<i32>, tensor<i32>>'}}
+  %0 = stablehlo.tuple %x, %x : tuple<tensor<i32>, tensor<i32>>
+  %1 = stablehlo.get_tuple_element %0[0] : (tuple<tensor<i32>, tensor<i32>>) -> tensor<i32>
+  return %1 : tensor<i32>
+}

@@ -127,7 +127,7 @@ func.func @choice(%x: tensor<2xf32>, %p: tensor<2xi1>, %q: tensor<i1>, %s: tenso
 }
 
 // CHECK-LABEL: func.func @chlo
-func.func @chlo(%x: tensor<2x3xf32>) {
+func.func @chlo(%x: tensor<2x3xf32>, %i: tensor<4xui32>) {
   // CHECK: chlo.erf %arg0 : tensor<2x3xf32> -> tensor<2x3xf32>
   %0 = chlo.erf %x : tensor<2x3xf32> -> tensor<2x3xf32>
   // CHECK: chlo.erfc %arg0 : tensor<2x3xf32> -> tensor<2x3xf32>
@@ -140,5 +140,39 @@ func.func @chlo(%x: tensor<2x3xf32>) {
   %4 = chlo.square %x : tensor<2x3xf32> -> tensor<2x3xf32>
   // CHECK: chlo.top_k(%arg0, k = 2) : tensor<2x3xf32> -> (tensor<2x2xf32>, tensor<2x2xi32>)
   %5:2 = chlo.top_k(%x, k = 2) : tensor<2x3xf32> -> (tensor<2x2xf32>, tensor<2x2xi32>)
+  // CHECK: chlo.top_k(%arg0, k = 2, is_stable = true) : tensor<2x3xf32> -> (tensor<2x2xf32>, tensor<2x2xi32>)
+  %stable:2 = chlo.top_k(%x, k = 2, is_stable = true) : tensor<2x3xf32> -> (tensor<2x2xf32>, tensor<2x2xi32>)
+  // CHECK: chlo.acos %arg0 : tensor<2x3xf32> -> tensor<2x3xf32>
+  %6 = chlo.acos %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK: chlo.acosh %arg0 : tensor<2x3xf32> -> tensor<2x3xf32>
+  %7 = chlo.acosh %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK: chlo.asin %arg0 : tensor<2x3xf32> -> tensor<2x3xf32>
+  %8 = chlo.asin %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK: chlo.asinh %arg0 : tensor<2x3xf32> -> tensor<2x3xf32>
+  %9 = chlo.asinh %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK: chlo.atan %arg0 : tensor<2x3xf32> -> tensor<2x3xf32>
+  %10 = chlo.atan %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK: chlo.atanh %arg0 : tensor<2x3xf32> -> tensor<2x3xf32>
+  %11 = chlo.atanh %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK: chlo.bessel_i1e %arg0 : tensor<2x3xf32> -> tensor<2x3xf32>
+  %12 = chlo.bessel_i1e %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK: chlo.conj %arg0 : tensor<2x3xf32> -> tensor<2x3xf32>
+  %13 = chlo.conj %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK: chlo.cosh %arg0 : tensor<2x3xf32> -> tensor<2x3xf32>
+  %14 = chlo.cosh %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK: chlo.digamma %arg0 : tensor<2x3xf32> -> tensor<2x3xf32>
+  %15 = chlo.digamma %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK: chlo.sinh %arg0 : tensor<2x3xf32> -> tensor<2x3xf32>
+  %16 = chlo.sinh %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK: chlo.tan %arg0 : tensor<2x3xf32> -> tensor<2x3xf32>
+  %17 = chlo.tan %x : tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK: chlo.next_after %arg0, %arg0 : tensor<2x3xf32>, tensor<2x3xf32> -> tensor<2x3xf32>
+  %18 = chlo.next_after %x, %x : tensor<2x3xf32>, tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK: chlo.polygamma %arg0, %arg0 : tensor<2x3xf32>, tensor<2x3xf32> -> tensor<2x3xf32>
+  %19 = chlo.polygamma %x, %x : tensor<2x3xf32>, tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK: chlo.zeta %arg0, %arg0 : tensor<2x3xf32>, tensor<2x3xf32> -> tensor<2x3xf32>
+  %20 = chlo.zeta %x, %x : tensor<2x3xf32>, tensor<2x3xf32> -> tensor<2x3xf32>
+  // CHECK: chlo.mulhi %arg1, %arg1 : tensor<4xui32>, tensor<4xui32> -> tensor<4xui32>
+  %21 = chlo.mulhi %i, %i : tensor<4xui32>, tensor<4xui32> -> tensor<4xui32>
   return
 }

@@ -1,0 +1,113 @@
+"""Programs that JAX prints, run by the reference interpreter and compared with JAX's own results.
+
+A case makes a function and its arguments. Its text, as JAX lowers it, must parse and verify, be
+printed back line for line and give the same results in `st-translate --interpret` as XLA gives on
+the CPU. Integers, truth values and random bits are exact; a float may be off by a part of the
+largest element of its tensor.
+"""
+
+import re
+
+import jax
+import numpy as np
+from st_programs import interpret
+from st_testing import BIN, check_run, expect
+
+# Of the largest finite element. The 16-bit formats have 11 and 8 significant bits, and XLA rounds
+# between ops where the interpreter does not.
+TOLERANCE = {"float64": 1e-11, "float32": 1e-5, "float16": 2e-3, "bfloat16": 1.6e-2,
+             "complex64": 1e-5, "complex128": 1e-11}
+
+# The ops that the programs so far had.
+printed_ops = set()
+
+
+def split_complex128(value):
+    """The parts of numbers that safetensors files do not have."""
+    if value.dtype == np.complex128:
+        return {"real": value.real, "imag": value.imag}
+    return value
+
+
+def join_complex128(value):
+    return jax.lax.complex(value["real"], value["imag"]) if isinstance(value, dict) else value
+
+
+def by_parts(function):
+    """`function` with complex128 arguments and results in two parts each."""
+    def run(*args):
+        return [split_complex128(r) for r in jax.tree.leaves(function(*map(join_complex128, args)))]
+    return run
+
+
+def lines(text):
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def check_round_trip(program, text):
+    printed = check_run([BIN / "st-opt", program]).stdout
+    for number, (ours, theirs) in enumerate(zip(lines(printed), lines(text), strict=False)):
+        expect(ours == theirs, f"line {number} is printed back as\n{ours}\nnot\n{theirs}")
+    expect(len(lines(printed)) == len(lines(text)), "printed back with other lines")
+    generic = program.with_suffix(".generic.mlir")
+    generic.write_text(check_run([BIN / "st-opt", "--mlir-print-op-generic", program]).stdout)
+    expect(check_run([BIN / "st-opt", generic]).stdout == printed, "the generic form differs")
+
+
+def part_of_largest(actual, expected):
+    """The greatest difference, as a part of the largest element."""
+    wide = np.complex128 if expected.dtype.kind == "c" else np.float64
+    a, e = actual.astype(wide), expected.astype(wide)
+    finite = np.isfinite(e)
+    expect((finite == np.isfinite(a)).all(), "finite where JAX is not, or not finite where JAX is")
+    with np.errstate(invalid="ignore"):
+        same = (a == e) | (np.isnan(a) & np.isnan(e)) | finite
+    expect(same.all() or expected.dtype.kind == "c", "other infinities and NaNs than JAX's")
+    if not finite.any():
+        return 0.0
+    a, e = a[finite], e[finite]
+    return float(np.abs(a - e).max() / max(np.abs(e).max(), np.finfo(np.float32).tiny))
+
+
+def compare(name, actual, expected, tolerance):
+    expect(actual.dtype == expected.dtype and actual.shape == expected.shape,
+           f"{name} is {actual.dtype}{actual.shape}, JAX's {expected.dtype}{expected.shape}")
+    if expected.dtype.kind in "biu":
+        wrong = int((actual != expected).sum())
+        expect(wrong == 0, f"{name}: {wrong} of {expected.size} integers differ")
+        return 0.0
+    bound = tolerance or TOLERANCE[str(expected.dtype)]
+    if expected.size == 0:
+        return 0.0
+    difference = part_of_largest(actual, expected)
+    expect(difference <= bound, f"{name} ({expected.dtype}) is off by {difference:.1e} of its largest element")
+    return difference / bound
+
+
+def check_program(folder, function, args, tolerance=None, platform=None, donate=()):
+    """Compares all results of a function of flat arrays or trees of them."""
+    args = jax.tree.map(np.asarray, args)
+    if any(a.dtype == np.complex128 for a in jax.tree.leaves(args)):
+        function, args = by_parts(function), [split_complex128(a) for a in args]
+    traced = jax.jit(function, keep_unused=True, donate_argnums=donate).trace(*args)
+    lowered = traced.lower(lowering_platforms=(platform,)) if platform else traced.lower()
+    program = folder / "program.mlir"
+    text = lowered.as_text()
+    program.write_text(text)
+    check_round_trip(program, text)
+    printed_ops.update(re.findall(r"\b(?:stablehlo|chlo)\.\w+(?=[\s(\"]|$)", text.replace('"', " ")))
+    inputs = {f"arg{i}": a for i, a in enumerate(jax.tree.leaves(args))}
+    found = interpret(program, inputs)
+    expected = jax.tree.leaves(jax.jit(function)(*args))
+    expect(len(found) == len(expected), f"{len(found)} results, JAX has {len(expected)}")
+    worst = max((compare(f"result {i}", found[f"result{i}"], np.asarray(e), tolerance)
+                 for i, e in enumerate(expected)), default=0.0)
+    return f"{len(expected)} results, {text.count(' = ')} ops, at most {worst:.2f} of the tolerance"
+
+
+def case(make, **options):
+    """A case for st_testing.main: `make()` gives a function and its arguments."""
+    def run(folder):
+        function, args = make()
+        return check_program(folder, function, args, **options)
+    return run

@@ -1,0 +1,73 @@
+"""One program, as JAX prints it, for every family of ops and of element types."""
+
+import re
+import sys
+
+import jax
+
+jax.config.update("jax_enable_x64", True)
+
+import jax_op_numbers
+import jax_op_tensors
+from jax_programs import case, printed_ops
+from st_testing import ROOT, expect, main
+
+# What the dialects have and no program here: why, and where it is tested instead.
+NOT_PRINTED = {
+    "stablehlo.all_gather": "runs on several devices: test/Reference/collectives.mlir",
+    "stablehlo.all_reduce": "runs on several devices: test/Reference/collectives.mlir",
+    "stablehlo.all_to_all": "runs on several devices: test/Reference/collectives.mlir",
+    "stablehlo.collective_broadcast": "runs on several devices: test/Reference/collectives.mlir",
+    "stablehlo.collective_permute": "runs on several devices: test/Reference/collectives.mlir",
+    "stablehlo.partition_id": "runs on several devices",
+    "stablehlo.reduce_scatter": "runs on several devices: test/Reference/collectives.mlir",
+    "stablehlo.replica_id": "runs on several devices",
+    "stablehlo.batch_norm_grad": "JAX prints its arithmetic: test/Reference/normalization.mlir",
+    "stablehlo.batch_norm_inference": "JAX prints its arithmetic: test/Reference/normalization.mlir",
+    "stablehlo.batch_norm_training": "JAX prints its arithmetic: test/Reference/normalization.mlir",
+    "stablehlo.custom_call": "means what its target means: test/Reference/checks.mlir",
+    "stablehlo.if": "JAX prints case: test/Reference/checks.mlir",
+    "stablehlo.logistic": "JAX prints 1 / (1 + exp(-x)): test/Reference/special.mlir",
+    "stablehlo.map": "JAX prints whole tensors: test/Reference/checks.mlir",
+    "stablehlo.tuple": "JAX prints several results; refused by the interpreter: test/Reference/invalid.mlir",
+    "stablehlo.get_tuple_element": "JAX prints several results; refused by the interpreter",
+    "chlo.conj": "JAX prints its parts: test/Reference/special.mlir",
+    "chlo.tan": "JAX prints stablehlo.tan: test/Reference/special.mlir",
+}
+# What JAX can print and the dialects refuse by name.
+REFUSED = {
+    "stablehlo.rng": "its values depend on the implementation",
+    "stablehlo.infeed, outfeed, send, recv": "programs exchange nothing with the host",
+    "stablehlo.after_all, create_token": "programs have no side effects that tokens would order",
+    "stablehlo.dynamic_*": "shapes are static",
+    "stablehlo.uniform_quantize, uniform_dequantize": "there are no quantized types",
+    "chlo.ragged_dot, chlo.scan": "accelerators only: on CPUs JAX prints dot_general and while",
+    "custom_call @lapack_*, @Qr, @ApproxTopK": "library calls without a meaning of their own",
+}
+
+
+def every_op_is_printed(folder):
+    """The dialects' ops are those of the programs and of the list above, and no more."""
+    defined = set()
+    for source in (ROOT / "dialects/StableHLO").glob("*Ops.td"):
+        prefix = "chlo" if source.name.startswith("Chlo") else "stablehlo"
+        names = re.findall(r"^def \w+\s*:\s*\w+<\"(\w+)\"", source.read_text(), re.M)
+        defined |= {f"{prefix}.{name}" for name in names}
+    expect(len(defined) > 100, f"found {len(defined)} definitions of ops only")
+    missing = sorted(defined - printed_ops - set(NOT_PRINTED))
+    expect(not missing, f"in no program and not excluded: {', '.join(missing)}")
+    stale = sorted(set(NOT_PRINTED) & printed_ops)
+    expect(not stale, f"excluded but printed: {', '.join(stale)}")
+    return f"{len(defined & printed_ops)} of {len(defined)} ops"
+
+
+CASES = [(name, case(make, **options))
+         for module in (jax_op_numbers, jax_op_tensors) for name, make, options in module.programs()]
+if len(sys.argv) == 1:
+    CASES.append(("every op is printed", every_op_is_printed))
+
+if __name__ == "__main__":
+    for excluded in (NOT_PRINTED, REFUSED):
+        for op, reason in excluded.items():
+            print(f"without {op}: {reason}")
+    sys.exit(main(*CASES))

@@ -1,0 +1,148 @@
+"""Training steps as JAX and optax print them: forward, backward and update of small models.
+
+Each step starts in the middle of a training, with moments that are not zero: a first step of Adam
+divides gradients by themselves, and says nothing of those that are next to zero.
+"""
+
+import sys
+
+import jax
+import jax.numpy as jnp
+import jax_step_models as models
+import numpy as np
+import optax
+from jax_models import LOSSES
+from jax_programs import case
+from st_testing import main
+
+BERT = {
+    "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 32, "vocab_size": 41,
+    "max_position_embeddings": 10, "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1,
+}
+GPT2 = {
+    "n_embd": 16, "n_layer": 2, "n_head": 4, "vocab_size": 41, "n_positions": 10, "embd_pdrop": 0.1,
+    "attn_pdrop": 0.1, "resid_pdrop": 0.1,
+}
+
+
+def bert():
+    """Masked language model and next sentence, with dropout, under Hugging Face's names."""
+    r, hidden, inner = models.Parameters(9), BERT["hidden_size"], BERT["intermediate_size"]
+    shapes = {"bert.embeddings.word_embeddings": (41, hidden), "bert.embeddings.token_type_embeddings": (2, hidden),
+              "bert.embeddings.position_embeddings": (10, hidden)}
+    parameters = {f"{name}.weight": r.normal(*shape) for name, shape in shapes.items()}
+    norms, linears = ["bert.embeddings.LayerNorm", "cls.predictions.transform.LayerNorm"], {}
+    for i in range(BERT["num_hidden_layers"]):
+        layer = f"bert.encoder.layer.{i}."
+        norms += [layer + "attention.output.LayerNorm", layer + "output.LayerNorm"]
+        linears |= {layer + f"attention.self.{w}": (hidden, hidden) for w in ("query", "key", "value")}
+        linears |= {layer + "attention.output.dense": (hidden, hidden), layer + "intermediate.dense": (inner, hidden),
+                    layer + "output.dense": (hidden, inner)}
+    linears |= {"cls.predictions.transform.dense": (hidden, hidden), "bert.pooler.dense": (hidden, hidden),
+                "cls.seq_relationship": (2, hidden)}
+    parameters |= {f"{name}.weight": r.near_one(hidden) for name in norms}
+    parameters |= {f"{name}.weight": r.normal(*shape) for name, shape in linears.items()}
+    parameters |= {f"{name}.bias": r.normal(hidden) for name in norms}
+    parameters |= {f"{name}.bias": r.normal(shape[0]) for name, shape in linears.items()}
+    parameters["cls.predictions.bias"] = r.normal(41)
+    labels = r.integers(41, 2, 8)
+    labels[:, ::3] = -100
+    batch = {"input_ids": r.integers(41, 2, 8), "token_type_ids": r.integers(2, 2, 8), "labels": labels,
+             "attention_mask": (np.arange(8) < np.array([[8], [6]])).astype(np.int32),
+             "next_sentence_label": r.integers(2, 2), "key": np.array([3, 5], np.uint32)}
+    return lambda p, b: LOSSES["mlm"](BERT, p, b, b["key"]), parameters, batch
+
+
+def gpt2():
+    r, hidden = models.Parameters(10), GPT2["n_embd"]
+    parameters = {"transformer.wte.weight": r.normal(41, hidden), "transformer.wpe.weight": r.normal(10, hidden)}
+    norms, linears = ["transformer.ln_f"], {}
+    for i in range(GPT2["n_layer"]):
+        layer = f"transformer.h.{i}."
+        norms += [layer + "ln_1", layer + "ln_2"]
+        linears |= {layer + "attn.c_attn": (hidden, 3 * hidden), layer + "attn.c_proj": (hidden, hidden),
+                    layer + "mlp.c_fc": (hidden, 4 * hidden), layer + "mlp.c_proj": (4 * hidden, hidden)}
+    parameters |= {f"{name}.weight": r.near_one(hidden) for name in norms}
+    parameters |= {f"{name}.weight": r.normal(*shape) for name, shape in linears.items()}
+    parameters |= {f"{name}.bias": r.normal(hidden) for name in norms}
+    parameters |= {f"{name}.bias": r.normal(shape[1]) for name, shape in linears.items()}
+    tokens = r.integers(41, 2, 9)
+    batch = {"input_ids": tokens[:, :-1], "labels": tokens[:, 1:], "key": np.array([7, 11], np.uint32)}
+    return lambda p, b: LOSSES["clm"](GPT2, p, b, b["key"]), parameters, batch
+
+
+def in_progress(state):
+    """The optimizer's state with counts and moments of a training that has gone on for a while."""
+    rng = np.random.default_rng(99)
+
+    def value(leaf):
+        leaf = np.asarray(leaf)
+        if leaf.dtype.kind != "f":
+            return np.full_like(leaf, 5)
+        return (0.01 + 0.01 * rng.random(leaf.shape)).astype(leaf.dtype)
+
+    return jax.tree.map(value, state)
+
+
+def training_step(model, optimizer):
+    """Loss, new parameters and new optimizer state; the state is donated."""
+    def make():
+        loss, parameters, batch = model()
+
+        def step(parameters, state, batch):
+            value, gradients = jax.value_and_grad(loss)(parameters, batch)
+            updates, state = optimizer.update(gradients, state, parameters)
+            return optax.apply_updates(parameters, updates), state, value, optax.global_norm(gradients)
+
+        return step, (parameters, in_progress(optimizer.init(parameters)), batch)
+    return make
+
+
+def clipped(optimizer):
+    return optax.chain(optax.clip_by_global_norm(1.0), optimizer)
+
+
+WARMUP = optax.warmup_cosine_decay_schedule(0.0, 1e-3, 10, 100)
+
+# Layers in bf16 have 8 bits, whatever type their gradients are cast to.
+STEPS = [
+    ("bert, adamw", bert, clipped(optax.adamw(WARMUP)), {}),
+    ("gpt2, adamw", gpt2, clipped(optax.adamw(1e-3, weight_decay=0.1)), {}),
+    ("gpt2, lion", gpt2, optax.lion(1e-3), {}),
+    ("llama, adamw", models.llama, clipped(optax.adamw(1e-3)), {}),
+    ("llama, adafactor", models.llama, optax.adafactor(1e-3, min_dim_size_to_factor=8), {}),
+    ("vit, adam", models.vit, optax.adam(1e-3), {}),
+    ("vit, lamb", models.vit, optax.lamb(1e-3), {}),
+    ("convolution net, momentum", models.convolution_net, optax.sgd(1e-2, momentum=0.9, nesterov=True), {}),
+    ("convolution net, rmsprop", models.convolution_net, optax.rmsprop(1e-3, momentum=0.9), {}),
+    ("mixture of experts, adamw", models.mixture_of_experts, clipped(optax.adamw(1e-3)), {}),
+    ("lstm, adam", models.lstm, clipped(optax.adam(1e-3)), {}),
+    ("lstm, adagrad", models.lstm, optax.adagrad(1e-2), {}),
+    ("scan over layers, adamw", models.scanned_transformer, optax.adamw(1e-3), {}),
+    ("autoencoder, adadelta", models.autoencoder, optax.adadelta(1e-1), {}),
+    ("mixed precision, sgd", models.mixed_precision, optax.sgd(1e-2), {"tolerance": 1.6e-2}),
+]
+
+
+def accumulation():
+    """Gradients of four micro-batches, summed by a loop."""
+    loss, parameters, tokens = models.llama(layers=1)
+    tokens = np.tile(tokens, (4, 1, 1)) * np.arange(1, 5, dtype=np.int32)[:, None, None] % models.VOCABULARY
+
+    def step(parameters, batches):
+        def add(total, batch):
+            value, gradients = jax.value_and_grad(loss)(parameters, batch)
+            return jax.tree.map(jnp.add, total, gradients), value
+
+        total, losses = jax.lax.scan(add, jax.tree.map(jnp.zeros_like, parameters), batches)
+        return jax.tree.map(lambda p, g: p - 1e-2 * g / 4, parameters, total), losses
+
+    return step, (parameters, tokens)
+
+
+CASES = [(name, case(training_step(model, optimizer), donate=(0, 1), **options))
+         for name, model, optimizer, options in STEPS]
+CASES.append(("llama, accumulated gradients", case(accumulation, donate=(0,))))
+
+if __name__ == "__main__":
+    sys.exit(main(*CASES))
