@@ -65,7 +65,8 @@ def convolutions():
     yield "of none", convolution((3, 4), (4, 5), ("NC", "IO", "NC"), (), []), {}
     for dtype, options in [(np.float64, {}), (np.float16, {"tolerance": 4e-3}), (np.complex64, {}), (np.int32, {}),
                            (ml_dtypes.bfloat16, {"tolerance": 3e-2})]:
-        yield f"in {np.dtype(dtype).name}", convolution((2, 6, 5, 3), (2, 3, 3, 4), image, (1, 1), "SAME", dtype), options
+        make = convolution((2, 6, 5, 3), (2, 3, 3, 4), image, (1, 1), "SAME", dtype)
+        yield f"in {np.dtype(dtype).name}", make, options
 
 
 def reductions():
@@ -231,7 +232,8 @@ def control_flow():
         switch = [lax.switch(i, [jnp.sin, jnp.cos, lambda v: v * 2], x) for i in (n, n - 9, n + 9)]
         return [lax.while_loop(lambda s: s[0] < n, lambda s: (s[0] + 1, s[1] * 1.5), (0, x)),
                 lax.fori_loop(0, n, lambda i, v: v.at[i % 3].add(1), x), lax.scan(lambda c, r: (c + r, c * r), x[0], x),
-                lax.cond(p, jnp.exp, jnp.negative, x), lax.cond(~p, lambda v: v @ v.T, lambda v: v @ v.T + 1, x), switch,
+                lax.cond(p, jnp.exp, jnp.negative, x), lax.cond(~p, lambda v: v @ v.T, lambda v: v @ v.T + 1, x),
+                switch,
                 jax.vmap(lambda k: lax.while_loop(lambda s: s < k, lambda s: 2 * s + 1, 0))(jnp.array([0, 9, 100])),
                 jax.vmap(lambda k, v: lax.cond(k, jnp.sin, jnp.cos, v))(x[:, 0] > 0, x), lax.map(jnp.cumsum, x),
                 jax.grad(lambda v: jnp.sum(softplus(v)))(x), jax.grad(lambda v: lax.scan(
