@@ -78,6 +78,7 @@ static void recordBatch(ModuleOp module, func::FuncOp function) {
 
 LogicalResult mlir::st::importProgram(ModuleOp module, StringRef roles, bool quiet) {
   PassManager simplification(module.getContext()), inference(module.getContext());
+  simplification.addPass(createImportShardings());
   simplification.addPass(createExpandOps());
   simplification.addPass(createSimplify());
   InferRolesOptions options;

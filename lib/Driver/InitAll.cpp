@@ -4,6 +4,7 @@
 
 #include "backends/dtu/IR/DtuDialect.h"
 #include "backends/dtu/codegen/Passes.h"
+#include "dialects/Sdy/SdyDialect.h"
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/ChloOps.h"
 #include "dialects/StableHLO/StableHLODialect.h"
@@ -23,7 +24,8 @@ using namespace mlir;
 void mlir::st::registerAllDialects(DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
-  registry.insert<chlo::ChloDialect, dtu::DtuDialect, st::StDialect, stablehlo::StableHLODialect>();
+  registry.insert<chlo::ChloDialect, dtu::DtuDialect, sdy::SdyDialect, st::StDialect,
+                   stablehlo::StableHLODialect>();
 }
 
 void mlir::st::registerAllPasses() {

@@ -1,6 +1,10 @@
 // From a program that another tool printed to `@main` with roles.
 #pragma once
 
+#include "dialects/St/IR/StDialect.h"
+#include "dialects/StableHLO/ChloOps.h"
+#include "dialects/StableHLO/StableHLODialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "mlir/Pass/Pass.h"
 

@@ -71,6 +71,26 @@ def RemoveDeadState : Pass<"remove-dead-state", "::mlir::ModuleOp"> {
   ];
 }
 
+def ImportShardings : Pass<"import-shardings", "::mlir::ModuleOp"> {
+  let summary = "Turns the shardings that a program was annotated with into shardings of St";
+  let description = [{
+    Of `sdy`: the mesh, `sdy.sharding` on arguments and results,
+    `sdy.sharding_constraint`. Where there is no `sdy.mesh`: `mhlo.sharding` strings and
+    `@Sharding` calls, over the coarsest mesh in which all of them can be said. Leaves an
+    `st.mesh` of one micro-batch, `st.sharding` and `st.constrain`. Computations that are
+    written per shard are refused.
+
+    ```mlir
+    sdy.mesh @m = <["data"=2, "model"=2]>
+    %1 = sdy.sharding_constraint %0 <@m, [{"data"}, {"model"} ]> : tensor<8x32xf32>
+    // becomes
+    st.mesh @mesh <["data"=2, "model"=2], micro=1>
+    %1 = st.constrain %0 to <@mesh, [{"data"}, {"model"} ]> : tensor<8x32xf32>
+    ```
+  }];
+  let dependentDialects = ["::mlir::st::StDialect"];
+}
+
 def InferRoles : Pass<"infer-roles", "::mlir::ModuleOp"> {
   let summary = "Gives arguments and results of @main their roles and names";
   let description = [{

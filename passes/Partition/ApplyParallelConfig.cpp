@@ -19,10 +19,12 @@ class ConfigApplication {
 public:
   ConfigApplication(ModuleOp module, func::FuncOp function, const ParallelConfig &config)
       : module(module), function(function), config(config), builder(module.getContext()),
-        mesh(FlatSymbolRefAttr::get(builder.getStringAttr("mesh"))) {}
+        mesh(FlatSymbolRefAttr::get(builder.getStringAttr("mesh"))),
+        isAnnotated(static_cast<bool>(getMesh(module))) {}
 
   LogicalResult checkSizes();
   LogicalResult checkBatch();
+  LogicalResult checkMesh();
   LogicalResult setAttributes(StringRef schedule);
   void seed();
 
@@ -33,6 +35,7 @@ private:
   StringRef roleOf(BlockArgument argument);
   ShardingAttr splitOn(BlockArgument argument, std::optional<int64_t> dim, StringRef axis);
   void seedParameter(BlockArgument argument);
+  void seedAnnotated();
   void reportWhole();
 
   ModuleOp module;
@@ -40,6 +43,8 @@ private:
   const ParallelConfig &config;
   OpBuilder builder;
   FlatSymbolRefAttr mesh;
+  /// Whether the program brings its mesh and shardings.
+  bool isAnnotated;
   /// The seed of each parameter by name, for its optimizer state.
   DenseMap<StringAttr, ShardingAttr> parameterSeeds;
   SmallVector<StringRef> wholeParameters;
@@ -92,6 +97,17 @@ LogicalResult ConfigApplication::checkBatch() {
   return success();
 }
 
+/// A program that brings a mesh says itself how it is split: the file says only where
+/// and in how many stages and micro-batches.
+LogicalResult ConfigApplication::checkMesh() {
+  MeshOp given = getMesh(module);
+  if (!given || given.getNumDevices() == config.shardCount())
+    return success();
+  return error("device_mapping") << "sharding_size is " << config.shardCount()
+                                 << ", but the program's mesh has " << given.getNumDevices()
+                                 << " devices";
+}
+
 //===----------------------------------------------------------------------===//
 // Attributes of the module
 //===----------------------------------------------------------------------===//
@@ -106,10 +122,15 @@ LogicalResult ConfigApplication::setAttributes(StringRef schedule) {
                          << "run one after the other";
 
   builder.setInsertionPointToStart(module.getBody());
-  MeshOp::create(builder, module.getLoc(), builder.getStringAttr("mesh"),
-                 builder.getStrArrayAttr({"tensor"}),
-                 builder.getDenseI64ArrayAttr({config.shardCount()}),
-                 builder.getI64IntegerAttr(config.accumDegree));
+  if (MeshOp given = getMesh(module)) {
+    given.setSymName("mesh");
+    given.setMicro(config.accumDegree);
+  } else {
+    MeshOp::create(builder, module.getLoc(), builder.getStringAttr("mesh"),
+                   builder.getStrArrayAttr({"tensor"}),
+                   builder.getDenseI64ArrayAttr({config.shardCount()}),
+                   builder.getI64IntegerAttr(config.accumDegree));
+  }
   SmallVector<Attribute> devices;
   for (ArrayRef<int64_t> stage : config.devices)
     devices.push_back(builder.getDenseI64ArrayAttr(stage));
@@ -163,7 +184,43 @@ void ConfigApplication::reportWhole() {
       << ", so they stay whole on every shard: " << llvm::join(wholeParameters, ", ");
 }
 
+/// What the program says of its arguments holds, the rest of them is whole. A batch is
+/// cut into micro-batches first. Donated state keeps the sharding of its argument.
+void ConfigApplication::seedAnnotated() {
+  for (BlockArgument argument : function.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (!type)
+      continue;
+    ShardingAttr given = getSharding(argument);
+    if (!given)
+      given = splitOn(argument, std::nullopt, "");
+    if (roleOf(argument) == "parameter")
+      if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr))
+        parameterSeeds[name] = given;
+    if (roleOf(argument) == "batch" && config.accumDegree > 1 && type.getRank() > 0) {
+      SmallVector<ArrayAttr> dims(given.getDims());
+      SmallVector<Attribute> axes = {builder.getStringAttr(MeshOp::kMicro)};
+      llvm::append_range(axes, dims[0]);
+      dims[0] = builder.getArrayAttr(axes);
+      given = ShardingAttr::get(builder.getContext(), mesh, dims);
+    }
+    setSharding(argument, given);
+  }
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned i = argument.getArgNumber();
+    auto of = function.getArgAttrOfType<StringAttr>(i, kOfAttr);
+    ShardingAttr own = getSharding(argument), seed = of ? parameterSeeds.lookup(of) : nullptr;
+    if (roleOf(argument) == "optimizer_state" && own && own.isReplicated() && seed &&
+        seed.getRank() == own.getRank())
+      setSharding(argument, seed);
+    if (auto result = function.getArgAttrOfType<IntegerAttr>(i, "tf.aliasing_output"))
+      function.removeResultAttr(result.getInt(), builder.getStringAttr(kShardingAttr));
+  }
+}
+
 void ConfigApplication::seed() {
+  if (isAnnotated)
+    return seedAnnotated();
   for (BlockArgument argument : function.getArguments())
     if (roleOf(argument) == "parameter")
       seedParameter(argument);
@@ -191,10 +248,11 @@ LogicalResult mlir::st::applyParallelConfig(ModuleOp module, const ParallelConfi
   auto function = module.lookupSymbol<func::FuncOp>("main");
   if (!function || function.isExternal())
     return module.emitError("expected a function @main with a body");
-  if (getMesh(module))
-    return module.emitError("already has an st.mesh");
+  if (module->hasAttr("st.stages"))
+    return module.emitError("already has its layout");
   ConfigApplication application(module, function, config);
-  if (failed(application.checkSizes()) || failed(application.checkBatch()) ||
+  if (failed(application.checkMesh()) || failed(application.checkSizes()) ||
+      failed(application.checkBatch()) ||
       failed(application.setAttributes(schedule)))
     return failure();
   application.seed();

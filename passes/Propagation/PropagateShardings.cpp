@@ -10,6 +10,25 @@ namespace mlir::st {
 using namespace mlir;
 using namespace mlir::st;
 
+/// A constraint that says nothing of micro-batches leaves them where they are: outside
+/// of its own axes, as in a batch.
+static void addMicro(const StepGraph &graph, const MicroAnalysis &micro) {
+  for (const OpNode &node : graph.nodes) {
+    auto constrain = dyn_cast<ConstrainOp>(node.op);
+    if (!constrain || constrain.getSharding().usesAxis(MeshOp::kMicro))
+      continue;
+    ShardingAttr varying = graph.axes.write(micro.sharding(constrain.getResult()));
+    SmallVector<ArrayAttr> dims;
+    for (auto [own, outer] : llvm::zip_equal(constrain.getSharding().getDims(), varying.getDims())) {
+      SmallVector<Attribute> axes(outer.begin(), outer.end());
+      llvm::append_range(axes, own);
+      dims.push_back(ArrayAttr::get(constrain.getContext(), axes));
+    }
+    constrain.setShardingAttr(
+        ShardingAttr::get(constrain.getContext(), constrain.getSharding().getMesh(), dims));
+  }
+}
+
 namespace {
 struct PropagateShardings : st::impl::PropagateShardingsBase<PropagateShardings> {
   using PropagateShardingsBase::PropagateShardingsBase;
@@ -33,6 +52,7 @@ struct PropagateShardings : st::impl::PropagateShardingsBase<PropagateShardings>
     MicroAnalysis micro(*graph);
     if (failed(micro.run()))
       return failure();
+    addMicro(*graph, micro);
     Wishes wishes(*graph, micro);
     wishes.run();
     Settlement settlement(*graph, micro, wishes);

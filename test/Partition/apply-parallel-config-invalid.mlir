@@ -61,7 +61,7 @@
 // NONE: error: cannot read parallel config {{.*}}none.json: No such file or directory
 // SCHEDULE: error: schedule is "zigzag"; expected "sequential", "gpipe" or "1f1b"
 // SEQUENTIAL: one.json:1:2: error: schedule is "gpipe", but mode is "sharding", whose stages run one after the other
-// TWICE: error: already has an st.mesh
+// TWICE: error: already has its layout
 
 //--- step.mlir
 module attributes {st.model_config = "{\22hidden_size\22: 16, \22num_attention_heads\22: 2}"} {

@@ -114,3 +114,16 @@ func.func @micro(%x: tensor<6x8xf32> {st.role = "batch", st.sharding = #st.shard
   %4 = stablehlo.divide %2, %3 : tensor<48xf32>
   return %4 : tensor<48xf32>
 }
+
+// -----
+
+// A constraint that says nothing of micro-batches leaves them where they are.
+
+st.mesh @mesh <["data"=2, "model"=2], micro=2>
+// CHECK-LABEL: func.func @constraint
+func.func @constraint(%x: tensor<8x4xf32> {st.role = "batch", st.sharding = #st.sharding<@mesh, [{"micro", "data"}, {}]>})
+    -> tensor<8x4xf32> {
+  // CHECK: st.constrain %arg0 to <@mesh, [{"micro", "data"}, {"model"}]>
+  %0 = st.constrain %x to <@mesh, [{"data"}, {"model"}]> : tensor<8x4xf32>
+  return %0 : tensor<8x4xf32>
+}

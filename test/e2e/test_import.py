@@ -1,16 +1,20 @@
 """Whole training steps printed by JAX: imported, they compute JAX's numbers, and compiled, they train
 with JAX's losses, on one device and in four parts."""
 
+import os
 import sys
 import time
+
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"  # meshes of JAX are made of devices
 
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from safetensors.numpy import load_file, save_file
 
 import st_testing as st
-from jax_models import LOSSES
+from jax_models import loss_function
 from st_programs import import_model, interpret, random_batch, random_parameters, signature
 
 BATCH, SEQ, STEPS = 4, 16, 4
@@ -59,7 +63,7 @@ def sgd(loss):
 def transformer(folder, config, task):
     program = import_model(folder, config, task, BATCH, SEQ)
     batches = [random_batch(program, 10 + i) for i in range(STEPS)]
-    return (lambda params, batch: LOSSES[task](config, params, batch)), random_parameters(program, 1), batches
+    return loss_function(config, task), random_parameters(program, 1), batches
 
 
 def mlp():
@@ -168,6 +172,55 @@ def function_runs(folder):
     return None
 
 
+def annotated(shardy):
+    """A step whose shardings over two axes are in the program, as Shardy's or as GSPMD's: in four parts, with
+    two micro-batches in two stages, it computes JAX's numbers, and its weights are in the parts it says."""
+    def run(folder):
+        mesh = Mesh(np.array(jax.devices()).reshape(2, 2), ("data", "model"))
+
+        def sharding(*axes):
+            return NamedSharding(mesh, PartitionSpec(*axes))
+
+        def step(params, batch):
+            def loss(p):
+                h = jax.lax.with_sharding_constraint(jnp.tanh(batch["x"] @ p["w0"]), sharding("data", "model"))
+                return jnp.mean((h @ p["w1"] - batch["y"]) ** 2)
+            value, grads = jax.value_and_grad(loss)(params)
+            return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), value
+
+        rng = np.random.default_rng(0)
+        shapes = {"w0": ((16, 32), (None, "model")), "w1": ((32, 16), ("model",)), "x": ((8, 16), ("data",)),
+                  "y": ((8, 16), ("data",))}
+        given = {name: rng.normal(size=shape).astype(np.float32) for name, (shape, _) in shapes.items()}
+        placed = {name: jax.ShapeDtypeStruct(shape, np.float32, sharding=sharding(*axes))
+                  for name, (shape, axes) in shapes.items()}
+
+        def split(values):
+            return {n: values[n] for n in ("w0", "w1")}, {n: values[n] for n in "xy"}
+
+        jax.config.update("jax_use_shardy_partitioner", shardy)
+        try:
+            text = jax.jit(step, donate_argnums=0).lower(*split(placed)).as_text(debug_info=True)
+        finally:
+            jax.config.update("jax_use_shardy_partitioner", True)
+        st.expect(("sdy." if shardy else "@Sharding") in text, "the program is not annotated")
+        (folder / "step.mlir").write_text(text)
+        params, loss = jax.jit(step)(*split(given))
+        save_file(given, folder / "in.safetensors")
+        parallel = st.write_json(folder / "p.json", st.layout(2, 4, mode="hybrid", accum=2))
+        st.check_run([st.BIN / "st-compile", folder / "step.mlir", f"--parallel={parallel}", "-o", folder / "b"])
+        st.check_run([folder / "b", f"--inputs={folder}/in.safetensors", f"--outputs={folder}/out.safetensors"])
+        found = load_file(folder / "out.safetensors")
+        for name, value in {**params, "loss": loss}.items():
+            compare(found[name], value, 1e-5, name)
+        planned = folder / "planned.mlir"
+        st.check_run([st.BIN / "st-compile", folder / "step.mlir", f"--parallel={parallel}", "--compile-to=planned",
+                      "-o", planned])
+        st.expect('global tensor<16x32xf32>' in planned.read_text()
+                  and "local tensor<16x16xf32>" in planned.read_text(), "w0 is not in two parts")
+    return run
+
+
 def large_program(layers):
     """The text of @main with 14 ops and a call a layer, of the kinds of which JAX prints too many."""
     t, v, s = "tensor<64x64xf32>", "tensor<64xf32>", "tensor<f32>"
@@ -212,6 +265,8 @@ def simplifies_fast(folder):
 LAYOUTS = [None, st.layout(2, 2, mode="hybrid", accum=2)]
 
 CASES = [
+    ("shardings in the program, Shardy's", annotated(True)),
+    ("shardings in the program, GSPMD's", annotated(False)),
     ("a function that is no training step", function_runs),
     ("a large program simplifies fast, once and for all", simplifies_fast),
     ("bert, AdamW, with locations", trains(lambda f: transformer(f, BERT, "mlm"), adamw, True, 1e-3, LAYOUTS)),

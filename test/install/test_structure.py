@@ -24,6 +24,7 @@ ALLOWED = {
                    "backends/cuda/codegen", "lib", "include/st", "mlir"],
     "include/st/Runtime": [],
     "dialects/StableHLO": ["dialects/St/Interfaces", "mlir"],
+    "dialects/Sdy": ["mlir"],
     "dialects/St": ["mlir"],
     "passes": ["dialects", "lib/Timing", "lib/Support", "mlir"],
     "backends/dtu/isa": ["lib/Proto", "lib/Support"],

@@ -1,0 +1,134 @@
+#include "passes/Import/GspmdSharding.h"
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+#include <numeric>
+#include <set>
+
+using namespace mlir;
+using namespace mlir::st;
+
+static constexpr int64_t kMostDevices = 1 << 20;
+
+/// Takes `[1,2]`, or what `close` ends, from the front of the text.
+static bool takeList(StringRef &text, char open, char close, SmallVectorImpl<int64_t> &list) {
+  if (!text.consume_front(StringRef(&open, 1)))
+    return false;
+  size_t end = text.find(close);
+  if (end == StringRef::npos)
+    return false;
+  SmallVector<StringRef> parts;
+  text.take_front(end).split(parts, ',');
+  text = text.drop_front(end + 1);
+  return llvm::all_of(parts, [&](StringRef part) {
+    return !part.trim().getAsInteger(10, list.emplace_back()) && list.back() >= 0 &&
+           list.back() <= kMostDevices;
+  });
+}
+
+static int64_t product(ArrayRef<int64_t> sizes) {
+  int64_t result = 1;
+  for (int64_t size : sizes)
+    result = std::min(result * std::min(size, kMostDevices), kMostDevices + 1);
+  return result;
+}
+
+static bool isPermutation(ArrayRef<int64_t> numbers, size_t count) {
+  SmallVector<int64_t> sorted(numbers);
+  llvm::sort(sorted);
+  return llvm::equal(sorted, llvm::seq<int64_t>(0, count));
+}
+
+FailureOr<GspmdSharding> mlir::st::parseGspmdSharding(StringRef text, std::string &why) {
+  GspmdSharding sharding;
+  auto fail = [&](StringRef message) {
+    why = message.str();
+    return failure();
+  };
+  text = text.trim();
+  if (!text.consume_front("{") || !text.consume_back("}"))
+    return fail("expected { and } around it");
+  if (text == "replicated")
+    return sharding;
+  if (text == "manual") {
+    sharding.kind = GspmdSharding::Manual;
+    return sharding;
+  }
+  sharding.kind = GspmdSharding::Tiled;
+  if (!text.consume_front("devices=") || !takeList(text, '[', ']', sharding.tiles))
+    return fail("expected {replicated}, {manual} or {devices=[...]<=[...]}");
+  if (!text.consume_front("<=") || !takeList(text, '[', ']', sharding.reshape))
+    return fail("expected the devices as <=[...]");
+  if (text.consume_front("T") && !takeList(text, '(', ')', sharding.transpose))
+    return fail("expected the order of dimensions as T(...)");
+  if (sharding.transpose.empty())
+    sharding.transpose = llvm::to_vector(llvm::seq<int64_t>(0, sharding.reshape.size()));
+  text = text.trim();
+  sharding.lastIsReplicated = text.consume_front("last_tile_dim_replicate");
+  if (!text.trim().empty())
+    return fail("what follows the devices cannot be imported");
+  if (!isPermutation(sharding.transpose, sharding.reshape.size()))
+    return fail("T(...) is no order of the dimensions");
+  int64_t devices = product(sharding.reshape);
+  if (devices < 1 || devices > kMostDevices || devices != product(sharding.tiles))
+    return fail("the tiles are not as many as the devices");
+  return sharding;
+}
+
+FailureOr<SmallVector<int64_t>> mlir::st::commonAxes(ArrayRef<GspmdSharding> shardings) {
+  // Where one axis ends and the next begins: products of the sizes before.
+  std::set<int64_t> borders = {1};
+  std::optional<int64_t> devices;
+  for (const GspmdSharding &sharding : shardings) {
+    if (sharding.kind != GspmdSharding::Tiled)
+      continue;
+    if (devices.value_or(product(sharding.reshape)) != product(sharding.reshape))
+      return failure();
+    devices = product(sharding.reshape);
+    bool isInOrder = llvm::is_sorted(sharding.transpose);
+    int64_t border = 1;
+    for (int64_t size : isInOrder ? sharding.tiles : sharding.reshape)
+      borders.insert(border *= size);
+  }
+  SmallVector<int64_t> axes;
+  int64_t last = 1;
+  for (int64_t border : borders) {
+    if (border % last != 0)
+      return failure();
+    if (border > 1)
+      axes.push_back(border / last);
+    last = border;
+  }
+  return axes;
+}
+
+FailureOr<SmallVector<SmallVector<int64_t>>>
+mlir::st::axesOf(const GspmdSharding &sharding, ArrayRef<int64_t> meshAxes, int64_t rank) {
+  SmallVector<SmallVector<int64_t>> result(rank);
+  if (sharding.kind != GspmdSharding::Tiled)
+    return result;
+  // The mesh axes of each dimension of the devices' shape.
+  SmallVector<SmallVector<int64_t>> ofDimension;
+  size_t next = 0;
+  for (int64_t size : sharding.reshape) {
+    SmallVector<int64_t> &axes = ofDimension.emplace_back();
+    for (int64_t left = size; left > 1; left /= meshAxes[next++]) {
+      if (next == meshAxes.size() || left % meshAxes[next] != 0)
+        return failure();
+      axes.push_back(next);
+    }
+  }
+  SmallVector<int64_t> order;
+  for (int64_t dimension : sharding.transpose)
+    llvm::append_range(order, ofDimension[dimension]);
+  // Tiles take them one after the other.
+  if (static_cast<int64_t>(sharding.tiles.size()) != rank + sharding.lastIsReplicated)
+    return failure();
+  size_t taken = 0;
+  for (int64_t dim = 0; dim < rank; ++dim)
+    for (int64_t left = sharding.tiles[dim]; left > 1; left /= meshAxes[order[taken++]]) {
+      if (taken == order.size() || left % meshAxes[order[taken]] != 0)
+        return failure();
+      result[dim].push_back(order[taken]);
+    }
+  return result;
+}

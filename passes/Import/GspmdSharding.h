@@ -1,0 +1,30 @@
+// The shardings that `mhlo.sharding` spells as strings.
+#pragma once
+
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/ADT/SmallVector.h"
+
+namespace mlir::st {
+
+/// `{devices=[2,1,2]<=[2,2]T(1,0) last_tile_dim_replicate}`: devices 0, 1, … shaped as
+/// `reshape`, transposed by `transpose`, tile the tensor as `tiles` says.
+struct GspmdSharding {
+  enum Kind { Replicated, Manual, Tiled } kind = Replicated;
+  SmallVector<int64_t> tiles, reshape, transpose;
+  /// The last tile dimension is no dimension of the tensor.
+  bool lastIsReplicated = false;
+};
+
+/// Fails, with a message in `why`, on what is no such string or cannot be imported.
+FailureOr<GspmdSharding> parseGspmdSharding(StringRef text, std::string &why);
+
+/// The sizes of the axes of the coarsest mesh, devices row-major, in which all
+/// shardings can be said; fails where there is none.
+FailureOr<SmallVector<int64_t>> commonAxes(ArrayRef<GspmdSharding> shardings);
+
+/// The axes of each dimension of the tensor, by number; fails where a tile is no
+/// product of axes.
+FailureOr<SmallVector<SmallVector<int64_t>>> axesOf(const GspmdSharding &sharding,
+                                                    ArrayRef<int64_t> meshAxes, int64_t rank);
+
+} // namespace mlir::st

@@ -1,0 +1,41 @@
+// RUN: st-opt %s --import-shardings --split-input-file | FileCheck %s
+
+// CHECK: st.mesh @mesh <["data"=2, "model"=2], micro=1>
+// CHECK-NOT: sdy
+// CHECK: @main(%arg0: tensor<16x32xf32> {st.sharding = #st.sharding<@mesh, [{}, {"model"}]>}, %arg1: tensor<8x16xf32> {st.sharding = #st.sharding<@mesh, [{"data"}, {}]>})
+// CHECK-SAME: -> (tensor<8x32xf32> {st.sharding = #st.sharding<@mesh, [{"data", "model"}, {}]>})
+// CHECK: st.constrain %{{.*}} to <@mesh, [{"data"}, {"model"}]> : tensor<8x32xf32>
+sdy.mesh @m = <["data"=2, "model"=2]>
+func.func @main(%w: tensor<16x32xf32> {sdy.sharding = #sdy.sharding<@m, [{}, {"model"}]>},
+                %x: tensor<8x16xf32> {sdy.sharding = #sdy.sharding<@m, [{"data"}, {?}]>})
+    -> (tensor<8x32xf32> {sdy.sharding = #sdy.sharding<@m, [{"data", "model"}, {}]>}) {
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<8x16xf32>, tensor<16x32xf32>) -> tensor<8x32xf32>
+  %1 = sdy.sharding_constraint %0 <@m, [{"data"}, {"model"}]> : tensor<8x32xf32>
+  return %1 : tensor<8x32xf32>
+}
+
+// -----
+
+// The strings that JAX prints without Shardy for the same, and one that splits both axes
+// over one dimension, the minor one first.
+// CHECK: st.mesh @mesh <["axis0"=2, "axis1"=2], micro=1>
+// CHECK: @main(%arg0: tensor<16x32xf32> {st.sharding = #st.sharding<@mesh, [{}, {"axis1"}]>}, %arg1: tensor<8x16xf32> {st.sharding = #st.sharding<@mesh, [{"axis0"}, {}]>}, %arg2: tensor<4xf32> {st.sharding = #st.sharding<@mesh, [{}]>})
+// CHECK-SAME: -> (tensor<8x32xf32> {st.sharding = #st.sharding<@mesh, [{"axis1", "axis0"}, {}]>})
+// CHECK: st.constrain %{{.*}} to <@mesh, [{"axis0"}, {"axis1"}]> : tensor<8x32xf32>
+func.func @main(%w: tensor<16x32xf32> {mhlo.sharding = "{devices=[1,2,2]<=[2,2]T(1,0) last_tile_dim_replicate}"},
+                %x: tensor<8x16xf32> {mhlo.sharding = "{devices=[2,1,2]<=[4] last_tile_dim_replicate}"},
+                %s: tensor<4xf32> {mhlo.sharding = "{replicated}"})
+    -> (tensor<8x32xf32> {mhlo.sharding = "{devices=[4,1]<=[2,2]T(1,0)}"}) {
+  %0 = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<8x16xf32>, tensor<16x32xf32>) -> tensor<8x32xf32>
+  %1 = stablehlo.custom_call @Sharding(%0) {backend_config = "", mhlo.sharding = "{devices=[2,2]<=[4]}"} : (tensor<8x32xf32>) -> tensor<8x32xf32>
+  return %1 : tensor<8x32xf32>
+}
+
+// -----
+
+// Nothing is said, nothing changes.
+// CHECK-NOT: st.mesh
+// CHECK: @main(%arg0: tensor<4xf32>) -> tensor<4xf32>
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}

@@ -1,0 +1,30 @@
+// A program that brings its mesh: its shardings hold, the file adds micro-batches and places.
+// RUN: split-file %s %t
+// RUN: st-opt --apply-parallel-config=config=%t/four.json %t/step.mlir | FileCheck %s
+// RUN: not st-opt --apply-parallel-config %t/step.mlir 2>&1 | FileCheck %s --check-prefix=COUNT
+
+// CHECK: st.devices = [array<i64: 0, 1, 2, 3>], st.micro_batches = 2 : i64
+// CHECK: st.mesh @mesh <["data"=2, "model"=2], micro=2>
+// CHECK: st.name = "w"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{}, {"model"}]>
+// CHECK-SAME: st.name = "b"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{}]>
+// CHECK-SAME: st.name = "w.momentum"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{}, {"model"}]>
+// CHECK-SAME: st.name = "x"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{"micro", "data"}, {}]>
+// CHECK-SAME: -> (tensor<4x8xf32>, tensor<f32> {st.sharding = #st.sharding<@mesh, []>})
+// COUNT: error: sharding_size is 1, but the program's mesh has 4 devices
+
+//--- step.mlir
+st.mesh @mesh <["data"=2, "model"=2], micro=1>
+func.func @main(
+    %w: tensor<4x8xf32> {st.name = "w", st.role = "parameter", st.sharding = #st.sharding<@mesh, [{}, {"model"}]>, tf.aliasing_output = 0 : i32},
+    %b: tensor<8xf32> {st.name = "b", st.role = "parameter"},
+    %m: tensor<4x8xf32> {st.name = "w.momentum", st.role = "optimizer_state", st.of = "w"},
+    %x: tensor<8x4xf32> {st.name = "x", st.role = "batch", st.sharding = #st.sharding<@mesh, [{"data"}, {}]>})
+    -> (tensor<4x8xf32> {st.sharding = #st.sharding<@mesh, [{"data"}, {}]>}, tensor<f32> {st.sharding = #st.sharding<@mesh, []>}) {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  return %w, %zero : tensor<4x8xf32>, tensor<f32>
+}
+
+//--- four.json
+{"mode": "hybrid", "sharding_size": 4, "sharding_dim": -1, "stage_cnt": 1, "accum_degree": 2,
+ "device_mapping": {"stage_0": {"shard_0": "/device:XLA_DTU:0", "shard_1": "/device:XLA_DTU:1",
+                                "shard_2": "/device:XLA_DTU:2", "shard_3": "/device:XLA_DTU:3"}}}
