@@ -116,8 +116,10 @@ static Outcome evalKernel(Evaluator &evaluator, KernelOp op) {
 static Outcome evalCustomCall(Evaluator &evaluator, CustomCallOp op) {
   if (Outcome outcome = evalCheck(evaluator, op); outcome != Outcome::Unknown)
     return outcome;
-  // Annotations of older JAX versions; their one result is their operand.
-  constexpr StringRef kAnnotations[] = {"Sharding", "annotate_device_placement"};
+  // Annotations of older JAX versions; their one result is their operand. Between a whole tensor
+  // and a device's shard of it nothing changes where the types are equal: it is not split.
+  constexpr StringRef kAnnotations[] = {"Sharding", "annotate_device_placement",
+                                        "SPMDFullToShardShape", "SPMDShardToFullShape"};
   if (llvm::is_contained(kAnnotations, op.getCallTargetName()) && op->getNumOperands() == 1 &&
       op->getOperandTypes() == op->getResultTypes())
     return evalIdentity(evaluator, *op);

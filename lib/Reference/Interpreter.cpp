@@ -1,6 +1,7 @@
 #include "lib/Reference/Interpreter.h"
 
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/StableHLO/StableHLOOps.h"
 #include "lib/Reference/ProgramRun.h"
 #include "lib/Reference/Sharded.h"
 #include "lib/Reference/TensorTypes.h"
@@ -34,6 +35,7 @@ private:
 
   LogicalResult findInputs();
   bool isPartitioned();
+  FailureOr<RankGrid> getGrid();
   LogicalResult checkArg(unsigned i, const Tensor &tensor);
 
   func::FuncOp function;
@@ -53,19 +55,33 @@ LogicalResult FunctionRun::findInputs() {
   return success();
 }
 
-// Whether the function, or one that it calls, has an op that only means
-// something on several ranks.
-bool hasRankOps(func::FuncOp function, DenseSet<Operation *> &visited) {
+// Ops that only mean something on the devices of a mesh.
+bool isMeshOp(Operation *op) {
+  return isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, AllSliceOp, CollectivePermuteOp,
+             AccumulateOp, AxisIndexOp>(op);
+}
+
+// Ops that only mean something among replicas and partitions.
+bool isReplicaOp(Operation *op) {
+  return isa<stablehlo::AllReduceOp, stablehlo::AllGatherOp, stablehlo::ReduceScatterOp,
+             stablehlo::AllToAllOp, stablehlo::CollectivePermuteOp,
+             stablehlo::CollectiveBroadcastOp, stablehlo::ReplicaIdOp, stablehlo::PartitionIdOp>(
+      op);
+}
+
+// Whether the function, or one that it calls, has such an op.
+bool hasRankOps(func::FuncOp function, function_ref<bool(Operation *)> isRankOp,
+                DenseSet<Operation *> &visited) {
   if (!visited.insert(function).second)
     return false;
   WalkResult result = function.walk([&](Operation *op) {
-    if (isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, AllSliceOp, CollectivePermuteOp,
-            AccumulateOp, AxisIndexOp>(op))
+    if (isRankOp(op))
       return WalkResult::interrupt();
     if (auto call = dyn_cast<func::CallOp>(op))
       if (auto callee =
               SymbolTable::lookupNearestSymbolFrom<func::FuncOp>(op, call.getCalleeAttr()))
-        return hasRankOps(callee, visited) ? WalkResult::interrupt() : WalkResult::advance();
+        return hasRankOps(callee, isRankOp, visited) ? WalkResult::interrupt()
+                                                     : WalkResult::advance();
     return WalkResult::advance();
   });
   return result.wasInterrupted();
@@ -81,7 +97,30 @@ bool FunctionRun::isPartitioned() {
         (getArgSharding(i) && !isOfType(tensor, function.getArgumentTypes()[i])))
       return true;
   DenseSet<Operation *> visited;
-  return hasRankOps(function, visited);
+  return hasRankOps(function, isMeshOp, visited);
+}
+
+// A count of the module's; 1 where it has none.
+int64_t getCount(Operation *op, StringRef name) {
+  auto count = op->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>(name);
+  return count ? count.getInt() : 1;
+}
+
+FailureOr<RankGrid> FunctionRun::getGrid() {
+  if (isPartitioned())
+    return RankGrid::ofDevicesAndMicroBatches(mesh);
+  DenseSet<Operation *> visited;
+  if (!hasRankOps(function, isReplicaOp, visited))
+    return RankGrid();
+  // Each rank takes time and memory; nothing in a program says how many are meant in earnest.
+  constexpr int64_t kMostRanks = 1024;
+  int64_t replicas = getCount(function, "mhlo.num_replicas");
+  int64_t partitions = getCount(function, "mhlo.num_partitions");
+  if (replicas < 1 || partitions < 1 || replicas > kMostRanks || partitions > kMostRanks ||
+      replicas * partitions > kMostRanks)
+    return function.emitError("runs on 1 to ") << kMostRanks << " ranks, not on " << replicas
+                                               << " replicas x " << partitions << " partitions";
+  return RankGrid::ofReplicasAndPartitions(replicas, partitions);
 }
 
 LogicalResult FunctionRun::checkArg(unsigned i, const Tensor &tensor) {
@@ -98,7 +137,10 @@ LogicalResult FunctionRun::checkArg(unsigned i, const Tensor &tensor) {
 FailureOr<NamedTensors> FunctionRun::run() {
   if (failed(findInputs()))
     return failure();
-  RankGrid grid = isPartitioned() ? RankGrid::ofDevicesAndMicroBatches(mesh) : RankGrid();
+  FailureOr<RankGrid> found = getGrid();
+  if (failed(found))
+    return failure();
+  const RankGrid &grid = *found;
   SmallVector<RankValues> pieces(args.size()), results;
   for (auto [i, tensor] : llvm::enumerate(args))
     if (failed(shard(tensor, getArgSharding(i), grid, function, pieces[i])) ||

@@ -23,7 +23,10 @@ using NamedTensors = std::map<std::string, Tensor>;
 /// name their states, inputs and outputs; a state that a task writes is also a
 /// result. Errors are diagnostics in the module.
 ///
-/// A partitioned function runs on devices x micro-batches virtual ranks.
+/// A partitioned function runs on devices x micro-batches virtual ranks. A
+/// function with collectives of stablehlo runs on `mhlo.num_replicas` x
+/// `mhlo.num_partitions` of them: each gets the same inputs, all must give the
+/// same results.
 FailureOr<NamedTensors> interpret(ModuleOp module, StringRef function, const NamedTensors &inputs);
 
 } // namespace mlir::st::ref

@@ -23,6 +23,13 @@ RankGrid RankGrid::ofDevicesAndMicroBatches(MeshOp mesh) {
   return grid;
 }
 
+RankGrid RankGrid::ofReplicasAndPartitions(int64_t replicas, int64_t partitions) {
+  RankGrid grid;
+  grid.names = {kReplica.str(), kPartition.str()};
+  grid.sizes = {replicas, partitions};
+  return grid;
+}
+
 size_t RankGrid::indexOf(StringRef axis) const {
   const std::string *found = llvm::find(names, axis);
   assert(found != names.end() && "the verifier knows the mesh's axes");

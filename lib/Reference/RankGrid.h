@@ -20,6 +20,10 @@ public:
   /// one, so that rank = micro-batch * devices + device.
   static RankGrid ofDevicesAndMicroBatches(MeshOp mesh);
 
+  /// The processes of a stablehlo program, replica by replica.
+  static constexpr StringLiteral kReplica = "replica", kPartition = "partition";
+  static RankGrid ofReplicasAndPartitions(int64_t replicas, int64_t partitions);
+
   int64_t getNumRanks() const { return numElements(sizes); }
   bool hasAxis(StringRef axis) const { return llvm::is_contained(names, axis); }
   int64_t getCoordinate(int64_t rank, StringRef axis) const;

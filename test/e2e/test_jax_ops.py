@@ -14,14 +14,14 @@ from st_testing import ROOT, expect, main
 
 # What the dialects have and no program here: why, and where it is tested instead.
 NOT_PRINTED = {
-    "stablehlo.all_gather": "runs on several devices: test/Reference/collectives.mlir",
-    "stablehlo.all_reduce": "runs on several devices: test/Reference/collectives.mlir",
-    "stablehlo.all_to_all": "runs on several devices: test/Reference/collectives.mlir",
-    "stablehlo.collective_broadcast": "runs on several devices: test/Reference/collectives.mlir",
-    "stablehlo.collective_permute": "runs on several devices: test/Reference/collectives.mlir",
-    "stablehlo.partition_id": "runs on several devices",
-    "stablehlo.reduce_scatter": "runs on several devices: test/Reference/collectives.mlir",
-    "stablehlo.replica_id": "runs on several devices",
+    "stablehlo.all_gather": "runs on several devices: test_jax_collectives.py",
+    "stablehlo.all_reduce": "runs on several devices: test_jax_collectives.py",
+    "stablehlo.all_to_all": "runs on several devices: test_jax_collectives.py",
+    "stablehlo.collective_broadcast": "JAX has none for CPUs: test/Reference/replica-groups.mlir",
+    "stablehlo.collective_permute": "runs on several devices: test_jax_collectives.py",
+    "stablehlo.partition_id": "runs on several devices: test_jax_collectives.py",
+    "stablehlo.reduce_scatter": "runs on several devices: test_jax_collectives.py",
+    "stablehlo.replica_id": "JAX prints partition_id: test/Reference/replica-groups.mlir",
     "stablehlo.batch_norm_grad": "JAX prints its arithmetic: test/Reference/normalization.mlir",
     "stablehlo.batch_norm_inference": "JAX prints its arithmetic: test/Reference/normalization.mlir",
     "stablehlo.batch_norm_training": "JAX prints its arithmetic: test/Reference/normalization.mlir",
