@@ -8,7 +8,7 @@ using namespace mlir::st;
 static constexpr StringLiteral kOptionsAttr = "st.options";
 
 static constexpr OptionInfo kOptions[] = {
-    {"task", "mlm", CompilePhase::Import, "mlm|span|clm|classify", "what the model is trained to do"},
+    {"task", "mlm", CompilePhase::Import, "mlm|span|clm|classify|encode", "what the model is trained to do"},
     {"batch", "1", CompilePhase::Import, "n", "sequences in a step, all micro-batches together"},
     {"seq", "128", CompilePhase::Import, "n", "tokens in a sequence"},
     {"roles", "", CompilePhase::Import, "argN=role,...",

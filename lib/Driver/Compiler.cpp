@@ -96,8 +96,8 @@ LogicalResult Compiler::importModel() {
   OwningOpRef<ModuleOp> none = ModuleOp::create(UnknownLoc::get(context));
   std::string taskName = options.get(*none, "task");
   std::optional<Task> task = symbolizeTask(taskName);
-  if (!task || *task == Task::Encode)
-    return error() << "--task=" << taskName << ": expected mlm, span, clm or classify";
+  if (!task)
+    return error() << "--task=" << taskName << ": expected mlm, span, clm, classify or encode";
   int64_t batch = 0, sequence = 0;
   for (auto [name, value] : {std::pair<StringRef, int64_t *>{"batch", &batch}, {"seq", &sequence}}) {
     std::string text = options.get(*none, name);

@@ -29,9 +29,14 @@ bool mlir::st::computesLoss(ModuleOp module) {
   // What is wrong with such a module, the pass says.
   if (!function || !hasRoles(module))
     return true;
-  for (unsigned i = 0; i < function.getNumResults(); ++i)
+  bool hasOnlyMetrics = function.getNumResults() > 0;
+  for (unsigned i = 0; i < function.getNumResults(); ++i) {
     if (textOf(function.getResultAttr(i, kRoleAttr)) == "parameter")
       return false;
+    hasOnlyMetrics &= textOf(function.getResultAttr(i, kRoleAttr)) == "metric";
+  }
+  if (hasOnlyMetrics)
+    return false;
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
     if (textOf(function.getArgAttr(i, kRoleAttr)) == "parameter")
       return true;

@@ -112,6 +112,6 @@ OwningOpRef<ModuleOp> st::buildModel(MLIRContext *context, const ModelConfig &co
   if (trains)
     model.finish(result);
   else
-    model.finish(result, "hidden_states", "output");
+    model.finish(result, "hidden_states", "metric");
   return module;
 }

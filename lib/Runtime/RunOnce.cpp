@@ -1,4 +1,6 @@
 #include "lib/Runtime/RunOnce.h"
+#include "lib/Runtime/Parallel.h"
+#include "lib/Runtime/Pretrained.h"
 #include "lib/Runtime/States.h"
 
 #include "absl/strings/str_cat.h"
@@ -17,7 +19,8 @@ public:
   OneRun(const proto::Executable &program, Executable &executable, const SafetensorsReader &given)
       : program(program), executable(executable), given(given) {}
 
-  absl::Status feed();
+  absl::Status feedStates();
+  absl::Status feedInputs();
   absl::Status collect();
   absl::Status write(const std::string &path) const;
 
@@ -64,14 +67,20 @@ absl::Status OneRun::put(const SafetensorsTensor &tensor, const TensorBlock &blo
   return status;
 }
 
-absl::Status OneRun::feed() {
+absl::Status OneRun::feedStates() {
   for (const proto::Group &group : program.groups())
-    for (int64_t rank = 0; rank < group.device_ids_size(); ++rank) {
+    for (int64_t rank = 0; rank < group.device_ids_size(); ++rank)
       for (const proto::State &state : group.states()) {
         const TensorBlock block = blockOf(state.global(), state.slice(), rank);
         ST_ASSIGN_OR_RETURN(const SafetensorsTensor *tensor, find(state.name(), block));
         ST_RETURN_IF_ERROR(put(*tensor, block, group.first_rank() + rank, state.offset()));
       }
+  return absl::OkStatus();
+}
+
+absl::Status OneRun::feedInputs() {
+  for (const proto::Group &group : program.groups())
+    for (int64_t rank = 0; rank < group.device_ids_size(); ++rank)
       for (const proto::Input &input : group.inputs()) {
         const int64_t parts = input.micro_dim() < 0 ? 1 : program.micro_batches();
         for (int64_t part = 0; part < parts; ++part) {
@@ -81,7 +90,6 @@ absl::Status OneRun::feed() {
                                  input.offset() + part * input.micro_stride()));
         }
       }
-    }
   return absl::OkStatus();
 }
 
@@ -129,19 +137,39 @@ absl::Status OneRun::write(const std::string &path) const {
   return writeSafetensors(path, tensors);
 }
 
+// The states of a run that begins with the weights of a folder; what to say about them.
+absl::StatusOr<std::string> initializeFrom(const std::string &folder,
+                                           const proto::Executable &program,
+                                           Executable &executable) {
+  ST_ASSIGN_OR_RETURN(std::vector<StateTensor> states, collectStates(program));
+  ST_ASSIGN_OR_RETURN(std::unique_ptr<PretrainedWeights> weights,
+                      PretrainedWeights::open(folder, program, states));
+  ST_RETURN_IF_ERROR(initializeStates(states, executable, /*seed=*/0, hostThreadCount(0)));
+  ST_RETURN_IF_ERROR(weights->apply(executable));
+  return weights->note();
+}
+
 } // namespace
 
-absl::Status runOnce(const proto::Executable &program, Client &client, const std::string &inputs,
-                     const std::string &outputs) {
+absl::StatusOr<std::string> runOnce(const proto::Executable &program, Client &client,
+                                    const std::string &inputs, const std::string &outputs,
+                                    const std::string &init) {
   // An output that cannot be written is found before the work.
   ST_RETURN_IF_ERROR(AtomicFile::create(outputs).status());
   ST_ASSIGN_OR_RETURN(std::unique_ptr<SafetensorsReader> given, SafetensorsReader::open(inputs));
   ST_ASSIGN_OR_RETURN(std::unique_ptr<Executable> executable, client.load(program));
   OneRun run(program, *executable, *given);
-  ST_RETURN_IF_ERROR(run.feed());
+  std::string note;
+  if (init.empty()) {
+    ST_RETURN_IF_ERROR(run.feedStates());
+  } else {
+    ST_ASSIGN_OR_RETURN(note, initializeFrom(init, program, *executable));
+  }
+  ST_RETURN_IF_ERROR(run.feedInputs());
   ST_RETURN_IF_ERROR(executable->launchStep().wait());
   ST_RETURN_IF_ERROR(run.collect());
-  return run.write(outputs);
+  ST_RETURN_IF_ERROR(run.write(outputs));
+  return note;
 }
 
 } // namespace st

@@ -167,8 +167,11 @@ absl::Status run() {
   const std::string inputs = absl::GetFlag(FLAGS_inputs), outputs = absl::GetFlag(FLAGS_outputs);
   if (inputs.empty() != outputs.empty())
     return absl::InvalidArgumentError("--inputs and --outputs go together");
-  if (!inputs.empty())
-    return runOnce(program, *client, inputs, outputs);
+  if (!inputs.empty()) {
+    ST_ASSIGN_OR_RETURN(std::string note, runOnce(program, *client, inputs, outputs, options.init));
+    std::fputs(note.c_str(), stderr);
+    return absl::OkStatus();
+  }
   std::unique_ptr<Communicator> communicator = createInProcessCommunicator();
   return train(program, *client, *communicator, options, stdout, stderr);
 }
