@@ -11,7 +11,7 @@ import jax.numpy as jnp
 import jax_step_models as models
 import numpy as np
 import optax
-from jax_models import LOSSES
+from jax_models import bert_mlm, gpt2_clm
 from jax_programs import case
 from st_testing import main
 
@@ -50,7 +50,7 @@ def bert():
     batch = {"input_ids": r.integers(41, 2, 8), "token_type_ids": r.integers(2, 2, 8), "labels": labels,
              "attention_mask": (np.arange(8) < np.array([[8], [6]])).astype(np.int32),
              "next_sentence_label": r.integers(2, 2), "key": np.array([3, 5], np.uint32)}
-    return lambda p, b: LOSSES["mlm"](BERT, p, b, b["key"]), parameters, batch
+    return lambda p, b: bert_mlm(BERT, p, b, b["key"]), parameters, batch
 
 
 def gpt2():
@@ -68,7 +68,7 @@ def gpt2():
     parameters |= {f"{name}.bias": r.normal(shape[1]) for name, shape in linears.items()}
     tokens = r.integers(41, 2, 9)
     batch = {"input_ids": tokens[:, :-1], "labels": tokens[:, 1:], "key": np.array([7, 11], np.uint32)}
-    return lambda p, b: LOSSES["clm"](GPT2, p, b, b["key"]), parameters, batch
+    return lambda p, b: gpt2_clm(GPT2, p, b, b["key"]), parameters, batch
 
 
 def in_progress(state):
