@@ -49,15 +49,14 @@ double zeta(double s, double q) {
   constexpr double kInfinity = std::numeric_limits<double>::infinity();
   if (s == 1)
     return kInfinity;
-  if (!(s > 1))
+  // At a pole the terms on both sides of it agree in sign if s is even. This
+  // comes first, as XLA has it.
+  bool isPole = q <= 0 && std::floor(q) == q;
+  if (isPole && std::fmod(s, 2) == 0)
+    return kInfinity;
+  // Nor is a negative number to a power that is not whole any number.
+  if (isPole || !(s > 1) || (q <= 0 && std::floor(s) != s))
     return std::numeric_limits<double>::quiet_NaN();
-  if (q <= 0) {
-    // A pole, and a power of a negative number where s is not whole and even.
-    if (std::floor(q) == q)
-      return std::fmod(s, 2) == 0 ? kInfinity : std::numeric_limits<double>::quiet_NaN();
-    if (std::floor(s) != s)
-      return std::numeric_limits<double>::quiet_NaN();
-  }
   // The Euler-Maclaurin formula: the first terms, then the integral of the rest
   // and corrections by Bernoulli numbers B(2k) / (2k)!.
   constexpr double kBernoulli[] = {1. / 12,          -1. / 720,

@@ -119,6 +119,16 @@ def special_functions(dtype):
     return program, (x, a)
 
 
+def special_values(dtype):
+    """Poles, bounds of domains, infinities and NaN."""
+    x = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, -2.5, np.inf, -np.inf, np.nan], dtype)
+    unary = [lax.acos, lax.asin, lax.atan, lax.acosh, lax.asinh, lax.atanh, lax.cosh, lax.sinh, lax.erf, lax.erfc,
+             lax.erf_inv, lax.digamma, lax.lgamma, lax.bessel_i1e, lax.cbrt, lax.cos, lax.exp, lax.expm1, lax.log,
+             lax.log1p, lax.sqrt, lax.rsqrt, lax.logistic, lax.tanh]
+    binary = [lax.zeta, lax.polygamma, lax.pow, lax.atan2, lax.rem, lax.nextafter]
+    return lambda v, a, b: [f(v) for f in unary] + [f(a, b) for f in binary], (x, *pairs(x))
+
+
 def next_after_zero():
     values = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-45, 3.4e38], np.float32)
     return lambda *p: [lax.nextafter(*p)] + [lax.nextafter(*(v.astype(jnp.bfloat16) for v in p))], pairs(values)
@@ -170,6 +180,8 @@ def programs():
         yield f"chlo, {name_of(dtype)}", lambda t=dtype: chlo_ops(t), {}
     for dtype in FLOATS[:2]:
         yield f"special functions, {name_of(dtype)}", lambda t=dtype: special_functions(t), \
+            {"tolerance": {8: 1e-9, 4: 1e-5}[np.dtype(dtype).itemsize]}
+        yield f"special values, {name_of(dtype)}", lambda t=dtype: special_values(t), \
             {"tolerance": {8: 1e-9, 4: 1e-5}[np.dtype(dtype).itemsize]}
     yield "next after zero", next_after_zero, {}
     yield "conversions", conversions, {}
