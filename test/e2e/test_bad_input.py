@@ -16,6 +16,11 @@ import st_testing as st
 TINY_BERT = dict(st.SMALL_BERT, hidden_size=16, num_hidden_layers=2, num_attention_heads=2, intermediate_size=32,
                  vocab_size=300, max_position_embeddings=16)
 
+TINY_LLAMA = {
+    "model_type": "llama", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+    "num_key_value_heads": 2, "intermediate_size": 48, "vocab_size": 300, "max_position_embeddings": 16,
+}
+
 
 def expect_error(command, pattern, output=None, timeout=120):
     """The command must exit 1 with exactly one line on stderr that matches `pattern`."""
@@ -126,6 +131,8 @@ def parallel_cases():
         shard_0=7)), "shard_0")
     yield parallel_case("pipeline with shards", edited(lambda v: v.update(mode="pipeline")), "pipeline|hybrid")
     yield parallel_case("shards do not divide", st.layout(1, 3), "3|divide")
+    yield parallel_case("shared heads do not divide", st.layout(1, 4), "num_key_value_heads 2", config=TINY_LLAMA,
+                        task="clm")
     yield parallel_case("batch", st.layout(2, 2, mode="hybrid", accum=3), "accum_degree|batch")
 
 
