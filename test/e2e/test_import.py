@@ -172,6 +172,33 @@ def function_runs(folder):
     return None
 
 
+def hlo_computes(config, task):
+    """The binary HloModuleProto that XLA gives for a step: imported, it computes JAX's numbers."""
+    def run(folder):
+        loss, params, batches = transformer(folder, config, task)
+        step, start = adamw(loss)
+        arguments = (params, start(params), batches[0], np.float32(1e-3))
+        lowered = jax.jit(step, donate_argnums=(0, 1)).lower(*arguments)
+        proto = folder / "step.pb"
+        proto.write_bytes(lowered.compiler_ir("hlo").as_serialized_hlo_module_proto())
+        st.check_run([st.BIN / "st-translate", "--import-hlo-proto", proto, "--mlir-print-debuginfo",
+                      "-o", folder / "step.mlir"])
+        program = folder / "imported.mlir"
+        st.check_run([st.BIN / "st-compile", folder / "step.mlir", "--compile-to=import", "-o", program])
+        imported_step_computes(program, step, *arguments)
+        # Damage is found, or does no harm.
+        data = proto.read_bytes()
+        rng = np.random.default_rng(0)
+        for i in range(20):
+            spoilt = bytearray(data[: rng.integers(len(data))] if i % 2 else data)
+            for place in rng.integers(0, len(spoilt), 3) if spoilt else ():
+                spoilt[place] ^= 1 << int(rng.integers(8))
+            (folder / "spoilt.pb").write_bytes(spoilt)
+            done = st.run([st.BIN / "st-translate", "--import-hlo-proto", folder / "spoilt.pb", "-o", "/dev/null"])
+            st.expect(done.returncode in (0, 1), f"damaged proto {i}: exit {done.returncode}\n{done.stderr[-800:]}")
+    return run
+
+
 def annotated(shardy):
     """A step whose shardings over two axes are in the program, as Shardy's or as GSPMD's: in four parts, with
     two micro-batches in two stages, it computes JAX's numbers, and its weights are in the parts it says."""
@@ -265,6 +292,7 @@ def simplifies_fast(folder):
 LAYOUTS = [None, st.layout(2, 2, mode="hybrid", accum=2)]
 
 CASES = [
+    ("gpt2 as an HLO proto", hlo_computes(GPT2, "clm")),
     ("shardings in the program, Shardy's", annotated(True)),
     ("shardings in the program, GSPMD's", annotated(False)),
     ("a function that is no training step", function_runs),

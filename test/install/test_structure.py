@@ -17,6 +17,7 @@ ALLOWED = {
     "lib/Proto": [],
     "lib/Timing": ["lib/Proto", "lib/Support"],
     "lib/Reference": ["dialects", "lib/Support", "mlir"],
+    "lib/Hlo": ["dialects", "lib/Proto", "lib/Support", "mlir"],
     "lib/Frontend": ["dialects", "lib/Support", "mlir"],
     "lib/Runtime": ["include/st/Runtime", "lib/Timing", "lib/Proto", "lib/Support"],
     "lib/Planner": ["lib/Timing", "lib/Proto", "lib/Support"],

@@ -10,6 +10,9 @@ void registerExecutableToText();
 /// `--import-hf-config`: builds the forward loss of a Hugging Face config.json.
 void registerImportHfConfig();
 
+/// `--import-hlo-proto`: reads an HloModuleProto, binary or text.
+void registerImportHloProto();
+
 /// `--interpret`: runs a program with the reference interpreter.
 void registerInterpret();
 

@@ -7,6 +7,7 @@
 static constexpr void (*kTranslations[])() = {
     mlir::st::registerExecutableToText,
     mlir::st::registerImportHfConfig,
+    mlir::st::registerImportHloProto,
     mlir::st::registerInterpret,
     mlir::st::registerTextToTokenIds,
 };
