@@ -112,6 +112,9 @@ std::optional<unsigned> KernelPlan::materializeInLoop(Value value, ArrayRef<Leaf
 // ---- one op ---------------------------------------------------------------------
 
 LogicalResult KernelPlan::place(Operation *op) {
+  for (Type type : op->getResultTypes())
+    if (isa<ComplexType>(getElementTypeOrSelf(type)))
+      return op->emitOpError("has complex elements, which no kernel computes");
   switch (kinds.get(op)) {
   case OpKind::Inline:
   case OpKind::Alias:

@@ -34,3 +34,19 @@ module {
     }
   }
 }
+
+// -----
+
+module {
+  st.mesh @mesh <["tensor"=1], micro=1>
+  st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+    st.buffer @x "step" slots 1 : tensor<8xf32>
+    st.task @forward forward stage 0 (%mb) {
+      %x = st.read @x : tensor<8xf32>
+      // expected-error @+1 {{has complex elements, which no kernel computes}}
+      %c = stablehlo.complex %x, %x : tensor<8xcomplex<f32>>
+      %r = stablehlo.real %c : (tensor<8xcomplex<f32>>) -> tensor<8xf32>
+      st.write %r to @x : tensor<8xf32>
+    }
+  }
+}
