@@ -203,4 +203,11 @@ Tensor concatenate(ArrayRef<Tensor> inputs, int64_t dim) {
   return result;
 }
 
+Tensor equalPart(const Tensor &operand, int64_t dim, size_t index, size_t count) {
+  Shape starts(operand.getShape().size(), 0), shape(operand.getShape());
+  shape[dim] /= static_cast<int64_t>(count);
+  starts[dim] = static_cast<int64_t>(index) * shape[dim];
+  return slice(operand, starts, Shape(starts.size(), 1), shape);
+}
+
 } // namespace mlir::st::ref

@@ -42,6 +42,9 @@ Tensor pad(const Tensor &operand, const Tensor &value, ArrayRef<int64_t> low,
 
 Tensor concatenate(ArrayRef<Tensor> inputs, int64_t dim);
 
+/// Part `index` of `count` equal parts of a dimension.
+Tensor equalPart(const Tensor &operand, int64_t dim, size_t index, size_t count);
+
 } // namespace mlir::st::ref
 
 #endif // ST_REFERENCE_DATAMOVEMENT_H

@@ -13,14 +13,6 @@ SmallVector<Tensor> takeGroup(const RankValues &values, ArrayRef<int64_t> ranks)
   return group;
 }
 
-// Part `index` of `count` equal parts of a dimension.
-Tensor part(const Tensor &tensor, int64_t dim, int64_t index, int64_t count) {
-  Shape starts(tensor.getShape().size(), 0), shape(tensor.getShape());
-  shape[dim] /= count;
-  starts[dim] = index * shape[dim];
-  return slice(tensor, starts, Shape(starts.size(), 1), shape);
-}
-
 // Evaluates a collective group by group. `exchange` gets the operand on the
 // ranks of one group and returns the result on each.
 template <class Exchange>
@@ -61,8 +53,7 @@ Outcome evalReduceScatter(Evaluator &evaluator, ReduceScatterOp op) {
     Tensor sum = reduceAcross(op.getKind(), group);
     SmallVector<Tensor> parts;
     for (size_t i = 0; i < group.size(); ++i)
-      parts.push_back(part(sum, static_cast<int64_t>(op.getDim()), static_cast<int64_t>(i),
-                           static_cast<int64_t>(group.size())));
+      parts.push_back(equalPart(sum, static_cast<int64_t>(op.getDim()), i, group.size()));
     return parts;
   });
 }
@@ -73,8 +64,7 @@ Outcome evalAllToAll(Evaluator &evaluator, AllToAllOp op) {
     for (size_t to = 0; to < group.size(); ++to) {
       SmallVector<Tensor> parts;
       for (const Tensor &from : group)
-        parts.push_back(part(from, static_cast<int64_t>(op.getSplitDim()), static_cast<int64_t>(to),
-                             static_cast<int64_t>(group.size())));
+        parts.push_back(equalPart(from, static_cast<int64_t>(op.getSplitDim()), to, group.size()));
       results.push_back(concatenate(parts, static_cast<int64_t>(op.getConcatDim())));
     }
     return results;
@@ -85,8 +75,7 @@ Outcome evalAllSlice(Evaluator &evaluator, AllSliceOp op) {
   return evalGroups(evaluator, *op, op.getAxisNames(), [&](ArrayRef<Tensor> group) {
     SmallVector<Tensor> parts;
     for (auto [i, tensor] : llvm::enumerate(group))
-      parts.push_back(part(tensor, static_cast<int64_t>(op.getDim()), static_cast<int64_t>(i),
-                           static_cast<int64_t>(group.size())));
+      parts.push_back(equalPart(tensor, static_cast<int64_t>(op.getDim()), i, group.size()));
     return parts;
   });
 }

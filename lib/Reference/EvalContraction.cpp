@@ -13,11 +13,6 @@ static Outcome evalDotGeneral(TensorCall &call, DotGeneralOp op) {
   return call.finish(dotGeneral(call.operands[0], call.operands[1], kernelDims, call.resultType()));
 }
 
-// What is absent is one.
-static Shape orOnes(std::optional<ArrayRef<int64_t>> list, size_t size) {
-  return list ? Shape(*list) : Shape(size, 1);
-}
-
 static Outcome evalConvolution(TensorCall &call, ConvolutionOp op) {
   ConvDimensionNumbersAttr dims = op.getDimensionNumbers();
   size_t spatial = dims.getInputSpatialDimensions().size();

@@ -7,10 +7,6 @@ namespace mlir::st::ref {
 
 using namespace stablehlo;
 
-static Shape orOnes(std::optional<ArrayRef<int64_t>> list, size_t rank) {
-  return list ? Shape(*list) : Shape(rank, 1);
-}
-
 static void setPadding(Window &window, std::optional<DenseIntElementsAttr> padding, size_t rank) {
   window.padLow.assign(rank, 0);
   window.padHigh.assign(rank, 0);

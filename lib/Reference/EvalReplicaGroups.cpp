@@ -107,14 +107,6 @@ template <class OpTy> GroupsOf kindOfExchange(OpTy op) {
   return op.getChannelHandle() ? GroupsOf::Partitions : GroupsOf::Replicas;
 }
 
-/// Part `index` of `count` equal parts of a dimension.
-Tensor part(const Tensor &tensor, int64_t dim, size_t index, size_t count) {
-  Shape starts(tensor.getShape().size(), 0), shape(tensor.getShape());
-  shape[dim] /= static_cast<int64_t>(count);
-  starts[dim] = static_cast<int64_t>(index) * shape[dim];
-  return slice(tensor, starts, Shape(starts.size(), 1), shape);
-}
-
 using Tensors = SmallVector<Tensor>;
 
 /// Evaluates a collective group by group and operand by operand. `exchange` gets
@@ -183,7 +175,7 @@ Outcome evalReduceScatter(Evaluator &evaluator, hlo::ReduceScatterOp op) {
                       if (group.empty() || !reduceGroup(body, group, sum))
                         return group.empty();
                       for (size_t i = 0; i < group.size(); ++i)
-                        results.push_back(part(sum, dim, i, group.size()));
+                        results.push_back(equalPart(sum, dim, i, group.size()));
                       return true;
                     });
 }
@@ -206,7 +198,7 @@ Outcome evalAllToAll(Evaluator &evaluator, hlo::AllToAllOp op) {
                       for (size_t to = 0; to < group.size(); ++to) {
                         Tensors parts;
                         for (const Tensor &from : group)
-                          parts.push_back(part(from, split, to, group.size()));
+                          parts.push_back(equalPart(from, split, to, group.size()));
                         results.push_back(concatenate(parts, concat));
                       }
                       return true;

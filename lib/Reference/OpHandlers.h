@@ -66,6 +66,11 @@ Outcome evalReplicaGroups(Evaluator &evaluator, Operation &op);
 /// `max_ulp_difference`), which fail where their operands disagree. NaNs agree.
 Outcome evalCheck(Evaluator &evaluator, stablehlo::CustomCallOp op);
 
+/// A list of strides or dilations, which are one where it is absent.
+inline Shape orOnes(std::optional<ArrayRef<int64_t>> list, size_t size) {
+  return list ? Shape(*list) : Shape(size, 1);
+}
+
 /// The kernel of an elementwise op with two operands and one type.
 std::optional<BinaryKind> getBinaryKind(Operation &op);
 
