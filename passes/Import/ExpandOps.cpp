@@ -3,6 +3,7 @@
 #include "dialects/StableHLO/Utils/Emitter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Import/Passes.h"
+#include "passes/Import/PatchConvolution.h"
 
 namespace mlir::st {
 #define GEN_PASS_DEF_EXPANDOPS
@@ -23,8 +24,10 @@ static LogicalResult expandComposite(stablehlo::CompositeOp op) {
   return success();
 }
 
-/// The function of one operand in terms of other ops; null where later phases have it.
+/// The op in terms of others; null where it stays.
 static Value expand(Emitter &emit, Operation *op) {
+  if (auto convolution = dyn_cast<stablehlo::ConvolutionOp>(op))
+    return emitPatchConvolution(emit, convolution);
   if (isa<chlo::SquareOp>(op))
     return emit.mul(op->getOperand(0), op->getOperand(0));
   if (isa<chlo::ErfcOp>(op))
@@ -39,21 +42,25 @@ struct ExpandOps : st::impl::ExpandOpsBase<ExpandOps> {
   void runOnOperation() override {
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
-      if (isa<stablehlo::CompositeOp, chlo::ErfcOp, chlo::SquareOp>(op))
+      if (isa<stablehlo::CompositeOp, stablehlo::ConvolutionOp, chlo::ErfcOp, chlo::SquareOp>(op))
         ops.push_back(op);
     });
     for (Operation *op : ops) {
       if (auto composite = dyn_cast<stablehlo::CompositeOp>(op)) {
         if (failed(expandComposite(composite)))
           return signalPassFailure();
+        ++expanded;
         continue;
       }
       OpBuilder builder(op);
       Emitter emit(builder, op->getBlock(), op->getLoc());
-      op->replaceAllUsesWith(ValueRange{expand(emit, op)});
+      Value replacement = expand(emit, op);
+      if (!replacement)
+        continue;
+      op->replaceAllUsesWith(ValueRange{replacement});
       op->erase();
+      ++expanded;
     }
-    expanded += ops.size();
   }
 };
 } // namespace

@@ -8,7 +8,8 @@ def ExpandOps : Pass<"expand-ops", "::mlir::ModuleOp"> {
   let summary = "Writes composites and functions that later phases lack in terms of other ops";
   let description = [{
     A `stablehlo.composite` becomes a call of its decomposition, `chlo.square` a
-    product, `chlo.erfc` one minus `chlo.erf`. The latter is as exact as the type
+    product, a convolution whose windows do not overlap (patches of an image, and the
+    gradient of their kernel) a `dot_general` of the reshaped input, `chlo.erfc` one minus `chlo.erf`. The latter is as exact as the type
     allows beside one; where erfc is much smaller, its relative precision is lost.
   }];
   let statistics = [

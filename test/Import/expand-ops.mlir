@@ -14,6 +14,26 @@ func.func @functions(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
 
 // -----
 
+// Patches of two rows and two columns; the gradient of their kernel; a convolution that stays.
+// CHECK-LABEL: @convolutions
+func.func @convolutions(%x: tensor<2x3x4x6xf32>, %k: tensor<5x3x2x2xf32>, %d: tensor<2x5x2x3xf32>)
+    -> (tensor<2x5x2x3xf32>, tensor<5x3x2x2xf32>, tensor<2x5x3x5xf32>) {
+  // CHECK: %[[R:.*]] = stablehlo.reshape %arg0 : (tensor<2x3x4x6xf32>) -> tensor<2x3x2x2x3x2xf32>
+  // CHECK: %[[P:.*]] = stablehlo.dot_general %[[R]], %arg1, contracting_dims = [1, 3, 5] x [1, 2, 3] : {{.*}} -> tensor<2x2x3x5xf32>
+  // CHECK: %[[Y:.*]] = stablehlo.transpose %[[P]], dims = [0, 3, 1, 2]
+  %0 = stablehlo.convolution(%x, %k) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [2, 2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x3x4x6xf32>, tensor<5x3x2x2xf32>) -> tensor<2x5x2x3xf32>
+  // CHECK: %[[S:.*]] = stablehlo.reshape %arg0 : (tensor<2x3x4x6xf32>) -> tensor<2x3x2x2x3x2xf32>
+  // CHECK: %[[G:.*]] = stablehlo.dot_general %[[S]], %arg2, contracting_dims = [0, 2, 4] x [0, 2, 3] : {{.*}} -> tensor<3x2x2x5xf32>
+  // CHECK: %[[K:.*]] = stablehlo.transpose %[[G]], dims = [3, 0, 1, 2]
+  %1 = stablehlo.convolution(%x, %d) dim_numbers = [f, b, 0, 1]x[i, o, 0, 1]->[f, b, 0, 1], window = {rhs_dilate = [2, 2]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x3x4x6xf32>, tensor<2x5x2x3xf32>) -> tensor<5x3x2x2xf32>
+  // CHECK: %[[C:.*]] = stablehlo.convolution
+  %2 = stablehlo.convolution(%x, %k) dim_numbers = [b, f, 0, 1]x[o, i, 0, 1]->[b, f, 0, 1], window = {stride = [1, 1]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<2x3x4x6xf32>, tensor<5x3x2x2xf32>) -> tensor<2x5x3x5xf32>
+  // CHECK: return %[[Y]], %[[K]], %[[C]]
+  return %0, %1, %2 : tensor<2x5x2x3xf32>, tensor<5x3x2x2xf32>, tensor<2x5x3x5xf32>
+}
+
+// -----
+
 // CHECK-LABEL: @composite
 func.func @composite(%x: tensor<4xf32>) -> tensor<4xf32> {
   // CHECK: call @twice(%arg0)

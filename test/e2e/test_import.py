@@ -29,6 +29,12 @@ GPT2 = {
 }
 
 
+VIT = {
+    "model_type": "vit", "hidden_size": 32, "num_hidden_layers": 4, "num_attention_heads": 4, "intermediate_size": 48,
+    "image_size": 16, "patch_size": 4, "num_channels": 3, "num_labels": 8,
+}
+
+
 def adamw(loss):
     """AdamW with its own count of steps; the epsilon keeps rounding noise from becoming an update."""
     def step(params, state, batch, lr):
@@ -301,6 +307,7 @@ CASES = [
     ("gpt2, AdamW, without locations", trains(lambda f: transformer(f, GPT2, "clm"), adamw, False, 1e-3, LAYOUTS)),
     ("gpt2, clipped SGD, results in another order", trains(
         lambda f: transformer(f, GPT2, "clm"), sgd, False, 1e-2, LAYOUTS)),
+    ("vit, clipped SGD", trains(lambda f: transformer(f, VIT, "classify"), sgd, True, 1e-2, LAYOUTS)),
     ("mlp, clipped SGD, four stages", trains(
         lambda f: mlp(), sgd, True, 1e-1, [None, st.layout(4, 1, mode="pipeline", accum=4)])),
 ]
