@@ -21,6 +21,9 @@ bool mlir::st::hasRoles(ModuleOp module) {
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
     if (function.getArgAttr(i, kRoleAttr))
       return true;
+  for (unsigned i = 0; i < function.getNumResults(); ++i)
+    if (function.getResultAttr(i, kRoleAttr))
+      return true;
   return false;
 }
 

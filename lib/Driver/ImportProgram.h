@@ -6,7 +6,7 @@
 
 namespace mlir::st {
 
-/// Whether @main says what its arguments are.
+/// Whether @main says what its arguments and results are.
 bool hasRoles(ModuleOp module);
 
 /// Whether @main is a loss that has yet to become a training step: it has parameters,

@@ -401,6 +401,13 @@ static LogicalResult check(ModuleOp module, func::FuncOp function) {
   for (Type type : llvm::concat<const Type>(function.getArgumentTypes(), function.getResultTypes()))
     if (auto tensor = dyn_cast<RankedTensorType>(type); !tensor || !tensor.hasStaticShape())
       return function.emitError("expected arguments and results of static shape, found ") << type;
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    auto alias = function.getArgAttrOfType<IntegerAttr>(i, "tf.aliasing_output");
+    if (alias && (alias.getInt() < 0 || alias.getInt() >= function.getNumResults() ||
+                  function.getResultTypes()[alias.getInt()] != function.getArgumentTypes()[i]))
+      return function.emitError("argument ")
+             << i << " is donated to result " << alias.getInt() << ", which is none of its type";
+  }
   WalkResult walk = function.walk([](func::CallOp call) {
     call.emitOpError("of @") << call.getCallee() << " is not inlined; run simplify first";
     return WalkResult::interrupt();

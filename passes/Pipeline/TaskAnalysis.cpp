@@ -1,4 +1,5 @@
 #include "passes/Pipeline/TaskAnalysis.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace mlir::st;
@@ -22,6 +23,14 @@ TaskAnalysis::TaskAnalysis(func::FuncOp function, MeshOp mesh)
 
 FailureOr<TaskAnalysis> TaskAnalysis::compute(func::FuncOp function, MeshOp mesh) {
   TaskAnalysis analysis(function, mesh);
+  for (Operation *op : analysis.ops)
+    for (Region &region : op->getRegions()) {
+      SetVector<Value> captured;
+      getUsedValuesDefinedAbove(region, captured);
+      if (!captured.empty())
+        return op->emitOpError(
+            "uses values from outside its regions, which cannot be put into tasks");
+    }
   if (failed(analysis.checkStages()))
     return failure();
   analysis.findVarying();

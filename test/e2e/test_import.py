@@ -175,7 +175,13 @@ def function_runs(folder):
         done = st.run([folder / "f.bin", *flags])
         st.expect(done.returncode == 1 and message in done.stderr, f"{flags}: exit {done.returncode}, {done.stderr}")
     st.expect(not (folder / "none").exists(), "a failed run left its output")
-    return None
+    (folder / "c.mlir").write_text("func.func @main() -> tensor<2xf32> {\n"
+                                   "%0 = stablehlo.constant dense<[1.0, 2.0]> : tensor<2xf32>\n"
+                                   "return %0 : tensor<2xf32>\n}\n")
+    save_file({}, folder / "empty.safetensors")
+    st.check_run([st.BIN / "st-compile", folder / "c.mlir", "-o", folder / "c.bin"])
+    st.check_run([folder / "c.bin", f"--inputs={folder}/empty.safetensors", f"--outputs={folder}/out.safetensors"])
+    compare(load_file(folder / "out.safetensors")["result0"], [1, 2], 0, "a constant")
 
 
 def hlo_computes(config, task):
