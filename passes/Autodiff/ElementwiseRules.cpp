@@ -89,6 +89,17 @@ static void atan2Rule(Atan2Op op, Value ct, Gradients &g) {
   g.add(x, [&] { return emit.neg(emit.mul(scaled, y)); });
 }
 
+/// d(a rem b) = da - trunc(a / b) db.
+static void remainderRule(RemOp op, Value ct, Gradients &g) {
+  Emitter &emit = g.emit;
+  g.add(op.getLhs(), ct);
+  g.add(op.getRhs(), [&] {
+    Value quotient = emit.div(emit.sub(op.getLhs(), op.getResult()), op.getRhs());
+    Value whole = RoundNearestEvenOp::create(emit.builder, emit.loc, quotient.getType(), quotient);
+    return emit.neg(emit.mul(ct, whole));
+  });
+}
+
 //===----------------------------------------------------------------------===//
 // Functions of one operand
 //===----------------------------------------------------------------------===//
@@ -131,6 +142,38 @@ static Value erfInvDerivative(Emitter &e, Value, Value y) {
   return e.scale(e.exp(e.mul(y, y)), halfRootPi);
 }
 static Value squareDerivative(Emitter &e, Value x, Value) { return e.add(x, x); }
+
+static Value lgammaDerivative(Emitter &e, Value x, Value) {
+  return chlo::DigammaOp::create(e.builder, e.loc, x.getType(), x);
+}
+static Value digammaDerivative(Emitter &e, Value x, Value) {
+  return chlo::PolygammaOp::create(e.builder, e.loc, x.getType(), e.splatLike(x, 1.0), x);
+}
+static Value sinhDerivative(Emitter &e, Value x, Value) {
+  return chlo::CoshOp::create(e.builder, e.loc, x.getType(), x);
+}
+static Value coshDerivative(Emitter &e, Value x, Value) {
+  return chlo::SinhOp::create(e.builder, e.loc, x.getType(), x);
+}
+/// 1 - x^2 as a product, which keeps its digits next to 1.
+static Value oneMinusSquare(Emitter &e, Value x) {
+  Value one = e.splatLike(x, 1.0);
+  return e.mul(e.sub(one, x), e.add(one, x));
+}
+static Value asinDerivative(Emitter &e, Value x, Value) { return e.rsqrt(oneMinusSquare(e, x)); }
+static Value acosDerivative(Emitter &e, Value x, Value y) { return e.neg(asinDerivative(e, x, y)); }
+static Value atanDerivative(Emitter &e, Value x, Value) {
+  return e.div(e.splatLike(x, 1.0), e.offset(e.mul(x, x), 1.0));
+}
+static Value asinhDerivative(Emitter &e, Value x, Value) {
+  return e.rsqrt(e.offset(e.mul(x, x), 1.0));
+}
+static Value acoshDerivative(Emitter &e, Value x, Value) {
+  return e.mul(e.rsqrt(e.offset(x, -1.0)), e.rsqrt(e.offset(x, 1.0)));
+}
+static Value atanhDerivative(Emitter &e, Value x, Value) {
+  return e.div(e.splatLike(x, 1.0), oneMinusSquare(e, x));
+}
 
 static void logRule(LogOp op, Value ct, Gradients &g) {
   g.add(op.getOperand(), [&] { return g.emit.div(ct, op.getOperand()); });
@@ -217,6 +260,18 @@ void st::populateElementwiseRules(GradientRules &rules) {
   addFunction<chlo::ErfcOp, erfcDerivative>(rules);
   addFunction<chlo::ErfInvOp, erfInvDerivative>(rules);
   addFunction<chlo::SquareOp, squareDerivative>(rules);
+  addFunction<chlo::LgammaOp, lgammaDerivative>(rules);
+  addFunction<chlo::DigammaOp, digammaDerivative>(rules);
+  addFunction<chlo::SinhOp, sinhDerivative>(rules);
+  addFunction<chlo::CoshOp, coshDerivative>(rules);
+  addFunction<chlo::TanOp, tanDerivative>(rules);
+  addFunction<chlo::AsinOp, asinDerivative>(rules);
+  addFunction<chlo::AcosOp, acosDerivative>(rules);
+  addFunction<chlo::AtanOp, atanDerivative>(rules);
+  addFunction<chlo::AsinhOp, asinhDerivative>(rules);
+  addFunction<chlo::AcoshOp, acoshDerivative>(rules);
+  addFunction<chlo::AtanhOp, atanhDerivative>(rules);
+  rules.add<RemOp>(remainderRule);
   rules.add<LogOp>(logRule);
   rules.add<Log1pOp>(log1pRule);
   rules.add<NegOp>(negateRule);

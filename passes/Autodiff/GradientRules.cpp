@@ -13,6 +13,7 @@ GradientRules::GradientRules() {
   populateShapeRules(*this);
   populateReductionRules(*this);
   populateIndexingRules(*this);
+  populateWindowRules(*this);
 }
 
 /// The one dimension that `pad` extends with zeros at its edges, or nothing.

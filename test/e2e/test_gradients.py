@@ -94,6 +94,18 @@ ELEMENTWISE = [
     ("erfc", case(lax.erfc, A)),
     ("erf_inv", case(lax.erf_inv, A, low=-0.9, high=0.9)),
     ("square", case(lax.square, A)),
+    ("remainder", case(lax.rem, values=[np.array([7.5, -7.5, 5.3, -2.0], np.float32),
+                                        np.array([2, 2, -1.4, 3], np.float32)])),
+    ("lgamma", case(lax.lgamma, A, low=0.3, high=5.0)),
+    ("digamma", case(lax.digamma, A, low=0.3, high=5.0)),
+    ("sinh", case(lax.sinh, A)),
+    ("cosh", case(lax.cosh, A)),
+    ("asin", case(lax.asin, A, low=-0.9, high=0.9)),
+    ("acos", case(lax.acos, A, low=-0.9, high=0.9)),
+    ("atan", case(lax.atan, A)),
+    ("asinh", case(lax.asinh, A)),
+    ("acosh", case(lax.acosh, A, low=1.2, high=4.0)),
+    ("atanh", case(lax.atanh, A, low=-0.9, high=0.9)),
     ("convert", case(lambda x: (x.astype(jnp.bfloat16) * jnp.bfloat16(3)).astype(jnp.float32), A)),
     ("reduce_precision", case(lambda x: lax.reduce_precision(x, 8, 10) * 3, A)),
     ("zero gradients", case(lambda x: x * (jnp.floor(x) + jnp.ceil(x) + lax.round(x) + jnp.sign(x)), A)),
@@ -162,6 +174,38 @@ INDEXING = [
 
 
 
+def conv(strides, padding, lhs_dilation, rhs_dilation, layout, feature_groups=1, batch_groups=1):
+    return lambda x, k: lax.conv_general_dilated(x, k, strides, padding, lhs_dilation, rhs_dilation, layout,
+                                                 feature_groups, batch_groups)
+
+
+NCHW, NHWC = ("NCHW", "OIHW", "NCHW"), ("NHWC", "HWIO", "NHWC")
+NO, ONES = ((0, 0), (0, 0)), (1, 1)
+DILATED = ((2, 1), ((1, 2), (0, 3)), (1, 2), (2, 1))
+
+WINDOWS = [
+    ("convolution", case(conv(ONES, NO, ONES, ONES, NCHW), (2, 3, 5, 4), (4, 3, 3, 2))),
+    ("convolution, strided beyond the kernel", case(conv((3, 2), NO, ONES, ONES, NHWC), (2, 8, 7, 3), (2, 1, 3, 4))),
+    ("convolution, padded and dilated", case(conv(*DILATED, NHWC), (2, 6, 5, 3), (3, 2, 3, 4))),
+    ("convolution that crops", case(conv((1, 2), ((-1, 2), (3, -2)), ONES, ONES, NCHW), (1, 2, 6, 7), (3, 2, 2, 3))),
+    ("convolution, feature groups", case(conv(*DILATED, NHWC, 2), (2, 6, 5, 4), (3, 2, 2, 6))),
+    ("convolution, depthwise", case(conv(ONES, NO, ONES, ONES, NCHW, 3), (2, 3, 4, 5), (6, 1, 2, 2))),
+    ("convolution, batch groups", case(conv(*DILATED, NCHW, 1, 2), (4, 3, 6, 5), (6, 3, 3, 2))),
+    ("convolution of no batch", case(conv(ONES, NO, ONES, ONES, NCHW), (0, 3, 5, 4), (4, 3, 3, 2))),
+    ("reduce_window add", case(lambda x: lax.reduce_window(
+        x, np.float32(0), lax.add, (2, 3), (2, 1), ((1, 0), (0, 2)), (1, 2), (2, 1)), (5, 6))),
+    ("reduce_window add, strided beyond the window", case(lambda x: lax.reduce_window(
+        x, np.float32(0), lax.add, (2, 1), (3, 2), "VALID"), (6, 6))),
+    ("reduce_window maximum", case(lambda x: lax.reduce_window(
+        x, -np.float32(np.inf), lax.max, (2, 3), (1, 2), ((1, 0), (1, 2))), (5, 6))),
+    ("reduce_window minimum", case(lambda x: lax.reduce_window(
+        x, np.float32(np.inf), lax.min, (2, 2), (2, 2), "VALID"), (4, 6))),
+    ("cumsum", case(lambda x: lax.cumsum(x, 0), (5, 3))),
+    ("cumsum, reversed", case(lambda x: lax.cumsum(x, 1, reverse=True), (3, 5))),
+    ("cummax", case(lambda x: lax.cummax(x, 0), (5, 3))),
+]
+
+
 def whole_model(task, config, fields):
     """A model as JAX prints it, without St's front end. `fields` are the names and shapes of its parameters
     and integer inputs, (name, shape, limit), limit 0 for a parameter."""
@@ -202,4 +246,4 @@ MODELS = [("bert as JAX prints it", whole_model(
             "attention_probs_dropout_prob": 0}, bert_fields(8, 12, 11, (2, 5))))]
 
 if __name__ == "__main__":
-    sys.exit(main(*MODELS, *ELEMENTWISE, *SHAPES, *REDUCTIONS, *PRODUCTS, *INDEXING))
+    sys.exit(main(*MODELS, *ELEMENTWISE, *SHAPES, *REDUCTIONS, *PRODUCTS, *INDEXING, *WINDOWS))
