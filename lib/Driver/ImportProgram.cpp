@@ -89,6 +89,10 @@ LogicalResult mlir::st::importProgram(ModuleOp module, StringRef roles, bool qui
   simplification.addPass(createImportShardings());
   simplification.addPass(createExpandOps());
   simplification.addPass(createSimplify());
+  simplification.addPass(createUnrollLoops());
+  simplification.addPass(createSimplify());
+  simplification.addPass(createExpandOps());
+  simplification.addPass(createSimplify());
   InferRolesOptions options;
   options.roles = roles.str();
   inference.addPass(createInferRoles(options));

@@ -2,6 +2,7 @@
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/Emitter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/Matchers.h"
 #include "passes/Import/Passes.h"
 #include "passes/Import/PatchConvolution.h"
 
@@ -24,10 +25,49 @@ static LogicalResult expandComposite(stablehlo::CompositeOp op) {
   return success();
 }
 
+/// An update at a constant place that differs from the whole in one dimension: padded to
+/// the whole and selected where it lies. Null for any other.
+static Value expandUpdate(Emitter &emit, stablehlo::DynamicUpdateSliceOp op) {
+  ArrayRef<int64_t> shape = emit.shapeOf(op.getOperand()), part = emit.shapeOf(op.getUpdate());
+  std::optional<int64_t> dim;
+  int64_t start = 0;
+  for (auto [i, index] : llvm::enumerate(op.getStartIndices())) {
+    if (shape[i] == part[i])
+      continue;
+    DenseIntElementsAttr elements;
+    if (dim || isa<ComplexType>(emit.typeOf(op.getResult()).getElementType()) ||
+        !matchPattern(index, m_Constant(&elements)) || elements.getNumElements() != 1)
+      return nullptr;
+    dim = i;
+    bool isSigned = !getElementTypeOrSelf(index.getType()).isUnsignedInteger();
+    APInt value = *elements.begin();
+    start =
+        isSigned ? value.getSExtValue() : static_cast<int64_t>(value.getLimitedValue(INT64_MAX));
+    start = std::clamp<int64_t>(start, 0, shape[i] - part[i]);
+  }
+  if (!dim)
+    return op.getUpdate();
+  SmallVector<int64_t> low(shape.size()), high(shape.size()), interior(shape.size());
+  low[*dim] = start;
+  high[*dim] = shape[*dim] - part[*dim] - start;
+  auto scalar = RankedTensorType::get({}, emit.typeOf(op.getResult()).getElementType());
+  Value padded = emit.pad(op.getUpdate(), emit.splat(scalar, 0.0), low, high, interior);
+  Type i32 = IntegerType::get(op.getContext(), 32);
+  Value place = emit.iota(shape, i32, *dim);
+  using Direction = stablehlo::ComparisonDirection;
+  Value after =
+      emit.compare(Direction::GE, place, emit.splatLike(place, static_cast<double>(start)));
+  Value before = emit.compare(Direction::LT, place,
+                              emit.splatLike(place, static_cast<double>(start + part[*dim])));
+  return emit.select(emit.bitAnd(after, before), padded, op.getOperand());
+}
+
 /// The op in terms of others; null where it stays.
 static Value expand(Emitter &emit, Operation *op) {
   if (auto convolution = dyn_cast<stablehlo::ConvolutionOp>(op))
     return emitPatchConvolution(emit, convolution);
+  if (auto update = dyn_cast<stablehlo::DynamicUpdateSliceOp>(op))
+    return expandUpdate(emit, update);
   if (isa<chlo::SquareOp>(op))
     return emit.mul(op->getOperand(0), op->getOperand(0));
   if (isa<chlo::ErfcOp>(op))
@@ -42,7 +82,8 @@ struct ExpandOps : st::impl::ExpandOpsBase<ExpandOps> {
   void runOnOperation() override {
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
-      if (isa<stablehlo::CompositeOp, stablehlo::ConvolutionOp, chlo::ErfcOp, chlo::SquareOp>(op))
+      if (isa<stablehlo::CompositeOp, stablehlo::ConvolutionOp, stablehlo::DynamicUpdateSliceOp,
+              chlo::ErfcOp, chlo::SquareOp>(op))
         ops.push_back(op);
     });
     for (Operation *op : ops) {

@@ -9,7 +9,8 @@ def ExpandOps : Pass<"expand-ops", "::mlir::ModuleOp"> {
   let description = [{
     A `stablehlo.composite` becomes a call of its decomposition, `chlo.square` a
     product, a convolution whose windows do not overlap (patches of an image, and the
-    gradient of their kernel) a `dot_general` of the reshaped input, `chlo.erfc` one minus `chlo.erf`. The latter is as exact as the type
+    gradient of their kernel) a `dot_general` of the reshaped input, a
+    `dynamic_update_slice` at a constant place of one dimension a `pad` and a `select`, `chlo.erfc` one minus `chlo.erf`. The latter is as exact as the type
     allows beside one; where erfc is much smaller, its relative precision is lost.
   }];
   let statistics = [
@@ -69,6 +70,22 @@ def RemoveDeadState : Pass<"remove-dead-state", "::mlir::ModuleOp"> {
   }];
   let statistics = [
     Statistic<"removed", "removed-state", "Tensors of state that were removed">
+  ];
+}
+
+def UnrollLoops : Pass<"unroll-loops", "::mlir::ModuleOp"> {
+  let summary = "Replaces loops of few and known trips by copies of their bodies";
+  let description = [{
+    A `stablehlo.while` whose counter starts at a constant, grows by one and is held
+    against a constant (what JAX makes of `scan` and `fori_loop`), inner loops first.
+    Other loops stay.
+  }];
+  let options = [
+    Option<"maxTrips", "max-trips", "int64_t", "256", "most trips of a loop that is unrolled">,
+    Option<"maxOps", "max-ops", "int64_t", "200000", "most ops that a loop may become">
+  ];
+  let statistics = [
+    Statistic<"unrolled", "unrolled-loops", "Loops that were unrolled">
   ];
 }
 

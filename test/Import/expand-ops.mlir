@@ -34,6 +34,20 @@ func.func @convolutions(%x: tensor<2x3x4x6xf32>, %k: tensor<5x3x2x2xf32>, %d: te
 
 // -----
 
+// CHECK-LABEL: @update
+func.func @update(%x: tensor<6x4xf32>, %u: tensor<2x4xf32>, %i: tensor<i32>) -> tensor<6x4xf32> {
+  %c = stablehlo.constant dense<1> : tensor<i32>
+  // CHECK: %[[P:.*]] = stablehlo.pad %arg1, %{{.*}}, low = [1, 0], high = [3, 0], interior = [0, 0]
+  // CHECK: %[[M:.*]] = stablehlo.and
+  // CHECK: %[[U:.*]] = stablehlo.select %[[M]], %[[P]], %arg0
+  %0 = stablehlo.dynamic_update_slice %x, %u, %c, %i : (tensor<6x4xf32>, tensor<2x4xf32>, tensor<i32>, tensor<i32>) -> tensor<6x4xf32>
+  // CHECK: stablehlo.dynamic_update_slice %[[U]]
+  %1 = stablehlo.dynamic_update_slice %0, %u, %i, %i : (tensor<6x4xf32>, tensor<2x4xf32>, tensor<i32>, tensor<i32>) -> tensor<6x4xf32>
+  return %1 : tensor<6x4xf32>
+}
+
+// -----
+
 // CHECK-LABEL: @composite
 func.func @composite(%x: tensor<4xf32>) -> tensor<4xf32> {
   // CHECK: call @twice(%arg0)

@@ -86,6 +86,19 @@ def mlp():
     return loss, params, batches
 
 
+def scanned_mlp():
+    """The layers are rows of one stacked weight, gone through by lax.scan."""
+    def loss(params, batch):
+        def layer(x, w):
+            return jnp.tanh(x @ w), None
+        return jnp.mean((jax.lax.scan(layer, batch["x"], params["w"])[0] - batch["y"]) ** 2)
+
+    rng = np.random.default_rng(0)
+    params = {"w": rng.normal(scale=0.3, size=(6, 16, 16)).astype(np.float32)}
+    batches = [{name: rng.normal(size=(8, 16)).astype(np.float32) for name in "xy"} for _ in range(STEPS)]
+    return loss, params, batches
+
+
 def compare(found, expected, bound, what):
     """Relative to the largest element. The gradient of a key's bias is zero but for rounding."""
     expected = np.asarray(expected)
@@ -314,6 +327,7 @@ CASES = [
     ("gpt2, clipped SGD, results in another order", trains(
         lambda f: transformer(f, GPT2, "clm"), sgd, False, 1e-2, LAYOUTS)),
     ("vit, clipped SGD", trains(lambda f: transformer(f, VIT, "classify"), sgd, True, 1e-2, LAYOUTS)),
+    ("mlp by scan, clipped SGD", trains(lambda f: scanned_mlp(), sgd, True, 1e-1, [None])),
     ("mlp, clipped SGD, four stages", trains(
         lambda f: mlp(), sgd, True, 1e-1, [None, st.layout(4, 1, mode="pipeline", accum=4)])),
 ]

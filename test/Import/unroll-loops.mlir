@@ -1,0 +1,45 @@
+// RUN: st-opt %s --unroll-loops --split-input-file | FileCheck %s
+// RUN: st-opt %s --unroll-loops=max-trips=2 --split-input-file | FileCheck %s --check-prefix=FEW
+
+// Three trips, from 1 to 4.
+// CHECK-LABEL: @counted
+// CHECK-NOT: while
+// CHECK-COUNT-3: stablehlo.multiply
+// CHECK-NOT: stablehlo.multiply
+// FEW-LABEL: @counted
+// FEW: stablehlo.while
+func.func @counted(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %start = stablehlo.constant dense<1> : tensor<i32>
+  %0:2 = stablehlo.while(%i = %start, %v = %x) : tensor<i32>, tensor<4xf32>
+  cond {
+    %end = stablehlo.constant dense<4> : tensor<i32>
+    %p = stablehlo.compare LT, %i, %end, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %j = stablehlo.add %i, %one : tensor<i32>
+    %w = stablehlo.multiply %v, %x : tensor<4xf32>
+    stablehlo.return %j, %w : tensor<i32>, tensor<4xf32>
+  }
+  return %0#1 : tensor<4xf32>
+}
+
+// -----
+
+// The number of trips is an argument.
+// CHECK-LABEL: @unknown
+// CHECK: stablehlo.while
+func.func @unknown(%x: tensor<4xf32>, %end: tensor<i32>) -> tensor<4xf32> {
+  %start = stablehlo.constant dense<1> : tensor<i32>
+  %0:2 = stablehlo.while(%i = %start, %v = %x) : tensor<i32>, tensor<4xf32>
+  cond {
+    %p = stablehlo.compare LT, %i, %end, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %j = stablehlo.add %i, %one : tensor<i32>
+    %w = stablehlo.multiply %v, %x : tensor<4xf32>
+    stablehlo.return %j, %w : tensor<i32>, tensor<4xf32>
+  }
+  return %0#1 : tensor<4xf32>
+}
