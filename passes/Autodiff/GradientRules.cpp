@@ -13,6 +13,7 @@ GradientRules::GradientRules() {
   populateShapeRules(*this);
   populateReductionRules(*this);
   populateIndexingRules(*this);
+  populateScatterRules(*this);
   populateWindowRules(*this);
 }
 

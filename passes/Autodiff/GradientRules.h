@@ -91,6 +91,7 @@ void populateElementwiseRules(GradientRules &rules);
 void populateShapeRules(GradientRules &rules);
 void populateReductionRules(GradientRules &rules);
 void populateIndexingRules(GradientRules &rules);
+void populateScatterRules(GradientRules &rules);
 void populateWindowRules(GradientRules &rules);
 
 } // namespace mlir::st

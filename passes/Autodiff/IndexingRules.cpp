@@ -1,5 +1,7 @@
 //===- IndexingRules.cpp - Gradients of indexed access --------------------===//
 
+#include "dialects/StableHLO/ChloOps.h"
+#include "mlir/IR/IRMapping.h"
 #include "passes/Autodiff/GradientRules.h"
 
 using namespace mlir;
@@ -53,4 +55,71 @@ static void gatherRule(GatherOp op, Value ct, Gradients &g) {
   });
 }
 
-void st::populateIndexingRules(GradientRules &rules) { rules.add<GatherOp>(gatherRule); }
+//===----------------------------------------------------------------------===//
+// Orders
+//===----------------------------------------------------------------------===//
+
+/// Adds each element of `ct` to zeros like `operand`, at the place along `dim` that
+/// the element of `places` says; no two go to one place.
+static Value scatterAlong(Emitter &emit, Value operand, Value places, Value ct, int64_t dim) {
+  int64_t rank = Emitter::typeOf(operand).getRank();
+  SmallVector<int64_t> others = remainingDims(rank, {dim});
+  auto numbers = ScatterDimensionNumbersAttr::get(emit.builder.getContext(), {}, {dim}, others,
+                                                  others, {dim}, rank);
+  auto scatter = ScatterOp::create(emit.builder, emit.loc, ValueRange{emit.zerosLike(operand)},
+                                   places, ValueRange{ct}, numbers, false, true);
+  OpBuilder::InsertionGuard guard(emit.builder);
+  auto scalar = RankedTensorType::get({}, Emitter::typeOf(ct).getElementType());
+  Block *body = emit.builder.createBlock(&scatter.getUpdateComputation(), {}, {scalar, scalar},
+                                         {emit.loc, emit.loc});
+  Value sum = emit.add(body->getArgument(0), body->getArgument(1));
+  stablehlo::ReturnOp::create(emit.builder, emit.loc, ValueRange{sum});
+  return scatter.getResult(0);
+}
+
+/// The order that a sort puts its operands in: a stable sort of them once more,
+/// with their positions as one more operand.
+static Value sortedPositions(Emitter &emit, SortOp op, int64_t dim) {
+  OpBuilder &builder = emit.builder;
+  SmallVector<Value> inputs(op.getInputs());
+  inputs.push_back(emit.iota(Emitter::shapeOf(inputs.front()), builder.getI32Type(), dim));
+  auto sort = SortOp::create(builder, emit.loc, inputs, dim, true);
+  IRMapping mapping;
+  op.getComparator().cloneInto(&sort.getComparator(), mapping);
+  auto scalar = RankedTensorType::get({}, builder.getI32Type());
+  sort.getComparator().front().addArguments({scalar, scalar}, {emit.loc, emit.loc});
+  return sort->getResults().back();
+}
+
+static LogicalResult sortRule(SortOp op, ArrayRef<Value> cts, Gradients &g) {
+  if (!op.getIsStable() && op.getInputs().size() > 1)
+    return op.emitOpError("has no gradient rule: expected a stable sort, or one of one operand");
+  int64_t dim = static_cast<int64_t>(op.getDimension());
+  if (dim < 0)
+    dim += Emitter::typeOf(op.getInputs().front()).getRank();
+  Value places;
+  for (auto [input, ct] : llvm::zip_equal(op.getInputs(), cts)) {
+    if (!ct || !g.wants(input))
+      continue;
+    if (!places)
+      places = sortedPositions(g.emit, op, dim);
+    g.add(input, scatterAlong(g.emit, input, places, ct, dim));
+  }
+  return success();
+}
+
+static LogicalResult topKRule(chlo::TopKOp op, ArrayRef<Value> cts, Gradients &g) {
+  Value x = op.getOperand();
+  if (cts.front())
+    g.add(x, [&] {
+      int64_t last = Emitter::typeOf(x).getRank() - 1;
+      return scatterAlong(g.emit, x, op.getIndices(), cts.front(), last);
+    });
+  return success();
+}
+
+void st::populateIndexingRules(GradientRules &rules) {
+  rules.add<GatherOp>(gatherRule);
+  rules.addChecked<SortOp>(sortRule);
+  rules.addChecked<chlo::TopKOp>(topKRule);
+}

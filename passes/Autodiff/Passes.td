@@ -35,6 +35,13 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
     loss does not depend on gets zeros. A backward op's location is
     "transpose(...)" around that of its forward op. An op on the way from a
     parameter to the loss that has no gradient rule is an error.
+
+    A windowed maximum or minimum sends its cotangent to the first extremum of the
+    window (`reduce`: to all, in equal parts); `sort` and `top_k` send each element's
+    to where the element came from. Refused by name: control flow and calls that
+    are not inlined, reductions by anything but one add, maximum or minimum, windowed
+    extrema with dilations, scatters that do not add or overwrite, unstable sorts
+    of several operands.
   }];
   let dependentDialects = ["::mlir::stablehlo::StableHLODialect"];
 }

@@ -75,3 +75,33 @@ func.func @main(%w: tensor<3xf32> {st.name = "w", st.role = "parameter"}) -> ten
   %0 = stablehlo.reduce(%w init: %one) applies stablehlo.multiply across dimensions = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
   return %0 : tensor<f32>
 }
+
+// -----
+
+func.func @main(%w: tensor<3xf32> {st.name = "w", st.role = "parameter"}, %i: tensor<1x1xi32>) -> tensor<f32> {
+  %u = stablehlo.constant dense<2.0> : tensor<1xf32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  // expected-error @below {{has no gradient rule: expected one operand and a body that adds the update or returns it}}
+  %0 = "stablehlo.scatter"(%w, %i, %u) <{
+    scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %m = stablehlo.multiply %a, %b : tensor<f32>
+    stablehlo.return %m : tensor<f32>
+  }) : (tensor<3xf32>, tensor<1x1xi32>, tensor<1xf32>) -> tensor<3xf32>
+  %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
+  return %1 : tensor<f32>
+}
+
+// -----
+
+func.func @main(%w: tensor<3xf32> {st.name = "w", st.role = "parameter"}) -> tensor<f32> {
+  %one = stablehlo.constant dense<1.0> : tensor<f32>
+  // expected-error @below {{has no gradient rule: expected one operand, a constant initial value and a body that is one add, or one maximum or minimum without dilations}}
+  %0 = "stablehlo.reduce_window"(%w, %one) <{window_dimensions = array<i64: 3>}> ({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %m = stablehlo.multiply %a, %b : tensor<f32>
+    stablehlo.return %m : tensor<f32>
+  }) : (tensor<3xf32>, tensor<f32>) -> tensor<1xf32>
+  %1 = stablehlo.reshape %0 : (tensor<1xf32>) -> tensor<f32>
+  return %1 : tensor<f32>
+}

@@ -170,6 +170,18 @@ INDEXING = [
     ("gather with batches", case(lambda x: take(x, [[[0], [1]], [[3], [3]]], slice_sizes=(1, 1), numbers={
         "offset_dims": (), "collapsed_slice_dims": (1,), "start_index_map": (1,), "operand_batching_dims": (0,),
         "start_indices_batching_dims": (0,)}), (2, 4))),
+    ("scatter add", case(lambda x, u: x.at[jnp.array([1, 0, 1])].add(u), A, (3, 4))),
+    ("scatter add out of bounds", case(lambda x, u: x.at[jnp.array([1, 9, 0]), jnp.array([0, 1, 7])].add(u), A, (3,))),
+    ("scatter add of one", case(lambda x, u: x.at[1, 2].add(u), A, ())),
+    ("scatter that overwrites", case(lambda x, u: x.at[jnp.array([2, 0])].set(u * 2), A, (2, 4))),
+    ("scatter that overwrites out of bounds", case(lambda x, u: x.at[jnp.array([2, 9])].set(u), A, (2, 4))),
+    ("scatter that overwrites itself", case(lambda x, u: x.at[jnp.array([1, 1, 0])].set(u), A, (3, 4))),
+    ("scatter of nothing", case(lambda x, u: x.at[jnp.zeros((0,), jnp.int32)].add(u), A, (0, 4))),
+    ("sort", case(lambda x: lax.sort(x, dimension=0), (5, 3))),
+    ("sort of several by a key", case(lambda x, y: lax.sort((x, y * 2, x + y), dimension=1, num_keys=1)[1], A, A)),
+    ("sort of equals", case(lambda x, y: lax.sort((x, y), num_keys=1)[1], values=[*TIES, 2 * TIES[0]])),
+    ("top_k", case(lambda x: lax.top_k(x, 2)[0], (3, 5))),
+    ("top_k of a vector", case(lambda x: lax.top_k(x, 3)[0], (6,))),
 ]
 
 
