@@ -30,6 +30,10 @@ using namespace mlir::st;
 
 static StringRef str(absl::string_view text) { return {text.data(), text.size()}; }
 
+/// The options of add-optimizer that are numbers.
+static constexpr StringLiteral kOptimizerNumbers[] = {"beta1",        "beta2",    "epsilon",
+                                                      "weight-decay", "momentum", "clip-norm"};
+
 namespace {
 
 class Compiler {
@@ -53,6 +57,7 @@ private:
   LogicalResult advanceTo(CompilePhase phase);
   LogicalResult runPipeline(CompilePhase phase, StringRef pipeline);
   LogicalResult setLearningRate();
+  LogicalResult checkOptimizerOptions();
   LogicalResult addOptimizer();
   LogicalResult configure();
   LogicalResult setTarget();
@@ -76,7 +81,8 @@ LogicalResult Compiler::checkRequest() {
   if (request.startFrom && request.stopAfter && *request.stopAfter < *request.startFrom)
     return error() << "--compile-to=" << getCompilePhaseName(*request.stopAfter)
                    << " comes before --compile-from=" << getCompilePhaseName(*request.startFrom);
-  if (!request.parallel.empty() && request.startFrom && *request.startFrom >= CompilePhase::Configured)
+  if (!request.parallel.empty() && request.startFrom &&
+      *request.startFrom >= CompilePhase::Configured)
     return error() << "--parallel=" << request.parallel << ": the module after phase "
                    << getCompilePhaseName(*request.startFrom) << " already has its layout";
   if (!request.stopAfter && request.output == "-")
@@ -99,7 +105,8 @@ LogicalResult Compiler::importModel() {
   if (!task)
     return error() << "--task=" << taskName << ": expected mlm, span, clm, classify or encode";
   int64_t batch = 0, sequence = 0;
-  for (auto [name, value] : {std::pair<StringRef, int64_t *>{"batch", &batch}, {"seq", &sequence}}) {
+  for (auto [name, value] :
+       {std::pair<StringRef, int64_t *>{"batch", &batch}, {"seq", &sequence}}) {
     std::string text = options.get(*none, name);
     if (StringRef(text).getAsInteger(10, *value) || *value < 1)
       return error() << "--" << name << "=" << text << ": expected a positive number";
@@ -111,8 +118,8 @@ LogicalResult Compiler::importModel() {
   Builder builder(context);
   (*module)->setAttr("st.model_type", builder.getStringAttr(stringify(config->type)));
   const bool isVit = config->type == ModelType::Vit;
-  (*module)->setAttr("st.vocabulary", builder.getI64IntegerAttr(isVit ? config->labelCount
-                                                                      : config->vocabSize));
+  (*module)->setAttr("st.vocabulary",
+                     builder.getI64IntegerAttr(isVit ? config->labelCount : config->vocabSize));
   return attachVocabulary();
 }
 
@@ -174,13 +181,29 @@ LogicalResult Compiler::setLearningRate() {
   return success();
 }
 
+/// Options become part of a pipeline's text, so each is known to be what it says.
+LogicalResult Compiler::checkOptimizerOptions() {
+  std::string kind = options.get(*module, "optimizer");
+  if (!llvm::is_contained({"adamw", "adam", "sgd"}, StringRef(kind)))
+    return error() << "--optimizer=" << kind << ": expected adamw, adam or sgd";
+  for (StringRef name : kOptimizerNumbers) {
+    std::string given = options.get(*module, name);
+    double number;
+    if (given.empty() || StringRef(given).getAsDouble(number) || !std::isfinite(number))
+      return error() << "--" << name << "=" << given << ": expected a number";
+  }
+  return success();
+}
+
 LogicalResult Compiler::addOptimizer() {
+  if (failed(checkOptimizerOptions()))
+    return failure();
   std::string text;
   llvm::raw_string_ostream os(text);
   // Common subexpressions go before the update is added: after it, CSE would share
   // the scalars that each parameter broadcasts to its own shape across stages.
   os << "canonicalize,cse,add-optimizer{kind=" << options.get(*module, "optimizer");
-  for (StringRef name : {"beta1", "beta2", "epsilon", "weight-decay", "momentum", "clip-norm"})
+  for (StringRef name : kOptimizerNumbers)
     os << ' ' << name << '=' << options.get(*module, name);
   os << "},canonicalize";
   return runPipeline(CompilePhase::Optimizer, text);
@@ -205,10 +228,10 @@ LogicalResult Compiler::setTarget() {
   if (!description.ok())
     return error() << "--target=" << name << ": " << str(description.status().message());
   int64_t clusters = description->clusters_per_chip();
-  auto target = TargetAttr::get(
-      context, "dtu", description->name(), /*alignment=*/128,
-      static_cast<int64_t>(description->l1_bytes_per_core().value()),
-      static_cast<int64_t>(description->l3_bytes_per_chip().value()) / clusters);
+  auto target =
+      TargetAttr::get(context, "dtu", description->name(), /*alignment=*/128,
+                      static_cast<int64_t>(description->l1_bytes_per_core().value()),
+                      static_cast<int64_t>(description->l3_bytes_per_chip().value()) / clusters);
   (*module)->setAttr("st.target", target);
   (*module)->setAttr("dtu.description", StringAttr::get(context, description->ShortDebugString()));
   return success();
@@ -226,7 +249,8 @@ LogicalResult Compiler::configure() {
   }
   if (config.onGpus)
     return error() << config.path << ": device_mapping names GPUs (GPU:<id>), which target "
-                   << options.get(*module, "target") << " does not have; expected /device:XLA_DTU:<id>";
+                   << options.get(*module, "target")
+                   << " does not have; expected /device:XLA_DTU:<id>";
   auto description = ::st::parseDtuDescription(
       (*module)->getAttrOfType<StringAttr>("dtu.description").getValue().str(), "dtu.description");
   if (!description.ok())
@@ -234,7 +258,8 @@ LogicalResult Compiler::configure() {
   for (auto &stage : config.devices)
     for (int64_t device : stage)
       if (auto place = ::st::dtuPlace(*description, device); !place.ok())
-        return error() << (config.path.empty() ? "" : config.path + ": ") << str(place.status().message());
+        return error() << (config.path.empty() ? "" : config.path + ": ")
+                       << str(place.status().message());
   return applyParallelConfig(*module, config, options.get(*module, "schedule"));
 }
 
@@ -287,7 +312,8 @@ void Compiler::report(CompilePhase phase, double seconds) {
     return;
   int64_t ops = 0;
   module->walk([&](Operation *) { ++ops; });
-  llvm::errs() << llvm::format("  %-14s %6.2f s %8lld ops\n", getCompilePhaseName(phase).str().c_str(), seconds,
+  llvm::errs() << llvm::format("  %-14s %6.2f s %8lld ops\n",
+                               getCompilePhaseName(phase).str().c_str(), seconds,
                                static_cast<long long>(ops));
 }
 
@@ -322,7 +348,8 @@ LogicalResult Compiler::writeBinary() {
   if (failed(executable))
     return failure();
   reportMemory(*executable);
-  return check(::st::writeTrainingBinary(request.runner, request.output, dtu::serialize(*executable)));
+  return check(
+      ::st::writeTrainingBinary(request.runner, request.output, dtu::serialize(*executable)));
 }
 
 LogicalResult Compiler::run() {

@@ -2,6 +2,7 @@
 
 #include "lib/Frontend/ConfigReader.h"
 
+#include "lib/Support/JsonDepth.h"
 #include "mlir/IR/Location.h"
 #include <cmath>
 
@@ -20,6 +21,10 @@ static std::string printed(const llvm::json::Value &value) {
 
 ConfigReader::ConfigReader(StringRef text, StringRef path, MLIRContext *context)
     : text(text), path(path), context(context) {
+  if (::st::nestsTooDeeply(text)) {
+    error("", "expected JSON that nests at most " + Twine(::st::kMaxJsonDepth) + " deep");
+    return;
+  }
   llvm::Expected<llvm::json::Value> value = llvm::json::parse(text);
   if (!value)
     error("", "malformed JSON: " + llvm::toString(value.takeError()));

@@ -92,8 +92,9 @@ absl::Status Trainer::run() {
     return absl::OkStatus();
   }
   ST_RETURN_IF_ERROR(initialize());
-  for (int64_t step = trainer.step + 1, end = trainer.step + options.steps; step <= end; ++step)
-    ST_RETURN_IF_ERROR(runStep(step));
+  const int64_t before = trainer.step;
+  for (int64_t i = 1; i <= options.steps; ++i)
+    ST_RETURN_IF_ERROR(runStep(before + i));
   if (stepsRun > 0)
     printSummary();
   return checkpoint ? save() : absl::OkStatus();
@@ -107,6 +108,9 @@ absl::Status Trainer::checkOptions() {
     return holds ? absl::OkStatus() : absl::InvalidArgumentError(what);
   };
   ST_RETURN_IF_ERROR(require(options.steps >= 0, "--steps must not be negative"));
+  const double peak = schedule.peak;
+  ST_RETURN_IF_ERROR(
+      require(peak >= 0 && std::isfinite(peak), "--lr must be a number that is not negative"));
   ST_RETURN_IF_ERROR(require(options.warmup >= 0, "--warmup must not be negative"));
   ST_RETURN_IF_ERROR(require(options.decaySteps >= 0, "--total-steps must not be negative"));
   ST_RETURN_IF_ERROR(require(options.decaySteps == 0 || options.decaySteps > options.warmup,

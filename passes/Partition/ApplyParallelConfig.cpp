@@ -1,4 +1,5 @@
 #include "dialects/St/IR/ShardingUtils.h"
+#include "lib/Support/JsonDepth.h"
 #include "dialects/St/IR/StDialect.h"
 #include "passes/Partition/ParallelConfig.h"
 #include "passes/Partition/Passes.h"
@@ -60,7 +61,7 @@ private:
 LogicalResult ConfigApplication::checkSizes() {
   auto text = module->getAttrOfType<StringAttr>("st.model_config");
   int64_t shards = config.shardCount();
-  if (!text || shards == 1)
+  if (!text || shards == 1 || ::st::nestsTooDeeply(text.getValue()))
     return success();
   llvm::Expected<llvm::json::Value> json = llvm::json::parse(text.getValue());
   if (!json) {

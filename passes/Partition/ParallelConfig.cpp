@@ -1,4 +1,5 @@
 #include "passes/Partition/ParallelConfig.h"
+#include "lib/Support/JsonDepth.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -263,6 +264,8 @@ LogicalResult ConfigParser::reconcile(const llvm::json::Object &object) {
 
 FailureOr<ParallelConfig> ConfigParser::parse(StringRef text) {
   config.text = text.str();
+  if (::st::nestsTooDeeply(text))
+    return error() << "expected JSON that nests at most " << ::st::kMaxJsonDepth << " deep";
   llvm::Expected<llvm::json::Value> json = llvm::json::parse(text);
   if (!json) {
     error() << "malformed JSON: " << llvm::toString(json.takeError());

@@ -96,6 +96,10 @@ def config_cases():
     yield config_case("task", TINY_BERT, r"clm", task="clm")
     yield config_case("unknown task", TINY_BERT, r"task|chess", task="chess")
     yield config_case("decoder", dict(TINY_BERT, is_decoder=True), r"is_decoder")
+    yield config_case("nested deeply", "[" * 300000, r"config\.json.*nests at most")
+    yield config_case("optimizer", TINY_BERT, r"--optimizer=foo: expected adamw", extra=["--optimizer=foo"])
+    yield config_case("optimizer's number", TINY_BERT, r"--beta1=abc: expected a number", extra=["--beta1=abc"])
+    yield config_case("optimizer without number", TINY_BERT, r"--beta2=: expected a number", extra=["--beta2="])
     yield config_case("huge", dict(TINY_BERT, hidden_size=1 << 60), r"hidden_size")
 
 
@@ -103,6 +107,7 @@ def parallel_cases():
     good = json.dumps(st.layout(2, 2))
     yield parallel_case("truncated", good[:40], "")
     yield parallel_case("not an object", "3", "object")
+    yield parallel_case("nested deeply", '{"a":' * 100000, "nests at most")
     yield parallel_case("unknown mode", edited(lambda v: v.update(mode="magic")), "mode.*magic")
     yield parallel_case("unknown key", edited(lambda v: v.update(sharding_sise=2)), "sharding_sise")
     yield parallel_case("missing mode", edited(lambda v: v.pop("mode")), "mode")

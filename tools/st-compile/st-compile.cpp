@@ -1,6 +1,7 @@
 // st-compile: compiles a model for a set of devices into one training binary.
 
 #include "lib/Driver/Compiler.h"
+#include "lib/Support/StandardStreams.h"
 #include "st/InitAll.h"
 #include "tools/CommandLine.h"
 
@@ -121,6 +122,7 @@ static std::string runnerBeside(const char *argv0) {
 }
 
 int main(int argc, char **argv) {
+  ::st::reserveStandardStreams();
   llvm::InitLLVM init(argc, argv);
   hideLibraryOptions();
   Flags flags;

@@ -6,6 +6,7 @@
 #include "lib/Runtime/RunOnce.h"
 #include "lib/Runtime/Trainer.h"
 #include "lib/Runtime/ValidateExecutable.h"
+#include "lib/Support/StandardStreams.h"
 #include "lib/Support/StatusMacros.h"
 #include "st/Runtime/Client.h"
 #include "st/Runtime/Communicator.h"
@@ -180,6 +181,7 @@ absl::Status run() {
 } // namespace st
 
 int main(int argc, char **argv) {
+  st::reserveStandardStreams();
   const absl::string_view tool =
       absl::string_view(argv[0]).substr(absl::string_view(argv[0]).find_last_of('/') + 1);
   for (int i = 1; i < argc; ++i)

@@ -1,0 +1,37 @@
+// How deeply the text of a JSON document nests: readers that recurse look before they parse.
+#ifndef ST_SUPPORT_JSONDEPTH_H
+#define ST_SUPPORT_JSONDEPTH_H
+
+#include <string_view>
+
+namespace st {
+
+/// More than any file of a user nests; a recursive parser's stack holds far more.
+constexpr int kMaxJsonDepth = 100;
+
+/// Whether arrays and objects of `text` nest more than kMaxJsonDepth deep. Brackets within strings
+/// do not count. The text need not be well-formed.
+inline bool nestsTooDeeply(std::string_view text) {
+  int depth = 0;
+  bool inString = false;
+  for (size_t i = 0; i < text.size(); ++i) {
+    char c = text[i];
+    if (inString) {
+      if (c == '\\')
+        ++i;
+      inString = c != '"';
+    } else if (c == '"') {
+      inString = true;
+    } else if (c == '[' || c == '{') {
+      if (++depth > kMaxJsonDepth)
+        return true;
+    } else if (c == ']' || c == '}') {
+      --depth;
+    }
+  }
+  return false;
+}
+
+} // namespace st
+
+#endif // ST_SUPPORT_JSONDEPTH_H

@@ -1,0 +1,19 @@
+// The standard streams of a process that was started without them.
+#ifndef ST_SUPPORT_STANDARDSTREAMS_H
+#define ST_SUPPORT_STANDARDSTREAMS_H
+
+#include <fcntl.h>
+
+namespace st {
+
+/// Opens whichever of descriptors 0 to 2 is closed on /dev/null. Otherwise the next file to be
+/// opened takes its number, and what is printed goes into that file. Call first in main.
+inline void reserveStandardStreams() {
+  for (int descriptor = 0; descriptor <= 2; ++descriptor)
+    if (fcntl(descriptor, F_GETFD) < 0)
+      open("/dev/null", O_RDWR);
+}
+
+} // namespace st
+
+#endif // ST_SUPPORT_STANDARDSTREAMS_H

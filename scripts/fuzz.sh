@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Builds the fuzz targets with libFuzzer under AddressSanitizer and UBSan and runs them one after the other.
+#
+#   scripts/fuzz.sh SECONDS [target ...]      targets: assembly, executable, json, model-config, …
+#
+# Starts from test/fuzz/corpus; what it finds new lies in build-fuzz/corpus/TARGET, what fails beside it.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+seconds=${1:?"usage: scripts/fuzz.sh SECONDS [target ...]"}
+shift
+targets=("$@")
+if [ ${#targets[@]} -eq 0 ]; then
+  targets=(assembly executable json model-config parallel-config program-text safetensors)
+fi
+export CCACHE_SLOPPINESS=pch_defines,time_macros
+[ -f build-fuzz/build.ninja ] || cmake --preset fuzz >/dev/null
+cmake --build build-fuzz -- "${targets[@]/#/st-fuzz-}"
+# MLIR and Abseil are not instrumented, so containers that cross into them look damaged.
+export ASAN_OPTIONS=detect_container_overflow=0
+for target in "${targets[@]}"; do
+  kept=build-fuzz/corpus/$target
+  seeds=()
+  [ -d "test/fuzz/corpus/$target" ] && seeds=("test/fuzz/corpus/$target")
+  mkdir -p "$kept"
+  echo "fuzz: $target for $seconds s" >&2
+  "build-fuzz/bin/st-fuzz-$target" -max_total_time="$seconds" -timeout=20 -rss_limit_mb=4096 -print_final_stats=1 \
+    -artifact_prefix="build-fuzz/$target-" "$kept" "${seeds[@]}"
+done
