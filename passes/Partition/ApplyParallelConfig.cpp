@@ -1,6 +1,6 @@
 #include "dialects/St/IR/ShardingUtils.h"
-#include "lib/Support/JsonDepth.h"
 #include "dialects/St/IR/StDialect.h"
+#include "lib/Support/JsonDepth.h"
 #include "passes/Partition/ParallelConfig.h"
 #include "passes/Partition/Passes.h"
 #include "passes/Partition/SeedShardings.h"
@@ -253,8 +253,7 @@ LogicalResult mlir::st::applyParallelConfig(ModuleOp module, const ParallelConfi
     return module.emitError("already has its layout");
   ConfigApplication application(module, function, config);
   if (failed(application.checkMesh()) || failed(application.checkSizes()) ||
-      failed(application.checkBatch()) ||
-      failed(application.setAttributes(schedule)))
+      failed(application.checkBatch()) || failed(application.setAttributes(schedule)))
     return failure();
   application.seed();
   return success();
@@ -265,7 +264,7 @@ LogicalResult mlir::st::applyParallelConfig(ModuleOp module, const ParallelConfi
 //===----------------------------------------------------------------------===//
 
 namespace {
-struct ApplyParallelConfig : st::impl::ApplyParallelConfigBase<ApplyParallelConfig> {
+struct ApplyParallelConfig : mlir::st::impl::ApplyParallelConfigBase<ApplyParallelConfig> {
   using ApplyParallelConfigBase::ApplyParallelConfigBase;
 
   void runOnOperation() override {
