@@ -16,22 +16,36 @@ static std::string print(ModuleOp module) {
   return text;
 }
 
+namespace {
+/// A program in a context of its own: names of resources are unique in a context.
+struct Program {
+  explicit Program(StringRef text) : context(makeRegistry(), MLIRContext::Threading::DISABLED) {
+    context.getDiagEngine().registerHandler([](Diagnostic &) { return success(); });
+    module = parseSourceString<ModuleOp>(text, &context);
+  }
+
+  static DialectRegistry makeRegistry() {
+    DialectRegistry registry;
+    st::registerAllDialects(registry);
+    return registry;
+  }
+
+  MLIRContext context;
+  OwningOpRef<ModuleOp> module;
+};
+} // namespace
+
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-  DialectRegistry registry;
-  st::registerAllDialects(registry);
-  MLIRContext context(registry, MLIRContext::Threading::DISABLED);
-  ScopedDiagnosticHandler quiet(&context, [](Diagnostic &) { return success(); });
-  StringRef text(reinterpret_cast<const char *>(data), size);
-  OwningOpRef<ModuleOp> module = parseSourceString<ModuleOp>(text, &context);
-  if (!module)
+  Program program(StringRef(reinterpret_cast<const char *>(data), size));
+  if (!program.module)
     return 0;
-  std::string printed = print(*module);
-  OwningOpRef<ModuleOp> again = parseSourceString<ModuleOp>(printed, &context);
-  if (!again || print(*again) != printed)
+  std::string printed = print(*program.module);
+  Program again(printed);
+  if (!again.module || print(*again.module) != printed)
     __builtin_trap();
-  PassManager passes(&context);
+  PassManager passes(&program.context);
   passes.addPass(createCanonicalizerPass());
   passes.addPass(createCSEPass());
-  (void)passes.run(*module);
+  (void)passes.run(*program.module);
   return 0;
 }
