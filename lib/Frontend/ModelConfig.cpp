@@ -63,8 +63,8 @@ std::optional<Task> st::symbolizeTask(StringRef name) {
 constexpr StringRef commonKeys[] = {
     "architectures", "auto_map", "bad_words_ids", "begin_suppress_tokens", "bos_token_id",
     "chunk_size_feed_forward", "classifier_dropout", "decoder_start_token_id", "diversity_penalty",
-    "do_sample", "dtype", "early_stopping", "encoder_no_repeat_ngram_size", "eos_token_id",
-    "exponential_decay_length_penalty", "finetuning_task", "forced_bos_token_id",
+    "do_lower_case", "do_sample", "dtype", "early_stopping", "encoder_no_repeat_ngram_size",
+    "eos_token_id", "exponential_decay_length_penalty", "finetuning_task", "forced_bos_token_id",
     "forced_eos_token_id", "gradient_checkpointing", "id2label", "label2id", "length_penalty",
     "max_length", "min_length", "model_type", "name_or_path", "no_repeat_ngram_size",
     "num_beam_groups", "num_beams", "num_labels", "num_return_sequences", "output_attentions",

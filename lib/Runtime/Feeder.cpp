@@ -119,7 +119,7 @@ absl::StatusOr<BatchSpec> batchSpecOf(const proto::Executable &program) {
       auto it = std::find_if(spec.inputs.begin(), spec.inputs.end(),
                              [&](const BatchSpec::Input &i) { return i.name == input.name(); });
       if (it == spec.inputs.end())
-        spec.inputs.push_back({input.name(), whole.type, whole.globalShape});
+        spec.inputs.push_back({input.name(), whole.type, whole.globalShape, input.limit()});
       else if (it->type != whole.type || it->shape != whole.globalShape)
         return absl::InvalidArgumentError(absl::StrCat(
             "invalid training program: groups disagree on input \"", input.name(), "\""));

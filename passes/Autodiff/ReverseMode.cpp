@@ -57,7 +57,7 @@ void ReverseMode::findVaried() {
     if (!llvm::any_of(op->getOperands(), isVaried) && !llvm::any_of(captured, isVaried))
       continue;
     for (Value result : op->getResults())
-      if (isa<FloatType>(getElementTypeOrSelf(result.getType())))
+      if (isa<FloatType, ComplexType>(getElementTypeOrSelf(result.getType())))
         varied.insert(result);
   }
 }
@@ -69,6 +69,12 @@ LogicalResult ReverseMode::propagate(Operation *op) {
     cotangents.push_back(gradients.take(result));
   if (llvm::all_of(cotangents, [](Value ct) { return !ct; }))
     return success();
+  bool isComplex = llvm::any_of(op->getOperands(), [&](Value operand) {
+    return varied.contains(operand) && isa<ComplexType>(getElementTypeOrSelf(operand.getType()));
+  });
+  if (isComplex)
+    return op->emitOpError("has a complex operand, and the loss depends on a parameter through it; "
+                           "expected real ones");
   const GradientRules::Rule *rule = rules.lookup(op);
   if (!rule)
     return op->emitOpError("has no gradient rule, and the loss depends on a parameter through it");

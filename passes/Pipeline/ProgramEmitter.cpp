@@ -94,10 +94,12 @@ void ProgramEmitter::emitInput(OpBuilder &builder, BlockArgument argument,
   auto localType = TypeAttr::get(argument.getType());
   ShardingAttr sharding = getShardingOf(attributes, argument.getType(), meshSymbol);
   int64_t microDim = TaskAnalysis::getMicroDim(sharding);
-  InputOp::create(builder, argument.getLoc(), symbol.getAttr(), name,
-                  attributes.getAs<StringAttr>(kRoleAttr),
-                  getOr(attributes, kGlobalTypeAttr, localType), sharding, localType,
-                  builder.getI64IntegerAttr(microDim), AddressAttr());
+  auto input = InputOp::create(builder, argument.getLoc(), symbol.getAttr(), name,
+                               attributes.getAs<StringAttr>(kRoleAttr),
+                               getOr(attributes, kGlobalTypeAttr, localType), sharding, localType,
+                               builder.getI64IntegerAttr(microDim), AddressAttr());
+  if (Attribute limit = attributes.get("st.limit"))
+    input->setAttr("st.limit", limit);
   storage[argument] = {symbol, microDim >= 0};
 }
 

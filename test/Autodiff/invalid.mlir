@@ -105,3 +105,13 @@ func.func @main(%w: tensor<3xf32> {st.name = "w", st.role = "parameter"}) -> ten
   %1 = stablehlo.reshape %0 : (tensor<1xf32>) -> tensor<f32>
   return %1 : tensor<f32>
 }
+
+// -----
+
+func.func @main(%w: tensor<f32> {st.name = "w", st.role = "parameter"}) -> (tensor<f32> {st.role = "loss"}) {
+  %0 = stablehlo.complex %w, %w : tensor<complex<f32>>
+  %1 = stablehlo.multiply %0, %0 : tensor<complex<f32>>
+  // expected-error @below {{has a complex operand, and the loss depends on a parameter through it; expected real ones}}
+  %2 = stablehlo.imag %1 : (tensor<complex<f32>>) -> tensor<f32>
+  return %2 : tensor<f32>
+}

@@ -248,7 +248,21 @@ def damaged_checkpoint(folder, damage):
     return [f"--resume={folder / 'ckpt'}"]
 
 
+def batches_with(folder, name, value):
+    """Batches for the tiny model, mlm, three of 2 x 16, the last with one value that is out of range."""
+    tensors = {n: np.zeros((3, 2, 16), np.int32) for n in ("input_ids", "labels", "token_type_ids")}
+    tensors.update(attention_mask=np.ones((3, 2, 16), np.int32), next_sentence_label=np.zeros((3, 2), np.int32))
+    tensors["labels"][0, 0, 0] = -100
+    tensors[name].reshape(3, -1)[2, 1] = value
+    save_file(tensors, folder / "batches.safetensors")
+    return [f"--data={folder / 'batches.safetensors'}"]
+
+
 def run_cases():
+    for name, value in (("input_ids", 300), ("input_ids", -1), ("labels", 300), ("labels", -5), ("token_type_ids", 2),
+                        ("next_sentence_label", 2), ("attention_mask", -100)):
+        yield run_case(f"{name} {value}", lambda f, n=name, v=value: batches_with(f, n, v),
+                       rf"batches\.safetensors.*\"{name}\": {value} in batch 2; expected values from 0 to")
     word = "bert.embeddings.word_embeddings.weight"
     yield run_case("missing text", lambda f: [f"--data=text:{f / 'none.txt'}"], r"none\.txt")
     yield run_case("short text", lambda f: [f"--data=text:{file_with(f, 'short.txt', b'a')}"], r"short\.txt")

@@ -163,7 +163,8 @@ LogicalResult GroupBuilder::addInput(mlir::st::InputOp op) {
   input.set_name(op.getName().str());
   input.set_role(op.getRole().str());
   setSlice(op.getSharding(), mesh, ranks, *input.mutable_slice());
-  
+  if (auto limit = op->getAttrOfType<IntegerAttr>("st.limit"))
+    input.set_limit(limit.getInt());
   input.set_offset(address->getOffset());
   int64_t slots = address->getSlots(), microDim = op.getMicroDim();
   input.set_micro_dim(microDim);

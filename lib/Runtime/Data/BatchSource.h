@@ -47,6 +47,7 @@ struct BatchSpec {
     std::string name;
     ElementType type = ElementType::I32;
     std::vector<int64_t> shape;
+    int64_t limit = 0; ///< values lie in 0 .. limit-1, a label may be -100; 0: not said
   };
   std::string
       task; ///< "mlm", "span", "clm", "classify"; else the batches can only come from a file
