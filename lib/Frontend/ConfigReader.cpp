@@ -3,6 +3,7 @@
 #include "lib/Frontend/ConfigReader.h"
 
 #include "lib/Support/JsonDepth.h"
+#include "lib/Support/JsonKeys.h"
 #include "mlir/IR/Location.h"
 #include <cmath>
 
@@ -26,9 +27,16 @@ ConfigReader::ConfigReader(StringRef text, StringRef path, MLIRContext *context)
     return;
   }
   llvm::Expected<llvm::json::Value> value = llvm::json::parse(text);
-  if (!value)
+  if (!value) {
     error("", "malformed JSON: " + llvm::toString(value.takeError()));
-  else if (llvm::json::Object *object = value->getAsObject())
+    return;
+  }
+  if (auto repeated = ::st::findRepeatedKey(text)) {
+    hasFailed = true;
+    emitError(locate(repeated->offset)) << "key '" << repeated->path << "' stands there twice";
+    return;
+  }
+  if (llvm::json::Object *object = value->getAsObject())
     fields = std::move(*object);
   else
     error("", "expected a JSON object, found " + printed(*value));
@@ -42,11 +50,15 @@ Location ConfigReader::locate(StringRef key) const {
        at = text.find(quoted, at + 1)) {
     if (!text.substr(at + quoted.size()).ltrim().starts_with(":"))
       continue;
-    StringRef before = text.substr(0, at);
-    size_t lineStart = before.rfind('\n') + 1;
-    return FileLineColLoc::get(context, path, before.count('\n') + 1, at - lineStart + 1);
+    return locate(at);
   }
-  return FileLineColLoc::get(context, path, 1, 1);
+  return locate(size_t(0));
+}
+
+Location ConfigReader::locate(size_t offset) const {
+  StringRef before = text.take_front(offset);
+  size_t lineStart = before.rfind('\n') + 1;
+  return FileLineColLoc::get(context, path, before.count('\n') + 1, offset - lineStart + 1);
 }
 
 void ConfigReader::error(StringRef key, const Twine &message) {
@@ -128,20 +140,86 @@ StringRef ConfigReader::string(StringRef key, std::optional<StringRef> fallback)
   return "";
 }
 
-void ConfigReader::refuseUnknownKeys(ArrayRef<ArrayRef<StringRef>> known) {
-  // In the order of the text, not of the hash table.
+/// What a key of that type holds, for messages; empty for a key that is read elsewhere.
+static StringRef describe(KeyType type) {
+  switch (type) {
+  case KeyType::Read:
+    return "";
+  case KeyType::Flag:
+    return "true or false";
+  case KeyType::Number:
+    return "a number";
+  case KeyType::String:
+    return "a string";
+  case KeyType::Array:
+    return "an array";
+  case KeyType::Object:
+    return "an object";
+  case KeyType::Numbers:
+    return "a number or an array of numbers";
+  case KeyType::FlagOrString:
+    return "true, false or a string";
+  case KeyType::FloatType:
+    return "a floating-point type such as \"float32\"";
+  }
+  llvm_unreachable("unknown type of key");
+}
+
+static bool isFloatType(StringRef name) {
+  name.consume_front("torch.");
+  return llvm::is_contained({"auto", "float64", "double", "float32", "float", "float16", "half",
+                             "bfloat16", "float8_e4m3fn", "float8_e5m2"},
+                            name);
+}
+
+static bool hasType(const llvm::json::Value &value, KeyType type) {
+  using Value = llvm::json::Value;
+  switch (type) {
+  case KeyType::Read:
+    return true;
+  case KeyType::Flag:
+    return value.kind() == Value::Boolean;
+  case KeyType::Number:
+    return value.kind() == Value::Number;
+  case KeyType::String:
+    return value.kind() == Value::String;
+  case KeyType::Array:
+    return value.kind() == Value::Array;
+  case KeyType::Object:
+    return value.kind() == Value::Object;
+  case KeyType::Numbers:
+    if (const llvm::json::Array *numbers = value.getAsArray())
+      return llvm::all_of(*numbers, [](const Value &v) { return v.kind() == Value::Number; });
+    return value.kind() == Value::Number;
+  case KeyType::FlagOrString:
+    return value.kind() == Value::Boolean || value.kind() == Value::String;
+  case KeyType::FloatType:
+    return value.kind() == Value::String && isFloatType(*value.getAsString());
+  }
+  llvm_unreachable("unknown type of key");
+}
+
+void ConfigReader::checkKeys(ArrayRef<ArrayRef<KnownKey>> known) {
   SmallVector<StringRef> unknown;
   for (const auto &field : fields) {
     StringRef key = field.first;
     // Keys that start with an underscore are notes of the tool that wrote the
     // file, by its convention.
-    if (key.starts_with("_") ||
-        llvm::any_of(known, [&](auto list) { return is_contained(list, key); }))
+    if (key.starts_with("_"))
       continue;
-    unknown.push_back(key);
+    const KnownKey *match = nullptr;
+    for (ArrayRef<KnownKey> list : known)
+      for (const KnownKey &candidate : list)
+        if (candidate.name == key)
+          match = &candidate;
+    if (!match)
+      unknown.push_back(key);
+    else if (!field.second.getAsNull() && !hasType(field.second, match->type))
+      unexpected(key, describe(match->type));
   }
   if (unknown.empty())
     return;
+  // The same one every time, whatever the order in the hash table.
   llvm::sort(unknown);
   error(unknown.front(), "unknown key '" + unknown.front() + "'");
 }

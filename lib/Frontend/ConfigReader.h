@@ -10,6 +10,24 @@
 
 namespace mlir::st {
 
+/// What a key holds, where nothing else reads it.
+enum class KeyType {
+  Read, // checked by its reader
+  Flag,
+  Number,
+  String,
+  Array,
+  Object,
+  Numbers, // one, or an array of them
+  FlagOrString,
+  FloatType,
+};
+
+struct KnownKey {
+  StringRef name;
+  KeyType type = KeyType::Read;
+};
+
 /// Reads the fields of one JSON object. A getter that finds something else than
 /// it expects reports it, at the key's place in the text, and returns its
 /// fallback; only the first problem is reported.
@@ -36,13 +54,14 @@ public:
   void unexpected(StringRef key, const Twine &expected);
   /// Reports `message` at the place of `key` (of the file, where it is empty).
   void error(StringRef key, const Twine &message);
-  /// Reports keys that are in none of the lists.
-  void refuseUnknownKeys(ArrayRef<ArrayRef<StringRef>> known);
+  /// Reports keys that are in none of the lists, and those of another type than theirs.
+  void checkKeys(ArrayRef<ArrayRef<KnownKey>> known);
 
 private:
   /// The field, or null where it is absent and has a fallback.
   const llvm::json::Value *lookup(StringRef key, bool required, const Twine &expected);
   Location locate(StringRef key) const;
+  Location locate(size_t offset) const;
 
   StringRef text;
   StringRef path;

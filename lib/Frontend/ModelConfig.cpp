@@ -59,55 +59,155 @@ std::optional<Task> st::symbolizeTask(StringRef name) {
 
 // Keys that any Hugging Face configuration may carry and that change nothing
 // about the training step: how the model was saved, what is printed, how text
-// is generated, what a classifier's labels are called.
-constexpr StringRef commonKeys[] = {
-    "architectures", "auto_map", "bad_words_ids", "begin_suppress_tokens", "bos_token_id",
-    "chunk_size_feed_forward", "classifier_dropout", "decoder_start_token_id", "diversity_penalty",
-    "do_lower_case", "do_sample", "dtype", "early_stopping", "encoder_no_repeat_ngram_size",
-    "eos_token_id", "exponential_decay_length_penalty", "finetuning_task", "forced_bos_token_id",
-    "forced_eos_token_id", "gradient_checkpointing", "id2label", "label2id", "length_penalty",
-    "max_length", "min_length", "model_type", "name_or_path", "no_repeat_ngram_size",
-    "num_beam_groups", "num_beams", "num_labels", "num_return_sequences", "output_attentions",
-    "output_hidden_states", "output_past", "output_scores", "pad_token_id", "prefix",
-    "problem_type", "remove_invalid_values", "repetition_penalty", "return_dict",
-    "return_dict_in_generate", "sep_token_id", "suppress_tokens", "task_specific_params",
-    "temperature", "tf_legacy_loss", "tie_word_embeddings", "tokenizer_class", "top_k", "top_p",
-    "torch_dtype", "torchscript", "transformers_version", "typical_p", "use_bfloat16", "use_cache",
-    // Refused by value below.
-    "add_cross_attention", "cross_attention_hidden_size", "is_encoder_decoder", "is_decoder",
-    "pruned_heads", "tie_encoder_decoder"};
+// is generated, what a classifier's labels are called. What is not read has its type
+// all the same.
+constexpr KnownKey commonKeys[] = {{"architectures", KeyType::Array},
+                                   {"auto_map", KeyType::Object},
+                                   {"bad_words_ids", KeyType::Array},
+                                   {"begin_suppress_tokens", KeyType::Array},
+                                   {"bos_token_id", KeyType::Number},
+                                   {"chunk_size_feed_forward", KeyType::Number},
+                                   {"classifier_dropout", KeyType::Number},
+                                   {"decoder_start_token_id", KeyType::Number},
+                                   {"diversity_penalty", KeyType::Number},
+                                   {"do_lower_case", KeyType::Flag},
+                                   {"do_sample", KeyType::Flag},
+                                   {"dtype", KeyType::FloatType},
+                                   {"early_stopping", KeyType::FlagOrString},
+                                   {"encoder_no_repeat_ngram_size", KeyType::Number},
+                                   {"eos_token_id", KeyType::Numbers},
+                                   {"exponential_decay_length_penalty", KeyType::Array},
+                                   {"finetuning_task", KeyType::String},
+                                   {"forced_bos_token_id", KeyType::Number},
+                                   {"forced_eos_token_id", KeyType::Numbers},
+                                   {"gradient_checkpointing", KeyType::Flag},
+                                   {"id2label", KeyType::Object},
+                                   {"label2id", KeyType::Object},
+                                   {"length_penalty", KeyType::Number},
+                                   {"max_length", KeyType::Number},
+                                   {"min_length", KeyType::Number},
+                                   {"model_type"},
+                                   {"name_or_path", KeyType::String},
+                                   {"no_repeat_ngram_size", KeyType::Number},
+                                   {"num_beam_groups", KeyType::Number},
+                                   {"num_beams", KeyType::Number},
+                                   {"num_labels", KeyType::Number},
+                                   {"num_return_sequences", KeyType::Number},
+                                   {"output_attentions", KeyType::Flag},
+                                   {"output_hidden_states", KeyType::Flag},
+                                   {"output_past", KeyType::Flag},
+                                   {"output_scores", KeyType::Flag},
+                                   {"pad_token_id", KeyType::Number},
+                                   {"prefix", KeyType::String},
+                                   {"problem_type", KeyType::String},
+                                   {"remove_invalid_values", KeyType::Flag},
+                                   {"repetition_penalty", KeyType::Number},
+                                   {"return_dict", KeyType::Flag},
+                                   {"return_dict_in_generate", KeyType::Flag},
+                                   {"sep_token_id", KeyType::Number},
+                                   {"suppress_tokens", KeyType::Array},
+                                   {"task_specific_params", KeyType::Object},
+                                   {"temperature", KeyType::Number},
+                                   {"tf_legacy_loss", KeyType::Flag},
+                                   {"tie_word_embeddings"},
+                                   {"tokenizer_class", KeyType::String},
+                                   {"top_k", KeyType::Number},
+                                   {"top_p", KeyType::Number},
+                                   {"torch_dtype", KeyType::FloatType},
+                                   {"torchscript", KeyType::Flag},
+                                   {"transformers_version", KeyType::String},
+                                   {"typical_p", KeyType::Number},
+                                   {"use_bfloat16", KeyType::Flag},
+                                   {"use_cache", KeyType::Flag},
+                                   // Refused by value below.
+                                   {"add_cross_attention"},
+                                   {"cross_attention_hidden_size", KeyType::Number},
+                                   {"is_encoder_decoder"},
+                                   {"is_decoder"},
+                                   {"pruned_heads"},
+                                   {"tie_encoder_decoder"}};
 
-constexpr StringRef bertKeys[] = {"attention_probs_dropout_prob", "hidden_act",
-                                  "hidden_dropout_prob", "hidden_size", "initializer_range",
-                                  "intermediate_size", "layer_norm_eps", "max_position_embeddings",
-                                  "num_attention_heads", "num_hidden_layers",
-                                  "position_embedding_type", "type_vocab_size", "vocab_size",
-                                  // Left by the original TensorFlow configurations and never read.
-                                  "directionality", "pooler_fc_size", "pooler_num_attention_heads",
-                                  "pooler_num_fc_layers", "pooler_size_per_head", "pooler_type"};
+constexpr KnownKey bertKeys[] = {{"attention_probs_dropout_prob"},
+                                 {"hidden_act"},
+                                 {"hidden_dropout_prob"},
+                                 {"hidden_size"},
+                                 {"initializer_range"},
+                                 {"intermediate_size"},
+                                 {"layer_norm_eps"},
+                                 {"max_position_embeddings"},
+                                 {"num_attention_heads"},
+                                 {"num_hidden_layers"},
+                                 {"position_embedding_type"},
+                                 {"type_vocab_size"},
+                                 {"vocab_size"},
+                                 // Left by the original TensorFlow configurations and never read.
+                                 {"directionality", KeyType::String},
+                                 {"pooler_fc_size", KeyType::Number},
+                                 {"pooler_num_attention_heads", KeyType::Number},
+                                 {"pooler_num_fc_layers", KeyType::Number},
+                                 {"pooler_size_per_head", KeyType::Number},
+                                 {"pooler_type", KeyType::String}};
 
-constexpr StringRef gpt2Keys[] = {
-    "activation_function", "attn_pdrop", "embd_pdrop", "initializer_range", "layer_norm_epsilon",
-    "n_embd", "n_head", "n_inner", "n_layer", "n_positions", "resid_pdrop", "vocab_size",
-    "scale_attn_weights", "scale_attn_by_inverse_layer_idx", "reorder_and_upcast_attn",
-    // Never read, or read by heads that no task here has.
-    "n_ctx", "summary_activation", "summary_first_dropout", "summary_proj_to_labels",
-    "summary_type", "summary_use_proj"};
+constexpr KnownKey gpt2Keys[] = {{"activation_function"},
+                                 {"attn_pdrop"},
+                                 {"embd_pdrop"},
+                                 {"initializer_range"},
+                                 {"layer_norm_epsilon"},
+                                 {"n_embd"},
+                                 {"n_head"},
+                                 {"n_inner"},
+                                 {"n_layer"},
+                                 {"n_positions"},
+                                 {"resid_pdrop"},
+                                 {"vocab_size"},
+                                 {"scale_attn_weights"},
+                                 {"scale_attn_by_inverse_layer_idx"},
+                                 {"reorder_and_upcast_attn", KeyType::Flag},
+                                 // Never read, or read by heads that no task here has.
+                                 {"n_ctx", KeyType::Number},
+                                 {"summary_activation", KeyType::String},
+                                 {"summary_first_dropout", KeyType::Number},
+                                 {"summary_proj_to_labels", KeyType::Flag},
+                                 {"summary_type", KeyType::String},
+                                 {"summary_use_proj", KeyType::Flag}};
 
-constexpr StringRef llamaKeys[] = {"attention_bias", "attention_dropout", "head_dim", "hidden_act",
-                                   "hidden_size", "initializer_range", "intermediate_size",
-                                   "max_position_embeddings", "mlp_bias", "num_attention_heads",
-                                   "num_hidden_layers", "num_key_value_heads", "rms_norm_eps",
-                                   "rope_parameters", "rope_scaling", "rope_theta", "vocab_size",
-                                   // How the same products are cut in parts.
-                                   "pretraining_tp"};
+constexpr KnownKey llamaKeys[] = {{"attention_bias"},
+                                  {"attention_dropout"},
+                                  {"head_dim"},
+                                  {"hidden_act"},
+                                  {"hidden_size"},
+                                  {"initializer_range"},
+                                  {"intermediate_size"},
+                                  {"max_position_embeddings"},
+                                  {"mlp_bias"},
+                                  {"num_attention_heads"},
+                                  {"num_hidden_layers"},
+                                  {"num_key_value_heads"},
+                                  {"rms_norm_eps"},
+                                  {"rope_parameters"},
+                                  {"rope_scaling"},
+                                  {"rope_theta"},
+                                  {"vocab_size"},
+                                  // How the same products are cut in parts.
+                                  {"pretraining_tp", KeyType::Number}};
 
-constexpr StringRef vitKeys[] = {
-    "attention_probs_dropout_prob", "hidden_act", "hidden_dropout_prob", "hidden_size",
-    "image_size", "initializer_range", "intermediate_size", "layer_norm_eps", "num_attention_heads",
-    "num_channels", "num_hidden_layers", "patch_size", "qkv_bias",
-    // Read by heads that no task here has.
-    "encoder_stride", "pooler_act", "pooler_output_size"};
+constexpr KnownKey vitKeys[] = {{"attention_probs_dropout_prob"},
+                                {"hidden_act"},
+                                {"hidden_dropout_prob"},
+                                {"hidden_size"},
+                                {"image_size"},
+                                {"initializer_range"},
+                                {"intermediate_size"},
+                                {"layer_norm_eps"},
+                                {"num_attention_heads"},
+                                {"num_channels"},
+                                {"num_hidden_layers"},
+                                {"patch_size"},
+                                {"qkv_bias"},
+                                // Read by heads that no task here has.
+                                {"encoder_stride", KeyType::Number},
+                                {"pooler_act", KeyType::String},
+                                {"pooler_output_size", KeyType::Number}};
 
 //===----------------------------------------------------------------------===//
 // Fields
@@ -286,7 +386,7 @@ namespace {
 struct ModelReader {
   StringRef type;
   void (*read)(ConfigReader &, ModelConfig &);
-  ArrayRef<StringRef> keys;
+  ArrayRef<KnownKey> keys;
   StringRef hiddenKey, headsKey;
   bool tiesByDefault;
 };
@@ -330,7 +430,7 @@ FailureOr<ModelConfig> st::parseModelConfig(StringRef json, StringRef path, MLIR
   config.initializerRange = reader.positive("initializer_range", 0.02);
   config.tieWordEmbeddings = reader.boolean("tie_word_embeddings", model->tiesByDefault);
   refuseUnsupportedCommon(reader);
-  reader.refuseUnknownKeys({commonKeys, model->keys});
+  reader.checkKeys({commonKeys, model->keys});
   deriveHeadSize(reader, *model, config);
   if (reader.failed())
     return failure();

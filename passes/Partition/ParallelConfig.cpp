@@ -1,5 +1,6 @@
 #include "passes/Partition/ParallelConfig.h"
 #include "lib/Support/JsonDepth.h"
+#include "lib/Support/JsonKeys.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 #include "llvm/Support/MemoryBuffer.h"
@@ -77,8 +78,12 @@ Location ParallelConfig::locate(StringRef key, MLIRContext *context) const {
   for (StringRef part : parts)
     if (size_t found = all.find(("\"" + part + "\"").str(), at); found != StringRef::npos)
       at = found;
-  StringRef before = all.take_front(at);
-  unsigned line = before.count('\n') + 1, column = at - (before.rfind('\n') + 1) + 1;
+  return locate(at, context);
+}
+
+Location ParallelConfig::locate(size_t offset, MLIRContext *context) const {
+  StringRef before = StringRef(text).take_front(offset);
+  unsigned line = before.count('\n') + 1, column = offset - (before.rfind('\n') + 1) + 1;
   return FileLineColLoc::get(context, path, line, column);
 }
 
@@ -118,7 +123,7 @@ FailureOr<std::optional<int64_t>> ConfigParser::readCount(const llvm::json::Obje
   std::optional<int64_t> count = value->getAsInteger();
   constexpr int64_t largest = 1 << 20;
   if (!count || *count < 1 || *count > largest)
-    return error(key, *value) << "; expected an integer of at least 1";
+    return error(key, *value) << "; expected an integer from 1 to " << largest;
   return count;
 }
 
@@ -148,8 +153,10 @@ FailureOr<DeviceName> ConfigParser::readDevice(const llvm::json::Value &value, S
   else
     return error(key, value) << "; expected a device name, /device:XLA_DTU:<id> or GPU:<id>";
   constexpr int64_t largest = 1 << 24;
-  if (!llvm::all_of(id, llvm::isDigit) || id.getAsInteger(10, device.id) || device.id > largest)
-    return error(key, value) << "; expected a number after the last colon";
+  if (id.empty() || !llvm::all_of(id, llvm::isDigit) || id.getAsInteger(10, device.id) ||
+      device.id > largest)
+    return error(key, value) << "; expected a number from 0 to " << largest
+                             << " after the last colon";
   // Of the five ids of a chip the last one is no cluster of its own.
   if (!device.isGpu && device.id % 5 == 4)
     return error(key, value) << ", which names no cluster: chip " << device.id / 5 << " has ids "
@@ -202,20 +209,19 @@ LogicalResult ConfigParser::readStage(const llvm::json::Object &mapping, int64_t
   return success();
 }
 
-/// A GPU may hold several shards of one stage; nothing may be in two stages, and a
-/// cluster runs one shard.
+/// A device may hold several shards of one stage, and is in no other stage.
 LogicalResult ConfigParser::checkDevices() {
   config.onGpus = *areGpus;
   DenseMap<int64_t, std::pair<size_t, size_t>> seen;
   for (auto [stage, devices] : llvm::enumerate(config.devices))
     for (auto [shard, id] : llvm::enumerate(devices)) {
       auto [it, isNew] = seen.try_emplace(id, stage, shard);
-      if (isNew || (*areGpus && it->second.first == stage))
+      if (isNew || it->second.first == stage)
         continue;
       std::string key = llvm::formatv("device_mapping.stage_{0}.shard_{1}", stage, shard);
       return error(key) << key << " is \"" << (*areGpus ? "GPU:" : "/device:XLA_DTU:") << id
                         << "\", which device_mapping.stage_" << it->second.first << ".shard_"
-                        << it->second.second << " already names";
+                        << it->second.second << " already names; expected a device in one stage";
     }
   return success();
 }
@@ -271,6 +277,9 @@ FailureOr<ParallelConfig> ConfigParser::parse(StringRef text) {
     error() << "malformed JSON: " << llvm::toString(json.takeError());
     return failure();
   }
+  if (auto repeated = ::st::findRepeatedKey(text))
+    return emitError(config.locate(repeated->offset, context))
+           << "key \"" << repeated->path << "\" stands there twice";
   const llvm::json::Object *object = json->getAsObject();
   if (!object)
     return error() << "expected a JSON object, found " << print(*json);

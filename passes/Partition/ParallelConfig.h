@@ -26,6 +26,8 @@ struct ParallelConfig {
   int64_t shardCount() const { return devices[0].size(); }
   /// The place of a key ("accum_degree", "device_mapping.stage_1") in the file.
   Location locate(StringRef key, MLIRContext *context) const;
+  /// The place of a byte of the text.
+  Location locate(size_t offset, MLIRContext *context) const;
 };
 
 /// Parses and checks the JSON text of a parallel-config file; `path` names it in

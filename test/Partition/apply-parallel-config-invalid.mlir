@@ -24,6 +24,10 @@
 // RUN: not st-opt --apply-parallel-config=config=%t/mixed.json %t/step.mlir 2>&1 | FileCheck %s --check-prefix=MIXED
 // RUN: not st-opt --apply-parallel-config=config=%t/duplicate.json %t/step.mlir 2>&1 | FileCheck %s --check-prefix=DUPLICATE
 // RUN: not st-opt --apply-parallel-config=config=%t/duplicate-cluster.json %t/step.mlir 2>&1 | FileCheck %s --check-prefix=DUPLICATE-CLUSTER
+// RUN: not st-opt --apply-parallel-config=config=%t/repeated.json %t/step.mlir 2>&1 | FileCheck %s --check-prefix=REPEATED
+// RUN: not st-opt --apply-parallel-config=config=%t/huge-degree.json %t/step.mlir 2>&1 | FileCheck %s --check-prefix=HUGE-DEGREE
+// RUN: not st-opt --apply-parallel-config=config=%t/huge-id.json %t/step.mlir 2>&1 | FileCheck %s --check-prefix=HUGE-ID
+// RUN: not st-opt --apply-parallel-config=config=%t/no-id.json %t/step.mlir 2>&1 | FileCheck %s --check-prefix=NO-ID
 // RUN: not st-opt --apply-parallel-config=config=%t/pipeline.json %t/step.mlir 2>&1 | FileCheck %s --check-prefix=PIPELINE
 // RUN: not st-opt --apply-parallel-config=config=%t/batch.json %t/step.mlir 2>&1 | FileCheck %s --check-prefix=BATCH
 // RUN: not st-opt --apply-parallel-config=config=%t/heads.json %t/step.mlir 2>&1 | FileCheck %s --check-prefix=HEADS
@@ -38,9 +42,9 @@
 // NO-MODE: no-mode.json:1:{{[0-9]+}}: error: mode is missing; expected "sharding", "pipeline" or "hybrid"
 // UNKNOWN-MODE: unknown-mode.json:1:{{[0-9]+}}: error: mode is "data"; expected "sharding", "pipeline" or "hybrid"
 // SHARDING-DIM: sharding-dim.json:1:{{[0-9]+}}: error: sharding_dim is 1; expected 0 or -1
-// ACCUM-DEGREE: accum-degree.json:1:{{[0-9]+}}: error: accum_degree is 0; expected an integer of at least 1
-// SHARDING-SIZE: sharding-size.json:1:{{[0-9]+}}: error: sharding_size is "4"; expected an integer of at least 1
-// STAGE-CNT: stage-cnt.json:1:{{[0-9]+}}: error: stage_cnt is 1.5; expected an integer of at least 1
+// ACCUM-DEGREE: accum-degree.json:1:{{[0-9]+}}: error: accum_degree is 0; expected an integer from 1 to 1048576
+// SHARDING-SIZE: sharding-size.json:1:{{[0-9]+}}: error: sharding_size is "4"; expected an integer from 1 to 1048576
+// STAGE-CNT: stage-cnt.json:1:{{[0-9]+}}: error: stage_cnt is 1.5; expected an integer from 1 to 1048576
 // NO-MAPPING: no-mapping.json:1:{{[0-9]+}}: error: device_mapping is missing; expected an object with stage_0, stage_1, ...
 // EMPTY-MAPPING: empty-mapping.json:1:{{[0-9]+}}: error: device_mapping is {}; expected an object with stage_0, stage_1, ...
 // UNKNOWN-STAGE: unknown-stage.json:1:{{[0-9]+}}: error: device_mapping has an unknown key "stage_a" (value {"shard_0":"GPU:0"}); expected stage_<i>
@@ -50,11 +54,15 @@
 // MISSING-SHARD: missing-shard.json:1:{{[0-9]+}}: error: device_mapping.stage_0.shard_0 is missing, though device_mapping.stage_0 has 1 shards
 // RAGGED: ragged.json:1:{{[0-9]+}}: error: device_mapping.stage_1 has 1 shards, but device_mapping.stage_0 has 2; expected as many in every stage
 // DEVICE-NAME: device-name.json:1:{{[0-9]+}}: error: device_mapping.stage_0.shard_0 is "TPU:0"; expected a device name, /device:XLA_DTU:<id> or GPU:<id>
-// DEVICE-NUMBER: device-number.json:1:{{[0-9]+}}: error: device_mapping.stage_0.shard_0 is "GPU:-1"; expected a number after the last colon
+// DEVICE-NUMBER: device-number.json:1:{{[0-9]+}}: error: device_mapping.stage_0.shard_0 is "GPU:-1"; expected a number from 0 to 16777216 after the last colon
 // NO-CLUSTER: no-cluster.json:1:{{[0-9]+}}: error: device_mapping.stage_0.shard_0 is "/device:XLA_DTU:9", which names no cluster: chip 1 has ids 5 to 8
 // MIXED: mixed.json:1:{{[0-9]+}}: error: device_mapping.stage_0.shard_1 is "/device:XLA_DTU:1", but the devices before it are of the other kind
 // DUPLICATE: duplicate.json:1:{{[0-9]+}}: error: device_mapping.stage_1.shard_0 is "GPU:0", which device_mapping.stage_0.shard_0 already names
-// DUPLICATE-CLUSTER: duplicate-cluster.json:1:{{[0-9]+}}: error: device_mapping.stage_0.shard_1 is "/device:XLA_DTU:0", which device_mapping.stage_0.shard_0 already names
+// DUPLICATE-CLUSTER: duplicate-cluster.json:1:{{[0-9]+}}: error: device_mapping.stage_1.shard_0 is "/device:XLA_DTU:0", which device_mapping.stage_0.shard_0 already names; expected a device in one stage
+// REPEATED: repeated.json:2:{{[0-9]+}}: error: key "device_mapping.stage_0.shard_0" stands there twice
+// HUGE-DEGREE: huge-degree.json:1:{{[0-9]+}}: error: accum_degree is 99999999999999; expected an integer from 1 to 1048576
+// HUGE-ID: huge-id.json:1:{{[0-9]+}}: error: device_mapping.stage_0.shard_0 is "/device:XLA_DTU:2147483648"; expected a number from 0 to 16777216 after the last colon
+// NO-ID: no-id.json:1:{{[0-9]+}}: error: device_mapping.stage_0.shard_0 is "GPU:"; expected a number from 0 to 16777216 after the last colon
 // PIPELINE: pipeline.json:1:{{[0-9]+}}: error: mode is "pipeline", but device_mapping has 2 shards a stage (sharding_size); layers cut into shards and pipelined are mode "hybrid"
 // BATCH: batch.json:1:{{[0-9]+}}: error: accum_degree is 3, which does not divide the batch 4
 // HEADS: heads.json:1:{{[0-9]+}}: error: sharding_size is 4 in device_mapping, which does not divide num_attention_heads 2 of the model
@@ -118,7 +126,16 @@ module attributes {st.model_config = "{\22hidden_size\22: 16, \22num_attention_h
 //--- duplicate.json
 {"mode": "sharding", "device_mapping": {"stage_0": {"shard_0": "GPU:0"}, "stage_1": {"shard_0": "GPU:0"}}}
 //--- duplicate-cluster.json
-{"mode": "sharding", "device_mapping": {"stage_0": {"shard_0": "/device:XLA_DTU:0", "shard_1": "/device:XLA_DTU:0"}}}
+{"mode": "sharding", "device_mapping": {"stage_0": {"shard_0": "/device:XLA_DTU:0"}, "stage_1": {"shard_0": "/device:XLA_DTU:0"}}}
+//--- repeated.json
+{"mode": "sharding",
+ "device_mapping": {"stage_0": {"shard_0": "GPU:0", "sh\u0061rd_0": "GPU:1"}}}
+//--- huge-degree.json
+{"mode": "sharding", "accum_degree": 99999999999999, "device_mapping": {"stage_0": {"shard_0": "GPU:0"}}}
+//--- huge-id.json
+{"mode": "sharding", "device_mapping": {"stage_0": {"shard_0": "/device:XLA_DTU:2147483648"}}}
+//--- no-id.json
+{"mode": "sharding", "device_mapping": {"stage_0": {"shard_0": "GPU:"}}}
 //--- pipeline.json
 {"mode": "pipeline", "device_mapping": {"stage_0": {"shard_0": "GPU:0", "shard_1": "GPU:1"}}}
 //--- batch.json

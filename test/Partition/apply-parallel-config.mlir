@@ -5,6 +5,7 @@
 // RUN: st-opt --apply-parallel-config=config=%t/contraction.json %t/step.mlir 2>%t/contraction.err | FileCheck %s --check-prefix=CONTRACTION
 // RUN: FileCheck %s --check-prefix=WARN --input-file=%t/contraction.err
 // RUN: st-opt --apply-parallel-config="config=%t/contraction.json schedule=gpipe" %t/step.mlir 2>/dev/null | FileCheck %s --check-prefix=GPIPE
+// RUN: st-opt --apply-parallel-config=config=%t/shared.json %t/step.mlir 2>/dev/null | FileCheck %s --check-prefix=SHARED
 
 // Without a file: one device.
 // ONE: module attributes {st.devices = [array<i64: 0>], st.micro_batches = 1 : i64, st.schedule = "sequential", st.stages = 1 : i64}
@@ -34,6 +35,9 @@
 // WARN: contraction.json:3:3: warning: sharding_size is 4, but device_mapping has 2 shards a stage; going by the mapping
 // WARN: contraction.json:5:3: warning: stage_cnt is 1, but device_mapping has 3 stages; going by the mapping
 // GPIPE: st.schedule = "gpipe"
+
+// Shards of a stage may share a device, a cluster as well as a GPU.
+// SHARED: st.devices = [array<i64: 0, 0, 1, 1>, array<i64: 5, 6, 5, 6>]
 
 //--- step.mlir
 func.func @main(
@@ -84,3 +88,9 @@ func.func @main(
     "stage_2": {"shard_0": "GPU:2", "shard_1": "GPU:2"}
   }
 }
+//--- shared.json
+{"mode": "sharding", "device_mapping": {
+  "stage_0": {"shard_0": "/device:XLA_DTU:0", "shard_1": "/device:XLA_DTU:0",
+              "shard_2": "/device:XLA_DTU:1", "shard_3": "/device:XLA_DTU:1"},
+  "stage_1": {"shard_0": "/device:XLA_DTU:5", "shard_1": "/device:XLA_DTU:6",
+              "shard_2": "/device:XLA_DTU:5", "shard_3": "/device:XLA_DTU:6"}}}

@@ -12,6 +12,16 @@ from safetensors.numpy import load_file
 
 import st_testing as st
 
+
+def shared(stages, shards, ranks, **options):
+    """A layout with `ranks` neighbouring shards of a stage on each device."""
+    value = st.layout(stages, shards, **options)
+    for i, stage in enumerate(value["device_mapping"].values()):
+        for j, key in enumerate(stage):
+            stage[key] = f"/device:XLA_DTU:{st.dtu_id(i * (shards // ranks) + j // ranks)}"
+    return value
+
+
 LAYOUTS = {
     "4x8": dict(stages=4, shards=8),
     "8x4": dict(stages=8, shards=4),
@@ -75,7 +85,21 @@ def case(model, optimizer, layout, dim):
     return f"{model} {optimizer} {layout} dim {dim}", check
 
 
+def shared_devices(folder):
+    """Four shards of a stage on two devices: the same losses, half the devices, a longer step."""
+    config, task = MODELS["bert-mlm"]
+    losses, steps = {}, {}
+    for name, parallel in (("apart", st.layout(2, 4)), ("shared", shared(2, 4, ranks=2))):
+        binary = st.compile_model(folder, name, config, task, parallel)
+        metrics = st.train(binary, steps=5)
+        losses[name], steps[name] = st.losses(metrics), metrics[0]["sim_ms"]
+    st.expect(losses["apart"] == losses["shared"], f"losses differ: {losses}")
+    st.expect(steps["shared"] > 1.1 * steps["apart"], f"sharing a device costs nothing: {steps}")
+    return f"{steps['apart']:.3f} ms a step apart, {steps['shared']:.3f} ms shared"
+
+
 def cases():
+    yield "bert-mlm shards that share devices", shared_devices
     for model in ("bert-mlm", "gpt2-clm"):
         for optimizer in ("adamw", "sgd"):
             for layout in LAYOUTS:

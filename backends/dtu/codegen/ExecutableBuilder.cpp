@@ -10,6 +10,8 @@
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
 #include "llvm/Support/MathExtras.h"
 
+#include <set>
+
 using namespace mlir;
 using namespace mlir::dtu;
 namespace proto = ::st::proto;
@@ -338,14 +340,15 @@ static void setModel(ModuleOp module, proto::Executable &executable) {
 }
 
 static std::string summaryOf(ModuleOp module, const proto::Executable &executable) {
-  int64_t stages = 0, ranks = 0;
+  int64_t stages = 0;
+  std::set<int64_t> devices; // several ranks may share one
   for (const proto::Group &group : executable.groups()) {
     stages += group.stages_size();
-    ranks += group.device_ids_size();
+    devices.insert(group.device_ids().begin(), group.device_ids().end());
   }
   std::string schedule = stringOf(module, "st.schedule");
   return llvm::formatv("{0} stages on {1} devices in {2} groups, {3} micro-batches{4}", stages,
-                       ranks, executable.groups_size(), executable.micro_batches(),
+                       devices.size(), executable.groups_size(), executable.micro_batches(),
                        schedule.empty() ? "" : ", schedule " + schedule)
       .str();
 }
