@@ -101,9 +101,15 @@ static LogicalResult differentiate(func::FuncOp function) {
 
 /// Erases ops that a rule emitted and a later rule folded away.
 static void eraseDeadOps(Block &block) {
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
-    if (isOpTriviallyDead(&op))
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    if (isOpTriviallyDead(&op)) {
       op.erase();
+      continue;
+    }
+    for (Region &region : op.getRegions())
+      for (Block &inner : region)
+        eraseDeadOps(inner);
+  }
 }
 
 namespace {

@@ -3,12 +3,15 @@
 #include "passes/Autodiff/GradientRules.h"
 
 #include "mlir/IR/Matchers.h"
+#include "passes/Autodiff/ReverseMode.h"
 
 using namespace mlir;
 using namespace mlir::stablehlo;
 using namespace mlir::st;
 
 GradientRules::GradientRules() {
+  populateBranchRules(*this);
+  populateLoopRules(*this);
   populateElementwiseRules(*this);
   populateShapeRules(*this);
   populateReductionRules(*this);
@@ -60,6 +63,28 @@ static Value concatenatePads(Emitter &emit, ArrayRef<Value> parts) {
   if (end != Emitter::shapeOf(parts.front())[*dim])
     return nullptr;
   return emit.concatenate(pieces, *dim);
+}
+
+bool Gradients::wants(Value value) const { return mode.isVaried(value); }
+
+Value Gradients::takeInto(Value sum, Value value) {
+  auto found = contributions.find(value);
+  if (found == contributions.end())
+    return sum;
+  SmallVector<Value, 2> parts = std::move(found->second);
+  contributions.erase(found);
+  for (Value part : parts) {
+    auto update = part.getDefiningOp<DynamicUpdateSliceOp>();
+    if (!update || !matchPattern(update.getOperand(), m_AnyZeroFloat())) {
+      sum = emit.add(sum, part);
+      continue;
+    }
+    Value slice =
+        emit.dynamicSlice(sum, update.getStartIndices(), Emitter::shapeOf(update.getUpdate()));
+    sum =
+        emit.dynamicUpdateSlice(sum, emit.add(slice, update.getUpdate()), update.getStartIndices());
+  }
+  return sum;
 }
 
 Value Gradients::take(Value value) {

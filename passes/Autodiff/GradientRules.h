@@ -17,15 +17,18 @@
 
 namespace mlir::st {
 
-/// The cotangents collected so far, and where rules emit.
+class ReverseMode;
+
+/// The cotangents collected so far in one block, and where rules emit.
 class Gradients {
 public:
-  Gradients(Emitter &emit, const DenseSet<Value> &varied) : emit(emit), varied(varied) {}
+  Gradients(Emitter &emit, ReverseMode &mode) : emit(emit), mode(mode) {}
 
   Emitter &emit;
+  ReverseMode &mode;
 
   /// Whether the value depends on a parameter, so that its cotangent matters.
-  bool wants(Value value) const { return varied.contains(value); }
+  bool wants(Value value) const;
 
   /// Adds a contribution, of the type of `value`, to its cotangent.
   void add(Value value, Value contribution) {
@@ -43,8 +46,11 @@ public:
   /// where there is none.
   Value take(Value value);
 
+  /// The same, as what is added to `sum`. A contribution that is zero but for a slice
+  /// touches no more than that.
+  Value takeInto(Value sum, Value value);
+
 private:
-  const DenseSet<Value> &varied;
   DenseMap<Value, SmallVector<Value, 2>> contributions;
 };
 
@@ -87,6 +93,8 @@ private:
   DenseSet<StringRef> zeros;
 };
 
+void populateBranchRules(GradientRules &rules);
+void populateLoopRules(GradientRules &rules);
 void populateElementwiseRules(GradientRules &rules);
 void populateShapeRules(GradientRules &rules);
 void populateReductionRules(GradientRules &rules);

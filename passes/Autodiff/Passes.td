@@ -38,10 +38,11 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
 
     A windowed maximum or minimum sends its cotangent to the first extremum of the
     window (`reduce`: to all, in equal parts); `sort` and `top_k` send each element's
-    to where the element came from. Refused by name: control flow and calls that
-    are not inlined, reductions by anything but one add, maximum or minimum, windowed
-    extrema with dilations, scatters that do not add or overwrite, unstable sorts
-    of several operands.
+    to where the element came from. A loop of known trips saves what its backward loop
+    needs in buffers of one row a trip; `if` and `case` return it. Refused by name: loops
+    of unknown trips, calls that are not inlined, reductions by anything but one add,
+    maximum or minimum, windowed extrema with dilations, scatters that do not add or
+    overwrite, unstable sorts of several operands.
   }];
   let dependentDialects = ["::mlir::stablehlo::StableHLODialect"];
 }

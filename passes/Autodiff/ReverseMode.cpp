@@ -4,38 +4,83 @@
 
 #include "dialects/St/IR/ShardingUtils.h"
 #include "mlir/Transforms/RegionUtils.h"
-#include "passes/Autodiff/GradientRules.h"
 
 using namespace mlir;
 using namespace mlir::st;
 
-namespace {
-/// One run over a block: which values matter, then op after op backwards.
-class ReverseMode {
-public:
-  ReverseMode(Block &block, ValueRange parameters)
-      : parameters(parameters), builder(OpBuilder::atBlockTerminator(&block)),
-        emit(builder, &block, builder.getUnknownLoc()), gradients(emit, varied) {
-    for (Operation &op : block.without_terminator())
-      forward.push_back(&op);
+//===----------------------------------------------------------------------===//
+// What depends on a parameter
+//===----------------------------------------------------------------------===//
+
+/// Tuples count, so that what goes through them is refused instead of lost.
+static bool canVary(Type type) {
+  return isa<FloatType, ComplexType, TupleType>(getElementTypeOrSelf(type));
+}
+
+void ReverseMode::mark(Value value) {
+  if (canVary(value.getType()))
+    varied.insert(value);
+}
+
+bool ReverseMode::dependsOnVaried(Operation *op) const {
+  SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op->getRegions(), captured);
+  auto isVaried = [&](Value value) { return varied.contains(value); };
+  return llvm::any_of(op->getOperands(), isVaried) || llvm::any_of(captured, isVaried);
+}
+
+/// A loop carries a dependence from each trip to the next.
+void ReverseMode::markLoop(stablehlo::WhileOp op) {
+  Block &body = op.getBody().front();
+  for (size_t before = varied.size() + 1; before != varied.size();) {
+    before = varied.size();
+    for (auto [operand, carry, yielded, result] :
+         llvm::zip_equal(op->getOperands(), body.getArguments(),
+                         body.getTerminator()->getOperands(), op->getResults())) {
+      if (!isVaried(operand) && !isVaried(yielded))
+        continue;
+      mark(carry);
+      mark(result);
+    }
+    markBlock(body);
   }
+}
 
-  FailureOr<SmallVector<Value>> run(Value loss);
+void ReverseMode::markBranches(Operation *op) {
+  for (Region &region : op->getRegions()) {
+    markBlock(region.front());
+    for (auto [yielded, result] :
+         llvm::zip_equal(region.front().getTerminator()->getOperands(), op->getResults()))
+      if (isVaried(yielded))
+        mark(result);
+  }
+}
 
-private:
-  void findVaried();
-  LogicalResult propagate(Operation *op);
+void ReverseMode::markOp(Operation *op) {
+  if (rules.isZero(op) || op->hasAttr(kStopGradientAttr))
+    return;
+  if (auto loop = dyn_cast<stablehlo::WhileOp>(op))
+    return markLoop(loop);
+  if (isa<stablehlo::IfOp, stablehlo::CaseOp>(op))
+    return markBranches(op);
+  if (dependsOnVaried(op))
+    for (Value result : op->getResults())
+      mark(result);
+}
 
-  ValueRange parameters;
-  OpBuilder builder;
-  GradientRules rules;
-  SmallVector<Operation *> forward;
-  /// The values that depend differentiably on a parameter.
-  DenseSet<Value> varied;
-  Emitter emit;
-  Gradients gradients;
-};
-} // namespace
+void ReverseMode::markBlock(Block &block) {
+  for (Operation &op : block.without_terminator())
+    markOp(&op);
+}
+
+ReverseMode::ReverseMode(Block &block, ValueRange parameters) {
+  varied.insert(parameters.begin(), parameters.end());
+  markBlock(block);
+}
+
+//===----------------------------------------------------------------------===//
+// Backwards
+//===----------------------------------------------------------------------===//
 
 /// Names a backward op after the forward op it comes from, as JAX does.
 static Location transposedLoc(Location loc) {
@@ -46,31 +91,15 @@ static Location transposedLoc(Location loc) {
   return NameLoc::get(StringAttr::get(context, "transpose"), loc);
 }
 
-void ReverseMode::findVaried() {
-  varied.insert(parameters.begin(), parameters.end());
-  auto isVaried = [&](Value value) { return varied.contains(value); };
-  for (Operation *op : forward) {
-    if (rules.isZero(op) || op->hasAttr(kStopGradientAttr))
-      continue;
-    SetVector<Value> captured;
-    getUsedValuesDefinedAbove(op->getRegions(), captured);
-    if (!llvm::any_of(op->getOperands(), isVaried) && !llvm::any_of(captured, isVaried))
-      continue;
-    for (Value result : op->getResults())
-      if (isa<FloatType, ComplexType>(getElementTypeOrSelf(result.getType())))
-        varied.insert(result);
-  }
-}
-
-LogicalResult ReverseMode::propagate(Operation *op) {
-  emit.loc = transposedLoc(op->getLoc());
+LogicalResult ReverseMode::propagate(Operation *op, Gradients &gradients) {
+  gradients.emit.loc = transposedLoc(op->getLoc());
   SmallVector<Value> cotangents;
   for (Value result : op->getResults())
     cotangents.push_back(gradients.take(result));
   if (llvm::all_of(cotangents, [](Value ct) { return !ct; }))
     return success();
   bool isComplex = llvm::any_of(op->getOperands(), [&](Value operand) {
-    return varied.contains(operand) && isa<ComplexType>(getElementTypeOrSelf(operand.getType()));
+    return isVaried(operand) && isa<ComplexType>(getElementTypeOrSelf(operand.getType()));
   });
   if (isComplex)
     return op->emitOpError("has a complex operand, and the loss depends on a parameter through it; "
@@ -81,12 +110,38 @@ LogicalResult ReverseMode::propagate(Operation *op) {
   return (*rule)(op, cotangents, gradients);
 }
 
-FailureOr<SmallVector<Value>> ReverseMode::run(Value loss) {
-  findVaried();
-  gradients.add(loss, [&] { return emit.splatLike(loss, 1.0); });
+LogicalResult ReverseMode::propagate(ArrayRef<Operation *> forward, Gradients &gradients) {
   for (Operation *op : llvm::reverse(forward))
-    if (failed(propagate(op)))
+    if (failed(propagate(op, gradients)))
       return failure();
+  return success();
+}
+
+void ReverseMode::replace(Operation *op, ValueRange results) {
+  for (auto [from, to] : llvm::zip(op->getResults(), results)) {
+    if (varied.erase(from))
+      varied.insert(to);
+    from.replaceAllUsesWith(to);
+  }
+  op->erase();
+}
+
+SmallVector<Operation *> st::opsOf(Block &block) {
+  SmallVector<Operation *> ops;
+  for (Operation &op : block.without_terminator())
+    ops.push_back(&op);
+  return ops;
+}
+
+FailureOr<SmallVector<Value>> st::emitGradients(Block &block, Value loss, ValueRange parameters) {
+  OpBuilder builder = OpBuilder::atBlockTerminator(&block);
+  Emitter emit(builder, &block, builder.getUnknownLoc());
+  ReverseMode mode(block, parameters);
+  Gradients gradients(emit, mode);
+  SmallVector<Operation *> forward = opsOf(block);
+  gradients.add(loss, [&] { return emit.splatLike(loss, 1.0); });
+  if (failed(mode.propagate(forward, gradients)))
+    return failure();
 
   SmallVector<Value> results;
   for (Value parameter : parameters) {
@@ -95,8 +150,4 @@ FailureOr<SmallVector<Value>> ReverseMode::run(Value loss) {
     results.push_back(gradient ? gradient : emit.zerosLike(parameter));
   }
   return results;
-}
-
-FailureOr<SmallVector<Value>> st::emitGradients(Block &block, Value loss, ValueRange parameters) {
-  return ReverseMode(block, parameters).run(loss);
 }

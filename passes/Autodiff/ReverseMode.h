@@ -3,8 +3,7 @@
 #ifndef ST_PASSES_AUTODIFF_REVERSEMODE_H
 #define ST_PASSES_AUTODIFF_REVERSEMODE_H
 
-#include "mlir/IR/Block.h"
-#include "mlir/IR/Builders.h"
+#include "passes/Autodiff/GradientRules.h"
 
 namespace mlir::st {
 
@@ -13,6 +12,39 @@ namespace mlir::st {
 /// with a diagnostic at an op that cannot be differentiated. No gradient flows through
 /// ops marked `st.stop_gradient`.
 FailureOr<SmallVector<Value>> emitGradients(Block &block, Value loss, ValueRange parameters);
+
+/// One run over a function: which values matter, then op after op backwards. Rules of ops
+/// with regions come back to it for the blocks within.
+class ReverseMode {
+public:
+  /// Finds the values of `block`, regions included, that depend on `parameters`.
+  ReverseMode(Block &block, ValueRange parameters);
+
+  /// Whether the value depends differentiably on a parameter.
+  bool isVaried(Value value) const { return varied.contains(value); }
+
+  /// Takes the cotangents of the results of `forward`'s ops, last op first, and adds to
+  /// those of their operands. Emits where `gradients` does.
+  LogicalResult propagate(ArrayRef<Operation *> forward, Gradients &gradients);
+
+  /// Replaces `op` by one with the same results before others of its own.
+  void replace(Operation *op, ValueRange results);
+
+private:
+  void markBlock(Block &block);
+  void markOp(Operation *op);
+  void markLoop(stablehlo::WhileOp op);
+  void markBranches(Operation *op);
+  bool dependsOnVaried(Operation *op) const;
+  void mark(Value value);
+  LogicalResult propagate(Operation *op, Gradients &gradients);
+
+  GradientRules rules;
+  DenseSet<Value> varied;
+};
+
+/// The ops of a block but its terminator.
+SmallVector<Operation *> opsOf(Block &block);
 
 } // namespace mlir::st
 

@@ -76,8 +76,8 @@ def RemoveDeadState : Pass<"remove-dead-state", "::mlir::ModuleOp"> {
 def UnrollLoops : Pass<"unroll-loops", "::mlir::ModuleOp"> {
   let summary = "Replaces loops of few and known trips by copies of their bodies";
   let description = [{
-    A `stablehlo.while` whose counter starts at a constant, grows by one and is held
-    against a constant (what JAX makes of `scan` and `fori_loop`), inner loops first.
+    A `stablehlo.while` whose counter starts at a constant, changes by a constant and is
+    held against a constant (what JAX makes of `scan` and `fori_loop`), inner loops first.
     Other loops stay.
   }];
   let options = [

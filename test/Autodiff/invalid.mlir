@@ -115,3 +115,19 @@ func.func @main(%w: tensor<f32> {st.name = "w", st.role = "parameter"}) -> (tens
   %2 = stablehlo.imag %1 : (tensor<complex<f32>>) -> tensor<f32>
   return %2 : tensor<f32>
 }
+
+// -----
+
+func.func @main(%w: tensor<f32> {st.name = "w", st.role = "parameter"}) -> (tensor<f32> {st.role = "loss"}) {
+  // expected-error @below {{has no gradient rule: expected a number of trips that is known, from a counter that starts at a constant, changes by a constant and is held against a constant}}
+  %0 = stablehlo.while(%x = %w) : tensor<f32>
+  cond {
+    %n = stablehlo.constant dense<4.0> : tensor<f32>
+    %c = stablehlo.compare LT, %x, %n : (tensor<f32>, tensor<f32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  } do {
+    %y = stablehlo.add %x, %x : tensor<f32>
+    stablehlo.return %y : tensor<f32>
+  }
+  return %0 : tensor<f32>
+}

@@ -43,3 +43,25 @@ func.func @unknown(%x: tensor<4xf32>, %end: tensor<i32>) -> tensor<4xf32> {
   }
   return %0#1 : tensor<4xf32>
 }
+
+// -----
+
+// A counter that goes down by two, held against a limit on the left: 5, 3, 1.
+// CHECK-LABEL: @down
+// CHECK-COUNT-3: stablehlo.multiply
+// CHECK-NOT: stablehlo.multiply
+func.func @down(%x: tensor<4xf32>) -> tensor<4xf32> {
+  %start = stablehlo.constant dense<5> : tensor<i32>
+  %0:2 = stablehlo.while(%i = %start, %v = %x) : tensor<i32>, tensor<4xf32>
+  cond {
+    %end = stablehlo.constant dense<0> : tensor<i32>
+    %p = stablehlo.compare LE, %end, %i, SIGNED : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %p : tensor<i1>
+  } do {
+    %two = stablehlo.constant dense<2> : tensor<i32>
+    %j = stablehlo.subtract %i, %two : tensor<i32>
+    %w = stablehlo.multiply %v, %x : tensor<4xf32>
+    stablehlo.return %j, %w : tensor<i32>, tensor<4xf32>
+  }
+  return %0#1 : tensor<4xf32>
+}

@@ -39,7 +39,7 @@ def case(function, *shapes, low=-2.0, high=2.0, values=None, reference=None):
         named = re.sub(r"%arg(\d+): (tensor<[^>]*>)", r'%arg\1: \2 {st.name = "x\1", st.role = "parameter"}', signature)
         program = folder / "program.mlir"
         program.write_text(text.replace(signature, named, 1))
-        found = interpret(transform(program, "--inline", "--differentiate"),
+        found = interpret(transform(program, "--inline-calls", "--differentiate"),
                           {f"x{i}": x for i, x in enumerate(operands)})
         value, gradients = jax.value_and_grad(loss_of(reference or function), tuple(range(len(operands))))(*operands)
         expect(np.allclose(found["loss"], value, rtol=1e-5, atol=1e-5), f"value {found['loss']}, JAX's {value}")

@@ -40,6 +40,12 @@ Value Emitter::splat(RankedTensorType type, double value) {
   Type elementType = type.getElementType();
   if (auto floatType = dyn_cast<FloatType>(elementType))
     return constant(DenseElementsAttr::get(type, FloatAttr::get(floatType, value)));
+  if (auto complexType = dyn_cast<ComplexType>(elementType)) {
+    auto part = cast<FloatType>(complexType.getElementType());
+    APFloat real = FloatAttr::get(part, value).getValue();
+    std::complex<APFloat> number(real, APFloat::getZero(real.getSemantics()));
+    return constant(DenseElementsAttr::get(type, ArrayRef(number)));
+  }
   // Through a 64-bit integer so that the whole range of ui32 is exact.
   APInt bits(64, static_cast<uint64_t>(static_cast<int64_t>(value)));
   return constant(DenseElementsAttr::get(type, bits.trunc(elementType.getIntOrFloatBitWidth())));

@@ -1,0 +1,43 @@
+//===- Residuals.h - What a backward region needs of a forward one -*- C++ -*-===//
+//
+// Rules emit the backward ops of a region into a region of another op, as if they could
+// see the forward values. Residuals finds what they took and replaces it: by the same
+// values computed again where that costs next to nothing, else by values that the forward
+// op has saved.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ST_PASSES_AUTODIFF_RESIDUALS_H
+#define ST_PASSES_AUTODIFF_RESIDUALS_H
+
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace mlir::st {
+
+class Residuals {
+public:
+  /// `known` maps values of `forward` to values that `backward` can see.
+  Residuals(Block &forward, Block &backward, const IRMapping &known);
+
+  /// The values of `forward` that must be saved.
+  ArrayRef<Value> saved() const { return toSave.getArrayRef(); }
+
+  /// Replaces what `backward` takes from `forward`, given what was saved. Emits at `builder`,
+  /// whose place `backward` reaches before it uses any of it.
+  void replace(OpBuilder &builder, ArrayRef<Value> loaded);
+
+private:
+  bool isFree(Value value);
+  void need(Value value);
+  Value reproduce(OpBuilder &builder, Value value);
+
+  Block &forward, &backward;
+  IRMapping mapping;
+  SetVector<Value> taken, toSave;
+  DenseMap<Value, bool> free;
+};
+
+} // namespace mlir::st
+
+#endif // ST_PASSES_AUTODIFF_RESIDUALS_H
