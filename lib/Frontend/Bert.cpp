@@ -40,15 +40,15 @@ Value Bert::embeddings() {
   int64_t hidden = config.hiddenSize;
   SmallVector<int64_t> ids = {model.batch, model.sequence};
   ModelBuilder::Scope scope(model, "bert.embeddings");
-  wordEmbeddings =
-      model.weight("bert.embeddings.word_embeddings.weight", {config.vocabSize, hidden});
+  wordEmbeddings = model.tokenTable("bert.embeddings.word_embeddings.weight");
   Value positions =
       model.weight("bert.embeddings.position_embeddings.weight", {config.positionCount, hidden});
   Value types =
       model.weight("bert.embeddings.token_type_embeddings.weight", {config.typeVocabSize, hidden});
   Value inputIds = model.batchArgument("input_ids", ids, config.vocabSize);
   Value typeIds = model.batchArgument("token_type_ids", ids, config.typeVocabSize);
-  Value x = emit.add(model.embedding(wordEmbeddings, inputIds), model.embedding(types, typeIds));
+  Value x = emit.add(model.embedding(wordEmbeddings, inputIds, config.paddingToken),
+                     model.embedding(types, typeIds));
   Value used = emit.sliceDim(positions, 0, 0, model.sequence);
   x = emit.add(x, emit.broadcast(used, {1, 2}, emit.shapeOf(x)));
   return model.dropout(model.layerNorm(x, "bert.embeddings.LayerNorm"), config.embeddingDropout);

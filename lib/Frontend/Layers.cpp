@@ -48,7 +48,22 @@ Value ModelBuilder::dense(Value x, const Twine &name, int64_t outSize, WeightLay
   return hasBias ? addBias(product, name + ".bias") : product;
 }
 
-Value ModelBuilder::embedding(Value table, Value ids) {
+Value ModelBuilder::tokenTable(const Twine &name) {
+  return parameter(name, {config.vocabSize, config.hiddenSize},
+                   {Init::Normal, config.initializerRange, config.paddingToken});
+}
+
+Value ModelBuilder::embedding(Value table, Value ids, std::optional<int64_t> padding) {
+  Value rows = gatherRows(table, ids);
+  if (!padding)
+    return rows;
+  Value frozen = gatherRows(table, ids);
+  frozen.getDefiningOp()->setAttr(kStopGradientAttr, builder.getUnitAttr());
+  Value isPadding = emit.compare(ComparisonDirection::EQ, ids, emit.splatLike(ids, *padding));
+  return emit.select(broadcastLeading(isPadding, emit.shapeOf(rows)), frozen, rows);
+}
+
+Value ModelBuilder::gatherRows(Value table, Value ids) {
   int64_t hidden = emit.shapeOf(table)[1];
   SmallVector<int64_t> idShape(emit.shapeOf(ids)), shape = idShape;
   int64_t rank = shape.size();

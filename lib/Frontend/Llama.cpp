@@ -42,9 +42,9 @@ private:
 
 Value Llama::embeddings() {
   ModelBuilder::Scope scope(model, "model.embed_tokens");
-  wordEmbeddings = model.weight("model.embed_tokens.weight", {config.vocabSize, config.hiddenSize});
+  wordEmbeddings = model.tokenTable("model.embed_tokens.weight");
   Value ids = model.batchArgument("input_ids", {model.batch, model.sequence}, config.vocabSize);
-  return model.embedding(wordEmbeddings, ids);
+  return model.embedding(wordEmbeddings, ids, config.paddingToken);
 }
 
 void Llama::rotaryTables() {

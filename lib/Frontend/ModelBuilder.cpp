@@ -63,6 +63,8 @@ static DictionaryAttr initAttr(Builder &builder, Init init) {
   case Init::Normal:
     kind("normal");
     fields.push_back(builder.getNamedAttr("std", builder.getF64FloatAttr(init.standardDeviation)));
+    if (init.zeroRow)
+      fields.push_back(builder.getNamedAttr("zero_row", builder.getI64IntegerAttr(*init.zeroRow)));
     break;
   }
   return builder.getDictionaryAttr(fields);

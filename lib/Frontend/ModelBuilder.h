@@ -13,6 +13,8 @@ namespace mlir::st {
 struct Init {
   enum Kind { Normal, Zeros, Ones } kind;
   double standardDeviation = 0.0;
+  /// A row of a Normal matrix that starts as zero all the same.
+  std::optional<int64_t> zeroRow = std::nullopt;
 };
 
 /// How a weight matrix lies in memory: Linear layers are [out, in], Conv1D
@@ -75,8 +77,12 @@ public:
   /// x / root mean square of x, times the parameter `<name>.weight`.
   Value rmsNorm(Value x, const Twine &name);
   Value activation(Value x, Activation kind);
-  /// Rows of `table` [V, H] at `ids` [...]: [..., H].
-  Value embedding(Value table, Value ids);
+  /// The parameter [V, H] of the tokens' embeddings. The row of the padding token,
+  /// where the model has one, starts as zero.
+  Value tokenTable(const Twine &name);
+  /// Rows of `table` [V, H] at `ids` [...]: [..., H]. No gradient flows to the row
+  /// `padding`.
+  Value embedding(Value table, Value ids, std::optional<int64_t> padding = std::nullopt);
   /// Zeroes each element with the probability and scales the others up. Nothing
   /// where the probability is 0.
   Value dropout(Value x, double probability);
@@ -95,6 +101,7 @@ public:
   Value broadcastLeading(Value x, ArrayRef<int64_t> shape);
 
 private:
+  Value gatherRows(Value table, Value ids);
   void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint previous) override;
   Value softmax(Value x);
   Value rngKey();

@@ -252,6 +252,24 @@ static void refuseUnsupportedCommon(ConfigReader &reader) {
 /// Every layer becomes some hundreds of ops.
 constexpr int64_t maxLayers = 1024;
 
+/// The padding token, whose number may count from the end of the vocabulary, as
+/// PyTorch's `padding_idx` does.
+static std::optional<int64_t> readPaddingToken(ConfigReader &reader, int64_t vocabSize,
+                                               std::optional<int64_t> fallback) {
+  const llvm::json::Value *value = reader.object().get("pad_token_id");
+  if (!value)
+    return fallback;
+  if (value->getAsNull())
+    return std::nullopt;
+  std::optional<int64_t> token = value->getAsInteger();
+  if (token && *token >= -vocabSize && *token < vocabSize)
+    return *token < 0 ? *token + vocabSize : *token;
+  reader.unexpected("pad_token_id",
+                    "null or a token, at least -vocab_size and below vocab_size = " +
+                        Twine(vocabSize));
+  return std::nullopt;
+}
+
 static void readBert(ConfigReader &reader, ModelConfig &config) {
   config.type = ModelType::Bert;
   config.hiddenSize = reader.size("hidden_size");
@@ -260,6 +278,7 @@ static void readBert(ConfigReader &reader, ModelConfig &config) {
   config.intermediateSize = reader.size("intermediate_size");
   config.vocabSize = reader.size("vocab_size");
   config.positionCount = reader.size("max_position_embeddings");
+  config.paddingToken = readPaddingToken(reader, config.vocabSize, 0);
   config.typeVocabSize = reader.size("type_vocab_size", 2);
   config.activation = readActivation(reader, "hidden_act", "gelu");
   config.hiddenDropout = reader.probability("hidden_dropout_prob", 0.1);
@@ -334,6 +353,7 @@ static void readLlama(ConfigReader &reader, ModelConfig &config) {
   config.headSize = reader.size("head_dim", 0);
   config.intermediateSize = reader.size("intermediate_size");
   config.vocabSize = reader.size("vocab_size");
+  config.paddingToken = readPaddingToken(reader, config.vocabSize, std::nullopt);
   config.positionCount = reader.size("max_position_embeddings", 2048);
   config.activation = readActivation(reader, "hidden_act", "silu");
   config.attentionDropout = reader.probability("attention_dropout", 0.0);

@@ -55,6 +55,8 @@ struct ModelConfig {
   int64_t positionCount = 0;
   /// Zero where the model has no token types.
   int64_t typeVocabSize = 0;
+  /// Its row of the embeddings starts as zero, and looking it up gives it no gradient.
+  std::optional<int64_t> paddingToken;
   Activation activation = Activation::Gelu;
   double embeddingDropout = 0.0;
   double attentionDropout = 0.0;

@@ -8,6 +8,7 @@
 #include <cstring>
 #include <map>
 #include <mutex>
+#include <numeric>
 
 namespace st {
 namespace {
@@ -29,6 +30,20 @@ uint16_t roundToBf16(float value) {
   return static_cast<uint16_t>((bits + 0x7FFF + (bits >> 16 & 1)) >> 16);
 }
 
+// Zeroes what `values`, the elements of the chunk, hold of a row of the tensor.
+void zeroRow(const Chunk &chunk, int64_t row, std::vector<float> &values) {
+  const std::vector<int64_t> &shape = chunk.tensor->shape;
+  int64_t size = std::accumulate(shape.begin() + 1, shape.end(), int64_t{1}, std::multiplies<>());
+  forEachRun(chunk.block->block, chunk.begin, chunk.end,
+             [&](int64_t global, int64_t local, int64_t count) {
+               int64_t first = std::max(global, row * size);
+               int64_t last = std::min(global + count, (row + 1) * size);
+               float *run = values.data() + (local - chunk.begin);
+               if (first < last)
+                 std::fill(run + (first - global), run + (last - global), 0.0f);
+             });
+}
+
 void computeChunk(const Chunk &chunk, uint32_t seed, std::vector<float> &values) {
   const proto::State &state = *chunk.tensor->state;
   values.resize(chunk.end - chunk.begin);
@@ -43,6 +58,8 @@ void computeChunk(const Chunk &chunk, uint32_t seed, std::vector<float> &values)
                fillNormal(key, static_cast<uint64_t>(global), stddev,
                           values.data() + (local - chunk.begin), count);
              });
+  if (state.init().has_zero_row())
+    zeroRow(chunk, state.init().zero_row(), values);
 }
 
 absl::Status storeChunk(const Chunk &chunk, const std::vector<float> &values,

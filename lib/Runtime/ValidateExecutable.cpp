@@ -168,6 +168,10 @@ absl::Status GroupValidator::checkState(const proto::State &state) {
   if (state.init().kind() == proto::Initializer::NORMAL &&
       !(std::isfinite(state.init().stddev()) && state.init().stddev() >= 0))
     return error(absl::StrCat(owner, " has a standard deviation of ", state.init().stddev()));
+  if (state.init().has_zero_row() &&
+      (state.global().shape().empty() || state.init().zero_row() < 0 ||
+       state.init().zero_row() >= state.global().shape(0)))
+    return error(absl::StrCat(owner, " has no row ", state.init().zero_row(), " to start as zero"));
   if (state.init_stream() < 0 || state.init_stream() > UINT32_MAX)
     return error(absl::StrCat(owner, " has the random stream ", state.init_stream()));
   return claim(owner, state.offset(), blockOf(state.global(), state.slice(), 0).numBytes(), true);

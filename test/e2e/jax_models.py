@@ -65,6 +65,14 @@ def cross_entropy(logits, labels, ignored):
     return -jnp.where(counts, picked, 0).sum() / jnp.maximum(counts.sum(), 1)
 
 
+def token_embeddings(table, ids, padding):
+    """As PyTorch's Embedding with a padding_idx: the row counts, but learns nothing from being looked up."""
+    if padding is None:
+        return table[ids]
+    is_padding = ids == padding % table.shape[0]
+    return jnp.where(is_padding[..., None], jax.lax.stop_gradient(table[ids]), table[ids])
+
+
 def bert_encoder(config, parameters, batch, drop):
     hidden_drop = config.get("hidden_dropout_prob", 0.1)
     attention_drop = config.get("attention_probs_dropout_prob", 0.1)
@@ -76,7 +84,8 @@ def bert_encoder(config, parameters, batch, drop):
 
     embeddings = "bert.embeddings."
     length = batch["input_ids"].shape[1]
-    x = (parameters[embeddings + "word_embeddings.weight"][batch["input_ids"]]
+    words = parameters[embeddings + "word_embeddings.weight"]
+    x = (token_embeddings(words, batch["input_ids"], config.get("pad_token_id", 0))
          + parameters[embeddings + "token_type_embeddings.weight"][batch["token_type_ids"]]
          + parameters[embeddings + "position_embeddings.weight"][:length])
     x = drop(layer_norm(parameters, embeddings + "LayerNorm", x, epsilon), hidden_drop)
@@ -175,7 +184,7 @@ def llama_clm(config, parameters, batch, key=None):
         product = jnp.einsum("...i,oi->...o", x, parameters[f"{name}.weight"])
         return product + parameters[f"{name}.bias"] if config.get(bias, False) else product
 
-    x = parameters["model.embed_tokens.weight"][batch["input_ids"]]
+    x = token_embeddings(parameters["model.embed_tokens.weight"], batch["input_ids"], config.get("pad_token_id"))
     visible = jnp.arange(length)[:, None] >= jnp.arange(length)[None, :]
     for i in range(config["num_hidden_layers"]):
         layer = f"model.layers.{i}."

@@ -95,7 +95,9 @@ def random_batch(program, seed):
             values[argument.name] = rng.normal(size=argument.shape).astype(np.float32)
             continue
         value = rng.integers(0, argument.limit, argument.shape)
-        if argument.name == "attention_mask":
+        if argument.name == "input_ids":
+            value[0, 1] = 0  # the token that pads by default
+        elif argument.name == "attention_mask":
             lengths = rng.integers(argument.shape[1] // 2, argument.shape[1] + 1, (argument.shape[0], 1))
             value = np.arange(argument.shape[1])[None] < lengths
         elif argument.name == "labels" and len(argument.shape) == 1:

@@ -125,6 +125,9 @@ CASES = [
         LLAMA | {"attention_bias": True, "mlp_bias": True, "head_dim": 6, "hidden_act": "gelu",
                  "num_key_value_heads": 4, "rope_parameters": {"rope_type": "default", "rope_theta": 100.0}}, "clm")),
     ("llama clm, dropout", gradients_match(LLAMA | {"attention_dropout": 0.3}, "clm", key=[9, 4])),
+    ("llama clm, padding counted from the end", gradients_match(LLAMA | {"pad_token_id": -97}, "clm")),
+    ("bert span, padding", gradients_match(BERT | {"pad_token_id": 13}, "span")),
+    ("bert mlm, no padding", gradients_match(BERT | {"pad_token_id": None}, "mlm")),
     ("vit classify", gradients_match(VIT, "classify")),
     ("vit classify, no bias of queries, gray", gradients_match(
         VIT | {"qkv_bias": False, "num_channels": 1, "hidden_act": "gelu_new", "patch_size": 8}, "classify")),

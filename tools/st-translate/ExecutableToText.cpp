@@ -70,6 +70,8 @@ void ExecutablePrinter::printState(const proto::State &state) {
   case proto::Initializer::NORMAL:
     os << llvm::formatv(", normal of deviation {0} from stream {1}", state.init().stddev(),
                         state.init_stream());
+    if (state.init().has_zero_row())
+      os << ", row " << state.init().zero_row() << " zero";
     break;
   default:
     os << ", zeros";

@@ -148,6 +148,8 @@ LogicalResult GroupBuilder::addState(mlir::st::StateOp op) {
     init.set_kind(proto::Initializer::NORMAL);
     if (auto deviation = how.getAs<FloatAttr>("std"))
       init.set_stddev(deviation.getValueAsDouble());
+    if (auto row = how.getAs<IntegerAttr>("zero_row"))
+      init.set_zero_row(row.getInt());
   } else if (kind && kind.getValue() == "ones") {
     init.set_kind(proto::Initializer::ONES);
   } else if (kind && kind.getValue() != "zeros") {

@@ -6,6 +6,7 @@
 #include <atomic>
 #include <cmath>
 #include <gtest/gtest.h>
+#include <optional>
 
 namespace st {
 namespace {
@@ -25,8 +26,11 @@ std::vector<float> gatherW(const proto::Executable &program, ToyExecutable &exec
   return global;
 }
 
-std::vector<float> initialW(int64_t rows, int64_t columns, uint32_t seed, int threads) {
+std::vector<float> initialW(int64_t rows, int64_t columns, uint32_t seed, int threads,
+                            std::optional<int64_t> zeroRow = std::nullopt) {
   proto::Executable program = makeToyProgram(rows, columns);
+  if (zeroRow)
+    program.mutable_groups(0)->mutable_states(0)->mutable_init()->set_zero_row(*zeroRow);
   ToyExecutable executable(program, 0);
   EXPECT_TRUE(initializeStates(*collectStates(program), executable, seed, threads).ok());
   auto *arena = static_cast<ToyBuffer *>(executable.arena(executable.numRanks() - 1));
@@ -42,6 +46,13 @@ TEST(StatesTest, InitialValuesDependOnSeedAlone) {
   std::vector<float> expected(96);
   fillNormal({5, 0}, 0, 0.02f, expected.data(), 96);
   EXPECT_EQ(whole, expected);
+}
+
+TEST(StatesTest, OneRowStartsAsZero) {
+  std::vector<float> expected = initialW(1, 1, 5, 1);
+  std::fill_n(expected.begin() + 3 * 12, 12, 0.0f);
+  for (auto [rows, columns] : {std::pair{1, 1}, {2, 1}, {1, 4}, {4, 3}})
+    EXPECT_EQ(initialW(rows, columns, 5, 2, 3), expected) << rows << "x" << columns;
 }
 
 TEST(StatesTest, MissingPartsAreAnError) {

@@ -62,6 +62,7 @@ TEST(ValidateExecutableTest, NamesWhatIsWrong) {
       {"twice", SPOIL(*group.add_states() = group.states(0);
                       group.mutable_states(3)->set_offset(group.arena_bytes());
                       group.set_arena_bytes(group.arena_bytes() + 4096))},
+      {"no row 8 to start as zero", SPOIL(group.mutable_states(0)->mutable_init()->set_zero_row(8))},
       {"an unknown initializer", SPOIL(group.mutable_states(0)->mutable_init()->set_kind(
                                      static_cast<proto::Initializer::Kind>(9)))},
       {"a standard deviation of nan",
