@@ -19,7 +19,7 @@ static func::FuncOp createMain(OpBuilder &builder, ModuleOp module) {
 ModelBuilder::ModelBuilder(ModuleOp module, const ModelConfig &config, int64_t batch,
                            int64_t sequence)
     : config(config), batch(batch), sequence(sequence), builder(module.getContext()),
-      function(createMain(builder, module)),
+      function(createMain(builder, module)), signature(function),
       emit(builder, &function.front(), builder.getUnknownLoc()) {
   builder.setListener(this);
 }
@@ -81,17 +81,14 @@ Value ModelBuilder::parameter(const Twine &name, ArrayRef<int64_t> shape, Init i
   attrs.push_back(builder.getNamedAttr(kInitAttr, initAttr(builder, init)));
   if (!decays)
     attrs.push_back(builder.getNamedAttr(kNoDecayAttr, builder.getUnitAttr()));
-  unsigned index = parameterCount++;
-  (void)function.insertArgument(index, RankedTensorType::get(shape, builder.getF32Type()),
-                                builder.getDictionaryAttr(attrs), emit.loc);
-  return function.getArgument(index);
+  return signature.insertArgument(
+      parameterCount++, RankedTensorType::get(shape, builder.getF32Type()), attrs, emit.loc);
 }
 
 Value ModelBuilder::insertBatch(ArrayRef<NamedAttribute> attrs, Type type) {
   // The key stays last.
-  unsigned index = function.getNumArguments() - (rngKeyArgument ? 1 : 0);
-  (void)function.insertArgument(index, type, builder.getDictionaryAttr(attrs), emit.loc);
-  return function.getArgument(index);
+  unsigned index = signature.getNumArguments() - (rngKeyArgument ? 1 : 0);
+  return signature.insertArgument(index, type, attrs, emit.loc);
 }
 
 Value ModelBuilder::batchArgument(StringRef name, ArrayRef<int64_t> shape, int64_t limit) {
@@ -109,16 +106,13 @@ Value ModelBuilder::rngKey() {
   if (rngKeyArgument)
     return rngKeyArgument;
   auto word = builder.getIntegerType(32, /*isSigned=*/false);
-  unsigned index = function.getNumArguments();
-  (void)function.insertArgument(index, RankedTensorType::get({2}, word),
-                                builder.getDictionaryAttr(roleAttrs(builder, "rng_key", "key")),
-                                emit.loc);
-  return rngKeyArgument = function.getArgument(index);
+  return rngKeyArgument = signature.appendArgument(RankedTensorType::get({2}, word),
+                                                   roleAttrs(builder, "rng_key", "key"), emit.loc);
 }
 
 void ModelBuilder::finish(Value result, StringRef name, StringRef role) {
   builder.setListener(nullptr);
-  func::ReturnOp::create(builder, builder.getUnknownLoc(), result);
-  (void)function.insertResult(0, result.getType(),
-                              builder.getDictionaryAttr(roleAttrs(builder, name, role)));
+  func::ReturnOp::create(builder, builder.getUnknownLoc());
+  signature.appendResult(result, roleAttrs(builder, name, role));
+  signature.write();
 }

@@ -3,6 +3,7 @@
 #ifndef ST_LIB_FRONTEND_MODELBUILDER_H
 #define ST_LIB_FRONTEND_MODELBUILDER_H
 
+#include "dialects/St/IR/Signature.h"
 #include "dialects/StableHLO/Utils/Emitter.h"
 #include "lib/Frontend/ModelConfig.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -34,6 +35,7 @@ public:
 private:
   OpBuilder builder;
   func::FuncOp function;
+  Signature signature;
 
 public:
   /// Emits at the end of @main, with the current block and scope.

@@ -1,6 +1,7 @@
 //===- AddOptimizer.cpp - Gradients into updates --------------------------===//
 
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/IR/Signature.h"
 #include "dialects/StableHLO/Utils/Emitter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Autodiff/Passes.h"
@@ -34,14 +35,14 @@ struct State {
 class StepBuilder {
 public:
   StepBuilder(func::FuncOp function, const AddOptimizerOptions &options)
-      : function(function), options(options),
+      : function(function), options(options), signature(function),
         builder(OpBuilder::atBlockTerminator(&function.front())),
         emit(builder, &function.front(), builder.getUnknownLoc()) {}
 
   LogicalResult collect();
   void clip();
   void update();
-  LogicalResult finish();
+  void finish();
   size_t count() const { return updates.size(); }
 
 private:
@@ -55,11 +56,11 @@ private:
   void updateAdam(Update &update);
   void updateSgd(Update &update);
   Value full(Value scalar, Value like) { return emit.broadcast(scalar, {}, emit.shapeOf(like)); }
-  DictionaryAttr resultAttrs(Attribute name, StringRef role, Attribute of = {});
-  LogicalResult appendResult(Value value, DictionaryAttr attrs);
+  NamedAttrList resultAttrs(Attribute name, StringRef role, Attribute of = {});
 
   func::FuncOp function;
   const AddOptimizerOptions &options;
+  Signature signature;
   OpBuilder builder;
   Emitter emit;
   SmallVector<Update> updates;
@@ -116,21 +117,19 @@ LogicalResult StepBuilder::collect() {
 
 BlockArgument StepBuilder::addArgument(const Twine &name, StringRef role, RankedTensorType type,
                                        StringAttr of) {
-  SmallVector<NamedAttribute> attrs = {
-      builder.getNamedAttr(kNameAttr, builder.getStringAttr(name)),
-      builder.getNamedAttr(kRoleAttr, builder.getStringAttr(role))};
+  NamedAttrList attrs;
+  attrs.set(kNameAttr, builder.getStringAttr(name));
+  attrs.set(kRoleAttr, builder.getStringAttr(role));
   if (of) {
-    attrs.push_back(builder.getNamedAttr(kOfAttr, of));
-    attrs.push_back(builder.getNamedAttr(kInitAttr, builder.getDictionaryAttr(builder.getNamedAttr(
-                                                        "kind", builder.getStringAttr("zeros")))));
+    attrs.set(kOfAttr, of);
+    attrs.set(kInitAttr, builder.getDictionaryAttr(
+                             builder.getNamedAttr("kind", builder.getStringAttr("zeros"))));
   }
-  unsigned index = function.getNumArguments();
-  (void)function.insertArgument(index, type, builder.getDictionaryAttr(attrs), emit.loc);
-  return function.getArgument(index);
+  return signature.appendArgument(type, attrs, emit.loc);
 }
 
 Value StepBuilder::addState(const Update &update, StringRef suffix) {
-  auto type = Emitter::typeOf(function.getArgument(update.argument));
+  auto type = Emitter::typeOf(function.front().getArgument(update.argument));
   return addArgument(update.name.getValue() + suffix, "optimizer_state", type, update.name);
 }
 
@@ -138,47 +137,35 @@ void StepBuilder::setState(Value argument, Value updated) {
   states.push_back({cast<BlockArgument>(argument).getArgNumber(), updated});
 }
 
-DictionaryAttr StepBuilder::resultAttrs(Attribute name, StringRef role, Attribute of) {
-  SmallVector<NamedAttribute> attrs = {
-      builder.getNamedAttr(kNameAttr, name),
-      builder.getNamedAttr(kRoleAttr, builder.getStringAttr(role))};
+NamedAttrList StepBuilder::resultAttrs(Attribute name, StringRef role, Attribute of) {
+  NamedAttrList attrs;
+  attrs.set(kNameAttr, name);
+  attrs.set(kRoleAttr, builder.getStringAttr(role));
   if (of)
-    attrs.push_back(builder.getNamedAttr(kOfAttr, of));
-  return builder.getDictionaryAttr(attrs);
+    attrs.set(kOfAttr, of);
+  return attrs;
 }
 
-LogicalResult StepBuilder::appendResult(Value value, DictionaryAttr attrs) {
-  Operation *end = function.front().getTerminator();
-  end->insertOperands(end->getNumOperands(), value);
-  return function.insertResult(function.getNumResults(), value.getType(), attrs);
-}
-
-LogicalResult StepBuilder::finish() {
-  Operation *end = function.front().getTerminator();
+void StepBuilder::finish() {
   BitVector gone(function.getNumResults(), true);
   for (unsigned i : keptResults)
     gone.reset(i);
-  end->eraseOperands(gone);
-  if (failed(function.eraseResults(gone)))
-    return failure();
-
-  if (gradientNorm &&
-      failed(appendResult(gradientNorm, resultAttrs(builder.getStringAttr("grad_norm"), "metric"))))
-    return failure();
+  signature.eraseResults(gone);
+  if (gradientNorm)
+    signature.appendResult(gradientNorm, resultAttrs(builder.getStringAttr("grad_norm"), "metric"));
   // A donated argument names the result that takes its place.
   auto donate = [&](unsigned argument, Value updated, StringRef role) {
-    function.setArgAttr(argument, "tf.aliasing_output",
-                        builder.getI32IntegerAttr(function.getNumResults()));
-    return appendResult(updated, resultAttrs(function.getArgAttr(argument, kNameAttr), role,
-                                             function.getArgAttr(argument, kOfAttr)));
+    signature.setArgumentAttr(argument, "tf.aliasing_output",
+                              builder.getI32IntegerAttr(signature.getNumResults()));
+    signature.appendResult(updated,
+                           resultAttrs(signature.getArgumentAttr(argument, kNameAttr), role,
+                                       signature.getArgumentAttr(argument, kOfAttr)));
   };
   for (const Update &update : updates)
-    if (failed(donate(update.argument, update.updated, "parameter")))
-      return failure();
+    donate(update.argument, update.updated, "parameter");
   for (const State &state : states)
-    if (failed(donate(state.argument, state.updated, "optimizer_state")))
-      return failure();
-  return success();
+    donate(state.argument, state.updated, "optimizer_state");
+  signature.write();
 }
 
 //===----------------------------------------------------------------------===//
@@ -235,7 +222,7 @@ void StepBuilder::prepareScalars() {
 }
 
 void StepBuilder::updateAdam(Update &update) {
-  Value parameter = function.getArgument(update.argument), gradient = update.gradient;
+  Value parameter = function.front().getArgument(update.argument), gradient = update.gradient;
   Value moment = addState(update, ".exp_avg"), square = addState(update, ".exp_avg_sq");
   if (update.decays && options.kind == OptimizerKind::Adam && options.weightDecay != 0.0)
     gradient = emit.add(gradient, emit.scale(parameter, options.weightDecay));
@@ -252,7 +239,7 @@ void StepBuilder::updateAdam(Update &update) {
 }
 
 void StepBuilder::updateSgd(Update &update) {
-  Value parameter = function.getArgument(update.argument), gradient = update.gradient;
+  Value parameter = function.front().getArgument(update.argument), gradient = update.gradient;
   if (update.decays && options.weightDecay != 0.0)
     gradient = emit.add(gradient, emit.scale(parameter, options.weightDecay));
   if (options.momentum != 0.0) {
@@ -347,8 +334,7 @@ struct AddOptimizer : st::impl::AddOptimizerBase<AddOptimizer> {
       return signalPassFailure();
     step.clip();
     step.update();
-    if (failed(step.finish()))
-      return signalPassFailure();
+    step.finish();
     updatedParameters += step.count();
     Builder builder(module.getContext());
     module->setAttr("st.optimizer", describe(builder, options));

@@ -1,6 +1,7 @@
 //===- Differentiate.cpp - Adds the gradients of the loss -----------------===//
 
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/IR/Signature.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Autodiff/Passes.h"
@@ -85,17 +86,17 @@ static LogicalResult differentiate(func::FuncOp function) {
     return failure();
 
   Builder builder(function.getContext());
-  function.setResultAttr(*loss, kRoleAttr, builder.getStringAttr("loss"));
-  if (!function.getResultAttr(*loss, kNameAttr))
-    function.setResultAttr(*loss, kNameAttr, builder.getStringAttr("loss"));
+  Signature signature(function);
+  signature.setResultAttr(*loss, kRoleAttr, builder.getStringAttr("loss"));
+  if (!signature.getResultAttr(*loss, kNameAttr))
+    signature.setResultAttr(*loss, kNameAttr, builder.getStringAttr("loss"));
   for (auto [index, gradient] : llvm::zip_equal(*indices, *gradients)) {
-    auto attrs = builder.getDictionaryAttr(
-        {builder.getNamedAttr(kNameAttr, function.getArgAttr(index, kNameAttr)),
-         builder.getNamedAttr(kRoleAttr, builder.getStringAttr("gradient"))});
-    if (failed(function.insertResult(function.getNumResults(), gradient.getType(), attrs)))
-      return failure();
-    end->insertOperands(end->getNumOperands(), gradient);
+    NamedAttrList attrs;
+    attrs.set(kNameAttr, signature.getArgumentAttr(index, kNameAttr));
+    attrs.set(kRoleAttr, builder.getStringAttr("gradient"));
+    signature.appendResult(gradient, attrs);
   }
+  signature.write();
   return success();
 }
 

@@ -1,4 +1,5 @@
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/IR/Signature.h"
 #include "dialects/St/Sharding/OpSharding.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "passes/Import/DonatedState.h"
@@ -46,7 +47,7 @@ private:
   bool isScale(Value value) const;
   Attribute initOf(unsigned argument);
   void write();
-  void writeArgument(unsigned argument);
+  void writeArgument(unsigned argument, Signature &signature);
   void feedAsFloat(unsigned argument);
 
   RankedTensorType typeOf(unsigned argument) {
@@ -336,42 +337,41 @@ void RoleInference::feedAsFloat(unsigned argument) {
   value.setType(fed);
   auto convert = stablehlo::ConvertOp::create(builder, value.getLoc(), type, value);
   value.replaceAllUsesExcept(convert, convert);
-  SmallVector<Type> types(function.getArgumentTypes());
-  types[argument] = fed;
-  function.setType(FunctionType::get(function.getContext(), types, function.getResultTypes()));
 }
 
-void RoleInference::writeArgument(unsigned i) {
+void RoleInference::writeArgument(unsigned i, Signature &signature) {
   Builder builder(function.getContext());
   const Port &port = arguments[i];
   for (StringRef name : {"jax.arg_info", "jax.buffer_donor", "tf.aliasing_output",
                          "mhlo.layout_mode", "mhlo.memory_kind"})
-    function.removeArgAttr(i, builder.getStringAttr(name));
-  function.setArgAttr(i, kNameAttr, builder.getStringAttr(port.name));
-  function.setArgAttr(i, kRoleAttr, builder.getStringAttr(port.role));
+    signature.setArgumentAttr(i, name, nullptr);
+  signature.setArgumentAttr(i, kNameAttr, builder.getStringAttr(port.name));
+  signature.setArgumentAttr(i, kRoleAttr, builder.getStringAttr(port.role));
   if (port.of)
-    function.setArgAttr(i, kOfAttr, builder.getStringAttr(arguments[*port.of].name));
+    signature.setArgumentAttr(i, kOfAttr, builder.getStringAttr(arguments[*port.of].name));
   if (isState(i))
-    function.setArgAttr(i, kInitAttr, initOf(i));
+    signature.setArgumentAttr(i, kInitAttr, initOf(i));
   if (auto pair = pairs.find(i); pair != pairs.end())
-    function.setArgAttr(i, "tf.aliasing_output", builder.getI32IntegerAttr(pair->second));
+    signature.setArgumentAttr(i, "tf.aliasing_output", builder.getI32IntegerAttr(pair->second));
   if (port.role == "scalar")
     feedAsFloat(i);
 }
 
 void RoleInference::write() {
   Builder builder(function.getContext());
+  Signature signature(function);
   for (unsigned i = 0; i < arguments.size(); ++i)
-    writeArgument(i);
+    writeArgument(i, signature);
   for (auto [argument, result] : pairs)
     if (std::optional<unsigned> of = arguments[argument].of)
-      function.setResultAttr(result, kOfAttr, builder.getStringAttr(arguments[*of].name));
+      signature.setResultAttr(result, kOfAttr, builder.getStringAttr(arguments[*of].name));
   for (auto [i, port] : llvm::enumerate(results)) {
     for (StringRef name : {"jax.result_info", "mhlo.layout_mode", "mhlo.memory_kind"})
-      function.removeResultAttr(i, builder.getStringAttr(name));
-    function.setResultAttr(i, kNameAttr, builder.getStringAttr(port.name));
-    function.setResultAttr(i, kRoleAttr, builder.getStringAttr(port.role));
+      signature.setResultAttr(i, name, nullptr);
+    signature.setResultAttr(i, kNameAttr, builder.getStringAttr(port.name));
+    signature.setResultAttr(i, kRoleAttr, builder.getStringAttr(port.role));
   }
+  signature.write();
 }
 
 LogicalResult RoleInference::run() {

@@ -1,4 +1,5 @@
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/IR/Signature.h"
 #include "passes/Import/DonatedState.h"
 #include "passes/Import/Passes.h"
 
@@ -56,22 +57,21 @@ static unsigned removeDeadState(func::FuncOp function) {
   }
   if (arguments.none())
     return 0;
-  Operation *terminator = function.front().getTerminator();
+  SmallVector<unsigned> places(results.size());
+  for (unsigned result = 1; result < results.size(); ++result)
+    places[result] = places[result - 1] + !results.test(result - 1);
   Builder builder(function.getContext());
-  for (auto [argument, result] : pairs) {
-    int64_t before = 0;
-    for (unsigned gone : results.set_bits())
-      before += gone < result;
-    if (function.getArgAttr(argument, "tf.aliasing_output"))
-      function.setArgAttr(argument, "tf.aliasing_output",
-                          builder.getI32IntegerAttr(result - before));
-  }
-  terminator->eraseOperands(results);
+  Signature signature(function);
+  for (auto [argument, result] : pairs)
+    if (signature.getArgumentAttr(argument, "tf.aliasing_output"))
+      signature.setArgumentAttr(argument, "tf.aliasing_output",
+                                builder.getI32IntegerAttr(places[result]));
+  signature.eraseResults(results);
+  signature.write();
   eraseUnused(function);
   // An argument that something other than dead state still reads stays, as a constant input.
   for (unsigned argument : arguments.set_bits())
     assert(function.getArgument(argument).use_empty() && "dead state that something reads");
-  (void)function.eraseResults(results);
   (void)function.eraseArguments(arguments);
   return arguments.count();
 }

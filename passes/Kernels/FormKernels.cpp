@@ -15,7 +15,7 @@ namespace {
 struct FormKernels : mlir::st::impl::FormKernelsBase<FormKernels> {
   using FormKernelsBase::FormKernelsBase;
   void runOnOperation() override;
-  LogicalResult formKernels(TaskOp task, const FusionLimits &limits);
+  LogicalResult formKernels(TaskOp task, const SymbolTable &storage, const FusionLimits &limits);
 };
 } // namespace
 
@@ -40,7 +40,8 @@ static LogicalResult checkReads(TaskOp task) {
   return success();
 }
 
-LogicalResult FormKernels::formKernels(TaskOp task, const FusionLimits &limits) {
+LogicalResult FormKernels::formKernels(TaskOp task, const SymbolTable &storage,
+                                       const FusionLimits &limits) {
   if (failed(checkReads(task)))
     return failure();
   Block &block = task.getBody().front();
@@ -48,7 +49,7 @@ LogicalResult FormKernels::formKernels(TaskOp task, const FusionLimits &limits) 
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op))
       op.erase();
-  KernelPlan plan(block, limits);
+  KernelPlan plan(block, storage, limits);
   if (failed(plan.build()))
     return failure();
   numKernels += TaskRebuilder(block, plan).run();
@@ -61,8 +62,10 @@ void FormKernels::runOnOperation() {
   limits.maxInputs = maxInputs;
   if (auto target = getOperation()->getAttrOfType<TargetAttr>("st.target"))
     limits.scratchBytes = target.getScratchBytes();
-  for (auto program : getOperation().getOps<ProgramOp>())
+  for (auto program : getOperation().getOps<ProgramOp>()) {
+    SymbolTable storage(program);
     for (auto task : program.getOps<TaskOp>())
-      if (failed(formKernels(task, limits)))
+      if (failed(formKernels(task, storage, limits)))
         return signalPassFailure();
+  }
 }

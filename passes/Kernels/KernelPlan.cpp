@@ -5,8 +5,8 @@
 using namespace mlir;
 using namespace mlir::st;
 
-KernelPlan::KernelPlan(Block &task, const FusionLimits &limits)
-    : task(task), limits(limits), kinds(task) {}
+KernelPlan::KernelPlan(Block &task, const SymbolTable &storage, const FusionLimits &limits)
+    : task(task), storage(storage), limits(limits), kinds(task) {}
 
 LogicalResult KernelPlan::build() {
   for (Operation &op : task)
@@ -151,11 +151,6 @@ LogicalResult KernelPlan::place(Operation *op) {
   llvm_unreachable("unknown kind of op");
 }
 
-/// The storage op that a read or write names.
-static Operation *getStorage(Operation *op, FlatSymbolRefAttr symbol) {
-  return SymbolTable::lookupSymbolIn(op->getParentOfType<ProgramOp>(), symbol);
-}
-
 void KernelPlan::placeTaskOp(Operation *op, OpKind kind) {
   if (kind == OpKind::Read) {
     addNode(PlanNode::TaskOp, nextRead++, op);
@@ -164,7 +159,7 @@ void KernelPlan::placeTaskOp(Operation *op, OpKind kind) {
   if (kind == OpKind::Write) {
     auto write = cast<WriteOp>(op);
     unsigned producer = home(write.getValue());
-    if (isa_and_nonnull<BufferOp>(getStorage(op, write.getTargetAttr()))) {
+    if (storage.lookup<BufferOp>(write.getTarget())) {
       nodes[producer].writes.push_back(op);
       return;
     }

@@ -7,6 +7,7 @@
 // valid, so no cycle arises and no search for one is needed.
 #pragma once
 
+#include "mlir/IR/SymbolTable.h"
 #include "passes/Kernels/OpKinds.h"
 #include "passes/Kernels/Space.h"
 #include "llvm/ADT/SetVector.h"
@@ -39,7 +40,8 @@ struct PlanNode {
 
 class KernelPlan {
 public:
-  KernelPlan(Block &task, const FusionLimits &limits);
+  /// `storage` holds what the task's program names.
+  KernelPlan(Block &task, const SymbolTable &storage, const FusionLimits &limits);
 
   /// Fails with a diagnostic on an op that has no kernel.
   LogicalResult build();
@@ -98,6 +100,7 @@ private:
                        const llvm::SetVector<Operation *> &taken) const;
 
   Block &task;
+  const SymbolTable &storage;
   FusionLimits limits;
   OpKinds kinds;
   std::deque<PlanNode> nodes;             ///< references stay valid as it grows

@@ -1,4 +1,5 @@
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/IR/Signature.h"
 #include "dialects/St/IR/StDialect.h"
 #include "lib/Support/JsonDepth.h"
 #include "passes/Partition/ParallelConfig.h"
@@ -20,7 +21,7 @@ class ConfigApplication {
 public:
   ConfigApplication(ModuleOp module, func::FuncOp function, const ParallelConfig &config)
       : module(module), function(function), config(config), builder(module.getContext()),
-        mesh(FlatSymbolRefAttr::get(builder.getStringAttr("mesh"))),
+        mesh(FlatSymbolRefAttr::get(builder.getStringAttr("mesh"))), signature(function),
         isAnnotated(static_cast<bool>(getMesh(module))) {}
 
   LogicalResult checkSizes();
@@ -37,6 +38,14 @@ private:
   ShardingAttr splitOn(BlockArgument argument, std::optional<int64_t> dim, StringRef axis);
   void seedParameter(BlockArgument argument);
   void seedAnnotated();
+  void seedByRole();
+  ShardingAttr seedOf(BlockArgument argument) {
+    return dyn_cast_or_null<ShardingAttr>(
+        signature.getArgumentAttr(argument.getArgNumber(), kShardingAttr));
+  }
+  void setSeed(BlockArgument argument, ShardingAttr seed) {
+    signature.setArgumentAttr(argument.getArgNumber(), kShardingAttr, seed);
+  }
   void reportWhole();
 
   ModuleOp module;
@@ -44,6 +53,7 @@ private:
   const ParallelConfig &config;
   OpBuilder builder;
   FlatSymbolRefAttr mesh;
+  Signature signature;
   /// Whether the program brings its mesh and shardings.
   bool isAnnotated;
   /// The seed of each parameter by name, for its optimizer state.
@@ -171,7 +181,7 @@ void ConfigApplication::seedParameter(BlockArgument argument) {
     wholeParameters.push_back(name ? name.getValue() : "?");
   }
   ShardingAttr seed = splitOn(argument, dim, "tensor");
-  setSharding(argument, seed);
+  setSeed(argument, seed);
   if (name)
     parameterSeeds[name] = seed;
 }
@@ -192,7 +202,7 @@ void ConfigApplication::seedAnnotated() {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (!type)
       continue;
-    ShardingAttr given = getSharding(argument);
+    ShardingAttr given = seedOf(argument);
     if (!given)
       given = splitOn(argument, std::nullopt, "");
     if (roleOf(argument) == "parameter")
@@ -205,23 +215,29 @@ void ConfigApplication::seedAnnotated() {
       dims[0] = builder.getArrayAttr(axes);
       given = ShardingAttr::get(builder.getContext(), mesh, dims);
     }
-    setSharding(argument, given);
+    setSeed(argument, given);
   }
   for (BlockArgument argument : function.getArguments()) {
     unsigned i = argument.getArgNumber();
     auto of = function.getArgAttrOfType<StringAttr>(i, kOfAttr);
-    ShardingAttr own = getSharding(argument), seed = of ? parameterSeeds.lookup(of) : nullptr;
+    ShardingAttr own = seedOf(argument), seed = of ? parameterSeeds.lookup(of) : nullptr;
     if (roleOf(argument) == "optimizer_state" && own && own.isReplicated() && seed &&
         seed.getRank() == own.getRank())
-      setSharding(argument, seed);
+      setSeed(argument, seed);
     if (auto result = function.getArgAttrOfType<IntegerAttr>(i, "tf.aliasing_output"))
-      function.removeResultAttr(result.getInt(), builder.getStringAttr(kShardingAttr));
+      signature.setResultAttr(result.getInt(), kShardingAttr, nullptr);
   }
 }
 
 void ConfigApplication::seed() {
   if (isAnnotated)
-    return seedAnnotated();
+    seedAnnotated();
+  else
+    seedByRole();
+  signature.write();
+}
+
+void ConfigApplication::seedByRole() {
   for (BlockArgument argument : function.getArguments())
     if (roleOf(argument) == "parameter")
       seedParameter(argument);
@@ -239,7 +255,7 @@ void ConfigApplication::seed() {
       if (ShardingAttr parameterSeed = parameterSeeds.lookup(of);
           parameterSeed && parameterSeed.getRank() == seed.getRank())
         seed = parameterSeed;
-    setSharding(argument, seed);
+    setSeed(argument, seed);
   }
   reportWhole();
 }

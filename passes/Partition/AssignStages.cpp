@@ -1,4 +1,5 @@
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/IR/Signature.h"
 #include "dialects/St/Sharding/OpSharding.h"
 #include "passes/Partition/Passes.h"
 #include "passes/Partition/StageAnalysis.h"
@@ -59,20 +60,24 @@ static void forEachStage(const StageSet &set, function_ref<void(int64_t)> action
 /// An argument that several stages use appears once for each, in a row.
 void StageRewriter::copyArguments() {
   SmallVector<BlockArgument> originals(function.getArguments());
+  Signature signature(function);
   for (BlockArgument argument : originals) {
     unsigned old = arguments.empty() ? 0 : arguments.back().first + 1;
     bool isFirst = true;
     forEachStage(analysis.stagesOf(argument), [&](int64_t stage) {
       unsigned index = arguments.size();
       arguments.push_back({old, stage});
+      BlockArgument instance = argument;
       if (!isFirst)
-        (void)function.insertArgument(index, argument.getType(), function.getArgAttrDict(index - 1),
-                                      argument.getLoc());
+        instance = signature.insertArgument(index, argument.getType(),
+                                            NamedAttrList(signature.getArgumentAttrs(index - 1)),
+                                            argument.getLoc());
       isFirst = false;
-      function.setArgAttr(index, kStageAttr, stageAttr(stage));
-      instances[{argument, stage}] = function.getArgument(index);
+      signature.setArgumentAttr(index, kStageAttr, stageAttr(stage));
+      instances[{argument, stage}] = instance;
     });
   }
+  signature.write();
 }
 
 void StageRewriter::copyResults() {
@@ -105,14 +110,17 @@ void StageRewriter::updateDonations() {
   DenseMap<std::pair<unsigned, int64_t>, unsigned> resultOf;
   for (auto [i, entry] : llvm::enumerate(results))
     resultOf[entry] = i;
+  Signature signature(function);
   for (auto [i, entry] : llvm::enumerate(arguments)) {
-    auto donated = function.getArgAttrOfType<IntegerAttr>(i, "tf.aliasing_output");
+    auto donated =
+        dyn_cast_or_null<IntegerAttr>(signature.getArgumentAttr(i, "tf.aliasing_output"));
     if (!donated)
       continue;
     auto it = resultOf.find({static_cast<unsigned>(donated.getInt()), entry.second});
     if (it != resultOf.end())
-      function.setArgAttr(i, "tf.aliasing_output", builder.getI32IntegerAttr(it->second));
+      signature.setArgumentAttr(i, "tf.aliasing_output", builder.getI32IntegerAttr(it->second));
   }
+  signature.write();
 }
 
 //===----------------------------------------------------------------------===//

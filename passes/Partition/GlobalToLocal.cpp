@@ -1,4 +1,5 @@
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/IR/Signature.h"
 #include "dialects/St/Sharding/ChooseSharding.h"
 #include "dialects/StableHLO/StableHLODialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -186,31 +187,28 @@ LogicalResult Localizer::apply(OpPlan &plan) {
 }
 
 void Localizer::localizeSignature() {
-  SmallVector<Type> arguments, results;
-  for (BlockArgument argument : function.getArguments()) {
-    unsigned i = argument.getArgNumber();
+  Signature signature(function);
+  for (auto [i, argument] : llvm::enumerate(function.getArguments())) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
-    if (type) {
-      TensorSharding sharding = axes.read(Value(argument));
-      function.setArgAttr(i, kGlobalTypeAttr, TypeAttr::get(type));
-      if (!getSharding(argument))
-        setSharding(argument, axes.write(sharding));
-      argument.setType(type.clone(localShape(type.getShape(), sharding)));
-    }
-    arguments.push_back(argument.getType());
+    if (!type)
+      continue;
+    TensorSharding sharding = axes.read(Value(argument));
+    signature.setArgumentAttr(i, kGlobalTypeAttr, TypeAttr::get(type));
+    if (!signature.getArgumentAttr(i, kShardingAttr))
+      signature.setArgumentAttr(i, kShardingAttr, axes.write(sharding));
+    argument.setType(type.clone(localShape(type.getShape(), sharding)));
   }
   for (auto [i, type] : llvm::enumerate(function.getResultTypes())) {
-    if (auto global = dyn_cast<RankedTensorType>(type)) {
-      auto given = function.getResultAttrOfType<ShardingAttr>(i, kShardingAttr);
-      TensorSharding sharding = given ? axes.read(given) : TensorSharding(global.getRank());
-      function.setResultAttr(i, kGlobalTypeAttr, TypeAttr::get(global));
-      function.setResultAttr(i, kShardingAttr, axes.write(sharding));
-      results.push_back(global.clone(localShape(global.getShape(), sharding)));
+    auto global = dyn_cast<RankedTensorType>(type);
+    if (!global)
       continue;
-    }
-    results.push_back(type);
+    auto given = cast_or_null<ShardingAttr>(signature.getResultAttr(i, kShardingAttr));
+    TensorSharding sharding = given ? axes.read(given) : TensorSharding(global.getRank());
+    signature.setResultAttr(i, kGlobalTypeAttr, TypeAttr::get(global));
+    signature.setResultAttr(i, kShardingAttr, axes.write(sharding));
+    signature.setResultType(i, global.clone(localShape(global.getShape(), sharding)));
   }
-  function.setType(FunctionType::get(function.getContext(), arguments, results));
+  signature.write();
 }
 
 LogicalResult Localizer::run() {

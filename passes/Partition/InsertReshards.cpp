@@ -1,4 +1,5 @@
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/IR/Signature.h"
 #include "dialects/St/Sharding/ChooseSharding.h"
 #include "dialects/St/Sharding/ReshardPlan.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -238,6 +239,7 @@ LogicalResult ReshardInserter::visit(Operation &op) {
 }
 
 LogicalResult ReshardInserter::finish() {
+  Signature signature(function);
   for (OpOperand &operand : function.front().getTerminator()->getOpOperands()) {
     unsigned i = operand.getOperandNumber();
     if (!isa<RankedTensorType>(operand.get().getType()))
@@ -245,13 +247,14 @@ LogicalResult ReshardInserter::finish() {
     TensorSharding needed = axes.read(operand.get());
     needed.dropAllUnreduced();
     needed.makeContiguous();
-    if (auto given = function.getResultAttrOfType<ShardingAttr>(i, kShardingAttr))
-      needed = axes.read(given);
+    if (Attribute given = signature.getResultAttr(i, kShardingAttr))
+      needed = axes.read(cast<ShardingAttr>(given));
     else
-      function.setResultAttr(i, kShardingAttr, axes.write(needed));
+      signature.setResultAttr(i, kShardingAttr, axes.write(needed));
     if (failed(supply(operand, needed)))
       return failure();
   }
+  signature.write();
   return success();
 }
 

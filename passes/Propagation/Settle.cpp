@@ -1,5 +1,6 @@
 #include "passes/Propagation/Settle.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/IR/Signature.h"
 #include "dialects/St/Sharding/ChooseSharding.h"
 
 using namespace mlir;
@@ -154,10 +155,10 @@ void Settlement::record(Operation *op) {
 /// Results leave as they are, but reduced and in one piece, unless they replace an
 /// argument.
 void Settlement::settleSignature() {
-  func::FuncOp function = graph.function;
-  for (BlockArgument argument : function.getArguments())
-    if (isa<RankedTensorType>(argument.getType()) && !getSharding(argument))
-      setSharding(argument, graph.axes.write(settled.lookup(argument)));
+  Signature signature(graph.function);
+  for (auto [i, argument] : llvm::enumerate(graph.function.getArguments()))
+    if (isa<RankedTensorType>(argument.getType()) && !signature.getArgumentAttr(i, kShardingAttr))
+      signature.setArgumentAttr(i, kShardingAttr, graph.axes.write(settled.lookup(argument)));
   for (OpOperand &operand : graph.terminator->getOpOperands()) {
     unsigned i = operand.getOperandNumber();
     Value value = operand.get();
@@ -167,10 +168,11 @@ void Settlement::settleSignature() {
     sharding.makeContiguous();
     if (std::optional<TensorSharding> given = graph.resultSharding(i))
       sharding = std::move(*given);
-    function.setResultAttr(i, kShardingAttr, graph.axes.write(sharding));
+    signature.setResultAttr(i, kShardingAttr, graph.axes.write(sharding));
     if (isFree)
       operand.set(versionOf(value, sharding));
   }
+  signature.write();
 }
 
 void Settlement::run() {

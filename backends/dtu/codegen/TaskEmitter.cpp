@@ -65,17 +65,19 @@ void TaskEmitter::access(SmallVectorImpl<Access> &list, const Placement &place, 
 }
 
 void TaskEmitter::order(ArrayRef<Access> accesses) {
-  auto clash = [](const Access &a, const Access &b) {
-    return a.isL2 == b.isL2 && (a.isWrite || b.isWrite) && a.begin < b.end && b.begin < a.end;
-  };
   bool mustMeet = llvm::any_of(accesses, [&](const Access &now) {
-    return llvm::any_of(open, [&](const Access &before) { return clash(now, before); });
+    const OpenAccesses &before = now.isL2 ? openL2 : openL3;
+    return before.written.overlaps(now.begin, now.end) ||
+           (now.isWrite && before.read.overlaps(now.begin, now.end));
   });
   if (mustMeet) {
     links.synchronize();
-    open.clear();
+    openL2 = openL3 = OpenAccesses();
   }
-  open.append(accesses.begin(), accesses.end());
+  for (const Access &now : accesses) {
+    OpenAccesses &after = now.isL2 ? openL2 : openL3;
+    (now.isWrite ? after.written : after.read).insert(now.begin, now.end);
+  }
 }
 
 /// Shared panels, partial results and exchanges all have the same place in L2.

@@ -2,6 +2,7 @@
 // wherever one op needs what another has left in memory.
 #pragma once
 
+#include "backends/dtu/codegen/ByteRanges.h"
 #include "backends/dtu/codegen/Collectives.h"
 #include "backends/dtu/codegen/KernelContext.h"
 
@@ -26,13 +27,17 @@ private:
   CollectiveEmitter collectives;
   SymbolTable symbols;
 
-  /// Bytes of L3, or all of L2, that ops since the last meeting of the queues read or wrote.
+  /// Bytes of L3, or all of L2, that an op reads or writes.
   struct Access {
     bool isL2;
     int64_t begin, end;
     bool isWrite;
   };
-  SmallVector<Access> open;
+  /// What has been accessed since that meeting: an update of many parameters needs none for long.
+  struct OpenAccesses {
+    ByteRanges read, written;
+  };
+  OpenAccesses openL2, openL3;
 
   void access(SmallVectorImpl<Access> &list, const Placement &place, bool isWrite);
   /// Lets the queues meet if one of `accesses` clashes with an open one, then opens them.

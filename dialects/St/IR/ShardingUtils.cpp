@@ -28,29 +28,6 @@ ShardingAttr mlir::st::getSharding(Value value) {
   return dyn_cast_or_null<ShardingAttr>(attribute);
 }
 
-void mlir::st::setSharding(Value value, ShardingAttr sharding) {
-  if (auto argument = dyn_cast<BlockArgument>(value)) {
-    cast<FunctionOpInterface>(argument.getOwner()->getParentOp())
-        .setArgAttr(argument.getArgNumber(), kShardingAttr, sharding);
-    return;
-  }
-  auto result = cast<OpResult>(value);
-  Operation *op = result.getOwner();
-  if (op->getNumResults() == 1) {
-    op->setDiscardableAttr(kShardingAttr, sharding);
-    return;
-  }
-  SmallVector<Attribute> list;
-  for (OpResult other : op->getResults()) {
-    ShardingAttr old = getSharding(other);
-    if (!old)
-      old = ShardingAttr::getReplicated(sharding.getMesh(),
-                                        cast<RankedTensorType>(other.getType()).getRank());
-    list.push_back(other == result ? sharding : old);
-  }
-  op->setDiscardableAttr(kShardingAttr, ArrayAttr::get(op->getContext(), list));
-}
-
 ShardingAttr mlir::st::getShardingOrReplicated(Value value, FlatSymbolRefAttr mesh) {
   if (ShardingAttr sharding = getSharding(value))
     return sharding;
@@ -81,8 +58,8 @@ LogicalResult mlir::st::verifyShardingFits(ShardingAttr sharding, Type type, Ope
   if (tensor.getRank() != sharding.getRank())
     return op->emitOpError("has a sharding of ")
            << sharding.getRank() << " dimensions for a tensor of " << tensor.getRank();
-  MeshOp mesh = SymbolTable::lookupNearestSymbolFrom<MeshOp>(op, sharding.getMesh());
-  if (!mesh)
+  MeshOp mesh = getMesh(op);
+  if (!mesh || mesh.getSymNameAttr() != sharding.getMesh().getAttr())
     return success(); // Symbol uses may be checked only where the mesh is visible.
   for (int64_t dim = 0; dim < sharding.getRank(); ++dim) {
     int64_t parts = 1;

@@ -22,7 +22,6 @@ MeshOp getMesh(Operation *within);
 
 /// The sharding recorded for a value: on its op, or on the function argument; null if none.
 ShardingAttr getSharding(Value value);
-void setSharding(Value value, ShardingAttr sharding);
 
 /// The sharding of a value; replicated if none is recorded.
 ShardingAttr getShardingOrReplicated(Value value, FlatSymbolRefAttr mesh);
