@@ -3,30 +3,32 @@
 //   model.safetensors      the parameters, whole, under their names
 //   optimizer.safetensors  the optimizer's tensors, whole
 //   trainer_state.json     how far the run has come
-//   config.json, vocab.txt as the model folder had them
+//   config.json            the model folder's, for the class that was trained
+//   vocab.txt              as the model folder had it
+//
+// A new checkpoint takes the place of an old one in two moves. All files are
+// written under names that end in ".next", trainer_state.json.next last: from then
+// on the new checkpoint holds. Each file then takes its final name, trainer_state.json
+// last. So as long as there is a trainer_state.json.next, a file is read from its
+// ".next" where there is one; without it, ".next" files are leftovers. Other files
+// of the folder stay as they are.
 #ifndef ST_RUNTIME_CHECKPOINT_H
 #define ST_RUNTIME_CHECKPOINT_H
 
 #include "lib/Proto/executable.pb.h"
 #include "lib/Runtime/States.h"
+#include "lib/Runtime/TrainerState.h"
+#include "lib/Support/ProcessEnd.h"
 #include "lib/Support/Safetensors.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
-#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 namespace st {
-
-/// How far a run has come.
-struct TrainerState {
-  int64_t step = 0;     ///< steps done
-  int64_t examples = 0; ///< rows of batches seen
-  uint32_t seed = 0;
-};
 
 /// A folder that will hold a checkpoint. Claiming it makes it where it is missing
 /// and proves that it can be written; one that was made and never saved to
@@ -38,9 +40,9 @@ public:
   CheckpointFolder(const CheckpointFolder &) = delete;
   CheckpointFolder &operator=(const CheckpointFolder &) = delete;
 
-  /// Gathers every state and writes the files. Each is complete before the first
-  /// takes its place, and all carry the step, so that a mixture of two
-  /// checkpoints is recognised. An error where replicas of a tensor differ.
+  /// Gathers every state and writes the files. Whatever ends the process before
+  /// this returns, CheckpointReader finds the old checkpoint or the new one,
+  /// whole. An error where replicas of a tensor differ.
   absl::Status save(const proto::Executable &program, const std::vector<StateTensor> &states,
                     Executable &executable, const TrainerState &trainer);
 
@@ -48,26 +50,35 @@ private:
   CheckpointFolder(std::string path, bool made) : path(std::move(path)), made(made) {}
   std::string path;
   bool made;
+  RemovedOnEarlyEnd note;
 };
 
 /// A checkpoint of the same model, of whatever layout.
 class CheckpointReader {
 public:
-  /// Checks all of it against the model. An error names the file and the tensor
-  /// that is missing, unknown, of another type or shape, or damaged. Who edited a
-  /// tensor on purpose removes its "crc32" from trainer_state.json.
+  /// Checks all of it against the program. An error names the file and the key or
+  /// the tensor that is missing, unknown, of another type or shape, damaged, or of
+  /// another function (see readModelConfig) or optimizer. Who edited a tensor on
+  /// purpose removes its "crc32" from trainer_state.json.
   static absl::StatusOr<std::unique_ptr<CheckpointReader>>
-  open(const std::string &path, const std::vector<StateTensor> &states);
+  open(const std::string &path, const proto::Executable &program,
+       const std::vector<StateTensor> &states);
 
-  const TrainerState &trainer() const { return trainerState; }
+  const TrainerState &trainer() const { return file.trainer; }
+
+  /// What differs and is no error, as lines that begin with "warning: ".
+  const std::string &warnings() const { return text; }
 
   /// Copies every tensor to all who hold a part of it.
   absl::Status restore(const std::vector<StateTensor> &states, Executable &executable) const;
 
 private:
   CheckpointReader() = default;
-  TrainerState trainerState;
-  std::vector<std::unique_ptr<SafetensorsReader>> files;
+  absl::Status checkModel(const std::string &path, const proto::Executable &program);
+  absl::Status checkChecksums(const std::string &path, const std::vector<StateTensor> &states);
+  TrainerFile file;
+  std::string text;
+  std::vector<std::unique_ptr<SafetensorsReader>> tensors;
 };
 
 } // namespace st

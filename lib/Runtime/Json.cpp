@@ -1,32 +1,45 @@
 #include "lib/Runtime/Json.h"
 
+#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "lib/Support/StatusMacros.h"
+#include "lib/Support/Text.h"
 
 #include <cerrno>
 #include <climits>
+#include <cmath>
 #include <cstring>
 #include <fcntl.h>
 #include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/util/json_util.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include <vector>
 
 namespace st {
 namespace {
 
 // Protobuf takes three levels of its recursion limit of 100 for one of JSON's.
-constexpr int kDeepest = 30;
+constexpr size_t kDeepest = 30;
 
 // Protobuf's parser accepts more than JSON: single quotes, bare keys, a comma
-// before a closing bracket, raw line ends in strings. A pass over the characters
-// finds what it should not have accepted; the grammar it checks itself.
+// before a closing bracket, raw line ends in strings, keys that repeat. A pass
+// over the characters finds what it should not have accepted; the rest of the
+// grammar it checks itself.
 class StrictScanner {
 public:
+  // Where the value of a key of the outermost object stands.
+  struct Member {
+    std::string key;
+    size_t begin, end;
+  };
+
   explicit StrictScanner(absl::string_view text) : text(text) {}
 
   // What is wrong, or empty.
@@ -36,44 +49,70 @@ public:
     return error;
   }
 
+  // Of a text without errors, in its order.
+  const std::vector<Member> &members() const { return outermost; }
+
 private:
   void fail(absl::string_view what) { error = absl::StrCat(what, " at byte ", position); }
 
   void step() {
-    char c = text[position];
+    const char c = text[position];
     if (absl::ascii_isspace(static_cast<unsigned char>(c))) {
       ++position;
       return;
     }
-    bool closes = c == '}' || c == ']';
-    if (closes && last == ',')
-      return fail("a comma before a closing bracket");
-    if ((c == '{' || c == '[') && ++depth > kDeepest)
-      return fail(absl::StrCat("nesting deeper than ", kDeepest));
-    depth -= closes;
-    last = c;
-    if (c == '"')
-      skipString();
+    const size_t begin = position;
+    const bool isOutermost = open.size() == 1;
+    if (c == '{' || c == '[' || c == '}' || c == ']')
+      bracket(c);
+    else if (c == '"')
+      string(/*isKey=*/!open.empty() && open.back().isObject && last != ':');
     else if (absl::ascii_isalpha(static_cast<unsigned char>(c)))
-      skipWord();
-    else if (absl::StrContains("{}[]:,+-.0123456789", absl::string_view(&c, 1)))
-      skipPunctuationOrNumber();
+      word();
+    else if (c == '-' || absl::ascii_isdigit(static_cast<unsigned char>(c)))
+      number();
+    else if (c == ',' || c == ':')
+      ++position;
     else
       fail("an unexpected character");
+    if (isOutermost && last == ':' && !outermost.empty())
+      outermost.back().begin = begin;
+    if (open.size() == 1 && c != ',' && !outermost.empty())
+      outermost.back().end = position;
+    last = c;
   }
 
-  void skipString() {
-    for (++position; position < text.size() && text[position] != '"'; ++position) {
-      if (static_cast<unsigned char>(text[position]) < 0x20)
-        return fail("a control character in a string");
-      position += text[position] == '\\';
+  void bracket(char c) {
+    if (c == '{' || c == '[') {
+      if (open.size() == kDeepest)
+        return fail(absl::StrCat("nesting deeper than ", kDeepest));
+      open.push_back({c == '{', {}});
+    } else {
+      if (last == ',')
+        return fail("a comma before a closing bracket");
+      if (open.empty() || open.back().isObject != (c == '}'))
+        return fail("a closing bracket that none opened");
+      open.pop_back();
     }
-    if (position >= text.size())
-      return fail("a string without end");
     ++position;
   }
 
-  void skipWord() {
+  void string(bool isKey) {
+    const size_t begin = position;
+    std::string value;
+    if (absl::string_view wrong = parseJsonString(text, position, value); !wrong.empty())
+      return fail(wrong);
+    if (!isKey)
+      return;
+    if (open.size() == 1)
+      outermost.push_back({value, 0, 0});
+    if (open.back().keys.insert(value).second)
+      return;
+    position = begin;
+    fail(absl::StrCat("key ", quoteForMessage(value), " appears twice, again"));
+  }
+
+  void word() {
     size_t end = position;
     while (end < text.size() && absl::ascii_isalnum(static_cast<unsigned char>(text[end])))
       ++end;
@@ -83,18 +122,50 @@ private:
     position = end;
   }
 
-  void skipPunctuationOrNumber() {
-    if (absl::StrContains("{}[]:,", text.substr(position, 1))) {
+  bool digits() {
+    const size_t begin = position;
+    while (position < text.size() &&
+           absl::ascii_isdigit(static_cast<unsigned char>(text[position])))
       ++position;
-      return;
-    }
-    while (position < text.size() && absl::StrContains("+-.0123456789eE", text.substr(position, 1)))
-      ++position;
+    return position > begin;
   }
+
+  bool accept(absl::string_view anyOf) {
+    const bool found = position < text.size() && absl::StrContains(anyOf, text[position]);
+    position += found;
+    return found;
+  }
+
+  void number() {
+    const size_t begin = position;
+    accept("-");
+    const bool leadingZero = text.substr(position, 1) == "0";
+    const size_t whole = position;
+    bool good = digits() && !(leadingZero && position > whole + 1);
+    if (good && accept("."))
+      good = digits();
+    if (good && accept("eE")) {
+      accept("+-");
+      good = digits();
+    }
+    double value;
+    if (good && absl::SimpleAtod(text.substr(begin, position - begin), &value) &&
+        std::isfinite(value))
+      return;
+    position = begin;
+    fail(good ? "a number out of range" : "a malformed number");
+  }
+
+  // An array or object that is open, and the keys of an object.
+  struct Level {
+    bool isObject;
+    absl::flat_hash_set<std::string> keys;
+  };
 
   absl::string_view text;
   size_t position = 0;
-  int depth = 0;
+  std::vector<Level> open;
+  std::vector<Member> outermost;
   char last = 0;
   std::string error;
 };
@@ -162,17 +233,45 @@ const google::protobuf::Value *findField(const google::protobuf::Struct &object,
   return it == object.fields().end() ? nullptr : &it->second;
 }
 
-std::string quoteJson(absl::string_view text) {
-  std::string out = "\"";
-  for (char c : text) {
-    if (c == '"' || c == '\\')
-      absl::StrAppend(&out, "\\", absl::string_view(&c, 1));
-    else if (static_cast<unsigned char>(c) < 0x20)
-      absl::StrAppendFormat(&out, "\\u%04x", c);
-    else
-      out += c;
+std::string setJsonField(absl::string_view object, absl::string_view key, absl::string_view value) {
+  StrictScanner scanner(object);
+  scanner.run();
+  for (const StrictScanner::Member &member : scanner.members())
+    if (member.key == key)
+      return absl::StrCat(object.substr(0, member.begin), value, object.substr(member.end));
+  const size_t behindBrace = object.find('{') + 1;
+  return absl::StrCat(object.substr(0, behindBrace), quoteJson(key), ": ", value,
+                      scanner.members().empty() ? "" : ", ", object.substr(behindBrace));
+}
+
+std::string printJsonNumber(double value) {
+  std::string text;
+  for (int digits : {15, 16, 17}) {
+    text = absl::StrFormat("%.*g", digits, value);
+    if (double again; absl::SimpleAtod(text, &again) && again == value)
+      break;
   }
-  return out + "\"";
+  return text;
+}
+
+std::string printForMessage(const google::protobuf::Value &value) {
+  constexpr size_t kLongest = 60;
+  if (value.kind_case() == google::protobuf::Value::kNumberValue)
+    return printJsonNumber(value.number_value());
+  if (value.kind_case() == google::protobuf::Value::kStringValue)
+    return value.string_value().size() <= kLongest
+               ? quoteJson(value.string_value())
+               : absl::StrCat("a string of ", value.string_value().size(), " bytes");
+  switch (value.kind_case()) {
+  case google::protobuf::Value::kBoolValue:
+    return value.bool_value() ? "true" : "false";
+  case google::protobuf::Value::kStructValue:
+    return "an object";
+  case google::protobuf::Value::kListValue:
+    return "an array";
+  default:
+    return "null";
+  }
 }
 
 } // namespace st

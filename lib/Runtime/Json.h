@@ -14,7 +14,8 @@ namespace st {
 /// The whole of a regular file of at most `limit` bytes. Errors begin with the path.
 absl::StatusOr<std::string> readFile(const std::string &path, uint64_t limit);
 
-/// Parses one JSON object. The error is one line that begins with `name`.
+/// Parses one JSON object, strictly: no key stands twice in an object. The error
+/// is one line that begins with `name`.
 absl::StatusOr<google::protobuf::Struct> parseJsonObject(absl::string_view text,
                                                          absl::string_view name);
 
@@ -22,8 +23,16 @@ absl::StatusOr<google::protobuf::Struct> parseJsonObject(absl::string_view text,
 const google::protobuf::Value *findField(const google::protobuf::Struct &object,
                                          const std::string &name);
 
-/// `text` as a JSON string with its quotes.
-std::string quoteJson(absl::string_view text);
+/// The text of a JSON object in which `key` has the JSON `value`, at its place or,
+/// where it is new, in front. Everything else stays as it was written. The text
+/// must be one that parseJsonObject takes.
+std::string setJsonField(absl::string_view object, absl::string_view key, absl::string_view value);
+
+/// The number as JSON, with the fewest digits that read back as the same.
+std::string printJsonNumber(double value);
+
+/// A value as JSON on one line, shortened to fit into a message.
+std::string printForMessage(const google::protobuf::Value &value);
 
 } // namespace st
 

@@ -21,7 +21,7 @@ struct LearningRateSchedule {
       return peak * static_cast<double>(step) / static_cast<double>(warmup);
     if (total == 0)
       return peak;
-    const double left = static_cast<double>(std::max<int64_t>(0, total + 1 - step));
+    const double left = static_cast<double>(std::max<int64_t>(0, total - step + 1));
     return peak * left / static_cast<double>(std::max<int64_t>(1, total - warmup));
   }
 };

@@ -3,6 +3,7 @@
 #define ST_RUNTIME_PARALLEL_H
 
 #include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
 
 #include <cstdint>
 
@@ -12,8 +13,8 @@ namespace st {
 int hostThreadCount(int requested);
 
 /// Calls body(i) once for each i below `count` on up to `threads` threads, in
-/// any order, and returns when all are done.
-void parallelFor(int threads, int64_t count, absl::FunctionRef<void(int64_t)> body);
+/// any order, and returns when all are done. An error as in runOnThreads.
+absl::Status parallelFor(int threads, int64_t count, absl::FunctionRef<void(int64_t)> body);
 
 } // namespace st
 

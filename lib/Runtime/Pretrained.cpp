@@ -1,13 +1,14 @@
 #include "lib/Runtime/Pretrained.h"
 #include "lib/Runtime/Json.h"
+#include "lib/Runtime/ModelFolder.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
 #include "lib/Support/Float16.h"
-#include "lib/Support/SafetensorsHeader.h"
 #include "lib/Support/StatusMacros.h"
+#include "lib/Support/Text.h"
 
 #include <cstring>
 #include <optional>
@@ -29,11 +30,6 @@ constexpr std::pair<absl::string_view, absl::string_view> kTied[] = {
     {"lm_head.weight", "transformer.wte.weight"},
     {"lm_head.weight", "model.embed_tokens.weight"},
 };
-
-// Fields of a configuration that no tensor's shape gives away.
-constexpr absl::string_view kArchitecture[] = {
-    "model_type", "num_hidden_layers", "num_attention_heads", "num_key_value_heads", "n_layer",
-    "n_head",     "rope_theta",        "patch_size"};
 
 bool exists(const std::string &path) {
   struct stat info;
@@ -124,39 +120,6 @@ ConvertRun converter(ElementType from, ElementType to) {
   }
 }
 
-using Config = google::protobuf::Struct;
-
-// Whether a configuration says that the output embeddings are the input embeddings.
-bool tiesEmbeddings(const Config &config) {
-  if (const google::protobuf::Value *tie = findField(config, "tie_word_embeddings"))
-    return tie->bool_value();
-  const google::protobuf::Value *type = findField(config, "model_type");
-  return type && (type->string_value() == "bert" || type->string_value() == "gpt2");
-}
-
-// The folder's configuration, checked against the program's. Empty without one.
-absl::StatusOr<std::optional<Config>> readConfig(const std::string &folder,
-                                                 const proto::Executable &program) {
-  const std::string path = absl::StrCat(folder, "/config.json");
-  if (!exists(path))
-    return std::nullopt;
-  ST_ASSIGN_OR_RETURN(std::string text, readFile(path, kLargestText));
-  ST_ASSIGN_OR_RETURN(Config found, parseJsonObject(text, path));
-  if (program.model().config_json().empty())
-    return found;
-  ST_ASSIGN_OR_RETURN(
-      Config own, parseJsonObject(program.model().config_json(), "the program's configuration"));
-  for (absl::string_view key : kArchitecture) {
-    const google::protobuf::Value *theirs = findField(found, std::string(key));
-    const google::protobuf::Value *ours = findField(own, std::string(key));
-    if (theirs && ours && theirs->SerializeAsString() != ours->SerializeAsString())
-      return inFile(path, absl::StrCat("\"", key, "\" is not as in the program's configuration"));
-  }
-  if (tiesEmbeddings(own) && !tiesEmbeddings(found))
-    return inFile(path, "does not tie the word embeddings, as the program's configuration does");
-  return found;
-}
-
 } // namespace
 
 //===----------------------------------------------------------------------===//
@@ -177,7 +140,7 @@ absl::Status PretrainedWeights::addFile(const std::string &file) {
 
 absl::Status PretrainedWeights::openSharded(const std::string &indexPath) {
   ST_ASSIGN_OR_RETURN(std::string text, readFile(indexPath, kLargestText));
-  ST_ASSIGN_OR_RETURN(Config index, parseJsonObject(text, indexPath));
+  ST_ASSIGN_OR_RETURN(google::protobuf::Struct index, parseJsonObject(text, indexPath));
   const google::protobuf::Value *map = findField(index, "weight_map");
   if (!map || !map->has_struct_value() || map->struct_value().fields().empty())
     return inFile(indexPath, "\"weight_map\" must be an object that names the file of each tensor");
@@ -247,7 +210,9 @@ absl::StatusOr<PretrainedWeights::Match> PretrainedWeights::find(const StateTens
 
 absl::Status PretrainedWeights::match(const proto::Executable &program,
                                       const std::vector<StateTensor> &states) {
-  ST_ASSIGN_OR_RETURN(std::optional<Config> config, readConfig(path, program));
+  ST_ASSIGN_OR_RETURN(std::optional<ModelConfig> config,
+                      readModelConfig(absl::StrCat(path, "/config.json"), program));
+  ST_RETURN_IF_ERROR(checkVocabulary(absl::StrCat(path, "/vocab.txt"), program));
   const bool ties = config && tiesEmbeddings(*config);
   std::set<const SafetensorsTensor *> used;
   for (const StateTensor &state : states) {

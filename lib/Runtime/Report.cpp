@@ -1,9 +1,10 @@
 #include "lib/Runtime/Report.h"
-#include "lib/Runtime/Json.h"
 #include "lib/Runtime/TensorLayout.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "lib/Support/AtomicFile.h"
+#include "lib/Support/Text.h"
 
 #include <algorithm>
 #include <cerrno>
@@ -40,7 +41,7 @@ std::string printMebibytes(int64_t bytes) {
 }
 
 // NaN and infinity have no form in JSON.
-std::string printJsonNumber(double value, int digits) {
+std::string printMetric(double value, int digits) {
   return std::isfinite(value) ? absl::StrFormat("%.*g", digits, value) : "null";
 }
 
@@ -65,10 +66,10 @@ std::string printStep(const StepReport &report) {
 std::string printStepJson(const StepReport &report) {
   std::string line = absl::StrFormat(
       "{\"step\": %d, \"loss\": %s, \"lr\": %s, \"sim_ms\": %s, \"host_s\": %.6f", report.step,
-      printJsonNumber(report.loss, 9), printJsonNumber(report.learningRate, 17),
+      printMetric(report.loss, 9), printMetric(report.learningRate, 17),
       printMilliseconds(report.simulatedPicoseconds), report.hostSeconds);
   for (const auto &[name, value] : report.metrics)
-    absl::StrAppend(&line, ", ", quoteJson(name), ": ", printJsonNumber(value, 9));
+    absl::StrAppend(&line, ", ", quoteJson(name), ": ", printMetric(value, 9));
   return line + "}\n";
 }
 
@@ -124,30 +125,49 @@ std::string printStepTimeJson(const StepTime &time, const proto::Executable &pro
                          printMilliseconds(time.serialSum), messages, devices);
 }
 
+static absl::Status cannotWrite(const std::string &path) {
+  return absl::UnavailableError(absl::StrCat(
+      path, ": cannot write: ", errno == ENXIO ? "nobody reads this pipe" : std::strerror(errno)));
+}
+
 absl::StatusOr<std::unique_ptr<LineFile>> LineFile::create(const std::string &path) {
-  int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
   struct stat info;
-  if (fd < 0 || ::fstat(fd, &info) != 0)
-    return absl::UnavailableError(absl::StrCat(path, ": cannot write: ", std::strerror(errno)));
-  return std::unique_ptr<LineFile>(new LineFile(path, fd, S_ISREG(info.st_mode)));
+  const bool exists = ::stat(path.c_str(), &info) == 0;
+  RemovedOnEarlyEnd note;
+  int fd;
+  if (exists && !S_ISREG(info.st_mode)) {
+    fd = openForWriting(path);
+  } else if (exists) {
+    fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+  } else {
+    note = RemovedOnEarlyEnd(path);
+    fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+  }
+  if (fd < 0)
+    return cannotWrite(path);
+  return std::unique_ptr<LineFile>(new LineFile(path, fd, !exists, std::move(note)));
 }
 
 LineFile::~LineFile() {
   ::close(fd);
-  if (isEmpty && isRegular)
+  if (isEmpty && isNew)
     ::unlink(path.c_str());
 }
 
 absl::Status LineFile::write(const std::string &line) {
+  // A pipe or a device has no length and says EINVAL.
+  if (isEmpty && ::ftruncate(fd, 0) != 0 && errno != EINVAL)
+    return cannotWrite(path);
+  isEmpty = false;
+  note.forget();
   for (size_t done = 0; done < line.size();) {
     ssize_t written = ::write(fd, line.data() + done, line.size() - done);
     if (written < 0 && errno == EINTR)
       continue;
     if (written < 0)
-      return absl::UnavailableError(absl::StrCat(path, ": cannot write: ", std::strerror(errno)));
+      return cannotWrite(path);
     done += static_cast<size_t>(written);
   }
-  isEmpty = false;
   return absl::OkStatus();
 }
 

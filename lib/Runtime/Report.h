@@ -3,6 +3,7 @@
 #define ST_RUNTIME_REPORT_H
 
 #include "lib/Proto/executable.pb.h"
+#include "lib/Support/ProcessEnd.h"
 #include "st/Runtime/Executable.h"
 
 #include "absl/status/status.h"
@@ -45,8 +46,9 @@ std::string printMemory(const proto::Executable &program);
 /// parameter_bytes and arena_bytes.
 std::string printStepTimeJson(const StepTime &time, const proto::Executable &program);
 
-/// A file that grows by whole lines while the run goes on. One to which nothing
-/// was written does not stay.
+/// A file that grows by whole lines while the run goes on. What was there before
+/// stays until the first line takes its place, so that a run that fails before
+/// its first step changes nothing.
 class LineFile {
 public:
   static absl::StatusOr<std::unique_ptr<LineFile>> create(const std::string &path);
@@ -57,12 +59,12 @@ public:
   absl::Status write(const std::string &line);
 
 private:
-  LineFile(std::string path, int fd, bool isRegular)
-      : path(std::move(path)), fd(fd), isRegular(isRegular) {}
+  LineFile(std::string path, int fd, bool isNew, RemovedOnEarlyEnd note)
+      : path(std::move(path)), fd(fd), isNew(isNew), note(std::move(note)) {}
   std::string path;
   int fd;
-  bool isRegular;
-  bool isEmpty = true;
+  bool isNew, isEmpty = true;
+  RemovedOnEarlyEnd note; ///< while it is new and empty
 };
 
 } // namespace st

@@ -1,4 +1,6 @@
 #include "lib/Runtime/RunOnce.h"
+#include "lib/Runtime/Data/ValueRange.h"
+#include "lib/Runtime/HostMemory.h"
 #include "lib/Runtime/Parallel.h"
 #include "lib/Runtime/Pretrained.h"
 #include "lib/Runtime/States.h"
@@ -6,9 +8,11 @@
 #include "absl/strings/str_cat.h"
 #include "lib/Support/Safetensors.h"
 #include "lib/Support/StatusMacros.h"
+#include "lib/Support/Text.h"
 
 #include <map>
 #include <memory>
+#include <set>
 #include <vector>
 
 namespace st {
@@ -16,13 +20,15 @@ namespace {
 
 class OneRun {
 public:
-  OneRun(const proto::Executable &program, Executable &executable, const SafetensorsReader &given)
-      : program(program), executable(executable), given(given) {}
+  OneRun(const proto::Executable &program, const RunOnceOptions &options)
+      : program(program), options(options) {}
 
-  absl::Status feedStates();
-  absl::Status feedInputs();
-  absl::Status collect();
-  absl::Status write(const std::string &path) const;
+  /// Opens the files and holds them against the program.
+  absl::Status open();
+
+  absl::Status run(Executable &executable);
+  absl::Status write() const;
+  std::string note() const { return weights ? weights->note() : ""; }
 
 private:
   struct Result {
@@ -30,146 +36,161 @@ private:
     std::vector<uint8_t> bytes;
   };
 
-  absl::StatusOr<const SafetensorsTensor *> find(const std::string &name,
-                                                 const TensorBlock &block) const;
-  absl::Status put(const SafetensorsTensor &tensor, const TensorBlock &block, int64_t rank,
-                   int64_t offset);
-  absl::Status take(const std::string &name, const TensorBlock &block, int64_t rank,
-                    int64_t offset);
+  absl::Status error(absl::string_view what) const {
+    return absl::InvalidArgumentError(absl::StrCat(given->path(), ": ", what));
+  }
+  absl::Status check(const std::string &name, ElementType type, const std::vector<int64_t> &shape);
+  absl::Status checkInputs();
+  absl::Status checkNothingElse() const;
+  absl::Status feedStates(Executable &executable) const;
+  absl::Status feedInputs(Executable &executable) const;
+  absl::Status collect(Executable &executable);
+  absl::Status take(const proto::Output &output, int64_t rank, int64_t globalRank,
+                    Executable &executable);
 
   const proto::Executable &program;
-  Executable &executable;
-  const SafetensorsReader &given;
+  const RunOnceOptions &options;
+  std::vector<StateTensor> states;
+  std::unique_ptr<SafetensorsReader> given;
+  std::unique_ptr<PretrainedWeights> weights;
+  std::set<std::string> wanted;
   std::map<std::string, Result> results;
 };
 
-absl::StatusOr<const SafetensorsTensor *> OneRun::find(const std::string &name,
-                                                       const TensorBlock &block) const {
-  const SafetensorsTensor *tensor = given.find(name);
+absl::Status OneRun::open() {
+  ST_RETURN_IF_ERROR(AtomicFile::probe(options.outputs));
+  ST_ASSIGN_OR_RETURN(states, collectStates(program));
+  ST_ASSIGN_OR_RETURN(given, SafetensorsReader::open(options.inputs));
+  if (!options.init.empty()) {
+    ST_ASSIGN_OR_RETURN(weights, PretrainedWeights::open(options.init, program, states));
+  } else {
+    for (const StateTensor &state : states)
+      ST_RETURN_IF_ERROR(check(state.state->name(), state.type, state.shape));
+  }
+  ST_RETURN_IF_ERROR(checkInputs());
+  return checkNothingElse();
+}
+
+absl::Status OneRun::check(const std::string &name, ElementType type,
+                           const std::vector<int64_t> &shape) {
+  wanted.insert(name);
+  const SafetensorsTensor *tensor = given->find(name);
   if (!tensor)
-    return absl::InvalidArgumentError(
-        absl::StrCat(given.path(), ": no tensor \"", name, "\", which the program reads"));
-  if (tensor->type != block.type || tensor->shape != block.globalShape)
-    return absl::InvalidArgumentError(absl::StrCat(
-        given.path(), ": tensor \"", name, "\" is ", describeType(tensor->type, tensor->shape),
-        ", the program reads ", describeType(block.type, block.globalShape)));
-  return tensor;
-}
-
-absl::Status OneRun::put(const SafetensorsTensor &tensor, const TensorBlock &block, int64_t rank,
-                         int64_t offset) {
-  const int64_t width = static_cast<int64_t>(byteWidth(block.type));
-  absl::Status status;
-  forEachRun(block, [&](int64_t global, int64_t local, int64_t count) {
-    status.Update(executable.arena(rank)->write(
-        offset + local * width, tensor.data.subspan(global * width, count * width)));
-  });
-  return status;
-}
-
-absl::Status OneRun::feedStates() {
-  for (const proto::Group &group : program.groups())
-    for (int64_t rank = 0; rank < group.device_ids_size(); ++rank)
-      for (const proto::State &state : group.states()) {
-        const TensorBlock block = blockOf(state.global(), state.slice(), rank);
-        ST_ASSIGN_OR_RETURN(const SafetensorsTensor *tensor, find(state.name(), block));
-        ST_RETURN_IF_ERROR(put(*tensor, block, group.first_rank() + rank, state.offset()));
-      }
+    return error(absl::StrCat("no tensor \"", name, "\", which the program reads"));
+  if (tensor->type != type || tensor->shape != shape)
+    return error(absl::StrCat("tensor \"", name, "\" is ",
+                              describeType(tensor->type, tensor->shape), ", the program reads ",
+                              describeType(type, shape)));
   return absl::OkStatus();
 }
 
-absl::Status OneRun::feedInputs() {
+absl::Status OneRun::checkInputs() {
+  for (const proto::Group &group : program.groups())
+    for (const proto::Input &input : group.inputs()) {
+      const TensorBlock whole = blockOf(input.global(), proto::Slice(), 0);
+      ST_RETURN_IF_ERROR(check(input.name(), whole.type, whole.globalShape));
+      const ValueRange range = {input.name(), input.limit()};
+      if (std::string what = findOutside(range, *given->find(input.name()), 1); !what.empty())
+        return error(what);
+    }
+  return absl::OkStatus();
+}
+
+absl::Status OneRun::checkNothingElse() const {
+  for (const SafetensorsTensor &tensor : given->tensors())
+    if (!wanted.count(tensor.name))
+      return error(absl::StrCat("tensor ", quoteForMessage(tensor.name),
+                                " is none that the program ",
+                                weights ? "reads beside the states of --init" : "reads"));
+  return absl::OkStatus();
+}
+
+absl::Status OneRun::feedStates(Executable &executable) const {
+  if (weights) {
+    ST_RETURN_IF_ERROR(
+        initializeStates(states, executable, options.seed, hostThreadCount(options.hostThreads)));
+    return weights->apply(executable);
+  }
+  for (const StateTensor &state : states)
+    ST_RETURN_IF_ERROR(
+        writeState(state, given->find(state.state->name())->data.data(), executable));
+  return absl::OkStatus();
+}
+
+absl::Status OneRun::feedInputs(Executable &executable) const {
+  std::vector<uint8_t> local;
   for (const proto::Group &group : program.groups())
     for (int64_t rank = 0; rank < group.device_ids_size(); ++rank)
       for (const proto::Input &input : group.inputs()) {
+        const uint8_t *global = given->find(input.name())->data.data();
         const int64_t parts = input.micro_dim() < 0 ? 1 : program.micro_batches();
         for (int64_t part = 0; part < parts; ++part) {
           const TensorBlock block = blockOf(input, program.micro_batches(), part, rank);
-          ST_ASSIGN_OR_RETURN(const SafetensorsTensor *tensor, find(input.name(), block));
-          ST_RETURN_IF_ERROR(put(*tensor, block, group.first_rank() + rank,
-                                 input.offset() + part * input.micro_stride()));
+          local.resize(block.numBytes());
+          copyToLocal(block, global, local.data());
+          ST_RETURN_IF_ERROR(executable.arena(group.first_rank() + rank)
+                                 ->write(input.offset() + part * input.micro_stride(), local));
         }
       }
   return absl::OkStatus();
 }
 
-absl::Status OneRun::take(const std::string &name, const TensorBlock &block, int64_t rank,
-                          int64_t offset) {
-  const int64_t width = static_cast<int64_t>(byteWidth(block.type));
-  auto [it, isNew] = results.try_emplace(name);
+absl::Status OneRun::take(const proto::Output &output, int64_t rank, int64_t globalRank,
+                          Executable &executable) {
+  const TensorBlock block = blockOf(output.global(), output.slice(), rank);
+  auto [it, isNew] = results.try_emplace(output.name());
   Result &result = it->second;
   if (isNew) {
-    result.spec = {name, block.type, block.globalShape};
-    std::optional<uint64_t> size = byteSize(block.type, block.globalShape);
-    if (!size)
-      return absl::ResourceExhaustedError(absl::StrCat("tensor \"", name, "\" is too large"));
-    result.bytes.resize(*size);
+    result.spec = {output.name(), block.type, block.globalShape};
+    result.bytes.resize(blockOf(output.global(), proto::Slice(), 0).numBytes());
   }
   std::vector<uint8_t> local(block.numBytes());
-  ST_RETURN_IF_ERROR(executable.arena(rank)->read(offset, absl::MakeSpan(local)));
-  forEachRun(block, [&](int64_t global, int64_t start, int64_t count) {
-    std::copy_n(local.begin() + start * width, count * width,
-                result.bytes.begin() + global * width);
-  });
+  ST_RETURN_IF_ERROR(executable.arena(globalRank)->read(output.offset(), absl::MakeSpan(local)));
+  copyToGlobal(block, local.data(), result.bytes.data());
   return absl::OkStatus();
 }
 
-absl::Status OneRun::collect() {
+absl::Status OneRun::collect(Executable &executable) {
+  for (const StateTensor &state : states) {
+    Result &result = results[state.state->name()];
+    result.spec = {state.state->name(), state.type, state.shape};
+    ST_ASSIGN_OR_RETURN(result.bytes, readState(state, executable));
+  }
   for (const proto::Group &group : program.groups())
-    for (int64_t rank = 0; rank < group.device_ids_size(); ++rank) {
-      for (const proto::State &state : group.states())
-        ST_RETURN_IF_ERROR(take(state.name(), blockOf(state.global(), state.slice(), rank),
-                                group.first_rank() + rank, state.offset()));
+    for (int64_t rank = 0; rank < group.device_ids_size(); ++rank)
       for (const proto::Output &output : group.outputs())
-        ST_RETURN_IF_ERROR(take(output.name(), blockOf(output.global(), output.slice(), rank),
-                                group.first_rank() + rank, output.offset()));
-    }
+        ST_RETURN_IF_ERROR(take(output, rank, group.first_rank() + rank, executable));
   return absl::OkStatus();
 }
 
-absl::Status OneRun::write(const std::string &path) const {
+absl::Status OneRun::run(Executable &executable) {
+  ST_RETURN_IF_ERROR(feedStates(executable));
+  ST_RETURN_IF_ERROR(feedInputs(executable));
+  ST_RETURN_IF_ERROR(executable.launchStep().wait());
+  return collect(executable);
+}
+
+absl::Status OneRun::write() const {
   std::vector<SafetensorsTensor> tensors;
   for (const auto &[name, result] : results) {
     SafetensorsTensor &tensor = tensors.emplace_back();
     static_cast<SafetensorsSpec &>(tensor) = result.spec;
     tensor.data = result.bytes;
   }
-  return writeSafetensors(path, tensors);
-}
-
-// The states of a run that begins with the weights of a folder; what to say about them.
-absl::StatusOr<std::string> initializeFrom(const std::string &folder,
-                                           const proto::Executable &program,
-                                           Executable &executable) {
-  ST_ASSIGN_OR_RETURN(std::vector<StateTensor> states, collectStates(program));
-  ST_ASSIGN_OR_RETURN(std::unique_ptr<PretrainedWeights> weights,
-                      PretrainedWeights::open(folder, program, states));
-  ST_RETURN_IF_ERROR(initializeStates(states, executable, /*seed=*/0, hostThreadCount(0)));
-  ST_RETURN_IF_ERROR(weights->apply(executable));
-  return weights->note();
+  return writeSafetensors(options.outputs, tensors);
 }
 
 } // namespace
 
 absl::StatusOr<std::string> runOnce(const proto::Executable &program, Client &client,
-                                    const std::string &inputs, const std::string &outputs,
-                                    const std::string &init) {
-  // An output that cannot be written is found before the work.
-  ST_RETURN_IF_ERROR(AtomicFile::create(outputs).status());
-  ST_ASSIGN_OR_RETURN(std::unique_ptr<SafetensorsReader> given, SafetensorsReader::open(inputs));
+                                    const RunOnceOptions &options) {
+  OneRun run(program, options);
+  ST_RETURN_IF_ERROR(run.open());
+  ST_RETURN_IF_ERROR(checkHostMemory(program));
   ST_ASSIGN_OR_RETURN(std::unique_ptr<Executable> executable, client.load(program));
-  OneRun run(program, *executable, *given);
-  std::string note;
-  if (init.empty()) {
-    ST_RETURN_IF_ERROR(run.feedStates());
-  } else {
-    ST_ASSIGN_OR_RETURN(note, initializeFrom(init, program, *executable));
-  }
-  ST_RETURN_IF_ERROR(run.feedInputs());
-  ST_RETURN_IF_ERROR(executable->launchStep().wait());
-  ST_RETURN_IF_ERROR(run.collect());
-  ST_RETURN_IF_ERROR(run.write(outputs));
-  return note;
+  ST_RETURN_IF_ERROR(run.run(*executable));
+  ST_RETURN_IF_ERROR(run.write());
+  return run.note();
 }
 
 } // namespace st

@@ -3,6 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "lib/Runtime/NormalInit.h"
 #include "lib/Runtime/Parallel.h"
+#include "lib/Support/StatusMacros.h"
 
 #include <algorithm>
 #include <cstring>
@@ -118,6 +119,13 @@ private:
   std::map<std::pair<std::vector<int64_t>, std::vector<int64_t>>, size_t> index;
 };
 
+int64_t numBytes(const StateTensor &tensor) {
+  int64_t size = static_cast<int64_t>(byteWidth(tensor.type));
+  for (int64_t dim : tensor.shape)
+    size *= dim;
+  return size;
+}
+
 } // namespace
 
 absl::StatusOr<std::vector<StateTensor>> collectStates(const proto::Executable &program) {
@@ -147,14 +155,50 @@ absl::Status initializeStates(const std::vector<StateTensor> &states, Executable
   }
   std::mutex mutex;
   absl::Status status;
-  parallelFor(threads, static_cast<int64_t>(chunks.size()), [&](int64_t i) {
+  absl::Status threaded = parallelFor(threads, static_cast<int64_t>(chunks.size()), [&](int64_t i) {
     thread_local std::vector<float> values;
     computeChunk(chunks[i], seed, values);
     absl::Status stored = storeChunk(chunks[i], values, executable);
     std::lock_guard<std::mutex> lock(mutex);
     status.Update(stored);
   });
+  status.Update(threaded);
   return status;
+}
+
+absl::StatusOr<std::vector<uint8_t>> readState(const StateTensor &tensor, Executable &executable) {
+  std::vector<uint8_t> global(numBytes(tensor)), local, expected;
+  auto read = [&](const StateBlock &block, const StateReplica &replica) {
+    local.resize(block.block.numBytes());
+    return executable.arena(replica.rank)->read(replica.offset, absl::MakeSpan(local));
+  };
+  for (const StateBlock &block : tensor.blocks) {
+    ST_RETURN_IF_ERROR(read(block, block.replicas.front()));
+    copyToGlobal(block.block, local.data(), global.data());
+  }
+  for (const StateBlock &block : tensor.blocks) {
+    expected.resize(block.block.numBytes());
+    copyToLocal(block.block, global.data(), expected.data());
+    for (const StateReplica &replica : block.replicas) {
+      ST_RETURN_IF_ERROR(read(block, replica));
+      if (local != expected)
+        return absl::InternalError(absl::StrCat("rank ", replica.rank, " holds other values of \"",
+                                                tensor.state->name(),
+                                                "\" than the ranks it shares them with"));
+    }
+  }
+  return global;
+}
+
+absl::Status writeState(const StateTensor &tensor, const uint8_t *global, Executable &executable) {
+  std::vector<uint8_t> local;
+  for (const StateBlock &block : tensor.blocks) {
+    local.resize(block.block.numBytes());
+    copyToLocal(block.block, global, local.data());
+    for (const StateReplica &replica : block.replicas)
+      ST_RETURN_IF_ERROR(executable.arena(replica.rank)->write(replica.offset, local));
+  }
+  return absl::OkStatus();
 }
 
 } // namespace st

@@ -6,6 +6,7 @@
 #include "st/Runtime/Executable.h"
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
 
 #include <string>
 #include <vector>
@@ -41,6 +42,12 @@ absl::StatusOr<std::vector<StateTensor>> collectStates(const proto::Executable &
 /// fillNormal, with key (seed, stream). The arenas must still be zero.
 absl::Status initializeStates(const std::vector<StateTensor> &states, Executable &executable,
                               uint32_t seed, int threads);
+
+/// The whole of a state. An error where ranks that share a part of it differ.
+absl::StatusOr<std::vector<uint8_t>> readState(const StateTensor &tensor, Executable &executable);
+
+/// Copies the whole of a state to all who hold a part of it.
+absl::Status writeState(const StateTensor &tensor, const uint8_t *global, Executable &executable);
 
 } // namespace st
 

@@ -5,6 +5,7 @@
 #include "absl/strings/str_join.h"
 
 #include <algorithm>
+#include <cstring>
 
 namespace st {
 
@@ -119,6 +120,20 @@ void forEachRun(const TensorBlock &block, int64_t begin, int64_t end,
     run(global, local, count);
     local += count;
   }
+}
+
+void copyToGlobal(const TensorBlock &block, const uint8_t *local, uint8_t *global) {
+  const int64_t width = static_cast<int64_t>(byteWidth(block.type));
+  forEachRun(block, [&](int64_t to, int64_t from, int64_t count) {
+    std::memcpy(global + to * width, local + from * width, count * width);
+  });
+}
+
+void copyToLocal(const TensorBlock &block, const uint8_t *global, uint8_t *local) {
+  const int64_t width = static_cast<int64_t>(byteWidth(block.type));
+  forEachRun(block, [&](int64_t from, int64_t to, int64_t count) {
+    std::memcpy(local + to * width, global + from * width, count * width);
+  });
 }
 
 } // namespace st

@@ -49,6 +49,10 @@ void forEachRun(const TensorBlock &block,
 void forEachRun(const TensorBlock &block, int64_t begin, int64_t end,
                 absl::FunctionRef<void(int64_t global, int64_t local, int64_t count)> run);
 
+/// Copies a block to its place in the global tensor, and from there.
+void copyToGlobal(const TensorBlock &block, const uint8_t *local, uint8_t *global);
+void copyToLocal(const TensorBlock &block, const uint8_t *global, uint8_t *local);
+
 } // namespace st
 
 #endif // ST_RUNTIME_TENSORLAYOUT_H

@@ -1,9 +1,9 @@
 #include "lib/Runtime/TraceWriter.h"
-#include "lib/Runtime/Json.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "lib/Support/StatusMacros.h"
+#include "lib/Support/Text.h"
 
 #include <cstdint>
 #include <string>

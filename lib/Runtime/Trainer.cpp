@@ -1,6 +1,7 @@
 #include "lib/Runtime/Trainer.h"
 #include "lib/Runtime/Checkpoint.h"
 #include "lib/Runtime/Feeder.h"
+#include "lib/Runtime/HostMemory.h"
 #include "lib/Runtime/LearningRate.h"
 #include "lib/Runtime/Parallel.h"
 #include "lib/Runtime/Pretrained.h"
@@ -11,12 +12,14 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "lib/Support/StatusMacros.h"
+#include "lib/Support/Text.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
+#include <cstring>
 #include <memory>
-#include <sys/sysinfo.h>
 #include <vector>
 
 namespace st {
@@ -50,13 +53,15 @@ private:
   absl::StatusOr<float> readLoss();
   absl::Status runStep(int64_t step);
   absl::Status save();
-  void print(const std::string &text, std::FILE *to) {
+  // Progress, of which nobody misses a line.
+  void print(const std::string &text) {
     if (communicator.process() != 0)
       return;
-    std::fputs(text.c_str(), to);
-    std::fflush(to);
+    std::fputs(text.c_str(), progress);
+    std::fflush(progress);
   }
-  void printSummary();
+  absl::Status printResult(const std::string &text);
+  absl::Status printSummary();
 
   const proto::Executable &program;
   Client &client;
@@ -68,9 +73,10 @@ private:
   BatchSpec spec;
   std::vector<StateTensor> states;
   std::unique_ptr<BatchSource> source;
+  // Goes last of the outputs: the others may lie in the folder that it removes.
+  std::unique_ptr<CheckpointFolder> checkpoint;
   std::unique_ptr<LineFile> metrics;
   std::unique_ptr<AtomicFile> trace, report;
-  std::unique_ptr<CheckpointFolder> checkpoint;
   std::unique_ptr<CheckpointReader> resumed;
   std::unique_ptr<PretrainedWeights> pretrained;
   std::unique_ptr<Executable> executable;
@@ -81,22 +87,32 @@ private:
   int64_t stepsRun = 0;
 };
 
+absl::Status require(bool holds, absl::string_view what) {
+  return holds ? absl::OkStatus() : absl::InvalidArgumentError(what);
+}
+
+bool readsLearningRate(const proto::Executable &program) {
+  for (const proto::Group &group : program.groups())
+    for (const proto::Input &input : group.inputs())
+      if (input.role() == "scalar" && input.name() == "learning_rate")
+        return true;
+  return false;
+}
+
 absl::Status Trainer::run() {
   ST_RETURN_IF_ERROR(checkOptions());
   ST_RETURN_IF_ERROR(openInputsAndOutputs());
   ST_RETURN_IF_ERROR(load());
   if (options.timingOnly || options.steps > 0 || trace || report)
     ST_RETURN_IF_ERROR(timeStep());
-  if (options.timingOnly) {
-    printSummary();
-    return absl::OkStatus();
-  }
+  if (options.timingOnly)
+    return printSummary();
   ST_RETURN_IF_ERROR(initialize());
   const int64_t before = trainer.step;
   for (int64_t i = 1; i <= options.steps; ++i)
     ST_RETURN_IF_ERROR(runStep(before + i));
   if (stepsRun > 0)
-    printSummary();
+    ST_RETURN_IF_ERROR(printSummary());
   return checkpoint ? save() : absl::OkStatus();
 }
 
@@ -104,22 +120,27 @@ absl::Status Trainer::checkOptions() {
   schedule.peak = options.learningRate.value_or(program.optimizer().learning_rate());
   schedule.warmup = options.warmup;
   schedule.total = options.decaySteps;
-  auto require = [](bool holds, absl::string_view what) {
-    return holds ? absl::OkStatus() : absl::InvalidArgumentError(what);
-  };
-  ST_RETURN_IF_ERROR(require(options.steps >= 0, "--steps must not be negative"));
-  const double peak = schedule.peak;
+  constexpr int kMostThreads = 1024;
   ST_RETURN_IF_ERROR(
-      require(peak >= 0 && std::isfinite(peak), "--lr must be a number that is not negative"));
-  ST_RETURN_IF_ERROR(require(options.warmup >= 0, "--warmup must not be negative"));
-  ST_RETURN_IF_ERROR(require(options.decaySteps >= 0, "--total-steps must not be negative"));
+      require(options.steps >= 0, absl::StrCat("--steps=", options.steps, ": expected 0 or more")));
+  ST_RETURN_IF_ERROR(
+      require(schedule.peak >= 0 && std::isfinite(schedule.peak),
+              absl::StrCat("--lr=", schedule.peak, ": expected a finite number from 0")));
+  ST_RETURN_IF_ERROR(require(options.warmup >= 0,
+                             absl::StrCat("--warmup=", options.warmup, ": expected 0 or more")));
   ST_RETURN_IF_ERROR(require(options.decaySteps == 0 || options.decaySteps > options.warmup,
-                             "--total-steps must be larger than --warmup"));
-  ST_RETURN_IF_ERROR(require(options.hostThreads >= 0, "--host-threads must not be negative"));
+                             absl::StrCat("--total-steps=", options.decaySteps,
+                                          ": expected more than --warmup=", options.warmup)));
+  ST_RETURN_IF_ERROR(require(
+      options.hostThreads >= 0 && options.hostThreads <= kMostThreads,
+      absl::StrCat("--host-threads=", options.hostThreads, ": expected 0 to ", kMostThreads)));
   ST_RETURN_IF_ERROR(
       require(options.init.empty() || options.resume.empty(),
               "--init starts a run and --resume goes on with one; give one of them"));
-  return require(std::isfinite(schedule.peak), "--lr must be a finite number");
+  const bool asksForRate = options.learningRate || options.warmup > 0 || options.decaySteps > 0;
+  return require(readsLearningRate(program) || !asksForRate,
+                 "--lr, --warmup and --total-steps have no effect: this program reads no "
+                 "learning rate");
 }
 
 bool hasLoss(const proto::Executable &program) {
@@ -138,28 +159,32 @@ absl::Status Trainer::openInputsAndOutputs() {
   ST_ASSIGN_OR_RETURN(states, collectStates(program));
   ST_ASSIGN_OR_RETURN(spec, batchSpecOf(program));
   if (!options.resume.empty()) {
-    ST_ASSIGN_OR_RETURN(resumed, CheckpointReader::open(options.resume, states));
+    ST_ASSIGN_OR_RETURN(resumed, CheckpointReader::open(options.resume, program, states));
     trainer = resumed->trainer();
+    print(resumed->warnings());
   }
   if (!options.init.empty()) {
     ST_ASSIGN_OR_RETURN(pretrained, PretrainedWeights::open(options.init, program, states));
-    print(pretrained->note(), progress);
+    print(pretrained->note());
   }
   trainer.seed = options.seed.value_or(trainer.seed);
   spec.seed = trainer.seed;
+  if (options.data && spec.inputs.empty())
+    return absl::InvalidArgumentError("--data has no effect: this program reads no batches");
   if (!options.timingOnly && !spec.inputs.empty()) {
-    ST_ASSIGN_OR_RETURN(source, createBatchSource(options.data, spec));
+    ST_ASSIGN_OR_RETURN(source, createBatchSource(options.data.value_or("synthetic"), spec));
   }
   if (communicator.process() != 0)
     return absl::OkStatus();
+  // The folder comes first: the other files may lie in it.
+  if (!options.save.empty()) {
+    ST_ASSIGN_OR_RETURN(checkpoint, CheckpointFolder::claim(options.save));
+  }
   if (!options.trace.empty()) {
     ST_ASSIGN_OR_RETURN(trace, AtomicFile::create(options.trace));
   }
   if (!options.report.empty()) {
     ST_ASSIGN_OR_RETURN(report, AtomicFile::create(options.report));
-  }
-  if (!options.save.empty()) {
-    ST_ASSIGN_OR_RETURN(checkpoint, CheckpointFolder::claim(options.save));
   }
   if (!options.metrics.empty()) {
     ST_ASSIGN_OR_RETURN(metrics, LineFile::create(options.metrics));
@@ -168,26 +193,13 @@ absl::Status Trainer::openInputsAndOutputs() {
 }
 
 absl::Status Trainer::load() {
-  int64_t bytes = 0, ranks = 0;
-  for (const proto::Group &group : program.groups()) {
-    bytes += group.arena_bytes() * group.device_ids_size();
-    ranks += group.device_ids_size();
-  }
-  struct sysinfo info;
-  const bool known = ::sysinfo(&info) == 0;
-  const double memory =
-      known ? (static_cast<double>(info.totalram) + static_cast<double>(info.totalswap)) *
-                  info.mem_unit
-            : 0;
-  constexpr double kGibibyte = 1 << 30;
-  if (!options.timingOnly && known && static_cast<double>(bytes) > memory)
-    return absl::ResourceExhaustedError(absl::StrFormat(
-        "the devices' memories take %.1f GiB, this machine has %.1f GiB; --timing-only needs none",
-        static_cast<double>(bytes) / kGibibyte, memory / kGibibyte));
+  if (!options.timingOnly)
+    ST_RETURN_IF_ERROR(checkHostMemory(program));
   ST_ASSIGN_OR_RETURN(executable, client.load(program));
-  print(absl::StrFormat("%d ranks on %d devices, %.1f GiB of device memory\n", ranks,
-                        client.devices().size(), static_cast<double>(bytes) / kGibibyte),
-        progress);
+  constexpr double kGibibyte = 1 << 30;
+  print(absl::StrFormat("%d ranks on %d devices, %.1f GiB of device memory\n",
+                        executable->numRanks(), client.devices().size(),
+                        arenaBytes(program) / kGibibyte));
   feeder = std::make_unique<Feeder>(program, *executable);
   return absl::OkStatus();
 }
@@ -196,7 +208,7 @@ absl::Status Trainer::timeStep() {
   Stopwatch watch;
   StepTrace rows;
   ST_ASSIGN_OR_RETURN(time, executable->timeStep(trace ? &rows : nullptr));
-  print(absl::StrFormat("timed one step in %.1f s\n", watch.seconds()), progress);
+  print(absl::StrFormat("timed one step in %.1f s\n", watch.seconds()));
   if (report) {
     ST_RETURN_IF_ERROR(report->write(printStepTimeJson(time, program)));
     ST_RETURN_IF_ERROR(report->commit());
@@ -221,7 +233,7 @@ absl::Status Trainer::initialize() {
       ST_RETURN_IF_ERROR(pretrained->apply(*executable));
     pretrained.reset();
   }
-  print(absl::StrFormat("%s in %.1f s\n", what, watch.seconds()), progress);
+  print(absl::StrFormat("%s in %.1f s\n", what, watch.seconds()));
   return absl::OkStatus();
 }
 
@@ -260,11 +272,18 @@ absl::Status Trainer::runStep(int64_t step) {
   hostSeconds += report.hostSeconds;
   ++stepsRun;
   trainer.step = step;
-  print(printStep(report), out);
+  ST_RETURN_IF_ERROR(printResult(printStep(report)));
   return metrics ? metrics->write(printStepJson(report)) : absl::OkStatus();
 }
 
-void Trainer::printSummary() {
+absl::Status Trainer::printResult(const std::string &text) {
+  if (communicator.process() == 0 && (std::fputs(text.c_str(), out) < 0 || std::fflush(out) != 0))
+    return absl::UnavailableError(
+        absl::StrCat("cannot write to standard output: ", std::strerror(errno)));
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::printSummary() {
   constexpr double kPicosecondsPerSecond = 1e12;
   std::string text = absl::StrFormat("avg_step_fps simulated %.6g",
                                      kPicosecondsPerSecond / static_cast<double>(time.total));
@@ -273,16 +292,14 @@ void Trainer::printSummary() {
   absl::StrAppend(&text, "\nsimulated step ", printMilliseconds(time.total), " ms (roofline bound ",
                   printMilliseconds(time.lowerBound), " ms, sum of all instructions ",
                   printMilliseconds(time.serialSum), " ms)\n");
-  print(text, out);
-  print(printMemory(program), out);
+  return printResult(text + printMemory(program));
 }
 
 absl::Status Trainer::save() {
   Stopwatch watch;
   ST_RETURN_IF_ERROR(checkpoint->save(program, states, *executable, trainer));
-  print(absl::StrFormat("saved step %d to %s in %.1f s\n", trainer.step, options.save,
-                        watch.seconds()),
-        progress);
+  print(absl::StrFormat("saved step %d to %s in %.1f s\n", trainer.step,
+                        escapeControls(options.save), watch.seconds()));
   return communicator.barrier();
 }
 

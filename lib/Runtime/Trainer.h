@@ -22,7 +22,7 @@ struct TrainOptions {
   int64_t warmup = 0;                               ///< steps
   int64_t decaySteps = 0;                           ///< see LearningRateSchedule::total
   std::optional<uint32_t> seed;                     ///< else the checkpoint's, or 0
-  std::string data = "synthetic";                   ///< see createBatchSource
+  std::optional<std::string> data;                  ///< see createBatchSource; else synthetic
   std::string metrics, trace, report, save, resume; ///< paths; empty: none
   std::string init;                                 ///< see PretrainedWeights; empty: none
   bool timingOnly = false;

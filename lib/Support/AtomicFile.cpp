@@ -15,7 +15,8 @@ namespace st {
 namespace {
 
 absl::Status systemError(const std::string &path, absl::string_view what, int error) {
-  return absl::UnavailableError(absl::StrCat(path, ": ", what, ": ", std::strerror(error)));
+  return absl::UnavailableError(absl::StrCat(
+      path, ": ", what, ": ", error == ENXIO ? "nobody reads this pipe" : std::strerror(error)));
 }
 
 // A link is followed, so that renaming replaces what it points to and not the link.
@@ -31,17 +32,28 @@ std::string temporaryName(const std::string &path) {
 
 } // namespace
 
+int openForWriting(const std::string &path) {
+  // Not blocking, so that a pipe that nobody reads is an error and not a hang.
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
+  if (fd >= 0)
+    ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) & ~O_NONBLOCK);
+  return fd;
+}
+
 absl::StatusOr<std::unique_ptr<AtomicFile>> AtomicFile::create(const std::string &path,
                                                                unsigned mode) {
+  if (path.empty())
+    return absl::InvalidArgumentError("cannot write a file with an empty name");
   struct stat info;
   bool exists = ::stat(path.c_str(), &info) == 0;
   if (exists && S_ISDIR(info.st_mode))
     return systemError(path, "cannot write", EISDIR);
 
   std::string target = path, temporary;
+  RemovedOnEarlyEnd note;
   int fd;
   if (exists && !S_ISREG(info.st_mode)) {
-    fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    fd = openForWriting(path);
   } else {
     // Renaming over a file needs no right to write it, but a user who protected
     // a file expects it to survive.
@@ -49,11 +61,21 @@ absl::StatusOr<std::unique_ptr<AtomicFile>> AtomicFile::create(const std::string
       return systemError(path, "cannot write", errno);
     target = followLinks(path);
     temporary = temporaryName(target);
+    note = RemovedOnEarlyEnd(temporary);
     fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
   }
   if (fd < 0)
     return systemError(path, "cannot write", errno);
-  return std::unique_ptr<AtomicFile>(new AtomicFile(target, temporary, fd));
+  return std::unique_ptr<AtomicFile>(new AtomicFile(target, temporary, std::move(note), fd));
+}
+
+absl::Status AtomicFile::probe(const std::string &path) {
+  struct stat info;
+  const bool exists = ::stat(path.c_str(), &info) == 0;
+  if (!exists || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode))
+    return create(path).status();
+  return ::access(path.c_str(), W_OK) == 0 ? absl::OkStatus()
+                                           : systemError(path, "cannot write", errno);
 }
 
 AtomicFile::~AtomicFile() {
@@ -77,10 +99,16 @@ absl::Status AtomicFile::write(const void *data, size_t size) {
   return absl::OkStatus();
 }
 
-absl::Status AtomicFile::commit() {
+absl::Status AtomicFile::flush() {
   // A pipe or a device has nothing to synchronise and says EINVAL.
   if (!temporary.empty() && ::fsync(fd) != 0)
     return systemError(path, "cannot write", errno);
+  return absl::OkStatus();
+}
+
+absl::Status AtomicFile::commit() {
+  if (absl::Status status = flush(); !status.ok())
+    return status;
   int closed = ::close(fd);
   fd = -1;
   if (closed != 0)
@@ -88,6 +116,7 @@ absl::Status AtomicFile::commit() {
   if (!temporary.empty() && ::rename(temporary.c_str(), path.c_str()) != 0)
     return systemError(path, "cannot write", errno);
   temporary.clear();
+  note.forget();
   return absl::OkStatus();
 }
 

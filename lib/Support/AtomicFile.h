@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "lib/Support/ProcessEnd.h"
 
 #include <cstddef>
 #include <memory>
@@ -16,12 +17,17 @@ namespace st {
 /// commit(). A reader therefore sees the old content or the whole new one, and
 /// a run that fails leaves nothing behind. A target that exists and is no
 /// regular file (a pipe, /dev/null) cannot be renamed over and is written in
-/// place. Errors name the target and the reason of the operating system.
+/// place; a pipe that nobody reads is an error and no wait. Errors name the
+/// target and the reason of the operating system.
 class AtomicFile {
 public:
   /// `mode` is the permission of the new file before the umask.
   static absl::StatusOr<std::unique_ptr<AtomicFile>> create(const std::string &path,
                                                             unsigned mode = 0666);
+
+  /// The error that create would give, without any effect on a pipe's reader.
+  static absl::Status probe(const std::string &path);
+
   AtomicFile(const AtomicFile &) = delete;
   AtomicFile &operator=(const AtomicFile &) = delete;
 
@@ -31,19 +37,26 @@ public:
   absl::Status write(const void *data, size_t size);
   absl::Status write(absl::string_view text) { return write(text.data(), text.size()); }
 
+  /// Forces the content to disk, so that commit takes no time.
+  absl::Status flush();
+
   /// Forces the content to disk and puts the file in its place. Nothing may be
   /// written afterwards.
   absl::Status commit();
 
 private:
-  AtomicFile(std::string path, std::string temporary, int fd)
-      : path(std::move(path)), temporary(std::move(temporary)), fd(fd) {}
+  AtomicFile(std::string path, std::string temporary, RemovedOnEarlyEnd note, int fd)
+      : path(std::move(path)), temporary(std::move(temporary)), note(std::move(note)), fd(fd) {}
 
   std::string path;
   /// Empty where the target is written in place.
   std::string temporary;
+  RemovedOnEarlyEnd note;
   int fd;
 };
+
+/// Opens what exists and is no regular file for writing; -1 and errno where that fails.
+int openForWriting(const std::string &path);
 
 /// Writes `content` as the whole of the file at `path`, atomically.
 absl::Status writeFileAtomically(const std::string &path, absl::string_view content,

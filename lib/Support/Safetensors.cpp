@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "lib/Support/SafetensorsHeader.h"
+#include "lib/Support/Text.h"
 
 #include <algorithm>
 #include <cerrno>

@@ -88,6 +88,9 @@ public:
   /// Adds the next bytes; the pieces need not coincide with tensors.
   absl::Status append(absl::Span<const uint8_t> data);
 
+  /// Forces what came so far to disk.
+  absl::Status flush() { return file->flush(); }
+
   /// Fails when fewer bytes came than were declared.
   absl::Status commit();
 

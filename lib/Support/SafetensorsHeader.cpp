@@ -2,11 +2,11 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/ascii.h"
-#include "absl/strings/escaping.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_join.h"
+#include "lib/Support/Text.h"
 
 namespace st {
 namespace {
@@ -35,8 +35,6 @@ private:
   bool accept(char c);
   bool expect(char c);
   bool parseString(std::string &out);
-  bool parseEscape(std::string &out);
-  bool parseHex4(uint32_t &out);
   bool parseInteger(uint64_t &out);
   bool parseIntegers(std::vector<uint64_t> &out);
   bool parseTensor(SafetensorsHeaderEntry &entry);
@@ -51,51 +49,6 @@ private:
 
 // Field bits of a tensor's object.
 enum : unsigned { kDtype = 1, kShape = 2, kOffsets = 4, kAllFields = 7 };
-
-void appendUtf8(uint32_t code, std::string &out) {
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-  } else if (code < 0x800) {
-    out += static_cast<char>(0xC0 | (code >> 6));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  } else if (code < 0x10000) {
-    out += static_cast<char>(0xE0 | (code >> 12));
-    out += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  } else {
-    out += static_cast<char>(0xF0 | (code >> 18));
-    out += static_cast<char>(0x80 | ((code >> 12) & 0x3F));
-    out += static_cast<char>(0x80 | ((code >> 6) & 0x3F));
-    out += static_cast<char>(0x80 | (code & 0x3F));
-  }
-}
-
-// Whether `s` is UTF-8 without overlong forms, surrogates or codes past U+10FFFF.
-bool isUtf8(absl::string_view s) {
-  for (size_t i = 0; i < s.size();) {
-    uint8_t lead = s[i];
-    size_t length = lead < 0x80   ? 1
-                    : lead < 0xC2 ? 0
-                    : lead < 0xE0 ? 2
-                    : lead < 0xF0 ? 3
-                    : lead < 0xF5 ? 4
-                                  : 0;
-    if (length == 0 || i + length > s.size())
-      return false;
-    uint32_t code = length == 1 ? lead : lead & (0x7F >> length);
-    for (size_t k = 1; k < length; ++k) {
-      uint8_t next = s[i + k];
-      if ((next & 0xC0) != 0x80)
-        return false;
-      code = (code << 6) | (next & 0x3F);
-    }
-    bool overlong = (length == 3 && code < 0x800) || (length == 4 && code < 0x10000);
-    if (overlong || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
-      return false;
-    i += length;
-  }
-  return true;
-}
 
 char HeaderParser::peek() {
   constexpr absl::string_view kBlanks = " \t\n\r";
@@ -117,61 +70,11 @@ bool HeaderParser::expect(char c) {
   return failHere(absl::StrFormat("expected '%c'", c));
 }
 
-bool HeaderParser::parseHex4(uint32_t &out) {
-  out = 0;
-  for (int i = 0; i < 4; ++i, ++position) {
-    if (position >= text.size() || !absl::ascii_isxdigit(text[position]))
-      return failHere("expected four hexadecimal digits");
-    char c = absl::ascii_tolower(text[position]);
-    out = out * 16 + static_cast<uint32_t>(c <= '9' ? c - '0' : c - 'a' + 10);
-  }
-  return true;
-}
-
-bool HeaderParser::parseEscape(std::string &out) {
-  char c = position < text.size() ? text[position++] : '\0';
-  constexpr absl::string_view kFrom = "\"\\/bfnrt", kTo = "\"\\/\b\f\n\r\t";
-  if (size_t at = kFrom.find(c); at != absl::string_view::npos) {
-    out += kTo[at];
-    return true;
-  }
-  uint32_t code;
-  if (c != 'u')
-    return failHere("unknown escape");
-  if (!parseHex4(code))
-    return false;
-  if (code >= 0xD800 && code < 0xDC00 && text.substr(position, 2) == "\\u") {
-    position += 2;
-    uint32_t low;
-    if (!parseHex4(low))
-      return false;
-    if (low < 0xDC00 || low >= 0xE000)
-      return failHere("unpaired surrogate");
-    code = 0x10000 + ((code - 0xD800) << 10) + (low - 0xDC00);
-  }
-  if (code >= 0xD800 && code < 0xE000)
-    return failHere("unpaired surrogate");
-  appendUtf8(code, out);
-  return true;
-}
-
 bool HeaderParser::parseString(std::string &out) {
-  out.clear();
-  if (!expect('"'))
-    return false;
-  while (position < text.size() && text[position] != '"') {
-    char c = text[position++];
-    if (static_cast<unsigned char>(c) < 0x20)
-      return failHere("control character in a string");
-    if (c != '\\')
-      out += c;
-    else if (!parseEscape(out))
-      return false;
-  }
-  if (position >= text.size())
-    return failHere("unterminated string");
-  ++position;
-  return isUtf8(out) || failHere("string is not UTF-8");
+  if (!status.ok() || peek() != '"')
+    return failHere("expected '\"'");
+  absl::string_view wrong = parseJsonString(text, position, out);
+  return wrong.empty() || failHere(wrong);
 }
 
 bool HeaderParser::parseInteger(uint64_t &out) {
@@ -298,27 +201,7 @@ absl::StatusOr<SafetensorsHeader> HeaderParser::parse() {
   return header;
 }
 
-// `s` as a JSON string, quotes included.
-std::string jsonString(absl::string_view s) {
-  std::string out = "\"";
-  for (char c : s) {
-    if (c == '"' || c == '\\')
-      absl::StrAppend(&out, "\\", absl::string_view(&c, 1));
-    else if (static_cast<unsigned char>(c) < 0x20)
-      absl::StrAppendFormat(&out, "\\u%04x", static_cast<unsigned>(c));
-    else
-      out += c;
-  }
-  return out + "\"";
-}
-
 } // namespace
-
-std::string quoteForMessage(absl::string_view name) {
-  constexpr size_t kLongest = 200;
-  std::string escaped = absl::Utf8SafeCHexEscape(name.substr(0, kLongest));
-  return absl::StrCat("'", escaped, name.size() > kLongest ? "…" : "", "'");
-}
 
 absl::StatusOr<SafetensorsHeader> parseSafetensorsHeader(absl::string_view text) {
   return HeaderParser(text).parse();
@@ -329,7 +212,7 @@ absl::StatusOr<std::string> printSafetensorsHeader(absl::Span<const SafetensorsS
   std::vector<std::string> fields;
   if (!metadata.empty()) {
     std::string pairs = absl::StrJoin(metadata, ",", [](std::string *out, const auto &keyValue) {
-      absl::StrAppend(out, jsonString(keyValue.first), ":", jsonString(keyValue.second));
+      absl::StrAppend(out, quoteJson(keyValue.first), ":", quoteJson(keyValue.second));
     });
     fields.push_back(absl::StrCat("\"__metadata__\":{", pairs, "}"));
   }
@@ -345,7 +228,7 @@ absl::StatusOr<std::string> printSafetensorsHeader(absl::Span<const SafetensorsS
     if (!size || *size > static_cast<uint64_t>(INT64_MAX) - offset)
       return absl::InvalidArgumentError(absl::StrCat(tensor, "the size overflows"));
     fields.push_back(absl::StrCat(
-        jsonString(spec.name), ":{\"dtype\":\"", elementTypeName(spec.type), "\",\"shape\":[",
+        quoteJson(spec.name), ":{\"dtype\":\"", elementTypeName(spec.type), "\",\"shape\":[",
         absl::StrJoin(spec.shape, ","), "],\"data_offsets\":[", offset, ",", offset + *size, "]}"));
     offset += *size;
   }

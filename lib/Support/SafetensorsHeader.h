@@ -28,9 +28,6 @@ absl::StatusOr<SafetensorsHeader> parseSafetensorsHeader(absl::string_view text)
 absl::StatusOr<std::string> printSafetensorsHeader(absl::Span<const SafetensorsSpec> specs,
                                                    const SafetensorsMetadata &metadata);
 
-/// A name out of a hostile file as it may appear in a one-line message.
-std::string quoteForMessage(absl::string_view name);
-
 } // namespace st
 
 #endif // ST_SUPPORT_SAFETENSORSHEADER_H

@@ -1,6 +1,7 @@
 """What the end-to-end tests share: small models, layouts, and running the tools.
 
-Binaries come from $ST_BUILD/bin (default: build/bin).
+Binaries come from $ST_BUILD/bin (default: build/bin); what is put into training binaries may be another
+st-runner, $ST_RUNNER.
 """
 
 import json
@@ -13,6 +14,8 @@ import traceback
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 BIN = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build")) / "bin"
+RUNNER = pathlib.Path(os.environ.get("ST_RUNNER", BIN / "st-runner"))
+COMPILE = [BIN / "st-compile", *([f"--runner={RUNNER}"] if "ST_RUNNER" in os.environ else [])]
 
 SMALL_BERT = {
     "architectures": ["BertForPreTraining"], "model_type": "bert", "hidden_size": 64, "num_hidden_layers": 8,
@@ -72,7 +75,7 @@ def compile_model(folder, name, config, task, parallel, *flags, batch=4, seq=32)
     """Compiles a training binary into `folder` and returns its path."""
     folder = pathlib.Path(folder)
     model = write_json(folder / name / "config.json", config).parent
-    command = [BIN / "st-compile", model, f"--task={task}", f"--batch={batch}", f"--seq={seq}",
+    command = [*COMPILE, model, f"--task={task}", f"--batch={batch}", f"--seq={seq}",
                "--target=dtu-t10", "-o", folder / f"{name}.bin", *flags]
     if parallel is not None:
         command.append(f"--parallel={write_json(folder / name / 'parallel.json', parallel)}")

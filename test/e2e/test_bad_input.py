@@ -43,7 +43,7 @@ def compile_command(folder, config=TINY_BERT, parallel=None, task="mlm", batch=2
     model.write_text(config if isinstance(config, str) else json.dumps(config))
     out = folder / "out" / "a.bin"
     out.parent.mkdir(exist_ok=True)
-    command = [st.BIN / "st-compile", model.parent, f"--task={task}", f"--batch={batch}", "--seq=16",
+    command = [*st.COMPILE, model.parent, f"--task={task}", f"--batch={batch}", "--seq=16",
                "--target=dtu-t10", "-o", out, *extra]
     if parallel is not None:
         file = folder / "parallel.json"
@@ -190,7 +190,7 @@ def damaged_binary(name, damage, pattern=r"payload|binary|truncated|damaged|chec
 
 def payload_start(data):
     """The runner alone is st-runner; what follows it is the payload."""
-    return (st.BIN / "st-runner").stat().st_size
+    return st.RUNNER.stat().st_size
 
 
 def flipped_bits(folder):
@@ -285,8 +285,82 @@ def run_cases():
     yield run_case("unwritable metrics", lambda f: [f"--metrics={f / 'no' / 'm.json'}"], r"m\.json")
     yield run_case("unwritable trace", lambda f: [f"--trace={f / 'no' / 't.json'}"], r"t\.json")
     yield run_case("unwritable save", lambda f: [f"--save={file_with(f, 'plain', b'') / 'dir'}"], r"plain")
-    yield run_case("negative steps", lambda f: ["--steps=-1"], r"steps")
     yield run_case("unknown flag", lambda f: ["--fly"], r"fly")
+
+
+def flag_case(name, flags, pattern):
+    """Flags after the format of the test's folder; nothing else is on the command line."""
+    def check(folder):
+        (folder / "text").write_text("One. Two. " * 40)
+        (folder / "sub").mkdir()
+        os.mkfifo(folder / "pipe")
+        expect_error([Built.get(), *(f.format(folder, Built.get()) for f in flags)], pattern, folder / "text")
+        st.expect((folder / "text").read_text() == "One. Two. " * 40, "the user's file has changed")
+    return f"flags: {name}", check
+
+
+def flag_cases():
+    for value in ("-1", "1e30", "9223372036854775808", "18446744073709551616", "", "x", "1.5"):
+        yield flag_case(f"steps={value}", [f"--steps={value}"], rf"--steps={re.escape(value)}: expected")
+    for value in ("-1", "4294967296", "", "x"):
+        yield flag_case(f"seed={value}", [f"--seed={value}"], rf"--seed={value}: expected a whole number from 0 to 4294967295")
+    for value in ("-1", "nan", "inf", "", "x"):
+        yield flag_case(f"lr={value}", [f"--lr={value}"], rf"--lr={value}: expected")
+    for value in ("-1", "100000", "1e9"):
+        yield flag_case(f"host-threads={value}", [f"--host-threads={value}"], rf"--host-threads={value}: expected")
+    yield flag_case("total-steps", ["--total-steps=3", "--warmup=3"], r"--total-steps=3: expected more than --warmup=3")
+    yield flag_case("timing-only=maybe", ["--timing-only=maybe"], "--timing-only=maybe: expected true or false")
+    for name in ("data", "metrics", "trace", "report", "save", "resume", "init", "inputs", "outputs", "host-isa"):
+        yield flag_case(f"{name} is empty", [f"--{name}="], f"--{name}=: its value is empty")
+    for data in ("text:", "squad:"):
+        yield flag_case(f"data={data}", [f"--data={data}"], f"--data={data}: expected the name of a file")
+    yield flag_case("data's name on two lines", ["--data=text:a\nb"], r"a\\nb: cannot read")
+    for flag in ("steps=1", "lr=1", "warmup=1", "total-steps=1", "seed=1", "data=synthetic", "metrics={0}/m",
+                 "save={0}/s", "resume={0}", "init={0}", "host-threads=1", "host-isa=auto", "drop-message=0",
+                 "inputs={0}/i"):
+        name = flag.split("=")[0]
+        yield flag_case(f"{name} beside timing-only", ["--timing-only", f"--{flag}"],
+                        f"--{name} has no effect with --timing-only")
+    for flag in ("steps=1", "lr=1", "data=synthetic", "metrics={0}/m", "trace={0}/t", "report={0}/r", "save={0}/s",
+                 "resume={0}", "warmup=1", "total-steps=1"):
+        name = flag.split("=")[0]
+        yield flag_case(f"{name} beside inputs", ["--inputs={0}/i", "--outputs={0}/o", f"--{flag}"],
+                        f"--{name} has no effect with --inputs")
+    yield flag_case("seed beside inputs", ["--inputs={0}/i", "--outputs={0}/o", "--seed=1"],
+                    "--seed has no effect with --inputs without --init")
+    outputs = ["--metrics={0}/x", "--trace={0}/sub/../x", "--report={0}/x", "--save={0}/x"]
+    for i, first in enumerate(outputs):
+        for second in outputs[i + 1:]:
+            yield flag_case(f"{first} {second}", [first, second], "are the same file")
+    yield flag_case("metrics in the way of save", ["--save={0}/s", "--metrics={0}/s/config.json"], "are the same file")
+    for flag in ("metrics", "trace", "report", "save"):
+        yield flag_case(f"{flag} over data", ["--data=text:{0}/text", f"--{flag}={{0}}/text"], "are the same file")
+    yield flag_case("outputs over inputs", ["--inputs={0}/text", "--outputs={0}/text"], "are the same file")
+    yield flag_case("save over init", ["--init={0}/sub", "--save={0}/sub"], "are the same file")
+    yield flag_case("trace over resume", ["--resume={0}/sub", "--trace={0}/sub/config.json"], "are the same file")
+    yield flag_case("trace over the binary", ["--trace={1}"], "this training binary")
+    for flag in ("metrics={0}/pipe", "trace={0}/pipe", "report={0}/pipe"):
+        yield flag_case(f"{flag} that nobody reads", [f"--{flag}"], "pipe: cannot write: nobody reads this pipe")
+    for flag in ("data=text:{0}/pipe", "data=squad:{0}/pipe", "save={0}/pipe", "resume={0}/pipe", "init={0}/pipe"):
+        task = [f"--{flag}"]
+        yield flag_case(f"{flag}", task, "pipe.*|task span")
+    for flag in ("metrics={0}/sub", "trace={0}/sub", "report={0}/sub", "data=text:{0}/sub", "save={0}/text"):
+        yield flag_case(f"{flag} of another kind", [f"--{flag}"], r"(sub|text).*: (cannot|not a)")
+
+
+def limited(name, limit, pattern):
+    """Too little memory or too few threads end with one line too."""
+    def check(folder):
+        command = f"ulimit {limit}; exec {Built.get()} --steps=1 --host-threads=64"
+        done = st.run(["bash", "-c", command])
+        last = done.stderr.strip().splitlines()[-1:]
+        st.expect(done.returncode == 1 and last and re.search(pattern, last[0]), f"exit {done.returncode}: {done.stderr}")
+    return f"limits: {name}", check
+
+
+def limit_cases():
+    for kilobytes in (24000, 28000, 32000, 40000):
+        yield limited(f"{kilobytes} KB of memory", f"-v {kilobytes}", "error: .*(memory|cannot (reserve|start|read))")
 
 
 def unwritable_output(folder):
@@ -296,7 +370,7 @@ def unwritable_output(folder):
 
 
 def missing_input(folder):
-    expect_error([st.BIN / "st-compile", folder / "nothing", "--task=mlm", "--target=dtu-t10", "-o",
+    expect_error([*st.COMPILE, folder / "nothing", "--task=mlm", "--target=dtu-t10", "-o",
                   folder / "a.bin"], r"nothing")
 
 
@@ -319,6 +393,8 @@ def cases():
     yield from mlir_cases()
     yield from binary_cases()
     yield from run_cases()
+    yield from flag_cases()
+    yield from limit_cases()
     yield "compile: unwritable output", unwritable_output
     yield "compile: missing input", missing_input
     yield "compile: unknown target", unknown_target

@@ -14,7 +14,7 @@ LAYOUT = st.ROOT / "examples/parallel/bert-large-dtu-4x8.json"
 
 def train(folder, name, *flags):
     binary = folder / name
-    st.check_run([st.BIN / "st-compile", MODEL, "--task=span", "--batch=1", "--seq=384", "--lr=1e-5", "-o", binary,
+    st.check_run([*st.COMPILE, MODEL, "--task=span", "--batch=1", "--seq=384", "--lr=1e-5", "-o", binary,
                   *flags])
     result = st.losses(st.train(binary, steps=3))
     binary.unlink()

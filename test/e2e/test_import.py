@@ -136,7 +136,7 @@ def trains(make, optimizer, debug, rate, layouts, flags=()):
         text = folder / "step.mlir"
         text.write_text(lowered.as_text(debug_info=debug))
         program = folder / "imported.mlir"
-        st.check_run([st.BIN / "st-compile", text, "--compile-to=import", *flags, "-o", program])
+        st.check_run([*st.COMPILE, text, "--compile-to=import", *flags, "-o", program])
         names = imported_step_computes(program, step, params, state, batches[0], rate)
 
         count = len(params)
@@ -147,7 +147,7 @@ def trains(make, optimizer, debug, rate, layouts, flags=()):
         for i, layout in enumerate(layouts):
             binary = folder / f"b{i}.bin"
             parallel = [f"--parallel={st.write_json(folder / f'p{i}.json', layout)}"] if layout else []
-            st.check_run([st.BIN / "st-compile", text, "--target=dtu-t10", *parallel, *flags, "-o", binary])
+            st.check_run([*st.COMPILE, text, "--target=dtu-t10", *parallel, *flags, "-o", binary])
             st.check_run([binary, "--steps=0", f"--data={folder / 'batches.safetensors'}", f"--save={folder / f's{i}'}"])
             saved = load_file(folder / f"s{i}" / "model.safetensors")
             p = dict(zip(sorted(params), (saved[name] for name in names[:count]), strict=True))
@@ -174,7 +174,7 @@ def function_runs(folder):
              "index": rng.integers(0, 32, 5).astype(np.int32)}
     lowered = jax.jit(function).lower(*given.values())
     (folder / "f.mlir").write_text(lowered.as_text(debug_info=True))
-    st.check_run([st.BIN / "st-compile", folder / "f.mlir", "--target=dtu-t10", "-o", folder / "f.bin"])
+    st.check_run([*st.COMPILE, folder / "f.mlir", "--target=dtu-t10", "-o", folder / "f.bin"])
     save_file(given, folder / "in.safetensors")
     st.check_run([folder / "f.bin", f"--inputs={folder}/in.safetensors", f"--outputs={folder}/out.safetensors"])
     found = load_file(folder / "out.safetensors")
@@ -192,7 +192,7 @@ def function_runs(folder):
                                    "%0 = stablehlo.constant dense<[1.0, 2.0]> : tensor<2xf32>\n"
                                    "return %0 : tensor<2xf32>\n}\n")
     save_file({}, folder / "empty.safetensors")
-    st.check_run([st.BIN / "st-compile", folder / "c.mlir", "-o", folder / "c.bin"])
+    st.check_run([*st.COMPILE, folder / "c.mlir", "-o", folder / "c.bin"])
     st.check_run([folder / "c.bin", f"--inputs={folder}/empty.safetensors", f"--outputs={folder}/out.safetensors"])
     compare(load_file(folder / "out.safetensors")["result0"], [1, 2], 0, "a constant")
 
@@ -209,7 +209,7 @@ def hlo_computes(config, task):
         st.check_run([st.BIN / "st-translate", "--import-hlo-proto", proto, "--mlir-print-debuginfo",
                       "-o", folder / "step.mlir"])
         program = folder / "imported.mlir"
-        st.check_run([st.BIN / "st-compile", folder / "step.mlir", "--compile-to=import", "-o", program])
+        st.check_run([*st.COMPILE, folder / "step.mlir", "--compile-to=import", "-o", program])
         imported_step_computes(program, step, *arguments)
         # Damage is found, or does no harm.
         data = proto.read_bytes()
@@ -260,13 +260,13 @@ def annotated(shardy):
         params, loss = jax.jit(step)(*split(given))
         save_file(given, folder / "in.safetensors")
         parallel = st.write_json(folder / "p.json", st.layout(2, 4, mode="hybrid", accum=2))
-        st.check_run([st.BIN / "st-compile", folder / "step.mlir", f"--parallel={parallel}", "-o", folder / "b"])
+        st.check_run([*st.COMPILE, folder / "step.mlir", f"--parallel={parallel}", "-o", folder / "b"])
         st.check_run([folder / "b", f"--inputs={folder}/in.safetensors", f"--outputs={folder}/out.safetensors"])
         found = load_file(folder / "out.safetensors")
         for name, value in {**params, "loss": loss}.items():
             compare(found[name], value, 1e-5, name)
         planned = folder / "planned.mlir"
-        st.check_run([st.BIN / "st-compile", folder / "step.mlir", f"--parallel={parallel}", "--compile-to=planned",
+        st.check_run([*st.COMPILE, folder / "step.mlir", f"--parallel={parallel}", "--compile-to=planned",
                       "-o", planned])
         st.expect('global tensor<16x32xf32>' in planned.read_text()
                   and "local tensor<16x16xf32>" in planned.read_text(), "w0 is not in two parts")

@@ -67,7 +67,7 @@ def run_compiled(folder, batch):
     binary, given, found = folder / "encoder.bin", folder / "batch.safetensors", folder / "states.safetensors"
     rows, length = batch["input_ids"].shape
     parallel = st.write_json(folder / "parallel.json", st.layout(1, 2))
-    st.check_run([st.BIN / "st-compile", HF, "--task=encode", f"--batch={rows}", f"--seq={length}",
+    st.check_run([*st.COMPILE, HF, "--task=encode", f"--batch={rows}", f"--seq={length}",
                   "--target=dtu-t10", f"--parallel={parallel}", "-o", binary])
     save_file(batch, given)
     st.check_run([binary, f"--init={HF}", f"--inputs={given}", f"--outputs={found}"])
@@ -97,7 +97,7 @@ def hidden_states_match(folder):
 
 def fine_tunes(folder):
     binary = folder / "minilm.bin"
-    st.check_run([st.BIN / "st-compile", HF, "--task=mlm", "--batch=8", "--seq=64", "--target=dtu-t10", "--lr=3e-4",
+    st.check_run([*st.COMPILE, HF, "--task=mlm", "--batch=8", "--seq=64", "--target=dtu-t10", "--lr=3e-4",
                   "-o", binary])
     losses = st.losses(st.train(binary, f"--init={HF}", f"--data=text:{TEXT}", "--warmup=5", steps=STEPS))
     first, last = np.mean(losses[:5]), np.mean(losses[-5:])

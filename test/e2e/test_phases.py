@@ -20,13 +20,13 @@ def phase_case(model, phase):
         flags = ["--optimizer=adamw", "--clip-norm=1.0"]
         parallel = st.layout(2, 2, mode="hybrid", accum=2)
         direct = st.compile_model(folder, "direct", config, task, parallel, *flags)
-        command = [st.BIN / "st-compile", folder / "direct", f"--task={task}", "--batch=4", "--seq=32",
+        command = [*st.COMPILE, folder / "direct", f"--task={task}", "--batch=4", "--seq=32",
                    "--target=dtu-t10", f"--parallel={folder / 'direct' / 'parallel.json'}", *flags]
         ir = folder / "phase.mlir"
         st.check_run([*command, f"--compile-to={phase}", "-o", ir])
         st.check_run([st.BIN / "st-opt", ir, "-o", folder / "verified.mlir"])
         # The option that earlier phases read and later ones do not is the parallel file.
-        resume = [st.BIN / "st-compile", ir, f"--compile-from={phase}", "-o", folder / "resumed.bin"]
+        resume = [*st.COMPILE, ir, f"--compile-from={phase}", "-o", folder / "resumed.bin"]
         if PHASES.index(phase) < PHASES.index("configured"):
             resume.append(f"--parallel={folder / 'direct' / 'parallel.json'}")
         if PHASES.index(phase) < PHASES.index("optimizer"):
@@ -44,9 +44,9 @@ def contradiction(folder):
     """A flag that contradicts what the module says is an error, not a silent change."""
     config, task = MODELS["bert"]
     model = st.write_json(folder / "m" / "config.json", config).parent
-    st.check_run([st.BIN / "st-compile", model, f"--task={task}", "--batch=4", "--seq=32", "--target=dtu-t10",
+    st.check_run([*st.COMPILE, model, f"--task={task}", "--batch=4", "--seq=32", "--target=dtu-t10",
                   "--compile-to=planned", "-o", folder / "planned.mlir"])
-    done = st.run([st.BIN / "st-compile", folder / "planned.mlir", "--compile-from=planned", "--batch=8",
+    done = st.run([*st.COMPILE, folder / "planned.mlir", "--compile-from=planned", "--batch=8",
                    "-o", folder / "x.bin"])
     st.expect(done.returncode == 1 and "batch" in done.stderr, f"exit {done.returncode}: {done.stderr[-500:]}")
     st.expect(not (folder / "x.bin").exists(), "left an output behind")

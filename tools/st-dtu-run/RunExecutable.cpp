@@ -60,6 +60,7 @@ absl::Status Run::create(uint64_t shuffleSeed) {
   options.poisonScratch = true;
   options.shuffleSeed = shuffleSeed;
   ST_ASSIGN_OR_RETURN(simulator, dtu::Simulator::create(program.dtu(), std::move(ranks), options));
+  ST_RETURN_IF_ERROR(simulator->reserveMemory());
   int64_t rank = 0;
   for (const proto::Group &group : program.groups()) {
     std::vector<dtu::ProgramId> ids;

@@ -335,8 +335,13 @@ static void setModel(ModuleOp module, proto::Executable &executable) {
   model.set_vocab_txt(stringOf(module, "st.vocab_txt"));
   proto::OptimizerInfo &optimizer = *executable.mutable_optimizer();
   if (auto description = module->getAttrOfType<DictionaryAttr>("st.optimizer"))
-    if (auto kind = description.getAs<StringAttr>("kind"))
-      optimizer.set_kind(kind.str());
+    for (NamedAttribute field : description) {
+      if (auto number = dyn_cast<FloatAttr>(field.getValue()))
+        (*optimizer.mutable_constants())[field.getName().str()] = number.getValueAsDouble();
+      else if (auto kind = dyn_cast<StringAttr>(field.getValue());
+               kind && field.getName() == "kind")
+        optimizer.set_kind(kind.str());
+    }
   if (auto rate = module->getAttrOfType<FloatAttr>("st.learning_rate"))
     optimizer.set_learning_rate(rate.getValueAsDouble());
 }

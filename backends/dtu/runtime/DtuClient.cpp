@@ -129,6 +129,7 @@ absl::Status DtuExecutable::loadTasks(const proto::Executable &program) {
 }
 
 absl::Status DtuExecutable::fillArenas(const proto::Executable &program) {
+  ST_RETURN_IF_ERROR(simulator->reserveMemory());
   for (const proto::Group &group : program.groups())
     for (int64_t i = 0; i < group.device_ids_size(); ++i) {
       const int64_t rank = static_cast<int64_t>(arenas.size());

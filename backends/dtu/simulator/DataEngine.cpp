@@ -1,13 +1,14 @@
 #include "backends/dtu/simulator/DataEngine.h"
 
 #include "backends/dtu/simulator/ClusterRun.h"
+#include "lib/Support/StatusMacros.h"
+#include "lib/Support/Threads.h"
 
 #include "absl/strings/str_cat.h"
 
 #include <sys/mman.h>
 
 #include <algorithm>
-#include <thread>
 
 namespace st::dtu {
 
@@ -105,13 +106,8 @@ absl::Status DataEngine::execute(const std::vector<RankSchedule> &schedules, int
     clusters[rank]->start(&schedules[rank]);
     ready.push_back(static_cast<int64_t>(rank));
   }
-  std::vector<std::thread> threads;
-  int64_t useful = std::min<int64_t>(hostThreads, static_cast<int64_t>(clusters.size()));
-  for (int64_t i = 1; i < useful; ++i)
-    threads.emplace_back([this] { work(); });
-  work();
-  for (std::thread &thread : threads)
-    thread.join();
+  const int64_t useful = std::min<int64_t>(hostThreads, static_cast<int64_t>(clusters.size()));
+  ST_RETURN_IF_ERROR(runOnThreads(useful, [this] { work(); }));
 
   // Every cluster has gone as far as it can, whatever the threads did; so the
   // report does not depend on them either.
@@ -122,7 +118,7 @@ absl::Status DataEngine::execute(const std::vector<RankSchedule> &schedules, int
   int stuck = 0;
   for (const auto &cluster : clusters)
     if (!cluster->finished() && ++stuck <= 8)
-      absl::StrAppend(&waits, "\n  ", cluster->describeWaits());
+      absl::StrAppend(&waits, "; ", cluster->describeWaits());
   if (stuck)
     return absl::FailedPreconditionError(
         absl::StrCat("deadlock: ", stuck, " of ", clusters.size(), " ranks wait for ever", waits));

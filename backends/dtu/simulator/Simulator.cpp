@@ -90,10 +90,13 @@ absl::Status Simulator::Impl::makeDataEngine() {
   std::vector<uint8_t *> pointers;
   for (const RankConfig &config : ranks) {
     LazyMemory &arena = arenas.emplace_back();
-    if (!arena.allocate(config.arenaBytes))
-      return absl::ResourceExhaustedError(absl::StrCat(
-          "the host cannot reserve ", config.arenaBytes, " bytes for a device memory"));
-    pointers.push_back(arena.data);
+    if (arena.allocate(config.arenaBytes)) {
+      pointers.push_back(arena.data);
+      continue;
+    }
+    arenas.clear();
+    return absl::ResourceExhaustedError(
+        absl::StrCat("the host cannot reserve ", config.arenaBytes, " bytes for a device memory"));
   }
   DtuSizes sizes = dtuSizes(description);
   DataMachine machine;
@@ -144,6 +147,8 @@ absl::StatusOr<ProgramId> Simulator::load(const Program &program) {
 }
 
 int64_t Simulator::numRanks() const { return static_cast<int64_t>(impl->ranks.size()); }
+
+absl::Status Simulator::reserveMemory() { return impl->makeDataEngine(); }
 
 uint8_t *Simulator::memory(int64_t rank) {
   if (!impl->makeDataEngine().ok() || rank < 0 || rank >= numRanks())

@@ -135,6 +135,9 @@ public:
   /// Null if there is no such rank or the host cannot reserve the arenas.
   uint8_t *memory(int64_t rank);
 
+  /// Takes what memory() gives from the host; an error where the host refuses.
+  absl::Status reserveMemory();
+
   /// Runs schedules[rank] on data to its end. Messages between ranks must balance within one call.
   /// Errors: a fault (out-of-bounds address, ...) naming rank, program, stream and instruction; a
   /// deadlock naming what each rank waits for. After an error the memories are unspecified.

@@ -257,7 +257,7 @@ absl::Status TimeEngine::deadlock() const {
   for (size_t r = 0; r < ranks.size(); ++r) {
     if (ranks[r].task == schedules[r].size() || ++stuck > 8)
       continue;
-    absl::StrAppend(&waits, "\n  rank ", r, " in program '", ranks[r].program->source.name, "':");
+    absl::StrAppend(&waits, "; rank ", r, " in program '", ranks[r].program->source.name, "':");
     int listed = 0;
     for (const Instance &instance : ranks[r].instances) {
       if (instance.state == State::Done || ++listed > 6)

@@ -31,6 +31,9 @@ absl::StatusOr<std::unique_ptr<BatchSource>> createBatchSource(const std::string
           "--data=", data, ": expected synthetic, text:FILE, squad:FILE or a .safetensors file"));
     return createTensorFileSource(data, spec);
   }
+  if (path.empty())
+    return absl::InvalidArgumentError(
+        absl::StrCat("--data=", data, ": expected the name of a file"));
   if (isSynthetic && spec.task == "classify")
     return createPictureSource(spec);
   if (spec.task != "mlm" && spec.task != "span" && spec.task != "clm")

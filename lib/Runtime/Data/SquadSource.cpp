@@ -2,11 +2,11 @@
 #include "lib/Runtime/Data/Corpus.h"
 #include "lib/Runtime/Data/CounterRandom.h"
 #include "lib/Runtime/Data/TaskBatch.h"
-#include "lib/Runtime/Data/Unicode.h"
 #include "lib/Runtime/Json.h"
 
 #include "absl/strings/str_cat.h"
 #include "lib/Support/StatusMacros.h"
+#include "lib/Support/Text.h"
 
 #include <algorithm>
 #include <cmath>

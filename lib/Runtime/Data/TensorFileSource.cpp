@@ -1,4 +1,5 @@
 #include "lib/Runtime/Data/TensorFileSource.h"
+#include "lib/Runtime/Data/ValueRange.h"
 #include "lib/Runtime/TensorLayout.h"
 
 #include "absl/strings/str_cat.h"
@@ -38,8 +39,6 @@ private:
     return absl::InvalidArgumentError(absl::StrCat(file->path(), ": ", what));
   }
   absl::Status checkInput(const BatchSpec::Input &input);
-  template <typename T>
-  absl::Status checkValues(const BatchSpec::Input &input, const SafetensorsTensor &tensor) const;
 
   std::unique_ptr<SafetensorsReader> file;
   BatchSpec spec;
@@ -68,30 +67,8 @@ absl::Status TensorFileSource::checkInput(const BatchSpec::Input &input) {
     return error(absl::StrCat("tensor \"", input.name, "\" holds ", *count,
                               " batches, the tensors before it ", numBatches));
   numBatches = *count;
-  if (input.limit > 0 && tensor->type == ElementType::I64)
-    return checkValues<int64_t>(input, *tensor);
-  if (input.limit > 0 && tensor->type == ElementType::I32)
-    return checkValues<int32_t>(input, *tensor);
-  return absl::OkStatus();
-}
-
-// The device clamps what it looks up, so that a wrong token would train silently.
-template <typename T>
-absl::Status TensorFileSource::checkValues(const BatchSpec::Input &input,
-                                           const SafetensorsTensor &tensor) const {
-  constexpr int64_t kIgnoredLabel = -100;
-  const bool ignores = input.name == "labels";
-  const size_t count = tensor.data.size() / sizeof(T), perBatch = count / numBatches;
-  for (size_t i = 0; i < count; ++i) {
-    T value;
-    std::memcpy(&value, tensor.data.data() + i * sizeof(value), sizeof(value));
-    if ((value >= 0 && value < input.limit) || (ignores && value == kIgnoredLabel))
-      continue;
-    return error(absl::StrCat("tensor \"", input.name, "\": ", value, " in batch ", i / perBatch,
-                              "; expected values from 0 to ", input.limit - 1,
-                              ignores ? ", or -100" : ""));
-  }
-  return absl::OkStatus();
+  const std::string outside = findOutside({input.name, input.limit}, *tensor, numBatches);
+  return outside.empty() ? absl::OkStatus() : error(outside);
 }
 
 absl::StatusOr<Batch> TensorFileSource::batch(int64_t index) const {

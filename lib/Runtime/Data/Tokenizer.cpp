@@ -7,6 +7,7 @@
 #include "lib/Runtime/Data/Unicode.h"
 #include "lib/Runtime/Json.h"
 #include "lib/Support/StatusMacros.h"
+#include "lib/Support/Text.h"
 
 namespace st {
 namespace {
@@ -108,14 +109,6 @@ const int32_t *WordPieceTokenizer::longestPiece(const std::vector<WordChar> &wor
   return nullptr;
 }
 
-// Lines of the file, without the carriage return of a file from Windows.
-std::vector<absl::string_view> splitVocabulary(absl::string_view vocabTxt) {
-  std::vector<absl::string_view> lines = absl::StrSplit(absl::StripSuffix(vocabTxt, "\n"), '\n');
-  for (absl::string_view &line : lines)
-    line = absl::StripSuffix(line, "\r");
-  return lines;
-}
-
 bool isBracketed(absl::string_view piece) {
   return piece.size() > 2 && piece.front() == '[' && piece.back() == ']';
 }
@@ -135,6 +128,13 @@ absl::Status vocabularyError(absl::string_view what) {
 
 } // namespace
 
+std::vector<absl::string_view> vocabularyPieces(absl::string_view vocabTxt) {
+  std::vector<absl::string_view> lines = absl::StrSplit(absl::StripSuffix(vocabTxt, "\n"), '\n');
+  for (absl::string_view &line : lines)
+    line = absl::StripSuffix(line, "\r");
+  return lines;
+}
+
 absl::StatusOr<std::unique_ptr<Tokenizer>> createByteTokenizer(int64_t vocabulary,
                                                                bool withSpecialTokens) {
   TokenIds ids;
@@ -150,7 +150,7 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> createByteTokenizer(int64_t vocabular
 absl::StatusOr<std::unique_ptr<Tokenizer>> createWordPieceTokenizer(absl::string_view vocabTxt,
                                                                     const std::string &config,
                                                                     int64_t vocabulary) {
-  std::vector<absl::string_view> lines = splitVocabulary(vocabTxt);
+  std::vector<absl::string_view> lines = vocabularyPieces(vocabTxt);
   if (static_cast<int64_t>(lines.size()) > vocabulary)
     return vocabularyError(
         absl::StrCat("has ", lines.size(), " pieces, the model has ", vocabulary, " token ids"));

@@ -40,6 +40,9 @@ private:
   TokenIds tokenIds;
 };
 
+/// The lines of a vocab.txt, without the carriage return of a file from Windows.
+std::vector<absl::string_view> vocabularyPieces(absl::string_view vocabTxt);
+
 /// One token a byte. With special tokens [PAD], [CLS], [SEP] and [MASK] are 0 to
 /// 3 and byte b is 4 + b; without them byte b is b. An error where the
 /// vocabulary has no room for that.

@@ -36,40 +36,6 @@ void appendJamo(char32_t syllable, std::u32string &out) {
 
 } // namespace
 
-char32_t decodeUtf8(absl::string_view text, size_t &position) {
-  constexpr char32_t kReplacement = 0xFFFD;
-  const uint8_t lead = static_cast<uint8_t>(text[position++]);
-  if (lead < 0x80)
-    return lead;
-  const size_t more = lead < 0xC2 ? 0 : lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : lead < 0xF5 ? 3 : 0;
-  if (more == 0 || text.size() - position < more)
-    return kReplacement;
-  char32_t code = lead & (0x3F >> more);
-  for (size_t i = 0; i < more; ++i) {
-    uint8_t next = static_cast<uint8_t>(text[position + i]);
-    if ((next & 0xC0) != 0x80)
-      return kReplacement;
-    code = code << 6 | (next & 0x3F);
-  }
-  constexpr char32_t kSmallest[] = {0, 0x80, 0x800, 0x10000};
-  if (code < kSmallest[more] || code > 0x10FFFF || (code >= 0xD800 && code < 0xE000))
-    return kReplacement;
-  position += more;
-  return code;
-}
-
-void appendUtf8(char32_t code, std::string &out) {
-  if (code < 0x80) {
-    out += static_cast<char>(code);
-    return;
-  }
-  const int more = code < 0x800 ? 1 : code < 0x10000 ? 2 : 3;
-  constexpr uint8_t kLead[] = {0, 0xC0, 0xE0, 0xF0};
-  out += static_cast<char>(kLead[more] | code >> (6 * more));
-  for (int i = more - 1; i >= 0; --i)
-    out += static_cast<char>(0x80 | (code >> (6 * i) & 0x3F));
-}
-
 bool isUnicodeSpace(char32_t code) {
   return code == '\t' || code == '\n' || code == '\r' || contains(kSpaces, code);
 }

@@ -2,18 +2,9 @@
 #ifndef ST_RUNTIME_DATA_UNICODE_H
 #define ST_RUNTIME_DATA_UNICODE_H
 
-#include "absl/strings/string_view.h"
-
-#include <cstdint>
 #include <string>
 
 namespace st {
-
-/// Decodes the code point at `position` and moves past it. A byte that begins no
-/// well-formed UTF-8 sequence is U+FFFD and one byte long.
-char32_t decodeUtf8(absl::string_view text, size_t &position);
-
-void appendUtf8(char32_t code, std::string &out);
 
 bool isUnicodeSpace(char32_t code);       ///< categories Z, tab, line feed, carriage return
 bool isUnicodeControl(char32_t code);     ///< categories Cc, Cf and Co, without those three

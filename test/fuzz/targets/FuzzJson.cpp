@@ -1,6 +1,7 @@
 // The runtime's JSON: training data and the trainer's state. A quoted string reads back.
 
 #include "lib/Runtime/Json.h"
+#include "lib/Support/Text.h"
 #include "test/fuzz/targets/FuzzTarget.h"
 
 #include "absl/strings/str_cat.h"

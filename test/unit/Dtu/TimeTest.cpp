@@ -253,8 +253,8 @@ TEST(Time, TwoRunsAgreeToTheLastPicosecondAndTheTraceFits) {
 
 TEST(Time, DeadlocksAndFaultsAreErrors) {
   EXPECT_EQ(timeOf(streamProgram("core", "wait sem=3", 64)).status().message(),
-            "deadlock in simulated time: 1 of 1 ranks wait for ever\n"
-            "  rank 0 in program 'p': core 0 at instruction 0 waits for semaphore 3");
+            "deadlock in simulated time: 1 of 1 ranks wait for ever; "
+            "rank 0 in program 'p': core 0 at instruction 0 waits for semaphore 3");
   EXPECT_EQ(
       timeOf(streamProgram("core", "index dst=r4 value=77\nwait sem=1*r4", 64)).status().message(),
       "rank 0, program 'p', stream 0 (core), instruction 1 (wait sem=1*r4), core 0: "

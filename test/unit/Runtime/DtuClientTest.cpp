@@ -256,11 +256,11 @@ TEST_F(RunnerTest, BadFlagsAreOneLine) {
   expectError("--fly", "unknown flag --fly; --help lists the flags\n");
   expectError("--flagfile=x", "unknown flag --flagfile");
   expectError("--total_steps=3", "unknown flag --total_steps");
-  expectError("--steps=many", "--steps=many: not a value of this flag\n");
+  expectError("--steps=many", "--steps=many: expected a whole number below 9223372036854775808\n");
   expectError("--steps", "--steps needs a value\n");
   expectError("file", "unexpected argument \"file\"\n");
   expectError("--host-isa=z80", "");
-  expectError("--host-threads=-1", "--host-threads must not be negative\n");
+  expectError("--host-threads=-1", "--host-threads=-1: expected 0 to 1024\n");
 }
 
 TEST_F(RunnerTest, DamagedBinariesAreOneLine) {

@@ -119,10 +119,10 @@ TEST(NormalInitTest, PiecesEqualTheWhole) {
 TEST(ParallelTest, EachIndexOnce) {
   for (int threads : {1, 2, 7}) {
     std::vector<std::atomic<int>> counts(100);
-    parallelFor(threads, 100, [&](int64_t i) { ++counts[i]; });
+    EXPECT_TRUE(parallelFor(threads, 100, [&](int64_t i) { ++counts[i]; }).ok());
     for (std::atomic<int> &count : counts)
       EXPECT_EQ(count, 1);
-    parallelFor(threads, 0, [&](int64_t) { FAIL(); });
+    EXPECT_TRUE(parallelFor(threads, 0, [&](int64_t) { FAIL(); }).ok());
   }
 }
 

@@ -3,6 +3,7 @@
 
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_split.h"
+#include "lib/Support/Text.h"
 
 #include <gtest/gtest.h>
 

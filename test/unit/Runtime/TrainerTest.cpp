@@ -165,7 +165,7 @@ TEST_F(TrainerTest, BadOptionsAndPaths) {
   expectError(program, with([](TrainOptions &o) { o.steps = -1; }), "--steps");
   expectError(program, with([](TrainOptions &o) { o.warmup = -1; }), "--warmup");
   expectError(program, with([](TrainOptions &o) { o.warmup = o.decaySteps = 3; }),
-              "--total-steps must be larger than --warmup");
+              "--total-steps=3: expected more than --warmup=3");
   expectError(program, with([](TrainOptions &o) { o.learningRate = NAN; }), "--lr");
   expectError(program, with([](TrainOptions &o) { o.data = "text:/nonexistent"; }),
               "/nonexistent: cannot read");
@@ -246,7 +246,7 @@ TEST_F(DamagedCheckpointTest, TheModelIsAnother) {
   expectResumeError("tensor \"c\" is missing", other);
   other = makeToyProgram(1, 2);
   other.mutable_groups(0)->mutable_states()->RemoveLast();
-  expectResumeError("tensor \"b\" is not one of the model's", other);
+  expectResumeError("tensor 'b' is not one of the model's", other);
 }
 
 TEST_F(DamagedCheckpointTest, TheStateIsNonsense) {

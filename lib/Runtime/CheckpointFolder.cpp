@@ -1,0 +1,196 @@
+#include "lib/Runtime/Checkpoint.h"
+#include "lib/Runtime/CheckpointFiles.h"
+#include "lib/Runtime/ModelFolder.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "lib/Support/AtomicFile.h"
+#include "lib/Support/Safetensors.h"
+#include "lib/Support/StatusMacros.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+#include <zlib.h>
+
+namespace st {
+
+absl::string_view fileOf(const StateTensor &tensor) {
+  return tensor.state->role() == "parameter" ? kModelFile : kOptimizerFile;
+}
+
+std::string checksumOf(absl::Span<const uint8_t> bytes) {
+  return absl::StrFormat("%08x", crc32_z(0, bytes.data(), bytes.size()));
+}
+
+namespace {
+
+absl::Status systemError(const std::string &path, absl::string_view what) {
+  return absl::UnavailableError(absl::StrCat(path, ": ", what, ": ", std::strerror(errno)));
+}
+
+// One checkpoint on its way into a folder.
+class CheckpointWriter {
+public:
+  explicit CheckpointWriter(std::string folder) : folder(std::move(folder)) {}
+
+  absl::Status addStates(absl::string_view file, const std::vector<StateTensor> &states,
+                         Executable &executable, Checksums &checksums);
+  absl::Status addText(absl::string_view file, absl::string_view content);
+
+  /// Puts what was added in place.
+  absl::Status publish();
+
+  /// Ends what a publish began that did not come to its end.
+  absl::Status finishEarlier() const;
+
+private:
+  std::string pathOf(absl::string_view file) const { return absl::StrCat(folder, "/", file); }
+  std::string nextOf(absl::string_view file) const { return pathOf(absl::StrCat(file, kNext)); }
+  bool exists(const std::string &path) const {
+    struct stat info;
+    return ::lstat(path.c_str(), &info) == 0;
+  }
+  absl::Status commitNext();
+  absl::Status takePlaces() const;
+  absl::Status syncFolder() const;
+
+  std::string folder;
+  std::vector<std::pair<absl::string_view, std::unique_ptr<SafetensorsWriter>>> tensors;
+  std::vector<std::pair<absl::string_view, std::unique_ptr<AtomicFile>>> texts;
+};
+
+absl::Status CheckpointWriter::addStates(absl::string_view file,
+                                         const std::vector<StateTensor> &states,
+                                         Executable &executable, Checksums &checksums) {
+  std::vector<SafetensorsSpec> specs;
+  for (const StateTensor &tensor : states)
+    if (fileOf(tensor) == file)
+      specs.push_back({tensor.state->name(), tensor.type, tensor.shape});
+  // "pt" is how Hugging Face's loaders know that the names are PyTorch's.
+  ST_ASSIGN_OR_RETURN(std::unique_ptr<SafetensorsWriter> writer,
+                      SafetensorsWriter::create(nextOf(file), specs, {{"format", "pt"}}));
+  for (const StateTensor &tensor : states) {
+    if (fileOf(tensor) != file)
+      continue;
+    ST_ASSIGN_OR_RETURN(std::vector<uint8_t> global, readState(tensor, executable));
+    checksums[tensor.state->name()] = checksumOf(global);
+    ST_RETURN_IF_ERROR(writer->append(global));
+  }
+  tensors.emplace_back(file, std::move(writer));
+  return tensors.back().second->flush();
+}
+
+absl::Status CheckpointWriter::addText(absl::string_view file, absl::string_view content) {
+  if (content.empty())
+    return absl::OkStatus();
+  ST_ASSIGN_OR_RETURN(auto text, AtomicFile::create(nextOf(file)));
+  texts.emplace_back(file, std::move(text));
+  ST_RETURN_IF_ERROR(texts.back().second->write(content));
+  return texts.back().second->flush();
+}
+
+absl::Status CheckpointWriter::publish() {
+  // Renaming takes no time: a signal can wait for it.
+  SignalsWait wait;
+  if (absl::Status status = commitNext(); !status.ok()) {
+    ::unlink(nextOf(kTrainerFile).c_str());
+    for (absl::string_view file : kCheckpointFiles)
+      ::unlink(nextOf(file).c_str());
+    return status;
+  }
+  return takePlaces();
+}
+
+absl::Status CheckpointWriter::commitNext() {
+  // Leftovers of a run that was killed before its checkpoint held.
+  for (absl::string_view file : kCheckpointFiles)
+    ::unlink(nextOf(file).c_str());
+  for (auto &[file, writer] : tensors)
+    ST_RETURN_IF_ERROR(writer->commit());
+  for (auto &[file, text] : texts)
+    ST_RETURN_IF_ERROR(text->commit());
+  return syncFolder();
+}
+
+// From the files that have a ".next"; what the new checkpoint does not have goes.
+absl::Status CheckpointWriter::takePlaces() const {
+  for (absl::string_view file : kCheckpointFiles) {
+    const bool isNew = exists(nextOf(file));
+    if (isNew ? ::rename(nextOf(file).c_str(), pathOf(file).c_str()) != 0
+              : ::unlink(pathOf(file).c_str()) != 0 && errno != ENOENT)
+      return systemError(pathOf(file), "cannot replace");
+  }
+  return syncFolder();
+}
+
+absl::Status CheckpointWriter::finishEarlier() const {
+  SignalsWait wait;
+  if (!exists(nextOf(kTrainerFile)))
+    return absl::OkStatus();
+  for (absl::string_view file : kCheckpointFiles)
+    if (exists(nextOf(file)) && ::rename(nextOf(file).c_str(), pathOf(file).c_str()) != 0)
+      return systemError(pathOf(file), "cannot replace");
+  return syncFolder();
+}
+
+absl::Status CheckpointWriter::syncFolder() const {
+  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+  if (fd < 0)
+    return systemError(folder, "cannot open");
+  // Some file systems cannot synchronise a folder, and need not.
+  const bool good = ::fsync(fd) == 0 || errno == EINVAL;
+  const absl::Status status = good ? absl::OkStatus() : systemError(folder, "cannot write");
+  ::close(fd);
+  return status;
+}
+
+} // namespace
+
+absl::StatusOr<std::unique_ptr<CheckpointFolder>> CheckpointFolder::claim(const std::string &path) {
+  RemovedOnEarlyEnd note(path);
+  const bool made = ::mkdir(path.c_str(), 0777) == 0;
+  if (!made && errno != EEXIST)
+    return systemError(path, "cannot make the folder");
+  std::unique_ptr<CheckpointFolder> folder(new CheckpointFolder(path, made));
+  if (made)
+    folder->note = std::move(note);
+  // Neither a look at the permissions nor at the file system says as much as trying.
+  for (absl::string_view file : kCheckpointFiles) {
+    const std::string target = absl::StrCat(path, "/", file);
+    struct stat info;
+    if (::stat(target.c_str(), &info) == 0 && !S_ISREG(info.st_mode))
+      return absl::InvalidArgumentError(absl::StrCat(target, ": cannot write: not a regular file"));
+    ST_RETURN_IF_ERROR(AtomicFile::probe(target));
+  }
+  return folder;
+}
+
+CheckpointFolder::~CheckpointFolder() {
+  if (made)
+    ::rmdir(path.c_str());
+}
+
+absl::Status CheckpointFolder::save(const proto::Executable &program,
+                                    const std::vector<StateTensor> &states, Executable &executable,
+                                    const TrainerState &trainer) {
+  CheckpointWriter writer(path);
+  ST_RETURN_IF_ERROR(writer.finishEarlier());
+  TrainerFile file;
+  file.trainer = trainer;
+  describeOptimizer(program, file);
+  for (absl::string_view name : {kModelFile, kOptimizerFile})
+    ST_RETURN_IF_ERROR(writer.addStates(name, states, executable, file.checksums));
+  ST_RETURN_IF_ERROR(writer.addText(kConfigFile, savedConfig(program)));
+  ST_RETURN_IF_ERROR(writer.addText(kVocabularyFile, program.model().vocab_txt()));
+  ST_RETURN_IF_ERROR(writer.addText(kTrainerFile, printTrainerFile(file)));
+  ST_RETURN_IF_ERROR(writer.publish());
+  made = false;
+  note.forget();
+  return absl::OkStatus();
+}
+
+} // namespace st

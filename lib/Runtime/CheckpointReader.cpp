@@ -1,0 +1,122 @@
+#include "lib/Runtime/Checkpoint.h"
+#include "lib/Runtime/CheckpointFiles.h"
+#include "lib/Runtime/ModelFolder.h"
+
+#include "absl/strings/str_cat.h"
+#include "lib/Support/StatusMacros.h"
+#include "lib/Support/Text.h"
+
+#include <algorithm>
+#include <sys/stat.h>
+
+namespace st {
+namespace {
+
+bool exists(const std::string &path) {
+  struct stat info;
+  return ::stat(path.c_str(), &info) == 0;
+}
+
+// Where a file of the checkpoint that holds lies: see Checkpoint.h.
+std::string pathOf(const std::string &folder, absl::string_view file) {
+  const std::string path = absl::StrCat(folder, "/", file), next = absl::StrCat(path, kNext);
+  return exists(absl::StrCat(folder, "/", kTrainerFile, kNext)) && exists(next) ? next : path;
+}
+
+absl::Status checkTensor(const SafetensorsReader &file, const StateTensor &tensor,
+                         const Checksums &checksums) {
+  const std::string &name = tensor.state->name();
+  auto error = [&](absl::string_view what) {
+    return absl::InvalidArgumentError(absl::StrCat(file.path(), ": tensor \"", name, "\"", what));
+  };
+  const SafetensorsTensor *found = file.find(name);
+  if (!found)
+    return error(" is missing");
+  if (found->type != tensor.type || found->shape != tensor.shape)
+    return error(absl::StrCat(" is ", describeType(found->type, found->shape), ", the model's is ",
+                              describeType(tensor.type, tensor.shape)));
+  auto it = checksums.find(name);
+  if (it != checksums.end() && it->second != checksumOf(found->data))
+    return error(absl::StrCat(" is damaged: it does not match its checksum in ", kTrainerFile));
+  return absl::OkStatus();
+}
+
+// Every tensor of the program is in its file as it should be, and nothing else.
+absl::Status checkFile(const SafetensorsReader &file, absl::string_view name,
+                       const std::vector<StateTensor> &states, const Checksums &checksums) {
+  size_t expected = 0;
+  for (const StateTensor &tensor : states) {
+    if (fileOf(tensor) != name)
+      continue;
+    ST_RETURN_IF_ERROR(checkTensor(file, tensor, checksums));
+    ++expected;
+  }
+  if (file.tensors().size() == expected)
+    return absl::OkStatus();
+  for (const SafetensorsTensor &found : file.tensors())
+    if (std::none_of(states.begin(), states.end(), [&](const StateTensor &tensor) {
+          return fileOf(tensor) == name && tensor.state->name() == found.name;
+        }))
+      return absl::InvalidArgumentError(absl::StrCat(
+          file.path(), ": tensor ", quoteForMessage(found.name), " is not one of the model's"));
+  return absl::OkStatus();
+}
+
+} // namespace
+
+// The folder's texts describe the function that the program computes.
+absl::Status CheckpointReader::checkModel(const std::string &folder,
+                                          const proto::Executable &program) {
+  ST_ASSIGN_OR_RETURN(std::string warnings,
+                      compareOptimizer(pathOf(folder, kTrainerFile), file, program));
+  const std::string configPath = pathOf(folder, kConfigFile);
+  ST_ASSIGN_OR_RETURN(std::optional<ModelConfig> config, readModelConfig(configPath, program));
+  if (!config && !program.model().config_json().empty())
+    return absl::NotFoundError(absl::StrCat(configPath, ": missing, the program has one"));
+  if (config)
+    absl::StrAppend(&warnings, compareDropout(configPath, *config, program));
+  const std::string vocabularyPath = pathOf(folder, kVocabularyFile);
+  ST_RETURN_IF_ERROR(checkVocabulary(vocabularyPath, program));
+  if (!program.model().vocab_txt().empty() && !exists(vocabularyPath))
+    return absl::NotFoundError(absl::StrCat(vocabularyPath, ": missing, the program has one"));
+  text = warnings;
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointReader::checkChecksums(const std::string &folder,
+                                              const std::vector<StateTensor> &states) {
+  for (const auto &[name, checksum] : file.checksums)
+    if (std::none_of(states.begin(), states.end(), [name = &name](const StateTensor &tensor) {
+          return tensor.state->name() == *name;
+        }))
+      return absl::InvalidArgumentError(absl::StrCat(pathOf(folder, kTrainerFile),
+                                                     ": \"crc32\": ", quoteForMessage(name),
+                                                     " is not one of the model's tensors"));
+  return absl::OkStatus();
+}
+
+absl::StatusOr<std::unique_ptr<CheckpointReader>>
+CheckpointReader::open(const std::string &path, const proto::Executable &program,
+                       const std::vector<StateTensor> &states) {
+  std::unique_ptr<CheckpointReader> reader(new CheckpointReader);
+  ST_ASSIGN_OR_RETURN(reader->file, readTrainerFile(pathOf(path, kTrainerFile)));
+  ST_RETURN_IF_ERROR(reader->checkModel(path, program));
+  for (absl::string_view name : {kModelFile, kOptimizerFile}) {
+    ST_ASSIGN_OR_RETURN(auto file, SafetensorsReader::open(pathOf(path, name)));
+    ST_RETURN_IF_ERROR(checkFile(*file, name, states, reader->file.checksums));
+    reader->tensors.push_back(std::move(file));
+  }
+  ST_RETURN_IF_ERROR(reader->checkChecksums(path, states));
+  return reader;
+}
+
+absl::Status CheckpointReader::restore(const std::vector<StateTensor> &states,
+                                       Executable &executable) const {
+  for (const StateTensor &tensor : states)
+    for (const std::unique_ptr<SafetensorsReader> &of : tensors)
+      if (const SafetensorsTensor *found = of->find(tensor.state->name()))
+        ST_RETURN_IF_ERROR(writeState(tensor, found->data.data(), executable));
+  return absl::OkStatus();
+}
+
+} // namespace st

@@ -1,0 +1,31 @@
+#include "lib/Runtime/HostMemory.h"
+
+#include "absl/strings/str_format.h"
+
+#include <sys/sysinfo.h>
+
+namespace st {
+
+double arenaBytes(const proto::Executable &program) {
+  double bytes = 0;
+  for (const proto::Group &group : program.groups())
+    bytes += static_cast<double>(group.arena_bytes()) * group.device_ids_size();
+  return bytes;
+}
+
+absl::Status checkHostMemory(const proto::Executable &program) {
+  struct sysinfo info;
+  if (::sysinfo(&info) != 0)
+    return absl::OkStatus();
+  const double memory =
+      (static_cast<double>(info.totalram) + static_cast<double>(info.totalswap)) * info.mem_unit;
+  const double needed = arenaBytes(program);
+  constexpr double kGibibyte = 1 << 30;
+  if (needed <= memory)
+    return absl::OkStatus();
+  return absl::ResourceExhaustedError(absl::StrFormat(
+      "the devices' memories take %.1f GiB, this machine has %.1f GiB; --timing-only needs none",
+      needed / kGibibyte, memory / kGibibyte));
+}
+
+} // namespace st

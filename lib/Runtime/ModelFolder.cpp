@@ -1,0 +1,247 @@
+#include "lib/Runtime/ModelFolder.h"
+#include "lib/Runtime/Data/Tokenizer.h"
+#include "lib/Runtime/Json.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "lib/Support/StatusMacros.h"
+#include "lib/Support/Text.h"
+
+#include <algorithm>
+#include <map>
+#include <sys/stat.h>
+#include <vector>
+
+namespace st {
+namespace {
+
+using google::protobuf::Value;
+
+constexpr uint64_t kLargestText = 64 << 20;
+
+// A key of a configuration and the value, as JSON, that stands for a missing one.
+// Nothing stands for the number of layers and heads of most models; the default of
+// those that follow from other keys is a name of derivedDefault.
+struct ConfigKey {
+  absl::string_view name, byDefault;
+};
+
+// What decides which function the tensors make, beside their shapes.
+constexpr ConfigKey kBertKeys[] = {{"num_hidden_layers", ""},
+                                   {"num_attention_heads", ""},
+                                   {"hidden_act", "\"gelu\""},
+                                   {"layer_norm_eps", "1e-12"}};
+constexpr ConfigKey kGpt2Keys[] = {{"n_layer", ""},
+                                   {"n_head", ""},
+                                   {"activation_function", "\"gelu_new\""},
+                                   {"layer_norm_epsilon", "1e-5"}};
+constexpr ConfigKey kLlamaKeys[] = {{"num_hidden_layers", ""},   {"num_attention_heads", ""},
+                                    {"num_key_value_heads", ""}, {"head_dim", ""},
+                                    {"hidden_act", "\"silu\""},  {"rms_norm_eps", "1e-6"},
+                                    {"rope_theta", "10000"}};
+constexpr ConfigKey kVitKeys[] = {{"num_hidden_layers", "12"}, {"num_attention_heads", "12"},
+                                  {"hidden_act", "\"gelu\""},  {"layer_norm_eps", "1e-12"},
+                                  {"image_size", "224"},       {"patch_size", "16"}};
+
+constexpr ConfigKey kBertDropouts[] = {{"hidden_dropout_prob", "0.1"},
+                                       {"attention_probs_dropout_prob", "0.1"}};
+constexpr ConfigKey kGpt2Dropouts[] = {
+    {"embd_pdrop", "0.1"}, {"attn_pdrop", "0.1"}, {"resid_pdrop", "0.1"}};
+constexpr ConfigKey kLlamaDropouts[] = {{"attention_dropout", "0"}};
+constexpr ConfigKey kVitDropouts[] = {{"hidden_dropout_prob", "0"},
+                                      {"attention_probs_dropout_prob", "0"}};
+
+struct ModelKeys {
+  absl::string_view type;
+  absl::Span<const ConfigKey> function, dropouts;
+};
+constexpr ModelKeys kModels[] = {{"bert", kBertKeys, kBertDropouts},
+                                 {"gpt2", kGpt2Keys, kGpt2Dropouts},
+                                 {"llama", kLlamaKeys, kLlamaDropouts},
+                                 {"vit", kVitKeys, kVitDropouts}};
+
+// The classes of transformers whose parameters have the names that a task's have.
+struct TaskClass {
+  absl::string_view type, task, name;
+};
+constexpr TaskClass kClasses[] = {
+    {"bert", "mlm", "BertForPreTraining"}, {"bert", "span", "BertForQuestionAnswering"},
+    {"bert", "encode", "BertModel"},       {"gpt2", "clm", "GPT2LMHeadModel"},
+    {"llama", "clm", "LlamaForCausalLM"},  {"vit", "classify", "ViTForImageClassification"}};
+
+// The two names that transformers has for some functions.
+constexpr std::pair<absl::string_view, absl::string_view> kSameActivation[] = {
+    {"gelu_pytorch_tanh", "gelu_new"}, {"swish", "silu"}};
+
+absl::Status inFile(const std::string &path, absl::string_view what) {
+  return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));
+}
+
+std::string textOf(const ModelConfig &config, const std::string &key) {
+  const Value *value = findField(config, key);
+  return value ? value->string_value() : "";
+}
+
+double numberOf(const ModelConfig &config, const std::string &key) {
+  const Value *value = findField(config, key);
+  return value ? value->number_value() : 0;
+}
+
+const ModelKeys *keysOf(const ModelConfig &program) {
+  for (const ModelKeys &model : kModels)
+    if (model.type == textOf(program, "model_type"))
+      return &model;
+  return nullptr;
+}
+
+// The defaults that follow from other keys.
+Value derivedDefault(const ModelConfig &config, absl::string_view key) {
+  Value value;
+  const double heads = numberOf(config, "num_attention_heads");
+  if (key == "num_key_value_heads")
+    value.set_number_value(heads);
+  else if (key == "head_dim" && heads > 0)
+    value.set_number_value(numberOf(config, "hidden_size") / heads);
+  else
+    value.set_null_value(google::protobuf::NULL_VALUE);
+  return value;
+}
+
+// The value in force, of several names for the same the first.
+Value valueOf(const ModelConfig &config, const ConfigKey &key) {
+  const std::string name(key.name);
+  const Value *found = findField(config, name);
+  // Recent configurations keep the base of rotary positions in an object.
+  const Value *rotary = findField(config, "rope_parameters");
+  if (const Value *base =
+          key.name == "rope_theta" && rotary ? findField(rotary->struct_value(), name) : nullptr)
+    found = base;
+  if (found && !found->has_null_value()) {
+    Value value = *found;
+    for (const auto &[other, usual] : kSameActivation)
+      if (value.string_value() == other)
+        value.set_string_value(std::string(usual));
+    return value;
+  }
+  if (key.byDefault.empty())
+    return derivedDefault(config, key.name);
+  return *findField(*parseJsonObject(absl::StrCat("{\"x\": ", key.byDefault, "}"), "default"), "x");
+}
+
+// "'hidden_act' is "relu", …" where the two configurations disagree on a key, else nothing.
+std::string compare(const ModelConfig &found, const ModelConfig &own, const ConfigKey &key) {
+  const Value theirs = valueOf(found, key), ours = valueOf(own, key);
+  if (theirs.SerializeAsString() == ours.SerializeAsString())
+    return "";
+  return absl::StrCat("\"", key.name, "\" is ", printForMessage(theirs),
+                      ", the program was compiled with ", printForMessage(ours));
+}
+
+absl::Status checkFunction(const std::string &path, const ModelConfig &found,
+                           const ModelConfig &own) {
+  // Configurations of before there were several models do not name theirs.
+  if (findField(found, "model_type"))
+    if (std::string what = compare(found, own, {"model_type", ""}); !what.empty())
+      return inFile(path, what);
+  if (const ModelKeys *keys = keysOf(own))
+    for (const ConfigKey &key : keys->function)
+      if (std::string what = compare(found, own, key); !what.empty())
+        return inFile(path, what);
+  if (tiesEmbeddings(own) && !tiesEmbeddings(found))
+    return inFile(path, "does not tie the word embeddings, as the program's configuration does");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ModelConfig> ownConfig(const proto::Executable &program) {
+  return parseJsonObject(program.model().config_json(), "the program's configuration");
+}
+
+// The type that transformers calls the saved parameters by; empty where they have several.
+std::string parameterType(const proto::Executable &program) {
+  const std::map<proto::ElementType, std::string> names = {{proto::F32, "float32"},
+                                                           {proto::F64, "float64"},
+                                                           {proto::BF16, "bfloat16"},
+                                                           {proto::F16, "float16"}};
+  std::string type;
+  for (const proto::Group &group : program.groups())
+    for (const proto::State &state : group.states()) {
+      auto it = names.find(state.global().element());
+      if (state.role() != "parameter" || it == names.end() || it->second == type)
+        continue;
+      if (!type.empty())
+        return "";
+      type = it->second;
+    }
+  return type;
+}
+
+bool exists(const std::string &path) {
+  struct stat info;
+  return ::stat(path.c_str(), &info) == 0;
+}
+
+} // namespace
+
+bool tiesEmbeddings(const ModelConfig &config) {
+  if (const Value *tie = findField(config, "tie_word_embeddings"); tie && !tie->has_null_value())
+    return tie->bool_value();
+  const std::string type = textOf(config, "model_type");
+  return type == "bert" || type == "gpt2";
+}
+
+absl::StatusOr<std::optional<ModelConfig>> readModelConfig(const std::string &path,
+                                                           const proto::Executable &program) {
+  if (!exists(path))
+    return std::nullopt;
+  ST_ASSIGN_OR_RETURN(std::string text, readFile(path, kLargestText));
+  ST_ASSIGN_OR_RETURN(ModelConfig found, parseJsonObject(text, path));
+  if (program.model().config_json().empty())
+    return found;
+  ST_ASSIGN_OR_RETURN(ModelConfig own, ownConfig(program));
+  ST_RETURN_IF_ERROR(checkFunction(path, found, own));
+  return found;
+}
+
+absl::Status checkVocabulary(const std::string &path, const proto::Executable &program) {
+  if (program.model().vocab_txt().empty() || !exists(path))
+    return absl::OkStatus();
+  ST_ASSIGN_OR_RETURN(std::string text, readFile(path, kLargestText));
+  const std::vector<absl::string_view> found = vocabularyPieces(text),
+                                       own = vocabularyPieces(program.model().vocab_txt());
+  for (size_t i = 0; i < std::min(found.size(), own.size()); ++i)
+    if (found[i] != own[i])
+      return inFile(path, absl::StrCat("line ", i + 1, " is ", quoteForMessage(found[i]),
+                                       ", in the program's vocabulary ", quoteForMessage(own[i])));
+  if (found.size() != own.size())
+    return inFile(path,
+                  absl::StrCat(found.size(), " lines, the program's vocabulary has ", own.size()));
+  return absl::OkStatus();
+}
+
+std::string compareDropout(const std::string &path, const ModelConfig &found,
+                           const proto::Executable &program) {
+  absl::StatusOr<ModelConfig> own = ownConfig(program);
+  const ModelKeys *keys = own.ok() ? keysOf(*own) : nullptr;
+  std::string warnings;
+  for (const ConfigKey &key : keys ? keys->dropouts : absl::Span<const ConfigKey>())
+    if (std::string what = compare(found, *own, key); !what.empty())
+      absl::StrAppend(&warnings, "warning: ", path, ": ", what, "\n");
+  return warnings;
+}
+
+std::string savedConfig(const proto::Executable &program) {
+  std::string text = program.model().config_json();
+  absl::StatusOr<ModelConfig> own = ownConfig(program);
+  if (!own.ok())
+    return text;
+  for (const TaskClass &known : kClasses)
+    if (known.type == textOf(*own, "model_type") && known.task == program.model().task())
+      text = setJsonField(text, "architectures", absl::StrCat("[", quoteJson(known.name), "]"));
+  const std::string type = parameterType(program);
+  for (const char *key : {"dtype", "torch_dtype"})
+    if (findField(*own, key) && !type.empty())
+      text = setJsonField(text, key, quoteJson(type));
+  return text;
+}
+
+} // namespace st

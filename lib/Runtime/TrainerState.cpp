@@ -1,0 +1,174 @@
+#include "lib/Runtime/TrainerState.h"
+#include "lib/Runtime/Json.h"
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "lib/Support/StatusMacros.h"
+#include "lib/Support/Text.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace st {
+namespace {
+
+using google::protobuf::Struct;
+using google::protobuf::Value;
+
+// Format 1 says nothing of the optimizer.
+constexpr int64_t kFormat = 2;
+constexpr uint64_t kLargestFile = 64 << 20;
+constexpr int64_t kMostSteps = int64_t{1} << 53;
+
+class TrainerFileParser {
+public:
+  TrainerFileParser(const std::string &path, const Struct &object) : path(path), object(object) {}
+
+  absl::StatusOr<TrainerFile> run();
+
+private:
+  absl::Status error(absl::string_view what) const {
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));
+  }
+  absl::StatusOr<int64_t> count(const std::string &name, int64_t limit) const;
+  absl::Status refuseUnknownKeys(bool hasOptimizer) const;
+  absl::Status readOptimizer(TrainerFile &file) const;
+  absl::Status readChecksums(Checksums &checksums) const;
+
+  const std::string &path;
+  const Struct &object;
+};
+
+absl::StatusOr<int64_t> TrainerFileParser::count(const std::string &name, int64_t limit) const {
+  const Value *value = findField(object, name);
+  if (value && value->has_number_value() && value->number_value() >= 0 &&
+      value->number_value() <= static_cast<double>(limit) &&
+      std::trunc(value->number_value()) == value->number_value())
+    return static_cast<int64_t>(value->number_value());
+  return error(absl::StrCat("\"", name, "\": expected a whole number from 0 to ", limit, ", found ",
+                            value ? printForMessage(*value) : "nothing"));
+}
+
+absl::Status TrainerFileParser::refuseUnknownKeys(bool hasOptimizer) const {
+  std::string first;
+  for (const auto &[key, value] : object.fields()) {
+    const bool known = key == "format" || key == "step" || key == "examples" || key == "seed" ||
+                       key == "crc32" || (hasOptimizer && key == "optimizer");
+    if (!known && (first.empty() || key < first))
+      first = key;
+  }
+  return first.empty() ? absl::OkStatus()
+                       : error(absl::StrCat("unknown key ", quoteForMessage(first)));
+}
+
+absl::Status TrainerFileParser::readOptimizer(TrainerFile &file) const {
+  const Value *value = findField(object, "optimizer");
+  const Value *kind = value ? findField(value->struct_value(), "kind") : nullptr;
+  if (!kind || kind->kind_case() != Value::kStringValue)
+    return error(absl::StrCat("\"optimizer\": expected an object with a string \"kind\", found ",
+                              !value                      ? "nothing"
+                              : value->has_struct_value() ? "none in it"
+                                                          : printForMessage(*value)));
+  file.hasOptimizer = true;
+  file.optimizer = kind->string_value();
+  for (const auto &[name, constant] : value->struct_value().fields()) {
+    if (name == "kind")
+      continue;
+    if (!constant.has_number_value())
+      return error(absl::StrCat("\"optimizer\": ", quoteForMessage(name),
+                                ": expected a number, found ", printForMessage(constant)));
+    file.constants[name] = constant.number_value();
+  }
+  return absl::OkStatus();
+}
+
+absl::Status TrainerFileParser::readChecksums(Checksums &checksums) const {
+  const Value *value = findField(object, "crc32");
+  if (!value)
+    return absl::OkStatus();
+  if (!value->has_struct_value())
+    return error(absl::StrCat("\"crc32\": expected an object, found ", printForMessage(*value)));
+  for (const auto &[name, entry] : value->struct_value().fields()) {
+    const std::string &text = entry.string_value();
+    if (text.size() != 8 || !std::all_of(text.begin(), text.end(), [](unsigned char c) {
+          return absl::ascii_isdigit(c) || (c >= 'a' && c <= 'f');
+        }))
+      return error(absl::StrCat("\"crc32\": ", quoteForMessage(name),
+                                ": expected eight hexadecimal digits, found ",
+                                printForMessage(entry)));
+    checksums[name] = text;
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<TrainerFile> TrainerFileParser::run() {
+  TrainerFile file;
+  ST_ASSIGN_OR_RETURN(int64_t format, count("format", kMostSteps));
+  if (format < 1 || format > kFormat)
+    return error(absl::StrCat("format ", format, ", expected 1 to ", kFormat));
+  const bool hasOptimizer = format > 1;
+  ST_RETURN_IF_ERROR(refuseUnknownKeys(hasOptimizer));
+  ST_ASSIGN_OR_RETURN(file.trainer.step, count("step", kMostSteps));
+  ST_ASSIGN_OR_RETURN(file.trainer.examples, count("examples", kMostSteps));
+  ST_ASSIGN_OR_RETURN(int64_t seed, count("seed", UINT32_MAX));
+  file.trainer.seed = static_cast<uint32_t>(seed);
+  if (hasOptimizer)
+    ST_RETURN_IF_ERROR(readOptimizer(file));
+  ST_RETURN_IF_ERROR(readChecksums(file.checksums));
+  return file;
+}
+
+} // namespace
+
+// By hand and not through Protobuf, whose maps have another order each time.
+std::string printTrainerFile(const TrainerFile &file) {
+  std::string text =
+      absl::StrFormat("{\n \"format\": %d,\n \"step\": %d,\n \"examples\": %d,\n \"seed\": %d,\n",
+                      kFormat, file.trainer.step, file.trainer.examples, file.trainer.seed);
+  absl::StrAppend(&text, " \"optimizer\": {\n  \"kind\": ", quoteJson(file.optimizer));
+  for (const auto &[name, value] : file.constants)
+    absl::StrAppend(&text, ",\n  ", quoteJson(name), ": ", printJsonNumber(value));
+  absl::StrAppend(&text, "\n },\n \"crc32\": {");
+  absl::string_view separator = "\n  ";
+  for (const auto &[name, value] : file.checksums) {
+    absl::StrAppend(&text, separator, quoteJson(name), ": ", quoteJson(value));
+    separator = ",\n  ";
+  }
+  return text + "\n }\n}\n";
+}
+
+absl::StatusOr<TrainerFile> readTrainerFile(const std::string &path) {
+  ST_ASSIGN_OR_RETURN(std::string text, readFile(path, kLargestFile));
+  ST_ASSIGN_OR_RETURN(Struct object, parseJsonObject(text, path));
+  return TrainerFileParser(path, object).run();
+}
+
+void describeOptimizer(const proto::Executable &program, TrainerFile &file) {
+  file.hasOptimizer = true;
+  file.optimizer = program.optimizer().kind();
+  for (const auto &[name, value] : program.optimizer().constants())
+    if (std::isfinite(value))
+      file.constants[name] = value;
+}
+
+absl::StatusOr<std::string> compareOptimizer(const std::string &path, const TrainerFile &found,
+                                             const proto::Executable &program) {
+  if (!found.hasOptimizer)
+    return "";
+  TrainerFile own;
+  describeOptimizer(program, own);
+  if (found.optimizer != own.optimizer)
+    return absl::InvalidArgumentError(
+        absl::StrCat(path, ": \"optimizer\" is ", quoteJson(found.optimizer),
+                     ", the program was compiled with ", quoteJson(own.optimizer)));
+  std::string warnings;
+  for (const auto &[name, value] : own.constants)
+    if (auto it = found.constants.find(name); it != found.constants.end() && it->second != value)
+      absl::StrAppend(&warnings, "warning: ", path, ": ", quoteJson(name), " of the optimizer is ",
+                      printJsonNumber(it->second), ", the program was compiled with ",
+                      printJsonNumber(value), "\n");
+  return warnings;
+}
+
+} // namespace st

@@ -1,0 +1,38 @@
+// Text of users and of files, as it is read from JSON and as it may be printed.
+#ifndef ST_SUPPORT_TEXT_H
+#define ST_SUPPORT_TEXT_H
+
+#include "absl/strings/string_view.h"
+
+#include <cstddef>
+#include <string>
+
+namespace st {
+
+/// Decodes the code point at `position` and moves past it. A byte that begins no
+/// well-formed UTF-8 sequence is U+FFFD and one byte long.
+char32_t decodeUtf8(absl::string_view text, size_t &position);
+
+/// Whether `text` is UTF-8 without overlong forms, surrogates or codes past U+10FFFF.
+bool isUtf8(absl::string_view text);
+
+/// Appends a code point that is not a surrogate.
+void appendUtf8(char32_t code, std::string &out);
+
+/// `text` as a JSON string with its quotes.
+std::string quoteJson(absl::string_view text);
+
+/// Parses the JSON string whose opening quote is at `position` and moves behind
+/// its closing quote. Returns what is wrong, with `position` where it is, or
+/// nothing.
+absl::string_view parseJsonString(absl::string_view text, size_t &position, std::string &out);
+
+/// A name out of a hostile file as it may appear in a one-line message.
+std::string quoteForMessage(absl::string_view name);
+
+/// A message on one line: control characters and what is not UTF-8 as escapes.
+std::string escapeControls(absl::string_view message);
+
+} // namespace st
+
+#endif // ST_SUPPORT_TEXT_H

@@ -1,0 +1,19 @@
+// Work that several threads share.
+#ifndef ST_SUPPORT_THREADS_H
+#define ST_SUPPORT_THREADS_H
+
+#include "absl/functional/function_ref.h"
+#include "absl/status/status.h"
+
+#include <cstdint>
+
+namespace st {
+
+/// Calls `work` on `count` threads, this one among them, and returns when all are
+/// done. An error where the host does not start as many; the others have then
+/// run all the same.
+absl::Status runOnThreads(int64_t count, absl::FunctionRef<void()> work);
+
+} // namespace st
+
+#endif // ST_SUPPORT_THREADS_H

@@ -1,0 +1,284 @@
+"""Checkpoints: what does not fit is refused by name, and whatever ends a save leaves the old or the new one."""
+
+import json
+import pathlib
+import re
+import resource
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+from safetensors.numpy import load_file
+
+import st_testing as st
+from test_bad_input import TINY_BERT, expect_error
+
+FILES = ("model.safetensors", "optimizer.safetensors", "config.json", "vocab.txt", "trainer_state.json")
+PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *(chr(ord("a") + i) for i in range(26))]
+
+
+class Binary:
+    """Training binaries, each compiled once a test run."""
+
+    built = {}
+    folder = tempfile.TemporaryDirectory(prefix="st-checkpoints-")
+
+    @classmethod
+    def get(cls, name="tiny", config=TINY_BERT, task="mlm", flags=(), vocabulary=PIECES):
+        if name not in cls.built:
+            model = pathlib.Path(cls.folder.name) / name
+            model.mkdir()
+            (model / "vocab.txt").write_text("\n".join(vocabulary) + "\n")
+            cls.built[name] = st.compile_model(cls.folder.name, name, config, task, st.layout(1, 2), *flags, batch=2,
+                                               seq=16)
+        return cls.built[name]
+
+
+def saved(folder, steps=1, name="ckpt", *flags):
+    st.check_run([Binary.get(), f"--steps={steps}", f"--save={folder / name}", *flags])
+    return folder / name
+
+
+def resume(folder, pattern, binary=None):
+    expect_error([binary or Binary.get(), "--steps=1", f"--resume={folder}"], pattern)
+
+
+def rewrite(path, edit):
+    text = path.read_text()
+    changed = edit(text)
+    st.expect(changed != text, f"the edit changes nothing of {path.name}")
+    path.write_text(changed)
+
+
+def other_model(key, value, pattern):
+    """The checkpoint of a model that differs in one key of its configuration."""
+    def run(folder):
+        binary = Binary.get(f"{key} {value}".replace(" ", "-"), dict(TINY_BERT, **{key: value}))
+        resume(saved(folder), pattern, binary)
+    return run
+
+
+def other_dropout(folder):
+    """Dropout is not part of the function that is trained: a warning."""
+    binary = Binary.get("dropout", dict(TINY_BERT, hidden_dropout_prob=0.25))
+    done = st.check_run([binary, "--steps=1", f"--resume={saved(folder)}"])
+    lines = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
+    st.expect(len(lines) == 1 and re.search(r'hidden_dropout_prob" is 0\.1, .* 0\.25$', lines[0]), done.stderr)
+
+
+def other_optimizer(folder):
+    resume(saved(folder), r'trainer_state\.json: "optimizer" is "adamw", .* "adam"',
+           Binary.get("adam", flags=["--optimizer=adam"]))
+
+
+def other_vocabulary(folder):
+    swapped = PIECES[:5] + PIECES[:4:-1]
+    resume(saved(folder), r"vocab\.txt: line 6 is 'a', in the program's vocabulary 'z'",
+           Binary.get("swapped", vocabulary=swapped))
+
+
+def same_function(folder):
+    """A default that is written out, and another name of the same activation, are no difference."""
+    path = saved(folder)
+    rewrite(path / "config.json", lambda t: json.dumps({k: v for k, v in json.loads(t).items() if k != "hidden_act"}))
+    done = st.check_run([Binary.get(), "--steps=1", f"--resume={path}"])
+    st.expect("warning" not in done.stderr, done.stderr)
+
+
+def each_file(folder):
+    """Every file left out, empty, cut and flipped is an error that names it."""
+    path = saved(folder)
+    for name in FILES:
+        whole = (path / name).read_bytes()
+        middle = bytearray(whole)
+        middle[len(whole) // 2] ^= 0x80
+        for damaged in (None, b"", whole[: len(whole) // 2], bytes(middle)):
+            (path / name).unlink()
+            if damaged is not None:
+                (path / name).write_bytes(damaged)
+            resume(path, re.escape(name))
+            (path / name).write_bytes(whole)
+    st.check_run([Binary.get(), "--steps=1", f"--resume={path}"])
+
+
+def each_key(folder):
+    """Every key of trainer_state.json is there, once, of its type, and no other."""
+    path = saved(folder) / "trainer_state.json"
+    text = path.read_text()
+    state = json.loads(text)
+    some = next(iter(state["crc32"]))
+    cases = [(dict(state, extra=1), r"unknown key 'extra'"), ([state], "object|JSON")]
+    for key in ("format", "step", "examples", "seed", "optimizer"):
+        cases.append(({k: v for k, v in state.items() if k != key}, f'"{key}".*found nothing'))
+    for key in state:
+        wrong = [None, "3", [], True] + ([{}] if key != "crc32" else [3]) + ([-1, 1.5, 1e300] if key != "crc32" else [])
+        cases += [(dict(state, **{key: value}), f'"{key}"') for value in wrong]
+    for value in (3, "", "xyz", "0123456G", None):
+        cases.append((dict(state, crc32=dict(state["crc32"], **{some: value})), re.escape(some)))
+    cases.append((dict(state, crc32=dict(state["crc32"], x="00000000")), "'x' is not one of the model's tensors"))
+    cases.append((dict(state, format=3), "format 3, expected 1 to 2"))
+    cases.append((dict(state, optimizer={"kind": "adamw", "beta1": "x"}), "'beta1'.*expected a number"))
+    for value, pattern in cases:
+        path.write_text(json.dumps(value))
+        resume(path.parent, r"trainer_state\.json: .*" + pattern)
+    for key in ("step", some):
+        line = next(line for line in text.splitlines() if f'"{key}"' in line)
+        path.write_text(text.replace(line, line.rstrip(",") + ",\n" + line, 1))
+        resume(path.parent, rf"trainer_state\.json: .*'{re.escape(key)}' appears twice")
+    path.write_text(json.dumps({k: v for k, v in state.items() if k != "crc32"}))
+    st.check_run([Binary.get(), "--steps=1", f"--resume={path.parent}"])
+    return f"{len(cases)} edits"
+
+
+def first_format(folder):
+    """Checkpoints of before the optimizer was written down."""
+    path = saved(folder)
+    rewrite(path / "trainer_state.json", lambda t: json.dumps(
+        {k: v for k, v in dict(json.loads(t), format=1).items() if k != "optimizer"}))
+    st.check_run([Binary.get(), "--steps=1", f"--resume={path}"])
+
+
+def duplicate_config_key(folder):
+    path = saved(folder)
+    rewrite(path / "config.json", lambda t: t.replace("{", '{"hidden\\u005fact": "relu", ', 1))
+    resume(path, r"config\.json: .*'hidden_act' appears twice")
+
+
+def one_line_names(folder):
+    """A name with a line end does not become two lines."""
+    path = saved(folder)
+    rewrite(path / "trainer_state.json", lambda t: t.replace('"crc32": {', '"crc32": {"a\\nerror: b": "00000000",'))
+    done = st.run([Binary.get(), "--steps=1", f"--resume={path}"])
+    st.expect(done.returncode == 1 and len(done.stderr.splitlines()) == 2 and r"a\nerror: b" in done.stderr,
+              done.stderr)
+
+
+def states_of(path):
+    return json.loads((path / "trainer_state.json").read_text())
+
+
+def full_disk(folder):
+    """A save that fails leaves the old checkpoint and nothing else."""
+    path = saved(folder)
+    before = {f.name: f.read_bytes() for f in path.iterdir()}
+    def limit():
+        resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000))
+    done = st.run([Binary.get(), "--steps=1", f"--resume={path}", f"--save={path}"], preexec_fn=limit)
+    st.expect(done.returncode == 1 and "cannot write: File too large" in done.stderr.splitlines()[-1], done.stderr)
+    st.expect({f.name: f.read_bytes() for f in path.iterdir()} == before, "the old checkpoint has changed")
+
+
+def killed(folder):
+    """Whenever the process is killed, a whole checkpoint is there."""
+    path = saved(folder, 0)
+    steps = set()
+    for i in range(25):
+        process = subprocess.Popen([Binary.get(), "--steps=1", f"--resume={path}", f"--save={path}"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        process.stdout.readline()
+        time.sleep(0.004 * i)
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        done = st.check_run([Binary.get(), "--steps=1", f"--resume={path}"])
+        steps.add(done.stdout.split()[1])
+    saved(folder, 1, "ckpt", f"--resume={path}")
+    left = sorted(f.name for f in path.iterdir() if f.name.endswith(".next"))
+    st.expect(not left, f"left over: {left}")
+    return f"{len(steps)} states"
+
+
+def cut_short(folder):
+    """The moves of a save, stopped after each: the old checkpoint, or the new one, to the byte."""
+    old, new = saved(folder, 1, "old"), saved(folder, 2, "new")
+    for moves in range(2 * len(FILES) + 1):
+        path = folder / "cut"
+        shutil.copytree(old, path)
+        (path / "notes.txt").write_text("mine")
+        for name in FILES[: min(moves, len(FILES))]:
+            shutil.copy(new / name, path / f"{name}.next")
+        for name in FILES[: max(0, moves - len(FILES))]:
+            (path / f"{name}.next").rename(path / name)
+        expected = new if moves >= len(FILES) else old
+        st.check_run([Binary.get(), "--steps=0", f"--resume={path}", f"--save={folder / 'again'}"])
+        for name in FILES:
+            st.expect((folder / "again" / name).read_bytes() == (expected / name).read_bytes(),
+                      f"after {moves} moves {name} is another")
+        st.check_run([Binary.get(), "--steps=1", f"--resume={path}", f"--save={path}"])
+        st.expect(sorted(f.name for f in path.iterdir()) == sorted((*FILES, "notes.txt")), "other files")
+        st.expect(states_of(path)["step"] == states_of(expected)["step"] + 1, "it did not go on")
+        shutil.rmtree(path)
+
+
+def interrupted(number):
+    """A signal ends the run as the shell expects and leaves what was there before."""
+    def run(folder):
+        old = folder / "metrics"
+        old.write_text("old\n")
+        flags = [f"--save={folder / 'save'}", f"--trace={folder / 'trace'}", f"--report={folder / 'report'}"]
+        process = subprocess.Popen([Binary.get(), "--steps=1000000", f"--metrics={folder / 'new'}", *flags],
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+        for _ in range(2):
+            process.stdout.readline()
+        process.send_signal(number)
+        process.stdout.close()
+        st.expect(process.wait(60) == -number, f"ended with {process.returncode}")
+        names = sorted(f.name for f in folder.iterdir())
+        st.expect(names == ["metrics", "new", "report", "trace"] and old.read_text() == "old\n", f"left {names}")
+    return run
+
+
+def failed_run(folder):
+    """A run that fails before its first step leaves the old outputs; one that fails later has told of its steps."""
+    for name in ("metrics", "trace", "report"):
+        (folder / name).write_text("old\n")
+    outputs = [f"--{name}={folder / name}" for name in ("metrics", "trace", "report")]
+    expect_error([Binary.get(), *outputs, "--host-isa=z80"], "z80")
+    st.expect(all((folder / name).read_text() == "old\n" for name in ("metrics", "trace", "report")), "not as before")
+    expect_error([Binary.get(), "--steps=40", "--lr=1e30", outputs[0], f"--save={folder / 'save'}"],
+                 r"step \d+: the loss is (NaN|infinite)")
+    st.expect(json.loads((folder / "metrics").read_text().splitlines()[0])["step"] == 1, "no step was told of")
+    st.expect(not (folder / "save").exists(), "an empty folder is left")
+
+
+def for_transformers(folder):
+    """The configuration names the class whose parameters these are, and keeps what the user wrote."""
+    config = dict(TINY_BERT, torch_dtype="float16")
+    for task, name, head in (("mlm", "BertForPreTraining", "cls.seq_relationship.bias"),
+                             ("span", "BertForQuestionAnswering", "qa_outputs.bias")):
+        binary = Binary.get(f"hf-{task}", config, task)
+        path = folder / task
+        st.check_run([binary, "--steps=0", f"--save={path}"])
+        found = json.loads((path / "config.json").read_text())
+        st.expect(found == dict(config, architectures=[name], torch_dtype="float32"), f"{found}")
+        tensors = load_file(path / "model.safetensors")
+        st.expect(head in tensors and all(v.dtype == "float32" for v in tensors.values()), f"{sorted(tensors)}")
+
+
+CASES = [
+    ("another activation", other_model("hidden_act", "relu", r'config\.json: "hidden_act" is "gelu", .* "relu"')),
+    ("another number of heads", other_model("num_attention_heads", 4, r'"num_attention_heads" is 2, .* 4')),
+    ("another epsilon", other_model("layer_norm_eps", 1e-5, r'"layer_norm_eps" is 1e-12, .* 1e-05')),
+    ("another dropout", other_dropout),
+    ("another optimizer", other_optimizer),
+    ("another vocabulary", other_vocabulary),
+    ("the same function", same_function),
+    ("each file damaged", each_file),
+    ("each key of the state", each_key),
+    ("format 1", first_format),
+    ("a key twice in the configuration", duplicate_config_key),
+    ("names are one line", one_line_names),
+    ("full disk", full_disk),
+    ("killed", killed),
+    ("cut short", cut_short),
+    ("SIGINT", interrupted(signal.SIGINT)),
+    ("SIGTERM", interrupted(signal.SIGTERM)),
+    ("a failed run", failed_run),
+    ("for transformers", for_transformers),
+]
+
+if __name__ == "__main__":
+    sys.exit(st.main(*CASES))

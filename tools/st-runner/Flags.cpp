@@ -1,0 +1,208 @@
+#include "tools/st-runner/Flags.h"
+#include "tools/st-runner/OutputPaths.h"
+
+#include "lib/Support/StatusMacros.h"
+
+#include "absl/flags/flag.h"
+#include "absl/flags/reflection.h"
+#include "absl/strings/match.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
+
+#include <algorithm>
+#include <cstdio>
+#include <map>
+#include <set>
+#include <utility>
+
+ABSL_FLAG(int64_t, steps, 10, "training steps to run");
+ABSL_FLAG(std::optional<double>, lr, std::nullopt,
+          "peak learning rate; unset: the one given to st-compile");
+ABSL_FLAG(int64_t, warmup, 0, "steps over which the learning rate rises linearly from 0");
+ABSL_FLAG(int64_t, total_steps, 0,
+          "steps at whose end the learning rate has fallen linearly to 0; 0: it does not fall");
+ABSL_FLAG(std::optional<uint32_t>, seed, std::nullopt,
+          "seed of initialisation, dropout and data; unset: the checkpoint's, or 0");
+ABSL_FLAG(std::string, data, "synthetic",
+          "synthetic, text:FILE, squad:FILE, or a .safetensors file of batches");
+ABSL_FLAG(std::string, metrics, "", "file for a line of JSON a step");
+ABSL_FLAG(std::string, trace, "", "file for a Perfetto trace of one simulated step");
+ABSL_FLAG(std::string, save, "", "folder for a checkpoint after the last step");
+ABSL_FLAG(std::string, resume, "", "folder of a checkpoint to go on from, of any layout");
+ABSL_FLAG(std::string, init, "",
+          "Hugging Face folder whose weights the run starts from (model.safetensors)");
+ABSL_FLAG(std::string, inputs, "",
+          "run once instead of training, on the states and inputs of this .safetensors file");
+ABSL_FLAG(std::string, outputs, "", "with --inputs: .safetensors file for outputs and new states");
+ABSL_FLAG(int, host_threads, 0, "threads that compute; 0: one a processor");
+ABSL_FLAG(std::string, host_isa, "auto",
+          "instruction set of the host that computes: auto, baseline, avx2 or avx512; the same "
+          "choice gives the same bits everywhere");
+ABSL_FLAG(bool, timing_only, false,
+          "only simulate the time of a step: no data, no memory, no training");
+ABSL_FLAG(std::string, report, "", "file for what each device does in a step, as JSON");
+ABSL_FLAG(std::optional<uint32_t>, drop_message, std::nullopt,
+          "for tests: lose this link message of the first step, counted from 0");
+
+namespace st {
+namespace {
+
+// The flags that have an effect on each kind of run, by their names on the command line.
+const std::set<std::string> kTiming = {"timing-only", "trace", "report"};
+const std::set<std::string> kOnce = {"inputs",       "outputs",  "init",        "seed",
+                                     "host-threads", "host-isa", "drop-message"};
+
+// Abseil names flags with underscores; on the command line they are kebab-case.
+std::string kebab(absl::string_view name) {
+  std::string out(name);
+  std::replace(out.begin(), out.end(), '_', '-');
+  return out;
+}
+
+bool isOurs(const absl::CommandLineFlag &flag) {
+  return absl::EndsWith(flag.Filename(), "st-runner/Flags.cpp");
+}
+
+// The flag of that name on the command line, or null. Abseil's own flags are not offered.
+absl::CommandLineFlag *findFlag(absl::string_view name) {
+  if (absl::StrContains(name, '_'))
+    return nullptr;
+  std::string underscored(name);
+  std::replace(underscored.begin(), underscored.end(), '-', '_');
+  absl::CommandLineFlag *flag = absl::FindCommandLineFlag(underscored);
+  return flag && isOurs(*flag) ? flag : nullptr;
+}
+
+absl::string_view expectedValue(const absl::CommandLineFlag &flag) {
+  if (flag.IsOfType<bool>())
+    return "true or false";
+  if (flag.IsOfType<std::optional<double>>())
+    return "a number";
+  if (flag.IsOfType<std::optional<uint32_t>>())
+    return "a whole number from 0 to 4294967295";
+  return flag.IsOfType<int>() ? "a whole number below 2147483648"
+                              : "a whole number below 9223372036854775808";
+}
+
+absl::Status setFlag(absl::CommandLineFlag &flag, absl::string_view name, absl::string_view value) {
+  // Abseil takes an empty text for an optional flag that is not set.
+  if (value.empty() && flag.IsOfType<std::string>())
+    return absl::InvalidArgumentError(absl::StrCat("--", name, "=: its value is empty"));
+  std::string error;
+  if (value.empty() || !flag.ParseFrom(value, &error))
+    return absl::InvalidArgumentError(
+        absl::StrCat("--", name, "=", value, ": expected ", expectedValue(flag)));
+  return absl::OkStatus();
+}
+
+// Sets the flags and returns which were given. Abseil's own parser takes several
+// lines for an error and knows no kebab-case.
+absl::StatusOr<std::set<std::string>> parseArguments(int argc, char **argv) {
+  std::set<std::string> given;
+  for (int i = 1; i < argc; ++i) {
+    absl::string_view argument = argv[i];
+    if (!absl::ConsumePrefix(&argument, "--"))
+      return absl::InvalidArgumentError(absl::StrCat("unexpected argument \"", argument, "\""));
+    const std::pair<absl::string_view, absl::string_view> parts =
+        absl::StrSplit(argument, absl::MaxSplits('=', 1));
+    absl::CommandLineFlag *flag = findFlag(parts.first);
+    if (!flag)
+      return absl::InvalidArgumentError(
+          absl::StrCat("unknown flag --", parts.first, "; --help lists the flags"));
+    absl::string_view value = parts.second;
+    if (!absl::StrContains(argument, '=')) {
+      if (!flag->IsOfType<bool>() && ++i == argc)
+        return absl::InvalidArgumentError(absl::StrCat("--", argument, " needs a value"));
+      value = flag->IsOfType<bool>() ? "true" : argv[i];
+    }
+    ST_RETURN_IF_ERROR(setFlag(*flag, parts.first, value));
+    given.insert(std::string(parts.first));
+  }
+  return given;
+}
+
+absl::Status checkEffect(const std::set<std::string> &given) {
+  const bool isTiming = absl::GetFlag(FLAGS_timing_only);
+  const bool isOnce = given.count("inputs") || given.count("outputs");
+  for (const std::string &name : given) {
+    absl::string_view beside;
+    if (isTiming && !kTiming.count(name))
+      beside = "--timing-only";
+    else if (isOnce && !kOnce.count(name) && name != "timing-only")
+      beside = "--inputs";
+    else if (isOnce && name == "seed" && !given.count("init"))
+      beside = "--inputs without --init";
+    if (!beside.empty())
+      return absl::InvalidArgumentError(absl::StrCat("--", name, " has no effect with ", beside));
+  }
+  if (given.count("inputs") != given.count("outputs"))
+    return absl::InvalidArgumentError("--inputs and --outputs go together");
+  return absl::OkStatus();
+}
+
+TrainOptions trainOptions(const std::set<std::string> &given) {
+  TrainOptions options;
+  options.steps = absl::GetFlag(FLAGS_steps);
+  options.learningRate = absl::GetFlag(FLAGS_lr);
+  options.warmup = absl::GetFlag(FLAGS_warmup);
+  options.decaySteps = absl::GetFlag(FLAGS_total_steps);
+  options.seed = absl::GetFlag(FLAGS_seed);
+  if (given.count("data"))
+    options.data = absl::GetFlag(FLAGS_data);
+  options.metrics = absl::GetFlag(FLAGS_metrics);
+  options.trace = absl::GetFlag(FLAGS_trace);
+  options.report = absl::GetFlag(FLAGS_report);
+  options.save = absl::GetFlag(FLAGS_save);
+  options.resume = absl::GetFlag(FLAGS_resume);
+  options.init = absl::GetFlag(FLAGS_init);
+  options.timingOnly = absl::GetFlag(FLAGS_timing_only);
+  options.hostThreads = absl::GetFlag(FLAGS_host_threads);
+  return options;
+}
+
+ClientOptions clientOptions() {
+  ClientOptions options;
+  options.hostThreads = absl::GetFlag(FLAGS_host_threads);
+  options.hostIsa = absl::GetFlag(FLAGS_host_isa);
+  options.timingOnly = absl::GetFlag(FLAGS_timing_only);
+  if (std::optional<uint32_t> message = absl::GetFlag(FLAGS_drop_message))
+    options.dropMessage = *message;
+  return options;
+}
+
+} // namespace
+
+void printHelp(absl::string_view tool) {
+  std::printf("%s: trains the program that st-compile put into it.\n\nflags:\n",
+              std::string(tool).c_str());
+  std::map<std::string, absl::CommandLineFlag *> ours;
+  for (auto [name, flag] : absl::GetAllFlags())
+    if (isOurs(*flag))
+      ours[kebab(name)] = flag;
+  for (auto [name, flag] : ours) {
+    std::string value = flag->DefaultValue();
+    std::string suffix = value.empty() ? "" : absl::StrCat(" (default ", value, ")");
+    std::printf("  --%-14s %s%s\n", name.c_str(), flag->Help().c_str(), suffix.c_str());
+  }
+}
+
+absl::StatusOr<RunRequest> parseCommandLine(int argc, char **argv, const std::string &binary) {
+  ST_ASSIGN_OR_RETURN(std::set<std::string> given, parseArguments(argc, argv));
+  ST_RETURN_IF_ERROR(checkEffect(given));
+  RunRequest request;
+  request.train = trainOptions(given);
+  request.client = clientOptions();
+  if (given.count("inputs")) {
+    request.once.emplace();
+    request.once->inputs = absl::GetFlag(FLAGS_inputs);
+    request.once->outputs = absl::GetFlag(FLAGS_outputs);
+    request.once->init = request.train.init;
+    request.once->seed = request.train.seed.value_or(0);
+    request.once->hostThreads = request.train.hostThreads;
+  }
+  ST_RETURN_IF_ERROR(checkOutputPaths(request, binary));
+  return request;
+}
+
+} // namespace st

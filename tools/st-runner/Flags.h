@@ -1,0 +1,35 @@
+// The command line of a training binary.
+#ifndef ST_RUNNER_FLAGS_H
+#define ST_RUNNER_FLAGS_H
+
+#include "lib/Runtime/RunOnce.h"
+#include "lib/Runtime/Trainer.h"
+#include "st/Runtime/Client.h"
+
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+#include <optional>
+#include <string>
+
+namespace st {
+
+/// What a command line asks for: training (or only its timing), or one run.
+struct RunRequest {
+  TrainOptions train;
+  ClientOptions client;
+  std::optional<RunOnceOptions> once;
+};
+
+/// Parses the arguments behind argv[0]. An error is one line that names the flag:
+/// unknown, without its value, with one that is none, without effect beside
+/// another flag, or naming a file that another flag names too. `binary` is the
+/// running file, which no output may replace.
+absl::StatusOr<RunRequest> parseCommandLine(int argc, char **argv, const std::string &binary);
+
+/// Prints the flags to standard output.
+void printHelp(absl::string_view tool);
+
+} // namespace st
+
+#endif // ST_RUNNER_FLAGS_H

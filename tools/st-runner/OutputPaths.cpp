@@ -1,0 +1,90 @@
+#include "tools/st-runner/OutputPaths.h"
+#include "tools/st-runner/Flags.h"
+
+#include "lib/Runtime/CheckpointFiles.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
+
+#include <climits>
+#include <cstdlib>
+#include <map>
+#include <sys/stat.h>
+#include <vector>
+
+namespace st {
+namespace {
+
+// A file that a flag names, or that lies in a folder which it names.
+struct NamedFile {
+  std::string flag, path;
+  bool isOutput;
+};
+
+// What is equal for two names of one file; empty for pipes and devices.
+std::string identityOf(const std::string &path) {
+  struct stat info;
+  if (::stat(path.c_str(), &info) == 0)
+    return S_ISREG(info.st_mode) || S_ISDIR(info.st_mode)
+               ? absl::StrCat(info.st_dev, ":", info.st_ino)
+               : "";
+  // What is not there yet has its folder and its name.
+  std::string whole = path;
+  while (whole.size() > 1 && whole.back() == '/')
+    whole.pop_back();
+  const size_t slash = whole.rfind('/');
+  const std::string folder = slash == std::string::npos ? "." : whole.substr(0, slash + 1);
+  char resolved[PATH_MAX];
+  return absl::StrCat(::realpath(folder.c_str(), resolved) ? resolved : folder, "/",
+                      slash == std::string::npos ? whole : whole.substr(slash + 1));
+}
+
+std::vector<NamedFile> filesOf(const RunRequest &request, const std::string &binary) {
+  const TrainOptions &train = request.train;
+  std::vector<NamedFile> files = {{"this training binary", binary, false}};
+  auto add = [&](const std::string &flag, const std::string &path, bool isOutput) {
+    if (!path.empty())
+      files.push_back({absl::StrCat("--", flag, "=", path), path, isOutput});
+  };
+  auto addFolder = [&](const std::string &flag, const std::string &folder, bool isOutput) {
+    add(flag, folder, isOutput);
+    for (absl::string_view name : kCheckpointFiles)
+      if (!folder.empty())
+        files.push_back({files.back().flag, absl::StrCat(folder, "/", name), isOutput});
+  };
+  absl::string_view data = train.data ? absl::string_view(*train.data) : "";
+  if (data != "synthetic" && !absl::ConsumePrefix(&data, "text:"))
+    absl::ConsumePrefix(&data, "squad:");
+  add("data", data == "synthetic" ? "" : std::string(data), false);
+  if (request.once) {
+    add("inputs", request.once->inputs, false);
+    add("outputs", request.once->outputs, true);
+  }
+  addFolder("init", train.init, false);
+  // Going on in the same folder is what it is there for.
+  if (identityOf(train.resume) != identityOf(train.save))
+    addFolder("resume", train.resume, false);
+  addFolder("save", train.save, true);
+  add("metrics", train.metrics, true);
+  add("trace", train.trace, true);
+  add("report", train.report, true);
+  return files;
+}
+
+} // namespace
+
+absl::Status checkOutputPaths(const RunRequest &request, const std::string &binary) {
+  std::map<std::string, NamedFile> seen;
+  for (const NamedFile &file : filesOf(request, binary)) {
+    const std::string identity = identityOf(file.path);
+    if (identity.empty())
+      continue;
+    auto [it, isNew] = seen.emplace(identity, file);
+    if (!isNew && it->second.flag != file.flag && (it->second.isOutput || file.isOutput))
+      return absl::InvalidArgumentError(absl::StrCat(
+          file.flag, " and ", it->second.flag, " are the same file; an output needs its own"));
+  }
+  return absl::OkStatus();
+}
+
+} // namespace st
