@@ -3,6 +3,7 @@
 #include "dialects/StableHLO/ChloOps.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Autodiff/GradientRules.h"
+#include "passes/Autodiff/RuleUtils.h"
 #include <cmath>
 
 using namespace mlir;
@@ -113,7 +114,18 @@ static void addFunction(GradientRules &rules) {
   });
 }
 
-static Value absDerivative(Emitter &e, Value x, Value) { return e.sign(x); }
+/// At zero the derivative from the right, as in JAX. Of a complex number the direction, which
+/// in JAX's convention for cotangents is conjugate.
+static void absRule(AbsOp op, Value ct, Gradients &g) {
+  Emitter &e = g.emit;
+  Value x = op.getOperand();
+  Type type = Emitter::typeOf(x).getElementType();
+  g.add(x, [&] {
+    if (!isa<ComplexType>(type))
+      return e.select(e.compare(ComparisonDirection::GE, x, e.zerosLike(x)), ct, e.neg(ct));
+    return e.mul(e.convert(ct, type), conjugate(e, e.sign(x)));
+  });
+}
 static Value cbrtDerivative(Emitter &e, Value, Value y) {
   return e.div(e.splatLike(y, 1.0 / 3.0), e.mul(y, y));
 }
@@ -173,6 +185,32 @@ static Value acoshDerivative(Emitter &e, Value x, Value) {
 }
 static Value atanhDerivative(Emitter &e, Value x, Value) {
   return e.div(e.splatLike(x, 1.0), oneMinusSquare(e, x));
+}
+
+/// The gradient with respect to the order, which is an integer, is not defined.
+static LogicalResult polygammaRule(chlo::PolygammaOp op, ArrayRef<Value> cts, Gradients &g) {
+  Value order = op.getLhs(), x = op.getRhs();
+  if (g.wants(order))
+    return op.emitOpError("has no gradient rule with respect to its order");
+  g.add(x, [&]() -> Value {
+    Emitter &e = g.emit;
+    return e.mul(cts.front(),
+                 chlo::PolygammaOp::create(e.builder, e.loc, x.getType(), e.offset(order, 1.0), x));
+  });
+  return success();
+}
+
+/// d zeta(s, q) = -s zeta(s + 1, q) dq. There is no closed form of the other part.
+static LogicalResult zetaRule(chlo::ZetaOp op, ArrayRef<Value> cts, Gradients &g) {
+  Value exponent = op.getLhs(), x = op.getRhs();
+  if (g.wants(exponent))
+    return op.emitOpError("has no gradient rule with respect to its exponent");
+  g.add(x, [&]() -> Value {
+    Emitter &e = g.emit;
+    Value next = chlo::ZetaOp::create(e.builder, e.loc, x.getType(), e.offset(exponent, 1.0), x);
+    return e.neg(e.mul(cts.front(), e.mul(exponent, next)));
+  });
+  return success();
 }
 
 static void logRule(LogOp op, Value ct, Gradients &g) {
@@ -245,7 +283,7 @@ void st::populateElementwiseRules(GradientRules &rules) {
   rules.add<MinOp>(extremumRule<MinOp>);
   rules.add<PowOp>(powerRule);
   rules.add<Atan2Op>(atan2Rule);
-  addFunction<AbsOp, absDerivative>(rules);
+  rules.add<AbsOp>(absRule);
   addFunction<CbrtOp, cbrtDerivative>(rules);
   addFunction<CosineOp, cosineDerivative>(rules);
   addFunction<ExpOp, expDerivative>(rules);
@@ -280,5 +318,10 @@ void st::populateElementwiseRules(GradientRules &rules) {
   rules.add<SelectOp>(selectRule);
   rules.add<ClampOp>(clampRule);
   rules.addChecked<OptimizationBarrierOp>(barrierRule);
-  rules.addZero<CeilOp, FloorOp, RoundOp, RoundNearestEvenOp, SignOp>();
+  rules.addChecked<chlo::PolygammaOp>(polygammaRule);
+  rules.addChecked<chlo::ZetaOp>(zetaRule);
+  rules.addZero<BitcastConvertOp, CeilOp, FloorOp, RoundOp, RoundNearestEvenOp, SignOp>();
+  rules.allowComplex<AbsOp, AddOp, ConvertOp, CosineOp, DivOp, ExpOp, Expm1Op, LogOp, Log1pOp,
+                     LogisticOp, MulOp, NegOp, OptimizationBarrierOp, PowOp, RsqrtOp, SelectOp,
+                     SineOp, SqrtOp, SubtractOp, TanOp, TanhOp, chlo::SquareOp>();
 }

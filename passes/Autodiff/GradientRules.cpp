@@ -11,6 +11,11 @@ using namespace mlir::st;
 
 GradientRules::GradientRules() {
   populateBranchRules(*this);
+  populateCallRules(*this);
+  populateComplexRules(*this);
+  populateConvolutionRules(*this);
+  populateLinearAlgebraRules(*this);
+  populateNormalizationRules(*this);
   populateLoopRules(*this);
   populateElementwiseRules(*this);
   populateShapeRules(*this);

@@ -81,6 +81,14 @@ public:
   /// Registers ops whose gradient is zero wherever it is defined.
   template <typename... OpTys> void addZero() { (zeros.insert(OpTys::getOperationName()), ...); }
 
+  /// Registers ops whose rules hold for complex values too, in JAX's convention: the
+  /// cotangent of a function that is differentiable in the complex sense is multiplied by
+  /// the derivative, not by its conjugate. Other ops with complex operands are refused.
+  template <typename... OpTys> void allowComplex() {
+    (complex.insert(OpTys::getOperationName()), ...);
+  }
+
+  bool takesComplex(Operation *op) const { return complex.contains(op->getName().getStringRef()); }
   bool isZero(Operation *op) const { return zeros.contains(op->getName().getStringRef()); }
   /// The op's rule, or null.
   const Rule *lookup(Operation *op) const {
@@ -90,10 +98,15 @@ public:
 
 private:
   DenseMap<StringRef, Rule> rules;
-  DenseSet<StringRef> zeros;
+  DenseSet<StringRef> zeros, complex;
 };
 
 void populateBranchRules(GradientRules &rules);
+void populateCallRules(GradientRules &rules);
+void populateComplexRules(GradientRules &rules);
+void populateConvolutionRules(GradientRules &rules);
+void populateLinearAlgebraRules(GradientRules &rules);
+void populateNormalizationRules(GradientRules &rules);
 void populateLoopRules(GradientRules &rules);
 void populateElementwiseRules(GradientRules &rules);
 void populateShapeRules(GradientRules &rules);

@@ -3,6 +3,7 @@
 #include "dialects/StableHLO/ChloOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Autodiff/GradientRules.h"
+#include "passes/Autodiff/RuleUtils.h"
 
 using namespace mlir;
 using namespace mlir::stablehlo;
@@ -13,13 +14,17 @@ using namespace mlir::st;
 static Value clampedIndices(Emitter &emit, GatherOp op) {
   GatherDimensionNumbersAttr numbers = op.getDimensionNumbers();
   Value indices = op.getStartIndices();
+  // A bound may be more than a narrow type can say.
+  if (Emitter::typeOf(indices).getElementType().getIntOrFloatBitWidth() < 32)
+    indices = emit.convert(indices, emit.builder.getI32Type());
   auto type = Emitter::typeOf(indices);
   SmallVector<int64_t> limits;
   for (int64_t dim : numbers.getStartIndexMap())
     limits.push_back(Emitter::shapeOf(op.getOperand())[dim] - op.getSliceSizes()[dim]);
   auto scalar = RankedTensorType::get({}, type.getElementType());
   if (llvm::all_equal(limits))
-    return emit.clamp(emit.splat(scalar, 0), indices, emit.splat(scalar, limits.front()));
+    return emit.clamp(emit.splat(scalar, 0), indices,
+                      emit.splat(scalar, limits.empty() ? 0 : limits.front()));
 
   unsigned width = type.getElementType().getIntOrFloatBitWidth();
   SmallVector<APInt> values;
@@ -45,12 +50,7 @@ static void gatherRule(GatherOp op, Value ct, Gradients &g) {
     auto scatter = ScatterOp::create(builder, emit.loc, ValueRange{emit.zerosLike(op.getOperand())},
                                      clampedIndices(emit, op), ValueRange{ct}, numbers,
                                      op.getIndicesAreSorted());
-    OpBuilder::InsertionGuard guard(builder);
-    auto scalar = RankedTensorType::get({}, Emitter::typeOf(ct).getElementType());
-    Block *body = builder.createBlock(&scatter.getUpdateComputation(), {}, {scalar, scalar},
-                                      {emit.loc, emit.loc});
-    Value sum = emit.add(body->getArgument(0), body->getArgument(1));
-    stablehlo::ReturnOp::create(builder, emit.loc, ValueRange{sum});
+    fillWithSum(emit, scatter.getUpdateComputation(), Emitter::typeOf(ct).getElementType());
     return scatter.getResult(0);
   });
 }
@@ -68,12 +68,7 @@ static Value scatterAlong(Emitter &emit, Value operand, Value places, Value ct, 
                                                   others, {dim}, rank);
   auto scatter = ScatterOp::create(emit.builder, emit.loc, ValueRange{emit.zerosLike(operand)},
                                    places, ValueRange{ct}, numbers, false, true);
-  OpBuilder::InsertionGuard guard(emit.builder);
-  auto scalar = RankedTensorType::get({}, Emitter::typeOf(ct).getElementType());
-  Block *body = emit.builder.createBlock(&scatter.getUpdateComputation(), {}, {scalar, scalar},
-                                         {emit.loc, emit.loc});
-  Value sum = emit.add(body->getArgument(0), body->getArgument(1));
-  stablehlo::ReturnOp::create(emit.builder, emit.loc, ValueRange{sum});
+  fillWithSum(emit, scatter.getUpdateComputation(), Emitter::typeOf(ct).getElementType());
   return scatter.getResult(0);
 }
 
@@ -122,4 +117,5 @@ void st::populateIndexingRules(GradientRules &rules) {
   rules.add<GatherOp>(gatherRule);
   rules.addChecked<SortOp>(sortRule);
   rules.addChecked<chlo::TopKOp>(topKRule);
+  rules.allowComplex<GatherOp, SortOp>();
 }

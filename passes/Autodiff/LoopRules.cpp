@@ -282,4 +282,7 @@ static LogicalResult whileRule(WhileOp op, ArrayRef<Value> cts, Gradients &g) {
   return LoopReversal(op, *count, g).run(left);
 }
 
-void st::populateLoopRules(GradientRules &rules) { rules.addChecked<WhileOp>(whileRule); }
+void st::populateLoopRules(GradientRules &rules) {
+  rules.addChecked<WhileOp>(whileRule);
+  rules.allowComplex<WhileOp>();
+}

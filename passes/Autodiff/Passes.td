@@ -36,13 +36,11 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
     "transpose(...)" around that of its forward op. An op on the way from a
     parameter to the loss that has no gradient rule is an error.
 
-    A windowed maximum or minimum sends its cotangent to the first extremum of the
-    window (`reduce`: to all, in equal parts); `sort` and `top_k` send each element's
-    to where the element came from. A loop of known trips saves what its backward loop
-    needs in buffers of one row a trip; `if` and `case` return it. Refused by name: loops
-    of unknown trips, calls that are not inlined, reductions by anything but one add,
-    maximum or minimum, windowed extrema with dilations, scatters that do not add or
-    overwrite, unstable sorts of several operands.
+    Where elements are equal, `reduce` sends the cotangent of their maximum or minimum to
+    all in equal parts, a window to the first, `sort` and `top_k` each element's to where it
+    came from. A loop of known trips saves what its backward loop needs in buffers of one
+    row a trip; `if` and `case` return it. Complex values between real ones follow JAX's
+    convention. docs/training.md lists the rules, and what is refused by name.
   }];
   let dependentDialects = ["::mlir::stablehlo::StableHLODialect"];
 }

@@ -1,6 +1,7 @@
 //===- ReductionRules.cpp - Gradients of reductions and products ----------===//
 
 #include "passes/Autodiff/GradientRules.h"
+#include "passes/Autodiff/RuleUtils.h"
 
 using namespace mlir;
 using namespace mlir::stablehlo;
@@ -9,22 +10,6 @@ using namespace mlir::st;
 //===----------------------------------------------------------------------===//
 // reduce
 //===----------------------------------------------------------------------===//
-
-/// The op that the body applies to its two arguments, or null where it does
-/// anything else.
-static Operation *reductionBody(ReduceOp op) {
-  Block &body = op.getBody().front();
-  if (body.getNumArguments() != 2 || !llvm::hasNItems(body, 2))
-    return nullptr;
-  Operation &inner = body.front();
-  Operation *end = body.getTerminator();
-  bool appliesToBoth = inner.getNumOperands() == 2 &&
-                       llvm::is_contained(inner.getOperands(), body.getArgument(0)) &&
-                       llvm::is_contained(inner.getOperands(), body.getArgument(1));
-  bool returnsIt = end->getNumOperands() == 1 && inner.getNumResults() == 1 &&
-                   end->getOperand(0) == inner.getResult(0);
-  return appliesToBoth && returnsIt ? &inner : nullptr;
-}
 
 /// The cotangent goes to the elements that are the extremum, in equal parts.
 static void extremumReductionRule(ReduceOp op, Value ct, Gradients &g) {
@@ -49,21 +34,62 @@ static void sumRule(ReduceOp op, Value ct, Gradients &g) {
     ArrayRef<int64_t> shape = Emitter::shapeOf(x);
     return emit.broadcast(ct, remainingDims(shape.size(), op.getDimensions()), shape);
   });
-  g.add(init, [&] { return emit.reduceAdd(ct, remainingDims(Emitter::typeOf(ct).getRank(), {})); });
+  g.add(init, [&] { return sumAll(emit, ct); });
+}
+
+/// Each element gets the cotangent times the product of the others and the initial value.
+static Value factorCotangent(Emitter &emit, ReduceOp op, Value ct) {
+  Value x = op.getInputs().front();
+  ArrayRef<int64_t> shape = Emitter::shapeOf(x), dims = op.getDimensions();
+  SmallVector<int64_t> kept = remainingDims(shape.size(), dims), order(kept), inverse(shape.size());
+  llvm::append_range(order, dims);
+  for (auto [i, dim] : llvm::enumerate(order))
+    inverse[dim] = i;
+  Value last = emit.transpose(x, order);
+  SmallVector<int64_t> moved(Emitter::shapeOf(last)), flat;
+  for (int64_t dim : kept)
+    flat.push_back(shape[dim]);
+  int64_t count = 1;
+  for (int64_t dim : dims)
+    count *= shape[dim];
+  flat.push_back(count);
+  Value others = productOfOthers(emit, emit.reshape(last, flat), flat.size() - 1);
+  others = emit.transpose(emit.reshape(others, moved), inverse);
+  Value init = emit.broadcast(op.getInitValues().front(), {}, Emitter::shapeOf(ct));
+  return emit.mul(emit.broadcast(emit.mul(ct, init), kept, shape), others);
+}
+
+static void productRule(ReduceOp op, Value ct, Gradients &g) {
+  Emitter &emit = g.emit;
+  Value x = op.getInputs().front(), init = op.getInitValues().front();
+  g.add(x, [&] { return isEmpty(x) ? emit.zerosLike(x) : factorCotangent(emit, op, ct); });
+  g.add(init, [&] {
+    auto product = ReduceOp::create(emit.builder, emit.loc, TypeRange{ct.getType()}, ValueRange{x},
+                                    ValueRange{emit.splatLike(init, 1.0)}, op.getDimensions());
+    fillBody(emit, product.getBody(), Emitter::typeOf(x).getElementType(),
+             [&](Value a, Value b) { return emit.mul(a, b); });
+    return sumAll(emit, emit.mul(ct, product.getResult(0)));
+  });
 }
 
 static LogicalResult reduceRule(ReduceOp op, ArrayRef<Value> cts, Gradients &g) {
-  Operation *body = op.getInputs().size() == 1 ? reductionBody(op) : nullptr;
+  Operation *body = op.getInputs().size() == 1 ? singleOp(op.getBody()) : nullptr;
   if (isa_and_nonnull<AddOp>(body)) {
     sumRule(op, cts.front(), g);
     return success();
   }
-  if (isa_and_nonnull<MaxOp, MinOp>(body) && !g.wants(op.getInitValues().front())) {
+  if (isa_and_nonnull<MulOp>(body)) {
+    productRule(op, cts.front(), g);
+    return success();
+  }
+  bool isFloat = isa<FloatType>(Emitter::typeOf(op->getOperand(0)).getElementType());
+  if (isa_and_nonnull<MaxOp, MinOp>(body) && isFloat && !g.wants(op.getInitValues().front())) {
     extremumReductionRule(op, cts.front(), g);
     return success();
   }
-  return op.emitOpError("has no gradient rule: expected one operand and a body that is one add, "
-                        "maximum or minimum of its arguments");
+  return op.emitOpError("has no gradient rule: expected one operand and a body that is one add or "
+                        "multiply of its arguments, or one maximum or minimum and a constant "
+                        "initial value");
 }
 
 //===----------------------------------------------------------------------===//
@@ -156,4 +182,5 @@ static void dotRule(DotGeneralOp op, Value ct, Gradients &g) {
 void st::populateReductionRules(GradientRules &rules) {
   rules.addChecked<ReduceOp>(reduceRule);
   rules.add<DotGeneralOp>(dotRule);
+  rules.allowComplex<DotGeneralOp, ReduceOp>();
 }

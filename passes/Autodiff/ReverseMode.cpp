@@ -73,6 +73,11 @@ void ReverseMode::markBlock(Block &block) {
     markOp(&op);
 }
 
+void ReverseMode::mark(ArrayRef<Operation *> ops) {
+  for (Operation *op : ops)
+    markOp(op);
+}
+
 ReverseMode::ReverseMode(Block &block, ValueRange parameters) {
   varied.insert(parameters.begin(), parameters.end());
   markBlock(block);
@@ -101,7 +106,7 @@ LogicalResult ReverseMode::propagate(Operation *op, Gradients &gradients) {
   bool isComplex = llvm::any_of(op->getOperands(), [&](Value operand) {
     return isVaried(operand) && isa<ComplexType>(getElementTypeOrSelf(operand.getType()));
   });
-  if (isComplex)
+  if (isComplex && !rules.takesComplex(op))
     return op->emitOpError("has a complex operand, and the loss depends on a parameter through it; "
                            "expected real ones");
   const GradientRules::Rule *rule = rules.lookup(op);

@@ -27,6 +27,9 @@ public:
   /// those of their operands. Emits where `gradients` does.
   LogicalResult propagate(ArrayRef<Operation *> forward, Gradients &gradients);
 
+  /// Finds what depends on a parameter among ops that a rule put before its own.
+  void mark(ArrayRef<Operation *> ops);
+
   /// Replaces `op` by one with the same results before others of its own.
   void replace(Operation *op, ValueRange results);
 

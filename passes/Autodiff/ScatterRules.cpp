@@ -1,13 +1,14 @@
 //===- ScatterRules.cpp - Gradients of scatter ----------------------------===//
 
 #include "passes/Autodiff/GradientRules.h"
+#include "passes/Autodiff/RuleUtils.h"
 
 using namespace mlir;
 using namespace mlir::stablehlo;
 using namespace mlir::st;
 
 namespace {
-enum class Body { Add, Overwrite, Other };
+enum class Body { Add, Multiply, Extremum, Overwrite, Other };
 } // namespace
 
 /// What a scatter of one operand does with a value and its update.
@@ -15,14 +16,15 @@ static Body bodyOf(ScatterOp op) {
   Block &body = op.getUpdateComputation().front();
   if (body.getNumArguments() != 2)
     return Body::Other;
-  Value result = body.getTerminator()->getOperand(0);
-  if (result == body.getArgument(1))
+  if (body.getTerminator()->getOperand(0) == body.getArgument(1))
     return Body::Overwrite;
-  auto add = result.getDefiningOp<AddOp>();
-  bool isSum = add && add->getBlock() == &body &&
-               llvm::is_contained(add->getOperands(), body.getArgument(0)) &&
-               llvm::is_contained(add->getOperands(), body.getArgument(1));
-  return isSum ? Body::Add : Body::Other;
+  Operation *single = singleOp(op.getUpdateComputation());
+  if (isa_and_nonnull<AddOp>(single))
+    return Body::Add;
+  if (isa_and_nonnull<MulOp>(single))
+    return Body::Multiply;
+  bool isFloat = isa<FloatType>(Emitter::typeOf(op.getInputs().front()).getElementType());
+  return isa_and_nonnull<MaxOp, MinOp>(single) && isFloat ? Body::Extremum : Body::Other;
 }
 
 /// The size of an update's window in each dimension of the operand.
@@ -50,17 +52,18 @@ static Value gatherUpdates(Emitter &emit, ScatterOp op, Value from) {
                           windowSizes(op), op.getIndicesAreSorted());
 }
 
-/// A scatter to the same places that overwrites what stands in `target`.
-static Value overwrite(Emitter &emit, ScatterOp op, Value target, Value updates) {
+/// A scatter to the same places with another computation.
+static Value scatterLike(Emitter &emit, ScatterOp op, Value target, Value updates,
+                         function_ref<Value(Value, Value)> make) {
   auto scatter = ScatterOp::create(
       emit.builder, emit.loc, ValueRange{target}, op.getScatterIndices(), ValueRange{updates},
       op.getScatterDimensionNumbers(), op.getIndicesAreSorted(), op.getUniqueIndices());
-  OpBuilder::InsertionGuard guard(emit.builder);
-  auto scalar = RankedTensorType::get({}, Emitter::typeOf(target).getElementType());
-  Block *body = emit.builder.createBlock(&scatter.getUpdateComputation(), {}, {scalar, scalar},
-                                         {emit.loc, emit.loc});
-  stablehlo::ReturnOp::create(emit.builder, emit.loc, ValueRange{body->getArgument(1)});
+  fillBody(emit, scatter.getUpdateComputation(), Emitter::typeOf(target).getElementType(), make);
   return scatter.getResult(0);
+}
+
+static Value overwrite(Emitter &emit, ScatterOp op, Value target, Value updates) {
+  return scatterLike(emit, op, target, updates, [](Value, Value update) { return update; });
 }
 
 /// The updates that are the last written to their places: they leave their number
@@ -104,26 +107,72 @@ static Value isInBounds(Emitter &emit, ScatterOp op) {
   return all ? emit.broadcast(all, batchDims, updateShape) : Value();
 }
 
+/// What stands at the places of the updates, and zero for those that are skipped.
+static Value gatherInBounds(Emitter &emit, ScatterOp op, Value from) {
+  Value found = gatherUpdates(emit, op, from);
+  Value counts = isInBounds(emit, op);
+  return counts ? emit.select(counts, found, emit.zerosLike(found)) : found;
+}
+
+/// What was there and the updates that are the extremum share its cotangent equally.
+static void extremumScatterRule(ScatterOp op, Value ct, Gradients &g) {
+  Emitter &emit = g.emit;
+  Value input = op.getInputs().front(), update = op.getUpdates().front();
+  auto equal = [&](Value a, Value b) {
+    return emit.convert(emit.compare(ComparisonDirection::EQ, a, b),
+                        Emitter::typeOf(a).getElementType());
+  };
+  Value kept = equal(input, op.getResult(0));
+  Value won = equal(update, gatherUpdates(emit, op, op.getResult(0)));
+  Value count = scatterLike(emit, op, kept, won, [&](Value a, Value b) { return emit.add(a, b); });
+  Value share = emit.div(ct, count);
+  g.add(input, [&] { return emit.mul(share, kept); });
+  g.add(update, [&] { return emit.mul(gatherInBounds(emit, op, share), won); });
+}
+
+static LogicalResult multiplyScatterRule(ScatterOp op, Value ct, Gradients &g) {
+  Emitter &emit = g.emit;
+  Value input = op.getInputs().front(), update = op.getUpdates().front();
+  if (g.wants(update) && !op.getUniqueIndices())
+    return op.emitOpError("has no gradient rule: expected unique_indices where the updates are "
+                          "multiplied");
+  g.add(input, [&] {
+    return scatterLike(emit, op, ct, update, [&](Value a, Value b) { return emit.mul(a, b); });
+  });
+  g.add(update, [&] { return gatherInBounds(emit, op, emit.mul(ct, input)); });
+  return success();
+}
+
 static LogicalResult scatterRule(ScatterOp op, ArrayRef<Value> cts, Gradients &g) {
   Body body = op.getInputs().size() == 1 ? bodyOf(op) : Body::Other;
   if (body == Body::Other)
-    return op.emitOpError("has no gradient rule: expected one operand and a body that adds the "
-                          "update or returns it");
+    return op.emitOpError("has no gradient rule: expected one operand and a body that adds, "
+                          "multiplies, compares or returns the update");
   Emitter &emit = g.emit;
   Value ct = cts.front(), input = op.getInputs().front(), update = op.getUpdates().front();
+  if (isEmpty(input) || isEmpty(update)) {
+    g.add(input, ct);
+    g.add(update, [&] { return emit.zerosLike(update); });
+    return success();
+  }
+  if (body == Body::Multiply)
+    return multiplyScatterRule(op, ct, g);
+  if (body == Body::Extremum) {
+    extremumScatterRule(op, ct, g);
+    return success();
+  }
   bool isAdd = body == Body::Add;
-  bool isEmpty =
-      Emitter::typeOf(input).getNumElements() == 0 || Emitter::typeOf(update).getNumElements() == 0;
-  g.add(input,
-        [&] { return isAdd || isEmpty ? ct : overwrite(emit, op, ct, emit.zerosLike(update)); });
+  g.add(input, [&] { return isAdd ? ct : overwrite(emit, op, ct, emit.zerosLike(update)); });
   g.add(update, [&] {
-    if (isEmpty)
-      return emit.zerosLike(update);
+    if (isAdd)
+      return gatherInBounds(emit, op, ct);
     Value found = gatherUpdates(emit, op, ct);
-    Value counts = isAdd ? isInBounds(emit, op) : isWritten(emit, op);
-    return counts ? emit.select(counts, found, emit.zerosLike(found)) : found;
+    return emit.select(isWritten(emit, op), found, emit.zerosLike(found));
   });
   return success();
 }
 
-void st::populateScatterRules(GradientRules &rules) { rules.addChecked<ScatterOp>(scatterRule); }
+void st::populateScatterRules(GradientRules &rules) {
+  rules.addChecked<ScatterOp>(scatterRule);
+  rules.allowComplex<ScatterOp>();
+}

@@ -1,19 +1,11 @@
 //===- ShapeRules.cpp - Gradients of ops that move data -------------------===//
 
 #include "passes/Autodiff/GradientRules.h"
+#include "passes/Autodiff/RuleUtils.h"
 
 using namespace mlir;
 using namespace mlir::stablehlo;
 using namespace mlir::st;
-
-static Value scalarZero(Emitter &emit, Value like) {
-  return emit.splat(RankedTensorType::get({}, Emitter::typeOf(like).getElementType()), 0.0);
-}
-
-/// The sum of all elements.
-static Value sumAll(Emitter &emit, Value x) {
-  return emit.reduceAdd(x, remainingDims(Emitter::typeOf(x).getRank(), {}));
-}
 
 /// Sums a cotangent over what the broadcast repeated.
 static Value sumRepeated(Emitter &emit, BroadcastInDimOp op, Value ct) {
@@ -73,32 +65,6 @@ static void sliceRule(SliceOp op, Value ct, Gradients &g) {
   });
 }
 
-/// The part of a pad's cotangent that belongs to what was padded.
-static Value unpadded(Emitter &emit, PadOp op, Value ct) {
-  // Undo the edges, which crops where they grew and grows where they cropped,
-  // then skip what lies between.
-  SmallVector<int64_t> low, high, strides;
-  for (auto [l, h, interior] :
-       llvm::zip_equal(op.getEdgePaddingLow(), op.getEdgePaddingHigh(), op.getInteriorPadding())) {
-    low.push_back(-l);
-    high.push_back(-h);
-    strides.push_back(interior + 1);
-  }
-  SmallVector<int64_t> zeros(low.size(), 0);
-  Value x;
-  if (llvm::all_of(low, [](int64_t l) { return l <= 0; }) &&
-      llvm::all_of(high, [](int64_t h) { return h <= 0; })) {
-    SmallVector<int64_t> starts, limits;
-    for (auto [size, l, h] : llvm::zip_equal(Emitter::shapeOf(ct), low, high)) {
-      starts.push_back(-l);
-      limits.push_back(size + h);
-    }
-    return emit.slice(ct, starts, limits, strides);
-  }
-  x = emit.pad(ct, scalarZero(emit, ct), low, high, zeros);
-  return emit.slice(x, zeros, Emitter::shapeOf(x), strides);
-}
-
 static void padRule(PadOp op, Value ct, Gradients &g) {
   Emitter &emit = g.emit;
   bool wantsValue = g.wants(op.getPaddingValue());
@@ -143,4 +109,6 @@ void st::populateShapeRules(GradientRules &rules) {
   rules.add<ConcatenateOp>(concatenateRule);
   rules.add<DynamicSliceOp>(dynamicSliceRule);
   rules.add<DynamicUpdateSliceOp>(dynamicUpdateSliceRule);
+  rules.allowComplex<BroadcastInDimOp, ConcatenateOp, DynamicSliceOp, DynamicUpdateSliceOp, PadOp,
+                     ReshapeOp, ReverseOp, SliceOp, TransposeOp>();
 }

@@ -70,9 +70,10 @@ func.func @main(%w: tensor<f32> {st.name = "w", st.role = "parameter"}) -> tenso
 // -----
 
 func.func @main(%w: tensor<3xf32> {st.name = "w", st.role = "parameter"}) -> tensor<f32> {
-  %one = stablehlo.constant dense<1.0> : tensor<f32>
-  // expected-error @below {{has no gradient rule: expected one operand and a body that is one add, maximum or minimum of its arguments}}
-  %0 = stablehlo.reduce(%w init: %one) applies stablehlo.multiply across dimensions = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
+  %s = stablehlo.slice %w [0:1] : (tensor<3xf32>) -> tensor<1xf32>
+  %one = stablehlo.reshape %s : (tensor<1xf32>) -> tensor<f32>
+  // expected-error @below {{has no gradient rule: expected one operand and a body that is one add or multiply of its arguments, or one maximum or minimum and a constant initial value}}
+  %0 = stablehlo.reduce(%w init: %one) applies stablehlo.maximum across dimensions = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
   return %0 : tensor<f32>
 }
 
@@ -81,11 +82,11 @@ func.func @main(%w: tensor<3xf32> {st.name = "w", st.role = "parameter"}) -> ten
 func.func @main(%w: tensor<3xf32> {st.name = "w", st.role = "parameter"}, %i: tensor<1x1xi32>) -> tensor<f32> {
   %u = stablehlo.constant dense<2.0> : tensor<1xf32>
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
-  // expected-error @below {{has no gradient rule: expected one operand and a body that adds the update or returns it}}
+  // expected-error @below {{has no gradient rule: expected one operand and a body that adds, multiplies, compares or returns the update}}
   %0 = "stablehlo.scatter"(%w, %i, %u) <{
     scatter_dimension_numbers = #stablehlo.scatter<inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>}> ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
-    %m = stablehlo.multiply %a, %b : tensor<f32>
+    %m = stablehlo.subtract %a, %b : tensor<f32>
     stablehlo.return %m : tensor<f32>
   }) : (tensor<3xf32>, tensor<1x1xi32>, tensor<1xf32>) -> tensor<3xf32>
   %1 = stablehlo.reduce(%0 init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
@@ -96,10 +97,10 @@ func.func @main(%w: tensor<3xf32> {st.name = "w", st.role = "parameter"}, %i: te
 
 func.func @main(%w: tensor<3xf32> {st.name = "w", st.role = "parameter"}) -> tensor<f32> {
   %one = stablehlo.constant dense<1.0> : tensor<f32>
-  // expected-error @below {{has no gradient rule: expected one operand, a constant initial value and a body that is one add, or one maximum or minimum without dilations}}
+  // expected-error @below {{has no gradient rule: expected one operand, a constant initial value and a body that is one add or multiply, or one maximum or minimum without dilations}}
   %0 = "stablehlo.reduce_window"(%w, %one) <{window_dimensions = array<i64: 3>}> ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
-    %m = stablehlo.multiply %a, %b : tensor<f32>
+    %m = stablehlo.divide %a, %b : tensor<f32>
     stablehlo.return %m : tensor<f32>
   }) : (tensor<3xf32>, tensor<f32>) -> tensor<1xf32>
   %1 = stablehlo.reshape %0 : (tensor<1xf32>) -> tensor<f32>
@@ -110,8 +111,8 @@ func.func @main(%w: tensor<3xf32> {st.name = "w", st.role = "parameter"}) -> ten
 
 func.func @main(%w: tensor<f32> {st.name = "w", st.role = "parameter"}) -> (tensor<f32> {st.role = "loss"}) {
   %0 = stablehlo.complex %w, %w : tensor<complex<f32>>
-  %1 = stablehlo.multiply %0, %0 : tensor<complex<f32>>
   // expected-error @below {{has a complex operand, and the loss depends on a parameter through it; expected real ones}}
+  %1 = stablehlo.maximum %0, %0 : tensor<complex<f32>>
   %2 = stablehlo.imag %1 : (tensor<complex<f32>>) -> tensor<f32>
   return %2 : tensor<f32>
 }

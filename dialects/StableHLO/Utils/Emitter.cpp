@@ -108,7 +108,7 @@ Value Emitter::clamp(Value low, Value x, Value high) {
 
 /// The comparison type that the element type implies, spelled out as JAX does.
 static ComparisonType comparisonTypeOf(Type elementType) {
-  if (isa<FloatType>(elementType))
+  if (isa<FloatType, ComplexType>(elementType))
     return ComparisonType::FLOAT;
   return elementType.isUnsignedInteger() || elementType.isInteger(1) ? ComparisonType::UNSIGNED
                                                                      : ComparisonType::SIGNED;
@@ -178,9 +178,12 @@ Value Emitter::sliceDim(Value x, int64_t dim, int64_t start, int64_t limit) {
 Value Emitter::pad(Value x, Value paddingValue, ArrayRef<int64_t> low, ArrayRef<int64_t> high,
                    ArrayRef<int64_t> interior) {
   SmallVector<int64_t> shape;
-  for (auto [size, l, h, i] : llvm::zip_equal(shapeOf(x), low, high, interior))
+  bool isIdentity = true;
+  for (auto [size, l, h, i] : llvm::zip_equal(shapeOf(x), low, high, interior)) {
     shape.push_back(size + l + h + (size > 0 ? (size - 1) * i : 0));
-  if (llvm::equal(shape, shapeOf(x)) && llvm::all_of(low, [](int64_t l) { return l == 0; }))
+    isIdentity &= l == 0 && h == 0 && shape.back() == size;
+  }
+  if (isIdentity)
     return x;
   auto type = RankedTensorType::get(shape, typeOf(x).getElementType());
   return PadOp::create(builder, loc, type, x, paddingValue, low, high, interior);

@@ -1,0 +1,232 @@
+"""Gradients of control flow: loops of known trips, branches, nested ones."""
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from gradient_testing import Case, refused
+from jax import lax
+
+A, W, X, H = (3, 4), (3, 3), (4, 3), (3,)
+
+
+def rnn(w, xs, h, c):
+    """Carries, outputs, weights that no trip changes, and inputs that each trip slices."""
+    def body(h, x):
+        h = jnp.tanh(w @ h + x)
+        return h, h * c
+    h, ys = lax.scan(body, h, xs)
+    return jnp.concatenate([ys.reshape(-1), h])
+
+
+def lstm(w, u, b, xs):
+    def body(state, x):
+        h, c = state
+        i, f, g, o = jnp.split(w @ x + u @ h + b, 4)
+        c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
+        h = jax.nn.sigmoid(o) * jnp.tanh(c)
+        return (h, c), h
+    return lax.scan(body, (jnp.zeros(3, xs.dtype), jnp.zeros(3, xs.dtype)), xs)[1]
+
+
+def counter_loop(start, end, step, compare):
+    """A loop as no helper of JAX's prints it: the counter itself enters the value."""
+    def run(x):
+        def body(state):
+            i, y = state
+            return i + step, jnp.sin(y) * x + i.astype(x.dtype)
+        return lax.while_loop(lambda state: compare(state[0], end), body, (start, x))[1]
+
+    def unrolled(x):
+        i, y = start, x
+        while compare(i, end):
+            i, y = i + step, jnp.sin(y) * x + i.astype(x.dtype)
+        return y
+    return Case(run, A, reference=unrolled)
+
+
+def nested(w, x):
+    def outer(h, row):
+        def inner(k, v):
+            return jnp.tanh(v @ w + row) * (1 + 0.1 * jnp.asarray(k, v.dtype))
+        return lax.fori_loop(0, 3, inner, h), h.sum()
+    h, ys = lax.scan(outer, jnp.ones(3, x.dtype), x)
+    return jnp.concatenate([h, ys])
+
+
+def branch_in_loop(w, x):
+    def body(h, row):
+        h = lax.cond(row.sum() > 0, lambda h: jnp.sin(h @ w), lambda h: h * row, h)
+        return h, h
+    return lax.scan(body, jnp.ones(3, x.dtype), x)[1]
+
+
+def loop_in_branch(p, w, x):
+    def steps(x):
+        return lax.fori_loop(0, 3, lambda i, h: jnp.tanh(h @ w), x)
+    return lax.cond(p > 0, steps, lambda x: x * w.sum(), x)
+
+
+def switch(index):
+    def run(x, y, c):
+        return lax.switch((x[0, 0] * 0).astype(jnp.int32) + index, [lambda x: jnp.sin(x) * y, lambda x: x * 2, lambda x: jnp.exp(x @ y.T) @ x + c], x)
+    return run
+
+
+def cond(value):
+    def run(x, y):
+        p = x[0, 0] * 0 + value > 0
+        return lax.cond(p, lambda x, y: jnp.sin(x) * jnp.cos(y), lambda x, y: jnp.exp(x) + y, x, y)
+    return run
+
+
+def swap(x, y):
+    """Carries change places."""
+    def body(i, state):
+        a, b = state
+        return b * 1.5, a * b
+    return sum(lax.fori_loop(0, 3, body, (x, y)))
+
+
+def carried(x):
+    """Values that are carried but have no part in the result, and one that has from the second trip on."""
+    def body(i, state):
+        a, b, c = state
+        return a * 2, b + c, jnp.cos(x) * c
+    return lax.fori_loop(0, 3, body, (x, jnp.zeros_like(x), x))[1]
+
+
+def powers(x):
+    """A stacked value that the loop reads and writes at different places."""
+    def body(i, rows):
+        return lax.dynamic_update_index_in_dim(rows, lax.dynamic_index_in_dim(rows, i, 0, False) * x, i + 1, 0)
+    return lax.fori_loop(0, 4, body, jnp.zeros((5, 3), x.dtype).at[0].set(jnp.cos(x)))
+
+
+def integers(x):
+    """The loop sorts and looks up: what it saves are integers too."""
+    def body(i, y):
+        order = jnp.argsort(y)
+        return jnp.where(y[order] > 0.5, y[order] * x, jnp.sin(y)) + x[i]
+    return lax.fori_loop(0, 3, body, x)
+
+
+IF = """
+  %c = stablehlo.constant dense<0.25> : tensor<TYPE>
+  %p = stablehlo.compare GT, %x0, %c : (tensor<TYPE>, tensor<TYPE>) -> tensor<i1>
+  %b:2 = "stablehlo.if"(%p) ({
+    %e = stablehlo.exponential %x1 : tensor<3x4xTYPE>
+    %m = stablehlo.multiply %e, %x1 : tensor<3x4xTYPE>
+    stablehlo.return %m, %x0 : tensor<3x4xTYPE>, tensor<TYPE>
+  }, {
+    %s = stablehlo.multiply %x0, %x0 : tensor<TYPE>
+    stablehlo.return %x1, %s : tensor<3x4xTYPE>, tensor<TYPE>
+  }) : (tensor<i1>) -> (tensor<3x4xTYPE>, tensor<TYPE>)
+  %d = stablehlo.broadcast_in_dim %b#1, dims = [] : (tensor<TYPE>) -> tensor<3x4xTYPE>
+  %y = stablehlo.multiply %b#0, %d : tensor<3x4xTYPE>"""
+
+
+def chosen(p, x):
+    return jnp.where(p > 0.25, jnp.exp(x) * x * p, x * p * p)
+
+
+def complex_steps(x, y):
+    """A linear recurrence of complex numbers, its factor read from outside."""
+    factor = lax.complex(jnp.cos(x), jnp.sin(y))
+    z = lax.fori_loop(0, 3, lambda i, z: z * factor + lax.complex(y, x), lax.complex(x, y))
+    return jnp.concatenate([lax.real(z), lax.imag(z)])
+
+
+LOOPS = [
+    ("scan", Case(rnn, W, X, H, ())),
+    ("scan, reversed", Case(lambda xs, c: lax.scan(lambda h, x: (h * c + jnp.sin(x), h * x), xs[0], xs, reverse=True)[1], X, ())),
+    ("scan, lstm", Case(lstm, (12, 3), (12, 3), (12,), X)),
+    ("loop of no trips", counter_loop(jnp.int32(3), 3, 1, lambda i, n: i < n)),
+    ("scan of one trip", Case(lambda xs, h: lax.scan(lambda h, x: (h * x, h), h, xs)[0], (1, 3), H)),
+    ("scan of nothing", Case(lambda xs, h: lax.scan(lambda h, x: (h * x, h), h, xs)[0], (2, 0), (0,))),
+    ("scan of scalars", Case(lambda xs, h: lax.scan(lambda h, x: (jnp.sin(h) * x, h), h, xs)[1], (5,), ())),
+    ("scan of rematerialised steps", Case(lambda w, x: lax.scan(
+        jax.checkpoint(lambda h, row: (jnp.tanh(h @ w + row), h)), jnp.ones(3, x.dtype), x)[1], W, X)),
+    ("fori_loop", Case(lambda x, y: lax.fori_loop(2, 6, lambda i, v: v * y + jnp.sin(v) * i, x), A, A)),
+    ("loop that counts down", counter_loop(jnp.int32(7), 1, -2, lambda i, n: i > n)),
+    ("loop up to and with", counter_loop(jnp.int32(-1), 5, 3, lambda i, n: i <= n)),
+    ("loop until unequal", counter_loop(jnp.int32(3), 0, -1, lambda i, n: i != n)),
+    ("loop with the limit on the left", counter_loop(jnp.int32(0), 3, 1, lambda i, n: n > i)),
+    ("loop of an unsigned counter", counter_loop(jnp.uint8(200), np.uint8(206), np.uint8(2), lambda i, n: i < n)),
+    ("loop that exchanges", Case(swap, A, A)),
+    ("loop with idle carries", Case(carried, A)),
+    ("loop that writes rows", Case(powers, H)),
+    ("loop that saves integers", Case(integers, (5,))),
+    ("loop in a loop", Case(nested, W, X)),
+    ("loop of complex numbers", Case(complex_steps, H, H)),
+    ("unknown trips", refused("""
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %n = stablehlo.convert %w : (tensor<f32>) -> tensor<i32>
+  %0:2 = stablehlo.while(%i = %zero, %x = %w) : tensor<i32>, tensor<f32>
+  cond {
+    %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %j = stablehlo.add %i, %one : tensor<i32>
+    %m = stablehlo.add %x, %x : tensor<f32>
+    stablehlo.return %j, %m : tensor<i32>, tensor<f32>
+  }
+  %y = stablehlo.negate %0#1 : tensor<f32>""",
+                              "has no gradient rule: expected a number of trips that is known", "tensor<f32>")),
+]
+CASES = [
+    *[(f"switch {i}", Case(switch(i), A, A, ())) for i in range(3)],
+    *[(f"cond {which}", Case(cond(value), A, A)) for which, value in (("true", 1.0), ("false", -1.0))],
+    ("nothing", Case(lambda p, x: lax.cond(p > 0, jnp.sin, jnp.cos, x), (), (0, 4))),
+    ("in a loop", Case(branch_in_loop, W, X)),
+    *[(f"with a loop, {which}", Case(loop_in_branch, values=[np.float32(p), *(
+        np.random.default_rng(0).uniform(-1, 1, s) for s in (W, H))])) for which, p in (("true", 1), ("false", -1))],
+]
+IFS = [(which, Case(None, text=IF, reference=chosen, values=[p, np.random.default_rng(0).uniform(-1, 1, A)]))
+       for which, p in (("true", 0.7), ("false", -0.7))]
+
+
+def collective(text, attributes, region=True):
+    body = """({
+  ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+    %s = stablehlo.add %a, %b : tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  })""" if region else ""
+    return [("refused", refused(f"""
+  %0 = "stablehlo.{text}"(%w) <{{{attributes}}}> {body} : (tensor<4xf32>) -> tensor<4xf32>
+  %1 = stablehlo.slice %0 [0:1] : (tensor<4xf32>) -> tensor<1xf32>
+  %y = stablehlo.reshape %1 : (tensor<1xf32>) -> tensor<f32>"""))]
+
+
+GROUPS = "replica_groups = dense<0> : tensor<1x1xi64>"
+PAIRS = "source_target_pairs = dense<0> : tensor<1x2xi64>"
+TUPLE = """
+  %t = stablehlo.tuple %x0, %x1 : tuple<tensor<3x4xTYPE>, tensor<3x4xTYPE>>
+  %a = stablehlo.get_tuple_element %t[0] : (tuple<tensor<3x4xTYPE>, tensor<3x4xTYPE>>) -> tensor<3x4xTYPE>
+  %b = stablehlo.get_tuple_element %t[1] : (tuple<tensor<3x4xTYPE>, tensor<3x4xTYPE>>) -> tensor<3x4xTYPE>
+  %y = stablehlo.multiply %a, %b : tensor<3x4xTYPE>"""
+FUNCTION = """func.func private @f(%x: tensor<f32>) -> tensor<f32> {
+  return %x : tensor<f32>
+}"""
+CONTROL = {
+    "stablehlo.while": LOOPS,
+    "stablehlo.case": CASES,
+    "stablehlo.if": IFS,
+    "stablehlo.tuple": [("of two", Case(None, A, A, text=TUPLE, passes=["--canonicalize"], reference=lambda x, y: x * y))],
+    "stablehlo.get_tuple_element": [("of two", Case(None, A, A, text=TUPLE, passes=["--canonicalize"], reference=lambda x, y: x * y)), ("of a call", refused("""
+  %t = stablehlo.custom_call @f(%w) : (tensor<f32>) -> tuple<tensor<f32>>
+  %y = stablehlo.get_tuple_element %t[0] : (tuple<tensor<f32>>) -> tensor<f32>""", parameter="tensor<f32>"))],
+    "stablehlo.custom_call": [("refused", refused(
+        "  %y = stablehlo.custom_call @f(%w) : (tensor<f32>) -> tensor<f32>", parameter="tensor<f32>"))],
+    "stablehlo.composite": [("refused", refused(
+        '  %y = stablehlo.composite "my.f" %w {decomposition = @f} : (tensor<f32>) -> tensor<f32>',
+        "has no gradient rule, and the loss depends on a parameter through it; expand-ops and inline-calls take composites out",
+        "tensor<f32>", FUNCTION))],
+    "stablehlo.all_reduce": collective("all_reduce", GROUPS),
+    "stablehlo.all_gather": collective("all_gather", GROUPS + ", all_gather_dim = 0 : i64", False),
+    "stablehlo.all_to_all": collective("all_to_all", GROUPS + ", split_dimension = 0 : i64, concat_dimension = 0 : i64, "
+                                       "split_count = 1 : i64", False),
+    "stablehlo.reduce_scatter": collective("reduce_scatter", GROUPS + ", scatter_dimension = 0 : i64"),
+    "stablehlo.collective_broadcast": collective("collective_broadcast", GROUPS, False),
+    "stablehlo.collective_permute": collective("collective_permute", PAIRS, False),
+}

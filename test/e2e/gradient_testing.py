@@ -1,0 +1,188 @@
+"""One program, differentiated by St and by JAX, in f32 and in f64.
+
+A Case holds a function and what to draw its operands from. The bound is relative to the largest element of each
+operand's gradient: 1e-4 in f32, and 1e-9 for the same program in f64, which shows that what is left in f32 is
+rounding.
+"""
+
+import math
+import re
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+from st_programs import interpret, transform
+from st_testing import BIN, expect, run
+
+BOUNDS = {np.float32: 1e-4, np.float64: 1e-9}
+ELEMENTS = {np.float32: "f32", np.float64: "f64"}
+
+
+def loss_of(function):
+    """A scalar that weighs every element of the function's value differently."""
+    def loss(*arguments):
+        value = jnp.asarray(function(*arguments))
+        kind = value.dtype if value.dtype == jnp.float64 else jnp.float32
+        weights = np.cos(np.arange(value.size)).reshape(value.shape).astype(kind)
+        return jnp.sum(value.astype(kind) * weights)
+    return loss
+
+
+def printed(loss, operands, platform):
+    """The program that JAX prints, with its arguments marked as parameters."""
+    text = jax.jit(loss, keep_unused=True).trace(*operands).lower(lowering_platforms=(platform,)).as_text()
+    signature = re.search(r"@main\((.*?)\) ->", text).group(1)
+    named = re.sub(r"%arg(\d+): (tensor<[^>]*>)", r'%arg\1: \2 {st.name = "x\1", st.role = "parameter"}', signature)
+    return text.replace(signature, named, 1)
+
+
+def type_of(shape, element):
+    return f"tensor<{''.join(f'{d}x' for d in shape)}{element}>"
+
+
+class Case:
+    """A function of operands of the shapes, drawn from [low, high), or of the values given. JAX differentiates
+    `reference`, where there is one, in its stead. `text` is a program that JAX does not print: the ops that make
+    %y of %x0, %x1, ..., with TYPE for the element type. With `together` the bound is relative to the largest element
+    of all gradients: for models, some of whose gradients are zero but for rounding."""
+
+    def __init__(self, function, *shapes, low=-2.0, high=2.0, values=None, reference=None, text=None,
+                 platform="cpu", f64=True, together=False, passes=()):
+        self.function, self.shapes, self.range = function, shapes, (low, high)
+        self.values, self.reference, self.text, self.platform = values, reference, text, platform
+        self.dtypes = [np.float32, np.float64] if f64 else [np.float32]
+        self.together, self.passes = together, passes
+
+    def operands(self, dtype):
+        if self.values is not None:
+            return [np.asarray(value).astype(dtype) for value in self.values]
+        rng = np.random.default_rng(0)
+        return [rng.uniform(*self.range, shape).astype(np.float32).astype(dtype) for shape in self.shapes]
+
+    def program(self, loss, operands, dtype):
+        if self.text is None:
+            return printed(loss, operands, self.platform), {}
+        element = ELEMENTS[dtype]
+        shape = jax.eval_shape(self.reference, *operands).shape
+        kind = type_of(shape, element)
+        arguments = "".join(f'%x{i}: {type_of(x.shape, element)} {{st.name = "x{i}", st.role = "parameter"}}, '
+                            for i, x in enumerate(operands))
+        text = f"""func.func @main({arguments}%weights: {kind} {{st.name = "weights"}}) -> (tensor<{element}> {{st.role = "loss"}}) {{
+{self.text.replace("TYPE", element)}
+  %weighed = stablehlo.multiply %y, %weights : {kind}
+  %zero = stablehlo.constant dense<0.0> : tensor<{element}>
+  %loss = stablehlo.reduce(%weighed init: %zero) applies stablehlo.add across dimensions = {list(range(len(shape)))} : ({kind}, tensor<{element}>) -> tensor<{element}>
+  return %loss : tensor<{element}>
+}}
+"""
+        return text, {"weights": np.cos(np.arange(math.prod(shape))).reshape(shape).astype(dtype)}
+
+    def run_at(self, folder, op, dtype):
+        operands = self.operands(dtype)
+        text, extra = self.program(loss_of(self.function), operands, dtype)
+        expect(op is None or re.search(rf"\b{re.escape(op)}\b", text), f"the program has no {op}:\n{text}")
+        program = folder / f"{ELEMENTS[dtype]}.mlir"
+        program.write_text(text)
+        found = interpret(transform(program, "--inline-calls", "--differentiate", *self.passes),
+                          {f"x{i}": x for i, x in enumerate(operands)} | extra)
+        loss = loss_of(self.reference or self.function)
+        value, gradients = jax.value_and_grad(loss, tuple(range(len(operands))))(*operands)
+        bound = BOUNDS[dtype]
+        overall = max(np.abs(gradient).max(initial=0) for gradient in gradients)
+        expect(np.allclose(found["loss"], value, rtol=bound, atol=bound), f"value {found['loss']}, JAX's {value}")
+        worst = 0.0
+        for i, gradient in enumerate(map(np.asarray, gradients)):
+            ours = found[f"x{i}"]
+            expect(ours.shape == gradient.shape and ours.dtype == gradient.dtype,
+                   f"gradient of x{i} is {ours.dtype}{ours.shape}, JAX's {gradient.dtype}{gradient.shape}")
+            expect(np.isfinite(gradient).all(), f"JAX's gradient of x{i} is not finite: {gradient}")
+            error = np.abs(ours - gradient).max(initial=0)
+            largest = overall if self.together else np.abs(gradient).max(initial=0)
+            expect(error <= bound * largest, f"{ELEMENTS[dtype]}: gradient of x{i} is off by {error:.1e} of "
+                   f"{largest:.1e}:\n{ours}\nJAX's:\n{gradient}")
+            worst = max(worst, error / largest if largest else 0)
+        return worst
+
+    def run(self, folder, op=None):
+        """Returns the largest relative error of each dtype."""
+        worst = []
+        for dtype in self.dtypes:
+            with jax.enable_x64(dtype == np.float64):
+                worst.append(self.run_at(folder, op, dtype))
+        return " ".join(f"{error:.0e}" for error in worst)
+
+
+def each(function, *variants, reference=None, **options):
+    """One case of several lists of shapes: the values of all of them, side by side."""
+    counts = [len(shapes) for shapes in variants]
+
+    def combined(single):
+        def run(*operands):
+            values, start = [], 0
+            for count in counts:
+                values.append(jnp.ravel(single(*operands[start:start + count])))
+                start += count
+            return jnp.concatenate(values)
+        return run
+    return Case(combined(function), *[shape for shapes in variants for shape in shapes],
+                reference=reference and combined(reference), **options)
+
+
+def random_shape(name, rank=None):
+    """A shape that is always the same for a name."""
+    rng = np.random.default_rng(list(name.encode()))
+    return tuple(int(d) for d in rng.integers(1, 6, rng.integers(1, 5) if rank is None else rank))
+
+
+def elementwise(name, function, operands=1, **options):
+    """Random shapes, rank 0, size zero, and operands that are broadcast to each other."""
+    shape = random_shape(name)
+    variants = [[shape] * operands, [()] * operands, [(0, *shape)] * operands]
+    if operands == 1:
+        variants.append([(1, *shape[1:])])
+        reference = options.pop("reference", None)
+
+        def spread(x):
+            return jnp.broadcast_to(x, shape) if x.shape == (1, *shape[1:]) else x
+        return each(lambda x: function(spread(x)), *variants, reference=reference and (lambda x: reference(spread(x))),
+                    **options)
+    variants += [[shape] * i + [shape[1:]] + [shape] * (operands - i - 1) for i in range(operands)]
+    variants += [[()] * i + [shape] + [()] * (operands - i - 1) for i in range(operands)]
+    reference = options.pop("reference", None)
+    return each(lambda *xs: function(*jnp.broadcast_arrays(*xs)), *variants,
+                reference=reference and (lambda *xs: reference(*jnp.broadcast_arrays(*xs))), **options)
+
+
+class Refused:
+    """A program on whose way to the loss an op stands that has no rule: the message names it."""
+
+    def __init__(self, text, message):
+        self.text, self.message = text, message
+
+    def run(self, folder, op):
+        program = folder / "program.mlir"
+        program.write_text(self.text)
+        done = run([BIN / "st-opt", "--differentiate", program])
+        expect(done.returncode == 1 and "LLVM ERROR" not in done.stderr, f"exit {done.returncode}: {done.stderr}")
+        expect(f"'{op}' op {self.message}" in done.stderr, f"expected '{op}' op {self.message}, found: {done.stderr}")
+        expect(done.stdout == "", "a program came out")
+
+
+NO_RULE = "has no gradient rule"
+
+
+def refused(ops, message=NO_RULE, parameter="tensor<4xf32>", before="", arguments=""):
+    """Ops that make a scalar %y of %w."""
+    return Refused(f"""{before}
+func.func @main(%w: {parameter} {{st.name = "w", st.role = "parameter"}}{arguments}) -> (tensor<f32> {{st.role = "loss"}}) {{
+{ops}
+  return %y : tensor<f32>
+}}
+""", message)
+
+
+class NoOperand:
+    """An op that no value reaches which depends on a parameter."""
+
+    def run(self, folder, op):
+        return "nothing to differentiate by"
