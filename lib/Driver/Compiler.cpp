@@ -1,5 +1,8 @@
 #include "lib/Driver/Compiler.h"
+#include "lib/Driver/DiagnosticPrinter.h"
 #include "lib/Driver/ImportProgram.h"
+#include "lib/Driver/ProgramFile.h"
+#include "lib/Driver/Runner.h"
 
 #include "backends/dtu/codegen/ExecutableBuilder.h"
 #include "dialects/St/IR/StDialect.h"
@@ -7,32 +10,52 @@
 #include "lib/Proto/executable.pb.h"
 #include "lib/Runtime/Payload.h"
 #include "lib/Support/AtomicFile.h"
+#include "lib/Support/InputFile.h"
+#include "lib/Support/ProcessEnd.h"
 #include "lib/Timing/DtuDescription.h"
 #include "passes/Partition/ParallelConfig.h"
 
 #include "mlir/IR/AsmState.h"
 #include "mlir/IR/Verifier.h"
-#include "mlir/Parser/Parser.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::st;
 
 static StringRef str(absl::string_view text) { return {text.data(), text.size()}; }
 
-/// The options of add-optimizer that are numbers.
-static constexpr StringLiteral kOptimizerNumbers[] = {"beta1",        "beta2",    "epsilon",
-                                                      "weight-decay", "momentum", "clip-norm"};
+namespace {
+/// An option of add-optimizer that is a number.
+struct OptimizerNumber {
+  StringLiteral name;
+  bool isFraction; ///< below 1; others only fit a float
+};
+} // namespace
+
+static constexpr OptimizerNumber kOptimizerNumbers[] = {{"beta1", true},    {"beta2", true},
+                                                        {"epsilon", false}, {"weight-decay", false},
+                                                        {"momentum", true}, {"clip-norm", false}};
+
+/// A number that is not negative and that a float holds.
+static std::optional<double> parseNumber(StringRef text) {
+  double number;
+  constexpr double largest = std::numeric_limits<float>::max();
+  if (text.empty() || text.getAsDouble(number) || !(number >= 0 && number <= largest))
+    return std::nullopt;
+  return number;
+}
+
+static constexpr StringLiteral kNumber = "a number from 0 to 3.4e38";
 
 namespace {
 
@@ -40,16 +63,24 @@ class Compiler {
 public:
   Compiler(const CompileRequest &request, MLIRContext *context)
       : request(request), options(request.options), context(context) {}
+  ~Compiler() {
+    dumps.clear();
+    // It goes only if it is empty.
+    if (makesFolder)
+      llvm::sys::fs::remove(request.dumpPhasesTo);
+  }
 
   LogicalResult run();
 
 private:
-  InFlightDiagnostic error() { return emitError(UnknownLoc::get(context)); }
+  /// An error in what was asked for; those in the input have a place there.
+  InFlightDiagnostic error() { return emitError(getCommandLineLoc(context)); }
   LogicalResult check(const absl::Status &status) {
     return status.ok() ? success() : error() << str(status.message());
   }
 
   LogicalResult checkRequest();
+  LogicalResult openOutput();
   LogicalResult read(CompilePhase &phase);
   LogicalResult importModel();
   LogicalResult readModule();
@@ -63,6 +94,7 @@ private:
   LogicalResult setTarget();
   std::string print();
   LogicalResult dump(CompilePhase phase);
+  LogicalResult commit();
   void report(CompilePhase phase, double seconds);
   LogicalResult writeModule();
   LogicalResult writeBinary();
@@ -72,6 +104,13 @@ private:
   const CompileOptions &options;
   MLIRContext *context;
   OwningOpRef<ModuleOp> module;
+  /// The module's output file, open from the start; null where it goes to standard output or
+  /// is a binary.
+  std::unique_ptr<::st::AtomicFile> output;
+  /// Complete only once the compilation is: a failed one leaves none.
+  std::vector<std::unique_ptr<::st::AtomicFile>> dumps;
+  bool makesFolder = false; ///< the folder of the dumps was not there
+  ::st::RemovedOnEarlyEnd folder;
 };
 
 } // namespace
@@ -85,13 +124,26 @@ LogicalResult Compiler::checkRequest() {
       *request.startFrom >= CompilePhase::Configured)
     return error() << "--parallel=" << request.parallel << ": the module after phase "
                    << getCompilePhaseName(*request.startFrom) << " already has its layout";
-  if (!request.stopAfter && request.output == "-")
-    return error() << "a training binary needs an output file: -o FILE";
+  if (!request.stopAfter && failed(check(checkRunner(request.runner))))
+    return failure();
+  return openOutput();
+}
+
+// An output that cannot be written is found before minutes of work, not after.
+LogicalResult Compiler::openOutput() {
   if (request.output == "-")
-    return success();
-  // An output that cannot be written is found before minutes of work, not after.
-  auto probe = ::st::AtomicFile::create(request.output);
-  return check(probe.status());
+    return request.stopAfter ? success()
+                             : error() << "a training binary needs an output file: -o FILE";
+  namespace fs = llvm::sys::fs;
+  fs::file_status status;
+  if (!request.stopAfter && !fs::status(request.output, status) &&
+      (status.type() == fs::file_type::fifo_file || status.type() == fs::file_type::socket_file))
+    return error() << request.output
+                   << ": cannot write: expected a file for the training binary, found a pipe";
+  auto opened = ::st::AtomicFile::create(request.output);
+  if (opened.ok() && request.stopAfter)
+    output = *std::move(opened);
+  return check(opened.status());
 }
 
 LogicalResult Compiler::importModel() {
@@ -108,9 +160,14 @@ LogicalResult Compiler::importModel() {
   for (auto [name, value] :
        {std::pair<StringRef, int64_t *>{"batch", &batch}, {"seq", &sequence}}) {
     std::string text = options.get(*none, name);
-    if (StringRef(text).getAsInteger(10, *value) || *value < 1)
-      return error() << "--" << name << "=" << text << ": expected a positive number";
+    if (StringRef(text).getAsInteger(10, *value) || *value < 1 || *value > INT32_MAX)
+      return error() << "--" << name << "=" << text << ": expected an integer from 1 to "
+                     << INT32_MAX;
   }
+  if (options.isGiven("roles"))
+    return error() << "--roles=" << options.get(*none, "roles")
+                   << ": expected a program, whose arguments have roles; " << request.input
+                   << " is a model's configuration";
   module = buildModel(context, *config, *task, batch,
                       options.isGiven("seq") ? std::optional(sequence) : std::nullopt);
   if (!module)
@@ -131,20 +188,21 @@ LogicalResult Compiler::attachVocabulary() {
   llvm::sys::path::append(path, "vocab.txt");
   if (!llvm::sys::fs::exists(path))
     return success();
-  auto file = llvm::MemoryBuffer::getFile(path);
-  if (!file)
-    return error() << path << ": " << file.getError().message();
-  (*module)->setAttr("st.vocab_txt", StringAttr::get(context, (*file)->getBuffer()));
+  constexpr size_t largest = size_t(64) << 20;
+  auto text = ::st::readInputFile(path.str().str(), largest);
+  if (!text.ok())
+    return error() << path << ": cannot read: " << str(text.status().message());
+  (*module)->setAttr("st.vocab_txt", StringAttr::get(context, *text));
   return success();
 }
 
 LogicalResult Compiler::readModule() {
-  auto file = llvm::MemoryBuffer::getFileOrSTDIN(request.input, /*IsText=*/true);
-  if (!file)
-    return error() << request.input << ": " << file.getError().message();
-  llvm::SourceMgr source;
-  source.AddNewSourceBuffer(std::move(*file), SMLoc());
-  module = parseSourceFile<ModuleOp>(source, ParserConfig(context));
+  auto file = readInput(request.input);
+  if (!file.ok())
+    return check(file.status());
+  auto source = std::make_shared<llvm::SourceMgr>();
+  source->AddNewSourceBuffer(*std::move(file), SMLoc());
+  module = parseProgram(source, ParserConfig(context));
   if (!module)
     return failure();
   return options.check(*module);
@@ -173,11 +231,11 @@ LogicalResult Compiler::read(CompilePhase &phase) {
 }
 
 LogicalResult Compiler::setLearningRate() {
-  double rate;
   std::string given = options.get(*module, "lr");
-  if (StringRef(given).getAsDouble(rate) || !(rate >= 0) || !std::isfinite(rate))
-    return error() << "--lr=" << given << ": expected a number that is not negative";
-  (*module)->setAttr("st.learning_rate", Builder(context).getF64FloatAttr(rate));
+  std::optional<double> rate = parseNumber(given);
+  if (!rate)
+    return error() << "--lr=" << given << ": expected " << kNumber;
+  (*module)->setAttr("st.learning_rate", Builder(context).getF64FloatAttr(*rate));
   return success();
 }
 
@@ -186,11 +244,12 @@ LogicalResult Compiler::checkOptimizerOptions() {
   std::string kind = options.get(*module, "optimizer");
   if (!llvm::is_contained({"adamw", "adam", "sgd"}, StringRef(kind)))
     return error() << "--optimizer=" << kind << ": expected adamw, adam or sgd";
-  for (StringRef name : kOptimizerNumbers) {
-    std::string given = options.get(*module, name);
-    double number;
-    if (given.empty() || StringRef(given).getAsDouble(number) || !std::isfinite(number))
-      return error() << "--" << name << "=" << given << ": expected a number";
+  for (const OptimizerNumber &option : kOptimizerNumbers) {
+    std::string given = options.get(*module, option.name);
+    std::optional<double> number = parseNumber(given);
+    if (!number || (option.isFraction && *number >= 1))
+      return error() << "--" << option.name << "=" << given << ": expected "
+                     << (option.isFraction ? "a number of at least 0 and below 1" : kNumber);
   }
   return success();
 }
@@ -203,8 +262,8 @@ LogicalResult Compiler::addOptimizer() {
   // Common subexpressions go before the update is added: after it, CSE would share
   // the scalars that each parameter broadcasts to its own shape across stages.
   os << "canonicalize,cse,add-optimizer{kind=" << options.get(*module, "optimizer");
-  for (StringRef name : kOptimizerNumbers)
-    os << ' ' << name << '=' << options.get(*module, name);
+  for (const OptimizerNumber &option : kOptimizerNumbers)
+    os << ' ' << option.name << '=' << options.get(*module, option.name);
   os << "},canonicalize";
   return runPipeline(CompilePhase::Optimizer, text);
 }
@@ -225,8 +284,10 @@ LogicalResult Compiler::setTarget() {
   std::string name = options.get(*module, "target");
   bool isFile = StringRef(name).contains('/') || StringRef(name).ends_with(".textproto");
   auto description = isFile ? ::st::loadDtuDescription(name) : ::st::builtinDtuDescription(name);
+  // What is wrong in a file begins with its name.
   if (!description.ok())
-    return error() << "--target=" << name << ": " << str(description.status().message());
+    return error() << (isFile ? "" : "--target=" + name + ": ")
+                   << str(description.status().message());
   int64_t clusters = description->clusters_per_chip();
   auto target =
       TargetAttr::get(context, "dtu", description->name(), /*alignment=*/128,
@@ -260,7 +321,10 @@ LogicalResult Compiler::configure() {
       if (auto place = ::st::dtuPlace(*description, device); !place.ok())
         return error() << (config.path.empty() ? "" : config.path + ": ")
                        << str(place.status().message());
-  return applyParallelConfig(*module, config, options.get(*module, "schedule"));
+  std::string schedule = options.get(*module, "schedule");
+  if (!llvm::is_contained({"", "sequential", "gpipe", "1f1b"}, StringRef(schedule)))
+    return error() << "--schedule=" << schedule << ": expected sequential, gpipe or 1f1b";
+  return applyParallelConfig(*module, config, schedule);
 }
 
 LogicalResult Compiler::advanceTo(CompilePhase phase) {
@@ -297,6 +361,10 @@ std::string Compiler::print() {
 LogicalResult Compiler::dump(CompilePhase phase) {
   if (request.dumpPhasesTo.empty())
     return success();
+  if (!llvm::sys::fs::exists(request.dumpPhasesTo)) {
+    makesFolder = true;
+    folder = ::st::RemovedOnEarlyEnd(request.dumpPhasesTo);
+  }
   if (std::error_code code = llvm::sys::fs::create_directories(request.dumpPhasesTo))
     return error() << request.dumpPhasesTo << ": " << code.message();
   std::string name;
@@ -304,7 +372,18 @@ LogicalResult Compiler::dump(CompilePhase phase) {
                                  << getCompilePhaseName(phase) << ".mlir";
   SmallString<128> path(request.dumpPhasesTo);
   llvm::sys::path::append(path, name);
-  return check(::st::writeFileAtomically(path.str().str(), print()));
+  auto file = ::st::AtomicFile::create(path.str().str());
+  if (!file.ok())
+    return check(file.status());
+  dumps.push_back(*std::move(file));
+  return check(dumps.back()->write(print()));
+}
+
+LogicalResult Compiler::commit() {
+  for (auto &file : dumps)
+    if (failed(check(file->commit())))
+      return failure();
+  return output ? check(output->commit()) : success();
 }
 
 void Compiler::report(CompilePhase phase, double seconds) {
@@ -319,12 +398,7 @@ void Compiler::report(CompilePhase phase, double seconds) {
 
 LogicalResult Compiler::writeModule() {
   std::string text = print();
-  if (request.output == "-") {
-    llvm::outs() << text;
-    llvm::outs().flush();
-    return success();
-  }
-  return check(::st::writeFileAtomically(request.output, text));
+  return check(output ? output->write(text) : writeOutput("-", text));
 }
 
 void Compiler::reportMemory(const ::st::proto::Executable &executable) {
@@ -374,9 +448,9 @@ LogicalResult Compiler::run() {
       return failure();
     report(phase, seconds());
   }
-  if (failed(dump(phase)))
+  if (failed(dump(phase)) || failed(request.stopAfter ? writeModule() : writeBinary()))
     return failure();
-  return request.stopAfter ? writeModule() : writeBinary();
+  return commit();
 }
 
 LogicalResult mlir::st::compile(const CompileRequest &request, MLIRContext *context) {

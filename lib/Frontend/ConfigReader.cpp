@@ -10,14 +10,17 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// The value as compact JSON, shortened to fit into a line.
+/// The text, shortened to fit into a line.
+static std::string shortened(StringRef text) {
+  constexpr size_t limit = 40;
+  return text.size() <= limit ? text.str() : text.take_front(limit).str() + "...";
+}
+
+/// The value as compact JSON, shortened.
 static std::string printed(const llvm::json::Value &value) {
   std::string text;
   llvm::raw_string_ostream(text) << value;
-  constexpr size_t limit = 40;
-  if (text.size() > limit)
-    text = text.substr(0, limit) + "...";
-  return text;
+  return shortened(text);
 }
 
 ConfigReader::ConfigReader(StringRef text, StringRef path, MLIRContext *context)
@@ -33,7 +36,8 @@ ConfigReader::ConfigReader(StringRef text, StringRef path, MLIRContext *context)
   }
   if (auto repeated = ::st::findRepeatedKey(text)) {
     hasFailed = true;
-    emitError(locate(repeated->offset)) << "key '" << repeated->path << "' stands there twice";
+    emitError(locate(repeated->offset))
+        << "key '" << shortened(repeated->path) << "' stands there twice";
     return;
   }
   if (llvm::json::Object *object = value->getAsObject())
@@ -109,12 +113,12 @@ double ConfigReader::probability(StringRef key, double fallback) {
 }
 
 double ConfigReader::positive(StringRef key, double fallback) {
-  constexpr StringRef expected = "a number above 0";
+  constexpr StringRef expected = "a number above 0 that 32 bits hold";
   const llvm::json::Value *value = lookup(key, false, expected);
   if (!value)
     return fallback;
   std::optional<double> number = value->getAsNumber();
-  if (number && *number > 0.0 && std::isfinite(*number))
+  if (number && static_cast<float>(*number) > 0 && std::isfinite(static_cast<float>(*number)))
     return *number;
   unexpected(key, expected);
   return fallback;
@@ -221,5 +225,5 @@ void ConfigReader::checkKeys(ArrayRef<ArrayRef<KnownKey>> known) {
     return;
   // The same one every time, whatever the order in the hash table.
   llvm::sort(unknown);
-  error(unknown.front(), "unknown key '" + unknown.front() + "'");
+  error(unknown.front(), "unknown key '" + shortened(unknown.front()) + "'");
 }

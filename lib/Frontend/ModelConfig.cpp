@@ -3,17 +3,17 @@
 #include "lib/Frontend/ModelConfig.h"
 
 #include "lib/Frontend/ConfigReader.h"
+#include "lib/Support/InputFile.h"
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/StringSwitch.h"
 #include "llvm/Support/FileSystem.h"
-#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Path.h"
 #include <cmath>
 
 using namespace mlir;
 using namespace mlir::st;
 
-StringRef st::stringify(ModelType type) {
+StringRef mlir::st::stringify(ModelType type) {
   switch (type) {
   case ModelType::Bert:
     return "bert";
@@ -27,7 +27,7 @@ StringRef st::stringify(ModelType type) {
   llvm_unreachable("unknown model type");
 }
 
-StringRef st::stringify(Task task) {
+StringRef mlir::st::stringify(Task task) {
   switch (task) {
   case Task::MaskedLm:
     return "mlm";
@@ -43,7 +43,7 @@ StringRef st::stringify(Task task) {
   llvm_unreachable("unknown task");
 }
 
-std::optional<Task> st::symbolizeTask(StringRef name) {
+std::optional<Task> mlir::st::symbolizeTask(StringRef name) {
   return llvm::StringSwitch<std::optional<Task>>(name)
       .Case("mlm", Task::MaskedLm)
       .Case("span", Task::Span)
@@ -434,7 +434,8 @@ static void deriveHeadSize(ConfigReader &reader, const ModelReader &model, Model
                  "rotary positions need heads of an even size, found " + Twine(config.headSize));
 }
 
-FailureOr<ModelConfig> st::parseModelConfig(StringRef json, StringRef path, MLIRContext *context) {
+FailureOr<ModelConfig> mlir::st::parseModelConfig(StringRef json, StringRef path,
+                                                  MLIRContext *context) {
   ConfigReader reader(json, path, context);
   StringRef type = reader.string("model_type");
   ModelConfig config;
@@ -460,15 +461,13 @@ FailureOr<ModelConfig> st::parseModelConfig(StringRef json, StringRef path, MLIR
   return config;
 }
 
-FailureOr<ModelConfig> st::loadModelConfig(StringRef path, MLIRContext *context) {
+FailureOr<ModelConfig> mlir::st::loadModelConfig(StringRef path, MLIRContext *context) {
   SmallString<256> file(path);
   if (llvm::sys::fs::is_directory(path))
     llvm::sys::path::append(file, "config.json");
-  auto buffer = llvm::MemoryBuffer::getFile(file);
-  if (!buffer) {
-    emitError(FileLineColLoc::get(context, file, 1, 1))
-        << "cannot read the model's configuration: " << buffer.getError().message();
-    return failure();
-  }
-  return parseModelConfig((*buffer)->getBuffer(), file, context);
+  auto text = ::st::readInputFile(file.str().str(), ::st::kMaxConfigBytes);
+  if (!text.ok())
+    return emitError(FileLineColLoc::get(context, file, 1, 1))
+           << "cannot read the model's configuration: " << std::string(text.status().message());
+  return parseModelConfig(*text, file, context);
 }

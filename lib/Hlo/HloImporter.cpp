@@ -448,7 +448,7 @@ LogicalResult HloImporter::buildMain(ModuleOp result, const hlo::Computation &en
     if (instruction.opcode() == "parameter")
       parameters.push_back(&instruction);
   llvm::sort(parameters,
-                    [](auto *a, auto *b) { return a->parameter_number() < b->parameter_number(); });
+             [](auto *a, auto *b) { return a->parameter_number() < b->parameter_number(); });
   SmallVector<Type> types;
   SmallVector<Location> locations;
   for (const hlo::Instruction *parameter : parameters) {
@@ -530,11 +530,13 @@ std::unique_ptr<hlo::Module> mlir::st::parseHloModule(StringRef bytes, StringRef
   FirstError error;
   google::protobuf::TextFormat::Parser parser;
   parser.AllowUnknownField(true);
+  constexpr int deepest = 100; // what the binary form allows
+  parser.SetRecursionLimit(deepest);
   parser.RecordErrorsTo(&error);
   if (parser.ParseFromString(bytes.str(), parsed.get()) && parsed->computations_size() > 0)
     return parsed;
-  emitError(UnknownLoc::get(context))
-      << name << ": neither a binary HloModuleProto nor its text form"
+  emitError(FileLineColLoc::get(context, name, 0, 0))
+      << "neither a binary HloModuleProto nor its text form"
       << (error.text.empty() ? "" : " (" + error.text + ")");
   return nullptr;
 }

@@ -36,15 +36,6 @@ void say(const char *text) {
     return; // Nobody is left to tell.
 }
 
-[[noreturn]] void endWith(const char *what) {
-  removeNoted();
-  say(toolName);
-  say(": error: ");
-  say(what);
-  say("\n");
-  ::_exit(1);
-}
-
 void onEndingSignal(int number) {
   removeNoted();
   std::signal(number, SIG_DFL);
@@ -56,10 +47,19 @@ void onEndingSignal(int number) {
 }
 
 void onBusError(int) {
-  endWith("a file that is read became shorter, or the host cannot give it memory");
+  endEarly("a file that is read became shorter, or the host cannot give it memory");
 }
 
 } // namespace
+
+void endEarly(const char *what) {
+  removeNoted();
+  say(toolName);
+  say(": error: ");
+  say(what);
+  say("\n");
+  ::_exit(1);
+}
 
 RemovedOnEarlyEnd::RemovedOnEarlyEnd(const std::string &path) {
   char *text = ::strdup(path.c_str());
@@ -113,7 +113,7 @@ void setUpEarlyEnd(const char *tool) {
   action.sa_handler = onBusError;
   ::sigaction(SIGBUS, &action, nullptr);
   std::signal(SIGXFSZ, SIG_IGN);
-  std::set_new_handler([] { endWith("out of memory"); });
+  std::set_new_handler([] { endEarly("out of memory"); });
 }
 
 } // namespace st

@@ -44,6 +44,10 @@ private:
 /// once, in main; `tool` must outlive the process.
 void setUpEarlyEnd(const char *tool);
 
+/// Removes what is noted, prints "<tool>: error: <what>" and ends the process with 1. For where
+/// nothing can be trusted any more; makes system calls only.
+[[noreturn]] void endEarly(const char *what);
+
 } // namespace st
 
 #endif // ST_SUPPORT_PROCESSEND_H

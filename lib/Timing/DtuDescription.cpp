@@ -1,5 +1,6 @@
 #include "lib/Timing/DtuDescription.h"
 
+#include "lib/Support/InputFile.h"
 #include "lib/Support/StatusMacros.h"
 #include "lib/Timing/BuiltinDevices.h"
 
@@ -9,8 +10,6 @@
 #include "google/protobuf/text_format.h"
 
 #include <cmath>
-#include <fstream>
-#include <sstream>
 
 namespace st {
 namespace {
@@ -35,7 +34,8 @@ constexpr double kMinFigure = 1e-6, kMaxFigure = 1e15;
 
 absl::Status checkFigure(const proto::Figure &figure, absl::string_view field) {
   if (!(figure.value() >= kMinFigure && figure.value() <= kMaxFigure))
-    return error(field, absl::StrCat("must be positive and sane, is ", figure.value()));
+    return error(field, absl::StrCat("expected a number from ", kMinFigure, " to ", kMaxFigure,
+                                     ", found ", figure.value()));
   const std::string &source = figure.source();
   if (source.empty() || std::string("vdra").find(source[0]) == std::string::npos ||
       (source.size() > 1 && source[1] != ':'))
@@ -67,7 +67,7 @@ absl::Status checkDtuDescription(const proto::DtuDescription &description) {
     if (field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_UINT32) {
       uint32_t count = reflection->GetUInt32(description, field);
       if (count < 1 || count > kMaxCount)
-        return error(field->name(), absl::StrCat("must be 1 to ", kMaxCount, ", is ", count));
+        return error(field->name(), absl::StrCat("expected 1 to ", kMaxCount, ", found ", count));
     }
   }
   for (int i = 0; i < fields->field_count(); ++i) {
@@ -96,6 +96,8 @@ absl::StatusOr<proto::DtuDescription> parseDtuDescription(absl::string_view text
   google::protobuf::TextFormat::Parser parser;
   FirstError errors;
   parser.RecordErrorsTo(&errors);
+  constexpr int deepest = 100; // a description nests twice
+  parser.SetRecursionLimit(deepest);
   if (!parser.ParseFromString(std::string(text), &description))
     return absl::InvalidArgumentError(absl::StrCat(name, ":", errors.text));
   if (absl::Status status = checkDtuDescription(description); !status.ok())
@@ -104,12 +106,10 @@ absl::StatusOr<proto::DtuDescription> parseDtuDescription(absl::string_view text
 }
 
 absl::StatusOr<proto::DtuDescription> loadDtuDescription(const std::string &path) {
-  std::ifstream file(path);
-  std::stringstream text;
-  text << file.rdbuf();
-  if (!file)
-    return absl::NotFoundError(absl::StrCat("cannot read ", path));
-  return parseDtuDescription(text.str(), path);
+  absl::StatusOr<std::string> text = readInputFile(path, kMaxConfigBytes);
+  if (!text.ok())
+    return absl::NotFoundError(absl::StrCat("cannot read ", path, ": ", text.status().message()));
+  return parseDtuDescription(*text, path);
 }
 
 absl::StatusOr<proto::DtuDescription> builtinDtuDescription(absl::string_view name) {

@@ -1,9 +1,9 @@
 #include "passes/Partition/ParallelConfig.h"
+#include "lib/Support/InputFile.h"
 #include "lib/Support/JsonDepth.h"
 #include "lib/Support/JsonKeys.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
-#include "llvm/Support/MemoryBuffer.h"
 
 using namespace mlir;
 using namespace mlir::st;
@@ -56,11 +56,15 @@ private:
 };
 } // namespace
 
+static std::string shortened(StringRef text) {
+  constexpr size_t longest = 60;
+  return text.size() <= longest ? text.str() : text.take_front(longest).str() + "...";
+}
+
 static std::string print(const llvm::json::Value &value) {
   std::string text;
   llvm::raw_string_ostream(text) << value;
-  constexpr size_t longest = 60;
-  return text.size() <= longest ? text : text.substr(0, longest) + "...";
+  return shortened(text);
 }
 
 InFlightDiagnostic ConfigParser::error(StringRef key, const llvm::json::Value &value) {
@@ -98,7 +102,7 @@ LogicalResult ConfigParser::refuseUnknownKeys(const llvm::json::Object &object) 
   for (const auto &[key, value] : object)
     if (!llvm::is_contained(kKeys, StringRef(key)))
       return error(StringRef(key))
-             << "unknown key \"" << StringRef(key) << "\" (value " << print(value)
+             << "unknown key \"" << shortened(key) << "\" (value " << print(value)
              << "); known are " << llvm::join(ArrayRef(kKeys), ", ");
   return success();
 }
@@ -188,7 +192,7 @@ LogicalResult ConfigParser::readStage(const llvm::json::Object &mapping, int64_t
   for (const auto &[name, device] : *shards)
     if (!indexIn(StringRef(name), "shard_"))
       return error((key + "." + StringRef(name)).str())
-             << key << " has an unknown key \"" << StringRef(name) << "\" (value " << print(device)
+             << key << " has an unknown key \"" << shortened(name) << "\" (value " << print(device)
              << "); expected shard_<j>";
   SmallVector<int64_t> &devices = config.devices.emplace_back();
   for (size_t shard = 0; shard < shards->size(); ++shard) {
@@ -236,7 +240,7 @@ LogicalResult ConfigParser::readMapping(const llvm::json::Object &object) {
   for (const auto &[key, stage] : *mapping)
     if (!indexIn(StringRef(key), "stage_"))
       return error(("device_mapping." + StringRef(key)).str())
-             << "device_mapping has an unknown key \"" << StringRef(key) << "\" (value "
+             << "device_mapping has an unknown key \"" << shortened(key) << "\" (value "
              << print(stage) << "); expected stage_<i>";
   config.devices.clear();
   for (size_t stage = 0; stage < mapping->size(); ++stage)
@@ -279,7 +283,7 @@ FailureOr<ParallelConfig> ConfigParser::parse(StringRef text) {
   }
   if (auto repeated = ::st::findRepeatedKey(text))
     return emitError(config.locate(repeated->offset, context))
-           << "key \"" << repeated->path << "\" stands there twice";
+           << "key \"" << shortened(repeated->path) << "\" stands there twice";
   const llvm::json::Object *object = json->getAsObject();
   if (!object)
     return error() << "expected a JSON object, found " << print(*json);
@@ -299,11 +303,9 @@ FailureOr<ParallelConfig> mlir::st::parseParallelConfig(StringRef json, StringRe
 }
 
 FailureOr<ParallelConfig> mlir::st::loadParallelConfig(StringRef path, MLIRContext *context) {
-  auto buffer = llvm::MemoryBuffer::getFile(path, /*IsText=*/true);
-  if (!buffer) {
-    emitError(UnknownLoc::get(context))
-        << "cannot read parallel config " << path << ": " << buffer.getError().message();
-    return failure();
-  }
-  return parseParallelConfig((*buffer)->getBuffer(), path, context);
+  auto text = ::st::readInputFile(path.str(), ::st::kMaxConfigBytes);
+  if (!text.ok())
+    return emitError(FileLineColLoc::get(context, path, 1, 1))
+           << "cannot read the parallel config: " << std::string(text.status().message());
+  return parseParallelConfig(*text, path, context);
 }

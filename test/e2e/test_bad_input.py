@@ -98,8 +98,8 @@ def config_cases():
     yield config_case("decoder", dict(TINY_BERT, is_decoder=True), r"is_decoder")
     yield config_case("nested deeply", "[" * 300000, r"config\.json.*nests at most")
     yield config_case("optimizer", TINY_BERT, r"--optimizer=foo: expected adamw", extra=["--optimizer=foo"])
-    yield config_case("optimizer's number", TINY_BERT, r"--beta1=abc: expected a number", extra=["--beta1=abc"])
-    yield config_case("optimizer without number", TINY_BERT, r"--beta2=: expected a number", extra=["--beta2="])
+    yield config_case("optimizer's number", TINY_BERT, r"--beta1=abc: expected a number of at least 0 and below 1", extra=["--beta1=abc"])
+    yield config_case("optimizer without number", TINY_BERT, r"--beta2=: expected a value", extra=["--beta2="])
     yield config_case("huge", dict(TINY_BERT, hidden_size=1 << 60), r"hidden_size")
 
 

@@ -1,14 +1,122 @@
 //===- st-opt.cpp - Runs passes on textual IR -----------------------------===//
 
-#include "mlir/IR/DialectRegistry.h"
-#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "lib/Driver/DiagnosticPrinter.h"
+#include "lib/Driver/ErrorHandlers.h"
+#include "lib/Driver/ProgramFile.h"
+#include "lib/Support/ProgramText.h"
+#include "lib/Support/StandardStreams.h"
 #include "st/InitAll.h"
 #include "tools/CommandLine.h"
 
+#include "mlir/Debug/Counter.h"
+#include "mlir/IR/AsmState.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Support/Timing.h"
+#include "mlir/Tools/ParseUtilities.h"
+#include "mlir/Tools/mlir-opt/MlirOptMain.h"
+#include "llvm/Support/InitLLVM.h"
+#include "llvm/Support/SourceMgr.h"
+
+namespace cl = llvm::cl;
+using namespace mlir;
+using namespace mlir::st;
+
+/// Whether only MLIR's own driver knows what to do. It prints diagnostics with the source below
+/// them, as its tests expect them.
+static bool needsMlirDriver(const MlirOptMainConfig &config) {
+  return config.shouldVerifyDiagnostics() || !config.inputSplitMarker().empty() ||
+         config.shouldRunReproducer() || config.shouldEmitBytecode() ||
+         config.shouldVerifyRoundtrip() || config.shouldEmitRemarks() ||
+         config.shouldDumpPassPipeline() || !config.getIrdlFile().empty() ||
+         !config.getReproducerFilename().empty() ||
+         config.getDiagnosticVerbosityLevel() != VerbosityLevel::ErrorsWarningsAndRemarks;
+}
+
+/// Parses, runs the passes and prints, with each diagnostic as one line.
+static LogicalResult optimize(llvm::raw_ostream &os, std::unique_ptr<llvm::MemoryBuffer> text,
+                              const DialectRegistry &registry, const MlirOptMainConfig &config) {
+  MLIRContext context(registry);
+  context.allowUnregisteredDialects(config.shouldAllowUnregisteredDialects());
+  context.printOpOnDiagnostic(false);
+  tracing::InstallDebugHandler debugHandler(context, config.getDebugConfig());
+  DiagnosticPrinter printer(&context, /*tool=*/"", text->getBufferIdentifier());
+  DefaultTimingManager timing;
+  applyDefaultTimingManagerCLOptions(timing);
+  TimingScope scope = timing.getRootScope();
+
+  auto source = std::make_shared<llvm::SourceMgr>();
+  source->AddNewSourceBuffer(std::move(text), SMLoc());
+  FallbackAsmResourceMap resources;
+  ParserConfig parser(&context, config.shouldVerifyOnParsing(), &resources);
+  TimingScope parsing = scope.nest("Parser");
+  OwningOpRef<Operation *> op =
+      parseSourceFileForTool(source, parser, !config.shouldUseExplicitModule());
+  parsing.stop();
+  if (!op)
+    return failure();
+
+  PassManager passes(op.get()->getName(), PassManager::Nesting::Implicit);
+  passes.enableVerifier(config.shouldVerifyPasses());
+  if (failed(applyPassManagerCLOptions(passes)))
+    return failure();
+  passes.enableTiming(scope);
+  if (failed(config.setupPassPipeline(passes)) || failed(passes.run(*op)))
+    return failure();
+
+  TimingScope printing = scope.nest("Output");
+  AsmState state(op.get(), OpPrintingFlags(), /*locationMap=*/nullptr, &resources);
+  op.get()->print(os, state);
+  os << '\n';
+  return success();
+}
+
+static int fail(const llvm::Twine &message) {
+  llvm::errs() << "st-opt: error: " << oneLine(message.str()) << '\n';
+  return 1;
+}
+
+/// What the input must pass before a parser sees it; bytecode is for MLIR's driver.
+static LogicalResult check(const llvm::MemoryBuffer &text) {
+  MLIRContext context;
+  DiagnosticPrinter printer(&context, /*tool=*/"", text.getBufferIdentifier());
+  return checkProgramText(text, &context);
+}
+
 int main(int argc, char **argv) {
-  mlir::st::hideLibraryOptions();
-  mlir::st::registerAllPasses();
-  mlir::DialectRegistry registry;
-  mlir::st::registerAllDialects(registry);
-  return mlir::asMainReturnCode(mlir::MlirOptMain(argc, argv, "St optimizer driver\n", registry));
+  ::st::reserveStandardStreams();
+  llvm::InitLLVM init(argc, argv);
+  installErrorHandlers("st-opt");
+  hideLibraryOptions();
+  registerAllPasses();
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  cl::opt<std::string> input{cl::Positional, cl::init("-"), cl::desc("<input file>")};
+  cl::opt<std::string> output{"o", cl::init("-"), cl::value_desc("file"), cl::desc("output")};
+  std::string overview = registerCLIOptions("St optimizer driver\n", registry);
+  if (auto fault = parseCommandLine(argc, argv, overview))
+    return fail(*fault);
+  MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
+  if (config.shouldListPasses() || config.shouldShowDialects())
+    return asMainReturnCode(MlirOptMain(argc, argv, input, output, registry));
+
+  auto text = readInput(input);
+  if (!text.ok())
+    return fail(std::string(text.status().message()));
+  StringRef bytes = (*text)->getBuffer();
+  const bool isBytecode = ::st::isBytecode({bytes.data(), bytes.size()});
+  if (!isBytecode && failed(check(**text)))
+    return 1;
+  std::string result;
+  llvm::raw_string_ostream os(result);
+  if (isBytecode) {
+    DamagedInputScope scope;
+    if (failed(MlirOptMain(os, *std::move(text), registry, config)))
+      return 1;
+  } else if (failed(needsMlirDriver(config) ? MlirOptMain(os, *std::move(text), registry, config)
+                                            : optimize(os, *std::move(text), registry, config))) {
+    return 1;
+  }
+  absl::Status written = writeOutput(output, result);
+  return written.ok() ? 0 : fail(std::string(written.message()));
 }

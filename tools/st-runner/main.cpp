@@ -19,6 +19,9 @@
 #include <unistd.h>
 #include <utility>
 
+// The section by which st-compile knows this executable from others.
+[[gnu::section(".st_runner"), gnu::used, gnu::retain]] static const char kMark[] = "st-runner";
+
 namespace st {
 namespace {
 

@@ -7,13 +7,17 @@
 
 #include "backends/dtu/isa/Binary.h"
 #include "backends/dtu/isa/Text.h"
+#include "lib/Driver/DiagnosticPrinter.h"
 #include "lib/Runtime/Payload.h"
 #include "lib/Runtime/ValidateExecutable.h"
+#include "lib/Support/StatusMacros.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
 #include "tools/st-translate/Translations.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/SourceMgr.h"
+
+#include "absl/strings/str_cat.h"
 
 namespace proto = st::proto;
 
@@ -24,14 +28,14 @@ class ExecutablePrinter {
 public:
   explicit ExecutablePrinter(llvm::raw_ostream &os) : os(os) {}
 
-  LogicalResult print(const proto::Executable &program);
+  absl::Status print(const proto::Executable &program);
 
 private:
   void printGroup(const proto::Group &group);
   void printState(const proto::State &state);
   void printInput(const proto::Input &input);
   void printSchedule(const proto::Group &group);
-  LogicalResult printTask(const proto::Task &task);
+  absl::Status printTask(const proto::Task &task);
   void printType(const proto::TensorType &type);
   void printSlice(const proto::Slice &slice);
 
@@ -128,20 +132,18 @@ void ExecutablePrinter::printGroup(const proto::Group &group) {
   printSchedule(group);
 }
 
-LogicalResult ExecutablePrinter::printTask(const proto::Task &task) {
+absl::Status ExecutablePrinter::printTask(const proto::Task &task) {
   os << "\n  task \"" << text(task.name()) << "\" " << text(task.phase()) << " of stage "
      << task.stage() << "\n";
   auto program = ::st::dtu::decode(task.program());
-  if (!program.ok()) {
-    llvm::errs() << "error: task \"" << task.name()
-                 << "\": " << std::string(program.status().message()) << "\n";
-    return failure();
-  }
+  if (!program.ok())
+    return absl::InvalidArgumentError(
+        absl::StrCat("task \"", task.name(), "\": ", program.status().message()));
   os << ::st::dtu::printProgram(*program);
-  return success();
+  return absl::OkStatus();
 }
 
-LogicalResult ExecutablePrinter::print(const proto::Executable &program) {
+absl::Status ExecutablePrinter::print(const proto::Executable &program) {
   os << "executable for " << text(program.target()) << " \"" << text(program.dtu().name())
      << "\", format " << program.format_version() << ", micro-batches " << program.micro_batches()
      << "\n";
@@ -157,16 +159,16 @@ LogicalResult ExecutablePrinter::print(const proto::Executable &program) {
   for (const proto::Group &group : program.groups()) {
     printGroup(group);
     for (const proto::Task &task : group.tasks())
-      if (failed(printTask(task)))
-        return failure();
+      ST_RETURN_IF_ERROR(printTask(task));
   }
-  return success();
+  return absl::OkStatus();
 }
 
 static LogicalResult executableToText(llvm::SourceMgr &source, llvm::raw_ostream &os) {
   const llvm::MemoryBuffer *file = source.getMemoryBuffer(source.getMainFileID());
   auto fail = [&](const absl::Status &status) {
-    llvm::errs() << file->getBufferIdentifier() << ": error: " << std::string(status.message())
+    llvm::errs() << oneLine((file->getBufferIdentifier() + ": error: ").str() +
+                            std::string(status.message()))
                  << "\n";
     return failure();
   };
@@ -176,7 +178,8 @@ static LogicalResult executableToText(llvm::SourceMgr &source, llvm::raw_ostream
   auto program = ::st::parseExecutable(*payload);
   if (!program.ok())
     return fail(program.status());
-  return ExecutablePrinter(os).print(*program);
+  absl::Status printed = ExecutablePrinter(os).print(*program);
+  return printed.ok() ? success() : fail(printed);
 }
 
 void registerExecutableToText() {

@@ -1,11 +1,14 @@
 //===- Interpret.cpp - st-translate --interpret ---------------------------===//
 
+#include "lib/Driver/DiagnosticPrinter.h"
+#include "lib/Driver/ProgramFile.h"
 #include "lib/Reference/TensorFiles.h"
 #include "lib/Reference/TensorTypes.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
 #include "st/InitAll.h"
 #include "tools/st-translate/Translations.h"
 #include "llvm/Support/CommandLine.h"
+#include "llvm/Support/SourceMgr.h"
 
 namespace mlir::st {
 namespace {
@@ -26,28 +29,30 @@ struct InterpretOptions {
 LogicalResult report(const absl::Status &status) {
   if (status.ok())
     return success();
-  llvm::errs() << "error: " << std::string(status.message()) << "\n";
+  llvm::errs() << "error: " << oneLine(std::string(status.message())) << "\n";
   return failure();
 }
 
-LogicalResult interpretModule(const InterpretOptions &options, Operation *op,
-                              llvm::raw_ostream &os) {
-  auto module = dyn_cast<ModuleOp>(op);
+LogicalResult interpretProgram(const InterpretOptions &options,
+                               const std::shared_ptr<llvm::SourceMgr> &source,
+                               llvm::raw_ostream &os, MLIRContext *context) {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  context->appendDialectRegistry(registry);
+  OwningOpRef<ModuleOp> module = parseProgram(source, ParserConfig(context));
   if (!module)
-    return op->emitError("expected a module");
-  // A diagnostic is one line; the op can be a whole function.
-  op->getContext()->printOpOnDiagnostic(false);
+    return failure();
   ref::NamedTensors inputs;
   for (const std::string &path : options.inputs)
     if (failed(report(ref::readTensors(path, inputs))))
       return failure();
-  FailureOr<ref::NamedTensors> results = ref::interpret(module, options.function, inputs);
+  FailureOr<ref::NamedTensors> results = ref::interpret(*module, options.function, inputs);
   if (failed(results))
     return failure();
   if (!options.outputs.empty())
     return report(ref::writeTensors(options.outputs, *results));
   for (const auto &[name, tensor] : *results)
-    os << name << " = " << ref::toAttribute(tensor, op->getContext()) << "\n";
+    os << name << " = " << ref::toAttribute(tensor, context) << "\n";
   return success();
 }
 
@@ -55,10 +60,10 @@ LogicalResult interpretModule(const InterpretOptions &options, Operation *op,
 
 void registerInterpret() {
   static InterpretOptions options;
-  static TranslateFromMLIRRegistration registration(
+  static TranslateRegistration registration(
       "interpret", "run a program with the reference interpreter",
-      [](Operation *op, llvm::raw_ostream &os) { return interpretModule(options, op, os); },
-      [](DialectRegistry &registry) { registerAllDialects(registry); });
+      [](const std::shared_ptr<llvm::SourceMgr> &source, llvm::raw_ostream &os,
+         MLIRContext *context) { return interpretProgram(options, source, os, context); });
 }
 
 } // namespace mlir::st

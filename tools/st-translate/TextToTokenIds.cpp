@@ -1,5 +1,6 @@
 //===- TextToTokenIds.cpp - st-translate --text-to-token-ids --------------===//
 
+#include "lib/Driver/DiagnosticPrinter.h"
 #include "lib/Runtime/Data/Tokenizer.h"
 #include "lib/Runtime/Json.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
@@ -19,7 +20,7 @@ constexpr uint64_t kLargestVocabulary = 64 << 20;
 LogicalResult textToTokenIds(const std::string &vocabulary, llvm::StringRef text,
                              llvm::raw_ostream &os) {
   auto fail = [&](const absl::Status &status) {
-    llvm::errs() << "error: " << std::string(status.message()) << "\n";
+    llvm::errs() << "error: " << oneLine(std::string(status.message())) << "\n";
     return failure();
   };
   if (vocabulary.empty())

@@ -34,13 +34,13 @@ TEST(DtuDescription, ErrorsNameFileAndField) {
             "d.textproto:2:7: Message type \"st.proto.DtuDescription\" has no field named "
             "\"clock\".");
   EXPECT_EQ(parseDtuDescription("name: \"x\"", "d.textproto").status().message(),
-            "d.textproto: clusters_per_chip: must be 1 to 4096, is 0");
+            "d.textproto: clusters_per_chip: expected 1 to 4096, found 0");
   EXPECT_EQ(loadDtuDescription("/nowhere/d.textproto").status().message(),
-            "cannot read /nowhere/d.textproto");
+            "cannot read /nowhere/d.textproto: No such file or directory");
   EXPECT_EQ(errorAfter([](auto &d) { d.clear_l3_gbytes_per_second(); }),
             "l3_gbytes_per_second: is missing");
   EXPECT_EQ(errorAfter([](auto &d) { d.mutable_clock_ghz()->set_value(-1); }),
-            "clock_ghz: must be positive and sane, is -1");
+            "clock_ghz: expected a number from 1e-06 to 1e+15, found -1");
   EXPECT_EQ(errorAfter([](auto &d) { d.mutable_clock_ghz()->set_source("guess"); }),
             "clock_ghz: source must begin with 'v', 'd', 'r' or 'a' and a colon, is 'guess'");
   EXPECT_EQ(errorAfter([](auto &d) { d.set_ids_per_chip(3); }),

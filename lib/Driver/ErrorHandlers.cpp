@@ -1,0 +1,81 @@
+#include "lib/Driver/ErrorHandlers.h"
+
+#include "lib/Support/ProcessEnd.h"
+#include "llvm/Support/ErrorHandling.h"
+
+#include <csignal>
+#include <cstring>
+#include <exception>
+#include <pthread.h>
+#include <sys/mman.h>
+
+static volatile sig_atomic_t isReadingDamaged = 0;
+static char *stackLow = nullptr;
+static struct sigaction previousActions[NSIG];
+
+static void onBadAlloc(void *, const char *, bool) { ::st::endEarly("out of memory"); }
+
+static void onFatalError(void *, const char *reason, bool) {
+  // The first line says what is wrong.
+  static char line[512];
+  size_t length = std::strcspn(reason, "\n");
+  if (length >= sizeof(line))
+    length = sizeof(line) - 1;
+  std::memcpy(line, reason, length);
+  ::st::endEarly(line);
+}
+
+static void onTerminate() { ::st::endEarly("the system refuses a thread or another resource"); }
+
+/// A page fault just below the lowest address of the stack.
+static bool isStackOverflow(int signal, const siginfo_t *info) {
+  constexpr ptrdiff_t reach = 1 << 20;
+  const char *address = static_cast<const char *>(info->si_addr);
+  return signal == SIGSEGV && stackLow && address < stackLow + reach && address > stackLow - reach;
+}
+
+static void onSignal(int signal, siginfo_t *info, void *) {
+  if (isStackOverflow(signal, info))
+    ::st::endEarly("the input nests too deeply: the stack is exhausted");
+  if (isReadingDamaged)
+    ::st::endEarly("the input is damaged: its reader crashed");
+  // A crash is told as it was before; the faulting instruction runs again.
+  sigaction(signal, &previousActions[signal], nullptr);
+  if (signal == SIGABRT)
+    raise(signal);
+}
+
+static void installSignalHandlers() {
+  pthread_attr_t attributes;
+  void *low = nullptr;
+  size_t size = 0;
+  if (pthread_getattr_np(pthread_self(), &attributes) == 0) {
+    if (pthread_attr_getstack(&attributes, &low, &size) == 0)
+      stackLow = static_cast<char *>(low);
+    pthread_attr_destroy(&attributes);
+  }
+  stack_t current;
+  if (sigaltstack(nullptr, &current) == 0 && (current.ss_flags & SS_DISABLE)) {
+    constexpr size_t bytes = 1 << 16;
+    void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    stack_t stack = {memory, 0, bytes};
+    if (memory == MAP_FAILED || sigaltstack(&stack, nullptr) != 0)
+      return;
+  }
+  struct sigaction action = {};
+  action.sa_sigaction = onSignal;
+  action.sa_flags = SA_SIGINFO | SA_ONSTACK;
+  for (int signal : {SIGSEGV, SIGABRT, SIGFPE, SIGILL, SIGTRAP})
+    sigaction(signal, &action, &previousActions[signal]);
+}
+
+void mlir::st::installErrorHandlers(const char *tool) {
+  ::st::setUpEarlyEnd(tool);
+  llvm::install_bad_alloc_error_handler(onBadAlloc);
+  llvm::install_fatal_error_handler(onFatalError);
+  std::set_terminate(onTerminate);
+  installSignalHandlers();
+}
+
+mlir::st::DamagedInputScope::DamagedInputScope() { isReadingDamaged = 1; }
+mlir::st::DamagedInputScope::~DamagedInputScope() { isReadingDamaged = 0; }

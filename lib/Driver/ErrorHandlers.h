@@ -1,0 +1,23 @@
+// What a process can no longer recover from, told in one line instead of by a crash.
+#ifndef ST_DRIVER_ERRORHANDLERS_H
+#define ST_DRIVER_ERRORHANDLERS_H
+
+namespace mlir::st {
+
+/// setUpEarlyEnd for tools with LLVM in them: besides a lack of memory, a thread that the system
+/// refuses, a fatal error of LLVM and an exhausted stack print "<tool>: error: <reason>" and end
+/// the process with 1, its temporary files removed. Call after InitLLVM, whose handlers it
+/// replaces.
+void installErrorHandlers(const char *tool);
+
+/// While it lives, a crash means that the input is damaged, and the process ends as above. For
+/// readers that trust what they read.
+class DamagedInputScope {
+public:
+  DamagedInputScope();
+  ~DamagedInputScope();
+};
+
+} // namespace mlir::st
+
+#endif // ST_DRIVER_ERRORHANDLERS_H

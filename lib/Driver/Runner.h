@@ -1,0 +1,16 @@
+// The prebuilt runner that training binaries begin with.
+#ifndef ST_DRIVER_RUNNER_H
+#define ST_DRIVER_RUNNER_H
+
+#include "mlir/Support/LLVM.h"
+
+#include "absl/status/status.h"
+
+namespace mlir::st {
+
+/// Whether the file is st-runner, without a program behind it. The error begins with the path.
+absl::Status checkRunner(StringRef path);
+
+} // namespace mlir::st
+
+#endif // ST_DRIVER_RUNNER_H
