@@ -34,9 +34,19 @@ static bool isStackOverflow(int signal, const siginfo_t *info) {
   return signal == SIGSEGV && stackLow && address < stackLow + reach && address > stackLow - reach;
 }
 
+// Code that does not check what an allocation gives, and a stack that cannot grow, crash where
+// memory ends.
+static bool isMemoryExhausted() {
+  constexpr size_t bytes = 8 << 20;
+  void *memory = mmap(nullptr, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  return memory == MAP_FAILED || munmap(memory, bytes) != 0;
+}
+
 static void onSignal(int signal, siginfo_t *info, void *) {
   if (isStackOverflow(signal, info))
     ::st::endEarly("the input nests too deeply: the stack is exhausted");
+  if (isMemoryExhausted())
+    ::st::endEarly("out of memory");
   if (isReadingDamaged)
     ::st::endEarly("the input is damaged: its reader crashed");
   // A crash is told as it was before; the faulting instruction runs again.
