@@ -333,7 +333,8 @@ LogicalResult Compiler::advanceTo(CompilePhase phase) {
     return failure();
   bool wantsLoss = phase == CompilePhase::Differentiate || phase == CompilePhase::Optimizer;
   if (wantsLoss && !computesLoss(*module))
-    return success();
+    return phase == CompilePhase::Differentiate ? runPipeline(phase, "inline-custom-gradients")
+                                                : success();
   switch (phase) {
   case CompilePhase::Import:
     return success();

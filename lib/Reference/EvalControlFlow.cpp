@@ -1,3 +1,4 @@
+#include "dialects/St/IR/StGradientOps.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "lib/Reference/OpHandlers.h"
 #include "lib/Reference/TensorTypes.h"
@@ -113,6 +114,16 @@ static Outcome evalKernel(Evaluator &evaluator, KernelOp op) {
   return setResults(evaluator, *op, results);
 }
 
+// The residuals, after the results, are for the gradient alone.
+static Outcome evalCustomGradient(Evaluator &evaluator, CustomGradientOp op) {
+  SmallVector<RankValues> results;
+  if (failed(evaluator.evalBlock(op.getForward().front(), getOperands(evaluator, op.getInputs()),
+                                 results)))
+    return Outcome::Failed;
+  results.truncate(op->getNumResults());
+  return setResults(evaluator, *op, results);
+}
+
 static Outcome evalCustomCall(Evaluator &evaluator, CustomCallOp op) {
   if (Outcome outcome = evalCheck(evaluator, op); outcome != Outcome::Unknown)
     return outcome;
@@ -133,6 +144,8 @@ Outcome evalControlFlow(Evaluator &evaluator, Operation &op) {
       .Case<IfOp>([&](IfOp op) { return evalIf(evaluator, op); })
       .Case<CaseOp>([&](CaseOp op) { return evalCase(evaluator, op); })
       .Case<KernelOp>([&](KernelOp op) { return evalKernel(evaluator, op); })
+      .Case<CustomGradientOp>(
+          [&](CustomGradientOp op) { return evalCustomGradient(evaluator, op); })
       .Case<CustomCallOp>([&](CustomCallOp op) { return evalCustomCall(evaluator, op); })
       .Case<func::CallOp>([&](func::CallOp op) {
         return evalCall(evaluator, *op, op.getCallee(), op.getOperands());

@@ -1,8 +1,8 @@
 //===- CallRules.cpp - Gradients of ops that stand for other ops ----------===//
 
-#include "dialects/St/IR/StDialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "passes/Autodiff/CustomGradient.h"
 #include "passes/Autodiff/ReverseMode.h"
 
 using namespace mlir;
@@ -101,10 +101,32 @@ static void constrainRule(st::ConstrainOp op, Value ct, Gradients &g) {
   });
 }
 
+//===----------------------------------------------------------------------===//
+// st.custom_gradient
+//===----------------------------------------------------------------------===//
+
+static LogicalResult customGradientRule(st::CustomGradientOp op, ArrayRef<Value> cts,
+                                        Gradients &g) {
+  SmallVector<Value> values = inlineForward(op);
+  SmallVector<Value> given(ArrayRef(values).drop_front(op->getNumResults()));
+  for (auto [result, ct] : llvm::zip_equal(op.getResults(), cts))
+    if (isa<FloatType, ComplexType>(getElementTypeOrSelf(result.getType())))
+      given.push_back(ct ? ct : g.emit.zerosLike(result));
+  SmallVector<Value> returned = inlineRegion(g.emit.builder, op.getBackward(), given);
+  unsigned next = 0;
+  for (Value input : op.getInputs())
+    if (isa<FloatType, ComplexType>(getElementTypeOrSelf(input.getType())))
+      g.add(input, returned[next++]);
+  g.mode.replace(op, ArrayRef(values).take_front(op->getNumResults()));
+  return success();
+}
+
 void st::populateCallRules(GradientRules &rules) {
   rules.addChecked<MapOp>(mapRule);
   rules.addChecked<func::CallOp>(callRule);
   rules.addChecked<CompositeOp>(compositeRule);
   rules.addChecked<GetTupleElementOp>(tupleElementRule);
   rules.add<st::ConstrainOp>(constrainRule);
+  rules.addChecked<st::CustomGradientOp>(customGradientRule);
+  rules.allowComplex<st::ConstrainOp, st::CustomGradientOp, GetTupleElementOp, MapOp>();
 }

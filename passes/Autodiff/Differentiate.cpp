@@ -4,6 +4,7 @@
 #include "dialects/St/IR/Signature.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Autodiff/CustomGradient.h"
 #include "passes/Autodiff/Passes.h"
 #include "passes/Autodiff/ReverseMode.h"
 
@@ -127,6 +128,8 @@ struct Differentiate : st::impl::DifferentiateBase<Differentiate> {
     }
     if (failed(differentiate(function)))
       return signalPassFailure();
+    // Those that no gradient went through are left.
+    inlineCustomGradients(getOperation());
     eraseDeadOps(function.front());
   }
 };

@@ -40,9 +40,26 @@ def Differentiate : Pass<"differentiate", "::mlir::ModuleOp"> {
     all in equal parts, a window to the first, `sort` and `top_k` each element's to where it
     came from. A loop of known trips saves what its backward loop needs in buffers of one
     row a trip; `if` and `case` return it. Complex values between real ones follow JAX's
-    convention. docs/training.md lists the rules, and what is refused by name.
+    convention. docs/gradients.md lists the rules, and what is refused by name.
   }];
   let dependentDialects = ["::mlir::stablehlo::StableHLODialect"];
+}
+
+def InlineCustomGradients : Pass<"inline-custom-gradients", "::mlir::ModuleOp"> {
+  let summary = "Puts the forward computations of st.custom_gradient in its place";
+  let description = [{
+    For programs that are not differentiated; `differentiate` does it itself.
+
+    ```mlir
+    %y = st.custom_gradient(%x) forward {
+    ^bb0(%a: tensor<4xf32>):
+      %0 = stablehlo.abs %a : tensor<4xf32>
+      stablehlo.return %0 : tensor<4xf32>
+    } backward { ... } : (tensor<4xf32>) -> tensor<4xf32>
+    // becomes
+    %y = stablehlo.abs %x : tensor<4xf32>
+    ```
+  }];
 }
 
 def AddOptimizer : Pass<"add-optimizer", "::mlir::ModuleOp"> {

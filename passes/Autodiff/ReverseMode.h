@@ -6,7 +6,6 @@
 #include "passes/Autodiff/GradientRules.h"
 
 namespace mlir::st {
-
 /// Emits, before the terminator of `block`, the gradients of the float scalar
 /// `loss` with respect to `parameters`, which are arguments of the block. Fails
 /// with a diagnostic at an op that cannot be differentiated. No gradient flows through

@@ -95,3 +95,21 @@ func.func @main(%w: tensor<f32> {st.name = "w", st.role = "parameter"}) -> tenso
   %0 = stablehlo.sine %w : tensor<f32> loc("layer.3/attention")
   return %0 : tensor<f32>
 }
+
+// -----
+
+// A cotangent is split as its value is.
+// CHECK-LABEL: func.func @main
+// CHECK: %[[Y:.*]] = st.constrain %arg0 to <@mesh, [{"data"}]>
+// CHECK: stablehlo.sine %[[Y]]
+// CHECK: %[[D:.*]] = stablehlo.cosine %[[Y]]
+// CHECK: %[[P:.*]] = stablehlo.multiply %{{.*}}, %[[D]]
+// CHECK: %[[G:.*]] = st.constrain %[[P]] to <@mesh, [{"data"}]>
+// CHECK: return %{{.*}}, %[[G]]
+st.mesh @mesh <["data"=2], micro=1>
+func.func @main(%w: tensor<4xf32> {st.name = "w", st.role = "parameter"}, %c: tensor<4xf32>) -> (tensor<f32> {st.role = "loss"}) {
+  %y = st.constrain %w to <@mesh, [{"data"}]> : tensor<4xf32>
+  %s = stablehlo.sine %y : tensor<4xf32>
+  %0 = stablehlo.dot_general %s, %c, contracting_dims = [0] x [0] : (tensor<4xf32>, tensor<4xf32>) -> tensor<f32>
+  return %0 : tensor<f32>
+}

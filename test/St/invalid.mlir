@@ -218,3 +218,75 @@ func.func @axis_index_axis() {
   %0 = st.axis_index "y" of @mesh : tensor<i32>
   return
 }
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{expects the forward region's arguments to have the types of the inputs, 'tensor<4xf32>', found 'tensor<4xf32>', 'tensor<4xf32>'}}
+  %y = st.custom_gradient(%x) forward {
+  ^bb0(%a: tensor<4xf32>, %b: tensor<4xf32>):
+    stablehlo.return %a, %a : tensor<4xf32>, tensor<4xf32>
+  } backward {
+  ^bb0(%r: tensor<4xf32>, %ct: tensor<4xf32>):
+    stablehlo.return %ct : tensor<4xf32>
+  } : (tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{expects the forward region to return the results, 'tensor<4xf32>', and then residuals, found }}
+  %y = st.custom_gradient(%x) forward {
+  ^bb0(%a: tensor<4xf32>):
+    stablehlo.return
+  } backward {
+  ^bb0(%r: tensor<4xf32>, %ct: tensor<4xf32>):
+    stablehlo.return %ct : tensor<4xf32>
+  } : (tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{expects the backward region's arguments to be residuals and cotangents, 'tensor<4xf32>', 'tensor<4xf32>', found 'tensor<4xf32>'}}
+  %y = st.custom_gradient(%x) forward {
+  ^bb0(%a: tensor<4xf32>):
+    stablehlo.return %a, %a : tensor<4xf32>, tensor<4xf32>
+  } backward {
+  ^bb0(%ct: tensor<4xf32>):
+    stablehlo.return %ct : tensor<4xf32>
+  } : (tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{expects the backward region to return cotangents of the inputs, 'tensor<4xf32>', found }}
+  %y = st.custom_gradient(%x) forward {
+  ^bb0(%a: tensor<4xf32>):
+    stablehlo.return %a, %a : tensor<4xf32>, tensor<4xf32>
+  } backward {
+  ^bb0(%r: tensor<4xf32>, %ct: tensor<4xf32>):
+    stablehlo.return
+  } : (tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
+  // expected-error @below {{region #0 ('forward') failed to verify constraint: region with 1 blocks}}
+  %y = st.custom_gradient(%x) forward {
+  ^bb0(%a: tensor<4xf32>):
+    "cf.br"() [^end] : () -> ()
+  ^end:
+    stablehlo.return %a, %a : tensor<4xf32>, tensor<4xf32>
+  } backward {
+  ^bb0(%r: tensor<4xf32>, %ct: tensor<4xf32>):
+    stablehlo.return %ct : tensor<4xf32>
+  } : (tensor<4xf32>) -> tensor<4xf32>
+  return %y : tensor<4xf32>
+}

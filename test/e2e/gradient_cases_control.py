@@ -230,3 +230,68 @@ CONTROL = {
     "stablehlo.collective_broadcast": collective("collective_broadcast", GROUPS, False),
     "stablehlo.collective_permute": collective("collective_permute", PAIRS, False),
 }
+
+
+@jax.custom_vjp
+def clipped(x, y):
+    return jnp.sin(x) * y
+
+
+def clipped_forward(x, y):
+    return clipped(x, y), (x, y)
+
+
+def clipped_backward(saved, ct):
+    x, y = saved
+    return jnp.clip(ct * jnp.cos(x) * y, -0.5, 0.5), ct * 2
+
+
+clipped.defvjp(clipped_forward, clipped_backward)
+
+CLIPPED = """st.custom_gradient(%a, %b) forward {
+  ^bb0(%u: tensor<3x4xTYPE>, %v: tensor<3x4xTYPE>):
+    %s = stablehlo.sine %u : tensor<3x4xTYPE>
+    %m = stablehlo.multiply %s, %v : tensor<3x4xTYPE>
+    stablehlo.return %m, %u, %v : tensor<3x4xTYPE>, tensor<3x4xTYPE>, tensor<3x4xTYPE>
+  } backward {
+  ^bb0(%u: tensor<3x4xTYPE>, %v: tensor<3x4xTYPE>, %ct: tensor<3x4xTYPE>):
+    %low = stablehlo.constant dense<-0.5> : tensor<TYPE>
+    %high = stablehlo.constant dense<0.5> : tensor<TYPE>
+    %c = stablehlo.cosine %u : tensor<3x4xTYPE>
+    %p = stablehlo.multiply %ct, %c : tensor<3x4xTYPE>
+    %q = stablehlo.multiply %p, %v : tensor<3x4xTYPE>
+    %r = stablehlo.clamp %low, %q, %high : (tensor<TYPE>, tensor<3x4xTYPE>, tensor<TYPE>) -> tensor<3x4xTYPE>
+    %t = stablehlo.add %ct, %ct : tensor<3x4xTYPE>
+    stablehlo.return %r, %t : tensor<3x4xTYPE>, tensor<3x4xTYPE>
+  } : (tensor<3x4xTYPE>, tensor<3x4xTYPE>) -> tensor<3x4xTYPE>"""
+CLIPPED_STEPS = """
+  %i0 = stablehlo.constant dense<0> : tensor<i32>
+  %0:2 = stablehlo.while(%i = %i0, %a = %x0) : tensor<i32>, tensor<3x4xTYPE>
+  cond {
+    %n = stablehlo.constant dense<3> : tensor<i32>
+    %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  } do {
+    %one = stablehlo.constant dense<1> : tensor<i32>
+    %j = stablehlo.add %i, %one : tensor<i32>
+    %b = stablehlo.multiply %a, %x1 : tensor<3x4xTYPE>
+    %z = CLIPPED
+    stablehlo.return %j, %z : tensor<i32>, tensor<3x4xTYPE>
+  }
+  %y = stablehlo.negate %0#1 : tensor<3x4xTYPE>""".replace("CLIPPED", CLIPPED)
+
+
+def clipped_steps(x, y):
+    for _ in range(3):
+        x = clipped(x, x * y)
+    return -x
+
+
+# The ops of St's own dialect that may come before gradients.
+CUSTOM = {"st.custom_gradient": [
+    ("residuals", Case(None, A, A, reference=lambda x, y: clipped(-x, y + y) * x, text=f"""
+  %a = stablehlo.negate %x0 : tensor<3x4xTYPE>
+  %b = stablehlo.add %x1, %x1 : tensor<3x4xTYPE>
+  %z = {CLIPPED}
+  %y = stablehlo.multiply %z, %x0 : tensor<3x4xTYPE>""")),
+    ("in a loop", Case(None, A, A, reference=clipped_steps, text=CLIPPED_STEPS))]}

@@ -5,7 +5,7 @@ import zlib
 import jax
 import jax.numpy as jnp
 import numpy as np
-from gradient_testing import Case, NoOperand, elementwise, refused
+from gradient_testing import Case, NoOperand, elementwise, refused, type_of
 from jax import lax
 
 A, C = (3, 4), (5,)
@@ -72,7 +72,10 @@ ELEMENTWISE = dict([
     one("stablehlo.exponential_minus_one", lax.expm1),
     one("stablehlo.log", lax.log, low=0.3),
     one("stablehlo.log_plus_one", lax.log1p, low=-0.5),
-    one("stablehlo.logistic", lax.logistic),
+    # JAX prints its formula.
+    ("stablehlo.logistic", [
+        (name, Case(lax.logistic, shape, reference=lax.logistic, text=f"  %y = stablehlo.logistic %x0 : {type_of(shape, 'TYPE')}"))
+        for name, shape in (("rank 2", A), ("rank 0", ()), ("nothing", (0, 2)))]),
     one("stablehlo.negate", lax.neg),
     one("stablehlo.rsqrt", lax.rsqrt, low=0.3),
     one("stablehlo.sine", lax.sin),
@@ -213,7 +216,10 @@ COMPLEX = {
     "stablehlo.exponential_minus_one": complex_one(lax.expm1),
     "stablehlo.log": complex_one(lax.log, low=0.3),
     "stablehlo.log_plus_one": complex_one(lax.log1p, low=0.3),
-    "stablehlo.logistic": complex_one(lax.logistic),
+    "stablehlo.logistic": ("complex", Case(None, C, C, reference=lambda x, y: lax.imag(lax.logistic(lax.complex(x, y))), text="""
+  %z = stablehlo.complex %x0, %x1 : tensor<5xcomplex<TYPE>>
+  %l = stablehlo.logistic %z : tensor<5xcomplex<TYPE>>
+  %y = stablehlo.imag %l : (tensor<5xcomplex<TYPE>>) -> tensor<5xTYPE>""")),
     "stablehlo.rsqrt": complex_one(lax.rsqrt, low=0.3),
     "stablehlo.sqrt": complex_one(lax.sqrt, low=0.3),
     "stablehlo.tanh": complex_one(lax.tanh),

@@ -109,6 +109,8 @@ class Case:
         for dtype in self.dtypes:
             with jax.enable_x64(dtype == np.float64):
                 worst.append(self.run_at(folder, op, dtype))
+        # Hundreds of cases leave gigabytes of compiled computations behind.
+        jax.clear_caches()
         return " ".join(f"{error:.0e}" for error in worst)
 
 

@@ -10,7 +10,7 @@ import subprocess
 import sys
 
 import numpy as np
-from gradient_cases_control import CONTROL
+from gradient_cases_control import CONTROL, CUSTOM
 from gradient_cases_elementwise import ELEMENTWISE
 from gradient_cases_tensors import TENSORS
 from gradient_testing import Case
@@ -78,7 +78,7 @@ def cases():
     yield "every op has an entry", every_op_has_an_entry
     for name, case in MODELS:
         yield name, case.run
-    for op, entry in TABLE.items():
+    for op, entry in (TABLE | CUSTOM).items():
         for label, case in entry:
             yield f"{op}: {label}", lambda folder, case=case, op=op: case.run(folder, op)
 

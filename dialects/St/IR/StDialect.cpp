@@ -1,5 +1,6 @@
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/IR/StGradientOps.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/DialectImplementation.h"
 #include "mlir/Interfaces/FunctionInterfaces.h"
@@ -14,6 +15,10 @@ void StDialect::initialize() {
   addOperations<
 #define GET_OP_LIST
 #include "dialects/St/IR/StOps.cpp.inc"
+      >();
+  addOperations<
+#define GET_OP_LIST
+#include "dialects/St/IR/StGradientOps.cpp.inc"
       >();
 }
 
