@@ -68,7 +68,8 @@ def loop_in_branch(p, w, x):
 
 def switch(index):
     def run(x, y, c):
-        return lax.switch((x[0, 0] * 0).astype(jnp.int32) + index, [lambda x: jnp.sin(x) * y, lambda x: x * 2, lambda x: jnp.exp(x @ y.T) @ x + c], x)
+        branches = [lambda x: jnp.sin(x) * y, lambda x: x * 2, lambda x: jnp.exp(x @ y.T) @ x + c]
+        return lax.switch((x[0, 0] * 0).astype(jnp.int32) + index, branches, x)
     return run
 
 
@@ -138,7 +139,8 @@ def complex_steps(x, y):
 
 LOOPS = [
     ("scan", Case(rnn, W, X, H, ())),
-    ("scan, reversed", Case(lambda xs, c: lax.scan(lambda h, x: (h * c + jnp.sin(x), h * x), xs[0], xs, reverse=True)[1], X, ())),
+    ("scan, reversed", Case(lambda xs, c: lax.scan(
+        lambda h, x: (h * c + jnp.sin(x), h * x), xs[0], xs, reverse=True)[1], X, ())),
     ("scan, lstm", Case(lstm, (12, 3), (12, 3), (12,), X)),
     ("loop of no trips", counter_loop(jnp.int32(3), 3, 1, lambda i, n: i < n)),
     ("scan of one trip", Case(lambda xs, h: lax.scan(lambda h, x: (h * x, h), h, xs)[0], (1, 3), H)),
@@ -157,6 +159,8 @@ LOOPS = [
     ("loop that writes rows", Case(powers, H)),
     ("loop that saves integers", Case(integers, (5,))),
     ("loop in a loop", Case(nested, W, X)),
+    ("a loop's own gradient", Case(lambda w, xs, h: jax.grad(
+        lambda xs: jnp.sum(rnn(w, xs, h, 0.5) ** 2))(xs), W, X, H)),
     ("loop of complex numbers", Case(complex_steps, H, H)),
     ("unknown trips", refused("""
   %zero = stablehlo.constant dense<0> : tensor<i32>
@@ -179,11 +183,13 @@ CASES = [
     *[(f"cond {which}", Case(cond(value), A, A)) for which, value in (("true", 1.0), ("false", -1.0))],
     ("nothing", Case(lambda p, x: lax.cond(p > 0, jnp.sin, jnp.cos, x), (), (0, 4))),
     ("in a loop", Case(branch_in_loop, W, X)),
+    ("a branch's own gradient", Case(lambda x, y: jax.grad(lambda x: jnp.sum(cond(1.0)(x, y) ** 2))(x), A, A)),
     *[(f"with a loop, {which}", Case(loop_in_branch, values=[np.float32(p), *(
         np.random.default_rng(0).uniform(-1, 1, s) for s in (W, H))])) for which, p in (("true", 1), ("false", -1))],
 ]
 IFS = [(which, Case(None, text=IF, reference=chosen, values=[p, np.random.default_rng(0).uniform(-1, 1, A)]))
        for which, p in (("true", 0.7), ("false", -0.7))]
+IFS += [("nothing", Case(None, (), (0, 4), text=IF.replace("3x4", "0x4"), reference=chosen))]
 
 
 def collective(text, attributes, region=True):
@@ -213,14 +219,16 @@ CONTROL = {
     "stablehlo.case": CASES,
     "stablehlo.if": IFS,
     "stablehlo.tuple": [("of two", Case(None, A, A, text=TUPLE, passes=["--canonicalize"], reference=lambda x, y: x * y))],
-    "stablehlo.get_tuple_element": [("of two", Case(None, A, A, text=TUPLE, passes=["--canonicalize"], reference=lambda x, y: x * y)), ("of a call", refused("""
+    "stablehlo.get_tuple_element": [("of two", Case(None, A, A, text=TUPLE, passes=["--canonicalize"], reference=lambda x, y: x * y)),
+                                    ("of a call", refused("""
   %t = stablehlo.custom_call @f(%w) : (tensor<f32>) -> tuple<tensor<f32>>
   %y = stablehlo.get_tuple_element %t[0] : (tuple<tensor<f32>>) -> tensor<f32>""", parameter="tensor<f32>"))],
     "stablehlo.custom_call": [("refused", refused(
         "  %y = stablehlo.custom_call @f(%w) : (tensor<f32>) -> tensor<f32>", parameter="tensor<f32>"))],
     "stablehlo.composite": [("refused", refused(
         '  %y = stablehlo.composite "my.f" %w {decomposition = @f} : (tensor<f32>) -> tensor<f32>',
-        "has no gradient rule, and the loss depends on a parameter through it; expand-ops and inline-calls take composites out",
+        "has no gradient rule, and the loss depends on a parameter through it; expand-ops and inline-calls take "
+        "composites out",
         "tensor<f32>", FUNCTION))],
     "stablehlo.all_reduce": collective("all_reduce", GROUPS),
     "stablehlo.all_gather": collective("all_gather", GROUPS + ", all_gather_dim = 0 : i64", False),

@@ -74,7 +74,8 @@ ELEMENTWISE = dict([
     one("stablehlo.log_plus_one", lax.log1p, low=-0.5),
     # JAX prints its formula.
     ("stablehlo.logistic", [
-        (name, Case(lax.logistic, shape, reference=lax.logistic, text=f"  %y = stablehlo.logistic %x0 : {type_of(shape, 'TYPE')}"))
+        (name, Case(lax.logistic, shape, reference=lax.logistic,
+                    text=f"  %y = stablehlo.logistic %x0 : {type_of(shape, 'TYPE')}"))
         for name, shape in (("rank 2", A), ("rank 0", ()), ("nothing", (0, 2)))]),
     one("stablehlo.negate", lax.neg),
     one("stablehlo.rsqrt", lax.rsqrt, low=0.3),
@@ -216,7 +217,8 @@ COMPLEX = {
     "stablehlo.exponential_minus_one": complex_one(lax.expm1),
     "stablehlo.log": complex_one(lax.log, low=0.3),
     "stablehlo.log_plus_one": complex_one(lax.log1p, low=0.3),
-    "stablehlo.logistic": ("complex", Case(None, C, C, reference=lambda x, y: lax.imag(lax.logistic(lax.complex(x, y))), text="""
+    "stablehlo.logistic": ("complex", Case(None, C, C, reference=lambda x, y: lax.imag(lax.logistic(
+        lax.complex(x, y))), text="""
   %z = stablehlo.complex %x0, %x1 : tensor<5xcomplex<TYPE>>
   %l = stablehlo.logistic %z : tensor<5xcomplex<TYPE>>
   %y = stablehlo.imag %l : (tensor<5xcomplex<TYPE>>) -> tensor<5xTYPE>""")),

@@ -45,7 +45,8 @@ SHAPES = {
                                               [(0, 2), (3, 2)], [(0,), (0,)]))],
     "stablehlo.dynamic_slice": [
         ("clamped", Case(lambda x: lax.dynamic_slice(x, (jnp.int32(1), jnp.int32(9)), (2, 2)), A)),
-        ("where the operand says", Case(lambda x: lax.dynamic_slice(x, ((x[0, 0] * 9).astype(jnp.int32), jnp.int32(1)), (1, 2)), A)),
+        ("where the operand says", Case(lambda x: lax.dynamic_slice(
+            x, ((x[0, 0] * 9).astype(jnp.int32), jnp.int32(1)), (1, 2)), A)),
         ("nothing", Case(lambda x: lax.dynamic_slice(x, (jnp.int32(1), jnp.int32(0)), (0, 2)), A)),
         ("rank 0", Case(lambda x: lax.dynamic_slice(x * x, (), ()), (), text="""
   %p = stablehlo.multiply %x0, %x0 : tensor<TYPE>
@@ -65,7 +66,8 @@ REDUCTIONS = {
         ("maximum of equals", Case(lambda x: x.max(1), values=[TIES])),
         ("minimum", each(lambda x: x.min(0), [A], [(5,)], [(3, 0)])),
         ("minimum of equals", Case(lambda x: x.min(1), values=[TIES])),
-        ("add, initial value", Case(lambda x, i: lax.reduce(x, i, lax.add, (0,)), A, (), reference=lambda x, i: x.sum(0) + i)),
+        ("add, initial value", Case(lambda x, i: lax.reduce(x, i, lax.add, (0,)), A, (),
+                                    reference=lambda x, i: x.sum(0) + i)),
         ("multiply, initial value", Case(lambda x, i: lax.reduce(x, i, lax.mul, (0,)), A, (),
                                          reference=lambda x, i: jnp.prod(x, 0) * i)),
         ("complex", Case(lambda x, y: lax.imag(jnp.prod(lax.complex(x, y), 0) * jnp.sum(lax.complex(x, y))), A, A)),
@@ -80,8 +82,9 @@ REDUCTIONS = {
     %m = stablehlo.atan2 %a, %b : tensor<f32>
     stablehlo.return %m : tensor<f32>
   }) : (tensor<4xf32>, tensor<f32>) -> tensor<f32>""",
-                                        "has no gradient rule: expected one operand and a body that is one add or multiply of its "
-                                        "arguments, or one maximum or minimum and a constant initial value"))],
+                                        "has no gradient rule: expected one operand and a body that is one add or "
+                                        "multiply of its arguments, or one maximum or minimum and a constant initial "
+                                        "value"))],
     "stablehlo.dot_general": [
         ("matrices", Case(lambda x, y: lax.dot_general(x, y, (((1,), (0,)), ((), ()))), A, B)),
         ("right transposed", Case(lambda x, y: lax.dot_general(x, y, (((1,), (1,)), ((), ()))), A, (5, 4))),
@@ -94,7 +97,8 @@ REDUCTIONS = {
         ("vectors", Case(lambda x, y: lax.dot_general(x, y, (((0,), (0,)), ((), ()))), (4,), (4,))),
         ("scalars", Case(lambda x, y: lax.dot_general(x, y, (((), ()), ((), ()))), (), (2,))),
         ("nothing", each(lambda x, y: lax.dot_general(x, y, (((1,), (0,)), ((), ()))), [(3, 0), (0, 2)], [(0, 3), (3, 2)])),
-        ("transposes", Case(lambda x, y: lax.dot_general(x.transpose(0, 2, 1), y.T, (((1,), (0,)), ((), ()))), (2, 3, 4), (5, 4))),
+        ("transposes", Case(lambda x, y: lax.dot_general(
+            x.transpose(0, 2, 1), y.T, (((1,), (0,)), ((), ()))), (2, 3, 4), (5, 4))),
         ("complex", Case(lambda x, y, u: lax.imag(lax.complex(x, x * 2) @ lax.complex(y, u)), A, B, B)),
         ("attention", Case(lambda q, k, v: jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(
             jnp.einsum("bqhd,bkhd->bhqk", q, k)), v).reshape(2, 3, 8), (2, 3, 2, 4), (2, 3, 2, 4), (2, 3, 2, 4)))],
@@ -133,7 +137,8 @@ INDEXING = {
         ("nothing", Case(None, A, reference=lambda x: x[:0], text="""
   %i = stablehlo.constant dense<0> : tensor<0x1xi32>
   %y = "stablehlo.gather"(%x0, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0],
-    start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 4>}> : (tensor<3x4xTYPE>, tensor<0x1xi32>) -> tensor<0x4xTYPE>""")),
+    start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 4>}>
+    : (tensor<3x4xTYPE>, tensor<0x1xi32>) -> tensor<0x4xTYPE>""")),
         ("of scalars", Case(lambda x: x[2] * x[jnp.array([0, 4, 2])], (5,))),
         ("complex", Case(lambda x, y: lax.imag(take(lax.complex(x, y), [[1], [1]]) ** 2), A, A))],
     "stablehlo.scatter": [
@@ -145,10 +150,13 @@ INDEXING = {
         ("multiply of the operand", Case(lambda x: put("multiply")(x, np.full((4, 4), 1.5, x.dtype)), A)),
         ("maximum", each(put("max"), [A, (4, 4)], [(5,), (3,)], [A, (0, 4)])),
         ("minimum", Case(put("min"), A, (4, 4))),
-        ("maximum of equals", Case(put("max"), values=[np.array([[1, 2], [4, 3.]]), np.array([[1, 0], [9, 9], [0, 2], [4, 3.]])])),
-        ("i8 indices", Case(lambda x, u: lax.scatter_add(x, np.array([[3], [120], [3]], np.int8), u, lax.ScatterDimensionNumbers(
-            (1,), (0,), (0,)), mode="clip"), (300, 2), (3, 2))),
-        ("complex", Case(lambda x, y: lax.imag(lax.complex(x, y).at[jnp.array([1, 1])].add(lax.complex(y, x)[:2]) ** 2), A, A)),
+        ("maximum of equals", Case(put("max"), values=[
+            np.array([[1, 2], [4, 3.]]), np.array([[1, 0], [9, 9], [0, 2], [4, 3.]])])),
+        ("i8 indices", Case(lambda x, u: lax.scatter_add(
+            x, np.array([[3], [120], [3]], np.int8), u, lax.ScatterDimensionNumbers((1,), (0,), (0,)), mode="clip"),
+            (300, 2), (3, 2))),
+        ("complex", Case(lambda x, y: lax.imag(
+            lax.complex(x, y).at[jnp.array([1, 1])].add(lax.complex(y, x)[:2]) ** 2), A, A)),
         ("another computation", refused("""
   %u = stablehlo.constant dense<2.0> : tensor<1xf32>
   %i = stablehlo.constant dense<0> : tensor<1x1xi32>
@@ -172,7 +180,8 @@ INDEXING = {
   }) : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
   %1 = stablehlo.slice %s#1 [0:1] : (tensor<4xf32>) -> tensor<1xf32>
   %y = stablehlo.reshape %1 : (tensor<1xf32>) -> tensor<f32>"""))],
-    "chlo.top_k": [("rows", Case(lambda x: lax.top_k(x, 2)[0], (3, 5))), ("vector", Case(lambda x: lax.top_k(x, 3)[0], (6,))),
+    "chlo.top_k": [("rows", Case(lambda x: lax.top_k(x, 2)[0], (3, 5))),
+                   ("vector", Case(lambda x: lax.top_k(x, 3)[0], (6,))),
                    ("nothing", Case(lambda x: lax.top_k(x, 2)[0], (0, 5)))],
 }
 
@@ -239,6 +248,7 @@ WINDOWS = {
     "stablehlo.select_and_scatter": [
         ("tiles", Case(selected((2, 2), (2, 2), "VALID"), (4, 6), (2, 3))),
         ("overlap", Case(selected((2, 3), (1, 2), ((1, 0), (1, 2))), (5, 6), (5, 4))),
+        ("nothing", Case(selected((2, 1), (2, 1), "VALID"), (4, 0), (2, 0))),
         ("another selection", refused("""
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
   %s = stablehlo.slice %w [0:2] : (tensor<4xf32>) -> tensor<2xf32>
@@ -318,7 +328,8 @@ LINEAR_ALGEBRA = {
         ("nothing", Case(solver(True, True, False, False), (0, 2, 2), (0, 2, 3), platform="tpu"))],
     "stablehlo.fft": [
         *[(f"{kind} {shape}", Case(spectrum(kind, length), shape, shape)) for kind, length, shape in (
-            ("FFT", (6,), (2, 6)), ("IFFT", (5,), (5,)), ("FFT", (3, 4), (2, 3, 4)), ("RFFT", (6,), (2, 6)), ("RFFT", (5,), (2, 5)),
+            ("FFT", (6,), (2, 6)), ("IFFT", (5,), (5,)), ("FFT", (3, 4), (2, 3, 4)),
+            ("RFFT", (6,), (2, 6)), ("RFFT", (5,), (2, 5)),
             ("RFFT", (3, 4), (3, 4)), ("RFFT", (1,), (2, 1)), ("IRFFT", (6,), (2, 4)), ("IRFFT", (5,), (2, 3)),
             ("IRFFT", (3, 4), (3, 3)), ("FFT", (4,), (0, 4)))]],
 }
@@ -349,7 +360,10 @@ INFERENCE = """
     : (tensor<4x3xTYPE>, tensor<3xTYPE>, tensor<3xTYPE>, tensor<3xTYPE>, tensor<3xTYPE>) -> tensor<4x3xTYPE>"""
 FEATURES = [(3,)] * 4
 NORMALIZATION = {
-    "stablehlo.batch_norm_training": [("statistics too", Case(None, (4, 3, 2), (3,), (3,), text=TRAINING, reference=training))],
+    "stablehlo.batch_norm_training": [
+        ("statistics too", Case(None, (4, 3, 2), (3,), (3,), text=TRAINING, reference=training)),
+        ("one feature", Case(None, (4, 1, 2), (1,), (1,), reference=training,
+                             text=TRAINING.replace("4x3x2", "4x1x2").replace("tensor<3x", "tensor<1x")))],
     "stablehlo.batch_norm_inference": [
         ("all operands", Case(None, (4, 3), *FEATURES, text=INFERENCE,
                               reference=lambda x, s, o, m, v: normalize(x, s, o, m, v * v, 1))),
@@ -358,7 +372,8 @@ NORMALIZATION = {
     "stablehlo.batch_norm_grad": [("refused", refused("""
   %one = stablehlo.constant dense<1.0> : tensor<1xf32>
   %g:3 = "stablehlo.batch_norm_grad"(%w, %one, %one, %one, %w) <{epsilon = 0.0078125 : f32, feature_index = 1 : i64}>
-    : (tensor<2x1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<2x1xf32>) -> (tensor<2x1xf32>, tensor<1xf32>, tensor<1xf32>)
+    : (tensor<2x1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<1xf32>, tensor<2x1xf32>)
+    -> (tensor<2x1xf32>, tensor<1xf32>, tensor<1xf32>)
   %y = stablehlo.reshape %g#1 : (tensor<1xf32>) -> tensor<f32>""", parameter="tensor<2x1xf32>"))],
 }
 

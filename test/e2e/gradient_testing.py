@@ -67,11 +67,13 @@ class Case:
         kind = type_of(shape, element)
         arguments = "".join(f'%x{i}: {type_of(x.shape, element)} {{st.name = "x{i}", st.role = "parameter"}}, '
                             for i, x in enumerate(operands))
-        text = f"""func.func @main({arguments}%weights: {kind} {{st.name = "weights"}}) -> (tensor<{element}> {{st.role = "loss"}}) {{
+        text = f"""func.func @main({arguments}%weights: {kind} {{st.name = "weights"}})
+    -> (tensor<{element}> {{st.role = "loss"}}) {{
 {self.text.replace("TYPE", element)}
   %weighed = stablehlo.multiply %y, %weights : {kind}
   %zero = stablehlo.constant dense<0.0> : tensor<{element}>
-  %loss = stablehlo.reduce(%weighed init: %zero) applies stablehlo.add across dimensions = {list(range(len(shape)))} : ({kind}, tensor<{element}>) -> tensor<{element}>
+  %loss = stablehlo.reduce(%weighed init: %zero) applies stablehlo.add across dimensions = {list(range(len(shape)))}
+    : ({kind}, tensor<{element}>) -> tensor<{element}>
   return %loss : tensor<{element}>
 }}
 """

@@ -24,13 +24,15 @@ def defined_ops(name, file):
     """The names of the ops that a dialect defines."""
     def query(what):
         return subprocess.run(["llvm-config-22", what], capture_output=True, text=True, check=True).stdout.strip()
-    done = check_run([f"{query('--bindir')}/llvm-tblgen", "--dump-json", "-I", ROOT, "-I", query("--includedir"), ROOT / file])
+    done = check_run([f"{query('--bindir')}/llvm-tblgen", "--dump-json", "-I", ROOT, "-I", query("--includedir"),
+                      ROOT / file])
     records = json.loads(done.stdout)
     return {f"{name}.{records[op]['opName']}" for op in records["!instanceof"]["Op"]}
 
 
 def every_op_has_an_entry(folder):
-    ops = (defined_ops("stablehlo", "dialects/StableHLO/StableHLOOps.td") | defined_ops("chlo", "dialects/StableHLO/ChloOps.td"))
+    ops = (defined_ops("stablehlo", "dialects/StableHLO/StableHLOOps.td")
+           | defined_ops("chlo", "dialects/StableHLO/ChloOps.td"))
     expect(ops == set(TABLE), f"without an entry: {sorted(ops - set(TABLE))}; without an op: {sorted(set(TABLE) - ops)}")
     return f"{len(ops)} ops"
 
