@@ -8,6 +8,7 @@
 #include "lib/Support/Text.h"
 
 #include <algorithm>
+#include <google/protobuf/util/message_differencer.h>
 #include <map>
 #include <sys/stat.h>
 #include <vector>
@@ -30,15 +31,19 @@ struct ConfigKey {
 constexpr ConfigKey kBertKeys[] = {{"num_hidden_layers", ""},
                                    {"num_attention_heads", ""},
                                    {"hidden_act", "\"gelu\""},
-                                   {"layer_norm_eps", "1e-12"}};
+                                   {"layer_norm_eps", "1e-12"},
+                                   {"position_embedding_type", "\"absolute\""},
+                                   {"is_decoder", "false"}};
 constexpr ConfigKey kGpt2Keys[] = {{"n_layer", ""},
                                    {"n_head", ""},
                                    {"activation_function", "\"gelu_new\""},
-                                   {"layer_norm_epsilon", "1e-5"}};
+                                   {"layer_norm_epsilon", "1e-5"},
+                                   {"scale_attn_weights", "true"},
+                                   {"scale_attn_by_inverse_layer_idx", "false"}};
 constexpr ConfigKey kLlamaKeys[] = {{"num_hidden_layers", ""},   {"num_attention_heads", ""},
                                     {"num_key_value_heads", ""}, {"head_dim", ""},
                                     {"hidden_act", "\"silu\""},  {"rms_norm_eps", "1e-6"},
-                                    {"rope_theta", "10000"}};
+                                    {"rope_theta", "10000"},     {"rope_scaling", "null"}};
 constexpr ConfigKey kVitKeys[] = {{"num_hidden_layers", "12"}, {"num_attention_heads", "12"},
                                   {"hidden_act", "\"gelu\""},  {"layer_norm_eps", "1e-12"},
                                   {"image_size", "224"},       {"patch_size", "16"}};
@@ -107,6 +112,16 @@ Value derivedDefault(const ModelConfig &config, absl::string_view key) {
   return value;
 }
 
+// An object that says that rotary positions are not scaled.
+bool isDefaultRotary(const Value &value) {
+  if (!value.has_struct_value())
+    return false;
+  for (const char *key : {"rope_type", "type"})
+    if (const Value *type = findField(value.struct_value(), key))
+      return type->string_value() == "default";
+  return false;
+}
+
 // The value in force, of several names for the same the first.
 Value valueOf(const ModelConfig &config, const ConfigKey &key) {
   const std::string name(key.name);
@@ -116,7 +131,7 @@ Value valueOf(const ModelConfig &config, const ConfigKey &key) {
   if (const Value *base =
           key.name == "rope_theta" && rotary ? findField(rotary->struct_value(), name) : nullptr)
     found = base;
-  if (found && !found->has_null_value()) {
+  if (found && !found->has_null_value() && !isDefaultRotary(*found)) {
     Value value = *found;
     for (const auto &[other, usual] : kSameActivation)
       if (value.string_value() == other)
@@ -131,7 +146,7 @@ Value valueOf(const ModelConfig &config, const ConfigKey &key) {
 // "'hidden_act' is "relu", …" where the two configurations disagree on a key, else nothing.
 std::string compare(const ModelConfig &found, const ModelConfig &own, const ConfigKey &key) {
   const Value theirs = valueOf(found, key), ours = valueOf(own, key);
-  if (theirs.SerializeAsString() == ours.SerializeAsString())
+  if (google::protobuf::util::MessageDifferencer::Equals(theirs, ours))
     return "";
   return absl::StrCat("\"", key.name, "\" is ", printForMessage(theirs),
                       ", the program was compiled with ", printForMessage(ours));

@@ -133,10 +133,11 @@ static absl::Status cannotWrite(const std::string &path) {
 absl::StatusOr<std::unique_ptr<LineFile>> LineFile::create(const std::string &path) {
   struct stat info;
   const bool exists = ::stat(path.c_str(), &info) == 0;
+  const InPlace inPlace = writesInPlace(path);
   RemovedOnEarlyEnd note;
   int fd;
-  if (exists && !S_ISREG(info.st_mode)) {
-    fd = openForWriting(path);
+  if (inPlace.holds) {
+    fd = openInPlace(path, inPlace);
   } else if (exists) {
     fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
   } else {
@@ -145,7 +146,8 @@ absl::StatusOr<std::unique_ptr<LineFile>> LineFile::create(const std::string &pa
   }
   if (fd < 0)
     return cannotWrite(path);
-  return std::unique_ptr<LineFile>(new LineFile(path, fd, !exists, std::move(note)));
+  return std::unique_ptr<LineFile>(
+      new LineFile(path, fd, !exists, !inPlace.holds, std::move(note)));
 }
 
 LineFile::~LineFile() {
@@ -155,8 +157,7 @@ LineFile::~LineFile() {
 }
 
 absl::Status LineFile::write(const std::string &line) {
-  // A pipe or a device has no length and says EINVAL.
-  if (isEmpty && ::ftruncate(fd, 0) != 0 && errno != EINVAL)
+  if (isEmpty && replaces && ::ftruncate(fd, 0) != 0)
     return cannotWrite(path);
   isEmpty = false;
   note.forget();

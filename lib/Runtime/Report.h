@@ -59,12 +59,12 @@ public:
   absl::Status write(const std::string &line);
 
 private:
-  LineFile(std::string path, int fd, bool isNew, RemovedOnEarlyEnd note)
-      : path(std::move(path)), fd(fd), isNew(isNew), note(std::move(note)) {}
+  LineFile(std::string path, int fd, bool isNew, bool replaces, RemovedOnEarlyEnd note)
+      : path(std::move(path)), fd(fd), isNew(isNew), replaces(replaces), note(std::move(note)) {}
   std::string path;
   int fd;
-  bool isNew, isEmpty = true;
-  RemovedOnEarlyEnd note; ///< while it is new and empty
+  bool isNew, replaces, isEmpty = true; ///< `replaces`: what was there before goes
+  RemovedOnEarlyEnd note;               ///< while it is new and empty
 };
 
 } // namespace st

@@ -253,6 +253,27 @@ absl::Status checkSharedStates(const proto::Executable &program) {
   return absl::OkStatus();
 }
 
+// What a run gives back is called by names: each is one tensor.
+absl::Status checkOutputNames(const proto::Executable &program) {
+  std::map<std::string, std::string> types;
+  std::set<std::string> states;
+  for (const proto::Group &group : program.groups())
+    for (const proto::State &state : group.states())
+      states.insert(state.name());
+  for (const proto::Group &group : program.groups()) {
+    std::set<std::string> inGroup = states;
+    for (const proto::Output &output : group.outputs()) {
+      const std::string type = output.global().SerializeAsString();
+      if (!inGroup.insert(output.name()).second)
+        return invalid(
+            absl::StrCat("group \"", group.name(), "\" gives \"", output.name(), "\" twice"));
+      if (types.emplace(output.name(), type).first->second != type)
+        return invalid(absl::StrCat("groups disagree on output \"", output.name(), "\""));
+    }
+  }
+  return absl::OkStatus();
+}
+
 bool hasOutput(const proto::Executable &program) {
   return std::any_of(program.groups().begin(), program.groups().end(),
                      [](const proto::Group &group) { return group.outputs_size() > 0; });
@@ -279,6 +300,7 @@ absl::Status validateExecutable(const proto::Executable &program) {
     ST_RETURN_IF_ERROR(GroupValidator(program, group).run());
   }
   ST_RETURN_IF_ERROR(checkSharedStates(program));
+  ST_RETURN_IF_ERROR(checkOutputNames(program));
   if (!hasOutput(program))
     return invalid("no group has an output");
   return absl::OkStatus();

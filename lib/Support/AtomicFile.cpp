@@ -32,7 +32,19 @@ std::string temporaryName(const std::string &path) {
 
 } // namespace
 
-int openForWriting(const std::string &path) {
+InPlace writesInPlace(const std::string &path) {
+  struct stat info, open;
+  if (::stat(path.c_str(), &info) != 0)
+    return {false, -1};
+  for (int stream : {STDOUT_FILENO, STDERR_FILENO})
+    if (::fstat(stream, &open) == 0 && open.st_dev == info.st_dev && open.st_ino == info.st_ino)
+      return {true, stream};
+  return {!S_ISREG(info.st_mode) && !S_ISDIR(info.st_mode), -1};
+}
+
+int openInPlace(const std::string &path, InPlace how) {
+  if (how.stream >= 0)
+    return ::fcntl(how.stream, F_DUPFD_CLOEXEC, 0);
   // Not blocking, so that a pipe that nobody reads is an error and not a hang.
   const int fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC | O_NONBLOCK);
   if (fd >= 0)
@@ -52,8 +64,8 @@ absl::StatusOr<std::unique_ptr<AtomicFile>> AtomicFile::create(const std::string
   std::string target = path, temporary;
   RemovedOnEarlyEnd note;
   int fd;
-  if (exists && !S_ISREG(info.st_mode)) {
-    fd = openForWriting(path);
+  if (const InPlace inPlace = writesInPlace(path); inPlace.holds) {
+    fd = openInPlace(path, inPlace);
   } else {
     // Renaming over a file needs no right to write it, but a user who protected
     // a file expects it to survive.
@@ -70,9 +82,7 @@ absl::StatusOr<std::unique_ptr<AtomicFile>> AtomicFile::create(const std::string
 }
 
 absl::Status AtomicFile::probe(const std::string &path) {
-  struct stat info;
-  const bool exists = ::stat(path.c_str(), &info) == 0;
-  if (!exists || S_ISREG(info.st_mode) || S_ISDIR(info.st_mode))
+  if (!writesInPlace(path).holds)
     return create(path).status();
   return ::access(path.c_str(), W_OK) == 0 ? absl::OkStatus()
                                            : systemError(path, "cannot write", errno);

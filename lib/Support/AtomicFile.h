@@ -16,9 +16,8 @@ namespace st {
 /// Writes a temporary file beside the target and renames it over the target on
 /// commit(). A reader therefore sees the old content or the whole new one, and
 /// a run that fails leaves nothing behind. A target that exists and is no
-/// regular file (a pipe, /dev/null) cannot be renamed over and is written in
-/// place; a pipe that nobody reads is an error and no wait. Errors name the
-/// target and the reason of the operating system.
+/// regular file (a pipe, /dev/null, /dev/stdout) is written in place; a pipe that nobody reads is
+/// an error and no wait. Errors name the target and the reason of the operating system.
 class AtomicFile {
 public:
   /// `mode` is the permission of the new file before the umask.
@@ -55,8 +54,16 @@ private:
   int fd;
 };
 
-/// Opens what exists and is no regular file for writing; -1 and errno where that fails.
-int openForWriting(const std::string &path);
+/// Whether a path is written where it is: it is no regular file, or it is what
+/// standard output or error goes to (/dev/stdout), which would lose what is there.
+struct InPlace {
+  bool holds;
+  int stream; ///< the standard stream's descriptor, or -1
+};
+InPlace writesInPlace(const std::string &path);
+
+/// Opens such a path for writing; -1 and errno where that fails.
+int openInPlace(const std::string &path, InPlace how);
 
 /// Writes `content` as the whole of the file at `path`, atomically.
 absl::Status writeFileAtomically(const std::string &path, absl::string_view content,

@@ -13,6 +13,7 @@
 
 #include "absl/strings/str_cat.h"
 
+#include <algorithm>
 #include <climits>
 #include <cstdio>
 #include <string>
@@ -61,12 +62,12 @@ int main(int argc, char **argv) {
   const std::string name = argc > 0 ? argv[0] : "";
   const std::string tool = st::escapeControls(name.substr(name.find_last_of('/') + 1));
   st::setUpEarlyEnd(tool.c_str());
-  for (int i = 1; i < argc; ++i)
-    if (argv[i] == std::string("--help")) {
-      st::printHelp(tool);
-      return std::fflush(stdout) == 0 ? 0 : 1;
-    }
-  absl::Status status = st::run(argc, argv);
+  const bool wantsHelp =
+      std::any_of(argv + std::min(argc, 1), argv + argc,
+                  [](const char *argument) { return argument == std::string("--help"); });
+  if (wantsHelp)
+    st::printHelp(tool);
+  absl::Status status = wantsHelp ? absl::OkStatus() : st::run(argc, argv);
   if (status.ok() && (std::fflush(stdout) != 0 || std::ferror(stdout)))
     status = absl::UnavailableError("cannot write to standard output");
   if (status.ok())

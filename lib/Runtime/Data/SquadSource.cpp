@@ -5,6 +5,7 @@
 #include "lib/Runtime/Json.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/strip.h"
 #include "lib/Support/StatusMacros.h"
 #include "lib/Support/Text.h"
 
@@ -44,7 +45,7 @@ public:
 
 private:
   absl::Status error(absl::string_view what) const {
-    return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));
+    return absl::InvalidArgumentError(absl::StrCat(path, ": ", place, what));
   }
   absl::StatusOr<const Value *> field(const Struct &object, const std::string &name,
                                       Value::KindCase kind) const;
@@ -59,6 +60,7 @@ private:
   void fillRow(TaskBatch &batch, int64_t row, const Window &window) const;
 
   std::string path;
+  std::string place; ///< what is being read, for errors
   BatchSpec spec;
   std::unique_ptr<Tokenizer> tokenizer;
   std::vector<std::vector<int32_t>> contexts;
@@ -93,11 +95,16 @@ absl::Status SquadSource::read() {
   ST_ASSIGN_OR_RETURN(std::string text, readFile(path, kLargestFile));
   ST_ASSIGN_OR_RETURN(Struct root, parseJsonObject(text, path));
   ST_ASSIGN_OR_RETURN(const ListValue *articles, list(root, "data"));
-  for (const Value &article : articles->values()) {
-    ST_ASSIGN_OR_RETURN(const ListValue *paragraphs, list(article.struct_value(), "paragraphs"));
-    for (const Value &paragraph : paragraphs->values())
-      ST_RETURN_IF_ERROR(readParagraph(paragraph.struct_value()));
+  for (int i = 0; i < articles->values_size(); ++i) {
+    place = absl::StrCat("data[", i, "]: ");
+    ST_ASSIGN_OR_RETURN(const ListValue *paragraphs,
+                        list(articles->values(i).struct_value(), "paragraphs"));
+    for (int k = 0; k < paragraphs->values_size(); ++k) {
+      place = absl::StrCat("data[", i, "].paragraphs[", k, "]: ");
+      ST_RETURN_IF_ERROR(readParagraph(paragraphs->values(k).struct_value()));
+    }
   }
+  place.clear();
   if (windows.empty())
     return error("no questions");
   return absl::OkStatus();
@@ -113,8 +120,11 @@ absl::Status SquadSource::readParagraph(const Struct &paragraph) {
   contexts.emplace_back();
   for (const Token &token : tokens)
     contexts.back().push_back(token.id);
-  for (const Value &entry : entries->values())
-    ST_RETURN_IF_ERROR(readQuestion(entry.struct_value(), *context, tokens));
+  const std::string inParagraph(absl::StripSuffix(place, ": "));
+  for (int i = 0; i < entries->values_size(); ++i) {
+    place = absl::StrCat(inParagraph, ".qas[", i, "]: ");
+    ST_RETURN_IF_ERROR(readQuestion(entries->values(i).struct_value(), *context, tokens));
+  }
   return absl::OkStatus();
 }
 
@@ -198,8 +208,8 @@ absl::StatusOr<Batch> SquadSource::batch(int64_t index) const {
 absl::StatusOr<std::unique_ptr<BatchSource>> createSquadSource(const std::string &path,
                                                                const BatchSpec &spec) {
   if (spec.task != "span")
-    return absl::InvalidArgumentError(
-        absl::StrCat("squad data is for the task span, this program's is ", spec.task));
+    return absl::InvalidArgumentError(absl::StrCat(
+        "--data=squad:", path, ": is for the task span, this program's is ", spec.task));
   ST_RETURN_IF_ERROR(checkSequenceLength(spec));
   ST_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, createTokenizer(spec));
   auto source = std::make_unique<SquadSource>(path, spec, std::move(tokenizer));

@@ -14,11 +14,15 @@ namespace {
 
 constexpr uint64_t kLargestText = uint64_t{1} << 30;
 
+// No sentence is longer. It bounds the memory that a text without sentences takes.
+constexpr size_t kMostBytes = 1 << 16;
+
 // Where the sentence that begins at `begin` ends: behind a full stop, question
 // or exclamation mark that white space follows, or behind an empty line.
 size_t findSentenceEnd(absl::string_view text, size_t begin) {
   bool hasContent = false;
-  for (size_t i = begin; i + 1 < text.size(); ++i) {
+  const size_t last = std::min(text.size(), begin + kMostBytes);
+  for (size_t i = begin; i + 1 < last; ++i) {
     const unsigned char next = static_cast<unsigned char>(text[i + 1]);
     const bool stops = text[i] == '.' || text[i] == '!' || text[i] == '?';
     hasContent |= !absl::ascii_isspace(static_cast<unsigned char>(text[i]));
@@ -27,7 +31,17 @@ size_t findSentenceEnd(absl::string_view text, size_t begin) {
     if (hasContent && text[i] == '\n' && next == '\n')
       return i + 2;
   }
-  return text.size();
+  if (last == text.size())
+    return last;
+  // Between two words where there are any, else between two characters.
+  size_t end = last;
+  while (end > last - kMostBytes / 2 && !absl::ascii_isspace(static_cast<unsigned char>(text[end])))
+    --end;
+  if (end > last - kMostBytes / 2)
+    return end;
+  for (end = last; (text[end] & 0xC0) == 0x80 && end > last - 4;)
+    --end;
+  return end;
 }
 
 // A sentence without end (a table, another script) is cut, so that there are

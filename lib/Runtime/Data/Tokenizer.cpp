@@ -122,10 +122,6 @@ bool hasCapitals(const std::vector<absl::string_view> &lines) {
   return false;
 }
 
-absl::Status vocabularyError(absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat("the model's vocab.txt ", what));
-}
-
 } // namespace
 
 std::vector<absl::string_view> vocabularyPieces(absl::string_view vocabTxt) {
@@ -149,14 +145,17 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> createByteTokenizer(int64_t vocabular
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> createWordPieceTokenizer(absl::string_view vocabTxt,
                                                                     const std::string &config,
-                                                                    int64_t vocabulary) {
+                                                                    int64_t vocabulary,
+                                                                    absl::string_view name) {
+  auto error = [&](absl::string_view what) {
+    return absl::InvalidArgumentError(absl::StrCat(name, ": ", what));
+  };
   std::vector<absl::string_view> lines = vocabularyPieces(vocabTxt);
   if (static_cast<int64_t>(lines.size()) > vocabulary)
-    return vocabularyError(
-        absl::StrCat("has ", lines.size(), " pieces, the model has ", vocabulary, " token ids"));
+    return error(absl::StrCat(lines.size(), " pieces, the model has ", vocabulary, " token ids"));
   absl::flat_hash_map<std::string, int32_t> pieces;
   for (size_t i = 0; i < lines.size(); ++i)
-    pieces.emplace(lines[i], static_cast<int32_t>(i));
+    pieces.insert_or_assign(std::string(lines[i]), static_cast<int32_t>(i));
 
   TokenIds ids;
   int32_t unknown = 0;
@@ -165,10 +164,10 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> createWordPieceTokenizer(absl::string
                                                         {"[CLS]", &ids.cls},
                                                         {"[SEP]", &ids.sep},
                                                         {"[MASK]", &ids.mask}};
-  for (auto [name, id] : special) {
-    auto it = pieces.find(name);
+  for (auto [piece, id] : special) {
+    auto it = pieces.find(piece);
     if (it == pieces.end())
-      return vocabularyError(absl::StrCat("has no ", name));
+      return error(absl::StrCat("no piece ", piece, ", which BERT's tokenizer needs"));
     *id = it->second;
   }
   ids.textBegin = 0;

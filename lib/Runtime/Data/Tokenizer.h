@@ -54,11 +54,13 @@ absl::StatusOr<std::unique_ptr<Tokenizer>> createByteTokenizer(int64_t vocabular
 /// CJK ideographs; an uncased model's words are lowercased and lose their
 /// accents; each word becomes the longest matching pieces, or [UNK].
 ///
-/// `vocabTxt` has a piece a line and must hold [PAD], [UNK], [CLS], [SEP] and
-/// [MASK]. The vocabulary is cased if some piece other than those has an ASCII
+/// `vocabTxt` has a piece a line, of equal ones the last counts, and must hold
+/// [PAD], [UNK], [CLS], [SEP] and [MASK] and no more than `vocabulary` pieces; an
+/// error calls it by `name`. The vocabulary is cased if some piece other than those has an ASCII
 /// capital letter, unless `config` (JSON) has a boolean "do_lower_case".
 absl::StatusOr<std::unique_ptr<Tokenizer>>
-createWordPieceTokenizer(absl::string_view vocabTxt, const std::string &config, int64_t vocabulary);
+createWordPieceTokenizer(absl::string_view vocabTxt, const std::string &config, int64_t vocabulary,
+                         absl::string_view name = "the model's vocab.txt");
 
 } // namespace st
 

@@ -166,6 +166,24 @@ TEST(CausalDataTest, EveryWindowOnceAPass) {
   EXPECT_EQ(seen, expected);
 }
 
+// A text without sentences is cut, between words and never within a character.
+TEST(TextCorpusTest, LongTextsAreCut) {
+  for (const char *piece : {"word ", "\xC3\xA9"}) {
+    std::string text;
+    while (text.size() < 300000)
+      text += piece;
+    BatchSpec spec = makeSpec("mlm");
+    spec.vocabTxt = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nword\ne\n##e\n";
+    spec.vocabulary = 8;
+    Corpus corpus = *readTextCorpus(writeFile("long.txt", text), spec);
+    EXPECT_GE(corpus.sentences.size(), 4u);
+    for (int32_t token : corpus.tokens)
+      EXPECT_TRUE(token == 5 || token == 1) << token; // An endless word is unknown.
+    EXPECT_EQ(readTextCorpus(writeFile("long.txt", text), makeSpec("clm"))->tokens.size(),
+              text.size());
+  }
+}
+
 // The loss of a model can fall below the entropy of single tokens.
 TEST(SyntheticDataTest, PairsSayMoreThanTokens) {
   Corpus corpus = *createSyntheticCorpus(makeSpec("clm"));
@@ -260,7 +278,7 @@ TEST(BatchSourceTest, BadInputIsOneLine) {
                                 "3 tokens, fewer than one sequence of 32"));
   EXPECT_TRUE(absl::StrContains(errorOf("text:" + writeFile("one.txt", std::string(100, 'x')), mlm),
                                 "one sentence"));
-  EXPECT_TRUE(absl::StrContains(errorOf("squad:x", mlm), "is for the task span"));
+  EXPECT_TRUE(absl::StrContains(errorOf("squad:x", mlm), "--data=squad:x: is for the task span"));
   EXPECT_TRUE(absl::StrContains(errorOf("x.safetensors", mlm), "x.safetensors: cannot read"));
   EXPECT_TRUE(absl::StrContains(errorOf("synthetic", makeSpec("")), "no task"));
   EXPECT_TRUE(absl::StrContains(errorOf("synthetic", makeSpec("mlm", 1, 4)), "too short"));
@@ -285,7 +303,7 @@ TEST(BatchSourceTest, BadSquadIsOneLine) {
   EXPECT_TRUE(absl::StrContains(error("{\"data\": []}"), "no questions"));
   EXPECT_TRUE(absl::StrContains(error(R"({"data": [{"paragraphs": [{"context": "a b",
     "qas": [{"question": "q", "answers": [{"text": "b", "answer_start": 1}]}]}]}]})"),
-                                "the answer at character 1"));
+                                "data[0].paragraphs[0].qas[0]: the answer at character 1"));
   std::string deep = "{\"data\": ";
   for (int i = 0; i < 100000; ++i)
     deep += '[';

@@ -73,9 +73,9 @@ TEST_F(WordPieceTest, TokensKnowTheirBytes) {
 
 TEST_F(WordPieceTest, BadVocabularies) {
   EXPECT_EQ(createWordPieceTokenizer("[PAD]\n[UNK]\n[CLS]\n[SEP]\n", "", 10).status().message(),
-            "the model's vocab.txt has no [MASK]");
+            "the model's vocab.txt: no piece [MASK], which BERT's tokenizer needs");
   EXPECT_EQ(createWordPieceTokenizer(kVocabulary, "", 10).status().message(),
-            "the model's vocab.txt has 22 pieces, the model has 10 token ids");
+            "the model's vocab.txt: 22 pieces, the model has 10 token ids");
   EXPECT_FALSE(createWordPieceTokenizer(kVocabulary, "{", 100).ok());
 }
 

@@ -62,7 +62,8 @@ TEST(ValidateExecutableTest, NamesWhatIsWrong) {
       {"twice", SPOIL(*group.add_states() = group.states(0);
                       group.mutable_states(3)->set_offset(group.arena_bytes());
                       group.set_arena_bytes(group.arena_bytes() + 4096))},
-      {"no row 8 to start as zero", SPOIL(group.mutable_states(0)->mutable_init()->set_zero_row(8))},
+      {"no row 8 to start as zero",
+       SPOIL(group.mutable_states(0)->mutable_init()->set_zero_row(8))},
       {"an unknown initializer", SPOIL(group.mutable_states(0)->mutable_init()->set_kind(
                                      static_cast<proto::Initializer::Kind>(9)))},
       {"a standard deviation of nan",
@@ -81,6 +82,9 @@ TEST(ValidateExecutableTest, NamesWhatIsWrong) {
       {"is the loss but not an f32 scalar",
        SPOIL(group.mutable_outputs(0)->mutable_global()->add_shape(1))},
       {"output \"loss\" takes 4 bytes", SPOIL(group.mutable_outputs(0)->set_offset(1 << 30))},
+      {"gives \"loss\" twice", SPOIL(*group.add_outputs() = group.outputs(0))},
+      {"gives \"w\" twice", SPOIL(group.mutable_outputs(0)->set_name("w");
+                                  group.mutable_outputs(0)->set_role("metric"))},
       {"a constant takes 5 bytes",
        SPOIL(group.add_constants()->set_data("12345");
              group.mutable_constants(0)->set_offset(group.arena_bytes() - 4))},
