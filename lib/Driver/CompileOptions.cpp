@@ -8,7 +8,8 @@ using namespace mlir::st;
 static constexpr StringLiteral kOptionsAttr = "st.options";
 
 static constexpr OptionInfo kOptions[] = {
-    {"task", "mlm", CompilePhase::Import, "mlm|span|clm|classify|encode", "what the model is trained to do"},
+    {"task", "mlm", CompilePhase::Import, "mlm|span|clm|classify|encode",
+     "what the model is trained to do"},
     {"batch", "1", CompilePhase::Import, "n", "sequences in a step, all micro-batches together"},
     {"seq", "128", CompilePhase::Import, "n", "tokens in a sequence"},
     {"roles", "", CompilePhase::Import, "argN=role,...",
@@ -16,11 +17,14 @@ static constexpr OptionInfo kOptions[] = {
     {"optimizer", "adamw", CompilePhase::Optimizer, "adamw|adam|sgd", "the optimizer"},
     {"beta1", "0.9", CompilePhase::Optimizer, "x", "Adam: decay of the first moment"},
     {"beta2", "0.999", CompilePhase::Optimizer, "x", "Adam: decay of the second moment"},
-    {"epsilon", "1e-8", CompilePhase::Optimizer, "x", "Adam: added to the root of the second moment"},
+    {"epsilon", "1e-8", CompilePhase::Optimizer, "x",
+     "Adam: added to the root of the second moment"},
     {"weight-decay", "0.01", CompilePhase::Optimizer, "x", "weight decay"},
     {"momentum", "0.9", CompilePhase::Optimizer, "x", "SGD: momentum"},
-    {"clip-norm", "0", CompilePhase::Optimizer, "x", "largest global norm of the gradients; 0: no clipping"},
-    {"lr", "1e-4", CompilePhase::Optimizer, "x", "learning rate that the binary uses unless told otherwise"},
+    {"clip-norm", "0", CompilePhase::Optimizer, "x",
+     "largest global norm of the gradients; 0: no clipping"},
+    {"lr", "1e-4", CompilePhase::Optimizer, "x",
+     "learning rate that the binary uses unless told otherwise"},
     {"target", "dtu-t10", CompilePhase::Configured, "name|file",
      "device: a name, or a description file (.textproto)"},
     {"schedule", "", CompilePhase::Configured, "sequential|gpipe|1f1b",
@@ -39,12 +43,20 @@ static StringAttr getRecorded(ModuleOp module, StringRef name) {
   return recorded ? recorded.getAs<StringAttr>(name) : StringAttr();
 }
 
+/// Whether two values of an option are one, as 1e-4 and 0.0001 are.
+static bool isSame(StringRef a, StringRef b) {
+  double x, y;
+  return a == b || (!a.getAsDouble(x) && !b.getAsDouble(y) && x == y);
+}
+
 LogicalResult CompileOptions::check(ModuleOp module) const {
   for (auto &[name, value] : given)
-    if (StringAttr recorded = getRecorded(module, name); recorded && recorded.getValue() != value)
+    if (StringAttr recorded = getRecorded(module, name);
+        recorded && !isSame(recorded.getValue(), value))
       return emitError(UnknownLoc::get(module.getContext()))
-             << "--" << name << "=" << value << " contradicts the module, which was compiled with --"
-             << name << "=" << recorded.getValue();
+             << "--" << name << "=" << value
+             << " contradicts the module, which was compiled with --" << name << "="
+             << recorded.getValue();
   return success();
 }
 

@@ -8,6 +8,7 @@
 #include "dialects/St/IR/StDialect.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Proto/executable.pb.h"
+#include "lib/Runtime/Data/Tokenizer.h"
 #include "lib/Runtime/Payload.h"
 #include "lib/Support/AtomicFile.h"
 #include "lib/Support/InputFile.h"
@@ -83,12 +84,14 @@ private:
   LogicalResult openOutput();
   LogicalResult read(CompilePhase &phase);
   LogicalResult importModel();
+  LogicalResult refuseModelOptions();
   LogicalResult readModule();
-  LogicalResult attachVocabulary();
+  LogicalResult attachVocabulary(const ModelConfig &config);
   LogicalResult advanceTo(CompilePhase phase);
   LogicalResult runPipeline(CompilePhase phase, StringRef pipeline);
   LogicalResult setLearningRate();
   LogicalResult checkOptimizerOptions();
+  LogicalResult refuseOptimizerOptions();
   LogicalResult addOptimizer();
   LogicalResult configure();
   LogicalResult setTarget();
@@ -177,11 +180,11 @@ LogicalResult Compiler::importModel() {
   const bool isVit = config->type == ModelType::Vit;
   (*module)->setAttr("st.vocabulary",
                      builder.getI64IntegerAttr(isVit ? config->labelCount : config->vocabSize));
-  return attachVocabulary();
+  return isVit ? success() : attachVocabulary(*config);
 }
 
 // A model folder may bring the WordPiece vocabulary that text is read with.
-LogicalResult Compiler::attachVocabulary() {
+LogicalResult Compiler::attachVocabulary(const ModelConfig &config) {
   SmallString<128> path(request.input);
   if (!llvm::sys::fs::is_directory(path))
     llvm::sys::path::remove_filename(path);
@@ -192,7 +195,23 @@ LogicalResult Compiler::attachVocabulary() {
   auto text = ::st::readInputFile(path.str().str(), largest);
   if (!text.ok())
     return error() << path << ": cannot read: " << str(text.status().message());
+  // A binary could not read text with it, and would say so only then.
+  auto tokenizer =
+      ::st::createWordPieceTokenizer(*text, config.json, config.vocabSize, path.str().str());
   (*module)->setAttr("st.vocab_txt", StringAttr::get(context, *text));
+  return check(tokenizer.status());
+}
+
+/// Refuses what the command line says about a model and the input, a program, says itself.
+LogicalResult Compiler::refuseModelOptions() {
+  // A model that an earlier compilation imported has them recorded, and they were compared.
+  if ((*module)->hasAttr("st.options"))
+    return success();
+  for (StringRef name : {"task", "batch", "seq"})
+    if (options.isGiven(name))
+      return error() << "--" << name << " has no effect: the input is a program and no model";
+  if (hasRoles(*module) && options.isGiven("roles"))
+    return error() << "--roles has no effect: the program's arguments have their roles";
   return success();
 }
 
@@ -222,6 +241,8 @@ LogicalResult Compiler::read(CompilePhase &phase) {
     if (failed(readModule()))
       return failure();
     // What has no roles comes from another tool.
+    if (!request.startFrom && failed(refuseModelOptions()))
+      return failure();
     if (!request.startFrom && !hasRoles(*module) &&
         failed(importProgram(*module, options.get(*module, "roles"), request.quiet)))
       return failure();
@@ -251,6 +272,24 @@ LogicalResult Compiler::checkOptimizerOptions() {
       return error() << "--" << option.name << "=" << given << ": expected "
                      << (option.isFraction ? "a number of at least 0 and below 1" : kNumber);
   }
+  auto isOf = [&](StringRef name) {
+    const bool isAdams = llvm::is_contained({"beta1", "beta2", "epsilon"}, name);
+    return kind == "sgd" ? !isAdams : name != "momentum";
+  };
+  for (const OptimizerNumber &option : kOptimizerNumbers)
+    if (options.isGiven(option.name) && !isOf(option.name))
+      return error() << "--" << option.name << " has no effect with --optimizer=" << kind;
+  return success();
+}
+
+/// Refuses what the command line says about an update that the program brings.
+LogicalResult Compiler::refuseOptimizerOptions() {
+  for (const OptimizerNumber &option : kOptimizerNumbers)
+    if (options.isGiven(option.name))
+      return error() << "--" << option.name
+                     << " has no effect: the program updates its parameters itself";
+  if (options.isGiven("optimizer"))
+    return error() << "--optimizer has no effect: the program updates its parameters itself";
   return success();
 }
 
@@ -334,7 +373,7 @@ LogicalResult Compiler::advanceTo(CompilePhase phase) {
   bool wantsLoss = phase == CompilePhase::Differentiate || phase == CompilePhase::Optimizer;
   if (wantsLoss && !computesLoss(*module))
     return phase == CompilePhase::Differentiate ? runPipeline(phase, "inline-custom-gradients")
-                                                : success();
+                                                : refuseOptimizerOptions();
   switch (phase) {
   case CompilePhase::Import:
     return success();

@@ -457,7 +457,8 @@ FailureOr<ModelConfig> mlir::st::parseModelConfig(StringRef json, StringRef path
     return failure();
 
   config.path = path.str();
-  llvm::raw_string_ostream(config.json) << llvm::json::Value(llvm::json::Object(reader.object()));
+  // As it was written: a checkpoint gives it back.
+  config.json = json.str();
   return config;
 }
 

@@ -100,7 +100,28 @@ def config_cases():
     yield config_case("optimizer", TINY_BERT, r"--optimizer=foo: expected adamw", extra=["--optimizer=foo"])
     yield config_case("optimizer's number", TINY_BERT, r"--beta1=abc: expected a number of at least 0 and below 1", extra=["--beta1=abc"])
     yield config_case("optimizer without number", TINY_BERT, r"--beta2=: expected a value", extra=["--beta2="])
+    yield config_case("momentum of adamw", TINY_BERT, "--momentum has no effect with --optimizer=adamw",
+                      extra=["--momentum=0.5"])
+    for name in ("beta1", "beta2", "epsilon"):
+        yield config_case(f"{name} of sgd", TINY_BERT, f"--{name} has no effect with --optimizer=sgd",
+                          extra=[f"--{name}=0.5", "--optimizer=sgd"])
     yield config_case("huge", dict(TINY_BERT, hidden_size=1 << 60), r"hidden_size")
+
+
+def vocabulary_case(name, pieces, pattern):
+    def check(folder):
+        command, out = compile_command(folder)
+        (folder / "model" / "vocab.txt").write_text("\n".join(pieces) + "\n")
+        expect_error(command, r"model/vocab\.txt: " + pattern, out)
+    return f"vocabulary: {name}", check
+
+
+def vocabulary_cases():
+    special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
+    for piece in special:
+        yield vocabulary_case(f"no {piece}", [p for p in special if p != piece], f"no piece {re.escape(piece)}")
+    yield vocabulary_case("too large", special + [f"##{i}" for i in range(296)], "301 pieces, the model has 300 token ids")
+    yield vocabulary_case("empty", [], "no piece")
 
 
 def parallel_cases():
@@ -380,6 +401,32 @@ def unknown_target(folder):
     expect_error(command, r"abacus", out)
 
 
+def step_brings_its_update(folder):
+    """What a program says itself, the command line cannot say again."""
+    text = folder / "step.mlir"
+    text.write_text("func.func @main(%w: tensor<4xf32> {tf.aliasing_output = 0 : i32}, %x: tensor<4xf32>) -> "
+                    "(tensor<4xf32>, tensor<f32>) {\n  %z = stablehlo.constant dense<0.0> : tensor<f32>\n"
+                    "  %d = stablehlo.multiply %w, %x : tensor<4xf32>\n"
+                    "  %l = stablehlo.reduce(%d init: %z) applies stablehlo.add across dimensions = [0] : "
+                    "(tensor<4xf32>, tensor<f32>) -> tensor<f32>\n  %n = stablehlo.subtract %w, %x : tensor<4xf32>\n"
+                    "  return %n, %l : tensor<4xf32>, tensor<f32>\n}\n")
+    command = [*st.COMPILE, text, "-o", folder / "step.bin"]
+    st.check_run(command)
+    for flag in ("optimizer=sgd", "beta1=0.5", "task=clm", "batch=2", "seq=4"):
+        expect_error([*command, f"--{flag}"], f"--{flag.split('=')[0]} has no effect: ")
+
+
+def same_number(folder):
+    """1e-4 and 0.0001 are one learning rate, 2e-4 is another."""
+    command, out = compile_command(folder, extra=["--lr=1e-4", "--compile-to=planned"])
+    planned = folder / "planned.mlir"
+    command[command.index(out)] = planned
+    st.check_run(command)
+    again = [*st.COMPILE, planned, "--compile-from=planned", "-o", folder / "a.bin"]
+    st.check_run([*again, "--lr=0.0001", "--batch=2"])
+    expect_error([*again, "--lr=0.0002"], "--lr=0.0002 contradicts the module")
+
+
 def nan_loss(folder):
     """A rate that explodes must end the run with the step's number."""
     done = st.run([Built.get(), "--steps=40", "--lr=1e30"])
@@ -389,6 +436,7 @@ def nan_loss(folder):
 
 def cases():
     yield from config_cases()
+    yield from vocabulary_cases()
     yield from parallel_cases()
     yield from mlir_cases()
     yield from binary_cases()
@@ -398,6 +446,8 @@ def cases():
     yield "compile: unwritable output", unwritable_output
     yield "compile: missing input", missing_input
     yield "compile: unknown target", unknown_target
+    yield "compile: a step with its update", step_brings_its_update
+    yield "compile: the same number", same_number
     yield "run: loss not finite", nan_loss
 
 

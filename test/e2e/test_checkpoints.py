@@ -74,6 +74,14 @@ def other_optimizer(folder):
            Binary.get("adam", flags=["--optimizer=adam"]))
 
 
+def other_constants(folder):
+    """Another constant of the same optimizer is a warning."""
+    binary = Binary.get("beta", flags=["--beta1=0.8"])
+    done = st.check_run([binary, "--steps=1", f"--resume={saved(folder)}"])
+    lines = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
+    st.expect(len(lines) == 1 and re.search(r'"beta1" of the optimizer is 0\.9, .* 0\.8$', lines[0]), done.stderr)
+
+
 def other_vocabulary(folder):
     swapped = PIECES[:5] + PIECES[:4:-1]
     resume(saved(folder), r"vocab\.txt: line 6 is 'a', in the program's vocabulary 'z'",
@@ -252,8 +260,9 @@ def for_transformers(folder):
         binary = Binary.get(f"hf-{task}", config, task)
         path = folder / task
         st.check_run([binary, "--steps=0", f"--save={path}"])
-        found = json.loads((path / "config.json").read_text())
-        st.expect(found == dict(config, architectures=[name], torch_dtype="float32"), f"{found}")
+        text = (path / "config.json").read_text()
+        expected = json.dumps(dict(config, architectures=[name], torch_dtype="float32"))
+        st.expect(text == expected, f"expected {expected}\nfound {text}")
         tensors = load_file(path / "model.safetensors")
         st.expect(head in tensors and all(v.dtype == "float32" for v in tensors.values()), f"{sorted(tensors)}")
 
@@ -264,6 +273,7 @@ CASES = [
     ("another epsilon", other_model("layer_norm_eps", 1e-5, r'"layer_norm_eps" is 1e-12, .* 1e-05')),
     ("another dropout", other_dropout),
     ("another optimizer", other_optimizer),
+    ("another constant of the optimizer", other_constants),
     ("another vocabulary", other_vocabulary),
     ("the same function", same_function),
     ("each file damaged", each_file),
