@@ -197,6 +197,50 @@ def function_runs(folder):
     compare(load_file(folder / "out.safetensors")["result0"], [1, 2], 0, "a constant")
 
 
+CUSTOM_GRADIENT = """func.func @main(%w: tensor<8xf32> {st.name = "w", st.role = "parameter", st.init = {kind = "ones"}},
+    %x: tensor<4x8xf32> {st.name = "x", st.role = "batch"}) -> (tensor<f32> {st.name = "loss", st.role = "loss"}) {
+  %b = stablehlo.broadcast_in_dim %w, dims = [1] : (tensor<8xf32>) -> tensor<4x8xf32>
+  %m = stablehlo.multiply %b, %x : tensor<4x8xf32>
+  %y = st.custom_gradient(%m) forward {
+  ^bb0(%a: tensor<4x8xf32>):
+    %e = stablehlo.tanh %a : tensor<4x8xf32>
+    stablehlo.return %e, %e : tensor<4x8xf32>, tensor<4x8xf32>
+  } backward {
+  ^bb0(%e: tensor<4x8xf32>, %ct: tensor<4x8xf32>):
+    %three = stablehlo.constant dense<3.0> : tensor<4x8xf32>
+    %d = stablehlo.multiply %ct, %three : tensor<4x8xf32>
+    %f = stablehlo.multiply %d, %e : tensor<4x8xf32>
+    stablehlo.return %f : tensor<4x8xf32>
+  } : (tensor<4x8xf32>) -> tensor<4x8xf32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  %l = stablehlo.reduce(%y init: %zero) applies stablehlo.add across dimensions = [0, 1]
+    : (tensor<4x8xf32>, tensor<f32>) -> tensor<f32>
+  return %l : tensor<f32>
+}
+"""
+
+
+def custom_gradient(folder):
+    """A step goes by the gradient that its program gives; where there is none to take, the forward part runs."""
+    rng = np.random.default_rng(0)
+    given = {"x": rng.normal(size=(4, 8)).astype(np.float32), "w": rng.normal(size=8).astype(np.float32)}
+    e = np.tanh(given["w"] * given["x"])
+    step = CUSTOM_GRADIENT
+    plain = step.replace('st.role = "parameter", st.init = {kind = "ones"}', 'st.role = "batch"').replace(
+        'st.name = "loss", st.role = "loss"', 'st.name = "loss", st.role = "metric"')
+    sgd = ["--optimizer=sgd", "--momentum=0", "--weight-decay=0"]
+    rate = {"learning_rate": np.array(0.1, np.float32)}
+    for name, text, flags, more in (("step", step, sgd, rate), ("plain", plain, [], {})):
+        (folder / f"{name}.mlir").write_text(text)
+        save_file(given | more, folder / f"{name}.in")
+        st.check_run([*st.COMPILE, folder / f"{name}.mlir", "--target=dtu-t10", *flags, "-o", folder / name])
+        st.check_run([folder / name, f"--inputs={folder}/{name}.in", f"--outputs={folder}/{name}.safetensors"])
+        found = load_file(folder / f"{name}.safetensors")
+        compare(found["loss"], e.sum(), 1e-5, "the loss")
+        if name == "step":
+            compare(found["w"], given["w"] - 0.1 * (3 * e * given["x"]).sum(0), 1e-5, "w")
+
+
 def hlo_computes(config, task):
     """The binary HloModuleProto that XLA gives for a step: imported, it computes JAX's numbers."""
     def run(folder):
@@ -321,6 +365,7 @@ CASES = [
     ("shardings in the program, Shardy's", annotated(True)),
     ("shardings in the program, GSPMD's", annotated(False)),
     ("a function that is no training step", function_runs),
+    ("a gradient that the program gives", custom_gradient),
     ("a large program simplifies fast, once and for all", simplifies_fast),
     ("bert, AdamW, with locations", trains(lambda f: transformer(f, BERT, "mlm"), adamw, True, 1e-3, LAYOUTS)),
     ("gpt2, AdamW, without locations", trains(lambda f: transformer(f, GPT2, "clm"), adamw, False, 1e-3, LAYOUTS)),
