@@ -5,6 +5,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "lib/Support/AtomicFile.h"
+#include "lib/Support/Files.h"
 #include "lib/Support/Safetensors.h"
 #include "lib/Support/StatusMacros.h"
 
@@ -27,10 +28,6 @@ std::string checksumOf(absl::Span<const uint8_t> bytes) {
 }
 
 namespace {
-
-absl::Status systemError(const std::string &path, absl::string_view what) {
-  return absl::UnavailableError(absl::StrCat(path, ": ", what, ": ", std::strerror(errno)));
-}
 
 // One checkpoint on its way into a folder.
 class CheckpointWriter {
@@ -122,7 +119,7 @@ absl::Status CheckpointWriter::takePlaces() const {
     const bool isNew = exists(nextOf(file));
     if (isNew ? ::rename(nextOf(file).c_str(), pathOf(file).c_str()) != 0
               : ::unlink(pathOf(file).c_str()) != 0 && errno != ENOENT)
-      return systemError(pathOf(file), "cannot replace");
+      return systemError(pathOf(file), "cannot replace", errno);
   }
   return syncFolder();
 }
@@ -133,17 +130,17 @@ absl::Status CheckpointWriter::finishEarlier() const {
     return absl::OkStatus();
   for (absl::string_view file : kCheckpointFiles)
     if (exists(nextOf(file)) && ::rename(nextOf(file).c_str(), pathOf(file).c_str()) != 0)
-      return systemError(pathOf(file), "cannot replace");
+      return systemError(pathOf(file), "cannot replace", errno);
   return syncFolder();
 }
 
 absl::Status CheckpointWriter::syncFolder() const {
   const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   if (fd < 0)
-    return systemError(folder, "cannot open");
+    return systemError(folder, "cannot open", errno);
   // Some file systems cannot synchronise a folder, and need not.
   const bool good = ::fsync(fd) == 0 || errno == EINVAL;
-  const absl::Status status = good ? absl::OkStatus() : systemError(folder, "cannot write");
+  const absl::Status status = good ? absl::OkStatus() : systemError(folder, "cannot write", errno);
   ::close(fd);
   return status;
 }
@@ -154,7 +151,7 @@ absl::StatusOr<std::unique_ptr<CheckpointFolder>> CheckpointFolder::claim(const 
   RemovedOnEarlyEnd note(path);
   const bool made = ::mkdir(path.c_str(), 0777) == 0;
   if (!made && errno != EEXIST)
-    return systemError(path, "cannot make the folder");
+    return systemError(path, "cannot make the folder", errno);
   std::unique_ptr<CheckpointFolder> folder(new CheckpointFolder(path, made));
   if (made)
     folder->note = std::move(note);

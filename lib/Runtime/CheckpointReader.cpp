@@ -3,19 +3,14 @@
 #include "lib/Runtime/ModelFolder.h"
 
 #include "absl/strings/str_cat.h"
+#include "lib/Support/Files.h"
 #include "lib/Support/StatusMacros.h"
 #include "lib/Support/Text.h"
 
 #include <algorithm>
-#include <sys/stat.h>
 
 namespace st {
 namespace {
-
-bool exists(const std::string &path) {
-  struct stat info;
-  return ::stat(path.c_str(), &info) == 0;
-}
 
 // Where a file of the checkpoint that holds lies: see Checkpoint.h.
 std::string pathOf(const std::string &folder, absl::string_view file) {

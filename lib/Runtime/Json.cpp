@@ -11,15 +11,10 @@
 #include "lib/Support/StatusMacros.h"
 #include "lib/Support/Text.h"
 
-#include <cerrno>
 #include <climits>
 #include <cmath>
-#include <cstring>
-#include <fcntl.h>
 #include <google/protobuf/stubs/logging.h>
 #include <google/protobuf/util/json_util.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <vector>
 
 namespace st {
@@ -171,40 +166,6 @@ private:
 };
 
 } // namespace
-
-absl::StatusOr<std::string> readFile(const std::string &path, uint64_t limit) {
-  auto error = [&] {
-    return absl::UnavailableError(absl::StrCat(path, ": cannot read: ", std::strerror(errno)));
-  };
-  // Not blocking, so that a pipe without a writer is an error and not a hang.
-  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0)
-    return error();
-  struct Closer {
-    int fd;
-    ~Closer() { ::close(fd); }
-  } closer{fd};
-  struct stat info;
-  if (::fstat(fd, &info) != 0)
-    return error();
-  if (!S_ISREG(info.st_mode))
-    return absl::InvalidArgumentError(absl::StrCat(path, ": not a regular file"));
-  if (static_cast<uint64_t>(info.st_size) > limit)
-    return absl::InvalidArgumentError(
-        absl::StrCat(path, ": ", info.st_size, " bytes, more than the ", limit, " that are read"));
-  std::string content(static_cast<size_t>(info.st_size), '\0');
-  for (size_t done = 0; done < content.size();) {
-    ssize_t got = ::read(fd, &content[done], content.size() - done);
-    if (got < 0 && errno == EINTR)
-      continue;
-    if (got < 0)
-      return error();
-    if (got == 0)
-      return absl::DataLossError(absl::StrCat(path, ": it became shorter while it was read"));
-    done += static_cast<size_t>(got);
-  }
-  return content;
-}
 
 absl::StatusOr<google::protobuf::Struct> parseJsonObject(absl::string_view text,
                                                          absl::string_view name) {

@@ -11,9 +11,6 @@
 
 namespace st {
 
-/// The whole of a regular file of at most `limit` bytes. Errors begin with the path.
-absl::StatusOr<std::string> readFile(const std::string &path, uint64_t limit);
-
 /// Parses one JSON object, strictly: no key stands twice in an object. The error
 /// is one line that begins with `name`.
 absl::StatusOr<google::protobuf::Struct> parseJsonObject(absl::string_view text,

@@ -4,13 +4,13 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/types/span.h"
+#include "lib/Support/Files.h"
 #include "lib/Support/StatusMacros.h"
 #include "lib/Support/Text.h"
 
 #include <algorithm>
 #include <google/protobuf/util/message_differencer.h>
 #include <map>
-#include <sys/stat.h>
 #include <vector>
 
 namespace st {
@@ -77,10 +77,6 @@ constexpr TaskClass kClasses[] = {
 // The two names that transformers has for some functions.
 constexpr std::pair<absl::string_view, absl::string_view> kSameActivation[] = {
     {"gelu_pytorch_tanh", "gelu_new"}, {"swish", "silu"}};
-
-absl::Status inFile(const std::string &path, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));
-}
 
 std::string textOf(const ModelConfig &config, const std::string &key) {
   const Value *value = findField(config, key);
@@ -188,11 +184,6 @@ std::string parameterType(const proto::Executable &program) {
       type = it->second;
     }
   return type;
-}
-
-bool exists(const std::string &path) {
-  struct stat info;
-  return ::stat(path.c_str(), &info) == 0;
 }
 
 } // namespace

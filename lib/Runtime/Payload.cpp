@@ -2,15 +2,10 @@
 
 #include "absl/strings/str_cat.h"
 #include "lib/Support/AtomicFile.h"
+#include "lib/Support/Files.h"
 #include "lib/Support/StatusMacros.h"
 
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
 #include <memory>
-#include <sys/mman.h>
-#include <sys/stat.h>
-#include <unistd.h>
 #include <zlib.h>
 
 namespace st {
@@ -89,46 +84,6 @@ absl::StatusOr<Footer> parseFooter(absl::string_view file) {
                                 content));
   return footer;
 }
-
-// A whole file mapped into memory for reading.
-class MappedFile {
-public:
-  static absl::StatusOr<std::unique_ptr<MappedFile>> open(const std::string &path) {
-    auto error = [&] {
-      return absl::UnavailableError(absl::StrCat(path, ": cannot read: ", std::strerror(errno)));
-    };
-    int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-      return error();
-    std::unique_ptr<MappedFile> file(new MappedFile(fd));
-    struct stat info;
-    if (::fstat(fd, &info) != 0)
-      return error();
-    if (!S_ISREG(info.st_mode))
-      return absl::InvalidArgumentError(absl::StrCat(path, ": not a regular file"));
-    file->size = static_cast<size_t>(info.st_size);
-    if (file->size == 0)
-      return file;
-    file->base = ::mmap(nullptr, file->size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (file->base == MAP_FAILED)
-      return error();
-    return file;
-  }
-  ~MappedFile() {
-    if (base != MAP_FAILED)
-      ::munmap(base, size);
-    ::close(fd);
-  }
-  absl::string_view content() const {
-    return size == 0 ? absl::string_view() : absl::string_view(static_cast<char *>(base), size);
-  }
-
-private:
-  explicit MappedFile(int fd) : fd(fd) {}
-  int fd;
-  void *base = MAP_FAILED;
-  size_t size = 0;
-};
 
 } // namespace
 

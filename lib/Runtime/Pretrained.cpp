@@ -6,6 +6,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 #include "absl/strings/strip.h"
+#include "lib/Support/Files.h"
 #include "lib/Support/Float16.h"
 #include "lib/Support/StatusMacros.h"
 #include "lib/Support/Text.h"
@@ -13,7 +14,6 @@
 #include <cstring>
 #include <optional>
 #include <set>
-#include <sys/stat.h>
 
 namespace st {
 namespace {
@@ -30,15 +30,6 @@ constexpr std::pair<absl::string_view, absl::string_view> kTied[] = {
     {"lm_head.weight", "transformer.wte.weight"},
     {"lm_head.weight", "model.embed_tokens.weight"},
 };
-
-bool exists(const std::string &path) {
-  struct stat info;
-  return ::stat(path.c_str(), &info) == 0;
-}
-
-absl::Status inFile(const std::string &path, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));
-}
 
 bool isFloat(ElementType type) {
   return type == ElementType::F32 || type == ElementType::F16 || type == ElementType::BF16 ||

@@ -4,6 +4,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "lib/Support/AtomicFile.h"
+#include "lib/Support/Files.h"
 #include "lib/Support/Text.h"
 
 #include <algorithm>
@@ -125,11 +126,6 @@ std::string printStepTimeJson(const StepTime &time, const proto::Executable &pro
                          printMilliseconds(time.serialSum), messages, devices);
 }
 
-static absl::Status cannotWrite(const std::string &path) {
-  return absl::UnavailableError(absl::StrCat(
-      path, ": cannot write: ", errno == ENXIO ? "nobody reads this pipe" : std::strerror(errno)));
-}
-
 absl::StatusOr<std::unique_ptr<LineFile>> LineFile::create(const std::string &path) {
   struct stat info;
   const bool exists = ::stat(path.c_str(), &info) == 0;
@@ -145,7 +141,7 @@ absl::StatusOr<std::unique_ptr<LineFile>> LineFile::create(const std::string &pa
     fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
   }
   if (fd < 0)
-    return cannotWrite(path);
+    return systemError(path, "cannot write", errno);
   return std::unique_ptr<LineFile>(
       new LineFile(path, fd, !exists, !inPlace.holds, std::move(note)));
 }
@@ -158,7 +154,7 @@ LineFile::~LineFile() {
 
 absl::Status LineFile::write(const std::string &line) {
   if (isEmpty && replaces && ::ftruncate(fd, 0) != 0)
-    return cannotWrite(path);
+    return systemError(path, "cannot write", errno);
   isEmpty = false;
   note.forget();
   for (size_t done = 0; done < line.size();) {
@@ -166,7 +162,7 @@ absl::Status LineFile::write(const std::string &line) {
     if (written < 0 && errno == EINTR)
       continue;
     if (written < 0)
-      return cannotWrite(path);
+      return systemError(path, "cannot write", errno);
     done += static_cast<size_t>(written);
   }
   return absl::OkStatus();

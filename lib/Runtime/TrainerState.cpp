@@ -4,6 +4,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "lib/Support/Files.h"
 #include "lib/Support/StatusMacros.h"
 #include "lib/Support/Text.h"
 

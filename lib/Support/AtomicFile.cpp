@@ -1,6 +1,7 @@
 #include "lib/Support/AtomicFile.h"
 
 #include "absl/strings/str_cat.h"
+#include "lib/Support/Files.h"
 
 #include <atomic>
 #include <cerrno>
@@ -13,11 +14,6 @@
 
 namespace st {
 namespace {
-
-absl::Status systemError(const std::string &path, absl::string_view what, int error) {
-  return absl::UnavailableError(absl::StrCat(
-      path, ": ", what, ": ", error == ENXIO ? "nobody reads this pipe" : std::strerror(error)));
-}
 
 // A link is followed, so that renaming replaces what it points to and not the link.
 std::string followLinks(const std::string &path) {

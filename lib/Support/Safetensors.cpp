@@ -5,13 +5,7 @@
 #include "lib/Support/Text.h"
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
-#include <fcntl.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <tuple>
-#include <unistd.h>
 
 namespace st {
 namespace {
@@ -25,10 +19,6 @@ uint64_t readLittleEndian64(const uint8_t *bytes) {
   for (size_t i = kLengthBytes; i-- > 0;)
     value = value << 8 | bytes[i];
   return value;
-}
-
-absl::Status inFile(const std::string &path, const absl::Status &status) {
-  return absl::Status(status.code(), absl::StrCat(path, ": ", status.message()));
 }
 
 absl::Status invalid(absl::string_view message) { return absl::InvalidArgumentError(message); }
@@ -70,38 +60,20 @@ std::optional<uint64_t> byteSize(ElementType type, absl::Span<const int64_t> sha
 
 absl::StatusOr<std::unique_ptr<SafetensorsReader>>
 SafetensorsReader::open(const std::string &path) {
-  auto error = [&](int number) {
-    return absl::UnavailableError(absl::StrCat(path, ": cannot read: ", std::strerror(number)));
-  };
-  // Not blocking, so that a pipe without a writer is an error and not a hang.
-  int fd = ::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-  if (fd < 0)
-    return error(errno);
-  struct stat info;
-  if (::fstat(fd, &info) != 0 || !S_ISREG(info.st_mode)) {
-    ::close(fd);
-    return inFile(path, invalid("not a regular file"));
-  }
-  size_t size = static_cast<size_t>(info.st_size);
-  if (size < kLengthBytes) {
-    ::close(fd);
-    return inFile(path, invalid("not a safetensors file: shorter than 8 bytes"));
-  }
-  void *base = ::mmap(nullptr, size, PROT_READ, MAP_PRIVATE, fd, 0);
-  int mapError = errno;
-  ::close(fd);
-  if (base == MAP_FAILED)
-    return error(mapError);
-  std::unique_ptr<SafetensorsReader> reader(
-      new SafetensorsReader(path, static_cast<const uint8_t *>(base), size));
+  absl::StatusOr<std::unique_ptr<MappedFile>> file = MappedFile::open(path);
+  if (!file.ok())
+    return file.status();
+  std::unique_ptr<SafetensorsReader> reader(new SafetensorsReader(path, *std::move(file)));
   if (absl::Status status = reader->parse(); !status.ok())
-    return inFile(path, status);
+    return inFile(path, status.message());
   return reader;
 }
 
-SafetensorsReader::~SafetensorsReader() { ::munmap(const_cast<uint8_t *>(base), size); }
-
 absl::Status SafetensorsReader::parse() {
+  const uint8_t *base = reinterpret_cast<const uint8_t *>(file->content().data());
+  const size_t size = file->content().size();
+  if (size < kLengthBytes)
+    return invalid("not a safetensors file: shorter than 8 bytes");
   uint64_t headerSize = readLittleEndian64(base);
   if (headerSize > kLargestHeader || headerSize > size - kLengthBytes)
     return invalid(absl::StrCat("not a safetensors file or truncated: a header of ", headerSize,
@@ -141,7 +113,7 @@ SafetensorsWriter::create(const std::string &path, absl::Span<const SafetensorsS
                           const SafetensorsMetadata &metadata) {
   absl::StatusOr<std::string> header = printSafetensorsHeader(specs, metadata);
   if (!header.ok())
-    return inFile(path, header.status());
+    return inFile(path, header.status().message());
   absl::StatusOr<std::unique_ptr<AtomicFile>> file = AtomicFile::create(path);
   if (!file.ok())
     return file.status();
@@ -158,15 +130,14 @@ SafetensorsWriter::create(const std::string &path, absl::Span<const SafetensorsS
 
 absl::Status SafetensorsWriter::append(absl::Span<const uint8_t> data) {
   if (data.size() > remaining)
-    return inFile(path, invalid("more data than the header declares"));
+    return inFile(path, "more data than the header declares");
   remaining -= data.size();
   return file->write(data.data(), data.size());
 }
 
 absl::Status SafetensorsWriter::commit() {
   if (remaining != 0)
-    return inFile(path,
-                  invalid(absl::StrCat("the last ", remaining, " bytes of data are missing")));
+    return inFile(path, absl::StrCat("the last ", remaining, " bytes of data are missing"));
   return file->commit();
 }
 
@@ -180,9 +151,9 @@ absl::Status writeSafetensors(const std::string &path, absl::Span<const Safetens
   for (const SafetensorsTensor &tensor : tensors) {
     std::optional<uint64_t> expected = byteSize(tensor.type, tensor.shape);
     if (*expected != tensor.data.size())
-      return inFile(path, invalid(absl::StrCat("tensor ", quoteForMessage(tensor.name), ": ",
-                                               tensor.data.size(), " bytes given, ", *expected,
-                                               " expected")));
+      return inFile(path,
+                    absl::StrCat("tensor ", quoteForMessage(tensor.name), ": ", tensor.data.size(),
+                                 " bytes given, ", *expected, " expected"));
     if (absl::Status status = (*writer)->append(tensor.data); !status.ok())
       return status;
   }

@@ -14,6 +14,7 @@
 #include "absl/types/span.h"
 #include "lib/Support/AtomicFile.h"
 #include "lib/Support/ElementType.h"
+#include "lib/Support/Files.h"
 
 #include <cstdint>
 #include <map>
@@ -48,7 +49,6 @@ using SafetensorsMetadata = std::map<std::string, std::string>;
 class SafetensorsReader {
 public:
   static absl::StatusOr<std::unique_ptr<SafetensorsReader>> open(const std::string &path);
-  ~SafetensorsReader();
   SafetensorsReader(const SafetensorsReader &) = delete;
   SafetensorsReader &operator=(const SafetensorsReader &) = delete;
 
@@ -63,14 +63,13 @@ public:
   const SafetensorsMetadata &metadata() const { return fileMetadata; }
 
 private:
-  SafetensorsReader(std::string path, const uint8_t *base, size_t size)
-      : filePath(std::move(path)), base(base), size(size) {}
+  SafetensorsReader(std::string path, std::unique_ptr<MappedFile> file)
+      : filePath(std::move(path)), file(std::move(file)) {}
 
   absl::Status parse();
 
   std::string filePath;
-  const uint8_t *base;
-  size_t size;
+  std::unique_ptr<MappedFile> file;
   std::vector<SafetensorsTensor> entries;
   absl::flat_hash_map<std::string, size_t> index;
   SafetensorsMetadata fileMetadata;

@@ -3,6 +3,7 @@
 #include "lib/Driver/DiagnosticPrinter.h"
 #include "lib/Runtime/Data/Tokenizer.h"
 #include "lib/Runtime/Json.h"
+#include "lib/Support/Files.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
 #include "tools/st-translate/Translations.h"
 #include "llvm/ADT/STLExtras.h"

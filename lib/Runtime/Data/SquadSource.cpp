@@ -6,6 +6,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
+#include "lib/Support/Files.h"
 #include "lib/Support/StatusMacros.h"
 #include "lib/Support/Text.h"
 

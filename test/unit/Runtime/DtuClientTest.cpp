@@ -11,6 +11,7 @@
 #include "backends/dtu/isa/Text.h"
 #include "lib/Runtime/Json.h"
 #include "lib/Runtime/NormalInit.h"
+#include "lib/Support/Files.h"
 #include "lib/Support/Safetensors.h"
 #include "lib/Timing/DtuDescription.h"
 

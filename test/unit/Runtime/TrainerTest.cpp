@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "lib/Support/AtomicFile.h"
+#include "lib/Support/Files.h"
 #include "lib/Support/Safetensors.h"
 
 #include <cmath>
