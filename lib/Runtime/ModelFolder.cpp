@@ -231,7 +231,7 @@ std::string compareDropout(const std::string &path, const ModelConfig &found,
   std::string warnings;
   for (const ConfigKey &key : keys ? keys->dropouts : absl::Span<const ConfigKey>())
     if (std::string what = compare(found, *own, key); !what.empty())
-      absl::StrAppend(&warnings, "warning: ", path, ": ", what, "\n");
+      absl::StrAppend(&warnings, "warning: ", escapeControls(path), ": ", what, "\n");
   return warnings;
 }
 

@@ -258,11 +258,12 @@ PretrainedWeights::open(const std::string &path, const proto::Executable &progra
 //===----------------------------------------------------------------------===//
 
 std::string PretrainedWeights::note() const {
-  std::string text = absl::StrCat("initialised ", matches.size(), " parameters from ", path);
+  const std::string folder = escapeControls(path);
+  std::string text = absl::StrCat("initialised ", matches.size(), " parameters from ", folder);
   if (ignored > 0)
     absl::StrAppend(&text, "; ", ignored, " tensors of other heads or buffers ignored");
   if (!fresh.empty())
-    absl::StrAppend(&text, "\nnot in ", path,
+    absl::StrAppend(&text, "\nnot in ", folder,
                     ", so with fresh values: ", absl::StrJoin(fresh, ", "));
   return text + "\n";
 }

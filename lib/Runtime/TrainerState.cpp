@@ -166,9 +166,9 @@ absl::StatusOr<std::string> compareOptimizer(const std::string &path, const Trai
   std::string warnings;
   for (const auto &[name, value] : own.constants)
     if (auto it = found.constants.find(name); it != found.constants.end() && it->second != value)
-      absl::StrAppend(&warnings, "warning: ", path, ": ", quoteJson(name), " of the optimizer is ",
-                      printJsonNumber(it->second), ", the program was compiled with ",
-                      printJsonNumber(value), "\n");
+      absl::StrAppend(&warnings, "warning: ", escapeControls(path), ": ", quoteJson(name),
+                      " of the optimizer is ", printJsonNumber(it->second),
+                      ", the program was compiled with ", printJsonNumber(value), "\n");
   return warnings;
 }
 

@@ -1,0 +1,97 @@
+#include "lib/Support/ProcessEnd.h"
+#include "lib/Support/AtomicFile.h"
+#include "lib/Support/Files.h"
+
+#include <csignal>
+#include <filesystem>
+#include <functional>
+#include <gtest/gtest.h>
+#include <new>
+#include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+namespace st {
+namespace {
+
+namespace fs = std::filesystem;
+
+class ProcessEndTest : public testing::Test {
+protected:
+  void SetUp() override {
+    folder = testing::TempDir() + "/process-end";
+    fs::remove_all(folder);
+    fs::create_directory(folder);
+  }
+  void TearDown() override { fs::remove_all(folder); }
+
+  // How a process ends that does this.
+  static int statusOf(const std::function<void()> &work) {
+    const pid_t child = ::fork();
+    if (child == 0) {
+      setUpEarlyEnd("test");
+      work();
+      ::_exit(0);
+    }
+    int status = 0;
+    ::waitpid(child, &status, 0);
+    return status;
+  }
+
+  std::string folder;
+};
+
+TEST_F(ProcessEndTest, ASignalRemovesWhatIsUnfinished) {
+  for (int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE}) {
+    const int status = statusOf([&] {
+      const std::string inner = folder + "/made";
+      RemovedOnEarlyEnd note(inner);
+      ::mkdir(inner.c_str(), 0777);
+      auto kept = AtomicFile::create(folder + "/kept"), lost = AtomicFile::create(inner + "/lost");
+      if ((*kept)->write("x").ok() && (*kept)->commit().ok())
+        ::raise(number);
+    });
+    EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == number) << status;
+    EXPECT_FALSE(exists(folder + "/made"));
+    EXPECT_TRUE(exists(folder + "/kept"));
+  }
+}
+
+TEST_F(ProcessEndTest, WhatIsForgottenStays) {
+  statusOf([&] {
+    RemovedOnEarlyEnd note(folder + "/file");
+    if (!writeFileAtomically(folder + "/file", "x").ok())
+      return;
+    note.forget();
+    ::raise(SIGTERM);
+  });
+  EXPECT_TRUE(exists(folder + "/file"));
+}
+
+TEST_F(ProcessEndTest, SignalsWaitForStepsThatBelongTogether) {
+  const int status = statusOf([&] {
+    {
+      SignalsWait wait;
+      ::raise(SIGTERM);
+      ::mkdir((folder + "/both").c_str(), 0777);
+    }
+    ::_exit(7);
+  });
+  EXPECT_TRUE(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM) << status;
+  EXPECT_TRUE(exists(folder + "/both"));
+}
+
+TEST_F(ProcessEndTest, AnIgnoredSignalStaysIgnored) {
+  std::signal(SIGHUP, SIG_IGN);
+  const int status = statusOf([] { ::raise(SIGHUP); });
+  std::signal(SIGHUP, SIG_DFL);
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 0) << status;
+}
+
+TEST_F(ProcessEndTest, ALackOfMemoryIsAnError) {
+  const int status = statusOf([] { std::get_new_handler()(); });
+  EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 1) << status;
+}
+
+} // namespace
+} // namespace st
