@@ -252,6 +252,25 @@ def failed_run(folder):
     st.expect(not (folder / "save").exists(), "an empty folder is left")
 
 
+def standard_output(folder):
+    """/dev/stdout is what the shell opened, and what is in it stays."""
+    log = folder / "log"
+    with open(log, "w") as file:
+        file.write("before\n")
+        file.flush()
+        done = subprocess.run([Binary.get(), "--steps=2", "--metrics=/dev/stdout"], stdout=file, timeout=60)
+    lines = log.read_text().splitlines()
+    st.expect(done.returncode == 0 and lines[0] == "before" and [line[:7] for line in lines[1:5]] == [
+        "step 1 ", '{"step"', "step 2 ", '{"step"'], f"{lines}")
+
+
+def full_output(folder):
+    """Nobody trains for hours and prints to a full disk."""
+    with open("/dev/full", "w") as file:
+        done = subprocess.run([Binary.get(), "--steps=1000000"], stdout=file, stderr=subprocess.PIPE, text=True, timeout=60)
+    st.expect(done.returncode == 1 and "error: cannot write to standard output: No space" in done.stderr, done.stderr)
+
+
 def for_transformers(folder):
     """The configuration names the class whose parameters these are, and keeps what the user wrote."""
     config = dict(TINY_BERT, torch_dtype="float16")
@@ -287,6 +306,8 @@ CASES = [
     ("SIGINT", interrupted(signal.SIGINT)),
     ("SIGTERM", interrupted(signal.SIGTERM)),
     ("a failed run", failed_run),
+    ("standard output", standard_output),
+    ("standard output is full", full_output),
     ("for transformers", for_transformers),
 ]
 

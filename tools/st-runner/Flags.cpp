@@ -134,7 +134,9 @@ absl::Status checkEffect(const std::set<std::string> &given) {
     else if (isOnce && name == "seed" && !given.count("init"))
       beside = "--inputs without --init";
     if (!beside.empty())
-      return absl::InvalidArgumentError(absl::StrCat("--", name, " has no effect with ", beside));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", name, " has no effect with ", beside,
+                       isTiming && name == "metrics" ? "; --report has the simulated time" : ""));
   }
   if (given.count("inputs") != given.count("outputs"))
     return absl::InvalidArgumentError("--inputs and --outputs go together");

@@ -170,6 +170,11 @@ TEST_F(TrainerTest, BadOptionsAndPaths) {
   expectError(program, with([](TrainOptions &o) { o.learningRate = NAN; }), "--lr");
   expectError(program, with([](TrainOptions &o) { o.data = "text:/nonexistent"; }),
               "/nonexistent: cannot read");
+  proto::Executable still = makeToyProgram(1, 1);
+  still.mutable_groups(0)->mutable_inputs()->DeleteSubrange(1, 1);
+  expectError(still, with([](TrainOptions &o) { o.learningRate = 1; }), "reads no learning rate");
+  still.mutable_groups(0)->mutable_inputs()->DeleteSubrange(2, 1);
+  expectError(still, with([](TrainOptions &o) { o.data = "synthetic"; }), "reads no batches");
   for (auto member :
        {&TrainOptions::metrics, &TrainOptions::trace, &TrainOptions::save, &TrainOptions::report})
     expectError(program, with([&](TrainOptions &o) { o.*member = "/nonexistent/x"; }),
