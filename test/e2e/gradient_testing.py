@@ -47,10 +47,10 @@ class Case:
     of all gradients: for models, some of whose gradients are zero but for rounding."""
 
     def __init__(self, function, *shapes, low=-2.0, high=2.0, values=None, reference=None, text=None,
-                 platform="cpu", f64=True, together=False, passes=()):
+                 platform="cpu", f32=True, f64=True, together=False, passes=()):
         self.function, self.shapes, self.range = function, shapes, (low, high)
         self.values, self.reference, self.text, self.platform = values, reference, text, platform
-        self.dtypes = [np.float32, np.float64] if f64 else [np.float32]
+        self.dtypes = [np.float32] * f32 + [np.float64] * f64
         self.together, self.passes = together, passes
 
     def operands(self, dtype):

@@ -1,8 +1,9 @@
-"""Differential fuzzing of gradients: random functions, differentiated by St and by JAX, in f32 and f64.
+"""Differential fuzzing of gradients: random functions, differentiated by St and by JAX.
 
   test_gradients.py [--seed=N] [--count=N]
 
 Function N is the same on every machine, so that `--seed=N --count=1` reproduces a failure.
+In f64, to 1e-9: some of the functions amplify rounding, and f32 would say little of them.
 """
 
 import argparse
@@ -25,7 +26,7 @@ def check(seed, folder):
     function = RandomFunction(random.Random(seed))
     rng = np.random.default_rng(seed)
     values = [rng.uniform(-2, 2, shape).astype(np.float32) for shape in function.parameters]
-    Case(function, values=values, together=True).run(folder)
+    Case(function, values=values, together=True, f32=False).run(folder)
 
 
 def main():
