@@ -380,7 +380,7 @@ def limited(name, limit, pattern):
 
 
 def limit_cases():
-    for kilobytes in (24000, 28000, 32000, 40000):
+    for kilobytes in (20000, 24000, 28000, 32000):
         yield limited(f"{kilobytes} KB of memory", f"-v {kilobytes}", "error: .*(memory|cannot (reserve|start|read))")
 
 

@@ -21,7 +21,8 @@ using google::protobuf::ListValue;
 using google::protobuf::Struct;
 using google::protobuf::Value;
 
-constexpr uint64_t kLargestFile = uint64_t{1} << 30;
+// Parsed JSON takes some fifty times its size.
+constexpr uint64_t kLargestFile = uint64_t{1} << 28;
 constexpr int64_t kLongestQuestion = 64;
 constexpr int64_t kStride = 128;
 
