@@ -258,7 +258,8 @@ def standard_output(folder):
     with open(log, "w") as file:
         file.write("before\n")
         file.flush()
-        done = subprocess.run([Binary.get(), "--steps=2", "--metrics=/dev/stdout"], stdout=file, timeout=60)
+        done = subprocess.run([Binary.get(), "--steps=2", "--metrics=/dev/stdout"], stdout=file,
+                              stderr=subprocess.DEVNULL, timeout=60)
     lines = log.read_text().splitlines()
     st.expect(done.returncode == 0 and lines[0] == "before" and [line[:7] for line in lines[1:5]] == [
         "step 1 ", '{"step"', "step 2 ", '{"step"'], f"{lines}")
