@@ -88,6 +88,7 @@ private:
   LogicalResult readModule();
   LogicalResult attachVocabulary(const ModelConfig &config);
   LogicalResult advanceTo(CompilePhase phase);
+  LogicalResult checkPhase(CompilePhase phase, StringRef who);
   LogicalResult runPipeline(CompilePhase phase, StringRef pipeline);
   LogicalResult setLearningRate();
   LogicalResult checkOptimizerOptions();
@@ -240,6 +241,9 @@ LogicalResult Compiler::read(CompilePhase &phase) {
     phase = request.startFrom.value_or(CompilePhase::Import);
     if (failed(readModule()))
       return failure();
+    if (request.startFrom &&
+        failed(checkPhase(phase, ("--compile-from=" + getCompilePhaseName(phase)).str())))
+      return failure();
     // What has no roles comes from another tool.
     if (!request.startFrom && failed(refuseModelOptions()))
       return failure();
@@ -309,13 +313,14 @@ LogicalResult Compiler::addOptimizer() {
 
 LogicalResult Compiler::runPipeline(CompilePhase phase, StringRef pipeline) {
   PassManager manager(context);
-  manager.enableVerifier(true);
+  // The module is verified once a phase, not after each pass.
+  manager.enableVerifier(false);
   std::string message;
   llvm::raw_string_ostream stream(message);
   if (failed(parsePassPipeline(pipeline, manager, stream)))
     return error() << "phase " << getCompilePhaseName(phase) << ": "
                    << StringRef(message).trim().split('\n').first;
-  return manager.run(*module);
+  return success(succeeded(manager.run(*module)) && succeeded(verify(*module)));
 }
 
 // The target's description travels on the module, so that later phases need no file.
@@ -364,6 +369,17 @@ LogicalResult Compiler::configure() {
   if (!llvm::is_contained({"", "sequential", "gpipe", "1f1b"}, StringRef(schedule)))
     return error() << "--schedule=" << schedule << ": expected sequential, gpipe or 1f1b";
   return applyParallelConfig(*module, config, schedule);
+}
+
+/// Checks that the module is what the phase leaves.
+LogicalResult Compiler::checkPhase(CompilePhase phase, StringRef who) {
+  FactContract contract = getPhaseContract(phase);
+  // A forward pass with a loss has gradients and an update behind these phases.
+  if (phase == CompilePhase::Differentiate && computesLoss(*module))
+    contract.needed = contract.needed | FactSet({Fact::Gradients});
+  if (phase == CompilePhase::Optimizer && computesLoss(*module))
+    contract.needed = contract.needed | FactSet({Fact::Update});
+  return checkFacts(*module, who, contract);
 }
 
 LogicalResult Compiler::advanceTo(CompilePhase phase) {
@@ -484,7 +500,8 @@ LogicalResult Compiler::run() {
     phase = static_cast<CompilePhase>(next);
     start = Clock::now();
     options.record(*module, phase);
-    if (failed(advanceTo(phase)))
+    if (failed(advanceTo(phase)) ||
+        failed(checkPhase(phase, ("phase " + getCompilePhaseName(phase)).str())))
       return failure();
     report(phase, seconds());
   }

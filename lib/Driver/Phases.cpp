@@ -9,26 +9,53 @@ using namespace mlir::st;
 namespace {
 struct PhaseInfo {
   StringRef name, pipeline;
+  FactContract contract;
 };
 } // namespace
 
+/// What no phase before the layout may have; and no phase before the gradients.
+static constexpr FactSet kFromLayout = FactSet::from(Fact::Layout),
+                         kFromGradients = kFromLayout | FactSet({Fact::Gradients, Fact::Optimizer});
+/// What a task must not hold once kernels are formed.
+static constexpr FactSet kBareOps = {Fact::TensorOps};
+
 static constexpr PhaseInfo kPhases[kNumPhases] = {
-    {"import", ""},
-    {"differentiate", "differentiate"},
-    {"optimizer", ""},
-    {"configured", ""},
-    {"propagated", "propagate-shardings"},
-    {"staged", "assign-stages"},
-    {"resharded", "insert-reshards"},
-    {"local", "global-to-local"},
-    {"tasks", "split-tasks"},
-    {"scheduled", "schedule-pipeline"},
-    {"kernels", "form-kernels"},
-    {"planned", "plan-memory"},
-    {"dtu", "convert-to-dtu"},
+    {"import", "", {{Fact::Roles}, kFromGradients}},
+    {"differentiate", "differentiate", {{Fact::Roles}, kFromLayout | FactSet({Fact::Optimizer})}},
+    {"optimizer", "", {{Fact::Roles}, kFromLayout | FactSet({Fact::Gradients})}},
+    {"configured", "", {{Fact::Mesh, Fact::Layout}, FactSet::from(Fact::Shardings)}},
+    {"propagated",
+     "propagate-shardings",
+     {{Fact::Mesh, Fact::Layout, Fact::Shardings}, FactSet::from(Fact::Stages)}},
+    {"staged",
+     "assign-stages",
+     {{Fact::Mesh, Fact::Layout, Fact::Shardings, Fact::Stages}, FactSet::from(Fact::LocalTypes)}},
+    {"resharded",
+     "insert-reshards",
+     {{Fact::Mesh, Fact::Layout, Fact::Shardings, Fact::Stages}, FactSet::from(Fact::LocalTypes)}},
+    {"local",
+     "global-to-local",
+     {{Fact::Mesh, Fact::Layout, Fact::Stages, Fact::LocalTypes}, FactSet::from(Fact::Programs)}},
+    {"tasks", "split-tasks", {{Fact::Mesh, Fact::Programs}, FactSet::from(Fact::Schedules)}},
+    {"scheduled",
+     "schedule-pipeline",
+     {{Fact::Mesh, Fact::Programs, Fact::Schedules}, FactSet::from(Fact::Kernels)}},
+    {"kernels",
+     "form-kernels",
+     {{Fact::Mesh, Fact::Programs, Fact::Schedules}, kBareOps | FactSet::from(Fact::Addresses)}},
+    {"planned",
+     "plan-memory",
+     {{Fact::Mesh, Fact::Schedules, Fact::Addresses}, kBareOps | FactSet({Fact::DeviceCode})}},
+    {"dtu", "convert-to-dtu", {{Fact::Mesh, Fact::Schedules, Fact::DeviceCode}, kBareOps}},
 };
 
-StringRef mlir::st::getCompilePhaseName(CompilePhase phase) { return kPhases[static_cast<int>(phase)].name; }
+const FactContract &mlir::st::getPhaseContract(CompilePhase phase) {
+  return kPhases[static_cast<int>(phase)].contract;
+}
+
+StringRef mlir::st::getCompilePhaseName(CompilePhase phase) {
+  return kPhases[static_cast<int>(phase)].name;
+}
 
 StringRef mlir::st::getPhasePipeline(CompilePhase phase) {
   return kPhases[static_cast<int>(phase)].pipeline;
@@ -42,5 +69,6 @@ std::optional<CompilePhase> mlir::st::getCompilePhase(StringRef name) {
 }
 
 std::string mlir::st::listPhases() {
-  return llvm::join(llvm::map_range(kPhases, [](const PhaseInfo &info) { return info.name; }), ", ");
+  return llvm::join(llvm::map_range(kPhases, [](const PhaseInfo &info) { return info.name; }),
+                    ", ");
 }

@@ -2,7 +2,7 @@
 #ifndef ST_DRIVER_PHASES_H
 #define ST_DRIVER_PHASES_H
 
-#include "mlir/Support/LLVM.h"
+#include "dialects/St/IR/ModuleFacts.h"
 
 #include <string>
 
@@ -21,6 +21,9 @@ StringRef getCompilePhaseName(CompilePhase phase);
 std::optional<CompilePhase> getCompilePhase(StringRef name);
 /// "import, differentiate, ...", for messages.
 std::string listPhases();
+
+/// What a module is like after a phase, so far as it does not depend on what the module computes.
+const FactContract &getPhaseContract(CompilePhase phase);
 
 /// The pass pipeline that leads to a phase from the one before it; empty for
 /// import, optimizer and configured, which need options.

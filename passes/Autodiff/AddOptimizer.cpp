@@ -1,5 +1,6 @@
 //===- AddOptimizer.cpp - Gradients into updates --------------------------===//
 
+#include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/Signature.h"
 #include "dialects/StableHLO/Utils/Emitter.h"
@@ -315,11 +316,17 @@ static DictionaryAttr describe(Builder &builder, const AddOptimizerOptions &opti
   return builder.getDictionaryAttr(fields);
 }
 
+/// Which parameter lacks its gradient, collect() says.
+static constexpr FactContract kContract = {
+    {}, FactSet({Fact::Update, Fact::Optimizer}) | FactSet::from(Fact::Layout)};
+
 namespace {
 struct AddOptimizer : st::impl::AddOptimizerBase<AddOptimizer> {
   using AddOptimizerBase::AddOptimizerBase;
 
   void runOnOperation() override {
+    if (failed(checkFacts(getOperation(), getArgument(), kContract)))
+      return signalPassFailure();
     ModuleOp module = getOperation();
     AddOptimizerOptions options{kind, beta1, beta2, epsilon, weightDecay, momentum, clipNorm};
     if (failed(checkOptions(module, options)))

@@ -1,5 +1,6 @@
 //===- Differentiate.cpp - Adds the gradients of the loss -----------------===//
 
+#include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/Signature.h"
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -34,8 +35,6 @@ static FailureOr<unsigned> findLoss(func::FuncOp function) {
     StringRef role = roleOfResult(function, index);
     if (role == "loss")
       named.push_back(index);
-    if (role == "gradient")
-      return function.emitOpError("already has a result of role \"gradient\"");
     if (role.empty() && isFloatScalar(type))
       candidates.push_back(index);
   }
@@ -114,9 +113,15 @@ static void eraseDeadOps(Block &block) {
   }
 }
 
+/// A mesh may be there: a program brings it along with its annotations.
+static constexpr FactContract kContract = {
+    {}, FactSet({Fact::Gradients, Fact::Update, Fact::Optimizer}) | FactSet::from(Fact::Layout)};
+
 namespace {
 struct Differentiate : st::impl::DifferentiateBase<Differentiate> {
   void runOnOperation() override {
+    if (failed(checkFacts(getOperation(), getArgument(), kContract)))
+      return signalPassFailure();
     auto function = getOperation().lookupSymbol<func::FuncOp>("main");
     if (!function || function.isExternal()) {
       getOperation().emitError("expected a function @main with a body");

@@ -1,5 +1,6 @@
 //===- InlineCustomGradients.cpp - Regions of st.custom_gradient, inlined -===//
 
+#include "dialects/St/IR/ModuleFacts.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Autodiff/CustomGradient.h"
 #include "passes/Autodiff/Passes.h"
@@ -40,6 +41,10 @@ void st::inlineCustomGradients(ModuleOp module) {
 
 namespace {
 struct InlineCustomGradients : st::impl::InlineCustomGradientsBase<InlineCustomGradients> {
-  void runOnOperation() override { inlineCustomGradients(getOperation()); }
+  void runOnOperation() override {
+    if (failed(checkFacts(getOperation(), getArgument(), kBeforeLayout)))
+      return signalPassFailure();
+    inlineCustomGradients(getOperation());
+  }
 };
 } // namespace

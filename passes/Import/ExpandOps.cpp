@@ -1,3 +1,4 @@
+#include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/StableHLO/ChloOps.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/Emitter.h"
@@ -80,6 +81,8 @@ struct ExpandOps : st::impl::ExpandOpsBase<ExpandOps> {
   using ExpandOpsBase::ExpandOpsBase;
 
   void runOnOperation() override {
+    if (failed(checkFacts(getOperation(), getArgument(), kBeforeLayout)))
+      return signalPassFailure();
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
       if (isa<stablehlo::CompositeOp, stablehlo::ConvolutionOp, stablehlo::DynamicUpdateSliceOp,

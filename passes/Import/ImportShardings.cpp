@@ -1,4 +1,5 @@
 #include "dialects/Sdy/SdyDialect.h"
+#include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -242,6 +243,8 @@ struct ImportShardings : st::impl::ImportShardingsBase<ImportShardings> {
   using ImportShardingsBase::ImportShardingsBase;
 
   void runOnOperation() override {
+    if (failed(checkFacts(getOperation(), getArgument(), kBeforeLayout)))
+      return signalPassFailure();
     if (getMesh(getOperation()))
       return;
     bool hasSdy = !getOperation().getOps<sdy::MeshOp>().empty();

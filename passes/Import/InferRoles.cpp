@@ -1,3 +1,4 @@
+#include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/Signature.h"
 #include "dialects/St/Sharding/OpSharding.h"
@@ -415,11 +416,17 @@ static LogicalResult check(ModuleOp module, func::FuncOp function) {
   return failure(walk.wasInterrupted());
 }
 
+/// What has roles has been imported, or comes from a front end that knows them.
+static constexpr FactContract kContract = {
+    {}, FactSet({Fact::Roles, Fact::Optimizer}) | FactSet::from(Fact::Layout)};
+
 namespace {
 struct InferRoles : st::impl::InferRolesBase<InferRoles> {
   using InferRolesBase::InferRolesBase;
 
   void runOnOperation() override {
+    if (failed(checkFacts(getOperation(), getArgument(), kContract)))
+      return signalPassFailure();
     auto function = getOperation().lookupSymbol<func::FuncOp>("main");
     if (failed(check(getOperation(), function)))
       return signalPassFailure();

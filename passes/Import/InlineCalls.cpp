@@ -1,3 +1,4 @@
+#include "dialects/St/IR/ModuleFacts.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Import/Passes.h"
@@ -103,6 +104,8 @@ struct InlineCalls : st::impl::InlineCallsBase<InlineCalls> {
   using InlineCallsBase::InlineCallsBase;
 
   void runOnOperation() override {
+    if (failed(checkFacts(getOperation(), getArgument(), kBeforeLayout)))
+      return signalPassFailure();
     CallInliner inliner(getOperation());
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (function.isPublic() && !function.isExternal() && failed(inliner.inlineInto(function)))

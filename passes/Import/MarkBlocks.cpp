@@ -1,3 +1,4 @@
+#include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "passes/Import/DonatedState.h"
 #include "passes/Import/Passes.h"
@@ -192,6 +193,8 @@ struct MarkBlocks : st::impl::MarkBlocksBase<MarkBlocks> {
   using MarkBlocksBase::MarkBlocksBase;
 
   void runOnOperation() override {
+    if (failed(checkFacts(getOperation(), getArgument(), kBeforeLayout)))
+      return signalPassFailure();
     auto function = getOperation().lookupSymbol<func::FuncOp>("main");
     if (!function || function.isExternal() || !function.getBody().hasOneBlock())
       return;

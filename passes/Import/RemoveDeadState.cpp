@@ -1,3 +1,4 @@
+#include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/Signature.h"
 #include "passes/Import/DonatedState.h"
@@ -81,6 +82,8 @@ struct RemoveDeadState : st::impl::RemoveDeadStateBase<RemoveDeadState> {
   using RemoveDeadStateBase::RemoveDeadStateBase;
 
   void runOnOperation() override {
+    if (failed(checkFacts(getOperation(), getArgument(), kBeforeLayout)))
+      return signalPassFailure();
     auto function = getOperation().lookupSymbol<func::FuncOp>("main");
     if (!function || function.isExternal() || !function.getBody().hasOneBlock())
       return;

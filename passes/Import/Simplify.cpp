@@ -1,3 +1,4 @@
+#include "dialects/St/IR/ModuleFacts.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/OperationSupport.h"
 #include "mlir/Pass/PassManager.h"
@@ -17,6 +18,8 @@ struct Simplify : st::impl::SimplifyBase<Simplify> {
   using SimplifyBase::SimplifyBase;
 
   void runOnOperation() override {
+    if (failed(checkFacts(getOperation(), getArgument(), kBeforeLayout)))
+      return signalPassFailure();
     OpPassManager inlining(ModuleOp::getOperationName());
     inlining.addPass(createInlineCalls());
     inlining.addPass(createSymbolDCEPass());

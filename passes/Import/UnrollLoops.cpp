@@ -1,3 +1,4 @@
+#include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/StableHLO/Utils/CountedLoop.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Import/Passes.h"
@@ -32,6 +33,8 @@ struct UnrollLoops : st::impl::UnrollLoopsBase<UnrollLoops> {
   using UnrollLoopsBase::UnrollLoopsBase;
 
   void runOnOperation() override {
+    if (failed(checkFacts(getOperation(), getArgument(), kBeforeLayout)))
+      return signalPassFailure();
     SmallVector<stablehlo::WhileOp> loops;
     // Inner loops first, so that the size of what is copied is known.
     getOperation().walk<WalkOrder::PostOrder>([&](stablehlo::WhileOp op) { loops.push_back(op); });

@@ -1,3 +1,4 @@
+#include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "passes/Kernels/KernelBuilder.h"
@@ -56,7 +57,11 @@ LogicalResult FormKernels::formKernels(TaskOp task, const SymbolTable &storage,
   return success();
 }
 
+static constexpr FactContract kContract = {{Fact::Programs}, FactSet::from(Fact::Kernels)};
+
 void FormKernels::runOnOperation() {
+  if (failed(checkFacts(getOperation(), getArgument(), kContract)))
+    return signalPassFailure();
   FusionLimits limits;
   limits.maxOps = maxOps;
   limits.maxInputs = maxInputs;

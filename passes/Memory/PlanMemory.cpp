@@ -1,3 +1,4 @@
+#include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "passes/Memory/Passes.h"
 #include "passes/Memory/TaskMemory.h"
@@ -72,13 +73,14 @@ static LogicalResult checkCapacity(ModuleOp module, int64_t memoryBytes) {
   return success();
 }
 
+static constexpr FactContract kContract = {
+    {Fact::Mesh, Fact::Programs}, FactSet({Fact::TensorOps}) | FactSet::from(Fact::Addresses)};
+
 void PlanMemory::runOnOperation() {
   ModuleOp module = getOperation();
-  MeshOp mesh = getMesh(module);
-  if (!mesh) {
-    module.emitError("expects an st.mesh");
+  if (failed(checkFacts(module, getArgument(), kContract)))
     return signalPassFailure();
-  }
+  MeshOp mesh = getMesh(module);
   auto target = module->getAttrOfType<TargetAttr>("st.target");
   constexpr int64_t kDefaultAlignment = 64;
   int64_t alignment = target ? target.getAlignment() : kDefaultAlignment;

@@ -1,3 +1,4 @@
+#include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "passes/Memory/MemoryUtils.h"
@@ -234,7 +235,11 @@ LogicalResult ProgramChecker::check() {
   return success();
 }
 
+static constexpr FactContract kContract = {{Fact::Programs}, {Fact::DeviceCode}};
+
 void VerifyMemoryPlan::runOnOperation() {
+  if (failed(checkFacts(getOperation(), getArgument(), kContract)))
+    return signalPassFailure();
   MeshOp mesh = getMesh(getOperation());
   for (auto program : getOperation().getOps<ProgramOp>())
     if (failed(ProgramChecker(program, mesh ? mesh.getMicro() : 1).check()))

@@ -1,3 +1,4 @@
+#include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/Signature.h"
 #include "dialects/St/IR/StDialect.h"
@@ -260,13 +261,16 @@ void ConfigApplication::seedByRole() {
   reportWhole();
 }
 
+static constexpr FactContract kContract = {
+    {}, FactSet({Fact::Gradients}) | FactSet::from(Fact::Layout)};
+
 LogicalResult mlir::st::applyParallelConfig(ModuleOp module, const ParallelConfig &config,
                                             StringRef schedule) {
+  if (failed(checkFacts(module, "apply-parallel-config", kContract)))
+    return failure();
   auto function = module.lookupSymbol<func::FuncOp>("main");
   if (!function || function.isExternal())
     return module.emitError("expected a function @main with a body");
-  if (module->hasAttr("st.stages"))
-    return module.emitError("already has its layout");
   ConfigApplication application(module, function, config);
   if (failed(application.checkMesh()) || failed(application.checkSizes()) ||
       failed(application.checkBatch()) || failed(application.setAttributes(schedule)))

@@ -1,3 +1,4 @@
+#include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/Signature.h"
 #include "dialects/St/Sharding/OpSharding.h"
@@ -239,22 +240,25 @@ void StageRewriter::run() {
 // The pass
 //===----------------------------------------------------------------------===//
 
+static constexpr FactContract kContract = {{Fact::Mesh, Fact::Layout, Fact::Shardings},
+                                           FactSet::from(Fact::Stages)};
+
 namespace {
 struct AssignStages : st::impl::AssignStagesBase<AssignStages> {
   using AssignStagesBase::AssignStagesBase;
 
   void runOnOperation() override {
     ModuleOp module = getOperation();
+    if (failed(checkFacts(module, getArgument(), kContract)))
+      return signalPassFailure();
     auto function = module.lookupSymbol<func::FuncOp>("main");
-    MeshOp mesh = getMesh(module);
     auto stages = module->getAttrOfType<IntegerAttr>("st.stages");
-    if (!function || function.isExternal() || !function.getBody().hasOneBlock() || !mesh ||
-        !stages || stages.getInt() < 1) {
-      module.emitError("expected @main of one block, an st.mesh, and st.stages of at least 1; run "
-                       "apply-parallel-config first");
+    if (!function || function.isExternal() || !function.getBody().hasOneBlock() || !stages ||
+        stages.getInt() < 1) {
+      emitError(module.getLoc()) << "expected @main of one block and st.stages of at least 1";
       return signalPassFailure();
     }
-    MeshAxes axes(mesh);
+    MeshAxes axes(getMesh(module));
     StageAnalysis analysis(function, stages.getInt());
     StageRewriter rewriter(function, analysis, axes);
     rewriter.run();

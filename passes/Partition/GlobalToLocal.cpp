@@ -1,3 +1,4 @@
+#include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/Signature.h"
 #include "dialects/St/Sharding/ChooseSharding.h"
@@ -239,17 +240,17 @@ LogicalResult Localizer::run() {
 // The pass
 //===----------------------------------------------------------------------===//
 
+static constexpr FactContract kContract = {{Fact::Mesh, Fact::Shardings},
+                                           FactSet::from(Fact::LocalTypes)};
+
 namespace {
 struct GlobalToLocal : st::impl::GlobalToLocalBase<GlobalToLocal> {
   using GlobalToLocalBase::GlobalToLocalBase;
 
   void runOnOperation() override {
-    MeshOp mesh = getMesh(getOperation());
-    if (!mesh) {
-      getOperation().emitError("expected an st.mesh; run apply-parallel-config first");
+    if (failed(checkFacts(getOperation(), getArgument(), kContract)))
       return signalPassFailure();
-    }
-    MeshAxes axes(mesh);
+    MeshAxes axes(getMesh(getOperation()));
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal() && failed(Localizer(function, axes).run()))
         return signalPassFailure();

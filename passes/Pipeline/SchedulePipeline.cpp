@@ -1,3 +1,4 @@
+#include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "passes/Pipeline/Passes.h"
 #include "passes/Pipeline/Schedule.h"
@@ -142,11 +143,13 @@ LogicalResult SchedulePipeline::schedule(StringRef kindName, MeshOp mesh) {
   return success();
 }
 
+/// Another schedule may replace one, until memory is planned for it.
+static constexpr FactContract kContract = {{Fact::Mesh, Fact::Programs},
+                                           FactSet::from(Fact::Addresses)};
+
 void SchedulePipeline::runOnOperation() {
   FailureOr<StringRef> kindName = getKindName();
-  MeshOp mesh = mlir::st::getMesh(getOperation());
-  if (succeeded(kindName) && !mesh)
-    getOperation().emitError("expects an st.mesh");
-  if (failed(kindName) || !mesh || failed(schedule(*kindName, mesh)))
+  if (failed(kindName) || failed(checkFacts(getOperation(), getArgument(), kContract)) ||
+      failed(schedule(*kindName, mlir::st::getMesh(getOperation()))))
     signalPassFailure();
 }

@@ -1,3 +1,4 @@
+#include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "passes/Pipeline/Passes.h"
 #include "passes/Pipeline/ProgramEmitter.h"
@@ -103,19 +104,22 @@ LogicalResult SplitTasks::split(func::FuncOp function, MeshOp mesh) {
   return success();
 }
 
+static constexpr FactContract kContract = {{Fact::Mesh, Fact::LocalTypes},
+                                           FactSet::from(Fact::Programs)};
+
 void SplitTasks::runOnOperation() {
   ModuleOp module = getOperation();
+  if (failed(checkFacts(module, getArgument(), kContract)))
+    return signalPassFailure();
   auto function = module.lookupSymbol<func::FuncOp>("main");
-  MeshOp mesh = mlir::st::getMesh(module);
-  if (!function || !mesh) {
-    module.emitError("expects a function @main and an st.mesh, found no ")
-        << (function ? "st.mesh" : "function @main");
+  if (!function || function.isExternal()) {
+    emitError(module.getLoc()) << "expected a function @main with a body";
     return signalPassFailure();
   }
   if (!function.getBody().hasOneBlock()) {
     function.emitOpError("expects a body of one block");
     return signalPassFailure();
   }
-  if (failed(split(function, mesh)))
+  if (failed(split(function, mlir::st::getMesh(module))))
     signalPassFailure();
 }

@@ -1,3 +1,4 @@
+#include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "passes/Propagation/Passes.h"
 #include "passes/Propagation/Settle.h"
@@ -19,7 +20,8 @@ static void addMicro(const StepGraph &graph, const MicroAnalysis &micro) {
       continue;
     ShardingAttr varying = graph.axes.write(micro.sharding(constrain.getResult()));
     SmallVector<ArrayAttr> dims;
-    for (auto [own, outer] : llvm::zip_equal(constrain.getSharding().getDims(), varying.getDims())) {
+    for (auto [own, outer] :
+         llvm::zip_equal(constrain.getSharding().getDims(), varying.getDims())) {
       SmallVector<Attribute> axes(outer.begin(), outer.end());
       llvm::append_range(axes, own);
       dims.push_back(ArrayAttr::get(constrain.getContext(), axes));
@@ -29,17 +31,16 @@ static void addMicro(const StepGraph &graph, const MicroAnalysis &micro) {
   }
 }
 
+static constexpr FactContract kContract = {{Fact::Mesh}, FactSet::from(Fact::Shardings)};
+
 namespace {
 struct PropagateShardings : st::impl::PropagateShardingsBase<PropagateShardings> {
   using PropagateShardingsBase::PropagateShardingsBase;
 
   void runOnOperation() override {
-    MeshOp mesh = getMesh(getOperation());
-    if (!mesh) {
-      getOperation().emitError("expected an st.mesh; run apply-parallel-config first");
+    if (failed(checkFacts(getOperation(), getArgument(), kContract)))
       return signalPassFailure();
-    }
-    MeshAxes axes(mesh);
+    MeshAxes axes(getMesh(getOperation()));
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal() && failed(propagate(function, axes)))
         return signalPassFailure();

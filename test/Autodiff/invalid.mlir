@@ -21,10 +21,12 @@ func.func @main(%w: tensor<2xf32> {st.name = "w", st.role = "parameter"})
 
 // -----
 
-// expected-error @below {{already has a result of role "gradient"}}
-func.func @main(%w: tensor<f32> {st.name = "w", st.role = "parameter"})
-    -> (tensor<f32>, tensor<f32> {st.role = "gradient"}) {
-  return %w, %w : tensor<f32>, tensor<f32>
+// expected-error @below {{differentiate: found results of role "gradient", which differentiate leaves; expected a module from before that}}
+module {
+  func.func @main(%w: tensor<f32> {st.name = "w", st.role = "parameter"})
+      -> (tensor<f32>, tensor<f32> {st.role = "gradient"}) {
+    return %w, %w : tensor<f32>, tensor<f32>
+  }
 }
 
 // -----

@@ -5,8 +5,8 @@ st.mesh @mesh <["t"=1], micro=1>
 st.program @g stages [0] devices [0] first_rank 0 mesh @mesh {
   st.task @t forward stage 0 (%mb) {
     %0 = stablehlo.constant {st.addresses = [#st.address<offset = 0>]} dense<1.0> : tensor<8xf32>
-    // expected-error @+1 {{'stablehlo.reverse' op has no DTU code generation}}
-    %1 = stablehlo.reverse %0, dims = [0] {st.addresses = [#st.address<offset = 64>]} : tensor<8xf32>
+    // expected-error @+1 {{'arith.constant' op has no DTU code generation}}
+    %1 = arith.constant 1.0 : f32
   }
 }
 
@@ -28,6 +28,7 @@ st.program @g stages [0] devices [0] first_rank 0 mesh @mesh {
 
 st.mesh @mesh <["t"=1], micro=1>
 st.program @g stages [0] devices [0] first_rank 0 mesh @mesh {
+  st.buffer @b "step" slots 1 : tensor<8xf32> at #st.address<offset = 0>
   st.task @t forward stage 0 (%mb) {
     // expected-error @+1 {{'stablehlo.constant' op has no st.addresses, which convert-to-dtu needs: run plan-memory first}}
     %0 = stablehlo.constant dense<1.0> : tensor<8xf32>
@@ -61,4 +62,17 @@ st.program @g stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // expected-error @+1 {{no device description 'dtu-x'}}
 module attributes {st.target = #st.target<backend = "dtu", device = "dtu-x", alignment = 64, scratch_bytes = 0, memory_bytes = 0>} {
+  st.mesh @mesh <["t"=1], micro=1>
+  st.program @g stages [0] devices [0] first_rank 0 mesh @mesh {
+    st.buffer @b "step" slots 1 : tensor<8xf32> at #st.address<offset = 0>
+  }
+}
+
+// -----
+
+// expected-error @+1 {{convert-to-dtu: expected addresses of storage and values, which plan-memory leaves; found st.program ops, which split-tasks leaves}}
+module {
+  st.mesh @mesh <["t"=1], micro=1>
+  st.program @g stages [0] devices [0] first_rank 0 mesh @mesh {
+  }
 }

@@ -69,7 +69,7 @@
 // NONE: none.json:1:1: error: cannot read the parallel config: No such file or directory
 // SCHEDULE: error: schedule is "zigzag"; expected "sequential", "gpipe" or "1f1b"
 // SEQUENTIAL: one.json:1:2: error: schedule is "gpipe", but mode is "sharding", whose stages run one after the other
-// TWICE: error: already has its layout
+// TWICE: error: apply-parallel-config: found st.stages on the module, which apply-parallel-config leaves; expected a module from before that
 
 //--- step.mlir
 module attributes {st.model_config = "{\22hidden_size\22: 16, \22num_attention_heads\22: 2}"} {

@@ -1,4 +1,24 @@
 // RUN: st-opt --assign-stages --split-input-file --verify-diagnostics %s
 
-// expected-error @+1 {{expected @main of one block, an st.mesh, and st.stages of at least 1; run apply-parallel-config first}}
+// expected-error @+1 {{assign-stages: expected an st.mesh, which apply-parallel-config leaves; found a module without any mark of a phase}}
 module {}
+
+// -----
+
+// expected-error @+1 {{expected @main of one block and st.stages of at least 1}}
+module attributes {st.stages = 0 : i64} {
+  st.mesh @mesh <["tensor"=1], micro=1>
+  func.func @main() {
+    return
+  }
+}
+
+// -----
+
+// expected-error @+1 {{assign-stages: found ops with st.stage, which assign-stages leaves; expected a module from before that}}
+module attributes {st.stages = 1 : i64} {
+  st.mesh @mesh <["tensor"=1], micro=1>
+  func.func @main(%x: tensor<4xf32> {st.stage = 0 : i64}) -> tensor<4xf32> {
+    return %x : tensor<4xf32>
+  }
+}

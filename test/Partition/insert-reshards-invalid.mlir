@@ -24,7 +24,7 @@ func.func @batch_statistics(%x: tensor<8xf32> {st.role = "batch", st.sharding = 
 
 // -----
 
-// expected-error @+1 {{expected an st.mesh; run apply-parallel-config first}}
+// expected-error @+1 {{insert-reshards: expected an st.mesh, which apply-parallel-config leaves; found a module without any mark of a phase}}
 module {}
 
 // -----

@@ -6,7 +6,7 @@ module attributes {st.stages = 1 : i64} {
   st.mesh @mesh <[], micro=2>
   func.func @main(
       %x: tensor<f32> {st.name = "x", st.role = "batch"},
-      %xs: tensor<4xf32> {st.name = "xs", st.role = "batch", st.sharding = #st.sharding<@mesh, [{"micro"}]>},
+      %xs: tensor<4xf32> {st.name = "xs", st.role = "batch", st.sharding = #st.sharding<@mesh, [{"micro"}]>, st.global_type = tensor<8xf32>},
       %w: tensor<4xf32> {st.name = "w", st.role = "parameter"})
       -> (tensor<4xf32> {st.name = "loss", st.role = "loss"}) {
     // expected-note @+1 {{that reduction depends on parameter "w" here; expected it to depend on the batch alone}}
@@ -24,7 +24,7 @@ module attributes {st.stages = 1 : i64} {
 
 module attributes {st.stages = 2 : i64} {
   st.mesh @mesh <[], micro=1>
-  func.func @main(%x: tensor<4xf32> {st.name = "x", st.role = "batch", st.stage = 0 : i64})
+  func.func @main(%x: tensor<4xf32> {st.name = "x", st.role = "batch", st.stage = 0 : i64, st.global_type = tensor<4xf32>})
       -> (tensor<4xf32> {st.name = "loss", st.role = "loss"}) {
     // expected-note @+1 {{the value is made here}}
     %y = stablehlo.negate %x {st.stage = 0 : i64} : tensor<4xf32>
@@ -38,7 +38,7 @@ module attributes {st.stages = 2 : i64} {
 
 module attributes {st.stages = 2 : i64} {
   st.mesh @mesh <[], micro=1>
-  func.func @main(%x: tensor<4xf32> {st.name = "x", st.role = "batch", st.stage = 0 : i64})
+  func.func @main(%x: tensor<4xf32> {st.name = "x", st.role = "batch", st.stage = 0 : i64, st.global_type = tensor<4xf32>})
       -> (tensor<4xf32> {st.name = "loss", st.role = "loss"}) {
     // expected-error @+1 {{'stablehlo.negate' op has no st.stage; expected assign-stages to have run}}
     %y = stablehlo.negate %x : tensor<4xf32>
@@ -51,7 +51,7 @@ module attributes {st.stages = 2 : i64} {
 module {
   st.mesh @mesh <[], micro=2>
   // expected-error @+1 {{'func.func' op expects result 0 to be reduced over micro-batches, or split over them}}
-  func.func @main(%x: tensor<4xf32> {st.name = "x", st.role = "batch", st.sharding = #st.sharding<@mesh, [{"micro"}]>})
+  func.func @main(%x: tensor<4xf32> {st.name = "x", st.role = "batch", st.sharding = #st.sharding<@mesh, [{"micro"}]>, st.global_type = tensor<8xf32>})
       -> (tensor<4xf32> {st.name = "logits", st.role = "metric"}) {
     // expected-note @+1 {{it is made here, once a micro-batch}}
     %y = stablehlo.negate %x : tensor<4xf32>
@@ -64,7 +64,7 @@ module {
 module {
   st.mesh @mesh <[], micro=1>
   // expected-error @+1 {{'func.func' op expects argument 0 to have the attribute st.role}}
-  func.func @main(%x: tensor<4xf32> {st.name = "x"}) -> (tensor<4xf32> {st.name = "loss", st.role = "loss"}) {
+  func.func @main(%x: tensor<4xf32> {st.name = "x", st.global_type = tensor<4xf32>}) -> (tensor<4xf32> {st.name = "loss", st.role = "loss"}) {
     return %x : tensor<4xf32>
   }
 }
@@ -74,7 +74,7 @@ module {
 // expected-error @+1 {{st.devices has the group array<i64: 0>, expected 2 device ids, one a mesh position}}
 module attributes {st.devices = [array<i64: 0>]} {
   st.mesh @mesh <["tensor"=2], micro=1>
-  func.func @main(%x: tensor<4xf32> {st.name = "x", st.role = "batch"})
+  func.func @main(%x: tensor<4xf32> {st.name = "x", st.role = "batch", st.global_type = tensor<4xf32>})
       -> (tensor<4xf32> {st.name = "loss", st.role = "loss"}) {
     return %x : tensor<4xf32>
   }
@@ -82,7 +82,17 @@ module attributes {st.devices = [array<i64: 0>]} {
 
 // -----
 
-// expected-error @+1 {{expects a function @main and an st.mesh, found no function @main}}
+// expected-error @+1 {{expected a function @main with a body}}
+module {
+  st.mesh @mesh <[], micro=1>
+  func.func @other(%x: tensor<4xf32> {st.global_type = tensor<4xf32>}) {
+    return
+  }
+}
+
+// -----
+
+// expected-error @+1 {{split-tasks: expected arguments with st.global_type, which global-to-local leaves; found an st.mesh, which apply-parallel-config leaves}}
 module {
   st.mesh @mesh <[], micro=1>
 }
@@ -91,7 +101,7 @@ module {
 
 module attributes {st.stages = 1 : i64, st.devices = [array<i64: 0>]} {
   st.mesh @mesh <["tensor"=1], micro=1>
-  func.func @main(%x: tensor<f32> {st.name = "x", st.role = "batch"}, %p: tensor<i1> {st.name = "p", st.role = "batch"})
+  func.func @main(%x: tensor<f32> {st.name = "x", st.role = "batch", st.global_type = tensor<f32>}, %p: tensor<i1> {st.name = "p", st.role = "batch"})
       -> (tensor<f32> {st.name = "y", st.role = "metric"}) {
     %y = stablehlo.negate %x : tensor<f32>
     // expected-error @+1 {{uses values from outside its regions, which cannot be put into tasks}}

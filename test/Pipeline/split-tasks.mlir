@@ -103,7 +103,7 @@ module attributes {st.stages = 2 : i64, st.devices = [array<i64: 0, 1>, array<i6
 module attributes {st.stages = 2 : i64} {
   st.mesh @mesh <[], micro=1>
   func.func @main(
-      %x: tensor<8xf32> {st.name = "x", st.role = "batch", st.stage = 0 : i64},
+      %x: tensor<8xf32> {st.name = "x", st.role = "batch", st.stage = 0 : i64, st.global_type = tensor<8xf32>},
       %key: tensor<8xui32> {st.name = "rng_key", st.role = "key", st.stage = 0 : i64},
       %w0: tensor<8xf32> {st.name = "w", st.role = "parameter", st.stage = 0 : i64, tf.aliasing_output = 1 : i32},
       %w1: tensor<8xf32> {st.name = "w", st.role = "parameter", st.stage = 1 : i64, tf.aliasing_output = 2 : i32})
@@ -170,7 +170,7 @@ module attributes {st.stages = 2 : i64} {
 module attributes {st.stages = 1 : i64, st.devices = [array<i64: 0>]} {
   st.mesh @mesh <["tensor"=1], micro=1>
   func.func @main(
-      %x: tensor<4xf32> {st.name = "x", st.role = "batch", st.stage = 0 : i64, st.sharding = #rep1},
+      %x: tensor<4xf32> {st.name = "x", st.role = "batch", st.stage = 0 : i64, st.sharding = #rep1, st.global_type = tensor<4xf32>},
       %w: tensor<4xf32> {st.name = "w", st.role = "parameter", st.stage = 0 : i64, st.sharding = #rep1, tf.aliasing_output = 1 : i32},
       %n: tensor<f32> {st.name = "count", st.role = "optimizer_state", st.stage = 0 : i64, st.sharding = #rep0, tf.aliasing_output = 2 : i32})
       -> (tensor<f32> {st.name = "loss", st.role = "loss", st.stage = 0 : i64, st.sharding = #rep0},

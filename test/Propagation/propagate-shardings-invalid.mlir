@@ -1,6 +1,6 @@
 // RUN: st-opt --propagate-shardings --split-input-file --verify-diagnostics %s
 
-// expected-error @+1 {{expected an st.mesh; run apply-parallel-config first}}
+// expected-error @+1 {{propagate-shardings: expected an st.mesh, which apply-parallel-config leaves; found a module without any mark of a phase}}
 module {}
 
 // -----

@@ -1,4 +1,5 @@
-"""No point of the road is skipped: every phase prints IR that st-opt verifies, and continues to the same binary."""
+"""No point of the road is skipped: every phase prints IR that st-opt verifies, and continues to the same binary;
+a pass or a continued compilation that gets another phase's IR says so in one line."""
 
 import sys
 
@@ -40,6 +41,108 @@ def phase_case(model, phase):
     return f"{model} {phase}", check
 
 
+# Where each pass has work to do. On the IR of any other phase it is to refuse, but for those of UNCHANGED.
+FORWARD = PHASES[:3]
+RUNS_ON = {
+    "differentiate": ["import"],
+    "add-optimizer": ["differentiate"],
+    "apply-parallel-config": ["import", "optimizer"],
+    "propagate-shardings": ["configured"],
+    "assign-stages": ["propagated"],
+    "insert-reshards": ["propagated", "staged"],
+    "global-to-local": ["resharded"],
+    "split-tasks": ["local"],
+    "schedule-pipeline": ["tasks"],
+    "form-kernels": ["tasks", "scheduled"],
+    "plan-memory": ["kernels"],
+    "convert-to-dtu": ["planned"],
+    "verify-memory-plan": [],
+    "expand-ops": [],
+    "import-shardings": [],
+    "infer-roles": [],
+    "inline-calls": [],
+    "inline-custom-gradients": [],
+    "mark-blocks": [],
+    "remove-dead-state": [],
+    "simplify": ["import", "differentiate", "optimizer"],
+    "unroll-loops": [],
+}
+# Where there is nothing to do: a model's front end prints what the passes on programs of other tools make.
+UNCHANGED = {
+    "insert-reshards": ["resharded"],
+    "schedule-pipeline": ["scheduled", "kernels"],
+    "verify-memory-plan": ["planned"],
+    **{name: FORWARD for name in ["expand-ops", "import-shardings", "inline-calls", "inline-custom-gradients", "mark-blocks",
+                                  "remove-dead-state", "unroll-loops"]},
+}
+
+
+def dump_phases(folder):
+    """Compiles a small model, and returns the binary, the command's flags by the phase that reads them, and the
+    IR after each phase."""
+    config = dict(MODELS["bert"][0], num_hidden_layers=2, vocab_size=96)
+    model = st.write_json(folder / "m" / "config.json", config).parent
+    parallel = st.write_json(folder / "parallel.json", st.layout(2, 2, mode="hybrid", accum=2))
+    flags = {"import": ["--task=mlm", "--batch=4", "--seq=16"], "optimizer": ["--optimizer=adamw", "--clip-norm=1.0"],
+             "configured": ["--target=dtu-t10", f"--parallel={parallel}"]}
+    st.check_run([st.BIN / "st-compile", model, *sum(flags.values(), []), f"--dump-phases-to={folder / 'ir'}",
+                  "-o", folder / "direct.bin"])
+    return folder / "direct.bin", flags, {p: folder / "ir" / f"{i:02d}-{p}.mlir" for i, p in enumerate(PHASES)}
+
+
+def refused(done, what):
+    """One line that says what is wrong, and exit 1."""
+    errors = [line for line in done.stderr.splitlines() if "error:" in line]
+    st.expect(done.returncode == 1 and len(errors) == 1, f"{what}: exit {done.returncode}: {done.stderr[-800:]}")
+    return errors[0]
+
+
+def pass_case(name):
+    def check(folder):
+        _, _, dumps = dump_phases(folder)
+        said = 0
+        for phase, ir in dumps.items():
+            what, output = f"{name} on {phase}", folder / "out.mlir"
+            output.unlink(missing_ok=True)
+            done = st.run([st.BIN / "st-opt", ir, f"--{name}", "-o", output], timeout=60)
+            if phase not in RUNS_ON[name] + UNCHANGED.get(name, []):
+                error = refused(done, what)
+                st.expect(any(word in error for word in ["expected", "found", "run "]), f"{what}: {error}")
+                said += 1
+                continue
+            st.expect(done.returncode == 0, f"{what}: exit {done.returncode}: {done.stderr[-800:]}")
+            st.check_run([st.BIN / "st-opt", output, "-o", folder / "again.mlir"])
+            before = st.check_run([st.BIN / "st-opt", ir]).stdout
+            st.expect((output.read_text() == before) == (phase not in RUNS_ON[name]),
+                      f"{what}: {'unchanged' if output.read_text() == before else 'changed'}")
+        return f"refuses {said} of {len(PHASES)}"
+
+    return f"pass {name}", check
+
+
+def claim_case(claimed):
+    """A continued compilation makes the same binary, or says that the IR is of another phase."""
+    def check(folder):
+        direct, flags, dumps = dump_phases(folder)
+        same = []
+        for actual, ir in dumps.items():
+            output = folder / "resumed.bin"
+            output.unlink(missing_ok=True)
+            unread = [flag for reader, some in flags.items() if PHASES.index(reader) > PHASES.index(claimed)
+                      for flag in some]
+            done = st.run([st.BIN / "st-compile", ir, f"--compile-from={claimed}", *unread, "-o", output], timeout=120)
+            if done.returncode == 0:
+                st.expect(output.read_bytes() == direct.read_bytes(), f"{actual} as {claimed}: another binary")
+                same.append(actual)
+            else:
+                refused(done, f"{actual} as {claimed}")
+                st.expect(not output.exists(), f"{actual} as {claimed}: left an output behind")
+        st.expect(claimed in same, f"{claimed} is refused as itself")
+        return "same binary from " + ", ".join(same)
+
+    return f"claim {claimed}", check
+
+
 def contradiction(folder):
     """A flag that contradicts what the module says is an error, not a silent change."""
     config, task = MODELS["bert"]
@@ -53,4 +156,5 @@ def contradiction(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(st.main(*[phase_case(m, p) for m in MODELS for p in PHASES], ("contradicting flag", contradiction)))
+    sys.exit(st.main(*[phase_case(m, p) for m in MODELS for p in PHASES], *[pass_case(name) for name in RUNS_ON],
+                     *[claim_case(p) for p in PHASES], ("contradicting flag", contradiction)))

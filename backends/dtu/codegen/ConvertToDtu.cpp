@@ -1,4 +1,5 @@
 #include "backends/dtu/codegen/Passes.h"
+#include "dialects/St/IR/ModuleFacts.h"
 
 #include "backends/dtu/IR/Translation.h"
 #include "backends/dtu/codegen/TaskEmitter.h"
@@ -90,7 +91,13 @@ LogicalResult ConvertToDtuPass::convert(mlir::st::ProgramOp program, const Machi
   return success();
 }
 
+static constexpr mlir::st::FactContract kContract = {
+    {mlir::st::Fact::Programs, mlir::st::Fact::Addresses},
+    {mlir::st::Fact::TensorOps, mlir::st::Fact::DeviceCode}};
+
 void ConvertToDtuPass::runOnOperation() {
+  if (failed(mlir::st::checkFacts(getOperation(), getArgument(), kContract)))
+    return signalPassFailure();
   FailureOr<::st::proto::DtuDescription> description = mlir::dtu::getDescription(getOperation());
   if (failed(description))
     return signalPassFailure();

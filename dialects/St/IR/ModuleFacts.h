@@ -1,0 +1,69 @@
+// How far a module has come on the road, read from the module itself.
+//
+// No label says which phase a module is in: a pass can be run alone on text that a person wrote,
+// and a label could be wrong. What each pass leaves can be seen. A pass states which facts it needs
+// and which it must not find, the driver those of each phase, and both are checked here.
+#pragma once
+
+#include "mlir/IR/BuiltinOps.h"
+
+namespace mlir::st {
+
+/// In the order in which the road makes them true.
+enum class Fact : unsigned {
+  Roles,      ///< an argument or result of @main has an st.role
+  Gradients,  ///< a result has role "gradient"
+  Update,     ///< a result has role "parameter"
+  Optimizer,  ///< the module has st.optimizer
+  Mesh,       ///< the module has an st.mesh
+  Layout,     ///< the module has st.stages
+  Shardings,  ///< an op of a function has an st.sharding or is an st.reshard; also where there is no op to have one
+  Stages,     ///< an op or argument of a function has an st.stage
+  LocalTypes, ///< an argument or result of a function has an st.global_type
+  Programs,   ///< there is an st.program
+  TensorOps,  ///< a task holds tensor ops that are in no kernel
+  Schedules,  ///< every program has an st.schedule
+  Kernels,    ///< a task holds an st.kernel
+  Addresses,  ///< storage or a value of a task has an address
+  DeviceCode, ///< a task holds instructions of a device
+};
+constexpr unsigned kNumFacts = static_cast<unsigned>(Fact::DeviceCode) + 1;
+
+class FactSet {
+public:
+  constexpr FactSet(std::initializer_list<Fact> facts = {}) {
+    for (Fact fact : facts)
+      bits |= bit(fact);
+  }
+  constexpr bool contains(Fact fact) const { return bits & bit(fact); }
+  constexpr void insert(Fact fact) { bits |= bit(fact); }
+  /// Facts from `first` on.
+  static constexpr FactSet from(Fact first) {
+    FactSet set;
+    for (unsigned i = static_cast<unsigned>(first); i < kNumFacts; ++i)
+      set.insert(static_cast<Fact>(i));
+    return set;
+  }
+  constexpr FactSet operator|(FactSet other) const {
+    other.bits |= bits;
+    return other;
+  }
+
+private:
+  static constexpr unsigned bit(Fact fact) { return 1u << static_cast<unsigned>(fact); }
+  unsigned bits = 0;
+};
+
+/// What a pass or a phase expects of a module.
+struct FactContract {
+  FactSet needed, refused;
+};
+
+/// Of passes on programs of another tool: these are imported before they get a layout.
+inline constexpr FactContract kBeforeLayout = {{}, FactSet::from(Fact::Layout)};
+
+/// Fails, with one line that begins with `who` and names what was expected and what is there, if
+/// the module does not fulfil the contract. Takes time linear in the module.
+LogicalResult checkFacts(ModuleOp module, StringRef who, const FactContract &contract);
+
+} // namespace mlir::st
