@@ -253,9 +253,11 @@ struct AssignStages : st::impl::AssignStagesBase<AssignStages> {
       return signalPassFailure();
     auto function = module.lookupSymbol<func::FuncOp>("main");
     auto stages = module->getAttrOfType<IntegerAttr>("st.stages");
+    constexpr int64_t largest = 1 << 20; // as in a parallel config
     if (!function || function.isExternal() || !function.getBody().hasOneBlock() || !stages ||
-        stages.getInt() < 1) {
-      emitError(module.getLoc()) << "expected @main of one block and st.stages of at least 1";
+        stages.getInt() < 1 || stages.getInt() > largest) {
+      emitError(module.getLoc()) << "expected @main of one block and st.stages from 1 to "
+                                 << largest;
       return signalPassFailure();
     }
     MeshAxes axes(getMesh(module));
