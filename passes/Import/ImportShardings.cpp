@@ -89,7 +89,14 @@ static FailureOr<ShardingAttr> convertSdy(Operation *at, sdy::TensorShardingAttr
   if (static_cast<int64_t>(given.getDims().size()) != rankOf(type))
     return at->emitError("a sharding of ")
            << given.getDims().size() << " dimensions is given for " << type;
-  return makeSharding(at->getContext(), given.getDims());
+  // What sdy's own verifier lets pass is refused here.
+  auto sharding =
+      ShardingAttr::getChecked([&] { return at->emitError(); }, at->getContext(),
+                               FlatSymbolRefAttr::get(at->getContext(), "mesh"), given.getDims(),
+                               ReduceKind::Sum, ArrayRef<StringAttr>());
+  if (!sharding)
+    return failure();
+  return sharding;
 }
 
 static LogicalResult importSdy(ModuleOp module) {

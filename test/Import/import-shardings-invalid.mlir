@@ -69,3 +69,13 @@ func.func @main(%x: tensor<8xf32>) -> tensor<4xf32> {
   %0 = stablehlo.custom_call @SPMDFullToShardShape(%x) {mhlo.sharding = "{manual}"} : (tensor<8xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
+
+// -----
+
+module {
+  sdy.mesh @m = <["a"=2]>
+  // expected-error@+1 {{axis "a" appears twice in a sharding}}
+  func.func @main(%x: tensor<4x4xf32> {sdy.sharding = #sdy.sharding<@m, [{"a"}, {"a"}]>}) -> tensor<4x4xf32> {
+    return %x : tensor<4x4xf32>
+  }
+}
