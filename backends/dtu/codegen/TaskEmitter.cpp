@@ -65,6 +65,15 @@ void TaskEmitter::access(SmallVectorImpl<Access> &list, const Placement &place, 
 }
 
 void TaskEmitter::order(ArrayRef<Access> accesses) {
+  accessesOfOp.clear();
+  open(accesses);
+}
+
+/// Shared panels, partial results and exchanges all have the same place in L2.
+void TaskEmitter::claimL2() { open(Access{/*isL2=*/true, 0, 1, /*isWrite=*/true}); }
+
+void TaskEmitter::open(ArrayRef<Access> accesses) {
+  accessesOfOp.append(accesses.begin(), accesses.end());
   bool mustMeet = llvm::any_of(accesses, [&](const Access &now) {
     const OpenAccesses &before = now.isL2 ? openL2 : openL3;
     return before.written.overlaps(now.begin, now.end) ||
@@ -73,15 +82,14 @@ void TaskEmitter::order(ArrayRef<Access> accesses) {
   if (mustMeet) {
     links.synchronize();
     openL2 = openL3 = OpenAccesses();
+    // What the op opened earlier, it does after this meeting.
+    accesses = accessesOfOp;
   }
   for (const Access &now : accesses) {
     OpenAccesses &after = now.isL2 ? openL2 : openL3;
     (now.isWrite ? after.written : after.read).insert(now.begin, now.end);
   }
 }
-
-/// Shared panels, partial results and exchanges all have the same place in L2.
-void TaskEmitter::claimL2() { order(Access{/*isL2=*/true, 0, 1, /*isWrite=*/true}); }
 
 // ---- ops --------------------------------------------------------------------------------------
 

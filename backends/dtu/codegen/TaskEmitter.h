@@ -38,11 +38,15 @@ private:
     ByteRanges read, written;
   };
   OpenAccesses openL2, openL3;
+  SmallVector<Access> accessesOfOp;
 
   void access(SmallVectorImpl<Access> &list, const Placement &place, bool isWrite);
-  /// Lets the queues meet if one of `accesses` clashes with an open one, then opens them.
+  /// Starts the accesses of an op, before any of its code.
   void order(ArrayRef<Access> accesses);
+  /// One more access of the op: L2.
   void claimL2();
+  /// Lets the queues meet if one of `accesses` clashes with an open one, then opens them.
+  void open(ArrayRef<Access> accesses);
 
   FailureOr<Placement> placementOf(Value value);
   FailureOr<Placement> placementOfStorage(Operation *user, StringRef symbol);

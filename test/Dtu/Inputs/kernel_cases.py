@@ -2,7 +2,7 @@
 
     kernel_cases.py GROUP      prints a line a case of the group, and fails on a difference
 
-A case is the text of one st.kernel whose operands are %0, %1, ...: the arguments of a function that the
+A case is the text of st.kernels, mostly of one, whose operands are %0, %1, ...: the arguments of a function that the
 interpreter runs as it is and st-dtu-run on a simulated cluster.
 """
 
@@ -377,7 +377,33 @@ INDEXED = {
     "batched_points": lambda: (*scatter("60x40", "60x1", "60", "inserted_window_dims = [1], input_batching_dims = [0], scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [1], index_vector_dim = 1", False), {0: (-1, 42)}),
 }
 
-GROUPS = {"loop": LOOPS, "reduce": REDUCTIONS, "matmul": PRODUCTS, "copy": MOVEMENTS, "indexed": INDEXED}
+
+# ---- sequences ----------------------------------------------------------------------------------
+
+def products_then_copy():
+    """Two products that share panels in L2, and a reader of the second: the meeting of queues that the second claim of
+    L2 asks for comes before the second product, so its reader needs another one."""
+    m, k = "384x512xf32", "512x512xf32"
+    products = "".join(f"""
+  %p{i} = st.kernel "matmul" (%a0 = %0 : tensor<{m}>, %a1 = %{i + 1} : tensor<{k}>) -> tensor<{m}> {{
+    %p = stablehlo.dot_general %a0, %a1, contracting_dims = [1] x [0] : (tensor<{m}>, tensor<{k}>) -> tensor<{m}>
+    st.yield %p : tensor<{m}>
+  }}""" for i in range(2))
+    return f"""func.func @main(%0: tensor<{m}>, %1: tensor<{k}>, %2: tensor<{k}>) -> (tensor<{m}>, tensor<512x384xf32>) {{
+{products}
+  %t = st.kernel "copy" (%a0 = %p1 : tensor<{m}>) -> tensor<512x384xf32> {{
+    %r = stablehlo.transpose %a0, dims = [1, 0] : (tensor<{m}>) -> tensor<512x384xf32>
+    st.yield %r : tensor<512x384xf32>
+  }}
+  return %p0, %t : tensor<{m}>, tensor<512x384xf32>
+}}
+""", [m, k, k]
+
+
+SEQUENCES = {"products_then_copy": products_then_copy}
+
+GROUPS = {"loop": LOOPS, "reduce": REDUCTIONS, "matmul": PRODUCTS, "copy": MOVEMENTS, "indexed": INDEXED,
+          "sequence": SEQUENCES}
 
 
 def main():
