@@ -48,24 +48,58 @@ bool mlir::st::computesLoss(ModuleOp module) {
   return false;
 }
 
-static void printRow(StringRef place, Type type, StringRef role, StringRef name, StringRef note) {
-  std::string text;
-  llvm::raw_string_ostream(text) << type;
-  llvm::errs() << llvm::format("  %-10s %-24s %-16s ", place.str().c_str(), text.c_str(),
-                               role.str().c_str())
-               << name << note << '\n';
+namespace {
+/// One argument or result in the table of roles.
+struct Port {
+  std::string type;
+  StringRef role, name;
+  /// The parameter that optimizer state belongs to, or empty.
+  StringRef of;
+};
+} // namespace
+
+static void printRow(const std::string &place, const Port &port) {
+  llvm::errs() << llvm::format("  %-13s %-24s %-16s ", place.c_str(), port.type.c_str(),
+                               port.role.str().c_str())
+               << port.name << (port.of.empty() ? "" : " of ") << port.of << '\n';
+}
+
+/// A row a port; of a long run of one role only the ends, for a large model has
+/// thousands of them.
+static void printPorts(StringRef kind, ArrayRef<Port> ports) {
+  constexpr size_t shown = 2, longRun = 8;
+  auto place = [&](size_t i) { return (kind + Twine(i)).str(); };
+  for (size_t begin = 0, end = 0; begin < ports.size(); begin = end) {
+    while (end < ports.size() && ports[end].role == ports[begin].role)
+      ++end;
+    bool isLong = end - begin > longRun;
+    for (size_t i = begin; i < end; ++i) {
+      if (isLong && i == begin + shown) {
+        i = end - shown;
+        std::string range = (place(begin + shown) + "-" + Twine(i - 1)).str();
+        printRow(range, {"...", ports[i].role, "...", ""});
+      }
+      printRow(place(i), ports[i]);
+    }
+  }
 }
 
 static void printRoles(func::FuncOp function) {
-  llvm::errs() << "  argument   type                     role             name\n";
-  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes())) {
-    StringRef of = textOf(function.getArgAttr(i, kOfAttr));
-    printRow("arg" + std::to_string(i), type, textOf(function.getArgAttr(i, kRoleAttr)),
-             textOf(function.getArgAttr(i, kNameAttr)), of.empty() ? "" : " of " + of.str());
-  }
+  auto portOf = [](Type type, Attribute role, Attribute name, Attribute of) {
+    Port port = {"", textOf(role), textOf(name), textOf(of)};
+    llvm::raw_string_ostream(port.type) << type;
+    return port;
+  };
+  SmallVector<Port> arguments, results;
+  for (auto [i, type] : llvm::enumerate(function.getArgumentTypes()))
+    arguments.push_back(portOf(type, function.getArgAttr(i, kRoleAttr),
+                               function.getArgAttr(i, kNameAttr), function.getArgAttr(i, kOfAttr)));
   for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
-    printRow("result" + std::to_string(i), type, textOf(function.getResultAttr(i, kRoleAttr)),
-             textOf(function.getResultAttr(i, kNameAttr)), "");
+    results.push_back(portOf(type, function.getResultAttr(i, kRoleAttr),
+                             function.getResultAttr(i, kNameAttr), {}));
+  llvm::errs() << "  argument      type                     role             name\n";
+  printPorts("arg", arguments);
+  printPorts("result", results);
 }
 
 /// Sequences in a batch, for the runner: the leading dimension that all batch arguments
