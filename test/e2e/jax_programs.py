@@ -110,4 +110,5 @@ def case(make, **options):
     def run(folder):
         function, args = make()
         return check_program(folder, function, args, **options)
+    run.make, run.options = make, options
     return run

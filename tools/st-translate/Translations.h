@@ -10,8 +10,8 @@ void registerExecutableToText();
 /// `--import-hf-config`: builds the forward loss of a Hugging Face config.json.
 void registerImportHfConfig();
 
-/// `--import-hlo-proto`: reads an HloModuleProto, binary or text.
-void registerImportHloProto();
+/// `--import-hlo-proto`: reads an HloModuleProto, binary or text; `--import-hlo-text`: reads HLO.
+void registerImportHlo();
 
 /// `--interpret`: runs a program with the reference interpreter.
 void registerInterpret();

@@ -19,7 +19,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 static constexpr void (*kTranslations[])() = {
-    registerExecutableToText, registerImportHfConfig, registerImportHloProto,
+    registerExecutableToText, registerImportHfConfig, registerImportHlo,
     registerInterpret,        registerTextToTokenIds,
 };
 
