@@ -10,7 +10,7 @@ seconds=${1:?"usage: scripts/fuzz.sh SECONDS [target ...]"}
 shift
 targets=("$@")
 if [ ${#targets[@]} -eq 0 ]; then
-  targets=(assembly executable json model-config parallel-config program-text safetensors)
+  targets=(assembly executable hlo json model-config parallel-config program-text safetensors)
 fi
 export CCACHE_SLOPPINESS=pch_defines,time_macros
 [ -f build-fuzz/build.ninja ] || cmake --preset fuzz >/dev/null

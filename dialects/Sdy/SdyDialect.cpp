@@ -9,6 +9,8 @@ using namespace mlir::sdy;
 
 #include "dialects/Sdy/SdyDialect.cpp.inc"
 
+#include "dialects/Sdy/SdyEnums.cpp.inc"
+
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Sdy/SdyAttrs.cpp.inc"
 
@@ -104,17 +106,29 @@ static ParseResult parseAxes(AsmParser &parser, SmallVectorImpl<StringAttr> &axe
     std::string name;
     if (parser.parseString(&name))
       return failure();
-    if (succeeded(parser.parseOptionalColon()))
-      return parser.emitError(parser.getCurrentLocation())
-             << "a part of axis \"" << name << "\" cannot be imported";
+    // `"a":(2)4`: the part of size 4 inside of parts that make up 2.
+    int64_t before = 0, size = 0;
+    if (succeeded(parser.parseOptionalColon())) {
+      if (parser.parseLParen() || parser.parseInteger(before) || parser.parseRParen() ||
+          parser.parseInteger(size))
+        return failure();
+      name += ":(" + std::to_string(before) + ")" + std::to_string(size);
+    }
     axes.push_back(parser.getBuilder().getStringAttr(name));
     return success();
   };
   return parser.parseCommaSeparatedList(AsmParser::Delimiter::Braces, parseOne);
 }
 
+/// An axis, or a part of one, as parseAxes reads it.
+static void printAxis(AsmPrinter &printer, StringRef axis) {
+  size_t part = axis.find(":(");
+  printer << '"' << axis.take_front(part) << '"' << axis.drop_front(std::min(part, axis.size()));
+}
+
 static ParseResult parseDimension(AsmParser &parser, SmallVectorImpl<ArrayAttr> &dims,
-                                  SmallVectorImpl<bool> &open) {
+                                  SmallVectorImpl<bool> &open,
+                                  SmallVectorImpl<int64_t> &priorities) {
   SmallVector<StringAttr> axes;
   bool isOpen = false;
   if (parseAxes(parser, axes, &isOpen))
@@ -124,8 +138,9 @@ static ParseResult parseDimension(AsmParser &parser, SmallVectorImpl<ArrayAttr> 
   open.push_back(isOpen);
   // A priority, p0, p1, ...
   StringRef priority;
+  int64_t &number = priorities.emplace_back(-1);
   if (succeeded(parser.parseOptionalKeyword(&priority)) &&
-      (!priority.consume_front("p") || priority.empty() || !llvm::all_of(priority, llvm::isDigit)))
+      (!priority.consume_front("p") || priority.getAsInteger(10, number) || number < 0))
     return parser.emitError(parser.getCurrentLocation()) << "expected a priority such as p0";
   return success();
 }
@@ -134,10 +149,12 @@ Attribute TensorShardingAttr::parse(AsmParser &parser, Type) {
   FlatSymbolRefAttr mesh;
   SmallVector<ArrayAttr> dims;
   SmallVector<bool> open;
+  SmallVector<int64_t> priorities;
   SmallVector<StringAttr> replicated, unreduced;
   if (parser.parseLess() || parser.parseAttribute(mesh) || parser.parseComma() ||
-      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square,
-                                     [&] { return parseDimension(parser, dims, open); }))
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, [&] {
+        return parseDimension(parser, dims, open, priorities);
+      }))
     return {};
   while (succeeded(parser.parseOptionalComma())) {
     StringRef keyword;
@@ -153,28 +170,66 @@ Attribute TensorShardingAttr::parse(AsmParser &parser, Type) {
   }
   if (parser.parseGreater())
     return {};
-  return get(parser.getContext(), mesh, dims, open, replicated, unreduced);
+  return get(parser.getContext(), mesh, dims, open, priorities, replicated, unreduced);
 }
 
 void TensorShardingAttr::print(AsmPrinter &printer) const {
   printer << "<" << getMesh() << ", [";
-  llvm::interleaveComma(llvm::zip_equal(getDims(), getOpen()), printer, [&](auto dim) {
-    auto [axes, open] = dim;
-    printer << "{";
-    llvm::interleaveComma(axes, printer);
-    if (open)
-      printer << (axes.empty() ? "?" : ", ?");
-    printer << "}";
-  });
+  auto print = [&](Attribute axis) { printAxis(printer, cast<StringAttr>(axis).getValue()); };
+  llvm::interleaveComma(llvm::zip_equal(getDims(), getOpen(), getPriorities()), printer,
+                        [&](auto dim) {
+                          auto [axes, open, priority] = dim;
+                          printer << "{";
+                          llvm::interleaveComma(axes, printer, print);
+                          if (open)
+                            printer << (axes.empty() ? "?" : ", ?");
+                          printer << "}";
+                          if (priority >= 0)
+                            printer << "p" << priority;
+                        });
   printer << "]";
   auto printList = [&](StringRef name, ArrayRef<StringAttr> axes) {
     if (axes.empty())
       return;
     printer << ", " << name << "={";
-    llvm::interleaveComma(axes, printer);
+    llvm::interleaveComma(axes, printer, print);
     printer << "}";
   };
   printList("replicated", getReplicated());
   printList("unreduced", getUnreduced());
   printer << ">";
+}
+
+Attribute TensorShardingPerValueAttr::parse(AsmParser &parser, Type) {
+  SmallVector<TensorShardingAttr> shardings;
+  auto parseOne = [&]() -> ParseResult {
+    Attribute sharding = TensorShardingAttr::parse(parser, Type());
+    shardings.push_back(dyn_cast_or_null<TensorShardingAttr>(sharding));
+    return success(sharding != nullptr);
+  };
+  if (parser.parseLess() ||
+      parser.parseCommaSeparatedList(AsmParser::Delimiter::Square, parseOne) ||
+      parser.parseGreater())
+    return {};
+  return get(parser.getContext(), shardings);
+}
+
+void TensorShardingPerValueAttr::print(AsmPrinter &printer) const {
+  printer << "<[";
+  llvm::interleaveComma(getShardings(), printer,
+                        [&](TensorShardingAttr sharding) { sharding.print(printer); });
+  printer << "]>";
+}
+
+Attribute ManualAxesAttr::parse(AsmParser &parser, Type) {
+  SmallVector<StringAttr> axes;
+  if (parseAxes(parser, axes, nullptr))
+    return {};
+  return get(parser.getContext(), axes);
+}
+
+void ManualAxesAttr::print(AsmPrinter &printer) const {
+  printer << "{";
+  llvm::interleaveComma(getAxes(), printer);
+  printer << "}";
 }

@@ -11,6 +11,8 @@
 
 #include "dialects/Sdy/SdyDialect.h.inc"
 
+#include "dialects/Sdy/SdyEnums.h.inc"
+
 #define GET_ATTRDEF_CLASSES
 #include "dialects/Sdy/SdyAttrs.h.inc"
 

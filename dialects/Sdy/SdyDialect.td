@@ -5,6 +5,8 @@
 include "mlir/IR/AttrTypeBase.td"
 include "mlir/IR/OpBase.td"
 include "mlir/IR/SymbolInterfaces.td"
+include "mlir/IR/EnumAttr.td"
+include "mlir/IR/OpAsmInterface.td"
 include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
@@ -15,7 +17,7 @@ def Sdy_Dialect : Dialect {
   let description = [{
     Read by `import-shardings`, which leaves `st` shardings in their place. The
     discardable attribute `sdy.sharding` stands on arguments and results of functions.
-    Parts of an axis (`"a":(1)2`) are not there.
+    A part of an axis, `"a":(1)2`, is kept as an axis of the name `a:(1)2`.
   }];
   let useDefaultAttributePrinterParser = 1;
   let extraClassDeclaration = "void registerSdyAttributes();";
@@ -39,15 +41,26 @@ def Sdy_MeshAttr : Sdy_Attr<"Mesh", "mesh"> {
 def Sdy_TensorShardingAttr : Sdy_Attr<"TensorSharding", "sharding"> {
   let summary = "the axes of each dimension: `<@mesh, [{\"a\"}, {?}]>`";
   let description = [{
-    An open dimension (`?`) may get more axes. Priorities (`p1`) are read and dropped;
-    explicitly replicated axes are those that stay free.
+    An open dimension (`?`) may get more axes. Explicitly replicated axes are those that
+    stay free. A dimension has a priority (`p1`), or -1.
   }];
   let parameters = (ins
     "::mlir::FlatSymbolRefAttr":$mesh,
     ArrayRefParameter<"::mlir::ArrayAttr", "axes of each dimension">:$dims,
     ArrayRefParameter<"bool", "whether each dimension is open">:$open,
+    ArrayRefParameter<"int64_t", "priority of each dimension">:$priorities,
     ArrayRefParameter<"::mlir::StringAttr", "replicated axes">:$replicated,
     ArrayRefParameter<"::mlir::StringAttr", "unreduced axes">:$unreduced);
+}
+
+def Sdy_TensorShardingPerValueAttr : Sdy_Attr<"TensorShardingPerValue", "sharding_per_value"> {
+  let summary = "a sharding for each operand or result: `<[<@mesh, [{\"a\"}]>]>`";
+  let parameters = (ins ArrayRefParameter<"::mlir::sdy::TensorShardingAttr", "shardings">:$shardings);
+}
+
+def Sdy_ManualAxesAttr : Sdy_Attr<"ManualAxes", "manual_axes"> {
+  let summary = "axes over which a computation is written per shard: `{\"a\", \"b\"}`";
+  let parameters = (ins ArrayRefParameter<"::mlir::StringAttr", "names">:$axes);
 }
 
 class Sdy_Op<string mnemonic, list<Trait> traits = []> : Op<Sdy_Dialect, mnemonic, traits>;
@@ -63,6 +76,57 @@ def Sdy_ShardingConstraintOp : Sdy_Op<"sharding_constraint", [Pure, SameOperands
   let arguments = (ins AnyRankedTensor:$input, Sdy_TensorShardingAttr:$sharding);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$input $sharding attr-dict `:` type($result)";
+}
+
+def Sdy_ReshardOp : Sdy_Op<"reshard", [Pure, SameOperandsAndResultType]> {
+  let summary = "a tensor in another sharding";
+  let arguments = (ins AnyRankedTensor:$input, Sdy_TensorShardingAttr:$sharding);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input $sharding attr-dict `:` type($result)";
+}
+
+def Sdy_PropagationDirection : I32EnumAttr<"PropagationDirection", "directions of propagation", [
+  I32EnumAttrCase<"NONE", 0>, I32EnumAttrCase<"FORWARD", 1>, I32EnumAttrCase<"BACKWARD", 2>,
+  I32EnumAttrCase<"BOTH", 3>]> {
+  let cppNamespace = "::mlir::sdy";
+  let genSpecializedAttr = 0;
+}
+def Sdy_PropagationDirectionAttr
+    : EnumAttr<Sdy_Dialect, Sdy_PropagationDirection, "propagation_direction">;
+
+def Sdy_PropagationBarrierOp : Sdy_Op<"propagation_barrier", [Pure, SameOperandsAndResultType]> {
+  let summary = "a value through which shardings spread in one direction, or in none";
+  let arguments = (ins AnyRankedTensor:$input, Sdy_PropagationDirectionAttr:$allowed_direction);
+  let results = (outs AnyRankedTensor:$result);
+  let assemblyFormat = "$input `allowed_direction` `` `=` `` $allowed_direction attr-dict `:` type($input)";
+}
+
+def Sdy_ShardingGroupOp : Sdy_Op<"sharding_group"> {
+  let summary = "a wish that all tensors of one number are sharded alike";
+  let arguments = (ins AnyRankedTensor:$input, I64Attr:$group_id);
+  let assemblyFormat = "$input `group_id` `` `=` `` $group_id attr-dict `:` type($input)";
+}
+
+def Sdy_ManualComputationOp : Sdy_Op<"manual_computation", [RecursiveMemoryEffects]> {
+  let summary = "a computation that is written for one shard";
+  let description = [{
+    The body sees of each operand the part that the manual axes leave of it, and yields
+    such a part of each result. Its collectives name devices by number.
+  }];
+  let arguments = (ins Variadic<AnyRankedTensor>:$inputs,
+                       Sdy_TensorShardingPerValueAttr:$in_shardings,
+                       Sdy_TensorShardingPerValueAttr:$out_shardings,
+                       Sdy_ManualAxesAttr:$manual_axes);
+  let results = (outs Variadic<AnyRankedTensor>);
+  let regions = (region SizedRegion<1>:$body);
+  let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def Sdy_ReturnOp : Sdy_Op<"return", [Pure, Terminator, ParentOneOf<["ManualComputationOp"]>]> {
+  let summary = "the results of a body";
+  let arguments = (ins Variadic<AnyRankedTensor>:$results);
+  let assemblyFormat = "attr-dict ($results^ `:` type($results))?";
 }
 
 #endif // SDY_DIALECT_TD

@@ -7,6 +7,7 @@
 #include "backends/dtu/codegen/ExecutableBuilder.h"
 #include "dialects/St/IR/StDialect.h"
 #include "lib/Frontend/Frontend.h"
+#include "lib/Hlo/HloImporter.h"
 #include "lib/Proto/executable.pb.h"
 #include "lib/Runtime/Data/Tokenizer.h"
 #include "lib/Runtime/Payload.h"
@@ -216,10 +217,29 @@ LogicalResult Compiler::refuseModelOptions() {
   return success();
 }
 
+static bool hasHloName(StringRef path) {
+  return path.ends_with(".hlo") || path.ends_with(".hlo.txt") || path.ends_with(".pb");
+}
+
+/// Whether a file is HLO: of its text also by what it begins with.
+static bool isHlo(StringRef path, StringRef content) {
+  return hasHloName(path) || content.starts_with("HloModule ");
+}
+
+static bool isModuleFile(StringRef path) {
+  return path == "-" || path.ends_with(".mlir") || path.ends_with(".mlirbc") || hasHloName(path);
+}
+
 LogicalResult Compiler::readModule() {
   auto file = readInput(request.input);
   if (!file.ok())
     return check(file.status());
+  if (!request.startFrom && isHlo(request.input, (*file)->getBuffer())) {
+    auto parsed = parseHlo((*file)->getBuffer(), (*file)->getBufferIdentifier(), context);
+    if (parsed)
+      module = importHloModule(*parsed, context);
+    return success(static_cast<bool>(module));
+  }
   auto source = std::make_shared<llvm::SourceMgr>();
   source->AddNewSourceBuffer(*std::move(file), SMLoc());
   module = parseProgram(source, ParserConfig(context));
@@ -228,12 +248,8 @@ LogicalResult Compiler::readModule() {
   return options.check(*module);
 }
 
-static bool isModuleText(StringRef path) {
-  return path == "-" || path.ends_with(".mlir") || path.ends_with(".mlirbc");
-}
-
 LogicalResult Compiler::read(CompilePhase &phase) {
-  if (!request.startFrom && !isModuleText(request.input)) {
+  if (!request.startFrom && !isModuleFile(request.input)) {
     phase = CompilePhase::Import;
     if (failed(importModel()))
       return failure();

@@ -190,20 +190,28 @@ static SmallVector<std::string> shardingsIn(StringRef text) {
   return parts;
 }
 
+/// How many tensors a shape stands for.
+static unsigned tensorsIn(const hlo::Shape &shape) {
+  if (!isTuple(shape))
+    return 1;
+  unsigned count = 0;
+  for (const hlo::Shape &element : shape.tuple_shapes())
+    count += tensorsIn(element);
+  return count;
+}
+
 void HloToStableHlo::addShardings(func::FuncOp main, ArrayRef<const Instruction *> parameters,
                                   const Computation &entry) {
   static constexpr StringLiteral kName = "mhlo.sharding";
   unsigned argument = 0;
   for (const hlo::Instruction *parameter : parameters) {
-    SmallVector<Type> types;
-    if (failed(flatten(*parameter, parameter->shape(), types)))
-      return;
+    unsigned count = tensorsIn(parameter->shape());
     if (parameter->has_sharding()) {
       SmallVector<std::string> texts = shardingsIn(textOfSharding(parameter->sharding()));
-      for (size_t i = 0; i < types.size() && texts.size() == types.size(); ++i)
+      for (unsigned i = 0; i < count && texts.size() == count; ++i)
         main.setArgAttr(argument + i, kName, builder.getStringAttr(texts[i]));
     }
-    argument += types.size();
+    argument += count;
   }
   for (const hlo::Instruction &instruction : entry.instructions()) {
     if (instruction.id() != entry.root_id() || !instruction.has_sharding())

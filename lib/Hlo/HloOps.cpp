@@ -216,8 +216,10 @@ LogicalResult HloToStableHlo::addComparison(const hlo::Instruction &at, Operatio
   if (!direction)
     return error(at) << "unknown comparison \"" << at.comparison_direction() << "\"";
   state.addAttribute("comparison_direction", sh::ComparisonDirectionAttr::get(context, *direction));
-  if (auto type = sh::symbolizeComparisonType(at.comparison_type()))
-    state.addAttribute("compare_type", sh::ComparisonTypeAttr::get(context, *type));
+  // The others follow from the elements' type, and text leaves them out.
+  if (at.comparison_type() == "TOTALORDER")
+    state.addAttribute("compare_type",
+                       sh::ComparisonTypeAttr::get(context, sh::ComparisonType::TOTALORDER));
   return success();
 }
 

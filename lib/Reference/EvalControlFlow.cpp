@@ -1,3 +1,4 @@
+#include "dialects/Sdy/SdyDialect.h"
 #include "dialects/St/IR/StGradientOps.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "lib/Reference/OpHandlers.h"
@@ -155,6 +156,10 @@ Outcome evalControlFlow(Evaluator &evaluator, Operation &op) {
       })
       .Case<OptimizationBarrierOp, ReshardOp, ConstrainOp, TransferOp>(
           [&](auto op) { return evalIdentity(evaluator, *op.getOperation()); })
+      // Annotations.
+      .Case<sdy::ShardingConstraintOp, sdy::ReshardOp, sdy::PropagationBarrierOp>(
+          [&](auto op) { return evalIdentity(evaluator, *op.getOperation()); })
+      .Case<sdy::ShardingGroupOp>([&](sdy::ShardingGroupOp) { return Outcome::Done; })
       .Default(Outcome::Unknown);
 }
 

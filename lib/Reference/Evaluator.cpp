@@ -34,7 +34,7 @@ static LogicalResult checkResultTypes(Operation &op) {
 LogicalResult Evaluator::evalOp(Operation &op) {
   if (failed(checkResultTypes(op)))
     return failure();
-  for (auto *handler : {evalControlFlow, evalCollective, evalReplicaGroups})
+  for (auto *handler : {evalControlFlow, evalCollective, evalReplicaGroups, evalManual})
     if (Outcome outcome = handler(*this, op); outcome != Outcome::Unknown)
       return success(outcome == Outcome::Done);
   return evalTensorOp(op);

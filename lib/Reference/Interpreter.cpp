@@ -1,5 +1,6 @@
 #include "lib/Reference/Interpreter.h"
 
+#include "dialects/Sdy/SdyDialect.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "lib/Reference/ProgramRun.h"
@@ -65,8 +66,8 @@ bool isMeshOp(Operation *op) {
 bool isReplicaOp(Operation *op) {
   return isa<stablehlo::AllReduceOp, stablehlo::AllGatherOp, stablehlo::ReduceScatterOp,
              stablehlo::AllToAllOp, stablehlo::CollectivePermuteOp,
-             stablehlo::CollectiveBroadcastOp, stablehlo::ReplicaIdOp, stablehlo::PartitionIdOp>(
-      op);
+             stablehlo::CollectiveBroadcastOp, stablehlo::ReplicaIdOp, stablehlo::PartitionIdOp,
+             sdy::ManualComputationOp>(op);
 }
 
 // Whether the function, or one that it calls, has such an op.

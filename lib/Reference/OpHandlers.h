@@ -59,6 +59,7 @@ Outcome evalRandom(TensorCall &call);
 // Ops that look at several ranks, or evaluate regions on some of them.
 Outcome evalControlFlow(Evaluator &evaluator, Operation &op);
 Outcome evalCollective(Evaluator &evaluator, Operation &op);
+Outcome evalManual(Evaluator &evaluator, Operation &op);
 Outcome evalReplicaGroups(Evaluator &evaluator, Operation &op);
 
 /// The custom calls `check.expect_eq`, `check.expect_almost_eq` (an absolute

@@ -23,6 +23,14 @@ RankGrid RankGrid::ofDevicesAndMicroBatches(MeshOp mesh) {
   return grid;
 }
 
+RankGrid RankGrid::ofAxes(ArrayRef<StringAttr> names, ArrayRef<int64_t> sizes) {
+  RankGrid grid;
+  for (StringAttr name : names)
+    grid.names.push_back(name.str());
+  grid.sizes.assign(sizes.begin(), sizes.end());
+  return grid;
+}
+
 RankGrid RankGrid::ofReplicasAndPartitions(int64_t replicas, int64_t partitions) {
   RankGrid grid;
   grid.names = {kReplica.str(), kPartition.str()};

@@ -20,6 +20,9 @@ public:
   /// one, so that rank = micro-batch * devices + device.
   static RankGrid ofDevicesAndMicroBatches(MeshOp mesh);
 
+  /// Devices along named axes.
+  static RankGrid ofAxes(ArrayRef<StringAttr> names, ArrayRef<int64_t> sizes);
+
   /// The processes of a stablehlo program, replica by replica.
   static constexpr StringLiteral kReplica = "replica", kPartition = "partition";
   static RankGrid ofReplicasAndPartitions(int64_t replicas, int64_t partitions);

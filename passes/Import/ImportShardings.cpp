@@ -4,7 +4,9 @@
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Import/GspmdSharding.h"
+#include "passes/Import/ManualComputation.h"
 #include "passes/Import/Passes.h"
+#include "passes/Import/ShardBody.h"
 
 namespace mlir::st {
 #define GEN_PASS_DEF_IMPORTSHARDINGS
@@ -61,8 +63,7 @@ static LogicalResult convertSignature(func::FuncOp function, StringRef name,
 //===----------------------------------------------------------------------===//
 
 /// Creates the mesh that all sdy meshes are; several must have the same axes.
-static LogicalResult importMesh(ModuleOp module) {
-  sdy::MeshAttr mesh;
+static LogicalResult importMesh(ModuleOp module, sdy::MeshAttr &mesh) {
   for (auto op : llvm::make_early_inc_range(module.getOps<sdy::MeshOp>())) {
     sdy::MeshAttr own = op.getMesh();
     if (!llvm::equal(own.getDeviceIds(), llvm::seq<int64_t>(0, own.getDeviceIds().size())))
@@ -89,6 +90,10 @@ static FailureOr<ShardingAttr> convertSdy(Operation *at, sdy::TensorShardingAttr
   if (static_cast<int64_t>(given.getDims().size()) != rankOf(type))
     return at->emitError("a sharding of ")
            << given.getDims().size() << " dimensions is given for " << type;
+  for (ArrayAttr dim : given.getDims())
+    for (auto axis : dim.getAsRange<StringAttr>())
+      if (axis.getValue().contains(":("))
+        return at->emitError("a part of an axis, ") << axis << ", cannot be imported";
   // What sdy's own verifier lets pass is refused here.
   auto sharding =
       ShardingAttr::getChecked([&] { return at->emitError(); }, at->getContext(),
@@ -99,8 +104,35 @@ static FailureOr<ShardingAttr> convertSdy(Operation *at, sdy::TensorShardingAttr
   return sharding;
 }
 
+/// Annotations in the place of values.
+static LogicalResult importSdyOp(Operation *op) {
+  if (isa<sdy::ShardingGroupOp>(op)) {
+    // A wish about what propagation would settle by itself.
+    op->erase();
+    return success();
+  }
+  if (isa<sdy::PropagationBarrierOp>(op)) {
+    op->replaceAllUsesWith(op->getOperands());
+    op->erase();
+    return success();
+  }
+  if (!isa<sdy::ShardingConstraintOp, sdy::ReshardOp>(op))
+    return success();
+  Type type = op->getResult(0).getType();
+  FailureOr<ShardingAttr> sharding =
+      convertSdy(op, op->getAttrOfType<sdy::TensorShardingAttr>("sharding"), type);
+  if (failed(sharding))
+    return failure();
+  OpBuilder builder(op);
+  op->replaceAllUsesWith(
+      ConstrainOp::create(builder, op->getLoc(), type, op->getOperand(0), *sharding));
+  op->erase();
+  return success();
+}
+
 static LogicalResult importSdy(ModuleOp module) {
-  if (failed(importMesh(module)))
+  sdy::MeshAttr mesh;
+  if (failed(importMesh(module, mesh)))
     return failure();
   for (auto function : module.getOps<func::FuncOp>())
     if (failed(convertSignature<sdy::TensorShardingAttr>(
@@ -108,17 +140,16 @@ static LogicalResult importSdy(ModuleOp module) {
               return convertSdy(function, given, type);
             })))
       return failure();
-  WalkResult walk = module.walk([&](sdy::ShardingConstraintOp op) {
-    FailureOr<ShardingAttr> sharding = convertSdy(op, op.getSharding(), op.getType());
-    if (failed(sharding))
-      return WalkResult::interrupt();
-    OpBuilder builder(op);
-    op->replaceAllUsesWith(
-        ConstrainOp::create(builder, op.getLoc(), op.getType(), op.getInput(), *sharding));
-    op->erase();
-    return WalkResult::advance();
+  // Bodies on shards first: what constrains values in them is about parts of tensors.
+  WalkResult manual = module.walk<WalkOrder::PreOrder>([&](sdy::ManualComputationOp op) {
+    return failed(importManualComputation(op, mesh.getAxes(), mesh.getSizes()))
+               ? WalkResult::interrupt()
+               : WalkResult::skip();
   });
-  return failure(walk.wasInterrupted());
+  WalkResult walk = module.walk([&](Operation *op) {
+    return failed(importSdyOp(op)) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return failure(manual.wasInterrupted() || walk.wasInterrupted());
 }
 
 //===----------------------------------------------------------------------===//
@@ -136,9 +167,16 @@ private:
   LogicalResult collect();
   FailureOr<ShardingAttr> convert(Operation *at, StringAttr text, Type type);
   LogicalResult convertCall(stablehlo::CustomCallOp op);
+  void addGroups(Operation *op);
+  FailureOr<SmallVector<SmallVector<unsigned>>> splitOf(Operation *at, Operation *annotation,
+                                                        Type type);
+  LogicalResult liftShards(func::FuncOp function);
+  LogicalResult liftShardOp(Operation &op, ShardBody &body, DenseSet<Value> &local, bool &lifted);
 
   ModuleOp module;
   SmallVector<stablehlo::CustomCallOp> calls;
+  /// What the groups of devices in collectives say of the mesh.
+  SmallVector<GspmdSharding> groups;
   llvm::MapVector<StringAttr, GspmdSharding> parsed;
   SmallVector<int64_t> sizes;
   SmallVector<std::string> names;
@@ -157,6 +195,38 @@ LogicalResult GspmdImport::add(Operation *at, Attribute attribute) {
   return success();
 }
 
+static bool isCallOf(Operation *op, StringRef target) {
+  auto call = dyn_cast_or_null<stablehlo::CustomCallOp>(op);
+  return call && call.getCallTargetName() == target;
+}
+
+static bool isSharding(Operation *op) { return isCallOf(op, "Sharding"); }
+
+static bool isShardShape(Operation *op) {
+  return isCallOf(op, "SPMDFullToShardShape") || isCallOf(op, "SPMDShardToFullShape");
+}
+
+/// Groups whose members are `stride` apart lie along an axis.
+void GspmdImport::addGroups(Operation *op) {
+  auto lists = op->getAttrOfType<DenseIntElementsAttr>("replica_groups");
+  if (!lists || lists.getType().getRank() != 2 || lists.getType().getDimSize(1) < 2)
+    return;
+  int64_t width = lists.getType().getDimSize(1), count = lists.getNumElements();
+  auto numbers = llvm::to_vector(lists.getValues<int64_t>());
+  int64_t stride = numbers[1] - numbers[0];
+  for (int64_t i = 0; i < width; ++i)
+    if (numbers[i] != numbers[0] + i * stride)
+      return;
+  if (stride < 1 || count % (width * stride) != 0)
+    return;
+  GspmdSharding sharding;
+  sharding.kind = GspmdSharding::Tiled;
+  sharding.tiles = {count / (width * stride), width, stride};
+  sharding.reshape = sharding.tiles;
+  sharding.transpose = {0, 1, 2};
+  groups.push_back(sharding);
+}
+
 LogicalResult GspmdImport::collect() {
   for (auto function : module.getOps<func::FuncOp>()) {
     for (unsigned i = 0; i < function.getNumArguments(); ++i)
@@ -166,15 +236,10 @@ LogicalResult GspmdImport::collect() {
       if (failed(add(function, function.getResultAttr(i, kGspmdSharding))))
         return failure();
   }
+  module.walk([&](Operation *op) { addGroups(op); });
   WalkResult walk = module.walk([&](stablehlo::CustomCallOp op) {
-    StringRef target = op.getCallTargetName();
-    if (target == "SPMDFullToShardShape" || target == "SPMDShardToFullShape") {
-      op.emitOpError("@") << target << ": a computation on shards cannot be imported";
-      return WalkResult::interrupt();
-    }
-    if (target != "Sharding")
+    if (!isSharding(op) && !isShardShape(op))
       return WalkResult::advance();
-    calls.push_back(op);
     return failed(add(op, op->getAttr(kGspmdSharding))) ? WalkResult::interrupt()
                                                         : WalkResult::advance();
   });
@@ -211,12 +276,107 @@ LogicalResult GspmdImport::convertCall(stablehlo::CustomCallOp op) {
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// Computations between @SPMDFullToShardShape and @SPMDShardToFullShape
+//===----------------------------------------------------------------------===//
+
+/// The axes that split each dimension of a whole tensor, of what an annotation says.
+FailureOr<SmallVector<SmallVector<unsigned>>>
+GspmdImport::splitOf(Operation *at, Operation *annotation, Type type) {
+  auto text = annotation ? annotation->getAttrOfType<StringAttr>(kGspmdSharding) : StringAttr();
+  if (!text || parsed[text].kind == GspmdSharding::Manual)
+    return at->emitOpError("expects the sharding of the whole tensor");
+  auto dims = axesOf(parsed[text], sizes, rankOf(type));
+  if (failed(dims))
+    return at->emitError("mhlo.sharding ")
+           << text << " of " << type << " cannot be said by whole axes of one mesh";
+  SmallVector<SmallVector<unsigned>> split;
+  for (ArrayRef<int64_t> dim : *dims)
+    split.emplace_back(dim.begin(), dim.end());
+  return split;
+}
+
+/// Whether a tensor's parts have the type that the program gives them.
+static LogicalResult checkShard(Operation *op, Type whole, Type part,
+                                ArrayRef<SmallVector<unsigned>> split, ArrayRef<int64_t> sizes) {
+  SmallVector<int64_t> shape(cast<RankedTensorType>(part).getShape());
+  if (static_cast<int64_t>(shape.size()) != rankOf(whole))
+    return op->emitOpError("changes the rank of a tensor");
+  for (auto [size, axes] : llvm::zip_equal(shape, split))
+    for (unsigned axis : axes)
+      size *= sizes[axis];
+  if (ArrayRef(shape) == cast<RankedTensorType>(whole).getShape())
+    return success();
+  return op->emitOpError("has a tensor of ") << whole << " whose parts are not of " << part;
+}
+
+LogicalResult GspmdImport::liftShardOp(Operation &op, ShardBody &body, DenseSet<Value> &local,
+                                       bool &lifted) {
+  bool isLocal = llvm::any_of(op.getOperands(), [&](Value v) { return local.contains(v); });
+  lifted = isShardShape(&op) || isLocal;
+  if (!lifted)
+    return success();
+  if (isShardShape(&op) && (op.getNumOperands() != 1 || op.getNumResults() != 1))
+    return op.emitOpError("expects one operand and one result");
+  if (isCallOf(&op, "SPMDShardToFullShape")) {
+    Type whole = op.getResult(0).getType(), part = op.getOperand(0).getType();
+    auto split = splitOf(&op, &op, whole);
+    if (failed(split) || failed(checkShard(&op, whole, part, *split, sizes)))
+      return failure();
+    op.getResult(0).replaceAllUsesWith(body.leave(op.getLoc(), body.lookup(op.getOperand(0)),
+                                                  *split, cast<RankedTensorType>(whole)));
+    return success();
+  }
+  local.insert(op.result_begin(), op.result_end());
+  if (isSharding(&op)) {
+    body.map(op.getResult(0), body.lookup(op.getOperand(0)));
+    return success();
+  }
+  if (!isShardShape(&op))
+    return body.lift(&op);
+  Type whole = op.getOperand(0).getType(), part = op.getResult(0).getType();
+  Operation *annotation = op.getOperand(0).getDefiningOp();
+  auto split = splitOf(&op, isSharding(annotation) ? annotation : nullptr, whole);
+  if (failed(split) || failed(checkShard(&op, whole, part, *split, sizes)))
+    return failure();
+  body.map(op.getResult(0), body.enter(op.getLoc(), op.getOperand(0), *split, {}));
+  return success();
+}
+
+LogicalResult GspmdImport::liftShards(func::FuncOp function) {
+  if (function.isExternal() || llvm::none_of(function.getOps<stablehlo::CustomCallOp>(),
+                                             [](auto op) { return isShardShape(op); }))
+    return success();
+  SmallVector<StringAttr> axes;
+  for (const std::string &name : names)
+    axes.push_back(StringAttr::get(module.getContext(), name));
+  OpBuilder builder(function);
+  ShardBody body(builder, axes, sizes,
+                 llvm::to_vector(llvm::seq<unsigned>(0, static_cast<unsigned>(axes.size()))));
+  DenseSet<Value> local;
+  SmallVector<Operation *> done;
+  for (Operation &op : llvm::make_early_inc_range(function.front().without_terminator())) {
+    builder.setInsertionPoint(&op);
+    bool lifted = false;
+    if (failed(liftShardOp(op, body, local, lifted)))
+      return failure();
+    if (lifted)
+      done.push_back(&op);
+  }
+  for (Operation *op : llvm::reverse(done)) {
+    if (!op->use_empty())
+      return op->emitOpError("in a computation on shards is used outside of it");
+    op->erase();
+  }
+  return success();
+}
+
 LogicalResult GspmdImport::run() {
   if (failed(collect()))
     return failure();
   if (parsed.empty())
     return success();
-  SmallVector<GspmdSharding> shardings;
+  SmallVector<GspmdSharding> shardings(groups);
   for (auto &[text, sharding] : parsed)
     shardings.push_back(sharding);
   FailureOr<SmallVector<int64_t>> axes = commonAxes(shardings);
@@ -235,6 +395,13 @@ LogicalResult GspmdImport::run() {
               return convert(function, text, type);
             })))
       return failure();
+  for (auto function : module.getOps<func::FuncOp>())
+    if (failed(liftShards(function)))
+      return failure();
+  module.walk([&](stablehlo::CustomCallOp op) {
+    if (isSharding(op))
+      calls.push_back(op);
+  });
   for (stablehlo::CustomCallOp op : calls)
     if (failed(convertCall(op)))
       return failure();

@@ -95,8 +95,14 @@ def ImportShardings : Pass<"import-shardings", "::mlir::ModuleOp"> {
     Of `sdy`: the mesh, `sdy.sharding` on arguments and results,
     `sdy.sharding_constraint`. Where there is no `sdy.mesh`: `mhlo.sharding` strings and
     `@Sharding` calls, over the coarsest mesh in which all of them can be said. Leaves an
-    `st.mesh` of one micro-batch, `st.sharding` and `st.constrain`. Computations that are
-    written per shard are refused.
+    `st.mesh` of one micro-batch, `st.sharding` and `st.constrain`.
+
+    A computation that is written for one shard (`sdy.manual_computation`) becomes one on
+    whole tensors: a value gets a leading dimension for each axis along which shards
+    differ, split by it, and a collective along an axis is an op along that dimension
+    (all_reduce a reduction, all_gather a reshape), which partitioning makes a collective
+    again. Groups of devices have to lie along axes of the mesh, and all shards take the
+    same branches.
 
     ```mlir
     sdy.mesh @m = <["data"=2, "model"=2]>
@@ -106,7 +112,7 @@ def ImportShardings : Pass<"import-shardings", "::mlir::ModuleOp"> {
     %1 = st.constrain %0 to <@mesh, [{"data"}, {"model"} ]> : tensor<8x32xf32>
     ```
   }];
-  let dependentDialects = ["::mlir::st::StDialect"];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
 def InferRoles : Pass<"infer-roles", "::mlir::ModuleOp"> {

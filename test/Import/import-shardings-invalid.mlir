@@ -65,17 +65,83 @@ module {
 // -----
 
 func.func @main(%x: tensor<8xf32>) -> tensor<4xf32> {
-  // expected-error@+1 {{@SPMDFullToShardShape: a computation on shards cannot be imported}}
+  // expected-error@+1 {{expects the sharding of the whole tensor}}
   %0 = stablehlo.custom_call @SPMDFullToShardShape(%x) {mhlo.sharding = "{manual}"} : (tensor<8xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
 
 // -----
 
+<<<<<<< HEAD
 module {
   sdy.mesh @m = <["a"=2]>
   // expected-error@+1 {{axis "a" appears twice in a sharding}}
   func.func @main(%x: tensor<4x4xf32> {sdy.sharding = #sdy.sharding<@m, [{"a"}, {"a"}]>}) -> tensor<4x4xf32> {
     return %x : tensor<4x4xf32>
   }
+=======
+sdy.mesh @m = <["a"=2, "b"=2]>
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = sdy.manual_computation(%x) in_shardings=[<@m, [{"a"}]>] out_shardings=[<@m, [{"a"}]>] manual_axes={"a", "b"} (%y: tensor<4xf32>) {
+    // expected-error@+1 {{in a computation on shards has groups that lie along no axes of the mesh}}
+    %1 = "stablehlo.all_reduce"(%y) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[0, 3], [1, 2]]> : tensor<2x2xi64>, use_global_device_ids}> ({
+    ^bb0(%p: tensor<f32>, %q: tensor<f32>):
+      %s = stablehlo.add %p, %q : tensor<f32>
+      stablehlo.return %s : tensor<f32>
+    }) : (tensor<4xf32>) -> tensor<4xf32>
+    sdy.return %1 : tensor<4xf32>
+  } : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+sdy.mesh @m = <["a"=2]>
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error@+1 {{has a tensor of 'tensor<8xf32>' whose parts are not of 'tensor<2xf32>'}}
+  %0 = sdy.manual_computation(%x) in_shardings=[<@m, [{"a"}]>] out_shardings=[<@m, [{"a"}]>] manual_axes={"a"} (%y: tensor<2xf32>) {
+    %1 = stablehlo.concatenate %y, %y, dim = 0 : (tensor<2xf32>, tensor<2xf32>) -> tensor<4xf32>
+    sdy.return %1 : tensor<4xf32>
+  } : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+sdy.mesh @m = <["a"=2]>
+func.func @main(%x: tensor<8xi32>) -> tensor<8xi32> {
+  %0 = sdy.manual_computation(%x) in_shardings=[<@m, [{"a"}]>] out_shardings=[<@m, [{"a"}]>] manual_axes={"a"} (%y: tensor<4xi32>) {
+    %c = stablehlo.constant dense<0> : tensor<i32>
+    %n = stablehlo.slice %y [0:1] : (tensor<4xi32>) -> tensor<1xi32>
+    %r = stablehlo.reshape %n : (tensor<1xi32>) -> tensor<i32>
+    // expected-error@+1 {{makes a choice that differs between shards, which cannot be imported}}
+    %1 = "stablehlo.case"(%r) ({
+      stablehlo.return %y : tensor<4xi32>
+    }, {
+      stablehlo.return %y : tensor<4xi32>
+    }) : (tensor<i32>) -> tensor<4xi32>
+    sdy.return %1 : tensor<4xi32>
+  } : (tensor<8xi32>) -> tensor<8xi32>
+  return %0 : tensor<8xi32>
+}
+
+// -----
+
+sdy.mesh @m = <["a"=2]>
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error@+1 {{names axis "b", which the mesh does not have}}
+  %0 = sdy.manual_computation(%x) in_shardings=[<@m, [{}]>] out_shardings=[<@m, [{}]>] manual_axes={"b"} (%y: tensor<8xf32>) {
+    sdy.return %y : tensor<8xf32>
+  } : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+sdy.mesh @m = <["a"=4]>
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error@+1 {{a part of an axis, "a:(1)2", cannot be imported}}
+  %0 = sdy.sharding_constraint %x <@m, [{"a":(1)2}]> : tensor<8xf32>
+  return %0 : tensor<8xf32>
+>>>>>>> 7357df8 (Computations on shards are imported as computations on whole tensors; HLO text, all HLO ops of JAX programs, HLO files in st-compile)
 }

@@ -16,14 +16,6 @@ sdy.mesh @mesh = <["a"=2, "b"=2], device_ids=[0, 1, 2]>
 // -----
 
 func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error@+1 {{a part of axis "a" cannot be imported}}
-  %0 = sdy.sharding_constraint %x <@mesh, [{"a":(1)2}]> : tensor<8xf32>
-  return %0 : tensor<8xf32>
-}
-
-// -----
-
-func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
   // expected-error@+1 {{expected a priority such as p0}}
   %0 = sdy.sharding_constraint %x <@mesh, [{"a"}q]> : tensor<8xf32>
   return %0 : tensor<8xf32>
@@ -40,9 +32,38 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
 // -----
 
 func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error@+1 {{custom op 'sdy.manual_computation' is unknown}}
-  %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{"a"}]>] out_shardings=[<@mesh, [{"a"}]>] manual_axes={"a"} (%y: tensor<4xf32>) {
+  // expected-error@+1 {{has 1 operands, 2 shardings of them and 1 in its body}}
+  %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{"a"}]>, <@mesh, [{}]>] out_shardings=[<@mesh, [{"a"}]>] manual_axes={"a"} (%y: tensor<4xf32>) {
     sdy.return %y : tensor<4xf32>
   } : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error@+1 {{has results 0 of type 'tensor<8xf32>', sharded #sdy.sharding<@mesh, [{"a"}]>, and 'tensor<4xi32>' in its body}}
+  %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{"a"}]>] out_shardings=[<@mesh, [{"a"}]>] manual_axes={"a"} (%y: tensor<4xf32>) {
+    %1 = stablehlo.convert %y : (tensor<4xf32>) -> tensor<4xi32>
+    sdy.return %1 : tensor<4xi32>
+  } : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error@+1 {{names axis "a" twice}}
+  %0 = sdy.manual_computation(%x) in_shardings=[<@mesh, [{"a"}]>] out_shardings=[<@mesh, [{"a"}]>] manual_axes={"a", "a"} (%y: tensor<4xf32>) {
+    sdy.return %y : tensor<4xf32>
+  } : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  // expected-error@+1 {{custom op 'sdy.all_gather' is unknown}}
+  %0 = sdy.all_gather [{"a"}] %x out_sharding=<@mesh, [{}]> : tensor<8xf32>
   return %0 : tensor<8xf32>
 }

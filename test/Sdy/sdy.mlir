@@ -6,10 +6,28 @@ sdy.mesh @mesh = <["data"=2, "model"=4]> {stablehlo.mesh = {axes = []}}
 // CHECK: sdy.mesh @other = <["a"=2], device_ids=[1, 0]>
 sdy.mesh @other = <["a"=2], device_ids=[1, 0]>
 
-// CHECK: %arg0: tensor<8x4x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data", "model"}, {?}, {}], replicated={"x"}>}
+// CHECK: %arg0: tensor<8x4x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data", "model"}, {?}, {}p1], replicated={"x"}>}
 func.func @main(%x: tensor<8x4x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data", "model"}, {?}, {}p1], replicated={"x"}>})
     -> (tensor<8x4x2xf32> {sdy.sharding = #sdy.sharding<@mesh, [{"data", ?}p0, {}, {}], unreduced={"model"}>}) {
-  // CHECK: sdy.sharding_constraint %arg0 <@mesh, [{"data", ?}, {}, {"model"}]> : tensor<8x4x2xf32>
-  %0 = sdy.sharding_constraint %x <@mesh, [{"data", ?}, {}, {"model"}]> : tensor<8x4x2xf32>
+  // CHECK: sdy.sharding_constraint %arg0 <@mesh, [{"data", ?}, {}, {"model":(2)2}]> : tensor<8x4x2xf32>
+  %0 = sdy.sharding_constraint %x <@mesh, [{"data", ?}, {}, {"model":(2)2}]> : tensor<8x4x2xf32>
   return %0 : tensor<8x4x2xf32>
+}
+
+// CHECK-LABEL: func.func @manual
+func.func @manual(%x: tensor<8x4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
+  // CHECK: sdy.reshard %arg0 <@mesh, [{"data"}, {}]> : tensor<8x4xf32>
+  %0 = sdy.reshard %x <@mesh, [{"data"}, {}]> : tensor<8x4xf32>
+  // CHECK: sdy.propagation_barrier %{{.*}} allowed_direction={{ ?}}NONE : tensor<8x4xf32>
+  %1 = sdy.propagation_barrier %0 allowed_direction=NONE : tensor<8x4xf32>
+  // CHECK: sdy.sharding_group %{{.*}} group_id=2 : tensor<8x4xf32>
+  sdy.sharding_group %1 group_id=2 : tensor<8x4xf32>
+  // CHECK: sdy.manual_computation(%{{.*}}, %arg1) in_shardings=[<@mesh, [{"data"}, {}]>, <@mesh, [{}], replicated={"data"}>] out_shardings=[<@mesh, [{"data"}]>] manual_axes={"data"} (%arg2: tensor<4x4xf32>, %arg3: tensor<4xf32>) {
+  %2 = sdy.manual_computation(%1, %y) in_shardings=[<@mesh, [{"data"}, {}]>, <@mesh, [{}], replicated={"data"}>] out_shardings=[<@mesh, [{"data"}]>] manual_axes={"data"} (%a: tensor<4x4xf32>, %b: tensor<4xf32>) {
+    %3 = stablehlo.slice %b [0:2] : (tensor<4xf32>) -> tensor<2xf32>
+    // CHECK: sdy.return %{{.*}} : tensor<2xf32>
+    sdy.return %3 : tensor<2xf32>
+  // CHECK: } : (tensor<8x4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  } : (tensor<8x4xf32>, tensor<4xf32>) -> tensor<4xf32>
+  return %2 : tensor<4xf32>
 }

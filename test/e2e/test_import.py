@@ -242,19 +242,20 @@ def custom_gradient(folder):
 
 
 def hlo_computes(config, task):
-    """The binary HloModuleProto that XLA gives for a step: imported, it computes JAX's numbers."""
+    """The HloModuleProto and the HLO text that XLA gives for a step: imported, they compute JAX's numbers."""
     def run(folder):
         loss, params, batches = transformer(folder, config, task)
         step, start = adamw(loss)
         arguments = (params, start(params), batches[0], np.float32(1e-3))
         lowered = jax.jit(step, donate_argnums=(0, 1)).lower(*arguments)
+        hlo = lowered.compiler_ir("hlo")
         proto = folder / "step.pb"
-        proto.write_bytes(lowered.compiler_ir("hlo").as_serialized_hlo_module_proto())
-        st.check_run([st.BIN / "st-translate", "--import-hlo-proto", proto, "--mlir-print-debuginfo",
-                      "-o", folder / "step.mlir"])
-        program = folder / "imported.mlir"
-        st.check_run([*st.COMPILE, folder / "step.mlir", "--compile-to=import", "-o", program])
-        imported_step_computes(program, step, *arguments)
+        proto.write_bytes(hlo.as_serialized_hlo_module_proto())
+        (folder / "step.hlo").write_text(hlo.as_hlo_text())
+        for source in (proto, folder / "step.hlo"):
+            program = source.with_suffix(source.suffix + ".mlir")
+            st.check_run([st.BIN / "st-compile", source, "--compile-to=import", "-o", program])
+            imported_step_computes(program, step, *arguments)
         # Damage is found, or does no harm.
         data = proto.read_bytes()
         rng = np.random.default_rng(0)
@@ -361,7 +362,7 @@ def simplifies_fast(folder):
 LAYOUTS = [None, st.layout(2, 2, mode="hybrid", accum=2)]
 
 CASES = [
-    ("gpt2 as an HLO proto", hlo_computes(GPT2, "clm")),
+    ("gpt2 as an HLO proto and as HLO text", hlo_computes(GPT2, "clm")),
     ("shardings in the program, Shardy's", annotated(True)),
     ("shardings in the program, GSPMD's", annotated(False)),
     ("a function that is no training step", function_runs),

@@ -14,6 +14,7 @@ CORPUS = ROOT / "test/fuzz/corpus"
 
 # Files of the tree that are input of a target as they are.
 FILES = {
+    "hlo": ["test/Hlo/*.hlo"],
     "json": ["examples/**/*.json"],
     "model-config": ["examples/models/*/config.json", "examples/parallel/*.json"],
     "parallel-config": ["examples/**/*.json"],

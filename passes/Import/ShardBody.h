@@ -1,0 +1,94 @@
+// Computations that are written for one shard, as computations on whole tensors.
+#pragma once
+
+#include "dialects/St/IR/StDialect.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/SymbolTable.h"
+
+namespace mlir::st {
+
+/// A value of each shard, all in one tensor: leading dimensions, one for each mesh axis
+/// along which shards differ, in the mesh's order, then those of the local value.
+struct Lifted {
+  Value value;
+  SmallVector<unsigned, 2> axes;
+};
+
+/// Reads the ops of a body that each shard runs on its part, and builds ops on all parts
+/// at once. A collective along an axis becomes an op along the axis' dimension, so that
+/// partitioning finds it again; devices that ops name by number are places in the mesh.
+class ShardBody {
+public:
+  /// `sizes` are those of all axes of the mesh, `manual` says over which the body is local.
+  ShardBody(OpBuilder &builder, ArrayRef<StringAttr> names, ArrayRef<int64_t> sizes,
+            ArrayRef<unsigned> manual)
+      : builder(builder), names(names), sizes(sizes), manual(manual.begin(), manual.end()) {}
+
+  /// The parts of a whole tensor whose dimensions are split by axes, major to minor;
+  /// `free` are axes of each dimension that the body does not see.
+  Lifted enter(Location loc, Value whole, ArrayRef<SmallVector<unsigned>> split,
+               ArrayRef<SmallVector<unsigned>> free);
+
+  /// The whole of type `type` that the parts make up.
+  Value leave(Location loc, const Lifted &parts, ArrayRef<SmallVector<unsigned>> split,
+              RankedTensorType type);
+
+  void map(Value local, Lifted lifted) { values[local] = std::move(lifted); }
+  /// What stands for a local value; one from outside of the body is the same everywhere.
+  Lifted lookup(Value local) const;
+
+  /// Builds what stands for an op. Fails with a diagnostic at the op.
+  LogicalResult lift(Operation *op);
+
+private:
+  using Axes = SmallVector<unsigned, 2>;
+
+  // Shapes.
+  Axes unite(const Axes &a, const Axes &b) const;
+  Axes axesOf(ValueRange locals) const;
+  SmallVector<int64_t> lead(const Axes &axes) const;
+  RankedTensorType lifted(Type local, const Axes &axes) const;
+  Value spread(Location loc, const Lifted &value, const Axes &axes);
+  Value transpose(Location loc, Value value, ArrayRef<int64_t> order);
+  Value reshape(Location loc, Value value, ArrayRef<int64_t> shape);
+  void constrain(Location loc, Lifted &value, ArrayRef<SmallVector<unsigned>> dims = {});
+
+  // Ops without communication.
+  LogicalResult liftAlike(Operation *op, const Axes &axes);
+  LogicalResult liftScalarOperands(Operation *op, const Axes &axes);
+  LogicalResult liftShape(Operation *op, const Axes &axes);
+  LogicalResult liftIndexing(Operation *op, const Axes &axes);
+  LogicalResult liftReduction(Operation *op, const Axes &axes);
+  LogicalResult liftDot(Operation *op, const Axes &axes);
+  LogicalResult liftDynamicSlice(Operation *op, const Axes &axes);
+  LogicalResult liftDynamicUpdate(Operation *op, const Axes &axes);
+  LogicalResult rebuild(Operation *op, const Axes &axes, ValueRange operands,
+                        ArrayRef<NamedAttribute> changed);
+
+  // Control flow.
+  LogicalResult liftWhile(Operation *op);
+  LogicalResult liftBranches(Operation *op);
+  LogicalResult liftCall(Operation *op);
+  FailureOr<SmallVector<Lifted>> liftBlock(Block &block);
+
+  // Collectives.
+  LogicalResult liftCollective(Operation *op);
+  LogicalResult liftReducing(Operation *op);
+  LogicalResult liftGather(Operation *op);
+  LogicalResult liftExchange(Operation *op);
+  LogicalResult liftPermute(Operation *op);
+  LogicalResult liftPartitionId(Operation *op);
+  bool liftAxisIndex(Operation *op);
+  FailureOr<Axes> axesOfGroups(Operation *op, DenseIntElementsAttr groups) const;
+  FailureOr<Lifted> reduceOver(Operation *op, Region &reducer, const Lifted &value,
+                               const Axes &over);
+
+  OpBuilder &builder;
+  SmallVector<StringAttr> names;
+  SmallVector<int64_t> sizes;
+  Axes manual;
+  DenseMap<Value, Lifted> values;
+  int64_t depth = 0;
+};
+
+} // namespace mlir::st

@@ -1,0 +1,381 @@
+// Collectives of a computation on shards, as ops along the dimensions of mesh axes.
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "passes/Import/ShardBody.h"
+
+using namespace mlir;
+using namespace mlir::st;
+namespace hlo = mlir::stablehlo;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+//===----------------------------------------------------------------------===//
+// Groups of devices
+//===----------------------------------------------------------------------===//
+
+/// What the positions along `axes`, the first major, add to a device's number.
+static SmallVector<int64_t> offsetsAlong(ArrayRef<unsigned> axes, ArrayRef<int64_t> sizes) {
+  SmallVector<int64_t> offsets = {0};
+  for (unsigned axis : axes) {
+    int64_t stride = 1;
+    for (size_t i = axis + 1; i < sizes.size(); ++i)
+      stride *= sizes[i];
+    SmallVector<int64_t> next;
+    for (int64_t offset : offsets)
+      for (int64_t i = 0; i < sizes[axis]; ++i)
+        next.push_back(offset + i * stride);
+    offsets = std::move(next);
+  }
+  return offsets;
+}
+
+/// Whether the groups are those of devices that differ along `axes` only, in their order.
+static bool areGroupsAlong(ArrayRef<int64_t> numbers, ArrayRef<unsigned> axes,
+                           ArrayRef<int64_t> sizes) {
+  SmallVector<int64_t> offsets = offsetsAlong(axes, sizes);
+  llvm::SmallDenseSet<int64_t> seen;
+  for (size_t i = 0; i < numbers.size(); ++i)
+    if (numbers[i] != numbers[i - i % offsets.size()] + offsets[i % offsets.size()] ||
+        !seen.insert(numbers[i]).second)
+      return false;
+  return true;
+}
+
+FailureOr<ShardBody::Axes> ShardBody::axesOfGroups(Operation *op,
+                                                   DenseIntElementsAttr groups) const {
+  int64_t devices = 1;
+  for (int64_t size : sizes)
+    devices *= size;
+  auto numbers = llvm::to_vector(groups.getValues<int64_t>());
+  if (numbers.empty())
+    numbers = llvm::to_vector(llvm::seq<int64_t>(0, devices));
+  int64_t width = groups.empty() ? devices : groups.getType().getDimSize(1);
+  // Ordered choices of axes, from none on.
+  std::vector<Axes> candidates = {{}};
+  for (size_t i = 0; i < candidates.size() && candidates.size() < 10'000; ++i) {
+    Axes axes = candidates[i];
+    int64_t size = 1;
+    for (unsigned axis : axes)
+      size *= sizes[axis];
+    bool isWide = size == width && static_cast<int64_t>(numbers.size()) == devices;
+    if (isWide && llvm::all_of(numbers, [&](int64_t n) { return n >= 0 && n < devices; }) &&
+        areGroupsAlong(numbers, axes, sizes))
+      return axes;
+    for (unsigned axis : manual)
+      if (!llvm::is_contained(axes, axis)) {
+        candidates.push_back(axes);
+        candidates.back().push_back(axis);
+      }
+  }
+  return op->emitOpError(
+      "in a computation on shards has groups that lie along no axes of the mesh");
+}
+
+//===----------------------------------------------------------------------===//
+// Reductions
+//===----------------------------------------------------------------------===//
+
+/// The value that a reducer starts from; null where it is none of those that are known.
+static Attribute neutralElement(Region &reducer, Type element) {
+  Block &block = reducer.front();
+  if (block.getOperations().size() != 2)
+    return nullptr;
+  Operation &op = block.front();
+  bool isFloat = isa<FloatType>(element);
+  auto integer = [&](const APInt &value) { return IntegerAttr::get(element, value); };
+  unsigned width = isFloat || !element.isIntOrFloat() ? 64 : element.getIntOrFloatBitWidth();
+  if (isa<hlo::AddOp>(op))
+    return isFloat ? Attribute(FloatAttr::get(element, 0.0)) : integer(APInt::getZero(width));
+  if (isa<hlo::MulOp>(op))
+    return isFloat ? Attribute(FloatAttr::get(element, 1.0)) : integer(APInt(width, 1));
+  if (isa<hlo::AndOp>(op))
+    return integer(APInt::getAllOnes(width));
+  if (isa<hlo::OrOp>(op))
+    return integer(APInt::getZero(width));
+  if (!isa<hlo::MaxOp, hlo::MinOp>(op))
+    return nullptr;
+  bool isMax = isa<hlo::MaxOp>(op);
+  if (isFloat)
+    return FloatAttr::get(element,
+                          APFloat::getInf(cast<FloatType>(element).getFloatSemantics(), isMax));
+  if (element.isUnsignedInteger() || width == 1)
+    return integer(isMax ? APInt::getZero(width) : APInt::getAllOnes(width));
+  return integer(isMax ? APInt::getSignedMinValue(width) : APInt::getSignedMaxValue(width));
+}
+
+/// Reduces the leading dimensions of some axes.
+FailureOr<Lifted> ShardBody::reduceOver(Operation *op, Region &reducer, const Lifted &value,
+                                        const Axes &over) {
+  Location loc = op->getLoc();
+  Axes all = unite(value.axes, over);
+  Value operand = spread(loc, value, all);
+  auto type = typeOf(operand);
+  auto scalar = RankedTensorType::get({}, type.getElementType());
+  Attribute neutral = isa<ComplexType>(type.getElementType())
+                          ? Attribute()
+                          : neutralElement(reducer, type.getElementType());
+  if (!neutral)
+    return op->emitOpError("in a computation on shards reduces in a way that is none of add, max, "
+                           "min, multiply, and, or of real numbers");
+  Lifted result;
+  SmallVector<int64_t> dims, shape;
+  for (auto [i, axis] : llvm::enumerate(all)) {
+    if (llvm::is_contained(over, axis)) {
+      dims.push_back(static_cast<int64_t>(i));
+      continue;
+    }
+    result.axes.push_back(axis);
+    shape.push_back(type.getDimSize(static_cast<int64_t>(i)));
+  }
+  llvm::append_range(shape, type.getShape().drop_front(all.size()));
+  Value start =
+      hlo::ConstantOp::create(builder, loc, scalar, DenseElementsAttr::get(scalar, neutral));
+  OperationState state(loc, hlo::ReduceOp::getOperationName(), {operand, start},
+                       {type.clone(shape)});
+  state.addAttribute("dimensions", builder.getDenseI64ArrayAttr(dims));
+  IRMapping none;
+  reducer.cloneInto(state.addRegion(), none);
+  result.value = builder.create(state)->getResult(0);
+  return result;
+}
+
+/// all_reduce and reduce_scatter.
+LogicalResult ShardBody::liftReducing(Operation *op) {
+  auto groups = op->getAttrOfType<DenseIntElementsAttr>("replica_groups");
+  FailureOr<Axes> over = axesOfGroups(op, groups);
+  if (failed(over))
+    return failure();
+  for (auto [operand, result] : llvm::zip_equal(op->getOperands(), op->getResults())) {
+    FailureOr<Lifted> reduced = reduceOver(op, op->getRegion(0), lookup(operand), *over);
+    if (failed(reduced))
+      return failure();
+    Lifted value = *reduced;
+    if (auto scatter = dyn_cast<hlo::ReduceScatterOp>(op)) {
+      // The dimension's parts are where the devices are.
+      auto dim = static_cast<size_t>(scatter.getScatterDimension()) + value.axes.size();
+      SmallVector<int64_t> shape(typeOf(value.value).getShape()), order;
+      int64_t parts = 1;
+      for (unsigned axis : *over)
+        parts *= sizes[axis];
+      shape[dim] /= parts;
+      for (auto [i, axis] : llvm::enumerate(*over))
+        shape.insert(shape.begin() + dim + i, sizes[axis]);
+      Value split = reshape(op->getLoc(), value.value, shape);
+      Axes all = unite(value.axes, *over);
+      for (unsigned axis : all) {
+        auto *found = llvm::find(*over, axis);
+        order.push_back(found != over->end() ? static_cast<int64_t>(dim) + (found - over->begin())
+                                             : llvm::find(value.axes, axis) - value.axes.begin());
+      }
+      for (size_t i = value.axes.size(); i < shape.size(); ++i)
+        if (i < dim || i >= dim + over->size())
+          order.push_back(static_cast<int64_t>(i));
+      value = {transpose(op->getLoc(), split, order), all};
+    }
+    constrain(op->getLoc(), value);
+    map(result, value);
+  }
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Movement
+//===----------------------------------------------------------------------===//
+
+/// all_gather: the leading dimensions of the axes become part of the gathered one.
+LogicalResult ShardBody::liftGather(Operation *op) {
+  auto gather = cast<hlo::AllGatherOp>(op);
+  FailureOr<Axes> over = axesOfGroups(op, gather.getReplicaGroups());
+  if (failed(over))
+    return failure();
+  for (auto [operand, result] : llvm::zip_equal(op->getOperands(), op->getResults())) {
+    Lifted own = lookup(operand);
+    Axes all = unite(own.axes, *over);
+    Value value = spread(op->getLoc(), own, all);
+    auto count = static_cast<int64_t>(all.size());
+    Lifted gathered;
+    SmallVector<int64_t> order;
+    for (auto [i, axis] : llvm::enumerate(all))
+      if (!llvm::is_contained(*over, axis)) {
+        gathered.axes.push_back(axis);
+        order.push_back(static_cast<int64_t>(i));
+      }
+    for (int64_t dim = 0; dim < typeOf(operand).getRank(); ++dim) {
+      if (dim == static_cast<int64_t>(gather.getAllGatherDim()))
+        for (unsigned axis : *over)
+          order.push_back(llvm::find(all, axis) - all.begin());
+      order.push_back(count + dim);
+    }
+    gathered.value = reshape(op->getLoc(), transpose(op->getLoc(), value, order),
+                             lifted(result.getType(), gathered.axes).getShape());
+    constrain(op->getLoc(), gathered);
+    map(result, gathered);
+  }
+  return success();
+}
+
+/// all_to_all: the parts of one dimension and the devices change places.
+LogicalResult ShardBody::liftExchange(Operation *op) {
+  auto exchange = cast<hlo::AllToAllOp>(op);
+  FailureOr<Axes> over = axesOfGroups(op, exchange.getReplicaGroups());
+  if (failed(over))
+    return failure();
+  Location loc = op->getLoc();
+  auto split = static_cast<int64_t>(exchange.getSplitDimension());
+  auto concat = static_cast<int64_t>(exchange.getConcatDimension());
+  for (auto [operand, result] : llvm::zip_equal(op->getOperands(), op->getResults())) {
+    Lifted own = lookup(operand);
+    Axes all = unite(own.axes, *over);
+    auto count = static_cast<int64_t>(all.size()), parts = static_cast<int64_t>(over->size());
+    Value value = spread(loc, own, all);
+    SmallVector<int64_t> shape(typeOf(value).getShape()), order;
+    shape[count + split] /= static_cast<int64_t>(exchange.getSplitCount());
+    for (auto [i, axis] : llvm::enumerate(*over))
+      shape.insert(shape.begin() + count + split + i, sizes[axis]);
+    // Dimension d of the local value stands behind the parts if it is not before them.
+    auto place = [&](int64_t dim) { return count + dim + (dim >= split ? parts : 0); };
+    for (auto [i, axis] : llvm::enumerate(all)) {
+      auto *found = llvm::find(*over, axis);
+      order.push_back(found == over->end() ? static_cast<int64_t>(i)
+                                           : count + split + (found - over->begin()));
+    }
+    for (int64_t dim = 0; dim < typeOf(operand).getRank(); ++dim) {
+      if (dim == concat)
+        for (unsigned axis : *over)
+          order.push_back(llvm::find(all, axis) - all.begin());
+      order.push_back(place(dim));
+    }
+    Lifted exchanged = {reshape(loc, transpose(loc, reshape(loc, value, shape), order),
+                                lifted(result.getType(), all).getShape()),
+                        all};
+    constrain(loc, exchanged);
+    map(result, exchanged);
+  }
+  return success();
+}
+
+/// collective_permute along one axis: its positions in another order, zeros where none is sent.
+LogicalResult ShardBody::liftPermute(Operation *op) {
+  auto permute = cast<hlo::CollectivePermuteOp>(op);
+  auto pairs = llvm::to_vector(permute.getSourceTargetPairs().getValues<int64_t>());
+  Location loc = op->getLoc();
+  for (unsigned axis : manual) {
+    int64_t stride = 1;
+    for (size_t i = axis + 1; i < sizes.size(); ++i)
+      stride *= sizes[i];
+    int64_t size = sizes[axis], devices = stride * size;
+    for (size_t i = 0; i < axis; ++i)
+      devices *= sizes[i];
+    // Where each position comes from, the same for all others.
+    SmallVector<int64_t> sources(size, -1), sent(size, 0);
+    bool isAlong = true;
+    for (size_t i = 0; i < pairs.size(); i += 2) {
+      int64_t from = pairs[i], to = pairs[i + 1];
+      isAlong &= from >= 0 && to >= 0 && from < devices && to < devices;
+      int64_t source = from / stride % size, target = to / stride % size;
+      isAlong = isAlong && from - source * stride == to - target * stride &&
+                (sources[target] < 0 || sources[target] == source);
+      if (!isAlong)
+        break;
+      sources[target] = source;
+      ++sent[target];
+    }
+    for (auto [source, count] : llvm::zip_equal(sources, sent))
+      isAlong &= source < 0 || count == devices / size;
+    if (!isAlong)
+      continue;
+    Lifted own = lookup(permute.getOperand());
+    Axes all = unite(own.axes, {axis});
+    Value value = spread(loc, own, all);
+    auto type = typeOf(value);
+    auto dim = llvm::find(all, axis) - all.begin();
+    SmallVector<int64_t> starts(type.getRank(), 0), limits(type.getShape()),
+        strides(type.getRank(), 1), shape(type.getShape());
+    SmallVector<Value> pieces;
+    for (int64_t i = 0; i < size;) {
+      int64_t next = i + 1;
+      while (next < size &&
+             (sources[i] < 0 ? sources[next] < 0 : sources[next] == sources[i] + next - i))
+        ++next;
+      shape[dim] = next - i;
+      starts[dim] = sources[i];
+      limits[dim] = sources[i] + next - i;
+      auto piece = type.clone(shape);
+      pieces.push_back(
+          sources[i] < 0
+              ? Value(hlo::ConstantOp::create(
+                    builder, loc, piece,
+                    DenseElementsAttr::get(
+                        piece, cast<TypedAttr>(builder.getZeroAttr(piece.getElementType())))))
+              : Value(hlo::SliceOp::create(builder, loc, piece, value, starts, limits, strides)));
+      i = next;
+    }
+    Lifted moved = {pieces.size() == 1
+                        ? pieces[0]
+                        : Value(hlo::ConcatenateOp::create(builder, loc, type, pieces, dim)),
+                    all};
+    constrain(loc, moved);
+    map(permute.getResult(), moved);
+    return success();
+  }
+  return op->emitOpError("in a computation on shards moves values along no one axis of the mesh");
+}
+
+//===----------------------------------------------------------------------===//
+// Numbers of devices
+//===----------------------------------------------------------------------===//
+
+LogicalResult ShardBody::liftPartitionId(Operation *op) {
+  if (manual.size() != sizes.size())
+    return op->emitOpError("in a computation on shards is used where not all axes are manual");
+  auto type = typeOf(op->getResult(0));
+  int64_t devices = 1;
+  for (int64_t size : sizes)
+    devices *= size;
+  Axes all = llvm::to_vector<2>(llvm::seq<unsigned>(0, sizes.size()));
+  Value iota = hlo::IotaOp::create(builder, op->getLoc(), type.clone({devices}), 0);
+  map(op->getResult(0), {reshape(op->getLoc(), iota, lead(all)), all});
+  return success();
+}
+
+/// partition_id / stride % size: the position along one axis, as JAX writes it.
+bool ShardBody::liftAxisIndex(Operation *op) {
+  auto numberOf = [](Value value) -> std::optional<int64_t> {
+    auto constant = value.getDefiningOp<hlo::ConstantOp>();
+    auto elements = constant ? dyn_cast<DenseIntElementsAttr>(constant.getValue()) : nullptr;
+    if (!elements || !elements.isSplat())
+      return std::nullopt;
+    return elements.getSplatValue<APInt>().getZExtValue();
+  };
+  auto remainder = dyn_cast<hlo::RemOp>(op);
+  auto divide = remainder ? remainder.getLhs().getDefiningOp<hlo::DivOp>() : nullptr;
+  if (!divide || !divide.getLhs().getDefiningOp<hlo::PartitionIdOp>())
+    return false;
+  std::optional<int64_t> by = numberOf(divide.getRhs()), size = numberOf(remainder.getRhs());
+  for (unsigned axis : manual) {
+    int64_t stride = 1;
+    for (size_t i = axis + 1; i < sizes.size(); ++i)
+      stride *= sizes[i];
+    if (by != stride || size != sizes[axis])
+      continue;
+    auto type = typeOf(op->getResult(0)).clone({sizes[axis]});
+    Lifted index = {hlo::IotaOp::create(builder, op->getLoc(), type, 0), {axis}};
+    map(op->getResult(0), index);
+    return true;
+  }
+  return false;
+}
+
+LogicalResult ShardBody::liftCollective(Operation *op) {
+  if (isa<hlo::AllReduceOp, hlo::ReduceScatterOp>(op))
+    return liftReducing(op);
+  if (isa<hlo::AllGatherOp>(op))
+    return liftGather(op);
+  if (isa<hlo::AllToAllOp>(op))
+    return liftExchange(op);
+  if (isa<hlo::CollectivePermuteOp>(op))
+    return liftPermute(op);
+  if (isa<hlo::PartitionIdOp>(op))
+    return liftPartitionId(op);
+  return op->emitOpError("in a computation on shards cannot be imported");
+}

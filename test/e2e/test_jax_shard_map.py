@@ -1,0 +1,128 @@
+"""jax.shard_map programs: as JAX prints them, on four virtual ranks, and as St imports and partitions them."""
+
+import os
+import sys
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
+os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"
+
+import jax
+import jax.numpy as jnp
+import numpy as np
+import st_testing as st
+from jax import lax
+from jax.sharding import Mesh, PartitionSpec as P
+from jax_programs import check_round_trip, compare
+from safetensors.numpy import load_file, save_file
+from st_programs import interpret
+
+RNG = np.random.default_rng(5)
+
+
+def on_mesh(body, in_specs, out_specs, **options):
+    mesh = Mesh(np.array(jax.devices()).reshape(2, 2), ("data", "model"))
+    return jax.shard_map(body, mesh=mesh, in_specs=in_specs, out_specs=out_specs, **options)
+
+
+def normal(*shape):
+    return RNG.standard_normal(shape).astype(np.float32)
+
+
+def tensor_parallel_step():
+    """Columns, then rows of two weights; the gradients are JAX's transpose of the collectives."""
+    def step(w0, w1, x, y):
+        def body(w0, w1, x, y):
+            out = lax.psum(jnp.tanh(x @ w0) @ w1, "model")
+            return lax.pmean(jnp.mean((out - y) ** 2), "data")
+
+        def loss(w0, w1):
+            return on_mesh(body, (P(None, "model"), P("model"), P("data"), P("data")), P())(w0, w1, x, y)
+
+        value, (g0, g1) = jax.value_and_grad(loss, argnums=(0, 1))(w0, w1)
+        return w0 - 0.1 * g0, w1 - 0.1 * g1, value
+
+    return step, (normal(16, 32), normal(32, 16), normal(8, 16), normal(8, 16))
+
+
+def exchanges():
+    def body(x):
+        ring = [(0, 1), (1, 0)]
+        return (lax.all_gather(x, "model", axis=1, tiled=True), lax.psum_scatter(x, "data", tiled=True),
+                lax.all_to_all(x, "model", 0, 1, tiled=True), lax.ppermute(x, "data", ring),
+                lax.ppermute(x, "model", [(0, 1)]), lax.pmax(x, ("data", "model")))
+
+    specs = P("data", "model")
+    return on_mesh(body, specs, (P("data", None), specs, specs, specs, specs, P()),
+                   check_vma=False), (normal(8, 8),)
+
+
+def own_rows():
+    """Each shard takes its rows of a table by its position, and writes them back elsewhere."""
+    def body(table, index):
+        i = lax.axis_index("model")
+        rows = lax.dynamic_slice_in_dim(table, 4 * i, 4, 0)
+        taken = jnp.take(rows, jnp.clip(index - 4 * i, 0, 3), axis=0)
+        taken = jnp.where((index // 4 == i)[:, None], taken, 0)
+        return lax.psum(taken, "model"), lax.dynamic_update_slice_in_dim(jnp.zeros((8, 3)), rows, 4 - 4 * i, 0)
+
+    return on_mesh(body, (P(), P("data")), (P("data"), P("model")), check_vma=False), (
+        normal(8, 3), RNG.integers(0, 8, 6).astype(np.int32))
+
+
+def loops():
+    def body(x):
+        def one(_, v):
+            return v + lax.psum(jnp.sort(v, axis=1) * (1 + lax.axis_index("data")), "model") / 10
+        looped = lax.fori_loop(0, 3, one, x)
+        return looped, lax.cond(lax.psum(x.sum(), ("data", "model")) > 0, jnp.sin, jnp.negative, looped)
+
+    return on_mesh(body, P("data", "model"), P("data", "model"), check_vma=False), (normal(4, 6),)
+
+
+def prints_and_imports(make):
+    def run(folder):
+        function, args = make()
+        text = jax.jit(function).lower(*args).as_text()
+        st.expect("sdy.manual_computation" in text, "no computation on shards is printed")
+        program = folder / "program.mlir"
+        program.write_text(text)
+        check_round_trip(program, text)
+        imported = folder / "imported.mlir"
+        st.check_run([st.BIN / "st-opt", "--import-shardings", program, "-o", imported])
+        st.expect("sdy." not in imported.read_text(), "annotations are left")
+        expected = jax.tree.leaves(jax.jit(function)(*args))
+        worst = 0.0
+        for name, path in (("printed", program), ("imported", imported)):
+            found = interpret(path, {f"arg{i}": a for i, a in enumerate(args)})
+            for i, value in enumerate(expected):
+                worst = max(worst, compare(f"{name}, result {i}", found[f"result{i}"], np.asarray(value), 1e-5))
+        return f"{len(expected)} results, at most {worst:.2f} of the tolerance"
+    return run
+
+
+def trains(folder):
+    """The step on four devices of the simulator: its losses are JAX's, and its weights lie as it says."""
+    step, args = tensor_parallel_step()
+    (folder / "step.mlir").write_text(jax.jit(step, donate_argnums=(0, 1)).lower(*args).as_text(debug_info=True))
+    parallel = st.write_json(folder / "p.json", st.layout(1, 4))
+    st.check_run([st.BIN / "st-compile", folder / "step.mlir", f"--parallel={parallel}", "-o", folder / "b"])
+    names = ["w0", "w1", "x", "y"]
+    save_file(dict(zip(names, args, strict=True)), folder / "in.safetensors")
+    st.check_run([folder / "b", f"--inputs={folder}/in.safetensors", f"--outputs={folder}/out.safetensors"])
+    found = load_file(folder / "out.safetensors")
+    expected = jax.jit(step)(*args)
+    for name, value in zip(("w0", "w1", "result2"), expected, strict=True):
+        compare(name, found[name if name in found else "loss"], np.asarray(value), 1e-5)
+    local = folder / "local.mlir"
+    st.check_run([st.BIN / "st-compile", folder / "step.mlir", f"--parallel={parallel}", "--compile-to=local",
+                  "-o", local])
+    text = local.read_text()
+    st.expect('over ["model"]' in text and 'over ["data"]' in text, "no collectives over both axes")
+
+
+CASES = [("tensor-parallel step", prints_and_imports(tensor_parallel_step)), ("exchanges", prints_and_imports(exchanges)),
+         ("own rows", prints_and_imports(own_rows)), ("loops", prints_and_imports(loops)),
+         ("tensor-parallel step on four devices", trains)]
+
+if __name__ == "__main__":
+    sys.exit(st.main(*CASES))

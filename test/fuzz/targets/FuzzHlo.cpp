@@ -1,0 +1,27 @@
+// XLA's HLO, protos and text: what is read imports as a module that verifies, or says why not.
+
+#include "lib/Hlo/HloImporter.h"
+#include "test/fuzz/targets/FuzzTarget.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/MLIRContext.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+  MLIRContext context(MLIRContext::Threading::DISABLED);
+  bool hasError = false;
+  ScopedDiagnosticHandler quiet(&context, [&](Diagnostic &) {
+    hasError = true;
+    return success();
+  });
+  auto module = parseHlo(StringRef(reinterpret_cast<const char *>(data), size), "fuzz", &context);
+  OwningOpRef<ModuleOp> imported;
+  if (module)
+    imported = importHloModule(*module, &context);
+  // What does not import says so, what does has no error.
+  if (hasError == static_cast<bool>(imported))
+    __builtin_trap();
+  return 0;
+}
