@@ -72,14 +72,16 @@ func.func @main(%x: tensor<8xf32>) -> tensor<4xf32> {
 
 // -----
 
-<<<<<<< HEAD
 module {
   sdy.mesh @m = <["a"=2]>
   // expected-error@+1 {{axis "a" appears twice in a sharding}}
   func.func @main(%x: tensor<4x4xf32> {sdy.sharding = #sdy.sharding<@m, [{"a"}, {"a"}]>}) -> tensor<4x4xf32> {
     return %x : tensor<4x4xf32>
   }
-=======
+}
+
+// -----
+
 sdy.mesh @m = <["a"=2, "b"=2]>
 func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
   %0 = sdy.manual_computation(%x) in_shardings=[<@m, [{"a"}]>] out_shardings=[<@m, [{"a"}]>] manual_axes={"a", "b"} (%y: tensor<4xf32>) {
@@ -143,5 +145,4 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
   // expected-error@+1 {{a part of an axis, "a:(1)2", cannot be imported}}
   %0 = sdy.sharding_constraint %x <@m, [{"a":(1)2}]> : tensor<8xf32>
   return %0 : tensor<8xf32>
->>>>>>> 7357df8 (Computations on shards are imported as computations on whole tensors; HLO text, all HLO ops of JAX programs, HLO files in st-compile)
 }
