@@ -53,6 +53,16 @@ func.func @uneven(%a: tensor<4xf32>) {
 
 // -----
 
+// expected-error @+1 {{expects st.name to be a string, found []}}
+func.func @name(%a: tensor<4xf32> {st.name = []}) { return }
+
+// -----
+
+// expected-error @+1 {{expects st.init to be a dictionary, found "ones"}}
+func.func @init(%a: tensor<4xf32> {st.init = "ones"}) { return }
+
+// -----
+
 // expected-error @+1 {{expects st.sharding of an argument or result to be a #st.sharding}}
 func.func @not_a_sharding(%a: tensor<4xf32> {st.sharding = "x"}) { return }
 

@@ -46,7 +46,14 @@ LogicalResult StDialect::verifyOperationAttribute(Operation *op, NamedAttribute 
 /// already says in `attributes` what it is a part of.
 static LogicalResult verifyAtBoundary(Operation *op, Type type, DictionaryAttr attributes,
                                       NamedAttribute attribute) {
-  if (attribute.getName() != kShardingAttr)
+  StringRef name = attribute.getName();
+  if (llvm::is_contained({kNameAttr, kRoleAttr, kOfAttr}, name) &&
+      !isa<StringAttr>(attribute.getValue()))
+    return op->emitOpError("expects ") << name << " to be a string, found " << attribute.getValue();
+  if (name == kInitAttr && !isa<DictionaryAttr>(attribute.getValue()))
+    return op->emitOpError("expects ")
+           << name << " to be a dictionary, found " << attribute.getValue();
+  if (name != kShardingAttr)
     return success();
   auto sharding = dyn_cast<ShardingAttr>(attribute.getValue());
   if (!sharding)
