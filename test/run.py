@@ -1,12 +1,13 @@
 """Runs every test and ends with one line: N passed, N failed.
 
-  test/run.py [--only=lit|unit|e2e|layout] [-v]
+  test/run.py [--only=unit|lit|e2e|fuzz|install] [-v]
 
-Each suite is a program of its own; this script runs them one after the other,
-adds up what they count and exits 1 if anything failed or a suite did not run.
+Each suite is a program of its own; this script runs them, adds up
+what they count and exits 1 if anything failed or a suite did not run.
 """
 
 import argparse
+import concurrent.futures
 import os
 import pathlib
 import re
@@ -72,20 +73,27 @@ def run_unit(counts, verbose):
         run_junit(binary.name, command, report, counts)
 
 
+def run_script(script):
+    """Its process, and the seconds it took."""
+    start = time.time()
+    done = subprocess.run([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
+    return done, time.time() - start
+
+
 def run_scripts(folder, counts, verbose):
-    """Runs test_*.py scripts; each ends with 'N passed, N failed'."""
-    for script in sorted((ROOT / "test" / folder).glob("test_*.py")):
-        start = time.time()
-        done = subprocess.run([sys.executable, str(script)], stdout=subprocess.PIPE, text=True)
-        last = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
-        match = re.fullmatch(r"(\d+) passed, (\d+) failed", last)
-        passed, failed = (int(match[1]), int(match[2])) if match else (0, 1)
-        if done.returncode != 0 and failed == 0:
-            failed = 1
-        print(f"{folder}/{script.name}: {passed} passed, {failed} failed ({time.time() - start:.0f} s)", flush=True)
-        if failed or verbose:
-            print(done.stdout)
-        counts.add(passed, failed)
+    """Runs test_*.py scripts, as many at a time as there are processors; each ends with 'N passed, N failed'."""
+    scripts = sorted((ROOT / "test" / folder).glob("test_*.py"))
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for script, (done, seconds) in zip(scripts, pool.map(run_script, scripts), strict=True):
+            last = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
+            match = re.fullmatch(r"(\d+) passed, (\d+) failed", last)
+            passed, failed = (int(match[1]), int(match[2])) if match else (0, 1)
+            if done.returncode != 0 and failed == 0:
+                failed = 1
+            print(f"{folder}/{script.name}: {passed} passed, {failed} failed ({seconds:.0f} s)", flush=True)
+            if failed or verbose:
+                print(done.stdout)
+            counts.add(passed, failed)
 
 
 def main():
