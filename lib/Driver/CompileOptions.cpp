@@ -14,6 +14,8 @@ static constexpr OptionInfo kOptions[] = {
     {"seq", "128", CompilePhase::Import, "n", "tokens in a sequence"},
     {"roles", "", CompilePhase::Import, "argN=role,...",
      "imported program: roles (and :names) of arguments and results, where they are not inferred"},
+    {"unroll", "256", CompilePhase::Import, "n",
+     "imported program: most trips of a loop that is unrolled; 0 leaves all loops as they are"},
     {"optimizer", "adamw", CompilePhase::Optimizer, "adamw|adam|sgd", "the optimizer"},
     {"beta1", "0.9", CompilePhase::Optimizer, "x", "Adam: decay of the first moment"},
     {"beta2", "0.999", CompilePhase::Optimizer, "x", "Adam: decay of the second moment"},

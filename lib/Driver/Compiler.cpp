@@ -173,6 +173,9 @@ LogicalResult Compiler::importModel() {
     return error() << "--roles=" << options.get(*none, "roles")
                    << ": expected a program, whose arguments have roles; " << request.input
                    << " is a model's configuration";
+  if (options.isGiven("unroll"))
+    return error()
+           << "--unroll has no effect: the input is a model's configuration, which has no loops";
   module = buildModel(context, *config, *task, batch,
                       options.isGiven("seq") ? std::optional(sequence) : std::nullopt);
   if (!module)
@@ -214,6 +217,9 @@ LogicalResult Compiler::refuseModelOptions() {
       return error() << "--" << name << " has no effect: the input is a program and no model";
   if (hasRoles(*module) && options.isGiven("roles"))
     return error() << "--roles has no effect: the program's arguments have their roles";
+  if (hasRoles(*module) && options.isGiven("unroll"))
+    return error()
+           << "--unroll has no effect: a program whose arguments have roles is not imported";
   return success();
 }
 
@@ -263,8 +269,12 @@ LogicalResult Compiler::read(CompilePhase &phase) {
     // What has no roles comes from another tool.
     if (!request.startFrom && failed(refuseModelOptions()))
       return failure();
+    int64_t unroll;
+    std::string given = options.get(*module, "unroll");
+    if (StringRef(given).getAsInteger(10, unroll) || unroll < 0)
+      return error() << "--unroll=" << given << ": expected a number of trips";
     if (!request.startFrom && !hasRoles(*module) &&
-        failed(importProgram(*module, options.get(*module, "roles"), request.quiet)))
+        failed(importProgram(*module, options.get(*module, "roles"), unroll, request.quiet)))
       return failure();
   }
   options.record(*module, CompilePhase::Import);

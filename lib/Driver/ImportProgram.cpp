@@ -118,13 +118,17 @@ static void recordBatch(ModuleOp module, func::FuncOp function) {
     module->setAttr("st.batch", Builder(module.getContext()).getI64IntegerAttr(*rows));
 }
 
-LogicalResult mlir::st::importProgram(ModuleOp module, StringRef roles, bool quiet) {
+LogicalResult mlir::st::importProgram(ModuleOp module, StringRef roles, int64_t unroll,
+                                      bool quiet) {
   PassManager simplification(module.getContext()), inference(module.getContext());
   simplification.addPass(createImportShardings());
   simplification.addPass(createExpandOps());
   simplification.addPass(createSimplify());
-  simplification.addPass(createUnrollLoops());
+  UnrollLoopsOptions loops;
+  loops.maxTrips = unroll;
+  simplification.addPass(createUnrollLoops(loops));
   simplification.addPass(createSimplify());
+  simplification.addPass(createExpandComplex());
   simplification.addPass(createExpandOps());
   simplification.addPass(createSimplify());
   InferRolesOptions options;

@@ -13,9 +13,10 @@ bool hasRoles(ModuleOp module);
 /// and no result updates them.
 bool computesLoss(ModuleOp module);
 
-/// Simplifies a program, infers the roles of its arguments and results (`roles`: what
-/// the user says of them) and marks its layers. Prints a table of the roles on stderr.
-LogicalResult importProgram(ModuleOp module, StringRef roles, bool quiet);
+/// Simplifies a program, unrolls its loops of at most `unroll` trips, infers the roles of its
+/// arguments and results (`roles`: what the user says of them) and marks its layers. Prints a
+/// table of the roles on stderr.
+LogicalResult importProgram(ModuleOp module, StringRef roles, int64_t unroll, bool quiet);
 
 } // namespace mlir::st
 

@@ -41,7 +41,7 @@ static constexpr PhaseInfo kPhases[kNumPhases] = {
      "schedule-pipeline",
      {{Fact::Mesh, Fact::Programs, Fact::Schedules}, FactSet::from(Fact::Kernels)}},
     {"kernels",
-     "form-kernels",
+     "lower-loops,lower-tensor-ops,form-kernels",
      {{Fact::Mesh, Fact::Programs, Fact::Schedules}, kBareOps | FactSet::from(Fact::Addresses)}},
     {"planned",
      "plan-memory",

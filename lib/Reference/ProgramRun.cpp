@@ -165,12 +165,43 @@ LogicalResult GroupRun::evalTaskOp(Operation &op, bool &blocked) {
       .Case<ReadOp>([&](ReadOp op) { return evalRead(op); })
       .Case<WriteOp>([&](WriteOp op) { return evalWrite(op); })
       .Case<RecvOp>([&](RecvOp op) { return evalRecv(op, blocked); })
+      .Case<LoopOp>([&](LoopOp op) { return evalLoop(op); })
       .Case<SendOp>([&](SendOp op) {
         Mailboxes::Key key{program.getSymName(), op.getGroup(), op.getChannel()};
         mailboxes.queues[key].push_back(evaluator.get(op.getOperand()));
         return success();
       })
       .Default([&](Operation *op) { return evaluator.evalOp(*op); });
+}
+
+// The body runs as the ops of a task do; what it captures stays what it was.
+LogicalResult GroupRun::evalLoop(LoopOp op) {
+  auto put = [&](StringRef buffer, Value value) {
+    storages[buffer].slots[0] = evaluator.get(value);
+    storages[buffer].holds[0] = 0;
+  };
+  for (auto [buffer, init] : llvm::zip_equal(op.getCarried(), op.getInits()))
+    put(cast<FlatSymbolRefAttr>(buffer).getValue(), init);
+  if (op.getPredicate())
+    put(*op.getPredicate(), op.getCondition());
+  auto goesOn = [&](int64_t trip) {
+    if (op.getTrips())
+      return trip < static_cast<int64_t>(*op.getTrips());
+    return toInteger(storages[*op.getPredicate()].slots[0][0]) != 0;
+  };
+  for (int64_t trip = 0; goesOn(trip); ++trip)
+    for (Operation &inner : op.getBody().front()) {
+      bool blocked = false;
+      if (auto capture = dyn_cast<CaptureOp>(inner))
+        evaluator.set(capture.getResult(), evaluator.get(op.getCaptures()[capture.getIndex()]));
+      else if (failed(evalTaskOp(inner, blocked)))
+        return failure();
+      if (blocked)
+        return inner.emitError("inside a loop waits for another group");
+    }
+  for (auto [buffer, result] : llvm::zip_equal(op.getCarried(), op.getResults()))
+    evaluator.set(result, storages[cast<FlatSymbolRefAttr>(buffer).getValue()].slots[0]);
+  return success();
 }
 
 LogicalResult GroupRun::evalRecv(RecvOp op, bool &blocked) {

@@ -67,6 +67,7 @@ private:
   LogicalResult evalTaskOp(Operation &op, bool &blocked);
   LogicalResult evalRead(ReadOp op);
   LogicalResult evalWrite(WriteOp op);
+  LogicalResult evalLoop(LoopOp op);
   LogicalResult evalRecv(RecvOp op, bool &blocked);
   LogicalResult getSlot(Operation *op, Storage &storage, Value microBatch, size_t &slot,
                         int64_t &index);

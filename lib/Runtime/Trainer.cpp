@@ -103,7 +103,8 @@ absl::Status Trainer::run() {
   ST_RETURN_IF_ERROR(checkOptions());
   ST_RETURN_IF_ERROR(openInputsAndOutputs());
   ST_RETURN_IF_ERROR(load());
-  if (options.timingOnly || options.steps > 0 || trace || report)
+  bool isTimed = options.timingOnly || options.steps > 0 || trace || report;
+  if (isTimed && (options.timingOnly || !executable->timeDependsOnData()))
     ST_RETURN_IF_ERROR(timeStep());
   if (options.timingOnly)
     return printSummary();
@@ -267,6 +268,14 @@ absl::Status Trainer::runStep(int64_t step) {
     return absl::OutOfRangeError(absl::StrFormat("step %d: the loss is %s", step,
                                                  std::isnan(report.loss) ? "NaN" : "infinite"));
   ST_ASSIGN_OR_RETURN(report.metrics, feeder->readMetrics());
+  if (executable->timeDependsOnData()) {
+    // Each step takes its own time; the first is the one that is traced.
+    if (stepsRun == 0) {
+      ST_RETURN_IF_ERROR(timeStep());
+    } else {
+      ST_ASSIGN_OR_RETURN(time, executable->timeStep(nullptr));
+    }
+  }
   report.simulatedPicoseconds = time.total;
   report.hostSeconds = watch.seconds();
   hostSeconds += report.hostSeconds;

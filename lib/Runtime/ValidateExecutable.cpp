@@ -106,7 +106,7 @@ absl::Status GroupValidator::checkTensor(const std::string &owner,
     return error(absl::StrCat(owner, " has ", type.shape_size(), " dimensions"));
   int64_t bytes = static_cast<int64_t>(byteWidth(*element));
   for (int64_t size : type.shape())
-    if (size <= 0 || __builtin_mul_overflow(bytes, size, &bytes) || bytes > kLargestArena)
+    if (size < 0 || __builtin_mul_overflow(bytes, size, &bytes) || bytes > kLargestArena)
       return error(absl::StrCat(owner, " has an impossible shape"));
   return absl::OkStatus();
 }

@@ -20,6 +20,27 @@ def ExpandOps : Pass<"expand-ops", "::mlir::ModuleOp"> {
                            "::mlir::stablehlo::StableHLODialect"];
 }
 
+def ExpandComplex : Pass<"expand-complex", "::mlir::ModuleOp"> {
+  let summary = "Computes with complex values as pairs of reals";
+  let description = [{
+    Needs calls inlined. Arguments and results of `@main` that are complex become tensors of reals with
+    one more dimension, of size 2. An op that is not linear in its parts and has
+    no formula here (`fft`, `sort`, loops that carry complex values) stays as it is.
+
+    ```mlir
+    %0 = stablehlo.complex %a, %b : tensor<4xcomplex<f32>>
+    %1 = stablehlo.negate %0 : tensor<4xcomplex<f32>>
+    %2 = stablehlo.real %1 : (tensor<4xcomplex<f32>>) -> tensor<4xf32>
+    // becomes
+    %2 = stablehlo.negate %a : tensor<4xf32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numExpanded", "expanded-ops", "Ops that were written for the parts">
+  ];
+  let dependentDialects = ["::mlir::chlo::ChloDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
 def InlineCalls : Pass<"inline-calls", "::mlir::ModuleOp"> {
   let summary = "Replaces calls by the bodies of the functions, in linear time";
   let description = [{

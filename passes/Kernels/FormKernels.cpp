@@ -16,14 +16,14 @@ namespace {
 struct FormKernels : mlir::st::impl::FormKernelsBase<FormKernels> {
   using FormKernelsBase::FormKernelsBase;
   void runOnOperation() override;
-  LogicalResult formKernels(TaskOp task, const SymbolTable &storage, const FusionLimits &limits);
+  LogicalResult formKernels(Block &block, const SymbolTable &storage, const FusionLimits &limits);
 };
 } // namespace
 
 /// Reads move to the front of a task: what they read must not have been written before.
-static LogicalResult checkReads(TaskOp task) {
+static LogicalResult checkReads(Block &task) {
   DenseMap<StringAttr, WriteOp> written;
-  for (Operation &op : task.getBody().front()) {
+  for (Operation &op : task) {
     if (auto write = dyn_cast<WriteOp>(op))
       written[write.getTargetAttr().getAttr()] = write;
     auto read = dyn_cast<ReadOp>(op);
@@ -41,11 +41,14 @@ static LogicalResult checkReads(TaskOp task) {
   return success();
 }
 
-LogicalResult FormKernels::formKernels(TaskOp task, const SymbolTable &storage,
+LogicalResult FormKernels::formKernels(Block &block, const SymbolTable &storage,
                                        const FusionLimits &limits) {
-  if (failed(checkReads(task)))
+  if (failed(checkReads(block)))
     return failure();
-  Block &block = task.getBody().front();
+  // The body of a loop is like a task.
+  for (auto loop : block.getOps<LoopOp>())
+    if (failed(formKernels(loop.getBody().front(), storage, limits)))
+      return failure();
   // What nothing reads would only blur who needs what.
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
     if (isOpTriviallyDead(&op))
@@ -70,7 +73,7 @@ void FormKernels::runOnOperation() {
   for (auto program : getOperation().getOps<ProgramOp>()) {
     SymbolTable storage(program);
     for (auto task : program.getOps<TaskOp>())
-      if (failed(formKernels(task, storage, limits)))
+      if (failed(formKernels(task.getBody().front(), storage, limits)))
         return signalPassFailure();
   }
 }

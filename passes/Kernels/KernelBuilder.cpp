@@ -56,7 +56,7 @@ Value KernelBody::get(Value value, Axes axes) {
                        node.kind == PlanNode::Scatter || isa<stablehlo::DotGeneralOp>(op));
   SmallVector<Value> operands;
   for (OpOperand &operand : op->getOpOperands()) {
-    if (alone && !(node.kind != PlanNode::Matmul && isUniform(operand.get())))
+    if (alone && !isFilled(operand))
       operands.push_back(argument(operand.get(), kOperand + operand.getOperandNumber()));
     else if (alone)
       operands.push_back(get(operand.get(), allAxes(squeeze(operand.get()).size())));

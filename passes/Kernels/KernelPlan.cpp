@@ -8,7 +8,28 @@ using namespace mlir::st;
 KernelPlan::KernelPlan(Block &task, const SymbolTable &storage, const FusionLimits &limits)
     : task(task), storage(storage), limits(limits), kinds(task) {}
 
+/// Complex values are refused where something is done with them.
+static LogicalResult checkNumbers(Block &task) {
+  auto isComplex = [](Type type) { return isa<ComplexType>(getElementTypeOrSelf(type)); };
+  Operation *first = nullptr;
+  for (Operation &op : task) {
+    if (!llvm::any_of(op.getResultTypes(), isComplex) &&
+        !llvm::any_of(op.getOperandTypes(), isComplex))
+      continue;
+    bool isPlain = isa<stablehlo::ConstantOp, stablehlo::ComplexOp, stablehlo::RealOp,
+                       stablehlo::ImagOp, ReadOp, WriteOp>(op);
+    if (!isPlain || !first)
+      first = &op;
+    if (!isPlain)
+      break;
+  }
+  return first ? LogicalResult(first->emitOpError("has complex elements, which no kernel computes"))
+               : success();
+}
+
 LogicalResult KernelPlan::build() {
+  if (failed(checkNumbers(task)))
+    return failure();
   for (Operation &op : task)
     if (failed(place(&op)))
       return failure();
@@ -112,9 +133,6 @@ std::optional<unsigned> KernelPlan::materializeInLoop(Value value, ArrayRef<Leaf
 // ---- one op ---------------------------------------------------------------------
 
 LogicalResult KernelPlan::place(Operation *op) {
-  for (Type type : op->getResultTypes())
-    if (isa<ComplexType>(getElementTypeOrSelf(type)))
-      return op->emitOpError("has complex elements, which no kernel computes");
   switch (kinds.get(op)) {
   case OpKind::Inline:
   case OpKind::Alias:
@@ -159,7 +177,8 @@ void KernelPlan::placeTaskOp(Operation *op, OpKind kind) {
   if (kind == OpKind::Write) {
     auto write = cast<WriteOp>(op);
     unsigned producer = home(write.getValue());
-    if (storage.lookup<BufferOp>(write.getTarget())) {
+    // In a loop the buffer holds what the trip began with until the trip ends.
+    if (storage.lookup<BufferOp>(write.getTarget()) && !isa<LoopOp>(op->getParentOp())) {
       nodes[producer].writes.push_back(op);
       return;
     }
@@ -179,9 +198,9 @@ void KernelPlan::placeTaskOp(Operation *op, OpKind kind) {
 
 void KernelPlan::placeAlone(Operation *op, PlanNode::Kind kind) {
   SmallVector<unsigned> producers;
-  for (Value operand : op->getOperands())
-    if (kind == PlanNode::Matmul || !isUniform(operand))
-      producers.push_back(home(operand));
+  for (OpOperand &operand : op->getOpOperands())
+    if (!isFilled(operand))
+      producers.push_back(home(operand.get()));
   unsigned node = appendNode(kind, op);
   nodes[node].space = squeeze(op->getResult(0));
   nodes[node].inputs.insert(op->operand_begin(), op->operand_end());

@@ -27,12 +27,18 @@ static bool isElementwise(Operation *op) {
          (op->hasTrait<OpTrait::Elementwise>() || isa<SelectOp, ClampOp, BitcastConvertOp>(op));
 }
 
-bool mlir::st::isUniform(Value value) {
-  Operation *op = value.getDefiningOp();
-  if (auto constant = dyn_cast_or_null<ConstantOp>(op))
-    return constant.getValue().isSplat();
-  return isa_and_nonnull<BroadcastInDimOp, ReshapeOp, ConvertOp>(op) &&
-         isUniform(op->getOperand(0));
+bool mlir::st::isFilled(OpOperand &operand) {
+  Operation *op = operand.getOwner();
+  unsigned number = operand.getOperandNumber();
+  bool takesConstants = isa<ConcatenateOp>(op) || (isa<PadOp>(op) && number == 1) ||
+                        (isa<ScatterOp>(op) && number < cast<ScatterOp>(op).getInputs().size());
+  if (!takesConstants)
+    return false;
+  Operation *source = operand.get().getDefiningOp();
+  while (isa_and_nonnull<BroadcastInDimOp, ReshapeOp>(source))
+    source = source->getOperand(0).getDefiningOp();
+  auto constant = dyn_cast_or_null<ConstantOp>(source);
+  return constant && constant.getValue().isSplat();
 }
 
 /// Scalar arithmetic is repeated where it is used, as long as that is little: a kernel of its own
@@ -51,7 +57,7 @@ bool OpKinds::isCheapScalar(Operation *op) {
 }
 
 OpKind OpKinds::classify(Operation *op) {
-  if (isa<ReadOp>(op))
+  if (isa<ReadOp, CaptureOp>(op))
     return OpKind::Read;
   if (isa<SendOp>(op))
     return OpKind::Send;

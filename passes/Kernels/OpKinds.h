@@ -43,7 +43,8 @@ private:
 /// Whether an elementwise op costs many times an addition.
 bool isTranscendental(Operation *op);
 
-/// Whether a value is made from constants alone, without iota.
-bool isUniform(Value value);
+/// Whether an op that stands alone in its kernel writes an operand as a constant instead of reading
+/// it from memory: the padding, parts of a concatenation, what a scatter adds to.
+bool isFilled(OpOperand &operand);
 
 } // namespace mlir::st

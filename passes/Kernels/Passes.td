@@ -5,6 +5,46 @@
 
 include "mlir/Pass/PassBase.td"
 
+def LowerLoops : Pass<"lower-loops", "::mlir::ModuleOp"> {
+  let summary = "Turns the loops of tasks into st.loop";
+  let description = [{
+    A `stablehlo.while` of a task becomes an `st.loop` whose body is like a task's: what trips change lies
+    in buffers that the body reads and writes, what they do not change is captured. A
+    loop with a linear counter held against a constant gets its number of trips, any other the
+    predicate that its condition computes, once before the loop and at the end of each trip.
+  }];
+  let statistics = [
+    Statistic<"numLoops", "loops", "Loops that were lowered">
+  ];
+  let dependentDialects = ["::mlir::st::StDialect"];
+}
+
+def LowerTensorOps : Pass<"lower-tensor-ops", "::mlir::ModuleOp"> {
+  let summary = "Writes tensor ops that have no kernel in terms of those that have one";
+  let description = [{
+    In tasks and functions. A convolution becomes one product of the slices that its window sees (where
+    the results are fewer than the positions of the window, a product each), `reduce_window`
+    a combination of slices in spans of powers of two, `select_and_scatter` a choice among
+    slices, `sort` and `top_k` a bitonic network, a reduction by a body that no instruction
+    has a combination of halves, a slice at a computed place a gather or a scatter, a product of integers or f64 an elementwise product and a
+    sum, `rng_bit_generator` arithmetic on counters, `optimization_barrier` nothing; and functions of single elements become others. Ops of
+    forms beyond these stay.
+
+    ```mlir
+    %0 = "stablehlo.optimization_barrier"(%x) : (tensor<4xf32>) -> tensor<4xf32>
+    %1 = stablehlo.tan %0 : tensor<4xf32>
+    // becomes
+    %0 = stablehlo.sine %x : tensor<4xf32>
+    %1 = stablehlo.cosine %x : tensor<4xf32>
+    %2 = stablehlo.divide %0, %1 : tensor<4xf32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numLowered", "lowered-ops", "Ops that were written in others">
+  ];
+  let dependentDialects = ["::mlir::chlo::ChloDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
 def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
   let summary = "Cuts the tensor ops of every task into st.kernel regions";
   let description = [{

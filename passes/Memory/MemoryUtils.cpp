@@ -21,8 +21,21 @@ static bool isElementwise(Operation *op) {
          isa<stablehlo::SelectOp, stablehlo::ClampOp, stablehlo::BitcastConvertOp, YieldOp>(op);
 }
 
+/// Whether a scatter updates the operand: it reads nothing else there.
+static bool isScatteredInto(KernelOp kernel, Value operand) {
+  auto scatters = kernel.getBody().getOps<stablehlo::ScatterOp>();
+  if (kernel.getKind() != "scatter" || scatters.empty())
+    return false;
+  auto target = dyn_cast<BlockArgument>(getRoot((*scatters.begin()).getInputs()[0]));
+  return target && getRoot(kernel.getInputs()[target.getArgNumber()]) == operand &&
+         llvm::count_if(kernel.getInputs(),
+                        [&](Value input) { return getRoot(input) == operand; }) == 1;
+}
+
 bool mlir::st::readsInPlace(Operation *op, Value operand, OpResult result) {
   auto kernel = dyn_cast<KernelOp>(op);
+  if (kernel && isScatteredInto(kernel, operand))
+    return true;
   if (!kernel || kernel.getKind() != "loop" ||
       getNumBytes(operand.getType()) != getNumBytes(result.getType()))
     return false;

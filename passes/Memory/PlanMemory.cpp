@@ -35,10 +35,10 @@ static void record(ProgramOp program, MemoryClasses classes, int64_t arenaBytes)
 
 LogicalResult PlanMemory::plan(ProgramOp program, int64_t alignment, int64_t microBatches) {
   StorageLayout layout(program, alignment, microBatches);
-  SmallVector<TaskMemory> tasks;
+  SmallVector<TaskMemory, 0> tasks;
   int64_t areaBytes = 0;
   for (auto task : program.getOps<TaskOp>()) {
-    FailureOr<TaskMemory> memory = TaskMemory::compute(task, layout);
+    FailureOr<TaskMemory> memory = TaskMemory::compute(task.getBody().front(), layout);
     if (failed(memory))
       return failure();
     areaBytes = std::max(areaBytes, memory->place(alignment));

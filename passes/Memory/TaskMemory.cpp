@@ -4,18 +4,18 @@
 using namespace mlir;
 using namespace mlir::st;
 
-TaskMemory::TaskMemory(TaskOp task, StorageLayout &layout) : task(task), layout(&layout) {
+TaskMemory::TaskMemory(Block &block, StorageLayout &layout) : block(&block), layout(&layout) {
   int64_t index = 0;
-  for (Operation &op : task.getBody().front())
+  for (Operation &op : block)
     indices[&op] = index++;
 }
 
-FailureOr<TaskMemory> TaskMemory::compute(TaskOp task, StorageLayout &layout) {
-  TaskMemory memory(task, layout);
+FailureOr<TaskMemory> TaskMemory::compute(Block &block, StorageLayout &layout) {
+  TaskMemory memory(block, layout);
   memory.findLifetimes();
   if (failed(memory.placeWrites()))
     return failure();
-  for (Operation &op : task.getBody().front())
+  for (Operation &op : block)
     for (Value result : op.getResults()) {
       if (getRoot(result) != result || memory.fixed.contains(result))
         continue;
@@ -24,12 +24,28 @@ FailureOr<TaskMemory> TaskMemory::compute(TaskOp task, StorageLayout &layout) {
       memory.intervals.push_back(
           {start, std::max(start, memory.lastUse.lookup(result)), getNumBytes(result.getType())});
     }
+  for (auto loop : block.getOps<LoopOp>()) {
+    FailureOr<TaskMemory> body = compute(loop.getBody().front(), layout);
+    if (failed(body))
+      return failure();
+    int64_t at = memory.getIndex(loop);
+    memory.numInPlace += body->numInPlace;
+    memory.loops.push_back(
+        {loop, std::make_unique<TaskMemory>(std::move(*body)), memory.intervals.size()});
+    memory.intervals.push_back({at, at, 0});
+  }
   return memory;
+}
+
+int64_t TaskMemory::place(int64_t alignment) {
+  for (Loop &loop : loops)
+    intervals[loop.interval].bytes = loop.body->place(alignment);
+  return placeIntervals(intervals, alignment);
 }
 
 void TaskMemory::findLifetimes() {
   int64_t end = indices.size();
-  for (Operation &op : task.getBody().front()) {
+  for (Operation &op : *block) {
     for (Value operand : op.getOperands()) {
       if (!isa<RankedTensorType>(operand.getType()))
         continue;
@@ -41,6 +57,11 @@ void TaskMemory::findLifetimes() {
       reads[read.getSource()].push_back(read);
       fixed[read] = layout->lookup(read.getSource());
     }
+    if (auto loop = dyn_cast<LoopOp>(op))
+      for (auto [result, buffer] : llvm::zip_equal(loop.getResults(), loop.getCarried()))
+        fixed[result] = layout->lookup(cast<FlatSymbolRefAttr>(buffer).getValue());
+    if (auto capture = dyn_cast<CaptureOp>(op))
+      fixed[capture] = AddressAttr(); // known once the values around the loop are placed
     if (auto constant = dyn_cast<stablehlo::ConstantOp>(op))
       fixed[constant] = layout->getConstant(constant.getValue(), constant.getType());
     if (auto write = dyn_cast<WriteOp>(op))
@@ -65,7 +86,7 @@ bool TaskMemory::canMakeInTarget(WriteOp write, OpResult root) {
 }
 
 LogicalResult TaskMemory::placeWrites() {
-  for (auto write : task.getBody().front().getOps<WriteOp>()) {
+  for (auto write : block->getOps<WriteOp>()) {
     auto root = dyn_cast<OpResult>(getRoot(write.getValue()));
     if (root && canMakeInTarget(write, root)) {
       fixed[root] = layout->lookup(write.getTarget());
@@ -84,12 +105,21 @@ LogicalResult TaskMemory::placeWrites() {
   return success();
 }
 
-void TaskMemory::annotate(int64_t areaStart) {
+void TaskMemory::annotate(int64_t areaStart, ArrayRef<AddressAttr> captured) {
+  if (block->empty())
+    return;
   DenseMap<Value, AddressAttr> addresses = fixed;
-  MLIRContext *context = task.getContext();
-  for (auto [root, interval] : llvm::zip_equal(roots, intervals))
+  MLIRContext *context = block->getParentOp()->getContext();
+  for (auto [root, interval] : llvm::zip(roots, intervals))
     addresses[root] = AddressAttr::get(context, areaStart + interval.offset, 0, 1);
-  for (Operation &op : task.getBody().front()) {
+  for (auto capture : block->getOps<CaptureOp>())
+    addresses[capture] = captured[capture.getIndex()];
+  for (Loop &loop : loops)
+    loop.body->annotate(areaStart + intervals[loop.interval].offset,
+                        llvm::map_to_vector(loop.op.getCaptures(), [&](Value value) {
+                          return addresses.lookup(getRoot(value));
+                        }));
+  for (Operation &op : *block) {
     if (op.getNumResults() == 0)
       continue;
     SmallVector<Attribute> list;

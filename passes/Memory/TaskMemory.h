@@ -2,6 +2,7 @@
 #pragma once
 
 #include "passes/Memory/Arena.h"
+#include <memory>
 
 namespace mlir::st {
 
@@ -9,16 +10,19 @@ class TaskMemory {
 public:
   /// Decides which values are made in storage, and the lifetimes of the others. Fails with a
   /// diagnostic if a write would destroy a value that is still read.
-  static FailureOr<TaskMemory> compute(TaskOp task, StorageLayout &layout);
+  /// `block` is the body of a task or of a loop in one.
+  static FailureOr<TaskMemory> compute(Block &block, StorageLayout &layout);
 
   /// Places the values that storage does not hold; returns the bytes they take.
-  int64_t place(int64_t alignment) { return placeIntervals(intervals, alignment); }
+  int64_t place(int64_t alignment);
   /// Writes the addresses; the task's own area begins at `areaStart`.
-  void annotate(int64_t areaStart);
+  void annotate(int64_t areaStart) { annotate(areaStart, {}); }
   int64_t getNumInPlace() const { return numInPlace; }
 
 private:
-  TaskMemory(TaskOp task, StorageLayout &layout);
+  TaskMemory(Block &block, StorageLayout &layout);
+
+  void annotate(int64_t areaStart, ArrayRef<AddressAttr> captured);
 
   void findLifetimes();
   LogicalResult placeWrites();
@@ -27,15 +31,23 @@ private:
   bool isSafeBeside(ReadOp read, OpResult root);
   int64_t getIndex(Operation *op) const { return indices.lookup(op); }
 
-  TaskOp task;
+  /// The memory of a loop's body, which lies in an interval of its own while the loop runs.
+  struct Loop {
+    LoopOp op;
+    std::unique_ptr<TaskMemory> body;
+    size_t interval; ///< of `intervals`
+  };
+
+  Block *block;
   DenseMap<Operation *, int64_t> indices;
   DenseMap<Value, int64_t> lastUse;              ///< of roots
   DenseMap<Value, AddressAttr> fixed;            ///< roots in storage
   llvm::StringMap<SmallVector<ReadOp, 1>> reads; ///< by symbol
   llvm::StringMap<int64_t> writeCounts;
   StorageLayout *layout;
-  SmallVector<Value> roots; ///< of `intervals`
+  SmallVector<Value> roots; ///< of the first `intervals`
   SmallVector<Interval> intervals;
+  SmallVector<Loop, 0> loops;
   int64_t numInPlace = 0;
 };
 

@@ -53,7 +53,7 @@ private:
   LogicalResult addStorage(Operation *op, StringRef symbol, AddressAttr address, Type type,
                            int64_t copies);
   LogicalResult checkStorage();
-  LogicalResult checkTask(TaskOp task);
+  LogicalResult checkTask(Block &block);
   LogicalResult checkResults(Operation &op, int64_t index);
   LogicalResult checkAgainstStorage(OpResult result, const Content &content);
   LogicalResult checkWrite(WriteOp write, int64_t index);
@@ -131,6 +131,16 @@ LogicalResult ProgramChecker::checkAgainstStorage(OpResult result, const Content
              << content.address << ", expected that of @" << read.getSource();
     return success();
   }
+  if (auto loop = result.getDefiningOp<LoopOp>()) {
+    auto buffer = cast<FlatSymbolRefAttr>(loop.getCarried()[result.getResultNumber()]);
+    if (storage.lookup(buffer.getValue()).address != content.address)
+      return loop.emitOpError("result ") << result.getResultNumber() << " has address "
+                                         << content.address << ", expected that of " << buffer;
+    return success();
+  }
+  // A captured value may be one that the task has read.
+  if (result.getDefiningOp<CaptureOp>())
+    return success();
   auto *place = llvm::partition_point(sortedStorage, [&](const StoragePlace &other) {
     return other.extent.end <= content.extent.begin;
   });
@@ -170,7 +180,7 @@ LogicalResult ProgramChecker::checkResults(Operation &op, int64_t index) {
       continue;
     if (failed(checkAgainstStorage(result, content)))
       return failure();
-    if (!isa<ReadOp, stablehlo::ConstantOp>(op))
+    if (!isa<ReadOp, CaptureOp, stablehlo::ConstantOp>(op))
       for (const Content &other : contents) {
         bool needed = other.lastUse > index || other.value.getDefiningOp() == &op ||
                       (other.lastUse == index &&
@@ -202,10 +212,12 @@ LogicalResult ProgramChecker::checkWrite(WriteOp write, int64_t index) {
   return success();
 }
 
-LogicalResult ProgramChecker::checkTask(TaskOp task) {
+LogicalResult ProgramChecker::checkTask(Block &block) {
+  for (auto loop : block.getOps<LoopOp>())
+    if (failed(checkTask(loop.getBody().front())))
+      return failure();
   lastUse.clear();
   contents.clear();
-  Block &block = task.getBody().front();
   for (auto [index, op] : llvm::enumerate(block))
     for (Value operand : op.getOperands())
       if (isa<RankedTensorType>(operand.getType()))
@@ -230,7 +242,7 @@ LogicalResult ProgramChecker::check() {
   if (failed(checkStorage()))
     return failure();
   for (auto task : program.getOps<TaskOp>())
-    if (failed(checkTask(task)))
+    if (failed(checkTask(task.getBody().front())))
       return failure();
   return success();
 }

@@ -21,7 +21,7 @@ dtu.program "all" semaphores 16 barriers 1 l1 65536 l2 4096 l3 1048576 table 3 {
       // CHECK: dtu.gather {{.*}}clamp
       dtu.gather {dst = #dtu.address<L1[0]>, table = #dtu.address<L3[0]>, index = #dtu.address<L3[65536]>,
                   dst_stride = 256, table_stride = 256, count = #dtu.extent<8>, elements = #dtu.extent<64>, rows = 100, clamp}
-      dtu.scatter_add {table = #dtu.address<L3[0]>, src = #dtu.address<L3[131072]>, index = #dtu.address<L3[65536]>,
+      dtu.scatter {table = #dtu.address<L3[0]>, src = #dtu.address<L3[131072]>, index = #dtu.address<L3[65536]>,
                        table_stride = 256, src_stride = 256, count = #dtu.extent<8>, elements = #dtu.extent<64>,
                        index_type = "i64", base = #dtu.affine<50 * r3>, rows = 50}
       // CHECK: dtu.signal {sem = #dtu.affine<1 * r1>}

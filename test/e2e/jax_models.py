@@ -128,31 +128,37 @@ def bert_span(config, parameters, batch, key=None):
     return (loss(0, batch["start_positions"]) + loss(1, batch["end_positions"])) / 2
 
 
-def gpt2_clm(config, parameters, batch, key=None):
-    drop = Dropout(key)
+def gpt2_layer(config, parameters, layer, x, drop):
     epsilon = config.get("layer_norm_epsilon", 1e-5)
     activation = ACTIVATIONS[config.get("activation_function", "gelu_new")]
     residual_drop = config.get("resid_pdrop", 0.1)
+    causal = jnp.tril(jnp.ones((x.shape[1], x.shape[1]), bool))
+    bias = jnp.where(causal, 0, jnp.finfo(jnp.float32).min)
 
     def conv1d(name, x):
         return x @ parameters[f"{name}.weight"] + parameters[f"{name}.bias"]
 
+    normalized = layer_norm(parameters, layer + "ln_1", x, epsilon)
+    query, key_, value = jnp.split(conv1d(layer + "attn.c_attn", normalized), 3, axis=-1)
+    context = attention(query, key_, value, config["n_head"], bias, lambda p: drop(p, config.get("attn_pdrop", 0.1)))
+    x = x + drop(conv1d(layer + "attn.c_proj", context), residual_drop)
+    normalized = layer_norm(parameters, layer + "ln_2", x, epsilon)
+    inner = activation(conv1d(layer + "mlp.c_fc", normalized))
+    return x + drop(conv1d(layer + "mlp.c_proj", inner), residual_drop)
+
+
+def gpt2_clm(config, parameters, batch, key=None, layers=None):
+    """`layers` goes through all layers in a way of its own."""
+    drop = Dropout(key)
     length = batch["input_ids"].shape[1]
     x = parameters["transformer.wte.weight"][batch["input_ids"]] + parameters["transformer.wpe.weight"][:length]
     x = drop(x, config.get("embd_pdrop", 0.1))
-    causal = jnp.tril(jnp.ones((length, length), bool))
-    bias = jnp.where(causal, 0, jnp.finfo(jnp.float32).min)
-    for i in range(config["n_layer"]):
-        layer = f"transformer.h.{i}."
-        normalized = layer_norm(parameters, layer + "ln_1", x, epsilon)
-        query, key_, value = jnp.split(conv1d(layer + "attn.c_attn", normalized), 3, axis=-1)
-        context = attention(query, key_, value, config["n_head"], bias,
-                            lambda p: drop(p, config.get("attn_pdrop", 0.1)))
-        x = x + drop(conv1d(layer + "attn.c_proj", context), residual_drop)
-        normalized = layer_norm(parameters, layer + "ln_2", x, epsilon)
-        inner = activation(conv1d(layer + "mlp.c_fc", normalized))
-        x = x + drop(conv1d(layer + "mlp.c_proj", inner), residual_drop)
-    x = layer_norm(parameters, "transformer.ln_f", x, epsilon)
+    if layers:
+        x = layers(x)
+    else:
+        for i in range(config["n_layer"]):
+            x = gpt2_layer(config, parameters, f"transformer.h.{i}.", x, drop)
+    x = layer_norm(parameters, "transformer.ln_f", x, config.get("layer_norm_epsilon", 1e-5))
     head = "transformer.wte.weight" if config.get("tie_word_embeddings", True) else "lm_head.weight"
     return cross_entropy(x @ parameters[head].T, batch["labels"], -100)
 

@@ -2,13 +2,15 @@
 
 A case makes a function and its arguments. Its text, as JAX lowers it, must parse and verify, be
 printed back line for line and give the same results in `st-translate --interpret` as XLA gives on
-the CPU. Integers, truth values and random bits are exact; a float may be off by a part of the
+the CPU; and so must the binary that st-compile makes of it, on the simulated DTU, unless the case
+says which op is refused there. Integers, truth values and random bits are exact; a float may be off by a part of the
 largest element of its tensor.
 """
 
 import re
 
 import jax
+import jax_on_dtu
 import numpy as np
 from st_programs import interpret
 from st_testing import BIN, check_run, expect
@@ -84,8 +86,9 @@ def compare(name, actual, expected, tolerance):
     return difference / bound
 
 
-def check_program(folder, function, args, tolerance=None, platform=None, donate=()):
-    """Compares all results of a function of flat arrays or trees of them."""
+def check_program(folder, name, function, args, tolerance=None, platform=None, donate=(), refusal=None,
+                  flags=()):
+    """Compares all results of a function of flat arrays or trees of them; `flags` are those of st-compile."""
     args = jax.tree.map(np.asarray, args)
     if any(a.dtype == np.complex128 for a in jax.tree.leaves(args)):
         function, args = by_parts(function), [split_complex128(a) for a in args]
@@ -96,19 +99,22 @@ def check_program(folder, function, args, tolerance=None, platform=None, donate=
     program.write_text(text)
     check_round_trip(program, text)
     printed_ops.update(re.findall(r"\b(?:stablehlo|chlo)\.\w+(?=[\s(\"]|$)", text.replace('"', " ")))
-    inputs = {f"arg{i}": a for i, a in enumerate(jax.tree.leaves(args))}
-    found = interpret(program, inputs)
-    expected = jax.tree.leaves(jax.jit(function)(*args))
+    leaves = [np.asarray(a, order="C") for a in jax.tree.leaves(args)]
+    found = interpret(program, {f"arg{i}": a for i, a in enumerate(leaves)})
+    expected = [np.asarray(e) for e in jax.tree.leaves(jax.jit(function)(*args))]
     expect(len(found) == len(expected), f"{len(found)} results, JAX has {len(expected)}")
-    worst = max((compare(f"result {i}", found[f"result{i}"], np.asarray(e), tolerance)
-                 for i, e in enumerate(expected)), default=0.0)
-    return f"{len(expected)} results, {text.count(' = ')} ops, at most {worst:.2f} of the tolerance"
+    worst = max((compare(f"result {i}", found[f"result{i}"], e, tolerance) for i, e in enumerate(expected)),
+                default=0.0)
+    donated = sum(len(jax.tree.leaves(args[i])) for i in donate)
+    on_dtu = jax_on_dtu.check(folder, name, program, traced, leaves, expected, donated, refusal, flags,
+                              lambda what, actual, e: compare(what, actual, e, tolerance))
+    return f"{len(expected)} results, {text.count(' = ')} ops, at most {worst:.2f} of the tolerance; {on_dtu}"
 
 
-def case(make, **options):
+def case(name, make, **options):
     """A case for st_testing.main: `make()` gives a function and its arguments."""
     def run(folder):
         function, args = make()
-        return check_program(folder, function, args, **options)
+        return check_program(folder, name, function, args, **options)
     run.make, run.options = make, options
-    return run
+    return name, run

@@ -98,8 +98,8 @@ def relative_difference(a, b):
     return max(abs(x - y) / abs(x) for x, y in zip(a, b, strict=True))
 
 
-def main(*cases):
-    """Runs (name, function(folder)) cases; the last line counts them."""
+def main(*cases, epilogue=None):
+    """Runs (name, function(folder)) cases, then `epilogue`; the last line counts them."""
     passed = failed = 0
     wanted = sys.argv[1:]
     for name, function in cases:
@@ -115,5 +115,7 @@ def main(*cases):
                 if not isinstance(error, Failure):
                     traceback.print_exc(file=sys.stdout)
                 failed += 1
+    if epilogue:
+        epilogue()
     print(f"{passed} passed, {failed} failed")
     return 1 if failed or not passed else 0

@@ -1,6 +1,6 @@
 """Training steps as JAX and optax print them: forward, backward and update of small models.
 
-Each step starts in the middle of a training, with moments that are not zero: a first step of Adam
+Each step runs in the reference interpreter and, compiled, on the simulated DTU. It starts in the middle of a training, with moments that are not zero: a first step of Adam
 divides gradients by themselves, and says nothing of those that are next to zero.
 """
 
@@ -11,7 +11,8 @@ import jax.numpy as jnp
 import jax_step_models as models
 import numpy as np
 import optax
-from jax_models import bert_mlm, gpt2_clm
+from jax_models import bert_mlm, gpt2_clm, gpt2_layer, llama_clm
+from jax_on_dtu import summary
 from jax_programs import case
 from st_testing import main
 
@@ -22,6 +23,11 @@ BERT = {
 GPT2 = {
     "n_embd": 16, "n_layer": 2, "n_head": 4, "vocab_size": 41, "n_positions": 10, "embd_pdrop": 0.1,
     "attn_pdrop": 0.1, "resid_pdrop": 0.1,
+}
+
+LLAMA = {
+    "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2,
+    "intermediate_size": 24,
 }
 
 
@@ -71,6 +77,39 @@ def gpt2():
     return lambda p, b: gpt2_clm(GPT2, p, b, b["key"]), parameters, batch
 
 
+def gpt2_by_scan():
+    """GPT-2 without dropout whose layers are rows of stacked weights, gone through by a scan."""
+    _, parameters, batch = gpt2()
+    prefixes = [f"transformer.h.{i}." for i in range(GPT2["n_layer"])]
+    names = [name.removeprefix(prefixes[0]) for name in parameters if name.startswith(prefixes[0])]
+    stacked = {name: np.stack([parameters[prefix + name] for prefix in prefixes]) for name in names}
+    rest = {name: value for name, value in parameters.items() if not name.startswith("transformer.h.")}
+
+    def loss(p, b):
+        def layer(x, weights):
+            return gpt2_layer(GPT2, weights, "", x, lambda v, _: v), None
+        return gpt2_clm(GPT2, p["rest"], b, layers=lambda x: jax.lax.scan(layer, x, p["layers"])[0])
+
+    return loss, {"layers": stacked, "rest": rest}, {name: batch[name] for name in ("input_ids", "labels")}
+
+
+def llama_with_complex_rotation():
+    """Hugging Face's Llama; its rotary positions turn complex numbers."""
+    r, hidden, inner, keys = models.Parameters(11), LLAMA["hidden_size"], LLAMA["intermediate_size"], 8
+    parameters = {"model.embed_tokens.weight": r.normal(41, hidden), "lm_head.weight": r.normal(41, hidden),
+                  "model.norm.weight": r.near_one(hidden)}
+    for i in range(LLAMA["num_hidden_layers"]):
+        layer = f"model.layers.{i}."
+        shapes = {"self_attn.q_proj": (hidden, hidden), "self_attn.k_proj": (keys, hidden),
+                  "self_attn.v_proj": (keys, hidden), "self_attn.o_proj": (hidden, hidden),
+                  "mlp.gate_proj": (inner, hidden), "mlp.up_proj": (inner, hidden), "mlp.down_proj": (hidden, inner)}
+        parameters |= {f"{layer}{name}.weight": r.normal(*shape) for name, shape in shapes.items()}
+        parameters |= {f"{layer}{name}.weight": r.near_one(hidden)
+                       for name in ("input_layernorm", "post_attention_layernorm")}
+    tokens = r.integers(41, 2, 9)
+    return (lambda p, b: llama_clm(LLAMA, p, b)), parameters, {"input_ids": tokens[:, :-1], "labels": tokens[:, 1:]}
+
+
 def in_progress(state):
     """The optimizer's state with counts and moments of a training that has gone on for a while."""
     rng = np.random.default_rng(99)
@@ -92,7 +131,7 @@ def training_step(model, optimizer):
         def step(parameters, state, batch):
             value, gradients = jax.value_and_grad(loss)(parameters, batch)
             updates, state = optimizer.update(gradients, state, parameters)
-            return optax.apply_updates(parameters, updates), state, value, optax.global_norm(gradients)
+            return optax.apply_updates(parameters, updates), state, value, optax.global_norm(gradients)[None]
 
         return step, (parameters, in_progress(optimizer.init(parameters)), batch)
     return make
@@ -109,6 +148,9 @@ STEPS = [
     ("bert, adamw", bert, clipped(optax.adamw(WARMUP)), {}),
     ("gpt2, adamw", gpt2, clipped(optax.adamw(1e-3, weight_decay=0.1)), {}),
     ("gpt2, lion", gpt2, optax.lion(1e-3), {}),
+    ("gpt2 by scan, unrolled", gpt2_by_scan, optax.adamw(1e-3), {}),
+    ("gpt2 by scan, rolled", gpt2_by_scan, optax.adamw(1e-3), {"flags": ["--unroll=0"]}),
+    ("llama, complex rotation", llama_with_complex_rotation, optax.adamw(1e-3), {}),
     ("llama, adamw", models.llama, clipped(optax.adamw(1e-3)), {}),
     ("llama, adafactor", models.llama, optax.adafactor(1e-3, min_dim_size_to_factor=8), {}),
     ("vit, adam", models.vit, optax.adam(1e-3), {}),
@@ -117,6 +159,7 @@ STEPS = [
     ("convolution net, rmsprop", models.convolution_net, optax.rmsprop(1e-3, momentum=0.9), {}),
     ("mixture of experts, adamw", models.mixture_of_experts, clipped(optax.adamw(1e-3)), {}),
     ("lstm, adam", models.lstm, clipped(optax.adam(1e-3)), {}),
+    ("lstm, rolled", models.lstm, clipped(optax.adam(1e-3)), {"flags": ["--unroll=0"]}),
     ("lstm, adagrad", models.lstm, optax.adagrad(1e-2), {}),
     ("scan over layers, adamw", models.scanned_transformer, optax.adamw(1e-3), {}),
     ("autoencoder, adadelta", models.autoencoder, optax.adadelta(1e-1), {}),
@@ -135,14 +178,14 @@ def accumulation():
             return jax.tree.map(jnp.add, total, gradients), value
 
         total, losses = jax.lax.scan(add, jax.tree.map(jnp.zeros_like, parameters), batches)
-        return jax.tree.map(lambda p, g: p - 1e-2 * g / 4, parameters, total), losses
+        return jax.tree.map(lambda p, g: p - 1e-2 * g / 4, parameters, total), jnp.mean(losses), losses
 
     return step, (parameters, tokens)
 
 
-CASES = [(name, case(training_step(model, optimizer), donate=(0, 1), **options))
+CASES = [case(name, training_step(model, optimizer), donate=(0, 1), **options)
          for name, model, optimizer, options in STEPS]
-CASES.append(("llama, accumulated gradients", case(accumulation, donate=(0,))))
+CASES.append(case("llama, accumulated gradients", accumulation, donate=(0,)))
 
 if __name__ == "__main__":
-    sys.exit(main(*CASES))
+    sys.exit(main(*CASES, epilogue=summary))

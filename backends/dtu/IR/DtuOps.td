@@ -80,6 +80,14 @@ def Dtu_WaitOp : Dtu_SemaphoreOp<"wait"> {
 def Dtu_SignalOp : Dtu_SemaphoreOp<"signal"> {
   let summary = "adds count to the semaphore";
 }
+def Dtu_LoadOp : Dtu_Instruction<"load"> {
+  let summary = "dst = the integer at an address";
+  let arguments = (ins I64Attr:$dst, Dtu_AddressAttr:$address, OptionalAttr<StrAttr>:$type);
+}
+def Dtu_LeaveOp : Dtu_Instruction<"leave"> {
+  let summary = "leaves the innermost loop if a register holds 0";
+  let arguments = (ins OptionalAttr<I64Attr>:$unless);
+}
 def Dtu_BarrierOp : Dtu_Instruction<"barrier"> {
   let summary = "rendezvous of stream instances";
   let arguments = (ins OptionalAttr<I64Attr>:$id, OptionalAttr<I64Attr>:$participants);
@@ -105,13 +113,13 @@ def Dtu_GatherOp : Dtu_Instruction<"gather"> {
                        OptionalAttr<StrAttr>:$index_type, OptionalAttr<Dtu_AffineAttr>:$base,
                        OptionalAttr<I64Attr>:$rows, OptionalAttr<UnitAttr>:$clamp);
 }
-def Dtu_ScatterAddOp : Dtu_Instruction<"scatter_add"> {
-  let summary = "adds rows to the rows of a table that an index names, in order";
+def Dtu_ScatterOp : Dtu_Instruction<"scatter"> {
+  let summary = "combines rows with the rows of a table that an index names, in order";
   let arguments = (ins Dtu_AddressAttr:$table, Dtu_AddressAttr:$src, Dtu_AddressAttr:$index,
                        OptionalAttr<I64Attr>:$table_stride, OptionalAttr<I64Attr>:$src_stride,
                        Dtu_ExtentAttr:$count, Dtu_ExtentAttr:$elements, OptionalAttr<StrAttr>:$type,
                        OptionalAttr<StrAttr>:$index_type, OptionalAttr<Dtu_AffineAttr>:$base,
-                       OptionalAttr<I64Attr>:$rows);
+                       OptionalAttr<I64Attr>:$rows, OptionalAttr<StrAttr>:$combine);
 }
 
 // ---- cores ----------------------------------------------------------------------------

@@ -158,7 +158,20 @@ CopyJob CopyKernel::wholeOf(Value value) const {
   return job;
 }
 
+/// The bits of an operand that is a constant, widened or not.
+static std::optional<uint64_t> getFill(Value operand) {
+  while (isa_and_nonnull<hlo::BroadcastInDimOp, hlo::ReshapeOp>(operand.getDefiningOp()))
+    operand = operand.getDefiningOp()->getOperand(0);
+  Attribute constant;
+  return matchPattern(operand, m_Constant(&constant)) ? getSplatBits(constant) : std::nullopt;
+}
+
 LogicalResult CopyKernel::copy(CopyJob job, Value operand) {
+  if ((job.fill = getFill(operand))) {
+    StreamBuilder::Scope scope(builder.dte);
+    job.emit(builder, baseOf(builder.dte, context.results[0]), 0);
+    return success();
+  }
   FailureOr<const Placement *> source = placementOf(operand);
   if (failed(source))
     return failure();
@@ -236,16 +249,9 @@ LogicalResult CopyKernel::emitPad(hlo::PadOp pad) {
     inside.dstOffset += (low + first * step) * inside.dst[dim];
     inside.dst[dim] *= step;
   }
-  Attribute value;
-  if (matchPattern(pad.getPaddingValue(), m_Constant(&value))) {
-    padding.fill = getSplatBits(value);
-    StreamBuilder::Scope scope(builder.dte);
-    padding.emit(builder, baseOf(builder.dte, context.results[0]), 0);
-  } else {
-    padding.src.assign(padding.src.size(), 0);
-    if (failed(copy(padding, pad.getPaddingValue())))
-      return failure();
-  }
+  padding.src.assign(padding.src.size(), 0);
+  if (failed(copy(padding, pad.getPaddingValue())))
+    return failure();
   builder.barrierOfQueues();
   if (llvm::is_contained(inside.sizes, 0))
     return success();
@@ -254,7 +260,7 @@ LogicalResult CopyKernel::emitPad(hlo::PadOp pad) {
 
 LogicalResult CopyKernel::emit() {
   for (Operation &candidate : context.body.without_terminator())
-    if (!isa<hlo::ConstantOp>(candidate) && !isa<hlo::ReshapeOp>(candidate)) {
+    if (!isa<hlo::ReshapeOp>(candidate) && !getFill(candidate.getResult(0))) {
       if (op)
         return candidate.emitOpError(
             "is the second op of a copy kernel, which has no DTU code generation");

@@ -50,7 +50,7 @@ public:
   LogicalResult emitGather(const Placement &table, const Placement &indices,
                            const Placement &result);
   LogicalResult emitScatter(const Placement &table, const Placement &indices,
-                            const Placement &updates);
+                            const Placement &updates, hw::Reduce combine);
 
 private:
   ProgramBuilder &builder;
@@ -364,7 +364,7 @@ LogicalResult IndexedKernel::emitGather(const Placement &table, const Placement 
 /// All points in order by every worker, each on its own part of the runs: no two touch the same
 /// bytes.
 LogicalResult IndexedKernel::emitScatter(const Placement &table, const Placement &indices,
-                                         const Placement &updates) {
+                                         const Placement &updates, hw::Reduce combine) {
   StreamBuilder &dte = builder.dte, &core = builder.core;
   StreamBuilder::Scope dteScope(dte), coreScope(core);
   Expr tableBase = baseOf(dte, table), updateBase = baseOf(dte, updates),
@@ -372,7 +372,8 @@ LogicalResult IndexedKernel::emitScatter(const Placement &table, const Placement
   int64_t share =
       std::max<int64_t>(llvm::divideCeil(run, builder.workers()), std::min<int64_t>(run, 16));
   int64_t takers = llvm::divideCeil(run, share);
-  hw::ScatterAdd scatter;
+  hw::Scatter scatter;
+  scatter.combine = combine;
   scatter.tableStride = unit * width;
   scatter.srcStride = pointStride;
   scatter.type = type;
@@ -478,6 +479,32 @@ static LogicalResult initializeTable(KernelContext &context, hlo::ScatterOp op, 
   return success();
 }
 
+/// How a scatter combines what is there with an update; nothing if no instruction does.
+static std::optional<hw::Reduce> getCombination(hlo::ScatterOp op, bool isPredicate) {
+  Block &body = op.getUpdateComputation().front();
+  Value result = body.getTerminator()->getOperand(0);
+  if (result == body.getArgument(1))
+    return hw::Reduce::None;
+  if (std::optional<Reduction> reduction = getReduction(op, isPredicate)) {
+    switch (*reduction) {
+    case Reduction::Sum:
+      return hw::Reduce::Sum;
+    case Reduction::Max:
+      return hw::Reduce::Max;
+    case Reduction::Min:
+      return hw::Reduce::Min;
+    case Reduction::And:
+      return hw::Reduce::And;
+    case Reduction::Or:
+      return hw::Reduce::Or;
+    }
+  }
+  auto product = result.getDefiningOp<hlo::MulOp>();
+  bool isPlain = product && product.getLhs() != product.getRhs() &&
+                 isa<BlockArgument>(product.getLhs()) && isa<BlockArgument>(product.getRhs());
+  return isPlain ? std::optional(hw::Reduce::Mul) : std::nullopt;
+}
+
 LogicalResult mlir::dtu::emitScatterKernel(KernelContext &context) {
   auto scatters = context.body.getOps<hlo::ScatterOp>();
   if (!llvm::hasSingleElement(scatters) || (*scatters.begin()).getInputs().size() != 1)
@@ -485,8 +512,9 @@ LogicalResult mlir::dtu::emitScatterKernel(KernelContext &context) {
         "of kind scatter expects one scatter of one tensor");
   hlo::ScatterOp op = *scatters.begin();
   auto inputType = cast<RankedTensorType>(op.getInputs()[0].getType());
-  if (getReduction(op, inputType.getElementType().isInteger(1)) != Reduction::Sum)
-    return op.emitOpError("with a body that is no addition has no DTU code generation");
+  std::optional<hw::Reduce> combine = getCombination(op, inputType.getElementType().isInteger(1));
+  if (!combine)
+    return op.emitOpError("with this body has no DTU code generation");
   auto numbers = op.getScatterDimensionNumbers();
   IndexedAccess access{op,
                        inputType,
@@ -514,5 +542,5 @@ LogicalResult mlir::dtu::emitScatterKernel(KernelContext &context) {
   if (failed(kernel.analyze()) ||
       failed(initializeTable(context, op, *getDType(inputType.getElementType()))))
     return failure();
-  return kernel.emitScatter(context.results[0], *indices, *updates);
+  return kernel.emitScatter(context.results[0], *indices, *updates, *combine);
 }

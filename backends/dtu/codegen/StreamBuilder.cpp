@@ -104,6 +104,21 @@ Expr StreamBuilder::table(const Expr &entry) {
   return Expr::reg(instruction.dst);
 }
 
+Expr StreamBuilder::load(hw::Address address, hw::DType type) {
+  hw::Load instruction;
+  instruction.dst = takeRegister();
+  instruction.address = std::move(address);
+  instruction.type = type;
+  emit(instruction);
+  return Expr::reg(instruction.dst);
+}
+
+void StreamBuilder::leaveUnless(const Expr &value) {
+  hw::Leave instruction;
+  instruction.unless = toRegister(value);
+  emit(instruction);
+}
+
 hw::Extent StreamBuilder::extent(int64_t tile, const Expr &position, int64_t limit, bool exact) {
   if (exact)
     return {tile, hw::kZero, 0};

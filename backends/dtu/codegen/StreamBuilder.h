@@ -47,6 +47,10 @@ public:
   /// An equal expression of few terms, so that more can be added to it.
   Expr compact(const Expr &value) { return value.getNumTerms() > 2 ? materialize(value) : value; }
   Expr table(const Expr &entry);
+  /// The integer at an address; of a core in its own L1.
+  Expr load(hw::Address address, hw::DType type);
+  /// Leaves the innermost loop if `value` is 0.
+  void leaveUnless(const Expr &value);
   /// The register that holds `value`, for fields that name one.
   uint8_t toRegister(const Expr &value);
 

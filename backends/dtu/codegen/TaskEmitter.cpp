@@ -191,6 +191,9 @@ static std::string labelOf(Operation *op, StringRef what) {
 }
 
 LogicalResult TaskEmitter::emitKernel(st::KernelOp kernel) {
+  if (llvm::all_of(kernel.getResultTypes(),
+                   [](Type type) { return cast<RankedTensorType>(type).getNumElements() == 0; }))
+    return success();
   auto claim = [&] { claimL2(); };
   KernelContext context{builder, kernel.getBody().front(), {}, {}, claim};
   SmallVector<Access> accesses;
@@ -333,7 +336,8 @@ LogicalResult TaskEmitter::emitConstant(Operation *op) {
 
 LogicalResult TaskEmitter::emit(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
-      .Case([](st::ReadOp) { return success(); })
+      .Case<st::ReadOp, st::CaptureOp>([](Operation *) { return success(); })
+      .Case([&](st::LoopOp loop) { return emitLoop(loop); })
       .Case([&](st::WriteOp write) { return emitWrite(write); })
       .Case([&](st::KernelOp kernel) { return emitKernel(kernel); })
       .Case([&](st::SendOp send) { return emitSend(send); })
@@ -348,9 +352,8 @@ LogicalResult TaskEmitter::emit(Operation *op) {
 }
 
 FailureOr<hw::Program> TaskEmitter::run() {
-  for (Operation &op : task.getBody().front())
-    if (failed(emit(&op)))
-      return failure();
+  if (failed(emitBlock(task.getBody().front())))
+    return failure();
   links.settle();
   if (!builder.registersSufficed())
     return task.emitOpError("needs more registers than a stream has");

@@ -60,6 +60,10 @@ private:
   LogicalResult emitCollective(Operation *op);
   LogicalResult emitAxisIndex(st::AxisIndexOp op);
   LogicalResult emitConstant(Operation *op);
+  LogicalResult emitLoop(st::LoopOp loop);
+  LogicalResult emitLoopBody(st::LoopOp loop);
+  LogicalResult emitBlock(Block &block);
+  void testPredicate(const Placement &predicate);
   void copy(Type type, const Placement &from, const Placement &to);
   LogicalResult accumulate(st::WriteOp write, const Placement &value, const Placement &target);
 };

@@ -76,7 +76,7 @@ ST_DTU_FIELDS(Gather, "gather", {
   v.integer("rows", i.rows, 0);
   v.flag("clamp", i.clamp);
 });
-ST_DTU_FIELDS(ScatterAdd, "scatter_add", {
+ST_DTU_FIELDS(Scatter, "scatter", {
   v.address("table", i.table);
   v.address("src", i.src);
   v.address("index", i.index);
@@ -88,6 +88,7 @@ ST_DTU_FIELDS(ScatterAdd, "scatter_add", {
   v.enumeration("index_type", i.indexType, DType::I32);
   v.affine("base", i.base);
   v.integer("rows", i.rows, 0);
+  v.enumeration("combine", i.combine, Reduce::Sum);
 });
 ST_DTU_FIELDS(Matmul, "matmul", {
   v.address("c", i.c);
@@ -132,6 +133,12 @@ ST_DTU_FIELDS(Recv, "recv", {
   v.integer("channel", i.channel, 0);
   v.enumeration("reduce", i.reduce, Reduce::None);
 });
+ST_DTU_FIELDS(Load, "load", {
+  v.reg("dst", i.dst);
+  v.address("address", i.address);
+  v.enumeration("type", i.type, DType::I64);
+});
+ST_DTU_FIELDS(Leave, "leave", { v.reg("unless", i.unless); });
 
 #undef ST_DTU_FIELDS
 

@@ -86,7 +86,7 @@ absl::string_view name(VectorOp op) {
 }
 
 absl::string_view name(Reduce reduce) {
-  constexpr absl::string_view names[] = {"none", "sum", "max", "min", "and", "or"};
+  constexpr absl::string_view names[] = {"none", "sum", "max", "min", "and", "or", "mul"};
   return names[static_cast<unsigned>(reduce)];
 }
 

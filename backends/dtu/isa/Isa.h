@@ -63,6 +63,9 @@ struct Affine {
   std::vector<Term> terms;
 };
 
+/// How what arrives is combined with what is there; None replaces it.
+enum class Reduce : uint8_t { None, Sum, Max, Min, And, Or, Mul };
+
 /// A byte address. In a dte stream an L1 address names its core through `core`
 /// (an affine expression); in a core stream `core` is ignored: a core sees only its own L1.
 struct Address {
@@ -163,14 +166,16 @@ struct Gather {
   int64_t rows = 0;
   bool clamp = false;
 };
-/// For i < count in order: table row (index[i] - base) += src row i; rows out of range are skipped.
-struct ScatterAdd {
+/// For i < count in order: table row (index[i] - base) = or op= src row i; rows out of range are
+/// skipped.
+struct Scatter {
   Address table, src, index;
   int64_t tableStride = 0, srcStride = 0;
   Extent count, rowElements;
   DType type = DType::F32, indexType = DType::I32;
   Affine base;
   int64_t rows = 0;
+  Reduce combine = Reduce::Sum;
 };
 
 // ---- matrix engine ------------------------------------------------------------
@@ -280,8 +285,6 @@ struct Vector {
 
 // ---- links --------------------------------------------------------------------
 
-enum class Reduce : uint8_t { None, Sum, Max, Min, And, Or };
-
 /// Sends a strided view to the rank (of the whole executable) in R[peer], on `channel`.
 /// Messages of one (source, destination, channel) arrive in order. A send never waits for its
 /// receive: the message lies in the receiver's landing buffer until then, across tasks if need be.
@@ -303,11 +306,24 @@ struct Recv {
   Reduce reduce = Reduce::None;
 };
 
-using Instruction = std::variant<Loop, EndLoop, Index, Table, Wait, Signal, Barrier, Copy, Fill,
-                                 Gather, ScatterAdd, Matmul, Vector, Send, Recv>;
+// ---- control by data ------------------------------------------------------------
 
-/// Control and synchronisation may stand in any stream; Matmul and Vector only in Core, Copy, Fill,
-/// Gather and ScatterAdd only in Dte, Send only in Tx and Recv only in Rx.
+/// R[dst] = the integer at `address`, widened to 64 bits.
+struct Load {
+  uint8_t dst = kFirstFree;
+  Address address;
+  DType type = DType::I64;
+};
+/// Leaves the innermost loop unless R[unless] != 0.
+struct Leave {
+  uint8_t unless = kZero;
+};
+
+using Instruction = std::variant<Loop, EndLoop, Index, Table, Wait, Signal, Barrier, Copy, Fill,
+                                 Gather, Scatter, Matmul, Vector, Send, Recv, Load, Leave>;
+
+/// Control and synchronisation may stand in any stream, Load in Core and Dte; Matmul and Vector
+/// only in Core, Copy, Fill, Gather and Scatter only in Dte, Send only in Tx and Recv only in Rx.
 enum class Engine : uint8_t { Core, Dte, Tx, Rx };
 
 /// Link queues a direction; a program-order notion, all of them share the physical ports.

@@ -166,8 +166,22 @@ private:
     if (!error.empty())
       return;
     loops.push_back({position, i.reg, mayNotRun});
-    if (!ranges.enterLoop(i))
+    if (!ranges.enterLoop(i) || canBeLeft())
       mayNotRun = true;
+  }
+  /// Whether the loop at `position` ends where its data says, not only where its limit does.
+  bool canBeLeft() const {
+    int depth = 0;
+    for (size_t at = position; at < stream.instructions.size(); ++at) {
+      const Instruction &instruction = stream.instructions[at];
+      depth += std::holds_alternative<Loop>(instruction);
+      depth -= std::holds_alternative<EndLoop>(instruction);
+      if (depth == 0)
+        return false;
+      if (depth == 1 && std::holds_alternative<Leave>(instruction))
+        return true;
+    }
+    return false;
   }
   void check(const EndLoop &) {
     if (loops.empty()) {
@@ -236,14 +250,32 @@ private:
     checkAccess("table", i.table, {{&rows, i.tableStride}, {&i.rowElements, width}}, width);
     checkAccess("index", i.index, {{&i.count, indexWidth}}, indexWidth);
   }
-  void check(const ScatterAdd &i) {
+  void check(const Scatter &i) {
     checkRows(i.type, i.indexType, i.base, i.rows);
     unsigned width = byteWidth(i.type), indexWidth = byteWidth(i.indexType);
     Extent rows{i.rows, kZero, 0};
     checkAccess("source", i.src, {{&i.count, i.srcStride}, {&i.rowElements, width}}, width);
     checkAccess("table", i.table, {{&rows, i.tableStride}, {&i.rowElements, width}}, width);
     checkAccess("index", i.index, {{&i.count, indexWidth}}, indexWidth);
-    require(i.type != DType::I1, "cannot add i1");
+    checkReduce(i.combine, i.type);
+  }
+  void checkReduce(Reduce reduce, DType type) {
+    bool logical = reduce == Reduce::And || reduce == Reduce::Or;
+    require(!logical || !isFloat(type), "and/or reduce integers only");
+    require(type != DType::I1 || reduce != Reduce::Sum, "cannot add i1");
+  }
+  void check(const Load &i) {
+    require(stream.engine == Engine::Core || stream.engine == Engine::Dte,
+            "stands in a link stream and belongs in a core or dte stream");
+    require(!isFloat(i.type), "a register takes integers only");
+    checkWritable(i.dst);
+    checkAccess("address", i.address, {}, byteWidth(i.type));
+    if (error.empty())
+      ranges.forget(i.dst);
+  }
+  void check(const Leave &i) {
+    require(!loops.empty(), "leave without a loop");
+    require(i.unless < kNumRegisters, "no such register");
   }
 
   // ---- cores ----
@@ -324,9 +356,7 @@ private:
     require(i.peer < kNumRegisters, "no such register");
     require(i.channel >= 0, "channel must not be negative");
     checkView("destination", i.dst, i.sizes, i.type);
-    bool logical = i.reduce == Reduce::And || i.reduce == Reduce::Or;
-    require(!logical || !isFloat(i.type), "and/or reduce integers only");
-    require(i.type != DType::I1 || i.reduce != Reduce::Sum, "cannot add i1");
+    checkReduce(i.reduce, i.type);
   }
 };
 

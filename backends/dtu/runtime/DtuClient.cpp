@@ -69,12 +69,14 @@ public:
   Buffer *arena(int64_t rank) override { return arenas.empty() ? nullptr : &arenas[rank]; }
   Event launchStep() override { return Event::completed(simulator->execute(schedules)); }
   absl::StatusOr<StepTime> timeStep(StepTrace *trace) override;
+  bool timeDependsOnData() const override { return loads; }
 
 private:
   absl::Status loadTasks(const proto::Executable &program);
   StepTrace convert(const dtu::Trace &from) const;
 
   std::unique_ptr<dtu::Simulator> simulator;
+  bool loads = false; ///< a program branches on what it reads from memory
   std::vector<dtu::RankSchedule> schedules;
   std::vector<DtuBuffer> arenas;
   std::vector<int64_t> devices; // of each rank
@@ -116,6 +118,9 @@ absl::Status DtuExecutable::loadTasks(const proto::Executable &program) {
       auto [it, isNew] = loaded.emplace(task.program(), -1);
       if (isNew) {
         ST_ASSIGN_OR_RETURN(dtu::Program decoded, dtu::decode(task.program()));
+        for (const dtu::Stream &stream : decoded.streams)
+          for (const dtu::Instruction &instruction : stream.instructions)
+            loads |= std::holds_alternative<dtu::Load>(instruction);
         ST_ASSIGN_OR_RETURN(it->second, simulator->load(decoded));
       }
       ids.push_back(it->second);

@@ -32,6 +32,7 @@ void ClusterRun::start(const RankSchedule *newSchedule) {
   task = 0;
   program = nullptr;
   status = absl::OkStatus();
+  loaded.clear();
   context.fault.clear();
   if (scratch.data)
     engine.giveScratchBack(std::move(scratch));
@@ -165,7 +166,9 @@ bool ClusterRun::runInstance(uint32_t index, int64_t budget) {
         ++position.pc;
     } else {
       ++counters.controls;
-      if (!isControl(slot.opcode))
+      if (slot.opcode == Opcode::Load)
+        step = load(instance, index, slot);
+      else if (!isControl(slot.opcode))
         step = synchronise(instance, index, slot);
       else if (!runControl(*program, slot, table, position, context.fault))
         step = Step::Fault;
@@ -190,13 +193,25 @@ bool ClusterRun::tile(Slot slot) {
     return execute(program->fills[slot.index], context);
   case Opcode::Gather:
     return executeGather(program->rows[slot.index], context);
-  case Opcode::ScatterAdd:
-    return executeScatterAdd(program->rows[slot.index], context);
+  case Opcode::Scatter:
+    return executeScatter(program->rows[slot.index], context);
   case Opcode::Matmul:
     return execute(program->matmuls[slot.index], context);
   default:
     return execute(program->vectors[slot.index], context);
   }
+}
+
+/// What a load reads is kept for the engine of time, which has no memory.
+ClusterRun::Step ClusterRun::load(Instance &instance, uint32_t index, Slot slot) {
+  const LoadInst &inst = program->loads[slot.index];
+  int64_t value = 0;
+  if (!executeLoad(inst, context, value))
+    return Step::Fault;
+  instance.position.registers[inst.dst] = value;
+  loaded[{task, index}].push_back(value);
+  ++instance.position.pc;
+  return Step::Next;
 }
 
 /// Synchronisation and links; moves past the slot unless it blocks.

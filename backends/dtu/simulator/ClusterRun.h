@@ -24,6 +24,7 @@ public:
   std::string describeWaits() const;
 
   ExecutionCounters counters;
+  LoadedValues loaded; ///< since start()
 
 private:
   enum class State : uint8_t { Ready, Semaphore, BarrierWait, Message, Done };
@@ -68,6 +69,7 @@ private:
   /// Runs an instance until it blocks, ends or has run `budget` instructions; false on a fault.
   bool runInstance(uint32_t index, int64_t budget);
   enum class Step { Next, Blocked, Fault };
+  Step load(Instance &instance, uint32_t index, Slot slot);
   Step synchronise(Instance &instance, uint32_t index, Slot slot);
   Step wait(Instance &instance, uint32_t index, Slot slot);
   Step signal(Instance &instance, Slot slot);

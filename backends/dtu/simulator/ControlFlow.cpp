@@ -37,6 +37,12 @@ bool runControl(const DecodedProgram &program, Slot slot, const std::vector<int6
     position.pc = again ? loop.begin + 1 : position.pc + 1;
     return true;
   }
+  case Opcode::Leave: {
+    const LeaveInst &leave = program.leaves[slot.index];
+    if (registers[leave.unless] == 0)
+      position.pc = program.loops[leave.loop].end;
+    break;
+  }
   case Opcode::Index: {
     const IndexInst &inst = program.indices[slot.index];
     int64_t value = inst.value(registers);

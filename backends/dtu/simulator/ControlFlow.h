@@ -4,9 +4,14 @@
 
 #include "backends/dtu/simulator/Decoded.h"
 
+#include <map>
 #include <string>
+#include <vector>
 
 namespace st::dtu {
+
+/// What the instances of a rank have loaded, in order, by entry of its schedule and instance.
+using LoadedValues = std::map<std::pair<size_t, uint32_t>, std::vector<int64_t>>;
 
 /// Where a stream instance is: its next slot and its registers.
 struct StreamPosition {
@@ -18,7 +23,7 @@ struct StreamPosition {
 /// An instance of `stream` at the beginning of a task.
 StreamPosition beginStream(int64_t instance, int64_t microBatch, int64_t rankInGroup);
 
-inline bool isControl(Opcode opcode) { return opcode <= Opcode::Table; }
+inline bool isControl(Opcode opcode) { return opcode <= Opcode::Table || opcode == Opcode::Leave; }
 
 /// Runs a slot for which isControl() holds and moves on. False on a fault, told in `fault`.
 bool runControl(const DecodedProgram &program, Slot slot, const std::vector<int64_t> &table,

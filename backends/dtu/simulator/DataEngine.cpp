@@ -131,6 +131,13 @@ absl::Status DataEngine::execute(const std::vector<RankSchedule> &schedules, int
   return absl::OkStatus();
 }
 
+std::vector<const LoadedValues *> DataEngine::loadedValues() const {
+  std::vector<const LoadedValues *> values;
+  for (const auto &cluster : clusters)
+    values.push_back(&cluster->loaded);
+  return values;
+}
+
 ExecutionCounters DataEngine::counters() const {
   ExecutionCounters sum;
   for (const auto &cluster : clusters) {

@@ -6,6 +6,7 @@
 // the host threads.
 #pragma once
 
+#include "backends/dtu/simulator/ControlFlow.h"
 #include "backends/dtu/simulator/Execute.h"
 #include "backends/dtu/simulator/Mailbox.h"
 
@@ -61,6 +62,8 @@ public:
 
   absl::Status execute(const std::vector<RankSchedule> &schedules, int hostThreads);
   ExecutionCounters counters() const;
+  /// What each rank has loaded in the last execution.
+  std::vector<const LoadedValues *> loadedValues() const;
 
 private:
   friend class ClusterRun;

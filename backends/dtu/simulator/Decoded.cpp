@@ -143,15 +143,15 @@ private:
                   FlatExtent(i.count), FlatExtent(i.rowElements), i.type, i.indexType,
                   FlatAffine(i.base), i.rows, i.clamp});
   }
-  void add(const ScatterAdd &i) {
+  void add(const Scatter &i) {
     unsigned width = byteWidth(i.type);
     DType computeType = is16Bit(i.type) ? DType::F32 : i.type;
-    push(Opcode::ScatterAdd, out.rows,
+    push(Opcode::Scatter, out.rows,
          RowsInst{FlatAddress(i.table, width), FlatAddress(i.src, width),
                   FlatAddress(i.index, byteWidth(i.indexType)), i.tableStride, i.srcStride,
                   FlatExtent(i.count), FlatExtent(i.rowElements), i.type, i.indexType,
-                  FlatAffine(i.base), i.rows, false,
-                  findVectorKernel(kernels, VectorOp::Add, computeType)});
+                  FlatAffine(i.base), i.rows, false, i.combine,
+                  combineKernel(i.combine, computeType)});
   }
   void add(const Matmul &i) {
     unsigned width = byteWidth(i.type);
@@ -196,12 +196,22 @@ private:
     link.type = type;
     link.channel = channel;
     link.reduce = reduce;
-    constexpr VectorOp ops[] = {VectorOp::Copy, VectorOp::Add, VectorOp::Max,
-                                VectorOp::Min,  VectorOp::And, VectorOp::Or};
-    if (reduce != Reduce::None)
-      link.combine = findVectorKernel(kernels, ops[static_cast<unsigned>(reduce)],
-                                      is16Bit(type) ? DType::F32 : type);
+    link.combine = combineKernel(reduce, is16Bit(type) ? DType::F32 : type);
     return link;
+  }
+  TileKernel combineKernel(Reduce reduce, DType type) const {
+    constexpr VectorOp ops[] = {VectorOp::Copy, VectorOp::Add, VectorOp::Max, VectorOp::Min,
+                                VectorOp::And,  VectorOp::Or,  VectorOp::Mul};
+    return reduce == Reduce::None
+               ? nullptr
+               : findVectorKernel(kernels, ops[static_cast<unsigned>(reduce)], type);
+  }
+  void add(const Load &i) {
+    push(Opcode::Load, out.loads,
+         LoadInst{i.dst, FlatAddress(i.address, byteWidth(i.type)), i.type});
+  }
+  void add(const Leave &i) {
+    push(Opcode::Leave, out.leaves, LeaveInst{i.unless, openLoops.back()});
   }
   void add(const Send &i) {
     push(Opcode::Send, out.links, link(i.peer, i.src, i.sizes, i.type, i.channel, Reduce::None));

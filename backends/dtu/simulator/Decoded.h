@@ -109,16 +109,26 @@ struct FillInst {
   int64_t multicast;
   CopyPlan plan;
 };
-/// Gather and ScatterAdd: rows of a table picked by an index.
+/// Gather and Scatter: rows of a table picked by an index.
 struct RowsInst {
-  FlatAddress table, other, index; ///< other: Gather's dst, ScatterAdd's src
+  FlatAddress table, other, index; ///< other: Gather's dst, Scatter's src
   int64_t tableStride, otherStride;
   FlatExtent count, rowElements;
   DType type, indexType;
   FlatAffine base;
   int64_t rows;
   bool clamp;
-  TileKernel add = nullptr; ///< ScatterAdd, of the type it computes in
+  Reduce combine = Reduce::None;
+  TileKernel add = nullptr; ///< Scatter that combines, of the type it computes in
+};
+struct LoadInst {
+  uint8_t dst;
+  FlatAddress address;
+  DType type;
+};
+struct LeaveInst {
+  uint8_t unless;
+  uint32_t loop; ///< that it leaves
 };
 struct MatmulInst {
   FlatAddress c, a, b;
@@ -170,11 +180,13 @@ enum class Opcode : uint8_t {
   Copy,
   Fill,
   Gather,
-  ScatterAdd,
+  Scatter,
   Matmul,
   Vector,
   Send,
   Recv,
+  Load,
+  Leave,
 };
 
 /// An instruction: its kind and its place in the vector of that kind.
@@ -206,6 +218,8 @@ struct DecodedProgram {
   std::vector<MatmulInst> matmuls;
   std::vector<VectorInst> vectors;
   std::vector<LinkInst> links;
+  std::vector<LoadInst> loads;
+  std::vector<LeaveInst> leaves;
 
   int64_t numInstances() const;
 };

@@ -38,7 +38,9 @@ struct ExecContext {
 bool execute(const CopyInst &copy, ExecContext &context);
 bool execute(const FillInst &fill, ExecContext &context);
 bool executeGather(const RowsInst &gather, ExecContext &context);
-bool executeScatterAdd(const RowsInst &scatter, ExecContext &context);
+bool executeScatter(const RowsInst &scatter, ExecContext &context);
+/// The integer that a load reads.
+bool executeLoad(const LoadInst &load, ExecContext &context, int64_t &value);
 bool execute(const MatmulInst &matmul, ExecContext &context);
 bool execute(const VectorInst &vector, ExecContext &context);
 

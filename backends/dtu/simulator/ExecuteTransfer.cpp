@@ -130,7 +130,7 @@ bool execute(const FillInst &fill, ExecContext &context) {
 
 namespace {
 
-/// The parts of a Gather or ScatterAdd, resolved and checked.
+/// The parts of a Gather or Scatter, resolved and checked.
 struct Rows {
   int64_t count, elements, rowBytes;
   uint8_t *table, *other;
@@ -210,7 +210,7 @@ bool executeGather(const RowsInst &gather, ExecContext &context) {
   return true;
 }
 
-bool executeScatterAdd(const RowsInst &scatter, ExecContext &context) {
+bool executeScatter(const RowsInst &scatter, ExecContext &context) {
   ++context.counters->scatters;
   Rows rows;
   if (!resolveRows(scatter, context, "source", rows))
@@ -226,10 +226,28 @@ bool executeScatterAdd(const RowsInst &scatter, ExecContext &context) {
                           static_cast<unsigned>(width));
   for (int64_t i = 0; i < rows.count; ++i) {
     int64_t at = rowAt(rows, scatter.indexType, base, i);
-    if (at >= 0 && at < scatter.rows)
-      runCombine(row, rows.table + at * scatter.tableStride, rows.other + i * scatter.otherStride,
-                 scatter.add, toF32, fromF32);
+    if (at < 0 || at >= scatter.rows)
+      continue;
+    uint8_t *target = rows.table + at * scatter.tableStride;
+    const uint8_t *source = rows.other + i * scatter.otherStride;
+    if (scatter.combine == Reduce::None)
+      std::memcpy(target, source, static_cast<size_t>(rows.rowBytes));
+    else
+      runCombine(row, target, source, scatter.add, toF32, fromF32);
   }
+  return true;
+}
+
+bool executeLoad(const LoadInst &load, ExecContext &context, int64_t &value) {
+  unsigned width = byteWidth(load.type);
+  const uint8_t *from = context.resolve("address", load.address, 0, width);
+  if (!from)
+    return false;
+  uint64_t bits = 0;
+  std::memcpy(&bits, from, width);
+  bool isSigned = load.type == DType::I8 || load.type == DType::I16 || load.type == DType::I32;
+  unsigned shift = 64 - 8 * width;
+  value = isSigned ? static_cast<int64_t>(bits << shift) >> shift : static_cast<int64_t>(bits);
   return true;
 }
 

@@ -167,7 +167,10 @@ absl::Status Simulator::execute(const std::vector<RankSchedule> &schedules) {
 absl::StatusOr<TimingResult> Simulator::time(const std::vector<RankSchedule> &schedules,
                                              Trace *trace) const {
   ST_RETURN_IF_ERROR(impl->checkSchedules(schedules));
-  return simulateTime(impl->description, impl->ranks, impl->programs, schedules, trace);
+  std::vector<const LoadedValues *> loaded;
+  if (impl->data)
+    loaded = impl->data->loadedValues();
+  return simulateTime(impl->description, impl->ranks, impl->programs, schedules, loaded, trace);
 }
 
 const ExecutionCounters &Simulator::counters() const { return impl->counters; }

@@ -49,9 +49,10 @@ void TraceBuilder::finish() {
 
 TimeEngine::TimeEngine(TimeMachine machine, const std::vector<RankConfig> &ranks,
                        const std::vector<std::unique_ptr<DecodedProgram>> &programs,
-                       const std::vector<RankSchedule> &schedules, Trace *trace)
+                       const std::vector<RankSchedule> &schedules,
+                       const std::vector<const LoadedValues *> &loaded, Trace *trace)
     : machine(std::move(machine)), configs(ranks), programs(programs), schedules(schedules),
-      trace(trace, ranks.size()), tracing(trace), ranks(ranks.size()) {}
+      loaded(loaded), trace(trace, ranks.size()), tracing(trace), ranks(ranks.size()) {}
 
 // 2 bits of priority, 22 of rank, 40 of instance or message.
 void TimeEngine::post(Picoseconds time, Priority priority, size_t rank, uint64_t index) {
@@ -165,6 +166,9 @@ bool TimeEngine::step(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
     return false;
   case Opcode::Recv:
     return receive(rank, index, slot, now);
+  case Opcode::Load:
+    load(rank, index, slot, now);
+    return false;
   default:
     work(rank, index, slot, now);
     return false;
@@ -315,9 +319,10 @@ absl::StatusOr<TimingResult> TimeEngine::run() {
 absl::StatusOr<TimingResult>
 simulateTime(const proto::DtuDescription &description, const std::vector<RankConfig> &ranks,
              const std::vector<std::unique_ptr<DecodedProgram>> &programs,
-             const std::vector<RankSchedule> &schedules, Trace *trace) {
+             const std::vector<RankSchedule> &schedules,
+             const std::vector<const LoadedValues *> &loaded, Trace *trace) {
   ST_ASSIGN_OR_RETURN(TimeMachine machine, TimeMachine::create(description, ranks));
-  return TimeEngine(std::move(machine), ranks, programs, schedules, trace).run();
+  return TimeEngine(std::move(machine), ranks, programs, schedules, loaded, trace).run();
 }
 
 } // namespace st::dtu

@@ -44,7 +44,8 @@ class TimeEngine {
 public:
   TimeEngine(TimeMachine machine, const std::vector<RankConfig> &ranks,
              const std::vector<std::unique_ptr<DecodedProgram>> &programs,
-             const std::vector<RankSchedule> &schedules, Trace *trace);
+             const std::vector<RankSchedule> &schedules,
+             const std::vector<const LoadedValues *> &loaded, Trace *trace);
 
   absl::StatusOr<TimingResult> run();
 
@@ -65,6 +66,7 @@ private:
     int64_t number = 0;
     State state = State::Running;
     int64_t waitFor = 0, waitCount = 0;
+    size_t loads = 0;                             ///< values that it has loaded
     int64_t pendingSignal = -1, pendingCount = 0; ///< becomes visible when the instance goes on
     StreamPosition position;
   };
@@ -94,6 +96,7 @@ private:
   const std::vector<RankConfig> &configs;
   const std::vector<std::unique_ptr<DecodedProgram>> &programs;
   const std::vector<RankSchedule> &schedules;
+  const std::vector<const LoadedValues *> &loaded; ///< by rank; empty if nothing was executed
   TraceBuilder trace;
   const bool tracing;
   std::vector<Rank> ranks;
@@ -119,6 +122,8 @@ private:
   void send(size_t rank, uint32_t index, Slot slot, Picoseconds now);
   bool receive(size_t rank, uint32_t index, Slot slot, Picoseconds now);
 
+  void load(size_t rank, uint32_t index, Slot slot, Picoseconds now);
+
   bool place(const Instance &instance, const FlatAddress &address, int64_t cores, Traffic &traffic);
   Completion copy(size_t rank, const Instance &instance, Slot slot, Picoseconds now);
   Completion rows(size_t rank, const Instance &instance, Slot slot, Picoseconds now);
@@ -133,6 +138,7 @@ private:
 absl::StatusOr<TimingResult>
 simulateTime(const proto::DtuDescription &description, const std::vector<RankConfig> &ranks,
              const std::vector<std::unique_ptr<DecodedProgram>> &programs,
-             const std::vector<RankSchedule> &schedules, Trace *trace);
+             const std::vector<RankSchedule> &schedules,
+             const std::vector<const LoadedValues *> &loaded, Trace *trace);
 
 } // namespace st::dtu

@@ -81,11 +81,38 @@ Completion TimeEngine::rows(size_t rank, const Instance &instance, Slot slot, Pi
   int64_t count = inst.count(registers);
   int64_t bytes =
       clampedProduct(clampedProduct(count, inst.rowElements(registers)), byteWidth(inst.type));
-  // Adding to a row reads it and writes it back.
-  traffic[0].bytes = slot.opcode == Opcode::ScatterAdd ? 2 * bytes : bytes;
+  // Combining with a row reads it and writes it back.
+  traffic[0].bytes = inst.combine != Reduce::None ? 2 * bytes : bytes;
   traffic[1].bytes = bytes;
   traffic[2].bytes = bytes ? clampedProduct(count, byteWidth(inst.indexType)) : 0;
   return machine.transfer(rank, instance.number, now, traffic, 3);
+}
+
+/// Time knows no data: the value is what the instance loaded when the program ran on data.
+void TimeEngine::load(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
+  Rank &state = ranks[rank];
+  Instance &instance = state.instances[index];
+  const LoadInst &inst = state.program->loads[slot.index];
+  const std::vector<int64_t> *values = nullptr;
+  if (rank < loaded.size()) {
+    auto found = loaded[rank]->find({state.task, index});
+    values = found == loaded[rank]->end() ? nullptr : &found->second;
+  }
+  if (!values || instance.loads >= values->size()) {
+    fault = "loads a value that is known only once the program has run on data";
+    return;
+  }
+  instance.position.registers[inst.dst] = (*values)[instance.loads++];
+  Completion completion{now + machine.costs().sync, machine.costs().sync, 0};
+  if (instance.stream->engine == Engine::Dte) {
+    Traffic traffic;
+    traffic.bytes = inst.address.alignment;
+    if (!place(instance, inst.address, 1, traffic))
+      return;
+    completion = machine.transfer(rank, instance.number, now, &traffic, 1);
+  }
+  ++instance.position.pc;
+  finish(rank, index, now, completion);
 }
 
 void TimeEngine::work(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
@@ -103,7 +130,7 @@ void TimeEngine::work(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
         machine.vector(rank, instance.number, now, state.program->vectors[slot.index], registers);
     break;
   case Opcode::Gather:
-  case Opcode::ScatterAdd:
+  case Opcode::Scatter:
     completion = rows(rank, instance, slot, now);
     break;
   default:

@@ -137,6 +137,45 @@ LogicalResult WriteOp::verifySymbolUses(SymbolTableCollection &symbols) {
   return success();
 }
 
+// ---- st.loop ------------------------------------------------------------------
+
+LogicalResult LoopOp::verify() {
+  if (getTrips().has_value() == getPredicate().has_value())
+    return emitOpError("expects either a number of trips or a predicate");
+  if (getPredicate().has_value() != static_cast<bool>(getCondition()))
+    return emitOpError("expects a predicate and the condition of the first trip together");
+  if (getTrips() && static_cast<int64_t>(*getTrips()) < 0)
+    return emitOpError("has ") << static_cast<int64_t>(*getTrips()) << " trips";
+  if (getCarried().size() != getInits().size() || getInits().getTypes() != getResultTypes())
+    return emitOpError("carries ")
+           << getCarried().size() << " buffers, expected one for each of " << getInits().size()
+           << " first values and " << getNumResults() << " results, of the same types";
+  return success();
+}
+
+LogicalResult LoopOp::verifySymbolUses(SymbolTableCollection &symbols) {
+  for (auto [name, type] : llvm::zip_equal(getCarried(), getResultTypes())) {
+    auto symbol = dyn_cast<FlatSymbolRefAttr>(name);
+    if (!symbol)
+      return emitOpError("expects names of buffers, got ") << name;
+    if (failed(verifyAccess(*this, symbols, symbol, type, /*hasMicroBatch=*/false)))
+      return failure();
+  }
+  if (getPredicateAttr())
+    return verifyAccess(*this, symbols, getPredicateAttr(), getCondition().getType(), false);
+  return success();
+}
+
+LogicalResult CaptureOp::verify() {
+  auto captures = cast<LoopOp>((*this)->getParentOp()).getCaptures();
+  int64_t index = getIndex();
+  if (index < 0 || index >= static_cast<int64_t>(captures.size()))
+    return emitOpError("names value ") << index << " of " << captures.size();
+  if (captures[index].getType() != getType())
+    return emitOpError("has type ") << getType() << ", expected " << captures[index].getType();
+  return success();
+}
+
 // ---- st.task ------------------------------------------------------------------
 
 LogicalResult TaskOp::verify() {

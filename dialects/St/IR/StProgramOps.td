@@ -34,7 +34,7 @@ class St_StorageOp<string mnemonic> : St_Op<mnemonic, [Symbol, HasParent<"Progra
 
 // Access to storage of the enclosing program.
 class St_AccessOp<string mnemonic, list<Trait> traits>
-    : St_Op<mnemonic, traits # [HasParent<"TaskOp">, DeclareOpInterfaceMethods<SymbolUserOpInterface>]>;
+    : St_Op<mnemonic, traits # [ParentOneOf<["TaskOp", "LoopOp"]>, DeclareOpInterfaceMethods<SymbolUserOpInterface>]>;
 
 def St_StateOp : St_StorageOp<"state"> {
   let summary = "a persistent tensor: parameter or optimizer state";
@@ -156,6 +156,47 @@ def St_KernelOp : St_Op<"kernel", [IsolatedFromAbove, SingleBlock]> {
   let results = (outs Variadic<St_Tensor>:$results);
   let regions = (region SizedRegion<1>:$body);
   let hasCustomAssemblyFormat = 1;
+  let hasVerifier = 1;
+}
+
+def St_LoopOp : St_AccessOp<"loop", [AttrSizedOperandSegments, NoTerminator, SingleBlock,
+                                     MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "repeats a part of a task";
+  let description = [{
+    Either `trips` times, or `while` the predicate in a buffer holds, which is `condition` at first and
+    which each trip writes for the next. What the trips hand on lies in the buffers `carried`: `inits`
+    are put there first, the body reads and writes them as a task does, the results are what is there
+    in the end. `captures` are values from before the loop that the body reads by `st.capture`.
+
+    ```mlir
+    %2 = st.loop trips 3 carried [@sum] init (%0) : (tensor<4xf32>) captures (%1) : (tensor<4xf32>)
+        -> tensor<4xf32> {
+      %3 = st.read @sum : tensor<4xf32>
+      %4 = st.capture 0 : tensor<4xf32>
+      %5 = stablehlo.add %3, %4 : tensor<4xf32>
+      st.write %5 to @sum : tensor<4xf32>
+    }
+    ```
+  }];
+  let arguments = (ins OptionalAttr<I64Attr>:$trips, OptionalAttr<FlatSymbolRefAttr>:$predicate,
+                       Optional<St_Tensor>:$condition, ArrayAttr:$carried, Variadic<St_Tensor>:$inits,
+                       Variadic<St_Tensor>:$captures);
+  let results = (outs Variadic<St_Tensor>:$results);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    (`trips` $trips^)? (`while` $predicate^)? ($condition^ `:` type($condition))? `carried` $carried
+    (`init` `(` $inits^ `)` `:` `(` type($inits) `)`)?
+    (`captures` `(` $captures^ `)` `:` `(` type($captures) `)`)?
+    (`->` type($results)^)? attr-dict-with-keyword $body
+  }];
+  let hasVerifier = 1;
+}
+
+def St_CaptureOp : St_Op<"capture", [Pure, HasParent<"LoopOp">]> {
+  let summary = "a value from before the loop";
+  let arguments = (ins I64Attr:$index);
+  let results = (outs St_Tensor:$result);
+  let assemblyFormat = "$index attr-dict `:` type($result)";
   let hasVerifier = 1;
 }
 

@@ -59,6 +59,9 @@ public:
 
   /// The time of one step. `trace` may be null.
   virtual absl::StatusOr<StepTime> timeStep(StepTrace *trace) = 0;
+  /// Whether that depends on data (loops that end where their data says): it is then the time of the
+  /// last step that ran, and an error before the first.
+  virtual bool timeDependsOnData() const { return false; }
 };
 
 } // namespace st

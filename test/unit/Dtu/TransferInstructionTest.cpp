@@ -151,18 +151,111 @@ TEST(TransferInstruction, GatherPicksZeroesAndClamps) {
   EXPECT_EQ(row(60), std::vector<float>({9, 10, 11}));
 }
 
-TEST(TransferInstruction, ScatterAddsInOrderAndSkips) {
+TEST(TransferInstruction, ScattersInOrderAndSkips) {
   std::vector<float> memory(64, 0.0f);
   for (int i = 0; i < 6; ++i)
     memory[16 + i] = static_cast<float>(i + 1); // 3 rows of 2
   int64_t index[] = {1, 8, 1};
   std::memcpy(&memory[32], index, sizeof index);
-  std::string text = "scatter_add table=L3[0] src=L3[64] index=L3[128] table_stride=8 src_stride=8 "
+  std::string text = "scatter table=L3[0] src=L3[64] index=L3[128] table_stride=8 src_stride=8 "
                      "count=3 elements=2 index_type=i64 rows=4";
   ASSERT_TRUE(runOn(streamProgram("dte", text, 256), memory).ok());
   EXPECT_EQ(memory[2], 1 + 5);
   EXPECT_EQ(memory[3], 2 + 6);
   EXPECT_EQ(memory[0], 0);
+}
+
+TEST(TransferInstruction, ScatterReplacesOrCombines) {
+  auto run = [](const char *combine) {
+    std::vector<float> memory(64, 0.0f);
+    std::vector<float> table = {1, 2, 3, 4, 5, 6, 7, 8}, source = {3, -1, 2, 5, -4, 9};
+    std::copy(table.begin(), table.end(), memory.begin());
+    std::copy(source.begin(), source.end(), memory.begin() + 16);
+    int32_t index[] = {1, 0, 1};
+    std::memcpy(&memory[32], index, sizeof index);
+    std::string text = absl::StrCat("scatter table=L3[0] src=L3[64] index=L3[128] table_stride=8 "
+                                    "src_stride=8 count=3 elements=2 rows=4 combine=",
+                                    combine);
+    EXPECT_TRUE(runOn(streamProgram("dte", text, 256), memory).ok());
+    return std::vector<float>(memory.begin(), memory.begin() + 4);
+  };
+  EXPECT_EQ(run("none"), std::vector<float>({2, 5, -4, 9}));
+  EXPECT_EQ(run("sum"), std::vector<float>({3, 7, 2, 12}));
+  EXPECT_EQ(run("max"), std::vector<float>({2, 5, 3, 9}));
+  EXPECT_EQ(run("min"), std::vector<float>({1, 2, -4, -1}));
+  EXPECT_EQ(run("mul"), std::vector<float>({2, 10, -36, -36}));
+}
+
+TEST(TransferInstruction, LoadsWiden) {
+  std::vector<int32_t> memory(64, 0);
+  memory[0] = -2;
+  // -2 as ui8 is 254, and so many times a loop runs; as i16 it is -2.
+  std::string text =
+      "load dst=r4 address=L3[0] type=ui8\nloop reg=r5 limit=1*r4\n"
+      "fill dst=L3[64]{4} sizes=[min(8,261-r4)] type=i32 value=0x7\nend\n"
+      "load dst=r4 address=L3[0] type=i16\nfill dst=L3[128+4*r4]{4} sizes=[1] type=i32 value=0x9";
+  ASSERT_TRUE(runOn(streamProgram("dte", text, 256), memory).ok());
+  EXPECT_EQ(std::count(memory.begin() + 16, memory.begin() + 24, 7), 7); // 261 - 254
+  EXPECT_EQ(memory[30], 9);                                              // 128 - 8
+}
+
+/// A queue counts down in memory what a core works on, until nothing is left.
+Program countdown(const std::string &limit) {
+  return parseOrDie(absl::StrCat(
+      R"(program "w" semaphores=2 barriers=0 l1=64 l2=0 l3=64 table=0 {
+  stream dte first=0 count=1 {
+    loop reg=r4 limit=)",
+      limit, R"(
+      copy dst=L1[0]{4} src=L3[0]{4} sizes=[1] to=i32 from=i32
+      signal sem=0
+      wait sem=1
+      load dst=r5 address=L1[0] type=i32
+      leave unless=r5
+      copy dst=L3[0]{4} src=L1[4]{4} sizes=[1] to=i32 from=i32
+      fill dst=L3[16+4*r4]{4} sizes=[1] type=i32 value=0x1
+    end
+  }
+  stream core first=0 count=1 {
+    loop reg=r4 limit=)",
+      limit, R"(
+      wait sem=0
+      load dst=r5 address=L1[0] type=i32
+      vector op=fill dst=i32:L1[8]{0,1} rows=1 cols=1 value=0x1
+      vector op=sub dst=i32:L1[4]{0,1} a=i32:L1[0]{0,1} b=i32:L1[8]{0,1} rows=1 cols=1
+      signal sem=1
+      leave unless=r5
+    end
+  }
+})"));
+}
+
+TEST(TransferInstruction, LoopsEndWhereDataSays) {
+  auto simulator = makeSimulator(rankConfigs(1, 64));
+  absl::StatusOr<ProgramId> id = simulator->load(countdown("100"));
+  ASSERT_TRUE(id.ok()) << id.status();
+  std::vector<RankSchedule> schedule = {{{*id, 0}}};
+  absl::Status unknown = simulator->time(schedule).status();
+  EXPECT_NE(unknown.message().find("known only once the program has run on data"),
+            absl::string_view::npos)
+      << unknown;
+  std::vector<int64_t> totals;
+  for (int32_t trips : {0, 3, 6}) {
+    std::memset(simulator->memory(0), 0, 64);
+    std::memcpy(simulator->memory(0), &trips, 4);
+    ASSERT_TRUE(simulator->execute(schedule).ok());
+    int32_t memory[16];
+    std::memcpy(memory, simulator->memory(0), 64);
+    EXPECT_EQ(memory[0], 0);
+    EXPECT_EQ(std::count(memory + 4, memory + 16, 1), trips);
+    absl::StatusOr<TimingResult> time = simulator->time(schedule);
+    ASSERT_TRUE(time.ok()) << time.status();
+    EXPECT_LE(time->rooflineBound, time->total);
+    EXPECT_LE(time->total, time->serialSum);
+    totals.push_back(time->total);
+  }
+  // Every trip takes as long.
+  EXPECT_GT(totals[1], totals[0]);
+  EXPECT_EQ(totals[2] - totals[1], totals[1] - totals[0]);
 }
 
 TEST(TransferInstruction, IndexTableAndNestedLoops) {

@@ -46,6 +46,19 @@ TEST(Validator, ControlFlow) {
   EXPECT_EQ(errorOf("core", "index dst=r4 value=1*r5 divide=0"), "divide must be positive");
   EXPECT_EQ(errorOf("core", "table dst=r4 index=4"), "table entries 4 to 4 of 4");
   EXPECT_EQ(errorOf("core", "wait sem=1*r1"), "semaphores 0 to 7 of 2");
+  EXPECT_EQ(errorOf("core", "leave"), "leave without a loop");
+  EXPECT_EQ(errorOf("core", "load dst=r4 address=L3[0]"), "a core reaches its own L1 only");
+  EXPECT_EQ(errorOf("core", "load dst=r4 address=L1[0] type=f32"),
+            "a register takes integers only");
+  EXPECT_EQ(errorOf("dte", "load dst=r4 address=L3[65532]"),
+            "address covers bytes 65532 to 65540 of L3, of which the program has 65536");
+  EXPECT_EQ(errorOf("dte", "load dst=r2 address=L3[0]"), "register r2 cannot be written");
+  EXPECT_EQ(errorOf("tx", "load dst=r4 address=L3[0]"),
+            "stands in a link stream and belongs in a core or dte stream");
+  // A loop that may be left reaches fewer bytes than its limit says.
+  EXPECT_EQ(errorOf("dte", "load dst=r5 address=L3[0]\nloop reg=r4 limit=99999999\n"
+                           "fill dst=L3[4*r4]{4} sizes=[1]\nleave unless=r5\nend"),
+            "");
   EXPECT_EQ(errorOf("core", "wait count=0"), "count must be positive");
   EXPECT_EQ(errorOf("core", "barrier id=1"), "barrier 1 of 1");
   EXPECT_EQ(errorOf("core", "barrier participants=8\nbarrier participants=4"),

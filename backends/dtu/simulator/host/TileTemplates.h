@@ -37,17 +37,22 @@ template <typename T> constexpr bool kIsFloat = Traits<T>::isFloat;
 template <unsigned Bytes> struct UnsignedOf;
 template <> struct UnsignedOf<1> {
   using Type = uint8_t;
+  using Signed = int8_t;
 };
 template <> struct UnsignedOf<2> {
   using Type = uint16_t;
+  using Signed = int16_t;
 };
 template <> struct UnsignedOf<4> {
   using Type = uint32_t;
+  using Signed = int32_t;
 };
 template <> struct UnsignedOf<8> {
   using Type = uint64_t;
+  using Signed = int64_t;
 };
 template <typename T> using Unsigned = typename UnsignedOf<sizeof(T)>::Type;
+template <typename T> using Signed = typename UnsignedOf<sizeof(T)>::Signed;
 // Wide enough that promotion to int cannot overflow on the way.
 template <typename T> using Wrapping = typename UnsignedOf<sizeof(T) < 4 ? 4 : sizeof(T)>::Type;
 
@@ -304,7 +309,8 @@ struct ShrLogical {
 struct ShrArith {
   template <typename T> ST_INLINE T apply(T x, T y) {
     Unsigned<T> n = static_cast<Unsigned<T>>(y);
-    return static_cast<T>(x >> (n < Traits<T>::bits ? n : Traits<T>::bits - 1));
+    return static_cast<T>(static_cast<Signed<T>>(x) >>
+                          (n < Traits<T>::bits ? n : Traits<T>::bits - 1));
   }
 };
 struct RotateLeft {

@@ -1,0 +1,329 @@
+// Complex values as pairs of reals.
+
+#include "dialects/StableHLO/ChloOps.h"
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "dialects/StableHLO/Utils/Emitter.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "passes/Import/Passes.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace mlir::st {
+#define GEN_PASS_DEF_EXPANDCOMPLEX
+#include "passes/Import/Passes.h.inc"
+} // namespace mlir::st
+
+using namespace mlir;
+using namespace mlir::st;
+using Direction = stablehlo::ComparisonDirection;
+
+static bool isComplex(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type && isa<ComplexType>(type.getElementType());
+}
+
+static RankedTensorType realType(Value value) {
+  auto type = cast<RankedTensorType>(value.getType());
+  auto complex = dyn_cast<ComplexType>(type.getElementType());
+  return complex ? type.clone(complex.getElementType()) : type;
+}
+
+namespace {
+struct Parts {
+  Value re, im;
+};
+
+/// Writes one op in terms of the parts of its operands.
+class OpExpansion {
+public:
+  OpExpansion(Emitter &emit, Operation *op) : emit(emit), op(op) {}
+
+  /// What replaces the op's only result; null where it stays.
+  Value run();
+
+private:
+  Emitter &emit;
+  Operation *op;
+
+  Parts partsOf(Value value);
+  Parts partsOf(unsigned operand) { return partsOf(op->getOperand(operand)); }
+  Value join(Parts parts) {
+    return stablehlo::ComplexOp::create(emit.builder, emit.loc, op->getResult(0).getType(),
+                                        parts.re, parts.im);
+  }
+  Value cloneFor(bool imaginary);
+  std::optional<Parts> expand();
+  std::optional<Parts> expandFunction();
+
+  Parts mul(Parts a, Parts b) {
+    return {emit.sub(emit.mul(a.re, b.re), emit.mul(a.im, b.im)),
+            emit.add(emit.mul(a.re, b.im), emit.mul(a.im, b.re))};
+  }
+  Parts div(Parts a, Parts b);
+  Value magnitude(Parts a);
+  Parts product();
+};
+} // namespace
+
+Parts OpExpansion::partsOf(Value value) {
+  if (auto pair = value.getDefiningOp<stablehlo::ComplexOp>())
+    return {pair.getLhs(), pair.getRhs()};
+  if (DenseElementsAttr constant; matchPattern(value, m_Constant(&constant))) {
+    SmallVector<APFloat> re, im;
+    if (constant.isSplat()) {
+      auto number = constant.getSplatValue<std::complex<APFloat>>();
+      re.push_back(number.real());
+      im.push_back(number.imag());
+    } else {
+      for (std::complex<APFloat> number : constant.getValues<std::complex<APFloat>>()) {
+        re.push_back(number.real());
+        im.push_back(number.imag());
+      }
+    }
+    return {emit.constant(DenseElementsAttr::get(realType(value), re)),
+            emit.constant(DenseElementsAttr::get(realType(value), im))};
+  }
+  return {stablehlo::RealOp::create(emit.builder, emit.loc, realType(value), value),
+          stablehlo::ImagOp::create(emit.builder, emit.loc, realType(value), value)};
+}
+
+/// The op on the real or the imaginary parts of its complex operands.
+Value OpExpansion::cloneFor(bool imaginary) {
+  IRMapping mapping;
+  for (Value operand : op->getOperands())
+    if (isComplex(operand) && !mapping.contains(operand)) {
+      Parts parts = partsOf(operand);
+      mapping.map(operand, imaginary ? parts.im : parts.re);
+    }
+  Operation *copy = emit.builder.clone(*op, mapping);
+  for (Value result : copy->getResults())
+    result.setType(realType(result));
+  // The computation of a reduction or a scatter.
+  copy->walk([](Operation *inner) {
+    for (Value result : inner->getResults())
+      result.setType(realType(result));
+    for (Region &region : inner->getRegions())
+      for (Block &block : region)
+        for (BlockArgument argument : block.getArguments())
+          argument.setType(realType(argument));
+  });
+  return copy->getResult(0);
+}
+
+/// Scaled by the larger part, so that no square overflows.
+Value OpExpansion::magnitude(Parts a) {
+  Value x = emit.abs(a.re), y = emit.abs(a.im), large = emit.max(x, y), small = emit.min(x, y);
+  Value isZero = emit.compare(Direction::EQ, large, emit.zerosLike(large));
+  Value ratio = emit.div(small, emit.select(isZero, emit.splatLike(large, 1.0), large));
+  Value length = emit.mul(large, emit.sqrt(emit.offset(emit.mul(ratio, ratio), 1.0)));
+  Value infinite = emit.compare(Direction::EQ, large,
+                                emit.splatLike(large, std::numeric_limits<double>::infinity()));
+  return emit.select(infinite, large, length);
+}
+
+Parts OpExpansion::div(Parts a, Parts b) {
+  Value scale = emit.max(emit.abs(b.re), emit.abs(b.im));
+  Value c = emit.div(b.re, scale), d = emit.div(b.im, scale);
+  Value square = emit.mul(scale, emit.add(emit.mul(c, c), emit.mul(d, d)));
+  Parts top = mul(a, {c, emit.neg(d)});
+  return {emit.div(top.re, square), emit.div(top.im, square)};
+}
+
+/// dot_general and convolution: bilinear, so four of them.
+Parts OpExpansion::product() {
+  Parts a = partsOf(0u), b = partsOf(1u);
+  auto of = [&](Value x, Value y) -> Value {
+    Operation *copy = emit.builder.clone(*op);
+    copy->setOperands({x, y});
+    copy->getResult(0).setType(realType(copy->getResult(0)));
+    return copy->getResult(0);
+  };
+  return {emit.sub(of(a.re, b.re), of(a.im, b.im)), emit.add(of(a.re, b.im), of(a.im, b.re))};
+}
+
+/// Functions of one number; of a name that is not here nothing.
+std::optional<Parts> OpExpansion::expandFunction() {
+  using namespace stablehlo;
+  Parts a = partsOf(0u);
+  auto atan2 = [&](Value y, Value x) -> Value {
+    return Atan2Op::create(emit.builder, emit.loc, y.getType(), y, x);
+  };
+  auto polar = [&](Value length, Value angle) {
+    return Parts{emit.mul(length, emit.cosine(angle)), emit.mul(length, emit.sine(angle))};
+  };
+  auto logarithm = [&](Parts z) { return Parts{emit.log(magnitude(z)), atan2(z.im, z.re)}; };
+  auto exponential = [&](Parts z) { return polar(emit.exp(z.re), z.im); };
+  return TypeSwitch<Operation *, std::optional<Parts>>(op)
+      .Case([&](ExpOp) { return exponential(a); })
+      .Case([&](LogOp) { return logarithm(a); })
+      .Case([&](SqrtOp) {
+        return polar(emit.sqrt(magnitude(a)), emit.scale(atan2(a.im, a.re), 0.5));
+      })
+      .Case([&](RsqrtOp) {
+        return polar(emit.rsqrt(magnitude(a)), emit.scale(atan2(a.im, a.re), -0.5));
+      })
+      .Case([&](PowOp) { return exponential(mul(partsOf(1u), logarithm(a))); })
+      .Case([&](SignOp) {
+        Value length = magnitude(a);
+        Value isZero = emit.compare(Direction::EQ, length, emit.zerosLike(length));
+        Value divisor = emit.select(isZero, emit.splatLike(length, 1.0), length);
+        return Parts{emit.div(a.re, divisor), emit.div(a.im, divisor)};
+      })
+      .Case([&](chlo::ConjOp) { return Parts{a.re, emit.neg(a.im)}; })
+      .Case([&](chlo::SquareOp) { return mul(a, a); })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+std::optional<Parts> OpExpansion::expand() {
+  using namespace stablehlo;
+  return TypeSwitch<Operation *, std::optional<Parts>>(op)
+      .Case<AddOp, SubtractOp, NegOp, SelectOp, BroadcastInDimOp, ReshapeOp, TransposeOp, SliceOp,
+            ConcatenateOp, PadOp, ReverseOp, DynamicSliceOp, DynamicUpdateSliceOp, GatherOp>(
+          [&](auto) { return Parts{cloneFor(false), cloneFor(true)}; })
+      .Case<ReduceOp, ScatterOp>([&](Operation *combining) -> std::optional<Parts> {
+        // Sums, and what replaces, have parts that do not meet.
+        Block &body = combining->getRegion(0).front();
+        Value made = body.getTerminator()->getOperand(0);
+        if (combining->getNumResults() != 1 ||
+            (!made.getDefiningOp<AddOp>() &&
+             !(isa<ScatterOp>(op) && made == body.getArgument(1))) ||
+            (made.getDefiningOp() && made.getDefiningOp() != &body.front()))
+          return std::nullopt;
+        return Parts{cloneFor(false), cloneFor(true)};
+      })
+      .Case([&](MulOp) { return mul(partsOf(0u), partsOf(1u)); })
+      .Case([&](DivOp) { return div(partsOf(0u), partsOf(1u)); })
+      .Case<DotGeneralOp, ConvolutionOp>([&](Operation *) { return product(); })
+      .Case([&](IotaOp iota) {
+        RankedTensorType type = realType(iota.getResult());
+        Value count = emit.iota(type.getShape(), type.getElementType(), iota.getIotaDimension());
+        return Parts{count, emit.zerosLike(count)};
+      })
+      .Case([&](ConvertOp convert) {
+        Type element = realType(convert.getResult()).getElementType();
+        if (!isComplex(convert.getOperand())) {
+          Value re = emit.convert(convert.getOperand(), element);
+          return Parts{re, emit.zerosLike(re)};
+        }
+        Parts from = partsOf(0u);
+        return Parts{emit.convert(from.re, element), emit.convert(from.im, element)};
+      })
+      .Default([&](Operation *) { return expandFunction(); });
+}
+
+Value OpExpansion::run() {
+  using namespace stablehlo;
+  if (isa<RealOp>(op))
+    return partsOf(0u).re;
+  if (isa<ImagOp>(op))
+    return partsOf(0u).im;
+  if (isComplex(op->getResult(0))) {
+    std::optional<Parts> parts = expand();
+    return parts ? join(*parts) : Value();
+  }
+  if (isa<AbsOp>(op))
+    return magnitude(partsOf(0u));
+  auto compare = dyn_cast<CompareOp>(op);
+  if (!compare || (compare.getComparisonDirection() != Direction::EQ &&
+                   compare.getComparisonDirection() != Direction::NE))
+    return nullptr;
+  Parts a = partsOf(0u), b = partsOf(1u);
+  Value re = emit.compare(compare.getComparisonDirection(), a.re, b.re);
+  Value im = emit.compare(compare.getComparisonDirection(), a.im, b.im);
+  return compare.getComparisonDirection() == Direction::EQ ? emit.bitAnd(re, im)
+                                                           : emit.bitOr(re, im);
+}
+
+namespace {
+struct ExpandComplex : st::impl::ExpandComplexBase<ExpandComplex> {
+  using ExpandComplexBase::ExpandComplexBase;
+  void runOnOperation() override;
+  void expandOps(func::FuncOp function);
+};
+} // namespace
+
+/// Arguments and results of @main get one more dimension, of the two parts.
+static void expandSignature(func::FuncOp function) {
+  Block &body = function.getBody().front();
+  OpBuilder builder = OpBuilder::atBlockBegin(&body);
+  Emitter emit(builder, &body, function.getLoc());
+  auto paired = [](Value value) {
+    SmallVector<int64_t> shape(realType(value).getShape());
+    shape.push_back(2);
+    return realType(value).clone(shape);
+  };
+  for (BlockArgument argument : body.getArguments()) {
+    if (!isComplex(argument))
+      continue;
+    RankedTensorType whole = cast<RankedTensorType>(argument.getType()), pairs = paired(argument);
+    argument.setType(pairs);
+    int64_t last = pairs.getRank() - 1;
+    SmallVector<Value> parts;
+    llvm::SmallPtrSet<Operation *, 2> slices;
+    for (int64_t i : {0, 1}) {
+      Value slice = emit.sliceDim(argument, last, i, i + 1);
+      slices.insert(slice.getDefiningOp());
+      parts.push_back(emit.reshape(slice, whole.getShape()));
+    }
+    Value value = stablehlo::ComplexOp::create(builder, emit.loc, whole, parts[0], parts[1]);
+    argument.replaceAllUsesExcept(value, slices);
+  }
+  Operation *end = body.getTerminator();
+  builder.setInsertionPoint(end);
+  for (OpOperand &operand : end->getOpOperands()) {
+    if (!isComplex(operand.get()))
+      continue;
+    Value value = operand.get();
+    SmallVector<int64_t> shape(realType(value).getShape());
+    shape.push_back(1);
+    Value re = stablehlo::RealOp::create(builder, emit.loc, realType(value), value),
+          im = stablehlo::ImagOp::create(builder, emit.loc, realType(value), value);
+    operand.set(
+        emit.concatenate({emit.reshape(re, shape), emit.reshape(im, shape)}, shape.size() - 1));
+  }
+  function.setFunctionType(
+      FunctionType::get(function.getContext(), body.getArgumentTypes(), end->getOperandTypes()));
+}
+
+void ExpandComplex::expandOps(func::FuncOp function) {
+  SmallVector<Operation *> ops, pairs;
+  function.walk([&](Operation *op) {
+    bool concerns = op->getNumResults() == 1 &&
+                    !isa<stablehlo::ComplexOp, stablehlo::ConstantOp>(op) &&
+                    (isComplex(op->getResult(0)) || llvm::any_of(op->getOperands(), isComplex));
+    // What stands in the computation of a reduction goes with it.
+    if (concerns && !op->getParentOfType<stablehlo::ReduceOp>() &&
+        !op->getParentOfType<stablehlo::ScatterOp>())
+      ops.push_back(op);
+  });
+  // In their order, so that operands are pairs already.
+  for (Operation *op : ops) {
+    OpBuilder builder(op);
+    Emitter emit(builder, op->getBlock(), op->getLoc());
+    Value replacement = OpExpansion(emit, op).run();
+    if (!replacement)
+      continue;
+    op->getResult(0).replaceAllUsesWith(replacement);
+    op->erase();
+    ++numExpanded;
+  }
+  function.walk([&](stablehlo::ComplexOp op) { pairs.push_back(op); });
+  for (Operation *op : llvm::reverse(pairs))
+    if (op->use_empty())
+      op->erase();
+}
+
+void ExpandComplex::runOnOperation() {
+  for (auto function : getOperation().getOps<func::FuncOp>()) {
+    if (function.isExternal())
+      continue;
+    bool hasComplex = llvm::any_of(function.getArguments(), isComplex);
+    function.walk([&](Operation *op) { hasComplex |= llvm::any_of(op->getResults(), isComplex); });
+    if (!hasComplex)
+      continue;
+    if (function.getSymName() == "main")
+      expandSignature(function);
+    expandOps(function);
+  }
+}

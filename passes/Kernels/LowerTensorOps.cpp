@@ -1,0 +1,148 @@
+#include "passes/Kernels/LowerTensorOps.h"
+#include "dialects/St/IR/StDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Matchers.h"
+#include "passes/Kernels/Passes.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace mlir::st {
+#define GEN_PASS_DEF_LOWERTENSOROPS
+#include "passes/Kernels/Passes.h.inc"
+} // namespace mlir::st
+
+using namespace mlir;
+using namespace mlir::st;
+
+namespace {
+struct LowerTensorOps : mlir::st::impl::LowerTensorOpsBase<LowerTensorOps> {
+  void runOnOperation() override;
+};
+} // namespace
+
+std::optional<SmallVector<Value>> mlir::st::applyToElements(Emitter &emit, Region &computation,
+                                                            ValueRange arguments) {
+  Block &block = computation.front();
+  ArrayRef<int64_t> shape = Emitter::shapeOf(arguments.front());
+  auto widen = [&](Value scalar) {
+    return Emitter::shapeOf(scalar).empty() ? emit.broadcast(scalar, {}, shape) : Value();
+  };
+  for (Operation &op : block.without_terminator()) {
+    bool isPlain = op.getNumResults() == 1 && op.getNumRegions() == 0 &&
+                   isa<RankedTensorType>(op.getResult(0).getType()) &&
+                   Emitter::shapeOf(op.getResult(0)).empty();
+    bool isKnown = op.hasTrait<OpTrait::Elementwise>() ||
+                   isa<stablehlo::SelectOp, stablehlo::ClampOp, stablehlo::ConstantOp,
+                       stablehlo::ReshapeOp, stablehlo::BitcastConvertOp>(op);
+    if (!isPlain || !isKnown)
+      return std::nullopt;
+  }
+  IRMapping mapping;
+  mapping.map(block.getArguments(), arguments);
+  auto lookup = [&](Value value) {
+    return mapping.contains(value) ? mapping.lookup(value) : widen(value);
+  };
+  for (Operation &op : block.without_terminator()) {
+    Value result = op.getResult(0);
+    if (DenseElementsAttr value; matchPattern(result, m_Constant(&value))) {
+      mapping.map(result, emit.constant(value.resizeSplat(Emitter::typeOf(result).clone(shape))));
+    } else if (isa<stablehlo::ReshapeOp>(op)) {
+      mapping.map(result, lookup(op.getOperand(0)));
+    } else {
+      SmallVector<Value> operands = llvm::map_to_vector(op.getOperands(), lookup);
+      OperationState state(emit.loc, op.getName(), operands,
+                           TypeRange{Emitter::typeOf(result).clone(shape)}, op.getAttrs());
+      mapping.map(result, emit.builder.create(state)->getResult(0));
+    }
+  }
+  return llvm::map_to_vector(block.getTerminator()->getOperands(), lookup);
+}
+
+bool mlir::st::isIdentity(Region &computation, Value value) {
+  Block &block = computation.front();
+  Value result = block.getTerminator()->getOperand(0);
+  Operation *op = result.getDefiningOp();
+  DenseElementsAttr constant;
+  if (block.getNumArguments() != 2 || !op || op->getNumOperands() != 2 ||
+      !llvm::all_of(op->getOperands(), [](Value v) { return isa<BlockArgument>(v); }) ||
+      !matchPattern(value, m_Constant(&constant)) || !constant.isSplat())
+    return false;
+  if (auto type = dyn_cast<FloatType>(constant.getElementType())) {
+    APFloat number = constant.getSplatValue<APFloat>();
+    if (isa<stablehlo::AddOp>(op))
+      return number.isZero();
+    if (isa<stablehlo::MulOp>(op))
+      return number.isExactlyValue(1.0);
+    return number.isInfinity() && ((isa<stablehlo::MaxOp>(op) && number.isNegative()) ||
+                                   (isa<stablehlo::MinOp>(op) && !number.isNegative()));
+  }
+  if (!isa<IntegerType>(constant.getElementType()))
+    return false;
+  APInt number = constant.getSplatValue<APInt>();
+  bool isUnsigned = constant.getElementType().isUnsignedInteger() || number.getBitWidth() == 1;
+  return TypeSwitch<Operation *, bool>(op)
+      .Case<stablehlo::AddOp, stablehlo::OrOp, stablehlo::XorOp>(
+          [&](auto) { return number.isZero(); })
+      .Case([&](stablehlo::MulOp) { return number.isOne(); })
+      .Case([&](stablehlo::AndOp) { return number.isAllOnes(); })
+      .Case([&](stablehlo::MaxOp) {
+        return isUnsigned ? number.isZero() : number.isMinSignedValue();
+      })
+      .Case([&](stablehlo::MinOp) {
+        return isUnsigned ? number.isAllOnes() : number.isMaxSignedValue();
+      })
+      .Default([](Operation *) { return false; });
+}
+
+static Replacement lower(Emitter &emit, Operation *op) {
+  return TypeSwitch<Operation *, Replacement>(op)
+      .Case([&](stablehlo::OptimizationBarrierOp barrier) {
+        return Replacement(SmallVector<Value>(barrier->getOperands()));
+      })
+      .Case(
+          [&](stablehlo::ConvolutionOp convolution) { return lowerConvolution(emit, convolution); })
+      .Case([&](stablehlo::ReduceWindowOp window) { return lowerReduceWindow(emit, window); })
+      .Case([&](stablehlo::SelectAndScatterOp pool) { return lowerSelectAndScatter(emit, pool); })
+      .Case([&](stablehlo::SortOp sort) { return lowerSort(emit, sort); })
+      .Case([&](chlo::TopKOp top) { return lowerTopK(emit, top); })
+      .Case([&](stablehlo::ReduceOp reduce) { return lowerReduce(emit, reduce); })
+      .Case([&](stablehlo::DynamicSliceOp slice) { return lowerDynamicSlice(emit, slice); })
+      .Case([&](stablehlo::DynamicUpdateSliceOp update) {
+        return lowerDynamicUpdateSlice(emit, update);
+      })
+      .Case([&](stablehlo::GatherOp gather) { return lowerGather(emit, gather); })
+      .Case([&](stablehlo::ScatterOp scatter) { return lowerScatter(emit, scatter); })
+      .Case([&](stablehlo::RngBitGeneratorOp bits) { return lowerRandomBits(emit, bits); })
+      .Case([&](stablehlo::DotGeneralOp dot) { return lowerProduct(emit, dot); })
+      .Default([&](Operation *other) { return lowerElementwise(emit, other); });
+}
+
+void LowerTensorOps::runOnOperation() {
+  // What an op becomes may have to be lowered in turn; no op becomes one of its own form.
+  bool changed = true;
+  while (changed) {
+    changed = false;
+    SmallVector<Operation *> ops;
+    auto addOps = [&](Block &block) {
+      for (Operation &op : block)
+        if (op.getNumResults() > 0)
+          ops.push_back(&op);
+    };
+    getOperation().walk([&](Operation *parent) {
+      if (isa<TaskOp, LoopOp, func::FuncOp>(parent))
+        for (Block &block : parent->getRegion(0))
+          addOps(block);
+    });
+    for (Operation *op : ops) {
+      OpBuilder builder(op);
+      Emitter emit(builder, op->getBlock(), op->getLoc());
+      Replacement replacement = lower(emit, op);
+      if (!replacement)
+        continue;
+      op->replaceAllUsesWith(*replacement);
+      op->erase();
+      ++numLowered;
+      changed = true;
+    }
+  }
+}

@@ -1,0 +1,52 @@
+// Tensor ops without a kernel, written in terms of those that have one.
+//
+// Each function gives the values that replace an op's results, or nothing where the op
+// is not of a form that it handles; such an op stays, and form-kernels refuses it.
+#pragma once
+
+#include "dialects/StableHLO/ChloOps.h"
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "dialects/StableHLO/Utils/Emitter.h"
+#include <optional>
+
+namespace mlir::st {
+
+using Replacement = std::optional<SmallVector<Value>>;
+
+// Windows: as slices of the padded operand.
+Replacement lowerConvolution(Emitter &emit, stablehlo::ConvolutionOp op);
+Replacement lowerReduceWindow(Emitter &emit, stablehlo::ReduceWindowOp op);
+Replacement lowerSelectAndScatter(Emitter &emit, stablehlo::SelectAndScatterOp op);
+
+/// A bitonic network over the sorted dimension.
+Replacement lowerSort(Emitter &emit, stablehlo::SortOp op);
+Replacement lowerTopK(Emitter &emit, chlo::TopKOp op);
+
+/// Of several tensors, or by a body that no vector instruction reduces with: halves upon halves.
+Replacement lowerReduce(Emitter &emit, stablehlo::ReduceOp op);
+/// Of element types that the matrix engine lacks: products, then a sum.
+Replacement lowerProduct(Emitter &emit, stablehlo::DotGeneralOp op);
+
+// Slices at computed places: gathers and scatters, in forms that the kernels take.
+Replacement lowerDynamicSlice(Emitter &emit, stablehlo::DynamicSliceOp op);
+Replacement lowerDynamicUpdateSlice(Emitter &emit, stablehlo::DynamicUpdateSliceOp op);
+Replacement lowerGather(Emitter &emit, stablehlo::GatherOp op);
+Replacement lowerScatter(Emitter &emit, stablehlo::ScatterOp op);
+
+/// Counter-based generators, as arithmetic on integers.
+Replacement lowerRandomBits(Emitter &emit, stablehlo::RngBitGeneratorOp op);
+
+/// Functions of single elements.
+Replacement lowerElementwise(Emitter &emit, Operation *op);
+/// atan2 and the inverses that chlo has; null for another op.
+Value lowerInverse(Emitter &emit, Operation *op);
+
+/// A computation on scalars, applied to each element of tensors of one shape. Nothing if it
+/// holds more than elementwise ops.
+std::optional<SmallVector<Value>> applyToElements(Emitter &emit, Region &computation,
+                                                  ValueRange arguments);
+
+/// Whether the computation is one op that `value`, a constant, leaves everything unchanged in.
+bool isIdentity(Region &computation, Value value);
+
+} // namespace mlir::st

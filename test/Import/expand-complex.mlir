@@ -1,0 +1,32 @@
+// Complex values as pairs of reals; what is linear is done for both parts.
+// RUN: st-opt --expand-complex --canonicalize %s | FileCheck %s
+
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: (%[[X:.*]]: tensor<2x4x2xf32>, %[[T:.*]]: tensor<4xf32>) -> (tensor<2x4x2xf32>, tensor<2x4xf32>)
+// CHECK-NOT: complex
+func.func @main(%x: tensor<2x4xcomplex<f32>>, %t: tensor<4xf32>) -> (tensor<2x4xcomplex<f32>>, tensor<2x4xf32>) {
+  // CHECK-DAG: stablehlo.slice %[[X]] [0:2, 0:4, 0:1]
+  // CHECK-DAG: stablehlo.slice %[[X]] [0:2, 0:4, 1:2]
+  // CHECK-DAG: stablehlo.cosine %[[T]]
+  // CHECK-DAG: stablehlo.sine %[[T]]
+  %c = stablehlo.cosine %t : tensor<4xf32>
+  %s = stablehlo.sine %t : tensor<4xf32>
+  %z = stablehlo.complex %c, %s : tensor<4xcomplex<f32>>
+  %b = stablehlo.broadcast_in_dim %z, dims = [1] : (tensor<4xcomplex<f32>>) -> tensor<2x4xcomplex<f32>>
+  // CHECK-COUNT-4: stablehlo.multiply
+  // CHECK: stablehlo.concatenate
+  %y = stablehlo.multiply %x, %b : tensor<2x4xcomplex<f32>>
+  %i = stablehlo.imag %b : (tensor<2x4xcomplex<f32>>) -> tensor<2x4xf32>
+  return %y, %i : tensor<2x4xcomplex<f32>>, tensor<2x4xf32>
+}
+
+// An op without a formula stays, between its parts.
+// CHECK-LABEL: func.func @stays
+func.func @stays(%a: tensor<4xf32>) -> tensor<4xf32> {
+  // CHECK: %[[Z:.*]] = stablehlo.complex
+  // CHECK: stablehlo.fft %[[Z]]
+  %z = stablehlo.complex %a, %a : tensor<4xcomplex<f32>>
+  %f = stablehlo.fft %z, type = FFT, length = [4] : (tensor<4xcomplex<f32>>) -> tensor<4xcomplex<f32>>
+  %r = stablehlo.real %f : (tensor<4xcomplex<f32>>) -> tensor<4xf32>
+  return %r : tensor<4xf32>
+}
