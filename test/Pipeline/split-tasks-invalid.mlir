@@ -96,20 +96,3 @@ module {
 module {
   st.mesh @mesh <[], micro=1>
 }
-
-// -----
-
-module attributes {st.stages = 1 : i64, st.devices = [array<i64: 0>]} {
-  st.mesh @mesh <["tensor"=1], micro=1>
-  func.func @main(%x: tensor<f32> {st.name = "x", st.role = "batch", st.global_type = tensor<f32>}, %p: tensor<i1> {st.name = "p", st.role = "batch"})
-      -> (tensor<f32> {st.name = "y", st.role = "metric"}) {
-    %y = stablehlo.negate %x : tensor<f32>
-    // expected-error @+1 {{uses values from outside its regions, which cannot be put into tasks}}
-    %0 = "stablehlo.if"(%p) ({
-      stablehlo.return %x : tensor<f32>
-    }, {
-      stablehlo.return %y : tensor<f32>
-    }) : (tensor<i1>) -> tensor<f32>
-    return %0 : tensor<f32>
-  }
-}

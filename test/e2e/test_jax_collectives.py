@@ -1,7 +1,9 @@
 """Programs with collectives as JAX prints them, interpreted on as many ranks as they have partitions."""
 
 import os
+import pathlib
 import sys
+import tempfile
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "2"
 os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=8"
@@ -13,9 +15,10 @@ import ml_dtypes
 import numpy as np
 from jax import lax
 from jax.sharding import Mesh, PartitionSpec
+
+import st_testing as st
 from jax_on_dtu import summary
 from jax_programs import case
-from st_testing import main
 
 # Annotations of Shardy's name meshes; the older ones are calls, which the interpreter reads.
 jax.config.update("jax_use_shardy_partitioner", False)
@@ -87,11 +90,13 @@ def data_parallel_step():
     return on_mesh(step, parameters, tokens)
 
 
-# Written for one device of eight: st-compile takes programs for all of them, with shardings.
-REFUSAL = "stablehlo.custom_call"
-CASES = [case(name, make, refusal=REFUSAL) for name, make in (
+# The eight devices of the meshes.
+PARALLEL = st.write_json(pathlib.Path(tempfile.mkdtemp()) / "parallel.json", st.layout(1, 8))
+# Its batch is split along both axes, and the axis of micro-batches outside of them.
+REFUSED_ON_DTU = {"split products": "st.constrain"}
+CASES = [case(name, make, flags=[f"--parallel={PARALLEL}"], refusal=REFUSED_ON_DTU.get(name)) for name, make in (
     ("reductions", reductions), ("exchanges", exchanges), ("split products", split_products),
     ("data-parallel step", data_parallel_step))]
 
 if __name__ == "__main__":
-    sys.exit(main(*CASES, epilogue=summary))
+    sys.exit(st.main(*CASES, epilogue=summary))

@@ -41,7 +41,7 @@ TEST(ValidateExecutableTest, NamesWhatIsWrong) {
       {"a state without a name", SPOIL(group.mutable_states(0)->clear_name())},
       {"unknown role \"x\"", SPOIL(group.mutable_states(0)->set_role("x"))},
       {"has no element type", SPOIL(group.mutable_states(0)->mutable_global()->clear_element())},
-      {"an impossible shape", SPOIL(group.mutable_states(0)->mutable_global()->set_shape(0, 0))},
+      {"an impossible shape", SPOIL(group.mutable_states(0)->mutable_global()->set_shape(0, -1))},
       {"an impossible shape",
        SPOIL(group.mutable_states(0)->mutable_global()->set_shape(0, INT64_MAX / 2))},
       {"has 17 dimensions",
