@@ -65,17 +65,6 @@ def program_cases():
     yield program_case("a name of two lines", 'module {} loc("a\\0Ab")\n"st.fly\\0Aaway"() : () -> ()', r"2:1: .*st\.fly\\naway")
 
 
-def reduction_of_nothing(folder):
-    path = folder / "in.mlir"
-    path.write_text("""func.func @main(%x: tensor<0xf32>) -> tensor<f32> {
-  %zero = stablehlo.constant dense<0.0> : tensor<f32>
-  %0 = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [0] :
-       (tensor<0xf32>, tensor<f32>) -> tensor<f32>
-  return %0 : tensor<f32>
-}""")
-    refuse([st.BIN / "st-compile", "-q", path, "-o", folder / "a.bin"], r"in\.mlir:3:.*dimension of size 0", folder)
-
-
 def bytecode(folder):
     source = folder / "in.mlir"
     source.write_text("module {}")
@@ -248,7 +237,6 @@ def memory(folder):
 def cases():
     yield from program_cases()
     yield "program: bytecode", bytecode
-    yield "program: reduction of nothing", reduction_of_nothing
     yield "proto: deep", deep_protos
     yield from flag_cases()
     yield from config_cases()

@@ -241,6 +241,21 @@ def custom_gradient(folder):
             compare(found["w"], given["w"] - 0.1 * (3 * e * given["x"]).sum(0), 1e-5, "w")
 
 
+def nothing_runs(folder):
+    """Tensors without elements: reductions of them give the initial value."""
+    def function(x, y):
+        return x.sum(0), x + x, jnp.max(y, axis=1, initial=1.5)
+
+    given = {"x": np.zeros((0, 8), np.float32), "y": np.zeros((3, 0), np.float32)}
+    (folder / "f.mlir").write_text(jax.jit(function).lower(*given.values()).as_text(debug_info=True))
+    st.check_run([st.BIN / "st-compile", folder / "f.mlir", "--target=dtu-t10", "-o", folder / "f.bin"])
+    save_file(given, folder / "in.safetensors")
+    st.check_run([folder / "f.bin", f"--inputs={folder}/in.safetensors", f"--outputs={folder}/out.safetensors"])
+    found = load_file(folder / "out.safetensors")
+    for i, value in enumerate(jax.jit(function)(*given.values())):
+        st.expect(np.array_equal(found[f"result{i}"], value), f"result{i} is {found[f'result{i}']}, JAX's {value}")
+
+
 def hlo_computes(config, task):
     """The HloModuleProto and the HLO text that XLA gives for a step: imported, they compute JAX's numbers."""
     def run(folder):
@@ -366,6 +381,7 @@ CASES = [
     ("shardings in the program, Shardy's", annotated(True)),
     ("shardings in the program, GSPMD's", annotated(False)),
     ("a function that is no training step", function_runs),
+    ("a function of nothing", nothing_runs),
     ("a gradient that the program gives", custom_gradient),
     ("a large program simplifies fast, once and for all", simplifies_fast),
     ("bert, AdamW, with locations", trains(lambda f: transformer(f, BERT, "mlm"), adamw, True, 1e-3, LAYOUTS)),
