@@ -60,7 +60,8 @@ def check_results(program, args, expected, tolerance, what):
                 for i, e in enumerate(expected)), default=0.0)
 
 
-def as_hlo(name, make, tolerance=None, platform=None, donate=(), partitioned=False, **config):
+def as_hlo(name, make, tolerance=None, platform=None, donate=(), partitioned=False, refusal=None, flags=(), **config):
+    """A case; `refusal` and `flags` are about compiling, which is not done here."""
     def check(folder):
         for option, value in config.items():
             jax.config.update(option, value)
