@@ -1,6 +1,5 @@
 #include "lib/Runtime/Json.h"
 
-#include "absl/container/flat_hash_set.h"
 #include "absl/status/status.h"
 #include "absl/strings/ascii.h"
 #include "absl/strings/match.h"
@@ -8,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
+#include "lib/Support/JsonKeys.h"
 #include "lib/Support/StatusMacros.h"
 #include "lib/Support/Text.h"
 
@@ -24,7 +24,7 @@ namespace {
 constexpr size_t kDeepest = 30;
 
 // Protobuf's parser accepts more than JSON: single quotes, bare keys, a comma
-// before a closing bracket, raw line ends in strings, keys that repeat. A pass
+// before a closing bracket, raw line ends in strings. A pass
 // over the characters finds what it should not have accepted; the rest of the
 // grammar it checks itself.
 class StrictScanner {
@@ -61,7 +61,7 @@ private:
     if (c == '{' || c == '[' || c == '}' || c == ']')
       bracket(c);
     else if (c == '"')
-      string(/*isKey=*/!open.empty() && open.back().isObject && last != ':');
+      string(/*isKey=*/!open.empty() && open.back() && last != ':');
     else if (absl::ascii_isalpha(static_cast<unsigned char>(c)))
       word();
     else if (c == '-' || absl::ascii_isdigit(static_cast<unsigned char>(c)))
@@ -81,11 +81,11 @@ private:
     if (c == '{' || c == '[') {
       if (open.size() == kDeepest)
         return fail(absl::StrCat("nesting deeper than ", kDeepest));
-      open.push_back({c == '{', {}});
+      open.push_back(c == '{');
     } else {
       if (last == ',')
         return fail("a comma before a closing bracket");
-      if (open.empty() || open.back().isObject != (c == '}'))
+      if (open.empty() || open.back() != (c == '}'))
         return fail("a closing bracket that none opened");
       open.pop_back();
     }
@@ -93,18 +93,11 @@ private:
   }
 
   void string(bool isKey) {
-    const size_t begin = position;
     std::string value;
     if (absl::string_view wrong = parseJsonString(text, position, value); !wrong.empty())
       return fail(wrong);
-    if (!isKey)
-      return;
-    if (open.size() == 1)
+    if (isKey && open.size() == 1)
       outermost.push_back({value, 0, 0});
-    if (open.back().keys.insert(value).second)
-      return;
-    position = begin;
-    fail(absl::StrCat("key ", quoteForMessage(value), " appears twice, again"));
   }
 
   void word() {
@@ -151,15 +144,9 @@ private:
     fail(good ? "a number out of range" : "a malformed number");
   }
 
-  // An array or object that is open, and the keys of an object.
-  struct Level {
-    bool isObject;
-    absl::flat_hash_set<std::string> keys;
-  };
-
   absl::string_view text;
   size_t position = 0;
-  std::vector<Level> open;
+  std::vector<bool> open; // arrays and objects around; whether an object
   std::vector<Member> outermost;
   char last = 0;
   std::string error;
@@ -176,6 +163,9 @@ absl::StatusOr<google::protobuf::Struct> parseJsonObject(absl::string_view text,
     return malformed("too long");
   if (std::string what = StrictScanner(text).run(); !what.empty())
     return malformed(what);
+  if (std::optional<RepeatedKey> repeated = findRepeatedKey({text.data(), text.size()}))
+    return malformed(absl::StrCat("key ", quoteForMessage(repeated->path),
+                                  " appears twice, again at byte ", repeated->offset));
   google::protobuf::LogSilencer silencer;
   google::protobuf::Struct object;
   google::protobuf::util::Status status = google::protobuf::util::JsonStringToMessage(

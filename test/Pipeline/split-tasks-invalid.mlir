@@ -96,3 +96,20 @@ module {
 module {
   st.mesh @mesh <[], micro=1>
 }
+
+// -----
+
+module attributes {st.stages = 1 : i64, st.devices = [array<i64: 0>]} {
+  st.mesh @mesh <["tensor"=1], micro=1>
+  func.func @main(%x: tensor<4xf32> {st.name = "x", st.role = "batch", st.global_type = tensor<4xf32>}, %s: tensor<f32> {st.name = "s", st.role = "batch"})
+      -> (tensor<f32> {st.name = "y", st.role = "metric"}) {
+    // expected-error @+1 {{uses values from outside its regions, which cannot be put into tasks}}
+    %0 = "stablehlo.reduce"(%x, %s) <{dimensions = array<i64: 0>}> ({
+    ^bb0(%a: tensor<f32>, %b: tensor<f32>):
+      %1 = stablehlo.multiply %b, %s : tensor<f32>
+      %2 = stablehlo.add %a, %1 : tensor<f32>
+      stablehlo.return %2 : tensor<f32>
+    }) : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
+    return %0 : tensor<f32>
+  }
+}

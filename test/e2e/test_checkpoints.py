@@ -132,10 +132,10 @@ def each_key(folder):
     for value, pattern in cases:
         path.write_text(json.dumps(value))
         resume(path.parent, r"trainer_state\.json: .*" + pattern)
-    for key in ("step", some):
+    for key, path_of_key in (("step", "step"), (some, f"crc32.{some}")):
         line = next(line for line in text.splitlines() if f'"{key}"' in line)
         path.write_text(text.replace(line, line.rstrip(",") + ",\n" + line, 1))
-        resume(path.parent, rf"trainer_state\.json: .*'{re.escape(key)}' appears twice")
+        resume(path.parent, rf"trainer_state\.json: .*'{re.escape(path_of_key)}' appears twice")
     path.write_text(json.dumps({k: v for k, v in state.items() if k != "crc32"}))
     st.check_run([Binary.get(), "--steps=1", f"--resume={path.parent}"])
     return f"{len(cases)} edits"

@@ -50,7 +50,7 @@ TEST(JsonTest, RefusesWhatIsNoJson) {
 
 TEST(JsonTest, RefusesRepeatedKeysOfOneObject) {
   EXPECT_EQ(errorOf(R"({"a": 1, "b": {"a": 2, "\u0061": 3}})"),
-            "file: malformed JSON: key 'a' appears twice, again at byte 23");
+            "file: malformed JSON: key 'b.a' appears twice, again at byte 23");
   EXPECT_EQ(errorOf(R"({"x\n": 1, "x\n": 2})"),
             "file: malformed JSON: key 'x\\n' appears twice, again at byte 11");
   EXPECT_TRUE(parseJsonObject(R"({"a": {"a": ["a", "a"]}, "b": [{"a": 1}, {"a": 2}]})", "").ok());
