@@ -9,7 +9,6 @@
 #include <pthread.h>
 #include <sys/mman.h>
 
-static volatile sig_atomic_t isReadingDamaged = 0;
 static char *stackLow = nullptr;
 static struct sigaction previousActions[NSIG];
 
@@ -47,8 +46,6 @@ static void onSignal(int signal, siginfo_t *info, void *) {
     ::st::endEarly("the input nests too deeply: the stack is exhausted");
   if (isMemoryExhausted())
     ::st::endEarly("out of memory");
-  if (isReadingDamaged)
-    ::st::endEarly("the input is damaged: its reader crashed");
   // A crash is told as it was before; the faulting instruction runs again.
   sigaction(signal, &previousActions[signal], nullptr);
   if (signal == SIGABRT)
@@ -86,6 +83,3 @@ void mlir::st::installErrorHandlers(const char *tool) {
   std::set_terminate(onTerminate);
   installSignalHandlers();
 }
-
-mlir::st::DamagedInputScope::DamagedInputScope() { isReadingDamaged = 1; }
-mlir::st::DamagedInputScope::~DamagedInputScope() { isReadingDamaged = 0; }

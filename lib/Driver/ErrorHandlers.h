@@ -10,14 +10,6 @@ namespace mlir::st {
 /// replaces.
 void installErrorHandlers(const char *tool);
 
-/// While it lives, a crash means that the input is damaged, and the process ends as above. For
-/// readers that trust what they read.
-class DamagedInputScope {
-public:
-  DamagedInputScope();
-  ~DamagedInputScope();
-};
-
 } // namespace mlir::st
 
 #endif // ST_DRIVER_ERRORHANDLERS_H

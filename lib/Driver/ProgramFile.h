@@ -18,8 +18,8 @@ absl::StatusOr<std::unique_ptr<llvm::MemoryBuffer>> readInput(StringRef path);
 /// Writes a file atomically, "-" for standard output. The error begins with the path.
 absl::Status writeOutput(StringRef path, StringRef content);
 
-/// Fails, with a diagnostic, where MLIR's parser must not see the text: it nests too deeply, or
-/// it is bytecode.
+/// Fails, with a diagnostic, where MLIR's parser must not see the text: it nests too deeply, holds
+/// a byte of value 0, or is bytecode.
 LogicalResult checkProgramText(const llvm::MemoryBuffer &text, MLIRContext *context);
 
 /// Parses a program's text once checkProgramText has passed it.

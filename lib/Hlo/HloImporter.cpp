@@ -174,6 +174,15 @@ FailureOr<HloValues> HloToStableHlo::emitInstruction(const hlo::Instruction &at,
 // @main
 //===----------------------------------------------------------------------===//
 
+/// What is said of shardings there, or null.
+DictionaryAttr HloToStableHlo::frontendAttributes(const hlo::FrontendAttributes &attributes) {
+  SmallVector<NamedAttribute> list;
+  for (const auto &[key, value] : attributes.map())
+    if (StringRef(key).starts_with("xla.sdy."))
+      list.push_back(builder.getNamedAttr(key, builder.getStringAttr(value)));
+  return list.empty() ? DictionaryAttr() : builder.getDictionaryAttr(list);
+}
+
 /// The shardings in "{{..}, {..}}", or the one there is.
 static SmallVector<std::string> shardingsIn(StringRef text) {
   if (!text.starts_with("{{"))
@@ -211,6 +220,9 @@ void HloToStableHlo::addShardings(func::FuncOp main, ArrayRef<const Instruction 
       for (unsigned i = 0; i < count && texts.size() == count; ++i)
         main.setArgAttr(argument + i, kName, builder.getStringAttr(texts[i]));
     }
+    if (DictionaryAttr attributes = frontendAttributes(parameter->frontend_attributes());
+        attributes && count == 1)
+      main.setArgAttr(argument, kFrontendAttributes, attributes);
     argument += count;
   }
   for (const hlo::Instruction &instruction : entry.instructions()) {
@@ -262,6 +274,8 @@ LogicalResult HloToStableHlo::buildMain(ModuleOp result, const hlo::Computation 
   if (devices > 1)
     result->setAttr("mhlo.num_partitions", builder.getI32IntegerAttr(devices));
   addShardings(main, parameters, entry);
+  if (DictionaryAttr attributes = frontendAttributes(module.frontend_attributes()))
+    result->setAttr(kFrontendAttributes, attributes);
   return addAliases(main, parameters.size());
 }
 

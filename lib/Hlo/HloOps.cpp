@@ -320,12 +320,23 @@ LogicalResult HloToStableHlo::addLinearAlgebra(const hlo::Instruction &at, Opera
 }
 
 LogicalResult HloToStableHlo::addCustomCall(const hlo::Instruction &at, OperationState &state) {
-  static const llvm::StringSet<> known = {"Sharding", "SPMDFullToShardShape",
-                                          "SPMDShardToFullShape"};
+  static const llvm::StringSet<> known = {"Sharding",
+                                          "SPMDFullToShardShape",
+                                          "SPMDShardToFullShape",
+                                          "xla.sdy.FuncResultSharding",
+                                          "xla.sdy.GlobalToLocalShape",
+                                          "xla.sdy.LocalToGlobalShape",
+                                          "xla.sdy.PropagationBarrier",
+                                          "xla.sdy.ShardingGroup"};
   if (!known.contains(at.custom_call_target()))
     return error(at) << "cannot be imported (target \"" << at.custom_call_target() << "\")";
   state.addAttribute("call_target_name", builder.getStringAttr(at.custom_call_target()));
+  DictionaryAttr attributes = frontendAttributes(at.frontend_attributes());
+  if (attributes)
+    state.addAttribute(kFrontendAttributes, attributes);
   std::string text = textOfSharding(at.sharding());
+  if (attributes && !at.has_sharding())
+    return success();
   if (!at.has_sharding() || text.empty())
     return error(at) << "has no sharding that is known";
   state.addAttribute("mhlo.sharding", builder.getStringAttr(text));

@@ -11,7 +11,7 @@ static bool isIgnored(StringRef name) {
   return llvm::StringSwitch<bool>(name)
       .Cases({"api_version", "async_execution_thread", "backend_config", "called_computations",
               "constrain_layout", "control-predecessors", "custom_call_has_side_effect",
-              "custom_call_schedule", "frontend_attributes", "is_composite", "kind", "origin",
+              "custom_call_schedule", "is_composite", "kind", "origin",
               "operand_layout_constraints", "original_value", "outer_dimension_partitions",
               "output_to_operand_aliasing", "parameter_replication", "result_accuracy",
               "statistics"},
@@ -434,6 +434,30 @@ LogicalResult HloAttributeReader::readMetadata() {
   return success();
 }
 
+LogicalResult mlir::st::readFrontendAttributes(HloTextCursor &cursor,
+                                               hlo::FrontendAttributes &into) {
+  return cursor.readList("{", "}", [&]() -> LogicalResult {
+    StringRef key, text;
+    std::string value;
+    if (failed(cursor.readName(key, "an attribute's name")) || failed(cursor.expect("=")))
+      return failure();
+    if (cursor.peek() == '"') {
+      if (failed(cursor.readString(value)))
+        return failure();
+    } else {
+      if (failed(cursor.readValueText(text)))
+        return failure();
+      value = text.str();
+    }
+    (*into.mutable_map())[key.str()] = value;
+    return success();
+  });
+}
+
+LogicalResult HloAttributeReader::readFrontendAttributes() {
+  return mlir::st::readFrontendAttributes(cursor, *at.mutable_frontend_attributes());
+}
+
 LogicalResult HloAttributeReader::readTarget() {
   std::string text;
   if (failed(cursor.readString(text)))
@@ -453,17 +477,13 @@ LogicalResult HloAttributeReader::readEpsilon() {
 
 const llvm::StringMap<HloAttributeReader::Reader> &HloAttributeReader::readers() {
   using R = HloAttributeReader;
-  static const llvm::StringMap<Reader> table = {{"custom_call_target", &R::readTarget},
-                                                {"dim_labels", &R::readDimLabels},
-                                                {"epsilon", &R::readEpsilon},
-                                                {"metadata", &R::readMetadata},
-                                                {"operand_precision", &R::readPrecisions},
-                                                {"padding", &R::readPadding},
-                                                {"replica_groups", &R::readGroups},
-                                                {"sharding", &R::readSharding},
-                                                {"slice", &R::readSlices},
-                                                {"source_target_pairs", &R::readPairs},
-                                                {"window", &R::readWindow}};
+  static const llvm::StringMap<Reader> table = {
+      {"custom_call_target", &R::readTarget}, {"dim_labels", &R::readDimLabels},
+      {"epsilon", &R::readEpsilon},           {"frontend_attributes", &R::readFrontendAttributes},
+      {"metadata", &R::readMetadata},         {"operand_precision", &R::readPrecisions},
+      {"padding", &R::readPadding},           {"replica_groups", &R::readGroups},
+      {"sharding", &R::readSharding},         {"slice", &R::readSlices},
+      {"source_target_pairs", &R::readPairs}, {"window", &R::readWindow}};
   return table;
 }
 

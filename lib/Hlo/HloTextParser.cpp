@@ -130,6 +130,9 @@ LogicalResult HloTextParser::readHeader() {
     if (attribute == "input_output_alias") {
       if (failed(cursor.readList("{", "}", [&] { return readAlias(); })))
         return failure();
+    } else if (attribute == "frontend_attributes") {
+      if (failed(readFrontendAttributes(cursor, *module->mutable_frontend_attributes())))
+        return failure();
     } else if (failed(cursor.skipValue())) {
       return failure();
     }

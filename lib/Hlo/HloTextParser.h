@@ -13,6 +13,9 @@ LogicalResult readHloShape(HloTextCursor &cursor, ::st::hlo::Shape &shape);
 /// Reads the elements of a constant of the literal's shape.
 LogicalResult readHloLiteral(HloTextCursor &cursor, ::st::hlo::Literal &literal);
 
+/// Reads `{key="value",key={value}}`.
+LogicalResult readFrontendAttributes(HloTextCursor &cursor, ::st::hlo::FrontendAttributes &into);
+
 /// Reads `name=value` after an instruction's operands, one after the other.
 class HloAttributeReader {
 public:
@@ -47,6 +50,7 @@ private:
   LogicalResult readPairs();
   LogicalResult readSharding();
   LogicalResult readMetadata();
+  LogicalResult readFrontendAttributes();
   LogicalResult readTarget();
   LogicalResult readComputation(SmallVectorImpl<int64_t> &into);
   LogicalResult readEpsilon();

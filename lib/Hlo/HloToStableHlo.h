@@ -27,6 +27,9 @@ inline ArrayRef<int64_t> toArray(const google::protobuf::RepeatedField<int64_t> 
 /// field is none that is known.
 std::string textOfSharding(const ::st::hlo::OpSharding &sharding);
 
+/// What a front end said beside HLO, as import-shardings reads it.
+inline constexpr StringLiteral kFrontendAttributes = "mhlo.frontend_attributes";
+
 class HloToStableHlo {
 public:
   HloToStableHlo(const ::st::hlo::Module &module, MLIRContext *context)
@@ -93,6 +96,7 @@ private:
   LogicalResult addAliases(func::FuncOp main, size_t parameters);
   void addShardings(func::FuncOp main, ArrayRef<const Instruction *> parameters,
                     const Computation &entry);
+  DictionaryAttr frontendAttributes(const ::st::hlo::FrontendAttributes &attributes);
 
   void addDims(OperationState &state, StringRef name, ArrayRef<int64_t> values) {
     state.addAttribute(name, builder.getDenseI64ArrayAttr(values));

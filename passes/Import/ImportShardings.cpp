@@ -3,6 +3,7 @@
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Import/FrontendAttributes.h"
 #include "passes/Import/GspmdSharding.h"
 #include "passes/Import/ManualComputation.h"
 #include "passes/Import/Passes.h"
@@ -421,6 +422,8 @@ struct ImportShardings : st::impl::ImportShardingsBase<ImportShardings> {
       return signalPassFailure();
     if (getMesh(getOperation()))
       return;
+    if (failed(readFrontendAttributes(getOperation())))
+      return signalPassFailure();
     bool hasSdy = !getOperation().getOps<sdy::MeshOp>().empty();
     if (failed(hasSdy ? importSdy(getOperation()) : GspmdImport(getOperation()).run()))
       signalPassFailure();

@@ -114,7 +114,8 @@ def ImportShardings : Pass<"import-shardings", "::mlir::ModuleOp"> {
   let summary = "Turns the shardings that a program was annotated with into shardings of St";
   let description = [{
     Of `sdy`: the mesh, `sdy.sharding` on arguments and results,
-    `sdy.sharding_constraint`. Where there is no `sdy.mesh`: `mhlo.sharding` strings and
+    `sdy.sharding_constraint`; and what stands for them in HLO, `mhlo.frontend_attributes`
+    of the keys `xla.sdy.*` and calls of the same names. Where there is no `sdy.mesh`: `mhlo.sharding` strings and
     `@Sharding` calls, over the coarsest mesh in which all of them can be said. Leaves an
     `st.mesh` of one micro-batch, `st.sharding` and `st.constrain`.
 

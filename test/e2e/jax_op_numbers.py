@@ -125,8 +125,13 @@ def special_values(dtype):
     unary = [lax.acos, lax.asin, lax.atan, lax.acosh, lax.asinh, lax.atanh, lax.cosh, lax.sinh, lax.erf, lax.erfc,
              lax.erf_inv, lax.digamma, lax.lgamma, lax.bessel_i1e, lax.cbrt, lax.cos, lax.exp, lax.expm1, lax.log,
              lax.log1p, lax.sqrt, lax.rsqrt, lax.logistic, lax.tanh]
-    binary = [lax.zeta, lax.polygamma, lax.pow, lax.atan2, lax.rem, lax.nextafter]
+    binary = [lax.polygamma, lax.pow, lax.atan2, lax.rem, lax.nextafter]
     return lambda v, a, b: [f(v) for f in unary] + [f(a, b) for f in binary], (x, *pairs(x))
+
+
+def zeta_values(dtype):
+    x = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, -2.5, np.inf, -np.inf, np.nan], dtype)
+    return lax.zeta, pairs(x)
 
 
 def next_after_zero():
@@ -182,6 +187,8 @@ def programs():
         yield f"special functions, {name_of(dtype)}", lambda t=dtype: special_functions(t), \
             {"tolerance": {8: 1e-9, 4: 1e-5}[np.dtype(dtype).itemsize]}
         yield f"special values, {name_of(dtype)}", lambda t=dtype: special_values(t), \
+            {"tolerance": {8: 1e-9, 4: 1e-5}[np.dtype(dtype).itemsize]}
+        yield f"special values of zeta, {name_of(dtype)}", lambda t=dtype: zeta_values(t), \
             {"tolerance": {8: 1e-9, 4: 1e-5}[np.dtype(dtype).itemsize]}
     yield "next after zero", next_after_zero, {}
     yield "conversions", conversions, {}

@@ -1,4 +1,5 @@
-"""jax.shard_map programs: as JAX prints them, on four virtual ranks, and as St imports and partitions them."""
+"""jax.shard_map programs: as JAX prints them, on four virtual ranks, and as St imports and partitions them; and as
+HLO, where Shardy's annotations are frontend attributes and its ops are custom calls."""
 
 import os
 import sys
@@ -11,7 +12,8 @@ import jax.numpy as jnp
 import numpy as np
 import st_testing as st
 from jax import lax
-from jax.sharding import Mesh, PartitionSpec as P
+from jax.experimental.shard_alike import shard_alike
+from jax.sharding import Mesh, NamedSharding, PartitionSpec as P
 from jax_programs import check_round_trip, compare
 from safetensors.numpy import load_file, save_file
 from st_programs import interpret
@@ -79,10 +81,49 @@ def loops():
     return on_mesh(body, P("data", "model"), P("data", "model"), check_vma=False), (normal(4, 6),)
 
 
+def annotated():
+    """Annotations of arguments, a value and results, and groups of values, beside two computations on shards, one
+    without arguments."""
+    mesh = Mesh(np.array(jax.devices()).reshape(2, 2), ("data", "model"))
+
+    def body(x, y):
+        return lax.psum(x, "model"), y + lax.axis_index("data")
+
+    def numbers():
+        return jnp.full(2, lax.axis_index("model"), jnp.float32)
+
+    def function(x, y):
+        x, like = shard_alike(x, 2 * x)
+        x = lax.with_sharding_constraint(jnp.sin(x), NamedSharding(mesh, P("data", "model")))
+        return (on_mesh(body, (P("data", "model"), P()), (P("data"), P("data")))(x, y),
+                on_mesh(numbers, (), P("model"))(), like)
+
+    split = NamedSharding(mesh, P("data"))
+    return jax.jit(function, in_shardings=(split, None), out_shardings=split), (normal(4, 6), normal(6))
+
+
+def imports_as_hlo(folder, lowered):
+    """What import-shardings makes of the program's HLO."""
+    hlo = lowered.compiler_ir("hlo")
+    (folder / "program.pb").write_bytes(hlo.as_serialized_hlo_module_proto())
+    (folder / "program.hlo").write_text(hlo.as_hlo_text())
+    imported = {}
+    for form, source in (("proto", folder / "program.pb"), ("text", folder / "program.hlo")):
+        module = st.check_run([st.BIN / "st-translate", f"--import-hlo-{form}", source]).stdout
+        path = folder / f"{form}.mlir"
+        st.check_run([st.BIN / "st-opt", "--import-shardings", "-o", path], input=module)
+        imported[form] = path.read_text()
+        st.expect("sdy." not in imported[form], f"annotations are left in the {form}'s program")
+        st.expect("st.mesh @mesh <[\"data\"=2, \"model\"=2]" in imported[form], f"the {form} has another mesh")
+    st.expect(imported["proto"] == imported["text"], "the text imports as another program than the proto")
+    return folder / "text.mlir"
+
+
 def prints_and_imports(make):
     def run(folder):
         function, args = make()
-        text = jax.jit(function).lower(*args).as_text()
+        lowered = jax.jit(function).lower(*args)
+        text = lowered.as_text()
         st.expect("sdy.manual_computation" in text, "no computation on shards is printed")
         program = folder / "program.mlir"
         program.write_text(text)
@@ -92,7 +133,7 @@ def prints_and_imports(make):
         st.expect("sdy." not in imported.read_text(), "annotations are left")
         expected = jax.tree.leaves(jax.jit(function)(*args))
         worst = 0.0
-        for name, path in (("printed", program), ("imported", imported)):
+        for name, path in (("printed", program), ("imported", imported), ("HLO", imports_as_hlo(folder, lowered))):
             found = interpret(path, {f"arg{i}": a for i, a in enumerate(args)})
             for i, value in enumerate(expected):
                 worst = max(worst, compare(f"{name}, result {i}", found[f"result{i}"], np.asarray(value), 1e-5))
@@ -121,7 +162,7 @@ def trains(folder):
 
 
 CASES = [("tensor-parallel step", prints_and_imports(tensor_parallel_step)), ("exchanges", prints_and_imports(exchanges)),
-         ("own rows", prints_and_imports(own_rows)), ("loops", prints_and_imports(loops)),
+         ("own rows", prints_and_imports(own_rows)), ("loops", prints_and_imports(loops)), ("annotated", prints_and_imports(annotated)),
          ("tensor-parallel step on four devices", trains)]
 
 if __name__ == "__main__":

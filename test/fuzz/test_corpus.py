@@ -4,31 +4,22 @@ scripts/fuzz.sh looks for more with libFuzzer under AddressSanitizer and UBSan.
 """
 
 import os
+import pathlib
 import subprocess
 import sys
-import pathlib
+import tempfile
 
-ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+from inputs import ROOT, from_tree, kept, write
+
 BIN = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build")) / "bin"
-CORPUS = ROOT / "test/fuzz/corpus"
-
-# Files of the tree that are input of a target as they are.
-FILES = {
-    "hlo": ["test/Hlo/*.hlo"],
-    "json": ["examples/**/*.json"],
-    "model-config": ["examples/models/*/config.json", "examples/parallel/*.json"],
-    "parallel-config": ["examples/**/*.json"],
-    "program-text": ["test/**/*.mlir"],
-}
 
 
 def replay(target):
-    files = sorted((CORPUS / target).glob("*"))
-    for pattern in FILES.get(target, []):
-        files += sorted(ROOT.glob(pattern))
-    if not files:
-        return "no inputs"
-    done = subprocess.run([BIN / f"st-fuzz-{target}", *files], capture_output=True, text=True, timeout=300)
+    with tempfile.TemporaryDirectory() as folder:
+        files = write([*kept(target), *from_tree(target)], pathlib.Path(folder))
+        if not files:
+            return "no inputs"
+        done = subprocess.run([BIN / f"st-fuzz-{target}", *files], capture_output=True, text=True, timeout=300)
     if done.returncode != 0:
         return f"exit {done.returncode}\n{done.stderr[-2000:]}"
     return None if f"{len(files)} inputs" in done.stdout else f"printed {done.stdout!r}"

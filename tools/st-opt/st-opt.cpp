@@ -3,7 +3,6 @@
 #include "lib/Driver/DiagnosticPrinter.h"
 #include "lib/Driver/ErrorHandlers.h"
 #include "lib/Driver/ProgramFile.h"
-#include "lib/Support/ProgramText.h"
 #include "lib/Support/StandardStreams.h"
 #include "st/InitAll.h"
 #include "tools/CommandLine.h"
@@ -26,10 +25,9 @@ using namespace mlir::st;
 /// them, as its tests expect them.
 static bool needsMlirDriver(const MlirOptMainConfig &config) {
   return config.shouldVerifyDiagnostics() || !config.inputSplitMarker().empty() ||
-         config.shouldRunReproducer() || config.shouldEmitBytecode() ||
-         config.shouldVerifyRoundtrip() || config.shouldEmitRemarks() ||
-         config.shouldDumpPassPipeline() || !config.getIrdlFile().empty() ||
-         !config.getReproducerFilename().empty() ||
+         config.shouldRunReproducer() || config.shouldVerifyRoundtrip() ||
+         config.shouldEmitRemarks() || config.shouldDumpPassPipeline() ||
+         !config.getIrdlFile().empty() || !config.getReproducerFilename().empty() ||
          config.getDiagnosticVerbosityLevel() != VerbosityLevel::ErrorsWarningsAndRemarks;
 }
 
@@ -76,7 +74,7 @@ static int fail(const llvm::Twine &message) {
   return 1;
 }
 
-/// What the input must pass before a parser sees it; bytecode is for MLIR's driver.
+/// What the input must pass before a parser sees it.
 static LogicalResult check(const llvm::MemoryBuffer &text) {
   MLIRContext context;
   DiagnosticPrinter printer(&context, /*tool=*/"", text.getBufferIdentifier());
@@ -99,24 +97,21 @@ int main(int argc, char **argv) {
   MlirOptMainConfig config = MlirOptMainConfig::createFromCLOptions();
   if (config.shouldListPasses() || config.shouldShowDialects())
     return asMainReturnCode(MlirOptMain(argc, argv, input, output, registry));
+  // MLIR's reader of bytecode trusts it, so no tool of St's takes it.
+  if (config.shouldEmitBytecode())
+    return fail("--emit-bytecode: St's tools read and write programs as text");
 
   auto text = readInput(input);
   if (!text.ok())
     return fail(std::string(text.status().message()));
-  StringRef bytes = (*text)->getBuffer();
-  const bool isBytecode = ::st::isBytecode({bytes.data(), bytes.size()});
-  if (!isBytecode && failed(check(**text)))
+  if (failed(check(**text)))
     return 1;
   std::string result;
   llvm::raw_string_ostream os(result);
-  if (isBytecode) {
-    DamagedInputScope scope;
-    if (failed(MlirOptMain(os, *std::move(text), registry, config)))
-      return 1;
-  } else if (failed(needsMlirDriver(config) ? MlirOptMain(os, *std::move(text), registry, config)
-                                            : optimize(os, *std::move(text), registry, config))) {
+  LogicalResult done = needsMlirDriver(config) ? MlirOptMain(os, *std::move(text), registry, config)
+                                               : optimize(os, *std::move(text), registry, config);
+  if (failed(done))
     return 1;
-  }
   absl::Status written = writeOutput(output, result);
   return written.ok() ? 0 : fail(std::string(written.message()));
 }

@@ -1,0 +1,251 @@
+#include "passes/Import/FrontendAttributes.h"
+
+#include "dialects/Sdy/SdyDialect.h"
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "lib/Support/ProgramText.h"
+#include "mlir/AsmParser/AsmParser.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/IR/Verifier.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "llvm/ADT/SetVector.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+static constexpr StringLiteral kAttributes = "mhlo.frontend_attributes",
+                               kGspmdSharding = "mhlo.sharding", kSharding = "xla.sdy.sharding",
+                               kSdySharding = "sdy.sharding";
+
+/// The attribute of sdy's that a frontend attribute spells; fails with a diagnostic at `at`.
+template <typename AttrT>
+static FailureOr<AttrT> read(Operation *at, DictionaryAttr attributes, StringRef key) {
+  auto text = attributes ? attributes.getAs<StringAttr>(key) : StringAttr();
+  if (!text)
+    return at->emitError("expects a frontend attribute ") << key;
+  Attribute parsed;
+  if (!::st::findDeepNesting(text.getValue())) {
+    // Its place in the attribute's text helps nobody.
+    ScopedDiagnosticHandler quiet(at->getContext(), [](Diagnostic &) { return success(); });
+    parsed = parseAttribute(text.getValue(), at->getContext());
+  }
+  if (auto attribute = dyn_cast_or_null<AttrT>(parsed))
+    return attribute;
+  return at->emitError("frontend attribute ")
+         << key << " is " << text << ", expected " << AttrT::name;
+}
+
+/// Without the attributes that have been read.
+static DictionaryAttr dropRead(DictionaryAttr attributes) {
+  SmallVector<NamedAttribute> left;
+  for (NamedAttribute attribute : attributes)
+    if (!attribute.getName().strref().starts_with("xla.sdy."))
+      left.push_back(attribute);
+  return left.empty() ? DictionaryAttr() : DictionaryAttr::get(attributes.getContext(), left);
+}
+
+static LogicalResult readMeshes(ModuleOp module, DictionaryAttr attributes) {
+  auto meshes = read<DictionaryAttr>(module, attributes, "xla.sdy.meshes");
+  if (failed(meshes))
+    return failure();
+  OpBuilder builder = OpBuilder::atBlockBegin(module.getBody());
+  for (NamedAttribute named : *meshes) {
+    auto mesh = dyn_cast<sdy::MeshAttr>(named.getValue());
+    if (!mesh)
+      return module.emitError("frontend attribute xla.sdy.meshes has ")
+             << named.getValue() << " for " << named.getName() << ", expected a mesh";
+    sdy::MeshOp::create(builder, module.getLoc(), named.getName().getValue(), mesh);
+  }
+  DictionaryAttr left = dropRead(attributes);
+  left ? (void)module->setAttr(kAttributes, left) : (void)module->removeAttr(kAttributes);
+  return success();
+}
+
+/// GSPMD's form of the shardings stands beside sdy's, and says less.
+static LogicalResult readSignature(func::FuncOp function) {
+  SmallVector<Attribute> arguments, results;
+  auto convert = [&](DictionaryAttr attributes, SmallVectorImpl<Attribute> &into) -> LogicalResult {
+    NamedAttrList list(attributes);
+    list.erase(kGspmdSharding);
+    auto given = dyn_cast_or_null<DictionaryAttr>(list.get(kAttributes));
+    if (given && given.contains(kSharding)) {
+      auto sharding = read<sdy::TensorShardingAttr>(function, given, kSharding);
+      if (failed(sharding))
+        return failure();
+      list.set(kSdySharding, *sharding);
+      list.erase(kAttributes);
+      if (DictionaryAttr left = dropRead(given))
+        list.set(kAttributes, left);
+    }
+    into.push_back(list.getDictionary(function.getContext()));
+    return success();
+  };
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (failed(convert(function.getArgAttrDict(i), arguments)))
+      return failure();
+  for (unsigned i = 0; i < function.getNumResults(); ++i)
+    if (failed(convert(function.getResultAttrDict(i), results)))
+      return failure();
+  function.setAllArgAttrs(arguments);
+  function.setAllResultAttrs(results);
+  return success();
+}
+
+static DictionaryAttr attributesOf(Operation *op) {
+  return op->getAttrOfType<DictionaryAttr>(kAttributes);
+}
+
+static bool isCallOf(Operation *op, StringRef target) {
+  auto call = dyn_cast_or_null<stablehlo::CustomCallOp>(op);
+  return call && call.getCallTargetName() == target;
+}
+
+static bool isEntry(Operation *op) { return isCallOf(op, "xla.sdy.GlobalToLocalShape"); }
+
+/// The sharding of a call about one value.
+static FailureOr<sdy::TensorShardingAttr> readSharding(stablehlo::CustomCallOp call) {
+  auto shardings = read<sdy::TensorShardingPerValueAttr>(call, attributesOf(call), kSharding);
+  if (failed(shardings))
+    return failure();
+  if (call->getNumOperands() != 1 || call->getNumResults() != 1 ||
+      shardings->getShardings().size() != 1)
+    return call.emitOpError("expects one operand, one result and one sharding");
+  return shardings->getShardings().front();
+}
+
+/// A wish for a value's sharding, or for that of a result: both constrain.
+static LogicalResult readConstraint(stablehlo::CustomCallOp call) {
+  FailureOr<sdy::TensorShardingAttr> sharding = readSharding(call);
+  if (failed(sharding))
+    return failure();
+  if (call->getOperand(0).getType() != call->getResult(0).getType())
+    return call.emitOpError("changes the type of ") << call->getOperand(0).getType();
+  OpBuilder builder(call);
+  Value constrained = sdy::ShardingConstraintOp::create(
+      builder, call.getLoc(), call->getResult(0).getType(), call->getOperand(0), *sharding);
+  call->getResult(0).replaceAllUsesWith(constrained);
+  call->erase();
+  return success();
+}
+
+namespace {
+/// What is computed on shards for a @LocalToGlobalShape: the ops that it needs, back to a
+/// @GlobalToLocalShape, which a computation without operands does not have.
+struct ShardComputation {
+  /// Fails, with a diagnostic, where it needs a value from elsewhere.
+  LogicalResult collect(stablehlo::CustomCallOp exit);
+
+  stablehlo::CustomCallOp entry;
+  /// In the order of the block.
+  SmallVector<Operation *> ops;
+};
+} // namespace
+
+LogicalResult ShardComputation::collect(stablehlo::CustomCallOp exit) {
+  llvm::SetVector<Operation *> found;
+  SmallVector<Value> needed(exit->getOperands());
+  while (!needed.empty()) {
+    Value value = needed.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    if (!op || op->getBlock() != exit->getBlock())
+      return exit.emitOpError("needs a value that no @xla.sdy.GlobalToLocalShape gives it");
+    if (isEntry(op)) {
+      if (entry && entry != op)
+        return exit.emitOpError("needs values of two @xla.sdy.GlobalToLocalShape");
+      entry = cast<stablehlo::CustomCallOp>(op);
+      continue;
+    }
+    if (!found.insert(op))
+      continue;
+    llvm::append_range(needed, op->getOperands());
+    llvm::SetVector<Value> captured;
+    getUsedValuesDefinedAbove(op->getRegions(), captured);
+    llvm::append_range(needed, captured);
+  }
+  ops = found.takeVector();
+  llvm::sort(ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  return success();
+}
+
+static LogicalResult readShardComputation(stablehlo::CustomCallOp exit) {
+  ShardComputation computation;
+  if (failed(computation.collect(exit)))
+    return failure();
+  MLIRContext *context = exit.getContext();
+  auto none = sdy::TensorShardingPerValueAttr::get(context, {});
+  stablehlo::CustomCallOp entry = computation.entry;
+  auto in = entry ? read<sdy::TensorShardingPerValueAttr>(entry, attributesOf(entry),
+                                                          "xla.sdy.in_shardings")
+                  : FailureOr(none);
+  auto out =
+      read<sdy::TensorShardingPerValueAttr>(exit, attributesOf(exit), "xla.sdy.out_shardings");
+  auto axes = read<sdy::ManualAxesAttr>(exit, attributesOf(exit), "xla.sdy.manual_axes");
+  if (failed(in) || failed(out) || failed(axes))
+    return failure();
+
+  OpBuilder builder(exit);
+  auto manual = sdy::ManualComputationOp::create(
+      builder, exit.getLoc(), exit->getResultTypes(),
+      entry ? ValueRange(entry->getOperands()) : ValueRange(), *in, *out, *axes);
+  Block *body = builder.createBlock(&manual.getBody());
+  IRMapping mapping;
+  if (entry)
+    for (Value local : entry->getResults())
+      mapping.map(local, body->addArgument(local.getType(), entry.getLoc()));
+  for (Operation *op : computation.ops)
+    builder.clone(*op, mapping);
+  SmallVector<Value> results;
+  for (Value local : exit->getOperands())
+    results.push_back(mapping.lookup(local));
+  sdy::ReturnOp::create(builder, exit.getLoc(), results);
+  if (failed(verify(manual)))
+    return failure();
+
+  exit->replaceAllUsesWith(manual->getResults());
+  exit->erase();
+  for (Operation *op : llvm::reverse(computation.ops))
+    if (op->use_empty())
+      op->erase();
+  if (entry && entry->use_empty())
+    entry->erase();
+  return success();
+}
+
+static LogicalResult readCall(stablehlo::CustomCallOp call) {
+  StringRef target = call.getCallTargetName();
+  if (target == "Sharding" || target == "xla.sdy.FuncResultSharding")
+    return readConstraint(call);
+  if (target == "xla.sdy.LocalToGlobalShape")
+    return readShardComputation(call);
+  // Wishes about propagation alone, as import-shardings takes sdy's ops for them.
+  if (target == "xla.sdy.ShardingGroup" && call->use_empty()) {
+    call->erase();
+  } else if (target == "xla.sdy.PropagationBarrier" &&
+             llvm::equal(call->getOperandTypes(), call->getResultTypes())) {
+    call->replaceAllUsesWith(call->getOperands());
+    call->erase();
+  }
+  return success();
+}
+
+LogicalResult mlir::st::readFrontendAttributes(ModuleOp module) {
+  auto attributes = attributesOf(module);
+  if (!attributes || !attributes.contains("xla.sdy.meshes"))
+    return success();
+  if (failed(readMeshes(module, attributes)))
+    return failure();
+  for (auto function : module.getOps<func::FuncOp>())
+    if (failed(readSignature(function)))
+      return failure();
+  // In the order of the program, so that a computation on shards in another comes before it.
+  SmallVector<stablehlo::CustomCallOp> calls;
+  module.walk([&](stablehlo::CustomCallOp call) {
+    StringRef target = call.getCallTargetName();
+    if (target == "Sharding" || (target.starts_with("xla.sdy.") && !isEntry(call)))
+      calls.push_back(call);
+  });
+  for (stablehlo::CustomCallOp call : calls)
+    if (failed(readCall(call)))
+      return failure();
+  return success();
+}
