@@ -76,3 +76,13 @@ module {
   st.program @g stages [0] devices [0] first_rank 0 mesh @mesh {
   }
 }
+
+// -----
+
+// expected-error @+1 {{dtu.description is 3 : i64, expected a string}}
+module attributes {dtu.description = 3 : i64} {
+  st.mesh @mesh <["t"=1], micro=1>
+  st.program @g stages [0] devices [0] first_rank 0 mesh @mesh {
+    st.buffer @b "step" slots 1 : tensor<8xf32> at #st.address<offset = 0>
+  }
+}

@@ -23,7 +23,10 @@ FailureOr<::st::proto::DtuDescription> mlir::dtu::getDescription(ModuleOp module
   std::string name = "dtu-t10";
   if (auto target = module->getAttrOfType<st::TargetAttr>("st.target"))
     name = target.getDevice().str();
-  auto text = module->getAttrOfType<StringAttr>(kDescriptionAttr);
+  Attribute given = module->getAttr(kDescriptionAttr);
+  auto text = dyn_cast_or_null<StringAttr>(given);
+  if (given && !text)
+    return module.emitError() << kDescriptionAttr << " is " << given << ", expected a string";
   auto description = text ? ::st::parseDtuDescription(text.getValue().str(), name)
                           : ::st::builtinDtuDescription(name);
   if (!description.ok())

@@ -256,7 +256,7 @@ bool Planner::planSteps() {
 }
 
 llvm::Expected<LoopPlan> Planner::run() {
-  auto error = [](const char *message) { return llvm::createStringError(message); };
+  auto error = [](const Twine &message) { return llvm::createStringError(message); };
   std::optional<GroupSet> reductions = program.getReducedGroups();
   if (!reductions)
     return error("reduces different dimensions, which has no DTU code generation");
@@ -266,7 +266,7 @@ llvm::Expected<LoopPlan> Planner::run() {
   bool isLong = space.getVolume(~reduced) == 1 && space.getVolume(reduced) > 4 * kSmallestTile;
   bool planned = reduced == 0 ? planElementwise() : (!isLong && planWhole()) || planSteps();
   if (!planned)
-    return error("does not fit the memory of a core");
+    return error("does not fit the memory of a core, " + Twine(machine.l1Bytes) + " bytes");
   return plan;
 }
 

@@ -460,7 +460,8 @@ LogicalResult mlir::dtu::emitMatmulKernel(KernelContext &context) {
       *shape, space, context.builder.machine,
       [&](unsigned slots, const TileShape &size) { return storages[slots - 1]->bytes(size); });
   if (!tiling)
-    return op->emitOpError("does not fit the memory of a core");
+    return op->emitOpError("does not fit the memory of a core, ")
+           << context.builder.machine.l1Bytes << " bytes";
   TileStorage &storage = *storages[tiling->resultSlots - 1];
   tile.rows = tiling->rows;
   tile.cols = tiling->cols;
