@@ -38,6 +38,58 @@ static bool isPermutation(ArrayRef<int64_t> numbers, size_t count) {
   return llvm::equal(sorted, llvm::seq<int64_t>(0, count));
 }
 
+/// The shape and the transposition that give devices in the order of a list; false where none do.
+static bool readOrder(ArrayRef<int64_t> list, GspmdSharding &sharding) {
+  // The digits of a place in the list, the fastest first: how many there are of each, and how far
+  // apart the devices of neighbours are.
+  struct Digit {
+    int64_t count, stride;
+  };
+  SmallVector<Digit> digits;
+  auto size = static_cast<int64_t>(list.size());
+  for (int64_t covered = 1; covered < size; covered *= digits.back().count) {
+    int64_t stride = list[covered], count = 1;
+    while (covered * count < size && list[covered * count] == stride * count)
+      ++count;
+    if (count == 1 || size % (covered * count) != 0)
+      return false;
+    digits.push_back({count, stride});
+  }
+  for (int64_t place = 0; place < size; ++place) {
+    int64_t device = 0, left = place;
+    for (Digit digit : digits) {
+      device += left % digit.count * digit.stride;
+      left /= digit.count;
+    }
+    if (list[place] != device)
+      return false;
+  }
+  SmallVector<size_t> bySize = llvm::to_vector(llvm::seq<size_t>(0, digits.size()));
+  llvm::sort(bySize, [&](size_t a, size_t b) { return digits[a].stride > digits[b].stride; });
+  int64_t below = size;
+  for (size_t i : bySize) {
+    below /= digits[i].count;
+    if (digits[i].stride != below)
+      return false;
+    sharding.reshape.push_back(digits[i].count);
+  }
+  for (size_t i = digits.size(); i-- > 0;)
+    sharding.transpose.push_back(llvm::find(bySize, i) - bySize.begin());
+  if (digits.empty()) {
+    sharding.reshape = {1};
+    sharding.transpose = {0};
+  }
+  return true;
+}
+
+/// Takes ` shard_as 3` or ` shard_like 3` from the end of the text.
+static void dropGroup(StringRef &text) {
+  StringRef rest = text.rtrim("0123456789");
+  if (rest.size() < text.size() &&
+      (rest.consume_back("shard_as ") || rest.consume_back("shard_like ")))
+    text = rest.trim();
+}
+
 FailureOr<GspmdSharding> mlir::st::parseGspmdSharding(StringRef text, std::string &why) {
   GspmdSharding sharding;
   auto fail = [&](StringRef message) {
@@ -47,19 +99,34 @@ FailureOr<GspmdSharding> mlir::st::parseGspmdSharding(StringRef text, std::strin
   text = text.trim();
   if (!text.consume_front("{") || !text.consume_back("}"))
     return fail("expected { and } around it");
+  dropGroup(text);
   if (text == "replicated")
     return sharding;
   if (text == "manual") {
     sharding.kind = GspmdSharding::Manual;
     return sharding;
   }
+  if (text == "unknown") {
+    sharding.kind = GspmdSharding::Unknown;
+    return sharding;
+  }
   sharding.kind = GspmdSharding::Tiled;
   if (!text.consume_front("devices=") || !takeList(text, '[', ']', sharding.tiles))
     return fail("expected {replicated}, {manual} or {devices=[...]<=[...]}");
-  if (!text.consume_front("<=") || !takeList(text, '[', ']', sharding.reshape))
+  if (!text.empty() && llvm::isDigit(text.front())) {
+    auto [list, rest] = text.split(' ');
+    std::string bracketed = ("[" + list + "]").str();
+    StringRef left = bracketed;
+    SmallVector<int64_t> devices;
+    if (!takeList(left, '[', ']', devices) || !isPermutation(devices, devices.size()) ||
+        !readOrder(devices, sharding))
+      return fail("the devices are in an order that axes of a mesh do not give");
+    text = rest;
+  } else if (!text.consume_front("<=") || !takeList(text, '[', ']', sharding.reshape)) {
     return fail("expected the devices as <=[...]");
-  if (text.consume_front("T") && !takeList(text, '(', ')', sharding.transpose))
+  } else if (text.consume_front("T") && !takeList(text, '(', ')', sharding.transpose)) {
     return fail("expected the order of dimensions as T(...)");
+  }
   if (sharding.transpose.empty())
     sharding.transpose = llvm::to_vector(llvm::seq<int64_t>(0, sharding.reshape.size()));
   text = text.trim();

@@ -7,9 +7,12 @@
 namespace mlir::st {
 
 /// `{devices=[2,1,2]<=[2,2]T(1,0) last_tile_dim_replicate}`: devices 0, 1, … shaped as
-/// `reshape`, transposed by `transpose`, tile the tensor as `tiles` says.
+/// `reshape`, transposed by `transpose`, tile the tensor as `tiles` says. Older programs list the
+/// devices, `{devices=[2,2]0,2,1,3}`. What wishes that tensors be sharded alike is left to
+/// propagation.
 struct GspmdSharding {
-  enum Kind { Replicated, Manual, Tiled } kind = Replicated;
+  /// `{unknown}` wishes nothing.
+  enum Kind { Replicated, Manual, Tiled, Unknown } kind = Replicated;
   SmallVector<int64_t> tiles, reshape, transpose;
   /// The last tile dimension is no dimension of the tensor.
   bool lastIsReplicated = false;

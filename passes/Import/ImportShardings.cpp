@@ -3,11 +3,13 @@
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Transforms/RegionUtils.h"
 #include "passes/Import/FrontendAttributes.h"
 #include "passes/Import/GspmdSharding.h"
 #include "passes/Import/ManualComputation.h"
 #include "passes/Import/Passes.h"
 #include "passes/Import/ShardBody.h"
+#include "llvm/ADT/SetVector.h"
 
 namespace mlir::st {
 #define GEN_PASS_DEF_IMPORTSHARDINGS
@@ -32,7 +34,7 @@ static void createMesh(ModuleOp module, ArrayRef<StringRef> names, ArrayRef<int6
                  builder.getI64IntegerAttr(1));
 }
 
-/// Gives each annotated argument and result of functions its sharding.
+/// Gives each annotated argument and result of functions its sharding, or none where it is null.
 template <typename AttrT>
 static LogicalResult convertSignature(func::FuncOp function, StringRef name,
                                       function_ref<FailureOr<ShardingAttr>(AttrT, Type)> convert) {
@@ -44,7 +46,8 @@ static LogicalResult convertSignature(func::FuncOp function, StringRef name,
     if (failed(sharding))
       return failure();
     function.removeArgAttr(i, StringAttr::get(function.getContext(), name));
-    function.setArgAttr(i, kShardingAttr, *sharding);
+    if (*sharding)
+      function.setArgAttr(i, kShardingAttr, *sharding);
   }
   for (unsigned i = 0; i < function.getNumResults(); ++i) {
     auto given = function.getResultAttrOfType<AttrT>(i, name);
@@ -54,7 +57,8 @@ static LogicalResult convertSignature(func::FuncOp function, StringRef name,
     if (failed(sharding))
       return failure();
     function.removeResultAttr(i, StringAttr::get(function.getContext(), name));
-    function.setResultAttr(i, kShardingAttr, *sharding);
+    if (*sharding)
+      function.setResultAttr(i, kShardingAttr, *sharding);
   }
   return success();
 }
@@ -172,6 +176,8 @@ private:
   FailureOr<SmallVector<SmallVector<unsigned>>> splitOf(Operation *at, Operation *annotation,
                                                         Type type);
   LogicalResult liftShards(func::FuncOp function);
+  bool isManual(Operation *op);
+  bool isOfShards(Operation *op);
   LogicalResult liftShardOp(Operation &op, ShardBody &body, DenseSet<Value> &local, bool &lifted);
 
   ModuleOp module;
@@ -179,6 +185,8 @@ private:
   /// What the groups of devices in collectives say of the mesh.
   SmallVector<GspmdSharding> groups;
   llvm::MapVector<StringAttr, GspmdSharding> parsed;
+  /// Functions, and whether isOfShards holds for an op of theirs.
+  DenseMap<Operation *, bool> ofShards;
   SmallVector<int64_t> sizes;
   SmallVector<std::string> names;
 };
@@ -248,6 +256,8 @@ LogicalResult GspmdImport::collect() {
 }
 
 FailureOr<ShardingAttr> GspmdImport::convert(Operation *at, StringAttr text, Type type) {
+  if (parsed[text].kind == GspmdSharding::Unknown)
+    return ShardingAttr();
   auto dims = axesOf(parsed[text], sizes, rankOf(type));
   if (parsed[text].kind == GspmdSharding::Manual || failed(dims))
     return at->emitError("mhlo.sharding ")
@@ -271,8 +281,10 @@ LogicalResult GspmdImport::convertCall(stablehlo::CustomCallOp op) {
   if (failed(sharding))
     return failure();
   OpBuilder builder(op);
-  op->replaceAllUsesWith(ConstrainOp::create(builder, op.getLoc(), op->getResult(0).getType(),
-                                             op->getOperand(0), *sharding));
+  Value value = op->getOperand(0);
+  if (*sharding)
+    value = ConstrainOp::create(builder, op.getLoc(), value.getType(), value, *sharding);
+  op->getResult(0).replaceAllUsesWith(value);
   op->erase();
   return success();
 }
@@ -311,10 +323,40 @@ static LogicalResult checkShard(Operation *op, Type whole, Type part,
   return op->emitOpError("has a tensor of ") << whole << " whose parts are not of " << part;
 }
 
+/// Whether a @Sharding says that its value is one shard's.
+bool GspmdImport::isManual(Operation *op) {
+  auto text = isSharding(op) ? op->getAttrOfType<StringAttr>(kGspmdSharding) : StringAttr();
+  return text && parsed[text].kind == GspmdSharding::Manual;
+}
+
+/// Whether an op stands in a computation on shards even if no operand is local: it says so, asks
+/// which device runs it, or exchanges with others, itself or in its regions and callees.
+bool GspmdImport::isOfShards(Operation *op) {
+  WalkResult walk = op->walk([&](Operation *inner) {
+    if (isShardShape(inner) || isManual(inner) ||
+        isa<stablehlo::PartitionIdOp, stablehlo::ReplicaIdOp>(inner) ||
+        inner->hasAttr("replica_groups") || inner->hasAttr("source_target_pairs"))
+      return WalkResult::interrupt();
+    auto call = dyn_cast<func::CallOp>(inner);
+    auto callee = call ? module.lookupSymbol<func::FuncOp>(call.getCallee()) : func::FuncOp();
+    if (!callee)
+      return WalkResult::advance();
+    // A function that calls itself is refused elsewhere.
+    auto [known, isNew] = ofShards.try_emplace(callee, false);
+    if (isNew && isOfShards(callee))
+      ofShards[callee] = true;
+    return ofShards[callee] ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  return walk.wasInterrupted();
+}
+
 LogicalResult GspmdImport::liftShardOp(Operation &op, ShardBody &body, DenseSet<Value> &local,
                                        bool &lifted) {
-  bool isLocal = llvm::any_of(op.getOperands(), [&](Value v) { return local.contains(v); });
-  lifted = isShardShape(&op) || isLocal;
+  llvm::SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op.getRegions(), captured);
+  auto isLocal = [&](Value value) { return local.contains(value); };
+  lifted =
+      isOfShards(&op) || llvm::any_of(op.getOperands(), isLocal) || llvm::any_of(captured, isLocal);
   if (!lifted)
     return success();
   if (isShardShape(&op) && (op.getNumOperands() != 1 || op.getNumResults() != 1))

@@ -146,3 +146,17 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
   %0 = sdy.sharding_constraint %x <@m, [{"a":(1)2}]> : tensor<8xf32>
   return %0 : tensor<8xf32>
 }
+
+// -----
+
+// expected-error@+1 {{mhlo.sharding "{devices=[4]0,2,3,1}": the devices are in an order that axes of a mesh do not give}}
+func.func @main(%x: tensor<4xf32> {mhlo.sharding = "{devices=[4]0,2,3,1}"}) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}
+
+// -----
+
+// expected-error@+1 {{mhlo.sharding "{devices=[4]0,1}": the tiles are not as many as the devices}}
+func.func @main(%x: tensor<4xf32> {mhlo.sharding = "{devices=[4]0,1}"}) -> tensor<4xf32> {
+  return %x : tensor<4xf32>
+}

@@ -39,3 +39,23 @@ func.func @main(%w: tensor<16x32xf32> {mhlo.sharding = "{devices=[1,2,2]<=[2,2]T
 func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   return %x : tensor<4xf32>
 }
+
+// -----
+
+// Devices listed one by one, and wishes that are left to propagation.
+// CHECK: module {
+// CHECK: st.mesh @mesh <["axis0"=2, "axis1"=3], micro=1>
+// CHECK: func.func @main(%arg0: tensor<6x6xf32> {st.sharding = #st.sharding<@mesh, [{"axis1"}, {"axis0"}]>},
+// CHECK-SAME: %arg1: tensor<6x6xf32> {st.sharding = #st.sharding<@mesh, [{"axis0", "axis1"}, {}]>},
+// CHECK-SAME: %arg2: tensor<6x6xf32> {st.sharding = #st.sharding<@mesh, [{"axis0"}, {}]>},
+// CHECK-SAME: %arg3: tensor<6x6xf32>)
+// CHECK-NOT: constrain
+module {
+  func.func @main(%a: tensor<6x6xf32> {mhlo.sharding = "{devices=[3,2]0,3,1,4,2,5}"},
+                  %b: tensor<6x6xf32> {mhlo.sharding = "{devices=[6,1]0,1,2,3,4,5}"},
+                  %c: tensor<6x6xf32> {mhlo.sharding = "{devices=[2,1,3]0,1,2,3,4,5 last_tile_dim_replicate shard_as 7}"},
+                  %d: tensor<6x6xf32> {mhlo.sharding = "{unknown}"}) -> tensor<6x6xf32> {
+    %0 = stablehlo.custom_call @Sharding(%d) {backend_config = "", has_side_effect = true, mhlo.sharding = "{unknown shard_like 1}"} : (tensor<6x6xf32>) -> tensor<6x6xf32>
+    return %0 : tensor<6x6xf32>
+  }
+}

@@ -1,5 +1,6 @@
 """jax.shard_map programs: as JAX prints them, on four virtual ranks, and as St imports and partitions them; and as
-HLO, where Shardy's annotations are frontend attributes and its ops are custom calls."""
+HLO, where Shardy's annotations are frontend attributes and its ops are custom calls; and both as JAX prints them for
+GSPMD, the partitioner before Shardy, of the same functions."""
 
 import os
 import sys
@@ -102,8 +103,8 @@ def annotated():
     return jax.jit(function, in_shardings=(split, None), out_shardings=split), (normal(4, 6), normal(6))
 
 
-def imports_as_hlo(folder, lowered):
-    """What import-shardings makes of the program's HLO."""
+def imports_as_hlo(folder, lowered, mesh):
+    """What import-shardings makes of the program's HLO; the mesh, its axes as they are printed."""
     hlo = lowered.compiler_ir("hlo")
     (folder / "program.pb").write_bytes(hlo.as_serialized_hlo_module_proto())
     (folder / "program.hlo").write_text(hlo.as_hlo_text())
@@ -114,9 +115,22 @@ def imports_as_hlo(folder, lowered):
         st.check_run([st.BIN / "st-opt", "--import-shardings", "-o", path], input=module)
         imported[form] = path.read_text()
         st.expect("sdy." not in imported[form], f"annotations are left in the {form}'s program")
-        st.expect("st.mesh @mesh <[\"data\"=2, \"model\"=2]" in imported[form], f"the {form} has another mesh")
+        st.expect(f"st.mesh @mesh <[{mesh}]" in imported[form], f"the {form} has another mesh")
     st.expect(imported["proto"] == imported["text"], "the text imports as another program than the proto")
     return folder / "text.mlir"
+
+
+def imports_for_gspmd(folder, function, args):
+    """What import-shardings makes of the program that JAX prints for GSPMD, and of its HLO."""
+    folder.mkdir()
+    jax.config.update("jax_use_shardy_partitioner", False)
+    try:
+        lowered = jax.jit(lambda *args: function(*args)).lower(*args)
+        (folder / "program.mlir").write_text(lowered.as_text())
+        st.check_run([st.BIN / "st-opt", "--import-shardings", folder / "program.mlir", "-o", folder / "gspmd.mlir"])
+        return folder / "gspmd.mlir", imports_as_hlo(folder, lowered, '"axis0"=2, "axis1"=2')
+    finally:
+        jax.config.update("jax_use_shardy_partitioner", True)
 
 
 def prints_and_imports(make):
@@ -133,7 +147,10 @@ def prints_and_imports(make):
         st.expect("sdy." not in imported.read_text(), "annotations are left")
         expected = jax.tree.leaves(jax.jit(function)(*args))
         worst = 0.0
-        for name, path in (("printed", program), ("imported", imported), ("HLO", imports_as_hlo(folder, lowered))):
+        hlo = imports_as_hlo(folder, lowered, '"data"=2, "model"=2')
+        gspmd, gspmd_hlo = imports_for_gspmd(folder / "gspmd", function, args)
+        for name, path in (("printed", program), ("imported", imported), ("HLO", hlo), ("GSPMD", gspmd),
+                           ("GSPMD's HLO", gspmd_hlo)):
             found = interpret(path, {f"arg{i}": a for i, a in enumerate(args)})
             for i, value in enumerate(expected):
                 worst = max(worst, compare(f"{name}, result {i}", found[f"result{i}"], np.asarray(value), 1e-5))
