@@ -45,7 +45,11 @@ inline std::optional<std::string> parseCommandLine(int argc, char **argv,
   std::string prefix = llvm::sys::path::filename(argv[0]).str() + ": ";
   llvm::StringRef message = llvm::StringRef(text).split("\n" + prefix).first.trim();
   message.consume_front(prefix);
-  return message.str();
+  // LLVM's one message of two lines.
+  std::string line = message.str();
+  if (size_t end = line.find("specified!\nCan"); end != std::string::npos)
+    line.replace(end, 14, "specified: can");
+  return line;
 }
 
 } // namespace mlir::st

@@ -32,6 +32,28 @@ void SdyDialect::registerSdyAttributes() {
       >();
 }
 
+Attribute SdyDialect::parseAttribute(DialectAsmParser &parser, Type type) const {
+  // A rule's own syntax is of no concern: its text is found between the brackets that MLIR has
+  // matched.
+  StringRef text = parser.getFullSymbolSpec();
+  if (text.consume_front("op_sharding_rule<") && text.consume_back(">"))
+    return OpShardingRuleAttr::get(getContext(), text);
+  StringRef mnemonic;
+  Attribute attribute;
+  SMLoc loc = parser.getCurrentLocation();
+  OptionalParseResult parsed = generatedAttributeParser(parser, &mnemonic, type, attribute);
+  if (!parsed.has_value())
+    parser.emitError(loc) << "unknown attribute `" << mnemonic << "` in dialect `sdy`";
+  return parsed.has_value() && succeeded(*parsed) ? attribute : Attribute();
+}
+
+void SdyDialect::printAttribute(Attribute attribute, DialectAsmPrinter &printer) const {
+  if (auto rule = dyn_cast<OpShardingRuleAttr>(attribute))
+    printer << "op_sharding_rule<" << rule.getText() << ">";
+  else
+    (void)generatedAttributePrinter(attribute, printer);
+}
+
 //===----------------------------------------------------------------------===//
 // Meshes
 //===----------------------------------------------------------------------===//

@@ -19,8 +19,11 @@ def Sdy_Dialect : Dialect {
     discardable attribute `sdy.sharding` stands on arguments and results of functions.
     A part of an axis, `"a":(1)2`, is kept as an axis of the name `a:(1)2`.
   }];
-  let useDefaultAttributePrinterParser = 1;
-  let extraClassDeclaration = "void registerSdyAttributes();";
+  let extraClassDeclaration = [{
+    void registerSdyAttributes();
+    ::mlir::Attribute parseAttribute(::mlir::DialectAsmParser &parser, ::mlir::Type type) const override;
+    void printAttribute(::mlir::Attribute attribute, ::mlir::DialectAsmPrinter &printer) const override;
+  }];
 }
 
 class Sdy_Attr<string name, string attrMnemonic> : AttrDef<Sdy_Dialect, name> {
@@ -61,6 +64,16 @@ def Sdy_TensorShardingPerValueAttr : Sdy_Attr<"TensorShardingPerValue", "shardin
 def Sdy_ManualAxesAttr : Sdy_Attr<"ManualAxes", "manual_axes"> {
   let summary = "axes over which a computation is written per shard: `{\"a\", \"b\"}`";
   let parameters = (ins ArrayRefParameter<"::mlir::StringAttr", "names">:$axes);
+}
+
+def Sdy_OpShardingRuleAttr : AttrDef<Sdy_Dialect, "OpShardingRule"> {
+  let summary = "how the dimensions of a custom call's operands and results belong together";
+  let description = [{
+    `#sdy.op_sharding_rule<([i, j])->([i, j]) {i=8, j=8}>`. Kept as its text, which nothing
+    here reads: St does not know the computation of such a call.
+  }];
+  let attrName = "sdy.op_sharding_rule";
+  let parameters = (ins StringRefParameter<"what stands between < and >">:$text);
 }
 
 class Sdy_Op<string mnemonic, list<Trait> traits = []> : Op<Sdy_Dialect, mnemonic, traits>;

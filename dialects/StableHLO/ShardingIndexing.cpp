@@ -139,13 +139,22 @@ Value splatLike(OpBuilder &builder, Value like, int64_t value) {
   return ConstantOp::create(builder, like.getLoc(), DenseElementsAttr::get(type, attribute));
 }
 
+/// Indices in a type that every position in the whole dimension fits: what 8 or 16 bits hold may
+/// end before the first row of a shard.
+Value widenIndices(OpBuilder &builder, Value indices) {
+  auto type = cast<RankedTensorType>(indices.getType());
+  if (type.getElementTypeBitWidth() >= 32)
+    return indices;
+  return ConvertOp::create(builder, indices.getLoc(), type.clone(builder.getI32Type()), indices);
+}
+
 /// Makes the gather look up rows of this shard only. Returns where it did, in the
 /// shape of the result.
 Value restrictToShard(GatherOp gather, const Indexing &indexing, int64_t factor,
                       LocalizeContext &context) {
   OpBuilder &builder = context.builder;
   Location loc = gather.getLoc();
-  Value indices = gather.getStartIndices();
+  Value indices = widenIndices(builder, gather.getStartIndices());
   int64_t shards = context.factorShards[factor], size = context.rule.factors[factor].size;
   // As the gather does with positions in the whole dimension.
   indices = ClampOp::create(builder, loc, splatLike(builder, indices, 0), indices,
@@ -255,7 +264,7 @@ struct ScatterRule : ShardingRuleOpInterface::ExternalModel<ScatterRule, Scatter
       factors = context.rule.operands[0][indexing.indexMap[0]];
     if (!factors.empty() && context.factorShards[factors[0]] > 1)
       scatter.getScatterIndicesMutable().assign(
-          context.toLocal(factors[0], scatter.getScatterIndices()));
+          context.toLocal(factors[0], widenIndices(context.builder, scatter.getScatterIndices())));
     return st::localizeByTypes(op, context);
   }
 };

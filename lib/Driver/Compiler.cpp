@@ -298,9 +298,14 @@ LogicalResult Compiler::checkOptimizerOptions() {
   for (const OptimizerNumber &option : kOptimizerNumbers) {
     std::string given = options.get(*module, option.name);
     std::optional<double> number = parseNumber(given);
-    if (!number || (option.isFraction && *number >= 1))
+    // The step computes in f32.
+    auto single = static_cast<float>(number.value_or(0));
+    bool isLost = !std::isfinite(single) || (single == 0 && *number != 0) ||
+                  (option.isFraction && single >= 1);
+    if (!number || isLost)
       return error() << "--" << option.name << "=" << given << ": expected "
-                     << (option.isFraction ? "a number of at least 0 and below 1" : kNumber);
+                     << (option.isFraction ? "a number of at least 0 and below 1" : kNumber)
+                     << (number && isLost ? " that 32 bits hold" : "");
   }
   auto isOf = [&](StringRef name) {
     const bool isAdams = llvm::is_contained({"beta1", "beta2", "epsilon"}, name);
@@ -378,19 +383,22 @@ LogicalResult Compiler::configure() {
       return failure();
     config = *loaded;
   }
+  auto place = [&](size_t stage, size_t shard) {
+    return "device_mapping.stage_" + std::to_string(stage) + ".shard_" + std::to_string(shard);
+  };
   if (config.onGpus)
-    return error() << config.path << ": device_mapping names GPUs (GPU:<id>), which target "
-                   << options.get(*module, "target")
-                   << " does not have; expected /device:XLA_DTU:<id>";
+    return emitError(config.locate(place(0, 0), context))
+           << place(0, 0) << " is a GPU (GPU:<id>), which target " << options.get(*module, "target")
+           << " does not have; expected /device:XLA_DTU:<id>";
   auto description = ::st::parseDtuDescription(
       (*module)->getAttrOfType<StringAttr>("dtu.description").getValue().str(), "dtu.description");
   if (!description.ok())
     return check(description.status());
-  for (auto &stage : config.devices)
-    for (int64_t device : stage)
-      if (auto place = ::st::dtuPlace(*description, device); !place.ok())
-        return error() << (config.path.empty() ? "" : config.path + ": ")
-                       << str(place.status().message());
+  for (auto [i, stage] : llvm::enumerate(config.devices))
+    for (auto [j, device] : llvm::enumerate(stage))
+      if (auto found = ::st::dtuPlace(*description, device); !found.ok())
+        return emitError(config.locate(place(i, j), context))
+               << place(i, j) << ": " << str(found.status().message());
   std::string schedule = options.get(*module, "schedule");
   if (!llvm::is_contained({"", "sequential", "gpipe", "1f1b"}, StringRef(schedule)))
     return error() << "--schedule=" << schedule << ": expected sequential, gpipe or 1f1b";

@@ -249,6 +249,15 @@ LogicalResult HloToStableHlo::addAliases(func::FuncOp main, size_t parameters) {
     main.setArgAttr(alias.parameter_number(), "tf.aliasing_output",
                     builder.getI32IntegerAttr(static_cast<int32_t>(output)));
   }
+  for (const hlo::BufferDonor::Entry &donor : module.buffer_donor().entries()) {
+    if (!donor.parameter_shape_index().empty() || parameters != main.getNumArguments() ||
+        donor.parameter_number() < 0 ||
+        donor.parameter_number() >= static_cast<int64_t>(main.getNumArguments()))
+      return main.emitError("HLO module \"")
+             << module.name() << "\": a donation of parameter " << donor.parameter_number()
+             << " that cannot be imported";
+    main.setArgAttr(donor.parameter_number(), "jax.buffer_donor", builder.getBoolAttr(true));
+  }
   return success();
 }
 

@@ -89,6 +89,7 @@ private:
   LogicalResult readHeader();
   LogicalResult readAliases();
   LogicalResult readAlias();
+  LogicalResult readDonor();
   LogicalResult readTable();
   LogicalResult readComputation();
   LogicalResult readInstruction(hlo::Computation &computation, Names &names);
@@ -118,6 +119,18 @@ LogicalResult HloTextParser::readAlias() {
   return cursor.expect(")");
 }
 
+/// `(1, {})`: a parameter whose memory may be taken.
+LogicalResult HloTextParser::readDonor() {
+  hlo::BufferDonor::Entry &entry = *module->mutable_buffer_donor()->add_entries();
+  int64_t parameter = 0;
+  if (failed(cursor.expect("(")) || failed(cursor.readInteger(parameter)) ||
+      failed(cursor.expect(",")) ||
+      failed(cursor.readIntegers("{", "}", [&](int64_t i) { entry.add_parameter_shape_index(i); })))
+    return failure();
+  entry.set_parameter_number(parameter);
+  return cursor.expect(")");
+}
+
 LogicalResult HloTextParser::readHeader() {
   StringRef name;
   if (failed(cursor.expect("HloModule")) || failed(cursor.readName(name, "the module's name")))
@@ -129,6 +142,9 @@ LogicalResult HloTextParser::readHeader() {
       return failure();
     if (attribute == "input_output_alias") {
       if (failed(cursor.readList("{", "}", [&] { return readAlias(); })))
+        return failure();
+    } else if (attribute == "buffer_donor") {
+      if (failed(cursor.readList("{", "}", [&] { return readDonor(); })))
         return failure();
     } else if (attribute == "frontend_attributes") {
       if (failed(readFrontendAttributes(cursor, *module->mutable_frontend_attributes())))

@@ -35,6 +35,45 @@ FailureOr<RankGrid> gridOf(sdy::ManualComputationOp op, int64_t ranks) {
   return RankGrid();
 }
 
+/// Gives each rank its part of what its group has, which all of the group have alike.
+LogicalResult split(sdy::ManualComputationOp op, const RankValues &wholes, ShardingAttr sharding,
+                    const RankGrid &grid, ArrayRef<SmallVector<int64_t>> groups,
+                    RankValues &parts) {
+  parts.resize(wholes.size());
+  for (ArrayRef<int64_t> group : groups) {
+    const Tensor &whole = wholes[group.front()];
+    RankValues own;
+    for (int64_t rank : group)
+      if (!wholes[rank].isSameAs(whole) && !wholes[rank].bitwiseEquals(whole))
+        return op.emitError("an operand differs between ranks");
+    if (failed(shard(whole, sharding, grid, op, own)))
+      return failure();
+    for (int64_t rank : group)
+      parts[rank] = own[rank];
+  }
+  return success();
+}
+
+/// Puts together what the ranks of each group have.
+LogicalResult join(sdy::ManualComputationOp op, const RankValues &parts, ShardingAttr sharding,
+                   const RankGrid &grid, ArrayRef<SmallVector<int64_t>> groups, size_t number,
+                   RankValues &wholes) {
+  wholes.resize(parts.size());
+  for (ArrayRef<int64_t> group : groups) {
+    // As if all groups had what this one has.
+    RankValues alike(parts.size());
+    for (ArrayRef<int64_t> other : groups)
+      for (auto [rank, from] : llvm::zip_equal(other, group))
+        alike[rank] = parts[from];
+    Tensor whole;
+    if (failed(unshard(alike, sharding, grid, op, "result " + Twine(number), whole)))
+      return failure();
+    for (int64_t rank : group)
+      wholes[rank] = whole;
+  }
+  return success();
+}
+
 LogicalResult evalManualComputation(Evaluator &evaluator, sdy::ManualComputationOp op) {
   auto ranks = static_cast<int64_t>(evaluator.getNumRanks());
   if (static_cast<int64_t>(evaluator.getActiveRanks().size()) != ranks)
@@ -43,24 +82,26 @@ LogicalResult evalManualComputation(Evaluator &evaluator, sdy::ManualComputation
   FailureOr<RankGrid> grid = gridOf(op, ranks);
   if (failed(grid))
     return failure();
+  // Along other axes whole tensors may differ: a computation around this one may see those.
+  SmallVector<StringRef> axes;
+  for (StringAttr axis : op.getManualAxes().getAxes())
+    if (grid->hasAxis(axis.getValue()))
+      axes.push_back(axis.getValue());
+  SmallVector<SmallVector<int64_t>> groups = grid->getGroups(axes);
   SmallVector<RankValues> parts, results;
   for (auto [input, sharding] :
-       llvm::zip_equal(op.getInputs(), op.getInShardings().getShardings())) {
-    const RankValues &whole = evaluator.get(input);
-    for (const Tensor &tensor : whole)
-      if (!tensor.isSameAs(whole.front()) && !tensor.bitwiseEquals(whole.front()))
-        return op.emitError("an operand differs between ranks");
-    if (failed(shard(whole.front(), manualPart(op, sharding), *grid, op, parts.emplace_back())))
+       llvm::zip_equal(op.getInputs(), op.getInShardings().getShardings()))
+    if (failed(split(op, evaluator.get(input), manualPart(op, sharding), *grid, groups,
+                     parts.emplace_back())))
       return failure();
-  }
   if (failed(evaluator.evalBlock(op.getBody().front(), parts, results)))
     return failure();
   for (auto [i, result] : llvm::enumerate(op.getResults())) {
-    Tensor whole;
-    if (failed(unshard(results[i], manualPart(op, op.getOutShardings().getShardings()[i]), *grid,
-                       op, "result " + Twine(i), whole)))
+    RankValues wholes;
+    if (failed(join(op, results[i], manualPart(op, op.getOutShardings().getShardings()[i]), *grid,
+                    groups, i, wholes)))
       return failure();
-    evaluator.set(result, RankValues(ranks, whole));
+    evaluator.set(result, std::move(wholes));
   }
   return success();
 }

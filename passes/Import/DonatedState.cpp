@@ -1,6 +1,9 @@
 #include "passes/Import/DonatedState.h"
+
 #include "dialects/St/Sharding/OpSharding.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "passes/Import/ArgumentPath.h"
+#include "llvm/ADT/StringMap.h"
 
 using namespace mlir;
 using namespace mlir::st;
@@ -42,6 +45,33 @@ UpdateChains::UpdateChains(func::FuncOp function) {
 }
 
 //===----------------------------------------------------------------------===//
+// Liveness
+//===----------------------------------------------------------------------===//
+
+DenseSet<unsigned> mlir::st::findLiveState(func::FuncOp function, const StatePairs &pairs) {
+  DenseSet<unsigned> stateResults, live;
+  for (auto [argument, result] : pairs)
+    stateResults.insert(result);
+  Operation *terminator = function.front().getTerminator();
+  SmallVector<Value> worklist;
+  for (auto [i, value] : llvm::enumerate(terminator->getOperands()))
+    if (!stateResults.contains(i))
+      worklist.push_back(value);
+  DenseSet<Operation *> seen;
+  while (!worklist.empty()) {
+    Value value = worklist.pop_back_val();
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      auto pair = pairs.find(argument.getArgNumber());
+      if (live.insert(argument.getArgNumber()).second && pair != pairs.end())
+        worklist.push_back(terminator->getOperand(pair->second));
+    } else if (seen.insert(value.getDefiningOp()).second) {
+      llvm::append_range(worklist, readsOf(value.getDefiningOp()));
+    }
+  }
+  return live;
+}
+
+//===----------------------------------------------------------------------===//
 // Pairs
 //===----------------------------------------------------------------------===//
 
@@ -55,48 +85,98 @@ public:
   StatePairs run();
 
 private:
-  bool fits(unsigned argument, unsigned result) {
-    return function.getArgumentTypes()[argument] == function.getResultTypes()[result];
-  }
-  bool augment(unsigned argument, DenseSet<unsigned> &tried);
+  /// What the pairs start from: every alias, or those whose update reaches their argument.
+  enum class Start { Aliases, ReachedAliases };
+
+  void findNames();
+  bool fits(unsigned argument, unsigned result);
+  bool isAlias(unsigned argument, unsigned result) const;
+  bool augment(unsigned argument, Start start, DenseSet<unsigned> &tried);
   void takeFree(unsigned argument);
   void take(unsigned argument, unsigned result) {
     argumentOf[result] = argument;
     resultOf[argument] = result;
   }
+  StatePairs match(Start start);
+  int64_t countReached(const StatePairs &pairs) const;
+  int64_t countUseless(const StatePairs &pairs);
 
   func::FuncOp function;
   const UpdateChains &chains;
   SmallVector<unsigned> state, donated;
+  /// Results at an argument's place in the containers of the program, if there are any.
+  DenseMap<unsigned, DenseSet<unsigned>> named;
   DenseMap<unsigned, unsigned> aliases, argumentOf, resultOf;
 };
 } // namespace
 
+/// `params['w']` and `result[1]['w']` are at the same place, but for what the container is called
+/// and its place among the results.
+void StateMatching::findNames() {
+  llvm::StringMap<SmallVector<unsigned>> places;
+  for (unsigned i = 0; i < function.getNumResults(); ++i) {
+    ArgumentPath path = pathOfResult(function, i);
+    if (path.empty())
+      continue;
+    places[joinPath(path)].push_back(i);
+    places[joinPath(ArrayRef(path).drop_front())].push_back(i);
+  }
+  for (unsigned i = 0; i < function.getNumArguments(); ++i) {
+    ArgumentPath path = pathOfArgument(function, i);
+    if (path.size() < 2)
+      continue;
+    for (unsigned result : places.lookup(joinPath(ArrayRef(path).drop_front())))
+      if (function.getArgumentTypes()[i] == function.getResultTypes()[result])
+        named[i].insert(result);
+  }
+}
+
+bool StateMatching::fits(unsigned argument, unsigned result) {
+  if (function.getArgumentTypes()[argument] != function.getResultTypes()[result])
+    return false;
+  auto it = named.find(argument);
+  return it == named.end() || it->second.contains(result);
+}
+
+bool StateMatching::isAlias(unsigned argument, unsigned result) const {
+  auto it = aliases.find(argument);
+  return it != aliases.end() && it->second == result;
+}
+
 void StateMatching::collect(ArrayRef<unsigned> alsoState) {
+  findNames();
+  DenseSet<unsigned> taken;
   for (unsigned i = 0; i < function.getNumArguments(); ++i) {
     auto alias = function.getArgAttrOfType<IntegerAttr>(i, "tf.aliasing_output");
-    bool isAliased = alias && alias.getInt() >= 0 && alias.getInt() < function.getNumResults() &&
-                     fits(i, alias.getInt());
-    if (isAliased)
+    bool hasAlias = alias && alias.getInt() >= 0 && alias.getInt() < function.getNumResults();
+    if (hasAlias && fits(i, alias.getInt()) && taken.insert(alias.getInt()).second)
       aliases[i] = alias.getInt();
     auto donor = function.getArgAttrOfType<BoolAttr>(i, "jax.buffer_donor");
-    bool isDonated = isAliased || (donor && donor.getValue());
+    bool isDonated = hasAlias || (donor && donor.getValue());
     if (isDonated)
       donated.push_back(i);
     if (isDonated || llvm::is_contained(alsoState, i))
       state.push_back(i);
   }
+  // JAX would have taken the first buffer of the type.
+  for (unsigned argument : donated)
+    for (unsigned result = 0; result < function.getNumResults() && !aliases.contains(argument);
+         ++result)
+      if (fits(argument, result) && taken.insert(result).second)
+        aliases[argument] = result;
 }
 
 /// Gives the argument a result that reaches it, moving others to other results that
 /// reach them.
-bool StateMatching::augment(unsigned argument, DenseSet<unsigned> &tried) {
+bool StateMatching::augment(unsigned argument, Start start, DenseSet<unsigned> &tried) {
   for (unsigned result = 0; result < function.getNumResults(); ++result) {
     if (!fits(argument, result) || !chains.reaches(result, argument) ||
         !tried.insert(result).second)
       continue;
     auto holder = argumentOf.find(result);
-    if (holder == argumentOf.end() || augment(holder->second, tried)) {
+    bool mayMove = holder != argumentOf.end() &&
+                   (start == Start::ReachedAliases || !isAlias(holder->second, result));
+    if (holder == argumentOf.end() || (mayMove && augment(holder->second, start, tried))) {
       take(argument, result);
       return true;
     }
@@ -115,16 +195,18 @@ void StateMatching::takeFree(unsigned argument) {
       return take(argument, result);
 }
 
-StatePairs StateMatching::run() {
+StatePairs StateMatching::match(Start start) {
+  argumentOf.clear();
+  resultOf.clear();
   for (unsigned argument : state)
-    if (auto alias = aliases.find(argument); alias != aliases.end() &&
-                                             chains.reaches(alias->second, argument) &&
-                                             !argumentOf.contains(alias->second))
+    if (auto alias = aliases.find(argument);
+        alias != aliases.end() &&
+        (start == Start::Aliases || chains.reaches(alias->second, argument)))
       take(argument, alias->second);
   for (unsigned argument : state) {
     DenseSet<unsigned> tried;
     if (!resultOf.contains(argument))
-      augment(argument, tried);
+      augment(argument, start, tried);
   }
   for (unsigned argument : donated)
     if (!resultOf.contains(argument))
@@ -134,6 +216,29 @@ StatePairs StateMatching::run() {
     if (auto it = resultOf.find(argument); it != resultOf.end())
       pairs[argument] = it->second;
   return pairs;
+}
+
+int64_t StateMatching::countReached(const StatePairs &pairs) const {
+  return llvm::count_if(pairs, [&](auto pair) { return chains.reaches(pair.second, pair.first); });
+}
+
+/// State that nothing but state reads, or that never changes.
+int64_t StateMatching::countUseless(const StatePairs &pairs) {
+  DenseSet<unsigned> live = findLiveState(function, pairs);
+  Operation *terminator = function.front().getTerminator();
+  return llvm::count_if(pairs, [&](auto pair) {
+    return !live.contains(pair.first) ||
+           terminator->getOperand(pair.second) == function.getArgument(pair.first);
+  });
+}
+
+StatePairs StateMatching::run() {
+  StatePairs byAlias = match(Start::Aliases), byReach = match(Start::ReachedAliases);
+  // In x' = y - g, y' = x' + m (x' - x) it is y that reaches x', but then x is of no use.
+  bool isBetter = countReached(byReach) > countReached(byAlias) &&
+                  byReach.size() < function.getNumResults() &&
+                  countUseless(byReach) <= countUseless(byAlias);
+  return isBetter ? byReach : byAlias;
 }
 
 StatePairs mlir::st::findDonatedState(func::FuncOp function, const UpdateChains &chains,

@@ -26,13 +26,18 @@ private:
 /// Argument -> result of the state that a step takes and gives back.
 using StatePairs = llvm::MapVector<unsigned, unsigned>;
 
+/// Arguments that results other than their own depend on, through other state too.
+DenseSet<unsigned> findLiveState(func::FuncOp function, const StatePairs &pairs);
+
 /// Finds the state of a function: what is donated by `tf.aliasing_output` or
 /// `jax.buffer_donor`, and `alsoState`.
 ///
 /// Aliasing says only that a result fits into an argument's buffer: JAX takes the first
-/// donated buffer of the same type. So a pair holds where the result's update reaches
-/// its argument; otherwise another result is looked for whose update does (a maximum
-/// matching that starts from the aliases), and where there is none, the alias stands.
+/// donated buffer of the same type. Where both have names in the program's containers,
+/// `params['w']` and `result[1]['w']`, these decide. Of what is left, the aliases hold,
+/// unless another pairing (a maximum matching that starts from them) has more pairs whose
+/// result's update reaches its argument, and leaves no more state useless: read by nothing
+/// but state, or never changed.
 StatePairs findDonatedState(func::FuncOp function, const UpdateChains &chains,
                             ArrayRef<unsigned> alsoState);
 

@@ -153,7 +153,12 @@ std::optional<Parts> OpExpansion::expandFunction() {
     return Parts{emit.mul(length, emit.cosine(angle)), emit.mul(length, emit.sine(angle))};
   };
   auto logarithm = [&](Parts z) { return Parts{emit.log(magnitude(z)), atan2(z.im, z.re)}; };
-  auto exponential = [&](Parts z) { return polar(emit.exp(z.re), z.im); };
+  // What is real stays so where its exponential overflows: not infinity times the sine of 0.
+  auto exponential = [&](Parts z) {
+    Parts result = polar(emit.exp(z.re), z.im);
+    Value isReal = emit.compare(Direction::EQ, z.im, emit.zerosLike(z.im));
+    return Parts{result.re, emit.select(isReal, z.im, result.im)};
+  };
   return TypeSwitch<Operation *, std::optional<Parts>>(op)
       .Case([&](ExpOp) { return exponential(a); })
       .Case([&](LogOp) { return logarithm(a); })

@@ -56,8 +56,9 @@ static LogicalResult readMeshes(ModuleOp module, DictionaryAttr attributes) {
              << named.getValue() << " for " << named.getName() << ", expected a mesh";
     sdy::MeshOp::create(builder, module.getLoc(), named.getName().getValue(), mesh);
   }
-  DictionaryAttr left = dropRead(attributes);
-  left ? (void)module->setAttr(kAttributes, left) : (void)module->removeAttr(kAttributes);
+  module->removeAttr(kAttributes);
+  if (DictionaryAttr left = dropRead(attributes))
+    module->setAttr(kAttributes, left);
   return success();
 }
 

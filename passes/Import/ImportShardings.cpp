@@ -71,10 +71,15 @@ static LogicalResult convertSignature(func::FuncOp function, StringRef name,
 static LogicalResult importMesh(ModuleOp module, sdy::MeshAttr &mesh) {
   for (auto op : llvm::make_early_inc_range(module.getOps<sdy::MeshOp>())) {
     sdy::MeshAttr own = op.getMesh();
+    // JAX prints one without axes for tensors that are whole everywhere.
+    if (mesh && own.getAxes().empty()) {
+      op.erase();
+      continue;
+    }
     if (!llvm::equal(own.getDeviceIds(), llvm::seq<int64_t>(0, own.getDeviceIds().size())))
       return op.emitOpError("has devices in an order of their own, which cannot be imported; the "
                             "parallel file says which device is which");
-    if (mesh && (mesh.getAxes() != own.getAxes() || mesh.getSizes() != own.getSizes()))
+    if (mesh && !mesh.getAxes().empty() && (mesh.getAxes() != own.getAxes() || mesh.getSizes() != own.getSizes()))
       return op.emitOpError("has other axes than the mesh before it; expected one mesh");
     mesh = own;
     op.erase();

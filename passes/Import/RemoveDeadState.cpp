@@ -12,30 +12,6 @@ namespace mlir::st {
 using namespace mlir;
 using namespace mlir::st;
 
-/// Arguments that results other than their own depend on, through other state too.
-static DenseSet<unsigned> findLiveState(func::FuncOp function, const StatePairs &pairs) {
-  DenseSet<unsigned> stateResults, live;
-  for (auto [argument, result] : pairs)
-    stateResults.insert(result);
-  Operation *terminator = function.front().getTerminator();
-  SmallVector<Value> worklist;
-  for (auto [i, value] : llvm::enumerate(terminator->getOperands()))
-    if (!stateResults.contains(i))
-      worklist.push_back(value);
-  DenseSet<Operation *> seen;
-  while (!worklist.empty()) {
-    Value value = worklist.pop_back_val();
-    if (auto argument = dyn_cast<BlockArgument>(value)) {
-      auto pair = pairs.find(argument.getArgNumber());
-      if (live.insert(argument.getArgNumber()).second && pair != pairs.end())
-        worklist.push_back(terminator->getOperand(pair->second));
-    } else if (seen.insert(value.getDefiningOp()).second) {
-      llvm::append_range(worklist, readsOf(value.getDefiningOp()));
-    }
-  }
-  return live;
-}
-
 /// Ops that only the dropped results needed.
 static void eraseUnused(func::FuncOp function) {
   for (Operation &op : llvm::make_early_inc_range(llvm::reverse(function.front())))

@@ -192,6 +192,29 @@ static bool capturesValues(Operation *op) {
   return captures;
 }
 
+/// A wish within the body is about the axes that it does not see.
+LogicalResult ShardBody::liftConstraint(sdy::ShardingConstraintOp op) {
+  Lifted value = lookup(op.getInput());
+  SmallVector<SmallVector<unsigned>> dims;
+  bool splits = false;
+  for (ArrayAttr dim : op.getSharding().getDims()) {
+    dims.emplace_back();
+    for (auto axis : dim.getAsRange<StringAttr>()) {
+      const auto *found = llvm::find(names, axis);
+      auto number = static_cast<unsigned>(found - names.begin());
+      if (found == names.end() || llvm::is_contained(manual, number))
+        return op.emitOpError("in a computation on shards splits a tensor by axis ")
+               << axis << ", which is none that the computation leaves";
+      dims.back().push_back(number);
+      splits = true;
+    }
+  }
+  if (splits)
+    constrain(op.getLoc(), value, dims);
+  map(op.getResult(), value);
+  return success();
+}
+
 LogicalResult ShardBody::lift(Operation *op) {
   if (isa<hlo::AllReduceOp, hlo::ReduceScatterOp, hlo::AllGatherOp, hlo::AllToAllOp,
           hlo::CollectivePermuteOp, hlo::CollectiveBroadcastOp, hlo::PartitionIdOp,
@@ -203,6 +226,10 @@ LogicalResult ShardBody::lift(Operation *op) {
     return liftBranches(op);
   if (isa<func::CallOp>(op))
     return liftCall(op);
+  if (auto nested = dyn_cast<sdy::ManualComputationOp>(op))
+    return liftNested(nested);
+  if (auto wish = dyn_cast<sdy::ShardingConstraintOp>(op))
+    return liftConstraint(wish);
   if (liftAxisIndex(op))
     return success();
   if (capturesValues(op))

@@ -1,6 +1,7 @@
 // Computations that are written for one shard, as computations on whole tensors.
 #pragma once
 
+#include "dialects/Sdy/SdyDialect.h"
 #include "dialects/St/IR/StDialect.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/SymbolTable.h"
@@ -54,6 +55,7 @@ private:
   void constrain(Location loc, Lifted &value, ArrayRef<SmallVector<unsigned>> dims = {});
 
   // Ops without communication.
+  LogicalResult liftConstraint(sdy::ShardingConstraintOp op);
   LogicalResult liftAlike(Operation *op, const Axes &axes);
   LogicalResult liftScalarOperands(Operation *op, const Axes &axes);
   LogicalResult liftShape(Operation *op, const Axes &axes);
@@ -69,6 +71,7 @@ private:
   LogicalResult liftWhile(Operation *op);
   LogicalResult liftBranches(Operation *op);
   LogicalResult liftCall(Operation *op);
+  LogicalResult liftNested(sdy::ManualComputationOp op);
   FailureOr<SmallVector<Lifted>> liftBlock(Block &block);
 
   // Collectives.

@@ -1,4 +1,5 @@
 // Collectives of a computation on shards, as ops along the dimensions of mesh axes.
+#include "dialects/Sdy/SdyDialect.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Import/ShardBody.h"
@@ -75,12 +76,33 @@ FailureOr<ShardBody::Axes> ShardBody::axesOfGroups(Operation *op,
 // Reductions
 //===----------------------------------------------------------------------===//
 
+/// The op that combines a reducer's two arguments into its result, whatever is wished for their
+/// shardings on the way; null where it does more.
+static Operation *findCombiner(Region &reducer) {
+  auto skipWishes = [](Value value) {
+    while (auto wish = value.getDefiningOp<sdy::ShardingConstraintOp>())
+      value = wish.getInput();
+    return value;
+  };
+  Block &block = reducer.front();
+  Operation *end = block.getTerminator();
+  if (block.getNumArguments() != 2 || end->getNumOperands() != 1)
+    return nullptr;
+  Operation *combiner = skipWishes(end->getOperand(0)).getDefiningOp();
+  if (!combiner || combiner->getNumOperands() != 2)
+    return nullptr;
+  Value first = skipWishes(combiner->getOperand(0)), second = skipWishes(combiner->getOperand(1));
+  bool isOfBoth = (first == block.getArgument(0) && second == block.getArgument(1)) ||
+                  (first == block.getArgument(1) && second == block.getArgument(0));
+  return isOfBoth ? combiner : nullptr;
+}
+
 /// The value that a reducer starts from; null where it is none of those that are known.
 static Attribute neutralElement(Region &reducer, Type element) {
-  Block &block = reducer.front();
-  if (block.getOperations().size() != 2)
+  Operation *combiner = findCombiner(reducer);
+  if (!combiner)
     return nullptr;
-  Operation &op = block.front();
+  Operation &op = *combiner;
   bool isFloat = isa<FloatType>(element);
   auto integer = [&](const APInt &value) { return IntegerAttr::get(element, value); };
   unsigned width = isFloat || !element.isIntOrFloat() ? 64 : element.getIntOrFloatBitWidth();
@@ -134,7 +156,12 @@ FailureOr<Lifted> ShardBody::reduceOver(Operation *op, Region &reducer, const Li
                        {type.clone(shape)});
   state.addAttribute("dimensions", builder.getDenseI64ArrayAttr(dims));
   IRMapping none;
-  reducer.cloneInto(state.addRegion(), none);
+  Region *body = state.addRegion();
+  reducer.cloneInto(body, none);
+  for (auto wish : llvm::make_early_inc_range(body->getOps<sdy::ShardingConstraintOp>())) {
+    wish.getResult().replaceAllUsesWith(wish.getInput());
+    wish->erase();
+  }
   result.value = builder.create(state)->getResult(0);
   return result;
 }

@@ -41,6 +41,41 @@ LogicalResult ShardBody::liftCall(Operation *op) {
   return success();
 }
 
+/// A computation in another that sees further axes, as JAX writes it to ask for a position along
+/// one of the outer: its values may not be split by them.
+LogicalResult ShardBody::liftNested(sdy::ManualComputationOp op) {
+  for (auto shardings : {op.getInShardings(), op.getOutShardings()})
+    for (sdy::TensorShardingAttr sharding : shardings.getShardings())
+      for (ArrayAttr dim : sharding.getDims())
+        for (Attribute axis : dim)
+          if (llvm::is_contained(op.getManualAxes().getAxes(), axis))
+            return op.emitOpError("in a computation on shards splits its tensors further, by axis ")
+                   << axis << ", which cannot be imported";
+  Axes outer = manual;
+  for (StringAttr axis : op.getManualAxes().getAxes()) {
+    auto number = static_cast<unsigned>(llvm::find(names, axis) - names.begin());
+    if (number == names.size() || llvm::is_contained(outer, number))
+      return op.emitOpError("in a computation on shards sees axis ")
+             << axis << ", which is none that the computation leaves";
+    manual.push_back(number);
+  }
+  llvm::sort(manual);
+  for (auto [argument, input] : llvm::zip_equal(op.getBody().getArguments(), op.getInputs()))
+    map(argument, lookup(input));
+  FailureOr<SmallVector<Lifted>> results = liftBlock(op.getBody().front());
+  manual = outer;
+  if (failed(results))
+    return failure();
+  for (auto [result, value] : llvm::zip_equal(op.getResults(), *results)) {
+    for (unsigned axis : value.axes)
+      if (!llvm::is_contained(manual, axis))
+        return op.emitOpError("in a computation on shards gives a tensor that differs along axis ")
+               << names[axis] << ", by which it is not split";
+    map(result, value);
+  }
+  return success();
+}
+
 /// What the loop carries may come to differ between shards only in its body: the body is
 /// lifted until it returns what it is given.
 LogicalResult ShardBody::liftWhile(Operation *op) {

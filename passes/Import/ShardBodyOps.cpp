@@ -249,6 +249,9 @@ LogicalResult ShardBody::liftDynamicUpdate(Operation *op, const Axes &axes) {
   SmallVector<Value> indices;
   for (auto [dim, index] : llvm::enumerate(update.getStartIndices())) {
     Value own = spread(loc, lookup(index), axes);
+    // The bound has to fit the type as well.
+    if (auto type = typeOf(own); type.getElementTypeBitWidth() < 32)
+      own = hlo::ConvertOp::create(builder, loc, type.clone(builder.getI32Type()), own);
     auto bound = [&](int64_t number) -> Value {
       auto scalar = RankedTensorType::get({}, typeOf(own).getElementType());
       Attribute element = IntegerAttr::get(scalar.getElementType(), number);

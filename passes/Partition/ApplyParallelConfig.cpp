@@ -191,9 +191,9 @@ void ConfigApplication::reportWhole() {
   if (wholeParameters.empty())
     return;
   emitRemark(config.locate("device_mapping", builder.getContext()))
-      << "the cut dimension of " << wholeParameters.size() << " parameters does not divide by "
-      << config.shardCount()
-      << ", so they stay whole on every shard: " << llvm::join(wholeParameters, ", ");
+      << "the shards are " << config.shardCount()
+      << ", by which the cut dimension of some parameters does not divide; whole on every shard are "
+      << llvm::join(wholeParameters, ", ");
 }
 
 /// What the program says of its arguments holds, the rest of them is whole. A batch is

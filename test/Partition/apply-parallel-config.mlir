@@ -24,7 +24,7 @@
 // OUTPUT-SAME: st.name = "linear.weight.momentum"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{"tensor"}, {}]>
 // OUTPUT-SAME: st.name = "ids"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{"micro"}, {}]>
 // OUTPUT-SAME: st.name = "learning_rate"{{[^%]*}}st.sharding = #st.sharding<@mesh, []>
-// NOTE: output.json:7:3: remark: the cut dimension of 1 parameters does not divide by 4, so they stay whole on every shard: head.weight
+// NOTE: output.json:7:3: remark: the shards are 4, by which the cut dimension of some parameters does not divide; whole on every shard are head.weight
 
 // The contracted dimension, and never a vector. GPU names; the mapping wins over the scalars.
 // CONTRACTION: st.devices = [array<i64: 0, 0>, array<i64: 1, 1>, array<i64: 2, 2>], st.micro_batches = 4 : i64, st.schedule = "1f1b", st.stages = 3 : i64

@@ -22,6 +22,8 @@ func.func @manual(%x: tensor<8x4xf32>, %y: tensor<4xf32>) -> tensor<4xf32> {
   %1 = sdy.propagation_barrier %0 allowed_direction=NONE : tensor<8x4xf32>
   // CHECK: sdy.sharding_group %{{.*}} group_id=2 : tensor<8x4xf32>
   sdy.sharding_group %1 group_id=2 : tensor<8x4xf32>
+  // CHECK: stablehlo.custom_call @f(%{{.*}}) {sdy.sharding_rule = #sdy.op_sharding_rule<([i, j])->([i, j]) {i=8, j=4} need_replication={j}, custom>}
+  %f = stablehlo.custom_call @f(%1) {sdy.sharding_rule = #sdy.op_sharding_rule<([i, j])->([i, j]) {i=8, j=4} need_replication={j}, custom>} : (tensor<8x4xf32>) -> tensor<8x4xf32>
   // CHECK: sdy.manual_computation(%{{.*}}, %arg1) in_shardings=[<@mesh, [{"data"}, {}]>, <@mesh, [{}], replicated={"data"}>] out_shardings=[<@mesh, [{"data"}]>] manual_axes={"data"} (%arg2: tensor<4x4xf32>, %arg3: tensor<4xf32>) {
   %2 = sdy.manual_computation(%1, %y) in_shardings=[<@mesh, [{"data"}, {}]>, <@mesh, [{}], replicated={"data"}>] out_shardings=[<@mesh, [{"data"}]>] manual_axes={"data"} (%a: tensor<4x4xf32>, %b: tensor<4xf32>) {
     %3 = stablehlo.slice %b [0:2] : (tensor<4xf32>) -> tensor<2xf32>

@@ -134,6 +134,11 @@ def zeta_values(dtype):
     return lax.zeta, pairs(x)
 
 
+def complex_exponentials():
+    """Also where the real part overflows: what is real stays real."""
+    return jnp.exp, (np.array([100, 90 + 0j, -100, 1 + 2j, 0, -3 - 1j, 2 + 100j], np.complex64),)
+
+
 def next_after_zero():
     values = np.array([0.0, -0.0, 1.0, -1.0, np.inf, -np.inf, np.nan, 1e-45, 3.4e38], np.float32)
     return lambda *p: [lax.nextafter(*p)] + [lax.nextafter(*(v.astype(jnp.bfloat16) for v in p))], pairs(values)
@@ -190,6 +195,7 @@ def programs():
             {"tolerance": {8: 1e-9, 4: 1e-5}[np.dtype(dtype).itemsize]}
         yield f"special values of zeta, {name_of(dtype)}", lambda t=dtype: zeta_values(t), \
             {"tolerance": {8: 1e-9, 4: 1e-5}[np.dtype(dtype).itemsize]}
+    yield "complex exponentials", complex_exponentials, {}
     yield "next after zero", next_after_zero, {}
     yield "conversions", conversions, {}
     yield "saturation", saturation, {}

@@ -74,6 +74,8 @@ REFUSED_ON_DTU = {
     "chlo, bfloat16": "chlo.bessel_i1e",
     "special functions, float64": "chlo.polygamma",
     "special values, float64": "chlo.digamma",
+    "special values of zeta, float64": "chlo.zeta",
+    "special values of zeta, float32": "chlo.zeta",
     "special functions, float32": "chlo.polygamma",
     "special values, float32": "chlo.digamma",
     "scatters": "stablehlo.scatter",

@@ -82,6 +82,29 @@ def loops():
     return on_mesh(body, P("data", "model"), P("data", "model"), check_vma=False), (normal(4, 6),)
 
 
+def narrow_positions():
+    """Positions of eight bits in tensors that are longer than eight bits count."""
+    def body(x, at, to):
+        row = jnp.full((1, 2), 7, jnp.float32)
+        return (lax.dynamic_update_slice(x, row, (at, jnp.uint8(0))), lax.dynamic_slice(x, (at, jnp.uint8(1)), (3, 1)),
+                lax.dynamic_update_slice(x, row, (to, jnp.int8(0))))
+
+    return on_mesh(body, (P("data"), P(), P()), (P("data"), P("data"), P("data"))), (
+        normal(1200, 2), np.uint8(250), np.int8(-3))
+
+
+def one_axis():
+    """Written for shards along one axis; the other stays the partitioner's, with wishes for it."""
+    mesh = Mesh(np.array(jax.devices()).reshape(2, 2), ("data", "model"))
+
+    def body(x, z):
+        y = lax.with_sharding_constraint(jnp.sin(x), P(None, "model"))
+        return y + lax.axis_index("data"), lax.psum(x * 2, "data") + lax.with_sharding_constraint(z, P("model"))
+
+    return jax.jit(jax.shard_map(body, mesh=mesh, in_specs=(P("data"), P()), out_specs=(P("data"), P()),
+                                 axis_names={"data"})), (normal(4, 6), normal(2, 6))
+
+
 def annotated():
     """Annotations of arguments, a value and results, and groups of values, beside two computations on shards, one
     without arguments."""
@@ -133,7 +156,7 @@ def imports_for_gspmd(folder, function, args):
         jax.config.update("jax_use_shardy_partitioner", True)
 
 
-def prints_and_imports(make):
+def prints_and_imports(make, gspmd=True):
     def run(folder):
         function, args = make()
         lowered = jax.jit(function).lower(*args)
@@ -148,9 +171,10 @@ def prints_and_imports(make):
         expected = jax.tree.leaves(jax.jit(function)(*args))
         worst = 0.0
         hlo = imports_as_hlo(folder, lowered, '"data"=2, "model"=2')
-        gspmd, gspmd_hlo = imports_for_gspmd(folder / "gspmd", function, args)
-        for name, path in (("printed", program), ("imported", imported), ("HLO", hlo), ("GSPMD", gspmd),
-                           ("GSPMD's HLO", gspmd_hlo)):
+        forms = [("printed", program), ("imported", imported), ("HLO", hlo)]
+        if gspmd:
+            forms += zip(("GSPMD", "GSPMD's HLO"), imports_for_gspmd(folder / "gspmd", function, args), strict=True)
+        for name, path in forms:
             found = interpret(path, {f"arg{i}": a for i, a in enumerate(args)})
             for i, value in enumerate(expected):
                 worst = max(worst, compare(f"{name}, result {i}", found[f"result{i}"], np.asarray(value), 1e-5))
@@ -180,6 +204,9 @@ def trains(folder):
 
 CASES = [("tensor-parallel step", prints_and_imports(tensor_parallel_step)), ("exchanges", prints_and_imports(exchanges)),
          ("own rows", prints_and_imports(own_rows)), ("loops", prints_and_imports(loops)), ("annotated", prints_and_imports(annotated)),
+         ("narrow positions", prints_and_imports(narrow_positions)),
+         # GSPMD's form names subgroups of devices, which are refused.
+         ("one axis", prints_and_imports(one_axis, gspmd=False)),
          ("tensor-parallel step on four devices", trains)]
 
 if __name__ == "__main__":
