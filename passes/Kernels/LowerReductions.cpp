@@ -38,6 +38,26 @@ static SmallVector<Value> makeRows(Emitter &emit, stablehlo::ReduceOp op) {
   });
 }
 
+/// Whether each value is combined by an op of its own that does not see which operand came first.
+bool mlir::st::isCommutative(Region &computation) {
+  Block &block = computation.front();
+  unsigned count = block.getNumArguments() / 2;
+  auto combines = [&](unsigned index, Value result) {
+    Operation *op = result.getDefiningOp();
+    if (!isa_and_nonnull<stablehlo::AddOp, stablehlo::MulOp, stablehlo::MaxOp, stablehlo::MinOp,
+                         stablehlo::AndOp, stablehlo::OrOp, stablehlo::XorOp>(op))
+      return false;
+    Value left = block.getArgument(index), right = block.getArgument(count + index);
+    Value a = op->getOperand(0), b = op->getOperand(1);
+    return (a == left && b == right) || (a == right && b == left);
+  };
+  return llvm::all_of(llvm::enumerate(block.getTerminator()->getOperands()),
+                      [&](auto result) { return combines(result.index(), result.value()); });
+}
+
+/// Rows that are combined pairwise are halves, which lie contiguous, or, where a body sees the
+/// order of its operands, neighbours: then each row covers a range of elements, ascending from row
+/// to row.
 Replacement mlir::st::lowerReduce(Emitter &emit, stablehlo::ReduceOp op) {
   bool isEmpty = Emitter::typeOf(op.getInputs().front()).getNumElements() == 0;
   if (isReducedByVectors(op) && !isEmpty)
@@ -51,10 +71,12 @@ Replacement mlir::st::lowerReduce(Emitter &emit, stablehlo::ReduceOp op) {
   if (isEmpty)
     return inits;
   SmallVector<Value> rows = makeRows(emit, op), rest;
-  auto part = [&](int64_t from, int64_t to) {
-    return llvm::map_to_vector(rows,
-                               [&](Value value) { return emit.sliceDim(value, 0, from, to); });
+  auto part = [&](int64_t from, int64_t to, int64_t step = 1) {
+    return llvm::map_to_vector(rows, [&](Value value) {
+      return emit.slice(value, {from, 0}, {to, Emitter::shapeOf(value)[1]}, {step, 1});
+    });
   };
+  bool keepsOrder = !isCommutative(op.getBody());
   auto combine = [&](ArrayRef<Value> a, ArrayRef<Value> b) {
     SmallVector<Value> arguments(a);
     llvm::append_range(arguments, b);
@@ -68,7 +90,9 @@ Replacement mlir::st::lowerReduce(Emitter &emit, stablehlo::ReduceOp op) {
         return std::nullopt;
       rest = *both;
     }
-    auto half = combine(part(0, count / 2), part(count / 2, count / 2 * 2));
+    int64_t even = count / 2 * 2;
+    auto half = keepsOrder ? combine(part(0, even, 2), part(1, even, 2))
+                           : combine(part(0, even / 2), part(even / 2, even));
     if (!half)
       return std::nullopt;
     rows = *half;

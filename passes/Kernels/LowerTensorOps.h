@@ -22,7 +22,8 @@ Replacement lowerSelectAndScatter(Emitter &emit, stablehlo::SelectAndScatterOp o
 Replacement lowerSort(Emitter &emit, stablehlo::SortOp op);
 Replacement lowerTopK(Emitter &emit, chlo::TopKOp op);
 
-/// Of several tensors, or by a body that no vector instruction reduces with: halves upon halves.
+/// Of several tensors, or by a body that no vector instruction reduces with: halves upon halves, or
+/// neighbours where the body sees which of its operands came first.
 Replacement lowerReduce(Emitter &emit, stablehlo::ReduceOp op);
 /// Of element types that the matrix engine lacks: products, then a sum.
 Replacement lowerProduct(Emitter &emit, stablehlo::DotGeneralOp op);
@@ -45,6 +46,9 @@ Value lowerInverse(Emitter &emit, Operation *op);
 /// holds more than elementwise ops.
 std::optional<SmallVector<Value>> applyToElements(Emitter &emit, Region &computation,
                                                   ValueRange arguments);
+
+/// Whether the computation of a reduction gives the same whichever elements come first.
+bool isCommutative(Region &computation);
 
 /// Whether the computation is one op that `value`, a constant, leaves everything unchanged in.
 bool isIdentity(Region &computation, Value value);

@@ -289,7 +289,11 @@ Replacement mlir::st::lowerReduceWindow(Emitter &emit, stablehlo::ReduceWindowOp
   };
   if (llvm::is_contained(resultShape, 0))
     return broadcastInits();
-  for (size_t dim = 0; dim < shape.size(); ++dim) {
+  // Elements of a window are in order if those of its rows are combined first.
+  auto dims = llvm::to_vector(llvm::seq<size_t>(0, shape.size()));
+  if (!isCommutative(op.getBody()))
+    std::reverse(dims.begin(), dims.end());
+  for (size_t dim : dims) {
     int64_t size = op.getWindowDimensions()[dim], stride = at(op.getWindowStrides(), dim);
     if (size == 1 && stride == 1)
       continue;

@@ -26,9 +26,10 @@ def LowerTensorOps : Pass<"lower-tensor-ops", "::mlir::ModuleOp"> {
     the results are fewer than the positions of the window, a product each), `reduce_window`
     a combination of slices in spans of powers of two, `select_and_scatter` a choice among
     slices, `sort` and `top_k` a bitonic network, a reduction by a body that no instruction
-    has a combination of halves, a slice at a computed place a gather or a scatter, a product of integers or f64 an elementwise product and a
-    sum, `rng_bit_generator` arithmetic on counters, `optimization_barrier` nothing; and functions of single elements become others. Ops of
-    forms beyond these stay.
+    has a combination of halves or, where the body sees the order of its operands, of neighbours, a
+    slice at a computed place a gather or a scatter, a product of integers or f64 an elementwise
+    product and a sum, `rng_bit_generator` arithmetic on counters, `optimization_barrier` nothing; and
+    functions of single elements become others. Ops of forms beyond these stay.
 
     ```mlir
     %0 = "stablehlo.optimization_barrier"(%x) : (tensor<4xf32>) -> tensor<4xf32>

@@ -15,7 +15,7 @@
 func.func @main() -> (tensor<3x5xi32>, tensor<3x5xi32>, tensor<2x3xi32>, tensor<2x3xi32>,
                       tensor<2x3x2x4xf32>, tensor<3x1x2x4xf32>, tensor<2x3x2x2xf32>, tensor<4x5xf32>, tensor<2x5xi32>,
                       tensor<5xi32>, tensor<i32>, tensor<2x2xi32>, tensor<2x3xi32>, tensor<3x5xi32>, tensor<7xi32>,
-                      tensor<7xi32>, tensor<4xi1>, tensor<4xf32>, tensor<4xi1>) {
+                      tensor<7xi32>, tensor<4xi1>, tensor<4xf32>, tensor<4xi1>, tensor<3xi32>, tensor<i32>, tensor<2x3xi32>) {
   %x = stablehlo.constant dense<[[5, 3, 9, 3, 1], [2, 2, 8, 7, 0], [4, 6, 4, 4, 5]]> : tensor<3x5xi32>
   %place = stablehlo.iota dim = 0 : tensor<3x5xi32>
 
@@ -74,6 +74,30 @@ func.func @main() -> (tensor<3x5xi32>, tensor<3x5xi32>, tensor<2x3xi32>, tensor<
     stablehlo.return %1, %2 : tensor<i32>, tensor<i32>
   }
   %bits = stablehlo.reduce(%x init: %zero_i) applies stablehlo.xor across dimensions = [0, 1] : (tensor<3x5xi32>, tensor<i32>) -> tensor<i32>
+
+  // Elements meet in order, the left one from the lower index, where the body sees which is which: here
+  // functions x -> a x + b one after the other, and the last element. Of a window, row after row.
+  %one_i = stablehlo.constant dense<1> : tensor<i32>
+  // CHECK: [0:4:2, 0:3]
+  // CHECK: [1:4:2, 0:3]
+  %functions:2 = stablehlo.reduce(%x init: %one_i), (%place init: %zero_i) across dimensions = [1] : (tensor<3x5xi32>, tensor<3x5xi32>, tensor<i32>, tensor<i32>) -> (tensor<3xi32>, tensor<3xi32>)
+    reducer(%a: tensor<i32>, %b: tensor<i32>) (%c: tensor<i32>, %d: tensor<i32>) {
+    %0 = stablehlo.multiply %a, %b : tensor<i32>
+    %1 = stablehlo.multiply %c, %b : tensor<i32>
+    %2 = stablehlo.add %1, %d : tensor<i32>
+    stablehlo.return %0, %2 : tensor<i32>, tensor<i32>
+  }
+  %last = stablehlo.reduce(%x init: %zero_i) across dimensions = [0, 1] : (tensor<3x5xi32>, tensor<i32>) -> tensor<i32>
+    reducer(%a: tensor<i32>, %b: tensor<i32>) {
+    stablehlo.return %b : tensor<i32>
+  }
+  %window_functions:2 = "stablehlo.reduce_window"(%x, %place, %one_i, %zero_i) <{window_dimensions = array<i64: 2, 3>}> ({
+  ^bb0(%a: tensor<i32>, %c: tensor<i32>, %b: tensor<i32>, %d: tensor<i32>):
+    %0 = stablehlo.multiply %a, %b : tensor<i32>
+    %1 = stablehlo.multiply %c, %b : tensor<i32>
+    %2 = stablehlo.add %1, %d : tensor<i32>
+    stablehlo.return %0, %2 : tensor<i32>, tensor<i32>
+  }) : (tensor<3x5xi32>, tensor<3x5xi32>, tensor<i32>, tensor<i32>) -> (tensor<2x3xi32>, tensor<2x3xi32>)
   %product = stablehlo.dot_general %two, %two, contracting_dims = [1] x [1] : (tensor<2x5xi32>, tensor<2x5xi32>) -> tensor<2x2xi32>
 
   // Starts beyond the bounds are clamped.
@@ -96,8 +120,8 @@ func.func @main() -> (tensor<3x5xi32>, tensor<3x5xi32>, tensor<2x3xi32>, tensor<
   %t = stablehlo.tan %f : tensor<4xf32>
   %finite = stablehlo.is_finite %t : (tensor<4xf32>) -> tensor<4xi1>
   return %sorted#0, %sorted#1, %top#0, %top#1, %conv, %gradient, %grouped, %pool, %windows, %largest#1, %bits, %product,
-      %slice, %update, %ones, %zeros, %ordered, %coarse, %finite : tensor<3x5xi32>, tensor<3x5xi32>, tensor<2x3xi32>,
+      %slice, %update, %ones, %zeros, %ordered, %coarse, %finite, %functions#1, %last, %window_functions#1 : tensor<3x5xi32>, tensor<3x5xi32>, tensor<2x3xi32>,
       tensor<2x3xi32>, tensor<2x3x2x4xf32>, tensor<3x1x2x4xf32>, tensor<2x3x2x2xf32>, tensor<4x5xf32>, tensor<2x5xi32>, tensor<5xi32>,
       tensor<i32>, tensor<2x2xi32>, tensor<2x3xi32>, tensor<3x5xi32>, tensor<7xi32>, tensor<7xi32>, tensor<4xi1>,
-      tensor<4xf32>, tensor<4xi1>
+      tensor<4xf32>, tensor<4xi1>, tensor<3xi32>, tensor<i32>, tensor<2x3xi32>
 }

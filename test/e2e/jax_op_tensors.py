@@ -81,6 +81,64 @@ def reductions():
     return program, (normal(4, 5, 6), normal(3, 7, dtype=ml_dtypes.bfloat16), integers(99, 4, 5, 6), normal(5, 3) > 0)
 
 
+def with_nans(*shape, dtype=np.float32):
+    """A few values, so that many are equal, several NaNs, and rows of nothing else."""
+    x = RNG.integers(-3, 4, shape).astype(dtype)
+    x[RNG.random(shape) < 0.3] = np.nan
+    x[..., :1, :] = np.nan
+    return x
+
+
+def arg_reductions(dtype):
+    """The first of equal extremes or of NaNs, whose reducer keeps the left of two NaNs."""
+    def make():
+        def program(row, rows, cube):
+            return [f(row, 0, np.int32) for f in (lax.argmax, lax.argmin)] + [
+                f(v, axis, np.int32) for f in (lax.argmax, lax.argmin) for v in (rows, cube) for axis in range(v.ndim)]
+        if dtype == np.int32:
+            return program, (integers(50, 5000), integers(3, 37, 8), integers(3, 5, 11, 6))
+        row = normal(5000, dtype=dtype)
+        row[[4003, 17, 2500, 2501, 4999]] = np.nan
+        return program, (row, with_nans(37, 8, dtype=dtype), with_nans(5, 11, 6, dtype=dtype))
+    return make
+
+
+def ordered_reductions():
+    """Reducers that are associative but not commutative: the first and the last element that counts,
+    and functions x -> a x + b one after the other."""
+    def first(p, q):
+        return lax.select(p[1] > 0, p[0], q[0]), lax.max(p[1], q[1])
+
+    def last(p, q):
+        return lax.select(q[1] > 0, q[0], p[0]), lax.max(p[1], q[1])
+
+    def composed(p, q):
+        return p[0] * q[0], p[1] * q[0] + q[1]
+
+    def program(x, i, k, row, count):
+        none, same = (np.float32(0), np.int32(0)), (np.int32(1), np.int32(0))
+        axes = [(0,), (1,), (2,), (0, 2), (0, 1, 2)]
+        both = [lax.reduce((x, i), none, f, a) for f in (first, last) for a in axes]
+        return both, [lax.reduce((i, k), same, composed, a) for a in axes], \
+            lax.reduce((row, row + 2), same, composed, (0,)), lax.reduce((row, count), same, first, (0,)), \
+            lax.reduce((row, count), same, last, (0,)), lax.reduce(row, np.int32(0), lambda p, q: q, (0,)), \
+            lax.reduce_window((i, k), same, composed, (2, 3, 4), (1, 2, 1), "VALID")
+    row = 2 * integers(9, 5000) + 1
+    return program, (normal(5, 7, 6), integers(3, 5, 7, 6), integers(9, 5, 7, 6), row, integers(2, 5000))
+
+
+def gradients_of_branches():
+    """Both branches normalise rows and read one column: row values of several kernels meet in one."""
+    def loss(parameters, x, p):
+        def column():
+            return jax.nn.log_softmax(x @ parameters["w"] + parameters["b"])[:, 0].mean()
+        return lax.cond(p, column, lambda: 2 * column())
+
+    def program(parameters, x, p, q):
+        return [jax.value_and_grad(loss)(parameters, x, v) for v in (p, q)]
+    return program, ({"w": normal(16, 6), "b": normal(6)}, normal(12, 16), np.True_, np.False_)
+
+
 def cumulative():
     def program(x, i):
         return [[f(x, axis=0), f(x, axis=1, reverse=True)] for f in (lax.cumsum, lax.cumprod, lax.cummax, lax.cummin,
@@ -248,6 +306,10 @@ def programs():
         yield f"convolution {name}", make, options
     for function in (products, reductions, cumulative, windows, sorts, gathers, scatters, movement, control_flow):
         yield function.__name__.replace("_", " "), function, {}
+    for dtype in (np.float32, ml_dtypes.bfloat16, np.int32):
+        yield f"first extremes, {np.dtype(dtype).name}", arg_reductions(dtype), {}
+    yield "ordered reductions", ordered_reductions, {}
+    yield "gradients of branches", gradients_of_branches, {}
     yield "cumulative, by windows", cumulative, {"platform": "tpu"}
     algorithms = lax.RandomAlgorithm
     for algorithm in (algorithms.RNG_DEFAULT, algorithms.RNG_THREE_FRY, algorithms.RNG_PHILOX):

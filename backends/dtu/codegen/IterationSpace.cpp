@@ -54,6 +54,19 @@ public:
       unify(a, dim, b, dim);
   }
 
+  /// Unifies all of `nodes` with those of `others`, unless one is another loop of these already.
+  void unifyUnrelated(ArrayRef<int> nodes, ArrayRef<int> others) {
+    auto isAnother = [&](auto pair) {
+      auto [node, own] = pair;
+      return find(node) != find(own) &&
+             llvm::any_of(others, [&](int other) { return find(other) == find(node); });
+    };
+    auto pairs = llvm::zip(nodes, others);
+    if (llvm::none_of(pairs, isAnother))
+      for (auto [node, other] : pairs)
+        unifyNodes(node, other);
+  }
+
   int find(int node) {
     while (parent[node] != static_cast<unsigned>(node))
       node = parent[node] = parent[parent[node]];
@@ -128,9 +141,14 @@ static LogicalResult unifyOp(DimUnifier &dims, Operation *op) {
       });
 }
 
-/// Unifies the dimensions of all computed values that span the whole space of a kernel. Tensors that
-/// meet only in a scalar (a norm over several gradients, and what it scales) share loops without
-/// saying so anywhere else.
+static bool isPrefix(ArrayRef<int64_t> small, ArrayRef<int64_t> large) {
+  return small.size() < large.size() && large.take_front(small.size()) == small;
+}
+
+/// Unifies the dimensions of all computed values that span the whole space of a kernel. Tensors
+/// that meet only in a scalar (a norm over several gradients, and what it scales) share loops
+/// without saying so anywhere else. So do values of each row beside row reductions, where the op
+/// that joined the two has moved on into the kernel of a later reduction.
 static void unifyWholeValues(DimUnifier &dims, Block &body) {
   auto getNodes = [&](Value value) {
     SmallVector<int> nodes = dims.nodesOf.lookup(value);
@@ -157,6 +175,9 @@ static void unifyWholeValues(DimUnifier &dims, Block &body) {
     if (getSizes(value) == getSizes(*largest))
       for (auto [a, b] : llvm::zip_equal(getNodes(value), getNodes(*largest)))
         dims.unifyNodes(a, b);
+  for (Value value : computed)
+    if (isPrefix(getSizes(value), getSizes(*largest)))
+      dims.unifyUnrelated(getNodes(value), getNodes(*largest));
 }
 
 /// Orders classes so that each value's dimensions ascend; ties go to the class seen first.

@@ -211,6 +211,19 @@ def norm(rows, columns):
     st.yield %y0, %y1 : tensor<{shape}>, tensor<{shape}>""")
 
 
+def rows_apart(shape):
+    """Row sums of one tensor and values of as many rows of others, which no op brings together."""
+    x, r = "x".join(map(str, shape)) + "xf32", "x".join(map(str, shape[:-1])) + "xf32"
+    last = len(shape) - 1
+    return kernel("loop", [r, r, x], [r, r], f"""
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %e = stablehlo.exponential %a0 : tensor<{r}>
+    %n = stablehlo.negate %a2 : tensor<{x}>
+    %s = stablehlo.reduce(%n init: %zero) applies stablehlo.add across dimensions = [{last}] : (tensor<{x}>, tensor<f32>) -> tensor<{r}>
+    %m = stablehlo.multiply %e, %a1 : tensor<{r}>
+    st.yield %s, %m : tensor<{r}>, tensor<{r}>"""), [r, r, x]
+
+
 LOOPS = {
     "layer_norm": lambda: (layer_norm(48, 96), ["48x96xf32", "96xf32", "96xf32"]),
     "layer_norm_ragged": lambda: (layer_norm(37, 1000), ["37x1000xf32", "1000xf32", "1000xf32"]),
@@ -226,6 +239,9 @@ LOOPS = {
     "scalars": lambda: (scalars(), ["f32", "f32"]),
     "norm": lambda: (norm(40, 50), ["40x50xf32", "40x50xf32"]),
     "norm_long": lambda: (norm(300, 500), ["300x500xf32", "300x500xf32"]),
+    "rows_apart": lambda: rows_apart([12, 6]),
+    "rows_apart_square": lambda: rows_apart([3, 70, 70]),
+    "rows_apart_long": lambda: rows_apart([5, 40000]),
     "constant_result": lambda: (constant_result("40x50"), ["f32"]),
 }
 
