@@ -119,6 +119,9 @@ Replacement mlir::st::lowerProduct(Emitter &emit, stablehlo::DotGeneralOp op) {
   if (isa<ComplexType>(left) || isa<ComplexType>(right) ||
       Emitter::typeOf(op.getResult()).getNumElements() == 0)
     return std::nullopt;
+  // Sums of nothing.
+  if (Emitter::typeOf(op.getLhs()).getNumElements() == 0)
+    return SmallVector<Value>{emit.zerosLike(op.getResult())};
   if (left == right && (left.isF32() || left.isBF16() || left.isF16()) &&
       made.getIntOrFloatBitWidth() <= 32)
     return std::nullopt;

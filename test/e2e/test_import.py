@@ -242,9 +242,10 @@ def custom_gradient(folder):
 
 
 def nothing_runs(folder):
-    """Tensors without elements: reductions of them give the initial value."""
+    """Tensors without elements: reductions of them give the initial value, products zeros."""
     def function(x, y):
-        return x.sum(0), x + x, jnp.max(y, axis=1, initial=1.5)
+        return (x.sum(0), x + x, jnp.max(y, axis=1, initial=1.5), y @ x, x @ x.T, jnp.einsum("bk,bkn->bn", y, y[..., None]),
+                y.astype(np.int32) @ x.astype(np.int32))
 
     given = {"x": np.zeros((0, 8), np.float32), "y": np.zeros((3, 0), np.float32)}
     (folder / "f.mlir").write_text(jax.jit(function).lower(*given.values()).as_text(debug_info=True))
