@@ -1,5 +1,6 @@
 #include "passes/Pipeline/ProgramEmitter.h"
 #include "dialects/StableHLO/StableHLOOps.h"
+#include "passes/Pipeline/Recompute.h"
 
 using namespace mlir;
 using namespace mlir::st;
@@ -186,6 +187,7 @@ void ProgramEmitter::emitTask(OpBuilder &builder, TaskPlan &plannedTask) {
     clearAccumulators();
   for (const TaskItem &item : task->items)
     emitItem(item);
+  emitResults();
 }
 
 /// The value that leaves any other as it is when reduced with it.
@@ -250,15 +252,66 @@ void ProgramEmitter::emitItem(const TaskItem &item) {
   case TaskItem::Accumulate:
     emitAccumulate(cast<AccumulateOp>(item.op));
     return;
-  case TaskItem::Result: {
+  case TaskItem::Result:
+    return; // once nothing reads the state from before the step any more
+  }
+}
+
+namespace {
+/// A result that is to be written, and where its value still lies if no op computes it.
+struct PendingWrite {
+  unsigned number;
+  Value value;
+  FlatSymbolRefAttr target, source;
+};
+} // namespace
+
+/// The same value, but computed: a choice between it and itself.
+Value ProgramEmitter::copy(Value value) {
+  auto type = cast<RankedTensorType>(value.getType()).clone(body->getI1Type());
+  auto isChosen =
+      stablehlo::ConstantOp::create(*body, value.getLoc(), DenseElementsAttr::get(type, true));
+  return stablehlo::SelectOp::create(*body, value.getLoc(), isChosen, value, value);
+}
+
+/// State that gives way to other state, as the weights before to those of now, is read before it is
+/// overwritten. Of states that exchange their places one is copied.
+void ProgramEmitter::emitResults() {
+  SmallVector<PendingWrite> pending;
+  for (const TaskItem &item : task->items) {
+    if (item.kind != TaskItem::Result)
+      continue;
     Value value = item.getOperands().front();
-    const Storage &target = resultStorage[item.resultNumber];
+    FlatSymbolRefAttr target = resultStorage[item.resultNumber].symbol;
     auto kept = storage.find(value);
     // A state that the step does not change needs no write.
-    if (kept == storage.end() || kept->second.symbol != target.symbol)
-      write(get(value), target);
-    return;
+    if (kept != storage.end() && kept->second.symbol == target)
+      continue;
+    Value own = get(value), root = own;
+    while (Operation *op = root.getDefiningOp()) {
+      if (!isView(op))
+        break;
+      root = op->getOperand(0);
+    }
+    auto read = root.getDefiningOp<ReadOp>();
+    pending.push_back(
+        {item.resultNumber, own, target, read ? read.getSourceAttr() : FlatSymbolRefAttr()});
   }
+  while (!pending.empty()) {
+    auto isRead = [&](const PendingWrite &write) {
+      return llvm::any_of(pending, [&](const PendingWrite &other) {
+        return &other != &write && other.source == write.target;
+      });
+    };
+    auto *next = llvm::find_if_not(pending, isRead);
+    if (next == pending.end()) {
+      next = pending.begin();
+      next->value = copy(next->value);
+      next->source = {};
+      continue;
+    }
+    write(next->value, resultStorage[next->number]);
+    pending.erase(next);
   }
 }
 
@@ -295,7 +348,8 @@ Value ProgramEmitter::copyOp(Operation *op, Value value) {
   if (auto index = dyn_cast<AxisIndexOp>(op)) {
     Value &known = axisIndices[index.getAxis()];
     if (!known)
-      known = AxisIndexOp::create(*body, op->getLoc(), index.getType(), index.getAxis(), index.getMesh());
+      known = AxisIndexOp::create(*body, op->getLoc(), index.getType(), index.getAxis(),
+                                  index.getMesh());
     mapping.map(value, known);
     writeBuffers(op);
     return known;

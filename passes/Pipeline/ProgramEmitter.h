@@ -42,6 +42,7 @@ private:
   void emitTask(OpBuilder &builder, TaskPlan &task);
   void emitItem(const TaskItem &item);
   void emitAccumulate(AccumulateOp op);
+  void emitResults();
   void clearAccumulators();
   void numberParameters();
 
@@ -50,6 +51,7 @@ private:
   Value get(Value value);
   Value copyOp(Operation *op, Value value);
   Value read(const Storage &storage, Type type);
+  Value copy(Value value);
   void write(Value value, const Storage &storage, ReduceKindAttr accumulate = {});
   /// Writes the buffers of what an op of this task just computed.
   void writeBuffers(Operation *op);

@@ -2,6 +2,7 @@
 with JAX's losses, on one device and in four parts."""
 
 import os
+import re
 import sys
 import time
 
@@ -285,9 +286,49 @@ def hlo_computes(config, task):
     return run
 
 
-def annotated(shardy):
-    """A step whose shardings over two axes are in the program, as Shardy's or as GSPMD's: in four parts, with
-    two micro-batches in two stages, it computes JAX's numbers, and its weights are in the parts it says."""
+def nesterov(state, x):
+    """One of the two vectors is of the other before it was."""
+    value, slope = jax.value_and_grad(lambda y: jnp.mean((x @ y - 1) ** 2))(state["y"])
+    ahead = state["y"] - 0.1 * slope
+    return {"x": ahead, "y": ahead + 0.9 * (ahead - state["x"])}, value
+
+
+def heavy_ball(state, x):
+    """Keeps the weights before, in a tuple."""
+    w, before = state
+    value, slope = jax.value_and_grad(lambda w: jnp.mean((x @ w - 1) ** 2))(w)
+    return (w - 0.1 * slope + 0.9 * (w - before), w), value
+
+
+def exchange(state, x):
+    """Each is what the other was."""
+    a, b = state
+    return (b, a), jnp.mean(x @ a)
+
+
+def trades_places(step, make):
+    """State of one type that takes each other's place: what a step gives for each is what JAX's does."""
+    def run(folder):
+        rng = np.random.default_rng(4)
+        a, b, x = (rng.normal(size=shape).astype(np.float32) for shape in ((8,), (8,), (16, 8)))
+        for form, info in (("names", True), ("no names", False)):
+            (folder / "step.mlir").write_text(jax.jit(step, donate_argnums=0).lower(make(a, b), x).as_text(debug_info=info))
+            stderr = st.check_run([*st.COMPILE, folder / "step.mlir", "-o", folder / "b"]).stderr
+            rows = re.findall(r"^  (arg\d|result\d) +\S+ +\S+ +(\S+)", stderr, re.M)
+            names = [name for place, name in rows if place.startswith("arg")]
+            save_file(dict(zip(names, (a, b, x), strict=True)), folder / "in.safetensors")
+            st.check_run([folder / "b", f"--inputs={folder}/in.safetensors", f"--outputs={folder}/out.safetensors"])
+            found = load_file(folder / "out.safetensors")
+            state, loss = jax.jit(step)(make(a, b), x)
+            for name, value in zip([*names[:2], "loss"], [*jax.tree.leaves(state), loss], strict=True):
+                compare(found[name], value, 1e-5, f"{form}: {name}")
+    return run
+
+
+def annotated(shardy, hlo=False):
+    """A step whose shardings over two axes are in the program, as Shardy's or as GSPMD's, in StableHLO or in HLO: in
+    four parts, with two micro-batches in two stages, it computes JAX's numbers, and its weights are in the parts it
+    says."""
     def run(folder):
         mesh = Mesh(np.array(jax.devices()).reshape(2, 2), ("data", "model"))
 
@@ -313,21 +354,24 @@ def annotated(shardy):
 
         jax.config.update("jax_use_shardy_partitioner", shardy)
         try:
-            text = jax.jit(step, donate_argnums=0).lower(*split(placed)).as_text(debug_info=True)
+            lowered = jax.jit(step, donate_argnums=0).lower(*split(placed))
+            text = lowered.as_text(debug_info=True)
+            proto = lowered.compiler_ir("hlo").as_serialized_hlo_module_proto()
         finally:
             jax.config.update("jax_use_shardy_partitioner", True)
         st.expect(("sdy." if shardy else "@Sharding") in text, "the program is not annotated")
-        (folder / "step.mlir").write_text(text)
+        source = folder / ("step.pb" if hlo else "step.mlir")
+        source.write_bytes(proto if hlo else text.encode())
         params, loss = jax.jit(step)(*split(given))
         save_file(given, folder / "in.safetensors")
         parallel = st.write_json(folder / "p.json", st.layout(2, 4, mode="hybrid", accum=2))
-        st.check_run([*st.COMPILE, folder / "step.mlir", f"--parallel={parallel}", "-o", folder / "b"])
+        st.check_run([*st.COMPILE, source, f"--parallel={parallel}", "-o", folder / "b"])
         st.check_run([folder / "b", f"--inputs={folder}/in.safetensors", f"--outputs={folder}/out.safetensors"])
         found = load_file(folder / "out.safetensors")
         for name, value in {**params, "loss": loss}.items():
             compare(found[name], value, 1e-5, name)
         planned = folder / "planned.mlir"
-        st.check_run([*st.COMPILE, folder / "step.mlir", f"--parallel={parallel}", "--compile-to=planned",
+        st.check_run([*st.COMPILE, source, f"--parallel={parallel}", "--compile-to=planned",
                       "-o", planned])
         st.expect('global tensor<16x32xf32>' in planned.read_text()
                   and "local tensor<16x16xf32>" in planned.read_text(), "w0 is not in two parts")
@@ -381,8 +425,13 @@ CASES = [
     ("gpt2 as an HLO proto and as HLO text", hlo_computes(GPT2, "clm")),
     ("shardings in the program, Shardy's", annotated(True)),
     ("shardings in the program, GSPMD's", annotated(False)),
+    ("shardings in HLO, Shardy's", annotated(True, hlo=True)),
+    ("shardings in HLO, GSPMD's", annotated(False, hlo=True)),
     ("a function that is no training step", function_runs),
     ("a function of nothing", nothing_runs),
+    ("Nesterov's momentum", trades_places(nesterov, lambda a, b: {"x": a, "y": b})),
+    ("a heavy ball", trades_places(heavy_ball, lambda a, b: (a, b))),
+    ("two that exchange their places", trades_places(exchange, lambda a, b: (a, b))),
     ("a gradient that the program gives", custom_gradient),
     ("a large program simplifies fast, once and for all", simplifies_fast),
     ("bert, AdamW, with locations", trains(lambda f: transformer(f, BERT, "mlm"), adamw, True, 1e-3, LAYOUTS)),

@@ -1,0 +1,32 @@
+// RUN: st-opt %s --split-input-file --split-tasks | FileCheck %s
+
+// What a state was before is read before it is overwritten, whatever the order of the results.
+// CHECK: st.task @update
+// CHECK: %[[NEW:.*]] = stablehlo.add
+// CHECK-NEXT: st.write %{{.*}} to @before
+// CHECK-NEXT: st.write %[[NEW]] to @w
+module attributes {st.stages = 1 : i64, st.devices = [array<i64: 0>]} {
+  st.mesh @mesh <["tensor"=1], micro=1>
+  func.func @main(%w: tensor<4xf32> {st.name = "w", st.role = "parameter", tf.aliasing_output = 0 : i32, st.global_type = tensor<4xf32>}, %before: tensor<4xf32> {st.name = "before", st.role = "optimizer_state", tf.aliasing_output = 1 : i32, st.global_type = tensor<4xf32>})
+      -> (tensor<4xf32> {st.name = "w", st.role = "parameter"}, tensor<4xf32> {st.name = "before", st.role = "optimizer_state"}) {
+    %0 = stablehlo.add %w, %before : tensor<4xf32>
+    return %0, %w : tensor<4xf32>, tensor<4xf32>
+  }
+}
+
+// -----
+
+// Two that exchange their places: one of them is copied first.
+// CHECK: st.task @update
+// CHECK: %[[B:.*]] = st.read @b
+// CHECK: %[[A:.*]] = st.read @a
+// CHECK: %[[COPY:.*]] = stablehlo.select %{{.*}}, %[[B]], %[[B]]
+// CHECK: st.write %[[A]] to @b
+// CHECK: st.write %[[COPY]] to @a
+module attributes {st.stages = 1 : i64, st.devices = [array<i64: 0>]} {
+  st.mesh @mesh <["tensor"=1], micro=1>
+  func.func @main(%a: tensor<4xf32> {st.name = "a", st.role = "parameter", tf.aliasing_output = 0 : i32, st.global_type = tensor<4xf32>}, %b: tensor<4xf32> {st.name = "b", st.role = "parameter", tf.aliasing_output = 1 : i32, st.global_type = tensor<4xf32>})
+      -> (tensor<4xf32> {st.name = "a", st.role = "parameter"}, tensor<4xf32> {st.name = "b", st.role = "parameter"}) {
+    return %b, %a : tensor<4xf32>, tensor<4xf32>
+  }
+}
