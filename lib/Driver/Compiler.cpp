@@ -5,6 +5,7 @@
 #include "lib/Driver/Runner.h"
 
 #include "backends/dtu/codegen/ExecutableBuilder.h"
+#include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/StDialect.h"
 #include "lib/Frontend/Frontend.h"
 #include "lib/Hlo/HloImporter.h"
@@ -325,6 +326,14 @@ LogicalResult Compiler::refuseOptimizerOptions() {
                      << " has no effect: the program updates its parameters itself";
   if (options.isGiven("optimizer"))
     return error() << "--optimizer has no effect: the program updates its parameters itself";
+  auto function = module->lookupSymbol<func::FuncOp>("main");
+  auto isRate = [&](unsigned argument) {
+    auto name = function.getArgAttrOfType<StringAttr>(argument, kNameAttr);
+    return name && name.getValue() == "learning_rate";
+  };
+  if (options.isGiven("lr") && function &&
+      llvm::none_of(llvm::seq<unsigned>(0, function.getNumArguments()), isRate))
+    return error() << "--lr has no effect: the program takes no learning rate";
   return success();
 }
 

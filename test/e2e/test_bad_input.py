@@ -412,7 +412,7 @@ def step_brings_its_update(folder):
                     "  return %n, %l : tensor<4xf32>, tensor<f32>\n}\n")
     command = [*st.COMPILE, text, "-o", folder / "step.bin"]
     st.check_run(command)
-    for flag in ("optimizer=sgd", "beta1=0.5", "task=clm", "batch=2", "seq=4"):
+    for flag in ("optimizer=sgd", "beta1=0.5", "lr=0.1", "task=clm", "batch=2", "seq=4"):
         expect_error([*command, f"--{flag}"], f"--{flag.split('=')[0]} has no effect: ")
 
 
