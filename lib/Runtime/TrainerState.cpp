@@ -163,6 +163,14 @@ absl::StatusOr<std::string> compareOptimizer(const std::string &path, const Trai
     return absl::InvalidArgumentError(
         absl::StrCat(path, ": \"optimizer\" is ", quoteJson(found.optimizer),
                      ", the program was compiled with ", quoteJson(own.optimizer)));
+  for (const auto &[name, value] : found.constants)
+    if (own.constants.count(name) == 0)
+      return absl::InvalidArgumentError(absl::StrCat(path, ": \"optimizer\": unknown key ",
+                                                     quoteForMessage(name)));
+  for (const auto &[name, value] : own.constants)
+    if (found.constants.count(name) == 0)
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": \"optimizer\": ", quoteForMessage(name), " is missing"));
   std::string warnings;
   for (const auto &[name, value] : own.constants)
     if (auto it = found.constants.find(name); it != found.constants.end() && it->second != value)

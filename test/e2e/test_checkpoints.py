@@ -129,6 +129,10 @@ def each_key(folder):
     cases.append((dict(state, crc32=dict(state["crc32"], x="00000000")), "'x' is not one of the model's tensors"))
     cases.append((dict(state, format=3), "format 3, expected 1 to 2"))
     cases.append((dict(state, optimizer={"kind": "adamw", "beta1": "x"}), "'beta1'.*expected a number"))
+    given = state["optimizer"]
+    name = next(k for k in given if k != "kind")
+    cases.append((dict(state, optimizer={k: v for k, v in given.items() if k != name}), f"'{name}' is missing"))
+    cases.append((dict(state, optimizer=given | {name.upper(): 0.5}), f"unknown key '{name.upper()}'"))
     for value, pattern in cases:
         path.write_text(json.dumps(value))
         resume(path.parent, r"trainer_state\.json: .*" + pattern)

@@ -81,11 +81,18 @@ def learns(config, task, rate):
     return run
 
 
+NO_DROPOUT = {
+    "small bert": {"hidden_dropout_prob": 0.0, "attention_probs_dropout_prob": 0.0},
+    "small gpt2": {"resid_pdrop": 0.0, "embd_pdrop": 0.0, "attn_pdrop": 0.0},
+}
 MODELS = [("llama", LLAMA, "clm"), ("llama with biases, tied", LLAMA_BIASED, "clm"), ("vit", VIT | {"num_labels": 6}, "classify")]
 
 CASES = [
     *((f"{name}, {shape}", step_matches(config, task, layout))
       for name, config, task in MODELS for shape, layout in LAYOUTS.items()),
+    *((f"{name}, {shape}", step_matches(config | NO_DROPOUT[name], task, layout))
+      for name, config, task in (("small bert", st.SMALL_BERT, "mlm"), ("small gpt2", st.SMALL_GPT2, "clm"))
+      for shape, layout in (("1x1", st.layout(1, 1)), ("4x8", st.layout(4, 8)))),
     ("bert, 1x2", step_matches(BERT, "mlm", LAYOUTS["1x2"])),
     ("gpt2, 1x2", step_matches(GPT2, "clm", LAYOUTS["1x2"])),
     ("llama, dropout, 1x2", step_matches(LLAMA | {"attention_dropout": 0.3}, "clm", LAYOUTS["1x2"], dropout=True)),
