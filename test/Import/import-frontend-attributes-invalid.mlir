@@ -67,7 +67,7 @@ module attributes {mhlo.frontend_attributes = {xla.sdy.meshes = "{mesh = #sdy.me
 module attributes {mhlo.frontend_attributes = {xla.sdy.meshes = "{mesh = #sdy.mesh<[\22a\22=2]>}"}} {
   func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
     %0 = stablehlo.custom_call @xla.sdy.GlobalToLocalShape(%x) {mhlo.frontend_attributes = {xla.sdy.in_shardings = "#sdy.sharding_per_value<[]>"}} : (tensor<8xf32>) -> tensor<4xf32>
-    // expected-error @+1 {{sharding}}
+    // expected-error @+1 {{'sdy.manual_computation' op has 1 operands, 0 shardings of them and 1 in its body}}
     %1 = stablehlo.custom_call @xla.sdy.LocalToGlobalShape(%0) {mhlo.frontend_attributes = {xla.sdy.manual_axes = "#sdy<manual_axes{\22a\22}>", xla.sdy.out_shardings = "#sdy.sharding_per_value<[<@mesh, [{\22a\22}]>]>"}} : (tensor<4xf32>) -> tensor<8xf32>
     return %1 : tensor<8xf32>
   }

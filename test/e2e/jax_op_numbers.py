@@ -119,9 +119,12 @@ def special_functions(dtype):
     return program, (x, a)
 
 
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, -2.5, np.inf, -np.inf, np.nan]
+
+
 def special_values(dtype):
     """Poles, bounds of domains, infinities and NaN."""
-    x = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, -2.5, np.inf, -np.inf, np.nan], dtype)
+    x = np.array(SPECIAL, dtype)
     unary = [lax.acos, lax.asin, lax.atan, lax.acosh, lax.asinh, lax.atanh, lax.cosh, lax.sinh, lax.erf, lax.erfc,
              lax.erf_inv, lax.digamma, lax.lgamma, lax.bessel_i1e, lax.cbrt, lax.cos, lax.exp, lax.expm1, lax.log,
              lax.log1p, lax.sqrt, lax.rsqrt, lax.logistic, lax.tanh]
@@ -130,8 +133,7 @@ def special_values(dtype):
 
 
 def zeta_values(dtype):
-    x = np.array([0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, -2.5, np.inf, -np.inf, np.nan], dtype)
-    return lax.zeta, pairs(x)
+    return lax.zeta, pairs(np.array(SPECIAL, dtype))
 
 
 def complex_exponentials():

@@ -99,6 +99,9 @@ def config_cases():
     yield config_case("nested deeply", "[" * 300000, r"config\.json.*nests at most")
     yield config_case("optimizer", TINY_BERT, r"--optimizer=foo: expected adamw", extra=["--optimizer=foo"])
     yield config_case("optimizer's number", TINY_BERT, r"--beta1=abc: expected a number of at least 0 and below 1", extra=["--beta1=abc"])
+    for number in ("epsilon=1e-60", "clip-norm=1e-50", "beta2=0.99999999999"):
+        yield config_case(f"{number}, which f32 loses", TINY_BERT, f"--{number}: expected .* that 32 bits hold",
+                          extra=[f"--{number}"])
     yield config_case("optimizer without number", TINY_BERT, r"--beta2=: expected a value", extra=["--beta2="])
     yield config_case("momentum of adamw", TINY_BERT, "--momentum has no effect with --optimizer=adamw",
                       extra=["--momentum=0.5"])
