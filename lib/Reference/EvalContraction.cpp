@@ -10,7 +10,13 @@ static Outcome evalDotGeneral(TensorCall &call, DotGeneralOp op) {
   DotDimensionNumbersAttr dims = op.getDotDimensionNumbers();
   DotDims kernelDims{dims.getLhsBatchingDimensions(), dims.getRhsBatchingDimensions(),
                      dims.getLhsContractingDimensions(), dims.getRhsContractingDimensions()};
-  return call.finish(dotGeneral(call.operands[0], call.operands[1], kernelDims, call.resultType()));
+  // Of two float types the wider one computes, as XLA's CPU backend has it.
+  Tensor lhs = call.operands[0], rhs = call.operands[1];
+  if (::st::byteWidth(lhs.getType()) < ::st::byteWidth(rhs.getType()))
+    lhs = convert(lhs, rhs.getType());
+  else if (lhs.getType() != rhs.getType())
+    rhs = convert(rhs, lhs.getType());
+  return call.finish(dotGeneral(lhs, rhs, kernelDims, call.resultType()));
 }
 
 static Outcome evalConvolution(TensorCall &call, ConvolutionOp op) {

@@ -127,6 +127,43 @@ Tensor windowElement(const Tensor &operand, const Window &window, ArrayRef<int64
   return slice(operand, starts, window.strides, places);
 }
 
+// `count` positions of a dimension, from `start` on.
+Tensors sliceDim(ArrayRef<Tensor> tensors, size_t dim, int64_t start, int64_t count) {
+  Tensors result;
+  for (const Tensor &tensor : tensors) {
+    Shape starts(tensor.getRank(), 0), shape(tensor.getShape());
+    starts[dim] = start;
+    shape[dim] = count;
+    result.push_back(slice(tensor, starts, Shape(tensor.getRank(), 1), shape));
+  }
+  return result;
+}
+
+// Combines the elements at each position of one dimension and `size - 1` after it, `dilation`
+// apart: spans of 1, 2, 4, ... elements are made of two of half their size, and a window of spans,
+// so that a cumulative sum, whose window is as large as the dimension, takes few steps.
+bool combineAlong(const ScalarComputation &body, size_t dim, int64_t size, int64_t dilation,
+                  Tensors &tensors) {
+  int64_t length = tensors[0].getShape()[dim], places = length - (size - 1) * dilation;
+  Tensors spans = std::move(tensors);
+  tensors.clear();
+  for (int64_t span = 1, offset = 0; offset < size; span *= 2) {
+    if (size & span) {
+      Tensors part = sliceDim(spans, dim, offset * dilation, places);
+      if (tensors.empty())
+        tensors = part;
+      else if (!combine(body, tensors, part, tensors))
+        return false;
+      offset += span;
+    }
+    int64_t doubled = length - (2 * span - 1) * dilation;
+    if (offset < size && !combine(body, sliceDim(spans, dim, 0, doubled),
+                                  sliceDim(spans, dim, span * dilation, doubled), spans))
+      return false;
+  }
+  return true;
+}
+
 } // namespace
 
 bool reduceWindow(ArrayRef<Tensor> inputs, ArrayRef<Tensor> inits, const Window &window,
@@ -137,16 +174,17 @@ bool reduceWindow(ArrayRef<Tensor> inputs, ArrayRef<Tensor> inits, const Window 
     tensor = padded(tensor, init, window);
     init = splat(init, places);
   }
-  bool ok = true;
-  forEachIndex(window.size, [&](ArrayRef<int64_t> tap) {
-    Tensors values;
-    for (const Tensor &tensor : wide)
-      values.push_back(windowElement(tensor, window, tap, places));
-    ok = ok && combine(body, accumulated, values, accumulated);
-  });
-  if (ok)
-    narrow(accumulated, inputs, results);
-  return ok;
+  if (numElements(places) > 0) {
+    for (size_t dim = places.size(); dim-- > 0;)
+      if (!combineAlong(body, dim, window.size[dim], window.windowDilations[dim], wide))
+        return false;
+    for (Tensor &tensor : wide)
+      tensor = slice(tensor, Shape(places.size(), 0), window.strides, places);
+    if (!combine(body, accumulated, wide, accumulated))
+      return false;
+  }
+  narrow(accumulated, inputs, results);
+  return true;
 }
 
 namespace {

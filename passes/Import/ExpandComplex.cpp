@@ -6,6 +6,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
+#include "passes/Import/ComplexRegions.h"
 #include "passes/Import/Passes.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -61,6 +62,9 @@ private:
             emit.add(emit.mul(a.re, b.im), emit.mul(a.im, b.re))};
   }
   Parts div(Parts a, Parts b);
+  template <typename Op> Value real(Value x) {
+    return Op::create(emit.builder, emit.loc, x.getType(), x);
+  }
   Value magnitude(Parts a);
   Parts product();
 };
@@ -145,6 +149,8 @@ Parts OpExpansion::product() {
 /// Functions of one number; of a name that is not here nothing.
 std::optional<Parts> OpExpansion::expandFunction() {
   using namespace stablehlo;
+  if (op->getNumOperands() == 0 || !isComplex(op->getOperand(0)))
+    return std::nullopt;
   Parts a = partsOf(0u);
   auto atan2 = [&](Value y, Value x) -> Value {
     return Atan2Op::create(emit.builder, emit.loc, y.getType(), y, x);
@@ -159,8 +165,41 @@ std::optional<Parts> OpExpansion::expandFunction() {
     Value isReal = emit.compare(Direction::EQ, z.im, emit.zerosLike(z.im));
     return Parts{result.re, emit.select(isReal, z.im, result.im)};
   };
+  // With t = tanh x and s = tan y: (t (1 + s^2) + i s (1 - t^2)) / (1 + t^2 s^2).
+  auto tanh = [&](Parts z) {
+    Value t = real<TanhOp>(z.re), s = real<TanOp>(z.im);
+    Value tt = emit.mul(t, t), ss = emit.mul(s, s), divisor = emit.offset(emit.mul(tt, ss), 1);
+    Value re = emit.mul(t, emit.offset(ss, 1));
+    Value im = emit.mul(s, emit.sub(emit.splatLike(tt, 1), tt));
+    return Parts{emit.div(re, divisor), emit.div(im, divisor)};
+  };
   return TypeSwitch<Operation *, std::optional<Parts>>(op)
       .Case([&](ExpOp) { return exponential(a); })
+      .Case([&](Expm1Op) {
+        // e^x cos y - 1, of which neither term is near 1 where z is small.
+        Value half = emit.sine(emit.scale(a.im, 0.5));
+        Value re = emit.sub(emit.mul(emit.expm1(a.re), emit.cosine(a.im)),
+                            emit.scale(emit.mul(half, half), 2));
+        return Parts{re, exponential(a).im};
+      })
+      .Case([&](Log1pOp) {
+        // |1 + z|^2 - 1 has no 1 in it.
+        Value square = emit.add(emit.mul(a.re, emit.offset(a.re, 2)), emit.mul(a.im, a.im));
+        return Parts{emit.scale(real<Log1pOp>(square), 0.5), atan2(a.im, emit.offset(a.re, 1))};
+      })
+      .Case<chlo::SinhOp>([&](auto) {
+        return Parts{emit.mul(real<chlo::SinhOp>(a.re), emit.cosine(a.im)),
+                     emit.mul(real<chlo::CoshOp>(a.re), emit.sine(a.im))};
+      })
+      .Case<chlo::CoshOp>([&](auto) {
+        return Parts{emit.mul(real<chlo::CoshOp>(a.re), emit.cosine(a.im)),
+                     emit.mul(real<chlo::SinhOp>(a.re), emit.sine(a.im))};
+      })
+      .Case([&](TanhOp) { return tanh(a); })
+      .Case<TanOp, chlo::TanOp>([&](auto) {
+        Parts turned = tanh({emit.neg(a.im), a.re}); // tan z = -i tanh(i z)
+        return Parts{turned.im, emit.neg(turned.re)};
+      })
       .Case([&](LogOp) { return logarithm(a); })
       .Case([&](SqrtOp) {
         return polar(emit.sqrt(magnitude(a)), emit.scale(atan2(a.im, a.re), 0.5));
@@ -186,7 +225,7 @@ std::optional<Parts> OpExpansion::expand() {
       .Case<AddOp, SubtractOp, NegOp, SelectOp, BroadcastInDimOp, ReshapeOp, TransposeOp, SliceOp,
             ConcatenateOp, PadOp, ReverseOp, DynamicSliceOp, DynamicUpdateSliceOp, GatherOp>(
           [&](auto) { return Parts{cloneFor(false), cloneFor(true)}; })
-      .Case<ReduceOp, ScatterOp>([&](Operation *combining) -> std::optional<Parts> {
+      .Case<ReduceOp, ReduceWindowOp, ScatterOp>([&](Operation *combining) -> std::optional<Parts> {
         // Sums, and what replaces, have parts that do not meet.
         Block &body = combining->getRegion(0).front();
         Value made = body.getTerminator()->getOperand(0);
@@ -298,8 +337,8 @@ void ExpandComplex::expandOps(func::FuncOp function) {
                     !isa<stablehlo::ComplexOp, stablehlo::ConstantOp>(op) &&
                     (isComplex(op->getResult(0)) || llvm::any_of(op->getOperands(), isComplex));
     // What stands in the computation of a reduction goes with it.
-    if (concerns && !op->getParentOfType<stablehlo::ReduceOp>() &&
-        !op->getParentOfType<stablehlo::ScatterOp>())
+    if (concerns && !isa<stablehlo::ReduceOp, stablehlo::ReduceWindowOp, stablehlo::ScatterOp>(
+                        op->getParentOp()))
       ops.push_back(op);
   });
   // In their order, so that operands are pairs already.
@@ -329,6 +368,7 @@ void ExpandComplex::runOnOperation() {
       continue;
     if (function.getSymName() == "main")
       expandSignature(function);
+    splitComplexRegions(function);
     expandOps(function);
   }
 }

@@ -63,16 +63,28 @@ static Value expandUpdate(Emitter &emit, stablehlo::DynamicUpdateSliceOp op) {
   return emit.select(emit.bitAnd(after, before), padded, op.getOperand());
 }
 
+/// A product of floats of two types, in the wider one; null for others.
+static Value widenProduct(Emitter &emit, stablehlo::DotGeneralOp op) {
+  Type lhs = op.getLhs().getType().getElementType(), rhs = op.getRhs().getType().getElementType();
+  if (lhs == rhs)
+    return nullptr;
+  Type wide = lhs.getIntOrFloatBitWidth() < rhs.getIntOrFloatBitWidth() ? rhs : lhs;
+  Value operands[] = {emit.convert(op.getLhs(), wide), emit.convert(op.getRhs(), wide)};
+  auto widened = cast<stablehlo::DotGeneralOp>(emit.builder.clone(*op));
+  widened->setOperands(operands);
+  return widened;
+}
+
 /// The op in terms of others; null where it stays.
 static Value expand(Emitter &emit, Operation *op) {
   if (auto convolution = dyn_cast<stablehlo::ConvolutionOp>(op))
     return emitPatchConvolution(emit, convolution);
   if (auto update = dyn_cast<stablehlo::DynamicUpdateSliceOp>(op))
     return expandUpdate(emit, update);
+  if (auto product = dyn_cast<stablehlo::DotGeneralOp>(op))
+    return widenProduct(emit, product);
   if (isa<chlo::SquareOp>(op))
     return emit.mul(op->getOperand(0), op->getOperand(0));
-  if (isa<chlo::ErfcOp>(op))
-    return emit.sub(emit.splatLike(op->getOperand(0), 1.0), emit.erf(op->getOperand(0)));
   return nullptr;
 }
 
@@ -85,8 +97,8 @@ struct ExpandOps : st::impl::ExpandOpsBase<ExpandOps> {
       return signalPassFailure();
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
-      if (isa<stablehlo::CompositeOp, stablehlo::ConvolutionOp, stablehlo::DynamicUpdateSliceOp,
-              chlo::ErfcOp, chlo::SquareOp>(op))
+      if (isa<stablehlo::CompositeOp, stablehlo::ConvolutionOp, stablehlo::DotGeneralOp,
+              stablehlo::DynamicUpdateSliceOp, chlo::SquareOp>(op))
         ops.push_back(op);
     });
     for (Operation *op : ops) {

@@ -9,9 +9,9 @@ def ExpandOps : Pass<"expand-ops", "::mlir::ModuleOp"> {
   let description = [{
     A `stablehlo.composite` becomes a call of its decomposition, `chlo.square` a
     product, a convolution whose windows do not overlap (patches of an image, and the
-    gradient of their kernel) a `dot_general` of the reshaped input, a
-    `dynamic_update_slice` at a constant place of one dimension a `pad` and a `select`, `chlo.erfc` one minus `chlo.erf`. The latter is as exact as the type
-    allows beside one; where erfc is much smaller, its relative precision is lost.
+    gradient of their kernel) a `dot_general` of the reshaped input, a `dot_general` of two
+    float types one of the wider, a
+    `dynamic_update_slice` at a constant place of one dimension a `pad` and a `select`.
   }];
   let statistics = [
     Statistic<"expanded", "expanded-ops", "Ops that were written in other ops">
@@ -25,7 +25,7 @@ def ExpandComplex : Pass<"expand-complex", "::mlir::ModuleOp"> {
   let description = [{
     Needs calls inlined. Arguments and results of `@main` that are complex become tensors of reals with
     one more dimension, of size 2. An op that is not linear in its parts and has
-    no formula here (`fft`, `sort`, loops that carry complex values) stays as it is.
+    no formula here (`fft`, `sort`) stays as it is. Loops and branches carry the parts.
 
     ```mlir
     %0 = stablehlo.complex %a, %b : tensor<4xcomplex<f32>>

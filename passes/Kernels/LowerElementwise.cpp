@@ -188,8 +188,6 @@ static Value lowerNextAfter(Emitter &emit, chlo::NextAfterOp op) {
   return emit.select(isNan, emit.add(x, y), same);
 }
 
-static Value lowerTan(Emitter &emit, Value x) { return emit.div(emit.sine(x), emit.cosine(x)); }
-
 Replacement mlir::st::lowerElementwise(Emitter &emit, Operation *op) {
   if (op->getNumResults() != 1 || !isa<RankedTensorType>(op->getResult(0).getType()))
     return std::nullopt;
@@ -211,17 +209,6 @@ Replacement mlir::st::lowerElementwise(Emitter &emit, Operation *op) {
           .Case([&](stablehlo::ReducePrecisionOp reduce) {
             return lowerReducePrecision(emit, reduce);
           })
-          .Case<stablehlo::TanOp, chlo::TanOp>(
-              [&](Operation *tan) { return lowerTan(emit, tan->getOperand(0)); })
-          .Case([&](chlo::SinhOp f) {
-            // (e^x - e^-x) / 2, with expm1 so that small ones keep their digits.
-            Value e = emit.expm1(f.getOperand());
-            return emit.scale(emit.add(e, emit.div(e, emit.offset(e, 1.0))), 0.5);
-          })
-          .Case([&](chlo::CoshOp f) {
-            Value e = emit.exp(emit.abs(f.getOperand()));
-            return emit.add(emit.scale(e, 0.5), emit.div(emit.splatLike(e, 0.5), e));
-          })
-          .Default([&](Operation *other) { return lowerInverse(emit, other); });
+          .Default([&](Operation *other) { return lowerTranscendental(emit, other); });
   return result ? Replacement(SmallVector<Value>{result}) : std::nullopt;
 }

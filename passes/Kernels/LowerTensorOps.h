@@ -39,8 +39,8 @@ Replacement lowerRandomBits(Emitter &emit, stablehlo::RngBitGeneratorOp op);
 
 /// Functions of single elements.
 Replacement lowerElementwise(Emitter &emit, Operation *op);
-/// atan2 and the inverses that chlo has; null for another op.
-Value lowerInverse(Emitter &emit, Operation *op);
+/// Trigonometric and hyperbolic functions and their inverses; null for another op.
+Value lowerTranscendental(Emitter &emit, Operation *op);
 
 /// A computation on scalars, applied to each element of tensors of one shape. Nothing if it
 /// holds more than elementwise ops.

@@ -227,6 +227,23 @@ void ProgramEmitter::clearAccumulators() {
   }
 }
 
+/// What a value that no op of the task computes was read from; null for others.
+static FlatSymbolRefAttr getSource(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isView(op))
+      break;
+    value = op->getOperand(0);
+  }
+  auto read = value.getDefiningOp<ReadOp>();
+  return read ? read.getSourceAttr() : FlatSymbolRefAttr();
+}
+
+bool ProgramEmitter::overwrites(FlatSymbolRefAttr state) {
+  return llvm::any_of(task->items, [&](const TaskItem &item) {
+    return item.kind == TaskItem::Result && resultStorage[item.resultNumber].symbol == state;
+  });
+}
+
 void ProgramEmitter::emitItem(const TaskItem &item) {
   switch (item.kind) {
   case TaskItem::Compute: {
@@ -244,7 +261,11 @@ void ProgramEmitter::emitItem(const TaskItem &item) {
   }
   case TaskItem::Send: {
     auto transfer = cast<TransferOp>(item.op);
-    SendOp::create(*body, item.op->getLoc(), get(transfer.getOperand()),
+    Value sent = get(transfer.getOperand());
+    // It may still be under way when the task writes its results.
+    if (FlatSymbolRefAttr source = getSource(sent); source && overwrites(source))
+      sent = copy(sent);
+    SendOp::create(*body, item.op->getLoc(), sent,
                    getGroupSymbol(item.op->getContext(), transfer.getTarget()),
                    body->getI64IntegerAttr(channels.lookup(transfer)));
     return;
@@ -287,15 +308,8 @@ void ProgramEmitter::emitResults() {
     // A state that the step does not change needs no write.
     if (kept != storage.end() && kept->second.symbol == target)
       continue;
-    Value own = get(value), root = own;
-    while (Operation *op = root.getDefiningOp()) {
-      if (!isView(op))
-        break;
-      root = op->getOperand(0);
-    }
-    auto read = root.getDefiningOp<ReadOp>();
-    pending.push_back(
-        {item.resultNumber, own, target, read ? read.getSourceAttr() : FlatSymbolRefAttr()});
+    Value own = get(value);
+    pending.push_back({item.resultNumber, own, target, getSource(own)});
   }
   while (!pending.empty()) {
     auto isRead = [&](const PendingWrite &write) {

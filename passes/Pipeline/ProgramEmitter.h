@@ -51,6 +51,8 @@ private:
   Value get(Value value);
   Value copyOp(Operation *op, Value value);
   Value read(const Storage &storage, Type type);
+  /// Whether the task has a result that takes the place of a state.
+  bool overwrites(FlatSymbolRefAttr state);
   Value copy(Value value);
   void write(Value value, const Storage &storage, ReduceKindAttr accumulate = {});
   /// Writes the buffers of what an op of this task just computed.

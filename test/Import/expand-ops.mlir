@@ -1,15 +1,11 @@
 // RUN: st-opt %s --expand-ops --split-input-file --verify-diagnostics | FileCheck %s
 
 // CHECK-LABEL: @functions
-func.func @functions(%x: tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>) {
-  // CHECK-DAG: %[[ONE:.*]] = stablehlo.constant dense<1.000000e+00>
-  // CHECK-DAG: %[[ERF:.*]] = chlo.erf %arg0
-  // CHECK: %[[ERFC:.*]] = stablehlo.subtract %[[ONE]], %[[ERF]]
-  %0 = chlo.erfc %x : tensor<4xf32> -> tensor<4xf32>
+func.func @functions(%x: tensor<4xf32>) -> tensor<4xf32> {
   // CHECK: %[[SQUARE:.*]] = stablehlo.multiply %arg0, %arg0
-  %1 = chlo.square %x : tensor<4xf32> -> tensor<4xf32>
-  // CHECK: return %[[ERFC]], %[[SQUARE]]
-  return %0, %1 : tensor<4xf32>, tensor<4xf32>
+  %0 = chlo.square %x : tensor<4xf32> -> tensor<4xf32>
+  // CHECK: return %[[SQUARE]]
+  return %0 : tensor<4xf32>
 }
 
 // -----
@@ -66,4 +62,15 @@ func.func @no_body(%x: tensor<4xf32>) -> tensor<4xf32> {
   // expected-error@+1 {{has no decomposition @nothing with a body}}
   %0 = stablehlo.composite "my.nothing" %x {decomposition = @nothing} : (tensor<4xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
+}
+
+// -----
+
+// A product of two float types is one of the wider.
+// CHECK-LABEL: @mixed
+func.func @mixed(%x: tensor<2x3xf32>, %h: tensor<3x4xbf16>) -> tensor<2x4xbf16> {
+  // CHECK: %[[WIDE:.*]] = stablehlo.convert %arg1 : (tensor<3x4xbf16>) -> tensor<3x4xf32>
+  // CHECK: stablehlo.dot_general %arg0, %[[WIDE]], {{.*}} : (tensor<2x3xf32>, tensor<3x4xf32>) -> tensor<2x4xbf16>
+  %0 = stablehlo.dot_general %x, %h, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xbf16>) -> tensor<2x4xbf16>
+  return %0 : tensor<2x4xbf16>
 }

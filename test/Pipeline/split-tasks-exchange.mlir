@@ -30,3 +30,24 @@ module attributes {st.stages = 1 : i64, st.devices = [array<i64: 0>]} {
     return %b, %a : tensor<4xf32>, tensor<4xf32>
   }
 }
+
+// -----
+
+// A state that another stage is sent and that the same task overwrites: what is sent is a copy, as the send may still
+// be under way then.
+// CHECK: st.task @update
+// CHECK: %[[S:.*]] = st.read @s
+// CHECK: %[[COPY:.*]] = stablehlo.select %{{.*}}, %[[S]], %[[S]]
+// CHECK: st.send %[[COPY]]
+// CHECK: %[[NEW:.*]] = stablehlo.add %[[S]], %[[S]]
+// CHECK: st.write %[[NEW]] to @s
+module attributes {st.stages = 2 : i64, st.devices = [array<i64: 0>, array<i64: 1>]} {
+  st.mesh @mesh <["tensor"=1], micro=1>
+  func.func @main(%w: tensor<4xf32> {st.name = "w", st.role = "parameter", st.stage = 1 : i64, tf.aliasing_output = 0 : i32, st.global_type = tensor<4xf32>}, %s: tensor<4xf32> {st.name = "s", st.role = "optimizer_state", st.stage = 0 : i64, tf.aliasing_output = 1 : i32, st.global_type = tensor<4xf32>})
+      -> (tensor<4xf32> {st.name = "w", st.role = "parameter", st.stage = 1 : i64}, tensor<4xf32> {st.name = "s", st.role = "optimizer_state", st.stage = 0 : i64}) {
+    %there = st.transfer %s from 0 to 1 {st.stage = 1 : i64} : tensor<4xf32>
+    %0 = stablehlo.multiply %w, %there {st.stage = 1 : i64} : tensor<4xf32>
+    %1 = stablehlo.add %s, %s {st.stage = 0 : i64} : tensor<4xf32>
+    return %0, %1 : tensor<4xf32>, tensor<4xf32>
+  }
+}

@@ -64,9 +64,9 @@ func.func @dot_algorithm_counts(%l: tensor<2x3xf32>, %r: tensor<3x4xf32>) {
 
 // -----
 
-func.func @dot_elements(%l: tensor<2x3xf32>, %r: tensor<3x4xbf16>) {
-  // expected-error @+1 {{'stablehlo.dot_general' op expects one element type for lhs and rhs, got 'f32' and 'bf16'}}
-  %0 = stablehlo.dot_general %l, %r, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xbf16>) -> tensor<2x4xf32>
+func.func @dot_elements(%l: tensor<2x3xf32>, %r: tensor<3x4xi32>) {
+  // expected-error @+1 {{'stablehlo.dot_general' op expects one element type for lhs and rhs, got 'f32' and 'i32'}}
+  %0 = stablehlo.dot_general %l, %r, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xi32>) -> tensor<2x4xf32>
   return
 }
 

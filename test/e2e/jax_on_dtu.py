@@ -87,6 +87,4 @@ def check(folder, name, program, traced, arguments, expected, donated, refusal, 
 
 def summary():
     """The last lines of a test: what ran on the simulator and what did not."""
-    for name, op in refused.items():
-        print(f"not on the DTU: {name}: {op}")
     print(f"{len(ran)} of {len(ran) + len(refused)} programs agree with JAX on the simulated DTU")

@@ -63,6 +63,17 @@ def integer_ops(dtypes):
     return program, [v for dtype in dtypes for v in values(dtype)]
 
 
+def complex_control_flow():
+    """Loops that carry complex numbers, and branches that take and give them."""
+    def program(z, c, n, p):
+        return [lax.while_loop(lambda s: jnp.any(jnp.abs(s[0]) < 2) & (s[1] < n),
+                               lambda s: (s[0] ** 2 + c, s[1] + 1), (z, 0)),
+                lax.fori_loop(0, n, lambda i, v: v * c + i, z), lax.cond(p, jnp.conj, lambda v: v * 2, z),
+                lax.switch(n % 3, [lambda v, w: (v, w), lambda v, w: (w, v), lambda v, w: (v + w, v - w)], z, c),
+                lax.scan(lambda h, u: (h * c + u, jnp.real(h).sum()), z, jnp.stack([c, z, c]))]
+    return program, (complex_numbers(np.complex64, 7), complex_numbers(np.complex64, 7), np.int32(7), np.bool_(True))
+
+
 def truth_ops():
     a, b = np.array([0, 0, 1, 1], bool), np.array([0, 1, 0, 1], bool)
     return each([lax.bitwise_and, lax.bitwise_or, lax.bitwise_xor, lax.max, lax.min, lax.eq, lax.ne, lax.lt, lax.ge,
@@ -76,10 +87,9 @@ def complex_numbers(dtype, *shape):
 
 
 def complex_ops(dtype):
-    unary = [lax.abs, lax.neg, lax.sign, lax.exp, lax.expm1, lax.log, lax.log1p, lax.sqrt, lax.rsqrt, lax.sin, lax.cos,
-             lax.tan, lax.tanh, lax.logistic, lax.real, lax.imag, lax.conj, lax.square, jnp.angle,
-             lambda z: lax.integer_pow(z, 3), lambda z: lax.reduce_sum(z, (0,)), lambda z: lax.reduce_prod(z, (0,)),
-             lambda z: lax.sort(z), lambda z: jnp.cumsum(z), lambda z: lax.complex(lax.imag(z), lax.real(z))]
+    unary = [lax.abs, lax.neg, lax.sign, lax.exp, lax.log, lax.sqrt, lax.rsqrt, lax.sin, lax.cos,
+             lax.real, lax.imag, lax.conj, lax.square, jnp.angle,
+             lambda z: lax.integer_pow(z, 3), lambda z: lax.reduce_sum(z, (0,)), lambda z: lax.complex(lax.imag(z), lax.real(z))]
     binary = [lax.add, lax.sub, lax.mul, lax.div, lax.pow, lax.eq, lax.ne]
 
     def program(x, y, m):
@@ -97,39 +107,70 @@ def chlo_ops(dtype):
 
     def program(inside, above):
         return ([f(inside) for f in (lax.acos, lax.asin, lax.atan, lax.atanh, lax.asinh, lax.cosh, lax.sinh, lax.erf,
-                                     lax.erfc, lax.erf_inv, lax.square, lax.bessel_i1e)]
-                + [f(above) for f in (lax.acosh, lax.digamma, lax.lgamma, lax.bessel_i1e)]
+                                     lax.erfc, lax.erf_inv, lax.square)] + [lax.acosh(above)]
                 + [lax.nextafter(inside, above), lax.nextafter(above, inside), lax.top_k(inside, 4)])
     return program, (inside, above)
 
 
-def chlo_complex_ops(dtype):
-    functions = [lax.acos, lax.acosh, lax.asin, lax.asinh, lax.atan, lax.atanh, lax.cosh, lax.sinh, lax.square]
-    return each(functions, complex_numbers(dtype, 20))
+# One program each: the DTU has no code for them.
+ONE_BY_ONE = {"bessel_i1e": lax.bessel_i1e, "digamma": lax.digamma, "lgamma": lax.lgamma}
 
 
-def special_functions(dtype):
-    x, a = np.linspace(0.2, 6, 25).astype(dtype), np.linspace(0.5, 5, 25).astype(dtype)
+def one_function(function, dtype):
+    """On both sides of zero, but next to no pole: an error of its argument would not be its own."""
+    x = np.concatenate([np.linspace(1.05, 4, 31), np.linspace(-0.8, -0.2, 9), [0.5, 20, 100]]).astype(dtype)
+    return function, (x,)
 
-    def program(x, a):
-        orders = jnp.round(a)
-        return [lax.zeta(a + 1, x), lax.polygamma(orders, x), lax.igamma(a, x), lax.igammac(a, x),
-                lax.betainc(a, x, x / 7), lax.bessel_i0e(x), jax.scipy.special.i1(x), jax.scipy.special.i0(x),
-                jax.scipy.special.ndtri(x / 7), jax.scipy.special.xlogy(a, x), jax.scipy.special.logsumexp(x)]
-    return program, (x, a)
+
+COMPLEX_ONE_BY_ONE = {"log1p": lax.log1p, "expm1": lax.expm1, "tan": lax.tan, "tanh": lax.tanh,
+                      "logistic": lax.logistic, "product": lambda z: lax.reduce_prod(z, (0,)), "sort": lax.sort,
+                      "cumulative sum": jnp.cumsum,
+                      "acos": lax.acos, "acosh": lax.acosh, "asin": lax.asin, "asinh": lax.asinh,
+                      "atan": lax.atan, "atanh": lax.atanh, "cosh": lax.cosh, "sinh": lax.sinh, "square": lax.square}
+
+
+def complex_function(function, dtype):
+    return function, (complex_numbers(dtype, 20),)
+
+
+SPECIAL_FUNCTIONS = {
+    "zeta": lambda a, x: lax.zeta(a + 1, x), "polygamma": lambda a, x: lax.polygamma(jnp.round(a), x),
+    "igamma": lax.igamma, "igammac": lax.igammac, "betainc": lambda a, x: lax.betainc(a, x, x / 7),
+    "i0 and i0e": lambda a, x: [lax.bessel_i0e(x), jax.scipy.special.i0(x), jax.scipy.special.i0(-a)],
+    "i1": lambda a, x: jax.scipy.special.i1(x), "ndtri": lambda a, x: jax.scipy.special.ndtri(x / 7),
+    "xlogy": jax.scipy.special.xlogy, "logsumexp": lambda a, x: jax.scipy.special.logsumexp(x, b=a)}
+
+
+def special_function(function, dtype):
+    return function, (np.linspace(0.5, 5, 25).astype(dtype), np.linspace(0.2, 6, 25).astype(dtype))
 
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 0.5, -0.5, 2.0, -2.0, 3.0, -3.0, -2.5, np.inf, -np.inf, np.nan]
+# Tails, the ends of ranges (of exp in f32 and in f64) and of what a square leaves finite.
+MAGNITUDES = [1e-37, 1e-30, 1e-8, 1e-4, 0.3, 0.9999, 1.0001, 1.5, 4, 5, 6, 9, 9.4, 17, 20, 21, 26, 45, 87, 88.5, 89, 89.5,
+              104,
+              700, 709.5, 710, 711, 1e4, 1e10, 1e19, 2e19, 1e30, 3e38]
 
 
 def special_values(dtype):
-    """Poles, bounds of domains, infinities and NaN."""
-    x = np.array(SPECIAL, dtype)
+    """Poles, bounds of domains, infinities and NaN, and the whole range of magnitudes."""
+    x = np.array(SPECIAL + MAGNITUDES + [-v for v in MAGNITUDES], dtype)
     unary = [lax.acos, lax.asin, lax.atan, lax.acosh, lax.asinh, lax.atanh, lax.cosh, lax.sinh, lax.erf, lax.erfc,
-             lax.erf_inv, lax.digamma, lax.lgamma, lax.bessel_i1e, lax.cbrt, lax.cos, lax.exp, lax.expm1, lax.log,
-             lax.log1p, lax.sqrt, lax.rsqrt, lax.logistic, lax.tanh]
-    binary = [lax.polygamma, lax.pow, lax.atan2, lax.rem, lax.nextafter]
-    return lambda v, a, b: [f(v) for f in unary] + [f(a, b) for f in binary], (x, *pairs(x))
+             lax.erf_inv, lax.cbrt, lax.exp, lax.expm1, lax.exp2, lax.log, lax.log1p, lax.sqrt, lax.rsqrt,
+             lax.logistic, lax.tanh, lax.square, jax.nn.softplus]
+    binary = [lax.pow, lax.atan2, lax.rem, lax.nextafter]
+
+    def program(v, a, b):
+        return [f(v) for f in unary] + [f(a, b) for f in binary] + [f(a) for f in (lax.sin, lax.cos)]
+    return program, (x, *pairs(np.array(SPECIAL, dtype)))
+
+
+def values_of_one_function(function, dtype):
+    return function, (np.array(SPECIAL, dtype),)
+
+
+def polygamma_values(dtype):
+    return lax.polygamma, pairs(np.array(SPECIAL, dtype))
 
 
 def zeta_values(dtype):
@@ -186,17 +227,25 @@ def programs():
     yield "truth values", truth_ops, {}
     for dtype in COMPLEX:
         yield f"complex, {name_of(dtype)}", lambda t=dtype: complex_ops(t), {}
-        yield f"chlo, {name_of(dtype)}", lambda t=dtype: chlo_complex_ops(t), {}
+        for name, function in COMPLEX_ONE_BY_ONE.items():
+            yield f"{name}, {name_of(dtype)}", lambda f=function, t=dtype: complex_function(f, t), {}
     for dtype in FLOATS:
         # The tolerance of 16 bits holds for the results that XLA computes in 16 bits on the way.
         yield f"chlo, {name_of(dtype)}", lambda t=dtype: chlo_ops(t), {}
+        for name, function in ONE_BY_ONE.items():
+            yield f"{name}, {name_of(dtype)}", lambda f=function, t=dtype: one_function(f, t), {}
     for dtype in FLOATS[:2]:
-        yield f"special functions, {name_of(dtype)}", lambda t=dtype: special_functions(t), \
-            {"tolerance": {8: 1e-9, 4: 1e-5}[np.dtype(dtype).itemsize]}
-        yield f"special values, {name_of(dtype)}", lambda t=dtype: special_values(t), \
-            {"tolerance": {8: 1e-9, 4: 1e-5}[np.dtype(dtype).itemsize]}
-        yield f"special values of zeta, {name_of(dtype)}", lambda t=dtype: zeta_values(t), \
-            {"tolerance": {8: 1e-9, 4: 1e-5}[np.dtype(dtype).itemsize]}
+        bound = {"tolerance": {8: 1e-9, 4: 1e-5}[np.dtype(dtype).itemsize]}
+        for name, function in SPECIAL_FUNCTIONS.items():
+            yield f"{name}, {name_of(dtype)}", lambda f=function, t=dtype: special_function(f, t), bound
+        yield f"special values, {name_of(dtype)}", lambda t=dtype: special_values(t), bound | {"each_element": True}
+        for name, function in ONE_BY_ONE.items():
+            yield f"special values of {name}, {name_of(dtype)}", \
+                lambda f=function, t=dtype: values_of_one_function(f, t), bound
+        yield f"special values of polygamma, {name_of(dtype)}", lambda t=dtype: polygamma_values(t), bound
+        yield f"special values of zeta, {name_of(dtype)}", lambda t=dtype: zeta_values(t), bound
+    yield "complex control flow", complex_control_flow, {}
+    yield "complex control flow, rolled", complex_control_flow, {"flags": ["--unroll=0"]}
     yield "complex exponentials", complex_exponentials, {}
     yield "next after zero", next_after_zero, {}
     yield "conversions", conversions, {}

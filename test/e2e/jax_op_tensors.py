@@ -30,6 +30,21 @@ def products():
                      integers(100, 7, 3, dtype=np.int8), normal(5, 9, dtype=ml_dtypes.bfloat16))
 
 
+def mixed_products():
+    """Of two float types, as gradients of attention in bf16 have them."""
+    def program(a, h, q, k, v):
+        algorithm = lax.DotAlgorithmPreset.BF16_BF16_F32
+
+        def loss(q, k, v):
+            return jax.nn.dot_product_attention(q, k, v).astype(jnp.float32).sum()
+
+        return [lax.dot_general(x, y, (((1,), (0,)), ((), ())), precision=algorithm, preferred_element_type=jnp.float32)
+                for x, y in ((a, h), (h.T, a.T))], jax.grad(loss, (0, 1, 2))(q, k, v)
+    half = ml_dtypes.bfloat16
+    return program, (normal(3, 4), normal(4, 5, dtype=half), normal(2, 6, 4, 8, dtype=half),
+                     normal(2, 6, 2, 8, dtype=half), normal(2, 6, 2, 8, dtype=half))
+
+
 def convolution(input_shape, kernel_shape, layout, strides, padding, dtype=np.float32, **options):
     def make():
         def values(shape):
@@ -196,13 +211,18 @@ def scatters():
         modes = [x.at[j].add(x[: len(j)], mode=m) for m in ("clip", "fill", "drop")]
         return [[getattr(x.at[i], n)(u) for n in ("add", "multiply", "min", "max")], modes, windows,
                 x.at[jnp.array([5, 0])].set(u[0]), x.at[:, 2].set(1.5), x.at[1:4, 2:].add(2), x.at[i, i % 4].add(0.5),
-                x.at[jnp.array([1, 4])].apply(jnp.exp), jax.vmap(lambda v, k, w: v.at[k].add(w))(y, i, u),
+                jax.vmap(lambda v, k, w: v.at[k].add(w))(y, i, u),
                 jax.vmap(lambda v, w, k: lax.dynamic_update_slice(v, w, (k, 1)))(y, u[:, :, :2], j[:3]),
                 jax.ops.segment_sum(x, j, num_segments=4), jnp.bincount(i.ravel(), length=7),
                 jax.grad(lambda v: jnp.sum(v[i] ** 3))(x), jax.nn.one_hot(i, 5),
                 x.astype(jnp.bfloat16).at[jnp.array([1, 3])].add(u[0].astype(jnp.bfloat16))]
     outside = np.array([-9, 3, 6, -1, 100, 0])
     return program, (normal(6, 4), normal(3, 6, 4), integers(6, 3, 2), outside, normal(3, 2, 4))
+
+
+def scatter_of_a_function():
+    """Its body computes: nothing is combined with an update."""
+    return lambda x: x.at[jnp.array([1, 4])].apply(jnp.exp), (normal(6, 4),)
 
 
 def movement():
@@ -259,22 +279,28 @@ def fourier(dtype):
     return make
 
 
-def solvers(dtype):
-    """As JAX prints them for accelerators; on a CPU they are calls of LAPACK."""
-    def make():
-        a = normal(2, 4, 4, dtype=np.float64)
-        a = a + 1j * normal(2, 4, 4, dtype=np.float64) if np.dtype(dtype).kind == "c" else a
-        spd = a @ np.conj(np.swapaxes(a, 1, 2)) + 4 * np.eye(4)
+def positive_definite(dtype):
+    a = normal(2, 4, 4, dtype=np.float64)
+    a = a + 1j * normal(2, 4, 4, dtype=np.float64) if np.dtype(dtype).kind == "c" else a
+    return a @ np.conj(np.swapaxes(a, 1, 2)) + 4 * np.eye(4)
 
-        def program(spd, b):
-            lower = lax.linalg.cholesky(spd)
+
+def cholesky(dtype):
+    """As JAX prints it for accelerators; on a CPU it is a call of LAPACK. The same for triangular_solve."""
+    return lambda: (lax.linalg.cholesky, (positive_definite(dtype).astype(dtype),))
+
+
+def triangular_solves(dtype):
+    def make():
+        def program(lower, b):
             solve = lax.linalg.triangular_solve
             upper = jnp.swapaxes(jnp.conj(lower), 1, 2)
-            return [lower, solve(lower, b, left_side=True, lower=True), solve(upper, b, left_side=True),
+            return [solve(lower, b, left_side=True, lower=True), solve(upper, b, left_side=True),
                     solve(lower, b, left_side=True, lower=True, transpose_a=True, conjugate_a=True),
                     solve(lower, jnp.swapaxes(b, 1, 2), lower=True, transpose_a=True),
                     solve(lower / 4, b, left_side=True, lower=True, unit_diagonal=True)]
-        return program, (spd.astype(dtype), (normal(2, 4, 3) + normal(2, 4, 3)).astype(dtype))
+        lower = np.linalg.cholesky(positive_definite(dtype))
+        return program, (lower.astype(dtype), (normal(2, 4, 3) + normal(2, 4, 3)).astype(dtype))
     return make
 
 
@@ -303,7 +329,8 @@ def control_flow():
 def programs():
     for name, make, options in convolutions():
         yield f"convolution {name}", make, options
-    for function in (products, reductions, cumulative, windows, sorts, gathers, scatters, movement, control_flow):
+    for function in (products, mixed_products, reductions, cumulative, windows, sorts, gathers, scatters,
+                     scatter_of_a_function, movement, control_flow):
         yield function.__name__.replace("_", " "), function, {}
     for dtype in (np.float32, ml_dtypes.bfloat16, np.int32):
         yield f"first extremes, {np.dtype(dtype).name}", arg_reductions(dtype), {}
@@ -318,4 +345,5 @@ def programs():
     for dtype in (np.complex64, np.complex128):
         yield f"fourier, {np.dtype(dtype).name}", fourier(dtype), {}
     for dtype in (np.float32, np.float64, np.complex64, np.complex128):
-        yield f"solvers, {np.dtype(dtype).name}", solvers(dtype), {"platform": "tpu"}
+        yield f"cholesky, {np.dtype(dtype).name}", cholesky(dtype), {"platform": "tpu"}
+        yield f"triangular solves, {np.dtype(dtype).name}", triangular_solves(dtype), {"platform": "tpu"}

@@ -56,8 +56,8 @@ def check_round_trip(program, text):
     expect(check_run([BIN / "st-opt", generic]).stdout == printed, "the generic form differs")
 
 
-def part_of_largest(actual, expected):
-    """The greatest difference, as a part of the largest element."""
+def greatest_difference(actual, expected, each_element):
+    """As a part of the largest element, or of each element for itself."""
     wide = np.complex128 if expected.dtype.kind == "c" else np.float64
     a, e = actual.astype(wide), expected.astype(wide)
     finite = np.isfinite(e)
@@ -68,10 +68,14 @@ def part_of_largest(actual, expected):
     if not finite.any():
         return 0.0
     a, e = a[finite], e[finite]
-    return float(np.abs(a - e).max() / max(np.abs(e).max(), np.finfo(np.float32).tiny))
+    difference, smallest = np.abs(a - e), np.finfo(np.float32).tiny
+    if not each_element:
+        return float(difference.max() / max(np.abs(e).max(), smallest))
+    # XLA flushes subnormal results of some functions to zero.
+    return float(np.where(difference < smallest, 0, difference / np.maximum(np.abs(e), smallest)).max())
 
 
-def compare(name, actual, expected, tolerance):
+def compare(name, actual, expected, tolerance, each_element=False):
     expect(actual.dtype == expected.dtype and actual.shape == expected.shape,
            f"{name} is {actual.dtype}{actual.shape}, JAX's {expected.dtype}{expected.shape}")
     if expected.dtype.kind in "biu":
@@ -81,14 +85,16 @@ def compare(name, actual, expected, tolerance):
     bound = tolerance or TOLERANCE[str(expected.dtype)]
     if expected.size == 0:
         return 0.0
-    difference = part_of_largest(actual, expected)
-    expect(difference <= bound, f"{name} ({expected.dtype}) is off by {difference:.1e} of its largest element")
+    difference = greatest_difference(actual, expected, each_element)
+    of = "an element" if each_element else "its largest element"
+    expect(difference <= bound, f"{name} ({expected.dtype}) is off by {difference:.1e} of {of}")
     return difference / bound
 
 
 def check_program(folder, name, function, args, tolerance=None, platform=None, donate=(), refusal=None,
-                  flags=()):
-    """Compares all results of a function of flat arrays or trees of them; `flags` are those of st-compile."""
+                  flags=(), each_element=False):
+    """Compares all results of a function of flat arrays or trees of them; `flags` are those of st-compile. With
+    `each_element` every float may be off by the tolerance's part of itself only."""
     args = jax.tree.map(np.asarray, args)
     if any(a.dtype == np.complex128 for a in jax.tree.leaves(args)):
         function, args = by_parts(function), [split_complex128(a) for a in args]
@@ -103,11 +109,11 @@ def check_program(folder, name, function, args, tolerance=None, platform=None, d
     found = interpret(program, {f"arg{i}": a for i, a in enumerate(leaves)})
     expected = [np.asarray(e) for e in jax.tree.leaves(jax.jit(function)(*args))]
     expect(len(found) == len(expected), f"{len(found)} results, JAX has {len(expected)}")
-    worst = max((compare(f"result {i}", found[f"result{i}"], e, tolerance) for i, e in enumerate(expected)),
+    worst = max((compare(f"result {i}", found[f"result{i}"], e, tolerance, each_element) for i, e in enumerate(expected)),
                 default=0.0)
     donated = sum(len(jax.tree.leaves(args[i])) for i in donate)
     on_dtu = jax_on_dtu.check(folder, name, program, traced, leaves, expected, donated, refusal, flags,
-                              lambda what, actual, e: compare(what, actual, e, tolerance))
+                              lambda what, actual, e: compare(what, actual, e, tolerance, each_element))
     return f"{len(expected)} results, {text.count(' = ')} ops, at most {worst:.2f} of the tolerance; {on_dtu}"
 
 

@@ -25,10 +25,9 @@ EXCLUDED = {
     ("proto", "special values of zeta, float64"): ZETA,
     ("optimised", "special values of zeta, float32"): ZETA,
     ("optimised", "special values of zeta, float64"): ZETA,
-    ("optimised", "solvers, float32"): LIBRARY,
-    ("optimised", "solvers, float64"): LIBRARY,
-    ("optimised", "solvers, complex64"): LIBRARY,
-    ("optimised", "solvers, complex128"): LIBRARY,
+} | {
+    ("optimised", f"{solver}, {element}"): LIBRARY for solver in ("cholesky", "triangular solves")
+    for element in ("float32", "float64", "complex64", "complex128")
 }
 
 
@@ -53,18 +52,20 @@ def check_form(name, form, check):
     raise Failure(f"the {form} form is excluded ({EXCLUDED[form, name]}), but passes")
 
 
-def check_results(program, args, expected, tolerance, what):
+def check_results(program, args, expected, bounds, what):
     found = interpret(program, {f"arg{i}": a for i, a in enumerate(jax.tree.leaves(args))})
     expect(len(found) == len(expected), f"{what}: {len(found)} results, JAX has {len(expected)}")
-    return max((compare(f"{what}, result {i}", found[f"result{i}"], np.asarray(e), tolerance)
+    return max((compare(f"{what}, result {i}", found[f"result{i}"], np.asarray(e), *bounds)
                 for i, e in enumerate(expected)), default=0.0)
 
 
-def as_hlo(name, make, tolerance=None, platform=None, donate=(), partitioned=False, refusal=None, flags=(), **config):
+def as_hlo(name, make, tolerance=None, platform=None, donate=(), partitioned=False, refusal=None, flags=(),
+            each_element=False, **config):
     """A case; `refusal` and `flags` are about compiling, which is not done here."""
     def check(folder):
         for option, value in config.items():
             jax.config.update(option, value)
+        bounds = tolerance, each_element
         function, args = make()
         args = jax.tree.map(np.asarray, args)
         if any(a.dtype == np.complex128 for a in jax.tree.leaves(args)):
@@ -77,11 +78,11 @@ def as_hlo(name, make, tolerance=None, platform=None, donate=(), partitioned=Fal
         expect(program.read_text() == text.read_text(), "the text imports as another program than the proto")
         compiled = (traced.lower() if platform else lowered).compile()
         expected = [np.asarray(leaf) for leaf in jax.tree.leaves(compiled(*args))]
-        worst = check_form(name, "proto", lambda: check_results(program, args, expected, tolerance, "proto"))
+        worst = check_form(name, "proto", lambda: check_results(program, args, expected, bounds, "proto"))
         # What XLA's partitioner leaves is on parts of tensors.
         if not partitioned:
             worst = max(worst, check_form(name, "optimised", lambda: check_results(
-                import_hlo(folder, "optimised", compiled.as_text()), args, expected, tolerance, "optimised")))
+                import_hlo(folder, "optimised", compiled.as_text()), args, expected, bounds, "optimised")))
         return f"{len(expected)} results, at most {worst:.2f} of the tolerance"
     return check
 

@@ -123,15 +123,22 @@ def in_progress(state):
     return jax.tree.map(value, state)
 
 
+def told_apart(gradients):
+    """Those of weights one by one and those of vectors as one, since a bias of keys has none but for rounding."""
+    leaves = jax.tree.leaves(gradients)
+    vectors = [jnp.ravel(g) for g in leaves if g.ndim < 2]
+    return [g for g in leaves if g.ndim >= 2], jnp.concatenate(vectors) if vectors else None
+
+
 def training_step(model, optimizer):
-    """Loss, new parameters and new optimizer state; the state is donated."""
+    """New parameters and new optimizer state, which are donated, the loss and the gradients."""
     def make():
         loss, parameters, batch = model()
 
         def step(parameters, state, batch):
             value, gradients = jax.value_and_grad(loss)(parameters, batch)
             updates, state = optimizer.update(gradients, state, parameters)
-            return optax.apply_updates(parameters, updates), state, value, optax.global_norm(gradients)[None]
+            return optax.apply_updates(parameters, updates), state, value, told_apart(gradients)
 
         return step, (parameters, in_progress(optimizer.init(parameters)), batch)
     return make

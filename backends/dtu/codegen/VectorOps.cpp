@@ -85,6 +85,7 @@ static std::optional<VectorOp> getUnary(Operation *op) {
       .Case([](hlo::RoundNearestEvenOp) { return VectorOp::RoundEven; })
       .Case([](hlo::IsFiniteOp) { return VectorOp::IsFinite; })
       .Case([](chlo::ErfOp) { return VectorOp::Erf; })
+      .Case([](chlo::ErfcOp) { return VectorOp::Erfc; })
       .Default([](Operation *) { return std::nullopt; });
 }
 

@@ -75,7 +75,7 @@ absl::string_view name(DType type) {
 absl::string_view name(VectorOp op) {
   constexpr absl::string_view names[] = {
       "copy",    "neg",      "abs",         "not",       "sign",       "exp",       "expm1", "log",
-      "log1p",   "logistic", "tanh",        "sqrt",      "rsqrt",      "cbrt",      "erf",   "sin",
+      "log1p",   "logistic", "tanh",        "sqrt",      "rsqrt",      "cbrt",      "erf", "erfc",  "sin",
       "cos",     "floor",    "ceil",        "round",     "round_even", "is_finite", "add",   "sub",
       "mul",     "div",      "max",         "min",       "pow",        "rem",       "and",   "or",
       "xor",     "shl",      "shr_logical", "shr_arith", "rotl",       "eq",        "ne",    "lt",

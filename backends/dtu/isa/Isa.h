@@ -212,6 +212,7 @@ enum class VectorOp : uint8_t {
   Rsqrt,
   Cbrt,
   Erf,
+  Erfc,
   Sin,
   Cos,
   Floor,

@@ -104,6 +104,7 @@ TEST(VectorMath, UnaryFunctionsKeepTheirBounds) {
       {VectorOp::Logistic, logisticOf, 2.5}, {VectorOp::Tanh, std::tanh, 2.0},
       {VectorOp::Sqrt, std::sqrt, 0.51},     {VectorOp::Rsqrt, rsqrtOf, 1.5},
       {VectorOp::Cbrt, std::cbrt, 0.51},     {VectorOp::Erf, std::erf, 2.0},
+      {VectorOp::Erfc, std::erfc, 0.51},
       {VectorOp::Sin, std::sin, 0.51},       {VectorOp::Cos, std::cos, 0.51},
       {VectorOp::Floor, std::floor, 0},      {VectorOp::Ceil, std::ceil, 0},
       {VectorOp::Round, std::round, 0},      {VectorOp::RoundEven, std::nearbyint, 0}};

@@ -23,6 +23,7 @@ ST_F32_UNARY(Sqrt, __builtin_sqrtf(x));
 ST_F32_UNARY(Rsqrt, rsqrtf32(x));
 ST_F32_UNARY(Cbrt, cbrtf32(x));
 ST_F32_UNARY(Erf, erff32(x));
+ST_F32_UNARY(Erfc, erfcf32(x));
 ST_F32_UNARY(Floor, __builtin_floorf(x));
 ST_F32_UNARY(Ceil, __builtin_ceilf(x));
 ST_F32_UNARY(RoundEven, __builtin_roundevenf(x));
@@ -90,6 +91,8 @@ TileKernel floatKernel(VectorOp op) {
     return unaryTile<float, float, Cbrt>;
   case VectorOp::Erf:
     return unaryTile<float, float, Erf>;
+  case VectorOp::Erfc:
+    return unaryTile<float, float, Erfc>;
   case VectorOp::Sin:
     return sincosTile<0>;
   case VectorOp::Cos:

@@ -92,6 +92,8 @@ TileKernel doubleUnaryKernel(VectorOp op) {
     return unaryTile<double, double, Call<std::cbrt>>;
   case VectorOp::Erf:
     return unaryTile<double, double, Call<std::erf>>;
+  case VectorOp::Erfc:
+    return unaryTile<double, double, Call<std::erfc>>;
   case VectorOp::Sin:
     return unaryTile<double, double, Call<std::sin>>;
   case VectorOp::Cos:
