@@ -73,6 +73,11 @@ bool isBase(absl::string_view name) {
   return false;
 }
 
+// A step that says nothing about the values its optimizer starts from.
+bool isPrintedStep(const proto::Executable &program) {
+  return program.model().model_type().empty();
+}
+
 template <typename From, typename To>
 void convertRun(const uint8_t *from, uint8_t *to, int64_t count) {
   for (int64_t i = 0; i < count; ++i) {
@@ -159,7 +164,10 @@ absl::Status PretrainedWeights::openSharded(const std::string &indexPath) {
   return absl::OkStatus();
 }
 
-absl::Status PretrainedWeights::openFiles() {
+absl::Status PretrainedWeights::openFiles(bool isPrinted) {
+  const std::string optimizer = absl::StrCat(path, "/optimizer.safetensors");
+  if (isPrinted && exists(optimizer))
+    ST_RETURN_IF_ERROR(addFile(optimizer));
   const std::string single = absl::StrCat(path, "/model.safetensors");
   const std::string index = absl::StrCat(path, "/model.safetensors.index.json");
   if (!exists(single) && exists(index))
@@ -185,7 +193,7 @@ absl::StatusOr<PretrainedWeights::Match> PretrainedWeights::find(const StateTens
       if (found.source)
         return inFile(*it->second.second,
                       absl::StrCat("tensors ", quoteForMessage(found.source->name), " and ",
-                                   quoteForMessage(spelling), " both are parameter \"", name,
+                                   quoteForMessage(spelling), " both are \"", name,
                                    "\""));
       found.source = it->second.first;
       found.file = it->second.second;
@@ -207,11 +215,13 @@ absl::Status PretrainedWeights::match(const proto::Executable &program,
   const bool ties = config && tiesEmbeddings(*config);
   std::set<const SafetensorsTensor *> used;
   for (const StateTensor &state : states) {
-    if (state.state->role() != "parameter")
+    const bool isParameter = state.state->role() == "parameter";
+    if (!isParameter && !isPrintedStep(program))
       continue;
     ST_ASSIGN_OR_RETURN(Match found, find(state, ties));
     if (!found.source) {
-      fresh.push_back(state.state->name());
+      if (isParameter)
+        fresh.push_back(state.state->name());
       continue;
     }
     used.insert(found.source);
@@ -234,7 +244,7 @@ absl::Status PretrainedWeights::checkMatches() const {
                                  describeType(match.source->type, match.source->shape), what));
     };
     if (match.source->shape != match.parameter->shape)
-      return error(absl::StrCat(", parameter \"", match.parameter->state->name(), "\" is ",
+      return error(absl::StrCat(", \"", match.parameter->state->name(), "\" is ",
                                 describeType(match.parameter->type, match.parameter->shape)));
     if (match.source->type != match.parameter->type &&
         (!isFloat(match.source->type) || !isFloat(match.parameter->type)))
@@ -248,7 +258,7 @@ absl::StatusOr<std::unique_ptr<PretrainedWeights>>
 PretrainedWeights::open(const std::string &path, const proto::Executable &program,
                         const std::vector<StateTensor> &states) {
   std::unique_ptr<PretrainedWeights> weights(new PretrainedWeights(path));
-  ST_RETURN_IF_ERROR(weights->openFiles());
+  ST_RETURN_IF_ERROR(weights->openFiles(isPrintedStep(program)));
   ST_RETURN_IF_ERROR(weights->match(program, states));
   return weights;
 }
@@ -259,7 +269,13 @@ PretrainedWeights::open(const std::string &path, const proto::Executable &progra
 
 std::string PretrainedWeights::note() const {
   const std::string folder = escapeControls(path);
-  std::string text = absl::StrCat("initialised ", matches.size(), " parameters from ", folder);
+  size_t parameters = 0;
+  for (const Match &match : matches)
+    parameters += match.parameter->state->role() == "parameter";
+  std::string text = absl::StrCat("initialised ", parameters, " parameters");
+  if (size_t others = matches.size() - parameters)
+    absl::StrAppend(&text, " and ", others, " states of the optimizer");
+  absl::StrAppend(&text, " from ", folder);
   if (ignored > 0)
     absl::StrAppend(&text, "; ", ignored, " tensors of other heads or buffers ignored");
   if (!fresh.empty())

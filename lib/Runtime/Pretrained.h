@@ -25,7 +25,9 @@
 namespace st {
 
 /// A folder of weights that fit the model. A head that the folder does not have
-/// keeps its initial values; what only the folder has is left out.
+/// keeps its initial values; what only the folder has is left out. For a step that
+/// was printed the state of its optimizer is taken as well, by its own names, from
+/// the same files and `optimizer.safetensors`.
 class PretrainedWeights {
 public:
   /// Checks all of it against the model. An error is one line that names the file
@@ -50,7 +52,7 @@ private:
   };
 
   explicit PretrainedWeights(std::string path) : path(std::move(path)) {}
-  absl::Status openFiles();
+  absl::Status openFiles(bool isPrinted);
   absl::Status openSharded(const std::string &indexPath);
   absl::Status addFile(const std::string &file);
   absl::Status match(const proto::Executable &program, const std::vector<StateTensor> &states);

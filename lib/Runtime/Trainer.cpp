@@ -172,7 +172,7 @@ absl::Status Trainer::openInputsAndOutputs() {
   spec.seed = trainer.seed;
   if (options.data && spec.inputs.empty())
     return absl::InvalidArgumentError("--data has no effect: this program reads no batches");
-  if (!options.timingOnly && !spec.inputs.empty()) {
+  if (!options.timingOnly && !spec.inputs.empty() && (options.steps > 0 || options.data)) {
     ST_ASSIGN_OR_RETURN(source, createBatchSource(options.data.value_or("synthetic"), spec));
   }
   if (communicator.process() != 0)

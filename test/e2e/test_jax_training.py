@@ -86,5 +86,59 @@ def follows(folder):
     return f"losses within {max(apart):.1e}; {losses[0]:.2f} -> {last:.2f}, unigram entropy {entropy:.2f}"
 
 
+def scaled_step(parameters, state, batch):
+    """The loss is scaled by a state, which the last stage reads and changes, and the rate is another that decays."""
+    def loss(p):
+        x = batch["x"]
+        for i in range(4):
+            x = jnp.tanh(x @ p[f"w{i}"] + p[f"b{i}"])
+        return jnp.mean((x - batch["y"]) ** 2) * state["scale"]
+
+    value, gradients = jax.value_and_grad(loss)(parameters)
+    rate = state["rate"] / state["scale"]
+    parameters = jax.tree.map(lambda p, g: p - rate * g, parameters, gradients)
+    return parameters, {"scale": state["scale"] * 2, "rate": state["rate"] * 0.9}, value / state["scale"]
+
+
+def takes_state_of_optimizer(layout):
+    """A printed step does not say what its optimizer starts from: --init does."""
+    def run(folder):
+        rng = np.random.default_rng(3)
+        parameters = {f"w{i}": rng.normal(scale=0.4, size=(16, 16)).astype(np.float32) for i in range(4)}
+        parameters |= {f"b{i}": rng.normal(size=16).astype(np.float32) for i in range(4)}
+        state = {"rate": np.float32(0.5), "scale": np.float32(8)}
+        batches = {name: rng.normal(size=(4, 8, 16)).astype(np.float32) for name in ("x", "y")}
+        step = jax.jit(scaled_step, donate_argnums=(0, 1))
+        first = {name: value[0] for name, value in batches.items()}
+        (folder / "step.mlir").write_text(step.lower(parameters, state, first).as_text(debug_info=True))
+        expected, p, s = [], parameters, state
+        for i in range(4):
+            p, s, value = jax.jit(scaled_step)(p, s, {name: value[i] for name, value in batches.items()})
+            expected.append(float(value))
+        parallel = st.write_json(folder / "parallel.json", layout)
+        st.check_run([st.BIN / "st-compile", folder / "step.mlir", "--target=dtu-t10", f"--parallel={parallel}",
+                      "-o", folder / "step"])
+        st.check_run([folder / "step", "--steps=0", f"--save={folder / 'init'}"])
+        # What leads to the loss counts as a parameter, the scale as well.
+        for file in ("model", "optimizer"):
+            path = folder / "init" / f"{file}.safetensors"
+            save_file({name: np.asarray((parameters | state)[name.split(".")[1]]) for name in load_file(path)}, path)
+        save_file(batches, folder / "batches.safetensors")
+        losses = st.losses(st.train(folder / "step", f"--init={folder / 'init'}",
+                                    f"--data={folder / 'batches.safetensors'}", steps=4))
+        worst = max(abs(a - b) / abs(b) for a, b in zip(losses, expected, strict=True))
+        st.expect(worst <= 1e-5, f"losses {losses}, JAX's {expected}")
+        return f"losses within {worst:.0e}"
+    return run
+
+
+CASES = [
+    ("small BERT follows JAX for 200 steps", follows),
+    ("state of an optimizer, 1x1", takes_state_of_optimizer(st.layout(1, 1))),
+    ("state of an optimizer, 2x1", takes_state_of_optimizer(st.layout(2, 1))),
+    ("state of an optimizer, 2x2, 4 micro-batches",
+     takes_state_of_optimizer(st.layout(2, 2, mode="hybrid", accum=4))),
+]
+
 if __name__ == "__main__":
-    sys.exit(st.main(("small BERT follows JAX for 200 steps", follows)))
+    sys.exit(st.main(*CASES))
