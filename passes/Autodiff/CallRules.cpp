@@ -1,7 +1,7 @@
 //===- CallRules.cpp - Gradients of ops that stand for other ops ----------===//
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
-#include "mlir/IR/IRMapping.h"
+#include "passes/Autodiff/Computations.h"
 #include "passes/Autodiff/CustomGradient.h"
 #include "passes/Autodiff/ReverseMode.h"
 
@@ -13,62 +13,13 @@ using namespace mlir::st;
 // map
 //===----------------------------------------------------------------------===//
 
-/// Whether an op of a map's computation does the same to whole tensors.
-static bool isMappable(Operation &op) {
-  return isa<ConstantOp>(op) || (op.hasTrait<OpTrait::Elementwise>() && op.getNumResults() == 1) ||
-         isa<SelectOp, ClampOp>(op);
-}
-
-/// Emits before `op` what its computation does to a scalar, on whole tensors; returns null
-/// where an op of it cannot do that.
-static Value expandMap(MapOp op, SmallVectorImpl<Operation *> &emitted) {
-  Block &body = op.getComputation().front();
-  auto resultType = cast<RankedTensorType>(op.getResult().getType());
-  if (!llvm::all_of(body.without_terminator(), isMappable))
-    return nullptr;
-  OpBuilder builder(op);
-  Emitter emit(builder, op->getBlock(), op.getLoc());
-  IRMapping mapping;
-  mapping.map(body.getArguments(), op.getInputs());
-  auto isOutside = [&](Value value) { return value.getParentBlock() != &body; };
-  for (Operation &inner : body.without_terminator()) {
-    for (Value operand : inner.getOperands()) {
-      if (!isOutside(operand) || mapping.contains(operand))
-        continue;
-      Value spread = emit.broadcast(operand, {}, resultType.getShape());
-      mapping.map(operand, spread);
-      if (spread != operand && !isa<ConstantOp>(spread.getDefiningOp()))
-        emitted.push_back(spread.getDefiningOp());
-    }
-    if (auto constant = dyn_cast<ConstantOp>(inner)) {
-      auto value = cast<DenseElementsAttr>(constant.getValue());
-      mapping.map(inner.getResult(0),
-                  emit.constant(value.resizeSplat(resultType.clone(value.getElementType()))));
-      continue;
-    }
-    Operation *copy = builder.clone(inner, mapping);
-    copy->getResult(0).setType(resultType.clone(getElementTypeOrSelf(copy->getResult(0))));
-    emitted.push_back(copy);
-  }
-  Value result = body.getTerminator()->getOperand(0);
-  if (isOutside(result) && !mapping.contains(result)) {
-    Value spread = emit.broadcast(result, {}, resultType.getShape());
-    if (spread != result && !isa<ConstantOp>(spread.getDefiningOp()))
-      emitted.push_back(spread.getDefiningOp());
-    return spread;
-  }
-  return mapping.lookup(result);
-}
-
 static LogicalResult mapRule(MapOp op, ArrayRef<Value> cts, Gradients &g) {
-  SmallVector<Operation *> emitted;
-  Value result = expandMap(op, emitted);
-  if (!result)
+  if (!isElementwise(op.getComputation()))
     return op.emitOpError("has no gradient rule: expected a computation of elementwise ops");
-  g.mode.mark(emitted);
-  g.mode.replace(op, result);
-  g.add(result, cts.front());
-  return g.mode.propagate(emitted, g);
+  return g.mode.expand(op, cts, g, [&](Emitter &emit) {
+    return applyElementwise(emit, op.getComputation(), op.getInputs(),
+                            Emitter::shapeOf(op.getResult()));
+  });
 }
 
 //===----------------------------------------------------------------------===//

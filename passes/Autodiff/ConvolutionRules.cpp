@@ -145,4 +145,5 @@ static LogicalResult convolutionRule(ConvolutionOp op, ArrayRef<Value> cts, Grad
 
 void st::populateConvolutionRules(GradientRules &rules) {
   rules.addChecked<ConvolutionOp>(convolutionRule);
+  rules.allowComplex<ConvolutionOp>();
 }

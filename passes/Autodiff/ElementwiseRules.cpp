@@ -5,6 +5,7 @@
 #include "passes/Autodiff/GradientRules.h"
 #include "passes/Autodiff/RuleUtils.h"
 #include <cmath>
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::stablehlo;
@@ -51,11 +52,26 @@ static void divideRule(DivOp op, Value ct, Gradients &g) {
   g.add(op.getRhs(), [&] { return g.emit.neg(g.emit.mul(quotient, op.getResult())); });
 }
 
+/// Of two complex numbers the one that is the result gets the cotangent `ct`, of two equal
+/// ones each half of it.
+static void complexExtremumCotangents(Value lhs, Value rhs, Value result, Value ct, Gradients &g) {
+  Emitter &emit = g.emit;
+  auto isResult = [&](Value x) { return emit.compare(ComparisonDirection::EQ, x, result); };
+  Value half = emit.scale(ct, 0.5), zeros = emit.zerosLike(ct);
+  auto part = [&](Value x, Value other) {
+    return emit.select(isResult(x), emit.select(isResult(other), half, ct), zeros);
+  };
+  g.add(lhs, [&] { return part(lhs, rhs); });
+  g.add(rhs, [&] { return part(rhs, lhs); });
+}
+
 /// Of two equal operands each gets half of the cotangent, as in JAX.
 template <typename OpTy> static void extremumRule(OpTy op, Value ct, Gradients &g) {
   Emitter &emit = g.emit;
   constexpr bool isMax = std::is_same_v<OpTy, MaxOp>;
   Value lhs = op.getLhs(), rhs = op.getRhs();
+  if (isa<ComplexType>(Emitter::typeOf(lhs).getElementType()))
+    return complexExtremumCotangents(lhs, rhs, op.getResult(), ct, g);
   Value tie = emit.compare(ComparisonDirection::EQ, lhs, rhs);
   Value shared = emit.select(tie, emit.scale(ct, 0.5), emit.zerosLike(ct));
   auto part = [&](bool wins) {
@@ -242,7 +258,66 @@ static void reducePrecisionRule(ReducePrecisionOp op, Value ct, Gradients &g) {
 // Choice
 //===----------------------------------------------------------------------===//
 
+/// Whether the select is JAX's maximum or minimum of two complex numbers, which are ordered by
+/// their real parts, and where these are equal by the imaginary ones.
+static bool isComplexExtremum(SelectOp op) {
+  auto byParts = op.getPred().getDefiningOp<SelectOp>();
+  if (!byParts)
+    return false;
+  auto compares = [&](Value predicate, auto part) {
+    auto compare = predicate.getDefiningOp<CompareOp>();
+    if (!compare)
+      return std::optional<ComparisonDirection>();
+    auto lhs = compare.getLhs().getDefiningOp<decltype(part)>();
+    auto rhs = compare.getRhs().getDefiningOp<decltype(part)>();
+    bool ofBoth =
+        lhs && rhs && lhs.getOperand() == op.getOnTrue() && rhs.getOperand() == op.getOnFalse();
+    return ofBoth ? std::optional(compare.getComparisonDirection()) : std::nullopt;
+  };
+  auto tie = compares(byParts.getPred(), RealOp());
+  auto imag = compares(byParts.getOnTrue(), ImagOp()),
+       real = compares(byParts.getOnFalse(), RealOp());
+  return tie == ComparisonDirection::EQ && real && real == imag &&
+         (real == ComparisonDirection::GT || real == ComparisonDirection::LT);
+}
+
+/// The operands a and b of log(e^a + e^b) as JAX prints it: of max(a, b) + log1p(e^-|a - b|),
+/// or a + b where a - b is no number.
+static std::optional<std::pair<Value, Value>> matchLogAddExp(SelectOp op) {
+  auto isNan = op.getPred().getDefiningOp<CompareOp>();
+  auto sum = op.getOnFalse().getDefiningOp<AddOp>();
+  if (!isNan || !sum || isNan.getComparisonDirection() != ComparisonDirection::NE)
+    return std::nullopt;
+  auto difference = isNan.getLhs().getDefiningOp<SubtractOp>();
+  auto largest = sum.getLhs().getDefiningOp<MaxOp>();
+  auto both = op.getOnTrue().getDefiningOp<AddOp>();
+  if (!difference || isNan.getRhs() != difference || !largest || !both ||
+      !llvm::equal(largest->getOperands(), difference->getOperands()) ||
+      !llvm::equal(both->getOperands(), difference->getOperands()))
+    return std::nullopt;
+  if (!matchPattern(sum.getRhs(), m_Op<Log1pOp>(m_Op<ExpOp>(
+                                      m_Op<NegOp>(m_Op<AbsOp>(matchers::m_Val(difference)))))))
+    return std::nullopt;
+  return std::pair(difference.getLhs(), difference.getRhs());
+}
+
+/// Each of the two gets its part of the sum of e^a and e^b. This says so also of equal ones,
+/// where the derivatives of the formula's parts do not.
+static void logAddExpCotangents(Value lhs, Value rhs, Value result, Value ct, Gradients &g) {
+  Emitter &emit = g.emit;
+  Value infinity = emit.splatLike(result, std::numeric_limits<double>::infinity());
+  auto finite = [&](Value x) {
+    return emit.select(emit.compare(ComparisonDirection::EQ, x, infinity), emit.zerosLike(x), x);
+  };
+  for (Value x : {lhs, rhs})
+    g.add(x, [&] { return emit.mul(ct, emit.exp(emit.sub(finite(x), finite(result)))); });
+}
+
 static void selectRule(SelectOp op, Value ct, Gradients &g) {
+  if (isComplexExtremum(op))
+    return complexExtremumCotangents(op.getOnTrue(), op.getOnFalse(), op.getResult(), ct, g);
+  if (auto terms = matchLogAddExp(op))
+    return logAddExpCotangents(terms->first, terms->second, op.getResult(), ct, g);
   Value predicate = op.getPred();
   g.add(op.getOnTrue(), [&] { return g.emit.select(predicate, ct, g.emit.zerosLike(ct)); });
   g.add(op.getOnFalse(), [&] { return g.emit.select(predicate, g.emit.zerosLike(ct), ct); });
@@ -322,6 +397,8 @@ void st::populateElementwiseRules(GradientRules &rules) {
   rules.addChecked<chlo::ZetaOp>(zetaRule);
   rules.addZero<BitcastConvertOp, CeilOp, FloorOp, RoundOp, RoundNearestEvenOp, SignOp>();
   rules.allowComplex<AbsOp, AddOp, ConvertOp, CosineOp, DivOp, ExpOp, Expm1Op, LogOp, Log1pOp,
-                     LogisticOp, MulOp, NegOp, OptimizationBarrierOp, PowOp, RsqrtOp, SelectOp,
-                     SineOp, SqrtOp, SubtractOp, TanOp, TanhOp, chlo::SquareOp>();
+                     LogisticOp, MaxOp, MinOp, MulOp, NegOp, OptimizationBarrierOp, PowOp, RsqrtOp,
+                     SelectOp, SineOp, SqrtOp, SubtractOp, TanOp, TanhOp, chlo::AcosOp,
+                     chlo::AcoshOp, chlo::AsinOp, chlo::AsinhOp, chlo::AtanOp, chlo::AtanhOp,
+                     chlo::CoshOp, chlo::SinhOp, chlo::SquareOp, chlo::TanOp>();
 }

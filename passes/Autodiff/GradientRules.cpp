@@ -10,6 +10,7 @@ using namespace mlir::stablehlo;
 using namespace mlir::st;
 
 GradientRules::GradientRules() {
+  populateBesselRules(*this);
   populateBranchRules(*this);
   populateCallRules(*this);
   populateComplexRules(*this);

@@ -101,6 +101,7 @@ private:
   DenseSet<StringRef> zeros, complex;
 };
 
+void populateBesselRules(GradientRules &rules);
 void populateBranchRules(GradientRules &rules);
 void populateCallRules(GradientRules &rules);
 void populateComplexRules(GradientRules &rules);

@@ -1,8 +1,7 @@
 //===- IndexingRules.cpp - Gradients of indexed access --------------------===//
 
 #include "dialects/StableHLO/ChloOps.h"
-#include "mlir/IR/IRMapping.h"
-#include "passes/Autodiff/GradientRules.h"
+#include "passes/Autodiff/ReverseMode.h"
 #include "passes/Autodiff/RuleUtils.h"
 
 using namespace mlir;
@@ -72,34 +71,33 @@ static Value scatterAlong(Emitter &emit, Value operand, Value places, Value ct, 
   return scatter.getResult(0);
 }
 
-/// The order that a sort puts its operands in: a stable sort of them once more,
-/// with their positions as one more operand.
-static Value sortedPositions(Emitter &emit, SortOp op, int64_t dim) {
-  OpBuilder &builder = emit.builder;
+/// The sort with the positions of the elements as one more operand: where they come from,
+/// also of equal ones whose order an unstable sort leaves open.
+static SortOp sortWithPositions(SortOp op, int64_t dim) {
+  OpBuilder builder(op);
+  Type index = builder.getI32Type();
   SmallVector<Value> inputs(op.getInputs());
-  inputs.push_back(emit.iota(Emitter::shapeOf(inputs.front()), builder.getI32Type(), dim));
-  auto sort = SortOp::create(builder, emit.loc, inputs, dim, true);
-  IRMapping mapping;
-  op.getComparator().cloneInto(&sort.getComparator(), mapping);
-  auto scalar = RankedTensorType::get({}, builder.getI32Type());
-  sort.getComparator().front().addArguments({scalar, scalar}, {emit.loc, emit.loc});
-  return sort->getResults().back();
+  auto type = Emitter::typeOf(inputs.front()).clone(index);
+  inputs.push_back(IotaOp::create(builder, op.getLoc(), type, static_cast<uint64_t>(dim)));
+  auto sort = SortOp::create(builder, op.getLoc(), inputs, op.getDimension(), op.getIsStable());
+  sort.getComparator().takeBody(op.getComparator());
+  auto scalar = RankedTensorType::get({}, index);
+  sort.getComparator().front().addArguments({scalar, scalar}, {op.getLoc(), op.getLoc()});
+  return sort;
 }
 
 static LogicalResult sortRule(SortOp op, ArrayRef<Value> cts, Gradients &g) {
-  if (!op.getIsStable() && op.getInputs().size() > 1)
-    return op.emitOpError("has no gradient rule: expected a stable sort, or one of one operand");
   int64_t dim = static_cast<int64_t>(op.getDimension());
   if (dim < 0)
     dim += Emitter::typeOf(op.getInputs().front()).getRank();
-  Value places;
-  for (auto [input, ct] : llvm::zip_equal(op.getInputs(), cts)) {
-    if (!ct || !g.wants(input))
-      continue;
-    if (!places)
-      places = sortedPositions(g.emit, op, dim);
-    g.add(input, scatterAlong(g.emit, input, places, ct, dim));
+  SortOp sort = sortWithPositions(op, dim);
+  Value places = sort->getResults().back();
+  for (unsigned i = 0; i < cts.size(); ++i) {
+    Value input = op.getInputs()[i], ct = cts[i];
+    if (ct)
+      g.add(input, [&] { return scatterAlong(g.emit, input, places, ct, dim); });
   }
+  g.mode.replace(op, sort->getResults().drop_back());
   return success();
 }
 

@@ -20,6 +20,11 @@ static Value transposed(Emitter &emit, Value x) {
   return emit.transpose(x, order);
 }
 
+/// A real number is its own conjugate.
+static Value conjugateOf(Emitter &emit, Value x) {
+  return isa<ComplexType>(Emitter::typeOf(x).getElementType()) ? conjugate(emit, x) : x;
+}
+
 static Value product(Emitter &emit, Value lhs, Value rhs) {
   int64_t rank = Emitter::typeOf(lhs).getRank();
   SmallVector<int64_t> batch = llvm::to_vector(llvm::seq<int64_t>(0, rank - 2));
@@ -44,49 +49,56 @@ static Value solve(Emitter &emit, Value a, Value b, bool leftSide, bool lower, b
 
 static void triangularSolveRule(TriangularSolveOp op, Value ct, Gradients &g) {
   Emitter &emit = g.emit;
-  Value a = op.getA(), b = op.getB(), x = op.getResult();
-  if (isEmpty(a) || isEmpty(b)) {
-    g.add(a, [&] { return emit.zerosLike(a); });
+  Value operand = op.getA(), b = op.getB(), x = op.getResult();
+  if (isEmpty(operand) || isEmpty(b)) {
+    g.add(operand, [&] { return emit.zerosLike(operand); });
     g.add(b, ct);
     return;
   }
+  // An adjoint is the transpose of the conjugate.
+  bool isConjugate = op.getTransposeA() == Transpose::ADJOINT;
+  Value a = isConjugate ? conjugateOf(emit, operand) : operand;
   bool left = op.getLeftSide(), lower = op.getLower();
   bool isTransposed = op.getTransposeA() != Transpose::NO_TRANSPOSE;
   Value bCotangent = solve(emit, a, ct, left, lower, op.getUnitDiagonal(), !isTransposed);
   g.add(b, bCotangent);
-  g.add(a, [&] {
+  g.add(operand, [&] {
     Value used = left ? product(emit, bCotangent, transposed(emit, x))
                       : product(emit, transposed(emit, x), bCotangent);
     Value whole = emit.neg(isTransposed ? transposed(emit, used) : used);
     using Direction = ComparisonDirection;
     bool strict = op.getUnitDiagonal();
-    return triangle(emit, whole,
-                    lower ? (strict ? Direction::GT : Direction::GE)
-                          : (strict ? Direction::LT : Direction::LE));
+    Value part = triangle(emit, whole,
+                          lower ? (strict ? Direction::GT : Direction::GE)
+                                : (strict ? Direction::LT : Direction::LE));
+    return isConjugate ? conjugateOf(emit, part) : part;
   });
 }
 
-/// The operand counts as symmetric, though one triangle of it is read: its cotangent is
-/// L^-T P(L^T C) L^-1 for the cotangent C of L, where P keeps the lower triangle and halves
-/// the diagonal.
+/// The operand counts as Hermitian, though one triangle of it is read: its cotangent is
+/// L^-T P(L^T C) conj(L)^-1 for the cotangent C of L, where P keeps the lower triangle and
+/// halves the diagonal. An upper factor is the adjoint of L.
 static void choleskyRule(CholeskyOp op, Value ct, Gradients &g) {
   Emitter &emit = g.emit;
   Value a = op.getA();
   g.add(a, [&] {
     if (isEmpty(a))
       return emit.zerosLike(a);
-    Value factor = op.getLower() ? op.getResult() : transposed(emit, op.getResult());
-    Value cotangent = op.getLower() ? ct : transposed(emit, ct);
+    auto ofLower = [&](Value x) {
+      return op.getLower() ? x : conjugateOf(emit, transposed(emit, x));
+    };
+    Value factor = ofLower(op.getResult()), cotangent = ofLower(ct);
     Value inner = product(emit, transposed(emit, factor), cotangent);
     Value strict = triangle(emit, inner, ComparisonDirection::GT);
     Value diagonal = triangle(emit, inner, ComparisonDirection::EQ);
     Value half = emit.add(strict, emit.scale(diagonal, 0.5));
     Value left = solve(emit, factor, half, true, true, false, true);
-    return solve(emit, factor, left, false, true, false, false);
+    return solve(emit, conjugateOf(emit, factor), left, false, true, false, false);
   });
 }
 
 void st::populateLinearAlgebraRules(GradientRules &rules) {
   rules.add<TriangularSolveOp>(triangularSolveRule);
   rules.add<CholeskyOp>(choleskyRule);
+  rules.allowComplex<CholeskyOp, TriangularSolveOp>();
 }

@@ -1,6 +1,7 @@
 //===- ReductionRules.cpp - Gradients of reductions and products ----------===//
 
-#include "passes/Autodiff/GradientRules.h"
+#include "passes/Autodiff/Computations.h"
+#include "passes/Autodiff/ReverseMode.h"
 #include "passes/Autodiff/RuleUtils.h"
 
 using namespace mlir;
@@ -37,26 +38,42 @@ static void sumRule(ReduceOp op, Value ct, Gradients &g) {
   g.add(init, [&] { return sumAll(emit, ct); });
 }
 
+static SmallVector<int64_t> reducedSizes(ReduceOp op) {
+  ArrayRef<int64_t> shape = Emitter::shapeOf(op.getInputs().front());
+  return llvm::map_to_vector(op.getDimensions(), [&](int64_t dim) { return shape[dim]; });
+}
+
+static SmallVector<int64_t> keptFirst(ArrayRef<int64_t> dims, int64_t rank) {
+  SmallVector<int64_t> order = remainingDims(rank, dims);
+  llvm::append_range(order, dims);
+  return order;
+}
+
+/// The operand of a reduction with its kept dimensions first and the others as one.
+static Value reducedLast(Emitter &emit, Value x, ArrayRef<int64_t> dims) {
+  int64_t rank = Emitter::typeOf(x).getRank();
+  Value last = emit.transpose(x, keptFirst(dims, rank));
+  ArrayRef<int64_t> shape = Emitter::shapeOf(last);
+  SmallVector<int64_t> flat(shape.drop_back(dims.size()));
+  flat.push_back(ShapedType::getNumElements(shape.take_back(dims.size())));
+  return emit.reshape(last, flat);
+}
+
 /// Each element gets the cotangent times the product of the others and the initial value.
 static Value factorCotangent(Emitter &emit, ReduceOp op, Value ct) {
   Value x = op.getInputs().front();
   ArrayRef<int64_t> shape = Emitter::shapeOf(x), dims = op.getDimensions();
-  SmallVector<int64_t> kept = remainingDims(shape.size(), dims), order(kept), inverse(shape.size());
-  llvm::append_range(order, dims);
-  for (auto [i, dim] : llvm::enumerate(order))
+  int64_t rank = shape.size();
+  SmallVector<int64_t> order = keptFirst(dims, rank), moved, inverse(rank);
+  for (auto [i, dim] : llvm::enumerate(order)) {
     inverse[dim] = i;
-  Value last = emit.transpose(x, order);
-  SmallVector<int64_t> moved(Emitter::shapeOf(last)), flat;
-  for (int64_t dim : kept)
-    flat.push_back(shape[dim]);
-  int64_t count = 1;
-  for (int64_t dim : dims)
-    count *= shape[dim];
-  flat.push_back(count);
-  Value others = productOfOthers(emit, emit.reshape(last, flat), flat.size() - 1);
+    moved.push_back(shape[dim]);
+  }
+  Value flat = reducedLast(emit, x, dims);
+  Value others = productOfOthers(emit, flat, Emitter::typeOf(flat).getRank() - 1);
   others = emit.transpose(emit.reshape(others, moved), inverse);
   Value init = emit.broadcast(op.getInitValues().front(), {}, Emitter::shapeOf(ct));
-  return emit.mul(emit.broadcast(emit.mul(ct, init), kept, shape), others);
+  return emit.mul(emit.broadcast(emit.mul(ct, init), remainingDims(rank, dims), shape), others);
 }
 
 static void productRule(ReduceOp op, Value ct, Gradients &g) {
@@ -70,6 +87,26 @@ static void productRule(ReduceOp op, Value ct, Gradients &g) {
              [&](Value a, Value b) { return emit.mul(a, b); });
     return sumAll(emit, emit.mul(ct, product.getResult(0)));
   });
+}
+
+/// The reduction as combinations of neighbours, and of their result with the initial values.
+static SmallVector<Value> expandReduction(Emitter &emit, ReduceOp op) {
+  ArrayRef<int64_t> shape = Emitter::shapeOf(op.getResult(0));
+  SmallVector<Value> inits, folded;
+  for (Value init : op.getInitValues())
+    inits.push_back(emit.broadcast(init, {}, shape));
+  if (ShapedType::getNumElements(reducedSizes(op)) == 0)
+    return inits;
+  for (auto [x, init] : llvm::zip_equal(op.getInputs(), inits)) {
+    Value flat = reducedLast(emit, x, op.getDimensions());
+    folded.push_back(emit.convert(flat, Emitter::typeOf(init).getElementType()));
+  }
+  int64_t last = Emitter::typeOf(folded.front()).getRank() - 1;
+  for (Value &x : folded = foldAlong(emit, op.getBody(), folded, last))
+    x = emit.reshape(x, shape);
+  SmallVector<Value> arguments(inits);
+  llvm::append_range(arguments, folded);
+  return applyElementwise(emit, op.getBody(), arguments, shape);
 }
 
 static LogicalResult reduceRule(ReduceOp op, ArrayRef<Value> cts, Gradients &g) {
@@ -87,9 +124,9 @@ static LogicalResult reduceRule(ReduceOp op, ArrayRef<Value> cts, Gradients &g) 
     extremumReductionRule(op, cts.front(), g);
     return success();
   }
-  return op.emitOpError("has no gradient rule: expected one operand and a body that is one add or "
-                        "multiply of its arguments, or one maximum or minimum and a constant "
-                        "initial value");
+  if (!isElementwise(op.getBody()))
+    return op.emitOpError("has no gradient rule: expected a computation of elementwise ops");
+  return g.mode.expand(op, cts, g, [&](Emitter &emit) { return expandReduction(emit, op); });
 }
 
 //===----------------------------------------------------------------------===//

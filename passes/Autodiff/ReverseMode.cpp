@@ -131,6 +131,28 @@ void ReverseMode::replace(Operation *op, ValueRange results) {
   op->erase();
 }
 
+LogicalResult ReverseMode::expand(Operation *op, ArrayRef<Value> cotangents, Gradients &gradients,
+                                  function_ref<SmallVector<Value>(Emitter &)> make) {
+  OpBuilder builder(op);
+  Emitter emit(builder, op->getBlock(), op->getLoc());
+  Operation *before = op->getPrevNode();
+  SmallVector<Value> results = make(emit);
+  SmallVector<Operation *> emitted;
+  Operation *first = before ? before->getNextNode() : &op->getBlock()->front();
+  for (Operation *next = first; next != op; next = next->getNextNode())
+    emitted.push_back(next);
+  mark(emitted);
+  for (auto [result, ct] : llvm::zip_equal(results, cotangents))
+    if (ct)
+      gradients.add(result, ct);
+  // Unlike in replace, what varied of the op's results need not vary now.
+  for (Value result : op->getResults())
+    varied.erase(result);
+  op->replaceAllUsesWith(results);
+  op->erase();
+  return propagate(emitted, gradients);
+}
+
 SmallVector<Operation *> st::opsOf(Block &block) {
   SmallVector<Operation *> ops;
   for (Operation &op : block.without_terminator())

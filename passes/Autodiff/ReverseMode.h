@@ -32,6 +32,11 @@ public:
   /// Replaces `op` by one with the same results before others of its own.
   void replace(Operation *op, ValueRange results);
 
+  /// Puts the ops that `make` emits, in whose results those of `op` are, in its place, and
+  /// propagates the cotangents of its results through them.
+  LogicalResult expand(Operation *op, ArrayRef<Value> cotangents, Gradients &gradients,
+                       function_ref<SmallVector<Value>(Emitter &)> make);
+
 private:
   void markBlock(Block &block);
   void markOp(Operation *op);

@@ -1,6 +1,8 @@
 //===- WindowRules.cpp - Gradients of windowed reductions -----------------===//
 
-#include "passes/Autodiff/GradientRules.h"
+#include "mlir/IR/Matchers.h"
+#include "passes/Autodiff/Computations.h"
+#include "passes/Autodiff/ReverseMode.h"
 #include "passes/Autodiff/RuleUtils.h"
 #include "passes/Autodiff/WindowDim.h"
 
@@ -55,7 +57,14 @@ static Value windowExtremumCotangent(Emitter &emit, ReduceWindowOp op, Value ct,
   Value x = op.getInputs().front();
   if (isEmpty(x) || isEmpty(ct))
     return emit.zerosLike(x);
-  auto scatter = SelectAndScatterOp::create(emit.builder, emit.loc, x.getType(), x, ct,
+  // What lies between the elements is never the first extremum, unless there is no other.
+  SmallVector<int64_t> zeros(Emitter::typeOf(x).getRank(), 0), interior;
+  for (const WindowDim &dim : windowDims(op))
+    interior.push_back(dim.baseDilation - 1);
+  Value spread = x;
+  if (llvm::any_of(interior, [](int64_t between) { return between != 0; }))
+    spread = emit.pad(x, op.getInitValues().front(), zeros, zeros, interior);
+  auto scatter = SelectAndScatterOp::create(emit.builder, emit.loc, spread.getType(), spread, ct,
                                             scalarZero(emit, ct), op.getWindowDimensionsAttr(),
                                             op.getWindowStridesAttr(), op.getPaddingAttr());
   Type element = Emitter::typeOf(x).getElementType();
@@ -63,19 +72,19 @@ static Value windowExtremumCotangent(Emitter &emit, ReduceWindowOp op, Value ct,
   fillBody(emit, scatter.getSelect(), element,
            [&](Value a, Value b) { return emit.compare(direction, a, b); });
   fillWithSum(emit, scatter.getScatter(), element);
-  return scatter.getResult();
+  Value result = scatter.getResult();
+  return spread == x ? result : unpadded(emit, spread.getDefiningOp<PadOp>(), result);
 }
 
 namespace {
-/// What the windows of a product read: their elements in a dimension each of the output
+/// What the windows read: their elements in a dimension each of the output
 /// and the window, gathered from the padded operand.
 struct Patches {
   Value padded, flat, places, elements;
 };
 } // namespace
 
-static Patches gatherPatches(Emitter &emit, ReduceWindowOp op) {
-  Value x = op.getInputs().front();
+static Patches gatherPatches(Emitter &emit, ReduceWindowOp op, Value x, Value init) {
   SmallVector<WindowDim> dims = windowDims(op);
   SmallVector<int64_t> low, high, interior, shape(Emitter::shapeOf(op.getResult(0)));
   llvm::append_range(shape, op.getWindowDimensions());
@@ -84,7 +93,7 @@ static Patches gatherPatches(Emitter &emit, ReduceWindowOp op) {
     high.push_back(highPadding(op.getPadding(), i));
     interior.push_back(dim.baseDilation - 1);
   }
-  Value padded = emit.pad(x, op.getInitValues().front(), low, high, interior);
+  Value padded = emit.pad(x, init, low, high, interior);
   int64_t rank = dims.size(), step = 1;
   Value places = emit.splat(RankedTensorType::get(shape, emit.builder.getI64Type()), 0);
   for (int64_t i = rank - 1; i >= 0; --i) {
@@ -111,7 +120,7 @@ static Value windowProductCotangent(Emitter &emit, ReduceWindowOp op, Value ct) 
   Value x = op.getInputs().front();
   if (isEmpty(x) || isEmpty(ct))
     return emit.zerosLike(x);
-  Patches patches = gatherPatches(emit, op);
+  Patches patches = gatherPatches(emit, op, x, op.getInitValues().front());
   int64_t rank = Emitter::typeOf(ct).getRank();
   ArrayRef<int64_t> shape = Emitter::shapeOf(patches.elements);
   SmallVector<int64_t> windows(Emitter::shapeOf(ct));
@@ -129,28 +138,83 @@ static Value windowProductCotangent(Emitter &emit, ReduceWindowOp op, Value ct) 
   return patches.padded == x ? whole : unpadded(emit, patches.padded.getDefiningOp<PadOp>(), whole);
 }
 
+/// The dimension along which each window holds all elements up to its own or, in reverse, all
+/// from its own on, as JAX prints cumsum and its like.
+static std::optional<std::pair<int64_t, bool>> cumulativeDim(ReduceWindowOp op) {
+  std::optional<std::pair<int64_t, bool>> found;
+  for (auto [i, dim] : llvm::enumerate(windowDims(op))) {
+    if (dim.stride != 1 || dim.baseDilation != 1 || dim.output != dim.input)
+      return std::nullopt;
+    if (dim.size == 1 && dim.low == 0)
+      continue;
+    bool isReverse = dim.low == 0;
+    bool isWhole = dim.size == dim.input && dim.windowDilation == 1;
+    if (found || !isWhole || (!isReverse && dim.low != dim.size - 1))
+      return std::nullopt;
+    found = {static_cast<int64_t>(i), isReverse};
+  }
+  return found;
+}
+
+/// Whether the initial value leaves what it is combined with alone.
+static bool isIdentity(Operation *body, Value init) {
+  DenseFPElementsAttr constant;
+  if (!isa_and_nonnull<MaxOp, MinOp, MulOp>(body) || !matchPattern(init, m_Constant(&constant)))
+    return false;
+  APFloat value = constant.getSplatValue<APFloat>();
+  return isa<MulOp>(body) ? value.isExactlyValue(1.0)
+                          : value.isInfinity() && value.isNegative() == isa<MaxOp>(body);
+}
+
+/// The windows' elements combined in their order, and their result with the initial values.
+static SmallVector<Value> expandWindows(Emitter &emit, ReduceWindowOp op) {
+  ArrayRef<int64_t> shape = Emitter::shapeOf(op.getResult(0));
+  SmallVector<Value> inits, xs;
+  for (auto [x, init] : llvm::zip_equal(op.getInputs(), op.getInitValues())) {
+    inits.push_back(emit.broadcast(init, {}, shape));
+    xs.push_back(emit.convert(x, Emitter::typeOf(init).getElementType()));
+  }
+  if (auto dim = cumulativeDim(op)) {
+    xs = scanAlong(emit, op.getBody(), xs, dim->first, dim->second);
+  } else {
+    SmallVector<int64_t> windows(shape);
+    windows.push_back(ShapedType::getNumElements(op.getWindowDimensions()));
+    for (auto [x, init] : llvm::zip_equal(xs, op.getInitValues()))
+      x = emit.reshape(gatherPatches(emit, op, x, init).elements, windows);
+    for (Value &x : xs = foldAlong(emit, op.getBody(), xs, shape.size()))
+      x = emit.reshape(x, shape);
+  }
+  if (xs.size() == 1 && isIdentity(singleOp(op.getBody()), op.getInitValues().front()))
+    return xs;
+  SmallVector<Value> arguments(inits);
+  llvm::append_range(arguments, xs);
+  return applyElementwise(emit, op.getBody(), arguments, shape);
+}
+
 static LogicalResult reduceWindowRule(ReduceWindowOp op, ArrayRef<Value> cts, Gradients &g) {
   Operation *body = op.getInputs().size() == 1 ? singleOp(op.getBody()) : nullptr;
-  Value x = op->getOperand(0), init = op->getOperand(1);
+  Value x = op->getOperand(0), init = op->getOperand(1), ct = cts.front();
   if (isa_and_nonnull<AddOp>(body) && !g.wants(init)) {
-    g.add(x, [&] { return windowSumCotangent(g.emit, op, cts.front()); });
+    g.add(x, [&] { return windowSumCotangent(g.emit, op, ct); });
     return success();
   }
-  if (isa_and_nonnull<MulOp>(body) && !g.wants(init)) {
-    g.add(x, [&] { return windowProductCotangent(g.emit, op, cts.front()); });
+  bool isIdentityInit = isIdentity(body, init), isCumulative = cumulativeDim(op).has_value();
+  if (isa_and_nonnull<MulOp>(body) && !g.wants(init) && !isCumulative) {
+    g.add(x, [&] { return windowProductCotangent(g.emit, op, ct); });
     return success();
   }
-  bool isPlain = llvm::all_of(windowDims(op), [](const WindowDim &dim) {
-    return dim.baseDilation == 1 && dim.windowDilation == 1;
-  });
-  bool isFloat = isa<FloatType>(Emitter::typeOf(x).getElementType());
-  if (isa_and_nonnull<MaxOp, MinOp>(body) && !g.wants(init) && isPlain && isFloat) {
-    g.add(x, [&] { return windowExtremumCotangent(g.emit, op, cts.front(), isa<MaxOp>(body)); });
+  bool isDilated =
+      llvm::any_of(windowDims(op), [](const WindowDim &dim) { return dim.windowDilation != 1; });
+  if (isa_and_nonnull<MaxOp, MinOp>(body) && isIdentityInit && !isDilated && !isCumulative) {
+    g.add(x, [&] { return windowExtremumCotangent(g.emit, op, ct, isa<MaxOp>(body)); });
     return success();
   }
-  return op.emitOpError("has no gradient rule: expected one operand, a constant initial value and "
-                        "a body that is one add or multiply, or one maximum or minimum without "
-                        "dilations");
+  if (!isElementwise(op.getBody()))
+    return op.emitOpError("has no gradient rule: expected a computation of elementwise ops");
+  // Windows that there are not, or that hold nothing of the operands, let no gradient through.
+  if (isEmpty(op.getResult(0)) || (isEmpty(x) && !g.wants(init)))
+    return success();
+  return g.mode.expand(op, cts, g, [&](Emitter &emit) { return expandWindows(emit, op); });
 }
 
 //===----------------------------------------------------------------------===//

@@ -72,10 +72,14 @@ func.func @main(%w: tensor<f32> {st.name = "w", st.role = "parameter"}) -> tenso
 // -----
 
 func.func @main(%w: tensor<3xf32> {st.name = "w", st.role = "parameter"}) -> tensor<f32> {
-  %s = stablehlo.slice %w [0:1] : (tensor<3xf32>) -> tensor<1xf32>
-  %one = stablehlo.reshape %s : (tensor<1xf32>) -> tensor<f32>
-  // expected-error @below {{has no gradient rule: expected one operand and a body that is one add or multiply of its arguments, or one maximum or minimum and a constant initial value}}
-  %0 = stablehlo.reduce(%w init: %one) applies stablehlo.maximum across dimensions = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  // expected-error @below {{has no gradient rule: expected a computation of elementwise ops}}
+  %0 = stablehlo.reduce(%w init: %zero) across dimensions = [0] : (tensor<3xf32>, tensor<f32>) -> tensor<f32>
+   reducer(%a: tensor<f32>, %b: tensor<f32>) {
+    %r = stablehlo.reshape %a : (tensor<f32>) -> tensor<1xf32>
+    %s = stablehlo.reshape %r : (tensor<1xf32>) -> tensor<f32>
+    stablehlo.return %s : tensor<f32>
+  }
   return %0 : tensor<f32>
 }
 
@@ -99,11 +103,12 @@ func.func @main(%w: tensor<3xf32> {st.name = "w", st.role = "parameter"}, %i: te
 
 func.func @main(%w: tensor<3xf32> {st.name = "w", st.role = "parameter"}) -> tensor<f32> {
   %one = stablehlo.constant dense<1.0> : tensor<f32>
-  // expected-error @below {{has no gradient rule: expected one operand, a constant initial value and a body that is one add or multiply, or one maximum or minimum without dilations}}
+  // expected-error @below {{has no gradient rule: expected a computation of elementwise ops}}
   %0 = "stablehlo.reduce_window"(%w, %one) <{window_dimensions = array<i64: 3>}> ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
-    %m = stablehlo.divide %a, %b : tensor<f32>
-    stablehlo.return %m : tensor<f32>
+    %r = stablehlo.reshape %a : (tensor<f32>) -> tensor<1xf32>
+    %s = stablehlo.reshape %r : (tensor<1xf32>) -> tensor<f32>
+    stablehlo.return %s : tensor<f32>
   }) : (tensor<3xf32>, tensor<f32>) -> tensor<1xf32>
   %1 = stablehlo.reshape %0 : (tensor<1xf32>) -> tensor<f32>
   return %1 : tensor<f32>
@@ -114,7 +119,7 @@ func.func @main(%w: tensor<3xf32> {st.name = "w", st.role = "parameter"}) -> ten
 func.func @main(%w: tensor<f32> {st.name = "w", st.role = "parameter"}) -> (tensor<f32> {st.role = "loss"}) {
   %0 = stablehlo.complex %w, %w : tensor<complex<f32>>
   // expected-error @below {{has a complex operand, and the loss depends on a parameter through it; expected real ones}}
-  %1 = stablehlo.maximum %0, %0 : tensor<complex<f32>>
+  %1 = stablehlo.cbrt %0 : tensor<complex<f32>>
   %2 = stablehlo.imag %1 : (tensor<complex<f32>>) -> tensor<f32>
   return %2 : tensor<f32>
 }

@@ -3,10 +3,8 @@
 import jax
 import jax.numpy as jnp
 import numpy as np
-from gradient_testing import Case, refused
+from gradient_testing import Case, alike, drawn, lettered, refused
 from jax import lax
-
-A, W, X, H = (3, 4), (3, 3), (4, 3), (3,)
 
 
 def rnn(w, xs, h, c):
@@ -25,7 +23,8 @@ def lstm(w, u, b, xs):
         c = jax.nn.sigmoid(f) * c + jax.nn.sigmoid(i) * jnp.tanh(g)
         h = jax.nn.sigmoid(o) * jnp.tanh(c)
         return (h, c), h
-    return lax.scan(body, (jnp.zeros(3, xs.dtype), jnp.zeros(3, xs.dtype)), xs)[1]
+    start = jnp.zeros(xs.shape[1:], xs.dtype)
+    return lax.scan(body, (start, start), xs)[1]
 
 
 def counter_loop(start, end, step, compare):
@@ -37,11 +36,11 @@ def counter_loop(start, end, step, compare):
         return lax.while_loop(lambda state: compare(state[0], end), body, (start, x))[1]
 
     def unrolled(x):
-        i, y = start, x
+        i, y = np.asarray(start)[()], x
         while compare(i, end):
             i, y = i + step, jnp.sin(y) * x + i.astype(x.dtype)
         return y
-    return Case(run, A, reference=unrolled)
+    return lettered(run, "ab", kinds=("plain", "empty", "scalar"), reference=unrolled)
 
 
 def nested(w, x):
@@ -49,7 +48,7 @@ def nested(w, x):
         def inner(k, v):
             return jnp.tanh(v @ w + row) * (1 + 0.1 * jnp.asarray(k, v.dtype))
         return lax.fori_loop(0, 3, inner, h), h.sum()
-    h, ys = lax.scan(outer, jnp.ones(3, x.dtype), x)
+    h, ys = lax.scan(outer, jnp.ones(x.shape[1], x.dtype), x)
     return jnp.concatenate([h, ys])
 
 
@@ -57,7 +56,7 @@ def branch_in_loop(w, x):
     def body(h, row):
         h = lax.cond(row.sum() > 0, lambda h: jnp.sin(h @ w), lambda h: h * row, h)
         return h, h
-    return lax.scan(body, jnp.ones(3, x.dtype), x)[1]
+    return lax.scan(body, jnp.ones(x.shape[1], x.dtype), x)[1]
 
 
 def loop_in_branch(p, w, x):
@@ -69,13 +68,13 @@ def loop_in_branch(p, w, x):
 def switch(index):
     def run(x, y, c):
         branches = [lambda x: jnp.sin(x) * y, lambda x: x * 2, lambda x: jnp.exp(x @ y.T) @ x + c]
-        return lax.switch((x[0, 0] * 0).astype(jnp.int32) + index, branches, x)
+        return lax.switch((x.sum() * 0).astype(jnp.int32) + index, branches, x)
     return run
 
 
 def cond(value):
     def run(x, y):
-        p = x[0, 0] * 0 + value > 0
+        p = x.sum() * 0 + value > 0
         return lax.cond(p, lambda x, y: jnp.sin(x) * jnp.cos(y), lambda x, y: jnp.exp(x) + y, x, y)
     return run
 
@@ -100,7 +99,7 @@ def powers(x):
     """A stacked value that the loop reads and writes at different places."""
     def body(i, rows):
         return lax.dynamic_update_index_in_dim(rows, lax.dynamic_index_in_dim(rows, i, 0, False) * x, i + 1, 0)
-    return lax.fori_loop(0, 4, body, jnp.zeros((5, 3), x.dtype).at[0].set(jnp.cos(x)))
+    return lax.fori_loop(0, 4, body, jnp.zeros((5, *x.shape), x.dtype).at[0].set(jnp.cos(x)))
 
 
 def integers(x):
@@ -108,25 +107,41 @@ def integers(x):
     def body(i, y):
         order = jnp.argsort(y)
         return jnp.where(y[order] > 0.5, y[order] * x, jnp.sin(y)) + x[i]
-    return lax.fori_loop(0, 3, body, x)
+    return lax.fori_loop(0, min(3, x.size), body, x)
+
+
+def folds(x, y):
+    """Each trip reduces and sorts by computations whose gradients put other ops in their place."""
+    def body(i, state):
+        a, b = state
+        rows = lax.reduce(a, np.array(-np.inf, a.dtype), jnp.logaddexp, (1,))
+        order, beside = lax.sort((a, b), dimension=1, num_keys=1, is_stable=False)
+        return jnp.tanh(order * y), jnp.sin(beside) + rows[:, None] * (b.shape[1] > 0)
+    return sum(lax.fori_loop(0, 3, body, (x, jnp.cos(x))))
+
+
+@drawn("plain", "empty")
+def lstms(draw):
+    n, trips = draw.size(1, 4), draw.size(1, 4)
+    return Case(lstm, (4 * n, n), (4 * n, n), (4 * n,), (trips, n))
 
 
 IF = """
   %c = stablehlo.constant dense<0.25> : tensor<TYPE>
-  %p = stablehlo.compare GT, %x0, %c : (tensor<TYPE>, tensor<TYPE>) -> tensor<i1>
+  %p = stablehlo.compare GT, %x1, %c : (tensor<TYPE>, tensor<TYPE>) -> tensor<i1>
   %b:2 = "stablehlo.if"(%p) ({
-    %e = stablehlo.exponential %x1 : tensor<3x4xTYPE>
-    %m = stablehlo.multiply %e, %x1 : tensor<3x4xTYPE>
-    stablehlo.return %m, %x0 : tensor<3x4xTYPE>, tensor<TYPE>
+    %e = stablehlo.exponential %x0 : tensor<DIMSTYPE>
+    %m = stablehlo.multiply %e, %x0 : tensor<DIMSTYPE>
+    stablehlo.return %m, %x1 : tensor<DIMSTYPE>, tensor<TYPE>
   }, {
-    %s = stablehlo.multiply %x0, %x0 : tensor<TYPE>
-    stablehlo.return %x1, %s : tensor<3x4xTYPE>, tensor<TYPE>
-  }) : (tensor<i1>) -> (tensor<3x4xTYPE>, tensor<TYPE>)
-  %d = stablehlo.broadcast_in_dim %b#1, dims = [] : (tensor<TYPE>) -> tensor<3x4xTYPE>
-  %y = stablehlo.multiply %b#0, %d : tensor<3x4xTYPE>"""
+    %s = stablehlo.multiply %x1, %x1 : tensor<TYPE>
+    stablehlo.return %x0, %s : tensor<DIMSTYPE>, tensor<TYPE>
+  }) : (tensor<i1>) -> (tensor<DIMSTYPE>, tensor<TYPE>)
+  %d = stablehlo.broadcast_in_dim %b#1, dims = [] : (tensor<TYPE>) -> tensor<DIMSTYPE>
+  %y = stablehlo.multiply %b#0, %d : tensor<DIMSTYPE>"""
 
 
-def chosen(p, x):
+def chosen(x, p):
     return jnp.where(p > 0.25, jnp.exp(x) * x * p, x * p * p)
 
 
@@ -138,30 +153,30 @@ def complex_steps(x, y):
 
 
 LOOPS = [
-    ("scan", Case(rnn, W, X, H, ())),
-    ("scan, reversed", Case(lambda xs, c: lax.scan(
-        lambda h, x: (h * c + jnp.sin(x), h * x), xs[0], xs, reverse=True)[1], X, ())),
-    ("scan, lstm", Case(lstm, (12, 3), (12, 3), (12,), X)),
+    ("scan", lettered(rnn, "nn", "tn", "n", "")),
+    ("scan, reversed", lettered(lambda xs, h, c: lax.scan(
+        lambda h, x: (h * c + jnp.sin(x), h * x), h, xs, reverse=True)[1], "tn", "n", "")),
+    ("scan, lstm", lstms),
     ("loop of no trips", counter_loop(jnp.int32(3), 3, 1, lambda i, n: i < n)),
-    ("scan of one trip", Case(lambda xs, h: lax.scan(lambda h, x: (h * x, h), h, xs)[0], (1, 3), H)),
-    ("scan of nothing", Case(lambda xs, h: lax.scan(lambda h, x: (h * x, h), h, xs)[0], (2, 0), (0,))),
-    ("scan of scalars", Case(lambda xs, h: lax.scan(lambda h, x: (jnp.sin(h) * x, h), h, xs)[1], (5,), ())),
-    ("scan of rematerialised steps", Case(lambda w, x: lax.scan(
-        jax.checkpoint(lambda h, row: (jnp.tanh(h @ w + row), h)), jnp.ones(3, x.dtype), x)[1], W, X)),
-    ("fori_loop", Case(lambda x, y: lax.fori_loop(2, 6, lambda i, v: v * y + jnp.sin(v) * i, x), A, A)),
+    ("scan of one trip", lettered(lambda xs, h: lax.scan(lambda h, x: (h * x, h), h, xs[None])[0], "n", "n")),
+    ("scan of scalars", lettered(lambda xs, h: lax.scan(lambda h, x: (jnp.sin(h) * x, h), h, xs)[1], "t", "")),
+    ("scan of rematerialised steps", lettered(lambda w, x: lax.scan(jax.checkpoint(
+        lambda h, row: (jnp.tanh(h @ w + row), h)), jnp.ones(x.shape[1], x.dtype), x)[1], "nn", "tn")),
+    ("fori_loop", lettered(lambda x, y: lax.fori_loop(2, 6, lambda i, v: v * y + jnp.sin(v) * i, x), "ab", "ab")),
     ("loop that counts down", counter_loop(jnp.int32(7), 1, -2, lambda i, n: i > n)),
     ("loop up to and with", counter_loop(jnp.int32(-1), 5, 3, lambda i, n: i <= n)),
     ("loop until unequal", counter_loop(jnp.int32(3), 0, -1, lambda i, n: i != n)),
     ("loop with the limit on the left", counter_loop(jnp.int32(0), 3, 1, lambda i, n: n > i)),
     ("loop of an unsigned counter", counter_loop(jnp.uint8(200), np.uint8(206), np.uint8(2), lambda i, n: i < n)),
-    ("loop that exchanges", Case(swap, A, A)),
-    ("loop with idle carries", Case(carried, A)),
-    ("loop that writes rows", Case(powers, H)),
-    ("loop that saves integers", Case(integers, (5,))),
-    ("loop in a loop", Case(nested, W, X)),
-    ("a loop's own gradient", Case(lambda w, xs, h: jax.grad(
-        lambda xs: jnp.sum(rnn(w, xs, h, 0.5) ** 2))(xs), W, X, H)),
-    ("loop of complex numbers", Case(complex_steps, H, H)),
+    ("loop that exchanges", lettered(swap, "ab", "ab")),
+    ("loop with idle carries", lettered(carried, "ab")),
+    ("loop that writes rows", lettered(powers, "n")),
+    ("loop that saves integers", lettered(integers, "n", kinds=("plain",))),
+    ("loop that folds", lettered(folds, "ab", "ab")),
+    ("loop in a loop", lettered(nested, "nn", "tn")),
+    ("a loop's own gradient", lettered(lambda w, xs, h: jax.grad(
+        lambda xs: jnp.sum(rnn(w, xs, h, 0.5) ** 2))(xs), "nn", "tn", "n")),
+    ("loop of complex numbers", lettered(complex_steps, "n", "n")),
     ("unknown trips", refused("""
   %zero = stablehlo.constant dense<0> : tensor<i32>
   %n = stablehlo.convert %w : (tensor<f32>) -> tensor<i32>
@@ -179,17 +194,20 @@ LOOPS = [
                               "has no gradient rule: expected a number of trips that is known", "tensor<f32>")),
 ]
 CASES = [
-    *[(f"switch {i}", Case(switch(i), A, A, ())) for i in range(3)],
-    *[(f"cond {which}", Case(cond(value), A, A)) for which, value in (("true", 1.0), ("false", -1.0))],
-    ("nothing", Case(lambda p, x: lax.cond(p > 0, jnp.sin, jnp.cos, x), (), (0, 4))),
-    ("in a loop", Case(branch_in_loop, W, X)),
-    ("a branch's own gradient", Case(lambda x, y: jax.grad(lambda x: jnp.sum(cond(1.0)(x, y) ** 2))(x), A, A)),
-    *[(f"with a loop, {which}", Case(loop_in_branch, values=[np.float32(p), *(
-        np.random.default_rng(0).uniform(-1, 1, s) for s in (W, H))])) for which, p in (("true", 1), ("false", -1))],
+    *[(f"switch {i}", lettered(switch(i), "ab", "ab", "")) for i in range(3)],
+    *[(f"cond {which}", lettered(cond(value), "ab", "ab")) for which, value in (("true", 1.0), ("false", -1.0))],
+    ("in a loop", lettered(branch_in_loop, "nn", "tn")),
+    ("a branch's own gradient", lettered(lambda x, y: jax.grad(lambda x: jnp.sum(cond(1.0)(x, y) ** 2))(x), "ab", "ab")),
+    *[(f"with a loop, {which}", lettered(lambda p, w, x, sign=sign: loop_in_branch(p * sign, w, x), "", "nn", "tn",
+                                         low=0.1, high=1.0)) for which, sign in (("true", 1), ("false", -1))],
 ]
-IFS = [(which, Case(None, text=IF, reference=chosen, values=[p, np.random.default_rng(0).uniform(-1, 1, A)]))
-       for which, p in (("true", 0.7), ("false", -0.7))]
-IFS += [("nothing", Case(None, (), (0, 4), text=IF.replace("3x4", "0x4"), reference=chosen))]
+
+
+def chosen_branch(low):
+    return alike(None, 1, (), text=IF, reference=chosen, low=low, high=low + 0.2)
+
+
+IFS = [("true", chosen_branch(0.3)), ("false", chosen_branch(-0.7))]
 
 
 def collective(text, attributes, region=True):
@@ -207,10 +225,11 @@ def collective(text, attributes, region=True):
 GROUPS = "replica_groups = dense<0> : tensor<1x1xi64>"
 PAIRS = "source_target_pairs = dense<0> : tensor<1x2xi64>"
 TUPLE = """
-  %t = stablehlo.tuple %x0, %x1 : tuple<tensor<3x4xTYPE>, tensor<3x4xTYPE>>
-  %a = stablehlo.get_tuple_element %t[0] : (tuple<tensor<3x4xTYPE>, tensor<3x4xTYPE>>) -> tensor<3x4xTYPE>
-  %b = stablehlo.get_tuple_element %t[1] : (tuple<tensor<3x4xTYPE>, tensor<3x4xTYPE>>) -> tensor<3x4xTYPE>
-  %y = stablehlo.multiply %a, %b : tensor<3x4xTYPE>"""
+  %t = stablehlo.tuple %x0, %x1 : tuple<tensor<DIMSTYPE>, tensor<DIMSTYPE>>
+  %a = stablehlo.get_tuple_element %t[0] : (tuple<tensor<DIMSTYPE>, tensor<DIMSTYPE>>) -> tensor<DIMSTYPE>
+  %b = stablehlo.get_tuple_element %t[1] : (tuple<tensor<DIMSTYPE>, tensor<DIMSTYPE>>) -> tensor<DIMSTYPE>
+  %y = stablehlo.multiply %a, %b : tensor<DIMSTYPE>"""
+OF_TWO = ("of two", alike(None, 2, text=TUPLE, passes=["--canonicalize"], reference=lambda x, y: x * y))
 FUNCTION = """func.func private @f(%x: tensor<f32>) -> tensor<f32> {
   return %x : tensor<f32>
 }"""
@@ -218,8 +237,8 @@ CONTROL = {
     "stablehlo.while": LOOPS,
     "stablehlo.case": CASES,
     "stablehlo.if": IFS,
-    "stablehlo.tuple": [("of two", Case(None, A, A, text=TUPLE, passes=["--canonicalize"], reference=lambda x, y: x * y))],
-    "stablehlo.get_tuple_element": [("of two", Case(None, A, A, text=TUPLE, passes=["--canonicalize"], reference=lambda x, y: x * y)),
+    "stablehlo.tuple": [OF_TWO],
+    "stablehlo.get_tuple_element": [OF_TWO,
                                     ("of a call", refused("""
   %t = stablehlo.custom_call @f(%w) : (tensor<f32>) -> tuple<tensor<f32>>
   %y = stablehlo.get_tuple_element %t[0] : (tuple<tensor<f32>>) -> tensor<f32>""", parameter="tensor<f32>"))],
@@ -257,24 +276,24 @@ def clipped_backward(saved, ct):
 clipped.defvjp(clipped_forward, clipped_backward)
 
 CLIPPED = """st.custom_gradient(%a, %b) forward {
-  ^bb0(%u: tensor<3x4xTYPE>, %v: tensor<3x4xTYPE>):
-    %s = stablehlo.sine %u : tensor<3x4xTYPE>
-    %m = stablehlo.multiply %s, %v : tensor<3x4xTYPE>
-    stablehlo.return %m, %u, %v : tensor<3x4xTYPE>, tensor<3x4xTYPE>, tensor<3x4xTYPE>
+  ^bb0(%u: tensor<DIMSTYPE>, %v: tensor<DIMSTYPE>):
+    %s = stablehlo.sine %u : tensor<DIMSTYPE>
+    %m = stablehlo.multiply %s, %v : tensor<DIMSTYPE>
+    stablehlo.return %m, %u, %v : tensor<DIMSTYPE>, tensor<DIMSTYPE>, tensor<DIMSTYPE>
   } backward {
-  ^bb0(%u: tensor<3x4xTYPE>, %v: tensor<3x4xTYPE>, %ct: tensor<3x4xTYPE>):
+  ^bb0(%u: tensor<DIMSTYPE>, %v: tensor<DIMSTYPE>, %ct: tensor<DIMSTYPE>):
     %low = stablehlo.constant dense<-0.5> : tensor<TYPE>
     %high = stablehlo.constant dense<0.5> : tensor<TYPE>
-    %c = stablehlo.cosine %u : tensor<3x4xTYPE>
-    %p = stablehlo.multiply %ct, %c : tensor<3x4xTYPE>
-    %q = stablehlo.multiply %p, %v : tensor<3x4xTYPE>
-    %r = stablehlo.clamp %low, %q, %high : (tensor<TYPE>, tensor<3x4xTYPE>, tensor<TYPE>) -> tensor<3x4xTYPE>
-    %t = stablehlo.add %ct, %ct : tensor<3x4xTYPE>
-    stablehlo.return %r, %t : tensor<3x4xTYPE>, tensor<3x4xTYPE>
-  } : (tensor<3x4xTYPE>, tensor<3x4xTYPE>) -> tensor<3x4xTYPE>"""
+    %c = stablehlo.cosine %u : tensor<DIMSTYPE>
+    %p = stablehlo.multiply %ct, %c : tensor<DIMSTYPE>
+    %q = stablehlo.multiply %p, %v : tensor<DIMSTYPE>
+    %r = stablehlo.clamp %low, %q, %high : (tensor<TYPE>, tensor<DIMSTYPE>, tensor<TYPE>) -> tensor<DIMSTYPE>
+    %t = stablehlo.add %ct, %ct : tensor<DIMSTYPE>
+    stablehlo.return %r, %t : tensor<DIMSTYPE>, tensor<DIMSTYPE>
+  } : (tensor<DIMSTYPE>, tensor<DIMSTYPE>) -> tensor<DIMSTYPE>"""
 CLIPPED_STEPS = """
   %i0 = stablehlo.constant dense<0> : tensor<i32>
-  %0:2 = stablehlo.while(%i = %i0, %a = %x0) : tensor<i32>, tensor<3x4xTYPE>
+  %0:2 = stablehlo.while(%i = %i0, %a = %x0) : tensor<i32>, tensor<DIMSTYPE>
   cond {
     %n = stablehlo.constant dense<3> : tensor<i32>
     %c = stablehlo.compare LT, %i, %n : (tensor<i32>, tensor<i32>) -> tensor<i1>
@@ -282,11 +301,11 @@ CLIPPED_STEPS = """
   } do {
     %one = stablehlo.constant dense<1> : tensor<i32>
     %j = stablehlo.add %i, %one : tensor<i32>
-    %b = stablehlo.multiply %a, %x1 : tensor<3x4xTYPE>
+    %b = stablehlo.multiply %a, %x1 : tensor<DIMSTYPE>
     %z = CLIPPED
-    stablehlo.return %j, %z : tensor<i32>, tensor<3x4xTYPE>
+    stablehlo.return %j, %z : tensor<i32>, tensor<DIMSTYPE>
   }
-  %y = stablehlo.negate %0#1 : tensor<3x4xTYPE>""".replace("CLIPPED", CLIPPED)
+  %y = stablehlo.negate %0#1 : tensor<DIMSTYPE>""".replace("CLIPPED", CLIPPED)
 
 
 def clipped_steps(x, y):
@@ -297,9 +316,9 @@ def clipped_steps(x, y):
 
 # The ops of St's own dialect that may come before gradients.
 CUSTOM = {"st.custom_gradient": [
-    ("residuals", Case(None, A, A, reference=lambda x, y: clipped(-x, y + y) * x, text=f"""
-  %a = stablehlo.negate %x0 : tensor<3x4xTYPE>
-  %b = stablehlo.add %x1, %x1 : tensor<3x4xTYPE>
+    ("residuals", alike(None, 2, reference=lambda x, y: clipped(-x, y + y) * x, text=f"""
+  %a = stablehlo.negate %x0 : tensor<DIMSTYPE>
+  %b = stablehlo.add %x1, %x1 : tensor<DIMSTYPE>
   %z = {CLIPPED}
-  %y = stablehlo.multiply %z, %x0 : tensor<3x4xTYPE>""")),
-    ("in a loop", Case(None, A, A, reference=clipped_steps, text=CLIPPED_STEPS))]}
+  %y = stablehlo.multiply %z, %x0 : tensor<DIMSTYPE>""")),
+    ("in a loop", alike(None, 2, reference=clipped_steps, text=CLIPPED_STEPS))]}

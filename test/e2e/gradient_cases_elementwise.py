@@ -5,25 +5,25 @@ import zlib
 import jax
 import jax.numpy as jnp
 import numpy as np
-from gradient_testing import Case, NoOperand, elementwise, refused, type_of
+from gradient_testing import Case, NoOperand, alike, elementwise, refused
 from jax import lax
 
-A, C = (3, 4), (5,)
+A = (3, 4)
 TIES = np.array([[1, 2, 2], [3, 3, 3]])
 
 
 def one(op, function, **options):
-    return op, [("shapes", elementwise(op, function, **options))]
+    return op, [("shapes", elementwise(function, **options))]
 
 
 def two(op, function, **options):
-    return op, [("shapes", elementwise(op, function, 2, **options))]
+    return op, [("shapes", elementwise(function, 2, **options))]
 
 
 def chlo(name, reference, **options):
     """A function that JAX prints in another way, or not at all."""
-    text = f"  %y = chlo.{name} %x0 : tensor<3x4xTYPE> -> tensor<3x4xTYPE>"
-    return f"chlo.{name}", [("shapes", Case(reference, A, text=text, reference=reference, **options))]
+    text = f"  %y = chlo.{name} %x0 : tensor<DIMSTYPE> -> tensor<DIMSTYPE>"
+    return f"chlo.{name}", [("shapes", alike(None, 1, text=text, reference=reference, **options))]
 
 
 def complex_one(function, **options):
@@ -31,20 +31,20 @@ def complex_one(function, **options):
     def run(x, y):
         z = function(lax.complex(x, y))
         return jnp.concatenate([jnp.ravel(lax.real(z)), jnp.ravel(lax.imag(z))])
-    return "complex", Case(run, A, A, **options)
+    return "complex", alike(run, 2, **options)
 
 
 def complex_two(function, **options):
     def run(x, y, u, v):
         z = function(lax.complex(x, y), lax.complex(u, v))
         return jnp.concatenate([jnp.ravel(lax.real(z)), jnp.ravel(lax.imag(z))])
-    return "complex", Case(run, A, A, A, A, **options)
+    return "complex", alike(run, 4, **options)
 
 
 def zero(op, function, **options):
     """An op whose gradient is zero wherever there is one: it counts as a constant."""
     low = zlib.crc32(op.encode()) % 2 - 2.0
-    return op, [("constant", elementwise(op, lambda x: x * function(x).astype(x.dtype), low=low, **options))]
+    return op, [("constant", elementwise(lambda x: x * function(x).astype(x.dtype), low=low, **options))]
 
 
 def bits(function):
@@ -73,10 +73,8 @@ ELEMENTWISE = dict([
     one("stablehlo.log", lax.log, low=0.3),
     one("stablehlo.log_plus_one", lax.log1p, low=-0.5),
     # JAX prints its formula.
-    ("stablehlo.logistic", [
-        (name, Case(lax.logistic, shape, reference=lax.logistic,
-                    text=f"  %y = stablehlo.logistic %x0 : {type_of(shape, 'TYPE')}"))
-        for name, shape in (("rank 2", A), ("rank 0", ()), ("nothing", (0, 2)))]),
+    ("stablehlo.logistic", [("shapes", alike(None, 1, reference=lax.logistic, text="""
+  %y = stablehlo.logistic %x0 : tensor<DIMSTYPE>"""))]),
     one("stablehlo.negate", lax.neg),
     one("stablehlo.rsqrt", lax.rsqrt, low=0.3),
     one("stablehlo.sine", lax.sin),
@@ -98,12 +96,12 @@ ELEMENTWISE = dict([
     two("stablehlo.remainder", remainder_by),
     two("stablehlo.select", lambda x, y: jnp.where(x > y, x * 2, y * 3)),
     ("stablehlo.clamp", [
-        ("shapes", elementwise("stablehlo.clamp", lax.clamp, 3, reference=clamp_by_extrema)),
+        ("shapes", elementwise(lax.clamp, 3, reference=clamp_by_extrema)),
         ("scalar bounds", Case(lax.clamp, reference=clamp_by_extrema, values=[-0.5, uniform(A), 0.7])),
         ("nothing", Case(lax.clamp, (), (0, 2), (), reference=clamp_by_extrema))]),
-    ("stablehlo.convert", [("through bf16", elementwise("stablehlo.convert", lambda x: (
+    ("stablehlo.convert", [("through bf16", elementwise(lambda x: (
         x.astype(jnp.bfloat16) * jnp.bfloat16(3)).astype(x.dtype)))]),
-    ("stablehlo.optimization_barrier", [("shapes", elementwise("stablehlo.optimization_barrier", lambda x, y: sum(
+    ("stablehlo.optimization_barrier", [("shapes", elementwise(lambda x, y: sum(
         lax.optimization_barrier((x * 2, y))), 2))]),
     zero("stablehlo.bitcast_convert", lambda x: lax.bitcast_convert_type(
         lax.bitcast_convert_type(x, jnp.int32 if x.dtype == jnp.float32 else jnp.int64), x.dtype)),
@@ -141,32 +139,32 @@ ELEMENTWISE = dict([
     one("chlo.atanh", lax.atanh, low=-0.9, high=0.9),
     one("chlo.square", lax.square),
     chlo("tan", lax.tan, low=-1.0, high=1.0),
-    ("chlo.polygamma", [("shapes", elementwise("chlo.polygamma", lambda x: lax.polygamma(
+    ("chlo.polygamma", [("shapes", elementwise(lambda x: lax.polygamma(
         jnp.full_like(x, 2), x), low=0.5, high=4.0)),
         ("the order", refused("  %x = stablehlo.constant dense<2.0> : tensor<f32>\n"
                               "  %y = chlo.polygamma %w, %x : tensor<f32>, tensor<f32> -> tensor<f32>",
                               "has no gradient rule with respect to its order", "tensor<f32>"))]),
-    ("chlo.zeta", [("shapes", elementwise("chlo.zeta", lambda x: lax.zeta(jnp.full_like(x, 3), x), low=0.5, high=4.0,
+    ("chlo.zeta", [("shapes", elementwise(lambda x: lax.zeta(jnp.full_like(x, 3), x), low=0.5, high=4.0,
                                           # JAX knows no derivative of zeta; this is the same function.
                                           reference=lambda x: -lax.polygamma(jnp.full_like(x, 2), x) / 2)),
                    ("the exponent", refused("  %x = stablehlo.constant dense<2.0> : tensor<f32>\n"
                                             "  %y = chlo.zeta %w, %x : tensor<f32>, tensor<f32> -> tensor<f32>",
                                             "has no gradient rule with respect to its exponent", "tensor<f32>"))]),
-    ("chlo.conj", [("shapes", Case(None, C, C, reference=lambda x, y: lax.imag(lax.conj(lax.complex(x, y)) ** 2), text="""
-  %z = stablehlo.complex %x0, %x1 : tensor<5xcomplex<TYPE>>
-  %c = chlo.conj %z : tensor<5xcomplex<TYPE>> -> tensor<5xcomplex<TYPE>>
-  %p = stablehlo.multiply %c, %c : tensor<5xcomplex<TYPE>>
-  %y = stablehlo.imag %p : (tensor<5xcomplex<TYPE>>) -> tensor<5xTYPE>"""))]),
-    # Its derivative needs the function of order 0, which is no op.
-    ("chlo.bessel_i1e", [("refused", refused(
-        "  %y = chlo.bessel_i1e %w : tensor<f32> -> tensor<f32>", parameter="tensor<f32>"))]),
+    ("chlo.conj", [("shapes", alike(None, 2, reference=lambda x, y: lax.imag(lax.conj(lax.complex(x, y)) ** 2), text="""
+  %z = stablehlo.complex %x0, %x1 : tensor<DIMScomplex<TYPE>>
+  %c = chlo.conj %z : tensor<DIMScomplex<TYPE>> -> tensor<DIMScomplex<TYPE>>
+  %p = stablehlo.multiply %c, %c : tensor<DIMScomplex<TYPE>>
+  %y = stablehlo.imag %p : (tensor<DIMScomplex<TYPE>>) -> tensor<DIMSTYPE>"""))]),
+    ("chlo.bessel_i1e", [("shapes", elementwise(lax.bessel_i1e, low=-12.0, high=12.0)),
+                         ("of zero and the ends of its series", Case(lax.bessel_i1e, values=[
+                             np.array([0.0, 1e-9, 1e-3, 8, 8.1, -8])]))]),
     ("chlo.next_after", [("refused", refused(
         "  %y = chlo.next_after %w, %w : tensor<f32>, tensor<f32> -> tensor<f32>", parameter="tensor<f32>"))]),
 ])
 
 MAP = """
   %scale = stablehlo.constant dense<1.5> : tensor<TYPE>
-  %y = "stablehlo.map"(%x0, %x1) <{dimensions = array<i64: 0, 1>}> ({
+  %y = "stablehlo.map"(%x0, %x1) <{dimensions = array<i64AXES>}> ({
   ^bb0(%a: tensor<TYPE>, %b: tensor<TYPE>):
     %half = stablehlo.constant dense<0.5> : tensor<TYPE>
     %p = stablehlo.compare GT, %a, %half : (tensor<TYPE>, tensor<TYPE>) -> tensor<i1>
@@ -176,12 +174,9 @@ MAP = """
     %c = stablehlo.select %p, %n, %scale : tensor<i1>, tensor<TYPE>
     %e = stablehlo.add %c, %b : tensor<TYPE>
     stablehlo.return %e : tensor<TYPE>
-  }) : (tensor<3x4xTYPE>, tensor<3x4xTYPE>) -> tensor<3x4xTYPE>"""
+  }) : (tensor<DIMSTYPE>, tensor<DIMSTYPE>) -> tensor<DIMSTYPE>"""
 ELEMENTWISE["stablehlo.map"] = [
-    ("shapes", Case(None, A, A, (), text=MAP,
-                    reference=lambda a, b, c: jnp.where(a > 0.5, a * jnp.sin(b) * c, 1.5) + b)),
-    ("nothing", Case(None, (0, 4), (0, 4), (), text=MAP.replace("3x4", "0x4"),
-                     reference=lambda a, b, c: jnp.where(a > 0.5, a * jnp.sin(b) * c, 1.5) + b)),
+    ("shapes", alike(None, 2, (), text=MAP, reference=lambda a, b, c: jnp.where(a > 0.5, a * jnp.sin(b) * c, 1.5) + b)),
     ("a computation that is not elementwise", refused("""
   %y = "stablehlo.map"(%w) <{dimensions = array<i64>}> ({
   ^bb0(%a: tensor<f32>):
@@ -217,24 +212,37 @@ COMPLEX = {
     "stablehlo.exponential_minus_one": complex_one(lax.expm1),
     "stablehlo.log": complex_one(lax.log, low=0.3),
     "stablehlo.log_plus_one": complex_one(lax.log1p, low=0.3),
-    "stablehlo.logistic": ("complex", Case(None, C, C, reference=lambda x, y: lax.imag(lax.logistic(
+    "stablehlo.logistic": ("complex", alike(None, 2, reference=lambda x, y: lax.imag(lax.logistic(
         lax.complex(x, y))), text="""
-  %z = stablehlo.complex %x0, %x1 : tensor<5xcomplex<TYPE>>
-  %l = stablehlo.logistic %z : tensor<5xcomplex<TYPE>>
-  %y = stablehlo.imag %l : (tensor<5xcomplex<TYPE>>) -> tensor<5xTYPE>""")),
+  %z = stablehlo.complex %x0, %x1 : tensor<DIMScomplex<TYPE>>
+  %l = stablehlo.logistic %z : tensor<DIMScomplex<TYPE>>
+  %y = stablehlo.imag %l : (tensor<DIMScomplex<TYPE>>) -> tensor<DIMSTYPE>""")),
     "stablehlo.rsqrt": complex_one(lax.rsqrt, low=0.3),
     "stablehlo.sqrt": complex_one(lax.sqrt, low=0.3),
     "stablehlo.tanh": complex_one(lax.tanh),
     "chlo.square": complex_one(lax.square),
     "stablehlo.select": complex_two(lambda z, w: jnp.where(lax.real(z) > 0, z * w, w)),
-    "stablehlo.maximum": ("complex", refused("""
-  %z = stablehlo.complex %w, %w : tensor<complex<f32>>
-  %m = stablehlo.maximum %z, %z : tensor<complex<f32>>
-  %y = stablehlo.real %m : (tensor<complex<f32>>) -> tensor<f32>""",
-                                             "has a complex operand, and the loss depends on a parameter through it; "
-                                             "expected real ones", "tensor<f32>")),
+    # JAX prints what these are made of.
+    **{f"stablehlo.{name}": ("complex", alike(None, 4, reference=lambda x, y, u, v, name=name: lax.imag(
+        getattr(lax, name[:3])(lax.complex(x, y), lax.complex(u, v)) ** 2), text=f"""
+  %z = stablehlo.complex %x0, %x1 : tensor<DIMScomplex<TYPE>>
+  %w = stablehlo.complex %x2, %x3 : tensor<DIMScomplex<TYPE>>
+  %m = stablehlo.{name} %z, %w : tensor<DIMScomplex<TYPE>>
+  %p = stablehlo.multiply %m, %m : tensor<DIMScomplex<TYPE>>
+  %y = stablehlo.imag %p : (tensor<DIMScomplex<TYPE>>) -> tensor<DIMSTYPE>""")) for name in ("maximum", "minimum")},
+    **{f"chlo.{name}": complex_one(getattr(lax, name), low=0.1, high=0.9) for name in (
+        "acos", "acosh", "asin", "asinh", "atan", "atanh", "cosh", "sinh")},
 }
-for op, cases in SPECIAL.items():
+
+NUMBERS = np.array([2.0, 2, 1, -1]), np.array([3.0, 1, 1, 2]), np.array([2.0, 2, 2, 1]), np.array([3.0, 2, 0, 2])
+# Functions that JAX prints in parts and differentiates as a whole: of equal operands the parts' gradients differ.
+PRINTED_IN_PARTS = {"stablehlo.select": [
+    *[(f"complex {name} of equals", Case(lambda x, y, u, v, name=name: lax.imag(
+        getattr(lax, name)(lax.complex(x, y), lax.complex(u, v)) ** 2), values=NUMBERS)) for name in ("max", "min")],
+    ("logaddexp of equals", Case(jnp.logaddexp, values=[np.array([1.0, 2, -1]), np.array([1.0, 3, -1])])),
+    ("logaddexp of infinities", Case(lambda x: jnp.logaddexp(x, np.array([np.inf, -np.inf, 0]).astype(x.dtype))[1:],
+                                     (3,)))]}
+for op, cases in [*SPECIAL.items(), *PRINTED_IN_PARTS.items()]:
     ELEMENTWISE[op] += cases
 for op, found in COMPLEX.items():
     ELEMENTWISE[op].append(found)

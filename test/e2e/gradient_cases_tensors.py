@@ -1,108 +1,263 @@
 """Gradients of ops on whole tensors: a table from each op to its cases."""
 
+import math
+
 import jax
 import jax.numpy as jnp
 import numpy as np
-from gradient_testing import Case, each, refused
+from gradient_testing import Case, drawn, refused, type_of
 from jax import lax
 
-A, B = (3, 4), (4, 5)
+A = (3, 4)
 TIES = np.array([[1, 2, 2], [3, 3, 3]])
-
-
-def single(function, *shapes, **options):
-    return each(function, *([shape] for shape in shapes), **options)
 
 
 def of(x, value):
     return np.asarray(value, x.dtype)
 
 
+@drawn()
+def broadcasts(draw):
+    shape = draw.shape(high=4)
+    dims = draw.subset(len(shape))
+    operand = tuple(shape[d] if draw.flag() else 1 for d in dims)
+    return Case(lambda x: -lax.broadcast_in_dim(x, shape, dims), operand)
+
+
+@drawn()
+def reshapes(draw):
+    shape = draw.shape()
+    split = draw.integer(0, len(shape))
+    merged = (math.prod(shape[:split]), 1, math.prod(shape[split:]))
+    return Case(lambda x: jnp.sin(lax.reshape(x, merged)), shape)
+
+
+@drawn()
+def transposes(draw):
+    shape = draw.shape(high=4)
+    order = draw.order(len(shape))
+    return Case(lambda x: jnp.sin(lax.transpose(x, order)), shape)
+
+
+@drawn()
+def reversals(draw):
+    shape = draw.shape()
+    dims = draw.subset(len(shape))
+    return Case(lambda x: lax.rev(x, dims), shape)
+
+
+@drawn()
+def slices(draw):
+    shape = draw.shape()
+    starts = [draw.integer(0, d) for d in shape]
+    limits = [draw.integer(start, d) for start, d in zip(starts, shape)]
+    strides = [draw.integer(1, 3) for _ in shape]
+    return Case(lambda x: lax.slice(x, starts, limits, strides), shape)
+
+
+@drawn()
+def pads(draw):
+    """They grow, crop and spread."""
+    shape = draw.shape()
+    config = []
+    for d in shape:
+        low, high, interior = draw.integer(-2, 3), draw.integer(-2, 3), draw.integer(0, 2)
+        size = max(0, d + (d - 1) * interior)
+        config.append((low, max(high, -low - size, -size), interior) if low + size >= 0 else (0, 1, interior))
+    return Case(lambda x, v: lax.pad(x, v, config), shape, ())
+
+
+@drawn()
+def concatenations(draw):
+    shape = draw.shape(low=1)
+    dim = draw.integer(0, len(shape) - 1)
+    shapes = [(*shape[:dim], draw.size(), *shape[dim + 1:]) for _ in range(draw.integer(1, 3))]
+    return Case(lambda *xs: lax.concatenate([*xs, xs[0]], dim), *shapes)
+
+
+def places(draw, shape):
+    """Starts of which some are beyond the bounds."""
+    return [jnp.int32(draw.integer(-2, d + 1)) for d in shape]
+
+
+@drawn()
+def dynamic_slices(draw):
+    shape = draw.shape(low=1)
+    starts, sizes = places(draw, shape), [draw.integer(0, d) for d in shape]
+    return Case(lambda x: lax.dynamic_slice(x, starts, sizes), shape)
+
+
+@drawn()
+def dynamic_updates(draw):
+    shape = draw.shape(low=1)
+    starts, sizes = places(draw, shape), [draw.integer(0, d) for d in shape]
+    return Case(lambda x, u: lax.dynamic_update_slice(x, u, starts), shape, sizes)
+
+
 SHAPES = {
     "stablehlo.broadcast_in_dim": [
-        ("shapes", each(lambda x: lax.broadcast_in_dim(x, (2, *x.shape[:1], 5, *x.shape[1:]), tuple(
-            d for d in (1, 3)[:x.ndim])), [A], [(3,)], [()], [(0, 4)])),
-        ("size one", Case(lambda x: lax.broadcast_in_dim(x, (3, 6, 4), (0, 1, 2)), (3, 1, 4))),
-        ("to nothing", Case(lambda x, y: jnp.concatenate([lax.broadcast_in_dim(x, (0,), ()), y]), (), (2,))),
-        ("negated", Case(lambda x: -lax.broadcast_in_dim(x, (3, 4), ()), ()))],
-    "stablehlo.reshape": [("shapes", each(lambda x, y: jnp.outer(lax.reshape(x, (x.size,)), y), [A, (2,)], [(), (2,)],
-                                          [(0, 3), (2,)]))],
-    "stablehlo.transpose": [("shapes", each(lambda x: jnp.sin(lax.transpose(x, tuple(reversed(range(x.ndim))))),
-                                            [(2, 3, 4)], [A], [(0, 2)])),
-                            ("order", Case(lambda x: lax.transpose(x, (2, 0, 1)), (2, 3, 4)))],
-    "stablehlo.reverse": [("shapes", each(lambda x: lax.rev(x, (x.ndim - 1,)), [A], [(3,)], [(0, 3)]))],
+        ("shapes", broadcasts),
+        ("to nothing", Case(lambda x, y: jnp.concatenate([lax.broadcast_in_dim(x, (0,), ()), y]), (), (2,)))],
+    "stablehlo.reshape": [("shapes", reshapes)],
+    "stablehlo.transpose": [("shapes", transposes)],
+    "stablehlo.reverse": [("shapes", reversals)],
     "stablehlo.slice": [
-        ("strides", Case(lambda x: lax.slice(x, (1, 0), (3, 4), (1, 3)), A)),
+        ("shapes", slices),
         ("tiles", Case(lambda x: lax.slice(x, (2, 0), (3, 4)) * lax.slice(x, (0, 0), (2, 4)).sum(), A)),
-        ("overlap", Case(lambda x: x[:2] * x[1:], A)),
-        ("nothing", Case(lambda x, y: jnp.concatenate([x[2:2], y[:, 1:][:0]]), A, (2, 5)))],
-    "stablehlo.pad": [
-        ("shapes", each(lambda x, v: lax.pad(x, v, tuple((1, 2, i) for i in range(x.ndim))), [A, ()], [(3,), ()], [(), ()],
-                        [(0, 2), ()])),
-        ("that crops", Case(lambda x, v: lax.pad(x, v, ((-1, 2, 1), (1, -2, 0))), A, ())),
-        ("that spreads and crops", Case(lambda x, v: lax.pad(x, v, ((0, -2, 1), (0, 0, 0))), A, ()))],
-    "stablehlo.concatenate": [("shapes", each(lambda x, y: lax.concatenate([x, y, x], 0), [A, (2, 4)], [(3,), (1,)],
-                                              [(0, 2), (3, 2)], [(0,), (0,)]))],
+        ("overlap", Case(lambda x: x[:2] * x[1:], A))],
+    "stablehlo.pad": [("shapes", pads)],
+    "stablehlo.concatenate": [("shapes", concatenations)],
     "stablehlo.dynamic_slice": [
-        ("clamped", Case(lambda x: lax.dynamic_slice(x, (jnp.int32(1), jnp.int32(9)), (2, 2)), A)),
+        ("shapes", dynamic_slices),
         ("where the operand says", Case(lambda x: lax.dynamic_slice(
             x, ((x[0, 0] * 9).astype(jnp.int32), jnp.int32(1)), (1, 2)), A)),
-        ("nothing", Case(lambda x: lax.dynamic_slice(x, (jnp.int32(1), jnp.int32(0)), (0, 2)), A)),
         ("rank 0", Case(lambda x: lax.dynamic_slice(x * x, (), ()), (), text="""
   %p = stablehlo.multiply %x0, %x0 : tensor<TYPE>
   %y = stablehlo.dynamic_slice %p, sizes = [] : (tensor<TYPE>) -> tensor<TYPE>""", reference=lambda x: x * x))],
-    "stablehlo.dynamic_update_slice": [
-        ("clamped", Case(lambda x, y: lax.dynamic_update_slice(x, y, (jnp.int32(1), jnp.int32(7))), A, (2, 2))),
-        ("nothing", Case(lambda x, y: lax.dynamic_update_slice(x, y, (jnp.int32(1), jnp.int32(2))), A, (0, 2)))],
+    "stablehlo.dynamic_update_slice": [("shapes", dynamic_updates)],
 }
+
+
+def reduction(function, empty=True, **options):
+    """Over dimensions of any order; those of an extremum hold something."""
+    @drawn()
+    def make(draw):
+        shape = list(draw.shape())
+        dims = draw.subset(len(shape))
+        for dim in dims:
+            shape[dim] = shape[dim] or (0 if empty else 2)
+        return Case(lambda x: function(x, dims), tuple(shape), **options)
+    return make
+
+
+def hypotenuse(x, dims):
+    """A computation of several ops; of what is positive, zero is its identity."""
+    return lax.reduce(x, of(x, 0), lambda a, b: lax.sqrt(a * a + b * b), dims)
+
+
+def log_sum_exp(x, dims):
+    return lax.reduce(x, of(x, -np.inf), jnp.logaddexp, dims)
+
+
+@drawn("plain", "scalar")
+def pairs(draw):
+    """A reduction of pairs: the largest element and what stands beside it."""
+    shape = draw.shape()
+    dims = draw.subset(len(shape))
+
+    def choose(a, b):
+        first = a[0] > b[0]
+        return jnp.where(first, a[0], b[0]), jnp.where(first, a[1], b[1])
+    return Case(lambda x, y: jnp.stack(lax.reduce((x, y), (of(x, -np.inf), of(x, 0)), choose, dims)), shape, shape)
+
+
+@drawn()
+def products(draw):
+    """Any numbers of batch, contracted and free dimensions, each side in its own order."""
+    batch, contracted = draw.shape(high=2), draw.shape(high=2)
+
+    def side():
+        free = draw.shape(high=2, largest=4)
+        sizes = [*batch, *contracted, *free]
+        order = draw.order(len(sizes))
+        where = [order.index(i) for i in range(len(sizes))]
+        return tuple(sizes[i] for i in order), where[:len(batch)], where[len(batch):len(batch) + len(contracted)]
+    (lhs, lhs_batch, lhs_contracted), (rhs, rhs_batch, rhs_contracted) = side(), side()
+    return Case(lambda x, y: lax.dot_general(
+        x, y, ((lhs_contracted, rhs_contracted), (lhs_batch, rhs_batch))), lhs, rhs)
+
+
+def attention(q, k, v):
+    weights = jax.nn.softmax(jnp.einsum("bqhd,bkhd->bhqk", q, k))
+    return jnp.einsum("bhqk,bkhd->bqhd", weights, v).reshape(q.shape[0], q.shape[1], -1)
+
+
+@drawn("plain")
+def attentions(draw):
+    shape = tuple(draw.integer(1, 4) for _ in range(4))
+    return Case(attention, shape, shape, shape)
+
 
 REDUCTIONS = {
     "stablehlo.reduce": [
-        ("add", each(lambda x: x.sum(tuple(range(0, x.ndim, 2))), [(2, 3, 4)], [(5,)], [(0, 3)], [()])),
-        ("multiply", each(lambda x: jnp.prod(x, tuple(range(0, x.ndim, 2))), [(2, 3, 4)], [(5,)], [(0, 3)], [(3, 0)], [()])),
-        ("multiply, all", Case(lambda x: jnp.prod(x) * x, (2, 4))),
+        ("add", reduction(lambda x, dims: jnp.sum(x, dims))),
+        ("multiply", reduction(lambda x, dims: jnp.prod(x, dims))),
         ("multiply with zeros", Case(lambda x: jnp.prod(x, 1), values=[np.array([[1.5, 0, 2], [0, 3, 0], [1, 2, 3]])])),
-        ("maximum", each(lambda x: x.max(-1), [A], [(5,)], [(0, 3)])),
+        ("maximum", reduction(lambda x, dims: jnp.max(x, dims), empty=False)),
         ("maximum of equals", Case(lambda x: x.max(1), values=[TIES])),
-        ("minimum", each(lambda x: x.min(0), [A], [(5,)], [(3, 0)])),
+        ("minimum", reduction(lambda x, dims: jnp.min(x, dims), empty=False)),
         ("minimum of equals", Case(lambda x: x.min(1), values=[TIES])),
         ("add, initial value", Case(lambda x, i: lax.reduce(x, i, lax.add, (0,)), A, (),
                                     reference=lambda x, i: x.sum(0) + i)),
         ("multiply, initial value", Case(lambda x, i: lax.reduce(x, i, lax.mul, (0,)), A, (),
                                          reference=lambda x, i: jnp.prod(x, 0) * i)),
+        ("maximum, initial value", Case(lambda x, i: lax.reduce(x, i, lax.max, (0,)), A, (),
+                                        reference=lambda x, i: jnp.maximum(x.max(0), i))),
         ("complex", Case(lambda x, y: lax.imag(jnp.prod(lax.complex(x, y), 0) * jnp.sum(lax.complex(x, y))), A, A)),
-        ("softmax", Case(jax.nn.softmax, A)), ("log_softmax", Case(jax.nn.log_softmax, A)),
-        ("logsumexp", each(lambda x: jax.nn.logsumexp(x, -1), [A], [(5,)])),
+        ("complex maximum", Case(lambda x, y: lax.imag(jnp.max(lax.complex(x, y), 1) ** 2), A, A)),
+        ("hypotenuse", reduction(hypotenuse, low=0.3)),
+        ("log of sum of exponentials", reduction(log_sum_exp, empty=False)),
+        ("pairs", pairs),
+        ("softmax", reduction(jax.nn.softmax)), ("log_softmax", reduction(jax.nn.log_softmax)),
+        ("logsumexp", reduction(jax.nn.logsumexp, empty=False)),
         ("standard deviation", Case(lambda x: jnp.std(x, 0), A)),
         ("layer norm", Case(lambda x: jax.nn.standardize(x, axis=-1), A)),
-        ("another computation", refused("""
+        ("a computation that is not elementwise", refused("""
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
   %y = "stablehlo.reduce"(%w, %zero) <{dimensions = array<i64: 0>}> ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
-    %m = stablehlo.atan2 %a, %b : tensor<f32>
-    stablehlo.return %m : tensor<f32>
+    %r = stablehlo.reshape %a : (tensor<f32>) -> tensor<1xf32>
+    %s = stablehlo.reshape %r : (tensor<1xf32>) -> tensor<f32>
+    stablehlo.return %s : tensor<f32>
   }) : (tensor<4xf32>, tensor<f32>) -> tensor<f32>""",
-                                        "has no gradient rule: expected one operand and a body that is one add or "
-                                        "multiply of its arguments, or one maximum or minimum and a constant initial "
-                                        "value"))],
+                                                          "has no gradient rule: expected a computation of elementwise "
+                                                          "ops"))],
     "stablehlo.dot_general": [
-        ("matrices", Case(lambda x, y: lax.dot_general(x, y, (((1,), (0,)), ((), ()))), A, B)),
-        ("right transposed", Case(lambda x, y: lax.dot_general(x, y, (((1,), (1,)), ((), ()))), A, (5, 4))),
-        ("left transposed", Case(lambda x, y: lax.dot_general(x, y, (((0,), (1,)), ((), ()))), A, (5, 3))),
-        ("batch", Case(lambda x, y: lax.dot_general(x, y, (((3,), (1,)), ((0, 2), (0, 3)))), (2, 3, 4, 5), (2, 5, 6, 4))),
-        ("two contracted", Case(lambda x, y: lax.dot_general(x, y, (((1, 3), (2, 0)), ((), ()))), (2, 3, 4, 5), (5, 6, 3))),
-        ("batch in another order", Case(
-            lambda x, y: lax.dot_general(x, y, (((0,), (2,)), ((2, 1), (0, 1)))), (2, 3, 4), (4, 3, 2, 5))),
-        ("outer", Case(lambda x, y: lax.dot_general(x, y, (((), ()), ((), ()))), (3,), (2, 2))),
-        ("vectors", Case(lambda x, y: lax.dot_general(x, y, (((0,), (0,)), ((), ()))), (4,), (4,))),
-        ("scalars", Case(lambda x, y: lax.dot_general(x, y, (((), ()), ((), ()))), (), (2,))),
-        ("nothing", each(lambda x, y: lax.dot_general(x, y, (((1,), (0,)), ((), ()))), [(3, 0), (0, 2)], [(0, 3), (3, 2)])),
+        ("shapes", products),
         ("transposes", Case(lambda x, y: lax.dot_general(
             x.transpose(0, 2, 1), y.T, (((1,), (0,)), ((), ()))), (2, 3, 4), (5, 4))),
-        ("complex", Case(lambda x, y, u: lax.imag(lax.complex(x, x * 2) @ lax.complex(y, u)), A, B, B)),
-        ("attention", Case(lambda q, k, v: jnp.einsum("bhqk,bkhd->bqhd", jax.nn.softmax(
-            jnp.einsum("bqhd,bkhd->bhqk", q, k)), v).reshape(2, 3, 8), (2, 3, 2, 4), (2, 3, 2, 4), (2, 3, 2, 4)))],
+        ("complex", Case(lambda x, y, u: lax.imag(lax.complex(x, x * 2) @ lax.complex(y, u)), A, (4, 5), (4, 5))),
+        ("attention", attentions)],
 }
+
+
+def indices_of(draw, batch, limits):
+    """Starts of which some are beyond the bounds, one vector for each place of `batch`."""
+    return np.array([[draw.integer(-1, max(limit, 0) + 1) for limit in limits] for _ in range(math.prod(batch))],
+                    np.int32).reshape(*batch, len(limits))
+
+
+def windows(draw, batch=None):
+    """An operand, indices into it, and the numbers of a gather or scatter of windows that both can have."""
+    operand = draw.shape(low=1)
+    rank = len(operand)
+    collapsed = tuple(d for d in draw.subset(rank) if operand[d])
+    sizes = [1 if d in collapsed else draw.integer(0, operand[d]) for d in range(rank)]
+    indexed = draw.order(rank)[:draw.integer(1, rank)]
+    batch = draw.shape(high=2) if batch is None else batch
+    kept = [sizes[d] for d in range(rank) if d not in collapsed]
+    offsets = sorted(draw.order(len(batch) + len(kept))[:len(kept)])
+    windowed, batched = iter(kept), iter(batch)
+    result = tuple(next(windowed) if i in offsets else next(batched) for i in range(len(batch) + len(kept)))
+    indices = indices_of(draw, batch, [operand[d] - sizes[d] for d in indexed])
+    return operand, indices, sizes, tuple(offsets), collapsed, tuple(indexed), result
+
+
+@drawn()
+def gathers(draw):
+    operand, indices, sizes, offsets, collapsed, indexed, _ = windows(draw)
+    numbers = lax.GatherDimensionNumbers(offsets, collapsed, indexed)
+    return Case(lambda x: lax.gather(x, indices, numbers, sizes, mode="clip"), operand)
+
+
+def scatters(scatter, unique=False):
+    """To places of which several may be one, or to a single one."""
+    @drawn()
+    def make(draw):
+        operand, indices, _, offsets, collapsed, indexed, updates = windows(draw, () if unique else None)
+        numbers = lax.ScatterDimensionNumbers(offsets, collapsed, indexed)
+        return Case(lambda x, u: scatter(x, indices, u, numbers, mode="drop", unique_indices=unique), operand, updates)
+    return make
 
 
 def take(x, indices, dtype=np.int32, **changed):
@@ -118,38 +273,63 @@ def put(kind, **options):
     return run
 
 
+@drawn()
+def batched_gathers(draw):
+    batch, rows, size = draw.size(), draw.integer(1, 5), draw.size()
+    indices = indices_of(draw, (batch, size), [rows - 1])
+    return Case(lambda x: take(x, indices, slice_sizes=(1, 1), numbers={
+        "offset_dims": (), "collapsed_slice_dims": (1,), "start_index_map": (1,), "operand_batching_dims": (0,),
+        "start_indices_batching_dims": (0,)}), (batch, rows))
+
+
+@drawn()
+def sorts(draw):
+    """One operand or several, by one key or two, stable or not."""
+    shape = draw.shape(low=1)
+    dim, count, stable = draw.integer(0, len(shape) - 1), draw.integer(1, 3), draw.flag()
+    keys = draw.integer(1, count)
+
+    def run(*xs):
+        return jnp.stack(lax.sort(xs, dimension=dim, num_keys=keys, is_stable=stable))
+    return Case(run, *[shape] * count)
+
+
+@drawn()
+def largest(draw):
+    shape = (*draw.shape(high=2), draw.integer(1, 6))
+    k = draw.integer(1, shape[-1])
+    return Case(lambda x: lax.top_k(x, k)[0], shape)
+
+
+@drawn("plain")
+def no_gathers(draw):
+    """JAX prints no gather of nothing."""
+    rows, columns = draw.integer(1, 4), draw.integer(1, 4)
+    return Case(None, (rows, columns), reference=lambda x: x[:0], text=f"""
+  %i = stablehlo.constant dense<0> : tensor<0x1xi32>
+  %y = "stablehlo.gather"(%x0, %i) <{{dimension_numbers = #stablehlo.gather<offset_dims = [1],
+    collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, {columns}>}}>
+    : ({type_of((rows, columns), "TYPE")}, tensor<0x1xi32>) -> {type_of((0, columns), "TYPE")}""")
+
+
 INDEXING = {
     "stablehlo.gather": [
-        ("rows", Case(lambda x: take(x, [[1], [0], [1], [1]]), A)),
-        ("out of bounds", Case(lambda x: take(x, [[7], [-3], [1]]), A)),
-        ("blocks", Case(lambda x: take(x, [[0, 9], [1, 1], [2, 0]], slice_sizes=(2, 2), numbers={
-            "offset_dims": (1, 2), "collapsed_slice_dims": (), "start_index_map": (0, 1)}), (4, 4))),
-        ("blocks of unequal bounds", Case(lambda x: take(x, [[0, 9], [5, 1], [2, 0]], slice_sizes=(2, 1), numbers={
-            "offset_dims": (1, 2), "collapsed_slice_dims": (), "start_index_map": (0, 1)}), (4, 6))),
-        ("batches", Case(lambda x: take(x, [[[0], [1]], [[3], [3]]], slice_sizes=(1, 1), numbers={
-            "offset_dims": (), "collapsed_slice_dims": (1,), "start_index_map": (1,), "operand_batching_dims": (0,),
-            "start_indices_batching_dims": (0,)}), (2, 4))),
+        ("shapes", gathers), ("batches", batched_gathers), ("nothing", no_gathers),
         # The largest start, 299, is not a number of eight bits.
         *[(f"{np.dtype(dtype)} indices", Case(lambda x, dtype=dtype: take(x, [[3], [120], [7]], dtype), (300, 2)))
           for dtype in (np.int8, np.uint8, np.int16)],
         ("i8 indices of blocks", Case(lambda x: take(x, [[100, 2], [5, 1]], np.int8, slice_sizes=(2, 1), numbers={
             "offset_dims": (1, 2), "collapsed_slice_dims": (), "start_index_map": (0, 1)}), (300, 6))),
-        ("nothing", Case(None, A, reference=lambda x: x[:0], text="""
-  %i = stablehlo.constant dense<0> : tensor<0x1xi32>
-  %y = "stablehlo.gather"(%x0, %i) <{dimension_numbers = #stablehlo.gather<offset_dims = [1], collapsed_slice_dims = [0],
-    start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, 4>}>
-    : (tensor<3x4xTYPE>, tensor<0x1xi32>) -> tensor<0x4xTYPE>""")),
         ("of scalars", Case(lambda x: x[2] * x[jnp.array([0, 4, 2])], (5,))),
         ("complex", Case(lambda x, y: lax.imag(take(lax.complex(x, y), [[1], [1]]) ** 2), A, A))],
     "stablehlo.scatter": [
-        ("add", each(put("add"), [A, (4, 4)], [(5,), (3,)], [A, (0, 4)])),
+        ("add", scatters(lax.scatter_add)),
+        ("overwrite", scatters(lax.scatter)),
+        ("multiply", scatters(lax.scatter_mul, unique=True)),
+        ("maximum", scatters(lax.scatter_max)),
+        ("minimum", scatters(lax.scatter_min)),
         ("add of one", Case(lambda x, u: x.at[1, 2].add(u), A, ())),
-        ("add to points", Case(lambda x, u: x.at[jnp.array([1, 9, 0]), jnp.array([0, 1, 7])].add(u), A, (3,))),
-        ("overwrite", each(put("set"), [A, (4, 4)], [(5,), (3,)], [A, (0, 4)])),
-        ("multiply", Case(put("multiply", unique_indices=True), A, (3, 4))),
         ("multiply of the operand", Case(lambda x: put("multiply")(x, np.full((4, 4), 1.5, x.dtype)), A)),
-        ("maximum", each(put("max"), [A, (4, 4)], [(5,), (3,)], [A, (0, 4)])),
-        ("minimum", Case(put("min"), A, (4, 4))),
         ("maximum of equals", Case(put("max"), values=[
             np.array([[1, 2], [4, 3.]]), np.array([[1, 0], [9, 9], [0, 2], [4, 3.]])])),
         ("i8 indices", Case(lambda x, u: lax.scatter_add(
@@ -169,86 +349,138 @@ INDEXING = {
   %1 = stablehlo.slice %0 [0:1] : (tensor<4xf32>) -> tensor<1xf32>
   %y = stablehlo.reshape %1 : (tensor<1xf32>) -> tensor<f32>"""))],
     "stablehlo.sort": [
-        ("one", each(lambda x: lax.sort(x, dimension=0), [(5, 3)], [(4,)], [(0, 3)])),
-        ("several by a key", Case(lambda x, y: lax.sort((x, y * 2, x + y), dimension=1, num_keys=1)[1], A, A)),
-        ("of equals", Case(lambda x, y: lax.sort((x, y), num_keys=1)[1], values=[TIES, 2 * TIES])),
-        ("unstable", refused("""
-  %s:2 = "stablehlo.sort"(%w, %w) <{dimension = 0 : i64, is_stable = false}> ({
-  ^bb0(%a: tensor<f32>, %b: tensor<f32>, %c: tensor<f32>, %d: tensor<f32>):
-    %p = stablehlo.compare LT, %a, %b : (tensor<f32>, tensor<f32>) -> tensor<i1>
-    stablehlo.return %p : tensor<i1>
-  }) : (tensor<4xf32>, tensor<4xf32>) -> (tensor<4xf32>, tensor<4xf32>)
-  %1 = stablehlo.slice %s#1 [0:1] : (tensor<4xf32>) -> tensor<1xf32>
-  %y = stablehlo.reshape %1 : (tensor<1xf32>) -> tensor<f32>"""))],
-    "chlo.top_k": [("rows", Case(lambda x: lax.top_k(x, 2)[0], (3, 5))),
-                   ("vector", Case(lambda x: lax.top_k(x, 3)[0], (6,))),
-                   ("nothing", Case(lambda x: lax.top_k(x, 2)[0], (0, 5)))],
+        ("shapes", sorts),
+        *[(f"of equals, {'stable' if stable else 'unstable'}", Case(lambda x, y, stable=stable: lax.sort(
+            (x, y), num_keys=1, is_stable=stable)[1], values=[TIES, 2 * TIES])) for stable in (True, False)]],
+    "chlo.top_k": [("shapes", largest)],
 }
 
 
-def conv(strides, padding, lhs_dilation, rhs_dilation, layout, feature_groups=1, batch_groups=1):
-    return lambda x, k: lax.conv_general_dilated(x, k, strides, padding, lhs_dilation, rhs_dilation, layout,
-                                                 feature_groups, batch_groups)
+@drawn("plain", "empty")
+def convolutions(draw):
+    """Any strides, padding, dilations and layout, and groups of one kind."""
+    rank = draw.rank(0, 2)
+    groups, feature_groups = draw.choice(1, 1, 2, 3), draw.flag()
+    batch, features = draw.size(1, 3) * (1 if feature_groups else groups), draw.integer(1, 2)
+    outputs = draw.integer(1, 2) * groups
+    kernel = [draw.integer(1, 3) for _ in range(rank)]
+    strides, base, dilations = ([draw.integer(1, 3) for _ in range(rank)] for _ in range(3))
+    padding = [(draw.integer(-1, 3), draw.integer(-1, 3)) for _ in range(rank)]
+    # The input is no smaller than what is taken off it and the kernel.
+    image = [draw.integer(2, 4) + (k - 1) * d for k, d in zip(kernel, dilations)]
+    space = "HW"[:rank]
+    layout = draw.choice(("NC" + space, "OI" + space, "NC" + space), ("N" + space + "C", space + "IO", "N" + space + "C"),
+                         (space + "CN", "I" + space + "O", "C" + space + "N"))
+    sizes = dict(zip("HW", image)) | {"N": batch, "C": features * (groups if feature_groups else 1)}
+    weights = dict(zip("HW", kernel)) | {"I": features, "O": outputs}
+    return Case(lambda x, k: lax.conv_general_dilated(
+        x, k, strides, padding, base, dilations, layout, groups if feature_groups else 1,
+        1 if feature_groups else groups), [sizes[c] for c in layout[0]], [weights[c] for c in layout[1]])
 
 
-def window(name, *arguments):
-    start = {"add": 0, "mul": 1, "max": -np.inf, "min": np.inf}[name]
-    return lambda x: lax.reduce_window(x, of(x, start), getattr(lax, name), *arguments)
+IDENTITIES = {"add": 0, "mul": 1, "max": -np.inf, "min": np.inf}
 
 
-def selected(window, strides, padding):
+def pooling(name, dilated=False, reference=None):
+    """Windows that overlap, leave gaps and reach over the edges; of an extremum none is outside the operand."""
+    @drawn("plain", "empty")
+    def make(draw):
+        shape = draw.shape(low=1, high=2, largest=6)
+        window = [draw.integer(1, 3) for _ in shape]
+        strides = [draw.integer(1, 3) for _ in shape]
+        base, dilations = ([draw.integer(1, 3) if dilated else 1 for _ in shape] for _ in range(2))
+        padding = [(draw.integer(0, w - 1), draw.integer(0, w - 1)) if d else (0, 0) for w, d in zip(window, shape)]
+        arguments = window, strides, padding, base, dilations
+
+        def run(x):
+            return lax.reduce_window(x, of(x, IDENTITIES[name]), getattr(lax, name), *arguments)
+        return Case(run, shape, reference=reference and (lambda x: reference(x, *arguments)))
+    return make
+
+
+@drawn("plain")
+def selections(draw):
     """The transpose of a pooling: where the source goes, the operand's windows say."""
-    def run(x, source):
-        pool = lambda x: lax.reduce_window(x, of(x, -np.inf), lax.max, window, strides, padding)
-        return jax.vjp(pool, x)[1](source)[0]
-    return run
+    shape = (draw.integer(3, 6), draw.integer(3, 6))
+    window, strides = [draw.integer(1, 3) for _ in shape], [draw.integer(1, 3) for _ in shape]
+    padding = [(draw.integer(0, w - 1), draw.integer(0, w - 1)) for w in window]
+
+    def pool(x):
+        return lax.reduce_window(x, of(x, -np.inf), lax.max, window, strides, padding)
+    return Case(lambda x, source: jax.vjp(pool, x)[1](source)[0], shape,
+                jax.eval_shape(pool, jax.ShapeDtypeStruct(shape, np.float32)).shape)
 
 
-NCHW, NHWC = ("NCHW", "OIHW", "NCHW"), ("NHWC", "HWIO", "NHWC")
-NO, ONES = ((0, 0), (0, 0)), (1, 1)
-DILATED = ((2, 1), ((1, 2), (0, 3)), (1, 2), (2, 1))
-DILATIONS = ((2, 3), (2, 1), ((1, 0), (0, 2)), (1, 2), (2, 1))
+def window_products(x, window, strides, padding, base, dilations):
+    """Products over windows, out of slices: JAX does not differentiate its own."""
+    x = lax.pad(x, of(x, 1), tuple((low, high, d - 1) for (low, high), d in zip(padding, base)))
+    counts = [(x.shape[d] - (w - 1) * dilations[d] - 1) // strides[d] + 1 for d, w in enumerate(window)]
+    result = jnp.ones([max(0, count) for count in counts], x.dtype)
+    if result.size:
+        for place in np.ndindex(*window):
+            start = [i * d for i, d in zip(place, dilations)]
+            limit = [s + (c - 1) * t + 1 for s, c, t in zip(start, counts, strides)]
+            result = result * lax.slice(x, start, limit, strides)
+    return result
+
+
+CUMULATIVE = [lax.cumsum, lax.cumprod, lax.cummax, lax.cummin, lax.cumlogsumexp]
+
+
+def cumulative(function, platform):
+    @drawn("plain", "empty")
+    def make(draw):
+        shape = draw.shape(low=1, largest=9)
+        dim, reverse = draw.integer(0, len(shape) - 1), draw.flag()
+        return Case(lambda x: function(x, dim, reverse=reverse), shape, platform=platform)
+    return make
+
+
 WINDOWS = {
     "stablehlo.convolution": [
-        ("plain", Case(conv(ONES, NO, ONES, ONES, NCHW), (2, 3, 5, 4), (4, 3, 3, 2))),
-        ("strided beyond the kernel", Case(conv((3, 2), NO, ONES, ONES, NHWC), (2, 8, 7, 3), (2, 1, 3, 4))),
-        ("padded and dilated", Case(conv(*DILATED, NHWC), (2, 6, 5, 3), (3, 2, 3, 4))),
-        ("that crops", Case(conv((1, 2), ((-1, 2), (3, -2)), ONES, ONES, NCHW), (1, 2, 6, 7), (3, 2, 2, 3))),
-        ("feature groups", Case(conv(*DILATED, NHWC, 2), (2, 6, 5, 4), (3, 2, 2, 6))),
-        ("depthwise", Case(conv(ONES, NO, ONES, ONES, NCHW, 3), (2, 3, 4, 5), (6, 1, 2, 2))),
-        ("batch groups", Case(conv(*DILATED, NCHW, 1, 2), (4, 3, 6, 5), (6, 3, 3, 2))),
-        ("no batch", Case(conv(ONES, NO, ONES, ONES, NCHW), (0, 3, 5, 4), (4, 3, 3, 2))),
-        ("no space", Case(conv((), (), (), (), ("NC", "OI", "NC")), (2, 3), (4, 3)))],
+        ("shapes", convolutions),
+        ("depthwise", Case(lambda x, k: lax.conv_general_dilated(x, k, (1, 1), "VALID", feature_group_count=3),
+                           (2, 3, 4, 5), (6, 1, 2, 2))),
+        ("complex", Case(lambda x, y: lax.imag(lax.conv_general_dilated(
+            lax.complex(x, y), lax.complex(y, x)[:, :, :2, :2], (2, 1), "SAME")), (3, 3, 4, 4), (3, 3, 4, 4),
+            platform="tpu"))],
     "stablehlo.reduce_window": [
-        ("add", Case(window("add", *DILATIONS), (5, 6))),
-        ("add, strided beyond the window", Case(window("add", (2, 1), (3, 2), "VALID"), (6, 6))),
-        ("maximum", Case(window("max", (2, 3), (1, 2), ((1, 0), (1, 2))), (5, 6))),
-        ("minimum", Case(window("min", (2, 2), (2, 2), "VALID"), (4, 6))),
-        ("nothing", each(window("add", (2,), (1,), "VALID"), [(0,)], [(1,)])),
-        ("multiply", Case(window("mul", (2, 3), (1, 2), ((1, 0), (1, 2))), (5, 6), reference=lambda x: products(
-            x, (2, 3), (1, 2), ((1, 0), (1, 2))))),
-        ("multiply, dilated", Case(window("mul", *DILATIONS), (5, 6), reference=lambda x: products(x, *DILATIONS))),
+        ("add", pooling("add", dilated=True)),
+        ("maximum", pooling("max")),
+        ("minimum", pooling("min")),
+        ("multiply", pooling("mul", dilated=True, reference=window_products)),
+        ("nothing", Case(lambda x: lax.reduce_window(x, of(x, 0), lax.add, (2,), (1,), "VALID"), (1,))),
         ("multiply of nothing", Case(lambda x: lax.reduce_window(x, of(x, 1), lax.mul, (2,), (1,), "VALID"), (1,),
                                      reference=lambda x: x[:0])),
-        ("cumsum", Case(lambda x: lax.cumsum(x, 0), (5, 3))),
-        ("cumsum, reversed", Case(lambda x: lax.cumsum(x, 1, reverse=True), (3, 5))),
-        ("cummax", Case(lambda x: lax.cummax(x, 0), (5, 3))),
-        ("cummin, reversed", Case(lambda x: lax.cummin(x, 0, reverse=True), (5, 3))),
-        ("cumprod", Case(lambda x: lax.cumprod(x, 0), (5, 3))),
-        ("cumprod, reversed", Case(lambda x: lax.cumprod(x, 1, reverse=True), (2, 6))),
-        ("cumprod with zeros", Case(lambda x: lax.cumprod(x), values=[np.array([1.5, 2, 0, 3, 0, 2])])),
-        ("maximum, dilated", refused("""
+        ("maximum, spread", Case(lambda x: lax.reduce_window(
+            x, of(x, -np.inf), lax.max, (2, 3), (1, 2), ((1, 1), (1, 0)), (2, 2)), (4, 5))),
+        ("maximum, dilated", Case(lambda x: lax.reduce_window(x, of(x, -np.inf), lax.max, (2,), (1,), "VALID", (1,), (2,)),
+                                  (6,), reference=lambda x: jnp.maximum(x[:-2], x[2:]))),
+        ("maximum and more", Case(lambda x: lax.reduce_window(x, of(x, 0.5), lax.max, (2,), (1,), "VALID"), (6,),
+                                  reference=lambda x: jnp.maximum(jnp.maximum(x[:-1], x[1:]), 0.5))),
+        ("logs of sums of exponentials", Case(
+            lambda x: lax.reduce_window(x, of(x, -np.inf), jnp.logaddexp, (3,), (1,), ((2, 1),)), (6,),
+            reference=lambda x: jax.nn.logsumexp(jnp.stack([lax.pad(x, of(x, -np.inf), [(2 - i, i - 1, 0)])
+                                                            for i in range(3)]), 0))),
+        *[(f"{function.__name__} for {platform}", cumulative(function, platform))
+          for function in CUMULATIVE for platform in ("cpu", "cuda", "tpu")],
+        *[(f"{function.__name__} of equals", Case(lambda x, function=function: function(x, 1), values=[
+            np.array([[1, 2, 2, 2, 0, 2, 3], [0, 0, 0, -1, -1, 0, 1]])])) for function in CUMULATIVE],
+        ("a computation that is not elementwise", refused("""
   %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
-  %0 = "stablehlo.reduce_window"(%w, %low) <{window_dimensions = array<i64: 2>, window_dilations = array<i64: 3>}> ({
+  %0 = "stablehlo.reduce_window"(%w, %low) <{window_dimensions = array<i64: 4>}> ({
   ^bb0(%a: tensor<f32>, %b: tensor<f32>):
-    %m = stablehlo.maximum %a, %b : tensor<f32>
-    stablehlo.return %m : tensor<f32>
+    %r = stablehlo.reshape %a : (tensor<f32>) -> tensor<1xf32>
+    %s = stablehlo.reshape %r : (tensor<1xf32>) -> tensor<f32>
+    stablehlo.return %s : tensor<f32>
   }) : (tensor<4xf32>, tensor<f32>) -> tensor<1xf32>
-  %y = stablehlo.reshape %0 : (tensor<1xf32>) -> tensor<f32>"""))],
+  %y = stablehlo.reshape %0 : (tensor<1xf32>) -> tensor<f32>""",
+                                                          "has no gradient rule: expected a computation of elementwise "
+                                                          "ops"))],
     "stablehlo.select_and_scatter": [
-        ("tiles", Case(selected((2, 2), (2, 2), "VALID"), (4, 6), (2, 3))),
-        ("overlap", Case(selected((2, 3), (1, 2), ((1, 0), (1, 2))), (5, 6), (5, 4))),
-        ("nothing", Case(selected((2, 1), (2, 1), "VALID"), (4, 0), (2, 0))),
+        ("shapes", selections),
+        ("nothing", Case(lambda x, source: jax.vjp(lambda x: lax.reduce_window(
+            x, of(x, -np.inf), lax.max, (2, 1), (2, 1), "VALID"), x)[1](source)[0], (4, 0), (2, 0))),
         ("another selection", refused("""
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
   %s = stablehlo.slice %w [0:2] : (tensor<4xf32>) -> tensor<2xf32>
@@ -266,72 +498,97 @@ WINDOWS = {
 }
 
 
-def products(x, window, strides, padding, base=(1, 1), dilations=(1, 1)):
-    """Products over windows, out of slices: JAX does not differentiate its own."""
-    x = lax.pad(x, of(x, 1), tuple((low, high, d - 1) for (low, high), d in zip(padding, base)))
-    result = 1
-    for i in range(window[0]):
-        for j in range(window[1]):
-            start = (i * dilations[0], j * dilations[1])
-            counts = [(x.shape[d] - (window[d] - 1) * dilations[d] - 1) // strides[d] + 1 for d in range(2)]
-            limit = tuple(s + (c - 1) * t + 1 for s, c, t in zip(start, counts, strides))
-            result = result * lax.slice(x, start, limit, strides)
-    return result
+def adjoint(x):
+    return jnp.conj(x.swapaxes(-1, -2))
 
 
 def positive(x):
-    return x @ x.swapaxes(-1, -2) + 2 * jnp.eye(x.shape[-1], dtype=x.dtype)
+    return x @ adjoint(x) + 2 * jnp.eye(x.shape[-1], dtype=x.dtype)
 
 
-def triangular(lower):
-    def run(x):
-        part = jnp.tril(x, -1) if lower else jnp.triu(x, 1)
-        return part + 3 * jnp.eye(x.shape[-1], dtype=x.dtype) + x * jnp.eye(x.shape[-1], dtype=x.dtype)
-    return run
+def parts(z):
+    return jnp.concatenate([jnp.ravel(lax.real(z)), jnp.ravel(lax.imag(z))])
 
 
-def solver(left, lower, transpose, unit):
-    def run(a, b):
-        return lax.linalg.triangular_solve(a if unit else triangular(lower)(a), b, left_side=left, lower=lower,
-                                           transpose_a=transpose, unit_diagonal=unit)
-    return run
+@drawn()
+def factors(draw):
+    n = draw.integer(1, 4)
+    return Case(lambda x: lax.linalg.cholesky(positive(x), symmetrize_input=False), (*draw.shape(high=2), n, n),
+                platform="tpu")
 
 
-def spectrum(kind, length):
+@drawn("plain")
+def complex_factors(draw):
+    shape = (draw.integer(1, 2), *[draw.integer(1, 4)] * 2)
+    return Case(lambda x, y: parts(lax.linalg.cholesky(positive(lax.complex(x, y)), symmetrize_input=False)),
+                shape, shape, platform="tpu")
+
+
+@drawn("plain")
+def upper_factors(draw):
+    kind = type_of([draw.integer(1, 4)] * 2, "TYPE")
+    number = kind.replace("TYPE", "complex<TYPE>")
+    shape = tuple(int(d) for d in kind[7:].split("x")[:2])
+    return Case(None, shape, shape, text=f"""
+  %z = stablehlo.complex %x0, %x1 : {number}
+  %c = chlo.conj %z : {number} -> {number}
+  %t = stablehlo.transpose %c, dims = [1, 0] : ({number}) -> {number}
+  %p = stablehlo.dot_general %z, %t, contracting_dims = [1] x [0] : ({number}, {number}) -> {number}
+  %u = stablehlo.cholesky %p, lower = false : {number}
+  %i = stablehlo.imag %u : ({number}) -> {kind}
+  %r = stablehlo.real %u : ({number}) -> {kind}
+  %y = stablehlo.subtract %r, %i : {kind}""", reference=lambda x, y: (lambda u: lax.real(u) - lax.imag(u))(
+        adjoint(lax.linalg.cholesky(lax.complex(x, y) @ adjoint(lax.complex(x, y))))))
+
+
+def triangular(x, lower):
+    identity = jnp.eye(x.shape[-1], dtype=x.dtype)
+    return (jnp.tril(x, -1) if lower else jnp.triu(x, 1)) + (3 + x) * identity
+
+
+def solver(left, lower, transpose, unit, is_complex=False):
+    @drawn("plain", "empty")
+    def make(draw):
+        n, batch = draw.integer(1, 4), draw.shape(high=1)
+        right = (*batch, n, draw.size()) if left else (*batch, draw.size(), n)
+
+        def run(a, b):
+            if is_complex:
+                a, b = lax.complex(a, a[..., ::-1]), lax.complex(b, 2 * b)
+            x = lax.linalg.triangular_solve(
+                a if unit else triangular(a, lower), b, left_side=left, lower=lower, transpose_a=transpose != "no",
+                conjugate_a=transpose == "adjoint", unit_diagonal=unit)
+            return parts(x) if is_complex else x
+        return Case(run, (*batch, n, n), right, platform="tpu", low=-1.0, high=1.0)
+    return make
+
+
+def spectra(kind):
     """A transform of real operands; both parts of the value count."""
-    def run(x, y):
-        z = x if kind == "RFFT" else lax.complex(x, y)
-        z = lax.fft(z, kind, length)
-        z = lax.complex(z, z * 0) if kind == "IRFFT" else z
-        return jnp.concatenate([jnp.ravel(lax.real(z)), jnp.ravel(lax.imag(z) + y.sum())])
-    return run
+    @drawn("plain", "empty")
+    def make(draw):
+        length = tuple(draw.integer(1, 6) for _ in range(draw.integer(1, 3)))
+        shape = (*draw.shape(high=1), *length)
+        if kind == "IRFFT":
+            shape = (*shape[:-1], length[-1] // 2 + 1)
+
+        def run(x, y):
+            z = lax.fft(x if kind == "RFFT" else lax.complex(x, y), kind, length)
+            z = lax.complex(z, z * 0) if kind == "IRFFT" else z
+            return parts(z) + y.sum()
+        return Case(run, shape, shape)
+    return make
 
 
+YES_NO = (True, False)
 LINEAR_ALGEBRA = {
-    "stablehlo.cholesky": [
-        ("shapes", each(lambda x: lax.linalg.cholesky(positive(x), symmetrize_input=False), [(4, 4)], [(2, 3, 3)], [(1, 1)],
-                        [(0, 2, 2)], platform="tpu")),
-        ("upper", Case(None, (3, 3), text="""
-  %t = stablehlo.transpose %x0, dims = [1, 0] : (tensor<3x3xTYPE>) -> tensor<3x3xTYPE>
-  %p = stablehlo.dot_general %x0, %t, contracting_dims = [1] x [0] : (tensor<3x3xTYPE>, tensor<3x3xTYPE>) -> tensor<3x3xTYPE>
-  %y = stablehlo.cholesky %p, lower = false : tensor<3x3xTYPE>""", reference=lambda x: lax.linalg.cholesky(x @ x.T).T)),
-        ("complex", refused("""
-  %z = stablehlo.complex %w, %w : tensor<1x1xcomplex<f32>>
-  %c = stablehlo.cholesky %z, lower = true : tensor<1x1xcomplex<f32>>
-  %r = stablehlo.real %c : (tensor<1x1xcomplex<f32>>) -> tensor<1x1xf32>
-  %y = stablehlo.reshape %r : (tensor<1x1xf32>) -> tensor<f32>""", "has a complex operand", "tensor<1x1xf32>"))],
+    "stablehlo.cholesky": [("shapes", factors), ("complex", complex_factors), ("upper", upper_factors)],
     "stablehlo.triangular_solve": [
-        *[(f"left={left} lower={lower} transposed={transpose} unit={unit}",
-           each(solver(left, lower, transpose, unit), [(3, 3), (3, 2) if left else (2, 3)],
-                [(2, 2, 2), (2, 2, 4) if left else (2, 4, 2)], platform="tpu", low=-1.0, high=1.0))
-          for left in (True, False) for lower in (True, False) for transpose in (True, False) for unit in (True, False)],
-        ("nothing", Case(solver(True, True, False, False), (0, 2, 2), (0, 2, 3), platform="tpu"))],
-    "stablehlo.fft": [
-        *[(f"{kind} {shape}", Case(spectrum(kind, length), shape, shape)) for kind, length, shape in (
-            ("FFT", (6,), (2, 6)), ("IFFT", (5,), (5,)), ("FFT", (3, 4), (2, 3, 4)),
-            ("RFFT", (6,), (2, 6)), ("RFFT", (5,), (2, 5)),
-            ("RFFT", (3, 4), (3, 4)), ("RFFT", (1,), (2, 1)), ("IRFFT", (6,), (2, 4)), ("IRFFT", (5,), (2, 3)),
-            ("IRFFT", (3, 4), (3, 3)), ("FFT", (4,), (0, 4)))]],
+        *[(f"left={left} lower={lower} transposed={transpose} unit={unit}", solver(left, lower, transpose, unit))
+          for left in YES_NO for lower in YES_NO for transpose in ("no", "yes") for unit in YES_NO],
+        *[(f"complex, left={left} transposed={transpose}", solver(left, True, transpose, False, True))
+          for left in YES_NO for transpose in ("no", "yes", "adjoint")]],
+    "stablehlo.fft": [(kind, spectra(kind)) for kind in ("FFT", "IFFT", "RFFT", "IRFFT")],
 }
 
 
@@ -341,34 +598,41 @@ def normalize(x, scale, offset, mean, variance, feature):
     return spread(scale) * (x - spread(mean)) / jnp.sqrt(spread(variance) + 0.0078125) + spread(offset)
 
 
-def training(x, scale, offset):
-    mean, variance = x.mean((0, 2)), x.var((0, 2))
-    y = normalize(x, scale, offset, mean, variance, 1)
-    return y * jnp.expand_dims(mean * jnp.sin(variance), (0, 2))
+@drawn("plain")
+def trained(draw):
+    """The statistics count too."""
+    shape = tuple(draw.integer(2, 4) for _ in range(draw.integer(1, 4)))
+    feature = draw.integer(0, len(shape) - 1)
+    whole, single = type_of(shape, "TYPE"), type_of((shape[feature],), "TYPE")
+    axes = tuple(d for d in range(len(shape)) if d != feature)
+
+    def training(x, scale, offset):
+        mean, variance = x.mean(axes), x.var(axes)
+        return normalize(x, scale, offset, mean, variance, feature) * jnp.expand_dims(mean * jnp.sin(variance), axes)
+    return Case(None, shape, *[(shape[feature],)] * 2, reference=training, text=f"""
+  %n:3 = "stablehlo.batch_norm_training"(%x0, %x1, %x2) <{{epsilon = 0.0078125 : f32, feature_index = {feature} : i64}}>
+    : ({whole}, {single}, {single}) -> ({whole}, {single}, {single})
+  %s = stablehlo.sine %n#2 : {single}
+  %m = stablehlo.multiply %n#1, %s : {single}
+  %b = stablehlo.broadcast_in_dim %m, dims = [{feature}] : ({single}) -> {whole}
+  %y = stablehlo.multiply %n#0, %b : {whole}""")
 
 
-TRAINING = """
-  %n:3 = "stablehlo.batch_norm_training"(%x0, %x1, %x2) <{epsilon = 0.0078125 : f32, feature_index = 1 : i64}>
-    : (tensor<4x3x2xTYPE>, tensor<3xTYPE>, tensor<3xTYPE>) -> (tensor<4x3x2xTYPE>, tensor<3xTYPE>, tensor<3xTYPE>)
-  %s = stablehlo.sine %n#2 : tensor<3xTYPE>
-  %m = stablehlo.multiply %n#1, %s : tensor<3xTYPE>
-  %b = stablehlo.broadcast_in_dim %m, dims = [1] : (tensor<3xTYPE>) -> tensor<4x3x2xTYPE>
-  %y = stablehlo.multiply %n#0, %b : tensor<4x3x2xTYPE>"""
-INFERENCE = """
-  %v = stablehlo.multiply %x4, %x4 : tensor<3xTYPE>
-  %y = "stablehlo.batch_norm_inference"(%x0, %x1, %x2, %x3, %v) <{epsilon = 0.0078125 : f32, feature_index = 1 : i64}>
-    : (tensor<4x3xTYPE>, tensor<3xTYPE>, tensor<3xTYPE>, tensor<3xTYPE>, tensor<3xTYPE>) -> tensor<4x3xTYPE>"""
-FEATURES = [(3,)] * 4
+@drawn("plain", "empty")
+def inferred(draw):
+    shape = draw.shape(low=1, high=4)
+    feature = draw.integer(0, len(shape) - 1)
+    whole, single = type_of(shape, "TYPE"), type_of((shape[feature],), "TYPE")
+    return Case(None, shape, *[(shape[feature],)] * 4, reference=lambda x, s, o, m, v: normalize(x, s, o, m, v * v, feature),
+                text=f"""
+  %v = stablehlo.multiply %x4, %x4 : {single}
+  %y = "stablehlo.batch_norm_inference"(%x0, %x1, %x2, %x3, %v) <{{epsilon = 0.0078125 : f32,
+    feature_index = {feature} : i64}}> : ({whole}, {single}, {single}, {single}, {single}) -> {whole}""")
+
+
 NORMALIZATION = {
-    "stablehlo.batch_norm_training": [
-        ("statistics too", Case(None, (4, 3, 2), (3,), (3,), text=TRAINING, reference=training)),
-        ("one feature", Case(None, (4, 1, 2), (1,), (1,), reference=training,
-                             text=TRAINING.replace("4x3x2", "4x1x2").replace("tensor<3x", "tensor<1x")))],
-    "stablehlo.batch_norm_inference": [
-        ("all operands", Case(None, (4, 3), *FEATURES, text=INFERENCE,
-                              reference=lambda x, s, o, m, v: normalize(x, s, o, m, v * v, 1))),
-        ("nothing", Case(None, (0, 3), *FEATURES, text=INFERENCE.replace("4x3", "0x3"),
-                         reference=lambda x, s, o, m, v: normalize(x, s, o, m, v * v, 1)))],
+    "stablehlo.batch_norm_training": [("shapes", trained)],
+    "stablehlo.batch_norm_inference": [("shapes", inferred)],
     "stablehlo.batch_norm_grad": [("refused", refused("""
   %one = stablehlo.constant dense<1.0> : tensor<1xf32>
   %g:3 = "stablehlo.batch_norm_grad"(%w, %one, %one, %one, %w) <{epsilon = 0.0078125 : f32, feature_index = 1 : i64}>

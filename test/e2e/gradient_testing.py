@@ -3,18 +3,28 @@
 A Case holds a function and what to draw its operands from. The bound is relative to the largest element of each
 operand's gradient: 2e-5 in f32, and 1e-9 for the same program in f64, which shows that what is left in f32 is
 rounding.
+
+Shapes are drawn: of each case for a seed that is always the same and for one of this run, which is printed with what
+fails and which $ST_GRADIENT_SEED repeats.
 """
 
 import math
+import os
 import re
+import secrets
 
 import jax
 import jax.numpy as jnp
 import numpy as np
 from st_programs import interpret, transform
-from st_testing import BIN, expect, run
+from st_testing import BIN, Failure, expect, run
+
+# XLA rounds to narrow types where the program says so, and compiles fast.
+os.environ["XLA_FLAGS"] = f"{os.environ.get('XLA_FLAGS', '')} --xla_allow_excess_precision=false"
+jax.config.update("jax_disable_most_optimizations", True)
 
 BOUNDS = {np.float32: 2e-5, np.float64: 1e-9}
+RUN_SEED = int(os.environ.get("ST_GRADIENT_SEED", secrets.randbelow(1 << 31)))
 VALUE_BOUNDS = {np.float32: 1e-5, np.float64: 1e-9}
 ELEMENTS = {np.float32: "f32", np.float64: "f64"}
 
@@ -49,6 +59,7 @@ class Case:
 
     def __init__(self, function, *shapes, low=-2.0, high=2.0, values=None, reference=None, text=None,
                  platform="cpu", f32=True, f64=True, together=False, passes=()):
+        self.options = {"low": low, "high": high, "platform": platform, "f32": f32, "f64": f64, "together": together}
         self.function, self.shapes, self.range = function, shapes, (low, high)
         self.values, self.reference, self.text, self.platform = values, reference, text, platform
         self.dtypes = [np.float32] * f32 + [np.float64] * f64
@@ -89,7 +100,8 @@ class Case:
         found = interpret(transform(program, "--inline-calls", "--differentiate", *self.passes),
                           {f"x{i}": x for i, x in enumerate(operands)} | extra)
         loss = loss_of(self.reference or self.function)
-        value, gradients = jax.value_and_grad(loss, tuple(range(len(operands))))(*operands)
+        # Op by op it would compile hundreds of computations.
+        value, gradients = jax.jit(jax.value_and_grad(loss, tuple(range(len(operands)))))(*operands)
         bound, of_value = BOUNDS[dtype], VALUE_BOUNDS[dtype]
         overall = max(np.abs(gradient).max(initial=0) for gradient in gradients)
         expect(np.allclose(found["loss"], value, rtol=of_value, atol=of_value), f"value {found['loss']}, JAX's {value}")
@@ -119,45 +131,127 @@ class Case:
         return " ".join(f"{error:.0e}" for error in worst)
 
 
-def each(function, *variants, reference=None, **options):
-    """One case of several lists of shapes: the values of all of them, side by side."""
-    counts = [len(shapes) for shapes in variants]
+def combined(cases):
+    """One case of several: their values side by side, by the options of the first one."""
+    counts = [len(case.shapes) for case in cases]
 
-    def combined(single):
+    def beside(functions):
         def run(*operands):
             values, start = [], 0
-            for count in counts:
-                values.append(jnp.ravel(single(*operands[start:start + count])))
+            for function, count in zip(functions, counts, strict=True):
+                values.append(jnp.ravel(function(*operands[start:start + count])))
                 start += count
             return jnp.concatenate(values)
         return run
-    return Case(combined(function), *[shape for shapes in variants for shape in shapes],
-                reference=reference and combined(reference), **options)
+    references = None
+    if any(case.reference for case in cases):
+        references = beside([case.reference or case.function for case in cases])
+    return Case(beside([case.function for case in cases]), *[shape for case in cases for shape in case.shapes],
+                reference=references, **cases[0].options)
 
 
-def random_shape(name, rank=None):
-    """A shape that is always the same for a name."""
-    rng = np.random.default_rng(list(name.encode()))
-    return tuple(int(d) for d in rng.integers(1, 6, rng.integers(1, 5) if rank is None else rank))
+def each(function, *variants, **options):
+    """One case of several lists of shapes."""
+    return combined([Case(function, *shapes, **options) for shapes in variants])
 
 
-def elementwise(name, function, operands=1, **options):
+class Draw:
+    """Where a case gets its shapes and attributes from. Some draws are of the lowest ranks that the case allows
+    ("scalar"), some of shapes without elements ("empty")."""
+
+    def __init__(self, seed, kind):
+        self.rng, self.kind = np.random.default_rng([seed, *kind.encode()]), kind
+
+    def integer(self, low, high):
+        """From low to high, both included."""
+        return int(self.rng.integers(low, high + 1))
+
+    def flag(self):
+        return bool(self.integer(0, 1))
+
+    def choice(self, *values):
+        return values[self.integer(0, len(values) - 1)]
+
+    def rank(self, low=0, high=3):
+        return low if self.kind == "scalar" else self.integer(low, high)
+
+    def size(self, low=1, high=5):
+        """The size of a dimension that may be zero."""
+        return 0 if self.kind == "empty" and self.flag() else self.integer(low, high)
+
+    def shape(self, low=0, high=3, largest=5):
+        sizes = [self.size(1, largest) for _ in range(self.rank(low, high))]
+        if self.kind == "empty" and sizes:
+            sizes[self.integer(0, len(sizes) - 1)] = 0
+        return tuple(sizes)
+
+    def order(self, count):
+        return tuple(int(i) for i in self.rng.permutation(count))
+
+    def subset(self, count, low=0):
+        """Some of the numbers below `count`, at least `low` of them, ascending."""
+        return tuple(sorted(self.order(count)[:self.integer(low, count)]))
+
+
+class Drawn:
+    """The cases that `make` makes of several draws; those that JAX prints are one program."""
+
+    def __init__(self, make, kinds=("plain", "empty", "scalar")):
+        self.make, self.kinds = make, kinds
+
+    def run(self, folder, op=None):
+        draws = [(0, "plain"), *((RUN_SEED, kind) for kind in self.kinds)]
+        cases = [self.make(Draw(*draw)) for draw in draws]
+        if all(case.text is None and case.values is None for case in cases):
+            cases = [combined(cases)]
+        for case in cases:
+            try:
+                worst = case.run(folder, op)
+            except Failure as failure:
+                raise Failure(f"ST_GRADIENT_SEED={RUN_SEED}, operands of {case.shapes}: {failure}") from failure
+        return worst
+
+
+def drawn(*kinds):
+    """Makes a test of a function from a draw to a case."""
+    return lambda make: Drawn(make, kinds) if kinds else Drawn(make)
+
+
+def lettered(function, *shapes, kinds=("plain", "empty"), **options):
+    """Operands of the shapes that the words spell: a letter is the same size wherever it stands."""
+    def make(draw):
+        sizes = {letter: draw.size(1, 4) for letter in sorted(set("".join(shapes)))}
+        return Case(function, *[tuple(sizes[letter] for letter in word) for word in shapes], **options)
+    return Drawn(make, kinds)
+
+
+def alike(function, operands, *scalars, text=None, kinds=("plain", "empty", "scalar"), **options):
+    """Operands of one shape, then scalars. In a text DIMS are the sizes of a type and AXES their numbers."""
+    def make(draw):
+        shape = draw.shape()
+        filled = text and text.replace("DIMS", "".join(f"{d}x" for d in shape)).replace(
+            "AXES", ": " + ", ".join(map(str, range(len(shape)))) if shape else "")
+        return Case(function, *[shape] * operands, *scalars, text=filled, **options)
+    return Drawn(make, kinds)
+
+
+def elementwise(function, operands=1, **options):
     """Random shapes, rank 0, size zero, and operands that are broadcast to each other."""
-    shape = random_shape(name)
-    variants = [[shape] * operands, [()] * operands, [(0, *shape)] * operands]
-    if operands == 1:
-        variants.append([(1, *shape[1:])])
-        reference = options.pop("reference", None)
-
-        def spread(x):
-            return jnp.broadcast_to(x, shape) if x.shape == (1, *shape[1:]) else x
-        return each(lambda x: function(spread(x)), *variants, reference=reference and (lambda x: reference(spread(x))),
-                    **options)
-    variants += [[shape] * i + [shape[1:]] + [shape] * (operands - i - 1) for i in range(operands)]
-    variants += [[()] * i + [shape] + [()] * (operands - i - 1) for i in range(operands)]
     reference = options.pop("reference", None)
-    return each(lambda *xs: function(*jnp.broadcast_arrays(*xs)), *variants,
-                reference=reference and (lambda *xs: reference(*jnp.broadcast_arrays(*xs))), **options)
+
+    def case(target, *shapes):
+        def spread(function):
+            return function and (lambda *xs: function(*(jnp.broadcast_to(x, target) for x in xs)))
+        return Case(spread(function), *shapes, reference=spread(reference), **options)
+
+    def make(draw):
+        shape = draw.shape(high=4)
+        cases = [case(shape, *[shape] * operands)]
+        for i in range(operands):
+            other = draw.choice(shape[1:], (), tuple(d if draw.flag() else 1 for d in shape))
+            cases.append(case(shape, *[shape] * i, other, *[shape] * (operands - i - 1)))
+        return combined(cases)
+    return Drawn(make)
 
 
 class Refused:
