@@ -46,17 +46,21 @@ ConfigReader::ConfigReader(StringRef text, StringRef path, MLIRContext *context)
     error("", "expected a JSON object, found " + printed(*value));
 }
 
+/// Where `text` has `"key":`, from `start` on; npos where it has not.
+static size_t findKey(StringRef text, StringRef key, size_t start) {
+  std::string quoted = ("\"" + key + "\"").str();
+  for (size_t at = text.find(quoted, start); at != StringRef::npos; at = text.find(quoted, at + 1))
+    if (text.substr(at + quoted.size()).ltrim().starts_with(":"))
+      return at;
+  return StringRef::npos;
+}
+
 Location ConfigReader::locate(StringRef key) const {
   // The parser keeps no positions. The first quoted occurrence that a colon
-  // follows is the key, for keys of the top level that no nested object shares.
-  std::string quoted = ("\"" + key + "\"").str();
-  for (size_t at = text.find(quoted); !key.empty() && at != StringRef::npos;
-       at = text.find(quoted, at + 1)) {
-    if (!text.substr(at + quoted.size()).ltrim().starts_with(":"))
-      continue;
-    return locate(at);
-  }
-  return locate(size_t(0));
+  // follows is the key, for keys that no nested object before it shares.
+  size_t outer = outerKey.empty() ? 0 : findKey(text, outerKey, 0);
+  size_t at = key.empty() ? 0 : findKey(text, key, outer);
+  return locate(at == StringRef::npos ? 0 : at);
 }
 
 Location ConfigReader::locate(size_t offset) const {
@@ -71,61 +75,60 @@ void ConfigReader::error(StringRef key, const Twine &message) {
   hasFailed = true;
 }
 
+std::string ConfigReader::pathOf(StringRef key) const {
+  return outerKey.empty() ? key.str() : (outerKey + "." + key).str();
+}
+
 void ConfigReader::unexpected(StringRef key, const Twine &expected) {
   const llvm::json::Value *value = fields.get(key);
-  error(key, "key '" + key + "': expected " + expected + ", found " +
+  error(key, "key '" + pathOf(key) + "': expected " + expected + ", found " +
                  (value ? printed(*value) : "nothing"));
 }
 
-const llvm::json::Value *ConfigReader::lookup(StringRef key, bool required, const Twine &expected) {
-  if (hasFailed)
-    return nullptr;
-  const llvm::json::Value *value = fields.get(key);
-  if (value && (required || !value->getAsNull()))
-    return value;
-  if (required)
-    unexpected(key, expected);
-  return nullptr;
+const llvm::json::Value *ConfigReader::lookup(StringRef key) const {
+  const llvm::json::Value *value = hasFailed ? nullptr : fields.get(key);
+  return value && !value->getAsNull() ? value : nullptr;
 }
 
-int64_t ConfigReader::size(StringRef key, std::optional<int64_t> fallback, int64_t limit) {
-  std::string expected = "an integer from 1 to " + std::to_string(limit);
-  const llvm::json::Value *value = lookup(key, !fallback, expected);
+int64_t ConfigReader::size(StringRef key, int64_t fallback, int64_t limit) {
+  const llvm::json::Value *value = hasFailed ? nullptr : fields.get(key);
   if (!value)
-    return fallback.value_or(1);
+    return fallback;
   std::optional<int64_t> number = value->getAsInteger();
   if (number && *number >= 1 && *number <= limit)
     return *number;
-  unexpected(key, expected);
+  unexpected(key, "an integer from 1 to " + Twine(limit));
   return 1;
 }
 
+int64_t ConfigReader::sizeOrNull(StringRef key, int64_t fallback) {
+  return lookup(key) ? size(key, fallback) : fallback;
+}
+
 double ConfigReader::probability(StringRef key, double fallback) {
-  constexpr StringRef expected = "a probability, at least 0 and below 1";
-  const llvm::json::Value *value = lookup(key, false, expected);
+  const llvm::json::Value *value = lookup(key);
   if (!value)
     return fallback;
   std::optional<double> number = value->getAsNumber();
   if (number && *number >= 0.0 && *number < 1.0)
     return *number;
-  unexpected(key, expected);
+  unexpected(key, "a probability, at least 0 and below 1");
   return fallback;
 }
 
-double ConfigReader::positive(StringRef key, double fallback) {
-  constexpr StringRef expected = "a number above 0 that 32 bits hold";
-  const llvm::json::Value *value = lookup(key, false, expected);
-  if (!value)
-    return fallback;
-  std::optional<double> number = value->getAsNumber();
+double ConfigReader::positive(StringRef key, std::optional<double> fallback) {
+  const llvm::json::Value *value = lookup(key);
+  if (!value && fallback)
+    return *fallback;
+  std::optional<double> number = value ? value->getAsNumber() : std::nullopt;
   if (number && static_cast<float>(*number) > 0 && std::isfinite(static_cast<float>(*number)))
     return *number;
-  unexpected(key, expected);
-  return fallback;
+  unexpected(key, "a number above 0 that 32 bits hold");
+  return fallback.value_or(1.0);
 }
 
 bool ConfigReader::boolean(StringRef key, bool fallback) {
-  const llvm::json::Value *value = lookup(key, false, "true or false");
+  const llvm::json::Value *value = lookup(key);
   if (!value)
     return fallback;
   if (std::optional<bool> flag = value->getAsBoolean())
@@ -134,14 +137,29 @@ bool ConfigReader::boolean(StringRef key, bool fallback) {
   return fallback;
 }
 
-StringRef ConfigReader::string(StringRef key, std::optional<StringRef> fallback) {
-  const llvm::json::Value *value = lookup(key, !fallback, "a string");
+StringRef ConfigReader::string(StringRef key, StringRef fallback) {
+  const llvm::json::Value *value = lookup(key);
   if (!value)
-    return fallback.value_or("");
+    return fallback;
   if (std::optional<StringRef> text = value->getAsString())
     return *text;
   unexpected(key, "a string");
-  return "";
+  return fallback;
+}
+
+void ConfigReader::inside(StringRef key, function_ref<void()> read) {
+  const llvm::json::Value *value = lookup(key);
+  if (!value)
+    return;
+  const llvm::json::Object *inner = value->getAsObject();
+  if (!inner)
+    return unexpected(key, "an object or null");
+  llvm::json::Object copy = *inner;
+  std::swap(fields, copy);
+  outerKey = key;
+  read();
+  outerKey = "";
+  std::swap(fields, copy);
 }
 
 /// What a key of that type holds, for messages; empty for a key that is read elsewhere.
@@ -225,5 +243,5 @@ void ConfigReader::checkKeys(ArrayRef<ArrayRef<KnownKey>> known) {
     return;
   // The same one every time, whatever the order in the hash table.
   llvm::sort(unknown);
-  error(unknown.front(), "unknown key '" + shortened(unknown.front()) + "'");
+  error(unknown.front(), "unknown key '" + shortened(pathOf(unknown.front())) + "'");
 }

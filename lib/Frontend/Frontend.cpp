@@ -42,7 +42,7 @@ constexpr int64_t kDefaultSequence = 128;
 /// The tokens of a sequence: a picture has its patches and the class token.
 static int64_t sequenceOf(const ModelConfig &config, std::optional<int64_t> given) {
   if (config.type == ModelType::Vit)
-    return config.patchesPerSide() * config.patchesPerSide() + 1;
+    return config.patchGrid().height * config.patchGrid().width + 1;
   return given.value_or(kDefaultSequence);
 }
 

@@ -20,7 +20,7 @@ public:
   Value loss(Value x);
 
 private:
-  Value attention(Value x, Value bias, const std::string &name);
+  Value attention(Value x, Value bias, const std::string &name, int64_t layer);
   Value mlp(Value x, const std::string &name);
   Value dense(Value x, const Twine &name, int64_t outSize,
               std::optional<double> standardDeviation = std::nullopt) {
@@ -49,12 +49,15 @@ Value Gpt2::embeddings() {
   return model.dropout(x, config.embeddingDropout);
 }
 
-Value Gpt2::attention(Value x, Value bias, const std::string &name) {
+Value Gpt2::attention(Value x, Value bias, const std::string &name, int64_t layer) {
   int64_t hidden = config.hiddenSize;
   Value qkv = dense(x, name + ".attn.c_attn", 3 * hidden);
   auto part = [&](int64_t i) { return emit.sliceDim(qkv, 2, i * hidden, (i + 1) * hidden); };
   Value query = part(0), key = part(1), value = part(2);
-  Value context = model.attention(query, key, value, bias, {2, 3});
+  double scale = config.scalesAttention ? 1.0 / std::sqrt(config.headSize) : 1.0;
+  if (config.scalesAttentionByLayer)
+    scale /= layer + 1;
+  Value context = model.attention(query, key, value, bias, {2, 3}, scale);
   Value out = dense(context, name + ".attn.c_proj", hidden, residualDeviation);
   return model.dropout(out, config.hiddenDropout);
 }
@@ -79,7 +82,7 @@ Value Gpt2::decoder(Value x) {
     {
       ModelBuilder::Scope scope(model, "attn");
       Value normalized = model.layerNorm(x, name + ".ln_1");
-      x = emit.add(x, attention(normalized, bias, name));
+      x = emit.add(x, attention(normalized, bias, name, i));
     }
     ModelBuilder::Scope mlpScope(model, "mlp");
     Value normalized = model.layerNorm(x, name + ".ln_2");

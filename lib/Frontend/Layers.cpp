@@ -125,6 +125,8 @@ Value ModelBuilder::activation(Value x, Activation kind) {
     Value inner = emit.scale(emit.mul(x, slope), std::sqrt(2.0 / pi));
     return emit.mul(emit.scale(x, 0.5), emit.offset(emit.tanh(inner), 1.0));
   }
+  case Activation::QuickGelu:
+    return emit.mul(x, emit.logistic(emit.scale(x, 1.702)));
   case Activation::Relu: {
     // Not a maximum: the gradient at zero is zero, not one half.
     Value zeros = emit.zerosLike(x);
@@ -180,8 +182,8 @@ Value ModelBuilder::splitHeads(Value x) {
 }
 
 Value ModelBuilder::attention(Value query, Value key, Value value, Value bias,
-                              ArrayRef<int64_t> biasDims) {
-  query = splitHeads(emit.scale(query, 1.0 / std::sqrt(config.headSize)));
+                              ArrayRef<int64_t> biasDims, std::optional<double> scale) {
+  query = splitHeads(emit.scale(query, scale.value_or(1.0 / std::sqrt(config.headSize))));
   // [B, S, h, d] x [B, T, h, d] -> [B, h, S, T]
   Value scores = emit.dot(query, splitHeads(key), {{0, 2}, {0, 2}, {3}, {3}});
   if (bias)
@@ -225,4 +227,23 @@ Value ModelBuilder::crossEntropy(Value logits, Value labels, int64_t ignored) {
   Value sum = emit.reduceAdd(emit.select(counts, entropy, emit.zerosLike(entropy)), all);
   Value count = emit.reduceAdd(emit.convert(counts, builder.getF32Type()), all);
   return emit.div(sum, emit.max(count, emit.splatLike(count, 1.0)));
+}
+
+Value ModelBuilder::mean(Value x) {
+  RankedTensorType type = emit.typeOf(x);
+  return emit.scale(emit.reduceAdd(x, leadingDims(type.getRank())), 1.0 / type.getNumElements());
+}
+
+Value ModelBuilder::binaryCrossEntropy(Value logits, Value labels) {
+  // log(1 + e^x) - x y, where the logarithm is that of a number from 1 to 2 and
+  // what is added to it, so that no exponential overflows.
+  Value small = emit.exp(emit.neg(emit.abs(logits)));
+  Value logarithm = Log1pOp::create(builder, emit.loc, small.getType(), small);
+  Value softplus = emit.add(emit.max(logits, emit.zerosLike(logits)), logarithm);
+  return mean(emit.sub(softplus, emit.mul(logits, labels)));
+}
+
+Value ModelBuilder::squaredError(Value x, Value labels) {
+  Value difference = emit.sub(x, labels);
+  return mean(emit.mul(difference, difference));
 }

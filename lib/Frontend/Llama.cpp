@@ -1,6 +1,7 @@
 //===- Llama.cpp - LlamaForCausalLM ---------------------------------------===//
 
 #include "lib/Frontend/ModelBuilder.h"
+#include <algorithm>
 #include <cmath>
 
 using namespace mlir;
@@ -47,12 +48,34 @@ Value Llama::embeddings() {
   return model.embedding(wordEmbeddings, ids, config.paddingToken);
 }
 
+/// What `frequency`, in radians a position, is after the scaling, as in transformers'
+/// modeling_rope_utils.
+static double scaled(const RotaryPositions &rotary, double frequency) {
+  constexpr double pi = 3.14159265358979323846;
+  switch (rotary.scaling) {
+  case RotaryPositions::None:
+    return frequency;
+  case RotaryPositions::Linear:
+    return frequency / rotary.factor;
+  case RotaryPositions::Llama3: {
+    // Short waves stay, long ones are stretched, and those between them in part.
+    double waves = rotary.originalPositions * frequency / (2.0 * pi);
+    double kept = (waves - rotary.lowFrequencyFactor) /
+                  (rotary.highFrequencyFactor - rotary.lowFrequencyFactor);
+    kept = std::clamp(kept, 0.0, 1.0);
+    return kept * frequency + (1.0 - kept) * frequency / rotary.factor;
+  }
+  }
+  llvm_unreachable("unknown scaling");
+}
+
 void Llama::rotaryTables() {
   int64_t half = config.headSize / 2;
   std::vector<float> cosine, sine;
   for (int64_t position = 0; position < model.sequence; ++position)
     for (int64_t i = 0; i < half; ++i) {
-      double angle = position * std::pow(config.ropeTheta, -static_cast<double>(i) / half);
+      double frequency = std::pow(config.rotary.theta, -static_cast<double>(i) / half);
+      double angle = position * scaled(config.rotary, frequency);
       cosine.push_back(static_cast<float>(std::cos(angle)));
       sine.push_back(static_cast<float>(std::sin(angle)));
     }

@@ -90,15 +90,21 @@ public:
   Value dropout(Value x, double probability);
   /// x [B, S, heads * d] as [B, S, heads, d]. What is split already stays.
   Value splitHeads(Value x);
-  /// softmax(q k^T / sqrt(d) + bias) v over heads, with dropout. q, k and v are
-  /// [B, S, heads * d], split or not; `bias`, where it is not null, broadcasts along
-  /// `biasDims` to [B, heads, S, S]. Returns [B, S, heads * d].
-  Value attention(Value query, Value key, Value value, Value bias, ArrayRef<int64_t> biasDims);
+  /// softmax(scale q k^T + bias) v over heads, with dropout; `scale` is 1 / sqrt(d)
+  /// where it is not given. q, k and v are [B, S, heads * d], split or not; `bias`,
+  /// where it is not null, broadcasts along `biasDims` to [B, heads, S, S]. Returns
+  /// [B, S, heads * d].
+  Value attention(Value query, Value key, Value value, Value bias, ArrayRef<int64_t> biasDims,
+                  std::optional<double> scale = std::nullopt);
   /// [S, S]: 0 where a position sees another, the lowest number where that is later.
   Value causalBias();
   /// The mean cross entropy of `logits` [..., C] over the labels [...] that are
   /// not `ignored`. A label outside of [0, C) has no probability to pick.
   Value crossEntropy(Value logits, Value labels, int64_t ignored);
+  /// The mean cross entropy of sigmoid(`logits`) and the probabilities `labels`.
+  Value binaryCrossEntropy(Value logits, Value labels);
+  /// The mean square of the differences.
+  Value squaredError(Value x, Value labels);
   /// x repeated to `shape`; its dimensions are the leading ones of `shape`.
   Value broadcastLeading(Value x, ArrayRef<int64_t> shape);
 
@@ -106,6 +112,7 @@ private:
   Value gatherRows(Value table, Value ids);
   void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint previous) override;
   Value softmax(Value x);
+  Value mean(Value x);
   Value rngKey();
   Value insertBatch(ArrayRef<NamedAttribute> attrs, Type type);
 

@@ -2,7 +2,7 @@
 
 #include "lib/Frontend/ModelConfig.h"
 
-#include "lib/Frontend/ConfigReader.h"
+#include "lib/Frontend/ConfigKeys.h"
 #include "lib/Support/InputFile.h"
 #include "mlir/IR/Location.h"
 #include "llvm/ADT/StringSwitch.h"
@@ -53,178 +53,22 @@ std::optional<Task> mlir::st::symbolizeTask(StringRef name) {
       .Default(std::nullopt);
 }
 
-//===----------------------------------------------------------------------===//
-// Keys
-//===----------------------------------------------------------------------===//
-
-// Keys that any Hugging Face configuration may carry and that change nothing
-// about the training step: how the model was saved, what is printed, how text
-// is generated, what a classifier's labels are called. What is not read has its type
-// all the same.
-constexpr KnownKey commonKeys[] = {{"architectures", KeyType::Array},
-                                   {"auto_map", KeyType::Object},
-                                   {"bad_words_ids", KeyType::Array},
-                                   {"begin_suppress_tokens", KeyType::Array},
-                                   {"bos_token_id", KeyType::Number},
-                                   {"chunk_size_feed_forward", KeyType::Number},
-                                   {"classifier_dropout", KeyType::Number},
-                                   {"decoder_start_token_id", KeyType::Number},
-                                   {"diversity_penalty", KeyType::Number},
-                                   {"do_lower_case", KeyType::Flag},
-                                   {"do_sample", KeyType::Flag},
-                                   {"dtype", KeyType::FloatType},
-                                   {"early_stopping", KeyType::FlagOrString},
-                                   {"encoder_no_repeat_ngram_size", KeyType::Number},
-                                   {"eos_token_id", KeyType::Numbers},
-                                   {"exponential_decay_length_penalty", KeyType::Array},
-                                   {"finetuning_task", KeyType::String},
-                                   {"forced_bos_token_id", KeyType::Number},
-                                   {"forced_eos_token_id", KeyType::Numbers},
-                                   {"gradient_checkpointing", KeyType::Flag},
-                                   {"id2label", KeyType::Object},
-                                   {"label2id", KeyType::Object},
-                                   {"length_penalty", KeyType::Number},
-                                   {"max_length", KeyType::Number},
-                                   {"min_length", KeyType::Number},
-                                   {"model_type"},
-                                   {"name_or_path", KeyType::String},
-                                   {"no_repeat_ngram_size", KeyType::Number},
-                                   {"num_beam_groups", KeyType::Number},
-                                   {"num_beams", KeyType::Number},
-                                   {"num_labels", KeyType::Number},
-                                   {"num_return_sequences", KeyType::Number},
-                                   {"output_attentions", KeyType::Flag},
-                                   {"output_hidden_states", KeyType::Flag},
-                                   {"output_past", KeyType::Flag},
-                                   {"output_scores", KeyType::Flag},
-                                   {"pad_token_id", KeyType::Number},
-                                   {"prefix", KeyType::String},
-                                   {"problem_type", KeyType::String},
-                                   {"remove_invalid_values", KeyType::Flag},
-                                   {"repetition_penalty", KeyType::Number},
-                                   {"return_dict", KeyType::Flag},
-                                   {"return_dict_in_generate", KeyType::Flag},
-                                   {"sep_token_id", KeyType::Number},
-                                   {"suppress_tokens", KeyType::Array},
-                                   {"task_specific_params", KeyType::Object},
-                                   {"temperature", KeyType::Number},
-                                   {"tf_legacy_loss", KeyType::Flag},
-                                   {"tie_word_embeddings"},
-                                   {"tokenizer_class", KeyType::String},
-                                   {"top_k", KeyType::Number},
-                                   {"top_p", KeyType::Number},
-                                   {"torch_dtype", KeyType::FloatType},
-                                   {"torchscript", KeyType::Flag},
-                                   {"transformers_version", KeyType::String},
-                                   {"typical_p", KeyType::Number},
-                                   {"use_bfloat16", KeyType::Flag},
-                                   {"use_cache", KeyType::Flag},
-                                   // Refused by value below.
-                                   {"add_cross_attention"},
-                                   {"cross_attention_hidden_size", KeyType::Number},
-                                   {"is_encoder_decoder"},
-                                   {"is_decoder"},
-                                   {"pruned_heads"},
-                                   {"tie_encoder_decoder"}};
-
-constexpr KnownKey bertKeys[] = {{"attention_probs_dropout_prob"},
-                                 {"hidden_act"},
-                                 {"hidden_dropout_prob"},
-                                 {"hidden_size"},
-                                 {"initializer_range"},
-                                 {"intermediate_size"},
-                                 {"layer_norm_eps"},
-                                 {"max_position_embeddings"},
-                                 {"num_attention_heads"},
-                                 {"num_hidden_layers"},
-                                 {"position_embedding_type"},
-                                 {"type_vocab_size"},
-                                 {"vocab_size"},
-                                 // Left by the original TensorFlow configurations and never read.
-                                 {"directionality", KeyType::String},
-                                 {"pooler_fc_size", KeyType::Number},
-                                 {"pooler_num_attention_heads", KeyType::Number},
-                                 {"pooler_num_fc_layers", KeyType::Number},
-                                 {"pooler_size_per_head", KeyType::Number},
-                                 {"pooler_type", KeyType::String}};
-
-constexpr KnownKey gpt2Keys[] = {{"activation_function"},
-                                 {"attn_pdrop"},
-                                 {"embd_pdrop"},
-                                 {"initializer_range"},
-                                 {"layer_norm_epsilon"},
-                                 {"n_embd"},
-                                 {"n_head"},
-                                 {"n_inner"},
-                                 {"n_layer"},
-                                 {"n_positions"},
-                                 {"resid_pdrop"},
-                                 {"vocab_size"},
-                                 {"scale_attn_weights"},
-                                 {"scale_attn_by_inverse_layer_idx"},
-                                 {"reorder_and_upcast_attn", KeyType::Flag},
-                                 // Never read, or read by heads that no task here has.
-                                 {"n_ctx", KeyType::Number},
-                                 {"summary_activation", KeyType::String},
-                                 {"summary_first_dropout", KeyType::Number},
-                                 {"summary_proj_to_labels", KeyType::Flag},
-                                 {"summary_type", KeyType::String},
-                                 {"summary_use_proj", KeyType::Flag}};
-
-constexpr KnownKey llamaKeys[] = {{"attention_bias"},
-                                  {"attention_dropout"},
-                                  {"head_dim"},
-                                  {"hidden_act"},
-                                  {"hidden_size"},
-                                  {"initializer_range"},
-                                  {"intermediate_size"},
-                                  {"max_position_embeddings"},
-                                  {"mlp_bias"},
-                                  {"num_attention_heads"},
-                                  {"num_hidden_layers"},
-                                  {"num_key_value_heads"},
-                                  {"rms_norm_eps"},
-                                  {"rope_parameters"},
-                                  {"rope_scaling"},
-                                  {"rope_theta"},
-                                  {"vocab_size"},
-                                  // How the same products are cut in parts.
-                                  {"pretraining_tp", KeyType::Number}};
-
-constexpr KnownKey vitKeys[] = {{"attention_probs_dropout_prob"},
-                                {"hidden_act"},
-                                {"hidden_dropout_prob"},
-                                {"hidden_size"},
-                                {"image_size"},
-                                {"initializer_range"},
-                                {"intermediate_size"},
-                                {"layer_norm_eps"},
-                                {"num_attention_heads"},
-                                {"num_channels"},
-                                {"num_hidden_layers"},
-                                {"patch_size"},
-                                {"qkv_bias"},
-                                // Read by heads that no task here has.
-                                {"encoder_stride", KeyType::Number},
-                                {"pooler_act", KeyType::String},
-                                {"pooler_output_size", KeyType::Number}};
-
-//===----------------------------------------------------------------------===//
-// Fields
-//===----------------------------------------------------------------------===//
-
 static Activation readActivation(ConfigReader &reader, StringRef key, StringRef fallback) {
-  StringRef name = reader.string(key, fallback);
-  auto activation = llvm::StringSwitch<std::optional<Activation>>(name)
-                        .Case("gelu", Activation::Gelu)
-                        .Cases({"gelu_new", "gelu_pytorch_tanh"}, Activation::GeluTanh)
+  // Some functions have several names, for ways to compute them that agree in f32.
+  auto activation = llvm::StringSwitch<std::optional<Activation>>(reader.string(key, fallback))
+                        .Cases({"gelu", "gelu_python"}, Activation::Gelu)
+                        .Cases({"gelu_new", "gelu_fast", "gelu_accurate", "gelu_pytorch_tanh",
+                                "gelu_python_tanh"},
+                               Activation::GeluTanh)
+                        .Case("quick_gelu", Activation::QuickGelu)
                         .Case("relu", Activation::Relu)
                         .Cases({"silu", "swish"}, Activation::Silu)
                         .Case("tanh", Activation::Tanh)
                         .Default(std::nullopt);
   if (!activation)
-    reader.unexpected(key, "one of gelu, gelu_new, gelu_pytorch_tanh, relu, "
-                           "silu, swish, tanh");
+    reader.unexpected(key, "one of gelu, gelu_accurate, gelu_fast, gelu_new, gelu_python, "
+                           "gelu_python_tanh, gelu_pytorch_tanh, quick_gelu, relu, silu, swish, "
+                           "tanh");
   return activation.value_or(Activation::Gelu);
 }
 
@@ -271,13 +115,12 @@ static std::optional<int64_t> readPaddingToken(ConfigReader &reader, int64_t voc
 }
 
 static void readBert(ConfigReader &reader, ModelConfig &config) {
-  config.type = ModelType::Bert;
-  config.hiddenSize = reader.size("hidden_size");
-  config.layerCount = reader.size("num_hidden_layers", std::nullopt, maxLayers);
-  config.headCount = reader.size("num_attention_heads");
-  config.intermediateSize = reader.size("intermediate_size");
-  config.vocabSize = reader.size("vocab_size");
-  config.positionCount = reader.size("max_position_embeddings");
+  config.hiddenSize = reader.size("hidden_size", 768);
+  config.layerCount = reader.size("num_hidden_layers", 12, maxLayers);
+  config.headCount = reader.size("num_attention_heads", 12);
+  config.intermediateSize = reader.size("intermediate_size", 3072);
+  config.vocabSize = reader.size("vocab_size", 30522);
+  config.positionCount = reader.size("max_position_embeddings", 512);
   config.paddingToken = readPaddingToken(reader, config.vocabSize, 0);
   config.typeVocabSize = reader.size("type_vocab_size", 2);
   config.activation = readActivation(reader, "hidden_act", "gelu");
@@ -290,85 +133,105 @@ static void readBert(ConfigReader &reader, ModelConfig &config) {
 }
 
 static void readGpt2(ConfigReader &reader, ModelConfig &config) {
-  config.type = ModelType::Gpt2;
-  config.hiddenSize = reader.size("n_embd");
-  config.layerCount = reader.size("n_layer", std::nullopt, maxLayers);
-  config.headCount = reader.size("n_head");
-  config.intermediateSize = reader.size("n_inner", 4 * config.hiddenSize);
-  config.vocabSize = reader.size("vocab_size");
-  config.positionCount = reader.size("n_positions");
+  config.hiddenSize = reader.size("n_embd", 768);
+  config.layerCount = reader.size("n_layer", 12, maxLayers);
+  config.headCount = reader.size("n_head", 12);
+  config.intermediateSize = reader.sizeOrNull("n_inner", 4 * config.hiddenSize);
+  config.vocabSize = reader.size("vocab_size", 50257);
+  config.positionCount = reader.size("n_positions", 1024);
   config.activation = readActivation(reader, "activation_function", "gelu_new");
   config.embeddingDropout = reader.probability("embd_pdrop", 0.1);
   config.attentionDropout = reader.probability("attn_pdrop", 0.1);
   config.hiddenDropout = reader.probability("resid_pdrop", 0.1);
   config.layerNormEpsilon = reader.positive("layer_norm_epsilon", 1e-5);
-  requireFlag(reader, "scale_attn_weights", true);
-  requireFlag(reader, "scale_attn_by_inverse_layer_idx", false);
+  config.scalesAttention = reader.boolean("scale_attn_weights", true);
+  config.scalesAttentionByLayer = reader.boolean("scale_attn_by_inverse_layer_idx", false);
 }
 
-/// Refuses rotary positions that are scaled: the object of `key` may name the type
-/// "default" and `otherKey`, nothing else.
-static void refuseRotaryScaling(ConfigReader &reader, StringRef key, StringRef otherKey = "") {
-  const llvm::json::Value *value = reader.object().get(key);
-  if (!value || value->getAsNull())
-    return;
-  const llvm::json::Object *fields = value->getAsObject();
-  if (!fields)
-    return reader.unexpected(key, "an object or null");
-  for (StringRef typeKey : {"rope_type", "type"})
-    if (std::optional<StringRef> type = fields->getString(typeKey); type && *type != "default")
-      return reader.error(key, "key '" + key + "': expected " + typeKey + " \"default\", found \"" +
-                                   *type + "\", a scaling that is not supported");
-  for (const auto &field : *fields)
-    if (!llvm::is_contained({StringRef("rope_type"), StringRef("type"), otherKey},
-                            StringRef(field.first)))
-      return reader.unexpected(key, "no scaling of rotary positions");
+/// Rotary positions turn the whole of each head.
+static void requireWholeRotation(ConfigReader &reader) {
+  if (reader.positive("partial_rotary_factor", 1.0) != 1.0)
+    reader.unexpected("partial_rotary_factor", "1");
 }
 
-/// The base of the rotary positions, which recent configurations keep in an object
-/// of their own.
-static double readRotary(ConfigReader &reader) {
-  double theta = reader.positive("rope_theta", 10000.0);
-  refuseRotaryScaling(reader, "rope_scaling");
-  refuseRotaryScaling(reader, "rope_parameters", "rope_theta");
-  const llvm::json::Value *parameters = reader.object().get("rope_parameters");
-  const llvm::json::Object *fields = parameters ? parameters->getAsObject() : nullptr;
-  const llvm::json::Value *base = fields ? fields->get("rope_theta") : nullptr;
-  if (!base)
-    return theta;
-  std::optional<double> number = base->getAsNumber();
-  if (number && *number > 0.0 && std::isfinite(*number))
-    return *number;
-  reader.unexpected("rope_parameters", "a rope_theta above 0");
-  return theta;
+/// Reads the object around, `rope_scaling` or `rope_parameters`.
+static void readScaling(ConfigReader &reader, int64_t positionCount, RotaryPositions &rotary) {
+  constexpr KnownKey allKeys[] = {
+      {"partial_rotary_factor"}, {"rope_theta"}, {"rope_type"}, {"type"}};
+  constexpr KnownKey scalingKeys[] = {{"factor"}};
+  constexpr KnownKey llama3Keys[] = {
+      {"high_freq_factor"}, {"low_freq_factor"}, {"original_max_position_embeddings"}};
+  rotary.theta = reader.positive("rope_theta", rotary.theta);
+  requireWholeRotation(reader);
+  // Older configurations call it `type`.
+  const StringRef type = reader.string("rope_type", reader.string("type", "default"));
+  if (reader.string("type", type) != type)
+    return reader.unexpected("type", "the same as in rope_type");
+  if (type == "default")
+    return reader.checkKeys({allKeys});
+  if (!llvm::is_contained({"dynamic", "linear", "llama3"}, type))
+    return reader.unexpected(reader.object().get("rope_type") ? "rope_type" : "type",
+                             "\"default\", \"dynamic\", \"linear\" or \"llama3\"");
+  rotary.factor = reader.positive("factor");
+  // A dynamic scaling begins past max_position_embeddings, where no sequence here goes.
+  if (type != "llama3") {
+    rotary.scaling = type == "linear" ? RotaryPositions::Linear : RotaryPositions::None;
+    return reader.checkKeys({allKeys, scalingKeys});
+  }
+  rotary.scaling = RotaryPositions::Llama3;
+  rotary.lowFrequencyFactor = reader.positive("low_freq_factor");
+  rotary.highFrequencyFactor = reader.positive("high_freq_factor");
+  rotary.originalPositions = reader.size("original_max_position_embeddings", positionCount);
+  if (rotary.highFrequencyFactor <= rotary.lowFrequencyFactor)
+    reader.unexpected("high_freq_factor", "more than low_freq_factor");
+  reader.checkKeys({allKeys, scalingKeys, llama3Keys});
+}
+
+/// The rotary positions, which recent configurations keep in one object,
+/// `rope_parameters`, older ones in `rope_theta` and `rope_scaling`.
+static RotaryPositions readRotary(ConfigReader &reader, int64_t positionCount) {
+  requireWholeRotation(reader);
+  RotaryPositions rotary;
+  rotary.theta = reader.positive("rope_theta", rotary.theta);
+  for (StringRef key : {"rope_scaling", "rope_parameters"})
+    reader.inside(key, [&] { readScaling(reader, positionCount, rotary); });
+  const llvm::json::Object *older = reader.object().getObject("rope_scaling");
+  const llvm::json::Object *newer = reader.object().getObject("rope_parameters");
+  if (older && newer && *older != *newer)
+    reader.unexpected("rope_parameters", "the same as in rope_scaling");
+  return rotary;
 }
 
 static void readLlama(ConfigReader &reader, ModelConfig &config) {
-  config.type = ModelType::Llama;
-  config.hiddenSize = reader.size("hidden_size");
-  config.layerCount = reader.size("num_hidden_layers", std::nullopt, maxLayers);
-  config.headCount = reader.size("num_attention_heads");
-  config.keyValueHeadCount = reader.size("num_key_value_heads", config.headCount);
+  config.hiddenSize = reader.size("hidden_size", 4096);
+  config.layerCount = reader.size("num_hidden_layers", 32, maxLayers);
+  config.headCount = reader.size("num_attention_heads", 32);
+  config.keyValueHeadCount = reader.sizeOrNull("num_key_value_heads", config.headCount);
   // 0 stands for what follows from the other sizes.
-  config.headSize = reader.size("head_dim", 0);
-  config.intermediateSize = reader.size("intermediate_size");
-  config.vocabSize = reader.size("vocab_size");
+  config.headSize = reader.sizeOrNull("head_dim", 0);
+  config.intermediateSize = reader.size("intermediate_size", 11008);
+  config.vocabSize = reader.size("vocab_size", 32000);
   config.paddingToken = readPaddingToken(reader, config.vocabSize, std::nullopt);
   config.positionCount = reader.size("max_position_embeddings", 2048);
   config.activation = readActivation(reader, "hidden_act", "silu");
   config.attentionDropout = reader.probability("attention_dropout", 0.0);
   config.layerNormEpsilon = reader.positive("rms_norm_eps", 1e-6);
-  config.ropeTheta = readRotary(reader);
+  config.rotary = readRotary(reader, config.positionCount);
   config.attentionBias = reader.boolean("attention_bias", false);
   config.mlpBias = reader.boolean("mlp_bias", false);
   if (config.headCount % config.keyValueHeadCount != 0)
     reader.unexpected("num_key_value_heads",
                       "a divisor of num_attention_heads = " + Twine(config.headCount));
+  requireFlag(reader, "is_llama_config", true);
+  requireFlag(reader, "rope_interleaved", false);
+  const llvm::json::Value *window = reader.object().get("sliding_window");
+  if (window && !window->getAsNull())
+    reader.unexpected("sliding_window", "null (attention within a window is not supported)");
 }
 
 /// As many labels as are named, else as many as are counted, else two.
 static int64_t readLabelCount(ConfigReader &reader) {
-  int64_t count = reader.size("num_labels", 2);
+  int64_t count = reader.sizeOrNull("num_labels", 2);
   const llvm::json::Value *names = reader.object().get("id2label");
   if (!names || names->getAsNull())
     return count;
@@ -379,8 +242,38 @@ static int64_t readLabelCount(ConfigReader &reader) {
   return count;
 }
 
+/// One label is taken for a number where the configuration does not say what it is.
+static Problem readProblem(ConfigReader &reader, int64_t labelCount) {
+  StringRef fallback = labelCount == 1 ? "regression" : "single_label_classification";
+  auto problem = llvm::StringSwitch<std::optional<Problem>>(reader.string("problem_type", fallback))
+                     .Case("single_label_classification", Problem::SingleLabel)
+                     .Case("multi_label_classification", Problem::MultiLabel)
+                     .Case("regression", Problem::Regression)
+                     .Default(std::nullopt);
+  if (!problem)
+    reader.unexpected("problem_type", "\"single_label_classification\", "
+                                      "\"multi_label_classification\" or \"regression\"");
+  return problem.value_or(Problem::SingleLabel);
+}
+
+/// A number for both sides, or an array of height and width.
+static Extent readExtent(ConfigReader &reader, StringRef key, int64_t fallback, int64_t limit) {
+  const llvm::json::Value *value = reader.object().get(key);
+  const llvm::json::Array *sides = value ? value->getAsArray() : nullptr;
+  if (!sides) {
+    const int64_t side = reader.size(key, fallback, limit);
+    return {side, side};
+  }
+  SmallVector<int64_t> sizes;
+  for (const llvm::json::Value &side : *sides)
+    sizes.push_back(side.getAsInteger().value_or(0));
+  if (sizes.size() == 2 && llvm::all_of(sizes, [&](int64_t s) { return s >= 1 && s <= limit; }))
+    return {sizes[0], sizes[1]};
+  reader.unexpected(key, "an integer from 1 to " + Twine(limit) + ", or an array of two of them");
+  return {1, 1};
+}
+
 static void readVit(ConfigReader &reader, ModelConfig &config) {
-  config.type = ModelType::Vit;
   config.hiddenSize = reader.size("hidden_size", 768);
   config.layerCount = reader.size("num_hidden_layers", 12, maxLayers);
   config.headCount = reader.size("num_attention_heads", 12);
@@ -390,34 +283,47 @@ static void readVit(ConfigReader &reader, ModelConfig &config) {
   config.embeddingDropout = config.hiddenDropout;
   config.attentionDropout = reader.probability("attention_probs_dropout_prob", 0.0);
   config.layerNormEpsilon = reader.positive("layer_norm_eps", 1e-12);
-  // Squares of it count elements in 32 bits.
+  // Products of two of them count elements in 32 bits.
   constexpr int64_t maxImageSize = 1 << 14;
-  config.imageSize = reader.size("image_size", 224, maxImageSize);
-  config.patchSize = reader.size("patch_size", 16);
+  config.imageSize = readExtent(reader, "image_size", 224, maxImageSize);
+  config.patchSize = readExtent(reader, "patch_size", 16, maxImageSize);
   config.channelCount = reader.size("num_channels", 3);
   config.attentionBias = reader.boolean("qkv_bias", true);
   config.labelCount = readLabelCount(reader);
-  if (config.imageSize % config.patchSize != 0)
-    reader.unexpected("patch_size", "a divisor of image_size = " + Twine(config.imageSize));
+  const auto [height, width] = config.imageSize;
+  if (height % config.patchSize.height != 0 || width % config.patchSize.width != 0)
+    reader.unexpected("patch_size", "a divisor of image_size = " + Twine(height) +
+                                        (height == width ? "" : " x " + std::to_string(width)));
 }
 
-/// The keys of a model, and the function that reads them.
+/// How the configuration of a model is read.
 namespace {
 struct ModelReader {
-  StringRef type;
+  ModelType type;
   void (*read)(ConfigReader &, ModelConfig &);
-  ArrayRef<KnownKey> keys;
   StringRef hiddenKey, headsKey;
   bool tiesByDefault;
 };
 } // namespace
 
 static const ModelReader modelReaders[] = {
-    {"bert", readBert, bertKeys, "hidden_size", "num_attention_heads", true},
-    {"gpt2", readGpt2, gpt2Keys, "n_embd", "n_head", true},
-    {"llama", readLlama, llamaKeys, "hidden_size", "num_attention_heads", false},
-    {"vit", readVit, vitKeys, "hidden_size", "num_attention_heads", true},
+    {ModelType::Bert, readBert, "hidden_size", "num_attention_heads", true},
+    {ModelType::Gpt2, readGpt2, "n_embd", "n_head", true},
+    {ModelType::Llama, readLlama, "hidden_size", "num_attention_heads", false},
+    {ModelType::Vit, readVit, "hidden_size", "num_attention_heads", true},
 };
+
+/// Whether this is a BERT from before there were several models: it does not name
+/// its type, but has the key that only BERT and its successors have.
+static bool isFirstBert(const ConfigReader &reader) {
+  const llvm::json::Object &fields = reader.object();
+  if (fields.get("model_type") || !fields.get("type_vocab_size"))
+    return false;
+  const llvm::json::Array *classes = fields.getArray("architectures");
+  return !classes || llvm::all_of(*classes, [](const llvm::json::Value &name) {
+    return name.getAsString().value_or("").starts_with("Bert");
+  });
+}
 
 /// The size of a head where the model does not give it.
 static void deriveHeadSize(ConfigReader &reader, const ModelReader &model, ModelConfig &config) {
@@ -437,21 +343,25 @@ static void deriveHeadSize(ConfigReader &reader, const ModelReader &model, Model
 FailureOr<ModelConfig> mlir::st::parseModelConfig(StringRef json, StringRef path,
                                                   MLIRContext *context) {
   ConfigReader reader(json, path, context);
-  StringRef type = reader.string("model_type");
+  const bool isUntyped = isFirstBert(reader);
+  StringRef type = reader.string("model_type", isUntyped ? "bert" : "");
   ModelConfig config;
-  const ModelReader *model =
-      llvm::find_if(modelReaders, [&](const ModelReader &model) { return model.type == type; });
+  const ModelReader *model = llvm::find_if(
+      modelReaders, [&](const ModelReader &model) { return stringify(model.type) == type; });
   if (model == std::end(modelReaders))
     reader.unexpected("model_type", "\"bert\", \"gpt2\", \"llama\" or \"vit\"");
-  else
-    model->read(reader, config);
   if (reader.failed())
     return failure();
 
+  config.type = model->type;
+  model->read(reader, config);
   config.initializerRange = reader.positive("initializer_range", 0.02);
   config.tieWordEmbeddings = reader.boolean("tie_word_embeddings", model->tiesByDefault);
+  config.problem = readProblem(reader, config.labelCount);
   refuseUnsupportedCommon(reader);
-  reader.checkKeys({commonKeys, model->keys});
+  reader.checkKeys({commonKeys(), keysOf(config.type)});
+  if (reader.failed())
+    return failure();
   deriveHeadSize(reader, *model, config);
   if (reader.failed())
     return failure();
@@ -459,6 +369,8 @@ FailureOr<ModelConfig> mlir::st::parseModelConfig(StringRef json, StringRef path
   config.path = path.str();
   // As it was written: a checkpoint gives it back.
   config.json = json.str();
+  if (isUntyped)
+    config.json.insert(json.find('{') + 1, "\"model_type\": \"bert\", ");
   return config;
 }
 

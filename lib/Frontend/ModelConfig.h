@@ -33,7 +33,30 @@ enum class Task {
   Encode
 };
 
-enum class Activation { Gelu, GeluTanh, Relu, Silu, Tanh };
+enum class Activation { Gelu, GeluTanh, QuickGelu, Relu, Silu, Tanh };
+
+/// What the labels of a picture are, which decides the loss: the number of one
+/// class, a probability of each class, or numbers to come close to.
+enum class Problem { SingleLabel, MultiLabel, Regression };
+
+/// Rotary positions: the base of their wave lengths, and how these are stretched
+/// for texts longer than those the model first saw.
+struct RotaryPositions {
+  enum Scaling { None, Linear, Llama3 } scaling = None;
+  double theta = 10000.0;
+  double factor = 1.0;
+  /// Of Llama3: how many waves fit into `originalPositions` where the stretching is
+  /// full and where there is none.
+  double lowFrequencyFactor = 0.0;
+  double highFrequencyFactor = 0.0;
+  int64_t originalPositions = 0;
+};
+
+/// The sides of a picture or of a patch, in pixels.
+struct Extent {
+  int64_t height = 0;
+  int64_t width = 0;
+};
 
 StringRef stringify(ModelType type);
 StringRef stringify(Task task);
@@ -68,19 +91,25 @@ struct ModelConfig {
   /// vit) and of the inner layers have a bias.
   bool attentionBias = true;
   bool mlpBias = true;
-  /// The base of the rotary positions' wave lengths.
-  double ropeTheta = 0.0;
-  /// Pictures are square; patchSize divides imageSize.
-  int64_t imageSize = 0;
-  int64_t patchSize = 0;
+  /// Whether scores are divided by the root of headSize, and those of layer i by i + 1.
+  bool scalesAttention = true;
+  bool scalesAttentionByLayer = false;
+  RotaryPositions rotary;
+  /// patchSize divides imageSize.
+  Extent imageSize;
+  Extent patchSize;
   int64_t channelCount = 0;
   int64_t labelCount = 0;
+  Problem problem = Problem::SingleLabel;
   /// Where the configuration was read, for messages.
   std::string path;
-  /// The whole configuration as compact JSON, unknown fields included.
+  /// The configuration as it was written, with its model type where that was missing.
   std::string json;
 
-  int64_t patchesPerSide() const { return imageSize / patchSize; }
+  /// Rows and columns of patches.
+  Extent patchGrid() const {
+    return {imageSize.height / patchSize.height, imageSize.width / patchSize.width};
+  }
 };
 
 /// Parses the text of a config.json; `path` names it in messages. Each error is

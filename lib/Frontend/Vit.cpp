@@ -33,14 +33,17 @@ private:
 Value Vit::patches() {
   const std::string name = "vit.embeddings.patch_embeddings.projection";
   ModelBuilder::Scope scope(model, "patch_embeddings");
-  int64_t batch = model.batch, channels = config.channelCount, size = config.imageSize;
-  int64_t patch = config.patchSize, side = config.patchesPerSide();
-  int64_t perPatch = channels * patch * patch;
-  Value weight = model.weight(name + ".weight", {config.hiddenSize, channels, patch, patch});
-  Value pixels = model.batchArgument("pixel_values", {batch, channels, size, size});
+  int64_t batch = model.batch, channels = config.channelCount;
+  const Extent size = config.imageSize, patch = config.patchSize, grid = config.patchGrid();
+  int64_t perPatch = channels * patch.height * patch.width;
+  Value weight =
+      model.weight(name + ".weight", {config.hiddenSize, channels, patch.height, patch.width});
+  Value pixels = model.batchArgument("pixel_values", {batch, channels, size.height, size.width});
   // A convolution whose windows do not overlap is a product with each patch.
-  Value cut = emit.reshape(pixels, {batch, channels, side, patch, side, patch});
-  cut = emit.reshape(emit.transpose(cut, {0, 2, 4, 1, 3, 5}), {batch, side * side, perPatch});
+  Value cut =
+      emit.reshape(pixels, {batch, channels, grid.height, patch.height, grid.width, patch.width});
+  cut = emit.reshape(emit.transpose(cut, {0, 2, 4, 1, 3, 5}),
+                     {batch, grid.height * grid.width, perPatch});
   Value matrix = emit.reshape(weight, {config.hiddenSize, perPatch});
   return model.addBias(model.project(cut, matrix), name + ".bias");
 }
@@ -94,8 +97,20 @@ Value Vit::loss(Value x) {
   Value first = emit.reshape(emit.sliceDim(x, 1, 0, 1), {model.batch, config.hiddenSize});
   first = model.layerNorm(first, "vit.layernorm");
   Value logits = dense(first, "classifier", config.labelCount);
-  Value labels = model.batchArgument("labels", {model.batch}, config.labelCount);
-  return model.crossEntropy(logits, labels, -100);
+  SmallVector<int64_t> shape = {model.batch, config.labelCount};
+  switch (config.problem) {
+  case Problem::SingleLabel:
+    return model.crossEntropy(
+        logits, model.batchArgument("labels", {model.batch}, config.labelCount), -100);
+  case Problem::MultiLabel:
+    return model.binaryCrossEntropy(logits, model.batchArgument("labels", shape));
+  case Problem::Regression:
+    // One number a picture is not an array of one.
+    if (config.labelCount == 1)
+      shape.pop_back();
+    return model.squaredError(emit.reshape(logits, shape), model.batchArgument("labels", shape));
+  }
+  llvm_unreachable("unknown problem");
 }
 
 Value st::buildVit(ModelBuilder &model) {

@@ -20,27 +20,26 @@ using google::protobuf::Value;
 
 constexpr uint64_t kLargestText = 64 << 20;
 
-// A key of a configuration and the value, as JSON, that stands for a missing one.
-// Nothing stands for the number of layers and heads of most models; the default of
-// those that follow from other keys is a name of derivedDefault.
+// A key of a configuration and the value, as JSON, that stands for a missing one;
+// nothing for those that follow from other keys.
 struct ConfigKey {
   absl::string_view name, byDefault;
 };
 
 // What decides which function the tensors make, beside their shapes.
-constexpr ConfigKey kBertKeys[] = {{"num_hidden_layers", ""},
-                                   {"num_attention_heads", ""},
+constexpr ConfigKey kBertKeys[] = {{"num_hidden_layers", "12"},
+                                   {"num_attention_heads", "12"},
                                    {"hidden_act", "\"gelu\""},
                                    {"layer_norm_eps", "1e-12"},
                                    {"position_embedding_type", "\"absolute\""},
                                    {"is_decoder", "false"}};
-constexpr ConfigKey kGpt2Keys[] = {{"n_layer", ""},
-                                   {"n_head", ""},
+constexpr ConfigKey kGpt2Keys[] = {{"n_layer", "12"},
+                                   {"n_head", "12"},
                                    {"activation_function", "\"gelu_new\""},
                                    {"layer_norm_epsilon", "1e-5"},
                                    {"scale_attn_weights", "true"},
                                    {"scale_attn_by_inverse_layer_idx", "false"}};
-constexpr ConfigKey kLlamaKeys[] = {{"num_hidden_layers", ""},   {"num_attention_heads", ""},
+constexpr ConfigKey kLlamaKeys[] = {{"num_hidden_layers", "32"}, {"num_attention_heads", "32"},
                                     {"num_key_value_heads", ""}, {"head_dim", ""},
                                     {"hidden_act", "\"silu\""},  {"rms_norm_eps", "1e-6"},
                                     {"rope_theta", "10000"},     {"rope_scaling", "null"}};
@@ -74,18 +73,19 @@ constexpr TaskClass kClasses[] = {
     {"bert", "encode", "BertModel"},       {"gpt2", "clm", "GPT2LMHeadModel"},
     {"llama", "clm", "LlamaForCausalLM"},  {"vit", "classify", "ViTForImageClassification"}};
 
-// The two names that transformers has for some functions.
+// The names that transformers has for some functions.
 constexpr std::pair<absl::string_view, absl::string_view> kSameActivation[] = {
-    {"gelu_pytorch_tanh", "gelu_new"}, {"swish", "silu"}};
+    {"gelu_accurate", "gelu_new"},     {"gelu_fast", "gelu_new"}, {"gelu_python_tanh", "gelu_new"},
+    {"gelu_pytorch_tanh", "gelu_new"}, {"gelu_python", "gelu"},   {"swish", "silu"}};
 
 std::string textOf(const ModelConfig &config, const std::string &key) {
   const Value *value = findField(config, key);
   return value ? value->string_value() : "";
 }
 
-double numberOf(const ModelConfig &config, const std::string &key) {
+double numberOf(const ModelConfig &config, const std::string &key, double byDefault) {
   const Value *value = findField(config, key);
-  return value ? value->number_value() : 0;
+  return value ? value->number_value() : byDefault;
 }
 
 const ModelKeys *keysOf(const ModelConfig &program) {
@@ -95,45 +95,71 @@ const ModelKeys *keysOf(const ModelConfig &program) {
   return nullptr;
 }
 
-// The defaults that follow from other keys.
+// The defaults that follow from other keys, all of a llama.
 Value derivedDefault(const ModelConfig &config, absl::string_view key) {
   Value value;
-  const double heads = numberOf(config, "num_attention_heads");
+  const double heads = numberOf(config, "num_attention_heads", 32);
   if (key == "num_key_value_heads")
     value.set_number_value(heads);
   else if (key == "head_dim" && heads > 0)
-    value.set_number_value(numberOf(config, "hidden_size") / heads);
+    value.set_number_value(numberOf(config, "hidden_size", 4096) / heads);
   else
     value.set_null_value(google::protobuf::NULL_VALUE);
   return value;
 }
 
-// An object that says that rotary positions are not scaled.
-bool isDefaultRotary(const Value &value) {
-  if (!value.has_struct_value())
-    return false;
-  for (const char *key : {"rope_type", "type"})
-    if (const Value *type = findField(value.struct_value(), key))
-      return type->string_value() == "default";
-  return false;
+// The object that says how rotary positions are scaled, under one set of names; null
+// where they are not.
+Value rotaryScaling(const ModelConfig &config) {
+  Value scaling;
+  scaling.set_null_value(google::protobuf::NULL_VALUE);
+  for (const char *key : {"rope_scaling", "rope_parameters"})
+    if (const Value *found = findField(config, key); found && found->has_struct_value())
+      scaling = *found;
+  if (!scaling.has_struct_value())
+    return scaling;
+  auto &fields = *scaling.mutable_struct_value()->mutable_fields();
+  if (!fields.contains("rope_type") && fields.contains("type"))
+    fields["rope_type"] = Value(fields.at("type"));
+  for (const char *other : {"type", "rope_theta", "partial_rotary_factor"})
+    fields.erase(std::string(other));
+  const std::string type =
+      fields.contains("rope_type") ? fields.at("rope_type").string_value() : "default";
+  // Up to max_position_embeddings a dynamic scaling changes nothing.
+  if (type == "default" || type == "dynamic")
+    scaling.set_null_value(google::protobuf::NULL_VALUE);
+  else if (type == "llama3" && !fields.contains("original_max_position_embeddings"))
+    fields["original_max_position_embeddings"].set_number_value(
+        numberOf(config, "max_position_embeddings", 2048));
+  return scaling;
+}
+
+// One number for an array of two that are equal, one name for a function.
+Value canonical(Value value) {
+  for (const auto &[other, usual] : kSameActivation)
+    if (value.string_value() == other)
+      value.set_string_value(std::string(usual));
+  if (value.has_list_value() && value.list_value().values_size() == 2) {
+    const Value first = value.list_value().values(0), second = value.list_value().values(1);
+    if (google::protobuf::util::MessageDifferencer::Equals(first, second))
+      return first;
+  }
+  return value;
 }
 
 // The value in force, of several names for the same the first.
 Value valueOf(const ModelConfig &config, const ConfigKey &key) {
   const std::string name(key.name);
+  if (name == "rope_scaling")
+    return rotaryScaling(config);
   const Value *found = findField(config, name);
-  // Recent configurations keep the base of rotary positions in an object.
-  const Value *rotary = findField(config, "rope_parameters");
-  if (const Value *base =
-          key.name == "rope_theta" && rotary ? findField(rotary->struct_value(), name) : nullptr)
-    found = base;
-  if (found && !found->has_null_value() && !isDefaultRotary(*found)) {
-    Value value = *found;
-    for (const auto &[other, usual] : kSameActivation)
-      if (value.string_value() == other)
-        value.set_string_value(std::string(usual));
-    return value;
-  }
+  // The base of rotary positions may stand in the object of their scaling.
+  for (const char *object : {"rope_scaling", "rope_parameters"})
+    if (const Value *rotary = name == "rope_theta" ? findField(config, object) : nullptr)
+      if (const Value *base = findField(rotary->struct_value(), name))
+        found = base;
+  if (found && !found->has_null_value())
+    return canonical(*found);
   if (key.byDefault.empty())
     return derivedDefault(config, key.name);
   return *findField(*parseJsonObject(absl::StrCat("{\"x\": ", key.byDefault, "}"), "default"), "x");
@@ -192,7 +218,9 @@ bool tiesEmbeddings(const ModelConfig &config) {
   if (const Value *tie = findField(config, "tie_word_embeddings"); tie && !tie->has_null_value())
     return tie->bool_value();
   const std::string type = textOf(config, "model_type");
-  return type == "bert" || type == "gpt2";
+  // The first BERTs do not name their type.
+  return type == "bert" || type == "gpt2" ||
+         (type.empty() && findField(config, "type_vocab_size"));
 }
 
 absl::StatusOr<std::optional<ModelConfig>> readModelConfig(const std::string &path,

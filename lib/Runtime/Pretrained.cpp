@@ -11,6 +11,7 @@
 #include "lib/Support/StatusMacros.h"
 #include "lib/Support/Text.h"
 
+#include <algorithm>
 #include <cstring>
 #include <optional>
 #include <set>
@@ -193,8 +194,7 @@ absl::StatusOr<PretrainedWeights::Match> PretrainedWeights::find(const StateTens
       if (found.source)
         return inFile(*it->second.second,
                       absl::StrCat("tensors ", quoteForMessage(found.source->name), " and ",
-                                   quoteForMessage(spelling), " both are \"", name,
-                                   "\""));
+                                   quoteForMessage(spelling), " both are \"", name, "\""));
       found.source = it->second.first;
       found.file = it->second.second;
     }
@@ -236,6 +236,10 @@ absl::Status PretrainedWeights::match(const proto::Executable &program,
   return checkMatches();
 }
 
+bool PretrainedWeights::isParameter(const Match &match) {
+  return match.parameter->state->role() == "parameter";
+}
+
 absl::Status PretrainedWeights::checkMatches() const {
   for (const Match &match : matches) {
     auto error = [&](absl::string_view what) {
@@ -244,7 +248,8 @@ absl::Status PretrainedWeights::checkMatches() const {
                                  describeType(match.source->type, match.source->shape), what));
     };
     if (match.source->shape != match.parameter->shape)
-      return error(absl::StrCat(", \"", match.parameter->state->name(), "\" is ",
+      return error(absl::StrCat(isParameter(match) ? ", parameter \"" : ", state \"",
+                                match.parameter->state->name(), "\" is ",
                                 describeType(match.parameter->type, match.parameter->shape)));
     if (match.source->type != match.parameter->type &&
         (!isFloat(match.source->type) || !isFloat(match.parameter->type)))
@@ -269,9 +274,7 @@ PretrainedWeights::open(const std::string &path, const proto::Executable &progra
 
 std::string PretrainedWeights::note() const {
   const std::string folder = escapeControls(path);
-  size_t parameters = 0;
-  for (const Match &match : matches)
-    parameters += match.parameter->state->role() == "parameter";
+  const size_t parameters = std::count_if(matches.begin(), matches.end(), isParameter);
   std::string text = absl::StrCat("initialised ", parameters, " parameters");
   if (size_t others = matches.size() - parameters)
     absl::StrAppend(&text, " and ", others, " states of the optimizer");

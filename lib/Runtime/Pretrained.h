@@ -57,6 +57,7 @@ private:
   absl::Status addFile(const std::string &file);
   absl::Status match(const proto::Executable &program, const std::vector<StateTensor> &states);
   absl::StatusOr<Match> find(const StateTensor &parameter, bool ties) const;
+  static bool isParameter(const Match &match);
   absl::Status checkMatches() const;
 
   std::string path;

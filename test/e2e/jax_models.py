@@ -14,10 +14,19 @@ from jax.extend.random import threefry_2x32
 
 jax.config.update("jax_default_matmul_precision", "highest")
 
+def gelu_fast(x):
+    return 0.5 * x * (1 + jnp.tanh(x * 0.7978845608 * (1 + 0.044715 * x * x)))
+
+
 ACTIVATIONS = {
     "gelu": lambda x: jax.nn.gelu(x, approximate=False),
+    "gelu_python": lambda x: x * jax.scipy.stats.norm.cdf(x),
     "gelu_new": lambda x: jax.nn.gelu(x, approximate=True),
+    "gelu_accurate": lambda x: jax.nn.gelu(x, approximate=True),
+    "gelu_fast": gelu_fast,
+    "gelu_python_tanh": lambda x: jax.nn.gelu(x, approximate=True),
     "gelu_pytorch_tanh": lambda x: jax.nn.gelu(x, approximate=True),
+    "quick_gelu": lambda x: x / (1 + jnp.exp(-1.702 * x)),
     "relu": jax.nn.relu,
     "silu": jax.nn.silu,
     "swish": jax.nn.silu,
@@ -49,11 +58,12 @@ def layer_norm(parameters, name, x, epsilon):
     return normalized * parameters[f"{name}.weight"] + parameters[f"{name}.bias"]
 
 
-def attention(query, key, value, heads, bias, drop):
-    """query, key, value: [B, S, H]; bias broadcasts to [B, heads, S, S]."""
+def attention(query, key, value, heads, bias, drop, scale=None):
+    """query, key, value: [B, S, H]; bias broadcasts to [B, heads, S, S]; scores are divided by `scale`,
+    by the root of a head's size where there is none."""
     batch, length, hidden = query.shape
     query, key, value = (x.reshape(batch, length, heads, hidden // heads) for x in (query, key, value))
-    scores = jnp.einsum("bqhd,bkhd->bhqk", query, key) / math.sqrt(hidden // heads) + bias
+    scores = jnp.einsum("bqhd,bkhd->bhqk", query, key) / (scale or math.sqrt(hidden // heads)) + bias
     probabilities = drop(jax.nn.softmax(scores, axis=-1))
     return jnp.einsum("bhqk,bkhd->bqhd", probabilities, value).reshape(batch, length, hidden)
 
@@ -128,7 +138,7 @@ def bert_span(config, parameters, batch, key=None):
     return (loss(0, batch["start_positions"]) + loss(1, batch["end_positions"])) / 2
 
 
-def gpt2_layer(config, parameters, layer, x, drop):
+def gpt2_layer(config, parameters, layer, x, drop, index=0):
     epsilon = config.get("layer_norm_epsilon", 1e-5)
     activation = ACTIVATIONS[config.get("activation_function", "gelu_new")]
     residual_drop = config.get("resid_pdrop", 0.1)
@@ -140,7 +150,11 @@ def gpt2_layer(config, parameters, layer, x, drop):
 
     normalized = layer_norm(parameters, layer + "ln_1", x, epsilon)
     query, key_, value = jnp.split(conv1d(layer + "attn.c_attn", normalized), 3, axis=-1)
-    context = attention(query, key_, value, config["n_head"], bias, lambda p: drop(p, config.get("attn_pdrop", 0.1)))
+    heads = config["n_head"]
+    scale = math.sqrt(x.shape[-1] // heads) if config.get("scale_attn_weights", True) else 1.0
+    if config.get("scale_attn_by_inverse_layer_idx", False):
+        scale *= index + 1
+    context = attention(query, key_, value, heads, bias, lambda p: drop(p, config.get("attn_pdrop", 0.1)), scale)
     x = x + drop(conv1d(layer + "attn.c_proj", context), residual_drop)
     normalized = layer_norm(parameters, layer + "ln_2", x, epsilon)
     inner = activation(conv1d(layer + "mlp.c_fc", normalized))
@@ -157,7 +171,7 @@ def gpt2_clm(config, parameters, batch, key=None, layers=None):
         x = layers(x)
     else:
         for i in range(config["n_layer"]):
-            x = gpt2_layer(config, parameters, f"transformer.h.{i}.", x, drop)
+            x = gpt2_layer(config, parameters, f"transformer.h.{i}.", x, drop, i)
     x = layer_norm(parameters, "transformer.ln_f", x, config.get("layer_norm_epsilon", 1e-5))
     head = "transformer.wte.weight" if config.get("tie_word_embeddings", True) else "lm_head.weight"
     return cross_entropy(x @ parameters[head].T, batch["labels"], -100)
@@ -167,11 +181,31 @@ def rms_norm(parameters, name, x, epsilon):
     return x / jnp.sqrt((x**2).mean(-1, keepdims=True) + epsilon) * parameters[f"{name}.weight"]
 
 
-def rotary(x, theta):
+def rotary_frequencies(config, count):
+    """theta^(-2i/d), stretched as the configuration says: all by a factor, or (Llama 3.1) those alone whose
+    waves are long, next to the length of the texts that the model first saw."""
+    rope = config.get("rope_scaling") or config.get("rope_parameters") or {}
+    theta = rope.get("rope_theta", config.get("rope_theta", 10000.0))
+    kind = rope.get("rope_type", rope.get("type", "default"))
+    frequencies = theta ** (-jnp.arange(count) / count)
+    if kind == "default":
+        return frequencies
+    stretched = frequencies / rope["factor"]
+    if kind == "linear":
+        return stretched
+    wave_lengths = 2 * math.pi / frequencies
+    length, low, high = rope["original_max_position_embeddings"], rope["low_freq_factor"], rope["high_freq_factor"]
+    share = (length / wave_lengths - low) / (high - low)
+    between = (1 - share) * stretched + share * frequencies
+    return jnp.where(wave_lengths > length / low, stretched,
+                     jnp.where(wave_lengths < length / high, frequencies, between))
+
+
+def rotary(x, frequencies):
     """x: [B, S, heads, d]. Element i and element i + d/2 are one complex number, which position p
-    turns by p * theta^(-2i/d)."""
+    turns by p times frequency i."""
     half = x.shape[-1] // 2
-    angles = jnp.arange(x.shape[1])[:, None] * theta ** (-jnp.arange(half) / half)
+    angles = jnp.arange(x.shape[1])[:, None] * frequencies
     turned = (x[..., :half] + 1j * x[..., half:]) * jnp.exp(1j * angles)[:, None, :]
     return jnp.concatenate([turned.real, turned.imag], axis=-1)
 
@@ -179,10 +213,10 @@ def rotary(x, theta):
 def llama_clm(config, parameters, batch, key=None):
     drop = Dropout(key)
     epsilon = config.get("rms_norm_eps", 1e-6)
-    theta = config.get("rope_parameters", config).get("rope_theta", 10000.0)
     heads = config["num_attention_heads"]
     groups = config.get("num_key_value_heads", heads)
     size = config.get("head_dim", config["hidden_size"] // heads)
+    frequencies = rotary_frequencies(config, size // 2)
     activation = ACTIVATIONS[config.get("hidden_act", "silu")]
     rows, length = batch["input_ids"].shape
 
@@ -198,8 +232,8 @@ def llama_clm(config, parameters, batch, key=None):
         query, keys, values = (
             linear(f"{layer}self_attn.{which}_proj", normalized, "attention_bias").reshape(rows, length, -1, size)
             for which in "qkv")
-        query = rotary(query, theta).reshape(rows, length, groups, heads // groups, size)
-        scores = jnp.einsum("bqghd,bkgd->bghqk", query, rotary(keys, theta)) / math.sqrt(size)
+        query = rotary(query, frequencies).reshape(rows, length, groups, heads // groups, size)
+        scores = jnp.einsum("bqghd,bkgd->bghqk", query, rotary(keys, frequencies)) / math.sqrt(size)
         probabilities = jax.nn.softmax(jnp.where(visible, scores, -jnp.inf), axis=-1)
         flat = drop(probabilities.reshape(rows, heads, length, length), config.get("attention_dropout", 0.0))
         context = jnp.einsum("bghqk,bkgd->bqghd", flat.reshape(probabilities.shape), values)
@@ -242,7 +276,14 @@ def vit_classify(config, parameters, batch, key=None):
         inner = activation(linear(layer + "intermediate.dense", normalized))
         x = x + drop(linear(layer + "output.dense", inner), hidden_drop)
     x = layer_norm(parameters, "vit.layernorm", x, epsilon)
-    return cross_entropy(linear("classifier", x[:, 0]), batch["labels"], -100)
+    logits, labels = linear("classifier", x[:, 0]), batch["labels"]
+    classes = logits.shape[1]
+    problem = config.get("problem_type") or ("regression" if classes == 1 else "single_label_classification")
+    if problem == "regression":
+        return ((logits.reshape(labels.shape) - labels) ** 2).mean()
+    if problem == "multi_label_classification":
+        return -(labels * jax.nn.log_sigmoid(logits) + (1 - labels) * jax.nn.log_sigmoid(-logits)).mean()
+    return cross_entropy(logits, labels, -100)
 
 
 LOSSES = {("bert", "mlm"): bert_mlm, ("bert", "span"): bert_span, ("gpt2", "clm"): gpt2_clm,

@@ -83,9 +83,9 @@ def config_cases():
     yield config_case("not an object", "[1, 2]", r"config\.json.*object")
     yield config_case("empty", "", r"config\.json")
     yield config_case("unknown model type", dict(TINY_BERT, model_type="t6"), r"model_type.*t6")
-    yield config_case("no model type", without(TINY_BERT, "model_type"), r"model_type")
+    yield config_case("no model type", without(TINY_LLAMA, "model_type"), r"model_type.*found nothing", task="clm")
     for key in ("hidden_size", "num_hidden_layers", "num_attention_heads", "intermediate_size", "vocab_size"):
-        yield config_case(f"missing {key}", without(TINY_BERT, key), key)
+        yield config_case(f"null {key}", dict(TINY_BERT, **{key: None}), rf"{key}.*found null")
     yield config_case("wrong type", dict(TINY_BERT, hidden_size="big"), r"hidden_size")
     yield config_case("negative", dict(TINY_BERT, num_hidden_layers=-3), r"num_hidden_layers.*-3")
     yield config_case("fraction", dict(TINY_BERT, hidden_size=16.5), r"hidden_size")
@@ -95,6 +95,10 @@ def config_cases():
     yield config_case("positions", dict(TINY_BERT, max_position_embeddings=8), r"max_position_embeddings|seq")
     yield config_case("task", TINY_BERT, r"clm", task="clm")
     yield config_case("unknown task", TINY_BERT, r"task|chess", task="chess")
+    yield config_case("relative positions", dict(TINY_BERT, position_embedding_type="relative_key"),
+                      r"position_embedding_type.*relative_key")
+    yield config_case("stretched positions", dict(TINY_LLAMA, rope_scaling={"rope_type": "yarn", "factor": 2.0}),
+                      r"rope_scaling\.rope_type.*yarn", task="clm")
     yield config_case("decoder", dict(TINY_BERT, is_decoder=True), r"is_decoder")
     yield config_case("nested deeply", "[" * 300000, r"config\.json.*nests at most")
     yield config_case("optimizer", TINY_BERT, r"--optimizer=foo: expected adamw", extra=["--optimizer=foo"])

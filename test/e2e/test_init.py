@@ -256,6 +256,23 @@ def vit():
     return Binary.get("vit", VIT, "classify", seq=17)
 
 
+def numbers_as_labels(problem, loss):
+    """Where the classifier has a bias alone, that is what it says of each picture."""
+    def run(folder):
+        model = Binary.get(f"vit {problem}", VIT | {"problem_type": problem}, "classify", st.layout(2, 2), seq=17)
+        rng = np.random.default_rng(11)
+        bias = rng.normal(size=7).astype(np.float32)
+        weights = model.initial | {"classifier.weight": np.zeros((7, 32), np.float32), "classifier.bias": bias}
+        labels = rng.random((1, 2, 7)).astype(np.float32)
+        pictures = {"pixel_values": rng.normal(size=(1, 2, 3, 16, 16)).astype(np.float32), "labels": labels}
+        save_file(pictures, folder / "pictures.safetensors")
+        hf = write_folder(folder, weights, model.config)
+        found, = st.losses(st.train(model.path, f"--init={hf}", f"--data={folder / 'pictures.safetensors'}", steps=1))
+        expected = loss(bias.astype(np.float64), labels).mean()
+        st.expect(abs(found - expected) <= 1e-6 * expected, f"the loss is {found}, not {expected}")
+    return run
+
+
 CASES = [
     ("as transformers saves it", starts_from(bert)),
     ("no config.json", starts_from(bert, config=False)),
@@ -273,6 +290,10 @@ CASES = [
     ("llama in shards", starts_from(llama, shards=2)),
     ("vit with its pooler", starts_from(vit, lambda t: t | {"vit.pooler.dense.bias": np.ones(32, np.float32)},
                                         note="1 tensors of other heads")),
+    ("vit of two sides", starts_from(lambda: Binary.get(
+        "vit of two sides", VIT | {"image_size": [16, 16], "patch_size": [8, 4]}, "classify", seq=9))),
+    ("numbers as labels", numbers_as_labels("regression", lambda x, y: (x - y) ** 2)),
+    ("several labels", numbers_as_labels("multi_label_classification", lambda x, y: np.log1p(np.exp(x)) - x * y)),
     ("untied head", starts_from(untied)),
     ("tied folder, untied program", tied_folder),
     ("untied folder without its head", untied_folder_lacks_head),

@@ -4,7 +4,7 @@ import sys
 
 import jax
 import numpy as np
-from jax_models import loss_function
+from jax_models import ACTIVATIONS, loss_function
 from reference_optimizers import DEFAULTS, OPTIMIZERS, clip
 from st_programs import import_model, interpret, random_batch, random_parameters, signature, transform
 from st_testing import expect, main
@@ -31,6 +31,12 @@ VIT = {
 }
 BERT_DROPOUT = {"hidden_dropout_prob": 0.2, "attention_probs_dropout_prob": 0.3}
 GPT2_DROPOUT = {"embd_pdrop": 0.1, "attn_pdrop": 0.3, "resid_pdrop": 0.2}
+
+
+LLAMA3 = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+          "original_max_position_embeddings": 100}
+REGRESSION = VIT | {"problem_type": "regression"}
+MULTI_LABEL = VIT | {"problem_type": "multi_label_classification"}
 
 
 def check_loss(found, expected):
@@ -114,6 +120,10 @@ CASES = [
     ("gpt2 clm", gradients_match(GPT2, "clm")),
     ("gpt2 clm, untied, n_inner, tanh", gradients_match(
         GPT2 | {"tie_word_embeddings": False, "n_inner": 40, "activation_function": "tanh"}, "clm")),
+    ("gpt2 clm, scores by layer", gradients_match(
+        GPT2 | {"scale_attn_by_inverse_layer_idx": True, "reorder_and_upcast_attn": True}, "clm")),
+    ("gpt2 clm, scores unscaled", gradients_match(
+        GPT2 | {"scale_attn_weights": False, "scale_attn_by_inverse_layer_idx": True, "n_layer": 3}, "clm")),
     ("gpt2 clm, dropout", gradients_match(GPT2 | GPT2_DROPOUT, "clm", key=[4294967295, 3])),
     ("llama clm", gradients_match(LLAMA, "clm")),
     ("llama clm, one head of keys, tied, other base", gradients_match(
@@ -122,17 +132,33 @@ CASES = [
         LLAMA | {"attention_bias": True, "mlp_bias": True, "head_dim": 6, "hidden_act": "gelu",
                  "num_key_value_heads": 4, "rope_parameters": {"rope_type": "default", "rope_theta": 100.0}}, "clm")),
     ("llama clm, dropout", gradients_match(LLAMA | {"attention_dropout": 0.3}, "clm", key=[9, 4])),
+    ("llama clm, stretched positions", gradients_match(
+        LLAMA | {"rope_scaling": {"type": "linear", "factor": 2.5}}, "clm")),
+    ("llama clm, positions of Llama 3", gradients_match(LLAMA | {"rope_scaling": LLAMA3, "rope_theta": 5000.0}, "clm")),
+    ("llama clm, positions in one object", gradients_match(
+        LLAMA | {"rope_parameters": LLAMA3 | {"rope_theta": 20000.0}, "head_dim": 16}, "clm")),
     ("llama clm, padding counted from the end", gradients_match(LLAMA | {"pad_token_id": -97}, "clm")),
     ("bert span, padding", gradients_match(BERT | {"pad_token_id": 13}, "span")),
     ("bert mlm, no padding", gradients_match(BERT | {"pad_token_id": None}, "mlm")),
     ("vit classify", gradients_match(VIT, "classify")),
     ("vit classify, no bias of queries, gray", gradients_match(
         VIT | {"qkv_bias": False, "num_channels": 1, "hidden_act": "gelu_new", "patch_size": 8}, "classify")),
+    ("vit classify, oblong", gradients_match(
+        VIT | {"image_size": [8, 12], "patch_size": [2, 4], "problem_type": "single_label_classification"},
+        "classify")),
+    ("vit classify, one number", gradients_match(VIT | {"num_labels": 1}, "classify")),
+    ("vit classify, numbers", gradients_match(REGRESSION, "classify")),
+    ("vit classify, several labels", gradients_match(MULTI_LABEL, "classify")),
     ("vit classify, dropout", gradients_match(VIT | BERT_DROPOUT, "classify", key=[3, 8])),
     ("bert trains with adamw", training_follows(BERT | BERT_DROPOUT, "mlm", "adamw")),
     ("gpt2 trains with sgd", training_follows(GPT2 | GPT2_DROPOUT, "clm", "sgd", momentum=0.8)),
     ("llama trains with adamw", training_follows(LLAMA | {"attention_dropout": 0.2}, "clm", "adamw")),
     ("vit trains with adam", training_follows(VIT | BERT_DROPOUT, "classify", "adam")),
+    ("vit trains on numbers", training_follows(REGRESSION | BERT_DROPOUT, "classify", "adamw")),
+    ("vit trains on several labels", training_follows(MULTI_LABEL | BERT_DROPOUT, "classify", "sgd")),
+    *((f"activation {name}", gradients_match(GPT2 | {"activation_function": name}, "clm")) for name in ACTIVATIONS),
+    *((f"quick gelu of {model['model_type']}", gradients_match(model | {"hidden_act": "quick_gelu"}, task))
+      for model, task in ((BERT, "mlm"), (LLAMA, "clm"), (VIT, "classify"))),
 ]
 
 if __name__ == "__main__":

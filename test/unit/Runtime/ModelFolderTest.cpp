@@ -15,6 +15,10 @@ constexpr char kBert[] =
 constexpr char kGpt2[] = R"({"model_type": "gpt2", "n_layer": 2, "n_head": 4})";
 constexpr char kLlama[] =
     R"({"model_type": "llama", "num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 32})";
+constexpr char kLinear[] =
+    R"({"model_type": "llama", "rope_scaling": {"type": "linear", "factor": 2}})";
+constexpr char kVit[] = R"({"model_type": "vit"})";
+constexpr char kUntyped[] = R"({"type_vocab_size": 2})";
 
 std::string pathOf(absl::string_view text) {
   const std::string path = testing::TempDir() + "/model-folder.json";
@@ -67,6 +71,18 @@ TEST(ModelFolderTest, ComparesWhatChangesTheFunction) {
       {kLlama, "rope_scaling", R"({"rope_type": "default"})", ""},
       {kLlama, "rope_scaling", R"({"rope_type": "llama3", "factor": 8})",
        "\"rope_scaling\" is an object"},
+      {kLlama, "rope_scaling", R"({"type": "dynamic", "factor": 2})", ""},
+      {kLlama, "rope_parameters", R"({"rope_type": "linear", "factor": 4})",
+       "\"rope_scaling\" is an object"},
+      {kLinear, "rope_scaling", R"({"rope_type": "linear", "factor": 2.0})", ""},
+      {kLinear, "rope_scaling", R"({"rope_type": "linear", "factor": 4})",
+       "\"rope_scaling\" is an object"},
+      {kLlama, "num_hidden_layers", "2", ""},
+      {kGpt2, "activation_function", "\"gelu_fast\"", ""},
+      {kVit, "image_size", "[224, 224]", ""},
+      {kVit, "image_size", "[224, 192]", "\"image_size\" is an array"},
+      {kVit, "num_hidden_layers", "12", ""},
+      {kUntyped, "layer_norm_eps", "1e-12", ""},
   };
   for (const auto &test : cases) {
     auto found = readModelConfig(pathOf(with(test.own, test.key, test.value)), programOf(test.own));

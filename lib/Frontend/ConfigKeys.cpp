@@ -1,0 +1,188 @@
+//===- ConfigKeys.cpp - The keys of a Hugging Face config.json ------------===//
+
+#include "lib/Frontend/ConfigKeys.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+// Keys that any Hugging Face configuration may carry and that change nothing
+// about the training step: how the model was saved, what is printed, how text
+// is generated, what a classifier's labels are called. What is not read has its type
+// all the same.
+constexpr KnownKey anyModelKeys[] = {{"architectures", KeyType::Array},
+                                     {"attn_implementation", KeyType::String},
+                                     {"auto_map", KeyType::Object},
+                                     {"bad_words_ids", KeyType::Array},
+                                     {"begin_suppress_tokens", KeyType::Array},
+                                     {"bos_token_id", KeyType::Number},
+                                     {"chunk_size_feed_forward", KeyType::Number},
+                                     {"classifier_dropout", KeyType::Number},
+                                     {"cls_token_id", KeyType::Number},
+                                     {"decoder_start_token_id", KeyType::Number},
+                                     {"diversity_penalty", KeyType::Number},
+                                     {"do_lower_case", KeyType::Flag},
+                                     {"do_sample", KeyType::Flag},
+                                     {"dtype", KeyType::FloatType},
+                                     {"early_stopping", KeyType::FlagOrString},
+                                     {"encoder_no_repeat_ngram_size", KeyType::Number},
+                                     {"eos_token_id", KeyType::Numbers},
+                                     {"eos_token_ids", KeyType::Numbers},
+                                     {"exponential_decay_length_penalty", KeyType::Array},
+                                     {"finetuning_task", KeyType::String},
+                                     {"forced_bos_token_id", KeyType::Number},
+                                     {"forced_eos_token_id", KeyType::Numbers},
+                                     {"gradient_checkpointing", KeyType::Flag},
+                                     {"id2label", KeyType::Object},
+                                     {"label2id", KeyType::Object},
+                                     {"language", KeyType::String},
+                                     {"length_penalty", KeyType::Number},
+                                     {"mask_token_id", KeyType::Number},
+                                     {"max_length", KeyType::Number},
+                                     {"min_length", KeyType::Number},
+                                     {"model_type"},
+                                     {"name", KeyType::String},
+                                     {"name_or_path", KeyType::String},
+                                     {"no_repeat_ngram_size", KeyType::Number},
+                                     {"num_beam_groups", KeyType::Number},
+                                     {"num_beams", KeyType::Number},
+                                     {"num_labels", KeyType::Number},
+                                     {"num_return_sequences", KeyType::Number},
+                                     {"output_attentions", KeyType::Flag},
+                                     {"output_hidden_states", KeyType::Flag},
+                                     {"output_past", KeyType::Flag},
+                                     {"output_scores", KeyType::Flag},
+                                     {"pad_token_id", KeyType::Number},
+                                     {"prefix", KeyType::String},
+                                     {"problem_type"},
+                                     {"remove_invalid_values", KeyType::Flag},
+                                     {"repetition_penalty", KeyType::Number},
+                                     {"return_dict", KeyType::Flag},
+                                     {"return_dict_in_generate", KeyType::Flag},
+                                     {"sep_token_id", KeyType::Number},
+                                     {"suppress_tokens", KeyType::Array},
+                                     {"task_specific_params", KeyType::Object},
+                                     {"temperature", KeyType::Number},
+                                     {"tf_legacy_loss", KeyType::Flag},
+                                     {"tie_word_embeddings"},
+                                     {"tokenizer_class", KeyType::String},
+                                     {"top_k", KeyType::Number},
+                                     {"top_p", KeyType::Number},
+                                     {"torch_dtype", KeyType::FloatType},
+                                     {"torchscript", KeyType::Flag},
+                                     {"transformers.js_config", KeyType::Object},
+                                     {"transformers_version", KeyType::String},
+                                     {"typical_p", KeyType::Number},
+                                     {"unk_token_id", KeyType::Number},
+                                     {"use_bfloat16", KeyType::Flag},
+                                     {"use_cache", KeyType::Flag},
+                                     {"xla_device", KeyType::Flag},
+                                     // Refused by value elsewhere.
+                                     {"add_cross_attention"},
+                                     {"cross_attention_hidden_size", KeyType::Number},
+                                     {"is_encoder_decoder"},
+                                     {"is_decoder"},
+                                     {"pruned_heads"},
+                                     {"tie_encoder_decoder"}};
+
+constexpr KnownKey bertKeys[] = {{"attention_probs_dropout_prob"},
+                                 {"hidden_act"},
+                                 {"hidden_dropout_prob"},
+                                 {"hidden_size"},
+                                 {"initializer_range"},
+                                 {"intermediate_size"},
+                                 {"layer_norm_eps"},
+                                 {"max_position_embeddings"},
+                                 {"num_attention_heads"},
+                                 {"num_hidden_layers"},
+                                 {"position_embedding_type"},
+                                 {"type_vocab_size"},
+                                 {"vocab_size"},
+                                 // Left by the original TensorFlow configurations and never read.
+                                 {"directionality", KeyType::String},
+                                 {"pooler_fc_size", KeyType::Number},
+                                 {"pooler_num_attention_heads", KeyType::Number},
+                                 {"pooler_num_fc_layers", KeyType::Number},
+                                 {"pooler_size_per_head", KeyType::Number},
+                                 {"pooler_type", KeyType::String}};
+
+constexpr KnownKey gpt2Keys[] = {{"activation_function"},
+                                 {"attn_pdrop"},
+                                 {"embd_pdrop"},
+                                 {"initializer_range"},
+                                 {"layer_norm_epsilon"},
+                                 {"n_embd"},
+                                 {"n_head"},
+                                 {"n_inner"},
+                                 {"n_layer"},
+                                 {"n_positions"},
+                                 {"reorder_and_upcast_attn", KeyType::Flag},
+                                 {"resid_pdrop"},
+                                 {"scale_attn_by_inverse_layer_idx"},
+                                 {"scale_attn_weights"},
+                                 {"vocab_size"},
+                                 // Never read, or read by heads that no task here has.
+                                 {"n_ctx", KeyType::Number},
+                                 {"predict_special_tokens", KeyType::Flag},
+                                 {"summary_activation", KeyType::String},
+                                 {"summary_first_dropout", KeyType::Number},
+                                 {"summary_proj_to_labels", KeyType::Flag},
+                                 {"summary_type", KeyType::String},
+                                 {"summary_use_proj", KeyType::Flag}};
+
+constexpr KnownKey llamaKeys[] = {{"attention_bias"},
+                                  {"attention_dropout"},
+                                  {"head_dim"},
+                                  {"hidden_act"},
+                                  {"hidden_size"},
+                                  {"initializer_range"},
+                                  {"intermediate_size"},
+                                  {"is_llama_config"},
+                                  {"max_position_embeddings"},
+                                  {"mlp_bias"},
+                                  {"num_attention_heads"},
+                                  {"num_hidden_layers"},
+                                  {"num_key_value_heads"},
+                                  {"partial_rotary_factor"},
+                                  {"rms_norm_eps"},
+                                  {"rope_interleaved"},
+                                  {"rope_parameters"},
+                                  {"rope_scaling"},
+                                  {"rope_theta"},
+                                  {"sliding_window"},
+                                  {"vocab_size"},
+                                  // How the same products are cut in parts.
+                                  {"pretraining_tp", KeyType::Number}};
+
+constexpr KnownKey vitKeys[] = {{"attention_probs_dropout_prob"},
+                                {"hidden_act"},
+                                {"hidden_dropout_prob"},
+                                {"hidden_size"},
+                                {"image_size"},
+                                {"initializer_range"},
+                                {"intermediate_size"},
+                                {"layer_norm_eps"},
+                                {"num_attention_heads"},
+                                {"num_channels"},
+                                {"num_hidden_layers"},
+                                {"patch_size"},
+                                {"qkv_bias"},
+                                // Read by heads that no task here has.
+                                {"encoder_stride", KeyType::Number},
+                                {"pooler_act", KeyType::String},
+                                {"pooler_output_size", KeyType::Number}};
+
+ArrayRef<KnownKey> mlir::st::commonKeys() { return anyModelKeys; }
+
+ArrayRef<KnownKey> mlir::st::keysOf(ModelType type) {
+  switch (type) {
+  case ModelType::Bert:
+    return bertKeys;
+  case ModelType::Gpt2:
+    return gpt2Keys;
+  case ModelType::Llama:
+    return llamaKeys;
+  case ModelType::Vit:
+    return vitKeys;
+  }
+  llvm_unreachable("unknown model type");
+}
