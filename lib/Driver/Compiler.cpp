@@ -392,13 +392,10 @@ LogicalResult Compiler::configure() {
       return failure();
     config = *loaded;
   }
-  auto place = [&](size_t stage, size_t shard) {
-    return "device_mapping.stage_" + std::to_string(stage) + ".shard_" + std::to_string(shard);
-  };
   if (config.onGpus)
-    return emitError(config.locate(place(0, 0), context))
-           << place(0, 0) << " is a GPU (GPU:<id>), which target " << options.get(*module, "target")
-           << " does not have; expected /device:XLA_DTU:<id>";
+    return emitError(config.locate(config.keyOf(0, 0), context))
+           << config.keyOf(0, 0) << " is a GPU (GPU:<id>), which target "
+           << options.get(*module, "target") << " does not have; expected /device:XLA_DTU:<id>";
   auto description = ::st::parseDtuDescription(
       (*module)->getAttrOfType<StringAttr>("dtu.description").getValue().str(), "dtu.description");
   if (!description.ok())
@@ -406,11 +403,12 @@ LogicalResult Compiler::configure() {
   for (auto [i, stage] : llvm::enumerate(config.devices))
     for (auto [j, device] : llvm::enumerate(stage))
       if (auto found = ::st::dtuPlace(*description, device); !found.ok())
-        return emitError(config.locate(place(i, j), context))
-               << place(i, j) << ": " << str(found.status().message());
+        return emitError(config.locate(config.keyOf(i, j), context))
+               << config.keyOf(i, j) << ": " << str(found.status().message());
   std::string schedule = options.get(*module, "schedule");
-  if (!llvm::is_contained({"", "sequential", "gpipe", "1f1b"}, StringRef(schedule)))
-    return error() << "--schedule=" << schedule << ": expected sequential, gpipe or 1f1b";
+  if (!schedule.empty() && !isSchedule(schedule))
+    return error() << "--schedule=" << schedule << ": expected "
+                   << kScheduleNames;
   return applyParallelConfig(*module, config, schedule);
 }
 

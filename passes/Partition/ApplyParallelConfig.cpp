@@ -16,6 +16,8 @@ namespace mlir::st {
 using namespace mlir;
 using namespace mlir::st;
 
+static constexpr StringLiteral kTensorAxis = "tensor", kDataAxis = "data";
+
 namespace {
 /// Puts one configuration on one module.
 class ConfigApplication {
@@ -36,7 +38,8 @@ private:
     return emitError(config.locate(key, builder.getContext()));
   }
   StringRef roleOf(BlockArgument argument);
-  ShardingAttr splitOn(BlockArgument argument, std::optional<int64_t> dim, StringRef axis);
+  ShardingAttr splitOn(BlockArgument argument, std::optional<int64_t> dim,
+                       ArrayRef<StringRef> axes);
   void seedParameter(BlockArgument argument);
   void seedAnnotated();
   void seedByRole();
@@ -105,6 +108,10 @@ LogicalResult ConfigApplication::checkBatch() {
     if (type.getDimSize(0) % config.accumDegree != 0)
       return error("accum_degree") << "accum_degree is " << config.accumDegree
                                    << ", which does not divide the batch " << type.getDimSize(0);
+    int64_t rows = type.getDimSize(0) / config.accumDegree;
+    if (rows % config.dataCount != 0)
+      return error("data") << "data is " << config.dataCount << ", which does not divide the "
+                           << rows << " rows of a micro-batch";
   }
   return success();
 }
@@ -113,7 +120,12 @@ LogicalResult ConfigApplication::checkBatch() {
 /// and in how many stages and micro-batches.
 LogicalResult ConfigApplication::checkMesh() {
   MeshOp given = getMesh(module);
-  if (!given || given.getNumDevices() == config.shardCount())
+  if (!given)
+    return success();
+  if (config.dataCount > 1)
+    return error("data") << "data is " << config.dataCount
+                         << ", but the program brings its own mesh, which says what its axes split";
+  if (given.getNumDevices() == config.shardCount())
     return success();
   return error("device_mapping") << "sharding_size is " << config.shardCount()
                                  << ", but the program's mesh has " << given.getNumDevices()
@@ -127,6 +139,8 @@ LogicalResult ConfigApplication::checkMesh() {
 LogicalResult ConfigApplication::setAttributes(StringRef schedule) {
   bool pipelines = config.mode != ParallelMode::Sharding && config.accumDegree > 1;
   if (schedule.empty())
+    schedule = config.schedule;
+  if (schedule.empty())
     schedule = pipelines ? "1f1b" : "sequential";
   if (schedule != "sequential" && config.mode == ParallelMode::Sharding)
     return error("mode") << "schedule is \"" << schedule
@@ -138,9 +152,14 @@ LogicalResult ConfigApplication::setAttributes(StringRef schedule) {
     given.setSymName("mesh");
     given.setMicro(config.accumDegree);
   } else {
+    SmallVector<StringRef> axes = {kTensorAxis};
+    SmallVector<int64_t> sizes = {config.shardCount()};
+    if (config.dataCount > 1) {
+      axes.insert(axes.begin(), kDataAxis);
+      sizes.insert(sizes.begin(), config.dataCount);
+    }
     MeshOp::create(builder, module.getLoc(), builder.getStringAttr("mesh"),
-                   builder.getStrArrayAttr({"tensor"}),
-                   builder.getDenseI64ArrayAttr({config.shardCount()}),
+                   builder.getStrArrayAttr(axes), builder.getDenseI64ArrayAttr(sizes),
                    builder.getI64IntegerAttr(config.accumDegree));
   }
   SmallVector<Attribute> devices;
@@ -163,11 +182,11 @@ StringRef ConfigApplication::roleOf(BlockArgument argument) {
 }
 
 ShardingAttr ConfigApplication::splitOn(BlockArgument argument, std::optional<int64_t> dim,
-                                        StringRef axis) {
+                                        ArrayRef<StringRef> axes) {
   int64_t rank = cast<RankedTensorType>(argument.getType()).getRank();
   SmallVector<ArrayAttr> dims(rank, builder.getArrayAttr({}));
   if (dim)
-    dims[*dim] = builder.getStrArrayAttr({axis});
+    dims[*dim] = builder.getStrArrayAttr(axes);
   return ShardingAttr::get(builder.getContext(), mesh, dims);
 }
 
@@ -181,7 +200,7 @@ void ConfigApplication::seedParameter(BlockArgument argument) {
     dim = std::nullopt;
     wholeParameters.push_back(name ? name.getValue() : "?");
   }
-  ShardingAttr seed = splitOn(argument, dim, "tensor");
+  ShardingAttr seed = splitOn(argument, dim, kTensorAxis);
   setSeed(argument, seed);
   if (name)
     parameterSeeds[name] = seed;
@@ -192,7 +211,8 @@ void ConfigApplication::reportWhole() {
     return;
   emitRemark(config.locate("device_mapping", builder.getContext()))
       << "the shards are " << config.shardCount()
-      << ", by which the cut dimension of some parameters does not divide; whole on every shard are "
+      << ", by which the cut dimension of some parameters does not divide; whole on every shard "
+         "are "
       << llvm::join(wholeParameters, ", ");
 }
 
@@ -205,7 +225,7 @@ void ConfigApplication::seedAnnotated() {
       continue;
     ShardingAttr given = seedOf(argument);
     if (!given)
-      given = splitOn(argument, std::nullopt, "");
+      given = splitOn(argument, std::nullopt, {});
     if (roleOf(argument) == "parameter")
       if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr))
         parameterSeeds[name] = given;
@@ -239,6 +259,12 @@ void ConfigApplication::seed() {
 }
 
 void ConfigApplication::seedByRole() {
+  // A batch is cut into micro-batches first, then each of them among the replicas.
+  SmallVector<StringRef> batchAxes;
+  if (config.accumDegree > 1)
+    batchAxes.push_back(MeshOp::kMicro);
+  if (config.dataCount > 1)
+    batchAxes.push_back(kDataAxis);
   for (BlockArgument argument : function.getArguments())
     if (roleOf(argument) == "parameter")
       seedParameter(argument);
@@ -247,10 +273,9 @@ void ConfigApplication::seedByRole() {
     if (role == "parameter" || !isa<RankedTensorType>(argument.getType()))
       continue;
     std::optional<int64_t> batchDim;
-    if (role == "batch" && config.accumDegree > 1 &&
-        cast<RankedTensorType>(argument.getType()).getRank() > 0)
+    if (role == "batch" && cast<RankedTensorType>(argument.getType()).getRank() > 0)
       batchDim = 0;
-    ShardingAttr seed = splitOn(argument, batchDim, MeshOp::kMicro);
+    ShardingAttr seed = splitOn(argument, batchDim, batchAxes);
     auto of = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kOfAttr);
     if (role == "optimizer_state" && of)
       if (ShardingAttr parameterSeed = parameterSeeds.lookup(of);
@@ -295,9 +320,9 @@ struct ApplyParallelConfig : mlir::st::impl::ApplyParallelConfigBase<ApplyParall
         return signalPassFailure();
       parallel = std::move(*loaded);
     }
-    if (!llvm::is_contained({"", "sequential", "gpipe", "1f1b"}, StringRef(schedule))) {
+    if (!schedule.empty() && !isSchedule(schedule)) {
       getOperation().emitError("schedule is \"")
-          << schedule << "\"; expected \"sequential\", \"gpipe\" or \"1f1b\"";
+          << schedule << "\"; expected " << kScheduleNames;
       return signalPassFailure();
     }
     if (failed(applyParallelConfig(getOperation(), parallel, schedule)))

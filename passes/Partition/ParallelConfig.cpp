@@ -39,7 +39,11 @@ private:
   /// An integer of at least 1, or none where the key is absent.
   FailureOr<std::optional<int64_t>> readCount(const llvm::json::Object &object, StringRef key);
   LogicalResult readShardingDim(const llvm::json::Object &object);
+  LogicalResult readSchedule(const llvm::json::Object &object);
+  /// The devices of a shard, one a replica.
+  FailureOr<SmallVector<int64_t>> readReplicas(const llvm::json::Value &value, StringRef key);
   LogicalResult readMapping(const llvm::json::Object &object);
+  LogicalResult numberDevices(const llvm::json::Object &object);
   LogicalResult readStage(const llvm::json::Object &mapping, int64_t stage);
   FailureOr<DeviceName> readDevice(const llvm::json::Value &value, StringRef key);
   LogicalResult checkDevices();
@@ -55,6 +59,9 @@ private:
   std::optional<bool> areGpus;
 };
 } // namespace
+
+/// In the numbering of devices; how many a chip has is its description's to say.
+static constexpr int64_t kClustersPerChip = 4;
 
 static std::string shortened(StringRef text) {
   constexpr size_t longest = 60;
@@ -96,7 +103,12 @@ Location ParallelConfig::locate(size_t offset, MLIRContext *context) const {
 //===----------------------------------------------------------------------===//
 
 constexpr StringLiteral kKeys[] = {"mode",      "sharding_size", "sharding_dim",
-                                   "stage_cnt", "accum_degree",  "device_mapping"};
+                                   "stage_cnt", "accum_degree",  "data",
+                                   "schedule",  "device_mapping"};
+
+bool mlir::st::isSchedule(StringRef name) {
+  return name == "sequential" || name == "gpipe" || name == "1f1b";
+}
 
 LogicalResult ConfigParser::refuseUnknownKeys(const llvm::json::Object &object) {
   for (const auto &[key, value] : object)
@@ -142,9 +154,26 @@ LogicalResult ConfigParser::readShardingDim(const llvm::json::Object &object) {
   return success();
 }
 
+LogicalResult ConfigParser::readSchedule(const llvm::json::Object &object) {
+  const llvm::json::Value *value = object.get("schedule");
+  if (!value)
+    return success();
+  std::optional<StringRef> name = value->getAsString();
+  if (!name || !isSchedule(*name))
+    return error("schedule", *value) << "; expected " << kScheduleNames;
+  config.schedule = name->str();
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Devices
 //===----------------------------------------------------------------------===//
+
+std::string ParallelConfig::keyOf(size_t stage, size_t device) const {
+  if (isNumbered)
+    return "device_mapping";
+  return llvm::formatv("device_mapping.stage_{0}.shard_{1}", stage, device % shardCount());
+}
 
 FailureOr<DeviceName> ConfigParser::readDevice(const llvm::json::Value &value, StringRef key) {
   std::optional<StringRef> name = value.getAsString();
@@ -162,9 +191,10 @@ FailureOr<DeviceName> ConfigParser::readDevice(const llvm::json::Value &value, S
     return error(key, value) << "; expected a number from 0 to " << largest
                              << " after the last colon";
   // Of the five ids of a chip the last one is no cluster of its own.
-  if (!device.isGpu && device.id % 5 == 4)
-    return error(key, value) << ", which names no cluster: chip " << device.id / 5 << " has ids "
-                             << device.id - 4 << " to " << device.id - 1;
+  constexpr int64_t idsPerChip = kClustersPerChip + 1;
+  if (!device.isGpu && device.id % idsPerChip == kClustersPerChip)
+    return error(key, value) << ", which names no cluster: chip " << device.id / idsPerChip
+                             << " has ids " << device.id - 4 << " to " << device.id - 1;
   if (areGpus.value_or(device.isGpu) != device.isGpu)
     return error(key, value) << ", but the devices before it are of the other kind";
   areGpus = device.isGpu;
@@ -178,6 +208,28 @@ static std::optional<int64_t> indexIn(StringRef key, StringRef prefix) {
       key.getAsInteger(10, index) || Twine(index).str() != key)
     return std::nullopt;
   return index;
+}
+
+FailureOr<SmallVector<int64_t>> ConfigParser::readReplicas(const llvm::json::Value &value,
+                                                           StringRef key) {
+  const llvm::json::Array *list = value.getAsArray();
+  if (config.dataCount == 1) {
+    FailureOr<DeviceName> name = readDevice(value, key);
+    if (failed(name))
+      return failure();
+    return SmallVector<int64_t>{name->id};
+  }
+  if (!list || list->size() != static_cast<size_t>(config.dataCount))
+    return error(key, value) << "; expected a list of " << config.dataCount
+                             << " devices, one a replica (data)";
+  SmallVector<int64_t> ids;
+  for (const llvm::json::Value &entry : *list) {
+    FailureOr<DeviceName> name = readDevice(entry, key);
+    if (failed(name))
+      return failure();
+    ids.push_back(name->id);
+  }
+  return ids;
 }
 
 LogicalResult ConfigParser::readStage(const llvm::json::Object &mapping, int64_t stage) {
@@ -194,21 +246,23 @@ LogicalResult ConfigParser::readStage(const llvm::json::Object &mapping, int64_t
       return error((key + "." + StringRef(name)).str())
              << key << " has an unknown key \"" << shortened(name) << "\" (value " << print(device)
              << "); expected shard_<j>";
-  SmallVector<int64_t> &devices = config.devices.emplace_back();
+  size_t replicas = config.dataCount;
+  SmallVector<int64_t> &devices = config.devices.emplace_back(shards->size() * replicas);
   for (size_t shard = 0; shard < shards->size(); ++shard) {
     std::string shardKey = (Twine(key) + ".shard_" + Twine(shard)).str();
     const llvm::json::Value *device = shards->get(("shard_" + Twine(shard)).str());
     if (!device)
       return error(key) << shardKey << " is missing, though " << key << " has " << shards->size()
                         << " shards";
-    FailureOr<DeviceName> name = readDevice(*device, shardKey);
-    if (failed(name))
+    FailureOr<SmallVector<int64_t>> ids = readReplicas(*device, shardKey);
+    if (failed(ids))
       return failure();
-    devices.push_back(name->id);
+    for (auto [replica, id] : llvm::enumerate(*ids))
+      devices[replica * shards->size() + shard] = id;
   }
   if (devices.size() != config.devices[0].size())
-    return error(key) << key << " has " << devices.size()
-                      << " shards, but device_mapping.stage_0 has " << config.devices[0].size()
+    return error(key) << key << " has " << shards->size()
+                      << " shards, but device_mapping.stage_0 has " << config.shardCount()
                       << "; expected as many in every stage";
   return success();
 }
@@ -218,20 +272,47 @@ LogicalResult ConfigParser::checkDevices() {
   config.onGpus = *areGpus;
   DenseMap<int64_t, std::pair<size_t, size_t>> seen;
   for (auto [stage, devices] : llvm::enumerate(config.devices))
-    for (auto [shard, id] : llvm::enumerate(devices)) {
-      auto [it, isNew] = seen.try_emplace(id, stage, shard);
+    for (auto [place, id] : llvm::enumerate(devices)) {
+      auto [it, isNew] = seen.try_emplace(id, stage, place);
       if (isNew || it->second.first == stage)
         continue;
-      std::string key = llvm::formatv("device_mapping.stage_{0}.shard_{1}", stage, shard);
+      std::string key = config.keyOf(stage, place);
       return error(key) << key << " is \"" << (*areGpus ? "GPU:" : "/device:XLA_DTU:") << id
-                        << "\", which device_mapping.stage_" << it->second.first << ".shard_"
-                        << it->second.second << " already names; expected a device in one stage";
+                        << "\", which " << config.keyOf(it->second.first, it->second.second)
+                        << " already names; expected a device in one stage";
+    }
+  return success();
+}
+
+/// Without a mapping: clusters in their order, the shards of a replica next to each other, then the
+/// replicas of a stage, as Megatron-LM numbers its ranks.
+LogicalResult ConfigParser::numberDevices(const llvm::json::Object &object) {
+  FailureOr<std::optional<int64_t>> shards = readCount(object, "sharding_size"),
+                                    stages = readCount(object, "stage_cnt");
+  if (failed(shards) || failed(stages))
+    return failure();
+  constexpr int64_t most = 1 << 20;
+  int64_t perStage, all;
+  if (llvm::MulOverflow(shards->value_or(1), config.dataCount, perStage) ||
+      llvm::MulOverflow(perStage, stages->value_or(1), all) || all > most)
+    return error("data") << "data is " << config.dataCount << ", sharding_size "
+                         << shards->value_or(1) << " and stage_cnt " << stages->value_or(1)
+                         << "; expected at most " << most << " devices in all";
+  config.isNumbered = true;
+  config.devices.assign(stages->value_or(1), SmallVector<int64_t>(perStage));
+  int64_t cluster = 0;
+  for (SmallVector<int64_t> &stage : config.devices)
+    for (int64_t &id : stage) {
+      id = cluster + cluster / kClustersPerChip; // the fifth id of a chip is no cluster
+      ++cluster;
     }
   return success();
 }
 
 LogicalResult ConfigParser::readMapping(const llvm::json::Object &object) {
   const llvm::json::Value *value = object.get("device_mapping");
+  if (!value && object.get("data"))
+    return numberDevices(object);
   if (!value)
     return error() << "device_mapping is missing; expected an object with stage_0, stage_1, ...";
   const llvm::json::Object *mapping = value->getAsObject();
@@ -290,8 +371,12 @@ FailureOr<ParallelConfig> ConfigParser::parse(StringRef text) {
   if (failed(refuseUnknownKeys(*object)) || failed(readMode(*object)) ||
       failed(readShardingDim(*object)))
     return failure();
-  FailureOr<std::optional<int64_t>> accumDegree = readCount(*object, "accum_degree");
-  if (failed(accumDegree) || failed(readMapping(*object)) || failed(reconcile(*object)))
+  FailureOr<std::optional<int64_t>> accumDegree = readCount(*object, "accum_degree"),
+                                    data = readCount(*object, "data");
+  if (failed(accumDegree) || failed(data) || failed(readSchedule(*object)))
+    return failure();
+  config.dataCount = data->value_or(1);
+  if (failed(readMapping(*object)) || failed(reconcile(*object)))
     return failure();
   config.accumDegree = accumDegree->value_or(1);
   return std::move(config);

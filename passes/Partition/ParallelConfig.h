@@ -15,20 +15,33 @@ struct ParallelConfig {
   /// The dimension of a weight that is cut: -1 the output's, 0 the contracted one.
   int64_t shardingDim = -1;
   int64_t accumDegree = 1;
+  /// Copies of the model, each of which computes its part of the batch.
+  int64_t dataCount = 1;
+  /// "sequential", "gpipe", "1f1b", or empty for the mode's own.
+  std::string schedule;
   /// Whether the devices are GPUs ("GPU:<id>") rather than DTU clusters.
   bool onGpus = false;
-  /// The device of each shard, stage by stage. Every stage has as many shards.
+  /// The devices stage by stage: every stage has the shards of the first replica, then those of
+  /// the next one.
   SmallVector<SmallVector<int64_t>> devices = {{0}};
+  /// Whether the devices are numbered rather than named by a device_mapping.
+  bool isNumbered = false;
   /// The file and its text, for messages; empty for the default of one device.
   std::string path, text;
 
   int64_t stageCount() const { return devices.size(); }
-  int64_t shardCount() const { return devices[0].size(); }
+  int64_t shardCount() const { return devices[0].size() / dataCount; }
+  /// The key of the device_mapping that names a device of a stage.
+  std::string keyOf(size_t stage, size_t device) const;
   /// The place of a key ("accum_degree", "device_mapping.stage_1") in the file.
   Location locate(StringRef key, MLIRContext *context) const;
   /// The place of a byte of the text.
   Location locate(size_t offset, MLIRContext *context) const;
 };
+
+/// Whether `name` is one of the schedules, and their names for a message.
+bool isSchedule(StringRef name);
+constexpr StringLiteral kScheduleNames = "sequential, gpipe or 1f1b";
 
 /// Parses and checks the JSON text of a parallel-config file; `path` names it in
 /// messages. Each error is one diagnostic with the file, the key and the value.
@@ -39,8 +52,7 @@ FailureOr<ParallelConfig> parseParallelConfig(StringRef json, StringRef path, ML
 FailureOr<ParallelConfig> loadParallelConfig(StringRef path, MLIRContext *context);
 
 /// Puts the mesh, the stages' devices, the schedule and the seed shardings on a
-/// module whose `@main` is a training step. `schedule` is "sequential", "gpipe",
-/// "1f1b", or empty for the mode's own. Fails, with a diagnostic, where the model's
+/// module whose `@main` is a training step. `schedule` goes before the file's own. Fails, with a diagnostic, where the model's
 /// sizes do not divide.
 LogicalResult applyParallelConfig(ModuleOp module, const ParallelConfig &config,
                                   StringRef schedule = "");

@@ -6,6 +6,8 @@
 // RUN: FileCheck %s --check-prefix=WARN --input-file=%t/contraction.err
 // RUN: st-opt --apply-parallel-config="config=%t/contraction.json schedule=gpipe" %t/step.mlir 2>/dev/null | FileCheck %s --check-prefix=GPIPE
 // RUN: st-opt --apply-parallel-config=config=%t/shared.json %t/step.mlir 2>/dev/null | FileCheck %s --check-prefix=SHARED
+// RUN: st-opt --apply-parallel-config=config=%t/replicas.json %t/step.mlir 2>/dev/null | FileCheck %s --check-prefix=REPLICAS
+// RUN: st-opt --apply-parallel-config=config=%t/named.json %t/step.mlir 2>/dev/null | FileCheck %s --check-prefix=NAMED
 
 // Without a file: one device.
 // ONE: module attributes {st.devices = [array<i64: 0>], st.micro_batches = 1 : i64, st.schedule = "sequential", st.stages = 1 : i64}
@@ -38,6 +40,24 @@
 
 // Shards of a stage may share a device, a cluster as well as a GPU.
 // SHARED: st.devices = [array<i64: 0, 0, 1, 1>, array<i64: 5, 6, 5, 6>]
+
+// Replicas: the batch goes to micro-batches, then to replicas; devices are numbered shards first.
+// REPLICAS: st.devices = [array<i64: 0, 1, 2, 3>, array<i64: 5, 6, 7, 8>], st.micro_batches = 2 : i64, st.schedule = "gpipe", st.stages = 2 : i64
+// REPLICAS: st.mesh @mesh <["data"=2, "tensor"=2], micro=2>
+// REPLICAS: st.name = "linear.weight"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{"tensor"}, {}]>
+// REPLICAS: st.name = "ids"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{"micro", "data"}, {}]>
+
+// A shard names its device of each replica.
+// NAMED: st.devices = [array<i64: 0, 1, 5, 6>]
+// NAMED: st.mesh @mesh <["data"=2, "tensor"=2], micro=1>
+
+//--- replicas.json
+{"mode": "hybrid", "data": 2, "sharding_size": 2, "stage_cnt": 2, "accum_degree": 2, "schedule": "gpipe"}
+
+//--- named.json
+{"mode": "sharding", "data": 2,
+ "device_mapping": {"stage_0": {"shard_0": ["/device:XLA_DTU:0", "/device:XLA_DTU:5"],
+                                "shard_1": ["/device:XLA_DTU:1", "/device:XLA_DTU:6"]}}}
 
 //--- step.mlir
 func.func @main(

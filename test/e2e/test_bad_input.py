@@ -166,6 +166,18 @@ def parallel_cases():
     yield parallel_case("shards do not divide", st.layout(1, 3), "3|divide")
     yield parallel_case("shared heads do not divide", st.layout(1, 4), "num_key_value_heads 2", config=TINY_LLAMA,
                         task="clm")
+    numbered = {"mode": "hybrid", "data": 2}
+    yield parallel_case("no replicas", numbered | {"data": 0}, "data is 0; expected an integer from 1")
+    yield parallel_case("replicas not a number", numbered | {"data": "2"}, 'data is "2"; expected an integer')
+    yield parallel_case("replicas without devices", edited(lambda v: v.update(data=2)), "expected a list of 2 devices")
+    yield parallel_case("other replicas than named", edited(lambda v: v["device_mapping"]["stage_0"].update(
+        shard_0=["/device:XLA_DTU:0", "/device:XLA_DTU:1"])), "expected a device name")
+    yield parallel_case("replicas do not divide", numbered | {"data": 3}, "data is 3, which does not divide the 2 rows")
+    yield parallel_case("too many devices", numbered | {"data": 1 << 20, "sharding_size": 1 << 20},
+                        "expected at most 1048576 devices")
+    yield parallel_case("unknown schedule", numbered | {"schedule": "zigzag"}, "schedule is .zigzag.; expected sequential")
+    yield parallel_case("schedule of no pipeline", numbered | {"mode": "sharding", "schedule": "1f1b"},
+                        "schedule is .1f1b., but mode is .sharding.")
     yield parallel_case("batch", st.layout(2, 2, mode="hybrid", accum=3), "accum_degree|batch")
 
 

@@ -28,6 +28,16 @@ LAYOUTS = {
     "8x1-pipelined": dict(stages=8, shards=1, mode="pipeline", accum=4),
     "2x2-hybrid": dict(stages=2, shards=2, mode="hybrid", accum=2),
 }
+# Files that number the devices, or name those of each replica.
+REPLICAS = {
+    "2 replicas": {"mode": "sharding", "data": 2},
+    "4 replicas of 2 shards": {"mode": "sharding", "data": 4, "sharding_size": 2, "sharding_dim": 0},
+    "2 replicas of 4 stages": {"mode": "pipeline", "data": 2, "stage_cnt": 4, "accum_degree": 2, "schedule": "gpipe"},
+    "2 replicas of 2 stages of 2 shards": {
+        "mode": "hybrid", "data": 2, "accum_degree": 2, "device_mapping": {
+            f"stage_{i}": {f"shard_{j}": [f"/device:XLA_DTU:{5 * (2 * i + k) + j}" for k in range(2)] for j in range(2)}
+            for i in range(2)}},
+}
 MODELS = {
     "bert-mlm": (st.SMALL_BERT, "mlm"),
     "bert-span": (st.SMALL_BERT, "span"),
@@ -69,12 +79,11 @@ class Reference:
         return cls.cache[key]
 
 
-def case(model, optimizer, layout, dim):
+def case(model, optimizer, name, parallel):
     def check(folder):
         losses, initial, final = Reference.get(folder, model, optimizer)
         config, task = MODELS[model]
-        binary = st.compile_model(folder, "split", config, task, st.layout(dim=dim, **LAYOUTS[layout]),
-                                  *OPTIMIZERS[optimizer])
+        binary = st.compile_model(folder, "split", config, task, parallel, *OPTIMIZERS[optimizer])
         split = st.losses(st.train(binary, f"--save={folder / 'split-out'}"))
         difference = st.relative_difference(losses, split)
         st.expect(difference <= 1e-5, f"losses differ by {difference:.3g}:\n{losses}\n{split}")
@@ -82,7 +91,11 @@ def case(model, optimizer, layout, dim):
             compare_parameters(final, initial, load_file(folder / "split-out" / "model.safetensors"))
         return f"losses agree to {difference:.1e}"
 
-    return f"{model} {optimizer} {layout} dim {dim}", check
+    return f"{model} {optimizer} {name}", check
+
+
+def layout_case(model, optimizer, layout, dim):
+    return case(model, optimizer, f"{layout} dim {dim}", st.layout(dim=dim, **LAYOUTS[layout]))
 
 
 def shared_devices(folder):
@@ -104,10 +117,13 @@ def cases():
         for optimizer in ("adamw", "sgd"):
             for layout in LAYOUTS:
                 for dim in (0, -1):
-                    yield case(model, optimizer, layout, dim)
+                    yield layout_case(model, optimizer, layout, dim)
     for layout in LAYOUTS:
-        yield case("bert-span", "adamw", layout, -1)
-        yield case("gpt2-clm", "sgd-clip", layout, -1)
+        yield layout_case("bert-span", "adamw", layout, -1)
+        yield layout_case("gpt2-clm", "sgd-clip", layout, -1)
+    for name, parallel in REPLICAS.items():
+        yield case("bert-mlm", "sgd", name, parallel)
+        yield case("gpt2-clm", "sgd-clip", name, parallel)
 
 
 if __name__ == "__main__":
