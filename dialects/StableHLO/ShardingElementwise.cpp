@@ -59,11 +59,16 @@ struct PointwiseRule : ShardingRuleOpInterface::ExternalModel<PointwiseRule<OpTy
 struct BarrierRule : ShardingRuleOpInterface::ExternalModel<BarrierRule, OptimizationBarrierOp> {
   ShardingRule getShardingRule(Operation *op) const {
     ShardingRule rule = emptyRule(op);
+    rule.parts = std::max<int64_t>(op->getNumOperands(), 1);
     for (auto [i, operand] : llvm::enumerate(op->getOperands()))
       for (auto [dim, factor] : llvm::enumerate(addFactors(rule, operand))) {
         attach(rule.operands[i], dim, factor);
         attach(rule.results[i], dim, factor);
+        if (factor >= 0)
+          rule.factors[factor].part = i;
       }
+    rule.setLinear(Linearity::Separately,
+                   llvm::to_vector(llvm::seq<int64_t>(0, op->getNumOperands())));
     return rule;
   }
 };

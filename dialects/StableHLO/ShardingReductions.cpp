@@ -82,32 +82,6 @@ struct ReduceRule : ShardingRuleOpInterface::ExternalModel<ReduceRule, ReduceOp>
   }
 };
 
-/// A dimension that no window covers is parallel.
-struct ReduceWindowRule : ShardingRuleOpInterface::ExternalModel<ReduceWindowRule, ReduceWindowOp> {
-  ShardingRule getShardingRule(Operation *op) const {
-    auto reduce = cast<ReduceWindowOp>(op);
-    int64_t count = reduce.getInputs().size();
-    ShardingRule rule = emptyRule(op);
-    ArrayRef<int64_t> from = shapeOf(op->getOperand(0)), to = shapeOf(op->getResult(0));
-    for (int64_t dim = 0, rank = from.size(); dim < rank; ++dim) {
-      bool isUntouched = reduce.getWindowDimensions()[dim] == 1 && from[dim] == to[dim];
-      int64_t operandFactor = -1, resultFactor = -1;
-      FactorKind kind = isUntouched ? FactorKind::Parallel : FactorKind::NeedReplication;
-      if (from[dim] != 1)
-        operandFactor = rule.addFactor(from[dim], kind);
-      if (isUntouched)
-        resultFactor = operandFactor;
-      else if (to[dim] != 1)
-        resultFactor = rule.addFactor(to[dim], kind);
-      for (int64_t i = 0; i < count; ++i) {
-        attach(rule.operands[i], dim, operandFactor);
-        attach(rule.results[i], dim, resultFactor);
-      }
-    }
-    return rule;
-  }
-};
-
 /// Rows are sorted independently of each other.
 struct SortRule : ShardingRuleOpInterface::ExternalModel<SortRule, SortOp> {
   ShardingRule getShardingRule(Operation *op) const {
@@ -129,11 +103,36 @@ struct SortRule : ShardingRuleOpInterface::ExternalModel<SortRule, SortOp> {
   }
 };
 
+/// Features are independent of each other; statistics are of everything else.
+template <typename OpTy>
+struct BatchNormRule : ShardingRuleOpInterface::ExternalModel<BatchNormRule<OpTy>, OpTy> {
+  ShardingRule getShardingRule(Operation *op) const {
+    constexpr bool makesStatistics = !std::is_same_v<OpTy, BatchNormInferenceOp>;
+    int64_t feature = cast<OpTy>(op).getFeatureIndex();
+    ShardingRule rule = emptyRule(op);
+    SmallVector<int64_t> factors = addFactors(rule, op->getOperand(0));
+    for (auto [dim, factor] : llvm::enumerate(factors))
+      if (makesStatistics && factor >= 0 && static_cast<int64_t>(dim) != feature)
+        rule.factors[factor].kind = FactorKind::NeedReplication;
+    auto attachAll = [&](TensorFactors &tensor) {
+      if (tensor.size() != factors.size())
+        return attach(tensor, 0, factors[feature]);
+      for (auto [dim, factor] : llvm::enumerate(factors))
+        attach(tensor, dim, factor);
+    };
+    llvm::for_each(rule.operands, attachAll);
+    llvm::for_each(rule.results, attachAll);
+    return rule;
+  }
+};
+
 } // namespace
 
 void stablehlo::attachReductionShardingRules(MLIRContext *context) {
   DotGeneralOp::attachInterface<DotGeneralRule>(*context);
   ReduceOp::attachInterface<ReduceRule>(*context);
-  ReduceWindowOp::attachInterface<ReduceWindowRule>(*context);
   SortOp::attachInterface<SortRule>(*context);
+  BatchNormTrainingOp::attachInterface<BatchNormRule<BatchNormTrainingOp>>(*context);
+  BatchNormGradOp::attachInterface<BatchNormRule<BatchNormGradOp>>(*context);
+  BatchNormInferenceOp::attachInterface<BatchNormRule<BatchNormInferenceOp>>(*context);
 }

@@ -1,8 +1,9 @@
 //===- ShardingRules.h - Factor rules of stablehlo and chlo -----*- C++ -*-===//
 //
 // Implementations of ShardingRuleOpInterface, one file for each kind of op. Ops
-// that are in none of them (control flow, calls, random bits from device state)
-// are computed whole on every device.
+// that are in none of them are computed whole on every device: branches and calls,
+// custom calls, of which nothing is known, and random bits from a generator, which
+// are then the same everywhere.
 //
 //===----------------------------------------------------------------------===//
 
@@ -20,6 +21,9 @@ void attachShapeShardingRules(MLIRContext *context);
 void attachPieceShardingRules(MLIRContext *context);
 void attachReductionShardingRules(MLIRContext *context);
 void attachIndexingShardingRules(MLIRContext *context);
+void attachWindowShardingRules(MLIRContext *context);
+void attachLinearAlgebraShardingRules(MLIRContext *context);
+void attachLoopShardingRules(MLIRContext *context);
 void attachChloShardingRules(MLIRContext *context);
 
 namespace sharding {

@@ -46,6 +46,9 @@ void StableHLODialect::addDialectInterfaces() {
   attachPieceShardingRules(getContext());
   attachReductionShardingRules(getContext());
   attachIndexingShardingRules(getContext());
+  attachWindowShardingRules(getContext());
+  attachLinearAlgebraShardingRules(getContext());
+  attachLoopShardingRules(getContext());
 }
 
 Operation *StableHLODialect::materializeConstant(OpBuilder &builder, Attribute value, Type type,

@@ -42,22 +42,40 @@ static DenseSet<Operation *> findForward(func::FuncOp function) {
   return forward;
 }
 
+/// Reads by ops that bring a parameter together with something else. What is made of it alone before,
+/// as a copy in another type, stands for it; a number made of it, as a weight's square, says nothing
+/// about the layer where it is added to the loss.
 static std::vector<ParameterRead> findReads(func::FuncOp function) {
   DenseSet<Operation *> forward = findForward(function);
+  DenseMap<Value, unsigned> parameters;
+  for (BlockArgument argument : function.getArguments()) {
+    auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
+    if (role && role.getValue() == "parameter")
+      parameters[argument] = argument.getArgNumber();
+  }
   std::vector<ParameterRead> reads;
   for (Operation &op : function.front().without_terminator()) {
     if (!forward.contains(&op))
       continue;
+    std::optional<unsigned> parameter;
+    bool isOfParameters = true;
     for (Value value : readsOf(&op)) {
-      auto argument = dyn_cast<BlockArgument>(value);
-      if (!argument)
-        continue;
-      auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
-      if (!role || role.getValue() != "parameter")
-        continue;
-      reads.push_back({&op, argument.getArgNumber()});
-      break;
+      auto it = parameters.find(value);
+      if (it != parameters.end())
+        parameter = parameter.value_or(it->second);
+      else if (Operation *maker = value.getDefiningOp();
+               !maker || !maker->hasTrait<OpTrait::ConstantLike>())
+        isOfParameters = false;
     }
+    if (!parameter)
+      continue;
+    if (!isOfParameters) {
+      reads.push_back({&op, *parameter});
+      continue;
+    }
+    for (Value result : op.getResults())
+      if (auto type = dyn_cast<RankedTensorType>(result.getType()); type && type.getRank() > 0)
+        parameters[result] = *parameter;
   }
   return reads;
 }

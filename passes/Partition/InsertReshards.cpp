@@ -159,7 +159,7 @@ LogicalResult ReshardInserter::checkMicro(Operation &op, const OpSharding &how) 
     if (isLate)
       late.insert(result);
   }
-  if (isLate && how.factorOf(kMicroAxis))
+  if (isLate && how.splits(kMicroAxis))
     return op.emitOpError("varies along the micro-batches and reads a sum over them that depends "
                           "on parameters; batch statistics cannot be had a micro-batch at a time");
   return success();

@@ -48,13 +48,16 @@ static void follow(Trace &trace, Operation *op, const ShardingRule &rule) {
   trace.value = op->getResult(0);
 }
 
-/// The parameter's dimension that has a factor of `kind` at its use.
+/// The parameter's dimension that is summed over at its use, or that is not.
 static std::optional<int64_t> dimensionOfKind(const Trace &trace, const TensorFactors &factors,
                                               const ShardingRule &rule, bool isContracted) {
-  for (auto [dim, traced] : llvm::enumerate(trace.dims))
-    if (traced >= 0 && !factors[traced].empty() &&
-        (rule.factors[factors[traced][0]].kind != FactorKind::Parallel) == isContracted)
+  for (auto [dim, traced] : llvm::enumerate(trace.dims)) {
+    if (traced < 0 || factors[traced].empty())
+      continue;
+    FactorKind kind = rule.factors[factors[traced][0]].kind;
+    if (kind != FactorKind::NeedReplication && (kind == FactorKind::Reduction) == isContracted)
       return dim;
+  }
   return std::nullopt;
 }
 
@@ -69,7 +72,7 @@ std::optional<int64_t> mlir::st::cutDimension(BlockArgument parameter, int64_t s
   while (OpOperand *use = firstUse(trace.value)) {
     Operation *op = use->getOwner();
     ShardingRule rule = getShardingRule(op);
-    if (isa<stablehlo::DotGeneralOp, stablehlo::GatherOp>(op)) {
+    if (isa<stablehlo::DotGeneralOp, stablehlo::ConvolutionOp, stablehlo::GatherOp>(op)) {
       if (auto dim =
               dimensionOfKind(trace, rule.operands[use->getOperandNumber()], rule, cutsContracted))
         return dim;

@@ -7,9 +7,19 @@
 using namespace mlir;
 using namespace mlir::st;
 
+static constexpr int64_t kNever = int64_t(1) << 48;
+
 static int64_t rankOf(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   return type ? type.getRank() : 0;
+}
+
+/// In bits, for comparison.
+static int64_t sizeOf(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || !type.getElementType().isIntOrFloat())
+    return kNever;
+  return type.getNumElements() * type.getElementTypeBitWidth();
 }
 
 /// Operands and what regions capture.
@@ -76,15 +86,33 @@ void StageAnalysis::markForward() {
   }
 }
 
+/// Whether an op of no block makes something of parameters and constants alone, as a weight's copy in
+/// another type, which belongs where it is used.
+bool StageAnalysis::isOfParameters(Operation *op) const {
+  if (op->hasAttr(kBlockAttr))
+    return false;
+  return llvm::all_of(readsOf(op), [&](Value value) {
+    Operation *producer = value.getDefiningOp();
+    if (!producer)
+      return isStateful(value);
+    return ofParameters.contains(producer) || producer->hasTrait<OpTrait::ConstantLike>();
+  });
+}
+
 void StageAnalysis::cutForward() {
   // A function without state is all forward: nothing of it is cloned.
   bool hasState = !stateful.empty();
   SmallVector<Operation *> ops;
-  for (Operation &op : function.front().without_terminator())
-    if (forward.contains(&op) && (!hasState || llvm::any_of(op.getResults(), [&](Value value) {
-          return isStateful(value);
-        })))
+  for (Operation &op : function.front().without_terminator()) {
+    bool isPart = !hasState || llvm::any_of(op.getResults(),
+                                            [&](Value value) { return isStateful(value); });
+    if (!isPart || !forward.contains(&op))
+      continue;
+    if (hasState && isOfParameters(&op))
+      ofParameters.insert(&op);
+    else
       ops.push_back(&op);
+  }
   SmallVector<int64_t> cut = cutIntoStages(ops, stages);
   for (auto [op, stage] : llvm::zip_equal(ops, cut)) {
     // Whatever the blocks say, values only flow forward.
@@ -92,6 +120,17 @@ void StageAnalysis::cutForward() {
       if (Operation *producer = value.getDefiningOp(); producer && opStages.contains(producer))
         stage = std::max<int64_t>(stage, opStages[producer].find_first());
     opStages[op] = only(stage);
+  }
+  for (Operation *op : llvm::reverse(ofParameters.getArrayRef())) {
+    StageSet where(stages);
+    for (Operation *user : op->getUsers()) {
+      while (user->getBlock() != &function.front())
+        user = user->getParentOp();
+      if (auto it = opStages.find(user); it != opStages.end())
+        where |= it->second;
+    }
+    // What no other op of the forward pass reads is a result.
+    opStages[op] = where.any() ? where : only(stages - 1);
   }
 }
 
@@ -231,6 +270,42 @@ void StageAnalysis::placeBackward() {
       opStages[&op] = only(backwardStage(&op));
 }
 
+/// A cotangent that only the stage before goes on with is computed there, as long as no more has to
+/// be sent for it. What dropout makes of one needs the mask, which that stage has, and the cotangent
+/// itself, which is on its way there anyhow.
+void StageAnalysis::sinkBackward() {
+  for (Operation &op : llvm::reverse(function.front().without_terminator())) {
+    auto placed = opStages.find(&op);
+    if (placed == opStages.end() || placed->second.count() != 1 || forward.contains(&op) ||
+        op.getNumResults() != 1 || op.getNumRegions() > 0 || op.use_empty() ||
+        !isPointwise(getShardingRule(&op)))
+      continue;
+    const StageSet &where = opStages.lookup(*op.user_begin());
+    bool isNeededThere = llvm::all_of(op.getUsers(), [&](Operation *user) {
+      auto it = opStages.find(user);
+      return user != terminator && it != opStages.end() && it->second == where;
+    });
+    if (!isNeededThere || where.count() != 1 || where.find_first() >= placed->second.find_first())
+      continue;
+    auto isThere = [&](Value value) {
+      if (!isStateful(value))
+        return true; // cloned
+      if (isa<BlockArgument>(value) || isForward(value))
+        return available(value).test(where.find_first());
+      return llvm::any_of(value.getUsers(), [&](Operation *user) {
+        return user != &op && user != terminator && opStages.lookup(user) == where;
+      });
+    };
+    // An operand of its own is sent in the place of the result, until it sinks as well.
+    int64_t sent = 0;
+    for (Value operand : op.getOperands())
+      if (!isThere(operand))
+        sent += operand.hasOneUse() ? sizeOf(operand) : kNever;
+    if (sent <= sizeOf(op.getResult(0)))
+      placed->second = where;
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // What is cloned
 //===----------------------------------------------------------------------===//
@@ -301,6 +376,7 @@ StageAnalysis::StageAnalysis(func::FuncOp function, int64_t stages)
   placeParameters();
   placeUpdates();
   placeBackward();
+  sinkBackward();
   placeCloned();
   placeArguments();
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallBitVector.h"
 
 namespace mlir::st {
@@ -29,10 +30,13 @@ private:
   void placeParameters();
   void placeUpdates();
   void placeBackward();
+  void sinkBackward();
   int64_t backwardStage(Operation *op) const;
   std::optional<int64_t> updateStage(Operation *op) const;
   void placeCloned();
   void placeArguments();
+
+  bool isOfParameters(Operation *op) const;
 
   StageSet only(int64_t stage) const;
   bool isStateful(Value value) const { return stateful.contains(value); }
@@ -50,6 +54,8 @@ private:
   /// Values that depend on parameters or optimizer state.
   DenseSet<Value> stateful;
   DenseSet<Operation *> forward;
+  /// Ops of the forward pass that make something of parameters and constants alone.
+  llvm::SetVector<Operation *> ofParameters;
   /// Result -> the argument that it replaces.
   DenseMap<unsigned, BlockArgument> donors;
 };

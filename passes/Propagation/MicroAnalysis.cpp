@@ -61,7 +61,8 @@ LogicalResult MicroAnalysis::placeVarying(const OpNode &node, OpSharding &how) {
     if (!place)
       return refuse("");
     auto [factor, splits] = *place;
-    if (how.uses(kMicroAxis) && how.factorOf(kMicroAxis) != factor)
+    std::optional<int64_t> other = how.factorOf(node.rule, kMicroAxis, node.rule.partOf(i));
+    if (other && other != factor)
       return refuse(" in another dimension than another operand");
     if (!how.place(node.rule, factor, splits))
       return refuse("");
@@ -76,24 +77,32 @@ void MicroAnalysis::passOnUnreduced(const OpNode &node, OpSharding &how) {
   // is better done once a step than once a micro-batch.
   if (node.isPinned && node.rule.linearity != ShardingRule::Linearity::Jointly)
     return;
-  if (how.uses(kMicroAxis) || op->getNumResults() != 1 || isa<ConstrainOp>(op) ||
+  if (node.rule.results.empty() || isa<ConstrainOp>(op) ||
+      (op->getNumResults() != 1 && node.rule.parts == 1) ||
       llvm::any_of(op->getOperands(), [&](Value operand) { return late.contains(operand); }))
     return;
+  for (int64_t part = 0; part < node.rule.parts; ++part)
+    if (!how.uses(node.rule, kMicroAxis, part))
+      passOnUnreduced(node, part, how);
+}
+
+void MicroAnalysis::passOnUnreduced(const OpNode &node, int64_t part, OpSharding &how) {
+  Operation *op = node.op;
   ChoiceContext context{graph.axes, {}, {}, {}, {}, {}, {}};
   int64_t largest = 0;
-  for (Value operand : op->getOperands()) {
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
     std::optional<TensorSharding> state;
     if (!graph.isFree(operand))
       state = sharding(operand);
-    if (state && state->isUnreducedOver(kMicroAxis))
+    if (state && state->isUnreducedOver(kMicroAxis) && node.rule.partOf(i) == part)
       largest = std::max(largest, cast<RankedTensorType>(operand.getType()).getNumElements());
     context.mayPass.push_back(!reduced.contains(operand));
     context.isZero.push_back(isZeroConstant(operand));
     context.operands.push_back(std::move(state));
   }
-  if (cast<RankedTensorType>(op->getResult(0).getType()).getNumElements() > largest)
+  if (cast<RankedTensorType>(op->getResult(part).getType()).getNumElements() > largest)
     return;
-  if (auto passing = passOn(op, node.rule, how, kMicroAxis, context))
+  if (auto passing = passOn(op, node.rule, how, kMicroAxis, part, context))
     how = std::move(*passing);
 }
 
@@ -178,8 +187,9 @@ std::optional<TensorSharding> MicroAnalysis::wantedByUsers(Value value) const {
 void MicroAnalysis::followUsers() {
   for (const OpNode &node : llvm::reverse(graph.nodes)) {
     OpSharding &how = placements[graph.indexOf(node.op)];
-    if (node.isFree || node.isPinned || how.uses(kMicroAxis) || node.op->getNumResults() != 1 ||
-        node.rule.results.empty() || !isMemoryEffectFree(node.op))
+    if (node.isFree || node.isPinned || node.op->getNumResults() != 1 ||
+        node.rule.results.empty() || how.uses(node.rule, kMicroAxis, /*part=*/0) ||
+        !isMemoryEffectFree(node.op))
       continue;
     Value result = node.op->getResult(0);
     std::optional<TensorSharding> wanted = wantedByUsers(result);

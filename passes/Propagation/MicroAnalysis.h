@@ -31,6 +31,7 @@ private:
   LogicalResult visit(const OpNode &node, OpSharding &how);
   LogicalResult placeVarying(const OpNode &node, OpSharding &how);
   void passOnUnreduced(const OpNode &node, OpSharding &how);
+  void passOnUnreduced(const OpNode &node, int64_t part, OpSharding &how);
   void reduceForAll(Value value);
   LogicalResult checkCaptured(const OpNode &node);
   /// Ops that vary along nothing but are used along `micro` only are computed a

@@ -1,5 +1,6 @@
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "passes/Propagation/CarryCaptures.h"
 #include "passes/Propagation/Passes.h"
 #include "passes/Propagation/Settle.h"
 
@@ -12,19 +13,31 @@ using namespace mlir;
 using namespace mlir::st;
 
 /// A constraint that says nothing of micro-batches leaves them where they are: outside
-/// of its own axes, as in a batch.
+/// of its own axes, as in a batch. Axes that a micro-batch is too small for are dropped.
 static void addMicro(const StepGraph &graph, const MicroAnalysis &micro) {
+  auto sizeOf = [&](Attribute part) {
+    auto name = dyn_cast<StringAttr>(part);
+    return name ? graph.axes.size(*graph.axes.lookup(name)) : cast<IntegerAttr>(part).getInt();
+  };
   for (const OpNode &node : graph.nodes) {
     auto constrain = dyn_cast<ConstrainOp>(node.op);
     if (!constrain || constrain.getSharding().usesAxis(MeshOp::kMicro))
       continue;
     ShardingAttr varying = graph.axes.write(micro.sharding(constrain.getResult()));
+    ArrayRef<int64_t> shape = cast<RankedTensorType>(constrain.getType()).getShape();
     SmallVector<ArrayAttr> dims;
-    for (auto [own, outer] :
-         llvm::zip_equal(constrain.getSharding().getDims(), varying.getDims())) {
-      SmallVector<Attribute> axes(outer.begin(), outer.end());
-      llvm::append_range(axes, own);
-      dims.push_back(ArrayAttr::get(constrain.getContext(), axes));
+    for (auto [own, outer, size] :
+         llvm::zip_equal(constrain.getSharding().getDims(), varying.getDims(), shape)) {
+      SmallVector<Attribute> parts(outer.begin(), outer.end());
+      int64_t count = 1;
+      for (Attribute part : outer)
+        count *= sizeOf(part);
+      for (Attribute part : own)
+        if (outer.empty() || size % (count * sizeOf(part)) == 0) {
+          count *= sizeOf(part);
+          parts.push_back(part);
+        }
+      dims.push_back(ArrayAttr::get(constrain.getContext(), parts));
     }
     constrain.setShardingAttr(
         ShardingAttr::get(constrain.getContext(), constrain.getSharding().getMesh(), dims));
@@ -47,6 +60,7 @@ struct PropagateShardings : st::impl::PropagateShardingsBase<PropagateShardings>
   }
 
   LogicalResult propagate(func::FuncOp function, const MeshAxes &axes) {
+    carryCaptures(function);
     FailureOr<StepGraph> graph = StepGraph::build(function, axes);
     if (failed(graph))
       return failure();

@@ -62,20 +62,21 @@ void Wishes::pushAround(Value value) {
     push(user);
 }
 
-/// The axes that the op's tensors have, each on one factor: of two that cannot both
-/// be had, the first.
+/// The axes that the op's tensors have, each on one factor of every part: of two that
+/// cannot both be had, the first.
 SmallVector<Splits, 4> Wishes::merge(const OpNode &node, ArrayRef<Tensor> tensors) const {
   const ShardingRule &rule = node.rule;
   SmallVector<Splits, 4> merged = micro.placement(node).factors;
-  SmallVector<bool, 4> placed(graph.axes.count());
-  placed[kMicroAxis] = true;
+  int64_t axisCount = graph.axes.count();
+  SmallVector<bool, 4> allPlaced(rule.parts * axisCount);
   for (const Tensor &tensor : tensors) {
+    auto placed = MutableArrayRef(allPlaced).slice(tensor.part * axisCount, axisCount);
     SmallVector<Splits, 4> factors(rule.factors.size());
     if (!readFactors(rule, *tensor.factors, of(tensor.value), factors))
       continue;
     for (auto [factor, splits] : llvm::enumerate(factors))
       for (const Split &split : splits) {
-        if (split.axis == kUnsplit || placed[split.axis] ||
+        if (split.axis == kUnsplit || split.axis == kMicroAxis || placed[split.axis] ||
             rule.factors[factor].kind == FactorKind::NeedReplication)
           continue;
         Splits alone = splitAt(split.axis, split.size, *outerOf(splits, split.axis));
@@ -114,9 +115,9 @@ bool Wishes::extend(Value value, const TensorSharding &offered) {
 void Wishes::visit(const OpNode &node) {
   SmallVector<Tensor> tensors;
   auto add = [&](ValueRange values, ArrayRef<TensorFactors> factors, bool anchoredOnes) {
-    for (auto [value, tensor] : llvm::zip_equal(values, factors))
+    for (auto [i, value, tensor] : llvm::enumerate(values, factors))
       if (!graph.isFree(value) && (graph.isAnchored(value) || graph.pinned(value)) == anchoredOnes)
-        tensors.push_back({value, &tensor});
+        tensors.push_back({value, &tensor, node.rule.partOf(i)});
   };
   for (bool anchored : {true, false}) {
     add(node.op->getResults(), node.rule.results, anchored);

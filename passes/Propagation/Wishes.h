@@ -28,6 +28,7 @@ private:
   struct Tensor {
     Value value;
     const TensorFactors *factors;
+    int64_t part; ///< of the op
   };
 
   void seed();

@@ -67,7 +67,7 @@
 // BATCH: batch.json:1:{{[0-9]+}}: error: accum_degree is 3, which does not divide the batch 4
 // HEADS: heads.json:1:{{[0-9]+}}: error: sharding_size is 4 in device_mapping, which does not divide num_attention_heads 2 of the model
 // NONE: none.json:1:1: error: cannot read the parallel config: No such file or directory
-// SCHEDULE: error: schedule is "zigzag"; expected "sequential", "gpipe" or "1f1b"
+// SCHEDULE: error: schedule is "zigzag"; expected sequential, gpipe or 1f1b
 // SEQUENTIAL: one.json:1:2: error: schedule is "gpipe", but mode is "sharding", whose stages run one after the other
 // TWICE: error: apply-parallel-config: found st.stages on the module, which apply-parallel-config leaves; expected a module from before that
 

@@ -127,3 +127,42 @@ func.func @constraint(%x: tensor<8x4xf32> {st.role = "batch", st.sharding = #st.
   %0 = st.constrain %x to <@mesh, [{"data"}, {"model"}]> : tensor<8x4xf32>
   return %0 : tensor<8x4xf32>
 }
+
+// -----
+
+// The operands of a barrier have nothing to do with each other: each is sharded, and left unreduced,
+// as if it stood alone.
+
+st.mesh @mesh <["tensor"=2], micro=2>
+// CHECK-LABEL: func.func @barrier
+func.func @barrier(%x: tensor<8x4xf32> {st.sharding = #st.sharding<@mesh, [{"micro"}, {}]>}, %y: tensor<4x8xf32> {st.sharding = #st.sharding<@mesh, [{"tensor"}, {"micro"}]>}) -> (tensor<8x4xf32>, tensor<4x8xf32>, tensor<4x4xf32>) {
+  %0 = stablehlo.dot_general %x, %x, contracting_dims = [0] x [0] : (tensor<8x4xf32>, tensor<8x4xf32>) -> tensor<4x4xf32>
+  // CHECK: optimization_barrier {st.sharding = [#st.sharding<@mesh, [{"micro"}, {}]>, #st.sharding<@mesh, [{"tensor"}, {"micro"}]>, #st.sharding<@mesh, [{}, {}], unreduced = sum ["micro"]>]}
+  %1:3 = stablehlo.optimization_barrier %x, %y, %0 : tensor<8x4xf32>, tensor<4x8xf32>, tensor<4x4xf32>
+  return %1#0, %1#1, %1#2 : tensor<8x4xf32>, tensor<4x8xf32>, tensor<4x4xf32>
+}
+
+// -----
+
+// A constraint on a batch holds for its micro-batches, as far as they can be split.
+
+st.mesh @mesh <["a"=2, "b"=2], micro=2>
+// CHECK-LABEL: func.func @small_batch
+func.func @small_batch(%x: tensor<4x4xf32> {st.sharding = #st.sharding<@mesh, [{"micro"}, {}]>}) -> tensor<4x4xf32> {
+  // CHECK: st.constrain %{{.*}} to <@mesh, [{"micro", "a"}, {}]>
+  %0 = st.constrain %x to <@mesh, [{"a", "b"}, {}]> : tensor<4x4xf32>
+  return %0 : tensor<4x4xf32>
+}
+
+// -----
+
+// Random bits are the same on every device, whatever reads them.
+
+st.mesh @mesh <["a"=2], micro=1>
+// CHECK-LABEL: func.func @random_bits
+func.func @random_bits(%state: tensor<2xui64>, %x: tensor<4xui32> {st.sharding = #st.sharding<@mesh, [{"a"}]>}) -> tensor<4xui32> {
+  // CHECK: rng_bit_generator {{.*}} {st.sharding = [#st.sharding<@mesh, [{}]>, #st.sharding<@mesh, [{}]>]}
+  %new, %bits = stablehlo.rng_bit_generator %state, algorithm = THREE_FRY : (tensor<2xui64>) -> (tensor<2xui64>, tensor<4xui32>)
+  %0 = stablehlo.add %x, %bits : tensor<4xui32>
+  return %0 : tensor<4xui32>
+}

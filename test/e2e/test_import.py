@@ -87,6 +87,43 @@ def mlp():
     return loss, params, batches
 
 
+def convolution_net():
+    """Patches, overlapping windows, depthwise and strided convolutions, pooling; without statistics of a batch."""
+    def convolve(x, kernel, stride=1, padding="SAME", groups=1):
+        return jax.lax.conv_general_dilated(x, kernel, (stride, stride), padding, feature_group_count=groups,
+                                            dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+    def loss(params, batch):
+        x = jax.nn.gelu(convolve(batch["x"], params["patches"], 2, "VALID"))
+        x = x + convolve(jax.nn.gelu(convolve(x, params["depthwise"], groups=8)), params["pointwise"])
+        x = jax.lax.reduce_window(x, -jnp.inf, jax.lax.max, (1, 3, 3, 1), (1, 1, 1, 1), "SAME")
+        x = jax.lax.reduce_window(convolve(x, params["grouped"], groups=2), -jnp.inf, jax.lax.max, (1, 2, 2, 1),
+                                  (1, 2, 2, 1), "VALID")
+        x = jax.nn.gelu(convolve(x, params["strided"], 2)).mean((1, 2))
+        return jnp.mean((x @ params["head"] - batch["y"]) ** 2)
+
+    rng = np.random.default_rng(0)
+    shapes = {"patches": (2, 2, 3, 8), "depthwise": (3, 3, 1, 8), "pointwise": (1, 1, 8, 8), "grouped": (3, 3, 4, 16),
+              "strided": (3, 3, 16, 16), "head": (16, 4)}
+    params = {name: (rng.normal(size=shape) / np.sqrt(np.prod(shape[:-1]))).astype(np.float32)
+              for name, shape in shapes.items()}
+    batches = [{"x": rng.normal(size=(8, 16, 16, 3)).astype(np.float32), "y": rng.normal(size=(8, 4)).astype(np.float32)}
+               for _ in range(STEPS)]
+    return loss, params, batches
+
+
+def rematerialised_mlp():
+    """Layers that the backward pass computes anew, behind barriers."""
+    _, params, batches = mlp()
+
+    def loss(params, batch):
+        x = batch["x"]
+        for i in range(6):
+            x = jax.checkpoint(lambda x, w, b: jnp.tanh(x @ w + b))(x, params[f"w{i}"], params[f"b{i}"])
+        return jnp.mean((x - batch["y"]) ** 2)
+    return loss, params, batches
+
+
 def scanned_mlp():
     """The layers are rows of one stacked weight, gone through by lax.scan."""
     def loss(params, batch):
@@ -439,7 +476,14 @@ CASES = [
     ("gpt2, clipped SGD, results in another order", trains(
         lambda f: transformer(f, GPT2, "clm"), sgd, False, 1e-2, LAYOUTS)),
     ("vit, clipped SGD", trains(lambda f: transformer(f, VIT, "classify"), sgd, True, 1e-2, LAYOUTS)),
+    ("convolution net, clipped SGD", trains(lambda f: convolution_net(), sgd, True, 1e-1, [
+        None, st.layout(1, 1, accum=4), st.layout(2, 1, mode="pipeline", accum=2), st.layout(1, 2),
+        st.layout(1, 2, dim=0), st.layout(2, 2, mode="hybrid", accum=2)])),
+    ("mlp rematerialised, clipped SGD", trains(
+        lambda f: rematerialised_mlp(), sgd, True, 1e-1, [*LAYOUTS, st.layout(1, 1, accum=4)])),
     ("mlp by scan, clipped SGD", trains(lambda f: scanned_mlp(), sgd, True, 1e-1, [None])),
+    ("mlp by scan, rolled, clipped SGD", trains(
+        lambda f: scanned_mlp(), sgd, True, 1e-1, [None, st.layout(1, 1, accum=4), st.layout(1, 2)], ["--unroll=0"])),
     ("mlp, clipped SGD, four stages", trains(
         lambda f: mlp(), sgd, True, 1e-1, [None, st.layout(4, 1, mode="pipeline", accum=4)])),
 ]

@@ -138,6 +138,8 @@ CASES = [
     ("state of an optimizer, 2x1", takes_state_of_optimizer(st.layout(2, 1))),
     ("state of an optimizer, 2x2, 4 micro-batches",
      takes_state_of_optimizer(st.layout(2, 2, mode="hybrid", accum=4))),
+    ("state of an optimizer, 2 replicas of 2x2", takes_state_of_optimizer(
+        {"mode": "hybrid", "data": 2, "sharding_size": 2, "stage_cnt": 2, "accum_degree": 2})),
 ]
 
 if __name__ == "__main__":

@@ -45,6 +45,16 @@ class Program:
         self.used.update(operands)
         return value
 
+    def emit_many(self, text, shapes, *operands):
+        """An op of several f32 results; its types follow the text."""
+        name = next(self.names)
+        values = [(f"{name}#{i}", tuple(shape), "f32") for i, shape in enumerate(shapes)]
+        types = ", ".join(self.type(v) for v in values)
+        self.lines.append(f"{name}:{len(values)} = {text.replace('RESULTS', types)}")
+        self.values += values
+        self.used.update(operands)
+        return values
+
     def constant(self, value, shape=(), element="f32"):
         result = self.emit(f"stablehlo.constant dense<{value}> : RESULT", shape, element)
         self.values.pop()
@@ -71,6 +81,7 @@ class Program:
             attribute = f" {{st.sharding = {self.sharding(shape, is_batch)}}}"
         self.arguments.append((value, attribute))
         self.values.append(value)
+        return value
 
     # ---- choices
 
@@ -87,6 +98,30 @@ class Program:
         if not fitting:
             return None
         return fitting[-1 - min(int(self.rng.expovariate(0.5)), len(fitting) - 1)]
+
+    def window(self, size, lengths=(1, 2, 3, 4), dilates=False):
+        """A window over a dimension of `size`, side by side or not, and how often it fits."""
+        length = self.rng.choice([n for n in lengths if n <= size])
+        if self.rng.random() < 0.6:
+            window = {"length": length, "stride": length, "pad": (0, 0), "base": 1, "dilation": 1}
+        else:
+            window = {"length": length, "stride": self.rng.randint(1, length),
+                      "pad": (self.rng.randrange(length), self.rng.randrange(length)),
+                      "base": self.rng.choice([1, 1, 2]) if dilates else 1,
+                      "dilation": self.rng.choice([1, 1, 2]) if dilates else 1}
+        left = (size - 1) * window["base"] + 1 + sum(window["pad"]) - ((length - 1) * window["dilation"] + 1)
+        return window, max(left // window["stride"] + 1, 0)
+
+    @staticmethod
+    def window_attributes(windows):
+        """As pooling ops have them."""
+        lists = {"window_dimensions": "length", "window_strides": "stride"}
+        arrays = ", ".join(f"{name} = array<i64: {', '.join(str(w[key]) for w in windows)}>" for name, key in lists.items())
+        return f"<{{{arrays}, padding = dense<{[list(w['pad']) for w in windows]}> : tensor<{len(windows)}x2xi64>}}>"
+
+    def scaled(self, value, factor):
+        scale = self.constant(factor, value[1])
+        return self.emit(f"stablehlo.multiply {value[0]}, {scale[0]} : RESULT", value[1], "f32", value[0], scale[0])
 
     # ---- ops
 
@@ -249,6 +284,181 @@ class Program:
                   f"  }}) : ({self.type(zero)}, {self.type(indices)}, {self.type(updates)}) -> RESULT",
                   table[1], "f32", indices[0], updates[0])
 
+    def op_convolution(self):
+        """The kernel is a weight or a value, as in the gradient of a weight."""
+        x = self.pick(lambda v: len(v[1]) in (3, 4) and math.prod(v[1]) <= LARGEST // 2)
+        if not x:
+            return
+        rank = len(x[1])
+        batch, feature, *spatial = self.rng.sample(range(rank), rank)
+        groups, by_batch = self.rng.choice([1, 1, 2, 4, 8]), self.rng.random() < 0.3
+        if x[1][batch if by_batch else feature] % groups:
+            return
+        inputs = x[1][feature] // (1 if by_batch else groups)
+        kernel = self.rng.sample(range(rank), rank)
+        y = self.pick(lambda v: len(v[1]) == rank and v[1][kernel[0]] == inputs and v[1][kernel[1]] % groups == 0)
+        if not y or self.rng.random() < 0.5:
+            shape = [self.rng.choice([1, 2, 3, 4]) for _ in range(rank)]
+            shape[kernel[0]], shape[kernel[1]] = inputs, self.rng.choice([g for g in (4, 8, 16) if g % groups == 0])
+            y = self.argument(shape, "f32")
+        windows = [self.window(x[1][d], [y[1][k]], dilates=True) if y[1][k] <= x[1][d] else ({}, 0)
+                   for d, k in zip(spatial, kernel[2:])]
+        if not all(count for _, count in windows):
+            return
+        out = self.rng.sample(range(rank), rank)
+        shape = [0] * rank
+        sizes = [x[1][batch] // (groups if by_batch else 1), y[1][kernel[1]], *(count for _, count in windows)]
+        for place, size in zip(out, sizes):
+            shape[place] = size
+        if math.prod(shape) > LARGEST:
+            return
+        window = ", ".join(f"{name} = {[w[key] for w, _ in windows]}" for name, key in
+                           (("stride", "stride"), ("pad", "pad"), ("lhs_dilate", "base"), ("rhs_dilate", "dilation")))
+        layouts = []
+        for letters, order in (("bf", (batch, feature, *spatial)), ("io", kernel), ("bf", out)):
+            names = dict(zip(order, [*letters, *map(str, range(rank - 2))]))
+            layouts.append(f"[{', '.join(names[d] for d in range(rank))}]")
+        window = window.replace("(", "[").replace(")", "]")
+        z = self.emit(f"stablehlo.convolution({x[0]}, {y[0]}) dim_numbers = {layouts[0]}x{layouts[1]}->{layouts[2]}, "
+                      f"window = {{{window}}} {{batch_group_count = {groups if by_batch else 1} : i64, "
+                      f"feature_group_count = {1 if by_batch else groups} : i64}} : ({self.type(x)}, {self.type(y)}) -> "
+                      "RESULT", shape, "f32", x[0], y[0])
+        self.scaled(z, 1 / (inputs * math.prod(y[1][k] for k in kernel[2:])))
+
+    def op_reduce_window(self):
+        x = self.pick(lambda v: v[1])
+        if not x:
+            return
+        windows = [self.window(size) for size in x[1]]
+        shape = [count for _, count in windows]
+        if not all(shape) or math.prod(shape) > LARGEST:
+            return
+        op, start = self.rng.choice([("add", "0.0"), ("maximum", "-4.0")])
+        init = self.constant(start)
+        attributes = self.window_attributes([w for w, _ in windows])
+        z = self.emit(f'"stablehlo.reduce_window"({x[0]}, {init[0]}) {attributes} ({{\n'
+                      f"  ^bb0(%a: tensor<f32>, %b: tensor<f32>):\n    %c = stablehlo.{op} %a, %b : tensor<f32>\n"
+                      "    stablehlo.return %c : tensor<f32>\n"
+                      f"  }}) : ({self.type(x)}, tensor<f32>) -> RESULT", shape, "f32", x[0])
+        self.scaled(z, 1 / math.prod(w["length"] for w, _ in windows))
+
+    def op_select_and_scatter(self):
+        """The gradient of a maximum over windows; arguments have no two values that are nearly the same."""
+        x = self.pick(lambda v: v[1] and v[0].startswith("%arg"))
+        if not x:
+            return
+        windows = [self.window(size) for size in x[1]]
+        shape = tuple(count for _, count in windows)
+        if not all(shape) or math.prod(shape) > LARGEST:
+            return
+        source = self.pick(lambda v: v[1] == shape) or self.argument(shape, "f32")
+        init = self.constant("0.0")
+        z = self.emit(f'"stablehlo.select_and_scatter"({x[0]}, {source[0]}, {init[0]}) '
+                      f"{self.window_attributes([w for w, _ in windows])} ({{\n"
+                      "  ^bb0(%a: tensor<f32>, %b: tensor<f32>):\n    %c = stablehlo.compare GE, %a, %b : "
+                      "(tensor<f32>, tensor<f32>) -> tensor<i1>\n    stablehlo.return %c : tensor<i1>\n  }, {\n"
+                      "  ^bb0(%a: tensor<f32>, %b: tensor<f32>):\n    %c = stablehlo.add %a, %b : tensor<f32>\n"
+                      "    stablehlo.return %c : tensor<f32>\n"
+                      f"  }}) : ({self.type(x)}, {self.type(source)}, tensor<f32>) -> RESULT", x[1], "f32", x[0], source[0])
+        self.scaled(z, 1 / math.prod(w["length"] for w, _ in windows))
+
+    def op_fft(self):
+        x = self.pick(lambda v: v[1])
+        if not x:
+            return
+        shape, lengths = list(x[1]), list(x[1][-self.rng.randint(1, min(3, len(x[1]))):])
+        kind = self.rng.choice(["RFFT", "FFT", "IFFT"])
+        if kind == "RFFT":
+            operand, shape[-1] = x, x[1][-1] // 2 + 1
+        else:
+            operand = self.emit(f"stablehlo.complex {x[0]}, {x[0]} : RESULT", x[1], "complex<f32>", x[0])
+        z = self.emit(f"stablehlo.fft {operand[0]}, type = {kind}, length = {lengths} : ({self.type(operand)}) -> RESULT",
+                      shape, "complex<f32>", operand[0])
+        part = self.emit(f"stablehlo.{self.rng.choice(['real', 'imag'])} {z[0]} : ({self.type(z)}) -> RESULT", shape, "f32",
+                         z[0])
+        self.scaled(part, 1 / math.prod(lengths) if kind != "IFFT" else 1.0)
+
+    def op_solve(self):
+        """Systems whose matrices are well conditioned: x x' + 1."""
+        x = self.pick(lambda v: len(v[1]) >= 2)
+        if not x:
+            return
+        batch, size, rank = list(range(len(x[1]) - 2)), x[1][-2], len(x[1])
+        shape = (*x[1][:-2], size, size)
+        square = self.emit(f"stablehlo.dot_general {x[0]}, {x[0]}, batching_dims = {batch} x {batch}, contracting_dims = "
+                           f"[{rank - 1}] x [{rank - 1}] : ({self.type(x)}, {self.type(x)}) -> RESULT", shape, "f32", x[0])
+        square = self.scaled(square, 1 / x[1][-1])
+        rows, columns = (self.emit(f"stablehlo.iota dim = {d} : RESULT", shape, "i32") for d in (rank - 2, rank - 1))
+        diagonal = self.emit(f"stablehlo.compare EQ, {rows[0]}, {columns[0]} : ({self.type(rows)}, {self.type(rows)}) -> "
+                             "RESULT", shape, "i1", rows[0], columns[0])
+        ones = self.emit(f"stablehlo.convert {diagonal[0]} : ({self.type(diagonal)}) -> RESULT", shape, "f32", diagonal[0])
+        matrix = self.emit(f"stablehlo.add {square[0]}, {ones[0]} : RESULT", shape, "f32", square[0], ones[0])
+        lower = self.rng.random() < 0.5
+        triangle = self.emit(f"stablehlo.cholesky {matrix[0]}, lower = {str(lower).lower()} : RESULT", shape, "f32",
+                             matrix[0])
+        left = self.rng.random() < 0.5
+        fits = (lambda v: v[1][:-2] == shape[:-2] and len(v[1]) == rank and v[1][-2 if left else -1] == size)
+        b = self.pick(fits)
+        transpose = self.rng.choice(["NO_TRANSPOSE", "TRANSPOSE"])
+        self.emit(f'"stablehlo.triangular_solve"({triangle[0]}, {b[0]}) <{{left_side = {str(left).lower()}, lower = '
+                  f"{str(lower).lower()}, transpose_a = #stablehlo<transpose {transpose}>, unit_diagonal = false}}> : "
+                  f"({self.type(triangle)}, {self.type(b)}) -> RESULT", b[1], "f32", triangle[0], b[0])
+
+    def op_batch_norm(self):
+        x = self.pick(lambda v: len(v[1]) >= 2)
+        if not x:
+            return
+        feature = self.rng.randrange(len(x[1]))
+        scale, offset = (self.argument([x[1][feature]], "f32") for _ in range(2))
+        self.emit_many(f'"stablehlo.batch_norm_training"({x[0]}, {scale[0]}, {offset[0]}) <{{epsilon = 1.0 : f32, '
+                       f"feature_index = {feature} : i64}}> : ({self.type(x)}, {self.type(scale)}, {self.type(offset)}) -> "
+                       "(RESULTS)", [x[1], scale[1], scale[1]], x[0], scale[0], offset[0])
+
+    def op_barrier(self):
+        operands = [v for v in (self.pick() for _ in range(self.rng.randint(1, 3))) if v]
+        names = ", ".join(v[0] for v in operands)
+        self.emit_many(f"stablehlo.optimization_barrier {names} : RESULTS", [v[1] for v in operands],
+                       *(v[0] for v in operands))
+
+    def op_loop(self):
+        """Layers with one weight: what each leaves is stacked, and a product of it added up, as gradients are."""
+        x = self.pick(lambda v: len(v[1]) == 2 and v[1][1] > 1 and math.prod(v[1]) <= LARGEST // 4)
+        if not x:
+            return
+        b, h = x[1]
+        w = self.pick(lambda v: v[1] == (h, h)) or self.argument((h, h), "f32")
+        row, one, many, square = (f"tensor<{s}xf32>" for s in (f"{b}x{h}", f"1x{b}x{h}", f"4x{b}x{h}", f"{h}x{h}"))
+        first = self.pick(lambda v: v[1] == (4, b, h))
+        stack = first or self.constant("0.0", (4, b, h))
+        total = self.pick(lambda v: v[1] == (h, h)) if self.rng.random() < 0.3 else self.constant("0.0", (h, h))
+        zero, count = (self.constant(n, element="i32") for n in (0, 4))
+        step, scale = self.constant(1, element="i32"), self.constant(1 / h, (b, h))
+        mean = self.constant(1 / b, (h, h))
+        lines = [f"%d = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : ({row}, {square}) -> {row}",
+                 f"%e = stablehlo.multiply %d, {scale[0]} : {row}", f"%t = stablehlo.tanh %e : {row}"]
+        if first:
+            lines += [f"%p = stablehlo.dynamic_slice %s, %i, {zero[0]}, {zero[0]}, sizes = [1, {b}, {h}] : ({many}, "
+                      f"tensor<i32>, tensor<i32>, tensor<i32>) -> {one}", f"%q = stablehlo.reshape %p : ({one}) -> {row}",
+                      f"%y = stablehlo.add %t, %q : {row}"]
+        else:
+            lines += [f"%y = stablehlo.{self.rng.choice(['sine', 'negate', 'optimization_barrier'])} %t : {row}"]
+        lines += [f"%r = stablehlo.reshape %y : ({row}) -> {one}",
+                  f"%u = stablehlo.dynamic_update_slice %s, %r, %i, {zero[0]}, {zero[0]} : ({many}, {one}, tensor<i32>, "
+                  f"tensor<i32>, tensor<i32>) -> {many}",
+                  f"%g = stablehlo.dot_general %x, %y, contracting_dims = [0] x [0] : ({row}, {row}) -> {square}",
+                  f"%m = stablehlo.multiply %g, {mean[0]} : {square}", f"%a = stablehlo.add %n, %m : {square}",
+                  f"%j = stablehlo.add %i, {step[0]} : tensor<i32>"]
+        types = f"tensor<i32>, {row}, {square}, {many}, {square}"
+        name = next(self.names)
+        start = f"%i = {zero[0]}, %x = {x[0]}, %w = {w[0]}, %s = {stack[0]}, %n = {total[0]}"
+        self.lines.append(
+            f"{name}:5 = stablehlo.while({start}) : {types}\n   cond {{\n    %c = stablehlo.compare LT, %i, "
+            f"{count[0]} : (tensor<i32>, tensor<i32>) -> tensor<i1>\n    stablehlo.return %c : tensor<i1>\n  }} do {{"
+            "\n    " + "\n    ".join(lines) +
+            f"\n    stablehlo.return %j, %y, %w, %u, %a : {types}\n  }}")
+        self.values += [(f"{name}#{i}", shape, "f32") for i, shape in ((1, (b, h)), (3, (4, b, h)), (4, (h, h)))]
+        self.used.update([x[0], w[0], stack[0], total[0]])
+
     def op_constrain(self):
         x = self.pick(lambda v: v[1])
         if x:
@@ -268,4 +478,5 @@ class Program:
                 f"  return {', '.join(v[0] for v in results)} : {types}\n}}\n")
 
 
-OPS = [name.removeprefix("op_") for name in dir(Program) if name.startswith("op_")] + ["dot", "binary", "unary"]
+OPS = [name.removeprefix("op_") for name in dir(Program) if name.startswith("op_")]
+OPS += ["dot", "binary", "unary", "convolution"]

@@ -25,6 +25,7 @@ struct Factor {
   int64_t size = 1; ///< of a Permutation factor: of the first tensor that has it
   FactorKind kind = FactorKind::Parallel;
   ReductionKind reduction = ReductionKind::Sum; ///< of a Reduction factor
+  int64_t part = 0;                             ///< of the op, see ShardingRule::parts
 };
 
 /// For each dimension of a tensor the factors that compose it, major to minor.
@@ -45,8 +46,17 @@ struct ShardingRule {
   /// the factor (the initial value of a reduce, what a scatter adds to): where the
   /// factor is sharded, only one shard may contribute them.
   llvm::SmallVector<int64_t> countedOnce;
+  /// For each result the Reduction factors that it sums over, where results differ in
+  /// that (a loop); then it is operand i of `countedOnce` that starts the sum of result
+  /// i. Empty: all of them.
+  llvm::SmallVector<llvm::SmallVector<int64_t, 1>> sums;
+  /// More than 1 where the op is so many ops in one (optimization_barrier): part i,
+  /// which is operand i, result i and their factors, is sharded as if it were alone.
+  int64_t parts = 1;
 
   bool isShardable() const { return !factors.empty(); }
+  /// The part that an operand or a result belongs to.
+  int64_t partOf(int64_t tensor) const { return parts > 1 ? tensor : 0; }
   int64_t addFactor(int64_t size, FactorKind kind = FactorKind::Parallel,
                     ReductionKind reduction = ReductionKind::Sum);
   void setLinear(Linearity how, llvm::ArrayRef<int64_t> operands);

@@ -86,9 +86,9 @@ double mlir::st::costOf(Operation *op, const ShardingRule &rule, const OpShardin
 //===----------------------------------------------------------------------===//
 
 std::optional<OpSharding> mlir::st::passOn(Operation *op, const ShardingRule &rule,
-                                           const OpSharding &how, Axis axis,
+                                           const OpSharding &how, Axis axis, int64_t part,
                                            const ChoiceContext &context) {
-  if (rule.linearity == Linearity::None || how.uses(axis))
+  if (rule.linearity == Linearity::None || how.uses(rule, axis, part))
     return std::nullopt;
   std::optional<ReduceKind> kind = reductionKind(rule, how);
   if (kind && *kind != ReduceKind::Sum)
@@ -99,10 +99,12 @@ std::optional<OpSharding> mlir::st::passOn(Operation *op, const ShardingRule &ru
            context.mayPass[i];
   };
   OpSharding extended = how;
-  extended.passing.insert(llvm::upper_bound(extended.passing, axis), axis);
+  auto &passing = extended.passing[part];
+  passing.insert(llvm::upper_bound(passing, axis), axis);
   if (rule.linearity == Linearity::Separately) {
     for (int64_t i : rule.linearOperands)
-      if (arrives(i) && (how.passing.empty() || how.passingOperand == i)) {
+      if (rule.partOf(i) == part && arrives(i) &&
+          (how.passing[part].empty() || rule.parts > 1 || how.passingOperand == i)) {
         extended.passingOperand = i;
         return extended;
       }
@@ -153,11 +155,11 @@ static void addReductions(const ShardingRule &rule, const OpSharding &how, Axis 
   }
 }
 
-/// The ways to use `axis`, those that results want first.
-static SmallVector<OpSharding> optionsFor(Operation *op, const ShardingRule &rule,
-                                          const OpSharding &how, Axis axis,
-                                          const ChoiceContext &context) {
-  SmallVector<OpSharding> options;
+/// The ways to use `axis` in one part of the op, those that results want first.
+static SmallVector<OpSharding, 2> optionsFor(Operation *op, const ShardingRule &rule,
+                                             const OpSharding &how, Axis axis, int64_t part,
+                                             const ChoiceContext &context) {
+  SmallVector<OpSharding, 2> options;
   auto add = [&](const std::optional<TensorSharding> &sharding, const TensorFactors &tensor) {
     if (!sharding)
       return;
@@ -165,40 +167,49 @@ static SmallVector<OpSharding> optionsFor(Operation *op, const ShardingRule &rul
       options.push_back(std::move(*option));
   };
   for (auto [i, tensor] : llvm::enumerate(rule.results)) {
+    if (rule.partOf(i) != part)
+      continue;
     add(context.wanted[i], tensor);
     if (context.wanted[i] && context.wanted[i]->isUnreducedOver(axis))
       addReductions(rule, how, axis, context.axes, options);
   }
-  if (auto passing = passOn(op, rule, how, axis, context))
+  if (auto passing = passOn(op, rule, how, axis, part, context))
     options.push_back(std::move(*passing));
   for (auto [i, tensor] : llvm::enumerate(rule.operands))
-    add(context.operands[i], tensor);
+    if (rule.partOf(i) == part)
+      add(context.operands[i], tensor);
   return options;
+}
+
+/// Uses `axis` in one part of the op as costs least, if at all.
+static void extendOver(Axis axis, int64_t part, Operation *op, const ShardingRule &rule,
+                       OpSharding &best, const ChoiceContext &context) {
+  if (best.uses(rule, axis, part))
+    return;
+  SmallVector<OpSharding, 2> options = optionsFor(op, rule, best, axis, part, context);
+  if (options.empty())
+    return;
+  double bestCost = costOf(op, rule, best, context);
+  const OpSharding *choice = nullptr;
+  for (const OpSharding &option : options) {
+    double cost = costOf(op, rule, option, context);
+    // Where nothing is possible yet, a step towards it is: results unreduced over two
+    // axes become so one axis at a time.
+    if (cost < bestCost || (bestCost == kImpossible && !choice)) {
+      bestCost = cost;
+      choice = &option;
+    }
+  }
+  if (choice)
+    best = *choice;
 }
 
 OpSharding mlir::st::chooseOpSharding(Operation *op, const ShardingRule &rule, OpSharding base,
                                       const ChoiceContext &context, ArrayRef<Axis> over) {
   OpSharding best = std::move(base);
-  for (Axis axis : over) {
-    if (best.uses(axis))
-      continue;
-    SmallVector<OpSharding> options = optionsFor(op, rule, best, axis, context);
-    if (options.empty())
-      continue;
-    double bestCost = costOf(op, rule, best, context);
-    const OpSharding *choice = nullptr;
-    for (const OpSharding &option : options) {
-      double cost = costOf(op, rule, option, context);
-      // Where nothing is possible yet, a step towards it is: results unreduced over two
-      // axes become so one axis at a time.
-      if (cost < bestCost || (bestCost == kImpossible && !choice)) {
-        bestCost = cost;
-        choice = &option;
-      }
-    }
-    if (choice)
-      best = *choice;
-  }
+  for (Axis axis : over)
+    for (int64_t part = 0; part < rule.parts; ++part)
+      extendOver(axis, part, op, rule, best, context);
   return best;
 }
 

@@ -34,9 +34,10 @@ OpSharding chooseOpSharding(Operation *op, const ShardingRule &rule, OpSharding 
                             const ChoiceContext &context, ArrayRef<Axis> over);
 
 /// Whether `how` can be extended by passing `axis` on: the op is linear in operands
-/// that are unreduced over it, zero, or cheaply made so. Returns it extended.
+/// that are unreduced over it, zero, or cheaply made so. Returns it extended. Concerns
+/// one part of the op.
 std::optional<OpSharding> passOn(Operation *op, const ShardingRule &rule, const OpSharding &how,
-                                 Axis axis, const ChoiceContext &context);
+                                 Axis axis, int64_t part, const ChoiceContext &context);
 
 /// The way to compute an op that leaves its results exactly as `context.wanted`
 /// says, taking unreduced axes from where that costs least; none if there is none.

@@ -24,14 +24,22 @@ ShardingRule mlir::st::getShardingRule(Operation *op) {
 }
 
 bool mlir::st::isPointwise(const ShardingRule &rule) {
-  return rule.results.size() == 1 && llvm::all_of(rule.operands, [&](const TensorFactors &operand) {
-           return operand.empty() || operand == rule.results[0];
-         });
+  if (rule.results.size() != 1)
+    return false;
+  // A sort takes and leaves one shape too, but an element is not made of its own place.
+  auto isParallel = [&](ArrayRef<int64_t> dim) {
+    return llvm::all_of(
+        dim, [&](int64_t factor) { return rule.factors[factor].kind == FactorKind::Parallel; });
+  };
+  return llvm::all_of(rule.operands, [&](const TensorFactors &operand) {
+    return operand.empty() || (operand == rule.results[0] && llvm::all_of(operand, isParallel));
+  });
 }
 
-std::optional<int64_t> OpSharding::factorOf(Axis axis) const {
+std::optional<int64_t> OpSharding::factorOf(const ShardingRule &rule, Axis axis,
+                                            int64_t part) const {
   for (auto [factor, splits] : llvm::enumerate(factors))
-    if (outerOf(splits, axis))
+    if (rule.factors[factor].part == part && outerOf(splits, axis))
       return factor;
   return std::nullopt;
 }
@@ -93,15 +101,16 @@ std::optional<ReduceKind> mlir::st::reductionKind(const ShardingRule &rule, cons
   for (auto [factor, splits] : llvm::zip_equal(rule.factors, how.factors))
     if (factor.kind == FactorKind::Reduction && !splits.empty())
       return static_cast<ReduceKind>(factor.reduction);
-  if (!how.passing.empty())
+  if (llvm::any_of(how.passing, [](ArrayRef<Axis> axes) { return !axes.empty(); }))
     return ReduceKind::Sum;
   return std::nullopt;
 }
 
-static void addReductionAxes(const ShardingRule &rule, const OpSharding &how,
+static void addReductionAxes(const ShardingRule &rule, const OpSharding &how, int64_t tensor,
                              TensorSharding &sharding) {
-  for (auto [factor, splits] : llvm::zip_equal(rule.factors, how.factors))
-    if (factor.kind == FactorKind::Reduction)
+  for (auto [i, factor, splits] : llvm::enumerate(rule.factors, how.factors))
+    if (factor.kind == FactorKind::Reduction &&
+        (rule.sums.empty() || llvm::is_contained(rule.sums[tensor], i)))
       for (const Split &split : splits)
         if (split.axis != kUnsplit)
           sharding.addUnreduced(split.axis);
@@ -114,12 +123,12 @@ TensorSharding mlir::st::operandSharding(const ShardingRule &rule, const OpShard
   TensorSharding sharding = composeDims(rule, rule.operands[operand], how.factors);
   bool passes = rule.linearity == ShardingRule::Linearity::Jointly
                     ? llvm::is_contained(rule.linearOperands, operand)
-                    : operand == how.passingOperand;
+                    : rule.parts > 1 || operand == how.passingOperand;
   if (passes)
-    for (Axis axis : how.passing)
+    for (Axis axis : how.passing[rule.partOf(operand)])
       sharding.addUnreduced(axis);
   if (llvm::is_contained(rule.countedOnce, operand))
-    addReductionAxes(rule, how, sharding);
+    addReductionAxes(rule, how, operand, sharding);
   return sharding;
 }
 
@@ -128,9 +137,9 @@ TensorSharding mlir::st::resultSharding(const ShardingRule &rule, const OpShardi
   if (result >= static_cast<int64_t>(rule.results.size()))
     return TensorSharding(rank);
   TensorSharding sharding = composeDims(rule, rule.results[result], how.factors);
-  for (Axis axis : how.passing)
+  for (Axis axis : how.passing[rule.partOf(result)])
     sharding.addUnreduced(axis);
-  addReductionAxes(rule, how, sharding);
+  addReductionAxes(rule, how, result, sharding);
   if (!sharding.unreduced.empty())
     sharding.kind = *reductionKind(rule, how);
   return sharding;

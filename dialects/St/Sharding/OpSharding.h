@@ -18,16 +18,25 @@ bool isPointwise(const ShardingRule &rule);
 /// follow from it and the op's rule.
 struct OpSharding {
   SmallVector<Splits, 4> factors;
-  /// Axes over which linear operands arrive, and results leave, as unreduced sums.
-  SmallVector<Axis, 2> passing;
-  /// The operand that does so where the op is linear in single operands.
+  /// For each part of the op the axes over which linear operands arrive, and results
+  /// leave, as unreduced sums.
+  SmallVector<SmallVector<Axis, 2>, 1> passing;
+  /// The operand that does so where an op of one part is linear in single operands.
   int64_t passingOperand = -1;
 
-  OpSharding() = default;
-  explicit OpSharding(const ShardingRule &rule) : factors(rule.factors.size()) {}
+  OpSharding() : passing(1) {}
+  explicit OpSharding(const ShardingRule &rule)
+      : factors(rule.factors.size()), passing(rule.parts) {}
 
-  std::optional<int64_t> factorOf(Axis axis) const;
-  bool uses(Axis axis) const { return factorOf(axis) || llvm::is_contained(passing, axis); }
+  /// The factor of a part of the op that an axis splits.
+  std::optional<int64_t> factorOf(const ShardingRule &rule, Axis axis, int64_t part) const;
+  bool uses(const ShardingRule &rule, Axis axis, int64_t part) const {
+    return factorOf(rule, axis, part) || llvm::is_contained(passing[part], axis);
+  }
+  /// Whether an axis splits a factor of any part.
+  bool splits(Axis axis) const {
+    return llvm::any_of(factors, [&](const Splits &s) { return outerOf(s, axis).has_value(); });
+  }
   /// Puts an axis on a factor; false where the place is taken or the kind of the
   /// factor or its size forbid it.
   bool place(const ShardingRule &rule, int64_t factor, ArrayRef<Split> splits);

@@ -1,0 +1,61 @@
+#include "passes/Propagation/CarryCaptures.h"
+#include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "mlir/Transforms/RegionUtils.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+static bool isSplatConstant(Value value) {
+  auto constant = value.getDefiningOp<stablehlo::ConstantOp>();
+  return constant && isa<SplatElementsAttr>(constant.getValue());
+}
+
+/// Whether a loop may as well have the value whole: a scalar, what any part of can be made of
+/// (a constant of one number), and weights, whose dimensions are not those of a batch.
+static bool mayStayCaptured(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type || type.getRank() == 0 || isSplatConstant(value))
+    return true;
+  auto argument = dyn_cast<BlockArgument>(value);
+  auto function = argument ? dyn_cast<func::FuncOp>(argument.getOwner()->getParentOp()) : nullptr;
+  if (!function)
+    return false;
+  auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
+  return role && (role == "parameter" || role == "optimizer_state");
+}
+
+static void carry(stablehlo::WhileOp loop, ArrayRef<Value> values) {
+  for (Region *region : {&loop.getCond(), &loop.getBody()})
+    for (Value value : values) {
+      BlockArgument inside = region->addArgument(value.getType(), value.getLoc());
+      value.replaceUsesWithIf(inside, [&](OpOperand &use) {
+        return region->isAncestor(use.getOwner()->getParentRegion());
+      });
+    }
+  Block &body = loop.getBody().front();
+  body.getTerminator()->insertOperands(body.getTerminator()->getNumOperands(),
+                                       ValueRange(body.getArguments().take_back(values.size())));
+
+  OpBuilder builder(loop);
+  SmallVector<Value> operands(loop->getOperands());
+  llvm::append_range(operands, values);
+  auto carrying = stablehlo::WhileOp::create(
+      builder, loop.getLoc(), ValueRange(operands).getTypes(), operands, loop->getAttrs());
+  carrying.getCond().takeBody(loop.getCond());
+  carrying.getBody().takeBody(loop.getBody());
+  loop->replaceAllUsesWith(carrying->getResults().take_front(loop->getNumResults()));
+  loop.erase();
+}
+
+void mlir::st::carryCaptures(func::FuncOp function) {
+  // Inner loops first: what they capture is then an operand in the outer one.
+  function.walk([](stablehlo::WhileOp loop) {
+    SetVector<Value> captured;
+    getUsedValuesDefinedAbove(loop->getRegions(), captured);
+    SmallVector<Value> values(
+        llvm::make_filter_range(captured, [](Value value) { return !mayStayCaptured(value); }));
+    if (!values.empty())
+      carry(loop, values);
+  });
+}
