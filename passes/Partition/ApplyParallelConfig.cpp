@@ -41,6 +41,7 @@ private:
   ShardingAttr splitOn(BlockArgument argument, std::optional<int64_t> dim,
                        ArrayRef<StringRef> axes);
   void seedParameter(BlockArgument argument);
+  ShardingAttr spreadOverReplicas(BlockArgument argument, ShardingAttr seed);
   void seedAnnotated();
   void seedByRole();
   ShardingAttr seedOf(BlockArgument argument) {
@@ -206,6 +207,24 @@ void ConfigApplication::seedParameter(BlockArgument argument) {
     parameterSeeds[name] = seed;
 }
 
+/// The seed with its first dimension that divides split among the replicas as well; as it is, where
+/// none does.
+ShardingAttr ConfigApplication::spreadOverReplicas(BlockArgument argument, ShardingAttr seed) {
+  auto type = cast<RankedTensorType>(argument.getType());
+  for (auto [dim, axes] : llvm::enumerate(seed.getDims())) {
+    int64_t parts = axes.empty() ? 1 : config.shardCount();
+    if (config.dataCount == 1 || type.getDimSize(dim) == 0 ||
+        type.getDimSize(dim) % (parts * config.dataCount) != 0)
+      continue;
+    SmallVector<Attribute> split(axes.begin(), axes.end());
+    split.push_back(builder.getStringAttr(kDataAxis));
+    SmallVector<ArrayAttr> dims(seed.getDims());
+    dims[dim] = builder.getArrayAttr(split);
+    return ShardingAttr::get(builder.getContext(), mesh, dims);
+  }
+  return seed;
+}
+
 void ConfigApplication::reportWhole() {
   if (wholeParameters.empty())
     return;
@@ -280,7 +299,7 @@ void ConfigApplication::seedByRole() {
     if (role == "optimizer_state" && of)
       if (ShardingAttr parameterSeed = parameterSeeds.lookup(of);
           parameterSeed && parameterSeed.getRank() == seed.getRank())
-        seed = parameterSeed;
+        seed = config.zero > 0 ? spreadOverReplicas(argument, parameterSeed) : parameterSeed;
     setSeed(argument, seed);
   }
   reportWhole();
@@ -321,8 +340,7 @@ struct ApplyParallelConfig : mlir::st::impl::ApplyParallelConfigBase<ApplyParall
       parallel = std::move(*loaded);
     }
     if (!schedule.empty() && !isSchedule(schedule)) {
-      getOperation().emitError("schedule is \"")
-          << schedule << "\"; expected " << kScheduleNames;
+      getOperation().emitError("schedule is \"") << schedule << "\"; expected " << kScheduleNames;
       return signalPassFailure();
     }
     if (failed(applyParallelConfig(getOperation(), parallel, schedule)))

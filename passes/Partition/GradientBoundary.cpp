@@ -38,8 +38,13 @@ void mlir::st::markGradients(func::FuncOp function) {
   for (BlockArgument argument : function.getArguments()) {
     auto result =
         function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "tf.aliasing_output");
-    if (result && stateful.contains(argument))
-      worklist.push_back(terminator->getOperand(result.getInt()));
+    if (!result || !stateful.contains(argument))
+      continue;
+    // A state that is updated in parts is gathered at the end.
+    Value updated = terminator->getOperand(result.getInt());
+    while (auto gather = updated.getDefiningOp<AllGatherOp>())
+      updated = gather.getOperand();
+    worklist.push_back(updated);
   }
   DenseSet<Value> seen;
   SetVector<Value> gradients;

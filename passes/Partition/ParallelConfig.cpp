@@ -39,6 +39,7 @@ private:
   /// An integer of at least 1, or none where the key is absent.
   FailureOr<std::optional<int64_t>> readCount(const llvm::json::Object &object, StringRef key);
   LogicalResult readShardingDim(const llvm::json::Object &object);
+  LogicalResult readZero(const llvm::json::Object &object);
   LogicalResult readSchedule(const llvm::json::Object &object);
   /// The devices of a shard, one a replica.
   FailureOr<SmallVector<int64_t>> readReplicas(const llvm::json::Value &value, StringRef key);
@@ -104,7 +105,7 @@ Location ParallelConfig::locate(size_t offset, MLIRContext *context) const {
 
 constexpr StringLiteral kKeys[] = {"mode",      "sharding_size", "sharding_dim",
                                    "stage_cnt", "accum_degree",  "data",
-                                   "schedule",  "device_mapping"};
+                                   "zero",      "schedule",      "device_mapping"};
 
 bool mlir::st::isSchedule(StringRef name) {
   return name == "sequential" || name == "gpipe" || name == "1f1b";
@@ -151,6 +152,17 @@ LogicalResult ConfigParser::readShardingDim(const llvm::json::Object &object) {
   if (dim != 0 && dim != -1)
     return error("sharding_dim", *value) << "; expected 0 or -1";
   config.shardingDim = *dim;
+  return success();
+}
+
+LogicalResult ConfigParser::readZero(const llvm::json::Object &object) {
+  const llvm::json::Value *value = object.get("zero");
+  if (!value)
+    return success();
+  std::optional<int64_t> stage = value->getAsInteger();
+  if (stage != 0 && stage != 1)
+    return error("zero", *value) << "; expected 0 or 1";
+  config.zero = *stage;
   return success();
 }
 
@@ -373,7 +385,8 @@ FailureOr<ParallelConfig> ConfigParser::parse(StringRef text) {
     return failure();
   FailureOr<std::optional<int64_t>> accumDegree = readCount(*object, "accum_degree"),
                                     data = readCount(*object, "data");
-  if (failed(accumDegree) || failed(data) || failed(readSchedule(*object)))
+  if (failed(accumDegree) || failed(data) || failed(readZero(*object)) ||
+      failed(readSchedule(*object)))
     return failure();
   config.dataCount = data->value_or(1);
   if (failed(readMapping(*object)) || failed(reconcile(*object)))

@@ -17,6 +17,8 @@ struct ParallelConfig {
   int64_t accumDegree = 1;
   /// Copies of the model, each of which computes its part of the batch.
   int64_t dataCount = 1;
+  /// What replicas split among each other: nothing (0) or the optimizer state (1), as in ZeRO.
+  int64_t zero = 0;
   /// "sequential", "gpipe", "1f1b", or empty for the mode's own.
   std::string schedule;
   /// Whether the devices are GPUs ("GPU:<id>") rather than DTU clusters.

@@ -117,8 +117,33 @@ void StepGraph::pinUpdates() {
       continue;
     donors[result.getInt()] = i;
     if (isState(argument))
-      pin(terminator->getOperand(result.getInt()), axes.read(Value(argument)));
+      pin(terminator->getOperand(result.getInt()), updateSharding(argument));
   }
+}
+
+/// The name of the parameter that a state is, or is kept for.
+StringAttr StepGraph::parameterOf(BlockArgument state) const {
+  StringRef key = roleOf(state) == "parameter" ? kNameAttr : kOfAttr;
+  return function.getArgAttrOfType<StringAttr>(state.getArgNumber(), key);
+}
+
+static int64_t countParts(const TensorSharding &sharding) {
+  int64_t count = 1;
+  for (const Splits &dim : sharding.dims)
+    count *= shardCount(dim);
+  return count;
+}
+
+TensorSharding StepGraph::updateSharding(BlockArgument state) const {
+  TensorSharding finest = axes.read(Value(state));
+  for (BlockArgument other : relatives.lookup(parameterOf(state))) {
+    if (other.getType() != state.getType())
+      continue;
+    TensorSharding sharding = axes.read(Value(other));
+    if (countParts(sharding) > countParts(finest))
+      finest = sharding;
+  }
+  return finest;
 }
 
 std::optional<TensorSharding> StepGraph::resultSharding(unsigned result) const {
@@ -143,6 +168,8 @@ FailureOr<StepGraph> StepGraph::build(func::FuncOp function, const MeshAxes &axe
     if (isState(argument)) {
       graph.anchored.insert(argument);
       graph.stateful.insert(argument);
+      if (StringAttr name = graph.parameterOf(argument))
+        graph.relatives[name].push_back(argument);
     }
   for (Operation &op : function.front().without_terminator()) {
     for (Value result : op.getResults())

@@ -59,11 +59,18 @@ private:
   void addNode(Operation &op);
   void classify(OpNode &node);
   void pinUpdates();
+  /// The sharding in which the update of a state is computed: of a parameter and its optimizer state
+  /// the one with the most parts, of which the others are gathered at the end (ZeRO).
+  TensorSharding updateSharding(BlockArgument state) const;
   void pin(Value value, const TensorSharding &sharding);
 
   DenseMap<Operation *, size_t> index;
   DenseSet<Value> anchored, stateful;
   DenseMap<Value, TensorSharding> pins;
+  StringAttr parameterOf(BlockArgument state) const;
+
+  /// A parameter and its optimizer state, by the parameter's name.
+  DenseMap<StringAttr, SmallVector<BlockArgument, 3>> relatives;
   DenseMap<unsigned, unsigned> donors; ///< result -> the argument it replaces
 };
 

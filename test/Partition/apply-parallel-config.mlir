@@ -47,12 +47,20 @@
 // REPLICAS: st.name = "linear.weight"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{"tensor"}, {}]>
 // REPLICAS: st.name = "ids"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{"micro", "data"}, {}]>
 
+// With "zero": 1 the replicas split the optimizer state, behind the shards where these split the same dimension.
+// RUN: st-opt --apply-parallel-config=config=%t/zero.json %t/step.mlir 2>/dev/null | FileCheck %s --check-prefix=ZERO
+// ZERO: st.name = "linear.weight", {{[^%]*}}st.sharding = #st.sharding<@mesh, [{"tensor"}, {}]>
+// ZERO: st.name = "linear.weight.momentum"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{"tensor", "data"}, {}]>
+
 // A shard names its device of each replica.
 // NAMED: st.devices = [array<i64: 0, 1, 5, 6>]
 // NAMED: st.mesh @mesh <["data"=2, "tensor"=2], micro=1>
 
 //--- replicas.json
 {"mode": "hybrid", "data": 2, "sharding_size": 2, "stage_cnt": 2, "accum_degree": 2, "schedule": "gpipe"}
+
+//--- zero.json
+{"mode": "sharding", "data": 2, "zero": 1, "sharding_size": 2}
 
 //--- named.json
 {"mode": "sharding", "data": 2,

@@ -175,6 +175,8 @@ def parallel_cases():
     yield parallel_case("replicas do not divide", numbered | {"data": 3}, "data is 3, which does not divide the 2 rows")
     yield parallel_case("too many devices", numbered | {"data": 1 << 20, "sharding_size": 1 << 20},
                         "expected at most 1048576 devices")
+    yield parallel_case("more of ZeRO than there is", numbered | {"zero": 2}, "zero is 2; expected 0 or 1")
+    yield parallel_case("ZeRO not a number", numbered | {"zero": None}, "zero is null; expected 0 or 1")
     yield parallel_case("unknown schedule", numbered | {"schedule": "zigzag"}, "schedule is .zigzag.; expected sequential")
     yield parallel_case("schedule of no pipeline", numbered | {"mode": "sharding", "schedule": "1f1b"},
                         "schedule is .1f1b., but mode is .sharding.")

@@ -32,6 +32,9 @@ LAYOUTS = {
 REPLICAS = {
     "2 replicas": {"mode": "sharding", "data": 2},
     "4 replicas of 2 shards": {"mode": "sharding", "data": 4, "sharding_size": 2, "sharding_dim": 0},
+    "2 replicas, optimizer state split": {"mode": "sharding", "data": 2, "zero": 1},
+    "2 replicas of 2 stages of 2 shards, optimizer state split": {
+        "mode": "hybrid", "data": 2, "zero": 1, "sharding_size": 2, "stage_cnt": 2, "accum_degree": 2},
     "2 replicas of 4 stages": {"mode": "pipeline", "data": 2, "stage_cnt": 4, "accum_degree": 2, "schedule": "gpipe"},
     "2 replicas of 2 stages of 2 shards": {
         "mode": "hybrid", "data": 2, "accum_degree": 2, "device_mapping": {
@@ -122,7 +125,7 @@ def cases():
         yield layout_case("bert-span", "adamw", layout, -1)
         yield layout_case("gpt2-clm", "sgd-clip", layout, -1)
     for name, parallel in REPLICAS.items():
-        yield case("bert-mlm", "sgd", name, parallel)
+        yield case("bert-mlm", "adamw" if "zero" in parallel else "sgd", name, parallel)
         yield case("gpt2-clm", "sgd-clip", name, parallel)
 
 
