@@ -1,6 +1,5 @@
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/StableHLO/StableHLOOps.h"
-#include "passes/Pipeline/ExpandBranches.h"
 #include "passes/Pipeline/IsolateRegions.h"
 #include "passes/Pipeline/Passes.h"
 #include "passes/Pipeline/ProgramEmitter.h"
@@ -122,7 +121,6 @@ void SplitTasks::runOnOperation() {
     function.emitOpError("expects a body of one block");
     return signalPassFailure();
   }
-  expandBranches(function);
   isolateRegions(function);
   if (failed(split(function, mlir::st::getMesh(module))))
     signalPassFailure();

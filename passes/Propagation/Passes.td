@@ -5,6 +5,31 @@
 
 include "mlir/Pass/PassBase.td"
 
+def ExpandBranches : Pass<"expand-branches", "::mlir::ModuleOp"> {
+  let summary = "Computes all branches and chooses among their results";
+  let description = [{
+    Every `stablehlo.case` and `if` becomes the ops of all its branches and a `select` for each
+    result, so that they are sharded, cut into micro-batches and staged like any others. A loop
+    in a branch runs only if the branch is taken.
+
+    ```mlir
+    %0 = "stablehlo.if"(%p) ({
+      %1 = stablehlo.tanh %x : tensor<4xf32>
+      stablehlo.return %1 : tensor<4xf32>
+    }, {
+      stablehlo.return %x : tensor<4xf32>
+    }) : (tensor<i1>) -> tensor<4xf32>
+    // becomes
+    %1 = stablehlo.tanh %x : tensor<4xf32>
+    %0 = stablehlo.select %p, %1, %x : tensor<i1>, tensor<4xf32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"expanded", "expanded-branches", "Conditionals that were expanded">
+  ];
+  let dependentDialects = ["::mlir::stablehlo::StableHLODialect"];
+}
+
 def PropagateShardings : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
   let summary = "Gives every value the sharding in which its op computes it";
   let description = [{

@@ -124,6 +124,29 @@ def rematerialised_mlp():
     return loss, params, batches
 
 
+def branching_mlp():
+    """Layers of which a condition on their own weights, and one on what is in the batch, chooses another function."""
+    _, params, batches = mlp()
+
+    def loss(params, batch):
+        x = batch["x"]
+        for i in range(6):
+            y = x @ params[f"w{i}"] + params[f"b{i}"]
+            x = jax.lax.cond(jnp.sum(params[f"w{i}"]) > 0, jnp.tanh, lambda v: 0.5 * jnp.sin(v) + 0.1 * x, y)
+        return jnp.mean((jax.vmap(lambda r, t: jax.lax.cond(t[0] > 0, jnp.abs, jnp.negative, r))(x, batch["y"])
+                         - batch["y"]) ** 2)
+    return loss, params, batches
+
+
+def cast_mlp():
+    """Copies of all weights to fewer digits at the start of the step."""
+    loss, params, batches = mlp()
+
+    def shortened(v):
+        return v + jax.lax.stop_gradient(jax.lax.reduce_precision(v, 8, 7) - v)
+    return lambda p, b: loss(jax.tree.map(shortened, p), b), params, batches
+
+
 def scanned_mlp():
     """The layers are rows of one stacked weight, gone through by lax.scan."""
     def loss(params, batch):
@@ -457,6 +480,7 @@ def simplifies_fast(folder):
 
 
 LAYOUTS = [None, st.layout(2, 2, mode="hybrid", accum=2)]
+REPLICAS = {"mode": "hybrid", "data": 2, "zero": 1, "sharding_size": 2, "stage_cnt": 2, "accum_degree": 2}
 
 CASES = [
     ("gpt2 as an HLO proto and as HLO text", hlo_computes(GPT2, "clm")),
@@ -471,7 +495,7 @@ CASES = [
     ("two that exchange their places", trades_places(exchange, lambda a, b: (a, b))),
     ("a gradient that the program gives", custom_gradient),
     ("a large program simplifies fast, once and for all", simplifies_fast),
-    ("bert, AdamW, with locations", trains(lambda f: transformer(f, BERT, "mlm"), adamw, True, 1e-3, LAYOUTS)),
+    ("bert, AdamW, with locations", trains(lambda f: transformer(f, BERT, "mlm"), adamw, True, 1e-3, [*LAYOUTS, REPLICAS])),
     ("gpt2, AdamW, without locations", trains(lambda f: transformer(f, GPT2, "clm"), adamw, False, 1e-3, LAYOUTS)),
     ("gpt2, clipped SGD, results in another order", trains(
         lambda f: transformer(f, GPT2, "clm"), sgd, False, 1e-2, LAYOUTS)),
@@ -481,6 +505,10 @@ CASES = [
         st.layout(1, 2, dim=0), st.layout(2, 2, mode="hybrid", accum=2)])),
     ("mlp rematerialised, clipped SGD", trains(
         lambda f: rematerialised_mlp(), sgd, True, 1e-1, [*LAYOUTS, st.layout(1, 1, accum=4)])),
+    ("mlp with branches, clipped SGD", trains(
+        lambda f: branching_mlp(), sgd, True, 1e-1, [*LAYOUTS, st.layout(1, 1, accum=4), REPLICAS])),
+    ("mlp of cast weights, clipped SGD", trains(
+        lambda f: cast_mlp(), sgd, True, 1e-1, [None, st.layout(3, 1, mode="pipeline", accum=2), REPLICAS])),
     ("mlp by scan, clipped SGD", trains(lambda f: scanned_mlp(), sgd, True, 1e-1, [None])),
     ("mlp by scan, rolled, clipped SGD", trains(
         lambda f: scanned_mlp(), sgd, True, 1e-1, [None, st.layout(1, 1, accum=4), st.layout(1, 2)], ["--unroll=0"])),

@@ -57,6 +57,7 @@ RUNS_ON = {
     "plan-memory": ["kernels"],
     "convert-to-dtu": ["planned"],
     "verify-memory-plan": [],
+    "expand-branches": [],
     "expand-ops": [],
     "import-shardings": [],
     "infer-roles": [],
@@ -69,6 +70,7 @@ RUNS_ON = {
 }
 # Where there is nothing to do: a model's front end prints what the passes on programs of other tools make.
 UNCHANGED = {
+    "expand-branches": PHASES[:4],
     "insert-reshards": ["resharded"],
     "schedule-pipeline": ["scheduled", "kernels"],
     "verify-memory-plan": ["planned"],

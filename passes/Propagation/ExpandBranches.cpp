@@ -1,7 +1,15 @@
-#include "passes/Pipeline/ExpandBranches.h"
+#include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/Emitter.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
+#include "passes/Propagation/Passes.h"
+
+namespace mlir::st {
+#define GEN_PASS_DEF_EXPANDBRANCHES
+#include "passes/Propagation/Passes.h.inc"
+} // namespace mlir::st
 
 using namespace mlir;
 using namespace mlir::st;
@@ -38,9 +46,13 @@ static void expand(Operation *op) {
   for (unsigned i = last + 1; i-- > 0;) {
     IRMapping mapping;
     Block &branch = op->getRegion(i).front();
-    for (Operation &inner : branch.without_terminator())
-      if (auto loop = dyn_cast<stablehlo::WhileOp>(builder.clone(inner, mapping)))
+    for (Operation &inner : branch.without_terminator()) {
+      Operation *copy = builder.clone(inner, mapping);
+      if (Attribute block = op->getDiscardableAttr(kBlockAttr); block && !copy->hasAttr(kBlockAttr))
+        copy->setDiscardableAttr(kBlockAttr, block);
+      if (auto loop = dyn_cast<stablehlo::WhileOp>(copy))
         guard(loop, predicates[i]);
+    }
     for (auto [number, yielded] : llvm::enumerate(branch.getTerminator()->getOperands())) {
       Value value = mapping.lookupOrDefault(yielded);
       if (i == last)
@@ -53,19 +65,24 @@ static void expand(Operation *op) {
   op->erase();
 }
 
-void mlir::st::expandBranches(func::FuncOp function) {
-  // Inner ones first, so that none is cloned.
-  SmallVector<Operation *> branches;
-  function.walk<WalkOrder::PostOrder>([&](Operation *op) {
-    if (isa<stablehlo::CaseOp, stablehlo::IfOp>(op))
-      branches.push_back(op);
-  });
-  for (Operation *op : branches) {
-    Attribute stage = op->getAttr(kStageAttr);
-    Block *block = op->getBlock();
-    expand(op);
-    for (Operation &other : *block)
-      if (stage && !other.hasAttr(kStageAttr) && !other.hasTrait<OpTrait::IsTerminator>())
-        other.setAttr(kStageAttr, stage);
+static constexpr FactContract kContract = {{}, FactSet::from(Fact::Shardings)};
+
+namespace {
+struct ExpandBranches : mlir::st::impl::ExpandBranchesBase<ExpandBranches> {
+  using ExpandBranchesBase::ExpandBranchesBase;
+
+  void runOnOperation() override {
+    if (failed(checkFacts(getOperation(), getArgument(), kContract)))
+      return signalPassFailure();
+    // Inner ones first, so that none is cloned.
+    SmallVector<Operation *> branches;
+    getOperation().walk<WalkOrder::PostOrder>([&](Operation *op) {
+      if (isa<stablehlo::CaseOp, stablehlo::IfOp>(op))
+        branches.push_back(op);
+    });
+    for (Operation *op : branches)
+      expand(op);
+    expanded += branches.size();
   }
-}
+};
+} // namespace
