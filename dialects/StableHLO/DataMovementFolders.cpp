@@ -198,7 +198,35 @@ struct DynamicSliceToSlice : public OpRewritePattern<DynamicSliceOp> {
   }
 };
 
+/// A slice of one of the parts that are joined is a slice of that part.
+struct SliceOfConcatenate : public OpRewritePattern<SliceOp> {
+  using OpRewritePattern::OpRewritePattern;
+  LogicalResult matchAndRewrite(SliceOp op, PatternRewriter &rewriter) const override {
+    auto joined = op.getOperand().getDefiningOp<ConcatenateOp>();
+    if (!joined)
+      return failure();
+    uint64_t dim = joined.getDimension();
+    SmallVector<int64_t> starts(op.getStartIndices()), limits(op.getLimitIndices());
+    int64_t end = 0;
+    for (Value part : joined.getInputs()) {
+      int64_t begin = end;
+      end += cast<RankedTensorType>(part.getType()).getDimSize(dim);
+      if (starts[dim] < begin || limits[dim] > end || starts[dim] >= end)
+        continue;
+      starts[dim] -= begin;
+      limits[dim] -= begin;
+      rewriter.replaceOpWithNewOp<SliceOp>(op, part, starts, limits, op.getStrides());
+      return success();
+    }
+    return failure();
+  }
+};
+
 } // namespace
+
+void SliceOp::getCanonicalizationPatterns(RewritePatternSet &patterns, MLIRContext *context) {
+  patterns.add<SliceOfConcatenate>(context);
+}
 
 void BroadcastInDimOp::getCanonicalizationPatterns(RewritePatternSet &patterns,
                                                    MLIRContext *context) {

@@ -134,6 +134,7 @@ def SliceOp : HLO_Op<"slice", [Pure, InferTypeOpAdaptor]> {
     $operand custom<SliceRanges>($start_indices, $limit_indices, $strides)
     attr-dict `:` functional-type(operands, results)
   }];
+  let hasCanonicalizer = 1;
   let hasFolder = 1;
   let hasVerifier = 1;
 }

@@ -167,6 +167,9 @@ static void readScaling(ConfigReader &reader, int64_t positionCount, RotaryPosit
   const StringRef type = reader.string("rope_type", reader.string("type", "default"));
   if (reader.string("type", type) != type)
     return reader.unexpected("type", "the same as in rope_type");
+  if (type == "default" && reader.object().get("factor"))
+    return reader.error("factor",
+                        "a factor needs a rope_type, \"dynamic\", \"linear\" or \"llama3\"");
   if (type == "default")
     return reader.checkKeys({allKeys});
   if (!llvm::is_contained({"dynamic", "linear", "llama3"}, type))
@@ -336,8 +339,9 @@ static void deriveHeadSize(ConfigReader &reader, const ModelReader &model, Model
   if (config.keyValueHeadCount == 0)
     config.keyValueHeadCount = config.headCount;
   if (config.type == ModelType::Llama && config.headSize % 2 != 0)
-    reader.error("head_dim",
-                 "rotary positions need heads of an even size, found " + Twine(config.headSize));
+    reader.error("head_dim", "head_dim (or hidden_size / num_attention_heads) is " +
+                                 Twine(config.headSize) +
+                                 "; rotary positions need heads of an even size");
 }
 
 FailureOr<ModelConfig> mlir::st::parseModelConfig(StringRef json, StringRef path,

@@ -6,6 +6,7 @@
 #include "mlir/IR/Matchers.h"
 #include "passes/Import/Passes.h"
 #include "passes/Import/PatchConvolution.h"
+#include <map>
 
 namespace mlir::st {
 #define GEN_PASS_DEF_EXPANDOPS
@@ -26,40 +27,86 @@ static LogicalResult expandComposite(stablehlo::CompositeOp op) {
   return success();
 }
 
-/// An update at a constant place that differs from the whole in one dimension: padded to
-/// the whole and selected where it lies. Null for any other.
-static Value expandUpdate(Emitter &emit, stablehlo::DynamicUpdateSliceOp op) {
-  ArrayRef<int64_t> shape = emit.shapeOf(op.getOperand()), part = emit.shapeOf(op.getUpdate());
+namespace {
+/// A constant place in one dimension. None where the update is as large as the whole.
+struct Place {
   std::optional<int64_t> dim;
-  int64_t start = 0;
+  int64_t start = 0, size = 0;
+};
+} // namespace
+
+/// Nothing for an update at a computed place, or one smaller in several dimensions.
+static std::optional<Place> findPlace(stablehlo::DynamicUpdateSliceOp op) {
+  ArrayRef<int64_t> shape = Emitter::shapeOf(op.getOperand()),
+                    part = Emitter::shapeOf(op.getUpdate());
+  Place place;
   for (auto [i, index] : llvm::enumerate(op.getStartIndices())) {
     if (shape[i] == part[i])
       continue;
     DenseIntElementsAttr elements;
-    if (dim || isa<ComplexType>(emit.typeOf(op.getResult()).getElementType()) ||
+    if (place.dim || isa<ComplexType>(Emitter::typeOf(op.getResult()).getElementType()) ||
         !matchPattern(index, m_Constant(&elements)) || elements.getNumElements() != 1)
-      return nullptr;
-    dim = i;
+      return std::nullopt;
     bool isSigned = !getElementTypeOrSelf(index.getType()).isUnsignedInteger();
     APInt value = *elements.begin();
-    start =
+    int64_t start =
         isSigned ? value.getSExtValue() : static_cast<int64_t>(value.getLimitedValue(INT64_MAX));
-    start = std::clamp<int64_t>(start, 0, shape[i] - part[i]);
+    place = {static_cast<int64_t>(i), std::clamp<int64_t>(start, 0, shape[i] - part[i]), part[i]};
   }
-  if (!dim)
+  return place;
+}
+
+/// Updates that fill a dimension one after the other, as an unrolled scan stacks what its trips
+/// give, side by side. Null where `last` does not end such a row.
+static Value joinUpdates(Emitter &emit, stablehlo::DynamicUpdateSliceOp last) {
+  std::optional<int64_t> dim;
+  std::map<int64_t, std::pair<int64_t, Value>> pieces; // by start: size and value
+  for (auto link = last; link;) {
+    std::optional<Place> place = findPlace(link);
+    if (!place || !place->dim || (dim && *dim != *place->dim))
+      break;
+    dim = place->dim;
+    pieces.try_emplace(place->start, place->size, link.getUpdate());
+    Value operand = link.getOperand();
+    link = operand.hasOneUse() ? operand.getDefiningOp<stablehlo::DynamicUpdateSliceOp>() : nullptr;
+  }
+  SmallVector<Value> values;
+  int64_t end = 0;
+  for (auto &[start, piece] : pieces) {
+    if (start != end)
+      return nullptr;
+    end += piece.first;
+    values.push_back(piece.second);
+  }
+  if (values.size() < 2 || end != Emitter::shapeOf(last.getResult())[*dim])
+    return nullptr;
+  return emit.concatenate(values, *dim);
+}
+
+/// An update at a constant place: padded to the whole and selected where it lies. Null for any
+/// other.
+static Value expandUpdate(Emitter &emit, stablehlo::DynamicUpdateSliceOp op) {
+  std::optional<Place> place = findPlace(op);
+  if (!place)
+    return nullptr;
+  if (!place->dim)
     return op.getUpdate();
+  if (Value joined = joinUpdates(emit, op))
+    return joined;
+  ArrayRef<int64_t> shape = Emitter::shapeOf(op.getOperand());
+  int64_t dim = *place->dim, start = place->start, end = start + place->size;
   SmallVector<int64_t> low(shape.size()), high(shape.size()), interior(shape.size());
-  low[*dim] = start;
-  high[*dim] = shape[*dim] - part[*dim] - start;
+  low[dim] = start;
+  high[dim] = shape[dim] - end;
   auto scalar = RankedTensorType::get({}, emit.typeOf(op.getResult()).getElementType());
   Value padded = emit.pad(op.getUpdate(), emit.splat(scalar, 0.0), low, high, interior);
   Type i32 = IntegerType::get(op.getContext(), 32);
-  Value place = emit.iota(shape, i32, *dim);
+  Value position = emit.iota(shape, i32, dim);
   using Direction = stablehlo::ComparisonDirection;
   Value after =
-      emit.compare(Direction::GE, place, emit.splatLike(place, static_cast<double>(start)));
-  Value before = emit.compare(Direction::LT, place,
-                              emit.splatLike(place, static_cast<double>(start + part[*dim])));
+      emit.compare(Direction::GE, position, emit.splatLike(position, static_cast<double>(start)));
+  Value before =
+      emit.compare(Direction::LT, position, emit.splatLike(position, static_cast<double>(end)));
   return emit.select(emit.bitAnd(after, before), padded, op.getOperand());
 }
 
@@ -101,7 +148,12 @@ struct ExpandOps : st::impl::ExpandOpsBase<ExpandOps> {
               stablehlo::DynamicUpdateSliceOp, chlo::SquareOp>(op))
         ops.push_back(op);
     });
-    for (Operation *op : ops) {
+    // Users first: a row of updates is joined as a whole.
+    for (Operation *op : llvm::reverse(ops)) {
+      if (isa<stablehlo::DynamicUpdateSliceOp>(op) && op->use_empty()) {
+        op->erase();
+        continue;
+      }
       if (auto composite = dyn_cast<stablehlo::CompositeOp>(op)) {
         if (failed(expandComposite(composite)))
           return signalPassFailure();

@@ -11,7 +11,8 @@ def ExpandOps : Pass<"expand-ops", "::mlir::ModuleOp"> {
     product, a convolution whose windows do not overlap (patches of an image, and the
     gradient of their kernel) a `dot_general` of the reshaped input, a `dot_general` of two
     float types one of the wider, a
-    `dynamic_update_slice` at a constant place of one dimension a `pad` and a `select`.
+    `dynamic_update_slice` at a constant place of one dimension a `pad` and a `select`, or a row of them
+    that fills the dimension a `concatenate`.
   }];
   let statistics = [
     Statistic<"expanded", "expanded-ops", "Ops that were written in other ops">

@@ -162,10 +162,25 @@ Value ReshardEmitter::emitStep(Location loc, Value value, const ReshardStep &ste
   return reshape(loc, value, closed);
 }
 
+/// A sum over many micro-batches in 16 bits would stop to grow: it is formed in f32, and reduced
+/// between devices so as well.
+static bool needsWideSum(Value value, ArrayRef<ReshardStep> steps, ReduceKind kind) {
+  return kind == ReduceKind::Sum &&
+         isa<BFloat16Type, Float16Type>(typeOf(value).getElementType()) &&
+         llvm::any_of(steps,
+                      [](const ReshardStep &step) { return step.kind == ReshardStep::Accumulate; });
+}
+
 Value ReshardEmitter::emit(Location loc, Value value, ArrayRef<ReshardStep> steps,
                            ReduceKind kind) {
+  Type narrow = typeOf(value).getElementType();
+  bool isWide = needsWideSum(value, steps, kind);
+  if (isWide)
+    value = ConvertOp::create(builder, loc, typeOf(value).clone(builder.getF32Type()), value);
   for (const ReshardStep &step : steps)
     value = emitStep(loc, value, step, kind);
+  if (isWide)
+    value = ConvertOp::create(builder, loc, typeOf(value).clone(narrow), value);
   return value;
 }
 

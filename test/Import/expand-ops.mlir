@@ -74,3 +74,21 @@ func.func @mixed(%x: tensor<2x3xf32>, %h: tensor<3x4xbf16>) -> tensor<2x4xbf16> 
   %0 = stablehlo.dot_general %x, %h, contracting_dims = [1] x [0] : (tensor<2x3xf32>, tensor<3x4xbf16>) -> tensor<2x4xbf16>
   return %0 : tensor<2x4xbf16>
 }
+
+// -----
+
+// Updates that fill a dimension, in whatever order, are joined; what another value reads as well is not.
+// CHECK-LABEL: @rows
+func.func @rows(%x: tensor<3x4xf32>, %a: tensor<1x4xf32>, %b: tensor<2x4xf32>) -> (tensor<3x4xf32>, tensor<3x4xf32>) {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  // CHECK: %[[JOINED:.*]] = stablehlo.concatenate %arg1, %arg2, dim = 0
+  %0 = stablehlo.dynamic_update_slice %x, %b, %one, %zero : (tensor<3x4xf32>, tensor<2x4xf32>, tensor<i32>, tensor<i32>) -> tensor<3x4xf32>
+  %1 = stablehlo.dynamic_update_slice %0, %a, %zero, %zero : (tensor<3x4xf32>, tensor<1x4xf32>, tensor<i32>, tensor<i32>) -> tensor<3x4xf32>
+  // CHECK: %[[FIRST:.*]] = stablehlo.select
+  // CHECK: %[[SECOND:.*]] = stablehlo.select {{.*}}, %[[FIRST]]
+  %2 = stablehlo.dynamic_update_slice %x, %b, %one, %zero : (tensor<3x4xf32>, tensor<2x4xf32>, tensor<i32>, tensor<i32>) -> tensor<3x4xf32>
+  %3 = stablehlo.dynamic_update_slice %2, %a, %zero, %zero : (tensor<3x4xf32>, tensor<1x4xf32>, tensor<i32>, tensor<i32>) -> tensor<3x4xf32>
+  %4 = stablehlo.add %2, %3 : tensor<3x4xf32>
+  return %1, %4 : tensor<3x4xf32>, tensor<3x4xf32>
+}

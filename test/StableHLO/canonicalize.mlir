@@ -262,3 +262,17 @@ func.func @dead(%x: tensor<4xf32>, %i: tensor<f32>) {
   %1 = stablehlo.reduce(%x init: %i) applies stablehlo.add across dimensions = [0] : (tensor<4xf32>, tensor<f32>) -> tensor<f32>
   return
 }
+
+// A slice within one of the joined parts.
+// CHECK-LABEL: @slice_of_joined
+func.func @slice_of_joined(%a: tensor<2x4xf32>, %b: tensor<3x4xf32>) -> (tensor<3x4xf32>, tensor<2x2xf32>, tensor<2x4xf32>) {
+  // CHECK: %[[JOINED:.*]] = stablehlo.concatenate
+  %0 = stablehlo.concatenate %a, %b, dim = 0 : (tensor<2x4xf32>, tensor<3x4xf32>) -> tensor<5x4xf32>
+  %1 = stablehlo.slice %0 [2:5, 0:4] : (tensor<5x4xf32>) -> tensor<3x4xf32>
+  // CHECK: %[[PART:.*]] = stablehlo.slice %arg1 [0:3:2, 1:3]
+  %2 = stablehlo.slice %0 [2:5:2, 1:3] : (tensor<5x4xf32>) -> tensor<2x2xf32>
+  // CHECK: %[[BOTH:.*]] = stablehlo.slice %[[JOINED]] [1:3, 0:4]
+  %3 = stablehlo.slice %0 [1:3, 0:4] : (tensor<5x4xf32>) -> tensor<2x4xf32>
+  // CHECK: return %arg1, %[[PART]], %[[BOTH]]
+  return %1, %2, %3 : tensor<3x4xf32>, tensor<2x2xf32>, tensor<2x4xf32>
+}

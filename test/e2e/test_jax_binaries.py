@@ -100,6 +100,8 @@ CASES = [
         VIT | BERT_DROPOUT, "classify", LAYOUTS["2x2, 2 micro-batches"], dropout=True)),
     ("llama learns", learns(LLAMA, "clm", 3e-3)),
     ("vit learns", learns(VIT, "classify", 3e-3)),
+    ("vit learns numbers", learns(VIT | {"num_labels": 1}, "classify", 3e-3)),
+    ("vit learns several labels", learns(VIT | {"problem_type": "multi_label_classification"}, "classify", 3e-3)),
 ]
 
 if __name__ == "__main__":

@@ -132,7 +132,37 @@ def takes_state_of_optimizer(layout):
     return run
 
 
+def bf16_step(parameters, state, batch):
+    """The gradient of a copy in bf16, of a loss whose parts a sum in bf16 would lose one by one."""
+    def loss(p):
+        return jnp.mean((batch["x"].astype(jnp.bfloat16) @ p).astype(jnp.float32))
+
+    value, gradient = jax.value_and_grad(loss)(parameters["w"].astype(jnp.bfloat16))
+    moment = 0.5 * state["m"] + gradient.astype(jnp.float32)
+    return {"w": parameters["w"] - 0.1 * moment}, {"m": moment}, value
+
+
+def sums_in_f32(folder):
+    """Gradients in 16 bits are accumulated over many micro-batches without being lost."""
+    rng = np.random.default_rng(3)
+    batches = {"x": (1 + np.abs(rng.normal(size=(4, 512, 16)))).astype(np.float32)}
+    first = {"x": batches["x"][0]}
+    p, s = {"w": np.zeros((16, 4), np.float32)}, {"m": np.zeros((16, 4), np.float32)}
+    (folder / "step.mlir").write_text(jax.jit(bf16_step, donate_argnums=(0, 1)).lower(p, s, first).as_text(debug_info=True))
+    save_file(batches, folder / "batches.safetensors")
+    losses = []
+    for accum in (1, 512):
+        parallel = st.write_json(folder / "parallel.json", st.layout(1, 1, accum=accum))
+        st.check_run([st.BIN / "st-compile", folder / "step.mlir", "--target=dtu-t10", f"--parallel={parallel}",
+                      "-o", folder / "step"])
+        losses.append(st.losses(st.train(folder / "step", f"--data={folder / 'batches.safetensors'}", steps=4)))
+    worst = st.relative_difference(*losses)
+    st.expect(worst <= 2e-3, f"losses of one batch {losses[0]}, of 512 micro-batches {losses[1]}")
+    return f"losses within {worst:.0e}"
+
+
 CASES = [
+    ("sums of many micro-batches in f32", sums_in_f32),
     ("small BERT follows JAX for 200 steps", follows),
     ("state of an optimizer, 1x1", takes_state_of_optimizer(st.layout(1, 1))),
     ("state of an optimizer, 2x1", takes_state_of_optimizer(st.layout(2, 1))),
