@@ -231,13 +231,15 @@ def interrupted(number):
         old = folder / "metrics"
         old.write_text("old\n")
         flags = [f"--save={folder / 'save'}", f"--trace={folder / 'trace'}", f"--report={folder / 'report'}"]
+        # A shell starts what is to run in the background with SIGINT ignored, and so would this one be.
         process = subprocess.Popen([Binary.get(), "--steps=1000000", f"--metrics={folder / 'new'}", *flags],
-                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+                                   stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+                                   preexec_fn=lambda: signal.signal(number, signal.SIG_DFL))
         for _ in range(2):
             process.stdout.readline()
         process.send_signal(number)
-        process.stdout.close()
-        st.expect(process.wait(60) == -number, f"ended with {process.returncode}")
+        process.communicate(timeout=60)
+        st.expect(process.returncode == -number, f"ended with {process.returncode}")
         names = sorted(f.name for f in folder.iterdir())
         st.expect(names == ["metrics", "new", "report", "trace"] and old.read_text() == "old\n", f"left {names}")
     return run
