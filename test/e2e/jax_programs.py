@@ -15,6 +15,9 @@ import numpy as np
 from st_programs import interpret
 from st_testing import BIN, check_run, expect
 
+# XLA compiles each program for one run.
+jax.config.update("jax_disable_most_optimizations", True)
+
 # Of the largest finite element. The 16-bit formats have 11 and 8 significant bits, and XLA rounds
 # between ops where the interpreter does not.
 TOLERANCE = {"float64": 1e-11, "float32": 1e-5, "float16": 2e-3, "bfloat16": 1.6e-2,

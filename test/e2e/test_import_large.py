@@ -17,7 +17,7 @@ from st_programs import import_model, random_batch, signature
 
 MODEL = st.ROOT / "examples/models/bert-large-uncased"
 LAYOUT = st.ROOT / "examples/parallel/bert-large-dtu-4x8.json"
-BATCH, SEQ, STEPS, RATE = 1, 384, 3, 1e-4
+BATCH, SEQ, STEPS, RATE = 1, 384, 2, 1e-4
 
 
 def adamw(loss, decays):
