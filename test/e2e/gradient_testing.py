@@ -203,13 +203,14 @@ class Drawn:
     def run(self, folder, op=None):
         fixed, of_run = self.make(Draw(0, "plain")), [self.make(Draw(RUN_SEED, kind)) for kind in self.kinds]
         worst = []
-        for cases, dtypes in (([fixed, *of_run], fixed.dtypes),) if len(fixed.dtypes) == 1 else (
-                (of_run, [np.float32]), ([fixed], [np.float64])):
+        # What is drawn may be a transpose that moves nothing: the op has to be in the program of the fixed draw.
+        for cases, dtypes, present in (([fixed, *of_run], fixed.dtypes, op),) if len(fixed.dtypes) == 1 else (
+                (of_run, [np.float32], None), ([fixed], [np.float64], op)):
             if all(case.text is None and case.values is None for case in cases):
                 cases = [combined(cases)]
             for case in cases:
                 try:
-                    error = case.run(folder, op, dtypes)
+                    error = case.run(folder, present, dtypes)
                 except Failure as failure:
                     raise Failure(f"ST_GRADIENT_SEED={RUN_SEED}, operands of {case.shapes}: {failure}") from failure
             worst.append(error)
