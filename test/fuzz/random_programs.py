@@ -1,103 +1,36 @@
-"""Random stablehlo programs with random shardings on their arguments.
+"""Random stablehlo programs on a random mesh, with random shardings on arguments, results and values between.
 
-Dimensions are 1 or multiples of every mesh axis that may split them. Values stay of order one, and
-nothing depends on the sign of a rounding error, so that two correct ways to run a program agree.
+Values stay of order one, and nothing depends on the sign of a rounding error, so that two correct ways to run
+a program agree. What is left out: collectives of stablehlo, replica_id and partition_id (programs written for
+one shard are imported as programs on whole tensors first), tuples, composites and custom calls (inlined or
+refused by the import).
 """
 
-import itertools
 import math
 
-SIZES = (1, 4, 8, 16)
-LARGEST = 4096
+from program_builder import INFINITY, LARGEST, SIZES, WIDE, Builder
+from random_arrangements import ArrangementOps
+from random_control import ControlOps
+from random_elementwise import ElementwiseOps
 
 
-class Program:
-    """A function that grows op by op. A value is (name, shape, element type)."""
+class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
+    """A function of random ops. One for a device has no micro-batches, which only steps have there, and no op that
+    the device has no kernel for."""
 
-    def __init__(self, rng):
-        self.rng = rng
-        self.lines = []
-        self.arguments = []
-        self.values = []
-        self.used = set()
-        self.names = (f"%{i}" for i in itertools.count())
-        self.axes = rng.choice([{"tensor": 2}, {"tensor": 4}, {"data": 2, "tensor": 2}, {"data": 4, "tensor": 2}])
-        self.micro = rng.choice([1, 1, 2, 4])
+    def __init__(self, rng, uneven=0.0, for_device=False):
+        super().__init__(rng, uneven)
+        ops = OPS
+        if for_device:
+            self.micro, self.element = 1, "f32"
+            ops = [op for op in OPS if op not in NOT_ON_DEVICE]
         if self.micro > 1:
-            self.argument((rng.choice([8, 16]), *self.shape(rank=rng.randint(0, 2), largest=LARGEST // 16)), "f32", True)
+            self.argument((rng.choice([8, 16]), *self.shape(rank=rng.randint(0, 2), largest=LARGEST // 16)), is_batch=True)
         for _ in range(rng.randint(2, 4)):
-            self.argument(self.shape(), "f32")
+            self.argument(self.shape())
         self.argument(self.shape(rank=rng.randint(1, 2)), "i32")
         for _ in range(rng.randint(5, 14)):
-            getattr(self, "op_" + rng.choice(OPS))()
-
-    # ---- pieces of text
-
-    @staticmethod
-    def type(value):
-        return f"tensor<{''.join(f'{d}x' for d in value[1])}{value[2]}>"
-
-    def emit(self, text, shape, element, *operands):
-        name = next(self.names)
-        value = (name, tuple(shape), element)
-        self.lines.append(f"{name} = {text.replace('RESULT', self.type(value))}")
-        self.values.append(value)
-        self.used.update(operands)
-        return value
-
-    def emit_many(self, text, shapes, *operands):
-        """An op of several f32 results; its types follow the text."""
-        name = next(self.names)
-        values = [(f"{name}#{i}", tuple(shape), "f32") for i, shape in enumerate(shapes)]
-        types = ", ".join(self.type(v) for v in values)
-        self.lines.append(f"{name}:{len(values)} = {text.replace('RESULTS', types)}")
-        self.values += values
-        self.used.update(operands)
-        return values
-
-    def constant(self, value, shape=(), element="f32"):
-        result = self.emit(f"stablehlo.constant dense<{value}> : RESULT", shape, element)
-        self.values.pop()
-        return result
-
-    def sharding(self, shape, is_batch=False):
-        """Each axis splits a dimension that it divides, or none; `micro` the first one of a batch."""
-        dims, left = [[] for _ in shape], list(shape)
-        if is_batch:
-            dims[0].append('"micro"')
-            left[0] //= self.micro
-        for axis in self.rng.sample(list(self.axes), len(self.axes)):
-            fitting = [d for d, size in enumerate(left) if size % self.axes[axis] == 0]
-            if fitting and self.rng.random() < 0.8:
-                dim = self.rng.choice(fitting)
-                dims[dim].append(f'"{axis}"')
-                left[dim] //= self.axes[axis]
-        return f"#st.sharding<@mesh, [{', '.join('{' + ', '.join(d) + '}' for d in dims)}]>"
-
-    def argument(self, shape, element, is_batch=False):
-        value = (f"%arg{len(self.arguments)}", tuple(shape), element)
-        attribute = ""
-        if is_batch or self.rng.random() < 0.8:
-            attribute = f" {{st.sharding = {self.sharding(shape, is_batch)}}}"
-        self.arguments.append((value, attribute))
-        self.values.append(value)
-        return value
-
-    # ---- choices
-
-    def shape(self, rank=None, largest=LARGEST):
-        rank = self.rng.randint(1, 3) if rank is None else rank
-        while True:
-            shape = tuple(self.rng.choice(SIZES) for _ in range(rank))
-            if math.prod(shape) <= largest:
-                return shape
-
-    def pick(self, condition=lambda value: True, element="f32"):
-        """A value, rather a new one; an argument of a fitting shape where there is none."""
-        fitting = [v for v in self.values if v[2] == element and condition(v)]
-        if not fitting:
-            return None
-        return fitting[-1 - min(int(self.rng.expovariate(0.5)), len(fitting) - 1)]
+            getattr(self, "op_" + rng.choice(ops))()
 
     def window(self, size, lengths=(1, 2, 3, 4), dilates=False):
         """A window over a dimension of `size`, side by side or not, and how often it fits."""
@@ -119,42 +52,6 @@ class Program:
         arrays = ", ".join(f"{name} = array<i64: {', '.join(str(w[key]) for w in windows)}>" for name, key in lists.items())
         return f"<{{{arrays}, padding = dense<{[list(w['pad']) for w in windows]}> : tensor<{len(windows)}x2xi64>}}>"
 
-    def scaled(self, value, factor):
-        scale = self.constant(factor, value[1])
-        return self.emit(f"stablehlo.multiply {value[0]}, {scale[0]} : RESULT", value[1], "f32", value[0], scale[0])
-
-    # ---- ops
-
-    def op_unary(self):
-        x = self.pick()
-        if x:
-            op = self.rng.choice(["tanh", "negate", "abs", "logistic", "sine"])
-            self.emit(f"stablehlo.{op} {x[0]} : RESULT", x[1], "f32", x[0])
-
-    def op_binary(self):
-        x = self.pick()
-        y = x and self.pick(lambda v: v[1] == x[1])
-        if y:
-            op = self.rng.choice(["add", "subtract", "multiply", "maximum", "minimum"])
-            z = self.emit(f"stablehlo.{op} {x[0]}, {y[0]} : RESULT", x[1], "f32", x[0], y[0])
-            if op == "multiply":
-                self.emit(f"stablehlo.tanh {z[0]} : RESULT", x[1], "f32", z[0])
-
-    def op_mask(self):
-        """A choice by position, as in a causal mask."""
-        x = self.pick(lambda v: len(v[1]) >= 2)
-        if not x:
-            return
-        d, e = self.rng.sample(range(len(x[1])), 2)
-        index = ("", x[1], "i32")
-        rows = self.emit(f"stablehlo.iota dim = {d} : RESULT", x[1], "i32")
-        columns = self.emit(f"stablehlo.iota dim = {e} : RESULT", x[1], "i32")
-        mask = self.emit(f"stablehlo.compare GE, {rows[0]}, {columns[0]} : ({self.type(index)}, {self.type(index)})"
-                         " -> RESULT", x[1], "i1", rows[0], columns[0])
-        zero = self.constant("0.0", x[1])
-        self.emit(f"stablehlo.select {mask[0]}, {x[0]}, {zero[0]} : {self.type(mask)}, RESULT", x[1], "f32",
-                  mask[0], x[0])
-
     def op_broadcast(self):
         x = self.pick(lambda v: len(v[1]) <= 2 and math.prod(v[1]) <= LARGEST // 8)
         if x:
@@ -165,14 +62,14 @@ class Program:
                 shape[d] = size if size > 1 else shape[d]
             if math.prod(shape) <= LARGEST:
                 self.emit(f"stablehlo.broadcast_in_dim {x[0]}, dims = {dims} : ({self.type(x)}) -> RESULT", shape,
-                          "f32", x[0])
+                          self.element, x[0])
 
     def op_transpose(self):
         x = self.pick(lambda v: len(v[1]) >= 2)
         if x:
             order = self.rng.sample(range(len(x[1])), len(x[1]))
             self.emit(f"stablehlo.transpose {x[0]}, dims = {order} : ({self.type(x)}) -> RESULT",
-                      [x[1][d] for d in order], "f32", x[0])
+                      [x[1][d] for d in order], self.element, x[0])
 
     def op_reshape(self):
         """Merges two dimensions or splits one, as attention heads are."""
@@ -187,7 +84,7 @@ class Program:
             shape[d:d + 1] = [4, 4]
         elif len(shape) < 4:
             shape.insert(d, 1)
-        self.emit(f"stablehlo.reshape {x[0]} : ({self.type(x)}) -> RESULT", shape, "f32", x[0])
+        self.emit(f"stablehlo.reshape {x[0]} : ({self.type(x)}) -> RESULT", shape, self.element, x[0])
 
     def op_dot(self):
         x = self.pick(lambda v: len(v[1]) >= 1)
@@ -205,9 +102,9 @@ class Program:
             return
         batching = f"batching_dims = {lhs} x {rhs}, " if batch else ""
         z = self.emit(f"stablehlo.dot_general {x[0]}, {y[0]}, {batching}contracting_dims = [{i}] x [{j}] : "
-                      f"({self.type(x)}, {self.type(y)}) -> RESULT", shape, "f32", x[0], y[0])
+                      f"({self.type(x)}, {self.type(y)}) -> RESULT", shape, self.element, x[0], y[0])
         scale = self.constant(1 / x[1][i], shape)
-        self.emit(f"stablehlo.multiply {z[0]}, {scale[0]} : RESULT", shape, "f32", z[0])
+        self.emit(f"stablehlo.multiply {z[0]}, {scale[0]} : RESULT", shape, self.element, z[0])
 
     def op_reduce(self):
         x = self.pick(lambda v: v[1])
@@ -215,27 +112,28 @@ class Program:
             return
         dims = sorted(self.rng.sample(range(len(x[1])), self.rng.randint(1, len(x[1]))))
         shape = [s for d, s in enumerate(x[1]) if d not in dims]
-        op, start = self.rng.choice([("add", "0.0"), ("maximum", "0xFF800000"), ("minimum", "0x7F800000")])
+        op, start = self.rng.choice([("add", "0.0"), ("maximum", INFINITY[self.element][0]),
+                                     ("minimum", INFINITY[self.element][1])])
         init = self.constant(start)
         z = self.emit(f"stablehlo.reduce({x[0]} init: {init[0]}) applies stablehlo.{op} across dimensions = {dims} : "
-                      f"({self.type(x)}, tensor<f32>) -> RESULT", shape, "f32", x[0])
+                      f"({self.type(x)}, tensor<{self.element}>) -> RESULT", shape, self.element, x[0])
         if op == "add":
             scale = self.constant(1 / math.prod(x[1][d] for d in dims), shape)
-            self.emit(f"stablehlo.multiply {z[0]}, {scale[0]} : RESULT", shape, "f32", z[0])
+            self.emit(f"stablehlo.multiply {z[0]}, {scale[0]} : RESULT", shape, self.element, z[0])
 
     def op_softmax(self):
         x = self.pick(lambda v: v[1] and v[1][-1] > 1)
         if not x:
             return
         d, kept = len(x[1]) - 1, x[1][:-1]
-        t = self.emit(f"stablehlo.tanh {x[0]} : RESULT", x[1], "f32", x[0])
-        e = self.emit(f"stablehlo.exponential {t[0]} : RESULT", x[1], "f32", t[0])
+        t = self.emit(f"stablehlo.tanh {x[0]} : RESULT", x[1], self.element, x[0])
+        e = self.emit(f"stablehlo.exponential {t[0]} : RESULT", x[1], self.element, t[0])
         init = self.constant("0.0")
         s = self.emit(f"stablehlo.reduce({e[0]} init: {init[0]}) applies stablehlo.add across dimensions = [{d}] : "
-                      f"({self.type(e)}, tensor<f32>) -> RESULT", kept, "f32", e[0])
+                      f"({self.type(e)}, tensor<{self.element}>) -> RESULT", kept, self.element, e[0])
         b = self.emit(f"stablehlo.broadcast_in_dim {s[0]}, dims = {list(range(d))} : ({self.type(s)}) -> RESULT",
-                      x[1], "f32", s[0])
-        self.emit(f"stablehlo.divide {e[0]}, {b[0]} : RESULT", x[1], "f32", e[0], b[0])
+                      x[1], self.element, s[0])
+        self.emit(f"stablehlo.divide {e[0]}, {b[0]} : RESULT", x[1], self.element, e[0], b[0])
 
     def op_concatenate(self):
         x = self.pick(lambda v: v[1])
@@ -245,7 +143,7 @@ class Program:
             shape = [s * (1 + (e == d)) for e, s in enumerate(x[1])]
             if math.prod(shape) <= LARGEST:
                 self.emit(f"stablehlo.concatenate {x[0]}, {y[0]}, dim = {d} : ({self.type(x)}, {self.type(y)}) -> "
-                          "RESULT", shape, "f32", x[0], y[0])
+                          "RESULT", shape, self.element, x[0], y[0])
 
     def op_slice(self):
         x = self.pick(lambda v: any(s >= 8 for s in v[1]))
@@ -254,7 +152,7 @@ class Program:
             begin = self.rng.choice([0, 2, x[1][d] - 4])
             shape = [4 if e == d else s for e, s in enumerate(x[1])]
             ranges = ", ".join(f"{begin}:{begin + 4}" if e == d else f"0:{s}" for e, s in enumerate(x[1]))
-            self.emit(f"stablehlo.slice {x[0]} [{ranges}] : ({self.type(x)}) -> RESULT", shape, "f32", x[0])
+            self.emit(f"stablehlo.slice {x[0]} [{ranges}] : ({self.type(x)}) -> RESULT", shape, self.element, x[0])
 
     def op_gather(self):
         """Rows of a table, as in an embedding."""
@@ -266,7 +164,7 @@ class Program:
         self.emit(f'"stablehlo.gather"({table[0]}, {indices[0]}) <{{dimension_numbers = #stablehlo.gather<offset_dims = '
                   f"[{rank}], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = {rank}>, slice_sizes = "
                   f"array<i64: 1, {table[1][1]}>}}> : ({self.type(table)}, {self.type(indices)}) -> RESULT",
-                  (*indices[1], table[1][1]), "f32", table[0], indices[0])
+                  (*indices[1], table[1][1]), self.element, table[0], indices[0])
 
     def op_scatter(self):
         """The gradient of a gather."""
@@ -274,15 +172,15 @@ class Program:
         updates = self.pick(lambda v: len(v[1]) == len(indices[1]) + 1 and v[1][:-1] == indices[1])
         if not updates:
             return
-        rank, table = len(indices[1]), ("", (8, updates[1][-1]), "f32")
+        rank, table = len(indices[1]), ("", (8, updates[1][-1]), self.element)
         zero = self.constant("0.0", table[1])
         self.emit(f'"stablehlo.scatter"({zero[0]}, {indices[0]}, {updates[0]}) <{{scatter_dimension_numbers = '
                   f"#stablehlo.scatter<update_window_dims = [{rank}], inserted_window_dims = [0], "
                   f"scatter_dims_to_operand_dims = [0], index_vector_dim = {rank}>}}> ({{\n"
-                  "  ^bb0(%a: tensor<f32>, %b: tensor<f32>):\n    %c = stablehlo.add %a, %b : tensor<f32>\n"
-                  "    stablehlo.return %c : tensor<f32>\n"
+                  f"  ^bb0(%a: tensor<{self.element}>, %b: tensor<{self.element}>):\n    %c = stablehlo.add %a, %b : tensor<{self.element}>\n"
+                  f"    stablehlo.return %c : tensor<{self.element}>\n"
                   f"  }}) : ({self.type(zero)}, {self.type(indices)}, {self.type(updates)}) -> RESULT",
-                  table[1], "f32", indices[0], updates[0])
+                  table[1], self.element, indices[0], updates[0])
 
     def op_convolution(self):
         """The kernel is a weight or a value, as in the gradient of a weight."""
@@ -300,7 +198,7 @@ class Program:
         if not y or self.rng.random() < 0.5:
             shape = [self.rng.choice([1, 2, 3, 4]) for _ in range(rank)]
             shape[kernel[0]], shape[kernel[1]] = inputs, self.rng.choice([g for g in (4, 8, 16) if g % groups == 0])
-            y = self.argument(shape, "f32")
+            y = self.argument(shape, self.element)
         windows = [self.window(x[1][d], [y[1][k]], dilates=True) if y[1][k] <= x[1][d] else ({}, 0)
                    for d, k in zip(spatial, kernel[2:])]
         if not all(count for _, count in windows):
@@ -322,7 +220,7 @@ class Program:
         z = self.emit(f"stablehlo.convolution({x[0]}, {y[0]}) dim_numbers = {layouts[0]}x{layouts[1]}->{layouts[2]}, "
                       f"window = {{{window}}} {{batch_group_count = {groups if by_batch else 1} : i64, "
                       f"feature_group_count = {1 if by_batch else groups} : i64}} : ({self.type(x)}, {self.type(y)}) -> "
-                      "RESULT", shape, "f32", x[0], y[0])
+                      "RESULT", shape, self.element, x[0], y[0])
         self.scaled(z, 1 / (inputs * math.prod(y[1][k] for k in kernel[2:])))
 
     def op_reduce_window(self):
@@ -337,9 +235,9 @@ class Program:
         init = self.constant(start)
         attributes = self.window_attributes([w for w, _ in windows])
         z = self.emit(f'"stablehlo.reduce_window"({x[0]}, {init[0]}) {attributes} ({{\n'
-                      f"  ^bb0(%a: tensor<f32>, %b: tensor<f32>):\n    %c = stablehlo.{op} %a, %b : tensor<f32>\n"
-                      "    stablehlo.return %c : tensor<f32>\n"
-                      f"  }}) : ({self.type(x)}, tensor<f32>) -> RESULT", shape, "f32", x[0])
+                      f"  ^bb0(%a: tensor<{self.element}>, %b: tensor<{self.element}>):\n    %c = stablehlo.{op} %a, %b : tensor<{self.element}>\n"
+                      f"    stablehlo.return %c : tensor<{self.element}>\n"
+                      f"  }}) : ({self.type(x)}, tensor<{self.element}>) -> RESULT", shape, self.element, x[0])
         self.scaled(z, 1 / math.prod(w["length"] for w, _ in windows))
 
     def op_select_and_scatter(self):
@@ -351,30 +249,30 @@ class Program:
         shape = tuple(count for _, count in windows)
         if not all(shape) or math.prod(shape) > LARGEST:
             return
-        source = self.pick(lambda v: v[1] == shape) or self.argument(shape, "f32")
+        source = self.pick(lambda v: v[1] == shape) or self.argument(shape, self.element)
         init = self.constant("0.0")
         z = self.emit(f'"stablehlo.select_and_scatter"({x[0]}, {source[0]}, {init[0]}) '
                       f"{self.window_attributes([w for w, _ in windows])} ({{\n"
-                      "  ^bb0(%a: tensor<f32>, %b: tensor<f32>):\n    %c = stablehlo.compare GE, %a, %b : "
-                      "(tensor<f32>, tensor<f32>) -> tensor<i1>\n    stablehlo.return %c : tensor<i1>\n  }, {\n"
-                      "  ^bb0(%a: tensor<f32>, %b: tensor<f32>):\n    %c = stablehlo.add %a, %b : tensor<f32>\n"
-                      "    stablehlo.return %c : tensor<f32>\n"
-                      f"  }}) : ({self.type(x)}, {self.type(source)}, tensor<f32>) -> RESULT", x[1], "f32", x[0], source[0])
+                      f"  ^bb0(%a: tensor<{self.element}>, %b: tensor<{self.element}>):\n    %c = stablehlo.compare GE, %a, %b : "
+                      f"(tensor<{self.element}>, tensor<{self.element}>) -> tensor<i1>\n    stablehlo.return %c : tensor<i1>\n  }}, {{\n"
+                      f"  ^bb0(%a: tensor<{self.element}>, %b: tensor<{self.element}>):\n    %c = stablehlo.add %a, %b : tensor<{self.element}>\n"
+                      f"    stablehlo.return %c : tensor<{self.element}>\n"
+                      f"  }}) : ({self.type(x)}, {self.type(source)}, tensor<{self.element}>) -> RESULT", x[1], self.element, x[0], source[0])
         self.scaled(z, 1 / math.prod(w["length"] for w, _ in windows))
 
     def op_fft(self):
         x = self.pick(lambda v: v[1])
-        if not x:
+        if not x or self.element not in WIDE:
             return
         shape, lengths = list(x[1]), list(x[1][-self.rng.randint(1, min(3, len(x[1]))):])
         kind = self.rng.choice(["RFFT", "FFT", "IFFT"])
         if kind == "RFFT":
             operand, shape[-1] = x, x[1][-1] // 2 + 1
         else:
-            operand = self.emit(f"stablehlo.complex {x[0]}, {x[0]} : RESULT", x[1], "complex<f32>", x[0])
+            operand = self.emit(f"stablehlo.complex {x[0]}, {x[0]} : RESULT", x[1], f"complex<{self.element}>", x[0])
         z = self.emit(f"stablehlo.fft {operand[0]}, type = {kind}, length = {lengths} : ({self.type(operand)}) -> RESULT",
-                      shape, "complex<f32>", operand[0])
-        part = self.emit(f"stablehlo.{self.rng.choice(['real', 'imag'])} {z[0]} : ({self.type(z)}) -> RESULT", shape, "f32",
+                      shape, f"complex<{self.element}>", operand[0])
+        part = self.emit(f"stablehlo.{self.rng.choice(['real', 'imag'])} {z[0]} : ({self.type(z)}) -> RESULT", shape, self.element,
                          z[0])
         self.scaled(part, 1 / math.prod(lengths) if kind != "IFFT" else 1.0)
 
@@ -385,21 +283,21 @@ class Program:
         orders of summation larger than any bound that still finds faults.
         """
         x = self.pick(lambda v: len(v[1]) >= 2)
-        if not x:
+        if not x or self.element not in WIDE:
             return
         batch, size, rank = list(range(len(x[1]) - 2)), x[1][-2], len(x[1])
         shape = (*x[1][:-2], size, size)
-        x = self.emit(f"stablehlo.tanh {x[0]} : RESULT", x[1], "f32", x[0])
+        x = self.emit(f"stablehlo.tanh {x[0]} : RESULT", x[1], self.element, x[0])
         square = self.emit(f"stablehlo.dot_general {x[0]}, {x[0]}, batching_dims = {batch} x {batch}, contracting_dims = "
-                           f"[{rank - 1}] x [{rank - 1}] : ({self.type(x)}, {self.type(x)}) -> RESULT", shape, "f32", x[0])
+                           f"[{rank - 1}] x [{rank - 1}] : ({self.type(x)}, {self.type(x)}) -> RESULT", shape, self.element, x[0])
         square = self.scaled(square, 1 / size)
         rows, columns = (self.emit(f"stablehlo.iota dim = {d} : RESULT", shape, "i32") for d in (rank - 2, rank - 1))
         diagonal = self.emit(f"stablehlo.compare EQ, {rows[0]}, {columns[0]} : ({self.type(rows)}, {self.type(rows)}) -> "
                              "RESULT", shape, "i1", rows[0], columns[0])
-        ones = self.emit(f"stablehlo.convert {diagonal[0]} : ({self.type(diagonal)}) -> RESULT", shape, "f32", diagonal[0])
-        matrix = self.emit(f"stablehlo.add {square[0]}, {ones[0]} : RESULT", shape, "f32", square[0], ones[0])
+        ones = self.emit(f"stablehlo.convert {diagonal[0]} : ({self.type(diagonal)}) -> RESULT", shape, self.element, diagonal[0])
+        matrix = self.emit(f"stablehlo.add {square[0]}, {ones[0]} : RESULT", shape, self.element, square[0], ones[0])
         lower = self.rng.random() < 0.5
-        triangle = self.emit(f"stablehlo.cholesky {matrix[0]}, lower = {str(lower).lower()} : RESULT", shape, "f32",
+        triangle = self.emit(f"stablehlo.cholesky {matrix[0]}, lower = {str(lower).lower()} : RESULT", shape, self.element,
                              matrix[0])
         left = self.rng.random() < 0.5
         fits = (lambda v: v[1][:-2] == shape[:-2] and len(v[1]) == rank and v[1][-2 if left else -1] == size)
@@ -407,23 +305,7 @@ class Program:
         transpose = self.rng.choice(["NO_TRANSPOSE", "TRANSPOSE"])
         self.emit(f'"stablehlo.triangular_solve"({triangle[0]}, {b[0]}) <{{left_side = {str(left).lower()}, lower = '
                   f"{str(lower).lower()}, transpose_a = #stablehlo<transpose {transpose}>, unit_diagonal = false}}> : "
-                  f"({self.type(triangle)}, {self.type(b)}) -> RESULT", b[1], "f32", triangle[0], b[0])
-
-    def op_batch_norm(self):
-        x = self.pick(lambda v: len(v[1]) >= 2)
-        if not x:
-            return
-        feature = self.rng.randrange(len(x[1]))
-        scale, offset = (self.argument([x[1][feature]], "f32") for _ in range(2))
-        self.emit_many(f'"stablehlo.batch_norm_training"({x[0]}, {scale[0]}, {offset[0]}) <{{epsilon = 1.0 : f32, '
-                       f"feature_index = {feature} : i64}}> : ({self.type(x)}, {self.type(scale)}, {self.type(offset)}) -> "
-                       "(RESULTS)", [x[1], scale[1], scale[1]], x[0], scale[0], offset[0])
-
-    def op_barrier(self):
-        operands = [v for v in (self.pick() for _ in range(self.rng.randint(1, 3))) if v]
-        names = ", ".join(v[0] for v in operands)
-        self.emit_many(f"stablehlo.optimization_barrier {names} : RESULTS", [v[1] for v in operands],
-                       *(v[0] for v in operands))
+                  f"({self.type(triangle)}, {self.type(b)}) -> RESULT", b[1], self.element, triangle[0], b[0])
 
     def op_loop(self):
         """Layers with one weight: what each leaves is stacked, and a product of it added up, as gradients are."""
@@ -431,8 +313,8 @@ class Program:
         if not x:
             return
         b, h = x[1]
-        w = self.pick(lambda v: v[1] == (h, h)) or self.argument((h, h), "f32")
-        row, one, many, square = (f"tensor<{s}xf32>" for s in (f"{b}x{h}", f"1x{b}x{h}", f"4x{b}x{h}", f"{h}x{h}"))
+        w = self.pick(lambda v: v[1] == (h, h)) or self.argument((h, h), self.element)
+        row, one, many, square = (f"tensor<{s}x{self.element}>" for s in (f"{b}x{h}", f"1x{b}x{h}", f"4x{b}x{h}", f"{h}x{h}"))
         first = self.pick(lambda v: v[1] == (4, b, h))
         stack = first or self.constant("0.0", (4, b, h))
         total = self.pick(lambda v: v[1] == (h, h)) if self.rng.random() < 0.3 else self.constant("0.0", (h, h))
@@ -461,27 +343,10 @@ class Program:
             f"{count[0]} : (tensor<i32>, tensor<i32>) -> tensor<i1>\n    stablehlo.return %c : tensor<i1>\n  }} do {{"
             "\n    " + "\n    ".join(lines) +
             f"\n    stablehlo.return %j, %y, %w, %u, %a : {types}\n  }}")
-        self.values += [(f"{name}#{i}", shape, "f32") for i, shape in ((1, (b, h)), (3, (4, b, h)), (4, (h, h)))]
+        self.values += [(f"{name}#{i}", shape, self.element) for i, shape in ((1, (b, h)), (3, (4, b, h)), (4, (h, h)))]
         self.used.update([x[0], w[0], stack[0], total[0]])
 
-    def op_constrain(self):
-        x = self.pick(lambda v: v[1])
-        if x:
-            sharding = self.sharding(x[1]).removeprefix("#st.sharding")
-            self.emit(f"st.constrain {x[0]} to {sharding} : RESULT", x[1], "f32", x[0])
 
-    # ---- the whole
-
-    def text(self):
-        results = [v for v in self.values if v[0] not in self.used and not v[0].startswith("%arg")][:6]
-        results = results or [self.values[0]]
-        mesh = ", ".join(f'"{name}"={size}' for name, size in self.axes.items())
-        arguments = ", ".join(f"{v[0]}: {self.type(v)}{a}" for v, a in self.arguments)
-        types = ", ".join(self.type(v) for v in results)
-        body = "\n  ".join(self.lines)
-        return (f"st.mesh @mesh <[{mesh}], micro={self.micro}>\nfunc.func @main({arguments}) -> ({types}) {{\n  {body}\n"
-                f"  return {', '.join(v[0] for v in results)} : {types}\n}}\n")
-
-
-OPS = [name.removeprefix("op_") for name in dir(Program) if name.startswith("op_")]
-OPS += ["dot", "binary", "unary", "convolution"]
+OPS = sorted(name.removeprefix("op_") for name in dir(Program) if name.startswith("op_"))
+OPS += ["dot", "dot", "binary", "unary", "unary", "convolution"]
+NOT_ON_DEVICE = ("batch_norm", "complex", "fft", "map", "solve")

@@ -1,102 +1,205 @@
-"""Differential fuzzing of the partitioner: random programs, random shardings, partitioned against not.
+"""Differential fuzzing of the compiler: random programs as they are against what its passes make of them.
 
-  test_partition.py [--seed=N] [--count=N] [--keep=DIR]
+  test_partition.py [--seed=N] [--count=N] [--uneven=SHARE] [--keep=DIR] [--no-reduce]
 
-Program N is the same on every machine, so that `--seed=N --count=1` reproduces a failure. Each runs
-in the reference interpreter as it is, and then on as many virtual ranks as its mesh has. A program
-that cannot be cut into micro-batches may be refused, with an error that says so.
+Two of three cases are programs on a random mesh with random shardings (random_programs.py), run as they are and on as
+many virtual ranks as the mesh has; the others are training steps with random stages, micro-batches, shards and
+replicas (random_steps.py), run as they are and as what each device group does. st-differential runs many in one
+process. Two in 15 are then compiled for the simulated DTU and run there as well (device_runs.py). Case N is the same on every machine, so that `--seed=N --count=1` reproduces a failure. Without --seed the
+first cases, those of regressions/ and new ones of a seed that is printed are run.
+
+A program that cannot be cut into micro-batches may be refused, with an error that says so. What fails is reduced by
+st-reduce; the smaller program is left beside the whole one.
 """
 
 import argparse
+import collections
 import os
 import pathlib
 import random
+import re
 import subprocess
 import sys
 import tempfile
 
-import numpy as np
+from device_runs import run_on_device
 from random_programs import Program
-from safetensors.numpy import load_file, save_file
+from random_steps import Step
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-BIN = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build")) / "bin"
-PASSES = ["--propagate-shardings", "--insert-reshards", "--global-to-local"]
+FUZZ = ROOT / "test/fuzz"
+BUILD = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build"))
+BIN = BUILD / "bin"
+FIXED, NEW, CHUNK, LIMIT = 120, 400, 50, 240
+# What the compiler may say that it does not do.
+REFUSALS = ("micro-batches", "vary along `micro`", "varies along `micro`")
+MOVING = ("st.all_gather", "st.all_reduce", "st.reduce_scatter", "st.all_to_all", "st.collective_permute", "st.send",
+          "st.transfer")
 
 
-class Failure(Exception):
-    pass
+def is_for_device(seed):
+    return seed % 15 in (4, 8)
 
 
-class Refusal(Exception):
-    pass
+def make_case(seed, uneven):
+    rng = random.Random(seed)
+    return Step(rng).text() if seed % 3 == 2 else Program(rng, uneven, is_for_device(seed)).text()
 
 
-def run(*command):
-    done = subprocess.run([str(c) for c in command], capture_output=True, text=True, timeout=120)
-    if done.returncode != 0:
-        raise Failure(f"exit {done.returncode}: {pathlib.Path(command[0]).name}: {done.stderr.strip()[:1500]}")
+def has_uneven_shards(text):
+    """Whether an axis splits a dimension that it does not divide."""
+    sizes = {name: int(size) for name, size in re.findall(r'"(\w+)"=(\d+)', text)}
+    sizes["micro"] = int((re.search(r"micro=(\d+)", text) or [0, 1])[1])
+    for shape, dims in re.findall(r"tensor<([\dx]*)x\w+(?:<\w+>)?> \{st\.sharding = #st\.sharding<@mesh, \[(.*?)\]>", text):
+        for size, axes in zip(shape.split("x"), re.findall(r"\{(.*?)\}", dims)):
+            parts = 1
+            for axis in re.findall(r'"(\w+)"', axes):
+                parts *= sizes[axis]
+            if int(size) % parts:
+                return True
+    return False
 
 
-def interpret(program, inputs):
-    outputs = program.with_suffix(".out")
-    run(BIN / "st-translate", "--interpret", program, f"--inputs={inputs}", f"--outputs={outputs}")
-    return load_file(outputs)
+class Statistics:
+    """What the cases were made of; only those that agree count."""
+
+    def __init__(self):
+        self.kinds, self.ops, self.moves = collections.Counter(), collections.Counter(), collections.Counter()
+        self.moving = self.uneven = self.on_device = 0
+
+    def add(self, counts, text):
+        ops, moves = (set(re.findall(r"([\w.]+):\d+", part)) for part in counts.split(" moves="))
+        self.ops.update(ops)
+        self.moves.update(moves)
+        self.moving += any(name in moves for name in MOVING)
+        self.uneven += has_uneven_shards(text)
+
+    def print(self):
+        agreed = max(self.kinds["ok"], 1)
+        print("cases with each op: " + ", ".join(f"{name} {n}" for name, n in sorted(self.ops.items())))
+        print("cases with each collective: " + ", ".join(f"{name} {n}" for name, n in sorted(self.moves.items())))
+        print(f"{100 * self.moving / agreed:.0f} % of {agreed} cases move data between devices, "
+              f"{100 * self.uneven / agreed:.0f} % have uneven shards, {self.on_device} ran on the DTU too")
+        print(", ".join(f"{n} {kind}" for kind, n in sorted(self.kinds.items())))
 
 
-def make_inputs(program, seed, path):
-    rng = np.random.default_rng(seed)
-    tensors = {}
-    for i, ((_, shape, element), _) in enumerate(program.arguments):
-        values = rng.integers(0, 4, shape, np.int32) if element == "i32" else rng.standard_normal(shape)
-        tensors[f"arg{i}"] = np.asarray(values, np.int32 if element == "i32" else np.float32, order="C")
-    save_file(tensors, path)
+def run_chunk(paths, folder):
+    """(path, kind, what st-differential says) of each; what ends the process is a result of the program it was at.
+    Inputs and results stay in the folder."""
+    left = list(paths)
+    while left:
+        process = subprocess.Popen([BIN / "st-differential", f"--save={folder}", *left], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        try:
+            out, err = process.communicate(timeout=LIMIT)
+            ending = f"crashed with {process.returncode}: {err.strip()[:300]}"
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, _ = process.communicate()
+            ending = f"took more than {LIMIT} s"
+        current, ended = None, set()
+        for line in out.splitlines():
+            kind, path, *rest = line.split(" ", 2)
+            current = path
+            if kind != "begin":
+                ended.add(path)
+                yield path, kind, rest[0] if rest else ""
+        if current is None:
+            raise SystemExit(f"st-differential: {ending}")
+        if current not in ended:
+            ended.add(current)
+            yield current, "crashed", ending
+        left = [path for path in left if str(path) not in ended]
 
 
-def check(seed, folder):
-    program = Program(random.Random(seed))
-    whole, local, inputs = (folder / f"{seed}.{kind}" for kind in ("mlir", "local.mlir", "in"))
-    whole.write_text(program.text())
-    make_inputs(program, seed, inputs)
-    expected = interpret(whole, inputs)
-    try:
-        run(BIN / "st-opt", *PASSES, whole, "-o", local)
-    except Failure as failure:
-        if program.micro > 1 and "micro-batches" in str(failure):
-            raise Refusal from failure
-        raise
-    actual = interpret(local, inputs)
-    for name, value in expected.items():
-        if actual[name].shape != value.shape:
-            raise Failure(f"{name}: shape {actual[name].shape}, expected {value.shape}")
-        error = np.max(np.abs(actual[name].astype(np.float64) - value.astype(np.float64)), initial=0)
-        if not error <= 1e-4 * max(1, np.max(np.abs(value), initial=0)):
-            raise Failure(f"{name}: off by {error}")
+def judge(kind, message):
+    return "refused for micro-batches" if kind == "refused" and any(text in message for text in REFUSALS) else kind
+
+
+def reduces(message):
+    """Whether what st-reduce runs shows the failure."""
+    return "on the device" not in message and "st-compile" not in message
+
+
+def reduce_case(path, kind):
+    """The path of a smaller program that fails alike; a path of the whole one where there is none."""
+    smaller = path.with_suffix(".reduced.mlir")
+    arguments = f"--reduction-tree=test={FUZZ / 'interesting.sh'} test-arg={BIN / 'st-differential'} test-arg={kind}"
+    done = subprocess.run([BIN / "st-reduce", path, arguments, "-o", smaller], capture_output=True, text=True, timeout=1800)
+    return smaller if done.returncode == 0 and smaller.exists() else path
+
+
+class Run:
+    def __init__(self, options, folder):
+        self.options, self.folder = options, folder
+        self.statistics = Statistics()
+        self.passed = self.failed = 0
+
+    def check(self, cases):
+        """Cases: (what reproduces it, path, whether it runs on the device) in the order in which they run."""
+        cases = list(cases)
+        for first in range(0, len(cases), CHUNK):
+            chunk = {str(path): (name, path, on_device) for name, path, on_device in cases[first:first + CHUNK]}
+            for found, kind, message in run_chunk(chunk, self.folder):
+                name, path, on_device = chunk[found]
+                kind = judge(kind, message)
+                if kind == "ok" and on_device:
+                    device_kind, device_message = run_on_device(BIN, path, self.folder)
+                    self.statistics.on_device += device_kind == "ok"
+                    if device_kind not in ("ok", "refused by the device"):
+                        kind, message = device_kind, device_message
+                self.count(name, path, kind, message)
+
+    def count(self, name, path, kind, message):
+        self.statistics.kinds[kind] += 1
+        if kind == "ok":
+            self.statistics.add(message, path.read_text())
+        if kind in ("ok", "extreme", "refused for micro-batches"):
+            self.passed += 1
+            return
+        self.failed += 1
+        print(f"FAILED {name}: {kind}: {message}", flush=True)
+        if reduces(message) and not self.options.no_reduce:
+            kept = BUILD / "fuzz-failures" / path.name
+            kept.parent.mkdir(exist_ok=True)
+            kept.write_text(path.read_text())
+            print(f"  reduced: {reduce_case(kept, kind)}", flush=True)
+
+    def random_cases(self, seed, count):
+        for i in range(seed, seed + count):
+            path = self.folder / f"{i}.mlir"
+            path.write_text(make_case(i, self.options.uneven))
+            yield f"--seed={i} --count=1", path, is_for_device(i)
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--count", type=int, default=60)
-    parser.add_argument("--keep", type=pathlib.Path, help="leave programs and tensors in this folder")
+    parser.add_argument("--seed", type=int)
+    parser.add_argument("--count", type=int)
+    parser.add_argument("--uneven", type=float, default=0.0, help="the share of axes that need not divide")
+    parser.add_argument("--keep", type=pathlib.Path, help="leave programs in this folder")
+    parser.add_argument("--no-reduce", action="store_true", help="leave failing programs as they are")
     options = parser.parse_args()
-    failed = refused = 0
     with tempfile.TemporaryDirectory(prefix="st-fuzz-") as temporary:
         folder = options.keep or pathlib.Path(temporary)
         folder.mkdir(parents=True, exist_ok=True)
-        for seed in range(options.seed, options.seed + options.count):
-            try:
-                check(seed, folder)
-            except Refusal:
-                refused += 1
-            except Failure as failure:
-                failed += 1
-                print(f"FAILED --seed={seed} --count=1: {failure}")
-    print(f"{refused} programs cannot be cut into micro-batches")
-    # A partitioner that refuses everything is never wrong either.
-    failed += options.count >= 20 and refused > options.count // 2
-    print(f"{options.count - failed} passed, {failed} failed")
-    return 1 if failed else 0
+        run = Run(options, folder)
+        if options.seed is None:
+            run.check((path.name, path, False) for path in sorted((FUZZ / "regressions").glob("*.mlir")))
+            run.check(run.random_cases(0, FIXED))
+            seed = random.SystemRandom().randrange(10**6, 10**9)
+            print(f"new cases: --seed={seed} --count={options.count or NEW}", flush=True)
+            run.check(run.random_cases(seed, options.count or NEW))
+        else:
+            run.check(run.random_cases(options.seed, options.count or NEW))
+    run.statistics.print()
+    kinds = run.statistics.kinds
+    # A compiler that refuses everything is never wrong either.
+    if sum(kinds.values()) >= 20 and kinds["ok"] < sum(kinds.values()) // 2:
+        print("FAILED: more than half of the cases say nothing")
+        run.failed += 1
+    print(f"{run.passed} passed, {run.failed} failed")
+    return 1 if run.failed else 0
 
 
 if __name__ == "__main__":

@@ -1,0 +1,72 @@
+"""Random programs compiled for the simulated DTU and run there."""
+
+import json
+import math
+import re
+import subprocess
+
+import numpy as np
+from safetensors.numpy import load_file
+
+# What the DTU has no kernel for.
+REFUSALS = ("has no kernel", "complex elements", "has no DTU code generation")
+TOLERANCE = 1e-3
+
+
+def parallel_file(text):
+    """A step's own; else a device for each place of the program's mesh."""
+    if own := re.search(r'st\.parallel = "((?:[^"\\]|\\.)*)"', text):
+        return json.loads(own.group(1).replace('\\"', '"'))
+    mesh = re.search(r"st\.mesh @mesh <\[(.*?)\]", text).group(1)
+    devices = math.prod(int(size) for size in re.findall(r'"=(\d+)', mesh))
+    return {"mode": "sharding", "sharding_size": devices, "sharding_dim": -1, "stage_cnt": 1, "accum_degree": 1, "data": 1}
+
+
+def optimizer_flags(text):
+    """Flags of st-compile that add the optimizer which the case's own pipeline adds."""
+    options = re.search(r"add-optimizer\{(.*?)\}", text)
+    if not options:
+        return []
+    return [f"--{option.replace('kind', 'optimizer')}" for option in options.group(1).split()]
+
+
+def describe_difference(given, expected, actual):
+    """As st-differential does: of what replaces an input the change is compared."""
+    for name, value in expected.items():
+        if name not in actual or actual[name].shape != value.shape:
+            return f"{name} is missing or has another shape"
+        wanted, found = value.astype(np.float64), actual[name].astype(np.float64)
+        replaces = name in given and given[name].shape == value.shape
+        change = np.abs(wanted - given[name].astype(np.float64)) if replaces else np.abs(wanted)
+        scale = max(0.01 if replaces else 1, np.max(change, initial=0))
+        tolerance = TOLERANCE * scale if value.dtype.kind == "f" else 0
+        error = np.max(np.abs(wanted - found), initial=0)
+        if not error <= tolerance:
+            return f"{name} is off by {error:.3g}"
+    return None
+
+
+def run_on_device(tools, path, folder):
+    """Kind and message, as st-differential has them. NAME.in and NAME.out of it are in the folder."""
+    name = path.stem
+    layout, binary, outputs = (folder / f"{name}.{kind}" for kind in ("json", "bin", "found"))
+    text = path.read_text()
+    layout.write_text(json.dumps(parallel_file(text)))
+    try:
+        done = subprocess.run([tools / "st-compile", path, "--target=dtu-t10", f"--parallel={layout}",
+                               *optimizer_flags(text), "-o", binary], capture_output=True, text=True, timeout=120)
+        if done.returncode:
+            errors = " ".join(line for line in done.stderr.splitlines() if "error" in line) or done.stderr[-300:]
+            return ("refused by the device" if any(r in errors for r in REFUSALS) else "refused"), f"st-compile: {errors}"
+        done = subprocess.run([binary, f"--inputs={folder / name}.in", f"--outputs={outputs}"], capture_output=True,
+                              text=True, timeout=120)
+        if done.returncode:
+            return "differs", f"on the device: {done.stderr.strip()[-300:]}"
+        given, expected = (load_file(folder / f"{name}.{kind}") for kind in ("in", "out"))
+        difference = describe_difference(given, expected, load_file(outputs))
+        return ("differs", f"on the device: {difference}") if difference else ("ok", "")
+    except subprocess.TimeoutExpired:
+        return "crashed", "on the device: took more than 120 s"
+    finally:
+        for file in (layout, binary, outputs):
+            file.unlink(missing_ok=True)

@@ -1,0 +1,98 @@
+#include "test/fuzz/differential/Compare.h"
+
+#include "lib/Reference/TensorTypes.h"
+
+#include "mlir/IR/TypeUtilities.h"
+#include "llvm/ADT/Twine.h"
+
+#include <cmath>
+#include <vector>
+
+using namespace mlir;
+using namespace mlir::st;
+
+double mlir::st::getTolerance(ModuleOp module) {
+  double tolerance = 0;
+  auto visit = [&](Type type) {
+    Type element = getElementTypeOrSelf(type);
+    if (auto complex = dyn_cast<ComplexType>(element))
+      element = complex.getElementType();
+    if (!isa<FloatType>(element))
+      return;
+    double own = element.isBF16() ? 1e-1 : element.isF16() ? 2e-2 : element.isF32() ? 1e-4 : 1e-9;
+    tolerance = std::max(tolerance, own);
+  };
+  module.walk([&](Operation *op) {
+    for (Type type : op->getResultTypes())
+      visit(type);
+    for (Region &region : op->getRegions())
+      for (Block &block : region)
+        for (Type type : block.getArgumentTypes())
+          visit(type);
+  });
+  return tolerance;
+}
+
+/// The numbers of a tensor, of a complex one in pairs.
+static std::vector<double> toNumbers(const ref::Tensor &tensor) {
+  std::vector<double> numbers;
+  ref::dispatchAll(tensor.getType(), [&](auto tag) {
+    using T = decltype(tag);
+    const T *data = tensor.data<T>();
+    for (int64_t i = 0; i < tensor.getNumElements(); ++i)
+      if constexpr (ref::isComplex<T>) {
+        numbers.push_back(data[i].real());
+        numbers.push_back(data[i].imag());
+      } else {
+        numbers.push_back(static_cast<double>(static_cast<ref::Compute<T>>(data[i])));
+      }
+  });
+  return numbers;
+}
+
+bool mlir::st::areWellConditioned(const ref::NamedTensors &results) {
+  constexpr double largest = 1e4;
+  for (const auto &[name, tensor] : results)
+    if (ref::isFloatType(tensor.getType()) || ref::isComplexType(tensor.getType()))
+      for (double number : toNumbers(tensor))
+        if (!(std::abs(number) <= largest))
+          return false;
+  return true;
+}
+
+static std::string describeTensors(const ref::Tensor *given, const ref::Tensor &expected,
+                                   const ref::Tensor &actual, double tolerance) {
+  if (expected.getType() != actual.getType() || expected.getShape() != actual.getShape())
+    return "is " + ref::toString(actual) + ", expected " + ref::toString(expected);
+  bool isExact = !ref::isFloatType(expected.getType()) && !ref::isComplexType(expected.getType());
+  std::vector<double> before = given ? toNumbers(*given) : std::vector<double>(),
+                      wanted = toNumbers(expected), found = toNumbers(actual);
+  bool replaces = before.size() == wanted.size();
+  double scale = replaces ? 0.01 : 1, error = 0;
+  for (size_t i = 0; i < wanted.size(); ++i) {
+    scale = std::max(scale, std::abs(wanted[i] - (replaces ? before[i] : 0)));
+    double difference = std::abs(wanted[i] - found[i]);
+    // Also where it is no number.
+    if (!(difference <= error))
+      error = difference;
+  }
+  if (error <= (isExact ? 0 : tolerance * scale))
+    return "";
+  return (llvm::Twine("is off by ") + std::to_string(error)).str();
+}
+
+std::string mlir::st::describeDifference(const ref::NamedTensors &inputs,
+                                         const ref::NamedTensors &expected,
+                                         const ref::NamedTensors &actual, double tolerance) {
+  for (const auto &[name, tensor] : expected) {
+    auto found = actual.find(name);
+    if (found == actual.end())
+      return name + " is missing";
+    auto given = inputs.find(name);
+    std::string difference = describeTensors(given == inputs.end() ? nullptr : &given->second,
+                                             tensor, found->second, tolerance);
+    if (!difference.empty())
+      return name + " " + difference;
+  }
+  return "";
+}

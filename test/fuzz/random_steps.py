@@ -1,0 +1,214 @@
+"""Random training steps: a loss of random layers, its gradients and an optimizer, under a random parallel file.
+
+Stages, micro-batches, shards, replicas and the schedule are drawn. Every layer is a block of its own, and there
+are as many blocks as stages half of the time, which makes the cut between stages a random one.
+"""
+
+import json
+
+PREPARE = "differentiate,canonicalize,cse,add-optimizer{{{optimizer}}},canonicalize"
+LOCAL = ("apply-parallel-config{config=CONFIG},expand-branches,propagate-shardings,assign-stages,insert-reshards,"
+         "global-to-local")
+# How far a step goes before it is run.
+ROADS = (LOCAL, LOCAL + ",split-tasks", LOCAL + ",split-tasks,schedule-pipeline",
+         LOCAL + ",split-tasks,schedule-pipeline,lower-loops,lower-tensor-ops,form-kernels,plan-memory")
+OPTIMIZERS = ("kind=sgd", "kind=sgd momentum=0", "kind=adamw", "kind=adam", "kind=sgd clip-norm=0.5")
+
+
+def quoted(text):
+    """A string of MLIR, which knows other escapes than JSON."""
+    return '"' + text.replace("\\", "\\\\").replace('"', '\\"') + '"'
+
+
+class Step:
+    """The loss of a batch of rows; values are rows x features, whose number changes from layer to layer."""
+
+    def __init__(self, rng):
+        self.rng = rng
+        self.lines, self.arguments, self.count = [], [], 0
+        self.stages = rng.choice([1, 2, 2, 3, 4])
+        self.micro = rng.choice([1, 2, 4])
+        self.data = rng.choice([1, 1, 2])
+        self.shards = rng.choice([1, 2, 2, 4])
+        self.rows = self.micro * self.data * rng.choice([1, 2, 3])
+        self.block = 0
+        self.cuts = self.stages if rng.random() < 0.5 else 0
+        self.features = rng.choice([4, 8, 12])
+        self.tables = []
+        self.zero = self.constant("0.0", ())
+        x = self.embedded() if rng.random() < 0.4 else self.argument("x", (self.rows, self.features), "batch")
+        layers = max(rng.randint(2, 6), self.stages)
+        for layer in range(layers):
+            # As many blocks as stages, each of at least one layer; or a block a layer.
+            if layer and (not self.cuts or (self.block + 1 < self.cuts and (
+                    layers - layer <= self.cuts - 1 - self.block or rng.random() < 0.5))):
+                self.block += 1
+            x = getattr(self, "layer_" + (rng.choice(LAYERS) if layer else "linear"))(x)
+        self.loss = self.close(x)
+
+    # ---- pieces of text
+
+    @staticmethod
+    def type(shape, element="f32"):
+        return f"tensor<{''.join(f'{d}x' for d in shape)}{element}>"
+
+    def emit(self, text, types):
+        """An op with attributes before its types."""
+        name = f"%{self.count}"
+        self.count += 1
+        self.lines.append(f"{name} = {text} {{st.block = {self.block} : i64}} : {types}")
+        return name
+
+    def argument(self, name, shape, role, element="f32", extra=""):
+        self.arguments.append(f'%{name}: {self.type(shape, element)} {{st.name = "{name}", st.role = "{role}"{extra}}}')
+        return f"%{name}"
+
+    def parameter(self, *shape):
+        name = f"w{len(self.arguments)}"
+        return self.argument(name, shape, "parameter", extra=', st.init = {kind = "normal", std = 1.0 : f64}')
+
+    def constant(self, value, shape):
+        # Its type is the attribute's.
+        name = f"%{self.count}"
+        self.count += 1
+        self.lines.append(f"{name} = stablehlo.constant dense<{value}> : {self.type(shape)}")
+        return name
+
+    def apply(self, op, *operands, shape=None):
+        return self.emit(f"stablehlo.{op} {', '.join(operands)}", self.type((self.rows, self.features) if shape is None else shape))
+
+    def spread(self, x, dims, shape, to):
+        return self.emit(f"stablehlo.broadcast_in_dim {x}, dims = {dims}", f"({self.type(shape)}) -> {self.type(to)}")
+
+    def reduced(self, x, dims, shape, op="add", init=None):
+        left = [s for d, s in enumerate(shape) if d not in dims]
+        name = f"%{self.count}"
+        self.count += 1
+        self.lines.append(f"{name} = stablehlo.reduce({x} init: {init or self.zero}) applies stablehlo.{op} across dimensions = "
+                          f"{dims} {{st.block = {self.block} : i64}} : ({self.type(shape)}, tensor<f32>) -> {self.type(left)}")
+        return name
+
+    def product(self, x, w, left, right, features, contract="[1] x [0]"):
+        y = self.emit(f"stablehlo.dot_general {x}, {w}, contracting_dims = {contract}",
+                      f"({self.type(left)}, {self.type(right)}) -> {self.type((self.rows, features))}")
+        self.features = features
+        return self.apply("multiply", y, self.constant(0.5, (self.rows, features)))
+
+    # ---- layers
+
+    def embedded(self):
+        """Rows of a table."""
+        ids = self.argument("ids", (self.rows,), "batch", "i32", ", st.limit = 8 : i64")
+        table = self.parameter(8, self.features)
+        self.tables.append((table, self.features))
+        name = f"%{self.count}"
+        self.count += 1
+        self.lines.append(
+            f'{name} = "stablehlo.gather"({table}, {ids}) <{{dimension_numbers = #stablehlo.gather<offset_dims = [1], '
+            "collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1>, slice_sizes = array<i64: 1, "
+            f"{self.features}>}}> {{st.block = 0 : i64}} : ({self.type((8, self.features))}, {self.type((self.rows,), 'i32')}) "
+            f"-> {self.type((self.rows, self.features))}")
+        return name
+
+    def layer_linear(self, x):
+        features = self.rng.choice([4, 8, 12])
+        return self.product(x, self.parameter(self.features, features), (self.rows, self.features),
+                            (self.features, features), features)
+
+    def layer_transposed(self, x):
+        features = self.rng.choice([4, 8, 12])
+        return self.product(x, self.parameter(features, self.features), (self.rows, self.features),
+                            (features, self.features), features, "[1] x [1]")
+
+    def layer_perceptron(self, x):
+        """Column then row, with a residual."""
+        before, inner = self.features, self.rng.choice([8, 16])
+        h = self.layer_bias(self.product(x, self.parameter(before, inner), (self.rows, before), (before, inner), inner))
+        h = self.apply("tanh", h)
+        y = self.product(h, self.parameter(inner, before), (self.rows, inner), (inner, before), before)
+        return self.apply("add", x, y)
+
+    def layer_tied(self, x):
+        """Back through a weight of an earlier stage."""
+        for table, features in self.tables:
+            if features == self.features:
+                return self.product(x, table, (self.rows, features), (8, features), 8, "[1] x [1]")
+        return self.layer_linear(x)
+
+    def layer_bias(self, x):
+        b = self.parameter(self.features)
+        return self.apply("add", x, self.spread(b, [1], (self.features,), (self.rows, self.features)))
+
+    def layer_scale(self, x):
+        g = self.parameter(self.features)
+        y = self.apply("multiply", x, self.spread(g, [1], (self.features,), (self.rows, self.features)))
+        return self.apply("tanh", y)
+
+    def layer_nonlinear(self, x):
+        return self.apply(self.rng.choice(["tanh", "logistic", "sine"]), x)
+
+    def layer_normalize(self, x):
+        shape = (self.rows, self.features)
+        squares = self.reduced(self.apply("multiply", x, x), [1], shape)
+        one = self.apply("add", squares, self.constant(1.0, (self.rows,)), shape=(self.rows,))
+        root = self.apply("rsqrt", one, shape=(self.rows,))
+        return self.apply("multiply", x, self.spread(root, [0], (self.rows,), shape))
+
+    def layer_softmax(self, x):
+        shape = (self.rows, self.features)
+        e = self.apply("exponential", self.apply("tanh", x))
+        total = self.spread(self.reduced(e, [1], shape), [0], (self.rows,), shape)
+        return self.apply("divide", e, total)
+
+    def layer_heads(self, x):
+        """Products within each row, by head: [rows, heads, size]."""
+        heads = self.rng.choice([2, 4])
+        size = self.features // heads
+        split, square = (self.rows, heads, size), (self.rows, heads, heads)
+        h = self.emit(f"stablehlo.reshape {x}", f"({self.type((self.rows, self.features))}) -> {self.type(split)}")
+        scores = self.emit(f"stablehlo.dot_general {h}, {h}, batching_dims = [0] x [0], contracting_dims = [2] x [2]",
+                           f"({self.type(split)}, {self.type(split)}) -> {self.type(square)}")
+        weights = self.apply("tanh", scores, shape=square)
+        y = self.emit(f"stablehlo.dot_general {weights}, {h}, batching_dims = [0] x [0], contracting_dims = [2] x [1]",
+                      f"({self.type(square)}, {self.type(split)}) -> {self.type(split)}")
+        return self.emit(f"stablehlo.reshape {y}", f"({self.type(split)}) -> {self.type((self.rows, self.features))}")
+
+    # ---- the loss
+
+    def close(self, x):
+        shape = (self.rows, self.features)
+        target = self.argument("target", shape, "batch")
+        difference = self.apply("subtract", self.apply("tanh", x), target)
+        rows = self.reduced(self.apply("multiply", difference, difference), [1], shape)
+        if self.rng.random() < 0.5:
+            total = self.reduced(rows, [0], (self.rows,))
+            return self.apply("multiply", total, self.constant(1 / self.rows, ()), shape=())
+        # Rows that count, and how many they are: known only once all micro-batches have been seen.
+        mask = self.argument("mask", (self.rows,), "batch", "i32", ", st.limit = 2 : i64")
+        counts = self.emit(f"stablehlo.convert {mask}", f"({self.type((self.rows,), 'i32')}) -> {self.type((self.rows,))}")
+        total = self.reduced(self.apply("multiply", rows, counts, shape=(self.rows,)), [0], (self.rows,))
+        count = self.apply("maximum", self.reduced(counts, [0], (self.rows,)), self.constant(1.0, ()), shape=())
+        return self.apply("divide", total, count, shape=())
+
+    # ---- the whole
+
+    def parallel(self):
+        file = {"mode": "hybrid", "sharding_size": self.shards, "sharding_dim": self.rng.choice([0, -1]),
+                "stage_cnt": self.stages, "accum_degree": self.micro, "data": self.data}
+        if self.data > 1:
+            file["zero"] = self.rng.choice([0, 1])
+        if self.stages > 1 and self.micro > 1:
+            file["schedule"] = self.rng.choice(["sequential", "gpipe", "1f1b"])
+        return json.dumps(file)
+
+    def text(self):
+        parallel, optimizer, road = self.parallel(), self.rng.choice(OPTIMIZERS), self.rng.choice(ROADS)
+        attributes = (f"st.prepare = {json.dumps(PREPARE.format(optimizer=optimizer))}, st.passes = {json.dumps(road)}, "
+                      f"st.parallel = {quoted(parallel)}")
+        body = "\n  ".join(self.lines)
+        return (f"module attributes {{{attributes}}} {{\nfunc.func @main({', '.join(self.arguments)}) -> (tensor<f32> {{st.name = \"loss\", "
+                f"st.role = \"loss\"}}) {{\n  {body}\n  return {self.loss} : tensor<f32>\n}}\n}}\n")
+
+
+LAYERS = sorted(name.removeprefix("layer_") for name in dir(Step) if name.startswith("layer_"))
+LAYERS += ["linear", "perceptron", "linear"]
