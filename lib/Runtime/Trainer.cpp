@@ -209,7 +209,10 @@ absl::Status Trainer::timeStep() {
   Stopwatch watch;
   StepTrace rows;
   ST_ASSIGN_OR_RETURN(time, executable->timeStep(trace ? &rows : nullptr));
-  print(absl::StrFormat("timed one step in %.1f s\n", watch.seconds()));
+  print(absl::StrFormat("timed one step in %.1f s", watch.seconds()));
+  if (time.simulatedTasks < time.tasks)
+    print(absl::StrFormat(", %d of %d runs of a task simulated", time.simulatedTasks, time.tasks));
+  print("\n");
   if (report) {
     ST_RETURN_IF_ERROR(report->write(printStepTimeJson(time, program)));
     ST_RETURN_IF_ERROR(report->commit());

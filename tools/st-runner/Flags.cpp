@@ -41,6 +41,9 @@ ABSL_FLAG(std::string, host_isa, "auto",
           "choice gives the same bits everywhere");
 ABSL_FLAG(bool, timing_only, false,
           "only simulate the time of a step: no data, no memory, no training");
+ABSL_FLAG(std::string, time_tasks, "auto",
+          "what the simulated time is made of: each task of every device, or each kind of task "
+          "once, put together by the schedule; auto: each on up to 64 devices");
 ABSL_FLAG(std::string, report, "", "file for what each device does in a step, as JSON");
 ABSL_FLAG(std::optional<uint32_t>, drop_message, std::nullopt,
           "for tests: lose this link message of the first step, counted from 0");
@@ -49,7 +52,7 @@ namespace st {
 namespace {
 
 // The flags that have an effect on each kind of run, by their names on the command line.
-const std::set<std::string> kTiming = {"timing-only", "trace", "report"};
+const std::set<std::string> kTiming = {"timing-only", "time-tasks", "trace", "report"};
 const std::set<std::string> kOnce = {"inputs",       "outputs",  "init",        "seed",
                                      "host-threads", "host-isa", "drop-message"};
 
@@ -168,6 +171,7 @@ ClientOptions clientOptions() {
   options.hostThreads = absl::GetFlag(FLAGS_host_threads);
   options.hostIsa = absl::GetFlag(FLAGS_host_isa);
   options.timingOnly = absl::GetFlag(FLAGS_timing_only);
+  options.timeTasks = absl::GetFlag(FLAGS_time_tasks);
   if (std::optional<uint32_t> message = absl::GetFlag(FLAGS_drop_message))
     options.dropMessage = *message;
   return options;

@@ -60,8 +60,9 @@ std::string deviceName(int64_t id) { return absl::StrCat("/device:XLA_DTU:", id)
 class DtuExecutable : public Executable {
 public:
   /// Takes no memory for data but what the simulator takes as it is touched.
-  static absl::StatusOr<std::unique_ptr<DtuExecutable>>
-  create(const proto::Executable &program, const dtu::SimulatorOptions &options);
+  static absl::StatusOr<std::unique_ptr<DtuExecutable>> create(const proto::Executable &program,
+                                                               const dtu::SimulatorOptions &options,
+                                                               const std::string &timeTasks);
 
   absl::Status fillArenas(const proto::Executable &program);
 
@@ -75,7 +76,11 @@ private:
   absl::Status loadTasks(const proto::Executable &program);
   StepTrace convert(const dtu::Trace &from) const;
 
+  /// Whether timeStep times each kind of task once.
+  absl::StatusOr<bool> replays(bool traces) const;
+
   std::unique_ptr<dtu::Simulator> simulator;
+  std::string timeTasks;
   bool loads = false; ///< a program branches on what it reads from memory
   std::vector<dtu::RankSchedule> schedules;
   std::vector<DtuBuffer> arenas;
@@ -98,9 +103,11 @@ std::vector<dtu::RankConfig> makeRanks(const proto::Executable &program) {
 }
 
 absl::StatusOr<std::unique_ptr<DtuExecutable>>
-DtuExecutable::create(const proto::Executable &program, const dtu::SimulatorOptions &options) {
+DtuExecutable::create(const proto::Executable &program, const dtu::SimulatorOptions &options,
+                      const std::string &timeTasks) {
   std::vector<dtu::RankConfig> ranks = makeRanks(program);
   auto executable = std::make_unique<DtuExecutable>();
+  executable->timeTasks = timeTasks;
   for (const dtu::RankConfig &rank : ranks)
     executable->devices.push_back(rank.deviceId);
   ST_ASSIGN_OR_RETURN(executable->simulator,
@@ -148,14 +155,28 @@ absl::Status DtuExecutable::fillArenas(const proto::Executable &program) {
   return absl::OkStatus();
 }
 
+absl::StatusOr<bool> DtuExecutable::replays(bool traces) const {
+  constexpr int64_t kMostTimedRanks = 64;
+  if (timeTasks != "once")
+    return timeTasks == "auto" && numRanks() > kMostTimedRanks && !traces && !loads;
+  if (traces)
+    return absl::InvalidArgumentError(
+        "--trace shows every task and has no effect with --time-tasks=once");
+  return true;
+}
+
 absl::StatusOr<StepTime> DtuExecutable::timeStep(StepTrace *trace) {
   dtu::Trace rows;
+  StepTime time;
+  ST_ASSIGN_OR_RETURN(bool isReplayed, replays(trace));
   ST_ASSIGN_OR_RETURN(dtu::TimingResult result,
-                      simulator->time(schedules, trace ? &rows : nullptr));
+                      isReplayed ? simulator->replayTime(schedules)
+                                 : simulator->time(schedules, trace ? &rows : nullptr));
   if (trace)
     *trace = convert(rows);
-  StepTime time;
   time.total = result.total;
+  time.tasks = result.tasks;
+  time.simulatedTasks = result.simulatedTasks;
   time.lowerBound = result.rooflineBound;
   time.serialSum = result.serialSum;
   for (const dtu::RankTiming &rank : result.ranks)
@@ -211,18 +232,22 @@ absl::StatusOr<dtu::SimulatorOptions::DroppedMessage> findMessage(int64_t messag
 
 absl::StatusOr<std::unique_ptr<Executable>> DtuClient::load(const proto::Executable &program) {
   ST_RETURN_IF_ERROR(checkDtuDescription(program.dtu()));
+  if (options.timeTasks != "auto" && options.timeTasks != "each" && options.timeTasks != "once")
+    return absl::InvalidArgumentError(
+        absl::StrCat("--time-tasks=", options.timeTasks, ": expected auto, each or once"));
   dtu::SimulatorOptions simulatorOptions;
   simulatorOptions.hostThreads = options.hostThreads;
   ST_ASSIGN_OR_RETURN(simulatorOptions.hostIsa, dtu::parseHostIsa(options.hostIsa));
   ST_ASSIGN_OR_RETURN(std::unique_ptr<DtuExecutable> executable,
-                      DtuExecutable::create(program, simulatorOptions));
+                      DtuExecutable::create(program, simulatorOptions, options.timeTasks));
   if (options.dropMessage >= 0) {
     // Only the timing of the whole step says who sends how much.
     ST_ASSIGN_OR_RETURN(StepTime time, executable->timeStep(nullptr));
     ST_ASSIGN_OR_RETURN(dtu::SimulatorOptions::DroppedMessage dropped,
                         findMessage(options.dropMessage, time));
     simulatorOptions.dropMessages.push_back(dropped);
-    ST_ASSIGN_OR_RETURN(executable, DtuExecutable::create(program, simulatorOptions));
+    ST_ASSIGN_OR_RETURN(executable,
+                        DtuExecutable::create(program, simulatorOptions, options.timeTasks));
   }
   if (!options.timingOnly)
     ST_RETURN_IF_ERROR(executable->fillArenas(program));

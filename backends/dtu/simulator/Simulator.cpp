@@ -2,6 +2,7 @@
 
 #include "backends/dtu/isa/Validator.h"
 #include "backends/dtu/simulator/DataEngine.h"
+#include "backends/dtu/simulator/TaskReplay.h"
 #include "backends/dtu/simulator/TimeEngine.h"
 #include "lib/Support/StatusMacros.h"
 #include "lib/Timing/DtuDescription.h"
@@ -171,6 +172,12 @@ absl::StatusOr<TimingResult> Simulator::time(const std::vector<RankSchedule> &sc
   if (impl->data)
     loaded = impl->data->loadedValues();
   return simulateTime(impl->description, impl->ranks, impl->programs, schedules, loaded, trace);
+}
+
+absl::StatusOr<TimingResult>
+Simulator::replayTime(const std::vector<RankSchedule> &schedules) const {
+  ST_RETURN_IF_ERROR(impl->checkSchedules(schedules));
+  return st::dtu::replayTime(impl->description, impl->ranks, impl->programs, schedules);
 }
 
 const ExecutionCounters &Simulator::counters() const { return impl->counters; }

@@ -100,6 +100,7 @@ struct RankTiming {
   int64_t macsF32 = 0, macs16 = 0;
   int64_t vectorElements = 0;
   int64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0; ///< read and written by DTE and links
+  int64_t l2Busy = 0;
   int64_t sentBytes = 0, receivedBytes = 0, messages = 0;
   int64_t peakLandingBytes = 0;            ///< messages arrived and not yet received
   std::vector<int64_t> taskStart, taskEnd; ///< an entry per schedule entry
@@ -113,6 +114,8 @@ struct TimingResult {
   int64_t serialSum = 0;     ///< over all ranks
   int64_t rooflineBound = 0; ///< no run of these instructions on this device can be faster
   int64_t instructions = 0;
+  int64_t tasks = 0,
+          simulatedTasks = 0; ///< of all ranks; less are simulated than run by replayTime()
   std::vector<RankTiming> ranks;
   std::vector<LinkTiming> links; ///< links that carried anything, in a fixed order
 };
@@ -142,6 +145,11 @@ public:
   /// Errors: a fault (out-of-bounds address, ...) naming rank, program, stream and instruction; a
   /// deadlock naming what each rank waits for. After an error the memories are unspecified.
   absl::Status execute(const std::vector<RankSchedule> &schedules);
+
+  /// The same from one run of each kind of task, put together by the schedules and the messages
+  /// between device groups (docs/dtu-isa.md, "Replayed time"): for plans too large for time().
+  /// An error where a program's time depends on data.
+  absl::StatusOr<TimingResult> replayTime(const std::vector<RankSchedule> &schedules) const;
 
   /// Simulated time of the same schedules, from an idle machine. Touches no memory; needs no
   /// execute() before. Deterministic to the last picosecond. `trace` may be null.

@@ -50,9 +50,11 @@ void TraceBuilder::finish() {
 TimeEngine::TimeEngine(TimeMachine machine, const std::vector<RankConfig> &ranks,
                        const std::vector<std::unique_ptr<DecodedProgram>> &programs,
                        const std::vector<RankSchedule> &schedules,
-                       const std::vector<const LoadedValues *> &loaded, Trace *trace)
+                       const std::vector<const LoadedValues *> &loaded, Trace *trace,
+                       Boundary *boundary)
     : machine(std::move(machine)), configs(ranks), programs(programs), schedules(schedules),
-      loaded(loaded), trace(trace, ranks.size()), tracing(trace), ranks(ranks.size()) {}
+      loaded(loaded), trace(trace, ranks.size()), tracing(trace), boundary(boundary),
+      ranks(ranks.size()) {}
 
 // 2 bits of priority, 22 of rank, 40 of instance or message.
 void TimeEngine::post(Picoseconds time, Priority priority, size_t rank, uint64_t index) {
@@ -312,7 +314,9 @@ absl::StatusOr<TimingResult> TimeEngine::run() {
   for (const RankTiming &timing : result.ranks) {
     result.total = std::max(result.total, timing.finish);
     result.serialSum += timing.serialSum;
+    result.tasks += static_cast<int64_t>(timing.taskEnd.size());
   }
+  result.simulatedTasks = result.tasks;
   return result;
 }
 
@@ -320,9 +324,9 @@ absl::StatusOr<TimingResult>
 simulateTime(const proto::DtuDescription &description, const std::vector<RankConfig> &ranks,
              const std::vector<std::unique_ptr<DecodedProgram>> &programs,
              const std::vector<RankSchedule> &schedules,
-             const std::vector<const LoadedValues *> &loaded, Trace *trace) {
+             const std::vector<const LoadedValues *> &loaded, Trace *trace, Boundary *boundary) {
   ST_ASSIGN_OR_RETURN(TimeMachine machine, TimeMachine::create(description, ranks));
-  return TimeEngine(std::move(machine), ranks, programs, schedules, loaded, trace).run();
+  return TimeEngine(std::move(machine), ranks, programs, schedules, loaded, trace, boundary).run();
 }
 
 } // namespace st::dtu

@@ -40,12 +40,26 @@ private:
   std::map<std::string, int32_t> labelIndices;
 };
 
+/// Where a run covers some of the ranks only: their messages with the others. What these send is
+/// there when it is received.
+struct Boundary {
+  struct Message {
+    bool isSend;
+    size_t rank;
+    Picoseconds time;    ///< when the instruction starts
+    Picoseconds arrival; ///< of a send, on links that only this run uses
+  };
+  std::vector<bool> isInside;    ///< by rank
+  std::vector<Message> messages; ///< in the order of time
+};
+
 class TimeEngine {
 public:
   TimeEngine(TimeMachine machine, const std::vector<RankConfig> &ranks,
              const std::vector<std::unique_ptr<DecodedProgram>> &programs,
              const std::vector<RankSchedule> &schedules,
-             const std::vector<const LoadedValues *> &loaded, Trace *trace);
+             const std::vector<const LoadedValues *> &loaded, Trace *trace,
+             Boundary *boundary = nullptr);
 
   absl::StatusOr<TimingResult> run();
 
@@ -99,6 +113,7 @@ private:
   const std::vector<const LoadedValues *> &loaded; ///< by rank; empty if nothing was executed
   TraceBuilder trace;
   const bool tracing;
+  Boundary *boundary; ///< null where all ranks run
   std::vector<Rank> ranks;
   std::vector<Flight> flights;
   std::priority_queue<Event, std::vector<Event>, std::greater<Event>> queue;
@@ -129,6 +144,9 @@ private:
   Completion rows(size_t rank, const Instance &instance, Slot slot, Picoseconds now);
   bool linkTraffic(const Instance &instance, const LinkInst &link, Traffic &traffic);
   bool checkPeer(int64_t peer);
+  bool isOutside(int64_t peer) const {
+    return boundary && !boundary->isInside[static_cast<size_t>(peer)];
+  }
 
   void finish(size_t rank, uint32_t index, Picoseconds start, const Completion &completion,
               bool visible = true);
@@ -139,6 +157,7 @@ absl::StatusOr<TimingResult>
 simulateTime(const proto::DtuDescription &description, const std::vector<RankConfig> &ranks,
              const std::vector<std::unique_ptr<DecodedProgram>> &programs,
              const std::vector<RankSchedule> &schedules,
-             const std::vector<const LoadedValues *> &loaded, Trace *trace);
+             const std::vector<const LoadedValues *> &loaded, Trace *trace,
+             Boundary *boundary = nullptr);
 
 } // namespace st::dtu

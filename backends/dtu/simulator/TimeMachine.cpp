@@ -99,6 +99,7 @@ Completion TimeMachine::occupy(size_t rank, Picoseconds now, const Traffic *traf
       break;
     case Space::L2:
       add(device.l2, model.l2Bytes(side.bytes), side.bytes);
+      timing.l2Busy += model.l2Bytes(side.bytes);
       aloneL2 += model.l2Bytes(side.bytes);
       timing.l2Bytes += side.bytes;
       break;
@@ -132,22 +133,26 @@ Completion TimeMachine::transfer(size_t rank, int64_t queue, Picoseconds now,
   return result;
 }
 
-Completion TimeMachine::send(size_t rank, Picoseconds now, size_t destination,
-                             const Traffic &source) {
-  LinkPath path = topology.path(placeOf[rank], placeOf[destination]);
+Picoseconds TimeMachine::occupyLinks(const LinkPath &path, Picoseconds now, int64_t bytes) {
   Picoseconds start = now;
   for (int32_t i = 0; i < path.count; ++i)
     start = std::max(start, links[static_cast<size_t>(path.links[i])].freeAt);
   for (int32_t i = 0; i < path.count; ++i) {
     FifoServer &link = links[static_cast<size_t>(path.links[i])];
-    link.reserve(start, DtuCosts::scale(source.bytes, topology.linkPerByte(path.links[i])));
-    link.bytes += source.bytes;
+    link.reserve(start, DtuCosts::scale(bytes, topology.linkPerByte(path.links[i])));
+    link.bytes += bytes;
   }
+  return start + DtuCosts::scale(bytes, path.perByte);
+}
+
+Completion TimeMachine::send(size_t rank, Picoseconds now, size_t destination,
+                             const Traffic &source) {
+  LinkPath path = this->path(rank, destination);
+  Picoseconds left = occupyLinks(path, now, source.bytes);
   Completion result = occupy(rank, now, &source, 1);
-  Picoseconds moving = DtuCosts::scale(source.bytes, path.perByte);
-  result.end = std::max(result.end, start + moving);
+  result.end = std::max(result.end, left);
   result.arrival = result.end + path.latency;
-  result.alone = std::max(result.alone, moving) + path.latency;
+  result.alone = std::max(result.alone, DtuCosts::scale(source.bytes, path.perByte)) + path.latency;
   RankTiming &timing = rankTimings[rank];
   timing.txBusy += result.end - now;
   timing.sentBytes += source.bytes;
@@ -164,6 +169,30 @@ Completion TimeMachine::receive(size_t rank, Picoseconds now, int64_t message,
   rankTimings[rank].rxBusy += result.end - now;
   rankTimings[rank].receivedBytes += message;
   return result;
+}
+
+void TimeMachine::countMessage(const LinkPath &path, int64_t bytes) {
+  for (int32_t i = 0; i < path.count; ++i) {
+    FifoServer &link = links[static_cast<size_t>(path.links[i])];
+    link.busy += DtuCosts::scale(bytes, topology.linkPerByte(path.links[i]));
+    link.bytes += bytes;
+  }
+}
+
+void TimeMachine::count(size_t rank, const RankTiming &work) {
+  RankTiming &timing = rankTimings[rank];
+  for (int64_t RankTiming::*sum :
+       {&RankTiming::matrixBusy, &RankTiming::vectorBusy, &RankTiming::dteBusy, &RankTiming::txBusy,
+        &RankTiming::rxBusy, &RankTiming::serialSum, &RankTiming::macsF32, &RankTiming::macs16,
+        &RankTiming::vectorElements, &RankTiming::l1Bytes, &RankTiming::l2Bytes,
+        &RankTiming::l3Bytes, &RankTiming::l2Busy, &RankTiming::sentBytes,
+        &RankTiming::receivedBytes, &RankTiming::messages})
+    timing.*sum += work.*sum;
+  Device &device = devices[deviceOf[rank]];
+  device.macs32 += static_cast<double>(work.macsF32);
+  device.macs16 += static_cast<double>(work.macs16);
+  device.l2.busy += work.l2Busy;
+  l3[device.chip].bytes += work.l3Bytes;
 }
 
 Picoseconds TimeMachine::rooflineBound() const {

@@ -58,6 +58,15 @@ public:
   /// Moves an arrived message of `message` bytes to where `traffic` says.
   Completion receive(size_t rank, Picoseconds now, int64_t message, const Traffic &destination);
 
+  /// Takes the links of a message from when all of them are free; when its last byte has left.
+  Picoseconds occupyLinks(const LinkPath &path, Picoseconds now, int64_t bytes);
+  LinkPath path(size_t rank, size_t destination) const {
+    return topology.path(placeOf[rank], placeOf[destination]);
+  }
+  /// Counts work that was timed elsewhere: without its times and, of messages, without their links.
+  void count(size_t rank, const RankTiming &work);
+  void countMessage(const LinkPath &path, int64_t bytes);
+
   int64_t cores() const { return numCores; }
   const DtuCosts &costs() const { return model; }
   std::vector<RankTiming> &timings() { return rankTimings; }

@@ -164,9 +164,13 @@ void TimeEngine::send(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
   if (!checkPeer(peer) || !linkTraffic(instance, inst, traffic))
     return;
   Completion completion = machine.send(rank, now, static_cast<size_t>(peer), traffic);
-  flights.push_back(
-      {static_cast<size_t>(peer), {static_cast<int64_t>(rank), inst.channel}, traffic.bytes});
-  post(completion.arrival, Priority::Arrival, static_cast<size_t>(peer), flights.size() - 1);
+  if (isOutside(peer)) {
+    boundary->messages.push_back({/*isSend=*/true, rank, now, completion.arrival});
+  } else {
+    flights.push_back(
+        {static_cast<size_t>(peer), {static_cast<int64_t>(rank), inst.channel}, traffic.bytes});
+    post(completion.arrival, Priority::Arrival, static_cast<size_t>(peer), flights.size() - 1);
+  }
   ++instance.position.pc;
   finish(rank, index, now, completion);
 }
@@ -181,6 +185,11 @@ bool TimeEngine::receive(size_t rank, uint32_t index, Slot slot, Picoseconds now
     return false;
   Channel channel(peer, inst.channel);
   std::deque<int64_t> &messages = state.arrived[channel];
+  if (isOutside(peer)) {
+    boundary->messages.push_back({/*isSend=*/false, rank, now, now});
+    messages.push_back(traffic.bytes);
+    state.landing += traffic.bytes;
+  }
   if (messages.empty()) {
     instance.state = State::Message;
     instance.waitFor = peer;

@@ -24,6 +24,9 @@ struct ClientOptions {
   int hostThreads = 0;          ///< 0: as many as the machine has processors
   std::string hostIsa = "auto"; ///< instruction set of host code; bits are promised per choice
   bool timingOnly = false;      ///< take no memory for data: only timeStep will be asked
+  /// What timeStep simulates: "each" task of every rank, or "once" each kind of task, which is then
+  /// put together by the schedule; "auto": each on up to 64 ranks.
+  std::string timeTasks = "auto";
   /// Fault injection for tests: the link message of the first step that gets
   /// lost, counted from 0 over those of rank 0, then of rank 1 and so on. None
   /// where negative.

@@ -19,6 +19,8 @@ struct StepTime {
   int64_t total = 0;      ///< from the start of the step to the end of its last rank
   int64_t lowerBound = 0; ///< roofline: no schedule of the same work is faster
   int64_t serialSum = 0;  ///< all instructions one after the other
+  /// Runs of a task by a rank, and how many of them were simulated (ClientOptions::timeTasks).
+  int64_t tasks = 0, simulatedTasks = 0;
   struct Rank {
     int64_t macs = 0;     ///< multiply-accumulates of its matrix products
     int64_t messages = 0; ///< that it sends over links
@@ -59,8 +61,8 @@ public:
 
   /// The time of one step. `trace` may be null.
   virtual absl::StatusOr<StepTime> timeStep(StepTrace *trace) = 0;
-  /// Whether that depends on data (loops that end where their data says): it is then the time of the
-  /// last step that ran, and an error before the first.
+  /// Whether that depends on data (loops that end where their data says): it is then the time of
+  /// the last step that ran, and an error before the first.
   virtual bool timeDependsOnData() const { return false; }
 };
 

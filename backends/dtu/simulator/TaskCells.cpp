@@ -1,0 +1,188 @@
+#include "backends/dtu/simulator/TaskCells.h"
+
+#include "backends/dtu/simulator/TimingForm.h"
+#include "lib/Support/StatusMacros.h"
+#include "lib/Timing/DtuDescription.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace st::dtu {
+namespace {
+
+/// Disjoint sets of the numbers below a size.
+class Sets {
+public:
+  explicit Sets(size_t size) : parents(size) { std::iota(parents.begin(), parents.end(), 0); }
+
+  size_t find(size_t i) {
+    while (parents[i] != i)
+      i = parents[i] = parents[parents[i]];
+    return i;
+  }
+  /// The lowest member stands for its set.
+  void join(size_t a, size_t b) {
+    std::tie(a, b) = std::minmax(find(a), find(b));
+    parents[b] = a;
+  }
+
+private:
+  std::vector<size_t> parents;
+};
+
+/// Numbers what it is shown in the order of first sight.
+template <typename T> class Sight {
+public:
+  size_t operator()(const T &value) { return seen.emplace(value, seen.size()).first->second; }
+
+private:
+  std::map<T, size_t> seen;
+};
+
+/// How far a message goes: within a chip, a group of chips, or beyond.
+int distance(const DtuPlace &a, const DtuPlace &b) {
+  return a.chip == b.chip ? 0 : a.group == b.group ? 1 : 2;
+}
+
+} // namespace
+
+TaskCells::TaskCells(const proto::DtuDescription &description, const std::vector<RankConfig> &ranks,
+                     const std::vector<std::unique_ptr<DecodedProgram>> &programs)
+    : description(description), configs(ranks), programs(programs), forms(programs.size()) {
+  for (const RankConfig &rank : ranks)
+    places.push_back(*dtuPlace(description, rank.deviceId));
+}
+
+absl::StatusOr<TaskCells::Form> TaskCells::formOf(ProgramId program) {
+  Form &form = forms[static_cast<size_t>(program)];
+  if (form.isKnown)
+    return form;
+  TimingForm made = timingFormOf(*programs[static_cast<size_t>(program)]);
+  if (made.readsData)
+    return absl::FailedPreconditionError(
+        absl::StrCat("the time of program '", programs[static_cast<size_t>(program)]->source.name,
+                     "' depends on data; its tasks cannot be timed once for all"));
+  form = {formIds.emplace(made.text, formIds.size()).first->second, made.variesByRun,
+          /*isKnown=*/true};
+  return form;
+}
+
+absl::StatusOr<std::shared_ptr<const GroupTask>> TaskCells::task(size_t first, size_t count,
+                                                                 TaskRun run) {
+  ST_ASSIGN_OR_RETURN(Form form, formOf(run.program));
+  // Of what does not vary by run all micro-batches are alike.
+  std::array<int64_t, 3> key = {static_cast<int64_t>(first), run.program,
+                                form.variesByRun ? run.microBatch : -1};
+  auto found = known.find(key);
+  if (found == known.end()) {
+    ST_ASSIGN_OR_RETURN(std::shared_ptr<const GroupTask> made, cut(first, count, run));
+    found = known.emplace(key, std::move(made)).first;
+  }
+  return found->second;
+}
+
+absl::StatusOr<std::shared_ptr<const GroupTask>> TaskCells::cut(size_t first, size_t count,
+                                                                TaskRun run) {
+  const DecodedProgram &program = *programs[static_cast<size_t>(run.program)];
+  ST_ASSIGN_OR_RETURN(Form form, formOf(run.program));
+  auto made = std::make_shared<GroupTask>();
+  made->sends.resize(count);
+  made->receives.resize(count);
+  made->inner.resize(count);
+  std::vector<TaskMessages> said(count);
+  Sets sets(count);
+  std::map<int64_t, size_t> onChip;
+  for (size_t i = 0; i < count; ++i) {
+    sets.join(i, onChip.emplace(places[first + i].chip, i).first->second);
+    ST_ASSIGN_OR_RETURN(said[i], messagesOf(program, configs[first + i], run.microBatch));
+    for (const TaskMessage &message : said[i].messages) {
+      const auto peer = static_cast<size_t>(message.peer);
+      if (message.peer < 0 || peer >= configs.size())
+        return absl::InvalidArgumentError(absl::StrCat("rank ", first + i, ", program '",
+                                                       program.source.name, "': rank ",
+                                                       message.peer, " of ", configs.size()));
+      if (peer >= first && peer < first + count) {
+        sets.join(i, peer - first);
+        if (message.isSend)
+          made->inner[i].push_back(message);
+      } else {
+        (message.isSend ? made->sends : made->receives)[i].push_back(message);
+      }
+    }
+  }
+  std::map<size_t, Cell> cells;
+  for (size_t i = 0; i < count; ++i)
+    cells[sets.find(i)].ranks.push_back(first + i);
+  for (auto &entry : cells) {
+    Cell &cell = entry.second;
+    auto [at, isNew] = measured.emplace(keyOf(cell, said, first, run, form), nullptr);
+    if (isNew) {
+      ST_ASSIGN_OR_RETURN(at->second, measure(cell, run));
+    }
+    cell.measured = at->second;
+    made->cells.push_back(std::move(cell));
+  }
+  return std::shared_ptr<const GroupTask>(std::move(made));
+}
+
+/// Two cells of one key are one cell on two places of the machine: rank by rank their programs have
+/// one form, their messages go the same ways, and chips, groups of chips and devices coincide
+/// alike.
+std::string TaskCells::keyOf(const Cell &cell, const std::vector<TaskMessages> &said, size_t first,
+                             TaskRun run, const Form &form) const {
+  std::string key = absl::StrCat(form.id, "\n");
+  Sight<int64_t> chip, group, device, channel;
+  std::map<size_t, size_t> indexOf;
+  for (size_t rank : cell.ranks)
+    indexOf.emplace(rank, indexOf.size());
+  for (size_t rank : cell.ranks) {
+    const DtuPlace &place = places[rank];
+    absl::StrAppend(&key, chip(place.chip), ",", group(place.group), ",",
+                    device(configs[rank].deviceId), ":");
+    if (form.variesByRun) {
+      absl::StrAppend(&key, run.microBatch, ",", configs[rank].rankInGroup, "[");
+      for (int64_t entry : configs[rank].table)
+        absl::StrAppend(&key, entry, ",");
+    }
+    const TaskMessages &says = said[rank - first];
+    for (const TaskMessage &message : says.messages) {
+      const auto peer = static_cast<size_t>(message.peer);
+      auto inside = indexOf.find(peer);
+      if (inside != indexOf.end())
+        absl::StrAppend(&key, "i", inside->second, ",", channel(message.channel));
+      else
+        absl::StrAppend(&key, "o", distance(place, places[peer]));
+      absl::StrAppend(&key, ",", message.bytes, ";");
+    }
+    absl::StrAppend(&key, says.text, "\n");
+  }
+  return key;
+}
+
+absl::StatusOr<std::shared_ptr<const MeasuredCell>> TaskCells::measure(const Cell &cell,
+                                                                       TaskRun run) {
+  std::vector<RankSchedule> schedules(configs.size());
+  Boundary boundary;
+  boundary.isInside.resize(configs.size());
+  std::map<size_t, size_t> indexOf;
+  for (size_t rank : cell.ranks) {
+    schedules[rank] = {run};
+    boundary.isInside[rank] = true;
+    indexOf.emplace(rank, indexOf.size());
+  }
+  ST_ASSIGN_OR_RETURN(TimingResult result, simulateTime(description, configs, programs, schedules,
+                                                        {}, /*trace=*/nullptr, &boundary));
+  auto made = std::make_shared<MeasuredCell>();
+  for (size_t rank : cell.ranks)
+    made->ranks.push_back(std::move(result.ranks[rank]));
+  for (const Boundary::Message &message : boundary.messages)
+    made->events.push_back(
+        {message.isSend, indexOf.at(message.rank), message.time, message.arrival - message.time});
+  made->instructions = result.instructions;
+  simulated += result.simulatedTasks;
+  return std::shared_ptr<const MeasuredCell>(std::move(made));
+}
+
+} // namespace st::dtu

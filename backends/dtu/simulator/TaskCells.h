@@ -1,0 +1,78 @@
+// Tasks cut into cells: the ranks of a device group that one run of a task has to cover together,
+// because they exchange messages in it or share a chip's memory. Cells that do the same on alike
+// parts of the machine take the same time, and one of them is measured for all.
+#pragma once
+
+#include "backends/dtu/simulator/TaskMessages.h"
+#include "backends/dtu/simulator/TimeEngine.h"
+
+#include "absl/status/statusor.h"
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace st::dtu {
+
+/// One run of a task by a cell from an idle machine, all its ranks starting at 0.
+struct MeasuredCell {
+  struct Event {
+    bool isSend;
+    size_t index;         ///< of the rank in the cell
+    Picoseconds time;     ///< when the rank gets to it
+    Picoseconds underway; ///< of a send: until it arrives
+  };
+  std::vector<RankTiming> ranks;
+  std::vector<Event> events; ///< messages with other groups, in the order of time
+  int64_t instructions = 0;
+};
+
+struct Cell {
+  std::vector<size_t> ranks; ///< ascending
+  std::shared_ptr<const MeasuredCell> measured;
+};
+
+/// A task as a whole device group runs it.
+struct GroupTask {
+  std::vector<Cell> cells;
+  /// Of each rank of the group, those with other groups, and those within.
+  std::vector<std::vector<TaskMessage>> sends, receives, inner;
+};
+
+class TaskCells {
+public:
+  /// What the references name must outlive this.
+  TaskCells(const proto::DtuDescription &description, const std::vector<RankConfig> &ranks,
+            const std::vector<std::unique_ptr<DecodedProgram>> &programs);
+
+  /// The task `run` of the group of ranks [first, first + count).
+  absl::StatusOr<std::shared_ptr<const GroupTask>> task(size_t first, size_t count, TaskRun run);
+
+  /// Runs of a task by a rank so far.
+  int64_t simulatedTasks() const { return simulated; }
+
+private:
+  struct Form {
+    int64_t id = 0; ///< equal for programs of one text
+    bool variesByRun = false, isKnown = false;
+  };
+
+  absl::StatusOr<std::shared_ptr<const GroupTask>> cut(size_t first, size_t count, TaskRun run);
+  absl::StatusOr<Form> formOf(ProgramId program);
+  std::string keyOf(const Cell &cell, const std::vector<TaskMessages> &said, size_t first,
+                    TaskRun run, const Form &form) const;
+  absl::StatusOr<std::shared_ptr<const MeasuredCell>> measure(const Cell &cell, TaskRun run);
+
+  const proto::DtuDescription &description;
+  const std::vector<RankConfig> &configs;
+  const std::vector<std::unique_ptr<DecodedProgram>> &programs;
+  std::vector<DtuPlace> places;
+  std::vector<Form> forms;
+  std::map<std::string, int64_t> formIds;
+  std::map<std::string, std::shared_ptr<const MeasuredCell>> measured;
+  std::map<std::array<int64_t, 3>, std::shared_ptr<const GroupTask>> known;
+  int64_t simulated = 0;
+};
+
+} // namespace st::dtu

@@ -1,0 +1,273 @@
+#include "backends/dtu/simulator/TaskReplay.h"
+
+#include "backends/dtu/simulator/TaskCells.h"
+#include "lib/Support/StatusMacros.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <deque>
+#include <map>
+#include <queue>
+
+namespace st::dtu {
+namespace {
+
+/// A message between groups as a task gets to it.
+struct ReplayEvent {
+  Picoseconds time, underway;
+  bool isSend;
+  size_t rank;
+  size_t number; ///< orders events of one instant
+  TaskMessage message;
+};
+
+/// What a group does in one task: all its cells in the order of time.
+struct ReplayTask {
+  std::shared_ptr<const GroupTask> of;
+  std::vector<ReplayEvent> events;
+  Picoseconds duration = 0;
+  int64_t instructions = 0;
+};
+
+struct ReplayGroup {
+  size_t first = 0, count = 0;
+  const RankSchedule *schedule = nullptr;
+
+  size_t entry = 0, next = 0; ///< in the schedule; in the task's events
+  const ReplayTask *task = nullptr;
+  /// The task's own time 0. It moves on by what a message comes late.
+  Picoseconds start = 0;
+};
+
+/// Messages from a rank to a rank of one channel.
+struct Route {
+  size_t source, destination;
+  int64_t channel;
+  bool operator<(const Route &other) const {
+    return std::tie(source, destination, channel) <
+           std::tie(other.source, other.destination, other.channel);
+  }
+};
+struct Mail {
+  Picoseconds arrival;
+  int64_t bytes;
+};
+
+class TaskReplay {
+public:
+  TaskReplay(TimeMachine machine, const proto::DtuDescription &description,
+             const std::vector<RankConfig> &ranks,
+             const std::vector<std::unique_ptr<DecodedProgram>> &programs,
+             const std::vector<RankSchedule> &schedules)
+      : machine(std::move(machine)), cells(description, ranks, programs), configs(ranks),
+        schedules(schedules) {}
+
+  absl::StatusOr<TimingResult> run();
+
+private:
+  absl::Status findGroups();
+  absl::StatusOr<const ReplayTask *> taskOf(const ReplayGroup &group, TaskRun run);
+  void count(const ReplayGroup &group, const ReplayTask &task);
+  absl::Status begin(ReplayGroup &group);
+  void end(ReplayGroup &group);
+  /// Goes on with the group, through tasks without messages, to its next message or its end.
+  absl::Status goOn(size_t group);
+  absl::Status meet(size_t group, Picoseconds now);
+  void send(const ReplayEvent &event, Picoseconds now);
+  absl::Status deadlock() const;
+
+  TimeMachine machine;
+  TaskCells cells;
+  const std::vector<RankConfig> &configs;
+  const std::vector<RankSchedule> &schedules;
+  std::vector<ReplayGroup> groups;
+  std::map<const GroupTask *, ReplayTask> tasks;
+  std::map<Route, std::deque<Mail>> mail;
+  std::map<Route, size_t> waiting; ///< group
+  /// When a group gets to its next message. Groups of one instant go by their numbers.
+  using Turn = std::pair<Picoseconds, size_t>;
+  std::priority_queue<Turn, std::vector<Turn>, std::greater<Turn>> turns;
+  int64_t instructions = 0;
+};
+
+/// Ranks of a group stand next to each other and are numbered from 0.
+absl::Status TaskReplay::findGroups() {
+  for (size_t rank = 0; rank < configs.size(); ++rank) {
+    if (configs[rank].rankInGroup == 0)
+      groups.push_back({rank, 0, &schedules[rank]});
+    if (groups.empty() || configs[rank].rankInGroup != static_cast<int64_t>(groups.back().count))
+      return absl::InvalidArgumentError(
+          absl::StrCat("rank ", rank, " is number ", configs[rank].rankInGroup,
+                       " of its group and does not follow the one before"));
+    ++groups.back().count;
+    const RankSchedule &first = *groups.back().schedule, &own = schedules[rank];
+    if (!std::equal(own.begin(), own.end(), first.begin(), first.end(),
+                    [](const TaskRun &a, const TaskRun &b) {
+                      return a.program == b.program && a.microBatch == b.microBatch;
+                    }))
+      return absl::InvalidArgumentError(
+          absl::StrCat("rank ", rank, " has another schedule than its group"));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<const ReplayTask *> TaskReplay::taskOf(const ReplayGroup &group, TaskRun run) {
+  ST_ASSIGN_OR_RETURN(std::shared_ptr<const GroupTask> of,
+                      cells.task(group.first, group.count, run));
+  auto [it, isNew] = tasks.try_emplace(of.get());
+  ReplayTask &task = it->second;
+  if (!isNew)
+    return &task;
+  task.of = of;
+  for (const Cell &cell : of->cells) {
+    std::vector<size_t> sent(cell.ranks.size()), received(cell.ranks.size());
+    for (const RankTiming &rank : cell.measured->ranks)
+      task.duration = std::max(task.duration, rank.finish);
+    for (const MeasuredCell::Event &event : cell.measured->events) {
+      const size_t rank = cell.ranks[event.index];
+      const TaskMessage &message = event.isSend
+                                       ? of->sends[rank - group.first][sent[event.index]++]
+                                       : of->receives[rank - group.first][received[event.index]++];
+      task.events.push_back(
+          {event.time, event.underway, event.isSend, rank, task.events.size(), message});
+    }
+    task.instructions += cell.measured->instructions;
+  }
+  std::sort(task.events.begin(), task.events.end(), [](const ReplayEvent &a, const ReplayEvent &b) {
+    return std::tie(a.time, a.number) < std::tie(b.time, b.number);
+  });
+  return &task;
+}
+
+/// What a task does whenever it is run.
+void TaskReplay::count(const ReplayGroup &group, const ReplayTask &task) {
+  instructions += task.instructions;
+  for (const Cell &cell : task.of->cells)
+    for (size_t i = 0; i < cell.ranks.size(); ++i) {
+      machine.count(cell.ranks[i], cell.measured->ranks[i]);
+      for (const TaskMessage &message : task.of->inner[cell.ranks[i] - group.first])
+        machine.countMessage(machine.path(cell.ranks[i], static_cast<size_t>(message.peer)),
+                             message.bytes);
+    }
+}
+
+absl::Status TaskReplay::begin(ReplayGroup &group) {
+  ST_ASSIGN_OR_RETURN(group.task, taskOf(group, (*group.schedule)[group.entry]));
+  group.next = 0;
+  count(group, *group.task);
+  for (size_t rank = group.first; rank < group.first + group.count; ++rank)
+    machine.timings()[rank].taskStart.push_back(group.start);
+  return absl::OkStatus();
+}
+
+void TaskReplay::end(ReplayGroup &group) {
+  group.start += group.task->duration;
+  group.task = nullptr;
+  ++group.entry;
+  for (size_t rank = group.first; rank < group.first + group.count; ++rank) {
+    machine.timings()[rank].taskEnd.push_back(group.start);
+    machine.timings()[rank].finish = group.start;
+  }
+}
+
+absl::Status TaskReplay::goOn(size_t index) {
+  ReplayGroup &group = groups[index];
+  while (true) {
+    if (group.task && group.next < group.task->events.size()) {
+      turns.push({group.start + group.task->events[group.next].time, index});
+      return absl::OkStatus();
+    }
+    if (group.task)
+      end(group);
+    if (group.entry == group.schedule->size())
+      return absl::OkStatus();
+    ST_RETURN_IF_ERROR(begin(group));
+  }
+}
+
+void TaskReplay::send(const ReplayEvent &event, Picoseconds now) {
+  const auto destination = static_cast<size_t>(event.message.peer);
+  const LinkPath path = machine.path(event.rank, destination);
+  // On links that others use as well it may take longer than when it was measured.
+  const Picoseconds left = machine.occupyLinks(path, now, event.message.bytes);
+  const Route route = {event.rank, destination, event.message.channel};
+  const Picoseconds arrival = std::max(now + event.underway, left + path.latency);
+  mail[route].push_back({arrival, event.message.bytes});
+  auto found = waiting.find(route);
+  if (found == waiting.end())
+    return;
+  turns.push({now, found->second});
+  waiting.erase(found);
+}
+
+absl::Status TaskReplay::meet(size_t index, Picoseconds now) {
+  ReplayGroup &group = groups[index];
+  const ReplayEvent &event = group.task->events[group.next];
+  if (event.isSend) {
+    send(event, now);
+  } else {
+    const Route route = {static_cast<size_t>(event.message.peer), event.rank,
+                         event.message.channel};
+    std::deque<Mail> &arrived = mail[route];
+    if (arrived.empty()) {
+      waiting.emplace(route, index);
+      return absl::OkStatus();
+    }
+    const Mail got = arrived.front();
+    arrived.pop_front();
+    if (got.bytes != event.message.bytes)
+      return absl::InvalidArgumentError(
+          absl::StrCat("rank ", event.rank, ": message of ", got.bytes, " bytes from rank ",
+                       route.source, " where the receive takes ", event.message.bytes));
+    group.start += std::max<Picoseconds>(0, got.arrival - (group.start + event.time));
+  }
+  ++group.next;
+  return goOn(index);
+}
+
+absl::Status TaskReplay::deadlock() const {
+  std::string waits;
+  for (const auto &[route, group] : waiting)
+    if (waits.size() < 400)
+      absl::StrAppend(&waits, waits.empty() ? " " : ", ", "rank ", route.destination,
+                      " waits for a message from rank ", route.source);
+  return absl::FailedPreconditionError(absl::StrCat("deadlock in replayed time:", waits));
+}
+
+absl::StatusOr<TimingResult> TaskReplay::run() {
+  ST_RETURN_IF_ERROR(findGroups());
+  for (size_t group = 0; group < groups.size(); ++group)
+    ST_RETURN_IF_ERROR(goOn(group));
+  while (!turns.empty()) {
+    auto [now, group] = turns.top();
+    turns.pop();
+    ST_RETURN_IF_ERROR(meet(group, now));
+  }
+  if (!waiting.empty())
+    return deadlock();
+  TimingResult result;
+  result.instructions = instructions;
+  result.rooflineBound = machine.rooflineBound();
+  result.links = machine.linkTimings();
+  result.ranks = machine.timings();
+  for (const RankTiming &timing : result.ranks) {
+    result.total = std::max(result.total, timing.finish);
+    result.serialSum += timing.serialSum;
+    result.tasks += static_cast<int64_t>(timing.taskEnd.size());
+  }
+  result.simulatedTasks = cells.simulatedTasks();
+  return result;
+}
+
+} // namespace
+
+absl::StatusOr<TimingResult>
+replayTime(const proto::DtuDescription &description, const std::vector<RankConfig> &ranks,
+           const std::vector<std::unique_ptr<DecodedProgram>> &programs,
+           const std::vector<RankSchedule> &schedules) {
+  ST_ASSIGN_OR_RETURN(TimeMachine machine, TimeMachine::create(description, ranks));
+  return TaskReplay(std::move(machine), description, ranks, programs, schedules).run();
+}
+
+} // namespace st::dtu

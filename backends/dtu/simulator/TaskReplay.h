@@ -1,0 +1,19 @@
+// The time of schedules from one run of each kind of task (docs/dtu-isa.md, "Replayed time").
+#pragma once
+
+#include "backends/dtu/simulator/Decoded.h"
+#include "backends/dtu/simulator/Simulator.h"
+
+#include "absl/status/statusor.h"
+
+#include <memory>
+#include <vector>
+
+namespace st::dtu {
+
+absl::StatusOr<TimingResult>
+replayTime(const proto::DtuDescription &description, const std::vector<RankConfig> &ranks,
+           const std::vector<std::unique_ptr<DecodedProgram>> &programs,
+           const std::vector<RankSchedule> &schedules);
+
+} // namespace st::dtu

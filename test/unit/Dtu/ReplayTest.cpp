@@ -1,0 +1,198 @@
+// Replayed time: what it must share with the full simulation to the last picosecond, and what it
+// refuses.
+#include "SimulatorFixture.h"
+
+namespace st::dtu {
+namespace {
+
+/// Copies on the dte, after which tx sends to the rank in table entry 0.
+std::string senderText(int64_t copies, int64_t base) {
+  return absl::StrCat(
+      "program \"sender\" semaphores=4 barriers=0 l1=0 l2=65536 l3=262144 table=2 {\n",
+      " stream dte first=0 count=1 {\n  loop reg=r4 limit=", copies,
+      "\n  copy dst=L2[0]{4} src=L3[", base, "+4*r4]{4} sizes=[4096]\n  end\n  signal sem=0\n }\n",
+      " stream tx first=0 count=1 {\n  wait sem=0\n  table dst=r5 index=0\n",
+      "  send peer=r5 src=L3[0]{1} sizes=[32768] type=ui8 channel=3\n }\n}\n");
+}
+
+/// Waits for a message from the rank in table entry 1, then copies.
+std::string receiverText(int64_t copies) {
+  return absl::StrCat(
+      "program \"receiver\" semaphores=4 barriers=0 l1=0 l2=65536 l3=262144 table=2 {\n",
+      " stream rx first=0 count=1 {\n  table dst=r5 index=1\n",
+      "  recv peer=r5 dst=L3[65536]{1} sizes=[32768] type=ui8 channel=3\n", "  signal sem=0\n }\n",
+      " stream dte first=0 count=1 {\n  wait sem=0\n  loop reg=r4 limit=", copies,
+      "\n  copy dst=L2[0]{4} src=L3[4*r4]{4} sizes=[4096]\n  end\n }\n}\n");
+}
+
+/// Both of a pair send to each other and receive.
+std::string exchangeText() {
+  return R"(program "exchange" semaphores=4 barriers=0 l1=0 l2=65536 l3=262144 table=2 {
+ stream tx first=0 count=1 {
+  table dst=r4 index=0
+  send peer=r4 src=L3[0]{1} sizes=[16384] type=ui8
+ }
+ stream rx first=0 count=1 {
+  table dst=r4 index=0
+  recv peer=r4 dst=L3[65536]{1} sizes=[16384] type=ui8
+ }
+})";
+}
+
+struct Machine {
+  std::unique_ptr<Simulator> simulator;
+  std::vector<RankSchedule> schedules;
+};
+
+/// Groups of `size` ranks, every rank on a chip of its own. Rank r of a group sends to rank r of
+/// the next one and receives from that of the one before, or has its neighbour in the group as a
+/// peer.
+std::vector<RankConfig> groupsOf(int64_t groups, int64_t size, bool neighbours = false) {
+  std::vector<RankConfig> ranks;
+  for (int64_t i = 0; i < groups * size; ++i) {
+    RankConfig config;
+    config.deviceId = 5 * i;
+    config.rankInGroup = i % size;
+    config.arenaBytes = 262144;
+    config.table = neighbours ? std::vector<int64_t>{i ^ 1, i ^ 1}
+                              : std::vector<int64_t>{(i + size) % (groups * size),
+                                                     (i + (groups - 1) * size) % (groups * size)};
+    ranks.push_back(config);
+  }
+  return ranks;
+}
+
+void expectSameWork(const TimingResult &once, const TimingResult &each) {
+  EXPECT_EQ(once.serialSum, each.serialSum);
+  EXPECT_EQ(once.rooflineBound, each.rooflineBound);
+  ASSERT_EQ(once.ranks.size(), each.ranks.size());
+  for (size_t rank = 0; rank < once.ranks.size(); ++rank) {
+    EXPECT_EQ(once.ranks[rank].dteBusy, each.ranks[rank].dteBusy) << rank;
+    EXPECT_EQ(once.ranks[rank].l3Bytes, each.ranks[rank].l3Bytes) << rank;
+    EXPECT_EQ(once.ranks[rank].messages, each.ranks[rank].messages) << rank;
+    EXPECT_EQ(once.ranks[rank].sentBytes, each.ranks[rank].sentBytes) << rank;
+    EXPECT_EQ(once.ranks[rank].receivedBytes, each.ranks[rank].receivedBytes) << rank;
+  }
+  ASSERT_EQ(once.links.size(), each.links.size());
+  for (size_t link = 0; link < once.links.size(); ++link) {
+    EXPECT_EQ(once.links[link].bytes, each.links[link].bytes) << once.links[link].name;
+    EXPECT_EQ(once.links[link].busy, each.links[link].busy) << once.links[link].name;
+  }
+}
+
+/// Replays the schedules and compares all with the full simulation, times included.
+TimingResult expectExact(const Machine &machine) {
+  absl::StatusOr<TimingResult> each = machine.simulator->time(machine.schedules),
+                               once = machine.simulator->replayTime(machine.schedules);
+  EXPECT_TRUE(each.ok()) << each.status();
+  EXPECT_TRUE(once.ok()) << once.status();
+  if (!each.ok() || !once.ok())
+    return {};
+  expectSameWork(*once, *each);
+  EXPECT_EQ(once->total, each->total);
+  for (size_t rank = 0; rank < once->ranks.size(); ++rank) {
+    EXPECT_EQ(once->ranks[rank].taskStart, each->ranks[rank].taskStart) << rank;
+    EXPECT_EQ(once->ranks[rank].taskEnd, each->ranks[rank].taskEnd) << rank;
+  }
+  return *once;
+}
+
+ProgramId loadOrDie(Simulator &simulator, const std::string &text) {
+  absl::StatusOr<ProgramId> id = simulator.load(parseOrDie(text));
+  EXPECT_TRUE(id.ok()) << id.status();
+  return id.value_or(0);
+}
+
+TEST(Replay, RanksThatExchangeInPairsAreTimedOnce) {
+  Machine machine{makeSimulator(groupsOf(1, 8, /*neighbours=*/true)), {}};
+  ProgramId exchange = loadOrDie(*machine.simulator, exchangeText());
+  machine.schedules.assign(8, {{exchange, 0}, {exchange, 1}, {exchange, 2}});
+  // Chips 2k and 2k + 1 are in one group of four, so all four pairs are alike.
+  EXPECT_EQ(expectExact(machine).simulatedTasks, 2);
+}
+
+TEST(Replay, APipelineWaitsForItsMessages) {
+  for (int64_t copies : {1, 40}) {
+    Machine machine{makeSimulator(groupsOf(2, 1)), {}};
+    ProgramId send = loadOrDie(*machine.simulator, senderText(20, 0));
+    ProgramId receive = loadOrDie(*machine.simulator, receiverText(copies));
+    machine.schedules = {{{send, 0}, {send, 1}, {send, 2}},
+                         {{receive, 0}, {receive, 1}, {receive, 2}}};
+    EXPECT_EQ(expectExact(machine).simulatedTasks, 2) << copies;
+  }
+}
+
+TEST(Replay, AGroupGoesOnTogether) {
+  // Three ranks send over one cable: the replay waits for the last message before it lets any of
+  // the receivers go on, which takes no longer in all.
+  Machine machine{makeSimulator(groupsOf(2, 3)), {}};
+  ProgramId send = loadOrDie(*machine.simulator, senderText(20, 0));
+  ProgramId receive = loadOrDie(*machine.simulator, receiverText(1));
+  machine.schedules.assign(3, {{send, 0}, {send, 1}, {send, 2}, {send, 3}});
+  machine.schedules.resize(6, {{receive, 0}, {receive, 1}, {receive, 2}, {receive, 3}});
+  absl::StatusOr<TimingResult> each = machine.simulator->time(machine.schedules),
+                               once = machine.simulator->replayTime(machine.schedules);
+  ASSERT_TRUE(each.ok() && once.ok()) << once.status();
+  expectSameWork(*once, *each);
+  EXPECT_EQ(once->total, each->total);
+}
+
+TEST(Replay, ProgramsThatDifferInPlaceAreOne) {
+  Machine machine{makeSimulator(groupsOf(2, 1)), {}};
+  ProgramId a = loadOrDie(*machine.simulator, senderText(7, 0));
+  ProgramId b = loadOrDie(*machine.simulator, senderText(7, 128));
+  machine.schedules = {{{a, 0}}, {{b, 0}}};
+  EXPECT_EQ(expectExact(machine).simulatedTasks, 1);
+}
+
+TEST(Replay, SizesThatFollowFromTheRankAreTimedApart) {
+  Machine machine{makeSimulator(groupsOf(1, 4)), {}};
+  // Rank r copies (r + 1) * (micro-batch + 1) tiles.
+  ProgramId program =
+      loadOrDie(*machine.simulator,
+                R"(program "ragged" semaphores=1 barriers=0 l1=0 l2=65536 l3=262144 table=0 {
+ stream dte first=0 count=1 {
+  loop reg=r4 limit=1+1*r3
+  loop reg=r5 limit=1+1*r2
+  copy dst=L2[0]{4} src=L3[0]{4} sizes=[1024]
+  end
+  end
+ }
+})");
+  machine.schedules.assign(4, {{program, 0}, {program, 1}});
+  absl::StatusOr<TimingResult> each = machine.simulator->time(machine.schedules),
+                               once = machine.simulator->replayTime(machine.schedules);
+  ASSERT_TRUE(each.ok() && once.ok()) << once.status();
+  expectSameWork(*once, *each);
+  EXPECT_EQ(once->total, each->total);
+  EXPECT_EQ(once->simulatedTasks, 8);
+}
+
+TEST(Replay, AMessageThatNeverComesIsADeadlock) {
+  Machine machine{makeSimulator(groupsOf(2, 1)), {}};
+  ProgramId receive = loadOrDie(*machine.simulator, receiverText(1));
+  machine.schedules = {{}, {{receive, 0}}};
+  absl::StatusOr<TimingResult> once = machine.simulator->replayTime(machine.schedules);
+  ASSERT_FALSE(once.ok());
+  EXPECT_EQ(once.status().message(),
+            "deadlock in replayed time: rank 1 waits for a message from rank 0");
+}
+
+TEST(Replay, TimeThatDependsOnDataIsRefused) {
+  Machine machine{makeSimulator(groupsOf(1, 1)), {}};
+  ProgramId loads = loadOrDie(*machine.simulator,
+                              R"(program "loads" semaphores=1 barriers=0 l1=0 l2=0 l3=64 table=0 {
+ stream dte first=0 count=1 {
+  load dst=r4 address=L3[0] type=i32
+ }
+})");
+  machine.schedules = {{{loads, 0}}};
+  absl::StatusOr<TimingResult> once = machine.simulator->replayTime(machine.schedules);
+  ASSERT_FALSE(once.ok());
+  EXPECT_EQ(once.status().message(),
+            "the time of program 'loads' depends on data; its tasks cannot "
+            "be timed once for all");
+}
+
+} // namespace
+} // namespace st::dtu
