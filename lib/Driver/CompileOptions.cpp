@@ -29,8 +29,9 @@ static constexpr OptionInfo kOptions[] = {
      "learning rate that the binary uses unless told otherwise"},
     {"target", "dtu-t10", CompilePhase::Configured, "name|file",
      "device: a name, or a description file (.textproto)"},
-    {"schedule", "", CompilePhase::Configured, "sequential|gpipe|1f1b",
-     "order of micro-batches; default: as the mode says"},
+    {"schedule", "", CompilePhase::Configured, "name",
+     "order of micro-batches: sequential, gpipe, 1f1b, interleaved, zb-h1, zb-h2 or zb-v; default: as "
+     "the mode says"},
 };
 
 ArrayRef<OptionInfo> mlir::st::getOptionInfos() { return kOptions; }

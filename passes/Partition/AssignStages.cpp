@@ -1,6 +1,7 @@
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/Signature.h"
+#include "dialects/St/IR/StageGroups.h"
 #include "dialects/St/Sharding/OpSharding.h"
 #include "passes/Partition/Passes.h"
 #include "passes/Partition/StageAnalysis.h"
@@ -65,7 +66,7 @@ void StageRewriter::copyArguments() {
   for (BlockArgument argument : originals) {
     unsigned old = arguments.empty() ? 0 : arguments.back().first + 1;
     bool isFirst = true;
-    forEachStage(analysis.stagesOf(argument), [&](int64_t stage) {
+    forEachStage(analysis.homesOf(argument), [&](int64_t stage) {
       unsigned index = arguments.size();
       arguments.push_back({old, stage});
       BlockArgument instance = argument;
@@ -134,7 +135,7 @@ Value StageRewriter::in(int64_t stage, Value value) {
     return it->second;
   int64_t source;
   if (auto argument = dyn_cast<BlockArgument>(value))
-    source = function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), kStageAttr).getInt();
+    source = analysis.homeFor(argument, stage);
   else
     source = analysis.stagesOf(value.getDefiningOp()).find_first();
   Value instance = instances.lookup({value, source});
@@ -261,7 +262,7 @@ struct AssignStages : st::impl::AssignStagesBase<AssignStages> {
       return signalPassFailure();
     }
     MeshAxes axes(getMesh(module));
-    StageAnalysis analysis(function, stages.getInt());
+    StageAnalysis analysis(function, getStageGroups(module));
     StageRewriter rewriter(function, analysis, axes);
     rewriter.run();
     transfers += rewriter.transferCount;

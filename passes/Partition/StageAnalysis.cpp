@@ -86,8 +86,8 @@ void StageAnalysis::markForward() {
   }
 }
 
-/// Whether an op of no block makes something of parameters and constants alone, as a weight's copy in
-/// another type, which belongs where it is used.
+/// Whether an op of no block makes something of parameters and constants alone, as a weight's copy
+/// in another type, which belongs where it is used.
 bool StageAnalysis::isOfParameters(Operation *op) const {
   if (op->hasAttr(kBlockAttr))
     return false;
@@ -104,8 +104,8 @@ void StageAnalysis::cutForward() {
   bool hasState = !stateful.empty();
   SmallVector<Operation *> ops;
   for (Operation &op : function.front().without_terminator()) {
-    bool isPart = !hasState || llvm::any_of(op.getResults(),
-                                            [&](Value value) { return isStateful(value); });
+    bool isPart =
+        !hasState || llvm::any_of(op.getResults(), [&](Value value) { return isStateful(value); });
     if (!isPart || !forward.contains(&op))
       continue;
     if (hasState && isOfParameters(&op))
@@ -136,7 +136,7 @@ void StageAnalysis::cutForward() {
 
 StageSet StageAnalysis::available(Value value) const {
   if (auto argument = dyn_cast<BlockArgument>(value))
-    return stagesOf(argument);
+    return usesOf(argument);
   StageSet set = opStages.find(value.getDefiningOp())->second;
   for (Operation *user : value.getUsers())
     if (forward.contains(user))
@@ -185,7 +185,7 @@ void StageAnalysis::placeUpdates() {
   for (auto [result, argument] : donors) {
     if (!isStateful(argument) || rankOf(argument) == 0)
       continue;
-    const StageSet &where = stagesOf(argument);
+    StageSet where = homesOf(argument);
     SmallVector<Value> worklist = {terminator->getOperand(result)};
     DenseSet<Operation *> seen;
     while (!worklist.empty()) {
@@ -209,7 +209,7 @@ void StageAnalysis::placeUpdates() {
 
 int64_t StageAnalysis::lowestStage(Value value) const {
   if (auto argument = dyn_cast<BlockArgument>(value))
-    return stagesOf(argument).find_first();
+    return usesOf(argument).find_first();
   return opStages.find(value.getDefiningOp())->second.find_first();
 }
 
@@ -271,8 +271,8 @@ void StageAnalysis::placeBackward() {
 }
 
 /// A cotangent that only the stage before goes on with is computed there, as long as no more has to
-/// be sent for it. What dropout makes of one needs the mask, which that stage has, and the cotangent
-/// itself, which is on its way there anyhow.
+/// be sent for it. What dropout makes of one needs the mask, which that stage has, and the
+/// cotangent itself, which is on its way there anyhow.
 void StageAnalysis::sinkBackward() {
   for (Operation &op : llvm::reverse(function.front().without_terminator())) {
     auto placed = opStages.find(&op);
@@ -323,7 +323,7 @@ void StageAnalysis::placeCloned() {
   for (auto [i, value] : llvm::enumerate(terminator->getOperands())) {
     auto donor = donors.find(i);
     if (donor != donors.end() && isStateful(donor->second))
-      need(value, stagesOf(donor->second));
+      need(value, homesOf(donor->second));
     else if (Operation *op = value.getDefiningOp(); op && !opStages.contains(op))
       need(value, only(0));
   }
@@ -358,12 +358,30 @@ void StageAnalysis::placeArguments() {
 StageSet StageAnalysis::stagesOfResult(unsigned result) const {
   auto donor = donors.find(result);
   if (donor != donors.end() && isStateful(donor->second))
-    return stagesOf(donor->second);
+    return homesOf(donor->second);
   return only(lowestStage(terminator->getOperand(result)));
 }
 
-StageAnalysis::StageAnalysis(func::FuncOp function, int64_t stages)
-    : function(function), stages(stages), terminator(function.front().getTerminator()) {
+StageSet StageAnalysis::homesOf(BlockArgument argument) const {
+  StageSet homes(stages);
+  llvm::SmallDenseSet<int64_t> known;
+  for (unsigned stage : usesOf(argument).set_bits())
+    if (known.insert(groups[stage]).second)
+      homes.set(stage);
+  return homes;
+}
+
+int64_t StageAnalysis::homeFor(BlockArgument argument, int64_t stage) const {
+  StageSet homes = homesOf(argument);
+  for (unsigned home : homes.set_bits())
+    if (groups[home] == groups[stage])
+      return home;
+  return homes.find_first();
+}
+
+StageAnalysis::StageAnalysis(func::FuncOp function, ArrayRef<int64_t> groups)
+    : function(function), groups(groups), stages(groups.size()),
+      terminator(function.front().getTerminator()) {
   for (BlockArgument argument : function.getArguments()) {
     auto result =
         function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "tf.aliasing_output");

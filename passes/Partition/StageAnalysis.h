@@ -11,15 +11,16 @@ using StageSet = llvm::SmallBitVector;
 
 class StageAnalysis {
 public:
-  StageAnalysis(func::FuncOp function, int64_t stages);
+  /// `groups` says for each stage which device group runs it.
+  StageAnalysis(func::FuncOp function, ArrayRef<int64_t> groups);
 
   /// The stages that compute an op: several for what is cloned. None for an op whose
   /// results nobody uses.
   const StageSet &stagesOf(Operation *op) const { return opStages.find(op)->second; }
-  /// The stages in which an argument appears.
-  const StageSet &stagesOf(BlockArgument argument) const {
-    return argumentStages.find(argument)->second;
-  }
+  /// The stages in which an argument appears: of those of one group that use it, the first.
+  StageSet homesOf(BlockArgument argument) const;
+  /// The home of an argument that a stage uses: its group's, or the first.
+  int64_t homeFor(BlockArgument argument, int64_t stage) const;
   /// The stages in which a result appears.
   StageSet stagesOfResult(unsigned result) const;
 
@@ -38,6 +39,10 @@ private:
 
   bool isOfParameters(Operation *op) const;
 
+  /// The stages that use an argument.
+  const StageSet &usesOf(BlockArgument argument) const {
+    return argumentStages.find(argument)->second;
+  }
   StageSet only(int64_t stage) const;
   bool isStateful(Value value) const { return stateful.contains(value); }
   bool isForward(Value value) const;
@@ -47,6 +52,7 @@ private:
   StringRef roleOf(BlockArgument argument) const;
 
   mutable func::FuncOp function;
+  SmallVector<int64_t> groups; ///< one a stage
   int64_t stages;
   Operation *terminator;
   DenseMap<Operation *, StageSet> opStages;

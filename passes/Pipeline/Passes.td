@@ -11,13 +11,20 @@ def SplitTasks : Pass<"split-tasks", "::mlir::ModuleOp"> {
     Needs `@main` as `global-to-local` leaves it: per-device and per-micro-batch
     shapes, every op with its `st.stage`, only `st.transfer` between stages,
     `st.accumulate` where a reduction over `micro` stood. Leaves an `st.program`
-    for each stage, in which every op stands in the task of its phase:
+    for each device group, in which every op stands in the task of its phase:
 
     - what does not vary along `micro` runs once a step, in the prologue or,
       behind an accumulation, in the update;
     - what varies and leads to an accumulation that something varying reads is
       statistics: it runs first, over all micro-batches. It must read no parameter;
-    - what else varies and leads to the loss is forward, the rest backward.
+    - what else varies and leads to the loss is forward, the rest backward. Where the module's
+      `st.schedule` orders them apart (`zb-h1`, `zb-h2`, `zb-v`), what makes nothing but gradients of
+      weights is a task "weight": values unreduced over `micro` and what only they read, up to the
+      products that keep a micro-batch's rows.
+
+    Stages whose `st.devices` are the same share a program: a transfer between them is a value
+    like any other. They have tasks of their own along the micro-batches, and one prologue and
+    one update.
 
     With one micro-batch nothing needs to run twice: what reads a batch counts as
     varying, accumulations that varying ops read vanish, the others still part
@@ -67,12 +74,23 @@ def SchedulePipeline : Pass<"schedule-pipeline", "::mlir::ModuleOp"> {
   let description = [{
     Needs the programs of `split-tasks`. Leaves an `st.schedule` in each, which
     starts with the prologue and the statistics of all micro-batches and ends
-    with the update. Between them, for p stages and m micro-batches:
+    with the update. Between them, for p groups (g counts them from 0), v stages a group and
+    m micro-batches, with w forwards first, then a backward and a forward in turn:
 
-    - `sequential`: forward and backward of one micro-batch, then of the next;
-    - `gpipe`: all forwards, then all backwards;
-    - `1f1b`: min(m, p - stage - 1) forwards, then one forward and one backward in
-      turn, so that at most min(m, p - stage) micro-batches are in flight.
+    | kind | w | v | weight gradients | bubble where F = B = W, held at once |
+    | --- | --- | --- | --- | --- |
+    | `sequential` | 1 | 1 | with the backward | one group works at a time, 1 |
+    | `gpipe` | m | 1 | with it | (p-1)(F+B+W), m |
+    | `1f1b` | p-g | 1 | with it | (p-1)(F+B+W), p |
+    | `interleaved` | 2(p-g-1)+(v-1)p+1 | any; p divides m | with it | (p-1)(F+B+W)/v, p(1+(p-1)/(pv)) |
+    | `zb-h1` | p-g | 1 | g backwards later | (p-1)(F+B-W), p |
+    | `zb-h2` | 2(p-g)-1 | 1 | 2g backwards later | 0 for m >= 2p-1, 2p-1 |
+    | `zb-v` | see SchedulePattern.cpp | 2 | from the other end | 0 for m >= 2p-1, p |
+
+    The bubble is the longest idle time of a group between its first and its last task. Of an
+    interleaved stage F, B and W count for the v virtual ones together. Sources: Huang et al. (GPipe),
+    NeurIPS 2019; Narayanan et al. (PipeDream), SOSP 2019 and SC 2021; Qi et al. (zero bubble), ICLR 2024.
+    Stages are dealt to the groups in turn; for `zb-v` to the last and back.
 
     Stash buffers get a slot for each micro-batch that is in flight at once.
 
@@ -91,7 +109,7 @@ def SchedulePipeline : Pass<"schedule-pipeline", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"kind", "kind", "std::string", "\"\"",
-           "sequential, gpipe or 1f1b; by default what the module's st.schedule says">
+           "the name of a schedule; by default what the module's st.schedule says">
   ];
   let dependentDialects = ["::mlir::st::StDialect"];
 }

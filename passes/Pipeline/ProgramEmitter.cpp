@@ -11,16 +11,16 @@ TransferChannels::TransferChannels(const TaskAnalysis &analysis) {
       channels.try_emplace(op, channels.size());
 }
 
-FlatSymbolRefAttr mlir::st::getGroupSymbol(MLIRContext *context, int64_t stage) {
-  return FlatSymbolRefAttr::get(context, ("group" + Twine(stage)).str());
+FlatSymbolRefAttr mlir::st::getGroupSymbol(MLIRContext *context, int64_t group) {
+  return FlatSymbolRefAttr::get(context, ("group" + Twine(group)).str());
 }
 
 LogicalResult ProgramEmitter::emit(OpBuilder &builder, MeshOp mesh, ArrayRef<int64_t> devices,
                                    int64_t firstRank) {
   meshSymbol = FlatSymbolRefAttr::get(mesh.getSymNameAttr());
   auto program = ProgramOp::create(builder, analysis.getFunction().getLoc(),
-                                   getGroupSymbol(builder.getContext(), plan.getStage()).getAttr(),
-                                   builder.getDenseI64ArrayAttr({plan.getStage()}),
+                                   getGroupSymbol(builder.getContext(), plan.getGroup()).getAttr(),
+                                   builder.getDenseI64ArrayAttr(plan.getStages()),
                                    builder.getDenseI64ArrayAttr(devices),
                                    builder.getI64IntegerAttr(firstRank), meshSymbol);
   OpBuilder inside = OpBuilder::atBlockEnd(&program.getBody().emplaceBlock());
@@ -28,8 +28,8 @@ LogicalResult ProgramEmitter::emit(OpBuilder &builder, MeshOp mesh, ArrayRef<int
   emitArguments(inside);
   emitOutputs(inside);
   emitBuffers(inside);
-  for (unsigned phase = 0; phase < kNumPhases; ++phase)
-    emitTask(inside, plan.getTask(static_cast<Phase>(phase)));
+  for (TaskPlan &planned : plan.getTasks())
+    emitTask(inside, planned);
   return success();
 }
 
@@ -109,7 +109,7 @@ void ProgramEmitter::emitArguments(OpBuilder &builder) {
   for (BlockArgument argument : function.getArguments()) {
     DictionaryAttr attributes = function.getArgAttrDict(argument.getArgNumber());
     auto stage = attributes.getAs<IntegerAttr>(kStageAttr);
-    if ((stage ? stage.getInt() : 0) != plan.getStage())
+    if (!plan.hasStage(stage ? stage.getInt() : 0))
       continue;
     StringRef role = attributes.getAs<StringAttr>(kRoleAttr).getValue();
     if (role == "parameter" || role == "optimizer_state")
@@ -125,7 +125,7 @@ void ProgramEmitter::emitOutputs(OpBuilder &builder) {
   for (auto [number, value] : llvm::enumerate(terminator->getOperands())) {
     DictionaryAttr attributes = function.getResultAttrDict(number);
     auto stage = getOr(attributes, kStageAttr, builder.getI64IntegerAttr(0));
-    if (stage.getInt() != plan.getStage() || resultStorage.contains(number))
+    if (!plan.hasStage(stage.getInt()) || resultStorage.contains(number))
       continue;
     auto role = getOr(attributes, kRoleAttr, builder.getStringAttr("metric"));
     auto name = getOr(attributes, kNameAttr, builder.getStringAttr("result" + Twine(number)));
@@ -150,8 +150,9 @@ void ProgramEmitter::emitBuffers(OpBuilder &builder) {
   for (AccumulateOp op : plan.getAccumulations())
     add(op, "accumulator", accumulators++, false);
   DenseSet<Value> readInLoop;
-  for (Phase phase : {Phase::Forward, Phase::Backward})
-    readInLoop.insert_range(plan.getTask(phase).fromBuffers);
+  for (const TaskPlan &planned : plan.getTasks())
+    if (isPerMicroBatch(planned.phase))
+      readInLoop.insert_range(planned.fromBuffers);
   // A value that is the same for all micro-batches, even if each computes it, needs one place; so
   // does one that only the update reads.
   for (Value value : plan.getBuffered()) {
@@ -173,11 +174,11 @@ void ProgramEmitter::emitTask(OpBuilder &builder, TaskPlan &plannedTask) {
       }))
     return;
   task = &plannedTask;
-  bool looped = task->phase != Phase::Prologue && task->phase != Phase::Update;
   StringRef phase = getPhaseName(task->phase);
-  FlatSymbolRefAttr symbol = uniqueSymbol(looped ? phase + Twine(plan.getStage()) : Twine(phase));
+  FlatSymbolRefAttr symbol =
+      uniqueSymbol(isPerMicroBatch(task->phase) ? phase + Twine(task->stage) : Twine(phase));
   taskOp = TaskOp::create(builder, analysis.getFunction().getLoc(), symbol.getAttr(),
-                          builder.getStringAttr(phase), builder.getI64IntegerAttr(plan.getStage()));
+                          builder.getStringAttr(phase), builder.getI64IntegerAttr(task->stage));
   Block &block = taskOp.getBody().emplaceBlock();
   block.addArgument(builder.getIndexType(), taskOp.getLoc());
   body = OpBuilder::atBlockEnd(&block);
@@ -266,7 +267,7 @@ void ProgramEmitter::emitItem(const TaskItem &item) {
     if (FlatSymbolRefAttr source = getSource(sent); source && overwrites(source))
       sent = copy(sent);
     SendOp::create(*body, item.op->getLoc(), sent,
-                   getGroupSymbol(item.op->getContext(), transfer.getTarget()),
+                   getGroupSymbol(item.op->getContext(), analysis.getGroup(transfer.getTarget())),
                    body->getI64IntegerAttr(channels.lookup(transfer)));
     return;
   }
@@ -349,9 +350,10 @@ Value ProgramEmitter::get(Value value) {
   auto transfer = dyn_cast<TransferOp>(op);
   if (!transfer)
     return copyOp(op, value);
-  auto received = RecvOp::create(*body, op->getLoc(), value.getType(),
-                                 getGroupSymbol(op->getContext(), transfer.getSource()),
-                                 body->getI64IntegerAttr(channels.lookup(transfer)));
+  auto received =
+      RecvOp::create(*body, op->getLoc(), value.getType(),
+                     getGroupSymbol(op->getContext(), analysis.getGroup(transfer.getSource())),
+                     body->getI64IntegerAttr(channels.lookup(transfer)));
   mapping.map(value, received);
   writeBuffers(op);
   return received;
@@ -379,7 +381,7 @@ Value ProgramEmitter::copyOp(Operation *op, Value value) {
 
 void ProgramEmitter::writeBuffers(Operation *op) {
   // A copy in a later task is not the one that the buffer holds.
-  if (analysis.getPhase(op) != task->phase)
+  if (!plan.isComputedIn(*task, op->getResult(0)))
     return;
   for (Value result : op->getResults())
     if (plan.getBuffered().contains(result))

@@ -1,4 +1,4 @@
-// Writes one stage's plan down as an st.program.
+// Writes one group's plan down as an st.program.
 #pragma once
 
 #include "mlir/IR/IRMapping.h"
@@ -17,12 +17,12 @@ private:
   DenseMap<Operation *, int64_t> channels;
 };
 
-/// The symbol of a stage's program.
-FlatSymbolRefAttr getGroupSymbol(MLIRContext *context, int64_t stage);
+/// The symbol of a group's program.
+FlatSymbolRefAttr getGroupSymbol(MLIRContext *context, int64_t group);
 
 class ProgramEmitter {
 public:
-  ProgramEmitter(const TaskAnalysis &analysis, StagePlan &plan, const TransferChannels &channels)
+  ProgramEmitter(const TaskAnalysis &analysis, GroupPlan &plan, const TransferChannels &channels)
       : analysis(analysis), plan(plan), channels(channels) {}
 
   LogicalResult emit(OpBuilder &builder, MeshOp mesh, ArrayRef<int64_t> devices, int64_t firstRank);
@@ -39,7 +39,7 @@ private:
   void emitInput(OpBuilder &builder, BlockArgument argument, DictionaryAttr attributes);
   void emitOutputs(OpBuilder &builder);
   void emitBuffers(OpBuilder &builder);
-  void emitTask(OpBuilder &builder, TaskPlan &task);
+  void emitTask(OpBuilder &builder, TaskPlan &plannedTask);
   void emitItem(const TaskItem &item);
   void emitAccumulate(AccumulateOp op);
   void emitResults();
@@ -62,7 +62,7 @@ private:
   std::optional<int64_t> getAliasedResult(BlockArgument argument) const;
 
   const TaskAnalysis &analysis;
-  StagePlan &plan;
+  GroupPlan &plan;
   const TransferChannels &channels;
   FlatSymbolRefAttr meshSymbol;
   DenseMap<Value, Storage> storage;          ///< of arguments, accumulations and buffered values

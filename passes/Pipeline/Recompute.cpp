@@ -51,15 +51,15 @@ int64_t mlir::st::getRecomputeCost(Value value, function_ref<bool(Value)> isAtHa
   return cost;
 }
 
-static int64_t getBytes(Value value) {
-  auto type = cast<RankedTensorType>(value.getType());
+int64_t mlir::st::getTensorBytes(Type tensor) {
+  auto type = cast<RankedTensorType>(tensor);
   int64_t width = llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
   return type.getNumElements() * width;
 }
 
 bool mlir::st::isView(Operation *op) {
   return isa<stablehlo::ReshapeOp, stablehlo::BroadcastInDimOp, stablehlo::ConvertOp>(op) &&
-         getBytes(op->getOperand(0)) <= getBytes(op->getResult(0));
+         getTensorBytes(op->getOperand(0).getType()) <= getTensorBytes(op->getResult(0).getType());
 }
 
 bool mlir::st::readsElementwise(Operation *op) {

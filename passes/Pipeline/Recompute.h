@@ -9,6 +9,9 @@ namespace mlir::st {
 /// Cost of one elementwise pass over a tensor; scalars and views cost 1.
 constexpr int64_t kPassCost = 8;
 
+/// What a tensor of this type takes.
+int64_t getTensorBytes(Type tensor);
+
 /// The cost of making `value` again from values that `isAtHand` accepts, or anything above `budget`
 /// if that is exceeded or impossible.
 int64_t getRecomputeCost(Value value, function_ref<bool(Value)> isAtHand, int64_t budget);

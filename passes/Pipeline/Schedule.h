@@ -23,9 +23,18 @@ void assignSlots(GroupSchedule &schedule);
 /// every read finds the micro-batch it wants.
 LogicalResult checkSlots(const GroupSchedule &schedule);
 
-/// Runs the groups' messages against each other. Sends do not wait; a receive waits for the next
+/// When an entry of a schedule runs.
+struct EntryTime {
+  double start = 0, end = 0;
+};
+using GroupTimes = SmallVector<EntryTime>;
+
+/// Runs the groups' messages against each other: when each entry of each group runs if tasks take as
+/// long as `duration` says. A group runs one task at a time; a task starts when the messages are
+/// there that it receives before it sends, and what it sends is there when it ends. Sends do not wait; a receive waits for the next
 /// message of its group and channel. Fails if a group waits for ever, if a message remains, or if
 /// one of another micro-batch or type arrives.
-LogicalResult checkMessages(ArrayRef<GroupSchedule> schedules);
+FailureOr<SmallVector<GroupTimes>> runMessages(ArrayRef<GroupSchedule> schedules,
+                                               function_ref<double(TaskOp)> duration);
 
 } // namespace mlir::st

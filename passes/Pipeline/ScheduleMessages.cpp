@@ -10,6 +10,7 @@ namespace {
 struct Message {
   int64_t microBatch = 0;
   SendOp send;
+  double time = 0; ///< when it is there
 };
 
 /// One group on its way through its schedule.
@@ -17,6 +18,8 @@ struct Walker {
   const GroupSchedule *schedule = nullptr;
   size_t entry = 0; ///< in the schedule
   size_t op = 0;    ///< among the messages of that entry's task
+  double start = 0; ///< of that entry, as far as its messages have come
+  GroupTimes times; ///< of the entries before
 
   bool isDone() const { return entry == schedule->entries.size(); }
   const ScheduleEntry &current() const { return schedule->entries[entry]; }
@@ -24,8 +27,9 @@ struct Walker {
 
 class MessageRun {
 public:
-  explicit MessageRun(ArrayRef<GroupSchedule> schedules);
+  MessageRun(ArrayRef<GroupSchedule> schedules, function_ref<double(TaskOp)> duration);
   LogicalResult run();
+  SmallVector<GroupTimes> takeTimes();
 
 private:
   using Channel = std::tuple<size_t, size_t, int64_t>; ///< source, destination, channel
@@ -38,6 +42,7 @@ private:
   LogicalResult reportUnread();
   FailureOr<size_t> findGroup(Operation *op, StringRef name);
 
+  function_ref<double(TaskOp)> duration;
   SmallVector<Walker> walkers;
   llvm::StringMap<size_t> groups;
   DenseMap<Operation *, SmallVector<Operation *>> messages; ///< sends and receives of a task
@@ -45,7 +50,8 @@ private:
 };
 } // namespace
 
-MessageRun::MessageRun(ArrayRef<GroupSchedule> schedules) {
+MessageRun::MessageRun(ArrayRef<GroupSchedule> schedules, function_ref<double(TaskOp)> duration)
+    : duration(duration) {
   for (const GroupSchedule &schedule : schedules) {
     ProgramOp program = schedule.program;
     groups[program.getSymName()] = walkers.size();
@@ -77,12 +83,14 @@ LogicalResult MessageRun::checkMessage(const Message &message, RecvOp recv, int6
 }
 
 FailureOr<bool> MessageRun::step(size_t group, Operation *op) {
-  int64_t microBatch = walkers[group].current().microBatch;
+  Walker &walker = walkers[group];
+  int64_t microBatch = walker.current().microBatch;
   if (auto send = dyn_cast<SendOp>(op)) {
     auto to = findGroup(op, send.getGroup());
     if (failed(to))
       return failure();
-    queues[{group, *to, send.getChannel()}].push_back({microBatch, send});
+    queues[{group, *to, send.getChannel()}].push_back(
+        {microBatch, send, walker.start + duration(walker.current().task)});
     return true;
   }
   auto recv = cast<RecvOp>(op);
@@ -94,6 +102,7 @@ FailureOr<bool> MessageRun::step(size_t group, Operation *op) {
     return false;
   if (failed(checkMessage(queue.front(), recv, microBatch)))
     return failure();
+  walker.start = std::max(walker.start, queue.front().time);
   queue.pop_front();
   return true;
 }
@@ -111,6 +120,8 @@ FailureOr<bool> MessageRun::advance(size_t group) {
         return moved;
       moved = true;
     }
+    walker.times.push_back({walker.start, walker.start + duration(walker.current().task)});
+    walker.start = walker.times.back().end;
     walker.op = 0;
     ++walker.entry;
     moved = true;
@@ -165,6 +176,14 @@ LogicalResult MessageRun::run() {
   return reportUnread();
 }
 
-LogicalResult mlir::st::checkMessages(ArrayRef<GroupSchedule> schedules) {
-  return MessageRun(schedules).run();
+SmallVector<GroupTimes> MessageRun::takeTimes() {
+  return llvm::map_to_vector(walkers, [](Walker &walker) { return std::move(walker.times); });
+}
+
+FailureOr<SmallVector<GroupTimes>>
+mlir::st::runMessages(ArrayRef<GroupSchedule> schedules, function_ref<double(TaskOp)> duration) {
+  MessageRun run(schedules, duration);
+  if (failed(run.run()))
+    return failure();
+  return run.takeTimes();
 }

@@ -2,6 +2,7 @@
 #include "dialects/St/IR/ShardingUtils.h"
 #include "passes/Pipeline/Passes.h"
 #include "passes/Pipeline/Schedule.h"
+#include "passes/Pipeline/SchedulePattern.h"
 
 namespace mlir::st {
 #define GEN_PASS_DEF_SCHEDULEPIPELINE
@@ -12,11 +13,20 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-enum class ScheduleKind { Sequential, GPipe, OneForwardOneBackward };
-
-/// The tasks of a program by phase; null where there is none.
+/// The tasks of a program; null where there is none.
 struct ProgramTasks {
-  TaskOp prologue, statistics, forward, backward, update;
+  struct Stage {
+    int64_t number = 0;
+    TaskOp statistics, forward, backward, weight;
+
+    TaskOp lookup(ScheduledUnit::Kind kind) const {
+      return kind == ScheduledUnit::Forward    ? forward
+             : kind == ScheduledUnit::Backward ? backward
+                                               : weight;
+    }
+  };
+  TaskOp prologue, update;
+  SmallVector<Stage> stages; ///< in the order of the model
 };
 
 struct SchedulePipeline : mlir::st::impl::SchedulePipelineBase<SchedulePipeline> {
@@ -27,27 +37,30 @@ struct SchedulePipeline : mlir::st::impl::SchedulePipelineBase<SchedulePipeline>
 };
 } // namespace
 
-static std::optional<ScheduleKind> parseKind(StringRef name) {
-  return llvm::StringSwitch<std::optional<ScheduleKind>>(name)
-      .Case("sequential", ScheduleKind::Sequential)
-      .Case("gpipe", ScheduleKind::GPipe)
-      .Case("1f1b", ScheduleKind::OneForwardOneBackward)
-      .Default(std::nullopt);
-}
-
 static FailureOr<ProgramTasks> getTasks(ProgramOp program) {
   ProgramTasks tasks;
+  for (int64_t stage : program.getStages())
+    tasks.stages.emplace_back().number = stage;
+  llvm::sort(tasks.stages, [](const auto &a, const auto &b) { return a.number < b.number; });
   for (auto task : program.getOps<TaskOp>()) {
+    auto *stage = llvm::find_if(tasks.stages, [&](const ProgramTasks::Stage &stage) {
+      return stage.number == static_cast<int64_t>(task.getStage());
+    });
+    if (stage == tasks.stages.end())
+      return task.emitOpError("is of stage ")
+             << static_cast<int64_t>(task.getStage()) << ", which its program does not have";
     TaskOp &place = *llvm::StringSwitch<TaskOp *>(task.getPhase())
                          .Case("prologue", &tasks.prologue)
-                         .Case("statistics", &tasks.statistics)
-                         .Case("forward", &tasks.forward)
-                         .Case("backward", &tasks.backward)
+                         .Case("statistics", &stage->statistics)
+                         .Case("forward", &stage->forward)
+                         .Case("backward", &stage->backward)
+                         .Case("weight", &stage->weight)
                          .Default(&tasks.update);
     if (place) {
       InFlightDiagnostic diagnostic = task.emitOpError("is a second task of phase ")
                                       << task.getPhase();
-      diagnostic.attachNote(place.getLoc()) << "the first is here; expected one stage a program";
+      diagnostic.attachNote(place.getLoc())
+          << "the first is here; expected one a " << (task.isPerMicroBatch() ? "stage" : "program");
       return diagnostic;
     }
     place = task;
@@ -55,38 +68,39 @@ static FailureOr<ProgramTasks> getTasks(ProgramOp program) {
   return tasks;
 }
 
-/// How many forwards run before the first backward. After them one forward and one backward
-/// alternate, as in PipeDream (Narayanan et al., SOSP 2019) with a flush at the end of each step.
-static int64_t getWarmUp(ScheduleKind kind, int64_t stage, int64_t numStages,
-                         int64_t microBatches) {
-  switch (kind) {
-  case ScheduleKind::Sequential:
-    return 0;
-  case ScheduleKind::GPipe:
-    return microBatches;
-  case ScheduleKind::OneForwardOneBackward:
-    return std::min(microBatches, numStages - stage - 1);
-  }
-  llvm_unreachable("unknown schedule");
+/// Checks that the stages lie on the groups as the schedule wants them.
+static LogicalResult checkStages(ScheduleKind kind, StringRef kindName, ProgramOp program,
+                                 const ProgramTasks &tasks, const ScheduleShape &shape) {
+  if (!allowsVirtualStages(kind, shape.numChunks))
+    return program.emitOpError("has ")
+           << shape.numChunks << " stages, expected " << getDefaultVirtualStages(kind)
+           << " for the schedule \"" << kindName << "\"";
+  if (kind == ScheduleKind::Interleaved && shape.numChunks > 1 &&
+      shape.microBatches % shape.numGroups != 0)
+    return program.emitOpError("is one of ")
+           << shape.numGroups << " groups, which do not divide the " << shape.microBatches
+           << " micro-batches; expected that of the schedule \"interleaved\"";
+  for (const ProgramTasks::Stage &stage : tasks.stages)
+    if (getGroupOfStage(kind, stage.number, shape.numGroups) != shape.group)
+      return program.emitOpError("has stage ")
+             << stage.number << ", which the schedule \"" << kindName << "\" expects in group "
+             << getGroupOfStage(kind, stage.number, shape.numGroups) << " of " << shape.numGroups;
+  return success();
 }
 
-static GroupSchedule makeSchedule(ProgramOp program, const ProgramTasks &tasks, int64_t warmUp,
-                                  int64_t microBatches) {
+static GroupSchedule makeSchedule(ScheduleKind kind, ProgramOp program, const ProgramTasks &tasks,
+                                  const ScheduleShape &shape) {
   GroupSchedule schedule{program, {}};
   auto add = [&](TaskOp task, int64_t microBatch) {
     if (task)
       schedule.entries.push_back({task, microBatch});
   };
   add(tasks.prologue, 0);
-  for (int64_t i = 0; i < microBatches; ++i)
-    add(tasks.statistics, i);
-  for (int64_t i = 0; i < warmUp; ++i)
-    add(tasks.forward, i);
-  for (int64_t i = 0; i < microBatches; ++i) {
-    if (i + warmUp < microBatches)
-      add(tasks.forward, i + warmUp);
-    add(tasks.backward, i);
-  }
+  for (int64_t i = 0; i < shape.microBatches; ++i)
+    for (const ProgramTasks::Stage &stage : tasks.stages)
+      add(stage.statistics, i);
+  for (const ScheduledUnit &unit : makeScheduleOrder(kind, shape))
+    add(tasks.stages[unit.chunk].lookup(unit.kind), unit.microBatch);
   add(tasks.update, 0);
   return schedule;
 }
@@ -114,29 +128,33 @@ FailureOr<StringRef> SchedulePipeline::getKindName() {
   else if (attribute && attribute.getValue() != name)
     return getOperation().emitError("the module's st.schedule is \"")
            << attribute.getValue() << "\", which contradicts the option kind=" << name;
-  if (!parseKind(name))
+  if (!parseScheduleKind(name))
     return getOperation().emitError("unknown schedule \"")
-           << name << "\", expected sequential, gpipe or 1f1b";
+           << name << "\", expected " << getScheduleNames();
   return name;
 }
 
 LogicalResult SchedulePipeline::schedule(StringRef kindName, MeshOp mesh) {
+  ScheduleKind kind = *parseScheduleKind(kindName);
   SmallVector<GroupSchedule> schedules;
   auto programs = llvm::to_vector(getOperation().getOps<ProgramOp>());
-  for (ProgramOp program : programs) {
+  for (auto [group, program] : llvm::enumerate(programs)) {
     FailureOr<ProgramTasks> tasks = getTasks(program);
     if (failed(tasks))
       return failure();
-    int64_t stage = program.getStages().empty() ? 0 : program.getStages().front();
-    int64_t warmUp = getWarmUp(*parseKind(kindName), stage, programs.size(), mesh.getMicro());
-    schedules.push_back(makeSchedule(program, *tasks, warmUp, mesh.getMicro()));
+    ScheduleShape shape = {static_cast<int64_t>(group), static_cast<int64_t>(programs.size()),
+                           static_cast<int64_t>(tasks->stages.size()),
+                           static_cast<int64_t>(mesh.getMicro())};
+    if (failed(checkStages(kind, kindName, program, *tasks, shape)))
+      return failure();
+    schedules.push_back(makeSchedule(kind, program, *tasks, shape));
   }
   for (GroupSchedule &schedule : schedules) {
     assignSlots(schedule);
     if (failed(checkSlots(schedule)))
       return failure();
   }
-  if (failed(checkMessages(schedules)))
+  if (failed(runMessages(schedules, [](TaskOp) { return 0.0; })))
     return failure();
   for (const GroupSchedule &schedule : schedules)
     emitSchedule(schedule, kindName);

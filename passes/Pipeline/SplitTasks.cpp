@@ -1,4 +1,6 @@
 #include "dialects/St/IR/ModuleFacts.h"
+#include "dialects/St/IR/ScheduleKind.h"
+#include "dialects/St/IR/StageGroups.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "passes/Pipeline/IsolateRegions.h"
 #include "passes/Pipeline/Passes.h"
@@ -20,26 +22,27 @@ struct SplitTasks : mlir::st::impl::SplitTasksBase<SplitTasks> {
 };
 } // namespace
 
-/// The device ids of each stage: the module's st.devices, or counted from 0.
+/// The device ids of each group: the module's st.devices, or counted from 0.
 static FailureOr<SmallVector<SmallVector<int64_t>>> getDevices(ModuleOp module, MeshOp mesh,
-                                                               int64_t numStages) {
-  SmallVector<SmallVector<int64_t>> devices(numStages);
+                                                               ArrayRef<int64_t> groups) {
+  int64_t numDevices = mesh.getNumDevices();
+  SmallVector<SmallVector<int64_t>> devices(*llvm::max_element(groups) + 1);
   auto attribute = module->getAttrOfType<ArrayAttr>("st.devices");
   if (!attribute) {
-    for (int64_t stage = 0; stage < numStages; ++stage)
-      llvm::append_range(devices[stage], llvm::seq(stage * mesh.getNumDevices(),
-                                                   (stage + 1) * mesh.getNumDevices()));
+    for (auto [group, ids] : llvm::enumerate(devices))
+      llvm::append_range(ids, llvm::seq(static_cast<int64_t>(group) * numDevices,
+                                        static_cast<int64_t>(group + 1) * numDevices));
     return devices;
   }
-  if (static_cast<int64_t>(attribute.size()) != numStages)
+  if (attribute.size() != groups.size())
     return module.emitError("st.devices lists ")
-           << attribute.size() << " device groups, expected " << numStages << ", one a stage";
-  for (auto [group, ids] : llvm::zip_equal(devices, attribute)) {
+           << attribute.size() << " device groups, expected " << groups.size() << ", one a stage";
+  for (auto [group, ids] : llvm::zip_equal(groups, attribute)) {
     auto list = dyn_cast<DenseI64ArrayAttr>(ids);
-    if (!list || list.size() != mesh.getNumDevices())
+    if (!list || list.size() != numDevices)
       return module.emitError("st.devices has the group ")
-             << ids << ", expected " << mesh.getNumDevices() << " device ids, one a mesh position";
-    llvm::append_range(group, list.asArrayRef());
+             << ids << ", expected " << numDevices << " device ids, one a mesh position";
+    devices[group] = llvm::to_vector(list.asArrayRef());
   }
   return devices;
 }
@@ -81,19 +84,23 @@ static LogicalResult checkResults(const TaskAnalysis &analysis) {
 }
 
 LogicalResult SplitTasks::split(func::FuncOp function, MeshOp mesh) {
-  auto analysis = TaskAnalysis::compute(function, mesh);
+  SmallVector<int64_t> groups = getStageGroups(getOperation());
+  auto devices = getDevices(getOperation(), mesh, groups);
+  if (failed(devices))
+    return failure();
+  auto schedule = getOperation()->getAttrOfType<StringAttr>("st.schedule");
+  std::optional<ScheduleKind> kind =
+      parseScheduleKind(schedule ? schedule.getValue() : "sequential");
+  auto analysis = TaskAnalysis::compute(function, mesh, groups, kind && splitsBackward(*kind));
   if (failed(analysis) || failed(checkArguments(function, analysis->getNumStages())) ||
       failed(checkResults(*analysis)))
-    return failure();
-  auto devices = getDevices(getOperation(), mesh, analysis->getNumStages());
-  if (failed(devices))
     return failure();
 
   OpBuilder builder(function);
   TransferChannels channels(*analysis);
   int64_t firstRank = 0;
-  for (auto [stage, ids] : llvm::enumerate(*devices)) {
-    StagePlan plan(*analysis, stage);
+  for (auto [group, ids] : llvm::enumerate(*devices)) {
+    GroupPlan plan(*analysis, group);
     ProgramEmitter emitter(*analysis, plan, channels);
     if (failed(emitter.emit(builder, mesh, ids, firstRank)))
       return failure();

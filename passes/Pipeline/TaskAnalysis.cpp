@@ -1,28 +1,28 @@
 #include "passes/Pipeline/TaskAnalysis.h"
+#include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace mlir::st;
 
 StringRef mlir::st::getPhaseName(Phase phase) {
-  static constexpr llvm::StringLiteral names[] = {"prologue", "statistics", "forward", "backward",
-                                                  "update"};
+  static constexpr llvm::StringLiteral names[] = {"prologue", "statistics", "forward",
+                                                  "backward", "weight",     "update"};
   return names[static_cast<unsigned>(phase)];
 }
 
-TaskAnalysis::TaskAnalysis(func::FuncOp function, MeshOp mesh)
-    : function(function), microBatches(mesh.getMicro()) {
+TaskAnalysis::TaskAnalysis(func::FuncOp function, MeshOp mesh, ArrayRef<int64_t> groups)
+    : function(function), microBatches(mesh.getMicro()), groups(groups) {
   for (Operation &op : function.getBody().front().without_terminator()) {
     indices[&op] = ops.size();
     infos.emplace_back().index = ops.size();
     ops.push_back(&op);
   }
-  if (auto stages = function->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>("st.stages"))
-    numStages = stages.getInt();
 }
 
-FailureOr<TaskAnalysis> TaskAnalysis::compute(func::FuncOp function, MeshOp mesh) {
-  TaskAnalysis analysis(function, mesh);
+FailureOr<TaskAnalysis> TaskAnalysis::compute(func::FuncOp function, MeshOp mesh,
+                                              ArrayRef<int64_t> groups, bool splitsBackward) {
+  TaskAnalysis analysis(function, mesh, groups);
   for (Operation *op : analysis.ops)
     for (Region &region : op->getRegions()) {
       SetVector<Value> captured;
@@ -40,6 +40,8 @@ FailureOr<TaskAnalysis> TaskAnalysis::compute(func::FuncOp function, MeshOp mesh
   if (failed(analysis.markStatistics()))
     return failure();
   analysis.assignPhases();
+  if (splitsBackward)
+    analysis.splitBackward();
   return analysis;
 }
 
@@ -82,12 +84,13 @@ static std::optional<int64_t> getValueStage(const TaskAnalysis &analysis, Value 
 LogicalResult TaskAnalysis::checkStages() {
   for (Operation *op : ops) {
     auto transfer = dyn_cast<TransferOp>(op);
-    if (!transfer && numStages > 1 && !mlir::st::getStage(op))
+    if (!transfer && getNumStages() > 1 && !mlir::st::getStage(op))
       return op->emitOpError("has no st.stage; expected assign-stages to have run");
     int64_t stage = transfer ? transfer.getSource() : getStage(op);
     for (int64_t used : {stage, getStage(op)})
-      if (used < 0 || used >= numStages)
-        return op->emitOpError("belongs to stage ") << used << ", expected less than " << numStages;
+      if (used < 0 || used >= getNumStages())
+        return op->emitOpError("belongs to stage ")
+               << used << ", expected less than " << getNumStages();
     for (Value operand : op->getOperands()) {
       std::optional<int64_t> from = getValueStage(*this, operand);
       if (!from || *from == stage)
@@ -285,6 +288,56 @@ void TaskAnalysis::assignPhases() {
   }
 }
 
+/// Whether an op multiplies tensors of a micro-batch's rows, or does nobody knows what: only its
+/// results say whether the rows are still there.
+static bool mayKeepRows(Operation *op) {
+  return isa<stablehlo::DotGeneralOp, stablehlo::ConvolutionOp>(op) ||
+         (op->getNumRegions() > 0 && !isa<stablehlo::ReduceOp, stablehlo::ScatterOp>(op));
+}
+
+/// Whether an op is a sum over rows rather than something done to one.
+static bool mayAddUpRows(Operation *op) { return op->getNumRegions() > 0 || mayKeepRows(op); }
+
+/// Values unreduced over micro-batches: what accumulations add up, and what that is made of without
+/// a sum over rows.
+DenseSet<Value> TaskAnalysis::findUnreduced() const {
+  DenseSet<Value> unreduced;
+  for (Operation *op : llvm::reverse(ops)) {
+    auto accumulate = dyn_cast<AccumulateOp>(op);
+    if (accumulate ? isEarly(accumulate)
+                   : mayAddUpRows(op) || llvm::none_of(op->getResults(), [&](Value result) {
+                       return unreduced.contains(result);
+                     }))
+      continue;
+    for (Value operand : op->getOperands())
+      if (const OpInfo *def = defInfo(operand); def && def->varies)
+        unreduced.insert(operand);
+  }
+  return unreduced;
+}
+
+/// What makes gradients of weights alone waits for no other stage and nothing waits for it (the W
+/// of Qi et al., "Zero Bubble Pipeline Parallelism", ICLR 2024). A product that keeps the rows is
+/// the cotangent of an activation and goes on to the layers below, if only to their weights.
+void TaskAnalysis::splitBackward() {
+  DenseSet<Value> unreduced = findUnreduced();
+  auto feedsWeights = [&](Operation *user) {
+    if (auto accumulate = dyn_cast<AccumulateOp>(user))
+      return !isEarly(accumulate);
+    return !user->hasTrait<OpTrait::IsTerminator>() && info(user).phase == Phase::Weight;
+  };
+  for (Operation *op : llvm::reverse(ops)) {
+    if (isa<AccumulateOp, TransferOp>(op) || info(op).phase != Phase::Backward || !isLooped(op) ||
+        op->use_empty())
+      continue;
+    bool keepsRows = mayKeepRows(op) && !llvm::all_of(op->getResults(), [&](Value result) {
+                       return unreduced.contains(result);
+                     });
+    if (!keepsRows && llvm::all_of(op->getUsers(), feedsWeights))
+      info(op).phase = Phase::Weight;
+  }
+}
+
 std::optional<Phase> TaskAnalysis::getValuePhase(Value value) const {
   Operation *op = resolve(value).getDefiningOp();
   if (!op || isa<AccumulateOp>(op))
@@ -293,10 +346,14 @@ std::optional<Phase> TaskAnalysis::getValuePhase(Value value) const {
 }
 
 Value TaskAnalysis::resolve(Value value) const {
-  while (auto accumulate = value.getDefiningOp<AccumulateOp>()) {
-    if (microBatches > 1 || !isEarly(accumulate))
+  while (Operation *op = value.getDefiningOp()) {
+    if (auto transfer = dyn_cast<TransferOp>(op)) {
+      if (!isWithinGroup(transfer))
+        break;
+    } else if (!isa<AccumulateOp>(op) || microBatches > 1 || !isEarly(cast<AccumulateOp>(op))) {
       break;
-    value = accumulate.getOperand();
+    }
+    value = op->getOperand(0);
   }
   return value;
 }

@@ -8,8 +8,13 @@
 namespace mlir::st {
 
 /// In the order in which a group runs them.
-enum class Phase : uint8_t { Prologue, Statistics, Forward, Backward, Update };
-constexpr unsigned kNumPhases = 5;
+enum class Phase : uint8_t { Prologue, Statistics, Forward, Backward, Weight, Update };
+constexpr unsigned kNumPhases = 6;
+
+/// Whether a group runs a phase once for each stage and micro-batch, not once a step.
+constexpr bool isPerMicroBatch(Phase phase) {
+  return phase != Phase::Prologue && phase != Phase::Update;
+}
 
 StringRef getPhaseName(Phase phase);
 
@@ -17,14 +22,22 @@ StringRef getPhaseName(Phase phase);
 /// the analysis is in use.
 class TaskAnalysis {
 public:
-  /// Fails with a diagnostic on IR that cannot be cut: a value used across stages without a
-  /// transfer, statistics that read a parameter.
-  static FailureOr<TaskAnalysis> compute(func::FuncOp function, MeshOp mesh);
+  /// `groups` gives each stage the group that runs it. With `splitsBackward` gradients of weights
+  /// have a phase of their own. Fails with a diagnostic on IR that cannot be cut: a value used
+  /// across stages without a transfer, statistics that read a parameter.
+  static FailureOr<TaskAnalysis> compute(func::FuncOp function, MeshOp mesh,
+                                         ArrayRef<int64_t> groups, bool splitsBackward);
 
   ArrayRef<Operation *> getOps() const { return ops; }
   func::FuncOp getFunction() const { return function; }
   int64_t getMicroBatches() const { return microBatches; }
-  int64_t getNumStages() const { return numStages; }
+  int64_t getNumStages() const { return static_cast<int64_t>(groups.size()); }
+  /// The group that runs a stage.
+  int64_t getGroup(int64_t stage) const { return groups[stage]; }
+  /// Whether both ends of a transfer lie in one group: nothing is sent.
+  bool isWithinGroup(TransferOp op) const {
+    return getGroup(op.getSource()) == getGroup(op.getTarget());
+  }
 
   /// Position in program order; an argument comes before every op.
   int64_t getIndex(Value value) const;
@@ -41,7 +54,8 @@ public:
   bool isLooped(Operation *op) const;
   /// An accumulation that ops within the loop over micro-batches read.
   bool isEarly(AccumulateOp op) const { return info(op).feedsLoop; }
-  /// The value itself, or what an accumulation of a single micro-batch stands for.
+  /// The value itself, or what an accumulation of a single micro-batch or a transfer within a group
+  /// stands for.
   Value resolve(Value value) const;
   /// The task in which what an accumulation adds up is computed.
   Phase getAccumulatingPhase(AccumulateOp op) const;
@@ -60,7 +74,7 @@ private:
     int64_t index = 0;
   };
 
-  TaskAnalysis(func::FuncOp function, MeshOp mesh);
+  TaskAnalysis(func::FuncOp function, MeshOp mesh, ArrayRef<int64_t> groups);
   const OpInfo &info(Operation *op) const { return infos[indices.find(op)->second]; }
   OpInfo &info(Operation *op) { return infos[indices.find(op)->second]; }
   const OpInfo *defInfo(Value value) const;
@@ -74,11 +88,13 @@ private:
   LogicalResult markStatistics();
   LogicalResult checkStatisticsOp(Operation *op, AccumulateOp accumulate);
   void assignPhases();
+  void splitBackward();
+  DenseSet<Value> findUnreduced() const;
   Phase getIndependentPhase(Operation *op) const;
 
   func::FuncOp function;
   int64_t microBatches;
-  int64_t numStages = 1;
+  SmallVector<int64_t> groups; ///< one a stage
   SmallVector<Operation *> ops;
   SmallVector<OpInfo> infos;
   DenseMap<Operation *, unsigned> indices;

@@ -19,52 +19,88 @@ OperandRange TaskItem::getOperands() const {
   return operands;
 }
 
-StagePlan::StagePlan(const TaskAnalysis &analysis, int64_t stage)
-    : analysis(analysis), stage(stage) {
-  for (unsigned i = 0; i < kNumPhases; ++i)
-    tasks[i].phase = static_cast<Phase>(i);
+GroupPlan::GroupPlan(const TaskAnalysis &analysis, int64_t group)
+    : analysis(analysis), group(group) {
+  for (int64_t stage : llvm::seq(analysis.getNumStages()))
+    if (analysis.getGroup(stage) == group)
+      stages.push_back(stage);
+  makeTasks();
   collect();
   // Readers first: what they want from earlier tasks keeps ops there alive.
   for (TaskPlan &task : llvm::reverse(tasks))
     plan(task);
 }
 
-void StagePlan::collect() {
+void GroupPlan::makeTasks() {
+  for (unsigned i = 0; i < kNumPhases; ++i) {
+    auto phase = static_cast<Phase>(i);
+    SmallVector<int64_t> order = stages;
+    if (phase == Phase::Backward || phase == Phase::Weight)
+      std::reverse(order.begin(), order.end());
+    // Stages exchange values between the loop's end and the step's: in one task, in program order.
+    if (!isPerMicroBatch(phase))
+      order.resize(1);
+    for (int64_t stage : order) {
+      TaskPlan &task = tasks.emplace_back();
+      task.phase = phase;
+      task.stage = stage;
+    }
+  }
+}
+
+TaskPlan &GroupPlan::getTask(Phase phase, int64_t stage) {
+  return *llvm::find_if(tasks, [&](const TaskPlan &task) {
+    return task.phase == phase && (task.stage == stage || !isPerMicroBatch(phase));
+  });
+}
+
+bool GroupPlan::isComputedIn(const TaskPlan &task, Value value) const {
+  value = analysis.resolve(value);
+  return analysis.getValuePhase(value) == task.phase &&
+         (!isPerMicroBatch(task.phase) || analysis.getStage(value.getDefiningOp()) == task.stage);
+}
+
+void GroupPlan::collect() {
   for (Operation *op : analysis.getOps()) {
     if (auto transfer = dyn_cast<TransferOp>(op)) {
       addTransfer(transfer);
       continue;
     }
-    if (analysis.getStage(op) != stage)
+    int64_t stage = analysis.getStage(op);
+    if (!hasStage(stage))
       continue;
     auto accumulate = dyn_cast<AccumulateOp>(op);
     if (!accumulate) {
-      getTask(analysis.getPhase(op)).items.push_back({TaskItem::Compute, op});
+      getTask(analysis.getPhase(op), stage).items.push_back({TaskItem::Compute, op});
     } else if (analysis.resolve(accumulate) == accumulate.getResult()) {
       accumulations.push_back(accumulate);
-      getTask(analysis.getAccumulatingPhase(accumulate))
+      getTask(analysis.getAccumulatingPhase(accumulate), stage)
           .items.push_back({TaskItem::Accumulate, op});
     }
   }
   addResults();
 }
 
-void StagePlan::addTransfer(TransferOp op) {
-  if (static_cast<int64_t>(op.getTarget()) == stage)
-    getTask(analysis.getPhase(op)).items.push_back({TaskItem::Compute, op});
+void GroupPlan::addTransfer(TransferOp op) {
+  if (analysis.isWithinGroup(op))
+    return;
+  int64_t source = op.getSource(), target = op.getTarget();
+  if (hasStage(target))
+    getTask(analysis.getPhase(op), target).items.push_back({TaskItem::Compute, op});
   // A value is sent where it is made: the receiver may be far behind, never ahead.
-  if (static_cast<int64_t>(op.getSource()) == stage) {
+  if (hasStage(source)) {
     Phase phase = analysis.getValuePhase(op.getOperand()).value_or(analysis.getPhase(op));
-    getTask(phase).items.push_back({TaskItem::Send, op});
+    getTask(phase, source).items.push_back({TaskItem::Send, op});
   }
 }
 
-void StagePlan::addResults() {
+void GroupPlan::addResults() {
   func::FuncOp function = analysis.getFunction();
   Operation *terminator = function.getBody().front().getTerminator();
   for (auto [number, value] : llvm::enumerate(terminator->getOperands())) {
     auto resultStage = function.getResultAttrOfType<IntegerAttr>(number, kStageAttr);
-    if ((resultStage ? resultStage.getInt() : 0) != stage)
+    int64_t stage = resultStage ? resultStage.getInt() : 0;
+    if (!hasStage(stage))
       continue;
     Phase phase = analysis.getValuePhase(value).value_or(Phase::Update);
     // A new state (a counter is known before anything else) is not seen by other tasks.
@@ -72,11 +108,12 @@ void StagePlan::addResults() {
     bool isState = role && (role.getValue() == "parameter" || role.getValue() == "optimizer_state");
     if (isState || phase == Phase::Prologue)
       phase = Phase::Update;
-    getTask(phase).items.push_back({TaskItem::Result, terminator, static_cast<unsigned>(number)});
+    getTask(phase, stage)
+        .items.push_back({TaskItem::Result, terminator, static_cast<unsigned>(number)});
   }
 }
 
-void StagePlan::plan(TaskPlan &task) {
+void GroupPlan::plan(TaskPlan &task) {
   auto externals = markLive(task).takeVector();
   llvm::sort(externals, [&](const auto &a, const auto &b) {
     return analysis.getIndex(a.first) < analysis.getIndex(b.first);
@@ -103,14 +140,14 @@ void StagePlan::plan(TaskPlan &task) {
 }
 
 /// Whether a task can read a value: from an argument, an accumulation, or a buffer it reads anyway.
-bool StagePlan::isAtHand(const TaskPlan &task, Value value) const {
+bool GroupPlan::isAtHand(const TaskPlan &task, Value value) const {
   value = analysis.resolve(value);
   return !analysis.getValuePhase(value) || task.fromBuffers.contains(value);
 }
 
 /// A value, and the values from which it follows by few elementwise passes over one tensor, nearest
 /// first. Nothing for what is at hand.
-SmallVector<Value> StagePlan::getSources(const TaskPlan &task, Value value) const {
+SmallVector<Value> GroupPlan::getSources(const TaskPlan &task, Value value) const {
   auto atHand = [&](Value candidate) { return isAtHand(task, candidate); };
   SmallVector<Value> sources;
   while (!atHand(value)) {
@@ -132,7 +169,7 @@ SmallVector<Value> StagePlan::getSources(const TaskPlan &task, Value value) cons
   return sources;
 }
 
-StagePlan::Externals StagePlan::markLive(TaskPlan &task) {
+GroupPlan::Externals GroupPlan::markLive(TaskPlan &task) {
   Externals externals;
   for (const TaskItem &item : llvm::reverse(task.items)) {
     if (item.kind == TaskItem::Compute) {
@@ -144,7 +181,7 @@ StagePlan::Externals StagePlan::markLive(TaskPlan &task) {
     bool needsMemory = item.kind != TaskItem::Compute || !readsElementwise(item.op);
     for (Value operand : item.getOperands()) {
       Value value = analysis.resolve(operand);
-      if (analysis.getValuePhase(value) == task.phase)
+      if (isComputedIn(task, value))
         task.live.insert(value.getDefiningOp());
       else
         externals[value] |= needsMemory;
@@ -153,7 +190,7 @@ StagePlan::Externals StagePlan::markLive(TaskPlan &task) {
   return externals;
 }
 
-void StagePlan::decide(TaskPlan &task, Value value, bool needsMemory) {
+void GroupPlan::decide(TaskPlan &task, Value value, bool needsMemory) {
   value = analysis.resolve(value);
   if (isAtHand(task, value))
     return;

@@ -1,4 +1,4 @@
-// What each task of one stage computes, reads from storage, makes again and hands on.
+// What each task of one group computes, reads from storage, makes again and hands on.
 #pragma once
 
 #include "passes/Pipeline/TaskAnalysis.h"
@@ -24,20 +24,26 @@ struct TaskItem {
 
 struct TaskPlan {
   Phase phase = Phase::Prologue;
+  int64_t stage = 0; ///< of a task once a step, which is for all stages of the group: the first
   SmallVector<TaskItem> items;
   DenseSet<Operation *> live;  ///< compute entries that something needs
   DenseSet<Value> fromBuffers; ///< values of earlier tasks that this one reads from a buffer
 };
 
-/// The tasks of one stage and the values that pass between them through buffers.
-class StagePlan {
+/// The tasks of one group and the values that pass between them through buffers.
+class GroupPlan {
 public:
-  StagePlan(const TaskAnalysis &analysis, int64_t stage);
+  GroupPlan(const TaskAnalysis &analysis, int64_t group);
 
-  int64_t getStage() const { return stage; }
-  TaskPlan &getTask(Phase phase) { return tasks[static_cast<unsigned>(phase)]; }
+  int64_t getGroup() const { return group; }
+  ArrayRef<int64_t> getStages() const { return stages; }
+  bool hasStage(int64_t stage) const { return llvm::is_contained(stages, stage); }
+  /// In an order in which they may run: backward through the stages where gradients flow.
+  MutableArrayRef<TaskPlan> getTasks() { return tasks; }
+  /// Whether a task computes a value, as against reading what an earlier one computed.
+  bool isComputedIn(const TaskPlan &task, Value value) const;
   const llvm::SetVector<Value> &getBuffered() const { return buffered; }
-  /// Accumulations of this stage, in program order.
+  /// Accumulations of the group, in program order.
   ArrayRef<AccumulateOp> getAccumulations() const { return accumulations; }
   int64_t getNumRecomputed() const { return numRecomputed; }
 
@@ -45,6 +51,8 @@ private:
   /// How values of earlier tasks are used in a task.
   using Externals = llvm::MapVector<Value, bool>;
 
+  TaskPlan &getTask(Phase phase, int64_t stage);
+  void makeTasks();
   void collect();
   void addTransfer(TransferOp op);
   void addResults();
@@ -55,8 +63,9 @@ private:
   SmallVector<Value> getSources(const TaskPlan &task, Value value) const;
 
   const TaskAnalysis &analysis;
-  int64_t stage;
-  TaskPlan tasks[kNumPhases];
+  int64_t group;
+  SmallVector<int64_t> stages;
+  SmallVector<TaskPlan> tasks;
   llvm::SetVector<Value> buffered;
   SmallVector<AccumulateOp> accumulations;
   int64_t numRecomputed = 0;

@@ -75,7 +75,7 @@ module {
 module {
   st.mesh @mesh <[], micro=1>
   st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
-    // expected-note @+1 {{the first is here; expected one stage a program}}
+    // expected-note @+1 {{the first is here; expected one a stage}}
     st.task @a forward stage 0 (%mb) {
     }
     // expected-error @+1 {{is a second task of phase forward}}
@@ -86,7 +86,7 @@ module {
 
 // -----
 
-// expected-error @+1 {{unknown schedule "zigzag", expected sequential, gpipe or 1f1b}}
+// expected-error @+1 {{unknown schedule "zigzag", expected sequential, gpipe, 1f1b, interleaved, zb-h1, zb-h2 or zb-v}}
 module attributes {st.schedule = "zigzag"} {
   st.mesh @mesh <[], micro=1>
 }

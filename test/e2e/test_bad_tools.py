@@ -114,7 +114,7 @@ def flag_cases():
     for flag in ("batch", "lr", "task", "compile-to", "compile-from", "parallel", "runner", "dump-phases-to", "target"):
         yield flag_case(f"--{flag}=", rf"--{flag}=: expected a value")
     yield flag_case("", "found an empty argument")
-    yield flag_case("--schedule=zigzag", "--schedule=zigzag: expected sequential, gpipe or 1f1b")
+    yield flag_case("--schedule=zigzag", "--schedule=zigzag: expected sequential, gpipe, 1f1b, interleaved, zb-h1, zb-h2 or zb-v")
     yield flag_case("--roles=arg0=batch", "--roles=arg0=batch: expected a program")
     yield flag_case("--fly\naway", r"--fly\\naway")
     yield flag_case("--target=no\nsuch", r"--target=no\\nsuch: ")

@@ -16,6 +16,9 @@ void registerImportHlo();
 /// `--interpret`: runs a program with the reference interpreter.
 void registerInterpret();
 
+/// `--timeline`: a table and a chart of scheduled programs.
+void registerTimeline();
+
 /// `--text-to-token-ids`: WordPiece.
 void registerTextToTokenIds();
 

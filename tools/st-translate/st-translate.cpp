@@ -20,7 +20,7 @@ using namespace mlir::st;
 
 static constexpr void (*kTranslations[])() = {
     registerExecutableToText, registerImportHfConfig, registerImportHlo,
-    registerInterpret,        registerTextToTokenIds,
+    registerInterpret,        registerTextToTokenIds, registerTimeline,
 };
 
 namespace {

@@ -179,11 +179,9 @@ LogicalResult CaptureOp::verify() {
 // ---- st.task ------------------------------------------------------------------
 
 LogicalResult TaskOp::verify() {
-  static constexpr llvm::StringLiteral phases[] = {"prologue", "statistics", "forward", "backward",
-                                                   "update"};
-  if (!llvm::is_contained(phases, getPhase()))
-    return emitOpError("has unknown phase \"")
-           << getPhase() << "\", expected prologue, statistics, forward, backward or update";
+  if (failed(verifyOneOf(*this, "phase", getPhase(),
+                         {"prologue", "statistics", "forward", "backward", "weight", "update"})))
+    return failure();
   Block &block = getBody().front();
   if (block.getNumArguments() != 1 || !block.getArgument(0).getType().isIndex())
     return emitOpError("expects one index argument, the micro-batch");
