@@ -4,6 +4,7 @@
 
 #include "dialects/StableHLO/ChloOps.h"
 #include "lib/Frontend/ModelBuilder.h"
+#include "lib/Frontend/Threefry.h"
 
 using namespace mlir;
 using namespace mlir::st;
@@ -46,6 +47,14 @@ static int64_t sequenceOf(const ModelConfig &config, std::optional<int64_t> give
   return given.value_or(kDefaultSequence);
 }
 
+/// Whether dropout can number the elements of a tensor.
+static bool hasRandomWords(ArrayRef<int64_t> shape) {
+  double slices = 1;
+  for (int64_t size : shape.take_front(randomSliceDims(shape)))
+    slices *= static_cast<double>(size);
+  return slices <= kMaxRandomSlices;
+}
+
 /// Reports sizes that the model does not allow.
 static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config, Task task,
                                 int64_t batch, std::optional<int64_t> given) {
@@ -63,13 +72,13 @@ static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config,
     return error() << "sequence length: expected 1 to "
                    << (config.type == ModelType::Gpt2 ? "n_positions" : "max_position_embeddings")
                    << " = " << config.positionCount << ", found " << sequence;
-  // Dropout counts the elements of a tensor in 32 bits.
-  double scores = 1.0 * batch * config.headCount * sequence * sequence;
-  double hidden = 1.0 * batch * sequence * config.hiddenSize;
-  if (std::max(scores, hidden) > static_cast<double>(UINT32_MAX))
-    return error() << "batch of " << batch << " sequences of " << sequence
-                   << " tokens: expected tensors of at most " << UINT32_MAX
-                   << " elements between layers";
+  const SmallVector<int64_t> scores = {batch, config.headCount, sequence, sequence},
+                             hidden = {batch, sequence, config.hiddenSize};
+  for (ArrayRef<int64_t> shape : {ArrayRef(scores), ArrayRef(hidden)})
+    if (!hasRandomWords(shape))
+      return error() << "batch of " << batch << " sequences of " << sequence
+                     << " tokens: expected tensors of at most " << kMaxRandomSlices << " slices of "
+                     << kMaxSliceElements << " elements between layers";
   return success();
 }
 

@@ -23,7 +23,8 @@ public:
   Value run(uint32_t site);
 
 private:
-  Value rowMajorIndex();
+  /// The index in the dimensions [first, end); null where they are of size 1.
+  Value rowMajorIndex(size_t first, size_t end);
   Value rotateLeft(Value x, unsigned amount);
   void round(unsigned rotation);
   /// Adds the schedule's words `group` and `group + 1`, and `group` itself.
@@ -38,20 +39,19 @@ private:
 };
 } // namespace
 
-Value Threefry::rowMajorIndex() {
+Value Threefry::rowMajorIndex(size_t first, size_t end) {
   Value index;
   int64_t stride = 1;
-  for (int64_t dim = shape.size() - 1; dim >= 0; --dim) {
-    Value term;
+  for (size_t dim = end; dim-- > first;) {
     if (shape[dim] != 1) {
-      term = emit.iota(shape, fullType.getElementType(), dim);
+      Value term = emit.iota(shape, fullType.getElementType(), static_cast<int64_t>(dim));
       if (stride != 1)
-        term = emit.scale(term, stride);
+        term = emit.scale(term, static_cast<double>(stride));
       index = index ? emit.add(term, index) : term;
     }
     stride *= shape[dim];
   }
-  return index ? index : emit.splat(fullType, 0);
+  return index;
 }
 
 Value Threefry::rotateLeft(Value x, unsigned amount) {
@@ -72,14 +72,28 @@ void Threefry::injectKey(unsigned group) {
 
 Value Threefry::run(uint32_t site) {
   constexpr unsigned rotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
+  assert(site < kMaxRandomSites && "the sites' part of the counter is full");
+  size_t sliceDims = randomSliceDims(shape);
   x0 = full(emit.add(schedule[0], emit.splat(scalarType, site)));
-  x1 = emit.add(rowMajorIndex(), full(schedule[1]));
+  if (Value slice = rowMajorIndex(0, sliceDims))
+    x0 = emit.add(x0, emit.scale(slice, kMaxRandomSites));
+  Value index = rowMajorIndex(sliceDims, shape.size());
+  x1 = emit.add(index ? index : emit.splat(fullType, 0), full(schedule[1]));
   for (unsigned group = 1; group <= 5; ++group) {
     for (unsigned rotation : rotations[(group - 1) % 2])
       round(rotation);
     injectKey(group);
   }
   return emit.bitXor(x0, x1);
+}
+
+size_t st::randomSliceDims(ArrayRef<int64_t> shape) {
+  size_t dims = shape.size();
+  int64_t elements = 1;
+  while (dims > 0 && !llvm::MulOverflow(elements, shape[dims - 1], elements) &&
+         elements <= kMaxSliceElements)
+    --dims;
+  return dims;
 }
 
 Value st::emitRandomWords(Emitter &emit, Value key, uint32_t site, ArrayRef<int64_t> shape) {
