@@ -22,8 +22,9 @@ def PlanMemory : Pass<"plan-memory", "::mlir::ModuleOp"> {
     content itself if it does so element by element, which is how parameters and
     optimizer state are updated in place.
 
-    The program records `st.arena_bytes` and, by class, `st.memory`. A device whose
-    ranks together need more than the target's `memory_bytes` is an error.
+    The program records `st.arena_bytes` and, by class, `st.memory`; the classes add up
+    to the arena. A device whose ranks together need more than the target's
+    `memory_bytes` is an error that says what to change.
 
     ```mlir
     st.state @w "w" role "parameter" of "" global ... local tensor<4x4xf32>

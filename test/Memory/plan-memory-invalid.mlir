@@ -4,9 +4,38 @@
 
 module attributes {st.target = #st.target<backend = "dtu", device = "test", alignment = 64, scratch_bytes = 65536, memory_bytes = 5242880>} {
   st.mesh @mesh <["tensor"=2], micro=1>
-  // expected-error @+1 {{needs 8 MiB on device 0, which has 5 MiB: 3 MiB too much; use more shards, more stages or more micro-batches of a smaller size}}
+  // expected-error @+1 {{device group group0: device 0 needs 8388608 bytes for its 2 ranks and has 5242880 (a rank: activations 0, gradients 0, inputs 0, optimizer 0, parameters 4194304, workspace 0); it takes 2 times as many shards (sharding_size) or stages (stage_cnt)}}
   st.program @group0 stages [0] devices [0, 0] first_rank 0 mesh @mesh {
     st.state @w "w" role "parameter" of "" global tensor<1048576xf32> slice <@mesh, [{}]> local tensor<1048576xf32>
+  }
+}
+
+// -----
+
+// Four micro-batches of four rows; two are in flight on the first of two groups.
+
+module attributes {st.target = #st.target<backend = "dtu", device = "test", alignment = 64, scratch_bytes = 65536, memory_bytes = 16384>} {
+  st.mesh @mesh <[], micro=4>
+  // expected-error @+1 {{device group group0: device 0 needs 25600 bytes and has 16384 (a rank: activations 24576, gradients 0, inputs 1024, optimizer 0, parameters 0, workspace 0); 8 micro-batches (accum_degree) of 2 rows a device make room}}
+  st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+    st.input @ids "ids" role "batch" global tensor<16x16xi32> slice <@mesh, [{"micro"}, {}]> local tensor<4x16xi32> micro_dim 0
+    st.buffer @stash "stash" slots 2 : tensor<4x768xf32>
+  }
+  st.program @group1 stages [1] devices [1] first_rank 1 mesh @mesh {
+  }
+}
+
+// -----
+
+// Optimizer state that each of two replicas has whole.
+
+module attributes {st.target = #st.target<backend = "dtu", device = "test", alignment = 64, scratch_bytes = 65536, memory_bytes = 10240>} {
+  st.mesh @mesh <["data"=2], micro=1>
+  // expected-error @+1 {{and has 10240 (a rank: activations 0, gradients 0, inputs 0, optimizer 8192, parameters 4096, workspace 0); "zero": 1 in the parallel file makes room}}
+  st.program @group0 stages [0] devices [0, 1] first_rank 0 mesh @mesh {
+    st.state @w "w" role "parameter" of "" global tensor<1024xf32> slice <@mesh, [{}]> local tensor<1024xf32>
+    st.state @m "w.exp_avg" role "optimizer_state" of "w" global tensor<1024xf32> slice <@mesh, [{}]> local tensor<1024xf32>
+    st.state @v "w.exp_avg_sq" role "optimizer_state" of "w" global tensor<1024xf32> slice <@mesh, [{}]> local tensor<1024xf32>
   }
 }
 

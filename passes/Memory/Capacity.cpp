@@ -1,0 +1,115 @@
+#include "passes/Memory/Capacity.h"
+#include "dialects/St/IR/ShardingUtils.h"
+#include "passes/Memory/MemoryUtils.h"
+
+#include "llvm/Support/FormatVariadic.h"
+#include "llvm/Support/MathExtras.h"
+#include <map>
+
+using namespace mlir;
+using namespace mlir::st;
+
+namespace {
+/// The arenas of one device, and the program that has most of it.
+struct DeviceLoad {
+  int64_t bytes = 0, ranks = 0;
+  ProgramOp largest;
+};
+} // namespace
+
+static int64_t arenaBytes(ProgramOp program) {
+  return program->getAttrOfType<IntegerAttr>(kArenaBytesAttr).getInt();
+}
+
+/// Rows of a micro-batch on a device: the fewest that an input has. 1 where nothing is fed so.
+static int64_t rowsOf(ProgramOp program) {
+  int64_t rows = 0;
+  for (auto input : program.getOps<InputOp>())
+    if (input.isPerMicroBatch()) {
+      auto type = cast<RankedTensorType>(input.getLocalType());
+      int64_t size = type.getDimSize(static_cast<int64_t>(input.getMicroDim()));
+      rows = rows == 0 ? size : std::min(rows, size);
+    }
+  return std::max<int64_t>(rows, 1);
+}
+
+/// What stashes shrink by where there are `factor` times as many micro-batches of a part of the
+/// size. A group that keeps all of them will keep more, up to one a stage that is left.
+static int64_t savedByMicroBatches(ProgramOp program, int64_t stagesLeft, int64_t micro,
+                                   int64_t factor) {
+  int64_t saved = 0;
+  for (auto buffer : program.getOps<BufferOp>()) {
+    if (buffer.getKind() != "stash")
+      continue;
+    int64_t slots = buffer.getSlots(), later = slots;
+    if (slots >= micro)
+      later = std::clamp(stagesLeft, slots, micro * factor);
+    int64_t bytes = getNumBytes(buffer.getType());
+    saved += slots * bytes - later * llvm::divideCeil(bytes, factor);
+  }
+  return saved;
+}
+
+/// What is saved if replicas share the optimizer state that each now has whole.
+static int64_t savedByZero(ProgramOp program, int64_t replicas) {
+  int64_t saved = 0;
+  for (auto state : program.getOps<StateOp>())
+    if (state.getRole() != "parameter" && !state.getSharding().usesAxis("data")) {
+      int64_t bytes = getNumBytes(state.getLocalType());
+      saved += bytes - llvm::divideCeil(bytes, replicas);
+    }
+  return saved;
+}
+
+/// The first change that makes room, those first that cost the least time: smaller micro-batches
+/// cost a longer schedule, shared optimizer state a gather, more devices what they cost.
+static std::string cheapestChange(ModuleOp module, const DeviceLoad &load, int64_t memoryBytes) {
+  ProgramOp program = load.largest;
+  MeshOp mesh = getMesh(module);
+  const int64_t excess = llvm::divideCeil(load.bytes - memoryBytes, load.ranks);
+  const int64_t micro = mesh.getMicro(), rows = rowsOf(program);
+  int64_t stages = 0, stagesBefore = 0;
+  for (auto other : module.getOps<ProgramOp>()) {
+    stagesBefore += other == program ? 0 : other->isBeforeInBlock(program);
+    ++stages;
+  }
+  for (int64_t factor = 2; factor <= rows; ++factor)
+    if (rows % factor == 0 &&
+        savedByMicroBatches(program, stages - stagesBefore, micro, factor) >= excess)
+      return llvm::formatv("{0} micro-batches (accum_degree) of {1} rows a device make room",
+                           micro * factor, rows / factor);
+  const int64_t replicas = mesh.getAxisSize("data").value_or(1);
+  if (replicas > 1 && savedByZero(program, replicas) >= excess)
+    return "\"zero\": 1 in the parallel file makes room";
+  return llvm::formatv("it takes {0} times as many shards (sharding_size) or stages (stage_cnt)",
+                       llvm::divideCeil(load.bytes, memoryBytes));
+}
+
+static std::string listClasses(ProgramOp program) {
+  std::string text;
+  for (NamedAttribute entry : program->getAttrOfType<DictionaryAttr>(kMemoryAttr))
+    text += llvm::formatv("{0}{1} {2}", text.empty() ? "" : ", ", entry.getName().strref(),
+                          cast<IntegerAttr>(entry.getValue()).getInt());
+  return text;
+}
+
+LogicalResult mlir::st::checkCapacity(ModuleOp module, int64_t memoryBytes) {
+  std::map<int64_t, DeviceLoad> devices;
+  for (auto program : module.getOps<ProgramOp>())
+    for (int64_t device : program.getDevices()) {
+      DeviceLoad &load = devices[device];
+      load.bytes += arenaBytes(program);
+      ++load.ranks;
+      if (!load.largest || arenaBytes(program) > arenaBytes(load.largest))
+        load.largest = program;
+    }
+  for (auto &[device, load] : devices)
+    if (load.bytes > memoryBytes)
+      return load.largest.emitError()
+             << "device group " << load.largest.getSymName() << ": device " << device << " needs "
+             << load.bytes << " bytes"
+             << (load.ranks > 1 ? llvm::formatv(" for its {0} ranks", load.ranks).str() : "")
+             << " and has " << memoryBytes << " (a rank: " << listClasses(load.largest) << "); "
+             << cheapestChange(module, load, memoryBytes);
+  return success();
+}
