@@ -1,0 +1,135 @@
+"""Plans of thousands of devices: a 175B-parameter GPT for tensor 8 x data 8 x stages 16 and a 1T-parameter one become
+scheduled programs whose parameter bytes sum exactly to the models'; the programs do not grow with the replicas; time
+replayed from one run of each kind of task is that of the full simulation but for a stated part; and the same pipeline
+at hidden size 64 agrees with one device.
+
+How long the large ones take and what memory: benchmarks/large_plans.py."""
+
+import json
+import math
+import re
+
+import st_testing as st
+
+EXAMPLES = st.ROOT / "examples"
+POD = EXAMPLES / "parallel/dtu-pod.textproto"
+# Of the time of a step: replaying takes tasks of a group to start together and stages not to slow each other down.
+REPLAY_TOLERANCE = 0.02
+
+
+def compile_large(folder, model, parallel, batch, *flags):
+    """The scheduled module of a model, and the ops after each phase."""
+    out = folder / "scheduled.mlir"
+    done = st.check_run([*st.COMPILE, model, "--task=clm", f"--batch={batch}", "--seq=2048", f"--parallel={parallel}",
+                         f"--target={POD}", "--compile-to=scheduled", "-o", out, *flags])
+    return out.read_text(), re.findall(r"^  (\w+) +[\d.]+ s +(\d+) ops$", done.stderr, re.M)
+
+
+def size(dims):
+    return math.prod(map(int, dims.split("x")[:-1]))
+
+
+def parameters_by_program(text):
+    """For each program its devices and parameters: name, elements, of the part of a device, and how many parts."""
+    axes = {name: int(count) for name, count in re.findall(r'"(\w+)"=(\d+)', re.search(r"st.mesh @\w+ <\[(.*?)\]", text)[1])}
+    state = re.compile(r'st\.state @\S+ "([^"]+)" role "parameter" .*?global tensor<(\S+?)> slice <@mesh, (\[.*?\])> '
+                       r'local tensor<(\S+?)>')
+    programs = []
+    for line in text.splitlines():
+        if head := re.match(r"  st\.program @\w+ .*?devices \[(.*?)\]", line):
+            programs.append((len(head[1].split(",")), []))
+        elif found := state.search(line):
+            parts = math.prod(axes[axis] for axis in re.findall(r'"(\w+)"', found[3]))
+            programs[-1][1].append((found[1], size(found[2]), size(found[4]), parts))
+    return programs
+
+
+def scheduled(model, tensor, data, stages, batch):
+    def case(folder):
+        name = f"{model}-{tensor}x{data}x{stages}"
+        text, _ = compile_large(folder, EXAMPLES / "models" / model, EXAMPLES / "parallel" / f"{name}.json", batch, "-q")
+        config = json.loads((EXAMPLES / "models" / model / "config.json").read_text())
+        hidden, layers, words = config["n_embd"], config["n_layer"], config["vocab_size"]
+        expected = words * hidden + config["n_positions"] * hidden + layers * (12 * hidden**2 + 13 * hidden) + 2 * hidden
+        programs = parameters_by_program(text)
+        st.expect([devices for devices, _ in programs] == [tensor * data] * stages, f"{len(programs)} programs")
+        seen, on_devices = {}, 0
+        for devices, parameters in programs:
+            for name, whole, part, parts in parameters:
+                st.expect(part * parts == whole, f"{name}: {parts} parts of {part} of {whole}")
+                seen[name] = whole
+                on_devices += part * devices
+        st.expect(sum(seen.values()) == expected, f"{sum(seen.values())} parameters, not {expected}")
+        # Each replica has the model once, and the tied embeddings a second time on its last stage.
+        copies = data * (expected + words * hidden)
+        st.expect(on_devices == copies, f"{4 * on_devices} bytes on all devices, not {4 * copies}")
+        entries = len(re.findall(r"^    st\.schedule ", text, re.M))
+        st.expect(entries == stages, f"{entries} schedules")
+        return f"{expected / 1e9:.1f}B parameters, {4 * on_devices} bytes on {tensor * data * stages} devices"
+    return case
+
+
+def replicas_cost_nothing(folder):
+    counts = []
+    for data in (2, 8, 64):
+        parallel = {"mode": "hybrid", "sharding_size": 8, "data": data, "stage_cnt": 16, "accum_degree": 16}
+        path = st.write_json(folder / f"{data}.json", parallel)
+        model = json.loads((EXAMPLES / "models/gpt3-175b/config.json").read_text()) | {"n_layer": 16}
+        _, ops = compile_large(folder, st.write_json(folder / "model/config.json", model).parent, path, 16 * data)
+        counts.append(ops)
+    # A few ops are others: the masks of a larger batch are drawn in slices.
+    for phase in zip(*counts, strict=True):
+        ops = [int(count) for _, count in phase]
+        st.expect(max(ops) <= 1.01 * min(ops), f"{phase[0][0]}: {ops} ops")
+    st.expect(counts[0][-1][0] == "scheduled", f"ends with {counts[0][-1][0]}")
+    return f"{ops} ops for 2, 8 and 64 replicas"
+
+
+def layout(tensor, data, stages, micro, **more):
+    return {"mode": "hybrid", "sharding_size": tensor, "data": data, "stage_cnt": stages, "accum_degree": micro, **more}
+
+
+def time_step(binary, *flags):
+    report = binary.with_suffix(".report")
+    done = st.check_run([binary, "--timing-only", f"--report={report}", *flags])
+    return json.loads(report.read_text()), done.stderr
+
+
+def replay(tensor, data, stages, micro, **more):
+    """All but the time of the step is exact."""
+    def case(folder):
+        binary = st.compile_model(folder, "model", st.SMALL_GPT2, "clm", layout(tensor, data, stages, micro, **more),
+                                  batch=data * micro)
+        each, _ = time_step(binary, "--time-tasks=each")
+        once, log = time_step(binary, "--time-tasks=once")
+        difference = once.pop("sim_ms") / each.pop("sim_ms") - 1
+        st.expect(once == each, f"work differs: {once} and {each}")
+        st.expect(abs(difference) <= REPLAY_TOLERANCE, f"the replayed time is off by {difference:+.2%}")
+        return f"{difference:+.3%}, {re.search('[0-9]+ of [0-9]+ runs', log)[0]}"
+    return case
+
+
+def hidden_64(data):
+    def case(folder):
+        config = st.SMALL_GPT2 | {"n_layer": 96, "n_positions": 16}
+        one = st.compile_model(folder, "one", config, "clm", None, f"--target={POD}", batch=16 * data, seq=16)
+        many = st.compile_model(folder, "many", config, "clm", layout(8, data, 16, 16), f"--target={POD}",
+                                batch=16 * data, seq=16)
+        expected, found = (st.losses(st.train(binary, "--time-tasks=once", steps=2)) for binary in (one, many))
+        difference = st.relative_difference(expected, found)
+        st.expect(difference < 1e-5, f"{found}, one device {expected}")
+        return f"{128 * data} devices, losses {found}, relative difference {difference:.1e}"
+    return case
+
+
+st.main(
+    ("175B for 8 x 8 x 16", scheduled("gpt3-175b", 8, 8, 16, batch=128)),
+    ("1T for 8 x 64 x 6", scheduled("gpt-1t", 8, 64, 6, batch=768)),
+    ("1T for 8 x 6 x 64", scheduled("gpt-1t", 8, 6, 64, batch=384)),
+    ("replicas cost nothing", replicas_cost_nothing),
+    ("replay tensor 4 data 2 stages 2", replay(4, 2, 2, 4)),
+    ("replay tensor 1 data 1 stages 4", replay(1, 1, 4, 8)),
+    ("replay tensor 4 data 4 stages 1", replay(4, 4, 1, 2, zero=1)),
+    ("replay tensor 8 data 2 stages 8", replay(8, 2, 8, 8)),
+    ("hidden 64 for 8 x 1 x 16", hidden_64(1)),
+)
