@@ -46,6 +46,12 @@ LogicalResult stablehlo::verifySameShapes(Operation *op, StringRef name, TypeRan
   return success();
 }
 
+/// mlir-reduce asks the verifier whether what is left after it has erased ops is a program; an op
+/// around a region is verified before those in it, whose operands may be gone.
+static bool hasOperands(Operation *op) {
+  return llvm::all_of(op->getOperands(), [](Value operand) { return operand != nullptr; });
+}
+
 LogicalResult stablehlo::verifyBody(Operation *op, StringRef name, Region &body, TypeRange args,
                                     TypeRange results) {
   Block &block = body.front();
@@ -53,7 +59,7 @@ LogicalResult stablehlo::verifyBody(Operation *op, StringRef name, Region &body,
     return op->emitOpError() << "expects its " << name << " to take (" << args << "), got ("
                              << block.getArgumentTypes() << ")";
   auto last = block.empty() ? ReturnOp() : dyn_cast<ReturnOp>(block.back());
-  if (!last)
+  if (!last || !hasOperands(last))
     return op->emitOpError() << "expects its " << name << " to end in stablehlo.return";
   if (last.getOperandTypes() != results) {
     InFlightDiagnostic diag = op->emitOpError()
@@ -66,7 +72,8 @@ LogicalResult stablehlo::verifyBody(Operation *op, StringRef name, Region &body,
 }
 
 SmallVector<Type> stablehlo::getReturnedTypes(Region &body) {
-  if (body.empty() || body.front().empty() || !isa<ReturnOp>(body.front().back()))
+  if (body.empty() || body.front().empty() || !isa<ReturnOp>(body.front().back()) ||
+      !hasOperands(&body.front().back()))
     return {};
   return SmallVector<Type>(body.front().back().getOperandTypes());
 }

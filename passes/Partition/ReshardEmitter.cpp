@@ -237,9 +237,13 @@ Value ReshardEmitter::toLocal(Value positions, ArrayRef<Split> splits, int64_t s
   Value sum = splat(loc, type, 0), left = positions, isHere;
   int64_t stride = 1;
   for (const Split &split : llvm::reverse(all)) {
-    Value radix = splat(loc, type, split.size);
-    Value digit = RemOp::create(builder, loc, left, radix);
-    left = DivOp::create(builder, loc, left, radix);
+    // The most major digit is what is left: a position outside of the dimension stays outside.
+    Value digit = left;
+    if (&split != &all.front()) {
+      Value radix = splat(loc, type, split.size);
+      digit = RemOp::create(builder, loc, left, radix);
+      left = DivOp::create(builder, loc, left, radix);
+    }
     if (split.axis == kUnsplit) {
       Value term = MulOp::create(builder, loc, digit, splat(loc, type, stride));
       sum = AddOp::create(builder, loc, sum, term);

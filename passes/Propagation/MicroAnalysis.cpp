@@ -164,6 +164,20 @@ LogicalResult MicroAnalysis::sweep() {
   return success();
 }
 
+/// What leaves the function in micro-batches is put together from them one after the other.
+LogicalResult MicroAnalysis::checkResults() const {
+  for (OpOperand &operand : graph.terminator->getOpOperands()) {
+    TensorSharding varying = sharding(operand.get());
+    std::optional<int64_t> dim = varying.dimOf(kMicroAxis);
+    if (!dim || varying.dims[*dim].front().axis != kUnsplit)
+      continue;
+    return graph.terminator->emitOpError("returns operand ")
+           << operand.getOperandNumber() << " as " << graph.axes.write(varying)
+           << ", so that one of the micro-batches is not one part of dimension " << *dim;
+  }
+  return success();
+}
+
 //===----------------------------------------------------------------------===//
 // Backward: what is used along micro only
 //===----------------------------------------------------------------------===//
@@ -212,6 +226,8 @@ LogicalResult MicroAnalysis::run() {
     if (failed(sweep()))
       return failure();
   } while (changed);
+  if (failed(checkResults()))
+    return failure();
   followUsers();
   return success();
 }

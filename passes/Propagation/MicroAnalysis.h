@@ -34,6 +34,7 @@ private:
   void passOnUnreduced(const OpNode &node, int64_t part, OpSharding &how);
   void reduceForAll(Value value);
   LogicalResult checkCaptured(const OpNode &node);
+  LogicalResult checkResults() const;
   /// Ops that vary along nothing but are used along `micro` only are computed a
   /// micro-batch at a time: what they broadcast is never whole in memory.
   void followUsers();

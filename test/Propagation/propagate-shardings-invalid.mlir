@@ -47,3 +47,14 @@ func.func @captured(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"micr
   }) : (tensor<i1>) -> tensor<8xf32>
   return %0 : tensor<8xf32>
 }
+
+// -----
+
+// A row of the result holds parts of both micro-batches: nobody could put it together.
+st.mesh @mesh <["tensor"=1], micro=2>
+func.func @repeated(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"micro"}]>}) -> tensor<16xf32> {
+  %0 = stablehlo.broadcast_in_dim %x, dims = [1] : (tensor<8xf32>) -> tensor<2x8xf32>
+  %1 = stablehlo.reshape %0 : (tensor<2x8xf32>) -> tensor<16xf32>
+  // expected-error @+1 {{'func.return' op returns operand 0 as #st.sharding<@mesh, [{2, "micro"}]>, so that one of the micro-batches is not one part of dimension 0}}
+  return %1 : tensor<16xf32>
+}

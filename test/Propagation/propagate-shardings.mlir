@@ -99,7 +99,7 @@ func.func @free_values(
 st.mesh @mesh <["tensor"=1], micro=4>
 // CHECK-LABEL: func.func @micro
 func.func @micro(%x: tensor<6x8xf32> {st.role = "batch", st.sharding = #st.sharding<@mesh, [{}, {"micro"}]>},
-                 %b: tensor<6xf32> {st.role = "parameter"}) -> tensor<48xf32> {
+                 %b: tensor<6xf32> {st.role = "parameter"}) -> tensor<6x8xf32> {
   %zero = stablehlo.constant dense<0.0> : tensor<f32>
   // CHECK: reduce{{.*}} {st.sharding = #st.sharding<@mesh, [], unreduced = sum ["micro"]>}
   %count = stablehlo.reduce(%x init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<6x8xf32>, tensor<f32>) -> tensor<f32>
@@ -112,7 +112,9 @@ func.func @micro(%x: tensor<6x8xf32> {st.role = "batch", st.sharding = #st.shard
   %3 = stablehlo.broadcast_in_dim %count, dims = [] : (tensor<f32>) -> tensor<48xf32>
   // CHECK: divide {{.*}} {st.sharding = #st.sharding<@mesh, [{6, "micro"}]>}
   %4 = stablehlo.divide %2, %3 : tensor<48xf32>
-  return %4 : tensor<48xf32>
+  // CHECK: reshape {{.*}} {st.sharding = #st.sharding<@mesh, [{}, {"micro"}]>}
+  %5 = stablehlo.reshape %4 : (tensor<48xf32>) -> tensor<6x8xf32>
+  return %5 : tensor<6x8xf32>
 }
 
 // -----

@@ -72,6 +72,18 @@ class ControlOps:
         self.emit(f"stablehlo.reduce({x[0]} init: {init[0]}) applies stablehlo.{op} across dimensions = {dims} : "
                   f"({self.type(x)}, {self.type(init)}) -> RESULT", shape, element, x[0])
 
+    def op_dot_exact(self):
+        """Products of integers or truth values."""
+        element = self.rng.choice(["i1", "i32"])
+        x = self.pick(lambda v: v[1], element)
+        y = x and self.pick(lambda v: v[1] and v[1][0] == x[1][-1], element)
+        if not y:
+            return
+        shape = (*x[1][:-1], *y[1][1:])
+        if math.prod(shape) <= LARGEST and len(shape) <= 4:
+            self.emit(f"stablehlo.dot_general {x[0]}, {y[0]}, contracting_dims = [{len(x[1]) - 1}] x [0] : "
+                      f"({self.type(x)}, {self.type(y)}) -> RESULT", shape, element, x[0], y[0])
+
     def op_batch_norm(self):
         x = self.pick(lambda v: len(v[1]) >= 2)
         if not x or self.element not in ("f32", "f64"):

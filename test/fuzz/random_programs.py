@@ -112,8 +112,10 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
             return
         dims = sorted(self.rng.sample(range(len(x[1])), self.rng.randint(1, len(x[1]))))
         shape = [s for d, s in enumerate(x[1]) if d not in dims]
-        op, start = self.rng.choice([("add", "0.0"), ("maximum", INFINITY[self.element][0]),
-                                     ("minimum", INFINITY[self.element][1])])
+        op, start = self.rng.choice([("add", "0.0"), ("add", "0.75"), ("maximum", INFINITY[self.element][0]),
+                                     ("maximum", "0.25"), ("minimum", INFINITY[self.element][1]), ("multiply", "0.5")])
+        if op == "multiply":
+            x = self.apply("cosine", x)
         init = self.constant(start)
         z = self.emit(f"stablehlo.reduce({x[0]} init: {init[0]}) applies stablehlo.{op} across dimensions = {dims} : "
                       f"({self.type(x)}, tensor<{self.element}>) -> RESULT", shape, self.element, x[0])
@@ -154,10 +156,22 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
             ranges = ", ".join(f"{begin}:{begin + 4}" if e == d else f"0:{s}" for e, s in enumerate(x[1]))
             self.emit(f"stablehlo.slice {x[0]} [{ranges}] : ({self.type(x)}) -> RESULT", shape, self.element, x[0])
 
+    def indices(self):
+        """Of rows, in one of several types; some lie outside of a table."""
+        x = self.given(element="i32")
+        element = self.rng.choice(["i32", "i32", "i64", "i8", "i16", "ui32", "ui8"])
+        if not element.startswith("u") and self.rng.random() < 0.4:
+            x = self.apply("subtract", x, self.constant(self.rng.choice([1, 2]), x[1], "i32"))
+        if self.rng.random() < 0.3:
+            x = self.apply("multiply", x, self.constant(self.rng.choice([2, 3]), x[1], "i32"))
+        if element != "i32":
+            x = self.emit(f"stablehlo.convert {x[0]} : ({self.type(x)}) -> RESULT", x[1], element, x[0])
+        return x
+
     def op_gather(self):
         """Rows of a table, as in an embedding."""
         table = self.pick(lambda v: len(v[1]) == 2 and v[1][0] > 1)
-        indices = self.pick(element="i32", condition=lambda v: v[0].startswith("%arg"))
+        indices = self.indices()
         if not table or math.prod(indices[1]) * table[1][1] > LARGEST:
             return
         rank = len(indices[1])
@@ -167,20 +181,21 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
                   (*indices[1], table[1][1]), self.element, table[0], indices[0])
 
     def op_scatter(self):
-        """The gradient of a gather."""
-        indices = self.pick(element="i32", condition=lambda v: v[0].startswith("%arg"))
+        """The gradient of a gather, and others that combine commutatively, into zeros or a table."""
+        indices = self.indices()
         updates = self.pick(lambda v: len(v[1]) == len(indices[1]) + 1 and v[1][:-1] == indices[1])
-        if not updates:
-            return
-        rank, table = len(indices[1]), ("", (8, updates[1][-1]), self.element)
-        zero = self.constant("0.0", table[1])
-        self.emit(f'"stablehlo.scatter"({zero[0]}, {indices[0]}, {updates[0]}) <{{scatter_dimension_numbers = '
-                  f"#stablehlo.scatter<update_window_dims = [{rank}], inserted_window_dims = [0], "
-                  f"scatter_dims_to_operand_dims = [0], index_vector_dim = {rank}>}}> ({{\n"
-                  f"  ^bb0(%a: tensor<{self.element}>, %b: tensor<{self.element}>):\n    %c = stablehlo.add %a, %b : tensor<{self.element}>\n"
-                  f"    stablehlo.return %c : tensor<{self.element}>\n"
-                  f"  }}) : ({self.type(zero)}, {self.type(indices)}, {self.type(updates)}) -> RESULT",
-                  table[1], self.element, indices[0], updates[0])
+        updates = updates or self.argument((*indices[1], self.rng.choice([2, 4, 8])))
+        table = self.pick(lambda v: len(v[1]) == 2 and v[1][1] == updates[1][-1])
+        if not table or self.rng.random() < 0.5:
+            table = self.constant("0.0", (self.rng.choice([3, 4, 8]), updates[1][-1]))
+        rank, t, op = len(indices[1]), f"tensor<{self.element}>", self.rng.choice(["add", "add", "maximum", "minimum"])
+        z = self.emit(f'"stablehlo.scatter"({table[0]}, {indices[0]}, {updates[0]}) <{{scatter_dimension_numbers = '
+                      f"#stablehlo.scatter<update_window_dims = [{rank}], inserted_window_dims = [0], "
+                      f"scatter_dims_to_operand_dims = [0], index_vector_dim = {rank}>}}> ({{\n"
+                      f"  ^bb0(%a: {t}, %b: {t}):\n    %c = stablehlo.{op} %a, %b : {t}\n    stablehlo.return %c : {t}\n"
+                      f"  }}) : ({self.type(table)}, {self.type(indices)}, {self.type(updates)}) -> RESULT", table[1],
+                      self.element, table[0], indices[0], updates[0])
+        self.scaled(z, 1 / 4)
 
     def op_convolution(self):
         """The kernel is a weight or a value, as in the gradient of a weight."""
@@ -349,4 +364,6 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
 
 OPS = sorted(name.removeprefix("op_") for name in dir(Program) if name.startswith("op_"))
 OPS += ["dot", "dot", "binary", "unary", "unary", "convolution"]
-NOT_ON_DEVICE = ("batch_norm", "complex", "fft", "map", "solve")
+# What the device has no kernel for; and dynamic_slice, whose update of a window at the end of the device's memory is
+# refused when it runs.
+NOT_ON_DEVICE = ("batch_norm", "complex", "dot_exact", "dynamic_slice", "fft", "map", "solve")

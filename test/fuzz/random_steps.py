@@ -5,6 +5,9 @@ are as many blocks as stages half of the time, which makes the cut between stage
 """
 
 import json
+import math
+
+from program_builder import MESHES
 
 PREPARE = "differentiate,canonicalize,cse,add-optimizer{{{optimizer}}},canonicalize"
 LOCAL = ("apply-parallel-config{config=CONFIG},expand-branches,propagate-shardings,assign-stages,insert-reshards,"
@@ -30,7 +33,11 @@ class Step:
         self.micro = rng.choice([1, 2, 4])
         self.data = rng.choice([1, 1, 2])
         self.shards = rng.choice([1, 2, 2, 4])
-        self.rows = self.micro * self.data * rng.choice([1, 2, 3])
+        # A mesh of the program's own, with any shardings, in the place of a layout that the file describes.
+        self.axes = rng.choice([axes for axes in MESHES if math.prod(axes.values()) <= 8]) if rng.random() < 0.4 else None
+        if self.axes:
+            self.data, self.shards = 1, math.prod(self.axes.values())
+        self.rows = self.micro * self.data * rng.choice([1, 2, 3, 4])
         self.block = 0
         self.cuts = self.stages if rng.random() < 0.5 else 0
         self.features = rng.choice([4, 8, 12])
@@ -44,6 +51,7 @@ class Step:
                     layers - layer <= self.cuts - 1 - self.block or rng.random() < 0.5))):
                 self.block += 1
             x = getattr(self, "layer_" + (rng.choice(LAYERS) if layer else "linear"))(x)
+        self.rows_out = self.apply("tanh", x) if rng.random() < 0.3 else None
         self.loss = self.close(x)
 
     # ---- pieces of text
@@ -56,10 +64,26 @@ class Step:
         """An op with attributes before its types."""
         name = f"%{self.count}"
         self.count += 1
-        self.lines.append(f"{name} = {text} {{st.block = {self.block} : i64}} : {types}")
+        # Whatever blocks say, values only flow forward.
+        block = self.rng.randint(0, self.block) if self.rng.random() < 0.05 else self.block
+        self.lines.append(f"{name} = {text} {{st.block = {block} : i64}} : {types}")
         return name
 
+    def sharding(self, shape, role):
+        """Each axis splits a dimension that it divides, the rows of a batch outside of the micro-batches, or none."""
+        dims, left = [[] for _ in shape], list(shape)
+        for axis, size in self.rng.sample(sorted(self.axes.items()), len(self.axes)):
+            fitting = [d for d, part in enumerate(left)
+                       if part % (size * (self.micro if role == "batch" and d == 0 else 1)) == 0]
+            if fitting and self.rng.random() < 0.7:
+                dim = self.rng.choice(fitting)
+                dims[dim].append(f'"{axis}"')
+                left[dim] //= size
+        return f"<@mesh, [{', '.join('{' + ', '.join(d) + '}' for d in dims)}]>"
+
     def argument(self, name, shape, role, element="f32", extra=""):
+        if self.axes and self.rng.random() < 0.8:
+            extra += f", st.sharding = #st.sharding{self.sharding(shape, role)}"
         self.arguments.append(f'%{name}: {self.type(shape, element)} {{st.name = "{name}", st.role = "{role}"{extra}}}')
         return f"%{name}"
 
@@ -95,6 +119,12 @@ class Step:
         return self.apply("multiply", y, self.constant(0.5, (self.rows, features)))
 
     # ---- layers
+
+    def layer_constrain(self, x):
+        if not self.axes:
+            return x
+        return self.emit(f"st.constrain {x} to {self.sharding((self.rows, self.features), 'batch')}",
+                         self.type((self.rows, self.features)))
 
     def embedded(self):
         """Rows of a table."""
@@ -206,8 +236,15 @@ class Step:
         attributes = (f"st.prepare = {json.dumps(PREPARE.format(optimizer=optimizer))}, st.passes = {json.dumps(road)}, "
                       f"st.parallel = {quoted(parallel)}")
         body = "\n  ".join(self.lines)
-        return (f"module attributes {{{attributes}}} {{\nfunc.func @main({', '.join(self.arguments)}) -> (tensor<f32> {{st.name = \"loss\", "
-                f"st.role = \"loss\"}}) {{\n  {body}\n  return {self.loss} : tensor<f32>\n}}\n}}\n")
+        mesh = ", ".join(f'"{name}"={size}' for name, size in (self.axes or {}).items())
+        mesh = f"st.mesh @mesh <[{mesh}], micro=1>\n" if mesh else ""
+        rows = self.type((self.rows, self.features))
+        names, types, results = self.loss, "tensor<f32>", 'tensor<f32> {st.name = "loss", st.role = "loss"}'
+        if self.rows_out:
+            names, types = f"{names}, {self.rows_out}", f"{types}, {rows}"
+            results += f', {rows} {{st.name = "rows", st.role = "metric"}}'
+        return (f"module attributes {{{attributes}}} {{\n{mesh}func.func @main({', '.join(self.arguments)}) -> ({results}) {{\n"
+                f"  {body}\n  return {names} : {types}\n}}\n}}\n")
 
 
 LAYERS = sorted(name.removeprefix("layer_") for name in dir(Step) if name.startswith("layer_"))

@@ -1,6 +1,6 @@
 """Differential fuzzing of the compiler: random programs as they are against what its passes make of them.
 
-  test_partition.py [--seed=N] [--count=N] [--uneven=SHARE] [--keep=DIR] [--no-reduce]
+  test_partition.py [--seed=N] [--count=N] [--uneven=SHARE] [--keep=DIR] [--no-device] [--no-reduce]
 
 Two of three cases are programs on a random mesh with random shardings (random_programs.py), run as they are and on as
 many virtual ranks as the mesh has; the others are training steps with random stages, micro-batches, shards and
@@ -169,7 +169,7 @@ class Run:
         for i in range(seed, seed + count):
             path = self.folder / f"{i}.mlir"
             path.write_text(make_case(i, self.options.uneven))
-            yield f"--seed={i} --count=1", path, is_for_device(i)
+            yield f"--seed={i} --count=1", path, is_for_device(i) and not self.options.no_device
 
 
 def main():
@@ -178,6 +178,7 @@ def main():
     parser.add_argument("--count", type=int)
     parser.add_argument("--uneven", type=float, default=0.0, help="the share of axes that need not divide")
     parser.add_argument("--keep", type=pathlib.Path, help="leave programs in this folder")
+    parser.add_argument("--no-device", action="store_true", help="run nothing on the DTU")
     parser.add_argument("--no-reduce", action="store_true", help="leave failing programs as they are")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="st-fuzz-") as temporary:

@@ -1,0 +1,161 @@
+"""Shows that differential fuzzing can fail: plants bugs one at a time and counts cases until one of them fails.
+
+  planted_bugs.py [--count=N] [--seed=N] [--only=NAME ...]
+
+A bug is a change of one source file. A changed copy of the file is compiled, with the command that the build has for
+it, and linked in front of the libraries into an st-differential of its own: the tree and the build stay as they are.
+A bug whose text is no longer in its file exactly once is an error: the list follows the sources. Not part of the tests.
+"""
+
+import argparse
+import dataclasses
+import os
+import pathlib
+import re
+import shlex
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build"))
+
+
+@dataclasses.dataclass
+class Bug:
+    name: str
+    file: str
+    old: str
+    new: str
+
+
+RULES, PIECES = "dialects/StableHLO/ShardingReductions.cpp", "dialects/StableHLO/ShardingPieces.cpp"
+SHAPE, INDEXING = "dialects/StableHLO/ShardingShape.cpp", "dialects/StableHLO/ShardingIndexing.cpp"
+ELEMENTWISE = "dialects/StableHLO/ShardingElementwise.cpp"
+EMITTER, PLAN = "passes/Partition/ReshardEmitter.cpp", "dialects/St/Sharding/ReshardPlan.cpp"
+STAGES, ASSIGN = "passes/Partition/StageAnalysis.cpp", "passes/Partition/AssignStages.cpp"
+TASKS, PROGRAMS = "passes/Pipeline/TaskAnalysis.cpp", "passes/Pipeline/ProgramEmitter.cpp"
+BUGS = [
+    # Factor rules.
+    Bug("contraction-is-parallel", RULES, "isNumber ? FactorKind::Reduction : FactorKind::NeedReplication);",
+        "isNumber ? FactorKind::Parallel : FactorKind::NeedReplication);"),
+    Bug("maximum-is-summed", RULES, "rule.addFactor(size, FactorKind::Reduction, *kind)",
+        "rule.addFactor(size, FactorKind::Reduction, ReductionKind::Sum)"),
+    Bug("start-counts-on-each-shard", RULES, "rule.countedOnce = {1};", ""),
+    Bug("sorted-dimension-is-parallel", RULES, "dim == sorted ? FactorKind::NeedReplication",
+        "dim == sorted ? FactorKind::Parallel"),
+    Bug("statistics-of-a-shard", RULES, "constexpr bool makesStatistics = !std::is_same_v<OpTy, BatchNormInferenceOp>;",
+        "constexpr bool makesStatistics = false;"),
+    Bug("product-of-partial-sums", RULES, "rule.setLinear(Linearity::Separately, {0, 1});",
+        "rule.setLinear(Linearity::Jointly, {0, 1});"),
+    Bug("every-shard-counts-from-zero", SHAPE, "positions = context.toGlobal(factors[0], positions);", ""),
+    Bug("reversed-dimension-is-parallel", SHAPE, "rule.factors[factor].kind = FactorKind::Permutation;",
+        "rule.factors[factor].kind = FactorKind::Parallel;"),
+    Bug("maximum-of-partial-sums", ELEMENTWISE, ".Case<AddOp, SubtractOp>(", ".Case<AddOp, SubtractOp, MaxOp>("),
+    Bug("sum-of-one-partial-operand", ELEMENTWISE, "rule.setLinear(Linearity::Jointly, {0, 1});",
+        "rule.setLinear(Linearity::Separately, {0, 1});"),
+    Bug("divisor-may-be-partial", ELEMENTWISE, "          rule.setLinear(Linearity::Separately, {0});\n      })\n      .Case<NegOp",
+        "          rule.setLinear(Linearity::Separately, {0, 1});\n      })\n      .Case<NegOp"),
+    Bug("row-of-the-whole-table-in-a-shard", INDEXING, "context.toLocal(factors[0], widenIndices(context.builder, "
+        "scatter.getScatterIndices()))", "widenIndices(context.builder, scatter.getScatterIndices())"),
+    Bug("row-of-another-shard", INDEXING, "splatLike(builder, indices, size / shards), ComparisonDirection::LT",
+        "splatLike(builder, indices, size), ComparisonDirection::LT"),
+    Bug("index-outside-of-the-table", INDEXING, "splatLike(builder, indices, size - 1));", "splatLike(builder, indices, size));"),
+    Bug("scattered-table-on-each-shard", INDEXING, "rule.countedOnce = {0};", ""),
+    Bug("slice-is-parallel", PIECES, "addPieceFactor(rule, op, dim, isWhole(cast<SliceOp>(op), dim));",
+        "addPieceFactor(rule, op, dim, true);"),
+    # Reshard planning.
+    Bug("outer-part-forgotten", PLAN, "step.outer = shape.empty() ? 1 : outerWithin(place);", "step.outer = 1;"),
+    Bug("gathered-in-the-wrong-order", PLAN, "steps.back().axes.insert(steps.back().axes.begin(), *best);",
+        "steps.back().axes.push_back(*best);"),
+    Bug("kinds-of-reduction-mixed", PLAN, "bool sameKind = now.kind == to.kind;", "bool sameKind = true;"),
+    Bug("moved-from-the-wrong-part", PLAN, "step.fromOuter = outerWithin(*source);", "step.fromOuter = 1;"),
+    Bug("mask-of-any-axis", EMITTER, "isFirst ? AndOp::create(builder, loc, isFirst, atZero) : atZero;", "atZero;"),
+    Bug("first-micro-batch-for-all", EMITTER, "splat(loc, scalar, sizes[step.dim]));", "splat(loc, scalar, 0));"),
+    Bug("sums-of-maxima", EMITTER, "AllReduceOp::create(builder, loc, type, value, kind, names, axes.meshName());",
+        "AllReduceOp::create(builder, loc, type, value, ReduceKind::Sum, names, axes.meshName());"),
+    # Stage assignment.
+    Bug("values-flow-back", STAGES, "stage = std::max<int64_t>(stage, opStages[producer].find_first());", "(void)producer;"),
+    Bug("parameter-in-its-last-stage-only", STAGES, "forward.contains(user))\n        set |= it->second;",
+        "forward.contains(user))\n        set = it->second;"),
+    Bug("state-in-the-first-stage", STAGES, "argumentStages[argument] = it == byName.end() ? only(0) : it->second;",
+        "argumentStages[argument] = only(0);"),
+    Bug("transfers-not-shared", ASSIGN, "instances[{value, stage}] = transfer;\n", ""),
+    # Accumulation.
+    Bug("last-micro-batch-wins", PROGRAMS, "bool once = analysis.getMicroBatches() == 1;", "bool once = true;"),
+    Bug("accumulators-not-cleared", PROGRAMS, "  if (clears)\n    clearAccumulators();\n", ""),
+    Bug("stash-of-one-micro-batch", PROGRAMS, "add(value, stash ? \"stash\" : \"step\", stash ? stashes++ : steps++, stash);",
+        "add(value, stash ? \"stash\" : \"step\", stash ? stashes++ : steps++, false);"),
+    Bug("count-of-one-micro-batch", TASKS, "(mine.feedsLoop ? mine.afterStatistics : mine.afterAccumulation) = true;",
+        "mine.afterAccumulation = true;"),
+    Bug("accumulated-in-the-wrong-task", TASKS, "if (isEarly(op))\n    return Phase::Statistics;", ""),
+    Bug("reduced-over-devices-not-micro", EMITTER, "return AccumulateOp::create(builder, loc, type, value, kind);",
+        "return AllReduceOp::create(builder, loc, type, value, kind, names, axes.meshName());"),
+]
+
+
+def commands(target):
+    done = subprocess.run(["ninja", "-C", BUILD, "-t", "commands", target], capture_output=True, text=True, check=True)
+    return [line for line in done.stdout.splitlines() if line.strip()]
+
+
+def compile_command(file):
+    """The build's own for a source file."""
+    return next(line for line in commands("st-differential") if line.endswith(f"-c {ROOT / file}"))
+
+
+def link_command():
+    return commands("st-differential")[-1]
+
+
+def build(bug, folder):
+    """An st-differential with the bug in it, in folder/bin."""
+    text = (ROOT / bug.file).read_text()
+    if text.count(bug.old) != 1:
+        raise SystemExit(f"{bug.name}: {bug.file}: expected its text once, found it {text.count(bug.old)} times")
+    source, part = folder / pathlib.Path(bug.file).name, folder / "changed.o"
+    source.write_text(text.replace(bug.old, bug.new))
+    command = compile_command(bug.file).replace(f"-c {ROOT / bug.file}", f"-c {source}")
+    command = re.sub(r" -MD -MT \S+ -MF \S+", "", command)
+    command = re.sub(r" -o \S+", f" -o {part}", command)
+    subprocess.run(shlex.split(command), cwd=BUILD, check=True, capture_output=True)
+    (folder / "bin").mkdir()
+    link = link_command().replace("-o bin/st-differential", f"{part} -o {folder}/bin/st-differential")
+    subprocess.run(link, cwd=BUILD, check=True, shell=True, capture_output=True)
+
+
+def hunt(bug, seed, count):
+    """The first seed that fails, and why; None where all agree."""
+    with tempfile.TemporaryDirectory(prefix="st-planted-") as temporary:
+        folder = pathlib.Path(temporary)
+        build(bug, folder)
+        for first in range(seed, seed + count, 250):
+            # Devices see what the interpreter sees, later.
+            done = subprocess.run([sys.executable, ROOT / "test/fuzz/test_partition.py", f"--seed={first}", "--count=250",
+                                   "--no-reduce", "--no-device"], env={**os.environ, "ST_BUILD": str(folder)},
+                                  capture_output=True, text=True)
+            if failed := re.search(r"^FAILED --seed=(\d+) --count=1: (.*)$", done.stdout, re.MULTILINE):
+                return int(failed.group(1)), failed.group(2)
+            if done.returncode:
+                raise SystemExit(f"{bug.name}: {done.stdout[-300:]}{done.stderr[-300:]}")
+    return None
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--count", type=int, default=3000, help="cases at most for a bug")
+    parser.add_argument("--only", nargs="*", help="names of bugs")
+    options = parser.parse_args()
+    found = 0
+    bugs = [bug for bug in BUGS if not options.only or bug.name in options.only]
+    for bug in bugs:
+        result = hunt(bug, options.seed, options.count)
+        found += result is not None
+        print(f"{bug.name}: " + (f"found by --seed={result[0]}: {result[1][:120]}" if result else "NOT FOUND"), flush=True)
+    print(f"{found} of {len(bugs)} found")
+    return 0 if found == len(bugs) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())
