@@ -79,6 +79,8 @@ FailureOr<SmallVector<GroupTimeline>> mlir::st::computeTimeline(ModuleOp module,
     GroupTimeline &group = groups.emplace_back();
     bool isFirst = true;
     for (auto [entry, time] : llvm::zip_equal(schedule.entries, entries)) {
+      if (TaskOp(entry.task).getPhase() == "update")
+        group.barrier = time.start - group.end;
       if (!isInPipeline(entry.task))
         continue;
       if (isFirst)
@@ -117,17 +119,20 @@ static std::string drawGroup(const GroupTimeline &group, unsigned width) {
 
 void mlir::st::printTimeline(ArrayRef<GroupTimeline> groups, unsigned width,
                              llvm::raw_ostream &os) {
-  os << llvm::formatv("{0,-8} {1,-12} {2,10} {3,10} {4,10} {5,10} {6,12} {7,14}\n", "group",
-                      "stages", "start", "end", "busy", "bubble", "peak stash", "stash bytes");
+  os << llvm::formatv("{0,-8} {1,-12} {2,10} {3,10} {4,10} {5,10} {6,10} {7,12} {8,14}\n", "group",
+                      "stages", "start", "end", "busy", "bubble", "barrier", "peak stash",
+                      "stash bytes");
   double end = 0;
   for (const GroupTimeline &group : groups) {
     ProgramOp program = group.schedule.program;
     std::string stages = llvm::join(
         llvm::map_range(program.getStages(), [](int64_t stage) { return std::to_string(stage); }),
         ",");
-    os << llvm::formatv("{0,-8} {1,-12} {2,10:f2} {3,10:f2} {4,10:f2} {5,10:f2} {6,12:f3} {7,14}\n",
-                        program.getSymName(), stages, group.start, group.end, group.busy,
-                        group.getBubble(), group.peakStash, group.stashBytes);
+    os << llvm::formatv(
+        "{0,-8} {1,-12} {2,10:f2} {3,10:f2} {4,10:f2} {5,10:f2} {6,10:f2} {7,12:f3} "
+        "{8,14}\n",
+        program.getSymName(), stages, group.start, group.end, group.busy, group.getBubble(),
+        group.barrier, group.peakStash, group.stashBytes);
     end = std::max(end, group.end);
   }
   if (end > width)

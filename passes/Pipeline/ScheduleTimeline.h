@@ -15,9 +15,11 @@ struct GroupTimeline {
   GroupSchedule schedule;
   GroupTimes times; ///< of the schedule's entries
   double start = 0, end = 0;
-  double busy = 0;      ///< the sum of its tasks
-  double peakStash = 0; ///< micro-batches whose forward has begun and whose last task has not
-                        ///< ended: at most, of several stages their average
+  double busy = 0;        ///< the sum of its tasks
+  double barrier = 0;     ///< how long its update then waits for other groups, as for a norm of all
+                          ///< gradients
+  double peakStash = 0;   ///< micro-batches whose forward has begun and whose last task has not
+                          ///< ended: at most, of several stages their average
   int64_t stashBytes = 0; ///< of the stash buffers, all slots
 
   /// Time between the first and the last task in which nothing runs.

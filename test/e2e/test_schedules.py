@@ -8,6 +8,7 @@ micro-batches a group holds at once, in units of the activations of one micro-ba
 import re
 import sys
 
+import st_testing as st
 from pipeline_programs import chain
 from st_testing import BIN, check_run, expect, main
 
@@ -32,6 +33,11 @@ FORMULAS = {
 VIRTUAL = {"interleaved": (2, 3, 4), "zb-v": (2,)}
 
 
+def rows_of(text):
+    """The columns of each group's line in a table of --timeline."""
+    return [line.split() for line in text.splitlines() if re.match(r"group\d+ +[\d,]+ +[\d.]+ ", line)]
+
+
 def timelines(folder, programs, backward):
     """(bubble, peak stash) of the worst group of each program; one process for all of them."""
     (folder / "steps.mlir").write_text("\n// -----\n".join(programs))
@@ -41,8 +47,8 @@ def timelines(folder, programs, backward):
                       folder / "scheduled.mlir"])
     found = []
     for part in re.split(r"^group +stages.*$", done.stdout, flags=re.M)[1:]:
-        rows = [line.split() for line in part.splitlines() if re.match(r"group\d+ +[\d,]+ +[\d.]+ ", line)]
-        found.append((max(float(r[5]) for r in rows), max(float(r[6]) for r in rows)))
+        rows = rows_of(part)
+        found.append((max(float(r[5]) for r in rows), max(float(r[7]) for r in rows)))
     expect(len(found) == len(programs), f"{len(found)} timelines of {len(programs)} programs")
     return found
 
@@ -61,8 +67,57 @@ def follows(kind, virtual):
     return check
 
 
+def layout(kind, groups, virtual=0, micro=4):
+    more = {"schedule": kind} | ({"virtual_stages": virtual} if virtual else {})
+    return st.layout(groups, 2, "hybrid", accum=micro) | more
+
+
+def barrier_is_reported(folder):
+    """The norm of all gradients makes every update wait for the last group: a bubble that zb-h2 does not validate away."""
+    def barriers(*flags):
+        config = st.write_json(folder / "gpt2" / "config.json", st.SMALL_GPT2).parent
+        parallel = st.write_json(folder / "layout.json", layout("zb-h2", 4, micro=8))
+        check_run([BIN / "st-compile", config, "--task=clm", "--batch=8", "--seq=16", f"--parallel={parallel}", *flags,
+                   "--compile-to=scheduled", "-o", folder / "scheduled.mlir"])
+        table = rows_of(check_run([BIN / "st-translate", "--timeline", folder / "scheduled.mlir"]).stdout)
+        expect(all(float(row[5]) == 0 for row in table), f"idle within the pipeline: {table}")
+        return [float(row[6]) for row in table]
+    # Tied embeddings exchange their gradients: group 0 waits for the last one with and without a norm.
+    expect(barriers() == [3, 0, 0, 0], f"without a norm: {barriers()}")
+    found = barriers("--clip-norm=1")
+    expect(found == [3, 2, 1, 0], f"with a norm: {found}")
+    return f"waits of {found} forward times"
+
+
+def trains_alike(config, task, layouts):
+    """Losses of a pipeline are those of one device, dropout on."""
+    def check(folder):
+        def losses(name, parallel):
+            return st.losses(st.train(st.compile_model(folder, name, config, task, parallel, "--clip-norm=1", batch=8),
+                                      steps=4))
+        alone = losses("alone", None)
+        expect(alone[0] != alone[-1], "the loss does not move")
+        worst = 0.0
+        for i, parallel in enumerate(layouts):
+            found = losses(f"layout{i}", parallel)
+            worst = max(worst, st.relative_difference(alone, found))
+            expect(worst <= 1e-5, f"{parallel['schedule']}: {found}, on one device {alone}")
+        return f"{len(layouts)} layouts, losses within {worst:.1e}"
+    return check
+
+
+# GPT-2's embeddings are tied: under zb-v both ends of the model share a group and the parameter.
+TRAINING = [
+    ("gpt2", st.SMALL_GPT2, "clm", [layout("zb-h1", 2), layout("zb-h2", 4), layout("zb-v", 2), layout("zb-v", 4),
+                                    layout("interleaved", 2, 2), layout("interleaved", 2, 4)]),
+    ("bert", st.SMALL_BERT, "mlm", [layout("zb-h1", 4), layout("zb-v", 2), layout("interleaved", 4, 2),
+                                    layout("zb-h1", 2, micro=1)]),
+]
+
 CASES = [(f"{kind}, {virtual} virtual stages", follows(kind, virtual))
          for kind in FORMULAS for virtual in VIRTUAL.get(kind, (1,))]
+CASES += [("the barrier of a norm", barrier_is_reported)]
+CASES += [(f"{name} trains alike", trains_alike(config, task, layouts)) for name, config, task, layouts in TRAINING]
 
 if __name__ == "__main__":
     sys.exit(main(*CASES))
