@@ -82,7 +82,7 @@ Outcome evalAllSlice(Evaluator &evaluator, AllSliceOp op) {
 
 // A rank that no pair names as target gets zeros.
 Outcome evalCollectivePermute(Evaluator &evaluator, CollectivePermuteOp op) {
-  return evalGroups(evaluator, *op, op.getAxis(), [&](ArrayRef<Tensor> group) {
+  return evalGroups(evaluator, *op, op.getAxisNames(), [&](ArrayRef<Tensor> group) {
     Tensor zero = convert(Tensor::scalar<int64_t>(ElementType::I64, 0), group[0].getType());
     SmallVector<Tensor> results(group.size(), splat(zero, group[0].getShape()));
     for (size_t i = 0; i + 1 < op.getPairs().size(); i += 2)

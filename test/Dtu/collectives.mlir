@@ -6,7 +6,7 @@
 // RUN: st-translate --interpret --inputs=%t.in --outputs=%t.ref %s
 // RUN: st-dtu-run --shuffles=3 --inputs=%t.in --outputs=%t.dtu %s
 // RUN: %python %S/../Reference/Inputs/compare.py %t.ref %t.dtu 1e-5 | FileCheck %s
-// CHECK: 12 tensors agree
+// CHECK: 13 tensors agree
 
 st.mesh @mesh <["a"=2, "b"=4], micro=1>
 
@@ -23,6 +23,7 @@ st.program @group0 stages [0] devices [0, 1, 2, 3, 5, 6, 7, 8] first_rank 0 mesh
   st.output @exchanged "exchanged" role "metric" global tensor<2x48x256xf32> slice #st.sharding<@mesh, [{"a"}, {"b"}, {}]> local tensor<1x12x256xf32>
   st.output @sliced "sliced" role "metric" global tensor<2x48x64xf32> slice #st.sharding<@mesh, [{"a"}, {"b"}, {}]> local tensor<1x12x64xf32>
   st.output @moved "moved" role "metric" global tensor<8x3xf32> slice #st.sharding<@mesh, [{"a", "b"}, {}]> local tensor<1x3xf32>
+  st.output @turned "turned" role "metric" global tensor<8x48x64xf32> slice #st.sharding<@mesh, [{"a", "b"}, {}, {}]> local tensor<1x48x64xf32>
   st.output @places "places" role "metric" global tensor<8xi32> slice #st.sharding<@mesh, [{"a", "b"}]> local tensor<1xi32>
   st.task @forward0 forward stage 0 (%mb) {
     %x = st.read @x : tensor<1x48x64xf32>
@@ -38,7 +39,8 @@ st.program @group0 stages [0] devices [0, 1, 2, 3, 5, 6, 7, 8] first_rank 0 mesh
     %scattered = st.reduce_scatter %x sum dim 2 over ["b"] of @mesh : tensor<1x48x64xf32> -> tensor<1x48x16xf32>
     %exchanged = st.all_to_all %x split 1 concat 2 over ["b"] of @mesh : tensor<1x48x64xf32> -> tensor<1x12x256xf32>
     %sliced = st.all_slice %sum_b dim 1 over ["b"] of @mesh : tensor<1x48x64xf32> -> tensor<1x12x64xf32>
-    %moved = st.collective_permute %y [0, 1, 1, 2, 3, 0] over "b" of @mesh : tensor<1x3xf32>
+    %moved = st.collective_permute %y [0, 1, 1, 2, 3, 0] over ["b"] of @mesh : tensor<1x3xf32>
+    %turned = st.collective_permute %x [0, 0, 1, 2, 2, 4, 3, 6, 4, 1, 5, 3, 6, 5, 7, 7] over ["a", "b"] of @mesh : tensor<1x48x64xf32>
     %a = st.axis_index "a" of @mesh : tensor<i32>
     %b = st.axis_index "b" of @mesh : tensor<i32>
     %places = st.kernel "loop" (%i = %a : tensor<i32>, %j = %b : tensor<i32>) -> tensor<1xi32> {
@@ -59,6 +61,7 @@ st.program @group0 stages [0] devices [0, 1, 2, 3, 5, 6, 7, 8] first_rank 0 mesh
     st.write %exchanged to @exchanged : tensor<1x12x256xf32>
     st.write %sliced to @sliced : tensor<1x12x64xf32>
     st.write %moved to @moved : tensor<1x3xf32>
+    st.write %turned to @turned : tensor<1x48x64xf32>
     st.write %places to @places : tensor<1xi32>
   }
 }

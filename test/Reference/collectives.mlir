@@ -113,8 +113,8 @@ func.func @collective_permute() -> (tensor<1xi32> {st.global_type = tensor<3xi32
                                     tensor<1xi32> {st.global_type = tensor<3xi32>, st.sharding = #st.sharding<@mesh, [{"b"}]>}) {
   %b = st.axis_index "b" of @mesh : tensor<i32>
   %0 = stablehlo.reshape %b : (tensor<i32>) -> tensor<1xi32>
-  %1 = st.collective_permute %0 [0, 2, 1, 0, 2, 1] over "b" of @mesh : tensor<1xi32>
-  %2 = st.collective_permute %0 [1, 2] over "b" of @mesh : tensor<1xi32>
+  %1 = st.collective_permute %0 [0, 2, 1, 0, 2, 1] over ["b"] of @mesh : tensor<1xi32>
+  %2 = st.collective_permute %0 [1, 2] over ["b"] of @mesh : tensor<1xi32>
   return %1, %2 : tensor<1xi32>, tensor<1xi32>
 }
 

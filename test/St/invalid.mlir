@@ -207,7 +207,25 @@ func.func @all_to_all_type(%a: tensor<4x4xf32>) {
 st.mesh @mesh <["x"=2], micro=1>
 func.func @permute(%a: tensor<4xf32>) {
   // expected-error @+1 {{expects source-target pairs, found 3 numbers}}
-  %0 = st.collective_permute %a [0, 1, 1] over "x" of @mesh : tensor<4xf32>
+  %0 = st.collective_permute %a [0, 1, 1] over ["x"] of @mesh : tensor<4xf32>
+  return
+}
+
+// -----
+
+st.mesh @mesh <["x"=2, "y"=2], micro=1>
+func.func @permute_position(%a: tensor<4xf32>) {
+  // expected-error @+1 {{expects positions below 4, found 4}}
+  %0 = st.collective_permute %a [0, 1, 3, 4] over ["x", "y"] of @mesh : tensor<4xf32>
+  return
+}
+
+// -----
+
+st.mesh @mesh <["x"=2], micro=1>
+func.func @permute_twice(%a: tensor<4xf32>) {
+  // expected-error @+1 {{expects each target once, found 1 again}}
+  %0 = st.collective_permute %a [0, 1, 1, 1] over ["x"] of @mesh : tensor<4xf32>
   return
 }
 

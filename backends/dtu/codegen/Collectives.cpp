@@ -445,22 +445,28 @@ LogicalResult CollectiveEmitter::allSlice(st::AllSliceOp op, const Placement &op
   return success();
 }
 
-/// Who receives nothing holds zeros.
+/// Who receives nothing holds zeros; who is its own target copies.
 LogicalResult CollectiveEmitter::permute(st::CollectivePermuteOp op, const Placement &operand,
                                          const Placement &result) {
-  int64_t entry = table.addPairs(op.getAxisAttr(), op.getPairs());
+  int64_t entry = table.addPairs(op.getAxes(), op.getPairs());
   builder.useTable(table.size());
   hw::DType type = dtypeOf(op.getOperand());
   RankedTensorType tensor = typeOf(op.getOperand());
-  CopyJob zeros;
-  zeros.type = type;
-  zeros.fill = 0;
-  zeros.sizes.push_back(tensor.getNumElements());
-  zeros.dst.push_back(hw::byteWidth(type));
-  zeros.src = zeros.dst;
+  CopyJob copy;
+  copy.type = type;
+  copy.sizes.push_back(tensor.getNumElements());
+  copy.dst.push_back(hw::byteWidth(type));
+  copy.src = copy.dst;
   {
     StreamBuilder::Scope scope(builder.dte);
-    zeros.emit(builder, baseOf(builder.dte, result), 0);
+    Expr to = baseOf(builder.dte, result);
+    if (static_cast<int64_t>(op.getPairs().size()) != 2 * table.getSize(op.getAxes())) {
+      CopyJob zeros = copy;
+      zeros.fill = 0;
+      zeros.emit(builder, to, 0);
+    }
+    Expr from = baseOf(builder.dte, operand);
+    builder.dte.when(0, builder.dte.table(entry + 4), [&](Expr) { copy.emit(builder, to, from); });
   }
   links.synchronize();
   auto whole = [&](const Expr &base) {

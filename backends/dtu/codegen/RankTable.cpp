@@ -55,25 +55,28 @@ int64_t RankTable::addAxes(ArrayAttr axes) {
   return it->second;
 }
 
-int64_t RankTable::addPairs(StringAttr axis, ArrayRef<int64_t> pairs) {
-  std::string key = ("pairs;" + axis.getValue()).str();
+int64_t RankTable::addPairs(ArrayAttr axes, ArrayRef<int64_t> pairs) {
+  std::string key = "pairs;" + keyOf(axes);
   for (int64_t position : pairs)
     key += ";" + std::to_string(position);
   auto [it, isNew] = known.try_emplace(key, entries.size());
   if (!isNew)
     return it->second;
-  ArrayAttr axes = ArrayAttr::get(axis.getContext(), {axis});
-  SmallVector<SmallVector<int64_t>> added(4);
+  SmallVector<SmallVector<int64_t>> added(5);
   for (int64_t rank = 0; rank < numRanks(); ++rank) {
     SmallVector<int64_t> others = members(rank, axes);
-    int64_t mine = position(rank, axes), values[4] = {};
+    int64_t mine = position(rank, axes), values[5] = {};
     for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
-      if (pairs[i] == mine && pairs[i + 1] < static_cast<int64_t>(others.size()))
+      if (pairs[i] == pairs[i + 1]) {
+        values[4] |= pairs[i] == mine;
+        continue;
+      }
+      if (pairs[i] == mine)
         values[0] = 1, values[1] = program.getFirstRank() + others[pairs[i + 1]];
-      if (pairs[i + 1] == mine && pairs[i] < static_cast<int64_t>(others.size()))
+      if (pairs[i + 1] == mine)
         values[2] = 1, values[3] = program.getFirstRank() + others[pairs[i]];
     }
-    for (int64_t entry = 0; entry < 4; ++entry)
+    for (int64_t entry = 0; entry < 5; ++entry)
       added[entry].push_back(values[entry]);
   }
   entries.append(added);

@@ -17,9 +17,10 @@ public:
   /// Number of ranks along axes.
   int64_t getSize(ArrayAttr axes);
 
-  /// First of four entries for source-target pairs of positions along an axis: how many the rank
-  /// sends (0 or 1), to which global rank, how many it receives, from which.
-  int64_t addPairs(StringAttr axis, ArrayRef<int64_t> pairs);
+  /// First of five entries for source-target pairs of positions along axes: how many the rank
+  /// sends (0 or 1), to which global rank, how many it receives, from which; 1 where it is its own
+  /// target, and then sends and receives nothing.
+  int64_t addPairs(ArrayAttr axes, ArrayRef<int64_t> pairs);
 
   int64_t size() const { return entries.size(); }
   /// All tables, rank-major.

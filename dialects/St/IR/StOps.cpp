@@ -192,7 +192,17 @@ LogicalResult AllToAllOp::verify() {
 LogicalResult CollectivePermuteOp::verify() {
   if (getPairs().size() % 2 != 0)
     return emitOpError("expects source-target pairs, found ") << getPairs().size() << " numbers";
-  return checkAxes(*this, getMeshAttr(), ArrayAttr::get(getContext(), {getAxisAttr()}));
+  auto size = checkAxes(*this, getMeshAttr(), getAxes());
+  if (failed(size))
+    return failure();
+  llvm::SmallDenseSet<int64_t> ends[2];
+  for (auto [i, position] : llvm::enumerate(getPairs())) {
+    if (position < 0 || position >= **size)
+      return emitOpError("expects positions below ") << **size << ", found " << position;
+    if (!ends[i % 2].insert(position).second)
+      return emitOpError("expects each ") << (i % 2 ? "target" : "source") << " once, found " << position << " again";
+  }
+  return success();
 }
 
 LogicalResult AxisIndexOp::verify() {

@@ -117,12 +117,15 @@ def St_AllSliceOp : St_CollectiveOp<"all_slice"> {
   let assemblyFormat = "$operand `dim` $dim `over` $axes `of` $mesh attr-dict `:` type($operand) `->` type($result)";
 }
 
-def St_CollectivePermuteOp : St_Op<"collective_permute", [Pure, SameOperandsAndResultType]> {
-  let summary = "sends each device's tensor along an axis by the given source-target pairs";
-  let arguments = (ins St_Tensor:$operand, DenseI64ArrayAttr:$pairs, StrAttr:$axis, FlatSymbolRefAttr:$mesh);
+def St_CollectivePermuteOp : St_CollectiveOp<"collective_permute", [SameOperandsAndResultType]> {
+  let summary = "sends each device's tensor along axes by the given source-target pairs";
+  let description = [{
+    A pair names positions along the axes together, the first axis major. A position sends to at
+    most one other and receives from at most one; what is no target gets zeros.
+  }];
+  let arguments = (ins St_Tensor:$operand, DenseI64ArrayAttr:$pairs, StrArrayAttr:$axes, FlatSymbolRefAttr:$mesh);
   let results = (outs St_Tensor:$result);
-  let assemblyFormat = "$operand $pairs `over` $axis `of` $mesh attr-dict `:` type($result)";
-  let hasVerifier = 1;
+  let assemblyFormat = "$operand $pairs `over` $axes `of` $mesh attr-dict `:` type($result)";
 }
 
 def St_AccumulateOp : St_Op<"accumulate", [Pure, SameOperandsAndResultType]> {
