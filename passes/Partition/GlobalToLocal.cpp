@@ -24,7 +24,7 @@ struct OpPlan {
   OpSharding how;
   SmallVector<Type> resultTypes;
   /// Of a reshard.
-  SmallVector<ReshardStep> steps;
+  const ReshardPlan *steps = nullptr;
   ReduceKind kind = ReduceKind::Sum;
 };
 
@@ -101,11 +101,9 @@ LogicalResult Localizer::checkOperands(const OpPlan &plan) {
 
 LogicalResult Localizer::planReshardOp(ReshardOp op, OpPlan &plan) {
   TensorSharding from = axes.read(op.getOperand()), to = axes.read(op.getSharding());
-  auto type = cast<RankedTensorType>(op.getType());
-  auto steps = planReshard(from, to, type.getShape(), axes);
-  if (!steps)
+  plan.steps = planReshard(from, to, cast<RankedTensorType>(op.getType()), axes);
+  if (!plan.steps)
     return op.emitOpError("cannot gather what varies along the micro-batches");
-  plan.steps = std::move(*steps);
   plan.kind = from.kind;
   return success();
 }
@@ -168,7 +166,7 @@ LogicalResult Localizer::apply(OpPlan &plan) {
   op->removeDiscardableAttr(kShardingAttr);
   builder.setInsertionPoint(op);
   if (isa<ReshardOp>(op)) {
-    Value value = emitter.emit(op->getLoc(), op->getOperand(0), plan.steps, plan.kind);
+    Value value = emitter.emit(op->getLoc(), op->getOperand(0), *plan.steps, plan.kind);
     op->getResult(0).replaceAllUsesWith(value);
     op->erase();
     return success();

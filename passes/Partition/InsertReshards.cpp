@@ -3,8 +3,11 @@
 #include "dialects/St/IR/Signature.h"
 #include "dialects/St/Sharding/ChooseSharding.h"
 #include "dialects/St/Sharding/ReshardPlan.h"
+#include "dialects/St/Sharding/ReshardPlans.h"
+#include "lib/Support/AtomicFile.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "passes/Partition/ExplainReshards.h"
 #include "passes/Partition/Passes.h"
 
 namespace mlir::st {
@@ -60,10 +63,10 @@ private:
 //===----------------------------------------------------------------------===//
 
 double ReshardInserter::costOf(Value from, const TensorSharding &to) const {
-  auto steps =
-      planReshard(axes.read(from), to, cast<RankedTensorType>(from.getType()).getShape(), axes);
-  return steps ? reshardCost(*steps, /*elementBytes=*/4, axes)
-               : std::numeric_limits<double>::infinity();
+  const ReshardPlan *plan =
+      planReshard(axes.read(from), to, cast<RankedTensorType>(from.getType()), axes);
+  return plan ? reshardCost(*plan, elementBytes(from.getType()), axes)
+              : std::numeric_limits<double>::infinity();
 }
 
 Attribute ReshardInserter::stageOf(Value value) {
@@ -107,7 +110,7 @@ LogicalResult ReshardInserter::supply(OpOperand &operand, TensorSharding needed)
     needed.unreduced = has.unreduced, needed.kind = has.kind;
   if (has == needed)
     return success();
-  if (!planReshard(has, needed, cast<RankedTensorType>(value.getType()).getShape(), axes))
+  if (!planReshard(has, needed, cast<RankedTensorType>(value.getType()), axes))
     return operand.getOwner()->emitOpError("needs operand ")
            << operand.getOperandNumber() << " as " << axes.write(needed) << ", but it is "
            << axes.write(has) << ", which varies along the micro-batches";
@@ -174,7 +177,7 @@ LogicalResult ReshardInserter::visitRegions(Operation &op) {
     TensorSharding has = axes.read(value), whole(rankOf(value));
     if (has == whole)
       continue;
-    if (!planReshard(has, whole, cast<RankedTensorType>(value.getType()).getShape(), axes))
+    if (!planReshard(has, whole, cast<RankedTensorType>(value.getType()), axes))
       return op.emitOpError("reads a value in its region that varies along the micro-batches");
     Value gathered = reshard(value, whole, &op);
     value.replaceUsesWithIf(gathered,
@@ -188,6 +191,7 @@ void ReshardInserter::visitConstrain(ConstrainOp constrain) {
       OperationState(constrain.getLoc(), ReshardOp::getOperationName(), constrain->getOperands(),
                      constrain->getResultTypes(), constrain->getAttrs())));
   reshard->setDiscardableAttr(kShardingAttr, reshard.getSharding());
+  reshard->setDiscardableAttr(kConstraintAttr, builder.getUnitAttr());
   constrain.replaceAllUsesWith(reshard.getResult());
   constrain.erase();
 }
@@ -223,7 +227,7 @@ LogicalResult ReshardInserter::visit(Operation &op) {
   if (auto reshard = dyn_cast<ReshardOp>(op)) {
     op.setDiscardableAttr(kShardingAttr, reshard.getSharding());
     if (!planReshard(axes.read(reshard.getOperand()), axes.read(reshard.getSharding()),
-                     cast<RankedTensorType>(reshard.getType()).getShape(), axes))
+                     cast<RankedTensorType>(reshard.getType()), axes))
       return op.emitOpError("cannot gather what varies along the micro-batches");
     return success();
   }
@@ -281,7 +285,7 @@ static constexpr FactContract kContract = {{Fact::Mesh, Fact::Shardings},
                                            FactSet::from(Fact::LocalTypes)};
 
 namespace {
-struct InsertReshards : st::impl::InsertReshardsBase<InsertReshards> {
+struct InsertReshards : mlir::st::impl::InsertReshardsBase<InsertReshards> {
   using InsertReshardsBase::InsertReshardsBase;
 
   void runOnOperation() override {
@@ -295,6 +299,19 @@ struct InsertReshards : st::impl::InsertReshardsBase<InsertReshards> {
       if (failed(inserter.run()))
         return signalPassFailure();
       insertedReshards += inserter.count;
+    }
+    narrowedPlans += axes.plans().numNarrowed;
+    if (!explain.empty())
+      writeExplanation();
+  }
+
+  void writeExplanation() {
+    ModuleOp module = getOperation();
+    auto written = ::st::writeFileAtomically(explain, printFor(explain, explainReshards(module)));
+    if (!written.ok()) {
+      absl::string_view message = written.message();
+      module.emitError() << StringRef(message.data(), message.size());
+      signalPassFailure();
     }
   }
 };

@@ -52,27 +52,40 @@ Value ReshardEmitter::coordinate(Location loc, Axis axis, RankedTensorType like)
 
 namespace {
 /// The places of a step's dimensions in a tensor reshaped so that each split part is
-/// a dimension of its own, [outer, rest] in the place of the dimension.
+/// a dimension of its own, [outer, rest] in the place of the dimension; [outer, between, rest]
+/// where an exchange stays within one.
 struct Opened {
   SmallVector<int64_t> shape;
   int64_t dim = 0, fromDim = 0;
+
+  /// Begins a dimension at `outer` within what is left of one of `size`.
+  int64_t begin(int64_t outer, int64_t &size, bool keepsUnit) {
+    if (outer != 1 || keepsUnit)
+      shape.push_back(outer);
+    size /= outer;
+    return shape.size();
+  }
 };
 } // namespace
 
 static Opened open(ArrayRef<int64_t> shape, const ReshardStep &step) {
   Opened opened;
   bool hasFrom = step.kind == ReshardStep::AllToAll;
-  for (auto [dim, size] : llvm::enumerate(shape)) {
-    bool isDim = static_cast<int64_t>(dim) == step.dim;
-    bool isFrom = hasFrom && static_cast<int64_t>(dim) == step.fromDim;
-    int64_t outer = isDim ? step.outer : isFrom ? step.fromOuter : 1;
-    if (outer != 1)
-      opened.shape.push_back(outer);
-    if (isDim)
-      opened.dim = opened.shape.size();
-    if (isFrom)
-      opened.fromDim = opened.shape.size();
-    opened.shape.push_back(size / outer);
+  for (auto [i, whole] : llvm::enumerate(shape)) {
+    int64_t dim = i, size = whole;
+    bool isDim = dim == step.dim, isFrom = hasFrom && dim == step.fromDim;
+    if (isDim && isFrom) {
+      bool isFromFirst = step.fromOuter <= step.outer;
+      int64_t first = std::min(step.fromOuter, step.outer);
+      int64_t between = std::max(step.fromOuter, step.outer) / first;
+      (isFromFirst ? opened.fromDim : opened.dim) = opened.begin(first, size, false);
+      (isFromFirst ? opened.dim : opened.fromDim) = opened.begin(between, size, true);
+    } else if (isDim) {
+      opened.dim = opened.begin(step.outer, size, false);
+    } else if (isFrom) {
+      opened.fromDim = opened.begin(step.fromOuter, size, false);
+    }
+    opened.shape.push_back(size);
   }
   return opened;
 }
@@ -114,6 +127,8 @@ Value ReshardEmitter::emitStep(Location loc, Value value, const ReshardStep &ste
     return AccumulateOp::create(builder, loc, type, value, kind);
   case ReshardStep::AllReduce:
     return AllReduceOp::create(builder, loc, type, value, kind, names, axes.meshName());
+  case ReshardStep::CollectivePermute:
+    return CollectivePermuteOp::create(builder, loc, value, step.pairs, names, axes.meshName());
   case ReshardStep::Mask:
     return mask(loc, value, step);
   default:
@@ -148,10 +163,9 @@ Value ReshardEmitter::emitStep(Location loc, Value value, const ReshardStep &ste
                                 axes.meshName());
     break;
   case ReshardStep::AllToAll: {
-    Type result = resultType(1, parts);
-    closed = scaled(closed, step.fromDim, parts, 1);
-    result =
-        type.clone(scaled(cast<RankedTensorType>(result).getShape(), opened.fromDim, parts, 1));
+    SmallVector<int64_t> moved = scaled(opened.shape, opened.dim, 1, parts);
+    Type result = type.clone(scaled(moved, opened.fromDim, parts, 1));
+    closed = scaled(scaled(closed, step.dim, 1, parts), step.fromDim, parts, 1);
     value = AllToAllOp::create(builder, loc, result, value, opened.dim, opened.fromDim, names,
                                axes.meshName());
     break;
@@ -162,19 +176,10 @@ Value ReshardEmitter::emitStep(Location loc, Value value, const ReshardStep &ste
   return reshape(loc, value, closed);
 }
 
-/// A sum over many micro-batches in 16 bits would stop to grow: it is formed in f32, and reduced
-/// between devices so as well.
-static bool needsWideSum(Value value, ArrayRef<ReshardStep> steps, ReduceKind kind) {
-  return kind == ReduceKind::Sum &&
-         isa<BFloat16Type, Float16Type>(typeOf(value).getElementType()) &&
-         llvm::any_of(steps,
-                      [](const ReshardStep &step) { return step.kind == ReshardStep::Accumulate; });
-}
-
 Value ReshardEmitter::emit(Location loc, Value value, ArrayRef<ReshardStep> steps,
                            ReduceKind kind) {
   Type narrow = typeOf(value).getElementType();
-  bool isWide = needsWideSum(value, steps, kind);
+  bool isWide = needsWideSum(value.getType(), steps, kind);
   if (isWide)
     value = ConvertOp::create(builder, loc, typeOf(value).clone(builder.getF32Type()), value);
   for (const ReshardStep &step : steps)

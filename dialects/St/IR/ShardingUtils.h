@@ -16,6 +16,9 @@ constexpr llvm::StringLiteral kLimitAttr = "st.limit";
 constexpr llvm::StringLiteral kBlockAttr = "st.block";
 constexpr llvm::StringLiteral kStopGradientAttr = "st.stop_gradient";
 constexpr llvm::StringLiteral kGlobalTypeAttr = "st.global_type";
+/// Of a mesh: for each spatial axis how many times longer a byte takes along it than along the
+/// fastest (an array of f64); a target says it.
+constexpr llvm::StringLiteral kLinkCostsAttr = "st.link_costs";
 
 /// The module's one mesh, or null.
 MeshOp getMesh(Operation *within);

@@ -13,14 +13,6 @@ using Linearity = ShardingRule::Linearity;
 
 constexpr double kImpossible = std::numeric_limits<double>::infinity();
 
-/// Bytes of one element, rounded up.
-static int64_t elementBytes(Type type) {
-  Type element = getElementTypeOrSelf(type);
-  if (auto complex = dyn_cast<ComplexType>(element))
-    return 2 * llvm::divideCeil(complex.getElementType().getIntOrFloatBitWidth(), 8);
-  return element.isIntOrFloat() ? llvm::divideCeil(element.getIntOrFloatBitWidth(), 8) : 8;
-}
-
 /// What the op's own work costs when nothing is split, in bytes sent meanwhile.
 static double workOf(Operation *op, const ShardingRule &rule) {
   // Operations, and bytes of device memory, in the time of a byte on a link.
@@ -45,11 +37,11 @@ static double costOfReshard(const TensorSharding &from, const TensorSharding &to
   constexpr double anchorWeight = 1000;
   if (from == to)
     return 0;
-  auto steps = planReshard(from, to, cast<RankedTensorType>(type).getShape(), axes);
-  if (!steps)
+  const ReshardPlan *plan = planReshard(from, to, cast<RankedTensorType>(type), axes);
+  if (!plan)
     return kImpossible;
-  double cost = reshardCost(*steps, elementBytes(type), axes);
-  bool moves = llvm::any_of(*steps, [](const ReshardStep &step) { return step.movesData(); });
+  double cost = reshardCost(*plan, elementBytes(type), axes);
+  bool moves = llvm::any_of(*plan, [](const ReshardStep &step) { return step.movesData(); });
   return isAnchored && moves ? anchorWeight * cost : cost;
 }
 

@@ -1,233 +1,198 @@
 #include "dialects/St/Sharding/ReshardPlan.h"
-#include <numeric>
+#include "dialects/St/Sharding/ReshardMoves.h"
+#include "dialects/St/Sharding/ReshardPlans.h"
+#include "mlir/IR/TypeUtilities.h"
+#include <limits>
+#include <queue>
 
 using namespace mlir;
 using namespace mlir::st;
 
-namespace {
-/// A place in a dimension of the global tensor.
-struct Place {
-  int64_t dim, outer;
-  bool operator==(const Place &other) const { return dim == other.dim && outer == other.outer; }
-};
+/// Shardings looked at before the search narrows.
+static constexpr size_t kMostStates = 20000;
 
-class Planner {
-public:
-  Planner(const TensorSharding &from, const TensorSharding &to, ArrayRef<int64_t> shape,
-          const MeshAxes &axes)
-      : now(from), to(to), shape(shape), axes(axes),
-        elements(std::accumulate(shape.begin(), shape.end(), int64_t(1), std::multiplies<>())) {
-    for (const Splits &splits : from.dims)
-      elements /= shardCount(splits);
+static void append(std::string &key, int64_t number) {
+  key.append(reinterpret_cast<const char *>(&number), sizeof(number));
+}
+
+static std::string keyOf(const TensorSharding &sharding) {
+  std::string key;
+  for (const Splits &splits : sharding.dims) {
+    append(key, splits.size());
+    for (const Split &split : splits) {
+      append(key, split.axis);
+      append(key, split.size);
+    }
   }
+  append(key, static_cast<int64_t>(sharding.kind));
+  SmallVector<Axis, 2> unreduced = sharding.unreduced;
+  llvm::sort(unreduced);
+  append(key, unreduced.size());
+  for (Axis axis : unreduced)
+    append(key, axis);
+  return key;
+}
 
-  bool run();
-  SmallVector<ReshardStep> steps;
+/// What a plan's steps cost in a step of training.
+static double costAllTimes(ArrayRef<ReshardStep> steps, int64_t elementBytes,
+                           const MeshAxes &axes) {
+  double cost = 0;
+  for (const ReshardStep &step : steps)
+    cost += static_cast<double>(step.times) * stepCost(step, elementBytes, axes);
+  return cost;
+}
+
+namespace {
+class Search {
+public:
+  Search(const TensorSharding &from, const TensorSharding &to, ArrayRef<int64_t> shape,
+         int64_t elementBytes, const MeshAxes &axes, bool directOnly, double limit)
+      : from(from), elementBytes(elementBytes), directOnly(directOnly), limit(limit), axes(axes),
+        moves(from, to, shape, axes), goal(keyOf(to)), goalElements(moves.elements(to)) {}
+
+  std::optional<ReshardPlan> run();
+  bool gaveUp = false;
 
 private:
-  std::optional<Place> placeOf(const TensorSharding &sharding, Axis axis) const;
-  bool canPlace(Axis axis, Place place) const;
-  int64_t outerWithin(Place place) const { return localOuter(now.dims[place.dim], place.outer); }
-  ReshardStep &add(ReshardStep::Kind kind, Axis axis, Place place, int64_t times, int64_t over);
+  struct Node {
+    TensorSharding sharding;
+    ReshardStep step; ///< that leads here
+    double cost;
+    int64_t parent;
+  };
+  struct Entry {
+    double estimate;
+    int64_t node;
+    /// The cheapest first; of these the one found first, so that plans do not depend on anything
+    /// but what is asked for.
+    bool operator<(const Entry &other) const {
+      return estimate != other.estimate ? estimate > other.estimate : node > other.node;
+    }
+  };
 
-  bool slice();
-  void reduce();
-  bool move();
-  bool gather();
-  bool mask();
+  void add(int64_t parent, ReshardStep step, TensorSharding sharding, double cost);
+  ReshardPlan trace(int64_t node) const;
+  double atLeast(const TensorSharding &sharding) const;
 
-  TensorSharding now;
-  const TensorSharding &to;
-  ArrayRef<int64_t> shape;
+  const TensorSharding &from;
+  int64_t elementBytes;
+  bool directOnly;
+  double limit; ///< of costs that are of interest
   const MeshAxes &axes;
-  int64_t elements;
+  ReshardMoves moves;
+  std::string goal;
+  int64_t goalElements;
+  std::vector<Node> nodes;
+  llvm::StringMap<double> best;
+  std::priority_queue<Entry> queue;
 };
 } // namespace
 
-std::optional<Place> Planner::placeOf(const TensorSharding &sharding, Axis axis) const {
-  for (auto [dim, splits] : llvm::enumerate(sharding.dims))
-    if (std::optional<int64_t> outer = outerOf(splits, axis))
-      return Place{static_cast<int64_t>(dim), *outer};
+/// What at least is left to pay. Only gathers make a device's part larger, and they send as much as
+/// it grows by. Any other collective sends at least half of what a device holds.
+double Search::atLeast(const TensorSharding &sharding) const {
+  int64_t missing = goalElements - moves.elements(sharding);
+  auto cost = [&](double elements) {
+    return kStartBytes + elements * static_cast<double>(elementBytes);
+  };
+  double growth = missing > 0 ? cost(static_cast<double>(missing)) : 0;
+  if (moves.needsNoCollective(sharding))
+    return growth;
+  return std::max(growth, cost(0.5 * static_cast<double>(moves.leastElements())));
+}
+
+void Search::add(int64_t parent, ReshardStep step, TensorSharding sharding, double cost) {
+  double estimate = cost + atLeast(sharding);
+  if (estimate >= limit)
+    return;
+  auto [it, isNew] = best.try_emplace(keyOf(sharding), cost);
+  if (!isNew && it->second <= cost)
+    return;
+  it->second = cost;
+  queue.push({estimate, static_cast<int64_t>(nodes.size())});
+  nodes.push_back({std::move(sharding), std::move(step), cost, parent});
+}
+
+ReshardPlan Search::trace(int64_t node) const {
+  ReshardPlan plan;
+  for (; nodes[node].parent >= 0; node = nodes[node].parent) {
+    ReshardStep step = nodes[node].step;
+    if (step.kind == ReshardStep::CollectivePermute)
+      step.pairs = permutationPairs(nodes[nodes[node].parent].sharding, nodes[node].sharding,
+                                    step.axes, axes);
+    plan.push_back(std::move(step));
+  }
+  std::reverse(plan.begin(), plan.end());
+  return plan;
+}
+
+std::optional<ReshardPlan> Search::run() {
+  add(-1, {}, from, 0);
+  while (!queue.empty()) {
+    int64_t index = queue.top().node;
+    queue.pop();
+    // The nodes move as more are added.
+    TensorSharding now = nodes[index].sharding;
+    double cost = nodes[index].cost;
+    std::string key = keyOf(now);
+    if (cost > best[key])
+      continue;
+    if (key == goal)
+      return trace(index);
+    if (nodes.size() > kMostStates && !directOnly) {
+      gaveUp = true;
+      return std::nullopt;
+    }
+    moves.visitFrom(now, [&](ReshardStep step, TensorSharding next) {
+      if (directOnly && !moves.isDirect(now, next))
+        return;
+      double own = costAllTimes(step, elementBytes, axes);
+      add(index, std::move(step), std::move(next), cost + own);
+    });
+  }
   return std::nullopt;
 }
 
-bool Planner::canPlace(Axis axis, Place place) const {
-  return unite(now.dims[place.dim], splitAt(axis, axes.size(axis), place.outer)).has_value();
+/// What varies along `micro` stays where it is.
+static bool canKeepMicro(const TensorSharding &from, const TensorSharding &to) {
+  std::optional<int64_t> dim = from.dimOf(kMicroAxis);
+  return !dim || (to.dimOf(kMicroAxis) == dim &&
+                  outerOf(from.dims[*dim], kMicroAxis) == outerOf(to.dims[*dim], kMicroAxis));
 }
 
-ReshardStep &Planner::add(ReshardStep::Kind kind, Axis axis, Place place, int64_t times,
-                          int64_t over) {
-  ReshardStep step;
-  step.kind = kind;
-  step.axes = {axis};
-  step.dim = place.dim;
-  step.outer = shape.empty() ? 1 : outerWithin(place);
-  step.elementsBefore = elements;
-  elements = elements * times / over;
-  step.elementsAfter = elements;
-  steps.push_back(step);
-  return steps.back();
-}
-
-/// Splits over axes that nothing uses yet: moves no data.
-bool Planner::slice() {
-  bool any = false;
-  for (Axis axis : axes.used()) {
-    std::optional<Place> target = placeOf(to, axis);
-    if (!target || now.isSplitOver(axis) || now.isUnreducedOver(axis) || !canPlace(axis, *target))
-      continue;
-    add(axis == kMicroAxis ? ReshardStep::MicroSlice : ReshardStep::AllSlice, axis, *target, 1,
-        axes.size(axis));
-    now.dims[target->dim] =
-        *unite(now.dims[target->dim], splitAt(axis, axes.size(axis), target->outer));
-    any = true;
-  }
-  return any;
-}
-
-void Planner::reduce() {
-  // A reduction of another kind has to end before this one can begin.
-  bool sameKind = now.kind == to.kind;
-  SmallVector<Axis, 2> unreduced = now.unreduced;
-  for (Axis axis : unreduced) {
-    if (sameKind && to.isUnreducedOver(axis))
-      continue;
-    now.dropUnreduced(axis);
-    std::optional<Place> target = placeOf(to, axis);
-    if (axis == kMicroAxis) {
-      add(ReshardStep::Accumulate, axis, {0, 1}, 1, 1);
-    } else if (target && canPlace(axis, *target)) {
-      add(ReshardStep::ReduceScatter, axis, *target, 1, axes.size(axis));
-      now.dims[target->dim] =
-          *unite(now.dims[target->dim], splitAt(axis, axes.size(axis), target->outer));
-    } else if (!steps.empty() && steps.back().kind == ReshardStep::AllReduce) {
-      steps.back().axes.push_back(axis);
-    } else {
-      add(ReshardStep::AllReduce, axis, {0, 1}, 1, 1);
-    }
-  }
-}
-
-/// Moves an axis to another dimension, where that is free already.
-bool Planner::move() {
-  for (Axis axis : axes.used()) {
-    std::optional<Place> target = placeOf(to, axis), source = placeOf(now, axis);
-    if (axis == kMicroAxis || !target || !source || target->dim == source->dim ||
-        !canPlace(axis, *target))
-      continue;
-    ReshardStep &step = add(ReshardStep::AllToAll, axis, *target, 1, 1);
-    step.fromDim = source->dim;
-    step.fromOuter = outerWithin(*source);
-    eraseAxis(now.dims[source->dim], axis);
-    now.dims[target->dim] =
-        *unite(now.dims[target->dim], splitAt(axis, axes.size(axis), target->outer));
-    return true;
-  }
-  return false;
-}
-
-/// Gathers one axis: rather one that the target does not split over, and of those
-/// the innermost, so that what was split over adjacent axes comes together in one.
-bool Planner::gather() {
-  std::optional<Axis> best;
-  std::pair<bool, int64_t> bestRank;
-  for (Axis axis : axes.used()) {
-    std::optional<Place> source = placeOf(now, axis), target = placeOf(to, axis);
-    if (!source || (target && *source == *target))
-      continue;
-    std::pair<bool, int64_t> rank(!target, source->outer);
-    if (!best || rank > bestRank) {
-      best = axis;
-      bestRank = rank;
-    }
-  }
-  if (!best || *best == kMicroAxis)
-    return false;
-  Place source = *placeOf(now, *best);
-  int64_t outer = outerWithin(source), times = axes.size(*best);
-  // The axis just inside the one before it: both in one gather.
-  bool joins = !steps.empty() && steps.back().kind == ReshardStep::AllGather &&
-               steps.back().dim == source.dim && steps.back().outer == outer;
-  if (joins) {
-    steps.back().axes.insert(steps.back().axes.begin(), *best);
-    elements *= times;
-    steps.back().elementsAfter = elements;
-  } else {
-    add(ReshardStep::AllGather, *best, source, times, 1);
-  }
-  eraseAxis(now.dims[source.dim], *best);
-  return true;
-}
-
-/// Makes the value an unreduced sum over axes that nothing uses.
-bool Planner::mask() {
-  for (Axis axis : to.unreduced) {
-    if (now.isUnreducedOver(axis))
-      continue;
-    if (to.kind != ReduceKind::Sum || now.isSplitOver(axis))
-      return false;
-    if (!steps.empty() && steps.back().kind == ReshardStep::Mask)
-      steps.back().axes.push_back(axis);
-    else
-      add(ReshardStep::Mask, axis, {0, 1}, 1, 1);
-    now.addUnreduced(axis);
-  }
-  return true;
-}
-
-bool Planner::run() {
-  slice();
-  reduce();
-  while (now.dims != to.dims) {
-    if (slice() || move())
-      continue;
-    if (!gather())
-      return false;
-  }
-  return mask();
-}
-
-std::optional<SmallVector<ReshardStep>> mlir::st::planReshard(const TensorSharding &from,
-                                                              const TensorSharding &to,
-                                                              ArrayRef<int64_t> shape,
-                                                              const MeshAxes &axes) {
-  Planner planner(from, to, shape, axes);
-  if (!planner.run())
+static std::optional<ReshardPlan> search(const TensorSharding &from, const TensorSharding &to,
+                                         RankedTensorType type, const MeshAxes &axes) {
+  if (!canKeepMicro(from, to))
     return std::nullopt;
-  return std::move(planner.steps);
+  constexpr double unlimited = std::numeric_limits<double>::infinity();
+  int64_t width = elementBytes(type);
+  std::optional<ReshardPlan> direct =
+      Search(from, to, type.getShape(), width, axes, /*directOnly=*/true, unlimited).run();
+  if (!direct)
+    return std::nullopt;
+  Search all(from, to, type.getShape(), width, axes, /*directOnly=*/false,
+             costAllTimes(*direct, width, axes));
+  std::optional<ReshardPlan> cheaper = all.run();
+  axes.plans().numNarrowed += all.gaveUp;
+  return cheaper ? cheaper : direct;
 }
 
-double mlir::st::reshardCost(ArrayRef<ReshardStep> steps, int64_t elementBytes,
-                             const MeshAxes &axes) {
-  // Of a message: what else could be sent while it is set up.
-  constexpr double startBytes = 512;
-  // Bandwidth of memory in terms of that of links.
-  constexpr double touch = 0.05;
-  double cost = 0;
-  for (const ReshardStep &step : steps) {
-    double before = static_cast<double>(step.elementsBefore * elementBytes);
-    double after = static_cast<double>(step.elementsAfter * elementBytes);
-    double share = 1.0 - 1.0 / static_cast<double>(axes.size(step.axes));
-    switch (step.kind) {
-    case ReshardStep::AllSlice:
-    case ReshardStep::MicroSlice:
-      cost += touch * after;
-      break;
-    case ReshardStep::Accumulate:
-    case ReshardStep::Mask:
-      cost += touch * before;
-      break;
-    case ReshardStep::ReduceScatter:
-    case ReshardStep::AllToAll:
-      cost += startBytes + share * before;
-      break;
-    case ReshardStep::AllReduce:
-      cost += startBytes + 2 * share * before;
-      break;
-    case ReshardStep::AllGather:
-      cost += startBytes + share * after;
-      break;
-    }
-  }
-  return cost;
+const ReshardPlan *mlir::st::planReshard(const TensorSharding &from, const TensorSharding &to,
+                                         RankedTensorType type, const MeshAxes &axes) {
+  std::string key = keyOf(from) + keyOf(to);
+  for (Axis axis : from.unreduced) // whose order matters
+    append(key, axis);
+  for (int64_t size : type.getShape())
+    append(key, size);
+  append(key, elementBytes(type));
+  auto [it, isNew] = axes.plans().known.try_emplace(key);
+  if (isNew)
+    it->second = search(from, to, type, axes);
+  return it->second ? &*it->second : nullptr;
+}
+
+bool mlir::st::needsWideSum(Type type, ArrayRef<ReshardStep> steps, ReduceKind kind) {
+  return kind == ReduceKind::Sum && isa<BFloat16Type, Float16Type>(getElementTypeOrSelf(type)) &&
+         llvm::any_of(steps,
+                      [](const ReshardStep &step) { return step.kind == ReshardStep::Accumulate; });
 }

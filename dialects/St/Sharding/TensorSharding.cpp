@@ -1,5 +1,6 @@
 #include "dialects/St/Sharding/TensorSharding.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Sharding/ReshardPlans.h"
 
 using namespace mlir;
 using namespace mlir::st;
@@ -64,6 +65,20 @@ MeshAxes::MeshAxes(MeshOp mesh) {
   for (Axis axis = 0; axis < count(); ++axis)
     if (sizes[axis] > 1)
       usedAxes.push_back(axis);
+  linkCosts.assign(sizes.size(), 1.0);
+  if (auto costs = mesh->getAttrOfType<DenseF64ArrayAttr>(kLinkCostsAttr);
+      costs && costs.size() + 1 == count())
+    llvm::copy(costs.asArrayRef(), linkCosts.begin() + 1);
+  planned = std::make_unique<ReshardPlans>();
+}
+
+MeshAxes::~MeshAxes() = default;
+
+double MeshAxes::linkCost(ArrayRef<Axis> axes) const {
+  double slowest = 1;
+  for (Axis axis : axes)
+    slowest = std::max(slowest, linkCosts[axis]);
+  return slowest;
 }
 
 std::optional<Axis> MeshAxes::lookup(StringAttr name) const {

@@ -35,10 +35,13 @@ struct TensorSharding {
   void makeContiguous();
 };
 
-/// The axes of a mesh by number.
+class ReshardPlans;
+
+/// The axes of a mesh by number, what their links cost, and the reshards planned over them.
 class MeshAxes {
 public:
   explicit MeshAxes(MeshOp mesh);
+  ~MeshAxes();
 
   int64_t count() const { return sizes.size(); }
   int64_t size(Axis axis) const { return sizes[axis]; }
@@ -52,6 +55,13 @@ public:
   int64_t size(ArrayRef<Axis> axes) const;
   ArrayAttr namesOf(ArrayRef<Axis> axes) const;
 
+  /// How many times longer than along the fastest axis of the mesh a byte takes along these, the
+  /// slowest of them counting: as kLinkCostsAttr says, else 1.
+  double linkCost(ArrayRef<Axis> axes) const;
+
+  /// The plans of planReshard.
+  ReshardPlans &plans() const { return *planned; }
+
   TensorSharding read(ShardingAttr sharding) const;
   ShardingAttr write(const TensorSharding &sharding) const;
   /// The recorded sharding of a value; replicated if there is none.
@@ -62,6 +72,8 @@ private:
   SmallVector<StringAttr> names;
   SmallVector<int64_t> sizes;
   SmallVector<Axis> usedAxes;
+  SmallVector<double> linkCosts;
+  std::unique_ptr<ReshardPlans> planned;
 };
 
 /// The per-device shape of a tensor; every dimension has to divide.

@@ -1,0 +1,78 @@
+// The steps that can follow a sharding on the way to another, for planReshard.
+#pragma once
+
+#include "dialects/St/Sharding/ReshardPlan.h"
+
+namespace mlir::st {
+
+class ReshardMoves {
+public:
+  using Visit = llvm::function_ref<void(ReshardStep step, TensorSharding next)>;
+
+  ReshardMoves(const TensorSharding &from, const TensorSharding &to, ArrayRef<int64_t> shape,
+               const MeshAxes &axes);
+
+  /// Visits every step from `now`, those that move nothing first; permutations without their pairs.
+  void visitFrom(const TensorSharding &now, Visit visit) const;
+
+  /// Whether every axis that the step from `now` to `next` moves is then free or where `to` has it.
+  bool isDirect(const TensorSharding &now, const TensorSharding &next) const;
+
+  /// Whether only steps that move nothing are missing: no axis lies where it must leave.
+  bool needsNoCollective(const TensorSharding &now) const;
+
+  /// The fewest elements that a device holds in any sharding on the way.
+  int64_t leastElements() const;
+
+  /// Elements that a device holds.
+  int64_t elements(const TensorSharding &sharding) const;
+
+private:
+  /// A place for a sequence of axes, which lie together in a device's part.
+  struct Site {
+    int64_t dim, outer;
+    Splits splits; ///< of the dimension with the axes
+  };
+  struct Run {
+    SmallVector<Axis, 2> axes;
+    int64_t outer; ///< of the first
+  };
+
+  void emit(const TensorSharding &now, ReshardStep step, TensorSharding next, Visit visit) const;
+  void slices(const TensorSharding &now, Visit visit) const;
+  void accumulate(const TensorSharding &now, Visit visit) const;
+  void reductions(const TensorSharding &now, Visit visit) const;
+  void exchanges(const TensorSharding &now, Visit visit) const;
+  void permutations(const TensorSharding &now, Visit visit) const;
+  void gathers(const TensorSharding &now, Visit visit) const;
+  void mask(const TensorSharding &now, Visit visit) const;
+
+  bool isUsed(const TensorSharding &sharding, Axis axis) const {
+    return sharding.isSplitOver(axis) || sharding.isUnreducedOver(axis);
+  }
+  /// Whether the order that `from` lists lets the axis be reduced now.
+  bool isNext(const TensorSharding &now, Axis axis) const;
+  /// The unreduced axes of `now` that `to` wants reduced.
+  SmallVector<Axis, 4> dueReductions(const TensorSharding &now) const;
+  SmallVector<Site> sites(const Splits &splits, int64_t dim, ArrayRef<Axis> sequence) const;
+  std::optional<Splits> placeFrom(Splits splits, int64_t dim, int64_t outer,
+                                  ArrayRef<Axis> sequence) const;
+  SmallVector<Run> runs(const Splits &splits) const;
+  void addPermutation(const TensorSharding &now, TensorSharding next, Visit visit) const;
+
+  const TensorSharding &from, &to;
+  ArrayRef<int64_t> shape;
+  const MeshAxes &axes;
+  /// What `from` or `to` uses but `micro`.
+  SmallVector<Axis, 4> spatial;
+  /// Dimensions that `from` or `to` does not divide: no other has to.
+  SmallVector<bool> isRagged;
+};
+
+/// The pairs of a permutation over some axes, from one sharding to another: every device gets its
+/// part from one that holds it; where several do, from itself if it is one of them, else each from
+/// another one.
+SmallVector<int64_t, 0> permutationPairs(const TensorSharding &now, const TensorSharding &next,
+                                         ArrayRef<Axis> over, const MeshAxes &axes);
+
+} // namespace mlir::st

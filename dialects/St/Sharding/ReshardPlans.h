@@ -1,0 +1,17 @@
+// The plans that were made over one mesh.
+#pragma once
+
+#include "dialects/St/Sharding/ReshardPlan.h"
+#include "llvm/ADT/StringMap.h"
+
+namespace mlir::st {
+
+class ReshardPlans {
+public:
+  /// By what was asked for; none where there is no plan.
+  llvm::StringMap<std::optional<ReshardPlan>> known;
+  /// Plans for which not all sequences of steps were considered.
+  int64_t numNarrowed = 0;
+};
+
+} // namespace mlir::st
