@@ -1,6 +1,7 @@
 #include "lib/Driver/Compiler.h"
 #include "lib/Driver/DiagnosticPrinter.h"
 #include "lib/Driver/ImportProgram.h"
+#include "lib/Driver/LinkCosts.h"
 #include "lib/Driver/ProgramFile.h"
 #include "lib/Driver/Runner.h"
 
@@ -16,6 +17,7 @@
 #include "lib/Support/InputFile.h"
 #include "lib/Support/ProcessEnd.h"
 #include "lib/Timing/DtuDescription.h"
+#include "passes/Partition/ExplainReshards.h"
 #include "passes/Partition/ParallelConfig.h"
 
 #include "mlir/IR/AsmState.h"
@@ -83,6 +85,7 @@ private:
   }
 
   LogicalResult checkRequest();
+  LogicalResult checkExplain();
   LogicalResult openOutput();
   LogicalResult read(CompilePhase &phase);
   LogicalResult importModel();
@@ -100,6 +103,7 @@ private:
   LogicalResult setTarget();
   std::string print();
   LogicalResult dump(CompilePhase phase);
+  LogicalResult explain();
   LogicalResult commit();
   void report(CompilePhase phase, double seconds);
   LogicalResult writeModule();
@@ -113,6 +117,8 @@ private:
   /// The module's output file, open from the start; null where it goes to standard output or
   /// is a binary.
   std::unique_ptr<::st::AtomicFile> output;
+  /// What reshards move; null where nobody asks.
+  std::unique_ptr<::st::AtomicFile> explanation;
   /// Complete only once the compilation is: a failed one leaves none.
   std::vector<std::unique_ptr<::st::AtomicFile>> dumps;
   bool makesFolder = false; ///< the folder of the dumps was not there
@@ -132,7 +138,23 @@ LogicalResult Compiler::checkRequest() {
                    << getCompilePhaseName(*request.startFrom) << " already has its layout";
   if (!request.stopAfter && failed(check(checkRunner(request.runner))))
     return failure();
-  return openOutput();
+  return failed(checkExplain()) ? failure() : openOutput();
+}
+
+/// Reshards are there after one phase only.
+LogicalResult Compiler::checkExplain() {
+  if (request.explain.empty())
+    return success();
+  if (request.stopAfter && *request.stopAfter < CompilePhase::Resharded)
+    return error() << "--explain=" << request.explain << " has no effect: --compile-to="
+                   << getCompilePhaseName(*request.stopAfter) << " stops before the reshards";
+  if (request.startFrom && *request.startFrom > CompilePhase::Resharded)
+    return error() << "--explain=" << request.explain << " has no effect: the module after phase "
+                   << getCompilePhaseName(*request.startFrom) << " has no reshards any more";
+  auto opened = ::st::AtomicFile::create(request.explain);
+  if (opened.ok())
+    explanation = *std::move(opened);
+  return check(opened.status());
 }
 
 // An output that cannot be written is found before minutes of work, not after.
@@ -409,7 +431,10 @@ LogicalResult Compiler::configure() {
   if (!schedule.empty() && !isSchedule(schedule))
     return error() << "--schedule=" << schedule << ": expected "
                    << kScheduleNames;
-  return applyParallelConfig(*module, config, schedule);
+  if (failed(applyParallelConfig(*module, config, schedule)))
+    return failure();
+  recordLinkCosts(*module, *description);
+  return success();
 }
 
 /// Checks that the module is what the phase leaves.
@@ -476,10 +501,18 @@ LogicalResult Compiler::dump(CompilePhase phase) {
   return check(dumps.back()->write(print()));
 }
 
+LogicalResult Compiler::explain() {
+  return explanation
+             ? check(explanation->write(printFor(request.explain, explainReshards(*module))))
+             : success();
+}
+
 LogicalResult Compiler::commit() {
   for (auto &file : dumps)
     if (failed(check(file->commit())))
       return failure();
+  if (explanation && failed(check(explanation->commit())))
+    return failure();
   return output ? check(output->commit()) : success();
 }
 
@@ -534,6 +567,8 @@ LogicalResult Compiler::run() {
   if (failed(read(phase)))
     return failure();
   report(phase, seconds());
+  if (phase == CompilePhase::Resharded && failed(explain()))
+    return failure();
   CompilePhase last = request.stopAfter.value_or(CompilePhase::Dtu);
   for (int next = static_cast<int>(phase) + 1; next <= static_cast<int>(last); ++next) {
     if (failed(dump(phase)))
@@ -545,6 +580,8 @@ LogicalResult Compiler::run() {
         failed(checkPhase(phase, ("phase " + getCompilePhaseName(phase)).str())))
       return failure();
     report(phase, seconds());
+    if (phase == CompilePhase::Resharded && failed(explain()))
+      return failure();
   }
   if (failed(dump(phase)) || failed(request.stopAfter ? writeModule() : writeBinary()))
     return failure();

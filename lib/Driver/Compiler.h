@@ -15,6 +15,7 @@ struct CompileRequest {
   std::string output = "-";
   std::string parallel;          ///< parallel-config file; empty: one device
   std::string dumpPhasesTo;      ///< folder that gets the IR after each phase; empty: none
+  std::string explain;           ///< file that gets what reshards move and why; empty: none
   std::string runner;            ///< the prebuilt runner that a binary starts with
   std::optional<CompilePhase> stopAfter; ///< print the IR instead of writing a binary
   std::optional<CompilePhase> startFrom; ///< input is IR after this phase

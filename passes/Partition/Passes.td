@@ -103,6 +103,10 @@ def InsertReshards : Pass<"insert-reshards", "::mlir::ModuleOp"> {
     %1 = stablehlo.tanh %r {st.sharding = #st.sharding<@mesh, [{}, {"tensor"} ]>}
     ```
   }];
+  let options = [
+    Option<"explain", "explain", "std::string", "",
+           "File that gets a table of what each reshard moves and why (JSON where it ends in .json)">
+  ];
   let statistics = [
     Statistic<"insertedReshards", "inserted-reshards", "Reshards inserted">,
     Statistic<"narrowedPlans", "narrowed-plans",
@@ -116,10 +120,6 @@ def GlobalToLocal : Pass<"global-to-local", "::mlir::ModuleOp"> {
   let description = [{
     Needs what `insert-reshards` leaves. Leaves the program of one rank: arguments and
     results keep `st.sharding` and get `st.global_type`, ops lose `st.sharding`. A
-  let options = [
-    Option<"explain", "explain", "std::string", "",
-           "File that gets a table of what each reshard moves and why (JSON where it ends in .json)">
-  ];
     reduction over `micro` is `st.accumulate`; a part of a replicated value costs
     `st.all_slice`; counters start at the shard's first position, by `st.axis_index`.
 

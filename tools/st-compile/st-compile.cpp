@@ -30,6 +30,11 @@ struct Flags {
                                    cl::desc("continue from IR after this phase")};
   cl::opt<std::string> dumpPhasesTo{"dump-phases-to", cl::value_desc("folder"),
                                     cl::desc("write the IR after each phase to this folder")};
+  cl::opt<std::string> explain{
+      "explain", cl::value_desc("file"),
+      cl::desc("write what each reshard moves, why, and what would avoid it, to this file (a "
+               "table; JSON where the name ends in .json)")};
+  cl::alias stExplain{"st-explain", cl::aliasopt(explain), cl::desc("the same as --explain")};
   cl::opt<std::string> runner{
       "runner", cl::value_desc("file"),
       cl::desc("the prebuilt runner (default: st-runner beside this tool)")};
@@ -96,6 +101,7 @@ int main(int argc, char **argv) {
   request.output = flags.output;
   request.parallel = flags.parallel;
   request.dumpPhasesTo = flags.dumpPhasesTo;
+  request.explain = flags.explain;
   request.runner = flags.runner.empty() ? runnerBeside(argv[0]) : flags.runner.getValue();
   request.quiet = flags.quiet;
   if (!readPhase(flags.compileTo, request.stopAfter) ||
