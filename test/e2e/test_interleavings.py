@@ -51,6 +51,8 @@ CASES = [
     ("bert mlm, 2x2 hybrid, 2 micro-batches, clipping", order_does_not_matter(
         BERT, "mlm", 4, 128, st.layout(2, 2, mode="hybrid", accum=2), "--clip-norm=1")),
     ("gpt2 clm, 4x2, contracted", order_does_not_matter(GPT2, "clm", 1, 256, st.layout(4, 2, dim=0))),
+    ("gpt2 clm, 2x2, zb-v", order_does_not_matter(
+        GPT2, "clm", 4, 128, st.layout(2, 2, mode="hybrid", accum=4) | {"schedule": "zb-v"})),
     ("gpt2 clm, 4x1 pipelined, 4 micro-batches, sgd", order_does_not_matter(
         GPT2, "clm", 4, 128, st.layout(4, 1, mode="pipeline", accum=4), "--optimizer=sgd")),
 ]
