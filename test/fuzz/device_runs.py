@@ -1,9 +1,15 @@
-"""Random programs compiled for the simulated DTU and run there."""
+"""Random programs compiled for the simulated DTU and run there.
+
+  device_runs.py TOOLS PROGRAM      prints what comes out as st-differential does
+"""
 
 import json
 import math
+import pathlib
 import re
 import subprocess
+import sys
+import tempfile
 
 import numpy as np
 from safetensors.numpy import load_file
@@ -51,7 +57,10 @@ def run_on_device(tools, path, folder):
     name = path.stem
     layout, binary, outputs = (folder / f"{name}.{kind}" for kind in ("json", "bin", "found"))
     text = path.read_text()
-    layout.write_text(json.dumps(parallel_file(text)))
+    parallel = parallel_file(text)
+    if '"rows"' in text and parallel["accum_degree"] > 1:
+        return "refused by the device", "an Executable's outputs have no place for several micro-batches"
+    layout.write_text(json.dumps(parallel))
     try:
         done = subprocess.run([tools / "st-compile", path, "--target=dtu-t10", f"--parallel={layout}",
                                *optimizer_flags(text), "-o", binary], capture_output=True, text=True, timeout=120)
@@ -70,3 +79,19 @@ def run_on_device(tools, path, folder):
     finally:
         for file in (layout, binary, outputs):
             file.unlink(missing_ok=True)
+
+
+def main():
+    tools, program = map(pathlib.Path, sys.argv[1:])
+    with tempfile.TemporaryDirectory(prefix="st-fuzz-") as temporary:
+        folder = pathlib.Path(temporary)
+        done = subprocess.run([tools / "st-differential", f"--save={folder}", program], capture_output=True, text=True,
+                              timeout=120)
+        print(done.stdout.strip())
+        if done.returncode == 0:
+            kind, message = run_on_device(tools, program, folder)
+            print(f"on-device-{kind} {program} {message}")
+
+
+if __name__ == "__main__":
+    main()

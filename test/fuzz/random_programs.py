@@ -106,6 +106,34 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
         scale = self.constant(1 / x[1][i], shape)
         self.emit(f"stablehlo.multiply {z[0]}, {scale[0]} : RESULT", shape, self.element, z[0])
 
+    def op_partial_sums(self):
+        """A sum over whatever is split, and linear ops of it, which may come before it is complete, and others."""
+        n, m, k = self.rng.choice([2, 4, 8]), self.rng.choice([1, 4, 8]), self.rng.choice([4, 8, 16])
+        x = self.pick(lambda v: len(v[1]) == 2 and v[1][0] in (4, 8, 16)) or self.argument((k, n))
+        (k, n), y = x[1], self.argument((x[1][0], m))
+        z = self.emit(f"stablehlo.dot_general {x[0]}, {y[0]}, contracting_dims = [0] x [0] : ({self.type(x)}, {self.type(y)})"
+                      " -> RESULT", (n, m), self.element, x[0], y[0])
+        for _ in range(self.rng.randint(1, 4)):
+            op = self.rng.choice(["add", "subtract", "multiply", "divide", "negate", "select", "square", "maximum"])
+            other = self.pick(lambda v: v[1] == (n, m)) or self.argument((n, m))
+            if op == "negate":
+                z = self.apply("negate", z)
+            elif op == "square":
+                z = self.apply("multiply", z, z)
+                z = self.scaled(z, 1 / k)
+            elif op == "divide":
+                z = self.apply("divide", *((z, self.prepared(other, "positive")) if self.rng.random() < 0.7 else
+                                           (other, self.prepared(z, "positive"))))
+            elif op == "select":
+                mask = self.compare("GT", self.argument((n, m)), self.constant("0.0", (n, m)))
+                z = self.emit(f"stablehlo.select {mask[0]}, {z[0]}, {other[0]} : {self.type(mask)}, RESULT", (n, m),
+                              self.element, mask[0], z[0], other[0])
+            else:
+                z = self.apply(op, *((z, other) if self.rng.random() < 0.5 else (other, z)))
+            if op in ("multiply", "square"):
+                z = self.scaled(z, 0.25)
+        self.scaled(z, 1 / k)
+
     def op_reduce(self):
         x = self.pick(lambda v: v[1])
         if not x:
@@ -171,8 +199,10 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
     def op_gather(self):
         """Rows of a table, as in an embedding."""
         table = self.pick(lambda v: len(v[1]) == 2 and v[1][0] > 1)
+        if not table or self.rng.random() < 0.4:
+            table = self.argument((self.rng.choice([2, 4, 6, 8]), self.rng.choice([1, 4, 8])))
         indices = self.indices()
-        if not table or math.prod(indices[1]) * table[1][1] > LARGEST:
+        if math.prod(indices[1]) * table[1][1] > LARGEST:
             return
         rank = len(indices[1])
         self.emit(f'"stablehlo.gather"({table[0]}, {indices[0]}) <{{dimension_numbers = #stablehlo.gather<offset_dims = '
@@ -363,7 +393,7 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
 
 
 OPS = sorted(name.removeprefix("op_") for name in dir(Program) if name.startswith("op_"))
-OPS += ["dot", "dot", "binary", "unary", "unary", "convolution"]
+OPS += ["partial_sums", "dot", "dot", "binary", "unary", "unary", "convolution"]
 # What the device has no kernel for; and dynamic_slice, whose update of a window at the end of the device's memory is
 # refused when it runs.
 NOT_ON_DEVICE = ("batch_norm", "complex", "dot_exact", "dynamic_slice", "fft", "map", "solve")

@@ -30,7 +30,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 FUZZ = ROOT / "test/fuzz"
 BUILD = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build"))
 BIN = BUILD / "bin"
-FIXED, NEW, CHUNK, LIMIT = 120, 400, 50, 240
+FIXED, NEW, CHUNK, LIMIT = 200, 800, 50, 240
 # What the compiler may say that it does not do.
 REFUSALS = ("micro-batches", "vary along `micro`", "varies along `micro`")
 MOVING = ("st.all_gather", "st.all_reduce", "st.reduce_scatter", "st.all_to_all", "st.collective_permute", "st.send",
@@ -116,15 +116,74 @@ def judge(kind, message):
     return "refused for micro-batches" if kind == "refused" and any(text in message for text in REFUSALS) else kind
 
 
+class Statistics:
+    """What the cases were made of; only those that agree count."""
+
+    def __init__(self):
+        self.kinds, self.ops, self.moves = collections.Counter(), collections.Counter(), collections.Counter()
+        self.moving = self.uneven = self.on_device = 0
+
+    def add(self, counts, text):
+        ops, moves = (set(re.findall(r"([\w.]+):\d+", part)) for part in counts.split(" moves="))
+        self.ops.update(ops)
+        self.moves.update(moves)
+        self.moving += any(name in moves for name in MOVING)
+        self.uneven += has_uneven_shards(text)
+
+    def print(self):
+        agreed = max(self.kinds["ok"], 1)
+        print("cases with each op: " + ", ".join(f"{name} {n}" for name, n in sorted(self.ops.items())))
+        print("cases with each collective: " + ", ".join(f"{name} {n}" for name, n in sorted(self.moves.items())))
+        print(f"{100 * self.moving / agreed:.0f} % of {agreed} cases move data between devices, "
+              f"{100 * self.uneven / agreed:.0f} % have uneven shards, {self.on_device} ran on the DTU too")
+        print(", ".join(f"{n} {kind}" for kind, n in sorted(self.kinds.items())))
+
+
+def run_chunk(paths, folder):
+    """(path, kind, what st-differential says) of each; what ends the process is a result of the program it was at.
+    Inputs and results stay in the folder."""
+    left = list(paths)
+    while left:
+        process = subprocess.Popen([BIN / "st-differential", f"--save={folder}", *left], stdout=subprocess.PIPE,
+                                   stderr=subprocess.PIPE, text=True)
+        try:
+            out, err = process.communicate(timeout=LIMIT)
+            ending = f"crashed with {process.returncode}: {err.strip()[:300]}"
+        except subprocess.TimeoutExpired:
+            process.kill()
+            out, _ = process.communicate()
+            ending = f"took more than {LIMIT} s"
+        current, ended = None, set()
+        for line in out.splitlines():
+            kind, path, *rest = line.split(" ", 2)
+            current = path
+            if kind != "begin":
+                ended.add(path)
+                yield path, kind, rest[0] if rest else ""
+        if current is None:
+            raise SystemExit(f"st-differential: {ending}")
+        if current not in ended:
+            ended.add(current)
+            yield current, "crashed", ending
+        left = [path for path in left if str(path) not in ended]
+
+
+def judge(kind, message):
+    return "refused for micro-batches" if kind == "refused" and any(text in message for text in REFUSALS) else kind
+
+
 def reduces(message):
     """Whether what st-reduce runs shows the failure."""
     return "on the device" not in message and "st-compile" not in message
 
 
-def reduce_case(path, kind):
+def reduce_case(path, kind, on_device):
     """The path of a smaller program that fails alike; a path of the whole one where there is none."""
     smaller = path.with_suffix(".reduced.mlir")
-    arguments = f"--reduction-tree=test={FUZZ / 'interesting.sh'} test-arg={BIN / 'st-differential'} test-arg={kind}"
+    command = [BIN / "st-differential"]
+    if on_device:
+        kind, command = f"on-device-{kind}", [sys.executable, FUZZ / "device_runs.py", BIN]
+    arguments = f"--reduction-tree=test={FUZZ / 'interesting.sh'} test-arg=" + " test-arg=".join(map(str, [kind, *command]))
     done = subprocess.run([BIN / "st-reduce", path, arguments, "-o", smaller], capture_output=True, text=True, timeout=1800)
     return smaller if done.returncode == 0 and smaller.exists() else path
 
@@ -159,11 +218,12 @@ class Run:
             return
         self.failed += 1
         print(f"FAILED {name}: {kind}: {message}", flush=True)
-        if reduces(message) and not self.options.no_reduce:
+        if not self.options.no_reduce:
             kept = BUILD / "fuzz-failures" / path.name
             kept.parent.mkdir(exist_ok=True)
             kept.write_text(path.read_text())
-            print(f"  reduced: {reduce_case(kept, kind)}", flush=True)
+            on_device = "on the device" in message or "st-compile" in message
+            print(f"  reduced: {reduce_case(kept, kind, on_device)}", flush=True)
 
     def random_cases(self, seed, count):
         for i in range(seed, seed + count):
