@@ -1,10 +1,12 @@
 #include "dialects/St/IR/ModuleFacts.h"
+#include "dialects/St/IR/ScheduleKind.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/Signature.h"
 #include "dialects/St/IR/StDialect.h"
 #include "lib/Support/JsonDepth.h"
-#include "passes/Partition/ParallelConfig.h"
+#include "passes/Partition/ApplyParameterRules.h"
 #include "passes/Partition/Passes.h"
+#include "passes/Partition/SeedConstraints.h"
 #include "passes/Partition/SeedShardings.h"
 #include "llvm/Support/JSON.h"
 
@@ -30,8 +32,9 @@ public:
   LogicalResult checkSizes();
   LogicalResult checkBatch();
   LogicalResult checkMesh();
+  FailureOr<int64_t> getVirtualStages(StringRef schedule);
   LogicalResult setAttributes(StringRef schedule);
-  void seed();
+  LogicalResult seed();
 
 private:
   InFlightDiagnostic error(StringRef key) {
@@ -40,10 +43,18 @@ private:
   StringRef roleOf(BlockArgument argument);
   ShardingAttr splitOn(BlockArgument argument, std::optional<int64_t> dim,
                        ArrayRef<StringRef> axes);
-  void seedParameter(BlockArgument argument);
+  Axis tensorAxis() const {
+    return *MeshAxes(getMesh(module)).lookup(builder.getStringAttr(kTensorAxis));
+  }
+  ShardingAttr cutFor(BlockArgument argument);
+  void noteWhole(BlockArgument argument);
+  void seedParameters(const ParameterSeeds &given, const MeshAxes &axes);
   ShardingAttr spreadOverReplicas(BlockArgument argument, ShardingAttr seed);
-  void seedAnnotated();
-  void seedByRole();
+  void seedAnnotated(const ParameterSeeds &given, const MeshAxes &axes);
+  void seedByRole(const ParameterSeeds &given, const MeshAxes &axes);
+  LogicalResult constrainActivations(const MeshAxes &axes);
+  LogicalResult checkSequence();
+  void constrainReplicas(const MeshAxes &axes);
   ShardingAttr seedOf(BlockArgument argument) {
     return dyn_cast_or_null<ShardingAttr>(
         signature.getArgumentAttr(argument.getArgNumber(), kShardingAttr));
@@ -56,7 +67,7 @@ private:
   ModuleOp module;
   func::FuncOp function;
   const ParallelConfig &config;
-  OpBuilder builder;
+  mutable OpBuilder builder;
   FlatSymbolRefAttr mesh;
   Signature signature;
   /// Whether the program brings its mesh and shardings.
@@ -137,6 +148,21 @@ LogicalResult ConfigApplication::checkMesh() {
 // Attributes of the module
 //===----------------------------------------------------------------------===//
 
+/// How many stages each group of devices runs.
+FailureOr<int64_t> ConfigApplication::getVirtualStages(StringRef schedule) {
+  ScheduleKind kind = *parseScheduleKind(schedule);
+  int64_t count = config.virtualStages ? config.virtualStages : getDefaultVirtualStages(kind);
+  if (!allowsVirtualStages(kind, count))
+    return error("virtual_stages") << "virtual_stages is " << count << "; the schedule \""
+                                   << schedule << "\" has " << getDefaultVirtualStages(kind);
+  int64_t groups = config.stageCount();
+  if (kind == ScheduleKind::Interleaved && count > 1 && config.accumDegree % groups != 0)
+    return error("accum_degree") << "accum_degree is " << config.accumDegree
+                                 << "; the schedule \"interleaved\" expects a multiple of the "
+                                 << groups << " stages of device_mapping";
+  return count;
+}
+
 LogicalResult ConfigApplication::setAttributes(StringRef schedule) {
   bool pipelines = config.mode != ParallelMode::Sharding && config.accumDegree > 1;
   if (schedule.empty())
@@ -163,10 +189,16 @@ LogicalResult ConfigApplication::setAttributes(StringRef schedule) {
                    builder.getStrArrayAttr(axes), builder.getDenseI64ArrayAttr(sizes),
                    builder.getI64IntegerAttr(config.accumDegree));
   }
+  FailureOr<int64_t> virtualStages = getVirtualStages(schedule);
+  if (failed(virtualStages))
+    return failure();
+  ScheduleKind kind = *parseScheduleKind(schedule);
+  int64_t numGroups = config.stageCount(), numStages = numGroups * *virtualStages;
   SmallVector<Attribute> devices;
-  for (ArrayRef<int64_t> stage : config.devices)
-    devices.push_back(builder.getDenseI64ArrayAttr(stage));
-  module->setAttr("st.stages", builder.getI64IntegerAttr(config.stageCount()));
+  for (int64_t stage : llvm::seq(numStages))
+    devices.push_back(
+        builder.getDenseI64ArrayAttr(config.devices[getGroupOfStage(kind, stage, numGroups)]));
+  module->setAttr("st.stages", builder.getI64IntegerAttr(numStages));
   module->setAttr("st.devices", builder.getArrayAttr(devices));
   module->setAttr("st.schedule", builder.getStringAttr(schedule));
   module->setAttr("st.micro_batches", builder.getI64IntegerAttr(config.accumDegree));
@@ -191,20 +223,51 @@ ShardingAttr ConfigApplication::splitOn(BlockArgument argument, std::optional<in
   return ShardingAttr::get(builder.getContext(), mesh, dims);
 }
 
-void ConfigApplication::seedParameter(BlockArgument argument) {
+/// By the dimension that is cut at the parameter's first use.
+ShardingAttr ConfigApplication::cutFor(BlockArgument argument) {
   std::optional<int64_t> dim;
   auto type = cast<RankedTensorType>(argument.getType());
-  auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr);
   if (config.shardCount() > 1)
-    dim = cutDimension(argument, config.shardingDim);
+    dim = cutDimension(argument, *config.shardingDim);
   if (dim && type.getDimSize(*dim) % config.shardCount() != 0) {
     dim = std::nullopt;
-    wholeParameters.push_back(name ? name.getValue() : "?");
+    noteWhole(argument);
   }
-  ShardingAttr seed = splitOn(argument, dim, kTensorAxis);
-  setSeed(argument, seed);
-  if (name)
-    parameterSeeds[name] = seed;
+  return splitOn(argument, dim, kTensorAxis);
+}
+
+void ConfigApplication::noteWhole(BlockArgument argument) {
+  auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr);
+  wholeParameters.push_back(name ? name.getValue() : "?");
+}
+
+/// Rules go before the cut that the file's `sharding_dim` means.
+void ConfigApplication::seedParameters(const ParameterSeeds &given, const MeshAxes &axes) {
+  std::optional<LayerFlow> flow;
+  if (!config.shardingDim && config.shardCount() > 1) {
+    flow.emplace(function, axes, tensorAxis());
+    for (auto &[parameter, sharding] : given)
+      flow->give(parameter, sharding);
+    flow->run();
+    for (BlockArgument parameter : flow->indivisible())
+      noteWhole(parameter);
+  }
+  for (BlockArgument argument : function.getArguments()) {
+    if (roleOf(argument) != "parameter" || !isa<RankedTensorType>(argument.getType()))
+      continue;
+    ShardingAttr seed;
+    if (auto it = given.find(argument); it != given.end())
+      seed = axes.write(it->second);
+    else if (config.shardingDim)
+      seed = cutFor(argument);
+    else
+      seed = flow ? axes.write(flow->seedOf(argument)) : splitOn(argument, std::nullopt, {});
+    if (config.zero == 3)
+      seed = spreadOverReplicas(argument, seed);
+    setSeed(argument, seed);
+    if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr))
+      parameterSeeds[name] = seed;
+  }
 }
 
 /// The seed with its first dimension that divides split among the replicas as well; as it is, where
@@ -213,7 +276,7 @@ ShardingAttr ConfigApplication::spreadOverReplicas(BlockArgument argument, Shard
   auto type = cast<RankedTensorType>(argument.getType());
   for (auto [dim, axes] : llvm::enumerate(seed.getDims())) {
     int64_t parts = axes.empty() ? 1 : config.shardCount();
-    if (config.dataCount == 1 || type.getDimSize(dim) == 0 ||
+    if (config.dataCount == 1 || seed.usesAxis(kDataAxis) || type.getDimSize(dim) == 0 ||
         type.getDimSize(dim) % (parts * config.dataCount) != 0)
       continue;
     SmallVector<Attribute> split(axes.begin(), axes.end());
@@ -237,17 +300,23 @@ void ConfigApplication::reportWhole() {
 
 /// What the program says of its arguments holds, the rest of them is whole. A batch is
 /// cut into micro-batches first. Donated state keeps the sharding of its argument.
-void ConfigApplication::seedAnnotated() {
+void ConfigApplication::seedAnnotated(const ParameterSeeds &rules, const MeshAxes &axes) {
+  DenseSet<StringAttr> ruled;
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (!type)
       continue;
     ShardingAttr given = seedOf(argument);
+    if (auto it = rules.find(argument); it != rules.end())
+      given = axes.write(it->second);
     if (!given)
       given = splitOn(argument, std::nullopt, {});
     if (roleOf(argument) == "parameter")
-      if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr))
+      if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr)) {
         parameterSeeds[name] = given;
+        if (rules.contains(argument))
+          ruled.insert(name);
+      }
     if (roleOf(argument) == "batch" && config.accumDegree > 1 && type.getRank() > 0) {
       SmallVector<ArrayAttr> dims(given.getDims());
       SmallVector<Attribute> axes = {builder.getStringAttr(MeshOp::kMicro)};
@@ -261,48 +330,113 @@ void ConfigApplication::seedAnnotated() {
     unsigned i = argument.getArgNumber();
     auto of = function.getArgAttrOfType<StringAttr>(i, kOfAttr);
     ShardingAttr own = seedOf(argument), seed = of ? parameterSeeds.lookup(of) : nullptr;
-    if (roleOf(argument) == "optimizer_state" && own && own.isReplicated() && seed &&
-        seed.getRank() == own.getRank())
+    if (roleOf(argument) == "optimizer_state" && own &&
+        (own.isReplicated() || ruled.contains(of)) && seed && seed.getRank() == own.getRank())
       setSeed(argument, seed);
     if (auto result = function.getArgAttrOfType<IntegerAttr>(i, "tf.aliasing_output"))
       signature.setResultAttr(result.getInt(), kShardingAttr, nullptr);
   }
 }
 
-void ConfigApplication::seed() {
-  if (isAnnotated)
-    seedAnnotated();
-  else
-    seedByRole();
-  signature.write();
-}
-
-void ConfigApplication::seedByRole() {
+void ConfigApplication::seedByRole(const ParameterSeeds &given, const MeshAxes &axes) {
   // A batch is cut into micro-batches first, then each of them among the replicas.
   SmallVector<StringRef> batchAxes;
   if (config.accumDegree > 1)
     batchAxes.push_back(MeshOp::kMicro);
   if (config.dataCount > 1)
     batchAxes.push_back(kDataAxis);
-  for (BlockArgument argument : function.getArguments())
-    if (roleOf(argument) == "parameter")
-      seedParameter(argument);
   for (BlockArgument argument : function.getArguments()) {
-    StringRef role = roleOf(argument);
-    if (role == "parameter" || !isa<RankedTensorType>(argument.getType()))
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (!type || roleOf(argument) == "parameter")
       continue;
     std::optional<int64_t> batchDim;
-    if (role == "batch" && cast<RankedTensorType>(argument.getType()).getRank() > 0)
+    if (roleOf(argument) == "batch" && type.getRank() > 0)
       batchDim = 0;
-    ShardingAttr seed = splitOn(argument, batchDim, batchAxes);
+    setSeed(argument, splitOn(argument, batchDim, batchAxes));
+  }
+  // The flow through the layers starts at the batch.
+  signature.write();
+  seedParameters(given, axes);
+  for (BlockArgument argument : function.getArguments()) {
     auto of = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kOfAttr);
-    if (role == "optimizer_state" && of)
-      if (ShardingAttr parameterSeed = parameterSeeds.lookup(of);
-          parameterSeed && parameterSeed.getRank() == seed.getRank())
-        seed = config.zero > 0 ? spreadOverReplicas(argument, parameterSeed) : parameterSeed;
-    setSeed(argument, seed);
+    if (roleOf(argument) != "optimizer_state" || !of)
+      continue;
+    if (ShardingAttr seed = parameterSeeds.lookup(of);
+        seed && seed.getRank() == seedOf(argument).getRank())
+      setSeed(argument, config.zero > 0 ? spreadOverReplicas(argument, seed) : seed);
   }
   reportWhole();
+}
+
+LogicalResult ConfigApplication::checkSequence() {
+  if (isAnnotated)
+    return error("sequence_parallel") << "sequence_parallel is true, but the program brings its "
+                                         "own mesh, which says what its axes split";
+  for (BlockArgument argument : function.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (roleOf(argument) != "batch" || !type || type.getRank() < 2 ||
+        type.getDimSize(1) % config.shardCount() == 0)
+      continue;
+    return error("sequence_parallel")
+           << "sequence_parallel is true, but " << config.shardCount()
+           << " shards do not divide the sequence " << type.getDimSize(1);
+  }
+  return success();
+}
+
+LogicalResult ConfigApplication::constrainActivations(const MeshAxes &axes) {
+  if (!config.sequenceParallel || config.shardCount() == 1)
+    return success();
+  if (failed(checkSequence()))
+    return failure();
+  LayerFlow flow(function, axes, tensorAxis());
+  for (BlockArgument argument : function.getArguments())
+    if (roleOf(argument) == "parameter" && isa<RankedTensorType>(argument.getType()))
+      flow.give(argument, axes.read(Value(argument)));
+  flow.run();
+  if (scatterSums(flow.sums(), axes, tensorAxis()) == 0)
+    return error("sequence_parallel")
+           << "sequence_parallel is true, but no product of the model leaves partial sums along a "
+              "sequence; expected \"sharding_dim\" \"megatron\" or 0, or rules in \"parameters\" "
+              "that split what a product contracts";
+  return success();
+}
+
+/// What replicas split is whole where it is used, and gradients come in parts. A parameter that a
+/// rule splits among them is no different.
+void ConfigApplication::constrainReplicas(const MeshAxes &axes) {
+  std::optional<Axis> data = axes.lookup(builder.getStringAttr(kDataAxis));
+  if (!data || isAnnotated)
+    return;
+  Updates updates = findUpdates(function);
+  gatherParameters(function, updates, axes, *data);
+  if (config.zero < 2)
+    return;
+  DenseMap<StringAttr, BlockArgument> optimizerStates;
+  for (BlockArgument argument : function.getArguments())
+    if (auto of = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kOfAttr))
+      optimizerStates.try_emplace(of, argument);
+  scatterGradients(function, updates, axes, *data, [&](BlockArgument state) {
+    auto name = function.getArgAttrOfType<StringAttr>(state.getArgNumber(), kNameAttr);
+    BlockArgument kept = name ? optimizerStates.lookup(name) : nullptr;
+    return axes.read(Value(kept ? kept : state));
+  });
+}
+
+LogicalResult ConfigApplication::seed() {
+  MeshAxes axes(getMesh(module));
+  FailureOr<ParameterSeeds> given = applyParameterRules(function, config, axes);
+  if (failed(given))
+    return failure();
+  if (isAnnotated)
+    seedAnnotated(*given, axes);
+  else
+    seedByRole(*given, axes);
+  signature.write();
+  if (failed(constrainActivations(axes)))
+    return failure();
+  constrainReplicas(axes);
+  return success();
 }
 
 static constexpr FactContract kContract = {
@@ -319,8 +453,7 @@ LogicalResult mlir::st::applyParallelConfig(ModuleOp module, const ParallelConfi
   if (failed(application.checkMesh()) || failed(application.checkSizes()) ||
       failed(application.checkBatch()) || failed(application.setAttributes(schedule)))
     return failure();
-  application.seed();
-  return success();
+  return application.seed();
 }
 
 //===----------------------------------------------------------------------===//
@@ -339,8 +472,9 @@ struct ApplyParallelConfig : mlir::st::impl::ApplyParallelConfigBase<ApplyParall
         return signalPassFailure();
       parallel = std::move(*loaded);
     }
-    if (!schedule.empty() && !isSchedule(schedule)) {
-      getOperation().emitError("schedule is \"") << schedule << "\"; expected " << kScheduleNames;
+    if (!schedule.empty() && !parseScheduleKind(schedule)) {
+      getOperation().emitError("schedule is \"")
+          << schedule << "\"; expected " << getScheduleNames();
       return signalPassFailure();
     }
     if (failed(applyParallelConfig(getOperation(), parallel, schedule)))

@@ -31,9 +31,9 @@ static Value beforeMoves(Value value) {
   return value;
 }
 
-void mlir::st::markGradients(func::FuncOp function) {
+Updates mlir::st::findUpdates(func::FuncOp function) {
   DenseSet<Value> stateful = findStateful(function);
-  SmallVector<Value> worklist;
+  SmallVector<std::pair<Value, BlockArgument>> worklist;
   Operation *terminator = function.front().getTerminator();
   for (BlockArgument argument : function.getArguments()) {
     auto result =
@@ -44,25 +44,30 @@ void mlir::st::markGradients(func::FuncOp function) {
     Value updated = terminator->getOperand(result.getInt());
     while (auto gather = updated.getDefiningOp<AllGatherOp>())
       updated = gather.getOperand();
-    worklist.push_back(updated);
+    worklist.emplace_back(updated, argument);
   }
   DenseSet<Value> seen;
-  SetVector<Value> gradients;
+  Updates updates;
   while (!worklist.empty()) {
-    Value value = worklist.pop_back_val();
+    auto [value, state] = worklist.pop_back_val();
     Operation *op = value.getDefiningOp();
     if (!op || !stateful.contains(value) || !seen.insert(value).second)
       continue;
     if (!isPointwise(getShardingRule(op))) {
-      gradients.insert(beforeMoves(value));
+      updates.gradients.insert({beforeMoves(value), state});
       continue;
     }
+    updates.ops.insert(op);
     for (Value operand : op->getOperands())
       if (operand.getType() == value.getType())
-        worklist.push_back(operand);
+        worklist.emplace_back(operand, state);
   }
+  return updates;
+}
+
+void mlir::st::markGradients(func::FuncOp function) {
   OpBuilder builder(function.getContext());
-  for (Value gradient : gradients) {
+  for (auto [gradient, state] : findUpdates(function).gradients) {
     Operation *producer = gradient.getDefiningOp();
     if (!producer)
       continue;

@@ -2,16 +2,25 @@
 #pragma once
 
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "llvm/ADT/MapVector.h"
 
 namespace mlir::st {
+
+/// How donated state is updated.
+struct Updates {
+  /// What the updates read that they do not compute, and a state whose update reads it.
+  llvm::MapVector<Value, BlockArgument> gradients;
+  /// The ops of the updates.
+  DenseSet<Operation *> ops;
+};
+
+/// Goes from donated results back through elementwise ops in the shape of the state to the first
+/// other op, and from there through collectives and transfers.
+Updates findUpdates(func::FuncOp function);
 
 /// Puts an `st.accumulate` on every gradient of a per-device function with a single
 /// micro-batch. The reduction does nothing, but it parts the update from the
 /// backward pass, as it does where there are several.
-///
-/// Gradients are what the updates of donated state read: from a donated result back
-/// through elementwise ops in its shape to the first other op, and from there through
-/// collectives and transfers.
 void markGradients(func::FuncOp function);
 
 } // namespace mlir::st

@@ -1,4 +1,5 @@
 #include "passes/Partition/ParallelConfig.h"
+#include "dialects/St/IR/ScheduleKind.h"
 #include "lib/Support/InputFile.h"
 #include "lib/Support/JsonDepth.h"
 #include "lib/Support/JsonKeys.h"
@@ -39,6 +40,8 @@ private:
   /// An integer of at least 1, or none where the key is absent.
   FailureOr<std::optional<int64_t>> readCount(const llvm::json::Object &object, StringRef key);
   LogicalResult readShardingDim(const llvm::json::Object &object);
+  LogicalResult readSequenceParallel(const llvm::json::Object &object);
+  LogicalResult readParameterRules(const llvm::json::Object &object);
   LogicalResult readZero(const llvm::json::Object &object);
   LogicalResult readSchedule(const llvm::json::Object &object);
   /// The devices of a shard, one a replica.
@@ -93,6 +96,12 @@ Location ParallelConfig::locate(StringRef key, MLIRContext *context) const {
   return locate(at, context);
 }
 
+/// A pattern has dots of its own.
+Location ParallelConfig::locateRule(StringRef pattern, MLIRContext *context) const {
+  size_t found = StringRef(text).find(("\"" + pattern + "\"").str());
+  return found == StringRef::npos ? locate("parameters", context) : locate(found, context);
+}
+
 Location ParallelConfig::locate(size_t offset, MLIRContext *context) const {
   StringRef before = StringRef(text).take_front(offset);
   unsigned line = before.count('\n') + 1, column = offset - (before.rfind('\n') + 1) + 1;
@@ -103,13 +112,10 @@ Location ParallelConfig::locate(size_t offset, MLIRContext *context) const {
 // Scalars
 //===----------------------------------------------------------------------===//
 
-constexpr StringLiteral kKeys[] = {"mode",      "sharding_size", "sharding_dim",
-                                   "stage_cnt", "accum_degree",  "data",
-                                   "zero",      "schedule",      "device_mapping"};
-
-bool mlir::st::isSchedule(StringRef name) {
-  return name == "sequential" || name == "gpipe" || name == "1f1b";
-}
+constexpr StringLiteral kKeys[] = {
+    "mode",       "sharding_size", "sharding_dim",   "sequence_parallel",
+    "parameters", "stage_cnt",     "accum_degree",   "data",
+    "zero",       "schedule",      "virtual_stages", "device_mapping"};
 
 LogicalResult ConfigParser::refuseUnknownKeys(const llvm::json::Object &object) {
   for (const auto &[key, value] : object)
@@ -149,9 +155,42 @@ LogicalResult ConfigParser::readShardingDim(const llvm::json::Object &object) {
   if (!value)
     return success();
   std::optional<int64_t> dim = value->getAsInteger();
-  if (dim != 0 && dim != -1)
-    return error("sharding_dim", *value) << "; expected 0 or -1";
-  config.shardingDim = *dim;
+  if (dim != 0 && dim != -1 && value->getAsString() != "megatron")
+    return error("sharding_dim", *value) << "; expected 0, -1 or \"megatron\"";
+  config.shardingDim = dim;
+  return success();
+}
+
+LogicalResult ConfigParser::readSequenceParallel(const llvm::json::Object &object) {
+  const llvm::json::Value *value = object.get("sequence_parallel");
+  if (!value)
+    return success();
+  std::optional<bool> isOn = value->getAsBoolean();
+  if (!isOn)
+    return error("sequence_parallel", *value) << "; expected true or false";
+  config.sequenceParallel = *isOn;
+  return success();
+}
+
+LogicalResult ConfigParser::readParameterRules(const llvm::json::Object &object) {
+  const llvm::json::Value *value = object.get("parameters");
+  if (!value)
+    return success();
+  const llvm::json::Object *rules = value->getAsObject();
+  if (!rules)
+    return error("parameters", *value)
+           << "; expected an object with a sharding for each name pattern";
+  for (const auto &[pattern, dims] : *rules) {
+    llvm::Expected<ParameterRule> rule = parseParameterRule(pattern, dims);
+    if (!rule)
+      return emitError(config.locateRule(pattern, context))
+             << "parameters." << shortened(pattern) << " is " << print(dims) << "; "
+             << llvm::toString(rule.takeError());
+    config.parameterRules.push_back(std::move(*rule));
+  }
+  // Objects have no order; what is said of them should.
+  llvm::sort(config.parameterRules,
+             [](const ParameterRule &a, const ParameterRule &b) { return a.pattern < b.pattern; });
   return success();
 }
 
@@ -159,10 +198,10 @@ LogicalResult ConfigParser::readZero(const llvm::json::Object &object) {
   const llvm::json::Value *value = object.get("zero");
   if (!value)
     return success();
-  std::optional<int64_t> stage = value->getAsInteger();
-  if (stage != 0 && stage != 1)
-    return error("zero", *value) << "; expected 0 or 1";
-  config.zero = *stage;
+  std::optional<int64_t> level = value->getAsInteger();
+  if (!level || *level < 0 || *level > 3)
+    return error("zero", *value) << "; expected 0, 1, 2 or 3";
+  config.zero = *level;
   return success();
 }
 
@@ -171,8 +210,8 @@ LogicalResult ConfigParser::readSchedule(const llvm::json::Object &object) {
   if (!value)
     return success();
   std::optional<StringRef> name = value->getAsString();
-  if (!name || !isSchedule(*name))
-    return error("schedule", *value) << "; expected " << kScheduleNames;
+  if (!name || !parseScheduleKind(*name))
+    return error("schedule", *value) << "; expected " << getScheduleNames();
   config.schedule = name->str();
   return success();
 }
@@ -381,14 +420,17 @@ FailureOr<ParallelConfig> ConfigParser::parse(StringRef text) {
   if (!object)
     return error() << "expected a JSON object, found " << print(*json);
   if (failed(refuseUnknownKeys(*object)) || failed(readMode(*object)) ||
-      failed(readShardingDim(*object)))
+      failed(readShardingDim(*object)) || failed(readSequenceParallel(*object)) ||
+      failed(readParameterRules(*object)))
     return failure();
   FailureOr<std::optional<int64_t>> accumDegree = readCount(*object, "accum_degree"),
-                                    data = readCount(*object, "data");
-  if (failed(accumDegree) || failed(data) || failed(readZero(*object)) ||
+                                    data = readCount(*object, "data"),
+                                    virtualStages = readCount(*object, "virtual_stages");
+  if (failed(accumDegree) || failed(data) || failed(virtualStages) || failed(readZero(*object)) ||
       failed(readSchedule(*object)))
     return failure();
   config.dataCount = data->value_or(1);
+  config.virtualStages = virtualStages->value_or(0);
   if (failed(readMapping(*object)) || failed(reconcile(*object)))
     return failure();
   config.accumDegree = accumDegree->value_or(1);

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "mlir/IR/BuiltinOps.h"
+#include "passes/Partition/ParameterRules.h"
 #include <string>
 
 namespace mlir::st {
@@ -12,15 +13,23 @@ StringRef stringify(ParallelMode mode);
 
 struct ParallelConfig {
   ParallelMode mode = ParallelMode::Sharding;
-  /// The dimension of a weight that is cut: -1 the output's, 0 the contracted one.
-  int64_t shardingDim = -1;
+  /// The dimension of a weight that is cut: -1 the output's, 0 the contracted one; none: each in
+  /// turn, as in Megatron-LM.
+  std::optional<int64_t> shardingDim = -1;
+  /// Between products over shards, activations are split along the sequence.
+  bool sequenceParallel = false;
+  /// How parameters are split whose names match, in place of `shardingDim`.
+  std::vector<ParameterRule> parameterRules;
   int64_t accumDegree = 1;
   /// Copies of the model, each of which computes its part of the batch.
   int64_t dataCount = 1;
-  /// What replicas split among each other: nothing (0) or the optimizer state (1), as in ZeRO.
+  /// What replicas split among each other, as in ZeRO: nothing (0), the optimizer state (1), the
+  /// accumulated gradients as well (2), the parameters as well (3).
   int64_t zero = 0;
-  /// "sequential", "gpipe", "1f1b", or empty for the mode's own.
+  /// The name of a ScheduleKind, or empty for the mode's own.
   std::string schedule;
+  /// Stages that a group of devices runs in turn; 0 for the schedule's own.
+  int64_t virtualStages = 0;
   /// Whether the devices are GPUs ("GPU:<id>") rather than DTU clusters.
   bool onGpus = false;
   /// The devices stage by stage: every stage has the shards of the first replica, then those of
@@ -37,13 +46,11 @@ struct ParallelConfig {
   std::string keyOf(size_t stage, size_t device) const;
   /// The place of a key ("accum_degree", "device_mapping.stage_1") in the file.
   Location locate(StringRef key, MLIRContext *context) const;
+  /// The place of a rule for parameters.
+  Location locateRule(StringRef pattern, MLIRContext *context) const;
   /// The place of a byte of the text.
   Location locate(size_t offset, MLIRContext *context) const;
 };
-
-/// Whether `name` is one of the schedules, and their names for a message.
-bool isSchedule(StringRef name);
-constexpr StringLiteral kScheduleNames = "sequential, gpipe or 1f1b";
 
 /// Parses and checks the JSON text of a parallel-config file; `path` names it in
 /// messages. Each error is one diagnostic with the file, the key and the value.
@@ -54,8 +61,8 @@ FailureOr<ParallelConfig> parseParallelConfig(StringRef json, StringRef path, ML
 FailureOr<ParallelConfig> loadParallelConfig(StringRef path, MLIRContext *context);
 
 /// Puts the mesh, the stages' devices, the schedule and the seed shardings on a
-/// module whose `@main` is a training step. `schedule` goes before the file's own. Fails, with a diagnostic, where the model's
-/// sizes do not divide.
+/// module whose `@main` is a training step. `schedule` goes before the file's own. Fails, with a
+/// diagnostic, where the model's sizes do not divide.
 LogicalResult applyParallelConfig(ModuleOp module, const ParallelConfig &config,
                                   StringRef schedule = "");
 

@@ -9,17 +9,28 @@ def ApplyParallelConfig : Pass<"apply-parallel-config", "::mlir::ModuleOp"> {
   let summary = "Puts the user's parallel config on a training step: mesh, devices, seed shardings";
   let description = [{
     Needs `@main` with roles on its arguments. Leaves `st.mesh @mesh` with the axes
-    `tensor` (shards) and `micro` (micro-batches); the module attributes `st.stages`,
+    `data` (replicas), `tensor` (shards) and `micro` (micro-batches); the module attributes `st.stages`,
     `st.devices` (one array of ids a stage, in the order of the ranks), `st.schedule`
     and `st.micro_batches`; and `st.sharding` on every argument of `@main`:
 
     - a parameter is cut over `tensor` in the dimension that `sharding_dim` means at
       its first use: -1 the output dimension of a product, the row of a table, the one
       dimension of a vector; 0 the contracted dimension of a product, the rows of a
-      table. A parameter whose cut dimension does not divide stays whole, and one
-      remark lists them;
-    - optimizer state follows its parameter;
-    - the first dimension of batch arguments is split over `micro`.
+      table; "megatron" the one or the other, as features come whole or in parts. A
+      parameter whose cut dimension does not divide stays whole, and one remark lists
+      them. A rule in `parameters` whose pattern matches its name goes before that;
+    - optimizer state follows its parameter; with `zero` it is split over `data` as well,
+      and on level 3 so is the parameter;
+    - the first dimension of batch arguments is split over `micro`, then over `data`.
+
+    Within `@main` an `st.constrain` stands
+
+    - with `sequence_parallel` behind every product of the forward pass that leaves
+      partial sums over `tensor`, which splits it along the sequence;
+    - before the uses of a parameter that is split over `data`, one for the forward and one
+      for the backward pass, which gathers it;
+    - with `zero` from 2 behind every gradient, which splits it over `data` and leaves it
+      unreduced over `micro`.
 
     ```mlir
     func.func @main(%w: tensor<32x16xf32> {st.name = "w", st.role = "parameter"},
@@ -57,7 +68,7 @@ def AssignStages : Pass<"assign-stages", "::mlir::ModuleOp"> {
       are any, else anywhere in program order.
     - A backward op takes the lowest stage of the forward values and parameters it
       reads, not above those of its cotangents; without any, that of its cotangents.
-    - An update follows its parameter. A parameter used in several stages appears,
+    - An update follows its parameter. A parameter used on several device groups appears,
       with its state, once in each; every copy sums the gradients of all and is updated
       alike.
     - A scalar that comes from several stages' gradients is summed up in the highest of

@@ -24,27 +24,27 @@ static OpOperand *firstUse(Value value) {
   return first;
 }
 
-/// Whether an op leaves its one operand's elements as they are.
-static bool onlyReorders(Operation *op, const ShardingRule &rule) {
+bool mlir::st::onlyReorders(Operation *op, const ShardingRule &rule) {
   return op->getNumOperands() == 1 && op->getNumResults() == 1 && op->getNumRegions() == 0 &&
          rule.operands.size() == 1 && llvm::none_of(rule.factors, [](const Factor &factor) {
            return factor.kind == FactorKind::Reduction;
          });
 }
 
+int64_t mlir::st::followDimension(int64_t dim, const ShardingRule &rule) {
+  if (dim < 0 || rule.operands[0][dim].size() != 1)
+    return -1;
+  int64_t factor = rule.operands[0][dim][0], followed = -1;
+  for (auto [resultDim, parts] : llvm::enumerate(rule.results[0]))
+    if (parts.size() == 1 && parts[0] == factor)
+      followed = resultDim;
+  return followed;
+}
+
 /// Goes on to the op's result.
 static void follow(Trace &trace, Operation *op, const ShardingRule &rule) {
-  for (int64_t &dim : trace.dims) {
-    if (dim < 0)
-      continue;
-    ArrayRef<int64_t> parts = rule.operands[0][dim];
-    dim = -1;
-    if (parts.size() != 1)
-      continue;
-    for (auto [resultDim, resultParts] : llvm::enumerate(rule.results[0]))
-      if (resultParts.size() == 1 && resultParts[0] == parts[0])
-        dim = resultDim;
-  }
+  for (int64_t &dim : trace.dims)
+    dim = followDimension(dim, rule);
   trace.value = op->getResult(0);
 }
 

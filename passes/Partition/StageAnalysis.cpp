@@ -180,7 +180,7 @@ void StageAnalysis::placeParameters() {
 }
 
 /// From a donated result back through elementwise ops in its shape, down to the
-/// gradient: computed wherever the parameter is.
+/// gradient, or a constraint on it: computed wherever the parameter is.
 void StageAnalysis::placeUpdates() {
   for (auto [result, argument] : donors) {
     if (!isStateful(argument) || rankOf(argument) == 0)
@@ -192,8 +192,8 @@ void StageAnalysis::placeUpdates() {
       Value value = worklist.pop_back_val();
       Operation *op = value.getDefiningOp();
       if (!op || forward.contains(op) || !isStateful(value) ||
-          value.getType() != argument.getType() || !isPointwise(getShardingRule(op)) ||
-          !seen.insert(op).second)
+          value.getType() != argument.getType() || isa<ConstrainOp>(op) ||
+          !isPointwise(getShardingRule(op)) || !seen.insert(op).second)
         continue;
       auto [it, isNew] = opStages.try_emplace(op, where);
       if (!isNew)
@@ -216,14 +216,20 @@ int64_t StageAnalysis::lowestStage(Value value) const {
 /// The stage of an update that reads the op's result: a gradient that is made of
 /// cotangents alone (of a bias) is formed where its parameter is.
 std::optional<int64_t> StageAnalysis::updateStage(Operation *op) const {
-  for (Operation *user : op->getUsers())
+  for (Operation *user : op->getUsers()) {
+    if (isa<ConstrainOp>(user) && !forward.contains(user))
+      return updateStage(user);
     if (auto it = opStages.find(user);
         it != opStages.end() && it->second.count() == 1 && !forward.contains(user))
       return it->second.find_first();
+  }
   return std::nullopt;
 }
 
 int64_t StageAnalysis::backwardStage(Operation *op) const {
+  // A constraint is on what it is made from: a sum that it leaves open cannot be sent.
+  if (isa<ConstrainOp>(op))
+    return lowestStage(op->getOperand(0));
   std::optional<int64_t> cotangents, scalars;
   SmallVector<StageSet> reads;
   for (Value value : readsOf(op)) {
@@ -278,7 +284,7 @@ void StageAnalysis::sinkBackward() {
     auto placed = opStages.find(&op);
     if (placed == opStages.end() || placed->second.count() != 1 || forward.contains(&op) ||
         op.getNumResults() != 1 || op.getNumRegions() > 0 || op.use_empty() ||
-        !isPointwise(getShardingRule(&op)))
+        isa<ConstrainOp>(op) || !isPointwise(getShardingRule(&op)))
       continue;
     const StageSet &where = opStages.lookup(*op.user_begin());
     bool isNeededThere = llvm::all_of(op.getUsers(), [&](Operation *user) {

@@ -77,7 +77,11 @@ void MicroAnalysis::passOnUnreduced(const OpNode &node, OpSharding &how) {
   // is better done once a step than once a micro-batch.
   if (node.isPinned && node.rule.linearity != ShardingRule::Linearity::Jointly)
     return;
-  if (node.rule.results.empty() || isa<ConstrainOp>(op) ||
+  // A constraint says itself whether it leaves a sum open.
+  if (auto constrain = dyn_cast<ConstrainOp>(op);
+      constrain && !graph.axes.read(constrain.getSharding()).isUnreducedOver(kMicroAxis))
+    return;
+  if (node.rule.results.empty() ||
       (op->getNumResults() != 1 && node.rule.parts == 1) ||
       llvm::any_of(op->getOperands(), [&](Value operand) { return late.contains(operand); }))
     return;

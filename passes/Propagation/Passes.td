@@ -54,7 +54,9 @@ def PropagateShardings : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
       %2 = stablehlo.reduce ... {st.sharding = #st.sharding<@mesh, [{"tensor"} ], unreduced = sum ["micro"]>}
     ```
 
-    Four steps, all by the ops' factor rules:
+    Where devices share work, products are first added up before the other summands of
+    their sums, so that partial sums are reduced together. Then four steps, all by the
+    ops' factor rules:
 
     - `micro` first: a value that varies along it does so until an op reduces over
       it, and a sum over it stays open through linear ops, as far as all users of a

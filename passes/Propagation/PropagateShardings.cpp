@@ -2,6 +2,7 @@
 #include "dialects/St/IR/ShardingUtils.h"
 #include "passes/Propagation/CarryCaptures.h"
 #include "passes/Propagation/Passes.h"
+#include "passes/Propagation/ReassociateSums.h"
 #include "passes/Propagation/Settle.h"
 
 namespace mlir::st {
@@ -13,7 +14,8 @@ using namespace mlir;
 using namespace mlir::st;
 
 /// A constraint that says nothing of micro-batches leaves them where they are: outside
-/// of its own axes, as in a batch. Axes that a micro-batch is too small for are dropped.
+/// of its own axes, as in a batch. Axes that a micro-batch is too small for are dropped. One that
+/// leaves a sum over them open does so where there is one.
 static void addMicro(const StepGraph &graph, const MicroAnalysis &micro) {
   auto sizeOf = [&](Attribute part) {
     auto name = dyn_cast<StringAttr>(part);
@@ -21,7 +23,12 @@ static void addMicro(const StepGraph &graph, const MicroAnalysis &micro) {
   };
   for (const OpNode &node : graph.nodes) {
     auto constrain = dyn_cast<ConstrainOp>(node.op);
-    if (!constrain || constrain.getSharding().usesAxis(MeshOp::kMicro))
+    if (!constrain)
+      continue;
+    if (graph.axes.read(constrain.getSharding()).isUnreducedOver(kMicroAxis) &&
+        !micro.sharding(constrain.getResult()).isUnreducedOver(kMicroAxis))
+      constrain.setShardingAttr(constrain.getSharding().withoutUnreduced());
+    if (constrain.getSharding().usesAxis(MeshOp::kMicro))
       continue;
     ShardingAttr varying = graph.axes.write(micro.sharding(constrain.getResult()));
     ArrayRef<int64_t> shape = cast<RankedTensorType>(constrain.getType()).getShape();
@@ -61,6 +68,9 @@ struct PropagateShardings : st::impl::PropagateShardingsBase<PropagateShardings>
 
   LogicalResult propagate(func::FuncOp function, const MeshAxes &axes) {
     carryCaptures(function);
+    // One device reduces nothing.
+    if (llvm::any_of(axes.used(), [](Axis axis) { return axis != kMicroAxis; }))
+      reassociateSums(function);
     FailureOr<StepGraph> graph = StepGraph::build(function, axes);
     if (failed(graph))
       return failure();

@@ -92,7 +92,8 @@ void StepGraph::addNode(Operation &op) {
 // Pins
 //===----------------------------------------------------------------------===//
 
-/// Pins the value and, through ops elementwise in its shape, what it is made from.
+/// Pins the value and, through ops elementwise in its shape, what it is made from. A constraint says
+/// itself how its value is split, and what it is made from need not be.
 void StepGraph::pin(Value value, const TensorSharding &sharding) {
   SmallVector<Value> worklist = {value};
   while (!worklist.empty()) {
@@ -100,7 +101,7 @@ void StepGraph::pin(Value value, const TensorSharding &sharding) {
     if (isFree(next) || isa<BlockArgument>(next) || !pins.try_emplace(next, sharding).second)
       continue;
     OpNode &node = nodes[index.lookup(next.getDefiningOp())];
-    if (!isPointwise(node.rule))
+    if (!isPointwise(node.rule) || isa<ConstrainOp>(node.op))
       continue;
     node.isPinned = true;
     for (Value operand : node.op->getOperands())

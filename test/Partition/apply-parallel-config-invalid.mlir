@@ -38,10 +38,10 @@
 
 // TRUNCATED: truncated.json:1:{{[0-9]+}}: error: malformed JSON: 
 // NOT-AN-OBJECT: not-an-object.json:1:{{[0-9]+}}: error: expected a JSON object, found [1]
-// UNKNOWN-KEY: unknown-key.json:1:{{[0-9]+}}: error: unknown key "shards" (value 4); known are mode, sharding_size, sharding_dim, stage_cnt, accum_degree, data, zero, schedule, device_mapping
+// UNKNOWN-KEY: unknown-key.json:1:{{[0-9]+}}: error: unknown key "shards" (value 4); known are mode, sharding_size, sharding_dim, sequence_parallel, parameters, stage_cnt, accum_degree, data, zero, schedule, {{.*}}device_mapping
 // NO-MODE: no-mode.json:1:{{[0-9]+}}: error: mode is missing; expected "sharding", "pipeline" or "hybrid"
 // UNKNOWN-MODE: unknown-mode.json:1:{{[0-9]+}}: error: mode is "data"; expected "sharding", "pipeline" or "hybrid"
-// SHARDING-DIM: sharding-dim.json:1:{{[0-9]+}}: error: sharding_dim is 1; expected 0 or -1
+// SHARDING-DIM: sharding-dim.json:1:{{[0-9]+}}: error: sharding_dim is 1; expected 0, -1 or "megatron"
 // ACCUM-DEGREE: accum-degree.json:1:{{[0-9]+}}: error: accum_degree is 0; expected an integer from 1 to 1048576
 // SHARDING-SIZE: sharding-size.json:1:{{[0-9]+}}: error: sharding_size is "4"; expected an integer from 1 to 1048576
 // STAGE-CNT: stage-cnt.json:1:{{[0-9]+}}: error: stage_cnt is 1.5; expected an integer from 1 to 1048576
@@ -67,7 +67,7 @@
 // BATCH: batch.json:1:{{[0-9]+}}: error: accum_degree is 3, which does not divide the batch 4
 // HEADS: heads.json:1:{{[0-9]+}}: error: sharding_size is 4 in device_mapping, which does not divide num_attention_heads 2 of the model
 // NONE: none.json:1:1: error: cannot read the parallel config: No such file or directory
-// SCHEDULE: error: schedule is "zigzag"; expected sequential, gpipe or 1f1b
+// SCHEDULE: error: schedule is "zigzag"; expected sequential, gpipe, 1f1b, interleaved, zb-h1, zb-h2 or zb-v
 // SEQUENTIAL: one.json:1:2: error: schedule is "gpipe", but mode is "sharding", whose stages run one after the other
 // TWICE: error: apply-parallel-config: found st.stages on the module, which apply-parallel-config leaves; expected a module from before that
 

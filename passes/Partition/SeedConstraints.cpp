@@ -1,0 +1,120 @@
+#include "passes/Partition/SeedConstraints.h"
+#include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/StableHLO/StableHLOOps.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+/// A constraint on a value, in the block of the model that `op` is of.
+static Value constrain(OpBuilder &builder, Value value, const TensorSharding &sharding,
+                       const MeshAxes &axes, Operation *op) {
+  auto constraint =
+      ConstrainOp::create(builder, value.getLoc(), value.getType(), value, axes.write(sharding));
+  if (Attribute block = op->getDiscardableAttr("st.block"))
+    constraint->setDiscardableAttr("st.block", block);
+  return constraint;
+}
+
+//===----------------------------------------------------------------------===//
+// Sums of the forward pass
+//===----------------------------------------------------------------------===//
+
+size_t mlir::st::scatterSums(const LayerFlow::Sums &sums, const MeshAxes &axes, Axis axis) {
+  size_t count = 0;
+  for (auto [value, rows] : sums) {
+    if (!rows.isSplitOver(axis))
+      continue;
+    Operation *op = value.getDefiningOp();
+    OpBuilder builder(op->getContext());
+    builder.setInsertionPointAfter(op);
+    Value scattered = constrain(builder, value, rows, axes, op);
+    value.replaceAllUsesExcept(scattered, scattered.getDefiningOp());
+    ++count;
+  }
+  return count;
+}
+
+//===----------------------------------------------------------------------===//
+// Parameters
+//===----------------------------------------------------------------------===//
+
+/// Puts one constraint before the first of some uses of a value.
+static void constrainUses(OpBuilder &builder, Value value, ArrayRef<OpOperand *> uses,
+                          const TensorSharding &sharding, const MeshAxes &axes) {
+  if (uses.empty())
+    return;
+  Operation *first = uses[0]->getOwner();
+  for (OpOperand *use : uses.drop_front())
+    if (use->getOwner()->isBeforeInBlock(first))
+      first = use->getOwner();
+  builder.setInsertionPoint(first);
+  Value constrained = constrain(builder, value, sharding, axes, first);
+  for (OpOperand *use : uses)
+    use->set(constrained);
+}
+
+void mlir::st::gatherParameters(func::FuncOp function, const Updates &updates, const MeshAxes &axes,
+                                Axis axis) {
+  DenseSet<Operation *> forward;
+  for (Operation *op : forwardOps(function))
+    forward.insert(op);
+  bool isAmortised = axes.size(kMicroAxis) > 1;
+  OpBuilder builder(function.getContext());
+  for (BlockArgument argument : function.getArguments()) {
+    auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
+    TensorSharding sharding = axes.read(Value(argument));
+    if (!role || role.getValue() != "parameter" || !sharding.isSplitOver(axis))
+      continue;
+    for (Splits &splits : sharding.dims)
+      eraseAxis(splits, axis);
+    SmallVector<OpOperand *> uses[2]; // of the forward pass, and of the backward pass
+    for (OpOperand &use : argument.getUses())
+      if (!updates.ops.contains(use.getOwner()) &&
+          !use.getOwner()->hasTrait<OpTrait::IsTerminator>())
+        uses[isAmortised || forward.contains(use.getOwner()) ? 0 : 1].push_back(&use);
+    for (ArrayRef<OpOperand *> ofPass : uses)
+      constrainUses(builder, argument, ofPass, sharding, axes);
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// Gradients
+//===----------------------------------------------------------------------===//
+
+/// The gradients, of which sums of several (a weight that is used twice) are one. Not so where they
+/// come from several stages: what is sent from one to another is accumulated before.
+static llvm::MapVector<Value, BlockArgument> joinSums(func::FuncOp function,
+                                                      const Updates &updates) {
+  llvm::MapVector<Value, BlockArgument> joined = updates.gradients;
+  auto stages = function->getParentOfType<ModuleOp>()->getAttrOfType<IntegerAttr>("st.stages");
+  if (stages && stages.getInt() > 1)
+    return joined;
+  for (Operation &op : function.front()) {
+    auto add = dyn_cast<stablehlo::AddOp>(op);
+    if (!add || !updates.ops.contains(add) || !joined.contains(add.getLhs()) ||
+        !joined.contains(add.getRhs()))
+      continue;
+    BlockArgument state = joined.lookup(add.getLhs());
+    for (Value part : {add.getLhs(), add.getRhs()})
+      if (part.hasOneUse())
+        joined.erase(part);
+    joined.insert({add.getResult(), state});
+  }
+  return joined;
+}
+
+void mlir::st::scatterGradients(func::FuncOp function, const Updates &updates, const MeshAxes &axes,
+                                Axis axis, function_ref<TensorSharding(BlockArgument)> updateOf) {
+  OpBuilder builder(function.getContext());
+  for (auto [gradient, state] : joinSums(function, updates)) {
+    TensorSharding sharding = updateOf(state);
+    Operation *op = gradient.getDefiningOp();
+    if (!op || !sharding.isSplitOver(axis) || gradient.getType() != state.getType())
+      continue;
+    if (axes.size(kMicroAxis) > 1)
+      sharding.addUnreduced(kMicroAxis);
+    builder.setInsertionPointAfter(op);
+    Value scattered = constrain(builder, gradient, sharding, axes, op);
+    gradient.replaceAllUsesExcept(scattered, scattered.getDefiningOp());
+  }
+}

@@ -1,0 +1,215 @@
+"""Parallel specs: small models trained under every row of a matrix, against one device.
+
+Five steps in f32; losses agree to 1e-5 relative at each. The matrix has 66 rows: every product of data, tensor,
+stages and micro-batches for each model, with the other keys taken in turn, and every level of ZeRO by itself. Eight
+more are drawn; ST_SEED repeats a draw. The examples of the documentation are checked against the schema and compiled.
+"""
+
+import itertools
+import json
+import os
+import random
+import re
+import sys
+import time
+
+import st_testing as st
+
+MODELS = {
+    "bert": ("mlm", {
+        "architectures": ["BertForPreTraining"], "model_type": "bert", "hidden_size": 32, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "intermediate_size": 64, "max_position_embeddings": 16, "vocab_size": 96}),
+    "gpt2": ("clm", {
+        "architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 32, "n_layer": 2, "n_head": 4,
+        "n_positions": 16, "vocab_size": 96}),
+    "llama": ("clm", {
+        "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 32, "num_hidden_layers": 2,
+        "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 64, "vocab_size": 96,
+        "max_position_embeddings": 16}),
+}
+OPTIMIZERS = {
+    "adamw": ["--optimizer=adamw", "--lr=1e-3"],
+    "sgd": ["--optimizer=sgd", "--momentum=0.9", "--lr=0.1", "--clip-norm=0.5"],
+}
+# What names are split by rules, in each model: a product's output, and what its successor contracts.
+RULES = {
+    "bert": {"*.intermediate.dense.*": ["tensor"], "*.layer.*.output.dense.weight": [None, "tensor"],
+             "*word_embeddings*": ["tensor"]},
+    "gpt2": {"*.mlp.c_fc.weight": [None, "tensor"], "*.mlp.c_fc.bias": ["tensor"], "*.mlp.c_proj.weight": ["tensor"]},
+    "llama": {"*.{gate,up}_proj.weight": ["tensor", None], "*.down_proj.weight": [None, "tensor"]},
+}
+DOCS = st.ROOT / "docs"
+
+
+def spec(model, data=1, tensor=1, stages=1, micro=1, dim="megatron", zero=0, sequence=False, rules=False):
+    """A parallel file; what a product of sizes makes meaningless is left out."""
+    value = {"mode": "hybrid" if stages > 1 and micro > 1 else "sharding", "data": data, "stage_cnt": stages,
+             "accum_degree": micro, "sharding_size": tensor, "zero": zero if data > 1 else 0}
+    if tensor > 1:
+        value["sharding_dim"] = dim
+        value["sequence_parallel"] = sequence and dim != -1
+        if rules:
+            value["parameters"] = RULES[model]
+    return value
+
+
+def named(model, optimizer="adamw", **sizes):
+    value = spec(model, **sizes)
+    text = " ".join(f"{key}={setting}" for key, setting in sizes.items() if key == "rules" or setting is not False)
+    return f"{model} {optimizer} {text}", model, optimizer, value
+
+
+def matrix():
+    dims = itertools.cycle(["megatron", 0, -1])
+    levels = itertools.cycle(range(4))
+    switches = itertools.cycle([dict(sequence=True), {}, dict(rules=True), dict(sequence=True, rules=True)])
+    optimizers = itertools.cycle(OPTIMIZERS)
+    for model in MODELS:
+        for data, tensor, stages, micro in itertools.product((1, 2), repeat=4):
+            if data * tensor * stages * micro == 1:
+                continue
+            sizes = dict(data=data, tensor=tensor, stages=stages, micro=micro)
+            if data > 1:
+                sizes["zero"] = next(levels)
+            if tensor > 1:
+                sizes |= {"dim": next(dims), **next(switches)}
+            yield named(model, next(optimizers), **sizes)
+        for zero in range(4):
+            yield named(model, next(optimizers), data=4, micro=2, zero=zero)
+        for zero in (0, 2, 3):
+            yield named(model, next(optimizers), data=2, tensor=2, stages=2, micro=2, zero=zero, sequence=True)
+
+
+def drawn(seed, count=8):
+    draw = random.Random(seed)
+    for _ in range(count):
+        model = draw.choice(list(MODELS))
+        yield named(model, draw.choice(list(OPTIMIZERS)), data=draw.choice((1, 2, 4)), tensor=draw.choice((1, 2)),
+                    stages=draw.choice((1, 2)), micro=draw.choice((1, 2)), dim=draw.choice(("megatron", 0, -1)),
+                    zero=draw.randrange(4), sequence=draw.random() < 0.5, rules=draw.random() < 0.5)
+
+
+def losses_of(folder, name, model, optimizer, parallel):
+    task, config = MODELS[model]
+    binary = st.compile_model(folder, name, config, task, parallel, *OPTIMIZERS[optimizer], batch=8, seq=16)
+    return st.losses(st.train(binary, steps=5))
+
+
+class Reference:
+    """Losses of one device, once a model and optimizer."""
+
+    cache = {}
+
+    @classmethod
+    def get(cls, folder, model, optimizer):
+        if (model, optimizer) not in cls.cache:
+            losses = losses_of(folder, "reference", model, optimizer, None)
+            st.expect(losses[-1] != losses[0], "the loss does not move")
+            cls.cache[model, optimizer] = losses
+        return cls.cache[model, optimizer]
+
+
+def training_case(name, model, optimizer, parallel):
+    def check(folder):
+        expected = Reference.get(folder, model, optimizer)
+        actual = losses_of(folder, "split", model, optimizer, parallel)
+        difference = st.relative_difference(expected, actual)
+        st.expect(difference <= 1e-5, f"losses differ by {difference:.3g}:\n{expected}\n{actual}\n{json.dumps(parallel)}")
+        return f"losses agree to {difference:.1e}"
+
+    return name, check
+
+
+# ---- the schema and the documentation ----------------------------------------------------------
+
+
+def violations(value, schema, where="$"):
+    """What of a value contradicts a schema; of JSON Schema the keywords that ours uses."""
+    known = {"$schema", "$id", "title", "description", "type", "enum", "minimum", "maximum", "minItems", "items",
+             "properties", "patternProperties", "additionalProperties", "required", "anyOf", "default", "minProperties"}
+    st.expect(set(schema) <= known, f"the schema uses {set(schema) - known}, which this test does not know")
+    types = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None), "integer": int}
+    if "anyOf" in schema and all(list(violations(value, option, where)) for option in schema["anyOf"]):
+        yield f"{where}: {value!r} is none of the alternatives"
+    if "type" in schema:
+        fits = isinstance(value, types[schema["type"]]) and not (schema["type"] == "integer" and isinstance(value, bool))
+        if not fits:
+            yield f"{where}: {value!r} is no {schema['type']}"
+            return
+    if "enum" in schema and value not in schema["enum"]:
+        yield f"{where}: {value!r} is none of {schema['enum']}"
+    if "minimum" in schema and value < schema["minimum"] or "maximum" in schema and value > schema["maximum"]:
+        yield f"{where}: {value!r} is out of range"
+    if isinstance(value, list):
+        if len(value) < schema.get("minItems", 0):
+            yield f"{where}: too few"
+        for i, entry in enumerate(value):
+            yield from violations(entry, schema.get("items", {}), f"{where}[{i}]")
+    if isinstance(value, dict):
+        for key in schema.get("required", []):
+            if key not in value:
+                yield f"{where}: {key} is missing"
+        if len(value) < schema.get("minProperties", 0):
+            yield f"{where}: too few"
+        for key, entry in value.items():
+            rules = [s for p, s in schema.get("patternProperties", {}).items() if re.search(p, key)]
+            rules += [schema["properties"][key]] if key in schema.get("properties", {}) else []
+            if not rules and schema.get("additionalProperties", True) is False:
+                yield f"{where}: unknown key {key}"
+            if not rules and isinstance(schema.get("additionalProperties"), dict):
+                rules = [schema["additionalProperties"]]
+            for rule in rules:
+                yield from violations(entry, rule, f"{where}.{key}")
+
+
+def examples():
+    """The parallel files of the documentation, each with the key it stands under, and those of examples/."""
+    key = "?"
+    for line in re.findall(r"^## `(\w+)`|^```json\n(.*?)^```", (DOCS / "parallel-spec.md").read_text(), re.M | re.S):
+        if line[0]:
+            key = line[0]
+        else:
+            yield key, json.loads(line[1])
+    for file in sorted((st.ROOT / "examples" / "parallel").glob("*.json")):
+        yield file.name, json.loads(file.read_text())
+
+
+def schema_case(folder):
+    schema = json.loads((DOCS / "parallel-spec.schema.json").read_text())
+    count = 0
+    for name, value in examples():
+        found = list(violations(value, schema))
+        st.expect(not found, f"{name}: {found}")
+        count += 1
+    for bad in ({}, {"mode": "magic"}, {"mode": "sharding", "zero": 4}, {"mode": "sharding", "data": 0},
+                {"mode": "sharding", "parameters": {"*": "tensor"}}, {"mode": "sharding", "sharding_dim": 1},
+                {"mode": "sharding", "sharding_sise": 2}, {"mode": "sharding", "sequence_parallel": 1}):
+        st.expect(list(violations(bad, schema)), f"the schema allows {bad}")
+    documented = re.findall(r"^## `(\w+)`", (DOCS / "parallel-spec.md").read_text(), re.M)
+    st.expect(sorted(documented) == sorted(schema["properties"]), f"documented are {documented}")
+    return f"{count} examples"
+
+
+def compiled_examples(folder):
+    """Every example of the documentation compiles, for the tiny BERT."""
+    task, config = MODELS["bert"]
+    count = 0
+    for name, value in examples():
+        if name.endswith(".json") or "device_mapping" in value and "GPU" in json.dumps(value):
+            continue
+        st.compile_model(folder, f"example{count}", config, task, value, batch=8, seq=16)
+        count += 1
+    return f"{count} examples"
+
+
+def cases():
+    yield "schema: examples fit, mistakes do not", schema_case
+    yield "examples of the documentation compile", compiled_examples
+    seed = int(os.environ.get("ST_SEED", time.time_ns() % 1000000))
+    print(f"drawn with ST_SEED={seed}", flush=True)
+    for row in (*matrix(), *drawn(seed)):
+        yield training_case(*row)
+
+
+if __name__ == "__main__":
+    sys.exit(st.main(*cases()))
