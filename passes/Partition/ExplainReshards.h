@@ -40,7 +40,7 @@ struct ReshardReport {
   std::vector<ExplainedReshard> reshards; ///< those that move data
   int64_t numLocal = 0;                   ///< the others: slices, accumulations
   int64_t microBatches = 1;
-  int64_t bytes = 0; ///< all together, of all stages
+  int64_t bytes = 0; ///< all together, of one device of each stage
   /// Plans for which not every sequence of collectives was considered.
   int64_t numNarrowed = 0;
 };

@@ -21,8 +21,8 @@ static void printEnd(llvm::raw_ostream &os, StringRef verb, const ReshardEnd &en
 std::string mlir::st::toText(const ReshardReport &report) {
   std::string text;
   llvm::raw_string_ostream os(text);
-  os << llvm::formatv("reshards that move data: {0}, {1} bytes a device and step of {2} "
-                      "micro-batches\nreshards that move none: {3}\n",
+  os << llvm::formatv("reshards that move data: {0}, {1} bytes a step of {2} micro-batches, of one "
+                      "device of each stage\nreshards that move none: {3}\n",
                       report.reshards.size(), report.bytes, report.microBatches, report.numLocal);
   if (report.numNarrowed != 0)
     os << llvm::formatv("plans that were not compared with all others: {0}\n", report.numNarrowed);

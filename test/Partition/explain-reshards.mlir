@@ -9,7 +9,7 @@
 // RUN: st-opt --insert-reshards=explain=%t.followed.txt %t.followed.mlir -o %t.mlir
 // RUN: FileCheck %s --input-file=%t.followed.txt --check-prefix=FOLLOWED
 
-// CHECK: reshards that move data: 2, 1280 bytes a device and step of 2 micro-batches
+// CHECK: reshards that move data: 2, 1280 bytes a step of 2 micro-batches, of one device of each stage
 // CHECK-NEXT: reshards that move none: 1
 // CHECK: bytes a step times bytes each collective
 // CHECK-NEXT: 1024 2 512 all_reduce sum over tensor

@@ -70,14 +70,15 @@ def case(name, model, task, parallel):
         told = sum(c["bytes"] for c in collectives)
         st.expect(once == told, f"collectives move {once} bytes once each, the report says {told}")
         _, step = moved(tasks)
-        st.expect(step == report["bytes"], f"collectives move {step} bytes a step, the report says {report['bytes']}")
+        told = report["bytes"]
+        st.expect(step == told, f"collectives move {step} bytes a step, the report says {told}")
         return f"{len(sizes)} reshards, {step} bytes a step"
 
     return name, check
 
 
 def advice(folder):
-    """Every reshard of a small BERT names both of its ends, most an annotation that led to it and one that avoids it."""
+    """Every reshard names an annotation that led to it, most one that would avoid it."""
     model = st.write_json(folder / "model" / "config.json", st.SMALL_BERT).parent
     table, report = folder / "table.txt", folder / "report.json"
     command = [*st.COMPILE, model, "--batch=4", "--seq=32", "--compile-to=resharded", "-o", folder / "out.mlir",
@@ -86,17 +87,34 @@ def advice(folder):
     st.check_run([*command, f"--st-explain={report}"])
     reshards = json.loads(report.read_text())["reshards"]
     st.expect(table.read_text().startswith(f"reshards that move data: {len(reshards)}, "), table.read_text()[:200])
-    with_reason = [r for r in reshards if any(e["because"] for e in [r["producer"], *r["users"]])]
-    st.expect(len(with_reason) == len(reshards), f"{len(reshards) - len(with_reason)} of {len(reshards)} have no reason")
+    without = [r for r in reshards if not any(end["because"] for end in [r["producer"], *r["users"]])]
+    st.expect(not without, f"{len(without)} of {len(reshards)} have no reason")
     with_remedy = [r for r in reshards if r["remedies"]]
     st.expect(2 * len(with_remedy) >= len(reshards), f"only {len(with_remedy)} of {len(reshards)} have a remedy")
     return f"{len(reshards)} reshards, {len(with_remedy)} with a remedy"
 
 
+def links(folder):
+    """On T10, whose chips have four clusters, replicas are further from each other than the shards of one."""
+    model = st.write_json(folder / "model" / "config.json", st.SMALL_GPT2).parent
+    costs = {}
+    for shards in (4, 8):
+        parallel = st.write_json(folder / f"{shards}.json", {"mode": "sharding", "data": 2, "sharding_size": shards})
+        done = st.check_run([*st.COMPILE, "-q", model, "--task=clm", "--batch=4", "--seq=32", "--target=dtu-t10",
+                             f"--parallel={parallel}", "--compile-to=configured"])
+        found = re.search(r"st\.link_costs = array<f64: (\S+), (\S+)>", done.stdout)
+        costs[shards] = found and (float(found[1]), float(found[2]))
+    st.expect(costs[4] and costs[4][0] > 2 and costs[4][1] == 1, f"found {costs}")
+    st.expect(costs[8] is None or costs[8][0] >= 1, f"found {costs}")
+    return f"{costs[4][0]:.2f} times"
+
+
 def refusals(folder):
     model = st.write_json(folder / "model" / "config.json", st.SMALL_BERT).parent
-    for flags, text in ((["--compile-to=staged", f"--explain={folder / 'x'}"], "--compile-to=staged stops before the reshards"),
-                        (["--compile-to=local", f"--explain={folder / 'none' / 'x'}"], "none/x: cannot write")):
+    cases = (("staged", folder / "x", "--compile-to=staged stops before the reshards"),
+             ("local", folder / "none" / "x", "none/x: cannot write"))
+    for phase, path, text in cases:
+        flags = [f"--compile-to={phase}", f"--explain={path}"]
         done = st.run([*st.COMPILE, "-q", model, *flags, "-o", folder / "out.mlir"])
         st.expect(done.returncode == 1 and text in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr)
         st.expect(sorted(p.name for p in folder.iterdir()) == ["model"], "leaves files behind")
@@ -111,6 +129,7 @@ def cases():
     yield case("gpt2 2 replicas of 2 stages of 2 shards, optimizer state split", *gpt2, {
         "mode": "hybrid", "data": 2, "zero": 1, "sharding_size": 2, "stage_cnt": 2, "accum_degree": 2})
     yield "advice", advice
+    yield "links", links
     yield "refusals", refusals
 
 

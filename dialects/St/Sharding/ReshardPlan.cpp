@@ -9,7 +9,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 /// Shardings looked at before the search narrows.
-static constexpr size_t kMostStates = 20000;
+static constexpr size_t kMostStates = 5000;
 
 static void append(std::string &key, int64_t number) {
   key.append(reinterpret_cast<const char *>(&number), sizeof(number));
