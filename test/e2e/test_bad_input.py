@@ -36,14 +36,14 @@ def expect_error(command, pattern, output=None, timeout=120):
         st.expect(sorted(os.listdir(output.parent)) == before, f"left files behind: {os.listdir(output.parent)}")
 
 
-def compile_command(folder, config=TINY_BERT, parallel=None, task="mlm", batch=2, extra=()):
+def compile_command(folder, config=TINY_BERT, parallel=None, task="mlm", batch=2, seq=16, extra=()):
     """st-compile of raw texts or JSON values; returns (command, output)."""
     model = folder / "model" / "config.json"
     model.parent.mkdir(exist_ok=True)
     model.write_text(config if isinstance(config, str) else json.dumps(config))
     out = folder / "out" / "a.bin"
     out.parent.mkdir(exist_ok=True)
-    command = [*st.COMPILE, model.parent, f"--task={task}", f"--batch={batch}", "--seq=16",
+    command = [*st.COMPILE, model.parent, f"--task={task}", f"--batch={batch}", f"--seq={seq}",
                "--target=dtu-t10", "-o", out, *extra]
     if parallel is not None:
         file = folder / "parallel.json"
@@ -175,12 +175,47 @@ def parallel_cases():
     yield parallel_case("replicas do not divide", numbered | {"data": 3}, "data is 3, which does not divide the 2 rows")
     yield parallel_case("too many devices", numbered | {"data": 1 << 20, "sharding_size": 1 << 20},
                         "expected at most 1048576 devices")
-    yield parallel_case("more of ZeRO than there is", numbered | {"zero": 2}, "zero is 2; expected 0 or 1")
-    yield parallel_case("ZeRO not a number", numbered | {"zero": None}, "zero is null; expected 0 or 1")
+    yield parallel_case("more of ZeRO than there is", numbered | {"zero": 4}, "zero is 4; expected 0, 1, 2 or 3")
+    yield parallel_case("ZeRO not a number", numbered | {"zero": None}, "zero is null; expected 0, 1, 2 or 3")
     yield parallel_case("unknown schedule", numbered | {"schedule": "zigzag"}, "schedule is .zigzag.; expected sequential")
     yield parallel_case("schedule of no pipeline", numbered | {"mode": "sharding", "schedule": "1f1b"},
                         "schedule is .1f1b., but mode is .sharding.")
     yield parallel_case("batch", st.layout(2, 2, mode="hybrid", accum=3), "accum_degree|batch")
+    yield from spec_cases()
+
+
+def spec_cases():
+    shards = {"mode": "sharding", "data": 1, "sharding_size": 2, "sharding_dim": "megatron"}
+    yield parallel_case("unknown cut", shards | {"sharding_dim": "columns"}, 'sharding_dim is "columns"; expected 0, -1 or "megatron"')
+    yield parallel_case("sequence_parallel not a truth value", shards | {"sequence_parallel": 1},
+                        "sequence_parallel is 1; expected true or false")
+    yield parallel_case("sequence that shards do not divide", shards | {"sequence_parallel": True},
+                        "sequence_parallel is true, but 2 shards do not divide the sequence 15", seq=15)
+    yield parallel_case("sequence_parallel without sums", shards | {"sharding_dim": -1, "sequence_parallel": True},
+                        "sequence_parallel is true, but no product .* leaves partial sums", config=TINY_LLAMA, task="clm")
+
+    def rules_case(name, rules, pattern, replicas=1):
+        return parallel_case(f"rules, {name}", shards | {"data": replicas, "parameters": rules}, pattern)
+
+    query, weight = "bert.encoder.layer.0.attention.self.query.weight", ["tensor", None]
+    yield rules_case("not an object", [["*", weight]], "parameters is .*; expected an object")
+    yield rules_case("sharding not a list", {"*": "tensor"}, r"parameters\.\* is \"tensor\"; expected a list")
+    yield rules_case("axis not a string", {"*": [2]}, r"parameters\.\* is \[2\]; expected a list")
+    yield rules_case("malformed pattern", {"*[": weight}, r"parameters\.\*\[ is .*; invalid glob pattern")
+    yield rules_case("too many alternatives", {"{a,b}" * 12: weight}, "too many")
+    yield rules_case("nothing matches", {"*.qeury.weight": weight},
+                     r"parameters\.\*\.qeury\.weight is .*, but no parameter of the model has a name that matches")
+    yield rules_case("no such axis", {query: ["expert"]}, "the mesh has no axis .expert. that splits parameters; expected tensor$")
+    yield rules_case("no replicas", {query: ["data"]}, "the mesh has no axis .data.")
+    yield rules_case("micro-batches", {query: ["micro"]}, "the mesh has no axis .micro.")
+    yield rules_case("axis twice", {query: ["tensor", "tensor"]}, "which has the axis .tensor. twice")
+    yield rules_case("too many dimensions", {"*.query.bias": weight},
+                     "which has 2 dimensions, but bert.encoder.layer.0.attention.self.query.bias has 1")
+    yield rules_case("indivisible", {"*token_type*": [["tensor", "data"]]},
+                     "splits dimension 0 of .*token_type.* into 4 parts; expected a number that divides its size 2",
+                     replicas=2)
+    yield rules_case("contradiction", {"*.query.weight": weight, query: [None, "tensor"]},
+                     r"query\.weight is .*but parameters\..*query\.weight, which also matches .*query.weight, is \[")
 
 
 def mlir_case(name, text, pattern):
