@@ -109,6 +109,19 @@ def replay(tensor, data, stages, micro, **more):
     return case
 
 
+def memory_adds_up(folder):
+    """The classes of each group add up to its arena, to the byte."""
+    binary = st.compile_model(folder, "model", st.SMALL_GPT2, "clm", layout(2, 2, 4, 4), batch=8)
+    text = st.check_run([st.BIN / "st-translate", "--executable-to-text", binary]).stdout
+    arenas = re.findall(r"^  arena (\d+) bytes, (.*)$", text, re.M)
+    for arena, classes in arenas:
+        sizes = {name: int(count) for name, count in (entry.split() for entry in classes.split(", "))}
+        st.expect(sum(sizes.values()) == int(arena), f"{sizes} in an arena of {arena}")
+        st.expect(sizes.keys() >= {"parameters", "gradients", "optimizer", "activations", "workspace"}, f"{sizes}")
+    st.expect(len(arenas) == 4, f"{len(arenas)} groups")
+    return f"{len(arenas)} groups"
+
+
 def hidden_64(data):
     def case(folder):
         config = st.SMALL_GPT2 | {"n_layer": 96, "n_positions": 16}
@@ -131,5 +144,6 @@ st.main(
     ("replay tensor 1 data 1 stages 4", replay(1, 1, 4, 8)),
     ("replay tensor 4 data 4 stages 1", replay(4, 4, 1, 2, zero=1)),
     ("replay tensor 8 data 2 stages 8", replay(8, 2, 8, 8)),
+    ("memory adds up", memory_adds_up),
     ("hidden 64 for 8 x 1 x 16", hidden_64(1)),
 )
