@@ -6,6 +6,7 @@
 #include "lib/Driver/Runner.h"
 
 #include "backends/dtu/codegen/ExecutableBuilder.h"
+#include "dialects/St/IR/ScheduleKind.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/StDialect.h"
 #include "lib/Frontend/Frontend.h"
@@ -428,9 +429,8 @@ LogicalResult Compiler::configure() {
         return emitError(config.locate(config.keyOf(i, j), context))
                << config.keyOf(i, j) << ": " << str(found.status().message());
   std::string schedule = options.get(*module, "schedule");
-  if (!schedule.empty() && !isSchedule(schedule))
-    return error() << "--schedule=" << schedule << ": expected "
-                   << kScheduleNames;
+  if (!schedule.empty() && !parseScheduleKind(schedule))
+    return error() << "--schedule=" << schedule << ": expected " << getScheduleNames();
   if (failed(applyParallelConfig(*module, config, schedule)))
     return failure();
   recordLinkCosts(*module, *description);

@@ -1,0 +1,58 @@
+"""What each pipeline schedule costs on simulated clusters: the step, and the memory of the fullest device.
+
+  benchmarks/schedules.py [--model=examples/models/gpt2] [--task=clm] [--stages=4] [--micro=16] [--seq=512] [--build=build]
+
+Simulated times depend on the compiled program alone: nothing else on the machine changes them.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SCHEDULES = [("gpipe", 1), ("1f1b", 1), ("interleaved", 2), ("zb-h1", 1), ("zb-h2", 1), ("zb-v", 2)]
+
+
+def measure(options, folder, kind, virtual):
+    """Milliseconds a step and MiB of the fullest device, or what st-compile says to it."""
+    layout = {"mode": "pipeline", "data": 1, "stage_cnt": options.stages, "accum_degree": options.micro,
+              "schedule": kind, "virtual_stages": virtual}
+    (folder / "layout.json").write_text(json.dumps(layout))
+    build = ROOT / options.build / "bin"
+    done = subprocess.run([build / "st-compile", "-q", ROOT / options.model, f"--task={options.task}",
+                           f"--batch={options.micro}", f"--seq={options.seq}", f"--parallel={folder / 'layout.json'}",
+                           "--target=dtu-t10", "-o", folder / "step"], capture_output=True, text=True)
+    if done.returncode:
+        return done.stderr.strip().splitlines()[-1]
+    text = subprocess.run([folder / "step", "--timing-only"], capture_output=True, text=True, check=True).stdout
+    step = float(re.search(r"simulated step ([\d.]+) ms", text).group(1))
+    peaks = [float(line.split()[-1]) for line in text.splitlines() if re.match(r"\d+ +\d+ ", line)]
+    return step, max(peaks)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", default="examples/models/gpt2")
+    parser.add_argument("--task", default="clm")
+    parser.add_argument("--stages", type=int, default=4)
+    parser.add_argument("--micro", type=int, default=16)
+    parser.add_argument("--seq", type=int, default=512)
+    parser.add_argument("--build", default="build")
+    options = parser.parse_args()
+    print(f"{'schedule':12} {'stages a group':>14} {'ms a step':>10} {'of 1f1b':>8} {'peak MiB':>9}")
+    with tempfile.TemporaryDirectory() as folder:
+        found = {(k, v): measure(options, pathlib.Path(folder), k, v) for k, v in SCHEDULES}
+    base = found["1f1b", 1]
+    for (kind, virtual), result in found.items():
+        if isinstance(result, str):
+            print(f"{kind:12} {virtual:14} {result}")
+            continue
+        share = f"{result[0] / base[0]:8.3f}" if isinstance(base, tuple) else ""
+        print(f"{kind:12} {virtual:14} {result[0]:10.1f} {share:>8} {result[1]:9.0f}")
+
+
+if __name__ == "__main__":
+    main()
