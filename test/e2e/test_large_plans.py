@@ -109,6 +109,17 @@ def replay(tensor, data, stages, micro, **more):
     return case
 
 
+def refusals(folder):
+    binary = st.compile_model(folder, "model", st.SMALL_GPT2, "clm", None, batch=1)
+    for flags, message in (
+            (["--time-tasks=twice"], "--time-tasks=twice: expected auto, each or once"),
+            (["--time-tasks=once", f"--trace={folder / 'trace'}"],
+             "--trace shows every task and has no effect with --time-tasks=once")):
+        done = st.run([binary, "--timing-only", *flags])
+        st.expect(done.returncode == 1 and message in done.stderr, f"{flags}: exit {done.returncode}, {done.stderr}")
+        st.expect(not (folder / "trace").exists(), "a trace was left")
+
+
 def memory_adds_up(folder):
     """The classes of each group add up to its arena, to the byte."""
     binary = st.compile_model(folder, "model", st.SMALL_GPT2, "clm", layout(2, 2, 4, 4), batch=8)
@@ -144,6 +155,7 @@ st.main(
     ("replay tensor 1 data 1 stages 4", replay(1, 1, 4, 8)),
     ("replay tensor 4 data 4 stages 1", replay(4, 4, 1, 2, zero=1)),
     ("replay tensor 8 data 2 stages 8", replay(8, 2, 8, 8)),
+    ("refusals", refusals),
     ("memory adds up", memory_adds_up),
     ("hidden 64 for 8 x 1 x 16", hidden_64(1)),
 )
