@@ -6,6 +6,6 @@ shift
 out=$("$@" 2>/dev/null)
 case "$kind" in
 crashed) [ "$(echo "$out" | tail -n 1 | cut -d ' ' -f 1)" = begin ] && exit 1 ;;
-*) echo "$out" | grep -q "^$kind " && exit 1 ;;
+*) echo "$out" | grep -q "^$kind" && exit 1 ;;
 esac
 exit 0

@@ -177,8 +177,11 @@ def reduces(message):
     return "on the device" not in message and "st-compile" not in message
 
 
-def reduce_case(path, kind, on_device):
+def reduce_case(path, kind, message, on_device):
     """The path of a smaller program that fails alike; a path of the whole one where there is none."""
+    if kind in ("refused", "broken"):
+        # For the same reason: what it says but for numbers, as a regular expression without blanks.
+        kind += "..*" + re.sub(r"[\W\d]+", ".*", message[:80])
     smaller = path.with_suffix(".reduced.mlir")
     command = [BIN / "st-differential"]
     if on_device:
@@ -223,7 +226,7 @@ class Run:
             kept.parent.mkdir(exist_ok=True)
             kept.write_text(path.read_text())
             on_device = "on the device" in message or "st-compile" in message
-            print(f"  reduced: {reduce_case(kept, kind, on_device)}", flush=True)
+            print(f"  reduced: {reduce_case(kept, kind, message, on_device)}", flush=True)
 
     def random_cases(self, seed, count):
         for i in range(seed, seed + count):

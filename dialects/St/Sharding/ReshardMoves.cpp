@@ -275,15 +275,17 @@ void ReshardMoves::exchanges(const TensorSharding &now, Visit visit) const {
         eraseAxis(freed.dims[fromDim], axis);
       for (int64_t dim = 0; dim < rank; ++dim)
         for (const Site &site : sites(freed.dims[dim], dim, run.axes)) {
-          // Within a dimension an axis cannot move onto what another one just left.
-          auto isOnto = [&](Axis moved) {
+          // Within a dimension the place that an axis goes to and the one that it or another has
+          // just left are two digits of a position, one above the other: {"a"} of 2 cannot become
+          // {3, "a"}, as a third of the dimension lies in both halves.
+          auto isAcross = [&](Axis moved) {
             int64_t begin = *outerOf(site.splits, moved), end = begin * axes.size(moved);
             return llvm::any_of(run.axes, [&](Axis left) {
-              int64_t gone = *outerOf(now.dims[dim], left);
-              return begin < gone * axes.size(left) && gone < end;
+              int64_t gone = *outerOf(now.dims[dim], left), goneEnd = gone * axes.size(left);
+              return gone % end != 0 && begin % goneEnd != 0;
             });
           };
-          if (dim == fromDim && llvm::any_of(run.axes, isOnto))
+          if (dim == fromDim && llvm::any_of(run.axes, isAcross))
             continue;
           ReshardStep step;
           step.kind = ReshardStep::AllToAll;
