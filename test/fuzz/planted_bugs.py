@@ -32,8 +32,9 @@ class Bug:
 RULES, PIECES = "dialects/StableHLO/ShardingReductions.cpp", "dialects/StableHLO/ShardingPieces.cpp"
 SHAPE, INDEXING = "dialects/StableHLO/ShardingShape.cpp", "dialects/StableHLO/ShardingIndexing.cpp"
 ELEMENTWISE = "dialects/StableHLO/ShardingElementwise.cpp"
-EMITTER, PLAN = "passes/Partition/ReshardEmitter.cpp", "dialects/St/Sharding/ReshardPlan.cpp"
+EMITTER, MOVES = "passes/Partition/ReshardEmitter.cpp", "dialects/St/Sharding/ReshardMoves.cpp"
 STAGES, ASSIGN = "passes/Partition/StageAnalysis.cpp", "passes/Partition/AssignStages.cpp"
+MICRO = "passes/Propagation/MicroAnalysis.cpp"
 TASKS, PROGRAMS = "passes/Pipeline/TaskAnalysis.cpp", "passes/Pipeline/ProgramEmitter.cpp"
 BUGS = [
     # Factor rules.
@@ -65,30 +66,27 @@ BUGS = [
     Bug("slice-is-parallel", PIECES, "addPieceFactor(rule, op, dim, isWhole(cast<SliceOp>(op), dim));",
         "addPieceFactor(rule, op, dim, true);"),
     # Reshard planning.
-    Bug("outer-part-forgotten", PLAN, "step.outer = shape.empty() ? 1 : outerWithin(place);", "step.outer = 1;"),
-    Bug("gathered-in-the-wrong-order", PLAN, "steps.back().axes.insert(steps.back().axes.begin(), *best);",
-        "steps.back().axes.push_back(*best);"),
-    Bug("kinds-of-reduction-mixed", PLAN, "bool sameKind = now.kind == to.kind;", "bool sameKind = true;"),
-    Bug("moved-from-the-wrong-part", PLAN, "step.fromOuter = outerWithin(*source);", "step.fromOuter = 1;"),
+    Bug("gathered-from-the-wrong-part", MOVES, "step.outer = localOuter(now.dims[dim], run.outer);", "step.outer = 1;"),
+    Bug("exchanged-from-the-wrong-part", MOVES, "step.fromOuter = localOuter(now.dims[fromDim], run.outer);",
+        "step.fromOuter = 1;"),
+    Bug("moved-across-a-part", MOVES, "return gone % end != 0 && begin % goneEnd != 0;", "return begin < goneEnd && gone < end;"),
+    Bug("permuted-backwards", MOVES, "pairs.append({sources[position], position});", "pairs.append({position, sources[position]});"),
     Bug("mask-of-any-axis", EMITTER, "isFirst ? AndOp::create(builder, loc, isFirst, atZero) : atZero;", "atZero;"),
     Bug("first-micro-batch-for-all", EMITTER, "splat(loc, scalar, sizes[step.dim]));", "splat(loc, scalar, 0));"),
     Bug("sums-of-maxima", EMITTER, "AllReduceOp::create(builder, loc, type, value, kind, names, axes.meshName());",
         "AllReduceOp::create(builder, loc, type, value, ReduceKind::Sum, names, axes.meshName());"),
     # Stage assignment.
-    Bug("values-flow-back", STAGES, "stage = std::max<int64_t>(stage, opStages[producer].find_first());", "(void)producer;"),
     Bug("parameter-in-its-last-stage-only", STAGES, "forward.contains(user))\n        set |= it->second;",
         "forward.contains(user))\n        set = it->second;"),
-    Bug("state-in-the-first-stage", STAGES, "argumentStages[argument] = it == byName.end() ? only(0) : it->second;",
-        "argumentStages[argument] = only(0);"),
     Bug("transfers-not-shared", ASSIGN, "instances[{value, stage}] = transfer;\n", ""),
     # Accumulation.
     Bug("last-micro-batch-wins", PROGRAMS, "bool once = analysis.getMicroBatches() == 1;", "bool once = true;"),
-    Bug("accumulators-not-cleared", PROGRAMS, "  if (clears)\n    clearAccumulators();\n", ""),
     Bug("stash-of-one-micro-batch", PROGRAMS, "add(value, stash ? \"stash\" : \"step\", stash ? stashes++ : steps++, stash);",
         "add(value, stash ? \"stash\" : \"step\", stash ? stashes++ : steps++, false);"),
     Bug("count-of-one-micro-batch", TASKS, "(mine.feedsLoop ? mine.afterStatistics : mine.afterAccumulation) = true;",
         "mine.afterAccumulation = true;"),
-    Bug("accumulated-in-the-wrong-task", TASKS, "if (isEarly(op))\n    return Phase::Statistics;", ""),
+    Bug("sum-of-a-micro-batch-is-read-early", MICRO, "isLate |= graph.readsState(operand);", ""),
+    Bug("constraint-leaves-a-sum-open", MICRO, "!how.uses(node.rule, kMicroAxis, part))", "true)"),
     Bug("reduced-over-devices-not-micro", EMITTER, "return AccumulateOp::create(builder, loc, type, value, kind);",
         "return AllReduceOp::create(builder, loc, type, value, kind, names, axes.meshName());"),
 ]

@@ -110,7 +110,7 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
         """A sum over whatever is split, and linear ops of it, which may come before it is complete, and others."""
         n, m, k = self.rng.choice([2, 4, 8]), self.rng.choice([1, 4, 8]), self.rng.choice([4, 8, 16])
         x = self.pick(lambda v: len(v[1]) == 2 and v[1][0] in (4, 8, 16)) or self.argument((k, n))
-        (k, n), y = x[1], self.argument((x[1][0], m))
+        (k, n), y = x[1], self.scaled(self.argument((x[1][0], m)), 1 / x[1][0])
         z = self.emit(f"stablehlo.dot_general {x[0]}, {y[0]}, contracting_dims = [0] x [0] : ({self.type(x)}, {self.type(y)})"
                       " -> RESULT", (n, m), self.element, x[0], y[0])
         for _ in range(self.rng.randint(1, 4)):
@@ -120,7 +120,6 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
                 z = self.apply("negate", z)
             elif op == "square":
                 z = self.apply("multiply", z, z)
-                z = self.scaled(z, 1 / k)
             elif op == "divide":
                 z = self.apply("divide", *((z, self.prepared(other, "positive")) if self.rng.random() < 0.7 else
                                            (other, self.prepared(z, "positive"))))
@@ -131,8 +130,7 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
             else:
                 z = self.apply(op, *((z, other) if self.rng.random() < 0.5 else (other, z)))
             if op in ("multiply", "square"):
-                z = self.scaled(z, 0.25)
-        self.scaled(z, 1 / k)
+                z = self.apply("tanh", z) if self.rng.random() < 0.3 else self.scaled(z, 0.25)
 
     def op_reduce(self):
         x = self.pick(lambda v: v[1])
