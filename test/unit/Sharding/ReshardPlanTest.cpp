@@ -140,8 +140,8 @@ TEST_F(ReshardPlanTest, CheapestOfAllOverTwoAxes) {
         expectCheapest(every, from, to);
     use(mesh, {2048, 8});
     EveryPath large({2048, 8}, *axes, 4);
-    for (size_t from = 0; from < large.shardings.size(); from += 5)
-      for (size_t to = 0; to < large.shardings.size(); to += 7)
+    for (size_t from = 0; from < large.shardings.size(); from += 11)
+      for (size_t to = 0; to < large.shardings.size(); to += 13)
         expectCheapest(large, from, to);
   }
 }
@@ -218,6 +218,23 @@ TEST_F(ReshardPlanTest, EveryPlanOverTwoAxesGivesTheRightShards) {
         addFunction("f" + std::to_string(i) + "_" + std::to_string(j), from, to);
     expectIdentities();
   }
+}
+
+TEST_F(ReshardPlanTest, PlansOverAxesThatDoNotDivideEachOther) {
+  use("[\"x\"=2, \"y\"=3], micro=1>", {36, 6});
+  SmallVector<TensorSharding> shardings;
+  for (StringRef text :
+       {"[{}, {}]", "[{\"x\"}, {}]", "[{\"y\"}, {}]", "[{2, \"x\"}, {}]", "[{3, \"x\"}, {}]",
+        "[{2, \"y\"}, {}]", "[{6, \"y\"}, {}]", "[{\"x\", \"y\"}, {}]", "[{\"y\", \"x\"}, {}]",
+        "[{\"y\", 3, \"x\"}, {}]", "[{\"x\", 2, \"y\"}, {}]", "[{3, \"x\", \"y\"}, {}]",
+        "[{\"x\"}, {\"y\"}]", "[{3, \"x\"}, {2, \"y\"}]", "[{}, {\"y\", \"x\"}]",
+        "[{}, {3, \"x\"}], unreduced = sum [\"y\"]", "[{\"y\"}, {}], unreduced = sum [\"x\"]",
+        "[{}, {}], unreduced = sum [\"x\", \"y\"]"})
+    shardings.push_back(read(text));
+  for (auto [i, from] : llvm::enumerate(shardings))
+    for (auto [j, to] : llvm::enumerate(shardings))
+      addFunction("f" + std::to_string(i) + "_" + std::to_string(j), from, to);
+  expectIdentities();
 }
 
 TEST_F(ReshardPlanTest, PlansOverThreeAxesGiveTheRightShards) {
