@@ -186,13 +186,15 @@ def parallel_cases():
 
 def spec_cases():
     shards = {"mode": "sharding", "data": 1, "sharding_size": 2, "sharding_dim": "megatron"}
-    yield parallel_case("unknown cut", shards | {"sharding_dim": "columns"}, 'sharding_dim is "columns"; expected 0, -1 or "megatron"')
+    yield parallel_case("unknown cut", shards | {"sharding_dim": "columns"},
+                        'sharding_dim is "columns"; expected 0, -1 or "megatron"')
     yield parallel_case("sequence_parallel not a truth value", shards | {"sequence_parallel": 1},
                         "sequence_parallel is 1; expected true or false")
     yield parallel_case("sequence that shards do not divide", shards | {"sequence_parallel": True},
                         "sequence_parallel is true, but 2 shards do not divide the sequence 15", seq=15)
     yield parallel_case("sequence_parallel without sums", shards | {"sharding_dim": -1, "sequence_parallel": True},
-                        "sequence_parallel is true, but no product .* leaves partial sums", config=TINY_LLAMA, task="clm")
+                        "sequence_parallel is true, but no product .* leaves partial sums", config=TINY_LLAMA,
+                        task="clm")
 
     def rules_case(name, rules, pattern, replicas=1):
         return parallel_case(f"rules, {name}", shards | {"data": replicas, "parameters": rules}, pattern)
@@ -205,7 +207,8 @@ def spec_cases():
     yield rules_case("too many alternatives", {"{a,b}" * 12: weight}, "too many")
     yield rules_case("nothing matches", {"*.qeury.weight": weight},
                      r"parameters\.\*\.qeury\.weight is .*, but no parameter of the model has a name that matches")
-    yield rules_case("no such axis", {query: ["expert"]}, "the mesh has no axis .expert. that splits parameters; expected tensor$")
+    yield rules_case("no such axis", {query: ["expert"]},
+                     "the mesh has no axis .expert. that splits parameters; expected tensor$")
     yield rules_case("no replicas", {query: ["data"]}, "the mesh has no axis .data.")
     yield rules_case("micro-batches", {query: ["micro"]}, "the mesh has no axis .micro.")
     yield rules_case("axis twice", {query: ["tensor", "tensor"]}, "which has the axis .tensor. twice")

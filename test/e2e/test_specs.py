@@ -114,7 +114,8 @@ def training_case(name, model, optimizer, parallel):
         expected = Reference.get(folder, model, optimizer)
         actual = losses_of(folder, "split", model, optimizer, parallel)
         difference = st.relative_difference(expected, actual)
-        st.expect(difference <= 1e-5, f"losses differ by {difference:.3g}:\n{expected}\n{actual}\n{json.dumps(parallel)}")
+        st.expect(difference <= 1e-5,
+                  f"losses differ by {difference:.3g}:\n{expected}\n{actual}\n{json.dumps(parallel)}")
         return f"losses agree to {difference:.1e}"
 
     return name, check
@@ -132,7 +133,8 @@ def violations(value, schema, where="$"):
     if "anyOf" in schema and all(list(violations(value, option, where)) for option in schema["anyOf"]):
         yield f"{where}: {value!r} is none of the alternatives"
     if "type" in schema:
-        fits = isinstance(value, types[schema["type"]]) and not (schema["type"] == "integer" and isinstance(value, bool))
+        is_truth = schema["type"] == "integer" and isinstance(value, bool)
+        fits = isinstance(value, types[schema["type"]]) and not is_truth
         if not fits:
             yield f"{where}: {value!r} is no {schema['type']}"
             return
