@@ -81,8 +81,7 @@ void MicroAnalysis::passOnUnreduced(const OpNode &node, OpSharding &how) {
   if (auto constrain = dyn_cast<ConstrainOp>(op);
       constrain && !graph.axes.read(constrain.getSharding()).isUnreducedOver(kMicroAxis))
     return;
-  if (node.rule.results.empty() ||
-      (op->getNumResults() != 1 && node.rule.parts == 1) ||
+  if (node.rule.results.empty() || (op->getNumResults() != 1 && node.rule.parts == 1) ||
       llvm::any_of(op->getOperands(), [&](Value operand) { return late.contains(operand); }))
     return;
   for (int64_t part = 0; part < node.rule.parts; ++part)

@@ -92,8 +92,8 @@ void StepGraph::addNode(Operation &op) {
 // Pins
 //===----------------------------------------------------------------------===//
 
-/// Pins the value and, through ops elementwise in its shape, what it is made from. A constraint says
-/// itself how its value is split, and what it is made from need not be.
+/// Pins the value and, through ops elementwise in its shape, what it is made from. A constraint
+/// says itself how its value is split, and what it is made from need not be.
 void StepGraph::pin(Value value, const TensorSharding &sharding) {
   SmallVector<Value> worklist = {value};
   while (!worklist.empty()) {
