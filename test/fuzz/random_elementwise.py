@@ -1,11 +1,13 @@
 """Random elementwise ops, each on numbers that it is defined and well conditioned for."""
 
+from program_builder import WIDE
+
 # Ops of one operand, by what it must be: any number, one in (-0.9, 0.9), one in [1, 2), or an
 # argument, because the result jumps where its operand barely changes.
 UNARY = {
     "any": ["tanh", "negate", "abs", "logistic", "sine", "cosine", "chlo.atan", "chlo.asinh", "chlo.erf", "chlo.erfc",
             "chlo.bessel_i1e"],
-    "unit": ["exponential", "exponential_minus_one", "log_plus_one", "tan", "chlo.sinh", "chlo.cosh", "chlo.asin",
+    "unit": ["exponential", "exponential_minus_one", "log_plus_one", "tan", "chlo.tan", "chlo.sinh", "chlo.cosh", "chlo.asin",
              "chlo.acos", "chlo.atanh", "chlo.erf_inv", "chlo.square"],
     "positive": ["sqrt", "rsqrt", "log", "cbrt", "chlo.acosh", "chlo.lgamma", "chlo.digamma"],
     "argument": ["floor", "ceil", "round_nearest_even", "round_nearest_afz", "sign"],
@@ -16,7 +18,7 @@ BINARY = {
     "argument": ["remainder", "chlo.next_after"],
 }
 INTEGER_BINARY = ["add", "subtract", "multiply", "maximum", "minimum", "and", "or", "xor", "shift_left",
-                  "shift_right_arithmetic", "shift_right_logical", "divide", "remainder"]
+                  "shift_right_arithmetic", "shift_right_logical", "divide", "remainder", "chlo.mulhi"]
 INTEGER_UNARY = ["not", "popcnt", "count_leading_zeros", "abs", "negate", "sign"]
 # chlo ops that the interpreter has in wide types only are cast there by no one.
 NARROW_MISSING = ("chlo.polygamma", "chlo.zeta", "chlo.next_after", "chlo.digamma", "chlo.lgamma", "chlo.bessel_i1e")
@@ -132,7 +134,7 @@ class ElementwiseOps:
         self.emit(f"stablehlo.bitcast_convert {back[0]} : ({self.type(back)}) -> RESULT", x[1], x[2], back[0])
 
     def op_complex(self):
-        if self.element not in WIDE_FLOATS:
+        if self.element not in WIDE:
             return
         x = self.pick()
         y = x and self.pick(lambda v: v[1] == x[1])
@@ -155,6 +157,3 @@ class ElementwiseOps:
         mask = self.compare("GE", rows, columns)
         zero = self.constant("0.0", x[1])
         self.emit(f"stablehlo.select {mask[0]}, {x[0]}, {zero[0]} : {self.type(mask)}, RESULT", x[1], x[2], mask[0], x[0])
-
-
-WIDE_FLOATS = ("f32", "f64")

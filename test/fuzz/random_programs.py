@@ -110,9 +110,16 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
         """A sum over whatever is split, and linear ops of it, which may come before it is complete, and others."""
         n, m, k = self.rng.choice([2, 4, 8]), self.rng.choice([1, 4, 8]), self.rng.choice([4, 8, 16])
         x = self.pick(lambda v: len(v[1]) == 2 and v[1][0] in (4, 8, 16)) or self.argument((k, n))
-        (k, n), y = x[1], self.scaled(self.argument((x[1][0], m)), 1 / x[1][0])
+        (k, n), y = x[1], self.argument((x[1][0], m))
+        # A sum of positive numbers may divide.
+        divides = self.rng.random() < 0.25
+        if divides:
+            x, y = self.prepared(x, "positive"), self.prepared(y, "positive")
+        y = self.scaled(y, 1 / k)
         z = self.emit(f"stablehlo.dot_general {x[0]}, {y[0]}, contracting_dims = [0] x [0] : ({self.type(x)}, {self.type(y)})"
                       " -> RESULT", (n, m), self.element, x[0], y[0])
+        if divides:
+            z = self.apply("divide", self.pick(lambda v: v[1] == (n, m)) or self.argument((n, m)), z)
         for _ in range(self.rng.randint(1, 4)):
             op = self.rng.choice(["add", "subtract", "multiply", "divide", "negate", "select", "square", "maximum"])
             other = self.pick(lambda v: v[1] == (n, m)) or self.argument((n, m))

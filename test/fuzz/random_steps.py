@@ -116,7 +116,8 @@ class Step:
         y = self.emit(f"stablehlo.dot_general {x}, {w}, contracting_dims = {contract}",
                       f"({self.type(left)}, {self.type(right)}) -> {self.type((self.rows, features))}")
         self.features = features
-        return self.apply("multiply", y, self.constant(0.5, (self.rows, features)))
+        # Numbers stay of order one, whatever the number of products in a sum.
+        return self.apply("multiply", y, self.constant(left[-1] ** -0.5, (self.rows, features)))
 
     # ---- layers
 
@@ -198,6 +199,7 @@ class Step:
         h = self.emit(f"stablehlo.reshape {x}", f"({self.type((self.rows, self.features))}) -> {self.type(split)}")
         scores = self.emit(f"stablehlo.dot_general {h}, {h}, batching_dims = [0] x [0], contracting_dims = [2] x [2]",
                            f"({self.type(split)}, {self.type(split)}) -> {self.type(square)}")
+        scores = self.apply("multiply", scores, self.constant(1 / size, square), shape=square)
         weights = self.apply("tanh", scores, shape=square)
         y = self.emit(f"stablehlo.dot_general {weights}, {h}, batching_dims = [0] x [0], contracting_dims = [2] x [1]",
                       f"({self.type(square)}, {self.type(split)}) -> {self.type(split)}")
