@@ -38,10 +38,13 @@ RULES = {
     "gpt2": {"*.mlp.c_fc.weight": [None, "tensor"], "*.mlp.c_fc.bias": ["tensor"], "*.mlp.c_proj.weight": ["tensor"]},
     "llama": {"*.{gate,up}_proj.weight": ["tensor", None], "*.down_proj.weight": [None, "tensor"]},
 }
+# Beside 1F1B, which a pipeline has by default.
+SCHEDULES = ("gpipe", "interleaved", "zb-h1", "zb-h2", "zb-v")
 DOCS = st.ROOT / "docs"
 
 
-def spec(model, data=1, tensor=1, stages=1, micro=1, dim="megatron", zero=0, sequence=False, rules=False):
+def spec(model, data=1, tensor=1, stages=1, micro=1, dim="megatron", zero=0, sequence=False, rules=False,
+         schedule=None):
     """A parallel file; what a product of sizes makes meaningless is left out."""
     value = {"mode": "hybrid" if stages > 1 and micro > 1 else "sharding", "data": data, "stage_cnt": stages,
              "accum_degree": micro, "sharding_size": tensor, "zero": zero if data > 1 else 0}
@@ -50,12 +53,14 @@ def spec(model, data=1, tensor=1, stages=1, micro=1, dim="megatron", zero=0, seq
         value["sequence_parallel"] = sequence and dim != -1
         if rules:
             value["parameters"] = RULES[model]
+    if schedule:
+        value["schedule"] = schedule
     return value
 
 
 def named(model, optimizer="adamw", **sizes):
     value = spec(model, **sizes)
-    text = " ".join(f"{key}={setting}" for key, setting in sizes.items() if key == "rules" or setting is not False)
+    text = " ".join(f"{key}={setting}" for key, setting in sizes.items() if key == "rules" or setting not in (False, None))
     return f"{model} {optimizer} {text}", model, optimizer, value
 
 
@@ -78,15 +83,19 @@ def matrix():
             yield named(model, next(optimizers), data=4, micro=2, zero=zero)
         for zero in (0, 2, 3):
             yield named(model, next(optimizers), data=2, tensor=2, stages=2, micro=2, zero=zero, sequence=True)
+        for schedule in SCHEDULES:
+            yield named(model, next(optimizers), data=2, tensor=2, stages=2, micro=4, zero=next(levels), schedule=schedule)
 
 
 def drawn(seed, count=8):
     draw = random.Random(seed)
     for _ in range(count):
         model = draw.choice(list(MODELS))
+        stages, micro = draw.choice((1, 2)), draw.choice((1, 2))
         yield named(model, draw.choice(list(OPTIMIZERS)), data=draw.choice((1, 2, 4)), tensor=draw.choice((1, 2)),
-                    stages=draw.choice((1, 2)), micro=draw.choice((1, 2)), dim=draw.choice(("megatron", 0, -1)),
-                    zero=draw.randrange(4), sequence=draw.random() < 0.5, rules=draw.random() < 0.5)
+                    stages=stages, micro=micro, dim=draw.choice(("megatron", 0, -1)),
+                    zero=draw.randrange(4), sequence=draw.random() < 0.5, rules=draw.random() < 0.5,
+                    schedule=draw.choice(SCHEDULES) if stages * micro == 4 else None)
 
 
 def losses_of(folder, name, model, optimizer, parallel):
