@@ -369,6 +369,9 @@ bool KernelPlan::joinMatmul(Operation *op, unsigned index) {
   if (!tail.hasOneUse() || *tail.user_begin() != op)
     return false;
   size_t rank = node.space.size();
+  // What follows a product of one element moves with no tile of it.
+  if (rank == 0)
+    return false;
   SmallVector<Leaf> leaves = getLeaves(op, allAxes(rank), node.space);
   bool suits =
       llvm::all_of(leaves,

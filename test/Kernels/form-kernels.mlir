@@ -229,3 +229,27 @@ module {
     }
   }
 }
+
+// -----
+
+// What follows a product of one element is a kernel of its own: no tile of the product moves it.
+
+module {
+  st.mesh @mesh <[], micro=1>
+  st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+    st.input @a "a" role "batch" global tensor<1x1xf32> slice <@mesh, [{}, {}]> local tensor<1x1xf32> micro_dim -1
+    st.buffer @y "step" slots 1 : tensor<1x1xf32>
+    // CHECK-LABEL: st.task @forward0
+    st.task @forward0 forward stage 0 (%mb) {
+      // CHECK: st.kernel "matmul"
+      // CHECK-NEXT: stablehlo.dot_general
+      // CHECK-NEXT: st.yield
+      // CHECK: st.kernel "loop"
+      // CHECK-NEXT: stablehlo.tanh
+      %a = st.read @a : tensor<1x1xf32>
+      %d = stablehlo.dot_general %a, %a, contracting_dims = [1] x [0] : (tensor<1x1xf32>, tensor<1x1xf32>) -> tensor<1x1xf32>
+      %t = stablehlo.tanh %d : tensor<1x1xf32>
+      st.write %t to @y : tensor<1x1xf32>
+    }
+  }
+}

@@ -181,6 +181,10 @@ LogicalResult GroupBuilder::addInput(mlir::st::InputOp op) {
 }
 
 LogicalResult GroupBuilder::addOutput(mlir::st::OutputOp op) {
+  if (op.isPerMicroBatch() && static_cast<int64_t>(mesh.getMicro()) > 1)
+    return op.emitOpError("\"") << op.getName()
+                                << "\" differs from micro-batch to micro-batch, which a binary "
+                                   "cannot give back yet; expected one micro-batch (accum_degree)";
   proto::Output &output = *group.add_outputs();
   FailureOr<mlir::st::AddressAttr> address = place(op, op.getLocalType());
   if (failed(address) || failed(setType(op, op.getGlobalType(), *output.mutable_global())))

@@ -436,6 +436,9 @@ LogicalResult mlir::dtu::emitMatmulKernel(KernelContext &context) {
     return failure();
   if (program->getNumLevels() > 0)
     return op->emitOpError("reduces the result of its product, which has no DTU code generation");
+  if (space.getNumGroups() == 0 && !program->ops.empty())
+    return op->emitOpError("computes with a product of one element, which has no DTU code "
+                           "generation; expected a kernel of its own");
   // Every value that is no scalar moves with the tiles of the result.
   program->setRates(~GroupSet(0), 0);
   TilePhase phase;
