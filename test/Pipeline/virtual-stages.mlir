@@ -2,6 +2,16 @@
 // weights are tasks of their own, and the programs give the numbers of the function.
 //
 // RUN: st-opt --split-tasks %s | FileCheck %s
+//
+// REQUIRES: jax
+// RUN: rm -rf %t && mkdir %t
+// RUN: %python %S/../Reference/Inputs/random_inputs.py %t/in x=f32:8x4 w0=f32:4x4 w1=f32:4x4 w2=f32:4x4 w3=f32:4x4
+// RUN: st-translate --interpret --inputs=%t/in --outputs=%t/local %s
+// RUN: st-opt --split-tasks --schedule-pipeline %s -o %t/tasks.mlir
+// RUN: st-translate --interpret --inputs=%t/in --outputs=%t/tasks %t/tasks.mlir
+// RUN: %python %S/../Reference/Inputs/compare.py %t/local %t/tasks 1e-5 | FileCheck --check-prefix=SAME %s
+// SAME: 5 tensors agree
+//
 // RUN: st-opt --split-tasks --schedule-pipeline %s -o %t.scheduled
 // RUN: st-translate --timeline %t.scheduled | FileCheck --check-prefix=TIME --match-full-lines --strict-whitespace %s
 // RUN: st-translate --timeline --task-times=forward=2,weight=0.5 %t.scheduled | FileCheck --check-prefix=OTHER %s

@@ -116,62 +116,6 @@ def judge(kind, message):
     return "refused for micro-batches" if kind == "refused" and any(text in message for text in REFUSALS) else kind
 
 
-class Statistics:
-    """What the cases were made of; only those that agree count."""
-
-    def __init__(self):
-        self.kinds, self.ops, self.moves = collections.Counter(), collections.Counter(), collections.Counter()
-        self.moving = self.uneven = self.on_device = 0
-
-    def add(self, counts, text):
-        ops, moves = (set(re.findall(r"([\w.]+):\d+", part)) for part in counts.split(" moves="))
-        self.ops.update(ops)
-        self.moves.update(moves)
-        self.moving += any(name in moves for name in MOVING)
-        self.uneven += has_uneven_shards(text)
-
-    def print(self):
-        agreed = max(self.kinds["ok"], 1)
-        print("cases with each op: " + ", ".join(f"{name} {n}" for name, n in sorted(self.ops.items())))
-        print("cases with each collective: " + ", ".join(f"{name} {n}" for name, n in sorted(self.moves.items())))
-        print(f"{100 * self.moving / agreed:.0f} % of {agreed} cases move data between devices, "
-              f"{100 * self.uneven / agreed:.0f} % have uneven shards, {self.on_device} ran on the DTU too")
-        print(", ".join(f"{n} {kind}" for kind, n in sorted(self.kinds.items())))
-
-
-def run_chunk(paths, folder):
-    """(path, kind, what st-differential says) of each; what ends the process is a result of the program it was at.
-    Inputs and results stay in the folder."""
-    left = list(paths)
-    while left:
-        process = subprocess.Popen([BIN / "st-differential", f"--save={folder}", *left], stdout=subprocess.PIPE,
-                                   stderr=subprocess.PIPE, text=True)
-        try:
-            out, err = process.communicate(timeout=LIMIT)
-            ending = f"crashed with {process.returncode}: {err.strip()[:300]}"
-        except subprocess.TimeoutExpired:
-            process.kill()
-            out, _ = process.communicate()
-            ending = f"took more than {LIMIT} s"
-        current, ended = None, set()
-        for line in out.splitlines():
-            kind, path, *rest = line.split(" ", 2)
-            current = path
-            if kind != "begin":
-                ended.add(path)
-                yield path, kind, rest[0] if rest else ""
-        if current is None:
-            raise SystemExit(f"st-differential: {ending}")
-        if current not in ended:
-            ended.add(current)
-            yield current, "crashed", ending
-        left = [path for path in left if str(path) not in ended]
-
-
-def judge(kind, message):
-    return "refused for micro-batches" if kind == "refused" and any(text in message for text in REFUSALS) else kind
-
-
 def reduces(message):
     """Whether what st-reduce runs shows the failure."""
     return "on the device" not in message and "st-compile" not in message
