@@ -246,16 +246,7 @@ absl::StatusOr<TimingResult> TaskReplay::run() {
   }
   if (!waiting.empty())
     return deadlock();
-  TimingResult result;
-  result.instructions = instructions;
-  result.rooflineBound = machine.rooflineBound();
-  result.links = machine.linkTimings();
-  result.ranks = machine.timings();
-  for (const RankTiming &timing : result.ranks) {
-    result.total = std::max(result.total, timing.finish);
-    result.serialSum += timing.serialSum;
-    result.tasks += static_cast<int64_t>(timing.taskEnd.size());
-  }
+  TimingResult result = machine.summarize(instructions);
   result.simulatedTasks = cells.simulatedTasks();
   return result;
 }

@@ -306,18 +306,7 @@ absl::StatusOr<TimingResult> TimeEngine::run() {
       return deadlock();
   if (tracing)
     trace.finish();
-  TimingResult result;
-  result.instructions = instructions;
-  result.rooflineBound = machine.rooflineBound();
-  result.links = machine.linkTimings();
-  result.ranks = machine.timings();
-  for (const RankTiming &timing : result.ranks) {
-    result.total = std::max(result.total, timing.finish);
-    result.serialSum += timing.serialSum;
-    result.tasks += static_cast<int64_t>(timing.taskEnd.size());
-  }
-  result.simulatedTasks = result.tasks;
-  return result;
+  return machine.summarize(instructions);
 }
 
 absl::StatusOr<TimingResult>

@@ -212,6 +212,21 @@ Picoseconds TimeMachine::rooflineBound() const {
   return static_cast<Picoseconds>(bound);
 }
 
+TimingResult TimeMachine::summarize(int64_t instructions) const {
+  TimingResult result;
+  result.instructions = instructions;
+  result.rooflineBound = rooflineBound();
+  result.links = linkTimings();
+  result.ranks = rankTimings;
+  for (const RankTiming &timing : result.ranks) {
+    result.total = std::max(result.total, timing.finish);
+    result.serialSum += timing.serialSum;
+    result.tasks += static_cast<int64_t>(timing.taskEnd.size());
+  }
+  result.simulatedTasks = result.tasks;
+  return result;
+}
+
 std::vector<LinkTiming> TimeMachine::linkTimings() const {
   std::vector<LinkTiming> result;
   for (size_t i = 0; i < links.size(); ++i)

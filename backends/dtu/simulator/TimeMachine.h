@@ -75,6 +75,8 @@ public:
   /// same work ends earlier.
   Picoseconds rooflineBound() const;
   std::vector<LinkTiming> linkTimings() const;
+  /// What the ranks did, each of their tasks counted as simulated.
+  TimingResult summarize(int64_t instructions) const;
 
 private:
   struct Device {
