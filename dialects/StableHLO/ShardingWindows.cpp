@@ -69,6 +69,8 @@ struct ConvolutionRule : ShardingRuleOpInterface::ExternalModel<ConvolutionRule,
     int64_t batchGroups = convolution.getBatchGroupCount(), groups = groupsOf(convolution);
     int64_t outputs = rhsShape[dims.getKernelOutputFeatureDimension()];
     int64_t group = add(groups), output = add(outputs / groups);
+    if (group >= 0)
+      rule.factors[group].isCounted = true;
     int64_t batch = add(shape[dims.getOutputBatchDimension()]);
     int64_t input = add(rhsShape[dims.getKernelInputFeatureDimension()],
                         isNumber ? FactorKind::Reduction : FactorKind::NeedReplication);

@@ -25,7 +25,7 @@ static constexpr PhaseInfo kPhases[kNumPhases] = {
     {"optimizer", "", {{Fact::Roles}, kFromLayout | FactSet({Fact::Gradients})}},
     {"configured", "", {{Fact::Mesh, Fact::Layout}, FactSet::from(Fact::Shardings)}},
     {"propagated",
-     "expand-branches,propagate-shardings",
+     "expand-branches,pad-dimensions,propagate-shardings",
      {{Fact::Mesh, Fact::Layout, Fact::Shardings}, FactSet::from(Fact::Stages)}},
     {"staged",
      "assign-stages",

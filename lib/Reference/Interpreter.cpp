@@ -10,9 +10,6 @@
 namespace mlir::st::ref {
 namespace {
 
-/// What partitioning leaves on an argument: its type before.
-constexpr StringLiteral kGlobalTypeAttr = "st.global_type";
-
 /// One function with what stands on its arguments and results.
 class FunctionRun {
 public:
@@ -29,6 +26,19 @@ private:
   std::string getResultName(unsigned i) {
     auto name = function.getResultAttrOfType<StringAttr>(i, kNameAttr);
     return name ? name.str() : "result" + std::to_string(i);
+  }
+  /// What an input is put into: its type after padding or partitioning, where that may be larger.
+  Type getRoom(unsigned i) {
+    bool isPadded =
+        function.getArgAttr(i, kGlobalTypeAttr) || function.getArgAttr(i, kUnpaddedTypeAttr);
+    return isPadded ? function.getArgumentTypes()[i] : Type();
+  }
+  /// The type that a result had before padding and partitioning; null if it still has it.
+  Type getWhole(unsigned i) {
+    for (StringRef name : {kGlobalTypeAttr, kUnpaddedTypeAttr})
+      if (auto type = function.getResultAttrOfType<TypeAttr>(i, name))
+        return type.getValue();
+    return {};
   }
   ShardingAttr getArgSharding(unsigned i) {
     return function.getArgAttrOfType<ShardingAttr>(i, kShardingAttr);
@@ -95,7 +105,8 @@ bool FunctionRun::isPartitioned() {
     return false;
   for (auto [i, tensor] : llvm::enumerate(args))
     if (function.getArgAttr(i, kGlobalTypeAttr) ||
-        (getArgSharding(i) && !isOfType(tensor, function.getArgumentTypes()[i])))
+        (getArgSharding(i) && !function.getArgAttr(i, kUnpaddedTypeAttr) &&
+         !isOfType(tensor, function.getArgumentTypes()[i])))
       return true;
   DenseSet<Operation *> visited;
   return hasRankOps(function, isMeshOp, visited);
@@ -144,7 +155,7 @@ FailureOr<NamedTensors> FunctionRun::run() {
   const RankGrid &grid = *found;
   SmallVector<RankValues> pieces(args.size()), results;
   for (auto [i, tensor] : llvm::enumerate(args))
-    if (failed(shard(tensor, getArgSharding(i), grid, function, pieces[i])) ||
+    if (failed(shard(tensor, getArgSharding(i), grid, function, pieces[i], getRoom(i))) ||
         failed(checkArg(i, pieces[i][0])))
       return failure();
   args.clear();
@@ -157,7 +168,8 @@ FailureOr<NamedTensors> FunctionRun::run() {
     auto sharding = function.getResultAttrOfType<ShardingAttr>(i, kShardingAttr);
     std::string name = getResultName(i);
     Tensor global;
-    if (failed(unshard(values, sharding, grid, function, "result '" + name + "'", global)) ||
+    if (failed(unshard(values, sharding, grid, function, "result '" + name + "'", global,
+                       getWhole(i))) ||
         failed(addResult(named, name, global, function)))
       return failure();
   }

@@ -29,7 +29,7 @@ LogicalResult GroupRun::loadState(StateOp op, const NamedTensors &inputs) {
   storage = {op, op.getLocalType(), /*isPerMicroBatch=*/false, {RankValues()}, {0}};
   if (failed(global))
     return failure();
-  return shard(*global, op.getSharding(), deviceGrid, op, storage.slots[0]);
+  return shard(*global, op.getSharding(), deviceGrid, op, storage.slots[0], op.getLocalType());
 }
 
 // An input has one slot for every micro-batch where the step cuts it. The cut
@@ -42,7 +42,7 @@ LogicalResult GroupRun::loadInput(InputOp op, const NamedTensors &inputs) {
     return failure();
   int64_t dim = static_cast<int64_t>(op.getMicroDim());
   if (dim < 0)
-    return shard(*global, op.getSharding(), deviceGrid, op, storage.slots[0]);
+    return shard(*global, op.getSharding(), deviceGrid, op, storage.slots[0], op.getLocalType());
 
   int64_t count = static_cast<int64_t>(mesh.getMicro()), devices = mesh.getNumDevices();
   storage.isPerMicroBatch = true;
@@ -50,7 +50,8 @@ LogicalResult GroupRun::loadInput(InputOp op, const NamedTensors &inputs) {
   storage.holds.assign(llvm::seq<int64_t>(count).begin(), llvm::seq<int64_t>(count).end());
   bool isInSharding = op.getSharding().usesAxis(MeshOp::kMicro);
   RankValues all;
-  if (isInSharding && failed(shard(*global, op.getSharding(), fullGrid, op, all)))
+  if (isInSharding &&
+      failed(shard(*global, op.getSharding(), fullGrid, op, all, op.getLocalType())))
     return failure();
   if (!isInSharding && global->getShape()[dim] % count != 0)
     return op.emitError("dimension ")
@@ -64,7 +65,7 @@ LogicalResult GroupRun::loadInput(InputOp op, const NamedTensors &inputs) {
     shape[dim] /= count;
     starts[dim] = m * shape[dim];
     Tensor part = slice(*global, starts, Shape(shape.size(), 1), shape);
-    if (failed(shard(part, op.getSharding(), deviceGrid, op, storage.slots[m])))
+    if (failed(shard(part, op.getSharding(), deviceGrid, op, storage.slots[m], op.getLocalType())))
       return failure();
   }
   return success();
@@ -293,7 +294,8 @@ LogicalResult GroupRun::collectOutput(OutputOp op, NamedTensors &results) {
       return op.emitError("no task wrote micro-batch ") << m << " of this output";
     pieces.append(storage.slots[m].begin(), storage.slots[m].end());
   }
-  if (failed(unshard(pieces, op.getSharding(), grid, op, "output '" + name + "'", global)))
+  if (failed(unshard(pieces, op.getSharding(), grid, op, "output '" + name + "'", global,
+                     op.getGlobalType())))
     return failure();
   return addResult(results, name, global, op);
 }
@@ -310,7 +312,7 @@ LogicalResult GroupRun::collect(NamedTensors &results) {
       if (!storage.isWritten)
         continue;
       if (failed(unshard(storage.slots[0], state.getSharding(), deviceGrid, state,
-                         "state '" + name + "'", global)) ||
+                         "state '" + name + "'", global, state.getGlobalType())) ||
           failed(addResult(results, name, global, state)))
         return failure();
     }

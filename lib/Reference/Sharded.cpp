@@ -4,6 +4,8 @@
 #include "lib/Reference/ScalarComputation.h"
 #include "lib/Reference/TensorTypes.h"
 
+#include <cstring>
+#include <limits>
 #include <map>
 
 namespace mlir::st::ref {
@@ -47,16 +49,64 @@ Tensor reduceAcross(ReduceKind kind, ArrayRef<Tensor> tensors) {
   return convert(result, type);
 }
 
+/// A tensor of elements that show where they are used.
+static Tensor poisoned(ElementType type, ArrayRef<int64_t> shape) {
+  Tensor tensor(type, shape);
+  dispatchAll(type, [&](auto like) {
+    using T = decltype(like);
+    T value;
+    if constexpr (std::is_same_v<T, bool>)
+      value = true;
+    else if constexpr (std::is_integral_v<T>)
+      value = std::numeric_limits<T>::max() / 3;
+    else
+      std::memset(&value, 0xFF, sizeof(T)); // NaN
+    std::fill_n(tensor.mutableData<T>(), tensor.getNumElements(), value);
+  });
+  return tensor;
+}
+
+/// The elements of `whole` from `starts` on, as many as it has, with poison up to `shape`.
+static Tensor sliceWithPadding(const Tensor &whole, const Shape &starts, const Shape &shape) {
+  Shape sizes;
+  int64_t offset = 0;
+  Shape strides = rowMajorStrides(whole.getShape());
+  for (auto [start, size, limit, stride] :
+       llvm::zip_equal(starts, shape, whole.getShape(), strides)) {
+    sizes.push_back(std::clamp<int64_t>(limit - start, 0, size));
+    offset += start * stride;
+  }
+  if (sizes == shape)
+    return slice(whole, starts, Shape(starts.size(), 1), shape);
+  Tensor piece = poisoned(whole.getType(), shape);
+  if (numElements(sizes) != 0) {
+    size_t width = ::st::byteWidth(whole.getType());
+    copyStrided(sizes, width, piece.mutableData<std::byte>(), rowMajorStrides(shape),
+                whole.bytes() + offset * static_cast<int64_t>(width), strides);
+  }
+  return piece;
+}
+
 LogicalResult shard(const Tensor &global, ShardingAttr sharding, const RankGrid &grid,
-                    Operation *op, RankValues &pieces) {
+                    Operation *op, RankValues &pieces, Type room) {
   int64_t rank = global.getRank();
   if (sharding && sharding.getRank() != rank)
     return op->emitError("a sharding of rank ")
            << sharding.getRank() << " for a tensor of rank " << rank;
   auto axes = getAxes(sharding, rank, grid);
   Shape shape(global.getShape());
+  if (auto type = dyn_cast_or_null<RankedTensorType>(room); type && type.getRank() == rank)
+    llvm::copy(type.getShape(), shape.begin());
+  else
+    room = {};
   for (int64_t dim = 0; dim < rank; ++dim) {
     int64_t parts = grid.getSize(axes[dim]);
+    if (room && shape[dim] * parts < global.getShape()[dim])
+      return op->emitError("dimension ")
+             << dim << " of size " << global.getShape()[dim] << " is larger than " << parts
+             << " parts of " << shape[dim];
+    if (room)
+      continue;
     if (shape[dim] % parts != 0)
       return op->emitError("dimension ")
              << dim << " of size " << shape[dim] << " does not divide into " << parts << " parts";
@@ -70,14 +120,23 @@ LogicalResult shard(const Tensor &global, ShardingAttr sharding, const RankGrid 
       starts.push_back(grid.getPosition(r, axes[dim]) * shape[dim]);
     Tensor &piece = byStart[starts];
     if (!piece)
-      piece = slice(global, starts, Shape(starts.size(), 1), shape);
+      piece = sliceWithPadding(global, starts, shape);
     pieces.push_back(piece);
   }
   return success();
 }
 
+/// Whether two tensors of one shape agree in the first elements of each dimension.
+static bool agreeWithin(const Tensor &lhs, const Tensor &rhs, const Shape &sizes) {
+  if (lhs.isSameAs(rhs) || lhs.bitwiseEquals(rhs))
+    return true;
+  Shape zeros(sizes.size(), 0), ones(sizes.size(), 1);
+  return sizes != Shape(lhs.getShape()) &&
+         slice(lhs, zeros, ones, sizes).bitwiseEquals(slice(rhs, zeros, ones, sizes));
+}
+
 LogicalResult unshard(const RankValues &pieces, ShardingAttr sharding, const RankGrid &grid,
-                      Operation *op, const Twine &what, Tensor &global) {
+                      Operation *op, const Twine &what, Tensor &global, Type whole) {
   RankValues reduced = pieces;
   if (sharding)
     for (StringAttr axis : sharding.getUnreduced())
@@ -94,24 +153,28 @@ LogicalResult unshard(const RankValues &pieces, ShardingAttr sharding, const Ran
   Shape shape(pieces[0].getShape());
   for (auto [dim, names] : llvm::zip_equal(shape, axes))
     dim *= grid.getSize(names);
+  if (auto type = dyn_cast_or_null<RankedTensorType>(whole))
+    for (auto [size, wanted] : llvm::zip_equal(shape, type.getShape()))
+      size = std::min(size, wanted);
   Tensor result(pieces[0].getType(), shape);
   std::map<Shape, int64_t> owner;
   Shape strides = rowMajorStrides(shape);
   size_t width = ::st::byteWidth(result.getType());
   for (int64_t r = 0; r < grid.getNumRanks(); ++r) {
     int64_t offset = 0;
-    Shape position;
+    Shape position, sizes;
     for (size_t dim = 0; dim < shape.size(); ++dim) {
+      int64_t size = reduced[r].getShape()[dim];
       position.push_back(grid.getPosition(r, axes[dim]));
-      offset += position.back() * reduced[r].getShape()[dim] * strides[dim];
+      offset += position.back() * size * strides[dim];
+      sizes.push_back(std::clamp<int64_t>(shape[dim] - position.back() * size, 0, size));
     }
     auto [first, isNew] = owner.emplace(position, r);
-    if (!isNew && !reduced[r].isSameAs(reduced[first->second]) &&
-        !reduced[r].bitwiseEquals(reduced[first->second]))
+    if (!isNew && !agreeWithin(reduced[r], reduced[first->second], sizes))
       return op->emitError() << what << " is replicated, but differs between ranks "
                              << first->second << " and " << r;
-    if (isNew)
-      copyStrided(reduced[r].getShape(), width,
+    if (isNew && numElements(sizes) != 0)
+      copyStrided(sizes, width,
                   result.mutableData<std::byte>() + offset * static_cast<int64_t>(width), strides,
                   reduced[r].bytes(), rowMajorStrides(reduced[r].getShape()));
   }

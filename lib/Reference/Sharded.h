@@ -12,14 +12,17 @@ Tensor reduceAcross(ReduceKind kind, ArrayRef<Tensor> tensors);
 
 /// The piece of a global tensor on each rank: ranks with the same piece share
 /// it. An axis that the grid lacks splits nothing. Without a sharding every
-/// rank has the whole. Fails when a dimension does not divide.
+/// rank has the whole. A rank has room for a `room`; none: for an equal part,
+/// and a dimension that does not divide is an error. What is left of the room at
+/// the ends of dimensions is poisoned: NaN, or large numbers.
 LogicalResult shard(const Tensor &global, ShardingAttr sharding, const RankGrid &grid,
-                    Operation *op, RankValues &pieces);
+                    Operation *op, RankValues &pieces, Type room = {});
 
-/// The global tensor whose pieces these are. What is unreduced is reduced;
-/// `what` names the value in the error that replicas differ.
+/// The global tensor whose pieces these are, of type `whole` if the pieces may
+/// have padding. What is unreduced is reduced; `what` names the value in the error
+/// that replicas differ.
 LogicalResult unshard(const RankValues &pieces, ShardingAttr sharding, const RankGrid &grid,
-                      Operation *op, const Twine &what, Tensor &global);
+                      Operation *op, const Twine &what, Tensor &global, Type whole = {});
 
 } // namespace mlir::st::ref
 

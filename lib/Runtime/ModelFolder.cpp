@@ -219,8 +219,7 @@ bool tiesEmbeddings(const ModelConfig &config) {
     return tie->bool_value();
   const std::string type = textOf(config, "model_type");
   // The first BERTs do not name their type.
-  return type == "bert" || type == "gpt2" ||
-         (type.empty() && findField(config, "type_vocab_size"));
+  return type == "bert" || type == "gpt2" || (type.empty() && findField(config, "type_vocab_size"));
 }
 
 absl::StatusOr<std::optional<ModelConfig>> readModelConfig(const std::string &path,

@@ -295,7 +295,7 @@ absl::Status PretrainedWeights::apply(Executable &executable) const {
     const int64_t fromWidth = static_cast<int64_t>(byteWidth(from));
     const int64_t toWidth = static_cast<int64_t>(byteWidth(to));
     for (const StateBlock &block : match.parameter->blocks) {
-      local.resize(block.block.numBytes());
+      local.assign(block.block.numBytes(), 0);
       forEachRun(block.block, [&](int64_t global, int64_t offset, int64_t count) {
         const uint8_t *source = match.source->data.data() + global * fromWidth;
         uint8_t *target = local.data() + offset * toWidth;

@@ -126,7 +126,7 @@ absl::Status OneRun::feedInputs(Executable &executable) const {
         const int64_t parts = input.micro_dim() < 0 ? 1 : program.micro_batches();
         for (int64_t part = 0; part < parts; ++part) {
           const TensorBlock block = blockOf(input, program.micro_batches(), part, rank);
-          local.resize(block.numBytes());
+          local.assign(block.numBytes(), 0);
           copyToLocal(block, global, local.data());
           ST_RETURN_IF_ERROR(executable.arena(group.first_rank() + rank)
                                  ->write(input.offset() + part * input.micro_stride(), local));

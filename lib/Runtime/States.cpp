@@ -47,7 +47,7 @@ void zeroRow(const Chunk &chunk, int64_t row, std::vector<float> &values) {
 
 void computeChunk(const Chunk &chunk, uint32_t seed, std::vector<float> &values) {
   const proto::State &state = *chunk.tensor->state;
-  values.resize(chunk.end - chunk.begin);
+  values.assign(chunk.end - chunk.begin, 0.0f); // what is padding stays zero
   if (state.init().kind() == proto::Initializer::ONES) {
     std::fill(values.begin(), values.end(), 1.0f);
     return;
@@ -108,7 +108,7 @@ public:
     for (int64_t size : tensor.shape)
       total *= size;
     for (const StateBlock &block : tensor.blocks)
-      if ((elementsByShape[block.block.shape] += block.block.numElements()) == total)
+      if ((elementsByShape[block.block.shape] += block.block.numReal()) == total)
         return true;
     return false;
   }
@@ -177,10 +177,10 @@ absl::StatusOr<std::vector<uint8_t>> readState(const StateTensor &tensor, Execut
     copyToGlobal(block.block, local.data(), global.data());
   }
   for (const StateBlock &block : tensor.blocks) {
-    expected.resize(block.block.numBytes());
-    copyToLocal(block.block, global.data(), expected.data());
     for (const StateReplica &replica : block.replicas) {
       ST_RETURN_IF_ERROR(read(block, replica));
+      expected = local; // its padding may be anything
+      copyToLocal(block.block, global.data(), expected.data());
       if (local != expected)
         return absl::InternalError(absl::StrCat("rank ", replica.rank, " holds other values of \"",
                                                 tensor.state->name(),
@@ -193,7 +193,7 @@ absl::StatusOr<std::vector<uint8_t>> readState(const StateTensor &tensor, Execut
 absl::Status writeState(const StateTensor &tensor, const uint8_t *global, Executable &executable) {
   std::vector<uint8_t> local;
   for (const StateBlock &block : tensor.blocks) {
-    local.resize(block.block.numBytes());
+    local.assign(block.block.numBytes(), 0);
     copyToLocal(block.block, global, local.data());
     for (const StateReplica &replica : block.replicas)
       ST_RETURN_IF_ERROR(executable.arena(replica.rank)->write(replica.offset, local));

@@ -54,6 +54,17 @@ int64_t TensorBlock::numElements() const {
   return count;
 }
 
+int64_t TensorBlock::extent(int64_t dim) const {
+  return std::clamp<int64_t>(globalShape[dim] - start[dim], 0, shape[dim]);
+}
+
+int64_t TensorBlock::numReal() const {
+  int64_t count = 1;
+  for (size_t dim = 0; dim < shape.size(); ++dim)
+    count *= extent(static_cast<int64_t>(dim));
+  return count;
+}
+
 static TensorBlock wholeBlock(const proto::TensorType &global) {
   TensorBlock block;
   block.type = *elementTypeOf(global.element());
@@ -66,7 +77,10 @@ static TensorBlock wholeBlock(const proto::TensorType &global) {
 static void cut(TensorBlock &block, const proto::Slice &slice, int64_t rank) {
   const int64_t dims = slice.counts_size();
   for (int64_t dim = 0; dim < dims; ++dim) {
-    block.shape[dim] /= slice.counts(dim);
+    if (slice.local_size() != 0)
+      block.shape[dim] = slice.local(dim);
+    else
+      block.shape[dim] /= slice.counts(dim);
     block.start[dim] += slice.parts(rank * dims + dim) * block.shape[dim];
   }
 }
@@ -80,9 +94,13 @@ TensorBlock blockOf(const proto::TensorType &global, const proto::Slice &slice, 
 TensorBlock blockOf(const proto::Input &input, int64_t microBatches, int64_t microBatch,
                     int64_t rank) {
   TensorBlock block = wholeBlock(input.global());
-  if (input.micro_dim() >= 0) {
-    block.shape[input.micro_dim()] /= microBatches;
-    block.start[input.micro_dim()] = microBatch * block.shape[input.micro_dim()];
+  if (int64_t dim = input.micro_dim(); dim >= 0) {
+    const proto::Slice &slice = input.slice();
+    if (slice.local_size() != 0)
+      block.shape[dim] = slice.local(dim) * slice.counts(dim);
+    else
+      block.shape[dim] /= microBatches;
+    block.start[dim] = microBatch * block.shape[dim];
   }
   cut(block, input.slice(), rank);
   return block;
@@ -96,10 +114,12 @@ void forEachRun(const TensorBlock &block, int64_t begin, int64_t end,
                 absl::FunctionRef<void(int64_t, int64_t, int64_t)> run) {
   // Trailing dimensions that are whole belong to one run with the first that is not.
   int64_t dims = static_cast<int64_t>(block.shape.size()), runDims = 0, runLength = 1;
+  int64_t realLength = 1; // of a run, before its padding
   while (runDims < dims) {
     int64_t dim = dims - 1 - runDims++;
+    realLength = runLength * block.extent(dim);
     runLength *= block.shape[dim];
-    if (block.shape[dim] != block.globalShape[dim])
+    if (block.shape[dim] != block.globalShape[dim] || block.start[dim] != 0)
       break;
   }
   std::vector<int64_t> strides(dims, 1);
@@ -108,16 +128,19 @@ void forEachRun(const TensorBlock &block, int64_t begin, int64_t end,
 
   for (int64_t local = begin; local < end;) {
     int64_t within = local % runLength, row = local / runLength, global = within;
+    bool isPadding = within >= realLength;
     for (int64_t dim = dims - 1; dim >= 0; --dim) {
       int64_t index = 0;
       if (dim < dims - runDims) {
         index = row % block.shape[dim];
         row /= block.shape[dim];
+        isPadding |= index >= block.extent(dim);
       }
       global += (block.start[dim] + index) * strides[dim];
     }
     int64_t count = std::min(runLength - within, end - local);
-    run(global, local, count);
+    if (!isPadding)
+      run(global, local, std::min(count, realLength - within));
     local += count;
   }
 }

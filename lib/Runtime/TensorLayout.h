@@ -19,7 +19,8 @@ std::optional<ElementType> elementTypeOf(proto::ElementType type);
 /// "f32[2,384]", for messages.
 std::string describeType(ElementType type, const std::vector<int64_t> &shape);
 
-/// A block of a global tensor, dense and row-major where it is held.
+/// A block of a global tensor, dense and row-major where it is held. It may reach beyond the ends
+/// of the tensor: such elements are padding, of no meaning.
 struct TensorBlock {
   ElementType type = ElementType::F32;
   std::vector<int64_t> globalShape;
@@ -27,6 +28,10 @@ struct TensorBlock {
   std::vector<int64_t> start; ///< of the block in the global tensor
 
   int64_t numElements() const;
+  /// How many positions along a dimension are elements of the tensor.
+  int64_t extent(int64_t dim) const;
+  /// Elements that are not padding.
+  int64_t numReal() const;
   int64_t numBytes() const { return numElements() * static_cast<int64_t>(byteWidth(type)); }
   bool isWhole() const { return shape == globalShape; }
 };
@@ -41,7 +46,7 @@ TensorBlock blockOf(const proto::Input &input, int64_t microBatches, int64_t mic
                     int64_t rank);
 
 /// Calls `run` for each stretch of elements that is contiguous in the global
-/// tensor and in the block, in the order of the block.
+/// tensor and in the block, in the order of the block and without its padding.
 void forEachRun(const TensorBlock &block,
                 absl::FunctionRef<void(int64_t global, int64_t local, int64_t count)> run);
 

@@ -165,8 +165,8 @@ absl::StatusOr<std::string> compareOptimizer(const std::string &path, const Trai
                      ", the program was compiled with ", quoteJson(own.optimizer)));
   for (const auto &[name, value] : found.constants)
     if (own.constants.count(name) == 0)
-      return absl::InvalidArgumentError(absl::StrCat(path, ": \"optimizer\": unknown key ",
-                                                     quoteForMessage(name)));
+      return absl::InvalidArgumentError(
+          absl::StrCat(path, ": \"optimizer\": unknown key ", quoteForMessage(name)));
   for (const auto &[name, value] : own.constants)
     if (found.constants.count(name) == 0)
       return absl::InvalidArgumentError(

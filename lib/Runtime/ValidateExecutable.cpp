@@ -46,6 +46,8 @@ private:
   absl::Status checkTensor(const std::string &owner, const proto::TensorType &type) const;
   absl::Status checkSlice(const std::string &owner, const proto::TensorType &type,
                           const proto::Slice &slice, int64_t microBatches, int64_t microDim) const;
+  absl::Status checkLocal(const std::string &owner, const proto::TensorType &type,
+                          const proto::Slice &slice, int64_t microBatches, int64_t microDim) const;
   absl::Status claim(const std::string &owner, int64_t offset, int64_t bytes, bool exclusive);
   absl::Status checkState(const proto::State &state);
   absl::Status checkInput(const proto::Input &input);
@@ -119,10 +121,13 @@ absl::Status GroupValidator::checkSlice(const std::string &owner, const proto::T
     return error(
         absl::StrCat(owner, " has micro-batches along dimension ", microDim, " of ", dims));
   std::vector<int64_t> shape(type.shape().begin(), type.shape().end());
-  if (microDim >= 0 && shape[microDim] % microBatches != 0)
+  if (slice.local_size() != 0)
+    ST_RETURN_IF_ERROR(checkLocal(owner, type, slice, microBatches, microDim));
+  const bool isEven = slice.local_size() == 0;
+  if (isEven && microDim >= 0 && shape[microDim] % microBatches != 0)
     return error(absl::StrCat(owner, ": dimension ", microDim, " of size ", shape[microDim],
                               " does not divide into ", microBatches, " micro-batches"));
-  if (microDim >= 0)
+  if (isEven && microDim >= 0)
     shape[microDim] /= microBatches;
   if (slice.counts_size() == 0 && slice.parts_size() == 0)
     return absl::OkStatus();
@@ -131,12 +136,36 @@ absl::Status GroupValidator::checkSlice(const std::string &owner, const proto::T
                               slice.parts_size(), " parts for ", dims, " dimensions and ", ranks,
                               " ranks"));
   for (int64_t dim = 0; dim < dims; ++dim)
-    if (slice.counts(dim) < 1 || shape[dim] % slice.counts(dim) != 0)
+    if (slice.counts(dim) < 1 || (isEven && shape[dim] % slice.counts(dim) != 0))
       return error(absl::StrCat(owner, ": dimension ", dim, " of size ", shape[dim],
                                 " does not divide into ", slice.counts(dim), " parts"));
   for (int64_t i = 0; i < slice.parts_size(); ++i)
     if (slice.parts(i) < 0 || slice.parts(i) >= slice.counts(i % dims))
       return error(absl::StrCat(owner, ": part ", slice.parts(i), " of ", slice.counts(i % dims)));
+  return absl::OkStatus();
+}
+
+// Checks that the parts that ranks have room for make up the tensor, and that nobody who computes
+// with their sizes overflows.
+absl::Status GroupValidator::checkLocal(const std::string &owner, const proto::TensorType &type,
+                                        const proto::Slice &slice, int64_t microBatches,
+                                        int64_t microDim) const {
+  if (slice.local_size() != type.shape_size() || slice.counts_size() != type.shape_size())
+    return error(absl::StrCat(owner, " has ", slice.local_size(), " local sizes and ",
+                              slice.counts_size(), " counts for ", type.shape_size(),
+                              " dimensions"));
+  int64_t bytes = static_cast<int64_t>(byteWidth(*elementTypeOf(type.element())));
+  for (int dim = 0; dim < type.shape_size(); ++dim) {
+    int64_t room = slice.local(dim);
+    if (room < 0 || slice.counts(dim) < 1 || __builtin_mul_overflow(bytes, room, &bytes) ||
+        bytes > kLargestArena || __builtin_mul_overflow(room, slice.counts(dim), &room) ||
+        __builtin_mul_overflow(room, dim == microDim ? microBatches : 1, &room) ||
+        room > kLargestArena)
+      return error(absl::StrCat(owner, " has an impossible local shape"));
+    if (room < type.shape(dim))
+      return error(absl::StrCat(owner, ": dimension ", dim, " of size ", type.shape(dim),
+                                " is larger than its parts of ", slice.local(dim)));
+  }
   return absl::OkStatus();
 }
 

@@ -117,13 +117,14 @@ LogicalResult ConfigApplication::checkBatch() {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (roleOf(argument) != "batch" || !type || type.getRank() == 0)
       continue;
-    if (type.getDimSize(0) % config.accumDegree != 0)
+    int64_t batch = type.getDimSize(0);
+    if (batch < config.accumDegree)
       return error("accum_degree") << "accum_degree is " << config.accumDegree
-                                   << ", which does not divide the batch " << type.getDimSize(0);
-    int64_t rows = type.getDimSize(0) / config.accumDegree;
-    if (rows % config.dataCount != 0)
-      return error("data") << "data is " << config.dataCount << ", which does not divide the "
-                           << rows << " rows of a micro-batch";
+                                   << ", more than the batch " << batch;
+    int64_t rows = llvm::divideCeil(batch, config.accumDegree);
+    if (rows < config.dataCount)
+      return error("data") << "data is " << config.dataCount << ", more than the " << rows
+                           << " rows of a micro-batch";
   }
   return success();
 }
@@ -229,7 +230,7 @@ ShardingAttr ConfigApplication::cutFor(BlockArgument argument) {
   auto type = cast<RankedTensorType>(argument.getType());
   if (config.shardCount() > 1)
     dim = cutDimension(argument, *config.shardingDim);
-  if (dim && type.getDimSize(*dim) % config.shardCount() != 0) {
+  if (dim && type.getDimSize(*dim) < config.shardCount()) {
     dim = std::nullopt;
     noteWhole(argument);
   }
@@ -249,7 +250,7 @@ void ConfigApplication::seedParameters(const ParameterSeeds &given, const MeshAx
     for (auto &[parameter, sharding] : given)
       flow->give(parameter, sharding);
     flow->run();
-    for (BlockArgument parameter : flow->indivisible())
+    for (BlockArgument parameter : flow->tooSmallToCut())
       noteWhole(parameter);
   }
   for (BlockArgument argument : function.getArguments()) {
@@ -293,8 +294,7 @@ void ConfigApplication::reportWhole() {
     return;
   emitRemark(config.locate("device_mapping", builder.getContext()))
       << "the shards are " << config.shardCount()
-      << ", by which the cut dimension of some parameters does not divide; whole on every shard "
-         "are "
+      << ", more than the cut dimension of some parameters has elements; whole on every shard are "
       << llvm::join(wholeParameters, ", ");
 }
 
@@ -375,11 +375,11 @@ LogicalResult ConfigApplication::checkSequence() {
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (roleOf(argument) != "batch" || !type || type.getRank() < 2 ||
-        type.getDimSize(1) % config.shardCount() == 0)
+        type.getDimSize(1) >= config.shardCount())
       continue;
     return error("sequence_parallel")
            << "sequence_parallel is true, but " << config.shardCount()
-           << " shards do not divide the sequence " << type.getDimSize(1);
+           << " shards are more than the sequence " << type.getDimSize(1) << " has tokens";
   }
   return success();
 }

@@ -64,10 +64,9 @@ LogicalResult RuleApplication::applyTo(BlockArgument parameter, StringRef name,
         seed.dims[dim] = *unite(seed.dims[dim], splitAt(axis, axes.size(axis), parts));
       parts *= axes.size(axis);
     }
-    if (shape[dim] % parts != 0)
+    if (shape[dim] < parts)
       return error(rule) << ", which splits dimension " << dim << " of " << name << " into "
-                         << parts << " parts; expected a number that divides its size "
-                         << shape[dim];
+                         << parts << " parts; expected no more than its size " << shape[dim];
   }
   auto [it, isNew] = seeds.try_emplace(parameter, seed);
   if (!isNew && it->second != seed)

@@ -185,6 +185,10 @@ LogicalResult Localizer::apply(OpPlan &plan) {
   return localizeByTypes(op, context);
 }
 
+static Attribute unpaddedType(Attribute recorded, Type type) {
+  return recorded ? recorded : TypeAttr::get(type);
+}
+
 void Localizer::localizeSignature() {
   Signature signature(function);
   for (auto [i, argument] : llvm::enumerate(function.getArguments())) {
@@ -192,7 +196,9 @@ void Localizer::localizeSignature() {
     if (!type)
       continue;
     TensorSharding sharding = axes.read(Value(argument));
-    signature.setArgumentAttr(i, kGlobalTypeAttr, TypeAttr::get(type));
+    signature.setArgumentAttr(i, kGlobalTypeAttr,
+                              unpaddedType(signature.getArgumentAttr(i, kUnpaddedTypeAttr), type));
+    signature.setArgumentAttr(i, kUnpaddedTypeAttr, Attribute());
     if (!signature.getArgumentAttr(i, kShardingAttr))
       signature.setArgumentAttr(i, kShardingAttr, axes.write(sharding));
     argument.setType(type.clone(localShape(type.getShape(), sharding)));
@@ -203,7 +209,9 @@ void Localizer::localizeSignature() {
       continue;
     auto given = cast_or_null<ShardingAttr>(signature.getResultAttr(i, kShardingAttr));
     TensorSharding sharding = given ? axes.read(given) : TensorSharding(global.getRank());
-    signature.setResultAttr(i, kGlobalTypeAttr, TypeAttr::get(global));
+    signature.setResultAttr(i, kGlobalTypeAttr,
+                            unpaddedType(signature.getResultAttr(i, kUnpaddedTypeAttr), global));
+    signature.setResultAttr(i, kUnpaddedTypeAttr, Attribute());
     signature.setResultAttr(i, kShardingAttr, axes.write(sharding));
     signature.setResultType(i, global.clone(localShape(global.getShape(), sharding)));
   }

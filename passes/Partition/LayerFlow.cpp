@@ -81,7 +81,7 @@ void LayerFlow::flowThrough(Operation *op, const ShardingRule &rule, Flow &flow)
   for (auto [result, tensor] : llvm::zip(op->getResults(), rule.results))
     if (TensorSharding sharding = composeDims(rule, tensor, factors);
         !sharding.isReplicated() &&
-        divides(cast<RankedTensorType>(result.getType()).getShape(), sharding))
+        fits(cast<RankedTensorType>(result.getType()).getShape(), sharding))
       flow[result] = std::move(sharding);
 }
 
@@ -94,7 +94,7 @@ void LayerFlow::startRows() {
     TensorSharding sharding = axes.read(Value(argument));
     for (Splits &splits : sharding.dims)
       eraseAxis(splits, kMicroAxis);
-    if (type.getRank() > 1 && sharding.dims[1].empty() && type.getDimSize(1) % axes.size(axis) == 0)
+    if (type.getRank() > 1 && sharding.dims[1].empty() && type.getDimSize(1) >= axes.size(axis))
       sharding.dims[1] = splitAt(axis, axes.size(axis), /*outer=*/1);
     rows[argument] = std::move(sharding);
   }
@@ -145,7 +145,7 @@ void LayerFlow::decide(OpOperand &use, const ShardingRule &rule) {
   if (std::optional<int64_t> dim = dimensionToCut(use, trace, rule, met, metFactor)) {
     Splits splits = splitAt(axis, axes.size(axis), met ? *outerOf(*met, axis) : 1);
     seed.dims[*dim] = here.dims[trace.dims[*dim]] = splits;
-    if (!divides(cast<RankedTensorType>(trace.parameter.getType()).getShape(), seed)) {
+    if (!fits(cast<RankedTensorType>(trace.parameter.getType()).getShape(), seed)) {
       tooSmall.push_back(trace.parameter);
       seed = TensorSharding(trace.dims.size());
       here = TensorSharding(here.dims.size());

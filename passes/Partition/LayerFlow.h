@@ -36,7 +36,7 @@ public:
   TensorSharding seedOf(BlockArgument parameter) const;
   /// Parameters whole because the size of the dimension that they would be cut along does not
   /// divide.
-  ArrayRef<BlockArgument> indivisible() const { return tooSmall; }
+  ArrayRef<BlockArgument> tooSmallToCut() const { return tooSmall; }
 
   /// The products and lookups that leave partial sums over the axis, sums of several of them being
   /// one, with the sharding of their rows: the batch as the arguments are, and the sequence, which

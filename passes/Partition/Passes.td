@@ -17,8 +17,8 @@ def ApplyParallelConfig : Pass<"apply-parallel-config", "::mlir::ModuleOp"> {
       its first use: -1 the output dimension of a product, the row of a table, the one
       dimension of a vector; 0 the contracted dimension of a product, the rows of a
       table; "megatron" the one or the other, as features come whole or in parts. A
-      parameter whose cut dimension does not divide stays whole, and one remark lists
-      them. A rule in `parameters` whose pattern matches its name goes before that;
+      parameter whose cut dimension has fewer elements than there are shards stays whole,
+      and one remark lists them. A rule in `parameters` whose pattern matches its name goes before that;
     - optimizer state follows its parameter; with `zero` it is split over `data` as well,
       and on level 3 so is the parameter;
     - the first dimension of batch arguments is split over `micro`, then over `data`.
@@ -54,6 +54,39 @@ def ApplyParallelConfig : Pass<"apply-parallel-config", "::mlir::ModuleOp"> {
            "sequential, gpipe or 1f1b, in place of the mode's own">
   ];
   let dependentDialects = ["::mlir::st::StDialect"];
+}
+
+def PadDimensions : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
+  let summary = "Makes dimensions so large that their shardings divide them";
+  let description = [{
+    Needs an `st.mesh` and the seeds that propagation starts from: `st.sharding` on arguments and
+    results, and `st.constrain`. Leaves a program in which every seed divides the dimensions that it
+    splits, and that computes the same: phases behind it know parts of equal size only.
+
+    By the ops' factor rules dimensions are the same where an op passes elements along them. Such a
+    class of dimensions becomes as large as the least multiple of what its seeds need; what is added
+    stands behind the last element and is of no meaning. Where a reduction or a product would read it,
+    a select puts there what the reduction passes over; indices of lookups are clamped to what was
+    there; an op along whose dimension elements move (a slice, a join, a sort) gets the dimension as it
+    was. Heads that do not divide become more heads, for a dimension that a reshape makes of several is
+    enlarged in its most major one.
+
+    Arguments and results that become larger get `st.unpadded_type`, their type before: callers give
+    and get that. A program without uneven seeds stays as it is.
+
+    ```mlir
+    func.func @main(%x: tensor<6x4xf32> {st.sharding = #st.sharding<@mesh, [{"data"}, {} ]>}) -> tensor<4xf32> {
+      %1 = stablehlo.reduce(%x init: %0) applies stablehlo.add across dimensions = [0]
+    // after, for 4 replicas
+    func.func @main(%x: tensor<8x4xf32> {st.sharding = ..., st.unpadded_type = tensor<6x4xf32>}) -> tensor<4xf32> {
+      %m = stablehlo.select %is_element, %x, %zeros       // %is_element: position along dimension 0 is below 6
+      %1 = stablehlo.reduce(%m init: %0) applies stablehlo.add across dimensions = [0]
+    ```
+  }];
+  let statistics = [
+    Statistic<"insertedMasks", "inserted-masks", "Values whose padding is masked">
+  ];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
 def AssignStages : Pass<"assign-stages", "::mlir::ModuleOp"> {

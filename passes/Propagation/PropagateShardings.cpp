@@ -51,6 +51,30 @@ static void addMicro(const StepGraph &graph, const MicroAnalysis &micro) {
   }
 }
 
+/// Parts of one size are all that there is.
+static LogicalResult checkSeeds(func::FuncOp function, const MeshAxes &axes) {
+  auto check = [&](Operation *op, Type type, ShardingAttr seed,
+                   const Twine &what) -> LogicalResult {
+    auto tensor = dyn_cast<RankedTensorType>(type);
+    if (!tensor || !seed || divides(tensor.getShape(), axes.read(seed)))
+      return success();
+    return op->emitOpError("splits ")
+           << what << " of " << tensor << " unevenly as " << seed << "; run pad-dimensions first";
+  };
+  for (BlockArgument argument : function.getArguments())
+    if (failed(check(function, argument.getType(), getSharding(argument),
+                     "argument " + Twine(argument.getArgNumber()))))
+      return failure();
+  for (auto [i, type] : llvm::enumerate(function.getResultTypes()))
+    if (failed(check(function, type, function.getResultAttrOfType<ShardingAttr>(i, kShardingAttr),
+                     "result " + Twine(i))))
+      return failure();
+  WalkResult walked = function.walk([&](ConstrainOp op) {
+    return WalkResult(check(op, op.getType(), op.getSharding(), "a value"));
+  });
+  return failure(walked.wasInterrupted());
+}
+
 static constexpr FactContract kContract = {{Fact::Mesh}, FactSet::from(Fact::Shardings)};
 
 namespace {
@@ -67,6 +91,8 @@ struct PropagateShardings : st::impl::PropagateShardingsBase<PropagateShardings>
   }
 
   LogicalResult propagate(func::FuncOp function, const MeshAxes &axes) {
+    if (failed(checkSeeds(function, axes)))
+      return failure();
     carryCaptures(function);
     // One device reduces nothing.
     if (llvm::any_of(axes.used(), [](Axis axis) { return axis != kMicroAxis; }))

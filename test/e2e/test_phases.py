@@ -58,6 +58,7 @@ RUNS_ON = {
     "convert-to-dtu": ["planned"],
     "verify-memory-plan": [],
     "expand-branches": [],
+    "pad-dimensions": [],
     "expand-ops": [],
     "import-shardings": [],
     "infer-roles": [],
@@ -72,6 +73,7 @@ RUNS_ON = {
 UNCHANGED = {
     "expand-branches": PHASES[:4],
     "insert-reshards": ["resharded"],
+    "pad-dimensions": ["configured"],
     "schedule-pipeline": ["scheduled", "kernels"],
     "verify-memory-plan": ["planned"],
     **{name: FORWARD for name in ["expand-ops", "import-shardings", "inline-calls", "inline-custom-gradients", "mark-blocks",

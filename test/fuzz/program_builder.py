@@ -21,7 +21,7 @@ INFINITY = {"f64": ("0xFFF0000000000000", "0x7FF0000000000000"), "f32": ("0xFF80
             "f16": ("0xFC00", "0x7C00"), "bf16": ("0xFF80", "0x7F80")}
 # Types in which complex numbers, factorizations and their like are computed.
 WIDE = ("f32", "f64")
-PARTITION = "expand-branches,propagate-shardings,insert-reshards,global-to-local"
+PARTITION = "expand-branches,pad-dimensions,propagate-shardings,insert-reshards,global-to-local"
 
 
 class Builder:

@@ -10,7 +10,7 @@ import math
 from program_builder import MESHES
 
 PREPARE = "differentiate,canonicalize,cse,add-optimizer{{{optimizer}}},canonicalize"
-LOCAL = ("apply-parallel-config{config=CONFIG},expand-branches,propagate-shardings,assign-stages,insert-reshards,"
+LOCAL = ("apply-parallel-config{config=CONFIG},expand-branches,pad-dimensions,propagate-shardings,assign-stages,insert-reshards,"
          "global-to-local")
 # How far a step goes before it is run.
 ROADS = (LOCAL, LOCAL + ",split-tasks", LOCAL + ",split-tasks,schedule-pipeline",

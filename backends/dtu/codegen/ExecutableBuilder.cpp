@@ -71,8 +71,9 @@ static int64_t bytesOf(Type type) {
 }
 
 /// Spatial cut: axes major to minor; `micro` is no matter of ranks.
-static void setSlice(mlir::st::ShardingAttr sharding, mlir::st::MeshOp mesh, int64_t ranks,
-                     proto::Slice &slice) {
+/// What each rank holds of a tensor, `local` at most.
+static void setSlice(mlir::st::ShardingAttr sharding, Type global, Type local,
+                     mlir::st::MeshOp mesh, int64_t ranks, proto::Slice &slice) {
   auto spatial = [&](int64_t dim) {
     SmallVector<StringRef> axes = sharding.getAxes(dim);
     llvm::erase(axes, mlir::st::MeshOp::kMicro);
@@ -91,6 +92,13 @@ static void setSlice(mlir::st::ShardingAttr sharding, mlir::st::MeshOp mesh, int
         part = part * mesh.getAxisSize(axis).value_or(1) + mesh.getCoordinate(rank, axis);
       slice.add_parts(part);
     }
+  auto whole = cast<RankedTensorType>(global).getShape(),
+       held = cast<RankedTensorType>(local).getShape();
+  bool isEven = true;
+  for (int64_t dim = 0; dim < sharding.getRank(); ++dim)
+    isEven &= held[dim] * mlir::st::getAxesSize(sharding.getAxes(dim), mesh) == whole[dim];
+  if (!isEven)
+    slice.mutable_local()->Add(held.begin(), held.end());
 }
 
 // ---- groups ---------------------------------------------------------------------------------
@@ -138,7 +146,8 @@ LogicalResult GroupBuilder::addState(mlir::st::StateOp op) {
   state.set_name(op.getName().str());
   state.set_role(op.getRole().str());
   state.set_parameter(op.getOf().str());
-  setSlice(op.getSharding(), mesh, ranks, *state.mutable_slice());
+  setSlice(op.getSharding(), op.getGlobalType(), op.getLocalType(), mesh, ranks,
+           *state.mutable_slice());
   state.set_offset(address->getOffset());
   state.set_init_stream(op.getInitStream().value_or(0));
   proto::Initializer &init = *state.mutable_init();
@@ -166,7 +175,8 @@ LogicalResult GroupBuilder::addInput(mlir::st::InputOp op) {
     return failure();
   input.set_name(op.getName().str());
   input.set_role(op.getRole().str());
-  setSlice(op.getSharding(), mesh, ranks, *input.mutable_slice());
+  setSlice(op.getSharding(), op.getGlobalType(), op.getLocalType(), mesh, ranks,
+           *input.mutable_slice());
   if (auto limit = op->getAttrOfType<IntegerAttr>("st.limit"))
     input.set_limit(limit.getInt());
   input.set_offset(address->getOffset());
@@ -191,7 +201,8 @@ LogicalResult GroupBuilder::addOutput(mlir::st::OutputOp op) {
     return failure();
   output.set_name(op.getName().str());
   output.set_role(op.getRole().str());
-  setSlice(op.getSharding(), mesh, ranks, *output.mutable_slice());
+  setSlice(op.getSharding(), op.getGlobalType(), op.getLocalType(), mesh, ranks,
+           *output.mutable_slice());
   output.set_offset(address->getOffset());
   return success();
 }

@@ -51,7 +51,8 @@ int64_t mlir::st::getAxesSize(ArrayRef<StringRef> axes, MeshOp mesh) {
   return size;
 }
 
-LogicalResult mlir::st::verifyShardingFits(ShardingAttr sharding, Type type, Operation *op) {
+LogicalResult mlir::st::verifyShardingFits(ShardingAttr sharding, Type type, Operation *op,
+                                           bool mayBeUneven) {
   auto tensor = dyn_cast<RankedTensorType>(type);
   if (!tensor)
     return op->emitOpError("has a sharding on a value of type ") << type << "; expected a tensor";
@@ -75,7 +76,7 @@ LogicalResult mlir::st::verifyShardingFits(ShardingAttr sharding, Type type, Ope
                << axis << "\", which mesh @" << mesh.getSymName() << " does not have";
       parts *= *size;
     }
-    if (tensor.getDimSize(dim) % parts != 0)
+    if (!mayBeUneven && tensor.getDimSize(dim) % parts != 0)
       return op->emitOpError("has a sharding that splits dimension ")
              << dim << " of " << type << " into " << parts << " parts, which does not divide it";
   }
@@ -86,14 +87,12 @@ LogicalResult mlir::st::verifyShardingFits(ShardingAttr sharding, Type type, Ope
   return success();
 }
 
-RankedTensorType mlir::st::getLocalType(RankedTensorType global, ShardingAttr sharding,
-                                        MeshOp mesh) {
-  SmallVector<int64_t> shape(global.getShape());
-  for (auto [dim, size] : llvm::enumerate(shape)) {
-    int64_t parts = getAxesSize(sharding.getAxes(dim), mesh);
-    if (size % parts != 0)
-      return {};
-    size /= parts;
-  }
-  return RankedTensorType::get(shape, global.getElementType());
+bool mlir::st::holdsParts(RankedTensorType local, RankedTensorType global, ShardingAttr sharding,
+                          MeshOp mesh) {
+  if (local.getElementType() != global.getElementType() || local.getRank() != global.getRank())
+    return false;
+  for (int64_t dim = 0; dim < global.getRank(); ++dim)
+    if (local.getDimSize(dim) * getAxesSize(sharding.getAxes(dim), mesh) < global.getDimSize(dim))
+      return false;
+  return true;
 }

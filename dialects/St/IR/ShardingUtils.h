@@ -16,6 +16,8 @@ constexpr llvm::StringLiteral kLimitAttr = "st.limit";
 constexpr llvm::StringLiteral kBlockAttr = "st.block";
 constexpr llvm::StringLiteral kStopGradientAttr = "st.stop_gradient";
 constexpr llvm::StringLiteral kGlobalTypeAttr = "st.global_type";
+/// Of an argument or result that was made larger so that it divides: its type before.
+constexpr llvm::StringLiteral kUnpaddedTypeAttr = "st.unpadded_type";
 /// Of a mesh: for each spatial axis how many times longer a byte takes along it than along the
 /// fastest (an array of f64); a target says it.
 constexpr llvm::StringLiteral kLinkCostsAttr = "st.link_costs";
@@ -33,11 +35,15 @@ ShardingAttr getShardingOrReplicated(Value value, FlatSymbolRefAttr mesh);
 std::optional<int64_t> getStage(Operation *op);
 void setStage(Operation *op, int64_t stage);
 
-/// Checks rank, axis names, duplicate axes and divisibility of a sharding for a global type.
-LogicalResult verifyShardingFits(ShardingAttr sharding, Type type, Operation *op);
+/// Checks rank and axis names of a sharding for a global type and, but where `mayBeUneven`, that
+/// every dimension divides.
+LogicalResult verifyShardingFits(ShardingAttr sharding, Type type, Operation *op,
+                                 bool mayBeUneven = false);
 
-/// The per-device type of a global tensor (micro included); null if a dimension does not divide.
-RankedTensorType getLocalType(RankedTensorType global, ShardingAttr sharding, MeshOp mesh);
+/// Whether devices that hold `local` each hold all of `global` together, sharded so (micro
+/// included). What they have room for beyond it is padding at the end of a dimension.
+bool holdsParts(RankedTensorType local, RankedTensorType global, ShardingAttr sharding,
+                MeshOp mesh);
 
 /// Product of the sizes of the axes.
 int64_t getAxesSize(ArrayRef<StringRef> axes, MeshOp mesh);

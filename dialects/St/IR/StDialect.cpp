@@ -60,7 +60,7 @@ static LogicalResult verifyAtBoundary(Operation *op, Type type, DictionaryAttr a
     return op->emitOpError("expects st.sharding of an argument or result to be a #st.sharding");
   if (auto global = attributes.getAs<TypeAttr>(kGlobalTypeAttr))
     type = global.getValue();
-  return verifyShardingFits(sharding, type, op);
+  return verifyShardingFits(sharding, type, op, /*mayBeUneven=*/true);
 }
 
 LogicalResult StDialect::verifyRegionArgAttribute(Operation *op, unsigned region, unsigned argument,

@@ -97,7 +97,9 @@ void MeshOp::print(OpAsmPrinter &printer) {
 // ---- on global tensors ----------------------------------------------------------
 
 LogicalResult ReshardOp::verify() { return verifyShardingFits(getSharding(), getType(), *this); }
-LogicalResult ConstrainOp::verify() { return verifyShardingFits(getSharding(), getType(), *this); }
+LogicalResult ConstrainOp::verify() {
+  return verifyShardingFits(getSharding(), getType(), *this, /*mayBeUneven=*/true);
+}
 
 LogicalResult TransferOp::verify() {
   int64_t source = getSource(), target = getTarget();

@@ -34,16 +34,17 @@ LogicalResult ProgramOp::verify() {
 /// Checks that what a device holds of a tensor is what its sharding says.
 static LogicalResult verifySlice(Operation *op, Type global, ShardingAttr sharding, Type local) {
   auto globalType = dyn_cast<RankedTensorType>(global);
-  if (!globalType || !isa<RankedTensorType>(local))
+  auto localType = dyn_cast<RankedTensorType>(local);
+  if (!globalType || !localType)
     return op->emitOpError("expects tensor types, found ") << global << " and " << local;
   MeshOp mesh = getMesh(op);
   if (!mesh)
     return success();
-  if (failed(verifyShardingFits(sharding, global, op)))
+  if (failed(verifyShardingFits(sharding, global, op, /*mayBeUneven=*/true)))
     return failure();
-  RankedTensorType expected = getLocalType(globalType, sharding, mesh);
-  if (expected != local)
-    return op->emitOpError("expects local type ") << expected << ", found " << local;
+  if (!holdsParts(localType, globalType, sharding, mesh))
+    return op->emitOpError("expects a local type of which the parts of ")
+           << global << " split by " << sharding << " are no larger, found " << local;
   return success();
 }
 

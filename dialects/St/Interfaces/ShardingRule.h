@@ -26,6 +26,7 @@ struct Factor {
   FactorKind kind = FactorKind::Parallel;
   ReductionKind reduction = ReductionKind::Sum; ///< of a Reduction factor
   int64_t part = 0;                             ///< of the op, see ShardingRule::parts
+  bool isCounted = false; ///< an attribute of the op says the size: padding cannot enlarge it
 };
 
 /// For each dimension of a tensor the factors that compose it, major to minor.

@@ -157,13 +157,22 @@ SmallVector<int64_t> mlir::st::localShape(ArrayRef<int64_t> shape, const TensorS
   return local;
 }
 
+/// Into how many parts of equal size the splits see a dimension, unsplit ones among them.
+static int64_t countParts(ArrayRef<Split> splits) {
+  int64_t parts = 1;
+  for (const Split &split : splits)
+    parts *= split.size;
+  return parts;
+}
+
 bool mlir::st::divides(ArrayRef<int64_t> shape, const TensorSharding &sharding) {
-  for (auto [size, splits] : llvm::zip_equal(shape, sharding.dims)) {
-    int64_t parts = 1;
-    for (const Split &split : splits)
-      parts *= split.size;
-    if (size % parts != 0)
-      return false;
-  }
-  return true;
+  return llvm::all_of(llvm::zip_equal(shape, sharding.dims), [](auto pair) {
+    return std::get<0>(pair) % countParts(std::get<1>(pair)) == 0;
+  });
+}
+
+bool mlir::st::fits(ArrayRef<int64_t> shape, const TensorSharding &sharding) {
+  return llvm::all_of(llvm::zip_equal(shape, sharding.dims), [](auto pair) {
+    return std::get<0>(pair) >= countParts(std::get<1>(pair));
+  });
 }

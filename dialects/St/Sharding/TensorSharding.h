@@ -82,4 +82,7 @@ SmallVector<int64_t> localShape(ArrayRef<int64_t> shape, const TensorSharding &s
 /// Whether every dimension divides.
 bool divides(ArrayRef<int64_t> shape, const TensorSharding &sharding);
 
+/// Whether every dimension has an element for each of its parts: what does not divide gets padding.
+bool fits(ArrayRef<int64_t> shape, const TensorSharding &sharding);
+
 } // namespace mlir::st

@@ -1,0 +1,183 @@
+#include "passes/Partition/DimensionClasses.h"
+#include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/StableHLO/StableHLOOps.h"
+#include <numeric>
+
+using namespace mlir;
+using namespace mlir::st;
+
+//===----------------------------------------------------------------------===//
+// Classes
+//===----------------------------------------------------------------------===//
+
+DimensionClasses::Node DimensionClasses::nodeOf(Value value, int64_t dim) const {
+  return first.lookup(value) + dim;
+}
+
+DimensionClasses::Node DimensionClasses::find(Node node) const {
+  while (parents[node] != node)
+    node = parents[node] = parents[parents[node]];
+  return node;
+}
+
+bool DimensionClasses::join(Node a, Node b, int64_t parts) {
+  a = find(a);
+  b = find(b);
+  // Parts of one that lie across those of the other have no common unit but a far larger one.
+  auto goesWith = [&](int64_t own) { return own % parts == 0 || parts % own == 0; };
+  if (!goesWith(units[a]) || !goesWith(units[b]))
+    return false;
+  int64_t common = std::gcd(parts, std::gcd(units[a], units[b]));
+  parents[b] = a;
+  units[a] = common;
+  return true;
+}
+
+void DimensionClasses::joinWhole(Value a, Value b) {
+  auto type = dyn_cast<RankedTensorType>(a.getType());
+  if (!type || a.getType() != b.getType())
+    return;
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    (void)join(nodeOf(a, dim), nodeOf(b, dim), type.getDimSize(dim));
+}
+
+void DimensionClasses::addValue(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  if (!type)
+    return;
+  first[value] = static_cast<Node>(sizes.size());
+  for (int64_t size : type.getShape()) {
+    parents.push_back(static_cast<Node>(sizes.size()));
+    sizes.push_back(size);
+    units.push_back(std::max<int64_t>(size, 1));
+  }
+}
+
+//===----------------------------------------------------------------------===//
+// The program
+//===----------------------------------------------------------------------===//
+
+/// What a loop carries keeps its dimensions.
+void DimensionClasses::joinLoop(Operation &op) {
+  auto loop = cast<stablehlo::WhileOp>(op);
+  Operation *end = loop.getBody().front().getTerminator();
+  for (auto [i, result] : llvm::enumerate(loop.getResults()))
+    for (Value same : {loop->getOperand(i), Value(loop.getCond().getArgument(i)),
+                       Value(loop.getBody().getArgument(i)), end->getOperand(i)})
+      joinWhole(result, same);
+}
+
+/// Where the factor is the one that dimensions of tensors begin with, it can be larger: elements
+/// are added behind the last. Of another, they would come in between.
+void DimensionClasses::joinFactors(Operation &op) {
+  const ShardingRule &rule = rules[&op];
+  struct Use {
+    Node node;
+    bool isFirst, isAlone;
+  };
+  std::vector<SmallVector<Use, 4>> uses(rule.factors.size());
+  auto collect = [&](ValueRange values, ArrayRef<TensorFactors> tensors) {
+    for (auto [value, tensor] : llvm::zip(values, tensors))
+      for (auto [dim, parts] : llvm::enumerate(tensor))
+        for (int64_t factor : parts)
+          uses[factor].push_back({nodeOf(value, dim), factor == parts.front(), parts.size() == 1});
+  };
+  collect(op.getOperands(), rule.operands);
+  collect(op.getResults(), rule.results);
+  for (auto [i, factor] : llvm::enumerate(rule.factors)) {
+    bool canGrow = !factor.isCounted &&
+                   (factor.kind == FactorKind::Parallel || factor.kind == FactorKind::Reduction);
+    if (!canGrow || uses[i].empty() || !llvm::all_of(uses[i], [&](const Use &use) {
+          return use.isFirst && (use.isAlone || factor.kind == FactorKind::Parallel);
+        }))
+      continue;
+    bool all = true;
+    for (const Use &use : uses[i])
+      all &= join(uses[i][0].node, use.node, factor.size);
+    if (all)
+      joined.insert({&op, static_cast<int64_t>(i)});
+  }
+}
+
+void DimensionClasses::addOp(Operation &op) {
+  llvm::for_each(op.getResults(), [&](Value result) { addValue(result); });
+  rules[&op] = getShardingRule(&op);
+  if (!isa<stablehlo::WhileOp>(op))
+    return joinFactors(op);
+  for (Region &region : op.getRegions())
+    addBlock(region.front());
+  joinLoop(op);
+}
+
+void DimensionClasses::addBlock(Block &block) {
+  llvm::for_each(block.getArguments(), [&](Value argument) { addValue(argument); });
+  for (Operation &op : block)
+    addOp(op);
+}
+
+//===----------------------------------------------------------------------===//
+// Sizes
+//===----------------------------------------------------------------------===//
+
+void DimensionClasses::require(Value value, const TensorSharding &sharding) {
+  for (auto [dim, splits] : llvm::enumerate(sharding.dims)) {
+    int64_t parts = 1;
+    for (const Split &split : splits)
+      parts *= split.size;
+    if (parts > 1)
+      requirements.push_back({nodeOf(value, dim), parts});
+  }
+}
+
+void DimensionClasses::settle() {
+  paddedUnits = units;
+  std::vector<int64_t> multiples(units.size(), 1);
+  for (auto [node, parts] : requirements) {
+    Node root = find(node);
+    if (sizes[node] == 0)
+      continue;
+    // A unit of the dimension has elements enough for some of the parts.
+    int64_t needed = parts / std::gcd(parts, sizes[node] / units[root]);
+    multiples[root] = std::lcm(multiples[root], needed);
+    paddedUnits[root] = llvm::alignTo(units[root], multiples[root]);
+    isPadded |= paddedUnits[root] != units[root];
+  }
+}
+
+DimensionClasses::DimensionClasses(func::FuncOp function, const MeshAxes &axes) {
+  Block &body = function.front();
+  addBlock(body);
+  Operation *end = body.getTerminator();
+  for (BlockArgument argument : body.getArguments()) {
+    if (!isa<RankedTensorType>(argument.getType()))
+      continue;
+    require(argument, axes.read(Value(argument)));
+    auto alias =
+        function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "tf.aliasing_output");
+    if (alias && alias.getInt() < end->getNumOperands())
+      joinWhole(argument, end->getOperand(alias.getInt()));
+  }
+  for (auto [i, value] : llvm::enumerate(end->getOperands()))
+    if (auto given = function.getResultAttrOfType<ShardingAttr>(i, kShardingAttr))
+      require(value, axes.read(given));
+  function.walk([&](ConstrainOp op) { require(op.getResult(), axes.read(op.getSharding())); });
+  settle();
+}
+
+Type DimensionClasses::paddedType(Value value) const {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  auto it = first.find(value);
+  if (!type || it == first.end())
+    return value.getType();
+  SmallVector<int64_t> shape(type.getShape());
+  for (auto [dim, size] : llvm::enumerate(shape)) {
+    Node node = it->second + static_cast<Node>(dim), root = find(node);
+    size = sizes[node] / units[root] * paddedUnits[root];
+  }
+  return type.clone(shape);
+}
+
+bool DimensionClasses::takesPadding(Operation *op, const TensorFactors &tensor, int64_t dim) const {
+  return dim < static_cast<int64_t>(tensor.size()) && !tensor[dim].empty() &&
+         joined.contains({op, tensor[dim].front()});
+}

@@ -1,0 +1,368 @@
+#include "dialects/St/IR/ModuleFacts.h"
+#include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/IR/Signature.h"
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "mlir/Transforms/RegionUtils.h"
+#include "passes/Partition/DimensionClasses.h"
+#include "passes/Partition/Passes.h"
+
+namespace mlir::st {
+#define GEN_PASS_DEF_PADDIMENSIONS
+#include "passes/Partition/Passes.h.inc"
+} // namespace mlir::st
+
+using namespace mlir;
+using namespace mlir::st;
+namespace hlo = mlir::stablehlo;
+
+namespace {
+/// Gives new ops the block of the model that an op of it belongs to.
+class BlockListener : public OpBuilder::Listener {
+public:
+  Attribute block;
+  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
+    if (block)
+      op->setDiscardableAttr(kBlockAttr, block);
+  }
+};
+
+/// Gives every value of a function the type that its dimensions' classes want.
+class Padder {
+public:
+  Padder(func::FuncOp function, const DimensionClasses &classes)
+      : function(function), classes(classes), builder(function.getContext(), &listener) {}
+
+  void run();
+  int64_t masks() const { return maskCount; }
+
+private:
+  void remember(Block &block);
+  void padBlock(Block &block);
+  void padOp(Operation &op);
+  void padLoop(hlo::WhileOp loop);
+  void padSignature();
+  void clampIndices(hlo::GatherOp gather);
+  void unpadCaptured(Operation &op);
+  Value operandFor(OpOperand &operand, const ShardingRule &rule);
+  Value withShape(Value value, ArrayRef<int64_t> shape);
+  Value masked(Value value, const llvm::SmallBitVector &dims, ReductionKind kind);
+  Value identity(Location loc, RankedTensorType type, ReductionKind kind);
+  void setAfter(Value value);
+
+  RankedTensorType typeBefore(Value value) const { return before.lookup(value); }
+
+  func::FuncOp function;
+  const DimensionClasses &classes;
+  BlockListener listener;
+  OpBuilder builder;
+  DenseMap<Value, RankedTensorType> before;
+  /// Other forms of a value: cut to a shape, or with its padding set to what reductions ignore.
+  DenseMap<Value, SmallVector<Value, 2>> cut;
+  struct Masked {
+    llvm::SmallBitVector dims;
+    ReductionKind kind;
+    Value value;
+  };
+  DenseMap<Value, SmallVector<Masked, 1>> maskedForms;
+  int64_t maskCount = 0;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Forms of a value
+//===----------------------------------------------------------------------===//
+
+/// Forms stand right behind the value, so that every user can have them.
+void Padder::setAfter(Value value) {
+  builder.setInsertionPointAfterValue(value);
+  if (Operation *op = value.getDefiningOp())
+    if (Attribute block = op->getDiscardableAttr(kBlockAttr))
+      listener.block = block;
+}
+
+/// The first elements of each dimension, as many as `shape` says.
+Value Padder::withShape(Value value, ArrayRef<int64_t> shape) {
+  auto type = cast<RankedTensorType>(value.getType());
+  if (type.getShape() == shape)
+    return value;
+  for (Value other : cut[value])
+    if (cast<RankedTensorType>(other.getType()).getShape() == shape)
+      return other;
+  setAfter(value);
+  SmallVector<int64_t> starts(shape.size(), 0), strides(shape.size(), 1);
+  Value slice = hlo::SliceOp::create(builder, value.getLoc(), type.clone(shape), value, starts,
+                                     shape, strides);
+  cut[value].push_back(slice);
+  return slice;
+}
+
+/// What a reduction passes over.
+Value Padder::identity(Location loc, RankedTensorType type, ReductionKind kind) {
+  Type element = type.getElementType();
+  Attribute value = builder.getZeroAttr(element);
+  if (auto complex = dyn_cast<ComplexType>(element)) {
+    Attribute zero = builder.getZeroAttr(complex.getElementType());
+    value = builder.getArrayAttr({zero, zero});
+  }
+  bool isMax = kind == ReductionKind::Max;
+  auto integer = dyn_cast<IntegerType>(element);
+  if (kind == ReductionKind::And) {
+    value = builder.getIntegerAttr(element, APInt::getAllOnes(integer.getWidth()));
+  } else if (isMax || kind == ReductionKind::Min) {
+    if (auto real = dyn_cast<FloatType>(element)) {
+      value = builder.getFloatAttr(element, APFloat::getInf(real.getFloatSemantics(), isMax));
+    } else {
+      unsigned width = integer.getWidth();
+      bool isUnsigned = integer.isUnsigned() || width == 1;
+      APInt least = isUnsigned ? APInt::getMinValue(width) : APInt::getSignedMinValue(width);
+      APInt largest = isUnsigned ? APInt::getMaxValue(width) : APInt::getSignedMaxValue(width);
+      value = builder.getIntegerAttr(element, isMax ? least : largest);
+    }
+  }
+  return hlo::ConstantOp::create(builder, loc, SplatElementsAttr::get(type, value));
+}
+
+/// The value with what is padding along `dims` set to what a reduction passes over.
+Value Padder::masked(Value value, const llvm::SmallBitVector &dims, ReductionKind kind) {
+  for (const Masked &known : maskedForms[value])
+    if (known.dims == dims && known.kind == kind)
+      return known.value;
+  setAfter(value);
+  Location loc = value.getLoc();
+  auto type = cast<RankedTensorType>(value.getType());
+  RankedTensorType positions = type.clone(builder.getI32Type());
+  Value isElement;
+  for (int dim : dims.set_bits()) {
+    Value position = hlo::IotaOp::create(builder, loc, positions, dim);
+    Attribute size = builder.getI32IntegerAttr(typeBefore(value).getDimSize(dim));
+    Value limit = hlo::ConstantOp::create(builder, loc, SplatElementsAttr::get(positions, size));
+    Value isWithin =
+        hlo::CompareOp::create(builder, loc, position, limit, hlo::ComparisonDirection::LT);
+    isElement = isElement ? Value(hlo::AndOp::create(builder, loc, isElement, isWithin)) : isWithin;
+  }
+  Value result =
+      hlo::SelectOp::create(builder, loc, type, isElement, value, identity(loc, type, kind));
+  maskedForms[value].push_back({dims, kind, result});
+  ++maskCount;
+  return result;
+}
+
+//===----------------------------------------------------------------------===//
+// Ops
+//===----------------------------------------------------------------------===//
+
+/// An operand without the padding that the op cannot take, and with that masked which it would
+/// reduce.
+Value Padder::operandFor(OpOperand &operand, const ShardingRule &rule) {
+  Value value = operand.get();
+  RankedTensorType real = typeBefore(value);
+  if (!real || real == value.getType())
+    return value;
+  static const TensorFactors none;
+  unsigned i = operand.getOperandNumber();
+  const TensorFactors &factors = i < rule.operands.size() ? rule.operands[i] : none;
+  SmallVector<int64_t> shape(cast<RankedTensorType>(value.getType()).getShape());
+  llvm::SmallBitVector reduced(shape.size());
+  ReductionKind kind = ReductionKind::Sum;
+  for (auto [dim, size] : llvm::enumerate(shape)) {
+    if (size == real.getDimSize(dim))
+      continue;
+    if (!classes.takesPadding(operand.getOwner(), factors, dim)) {
+      size = real.getDimSize(dim);
+      continue;
+    }
+    const Factor &factor = rule.factors[factors[dim].front()];
+    // A lookup sums over rows of other devices, but there are none in what is padding.
+    if (factor.kind == FactorKind::Reduction && !isa<hlo::GatherOp>(operand.getOwner())) {
+      reduced.set(dim);
+      kind = factor.reduction;
+    }
+  }
+  if (reduced.any())
+    value = masked(value, reduced, kind);
+  return withShape(value, shape);
+}
+
+/// Indices that are out of bounds name the last row, not padding behind it.
+void Padder::clampIndices(hlo::GatherOp gather) {
+  ArrayRef<int64_t> map = gather.getDimensionNumbers().getStartIndexMap();
+  RankedTensorType real = typeBefore(gather.getOperand());
+  auto padded = cast<RankedTensorType>(gather.getOperand().getType());
+  if (map.size() != 1 || !real || real.getDimSize(map[0]) == padded.getDimSize(map[0]))
+    return;
+  Value indices = gather.getStartIndices();
+  auto type = cast<RankedTensorType>(indices.getType());
+  auto element = cast<IntegerType>(type.getElementType());
+  unsigned width = element.getWidth();
+  int64_t last = real.getDimSize(map[0]) - 1;
+  int64_t largest = width - !element.isUnsigned() >= 63
+                        ? std::numeric_limits<int64_t>::max()
+                        : (int64_t{1} << (width - !element.isUnsigned())) - 1;
+  builder.setInsertionPoint(gather);
+  auto splat = [&](int64_t value) {
+    return hlo::ConstantOp::create(
+        builder, gather.getLoc(),
+        SplatElementsAttr::get(type, builder.getIntegerAttr(element, APInt(width, value))));
+  };
+  gather.getStartIndicesMutable().assign(hlo::ClampOp::create(
+      builder, gather.getLoc(), type, splat(0), indices, splat(std::min(last, largest))));
+}
+
+/// What ops in the regions of an op read from outside is as it was.
+void Padder::unpadCaptured(Operation &op) {
+  SetVector<Value> captured;
+  getUsedValuesDefinedAbove(op.getRegions(), captured);
+  for (Value value : captured)
+    if (RankedTensorType real = typeBefore(value); real && real != value.getType()) {
+      Value unpadded = withShape(value, real.getShape());
+      value.replaceUsesWithIf(unpadded,
+                              [&](OpOperand &use) { return op.isProperAncestor(use.getOwner()); });
+    }
+}
+
+void Padder::padLoop(hlo::WhileOp loop) {
+  for (auto [i, result] : llvm::enumerate(loop.getResults()))
+    for (Value same : {Value(result), Value(loop.getCond().getArgument(i)),
+                       Value(loop.getBody().getArgument(i))})
+      same.setType(classes.paddedType(same));
+  padBlock(loop.getCond().front());
+  padBlock(loop.getBody().front());
+}
+
+void Padder::padOp(Operation &op) {
+  if (auto loop = dyn_cast<hlo::WhileOp>(op))
+    return padLoop(loop);
+  if (op.hasTrait<OpTrait::IsTerminator>())
+    return;
+  const ShardingRule &rule = classes.ruleOf(&op);
+  listener.block = op.getDiscardableAttr(kBlockAttr);
+  unpadCaptured(op);
+  for (OpOperand &operand : op.getOpOperands()) {
+    operand.set(operandFor(operand, rule));
+    listener.block = op.getDiscardableAttr(kBlockAttr);
+  }
+  if (auto gather = dyn_cast<hlo::GatherOp>(op))
+    clampIndices(gather);
+
+  SmallVector<Type> wanted, made;
+  for (auto [i, result] : llvm::enumerate(op.getResults())) {
+    wanted.push_back(classes.paddedType(result));
+    made.push_back(wanted.back());
+    auto type = dyn_cast<RankedTensorType>(result.getType());
+    if (!type || type == wanted.back())
+      continue;
+    SmallVector<int64_t> shape(cast<RankedTensorType>(wanted.back()).getShape());
+    static const TensorFactors none;
+    const TensorFactors &factors = i < rule.results.size() ? rule.results[i] : none;
+    for (auto [dim, size] : llvm::enumerate(shape))
+      if (!classes.takesPadding(&op, factors, dim))
+        size = type.getDimSize(dim);
+    made.back() = type.clone(shape);
+  }
+  if (TypeRange(made) == op.getResultTypes() && wanted == made)
+    return;
+  SmallVector<Value> results(op.getResults());
+  builder.setInsertionPoint(&op);
+  LocalizeContext context{rule, builder, made, {}, {}, {}};
+  context.factorShards.assign(rule.factors.size(), 1);
+  context.toGlobal = context.toLocal = [](int64_t, Value positions) { return positions; };
+  auto interface = dyn_cast<ShardingRuleOpInterface>(op);
+  (void)(interface ? interface.localize(context) : localizeByTypes(&op, context));
+  for (auto [result, type] : llvm::zip_equal(results, wanted)) {
+    if (result.getType() == type)
+      continue;
+    // The op makes no padding along some dimension of which others have it.
+    auto from = cast<RankedTensorType>(result.getType());
+    auto to = cast<RankedTensorType>(type);
+    builder.setInsertionPointAfterValue(result);
+    SmallVector<int64_t> none(from.getRank(), 0), high;
+    for (auto [small, large] : llvm::zip_equal(from.getShape(), to.getShape()))
+      high.push_back(large - small);
+    Value zero = identity(result.getLoc(), from.clone(ArrayRef<int64_t>()), ReductionKind::Sum);
+    auto pad = hlo::PadOp::create(builder, result.getLoc(), to, result, zero, none, high, none);
+    before[pad] = typeBefore(result);
+    result.replaceAllUsesExcept(pad, pad);
+    cut[pad].push_back(result);
+  }
+}
+
+void Padder::padBlock(Block &block) {
+  // What padding adds is complete.
+  SmallVector<Operation *> ops;
+  for (Operation &op : block)
+    ops.push_back(&op);
+  for (Operation *op : ops)
+    padOp(*op);
+}
+
+//===----------------------------------------------------------------------===//
+// The function
+//===----------------------------------------------------------------------===//
+
+void Padder::remember(Block &block) {
+  auto add = [&](Value value) {
+    if (auto type = dyn_cast<RankedTensorType>(value.getType()))
+      before[value] = type;
+  };
+  llvm::for_each(block.getArguments(), add);
+  for (Operation &op : block) {
+    llvm::for_each(op.getResults(), add);
+    if (isa<hlo::WhileOp>(op))
+      for (Region &region : op.getRegions())
+        remember(region.front());
+  }
+}
+
+void Padder::padSignature() {
+  Signature signature(function);
+  for (BlockArgument argument : function.getArguments())
+    if (RankedTensorType real = typeBefore(argument); real && real != argument.getType())
+      signature.setArgumentAttr(argument.getArgNumber(), kUnpaddedTypeAttr, TypeAttr::get(real));
+  Operation *end = function.front().getTerminator();
+  for (auto [i, value] : llvm::enumerate(end->getOperands()))
+    if (RankedTensorType real = typeBefore(value); real && real != value.getType()) {
+      signature.setResultAttr(i, kUnpaddedTypeAttr, TypeAttr::get(real));
+      signature.setResultType(i, value.getType());
+    }
+  signature.write();
+}
+
+void Padder::run() {
+  remember(function.front());
+  for (BlockArgument argument : function.getArguments())
+    argument.setType(classes.paddedType(argument));
+  padBlock(function.front());
+  padSignature();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+static constexpr FactContract kContract = {{Fact::Mesh}, FactSet::from(Fact::Shardings)};
+
+namespace {
+struct PadDimensions : st::impl::PadDimensionsBase<PadDimensions> {
+  using PadDimensionsBase::PadDimensionsBase;
+
+  void runOnOperation() override {
+    if (failed(checkFacts(getOperation(), getArgument(), kContract)))
+      return signalPassFailure();
+    MeshAxes axes(getMesh(getOperation()));
+    for (auto function : getOperation().getOps<func::FuncOp>()) {
+      if (function.isExternal())
+        continue;
+      if (!function.getBody().hasOneBlock()) {
+        function.emitOpError("expects a body of one block");
+        return signalPassFailure();
+      }
+      DimensionClasses classes(function, axes);
+      if (!classes.anyPadding())
+        continue;
+      Padder padder(function, classes);
+      padder.run();
+      insertedMasks += padder.masks();
+    }
+  }
+};
+} // namespace
