@@ -29,7 +29,7 @@ public:
         mesh(FlatSymbolRefAttr::get(builder.getStringAttr("mesh"))), signature(function),
         isAnnotated(static_cast<bool>(getMesh(module))) {}
 
-  LogicalResult checkSizes();
+  void remarkHeads();
   LogicalResult checkBatch();
   LogicalResult checkMesh();
   FailureOr<int64_t> getVirtualStages(StringRef schedule);
@@ -82,34 +82,24 @@ private:
 // Checks
 //===----------------------------------------------------------------------===//
 
-/// Layers are cut through hidden size, heads and intermediate size, so these have
-/// to divide. A module without a model configuration has no such sizes.
-LogicalResult ConfigApplication::checkSizes() {
+/// Attention works on whole heads: where shards hold parts of them, they are gathered. A module
+/// without a model configuration has no such sizes.
+void ConfigApplication::remarkHeads() {
   auto text = module->getAttrOfType<StringAttr>("st.model_config");
   int64_t shards = config.shardCount();
   if (!text || shards == 1 || ::st::nestsTooDeeply(text.getValue()))
-    return success();
+    return;
   llvm::Expected<llvm::json::Value> json = llvm::json::parse(text.getValue());
-  if (!json) {
-    llvm::consumeError(json.takeError());
-    return success();
-  }
+  if (!json)
+    return llvm::consumeError(json.takeError());
   const llvm::json::Object *fields = json->getAsObject();
-  constexpr StringLiteral keys[] = {"hidden_size",
-                                    "num_attention_heads",
-                                    "num_key_value_heads",
-                                    "intermediate_size",
-                                    "n_embd",
-                                    "n_head",
-                                    "n_inner"};
-  for (StringRef key : keys) {
+  for (StringRef key : {"num_attention_heads", "num_key_value_heads", "n_head"}) {
     std::optional<int64_t> size = fields ? fields->getInteger(key) : std::nullopt;
     if (size && *size % shards != 0)
-      return error("device_mapping")
-             << "sharding_size is " << shards << " in device_mapping, which does not divide " << key
-             << " " << *size << " of the model";
+      emitRemark(config.locate("device_mapping", builder.getContext()))
+          << "the shards are " << shards << ", which does not divide " << key << " " << *size
+          << " of the model: attention gathers heads";
   }
-  return success();
 }
 
 LogicalResult ConfigApplication::checkBatch() {
@@ -119,8 +109,8 @@ LogicalResult ConfigApplication::checkBatch() {
       continue;
     int64_t batch = type.getDimSize(0);
     if (batch < config.accumDegree)
-      return error("accum_degree") << "accum_degree is " << config.accumDegree
-                                   << ", more than the batch " << batch;
+      return error("accum_degree")
+             << "accum_degree is " << config.accumDegree << ", more than the batch " << batch;
     int64_t rows = llvm::divideCeil(batch, config.accumDegree);
     if (rows < config.dataCount)
       return error("data") << "data is " << config.dataCount << ", more than the " << rows
@@ -450,9 +440,10 @@ LogicalResult mlir::st::applyParallelConfig(ModuleOp module, const ParallelConfi
   if (!function || function.isExternal())
     return module.emitError("expected a function @main with a body");
   ConfigApplication application(module, function, config);
-  if (failed(application.checkMesh()) || failed(application.checkSizes()) ||
-      failed(application.checkBatch()) || failed(application.setAttributes(schedule)))
+  if (failed(application.checkMesh()) || failed(application.checkBatch()) ||
+      failed(application.setAttributes(schedule)))
     return failure();
+  application.remarkHeads();
   return application.seed();
 }
 

@@ -1,6 +1,6 @@
 """Parallel specs: small models trained under every row of a matrix, against one device.
 
-Five steps in f32; losses agree to 1e-5 relative at each. The matrix has 66 rows: every product of data, tensor,
+Five steps in f32; losses agree to 1e-5 relative at each. The matrix has 81 rows: every product of data, tensor,
 stages and micro-batches for each model, with the other keys taken in turn, and every level of ZeRO by itself. Eight
 more are drawn; ST_SEED repeats a draw. The examples of the documentation are checked against the schema and compiled.
 """
@@ -26,6 +26,12 @@ MODELS = {
         "architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 32, "num_hidden_layers": 2,
         "num_attention_heads": 4, "num_key_value_heads": 2, "intermediate_size": 64, "vocab_size": 96,
         "max_position_embeddings": 16}),
+}
+# Sizes that the axes of the rows below do not divide, heads, rows and tokens among them.
+ODD = {
+    "bert": dict(hidden_size=30, num_attention_heads=3, intermediate_size=50, vocab_size=97),
+    "gpt2": dict(n_embd=30, n_head=5, vocab_size=97),
+    "llama": dict(hidden_size=36, num_attention_heads=6, num_key_value_heads=3, intermediate_size=50, vocab_size=97),
 }
 OPTIMIZERS = {
     "adamw": ["--optimizer=adamw", "--lr=1e-3"],
@@ -60,7 +66,7 @@ def spec(model, data=1, tensor=1, stages=1, micro=1, dim="megatron", zero=0, seq
 
 def named(model, optimizer="adamw", **sizes):
     value = spec(model, **sizes)
-    text = " ".join(f"{key}={setting}" for key, setting in sizes.items() if key == "rules" or setting not in (False, None))
+    text = " ".join(f"{key}={setting}" for key, setting in sizes.items() if setting is not False and setting is not None)
     return f"{model} {optimizer} {text}", model, optimizer, value
 
 
@@ -87,6 +93,18 @@ def matrix():
             yield named(model, next(optimizers), data=2, tensor=2, stages=2, micro=4, zero=next(levels), schedule=schedule)
 
 
+def odd_rows():
+    """A batch of 7 and sequences of 15."""
+    optimizers = itertools.cycle(OPTIMIZERS)
+    layouts = (dict(data=4), dict(micro=3), dict(tensor=4), dict(tensor=2, dim=-1), dict(tensor=4, dim=0),
+               dict(data=2, micro=2, zero=1), dict(data=3, zero=2), dict(data=2, tensor=2, zero=3, sequence=True),
+               dict(data=2, stages=2, micro=2), dict(tensor=4, stages=2, micro=3, schedule="zb-h1", rules=True))
+    for model in MODELS:
+        for sizes in layouts:
+            name, *row = named(model, next(optimizers), **sizes)
+            yield "odd " + name, *row
+
+
 def drawn(seed, count=8):
     draw = random.Random(seed)
     for _ in range(count):
@@ -98,9 +116,11 @@ def drawn(seed, count=8):
                     schedule=draw.choice(SCHEDULES) if stages * micro == 4 else None)
 
 
-def losses_of(folder, name, model, optimizer, parallel):
+def losses_of(folder, name, model, optimizer, parallel, odd):
     task, config = MODELS[model]
-    binary = st.compile_model(folder, name, config, task, parallel, *OPTIMIZERS[optimizer], batch=8, seq=16)
+    sizes = dict(batch=7, seq=15) if odd else dict(batch=8, seq=16)
+    binary = st.compile_model(folder, name, config | (ODD[model] if odd else {}), task, parallel,
+                              *OPTIMIZERS[optimizer], **sizes)
     return st.losses(st.train(binary, steps=5))
 
 
@@ -110,18 +130,20 @@ class Reference:
     cache = {}
 
     @classmethod
-    def get(cls, folder, model, optimizer):
-        if (model, optimizer) not in cls.cache:
-            losses = losses_of(folder, "reference", model, optimizer, None)
+    def get(cls, folder, *which):
+        model, optimizer, odd = which
+        if which not in cls.cache:
+            losses = losses_of(folder, "reference", model, optimizer, None, odd)
             st.expect(losses[-1] != losses[0], "the loss does not move")
-            cls.cache[model, optimizer] = losses
-        return cls.cache[model, optimizer]
+            cls.cache[which] = losses
+        return cls.cache[which]
 
 
 def training_case(name, model, optimizer, parallel):
     def check(folder):
-        expected = Reference.get(folder, model, optimizer)
-        actual = losses_of(folder, "split", model, optimizer, parallel)
+        odd = name.startswith("odd")
+        expected = Reference.get(folder, model, optimizer, odd)
+        actual = losses_of(folder, "split", model, optimizer, parallel, odd)
         difference = st.relative_difference(expected, actual)
         st.expect(difference <= 1e-5,
                   f"losses differ by {difference:.3g}:\n{expected}\n{actual}\n{json.dumps(parallel)}")
@@ -218,7 +240,7 @@ def cases():
     yield "examples of the documentation compile", compiled_examples
     seed = int(os.environ.get("ST_SEED", time.time_ns() % 1000000))
     print(f"drawn with ST_SEED={seed}", flush=True)
-    for row in (*matrix(), *drawn(seed)):
+    for row in (*matrix(), *odd_rows(), *drawn(seed)):
         yield training_case(*row)
 
 

@@ -91,7 +91,7 @@ class Builder:
         dims, left = [[] for _ in shape], list(shape)
         if is_batch:
             dims[0].append('"micro"')
-            left[0] //= self.micro
+            left[0] = -(-left[0] // self.micro)
         for axis in self.rng.sample(list(self.axes), len(self.axes)):
             size = self.axes[axis]
             fitting = [d for d, part in enumerate(left) if part % size == 0]

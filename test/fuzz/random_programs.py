@@ -25,7 +25,8 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
             self.micro, self.element = 1, "f32"
             ops = [op for op in OPS if op not in NOT_ON_DEVICE]
         if self.micro > 1:
-            self.argument((rng.choice([8, 16]), *self.shape(rank=rng.randint(0, 2), largest=LARGEST // 16)), is_batch=True)
+            rows = rng.randint(self.micro, 16) if rng.random() < uneven else rng.choice([8, 16])
+            self.argument((rows, *self.shape(rank=rng.randint(0, 2), largest=LARGEST // 16)), is_batch=True)
         for _ in range(rng.randint(2, 4)):
             self.argument(self.shape())
         self.argument(self.shape(rank=rng.randint(1, 2)), "i32")

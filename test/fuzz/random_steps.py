@@ -26,8 +26,9 @@ def quoted(text):
 class Step:
     """The loss of a batch of rows; values are rows x features, whose number changes from layer to layer."""
 
-    def __init__(self, rng):
+    def __init__(self, rng, uneven=0.0):
         self.rng = rng
+        self.uneven = uneven
         self.lines, self.arguments, self.count = [], [], 0
         self.stages = rng.choice([1, 2, 2, 3, 4])
         self.micro = rng.choice([1, 2, 4])
@@ -38,9 +39,13 @@ class Step:
         if self.axes:
             self.data, self.shards = 1, math.prod(self.axes.values())
         self.rows = self.micro * self.data * rng.choice([1, 2, 3, 4])
+        if rng.random() < uneven:
+            self.rows = rng.randint(1, self.rows)
+        if self.rows < self.micro or -(-self.rows // self.micro) < self.data:
+            self.micro = self.data = 1
         self.block = 0
         self.cuts = self.stages if rng.random() < 0.5 else 0
-        self.features = rng.choice([4, 8, 12])
+        self.features = self.width()
         self.tables = []
         self.zero = self.constant("0.0", ())
         x = self.embedded() if rng.random() < 0.4 else self.argument("x", (self.rows, self.features), "batch")
@@ -53,6 +58,10 @@ class Step:
             x = getattr(self, "layer_" + (rng.choice(LAYERS) if layer else "linear"))(x)
         self.rows_out = self.apply("tanh", x) if rng.random() < 0.3 else None
         self.loss = self.close(x)
+
+    def width(self):
+        """A number of features."""
+        return self.rng.choice([5, 6, 7, 9, 10]) if self.rng.random() < self.uneven else self.rng.choice([4, 8, 12])
 
     # ---- pieces of text
 
@@ -70,15 +79,17 @@ class Step:
         return name
 
     def sharding(self, shape, role):
-        """Each axis splits a dimension that it divides, the rows of a batch outside of the micro-batches, or none."""
+        """Each axis splits a dimension that it divides (or any, where sizes may be uneven), the rows of a batch
+        outside of the micro-batches, or none."""
         dims, left = [[] for _ in shape], list(shape)
         for axis, size in self.rng.sample(sorted(self.axes.items()), len(self.axes)):
             fitting = [d for d, part in enumerate(left)
-                       if part % (size * (self.micro if role == "batch" and d == 0 else 1)) == 0]
+                       if part % (size * (self.micro if role == "batch" and d == 0 else 1)) == 0
+                       or (part > 1 and self.rng.random() < self.uneven)]
             if fitting and self.rng.random() < 0.7:
                 dim = self.rng.choice(fitting)
                 dims[dim].append(f'"{axis}"')
-                left[dim] //= size
+                left[dim] = -(-left[dim] // size)
         return f"<@mesh, [{', '.join('{' + ', '.join(d) + '}' for d in dims)}]>"
 
     def argument(self, name, shape, role, element="f32", extra=""):
@@ -142,12 +153,12 @@ class Step:
         return name
 
     def layer_linear(self, x):
-        features = self.rng.choice([4, 8, 12])
+        features = self.width()
         return self.product(x, self.parameter(self.features, features), (self.rows, self.features),
                             (self.features, features), features)
 
     def layer_transposed(self, x):
-        features = self.rng.choice([4, 8, 12])
+        features = self.width()
         return self.product(x, self.parameter(features, self.features), (self.rows, self.features),
                             (features, self.features), features, "[1] x [1]")
 
@@ -193,7 +204,7 @@ class Step:
 
     def layer_heads(self, x):
         """Products within each row, by head: [rows, heads, size]."""
-        heads = self.rng.choice([2, 4])
+        heads = self.rng.choice([n for n in (2, 3, 4, 5, 7) if self.features % n == 0] or [1])
         size = self.features // heads
         split, square = (self.rows, heads, size), (self.rows, heads, heads)
         h = self.emit(f"stablehlo.reshape {x}", f"({self.type((self.rows, self.features))}) -> {self.type(split)}")

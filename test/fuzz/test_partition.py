@@ -43,7 +43,7 @@ def is_for_device(seed):
 
 def make_case(seed, uneven):
     rng = random.Random(seed)
-    return Step(rng).text() if seed % 3 == 2 else Program(rng, uneven, is_for_device(seed)).text()
+    return Step(rng, uneven).text() if seed % 3 == 2 else Program(rng, uneven, is_for_device(seed)).text()
 
 
 def has_uneven_shards(text):
