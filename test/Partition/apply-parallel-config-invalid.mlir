@@ -30,7 +30,7 @@
 // RUN: not st-opt --apply-parallel-config=config=%t/no-id.json %t/step.mlir 2>&1 | FileCheck %s --check-prefix=NO-ID
 // RUN: not st-opt --apply-parallel-config=config=%t/pipeline.json %t/step.mlir 2>&1 | FileCheck %s --check-prefix=PIPELINE
 // RUN: not st-opt --apply-parallel-config=config=%t/batch.json %t/step.mlir 2>&1 | FileCheck %s --check-prefix=BATCH
-// RUN: not st-opt --apply-parallel-config=config=%t/heads.json %t/step.mlir 2>&1 | FileCheck %s --check-prefix=HEADS
+// RUN: st-opt --apply-parallel-config=config=%t/heads.json %t/step.mlir 2>&1 | FileCheck %s --check-prefix=HEADS
 // RUN: not st-opt --apply-parallel-config=config=%t/none.json %t/step.mlir 2>&1 | FileCheck %s --check-prefix=NONE
 // RUN: not st-opt --apply-parallel-config=schedule=zigzag %t/step.mlir 2>&1 | FileCheck %s --check-prefix=SCHEDULE
 // RUN: not st-opt --apply-parallel-config="config=%t/one.json schedule=gpipe" %t/step.mlir 2>&1 | FileCheck %s --check-prefix=SEQUENTIAL
@@ -64,8 +64,8 @@
 // HUGE-ID: huge-id.json:1:{{[0-9]+}}: error: device_mapping.stage_0.shard_0 is "/device:XLA_DTU:2147483648"; expected a number from 0 to 16777216 after the last colon
 // NO-ID: no-id.json:1:{{[0-9]+}}: error: device_mapping.stage_0.shard_0 is "GPU:"; expected a number from 0 to 16777216 after the last colon
 // PIPELINE: pipeline.json:1:{{[0-9]+}}: error: mode is "pipeline", but device_mapping has 2 shards a stage (sharding_size); layers cut into shards and pipelined are mode "hybrid"
-// BATCH: batch.json:1:{{[0-9]+}}: error: accum_degree is 3, which does not divide the batch 4
-// HEADS: heads.json:1:{{[0-9]+}}: error: sharding_size is 4 in device_mapping, which does not divide num_attention_heads 2 of the model
+// BATCH: batch.json:1:{{[0-9]+}}: error: accum_degree is 8, more than the batch 4
+// HEADS: heads.json:1:{{[0-9]+}}: remark: the shards are 4, which does not divide num_attention_heads 2 of the model: attention gathers heads
 // NONE: none.json:1:1: error: cannot read the parallel config: No such file or directory
 // SCHEDULE: error: schedule is "zigzag"; expected sequential, gpipe, 1f1b, interleaved, zb-h1, zb-h2 or zb-v
 // SEQUENTIAL: one.json:1:2: error: schedule is "gpipe", but mode is "sharding", whose stages run one after the other
@@ -139,6 +139,6 @@ module attributes {st.model_config = "{\22hidden_size\22: 16, \22num_attention_h
 //--- pipeline.json
 {"mode": "pipeline", "device_mapping": {"stage_0": {"shard_0": "GPU:0", "shard_1": "GPU:1"}}}
 //--- batch.json
-{"mode": "sharding", "accum_degree": 3, "device_mapping": {"stage_0": {"shard_0": "GPU:0"}}}
+{"mode": "sharding", "accum_degree": 8, "device_mapping": {"stage_0": {"shard_0": "GPU:0"}}}
 //--- heads.json
 {"mode": "sharding", "device_mapping": {"stage_0": {"shard_0": "GPU:0", "shard_1": "GPU:1", "shard_2": "GPU:2", "shard_3": "GPU:3"}}}

@@ -15,7 +15,7 @@
 // ONE: st.name = "linear.weight"{{.*}}st.sharding = #st.sharding<@mesh, [{}, {}]>
 
 // The output dimension: rows of an [out, in] weight, columns of an [in, out] one, the hidden size of a
-// table, vectors. What does not divide stays whole; state follows its parameter.
+// table, vectors. What has fewer elements than there are shards stays whole; state follows its parameter.
 // OUTPUT: st.devices = [array<i64: 0, 1, 2, 3>, array<i64: 5, 6, 7, 8>], st.micro_batches = 2 : i64, st.schedule = "sequential", st.stages = 2 : i64
 // OUTPUT: st.mesh @mesh <["tensor"=4], micro=2>
 // OUTPUT: st.name = "table"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{}, {"tensor"}]>
@@ -26,7 +26,7 @@
 // OUTPUT-SAME: st.name = "linear.weight.momentum"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{"tensor"}, {}]>
 // OUTPUT-SAME: st.name = "ids"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{"micro"}, {}]>
 // OUTPUT-SAME: st.name = "learning_rate"{{[^%]*}}st.sharding = #st.sharding<@mesh, []>
-// NOTE: output.json:7:3: remark: the shards are 4, by which the cut dimension of some parameters does not divide; whole on every shard are head.weight
+// NOTE: output.json:7:3: remark: the shards are 4, more than the cut dimension of some parameters has elements; whole on every shard are head.weight
 
 // The contracted dimension, and never a vector. GPU names; the mapping wins over the scalars.
 // CONTRACTION: st.devices = [array<i64: 0, 0>, array<i64: 1, 1>, array<i64: 2, 2>], st.micro_batches = 4 : i64, st.schedule = "1f1b", st.stages = 3 : i64

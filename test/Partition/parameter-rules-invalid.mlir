@@ -24,12 +24,12 @@
 // AXIS: axis.json:2:{{[0-9]+}}: error: parameters.a.* is ["micro"], but the mesh has no axis "micro" that splits parameters; expected data or tensor
 // TWICE: twice.json:2:{{[0-9]+}}: error: parameters.a.* is ["tensor","tensor"], which has the axis "tensor" twice
 // RANK: rank.json:2:{{[0-9]+}}: error: parameters.a.* is [null,"tensor"], which has 2 dimensions, but a.bias has 1
-// SIZE: size.json:2:{{[0-9]+}}: error: parameters.a.weight is {{\[\["tensor","data"\]\]}}, which splits dimension 0 of a.weight into 4 parts; expected a number that divides its size 6
+// SIZE: size.json:2:{{[0-9]+}}: error: parameters.a.weight is {{\[\["tensor","data"\]\]}}, which splits dimension 0 of a.weight into 8 parts; expected no more than its size 6
 // CONFLICT: conflict.json:3:{{[0-9]+}}: error: parameters.a.weight is ["tensor"], but parameters.*.weight, which also matches a.weight, is [null,"tensor"]
 // ZERO: zero.json:1:{{[0-9]+}}: error: zero is 4; expected 0, 1, 2 or 3
 // TRUTH: truth.json:1:{{[0-9]+}}: error: sequence_parallel is "yes"; expected true or false
 // SUMS: sums.json:1:{{[0-9]+}}: error: sequence_parallel is true, but no product of the model leaves partial sums along a sequence
-// SEQUENCE: sequence.json:1:{{[0-9]+}}: error: sequence_parallel is true, but 4 shards do not divide the sequence 6
+// SEQUENCE: sequence.json:1:{{[0-9]+}}: error: sequence_parallel is true, but 8 shards are more than the sequence 6 has tokens
 
 //--- step.mlir
 func.func @main(%w: tensor<6x4xf32> {st.name = "a.weight", st.role = "parameter"},
@@ -63,7 +63,7 @@ func.func @main(%w: tensor<6x4xf32> {st.name = "a.weight", st.role = "parameter"
 {"mode": "sharding", "data": 1, "parameters": {
  "a.*": [null, "tensor"]}}
 //--- size.json
-{"mode": "sharding", "data": 2, "sharding_size": 2, "parameters": {
+{"mode": "sharding", "data": 4, "sharding_size": 2, "parameters": {
  "a.weight": [["tensor", "data"]]}}
 //--- conflict.json
 {"mode": "sharding", "data": 1, "sharding_size": 2, "parameters": {
@@ -76,4 +76,4 @@ func.func @main(%w: tensor<6x4xf32> {st.name = "a.weight", st.role = "parameter"
 //--- sums.json
 {"mode": "sharding", "data": 1, "sharding_size": 2, "sharding_dim": "megatron", "sequence_parallel": true}
 //--- sequence.json
-{"mode": "sharding", "data": 1, "sharding_size": 4, "sharding_dim": "megatron", "sequence_parallel": true}
+{"mode": "sharding", "data": 1, "sharding_size": 8, "sharding_dim": "megatron", "sequence_parallel": true}

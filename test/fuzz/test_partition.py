@@ -183,7 +183,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--seed", type=int)
     parser.add_argument("--count", type=int)
-    parser.add_argument("--uneven", type=float, default=0.0, help="the share of axes that need not divide")
+    parser.add_argument("--uneven", type=float, default=0.5, help="the share of axes that need not divide")
     parser.add_argument("--keep", type=pathlib.Path, help="leave programs in this folder")
     parser.add_argument("--no-device", action="store_true", help="run nothing on the DTU")
     parser.add_argument("--no-reduce", action="store_true", help="leave failing programs as they are")
