@@ -155,7 +155,8 @@ FailureOr<NamedTensors> FunctionRun::run() {
   const RankGrid &grid = *found;
   SmallVector<RankValues> pieces(args.size()), results;
   for (auto [i, tensor] : llvm::enumerate(args))
-    if (failed(shard(tensor, getArgSharding(i), grid, function, pieces[i], getRoom(i))) ||
+    if (failed(shard(tensor, getArgSharding(i), grid, function, pieces[i], getRoom(i),
+                     function.getArgAttr(i, "tf.aliasing_output") != nullptr)) ||
         failed(checkArg(i, pieces[i][0])))
       return failure();
   args.clear();

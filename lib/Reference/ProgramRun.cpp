@@ -29,7 +29,8 @@ LogicalResult GroupRun::loadState(StateOp op, const NamedTensors &inputs) {
   storage = {op, op.getLocalType(), /*isPerMicroBatch=*/false, {RankValues()}, {0}};
   if (failed(global))
     return failure();
-  return shard(*global, op.getSharding(), deviceGrid, op, storage.slots[0], op.getLocalType());
+  return shard(*global, op.getSharding(), deviceGrid, op, storage.slots[0], op.getLocalType(),
+               /*isState=*/true);
 }
 
 // An input has one slot for every micro-batch where the step cuts it. The cut

@@ -66,8 +66,10 @@ static Tensor poisoned(ElementType type, ArrayRef<int64_t> shape) {
   return tensor;
 }
 
-/// The elements of `whole` from `starts` on, as many as it has, with poison up to `shape`.
-static Tensor sliceWithPadding(const Tensor &whole, const Shape &starts, const Shape &shape) {
+/// The elements of `whole` from `starts` on, as many as it has, with zeros (of state) or poison up
+/// to `shape`.
+static Tensor sliceWithPadding(const Tensor &whole, const Shape &starts, const Shape &shape,
+                               bool isState) {
   Shape sizes;
   int64_t offset = 0;
   Shape strides = rowMajorStrides(whole.getShape());
@@ -78,7 +80,9 @@ static Tensor sliceWithPadding(const Tensor &whole, const Shape &starts, const S
   }
   if (sizes == shape)
     return slice(whole, starts, Shape(starts.size(), 1), shape);
-  Tensor piece = poisoned(whole.getType(), shape);
+  Tensor piece = isState ? Tensor(whole.getType(), shape) : poisoned(whole.getType(), shape);
+  if (isState)
+    std::memset(piece.mutableData<std::byte>(), 0, piece.getByteSize());
   if (numElements(sizes) != 0) {
     size_t width = ::st::byteWidth(whole.getType());
     copyStrided(sizes, width, piece.mutableData<std::byte>(), rowMajorStrides(shape),
@@ -88,7 +92,7 @@ static Tensor sliceWithPadding(const Tensor &whole, const Shape &starts, const S
 }
 
 LogicalResult shard(const Tensor &global, ShardingAttr sharding, const RankGrid &grid,
-                    Operation *op, RankValues &pieces, Type room) {
+                    Operation *op, RankValues &pieces, Type room, bool isState) {
   int64_t rank = global.getRank();
   if (sharding && sharding.getRank() != rank)
     return op->emitError("a sharding of rank ")
@@ -120,7 +124,7 @@ LogicalResult shard(const Tensor &global, ShardingAttr sharding, const RankGrid 
       starts.push_back(grid.getPosition(r, axes[dim]) * shape[dim]);
     Tensor &piece = byStart[starts];
     if (!piece)
-      piece = sliceWithPadding(global, starts, shape);
+      piece = sliceWithPadding(global, starts, shape, isState);
     pieces.push_back(piece);
   }
   return success();

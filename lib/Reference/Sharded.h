@@ -14,9 +14,10 @@ Tensor reduceAcross(ReduceKind kind, ArrayRef<Tensor> tensors);
 /// it. An axis that the grid lacks splits nothing. Without a sharding every
 /// rank has the whole. A rank has room for a `room`; none: for an equal part,
 /// and a dimension that does not divide is an error. What is left of the room at
-/// the ends of dimensions is poisoned: NaN, or large numbers.
+/// the ends of dimensions is poisoned, NaN or large numbers; zero where it is
+/// state, of which a step may count on that.
 LogicalResult shard(const Tensor &global, ShardingAttr sharding, const RankGrid &grid,
-                    Operation *op, RankValues &pieces, Type room = {});
+                    Operation *op, RankValues &pieces, Type room = {}, bool isState = false);
 
 /// The global tensor whose pieces these are, of type `whole` if the pieces may
 /// have padding. What is unreduced is reduced; `what` names the value in the error

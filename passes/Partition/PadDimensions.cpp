@@ -1,6 +1,7 @@
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/Signature.h"
+#include "dialects/St/Sharding/ChooseSharding.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "passes/Partition/DimensionClasses.h"
@@ -41,6 +42,10 @@ private:
   void padOp(Operation &op);
   void padLoop(hlo::WhileOp loop);
   void padSignature();
+  void cleanState();
+  void shareMasked();
+  void noteClean(Operation &op);
+  llvm::SmallBitVector paddedDims(Value value) const;
   void clampIndices(hlo::GatherOp gather);
   void unpadCaptured(Operation &op);
   Value operandFor(OpOperand &operand, const ShardingRule &rule);
@@ -63,7 +68,8 @@ private:
     ReductionKind kind;
     Value value;
   };
-  DenseMap<Value, SmallVector<Masked, 1>> maskedForms;
+  llvm::MapVector<Value, SmallVector<Masked, 1>> maskedForms;
+  DenseSet<Value> clean; ///< whose padding is zero
   int64_t maskCount = 0;
 };
 } // namespace
@@ -143,8 +149,23 @@ Value Padder::masked(Value value, const llvm::SmallBitVector &dims, ReductionKin
   Value result =
       hlo::SelectOp::create(builder, loc, type, isElement, value, identity(loc, type, kind));
   maskedForms[value].push_back({dims, kind, result});
+  before[result] = typeBefore(value);
+  if (kind == ReductionKind::Sum && dims == paddedDims(value))
+    clean.insert(result);
   ++maskCount;
   return result;
+}
+
+/// Notes where what an op leaves has zeros as padding. That of state is zero before a step, and the
+/// step leaves it so.
+void Padder::noteClean(Operation &op) {
+  auto isClean = [&](Value value) {
+    return clean.contains(value) || value.getType() == typeBefore(value) || isZeroConstant(value);
+  };
+  if (isa<hlo::TransposeOp, hlo::ReshapeOp, hlo::ConvertOp, hlo::NegOp, hlo::AddOp, hlo::SubtractOp,
+          ConstrainOp>(op) &&
+      llvm::all_of(op.getOperands(), isClean))
+    clean.insert(op.getResult(0));
 }
 
 //===----------------------------------------------------------------------===//
@@ -173,7 +194,10 @@ Value Padder::operandFor(OpOperand &operand, const ShardingRule &rule) {
     }
     const Factor &factor = rule.factors[factors[dim].front()];
     // A lookup sums over rows of other devices, but there are none in what is padding.
-    if (factor.kind == FactorKind::Reduction && !isa<hlo::GatherOp>(operand.getOwner())) {
+    bool ignoresZeros = factor.kind == FactorKind::Reduction &&
+                        factor.reduction == ReductionKind::Sum && clean.contains(value);
+    if (factor.kind == FactorKind::Reduction && !ignoresZeros &&
+        !isa<hlo::GatherOp>(operand.getOwner())) {
       reduced.set(dim);
       kind = factor.reduction;
     }
@@ -261,6 +285,7 @@ void Padder::padOp(Operation &op) {
   }
   if (TypeRange(made) == op.getResultTypes() && wanted == made)
     return;
+  listener.block = op.getDiscardableAttr(kBlockAttr);
   SmallVector<Value> results(op.getResults());
   builder.setInsertionPoint(&op);
   LocalizeContext context{rule, builder, made, {}, {}, {}};
@@ -268,6 +293,7 @@ void Padder::padOp(Operation &op) {
   context.toGlobal = context.toLocal = [](int64_t, Value positions) { return positions; };
   auto interface = dyn_cast<ShardingRuleOpInterface>(op);
   (void)(interface ? interface.localize(context) : localizeByTypes(&op, context));
+  noteClean(op);
   for (auto [result, type] : llvm::zip_equal(results, wanted)) {
     if (result.getType() == type)
       continue;
@@ -281,6 +307,8 @@ void Padder::padOp(Operation &op) {
     Value zero = identity(result.getLoc(), from.clone(ArrayRef<int64_t>()), ReductionKind::Sum);
     auto pad = hlo::PadOp::create(builder, result.getLoc(), to, result, zero, none, high, none);
     before[pad] = typeBefore(result);
+    if (from == typeBefore(result))
+      clean.insert(pad);
     result.replaceAllUsesExcept(pad, pad);
     cut[pad].push_back(result);
   }
@@ -313,6 +341,51 @@ void Padder::remember(Block &block) {
   }
 }
 
+/// The dimensions along which a value has padding.
+llvm::SmallBitVector Padder::paddedDims(Value value) const {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
+  llvm::SmallBitVector dims(shape.size());
+  for (auto [dim, size] : llvm::enumerate(shape))
+    if (size != typeBefore(value).getDimSize(dim))
+      dims.set(dim);
+  return dims;
+}
+
+/// What replaces state has zeros as padding, as that has.
+void Padder::cleanState() {
+  listener.block = {};
+  Operation *end = function.front().getTerminator();
+  for (BlockArgument argument : function.getArguments()) {
+    auto alias =
+        function.getArgAttrOfType<IntegerAttr>(argument.getArgNumber(), "tf.aliasing_output");
+    if (!alias || alias.getInt() >= end->getNumOperands())
+      continue;
+    OpOperand &next = end->getOpOperand(alias.getInt());
+    if (typeBefore(next.get()) != next.get().getType() && !clean.contains(next.get()))
+      next.set(masked(next.get(), paddedDims(next.get()), ReductionKind::Sum));
+  }
+}
+
+/// What a product reads is stored masked: others then read that, and nothing else is stored.
+void Padder::shareMasked() {
+  for (auto &[value, forms] : maskedForms) {
+    if (!value.getDefiningOp())
+      continue;
+    for (const Masked &form : forms)
+      if (llvm::any_of(form.value.getUsers(), [](Operation *user) {
+            return isa<hlo::DotGeneralOp, hlo::ConvolutionOp>(user);
+          })) {
+        // Other forms of the value may stand before this one.
+        Operation *mask = form.value.getDefiningOp();
+        value.replaceUsesWithIf(form.value, [&](OpOperand &use) {
+          Operation *user = mask->getBlock()->findAncestorOpInBlock(*use.getOwner());
+          return user && mask->isBeforeInBlock(user);
+        });
+        break;
+      }
+  }
+}
+
 void Padder::padSignature() {
   Signature signature(function);
   for (BlockArgument argument : function.getArguments())
@@ -329,9 +402,14 @@ void Padder::padSignature() {
 
 void Padder::run() {
   remember(function.front());
-  for (BlockArgument argument : function.getArguments())
+  for (BlockArgument argument : function.getArguments()) {
     argument.setType(classes.paddedType(argument));
+    if (function.getArgAttr(argument.getArgNumber(), "tf.aliasing_output"))
+      clean.insert(argument);
+  }
   padBlock(function.front());
+  cleanState();
+  shareMasked();
   padSignature();
 }
 
