@@ -130,7 +130,7 @@ Value ReshardEmitter::emitStep(Location loc, Value value, const ReshardStep &ste
   case ReshardStep::CollectivePermute:
     return CollectivePermuteOp::create(builder, loc, value, step.pairs, names, axes.meshName());
   case ReshardStep::Mask:
-    return mask(loc, value, step);
+    return step.keepsCopies ? value : mask(loc, value, step);
   default:
     break;
   }

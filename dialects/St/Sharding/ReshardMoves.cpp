@@ -187,13 +187,15 @@ void ReshardMoves::accumulate(const TensorSharding &now, Visit visit) const {
   emit(now, std::move(step), std::move(next), visit);
 }
 
-/// Makes the value an unreduced sum over axes that nothing uses.
+/// Makes the value unreduced over axes that nothing uses.
 void ReshardMoves::mask(const TensorSharding &now, Visit visit) const {
-  if (to.kind != ReduceKind::Sum || now.kind != ReduceKind::Sum)
+  if (to.kind != now.kind && !now.unreduced.empty())
     return;
   ReshardStep step;
   step.kind = ReshardStep::Mask;
+  step.keepsCopies = to.kind != ReduceKind::Sum;
   TensorSharding next = now;
+  next.kind = to.kind;
   for (Axis axis : to.unreduced)
     if (!isUsed(now, axis)) {
       step.axes.push_back(axis);

@@ -19,12 +19,14 @@ struct ReshardStep {
     AllToAll,          ///< moves axes from (fromDim, fromOuter) to the place
     CollectivePermute, ///< sends whole parts to other devices
     AllGather,         ///< joins the parts of the place
-    Mask,              ///< makes a sum of the value: all but the first device of the axes get zeros
+    Mask,              ///< makes terms of the value: all but the first device of the axes get zeros
   } kind;
   SmallVector<Axis, 2> axes;
   int64_t dim = 0, outer = 1;
   /// `fromDim` may be `dim`; where then both places are one, `fromOuter` comes first.
   int64_t fromDim = 0, fromOuter = 1;
+  /// Of a mask: all devices keep the value, for a maximum (minimum, and, or) does not count copies.
+  bool keepsCopies = false;
   /// Of a permutation: source and target positions along the axes, the first axis major. Every
   /// position is once a source and once a target.
   SmallVector<int64_t, 0> pairs;

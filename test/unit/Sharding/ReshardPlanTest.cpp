@@ -99,9 +99,13 @@ TEST_F(ReshardPlanTest, WhatVariesAlongMicroIsNotGathered) {
   EXPECT_TRUE(planReshard(read("[{\"micro\", \"x\"}]"), read("[{\"micro\"}]"), type, *axes));
 }
 
-TEST_F(ReshardPlanTest, OnlySumsAreMade) {
+TEST_F(ReshardPlanTest, TermsAreMade) {
   use("[\"x\"=2], micro=1>", {8});
-  EXPECT_FALSE(planReshard(read("[{}]"), read("[{}], unreduced = max [\"x\"]"), type, *axes));
+  // Copies do not change a maximum.
+  const ReshardPlan *plan =
+      planReshard(read("[{}]"), read("[{}], unreduced = max [\"x\"]"), type, *axes);
+  ASSERT_TRUE(plan);
+  EXPECT_TRUE(plan->size() == 1 && plan->front().keepsCopies);
   EXPECT_EQ(kinds("[{}], unreduced = max [\"x\"]", "[{}], unreduced = sum [\"x\"]"),
             (Kinds{Kind::AllReduce, Kind::Mask}));
 }

@@ -1,0 +1,91 @@
+#include "lib/Runtime/TensorLayout.h"
+
+#include <gtest/gtest.h>
+#include <numeric>
+
+namespace st {
+namespace {
+
+/// f32[7,5] in `rows` x `columns` parts of `height` x `width`.
+proto::Input makeInput(int64_t rows, int64_t columns, int64_t height, int64_t width) {
+  proto::Input input;
+  input.mutable_global()->set_element(proto::F32);
+  for (int64_t size : {7, 5})
+    input.mutable_global()->add_shape(size);
+  input.set_micro_dim(-1);
+  proto::Slice &slice = *input.mutable_slice();
+  slice.add_counts(rows);
+  slice.add_counts(columns);
+  slice.add_local(height);
+  slice.add_local(width);
+  for (int64_t row = 0; row < rows; ++row)
+    for (int64_t column = 0; column < columns; ++column) {
+      slice.add_parts(row);
+      slice.add_parts(column);
+    }
+  return input;
+}
+
+/// What of 0..34 a block holds; -1 where it has padding.
+std::vector<float> held(const TensorBlock &block) {
+  std::vector<float> global(35), local(block.numElements(), -1);
+  std::iota(global.begin(), global.end(), 0.0f);
+  copyToLocal(block, reinterpret_cast<const uint8_t *>(global.data()),
+              reinterpret_cast<uint8_t *>(local.data()));
+  return local;
+}
+
+TEST(TensorLayoutTest, PaddingIsNotCopied) {
+  proto::Input input = makeInput(2, 2, 4, 3);
+  TensorBlock last = blockOf(input.global(), input.slice(), 3);
+  EXPECT_EQ(last.start, (std::vector<int64_t>{4, 3}));
+  EXPECT_EQ(held(last), (std::vector<float>{23, 24, -1, 28, 29, -1, 33, 34, -1, -1, -1, -1}));
+  EXPECT_EQ(last.numReal(), 6);
+}
+
+TEST(TensorLayoutTest, APartMayHavePaddingAlone) {
+  // As large as the tensor, but behind it.
+  proto::Input input = makeInput(1, 2, 7, 5);
+  EXPECT_EQ(blockOf(input.global(), input.slice(), 0).numReal(), 35);
+  TensorBlock behind = blockOf(input.global(), input.slice(), 1);
+  EXPECT_EQ(behind.numReal(), 0);
+  EXPECT_EQ(held(behind), std::vector<float>(35, -1));
+}
+
+TEST(TensorLayoutTest, MicroBatchesComeFirst) {
+  proto::Input input = makeInput(2, 1, 2, 5);
+  input.set_micro_dim(0);
+  std::vector<float> expected(10, -1);
+  std::iota(expected.begin(), expected.begin() + 5, 30.0f);
+  EXPECT_EQ(held(blockOf(input, 2, 1, 1)), expected);
+  std::iota(expected.begin(), expected.end(), 20.0f);
+  EXPECT_EQ(held(blockOf(input, 2, 1, 0)), expected);
+}
+
+TEST(TensorLayoutTest, PartsMakeUpTheTensor) {
+  for (auto [rows, columns, height, width] : {std::array<int64_t, 4>{2, 2, 4, 3},
+                                              {3, 1, 3, 5},
+                                              {4, 3, 2, 2},
+                                              {1, 1, 9, 8},
+                                              {7, 6, 1, 1}}) {
+    proto::Input input = makeInput(rows, columns, height, width);
+    std::vector<float> global(35, -1), expected(35);
+    std::iota(expected.begin(), expected.end(), 0.0f);
+    for (int64_t rank = 0; rank < rows * columns; ++rank) {
+      TensorBlock block = blockOf(input.global(), input.slice(), rank);
+      std::vector<float> local = held(block);
+      copyToGlobal(block, reinterpret_cast<const uint8_t *>(local.data()),
+                   reinterpret_cast<uint8_t *>(global.data()));
+      // In any pieces of the block.
+      int64_t count = 0;
+      for (int64_t begin = 0; begin < block.numElements(); begin += 4)
+        forEachRun(block, begin, std::min<int64_t>(begin + 4, block.numElements()),
+                   [&](int64_t, int64_t, int64_t run) { count += run; });
+      EXPECT_EQ(count, block.numReal());
+    }
+    EXPECT_EQ(global, expected);
+  }
+}
+
+} // namespace
+} // namespace st
