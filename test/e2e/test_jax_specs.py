@@ -1,0 +1,193 @@
+"""Steps that JAX and optax print, trained under parallel specs: five losses of each against JAX's own.
+
+Twenty draws of a model and a spec (ST_SEED repeats them), and what design cases have to do with micro-batches: tied
+embeddings in two stages, a loss normalised by a count of the whole batch, a norm of all gradients; and a batch norm and a
+balance loss, whose statistics of the whole batch are an error with micro-batches and none with replicas.
+"""
+
+import json
+import os
+import random
+import re
+import sys
+import time
+
+import jax
+import jax_step_models as models
+import numpy as np
+import optax
+import st_testing as st
+from jax_models import bert_mlm, gpt2_clm, llama_clm
+from jax_on_dtu import compile_program, run_binary
+from test_jax_steps import BERT, GPT2, LLAMA, bert, clipped, gpt2, llama_with_complex_rotation
+
+STEPS, ROWS = 5, 4
+ADAM = optax.adamw(1e-3)
+
+
+def widened(model, loss):
+    """A model without dropout, with a batch of as many rows as the specs need, all of them different."""
+    _, parameters, batch = model()
+    def widen(name, value):
+        rows = [value[i % len(value)] + (i if name in ("input_ids", "labels") else 0) for i in range(ROWS)]
+        rows = np.stack(rows)
+        return np.where(rows < -50, -100, rows % 41).astype(value.dtype) if name in ("input_ids", "labels") else rows
+    batch = {name: widen(name, value) for name, value in batch.items() if name != "key"}
+    return loss, parameters, batch
+
+
+def plain(config):
+    return {key: 0.0 if key.endswith(("pdrop", "dropout_prob")) else value for key, value in config.items()}
+
+
+MODELS = {
+    "bert": lambda: widened(bert, lambda p, b: bert_mlm(plain(BERT), p, b, np.array([3, 5], np.uint32))),
+    "gpt2": lambda: widened(gpt2, lambda p, b: gpt2_clm(plain(GPT2), p, b, np.array([7, 11], np.uint32))),
+    "llama": lambda: widened(llama_with_complex_rotation, lambda p, b: llama_clm(LLAMA, p, b)),
+}
+
+
+def spec(data=1, tensor=1, stages=1, micro=1, **more):
+    value = {"mode": "hybrid" if stages > 1 and micro > 1 else "sharding", "data": data, "stage_cnt": stages,
+             "accum_degree": micro, "sharding_size": tensor}
+    return value | more
+
+
+def drawn_spec(draw):
+    data, stages, micro = draw.choice((1, 2, 2, 4)), draw.choice((1, 1, 2)), draw.choice((1, 2, 4))
+    tensor = draw.choice((1, 2, 4) if data * stages < 4 else (1, 2))
+    if data * micro > ROWS:
+        data = ROWS // micro
+    more = {}
+    if data > 1:
+        more["zero"] = draw.randrange(4)
+    if tensor > 1:
+        more["sharding_dim"] = draw.choice((0, -1, "megatron"))
+    if stages > 1 and micro > 1:
+        more["schedule"] = draw.choice(("1f1b", "gpipe", "zb-h1", "zb-h2", "zb-v"))
+    return spec(data, tensor, stages, micro, **more)
+
+
+class Step:
+    """A model's step, its arguments and JAX's losses; once a model and optimizer."""
+
+    known = {}
+
+    def __init__(self, model, optimizer):
+        loss, parameters, batch = model()
+
+        def step(parameters, state, batch):
+            value, gradients = jax.value_and_grad(loss)(parameters, batch)
+            updates, state = optimizer.update(gradients, state, parameters)
+            return optax.apply_updates(parameters, updates), state, value
+
+        self.arguments = jax.tree.map(np.asarray, (parameters, optimizer.init(parameters), batch))
+        self.text = jax.jit(step, keep_unused=True, donate_argnums=(0, 1)).lower(*self.arguments).as_text(debug_info=True)
+        run, state, self.losses = jax.jit(step), self.arguments[:2], []
+        for _ in range(STEPS):
+            *state, value = run(*state, batch)
+            self.losses.append(float(value))
+
+    @classmethod
+    def of(cls, name, model, optimizer):
+        if name not in cls.known:
+            cls.known[name] = cls(model, optimizer)
+        return cls.known[name]
+
+
+def train(folder, step, parallel):
+    """Losses of as many runs of the binary, each of which starts from what the one before left."""
+    program, layout = folder / "step.mlir", st.write_json(folder / "parallel.json", parallel)
+    program.write_text(step.text)
+    binary, names = compile_program(folder, program, f"--parallel={layout}")
+    st.expect(binary, f"refused: {names}")
+    values = [np.asarray(leaf, order="C") for leaf in jax.tree.leaves(step.arguments)]
+    losses = []
+    for _ in range(STEPS):
+        found = run_binary(folder, binary, names, values)
+        values[:len(found) - 1] = found[:-1]
+        losses.append(float(found[-1]))
+    return losses
+
+
+def case(name, model, optimizer, parallel, check=None):
+    def run(folder):
+        step = Step.of(name.split(":")[0], model, optimizer)
+        losses = train(folder, step, parallel)
+        difference = st.relative_difference(step.losses, losses)
+        st.expect(difference <= 1e-5, f"losses differ by {difference:.1e}:\n{step.losses}\n{losses}\n{json.dumps(parallel)}")
+        st.expect(losses[0] != losses[-1], "the loss does not move")
+        return f"losses agree to {difference:.1e}" + (f"; {check(folder)}" if check else "")
+    return name, run
+
+
+def drawn_cases(seed, count=20):
+    draw = random.Random(seed)
+    for i in range(count):
+        name, parallel = draw.choice(sorted(MODELS)), drawn_spec(draw)
+        said = " ".join(f"{key}={value}" for key, value in parallel.items() if key == "zero" or (key != "mode" and value != 1))
+        yield case(f"{name}: {i} {said}", MODELS[name], clipped(ADAM), parallel)
+
+
+# ---- what needs the whole batch ----------------------------------------------------------------
+
+
+def tasks_of(folder):
+    return next((folder / "phases").glob("*-tasks.mlir")).read_text()
+
+
+def counts_first(folder):
+    """The count of tokens is a task of its own, before the others, that reads no weight."""
+    tasks = re.findall(r"st\.task @(\w+) (\w+) stage.*?\n    \}", tasks_of(folder), re.DOTALL)
+    bodies = dict(zip((name for name, _ in tasks), re.findall(r"st\.task @\w+ \w+ stage.*?\n    \}", tasks_of(folder), re.DOTALL)))
+    statistics = [name for name, phase in tasks if phase == "statistics"]
+    st.expect(statistics, f"no statistics among {tasks}")
+    parameters = set(re.findall(r"st\.state (@\w+)", tasks_of(folder)))
+    reads = {s for name in statistics for s in re.findall(r"st\.read (@\w+)", bodies[name])}
+    st.expect(not reads & parameters, f"statistics read {reads & parameters}")
+    return f"{len(statistics)} statistics tasks"
+
+
+def table_in_both(folder):
+    """The tied table is a state of both programs."""
+    programs = tasks_of(folder).split("st.program ")[1:]
+    tables = [re.findall(r'"([^"]*wte[^"]*)" role "parameter"', program) for program in programs]
+    st.expect(len(tables) == 2 and all(tables), f"{tables}")
+    return "the table is in both stages"
+
+
+def refusal_case(name, model, parallel, pattern):
+    def run(folder):
+        step = Step.of(name, model, ADAM)
+        program, layout = folder / "step.mlir", st.write_json(folder / "parallel.json", parallel)
+        program.write_text(step.text)
+        done = st.run([st.BIN / "st-compile", program, "--target=dtu-t10", f"--parallel={layout}", "-o", folder / "binary"])
+        errors = [line for line in done.stderr.splitlines() if "error: " in line]
+        st.expect(done.returncode == 1 and len(errors) == 1, f"exit {done.returncode}: {done.stderr[-800:]}")
+        st.expect(re.search(pattern, errors[0]), errors[0])
+        st.expect(not (folder / "binary").exists(), "a binary is left")
+        return errors[0][-160:]
+    return f"{name}, micro-batches", run
+
+
+def whole_batch_cases():
+    yield case("bert: tokens of the whole batch, micro-batches", MODELS["bert"], clipped(ADAM), spec(micro=4), counts_first)
+    yield case("bert: tokens of the whole batch, replicas of micro-batches", MODELS["bert"], clipped(ADAM),
+               spec(data=2, micro=2, stages=2), counts_first)
+    yield case("gpt2: tied table in two stages", MODELS["gpt2"], clipped(ADAM), spec(stages=2, micro=2), table_in_both)
+    yield case("llama: norm of all gradients over stages, shards and replicas", MODELS["llama"], clipped(ADAM),
+               spec(data=2, tensor=2, stages=2, micro=2, zero=2, schedule="zb-h2"))
+    for name, model in (("batch norm", models.convolution_net), ("balance loss", models.mixture_of_experts)):
+        yield refusal_case(name, model, spec(micro=2), r"error: .*'stablehlo\.\w+' op .*micro")
+        yield case(f"{name}: replicas", model, ADAM, spec(data=2))
+
+
+def cases():
+    seed = int(os.environ.get("ST_SEED", time.time_ns() % 1_000_000))
+    print(f"drawn with ST_SEED={seed}", flush=True)
+    yield from whole_batch_cases()
+    yield from drawn_cases(seed)
+
+
+if __name__ == "__main__":
+    sys.exit(st.main(*cases()))
