@@ -18,7 +18,7 @@ namespace mlir::st {
 using namespace mlir;
 using namespace mlir::st;
 
-static constexpr StringLiteral kTensorAxis = "tensor", kDataAxis = "data";
+static constexpr StringLiteral kTensorAxis = "tensor", kDataAxis = "data", kExpertAxis = "expert";
 
 namespace {
 /// Puts one configuration on one module.
@@ -49,12 +49,15 @@ private:
   ShardingAttr cutFor(BlockArgument argument);
   void noteWhole(BlockArgument argument);
   void seedParameters(const ParameterSeeds &given, const MeshAxes &axes);
-  ShardingAttr spreadOverReplicas(BlockArgument argument, ShardingAttr seed);
+  ShardingAttr spreadOverReplicas(BlockArgument argument, ShardingAttr seed, const MeshAxes &axes);
   void seedAnnotated(const ParameterSeeds &given, const MeshAxes &axes);
   void seedByRole(const ParameterSeeds &given, const MeshAxes &axes);
   LogicalResult constrainActivations(const MeshAxes &axes);
   LogicalResult checkSequence();
-  void constrainReplicas(const MeshAxes &axes);
+  LogicalResult checkExperts(const ParameterSeeds &given, const MeshAxes &axes);
+  /// The axes that number replicas, major to minor.
+  SmallVector<Axis> replicaAxes(const MeshAxes &axes) const;
+  void constrainReplicas(const ParameterSeeds &given, const MeshAxes &axes);
   ShardingAttr seedOf(BlockArgument argument) {
     return dyn_cast_or_null<ShardingAttr>(
         signature.getArgumentAttr(argument.getArgNumber(), kShardingAttr));
@@ -172,10 +175,14 @@ LogicalResult ConfigApplication::setAttributes(StringRef schedule) {
   } else {
     SmallVector<StringRef> axes = {kTensorAxis};
     SmallVector<int64_t> sizes = {config.shardCount()};
-    if (config.dataCount > 1) {
-      axes.insert(axes.begin(), kDataAxis);
-      sizes.insert(sizes.begin(), config.dataCount);
-    }
+    auto addMajor = [&](StringRef name, int64_t size) {
+      axes.insert(axes.begin(), name);
+      sizes.insert(sizes.begin(), size);
+    };
+    if (config.expertCount > 1)
+      addMajor(kExpertAxis, config.expertCount);
+    if (config.dataCount > 1)
+      addMajor(kDataAxis, config.dataCount / config.expertCount);
     MeshOp::create(builder, module.getLoc(), builder.getStringAttr("mesh"),
                    builder.getStrArrayAttr(axes), builder.getDenseI64ArrayAttr(sizes),
                    builder.getI64IntegerAttr(config.accumDegree));
@@ -254,27 +261,41 @@ void ConfigApplication::seedParameters(const ParameterSeeds &given, const MeshAx
     else
       seed = flow ? axes.write(flow->seedOf(argument)) : splitOn(argument, std::nullopt, {});
     if (config.zero == 3)
-      seed = spreadOverReplicas(argument, seed);
+      seed = spreadOverReplicas(argument, seed, axes);
     setSeed(argument, seed);
     if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr))
       parameterSeeds[name] = seed;
   }
 }
 
-/// The seed with its first dimension that divides split among the replicas as well; as it is, where
-/// none does.
-ShardingAttr ConfigApplication::spreadOverReplicas(BlockArgument argument, ShardingAttr seed) {
+SmallVector<Axis> ConfigApplication::replicaAxes(const MeshAxes &axes) const {
+  SmallVector<Axis> replicas;
+  for (StringRef name : {kDataAxis, kExpertAxis})
+    if (std::optional<Axis> axis = axes.lookup(builder.getStringAttr(name)); axis && !isAnnotated)
+      replicas.push_back(*axis);
+  return replicas;
+}
+
+/// The seed with its first dimension that divides split among the replicas as well, by those of
+/// their axes that it does not use yet; as it is, where none does.
+ShardingAttr ConfigApplication::spreadOverReplicas(BlockArgument argument, ShardingAttr seed,
+                                                   const MeshAxes &axes) {
   auto type = cast<RankedTensorType>(argument.getType());
-  for (auto [dim, axes] : llvm::enumerate(seed.getDims())) {
-    int64_t parts = axes.empty() ? 1 : config.shardCount();
-    if (config.dataCount == 1 || seed.usesAxis(kDataAxis) || type.getDimSize(dim) == 0 ||
-        type.getDimSize(dim) % (parts * config.dataCount) != 0)
+  TensorSharding sharding = axes.read(seed);
+  SmallVector<Axis> free = replicaAxes(axes);
+  llvm::erase_if(free,
+                 [&](Axis axis) { return sharding.isSplitOver(axis) || axes.size(axis) == 1; });
+  if (free.empty())
+    return seed;
+  for (auto [dim, size] : llvm::enumerate(type.getShape())) {
+    int64_t outer = shardCount(ArrayRef<Split>(sharding.dims[dim]));
+    if (size == 0 || size % (outer * axes.size(free)) != 0)
       continue;
-    SmallVector<Attribute> split(axes.begin(), axes.end());
-    split.push_back(builder.getStringAttr(kDataAxis));
-    SmallVector<ArrayAttr> dims(seed.getDims());
-    dims[dim] = builder.getArrayAttr(split);
-    return ShardingAttr::get(builder.getContext(), mesh, dims);
+    for (Axis axis : free) {
+      sharding.dims[dim] = *unite(sharding.dims[dim], splitAt(axis, axes.size(axis), outer));
+      outer *= axes.size(axis);
+    }
+    return axes.write(sharding);
   }
   return seed;
 }
@@ -335,6 +356,8 @@ void ConfigApplication::seedByRole(const ParameterSeeds &given, const MeshAxes &
     batchAxes.push_back(MeshOp::kMicro);
   if (config.dataCount > 1)
     batchAxes.push_back(kDataAxis);
+  if (config.expertCount > 1)
+    batchAxes.push_back(kExpertAxis);
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (!type || roleOf(argument) == "parameter")
@@ -353,7 +376,7 @@ void ConfigApplication::seedByRole(const ParameterSeeds &given, const MeshAxes &
       continue;
     if (ShardingAttr seed = parameterSeeds.lookup(of);
         seed && seed.getRank() == seedOf(argument).getRank())
-      setSeed(argument, config.zero > 0 ? spreadOverReplicas(argument, seed) : seed);
+      setSeed(argument, config.zero > 0 ? spreadOverReplicas(argument, seed, axes) : seed);
   }
   reportWhole();
 }
@@ -392,21 +415,39 @@ LogicalResult ConfigApplication::constrainActivations(const MeshAxes &axes) {
   return success();
 }
 
+/// Without a rule `expert` would be `data` under another name.
+LogicalResult ConfigApplication::checkExperts(const ParameterSeeds &given, const MeshAxes &axes) {
+  if (config.expertCount == 1)
+    return success();
+  Axis expert = *axes.lookup(builder.getStringAttr(kExpertAxis));
+  if (llvm::any_of(given, [&](const auto &rule) { return rule.second.isSplitOver(expert); }))
+    return success();
+  return error("expert") << "expert is " << config.expertCount
+                         << ", but no rule in parameters splits anything over the axis \"expert\"";
+}
+
 /// What replicas split is whole where it is used, and gradients come in parts. A parameter that a
-/// rule splits among them is no different.
-void ConfigApplication::constrainReplicas(const MeshAxes &axes) {
-  std::optional<Axis> data = axes.lookup(builder.getStringAttr(kDataAxis));
-  if (!data || isAnnotated)
+/// rule splits over `data` is no different; experts stay where they are.
+void ConfigApplication::constrainReplicas(const ParameterSeeds &given, const MeshAxes &axes) {
+  SmallVector<Axis> replicas = replicaAxes(axes);
+  if (replicas.empty())
     return;
+  std::optional<Axis> expert = axes.lookup(builder.getStringAttr(kExpertAxis));
   Updates updates = findUpdates(function);
-  gatherParameters(function, updates, axes, *data);
+  gatherParameters(function, updates, axes, [&](BlockArgument parameter) {
+    SmallVector<Axis> gathered = replicas;
+    auto it = given.find(parameter);
+    if (expert && it != given.end() && it->second.isSplitOver(*expert))
+      llvm::erase(gathered, *expert);
+    return gathered;
+  });
   if (config.zero < 2)
     return;
   DenseMap<StringAttr, BlockArgument> optimizerStates;
   for (BlockArgument argument : function.getArguments())
     if (auto of = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kOfAttr))
       optimizerStates.try_emplace(of, argument);
-  scatterGradients(function, updates, axes, *data, [&](BlockArgument state) {
+  scatterGradients(function, updates, axes, replicas, [&](BlockArgument state) {
     auto name = function.getArgAttrOfType<StringAttr>(state.getArgNumber(), kNameAttr);
     BlockArgument kept = name ? optimizerStates.lookup(name) : nullptr;
     return axes.read(Value(kept ? kept : state));
@@ -416,7 +457,7 @@ void ConfigApplication::constrainReplicas(const MeshAxes &axes) {
 LogicalResult ConfigApplication::seed() {
   MeshAxes axes(getMesh(module));
   FailureOr<ParameterSeeds> given = applyParameterRules(function, config, axes);
-  if (failed(given))
+  if (failed(given) || failed(checkExperts(*given, axes)))
     return failure();
   if (isAnnotated)
     seedAnnotated(*given, axes);
@@ -425,7 +466,7 @@ LogicalResult ConfigApplication::seed() {
   signature.write();
   if (failed(constrainActivations(axes)))
     return failure();
-  constrainReplicas(axes);
+  constrainReplicas(*given, axes);
   return success();
 }
 

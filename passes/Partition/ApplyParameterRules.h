@@ -11,7 +11,8 @@ using ParameterSeeds = DenseMap<BlockArgument, TensorSharding>;
 
 /// The sharding of every parameter of `function` that a rule names. Fails, with a diagnostic at the
 /// rule, where a rule names none, an axis is not of the mesh, a parameter has too few dimensions or
-/// a dimension has fewer elements than parts, or where two rules give one parameter different shardings.
+/// a dimension has fewer elements than parts, or where two rules give one parameter different
+/// shardings.
 FailureOr<ParameterSeeds> applyParameterRules(func::FuncOp function, const ParallelConfig &config,
                                               const MeshAxes &axes);
 

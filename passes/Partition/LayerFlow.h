@@ -34,8 +34,8 @@ public:
 
   /// How a parameter is cut over the axis; whole where no product of the forward pass uses it.
   TensorSharding seedOf(BlockArgument parameter) const;
-  /// Parameters whole because the dimension that they would be cut along has fewer elements than the
-  /// axis has positions.
+  /// Parameters whole because the dimension that they would be cut along has fewer elements than
+  /// the axis has positions.
   ArrayRef<BlockArgument> tooSmallToCut() const { return tooSmall; }
 
   /// The products and lookups that leave partial sums over the axis, sums of several of them being

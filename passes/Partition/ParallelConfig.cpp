@@ -113,9 +113,10 @@ Location ParallelConfig::locate(size_t offset, MLIRContext *context) const {
 //===----------------------------------------------------------------------===//
 
 constexpr StringLiteral kKeys[] = {
-    "mode",       "sharding_size", "sharding_dim",   "sequence_parallel",
-    "parameters", "stage_cnt",     "accum_degree",   "data",
-    "zero",       "schedule",      "virtual_stages", "device_mapping"};
+    "mode",          "sharding_size", "sharding_dim", "sequence_parallel",
+    "parameters",    "stage_cnt",     "accum_degree", "data",
+    "expert",        "zero",          "schedule",     "virtual_stages",
+    "device_mapping"};
 
 LogicalResult ConfigParser::refuseUnknownKeys(const llvm::json::Object &object) {
   for (const auto &[key, value] : object)
@@ -425,11 +426,16 @@ FailureOr<ParallelConfig> ConfigParser::parse(StringRef text) {
     return failure();
   FailureOr<std::optional<int64_t>> accumDegree = readCount(*object, "accum_degree"),
                                     data = readCount(*object, "data"),
+                                    expert = readCount(*object, "expert"),
                                     virtualStages = readCount(*object, "virtual_stages");
-  if (failed(accumDegree) || failed(data) || failed(virtualStages) || failed(readZero(*object)) ||
-      failed(readSchedule(*object)))
+  if (failed(accumDegree) || failed(data) || failed(expert) || failed(virtualStages) ||
+      failed(readZero(*object)) || failed(readSchedule(*object)))
     return failure();
   config.dataCount = data->value_or(1);
+  config.expertCount = expert->value_or(1);
+  if (config.dataCount % config.expertCount != 0)
+    return error("expert") << "expert is " << config.expertCount << ", which does not divide data "
+                           << config.dataCount;
   config.virtualStages = virtualStages->value_or(0);
   if (failed(readMapping(*object)) || failed(reconcile(*object)))
     return failure();

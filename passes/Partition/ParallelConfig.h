@@ -23,6 +23,8 @@ struct ParallelConfig {
   int64_t accumDegree = 1;
   /// Copies of the model, each of which computes its part of the batch.
   int64_t dataCount = 1;
+  /// How many consecutive replicas share out what the rules of parameters split over `expert`.
+  int64_t expertCount = 1;
   /// What replicas split among each other, as in ZeRO: nothing (0), the optimizer state (1), the
   /// accumulated gradients as well (2), the parameters as well (3).
   int64_t zero = 0;

@@ -54,7 +54,7 @@ static void constrainUses(OpBuilder &builder, Value value, ArrayRef<OpOperand *>
 }
 
 void mlir::st::gatherParameters(func::FuncOp function, const Updates &updates, const MeshAxes &axes,
-                                Axis axis) {
+                                function_ref<SmallVector<Axis>(BlockArgument)> gathered) {
   DenseSet<Operation *> forward;
   for (Operation *op : forwardOps(function))
     forward.insert(op);
@@ -62,11 +62,14 @@ void mlir::st::gatherParameters(func::FuncOp function, const Updates &updates, c
   OpBuilder builder(function.getContext());
   for (BlockArgument argument : function.getArguments()) {
     auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
-    TensorSharding sharding = axes.read(Value(argument));
-    if (!role || role.getValue() != "parameter" || !sharding.isSplitOver(axis))
+    if (!role || role.getValue() != "parameter" || !isa<RankedTensorType>(argument.getType()))
       continue;
-    for (Splits &splits : sharding.dims)
-      eraseAxis(splits, axis);
+    TensorSharding sharding = axes.read(Value(argument)), stored = sharding;
+    for (Axis axis : gathered(argument))
+      for (Splits &splits : sharding.dims)
+        eraseAxis(splits, axis);
+    if (sharding == stored)
+      continue;
     SmallVector<OpOperand *> uses[2]; // of the forward pass, and of the backward pass
     for (OpOperand &use : argument.getUses())
       if (!updates.ops.contains(use.getOwner()) &&
@@ -104,12 +107,14 @@ static llvm::MapVector<Value, BlockArgument> joinSums(func::FuncOp function,
 }
 
 void mlir::st::scatterGradients(func::FuncOp function, const Updates &updates, const MeshAxes &axes,
-                                Axis axis, function_ref<TensorSharding(BlockArgument)> updateOf) {
+                                ArrayRef<Axis> replicas,
+                                function_ref<TensorSharding(BlockArgument)> updateOf) {
   OpBuilder builder(function.getContext());
   for (auto [gradient, state] : joinSums(function, updates)) {
     TensorSharding sharding = updateOf(state);
     Operation *op = gradient.getDefiningOp();
-    if (!op || !sharding.isSplitOver(axis) || gradient.getType() != state.getType())
+    bool isSplit = llvm::any_of(replicas, [&](Axis axis) { return sharding.isSplitOver(axis); });
+    if (!op || !isSplit || gradient.getType() != state.getType())
       continue;
     if (axes.size(kMicroAxis) > 1)
       sharding.addUnreduced(kMicroAxis);

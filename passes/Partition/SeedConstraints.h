@@ -10,15 +10,17 @@ namespace mlir::st {
 /// is computed of them up to the next product is so, too. Returns how many there are.
 size_t scatterSums(const LayerFlow::Sums &sums, const MeshAxes &axes, Axis axis);
 
-/// ZeRO's third stage: a parameter that is stored split over `axis` is gathered over it where the
-/// forward pass first uses it, and again where the backward pass does; its update uses the parts.
-/// With several micro-batches there is one gather for all of them and both passes.
+/// ZeRO's third stage: a parameter is gathered over the axes of `gathered` that it is stored split
+/// over where the forward pass first uses it, and again where the backward pass does; its update
+/// uses the parts. With several micro-batches there is one gather for all of them and both passes.
 void gatherParameters(func::FuncOp function, const Updates &updates, const MeshAxes &axes,
-                      Axis axis);
+                      function_ref<SmallVector<Axis>(BlockArgument)> gathered);
 
-/// ZeRO's second stage: a gradient whose update is split over `axis` is scattered over it in each
-/// micro-batch, and accumulated in parts. `updateOf` is the sharding of the update of a state.
+/// ZeRO's second stage: a gradient whose update is split over some of the replicas' axes is
+/// scattered over them in each micro-batch, and accumulated in parts. `updateOf` is the sharding of
+/// the update of a state.
 void scatterGradients(func::FuncOp function, const Updates &updates, const MeshAxes &axes,
-                      Axis axis, function_ref<TensorSharding(BlockArgument)> updateOf);
+                      ArrayRef<Axis> replicas,
+                      function_ref<TensorSharding(BlockArgument)> updateOf);
 
 } // namespace mlir::st

@@ -191,6 +191,34 @@ def mixture_of_experts(experts=4, chosen=2, capacity=6):
     return loss, parameters, r.integers(VOCABULARY, BATCH, LENGTH)
 
 
+def dispatched_experts(experts=4, capacity=4, rows=8):
+    """A mixture of experts that dispatches tokens by products with masks, each row of the batch for itself: Lepikhin et
+    al., "GShard", 2020, with one expert a token."""
+    r = Parameters(12)
+    parameters = {"words": r.normal(VOCABULARY, WIDTH), "router": r.normal(WIDTH, experts),
+                  "up": r.normal(experts, WIDTH, 24), "down": r.normal(experts, 24, WIDTH),
+                  "head": r.normal(WIDTH, VOCABULARY)}
+
+    def layer(p, x):
+        gates = jax.nn.softmax(x @ p["router"])
+        chosen = jax.nn.one_hot(jnp.argmax(gates, axis=-1), experts)
+        place = jnp.cumsum(chosen, axis=1) * chosen - chosen
+        slots = jax.nn.one_hot(jnp.sum(place, axis=-1).astype(np.int32), capacity)
+        fits = chosen * (place < capacity)
+        dispatch = jnp.einsum("bse,bsc->bsec", fits, slots)
+        combine = dispatch * jnp.sum(gates * chosen, axis=-1)[:, :, None, None]
+        sent = jnp.einsum("bsec,bsh->ebch", dispatch, x)
+        h = jax.nn.relu(jnp.einsum("ebch,ehf->ebcf", sent, p["up"]))
+        returned = jnp.einsum("ebcf,efh->ebch", h, p["down"])
+        return x + jnp.einsum("bsec,ebch->bsh", combine, returned)
+
+    def loss(p, tokens):
+        x = layer(p, p["words"][tokens[:, :-1]])
+        return cross_entropy((x @ p["head"]).reshape(-1, VOCABULARY), tokens[:, 1:].reshape(-1))
+
+    return loss, parameters, r.integers(VOCABULARY, rows, LENGTH)
+
+
 def lstm():
     """A recurrence by scan, which is a while forward and another one backward."""
     r = Parameters(5)

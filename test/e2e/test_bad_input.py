@@ -172,6 +172,10 @@ def parallel_cases():
     yield parallel_case("more replicas than rows", numbered | {"data": 3}, "data is 3, more than the 2 rows")
     yield parallel_case("too many devices", numbered | {"data": 1 << 20, "sharding_size": 1 << 20},
                         "expected at most 1048576 devices")
+    yield parallel_case("experts that do not divide replicas", numbered | {"expert": 3},
+                        "expert is 3, which does not divide data 2")
+    yield parallel_case("experts without a rule", numbered | {"expert": 2},
+                        "expert is 2, but no rule in parameters splits anything over the axis")
     yield parallel_case("more of ZeRO than there is", numbered | {"zero": 4}, "zero is 4; expected 0, 1, 2 or 3")
     yield parallel_case("ZeRO not a number", numbered | {"zero": None}, "zero is null; expected 0, 1, 2 or 3")
     yield parallel_case("unknown schedule", numbered | {"schedule": "zigzag"}, "schedule is .zigzag.; expected sequential")

@@ -182,10 +182,35 @@ def whole_batch_cases():
         yield case(f"{name}: replicas", model, ADAM, spec(data=2))
 
 
+EXPERTS = {"*up*": ["expert"], "*down*": ["expert"]}
+
+
+def exchanged(folder):
+    """Tokens go to their experts and back by all-to-alls, in both passes."""
+    local = next((folder / "phases").glob("*-local.mlir")).read_text()
+    found = re.findall(r"st\.all_to_all .*", local)
+    st.expect(len(found) >= 4, f"{len(found)} all-to-alls")
+    return f"{len(found)} all-to-alls"
+
+
+def expert_cases():
+    def expert_case(what, parallel, check=exchanged):
+        return case(f"experts: {what}", models.dispatched_experts, clipped(ADAM), parallel, check)
+    yield expert_case("on all replicas", spec(data=4, expert=4, parameters=EXPERTS))
+    yield expert_case("on half of the replicas", spec(data=4, expert=2, parameters=EXPERTS))
+    yield expert_case("micro-batches", spec(data=2, micro=2, expert=2, parameters=EXPERTS))
+    yield expert_case("shards as well", spec(data=2, tensor=2, expert=2, sharding_dim="megatron", parameters=EXPERTS))
+    for zero in (1, 2, 3):
+        yield expert_case(f"zero {zero}", spec(data=4, micro=2, expert=2, zero=zero, parameters=EXPERTS))
+    # Experts of unequal number.
+    yield expert_case("more replicas than experts divide", spec(data=3, expert=3, parameters=EXPERTS))
+
+
 def cases():
     seed = int(os.environ.get("ST_SEED", time.time_ns() % 1_000_000))
     print(f"drawn with ST_SEED={seed}", flush=True)
     yield from whole_batch_cases()
+    yield from expert_cases()
     yield from drawn_cases(seed)
 
 
