@@ -429,7 +429,7 @@ LogicalResult Compiler::configure() {
         return emitError(config.locate(config.keyOf(i, j), context))
                << config.keyOf(i, j) << ": " << str(found.status().message());
   std::string schedule = options.get(*module, "schedule");
-  if (!schedule.empty() && !parseScheduleKind(schedule))
+  if (!schedule.empty() && (schedule == "listed" || !parseScheduleKind(schedule)))
     return error() << "--schedule=" << schedule << ": expected " << getScheduleNames();
   if (failed(applyParallelConfig(*module, config, schedule)))
     return failure();

@@ -33,6 +33,7 @@ public:
   LogicalResult checkBatch();
   LogicalResult checkMesh();
   FailureOr<int64_t> getVirtualStages(StringRef schedule);
+  LogicalResult setScheduleOrder(int64_t virtualStages);
   LogicalResult setAttributes(StringRef schedule);
   LogicalResult seed();
 
@@ -157,6 +158,25 @@ FailureOr<int64_t> ConfigApplication::getVirtualStages(StringRef schedule) {
   return count;
 }
 
+/// Checks the order that the file lists, and leaves it on the module.
+LogicalResult ConfigApplication::setScheduleOrder(int64_t virtualStages) {
+  auto count = static_cast<int64_t>(config.scheduleOrder.size());
+  if (count != config.stageCount())
+    return error("schedule") << "schedule lists the tasks of " << count << " stages; expected "
+                             << config.stageCount() << ", those of device_mapping";
+  SmallVector<std::string> lists;
+  for (auto [group, order] : llvm::enumerate(config.scheduleOrder)) {
+    if (std::string fault = findFault(order, virtualStages, config.accumDegree); !fault.empty())
+      return error("schedule") << "schedule[" << group << "]: " << fault << "; expected the "
+                               << config.accumDegree << " micro-batches of " << virtualStages
+                               << " virtual stages, each forward, then backward";
+    lists.push_back(llvm::join(llvm::map_range(order, formatUnit), " "));
+  }
+  module->setAttr(kScheduleOrderAttr,
+                  builder.getStrArrayAttr(llvm::to_vector_of<StringRef>(lists)));
+  return success();
+}
+
 LogicalResult ConfigApplication::setAttributes(StringRef schedule) {
   bool pipelines = config.mode != ParallelMode::Sharding && config.accumDegree > 1;
   if (schedule.empty())
@@ -192,6 +212,8 @@ LogicalResult ConfigApplication::setAttributes(StringRef schedule) {
     return failure();
   ScheduleKind kind = *parseScheduleKind(schedule);
   int64_t numGroups = config.stageCount(), numStages = numGroups * *virtualStages;
+  if (kind == ScheduleKind::Listed && failed(setScheduleOrder(*virtualStages)))
+    return failure();
   SmallVector<Attribute> devices;
   for (int64_t stage : llvm::seq(numStages))
     devices.push_back(
@@ -504,7 +526,7 @@ struct ApplyParallelConfig : mlir::st::impl::ApplyParallelConfigBase<ApplyParall
         return signalPassFailure();
       parallel = std::move(*loaded);
     }
-    if (!schedule.empty() && !parseScheduleKind(schedule)) {
+    if (!schedule.empty() && (schedule == "listed" || !parseScheduleKind(schedule))) {
       getOperation().emitError("schedule is \"")
           << schedule << "\"; expected " << getScheduleNames();
       return signalPassFailure();

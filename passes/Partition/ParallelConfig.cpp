@@ -44,6 +44,7 @@ private:
   LogicalResult readParameterRules(const llvm::json::Object &object);
   LogicalResult readZero(const llvm::json::Object &object);
   LogicalResult readSchedule(const llvm::json::Object &object);
+  LogicalResult readScheduleOrder(const llvm::json::Array &lists);
   /// The devices of a shard, one a replica.
   FailureOr<SmallVector<int64_t>> readReplicas(const llvm::json::Value &value, StringRef key);
   LogicalResult readMapping(const llvm::json::Object &object);
@@ -210,10 +211,35 @@ LogicalResult ConfigParser::readSchedule(const llvm::json::Object &object) {
   const llvm::json::Value *value = object.get("schedule");
   if (!value)
     return success();
+  if (const llvm::json::Array *lists = value->getAsArray())
+    return readScheduleOrder(*lists);
   std::optional<StringRef> name = value->getAsString();
-  if (!name || !parseScheduleKind(*name))
-    return error("schedule", *value) << "; expected " << getScheduleNames();
+  if (!name || name == "listed" || !parseScheduleKind(*name))
+    return error("schedule", *value)
+           << "; expected " << getScheduleNames() << ", or a list of tasks for each stage";
   config.schedule = name->str();
+  return success();
+}
+
+/// The order in which each group of devices runs its tasks.
+LogicalResult ConfigParser::readScheduleOrder(const llvm::json::Array &lists) {
+  config.schedule = "listed";
+  for (auto [group, value] : llvm::enumerate(lists)) {
+    const llvm::json::Array *list = value.getAsArray();
+    if (!list)
+      return error("schedule") << "schedule[" << group << "] is " << print(value)
+                               << "; expected a list of tasks";
+    SmallVector<ScheduledUnit> &order = config.scheduleOrder.emplace_back();
+    for (const llvm::json::Value &entry : *list) {
+      std::optional<StringRef> text = entry.getAsString();
+      std::optional<ScheduledUnit> unit = text ? parseUnit(*text) : std::nullopt;
+      if (!unit)
+        return error("schedule") << "schedule[" << group << "] has " << print(entry)
+                                 << "; expected F, B or W and a micro-batch, as in \"F0\", with a "
+                                    "virtual stage \"F1.0\"";
+      order.push_back(*unit);
+    }
+  }
   return success();
 }
 

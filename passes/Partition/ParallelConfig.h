@@ -1,6 +1,7 @@
 // The user's parallel-config file: how many stages and shards, on which devices.
 #pragma once
 
+#include "dialects/St/IR/ScheduledUnit.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Partition/ParameterRules.h"
 #include <string>
@@ -28,8 +29,9 @@ struct ParallelConfig {
   /// What replicas split among each other, as in ZeRO: nothing (0), the optimizer state (1), the
   /// accumulated gradients as well (2), the parameters as well (3).
   int64_t zero = 0;
-  /// The name of a ScheduleKind, or empty for the mode's own.
+  /// The name of a ScheduleKind, or empty for the mode's own; "listed" with an order for each group.
   std::string schedule;
+  std::vector<SmallVector<ScheduledUnit>> scheduleOrder;
   /// Stages that a group of devices runs in turn; 0 for the schedule's own.
   int64_t virtualStages = 0;
   /// Whether the devices are GPUs ("GPU:<id>") rather than DTU clusters.

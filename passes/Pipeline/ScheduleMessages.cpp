@@ -180,8 +180,8 @@ SmallVector<GroupTimes> MessageRun::takeTimes() {
   return llvm::map_to_vector(walkers, [](Walker &walker) { return std::move(walker.times); });
 }
 
-FailureOr<SmallVector<GroupTimes>>
-mlir::st::runMessages(ArrayRef<GroupSchedule> schedules, function_ref<double(TaskOp)> duration) {
+FailureOr<SmallVector<GroupTimes>> mlir::st::runMessages(ArrayRef<GroupSchedule> schedules,
+                                                         function_ref<double(TaskOp)> duration) {
   MessageRun run(schedules, duration);
   if (failed(run.run()))
     return failure();

@@ -124,7 +124,8 @@ SmallVector<ScheduledUnit> mlir::st::makeScheduleOrder(ScheduleKind kind,
   case ScheduleKind::ZeroBubbleH2:
     return order(2 * (p - g) - 1, 2 * g);
   case ScheduleKind::ZeroBubbleV:
+  case ScheduleKind::Listed:
     break;
   }
-  llvm_unreachable("handled above");
+  llvm_unreachable("handled above, or no pattern");
 }

@@ -2,21 +2,9 @@
 #pragma once
 
 #include "dialects/St/IR/ScheduleKind.h"
-#include "llvm/ADT/SmallVector.h"
+#include "dialects/St/IR/ScheduledUnit.h"
 
 namespace mlir::st {
-
-/// One task of the loop over micro-batches. `chunk` counts the group's virtual stages, in the order
-/// of the model.
-struct ScheduledUnit {
-  enum Kind : uint8_t { Forward, Backward, Weight };
-  Kind kind = Forward;
-  int64_t chunk = 0, microBatch = 0;
-
-  bool operator==(const ScheduledUnit &other) const {
-    return kind == other.kind && chunk == other.chunk && microBatch == other.microBatch;
-  }
-};
 
 /// What a schedule depends on.
 struct ScheduleShape {
@@ -26,7 +14,7 @@ struct ScheduleShape {
 };
 
 /// Every unit of the group once. A weight unit follows the backward one of its chunk and
-/// micro-batch, at once where the schedule does not put it off.
+/// micro-batch, at once where the schedule does not put it off. Not for a listed schedule.
 llvm::SmallVector<ScheduledUnit> makeScheduleOrder(ScheduleKind kind, const ScheduleShape &shape);
 
 } // namespace mlir::st

@@ -88,8 +88,29 @@ static LogicalResult checkStages(ScheduleKind kind, StringRef kindName, ProgramO
   return success();
 }
 
-static GroupSchedule makeSchedule(ScheduleKind kind, ProgramOp program, const ProgramTasks &tasks,
-                                  const ScheduleShape &shape) {
+/// The order that the module lists for a group; of another schedule that of its pattern.
+static FailureOr<SmallVector<ScheduledUnit>> getOrder(ScheduleKind kind, ProgramOp program,
+                                                      const ScheduleShape &shape) {
+  if (kind != ScheduleKind::Listed)
+    return makeScheduleOrder(kind, shape);
+  auto lists = program->getParentOfType<ModuleOp>()->getAttrOfType<ArrayAttr>(kScheduleOrderAttr);
+  if (!lists || static_cast<int64_t>(lists.size()) != shape.numGroups)
+    return program.emitOpError("expects ")
+           << kScheduleOrderAttr << " of the module to list " << shape.numGroups
+           << " orders for the schedule \"listed\", found "
+           << (lists ? Attribute(lists) : UnitAttr::get(program.getContext()));
+  auto text = dyn_cast<StringAttr>(lists[shape.group]);
+  auto units = text ? parseUnits(text.getValue()) : std::nullopt;
+  if (!units)
+    return program.emitOpError("expects a list of F, B and W with micro-batches in ")
+           << kScheduleOrderAttr << ", found " << lists[shape.group];
+  if (std::string fault = findFault(*units, shape.numChunks, shape.microBatches); !fault.empty())
+    return program.emitOpError("is listed in ") << kScheduleOrderAttr << " so that " << fault;
+  return std::move(*units);
+}
+
+static GroupSchedule makeSchedule(ArrayRef<ScheduledUnit> order, ProgramOp program,
+                                  const ProgramTasks &tasks, const ScheduleShape &shape) {
   GroupSchedule schedule{program, {}};
   auto add = [&](TaskOp task, int64_t microBatch) {
     if (task)
@@ -99,7 +120,7 @@ static GroupSchedule makeSchedule(ScheduleKind kind, ProgramOp program, const Pr
   for (int64_t i = 0; i < shape.microBatches; ++i)
     for (const ProgramTasks::Stage &stage : tasks.stages)
       add(stage.statistics, i);
-  for (const ScheduledUnit &unit : makeScheduleOrder(kind, shape))
+  for (const ScheduledUnit &unit : order)
     add(tasks.stages[unit.chunk].lookup(unit.kind), unit.microBatch);
   add(tasks.update, 0);
   return schedule;
@@ -147,7 +168,10 @@ LogicalResult SchedulePipeline::schedule(StringRef kindName, MeshOp mesh) {
                            static_cast<int64_t>(mesh.getMicro())};
     if (failed(checkStages(kind, kindName, program, *tasks, shape)))
       return failure();
-    schedules.push_back(makeSchedule(kind, program, *tasks, shape));
+    FailureOr<SmallVector<ScheduledUnit>> order = getOrder(kind, program, shape);
+    if (failed(order))
+      return failure();
+    schedules.push_back(makeSchedule(*order, program, *tasks, shape));
   }
   for (GroupSchedule &schedule : schedules) {
     assignSlots(schedule);

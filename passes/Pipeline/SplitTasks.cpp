@@ -1,5 +1,6 @@
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ScheduleKind.h"
+#include "dialects/St/IR/ScheduledUnit.h"
 #include "dialects/St/IR/StageGroups.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "passes/Pipeline/IsolateRegions.h"
@@ -91,7 +92,11 @@ LogicalResult SplitTasks::split(func::FuncOp function, MeshOp mesh) {
   auto schedule = getOperation()->getAttrOfType<StringAttr>("st.schedule");
   std::optional<ScheduleKind> kind =
       parseScheduleKind(schedule ? schedule.getValue() : "sequential");
-  auto analysis = TaskAnalysis::compute(function, mesh, groups, kind && splitsBackward(*kind));
+  bool hasWeightTasks = kind && splitsBackward(*kind);
+  if (auto lists = getOperation()->getAttrOfType<ArrayAttr>(kScheduleOrderAttr))
+    hasWeightTasks |= llvm::any_of(lists.getAsRange<StringAttr>(),
+                                   [](StringAttr list) { return list.getValue().contains('W'); });
+  auto analysis = TaskAnalysis::compute(function, mesh, groups, hasWeightTasks);
   if (failed(analysis) || failed(checkArguments(function, analysis->getNumStages())) ||
       failed(checkResults(*analysis)))
     return failure();

@@ -179,6 +179,22 @@ def parallel_cases():
     yield parallel_case("more of ZeRO than there is", numbered | {"zero": 4}, "zero is 4; expected 0, 1, 2 or 3")
     yield parallel_case("ZeRO not a number", numbered | {"zero": None}, "zero is null; expected 0, 1, 2 or 3")
     yield parallel_case("unknown schedule", numbered | {"schedule": "zigzag"}, "schedule is .zigzag.; expected sequential")
+    for name, lists, error in (
+            ("listed by name alone", "listed", "schedule is .listed.; expected sequential"),
+            ("no list for a stage", ["F0", "B0"], r"schedule\[0\] is .F0.; expected a list of tasks"),
+            ("unknown task", [["F0", "G0"]] * 2, r"schedule\[0\] has .G0.; expected F, B or W"),
+            ("no micro-batch", [["F", "B0"]] * 2, r"schedule\[0\] has .F.; expected F, B or W"),
+            ("task that is no string", [["F0", 1]] * 2, r"schedule\[0\] has 1; expected F, B or W"),
+            ("list of one stage", [["F0", "F1", "B0", "B1"]], "lists the tasks of 1 stages; expected 2"),
+            ("task missing", [["F0", "F1", "B0", "B1"], ["F0", "F1", "B0"]], r"schedule\[1\]: B1 is missing"),
+            ("task twice", [["F0", "F1", "F0", "B0", "B1"]] * 2, r"schedule\[0\]: F0 stands there twice"),
+            ("backward first", [["B0", "F0", "F1", "B1"]] * 2, r"schedule\[0\]: B0 stands before F0"),
+            ("weights of some", [["F0", "F1", "B0", "B1", "W0"]] * 2, r"schedule\[0\]: W1 is missing"),
+            ("micro-batch of none", [["F0", "F1", "B0", "B1", "F2"]] * 2, "F2 is none of 1 virtual stages and 2"),
+            ("virtual stage of none", [["F0", "F1", "B0", "B1", "F7.0"]] * 2, "F7.0 is none of 1 virtual"),
+            ("micro-batch beyond numbers", [["F99999999999999999999"]] * 2, "expected F, B or W")):
+        yield parallel_case(f"schedule, {name}", numbered | {"data": 1, "stage_cnt": 2, "accum_degree": 2,
+                                                                 "schedule": lists}, error)
     yield parallel_case("schedule of no pipeline", numbered | {"mode": "sharding", "schedule": "1f1b"},
                         "schedule is .1f1b., but mode is .sharding.")
     yield parallel_case("batch", st.layout(2, 2, mode="hybrid", accum=64), "accum_degree is 64, more than the batch")

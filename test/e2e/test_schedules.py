@@ -5,6 +5,7 @@ longest time that a group idles between its first and its last task, the update 
 micro-batches a group holds at once, in units of the activations of one micro-batch on one group.
 """
 
+import random
 import re
 import sys
 
@@ -89,6 +90,64 @@ def barrier_is_reported(folder):
     return f"waits of {found} forward times"
 
 
+def random_order(groups, micro, virtual, draw):
+    """What runs on some time axis with tasks of random lengths, and so without deadlock: a list for each group."""
+    ready = {(kind, stage, m): None for kind in "FBW" for stage in range(groups * virtual) for m in range(micro)}
+    last = groups * virtual - 1
+    def needs(kind, stage, m):
+        # Micro-batches pass a stage in their order.
+        before = [(kind, stage, m - 1)] if m else []
+        if kind == "F":
+            return before + ([("F", stage - 1, m)] if stage else [])
+        if kind == "B":
+            return before + [("F", stage, m)] + ([("B", stage + 1, m)] if stage < last else [])
+        return before + [("B", stage, m)]
+    lists, done = [[] for _ in range(groups)], set()
+    while len(done) < len(ready):
+        task = draw.choice([t for t in ready if t not in done and all(n in done for n in needs(*t))])
+        done.add(task)
+        kind, stage, m = task
+        lists[stage % groups].append(f"{kind}{stage // groups}.{m}" if stage // groups else f"{kind}{m}")
+    return lists
+
+
+def without_weights(lists):
+    return [[task for task in order if task[0] != "W"] for order in lists]
+
+
+def listed_layouts():
+    draw = random.Random(5)
+    for groups, virtual in ((2, 1), (4, 1), (2, 2)):
+        for keep in (lambda lists: lists, without_weights):
+            yield layout(keep(random_order(groups, 4, virtual, draw)), groups, virtual)
+
+
+def listed_is_pattern(folder):
+    """A list of what a pattern does makes the same schedule."""
+    lists = [["F0", "F1", "B0", "F2", "B1", "F3", "B2", "B3"], ["F0", "B0", "F1", "B1", "F2", "B2", "F3", "B3"]]
+    found = []
+    for schedule in (lists, "1f1b"):
+        config = st.write_json(folder / "gpt2" / "config.json", st.SMALL_GPT2).parent
+        parallel = st.write_json(folder / "layout.json", layout(schedule, 2))
+        check_run([BIN / "st-compile", config, "--task=clm", "--batch=8", "--seq=16", f"--parallel={parallel}",
+                   "--compile-to=scheduled", "-o", folder / "scheduled.mlir"])
+        found.append(re.findall(r'st\.schedule "\w+" (.*)', (folder / "scheduled.mlir").read_text()))
+    expect(len(found[0]) == 2 and found[0] == found[1], f"{found}")
+    return f"{len(found[0])} groups"
+
+
+def listed_deadlock(folder):
+    """Each waits for what the other does later: said, with who waits."""
+    lists = [["F0", "B0", "F1", "B1"], ["F0", "F1", "B0", "B1"]]
+    config = st.write_json(folder / "gpt2" / "config.json", st.SMALL_GPT2).parent
+    parallel = st.write_json(folder / "layout.json", layout(lists, 2, micro=2))
+    done = st.run([BIN / "st-compile", config, "--task=clm", "--batch=8", "--seq=16", f"--parallel={parallel}",
+                   "-o", folder / "out"])
+    errors = [line for line in done.stderr.splitlines() if "error: " in line]
+    expect(done.returncode == 1 and len(errors) == 1 and "waits for ever" in errors[0], done.stderr[-800:])
+    return errors[0][-120:]
+
+
 def trains_alike(config, task, layouts):
     """Losses of a pipeline are those of one device, dropout on."""
     def check(folder):
@@ -116,7 +175,9 @@ TRAINING = [
 
 CASES = [(f"{kind}, {virtual} virtual stages", follows(kind, virtual))
          for kind in FORMULAS for virtual in VIRTUAL.get(kind, (1,))]
-CASES += [("the barrier of a norm", barrier_is_reported)]
+CASES += [("the barrier of a norm", barrier_is_reported), ("a list is its pattern", listed_is_pattern),
+          ("a list that deadlocks", listed_deadlock)]
+TRAINING += [("gpt2, listed", st.SMALL_GPT2, "clm", list(listed_layouts()))]
 CASES += [(f"{name} trains alike", trains_alike(config, task, layouts)) for name, config, task, layouts in TRAINING]
 
 if __name__ == "__main__":

@@ -12,6 +12,7 @@ std::optional<ScheduleKind> mlir::st::parseScheduleKind(llvm::StringRef name) {
       .Case("zb-h1", ScheduleKind::ZeroBubbleH1)
       .Case("zb-h2", ScheduleKind::ZeroBubbleH2)
       .Case("zb-v", ScheduleKind::ZeroBubbleV)
+      .Case("listed", ScheduleKind::Listed)
       .Default(std::nullopt);
 }
 
@@ -29,7 +30,7 @@ int64_t mlir::st::getDefaultVirtualStages(ScheduleKind kind) {
 }
 
 bool mlir::st::allowsVirtualStages(ScheduleKind kind, int64_t count) {
-  if (kind == ScheduleKind::Interleaved)
+  if (kind == ScheduleKind::Interleaved || kind == ScheduleKind::Listed)
     return count >= 1;
   return count == getDefaultVirtualStages(kind);
 }

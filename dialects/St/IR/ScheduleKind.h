@@ -15,16 +15,18 @@ enum class ScheduleKind : uint8_t {
   Interleaved,           ///< the same with several virtual stages a group, dealt in turn
   ZeroBubbleH1,          ///< weight gradients fill what 1F1B idles, in its memory
   ZeroBubbleH2,          ///< no idle time, in about twice the memory
+  Listed,                ///< as the user lists it, see ScheduledUnit.h
   ZeroBubbleV, ///< no idle time in 1F1B's memory: two virtual stages a group, there and back
 };
 
 /// What the parallel file, `--schedule` and `st.schedule` call a schedule; none for other names.
 std::optional<ScheduleKind> parseScheduleKind(llvm::StringRef name);
 
-/// All names, for messages: "sequential, gpipe, ... or zb-v".
+/// All names but "listed", which is no order by itself, for messages: "sequential, ... or zb-v".
 llvm::StringRef getScheduleNames();
 
-/// Whether the gradients of weights are computed in tasks of their own.
+/// Whether the gradients of weights are computed in tasks of their own; of a listed one its list
+/// says.
 bool splitsBackward(ScheduleKind kind);
 
 /// How many virtual stages a group has when nothing else is said.

@@ -1,0 +1,41 @@
+// The tasks of the loop over micro-batches as schedules order them, and how a user writes an order.
+#pragma once
+
+#include "llvm/ADT/SmallVector.h"
+#include "llvm/ADT/StringRef.h"
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace mlir::st {
+
+/// Of a module: an order for each group of devices, in which a schedule "listed" runs its units
+/// ("F0 F1 B0 B1", as formatUnit writes them).
+constexpr llvm::StringLiteral kScheduleOrderAttr = "st.schedule_order";
+
+/// One task of the loop over micro-batches. `chunk` counts the group's virtual stages, in the order
+/// of the model.
+struct ScheduledUnit {
+  enum Kind : uint8_t { Forward, Backward, Weight };
+  Kind kind = Forward;
+  int64_t chunk = 0, microBatch = 0;
+
+  bool operator==(const ScheduledUnit &other) const {
+    return kind == other.kind && chunk == other.chunk && microBatch == other.microBatch;
+  }
+};
+
+/// "B3" or "B1.3": forward (F), backward (B) or weight (W), the virtual stage if it is not the
+/// first, the micro-batch. None for anything else.
+std::optional<ScheduledUnit> parseUnit(llvm::StringRef text);
+std::string formatUnit(const ScheduledUnit &unit);
+
+/// Units with blanks between them; none where one of them is malformed.
+std::optional<llvm::SmallVector<ScheduledUnit>> parseUnits(llvm::StringRef text);
+
+/// What an order lacks to be one of `chunks` virtual stages and micro-batches: a unit that is there
+/// twice, too much or not at all, or stands before one that it needs ("B0 stands before F0").
+/// Empty: nothing. Weight units are there for all or for none.
+std::string findFault(llvm::ArrayRef<ScheduledUnit> order, int64_t chunks, int64_t microBatches);
+
+} // namespace mlir::st
