@@ -20,6 +20,9 @@ struct ChoiceContext {
   SmallVector<bool> mayPass;
   /// The shardings that results should have. None: any.
   SmallVector<std::optional<TensorSharding>> wanted;
+  /// Axes whose positions hold the same weights and compute different rows of the batch. Like parts
+  /// of weights, rows must not move between them if that can be avoided; sums over them may.
+  SmallVector<Axis, 2> replicas = {};
 };
 
 /// The cost, in bytes sent by a device, of computing `op` as `how`; infinite where
