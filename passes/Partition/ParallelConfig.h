@@ -26,6 +26,8 @@ struct ParallelConfig {
   /// What replicas split among each other, as in ZeRO: nothing (0), the optimizer state (1), the
   /// accumulated gradients as well (2), the parameters as well (3).
   int64_t zero = 0;
+  /// Most bytes of tensors that one collective takes together; none: the default.
+  std::optional<int64_t> bucketBytes;
   /// The name of a ScheduleKind, or empty for the mode's own.
   std::string schedule;
   /// Stages that a group of devices runs in turn; 0 for the schedule's own.

@@ -177,6 +177,9 @@ def parallel_cases():
                         "expected at most 1048576 devices")
     yield parallel_case("more of ZeRO than there is", numbered | {"zero": 4}, "zero is 4; expected 0, 1, 2 or 3")
     yield parallel_case("ZeRO not a number", numbered | {"zero": None}, "zero is null; expected 0, 1, 2 or 3")
+    for bad, shown in ((-1, "-1"), (1.5, "1.5"), ("25 MiB", '"25 MiB"'), (True, "true"), (2**41, str(2**41))):
+        yield parallel_case(f"bucket_bytes {shown}", numbered | {"bucket_bytes": bad},
+                            f"bucket_bytes is {shown}; expected an integer from 0 to 1099511627776")
     yield parallel_case("unknown schedule", numbered | {"schedule": "zigzag"}, "schedule is .zigzag.; expected sequential")
     yield parallel_case("schedule of no pipeline", numbered | {"mode": "sharding", "schedule": "1f1b"},
                         "schedule is .1f1b., but mode is .sharding.")

@@ -56,6 +56,8 @@ RUNS_ON = {
     "form-kernels": ["tasks", "scheduled"],
     "plan-memory": ["kernels"],
     "convert-to-dtu": ["planned"],
+    "combine-collectives": [],
+    "simplify-collectives": [],
     "verify-memory-plan": [],
     "expand-branches": [],
     "expand-ops": [],
@@ -72,6 +74,8 @@ RUNS_ON = {
 UNCHANGED = {
     "expand-branches": PHASES[:4],
     "insert-reshards": ["resharded"],
+    "simplify-collectives": ["local"],
+    "combine-collectives": ["tasks", "scheduled"],
     "schedule-pipeline": ["scheduled", "kernels"],
     "verify-memory-plan": ["planned"],
     **{name: FORWARD for name in ["expand-ops", "import-shardings", "inline-calls", "inline-custom-gradients", "mark-blocks",
