@@ -73,4 +73,27 @@ def CombineCollectives : Pass<"combine-collectives", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::st::StDialect"];
 }
 
+def ReuseAccumulators : Pass<"reuse-accumulators", "::mlir::ModuleOp"> {
+  let summary = "Lets sums of gradients over devices take the place of what they sum";
+  let description = [{
+    Needs the tasks of `split-tasks`, before kernels are formed. Where the update sums over devices
+    what it reads from an accumulator, and nothing else reads that, the sum is written back:
+    `plan-memory` then makes it there, no second copy of the gradients is kept, and the ring of an
+    all-reduce need not copy its operand first.
+
+    ```mlir
+    %0 = st.read @accumulator0 : tensor<4x4xf32>
+    %1 = st.all_reduce %0 sum over ["data"] of @mesh : tensor<4x4xf32>
+    // becomes
+    %0 = st.read @accumulator0 : tensor<4x4xf32>
+    %1 = st.all_reduce %0 sum over ["data"] of @mesh : tensor<4x4xf32>
+    st.write %1 to @accumulator0 : tensor<4x4xf32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"reused", "reused-accumulators", "Sums that are written to where their summands lie">
+  ];
+  let dependentDialects = ["::mlir::st::StDialect"];
+}
+
 #endif // ST_PASSES_COLLECTIVES_PASSES_TD

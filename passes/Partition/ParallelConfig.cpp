@@ -114,9 +114,9 @@ Location ParallelConfig::locate(size_t offset, MLIRContext *context) const {
 //===----------------------------------------------------------------------===//
 
 constexpr StringLiteral kKeys[] = {
-    "mode",       "sharding_size", "sharding_dim",   "sequence_parallel",
-    "parameters", "stage_cnt",     "accum_degree",   "data",
-    "zero",       "bucket_bytes",  "schedule",       "virtual_stages",
+    "mode",          "sharding_size", "sharding_dim", "sequence_parallel",
+    "parameters",    "stage_cnt",     "accum_degree", "data",
+    "zero",          "bucket_bytes",  "schedule",     "virtual_stages",
     "device_mapping"};
 
 LogicalResult ConfigParser::refuseUnknownKeys(const llvm::json::Object &object) {

@@ -126,7 +126,8 @@ Value ReshardEmitter::emitStep(Location loc, Value value, const ReshardStep &ste
   case ReshardStep::Accumulate:
     return AccumulateOp::create(builder, loc, type, value, kind);
   case ReshardStep::AllReduce:
-    return AllReduceOp::create(builder, loc, type, value, kind, names, axes.meshName()).getResult(0);
+    return AllReduceOp::create(builder, loc, type, value, kind, names, axes.meshName())
+        .getResult(0);
   case ReshardStep::CollectivePermute:
     return CollectivePermuteOp::create(builder, loc, value, step.pairs, names, axes.meshName());
   case ReshardStep::Mask:

@@ -35,8 +35,7 @@ bool Settlement::mayPass(Value value) {
 void Settlement::passSums(const OpNode &node, OpSharding &how) const {
   auto module = graph.function->getParentOfType<ModuleOp>();
   auto stages = module->getAttrOfType<IntegerAttr>("st.stages");
-  if (node.rule.linearity != ShardingRule::Linearity::Jointly ||
-      (stages && stages.getInt() > 1))
+  if (node.rule.linearity != ShardingRule::Linearity::Jointly || (stages && stages.getInt() > 1))
     return;
   ChoiceContext context{graph.axes, {}, {}, {}, {}, {}, {}};
   for (Value operand : node.op->getOperands()) {

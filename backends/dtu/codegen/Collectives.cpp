@@ -256,31 +256,34 @@ void CollectiveEmitter::ringReduce(st::AllReduceOp op, Tensors tensors) {
   links.transmit([&](StreamBuilder &tx) {
     Ring ring = ringOf(tx, op.getAxes());
     Expr next = ring.rankOf(tx, ring.member(tx, 1));
-    tx.loop(0, last + 1, 1, [&](Expr step) {
-      tx.when(0, step, [&](Expr) { tx.wait(builder.leaderSemaphore(Sem::RxStep)); });
+    auto send = [&](const Expr &step, bool isReceived) {
+      StreamBuilder::Scope scope(tx);
       Expr number = ring.member(tx, Expr(2 * size - 1) - step);
-      forEach(tx, tensors,
-              [&](const Tensor &t) { emitSend(tx, next, chunk(tx, t, number), kGroupChannel); });
-    });
+      forEach(tx, tensors, [&](const Tensor &t) {
+        if (isReceived)
+          tx.wait(builder.leaderSemaphore(Sem::RxStep));
+        emitSend(tx, next, chunk(tx, t, number), kGroupChannel);
+      });
+    };
+    send(0, /*isReceived=*/false);
+    tx.loop(1, last + 1, 1, [&](Expr step) { send(step, /*isReceived=*/true); });
   });
   links.receive([&](StreamBuilder &rx) {
     Ring ring = ringOf(rx, op.getAxes());
     Expr previous = ring.rankOf(rx, ring.member(rx, size - 1));
-    auto receive = [&](const Expr &step, hw::Reduce reduce) {
+    auto receive = [&](const Expr &step, hw::Reduce reduce, bool goesOn) {
       Expr number = ring.member(rx, Expr(2 * size - 2) - step);
       forEach(rx, tensors, [&](const Tensor &t) {
         emitRecv(rx, previous, chunk(rx, t, number), kGroupChannel, reduce);
+        if (goesOn)
+          rx.signal(builder.leaderSemaphore(Sem::RxStep));
       });
     };
-    auto passOn = [&](int64_t from, int64_t to, hw::Reduce reduce) {
-      rx.loop(from, to, 1, [&](Expr step) {
-        receive(step, reduce);
-        rx.signal(builder.leaderSemaphore(Sem::RxStep));
-      });
-    };
-    passOn(0, size - 1, reduceOf(op.getKind()));
-    passOn(size - 1, last, hw::Reduce::None);
-    receive(last, hw::Reduce::None);
+    rx.loop(0, size - 1, 1,
+            [&](Expr step) { receive(step, reduceOf(op.getKind()), /*goesOn=*/true); });
+    rx.loop(size - 1, last, 1,
+            [&](Expr step) { receive(step, hw::Reduce::None, /*goesOn=*/true); });
+    receive(last, hw::Reduce::None, /*goesOn=*/false);
   });
 }
 
@@ -302,49 +305,53 @@ bool CollectiveEmitter::usesL2(Operation *op) {
 
 // ---- all-gather, reduce-scatter -----------------------------------------------------------------
 
-/// The own parts first; then n - 1 steps in which each member passes on the parts received last.
+/// n - 1 steps: the own part goes out as it is, then each part received goes on. The leader's
+/// queues put the own part into its place meanwhile.
 LogicalResult CollectiveEmitter::allGather(st::AllGatherOp op, Tensors tensors) {
   int64_t size = table.getSize(op.getAxes()), dim = op.getDim();
+  auto own = [&](StreamBuilder &stream, const Tensor &t) {
+    return partOf(t.before, t.type, dim, 1, 0, baseOf(stream, t.operand));
+  };
   auto part = [&](StreamBuilder &stream, const Tensor &t, const Expr &number) {
     return partOf(t.after, t.type, dim, size, number, baseOf(stream, t.result));
   };
+  links.transmit([&](StreamBuilder &tx) {
+    Ring ring = ringOf(tx, op.getAxes());
+    Expr next = ring.rankOf(tx, ring.member(tx, 1));
+    forEach(tx, tensors, [&](const Tensor &t) { emitSend(tx, next, own(tx, t), kGroupChannel); });
+    tx.loop(1, size - 1, 1, [&](Expr step) {
+      Expr number = ring.member(tx, Expr(size) - step);
+      forEach(tx, tensors, [&](const Tensor &t) {
+        tx.wait(builder.leaderSemaphore(Sem::RxStep));
+        emitSend(tx, next, part(tx, t, number), kGroupChannel);
+      });
+    });
+  });
+  links.receive([&](StreamBuilder &rx) {
+    Ring ring = ringOf(rx, op.getAxes());
+    Expr previous = ring.rankOf(rx, ring.member(rx, size - 1));
+    auto receive = [&](const Expr &step, bool goesOn) {
+      Expr number = ring.member(rx, Expr(size - 1) - step);
+      forEach(rx, tensors, [&](const Tensor &t) {
+        emitRecv(rx, previous, part(rx, t, number), kGroupChannel);
+        if (goesOn)
+          rx.signal(builder.leaderSemaphore(Sem::RxStep));
+      });
+    };
+    rx.loop(0, size - 2, 1, [&](Expr step) { receive(step, /*goesOn=*/true); });
+    receive(size - 2, /*goesOn=*/false);
+  });
   forEach(builder.dte, tensors, [&](const Tensor &t) {
     Ring ring = ringOf(builder.dte, op.getAxes());
-    Piece target = part(builder.dte, t, ring.position);
+    Piece target = part(builder.dte, t, ring.position), source = own(builder.dte, t);
     CopyJob job;
     job.type = t.type;
-    Piece source = partOf(t.before, t.type, dim, 1, 0, baseOf(builder.dte, t.operand));
     for (auto [extent, dst, src] : llvm::zip_equal(target.sizes, target.strides, source.strides)) {
       job.sizes.push_back(extent.tile);
       job.dst.push_back(dst);
       job.src.push_back(src);
     }
     job.emit(builder, target.offset, source.offset);
-  });
-  links.synchronize();
-  links.transmit([&](StreamBuilder &tx) {
-    Ring ring = ringOf(tx, op.getAxes());
-    Expr next = ring.rankOf(tx, ring.member(tx, 1));
-    tx.loop(0, size - 1, 1, [&](Expr step) {
-      tx.when(0, step, [&](Expr) { tx.wait(builder.leaderSemaphore(Sem::RxStep)); });
-      Expr number = ring.member(tx, Expr(size) - step);
-      forEach(tx, tensors,
-              [&](const Tensor &t) { emitSend(tx, next, part(tx, t, number), kGroupChannel); });
-    });
-  });
-  links.receive([&](StreamBuilder &rx) {
-    Ring ring = ringOf(rx, op.getAxes());
-    Expr previous = ring.rankOf(rx, ring.member(rx, size - 1));
-    auto receive = [&](const Expr &step) {
-      Expr number = ring.member(rx, Expr(size - 1) - step);
-      forEach(rx, tensors,
-              [&](const Tensor &t) { emitRecv(rx, previous, part(rx, t, number), kGroupChannel); });
-    };
-    rx.loop(0, size - 2, 1, [&](Expr step) {
-      receive(step);
-      rx.signal(builder.leaderSemaphore(Sem::RxStep));
-    });
-    receive(size - 2);
   });
   return success();
 }
@@ -364,13 +371,18 @@ LogicalResult CollectiveEmitter::reduceScatter(st::ReduceScatterOp op, Tensors t
     StreamBuilder::Scope scope(dte);
     Ring ring = ringOf(dte, op.getAxes());
     dte.signal(builder.leaderSemaphore(Sem::TxGo));
-    dte.loop(0, steps, 1, [&](Expr step) {
-      dte.when(0, step, [&](Expr) { dte.wait(builder.leaderSemaphore(Sem::TxStep)); });
+    auto load = [&](const Expr &step, bool isSent) {
+      StreamBuilder::Scope inner(dte);
       Expr number = ring.member(dte, Expr(2 * size - 2) - step);
-      forEach(dte, tensors,
-              [&](const Tensor &t) { copyPiece(dte, own(dte, t), whole(dte, t, number)); });
-      dte.signal(builder.leaderSemaphore(Sem::RxGo));
-    });
+      forEach(dte, tensors, [&](const Tensor &t) {
+        if (isSent)
+          dte.wait(builder.leaderSemaphore(Sem::TxStep));
+        copyPiece(dte, own(dte, t), whole(dte, t, number));
+        dte.signal(builder.leaderSemaphore(Sem::RxGo));
+      });
+    };
+    load(0, /*isSent=*/false);
+    dte.loop(1, steps, 1, [&](Expr step) { load(step, /*isSent=*/true); });
   });
   {
     StreamBuilder &tx = builder.tx;
@@ -381,9 +393,11 @@ LogicalResult CollectiveEmitter::reduceScatter(st::ReduceScatterOp op, Tensors t
     forEach(tx, tensors,
             [&](const Tensor &t) { emitSend(tx, next, whole(tx, t, first), kGroupChannel); });
     tx.loop(1, steps, 1, [&](Expr) {
-      tx.wait(builder.leaderSemaphore(Sem::RxStep));
-      forEach(tx, tensors, [&](const Tensor &t) { emitSend(tx, next, own(tx, t), kGroupChannel); });
-      tx.signal(builder.leaderSemaphore(Sem::TxStep));
+      forEach(tx, tensors, [&](const Tensor &t) {
+        tx.wait(builder.leaderSemaphore(Sem::RxStep));
+        emitSend(tx, next, own(tx, t), kGroupChannel);
+        tx.signal(builder.leaderSemaphore(Sem::TxStep));
+      });
     });
     tx.signal(builder.leaderSemaphore(Sem::TxDone));
     links.expectTransmitted();
@@ -392,17 +406,16 @@ LogicalResult CollectiveEmitter::reduceScatter(st::ReduceScatterOp op, Tensors t
   StreamBuilder::Scope scope(rx);
   Ring ring = ringOf(rx, op.getAxes());
   Expr previous = ring.rankOf(rx, ring.member(rx, size - 1));
-  auto receive = [&] {
-    rx.wait(builder.leaderSemaphore(Sem::RxGo));
+  auto receive = [&](bool goesOn) {
     forEach(rx, tensors, [&](const Tensor &t) {
+      rx.wait(builder.leaderSemaphore(Sem::RxGo));
       emitRecv(rx, previous, own(rx, t), kGroupChannel, reduceOf(op.getKind()));
+      if (goesOn)
+        rx.signal(builder.leaderSemaphore(Sem::RxStep));
     });
   };
-  rx.loop(0, steps - 1, 1, [&](Expr) {
-    receive();
-    rx.signal(builder.leaderSemaphore(Sem::RxStep));
-  });
-  receive();
+  rx.loop(0, steps - 1, 1, [&](Expr) { receive(/*goesOn=*/true); });
+  receive(/*goesOn=*/false);
   rx.signal(builder.leaderSemaphore(Sem::RxDone));
   links.expectReceived();
   return success();

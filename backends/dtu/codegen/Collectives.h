@@ -5,8 +5,8 @@
 // everyone and adds up in the order of the ranks. Either way the order of a
 // reduction is fixed and all members hold the same bits.
 //
-// A collective of several tensors takes each step for all of them before the next, so that it waits
-// for a neighbour once a step. Nothing is packed: a step sends a message a tensor, back to back.
+// A collective of several tensors sends a message a tensor in each step. Nothing is packed, and a
+// tensor waits for its own messages only: while one is received, the next is under way.
 #pragma once
 
 #include "backends/dtu/codegen/Links.h"
