@@ -13,28 +13,48 @@ using namespace mlir::st;
 /// As in PyTorch's DistributedDataParallel.
 static constexpr int64_t kDefaultBytes = int64_t(25) << 20;
 
-/// The ops from the first to the last of a bucket that need a result of it, in their order.
-static SmallVector<Operation *> findDelayed(const Bucket &bucket) {
-  DenseSet<Operation *> late(bucket.begin(), bucket.end());
-  SmallVector<Operation *> delayed;
+namespace {
+/// What lies between the collectives of a bucket, in program order: what they need, and what needs
+/// them. No op is both.
+struct Between {
+  SmallVector<Operation *> needed, needing;
+};
+} // namespace
+
+static Between findBetween(const Bucket &bucket) {
+  DenseMap<Operation *, SmallVector<Operation *>> before;
+  DenseSet<Operation *> late(bucket.begin(), bucket.end()), early(bucket.begin(), bucket.end());
+  Between between;
   StorageOrder order;
-  auto isLate = [&](Operation *op) { return late.contains(op); };
-  for (Operation *op = bucket.front(); op != bucket.back(); op = op->getNextNode()) {
-    if (!isLate(op) &&
-        (llvm::any_of(getProducers(op), isLate) || llvm::any_of(order.predecessors(op), isLate))) {
-      late.insert(op);
-      delayed.push_back(op);
-    }
+  Operation *end = bucket.back()->getNextNode();
+  for (Operation *op = bucket.front(); op != end; op = op->getNextNode()) {
+    SmallVector<Operation *> &own = before[op] = getProducers(op);
+    llvm::append_range(own, order.predecessors(op));
     order.add(op);
+    if (!late.contains(op) &&
+        llvm::any_of(own, [&](Operation *other) { return late.contains(other); })) {
+      late.insert(op);
+      between.needing.push_back(op);
+    }
   }
-  return delayed;
+  for (Operation *op = bucket.back(); op != bucket.front(); op = op->getPrevNode())
+    if (early.contains(op))
+      early.insert(before[op].begin(), before[op].end());
+  for (Operation *op = bucket.front(); op != end; op = op->getNextNode())
+    if (early.contains(op) && !late.contains(op))
+      between.needed.push_back(op);
+  return between;
 }
 
-/// One collective where the last of the bucket stands, and behind it what needs its results.
+/// One collective where the last of the bucket stands, with what needs it moved behind it, or where
+/// the first stands, with what it needs moved before it: whichever moves less. Weights are so
+/// gathered where the first is used, and gradients summed once the last is known, and what lies
+/// between stays where it is.
 static void combine(Bucket &bucket) {
   // Where other buckets were put together, these may have changed places.
   llvm::sort(bucket, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
-  SmallVector<Operation *> delayed = findDelayed(bucket);
+  Between between = findBetween(bucket);
+  bool standsFirst = between.needed.size() < between.needing.size();
   OperationState state(bucket.front()->getLoc(), bucket.front()->getName());
   SmallVector<Location> locations;
   for (Operation *op : bucket) {
@@ -44,16 +64,18 @@ static void combine(Bucket &bucket) {
   }
   state.location = FusedLoc::get(bucket.front()->getContext(), locations);
   state.addAttributes(bucket.front()->getAttrs());
-  Operation *combined = OpBuilder(bucket.back()).create(state);
+  Operation *combined = OpBuilder(standsFirst ? bucket.front() : bucket.back()).create(state);
   ValueRange results = combined->getResults();
   for (Operation *op : bucket) {
     op->replaceAllUsesWith(results.take_front(op->getNumResults()));
     results = results.drop_front(op->getNumResults());
   }
-  Operation *last = combined;
-  for (Operation *op : delayed) {
-    op->moveAfter(last);
-    last = op;
+  if (standsFirst) {
+    for (Operation *op : between.needed)
+      op->moveBefore(combined);
+  } else {
+    for (Operation *op : llvm::reverse(between.needing))
+      op->moveAfter(combined);
   }
   for (Operation *op : bucket)
     op->erase();

@@ -47,8 +47,10 @@ def CombineCollectives : Pass<"combine-collectives", "::mlir::ModuleOp"> {
       that is as large by itself stays alone.
 
     Buckets are filled in program order, as PyTorch's DistributedDataParallel does with gradients (Li
-    et al., VLDB 2020). A bucket stands where its last tensor is ready, and what needs any of its
-    results behind it, so that up to `bucket-bytes` more are alive at once. A start is then paid once
+    et al., VLDB 2020). A bucket stands where the last of its collectives stood, and what needs any of its
+    results moves behind it (sums of gradients); or where the first stood, and what it needs moves before
+    it (gathers of weights): whichever moves fewer ops. Up to `bucket-bytes` more are then alive at
+    once. A start is then paid once
     a bucket instead of once a tensor, nothing is copied, and each tensor is still reduced by itself: in
     the same order as alone, unless it is so small that alone it would not go round the ring.
 

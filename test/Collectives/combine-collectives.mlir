@@ -27,13 +27,14 @@ module {
     st.state @c "c" role "parameter" of "" global tensor<4xf32> slice #st.sharding<@mesh, [{}]> local tensor<4xf32>
     st.output @max "max" role "metric" global tensor<4xf32> slice #st.sharding<@mesh, [{}]> local tensor<4xf32>
 
-    // The gradients are one bucket, whose results are used behind it; a maximum is no sum.
+    // The gradients are one bucket; a maximum is no sum.
     // CHECK-LABEL: st.task @update
-    // CHECK: %[[M:.*]] = st.all_reduce %{{.*}} max over ["d"] of @mesh : tensor<4xf32>
     // CHECK: %[[D:.*]] = stablehlo.multiply
-    // CHECK: %[[R:.*]]:3 = st.all_reduce %{{.*}}, %{{.*}}, %[[D]] sum over ["d"] of @mesh : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4xf32>
+    // CHECK-NEXT: %[[R:.*]]:3 = st.all_reduce %{{.*}}, %{{.*}}, %[[D]] sum over ["d"] of @mesh : tensor<4x4xf32>, tensor<4x4xf32>, tensor<4xf32>
     // CHECK-NEXT: stablehlo.subtract %{{.*}}, %[[R]]#0
     // CHECK-NEXT: st.write %{{.*}} to @a
+    // CHECK-NEXT: st.all_reduce %{{.*}} max over ["d"] of @mesh : tensor<4xf32>
+    // CHECK-NEXT: st.write %{{.*}} to @max
     // CHECK-NEXT: st.read @a
     // CHECK-NEXT: stablehlo.subtract %{{.*}}, %[[R]]#1
     // SMALL-LABEL: st.task @update
@@ -88,6 +89,55 @@ module {
       %b1 = st.all_gather %a0 dim 0 over ["d"] of @mesh : tensor<4xf32> -> tensor<8xf32>
       %0 = stablehlo.slice %b0 [0:4] : (tensor<8xf32>) -> tensor<4xf32>
       %a1 = st.all_reduce %0 sum over ["d"] of @mesh : tensor<4xf32>
+    }
+
+    // Gathers of weights, with little before and much behind them: in the place of the first. The other gather between
+    // them, and what uses it, stays where it is.
+    // CHECK-LABEL: st.task @forward2
+    // CHECK: %[[B:.*]] = st.read @b
+    // CHECK-NEXT: %[[G:.*]]:2 = st.all_gather %{{.*}}, %[[B]] dim 0
+    // CHECK-NEXT: stablehlo.negate %[[G]]#0
+    // CHECK: st.all_gather %{{.*}} dim 1
+    // CHECK: stablehlo.add %{{.*}}, %[[G]]#1
+    st.task @forward2 forward stage 0 (%mb) {
+      %a = st.read @a : tensor<4x4xf32>
+      %wa = st.all_gather %a dim 0 over ["d"] of @mesh : tensor<4x4xf32> -> tensor<8x4xf32>
+      %0 = stablehlo.negate %wa : tensor<8x4xf32>
+      %1 = stablehlo.tanh %0 : tensor<8x4xf32>
+      %wide = st.all_gather %a dim 1 over ["d"] of @mesh : tensor<4x4xf32> -> tensor<4x8xf32>
+      %b = st.read @b : tensor<4x4xf32>
+      %wb = st.all_gather %b dim 0 over ["d"] of @mesh : tensor<4x4xf32> -> tensor<8x4xf32>
+      %2 = stablehlo.add %1, %wb : tensor<8x4xf32>
+    }
+
+    // Sums of which the second takes more to make than the first is used for: in the place of the second.
+    // CHECK-LABEL: st.task @backward0
+    // CHECK: stablehlo.negate
+    // CHECK-NEXT: %[[S:.*]]:2 = st.all_reduce %{{.*}}, %{{.*}} sum
+    // CHECK-NEXT: st.write %[[S]]#0 to @a
+    // CHECK-NEXT: st.write %[[S]]#1 to @b
+    st.task @backward0 backward stage 0 (%mb) {
+      %a = st.read @a : tensor<4x4xf32>
+      %s0 = st.all_reduce %a sum over ["d"] of @mesh : tensor<4x4xf32>
+      st.write %s0 to @a : tensor<4x4xf32>
+      %b = st.read @b : tensor<4x4xf32>
+      %0 = stablehlo.tanh %b : tensor<4x4xf32>
+      %1 = stablehlo.negate %0 : tensor<4x4xf32>
+      %s1 = st.all_reduce %1 sum over ["d"] of @mesh : tensor<4x4xf32>
+      st.write %s1 to @b : tensor<4x4xf32>
+    }
+
+    // Across a message nothing is combined.
+    // CHECK-LABEL: st.task @backward1
+    // CHECK: st.all_reduce %{{[^,]*}} sum
+    // CHECK: st.send
+    // CHECK: st.all_reduce %{{[^,]*}} sum
+    st.task @backward1 backward stage 0 (%mb) {
+      %a = st.read @a : tensor<4x4xf32>
+      %b = st.read @b : tensor<4x4xf32>
+      %s0 = st.all_reduce %a sum over ["d"] of @mesh : tensor<4x4xf32>
+      st.send %s0 to @group0 channel 0 : tensor<4x4xf32>
+      %s1 = st.all_reduce %b sum over ["d"] of @mesh : tensor<4x4xf32>
     }
 
     st.schedule "sequential" [@update 0]
