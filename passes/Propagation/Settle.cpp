@@ -54,6 +54,17 @@ void Settlement::passSums(const OpNode &node, OpSharding &how) const {
   }
 }
 
+/// Whether what is left of a sum over micro-batches to sum over devices may wait for all of these:
+/// no constraint takes it before.
+static bool isSummedLate(Value result) {
+  return llvm::none_of(result.getUsers(), [](Operation *user) {
+    auto constrain = dyn_cast<ConstrainOp>(user);
+    return constrain && llvm::any_of(constrain.getSharding().getUnreduced(), [](StringAttr axis) {
+             return axis.getValue() == MeshOp::kMicro;
+           });
+  });
+}
+
 OpSharding Settlement::choose(const OpNode &node) {
   OpSharding base = micro.placement(node);
   if (!node.rule.isShardable() && node.rule.operands.empty())
@@ -75,6 +86,7 @@ OpSharding Settlement::choose(const OpNode &node) {
     }
   }
   ChoiceContext context{graph.axes, {}, {}, {}, {}, {}, {}};
+  context.isOfStep = true;
   context.replicas.append(graph.replicas().begin(), graph.replicas().end());
   for (Value operand : node.op->getOperands()) {
     bool isFree = graph.isFree(operand);
@@ -90,6 +102,7 @@ OpSharding Settlement::choose(const OpNode &node) {
     TensorSharding left = resultSharding(node.rule, base, i, rankOf(result));
     wanted.kind = left.kind;
     wanted.unreduced = left.unreduced;
+    context.isLate.push_back(left.isUnreducedOver(kMicroAxis) && isSummedLate(result));
     context.wanted.push_back(std::move(wanted));
   }
   return chooseOpSharding(node.op, node.rule, base, context, axes);

@@ -47,7 +47,8 @@ static double costOfReshard(const TensorSharding &from, const TensorSharding &to
   const ReshardPlan *plan = planReshard(from, to, cast<RankedTensorType>(type), context.axes);
   if (!plan)
     return kImpossible;
-  double cost = reshardCost(*plan, elementBytes(type), context.axes);
+  auto costOfPlan = context.isOfStep ? reshardCostInStep : reshardCost;
+  double cost = costOfPlan(*plan, elementBytes(type), context.axes);
   bool avoid = llvm::any_of(*plan, [&](const ReshardStep &step) {
     return (isAnchored && step.movesData()) || movesParts(step, context.replicas);
   });
@@ -59,9 +60,18 @@ static int64_t rankOf(Value value) {
   return type ? type.getRank() : 0;
 }
 
+/// Whether an op is computed once a micro-batch.
+static bool usesMicro(const OpSharding &how) {
+  return how.splits(kMicroAxis) || llvm::any_of(how.passing, [](ArrayRef<Axis> axes) {
+           return llvm::is_contained(axes, kMicroAxis);
+         });
+}
+
 double mlir::st::costOf(Operation *op, const ShardingRule &rule, const OpSharding &how,
                         const ChoiceContext &context) {
   double cost = workOf(op, rule) / static_cast<double>(shardCount(how));
+  if (context.isOfStep && usesMicro(how))
+    cost *= static_cast<double>(context.axes.size(kMicroAxis));
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
     if (!context.operands[i])
       continue;
@@ -76,9 +86,15 @@ double mlir::st::costOf(Operation *op, const ShardingRule &rule, const OpShardin
     cost += costOfReshard(has, needed, operand.getType(), context, context.anchored[i]);
   }
   for (auto [i, result] : llvm::enumerate(op->getResults()))
-    if (context.wanted[i])
-      cost += costOfReshard(resultSharding(rule, how, i, rankOf(result)), *context.wanted[i],
-                            result.getType(), context, /*isAnchored=*/false);
+    if (context.wanted[i]) {
+      TensorSharding left = resultSharding(rule, how, i, rankOf(result)),
+                     wanted = *context.wanted[i];
+      if (i < context.isLate.size() && context.isLate[i]) {
+        left.dropUnreduced(kMicroAxis);
+        wanted.dropUnreduced(kMicroAxis);
+      }
+      cost += costOfReshard(left, wanted, result.getType(), context, /*isAnchored=*/false);
+    }
   return cost;
 }
 
