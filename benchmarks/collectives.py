@@ -1,9 +1,9 @@
 """What combining collectives gains on simulated clusters: collectives a step, the step, and the fullest device.
 
-  benchmarks/collectives.py [--model=examples/models/bert-large-uncased] [--task=span] [--data=8] [--seq=384] [--zero=0,1,2,3]
-                            [--tensor=1] [--micro=1] [--buckets=0,1,5,25,100] [--build=build]
+  benchmarks/collectives.py [--model=examples/models/bert-base-cased] [--task=span] [--data=8] [--rows=8] [--seq=128]
+                            [--zero=0,1,2,3] [--tensor=1] [--micro=1] [--buckets=0,1,5,25,100] [--build=build]
 
-Buckets are in MiB; 0 combines nothing. Counts are of one device, each collective as often as a step runs its task.
+Buckets are in MiB; 0 combines nothing. Rows are those of a replica in a micro-batch. Counts are of one device, each collective as often as a step runs its task.
 Simulated times depend on the compiled program alone: nothing else on the machine changes them.
 """
 
@@ -37,7 +37,7 @@ def measure(options, folder, zero, mebibytes):
     (folder / "layout.json").write_text(json.dumps(layout))
     build = ROOT / options.build / "bin"
     command = [build / "st-compile", "-q", ROOT / options.model, f"--task={options.task}",
-               f"--batch={options.data * options.micro}", f"--seq={options.seq}",
+               f"--batch={options.data * options.rows * options.micro}", f"--seq={options.seq}",
                f"--parallel={folder / 'layout.json'}", "--target=dtu-t10"]
     tasks = subprocess.run([*command, "--compile-to=tasks"], capture_output=True, text=True, check=True).stdout
     done = subprocess.run([*command, "-o", folder / "step"], capture_output=True, text=True)
@@ -51,12 +51,13 @@ def measure(options, folder, zero, mebibytes):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--model", default="examples/models/bert-large-uncased")
+    parser.add_argument("--model", default="examples/models/bert-base-cased")
     parser.add_argument("--task", default="span")
     parser.add_argument("--data", type=int, default=8)
     parser.add_argument("--tensor", type=int, default=1)
     parser.add_argument("--micro", type=int, default=1)
-    parser.add_argument("--seq", type=int, default=384)
+    parser.add_argument("--rows", type=int, default=8)
+    parser.add_argument("--seq", type=int, default=128)
     parser.add_argument("--zero", default="0,1,2,3")
     parser.add_argument("--buckets", default="0,1,5,25,100")
     parser.add_argument("--build", default="build")
