@@ -12,6 +12,7 @@
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
 #include "passes/Autodiff/Passes.h"
+#include "passes/Collectives/Passes.h"
 #include "passes/Import/Passes.h"
 #include "passes/Kernels/Passes.h"
 #include "passes/Memory/Passes.h"
@@ -31,6 +32,7 @@ void mlir::st::registerAllDialects(DialectRegistry &registry) {
 void mlir::st::registerAllPasses() {
   mlir::registerAllPasses();
   registerAutodiffPasses();
+  registerCollectivesPasses();
   dtu::registerDtuCodegenPasses();
   registerImportPasses();
   registerKernelsPasses();

@@ -13,8 +13,8 @@ SmallVector<Tensor> takeGroup(const RankValues &values, ArrayRef<int64_t> ranks)
   return group;
 }
 
-// Evaluates a collective group by group. `exchange` gets the operand on the
-// ranks of one group and returns the result on each.
+// Evaluates a collective group by group, each of its tensors by itself. `exchange`
+// gets the operand on the ranks of one group and returns the result on each.
 template <class Exchange>
 Outcome evalGroups(Evaluator &evaluator, Operation &op, ArrayRef<StringRef> axes,
                    Exchange exchange) {
@@ -24,14 +24,16 @@ Outcome evalGroups(Evaluator &evaluator, Operation &op, ArrayRef<StringRef> axes
   for (StringRef axis : axes)
     if (!grid.hasAxis(axis))
       return toOutcome(op.emitError("no axis '") << axis << "' where this op runs");
-  const RankValues &operand = evaluator.get(op.getOperand(0));
-  RankValues results(evaluator.getNumRanks());
-  for (ArrayRef<int64_t> ranks : grid.getGroups(axes)) {
-    SmallVector<Tensor> exchanged = exchange(takeGroup(operand, ranks));
-    for (auto [rank, tensor] : llvm::zip_equal(ranks, exchanged))
-      results[rank] = tensor;
+  for (auto [operand, result] : llvm::zip_equal(op.getOperands(), op.getResults())) {
+    const RankValues &values = evaluator.get(operand);
+    RankValues results(evaluator.getNumRanks());
+    for (ArrayRef<int64_t> ranks : grid.getGroups(axes)) {
+      SmallVector<Tensor> exchanged = exchange(takeGroup(values, ranks));
+      for (auto [rank, tensor] : llvm::zip_equal(ranks, exchanged))
+        results[rank] = tensor;
+    }
+    evaluator.set(result, std::move(results));
   }
-  evaluator.set(op.getResult(0), std::move(results));
   return Outcome::Done;
 }
 

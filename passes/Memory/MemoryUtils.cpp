@@ -32,7 +32,16 @@ static bool isScatteredInto(KernelOp kernel, Value operand) {
                         [&](Value input) { return getRoot(input) == operand; }) == 1;
 }
 
+/// Whether the operand is summed into the result, and nothing else made of it.
+static bool isSummedInto(AllReduceOp sum, Value operand, OpResult result) {
+  return getRoot(sum.getInputs()[result.getResultNumber()]) == operand &&
+         llvm::count_if(sum.getInputs(), [&](Value input) { return getRoot(input) == operand; }) ==
+             1;
+}
+
 bool mlir::st::readsInPlace(Operation *op, Value operand, OpResult result) {
+  if (auto sum = dyn_cast<AllReduceOp>(op))
+    return isSummedInto(sum, operand, result);
   auto kernel = dyn_cast<KernelOp>(op);
   if (kernel && isScatteredInto(kernel, operand))
     return true;

@@ -15,8 +15,8 @@ int64_t getNumBytes(Type type);
 /// The value whose memory an alias shows; the value itself if it is none.
 Value getRoot(Value value);
 
-/// Whether a kernel reads an operand's elements only where it writes the same elements of a result:
-/// the two may then lie in the same place.
+/// Whether an op, a kernel or a sum over devices, reads an operand's elements only where it writes
+/// the same elements of a result: the two may then lie in the same place.
 bool readsInPlace(Operation *op, Value operand, OpResult result);
 
 } // namespace mlir::st

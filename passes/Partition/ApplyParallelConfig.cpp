@@ -222,6 +222,8 @@ LogicalResult ConfigApplication::setAttributes(StringRef schedule) {
   module->setAttr("st.devices", builder.getArrayAttr(devices));
   module->setAttr("st.schedule", builder.getStringAttr(schedule));
   module->setAttr("st.micro_batches", builder.getI64IntegerAttr(config.accumDegree));
+  if (config.bucketBytes)
+    module->setAttr("st.bucket_bytes", builder.getI64IntegerAttr(*config.bucketBytes));
   return success();
 }
 

@@ -43,7 +43,7 @@ Updates mlir::st::findUpdates(func::FuncOp function) {
     // A state that is updated in parts is gathered at the end.
     Value updated = terminator->getOperand(result.getInt());
     while (auto gather = updated.getDefiningOp<AllGatherOp>())
-      updated = gather.getOperand();
+      updated = gather.getInputs().front();
     worklist.emplace_back(updated, argument);
   }
   DenseSet<Value> seen;

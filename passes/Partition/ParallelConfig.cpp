@@ -43,6 +43,7 @@ private:
   LogicalResult readSequenceParallel(const llvm::json::Object &object);
   LogicalResult readParameterRules(const llvm::json::Object &object);
   LogicalResult readZero(const llvm::json::Object &object);
+  LogicalResult readBucketBytes(const llvm::json::Object &object);
   LogicalResult readSchedule(const llvm::json::Object &object);
   LogicalResult readScheduleOrder(const llvm::json::Array &lists);
   /// The devices of a shard, one a replica.
@@ -114,10 +115,10 @@ Location ParallelConfig::locate(size_t offset, MLIRContext *context) const {
 //===----------------------------------------------------------------------===//
 
 constexpr StringLiteral kKeys[] = {
-    "mode",          "sharding_size", "sharding_dim", "sequence_parallel",
-    "parameters",    "stage_cnt",     "accum_degree", "data",
-    "expert",        "zero",          "schedule",     "virtual_stages",
-    "device_mapping"};
+    "mode",           "sharding_size", "sharding_dim", "sequence_parallel",
+    "parameters",     "stage_cnt",     "accum_degree", "data",
+    "expert",         "zero",          "bucket_bytes", "schedule",
+    "virtual_stages", "device_mapping"};
 
 LogicalResult ConfigParser::refuseUnknownKeys(const llvm::json::Object &object) {
   for (const auto &[key, value] : object)
@@ -204,6 +205,18 @@ LogicalResult ConfigParser::readZero(const llvm::json::Object &object) {
   if (!level || *level < 0 || *level > 3)
     return error("zero", *value) << "; expected 0, 1, 2 or 3";
   config.zero = *level;
+  return success();
+}
+
+LogicalResult ConfigParser::readBucketBytes(const llvm::json::Object &object) {
+  const llvm::json::Value *value = object.get("bucket_bytes");
+  if (!value)
+    return success();
+  std::optional<int64_t> bytes = value->getAsInteger();
+  constexpr int64_t largest = int64_t(1) << 40;
+  if (!bytes || *bytes < 0 || *bytes > largest)
+    return error("bucket_bytes", *value) << "; expected an integer from 0 to " << largest;
+  config.bucketBytes = bytes;
   return success();
 }
 
@@ -455,7 +468,8 @@ FailureOr<ParallelConfig> ConfigParser::parse(StringRef text) {
                                     expert = readCount(*object, "expert"),
                                     virtualStages = readCount(*object, "virtual_stages");
   if (failed(accumDegree) || failed(data) || failed(expert) || failed(virtualStages) ||
-      failed(readZero(*object)) || failed(readSchedule(*object)))
+      failed(readZero(*object)) || failed(readBucketBytes(*object)) ||
+      failed(readSchedule(*object)))
     return failure();
   config.dataCount = data->value_or(1);
   config.expertCount = expert->value_or(1);

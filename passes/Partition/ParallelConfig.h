@@ -29,6 +29,8 @@ struct ParallelConfig {
   /// What replicas split among each other, as in ZeRO: nothing (0), the optimizer state (1), the
   /// accumulated gradients as well (2), the parameters as well (3).
   int64_t zero = 0;
+  /// Most bytes of tensors that one collective takes together; none: the default.
+  std::optional<int64_t> bucketBytes;
   /// The name of a ScheduleKind, or empty for the mode's own; "listed" with an order for each group.
   std::string schedule;
   std::vector<SmallVector<ScheduledUnit>> scheduleOrder;

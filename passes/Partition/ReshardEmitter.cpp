@@ -126,7 +126,8 @@ Value ReshardEmitter::emitStep(Location loc, Value value, const ReshardStep &ste
   case ReshardStep::Accumulate:
     return AccumulateOp::create(builder, loc, type, value, kind);
   case ReshardStep::AllReduce:
-    return AllReduceOp::create(builder, loc, type, value, kind, names, axes.meshName());
+    return AllReduceOp::create(builder, loc, type, value, kind, names, axes.meshName())
+        .getResult(0);
   case ReshardStep::CollectivePermute:
     return CollectivePermuteOp::create(builder, loc, value, step.pairs, names, axes.meshName());
   case ReshardStep::Mask:
@@ -156,11 +157,13 @@ Value ReshardEmitter::emitStep(Location loc, Value value, const ReshardStep &ste
   }
   case ReshardStep::ReduceScatter:
     value = ReduceScatterOp::create(builder, loc, resultType(1, parts), value, kind, opened.dim,
-                                    names, axes.meshName());
+                                    names, axes.meshName())
+                .getResult(0);
     break;
   case ReshardStep::AllGather:
     value = AllGatherOp::create(builder, loc, resultType(parts, 1), value, opened.dim, names,
-                                axes.meshName());
+                                axes.meshName())
+                .getResult(0);
     break;
   case ReshardStep::AllToAll: {
     SmallVector<int64_t> moved = scaled(opened.shape, opened.dim, 1, parts);

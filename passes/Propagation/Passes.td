@@ -65,9 +65,10 @@ def PropagateShardings : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
     - Wishes: spatial axes spread from the seeds forward and backward to a fixpoint,
       through ops that only pass elements on before any others. Updates of donated
       state are pinned to the state's sharding.
-    - Settling: in program order each op is computed in the way that costs least to
-      reach from what its operands have and to turn into what its results should
-      have. Weights do not move. Partial sums are reduced where they are used, except
+    - Settling: in program order each op is computed in the way that costs least, in
+      all micro-batches together, to reach from what its operands have and to turn into
+      what its results should have. Weights do not move, nor do rows of the batch between
+      replicas. Partial sums are reduced where they are used, except
       that sums of partial sums are formed first.
     - Constants, counters and random bits, and what is computed from them and from
       scalars alone, are computed in the sharding in which they are used, once for

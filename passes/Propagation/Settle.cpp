@@ -29,6 +29,42 @@ bool Settlement::mayPass(Value value) {
   return it->second;
 }
 
+/// Gradients of a parameter that is used more than once are added up before they are summed over
+/// devices: once, not once each. Not so where some of them may come from other stages, which send
+/// none but whole sums.
+void Settlement::passSums(const OpNode &node, OpSharding &how) const {
+  auto module = graph.function->getParentOfType<ModuleOp>();
+  auto stages = module->getAttrOfType<IntegerAttr>("st.stages");
+  if (node.rule.linearity != ShardingRule::Linearity::Jointly || (stages && stages.getInt() > 1))
+    return;
+  ChoiceContext context{graph.axes, {}, {}, {}, {}, {}, {}};
+  for (Value operand : node.op->getOperands()) {
+    context.operands.push_back(settled.lookup(operand));
+    context.isZero.push_back(false);
+    context.mayPass.push_back(!graph.isFree(operand) && operand.hasOneUse());
+  }
+  for (Axis axis : graph.axes.used()) {
+    if (axis == kMicroAxis)
+      continue;
+    OpSharding without = how;
+    for (Splits &splits : without.factors)
+      eraseAxis(splits, axis);
+    if (auto passing = passOn(node.op, node.rule, without, axis, /*part=*/0, context))
+      how = std::move(*passing);
+  }
+}
+
+/// Whether what is left of a sum over micro-batches to sum over devices may wait for all of these:
+/// no constraint takes it before.
+static bool isSummedLate(Value result) {
+  return llvm::none_of(result.getUsers(), [](Operation *user) {
+    auto constrain = dyn_cast<ConstrainOp>(user);
+    return constrain && llvm::any_of(constrain.getSharding().getUnreduced(), [](StringAttr axis) {
+             return axis.getValue() == MeshOp::kMicro;
+           });
+  });
+}
+
 OpSharding Settlement::choose(const OpNode &node) {
   OpSharding base = micro.placement(node);
   if (!node.rule.isShardable() && node.rule.operands.empty())
@@ -43,10 +79,15 @@ OpSharding Settlement::choose(const OpNode &node) {
   if ((node.isPinned || isa<ConstrainOp>(node.op)) && !node.rule.results.empty()) {
     OpSharding exact = base;
     if (readFactors(node.rule, node.rule.results[0], wishes.of(node.op->getResult(0)),
-                    exact.factors))
+                    exact.factors)) {
+      if (node.isPinned)
+        passSums(node, exact);
       return exact;
+    }
   }
   ChoiceContext context{graph.axes, {}, {}, {}, {}, {}, {}};
+  context.isOfStep = true;
+  context.replicas.append(graph.replicas().begin(), graph.replicas().end());
   for (Value operand : node.op->getOperands()) {
     bool isFree = graph.isFree(operand);
     context.operands.push_back(isFree ? std::nullopt : std::optional(settled.lookup(operand)));
@@ -61,6 +102,7 @@ OpSharding Settlement::choose(const OpNode &node) {
     TensorSharding left = resultSharding(node.rule, base, i, rankOf(result));
     wanted.kind = left.kind;
     wanted.unreduced = left.unreduced;
+    context.isLate.push_back(left.isUnreducedOver(kMicroAxis) && isSummedLate(result));
     context.wanted.push_back(std::move(wanted));
   }
   return chooseOpSharding(node.op, node.rule, base, context, axes);

@@ -19,6 +19,7 @@ public:
 
 private:
   OpSharding choose(const OpNode &node);
+  void passSums(const OpNode &node, OpSharding &how) const;
   bool mayPass(Value value);
   void noteTaken(const OpNode &node, const OpSharding &how);
   /// A free value computed as `needed`, or the nearest to it that it can be.

@@ -157,6 +157,39 @@ std::optional<TensorSharding> StepGraph::resultSharding(unsigned result) const {
 }
 
 //===----------------------------------------------------------------------===//
+// Replicas
+//===----------------------------------------------------------------------===//
+
+void StepGraph::findReplicas() {
+  SmallVector<bool> splitsRows(axes.count()), splitsElse(axes.count());
+  auto mark = [](SmallVectorImpl<bool> &marked, ArrayRef<Splits> dims) {
+    for (const Splits &splits : dims)
+      for (const Split &split : splits)
+        if (split.axis != kUnsplit)
+          marked[split.axis] = true;
+  };
+  for (BlockArgument argument : function.getArguments()) {
+    TensorSharding own = axes.read(Value(argument));
+    if (roleOf(argument) == "batch" && !own.dims.empty()) {
+      mark(splitsRows, own.dims[0]);
+      mark(splitsElse, ArrayRef(own.dims).drop_front());
+    }
+    if (roleOf(argument) != "parameter")
+      continue;
+    for (Operation *user : argument.getUsers()) {
+      const OpNode *node = nodeOf(user);
+      if (!node || node->isPinned)
+        continue;
+      auto constrain = dyn_cast<ConstrainOp>(user);
+      mark(splitsElse, constrain ? axes.read(constrain.getSharding()).dims : own.dims);
+    }
+  }
+  for (Axis axis : axes.used())
+    if (axis != kMicroAxis && splitsRows[axis] && !splitsElse[axis])
+      replicaAxes.push_back(axis);
+}
+
+//===----------------------------------------------------------------------===//
 // Construction
 //===----------------------------------------------------------------------===//
 
@@ -179,5 +212,6 @@ FailureOr<StepGraph> StepGraph::build(func::FuncOp function, const MeshAxes &axe
     graph.addNode(op);
   }
   graph.pinUpdates();
+  graph.findReplicas();
   return graph;
 }

@@ -53,6 +53,9 @@ public:
   }
   /// The sharding a result of the function has to have, if it is given.
   std::optional<TensorSharding> resultSharding(unsigned result) const;
+  /// Axes along which devices hold the same weights, where they use them, and other rows of the
+  /// batch.
+  ArrayRef<Axis> replicas() const { return replicaAxes; }
 
 private:
   StepGraph(func::FuncOp function, const MeshAxes &axes) : function(function), axes(axes) {}
@@ -63,6 +66,7 @@ private:
   /// the one with the most parts, of which the others are gathered at the end (ZeRO).
   TensorSharding updateSharding(BlockArgument state) const;
   void pin(Value value, const TensorSharding &sharding);
+  void findReplicas();
 
   DenseMap<Operation *, size_t> index;
   DenseSet<Value> anchored, stateful;
@@ -71,6 +75,7 @@ private:
 
   /// A parameter and its optimizer state, by the parameter's name.
   DenseMap<StringAttr, SmallVector<BlockArgument, 3>> relatives;
+  SmallVector<Axis, 2> replicaAxes;
   DenseMap<unsigned, unsigned> donors; ///< result -> the argument it replaces
 };
 

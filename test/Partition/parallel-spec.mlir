@@ -31,6 +31,10 @@
 // RULES-SAME: st.name = "down.weight"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{"tensor"}, {}]>
 // RULES-SAME: st.name = "up.weight.momentum"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{}, {"tensor"}]>
 
+// The size of buckets is for a later pass to read; without the key it has its own.
+// ZERO2: module attributes {st.bucket_bytes = 1048576 : i64,
+// ZERO3-NOT: st.bucket_bytes
+
 // Level 2: the gradient is split, and its sum over micro-batches stays open.
 // ZERO2: st.name = "up.weight", {{[^%]*}}st.sharding = #st.sharding<@mesh, [{}, {}]>
 // ZERO2-SAME: st.name = "up.weight.momentum"{{[^%]*}}st.sharding = #st.sharding<@mesh, [{"data"}, {}]>
@@ -81,6 +85,6 @@ func.func @main(
 {"mode": "sharding", "data": 1, "sharding_size": 2, "sharding_dim": "megatron",
  "parameters": {"up.weight": [null, "tensor"], "tab*": []}}
 //--- zero2.json
-{"mode": "sharding", "data": 2, "accum_degree": 2, "zero": 2}
+{"mode": "sharding", "data": 2, "accum_degree": 2, "zero": 2, "bucket_bytes": 1048576}
 //--- zero3.json
 {"mode": "sharding", "data": 2, "zero": 3}

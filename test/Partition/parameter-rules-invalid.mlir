@@ -12,6 +12,7 @@
 // RUN: not st-opt --apply-parallel-config=config=%t/size.json %t/step.mlir 2>&1 | FileCheck %s --check-prefix=SIZE
 // RUN: not st-opt --apply-parallel-config=config=%t/conflict.json %t/step.mlir 2>&1 | FileCheck %s --check-prefix=CONFLICT
 // RUN: not st-opt --apply-parallel-config=config=%t/zero.json %t/step.mlir 2>&1 | FileCheck %s --check-prefix=ZERO
+// RUN: not st-opt --apply-parallel-config=config=%t/bucket.json %t/step.mlir 2>&1 | FileCheck %s --check-prefix=BUCKET
 // RUN: not st-opt --apply-parallel-config=config=%t/truth.json %t/step.mlir 2>&1 | FileCheck %s --check-prefix=TRUTH
 // RUN: not st-opt --apply-parallel-config=config=%t/sums.json %t/step.mlir 2>&1 | FileCheck %s --check-prefix=SUMS
 // RUN: not st-opt --apply-parallel-config=config=%t/sequence.json %t/step.mlir 2>&1 | FileCheck %s --check-prefix=SEQUENCE
@@ -27,6 +28,7 @@
 // SIZE: size.json:2:{{[0-9]+}}: error: parameters.a.weight is {{\[\["tensor","data"\]\]}}, which splits dimension 0 of a.weight into 8 parts; expected no more than its size 6
 // CONFLICT: conflict.json:3:{{[0-9]+}}: error: parameters.a.weight is ["tensor"], but parameters.*.weight, which also matches a.weight, is [null,"tensor"]
 // ZERO: zero.json:1:{{[0-9]+}}: error: zero is 4; expected 0, 1, 2 or 3
+// BUCKET: bucket.json:1:{{[0-9]+}}: error: bucket_bytes is -1; expected an integer from 0 to 1099511627776
 // TRUTH: truth.json:1:{{[0-9]+}}: error: sequence_parallel is "yes"; expected true or false
 // SUMS: sums.json:1:{{[0-9]+}}: error: sequence_parallel is true, but no product of the model leaves partial sums along a sequence
 // SEQUENCE: sequence.json:1:{{[0-9]+}}: error: sequence_parallel is true, but 8 shards are more than the sequence 6 has tokens
@@ -71,6 +73,8 @@ func.func @main(%w: tensor<6x4xf32> {st.name = "a.weight", st.role = "parameter"
  "a.weight": ["tensor"]}}
 //--- zero.json
 {"mode": "sharding", "data": 1, "zero": 4}
+//--- bucket.json
+{"mode": "sharding", "data": 1, "bucket_bytes": -1}
 //--- truth.json
 {"mode": "sharding", "data": 1, "sequence_parallel": "yes"}
 //--- sums.json

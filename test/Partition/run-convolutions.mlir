@@ -15,13 +15,14 @@ func.func @main() -> (tensor<4x6x6x8xf32>, tensor<3x3x4x8xf32>, tensor<4x6x6x8xf
   %x0 = stablehlo.add %ij, %n : tensor<4x6x6x4xf32>
   %x = st.constrain %x0 to <@mesh, [{"micro"}, {}, {}, {}]> : tensor<4x6x6x4xf32>
 
-  // Outputs over a, inputs over b: partial sums.
-  %xb = st.constrain %x0 to <@mesh, [{"micro"}, {}, {}, {"b"}]> : tensor<4x6x6x4xf32>
-  %k0 = stablehlo.iota dim = 3 : tensor<3x3x4x8xf32>
-  %k = st.constrain %k0 to <@mesh, [{}, {}, {"b"}, {"a"}]> : tensor<3x3x4x8xf32>
-  // CHECK: stablehlo.convolution({{.*}} feature_group_count = 1 {{.*}} : (tensor<2x6x6x2xf32>, tensor<3x3x2x4xf32>) -> tensor<2x6x6x4xf32>
+  // Outputs over a, inputs over b: partial sums, which are smaller than the inputs.
+  %x1 = stablehlo.iota dim = 0 : tensor<4x6x6x16xf32>
+  %xb = st.constrain %x1 to <@mesh, [{"micro"}, {}, {}, {"b"}]> : tensor<4x6x6x16xf32>
+  %k0 = stablehlo.iota dim = 3 : tensor<3x3x16x8xf32>
+  %k = st.constrain %k0 to <@mesh, [{}, {}, {"b"}, {"a"}]> : tensor<3x3x16x8xf32>
+  // CHECK: stablehlo.convolution({{.*}} feature_group_count = 1 {{.*}} : (tensor<2x6x6x8xf32>, tensor<3x3x8x4xf32>) -> tensor<2x6x6x4xf32>
   // CHECK: st.{{all_reduce|reduce_scatter}} {{.*}} sum {{.*}}over ["b"]
-  %0 = stablehlo.convolution(%xb, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<4x6x6x4xf32>, tensor<3x3x4x8xf32>) -> tensor<4x6x6x8xf32>
+  %0 = stablehlo.convolution(%xb, %k) dim_numbers = [b, 0, 1, f]x[0, 1, i, o]->[b, 0, 1, f], window = {pad = [[1, 1], [1, 1]]} {batch_group_count = 1 : i64, feature_group_count = 1 : i64} : (tensor<4x6x6x16xf32>, tensor<3x3x16x8xf32>) -> tensor<4x6x6x8xf32>
 
   // The gradient of the kernel sums over the batch, its input features: each micro-batch adds a part.
   // CHECK: %[[PART:.*]] = stablehlo.convolution({{.*}} : (tensor<2x6x6x4xf32>, tensor<2x6x6x4xf32>) -> tensor<3x3x4x4xf32>

@@ -318,3 +318,39 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
   } : (tensor<4xf32>) -> tensor<4xf32>
   return %y : tensor<4xf32>
 }
+
+// -----
+
+st.mesh @mesh <["x"=2], micro=1>
+func.func @no_operand() {
+  // expected-error @+1 {{expects at least one operand}}
+  "st.all_reduce"() <{axes = ["x"], kind = #st<reduce_kind sum>, mesh = @mesh}> : () -> ()
+  return
+}
+
+// -----
+
+st.mesh @mesh <["x"=2], micro=1>
+func.func @fewer_results(%a: tensor<4xf32>, %b: tensor<2xf32>) {
+  // expected-error @+1 {{has 2 operands, expected as many results, found 1}}
+  %0 = st.all_gather %a, %b dim 0 over ["x"] of @mesh : tensor<4xf32>, tensor<2xf32> -> tensor<8xf32>
+  return
+}
+
+// -----
+
+st.mesh @mesh <["x"=2], micro=1>
+func.func @second_result(%a: tensor<4xf32>, %b: tensor<2xf32>) {
+  // expected-error @+1 {{expects result type 'tensor<1xf32>', found 'tensor<2xf32>'}}
+  %0:2 = st.reduce_scatter %a, %b sum dim 0 over ["x"] of @mesh : tensor<4xf32>, tensor<2xf32> -> tensor<2xf32>, tensor<2xf32>
+  return
+}
+
+// -----
+
+st.mesh @mesh <["x"=2], micro=1>
+func.func @other_type(%a: tensor<4xf32>) {
+  // expected-error @+1 {{expects result type 'tensor<4xf32>', found 'tensor<2xf32>'}}
+  %0 = "st.all_reduce"(%a) <{axes = ["x"], kind = #st<reduce_kind sum>, mesh = @mesh}> : (tensor<4xf32>) -> tensor<2xf32>
+  return
+}

@@ -178,6 +178,9 @@ def parallel_cases():
                         "expert is 2, but no rule in parameters splits anything over the axis")
     yield parallel_case("more of ZeRO than there is", numbered | {"zero": 4}, "zero is 4; expected 0, 1, 2 or 3")
     yield parallel_case("ZeRO not a number", numbered | {"zero": None}, "zero is null; expected 0, 1, 2 or 3")
+    for bad, shown in ((-1, "-1"), (1.5, "1.5"), ("25 MiB", '"25 MiB"'), (True, "true"), (2**41, str(2**41))):
+        yield parallel_case(f"bucket_bytes {shown}", numbered | {"bucket_bytes": bad},
+                            f"bucket_bytes is {shown}; expected an integer from 0 to 1099511627776")
     yield parallel_case("unknown schedule", numbered | {"schedule": "zigzag"}, "schedule is .zigzag.; expected sequential")
     for name, lists, error in (
             ("listed by name alone", "listed", "schedule is .listed.; expected sequential"),

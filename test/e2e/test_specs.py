@@ -1,8 +1,9 @@
 """Parallel specs: small models trained under every row of a matrix, against one device.
 
-Five steps in f32; losses agree to 1e-5 relative at each. The matrix has 81 rows: every product of data, tensor,
-stages and micro-batches for each model, with the other keys taken in turn, and every level of ZeRO by itself. Eight
-more are drawn; ST_SEED repeats a draw. The examples of the documentation are checked against the schema and compiled.
+Five steps in f32; losses agree to 1e-5 relative at each. The matrix has 123 rows: every product of data, tensor,
+stages and micro-batches for each model, with the other keys taken in turn, and every level of ZeRO by itself; no buckets
+of collectives, and small ones; sizes that nothing divides. Eight more are drawn; ST_SEED repeats a draw. The examples of
+the documentation are checked against the schema and compiled.
 """
 
 import itertools
@@ -50,7 +51,7 @@ DOCS = st.ROOT / "docs"
 
 
 def spec(model, data=1, tensor=1, stages=1, micro=1, dim="megatron", zero=0, sequence=False, rules=False,
-         schedule=None):
+         schedule=None, bucket=None):
     """A parallel file; what a product of sizes makes meaningless is left out."""
     value = {"mode": "hybrid" if stages > 1 and micro > 1 else "sharding", "data": data, "stage_cnt": stages,
              "accum_degree": micro, "sharding_size": tensor, "zero": zero if data > 1 else 0}
@@ -61,6 +62,8 @@ def spec(model, data=1, tensor=1, stages=1, micro=1, dim="megatron", zero=0, seq
             value["parameters"] = RULES[model]
     if schedule:
         value["schedule"] = schedule
+    if bucket is not None:
+        value["bucket_bytes"] = bucket
     return value
 
 
@@ -91,6 +94,8 @@ def matrix():
             yield named(model, next(optimizers), data=2, tensor=2, stages=2, micro=2, zero=zero, sequence=True)
         for schedule in SCHEDULES:
             yield named(model, next(optimizers), data=2, tensor=2, stages=2, micro=4, zero=next(levels), schedule=schedule)
+        for zero, bucket in enumerate((0, 4096, 0, 4096)):
+            yield named(model, next(optimizers), data=4, tensor=2, micro=2, zero=zero, sequence=True, bucket=bucket)
 
 
 def odd_rows():
@@ -113,7 +118,8 @@ def drawn(seed, count=8):
         yield named(model, draw.choice(list(OPTIMIZERS)), data=draw.choice((1, 2, 4)), tensor=draw.choice((1, 2)),
                     stages=stages, micro=micro, dim=draw.choice(("megatron", 0, -1)),
                     zero=draw.randrange(4), sequence=draw.random() < 0.5, rules=draw.random() < 0.5,
-                    schedule=draw.choice(SCHEDULES) if stages * micro == 4 else None)
+                    schedule=draw.choice(SCHEDULES) if stages * micro == 4 else None,
+                    bucket=draw.choice((None, 0, 1000, 20000)))
 
 
 def losses_of(folder, name, model, optimizer, parallel, odd):

@@ -87,6 +87,9 @@ BUGS = [
         "mine.afterAccumulation = true;"),
     Bug("sum-of-a-micro-batch-is-read-early", MICRO, "isLate |= graph.readsState(operand);", ""),
     Bug("constraint-leaves-a-sum-open", MICRO, "!how.uses(node.rule, kMicroAxis, part))", "true)"),
+    Bug("buckets-need-each-other-in-a-circle", "passes/Collectives/Buckets.cpp", "close(needed).test(it->second.bucket)",
+        "false"),
+    Bug("result-of-a-bucket-is-not-waited-for", "passes/Collectives/CombineCollectives.cpp", "between.needing.push_back(op);", ""),
     Bug("reduced-over-devices-not-micro", EMITTER, "return AccumulateOp::create(builder, loc, type, value, kind);",
         "return AllReduceOp::create(builder, loc, type, value, kind, names, axes.meshName());"),
 ]

@@ -11,10 +11,11 @@ from program_builder import MESHES
 
 PREPARE = "differentiate,canonicalize,cse,add-optimizer{{{optimizer}}},canonicalize"
 LOCAL = ("apply-parallel-config{config=CONFIG},expand-branches,pad-dimensions,propagate-shardings,assign-stages,insert-reshards,"
-         "global-to-local")
+         "global-to-local,simplify-collectives")
+TASKS = LOCAL + ",split-tasks,combine-collectives,reuse-accumulators"
 # How far a step goes before it is run.
-ROADS = (LOCAL, LOCAL + ",split-tasks", LOCAL + ",split-tasks,schedule-pipeline",
-         LOCAL + ",split-tasks,schedule-pipeline,lower-loops,lower-tensor-ops,form-kernels,plan-memory")
+ROADS = (LOCAL, TASKS, TASKS + ",schedule-pipeline",
+         TASKS + ",schedule-pipeline,lower-loops,lower-tensor-ops,form-kernels,plan-memory,verify-memory-plan")
 OPTIMIZERS = ("kind=sgd", "kind=sgd momentum=0", "kind=adamw", "kind=adam", "kind=sgd clip-norm=0.5")
 
 
@@ -239,7 +240,9 @@ class Step:
         file = {"mode": "hybrid", "sharding_size": self.shards, "sharding_dim": self.rng.choice([0, -1]),
                 "stage_cnt": self.stages, "accum_degree": self.micro, "data": self.data}
         if self.data > 1:
-            file["zero"] = self.rng.choice([0, 1])
+            file["zero"] = self.rng.choice([0, 1, 2, 3])
+        if self.rng.random() < 0.5:
+            file["bucket_bytes"] = self.rng.choice([0, 100, 400, 1000])
         if self.stages > 1 and self.micro > 1:
             file["schedule"] = self.rng.choice(["sequential", "gpipe", "1f1b"])
         return json.dumps(file)

@@ -11,7 +11,7 @@ using namespace mlir::dtu;
 
 /// Channel of messages within a group: a transfer between groups never has the same two ends.
 static constexpr int64_t kGroupChannel = 0;
-/// Tensors up to this are reduced in one exchange.
+/// What is no more than this in all is reduced in one exchange.
 static constexpr int64_t kExchangeBytes = 4096;
 
 // ---- pieces -------------------------------------------------------------------------------------
@@ -42,15 +42,17 @@ static Piece partOf(RankedTensorType type, hw::DType dtype, int64_t dim, int64_t
   return piece;
 }
 
-/// Chunk `number` of a dense tensor's elements in row-major order.
-static Piece chunkOf(StreamBuilder &stream, const Placement &place, const Expr &number,
-                     int64_t chunk, int64_t elements, hw::DType dtype, const Expr &base) {
+/// Chunk `number` of `count` of a dense tensor's elements in row-major order. Chunks are rounded
+/// up: the last ones may be smaller, or empty.
+static Piece chunkOf(StreamBuilder &stream, const Expr &number, int64_t count, int64_t elements,
+                     hw::DType dtype, const Expr &base) {
+  int64_t chunk = llvm::alignTo(llvm::divideCeil(elements, count), 16);
   int64_t width = hw::byteWidth(dtype);
   Expr start = stream.materialize(number * chunk);
   Piece piece;
   piece.type = dtype;
   piece.offset = base + start * width;
-  piece.sizes.push_back(stream.extent(chunk, start, elements, elements % chunk == 0));
+  piece.sizes.push_back(stream.extent(chunk, start, elements, elements == count * chunk));
   piece.strides.push_back(width);
   return piece;
 }
@@ -125,82 +127,112 @@ void CollectiveEmitter::copyWhole(RankedTensorType type, const Placement &operan
 
 // ---- all-reduce ---------------------------------------------------------------------------------
 
-/// Every member sends its tensor to all others; slot p of L2 takes that of member p.
-void CollectiveEmitter::exchange(st::AllReduceOp op, const Placement &operand,
-                                 const Placement &result) {
-  hw::DType type = dtypeOf(op.getOperand());
-  int64_t bytes = bytesOf(op.getOperand()), slot = llvm::alignTo(bytes, kBufferAlignment);
-  int64_t size = table.getSize(op.getAxes()), elements = typeOf(op.getOperand()).getNumElements();
-  auto pieceAt = [&](const Expr &offset) {
-    Piece piece;
-    piece.type = type;
-    piece.offset = offset;
-    piece.sizes.push_back({elements, hw::kZero, 0});
-    piece.strides.push_back(hw::byteWidth(type));
-    return piece;
-  };
+/// Every element of a dense tensor at an offset.
+static Piece denseAt(const Expr &offset, int64_t elements, hw::DType type) {
+  Piece piece;
+  piece.type = type;
+  piece.offset = offset;
+  piece.sizes.push_back({elements, hw::kZero, 0});
+  piece.strides.push_back(hw::byteWidth(type));
+  return piece;
+}
+
+/// Calls `body` for each tensor; the registers that it takes are free again afterwards.
+template <typename Tensors, typename Body>
+static void forEach(StreamBuilder &stream, const Tensors &tensors, Body body) {
+  for (const auto &tensor : tensors) {
+    StreamBuilder::Scope scope(stream);
+    body(tensor);
+  }
+}
+
+/// Where each tensor lies in a slot of an exchange, and at the end what the slot takes.
+template <typename Tensors> static SmallVector<int64_t> offsetsInSlot(const Tensors &tensors) {
+  SmallVector<int64_t> offsets = {0};
+  for (const auto &tensor : tensors)
+    offsets.push_back(offsets.back() + llvm::alignTo(tensor.bytes(), kBufferAlignment));
+  return offsets;
+}
+
+/// Every member sends its tensors to all others; slot p of L2 takes those of member p.
+void CollectiveEmitter::exchange(st::AllReduceOp op, Tensors tensors) {
+  SmallVector<int64_t> offsets = offsetsInSlot(tensors);
+  int64_t size = table.getSize(op.getAxes()), slot = offsets.back();
   links.transmit([&](StreamBuilder &tx) {
     Ring ring = ringOf(tx, op.getAxes());
-    Expr base = baseOf(tx, operand);
     tx.loop(1, size, 1, [&](Expr q) {
-      emitSend(tx, ring.rankOf(tx, ring.member(tx, q)), pieceAt(base), kGroupChannel);
+      Expr peer = ring.rankOf(tx, ring.member(tx, q));
+      forEach(tx, tensors, [&](const Tensor &t) {
+        emitSend(tx, peer, denseAt(baseOf(tx, t.operand), t.elements(), t.type), kGroupChannel);
+      });
     });
   });
   links.receive([&](StreamBuilder &rx) {
     Ring ring = ringOf(rx, op.getAxes());
     rx.loop(1, size, 1, [&](Expr q) {
-      Expr member = ring.member(rx, q);
-      emitRecv(rx, ring.rankOf(rx, member), pieceAt(member * slot), kGroupChannel, hw::Reduce::None,
-               hw::Space::L2);
+      Expr member = ring.member(rx, q), peer = ring.rankOf(rx, member);
+      for (auto [t, offset] : llvm::zip(tensors, offsets))
+        emitRecv(rx, peer, denseAt(member * slot + offset, t.elements(), t.type), kGroupChannel,
+                 hw::Reduce::None, hw::Space::L2);
     });
   });
   builder.useL2(size * slot);
   builder.leader([&] {
     StreamBuilder::Scope scope(builder.dte);
     Ring ring = ringOf(builder.dte, op.getAxes());
-    CopyShape shape;
-    shape.add({elements, hw::kZero, 0}, hw::byteWidth(type), hw::byteWidth(type));
-    emitCopy(builder.dte, l2Address(ring.position * slot), l3Address(baseOf(builder.dte, operand)),
-             shape, type, type);
+    for (auto [t, offset] : llvm::zip(tensors, offsets)) {
+      StreamBuilder::Scope inner(builder.dte);
+      int64_t width = hw::byteWidth(t.type);
+      CopyShape shape;
+      shape.add({t.elements(), hw::kZero, 0}, width, width);
+      emitCopy(builder.dte, l2Address(ring.position * slot + offset),
+               l3Address(baseOf(builder.dte, t.operand)), shape, t.type, t.type);
+    }
   });
   links.settle();
-  combine(op, result);
+  combine(op, tensors);
 }
 
 /// The leader's core adds up the slots, member 0 first.
-void CollectiveEmitter::combine(st::AllReduceOp op, const Placement &result) {
+void CollectiveEmitter::combine(st::AllReduceOp op, Tensors tensors) {
   StreamBuilder &dte = builder.dte, &core = builder.core;
-  hw::DType type = dtypeOf(op.getOperand());
-  int64_t width = hw::byteWidth(type), elements = typeOf(op.getOperand()).getNumElements();
-  int64_t slot = llvm::alignTo(elements * width, kBufferAlignment),
-          size = table.getSize(op.getAxes());
+  SmallVector<int64_t> offsets = offsetsInSlot(tensors);
+  int64_t size = table.getSize(op.getAxes()), slot = offsets.back();
   // Behind the cells, which a core fills ahead of its queue.
   int64_t gathered = kCellAreaBytes, sum = gathered + size * slot;
   builder.useL1(sum + slot);
   builder.leader([&] {
-    CopyShape shape;
-    shape.add({size, hw::kZero, 0}, slot, slot);
-    shape.add({elements, hw::kZero, 0}, width, width);
-    emitCopy(dte, l1Address(gathered), l2Address(0), shape, type, type);
+    for (auto [t, offset] : llvm::zip(tensors, offsets)) {
+      int64_t width = hw::byteWidth(t.type);
+      CopyShape shape;
+      shape.add({size, hw::kZero, 0}, slot, slot);
+      shape.add({t.elements(), hw::kZero, 0}, width, width);
+      emitCopy(dte, l1Address(gathered + offset), l2Address(offset), shape, t.type, t.type);
+    }
     dte.signal(builder.semaphore(Sem::Full));
     dte.wait(builder.semaphore(Sem::Done));
-    StreamBuilder::Scope scope(dte);
-    CopyShape out;
-    out.add({elements, hw::kZero, 0}, width, width);
-    emitCopy(dte, l3Address(baseOf(dte, result)), l1Address(sum), out, type, type);
+    for (auto [t, offset] : llvm::zip(tensors, offsets)) {
+      StreamBuilder::Scope scope(dte);
+      int64_t width = hw::byteWidth(t.type);
+      CopyShape out;
+      out.add({t.elements(), hw::kZero, 0}, width, width);
+      emitCopy(dte, l3Address(baseOf(dte, t.result)), l1Address(sum + offset), out, t.type, t.type);
+    }
   });
   core.when(Expr::instance(), 1, [&](Expr) {
     core.wait(builder.semaphore(Sem::Full));
-    hw::Vector vector;
-    vector.op = getReductionOp(reductionOf(op.getKind()), /*alongColumns=*/false);
-    vector.dst.type = vector.src[0].type = type;
-    vector.dst.address.space = vector.src[0].address.space = hw::Space::L1;
-    vector.dst.address.offset.constant = sum;
-    vector.src[0].address.offset.constant = gathered;
-    vector.src[0].rowStride = slot / width;
-    vector.rows = {size, hw::kZero, 0};
-    vector.cols = {elements, hw::kZero, 0};
-    core.emit(std::move(vector));
+    for (auto [t, offset] : llvm::zip(tensors, offsets)) {
+      hw::Vector vector;
+      vector.op = getReductionOp(reductionOf(op.getKind()), /*alongColumns=*/false);
+      vector.dst.type = vector.src[0].type = t.type;
+      vector.dst.address.space = vector.src[0].address.space = hw::Space::L1;
+      vector.dst.address.offset.constant = sum + offset;
+      vector.src[0].address.offset.constant = gathered + offset;
+      vector.src[0].rowStride = slot / static_cast<int64_t>(hw::byteWidth(t.type));
+      vector.rows = {size, hw::kZero, 0};
+      vector.cols = {t.elements(), hw::kZero, 0};
+      core.emit(std::move(vector));
+    }
     core.signal(builder.semaphore(Sem::Done));
   });
 }
@@ -208,140 +240,164 @@ void CollectiveEmitter::combine(st::AllReduceOp op, const Placement &result) {
 /// 2 (n - 1) steps on n chunks: in step i a member sends chunk position - 1 - i, which it has just
 /// received, to the next one. The first n - 1 receives reduce and leave each member one whole
 /// chunk; the others pass the whole chunks on.
-void CollectiveEmitter::ringReduce(st::AllReduceOp op, const Placement &operand,
-                                   const Placement &result) {
-  hw::DType type = dtypeOf(op.getOperand());
-  int64_t size = table.getSize(op.getAxes()), elements = typeOf(op.getOperand()).getNumElements();
-  int64_t chunk = llvm::alignTo(llvm::divideCeil(elements, size), 16), last = 2 * size - 3;
-  if (operand.offset != result.offset) {
-    copyWhole(typeOf(op.getOperand()), operand, result);
+void CollectiveEmitter::ringReduce(st::AllReduceOp op, Tensors tensors) {
+  int64_t size = table.getSize(op.getAxes()), last = 2 * size - 3;
+  auto chunk = [&](StreamBuilder &stream, const Tensor &t, const Expr &number) {
+    return chunkOf(stream, number, size, t.elements(), t.type, baseOf(stream, t.result));
+  };
+  bool copies = false;
+  for (const Tensor &t : tensors)
+    if (t.operand.offset != t.result.offset) {
+      copyWhole(t.before, t.operand, t.result);
+      copies = true;
+    }
+  if (copies)
     links.synchronize();
-  }
   links.transmit([&](StreamBuilder &tx) {
     Ring ring = ringOf(tx, op.getAxes());
-    Expr base = baseOf(tx, result), next = ring.rankOf(tx, ring.member(tx, 1));
-    tx.loop(0, last + 1, 1, [&](Expr step) {
-      tx.when(0, step, [&](Expr) { tx.wait(builder.leaderSemaphore(Sem::RxStep)); });
+    Expr next = ring.rankOf(tx, ring.member(tx, 1));
+    auto send = [&](const Expr &step, bool isReceived) {
+      StreamBuilder::Scope scope(tx);
       Expr number = ring.member(tx, Expr(2 * size - 1) - step);
-      emitSend(tx, next, chunkOf(tx, result, number, chunk, elements, type, base), kGroupChannel);
-    });
+      forEach(tx, tensors, [&](const Tensor &t) {
+        if (isReceived)
+          tx.wait(builder.leaderSemaphore(Sem::RxStep));
+        emitSend(tx, next, chunk(tx, t, number), kGroupChannel);
+      });
+    };
+    send(0, /*isReceived=*/false);
+    tx.loop(1, last + 1, 1, [&](Expr step) { send(step, /*isReceived=*/true); });
   });
   links.receive([&](StreamBuilder &rx) {
     Ring ring = ringOf(rx, op.getAxes());
-    Expr base = baseOf(rx, result), previous = ring.rankOf(rx, ring.member(rx, size - 1));
-    auto receive = [&](const Expr &step, hw::Reduce reduce) {
+    Expr previous = ring.rankOf(rx, ring.member(rx, size - 1));
+    auto receive = [&](const Expr &step, hw::Reduce reduce, bool goesOn) {
       Expr number = ring.member(rx, Expr(2 * size - 2) - step);
-      emitRecv(rx, previous, chunkOf(rx, result, number, chunk, elements, type, base),
-               kGroupChannel, reduce);
-    };
-    auto passOn = [&](int64_t from, int64_t to, hw::Reduce reduce) {
-      rx.loop(from, to, 1, [&](Expr step) {
-        receive(step, reduce);
-        rx.signal(builder.leaderSemaphore(Sem::RxStep));
+      forEach(rx, tensors, [&](const Tensor &t) {
+        emitRecv(rx, previous, chunk(rx, t, number), kGroupChannel, reduce);
+        if (goesOn)
+          rx.signal(builder.leaderSemaphore(Sem::RxStep));
       });
     };
-    passOn(0, size - 1, reduceOf(op.getKind()));
-    passOn(size - 1, last, hw::Reduce::None);
-    receive(last, hw::Reduce::None);
+    rx.loop(0, size - 1, 1,
+            [&](Expr step) { receive(step, reduceOf(op.getKind()), /*goesOn=*/true); });
+    rx.loop(size - 1, last, 1,
+            [&](Expr step) { receive(step, hw::Reduce::None, /*goesOn=*/true); });
+    receive(last, hw::Reduce::None, /*goesOn=*/false);
   });
 }
 
-LogicalResult CollectiveEmitter::allReduce(st::AllReduceOp op, const Placement &operand,
-                                           const Placement &result) {
+LogicalResult CollectiveEmitter::allReduce(st::AllReduceOp op, Tensors tensors) {
   if (usesL2(op))
-    exchange(op, operand, result);
+    exchange(op, tensors);
   else
-    ringReduce(op, operand, result);
+    ringReduce(op, tensors);
   return success();
 }
 
 bool CollectiveEmitter::usesL2(Operation *op) {
   auto allReduce = dyn_cast<st::AllReduceOp>(op);
-  return allReduce && bytesOf(allReduce.getOperand()) <= kExchangeBytes;
+  int64_t bytes = 0;
+  for (Value input : op->getOperands())
+    bytes += allReduce ? bytesOf(input) : 0;
+  return allReduce && bytes <= kExchangeBytes;
 }
 
 // ---- all-gather, reduce-scatter -----------------------------------------------------------------
 
-/// The own part first; then n - 1 steps in which each member passes on the part received last.
-LogicalResult CollectiveEmitter::allGather(st::AllGatherOp op, const Placement &operand,
-                                           const Placement &result) {
-  hw::DType type = dtypeOf(op.getOperand());
-  RankedTensorType gathered = typeOf(op.getResult()), own = typeOf(op.getOperand());
+/// n - 1 steps: the own part goes out as it is, then each part received goes on. The leader's
+/// queues put the own part into its place meanwhile.
+LogicalResult CollectiveEmitter::allGather(st::AllGatherOp op, Tensors tensors) {
   int64_t size = table.getSize(op.getAxes()), dim = op.getDim();
-  {
-    StreamBuilder::Scope scope(builder.dte);
+  auto own = [&](StreamBuilder &stream, const Tensor &t) {
+    return partOf(t.before, t.type, dim, 1, 0, baseOf(stream, t.operand));
+  };
+  auto part = [&](StreamBuilder &stream, const Tensor &t, const Expr &number) {
+    return partOf(t.after, t.type, dim, size, number, baseOf(stream, t.result));
+  };
+  links.transmit([&](StreamBuilder &tx) {
+    Ring ring = ringOf(tx, op.getAxes());
+    Expr next = ring.rankOf(tx, ring.member(tx, 1));
+    forEach(tx, tensors, [&](const Tensor &t) { emitSend(tx, next, own(tx, t), kGroupChannel); });
+    tx.loop(1, size - 1, 1, [&](Expr step) {
+      Expr number = ring.member(tx, Expr(size) - step);
+      forEach(tx, tensors, [&](const Tensor &t) {
+        tx.wait(builder.leaderSemaphore(Sem::RxStep));
+        emitSend(tx, next, part(tx, t, number), kGroupChannel);
+      });
+    });
+  });
+  links.receive([&](StreamBuilder &rx) {
+    Ring ring = ringOf(rx, op.getAxes());
+    Expr previous = ring.rankOf(rx, ring.member(rx, size - 1));
+    auto receive = [&](const Expr &step, bool goesOn) {
+      Expr number = ring.member(rx, Expr(size - 1) - step);
+      forEach(rx, tensors, [&](const Tensor &t) {
+        emitRecv(rx, previous, part(rx, t, number), kGroupChannel);
+        if (goesOn)
+          rx.signal(builder.leaderSemaphore(Sem::RxStep));
+      });
+    };
+    rx.loop(0, size - 2, 1, [&](Expr step) { receive(step, /*goesOn=*/true); });
+    receive(size - 2, /*goesOn=*/false);
+  });
+  forEach(builder.dte, tensors, [&](const Tensor &t) {
     Ring ring = ringOf(builder.dte, op.getAxes());
-    Piece target = partOf(gathered, type, dim, size, ring.position, baseOf(builder.dte, result));
+    Piece target = part(builder.dte, t, ring.position), source = own(builder.dte, t);
     CopyJob job;
-    job.type = type;
-    Piece source = partOf(own, type, dim, 1, 0, baseOf(builder.dte, operand));
+    job.type = t.type;
     for (auto [extent, dst, src] : llvm::zip_equal(target.sizes, target.strides, source.strides)) {
       job.sizes.push_back(extent.tile);
       job.dst.push_back(dst);
       job.src.push_back(src);
     }
     job.emit(builder, target.offset, source.offset);
-  }
-  links.synchronize();
-  links.transmit([&](StreamBuilder &tx) {
-    Ring ring = ringOf(tx, op.getAxes());
-    Expr base = baseOf(tx, result), next = ring.rankOf(tx, ring.member(tx, 1));
-    tx.loop(0, size - 1, 1, [&](Expr step) {
-      tx.when(0, step, [&](Expr) { tx.wait(builder.leaderSemaphore(Sem::RxStep)); });
-      Expr part = ring.member(tx, Expr(size) - step);
-      emitSend(tx, next, partOf(gathered, type, dim, size, part, base), kGroupChannel);
-    });
-  });
-  links.receive([&](StreamBuilder &rx) {
-    Ring ring = ringOf(rx, op.getAxes());
-    Expr base = baseOf(rx, result), previous = ring.rankOf(rx, ring.member(rx, size - 1));
-    auto receive = [&](const Expr &step) {
-      Expr part = ring.member(rx, Expr(size - 1) - step);
-      emitRecv(rx, previous, partOf(gathered, type, dim, size, part, base), kGroupChannel);
-    };
-    rx.loop(0, size - 2, 1, [&](Expr step) {
-      receive(step);
-      rx.signal(builder.leaderSemaphore(Sem::RxStep));
-    });
-    receive(size - 2);
   });
   return success();
 }
 
 /// n - 1 steps: part position - 1 goes out as it is; each part received is added to the own one,
 /// which the leader puts into the result first, and goes on, but for the last, which is the result.
-LogicalResult CollectiveEmitter::reduceScatter(st::ReduceScatterOp op, const Placement &operand,
-                                               const Placement &result) {
-  hw::DType type = dtypeOf(op.getOperand());
-  RankedTensorType whole = typeOf(op.getOperand()), part = typeOf(op.getResult());
+LogicalResult CollectiveEmitter::reduceScatter(st::ReduceScatterOp op, Tensors tensors) {
   int64_t size = table.getSize(op.getAxes()), dim = op.getDim(), steps = size - 1;
+  auto whole = [&](StreamBuilder &stream, const Tensor &t, const Expr &number) {
+    return partOf(t.before, t.type, dim, size, number, baseOf(stream, t.operand));
+  };
+  auto own = [&](StreamBuilder &stream, const Tensor &t) {
+    return partOf(t.after, t.type, dim, 1, 0, baseOf(stream, t.result));
+  };
   builder.leader([&] {
     StreamBuilder &dte = builder.dte;
     StreamBuilder::Scope scope(dte);
     Ring ring = ringOf(dte, op.getAxes());
-    Expr from = baseOf(dte, operand), to = baseOf(dte, result);
     dte.signal(builder.leaderSemaphore(Sem::TxGo));
-    dte.loop(0, steps, 1, [&](Expr step) {
-      dte.when(0, step, [&](Expr) { dte.wait(builder.leaderSemaphore(Sem::TxStep)); });
+    auto load = [&](const Expr &step, bool isSent) {
+      StreamBuilder::Scope inner(dte);
       Expr number = ring.member(dte, Expr(2 * size - 2) - step);
-      copyPiece(dte, partOf(part, type, dim, 1, 0, to),
-                partOf(whole, type, dim, size, number, from));
-      dte.signal(builder.leaderSemaphore(Sem::RxGo));
-    });
+      forEach(dte, tensors, [&](const Tensor &t) {
+        if (isSent)
+          dte.wait(builder.leaderSemaphore(Sem::TxStep));
+        copyPiece(dte, own(dte, t), whole(dte, t, number));
+        dte.signal(builder.leaderSemaphore(Sem::RxGo));
+      });
+    };
+    load(0, /*isSent=*/false);
+    dte.loop(1, steps, 1, [&](Expr step) { load(step, /*isSent=*/true); });
   });
   {
     StreamBuilder &tx = builder.tx;
     StreamBuilder::Scope scope(tx);
     tx.wait(builder.leaderSemaphore(Sem::TxGo));
     Ring ring = ringOf(tx, op.getAxes());
-    Expr from = baseOf(tx, operand), to = baseOf(tx, result),
-         next = ring.rankOf(tx, ring.member(tx, 1));
-    emitSend(tx, next, partOf(whole, type, dim, size, ring.member(tx, size - 1), from),
-             kGroupChannel);
+    Expr next = ring.rankOf(tx, ring.member(tx, 1)), first = ring.member(tx, size - 1);
+    forEach(tx, tensors,
+            [&](const Tensor &t) { emitSend(tx, next, whole(tx, t, first), kGroupChannel); });
     tx.loop(1, steps, 1, [&](Expr) {
-      tx.wait(builder.leaderSemaphore(Sem::RxStep));
-      emitSend(tx, next, partOf(part, type, dim, 1, 0, to), kGroupChannel);
-      tx.signal(builder.leaderSemaphore(Sem::TxStep));
+      forEach(tx, tensors, [&](const Tensor &t) {
+        tx.wait(builder.leaderSemaphore(Sem::RxStep));
+        emitSend(tx, next, own(tx, t), kGroupChannel);
+        tx.signal(builder.leaderSemaphore(Sem::TxStep));
+      });
     });
     tx.signal(builder.leaderSemaphore(Sem::TxDone));
     links.expectTransmitted();
@@ -349,17 +405,17 @@ LogicalResult CollectiveEmitter::reduceScatter(st::ReduceScatterOp op, const Pla
   StreamBuilder &rx = builder.rx;
   StreamBuilder::Scope scope(rx);
   Ring ring = ringOf(rx, op.getAxes());
-  Expr to = baseOf(rx, result), previous = ring.rankOf(rx, ring.member(rx, size - 1));
-  auto receive = [&] {
-    rx.wait(builder.leaderSemaphore(Sem::RxGo));
-    emitRecv(rx, previous, partOf(part, type, dim, 1, 0, to), kGroupChannel,
-             reduceOf(op.getKind()));
+  Expr previous = ring.rankOf(rx, ring.member(rx, size - 1));
+  auto receive = [&](bool goesOn) {
+    forEach(rx, tensors, [&](const Tensor &t) {
+      rx.wait(builder.leaderSemaphore(Sem::RxGo));
+      emitRecv(rx, previous, own(rx, t), kGroupChannel, reduceOf(op.getKind()));
+      if (goesOn)
+        rx.signal(builder.leaderSemaphore(Sem::RxStep));
+    });
   };
-  rx.loop(0, steps - 1, 1, [&](Expr) {
-    receive();
-    rx.signal(builder.leaderSemaphore(Sem::RxStep));
-  });
-  receive();
+  rx.loop(0, steps - 1, 1, [&](Expr) { receive(/*goesOn=*/true); });
+  receive(/*goesOn=*/false);
   rx.signal(builder.leaderSemaphore(Sem::RxDone));
   links.expectReceived();
   return success();
@@ -488,21 +544,28 @@ LogicalResult CollectiveEmitter::permute(st::CollectivePermuteOp op, const Place
   return success();
 }
 
-LogicalResult CollectiveEmitter::emit(Operation *op, const Placement &operand,
-                                      const Placement &result) {
-  if (!getDType(getElementTypeOrSelf(op->getOperand(0).getType())))
-    return op->emitOpError("moves ")
-           << op->getOperand(0).getType() << ", a type that the DTU does not have";
+LogicalResult CollectiveEmitter::emit(Operation *op, ArrayRef<Placement> operands,
+                                      ArrayRef<Placement> results) {
+  SmallVector<Tensor> tensors;
+  for (auto [before, after, operand, result] :
+       llvm::zip_equal(op->getOperands(), op->getResults(), operands, results)) {
+    std::optional<hw::DType> type = getDType(getElementTypeOrSelf(before.getType()));
+    if (!type)
+      return op->emitOpError("moves ") << before.getType() << ", a type that the DTU does not have";
+    tensors.push_back({typeOf(before), typeOf(after), operand, result, *type});
+  }
   // Along axes of size 1 there is nobody to talk to.
   auto axes = op->getAttrOfType<ArrayAttr>("axes");
   if (axes && table.getSize(axes) == 1) {
-    copyWhole(typeOf(op->getResult(0)), operand, result);
+    for (const Tensor &t : tensors)
+      copyWhole(t.after, t.operand, t.result);
     return success();
   }
+  const Placement &operand = operands.front(), &result = results.front();
   return TypeSwitch<Operation *, LogicalResult>(op)
-      .Case([&](st::AllReduceOp o) { return allReduce(o, operand, result); })
-      .Case([&](st::AllGatherOp o) { return allGather(o, operand, result); })
-      .Case([&](st::ReduceScatterOp o) { return reduceScatter(o, operand, result); })
+      .Case([&](st::AllReduceOp o) { return allReduce(o, tensors); })
+      .Case([&](st::AllGatherOp o) { return allGather(o, tensors); })
+      .Case([&](st::ReduceScatterOp o) { return reduceScatter(o, tensors); })
       .Case([&](st::AllToAllOp o) { return allToAll(o, operand, result); })
       .Case([&](st::AllSliceOp o) { return allSlice(o, operand, result); })
       .Case([&](st::CollectivePermuteOp o) { return permute(o, operand, result); })

@@ -4,6 +4,9 @@
 // neighbours talk; small reductions are one exchange in which everyone sends to
 // everyone and adds up in the order of the ranks. Either way the order of a
 // reduction is fixed and all members hold the same bits.
+//
+// A collective of several tensors sends a message a tensor in each step. Nothing is packed, and a
+// tensor waits for its own messages only: while one is received, the next is under way.
 #pragma once
 
 #include "backends/dtu/codegen/Links.h"
@@ -16,8 +19,8 @@ public:
   CollectiveEmitter(ProgramBuilder &builder, Links &links, RankTable &table)
       : builder(builder), links(links), table(table) {}
 
-  /// The code of a collective whose operand and result lie at the given places.
-  LogicalResult emit(Operation *op, const Placement &operand, const Placement &result);
+  /// The code of a collective whose operands and results lie at the given places.
+  LogicalResult emit(Operation *op, ArrayRef<Placement> operands, ArrayRef<Placement> results);
 
   /// Whether the code of a collective keeps something in L2.
   static bool usesL2(Operation *op);
@@ -41,13 +44,22 @@ private:
   };
   Ring ringOf(StreamBuilder &stream, ArrayAttr axes);
 
-  LogicalResult allReduce(st::AllReduceOp op, const Placement &operand, const Placement &result);
-  void exchange(st::AllReduceOp op, const Placement &operand, const Placement &result);
-  void combine(st::AllReduceOp op, const Placement &result);
-  void ringReduce(st::AllReduceOp op, const Placement &operand, const Placement &result);
-  LogicalResult allGather(st::AllGatherOp op, const Placement &operand, const Placement &result);
-  LogicalResult reduceScatter(st::ReduceScatterOp op, const Placement &operand,
-                              const Placement &result);
+  /// One of the tensors of a collective: its types and places before and after.
+  struct Tensor {
+    RankedTensorType before, after;
+    Placement operand, result;
+    hw::DType type;
+    int64_t elements() const { return before.getNumElements(); }
+    int64_t bytes() const { return elements() * static_cast<int64_t>(hw::byteWidth(type)); }
+  };
+  using Tensors = ArrayRef<Tensor>;
+
+  LogicalResult allReduce(st::AllReduceOp op, Tensors tensors);
+  void exchange(st::AllReduceOp op, Tensors tensors);
+  void combine(st::AllReduceOp op, Tensors tensors);
+  void ringReduce(st::AllReduceOp op, Tensors tensors);
+  LogicalResult allGather(st::AllGatherOp op, Tensors tensors);
+  LogicalResult reduceScatter(st::ReduceScatterOp op, Tensors tensors);
   LogicalResult allToAll(st::AllToAllOp op, const Placement &operand, const Placement &result);
   LogicalResult allSlice(st::AllSliceOp op, const Placement &operand, const Placement &result);
   LogicalResult permute(st::CollectivePermuteOp op, const Placement &operand,

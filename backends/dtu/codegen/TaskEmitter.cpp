@@ -269,18 +269,22 @@ LogicalResult TaskEmitter::emitRecv(st::RecvOp recv) {
 }
 
 LogicalResult TaskEmitter::emitCollective(Operation *op) {
-  FailureOr<Placement> operand = placementOf(op->getOperand(0)),
-                       result = placementOf(op->getResult(0));
-  if (failed(operand) || failed(result))
-    return failure();
+  SmallVector<Placement> operands, results;
   SmallVector<Access> accesses;
-  access(accesses, *operand, false);
-  access(accesses, *result, true);
+  for (auto [list, values, isWrite] : {std::tuple(&operands, ValueRange(op->getOperands()), false),
+                                       std::tuple(&results, ValueRange(op->getResults()), true)})
+    for (Value value : values) {
+      FailureOr<Placement> place = placementOf(value);
+      if (failed(place))
+        return failure();
+      list->push_back(*place);
+      access(accesses, *place, isWrite);
+    }
   order(accesses);
   if (CollectiveEmitter::usesL2(op))
     claimL2();
   builder.label(labelOf(op, op->getName().stripDialect()));
-  return collectives.emit(op, *operand, *result);
+  return collectives.emit(op, operands, results);
 }
 
 /// A rank's coordinate is in its table, the micro-batch in a register; the vector engine writes it.

@@ -5,6 +5,19 @@
 using namespace mlir;
 using namespace mlir::st;
 
+/// The types of operands that are also those of the results.
+static ParseResult parseSameTypes(OpAsmParser &parser, SmallVectorImpl<Type> &operands,
+                                  SmallVectorImpl<Type> &results) {
+  if (parser.parseTypeList(operands))
+    return failure();
+  results.assign(operands.begin(), operands.end());
+  return success();
+}
+
+static void printSameTypes(OpAsmPrinter &printer, Operation *, TypeRange operands, TypeRange) {
+  llvm::interleaveComma(operands, printer);
+}
+
 #define GET_OP_CLASSES
 #include "dialects/St/IR/StOps.cpp.inc"
 
@@ -146,22 +159,44 @@ static LogicalResult checkScaled(Operation *op, RankedTensorType from, RankedTen
   return success();
 }
 
-LogicalResult AllReduceOp::verify() { return checkAxes(*this, getMeshAttr(), getAxes()); }
+/// Checks that there are as many results as operands, and each pair of types.
+static LogicalResult checkPairs(Operation *op,
+                                function_ref<LogicalResult(RankedTensorType, RankedTensorType)> check) {
+  if (op->getNumOperands() == 0)
+    return op->emitOpError("expects at least one operand");
+  if (op->getNumOperands() != op->getNumResults())
+    return op->emitOpError("has ") << op->getNumOperands() << " operands, expected as many results, found "
+                                   << op->getNumResults();
+  for (auto [from, to] : llvm::zip_equal(op->getOperandTypes(), op->getResultTypes()))
+    if (failed(check(cast<RankedTensorType>(from), cast<RankedTensorType>(to))))
+      return failure();
+  return success();
+}
+
+LogicalResult AllReduceOp::verify() {
+  if (failed(checkAxes(*this, getMeshAttr(), getAxes())))
+    return failure();
+  return checkPairs(*this, [&](RankedTensorType from, RankedTensorType to) {
+    return from == to ? success() : emitOpError("expects result type ") << from << ", found " << to;
+  });
+}
 
 LogicalResult AllGatherOp::verify() {
   auto size = checkAxes(*this, getMeshAttr(), getAxes());
   if (failed(size))
     return failure();
-  return checkScaled(*this, cast<RankedTensorType>(getOperand().getType()),
-                     cast<RankedTensorType>(getType()), getDim(), **size, 1);
+  return checkPairs(*this, [&](RankedTensorType from, RankedTensorType to) {
+    return checkScaled(*this, from, to, getDim(), **size, 1);
+  });
 }
 
 LogicalResult ReduceScatterOp::verify() {
   auto size = checkAxes(*this, getMeshAttr(), getAxes());
   if (failed(size))
     return failure();
-  return checkScaled(*this, cast<RankedTensorType>(getOperand().getType()),
-                     cast<RankedTensorType>(getType()), getDim(), 1, **size);
+  return checkPairs(*this, [&](RankedTensorType from, RankedTensorType to) {
+    return checkScaled(*this, from, to, getDim(), 1, **size);
+  });
 }
 
 LogicalResult AllSliceOp::verify() {

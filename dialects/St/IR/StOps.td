@@ -78,27 +78,42 @@ class St_CollectiveOp<string mnemonic, list<Trait> traits = []> : St_Op<mnemonic
   let hasVerifier = 1;
 }
 
-def St_AllReduceOp : St_CollectiveOp<"all_reduce", [SameOperandsAndResultType]> {
-  let summary = "reduces a tensor over mesh axes; every device gets the result";
-  let arguments = (ins St_Tensor:$operand, St_ReduceKindAttr:$kind, StrArrayAttr:$axes,
-                       FlatSymbolRefAttr:$mesh);
-  let results = (outs St_Tensor:$result);
-  let assemblyFormat = "$operand $kind `over` $axes `of` $mesh attr-dict `:` type($result)";
+// Of several tensors at once, as combine-collectives makes them: one start, and what devices send each
+// other is sent together.
+class St_CombinableOp<string mnemonic> : St_CollectiveOp<mnemonic> {
+  let extraClassDeclaration = axesAccessor # [{
+    ::mlir::RankedTensorType getInputType(unsigned i) {
+      return ::llvm::cast<::mlir::RankedTensorType>(getInputs()[i].getType());
+    }
+    ::mlir::RankedTensorType getResultType(unsigned i) {
+      return ::llvm::cast<::mlir::RankedTensorType>(getResults()[i].getType());
+    }
+  }];
 }
 
-def St_AllGatherOp : St_CollectiveOp<"all_gather"> {
+def St_AllReduceOp : St_CombinableOp<"all_reduce"> {
+  let summary = "reduces tensors over mesh axes; every device gets the results";
+  let arguments = (ins Variadic<St_Tensor>:$inputs, St_ReduceKindAttr:$kind, StrArrayAttr:$axes,
+                       FlatSymbolRefAttr:$mesh);
+  let results = (outs Variadic<St_Tensor>:$results);
+  let assemblyFormat = [{
+    $inputs $kind `over` $axes `of` $mesh attr-dict `:` custom<SameTypes>(type($inputs), type($results))
+  }];
+}
+
+def St_AllGatherOp : St_CombinableOp<"all_gather"> {
   let summary = "concatenates the shards of a dimension, first axis major";
-  let arguments = (ins St_Tensor:$operand, I64Attr:$dim, StrArrayAttr:$axes, FlatSymbolRefAttr:$mesh);
-  let results = (outs St_Tensor:$result);
-  let assemblyFormat = "$operand `dim` $dim `over` $axes `of` $mesh attr-dict `:` type($operand) `->` type($result)";
+  let arguments = (ins Variadic<St_Tensor>:$inputs, I64Attr:$dim, StrArrayAttr:$axes, FlatSymbolRefAttr:$mesh);
+  let results = (outs Variadic<St_Tensor>:$results);
+  let assemblyFormat = "$inputs `dim` $dim `over` $axes `of` $mesh attr-dict `:` type($inputs) `->` type($results)";
 }
 
-def St_ReduceScatterOp : St_CollectiveOp<"reduce_scatter"> {
+def St_ReduceScatterOp : St_CombinableOp<"reduce_scatter"> {
   let summary = "reduces over mesh axes and leaves each device its part of a dimension";
-  let arguments = (ins St_Tensor:$operand, St_ReduceKindAttr:$kind, I64Attr:$dim, StrArrayAttr:$axes,
+  let arguments = (ins Variadic<St_Tensor>:$inputs, St_ReduceKindAttr:$kind, I64Attr:$dim, StrArrayAttr:$axes,
                        FlatSymbolRefAttr:$mesh);
-  let results = (outs St_Tensor:$result);
-  let assemblyFormat = "$operand $kind `dim` $dim `over` $axes `of` $mesh attr-dict `:` type($operand) `->` type($result)";
+  let results = (outs Variadic<St_Tensor>:$results);
+  let assemblyFormat = "$inputs $kind `dim` $dim `over` $axes `of` $mesh attr-dict `:` type($inputs) `->` type($results)";
 }
 
 def St_AllToAllOp : St_CollectiveOp<"all_to_all"> {

@@ -30,19 +30,29 @@ static double workOf(Operation *op, const ShardingRule &rule) {
   return touch * bytes + (contracts ? 2 * iterations / flopsPerByte : 0);
 }
 
+/// Whether a step moves parts between some of the axes as they are: no sum makes fewer of them.
+static bool movesParts(const ReshardStep &step, ArrayRef<Axis> between) {
+  return (step.kind == ReshardStep::AllGather || step.kind == ReshardStep::AllToAll ||
+          step.kind == ReshardStep::CollectivePermute) &&
+         llvm::any_of(step.axes, [&](Axis axis) { return llvm::is_contained(between, axis); });
+}
+
 /// The cost of bringing a tensor from one sharding into another. What is anchored
-/// should not move between devices; taking parts of it is fine.
+/// should not move between devices, nor anything between replicas; taking parts of it is fine.
 static double costOfReshard(const TensorSharding &from, const TensorSharding &to, Type type,
-                            const MeshAxes &axes, bool isAnchored) {
+                            const ChoiceContext &context, bool isAnchored) {
   constexpr double anchorWeight = 1000;
   if (from == to)
     return 0;
-  const ReshardPlan *plan = planReshard(from, to, cast<RankedTensorType>(type), axes);
+  const ReshardPlan *plan = planReshard(from, to, cast<RankedTensorType>(type), context.axes);
   if (!plan)
     return kImpossible;
-  double cost = reshardCost(*plan, elementBytes(type), axes);
-  bool moves = llvm::any_of(*plan, [](const ReshardStep &step) { return step.movesData(); });
-  return isAnchored && moves ? anchorWeight * cost : cost;
+  auto costOfPlan = context.isOfStep ? reshardCostInStep : reshardCost;
+  double cost = costOfPlan(*plan, elementBytes(type), context.axes);
+  bool avoid = llvm::any_of(*plan, [&](const ReshardStep &step) {
+    return (isAnchored && step.movesData()) || movesParts(step, context.replicas);
+  });
+  return avoid ? anchorWeight * cost : cost;
 }
 
 static int64_t rankOf(Value value) {
@@ -50,9 +60,18 @@ static int64_t rankOf(Value value) {
   return type ? type.getRank() : 0;
 }
 
+/// Whether an op is computed once a micro-batch.
+static bool usesMicro(const OpSharding &how) {
+  return how.splits(kMicroAxis) || llvm::any_of(how.passing, [](ArrayRef<Axis> axes) {
+           return llvm::is_contained(axes, kMicroAxis);
+         });
+}
+
 double mlir::st::costOf(Operation *op, const ShardingRule &rule, const OpSharding &how,
                         const ChoiceContext &context) {
   double cost = workOf(op, rule) / static_cast<double>(shardCount(how));
+  if (context.isOfStep && usesMicro(how))
+    cost *= static_cast<double>(context.axes.size(kMicroAxis));
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
     if (!context.operands[i])
       continue;
@@ -64,12 +83,18 @@ double mlir::st::costOf(Operation *op, const ShardingRule &rule, const OpShardin
     }
     if (i < context.atHand.size() && llvm::is_contained(context.atHand[i], needed))
       continue;
-    cost += costOfReshard(has, needed, operand.getType(), context.axes, context.anchored[i]);
+    cost += costOfReshard(has, needed, operand.getType(), context, context.anchored[i]);
   }
   for (auto [i, result] : llvm::enumerate(op->getResults()))
-    if (context.wanted[i])
-      cost += costOfReshard(resultSharding(rule, how, i, rankOf(result)), *context.wanted[i],
-                            result.getType(), context.axes, /*isAnchored=*/false);
+    if (context.wanted[i]) {
+      TensorSharding left = resultSharding(rule, how, i, rankOf(result)),
+                     wanted = *context.wanted[i];
+      if (i < context.isLate.size() && context.isLate[i]) {
+        left.dropUnreduced(kMicroAxis);
+        wanted.dropUnreduced(kMicroAxis);
+      }
+      cost += costOfReshard(left, wanted, result.getType(), context, /*isAnchored=*/false);
+    }
   return cost;
 }
 

@@ -20,6 +20,15 @@ struct ChoiceContext {
   SmallVector<bool> mayPass;
   /// The shardings that results should have. None: any.
   SmallVector<std::optional<TensorSharding>> wanted;
+  /// Axes whose positions hold the same weights and compute different rows of the batch. Like parts
+  /// of weights, rows must not move between them if that can be avoided; sums over them may.
+  SmallVector<Axis, 2> replicas = {};
+  /// Whether costs are of a whole step, and what varies along micro-batches costs so once for each.
+  /// Only where `micro` has its place already: where it goes is no matter of cost.
+  bool isOfStep = false;
+  /// Results that are sums over micro-batches, and summed over devices once these are complete:
+  /// once a step. Empty, or one a result.
+  SmallVector<bool> isLate = {};
 };
 
 /// The cost, in bytes sent by a device, of computing `op` as `how`; infinite where

@@ -54,3 +54,11 @@ double mlir::st::reshardCost(ArrayRef<ReshardStep> steps, int64_t elementBytes,
     cost += stepCost(step, elementBytes, axes);
   return cost;
 }
+
+double mlir::st::reshardCostInStep(ArrayRef<ReshardStep> steps, int64_t elementBytes,
+                                   const MeshAxes &axes) {
+  double cost = 0;
+  for (const ReshardStep &step : steps)
+    cost += static_cast<double>(step.times) * stepCost(step, elementBytes, axes);
+  return cost;
+}

@@ -25,8 +25,10 @@ int64_t bytesSent(const ReshardStep &step, int64_t elementBytes, const MeshAxes 
 /// collective; of a local step a small share of the bytes it touches.
 double stepCost(const ReshardStep &step, int64_t elementBytes, const MeshAxes &axes);
 
-/// What a plan costs, each of its steps executed once: for comparison with what ops cost, which is
-/// of one micro-batch as well.
+/// What a plan costs, each of its steps executed once.
 double reshardCost(ArrayRef<ReshardStep> steps, int64_t elementBytes, const MeshAxes &axes);
+
+/// What it costs in a step of training: each of its steps as often as it is executed.
+double reshardCostInStep(ArrayRef<ReshardStep> steps, int64_t elementBytes, const MeshAxes &axes);
 
 } // namespace mlir::st

@@ -33,15 +33,6 @@ static std::string keyOf(const TensorSharding &sharding) {
   return key;
 }
 
-/// What a plan's steps cost in a step of training.
-static double costAllTimes(ArrayRef<ReshardStep> steps, int64_t elementBytes,
-                           const MeshAxes &axes) {
-  double cost = 0;
-  for (const ReshardStep &step : steps)
-    cost += static_cast<double>(step.times) * stepCost(step, elementBytes, axes);
-  return cost;
-}
-
 namespace {
 class Search {
 public:
@@ -146,7 +137,7 @@ std::optional<ReshardPlan> Search::run() {
     moves.visitFrom(now, [&](ReshardStep step, TensorSharding next) {
       if (directOnly && !moves.isDirect(now, next))
         return;
-      double own = costAllTimes(step, elementBytes, axes);
+      double own = reshardCostInStep(step, elementBytes, axes);
       add(index, std::move(step), std::move(next), cost + own);
     });
   }
@@ -171,7 +162,7 @@ static std::optional<ReshardPlan> search(const TensorSharding &from, const Tenso
   if (!direct)
     return std::nullopt;
   Search all(from, to, type.getShape(), width, axes, /*directOnly=*/false,
-             costAllTimes(*direct, width, axes));
+             reshardCostInStep(*direct, width, axes));
   std::optional<ReshardPlan> cheaper = all.run();
   axes.plans().numNarrowed += all.gaveUp;
   return cheaper ? cheaper : direct;

@@ -1,0 +1,79 @@
+"""What combining collectives gains on simulated clusters: collectives a step, the step, and the fullest device.
+
+  benchmarks/collectives.py [--model=examples/models/bert-base-cased] [--task=span] [--data=8] [--rows=8] [--seq=128]
+                            [--zero=0,1,2,3] [--tensor=1] [--micro=1] [--buckets=0,1,5,25,100] [--build=build]
+
+Buckets are in MiB; 0 combines nothing. Rows are those of a replica in a micro-batch. Counts are of one device, each collective as often as a step runs its task.
+Simulated times depend on the compiled program alone: nothing else on the machine changes them.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+COLLECTIVE = re.compile(r"st\.(all_reduce|all_gather|reduce_scatter|all_to_all|collective_permute) ")
+
+
+def count(text, micro):
+    """Collectives that a device runs in a step, of the group that has most."""
+    found, times = {}, 1
+    for line in text.splitlines():
+        if line.strip().startswith("st.program"):
+            found[line] = 0
+        if task := re.search(r"st\.task @\S+ (\w+)", line):
+            times = 1 if task[1] in ("prologue", "update") else micro
+        if COLLECTIVE.search(line):
+            found[list(found)[-1]] += times
+    return max(found.values())
+
+
+def measure(options, folder, zero, mebibytes):
+    layout = {"mode": "sharding", "data": options.data, "sharding_size": options.tensor, "sharding_dim": "megatron",
+              "accum_degree": options.micro, "zero": zero, "bucket_bytes": int(mebibytes * 2**20)}
+    (folder / "layout.json").write_text(json.dumps(layout))
+    build = ROOT / options.build / "bin"
+    command = [build / "st-compile", "-q", ROOT / options.model, f"--task={options.task}",
+               f"--batch={options.data * options.rows * options.micro}", f"--seq={options.seq}",
+               f"--parallel={folder / 'layout.json'}", "--target=dtu-t10"]
+    tasks = subprocess.run([*command, "--compile-to=tasks"], capture_output=True, text=True, check=True).stdout
+    done = subprocess.run([*command, "-o", folder / "step"], capture_output=True, text=True)
+    if done.returncode:
+        return count(tasks, options.micro), None, done.stderr.strip().splitlines()[-1]
+    text = subprocess.run([folder / "step", "--timing-only"], capture_output=True, text=True, check=True).stdout
+    step = float(re.search(r"simulated step ([\d.]+) ms", text).group(1))
+    peaks = [float(line.split()[-1]) for line in text.splitlines() if re.match(r"\d+ +\d+ ", line)]
+    return count(tasks, options.micro), step, max(peaks)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", default="examples/models/bert-base-cased")
+    parser.add_argument("--task", default="span")
+    parser.add_argument("--data", type=int, default=8)
+    parser.add_argument("--tensor", type=int, default=1)
+    parser.add_argument("--micro", type=int, default=1)
+    parser.add_argument("--rows", type=int, default=8)
+    parser.add_argument("--seq", type=int, default=128)
+    parser.add_argument("--zero", default="0,1,2,3")
+    parser.add_argument("--buckets", default="0,1,5,25,100")
+    parser.add_argument("--build", default="build")
+    options = parser.parse_args()
+    print(f"{'zero':>4} {'bucket MiB':>10} {'collectives':>11} {'ms a step':>10} {'of none':>8} {'peak MiB':>9}")
+    with tempfile.TemporaryDirectory() as folder:
+        for zero in map(int, options.zero.split(",")):
+            base = None
+            for mebibytes in map(float, options.buckets.split(",")):
+                collectives, step, peak = measure(options, pathlib.Path(folder), zero, mebibytes)
+                if step is None:
+                    print(f"{zero:4} {mebibytes:10g} {collectives:11} {peak}", flush=True)
+                    continue
+                base = base or step
+                print(f"{zero:4} {mebibytes:10g} {collectives:11} {step:10.2f} {step / base:8.3f} {peak:9.0f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

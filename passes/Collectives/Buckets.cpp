@@ -1,0 +1,169 @@
+#include "passes/Collectives/Buckets.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+//===----------------------------------------------------------------------===//
+// What orders the ops of a task
+//===----------------------------------------------------------------------===//
+
+static StringAttr storageOf(Operation *op) {
+  if (auto read = dyn_cast<ReadOp>(op))
+    return read.getSourceAttr().getAttr();
+  if (auto write = dyn_cast<WriteOp>(op))
+    return write.getTargetAttr().getAttr();
+  return nullptr;
+}
+
+ArrayRef<Operation *> StorageOrder::predecessors(Operation *op) const {
+  auto it = accesses.find(storageOf(op));
+  if (!storageOf(op) || it == accesses.end())
+    return {};
+  return isa<WriteOp>(op) ? it->second.all : it->second.writes;
+}
+
+void StorageOrder::add(Operation *op) {
+  StringAttr storage = storageOf(op);
+  if (!storage)
+    return;
+  accesses[storage].all.push_back(op);
+  if (isa<WriteOp>(op))
+    accesses[storage].writes.push_back(op);
+}
+
+bool mlir::st::isBorder(Operation *op) { return !storageOf(op) && !isMemoryEffectFree(op); }
+
+SmallVector<Operation *> mlir::st::getProducers(Operation *op) {
+  SmallVector<Operation *> producers;
+  op->walk([&](Operation *inner) {
+    for (Value operand : inner->getOperands())
+      if (Operation *producer = operand.getDefiningOp();
+          producer && producer->getBlock() == op->getBlock())
+        producers.push_back(producer);
+  });
+  return producers;
+}
+
+//===----------------------------------------------------------------------===//
+// Filling
+//===----------------------------------------------------------------------===//
+
+static int64_t bytesOf(ValueRange values) {
+  int64_t bytes = 0;
+  for (Value value : values) {
+    auto type = cast<RankedTensorType>(value.getType());
+    Type element = getElementTypeOrSelf(type);
+    bytes += type.getNumElements() *
+             (element.isIntOrFloat() ? llvm::divideCeil(element.getIntOrFloatBitWidth(), 8) : 8);
+  }
+  return bytes;
+}
+
+namespace {
+/// Fills the buckets of one part of a task, in which no border lies.
+class Filler {
+public:
+  Filler(std::vector<Bucket> &buckets, int64_t most) : buckets(buckets), most(most) {}
+
+  void visit(Operation *op);
+  /// Nothing may move from here on to what was visited so far.
+  void end();
+
+private:
+  /// What collectives of a bucket have in common.
+  using Key = std::tuple<OperationName, Attribute, Type>;
+  struct Open {
+    unsigned bucket;
+    int64_t bytes;
+  };
+
+  void take(Operation *op, const llvm::BitVector &needed);
+  /// `needed` and the buckets that these need in turn.
+  llvm::BitVector close(const llvm::BitVector &needed) const;
+
+  std::vector<Bucket> &buckets;
+  int64_t most;
+  /// The buckets that an op and that a bucket's collectives need.
+  DenseMap<Operation *, llvm::BitVector> needs;
+  std::vector<llvm::BitVector> needsOfBucket;
+  llvm::MapVector<Key, Open> open;
+  StorageOrder order;
+};
+} // namespace
+
+static void unite(llvm::BitVector &set, const llvm::BitVector &other) {
+  if (set.size() < other.size())
+    set.resize(other.size());
+  set |= other;
+}
+
+llvm::BitVector Filler::close(const llvm::BitVector &needed) const {
+  llvm::BitVector all(buckets.size());
+  SmallVector<unsigned> worklist(needed.set_bits());
+  while (!worklist.empty()) {
+    unsigned next = worklist.pop_back_val();
+    if (all.test(next))
+      continue;
+    all.set(next);
+    if (next < needsOfBucket.size())
+      llvm::append_range(worklist, needsOfBucket[next].set_bits());
+  }
+  return all;
+}
+
+void Filler::take(Operation *op, const llvm::BitVector &needed) {
+  int64_t bytes = std::max(bytesOf(op->getOperands()), bytesOf(op->getResults()));
+  if (bytes >= most)
+    return;
+  Key key{op->getName(), op->getPropertiesAsAttribute(),
+          getElementTypeOrSelf(op->getOperand(0).getType())};
+  auto it = open.find(key);
+  if (it == open.end() || it->second.bytes + bytes > most ||
+      close(needed).test(it->second.bucket)) {
+    open[key] = {static_cast<unsigned>(buckets.size()), 0};
+    it = open.find(key);
+    buckets.emplace_back();
+    needsOfBucket.resize(buckets.size());
+  }
+  Open &into = it->second;
+  into.bytes += bytes;
+  buckets[into.bucket].push_back(op);
+  unite(needsOfBucket[into.bucket], needed);
+  llvm::BitVector &own = needs[op];
+  own.resize(buckets.size());
+  own.set(into.bucket);
+}
+
+void Filler::visit(Operation *op) {
+  llvm::BitVector needed;
+  auto need = [&](Operation *other) {
+    if (auto it = needs.find(other); it != needs.end())
+      unite(needed, it->second);
+  };
+  llvm::for_each(getProducers(op), need);
+  llvm::for_each(order.predecessors(op), need);
+  order.add(op);
+  if (isa<AllReduceOp, AllGatherOp, ReduceScatterOp>(op))
+    take(op, needed);
+  if (needed.any())
+    unite(needs[op], needed);
+}
+
+void Filler::end() {
+  open.clear();
+  needs.clear();
+  order = StorageOrder();
+}
+
+std::vector<Bucket> mlir::st::fillBuckets(Block &block, int64_t bytes) {
+  std::vector<Bucket> buckets;
+  Filler filler(buckets, bytes);
+  for (Operation &op : block) {
+    if (isBorder(&op))
+      filler.end();
+    else
+      filler.visit(&op);
+  }
+  return buckets;
+}

@@ -1,0 +1,110 @@
+#include "dialects/St/IR/ModuleFacts.h"
+#include "passes/Collectives/Buckets.h"
+#include "passes/Collectives/Passes.h"
+
+namespace mlir::st {
+#define GEN_PASS_DEF_COMBINECOLLECTIVES
+#include "passes/Collectives/Passes.h.inc"
+} // namespace mlir::st
+
+using namespace mlir;
+using namespace mlir::st;
+
+/// As in PyTorch's DistributedDataParallel.
+static constexpr int64_t kDefaultBytes = int64_t(25) << 20;
+
+namespace {
+/// What lies between the collectives of a bucket, in program order: what they need, and what needs
+/// them. No op is both.
+struct Between {
+  SmallVector<Operation *> needed, needing;
+};
+} // namespace
+
+static Between findBetween(const Bucket &bucket) {
+  DenseMap<Operation *, SmallVector<Operation *>> before;
+  DenseSet<Operation *> late(bucket.begin(), bucket.end()), early(bucket.begin(), bucket.end());
+  Between between;
+  StorageOrder order;
+  Operation *end = bucket.back()->getNextNode();
+  for (Operation *op = bucket.front(); op != end; op = op->getNextNode()) {
+    SmallVector<Operation *> &own = before[op] = getProducers(op);
+    llvm::append_range(own, order.predecessors(op));
+    order.add(op);
+    if (!late.contains(op) &&
+        llvm::any_of(own, [&](Operation *other) { return late.contains(other); })) {
+      late.insert(op);
+      between.needing.push_back(op);
+    }
+  }
+  for (Operation *op = bucket.back(); op != bucket.front(); op = op->getPrevNode())
+    if (early.contains(op))
+      early.insert(before[op].begin(), before[op].end());
+  for (Operation *op = bucket.front(); op != end; op = op->getNextNode())
+    if (early.contains(op) && !late.contains(op))
+      between.needed.push_back(op);
+  return between;
+}
+
+/// One collective where the last of the bucket stands, with what needs it moved behind it, or where
+/// the first stands, with what it needs moved before it: whichever moves less. Weights are so
+/// gathered where the first is used, and gradients summed once the last is known, and what lies
+/// between stays where it is.
+static void combine(Bucket &bucket) {
+  // Where other buckets were put together, these may have changed places.
+  llvm::sort(bucket, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  Between between = findBetween(bucket);
+  bool standsFirst = between.needed.size() < between.needing.size();
+  OperationState state(bucket.front()->getLoc(), bucket.front()->getName());
+  SmallVector<Location> locations;
+  for (Operation *op : bucket) {
+    state.addOperands(op->getOperands());
+    state.addTypes(op->getResultTypes());
+    locations.push_back(op->getLoc());
+  }
+  state.location = FusedLoc::get(bucket.front()->getContext(), locations);
+  state.addAttributes(bucket.front()->getAttrs());
+  Operation *combined = OpBuilder(standsFirst ? bucket.front() : bucket.back()).create(state);
+  ValueRange results = combined->getResults();
+  for (Operation *op : bucket) {
+    op->replaceAllUsesWith(results.take_front(op->getNumResults()));
+    results = results.drop_front(op->getNumResults());
+  }
+  if (standsFirst) {
+    for (Operation *op : between.needed)
+      op->moveBefore(combined);
+  } else {
+    for (Operation *op : llvm::reverse(between.needing))
+      op->moveAfter(combined);
+  }
+  for (Operation *op : bucket)
+    op->erase();
+}
+
+static constexpr FactContract kContract = {{Fact::Mesh, Fact::Programs},
+                                           FactSet::from(Fact::Kernels)};
+
+namespace {
+struct CombineCollectives : mlir::st::impl::CombineCollectivesBase<CombineCollectives> {
+  using CombineCollectivesBase::CombineCollectivesBase;
+
+  void runOnOperation() override {
+    ModuleOp module = getOperation();
+    if (failed(checkFacts(module, getArgument(), kContract)))
+      return signalPassFailure();
+    int64_t bytes = bucketBytes;
+    if (bytes < 0) {
+      auto recorded = module->getAttrOfType<IntegerAttr>("st.bucket_bytes");
+      bytes = recorded ? recorded.getInt() : kDefaultBytes;
+    }
+    for (auto program : module.getOps<ProgramOp>())
+      for (auto task : program.getOps<TaskOp>())
+        for (Bucket &bucket : fillBuckets(task.getBody().front(), bytes))
+          if (bucket.size() > 1) {
+            combine(bucket);
+            combined += bucket.size() - 1;
+            ++buckets;
+          }
+  }
+};
+} // namespace
