@@ -99,7 +99,12 @@ private:
   LogicalResult setLearningRate();
   LogicalResult checkOptimizerOptions();
   LogicalResult refuseOptimizerOptions();
+  LogicalResult assignPrecision();
+  LogicalResult differentiate();
   LogicalResult addOptimizer();
+  /// Reads the parallel file, once.
+  LogicalResult loadParallel();
+  LogicalResult checkPrecision();
   LogicalResult configure();
   LogicalResult setTarget();
   std::string print();
@@ -115,6 +120,8 @@ private:
   const CompileOptions &options;
   MLIRContext *context;
   OwningOpRef<ModuleOp> module;
+  /// The parallel file, once it is read.
+  std::optional<ParallelConfig> parallel;
   /// The module's output file, open from the start; null where it goes to standard output or
   /// is a binary.
   std::unique_ptr<::st::AtomicFile> output;
@@ -360,6 +367,94 @@ LogicalResult Compiler::refuseOptimizerOptions() {
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// Precision
+//===----------------------------------------------------------------------===//
+
+LogicalResult Compiler::loadParallel() {
+  if (parallel)
+    return success();
+  parallel.emplace();
+  if (request.parallel.empty())
+    return success();
+  FailureOr<ParallelConfig> loaded = loadParallelConfig(request.parallel, context);
+  if (failed(loaded))
+    return failure();
+  parallel = std::move(*loaded);
+  return success();
+}
+
+static DictionaryAttr writePrecision(const PrecisionConfig &precision, MLIRContext *context) {
+  Builder builder(context);
+  auto field = [&](StringRef name, StringRef value) {
+    return builder.getNamedAttr(name, builder.getStringAttr(value));
+  };
+  return builder.getDictionaryAttr({field("compute", precision.compute),
+                                    field("reduce", precision.reduce),
+                                    field("loss_scale", precision.lossScale)});
+}
+
+static PrecisionConfig readPrecision(ModuleOp module) {
+  PrecisionConfig precision;
+  auto fields = module->getAttrOfType<DictionaryAttr>(kPrecisionAttr);
+  for (auto [name, value] : {std::pair<StringRef, std::string *>{"compute", &precision.compute},
+                             {"reduce", &precision.reduce},
+                             {"loss_scale", &precision.lossScale}})
+    if (auto text = fields ? fields.getAs<StringAttr>(name) : StringAttr())
+      *value = text.getValue().str();
+  return precision;
+}
+
+/// The parallel file says the types; gradients get theirs from the forward pass.
+LogicalResult Compiler::assignPrecision() {
+  if (failed(loadParallel()))
+    return failure();
+  if (!parallel->precision || *parallel->precision == PrecisionConfig())
+    return success();
+  const PrecisionConfig &precision = *parallel->precision;
+  if (precision.compute != "f32" && !computesLoss(*module))
+    return emitError(parallel->locate("precision", context))
+           << "precision.compute is \"" << precision.compute
+           << "\", but the program is no forward pass with a loss: its types are its own; expected "
+              "\"f32\"";
+  if (precision.compute != "f32") {
+    std::string text = "assign-precision{compute=" + precision.compute + "}";
+    if (precision.lossScale == "dynamic")
+      text += ",scale-loss";
+    else if (precision.lossScale != "none")
+      text += ",scale-loss{scale=" + precision.lossScale + "}";
+    if (failed(runPipeline(CompilePhase::Precision, text)))
+      return failure();
+  }
+  (*module)->setAttr(kPrecisionAttr, writePrecision(precision, context));
+  return success();
+}
+
+LogicalResult Compiler::differentiate() {
+  std::string text = "differentiate";
+  if (std::string type = readPrecision(*module).compute; type != "f32")
+    text += ",widen-sums,narrow-residuals{compute=" + type + "}";
+  return runPipeline(CompilePhase::Differentiate, text);
+}
+
+/// A file that comes after the phase that reads its precision has to say the same.
+LogicalResult Compiler::checkPrecision() {
+  if (!parallel->precision || *parallel->precision == readPrecision(*module))
+    return success();
+  auto describe = [](const PrecisionConfig &precision) {
+    return "compute " + precision.compute + ", reduce " + precision.reduce + ", loss_scale " +
+           precision.lossScale;
+  };
+  return emitError(parallel->locate("precision", context))
+         << "precision is " << describe(*parallel->precision)
+         << ", but the module was compiled with " << describe(readPrecision(*module))
+         << "; give the file to the phase " << getCompilePhaseName(CompilePhase::Precision);
+}
+
+//===----------------------------------------------------------------------===//
+// Optimizer, target and layout
+//===----------------------------------------------------------------------===//
+
 LogicalResult Compiler::addOptimizer() {
   if (failed(checkOptimizerOptions()))
     return failure();
@@ -408,13 +503,9 @@ LogicalResult Compiler::setTarget() {
 LogicalResult Compiler::configure() {
   if (failed(setTarget()))
     return failure();
-  ParallelConfig config;
-  if (!request.parallel.empty()) {
-    FailureOr<ParallelConfig> loaded = loadParallelConfig(request.parallel, context);
-    if (failed(loaded))
-      return failure();
-    config = *loaded;
-  }
+  if (failed(loadParallel()) || failed(checkPrecision()))
+    return failure();
+  const ParallelConfig &config = *parallel;
   if (config.onGpus)
     return emitError(config.locate(config.keyOf(0, 0), context))
            << config.keyOf(0, 0) << " is a GPU (GPU:<id>), which target "
@@ -459,6 +550,10 @@ LogicalResult Compiler::advanceTo(CompilePhase phase) {
   switch (phase) {
   case CompilePhase::Import:
     return success();
+  case CompilePhase::Precision:
+    return assignPrecision();
+  case CompilePhase::Differentiate:
+    return differentiate();
   case CompilePhase::Configured:
     return configure();
   case CompilePhase::Optimizer:

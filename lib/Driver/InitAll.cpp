@@ -17,6 +17,7 @@
 #include "passes/Memory/Passes.h"
 #include "passes/Partition/Passes.h"
 #include "passes/Pipeline/Passes.h"
+#include "passes/Precision/Passes.h"
 #include "passes/Propagation/Passes.h"
 
 using namespace mlir;
@@ -37,5 +38,6 @@ void mlir::st::registerAllPasses() {
   registerMemoryPasses();
   registerPipelinePasses();
   registerPartitionPasses();
+  registerPrecisionPasses();
   registerPropagationPasses();
 }

@@ -11,6 +11,20 @@ enum class ParallelMode { Sharding, Pipeline, Hybrid };
 
 StringRef stringify(ParallelMode mode);
 
+/// The types that a step is computed in.
+struct PrecisionConfig {
+  /// "f32", "bf16" or "f16": of the forward and backward pass, and in which gradients are reduced
+  /// between devices.
+  std::string compute = "f32", reduce = "f32";
+  /// What the loss is multiplied by where it is differentiated: nothing, a number, or ("dynamic") what
+  /// the gradients allow.
+  std::string lossScale = "none";
+
+  bool operator==(const PrecisionConfig &other) const {
+    return compute == other.compute && reduce == other.reduce && lossScale == other.lossScale;
+  }
+};
+
 struct ParallelConfig {
   ParallelMode mode = ParallelMode::Sharding;
   /// The dimension of a weight that is cut: -1 the output's, 0 the contracted one; none: each in
@@ -37,6 +51,8 @@ struct ParallelConfig {
   SmallVector<SmallVector<int64_t>> devices = {{0}};
   /// Whether the devices are numbered rather than named by a device_mapping.
   bool isNumbered = false;
+  /// None where the file does not say.
+  std::optional<PrecisionConfig> precision;
   /// The file and its text, for messages; empty for the default of one device.
   std::string path, text;
 
