@@ -240,11 +240,11 @@ void StepBuilder::updateScale() {
   emit.loc = NameLoc::get(builder.getStringAttr("optimizer/scale"));
   for (Update &update : updates) {
     Value old = function.front().getArgument(update.argument);
-    update.updated = emit.select(full(isFinite, old), update.updated, old);
+    update.updated = emit.select(isFinite, update.updated, old);
   }
   for (State &state : states) {
     Value old = function.front().getArgument(state.argument);
-    state.updated = emit.select(full(isFinite, old), state.updated, old);
+    state.updated = emit.select(isFinite, state.updated, old);
   }
   Value zero = emit.zerosLike(lossScale), one = emit.splatLike(lossScale, 1.0);
   if (skippedSteps)
