@@ -1,6 +1,7 @@
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/StableHLO/ChloOps.h"
 #include "dialects/StableHLO/StableHLOOps.h"
+#include "passes/Precision/OpPrecision.h"
 #include "passes/Precision/PassUtils.h"
 
 namespace mlir::st {
@@ -49,6 +50,106 @@ static bool isBounded(Operation *op, ComputeType type) {
   return isa<ExpOp>(op) && (type == ComputeType::BF16 || isBelowMaximum(op->getOperand(0)));
 }
 
+namespace {
+/// The rounded values that the backward pass of one @main reads.
+class ResidualNarrower {
+public:
+  ResidualNarrower(func::FuncOp function, ComputeType type)
+      : function(function), type(type), forward(findForward(function)) {}
+
+  void run();
+
+  unsigned numNarrowed = 0;
+
+private:
+  bool isBackward(OpOperand &use);
+  /// What the backward pass reads in the place of a value of the forward pass; null: the value.
+  Value readingOf(Value value);
+  Value roundAndWiden(Value value);
+  Value cloneWithReadings(Operation *op);
+
+  func::FuncOp function;
+  ComputeType type;
+  DenseSet<Operation *> forward;
+  DenseMap<Value, Value> readings;
+};
+} // namespace
+
+bool ResidualNarrower::isBackward(OpOperand &use) {
+  Operation *user = function.front().findAncestorOpInBlock(*use.getOwner());
+  return !forward.contains(user) && !user->hasTrait<OpTrait::IsTerminator>();
+}
+
+Value ResidualNarrower::roundAndWiden(Value value) {
+  Operation *op = value.getDefiningOp();
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointAfter(op);
+  auto wide = cast<RankedTensorType>(value.getType());
+  Type narrow = wide.clone(getFloatType(type, op->getContext()));
+  auto rounded = ConvertOp::create(builder, op->getLoc(), narrow, value);
+  auto widened = ConvertOp::create(builder, op->getLoc(), wide, rounded);
+  if (Attribute attr = op->getDiscardableAttr(kBlockAttr))
+    for (Operation *conversion : {rounded.getOperation(), widened.getOperation()})
+      conversion->setDiscardableAttr(kBlockAttr, attr);
+  ++numNarrowed;
+  return widened;
+}
+
+/// What arithmetic makes of a rounded value and of what is 16 bits or a constant anyway is made
+/// again for the backward pass: 1 + erf(x) of GELU.
+Value ResidualNarrower::cloneWithReadings(Operation *op) {
+  SmallVector<Value> operands;
+  bool hasReading = false;
+  for (Value operand : op->getOperands()) {
+    Value reading = readingOf(operand);
+    hasReading |= reading != nullptr;
+    operands.push_back(reading ? reading : operand);
+    Operation *producer = operand.getDefiningOp();
+    if (!reading && !isa_and_nonnull<ConvertOp, ConstantOp>(producer))
+      return nullptr;
+  }
+  if (!hasReading)
+    return nullptr;
+  OpBuilder builder(op->getContext());
+  builder.setInsertionPointAfter(op);
+  Operation *clone = builder.clone(*op);
+  clone->setOperands(operands);
+  return clone->getResult(0);
+}
+
+Value ResidualNarrower::readingOf(Value value) {
+  auto [it, isNew] = readings.try_emplace(value);
+  if (!isNew)
+    return it->second;
+  Operation *op = value.getDefiningOp();
+  Value reading;
+  if (op && forward.contains(op) && op->getNumResults() == 1 &&
+      getElementTypeOrSelf(value.getType()).isF32()) {
+    if (isBounded(op, type))
+      reading = roundAndWiden(value);
+    else if (getOpPrecision(op) == OpPrecision::Follows)
+      reading = cloneWithReadings(op);
+  }
+  return readings[value] = reading;
+}
+
+void ResidualNarrower::run() {
+  SmallVector<Value> values;
+  for (Operation &op : function.front())
+    if (forward.contains(&op))
+      llvm::append_range(values, op.getResults());
+  for (Value value : values) {
+    SmallVector<OpOperand *> uses;
+    for (OpOperand &use : value.getUses())
+      if (isBackward(use))
+        uses.push_back(&use);
+    Value reading = uses.empty() ? nullptr : readingOf(value);
+    for (OpOperand *use : uses)
+      if (reading)
+        use->set(reading);
+  }
+}
+
 static constexpr FactContract kContract = {
     {Fact::Gradients}, FactSet({Fact::Optimizer}) | FactSet::from(Fact::Layout)};
 
@@ -60,41 +161,9 @@ struct NarrowResiduals : mlir::st::impl::NarrowResidualsBase<NarrowResiduals> {
     func::FuncOp function = findStep(getOperation(), getArgument(), kContract);
     if (!function)
       return signalPassFailure();
-    DenseSet<Operation *> forward = findForward(function);
-    for (Operation &op : llvm::make_early_inc_range(function.front()))
-      if (forward.contains(&op) && isBounded(&op, compute) &&
-          getElementTypeOrSelf(op.getResult(0).getType()).isF32())
-        narrow(op.getResult(0), forward);
-  }
-
-  void narrow(Value value, const DenseSet<Operation *> &forward) {
-    auto isBackward = [&](OpOperand &use) {
-      Operation *user = ownerInBlock(use);
-      return !forward.contains(user) && !user->hasTrait<OpTrait::IsTerminator>();
-    };
-    if (llvm::none_of(value.getUses(), isBackward))
-      return;
-    Operation *op = value.getDefiningOp();
-    OpBuilder builder(op->getContext());
-    builder.setInsertionPointAfter(op);
-    auto type = cast<RankedTensorType>(value.getType());
-    auto rounded = ConvertOp::create(builder, op->getLoc(),
-                                     type.clone(getFloatType(compute, op->getContext())), value);
-    auto widened = ConvertOp::create(builder, op->getLoc(), type, rounded);
-    if (Attribute attr = op->getDiscardableAttr(kBlockAttr)) {
-      rounded->setDiscardableAttr(kBlockAttr, attr);
-      widened->setDiscardableAttr(kBlockAttr, attr);
-    }
-    value.replaceUsesWithIf(
-        widened, [&](OpOperand &use) { return use.getOwner() != rounded && isBackward(use); });
-    ++numNarrowed;
-  }
-
-private:
-  /// The op of @main's block that a use is in.
-  Operation *ownerInBlock(OpOperand &use) {
-    Block *block = use.get().getParentBlock();
-    return block->findAncestorOpInBlock(*use.getOwner());
+    ResidualNarrower narrower(function, compute);
+    narrower.run();
+    numNarrowed += narrower.numNarrowed;
   }
 };
 } // namespace

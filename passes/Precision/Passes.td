@@ -107,8 +107,8 @@ def NarrowResiduals : Pass<"narrow-residuals", "::mlir::ModuleOp"> {
   let description = [{
     Needs what `differentiate` leaves. The backward pass reads values of the forward pass, which wait for it in memory.
     Those that exponentials, error functions and the like leave in f32 are rounded for it; the forward pass goes on with the
-    unrounded ones. What has 16 bits needs nothing, what is made of it by cheap ops is made again, and values of rows (a
-    mean, a maximum, an inverse root) are few and stay f32. Which values are rounded does not depend on the layout.
+    unrounded ones. Arithmetic on a rounded value that the backward pass reads is done again for it. What has 16 bits needs
+    nothing, and values of rows (a mean, a maximum, an inverse root) are few and stay f32. Which values are rounded does not depend on the layout.
 
     ```mlir
     %0 = stablehlo.exponential %x : tensor<8x4xf32>
