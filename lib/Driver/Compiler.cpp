@@ -104,7 +104,6 @@ private:
   LogicalResult addOptimizer();
   /// Reads the parallel file, once.
   LogicalResult loadParallel();
-  LogicalResult checkPrecision();
   LogicalResult configure();
   LogicalResult setTarget();
   std::string print();
@@ -384,71 +383,32 @@ LogicalResult Compiler::loadParallel() {
   return success();
 }
 
-static DictionaryAttr writePrecision(const PrecisionConfig &precision, MLIRContext *context) {
-  Builder builder(context);
-  auto field = [&](StringRef name, StringRef value) {
-    return builder.getNamedAttr(name, builder.getStringAttr(value));
-  };
-  return builder.getDictionaryAttr({field("compute", precision.compute),
-                                    field("reduce", precision.reduce),
-                                    field("loss_scale", precision.lossScale)});
-}
-
-static PrecisionConfig readPrecision(ModuleOp module) {
-  PrecisionConfig precision;
-  auto fields = module->getAttrOfType<DictionaryAttr>(kPrecisionAttr);
-  for (auto [name, value] : {std::pair<StringRef, std::string *>{"compute", &precision.compute},
-                             {"reduce", &precision.reduce},
-                             {"loss_scale", &precision.lossScale}})
-    if (auto text = fields ? fields.getAs<StringAttr>(name) : StringAttr())
-      *value = text.getValue().str();
-  return precision;
-}
-
 /// The parallel file says the types; gradients get theirs from the forward pass.
 LogicalResult Compiler::assignPrecision() {
   if (failed(loadParallel()))
     return failure();
-  if (!parallel->precision || *parallel->precision == PrecisionConfig())
+  const PrecisionConfig precision = parallel->precision.value_or(PrecisionConfig());
+  if (precision.compute == "f32")
     return success();
-  const PrecisionConfig &precision = *parallel->precision;
-  if (precision.compute != "f32" && !computesLoss(*module))
+  if (!computesLoss(*module))
     return emitError(parallel->locate("precision", context))
            << "precision.compute is \"" << precision.compute
            << "\", but the program is no forward pass with a loss: its types are its own; expected "
               "\"f32\"";
-  if (precision.compute != "f32") {
-    std::string text = "assign-precision{compute=" + precision.compute + "}";
-    if (precision.lossScale == "dynamic")
-      text += ",scale-loss";
-    else if (precision.lossScale != "none")
-      text += ",scale-loss{scale=" + precision.lossScale + "}";
-    if (failed(runPipeline(CompilePhase::Precision, text)))
-      return failure();
-  }
-  (*module)->setAttr(kPrecisionAttr, writePrecision(precision, context));
-  return success();
+  std::string text = "assign-precision{compute=" + precision.compute + "}";
+  if (precision.lossScale == "dynamic")
+    text += ",scale-loss";
+  else if (precision.lossScale != "none")
+    text += ",scale-loss{scale=" + precision.lossScale + "}";
+  return runPipeline(CompilePhase::Precision, text);
 }
 
 LogicalResult Compiler::differentiate() {
   std::string text = "differentiate";
-  if (std::string type = readPrecision(*module).compute; type != "f32")
-    text += ",widen-sums,narrow-residuals{compute=" + type + "}";
+  if (auto precision = (*module)->getAttrOfType<DictionaryAttr>(kPrecisionAttr))
+    if (auto type = precision.getAs<StringAttr>("compute"))
+      text += (",widen-sums,narrow-residuals{compute=" + type.getValue() + "}").str();
   return runPipeline(CompilePhase::Differentiate, text);
-}
-
-/// A file that comes after the phase that reads its precision has to say the same.
-LogicalResult Compiler::checkPrecision() {
-  if (!parallel->precision || *parallel->precision == readPrecision(*module))
-    return success();
-  auto describe = [](const PrecisionConfig &precision) {
-    return "compute " + precision.compute + ", reduce " + precision.reduce + ", loss_scale " +
-           precision.lossScale;
-  };
-  return emitError(parallel->locate("precision", context))
-         << "precision is " << describe(*parallel->precision)
-         << ", but the module was compiled with " << describe(readPrecision(*module))
-         << "; give the file to the phase " << getCompilePhaseName(CompilePhase::Precision);
 }
 
 //===----------------------------------------------------------------------===//
@@ -503,7 +463,7 @@ LogicalResult Compiler::setTarget() {
 LogicalResult Compiler::configure() {
   if (failed(setTarget()))
     return failure();
-  if (failed(loadParallel()) || failed(checkPrecision()))
+  if (failed(loadParallel()))
     return failure();
   const ParallelConfig &config = *parallel;
   if (config.onGpus)

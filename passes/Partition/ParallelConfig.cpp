@@ -3,6 +3,7 @@
 #include "lib/Support/InputFile.h"
 #include "lib/Support/JsonDepth.h"
 #include "lib/Support/JsonKeys.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
 
@@ -252,7 +253,11 @@ LogicalResult ConfigParser::readLossScale(const llvm::json::Object &object) {
     return error(key, *value) << "; expected \"dynamic\" or a positive number that 32 bits hold";
   if (precision.compute == "f32")
     return error(key, *value) << ", but precision.compute is \"f32\", whose gradients need no scale";
-  precision.lossScale = isScale ? llvm::formatv("{0:G17}", *number).str() : "dynamic";
+  precision.lossScale = "dynamic";
+  if (isScale) {
+    precision.lossScale.clear();
+    llvm::raw_string_ostream(precision.lossScale) << llvm::format("%.17g", *number);
+  }
   return success();
 }
 

@@ -19,10 +19,6 @@ struct PrecisionConfig {
   /// What the loss is multiplied by where it is differentiated: nothing, a number, or ("dynamic") what
   /// the gradients allow.
   std::string lossScale = "none";
-
-  bool operator==(const PrecisionConfig &other) const {
-    return compute == other.compute && reduce == other.reduce && lossScale == other.lossScale;
-  }
 };
 
 struct ParallelConfig {

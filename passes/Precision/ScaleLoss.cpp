@@ -4,6 +4,7 @@
 #include "dialects/St/IR/StGradientOps.h"
 #include "dialects/StableHLO/Utils/Emitter.h"
 #include "passes/Precision/PassUtils.h"
+#include "llvm/Support/Format.h"
 
 #include <cmath>
 
@@ -84,6 +85,16 @@ struct ScaleLoss : mlir::st::impl::ScaleLossBase<ScaleLoss> {
     else
       fields.set("scale", builder.getF64FloatAttr(scale));
     module->setAttr(kLossScaleAttr, fields.getDictionary(&getContext()));
+    if (auto precision = module->getAttrOfType<DictionaryAttr>(kPrecisionAttr)) {
+      SmallString<32> text("dynamic");
+      if (!isDynamic) {
+        text.clear();
+        llvm::raw_svector_ostream(text) << llvm::format("%.17g", scale.getValue());
+      }
+      NamedAttrList list(precision);
+      list.set("loss_scale", builder.getStringAttr(text.str()));
+      module->setAttr(kPrecisionAttr, list.getDictionary(&getContext()));
+    }
   }
 };
 } // namespace

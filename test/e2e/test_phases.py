@@ -5,7 +5,7 @@ import sys
 
 import st_testing as st
 
-PHASES = ["import", "differentiate", "optimizer", "configured", "propagated", "staged", "resharded", "local",
+PHASES = ["import", "precision", "differentiate", "optimizer", "configured", "propagated", "staged", "resharded", "local",
           "tasks", "scheduled", "kernels", "planned", "dtu"]
 
 MODELS = {
@@ -42,11 +42,15 @@ def phase_case(model, phase):
 
 
 # Where each pass has work to do. On the IR of any other phase it is to refuse, but for those of UNCHANGED.
-FORWARD = PHASES[:3]
+FORWARD = PHASES[:4]
 RUNS_ON = {
-    "differentiate": ["import"],
+    "assign-precision": ["import", "precision"],
+    "scale-loss": ["import", "precision"],
+    "differentiate": ["import", "precision"],
+    "widen-sums": [],
+    "narrow-residuals": ["differentiate"],
     "add-optimizer": ["differentiate"],
-    "apply-parallel-config": ["import", "optimizer"],
+    "apply-parallel-config": ["import", "precision", "optimizer"],
     "propagate-shardings": ["configured"],
     "assign-stages": ["propagated"],
     "insert-reshards": ["propagated", "staged"],
@@ -65,12 +69,13 @@ RUNS_ON = {
     "inline-custom-gradients": [],
     "mark-blocks": [],
     "remove-dead-state": [],
-    "simplify": ["import", "differentiate", "optimizer"],
+    "simplify": ["import", "precision", "differentiate", "optimizer"],
     "unroll-loops": [],
 }
 # Where there is nothing to do: a model's front end prints what the passes on programs of other tools make.
 UNCHANGED = {
-    "expand-branches": PHASES[:4],
+    "expand-branches": PHASES[:5],
+    "widen-sums": ["differentiate"],
     "insert-reshards": ["resharded"],
     "schedule-pipeline": ["scheduled", "kernels"],
     "verify-memory-plan": ["planned"],
