@@ -40,8 +40,8 @@ public:
       : function(function), options(options), signature(function),
         builder(OpBuilder::atBlockTerminator(&function.front())),
         emit(builder, &function.front(), builder.getUnknownLoc()),
-        scaling(function->getParentOfType<ModuleOp>()->getAttrOfType<DictionaryAttr>(
-            kLossScaleAttr)) {}
+        scaling(
+            function->getParentOfType<ModuleOp>()->getAttrOfType<DictionaryAttr>(kLossScaleAttr)) {}
 
   LogicalResult collect();
   void unscale();
@@ -219,11 +219,9 @@ void StepBuilder::unscale() {
   for (Update &update : updates) {
     locate(update.name);
     Value gradient = update.gradient;
-    Value finite = emit.compare(
-        stablehlo::ComparisonDirection::LT, emit.abs(gradient),
-        emit.splatLike(gradient, std::numeric_limits<double>::infinity()));
-    Value others =
-        emit.select(finite, emit.zerosLike(gradient), emit.splatLike(gradient, 1.0));
+    Value finite = emit.compare(stablehlo::ComparisonDirection::LT, emit.abs(gradient),
+                                emit.splatLike(gradient, std::numeric_limits<double>::infinity()));
+    Value others = emit.select(finite, emit.zerosLike(gradient), emit.splatLike(gradient, 1.0));
     Value part = emit.reduceAdd(others, remainingDims(emit.typeOf(others).getRank(), {}));
     count = count ? emit.add(count, part) : part;
     update.gradient = emit.mul(gradient, full(inverse, gradient));
@@ -258,9 +256,8 @@ void StepBuilder::updateScale() {
                              emit.splatLike(counted, static_cast<double>(interval.getInt())));
   Value doubled = emit.scale(lossScale, 2.0);
   // It does not grow beyond f32.
-  Value canGrow = emit.compare(
-      stablehlo::ComparisonDirection::LT, doubled,
-      emit.splatLike(doubled, std::numeric_limits<double>::infinity()));
+  Value canGrow = emit.compare(stablehlo::ComparisonDirection::LT, doubled,
+                               emit.splatLike(doubled, std::numeric_limits<double>::infinity()));
   Value grown = emit.select(emit.bitAnd(grows, canGrow), doubled, lossScale);
   setState(lossScale, emit.select(isFinite, grown, emit.scale(lossScale, 0.5)));
   setState(goodSteps, emit.select(grows, zero, counted));

@@ -169,8 +169,8 @@ LogicalResult Localizer::apply(OpPlan &plan) {
   op->removeDiscardableAttr(kShardingAttr);
   builder.setInsertionPoint(op);
   if (isa<ReshardOp>(op)) {
-    Value value = emitter.emit(op->getLoc(), op->getOperand(0), *plan.steps, plan.kind,
-                               plan.reduceType);
+    Value value =
+        emitter.emit(op->getLoc(), op->getOperand(0), *plan.steps, plan.kind, plan.reduceType);
     op->getResult(0).replaceAllUsesWith(value);
     op->erase();
     return success();

@@ -302,9 +302,8 @@ void ReshardInserter::setReduceType(Type type) {
       continue;
     gradients.insert(op);
     TensorSharding from = axes.read(op.getOperand()), to = axes.read(op.getSharding());
-    bool isReducing = llvm::any_of(from.unreduced, [&](Axis axis) {
-      return axis != kMicroAxis && !to.isUnreducedOver(axis);
-    });
+    bool isReducing = llvm::any_of(
+        from.unreduced, [&](Axis axis) { return axis != kMicroAxis && !to.isUnreducedOver(axis); });
     if (isReducing && from.kind == ReduceKind::Sum &&
         isa<FloatType>(getElementTypeOrSelf(op.getType())))
       op->setDiscardableAttr(kReduceTypeAttr, TypeAttr::get(type));

@@ -252,7 +252,8 @@ LogicalResult ConfigParser::readLossScale(const llvm::json::Object &object) {
   if (!isScale && value->getAsString() != "dynamic")
     return error(key, *value) << "; expected \"dynamic\" or a positive number that 32 bits hold";
   if (precision.compute == "f32")
-    return error(key, *value) << ", but precision.compute is \"f32\", whose gradients need no scale";
+    return error(key, *value)
+           << ", but precision.compute is \"f32\", whose gradients need no scale";
   precision.lossScale = "dynamic";
   if (isScale) {
     precision.lossScale.clear();

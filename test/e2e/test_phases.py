@@ -15,11 +15,11 @@ MODELS = {
 }
 
 
-def phase_case(model, phase):
+def phase_case(model, phase, precision=None):
     def check(folder):
         config, task = MODELS[model]
         flags = ["--optimizer=adamw", "--clip-norm=1.0"]
-        parallel = st.layout(2, 2, mode="hybrid", accum=2)
+        parallel = st.layout(2, 2, mode="hybrid", accum=2) | ({"precision": precision} if precision else {})
         direct = st.compile_model(folder, "direct", config, task, parallel, *flags)
         command = [*st.COMPILE, folder / "direct", f"--task={task}", "--batch=4", "--seq=32",
                    "--target=dtu-t10", f"--parallel={folder / 'direct' / 'parallel.json'}", *flags]
@@ -38,7 +38,7 @@ def phase_case(model, phase):
         st.expect(direct.read_bytes() == (folder / "resumed.bin").read_bytes(), "the continued binary differs")
         return f"{ir.stat().st_size // 1024} KiB of IR"
 
-    return f"{model} {phase}", check
+    return f"{model} {phase} {precision or ''}".strip(), check
 
 
 # Where each pass has work to do. On the IR of any other phase it is to refuse, but for those of UNCHANGED.
@@ -163,5 +163,6 @@ def contradiction(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(st.main(*[phase_case(m, p) for m in MODELS for p in PHASES], *[pass_case(name) for name in RUNS_ON],
+    sys.exit(st.main(*[phase_case(m, p) for m in MODELS for p in PHASES],
+                     *[phase_case("gpt2", p, "f16") for p in PHASES], *[pass_case(name) for name in RUNS_ON],
                      *[claim_case(p) for p in PHASES], ("contradicting flag", contradiction)))
