@@ -4,6 +4,8 @@
 // RUN: split-file %s %t
 // RUN: st-opt --apply-parallel-config=config=%t/zero1.json --propagate-shardings --insert-reshards %t/step.mlir | FileCheck %s --check-prefix=RESHARD
 // RUN: st-opt --apply-parallel-config=config=%t/zero1.json --propagate-shardings --insert-reshards --global-to-local %t/step.mlir | FileCheck %s --check-prefix=ZERO1
+// RUN: st-opt --global-to-local %t/reshard.mlir | FileCheck %s --check-prefix=ONE
+// RUN: st-opt --apply-parallel-config=config=%t/one.json --propagate-shardings --insert-reshards --global-to-local %t/step.mlir | FileCheck %s --check-prefix=BOUNDARY
 // RUN: st-opt --apply-parallel-config=config=%t/zero2.json --propagate-shardings --insert-reshards --global-to-local %t/step.mlir | FileCheck %s --check-prefix=ZERO2
 
 // RESHARD: st.reshard {{.*}}st.reduce_type = bf16
@@ -23,6 +25,30 @@
 // ZERO2-NEXT: %[[WIDE:.*]] = stablehlo.convert %[[PART]] : (tensor<2x8xbf16>) -> tensor<2x8xf32>
 // ZERO2: st.accumulate %[[WIDE]] sum over micro : tensor<2x8xf32>
 
+// One reshard over devices and then over micro-batches.
+// ONE: %[[NARROW:.*]] = stablehlo.convert %arg0 : (tensor<4xf32>) -> tensor<4xbf16>
+// ONE-NEXT: %[[SUM:.*]] = st.all_reduce %[[NARROW]] sum over ["data"] of @mesh : tensor<4xbf16>
+// ONE-NEXT: %[[WIDE:.*]] = stablehlo.convert %[[SUM]] : (tensor<4xbf16>) -> tensor<4xf32>
+// ONE-NEXT: %[[ALL:.*]] = st.accumulate %[[WIDE]] sum over micro : tensor<4xf32>
+// ONE-NEXT: return %[[ALL]]
+
+// With one micro-batch the backward pass ends at what makes the gradient, before the conversions.
+// BOUNDARY: %[[G:.*]] = stablehlo.dot_general {{.*}} -> tensor<4x8xf32>
+// BOUNDARY-NEXT: %[[END:.*]] = st.accumulate %[[G]] sum over micro : tensor<4x8xf32>
+// BOUNDARY-NEXT: %[[NARROW:.*]] = stablehlo.convert %[[END]] : (tensor<4x8xf32>) -> tensor<4x8xbf16>
+// BOUNDARY-NEXT: st.all_reduce %[[NARROW]]
+
+//--- reshard.mlir
+#sum = #st.sharding<@mesh, [{}], unreduced = sum ["data", "micro"]>
+module {
+  st.mesh @mesh <["data"=2], micro=2>
+  func.func @main(%g: tensor<4xf32> {st.sharding = #sum}) -> (tensor<4xf32> {st.sharding = #st.sharding<@mesh, [{}]>}) {
+    %0 = st.reshard %g to <@mesh, [{}]> {st.reduce_type = bf16, st.sharding = #st.sharding<@mesh, [{}]>} : tensor<4xf32>
+    return %0 : tensor<4xf32>
+  }
+}
+//--- one.json
+{"mode": "sharding", "data": 2}
 //--- step.mlir
 module attributes {st.precision = {compute = "f32", reduce = "bf16", loss_scale = "none"}} {
   func.func @main(%w: tensor<4x8xf32> {st.name = "w", st.role = "parameter", tf.aliasing_output = 1 : i32},
