@@ -185,6 +185,23 @@ def trains(model, name):
     return run
 
 
+def vit_trains(folder):
+    """Pictures are f32; the products of their patches are not. In bf16 also over replicas that share the parameters."""
+    losses = {}
+    rows = {"f32": one_device("f32"), "bf16": one_device("bf16"), "f16": one_device("f16"),
+            "bf16 2x2": {"mode": "sharding", "data": 2, "sharding_size": 2, "sharding_dim": "megatron", "zero": 3,
+                         "precision": {"compute": "bf16", "reduce": "bf16"}}}
+    for name, spec in rows.items():
+        model = st.write_json(folder / name / "config.json", VIT).parent
+        spec = st.write_json(folder / name / "parallel.json", spec)
+        binary = folder / name / "vit.bin"
+        st.check_run([*st.COMPILE, model, "--task=classify", "--batch=8", f"--parallel={spec}", "--lr=1e-3", "-o", binary])
+        losses[name] = st.losses(st.train(binary, steps=8))
+    worst = {name: st.relative_difference(losses["f32"], value) for name, value in losses.items()}
+    st.expect(0 < worst["f16"] <= 5e-4 and all(0 < worst[name] <= 3e-3 for name in worst if "bf16" in name), f"{worst}")
+    return ", ".join(f"{name} {value:.1e}" for name, value in worst.items())
+
+
 def started_from(folder, scale, *flags, parallel=None):
     """A small GPT-2 in f16 whose scale starts so high that gradients overflow: the program after the phase that adds
     the scale says what it starts from."""
@@ -327,7 +344,7 @@ CASES += [("GradScaler with adamw", scaler_matches("adamw", 65536.0)),
           ("GradScaler with sgd", scaler_matches("sgd", 65536.0)),
           ("GradScaler at the end of f32", scaler_matches("sgd", 2.0**126))]
 CASES += [(f"{model} trains in {name}", trains(model, name)) for model in MODELS for name in TYPES]
-CASES += [("overflow", overflow(None)),
+CASES += [("vit trains", vit_trains), ("overflow", overflow(None)),
           ("overflow in a pipeline", overflow({"mode": "hybrid", "data": 2, "stage_cnt": 2, "accum_degree": 2, "zero": 1})),
           ("fixed scale", fixed_scale),
           ("checkpoint", checkpoint),
