@@ -99,7 +99,11 @@ private:
   LogicalResult setLearningRate();
   LogicalResult checkOptimizerOptions();
   LogicalResult refuseOptimizerOptions();
+  LogicalResult assignPrecision();
+  LogicalResult differentiate();
   LogicalResult addOptimizer();
+  /// Reads the parallel file, once.
+  LogicalResult loadParallel();
   LogicalResult configure();
   LogicalResult setTarget();
   std::string print();
@@ -115,6 +119,8 @@ private:
   const CompileOptions &options;
   MLIRContext *context;
   OwningOpRef<ModuleOp> module;
+  /// The parallel file, once it is read.
+  std::optional<ParallelConfig> parallel;
   /// The module's output file, open from the start; null where it goes to standard output or
   /// is a binary.
   std::unique_ptr<::st::AtomicFile> output;
@@ -360,6 +366,55 @@ LogicalResult Compiler::refuseOptimizerOptions() {
   return success();
 }
 
+//===----------------------------------------------------------------------===//
+// Precision
+//===----------------------------------------------------------------------===//
+
+LogicalResult Compiler::loadParallel() {
+  if (parallel)
+    return success();
+  parallel.emplace();
+  if (request.parallel.empty())
+    return success();
+  FailureOr<ParallelConfig> loaded = loadParallelConfig(request.parallel, context);
+  if (failed(loaded))
+    return failure();
+  parallel = std::move(*loaded);
+  return success();
+}
+
+/// The parallel file says the types; gradients get theirs from the forward pass.
+LogicalResult Compiler::assignPrecision() {
+  if (failed(loadParallel()))
+    return failure();
+  const PrecisionConfig precision = parallel->precision.value_or(PrecisionConfig());
+  if (precision.compute == "f32")
+    return success();
+  if (!computesLoss(*module))
+    return emitError(parallel->locate("precision", context))
+           << "precision.compute is \"" << precision.compute
+           << "\", but the program is no forward pass with a loss: its types are its own; expected "
+              "\"f32\"";
+  std::string text = "assign-precision{compute=" + precision.compute + "}";
+  if (precision.lossScale == "dynamic")
+    text += ",scale-loss";
+  else if (precision.lossScale != "none")
+    text += ",scale-loss{scale=" + precision.lossScale + "}";
+  return runPipeline(CompilePhase::Precision, text);
+}
+
+LogicalResult Compiler::differentiate() {
+  std::string text = "differentiate";
+  if (auto precision = (*module)->getAttrOfType<DictionaryAttr>(kPrecisionAttr))
+    if (auto type = precision.getAs<StringAttr>("compute"))
+      text += (",widen-sums,narrow-residuals{compute=" + type.getValue() + "}").str();
+  return runPipeline(CompilePhase::Differentiate, text);
+}
+
+//===----------------------------------------------------------------------===//
+// Optimizer, target and layout
+//===----------------------------------------------------------------------===//
+
 LogicalResult Compiler::addOptimizer() {
   if (failed(checkOptimizerOptions()))
     return failure();
@@ -408,13 +463,9 @@ LogicalResult Compiler::setTarget() {
 LogicalResult Compiler::configure() {
   if (failed(setTarget()))
     return failure();
-  ParallelConfig config;
-  if (!request.parallel.empty()) {
-    FailureOr<ParallelConfig> loaded = loadParallelConfig(request.parallel, context);
-    if (failed(loaded))
-      return failure();
-    config = *loaded;
-  }
+  if (failed(loadParallel()))
+    return failure();
+  const ParallelConfig &config = *parallel;
   if (config.onGpus)
     return emitError(config.locate(config.keyOf(0, 0), context))
            << config.keyOf(0, 0) << " is a GPU (GPU:<id>), which target "
@@ -459,6 +510,10 @@ LogicalResult Compiler::advanceTo(CompilePhase phase) {
   switch (phase) {
   case CompilePhase::Import:
     return success();
+  case CompilePhase::Precision:
+    return assignPrecision();
+  case CompilePhase::Differentiate:
+    return differentiate();
   case CompilePhase::Configured:
     return configure();
   case CompilePhase::Optimizer:

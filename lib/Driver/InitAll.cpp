@@ -18,6 +18,7 @@
 #include "passes/Memory/Passes.h"
 #include "passes/Partition/Passes.h"
 #include "passes/Pipeline/Passes.h"
+#include "passes/Precision/Passes.h"
 #include "passes/Propagation/Passes.h"
 
 using namespace mlir;
@@ -39,5 +40,6 @@ void mlir::st::registerAllPasses() {
   registerMemoryPasses();
   registerPipelinePasses();
   registerPartitionPasses();
+  registerPrecisionPasses();
   registerPropagationPasses();
 }

@@ -10,7 +10,7 @@ namespace mlir::st {
 
 /// A state of the road (docs/architecture.md). The numbers are indices into getPhases().
 enum class CompilePhase {
-  Import, Differentiate, Optimizer, Configured, Propagated, Staged, Resharded, Local,
+  Import, Precision, Differentiate, Optimizer, Configured, Propagated, Staged, Resharded, Local,
   Tasks, Scheduled, Kernels, Planned, Dtu,
 };
 
@@ -26,7 +26,7 @@ std::string listPhases();
 const FactContract &getPhaseContract(CompilePhase phase);
 
 /// The pass pipeline that leads to a phase from the one before it; empty for
-/// import, optimizer and configured, which need options.
+/// import, precision, optimizer and configured, which need options.
 StringRef getPhasePipeline(CompilePhase phase);
 
 } // namespace mlir::st

@@ -52,6 +52,10 @@ void computeChunk(const Chunk &chunk, uint32_t seed, std::vector<float> &values)
     std::fill(values.begin(), values.end(), 1.0f);
     return;
   }
+  if (state.init().kind() == proto::Initializer::CONSTANT) {
+    std::fill(values.begin(), values.end(), static_cast<float>(state.init().value()));
+    return;
+  }
   ThreefryPair key = {seed, static_cast<uint32_t>(state.init_stream())};
   float stddev = static_cast<float>(state.init().stddev());
   forEachRun(chunk.block->block, chunk.begin, chunk.end,

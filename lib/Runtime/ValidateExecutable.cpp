@@ -197,6 +197,8 @@ absl::Status GroupValidator::checkState(const proto::State &state) {
   if (state.init().kind() == proto::Initializer::NORMAL &&
       !(std::isfinite(state.init().stddev()) && state.init().stddev() >= 0))
     return error(absl::StrCat(owner, " has a standard deviation of ", state.init().stddev()));
+  if (!std::isfinite(static_cast<float>(state.init().value())))
+    return error(absl::StrCat(owner, " starts as ", state.init().value()));
   if (state.init().has_zero_row() &&
       (state.global().shape().empty() || state.init().zero_row() < 0 ||
        state.init().zero_row() >= state.global().shape(0)))

@@ -7,6 +7,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Autodiff/Passes.h"
 #include <cmath>
+#include <limits>
 
 namespace mlir::st {
 #define GEN_PASS_DEF_ADDOPTIMIZER
@@ -38,9 +39,12 @@ public:
   StepBuilder(func::FuncOp function, const AddOptimizerOptions &options)
       : function(function), options(options), signature(function),
         builder(OpBuilder::atBlockTerminator(&function.front())),
-        emit(builder, &function.front(), builder.getUnknownLoc()) {}
+        emit(builder, &function.front(), builder.getUnknownLoc()),
+        scaling(
+            function->getParentOfType<ModuleOp>()->getAttrOfType<DictionaryAttr>(kLossScaleAttr)) {}
 
   LogicalResult collect();
+  void unscale();
   void clip();
   void update();
   void finish();
@@ -50,12 +54,17 @@ private:
   BlockArgument addArgument(const Twine &name, StringRef role, RankedTensorType type,
                             StringAttr of = {});
   Value addState(const Update &update, StringRef suffix);
+  /// A scalar of optimizer state that belongs to no parameter.
+  Value addCounter(StringRef name);
+  bool isLossScale(unsigned argument);
   void setState(Value argument, Value updated);
   /// 1 - decay^step, exact also where decay^step is close to one.
   Value biasCorrection(Value step, double decay);
   void prepareScalars();
   void updateAdam(Update &update);
   void updateSgd(Update &update);
+  /// What becomes of a scale, and of the counts that go with it.
+  void updateScale();
   Value full(Value scalar, Value like) { return emit.broadcast(scalar, {}, emit.shapeOf(like)); }
   NamedAttrList resultAttrs(Attribute name, StringRef role, Attribute of = {});
 
@@ -64,11 +73,17 @@ private:
   Signature signature;
   OpBuilder builder;
   Emitter emit;
+  /// How the loss was scaled; null if it was not.
+  DictionaryAttr scaling;
   SmallVector<Update> updates;
   SmallVector<State> states;
   /// The results to keep, by index.
   SmallVector<unsigned> keptResults;
   Value gradientNorm;
+  /// What the loss was multiplied by, null if it was not: a state where the scale is dynamic.
+  Value lossScale;
+  /// Of a scaled loss: whether all gradients are finite, and how often they were not before.
+  Value isFinite, skippedSteps;
   // Scalars that all updates share; null where they are not needed.
   Value learningRate, decayFactor, stepSize, inverseRootCorrection;
 };
@@ -84,6 +99,11 @@ static StringRef roleOf(Attribute role) {
   return name ? name.getValue() : "";
 }
 
+bool StepBuilder::isLossScale(unsigned argument) {
+  auto name = function.getArgAttrOfType<StringAttr>(argument, kNameAttr);
+  return scaling && name && name.getValue() == kLossScaleName;
+}
+
 LogicalResult StepBuilder::collect() {
   DenseMap<StringAttr, Value> gradients;
   Operation *end = function.front().getTerminator();
@@ -97,6 +117,10 @@ LogicalResult StepBuilder::collect() {
   for (BlockArgument argument : function.getArguments()) {
     unsigned i = argument.getArgNumber();
     StringRef role = roleOf(function.getArgAttr(i, kRoleAttr));
+    if (role == "optimizer_state" && isLossScale(i)) {
+      lossScale = argument;
+      continue;
+    }
     if (role == "optimizer_state")
       return function.emitOpError("already has optimizer state");
     if (role != "parameter")
@@ -121,8 +145,9 @@ BlockArgument StepBuilder::addArgument(const Twine &name, StringRef role, Ranked
   NamedAttrList attrs;
   attrs.set(kNameAttr, builder.getStringAttr(name));
   attrs.set(kRoleAttr, builder.getStringAttr(role));
-  if (of) {
+  if (of)
     attrs.set(kOfAttr, of);
+  if (role == "optimizer_state") {
     attrs.set(kInitAttr, builder.getDictionaryAttr(
                              builder.getNamedAttr("kind", builder.getStringAttr("zeros"))));
   }
@@ -132,6 +157,10 @@ BlockArgument StepBuilder::addArgument(const Twine &name, StringRef role, Ranked
 Value StepBuilder::addState(const Update &update, StringRef suffix) {
   auto type = Emitter::typeOf(function.front().getArgument(update.argument));
   return addArgument(update.name.getValue() + suffix, "optimizer_state", type, update.name);
+}
+
+Value StepBuilder::addCounter(StringRef name) {
+  return addArgument(name, "optimizer_state", RankedTensorType::get({}, builder.getF32Type()));
 }
 
 void StepBuilder::setState(Value argument, Value updated) {
@@ -154,6 +183,9 @@ void StepBuilder::finish() {
   signature.eraseResults(gone);
   if (gradientNorm)
     signature.appendResult(gradientNorm, resultAttrs(builder.getStringAttr("grad_norm"), "metric"));
+  // Of a metric that is a state, the value that this step was computed with.
+  if (isa_and_nonnull<BlockArgument>(lossScale))
+    signature.appendResult(lossScale, resultAttrs(builder.getStringAttr("loss_scale"), "metric"));
   // A donated argument names the result that takes its place.
   auto donate = [&](unsigned argument, Value updated, StringRef role) {
     signature.setArgumentAttr(argument, "tf.aliasing_output",
@@ -167,6 +199,68 @@ void StepBuilder::finish() {
   for (const State &state : states)
     donate(state.argument, state.updated, "optimizer_state");
   signature.write();
+}
+
+//===----------------------------------------------------------------------===//
+// Loss scaling
+//===----------------------------------------------------------------------===//
+
+void StepBuilder::unscale() {
+  if (!scaling)
+    return;
+  auto scalar = RankedTensorType::get({}, builder.getF32Type());
+  if (auto fixed = scaling.getAs<FloatAttr>("scale"))
+    lossScale = emit.splat(scalar, fixed.getValueAsDouble());
+  auto locate = [&](StringRef name) {
+    emit.loc = NameLoc::get(builder.getStringAttr("optimizer/scale/" + name));
+  };
+  locate("inverse");
+  Value inverse = emit.div(emit.splat(scalar, 1.0), lossScale), count;
+  for (Update &update : updates) {
+    locate(update.name);
+    Value gradient = update.gradient;
+    Value finite = emit.compare(stablehlo::ComparisonDirection::LT, emit.abs(gradient),
+                                emit.splatLike(gradient, std::numeric_limits<double>::infinity()));
+    Value others = emit.select(finite, emit.zerosLike(gradient), emit.splatLike(gradient, 1.0));
+    Value part = emit.reduceAdd(others, remainingDims(emit.typeOf(others).getRank(), {}));
+    count = count ? emit.add(count, part) : part;
+    update.gradient = emit.mul(gradient, full(inverse, gradient));
+  }
+  locate("is_finite");
+  isFinite = emit.compare(stablehlo::ComparisonDirection::EQ, count, emit.zerosLike(count));
+}
+
+// A step whose gradients are not all finite leaves every state as it was. The scale follows
+// torch.amp.GradScaler.
+void StepBuilder::updateScale() {
+  if (!scaling)
+    return;
+  emit.loc = NameLoc::get(builder.getStringAttr("optimizer/scale"));
+  for (Update &update : updates) {
+    Value old = function.front().getArgument(update.argument);
+    update.updated = emit.select(isFinite, update.updated, old);
+  }
+  for (State &state : states) {
+    Value old = function.front().getArgument(state.argument);
+    state.updated = emit.select(isFinite, state.updated, old);
+  }
+  Value zero = emit.zerosLike(lossScale), one = emit.splatLike(lossScale, 1.0);
+  if (skippedSteps)
+    setState(skippedSteps, emit.add(skippedSteps, emit.select(isFinite, zero, one)));
+  auto interval = scaling.getAs<IntegerAttr>("growth_interval");
+  if (!interval)
+    return;
+  Value goodSteps = addCounter("loss_scale.good_steps");
+  Value counted = emit.select(isFinite, emit.add(goodSteps, one), zero);
+  Value grows = emit.compare(stablehlo::ComparisonDirection::GE, counted,
+                             emit.splatLike(counted, static_cast<double>(interval.getInt())));
+  Value doubled = emit.scale(lossScale, 2.0);
+  // It does not grow beyond f32.
+  Value canGrow = emit.compare(stablehlo::ComparisonDirection::LT, doubled,
+                               emit.splatLike(doubled, std::numeric_limits<double>::infinity()));
+  Value grown = emit.select(emit.bitAnd(grows, canGrow), doubled, lossScale);
+  setState(lossScale, emit.select(isFinite, grown, emit.scale(lossScale, 0.5)));
+  setState(goodSteps, emit.select(grows, zero, counted));
 }
 
 //===----------------------------------------------------------------------===//
@@ -215,6 +309,11 @@ void StepBuilder::prepareScalars() {
   if (options.kind == OptimizerKind::Sgd)
     return;
   Value step = addArgument("step", "scalar", scalar);
+  // Steps that were left out do not count.
+  if (scaling) {
+    skippedSteps = addCounter("loss_scale.skipped_steps");
+    step = emit.sub(step, skippedSteps);
+  }
   Value one = emit.splat(scalar, 1.0);
   if (options.kind == OptimizerKind::AdamW && options.weightDecay != 0.0)
     decayFactor = emit.sub(one, emit.scale(learningRate, options.weightDecay));
@@ -260,6 +359,7 @@ void StepBuilder::update() {
     else
       updateAdam(update);
   }
+  updateScale();
 }
 
 //===----------------------------------------------------------------------===//
@@ -339,6 +439,7 @@ struct AddOptimizer : st::impl::AddOptimizerBase<AddOptimizer> {
     StepBuilder step(function, options);
     if (failed(step.collect()))
       return signalPassFailure();
+    step.unscale();
     step.clip();
     step.update();
     step.finish();

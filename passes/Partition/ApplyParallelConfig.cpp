@@ -32,6 +32,7 @@ public:
   void remarkHeads();
   LogicalResult checkBatch();
   LogicalResult checkMesh();
+  LogicalResult applyPrecision();
   FailureOr<int64_t> getVirtualStages(StringRef schedule);
   LogicalResult setScheduleOrder(int64_t virtualStages);
   LogicalResult setAttributes(StringRef schedule);
@@ -137,6 +138,30 @@ LogicalResult ConfigApplication::checkMesh() {
   return error("device_mapping") << "sharding_size is " << config.shardCount()
                                  << ", but the program's mesh has " << given.getNumDevices()
                                  << " devices";
+}
+
+/// The types of a step are chosen before it is differentiated: here the file only has to say the
+/// same of them. What devices send is the layout's to say.
+LogicalResult ConfigApplication::applyPrecision() {
+  if (!config.precision)
+    return success();
+  const PrecisionConfig &wanted = *config.precision;
+  NamedAttrList fields(module->getAttrOfType<DictionaryAttr>(kPrecisionAttr));
+  auto check = [&](StringRef key, StringRef value, StringRef otherwise) -> LogicalResult {
+    auto given = dyn_cast_or_null<StringAttr>(fields.get(key));
+    StringRef found = given ? given.getValue() : otherwise;
+    if (found == value)
+      return success();
+    return error("precision") << "precision." << key << " is \"" << value
+                              << "\", but the step was differentiated with \"" << found
+                              << "\"; expected the same, or the file before differentiate";
+  };
+  if (failed(check("compute", wanted.compute, "f32")) ||
+      failed(check("loss_scale", wanted.lossScale, "none")))
+    return failure();
+  fields.set("reduce", builder.getStringAttr(wanted.reduce));
+  module->setAttr(kPrecisionAttr, fields.getDictionary(builder.getContext()));
+  return success();
 }
 
 //===----------------------------------------------------------------------===//
@@ -506,7 +531,7 @@ LogicalResult mlir::st::applyParallelConfig(ModuleOp module, const ParallelConfi
     return module.emitError("expected a function @main with a body");
   ConfigApplication application(module, function, config);
   if (failed(application.checkMesh()) || failed(application.checkBatch()) ||
-      failed(application.setAttributes(schedule)))
+      failed(application.applyPrecision()) || failed(application.setAttributes(schedule)))
     return failure();
   application.remarkHeads();
   return application.seed();

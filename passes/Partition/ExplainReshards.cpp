@@ -247,6 +247,8 @@ void Explainer::addCollectives(ReshardOp reshard, ExplainedReshard &explained) {
   if (!plan)
     return; // of IR that insert-reshards did not make
   int64_t width = needsWideSum(type, *plan, from.kind) ? 4 : elementBytes(type);
+  if (auto reduceType = reshard->getAttrOfType<TypeAttr>(kReduceTypeAttr))
+    width = elementBytes(reduceType.getValue());
   for (const ReshardStep &step : *plan) {
     if (!step.movesData())
       continue;

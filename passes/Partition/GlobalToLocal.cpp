@@ -26,6 +26,7 @@ struct OpPlan {
   /// Of a reshard.
   const ReshardPlan *steps = nullptr;
   ReduceKind kind = ReduceKind::Sum;
+  Type reduceType;
 };
 
 /// Gives the ops that replace an op its stage.
@@ -105,6 +106,8 @@ LogicalResult Localizer::planReshardOp(ReshardOp op, OpPlan &plan) {
   if (!plan.steps)
     return op.emitOpError("cannot gather what varies along the micro-batches");
   plan.kind = from.kind;
+  if (auto type = op->getAttrOfType<TypeAttr>(kReduceTypeAttr))
+    plan.reduceType = type.getValue();
   return success();
 }
 
@@ -166,7 +169,8 @@ LogicalResult Localizer::apply(OpPlan &plan) {
   op->removeDiscardableAttr(kShardingAttr);
   builder.setInsertionPoint(op);
   if (isa<ReshardOp>(op)) {
-    Value value = emitter.emit(op->getLoc(), op->getOperand(0), *plan.steps, plan.kind);
+    Value value =
+        emitter.emit(op->getLoc(), op->getOperand(0), *plan.steps, plan.kind, plan.reduceType);
     op->getResult(0).replaceAllUsesWith(value);
     op->erase();
     return success();

@@ -20,12 +20,31 @@ static DenseSet<Value> findStateful(func::FuncOp function) {
   return stateful;
 }
 
-/// Back through what only moves a value between devices.
+static bool isMove(Operation *op) {
+  return isa_and_nonnull<AllGatherOp, AllReduceOp, ReduceScatterOp, AllToAllOp, AllSliceOp,
+                         TransferOp, stablehlo::ReshapeOp>(op);
+}
+
+/// Whether an op widens what devices sent in fewer bits.
+static bool isAfterMove(Operation *op) {
+  return isa<stablehlo::ConvertOp>(op) && isMove(op->getOperand(0).getDefiningOp());
+}
+
+/// Whether an op rounds what it takes.
+static bool isNarrowing(Operation *op) {
+  auto width = [](Value value) {
+    return getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth();
+  };
+  return isa<stablehlo::ConvertOp>(op) && width(op->getResult(0)) < width(op->getOperand(0));
+}
+
+/// Back through what only moves a value between devices, and its conversions for that.
 static Value beforeMoves(Value value) {
+  bool isMoved = false;
   while (Operation *op = value.getDefiningOp()) {
-    if (!isa<AllGatherOp, AllReduceOp, ReduceScatterOp, AllToAllOp, AllSliceOp, TransferOp,
-             stablehlo::ReshapeOp>(op))
+    if (!isMove(op) && !isAfterMove(op) && !(isMoved && isNarrowing(op)))
       break;
+    isMoved = true;
     value = op->getOperand(0);
   }
   return value;
@@ -53,7 +72,7 @@ Updates mlir::st::findUpdates(func::FuncOp function) {
     Operation *op = value.getDefiningOp();
     if (!op || !stateful.contains(value) || !seen.insert(value).second)
       continue;
-    if (!isPointwise(getShardingRule(op))) {
+    if (!isPointwise(getShardingRule(op)) || isAfterMove(op)) {
       updates.gradients.insert({beforeMoves(value), state});
       continue;
     }

@@ -8,6 +8,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "passes/Partition/ExplainReshards.h"
+#include "passes/Partition/GradientBoundary.h"
 #include "passes/Partition/Passes.h"
 
 namespace mlir::st {
@@ -26,6 +27,10 @@ public:
       : function(function), axes(axes), builder(function.getContext()) {}
 
   LogicalResult run();
+  /// Before run(): what setReduceType() is about.
+  void findGradients();
+  /// Marks what devices are to send of gradients in fewer bits.
+  void setReduceType(Type type);
   size_t count = 0;
 
 private:
@@ -55,6 +60,7 @@ private:
   /// Values that depend on parameters or state, and of these the ones known only
   /// after all micro-batches have run.
   DenseSet<Value> stateful, late;
+  DenseSet<Value> gradients;
 };
 } // namespace
 
@@ -192,6 +198,8 @@ void ReshardInserter::visitConstrain(ConstrainOp constrain) {
                      constrain->getResultTypes(), constrain->getAttrs())));
   reshard->setDiscardableAttr(kShardingAttr, reshard.getSharding());
   reshard->setDiscardableAttr(kConstraintAttr, builder.getUnitAttr());
+  if (gradients.contains(constrain))
+    gradients.insert(reshard);
   constrain.replaceAllUsesWith(reshard.getResult());
   constrain.erase();
 }
@@ -277,6 +285,31 @@ LogicalResult ReshardInserter::run() {
   return finish();
 }
 
+/// Gradients, and sums of several before the update.
+void ReshardInserter::findGradients() {
+  Updates updates = findUpdates(function);
+  for (Operation *op : updates.ops)
+    gradients.insert(op->result_begin(), op->result_end());
+  for (auto [gradient, state] : updates.gradients)
+    gradients.insert(gradient);
+}
+
+/// A gradient is reduced by the reshards between what makes it and its update, over some axes by
+/// each.
+void ReshardInserter::setReduceType(Type type) {
+  for (auto op : function.front().getOps<ReshardOp>()) {
+    if (!gradients.contains(op.getOperand()) && !gradients.contains(op))
+      continue;
+    gradients.insert(op);
+    TensorSharding from = axes.read(op.getOperand()), to = axes.read(op.getSharding());
+    bool isReducing = llvm::any_of(
+        from.unreduced, [&](Axis axis) { return axis != kMicroAxis && !to.isUnreducedOver(axis); });
+    if (isReducing && from.kind == ReduceKind::Sum &&
+        isa<FloatType>(getElementTypeOrSelf(op.getType())))
+      op->setDiscardableAttr(kReduceTypeAttr, TypeAttr::get(type));
+  }
+}
+
 //===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
@@ -296,13 +329,29 @@ struct InsertReshards : mlir::st::impl::InsertReshardsBase<InsertReshards> {
       if (function.isExternal())
         continue;
       ReshardInserter inserter(function, axes);
+      Type reduceType = getReduceType();
+      if (reduceType)
+        inserter.findGradients();
       if (failed(inserter.run()))
         return signalPassFailure();
+      if (reduceType)
+        inserter.setReduceType(reduceType);
       insertedReshards += inserter.count;
     }
     narrowedPlans += axes.plans().numNarrowed;
     if (!explain.empty())
       writeExplanation();
+  }
+
+  /// Null where gradients are reduced as they are.
+  Type getReduceType() {
+    auto precision = getOperation()->getAttrOfType<DictionaryAttr>(kPrecisionAttr);
+    auto name = precision ? precision.getAs<StringAttr>("reduce") : StringAttr();
+    if (name && name.getValue() == "bf16")
+      return BFloat16Type::get(&getContext());
+    if (name && name.getValue() == "f16")
+      return Float16Type::get(&getContext());
+    return nullptr;
   }
 
   void writeExplanation() {

@@ -3,8 +3,11 @@
 #include "lib/Support/InputFile.h"
 #include "lib/Support/JsonDepth.h"
 #include "lib/Support/JsonKeys.h"
+#include "llvm/Support/Format.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/JSON.h"
+
+#include <cmath>
 
 using namespace mlir;
 using namespace mlir::st;
@@ -46,6 +49,9 @@ private:
   LogicalResult readBucketBytes(const llvm::json::Object &object);
   LogicalResult readSchedule(const llvm::json::Object &object);
   LogicalResult readScheduleOrder(const llvm::json::Array &lists);
+  LogicalResult readPrecision(const llvm::json::Object &object);
+  LogicalResult readFloatType(const llvm::json::Value &value, StringRef key, std::string &type);
+  LogicalResult readLossScale(const llvm::json::Object &object);
   /// The devices of a shard, one a replica.
   FailureOr<SmallVector<int64_t>> readReplicas(const llvm::json::Value &value, StringRef key);
   LogicalResult readMapping(const llvm::json::Object &object);
@@ -115,10 +121,10 @@ Location ParallelConfig::locate(size_t offset, MLIRContext *context) const {
 //===----------------------------------------------------------------------===//
 
 constexpr StringLiteral kKeys[] = {
-    "mode",           "sharding_size", "sharding_dim", "sequence_parallel",
-    "parameters",     "stage_cnt",     "accum_degree", "data",
-    "expert",         "zero",          "bucket_bytes", "schedule",
-    "virtual_stages", "device_mapping"};
+    "mode",           "sharding_size",  "sharding_dim", "sequence_parallel",
+    "parameters",     "stage_cnt",      "accum_degree", "data",
+    "expert",         "zero",           "bucket_bytes", "schedule",
+    "virtual_stages", "device_mapping", "precision"};
 
 LogicalResult ConfigParser::refuseUnknownKeys(const llvm::json::Object &object) {
   for (const auto &[key, value] : object)
@@ -254,6 +260,75 @@ LogicalResult ConfigParser::readScheduleOrder(const llvm::json::Array &lists) {
     }
   }
   return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Precision
+//===----------------------------------------------------------------------===//
+
+LogicalResult ConfigParser::readFloatType(const llvm::json::Value &value, StringRef key,
+                                          std::string &type) {
+  std::optional<StringRef> name = value.getAsString();
+  if (!name || !llvm::is_contained({"f32", "bf16", "f16"}, *name))
+    return error(key, value) << "; expected \"f32\", \"bf16\" or \"f16\"";
+  type = name->str();
+  return success();
+}
+
+/// Gradients of f16 need a scale; others may have one.
+LogicalResult ConfigParser::readLossScale(const llvm::json::Object &object) {
+  constexpr StringLiteral key = "precision.loss_scale";
+  const llvm::json::Value *value = object.get("loss_scale");
+  PrecisionConfig &precision = *config.precision;
+  if (!value) {
+    if (precision.compute == "f16")
+      precision.lossScale = "dynamic";
+    return success();
+  }
+  std::optional<double> number = value->getAsNumber();
+  auto single = static_cast<float>(number.value_or(0));
+  bool isScale = std::isnormal(single) && single > 0;
+  if (!isScale && value->getAsString() != "dynamic")
+    return error(key, *value) << "; expected \"dynamic\" or a positive number that 32 bits hold";
+  if (precision.compute == "f32")
+    return error(key, *value)
+           << ", but precision.compute is \"f32\", whose gradients need no scale";
+  precision.lossScale = "dynamic";
+  if (isScale) {
+    precision.lossScale.clear();
+    llvm::raw_string_ostream(precision.lossScale) << llvm::format("%.17g", *number);
+  }
+  return success();
+}
+
+/// One type is that of the computation.
+LogicalResult ConfigParser::readPrecision(const llvm::json::Object &object) {
+  const llvm::json::Value *value = object.get("precision");
+  if (!value)
+    return success();
+  PrecisionConfig &precision = config.precision.emplace();
+  if (value->getAsString()) {
+    if (failed(readFloatType(*value, "precision", precision.compute)))
+      return failure();
+    return readLossScale({});
+  }
+  const llvm::json::Object *fields = value->getAsObject();
+  if (!fields)
+    return error("precision", *value)
+           << "; expected \"f32\", \"bf16\" or \"f16\", or an object with compute, reduce and "
+              "loss_scale";
+  for (const auto &[key, field] : *fields)
+    if (!llvm::is_contained({"compute", "reduce", "loss_scale"}, StringRef(key)))
+      return error(("precision." + StringRef(key)).str())
+             << "precision has an unknown key \"" << shortened(key) << "\" (value " << print(field)
+             << "); known are compute, reduce, loss_scale";
+  if (const llvm::json::Value *compute = fields->get("compute"))
+    if (failed(readFloatType(*compute, "precision.compute", precision.compute)))
+      return failure();
+  if (const llvm::json::Value *reduce = fields->get("reduce"))
+    if (failed(readFloatType(*reduce, "precision.reduce", precision.reduce)))
+      return failure();
+  return readLossScale(*fields);
 }
 
 //===----------------------------------------------------------------------===//
@@ -469,7 +544,7 @@ FailureOr<ParallelConfig> ConfigParser::parse(StringRef text) {
                                     virtualStages = readCount(*object, "virtual_stages");
   if (failed(accumDegree) || failed(data) || failed(expert) || failed(virtualStages) ||
       failed(readZero(*object)) || failed(readBucketBytes(*object)) ||
-      failed(readSchedule(*object)))
+      failed(readSchedule(*object)) || failed(readPrecision(*object)))
     return failure();
   config.dataCount = data->value_or(1);
   config.expertCount = expert->value_or(1);

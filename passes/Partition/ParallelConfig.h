@@ -12,6 +12,16 @@ enum class ParallelMode { Sharding, Pipeline, Hybrid };
 
 StringRef stringify(ParallelMode mode);
 
+/// The types that a step is computed in.
+struct PrecisionConfig {
+  /// "f32", "bf16" or "f16": of the forward and backward pass, and in which gradients are reduced
+  /// between devices.
+  std::string compute = "f32", reduce = "f32";
+  /// What the loss is multiplied by where it is differentiated: nothing, a number, or ("dynamic")
+  /// what the gradients allow.
+  std::string lossScale = "none";
+};
+
 struct ParallelConfig {
   ParallelMode mode = ParallelMode::Sharding;
   /// The dimension of a weight that is cut: -1 the output's, 0 the contracted one; none: each in
@@ -43,6 +53,8 @@ struct ParallelConfig {
   SmallVector<SmallVector<int64_t>> devices = {{0}};
   /// Whether the devices are numbered rather than named by a device_mapping.
   bool isNumbered = false;
+  /// None where the file does not say.
+  std::optional<PrecisionConfig> precision;
   /// The file and its text, for messages; empty for the default of one device.
   std::string path, text;
 

@@ -179,17 +179,27 @@ Value ReshardEmitter::emitStep(Location loc, Value value, const ReshardStep &ste
   return reshape(loc, value, closed);
 }
 
-Value ReshardEmitter::emit(Location loc, Value value, ArrayRef<ReshardStep> steps,
-                           ReduceKind kind) {
-  Type narrow = typeOf(value).getElementType();
-  bool isWide = needsWideSum(value.getType(), steps, kind);
-  if (isWide)
-    value = ConvertOp::create(builder, loc, typeOf(value).clone(builder.getF32Type()), value);
-  for (const ReshardStep &step : steps)
+Value ReshardEmitter::convert(Location loc, Value value, Type elementType) {
+  RankedTensorType type = typeOf(value);
+  if (type.getElementType() == elementType)
+    return value;
+  return ConvertOp::create(builder, loc, type.clone(elementType), value);
+}
+
+Value ReshardEmitter::emit(Location loc, Value value, ArrayRef<ReshardStep> steps, ReduceKind kind,
+                           Type reduceType) {
+  Type own = typeOf(value).getElementType();
+  Type wide = needsWideSum(value.getType(), steps, kind) ? builder.getF32Type() : own;
+  value = convert(loc, value, wide);
+  for (const ReshardStep &step : steps) {
+    bool isSum = step.kind == ReshardStep::AllReduce || step.kind == ReshardStep::ReduceScatter;
+    if (isSum && reduceType)
+      value = convert(loc, value, reduceType);
+    if (step.kind == ReshardStep::Accumulate)
+      value = convert(loc, value, wide);
     value = emitStep(loc, value, step, kind);
-  if (isWide)
-    value = ConvertOp::create(builder, loc, typeOf(value).clone(narrow), value);
-  return value;
+  }
+  return convert(loc, value, own);
 }
 
 //===----------------------------------------------------------------------===//

@@ -10,8 +10,10 @@ class ReshardEmitter {
 public:
   ReshardEmitter(OpBuilder &builder, const MeshAxes &axes) : builder(builder), axes(axes) {}
 
-  /// The value after the steps; `kind` is that of the reductions.
-  Value emit(Location loc, Value value, ArrayRef<ReshardStep> steps, ReduceKind kind);
+  /// The value after the steps; `kind` is that of the reductions. Devices send what they add up in
+  /// `reduceType`, where there is one; micro-batches are added up in the value's type or in f32.
+  Value emit(Location loc, Value value, ArrayRef<ReshardStep> steps, ReduceKind kind,
+             Type reduceType = {});
 
   /// Positions (an integer tensor) within this device's part of a dimension split as
   /// given, turned into positions in the whole of `size`.
@@ -25,6 +27,7 @@ private:
   Value mask(Location loc, Value value, const ReshardStep &step);
   /// The coordinate along an axis, as a tensor like `like`.
   Value coordinate(Location loc, Axis axis, RankedTensorType like);
+  Value convert(Location loc, Value value, Type elementType);
   Value splat(Location loc, RankedTensorType type, int64_t value);
   Value reshape(Location loc, Value value, ArrayRef<int64_t> shape);
 

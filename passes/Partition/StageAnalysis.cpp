@@ -175,7 +175,9 @@ void StageAnalysis::placeParameters() {
       continue;
     auto of = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kOfAttr);
     auto it = of ? byName.find(of) : byName.end();
-    argumentStages[argument] = it == byName.end() ? only(0) : it->second;
+    // A scalar of no parameter (a loss's scale, a count of steps) is at hand everywhere.
+    StageSet ofNone = rankOf(argument) == 0 ? StageSet(stages, true) : only(0);
+    argumentStages[argument] = it == byName.end() ? ofNone : it->second;
   }
 }
 

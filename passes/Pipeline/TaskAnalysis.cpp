@@ -180,6 +180,17 @@ void TaskAnalysis::markSlice(ArrayRef<Value> roots, bool OpInfo::*flag) {
     llvm::for_each(worklist.pop_back_val()->getOperands(), visit);
 }
 
+/// Whether an op makes fewer bytes of the same elements.
+static bool isNarrowing(Operation *op) {
+  auto convert = dyn_cast<stablehlo::ConvertOp>(op);
+  if (!convert)
+    return false;
+  Type from = getElementTypeOrSelf(convert.getOperand().getType());
+  Type to = getElementTypeOrSelf(convert.getType());
+  return isa<FloatType>(from) && isa<FloatType>(to) &&
+         to.getIntOrFloatBitWidth() < from.getIntOrFloatBitWidth();
+}
+
 void TaskAnalysis::markLoss() {
   SmallVector<Value> roots;
   Operation *terminator = function.getBody().front().getTerminator();
@@ -192,6 +203,11 @@ void TaskAnalysis::markLoss() {
   if (roots.empty())
     llvm::append_range(roots, terminator->getOperands());
   markSlice(roots, &OpInfo::leadsToLoss);
+  // What is rounded for the backward pass is rounded in the forward pass: fewer bytes wait.
+  for (Operation *op : ops)
+    if (isNarrowing(op))
+      if (const OpInfo *def = defInfo(op->getOperand(0)))
+        info(op).leadsToLoss |= def->leadsToLoss;
 }
 
 /// A reader of an early accumulation, for a diagnostic: the first op that varies on the way.

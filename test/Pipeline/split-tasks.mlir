@@ -194,3 +194,41 @@ module attributes {st.stages = 1 : i64, st.devices = [array<i64: 0>]} {
 // CHECK-NOT: to @count
 // CHECK: st.task @update
 // CHECK: st.write %{{.*}} to @count
+
+// -----
+
+// What the backward pass reads rounded is rounded in the forward pass, and waits in 16 bits.
+
+#rep2 = #st.sharding<@mesh, [{}, {}]>
+#rep0 = #st.sharding<@mesh, []>
+#batch = #st.sharding<@mesh, [{"micro"}, {}]>
+module attributes {st.stages = 1 : i64, st.devices = [array<i64: 0>]} {
+  st.mesh @mesh <["tensor"=1], micro=2>
+  func.func @main(
+      %x: tensor<2x4xf32> {st.name = "x", st.role = "batch", st.stage = 0 : i64, st.sharding = #batch, st.global_type = tensor<4x4xf32>},
+      %w: tensor<4x4xf32> {st.name = "w", st.role = "parameter", st.stage = 0 : i64, st.sharding = #rep2, tf.aliasing_output = 1 : i32})
+      -> (tensor<f32> {st.name = "loss", st.role = "loss", st.stage = 0 : i64, st.sharding = #rep0},
+          tensor<4x4xf32> {st.name = "w", st.role = "parameter", st.stage = 0 : i64, st.sharding = #rep2}) {
+    %zero = stablehlo.constant {st.stage = 0 : i64} dense<0.0> : tensor<f32>
+    %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] {st.stage = 0 : i64} : (tensor<2x4xf32>, tensor<4x4xf32>) -> tensor<2x4xf32>
+    %e = stablehlo.exponential %y {st.stage = 0 : i64} : tensor<2x4xf32>
+    %s = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [0, 1] {st.stage = 0 : i64} : (tensor<2x4xf32>, tensor<f32>) -> tensor<f32>
+    %loss = st.accumulate %s sum over micro {st.stage = 0 : i64} : tensor<f32>
+    %r = stablehlo.convert %e {st.stage = 0 : i64} : (tensor<2x4xf32>) -> tensor<2x4xbf16>
+    %f = stablehlo.convert %r {st.stage = 0 : i64} : (tensor<2x4xbf16>) -> tensor<2x4xf32>
+    %dw = stablehlo.dot_general %x, %f, contracting_dims = [0] x [0] {st.stage = 0 : i64} : (tensor<2x4xf32>, tensor<2x4xf32>) -> tensor<4x4xf32>
+    %g = st.accumulate %dw sum over micro {st.stage = 0 : i64} : tensor<4x4xf32>
+    %n = stablehlo.subtract %w, %g {st.stage = 0 : i64} : tensor<4x4xf32>
+    return %loss, %n : tensor<f32>, tensor<4x4xf32>
+  }
+}
+
+// CHECK-LABEL: st.program @group0
+// CHECK: st.buffer @[[STASH:stash[0-9]+]] "stash" slots 1 : tensor<2x4xbf16>
+// CHECK: st.task @forward0 forward stage 0
+// CHECK:   %[[E:.*]] = stablehlo.exponential
+// CHECK:   %[[R:.*]] = stablehlo.convert %[[E]] : (tensor<2x4xf32>) -> tensor<2x4xbf16>
+// CHECK:   st.write %[[R]] to @[[STASH]]
+// CHECK: st.task @backward0 backward stage 0
+// CHECK:   %[[READ:.*]] = st.read @[[STASH]]
+// CHECK:   stablehlo.convert %[[READ]] : (tensor<2x4xbf16>) -> tensor<2x4xf32>

@@ -5,7 +5,7 @@ import sys
 
 import st_testing as st
 
-PHASES = ["import", "differentiate", "optimizer", "configured", "propagated", "staged", "resharded", "local",
+PHASES = ["import", "precision", "differentiate", "optimizer", "configured", "propagated", "staged", "resharded", "local",
           "tasks", "scheduled", "kernels", "planned", "dtu"]
 
 MODELS = {
@@ -15,11 +15,11 @@ MODELS = {
 }
 
 
-def phase_case(model, phase):
+def phase_case(model, phase, precision=None):
     def check(folder):
         config, task = MODELS[model]
         flags = ["--optimizer=adamw", "--clip-norm=1.0"]
-        parallel = st.layout(2, 2, mode="hybrid", accum=2)
+        parallel = st.layout(2, 2, mode="hybrid", accum=2) | ({"precision": precision} if precision else {})
         direct = st.compile_model(folder, "direct", config, task, parallel, *flags)
         command = [*st.COMPILE, folder / "direct", f"--task={task}", "--batch=4", "--seq=32",
                    "--target=dtu-t10", f"--parallel={folder / 'direct' / 'parallel.json'}", *flags]
@@ -38,15 +38,19 @@ def phase_case(model, phase):
         st.expect(direct.read_bytes() == (folder / "resumed.bin").read_bytes(), "the continued binary differs")
         return f"{ir.stat().st_size // 1024} KiB of IR"
 
-    return f"{model} {phase}", check
+    return f"{model} {phase} {precision or ''}".strip(), check
 
 
 # Where each pass has work to do. On the IR of any other phase it is to refuse, but for those of UNCHANGED.
-FORWARD = PHASES[:3]
+FORWARD = PHASES[:4]
 RUNS_ON = {
-    "differentiate": ["import"],
+    "assign-precision": ["import", "precision"],
+    "scale-loss": ["import", "precision"],
+    "differentiate": ["import", "precision"],
+    "widen-sums": [],
+    "narrow-residuals": ["differentiate"],
     "add-optimizer": ["differentiate"],
-    "apply-parallel-config": ["import", "optimizer"],
+    "apply-parallel-config": ["import", "precision", "optimizer"],
     "propagate-shardings": ["configured"],
     "assign-stages": ["propagated"],
     "insert-reshards": ["propagated", "staged"],
@@ -69,12 +73,13 @@ RUNS_ON = {
     "inline-custom-gradients": [],
     "mark-blocks": [],
     "remove-dead-state": [],
-    "simplify": ["import", "differentiate", "optimizer"],
+    "simplify": ["import", "precision", "differentiate", "optimizer"],
     "unroll-loops": [],
 }
 # Where there is nothing to do: a model's front end prints what the passes on programs of other tools make.
 UNCHANGED = {
-    "expand-branches": PHASES[:4],
+    "expand-branches": PHASES[:5],
+    "widen-sums": ["differentiate"],
     "insert-reshards": ["resharded"],
     "pad-dimensions": ["configured"],
     "simplify-collectives": ["local"],
@@ -166,5 +171,6 @@ def contradiction(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(st.main(*[phase_case(m, p) for m in MODELS for p in PHASES], *[pass_case(name) for name in RUNS_ON],
+    sys.exit(st.main(*[phase_case(m, p) for m in MODELS for p in PHASES],
+                     *[phase_case("gpt2", p, "f16") for p in PHASES], *[pass_case(name) for name in RUNS_ON],
                      *[claim_case(p) for p in PHASES], ("contradicting flag", contradiction)))

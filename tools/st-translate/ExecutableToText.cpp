@@ -71,6 +71,9 @@ void ExecutablePrinter::printState(const proto::State &state) {
   case proto::Initializer::ONES:
     os << ", ones";
     break;
+  case proto::Initializer::CONSTANT:
+    os << ", all " << state.init().value();
+    break;
   case proto::Initializer::NORMAL:
     os << llvm::formatv(", normal of deviation {0} from stream {1}", state.init().stddev(),
                         state.init_stream());

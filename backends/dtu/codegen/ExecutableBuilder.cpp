@@ -161,9 +161,13 @@ LogicalResult GroupBuilder::addState(mlir::st::StateOp op) {
       init.set_zero_row(row.getInt());
   } else if (kind && kind.getValue() == "ones") {
     init.set_kind(proto::Initializer::ONES);
+  } else if (kind && kind.getValue() == "constant") {
+    init.set_kind(proto::Initializer::CONSTANT);
+    if (auto value = how.getAs<FloatAttr>("value"))
+      init.set_value(value.getValueAsDouble());
   } else if (kind && kind.getValue() != "zeros") {
     return op.emitOpError("has unknown initializer ")
-           << kind << R"(, expected "normal", "ones" or "zeros")";
+           << kind << R"(, expected "normal", "constant", "ones" or "zeros")";
   }
   return success();
 }

@@ -22,6 +22,16 @@ constexpr llvm::StringLiteral kUnpaddedTypeAttr = "st.unpadded_type";
 /// fastest (an array of f64); a target says it.
 constexpr llvm::StringLiteral kLinkCostsAttr = "st.link_costs";
 
+/// Of a module: what its loss is scaled by where it is differentiated; `growth_interval` of a dynamic
+/// scale, which is the state of that name, else `scale`.
+constexpr llvm::StringLiteral kLossScaleAttr = "st.loss_scale";
+constexpr llvm::StringLiteral kLossScaleName = "loss_scale.scale";
+/// Of a module: the precision that it is compiled in (`compute`, `reduce`, `loss_scale`), where a
+/// user said one.
+constexpr llvm::StringLiteral kPrecisionAttr = "st.precision";
+/// Of a reshard: the 16-bit type in which devices send what they add up.
+constexpr llvm::StringLiteral kReduceTypeAttr = "st.reduce_type";
+
 /// The module's one mesh, or null.
 MeshOp getMesh(Operation *within);
 

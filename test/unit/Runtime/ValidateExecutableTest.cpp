@@ -76,6 +76,7 @@ TEST(ValidateExecutableTest, NamesWhatIsWrong) {
                                      static_cast<proto::Initializer::Kind>(9)))},
       {"a standard deviation of nan",
        SPOIL(group.mutable_states(0)->mutable_init()->set_stddev(NAN))},
+      {"starts as inf", SPOIL(group.mutable_states(0)->mutable_init()->set_value(INFINITY))},
       {"does not start as zero",
        SPOIL(group.mutable_states(0)->mutable_global()->set_element(proto::F64))},
       {"the random stream -1", SPOIL(group.mutable_states(0)->set_init_stream(-1))},

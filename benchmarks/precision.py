@@ -1,0 +1,67 @@
+"""What a step costs in each precision on simulated clusters: its time, the bytes sent, the memory of each group.
+
+  benchmarks/precision.py [--model=examples/models/bert-large-uncased] [--task=span] [--seq=384] [--batch=4] [--build=build]
+
+Two layouts: 4 stages x 8 shards with a micro-batch a sequence, and 4 replicas of one stage with 4 shards, as many
+sequences each. Simulated times depend on the compiled program alone: nothing else on the machine changes them.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PRECISIONS = {"f32": "f32", "bf16": "bf16", "bf16, reduce bf16": {"compute": "bf16", "reduce": "bf16"}, "f16": "f16"}
+COLUMNS = ("activations", "gradients", "optimizer", "parameters", "workspace")
+
+
+def layouts(batch):
+    return {"4 stages x 8 shards": ({"mode": "hybrid", "data": 1, "sharding_size": 8, "stage_cnt": 4,
+                                     "accum_degree": batch}, batch),
+            "4 replicas x 4 shards": ({"mode": "sharding", "data": 4, "sharding_size": 4, "sharding_dim": "megatron"},
+                                      4 * batch)}
+
+
+def measure(options, folder, spec, batch):
+    """Milliseconds a step, MiB sent by the first device, and MiB of the first group by what it is for."""
+    (folder / "parallel.json").write_text(json.dumps(spec))
+    build = ROOT / options.build / "bin"
+    done = subprocess.run([build / "st-compile", ROOT / options.model, f"--task={options.task}", f"--batch={batch}",
+                           f"--seq={options.seq}", f"--parallel={folder / 'parallel.json'}", "--target=dtu-t10", "-o",
+                           folder / "step"], capture_output=True, text=True)
+    if done.returncode:
+        return done.stderr.strip().splitlines()[-1]
+    table = re.search(r"group +(.*)\n +group0 +(.*)\n", done.stderr)
+    memory = dict(zip(table.group(1).split(), map(float, table.group(2).split())))
+    report = folder / "report.json"
+    text = subprocess.run([folder / "step", "--timing-only", f"--report={report}"], capture_output=True, text=True,
+                          check=True).stdout
+    sent = json.loads(report.read_text())["devices"][0]["sent_bytes"] / 2**20
+    return float(re.search(r"simulated step ([\d.]+) ms", text).group(1)), sent, memory
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", default="examples/models/bert-large-uncased")
+    parser.add_argument("--task", default="span")
+    parser.add_argument("--seq", type=int, default=384)
+    parser.add_argument("--batch", type=int, default=4)
+    parser.add_argument("--build", default="build")
+    options = parser.parse_args()
+    for layout, (spec, batch) in layouts(options.batch).items():
+        print(f"{layout:22} {'ms a step':>10} {'MiB sent':>9}" + "".join(f"{c:>12}" for c in COLUMNS))
+        for name, precision in PRECISIONS.items():
+            with tempfile.TemporaryDirectory() as folder:
+                result = measure(options, pathlib.Path(folder), spec | {"precision": precision}, batch)
+            if isinstance(result, str):
+                print(f"  {name:20} {result}")
+                continue
+            step, sent, memory = result
+            print(f"  {name:20} {step:10.1f} {sent:9.1f}" + "".join(f"{memory[c]:12.1f}" for c in COLUMNS), flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,65 @@
+// RUN: st-opt %s --scale-loss | FileCheck %s
+// RUN: st-opt %s --scale-loss=scale=1024 | FileCheck %s --check-prefix=FIXED
+// RUN: st-opt %s --scale-loss="initial-scale=8 growth-interval=3" --differentiate | FileCheck %s --check-prefix=GRADIENT
+// RUN: st-opt %s --scale-loss="growth-interval=3" --differentiate --add-optimizer=kind=sgd | FileCheck %s --check-prefix=STEP
+// RUN: st-opt %s --scale-loss=scale=1024 --differentiate --add-optimizer | FileCheck %s --check-prefix=ADAM
+
+// CHECK: st.loss_scale = {growth_interval = 2000 : i64}
+// CHECK: %[[SCALE:[^:]*]]: tensor<f32> {st.init = {kind = "constant", value = 6.553600e+04 : f64}, st.name = "loss_scale.scale", st.role = "optimizer_state"}
+// CHECK: %[[LOSS:.*]] = stablehlo.multiply
+// CHECK: %[[SCALED:.*]] = st.custom_gradient(%[[LOSS]], %[[SCALE]]) forward
+// CHECK: return %[[SCALED]] : tensor<f32>
+
+// FIXED: st.loss_scale = {scale = 1.024000e+03 : f64}
+// FIXED-NOT: loss_scale.scale
+// FIXED: st.custom_gradient(%{{.*}}, %{{.*}}) forward
+
+// The loss is what it was, its gradient is not.
+// GRADIENT: @main(%[[W:[^:]*]]: tensor<f32>
+// GRADIENT-SAME: %[[SCALE:[^:]*]]: tensor<f32> {st.init = {kind = "constant", value = 8.0
+// GRADIENT: %[[LOSS:.*]] = stablehlo.multiply %[[W]], %[[W]]
+// GRADIENT-NEXT: %[[SEED:.*]] = stablehlo.multiply %{{.*}}, %[[SCALE]]
+// GRADIENT-NEXT: %[[PART:.*]] = stablehlo.multiply %[[SEED]], %[[W]]
+// GRADIENT-NEXT: %[[G:.*]] = stablehlo.add %[[PART]], %[[PART]]
+// GRADIENT-NEXT: return %[[LOSS]], %[[G]]
+
+// Gradients are divided by the scale; a step with others than finite ones keeps its state; the scale is halved, or doubled
+// after three steps, but not beyond f32.
+// STEP: @main(%[[W:[^:]*]]: tensor<f32>
+// STEP-SAME: %[[SCALE:[^:]*]]: tensor<f32> {st.init = {kind = "constant", value = 6.553600e+04 : f64}, st.name = "loss_scale.scale", st.role = "optimizer_state", tf.aliasing_output = 4 : i32}
+// STEP-SAME: st.name = "loss_scale.good_steps", st.role = "optimizer_state", tf.aliasing_output = 5 : i32}
+// STEP-SAME: tensor<f32> {st.name = "loss_scale", st.role = "metric"}
+// STEP-DAG: %[[HALF:.*]] = stablehlo.constant dense<5.000000e-01> : tensor<f32>
+// STEP-DAG: %[[TWO:.*]] = stablehlo.constant dense<2.000000e+00> : tensor<f32>
+// STEP-DAG: %[[THREE:.*]] = stablehlo.constant dense<3.000000e+00> : tensor<f32>
+// STEP-DAG: %[[INF:.*]] = stablehlo.constant dense<0x7F800000> : tensor<f32>
+// STEP: %[[INVERSE:.*]] = stablehlo.divide %{{.*}}, %[[SCALE]]
+// STEP: %[[ABS:.*]] = stablehlo.abs %[[SCALED:.*]] : tensor<f32>
+// STEP-NEXT: %[[FINITE:.*]] = stablehlo.compare LT, %[[ABS]], %[[INF]]
+// STEP: stablehlo.multiply %[[SCALED]], %{{.*}} : tensor<f32>
+// STEP: %[[GOOD:.*]] = stablehlo.compare EQ, %{{.*}}, %{{.*}}, FLOAT
+// STEP: %[[UPDATED:.*]] = stablehlo.subtract %[[W]]
+// STEP-NEXT: stablehlo.select %{{.*}}, %[[UPDATED]], %[[W]]
+// STEP-NEXT: stablehlo.select
+// STEP: %[[MORE:.*]] = stablehlo.add %{{.*}}, %{{.*}} : tensor<f32>
+// STEP-NEXT: %[[COUNTED:.*]] = stablehlo.select %[[GOOD]], %[[MORE]], %{{.*}}
+// STEP-NEXT: %[[GROWS:.*]] = stablehlo.compare GE, %[[COUNTED]], %[[THREE]]
+// STEP-NEXT: %[[DOUBLED:.*]] = stablehlo.multiply %[[SCALE]], %[[TWO]]
+// STEP-NEXT: %[[CAN:.*]] = stablehlo.compare LT, %[[DOUBLED]], %[[INF]]
+// STEP-NEXT: %[[MAY:.*]] = stablehlo.and %[[GROWS]], %[[CAN]]
+// STEP-NEXT: %[[GROWN:.*]] = stablehlo.select %[[MAY]], %[[DOUBLED]], %[[SCALE]]
+// STEP-NEXT: %[[HALVED:.*]] = stablehlo.multiply %[[SCALE]], %[[HALF]]
+// STEP-NEXT: %[[NEXT:.*]] = stablehlo.select %[[GOOD]], %[[GROWN]], %[[HALVED]]
+// STEP: return %{{.*}}, %[[SCALE]], %{{.*}}, %{{.*}}, %[[NEXT]], %{{.*}}
+
+// Adam does not count a step that was left out. A fixed scale is no state and no metric.
+// ADAM-NOT: loss_scale.scale
+// ADAM-NOT: good_steps
+// ADAM: %[[COUNT:[^:]*]]: tensor<f32> {st.name = "step", st.role = "scalar"}
+// ADAM-SAME: %[[SKIPPED:[^:]*]]: tensor<f32> {st.init = {kind = "zeros"}, st.name = "loss_scale.skipped_steps"
+// ADAM-NOT: "metric"
+// ADAM: stablehlo.subtract %[[COUNT]], %[[SKIPPED]]
+func.func @main(%w: tensor<f32> {st.name = "w", st.role = "parameter"}) -> (tensor<f32> {st.name = "loss", st.role = "loss"}) {
+  %0 = stablehlo.multiply %w, %w : tensor<f32>
+  return %0 : tensor<f32>
+}
