@@ -202,6 +202,8 @@ LogicalResult ConfigApplication::setAttributes(StringRef schedule) {
   module->setAttr("st.devices", builder.getArrayAttr(devices));
   module->setAttr("st.schedule", builder.getStringAttr(schedule));
   module->setAttr("st.micro_batches", builder.getI64IntegerAttr(config.accumDegree));
+  if (config.recompute.kind != RecomputePolicy::None)
+    module->setAttr(kRecomputeAttr, getRecomputeAttr(builder.getContext(), config.recompute));
   return success();
 }
 

@@ -44,6 +44,7 @@ private:
   LogicalResult readParameterRules(const llvm::json::Object &object);
   LogicalResult readZero(const llvm::json::Object &object);
   LogicalResult readSchedule(const llvm::json::Object &object);
+  LogicalResult readRecompute(const llvm::json::Object &object);
   /// The devices of a shard, one a replica.
   FailureOr<SmallVector<int64_t>> readReplicas(const llvm::json::Value &value, StringRef key);
   LogicalResult readMapping(const llvm::json::Object &object);
@@ -113,9 +114,10 @@ Location ParallelConfig::locate(size_t offset, MLIRContext *context) const {
 //===----------------------------------------------------------------------===//
 
 constexpr StringLiteral kKeys[] = {
-    "mode",       "sharding_size", "sharding_dim",   "sequence_parallel",
-    "parameters", "stage_cnt",     "accum_degree",   "data",
-    "zero",       "schedule",      "virtual_stages", "device_mapping"};
+    "mode",          "sharding_size", "sharding_dim",   "sequence_parallel",
+    "parameters",    "stage_cnt",     "accum_degree",   "data",
+    "zero",          "schedule",      "virtual_stages", "recompute",
+    "device_mapping"};
 
 LogicalResult ConfigParser::refuseUnknownKeys(const llvm::json::Object &object) {
   for (const auto &[key, value] : object)
@@ -213,6 +215,27 @@ LogicalResult ConfigParser::readSchedule(const llvm::json::Object &object) {
   if (!name || !parseScheduleKind(*name))
     return error("schedule", *value) << "; expected " << getScheduleNames();
   config.schedule = name->str();
+  return success();
+}
+
+LogicalResult ConfigParser::readRecompute(const llvm::json::Object &object) {
+  const llvm::json::Value *value = object.get("recompute");
+  if (!value)
+    return success();
+  constexpr StringLiteral expected =
+      "; expected \"none\", \"selective\", \"full\" or {\"bytes\": <integer from 0>}";
+  if (const llvm::json::Object *budget = value->getAsObject()) {
+    std::optional<int64_t> bytes = budget->getInteger("bytes");
+    if (!bytes || *bytes < 0 || budget->size() != 1)
+      return error("recompute", *value) << expected;
+    config.recompute = {RecomputePolicy::Budget, *bytes};
+    return success();
+  }
+  std::optional<StringRef> name = value->getAsString();
+  std::optional<RecomputePolicy> policy = parseRecomputePolicy(name.value_or(""));
+  if (!policy || policy->kind == RecomputePolicy::Budget)
+    return error("recompute", *value) << expected;
+  config.recompute = *policy;
   return success();
 }
 
@@ -427,7 +450,7 @@ FailureOr<ParallelConfig> ConfigParser::parse(StringRef text) {
                                     data = readCount(*object, "data"),
                                     virtualStages = readCount(*object, "virtual_stages");
   if (failed(accumDegree) || failed(data) || failed(virtualStages) || failed(readZero(*object)) ||
-      failed(readSchedule(*object)))
+      failed(readSchedule(*object)) || failed(readRecompute(*object)))
     return failure();
   config.dataCount = data->value_or(1);
   config.virtualStages = virtualStages->value_or(0);

@@ -131,6 +131,11 @@ def vocabulary_cases():
     yield vocabulary_case("empty", [], "no piece")
 
 
+def budget_not_met(folder):
+    command, out = compile_command(folder, parallel={"mode": "hybrid", "data": 1, "recompute": {"bytes": 10}})
+    expect_error(command, "recompute is {.bytes.: 10}, but a micro-batch's stash takes at least [0-9]+ bytes on a device", out)
+
+
 def parallel_cases():
     good = json.dumps(st.layout(2, 2))
     yield parallel_case("truncated", good[:40], "")
@@ -177,6 +182,13 @@ def parallel_cases():
                         "expected at most 1048576 devices")
     yield parallel_case("more of ZeRO than there is", numbered | {"zero": 4}, "zero is 4; expected 0, 1, 2 or 3")
     yield parallel_case("ZeRO not a number", numbered | {"zero": None}, "zero is null; expected 0, 1, 2 or 3")
+    for what, value, said in (
+            ("unknown", "most", ".most."), ("no budget", {}, "{}"), ("a budget below zero", {"bytes": -1}, "{.bytes.:-1}"),
+            ("a budget of half bytes", {"bytes": 0.5}, "{.bytes.:0.5}"), ("a number", 4096, "4096"),
+            ("more than a budget", {"bytes": 1, "layers": 2}, "{.bytes.:1,.layers.:2}")):
+        yield parallel_case(f"recompute: {what}", numbered | {"recompute": value},
+                            f"recompute is {said}; expected .none., .selective., .full. or {{.bytes.: <integer from 0>}}")
+    yield "recompute: a budget that cannot be met", budget_not_met
     yield parallel_case("unknown schedule", numbered | {"schedule": "zigzag"}, "schedule is .zigzag.; expected sequential")
     yield parallel_case("schedule of no pipeline", numbered | {"mode": "sharding", "schedule": "1f1b"},
                         "schedule is .1f1b., but mode is .sharding.")

@@ -52,6 +52,7 @@ RUNS_ON = {
     "insert-reshards": ["propagated", "staged"],
     "global-to-local": ["resharded"],
     "split-tasks": ["local"],
+    "rematerialise": [],
     "schedule-pipeline": ["tasks"],
     "form-kernels": ["tasks", "scheduled"],
     "plan-memory": ["kernels"],
@@ -72,6 +73,7 @@ RUNS_ON = {
 UNCHANGED = {
     "expand-branches": PHASES[:4],
     "insert-reshards": ["resharded"],
+    "rematerialise": ["tasks"],
     "schedule-pipeline": ["scheduled", "kernels"],
     "verify-memory-plan": ["planned"],
     **{name: FORWARD for name in ["expand-ops", "import-shardings", "inline-calls", "inline-custom-gradients", "mark-blocks",

@@ -1,8 +1,8 @@
 """Parallel specs: small models trained under every row of a matrix, against one device.
 
-Five steps in f32; losses agree to 1e-5 relative at each. The matrix has 66 rows: every product of data, tensor,
-stages and micro-batches for each model, with the other keys taken in turn, and every level of ZeRO by itself. Eight
-more are drawn; ST_SEED repeats a draw. The examples of the documentation are checked against the schema and compiled.
+Five steps in f32; losses agree to 1e-5 relative at each. The matrix has 117 rows: every product of data, tensor,
+stages and micro-batches for each model, with the other keys taken in turn, every level of ZeRO by itself, and what is
+computed again under shards, ZeRO and each schedule. Eight more are drawn; ST_SEED repeats a draw. The examples of the documentation are checked against the schema and compiled.
 """
 
 import itertools
@@ -40,11 +40,13 @@ RULES = {
 }
 # Beside 1F1B, which a pipeline has by default.
 SCHEDULES = ("gpipe", "interleaved", "zb-h1", "zb-h2", "zb-v")
+# A number is a budget, of so many activations of a micro-batch: some of the layers computed again, most of them.
+RECOMPUTE = ("selective", "full", 15, 6)
 DOCS = st.ROOT / "docs"
 
 
 def spec(model, data=1, tensor=1, stages=1, micro=1, dim="megatron", zero=0, sequence=False, rules=False,
-         schedule=None):
+         schedule=None, recompute=None):
     """A parallel file; what a product of sizes makes meaningless is left out."""
     value = {"mode": "hybrid" if stages > 1 and micro > 1 else "sharding", "data": data, "stage_cnt": stages,
              "accum_degree": micro, "sharding_size": tensor, "zero": zero if data > 1 else 0}
@@ -55,6 +57,9 @@ def spec(model, data=1, tensor=1, stages=1, micro=1, dim="megatron", zero=0, seq
             value["parameters"] = RULES[model]
     if schedule:
         value["schedule"] = schedule
+    if recompute:
+        activation = 8 * 16 * 32 * 4 // (data * micro)
+        value["recompute"] = {"bytes": recompute * activation} if isinstance(recompute, int) else recompute
     return value
 
 
@@ -69,6 +74,7 @@ def matrix():
     levels = itertools.cycle(range(4))
     switches = itertools.cycle([dict(sequence=True), {}, dict(rules=True), dict(sequence=True, rules=True)])
     optimizers = itertools.cycle(OPTIMIZERS)
+    schedules = itertools.cycle(SCHEDULES)
     for model in MODELS:
         for data, tensor, stages, micro in itertools.product((1, 2), repeat=4):
             if data * tensor * stages * micro == 1:
@@ -83,6 +89,11 @@ def matrix():
             yield named(model, next(optimizers), data=4, micro=2, zero=zero)
         for zero in (0, 2, 3):
             yield named(model, next(optimizers), data=2, tensor=2, stages=2, micro=2, zero=zero, sequence=True)
+        for policy in RECOMPUTE:
+            yield named(model, next(optimizers), data=2, tensor=2, stages=2, micro=2, zero=next(levels), sequence=True,
+                        recompute=policy)
+            yield named(model, next(optimizers), data=2, zero=3, recompute=policy)
+            yield named(model, next(optimizers), stages=2, micro=4, schedule=next(schedules), recompute=policy)
         for schedule in SCHEDULES:
             yield named(model, next(optimizers), data=2, tensor=2, stages=2, micro=4, zero=next(levels), schedule=schedule)
 
@@ -95,7 +106,8 @@ def drawn(seed, count=8):
         yield named(model, draw.choice(list(OPTIMIZERS)), data=draw.choice((1, 2, 4)), tensor=draw.choice((1, 2)),
                     stages=stages, micro=micro, dim=draw.choice(("megatron", 0, -1)),
                     zero=draw.randrange(4), sequence=draw.random() < 0.5, rules=draw.random() < 0.5,
-                    schedule=draw.choice(SCHEDULES) if stages * micro == 4 else None)
+                    schedule=draw.choice(SCHEDULES) if stages * micro == 4 else None,
+                    recompute=draw.choice((None, *RECOMPUTE)))
 
 
 def losses_of(folder, name, model, optimizer, parallel):
@@ -194,7 +206,8 @@ def schema_case(folder):
         count += 1
     for bad in ({}, {"mode": "magic"}, {"mode": "sharding", "zero": 4}, {"mode": "sharding", "data": 0},
                 {"mode": "sharding", "parameters": {"*": "tensor"}}, {"mode": "sharding", "sharding_dim": 1},
-                {"mode": "sharding", "sharding_sise": 2}, {"mode": "sharding", "sequence_parallel": 1}):
+                {"mode": "sharding", "recompute": "most"}, {"mode": "sharding", "recompute": {"bytes": -1}},
+                {"mode": "sharding", "recompute": {}}, {"mode": "sharding", "sharding_sise": 2}, {"mode": "sharding", "sequence_parallel": 1}):
         st.expect(list(violations(bad, schema)), f"the schema allows {bad}")
     documented = re.findall(r"^## `(\w+)`", (DOCS / "parallel-spec.md").read_text(), re.M)
     st.expect(sorted(documented) == sorted(schema["properties"]), f"documented are {documented}")

@@ -1,0 +1,35 @@
+// What of the forward pass the backward pass computes again, as the user says it.
+#pragma once
+
+#include "mlir/IR/BuiltinAttributes.h"
+
+namespace mlir::st {
+
+/// The module's policy: a string, or an integer, which is a budget.
+constexpr llvm::StringLiteral kRecomputeAttr = "st.recompute";
+
+struct RecomputePolicy {
+  enum Kind {
+    None,
+    Selective, ///< the core of attention
+    Full,      ///< every layer, from its inputs
+    Budget,    ///< as little as keeps a micro-batch's stash within `bytes`
+  };
+  Kind kind = None;
+  int64_t bytes = 0; ///< of a budget: on a device, for one micro-batch
+
+  bool operator==(const RecomputePolicy &other) const {
+    return kind == other.kind && bytes == other.bytes;
+  }
+  bool operator!=(const RecomputePolicy &other) const { return !(*this == other); }
+};
+
+/// Reads "none", "selective", "full" or a number of bytes.
+std::optional<RecomputePolicy> parseRecomputePolicy(StringRef text);
+/// Reads what `getRecomputeAttr` makes; none of another attribute.
+std::optional<RecomputePolicy> parseRecomputePolicy(Attribute attribute);
+Attribute getRecomputeAttr(MLIRContext *context, RecomputePolicy policy);
+/// As the parallel file has it.
+std::string print(RecomputePolicy policy);
+
+} // namespace mlir::st
