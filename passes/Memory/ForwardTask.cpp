@@ -88,6 +88,7 @@ double ForwardTask::getCost(Operation *op) {
 
 ForwardTask::ForwardTask(TaskOp task, const ValueSources &sources) : task(task), sources(&sources) {
   assignBlocks();
+  findLayers();
   findAttention();
 }
 
@@ -131,22 +132,25 @@ bool ForwardTask::isReadLater(Value value) const {
   });
 }
 
-bool ForwardTask::isLayer(int64_t block) const {
-  bool hasInput = false, hasOutput = false;
-  for (Operation &op : TaskOp(task).getBody().front()) {
-    if (op.getNumResults() == 0 || getBlock(&op) != block)
+void ForwardTask::findLayers() {
+  auto isLeft = [&](Value value) {
+    return isActivation(value) &&
+           (isReadLater(value) ||
+            llvm::any_of(value.getUsers(), [](Operation *user) { return isa<SendOp>(user); }));
+  };
+  for (Operation &op : task.getBody().front()) {
+    if (op.getNumResults() == 0)
       continue;
-    hasInput |= isa<RecvOp, ReadOp>(op) && isActivation(op.getResult(0));
+    int64_t block = getBlock(&op);
+    bool isEntered = isa<RecvOp, ReadOp>(op) && isActivation(op.getResult(0));
     for (Value operand : op.getOperands())
       if (Operation *producer = operand.getDefiningOp())
-        hasInput |= isActivation(operand) && getBlock(producer) < block;
-    for (Value result : op.getResults())
-      hasOutput |= isActivation(result) &&
-                   (isReadLater(result) || llvm::any_of(result.getUsers(), [](Operation *user) {
-                      return isa<SendOp>(user);
-                    }));
+        isEntered |= isActivation(operand) && getBlock(producer) < block;
+    if (isEntered)
+      withInput.insert(block);
+    if (llvm::any_of(op.getResults(), isLeft))
+      withOutput.insert(block);
   }
-  return hasInput && hasOutput;
 }
 
 // ---- attention ------------------------------------------------------------------

@@ -36,7 +36,9 @@ public:
   bool isReadLater(Value value) const;
   /// Whether activations come into a block, and leave it for a later one or another stage: neither
   /// embeddings nor a head.
-  bool isLayer(int64_t block) const;
+  bool isLayer(int64_t block) const {
+    return withInput.contains(block) && withOutput.contains(block);
+  }
 
   /// Whether an op can be run again. Not what reads storage or receives, and no loop: what a loop
   /// stacks is as large again.
@@ -52,6 +54,7 @@ public:
 
 private:
   void assignBlocks();
+  void findLayers();
   void findAttention();
   bool isActivationProduct(Operation *op) const;
 
@@ -59,6 +62,7 @@ private:
   const ValueSources *sources;
   SmallVector<int64_t> blocks;
   DenseMap<Operation *, int64_t> blockOf;
+  DenseSet<int64_t> withInput, withOutput; ///< blocks that activations enter, and leave
   DenseSet<Operation *> attention;
 };
 

@@ -26,7 +26,7 @@ void RecomputeEmitter::keepAdded() {
     std::string name;
     do
       name = "stash" + std::to_string(number++);
-    while (program.lookupSymbol(name));
+    while (symbols.lookup(name));
     OpBuilder builder(program.getContext());
     builder.setInsertionPointAfter(last);
     last =
@@ -106,8 +106,8 @@ void RecomputeEmitter::rewriteBackward() {
   for (Operation *op : ops)
     replaceReads(op);
   body->setInsertionPointToEnd(&block);
-  for (Value value : choice.dropped)
-    handOn(stage.getForward().getBlock(value.getDefiningOp()));
+  for (int64_t number : stage.getForward().getBlocks())
+    handOn(number);
   for (Operation *op : ops)
     if (isa<ReadOp>(op) && op->use_empty())
       op->erase();
@@ -118,7 +118,7 @@ void RecomputeEmitter::removeStashes() {
     WriteOp write = stage.getWrite(value);
     bool isHandedOn = stage.isReadByWeight(value) && stage.getBackward() != stage.getWeight();
     if (!isHandedOn)
-      program.lookupSymbol(write.getTarget())->erase();
+      symbols.erase(symbols.lookup(write.getTarget()));
     write.erase();
   }
   TaskOp forward = stage.getForward().getTask();

@@ -8,7 +8,7 @@ namespace mlir::st {
 class RecomputeEmitter {
 public:
   RecomputeEmitter(ProgramOp program, const StageStash &stage, const StashChoice &choice)
-      : program(program), stage(stage), choice(choice) {}
+      : program(program), symbols(program), stage(stage), choice(choice) {}
 
   void emit();
   /// How many ops the backward task has got.
@@ -26,6 +26,7 @@ private:
   void removeStashes();
 
   ProgramOp program;
+  SymbolTable symbols;
   const StageStash &stage;
   const StashChoice &choice;
   std::optional<OpBuilder> body; ///< in the backward task

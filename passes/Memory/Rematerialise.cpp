@@ -1,6 +1,7 @@
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/RecomputePolicy.h"
 #include "dialects/StableHLO/StableHLOOps.h"
+#include "passes/Memory/MemoryUtils.h"
 #include "passes/Memory/Passes.h"
 #include "passes/Memory/RecomputeBudget.h"
 #include "passes/Memory/RecomputeEmitter.h"
@@ -69,9 +70,33 @@ static RecomputeLevels getLevels(ArrayRef<StageStash> stages, RecomputePolicy::K
     for (int64_t block : stage.getForward().getBlocks())
       if (kind == RecomputePolicy::Selective)
         own[block] = RecomputeLevel::Attention;
-      else if (stage.getForward().isLayer(block))
+      else if (kind == RecomputePolicy::Full && stage.getForward().isLayer(block))
         own[block] = RecomputeLevel::Everything;
   return levels;
+}
+
+/// Records what more recomputation would save of each stage: the check of the memory's capacity
+/// tells.
+static void recordSavings(ArrayRef<StageStash> stages, RecomputePolicy policy) {
+  if (policy.kind != RecomputePolicy::None && policy.kind != RecomputePolicy::Selective)
+    return;
+  RecomputeLevels now = getLevels(stages, policy.kind);
+  for (RecomputePolicy::Kind kind : {RecomputePolicy::Selective, RecomputePolicy::Full}) {
+    if (kind <= policy.kind)
+      continue;
+    RecomputeLevels levels = getLevels(stages, kind);
+    for (auto [i, stage] : llvm::enumerate(stages)) {
+      int64_t largest = 0;
+      for (auto [block, level] : levels[i])
+        largest = std::max(largest, stage.choose({{block, level}}).savedBytes);
+      int64_t saved = stage.choose(levels[i]).savedBytes - stage.choose(now[i]).savedBytes;
+      TaskOp forward = stage.getForward().getTask();
+      NamedAttrList savings(forward->getAttrOfType<DictionaryAttr>(kRecomputeSavesAttr));
+      savings.set(getPolicyName(kind),
+                  DenseI64ArrayAttr::get(forward.getContext(), {saved, largest}));
+      forward->setAttr(kRecomputeSavesAttr, savings.getDictionary(forward.getContext()));
+    }
+  }
 }
 
 /// A loop's stacked values are its layers' stash; computing them again would stack them again.
@@ -88,6 +113,9 @@ static void noteLoops(ArrayRef<StageStash> stages) {
 LogicalResult Rematerialise::rematerialise(ProgramOp program, RecomputePolicy policy) {
   ValueSources sources(program);
   SmallVector<StageStash, 0> stages = findStages(program, sources);
+  recordSavings(stages, policy);
+  if (policy.kind == RecomputePolicy::None)
+    return success();
   noteLoops(stages);
   RecomputeLevels levels;
   if (policy.kind == RecomputePolicy::Budget) {
@@ -121,14 +149,13 @@ void Rematerialise::runOnOperation() {
   if (failed(policy) || failed(checkFacts(getOperation(), getArgument(), kContract)))
     return signalPassFailure();
   isChanged = false;
-  if (policy->kind == RecomputePolicy::None)
-    return markAllAnalysesPreserved();
   for (auto program : getOperation().getOps<ProgramOp>())
     if (failed(rematerialise(program, *policy)))
       return signalPassFailure();
   // A user who asks for it should hear that the model has no layers, or no attention, to be found.
   bool isWhole = policy->kind == RecomputePolicy::Full;
-  if (!isChanged && policy->kind != RecomputePolicy::Budget)
+  if (!isChanged && policy->kind != RecomputePolicy::None &&
+      policy->kind != RecomputePolicy::Budget)
     getOperation().emitWarning("recompute is ")
         << print(*policy) << ", but nothing is computed again: "
         << (isWhole ? "no layer (st.block) between others keeps more than what comes into it"

@@ -38,6 +38,7 @@ void StageStash::findStashed(ProgramOp program) {
     if (llvm::any_of(tasks, [&](TaskOp task) { return task != backward && task != weight; }))
       continue;
     stashed[write.getValue()] = write;
+    stashedOf[forward.getBlock(write.getValue().getDefiningOp())].push_back(write.getValue());
     if (llvm::is_contained(tasks, weight))
       readByWeight.insert(write.getValue());
   }
@@ -154,7 +155,7 @@ llvm::SetVector<Value> StageStash::cut(const llvm::SetVector<Value> &wanted, int
 
 void StageStash::chooseInBlock(int64_t block, RecomputeLevel level, StashChoice &choice) const {
   llvm::SetVector<Value> wanted;
-  for (auto [value, write] : stashed)
+  for (Value value : getStashed(block))
     if (isDroppable(value, block, level))
       wanted.insert(value);
   auto isAtHand = [&](Value value) {

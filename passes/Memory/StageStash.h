@@ -2,7 +2,6 @@
 #pragma once
 
 #include "passes/Memory/ForwardTask.h"
-#include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -44,6 +43,11 @@ public:
 
   /// The write of a value into its stash; null for values that are not stashed.
   WriteOp getWrite(Value value) const { return stashed.lookup(value); }
+  /// The stashed values of a block.
+  ArrayRef<Value> getStashed(int64_t block) const {
+    auto found = stashedOf.find(block);
+    return found == stashedOf.end() ? ArrayRef<Value>() : ArrayRef<Value>(found->second);
+  }
   /// Whether the weight task reads a stashed value.
   bool isReadByWeight(Value value) const { return readByWeight.contains(value); }
 
@@ -61,7 +65,8 @@ private:
 
   ForwardTask forward;
   TaskOp backward, weight;
-  llvm::MapVector<Value, WriteOp> stashed; ///< that only the backward tasks of the stage read
+  DenseMap<Value, WriteOp> stashed; ///< that only the backward tasks of the stage read
+  DenseMap<int64_t, SmallVector<Value>> stashedOf; ///< the same, block by block
   DenseSet<Value> readByWeight;
   llvm::StringSet<> freeReads; ///< storage that is there anyway when the backward task runs
   DenseSet<Value> derived;     ///< can be made of it in any block

@@ -6,6 +6,11 @@ using namespace mlir::st;
 
 static constexpr llvm::StringLiteral kNames[] = {"none", "selective", "full"};
 
+StringRef mlir::st::getPolicyName(RecomputePolicy::Kind kind) {
+  assert(kind != RecomputePolicy::Budget);
+  return kNames[kind];
+}
+
 std::optional<RecomputePolicy> mlir::st::parseRecomputePolicy(StringRef text) {
   for (auto [kind, name] : llvm::enumerate(kNames))
     if (text == name)
@@ -28,11 +33,11 @@ Attribute mlir::st::getRecomputeAttr(MLIRContext *context, RecomputePolicy polic
   Builder builder(context);
   if (policy.kind == RecomputePolicy::Budget)
     return builder.getI64IntegerAttr(policy.bytes);
-  return builder.getStringAttr(kNames[policy.kind]);
+  return builder.getStringAttr(getPolicyName(policy.kind));
 }
 
 std::string mlir::st::print(RecomputePolicy policy) {
   if (policy.kind == RecomputePolicy::Budget)
     return "{\"bytes\": " + std::to_string(policy.bytes) + "}";
-  return "\"" + kNames[policy.kind].str() + "\"";
+  return "\"" + getPolicyName(policy.kind).str() + "\"";
 }

@@ -29,6 +29,8 @@ std::optional<RecomputePolicy> parseRecomputePolicy(StringRef text);
 /// Reads what `getRecomputeAttr` makes; none of another attribute.
 std::optional<RecomputePolicy> parseRecomputePolicy(Attribute attribute);
 Attribute getRecomputeAttr(MLIRContext *context, RecomputePolicy policy);
+/// The name of a policy that is no budget.
+StringRef getPolicyName(RecomputePolicy::Kind kind);
 /// As the parallel file has it.
 std::string print(RecomputePolicy policy);
 
