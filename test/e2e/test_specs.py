@@ -142,6 +142,32 @@ def training_case(name, model, optimizer, parallel):
     return name, check
 
 
+def memory_of(binary):
+    """Bytes of the first group's arena, by class."""
+    text = st.check_run([st.BIN / "st-translate", "--executable-to-text", binary]).stdout
+    classes = re.search(r"^  arena \d+ bytes, (.*)$", text, re.M).group(1)
+    return {name: int(count) for name, count in (entry.split() for entry in classes.split(", "))}
+
+
+def recompute_memory(folder):
+    """What is computed again lowers the peak: one layer at a time comes back as workspace."""
+    task, config = MODELS["bert"]
+    layers, in_flight = 8, 2
+    layout = {"mode": "pipeline", "data": 1, "stage_cnt": 2, "accum_degree": 4}
+    sizes = {}
+    for policy in ("none", "selective", "full"):
+        binary = st.compile_model(folder, policy, config | {"num_hidden_layers": layers}, task,
+                                  layout | {"recompute": policy}, batch=8, seq=16)
+        sizes[policy] = memory_of(binary)
+    arenas = [sum(sizes[policy].values()) for policy in ("none", "selective", "full")]
+    st.expect(arenas[0] > arenas[1] > arenas[2], f"arenas of {arenas} bytes")
+    saved = sizes["none"]["activations"] - sizes["full"]["activations"]
+    of_layer = saved / (layers / 2 * in_flight)
+    grown = sizes["full"]["workspace"] - sizes["none"]["workspace"]
+    st.expect(grown < 2 * of_layer, f"{grown} bytes more workspace, where a layer's stash is {of_layer}")
+    return f"arenas of {arenas} bytes"
+
+
 # ---- the schema and the documentation ----------------------------------------------------------
 
 
@@ -229,6 +255,7 @@ def compiled_examples(folder):
 def cases():
     yield "schema: examples fit, mistakes do not", schema_case
     yield "examples of the documentation compile", compiled_examples
+    yield "recompute lowers the peak", recompute_memory
     seed = int(os.environ.get("ST_SEED", time.time_ns() % 1000000))
     print(f"drawn with ST_SEED={seed}", flush=True)
     for row in (*matrix(), *drawn(seed)):
