@@ -17,6 +17,7 @@ def Rematerialise : Pass<"rematerialise", "::mlir::ModuleOp"> {
     | `"selective"` | the core of attention: what leads from a product of two activations to the next one, its masks and random bits | the two products' operands |
     | `"full"` | each layer: a block (`st.block`) which activations enter and leave | what comes into it |
     | bytes | as little as fits | of a micro-batch, on a device, at most so many bytes |
+    | `"fit"` | the same | at most the bytes of the program's `st.stash_budget` |
 
     What is kept in the place of the dropped values is a minimum cut, in bytes, between what must
     not be computed again and what the backward tasks read; values that follow from states and inputs
@@ -68,7 +69,7 @@ def Rematerialise : Pass<"rematerialise", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"policy", "policy", "std::string", "\"\"",
-           "none, selective, full or a number of bytes; by default what the module's st.recompute says">
+           "none, selective, full, fit or a number of bytes; by default what the module's st.recompute says">
   ];
   let statistics = [
     Statistic<"numDropped", "dropped", "Stashed values that are computed again instead">,

@@ -32,13 +32,14 @@ FailureOr<RecomputePolicy> Rematerialise::getPolicy() {
     recorded = parseRecomputePolicy(attribute);
   if (!recorded)
     return getOperation().emitError("the module's st.recompute is ")
-           << attribute << "; expected \"none\", \"selective\", \"full\" or a number of bytes";
+           << attribute
+           << "; expected \"none\", \"selective\", \"full\", \"fit\" or a number of bytes";
   if (policy.empty())
     return *recorded;
   std::optional<RecomputePolicy> given = parseRecomputePolicy(StringRef(policy));
   if (!given)
     return getOperation().emitError("unknown policy \"")
-           << policy << "\", expected none, selective, full or a number of bytes";
+           << policy << "\", expected none, selective, full, fit or a number of bytes";
   if (attribute && *recorded != *given)
     return getOperation().emitError("the module's st.recompute is ")
            << attribute << ", which contradicts the option policy=" << policy;
@@ -126,6 +127,13 @@ LogicalResult Rematerialise::rematerialise(ProgramOp program, RecomputePolicy po
       return program.emitError("recompute is ")
              << print(policy) << ", but a micro-batch's stash takes at least " << after
              << " bytes on a device of this group";
+  } else if (policy.kind == RecomputePolicy::Fit) {
+    // What does not fit with the least stash is plan-memory's to say.
+    auto budget = program->getAttrOfType<IntegerAttr>(kStashBudgetAttr);
+    if (!budget)
+      return program.emitOpError("has no ")
+             << kStashBudgetAttr << "; expected the driver to have found what fits";
+    levels = chooseLevels(stages, getStashBytes(program) - budget.getInt());
   } else {
     levels = getLevels(stages, policy.kind);
   }
@@ -154,8 +162,7 @@ void Rematerialise::runOnOperation() {
       return signalPassFailure();
   // A user who asks for it should hear that the model has no layers, or no attention, to be found.
   bool isWhole = policy->kind == RecomputePolicy::Full;
-  if (!isChanged && policy->kind != RecomputePolicy::None &&
-      policy->kind != RecomputePolicy::Budget)
+  if (!isChanged && (isWhole || policy->kind == RecomputePolicy::Selective))
     getOperation().emitWarning("recompute is ")
         << print(*policy) << ", but nothing is computed again: "
         << (isWhole ? "no layer (st.block) between others keeps more than what comes into it"

@@ -223,7 +223,7 @@ LogicalResult ConfigParser::readRecompute(const llvm::json::Object &object) {
   if (!value)
     return success();
   constexpr StringLiteral expected =
-      "; expected \"none\", \"selective\", \"full\" or {\"bytes\": <integer from 0>}";
+      "; expected \"none\", \"selective\", \"full\", \"fit\" or {\"bytes\": <integer from 0>}";
   if (const llvm::json::Object *budget = value->getAsObject()) {
     std::optional<int64_t> bytes = budget->getInteger("bytes");
     if (!bytes || *bytes < 0 || budget->size() != 1)

@@ -2,7 +2,7 @@
 // RUN: not st-opt --rematerialise=policy=full --split-input-file %s 2>&1 | FileCheck %s
 // CHECK: error: the module's st.recompute is 64 : i64, which contradicts the option policy=full
 
-// expected-error @+1 {{the module's st.recompute is "most"; expected "none", "selective", "full" or a number of bytes}}
+// expected-error @+1 {{the module's st.recompute is "most"; expected "none", "selective", "full", "fit" or a number of bytes}}
 module attributes {st.recompute = "most"} {
 }
 
@@ -105,5 +105,14 @@ module attributes {st.recompute = "full"} {
       %1 = stablehlo.multiply %0, %z : tensor<8xf32>
       st.send %1 to @group1 channel 2 : tensor<8xf32>
     }
+  }
+}
+
+// -----
+
+module attributes {st.recompute = "fit"} {
+  st.mesh @mesh <[], micro=1>
+  // expected-error @+1 {{has no st.stash_budget; expected the driver to have found what fits}}
+  st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   }
 }

@@ -21,7 +21,7 @@
 // RUN: st-opt --rematerialise=policy=768 %t.once | diff %t.once -
 //
 // RUN: not st-opt --rematerialise=policy=some %s 2>&1 | FileCheck --check-prefix=UNKNOWN %s
-// UNKNOWN: error: unknown policy "some", expected none, selective, full or a number of bytes
+// UNKNOWN: error: unknown policy "some", expected none, selective, full, fit or a number of bytes
 
 module {
   st.mesh @mesh <[], micro=2>

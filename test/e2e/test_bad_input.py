@@ -187,7 +187,7 @@ def parallel_cases():
             ("a budget of half bytes", {"bytes": 0.5}, "{.bytes.:0.5}"), ("a number", 4096, "4096"),
             ("more than a budget", {"bytes": 1, "layers": 2}, "{.bytes.:1,.layers.:2}")):
         yield parallel_case(f"recompute: {what}", numbered | {"recompute": value},
-                            f"recompute is {said}; expected .none., .selective., .full. or {{.bytes.: <integer from 0>}}")
+                            f"recompute is {said}; expected .none., .selective., .full., .fit. or {{.bytes.: <integer from 0>}}")
     yield "recompute: a budget that cannot be met", budget_not_met
     yield parallel_case("unknown schedule", numbered | {"schedule": "zigzag"}, "schedule is .zigzag.; expected sequential")
     yield parallel_case("schedule of no pipeline", numbered | {"mode": "sharding", "schedule": "1f1b"},

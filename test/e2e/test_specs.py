@@ -41,7 +41,7 @@ RULES = {
 # Beside 1F1B, which a pipeline has by default.
 SCHEDULES = ("gpipe", "interleaved", "zb-h1", "zb-h2", "zb-v")
 # A number is a budget, of so many activations of a micro-batch: some of the layers computed again, most of them.
-RECOMPUTE = ("selective", "full", 15, 6)
+RECOMPUTE = ("selective", "full", 15, 6)  # and "fit", in recompute_fits
 DOCS = st.ROOT / "docs"
 
 
@@ -168,6 +168,33 @@ def recompute_memory(folder):
     return f"arenas of {arenas} bytes"
 
 
+def recompute_fits(folder):
+    """On devices that are too small for the plan, "fit" computes again no more than it has to, in the groups that have to."""
+    task, config = MODELS["gpt2"]
+    layout = {"mode": "pipeline", "data": 1, "stage_cnt": 2, "accum_degree": 4, "schedule": "gpipe"}
+
+    def compiled(name, policy, *flags):
+        return st.compile_model(folder, name, config | {"n_layer": 8}, task, layout | {"recompute": policy}, *flags, batch=8, seq=16)
+
+    sizes = {policy: sum(memory_of(compiled(policy, policy)).values()) for policy in ("none", "full")}
+    memory = (sizes["none"] + 2 * sizes["full"]) // 3
+    description = (st.ROOT / "devices" / "dtu-t10.textproto").read_text()
+    small = folder / "small.textproto"
+    small.write_text(re.sub(r"(l3_bytes_per_chip\s*{\s*value:\s*)\d+", rf"\g<1>{4 * memory}", description))
+    model = st.write_json(folder / "none" / "config.json", config | {"n_layer": 8}).parent
+    refused = st.run([st.BIN / "st-compile", "-q", model, f"--task={task}", "--batch=8", "--seq=16", f"--target={small}",
+                      f"--parallel={folder / 'none' / 'parallel.json'}", "-o", folder / "none.bin"])
+    said = f"needs {sizes['none']} bytes and has {memory} .*"
+    st.expect(refused.returncode == 1 and re.search(said, refused.stderr), refused.stderr)
+    binary = compiled("fit", "fit", f"--target={small}")
+    found = sum(memory_of(binary).values())
+    st.expect(sizes["full"] < found <= memory, f"{found} bytes, where full takes {sizes['full']} and there are {memory}")
+    one = st.compile_model(folder, "one", config | {"n_layer": 8}, task, None, batch=8, seq=16)
+    difference = st.relative_difference(st.losses(st.train(one, steps=5)), st.losses(st.train(binary, steps=5)))
+    st.expect(difference <= 1e-5, f"losses differ by {difference:.3g}")
+    return f"{found} of {memory} bytes; without recomputation {sizes['none']}"
+
+
 # ---- the schema and the documentation ----------------------------------------------------------
 
 
@@ -256,6 +283,7 @@ def cases():
     yield "schema: examples fit, mistakes do not", schema_case
     yield "examples of the documentation compile", compiled_examples
     yield "recompute lowers the peak", recompute_memory
+    yield "recompute fits the memory", recompute_fits
     seed = int(os.environ.get("ST_SEED", time.time_ns() % 1000000))
     print(f"drawn with ST_SEED={seed}", flush=True)
     for row in (*matrix(), *drawn(seed)):

@@ -4,7 +4,7 @@
 using namespace mlir;
 using namespace mlir::st;
 
-static constexpr llvm::StringLiteral kNames[] = {"none", "selective", "full"};
+static constexpr llvm::StringLiteral kNames[] = {"none", "selective", "full", "fit"};
 
 StringRef mlir::st::getPolicyName(RecomputePolicy::Kind kind) {
   assert(kind != RecomputePolicy::Budget);

@@ -13,6 +13,7 @@ struct RecomputePolicy {
     None,
     Selective, ///< the core of attention
     Full,      ///< every layer, from its inputs
+    Fit,       ///< as little as lets each device's memory hold what it has to
     Budget,    ///< as little as keeps a micro-batch's stash within `bytes`
   };
   Kind kind = None;
@@ -24,7 +25,10 @@ struct RecomputePolicy {
   bool operator!=(const RecomputePolicy &other) const { return !(*this == other); }
 };
 
-/// Reads "none", "selective", "full" or a number of bytes.
+/// Of a program under the policy "fit": the bytes that the stash of a micro-batch may take, an i64.
+constexpr llvm::StringLiteral kStashBudgetAttr = "st.stash_budget";
+
+/// Reads "none", "selective", "full", "fit" or a number of bytes.
 std::optional<RecomputePolicy> parseRecomputePolicy(StringRef text);
 /// Reads what `getRecomputeAttr` makes; none of another attribute.
 std::optional<RecomputePolicy> parseRecomputePolicy(Attribute attribute);
