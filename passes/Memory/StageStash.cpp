@@ -71,8 +71,8 @@ bool StageStash::isAllowed(Operation *op, int64_t block, RecomputeLevel level) c
     return false;
   case RecomputeLevel::Cheap:
     return !ForwardTask::isExpensive(op);
+  // What attention reads in another shape than it is kept in need not be kept twice.
   case RecomputeLevel::Attention:
-    return forward.isAttention(op);
   case RecomputeLevel::CheapAndAttention:
     return !ForwardTask::isExpensive(op) || forward.isAttention(op);
   case RecomputeLevel::Everything:
@@ -88,6 +88,8 @@ bool StageStash::isDroppable(Value value, int64_t block, RecomputeLevel level) c
   Operation *op = value.getDefiningOp();
   // What comes into a later block is that block's to keep.
   if (!isAllowed(op, block, level) || forward.isReadLater(value))
+    return false;
+  if (level == RecomputeLevel::Attention && !forward.isAttention(op))
     return false;
   if (forward.isActivation(value))
     return true;

@@ -54,7 +54,9 @@ public:
 private:
   void findStashed(ProgramOp program);
   void findDerived();
+  /// Whether an op of a block may be computed again so that a value need not be kept.
   bool isAllowed(Operation *op, int64_t block, RecomputeLevel level) const;
+  /// Whether a stashed value is one of those that a level wants to drop.
   bool isDroppable(Value value, int64_t block, RecomputeLevel level) const;
   bool isInStorage(Value value) const;
   bool isDerived(Value value) const { return derived.contains(value); }
