@@ -1,5 +1,6 @@
 #include "lib/Driver/Compiler.h"
 #include "lib/Driver/DiagnosticPrinter.h"
+#include "lib/Driver/FitMemory.h"
 #include "lib/Driver/ImportProgram.h"
 #include "lib/Driver/LinkCosts.h"
 #include "lib/Driver/ProgramFile.h"
@@ -104,6 +105,7 @@ private:
   LogicalResult addOptimizer();
   /// Reads the parallel file, once.
   LogicalResult loadParallel();
+  LogicalResult splitTasks();
   LogicalResult configure();
   LogicalResult setTarget();
   std::string print();
@@ -429,6 +431,16 @@ LogicalResult Compiler::addOptimizer() {
   return runPipeline(CompilePhase::Optimizer, text);
 }
 
+/// What is computed again may depend on the plan that comes of it.
+LogicalResult Compiler::splitTasks() {
+  constexpr CompilePhase phase = CompilePhase::Tasks;
+  if (!wantsToFit(*module))
+    return runPipeline(phase, getPhasePipeline(phase));
+  auto [split, again] = getPhasePipeline(phase).split(',');
+  return success(succeeded(runPipeline(phase, split)) && succeeded(fitMemory(*module)) &&
+                 succeeded(runPipeline(phase, again)));
+}
+
 LogicalResult Compiler::runPipeline(CompilePhase phase, StringRef pipeline) {
   PassManager manager(context);
   // The module is verified once a phase, not after each pass.
@@ -518,6 +530,8 @@ LogicalResult Compiler::advanceTo(CompilePhase phase) {
     return configure();
   case CompilePhase::Optimizer:
     return addOptimizer();
+  case CompilePhase::Tasks:
+    return splitTasks();
   default:
     return runPipeline(phase, getPhasePipeline(phase));
   }

@@ -2,6 +2,7 @@
 #include "dialects/St/IR/ShardingUtils.h"
 #include "passes/Memory/MemoryUtils.h"
 
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
 #include "llvm/Support/MathExtras.h"
 #include <map>
@@ -61,8 +62,31 @@ static int64_t savedByZero(ProgramOp program, int64_t replicas) {
   return saved;
 }
 
+/// What a policy of recomputation saves of the stashes of all micro-batches in flight, less what
+/// one block takes while it is computed again; 0 where nobody has recorded it.
+static int64_t savedByRecomputing(ProgramOp program, StringRef policy) {
+  llvm::StringMap<int64_t> slots;
+  for (auto buffer : program.getOps<BufferOp>())
+    if (buffer.getKind() == "stash")
+      slots[buffer.getSymName()] = static_cast<int64_t>(buffer.getSlots());
+  int64_t saved = 0, largest = 0;
+  for (auto task : program.getOps<TaskOp>()) {
+    auto savings = task->getAttrOfType<DictionaryAttr>(kRecomputeSavesAttr);
+    auto own = savings ? savings.getAs<DenseI64ArrayAttr>(policy) : DenseI64ArrayAttr();
+    if (!own)
+      continue;
+    int64_t inFlight = 0;
+    for (auto write : task.getBody().front().getOps<WriteOp>())
+      inFlight = std::max(inFlight, slots.lookup(write.getTarget()));
+    saved += inFlight * own[0];
+    largest = std::max(largest, own[1]);
+  }
+  return std::max<int64_t>(saved - largest, 0);
+}
+
 /// The first change that makes room, those first that cost the least time: smaller micro-batches
-/// cost a longer schedule, shared optimizer state a gather, more devices what they cost.
+/// cost a longer schedule, shared optimizer state a gather, recomputation a few percent of a step
+/// or a forward pass, more devices what they cost.
 static std::string cheapestChange(ModuleOp module, const DeviceLoad &load, int64_t memoryBytes) {
   ProgramOp program = load.largest;
   MeshOp mesh = getMesh(module);
@@ -81,6 +105,12 @@ static std::string cheapestChange(ModuleOp module, const DeviceLoad &load, int64
   const int64_t replicas = mesh.getAxisSize("data").value_or(1);
   if (replicas > 1 && savedByZero(program, replicas) >= excess)
     return "\"zero\": 1 in the parallel file makes room";
+  for (StringRef policy : {"selective", "full"})
+    if (int64_t saved = savedByRecomputing(program, policy); saved >= excess)
+      return llvm::formatv(
+          "\"recompute\": \"{0}\" in the parallel file frees about {1} bytes, which "
+          "makes room",
+          policy, saved);
   return llvm::formatv("it takes {0} times as many shards (sharding_size) or stages (stage_cnt)",
                        llvm::divideCeil(load.bytes, memoryBytes));
 }

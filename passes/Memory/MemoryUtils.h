@@ -8,6 +8,9 @@ namespace mlir::st {
 constexpr llvm::StringLiteral kAddressesAttr = "st.addresses";
 constexpr llvm::StringLiteral kArenaBytesAttr = "st.arena_bytes";
 constexpr llvm::StringLiteral kMemoryAttr = "st.memory";
+/// Of a forward task, by policy of recomputation: the bytes of a micro-batch's stash that it would
+/// save, and the most that a block would take again while it is computed.
+constexpr llvm::StringLiteral kRecomputeSavesAttr = "st.recompute_saves";
 
 /// Bytes of a dense tensor; an i1 takes one.
 int64_t getNumBytes(Type type);

@@ -1,4 +1,4 @@
-// From kernels to addresses.
+// What a step's memory holds, and where.
 #pragma once
 
 #include "mlir/Pass/Pass.h"

@@ -1,9 +1,83 @@
-// From kernels to addresses.
+// What a step's memory holds, and where.
 
 #ifndef ST_PASSES_MEMORY_PASSES_TD
 #define ST_PASSES_MEMORY_PASSES_TD
 
 include "mlir/Pass/PassBase.td"
+
+def Rematerialise : Pass<"rematerialise", "::mlir::ModuleOp"> {
+  let summary = "Lets backward tasks compute again what forward tasks would keep for them";
+  let description = [{
+    Needs the programs of `split-tasks` and the module's `st.recompute`, which the parallel
+    file's `recompute` sets:
+
+    | policy | of each stage | is kept |
+    | --- | --- | --- |
+    | `"none"` | nothing is computed again | all that the backward tasks read |
+    | `"selective"` | the core of attention: what leads from a product of two activations to the next one, its masks and random bits | the two products' operands |
+    | `"full"` | each layer: a block (`st.block`) which activations enter and leave | what comes into it |
+    | bytes | as little as fits | of a micro-batch, on a device, at most so many bytes |
+    | `"fit"` | the same | at most the bytes of the program's `st.stash_budget` |
+
+    What is kept in the place of the dropped values is a minimum cut, in bytes, between what must
+    not be computed again and what the backward tasks read; values that follow from states and inputs
+    alone cost nothing to keep. A budget is met block by block: each can compute again
+    what is cheap (no products, collectives or random bits), the core of attention, both, or
+    everything, and the block goes a step further that frees most bytes for its cost.
+
+    Copies stand before the first op that needs one, which computes one block at a time.
+    Collectives are repeated like other ops: every rank of a group does the same. With
+    weight gradients in tasks of their own the backward task computes again and hands on what the
+    weight task reads. Loops are left alone, with a remark.
+
+    The sources: Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016 (layers);
+    Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", MLSys 2023
+    (attention); the cut is that of He and Yu, "Transcending Runtime-Memory Tradeoffs in Checkpointing by
+    being Fusion Aware", MLSys 2023.
+
+    ```mlir
+    st.task @forward0 forward stage 0 (%mb) {
+      %x = st.recv from @group1 channel 0 : tensor<8x8xf32>
+      %y = stablehlo.tanh %x {st.block = 1 : i64} : tensor<8x8xf32>
+      st.write %y to @stash0[%mb] : tensor<8x8xf32>
+      %z = stablehlo.exponential %x {st.block = 1 : i64} : tensor<8x8xf32>
+      st.write %z to @stash1[%mb] : tensor<8x8xf32>
+      ...
+    }
+    st.task @backward0 backward stage 0 (%mb) {
+      ...
+      %y = st.read @stash0[%mb] : tensor<8x8xf32>
+      %z = st.read @stash1[%mb] : tensor<8x8xf32>
+      %both = stablehlo.multiply %y, %z : tensor<8x8xf32>
+      ...
+    }
+    // after
+    st.task @forward0 forward stage 0 (%mb) {
+      %x = st.recv from @group1 channel 0 : tensor<8x8xf32>
+      st.write %x to @stash2[%mb] : tensor<8x8xf32>
+      ...
+    }
+    st.task @backward0 backward stage 0 (%mb) {
+      ...
+      %x = st.read @stash2[%mb] : tensor<8x8xf32>
+      %y = stablehlo.tanh %x {st.block = 1 : i64} : tensor<8x8xf32>
+      %z = stablehlo.exponential %x {st.block = 1 : i64} : tensor<8x8xf32>
+      %both = stablehlo.multiply %y, %z : tensor<8x8xf32>
+      ...
+    }
+    ```
+  }];
+  let options = [
+    Option<"policy", "policy", "std::string", "\"\"",
+           "none, selective, full, fit or a number of bytes; by default what the module's st.recompute says">
+  ];
+  let statistics = [
+    Statistic<"numDropped", "dropped", "Stashed values that are computed again instead">,
+    Statistic<"numAdded", "added", "Values that are stashed in their place">,
+    Statistic<"numRecomputed", "recomputed", "Ops that run again in a backward task">
+  ];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+}
 
 def PlanMemory : Pass<"plan-memory", "::mlir::ModuleOp"> {
   let summary = "Gives every value of every task an address in its device's arena";

@@ -249,6 +249,8 @@ LogicalResult ConfigApplication::setAttributes(StringRef schedule) {
   module->setAttr("st.micro_batches", builder.getI64IntegerAttr(config.accumDegree));
   if (config.bucketBytes)
     module->setAttr("st.bucket_bytes", builder.getI64IntegerAttr(*config.bucketBytes));
+  if (config.recompute.kind != RecomputePolicy::None)
+    module->setAttr(kRecomputeAttr, getRecomputeAttr(builder.getContext(), config.recompute));
   return success();
 }
 

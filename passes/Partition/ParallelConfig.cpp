@@ -52,6 +52,7 @@ private:
   LogicalResult readPrecision(const llvm::json::Object &object);
   LogicalResult readFloatType(const llvm::json::Value &value, StringRef key, std::string &type);
   LogicalResult readLossScale(const llvm::json::Object &object);
+  LogicalResult readRecompute(const llvm::json::Object &object);
   /// The devices of a shard, one a replica.
   FailureOr<SmallVector<int64_t>> readReplicas(const llvm::json::Value &value, StringRef key);
   LogicalResult readMapping(const llvm::json::Object &object);
@@ -124,7 +125,7 @@ constexpr StringLiteral kKeys[] = {
     "mode",           "sharding_size",  "sharding_dim", "sequence_parallel",
     "parameters",     "stage_cnt",      "accum_degree", "data",
     "expert",         "zero",           "bucket_bytes", "schedule",
-    "virtual_stages", "device_mapping", "precision"};
+    "virtual_stages", "device_mapping", "precision",    "recompute"};
 
 LogicalResult ConfigParser::refuseUnknownKeys(const llvm::json::Object &object) {
   for (const auto &[key, value] : object)
@@ -237,6 +238,27 @@ LogicalResult ConfigParser::readSchedule(const llvm::json::Object &object) {
     return error("schedule", *value)
            << "; expected " << getScheduleNames() << ", or a list of tasks for each stage";
   config.schedule = name->str();
+  return success();
+}
+
+LogicalResult ConfigParser::readRecompute(const llvm::json::Object &object) {
+  const llvm::json::Value *value = object.get("recompute");
+  if (!value)
+    return success();
+  constexpr StringLiteral expected =
+      "; expected \"none\", \"selective\", \"full\", \"fit\" or {\"bytes\": <integer from 0>}";
+  if (const llvm::json::Object *budget = value->getAsObject()) {
+    std::optional<int64_t> bytes = budget->getInteger("bytes");
+    if (!bytes || *bytes < 0 || budget->size() != 1)
+      return error("recompute", *value) << expected;
+    config.recompute = {RecomputePolicy::Budget, *bytes};
+    return success();
+  }
+  std::optional<StringRef> name = value->getAsString();
+  std::optional<RecomputePolicy> policy = parseRecomputePolicy(name.value_or(""));
+  if (!policy || policy->kind == RecomputePolicy::Budget)
+    return error("recompute", *value) << expected;
+  config.recompute = *policy;
   return success();
 }
 
@@ -544,7 +566,8 @@ FailureOr<ParallelConfig> ConfigParser::parse(StringRef text) {
                                     virtualStages = readCount(*object, "virtual_stages");
   if (failed(accumDegree) || failed(data) || failed(expert) || failed(virtualStages) ||
       failed(readZero(*object)) || failed(readBucketBytes(*object)) ||
-      failed(readSchedule(*object)) || failed(readPrecision(*object)))
+      failed(readSchedule(*object)) || failed(readPrecision(*object)) ||
+      failed(readRecompute(*object)))
     return failure();
   config.dataCount = data->value_or(1);
   config.expertCount = expert->value_or(1);

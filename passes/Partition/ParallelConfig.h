@@ -1,6 +1,7 @@
 // The user's parallel-config file: how many stages and shards, on which devices.
 #pragma once
 
+#include "dialects/St/IR/RecomputePolicy.h"
 #include "dialects/St/IR/ScheduledUnit.h"
 #include "mlir/IR/BuiltinOps.h"
 #include "passes/Partition/ParameterRules.h"
@@ -46,6 +47,8 @@ struct ParallelConfig {
   std::vector<SmallVector<ScheduledUnit>> scheduleOrder;
   /// Stages that a group of devices runs in turn; 0 for the schedule's own.
   int64_t virtualStages = 0;
+  /// What of the forward pass the backward pass computes again.
+  RecomputePolicy recompute;
   /// Whether the devices are GPUs ("GPU:<id>") rather than DTU clusters.
   bool onGpus = false;
   /// The devices stage by stage: every stage has the shards of the first replica, then those of

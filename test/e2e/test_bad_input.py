@@ -131,6 +131,11 @@ def vocabulary_cases():
     yield vocabulary_case("empty", [], "no piece")
 
 
+def budget_not_met(folder):
+    command, out = compile_command(folder, parallel={"mode": "hybrid", "data": 1, "recompute": {"bytes": 10}})
+    expect_error(command, "recompute is {.bytes.: 10}, but a micro-batch's stash takes at least [0-9]+ bytes on a device", out)
+
+
 def parallel_cases():
     good = json.dumps(st.layout(2, 2))
     yield parallel_case("truncated", good[:40], "")
@@ -181,6 +186,13 @@ def parallel_cases():
     for bad, shown in ((-1, "-1"), (1.5, "1.5"), ("25 MiB", '"25 MiB"'), (True, "true"), (2**41, str(2**41))):
         yield parallel_case(f"bucket_bytes {shown}", numbered | {"bucket_bytes": bad},
                             f"bucket_bytes is {shown}; expected an integer from 0 to 1099511627776")
+    for what, value, said in (
+            ("unknown", "most", ".most."), ("no budget", {}, "{}"), ("a budget below zero", {"bytes": -1}, "{.bytes.:-1}"),
+            ("a budget of half bytes", {"bytes": 0.5}, "{.bytes.:0.5}"), ("a number", 4096, "4096"),
+            ("more than a budget", {"bytes": 1, "layers": 2}, "{.bytes.:1,.layers.:2}")):
+        yield parallel_case(f"recompute: {what}", numbered | {"recompute": value},
+                            f"recompute is {said}; expected .none., .selective., .full., .fit. or {{.bytes.: <integer from 0>}}")
+    yield "recompute: a budget that cannot be met", budget_not_met
     yield parallel_case("unknown schedule", numbered | {"schedule": "zigzag"}, "schedule is .zigzag.; expected sequential")
     for name, lists, error in (
             ("listed by name alone", "listed", "schedule is .listed.; expected sequential"),

@@ -23,6 +23,8 @@ LLAMA_BIASED = LLAMA | {"attention_bias": True, "mlp_bias": True, "tie_word_embe
 LAYOUTS = {
     "1x1": st.layout(1, 1), "1x2": st.layout(1, 2), "1x2, contracted": st.layout(1, 2, dim=0),
     "2x2, 2 micro-batches": st.layout(2, 2, mode="hybrid", accum=2),
+    "2x2, 2 micro-batches, computed again": st.layout(2, 2, mode="hybrid", accum=2) | {"recompute": "full"},
+    "1x2, attention computed again": st.layout(1, 2) | {"recompute": "selective"},
 }
 
 
@@ -98,6 +100,9 @@ CASES = [
     ("llama, dropout, 1x2", step_matches(LLAMA | {"attention_dropout": 0.3}, "clm", LAYOUTS["1x2"], dropout=True)),
     ("vit, dropout, 2x2", step_matches(
         VIT | BERT_DROPOUT, "classify", LAYOUTS["2x2, 2 micro-batches"], dropout=True)),
+    *((f"{name}, dropout, {layout}", step_matches(config, task, LAYOUTS[layout], dropout=True))
+      for name, config, task in (("bert", st.SMALL_BERT, "mlm"), ("gpt2", st.SMALL_GPT2, "clm"))
+      for layout in LAYOUTS if layout.endswith("computed again")),
     ("llama learns", learns(LLAMA, "clm", 3e-3)),
     ("vit learns", learns(VIT, "classify", 3e-3)),
     ("vit learns numbers", learns(VIT | {"num_labels": 1}, "classify", 3e-3)),

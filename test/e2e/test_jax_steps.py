@@ -14,7 +14,7 @@ import optax
 from jax_models import bert_mlm, gpt2_clm, gpt2_layer, llama_clm
 from jax_on_dtu import summary
 from jax_programs import case
-from st_testing import main
+from st_testing import ROOT, main
 
 BERT = {
     "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 32, "vocab_size": 41,
@@ -150,13 +150,17 @@ def clipped(optimizer):
 
 WARMUP = optax.warmup_cosine_decay_schedule(0.0, 1e-3, 10, 100)
 
+AGAIN = f"--parallel={ROOT / 'examples' / 'parallel' / 'recompute-full.json'}"
 # Layers in bf16 have 8 bits, whatever type their gradients are cast to.
 STEPS = [
     ("bert, adamw", bert, clipped(optax.adamw(WARMUP)), {}),
     ("gpt2, adamw", gpt2, clipped(optax.adamw(1e-3, weight_decay=0.1)), {}),
+    ("gpt2, layers computed again", gpt2, clipped(optax.adamw(1e-3)), {"flags": [AGAIN]}),
+    ("llama, layers computed again", models.llama, optax.adamw(1e-3), {"flags": [AGAIN]}),
     ("gpt2, lion", gpt2, optax.lion(1e-3), {}),
     ("gpt2 by scan, unrolled", gpt2_by_scan, optax.adamw(1e-3), {}),
     ("gpt2 by scan, rolled", gpt2_by_scan, optax.adamw(1e-3), {"flags": ["--unroll=0"]}),
+    ("gpt2 by scan, rolled, layers computed again", gpt2_by_scan, optax.adamw(1e-3), {"flags": ["--unroll=0", AGAIN]}),
     ("llama, complex rotation", llama_with_complex_rotation, optax.adamw(1e-3), {}),
     ("llama, adamw", models.llama, clipped(optax.adamw(1e-3)), {}),
     ("llama, adafactor", models.llama, optax.adafactor(1e-3, min_dim_size_to_factor=8), {}),

@@ -1,10 +1,11 @@
 """Parallel specs: small models trained under every row of a matrix, against one device.
 
-Five steps in f32; losses agree to 1e-5 relative at each. The matrix has 123 rows: every product of data, tensor,
-stages and micro-batches for each model, with the other keys taken in turn, and every level of ZeRO by itself; no buckets
-of collectives, and small ones; sizes that nothing divides. Eight more are drawn; ST_SEED repeats a draw. 42 rows are in
-bf16 and f16, beside one device in the same type: sums of shards are rounded there that one device does not round. The
-examples of the documentation are checked against the schema and compiled.
+Five steps in f32; losses agree to 1e-5 relative at each. The matrix has 174 rows: every product of data, tensor,
+stages and micro-batches for each model, with the other keys taken in turn, and every level of ZeRO by itself; what is
+computed again under shards, ZeRO and each schedule; no buckets of collectives, and small ones; sizes that nothing
+divides. Eight more are drawn; ST_SEED repeats a draw. 42 rows are in bf16 and f16, beside one device in the same type:
+sums of shards are rounded there that one device does not round. The examples of the documentation are checked against
+the schema and compiled.
 """
 
 import itertools
@@ -50,11 +51,13 @@ RULES = {
 SCHEDULES = ("gpipe", "interleaved", "zb-h1", "zb-h2", "zb-v")
 # Of losses, relative, by the type of the computation; measured are at most 1.4e-4 in bf16, 1.5e-5 in f16.
 BOUNDS = {"f32": 1e-5, "bf16": 1e-3, "f16": 1e-4}
+# A number is a budget, of so many activations of a micro-batch: some of the layers computed again, most of them.
+RECOMPUTE = ("selective", "full", 15, 6)  # and "fit", in recompute_fits
 DOCS = st.ROOT / "docs"
 
 
 def spec(model, data=1, tensor=1, stages=1, micro=1, dim="megatron", zero=0, sequence=False, rules=False,
-         schedule=None, bucket=None, precision=None):
+         schedule=None, bucket=None, precision=None, recompute=None):
     """A parallel file; what a product of sizes makes meaningless is left out."""
     value = {"mode": "hybrid" if stages > 1 and micro > 1 else "sharding", "data": data, "stage_cnt": stages,
              "accum_degree": micro, "sharding_size": tensor, "zero": zero if data > 1 else 0}
@@ -69,6 +72,9 @@ def spec(model, data=1, tensor=1, stages=1, micro=1, dim="megatron", zero=0, seq
         value["bucket_bytes"] = bucket
     if precision:
         value["precision"] = precision
+    if recompute:
+        activation = 8 * 16 * 32 * 4 // (data * micro)
+        value["recompute"] = {"bytes": recompute * activation} if isinstance(recompute, int) else recompute
     return value
 
 
@@ -83,6 +89,7 @@ def matrix():
     levels = itertools.cycle(range(4))
     switches = itertools.cycle([dict(sequence=True), {}, dict(rules=True), dict(sequence=True, rules=True)])
     optimizers = itertools.cycle(OPTIMIZERS)
+    schedules = itertools.cycle(SCHEDULES)
     for model in MODELS:
         for data, tensor, stages, micro in itertools.product((1, 2), repeat=4):
             if data * tensor * stages * micro == 1:
@@ -97,6 +104,11 @@ def matrix():
             yield named(model, next(optimizers), data=4, micro=2, zero=zero)
         for zero in (0, 2, 3):
             yield named(model, next(optimizers), data=2, tensor=2, stages=2, micro=2, zero=zero, sequence=True)
+        for policy in RECOMPUTE:
+            yield named(model, next(optimizers), data=2, tensor=2, stages=2, micro=2, zero=next(levels), sequence=True,
+                        recompute=policy)
+            yield named(model, next(optimizers), data=2, zero=3, recompute=policy)
+            yield named(model, next(optimizers), stages=2, micro=4, schedule=next(schedules), recompute=policy)
         for schedule in SCHEDULES:
             yield named(model, next(optimizers), data=2, tensor=2, stages=2, micro=4, zero=next(levels), schedule=schedule)
         for zero, bucket in enumerate((0, 4096, 0, 4096)):
@@ -140,7 +152,7 @@ def drawn(seed, count=8):
                     stages=stages, micro=micro, dim=draw.choice(("megatron", 0, -1)),
                     zero=draw.randrange(4), sequence=draw.random() < 0.5, rules=draw.random() < 0.5,
                     schedule=draw.choice(SCHEDULES) if stages * micro == 4 else None,
-                    bucket=draw.choice((None, 0, 1000, 20000)))
+                    bucket=draw.choice((None, 0, 1000, 20000)), recompute=draw.choice((None, *RECOMPUTE)))
 
 
 def losses_of(folder, name, model, optimizer, parallel, odd):
@@ -179,6 +191,64 @@ def training_case(name, model, optimizer, parallel):
         return f"losses agree to {difference:.1e}"
 
     return name, check
+
+
+def memory_of(binary):
+    """Bytes of the first group's arena, by class."""
+    text = st.check_run([st.BIN / "st-translate", "--executable-to-text", binary]).stdout
+    classes = re.search(r"^  arena \d+ bytes, (.*)$", text, re.M).group(1)
+    return {name: int(count) for name, count in (entry.split() for entry in classes.split(", "))}
+
+
+def recompute_memory(folder):
+    """What is computed again lowers the peak: one layer at a time comes back as workspace. Of attention, as Korthikanti
+    et al. count it, what softmax and dropout make and a mask are not kept: here 4 + 4 + 1 bytes an element."""
+    task, config = MODELS["bert"]
+    layers, in_flight = 8, 2
+    layout = {"mode": "pipeline", "data": 1, "stage_cnt": 2, "accum_degree": 4}
+    sizes = {}
+    for policy in ("none", "selective", "full"):
+        binary = st.compile_model(folder, policy, config | {"num_hidden_layers": layers}, task,
+                                  layout | {"recompute": policy}, batch=8, seq=16)
+        sizes[policy] = memory_of(binary)
+    arenas = [sum(sizes[policy].values()) for policy in ("none", "selective", "full")]
+    st.expect(arenas[0] > arenas[1] > arenas[2], f"arenas of {arenas} bytes")
+    saved = sizes["none"]["activations"] - sizes["full"]["activations"]
+    of_layer = saved / (layers / 2 * in_flight)
+    grown = sizes["full"]["workspace"] - sizes["none"]["workspace"]
+    st.expect(grown < 2 * of_layer, f"{grown} bytes more workspace, where a layer's stash is {of_layer}")
+    rows, heads, length = 2, config["num_attention_heads"], 16
+    of_attention = (sizes["none"]["activations"] - sizes["selective"]["activations"]) / (layers / 2 * in_flight)
+    expected = rows * heads * length * (9 * length + 4)  # and the sum of each row
+    st.expect(expected <= of_attention <= 1.02 * expected, f"a layer's attention took {of_attention} bytes, not {expected}")
+    return f"arenas of {arenas} bytes"
+
+
+def recompute_fits(folder):
+    """On devices that are too small for the plan, "fit" computes again no more than it has to, in the groups that have to."""
+    task, config = MODELS["gpt2"]
+    layout = {"mode": "pipeline", "data": 1, "stage_cnt": 2, "accum_degree": 4, "schedule": "gpipe"}
+
+    def compiled(name, policy, *flags):
+        return st.compile_model(folder, name, config | {"n_layer": 8}, task, layout | {"recompute": policy}, *flags, batch=8, seq=16)
+
+    sizes = {policy: sum(memory_of(compiled(policy, policy)).values()) for policy in ("none", "full")}
+    memory = (sizes["none"] + 2 * sizes["full"]) // 3
+    description = (st.ROOT / "devices" / "dtu-t10.textproto").read_text()
+    small = folder / "small.textproto"
+    small.write_text(re.sub(r"(l3_bytes_per_chip\s*{\s*value:\s*)\d+", rf"\g<1>{4 * memory}", description))
+    model = st.write_json(folder / "none" / "config.json", config | {"n_layer": 8}).parent
+    refused = st.run([st.BIN / "st-compile", "-q", model, f"--task={task}", "--batch=8", "--seq=16", f"--target={small}",
+                      f"--parallel={folder / 'none' / 'parallel.json'}", "-o", folder / "none.bin"])
+    said = f"needs {sizes['none']} bytes and has {memory} .*"
+    st.expect(refused.returncode == 1 and re.search(said, refused.stderr), refused.stderr)
+    binary = compiled("fit", "fit", f"--target={small}")
+    found = sum(memory_of(binary).values())
+    st.expect(sizes["full"] < found <= memory, f"{found} bytes, where full takes {sizes['full']} and there are {memory}")
+    one = st.compile_model(folder, "one", config | {"n_layer": 8}, task, None, batch=8, seq=16)
+    difference = st.relative_difference(st.losses(st.train(one, steps=5)), st.losses(st.train(binary, steps=5)))
+    st.expect(difference <= 1e-5, f"losses differ by {difference:.3g}")
+    return f"{found} of {memory} bytes; without recomputation {sizes['none']}"
 
 
 # ---- the schema and the documentation ----------------------------------------------------------
@@ -250,7 +320,9 @@ def schema_case(folder):
                 {"mode": "sharding", "parameters": {"*": "tensor"}}, {"mode": "sharding", "sharding_dim": 1},
                 {"mode": "sharding", "sharding_sise": 2}, {"mode": "sharding", "precision": "fp16"},
                 {"mode": "sharding", "precision": {"compute": "f16", "loss_scale": 0}},
-                {"mode": "sharding", "precision": {"type": "bf16"}}, {"mode": "sharding", "sequence_parallel": 1}):
+                {"mode": "sharding", "precision": {"type": "bf16"}}, {"mode": "sharding", "recompute": "most"},
+                {"mode": "sharding", "recompute": {"bytes": -1}}, {"mode": "sharding", "recompute": {}},
+                {"mode": "sharding", "sequence_parallel": 1}):
         st.expect(list(violations(bad, schema)), f"the schema allows {bad}")
     documented = re.findall(r"^## `(\w+)`", (DOCS / "parallel-spec.md").read_text(), re.M)
     st.expect(sorted(documented) == sorted(schema["properties"]), f"documented are {documented}")
@@ -272,6 +344,8 @@ def compiled_examples(folder):
 def cases():
     yield "schema: examples fit, mistakes do not", schema_case
     yield "examples of the documentation compile", compiled_examples
+    yield "recompute lowers the peak", recompute_memory
+    yield "recompute fits the memory", recompute_fits
     seed = int(os.environ.get("ST_SEED", time.time_ns() % 1000000))
     print(f"drawn with ST_SEED={seed}", flush=True)
     for row in (*matrix(), *odd_rows(), *in_16_bits(), *drawn(seed)):

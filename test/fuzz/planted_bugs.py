@@ -36,6 +36,7 @@ EMITTER, MOVES = "passes/Partition/ReshardEmitter.cpp", "dialects/St/Sharding/Re
 STAGES, ASSIGN = "passes/Partition/StageAnalysis.cpp", "passes/Partition/AssignStages.cpp"
 MICRO = "passes/Propagation/MicroAnalysis.cpp"
 TASKS, PROGRAMS = "passes/Pipeline/TaskAnalysis.cpp", "passes/Pipeline/ProgramEmitter.cpp"
+AGAIN = "passes/Memory/RecomputeEmitter.cpp"
 BUGS = [
     # Factor rules.
     Bug("contraction-is-parallel", RULES, "isNumber ? FactorKind::Reduction : FactorKind::NeedReplication);",
@@ -92,6 +93,10 @@ BUGS = [
     Bug("result-of-a-bucket-is-not-waited-for", "passes/Collectives/CombineCollectives.cpp", "between.needing.push_back(op);", ""),
     Bug("reduced-over-devices-not-micro", EMITTER, "return AccumulateOp::create(builder, loc, type, value, kind);",
         "return AllReduceOp::create(builder, loc, type, value, kind, names, axes.meshName());"),
+    # Recomputation.
+    Bug("computed-again-from-one-operand", AGAIN, "mapping.map(operand, get(operand, block));",
+        "mapping.map(operand, get(op->getOperand(0), block));"),
+    Bug("weight-task-reads-what-nobody-made", AGAIN, "    handOn(number);", "    ;"),
 ]
 
 

@@ -1,6 +1,6 @@
 """Random training steps: a loss of random layers, its gradients and an optimizer, under a random parallel file.
 
-Stages, micro-batches, shards, replicas and the schedule are drawn. Every layer is a block of its own, and there
+Stages, micro-batches, shards, replicas, the schedule and what is computed again are drawn. Every layer is a block of its own, and there
 are as many blocks as stages half of the time, which makes the cut between stages a random one.
 """
 
@@ -12,7 +12,7 @@ from program_builder import MESHES
 PREPARE = "differentiate,canonicalize,cse,add-optimizer{{{optimizer}}},canonicalize"
 LOCAL = ("apply-parallel-config{config=CONFIG},expand-branches,pad-dimensions,propagate-shardings,assign-stages,insert-reshards,"
          "global-to-local,simplify-collectives")
-TASKS = LOCAL + ",split-tasks,combine-collectives,reuse-accumulators"
+TASKS = LOCAL + ",split-tasks,rematerialise,combine-collectives,reuse-accumulators"
 # How far a step goes before it is run.
 ROADS = (LOCAL, TASKS, TASKS + ",schedule-pipeline",
          TASKS + ",schedule-pipeline,lower-loops,lower-tensor-ops,form-kernels,plan-memory,verify-memory-plan")
@@ -245,12 +245,16 @@ class Step:
             file["bucket_bytes"] = self.rng.choice([0, 100, 400, 1000])
         if self.stages > 1 and self.micro > 1:
             file["schedule"] = self.rng.choice(["sequential", "gpipe", "1f1b"])
-        return json.dumps(file)
+        return file
 
     def text(self):
         parallel, optimizer, road = self.parallel(), self.rng.choice(OPTIMIZERS), self.rng.choice(ROADS)
+        parallel["recompute"] = self.rng.choice(["none", "selective", "full", "full",
+                                                 {"bytes": int(2 ** self.rng.uniform(6, 13))}])
+        if "schedule" in parallel and self.rng.random() < 0.4:
+            parallel["schedule"] = self.rng.choice(["zb-h1", "zb-h2"])
         attributes = (f"st.prepare = {json.dumps(PREPARE.format(optimizer=optimizer))}, st.passes = {json.dumps(road)}, "
-                      f"st.parallel = {quoted(parallel)}")
+                      f"st.parallel = {quoted(json.dumps(parallel))}")
         body = "\n  ".join(self.lines)
         mesh = ", ".join(f'"{name}"={size}' for name, size in (self.axes or {}).items())
         mesh = f"st.mesh @mesh <[{mesh}], micro=1>\n" if mesh else ""

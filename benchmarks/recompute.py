@@ -1,0 +1,91 @@
+"""What recomputation costs and saves on simulated clusters: the step and the memory of the first group.
+
+  benchmarks/recompute.py [--model=examples/models/gpt2] [--task=clm] [--stages=4] [--micro=16] [--seq=512] [--shards=1]
+                          [--dropout=P] [--build=build]
+
+Beside the named policies, budgets of three quarters, half, a quarter and an eighth of the first group's stash.
+Simulated times depend on the compiled program alone: nothing else on the machine changes them.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SHARES = (0.75, 0.5, 0.25, 0.125)
+
+
+def stash_bytes(command):
+    """What the first group keeps of a micro-batch without recomputation."""
+    text = subprocess.run([*command, "--compile-to=tasks"], capture_output=True, text=True, check=True).stdout
+    program = text.split("st.program")[1].split("st.task @backward")[0]
+    kinds = {"f32": 4, "i32": 4, "ui32": 4, "i1": 1, "bf16": 2, "f16": 2}
+    total = 0
+    for shape, kind in re.findall(r'"stash" slots \d+ : tensor<([\dx]*)x(\w+)>', program):
+        size = kinds[kind]
+        for dim in shape.split("x"):
+            size *= int(dim)
+        total += size
+    return total
+
+
+def measure(options, folder, policy):
+    """The step in ms, and MiB of the first group by class; or what st-compile says to it."""
+    layout = {"mode": "hybrid", "data": 1, "stage_cnt": options.stages, "accum_degree": options.micro,
+              "sharding_size": options.shards, "sharding_dim": "megatron"}
+    if isinstance(policy, float):
+        (folder / "layout.json").write_text(json.dumps(layout))
+        policy = {"bytes": int(policy * stash_bytes(command(options, folder)))}
+    (folder / "layout.json").write_text(json.dumps(layout | {"recompute": policy}))
+    done = subprocess.run([*command(options, folder), "-o", folder / "step"], capture_output=True, text=True)
+    if done.returncode:
+        return done.stderr.strip().splitlines()[-1]
+    names = re.search(r"group +(activations.*)", done.stderr).group(1).split()
+    sizes = dict(zip(names, map(float, re.search(r"group0 +(.*)", done.stderr).group(1).split())))
+    text = subprocess.run([folder / "step", "--timing-only"], capture_output=True, text=True, check=True).stdout
+    return float(re.search(r"simulated step ([\d.]+) ms", text).group(1)), sizes
+
+
+def command(options, folder):
+    model = ROOT / options.model
+    if options.dropout is not None:
+        config = json.loads((model / "config.json").read_text())
+        config |= {key: options.dropout for key in config if key.endswith(("_pdrop", "_dropout_prob", "_dropout"))}
+        (folder / "model").mkdir(exist_ok=True)
+        (folder / "model/config.json").write_text(json.dumps(config))
+        model = folder / "model"
+    return [ROOT / options.build / "bin/st-compile", model, f"--task={options.task}", f"--batch={options.micro}",
+            f"--seq={options.seq}", f"--parallel={folder / 'layout.json'}", "--target=dtu-t10"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", default="examples/models/gpt2")
+    parser.add_argument("--task", default="clm")
+    parser.add_argument("--stages", type=int, default=4)
+    parser.add_argument("--micro", type=int, default=16)
+    parser.add_argument("--seq", type=int, default=512)
+    parser.add_argument("--shards", type=int, default=1)
+    parser.add_argument("--dropout", type=float)
+    parser.add_argument("--build", default="build")
+    options = parser.parse_args()
+    print(f"{'policy':12} {'ms a step':>10} {'of none':>8} {'activations':>12} {'workspace':>10} {'all MiB':>9}")
+    base = None
+    for policy in ("none", "selective", "full", *SHARES):
+        with tempfile.TemporaryDirectory() as folder:
+            found = measure(options, pathlib.Path(folder), policy)
+        name = f"{policy:.1%} bytes" if isinstance(policy, float) else policy
+        if isinstance(found, str):
+            print(f"{name:12} {found}", flush=True)
+            continue
+        step, sizes = found
+        base = base or step
+        print(f"{name:12} {step:10.1f} {step / base:8.3f} {sizes['activations']:12.1f} {sizes['workspace']:10.1f} "
+              f"{sizes['total']:9.1f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,128 @@
+#include "passes/Memory/RecomputeEmitter.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+void RecomputeEmitter::emit() {
+  for (Value value : choice.dropped)
+    droppedBySymbol[WriteOp(stage.getWrite(value)).getTarget()] = value;
+  keepAdded();
+  rewriteBackward();
+  removeStashes();
+}
+
+/// A stash for each value that takes the place of dropped ones. What the forward task has read from
+/// a stash itself is there.
+void RecomputeEmitter::keepAdded() {
+  Operation *last = nullptr;
+  for (auto buffer : program.getOps<BufferOp>())
+    last = buffer;
+  unsigned number = 0;
+  for (Value value : choice.added) {
+    if (isa<ReadOp>(value.getDefiningOp()))
+      continue;
+    std::string name;
+    do
+      name = "stash" + std::to_string(number++);
+    while (symbols.lookup(name));
+    OpBuilder builder(program.getContext());
+    builder.setInsertionPointAfter(last);
+    last =
+        BufferOp::create(builder, value.getLoc(), name, "stash", 1, value.getType(), AddressAttr());
+    builder.setInsertionPointAfterValue(value);
+    TaskOp forward = stage.getForward().getTask();
+    kept[value] = WriteOp::create(builder, value.getLoc(), value,
+                                  FlatSymbolRefAttr::get(program.getContext(), name),
+                                  forward.getMicroBatch(), ReduceKindAttr());
+  }
+}
+
+Value RecomputeEmitter::get(Value value, int64_t block) {
+  if (Value known = made.lookup({value, block}))
+    return known;
+  TaskOp backward = stage.getBackward();
+  auto read = [&](FlatSymbolRefAttr source, bool perMicroBatch) {
+    return ReadOp::create(*body, value.getLoc(), value.getType(), source,
+                          perMicroBatch ? Value(backward.getMicroBatch()) : Value());
+  };
+  Value &result = made[{value, block}];
+  WriteOp write = kept.lookup(value);
+  if (!write && !choice.dropped.contains(value))
+    write = stage.getWrite(value);
+  if (write)
+    return result = read(write.getTargetAttr(), write.getMicroBatch() != nullptr);
+  Operation *op = value.getDefiningOp();
+  if (auto source = dyn_cast<ReadOp>(op))
+    return result = read(source.getSourceAttr(), source.getMicroBatch() != nullptr);
+  IRMapping mapping;
+  for (Value operand : op->getOperands())
+    mapping.map(operand, get(operand, block));
+  Operation *copy = body->clone(*op, mapping);
+  ++numRecomputed;
+  for (auto [original, again] : llvm::zip_equal(op->getResults(), copy->getResults()))
+    made[{original, block}] = again;
+  return made[{value, block}];
+}
+
+/// What the weight task reads is computed once, by the backward task, and handed on.
+void RecomputeEmitter::handOn(int64_t block) {
+  if (stage.getBackward() == stage.getWeight() || !handedOn.insert(block).second)
+    return;
+  for (Value value : choice.dropped) {
+    if (!stage.isReadByWeight(value) || stage.getForward().getBlock(value.getDefiningOp()) != block)
+      continue;
+    TaskOp backward = stage.getBackward();
+    WriteOp write = stage.getWrite(value);
+    WriteOp::create(*body, value.getLoc(), get(value, block), write.getTargetAttr(),
+                    write.getMicroBatch() ? Value(backward.getMicroBatch()) : Value(),
+                    ReduceKindAttr());
+  }
+}
+
+void RecomputeEmitter::replaceReads(Operation *op) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto read = operand.get().getDefiningOp<ReadOp>();
+    Value dropped = read ? droppedBySymbol.lookup(read.getSource()) : Value();
+    if (!dropped)
+      continue;
+    int64_t block = stage.getForward().getBlock(dropped.getDefiningOp());
+    body->setInsertionPoint(op);
+    operand.set(get(dropped, block));
+    handOn(block);
+  }
+}
+
+/// A block is computed again where the backward task first reads of it what is no longer kept, so
+/// that the memory of one block at a time is needed.
+void RecomputeEmitter::rewriteBackward() {
+  TaskOp backward = stage.getBackward();
+  Block &block = backward.getBody().front();
+  body.emplace(OpBuilder::atBlockEnd(&block));
+  SmallVector<Operation *> ops;
+  for (Operation &op : block)
+    ops.push_back(&op);
+  for (Operation *op : ops)
+    replaceReads(op);
+  body->setInsertionPointToEnd(&block);
+  for (int64_t number : stage.getForward().getBlocks())
+    handOn(number);
+  for (Operation *op : ops)
+    if (isa<ReadOp>(op) && op->use_empty())
+      op->erase();
+}
+
+void RecomputeEmitter::removeStashes() {
+  for (Value value : choice.dropped) {
+    WriteOp write = stage.getWrite(value);
+    bool isHandedOn = stage.isReadByWeight(value) && stage.getBackward() != stage.getWeight();
+    if (!isHandedOn)
+      symbols.erase(symbols.lookup(write.getTarget()));
+    write.erase();
+  }
+  TaskOp forward = stage.getForward().getTask();
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(forward.getBody().front())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}

@@ -1,0 +1,118 @@
+// RUN: st-opt --rematerialise --split-input-file --verify-diagnostics %s
+// RUN: not st-opt --rematerialise=policy=full --split-input-file %s 2>&1 | FileCheck %s
+// CHECK: error: the module's st.recompute is 64 : i64, which contradicts the option policy=full
+
+// expected-error @+1 {{the module's st.recompute is "most"; expected "none", "selective", "full", "fit" or a number of bytes}}
+module attributes {st.recompute = "most"} {
+}
+
+// -----
+
+// expected-error @+1 {{the module's st.recompute is -1 : i64; expected "none"}}
+module attributes {st.recompute = -1 : i64} {
+}
+
+// -----
+
+// What is received cannot be made again.
+
+module attributes {st.recompute = 64 : i64} {
+  st.mesh @mesh <[], micro=2>
+  // expected-error @+1 {{recompute is {"bytes": 64}, but a micro-batch's stash takes at least 128 bytes on a device of this group}}
+  st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+    st.buffer @x "stash" slots 1 : tensor<32xf32>
+    st.buffer @y "stash" slots 1 : tensor<32xf32>
+    st.task @forward0 forward stage 0 (%mb) {
+      %x = st.recv from @group1 channel 0 : tensor<32xf32>
+      st.write %x to @x[%mb] : tensor<32xf32>
+      %y = stablehlo.tanh %x : tensor<32xf32>
+      st.write %y to @y[%mb] : tensor<32xf32>
+    }
+    st.task @backward0 backward stage 0 (%mb) {
+      %x = st.read @x[%mb] : tensor<32xf32>
+      %y = st.read @y[%mb] : tensor<32xf32>
+      %z = stablehlo.multiply %x, %y : tensor<32xf32>
+      st.send %z to @group1 channel 1 : tensor<32xf32>
+    }
+  }
+}
+
+// -----
+
+// There is no layer between others.
+
+// expected-warning @+1 {{recompute is "full", but nothing is computed again: no layer (st.block) between others}}
+module attributes {st.recompute = "full"} {
+  st.mesh @mesh <[], micro=2>
+  st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  }
+}
+
+// -----
+
+// expected-warning @+1 {{recompute is "selective", but nothing is computed again: no product of activations leads to another}}
+module attributes {st.recompute = "selective"} {
+  st.mesh @mesh <[], micro=2>
+  st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  }
+}
+
+// -----
+
+// Slots are assigned to stashes that this would change.
+
+// expected-error @+1 {{rematerialise: found an st.schedule in each st.program}}
+module attributes {st.recompute = "full"} {
+  st.mesh @mesh <[], micro=1>
+  st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+    st.schedule "sequential" []
+  }
+}
+
+// -----
+
+// A loop is left alone.
+
+module attributes {st.recompute = "full"} {
+  st.mesh @mesh <[], micro=1>
+  st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+    st.state @w "w" role "parameter" of "" global tensor<f32> slice <@mesh, []> local tensor<f32>
+    st.buffer @stacked "stash" slots 1 : tensor<8xf32>
+    st.buffer @y "stash" slots 1 : tensor<8xf32>
+    st.buffer @z "stash" slots 1 : tensor<8xf32>
+    st.task @forward0 forward stage 0 (%mb) {
+      %x = st.recv from @group1 channel 0 : tensor<8xf32>
+      // expected-remark @+1 {{is not computed again: what its trips stack for the backward pass is kept}}
+      %stacked = stablehlo.while(%iter = %x) : tensor<8xf32>
+        cond {
+          %false = stablehlo.constant dense<false> : tensor<i1>
+          stablehlo.return %false : tensor<i1>
+        } do {
+          stablehlo.return %iter : tensor<8xf32>
+        }
+      st.write %stacked to @stacked[%mb] : tensor<8xf32>
+      %y = stablehlo.tanh %stacked {st.block = 1 : i64} : tensor<8xf32>
+      st.write %y to @y[%mb] : tensor<8xf32>
+      %z = stablehlo.exponential %stacked {st.block = 1 : i64} : tensor<8xf32>
+      st.write %z to @z[%mb] : tensor<8xf32>
+      st.send %z to @group1 channel 1 : tensor<8xf32>
+    }
+    st.task @backward0 backward stage 0 (%mb) {
+      %stacked = st.read @stacked[%mb] : tensor<8xf32>
+      %y = st.read @y[%mb] : tensor<8xf32>
+      %z = st.read @z[%mb] : tensor<8xf32>
+      %0 = stablehlo.multiply %stacked, %y : tensor<8xf32>
+      %1 = stablehlo.multiply %0, %z : tensor<8xf32>
+      st.send %1 to @group1 channel 2 : tensor<8xf32>
+    }
+  }
+}
+
+// -----
+
+module attributes {st.recompute = "fit"} {
+  st.mesh @mesh <[], micro=1>
+  // expected-error @+1 {{has no st.stash_budget; expected the driver to have found what fits}}
+  st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  }
+}
