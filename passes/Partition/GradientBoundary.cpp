@@ -32,10 +32,11 @@ static bool isAfterMove(Operation *op) {
 
 /// Whether an op rounds what it takes.
 static bool isNarrowing(Operation *op) {
-  auto width = [](Value value) {
-    return getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth();
-  };
-  return isa<stablehlo::ConvertOp>(op) && width(op->getResult(0)) < width(op->getOperand(0));
+  if (!isa<stablehlo::ConvertOp>(op))
+    return false;
+  auto from = dyn_cast<FloatType>(getElementTypeOrSelf(op->getOperand(0).getType()));
+  auto to = dyn_cast<FloatType>(getElementTypeOrSelf(op->getResult(0).getType()));
+  return from && to && to.getWidth() < from.getWidth();
 }
 
 /// Back through what only moves a value between devices, and its conversions for that.

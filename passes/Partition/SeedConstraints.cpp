@@ -53,6 +53,15 @@ static void constrainUses(OpBuilder &builder, Value value, ArrayRef<OpOperand *>
     use->set(constrained);
 }
 
+/// Whether an op rounds to fewer bytes.
+static bool isNarrowing(Operation *op) {
+  if (!isa<stablehlo::ConvertOp>(op))
+    return false;
+  auto from = dyn_cast<FloatType>(getElementTypeOrSelf(op->getOperand(0).getType()));
+  auto to = dyn_cast<FloatType>(getElementTypeOrSelf(op->getResult(0).getType()));
+  return from && to && to.getWidth() < from.getWidth();
+}
+
 void mlir::st::gatherParameters(func::FuncOp function, const Updates &updates, const MeshAxes &axes,
                                 function_ref<SmallVector<Axis>(BlockArgument)> gathered) {
   DenseSet<Operation *> forward;
@@ -70,13 +79,23 @@ void mlir::st::gatherParameters(func::FuncOp function, const Updates &updates, c
         eraseAxis(splits, axis);
     if (sharding == stored)
       continue;
-    SmallVector<OpOperand *> uses[2]; // of the forward pass, and of the backward pass
-    for (OpOperand &use : argument.getUses())
-      if (!updates.ops.contains(use.getOwner()) &&
-          !use.getOwner()->hasTrait<OpTrait::IsTerminator>())
-        uses[isAmortised || forward.contains(use.getOwner()) ? 0 : 1].push_back(&use);
-    for (ArrayRef<OpOperand *> ofPass : uses)
-      constrainUses(builder, argument, ofPass, sharding, axes);
+    // A copy of fewer bytes is made of the parts and gathered in the place of them.
+    SmallVector<Value> values = {argument};
+    while (!values.empty()) {
+      Value value = values.pop_back_val();
+      SmallVector<OpOperand *> uses[2]; // of the forward pass, and of the backward pass
+      for (OpOperand &use : value.getUses()) {
+        Operation *user = use.getOwner();
+        if (updates.ops.contains(user) || user->hasTrait<OpTrait::IsTerminator>())
+          continue;
+        if (isNarrowing(user))
+          values.push_back(user->getResult(0));
+        else
+          uses[isAmortised || forward.contains(user) ? 0 : 1].push_back(&use);
+      }
+      for (ArrayRef<OpOperand *> ofPass : uses)
+        constrainUses(builder, value, ofPass, sharding, axes);
+    }
   }
 }
 
