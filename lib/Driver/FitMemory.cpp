@@ -57,7 +57,7 @@ static FailureOr<SmallVector<int64_t>> planArenas(ModuleOp module, ArrayRef<Sear
                    TargetAttr::get(module.getContext(), target.getBackend(), target.getDevice(),
                                    target.getAlignment(), target.getScratchBytes(),
                                    std::numeric_limits<int64_t>::max()));
-  std::string pipeline = "rematerialise";
+  std::string pipeline = getPhasePipeline(CompilePhase::Tasks).split(',').second.str();
   for (CompilePhase phase : {CompilePhase::Scheduled, CompilePhase::Kernels, CompilePhase::Planned})
     pipeline += "," + getPhasePipeline(phase).str();
   PassManager manager(module.getContext());

@@ -36,6 +36,7 @@ public:
 private:
   LogicalResult visit(Operation &op);
   LogicalResult visitTransfer(TransferOp transfer);
+  TensorSharding scattered(TensorSharding sharding, RankedTensorType type) const;
   LogicalResult visitRegions(Operation &op);
   void visitConstrain(ConstrainOp constrain);
   LogicalResult finish();
@@ -204,6 +205,33 @@ void ReshardInserter::visitConstrain(ConstrainOp constrain) {
   constrain.erase();
 }
 
+/// The sharding in which a tensor is sent to another stage: devices that hold copies send a part
+/// each, and the others gather them (Narayanan et al., "Efficient Large-Scale Language Model Training
+/// on GPU Clusters", SC 2021, 4.1). What is so small that it is latency alone is sent as it is.
+TensorSharding ReshardInserter::scattered(TensorSharding sharding, RankedTensorType type) const {
+  constexpr int64_t smallest = 8 * 1024; // bytes of a part
+  for (Axis axis : axes.used()) {
+    if (axis == kMicroAxis || sharding.isSplitOver(axis))
+      continue;
+    SmallVector<int64_t> local = localShape(type.getShape(), sharding);
+    int64_t bytes = elementBytes(type);
+    for (int64_t size : local)
+      bytes *= size;
+    if (bytes / axes.size(axis) < smallest)
+      continue;
+    for (auto [dim, size] : llvm::enumerate(type.getShape())) {
+      int64_t outer = 1;
+      for (const Split &split : sharding.dims[dim])
+        outer *= split.size;
+      if (size % (outer * axes.size(axis)) != 0)
+        continue;
+      sharding.dims[dim] = *unite(sharding.dims[dim], splitAt(axis, axes.size(axis), outer));
+      break;
+    }
+  }
+  return sharding;
+}
+
 /// What crosses stages is reduced before: partial sums would be sent by every rank,
 /// and sums over the micro-batches once for each.
 LogicalResult ReshardInserter::visitTransfer(TransferOp transfer) {
@@ -218,6 +246,7 @@ LogicalResult ReshardInserter::visitTransfer(TransferOp transfer) {
     }
     sharding.dropAllUnreduced();
   }
+  sharding = scattered(std::move(sharding), cast<RankedTensorType>(transfer.getType()));
   transfer->setDiscardableAttr(kShardingAttr, axes.write(sharding));
   for (DenseSet<Value> *set : {&stateful, &late})
     if (set->contains(transfer.getOperand()))

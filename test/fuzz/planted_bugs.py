@@ -35,6 +35,7 @@ ELEMENTWISE = "dialects/StableHLO/ShardingElementwise.cpp"
 EMITTER, MOVES = "passes/Partition/ReshardEmitter.cpp", "dialects/St/Sharding/ReshardMoves.cpp"
 STAGES, ASSIGN = "passes/Partition/StageAnalysis.cpp", "passes/Partition/AssignStages.cpp"
 MICRO = "passes/Propagation/MicroAnalysis.cpp"
+PADDING = "passes/Partition/PadDimensions.cpp"
 TASKS, PROGRAMS = "passes/Pipeline/TaskAnalysis.cpp", "passes/Pipeline/ProgramEmitter.cpp"
 AGAIN = "passes/Memory/RecomputeEmitter.cpp"
 BUGS = [
@@ -74,8 +75,8 @@ BUGS = [
     Bug("permuted-backwards", MOVES, "pairs.append({sources[position], position});", "pairs.append({position, sources[position]});"),
     Bug("mask-of-any-axis", EMITTER, "isFirst ? AndOp::create(builder, loc, isFirst, atZero) : atZero;", "atZero;"),
     Bug("first-micro-batch-for-all", EMITTER, "splat(loc, scalar, sizes[step.dim]));", "splat(loc, scalar, 0));"),
-    Bug("sums-of-maxima", EMITTER, "AllReduceOp::create(builder, loc, type, value, kind, names, axes.meshName());",
-        "AllReduceOp::create(builder, loc, type, value, ReduceKind::Sum, names, axes.meshName());"),
+    Bug("sums-of-maxima", EMITTER, "AllReduceOp::create(builder, loc, type, value, kind, names, axes.meshName())",
+        "AllReduceOp::create(builder, loc, type, value, ReduceKind::Sum, names, axes.meshName())"),
     # Stage assignment.
     Bug("parameter-in-its-last-stage-only", STAGES, "forward.contains(user))\n        set |= it->second;",
         "forward.contains(user))\n        set = it->second;"),
@@ -97,6 +98,14 @@ BUGS = [
     Bug("computed-again-from-one-operand", AGAIN, "mapping.map(operand, get(operand, block));",
         "mapping.map(operand, get(op->getOperand(0), block));"),
     Bug("weight-task-reads-what-nobody-made", AGAIN, "    handOn(number);", "    ;"),
+    # Padding.
+    Bug("padding-is-summed", PADDING, "  if (reduced.any())\n", "  if (false)\n"),
+    Bug("maximum-masked-by-zeros", PADDING, "      kind = factor.reduction;\n", ""),
+    Bug("lookup-behind-the-last-row", PADDING, "    clampIndices(gather);", "    (void)gather;"),
+    Bug("state-keeps-what-padding-holds", PADDING, "  cleanState();\n  shareMasked();", "  shareMasked();"),
+    Bug("padding-of-any-dimension-is-clean", PADDING, "    if (from == typeBefore(result))\n      clean.insert(pad);",
+        "    clean.insert(pad);"),
+    Bug("groups-are-padded", "dialects/StableHLO/ShardingWindows.cpp", "      rule.factors[group].isCounted = true;", "      ;"),
 ]
 
 
