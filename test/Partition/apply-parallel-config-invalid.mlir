@@ -38,7 +38,7 @@
 
 // TRUNCATED: truncated.json:1:{{[0-9]+}}: error: malformed JSON: 
 // NOT-AN-OBJECT: not-an-object.json:1:{{[0-9]+}}: error: expected a JSON object, found [1]
-// UNKNOWN-KEY: unknown-key.json:1:{{[0-9]+}}: error: unknown key "shards" (value 4); known are mode, sharding_size, sharding_dim, sequence_parallel, parameters, stage_cnt, accum_degree, data, zero, bucket_bytes, schedule, {{.*}}device_mapping
+// UNKNOWN-KEY: unknown-key.json:1:{{[0-9]+}}: error: unknown key "shards" (value 4); known are mode, sharding_size, sharding_dim, sequence_parallel, parameters, stage_cnt, accum_degree, data, expert, zero, bucket_bytes, schedule, {{.*}}device_mapping
 // NO-MODE: no-mode.json:1:{{[0-9]+}}: error: mode is missing; expected "sharding", "pipeline" or "hybrid"
 // UNKNOWN-MODE: unknown-mode.json:1:{{[0-9]+}}: error: mode is "data"; expected "sharding", "pipeline" or "hybrid"
 // SHARDING-DIM: sharding-dim.json:1:{{[0-9]+}}: error: sharding_dim is 1; expected 0, -1 or "megatron"
