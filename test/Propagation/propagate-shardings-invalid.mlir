@@ -58,3 +58,11 @@ func.func @repeated(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"micr
   // expected-error @+1 {{'func.return' op returns operand 0 as #st.sharding<@mesh, [{2, "micro"}]>, so that one of the micro-batches is not one part of dimension 0}}
   return %1 : tensor<16xf32>
 }
+
+// -----
+
+st.mesh @mesh <["data"=4], micro=1>
+// expected-error @+1 {{splits argument 0 of 'tensor<6xf32>' unevenly as #st.sharding<@mesh, [{"data"}]>; run pad-dimensions first}}
+func.func @uneven(%x: tensor<6xf32> {st.sharding = #st.sharding<@mesh, [{"data"}]>}) -> tensor<6xf32> {
+  return %x : tensor<6xf32>
+}

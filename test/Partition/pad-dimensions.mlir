@@ -1,0 +1,88 @@
+// RUN: st-opt --split-input-file --pad-dimensions %s | FileCheck %s
+
+// What a reduction reads is masked; what lies between is not. State comes and goes with zeros.
+st.mesh @mesh <["data"=4], micro=1>
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: %[[X:.*]]: tensor<8x4xf32> {{{.*}}st.unpadded_type = tensor<6x4xf32>},
+// CHECK-SAME: %[[W:.*]]: tensor<4x4xf32> {{{.*}}}) -> (tensor<4x4xf32>, tensor<8x4xf32> {st.unpadded_type = tensor<6x4xf32>})
+func.func @main(%x: tensor<6x4xf32> {st.sharding = #st.sharding<@mesh, [{"data"}, {}]>},
+                %w: tensor<4x4xf32> {st.sharding = #st.sharding<@mesh, [{}, {}]>, tf.aliasing_output = 0 : i32})
+    -> (tensor<4x4xf32>, tensor<6x4xf32>) {
+  // CHECK: %[[ROW:.*]] = stablehlo.iota dim = 0 : tensor<8x4xi32>
+  // CHECK: %[[SIZE:.*]] = stablehlo.constant dense<6> : tensor<8x4xi32>
+  // CHECK: %[[WITHIN:.*]] = stablehlo.compare LT, %[[ROW]], %[[SIZE]]
+  // CHECK: %[[XM:.*]] = stablehlo.select %[[WITHIN]], %[[X]], %{{.*}} : tensor<8x4xi1>, tensor<8x4xf32>
+  // CHECK: %[[Y:.*]] = stablehlo.dot_general %[[X]], %[[W]]
+  // CHECK: %[[YM:.*]] = stablehlo.select %{{.*}}, %[[Y]],
+  %y = stablehlo.dot_general %x, %w, contracting_dims = [1] x [0] : (tensor<6x4xf32>, tensor<4x4xf32>) -> tensor<6x4xf32>
+  // CHECK: stablehlo.dot_general %[[XM]], %[[YM]], contracting_dims = [0] x [0]
+  %g = stablehlo.dot_general %x, %y, contracting_dims = [0] x [0] : (tensor<6x4xf32>, tensor<6x4xf32>) -> tensor<4x4xf32>
+  return %g, %y : tensor<4x4xf32>, tensor<6x4xf32>
+}
+
+// -----
+
+// Weights need no mask where they are contracted, and stay clean.
+st.mesh @mesh <["tensor"=4], micro=1>
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: %[[W:.*]]: tensor<12x3xf32>
+func.func @main(%w: tensor<10x3xf32> {st.sharding = #st.sharding<@mesh, [{"tensor"}, {}]>, tf.aliasing_output = 0 : i32})
+    -> (tensor<10x3xf32>, tensor<3xf32>) {
+  %zero = stablehlo.constant dense<0.0> : tensor<f32>
+  // CHECK: stablehlo.reduce(%[[W]] init: %{{.*}}) applies stablehlo.add across dimensions = [0] : (tensor<12x3xf32>, tensor<f32>)
+  %s = stablehlo.reduce(%w init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<10x3xf32>, tensor<f32>) -> tensor<3xf32>
+  // CHECK: %[[E:.*]] = stablehlo.exponential %[[W]]
+  // CHECK: %[[NEW:.*]] = stablehlo.select %{{.*}}, %[[E]], %{{.*}} : tensor<12x3xi1>, tensor<12x3xf32>
+  %e = stablehlo.exponential %w : tensor<10x3xf32>
+  // CHECK: return %[[NEW]]
+  return %e, %s : tensor<10x3xf32>, tensor<3xf32>
+}
+
+// -----
+
+// What moves elements along the dimension gets it as it was, and what it makes is enlarged again where
+// others of its class are.
+st.mesh @mesh <["data"=4], micro=1>
+// CHECK-LABEL: func.func @main
+func.func @main(%x: tensor<6xf32> {st.sharding = #st.sharding<@mesh, [{"data"}]>}) -> (tensor<6xf32> {st.sharding = #st.sharding<@mesh, [{"data"}]>}) {
+  // CHECK: %[[REAL:.*]] = stablehlo.slice %{{.*}} [0:6] : (tensor<8xf32>) -> tensor<6xf32>
+  // CHECK: %[[TURNED:.*]] = stablehlo.reverse %[[REAL]], dims = [0] : tensor<6xf32>
+  // CHECK: stablehlo.pad %[[TURNED]], %{{.*}}, low = [0], high = [2], interior = [0] : (tensor<6xf32>, tensor<f32>) -> tensor<8xf32>
+  %y = stablehlo.reverse %x, dims = [0] : tensor<6xf32>
+  return %y : tensor<6xf32>
+}
+
+// -----
+
+// A loop carries what it carried, larger.
+st.mesh @mesh <["data"=4], micro=1>
+// CHECK-LABEL: func.func @main
+func.func @main(%x: tensor<6xf32> {st.sharding = #st.sharding<@mesh, [{"data"}]>}) -> tensor<6xf32> {
+  %zero = stablehlo.constant dense<0> : tensor<i32>
+  %one = stablehlo.constant dense<1> : tensor<i32>
+  %three = stablehlo.constant dense<3> : tensor<i32>
+  // CHECK: stablehlo.while{{.*}} : tensor<i32>, tensor<8xf32>
+  // CHECK: stablehlo.tanh %{{.*}} : tensor<8xf32>
+  %r:2 = stablehlo.while(%i = %zero, %y = %x) : tensor<i32>, tensor<6xf32>
+  cond {
+    %c = stablehlo.compare LT, %i, %three : (tensor<i32>, tensor<i32>) -> tensor<i1>
+    stablehlo.return %c : tensor<i1>
+  } do {
+    %t = stablehlo.tanh %y : tensor<6xf32>
+    %n = stablehlo.add %i, %one : tensor<i32>
+    stablehlo.return %n, %t : tensor<i32>, tensor<6xf32>
+  }
+  return %r#1 : tensor<6xf32>
+}
+
+// -----
+
+// Nothing is done where everything divides.
+st.mesh @mesh <["data"=4], micro=1>
+// CHECK-LABEL: func.func @main
+// CHECK-SAME: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"data"}]>}) -> tensor<8xf32> {
+// CHECK-NEXT: stablehlo.reverse
+func.func @main(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"data"}]>}) -> tensor<8xf32> {
+  %y = stablehlo.reverse %x, dims = [0] : tensor<8xf32>
+  return %y : tensor<8xf32>
+}
