@@ -23,8 +23,8 @@ namespace {
 /// Reconciles one function.
 class ReshardInserter {
 public:
-  ReshardInserter(func::FuncOp function, const MeshAxes &axes)
-      : function(function), axes(axes), builder(function.getContext()) {}
+  ReshardInserter(func::FuncOp function, const MeshAxes &axes, int64_t leastPart)
+      : function(function), axes(axes), leastPart(leastPart), builder(function.getContext()) {}
 
   LogicalResult run();
   /// Before run(): what setReduceType() is about.
@@ -55,6 +55,8 @@ private:
 
   func::FuncOp function;
   const MeshAxes &axes;
+  /// The fewest bytes that are sent as a part of what crosses stages.
+  int64_t leastPart;
   OpBuilder builder;
   /// The reshards of each value so far.
   DenseMap<Value, SmallVector<Value, 1>> reshards;
@@ -206,10 +208,9 @@ void ReshardInserter::visitConstrain(ConstrainOp constrain) {
 }
 
 /// The sharding in which a tensor is sent to another stage: devices that hold copies send a part
-/// each, and the others gather them (Narayanan et al., "Efficient Large-Scale Language Model Training
-/// on GPU Clusters", SC 2021, 4.1). What is so small that it is latency alone is sent as it is.
+/// each, and the others gather them (Narayanan et al., "Efficient Large-Scale Language Model
+/// Training on GPU Clusters", SC 2021, 4.1). What is latency more than bytes is sent as it is.
 TensorSharding ReshardInserter::scattered(TensorSharding sharding, RankedTensorType type) const {
-  constexpr int64_t smallest = 8 * 1024; // bytes of a part
   for (Axis axis : axes.used()) {
     if (axis == kMicroAxis || sharding.isSplitOver(axis))
       continue;
@@ -217,7 +218,7 @@ TensorSharding ReshardInserter::scattered(TensorSharding sharding, RankedTensorT
     int64_t bytes = elementBytes(type);
     for (int64_t size : local)
       bytes *= size;
-    if (bytes / axes.size(axis) < smallest)
+    if (bytes / axes.size(axis) < leastPart)
       continue;
     for (auto [dim, size] : llvm::enumerate(type.getShape())) {
       int64_t outer = 1;
@@ -357,7 +358,7 @@ struct InsertReshards : mlir::st::impl::InsertReshardsBase<InsertReshards> {
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal())
         continue;
-      ReshardInserter inserter(function, axes);
+      ReshardInserter inserter(function, axes, leastPart);
       Type reduceType = getReduceType();
       if (reduceType)
         inserter.findGradients();

@@ -134,7 +134,8 @@ def InsertReshards : Pass<"insert-reshards", "::mlir::ModuleOp"> {
     is computed in the cheapest way and resharded after.
 
     A value is resharded once for each sharding, from the nearest of those it has by
-    then. What a transfer carries is reduced before it. A value that varies along
+    then. What a transfer carries is reduced before it, and where several devices hold copies,
+    each sends a part and the receivers gather them. A value that varies along
     `micro` can be neither gathered over it nor wait for a reduction over it that
     depends on parameters: an error that names the op.
 
@@ -149,7 +150,9 @@ def InsertReshards : Pass<"insert-reshards", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"explain", "explain", "std::string", "",
-           "File that gets a table of what each reshard moves and why (JSON where it ends in .json)">
+           "File that gets a table of what each reshard moves and why (JSON where it ends in .json)">,
+    Option<"leastPart", "least-part", "int64_t", "8192",
+           "Fewest bytes that are sent as a part of what crosses stages, where devices hold copies">
   ];
   let statistics = [
     Statistic<"insertedReshards", "inserted-reshards", "Reshards inserted">,

@@ -52,3 +52,24 @@ func.func @transfer(%x: tensor<4x8xf32> {st.stage = 0 : i64, st.sharding = #st.s
   %2 = st.constrain %1 to <@mesh, [{"tensor"}, {}]> {st.stage = 1 : i64} : tensor<4x8xf32>
   return %2 : tensor<4x8xf32>
 }
+
+// -----
+
+// Copies of what crosses stages are sent in parts, if these are not too small.
+
+st.mesh @mesh <["data"=2, "tensor"=4], micro=1>
+// CHECK-LABEL: func.func @parts
+func.func @parts(%x: tensor<128x512xf32> {st.stage = 0 : i64, st.sharding = #st.sharding<@mesh, [{"data"}, {}]>},
+                 %y: tensor<16x16xf32> {st.stage = 0 : i64, st.sharding = #st.sharding<@mesh, [{"data"}, {}]>})
+    -> (tensor<128x512xf32>, tensor<16x16xf32>) {
+  // CHECK: %[[PART:.*]] = st.reshard %{{.*}} to <@mesh, [{"data", "tensor"}, {}]> {{.*}}st.stage = 0
+  // CHECK: %[[SENT:.*]] = st.transfer %[[PART]] from 0 to 1 {st.sharding = #st.sharding<@mesh, [{"data", "tensor"}, {}]>, st.stage = 1
+  %0 = st.transfer %x from 0 to 1 {st.sharding = #st.sharding<@mesh, [{"data"}, {}]>, st.stage = 1 : i64} : tensor<128x512xf32>
+  // CHECK: %[[WHOLE:.*]] = st.reshard %[[SENT]] to <@mesh, [{"data"}, {}]> {{.*}}st.stage = 1
+  // CHECK: stablehlo.tanh %[[WHOLE]]
+  %1 = stablehlo.tanh %0 {st.sharding = #st.sharding<@mesh, [{"data"}, {}]>, st.stage = 1 : i64} : tensor<128x512xf32>
+  // CHECK: st.transfer %{{.*}} from 0 to 1 {st.sharding = #st.sharding<@mesh, [{"data"}, {}]>
+  %2 = st.transfer %y from 0 to 1 {st.sharding = #st.sharding<@mesh, [{"data"}, {}]>, st.stage = 1 : i64} : tensor<16x16xf32>
+  %3 = stablehlo.tanh %2 {st.sharding = #st.sharding<@mesh, [{"data"}, {}]>, st.stage = 1 : i64} : tensor<16x16xf32>
+  return %1, %3 : tensor<128x512xf32>, tensor<16x16xf32>
+}

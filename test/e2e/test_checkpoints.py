@@ -293,6 +293,24 @@ def for_transformers(folder):
         st.expect(head in tensors and all(v.dtype == "float32" for v in tensors.values()), f"{sorted(tensors)}")
 
 
+def without_padding(folder):
+    """Shards that divide nothing: a checkpoint has the sizes of the model, and goes on on one device and back."""
+    config = dict(TINY_BERT, vocab_size=301, intermediate_size=35)
+    sharded = {"mode": "sharding", "data": 3, "sharding_size": 2, "sharding_dim": "megatron", "zero": 2, "accum_degree": 2}
+    binaries = {name: st.compile_model(folder, name, config, "mlm", layout, batch=7, seq=15)
+                for name, layout in (("odd", sharded), ("alone", None))}
+    whole = st.losses(st.train(binaries["alone"], steps=4))
+    found = st.losses(st.train(binaries["odd"], f"--save={folder / 'first'}", steps=1))
+    shapes = {name: value.shape for name, value in load_file(folder / "first/model.safetensors").items()}
+    st.expect(shapes["bert.embeddings.word_embeddings.weight"] == (301, 16), f"{shapes}")
+    for i, name in enumerate(("alone", "odd", "alone")):
+        before, after = folder / ("first" if i == 0 else f"then{i - 1}"), folder / f"then{i}"
+        found += st.losses(st.train(binaries[name], f"--resume={before}", f"--save={after}", steps=1))
+    difference = st.relative_difference(whole, found)
+    st.expect(difference <= 1e-5, f"{whole}\n{found}")
+    return f"losses agree to {difference:.1e}"
+
+
 CASES = [
     ("another activation", other_model("hidden_act", "relu", r'config\.json: "hidden_act" is "gelu", .* "relu"')),
     ("another number of heads", other_model("num_attention_heads", 4, r'"num_attention_heads" is 2, .* 4')),
@@ -316,6 +334,7 @@ CASES = [
     ("standard output", standard_output),
     ("standard output is full", full_output),
     ("for transformers", for_transformers),
+    ("shards that divide nothing", without_padding),
 ]
 
 if __name__ == "__main__":

@@ -10,8 +10,8 @@ import math
 from program_builder import MESHES
 
 PREPARE = "differentiate,canonicalize,cse,add-optimizer{{{optimizer}}},canonicalize"
-LOCAL = ("apply-parallel-config{config=CONFIG},expand-branches,pad-dimensions,propagate-shardings,assign-stages,insert-reshards,"
-         "global-to-local,simplify-collectives")
+LOCAL = ("apply-parallel-config{config=CONFIG},expand-branches,pad-dimensions,propagate-shardings,assign-stages,"
+         "insert-reshards{least-part=16},global-to-local,simplify-collectives")
 TASKS = LOCAL + ",split-tasks,rematerialise,combine-collectives,reuse-accumulators"
 # How far a step goes before it is run.
 ROADS = (LOCAL, TASKS, TASKS + ",schedule-pipeline",
