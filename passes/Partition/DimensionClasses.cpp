@@ -23,6 +23,7 @@ DimensionClasses::Node DimensionClasses::find(Node node) const {
 bool DimensionClasses::join(Node a, Node b, int64_t parts) {
   a = find(a);
   b = find(b);
+  parts = std::max<int64_t>(parts, 1); // of a dimension without elements
   // Parts of one that lie across those of the other have no common unit but a far larger one.
   auto goesWith = [&](int64_t own) { return own % parts == 0 || parts % own == 0; };
   if (!goesWith(units[a]) || !goesWith(units[b]))

@@ -30,8 +30,7 @@ static bool isAfterMove(Operation *op) {
   return isa<stablehlo::ConvertOp>(op) && isMove(op->getOperand(0).getDefiningOp());
 }
 
-/// Whether an op rounds what it takes.
-static bool isNarrowing(Operation *op) {
+bool mlir::st::isNarrowing(Operation *op) {
   if (!isa<stablehlo::ConvertOp>(op))
     return false;
   auto from = dyn_cast<FloatType>(getElementTypeOrSelf(op->getOperand(0).getType()));

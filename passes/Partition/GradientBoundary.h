@@ -14,6 +14,9 @@ struct Updates {
   DenseSet<Operation *> ops;
 };
 
+/// Whether an op rounds what it takes to fewer bits.
+bool isNarrowing(Operation *op);
+
 /// Goes from donated results back through elementwise ops in the shape of the state to the first
 /// other op, and from there through collectives and transfers.
 Updates findUpdates(func::FuncOp function);

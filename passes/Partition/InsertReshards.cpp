@@ -43,6 +43,7 @@ private:
   /// How the op is computed; its recorded shardings are corrected where it cannot
   /// leave them, and resharded to what was recorded.
   OpSharding settle(Operation &op, const ShardingRule &rule);
+  void closeLateSums(Operation &op);
   LogicalResult supply(OpOperand &operand, TensorSharding needed);
   LogicalResult checkMicro(Operation &op, const OpSharding &how);
   Value reshard(Value value, const TensorSharding &to, Operation *before);
@@ -131,7 +132,25 @@ LogicalResult ReshardInserter::supply(OpOperand &operand, TensorSharding needed)
 // Ops
 //===----------------------------------------------------------------------===//
 
+/// What is known after all micro-batches is no term of a sum over them: where one summand is (it
+/// has come from another stage), the others are reduced before they are added to it.
+void ReshardInserter::closeLateSums(Operation &op) {
+  if (llvm::none_of(op.getOperands(), [&](Value operand) { return late.contains(operand); }))
+    return;
+  SmallVector<Attribute> shardings;
+  for (Value result : op.getResults()) {
+    TensorSharding sharding = axes.read(result);
+    sharding.dropUnreduced(kMicroAxis);
+    shardings.push_back(axes.write(sharding));
+  }
+  if (shardings.size() == 1)
+    op.setDiscardableAttr(kShardingAttr, shardings[0]);
+  else if (!shardings.empty())
+    op.setDiscardableAttr(kShardingAttr, builder.getArrayAttr(shardings));
+}
+
 OpSharding ReshardInserter::settle(Operation &op, const ShardingRule &rule) {
+  closeLateSums(op);
   ChoiceContext context = recordedContext(&op, axes);
   if (std::optional<OpSharding> exact = exactOpSharding(&op, rule, context))
     return std::move(*exact);
@@ -199,8 +218,15 @@ void ReshardInserter::visitConstrain(ConstrainOp constrain) {
   auto reshard = cast<ReshardOp>(OpBuilder(constrain).create(
       OperationState(constrain.getLoc(), ReshardOp::getOperationName(), constrain->getOperands(),
                      constrain->getResultTypes(), constrain->getAttrs())));
+  TensorSharding to = axes.read(constrain.getSharding());
+  if (late.contains(constrain.getOperand()))
+    to.dropUnreduced(kMicroAxis);
+  reshard.setShardingAttr(axes.write(to));
   reshard->setDiscardableAttr(kShardingAttr, reshard.getSharding());
   reshard->setDiscardableAttr(kConstraintAttr, builder.getUnitAttr());
+  for (DenseSet<Value> *set : {&stateful, &late})
+    if (set->contains(constrain.getOperand()))
+      set->insert(reshard);
   if (gradients.contains(constrain))
     gradients.insert(reshard);
   constrain.replaceAllUsesWith(reshard.getResult());
@@ -249,10 +275,12 @@ LogicalResult ReshardInserter::visitTransfer(TransferOp transfer) {
   }
   sharding = scattered(std::move(sharding), cast<RankedTensorType>(transfer.getType()));
   transfer->setDiscardableAttr(kShardingAttr, axes.write(sharding));
+  if (failed(supply(transfer->getOpOperand(0), sharding)))
+    return failure();
   for (DenseSet<Value> *set : {&stateful, &late})
     if (set->contains(transfer.getOperand()))
       set->insert(transfer);
-  return supply(transfer->getOpOperand(0), sharding);
+  return success();
 }
 
 LogicalResult ReshardInserter::visit(Operation &op) {

@@ -53,15 +53,6 @@ static void constrainUses(OpBuilder &builder, Value value, ArrayRef<OpOperand *>
     use->set(constrained);
 }
 
-/// Whether an op rounds to fewer bytes.
-static bool isNarrowing(Operation *op) {
-  if (!isa<stablehlo::ConvertOp>(op))
-    return false;
-  auto from = dyn_cast<FloatType>(getElementTypeOrSelf(op->getOperand(0).getType()));
-  auto to = dyn_cast<FloatType>(getElementTypeOrSelf(op->getResult(0).getType()));
-  return from && to && to.getWidth() < from.getWidth();
-}
-
 void mlir::st::gatherParameters(func::FuncOp function, const Updates &updates, const MeshAxes &axes,
                                 function_ref<SmallVector<Axis>(BlockArgument)> gathered) {
   DenseSet<Operation *> forward;

@@ -210,7 +210,7 @@ def dumps(folder):
     dump = f"--dump-phases-to={folder / 'dumps'}"
     refuse([*command, f"--parallel={wrong}", dump, "-o", folder / "a.bin"], r"p\.json.*device_mapping\.stage_0\.shard_0 is a GPU", folder)
     st.check_run([*command, dump, "-o", folder / "a.bin"])
-    st.expect(len(os.listdir(folder / "dumps")) == 13, f"{os.listdir(folder / 'dumps')}")
+    st.expect(len(os.listdir(folder / "dumps")) == 14, f"{os.listdir(folder / 'dumps')}")
 
 
 def places(folder):

@@ -177,6 +177,9 @@ def whole_batch_cases():
     yield case("gpt2: tied table in two stages", MODELS["gpt2"], clipped(ADAM), spec(stages=2, micro=2), table_in_both)
     yield case("llama: norm of all gradients over stages, shards and replicas", MODELS["llama"], clipped(ADAM),
                spec(data=2, tensor=2, stages=2, micro=2, zero=2, schedule="zb-h2"))
+    # A gradient of which the last sum stands in another stage than the others.
+    for zero in (2, 3):
+        yield case(f"bert: zero {zero} in two stages", MODELS["bert"], clipped(ADAM), spec(data=2, stages=2, micro=2, zero=zero))
     for name, model in (("batch norm", models.convolution_net), ("balance loss", models.mixture_of_experts)):
         yield refusal_case(name, model, spec(micro=2), r"error: .*'stablehlo\.\w+' op .*micro")
         yield case(f"{name}: replicas", model, ADAM, spec(data=2))
