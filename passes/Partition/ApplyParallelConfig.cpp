@@ -113,11 +113,11 @@ LogicalResult ConfigApplication::checkBatch() {
     if (roleOf(argument) != "batch" || !type || type.getRank() == 0)
       continue;
     int64_t batch = type.getDimSize(0);
-    if (batch < config.accumDegree)
+    if (config.accumDegree > 1 && batch < config.accumDegree)
       return error("accum_degree")
              << "accum_degree is " << config.accumDegree << ", more than the batch " << batch;
     int64_t rows = llvm::divideCeil(batch, config.accumDegree);
-    if (rows < config.dataCount)
+    if (config.dataCount > 1 && rows < config.dataCount)
       return error("data") << "data is " << config.dataCount << ", more than the " << rows
                            << " rows of a micro-batch";
   }
