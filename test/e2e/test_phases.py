@@ -1,9 +1,14 @@
 """No point of the road is skipped: every phase prints IR that st-opt verifies, and continues to the same binary;
 a pass or a continued compilation that gets another phase's IR says so in one line."""
 
+import functools
+import pathlib
 import sys
+import tempfile
 
 import st_testing as st
+
+FOLDER = tempfile.TemporaryDirectory(prefix="st-phases-")
 
 PHASES = ["import", "precision", "differentiate", "optimizer", "configured", "propagated", "staged", "resharded", "local",
           "tasks", "scheduled", "kernels", "planned", "dtu"]
@@ -94,9 +99,11 @@ UNCHANGED = {
 }
 
 
-def dump_phases(folder):
-    """Compiles a small model, and returns the binary, the command's flags by the phase that reads them, and the
+@functools.cache
+def dump_phases():
+    """Compiles a small model, once, and returns the binary, the command's flags by the phase that reads them, and the
     IR after each phase."""
+    folder = pathlib.Path(FOLDER.name)
     config = dict(MODELS["bert"][0], num_hidden_layers=2, vocab_size=96)
     model = st.write_json(folder / "m" / "config.json", config).parent
     parallel = st.write_json(folder / "parallel.json", st.layout(2, 2, mode="hybrid", accum=2))
@@ -116,7 +123,7 @@ def refused(done, what):
 
 def pass_case(name):
     def check(folder):
-        _, _, dumps = dump_phases(folder)
+        _, _, dumps = dump_phases()
         said = 0
         for phase, ir in dumps.items():
             what, output = f"{name} on {phase}", folder / "out.mlir"
@@ -140,7 +147,7 @@ def pass_case(name):
 def claim_case(claimed):
     """A continued compilation makes the same binary, or says that the IR is of another phase."""
     def check(folder):
-        direct, flags, dumps = dump_phases(folder)
+        direct, flags, dumps = dump_phases()
         same = []
         for actual, ir in dumps.items():
             output = folder / "resumed.bin"
