@@ -4,6 +4,7 @@
 #include "dialects/St/Sharding/ChooseSharding.h"
 #include "dialects/StableHLO/StableHLODialect.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Partition/AttributeListener.h"
 #include "passes/Partition/GradientBoundary.h"
 #include "passes/Partition/Passes.h"
 #include "passes/Partition/ReshardEmitter.h"
@@ -29,16 +30,6 @@ struct OpPlan {
   Type reduceType;
 };
 
-/// Gives the ops that replace an op its stage.
-class StageListener : public OpBuilder::Listener {
-public:
-  Attribute stage;
-  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
-    if (stage)
-      op->setDiscardableAttr(kStageAttr, stage);
-  }
-};
-
 /// Turns one function into what one device does.
 class Localizer {
 public:
@@ -59,7 +50,7 @@ private:
 
   func::FuncOp function;
   const MeshAxes &axes;
-  StageListener listener;
+  AttributeListener listener{kStageAttr};
   OpBuilder builder;
   ReshardEmitter emitter;
 };
@@ -165,7 +156,7 @@ LogicalResult Localizer::checkResults() {
 
 LogicalResult Localizer::apply(OpPlan &plan) {
   Operation *op = plan.op;
-  listener.stage = op->getDiscardableAttr(kStageAttr);
+  listener.value = op->getDiscardableAttr(kStageAttr);
   op->removeDiscardableAttr(kShardingAttr);
   builder.setInsertionPoint(op);
   if (isa<ReshardOp>(op)) {

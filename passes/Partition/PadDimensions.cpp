@@ -4,6 +4,7 @@
 #include "dialects/St/Sharding/ChooseSharding.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Transforms/RegionUtils.h"
+#include "passes/Partition/AttributeListener.h"
 #include "passes/Partition/DimensionClasses.h"
 #include "passes/Partition/Passes.h"
 
@@ -17,16 +18,6 @@ using namespace mlir::st;
 namespace hlo = mlir::stablehlo;
 
 namespace {
-/// Gives new ops the block of the model that an op of it belongs to.
-class BlockListener : public OpBuilder::Listener {
-public:
-  Attribute block;
-  void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint) override {
-    if (block)
-      op->setDiscardableAttr(kBlockAttr, block);
-  }
-};
-
 /// Gives every value of a function the type that its dimensions' classes want.
 class Padder {
 public:
@@ -58,7 +49,7 @@ private:
 
   func::FuncOp function;
   const DimensionClasses &classes;
-  BlockListener listener;
+  AttributeListener listener{kBlockAttr};
   OpBuilder builder;
   DenseMap<Value, RankedTensorType> before;
   /// Other forms of a value: cut to a shape, or with its padding set to what reductions ignore.
@@ -83,7 +74,7 @@ void Padder::setAfter(Value value) {
   builder.setInsertionPointAfterValue(value);
   if (Operation *op = value.getDefiningOp())
     if (Attribute block = op->getDiscardableAttr(kBlockAttr))
-      listener.block = block;
+      listener.value = block;
 }
 
 /// The first elements of each dimension, as many as `shape` says.
@@ -259,11 +250,11 @@ void Padder::padOp(Operation &op) {
   if (op.hasTrait<OpTrait::IsTerminator>())
     return;
   const ShardingRule &rule = classes.ruleOf(&op);
-  listener.block = op.getDiscardableAttr(kBlockAttr);
+  listener.value = op.getDiscardableAttr(kBlockAttr);
   unpadCaptured(op);
   for (OpOperand &operand : op.getOpOperands()) {
     operand.set(operandFor(operand, rule));
-    listener.block = op.getDiscardableAttr(kBlockAttr);
+    listener.value = op.getDiscardableAttr(kBlockAttr);
   }
   if (auto gather = dyn_cast<hlo::GatherOp>(op))
     clampIndices(gather);
@@ -285,7 +276,7 @@ void Padder::padOp(Operation &op) {
   }
   if (TypeRange(made) == op.getResultTypes() && wanted == made)
     return;
-  listener.block = op.getDiscardableAttr(kBlockAttr);
+  listener.value = op.getDiscardableAttr(kBlockAttr);
   SmallVector<Value> results(op.getResults());
   builder.setInsertionPoint(&op);
   LocalizeContext context{rule, builder, made, {}, {}, {}};
@@ -353,7 +344,7 @@ llvm::SmallBitVector Padder::paddedDims(Value value) const {
 
 /// What replaces state has zeros as padding, as that has.
 void Padder::cleanState() {
-  listener.block = {};
+  listener.value = {};
   Operation *end = function.front().getTerminator();
   for (BlockArgument argument : function.getArguments()) {
     auto alias =
