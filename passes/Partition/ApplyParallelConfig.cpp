@@ -339,7 +339,9 @@ ShardingAttr ConfigApplication::spreadOverReplicas(BlockArgument argument, Shard
   if (free.empty())
     return seed;
   for (auto [dim, size] : llvm::enumerate(type.getShape())) {
-    int64_t outer = shardCount(ArrayRef<Split>(sharding.dims[dim]));
+    int64_t outer = 1; // behind all parts, unsplit ones among them
+    for (const Split &split : sharding.dims[dim])
+      outer *= split.size;
     if (size == 0 || size % (outer * axes.size(free)) != 0)
       continue;
     for (Axis axis : free) {
