@@ -77,6 +77,9 @@ class Builder:
         return result
 
     def scaled(self, value, factor):
+        """What was too large by that factor is not read by others: a sine of it in 16 bits is all rounding."""
+        if value in self.values:
+            self.values.remove(value)
         return self.apply("multiply", value, self.constant(factor, value[1]))
 
     def compare(self, direction, x, y):
