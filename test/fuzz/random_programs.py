@@ -104,8 +104,7 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
         batching = f"batching_dims = {lhs} x {rhs}, " if batch else ""
         z = self.emit(f"stablehlo.dot_general {x[0]}, {y[0]}, {batching}contracting_dims = [{i}] x [{j}] : "
                       f"({self.type(x)}, {self.type(y)}) -> RESULT", shape, self.element, x[0], y[0])
-        scale = self.constant(1 / x[1][i], shape)
-        self.emit(f"stablehlo.multiply {z[0]}, {scale[0]} : RESULT", shape, self.element, z[0])
+        self.scaled(z, 1 / x[1][i])
 
     def op_partial_sums(self):
         """A sum over whatever is split, and linear ops of it, which may come before it is complete, and others."""
