@@ -120,7 +120,7 @@ FailureOr<OpPlan> Localizer::plan(Operation &op) {
       return op.emitOpError("changes the sharding; run insert-reshards first");
     return plan;
   }
-  std::optional<OpSharding> how = exactOpSharding(&op, plan.rule, recordedContext(&op, axes));
+  std::optional<OpSharding> how = readOpSharding(&op, plan.rule, recordedContext(&op, axes));
   if (!how)
     return op.emitOpError("cannot be computed as ")
            << op.getDiscardableAttr(kShardingAttr) << "; run insert-reshards first";

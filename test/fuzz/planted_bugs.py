@@ -36,6 +36,8 @@ EMITTER, MOVES = "passes/Partition/ReshardEmitter.cpp", "dialects/St/Sharding/Re
 STAGES, ASSIGN = "passes/Partition/StageAnalysis.cpp", "passes/Partition/AssignStages.cpp"
 MICRO = "passes/Propagation/MicroAnalysis.cpp"
 PADDING = "passes/Partition/PadDimensions.cpp"
+LOOPS, SOLVERS = "dialects/StableHLO/ShardingLoops.cpp", "dialects/StableHLO/ShardingLinearAlgebra.cpp"
+SIMPLIFY = "passes/Collectives/SimplifyCollectives.cpp"
 TASKS, PROGRAMS = "passes/Pipeline/TaskAnalysis.cpp", "passes/Pipeline/ProgramEmitter.cpp"
 AGAIN = "passes/Memory/RecomputeEmitter.cpp"
 BUGS = [
@@ -67,7 +69,35 @@ BUGS = [
     Bug("scattered-table-on-each-shard", INDEXING, "rule.countedOnce = {0};", ""),
     Bug("slice-is-parallel", PIECES, "addPieceFactor(rule, op, dim, isWhole(cast<SliceOp>(op), dim));",
         "addPieceFactor(rule, op, dim, true);"),
+    Bug("transposed-back", SHAPE, "attach(rule.results[0], dim, factors[from]);", "attach(rule.results[0], dim, factors[dim]);"),
+    Bug("interleaved-dimensions-are-parallel", SHAPE,
+        "side.take(side.left, rule.addFactor(side.left, FactorKind::NeedReplication));",
+        "side.take(side.left, rule.addFactor(side.left));"),
+    Bug("narrow-elements-of-a-wide-one-are-parallel", SHAPE,
+        "tensor.back() = {rule.addFactor(shapeOf(value).back(), FactorKind::NeedReplication)};",
+        "tensor.back() = {rule.addFactor(shapeOf(value).back())};"),
+    Bug("joined-dimension-is-parallel", PIECES, "dim == joined ? FactorKind::Permutation", "dim == joined ? FactorKind::Parallel"),
+    Bug("updated-dimension-is-parallel", PIECES, "addPieceFactor(rule, op, dim, isUntouched);", "addPieceFactor(rule, op, dim, true);"),
+    Bug("solved-dimension-is-parallel", SOLVERS, "rule.addFactor(shape[solved], FactorKind::NeedReplication);",
+        "rule.addFactor(shape[solved]);"),
+    Bug("rows-to-factorise-are-parallel", SOLVERS, "dim + 2 < rank ?", "dim + 1 < rank ?"),
+    Bug("start-of-a-loop-counts-on-each-shard", LOOPS, "rule.countedOnce.push_back(i);", ";"),
     # Reshard planning.
+    Bug("sliced-in-the-wrong-part", MOVES,
+        "step.outer = localOuter(now.dims[dim], site.outer);\n    TensorSharding next = now;",
+        "step.outer = site.outer;\n    TensorSharding next = now;"),
+    Bug("scattered-to-the-wrong-part", MOVES,
+        "step.outer = localOuter(now.dims[dim], site.outer);\n        TensorSharding next = reduced;",
+        "step.outer = site.outer;\n        TensorSharding next = reduced;"),
+    Bug("exchanged-to-the-wrong-part", MOVES,
+        "step.outer = localOuter(now.dims[dim], site.outer);\n          step.fromDim = fromDim;",
+        "step.outer = site.outer;\n          step.fromDim = fromDim;"),
+    Bug("position-behind-a-split-part", EMITTER, "stride *= all[i].size;",
+        "stride *= all[i].axis == kUnsplit ? all[i].size : 1;"),
+    Bug("here-by-the-last-digit", EMITTER, "isHere = isHere ? Value(AndOp::create(builder, loc, isHere, matches)) : matches;",
+        "isHere = matches;"),
+    Bug("sum-over-other-axes-is-scattered", SIMPLIFY, "sum && sum.getAxes() == slice.getAxes() && sum.getMesh() == slice.getMesh())",
+        "sum)"),
     Bug("gathered-from-the-wrong-part", MOVES, "step.outer = localOuter(now.dims[dim], run.outer);", "step.outer = 1;"),
     Bug("exchanged-from-the-wrong-part", MOVES, "step.fromOuter = localOuter(now.dims[fromDim], run.outer);",
         "step.fromOuter = 1;"),
@@ -80,6 +110,7 @@ BUGS = [
     # Stage assignment.
     Bug("parameter-in-its-last-stage-only", STAGES, "forward.contains(user))\n        set |= it->second;",
         "forward.contains(user))\n        set = it->second;"),
+    Bug("arrived-sum-stays-open", ASSIGN, "lost = sharding.unreduced;", ";"),
     Bug("transfers-not-shared", ASSIGN, "instances[{value, stage}] = transfer;\n", ""),
     # Accumulation.
     Bug("last-micro-batch-wins", PROGRAMS, "bool once = analysis.getMicroBatches() == 1;", "bool once = true;"),

@@ -242,6 +242,18 @@ static bool leavesWanted(Operation *op, const ShardingRule &rule, const OpShardi
   return true;
 }
 
+/// Splits the factors of one tensor as its sharding says.
+static bool placeAll(const ShardingRule &rule, OpSharding &how, const TensorFactors &tensor,
+                     const TensorSharding &sharding) {
+  SmallVector<Splits, 4> factors(rule.factors.size());
+  if (!readFactors(rule, tensor, sharding, factors))
+    return false;
+  for (auto [factor, splits] : llvm::enumerate(factors))
+    if (!splits.empty() && !how.place(rule, factor, splits))
+      return false;
+  return true;
+}
+
 std::optional<OpSharding> mlir::st::exactOpSharding(Operation *op, const ShardingRule &rule,
                                                     const ChoiceContext &context) {
   OpSharding how(rule);
@@ -249,18 +261,51 @@ std::optional<OpSharding> mlir::st::exactOpSharding(Operation *op, const Shardin
   for (auto [i, wanted] : llvm::enumerate(context.wanted)) {
     if (!wanted || i >= rule.results.size())
       continue;
-    SmallVector<Splits, 4> factors(rule.factors.size());
-    if (!readFactors(rule, rule.results[i], *wanted, factors))
+    if (!placeAll(rule, how, rule.results[i], *wanted))
       return std::nullopt;
-    for (auto [factor, splits] : llvm::enumerate(factors))
-      if (!splits.empty() && !how.place(rule, factor, splits))
-        return std::nullopt;
     for (Axis axis : wanted->unreduced)
       if (!llvm::is_contained(unreduced, axis))
         unreduced.push_back(axis);
   }
   if (!unreduced.empty())
     how = chooseOpSharding(op, rule, std::move(how), context, unreduced);
+  if (!leavesWanted(op, rule, how, context))
+    return std::nullopt;
+  return how;
+}
+
+/// The axes over which results are unreduced although no factor is summed over them: operands
+/// bring them.
+static void readPassing(Operation *op, const ShardingRule &rule, const ChoiceContext &context,
+                        OpSharding &how) {
+  for (auto [i, wanted] : llvm::enumerate(context.wanted)) {
+    if (i >= rule.results.size())
+      continue;
+    TensorSharding summed = resultSharding(rule, how, i, wanted->dims.size());
+    auto &passing = how.passing[rule.partOf(i)];
+    for (Axis axis : wanted->unreduced)
+      if (!summed.isUnreducedOver(axis))
+        passing.insert(llvm::upper_bound(passing, axis), axis);
+  }
+  if (rule.linearity != Linearity::Separately || rule.parts > 1)
+    return;
+  for (int64_t i : rule.linearOperands)
+    if (!context.isZero[i] && llvm::all_of(how.passing[0], [&](Axis axis) {
+          return context.operands[i]->isUnreducedOver(axis);
+        }))
+      how.passingOperand = i;
+}
+
+std::optional<OpSharding> mlir::st::readOpSharding(Operation *op, const ShardingRule &rule,
+                                                   const ChoiceContext &context) {
+  OpSharding how(rule);
+  for (auto [tensor, sharding] : llvm::zip(rule.operands, context.operands))
+    if (!placeAll(rule, how, tensor, *sharding))
+      return std::nullopt;
+  for (auto [tensor, sharding] : llvm::zip(rule.results, context.wanted))
+    if (!placeAll(rule, how, tensor, *sharding))
+      return std::nullopt;
+  readPassing(op, rule, context, how);
   if (!leavesWanted(op, rule, how, context))
     return std::nullopt;
   return how;

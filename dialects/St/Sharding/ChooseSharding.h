@@ -53,6 +53,11 @@ std::optional<OpSharding> passOn(Operation *op, const ShardingRule &rule, const 
 std::optional<OpSharding> exactOpSharding(Operation *op, const ShardingRule &rule,
                                           const ChoiceContext &context);
 
+/// The way to compute an op whose operands are all had as it takes them and whose results are left
+/// as recorded, read off these: nothing is chosen. None if they do not fit together.
+std::optional<OpSharding> readOpSharding(Operation *op, const ShardingRule &rule,
+                                         const ChoiceContext &context);
+
 /// The context of an op all of whose operands and results have recorded shardings.
 ChoiceContext recordedContext(Operation *op, const MeshAxes &axes);
 
