@@ -45,10 +45,16 @@ static LogicalResult compositeRule(CompositeOp op, ArrayRef<Value>, Gradients &)
                         "expand-ops and inline-calls take composites out");
 }
 
-/// The cotangent of a value is split as the value is.
+/// The cotangent of a value is split as the value is. It passes a barrier the other way.
 static void constrainRule(st::ConstrainOp op, Value ct, Gradients &g) {
   g.add(op.getOperand(), [&]() -> Value {
-    return st::ConstrainOp::create(g.emit.builder, g.emit.loc, ct.getType(), ct, op.getSharding());
+    auto back =
+        st::ConstrainOp::create(g.emit.builder, g.emit.loc, ct.getType(), ct, op.getSharding());
+    if (auto direction = op.getDirection())
+      back.setDirection(*direction == st::SpreadDirection::Forward ? st::SpreadDirection::Backward
+                        : *direction == st::SpreadDirection::Backward ? st::SpreadDirection::Forward
+                                                                      : st::SpreadDirection::None);
+    return back;
   });
 }
 

@@ -83,11 +83,14 @@ static bool readOrder(ArrayRef<int64_t> list, GspmdSharding &sharding) {
 }
 
 /// Takes ` shard_as 3` or ` shard_like 3` from the end of the text.
-static void dropGroup(StringRef &text) {
+static std::optional<int64_t> takeGroup(StringRef &text) {
   StringRef rest = text.rtrim("0123456789");
-  if (rest.size() < text.size() &&
-      (rest.consume_back("shard_as ") || rest.consume_back("shard_like ")))
-    text = rest.trim();
+  int64_t group;
+  if (text.substr(rest.size()).getAsInteger(10, group) ||
+      (!rest.consume_back("shard_as ") && !rest.consume_back("shard_like ")))
+    return std::nullopt;
+  text = rest.trim();
+  return group;
 }
 
 FailureOr<GspmdSharding> mlir::st::parseGspmdSharding(StringRef text, std::string &why) {
@@ -99,7 +102,7 @@ FailureOr<GspmdSharding> mlir::st::parseGspmdSharding(StringRef text, std::strin
   text = text.trim();
   if (!text.consume_front("{") || !text.consume_back("}"))
     return fail("expected { and } around it");
-  dropGroup(text);
+  sharding.group = takeGroup(text);
   if (text == "replicated")
     return sharding;
   if (text == "manual") {

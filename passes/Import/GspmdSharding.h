@@ -3,19 +3,21 @@
 
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/ADT/SmallVector.h"
+#include <optional>
 
 namespace mlir::st {
 
 /// `{devices=[2,1,2]<=[2,2]T(1,0) last_tile_dim_replicate}`: devices 0, 1, … shaped as
 /// `reshape`, transposed by `transpose`, tile the tensor as `tiles` says. Older programs list the
-/// devices, `{devices=[2,2]0,2,1,3}`. What wishes that tensors be sharded alike is left to
-/// propagation.
+/// devices, `{devices=[2,2]0,2,1,3}`.
 struct GspmdSharding {
   /// `{unknown}` wishes nothing.
   enum Kind { Replicated, Manual, Tiled, Unknown } kind = Replicated;
   SmallVector<int64_t> tiles, reshape, transpose;
   /// The last tile dimension is no dimension of the tensor.
   bool lastIsReplicated = false;
+  /// Tensors of one group are sharded alike: `shard_as 3`, `shard_like 3`.
+  std::optional<int64_t> group;
 };
 
 /// Fails, with a message in `why`, on what is no such string or cannot be imported.

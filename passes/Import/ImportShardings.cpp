@@ -7,6 +7,7 @@
 #include "passes/Import/FrontendAttributes.h"
 #include "passes/Import/GspmdSharding.h"
 #include "passes/Import/ManualComputation.h"
+#include "passes/Import/MeshAxes.h"
 #include "passes/Import/Passes.h"
 #include "passes/Import/ShardBody.h"
 #include "llvm/ADT/SetVector.h"
@@ -25,6 +26,13 @@ static int64_t rankOf(Type type) { return cast<RankedTensorType>(type).getRank()
 
 static ShardingAttr makeSharding(MLIRContext *context, ArrayRef<ArrayAttr> dims) {
   return ShardingAttr::get(context, FlatSymbolRefAttr::get(context, "mesh"), dims);
+}
+
+/// That says nothing of any dimension.
+static ShardingAttr makeOpen(MLIRContext *context, int64_t rank) {
+  SmallVector<ArrayAttr> dims(rank, ArrayAttr::get(context, {}));
+  return ShardingAttr::get(context, FlatSymbolRefAttr::get(context, "mesh"), dims, ReduceKind::Sum,
+                           {}, llvm::to_vector(llvm::seq<int64_t>(0, rank)), {}, {});
 }
 
 static void createMesh(ModuleOp module, ArrayRef<StringRef> names, ArrayRef<int64_t> sizes) {
@@ -79,7 +87,8 @@ static LogicalResult importMesh(ModuleOp module, sdy::MeshAttr &mesh) {
     if (!llvm::equal(own.getDeviceIds(), llvm::seq<int64_t>(0, own.getDeviceIds().size())))
       return op.emitOpError("has devices in an order of their own, which cannot be imported; the "
                             "parallel file says which device is which");
-    if (mesh && !mesh.getAxes().empty() && (mesh.getAxes() != own.getAxes() || mesh.getSizes() != own.getSizes()))
+    if (mesh && !mesh.getAxes().empty() &&
+        (mesh.getAxes() != own.getAxes() || mesh.getSizes() != own.getSizes()))
       return op.emitOpError("has other axes than the mesh before it; expected one mesh");
     mesh = own;
     op.erase();
@@ -100,30 +109,61 @@ static FailureOr<ShardingAttr> convertSdy(Operation *at, sdy::TensorShardingAttr
   if (static_cast<int64_t>(given.getDims().size()) != rankOf(type))
     return at->emitError("a sharding of ")
            << given.getDims().size() << " dimensions is given for " << type;
-  for (ArrayAttr dim : given.getDims())
-    for (auto axis : dim.getAsRange<StringAttr>())
-      if (axis.getValue().contains(":("))
-        return at->emitError("a part of an axis, ") << axis << ", cannot be imported";
+  SmallVector<int64_t> open, priorities;
+  for (auto [dim, isOpen, priority] : llvm::enumerate(given.getOpen(), given.getPriorities())) {
+    if (isOpen)
+      open.push_back(static_cast<int64_t>(dim));
+    priorities.push_back(std::max<int64_t>(priority, 0));
+  }
+  if (llvm::all_of(priorities, [](int64_t priority) { return priority == 0; }))
+    priorities.clear();
   // What sdy's own verifier lets pass is refused here.
-  auto sharding =
-      ShardingAttr::getChecked([&] { return at->emitError(); }, at->getContext(),
-                               FlatSymbolRefAttr::get(at->getContext(), "mesh"), given.getDims(),
-                               ReduceKind::Sum, ArrayRef<StringAttr>());
+  auto sharding = ShardingAttr::getChecked([&] { return at->emitError(); }, at->getContext(),
+                                           FlatSymbolRefAttr::get(at->getContext(), "mesh"),
+                                           given.getDims(), ReduceKind::Sum, ArrayRef<StringAttr>(),
+                                           ArrayRef(open), ArrayRef(priorities),
+                                           given.getReplicated());
   if (!sharding)
     return failure();
   return sharding;
 }
 
-/// Annotations in the place of values.
-static LogicalResult importSdyOp(Operation *op) {
-  if (isa<sdy::ShardingGroupOp>(op)) {
-    // A wish about what propagation would settle by itself.
-    op->erase();
-    return success();
-  }
-  if (isa<sdy::PropagationBarrierOp>(op)) {
+/// A group and a barrier say nothing of how their value is split, but what else is split so and
+/// which way that spreads.
+static void importOpenConstraint(Operation *op) {
+  Value value = op->getOperand(0);
+  auto barrier = dyn_cast<sdy::PropagationBarrierOp>(op);
+  if (barrier && barrier.getAllowedDirection() == sdy::PropagationDirection::BOTH) {
     op->replaceAllUsesWith(op->getOperands());
     op->erase();
+    return;
+  }
+  OpBuilder builder(op);
+  builder.setInsertionPointAfter(op);
+  auto constrain = ConstrainOp::create(builder, op->getLoc(), value.getType(), value,
+                                       makeOpen(op->getContext(), rankOf(value.getType())));
+  if (barrier) {
+    auto allowed = barrier.getAllowedDirection();
+    constrain.setDirection(allowed == sdy::PropagationDirection::FORWARD ? SpreadDirection::Forward
+                           : allowed == sdy::PropagationDirection::BACKWARD
+                               ? SpreadDirection::Backward
+                               : SpreadDirection::None);
+    op->replaceAllUsesWith(ValueRange{constrain});
+  } else {
+    constrain.setGroup(cast<sdy::ShardingGroupOp>(op).getGroupId());
+    // All that reads the value reads it as its group has it.
+    value.replaceUsesWithIf(constrain, [&](OpOperand &use) {
+      Operation *user = op->getBlock()->findAncestorOpInBlock(*use.getOwner());
+      return user && user != constrain && op->isBeforeInBlock(user);
+    });
+  }
+  op->erase();
+}
+
+/// Annotations in the place of values.
+static LogicalResult importSdyOp(Operation *op) {
+  if (isa<sdy::ShardingGroupOp, sdy::PropagationBarrierOp>(op)) {
+    importOpenConstraint(op);
     return success();
   }
   if (!isa<sdy::ShardingConstraintOp, sdy::ReshardOp>(op))
@@ -142,7 +182,7 @@ static LogicalResult importSdyOp(Operation *op) {
 
 static LogicalResult importSdy(ModuleOp module) {
   sdy::MeshAttr mesh;
-  if (failed(importMesh(module, mesh)))
+  if (failed(splitMeshAxes(module)) || failed(importMesh(module, mesh)))
     return failure();
   for (auto function : module.getOps<func::FuncOp>())
     if (failed(convertSignature<sdy::TensorShardingAttr>(
@@ -277,6 +317,26 @@ FailureOr<ShardingAttr> GspmdImport::convert(Operation *at, StringAttr text, Typ
   return makeSharding(module.getContext(), axes);
 }
 
+/// Dimensions that are left to propagation: `unspecified_dims=[0,1]`.
+static FailureOr<SmallVector<int64_t>> openDims(stablehlo::CustomCallOp op, int64_t rank) {
+  SmallVector<int64_t> open;
+  auto config = op->getAttrOfType<StringAttr>("backend_config");
+  StringRef text = config ? config.getValue() : "";
+  if (!text.consume_front("unspecified_dims=["))
+    return open;
+  SmallVector<StringRef> numbers;
+  text.take_until([](char c) { return c == ']'; }).split(numbers, ',', -1, /*KeepEmpty=*/false);
+  for (StringRef number : numbers) {
+    int64_t dim;
+    if (number.trim().getAsInteger(10, dim) || dim < 0 || dim >= rank ||
+        (!open.empty() && dim <= open.back()))
+      return op.emitOpError("@Sharding expects ascending unspecified_dims below ")
+             << rank << ", found " << config;
+    open.push_back(dim);
+  }
+  return open;
+}
+
 LogicalResult GspmdImport::convertCall(stablehlo::CustomCallOp op) {
   auto text = op->getAttrOfType<StringAttr>(kGspmdSharding);
   if (!text || op->getNumOperands() != 1 || op->getNumResults() != 1 ||
@@ -285,10 +345,24 @@ LogicalResult GspmdImport::convertCall(stablehlo::CustomCallOp op) {
   FailureOr<ShardingAttr> sharding = convert(op, text, op->getResult(0).getType());
   if (failed(sharding))
     return failure();
+  std::optional<int64_t> group = parsed[text].group;
+  if (*sharding) {
+    FailureOr<SmallVector<int64_t>> open = openDims(op, (*sharding).getRank());
+    if (failed(open))
+      return failure();
+    *sharding = ShardingAttr::get(op.getContext(), (*sharding).getMesh(), (*sharding).getDims(),
+                                  ReduceKind::Sum, {}, *open, {}, {});
+  } else if (group && !sizes.empty()) {
+    *sharding = makeOpen(op.getContext(), rankOf(op->getResult(0).getType()));
+  }
   OpBuilder builder(op);
   Value value = op->getOperand(0);
-  if (*sharding)
-    value = ConstrainOp::create(builder, op.getLoc(), value.getType(), value, *sharding);
+  if (*sharding) {
+    auto constrain = ConstrainOp::create(builder, op.getLoc(), value.getType(), value, *sharding);
+    if (group)
+      constrain.setGroup(*group);
+    value = constrain;
+  }
   op->getResult(0).replaceAllUsesWith(value);
   op->erase();
   return success();

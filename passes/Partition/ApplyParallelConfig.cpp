@@ -386,7 +386,7 @@ void ConfigApplication::seedAnnotated(const ParameterSeeds &rules, const MeshAxe
       SmallVector<Attribute> axes = {builder.getStringAttr(MeshOp::kMicro)};
       llvm::append_range(axes, dims[0]);
       dims[0] = builder.getArrayAttr(axes);
-      given = ShardingAttr::get(builder.getContext(), mesh, dims);
+      given = given.withDims(dims);
     }
     setSeed(argument, given);
   }

@@ -120,7 +120,11 @@ FailureOr<OpPlan> Localizer::plan(Operation &op) {
       return op.emitOpError("changes the sharding; run insert-reshards first");
     return plan;
   }
-  std::optional<OpSharding> how = readOpSharding(&op, plan.rule, recordedContext(&op, axes));
+  ChoiceContext context = recordedContext(&op, axes);
+  std::optional<OpSharding> how = readOpSharding(&op, plan.rule, context);
+  // Where operands and results do not fit together, the check of the operands says which does not.
+  if (!how)
+    how = exactOpSharding(&op, plan.rule, context);
   if (!how)
     return op.emitOpError("cannot be computed as ")
            << op.getDiscardableAttr(kShardingAttr) << "; run insert-reshards first";

@@ -218,7 +218,9 @@ void ReshardInserter::visitConstrain(ConstrainOp constrain) {
   auto reshard = cast<ReshardOp>(OpBuilder(constrain).create(
       OperationState(constrain.getLoc(), ReshardOp::getOperationName(), constrain->getOperands(),
                      constrain->getResultTypes(), constrain->getAttrs())));
-  TensorSharding to = axes.read(constrain.getSharding());
+  // Propagation has given open dimensions their axes.
+  TensorSharding to = constrain.getSharding().getOpen().empty() ? axes.read(constrain.getSharding())
+                                                                : axes.read(constrain.getResult());
   if (late.contains(constrain.getOperand()))
     to.dropUnreduced(kMicroAxis);
   reshard.setShardingAttr(axes.write(to));

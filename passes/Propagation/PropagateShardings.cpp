@@ -46,8 +46,7 @@ static void addMicro(const StepGraph &graph, const MicroAnalysis &micro) {
         }
       dims.push_back(ArrayAttr::get(constrain.getContext(), parts));
     }
-    constrain.setShardingAttr(
-        ShardingAttr::get(constrain.getContext(), constrain.getSharding().getMesh(), dims));
+    constrain.setShardingAttr(constrain.getSharding().withoutUnreduced().withDims(dims));
   }
 }
 
@@ -105,7 +104,8 @@ struct PropagateShardings : st::impl::PropagateShardingsBase<PropagateShardings>
       return failure();
     addMicro(*graph, micro);
     Wishes wishes(*graph, micro);
-    wishes.run();
+    if (failed(wishes.run()))
+      return failure();
     Settlement settlement(*graph, micro, wishes);
     settlement.run();
     copiedValues += settlement.copiedValues();

@@ -194,13 +194,32 @@ void Settlement::record(Operation *op) {
     op->setDiscardableAttr(kShardingAttr, ArrayAttr::get(op->getContext(), shardings));
 }
 
+/// Whether a sharding says no more than where a tensor is split.
+static bool isFinal(ShardingAttr sharding) {
+  return sharding.getOpen().empty() && sharding.getPriorities().empty() &&
+         sharding.getReplicated().empty();
+}
+
+/// Whether a result's sharding is the given one with more axes in open dimensions.
+static bool isExtended(ShardingAttr said, const TensorSharding &given,
+                       const TensorSharding &sharding) {
+  for (auto [dim, own, now] : llvm::enumerate(given.dims, sharding.dims)) {
+    bool begins = now.size() >= own.size() && ArrayRef(now).take_front(own.size()) == ArrayRef(own);
+    if (said.isOpen(dim) ? !begins : own != now)
+      return false;
+  }
+  return true;
+}
+
 /// Results leave as they are, but reduced and in one piece, unless they replace an
 /// argument.
 void Settlement::settleSignature() {
   Signature signature(graph.function);
-  for (auto [i, argument] : llvm::enumerate(graph.function.getArguments()))
-    if (isa<RankedTensorType>(argument.getType()) && !signature.getArgumentAttr(i, kShardingAttr))
+  for (auto [i, argument] : llvm::enumerate(graph.function.getArguments())) {
+    auto given = cast_or_null<ShardingAttr>(signature.getArgumentAttr(i, kShardingAttr));
+    if (isa<RankedTensorType>(argument.getType()) && (!given || !isFinal(given)))
       signature.setArgumentAttr(i, kShardingAttr, graph.axes.write(settled.lookup(argument)));
+  }
   for (OpOperand &operand : graph.terminator->getOpOperands()) {
     unsigned i = operand.getOperandNumber();
     Value value = operand.get();
@@ -208,7 +227,9 @@ void Settlement::settleSignature() {
     TensorSharding sharding = isFree ? TensorSharding(rankOf(value)) : settled.lookup(value);
     sharding.dropAllUnreduced();
     sharding.makeContiguous();
-    if (std::optional<TensorSharding> given = graph.resultSharding(i))
+    auto said = cast_or_null<ShardingAttr>(signature.getResultAttr(i, kShardingAttr));
+    if (std::optional<TensorSharding> given = graph.resultSharding(i);
+        given && !(said && isExtended(said, *given, sharding)))
       sharding = std::move(*given);
     signature.setResultAttr(i, kShardingAttr, graph.axes.write(sharding));
     if (isFree)
@@ -219,7 +240,7 @@ void Settlement::settleSignature() {
 
 void Settlement::run() {
   for (BlockArgument argument : graph.function.getArguments())
-    settled[argument] = graph.axes.read(Value(argument));
+    settled[argument] = wishes.of(argument);
   std::vector<std::pair<const OpNode *, OpSharding>> choices;
   for (const OpNode &node : graph.nodes) {
     if (node.isFree)

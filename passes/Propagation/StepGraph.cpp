@@ -181,6 +181,8 @@ void StepGraph::findReplicas() {
       if (!node || node->isPinned)
         continue;
       auto constrain = dyn_cast<ConstrainOp>(user);
+      if (constrain && !constrain.getSharding().getOpen().empty())
+        constrain = nullptr; // it says not all
       mark(splitsElse, constrain ? axes.read(constrain.getSharding()).dims : own.dims);
     }
   }

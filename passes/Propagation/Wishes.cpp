@@ -1,5 +1,7 @@
 #include "passes/Propagation/Wishes.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include <map>
+#include <set>
 
 using namespace mlir;
 using namespace mlir::st;
@@ -14,14 +16,53 @@ static bool passesThrough(const ShardingRule &rule) {
 // Seeds
 //===----------------------------------------------------------------------===//
 
-bool Wishes::isClosed(Value value) const {
+bool Wishes::isClosed(Value value, int64_t dim) const {
+  if (auto it = seeds.find(value); it != seeds.end())
+    return !it->second.isOpen(dim);
   return isa<BlockArgument>(value) || graph.pinned(value) ||
          isa_and_nonnull<ConstrainOp>(value.getDefiningOp());
 }
 
+static bool saysMore(ShardingAttr seed) {
+  return seed && (!seed.getOpen().empty() || !seed.getPriorities().empty());
+}
+
+/// Values that vary along the micro-batches are split alike among themselves.
+LogicalResult Wishes::findGroups() {
+  std::map<int64_t, SmallVector<std::shared_ptr<SmallVector<Value>>>> known;
+  for (const OpNode &node : graph.nodes) {
+    auto constrain = dyn_cast<ConstrainOp>(node.op);
+    if (!constrain || !constrain.getGroup())
+      continue;
+    Value value = constrain.getResult();
+    auto &alike = known[*constrain.getGroup()];
+    if (!alike.empty() && alike.front()->front().getType() != value.getType())
+      return constrain.emitOpError("is of group ")
+             << *constrain.getGroup() << ", which has values of "
+             << alike.front()->front().getType() << "; expected one type, found "
+             << value.getType();
+    auto *same = llvm::find_if(alike, [&](const auto &members) {
+      return micro.sharding(members->front()).dims == micro.sharding(value).dims;
+    });
+    if (same == alike.end()) {
+      alike.push_back(std::make_shared<SmallVector<Value>>());
+      same = &alike.back();
+    }
+    (*same)->push_back(value);
+    groups[value] = *same;
+  }
+  return success();
+}
+
 void Wishes::seed() {
-  for (BlockArgument argument : graph.function.getArguments())
+  for (BlockArgument argument : graph.function.getArguments()) {
     wishes[argument] = graph.axes.read(Value(argument));
+    // What is donated lies as it was said to.
+    auto given = getSharding(argument);
+    if (saysMore(given) && !graph.isAnchored(argument) &&
+        !graph.function.getArgAttr(argument.getArgNumber(), "tf.aliasing_output"))
+      seeds[argument] = given;
+  }
   for (const OpNode &node : graph.nodes) {
     if (node.isFree)
       continue;
@@ -30,14 +71,25 @@ void Wishes::seed() {
       wish.dropAllUnreduced();
       if (const TensorSharding *pin = graph.pinned(result))
         wish = *pin;
-      if (auto constrain = dyn_cast<ConstrainOp>(node.op))
+      if (auto constrain = dyn_cast<ConstrainOp>(node.op)) {
         wish = graph.axes.read(constrain.getSharding());
+        if (saysMore(constrain.getSharding()) && !graph.pinned(result))
+          seeds[result] = constrain.getSharding();
+      }
       wishes[result] = std::move(wish);
     }
   }
-  for (auto [i, value] : llvm::enumerate(graph.terminator->getOperands()))
-    if (auto given = graph.resultSharding(i); given && !graph.isFree(value) && !isClosed(value))
-      extend(value, *given);
+}
+
+/// What results of the function should be.
+void Wishes::seedResults() {
+  for (auto [i, value] : llvm::enumerate(graph.terminator->getOperands())) {
+    auto given = graph.resultSharding(i);
+    if (!given || graph.isFree(value))
+      continue;
+    auto said = graph.function.getResultAttrOfType<ShardingAttr>(i, kShardingAttr);
+    offer(value, saysMore(said) ? visible(*given, said) : *given);
+  }
 }
 
 //===----------------------------------------------------------------------===//
@@ -62,6 +114,14 @@ void Wishes::pushAround(Value value) {
     push(user);
 }
 
+TensorSharding Wishes::visible(const TensorSharding &wish, ShardingAttr seed) const {
+  TensorSharding shown = wish;
+  for (int64_t dim = 0; dim < seed.getRank(); ++dim)
+    if (seed.priorityOf(dim) > priority)
+      shown.dims[dim].clear();
+  return shown;
+}
+
 /// The axes that the op's tensors have, each on one factor of every part: of two that
 /// cannot both be had, the first.
 SmallVector<Splits, 4> Wishes::merge(const OpNode &node, ArrayRef<Tensor> tensors) const {
@@ -72,7 +132,10 @@ SmallVector<Splits, 4> Wishes::merge(const OpNode &node, ArrayRef<Tensor> tensor
   for (const Tensor &tensor : tensors) {
     auto placed = MutableArrayRef(allPlaced).slice(tensor.part * axisCount, axisCount);
     SmallVector<Splits, 4> factors(rule.factors.size());
-    if (!readFactors(rule, *tensor.factors, of(tensor.value), factors))
+    auto seed = seeds.find(tensor.value);
+    const TensorSharding &wish = of(tensor.value);
+    if (!readFactors(rule, *tensor.factors,
+                     seed == seeds.end() ? wish : visible(wish, seed->second), factors))
       continue;
     for (auto [factor, splits] : llvm::enumerate(factors))
       for (const Split &split : splits) {
@@ -89,14 +152,29 @@ SmallVector<Splits, 4> Wishes::merge(const OpNode &node, ArrayRef<Tensor> tensor
   return merged;
 }
 
+/// Whether a device holds one piece of the tensor, as it does of an argument.
+static bool isContiguous(const TensorSharding &sharding) {
+  TensorSharding contiguous = sharding;
+  contiguous.makeContiguous();
+  return contiguous == sharding;
+}
+
 /// Adds the axes of `offered` that the value does not have and has room for.
 bool Wishes::extend(Value value, const TensorSharding &offered) {
   TensorSharding &wish = wishes[value];
   ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
+  auto seed = seeds.find(value);
+  auto staysFree = [&](Axis axis) {
+    return seed != seeds.end() &&
+           llvm::is_contained(seed->second.getReplicated(), graph.axes.name(axis));
+  };
   bool any = false;
-  for (auto [dim, splits] : llvm::enumerate(offered.dims))
+  for (auto [dim, splits] : llvm::enumerate(offered.dims)) {
+    if (isClosed(value, dim))
+      continue;
     for (const Split &split : splits) {
-      if (split.axis == kUnsplit || split.axis == kMicroAxis || wish.isSplitOver(split.axis))
+      if (split.axis == kUnsplit || split.axis == kMicroAxis || wish.isSplitOver(split.axis) ||
+          staysFree(split.axis))
         continue;
       Splits alone = splitAt(split.axis, split.size, *outerOf(splits, split.axis));
       std::optional<Splits> united = unite(wish.dims[dim], alone);
@@ -104,12 +182,23 @@ bool Wishes::extend(Value value, const TensorSharding &offered) {
         continue;
       TensorSharding extended = wish;
       extended.dims[dim] = std::move(*united);
-      if (!divides(shape, extended))
+      if (!divides(shape, extended) || (isa<BlockArgument>(value) && !isContiguous(extended)))
         continue;
       wish = std::move(extended);
       any = true;
     }
+  }
   return any;
+}
+
+void Wishes::offer(Value value, const TensorSharding &offered) {
+  if (!extend(value, offered))
+    return;
+  pushAround(value);
+  if (auto it = groups.find(value); it != groups.end())
+    for (Value other : *it->second)
+      if (extend(other, of(value)))
+        pushAround(other);
 }
 
 void Wishes::visit(const OpNode &node) {
@@ -123,16 +212,46 @@ void Wishes::visit(const OpNode &node) {
     add(node.op->getResults(), node.rule.results, anchored);
     add(node.op->getOperands(), node.rule.operands, anchored);
   }
+  auto constrain = dyn_cast<ConstrainOp>(node.op);
+  std::optional<SpreadDirection> direction = constrain ? constrain.getDirection() : std::nullopt;
   SmallVector<Splits, 4> merged = merge(node, tensors);
-  for (const Tensor &tensor : tensors)
-    if (!isClosed(tensor.value) &&
-        extend(tensor.value, composeDims(node.rule, *tensor.factors, merged)))
-      pushAround(tensor.value);
+  for (const Tensor &tensor : tensors) {
+    bool isOperand = constrain && tensor.value == constrain.getOperand();
+    if (direction &&
+        *direction != (isOperand ? SpreadDirection::Backward : SpreadDirection::Forward))
+      continue;
+    offer(tensor.value, composeDims(node.rule, *tensor.factors, merged));
+  }
 }
 
-void Wishes::run() {
+LogicalResult Wishes::run() {
   isQueued.assign(graph.nodes.size(), false);
+  if (failed(findGroups()))
+    return failure();
   seed();
+  for (const OpNode &node : graph.nodes)
+    if (auto constrain = dyn_cast<ConstrainOp>(node.op); constrain && constrain.getGroup())
+      for (Value other : *groups[constrain.getResult()])
+        (void)extend(other, of(constrain.getResult()));
+  std::set<int64_t> priorities = {0};
+  auto note = [&](ShardingAttr seed) {
+    if (seed)
+      priorities.insert(seed.getPriorities().begin(), seed.getPriorities().end());
+  };
+  for (const auto &[value, seed] : seeds)
+    note(seed);
+  for (unsigned i = 0; i < graph.terminator->getNumOperands(); ++i)
+    note(graph.function.getResultAttrOfType<ShardingAttr>(i, kShardingAttr));
+  for (int64_t next : priorities) {
+    priority = next;
+    seedResults();
+    spread();
+  }
+  return success();
+}
+
+/// To the fixpoint of what is visible.
+void Wishes::spread() {
   for (const OpNode &node : graph.nodes)
     push(node.op);
   while (true) {

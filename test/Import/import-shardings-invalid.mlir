@@ -142,9 +142,27 @@ func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
 
 sdy.mesh @m = <["a"=4]>
 func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
-  // expected-error@+1 {{a part of an axis, "a:(1)2", cannot be imported}}
-  %0 = sdy.sharding_constraint %x <@m, [{"a":(1)2}]> : tensor<8xf32>
+  // expected-error@+1 {{a sharding names "a:(2)4", which is no part of axis "a" of size 4}}
+  %0 = sdy.sharding_constraint %x <@m, [{"a":(2)4}]> : tensor<8xf32>
   return %0 : tensor<8xf32>
+}
+
+// -----
+
+sdy.mesh @m = <["a"=6]>
+func.func @main(%x: tensor<6xf32>) -> tensor<6xf32> {
+  // expected-error@+1 {{axis "a" is used in parts that do not fit into each other: one ends at 2, another at 3}}
+  %0 = sdy.sharding_constraint %x <@m, [{"a":(1)2}]> : tensor<6xf32>
+  %1 = sdy.sharding_constraint %0 <@m, [{"a":(1)3}]> : tensor<6xf32>
+  return %1 : tensor<6xf32>
+}
+
+// -----
+
+func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  // expected-error@+1 {{@Sharding expects ascending unspecified_dims below 2, found "unspecified_dims=[1,0]"}}
+  %0 = stablehlo.custom_call @Sharding(%x) {backend_config = "unspecified_dims=[1,0]", mhlo.sharding = "{devices=[2,1]<=[2]}"} : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %0 : tensor<8x8xf32>
 }
 
 // -----

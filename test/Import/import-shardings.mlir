@@ -2,7 +2,7 @@
 
 // CHECK: st.mesh @mesh <["data"=2, "model"=2], micro=1>
 // CHECK-NOT: sdy
-// CHECK: @main(%arg0: tensor<16x32xf32> {st.sharding = #st.sharding<@mesh, [{}, {"model"}]>}, %arg1: tensor<8x16xf32> {st.sharding = #st.sharding<@mesh, [{"data"}, {}]>})
+// CHECK: @main(%arg0: tensor<16x32xf32> {st.sharding = #st.sharding<@mesh, [{}, {"model"}]>}, %arg1: tensor<8x16xf32> {st.sharding = #st.sharding<@mesh, [{"data"}, {?}]>})
 // CHECK-SAME: -> (tensor<8x32xf32> {st.sharding = #st.sharding<@mesh, [{"data", "model"}, {}]>})
 // CHECK: st.constrain %{{.*}} to <@mesh, [{"data"}, {"model"}]> : tensor<8x32xf32>
 sdy.mesh @m = <["data"=2, "model"=2]>
@@ -42,14 +42,14 @@ func.func @main(%x: tensor<4xf32>) -> tensor<4xf32> {
 
 // -----
 
-// Devices listed one by one, and wishes that are left to propagation.
+// Devices listed one by one, and a wish to be split like others.
 // CHECK: module {
 // CHECK: st.mesh @mesh <["axis0"=2, "axis1"=3], micro=1>
 // CHECK: func.func @main(%arg0: tensor<6x6xf32> {st.sharding = #st.sharding<@mesh, [{"axis1"}, {"axis0"}]>},
 // CHECK-SAME: %arg1: tensor<6x6xf32> {st.sharding = #st.sharding<@mesh, [{"axis0", "axis1"}, {}]>},
 // CHECK-SAME: %arg2: tensor<6x6xf32> {st.sharding = #st.sharding<@mesh, [{"axis0"}, {}]>},
 // CHECK-SAME: %arg3: tensor<6x6xf32>)
-// CHECK-NOT: constrain
+// CHECK: st.constrain %arg3 to <@mesh, [{?}, {?}]> group 1
 module {
   func.func @main(%a: tensor<6x6xf32> {mhlo.sharding = "{devices=[3,2]0,3,1,4,2,5}"},
                   %b: tensor<6x6xf32> {mhlo.sharding = "{devices=[6,1]0,1,2,3,4,5}"},
@@ -58,4 +58,50 @@ module {
     %0 = stablehlo.custom_call @Sharding(%d) {backend_config = "", has_side_effect = true, mhlo.sharding = "{unknown shard_like 1}"} : (tensor<6x6xf32>) -> tensor<6x6xf32>
     return %0 : tensor<6x6xf32>
   }
+}
+
+// -----
+
+// Parts of an axis are axes of the mesh; what is split over all of it is split over these. Open
+// dimensions, priorities and axes to leave free are kept.
+// CHECK: st.mesh @mesh <["d"=2, "a:(1)2"=2, "a:(2)2"=2, "a:(4)2"=2], micro=1>
+// CHECK: @main(%arg0: tensor<16x32xf32> {st.sharding = #st.sharding<@mesh, [{"a:(1)2", "a:(2)2", "a:(4)2"}, {"d", ?}p1]>},
+// CHECK-SAME: %arg1: tensor<16x32xf32> {st.sharding = #st.sharding<@mesh, [{"a:(2)2", "a:(4)2"}, {?}], replicated = ["a:(1)2"]>})
+// CHECK: st.constrain %arg0 to <@mesh, [{"a:(2)2"}, {?}]> : tensor<16x32xf32>
+sdy.mesh @m = <["d"=2, "a"=8]>
+func.func @main(%x: tensor<16x32xf32> {sdy.sharding = #sdy.sharding<@m, [{"a"}p0, {"d", ?}p1]>},
+                %y: tensor<16x32xf32> {sdy.sharding = #sdy.sharding<@m, [{"a":(2)4}, {?}], replicated={"a":(1)2}>})
+    -> tensor<16x32xf32> {
+  %0 = sdy.sharding_constraint %x <@m, [{"a":(2)2}, {?}]> : tensor<16x32xf32>
+  %1 = stablehlo.add %0, %y : tensor<16x32xf32>
+  return %1 : tensor<16x32xf32>
+}
+
+// -----
+
+// Barriers, and groups: who reads the value behind one reads it as the group has it.
+// CHECK-LABEL: @main(%arg0: tensor<8x8xf32>
+// CHECK: %[[F:.*]] = st.constrain %arg0 to <@mesh, [{?}, {?}]> direction forward : tensor<8x8xf32>
+// CHECK: %[[N:.*]] = st.constrain %[[F]] to <@mesh, [{?}, {?}]> direction none : tensor<8x8xf32>
+// CHECK: %[[G:.*]] = st.constrain %[[N]] to <@mesh, [{?}, {?}]> group 5 : tensor<8x8xf32>
+// CHECK: stablehlo.tanh %[[G]]
+sdy.mesh @m = <["a"=2]>
+func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %0 = sdy.propagation_barrier %x allowed_direction=FORWARD : tensor<8x8xf32>
+  %1 = sdy.propagation_barrier %0 allowed_direction=NONE : tensor<8x8xf32>
+  %2 = sdy.propagation_barrier %1 allowed_direction=BOTH : tensor<8x8xf32>
+  sdy.sharding_group %2 group_id=5 : tensor<8x8xf32>
+  %3 = stablehlo.tanh %2 : tensor<8x8xf32>
+  return %3 : tensor<8x8xf32>
+}
+
+// -----
+
+// As JAX prints P("a", P.UNCONSTRAINED) without Shardy, and shard_alike.
+// CHECK: st.constrain %arg0 to <@mesh, [{"axis0"}, {?}]> : tensor<8x8xf32>
+// CHECK: st.constrain %{{.*}} to <@mesh, [{?}, {?}]> group 7 : tensor<8x8xf32>
+func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+  %0 = stablehlo.custom_call @Sharding(%x) {backend_config = "unspecified_dims=[1]", mhlo.sharding = "{devices=[2,1]<=[2]}"} : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  %1 = stablehlo.custom_call @Sharding(%0) {mhlo.sharding = "{unknown shard_as 7}"} : (tensor<8x8xf32>) -> tensor<8x8xf32>
+  return %1 : tensor<8x8xf32>
 }

@@ -11,6 +11,7 @@ os.environ["XLA_FLAGS"] = "--xla_force_host_platform_device_count=4"  # meshes o
 import jax
 import jax.numpy as jnp
 import numpy as np
+from jax.experimental.shard_alike import shard_alike
 from jax.sharding import Mesh, NamedSharding, PartitionSpec
 from safetensors.numpy import load_file, save_file
 
@@ -401,7 +402,10 @@ def annotated(shardy, hlo=False):
         def step(params, batch):
             def loss(p):
                 h = jax.lax.with_sharding_constraint(jnp.tanh(batch["x"] @ p["w0"]), sharding("data", "model"))
-                return jnp.mean((h @ p["w1"] - batch["y"]) ** 2)
+                # Left to propagation: one dimension, and both of what is split as h is.
+                h, smooth = shard_alike(h, jnp.sin(h))
+                out = jax.lax.with_sharding_constraint((h + smooth) @ p["w1"], sharding("data", PartitionSpec.UNCONSTRAINED))
+                return jnp.mean((out - batch["y"]) ** 2)
             value, grads = jax.value_and_grad(loss)(params)
             return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), value
 
@@ -422,7 +426,8 @@ def annotated(shardy, hlo=False):
             proto = lowered.compiler_ir("hlo").as_serialized_hlo_module_proto()
         finally:
             jax.config.update("jax_use_shardy_partitioner", True)
-        st.expect(("sdy." if shardy else "@Sharding") in text, "the program is not annotated")
+        for said in ("{?}", "sdy.sharding_group") if shardy else ("unspecified_dims", "shard_as"):
+            st.expect(said in text, f"the program does not say {said}")
         source = folder / ("step.pb" if hlo else "step.mlir")
         source.write_bytes(proto if hlo else text.encode())
         params, loss = jax.jit(step)(*split(given))

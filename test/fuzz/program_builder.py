@@ -24,6 +24,24 @@ WIDE = ("f32", "f64")
 PARTITION = "expand-branches,pad-dimensions,propagate-shardings,insert-reshards,global-to-local"
 
 
+def seed_text(rng, axes, dims):
+    """A sharding of these dimensions; of some they are open, have priorities and leave axes to others."""
+    if rng.random() < 0.75:
+        return f"<@mesh, [{', '.join('{' + ', '.join(d) + '}' for d in dims)}]>"
+    text = ", ".join("{" + ", ".join(d + ["?"] * (rng.random() < 0.6)) + "}" +
+                     rng.choice(["", "", "", "p1", "p2"]) for d in dims)
+    used = {axis for dim in dims for axis in dim}
+    free = [f'"{axis}"' for axis in axes if f'"{axis}"' not in used and rng.random() < 0.2]
+    return f"<@mesh, [{text}]{', replicated = [' + ', '.join(free) + ']' if free else ''}>"
+
+
+def constraint_text(rng, seed, group):
+    """What follows the operand of an st.constrain."""
+    chance = rng.random()
+    extra = f" direction {rng.choice(['none', 'forward', 'backward'])}" if chance < 0.2 else ""
+    return f"to {seed}{extra}{f' group {group}' if 0.2 <= chance < 0.4 else ''}"
+
+
 class Builder:
     """The text of a function and what its ops may read. A value is (name, shape, element type)."""
 
@@ -34,6 +52,7 @@ class Builder:
         self.names = (f"%{i}" for i in itertools.count())
         self.axes = rng.choice(MESHES)
         self.micro = rng.choice([1, 1, 1, 2, 4])
+        self.groups = {}
         self.element = rng.choice(["f32"] * 7 + ["f64", "bf16", "f16"])
 
     # ---- text
@@ -104,7 +123,7 @@ class Builder:
                 dim = self.rng.choice(fitting)
                 dims[dim].append(f'"{axis}"')
                 left[dim] = -(-left[dim] // size)
-        return f"#st.sharding<@mesh, [{', '.join('{' + ', '.join(d) + '}' for d in dims)}]>"
+        return "#st.sharding" + seed_text(self.rng, self.axes, dims)
 
     def argument(self, shape, element=None, is_batch=False):
         value = (f"%arg{len(self.arguments)}", tuple(shape), element or self.element)

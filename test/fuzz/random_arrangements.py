@@ -2,7 +2,7 @@
 
 import math
 
-from program_builder import LARGEST
+from program_builder import LARGEST, constraint_text
 
 
 class ArrangementOps:
@@ -101,7 +101,9 @@ class ArrangementOps:
     def op_constrain(self):
         x = self.pick(lambda v: v[1])
         if x:
-            sharding = self.sharding(x[1]).removeprefix("#st.sharding")
-            self.emit(f"st.constrain {x[0]} to {sharding} : RESULT", x[1], x[2], x[0])
+            # One group for each type.
+            group = self.groups.setdefault(self.type(x), len(self.groups))
+            seed = constraint_text(self.rng, self.sharding(x[1]).removeprefix("#st.sharding"), group)
+            self.emit(f"st.constrain {x[0]} {seed} : RESULT", x[1], x[2], x[0])
 
 

@@ -7,7 +7,7 @@ are as many blocks as stages half of the time, which makes the cut between stage
 import json
 import math
 
-from program_builder import MESHES
+from program_builder import MESHES, constraint_text, seed_text
 
 PREPARE = "differentiate,canonicalize,cse,add-optimizer{{{optimizer}}},canonicalize"
 LOCAL = ("apply-parallel-config{config=CONFIG},expand-branches,pad-dimensions,propagate-shardings,assign-stages,"
@@ -91,7 +91,7 @@ class Step:
                 dim = self.rng.choice(fitting)
                 dims[dim].append(f'"{axis}"')
                 left[dim] = -(-left[dim] // size)
-        return f"<@mesh, [{', '.join('{' + ', '.join(d) + '}' for d in dims)}]>"
+        return seed_text(self.rng, self.axes, dims)
 
     def argument(self, name, shape, role, element="f32", extra=""):
         if self.axes and self.rng.random() < 0.8:
@@ -136,8 +136,9 @@ class Step:
     def layer_constrain(self, x):
         if not self.axes:
             return x
-        return self.emit(f"st.constrain {x} to {self.sharding((self.rows, self.features), 'batch')}",
-                         self.type((self.rows, self.features)))
+        shape = (self.rows, self.features)
+        seed = constraint_text(self.rng, self.sharding(shape, "batch"), group=self.features)
+        return self.emit(f"st.constrain {x} {seed}", self.type(shape))
 
     def embedded(self):
         """Rows of a table."""

@@ -80,6 +80,10 @@ LogicalResult mlir::st::verifyShardingFits(ShardingAttr sharding, Type type, Ope
       return op->emitOpError("has a sharding that splits dimension ")
              << dim << " of " << type << " into " << parts << " parts, which does not divide it";
   }
+  for (StringAttr axis : sharding.getReplicated())
+    if (!mesh.getAxisSize(axis.getValue()))
+      return op->emitOpError("is replicated over axis \"")
+             << axis.getValue() << "\", which mesh @" << mesh.getSymName() << " does not have";
   for (StringAttr axis : sharding.getUnreduced())
     if (!mesh.getAxisSize(axis.getValue()))
       return op->emitOpError("is unreduced over axis \"")

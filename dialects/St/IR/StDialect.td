@@ -42,6 +42,16 @@ def St_ReduceKindAttr : EnumAttr<St_Dialect, St_ReduceKind, "reduce_kind"> {
   let assemblyFormat = "$value";
 }
 
+def St_Direction : I32EnumAttr<"SpreadDirection", "ways in which shardings spread through a value", [
+    I32EnumAttrCase<"None", 0, "none">, I32EnumAttrCase<"Forward", 1, "forward">,
+    I32EnumAttrCase<"Backward", 2, "backward">]> {
+  let cppNamespace = "::mlir::st";
+  let genSpecializedAttr = 0;
+}
+def St_DirectionAttr : EnumAttr<St_Dialect, St_Direction, "direction"> {
+  let assemblyFormat = "$value";
+}
+
 class St_Attr<string name, string attrMnemonic> : AttrDef<St_Dialect, name> {
   let mnemonic = attrMnemonic;
 }
@@ -62,14 +72,28 @@ def St_ShardingAttr : St_Attr<"Sharding", "sharding"> {
     splits each quarter of the dimension over `micro`. That is what becomes of a
     dimension that is split over `micro` when a reshape merges it into one of size 4
     before it.
+
+    A seed of propagation may say more, in Shardy's terms:
+
+    ```mlir
+    #st.sharding<@mesh, [{"data", ?}, {"tensor"}p1], replicated = ["expert"]>
+    ```
+    An open dimension (`?`) may be split over more axes than these, but over none that is listed as
+    replicated. A dimension of priority 1 spreads to other values only after all of priority 0 (no
+    number) have, and so on. What propagation leaves is closed and has no priorities.
   }];
   let parameters = (ins
     "::mlir::FlatSymbolRefAttr":$mesh,
     ArrayRefParameter<"::mlir::ArrayAttr", "axes, and sizes of unsplit parts, of each dimension">:$dims,
     "::mlir::st::ReduceKind":$kind,
-    ArrayRefParameter<"::mlir::StringAttr", "unreduced axes">:$unreduced);
+    ArrayRefParameter<"::mlir::StringAttr", "unreduced axes">:$unreduced,
+    ArrayRefParameter<"int64_t", "open dimensions, ascending">:$open,
+    ArrayRefParameter<"int64_t", "priority of each dimension; empty where all are 0">:$priorities,
+    ArrayRefParameter<"::mlir::StringAttr", "axes that open dimensions must not get">:$replicated);
   let builders = [
-    AttrBuilder<(ins "::mlir::FlatSymbolRefAttr":$mesh, "::llvm::ArrayRef<::mlir::ArrayAttr>":$dims)>
+    AttrBuilder<(ins "::mlir::FlatSymbolRefAttr":$mesh, "::llvm::ArrayRef<::mlir::ArrayAttr>":$dims)>,
+    AttrBuilder<(ins "::mlir::FlatSymbolRefAttr":$mesh, "::llvm::ArrayRef<::mlir::ArrayAttr>":$dims,
+                     "::mlir::st::ReduceKind":$kind, "::llvm::ArrayRef<::mlir::StringAttr>":$unreduced)>
   ];
   let extraClassDeclaration = [{
     /// The fully replicated sharding of a tensor of `rank` dimensions.
@@ -80,6 +104,12 @@ def St_ShardingAttr : St_Attr<"Sharding", "sharding"> {
     bool isUnreduced() const { return !getUnreduced().empty(); }
     bool isReplicated() const;
     bool usesAxis(::llvm::StringRef axis) const;
+    bool isOpen(int64_t dim) const { return ::llvm::is_contained(getOpen(), dim); }
+    int64_t priorityOf(int64_t dim) const {
+      return getPriorities().empty() ? 0 : getPriorities()[dim];
+    }
+    /// With other axes on its dimensions, and open, ranked and replicated as this one.
+    ShardingAttr withDims(::llvm::ArrayRef<::mlir::ArrayAttr> dims) const;
     ShardingAttr withUnreduced(ReduceKind kind, ::llvm::ArrayRef<::mlir::StringAttr> axes) const;
     ShardingAttr withoutUnreduced() const;
   }];

@@ -48,9 +48,27 @@ def St_ReshardOp : St_Op<"reshard", [Pure, SameOperandsAndResultType]> {
 
 def St_ConstrainOp : St_Op<"constrain", [Pure, SameOperandsAndResultType]> {
   let summary = "a user's wish for a tensor's sharding, read by propagation";
-  let arguments = (ins St_Tensor:$operand, St_ShardingAttr:$sharding);
+  let description = [{
+    The result is split as the sharding says; over more axes in its open dimensions. With a
+    `direction` (a barrier), these spread from the operand to the result only (`forward`), the other
+    way only (`backward`) or not at all (`none`). Results of one `group` have one shape and are split
+    alike.
+
+    ```mlir
+    %1 = st.constrain %0 to <@mesh, [{"data"}, {?} ]> : tensor<8x16xf32>
+    %2 = st.constrain %1 to <@mesh, [{?}, {?} ]> direction forward : tensor<8x16xf32>
+    %3 = st.constrain %2 to <@mesh, [{?}, {?} ]> group 1 : tensor<8x16xf32>
+    ```
+  }];
+  let arguments = (ins St_Tensor:$operand, St_ShardingAttr:$sharding, OptionalAttr<St_DirectionAttr>:$direction,
+                       OptionalAttr<I64Attr>:$group);
   let results = (outs St_Tensor:$result);
-  let assemblyFormat = "$operand `to` $sharding attr-dict `:` type($result)";
+  let builders = [OpBuilder<(ins "::mlir::Type":$type, "::mlir::Value":$operand, "::mlir::st::ShardingAttr":$sharding), [{
+    build($_builder, $_state, type, operand, sharding, /*direction=*/nullptr, /*group=*/nullptr);
+  }]>];
+  let assemblyFormat = [{
+    $operand `to` $sharding (`direction` $direction^)? (`group` $group^)? attr-dict `:` type($result)
+  }];
   let hasVerifier = 1;
 }
 

@@ -1,0 +1,141 @@
+// RUN: st-opt --propagate-shardings --split-input-file --verify-diagnostics %s | FileCheck %s
+
+// An open dimension is split as its neighbours are; a closed one stays as it was said to, and an axis
+// listed as replicated stays free.
+
+st.mesh @mesh <["a"=2, "b"=2], micro=1>
+// CHECK-LABEL: func.func @open(
+// CHECK-SAME: %arg1: tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}, {"b"}]>}
+// CHECK-SAME: %arg2: tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}, {}]>}
+// CHECK-SAME: %arg3: tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{}, {"b"}]>}
+func.func @open(%x: tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}, {"b"}]>},
+                %y: tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{?}, {?}]>},
+                %z: tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{?}, {}]>},
+                %u: tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{?}, {?}], replicated = ["a"]>})
+    // CHECK: -> (tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}, {}]>}, tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}, {"b"}]>})
+    -> (tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{?}, {}]>},
+        tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"a", ?}, {?}]>}) {
+  %0 = stablehlo.add %x, %y : tensor<8x8xf32>
+  %1 = stablehlo.add %0, %z : tensor<8x8xf32>
+  %2 = stablehlo.add %1, %u : tensor<8x8xf32>
+  // CHECK: st.constrain {{.*}} {st.sharding = #st.sharding<@mesh, [{"a"}, {}]>}
+  %3 = st.constrain %2 to <@mesh, [{?}, {}]> : tensor<8x8xf32>
+  // CHECK: st.constrain {{.*}} {st.sharding = #st.sharding<@mesh, [{"a"}, {"b"}]>}
+  %4 = st.constrain %2 to <@mesh, [{"a"}, {?}]> : tensor<8x8xf32>
+  return %3, %4 : tensor<8x8xf32>, tensor<8x8xf32>
+}
+
+// -----
+
+// Both arguments want "a" somewhere else. Without priorities the first would have it; the second
+// spreads first.
+
+st.mesh @mesh <["a"=2], micro=1>
+// CHECK-LABEL: func.func @priority
+func.func @priority(%x: tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}p2, {}]>},
+                    %y: tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{}, {"a"}p1]>}) -> tensor<8x8xf32> {
+  // CHECK: add {{.*}} {st.sharding = #st.sharding<@mesh, [{}, {"a"}]>}
+  %0 = stablehlo.add %x, %y : tensor<8x8xf32>
+  // CHECK: tanh {{.*}} {st.sharding = #st.sharding<@mesh, [{}, {"a"}]>}
+  %1 = stablehlo.tanh %0 : tensor<8x8xf32>
+  return %1 : tensor<8x8xf32>
+}
+
+// CHECK-LABEL: func.func @no_priority
+func.func @no_priority(%x: tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}, {}]>},
+                       %y: tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{}, {"a"}]>}) -> tensor<8x8xf32> {
+  // CHECK: add {{.*}} {st.sharding = #st.sharding<@mesh, [{"a"}, {}]>}
+  %0 = stablehlo.add %x, %y : tensor<8x8xf32>
+  %1 = stablehlo.tanh %0 : tensor<8x8xf32>
+  return %1 : tensor<8x8xf32>
+}
+
+// -----
+
+// What comes before a barrier and after it.
+
+st.mesh @mesh <["a"=2], micro=1>
+// CHECK-LABEL: func.func @forward(
+// CHECK-SAME: %arg1: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}]>}
+func.func @forward(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}]>},
+                   %y: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{?}]>}) -> tensor<8xf32> {
+  // CHECK: st.constrain {{.*}} direction forward {st.sharding = #st.sharding<@mesh, [{"a"}]>}
+  %0 = st.constrain %x to <@mesh, [{?}]> direction forward : tensor<8xf32>
+  // CHECK: add {{.*}} {st.sharding = #st.sharding<@mesh, [{"a"}]>}
+  %1 = stablehlo.add %0, %y : tensor<8xf32>
+  return %1 : tensor<8xf32>
+}
+
+// CHECK-LABEL: func.func @against(
+// CHECK-SAME: %arg1: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{}]>}
+func.func @against(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}]>},
+                   %y: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{?}]>}) -> tensor<8xf32> {
+  // CHECK: st.constrain {{.*}} direction forward {st.sharding = #st.sharding<@mesh, [{"a"}]>}
+  %0 = st.constrain %y to <@mesh, [{?}]> direction forward : tensor<8xf32>
+  %1 = stablehlo.add %0, %x : tensor<8xf32>
+  return %1 : tensor<8xf32>
+}
+
+// CHECK-LABEL: func.func @backward(
+// CHECK-SAME: %arg1: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}]>}
+func.func @backward(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}]>},
+                    %y: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{?}]>}) -> tensor<8xf32> {
+  // CHECK: st.constrain {{.*}} direction backward {st.sharding = #st.sharding<@mesh, [{"a"}]>}
+  %0 = st.constrain %y to <@mesh, [{?}]> direction backward : tensor<8xf32>
+  %1 = stablehlo.add %0, %x : tensor<8xf32>
+  return %1 : tensor<8xf32>
+}
+
+// CHECK-LABEL: func.func @none
+func.func @none(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}]>}) -> tensor<8xf32> {
+  // CHECK: st.constrain {{.*}} direction none {st.sharding = #st.sharding<@mesh, [{}]>}
+  %0 = st.constrain %x to <@mesh, [{?}]> direction none : tensor<8xf32>
+  // CHECK: tanh {{.*}} {st.sharding = #st.sharding<@mesh, [{}]>}
+  %1 = stablehlo.tanh %0 : tensor<8xf32>
+  return %1 : tensor<8xf32>
+}
+
+// -----
+
+// One value of a group is split because another is.
+
+st.mesh @mesh <["a"=2], micro=1>
+// CHECK-LABEL: func.func @group
+func.func @group(%x: tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}, {}]>}, %y: tensor<8x8xf32>)
+    -> (tensor<8x8xf32>, tensor<8x8xf32>) {
+  // CHECK: st.constrain %arg0 {{.*}} group 3 {st.sharding = #st.sharding<@mesh, [{"a"}, {}]>}
+  %0 = st.constrain %x to <@mesh, [{?}, {?}]> group 3 : tensor<8x8xf32>
+  // CHECK: st.constrain %arg1 {{.*}} group 3 {st.sharding = #st.sharding<@mesh, [{"a"}, {}]>}
+  %1 = st.constrain %y to <@mesh, [{?}, {?}]> group 3 : tensor<8x8xf32>
+  // CHECK: tanh {{.*}} {st.sharding = #st.sharding<@mesh, [{"a"}, {}]>}
+  %2 = stablehlo.tanh %1 : tensor<8x8xf32>
+  return %0, %2 : tensor<8x8xf32>, tensor<8x8xf32>
+}
+
+// -----
+
+st.mesh @mesh <["a"=2], micro=1>
+func.func @shapes(%x: tensor<8x8xf32>, %y: tensor<8xf32>) -> (tensor<8x8xf32>, tensor<8xf32>) {
+  %0 = st.constrain %x to <@mesh, [{?}, {?}]> group 3 : tensor<8x8xf32>
+  // expected-error@+1 {{is of group 3, which has values of 'tensor<8x8xf32>'; expected one type, found 'tensor<8xf32>'}}
+  %1 = st.constrain %y to <@mesh, [{?}]> group 3 : tensor<8xf32>
+  return %0, %1 : tensor<8x8xf32>, tensor<8xf32>
+}
+
+// -----
+
+st.mesh @mesh <["a"=2], micro=1>
+// expected-error@+1 {{expected '?' last in a dimension}}
+func.func @order(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{?, "a"}]>})
+
+// -----
+
+st.mesh @mesh <["a"=2], micro=1>
+// expected-error@+1 {{expected a priority such as p1}}
+func.func @rank(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}q1]>})
+
+// -----
+
+st.mesh @mesh <["a"=2], micro=1>
+// expected-error@+1 {{axis "a" appears twice in a sharding}}
+func.func @twice(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"a", ?}], replicated = ["a"]>})
