@@ -132,7 +132,8 @@ bool LoopFlow::chooseFactor(const BodyOp &node, ValueRange values,
     int64_t factor = tensors[i][place.dim][0];
     const st::Factor &info = node.rule.factors[factor];
     bool isSum = info.kind == FactorKind::Reduction && info.reduction == ReductionKind::Sum;
-    if (info.kind != FactorKind::Parallel && !isSum)
+    // Nothing is sent within a loop.
+    if ((info.kind != FactorKind::Parallel && !isSum) || info.leastPart > 0)
       return false;
     if (!factors.try_emplace(node.op, factor).second && factors[node.op] != factor)
       return false;

@@ -86,7 +86,7 @@ void DimensionClasses::joinFactors(Operation &op) {
   collect(op.getOperands(), rule.operands);
   collect(op.getResults(), rule.results);
   for (auto [i, factor] : llvm::enumerate(rule.factors)) {
-    bool canGrow = !factor.isCounted &&
+    bool canGrow = !factor.isCounted && factor.leastPart == 0 &&
                    (factor.kind == FactorKind::Parallel || factor.kind == FactorKind::Reduction);
     if (!canGrow || uses[i].empty() || !llvm::all_of(uses[i], [&](const Use &use) {
           return use.isFirst && (use.isAlone || factor.kind == FactorKind::Parallel);

@@ -179,6 +179,11 @@ LogicalResult Localizer::apply(OpPlan &plan) {
   context.toLocal = [&](int64_t factor, Value positions) {
     return emitter.toLocal(positions, plan.how.factors[factor], plan.rule.factors[factor].size);
   };
+  context.withNeighbours = [&](Value value, int64_t dim, int64_t factor, int64_t low, int64_t high,
+                               Value fill) {
+    return emitter.withNeighbours(op->getLoc(), value, dim, plan.how.factors[factor], low, high,
+                                  fill);
+  };
   if (auto rule = dyn_cast<ShardingRuleOpInterface>(op))
     return rule.localize(context);
   return localizeByTypes(op, context);

@@ -203,6 +203,65 @@ Value ReshardEmitter::emit(Location loc, Value value, ArrayRef<ReshardStep> step
 }
 
 //===----------------------------------------------------------------------===//
+// Neighbours
+//===----------------------------------------------------------------------===//
+
+/// Whether this device has the first part, or the last.
+Value ReshardEmitter::isAt(Location loc, ArrayRef<Split> splits, bool last) {
+  auto scalar = RankedTensorType::get({}, builder.getI32Type());
+  Value all;
+  for (const Split &split : splits) {
+    Value is =
+        CompareOp::create(builder, loc, coordinate(loc, split.axis, scalar),
+                          splat(loc, scalar, last ? split.size - 1 : 0), ComparisonDirection::EQ);
+    all = all ? AndOp::create(builder, loc, all, is) : is;
+  }
+  return all;
+}
+
+Value ReshardEmitter::withNeighbours(Location loc, Value value, int64_t dim, ArrayRef<Split> splits,
+                                     int64_t low, int64_t high, Value fill) {
+  RankedTensorType type = typeOf(value);
+  int64_t size = type.getDimSize(dim), parts = shardCount(splits);
+  SmallVector<Axis> over;
+  for (const Split &split : splits)
+    over.push_back(split.axis);
+  // The edge of a part next to which this device's part begins, or ends.
+  auto edge = [&](int64_t from, int64_t count, bool before) -> Value {
+    SmallVector<int64_t> starts(type.getRank(), 0), limits(type.getShape());
+    SmallVector<int64_t> strides(type.getRank(), 1), shape(type.getShape()), pairs;
+    starts[dim] = from;
+    limits[dim] = from + count;
+    shape[dim] = count;
+    RankedTensorType edgeType = type.clone(shape);
+    Value own = SliceOp::create(builder, loc, edgeType, value, starts, limits, strides);
+    for (int64_t part = 0; part + 1 < parts; ++part)
+      pairs.append(before ? std::initializer_list<int64_t>{part, part + 1}
+                          : std::initializer_list<int64_t>{part + 1, part});
+    Value received =
+        CollectivePermuteOp::create(builder, loc, own, pairs, axes.namesOf(over), axes.meshName());
+    if (!fill)
+      return received;
+    ArrayRef<int64_t> none;
+    Value isOutside = BroadcastInDimOp::create(builder, loc, edgeType.clone(builder.getI1Type()),
+                                               isAt(loc, splits, /*last=*/!before), none);
+    Value outside = BroadcastInDimOp::create(builder, loc, edgeType, fill, none);
+    return SelectOp::create(builder, loc, edgeType, isOutside, outside, received);
+  };
+  SmallVector<Value> pieces;
+  if (low > 0)
+    pieces.push_back(edge(size - low, low, /*before=*/true));
+  pieces.push_back(value);
+  if (high > 0)
+    pieces.push_back(edge(0, high, /*before=*/false));
+  if (pieces.size() == 1)
+    return value;
+  SmallVector<int64_t> shape(type.getShape());
+  shape[dim] = low + size + high;
+  return ConcatenateOp::create(builder, loc, type.clone(shape), pieces, dim);
+}
+
+//===----------------------------------------------------------------------===//
 // Positions
 //===----------------------------------------------------------------------===//
 

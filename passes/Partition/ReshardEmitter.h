@@ -15,6 +15,11 @@ public:
   Value emit(Location loc, Value value, ArrayRef<ReshardStep> steps, ReduceKind kind,
              Type reduceType = {});
 
+  /// A part of a dimension, split as given (contiguously), with elements of its neighbours, see
+  /// LocalizeContext::withNeighbours.
+  Value withNeighbours(Location loc, Value value, int64_t dim, ArrayRef<Split> splits, int64_t low,
+                       int64_t high, Value fill);
+
   /// Positions (an integer tensor) within this device's part of a dimension split as
   /// given, turned into positions in the whole of `size`.
   Value toGlobal(Value positions, ArrayRef<Split> splits, int64_t size);
@@ -23,6 +28,7 @@ public:
 
 private:
   Value emitStep(Location loc, Value value, const ReshardStep &step, ReduceKind kind);
+  Value isAt(Location loc, ArrayRef<Split> splits, bool last);
   Value microSlice(Location loc, Value value, const ReshardStep &step);
   Value mask(Location loc, Value value, const ReshardStep &step);
   /// The coordinate along an axis, as a tensor like `like`.

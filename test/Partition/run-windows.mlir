@@ -25,11 +25,12 @@ func.func @main() -> (tensor<4x4x3xf32>, tensor<4x8x6xf32>, tensor<4x8x6xf32>, t
     stablehlo.return %e : tensor<f32>
   }) : (tensor<4x8x6xf32>, tensor<f32>) -> tensor<4x4x3xf32>
 
-  // Of windows that overlap, the dimension is whole.
+  // Of windows that overlap, devices take a row of each neighbour.
   %x2 = st.constrain %x0 to <@mesh, [{"micro"}, {"a"}, {"b"}]> : tensor<4x8x6xf32>
-  // CHECK: st.all_gather {{.*}} dim 1 over ["a"]
+  // CHECK: st.collective_permute {{.*}} [0, 1] over ["a"] of @mesh : tensor<2x1x3xf32>
+  // CHECK: st.collective_permute {{.*}} [1, 0] over ["a"] of @mesh : tensor<2x1x3xf32>
   // CHECK: "stablehlo.reduce_window"
-  // CHECK: (tensor<2x8x3xf32>, tensor<f32>) -> tensor<2x8x3xf32>
+  // CHECK: (tensor<2x6x3xf32>, tensor<f32>) -> tensor<2x4x3xf32>
   %1 = "stablehlo.reduce_window"(%x2, %zero) <{window_dimensions = array<i64: 1, 3, 1>, padding = dense<[[0, 0], [1, 1], [0, 0]]> : tensor<3x2xi64>}> ({
   ^bb0(%c: tensor<f32>, %d: tensor<f32>):
     %e = stablehlo.add %c, %d : tensor<f32>

@@ -446,6 +446,49 @@ def annotated(shardy, hlo=False):
     return run
 
 
+def image_rows(folder):
+    """A step of a convolutional net whose images are split by rows over four devices: convolutions with strides, and
+    their gradients, move rows between neighbours and gather no image."""
+    mesh = Mesh(np.array(jax.devices()), ("rows",))
+
+    def sharding(*axes):
+        return NamedSharding(mesh, PartitionSpec(*axes))
+
+    def convolve(x, w, stride):
+        return jax.lax.conv_general_dilated(x, w, (stride, stride), "SAME", dimension_numbers=("NHWC", "HWIO", "NHWC"))
+
+    def step(params, batch):
+        def loss(p):
+            h = jnp.tanh(convolve(batch["x"], p["w0"], 1))
+            h = jnp.tanh(convolve(h, p["w1"], 2))
+            return jnp.mean((convolve(h, p["w2"], 1) - batch["y"]) ** 2)
+        value, grads = jax.value_and_grad(loss)(params)
+        return jax.tree.map(lambda p, g: p - 0.1 * g, params, grads), value
+
+    rng = np.random.default_rng(0)
+    shapes = {"w0": (5, 5, 3, 8), "w1": (3, 3, 8, 8), "w2": (3, 3, 8, 2), "x": (2, 32, 32, 3), "y": (2, 16, 16, 2)}
+    given = {name: rng.normal(size=shape).astype(np.float32) * 0.3 for name, shape in shapes.items()}
+    placed = {name: jax.ShapeDtypeStruct(shape, np.float32, sharding=sharding(None, "rows") if name in "xy" else sharding())
+              for name, shape in shapes.items()}
+
+    def split(values):
+        return {n: values[n] for n in ("w0", "w1", "w2")}, {n: values[n] for n in "xy"}
+
+    source = folder / "step.mlir"
+    source.write_text(jax.jit(step, donate_argnums=0).lower(*split(placed)).as_text(debug_info=True))
+    params, loss = jax.jit(step)(*split(given))
+    save_file(given, folder / "in.safetensors")
+    parallel = st.write_json(folder / "p.json", st.layout(1, 4))
+    st.check_run([*st.COMPILE, source, f"--parallel={parallel}", "-o", folder / "b"])
+    st.check_run([folder / "b", f"--inputs={folder}/in.safetensors", f"--outputs={folder}/out.safetensors"])
+    found = load_file(folder / "out.safetensors")
+    for name, value in {**params, "loss": loss}.items():
+        compare(found[name], value, 1e-5, name)
+    st.check_run([*st.COMPILE, source, f"--parallel={parallel}", "--compile-to=local", "-o", folder / "local.mlir"])
+    text = (folder / "local.mlir").read_text()
+    st.expect("st.collective_permute" in text and "st.all_gather" not in text, "images are gathered")
+
+
 def large_program(layers):
     """The text of @main with 14 ops and a call a layer, of the kinds of which JAX prints too many."""
     t, v, s = "tensor<64x64xf32>", "tensor<64xf32>", "tensor<f32>"
@@ -496,6 +539,7 @@ CASES = [
     ("shardings in the program, GSPMD's", annotated(False)),
     ("shardings in HLO, Shardy's", annotated(True, hlo=True)),
     ("shardings in HLO, GSPMD's", annotated(False, hlo=True)),
+    ("images split by rows", image_rows),
     ("a function that is no training step", function_runs),
     ("a function of nothing", nothing_runs),
     ("Nesterov's momentum", trades_places(nesterov, lambda a, b: {"x": a, "y": b})),

@@ -30,6 +30,7 @@ class Bug:
 
 
 RULES, PIECES = "dialects/StableHLO/ShardingReductions.cpp", "dialects/StableHLO/ShardingPieces.cpp"
+WINDOWS = "dialects/StableHLO/ShardingWindows.cpp"
 SHAPE, INDEXING = "dialects/StableHLO/ShardingShape.cpp", "dialects/StableHLO/ShardingIndexing.cpp"
 ELEMENTWISE = "dialects/StableHLO/ShardingElementwise.cpp"
 EMITTER, MOVES = "passes/Partition/ReshardEmitter.cpp", "dialects/St/Sharding/ReshardMoves.cpp"
@@ -67,6 +68,11 @@ BUGS = [
         "splatLike(builder, indices, size), ComparisonDirection::LT"),
     Bug("index-outside-of-the-table", INDEXING, "splatLike(builder, indices, size - 1));", "splatLike(builder, indices, size));"),
     Bug("scattered-table-on-each-shard", INDEXING, "rule.countedOnce = {0};", ""),
+    Bug("row-short-of-the-next-part", WINDOWS, "reach.behind = end >= 0 ? end / window.baseDilation + 1 : 0;",
+        "reach.behind = end >= 0 ? end / window.baseDilation : 0;"),
+    Bug("zeros-before-the-first-window", EMITTER, "isAt(loc, splits, /*last=*/!before)", "isAt(loc, splits, /*last=*/before)"),
+    Bug("next-part-from-the-part-before", EMITTER, "std::initializer_list<int64_t>{part + 1, part}",
+        "std::initializer_list<int64_t>{part, part + 1}"),
     Bug("slice-is-parallel", PIECES, "addPieceFactor(rule, op, dim, isWhole(cast<SliceOp>(op), dim));",
         "addPieceFactor(rule, op, dim, true);"),
     Bug("transposed-back", SHAPE, "attach(rule.results[0], dim, factors[from]);", "attach(rule.results[0], dim, factors[dim]);"),

@@ -36,13 +36,17 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
     def window(self, size, lengths=(1, 2, 3, 4), dilates=False):
         """A window over a dimension of `size`, side by side or not, and how often it fits."""
         length = self.rng.choice([n for n in lengths if n <= size])
+        window = {"length": length, "stride": length, "pad": (0, 0), "base": 1, "dilation": 1}
         if self.rng.random() < 0.6:
-            window = {"length": length, "stride": length, "pad": (0, 0), "base": 1, "dilation": 1}
-        else:
             window = {"length": length, "stride": self.rng.randint(1, length),
                       "pad": (self.rng.randrange(length), self.rng.randrange(length)),
                       "base": self.rng.choice([1, 1, 2]) if dilates else 1,
                       "dilation": self.rng.choice([1, 1, 2]) if dilates else 1}
+            # A window a stride, so that parts of the dimension have as many of each.
+            low, places = window["pad"][0], size * window["base"]
+            high = (places - window["stride"] - low + (length - 1) * window["dilation"] + 1 - (size - 1) * window["base"] - 1)
+            if places % window["stride"] == 0 and high >= 0 and self.rng.random() < 0.6:
+                window["pad"] = (low, high)
         left = (size - 1) * window["base"] + 1 + sum(window["pad"]) - ((length - 1) * window["dilation"] + 1)
         return window, max(left // window["stride"] + 1, 0)
 
@@ -246,7 +250,11 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
         kernel = self.rng.sample(range(rank), rank)
         y = self.pick(lambda v: len(v[1]) == rank and v[1][kernel[0]] == inputs and v[1][kernel[1]] % groups == 0)
         if not y or self.rng.random() < 0.5:
+            # Windows as large as the input, as of the gradient of a weight, or small ones.
+            is_whole = self.rng.random() < 0.3
             shape = [self.rng.choice([1, 2, 3, 4]) for _ in range(rank)]
+            for d, k in zip(spatial, kernel[2:]):
+                shape[k] = x[1][d] if is_whole else shape[k]
             shape[kernel[0]], shape[kernel[1]] = inputs, self.rng.choice([g for g in (4, 8, 16) if g % groups == 0])
             y = self.argument(shape, self.element)
         windows = [self.window(x[1][d], [y[1][k]], dilates=True) if y[1][k] <= x[1][d] else ({}, 0)

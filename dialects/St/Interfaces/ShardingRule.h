@@ -27,6 +27,11 @@ struct Factor {
   ReductionKind reduction = ReductionKind::Sum; ///< of a Reduction factor
   int64_t part = 0;                             ///< of the op, see ShardingRule::parts
   bool isCounted = false; ///< an attribute of the op says the size: padding cannot enlarge it
+  /// Of a Parallel or Reduction factor whose parts also take elements of the parts beside them
+  /// (windows that overlap), the least size of a part, so that one on each side has all of these;
+  /// 0 for others. Such parts are contiguous, of devices and not of micro-batches, and they are not
+  /// padded: what lies beyond the ends has a meaning.
+  int64_t leastPart = 0;
 };
 
 /// For each dimension of a tensor the factors that compose it, major to minor.
@@ -74,6 +79,12 @@ struct LocalizeContext {
   /// device's part come back as negative or as at least its size.
   using Convert = std::function<Value(int64_t factor, Value positions)>;
   Convert toGlobal, toLocal;
+  /// The device's part of `value` with `low` elements of the device before it and `high` of the one
+  /// behind it along `dim`, which a factor with a leastPart splits; beyond the ends of the whole,
+  /// `fill`, a scalar, or zeros where it is null.
+  using Exchange = std::function<Value(Value value, int64_t dim, int64_t factor, int64_t low,
+                                       int64_t high, Value fill)>;
+  Exchange withNeighbours;
 };
 
 /// The default `localize`: the op's operands have local types already; gives its

@@ -56,6 +56,13 @@ bool OpSharding::place(const ShardingRule &rule, int64_t factor, ArrayRef<Split>
     parts *= split.size;
   if (rule.factors[factor].size % parts != 0)
     return false;
+  if (int64_t least = rule.factors[factor].leastPart; least > 0) {
+    auto isContiguous = [](const Split &split) {
+      return split.axis != kUnsplit && split.axis != kMicroAxis;
+    };
+    if (rule.factors[factor].size / parts < least || !llvm::all_of(*united, isContiguous))
+      return false;
+  }
   factors[factor] = std::move(*united);
   return true;
 }
