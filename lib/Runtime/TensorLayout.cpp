@@ -55,7 +55,7 @@ int64_t TensorBlock::numElements() const {
 }
 
 int64_t TensorBlock::extent(int64_t dim) const {
-  return std::clamp<int64_t>(globalShape[dim] - start[dim], 0, shape[dim]);
+  return std::clamp<int64_t>(view[dim] - start[dim], 0, shape[dim]);
 }
 
 int64_t TensorBlock::numReal() const {
@@ -65,11 +65,14 @@ int64_t TensorBlock::numReal() const {
   return count;
 }
 
-static TensorBlock wholeBlock(const proto::TensorType &global) {
+static TensorBlock wholeBlock(const proto::TensorType &global, const proto::Slice &slice) {
   TensorBlock block;
   block.type = *elementTypeOf(global.element());
   block.globalShape.assign(global.shape().begin(), global.shape().end());
-  block.shape = block.globalShape;
+  block.view = block.globalShape;
+  if (slice.view_size() != 0)
+    block.view.assign(slice.view().begin(), slice.view().end());
+  block.shape = block.view;
   block.start.assign(block.shape.size(), 0);
   return block;
 }
@@ -86,14 +89,14 @@ static void cut(TensorBlock &block, const proto::Slice &slice, int64_t rank) {
 }
 
 TensorBlock blockOf(const proto::TensorType &global, const proto::Slice &slice, int64_t rank) {
-  TensorBlock block = wholeBlock(global);
+  TensorBlock block = wholeBlock(global, slice);
   cut(block, slice, rank);
   return block;
 }
 
 TensorBlock blockOf(const proto::Input &input, int64_t microBatches, int64_t microBatch,
                     int64_t rank) {
-  TensorBlock block = wholeBlock(input.global());
+  TensorBlock block = wholeBlock(input.global(), input.slice());
   if (int64_t dim = input.micro_dim(); dim >= 0) {
     const proto::Slice &slice = input.slice();
     if (slice.local_size() != 0)
@@ -119,12 +122,12 @@ void forEachRun(const TensorBlock &block, int64_t begin, int64_t end,
     int64_t dim = dims - 1 - runDims++;
     realLength = runLength * block.extent(dim);
     runLength *= block.shape[dim];
-    if (block.shape[dim] != block.globalShape[dim] || block.start[dim] != 0)
+    if (block.shape[dim] != block.view[dim] || block.start[dim] != 0)
       break;
   }
   std::vector<int64_t> strides(dims, 1);
   for (int64_t dim = dims - 2; dim >= 0; --dim)
-    strides[dim] = strides[dim + 1] * block.globalShape[dim + 1];
+    strides[dim] = strides[dim + 1] * block.view[dim + 1];
 
   for (int64_t local = begin; local < end;) {
     int64_t within = local % runLength, row = local / runLength, global = within;

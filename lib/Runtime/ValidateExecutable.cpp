@@ -46,6 +46,8 @@ private:
   absl::Status checkTensor(const std::string &owner, const proto::TensorType &type) const;
   absl::Status checkSlice(const std::string &owner, const proto::TensorType &type,
                           const proto::Slice &slice, int64_t microBatches, int64_t microDim) const;
+  absl::Status checkView(const std::string &owner, const proto::TensorType &type,
+                         const proto::Slice &slice) const;
   absl::Status checkLocal(const std::string &owner, const proto::TensorType &type,
                           const proto::Slice &slice, int64_t microBatches, int64_t microDim) const;
   absl::Status claim(const std::string &owner, int64_t offset, int64_t bytes, bool exclusive);
@@ -116,11 +118,15 @@ absl::Status GroupValidator::checkTensor(const std::string &owner,
 absl::Status GroupValidator::checkSlice(const std::string &owner, const proto::TensorType &type,
                                         const proto::Slice &slice, int64_t microBatches,
                                         int64_t microDim) const {
-  const int64_t dims = type.shape_size();
+  std::vector<int64_t> shape(type.shape().begin(), type.shape().end());
+  if (slice.view_size() != 0) {
+    ST_RETURN_IF_ERROR(checkView(owner, type, slice));
+    shape.assign(slice.view().begin(), slice.view().end());
+  }
+  const auto dims = static_cast<int64_t>(shape.size());
   if (microDim < -1 || microDim >= dims)
     return error(
         absl::StrCat(owner, " has micro-batches along dimension ", microDim, " of ", dims));
-  std::vector<int64_t> shape(type.shape().begin(), type.shape().end());
   if (slice.local_size() != 0)
     ST_RETURN_IF_ERROR(checkLocal(owner, type, slice, microBatches, microDim));
   const bool isEven = slice.local_size() == 0;
@@ -142,6 +148,22 @@ absl::Status GroupValidator::checkSlice(const std::string &owner, const proto::T
   for (int64_t i = 0; i < slice.parts_size(); ++i)
     if (slice.parts(i) < 0 || slice.parts(i) >= slice.counts(i % dims))
       return error(absl::StrCat(owner, ": part ", slice.parts(i), " of ", slice.counts(i % dims)));
+  return absl::OkStatus();
+}
+
+// Checks that finer dimensions have as many elements as the tensor, and no padding.
+absl::Status GroupValidator::checkView(const std::string &owner, const proto::TensorType &type,
+                                       const proto::Slice &slice) const {
+  int64_t elements = 1, viewed = 1;
+  for (int64_t size : type.shape())
+    elements *= size;
+  for (int64_t size : slice.view())
+    if (size < 0 || __builtin_mul_overflow(viewed, size, &viewed))
+      return error(absl::StrCat(owner, " has an impossible view"));
+  if (viewed != elements)
+    return error(absl::StrCat(owner, " has a view of ", viewed, " elements for ", elements));
+  if (slice.local_size() != 0)
+    return error(absl::StrCat(owner, " has a view and local sizes"));
   return absl::OkStatus();
 }
 

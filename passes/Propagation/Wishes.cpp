@@ -62,6 +62,21 @@ void Wishes::pushAround(Value value) {
     push(user);
 }
 
+/// Where a dimension is split in another way than along the blocks that an op moves, the blocks
+/// being split over the same axes is a good guess: a third of what is cut into contiguous parts may
+/// itself be cut so.
+static void guessBlocks(const ShardingRule &rule, const TensorFactors &tensor,
+                        const TensorSharding &sharding, MutableArrayRef<Splits> factors) {
+  for (auto [dim, parts] : llvm::enumerate(tensor)) {
+    if (parts.size() != 2 || rule.factors[parts[0]].kind != FactorKind::Permutation)
+      continue;
+    factors[parts[0]].clear();
+    if (factors[parts[1]].empty())
+      llvm::copy_if(sharding.dims[dim], std::back_inserter(factors[parts[1]]),
+                    [](const Split &split) { return split.axis != kUnsplit; });
+  }
+}
+
 /// The axes that the op's tensors have, each on one factor of every part: of two that
 /// cannot both be had, the first.
 SmallVector<Splits, 4> Wishes::merge(const OpNode &node, ArrayRef<Tensor> tensors) const {
@@ -72,8 +87,8 @@ SmallVector<Splits, 4> Wishes::merge(const OpNode &node, ArrayRef<Tensor> tensor
   for (const Tensor &tensor : tensors) {
     auto placed = MutableArrayRef(allPlaced).slice(tensor.part * axisCount, axisCount);
     SmallVector<Splits, 4> factors(rule.factors.size());
-    if (!readFactors(rule, *tensor.factors, of(tensor.value), factors))
-      continue;
+    (void)readFactors(rule, *tensor.factors, of(tensor.value), factors);
+    guessBlocks(rule, *tensor.factors, of(tensor.value), factors);
     for (auto [factor, splits] : llvm::enumerate(factors))
       for (const Split &split : splits) {
         if (split.axis == kUnsplit || split.axis == kMicroAxis || placed[split.axis] ||

@@ -62,6 +62,54 @@ TEST(TensorLayoutTest, MicroBatchesComeFirst) {
   EXPECT_EQ(held(blockOf(input, 2, 1, 0)), expected);
 }
 
+TEST(TensorLayoutTest, ARankMayHoldAPartOfEachBlock) {
+  // f32[12,2] as 3 x 4 x 2, of which two ranks share out the 4.
+  proto::TensorType global;
+  global.set_element(proto::F32);
+  for (int64_t size : {12, 2})
+    global.add_shape(size);
+  proto::Slice slice;
+  for (int64_t size : {3, 4, 2})
+    slice.add_view(size);
+  for (int64_t count : {1, 2, 1})
+    slice.add_counts(count);
+  for (int64_t part : {0, 0, 0, 0, 1, 0})
+    slice.add_parts(part);
+  std::vector<float> values(24);
+  std::iota(values.begin(), values.end(), 0.0f);
+  for (int64_t rank : {0, 1}) {
+    TensorBlock block = blockOf(global, slice, rank);
+    EXPECT_EQ(block.globalShape, (std::vector<int64_t>{12, 2}));
+    EXPECT_EQ(block.numElements(), 12);
+    std::vector<float> local(12), expected;
+    copyToLocal(block, reinterpret_cast<const uint8_t *>(values.data()),
+                reinterpret_cast<uint8_t *>(local.data()));
+    for (int64_t third : {0, 8, 16})
+      for (int64_t i = 0; i < 4; ++i)
+        expected.push_back(static_cast<float>(third + 4 * rank + i));
+    EXPECT_EQ(local, expected);
+  }
+}
+
+TEST(TensorLayoutTest, MicroBatchesOfBlocksAreCutFirst) {
+  // f32[8] in two micro-batches of two blocks of 2, each block over two ranks.
+  proto::Input input;
+  input.mutable_global()->set_element(proto::F32);
+  input.mutable_global()->add_shape(8);
+  input.set_micro_dim(0);
+  proto::Slice &slice = *input.mutable_slice();
+  for (int64_t size : {4, 2})
+    slice.add_view(size);
+  for (int64_t count : {1, 2})
+    slice.add_counts(count);
+  for (int64_t part : {0, 0, 0, 1})
+    slice.add_parts(part);
+  std::vector<float> values = {0, 1, 2, 3, 4, 5, 6, 7}, local(2);
+  copyToLocal(blockOf(input, 2, 1, 1), reinterpret_cast<const uint8_t *>(values.data()),
+              reinterpret_cast<uint8_t *>(local.data()));
+  EXPECT_EQ(local, (std::vector<float>{5, 7}));
+}
+
 TEST(TensorLayoutTest, PartsMakeUpTheTensor) {
   for (auto [rows, columns, height, width] : {std::array<int64_t, 4>{2, 2, 4, 3},
                                               {3, 1, 3, 5},

@@ -62,6 +62,20 @@ TEST(ValidateExecutableTest, NamesWhatIsWrong) {
            INT64_MAX / 2))},
       {"an impossible local shape",
        SPOIL(for (int i = 0; i < 2; ++i) group.mutable_states(0)->mutable_slice()->add_local(-8))},
+      {"a view of 3 elements", SPOIL(group.mutable_states(0)->mutable_slice()->add_view(3))},
+      {"an impossible view", SPOIL(group.mutable_states(0)->mutable_slice()->add_view(-8))},
+      {"an impossible view",
+       SPOIL(for (int i = 0; i < 2; ++i) group.mutable_states(0)->mutable_slice()->add_view(
+           INT64_MAX / 2))},
+      {"a view and local sizes", SPOIL(proto::State &state = *group.mutable_states(0);
+                                       for (int64_t size : state.global().shape()) {
+                                         state.mutable_slice()->add_view(size);
+                                         state.mutable_slice()->add_local(size);
+                                       })},
+      {"2 counts and", SPOIL(proto::State &state = *group.mutable_states(0);
+                             state.mutable_slice()->add_view(1);
+                             for (int64_t size : state.global().shape())
+                                 state.mutable_slice()->add_view(size))},
       {"part 2 of 2", SPOIL(group.mutable_states(0)->mutable_slice()->set_parts(0, 2))},
       {"part -1 of 2", SPOIL(group.mutable_states(0)->mutable_slice()->set_parts(0, -1))},
       {"at offset -64", SPOIL(group.mutable_states(0)->set_offset(-64))},
