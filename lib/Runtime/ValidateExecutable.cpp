@@ -151,17 +151,31 @@ absl::Status GroupValidator::checkSlice(const std::string &owner, const proto::T
   return absl::OkStatus();
 }
 
-// Checks that finer dimensions have as many elements as the tensor, and no padding.
+// Checks that finer dimensions make up those of the tensor and their padding, of a size that nobody
+// who computes with it overflows.
 absl::Status GroupValidator::checkView(const std::string &owner, const proto::TensorType &type,
                                        const proto::Slice &slice) const {
-  int64_t elements = 1, viewed = 1;
-  for (int64_t size : type.shape())
-    elements *= size;
-  for (int64_t size : slice.view())
-    if (size < 0 || __builtin_mul_overflow(viewed, size, &viewed))
+  if (slice.view_ranks_size() != type.shape_size())
+    return error(absl::StrCat(owner, " has a view of ", slice.view_ranks_size(), " dimensions for ",
+                              type.shape_size()));
+  int64_t bytes = static_cast<int64_t>(byteWidth(*elementTypeOf(type.element())));
+  int64_t next = 0;
+  for (int dim = 0; dim < type.shape_size(); ++dim) {
+    int64_t padded = 1;
+    for (int64_t i = 0; i < slice.view_ranks(dim); ++i, ++next) {
+      const int64_t size = next < slice.view_size() ? slice.view(static_cast<int>(next)) : -1;
+      if (size < 0 || __builtin_mul_overflow(padded, size, &padded) || padded > kLargestArena)
+        return error(absl::StrCat(owner, " has an impossible view"));
+    }
+    if (slice.view_ranks(dim) < 1 || __builtin_mul_overflow(bytes, padded, &bytes) ||
+        bytes > kLargestArena)
       return error(absl::StrCat(owner, " has an impossible view"));
-  if (viewed != elements)
-    return error(absl::StrCat(owner, " has a view of ", viewed, " elements for ", elements));
+    if (padded < type.shape(dim))
+      return error(absl::StrCat(owner, ": dimension ", dim, " of size ", type.shape(dim),
+                                " is larger than its view of ", padded));
+  }
+  if (next != slice.view_size())
+    return error(absl::StrCat(owner, " has an impossible view"));
   if (slice.local_size() != 0)
     return error(absl::StrCat(owner, " has a view and local sizes"));
   return absl::OkStatus();

@@ -78,19 +78,19 @@ static LogicalResult setSlice(Operation *op, mlir::st::ShardingAttr sharding, Ty
   auto sizeOf = [&](StringRef axis) { return mesh.getAxisSize(axis).value_or(1); };
   auto whole = cast<RankedTensorType>(global).getShape(),
        held = cast<RankedTensorType>(local).getShape();
-  bool isEven = true;
+  SmallVector<int64_t> padded(held);
   for (int64_t dim = 0; dim < sharding.getRank(); ++dim)
-    isEven &= held[dim] * mlir::st::getAxesSize(sharding.getAxes(dim), mesh) == whole[dim];
-  if (!isEven)
-    slice.mutable_local()->Add(held.begin(), held.end());
+    padded[dim] *= mlir::st::getAxesSize(sharding.getAxes(dim), mesh);
   if (mlir::st::hasUnsplitParts(sharding)) {
-    auto fine = mlir::st::cutAtUnsplitParts(sharding, whole, sizeOf);
-    if (!isEven || !fine)
-      return op->emitOpError("is split by ")
-             << sharding << " and has padding, which a binary cannot hold yet; expected sizes that "
-             << "the parts divide";
-    sharding = fine->sharding;
+    auto fine = mlir::st::cutAtUnsplitParts(sharding, padded, sizeOf);
+    if (!fine)
+      return op->emitOpError("holds ") << local << ", which are no parts of " << sharding;
     slice.mutable_view()->Add(fine->shape.begin(), fine->shape.end());
+    for (ArrayAttr parts : sharding.getDims())
+      slice.add_view_ranks(1 + llvm::count_if(parts, llvm::IsaPred<IntegerAttr>));
+    sharding = fine->sharding;
+  } else if (ArrayRef<int64_t>(padded) != whole) {
+    slice.mutable_local()->Add(held.begin(), held.end());
   }
   auto spatial = [&](int64_t dim) {
     SmallVector<StringRef> axes = sharding.getAxes(dim);
