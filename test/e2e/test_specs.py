@@ -328,7 +328,7 @@ def schema_case(folder):
                 {"mode": "sharding", "precision": {"compute": "f16", "loss_scale": 0}},
                 {"mode": "sharding", "precision": {"type": "bf16"}}, {"mode": "sharding", "recompute": "most"},
                 {"mode": "sharding", "recompute": {"bytes": -1}}, {"mode": "sharding", "recompute": {}},
-                {"mode": "sharding", "sequence_parallel": 1}):
+                {"mode": "sharding", "sequence_parallel": 1}, {"mode": "sharding", "sequence_parallel": "again"}):
         st.expect(list(violations(bad, schema)), f"the schema allows {bad}")
     documented = re.findall(r"^## `(\w+)`", (DOCS / "parallel-spec.md").read_text(), re.M)
     st.expect(sorted(documented) == sorted(schema["properties"]), f"documented are {documented}")
