@@ -1,12 +1,16 @@
 //===- ShardingPieces.cpp - Factor rules of slices and joins --------------===//
 //
-// A dimension that an op takes whole is parallel; along the others elements move.
+// A dimension that an op takes whole is parallel. Along the others elements move, but in blocks:
+// where all that is cut or joined is a multiple of a number, so many elements stay together. A
+// third of a dimension of 3 x 64 is a dimension of 64: the blocks are counted by a permutation, and
+// the elements of a block are parallel.
 //
 //===----------------------------------------------------------------------===//
 
 #include "dialects/StableHLO/ShardingRules.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/IR/Matchers.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::stablehlo;
@@ -28,13 +32,40 @@ void addPieceFactor(ShardingRule &rule, Operation *op, int64_t dim, bool isUntou
   attach(rule.results[0], dim, factor);
 }
 
+/// The blocks of a dimension of so many elements, of which `block` is the factor.
+void attachBlocks(ShardingRule &rule, TensorFactors &tensor, int64_t dim, int64_t size,
+                  int64_t block) {
+  int64_t count = size / rule.factors[block].size;
+  if (count != 1)
+    attach(tensor, dim, rule.addFactor(count, FactorKind::Permutation));
+  attach(tensor, dim, block);
+}
+
+/// The same of operand 0 and the result, whose elements along a dimension move in blocks of a size.
+void addBlockFactors(ShardingRule &rule, Operation *op, int64_t dim, int64_t size) {
+  int64_t block = rule.addFactor(size);
+  attachBlocks(rule, rule.operands[0], dim, shapeOf(op->getOperand(0))[dim], block);
+  attachBlocks(rule, rule.results[0], dim, shapeOf(op->getResult(0))[dim], block);
+}
+
+/// Into how many parts the blocks of a dimension of a rule's tensor are split.
+int64_t blockShards(const LocalizeContext &context, const TensorFactors &tensor, int64_t dim) {
+  return tensor[dim].empty() ? 1 : context.factorShards[tensor[dim].back()];
+}
+
 int64_t rankOf(Operation *op) { return shapeOf(op->getResult(0)).size(); }
 
 struct SliceRule : ShardingRuleOpInterface::ExternalModel<SliceRule, SliceOp> {
   ShardingRule getShardingRule(Operation *op) const {
     ShardingRule rule = emptyRule(op);
-    for (int64_t dim = 0; dim < rankOf(op); ++dim)
-      addPieceFactor(rule, op, dim, isWhole(cast<SliceOp>(op), dim));
+    for (int64_t dim = 0; dim < rankOf(op); ++dim) {
+      auto slice = cast<SliceOp>(op);
+      bool isWhole = shapeOf(slice.getOperand())[dim] == shapeOf(slice)[dim];
+      if (int64_t block = blockSize(slice, dim); !isWhole && block > 1)
+        addBlockFactors(rule, op, dim, block);
+      else
+        addPieceFactor(rule, op, dim, isWhole);
+    }
     rule.setLinear(Linearity::Separately, {0});
     return rule;
   }
@@ -42,18 +73,27 @@ struct SliceRule : ShardingRuleOpInterface::ExternalModel<SliceRule, SliceOp> {
   LogicalResult localize(Operation *op, LocalizeContext &context) const {
     auto slice = cast<SliceOp>(op);
     auto type = cast<RankedTensorType>(context.resultTypes[0]);
-    SmallVector<int64_t> limits(slice.getLimitIndices());
-    for (int64_t dim = 0; dim < type.getRank(); ++dim)
-      // Only a dimension taken whole changes its size.
-      if (type.getDimSize(dim) != slice.getType().getDimSize(dim))
-        limits[dim] = type.getDimSize(dim);
+    SmallVector<int64_t> starts(slice.getStartIndices()), limits(slice.getLimitIndices());
+    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+      if (context.rule.operands[0][dim].size() > 1) {
+        int64_t shards = blockShards(context, context.rule.operands[0], dim);
+        starts[dim] /= shards;
+        limits[dim] /= shards;
+      } else if (type.getDimSize(dim) != slice.getType().getDimSize(dim)) {
+        limits[dim] = type.getDimSize(dim); // It is taken whole.
+      }
+    }
+    slice.setStartIndices(starts);
     slice.setLimitIndices(limits);
     return st::localizeByTypes(op, context);
   }
 
 private:
-  static bool isWhole(SliceOp op, int64_t dim) {
-    return shapeOf(op.getOperand())[dim] == shapeOf(op)[dim];
+  static int64_t blockSize(SliceOp op, int64_t dim) {
+    if (op.getStrides()[dim] != 1 || shapeOf(op)[dim] == 0)
+      return 1;
+    return std::gcd(shapeOf(op.getOperand())[dim],
+                    std::gcd(op.getStartIndices()[dim], op.getLimitIndices()[dim]));
   }
 };
 
@@ -61,12 +101,38 @@ struct PadRule : ShardingRuleOpInterface::ExternalModel<PadRule, PadOp> {
   ShardingRule getShardingRule(Operation *op) const {
     auto pad = cast<PadOp>(op);
     ShardingRule rule = emptyRule(op);
-    for (int64_t dim = 0; dim < rankOf(op); ++dim)
-      addPieceFactor(rule, op, dim,
-                     pad.getEdgePaddingLow()[dim] == 0 && pad.getEdgePaddingHigh()[dim] == 0 &&
-                         pad.getInteriorPadding()[dim] == 0);
+    for (int64_t dim = 0; dim < rankOf(op); ++dim) {
+      bool isUntouched = pad.getEdgePaddingLow()[dim] == 0 && pad.getEdgePaddingHigh()[dim] == 0 &&
+                         pad.getInteriorPadding()[dim] == 0;
+      if (int64_t block = blockSize(pad, dim); !isUntouched && block > 1)
+        addBlockFactors(rule, op, dim, block);
+      else
+        addPieceFactor(rule, op, dim, isUntouched);
+    }
     rule.setLinear(Linearity::Jointly, {0, 1});
     return rule;
+  }
+
+  LogicalResult localize(Operation *op, LocalizeContext &context) const {
+    auto pad = cast<PadOp>(op);
+    SmallVector<int64_t> low(pad.getEdgePaddingLow()), high(pad.getEdgePaddingHigh());
+    for (int64_t dim = 0; dim < rankOf(op); ++dim) {
+      int64_t shards = blockShards(context, context.rule.operands[0], dim);
+      low[dim] /= shards;
+      high[dim] /= shards;
+    }
+    pad.setEdgePaddingLow(low);
+    pad.setEdgePaddingHigh(high);
+    return st::localizeByTypes(op, context);
+  }
+
+private:
+  static int64_t blockSize(PadOp op, int64_t dim) {
+    if (op.getInteriorPadding()[dim] != 0 || shapeOf(op)[dim] == 0 ||
+        shapeOf(op.getOperand())[dim] == 0)
+      return 1;
+    return std::gcd(shapeOf(op.getOperand())[dim],
+                    std::gcd(op.getEdgePaddingLow()[dim], op.getEdgePaddingHigh()[dim]));
   }
 };
 
@@ -76,18 +142,35 @@ struct ConcatenateRule : ShardingRuleOpInterface::ExternalModel<ConcatenateRule,
     ShardingRule rule = emptyRule(op);
     int64_t joined = concatenate.getDimension();
     for (int64_t dim = 0; dim < rankOf(op); ++dim) {
-      int64_t size = shapeOf(concatenate)[dim];
+      int64_t size = shapeOf(concatenate)[dim], block = dim == joined ? blockSize(concatenate) : 1;
       if (size == 1)
         continue;
-      FactorKind kind = dim == joined ? FactorKind::Permutation : FactorKind::Parallel;
-      int64_t factor = rule.addFactor(size, kind);
-      attach(rule.results[0], dim, factor);
-      for (TensorFactors &operand : rule.operands)
-        attach(operand, dim, factor);
+      if (block == 1) {
+        FactorKind kind = dim == joined ? FactorKind::Permutation : FactorKind::Parallel;
+        int64_t factor = rule.addFactor(size, kind);
+        attach(rule.results[0], dim, factor);
+        for (TensorFactors &operand : rule.operands)
+          attach(operand, dim, factor);
+        continue;
+      }
+      int64_t factor = rule.addFactor(block);
+      attachBlocks(rule, rule.results[0], dim, size, factor);
+      for (auto [tensor, operand] : llvm::zip_equal(rule.operands, op->getOperands()))
+        attachBlocks(rule, tensor, dim, shapeOf(operand)[dim], factor);
     }
     rule.setLinear(Linearity::Jointly,
                    llvm::to_vector(llvm::seq<int64_t>(0, op->getNumOperands())));
     return rule;
+  }
+
+private:
+  static int64_t blockSize(ConcatenateOp op) {
+    int64_t block = 0;
+    for (Value operand : op->getOperands()) {
+      int64_t size = shapeOf(operand)[op.getDimension()];
+      block = size == 0 ? 1 : std::gcd(block, size);
+    }
+    return block;
   }
 };
 

@@ -1,5 +1,6 @@
 #include "lib/Reference/Sharded.h"
 
+#include "dialects/St/IR/ShardingUtils.h"
 #include "lib/Reference/DataMovement.h"
 #include "lib/Reference/ScalarComputation.h"
 #include "lib/Reference/TensorTypes.h"
@@ -91,6 +92,36 @@ static Tensor sliceWithPadding(const Tensor &whole, const Shape &starts, const S
   return piece;
 }
 
+/// cutAtUnsplitParts of a tensor of this shape over the axes that the grid has.
+static std::optional<FineSharding> refine(ShardingAttr sharding, ArrayRef<int64_t> shape,
+                                          const RankGrid &grid) {
+  return cutAtUnsplitParts(sharding, shape, [&](StringRef axis) -> int64_t {
+    return grid.hasAxis(axis) ? grid.getSize({axis}) : 1;
+  });
+}
+
+/// Shards a tensor of a sharding with unsplit parts, of which each rank gets `local`, padding
+/// included: as the tensor of more dimensions that it is.
+static LogicalResult shardFine(const Tensor &global, ShardingAttr sharding, const RankGrid &grid,
+                               Operation *op, RankValues &pieces, const Shape &local,
+                               bool isState) {
+  Shape full(local);
+  for (auto [size, axes] : llvm::zip_equal(full, getAxes(sharding, global.getRank(), grid)))
+    size *= grid.getSize(axes);
+  std::optional<FineSharding> fine = refine(sharding, full, grid);
+  if (!fine)
+    return op->emitError("a tensor of ")
+           << toString(global) << " that " << sharding << " does not divide";
+  Tensor whole = full == Shape(global.getShape())
+                     ? global
+                     : sliceWithPadding(global, Shape(full.size(), 0), full, isState);
+  if (failed(shard(whole.reshaped(fine->shape), fine->sharding, grid, op, pieces)))
+    return failure();
+  for (Tensor &piece : pieces)
+    piece = piece.reshaped(local);
+  return success();
+}
+
 LogicalResult shard(const Tensor &global, ShardingAttr sharding, const RankGrid &grid,
                     Operation *op, RankValues &pieces, Type room, bool isState) {
   int64_t rank = global.getRank();
@@ -116,6 +147,8 @@ LogicalResult shard(const Tensor &global, ShardingAttr sharding, const RankGrid 
              << dim << " of size " << shape[dim] << " does not divide into " << parts << " parts";
     shape[dim] /= parts;
   }
+  if (sharding && hasUnsplitParts(sharding))
+    return shardFine(global, sharding, grid, op, pieces, shape, isState);
   std::map<Shape, Tensor> byStart;
   pieces.clear();
   for (int64_t r = 0; r < grid.getNumRanks(); ++r) {
@@ -139,8 +172,37 @@ static bool agreeWithin(const Tensor &lhs, const Tensor &rhs, const Shape &sizes
          slice(lhs, zeros, ones, sizes).bitwiseEquals(slice(rhs, zeros, ones, sizes));
 }
 
+/// The reverse of shardFine.
+static LogicalResult unshardFine(const RankValues &pieces, ShardingAttr sharding,
+                                 const RankGrid &grid, Operation *op, const Twine &what,
+                                 Tensor &global, Type whole) {
+  Shape full(pieces[0].getShape());
+  for (auto [size, axes] : llvm::zip_equal(full, getAxes(sharding, pieces[0].getRank(), grid)))
+    size *= grid.getSize(axes);
+  std::optional<FineSharding> fine = refine(sharding, full, grid);
+  if (!fine)
+    return op->emitError() << what << " has parts of " << toString(pieces[0]) << ", into which "
+                           << sharding << " does not divide a tensor";
+  Shape local(fine->shape.begin(), fine->shape.end());
+  for (auto [size, axes] :
+       llvm::zip_equal(local, getAxes(fine->sharding, static_cast<int64_t>(local.size()), grid)))
+    size /= grid.getSize(axes);
+  RankValues finePieces;
+  for (const Tensor &piece : pieces)
+    finePieces.push_back(piece.reshaped(local));
+  if (failed(unshard(finePieces, fine->sharding, grid, op, what, global)))
+    return failure();
+  global = global.reshaped(full);
+  if (auto type = dyn_cast_or_null<RankedTensorType>(whole);
+      type && type.getShape() != ArrayRef<int64_t>(full))
+    global = slice(global, Shape(full.size(), 0), Shape(full.size(), 1), Shape(type.getShape()));
+  return success();
+}
+
 LogicalResult unshard(const RankValues &pieces, ShardingAttr sharding, const RankGrid &grid,
                       Operation *op, const Twine &what, Tensor &global, Type whole) {
+  if (sharding && hasUnsplitParts(sharding))
+    return unshardFine(pieces, sharding, grid, op, what, global, whole);
   RankValues reduced = pieces;
   if (sharding)
     for (StringAttr axis : sharding.getUnreduced())

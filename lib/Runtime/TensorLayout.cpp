@@ -54,22 +54,68 @@ int64_t TensorBlock::numElements() const {
   return count;
 }
 
-int64_t TensorBlock::extent(int64_t dim) const {
-  return std::clamp<int64_t>(globalShape[dim] - start[dim], 0, shape[dim]);
+namespace {
+/// A dimension of the tensor: `count` of the view's from `first` on, which make up `padded`
+/// positions of which `size` are elements.
+struct Group {
+  int64_t first, count, size, padded;
+};
+
+std::vector<Group> groupsOf(const TensorBlock &block) {
+  std::vector<Group> groups;
+  int64_t first = 0;
+  for (size_t dim = 0; dim < block.viewRanks.size(); ++dim) {
+    Group group = {first, block.viewRanks[dim], block.globalShape[dim], 1};
+    for (int64_t i = 0; i < group.count; ++i)
+      group.padded *= block.view[first++];
+    groups.push_back(group);
+  }
+  return groups;
 }
+
+/// How far apart positions along a dimension of the view are in that of the tensor.
+std::vector<int64_t> viewStrides(const TensorBlock &block, const std::vector<Group> &groups) {
+  std::vector<int64_t> strides(block.view.size(), 1);
+  for (const Group &group : groups)
+    for (int64_t dim = group.first + group.count - 2; dim >= group.first; --dim)
+      strides[dim] = strides[dim + 1] * block.view[dim + 1];
+  return strides;
+}
+} // namespace
 
 int64_t TensorBlock::numReal() const {
-  int64_t count = 1;
-  for (size_t dim = 0; dim < shape.size(); ++dim)
-    count *= extent(static_cast<int64_t>(dim));
-  return count;
+  std::vector<Group> groups = groupsOf(*this);
+  std::vector<int64_t> strides = viewStrides(*this, groups);
+  int64_t product = 1;
+  for (const Group &group : groups) {
+    const int64_t last = group.first + group.count - 1;
+    int64_t rows = 1, real = 0;
+    for (int64_t dim = group.first; dim < last; ++dim)
+      rows *= shape[dim];
+    for (int64_t row = 0; row < rows; ++row) {
+      int64_t position = start[last];
+      for (int64_t dim = last - 1, rest = row; dim >= group.first; --dim) {
+        position += (start[dim] + rest % shape[dim]) * strides[dim];
+        rest /= shape[dim];
+      }
+      real += std::clamp<int64_t>(group.size - position, 0, shape[last]);
+    }
+    product *= real;
+  }
+  return product;
 }
 
-static TensorBlock wholeBlock(const proto::TensorType &global) {
+static TensorBlock wholeBlock(const proto::TensorType &global, const proto::Slice &slice) {
   TensorBlock block;
   block.type = *elementTypeOf(global.element());
   block.globalShape.assign(global.shape().begin(), global.shape().end());
-  block.shape = block.globalShape;
+  block.view = block.globalShape;
+  block.viewRanks.assign(block.view.size(), 1);
+  if (slice.view_size() != 0) {
+    block.view.assign(slice.view().begin(), slice.view().end());
+    block.viewRanks.assign(slice.view_ranks().begin(), slice.view_ranks().end());
+  }
+  block.shape = block.view;
   block.start.assign(block.shape.size(), 0);
   return block;
 }
@@ -86,14 +132,14 @@ static void cut(TensorBlock &block, const proto::Slice &slice, int64_t rank) {
 }
 
 TensorBlock blockOf(const proto::TensorType &global, const proto::Slice &slice, int64_t rank) {
-  TensorBlock block = wholeBlock(global);
+  TensorBlock block = wholeBlock(global, slice);
   cut(block, slice, rank);
   return block;
 }
 
 TensorBlock blockOf(const proto::Input &input, int64_t microBatches, int64_t microBatch,
                     int64_t rank) {
-  TensorBlock block = wholeBlock(input.global());
+  TensorBlock block = wholeBlock(input.global(), input.slice());
   if (int64_t dim = input.micro_dim(); dim >= 0) {
     const proto::Slice &slice = input.slice();
     if (slice.local_size() != 0)
@@ -112,36 +158,51 @@ void forEachRun(const TensorBlock &block, absl::FunctionRef<void(int64_t, int64_
 
 void forEachRun(const TensorBlock &block, int64_t begin, int64_t end,
                 absl::FunctionRef<void(int64_t, int64_t, int64_t)> run) {
-  // Trailing dimensions that are whole belong to one run with the first that is not.
-  int64_t dims = static_cast<int64_t>(block.shape.size()), runDims = 0, runLength = 1;
-  int64_t realLength = 1; // of a run, before its padding
-  while (runDims < dims) {
-    int64_t dim = dims - 1 - runDims++;
-    realLength = runLength * block.extent(dim);
-    runLength *= block.shape[dim];
-    if (block.shape[dim] != block.globalShape[dim] || block.start[dim] != 0)
+  const std::vector<Group> groups = groupsOf(block);
+  const std::vector<int64_t> within = viewStrides(block, groups);
+  std::vector<int64_t> strides(groups.size(), 1); // of the tensor
+  for (auto dim = static_cast<int64_t>(groups.size()) - 2; dim >= 0; --dim)
+    strides[dim] = strides[dim + 1] * groups[dim + 1].size;
+
+  // Trailing dimensions that are whole, without padding, belong to one run with the first that is
+  // not.
+  auto runGroup = static_cast<int64_t>(groups.size()) - 1;
+  auto runDim = static_cast<int64_t>(block.shape.size());
+  int64_t runLength = 1;
+  while (runDim > 0) {
+    runLength *= block.shape[--runDim];
+    if (block.shape[runDim] != block.view[runDim] || block.start[runDim] != 0)
       break;
+    if (runDim > groups[runGroup].first)
+      continue;
+    if (groups[runGroup].padded != groups[runGroup].size || runGroup == 0)
+      break;
+    --runGroup;
   }
-  std::vector<int64_t> strides(dims, 1);
-  for (int64_t dim = dims - 2; dim >= 0; --dim)
-    strides[dim] = strides[dim + 1] * block.globalShape[dim + 1];
 
   for (int64_t local = begin; local < end;) {
-    int64_t within = local % runLength, row = local / runLength, global = within;
-    bool isPadding = within >= realLength;
-    for (int64_t dim = dims - 1; dim >= 0; --dim) {
-      int64_t index = 0;
-      if (dim < dims - runDims) {
-        index = row % block.shape[dim];
-        row /= block.shape[dim];
-        isPadding |= index >= block.extent(dim);
+    const int64_t inRun = local % runLength, length = std::min(runLength - inRun, end - local);
+    int64_t row = local / runLength, global = 0, realLength = groups.empty() ? 1 : 0;
+    bool isPadding = false;
+    auto dim = static_cast<int64_t>(block.shape.size()) - 1;
+    for (auto g = static_cast<int64_t>(groups.size()) - 1; g >= 0; --g) {
+      int64_t position = 0;
+      for (; dim >= groups[g].first; --dim) {
+        int64_t index = 0;
+        if (dim < runDim) {
+          index = row % block.shape[dim];
+          row /= block.shape[dim];
+        }
+        position += (block.start[dim] + index) * within[dim];
       }
-      global += (block.start[dim] + index) * strides[dim];
+      if (g == runGroup)
+        realLength = std::max<int64_t>(groups[g].size - position, 0) * strides[g];
+      isPadding |= position >= groups[g].size;
+      global += position * strides[g];
     }
-    int64_t count = std::min(runLength - within, end - local);
-    if (!isPadding)
-      run(global, local, std::min(count, realLength - within));
-    local += count;
+    if (!isPadding && inRun < realLength)
+      run(global + inRun, local, std::min(length, realLength - inRun));
+    local += length;
   }
 }
 

@@ -24,16 +24,16 @@ std::string describeType(ElementType type, const std::vector<int64_t> &shape);
 struct TensorBlock {
   ElementType type = ElementType::F32;
   std::vector<int64_t> globalShape;
-  std::vector<int64_t> shape; ///< of the block
-  std::vector<int64_t> start; ///< of the block in the global tensor
+  std::vector<int64_t> view; ///< the tensor in the dimensions that are cut: finer ones, or its own
+  std::vector<int64_t> viewRanks; ///< how many of these each dimension of the tensor is
+  std::vector<int64_t> shape;     ///< of the block in the view
+  std::vector<int64_t> start;     ///< of the block in the view
 
   int64_t numElements() const;
-  /// How many positions along a dimension are elements of the tensor.
-  int64_t extent(int64_t dim) const;
   /// Elements that are not padding.
   int64_t numReal() const;
   int64_t numBytes() const { return numElements() * static_cast<int64_t>(byteWidth(type)); }
-  bool isWhole() const { return shape == globalShape; }
+  bool isWhole() const { return shape == view; }
 };
 
 /// The block that a rank of the group holds. The slice must have passed

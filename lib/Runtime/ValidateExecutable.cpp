@@ -46,6 +46,8 @@ private:
   absl::Status checkTensor(const std::string &owner, const proto::TensorType &type) const;
   absl::Status checkSlice(const std::string &owner, const proto::TensorType &type,
                           const proto::Slice &slice, int64_t microBatches, int64_t microDim) const;
+  absl::Status checkView(const std::string &owner, const proto::TensorType &type,
+                         const proto::Slice &slice) const;
   absl::Status checkLocal(const std::string &owner, const proto::TensorType &type,
                           const proto::Slice &slice, int64_t microBatches, int64_t microDim) const;
   absl::Status claim(const std::string &owner, int64_t offset, int64_t bytes, bool exclusive);
@@ -116,11 +118,15 @@ absl::Status GroupValidator::checkTensor(const std::string &owner,
 absl::Status GroupValidator::checkSlice(const std::string &owner, const proto::TensorType &type,
                                         const proto::Slice &slice, int64_t microBatches,
                                         int64_t microDim) const {
-  const int64_t dims = type.shape_size();
+  std::vector<int64_t> shape(type.shape().begin(), type.shape().end());
+  if (slice.view_size() != 0) {
+    ST_RETURN_IF_ERROR(checkView(owner, type, slice));
+    shape.assign(slice.view().begin(), slice.view().end());
+  }
+  const auto dims = static_cast<int64_t>(shape.size());
   if (microDim < -1 || microDim >= dims)
     return error(
         absl::StrCat(owner, " has micro-batches along dimension ", microDim, " of ", dims));
-  std::vector<int64_t> shape(type.shape().begin(), type.shape().end());
   if (slice.local_size() != 0)
     ST_RETURN_IF_ERROR(checkLocal(owner, type, slice, microBatches, microDim));
   const bool isEven = slice.local_size() == 0;
@@ -142,6 +148,36 @@ absl::Status GroupValidator::checkSlice(const std::string &owner, const proto::T
   for (int64_t i = 0; i < slice.parts_size(); ++i)
     if (slice.parts(i) < 0 || slice.parts(i) >= slice.counts(i % dims))
       return error(absl::StrCat(owner, ": part ", slice.parts(i), " of ", slice.counts(i % dims)));
+  return absl::OkStatus();
+}
+
+// Checks that finer dimensions make up those of the tensor and their padding, of a size that nobody
+// who computes with it overflows.
+absl::Status GroupValidator::checkView(const std::string &owner, const proto::TensorType &type,
+                                       const proto::Slice &slice) const {
+  if (slice.view_ranks_size() != type.shape_size())
+    return error(absl::StrCat(owner, " has a view of ", slice.view_ranks_size(), " dimensions for ",
+                              type.shape_size()));
+  int64_t bytes = static_cast<int64_t>(byteWidth(*elementTypeOf(type.element())));
+  int64_t next = 0;
+  for (int dim = 0; dim < type.shape_size(); ++dim) {
+    int64_t padded = 1;
+    for (int64_t i = 0; i < slice.view_ranks(dim); ++i, ++next) {
+      const int64_t size = next < slice.view_size() ? slice.view(static_cast<int>(next)) : -1;
+      if (size < 0 || __builtin_mul_overflow(padded, size, &padded) || padded > kLargestArena)
+        return error(absl::StrCat(owner, " has an impossible view"));
+    }
+    if (slice.view_ranks(dim) < 1 || __builtin_mul_overflow(bytes, padded, &bytes) ||
+        bytes > kLargestArena)
+      return error(absl::StrCat(owner, " has an impossible view"));
+    if (padded < type.shape(dim))
+      return error(absl::StrCat(owner, ": dimension ", dim, " of size ", type.shape(dim),
+                                " is larger than its view of ", padded));
+  }
+  if (next != slice.view_size())
+    return error(absl::StrCat(owner, " has an impossible view"));
+  if (slice.local_size() != 0)
+    return error(absl::StrCat(owner, " has a view and local sizes"));
   return absl::OkStatus();
 }
 

@@ -90,6 +90,7 @@ ForwardTask::ForwardTask(TaskOp task, const ValueSources &sources) : task(task),
   assignBlocks();
   findLayers();
   findAttention();
+  findGathered();
 }
 
 /// Whatever the marks say, activations only flow to later blocks or stay in one.
@@ -109,6 +110,16 @@ void ForwardTask::assignBlocks() {
         block = std::max(block.value_or(found->second), found->second);
     if (block)
       blockOf[&op] = *block;
+  }
+  for (Operation &op : body) {
+    auto own = blockOf.find(&op);
+    if (!isa<AllGatherOp>(op) || own == blockOf.end())
+      continue;
+    std::optional<int64_t> first;
+    for (Operation *user : op.getUsers())
+      if (auto found = blockOf.find(user); found != blockOf.end())
+        first = std::min(first.value_or(found->second), found->second);
+    own->second = first.value_or(own->second);
   }
   for (Operation &op : llvm::reverse(body)) {
     if (op.getNumResults() == 0 || blockOf.contains(&op))
@@ -150,6 +161,15 @@ void ForwardTask::findLayers() {
       withInput.insert(block);
     if (llvm::any_of(op.getResults(), isLeft))
       withOutput.insert(block);
+  }
+}
+
+void ForwardTask::findGathered() {
+  for (Operation &op : task.getBody().front()) {
+    bool isGather = isa<AllGatherOp>(op) && isActivation(op.getResult(0));
+    bool isMove = isa<stablehlo::ReshapeOp, stablehlo::TransposeOp, stablehlo::ConvertOp>(op);
+    if (isGather || (isMove && gathered.contains(op.getOperand(0).getDefiningOp())))
+      gathered.insert(&op);
   }
 }
 

@@ -29,7 +29,8 @@ public:
   /// The blocks of the task's ops (`st.block`), ascending.
   ArrayRef<int64_t> getBlocks() const { return blocks; }
   /// The block of an op: its own, else that of what it reads or, where that is storage, of its
-  /// first reader. An op of the task that yields something.
+  /// first reader. What is gathered belongs to the block that reads it. An op of the task that
+  /// yields something.
   int64_t getBlock(Operation *op) const { return blockOf.lookup(op); }
   bool isActivation(Value value) const { return sources->isActivation(value); }
   /// Whether a later block reads a value.
@@ -49,6 +50,8 @@ public:
   /// to another without a product between, with the first product, and what only this needs of the
   /// batch (masks, random bits).
   bool isAttention(Operation *op) const { return attention.contains(op); }
+  /// Whether an op gathers an activation, or only changes the shape or type of what one gathers.
+  bool isGathered(Operation *op) const { return gathered.contains(op); }
   /// About the time of an op, in floating-point operations of a product.
   static double getCost(Operation *op);
 
@@ -56,6 +59,7 @@ private:
   void assignBlocks();
   void findLayers();
   void findAttention();
+  void findGathered();
   bool isActivationProduct(Operation *op) const;
 
   TaskOp task;
@@ -63,7 +67,7 @@ private:
   SmallVector<int64_t> blocks;
   DenseMap<Operation *, int64_t> blockOf;
   DenseSet<int64_t> withInput, withOutput; ///< blocks that activations enter, and leave
-  DenseSet<Operation *> attention;
+  DenseSet<Operation *> attention, gathered;
 };
 
 } // namespace mlir::st

@@ -19,6 +19,10 @@ def Rematerialise : Pass<"rematerialise", "::mlir::ModuleOp"> {
     | bytes | as little as fits | of a micro-batch, on a device, at most so many bytes |
     | `"fit"` | the same | at most the bytes of the program's `st.stash_budget` |
 
+    Under each of them a module with `st.gather_again` (the file's `"sequence_parallel": "gather_again"`)
+    keeps the part of an activation that a device has in the place of what it gathers of it, and gathers
+    again: with sequence parallelism the inputs of a layer's two first products.
+
     What is kept in the place of the dropped values is a minimum cut, in bytes, between what must
     not be computed again and what the backward tasks read; values that follow from states and inputs
     alone cost nothing to keep. A budget is met block by block: each can compute again
@@ -32,7 +36,7 @@ def Rematerialise : Pass<"rematerialise", "::mlir::ModuleOp"> {
 
     The sources: Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016 (layers);
     Korthikanti et al., "Reducing Activation Recomputation in Large Transformer Models", MLSys 2023
-    (attention); the cut is that of He and Yu, "Transcending Runtime-Memory Tradeoffs in Checkpointing by
+    (attention, and activations that are gathered again); the cut is that of He and Yu, "Transcending Runtime-Memory Tradeoffs in Checkpointing by
     being Fusion Aware", MLSys 2023.
 
     ```mlir

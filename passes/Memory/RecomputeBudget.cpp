@@ -88,6 +88,9 @@ RecomputeLevels mlir::st::chooseLevels(ArrayRef<StageStash> stages, int64_t byte
   });
   auto take = [&](size_t count) {
     RecomputeLevels levels(stages.size());
+    for (auto [stage, own] : llvm::zip_equal(stages, levels))
+      for (int64_t block : stage.getForward().getBlocks())
+        own[block] = RecomputeLevel::Nothing;
     for (size_t i : ArrayRef(order).take_front(count))
       levels[steps[i].stage][steps[i].block] = steps[i].level;
     return levels;

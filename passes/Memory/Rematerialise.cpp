@@ -47,7 +47,8 @@ FailureOr<RecomputePolicy> Rematerialise::getPolicy() {
 }
 
 /// The stages of a program that have a backward half.
-static SmallVector<StageStash, 0> findStages(ProgramOp program, const ValueSources &sources) {
+static SmallVector<StageStash, 0> findStages(ProgramOp program, const ValueSources &sources,
+                                             bool gathersAgain) {
   SmallVector<StageStash, 0> stages;
   for (auto forward : program.getOps<TaskOp>()) {
     if (forward.getPhase() != "forward")
@@ -59,7 +60,7 @@ static SmallVector<StageStash, 0> findStages(ProgramOp program, const ValueSourc
       else if (task.getStage() == forward.getStage() && task.getPhase() == "weight")
         weight = task;
     if (backward || weight)
-      stages.emplace_back(program, sources, forward, backward, weight);
+      stages.emplace_back(program, sources, forward, backward, weight, gathersAgain);
   }
   return stages;
 }
@@ -73,6 +74,8 @@ static RecomputeLevels getLevels(ArrayRef<StageStash> stages, RecomputePolicy::K
         own[block] = RecomputeLevel::Attention;
       else if (kind == RecomputePolicy::Full && stage.getForward().isLayer(block))
         own[block] = RecomputeLevel::Everything;
+      else
+        own[block] = RecomputeLevel::Nothing;
   return levels;
 }
 
@@ -113,11 +116,13 @@ static void noteLoops(ArrayRef<StageStash> stages) {
 
 LogicalResult Rematerialise::rematerialise(ProgramOp program, RecomputePolicy policy) {
   ValueSources sources(program);
-  SmallVector<StageStash, 0> stages = findStages(program, sources);
+  bool gathersAgain = getOperation()->hasAttr(kGatherAgainAttr);
+  SmallVector<StageStash, 0> stages = findStages(program, sources, gathersAgain);
   recordSavings(stages, policy);
-  if (policy.kind == RecomputePolicy::None)
+  if (policy.kind == RecomputePolicy::None && !gathersAgain)
     return success();
-  noteLoops(stages);
+  if (policy.kind != RecomputePolicy::None)
+    noteLoops(stages);
   RecomputeLevels levels;
   if (policy.kind == RecomputePolicy::Budget) {
     const int64_t before = getStashBytes(program);

@@ -6,8 +6,9 @@ using namespace mlir;
 using namespace mlir::st;
 
 StageStash::StageStash(ProgramOp program, const ValueSources &sources, TaskOp forward,
-                       TaskOp backward, TaskOp weight)
-    : forward(forward, sources), backward(backward ? backward : weight), weight(weight) {
+                       TaskOp backward, TaskOp weight, bool gathersAgain)
+    : forward(forward, sources), backward(backward ? backward : weight), weight(weight),
+      gathersAgain(gathersAgain) {
   findStashed(program);
   findDerived();
 }
@@ -66,6 +67,8 @@ void StageStash::findDerived() {
 bool StageStash::isAllowed(Operation *op, int64_t block, RecomputeLevel level) const {
   if (!ForwardTask::isRepeatable(op) || forward.getBlock(op) != block)
     return false;
+  if (gathersAgain && forward.isGathered(op))
+    return true;
   switch (level) {
   case RecomputeLevel::Nothing:
     return false;
@@ -89,6 +92,8 @@ bool StageStash::isDroppable(Value value, int64_t block, RecomputeLevel level) c
   // What comes into a later block is that block's to keep.
   if (!isAllowed(op, block, level) || forward.isReadLater(value))
     return false;
+  if (gathersAgain && forward.isGathered(op))
+    return true;
   if (level == RecomputeLevel::Attention && !forward.isAttention(op))
     return false;
   if (forward.isActivation(value))

@@ -28,9 +28,9 @@ struct StashChoice {
 class StageStash {
 public:
   /// `weight` may be null; `backward` is the task that computes again: without a backward half of
-  /// its own, the weight task.
+  /// its own, the weight task. With `gathersAgain` activations are gathered again on every level.
   StageStash(ProgramOp program, const ValueSources &sources, TaskOp forward, TaskOp backward,
-             TaskOp weight);
+             TaskOp weight, bool gathersAgain);
 
   const ForwardTask &getForward() const { return forward; }
   TaskOp getBackward() const { return backward; }
@@ -67,6 +67,7 @@ private:
 
   ForwardTask forward;
   TaskOp backward, weight;
+  bool gathersAgain;
   DenseMap<Value, WriteOp> stashed; ///< that only the backward tasks of the stage read
   DenseMap<int64_t, SmallVector<Value>> stashedOf; ///< the same, block by block
   DenseSet<Value> readByWeight;

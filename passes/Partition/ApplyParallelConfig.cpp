@@ -55,6 +55,7 @@ private:
   void seedAnnotated(const ParameterSeeds &given, const MeshAxes &axes);
   void seedByRole(const ParameterSeeds &given, const MeshAxes &axes);
   LogicalResult constrainActivations(const MeshAxes &axes);
+  InFlightDiagnostic sequenceError();
   LogicalResult checkSequence();
   LogicalResult checkExperts(const ParameterSeeds &given, const MeshAxes &axes);
   /// The axes that number replicas, major to minor.
@@ -251,6 +252,8 @@ LogicalResult ConfigApplication::setAttributes(StringRef schedule) {
     module->setAttr("st.bucket_bytes", builder.getI64IntegerAttr(*config.bucketBytes));
   if (config.recompute.kind != RecomputePolicy::None)
     module->setAttr(kRecomputeAttr, getRecomputeAttr(builder.getContext(), config.recompute));
+  if (config.gatherAgain)
+    module->setAttr(kGatherAgainAttr, builder.getUnitAttr());
   return success();
 }
 
@@ -434,18 +437,22 @@ void ConfigApplication::seedByRole(const ParameterSeeds &given, const MeshAxes &
   reportWhole();
 }
 
+InFlightDiagnostic ConfigApplication::sequenceError() {
+  return error("sequence_parallel")
+         << "sequence_parallel is " << (config.gatherAgain ? "\"gather_again\"" : "true")
+         << ", but ";
+}
+
 LogicalResult ConfigApplication::checkSequence() {
   if (isAnnotated)
-    return error("sequence_parallel") << "sequence_parallel is true, but the program brings its "
-                                         "own mesh, which says what its axes split";
+    return sequenceError() << "the program brings its own mesh, which says what its axes split";
   for (BlockArgument argument : function.getArguments()) {
     auto type = dyn_cast<RankedTensorType>(argument.getType());
     if (roleOf(argument) != "batch" || !type || type.getRank() < 2 ||
         type.getDimSize(1) >= config.shardCount())
       continue;
-    return error("sequence_parallel")
-           << "sequence_parallel is true, but " << config.shardCount()
-           << " shards are more than the sequence " << type.getDimSize(1) << " has tokens";
+    return sequenceError() << config.shardCount() << " shards are more than the sequence "
+                           << type.getDimSize(1) << " has tokens";
   }
   return success();
 }
@@ -461,10 +468,10 @@ LogicalResult ConfigApplication::constrainActivations(const MeshAxes &axes) {
       flow.give(argument, axes.read(Value(argument)));
   flow.run();
   if (scatterSums(flow.sums(), axes, tensorAxis()) == 0)
-    return error("sequence_parallel")
-           << "sequence_parallel is true, but no product of the model leaves partial sums along a "
-              "sequence; expected \"sharding_dim\" \"megatron\" or 0, or rules in \"parameters\" "
-              "that split what a product contracts";
+    return sequenceError()
+           << "no product of the model leaves partial sums along a sequence; expected "
+              "\"sharding_dim\" \"megatron\" or 0, or rules in \"parameters\" that "
+              "split what a product contracts";
   return success();
 }
 

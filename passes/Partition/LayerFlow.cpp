@@ -1,6 +1,7 @@
 #include "passes/Partition/LayerFlow.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/StableHLO/StableHLOOps.h"
+#include "passes/Partition/AxisPlace.h"
 #include "passes/Partition/SeedShardings.h"
 
 using namespace mlir;
@@ -64,9 +65,9 @@ SmallVector<Splits, 4> LayerFlow::factorsOf(Operation *op, const ShardingRule &r
     for (auto [i, tensor] : llvm::enumerate(rule.operands)) {
       auto it = flow.find(op->getOperand(i));
       SmallVector<Splits, 4> factors(rule.factors.size());
-      if (it == flow.end() || traces.contains(it->first) != ofWeights ||
-          !readFactors(rule, tensor, it->second, factors))
+      if (it == flow.end() || traces.contains(it->first) != ofWeights)
         continue;
+      (void)readFactors(rule, tensor, it->second, factors);
       for (auto [factor, splits] : llvm::enumerate(factors))
         merge(splits, merged[factor], axes, placed);
     }
@@ -130,6 +131,16 @@ std::optional<int64_t> LayerFlow::dimensionToCut(OpOperand &use, const Trace &tr
   return std::nullopt;
 }
 
+/// How the axis splits an output dimension of a product, so that what is made of it stays split.
+Splits LayerFlow::splitOf(OpOperand &use, const ShardingRule &rule, int64_t factor) const {
+  int64_t outer = 1;
+  if (isProduct(use.getOwner()) && rule.factors[factor].kind == FactorKind::Parallel)
+    for (auto [dim, parts] : llvm::enumerate(rule.results[0]))
+      if (parts.size() == 1 && parts[0] == factor)
+        outer = findAxisPlace(use.getOwner()->getResult(0), dim, axes.size(axis), forward);
+  return splitAt(axis, axes.size(axis), outer);
+}
+
 void LayerFlow::decide(OpOperand &use, const ShardingRule &rule) {
   Trace trace = traces.lookup(use.get());
   SmallVector<Splits, 4> factors = factorsOf(use.getOwner(), rule, features);
@@ -143,7 +154,9 @@ void LayerFlow::decide(OpOperand &use, const ShardingRule &rule) {
   TensorSharding seed(trace.dims.size()),
       here(cast<RankedTensorType>(use.get().getType()).getRank());
   if (std::optional<int64_t> dim = dimensionToCut(use, trace, rule, met, metFactor)) {
-    Splits splits = splitAt(axis, axes.size(axis), met ? *outerOf(*met, axis) : 1);
+    const TensorFactors &tensor = rule.operands[use.getOperandNumber()];
+    Splits splits = met ? splitAt(axis, axes.size(axis), *outerOf(*met, axis))
+                        : splitOf(use, rule, tensor[trace.dims[*dim]][0]);
     seed.dims[*dim] = here.dims[trace.dims[*dim]] = splits;
     if (!fits(cast<RankedTensorType>(trace.parameter.getType()).getShape(), seed)) {
       tooSmall.push_back(trace.parameter);
@@ -226,8 +239,9 @@ void LayerFlow::run() {
         type && roleOf(argument) == "parameter")
       traces[argument] = {argument, llvm::to_vector(llvm::seq<int64_t>(0, type.getRank()))};
   startRows();
-  for (Operation *op : forwardOps(function))
-    visit(op);
+  SmallVector<Operation *> ops = forwardOps(function);
+  forward.insert(ops.begin(), ops.end());
+  llvm::for_each(ops, [&](Operation *op) { visit(op); });
 }
 
 TensorSharding LayerFlow::seedOf(BlockArgument parameter) const {

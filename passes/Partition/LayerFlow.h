@@ -16,7 +16,8 @@ SmallVector<Operation *> forwardOps(func::FuncOp function);
 /// - a weight whose product contracts features that are split is cut along the contracted
 /// dimension:
 ///   the product leaves partial sums;
-/// - any other weight of a product is cut along its output dimension: features come out split;
+/// - any other weight of a product is cut along its output dimension: features come out split. Where
+///   later ops take blocks of them (queries, keys and values made by one product), each block is;
 /// - a table that a gather looks rows up in is cut along its rows;
 /// - anything else (a bias, a norm's weight) is cut where it meets split features, else whole.
 ///
@@ -65,9 +66,12 @@ private:
   void noteSum(Operation *op, const ShardingRule &rule);
   bool meetsWhole(Operation *op) const;
 
+  Splits splitOf(OpOperand &use, const ShardingRule &rule, int64_t factor) const;
+
   func::FuncOp function;
   const MeshAxes &axes;
   Axis axis;
+  DenseSet<Operation *> forward;
   /// The shardings of values over the axis as features, and as rows.
   Flow features, rows;
   DenseMap<Value, Trace> traces;

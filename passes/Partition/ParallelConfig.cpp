@@ -176,9 +176,10 @@ LogicalResult ConfigParser::readSequenceParallel(const llvm::json::Object &objec
   if (!value)
     return success();
   std::optional<bool> isOn = value->getAsBoolean();
-  if (!isOn)
-    return error("sequence_parallel", *value) << "; expected true or false";
-  config.sequenceParallel = *isOn;
+  config.gatherAgain = value->getAsString() == "gather_again";
+  if (!isOn && !config.gatherAgain)
+    return error("sequence_parallel", *value) << "; expected true, false or \"gather_again\"";
+  config.sequenceParallel = isOn.value_or(true);
   return success();
 }
 

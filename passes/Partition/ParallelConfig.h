@@ -30,6 +30,8 @@ struct ParallelConfig {
   std::optional<int64_t> shardingDim = -1;
   /// Between products over shards, activations are split along the sequence.
   bool sequenceParallel = false;
+  /// What products gather of them is gathered again for the backward pass, not kept.
+  bool gatherAgain = false;
   /// How parameters are split whose names match, in place of `shardingDim`.
   std::vector<ParameterRule> parameterRules;
   int64_t accumDegree = 1;

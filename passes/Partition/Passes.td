@@ -25,7 +25,7 @@ def ApplyParallelConfig : Pass<"apply-parallel-config", "::mlir::ModuleOp"> {
 
     Within `@main` an `st.constrain` stands
 
-    - with `sequence_parallel` behind every product of the forward pass that leaves
+    - with `sequence_parallel`, true or "gather_again" (which sets `st.gather_again`), behind every product of the forward pass that leaves
       partial sums over `tensor`, which splits it along the sequence;
     - before the uses of a parameter that is split over `data`, one for the forward and one
       for the backward pass, which gathers it;

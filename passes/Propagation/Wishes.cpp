@@ -122,6 +122,21 @@ TensorSharding Wishes::visible(const TensorSharding &wish, ShardingAttr seed) co
   return shown;
 }
 
+/// Where a dimension is split in another way than along the blocks that an op moves, the blocks
+/// being split over the same axes is a good guess: a third of what is cut into contiguous parts may
+/// itself be cut so.
+static void guessBlocks(const ShardingRule &rule, const TensorFactors &tensor,
+                        const TensorSharding &sharding, MutableArrayRef<Splits> factors) {
+  for (auto [dim, parts] : llvm::enumerate(tensor)) {
+    if (parts.size() != 2 || rule.factors[parts[0]].kind != FactorKind::Permutation)
+      continue;
+    factors[parts[0]].clear();
+    if (factors[parts[1]].empty())
+      llvm::copy_if(sharding.dims[dim], std::back_inserter(factors[parts[1]]),
+                    [](const Split &split) { return split.axis != kUnsplit; });
+  }
+}
+
 /// The axes that the op's tensors have, each on one factor of every part: of two that
 /// cannot both be had, the first.
 SmallVector<Splits, 4> Wishes::merge(const OpNode &node, ArrayRef<Tensor> tensors) const {
@@ -133,10 +148,11 @@ SmallVector<Splits, 4> Wishes::merge(const OpNode &node, ArrayRef<Tensor> tensor
     auto placed = MutableArrayRef(allPlaced).slice(tensor.part * axisCount, axisCount);
     SmallVector<Splits, 4> factors(rule.factors.size());
     auto seed = seeds.find(tensor.value);
-    const TensorSharding &wish = of(tensor.value);
-    if (!readFactors(rule, *tensor.factors,
-                     seed == seeds.end() ? wish : visible(wish, seed->second), factors))
-      continue;
+    TensorSharding wish = of(tensor.value);
+    if (seed != seeds.end())
+      wish = visible(wish, seed->second);
+    (void)readFactors(rule, *tensor.factors, wish, factors);
+    guessBlocks(rule, *tensor.factors, wish, factors);
     for (auto [factor, splits] : llvm::enumerate(factors))
       for (const Split &split : splits) {
         if (split.axis == kUnsplit || split.axis == kMicroAxis || placed[split.axis] ||

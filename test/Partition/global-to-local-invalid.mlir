@@ -25,7 +25,7 @@ func.func @result(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"tensor
 st.mesh @mesh <["tensor"=2], micro=1>
 func.func @slice(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{}]>}) -> tensor<4xf32> {
   // expected-error @+1 {{cannot be computed as #st.sharding<@mesh, [{"tensor"}]>; run insert-reshards first}}
-  %0 = stablehlo.slice %x [0:4] {st.sharding = #st.sharding<@mesh, [{"tensor"}]>} : (tensor<8xf32>) -> tensor<4xf32>
+  %0 = stablehlo.slice %x [1:5] {st.sharding = #st.sharding<@mesh, [{"tensor"}]>} : (tensor<8xf32>) -> tensor<4xf32>
   return %0 : tensor<4xf32>
 }
 

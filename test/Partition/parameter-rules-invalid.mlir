@@ -29,7 +29,7 @@
 // CONFLICT: conflict.json:3:{{[0-9]+}}: error: parameters.a.weight is ["tensor"], but parameters.*.weight, which also matches a.weight, is [null,"tensor"]
 // ZERO: zero.json:1:{{[0-9]+}}: error: zero is 4; expected 0, 1, 2 or 3
 // BUCKET: bucket.json:1:{{[0-9]+}}: error: bucket_bytes is -1; expected an integer from 0 to 1099511627776
-// TRUTH: truth.json:1:{{[0-9]+}}: error: sequence_parallel is "yes"; expected true or false
+// TRUTH: truth.json:1:{{[0-9]+}}: error: sequence_parallel is "yes"; expected true, false or "gather_again"
 // SUMS: sums.json:1:{{[0-9]+}}: error: sequence_parallel is true, but no product of the model leaves partial sums along a sequence
 // SEQUENCE: sequence.json:1:{{[0-9]+}}: error: sequence_parallel is true, but 8 shards are more than the sequence 6 has tokens
 

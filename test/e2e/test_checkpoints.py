@@ -311,6 +311,30 @@ def without_padding(folder):
     return f"losses agree to {difference:.1e}"
 
 
+def in_pieces(folder):
+    """Of GPT-2's products that make queries, keys and values at once a shard holds three pieces, and a replica parts of
+    these: the initial values and the first checkpoint are those of one device, which goes on, and back."""
+    config = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 16, "n_layer": 2, "n_head": 4,
+              "vocab_size": 64, "n_positions": 16}
+    sharded = {"mode": "sharding", "data": 2, "sharding_size": 4, "sharding_dim": "megatron", "zero": 3}
+    binaries = {name: st.compile_model(folder, name, config, "clm", layout, batch=4, seq=16)
+                for name, layout in (("pieces", sharded), ("alone", None))}
+    whole = st.losses(st.train(binaries["alone"], steps=4))
+    start = {}
+    for name, binary in binaries.items():
+        st.check_run([binary, "--steps=0", f"--save={folder / ('start ' + name)}"])
+        start[name] = load_file(folder / f"start {name}/model.safetensors")
+    for name, value in start["alone"].items():
+        st.expect((value == start["pieces"][name]).all(), f"{name} starts otherwise in pieces")
+    found = []
+    for i, name in enumerate(("pieces", "alone", "pieces", "alone")):
+        flags = [f"--resume={folder / f'then{i - 1}'}"] if i else []
+        found += st.losses(st.train(binaries[name], *flags, f"--save={folder / f'then{i}'}", steps=1))
+    difference = st.relative_difference(whole, found)
+    st.expect(difference <= 1e-5, f"{whole}\n{found}")
+    return f"losses agree to {difference:.1e}"
+
+
 CASES = [
     ("another activation", other_model("hidden_act", "relu", r'config\.json: "hidden_act" is "gelu", .* "relu"')),
     ("another number of heads", other_model("num_attention_heads", 4, r'"num_attention_heads" is 2, .* 4')),
@@ -335,6 +359,7 @@ CASES = [
     ("standard output is full", full_output),
     ("for transformers", for_transformers),
     ("shards that divide nothing", without_padding),
+    ("shards of several pieces", in_pieces),
 ]
 
 if __name__ == "__main__":

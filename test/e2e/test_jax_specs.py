@@ -209,11 +209,29 @@ def expert_cases():
     yield expert_case("more replicas than experts divide", spec(data=3, expert=3, parameters=EXPERTS))
 
 
+def only_sums(folder):
+    """Nothing is sent but sums of a layer's activations, two in either pass, those of the tables, and rows of the loss."""
+    local = next((folder / "phases").glob("*-local.mlir")).read_text()
+    others = re.findall(r"st\.(?:all_gather|all_to_all|reduce_scatter|collective_permute) .*", local)
+    st.expect(not others, f"{len(others)} others, as {others[:1]}")
+    sums = re.findall(rf"st\.all_reduce .*tensor<\d+x\d+x{GPT2['n_embd']}xf32>", local)
+    st.expect(len(sums) == 2 * (2 * GPT2["n_layer"] + 1), f"{len(sums)} all-reduces of activations")
+    return f"{len(sums)} all-reduces of activations"
+
+
+def fused_cases():
+    """`jnp.split` of one product into queries, keys and values."""
+    for tensor in (2, 4):
+        yield case(f"gpt2: heads of one product on {tensor} shards", MODELS["gpt2"], clipped(ADAM),
+                   spec(tensor=tensor, sharding_dim="megatron"), only_sums)
+
+
 def cases():
     seed = int(os.environ.get("ST_SEED", time.time_ns() % 1_000_000))
     print(f"drawn with ST_SEED={seed}", flush=True)
     yield from whole_batch_cases()
     yield from expert_cases()
+    yield from fused_cases()
     yield from drawn_cases(seed)
 
 

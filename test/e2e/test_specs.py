@@ -63,7 +63,7 @@ def spec(model, data=1, tensor=1, stages=1, micro=1, dim="megatron", zero=0, seq
              "accum_degree": micro, "sharding_size": tensor, "zero": zero if data > 1 else 0}
     if tensor > 1:
         value["sharding_dim"] = dim
-        value["sequence_parallel"] = sequence and dim != -1
+        value["sequence_parallel"] = sequence if dim != -1 else False
         if rules:
             value["parameters"] = RULES[model]
     if schedule:
@@ -109,6 +109,12 @@ def matrix():
                         recompute=policy)
             yield named(model, next(optimizers), data=2, zero=3, recompute=policy)
             yield named(model, next(optimizers), stages=2, micro=4, schedule=next(schedules), recompute=policy)
+        again = dict(tensor=2, sequence="gather_again")
+        yield named(model, next(optimizers), **again)
+        yield named(model, next(optimizers), **again, data=2, stages=2, micro=2, zero=next(levels), recompute="selective")
+        yield named(model, next(optimizers), **again, micro=2, recompute=15)
+        yield named(model, next(optimizers), **again, stages=2, micro=4, schedule="zb-h1", recompute="full")
+        yield named(model, next(optimizers), tensor=4, data=2, zero=next(levels), sequence="gather_again")
         for schedule in SCHEDULES:
             yield named(model, next(optimizers), data=2, tensor=2, stages=2, micro=4, zero=next(levels), schedule=schedule)
         for zero, bucket in enumerate((0, 4096, 0, 4096)):
@@ -322,7 +328,7 @@ def schema_case(folder):
                 {"mode": "sharding", "precision": {"compute": "f16", "loss_scale": 0}},
                 {"mode": "sharding", "precision": {"type": "bf16"}}, {"mode": "sharding", "recompute": "most"},
                 {"mode": "sharding", "recompute": {"bytes": -1}}, {"mode": "sharding", "recompute": {}},
-                {"mode": "sharding", "sequence_parallel": 1}):
+                {"mode": "sharding", "sequence_parallel": 1}, {"mode": "sharding", "sequence_parallel": "again"}):
         st.expect(list(violations(bad, schema)), f"the schema allows {bad}")
     documented = re.findall(r"^## `(\w+)`", (DOCS / "parallel-spec.md").read_text(), re.M)
     st.expect(sorted(documented) == sorted(schema["properties"]), f"documented are {documented}")

@@ -1,6 +1,6 @@
 """Differential fuzzing of the compiler: random programs as they are against what its passes make of them.
 
-  test_partition.py [--seed=N] [--count=N] [--uneven=SHARE] [--keep=DIR] [--no-device] [--no-reduce]
+  test_partition.py [--seed=N] [--count=N] [--uneven=SHARE] [--blocks=SHARE] [--keep=DIR] [--no-device] [--no-reduce]
 
 Two of three cases are programs on a random mesh with random shardings (random_programs.py), run as they are and on as
 many virtual ranks as the mesh has; the others are training steps with random stages, micro-batches, shards and
@@ -23,6 +23,7 @@ import sys
 import tempfile
 
 from device_runs import run_on_device
+from random_blocks import with_blocks
 from random_programs import Program
 from random_steps import Step
 
@@ -41,9 +42,10 @@ def is_for_device(seed):
     return seed % 15 in (4, 8)
 
 
-def make_case(seed, uneven):
+def make_case(seed, uneven, blocks=0.0):
     rng = random.Random(seed)
-    return Step(rng, uneven).text() if seed % 3 == 2 else Program(rng, uneven, is_for_device(seed)).text()
+    text = Step(rng, uneven).text() if seed % 3 == 2 else Program(rng, uneven, is_for_device(seed)).text()
+    return with_blocks(text, random.Random(f"blocks of {seed}"), blocks) if blocks else text
 
 
 def has_uneven_shards(text):
@@ -175,7 +177,7 @@ class Run:
     def random_cases(self, seed, count):
         for i in range(seed, seed + count):
             path = self.folder / f"{i}.mlir"
-            path.write_text(make_case(i, self.options.uneven))
+            path.write_text(make_case(i, self.options.uneven, self.options.blocks))
             yield f"--seed={i} --count=1", path, is_for_device(i) and not self.options.no_device
 
 
@@ -184,6 +186,7 @@ def main():
     parser.add_argument("--seed", type=int)
     parser.add_argument("--count", type=int)
     parser.add_argument("--uneven", type=float, default=0.5, help="the share of axes that need not divide")
+    parser.add_argument("--blocks", type=float, default=0.0, help="the share of shardings that split blocks in themselves")
     parser.add_argument("--keep", type=pathlib.Path, help="leave programs in this folder")
     parser.add_argument("--no-device", action="store_true", help="run nothing on the DTU")
     parser.add_argument("--no-reduce", action="store_true", help="leave failing programs as they are")

@@ -72,8 +72,26 @@ static int64_t bytesOf(Type type) {
 
 /// Spatial cut: axes major to minor; `micro` is no matter of ranks.
 /// What each rank holds of a tensor, `local` at most.
-static void setSlice(mlir::st::ShardingAttr sharding, Type global, Type local,
-                     mlir::st::MeshOp mesh, int64_t ranks, proto::Slice &slice) {
+static LogicalResult setSlice(Operation *op, mlir::st::ShardingAttr sharding, Type global,
+                              Type local, mlir::st::MeshOp mesh, int64_t ranks,
+                              proto::Slice &slice) {
+  auto sizeOf = [&](StringRef axis) { return mesh.getAxisSize(axis).value_or(1); };
+  auto whole = cast<RankedTensorType>(global).getShape(),
+       held = cast<RankedTensorType>(local).getShape();
+  SmallVector<int64_t> padded(held);
+  for (int64_t dim = 0; dim < sharding.getRank(); ++dim)
+    padded[dim] *= mlir::st::getAxesSize(sharding.getAxes(dim), mesh);
+  if (mlir::st::hasUnsplitParts(sharding)) {
+    auto fine = mlir::st::cutAtUnsplitParts(sharding, padded, sizeOf);
+    if (!fine)
+      return op->emitOpError("holds ") << local << ", which are no parts of " << sharding;
+    slice.mutable_view()->Add(fine->shape.begin(), fine->shape.end());
+    for (ArrayAttr parts : sharding.getDims())
+      slice.add_view_ranks(1 + llvm::count_if(parts, llvm::IsaPred<IntegerAttr>));
+    sharding = fine->sharding;
+  } else if (ArrayRef<int64_t>(padded) != whole) {
+    slice.mutable_local()->Add(held.begin(), held.end());
+  }
   auto spatial = [&](int64_t dim) {
     SmallVector<StringRef> axes = sharding.getAxes(dim);
     llvm::erase(axes, mlir::st::MeshOp::kMicro);
@@ -82,23 +100,34 @@ static void setSlice(mlir::st::ShardingAttr sharding, Type global, Type local,
   for (int64_t dim = 0; dim < sharding.getRank(); ++dim) {
     int64_t count = 1;
     for (StringRef axis : spatial(dim))
-      count *= mesh.getAxisSize(axis).value_or(1);
+      count *= sizeOf(axis);
     slice.add_counts(count);
   }
   for (int64_t rank = 0; rank < ranks; ++rank)
     for (int64_t dim = 0; dim < sharding.getRank(); ++dim) {
       int64_t part = 0;
       for (StringRef axis : spatial(dim))
-        part = part * mesh.getAxisSize(axis).value_or(1) + mesh.getCoordinate(rank, axis);
+        part = part * sizeOf(axis) + mesh.getCoordinate(rank, axis);
       slice.add_parts(part);
     }
-  auto whole = cast<RankedTensorType>(global).getShape(),
-       held = cast<RankedTensorType>(local).getShape();
-  bool isEven = true;
-  for (int64_t dim = 0; dim < sharding.getRank(); ++dim)
-    isEven &= held[dim] * mlir::st::getAxesSize(sharding.getAxes(dim), mesh) == whole[dim];
-  if (!isEven)
-    slice.mutable_local()->Add(held.begin(), held.end());
+  return success();
+}
+
+/// The dimension that micro-batches are cut along, of those that the slice is of.
+static int64_t microDimOf(mlir::st::InputOp op) {
+  auto sharding = op.getSharding();
+  if (op.getMicroDim() < 0 || !mlir::st::hasUnsplitParts(sharding))
+    return op.getMicroDim();
+  int64_t dim = 0;
+  for (ArrayAttr parts : sharding.getDims()) {
+    for (Attribute part : parts) {
+      if (part == StringAttr::get(op.getContext(), mlir::st::MeshOp::kMicro))
+        return dim;
+      dim += isa<IntegerAttr>(part);
+    }
+    ++dim;
+  }
+  return op.getMicroDim();
 }
 
 // ---- groups ---------------------------------------------------------------------------------
@@ -146,8 +175,9 @@ LogicalResult GroupBuilder::addState(mlir::st::StateOp op) {
   state.set_name(op.getName().str());
   state.set_role(op.getRole().str());
   state.set_parameter(op.getOf().str());
-  setSlice(op.getSharding(), op.getGlobalType(), op.getLocalType(), mesh, ranks,
-           *state.mutable_slice());
+  if (failed(setSlice(op, op.getSharding(), op.getGlobalType(), op.getLocalType(), mesh, ranks,
+                      *state.mutable_slice())))
+    return failure();
   state.set_offset(address->getOffset());
   state.set_init_stream(op.getInitStream().value_or(0));
   proto::Initializer &init = *state.mutable_init();
@@ -179,13 +209,14 @@ LogicalResult GroupBuilder::addInput(mlir::st::InputOp op) {
     return failure();
   input.set_name(op.getName().str());
   input.set_role(op.getRole().str());
-  setSlice(op.getSharding(), op.getGlobalType(), op.getLocalType(), mesh, ranks,
-           *input.mutable_slice());
+  if (failed(setSlice(op, op.getSharding(), op.getGlobalType(), op.getLocalType(), mesh, ranks,
+                      *input.mutable_slice())))
+    return failure();
   if (auto limit = op->getAttrOfType<IntegerAttr>("st.limit"))
     input.set_limit(limit.getInt());
   input.set_offset(address->getOffset());
   int64_t slots = address->getSlots(), microDim = op.getMicroDim();
-  input.set_micro_dim(microDim);
+  input.set_micro_dim(microDimOf(op));
   int64_t microBatches = microDim < 0 ? 1 : mesh.getMicro();
   if (slots != microBatches)
     return op.emitOpError("has an address of ")
@@ -205,8 +236,9 @@ LogicalResult GroupBuilder::addOutput(mlir::st::OutputOp op) {
     return failure();
   output.set_name(op.getName().str());
   output.set_role(op.getRole().str());
-  setSlice(op.getSharding(), op.getGlobalType(), op.getLocalType(), mesh, ranks,
-           *output.mutable_slice());
+  if (failed(setSlice(op, op.getSharding(), op.getGlobalType(), op.getLocalType(), mesh, ranks,
+                      *output.mutable_slice())))
+    return failure();
   output.set_offset(address->getOffset());
   return success();
 }

@@ -8,6 +8,9 @@ namespace mlir::st {
 /// The module's policy: a string, or an integer, which is a budget.
 constexpr llvm::StringLiteral kRecomputeAttr = "st.recompute";
 
+/// Of a module (a unit): the backward pass gathers activations again, of which the parts are kept.
+constexpr llvm::StringLiteral kGatherAgainAttr = "st.gather_again";
+
 struct RecomputePolicy {
   enum Kind {
     None,

@@ -91,6 +91,44 @@ LogicalResult mlir::st::verifyShardingFits(ShardingAttr sharding, Type type, Ope
   return success();
 }
 
+bool mlir::st::hasUnsplitParts(ShardingAttr sharding) {
+  return llvm::any_of(sharding.getDims(), [](ArrayAttr parts) {
+    return llvm::any_of(parts, llvm::IsaPred<IntegerAttr>);
+  });
+}
+
+std::optional<FineSharding> mlir::st::cutAtUnsplitParts(ShardingAttr sharding,
+                                                        ArrayRef<int64_t> shape,
+                                                        function_ref<int64_t(StringRef)> sizeOf) {
+  MLIRContext *context = sharding.getContext();
+  SmallVector<ArrayAttr> dims;
+  FineSharding fine;
+  for (auto [parts, size] : llvm::zip_equal(sharding.getDims(), shape)) {
+    SmallVector<Attribute> axes;
+    int64_t left = size, count = 1;
+    for (Attribute part : parts) {
+      auto unsplit = dyn_cast<IntegerAttr>(part);
+      count *= unsplit ? unsplit.getInt() : sizeOf(cast<StringAttr>(part).getValue());
+      if (left % count != 0)
+        return std::nullopt;
+      if (!unsplit) {
+        axes.push_back(part);
+        continue;
+      }
+      dims.push_back(ArrayAttr::get(context, axes));
+      fine.shape.push_back(count);
+      axes.clear();
+      left /= count;
+      count = 1;
+    }
+    dims.push_back(ArrayAttr::get(context, axes));
+    fine.shape.push_back(left);
+  }
+  fine.sharding = ShardingAttr::get(context, sharding.getMesh(), dims, sharding.getKind(),
+                                    sharding.getUnreduced());
+  return fine;
+}
+
 bool mlir::st::holdsParts(RankedTensorType local, RankedTensorType global, ShardingAttr sharding,
                           MeshOp mesh) {
   if (local.getElementType() != global.getElementType() || local.getRank() != global.getRank())

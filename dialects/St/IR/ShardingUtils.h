@@ -55,6 +55,20 @@ LogicalResult verifyShardingFits(ShardingAttr sharding, Type type, Operation *op
 bool holdsParts(RankedTensorType local, RankedTensorType global, ShardingAttr sharding,
                 MeshOp mesh);
 
+/// A sharding whose dimensions are split by axes alone, and the shape of the tensor that it is of.
+struct FineSharding {
+  ShardingAttr sharding;
+  SmallVector<int64_t> shape;
+};
+
+/// The tensor with its dimensions cut where the sharding leaves parts of them unsplit before an
+/// axis: [{3, "a"}] of 12 elements is [{}, {"a"}] of 3 x 4. Elements keep their order, of the
+/// tensor and of what a device holds. Nothing where a dimension does not divide.
+std::optional<FineSharding> cutAtUnsplitParts(ShardingAttr sharding, ArrayRef<int64_t> shape,
+                                              function_ref<int64_t(StringRef)> sizeOf);
+/// Whether it leaves any.
+bool hasUnsplitParts(ShardingAttr sharding);
+
 /// Product of the sizes of the axes.
 int64_t getAxesSize(ArrayRef<StringRef> axes, MeshOp mesh);
 

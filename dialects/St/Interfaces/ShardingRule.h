@@ -36,7 +36,8 @@ struct Factor {
 
 /// For each dimension of a tensor the factors that compose it, major to minor.
 /// A dimension of size 1, or one that follows no factor, has none. A dimension
-/// along which elements move has one Permutation factor and nothing else.
+/// along which elements move has one Permutation factor, and behind it the Parallel
+/// factor of blocks that move as a whole, if there are such.
 using TensorFactors = llvm::SmallVector<llvm::SmallVector<int64_t, 1>>;
 
 struct ShardingRule {

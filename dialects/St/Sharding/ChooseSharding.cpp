@@ -148,8 +148,7 @@ static std::optional<OpSharding> follow(const ShardingRule &rule, const OpShardi
   if (!sharding.isSplitOver(axis))
     return std::nullopt;
   SmallVector<Splits, 4> factors(rule.factors.size());
-  if (!readFactors(rule, tensor, sharding, factors))
-    return std::nullopt;
+  (void)readFactors(rule, tensor, sharding, factors);
   for (auto [factor, splits] : llvm::enumerate(factors))
     if (std::optional<int64_t> outer = outerOf(splits, axis)) {
       OpSharding extended = how;

@@ -69,12 +69,15 @@ bool OpSharding::place(const ShardingRule &rule, int64_t factor, ArrayRef<Split>
 
 bool mlir::st::readFactors(const ShardingRule &rule, const TensorFactors &tensor,
                            const TensorSharding &sharding, MutableArrayRef<Splits> factors) {
+  bool all = true;
   for (auto [dim, parts] : llvm::enumerate(tensor)) {
     const Splits &splits = sharding.dims[dim];
     if (splits.empty())
       continue;
-    if (parts.empty())
-      return false;
+    if (parts.empty()) {
+      all = false;
+      continue;
+    }
     if (parts.size() == 1) {
       factors[parts[0]] = splits;
       continue;
@@ -83,12 +86,14 @@ bool mlir::st::readFactors(const ShardingRule &rule, const TensorFactors &tensor
     for (int64_t factor : parts)
       sizes.push_back(rule.factors[factor].size);
     auto cut = cutAtParts(splits, sizes);
-    if (!cut)
-      return false;
+    if (!cut) {
+      all = false;
+      continue;
+    }
     for (auto [factor, part] : llvm::zip_equal(parts, *cut))
       factors[factor] = std::move(part);
   }
-  return true;
+  return all;
 }
 
 TensorSharding mlir::st::composeDims(const ShardingRule &rule, const TensorFactors &tensor,

@@ -44,7 +44,7 @@ struct OpSharding {
 
 /// Whether a tensor sharding can be expressed by the factors of one tensor of the
 /// rule. `factors` gets the splits of all factors; false where an axis lies across
-/// factors. Unreduced axes play no part.
+/// factors, those of its dimension being left out. Unreduced axes play no part.
 bool readFactors(const ShardingRule &rule, const TensorFactors &tensor,
                  const TensorSharding &sharding, MutableArrayRef<Splits> factors);
 

@@ -44,13 +44,26 @@ TEST_F(ShardedTest, GroupsAreOrderedByPosition) {
   EXPECT_EQ(devices.getGroups({}).size(), 6u);
 }
 
+TEST_F(ShardedTest, BlocksAreSplitEach) {
+  RankGrid grid = RankGrid::ofDevices(mesh);
+  Tensor global = iota(ElementType::I32, {12}, 0);
+  RankValues pieces;
+  ASSERT_TRUE(succeeded(shard(global, parseSharding("#st.sharding<@mesh, [{2, \"b\"}]>"), grid, mesh,
+                              pieces)));
+  // Of 2 x 3 x 2 rank 1 has the second third of both halves.
+  EXPECT_EQ(SmallVector<int32_t>(pieces[1].data<int32_t>(), pieces[1].data<int32_t>() + 4),
+            (SmallVector<int32_t>{2, 3, 8, 9}));
+}
+
 TEST_F(ShardedTest, ShardAndBack) {
   RankGrid grid = RankGrid::ofDevicesAndMicroBatches(mesh);
   Tensor global = iota(ElementType::I32, {12 * 4}, 0).reshaped({12, 4});
   for (StringRef text :
        {"#st.sharding<@mesh, [{}, {}]>", "#st.sharding<@mesh, [{\"micro\", \"b\"}, {}]>",
         "#st.sharding<@mesh, [{\"b\"}, {\"a\", \"micro\"}]>",
-        "#st.sharding<@mesh, [{\"a\", \"b\", \"micro\"}, {}]>"}) {
+        "#st.sharding<@mesh, [{\"a\", \"b\", \"micro\"}, {}]>",
+        "#st.sharding<@mesh, [{2, \"b\"}, {2, \"a\"}]>",
+        "#st.sharding<@mesh, [{\"a\", 3, \"micro\"}, {}]>"}) {
     ShardingAttr sharding = parseSharding(text);
     RankValues pieces;
     Tensor back;

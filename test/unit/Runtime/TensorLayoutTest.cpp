@@ -62,6 +62,91 @@ TEST(TensorLayoutTest, MicroBatchesComeFirst) {
   EXPECT_EQ(held(blockOf(input, 2, 1, 0)), expected);
 }
 
+TEST(TensorLayoutTest, ARankMayHoldAPartOfEachBlock) {
+  // f32[12,2] as 3 x 4 x 2, of which two ranks share out the 4.
+  proto::TensorType global;
+  global.set_element(proto::F32);
+  for (int64_t size : {12, 2})
+    global.add_shape(size);
+  proto::Slice slice;
+  for (int64_t size : {3, 4, 2})
+    slice.add_view(size);
+  for (int64_t rank : {2, 1})
+    slice.add_view_ranks(rank);
+  for (int64_t count : {1, 2, 1})
+    slice.add_counts(count);
+  for (int64_t part : {0, 0, 0, 0, 1, 0})
+    slice.add_parts(part);
+  std::vector<float> values(24);
+  std::iota(values.begin(), values.end(), 0.0f);
+  for (int64_t rank : {0, 1}) {
+    TensorBlock block = blockOf(global, slice, rank);
+    EXPECT_EQ(block.globalShape, (std::vector<int64_t>{12, 2}));
+    EXPECT_EQ(block.numElements(), 12);
+    std::vector<float> local(12), expected;
+    copyToLocal(block, reinterpret_cast<const uint8_t *>(values.data()),
+                reinterpret_cast<uint8_t *>(local.data()));
+    for (int64_t third : {0, 8, 16})
+      for (int64_t i = 0; i < 4; ++i)
+        expected.push_back(static_cast<float>(third + 4 * rank + i));
+    EXPECT_EQ(local, expected);
+  }
+}
+
+TEST(TensorLayoutTest, MicroBatchesOfBlocksAreCutFirst) {
+  // f32[8] in two micro-batches of two blocks of 2, each block over two ranks.
+  proto::Input input;
+  input.mutable_global()->set_element(proto::F32);
+  input.mutable_global()->add_shape(8);
+  input.set_micro_dim(0);
+  proto::Slice &slice = *input.mutable_slice();
+  for (int64_t size : {4, 2})
+    slice.add_view(size);
+  slice.add_view_ranks(2);
+  for (int64_t count : {1, 2})
+    slice.add_counts(count);
+  for (int64_t part : {0, 0, 0, 1})
+    slice.add_parts(part);
+  std::vector<float> values = {0, 1, 2, 3, 4, 5, 6, 7}, local(2);
+  copyToLocal(blockOf(input, 2, 1, 1), reinterpret_cast<const uint8_t *>(values.data()),
+              reinterpret_cast<uint8_t *>(local.data()));
+  EXPECT_EQ(local, (std::vector<float>{5, 7}));
+}
+
+TEST(TensorLayoutTest, BlocksMayHavePadding) {
+  // f32[5,3] as 3 x 2 x 2 x 2, each 2 in the middle, and the last one, over two ranks.
+  proto::TensorType global;
+  global.set_element(proto::F32);
+  for (int64_t size : {5, 3})
+    global.add_shape(size);
+  proto::Slice slice;
+  for (int64_t size : {3, 2, 2, 2})
+    slice.add_view(size);
+  for (int64_t rank : {2, 2})
+    slice.add_view_ranks(rank);
+  for (int64_t count : {1, 2, 1, 2})
+    slice.add_counts(count);
+  for (int64_t rank = 0; rank < 4; ++rank)
+    for (int64_t part : {int64_t{0}, rank / 2, int64_t{0}, rank % 2})
+      slice.add_parts(part);
+  std::vector<float> values(15), back(15, -1);
+  std::iota(values.begin(), values.end(), 0.0f);
+  // Rows 0, 2 and 4 or 1, 3 and none; columns 0 and 2 or 1 and none.
+  const std::vector<std::vector<float>> expected = {
+      {0, 2, 6, 8, 12, 14}, {1, -1, 7, -1, 13, -1}, {3, 5, 9, 11, -1, -1}, {4, -1, 10, -1, -1, -1}};
+  for (int64_t rank = 0; rank < 4; ++rank) {
+    TensorBlock block = blockOf(global, slice, rank);
+    std::vector<float> local(block.numElements(), -1);
+    copyToLocal(block, reinterpret_cast<const uint8_t *>(values.data()),
+                reinterpret_cast<uint8_t *>(local.data()));
+    EXPECT_EQ(local, expected[rank]);
+    EXPECT_EQ(block.numReal(), 6 - std::count(local.begin(), local.end(), -1.0f));
+    copyToGlobal(block, reinterpret_cast<const uint8_t *>(local.data()),
+                 reinterpret_cast<uint8_t *>(back.data()));
+  }
+  EXPECT_EQ(back, values);
+}
+
 TEST(TensorLayoutTest, PartsMakeUpTheTensor) {
   for (auto [rows, columns, height, width] : {std::array<int64_t, 4>{2, 2, 4, 3},
                                               {3, 1, 3, 5},

@@ -15,6 +15,14 @@ struct Case {
   std::function<void(proto::Executable &, proto::Group &)> spoil;
 };
 
+void setView(proto::State &state, std::initializer_list<int64_t> ranks,
+             std::initializer_list<int64_t> sizes) {
+  for (int64_t rank : ranks)
+    state.mutable_slice()->add_view_ranks(rank);
+  for (int64_t size : sizes)
+    state.mutable_slice()->add_view(size);
+}
+
 TEST(ValidateExecutableTest, AcceptsWhatIsValid) {
   EXPECT_TRUE(validateExecutable(makeToyProgram(1, 1)).ok());
   EXPECT_TRUE(validateExecutable(makeToyProgram(4, 3, 2)).ok());
@@ -62,6 +70,20 @@ TEST(ValidateExecutableTest, NamesWhatIsWrong) {
            INT64_MAX / 2))},
       {"an impossible local shape",
        SPOIL(for (int i = 0; i < 2; ++i) group.mutable_states(0)->mutable_slice()->add_local(-8))},
+      {"a view of 0 dimensions for 2",
+       SPOIL(group.mutable_states(0)->mutable_slice()->add_view(3))},
+      {"an impossible view", SPOIL(setView(*group.mutable_states(0), {1, 1}, {-8, 1}))},
+      {"an impossible view", SPOIL(setView(*group.mutable_states(0), {1, 1}, {INT64_MAX / 2, 8}))},
+      {"an impossible view",
+       SPOIL(setView(*group.mutable_states(0), {2, 1}, {INT64_MAX / 2, 8, 8}))},
+      {"an impossible view", SPOIL(setView(*group.mutable_states(0), {1, 1}, {64}))},
+      {"an impossible view", SPOIL(setView(*group.mutable_states(0), {1, 1}, {64, 64, 1}))},
+      {"an impossible view", SPOIL(setView(*group.mutable_states(0), {0, 2}, {64, 64}))},
+      {"is larger than its view of 2",
+       SPOIL(setView(*group.mutable_states(0), {2, 1}, {2, 1, 64}))},
+      {"a view and local sizes", SPOIL(setView(*group.mutable_states(0), {1, 1}, {64, 64});
+                                       group.mutable_states(0)->mutable_slice()->add_local(8))},
+      {"2 counts and", SPOIL(setView(*group.mutable_states(0), {2, 1}, {8, 8, 64}))},
       {"part 2 of 2", SPOIL(group.mutable_states(0)->mutable_slice()->set_parts(0, 2))},
       {"part -1 of 2", SPOIL(group.mutable_states(0)->mutable_slice()->set_parts(0, -1))},
       {"at offset -64", SPOIL(group.mutable_states(0)->set_offset(-64))},

@@ -1,0 +1,51 @@
+"""What tensor parallelism in Megatron layout costs on a simulated cluster without and with sequence parallelism: what is
+gathered of the sequence kept whole, or gathered again, and that with the core of attention computed again as well.
+
+  benchmarks/sequence.py [--model=examples/models/gpt2-medium] [--task=clm] [--tensor=8] [--batch=4] [--seq=256] [--build=build]
+
+Simulated times depend on the compiled program alone: nothing else on the machine changes them.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+ROWS = [(sequence, recompute) for recompute in ("none", "selective") for sequence in (False, True, "gather_again")]
+
+
+def measure(options, folder, sequence, recompute):
+    """Milliseconds of a step, and MiB of activations and of everything on a device."""
+    layout = {"mode": "sharding", "data": 1, "sharding_size": options.tensor, "sharding_dim": "megatron",
+              "sequence_parallel": sequence, "recompute": recompute}
+    (folder / "layout.json").write_text(json.dumps(layout))
+    subprocess.run([ROOT / options.build / "bin/st-compile", "-q", ROOT / options.model, f"--task={options.task}",
+                    f"--batch={options.batch}", f"--seq={options.seq}", f"--parallel={folder / 'layout.json'}",
+                    "--target=dtu-t10", "-o", folder / "step"], check=True)
+    text = subprocess.run([folder / "step", "--timing-only"], capture_output=True, text=True, check=True).stdout
+    rows = [line.split() for line in text.splitlines() if re.match(r"\d+ +\d+ ", line)]
+    step = float(re.search(r"simulated step ([\d.]+) ms", text).group(1))
+    return step, max(float(row[2]) for row in rows), max(float(row[-1]) for row in rows)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", default="examples/models/gpt2-medium")
+    parser.add_argument("--task", default="clm")
+    parser.add_argument("--tensor", type=int, default=8)
+    parser.add_argument("--batch", type=int, default=4)
+    parser.add_argument("--seq", type=int, default=256)
+    parser.add_argument("--build", default="build")
+    options = parser.parse_args()
+    print(f"{'sequence_parallel':18} {'recompute':10} {'ms a step':>10} {'MiB activations':>16} {'MiB a device':>13}")
+    with tempfile.TemporaryDirectory() as folder:
+        for sequence, recompute in ROWS:
+            step, activations, peak = measure(options, pathlib.Path(folder), sequence, recompute)
+            print(f"{str(sequence).lower():18} {recompute:10} {step:10.1f} {activations:16.0f} {peak:13.0f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()
