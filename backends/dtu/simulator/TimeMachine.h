@@ -10,20 +10,19 @@
 
 #include "absl/status/statusor.h"
 
+#include <algorithm>
+#include <array>
 #include <vector>
 
 namespace st::dtu {
 
 /// Serves requests in the order in which they are made.
 struct FifoServer {
-  Picoseconds freeAt = 0, busy = 0;
-  int64_t bytes = 0;
+  Picoseconds freeAt = 0;
 
   /// Takes the server for `duration`, from `now` at the earliest; when that ends.
   Picoseconds reserve(Picoseconds now, Picoseconds duration) {
-    freeAt = (now > freeAt ? now : freeAt) + duration;
-    busy += duration;
-    return freeAt;
+    return freeAt = (now > freeAt ? now : freeAt) + duration;
   }
 };
 
@@ -67,6 +66,30 @@ public:
   void count(size_t rank, const RankTiming &work);
   void countMessage(const LinkPath &path, int64_t bytes);
 
+  /// What a rank has done so far that is counted.
+  using Work = std::array<int64_t, 16>;
+  Work workOf(size_t rank) const;
+  /// Counts what the rank has done since `before` so many times more.
+  void repeatWork(size_t rank, const Work &before, int64_t times);
+
+  size_t chipOf(size_t rank) const { return devices[deviceOf[rank]].chip; }
+  /// Shows for how long yet each memory and engine of a rank's chip is taken, until `show` returns
+  /// false; false if it did.
+  template <typename Show> bool showDelays(size_t rank, Picoseconds now, Show &&show) const {
+    bool goesOn = true;
+    eachServer(*this, chipOf(rank), [&](const FifoServer &server) {
+      goesOn = goesOn && show(std::max<Picoseconds>(0, server.freeAt - now));
+    });
+    return goesOn;
+  }
+  /// What is taken on a rank's chip is so for `later` longer.
+  void delay(size_t rank, Picoseconds now, Picoseconds later) {
+    eachServer(*this, chipOf(rank), [&](FifoServer &server) {
+      if (server.freeAt > now)
+        server.freeAt += later;
+    });
+  }
+
   int64_t cores() const { return numCores; }
   const DtuCosts &costs() const { return model; }
   std::vector<RankTiming> &timings() { return rankTimings; }
@@ -76,14 +99,17 @@ public:
   Picoseconds rooflineBound() const;
   std::vector<LinkTiming> linkTimings() const;
   /// What the ranks did, each of their tasks counted as simulated.
-  TimingResult summarize(int64_t instructions) const;
+  TimingResult summarize(int64_t instructions, int64_t simulatedInstructions) const;
 
 private:
   struct Device {
     size_t chip = 0;
     FifoServer l2;
     std::vector<FifoServer> l1, core, dte;
-    double macs32 = 0, macs16 = 0;
+  };
+  struct Link : FifoServer {
+    Picoseconds busy = 0;
+    int64_t bytes = 0;
   };
 
   TimeMachine(const proto::DtuDescription &description, int64_t chips);
@@ -92,11 +118,24 @@ private:
   DtuTopology topology;
   int64_t numCores = 0, numQueues = 0;
   std::vector<Device> devices;
-  std::vector<size_t> deviceOf;  ///< rank -> index in devices
-  std::vector<DtuPlace> placeOf; ///< rank -> place
-  std::vector<FifoServer> l3;    ///< a chip
-  std::vector<FifoServer> links;
+  std::vector<size_t> deviceOf;               ///< rank -> index in devices
+  std::vector<DtuPlace> placeOf;              ///< rank -> place
+  std::vector<std::vector<size_t>> devicesOf; ///< chip -> indices in devices
+  std::vector<FifoServer> l3;                 ///< a chip
+  std::vector<Link> links;
   std::vector<RankTiming> rankTimings;
+
+  template <typename Machine, typename Visit>
+  static void eachServer(Machine &machine, size_t chip, Visit &&visit) {
+    visit(machine.l3[chip]);
+    for (size_t index : machine.devicesOf[chip]) {
+      auto &device = machine.devices[index];
+      visit(device.l2);
+      for (auto *servers : {&device.l1, &device.core, &device.dte})
+        for (auto &server : *servers)
+          visit(server);
+    }
+  }
 
   /// Occupies the memories a transfer touches; its end and its time alone, without latency.
   Completion occupy(size_t rank, Picoseconds now, const Traffic *traffic, size_t count);
