@@ -14,9 +14,17 @@ constexpr uint64_t kLeastTripsLeft = 4;
 constexpr int kMostMissed = 64;
 
 /// Wraps as registers do.
-void add(int64_t &value, int64_t times, int64_t gain) {
+void addTo(int64_t &value, int64_t times, int64_t gain) {
   value = static_cast<int64_t>(static_cast<uint64_t>(value) +
                                static_cast<uint64_t>(times) * static_cast<uint64_t>(gain));
+}
+
+bool isDormant(Picoseconds due, Picoseconds before, Picoseconds now) {
+  return due == before && due > now;
+}
+
+bool isUnused(const FifoServer &server, const FifoServer &before) {
+  return server.freeAt == before.freeAt && server.served == before.served;
 }
 
 } // namespace
@@ -49,26 +57,21 @@ template <typename Visit> void SteadyLoops::eachInstance(const Chip &chip, Visit
       visit(instance, factsOf(ranks[rank], instance), number++);
 }
 
-template <typename Show>
-bool SteadyLoops::showState(const Chip &chip, Picoseconds now, Show &&show) const {
+template <typename Show, typename ShowDue>
+bool SteadyLoops::showState(const Chip &chip, Show &&show, ShowDue &&showDue) const {
   for (size_t rank : chip.ranks) {
     if (ranks[rank].begins)
       return false;
     for (const TimeInstance &instance : ranks[rank].instances) {
-      // A message may come at any time.
-      if (instance.state == InstanceState::Message)
-        return false;
       if (!show(static_cast<int64_t>(instance.state)) || !show(instance.position.pc))
         return false;
       if (instance.state == InstanceState::Running
-              ? !show(instance.due - now) || !show(instance.pendingSignal) ||
+              ? !showDue(instance.due) || !show(instance.pendingSignal) ||
                     !show(instance.pendingCount)
               : !show(instance.waitFor) || !show(instance.waitCount))
         return false;
     }
   }
-  if (!machine.showDelays(chip.ranks[0], now, show))
-    return false;
   for (size_t rank : chip.ranks) {
     for (const TimeSemaphore &semaphore : ranks[rank].semaphores) {
       if (!show(semaphore.count) || !show(static_cast<int64_t>(semaphore.waiting.size())))
@@ -91,15 +94,22 @@ bool SteadyLoops::showState(const Chip &chip, Picoseconds now, Show &&show) cons
 bool SteadyLoops::record(const Chip &chip, Picoseconds now, Snapshot &snapshot) {
   snapshot.time = now;
   snapshot.shape.clear();
+  snapshot.due.clear();
+  snapshot.servers.clear();
   snapshot.positions.clear();
   snapshot.work.clear();
   snapshot.instructions.clear();
   snapshot.disturbances = -1;
-  if (!showState(chip, now, [&](int64_t value) {
-        snapshot.shape.push_back(value);
-        return true;
-      }))
+  auto keep = [](std::vector<int64_t> &values) {
+    return [&](int64_t value) {
+      values.push_back(value);
+      return true;
+    };
+  };
+  if (!showState(chip, keep(snapshot.shape), keep(snapshot.due)))
     return false;
+  machine.eachServer(machine.chipOf(chip.ranks[0]),
+                     [&](const FifoServer &server) { snapshot.servers.push_back(server); });
   eachInstance(chip, [&](const TimeInstance &instance, const StreamFacts &, size_t) {
     snapshot.positions.push_back(instance.position);
   });
@@ -111,15 +121,38 @@ bool SteadyLoops::record(const Chip &chip, Picoseconds now, Snapshot &snapshot) 
   return true;
 }
 
-bool SteadyLoops::matches(const Chip &chip, Picoseconds now, const Snapshot &snapshot) const {
-  if (snapshot.disturbances != chip.disturbances)
-    return false;
+/// A server is taken for as long from now on as it was, or until when it was and unused since.
+bool SteadyLoops::serversMatch(const Chip &chip, Picoseconds now, const Snapshot &snapshot) const {
   size_t at = 0;
-  return showState(chip, now,
-                   [&](int64_t value) {
-                     return at < snapshot.shape.size() && snapshot.shape[at++] == value;
-                   }) &&
-         at == snapshot.shape.size();
+  bool result = true;
+  machine.eachServer(machine.chipOf(chip.ranks[0]), [&](const FifoServer &server) {
+    const FifoServer &before = snapshot.servers[at++];
+    result = result && (std::max<Picoseconds>(0, server.freeAt - now) ==
+                            std::max<Picoseconds>(0, before.freeAt - snapshot.time) ||
+                        isUnused(server, before));
+  });
+  return result;
+}
+
+/// An instance that is not due yet at the time that it was due at then has long work to do and did
+/// not take part.
+bool SteadyLoops::matches(const Chip &chip, Picoseconds now, const Snapshot &snapshot) const {
+  if (snapshot.disturbances != chip.disturbances || now == snapshot.time)
+    return false;
+  size_t at = 0, dueAt = 0;
+  return showState(
+             chip,
+             [&](int64_t value) {
+               return at < snapshot.shape.size() && snapshot.shape[at++] == value;
+             },
+             [&](Picoseconds due) {
+               if (dueAt == snapshot.due.size())
+                 return false;
+               const Picoseconds before = snapshot.due[dueAt++];
+               return due - now == before - snapshot.time || isDormant(due, before, now);
+             }) &&
+         at == snapshot.shape.size() && dueAt == snapshot.due.size() &&
+         serversMatch(chip, now, snapshot);
 }
 
 void SteadyLoops::reset(Chip &chip, size_t depth) {
@@ -177,26 +210,26 @@ void SteadyLoops::endTrip(size_t rank, const LoopInst &loop, bool again) {
               static_cast<uint64_t>(loop.step);
 }
 
-Picoseconds SteadyLoops::settle(size_t rank, Picoseconds now) {
+bool SteadyLoops::settle(size_t rank, Picoseconds now) {
   Chip &chip = chips[chipOf[rank]];
   if (chip.ended < 0)
-    return 0;
+    return false;
   const auto depth = static_cast<size_t>(chip.ended);
   Search &search = chip.searches[depth];
   chip.ended = -1;
   chip.depths = std::max(chip.depths, depth + 1);
   ++search.trips;
   if (search.period > 0)
-    return search.trips == search.period ? endFollowing(chip, depth, now) : 0;
+    return search.trips == search.period && endFollowing(chip, depth, now);
   if (chip.left < kLeastTripsLeft)
-    return 0;
+    return false;
   if (search.from.disturbances >= 0 && matches(chip, now, search.from) && recurs(chip, search)) {
     beginFollowing(chip, search, now);
-    return 0;
+    return false;
   }
   if (search.trips >= std::max(kFirstPatience, search.patience))
     restart(chip, search, now, 2 * std::max(kFirstPatience, search.patience));
-  return 0;
+  return false;
 }
 
 /// What the registers gained since the last time the chip stood like this is what they gain, if
@@ -247,11 +280,18 @@ bool SteadyLoops::recurs(Chip &chip, const Search &search) {
   return result;
 }
 
-int64_t SteadyLoops::repetitions(Chip &chip, size_t depth) {
+int64_t SteadyLoops::repetitions(Chip &chip, size_t depth, Picoseconds now) {
   Search &search = chip.searches[depth];
   if (!isLinear(chip, search))
     return 0;
   int64_t times = search.bound.repetitions();
+  const Picoseconds duration = now - search.from.time;
+  size_t dueAt = 0;
+  eachInstance(chip, [&](const TimeInstance &instance, const StreamFacts &, size_t) {
+    if (instance.state == InstanceState::Running &&
+        isDormant(instance.due, search.from.due[dueAt++], now))
+      times = std::min(times, (instance.due - now - 1) / duration);
+  });
   // A search around this one sees the first and the last repetition, between which all is linear.
   // It must find its drifts unchanged by one.
   size_t around = 0;
@@ -270,37 +310,90 @@ int64_t SteadyLoops::repetitions(Chip &chip, size_t depth) {
   return around > 0 ? times - 1 : times;
 }
 
-Picoseconds SteadyLoops::endFollowing(Chip &chip, size_t depth, Picoseconds now) {
+bool SteadyLoops::endFollowing(Chip &chip, size_t depth, Picoseconds now) {
   Search &search = chip.searches[depth];
-  const int64_t times = matches(chip, now, search.from) ? repetitions(chip, depth) : 0;
-  const Picoseconds later = times > 0 ? skip(chip, search, now, times) : 0;
-  restart(chip, search, now + later, 2 * std::max(kFirstPatience, search.period));
-  return later;
+  const int64_t times = matches(chip, now, search.from) ? repetitions(chip, depth, now) : 0;
+  if (times > 0) {
+    chip.repetition = repetitionOf(chip, search, now);
+    chip.added = times;
+    chip.addedUntil = now + times * chip.repetition.duration;
+    add(chip, times);
+  }
+  restart(chip, search, times > 0 ? chip.addedUntil : now,
+          2 * std::max(kFirstPatience, search.period));
+  return times > 0;
 }
 
-Picoseconds SteadyLoops::skip(Chip &chip, Search &search, Picoseconds now, int64_t times) {
+SteadyLoops::Repetition SteadyLoops::repetitionOf(Chip &chip, const Search &search,
+                                                  Picoseconds now) {
   const Snapshot &from = search.from;
-  const Picoseconds later = times * (now - from.time);
+  Repetition result;
+  result.duration = now - from.time;
+  size_t dueAt = 0, serverAt = 0;
   eachInstance(chip, [&](TimeInstance &instance, const StreamFacts &fact, size_t number) {
-    if (instance.state == InstanceState::Running)
-      instance.due += later;
-    StreamPosition &position = instance.position;
-    const RegisterDrift &drift = search.drifts[number];
+    const bool runs = instance.state == InstanceState::Running;
+    Repetition::Instance &made = result.instances.emplace_back();
+    made.instance = &instance;
+    made.moves = runs && !isDormant(instance.due, from.due[dueAt], now);
+    dueAt += runs;
+    const uint32_t pc = instance.position.pc;
     for (size_t reg = 0; reg < kNumRegisters; ++reg)
-      if (fact.live[position.pc].test(reg))
-        add(position.registers[reg], times, drift.registers[reg]);
-    for (size_t i = 0; i < fact.depth[position.pc]; ++i)
-      add(position.limits[i], times, drift.limits[i]);
+      if (fact.live[pc].test(reg))
+        made.drift.registers[reg] = search.drifts[number].registers[reg];
+    for (size_t i = 0; i < fact.depth[pc]; ++i)
+      made.drift.limits[i] = search.drifts[number].limits[i];
   });
-  machine.delay(chip.ranks[0], now, later);
+  machine.eachServer(machine.chipOf(chip.ranks[0]), [&](FifoServer &server) {
+    if (server.freeAt > now && !isUnused(server, from.servers[serverAt]))
+      result.servers.push_back(&server);
+    ++serverAt;
+  });
   for (size_t i = 0; i < chip.ranks.size(); ++i) {
-    machine.repeatWork(chip.ranks[i], from.work[i], times);
-    TimeRank &rank = ranks[chip.ranks[i]];
-    const int64_t added = times * (rank.instructions - from.instructions[i]);
-    rank.instructions += added;
-    rank.added += added;
+    TimeMachine::Work &work = result.work.emplace_back(machine.workOf(chip.ranks[i]));
+    for (size_t k = 0; k < work.size(); ++k)
+      work[k] -= from.work[i][k];
+    result.instructions.push_back(ranks[chip.ranks[i]].instructions - from.instructions[i]);
   }
-  return later;
+  return result;
+}
+
+void SteadyLoops::add(Chip &chip, int64_t times) {
+  const Repetition &repetition = chip.repetition;
+  for (const Repetition::Instance &entry : repetition.instances) {
+    if (entry.moves)
+      entry.instance->due += times * repetition.duration;
+    StreamPosition &position = entry.instance->position;
+    for (size_t reg = 0; reg < kNumRegisters; ++reg)
+      addTo(position.registers[reg], times, entry.drift.registers[reg]);
+    for (size_t i = 0; i < kMaxLoopDepth; ++i)
+      addTo(position.limits[i], times, entry.drift.limits[i]);
+  }
+  for (FifoServer *server : repetition.servers)
+    server->freeAt += times * repetition.duration;
+  for (size_t i = 0; i < chip.ranks.size(); ++i) {
+    TimeRank &rank = ranks[chip.ranks[i]];
+    machine.addWork(chip.ranks[i], repetition.work[i], times);
+    rank.instructions += times * repetition.instructions[i];
+    rank.added += times * repetition.instructions[i];
+  }
+}
+
+/// Nothing has happened on the chip since its trips were added if that was to a time not before
+/// `now`, and what is due then comes after the message.
+bool SteadyLoops::takeBack(size_t rank, const TimeRank::Channel &channel, Picoseconds now) {
+  Chip &chip = chips[chipOf[rank]];
+  if (chip.added == 0 || now > chip.addedUntil)
+    return false;
+  auto receiver = ranks[rank].receivers.find(channel);
+  if (receiver == ranks[rank].receivers.end() || receiver->second.empty())
+    return false;
+  const Picoseconds duration = chip.repetition.duration;
+  const Picoseconds since = now - (chip.addedUntil - chip.added * duration);
+  const int64_t kept = since > 0 ? (since - 1) / duration : 0;
+  add(chip, kept - chip.added);
+  chip.added = 0;
+  reset(chip, 0);
+  return true;
 }
 
 } // namespace st::dtu

@@ -27,9 +27,12 @@ public:
   /// The first instance of a rank ran the end of `loop`, at which it stood, and goes on with its
   /// next trip or behind it.
   void endTrip(size_t rank, const LoopInst &loop, bool again);
-  /// To be asked between events once endTrip() was told something: how much later all that is due
-  /// on the rank's chip now is. Its ranks have moved on already.
-  Picoseconds settle(size_t rank, Picoseconds now);
+  /// To be asked between events: whether trips were added, so that what is due on the rank's chip
+  /// is so later.
+  bool settle(size_t rank, Picoseconds now);
+  /// A message is about to arrive. Where an instance waits for it that stands behind trips that
+  /// were added, those are taken back that begin later than it arrives, and the result is true.
+  bool takeBack(size_t rank, const TimeRank::Channel &channel, Picoseconds now);
   const std::vector<size_t> &ranksBeside(size_t rank) const { return chips[chipOf[rank]].ranks; }
 
 private:
@@ -38,6 +41,8 @@ private:
   struct Snapshot {
     Picoseconds time = 0;
     std::vector<int64_t> shape;
+    std::vector<Picoseconds> due; ///< of the instances that run
+    std::vector<FifoServer> servers;
     std::vector<StreamPosition> positions;
     std::vector<TimeMachine::Work> work;
     std::vector<int64_t> instructions;
@@ -57,6 +62,19 @@ private:
     std::vector<std::vector<RegisterDrift>> around;
     DriftBound bound;
   };
+  /// What one repetition adds.
+  struct Repetition {
+    struct Instance {
+      TimeInstance *instance;
+      bool moves; ///< is due later
+      RegisterDrift drift;
+    };
+    std::vector<Instance> instances;
+    std::vector<FifoServer *> servers; ///< that are taken for longer
+    std::vector<TimeMachine::Work> work;
+    std::vector<int64_t> instructions;
+    Picoseconds duration = 0;
+  };
   struct Chip {
     std::vector<size_t> ranks;
     size_t anchor = 0; ///< the rank whose loops count
@@ -67,24 +85,32 @@ private:
     uint64_t left = 0;            ///< trips of that loop to come
     std::vector<Search> searches; ///< by depth of the loop
     size_t depths = 0;            ///< searches behind these hold nothing
+    /// What was added last, how often, and to when.
+    Repetition repetition;
+    int64_t added = 0;
+    Picoseconds addedUntil = 0;
   };
 
   const StreamFacts &factsOf(const TimeRank &rank, const TimeInstance &instance);
-  /// Shows each number of a chip's state until `show` returns false; false if that happened or the
-  /// state is none that could recur.
-  template <typename Show> bool showState(const Chip &chip, Picoseconds now, Show &&show) const;
+  /// Shows each number of a chip's state, and each time at which an instance is due, until `show`
+  /// or `showDue` returns false; false if that happened or the state is none that could recur.
+  template <typename Show, typename ShowDue>
+  bool showState(const Chip &chip, Show &&show, ShowDue &&showDue) const;
   template <typename Visit> void eachInstance(const Chip &chip, Visit &&visit);
   bool record(const Chip &chip, Picoseconds now, Snapshot &snapshot);
   bool matches(const Chip &chip, Picoseconds now, const Snapshot &snapshot) const;
+  bool serversMatch(const Chip &chip, Picoseconds now, const Snapshot &snapshot) const;
   void reset(Chip &chip, size_t depth);
   void restart(Chip &chip, Search &search, Picoseconds now, int64_t patience);
   void beginFollowing(Chip &chip, Search &search, Picoseconds now);
-  Picoseconds endFollowing(Chip &chip, size_t depth, Picoseconds now);
+  bool endFollowing(Chip &chip, size_t depth, Picoseconds now);
   /// For how many repetitions all stays linear in their number.
-  int64_t repetitions(Chip &chip, size_t depth);
+  int64_t repetitions(Chip &chip, size_t depth, Picoseconds now);
   bool isLinear(Chip &chip, Search &search);
   bool recurs(Chip &chip, const Search &search);
-  Picoseconds skip(Chip &chip, Search &search, Picoseconds now, int64_t times);
+  Repetition repetitionOf(Chip &chip, const Search &search, Picoseconds now);
+  /// Adds what the chip's repetition adds so many times, or takes it back.
+  void add(Chip &chip, int64_t times);
 
   TimeMachine &machine;
   std::vector<TimeRank> &ranks;

@@ -83,12 +83,12 @@ TimeEngine::Event TimeEngine::next() {
   return event;
 }
 
-void TimeEngine::delay(size_t rank, Picoseconds later) {
+void TimeEngine::reschedule(size_t rank) {
   const std::vector<size_t> &beside = steady->ranksBeside(rank);
   for (Event &event : queue)
     if (event.priority() == Priority::Continue &&
         std::binary_search(beside.begin(), beside.end(), event.rank()))
-      event.time += later;
+      event.time = ranks[event.rank()].instances[event.index()].due;
   std::make_heap(queue.begin(), queue.end(), std::greater<Event>());
 }
 
@@ -330,15 +330,20 @@ absl::StatusOr<TimingResult> TimeEngine::run() {
     Priority priority = event.priority();
     size_t rank = event.rank();
     uint64_t index = event.index();
+    if (priority == Priority::Arrival && steady &&
+        steady->takeBack(rank, flights[index].channel, event.time)) {
+      post(event.time, priority, rank, index);
+      reschedule(rank);
+      continue;
+    }
     if (priority == Priority::Arrival)
       arrive(flights[index], event.time);
     else if (priority == Priority::BeginTask)
       beginTask(rank, event.time);
     else
       advance(rank, static_cast<uint32_t>(index), event.time);
-    if (steady && priority == Priority::Continue)
-      if (Picoseconds later = steady->settle(rank, event.time))
-        delay(rank, later);
+    if (steady && priority == Priority::Continue && steady->settle(rank, event.time))
+      reschedule(rank);
     if (!fault.empty()) {
       const Instance &instance = ranks[rank].instances[index];
       return absl::InvalidArgumentError(absl::StrCat(

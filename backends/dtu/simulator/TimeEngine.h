@@ -103,8 +103,8 @@ private:
 
   void post(Picoseconds time, Priority priority, size_t rank, uint64_t index);
   Event next();
-  /// What is due on the chip of `rank` comes later.
-  void delay(size_t rank, Picoseconds later);
+  /// Instances on the chip of `rank` are due at other times than they were.
+  void reschedule(size_t rank);
   bool canBeSteady() const;
   void scheduleTask(size_t rank, Picoseconds now);
   void endTask(size_t rank, Picoseconds now);

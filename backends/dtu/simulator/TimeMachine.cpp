@@ -202,11 +202,9 @@ TimeMachine::Work TimeMachine::workOf(size_t rank) const {
   return work;
 }
 
-void TimeMachine::repeatWork(size_t rank, const Work &before, int64_t times) {
-  for (size_t i = 0; i < kWork.size(); ++i) {
-    int64_t &sum = rankTimings[rank].*kWork[i];
-    sum += times * (sum - before[i]);
-  }
+void TimeMachine::addWork(size_t rank, const Work &work, int64_t times) {
+  for (size_t i = 0; i < kWork.size(); ++i)
+    rankTimings[rank].*kWork[i] += times * work[i];
 }
 
 Picoseconds TimeMachine::rooflineBound() const {

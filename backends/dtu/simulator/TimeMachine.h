@@ -10,7 +10,6 @@
 
 #include "absl/status/statusor.h"
 
-#include <algorithm>
 #include <array>
 #include <vector>
 
@@ -19,9 +18,11 @@ namespace st::dtu {
 /// Serves requests in the order in which they are made.
 struct FifoServer {
   Picoseconds freeAt = 0;
+  int64_t served = 0;
 
   /// Takes the server for `duration`, from `now` at the earliest; when that ends.
   Picoseconds reserve(Picoseconds now, Picoseconds duration) {
+    ++served;
     return freeAt = (now > freeAt ? now : freeAt) + duration;
   }
 };
@@ -69,25 +70,20 @@ public:
   /// What a rank has done so far that is counted.
   using Work = std::array<int64_t, 16>;
   Work workOf(size_t rank) const;
-  /// Counts what the rank has done since `before` so many times more.
-  void repeatWork(size_t rank, const Work &before, int64_t times);
+  /// Counts so much work so many times more, or less.
+  void addWork(size_t rank, const Work &work, int64_t times);
 
   size_t chipOf(size_t rank) const { return devices[deviceOf[rank]].chip; }
-  /// Shows for how long yet each memory and engine of a rank's chip is taken, until `show` returns
-  /// false; false if it did.
-  template <typename Show> bool showDelays(size_t rank, Picoseconds now, Show &&show) const {
-    bool goesOn = true;
-    eachServer(*this, chipOf(rank), [&](const FifoServer &server) {
-      goesOn = goesOn && show(std::max<Picoseconds>(0, server.freeAt - now));
-    });
-    return goesOn;
-  }
-  /// What is taken on a rank's chip is so for `later` longer.
-  void delay(size_t rank, Picoseconds now, Picoseconds later) {
-    eachServer(*this, chipOf(rank), [&](FifoServer &server) {
-      if (server.freeAt > now)
-        server.freeAt += later;
-    });
+  /// Each memory and engine of a chip of some rank.
+  template <typename Visit> void eachServer(size_t chip, Visit &&visit) {
+    visit(l3[chip]);
+    for (size_t index : devicesOf[chip]) {
+      Device &device = devices[index];
+      visit(device.l2);
+      for (std::vector<FifoServer> *servers : {&device.l1, &device.core, &device.dte})
+        for (FifoServer &server : *servers)
+          visit(server);
+    }
   }
 
   int64_t cores() const { return numCores; }
@@ -124,18 +120,6 @@ private:
   std::vector<FifoServer> l3;                 ///< a chip
   std::vector<Link> links;
   std::vector<RankTiming> rankTimings;
-
-  template <typename Machine, typename Visit>
-  static void eachServer(Machine &machine, size_t chip, Visit &&visit) {
-    visit(machine.l3[chip]);
-    for (size_t index : machine.devicesOf[chip]) {
-      auto &device = machine.devices[index];
-      visit(device.l2);
-      for (auto *servers : {&device.l1, &device.core, &device.dte})
-        for (auto &server : *servers)
-          visit(server);
-    }
-  }
 
   /// Occupies the memories a transfer touches; its end and its time alone, without latency.
   Completion occupy(size_t rank, Picoseconds now, const Traffic *traffic, size_t count);
