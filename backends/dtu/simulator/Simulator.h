@@ -114,6 +114,8 @@ struct TimingResult {
   int64_t serialSum = 0;     ///< over all ranks
   int64_t rooflineBound = 0; ///< no run of these instructions on this device can be faster
   int64_t instructions = 0;
+  /// Of these, the ones that were simulated; the rest is of loops in a steady state.
+  int64_t simulatedInstructions = 0;
   int64_t tasks = 0,
           simulatedTasks = 0; ///< of all ranks; less are simulated than run by replayTime()
   std::vector<RankTiming> ranks;

@@ -182,6 +182,7 @@ absl::StatusOr<std::shared_ptr<const MeasuredCell>> TaskCells::measure(const Cel
         {message.isSend, indexOf.at(message.rank), message.time, message.arrival - message.time});
   made->instructions = result.instructions;
   simulated += result.simulatedTasks;
+  instructions += result.simulatedInstructions;
   return std::shared_ptr<const MeasuredCell>(std::move(made));
 }
 

@@ -51,6 +51,7 @@ public:
 
   /// Runs of a task by a rank so far.
   int64_t simulatedTasks() const { return simulated; }
+  int64_t simulatedInstructions() const { return instructions; }
 
 private:
   struct Form {
@@ -72,7 +73,7 @@ private:
   std::map<std::string, int64_t> formIds;
   std::map<std::string, std::shared_ptr<const MeasuredCell>> measured;
   std::map<std::array<int64_t, 3>, std::shared_ptr<const GroupTask>> known;
-  int64_t simulated = 0;
+  int64_t simulated = 0, instructions = 0;
 };
 
 } // namespace st::dtu

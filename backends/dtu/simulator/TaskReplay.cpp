@@ -246,7 +246,7 @@ absl::StatusOr<TimingResult> TaskReplay::run() {
   }
   if (!waiting.empty())
     return deadlock();
-  TimingResult result = machine.summarize(instructions);
+  TimingResult result = machine.summarize(instructions, cells.simulatedInstructions());
   result.simulatedTasks = cells.simulatedTasks();
   return result;
 }

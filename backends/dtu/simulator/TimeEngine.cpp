@@ -54,12 +54,42 @@ TimeEngine::TimeEngine(TimeMachine machine, const std::vector<RankConfig> &ranks
                        Boundary *boundary)
     : machine(std::move(machine)), configs(ranks), programs(programs), schedules(schedules),
       loaded(loaded), trace(trace, ranks.size()), tracing(trace), boundary(boundary),
-      ranks(ranks.size()) {}
+      ranks(ranks.size()) {
+  if (canBeSteady())
+    steady.emplace(this->machine, this->ranks, configs);
+}
+
+/// A trace shows every instruction. What is loaded differs from trip to trip.
+bool TimeEngine::canBeSteady() const {
+  bool loads = false;
+  for (const std::unique_ptr<DecodedProgram> &program : programs)
+    loads |= !program->loads.empty();
+  return !tracing && !loads;
+}
 
 // 2 bits of priority, 22 of rank, 40 of instance or message.
 void TimeEngine::post(Picoseconds time, Priority priority, size_t rank, uint64_t index) {
-  queue.push(
+  if (priority == Priority::Continue)
+    ranks[rank].instances[index].due = time;
+  queue.push_back(
       {time, static_cast<uint64_t>(priority) << 62 | static_cast<uint64_t>(rank) << 40 | index});
+  std::push_heap(queue.begin(), queue.end(), std::greater<Event>());
+}
+
+TimeEngine::Event TimeEngine::next() {
+  std::pop_heap(queue.begin(), queue.end(), std::greater<Event>());
+  Event event = queue.back();
+  queue.pop_back();
+  return event;
+}
+
+void TimeEngine::reschedule(size_t rank) {
+  const std::vector<size_t> &beside = steady->ranksBeside(rank);
+  for (Event &event : queue)
+    if (event.priority() == Priority::Continue &&
+        std::binary_search(beside.begin(), beside.end(), event.rank()))
+      event.time = ranks[event.rank()].instances[event.index()].due;
+  std::make_heap(queue.begin(), queue.end(), std::greater<Event>());
 }
 
 void TimeEngine::scheduleTask(size_t rank, Picoseconds now) {
@@ -69,6 +99,7 @@ void TimeEngine::scheduleTask(size_t rank, Picoseconds now) {
   timing.finish = now;
   if (state.task == schedules[rank].size())
     return;
+  state.begins = true;
   timing.taskStart.push_back(now);
   timing.serialSum += machine.costs().taskLaunch;
   post(now + machine.costs().taskLaunch, Priority::BeginTask, rank, 0);
@@ -76,6 +107,7 @@ void TimeEngine::scheduleTask(size_t rank, Picoseconds now) {
 
 void TimeEngine::beginTask(size_t rank, Picoseconds now) {
   Rank &state = ranks[rank];
+  state.begins = false;
   const TaskRun &entry = schedules[rank][state.task];
   state.program = programs[static_cast<size_t>(entry.program)].get();
   state.semaphores.assign(static_cast<size_t>(state.program->source.semaphores), {});
@@ -100,6 +132,8 @@ void TimeEngine::beginTask(size_t rank, Picoseconds now) {
 
 void TimeEngine::endTask(size_t rank, Picoseconds now) {
   machine.timings()[rank].taskEnd.push_back(now);
+  if (steady)
+    steady->disturb(rank);
   if (tracing)
     trace.endTask(rank);
   ++ranks[rank].task;
@@ -131,12 +165,18 @@ void TimeEngine::advance(size_t rank, uint32_t index, Picoseconds now) {
   }
   const std::vector<Slot> &slots = instance.stream->slots;
   StreamPosition &position = instance.position;
+  const bool isFollowed = steady && steady->follows(rank), counts = steady && index == 0;
   while (position.pc < slots.size()) {
     Slot slot = slots[position.pc];
-    ++instructions;
+    ++state.instructions;
+    if (isFollowed)
+      steady->follow(rank, index);
     if (isControl(slot.opcode)) {
+      const uint32_t at = position.pc;
       if (!runControl(*state.program, slot, configs[rank].table, position, fault))
         return;
+      if (counts && slot.opcode == Opcode::EndLoop)
+        steady->endTrip(rank, state.program->loops[slot.index], position.pc <= at);
     } else if (!step(rank, index, slot, now)) {
       return;
     }
@@ -164,9 +204,13 @@ bool TimeEngine::step(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
   case Opcode::Barrier:
     return barrier(rank, index, slot, now);
   case Opcode::Send:
+    if (steady)
+      steady->disturb(rank);
     send(rank, index, slot, now);
     return false;
   case Opcode::Recv:
+    if (steady)
+      steady->disturb(rank);
     return receive(rank, index, slot, now);
   case Opcode::Load:
     load(rank, index, slot, now);
@@ -282,17 +326,24 @@ absl::StatusOr<TimingResult> TimeEngine::run() {
   for (size_t rank = 0; rank < ranks.size(); ++rank)
     scheduleTask(rank, 0);
   while (!queue.empty()) {
-    Event event = queue.top();
-    queue.pop();
-    Priority priority = static_cast<Priority>(event.order >> 62);
-    size_t rank = static_cast<size_t>(event.order >> 40 & 0x3fffff);
-    uint64_t index = event.order & 0xffffffffff;
+    Event event = next();
+    Priority priority = event.priority();
+    size_t rank = event.rank();
+    uint64_t index = event.index();
+    if (priority == Priority::Arrival && steady &&
+        steady->takeBack(rank, flights[index].channel, event.time)) {
+      post(event.time, priority, rank, index);
+      reschedule(rank);
+      continue;
+    }
     if (priority == Priority::Arrival)
       arrive(flights[index], event.time);
     else if (priority == Priority::BeginTask)
       beginTask(rank, event.time);
     else
       advance(rank, static_cast<uint32_t>(index), event.time);
+    if (steady && priority == Priority::Continue && steady->settle(rank, event.time))
+      reschedule(rank);
     if (!fault.empty()) {
       const Instance &instance = ranks[rank].instances[index];
       return absl::InvalidArgumentError(absl::StrCat(
@@ -306,7 +357,12 @@ absl::StatusOr<TimingResult> TimeEngine::run() {
       return deadlock();
   if (tracing)
     trace.finish();
-  return machine.summarize(instructions);
+  int64_t instructions = 0, added = 0;
+  for (const Rank &rank : ranks) {
+    instructions += rank.instructions;
+    added += rank.added;
+  }
+  return machine.summarize(instructions, instructions - added);
 }
 
 absl::StatusOr<TimingResult>

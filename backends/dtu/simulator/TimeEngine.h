@@ -6,14 +6,13 @@
 // to the last picosecond every time.
 #pragma once
 
-#include "backends/dtu/simulator/ControlFlow.h"
-#include "backends/dtu/simulator/TimeMachine.h"
+#include "backends/dtu/simulator/SteadyLoops.h"
 
 #include "absl/status/statusor.h"
 
-#include <deque>
 #include <map>
-#include <queue>
+#include <optional>
+#include <vector>
 
 namespace st::dtu {
 
@@ -68,38 +67,20 @@ private:
   enum class Priority : uint8_t { Arrival, Continue, BeginTask };
   struct Event {
     Picoseconds time;
-    uint64_t order; ///< priority, rank, instance or message
+    uint64_t order; ///< priority, rank, instance or message: 2, 22 and 40 bits
+
+    Priority priority() const { return static_cast<Priority>(order >> 62); }
+    size_t rank() const { return order >> 40 & 0x3fffff; }
+    uint64_t index() const { return order & 0xffffffffff; }
     bool operator>(const Event &other) const {
       return time != other.time ? time > other.time : order > other.order;
     }
   };
-  enum class State : uint8_t { Running, Semaphore, BarrierWait, Message, Done };
-  struct Instance {
-    const DecodedStream *stream = nullptr;
-    uint32_t streamIndex = 0;
-    int64_t number = 0;
-    State state = State::Running;
-    int64_t waitFor = 0, waitCount = 0;
-    size_t loads = 0;                             ///< values that it has loaded
-    int64_t pendingSignal = -1, pendingCount = 0; ///< becomes visible when the instance goes on
-    StreamPosition position;
-  };
-  struct Semaphore {
-    int64_t count = 0;
-    std::vector<uint32_t> waiting;
-  };
-  using Channel = std::pair<int64_t, int64_t>;
-  struct Rank {
-    size_t task = 0;
-    const DecodedProgram *program = nullptr;
-    std::vector<Instance> instances;
-    size_t alive = 0;
-    std::vector<Semaphore> semaphores;
-    std::vector<std::vector<uint32_t>> barriers;
-    std::map<Channel, std::deque<int64_t>> arrived; ///< bytes of each message
-    std::map<Channel, std::deque<uint32_t>> receivers;
-    int64_t landing = 0;
-  };
+  using State = InstanceState;
+  using Instance = TimeInstance;
+  using Semaphore = TimeSemaphore;
+  using Rank = TimeRank;
+  using Channel = Rank::Channel;
   struct Flight {
     size_t destination;
     Channel channel;
@@ -116,11 +97,15 @@ private:
   Boundary *boundary; ///< null where all ranks run
   std::vector<Rank> ranks;
   std::vector<Flight> flights;
-  std::priority_queue<Event, std::vector<Event>, std::greater<Event>> queue;
-  int64_t instructions = 0;
+  std::vector<Event> queue; ///< a heap, the next event first
+  std::optional<SteadyLoops> steady;
   std::string fault;
 
   void post(Picoseconds time, Priority priority, size_t rank, uint64_t index);
+  Event next();
+  /// Instances on the chip of `rank` are due at other times than they were.
+  void reschedule(size_t rank);
+  bool canBeSteady() const;
   void scheduleTask(size_t rank, Picoseconds now);
   void endTask(size_t rank, Picoseconds now);
   void beginTask(size_t rank, Picoseconds now);

@@ -13,6 +13,15 @@ bool isTranscendental(VectorOp op) {
          op == VectorOp::Pow || op == VectorOp::Rem;
 }
 
+/// What adds up of what a rank does.
+constexpr std::array<int64_t RankTiming::*, 16> kWork = {
+    &RankTiming::matrixBusy, &RankTiming::vectorBusy, &RankTiming::dteBusy,
+    &RankTiming::txBusy,     &RankTiming::rxBusy,     &RankTiming::serialSum,
+    &RankTiming::macsF32,    &RankTiming::macs16,     &RankTiming::vectorElements,
+    &RankTiming::l1Bytes,    &RankTiming::l2Bytes,    &RankTiming::l3Bytes,
+    &RankTiming::l2Busy,     &RankTiming::sentBytes,  &RankTiming::receivedBytes,
+    &RankTiming::messages};
+
 } // namespace
 
 TimeMachine::TimeMachine(const proto::DtuDescription &description, int64_t chips)
@@ -21,6 +30,7 @@ TimeMachine::TimeMachine(const proto::DtuDescription &description, int64_t chips
   numCores = sizes.cores;
   numQueues = sizes.dteQueues;
   l3.resize(static_cast<size_t>(chips));
+  devicesOf.resize(static_cast<size_t>(chips));
   links.resize(static_cast<size_t>(topology.numLinks()));
 }
 
@@ -45,6 +55,7 @@ absl::StatusOr<TimeMachine> TimeMachine::create(const proto::DtuDescription &des
       device.l1.resize(static_cast<size_t>(machine.numCores));
       device.core.resize(static_cast<size_t>(machine.numCores));
       device.dte.resize(static_cast<size_t>(machine.numQueues));
+      machine.devicesOf[device.chip].push_back(it->second);
     }
     machine.deviceOf.push_back(it->second);
   }
@@ -60,7 +71,6 @@ Completion TimeMachine::matmul(size_t rank, int64_t core, Picoseconds now, const
   RankTiming &timing = rankTimings[rank];
   timing.matrixBusy += time;
   (is16Bit ? timing.macs16 : timing.macsF32) += m * n * k;
-  (is16Bit ? device.macs16 : device.macs32) += static_cast<double>(m) * static_cast<double>(n * k);
   return {device.core[static_cast<size_t>(core)].reserve(now, time), time, 0};
 }
 
@@ -82,8 +92,7 @@ Completion TimeMachine::occupy(size_t rank, Picoseconds now, const Traffic *traf
   Device &device = devices[deviceOf[rank]];
   RankTiming &timing = rankTimings[rank];
   Completion result{now, 0, 0};
-  auto add = [&](FifoServer &server, Picoseconds time, int64_t bytes) {
-    server.bytes += bytes;
+  auto add = [&](FifoServer &server, Picoseconds time) {
     result.end = std::max(result.end, server.reserve(now, time));
   };
   // Both sides in one memory share its bandwidth, so their times add up there.
@@ -93,18 +102,18 @@ Completion TimeMachine::occupy(size_t rank, Picoseconds now, const Traffic *traf
     switch (side.space) {
     case Space::L1:
       for (int64_t c = side.core; c < side.core + side.cores; ++c)
-        add(device.l1[static_cast<size_t>(c)], model.l1Bytes(side.bytes), side.bytes);
+        add(device.l1[static_cast<size_t>(c)], model.l1Bytes(side.bytes));
       aloneL1 += model.l1Bytes(side.bytes);
       timing.l1Bytes += side.bytes * side.cores;
       break;
     case Space::L2:
-      add(device.l2, model.l2Bytes(side.bytes), side.bytes);
+      add(device.l2, model.l2Bytes(side.bytes));
       timing.l2Busy += model.l2Bytes(side.bytes);
       aloneL2 += model.l2Bytes(side.bytes);
       timing.l2Bytes += side.bytes;
       break;
     case Space::L3:
-      add(l3[device.chip], model.l3Bytes(side.bytes), side.bytes);
+      add(l3[device.chip], model.l3Bytes(side.bytes));
       aloneL3 += model.l3Bytes(side.bytes);
       timing.l3Bytes += side.bytes;
       break;
@@ -138,8 +147,10 @@ Picoseconds TimeMachine::occupyLinks(const LinkPath &path, Picoseconds now, int6
   for (int32_t i = 0; i < path.count; ++i)
     start = std::max(start, links[static_cast<size_t>(path.links[i])].freeAt);
   for (int32_t i = 0; i < path.count; ++i) {
-    FifoServer &link = links[static_cast<size_t>(path.links[i])];
-    link.reserve(start, DtuCosts::scale(bytes, topology.linkPerByte(path.links[i])));
+    Link &link = links[static_cast<size_t>(path.links[i])];
+    const Picoseconds duration = DtuCosts::scale(bytes, topology.linkPerByte(path.links[i]));
+    link.reserve(start, duration);
+    link.busy += duration;
     link.bytes += bytes;
   }
   return start + DtuCosts::scale(bytes, path.perByte);
@@ -173,48 +184,56 @@ Completion TimeMachine::receive(size_t rank, Picoseconds now, int64_t message,
 
 void TimeMachine::countMessage(const LinkPath &path, int64_t bytes) {
   for (int32_t i = 0; i < path.count; ++i) {
-    FifoServer &link = links[static_cast<size_t>(path.links[i])];
+    Link &link = links[static_cast<size_t>(path.links[i])];
     link.busy += DtuCosts::scale(bytes, topology.linkPerByte(path.links[i]));
     link.bytes += bytes;
   }
 }
 
 void TimeMachine::count(size_t rank, const RankTiming &work) {
-  RankTiming &timing = rankTimings[rank];
-  for (int64_t RankTiming::*sum :
-       {&RankTiming::matrixBusy, &RankTiming::vectorBusy, &RankTiming::dteBusy, &RankTiming::txBusy,
-        &RankTiming::rxBusy, &RankTiming::serialSum, &RankTiming::macsF32, &RankTiming::macs16,
-        &RankTiming::vectorElements, &RankTiming::l1Bytes, &RankTiming::l2Bytes,
-        &RankTiming::l3Bytes, &RankTiming::l2Busy, &RankTiming::sentBytes,
-        &RankTiming::receivedBytes, &RankTiming::messages})
-    timing.*sum += work.*sum;
-  Device &device = devices[deviceOf[rank]];
-  device.macs32 += static_cast<double>(work.macsF32);
-  device.macs16 += static_cast<double>(work.macs16);
-  device.l2.busy += work.l2Busy;
-  l3[device.chip].bytes += work.l3Bytes;
+  for (int64_t RankTiming::*sum : kWork)
+    rankTimings[rank].*sum += work.*sum;
+}
+
+TimeMachine::Work TimeMachine::workOf(size_t rank) const {
+  Work work;
+  for (size_t i = 0; i < kWork.size(); ++i)
+    work[i] = rankTimings[rank].*kWork[i];
+  return work;
+}
+
+void TimeMachine::addWork(size_t rank, const Work &work, int64_t times) {
+  for (size_t i = 0; i < kWork.size(); ++i)
+    rankTimings[rank].*kWork[i] += times * work[i];
 }
 
 Picoseconds TimeMachine::rooflineBound() const {
-  double bound = 0;
   double perCycle32 = static_cast<double>(model.arrayRows * model.arrayCols * numCores);
   double perCycle16 = perCycle32 * static_cast<double>(model.stepsPerCycle16);
-  for (const Device &device : devices) {
-    bound =
-        std::max(bound, (device.macs32 / perCycle32 + device.macs16 / perCycle16) * model.cycle);
-    bound = std::max(bound, static_cast<double>(device.l2.busy));
+  std::vector<double> cycles(devices.size());
+  std::vector<int64_t> l2Busy(devices.size()), l3Bytes(l3.size());
+  for (size_t rank = 0; rank < rankTimings.size(); ++rank) {
+    const RankTiming &timing = rankTimings[rank];
+    cycles[deviceOf[rank]] += static_cast<double>(timing.macsF32) / perCycle32 +
+                              static_cast<double>(timing.macs16) / perCycle16;
+    l2Busy[deviceOf[rank]] += timing.l2Busy;
+    l3Bytes[chipOf(rank)] += timing.l3Bytes;
   }
-  for (const FifoServer &memory : l3)
-    bound = std::max(bound, static_cast<double>(model.l3Bytes(memory.bytes)));
+  double bound = 0;
+  for (size_t device = 0; device < devices.size(); ++device)
+    bound = std::max({bound, cycles[device] * model.cycle, static_cast<double>(l2Busy[device])});
+  for (int64_t bytes : l3Bytes)
+    bound = std::max(bound, static_cast<double>(model.l3Bytes(bytes)));
   for (size_t i = 0; i < links.size(); ++i)
     bound = std::max(bound, static_cast<double>(links[i].bytes) *
                                 topology.linkPerByte(static_cast<int32_t>(i)));
   return static_cast<Picoseconds>(bound);
 }
 
-TimingResult TimeMachine::summarize(int64_t instructions) const {
+TimingResult TimeMachine::summarize(int64_t instructions, int64_t simulatedInstructions) const {
   TimingResult result;
   result.instructions = instructions;
+  result.simulatedInstructions = simulatedInstructions;
   result.rooflineBound = rooflineBound();
   result.links = linkTimings();
   result.ranks = rankTimings;

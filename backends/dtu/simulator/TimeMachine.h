@@ -10,20 +10,20 @@
 
 #include "absl/status/statusor.h"
 
+#include <array>
 #include <vector>
 
 namespace st::dtu {
 
 /// Serves requests in the order in which they are made.
 struct FifoServer {
-  Picoseconds freeAt = 0, busy = 0;
-  int64_t bytes = 0;
+  Picoseconds freeAt = 0;
+  int64_t served = 0;
 
   /// Takes the server for `duration`, from `now` at the earliest; when that ends.
   Picoseconds reserve(Picoseconds now, Picoseconds duration) {
-    freeAt = (now > freeAt ? now : freeAt) + duration;
-    busy += duration;
-    return freeAt;
+    ++served;
+    return freeAt = (now > freeAt ? now : freeAt) + duration;
   }
 };
 
@@ -67,6 +67,25 @@ public:
   void count(size_t rank, const RankTiming &work);
   void countMessage(const LinkPath &path, int64_t bytes);
 
+  /// What a rank has done so far that is counted.
+  using Work = std::array<int64_t, 16>;
+  Work workOf(size_t rank) const;
+  /// Counts so much work so many times more, or less.
+  void addWork(size_t rank, const Work &work, int64_t times);
+
+  size_t chipOf(size_t rank) const { return devices[deviceOf[rank]].chip; }
+  /// Each memory and engine of a chip of some rank.
+  template <typename Visit> void eachServer(size_t chip, Visit &&visit) {
+    visit(l3[chip]);
+    for (size_t index : devicesOf[chip]) {
+      Device &device = devices[index];
+      visit(device.l2);
+      for (std::vector<FifoServer> *servers : {&device.l1, &device.core, &device.dte})
+        for (FifoServer &server : *servers)
+          visit(server);
+    }
+  }
+
   int64_t cores() const { return numCores; }
   const DtuCosts &costs() const { return model; }
   std::vector<RankTiming> &timings() { return rankTimings; }
@@ -76,14 +95,17 @@ public:
   Picoseconds rooflineBound() const;
   std::vector<LinkTiming> linkTimings() const;
   /// What the ranks did, each of their tasks counted as simulated.
-  TimingResult summarize(int64_t instructions) const;
+  TimingResult summarize(int64_t instructions, int64_t simulatedInstructions) const;
 
 private:
   struct Device {
     size_t chip = 0;
     FifoServer l2;
     std::vector<FifoServer> l1, core, dte;
-    double macs32 = 0, macs16 = 0;
+  };
+  struct Link : FifoServer {
+    Picoseconds busy = 0;
+    int64_t bytes = 0;
   };
 
   TimeMachine(const proto::DtuDescription &description, int64_t chips);
@@ -92,10 +114,11 @@ private:
   DtuTopology topology;
   int64_t numCores = 0, numQueues = 0;
   std::vector<Device> devices;
-  std::vector<size_t> deviceOf;  ///< rank -> index in devices
-  std::vector<DtuPlace> placeOf; ///< rank -> place
-  std::vector<FifoServer> l3;    ///< a chip
-  std::vector<FifoServer> links;
+  std::vector<size_t> deviceOf;               ///< rank -> index in devices
+  std::vector<DtuPlace> placeOf;              ///< rank -> place
+  std::vector<std::vector<size_t>> devicesOf; ///< chip -> indices in devices
+  std::vector<FifoServer> l3;                 ///< a chip
+  std::vector<Link> links;
   std::vector<RankTiming> rankTimings;
 
   /// Occupies the memories a transfer touches; its end and its time alone, without latency.

@@ -1,40 +1,33 @@
 #include "backends/dtu/simulator/TimingForm.h"
 
+#include "backends/dtu/simulator/TimeDecisions.h"
+
 #include "absl/strings/str_cat.h"
 
-#include <bitset>
 #include <map>
 #include <vector>
 
 namespace st::dtu {
 namespace {
 
-using Registers = std::bitset<kNumRegisters>;
-
-void addTo(Registers &set, const FlatAffine &affine) {
-  for (uint32_t i = 0; i < affine.count; ++i)
-    set.set(affine.regs[i]);
-}
-
-bool meets(const Registers &set, const FlatAffine &affine) {
-  Registers used;
-  addTo(used, affine);
+bool meets(const RegisterSet &set, const FlatAffine &affine) {
+  RegisterSet used;
+  addRegisters(used, affine);
   return (set & used).any();
 }
 
 /// Writes the form of one stream, walking it until what is known of its registers does not grow:
-/// which ones matter anywhere, since a size, a trip, a semaphore or a core follows from them, and
 /// which ones vary from run to run at the place of the walk.
 class StreamForm {
 public:
   StreamForm(const DecodedProgram &program, const DecodedStream &stream)
-      : program(program), stream(stream) {}
+      : program(program), stream(stream), live(liveRegisters(program, stream,
+                                                             /*withPeers=*/false)) {}
 
   void write(TimingForm &out);
 
 private:
   void use(const FlatAffine &affine) {
-    addTo(relevant, affine);
     varies |= meets(varying, affine);
     print(affine);
   }
@@ -43,7 +36,6 @@ private:
       absl::StrAppend(text, extent.tile, ",");
       return;
     }
-    relevant.set(extent.reg);
     varies |= varying.test(extent.reg);
     absl::StrAppend(text, extent.tile, "^", extent.reg, "^", extent.limit, ",");
   }
@@ -66,8 +58,8 @@ private:
       absl::StrAppend(text, "+", affine.coefficients[i], "r", affine.regs[i]);
     text->push_back(',');
   }
-  void visit(Slot slot);
-  void visitControl(Slot slot);
+  void visit(size_t at);
+  void visitControl(size_t at);
   void visitTransfer(Slot slot);
   void visitTile(Slot slot);
   void enter(const LoopInst &loop);
@@ -77,11 +69,12 @@ private:
   const DecodedProgram &program;
   const DecodedStream &stream;
   std::string *text = nullptr;
-  Registers relevant, varying;
+  const std::vector<RegisterSet> live;
+  RegisterSet varying;
   bool varies = false;
   /// What varies where a loop begins its next trip, and where it is left on the way.
-  std::map<uint32_t, Registers> atHead, atExit;
-  std::vector<Registers> before; ///< of the loops around the place of the walk
+  std::map<uint32_t, RegisterSet> atHead, atExit;
+  std::vector<RegisterSet> before; ///< of the loops around the place of the walk
 };
 
 void StreamForm::enter(const LoopInst &loop) {
@@ -97,7 +90,8 @@ void StreamForm::leave(const LoopInst &loop) {
   before.pop_back();
 }
 
-void StreamForm::visitControl(Slot slot) {
+void StreamForm::visitControl(size_t at) {
+  const Slot slot = stream.slots[at];
   switch (slot.opcode) {
   case Opcode::Loop: {
     const LoopInst &loop = program.loops[slot.index];
@@ -112,19 +106,18 @@ void StreamForm::visitControl(Slot slot) {
     break;
   case Opcode::Leave: {
     const LeaveInst &leaves = program.leaves[slot.index];
-    relevant.set(leaves.unless);
     varies |= varying.test(leaves.unless);
     atExit[program.loops[leaves.loop].begin] |= varying;
     absl::StrAppend(text, "r", leaves.unless);
     break;
   }
+  // What only makes addresses takes its place and nothing else.
   case Opcode::Index: {
     const IndexInst &inst = program.indices[slot.index];
     varying.set(inst.dst, meets(varying, inst.value));
-    absl::StrAppend(text, "r", inst.dst);
-    if (!relevant.test(inst.dst))
+    if (!live[at + 1].test(inst.dst))
       break;
-    addTo(relevant, inst.value);
+    absl::StrAppend(text, "r", inst.dst);
     print(inst.value);
     absl::StrAppend(text, inst.divide, ",", inst.modulo, ",", inst.multiply);
     break;
@@ -132,9 +125,10 @@ void StreamForm::visitControl(Slot slot) {
   case Opcode::Table: {
     const TableInst &inst = program.tables[slot.index];
     varying.set(inst.dst);
+    if (!live[at + 1].test(inst.dst))
+      break;
     absl::StrAppend(text, "r", inst.dst);
-    if (relevant.test(inst.dst))
-      print(inst.index);
+    print(inst.index);
     break;
   }
   default:
@@ -199,7 +193,8 @@ void StreamForm::visitTile(Slot slot) {
   use(vector.cols);
 }
 
-void StreamForm::visit(Slot slot) {
+void StreamForm::visit(size_t at) {
+  const Slot slot = stream.slots[at];
   absl::StrAppend(text, static_cast<int>(slot.opcode), ":");
   switch (slot.opcode) {
   case Opcode::Wait:
@@ -224,7 +219,7 @@ void StreamForm::visit(Slot slot) {
     visitTransfer(slot);
     break;
   default:
-    visitControl(slot);
+    visitControl(at);
     break;
   }
   text->push_back(';');
@@ -232,15 +227,14 @@ void StreamForm::visit(Slot slot) {
 
 /// True if the walk learned something.
 bool StreamForm::walk() {
-  const Registers wasRelevant = relevant;
-  const std::map<uint32_t, Registers> head = atHead, exit = atExit;
+  const std::map<uint32_t, RegisterSet> head = atHead, exit = atExit;
   text->clear();
   absl::StrAppend(text, "e", static_cast<int>(stream.engine), ",", stream.first, ",", stream.count,
                   "\n");
   varying.reset().set(kMicroBatch).set(kRank);
-  for (Slot slot : stream.slots)
-    visit(slot);
-  return relevant != wasRelevant || atHead != head || atExit != exit;
+  for (size_t at = 0; at < stream.slots.size(); ++at)
+    visit(at);
+  return atHead != head || atExit != exit;
 }
 
 void StreamForm::write(TimingForm &out) {

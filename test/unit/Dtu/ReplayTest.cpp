@@ -145,6 +145,26 @@ TEST(Replay, ProgramsThatDifferInPlaceAreOne) {
   EXPECT_EQ(expectExact(machine).simulatedTasks, 1);
 }
 
+/// A slot of a stash, in a register that is then a loop's counter.
+std::string slotText(int64_t slots, int64_t copies) {
+  return absl::StrCat(
+      "program \"slot\" semaphores=1 barriers=0 l1=0 l2=65536 l3=262144 table=0 {\n",
+      " stream dte first=0 count=1 {\n  index dst=r4 value=1*r2 modulo=", slots, " multiply=64\n",
+      "  copy dst=L2[0]{4} src=L3[1*r4]{4} sizes=[4096]\n", "  index dst=r4 value=", copies,
+      "\n  loop reg=r5 limit=1*r4\n",
+      "  copy dst=L2[0]{4} src=L3[4*r5]{4} sizes=[4096]\n  end\n }\n}\n");
+}
+
+TEST(Replay, WhatOnlyMakesAddressesDoesNotCount) {
+  for (bool alike : {true, false}) {
+    Machine machine{makeSimulator(groupsOf(2, 1)), {}};
+    ProgramId a = loadOrDie(*machine.simulator, slotText(3, 5));
+    ProgramId b = loadOrDie(*machine.simulator, slotText(2, alike ? 5 : 6));
+    machine.schedules = {{{a, 0}, {a, 1}}, {{b, 0}, {b, 1}}};
+    EXPECT_EQ(expectExact(machine).simulatedTasks, alike ? 1 : 2);
+  }
+}
+
 TEST(Replay, SizesThatFollowFromTheRankAreTimedApart) {
   Machine machine{makeSimulator(groupsOf(1, 4)), {}};
   // Rank r copies (r + 1) * (micro-batch + 1) tiles.

@@ -1,0 +1,49 @@
+// Where the ranks of a run stand in simulated time.
+#pragma once
+
+#include "backends/dtu/simulator/ControlFlow.h"
+#include "lib/Timing/DtuCosts.h"
+
+#include <deque>
+#include <map>
+#include <vector>
+
+namespace st::dtu {
+
+enum class InstanceState : uint8_t { Running, Semaphore, BarrierWait, Message, Done };
+
+struct TimeInstance {
+  const DecodedStream *stream = nullptr;
+  uint32_t streamIndex = 0;
+  int64_t number = 0;
+  InstanceState state = InstanceState::Running;
+  Picoseconds due = 0; ///< of a running one: when it goes on
+  int64_t waitFor = 0, waitCount = 0;
+  size_t loads = 0;                             ///< values that it has loaded
+  int64_t pendingSignal = -1, pendingCount = 0; ///< becomes visible when the instance goes on
+  StreamPosition position;
+};
+
+struct TimeSemaphore {
+  int64_t count = 0;
+  std::vector<uint32_t> waiting;
+};
+
+struct TimeRank {
+  using Channel = std::pair<int64_t, int64_t>; ///< source and number
+
+  size_t task = 0;
+  const DecodedProgram *program = nullptr; ///< null between tasks
+  bool begins = false;                     ///< waits for its next task to be launched
+  std::vector<TimeInstance> instances;
+  size_t alive = 0;
+  std::vector<TimeSemaphore> semaphores;
+  std::vector<std::vector<uint32_t>> barriers;
+  std::map<Channel, std::deque<int64_t>> arrived; ///< bytes of each message
+  std::map<Channel, std::deque<uint32_t>> receivers;
+  int64_t landing = 0;
+  int64_t instructions = 0; ///< that it ran
+  int64_t added = 0;        ///< of these, those of loops in a steady state
+};
+
+} // namespace st::dtu

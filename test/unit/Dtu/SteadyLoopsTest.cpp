@@ -1,0 +1,298 @@
+// Loops in a steady state are added, not run: to the picosecond what running every trip gives,
+// which a traced run does.
+#include "SimulatorFixture.h"
+
+#include <random>
+
+namespace st::dtu {
+namespace {
+
+void expectEqualTimings(const TimingResult &added, const TimingResult &run) {
+  EXPECT_EQ(added.total, run.total);
+  EXPECT_EQ(added.serialSum, run.serialSum);
+  EXPECT_EQ(added.rooflineBound, run.rooflineBound);
+  EXPECT_EQ(added.instructions, run.instructions);
+  ASSERT_EQ(added.ranks.size(), run.ranks.size());
+  for (size_t rank = 0; rank < run.ranks.size(); ++rank) {
+    const RankTiming &a = added.ranks[rank], &b = run.ranks[rank];
+    for (int64_t RankTiming::*figure :
+         {&RankTiming::finish, &RankTiming::matrixBusy, &RankTiming::vectorBusy,
+          &RankTiming::dteBusy, &RankTiming::txBusy, &RankTiming::rxBusy, &RankTiming::serialSum,
+          &RankTiming::macsF32, &RankTiming::macs16, &RankTiming::vectorElements,
+          &RankTiming::l1Bytes, &RankTiming::l2Bytes, &RankTiming::l3Bytes, &RankTiming::l2Busy,
+          &RankTiming::sentBytes, &RankTiming::receivedBytes, &RankTiming::messages,
+          &RankTiming::peakLandingBytes})
+      EXPECT_EQ(a.*figure, b.*figure) << rank;
+    EXPECT_EQ(a.taskStart, b.taskStart) << rank;
+    EXPECT_EQ(a.taskEnd, b.taskEnd) << rank;
+  }
+}
+
+/// Times schedules with and without a trace, and compares; the part of the instructions that was
+/// simulated.
+double simulatedPart(const Simulator &simulator, const std::vector<RankSchedule> &schedules) {
+  Trace trace;
+  absl::StatusOr<TimingResult> run = simulator.time(schedules, &trace),
+                               added = simulator.time(schedules);
+  EXPECT_TRUE(run.ok()) << run.status();
+  EXPECT_TRUE(added.ok()) << added.status();
+  if (!run.ok() || !added.ok())
+    return 1;
+  EXPECT_EQ(run->simulatedInstructions, run->instructions);
+  expectEqualTimings(*added, *run);
+  return static_cast<double>(added->simulatedInstructions) /
+         static_cast<double>(added->instructions);
+}
+
+double simulatedPart(const std::string &text, int64_t ranks = 1) {
+  const Program program = parseOrDie(text);
+  auto simulator = makeSimulator(rankConfigs(ranks, program.l3Bytes));
+  absl::StatusOr<ProgramId> id = simulator->load(program);
+  EXPECT_TRUE(id.ok()) << id.status() << "\n" << text;
+  return id.ok() ? simulatedPart(*simulator, std::vector<RankSchedule>(ranks, {{*id, 0}, {*id, 1}}))
+                 : 1;
+}
+
+std::string program(const std::string &dte, const std::string &core, int64_t workers = 8) {
+  return absl::StrCat("program \"loops\" semaphores=64 barriers=2 l1=65536 l2=65536 l3=65536 "
+                      "table=0 {\n stream dte first=0 count=",
+                      workers, " {\n", dte, " }\n stream core first=0 count=", workers, " {\n",
+                      core, " }\n}\n");
+}
+
+/// Tiles that a queue loads and a core multiplies, two at a time in L1.
+std::string tiles(const std::string &loop, const std::string &size) {
+  return program("signal sem=8+1*r1 count=2\n" + loop +
+                     "wait sem=8+1*r1\ncopy dst=L1[0;1*r1]{256,4} src=L3[0]{256,4} sizes=[" + size +
+                     ",64]\nsignal sem=1*r1\nend\n",
+                 loop +
+                     "wait sem=1*r1\nmatmul c=L1[32768] a=L1[0] b=L1[16384] m=64 n=64 k=64 ldc=64 "
+                     "lda=64 ldb=64\nsignal sem=8+1*r1\nend\n");
+}
+
+TEST(SteadyLoops, TripsThatAreAlikeAreAdded) {
+  for (int64_t ranks : {1, 3, 4, 8})
+    EXPECT_LT(simulatedPart(tiles("loop reg=r4 limit=4000\n", "64"), ranks), 0.1) << ranks;
+}
+
+TEST(SteadyLoops, ARaggedEndIsRun) {
+  // Of the last trips one is short and one moves nothing.
+  const std::string loop = "loop reg=r4 limit=3202\nindex dst=r5 value=20*r4\n";
+  EXPECT_LT(simulatedPart(tiles(loop, "min(20,64005-r5)"), 2), 0.1);
+  // Each trip is shorter than the one before: no two are alike.
+  EXPECT_EQ(simulatedPart(tiles("loop reg=r4 limit=60\n", "min(64,64-r4)")), 1);
+}
+
+TEST(SteadyLoops, WorkersWithMoreTripsGoOn) {
+  EXPECT_LT(simulatedPart(tiles("loop reg=r4 start=1*r1 limit=8005 step=8\n", "64"), 4), 0.2);
+}
+
+TEST(SteadyLoops, WhatComesFromCountersIsFollowed) {
+  // Trips of three sizes in turn, and a size that changes each 256 trips.
+  EXPECT_LT(simulatedPart(tiles("loop reg=r4 limit=6000\nindex dst=r5 value=1*r4 modulo=3\n",
+                                "min(64,65-r5)")),
+            0.1);
+  const double part = simulatedPart(
+      tiles("loop reg=r4 limit=2048\nindex dst=r5 value=1*r4 divide=256\n", "min(64,64-r5)"));
+  EXPECT_LT(part, 0.5);
+}
+
+TEST(SteadyLoops, LoopsInLoopsAreAdded) {
+  const std::string nest = "loop reg=r4 limit=100\nloop reg=r5 limit=";
+  // Trips of the outer loop are added as a whole, and so are those of the inner one.
+  auto text = [&](const std::string &inner) {
+    std::string result = tiles(nest + inner + "\n", "64");
+    for (size_t at = 0; (at = result.find("end\n", at)) != std::string::npos; at += 8)
+      result.insert(at, "end\n");
+    return result;
+  };
+  EXPECT_LT(simulatedPart(text("3")), 0.3);
+  EXPECT_LT(simulatedPart(text("300")), 0.02);
+  // The inner loop has one trip more each time, or none at first.
+  EXPECT_LT(simulatedPart(text("1*r4")), 1);
+  EXPECT_LT(simulatedPart(text("-20+2*r4")), 1);
+}
+
+/// Copies in a loop beside a queue that waits for messages of the rank in table entry 0, one after
+/// the other, and for each lets a second loop go on.
+std::string waitingText(int64_t trips, int64_t messages, int64_t bytes) {
+  return absl::StrCat(
+      "program \"waiting\" semaphores=64 barriers=0 l1=65536 l2=0 l3=65536 table=2 {\n",
+      "stream dte first=0 count=3 {\nloop reg=r4 limit=", trips,
+      "\ncopy dst=L1[0;1*r1]{4} src=L3[0]{4} sizes=[512]\nend\n}\n",
+      "stream dte first=3 count=1 {\nloop reg=r4 limit=", messages, "\nwait sem=0\n",
+      "copy dst=L1[0;3]{4} src=L3[0]{4} sizes=[8000]\nend\n}\n",
+      "stream rx first=0 count=1 {\ntable dst=r5 index=0\nloop reg=r4 limit=", messages,
+      "\nrecv peer=r5 dst=L3[0]{1} sizes=[", bytes, "] type=ui8\nsignal sem=0\nend\n}\n}\n");
+}
+
+/// Works for a while before each message to the rank in table entry 1.
+std::string sendingText(int64_t trips, int64_t messages, int64_t bytes) {
+  return absl::StrCat(
+      "program \"sending\" semaphores=64 barriers=0 l1=65536 l2=0 l3=65536 table=2 {\n",
+      "stream dte first=0 count=1 {\nloop reg=r4 limit=", messages, "\nloop reg=r5 limit=", trips,
+      "\ncopy dst=L1[0]{4} src=L3[0]{4} sizes=[700]\nend\nsignal sem=0\nend\n}\n",
+      "stream tx first=0 count=1 {\ntable dst=r5 index=1\nloop reg=r4 limit=", messages,
+      "\nwait sem=0\nsend peer=r5 src=L3[0]{1} sizes=[", bytes, "] type=ui8\nend\n}\n}\n");
+}
+
+TEST(SteadyLoops, TripsThatAMessageMeetsAreTakenBack) {
+  // The ranks stand on one chip, on two of a group, and on two groups; two others of the receiver's
+  // chip compute all the while.
+  for (int64_t device : {1, 5, 20})
+    for (int64_t trips : {30, 31, 47, 500})
+      for (int64_t bytes : {1000, 60000}) {
+        std::vector<RankConfig> configs = rankConfigs(4, 65536);
+        configs[3].deviceId = device;
+        configs[0].deviceId = 0;
+        configs[1].deviceId = 2;
+        configs[2].deviceId = 3;
+        for (RankConfig &config : configs)
+          config.table = {3, 0};
+        auto simulator = makeSimulator(configs);
+        const ProgramId waits = *simulator->load(parseOrDie(waitingText(6000, 9, bytes))),
+                        sends = *simulator->load(parseOrDie(sendingText(trips, 9, bytes))),
+                        works = *simulator->load(parseOrDie(waitingText(5000, 0, bytes)));
+        const double part =
+            simulatedPart(*simulator, {{{waits, 0}}, {{works, 0}}, {{works, 0}}, {{sends, 0}}});
+        // Beside the receiver the sender's loop has other trips, and no state recurs.
+        if (device > 4)
+          EXPECT_LT(part, 0.3) << device << " " << trips << " " << bytes;
+        ASSERT_FALSE(HasFailure()) << device << " " << trips << " " << bytes;
+      }
+}
+
+TEST(SteadyLoops, AMessageEndsASteadyState) {
+  // Rank 1 computes while messages of rank 0 arrive, and receives them in between.
+  const Program sends =
+      parseOrDie(R"(program "sends" semaphores=1 barriers=0 l1=0 l2=0 l3=65536 table=0 {
+  stream tx first=0 count=1 {
+    index dst=r5 value=1
+    loop reg=r4 limit=40
+      send peer=r5 src=L3[0]{1} sizes=[20000] type=ui8
+    end
+  }
+})");
+  const Program receives =
+      parseOrDie(R"(program "receives" semaphores=64 barriers=0 l1=65536 l2=0 l3=65536 table=0 {
+  stream dte first=0 count=1 {
+    loop reg=r4 limit=8
+      signal sem=0
+      loop reg=r5 limit=200
+        copy dst=L1[0]{4} src=L3[0]{4} sizes=[512]
+      end
+    end
+  }
+  stream rx first=0 count=1 {
+    index dst=r6 value=0
+    loop reg=r4 limit=8
+      wait sem=0
+      loop reg=r5 limit=5
+        recv peer=r6 dst=L3[0]{1} sizes=[20000] type=ui8
+      end
+    end
+  }
+})");
+  for (int64_t device : {1, 5}) {
+    std::vector<RankConfig> configs = rankConfigs(2, 65536);
+    configs[1].deviceId = device;
+    auto simulator = makeSimulator(configs);
+    const ProgramId a = *simulator->load(sends), b = *simulator->load(receives);
+    EXPECT_LT(simulatedPart(*simulator, {{{a, 0}}, {{b, 0}}}), 1) << device;
+  }
+}
+
+/// Kernels of random loops, sizes and steps, one after the other.
+class RandomLoops {
+public:
+  explicit RandomLoops(uint64_t seed) : engine(seed) {}
+
+  int64_t below(int64_t n) { return static_cast<int64_t>(engine() % static_cast<uint64_t>(n)); }
+
+  std::string text() {
+    std::string dte, core;
+    for (int64_t kernels = 1 + below(3), first = 0; kernels > 0; --kernels, first += 16)
+      kernel(first, dte, core);
+    return program(dte, core, 1 + below(8));
+  }
+
+private:
+  std::mt19937_64 engine;
+
+  /// Loops around a tile, as both engines run them; adds the "end" of each.
+  std::string loops(std::string &ends) {
+    std::string text;
+    const bool nests = below(3) == 0;
+    const int64_t outer = nests ? 2 + below(60) : 20 + below(600);
+    absl::StrAppend(&text, "loop reg=r4 start=", below(2) ? "1*r1" : "0", " limit=", outer,
+                    " step=", 1 + below(8), "\n");
+    ends = "end\n";
+    if (nests) {
+      const int64_t kind = below(3);
+      if (kind == 0)
+        absl::StrAppend(&text, "index dst=r5 value=1*r4 modulo=", 2 + below(5), "\n");
+      absl::StrAppend(&text, "loop reg=r6 limit=",
+                      kind == 0   ? "1+2*r5"
+                      : kind == 1 ? absl::StrCat(1 + below(60))
+                                  : "-20+1*r4",
+                      "\n");
+      ends += "end\n";
+      absl::StrAppend(&text, "index dst=r7 value=", 1 + below(3), "*r6+", below(3), "*r4\n");
+    } else {
+      absl::StrAppend(&text, "index dst=r7 value=", 1 + below(9), "*r4+", below(2), "*r2\n");
+    }
+    if (below(3) == 0)
+      absl::StrAppend(&text, "index dst=r7 value=1*r7 divide=", 1 + below(9),
+                      " modulo=", below(2) ? 0 : 1 + below(6), "\n");
+    return text;
+  }
+
+  std::string size(int64_t most) {
+    const int64_t tile = 1 + below(most);
+    return below(3) ? absl::StrCat(tile) : absl::StrCat("min(", tile, ",", below(5000), "-r7)");
+  }
+
+  void kernel(int64_t first, std::string &dte, std::string &core) {
+    std::string ends;
+    const std::string around = loops(ends);
+    const std::string full = absl::StrCat("sem=", first, "+1*r1\n"),
+                      empty = absl::StrCat("sem=", first + 8, "+1*r1");
+    const bool waits = below(3);
+    if (waits)
+      absl::StrAppend(&dte, "signal ", empty, " count=", 1 + below(3), "\n");
+    absl::StrAppend(&dte, around);
+    if (waits)
+      absl::StrAppend(&dte, "wait ", empty, "\n");
+    absl::StrAppend(&dte, "copy dst=L1[0;1*r1]{256,4} src=L", 2 + below(2), "[0]{256,4} sizes=[",
+                    size(64), ",", size(64), "]\nsignal ", full, ends);
+    absl::StrAppend(&core, around, "wait ", full);
+    if (below(2))
+      absl::StrAppend(&core, "matmul c=L1[32768] a=L1[0] b=L1[16384] m=", size(64), " n=", size(64),
+                      " k=64 ldc=64 lda=64 ldb=64\n");
+    else
+      absl::StrAppend(&core, "vector op=exp dst=f32:L1[0]{64,1} a=f32:L1[0]{64,1} rows=", size(64),
+                      " cols=64\n");
+    if (waits)
+      absl::StrAppend(&core, "signal ", empty, "\n");
+    absl::StrAppend(&core, ends);
+  }
+};
+
+TEST(SteadyLoops, RandomLoopsTakeTheTimeOfTheirTrips) {
+  double sum = 0;
+  constexpr uint64_t kSeeds = 400;
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    RandomLoops random(seed);
+    const std::string text = random.text();
+    sum += simulatedPart(text, 1 + random.below(5));
+    if (HasFailure()) {
+      ADD_FAILURE() << "seed " << seed << "\n" << text;
+      return;
+    }
+  }
+  // Most of what they do is added.
+  EXPECT_LT(sum / kSeeds, 0.6);
+}
+
+} // namespace
+} // namespace st::dtu
