@@ -98,7 +98,8 @@ def AssignStages : Pass<"assign-stages", "::mlir::ModuleOp"> {
 
     - Forward ops, on which the loss depends, are cut into consecutive stages of about
       equal cost: between blocks (`st.block`, which a front end puts on ops) where there
-      are any, else anywhere in program order.
+      are any, else anywhere in program order; or where the module's `st.stage_starts` say, a
+      name pattern for each stage but the first.
     - A backward op takes the lowest stage of the forward values and parameters it
       reads, not above those of its cotangents; without any, that of its cotangents.
     - An update follows its parameter. A parameter used on several device groups appears,

@@ -185,6 +185,47 @@ def whole_batch_cases():
         yield case(f"{name}: replicas", model, ADAM, spec(data=2))
 
 
+# ---- where stages begin ------------------------------------------------------------------------
+
+
+def marked_layers(layers=5, width=8):
+    """Layers in a row, of which the fourth begins with a mark of the program, as does the head."""
+    r = models.Parameters(11)
+    parameters = {"layers": [r.normal(width, width, scale=0.3) for _ in range(layers)], "head": r.normal(width, 1)}
+
+    def loss(p, batch):
+        x, y = batch
+        for i, weight in enumerate(p["layers"]):
+            with jax.named_scope("second_half" if i == 3 else f"layer_{i}"):
+                x = x + jax.numpy.tanh(x @ weight)
+        with jax.named_scope("head"):
+            return jax.numpy.mean((x @ p["head"] - y) ** 2)
+
+    return loss, parameters, (r.normal(ROWS, width, scale=1), r.normal(ROWS, 1))
+
+
+def weights_of_stages(expected):
+    """Which parameters each stage has."""
+    def check(folder):
+        programs = tasks_of(folder).split("st.program ")[1:]
+        found = [re.findall(r'st\.state @\S+ "([^"]*)" role "parameter"', program) for program in programs]
+        st.expect([sorted(names) for names in found] == expected, f"stages have {found}, expected {expected}")
+        return f"stages have {[len(names) for names in found]} weights"
+    return check
+
+
+def stage_cases():
+    def stage_case(what, expected, stages_at, **keys):
+        names = [sorted(f"layers.{i}" if i != "head" else i for i in stage) for stage in expected]
+        return case(f"marked layers: {what}", marked_layers, clipped(ADAM), spec(**keys) | {"stages": stages_at},
+                    weights_of_stages(names))
+    yield stage_case("stages by parameters", [[0], [1, 2, 3], [4, "head"]], stages=3, micro=2,
+                     stages_at=["layers.1", "layers.4"])
+    yield stage_case("stages at marks", [[0, 1, 2], [3, 4], ["head"]], stages=3, micro=2, stages_at=["second_half", "head"])
+    yield stage_case("virtual stages", [[0, 2], [1, 3, 4, "head"]], stages=2, micro=2, schedule="interleaved",
+                     stages_at=["layers.1", "layer_2", "second_half"])
+
+
 EXPERTS = {"*up*": ["expert"], "*down*": ["expert"]}
 
 
@@ -214,6 +255,7 @@ def cases():
     print(f"drawn with ST_SEED={seed}", flush=True)
     yield from whole_batch_cases()
     yield from expert_cases()
+    yield from stage_cases()
     yield from drawn_cases(seed)
 
 
