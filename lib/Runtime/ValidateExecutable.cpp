@@ -117,6 +117,18 @@ absl::Status GroupValidator::checkSlice(const std::string &owner, const proto::T
                                         const proto::Slice &slice, int64_t microBatches,
                                         int64_t microDim) const {
   const int64_t dims = type.shape_size();
+  if (slice.rows() != 0 || slice.first_row() != 0) {
+    if (dims == 0 || slice.rows() < 1 || slice.first_row() < 0 ||
+        slice.first_row() > type.shape(0) - slice.rows())
+      return error(absl::StrCat(owner, " is made of ", slice.rows(), " rows from row ",
+                                slice.first_row(), " on, which it does not have"));
+    proto::TensorType part = type;
+    proto::Slice ofPart = slice;
+    part.set_shape(0, slice.rows());
+    ofPart.clear_first_row();
+    ofPart.clear_rows();
+    return checkSlice(owner, part, ofPart, microBatches, microDim);
+  }
   if (microDim < -1 || microDim >= dims)
     return error(
         absl::StrCat(owner, " has micro-batches along dimension ", microDim, " of ", dims));
@@ -265,9 +277,9 @@ absl::Status GroupValidator::checkOverlaps() {
 absl::Status checkSharedStates(const proto::Executable &program) {
   std::map<std::string, const proto::State *> first;
   for (const proto::Group &group : program.groups()) {
-    std::set<std::string> inGroup;
+    std::set<std::pair<std::string, int64_t>> inGroup; // names, and rows of what is held in parts
     for (const proto::State &state : group.states()) {
-      if (!inGroup.insert(state.name()).second)
+      if (!inGroup.insert({state.name(), state.slice().first_row()}).second)
         return invalid(
             absl::StrCat("group \"", group.name(), "\" holds state \"", state.name(), "\" twice"));
       auto [it, isFirst] = first.emplace(state.name(), &state);

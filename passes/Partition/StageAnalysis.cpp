@@ -108,8 +108,9 @@ SmallVector<int64_t> StageAnalysis::cutAtStarts(ArrayRef<Operation *> ops, Array
     if (auto pattern = dyn_cast<StringAttr>(start))
       patterns.push_back(pattern.getValue());
   if (static_cast<int64_t>(patterns.size()) != stages - 1)
-    fault = llvm::formatv("found {0} strings in {1}, expected {2}, one for each stage but the first",
-                          patterns.size(), kStageStartsAttr, stages - 1);
+    fault =
+        llvm::formatv("found {0} strings in {1}, expected {2}, one for each stage but the first",
+                      patterns.size(), kStageStartsAttr, stages - 1);
   SmallVector<StageStart> found = findStageStarts(function, ops, patterns);
   size_t index = 0;
   if (std::string wrong = findFault(found, patterns, index); fault.empty() && !wrong.empty())
@@ -137,8 +138,7 @@ void StageAnalysis::cutForward() {
     else
       ops.push_back(&op);
   }
-  auto starts =
-      function->getParentOfType<ModuleOp>()->getAttrOfType<ArrayAttr>(kStageStartsAttr);
+  auto starts = function->getParentOfType<ModuleOp>()->getAttrOfType<ArrayAttr>(kStageStartsAttr);
   SmallVector<int64_t> cut = starts ? cutAtStarts(ops, starts) : cutIntoStages(ops, stages);
   for (auto [op, stage] : llvm::zip_equal(ops, cut)) {
     // Whatever the blocks say, values only flow forward.

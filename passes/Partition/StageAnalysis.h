@@ -14,7 +14,7 @@ public:
   /// `groups` says for each stage which device group runs it.
   StageAnalysis(func::FuncOp function, ArrayRef<int64_t> groups);
 
-  /// What is wrong with where the module's `st.stage_starts` say that stages begin; empty if nothing.
+  /// What is wrong with where the module's `st.stage_starts` say that stages begin; empty: nothing.
   StringRef getFault() const { return fault; }
   /// The stages that compute an op: several for what is cloned. None for an op whose
   /// results nobody uses.

@@ -30,8 +30,8 @@ SmallVector<Operation *> forwardOpsOfState(func::FuncOp function);
 SmallVector<StageStart> findStageStarts(func::FuncOp function, ArrayRef<Operation *> forward,
                                         ArrayRef<StringRef> patterns);
 
-/// What is wrong with where the stages begin, or nothing: one that matches nothing, that begins with
-/// the model or before another one, named by its pattern; `index` is its number.
+/// What is wrong with where the stages begin, or nothing: one that matches nothing, that begins
+/// with the model or before another one, named by its pattern; `index` is its number.
 std::string findFault(ArrayRef<StageStart> starts, ArrayRef<StringRef> patterns, size_t &index);
 
 } // namespace mlir::st

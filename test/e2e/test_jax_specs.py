@@ -226,6 +226,44 @@ def stage_cases():
                      stages_at=["layers.1", "layer_2", "second_half"])
 
 
+# ---- layers in a loop --------------------------------------------------------------------------
+
+
+def scanned_layers():
+    """Four layers in a loop over stacked weights, and a table for both ends."""
+    loss, parameters, tokens = models.scanned_transformer(4)
+    return loss, parameters, np.concatenate([tokens, (tokens + 7) % models.VOCABULARY])
+
+
+def rows_of_stages(expected):
+    """Which rows of the stacked weights and of their optimizer state each stage has, in the binary; nothing else of them."""
+    def check(folder):
+        text = st.check_run([st.BIN / "st-translate", "--executable-to-text", folder / "program"]).stdout
+        groups = text.split("\ngroup ")[1:]
+        found = [{} for _ in groups]
+        for group, rows in zip(groups, found, strict=True):
+            for name, first, last in re.findall(r'state "(blocks\.[^"]*)" .*? rows (\d+) to (\d+)', group):
+                st.expect(first == last, f"{name} has rows {first} to {last}")
+                rows.setdefault(name, []).append(int(first))
+            whole = re.findall(r'state "blocks\.[^"]*" (?!.* rows \d)', group)
+            st.expect(not whole, f"whole stacks: {whole}")
+        st.expect(all(len(rows) == 24 and set(map(tuple, rows.values())) == {tuple(want)}
+                      for rows, want in zip(found, expected, strict=True)), f"stages have {found}, expected {expected}")
+        return f"stages have rows {expected}"
+    return check
+
+
+def loop_cases():
+    def loop_case(what, expected, stages_at=None, **keys):
+        parallel = spec(**keys) | ({"stages": stages_at} if stages_at else {})
+        return case(f"scanned layers: {what}", scanned_layers, clipped(ADAM), parallel, rows_of_stages(expected))
+    yield loop_case("two stages", [[0, 1], [2, 3]], stages=2, micro=2)
+    yield loop_case("four stages, zb-h1", [[0], [1], [2], [3]], stages=4, micro=4, schedule="zb-h1")
+    yield loop_case("virtual stages", [[0, 2], [1, 3]], stages=2, micro=2, schedule="interleaved")
+    yield loop_case("cut before a trip", [[0], [1, 2, 3]], stages=2, micro=2, stages_at=["blocks.*.1"])
+    yield loop_case("replicas and shards", [[0, 1], [2, 3]], data=2, tensor=2, stages=2, zero=2, sharding_dim="megatron")
+
+
 EXPERTS = {"*up*": ["expert"], "*down*": ["expert"]}
 
 
@@ -256,6 +294,7 @@ def cases():
     yield from whole_batch_cases()
     yield from expert_cases()
     yield from stage_cases()
+    yield from loop_cases()
     yield from drawn_cases(seed)
 
 
