@@ -494,6 +494,9 @@ LogicalResult Compiler::configure() {
   std::string schedule = options.get(*module, "schedule");
   if (!schedule.empty() && (schedule == "listed" || !parseScheduleKind(schedule)))
     return error() << "--schedule=" << schedule << ": expected " << getScheduleNames();
+  // Stages hold the rows of a stack that they use.
+  if (config.stageCount() > 1 && failed(runPipeline(CompilePhase::Configured, "unstack-state")))
+    return failure();
   if (failed(applyParallelConfig(*module, config, schedule)))
     return failure();
   recordLinkCosts(*module, *description);

@@ -122,6 +122,10 @@ static TensorBlock wholeBlock(const proto::TensorType &global, const proto::Slic
 
 static void cut(TensorBlock &block, const proto::Slice &slice, int64_t rank) {
   const int64_t dims = slice.counts_size();
+  if (slice.rows() != 0) {
+    block.start[0] = slice.first_row();
+    block.shape[0] = slice.rows();
+  }
   for (int64_t dim = 0; dim < dims; ++dim) {
     if (slice.local_size() != 0)
       block.shape[dim] = slice.local(dim);

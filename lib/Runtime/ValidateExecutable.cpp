@@ -118,6 +118,24 @@ absl::Status GroupValidator::checkTensor(const std::string &owner,
 absl::Status GroupValidator::checkSlice(const std::string &owner, const proto::TensorType &type,
                                         const proto::Slice &slice, int64_t microBatches,
                                         int64_t microDim) const {
+  if (slice.rows() != 0 || slice.first_row() != 0) {
+    if (type.shape_size() == 0 || slice.rows() < 1 || slice.first_row() < 0 ||
+        slice.first_row() > type.shape(0) - slice.rows())
+      return error(absl::StrCat(owner, " is made of ", slice.rows(), " rows from row ",
+                                slice.first_row(), " on, which it does not have"));
+    proto::TensorType part = type;
+    proto::Slice ofPart = slice;
+    part.set_shape(0, slice.rows());
+    ofPart.clear_first_row();
+    ofPart.clear_rows();
+    if (slice.view_size() != 0) {
+      if (slice.view_ranks_size() == 0 || slice.view_ranks(0) != 1 ||
+          slice.view(0) != type.shape(0))
+        return error(absl::StrCat(owner, " is made of rows that are themselves in pieces"));
+      ofPart.set_view(0, slice.rows());
+    }
+    return checkSlice(owner, part, ofPart, microBatches, microDim);
+  }
   std::vector<int64_t> shape(type.shape().begin(), type.shape().end());
   if (slice.view_size() != 0) {
     ST_RETURN_IF_ERROR(checkView(owner, type, slice));
@@ -301,9 +319,9 @@ absl::Status GroupValidator::checkOverlaps() {
 absl::Status checkSharedStates(const proto::Executable &program) {
   std::map<std::string, const proto::State *> first;
   for (const proto::Group &group : program.groups()) {
-    std::set<std::string> inGroup;
+    std::set<std::pair<std::string, int64_t>> inGroup; // names, and rows of what is held in parts
     for (const proto::State &state : group.states()) {
-      if (!inGroup.insert(state.name()).second)
+      if (!inGroup.insert({state.name(), state.slice().first_row()}).second)
         return invalid(
             absl::StrCat("group \"", group.name(), "\" holds state \"", state.name(), "\" twice"));
       auto [it, isFirst] = first.emplace(state.name(), &state);

@@ -8,6 +8,7 @@
 #include "passes/Partition/Passes.h"
 #include "passes/Partition/SeedConstraints.h"
 #include "passes/Partition/SeedShardings.h"
+#include "passes/Partition/StageStarts.h"
 #include "llvm/Support/JSON.h"
 
 namespace mlir::st {
@@ -35,6 +36,7 @@ public:
   LogicalResult applyPrecision();
   FailureOr<int64_t> getVirtualStages(StringRef schedule);
   LogicalResult setScheduleOrder(int64_t virtualStages);
+  LogicalResult setStageStarts(int64_t numStages);
   LogicalResult setAttributes(StringRef schedule);
   LogicalResult seed();
 
@@ -203,6 +205,26 @@ LogicalResult ConfigApplication::setScheduleOrder(int64_t virtualStages) {
   return success();
 }
 
+/// Checks where the stages are to begin, and leaves it on the module.
+LogicalResult ConfigApplication::setStageStarts(int64_t numStages) {
+  if (config.stageStarts.empty())
+    return success();
+  auto count = static_cast<int64_t>(config.stageStarts.size());
+  if (count != numStages - 1)
+    return error("stages") << "stages lists where " << count << " stages begin; expected "
+                           << numStages - 1 << ", all but the first of the " << numStages
+                           << " stages (stage_cnt, virtual_stages)";
+  SmallVector<StringRef> patterns(llvm::to_vector_of<StringRef>(config.stageStarts));
+  size_t index = 0;
+  std::string fault =
+      findFault(findStageStarts(function, forwardOpsOfState(function), patterns), patterns, index);
+  if (!fault.empty())
+    return error("stages") << "stages[" << index << "] is \"" << patterns[index] << "\", but "
+                           << fault;
+  module->setAttr(kStageStartsAttr, builder.getStrArrayAttr(patterns));
+  return success();
+}
+
 LogicalResult ConfigApplication::setAttributes(StringRef schedule) {
   bool pipelines = config.mode != ParallelMode::Sharding && config.accumDegree > 1;
   if (schedule.empty())
@@ -239,6 +261,8 @@ LogicalResult ConfigApplication::setAttributes(StringRef schedule) {
   ScheduleKind kind = *parseScheduleKind(schedule);
   int64_t numGroups = config.stageCount(), numStages = numGroups * *virtualStages;
   if (kind == ScheduleKind::Listed && failed(setScheduleOrder(*virtualStages)))
+    return failure();
+  if (failed(setStageStarts(numStages)))
     return failure();
   SmallVector<Attribute> devices;
   for (int64_t stage : llvm::seq(numStages))

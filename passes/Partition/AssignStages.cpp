@@ -263,6 +263,10 @@ struct AssignStages : st::impl::AssignStagesBase<AssignStages> {
     }
     MeshAxes axes(getMesh(module));
     StageAnalysis analysis(function, getStageGroups(module));
+    if (!analysis.getFault().empty()) {
+      emitError(module.getLoc()) << analysis.getFault();
+      return signalPassFailure();
+    }
     StageRewriter rewriter(function, analysis, axes);
     rewriter.run();
     transfers += rewriter.transferCount;

@@ -49,6 +49,7 @@ private:
   LogicalResult readBucketBytes(const llvm::json::Object &object);
   LogicalResult readSchedule(const llvm::json::Object &object);
   LogicalResult readScheduleOrder(const llvm::json::Array &lists);
+  LogicalResult readStages(const llvm::json::Object &object);
   LogicalResult readPrecision(const llvm::json::Object &object);
   LogicalResult readFloatType(const llvm::json::Value &value, StringRef key, std::string &type);
   LogicalResult readLossScale(const llvm::json::Object &object);
@@ -125,7 +126,8 @@ constexpr StringLiteral kKeys[] = {
     "mode",           "sharding_size",  "sharding_dim", "sequence_parallel",
     "parameters",     "stage_cnt",      "accum_degree", "data",
     "expert",         "zero",           "bucket_bytes", "schedule",
-    "virtual_stages", "device_mapping", "precision",    "recompute"};
+    "virtual_stages", "device_mapping", "precision",    "recompute",
+    "stages"};
 
 LogicalResult ConfigParser::refuseUnknownKeys(const llvm::json::Object &object) {
   for (const auto &[key, value] : object)
@@ -239,6 +241,27 @@ LogicalResult ConfigParser::readSchedule(const llvm::json::Object &object) {
     return error("schedule", *value)
            << "; expected " << getScheduleNames() << ", or a list of tasks for each stage";
   config.schedule = name->str();
+  return success();
+}
+
+LogicalResult ConfigParser::readStages(const llvm::json::Object &object) {
+  const llvm::json::Value *value = object.get("stages");
+  if (!value)
+    return success();
+  const llvm::json::Array *list = value->getAsArray();
+  if (!list)
+    return error("stages", *value)
+           << "; expected a list with the layer at which each stage but the first begins";
+  for (auto [i, entry] : llvm::enumerate(*list)) {
+    std::optional<StringRef> pattern = entry.getAsString();
+    if (!pattern || pattern->empty())
+      return error("stages") << "stages[" << i << "] is " << print(entry)
+                             << "; expected a pattern of a layer's name";
+    if (auto glob = createNamePattern(*pattern); !glob)
+      return error("stages") << "stages[" << i << "] is " << print(entry) << "; "
+                             << llvm::toString(glob.takeError());
+    config.stageStarts.push_back(pattern->str());
+  }
   return success();
 }
 
@@ -568,7 +591,7 @@ FailureOr<ParallelConfig> ConfigParser::parse(StringRef text) {
   if (failed(accumDegree) || failed(data) || failed(expert) || failed(virtualStages) ||
       failed(readZero(*object)) || failed(readBucketBytes(*object)) ||
       failed(readSchedule(*object)) || failed(readPrecision(*object)) ||
-      failed(readRecompute(*object)))
+      failed(readRecompute(*object)) || failed(readStages(*object)))
     return failure();
   config.dataCount = data->value_or(1);
   config.expertCount = expert->value_or(1);

@@ -49,6 +49,8 @@ struct ParallelConfig {
   std::vector<SmallVector<ScheduledUnit>> scheduleOrder;
   /// Stages that a group of devices runs in turn; 0 for the schedule's own.
   int64_t virtualStages = 0;
+  /// Where each stage but the first begins: globs of layers' names. Empty: a balanced cut.
+  std::vector<std::string> stageStarts;
   /// What of the forward pass the backward pass computes again.
   RecomputePolicy recompute;
   /// Whether the devices are GPUs ("GPU:<id>") rather than DTU clusters.

@@ -25,14 +25,13 @@ static std::optional<std::vector<std::string>> parseAxes(const llvm::json::Value
   return axes;
 }
 
-static llvm::Expected<llvm::GlobPattern> createPattern(const ParameterRule &rule) {
-  // A bound on what braces expand to.
+llvm::Expected<llvm::GlobPattern> mlir::st::createNamePattern(llvm::StringRef pattern) {
   constexpr size_t mostPatterns = 1024;
-  return llvm::GlobPattern::create(rule.pattern, mostPatterns);
+  return llvm::GlobPattern::create(pattern, mostPatterns);
 }
 
 llvm::GlobPattern mlir::st::compilePattern(const ParameterRule &rule) {
-  return llvm::cantFail(createPattern(rule));
+  return llvm::cantFail(createNamePattern(rule.pattern));
 }
 
 llvm::Expected<ParameterRule> mlir::st::parseParameterRule(llvm::StringRef pattern,
@@ -48,7 +47,7 @@ llvm::Expected<ParameterRule> mlir::st::parseParameterRule(llvm::StringRef patte
       return llvm::createStringError(kExpected);
     rule.dims.push_back(std::move(*axes));
   }
-  if (llvm::Expected<llvm::GlobPattern> glob = createPattern(rule); !glob)
+  if (llvm::Expected<llvm::GlobPattern> glob = createNamePattern(rule.pattern); !glob)
     return glob.takeError();
   return rule;
 }

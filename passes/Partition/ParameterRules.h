@@ -23,6 +23,9 @@ struct ParameterRule {
 llvm::Expected<ParameterRule> parseParameterRule(llvm::StringRef pattern,
                                                  const llvm::json::Value &value);
 
+/// A glob of names, with a bound on what braces expand to; it lives no longer than its text.
+llvm::Expected<llvm::GlobPattern> createNamePattern(llvm::StringRef pattern);
+
 /// The pattern, ready to match; it lives no longer than the rule.
 llvm::GlobPattern compilePattern(const ParameterRule &rule);
 

@@ -89,6 +89,32 @@ def PadDimensions : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
+def UnstackState : Pass<"unstack-state", "::mlir::ModuleOp"> {
+  let summary = "Makes a state of each row of a stacked one, so that stages hold the rows that they use";
+  let description = [{
+    A program that loops over its layers has their weights stacked, a row a layer. Where the loop is
+    unrolled, each row is read by itself. Needs `@main` with roles and donated state. A parameter
+    each row of which is read by a slice is replaced by an argument a row, `<name>.<row>`, and so is
+    the state that is stacked like it; `st.stack` says of what tensor each is which row, so that
+    checkpoints keep the whole. Rows are then state like any other, and what they are split over,
+    and which stage has them, is for the passes behind to say.
+
+    Rows of the new values are made of rows as far as ops are elementwise or join rows; what reduces
+    a whole stack (a gradient's norm) reduces rows and combines these. Anything else gets the rows
+    joined again.
+
+    ```mlir
+    func.func @main(%w: tensor<2x4xf32> {st.name = "w", tf.aliasing_output = 0 : i32}) -> ... {
+      %0 = stablehlo.slice %w [0:1, 0:4]
+    // after
+    func.func @main(%w0: tensor<1x4xf32> {st.name = "w.0", st.stack = {name = "w", row = 0, rows = 2}},
+                    %w1: tensor<1x4xf32> {st.name = "w.1", st.stack = {name = "w", row = 1, rows = 2}}, ...
+    ```
+  }];
+  let statistics = [Statistic<"stacks", "stacks", "States that were replaced by their rows">];
+  let dependentDialects = ["::mlir::stablehlo::StableHLODialect"];
+}
+
 def AssignStages : Pass<"assign-stages", "::mlir::ModuleOp"> {
   let summary = "Gives every op a stage and joins stages by st.transfer alone";
   let description = [{
@@ -98,7 +124,8 @@ def AssignStages : Pass<"assign-stages", "::mlir::ModuleOp"> {
 
     - Forward ops, on which the loss depends, are cut into consecutive stages of about
       equal cost: between blocks (`st.block`, which a front end puts on ops) where there
-      are any, else anywhere in program order.
+      are any, else anywhere in program order; or where the module's `st.stage_starts` say, a
+      name pattern for each stage but the first.
     - A backward op takes the lowest stage of the forward values and parameters it
       reads, not above those of its cotangents; without any, that of its cotangents.
     - An update follows its parameter. A parameter used on several device groups appears,

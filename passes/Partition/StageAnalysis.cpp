@@ -3,6 +3,8 @@
 #include "dialects/St/Sharding/OpSharding.h"
 #include "mlir/Transforms/RegionUtils.h"
 #include "passes/Partition/StageCut.h"
+#include "passes/Partition/StageStarts.h"
+#include "llvm/Support/FormatVariadic.h"
 
 using namespace mlir;
 using namespace mlir::st;
@@ -99,6 +101,29 @@ bool StageAnalysis::isOfParameters(Operation *op) const {
   });
 }
 
+/// Stages that begin where the user says.
+SmallVector<int64_t> StageAnalysis::cutAtStarts(ArrayRef<Operation *> ops, ArrayAttr starts) {
+  SmallVector<StringRef> patterns;
+  for (auto start : starts.getAsRange<Attribute>())
+    if (auto pattern = dyn_cast<StringAttr>(start))
+      patterns.push_back(pattern.getValue());
+  if (static_cast<int64_t>(patterns.size()) != stages - 1)
+    fault =
+        llvm::formatv("found {0} strings in {1}, expected {2}, one for each stage but the first",
+                      patterns.size(), kStageStartsAttr, stages - 1);
+  SmallVector<StageStart> found = findStageStarts(function, ops, patterns);
+  size_t index = 0;
+  if (std::string wrong = findFault(found, patterns, index); fault.empty() && !wrong.empty())
+    fault = llvm::formatv("{0}[{1}] is \"{2}\", but {3}", kStageStartsAttr, index, patterns[index],
+                          wrong);
+  SmallVector<int64_t> cut(ops.size(), 0);
+  if (fault.empty())
+    for (const StageStart &start : found)
+      for (size_t i = *start.op; i < ops.size(); ++i)
+        ++cut[i];
+  return cut;
+}
+
 void StageAnalysis::cutForward() {
   // A function without state is all forward: nothing of it is cloned.
   bool hasState = !stateful.empty();
@@ -113,7 +138,8 @@ void StageAnalysis::cutForward() {
     else
       ops.push_back(&op);
   }
-  SmallVector<int64_t> cut = cutIntoStages(ops, stages);
+  auto starts = function->getParentOfType<ModuleOp>()->getAttrOfType<ArrayAttr>(kStageStartsAttr);
+  SmallVector<int64_t> cut = starts ? cutAtStarts(ops, starts) : cutIntoStages(ops, stages);
   for (auto [op, stage] : llvm::zip_equal(ops, cut)) {
     // Whatever the blocks say, values only flow forward.
     for (Value value : readsOf(op))

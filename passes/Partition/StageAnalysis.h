@@ -14,6 +14,8 @@ public:
   /// `groups` says for each stage which device group runs it.
   StageAnalysis(func::FuncOp function, ArrayRef<int64_t> groups);
 
+  /// What is wrong with where the module's `st.stage_starts` say that stages begin; empty: nothing.
+  StringRef getFault() const { return fault; }
   /// The stages that compute an op: several for what is cloned. None for an op whose
   /// results nobody uses.
   const StageSet &stagesOf(Operation *op) const { return opStages.find(op)->second; }
@@ -28,6 +30,7 @@ private:
   void markStateful();
   void markForward();
   void cutForward();
+  SmallVector<int64_t> cutAtStarts(ArrayRef<Operation *> ops, ArrayAttr starts);
   void placeParameters();
   void placeUpdates();
   void placeBackward();
@@ -54,6 +57,7 @@ private:
   mutable func::FuncOp function;
   SmallVector<int64_t> groups; ///< one a stage
   int64_t stages;
+  std::string fault;
   Operation *terminator;
   DenseMap<Operation *, StageSet> opStages;
   DenseMap<Value, StageSet> argumentStages;

@@ -1,4 +1,5 @@
 #include "passes/Pipeline/ProgramEmitter.h"
+#include "dialects/St/IR/StackedState.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "passes/Pipeline/Recompute.h"
 
@@ -48,8 +49,7 @@ void ProgramEmitter::numberParameters() {
   func::FuncOp function = analysis.getFunction();
   for (unsigned i = 0; i < function.getNumArguments(); ++i)
     if (function.getArgAttrOfType<StringAttr>(i, kRoleAttr).getValue() == "parameter")
-      parameterNumbers.try_emplace(function.getArgAttrOfType<StringAttr>(i, kNameAttr).getValue(),
-                                   parameterNumbers.size());
+      parameterNumbers.try_emplace(wholeName(function.getArgAttrDict(i)), parameterNumbers.size());
 }
 
 std::optional<int64_t> ProgramEmitter::getAliasedResult(BlockArgument argument) const {
@@ -77,12 +77,14 @@ void ProgramEmitter::emitState(OpBuilder &builder, BlockArgument argument,
   auto localType = TypeAttr::get(argument.getType());
   IntegerAttr stream;
   if (role.getValue() == "parameter")
-    stream = builder.getI64IntegerAttr(parameterNumbers.lookup(name.getValue()));
-  StateOp::create(builder, argument.getLoc(), symbol.getAttr(), name, role,
-                  getOr(attributes, kOfAttr, builder.getStringAttr("")),
-                  getOr(attributes, kGlobalTypeAttr, localType),
-                  getShardingOf(attributes, argument.getType(), meshSymbol), localType,
-                  attributes.getAs<DictionaryAttr>(kInitAttr), stream, AddressAttr());
+    stream = builder.getI64IntegerAttr(parameterNumbers.lookup(wholeName(attributes)));
+  auto state = StateOp::create(builder, argument.getLoc(), symbol.getAttr(), name, role,
+                               getOr(attributes, kOfAttr, builder.getStringAttr("")),
+                               getOr(attributes, kGlobalTypeAttr, localType),
+                               getShardingOf(attributes, argument.getType(), meshSymbol), localType,
+                               attributes.getAs<DictionaryAttr>(kInitAttr), stream, AddressAttr());
+  if (Attribute stack = attributes.get(kStackAttr))
+    state->setAttr(kStackAttr, stack);
   storage[argument] = {symbol, false};
   if (std::optional<int64_t> result = getAliasedResult(argument))
     resultStorage[*result] = storage[argument];

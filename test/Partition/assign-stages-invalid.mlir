@@ -22,3 +22,23 @@ module attributes {st.stages = 1 : i64} {
     return %x : tensor<4xf32>
   }
 }
+
+// -----
+
+// expected-error @+1 {{found 2 strings in st.stage_starts, expected 1, one for each stage but the first}}
+module attributes {st.stages = 2 : i64, st.stage_starts = ["a", "b"]} {
+  st.mesh @mesh <["tensor"=1], micro=1>
+  func.func @main(%x: tensor<4xf32> {st.name = "a", st.role = "parameter", st.sharding = #st.sharding<@mesh, [{}]>}) -> tensor<4xf32> {
+    return %x : tensor<4xf32>
+  }
+}
+
+// -----
+
+// expected-error @+1 {{st.stage_starts[0] is "b", but no parameter that the forward pass reads and no scope of it has a name that matches}}
+module attributes {st.stages = 2 : i64, st.stage_starts = ["b"]} {
+  st.mesh @mesh <["tensor"=1], micro=1>
+  func.func @main(%x: tensor<4xf32> {st.name = "a", st.role = "parameter", st.sharding = #st.sharding<@mesh, [{}]>}) -> tensor<4xf32> {
+    return %x : tensor<4xf32>
+  }
+}

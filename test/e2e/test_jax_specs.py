@@ -185,6 +185,85 @@ def whole_batch_cases():
         yield case(f"{name}: replicas", model, ADAM, spec(data=2))
 
 
+# ---- where stages begin ------------------------------------------------------------------------
+
+
+def marked_layers(layers=5, width=8):
+    """Layers in a row, of which the fourth begins with a mark of the program, as does the head."""
+    r = models.Parameters(11)
+    parameters = {"layers": [r.normal(width, width, scale=0.3) for _ in range(layers)], "head": r.normal(width, 1)}
+
+    def loss(p, batch):
+        x, y = batch
+        for i, weight in enumerate(p["layers"]):
+            with jax.named_scope("second_half" if i == 3 else f"layer_{i}"):
+                x = x + jax.numpy.tanh(x @ weight)
+        with jax.named_scope("head"):
+            return jax.numpy.mean((x @ p["head"] - y) ** 2)
+
+    return loss, parameters, (r.normal(ROWS, width, scale=1), r.normal(ROWS, 1))
+
+
+def weights_of_stages(expected):
+    """Which parameters each stage has."""
+    def check(folder):
+        programs = tasks_of(folder).split("st.program ")[1:]
+        found = [re.findall(r'st\.state @\S+ "([^"]*)" role "parameter"', program) for program in programs]
+        st.expect([sorted(names) for names in found] == expected, f"stages have {found}, expected {expected}")
+        return f"stages have {[len(names) for names in found]} weights"
+    return check
+
+
+def stage_cases():
+    def stage_case(what, expected, stages_at, **keys):
+        names = [sorted(f"layers.{i}" if i != "head" else i for i in stage) for stage in expected]
+        return case(f"marked layers: {what}", marked_layers, clipped(ADAM), spec(**keys) | {"stages": stages_at},
+                    weights_of_stages(names))
+    yield stage_case("stages by parameters", [[0], [1, 2, 3], [4, "head"]], stages=3, micro=2,
+                     stages_at=["layers.1", "layers.4"])
+    yield stage_case("stages at marks", [[0, 1, 2], [3, 4], ["head"]], stages=3, micro=2, stages_at=["second_half", "head"])
+    yield stage_case("virtual stages", [[0, 2], [1, 3, 4, "head"]], stages=2, micro=2, schedule="interleaved",
+                     stages_at=["layers.1", "layer_2", "second_half"])
+
+
+# ---- layers in a loop --------------------------------------------------------------------------
+
+
+def scanned_layers():
+    """Four layers in a loop over stacked weights, and a table for both ends."""
+    loss, parameters, tokens = models.scanned_transformer(4)
+    return loss, parameters, np.concatenate([tokens, (tokens + 7) % models.VOCABULARY])
+
+
+def rows_of_stages(expected):
+    """Which rows of the stacked weights and of their optimizer state each stage has, in the binary; nothing else of them."""
+    def check(folder):
+        text = st.check_run([st.BIN / "st-translate", "--executable-to-text", folder / "program"]).stdout
+        groups = text.split("\ngroup ")[1:]
+        found = [{} for _ in groups]
+        for group, rows in zip(groups, found, strict=True):
+            for name, first, last in re.findall(r'state "(blocks\.[^"]*)" .*? rows (\d+) to (\d+)', group):
+                st.expect(first == last, f"{name} has rows {first} to {last}")
+                rows.setdefault(name, []).append(int(first))
+            whole = re.findall(r'state "blocks\.[^"]*" (?!.* rows \d)', group)
+            st.expect(not whole, f"whole stacks: {whole}")
+        st.expect(all(len(rows) == 24 and set(map(tuple, rows.values())) == {tuple(want)}
+                      for rows, want in zip(found, expected, strict=True)), f"stages have {found}, expected {expected}")
+        return f"stages have rows {expected}"
+    return check
+
+
+def loop_cases():
+    def loop_case(what, expected, stages_at=None, **keys):
+        parallel = spec(**keys) | ({"stages": stages_at} if stages_at else {})
+        return case(f"scanned layers: {what}", scanned_layers, clipped(ADAM), parallel, rows_of_stages(expected))
+    yield loop_case("two stages", [[0, 1], [2, 3]], stages=2, micro=2)
+    yield loop_case("four stages, zb-h1", [[0], [1], [2], [3]], stages=4, micro=4, schedule="zb-h1")
+    yield loop_case("virtual stages", [[0, 2], [1, 3]], stages=2, micro=2, schedule="interleaved")
+    yield loop_case("cut before a trip", [[0], [1, 2, 3]], stages=2, micro=2, stages_at=["blocks.*.1"])
+    yield loop_case("replicas and shards", [[0, 1], [2, 3]], data=2, tensor=2, stages=2, zero=2, sharding_dim="megatron")
+
+
 EXPERTS = {"*up*": ["expert"], "*down*": ["expert"]}
 
 
@@ -232,6 +311,8 @@ def cases():
     yield from whole_batch_cases()
     yield from expert_cases()
     yield from fused_cases()
+    yield from stage_cases()
+    yield from loop_cases()
     yield from drawn_cases(seed)
 
 

@@ -81,6 +81,7 @@ RUNS_ON = {
     "remove-dead-state": [],
     "simplify": ["import", "precision", "differentiate", "optimizer"],
     "unroll-loops": [],
+    "unstack-state": [],
 }
 # Where there is nothing to do: a model's front end prints what the passes on programs of other tools make.
 UNCHANGED = {
@@ -95,7 +96,7 @@ UNCHANGED = {
     "schedule-pipeline": ["scheduled", "kernels"],
     "verify-memory-plan": ["planned"],
     **{name: FORWARD for name in ["expand-ops", "import-shardings", "inline-calls", "inline-custom-gradients", "mark-blocks",
-                                  "remove-dead-state", "unroll-loops"]},
+                                  "remove-dead-state", "unroll-loops", "unstack-state"]},
 }
 
 

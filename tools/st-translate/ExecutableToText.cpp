@@ -55,6 +55,8 @@ void ExecutablePrinter::printType(const proto::TensorType &type) {
 
 /// The parts that each dimension is cut into, where one is.
 void ExecutablePrinter::printSlice(const proto::Slice &slice) {
+  if (slice.rows() != 0)
+    os << " rows " << slice.first_row() << " to " << slice.first_row() + slice.rows() - 1;
   if (llvm::any_of(slice.counts(), [](int64_t count) { return count != 1; })) {
     os << " in ";
     llvm::interleave(slice.counts(), os, " x ");

@@ -5,6 +5,7 @@
 #include "backends/dtu/codegen/VectorOps.h"
 #include "backends/dtu/isa/Binary.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/IR/StackedState.h"
 
 #include "google/protobuf/io/coded_stream.h"
 #include "google/protobuf/io/zero_copy_stream_impl_lite.h"
@@ -167,6 +168,23 @@ FailureOr<mlir::st::AddressAttr> GroupBuilder::place(Operation *storage, Type ty
   return address;
 }
 
+/// A row is known by the name of the tensor that it belongs to.
+static void placeInStack(DictionaryAttr stack, proto::State &state) {
+  if (auto name = stack.getAs<StringAttr>("name"))
+    state.set_name(name.str());
+  if (auto of = stack.getAs<StringAttr>("of"))
+    state.set_parameter(of.str());
+  auto row = stack.getAs<IntegerAttr>("row"), rows = stack.getAs<IntegerAttr>("rows");
+  if (!row || !rows || state.global().shape_size() == 0)
+    return;
+  state.mutable_slice()->set_first_row(row.getInt());
+  state.mutable_slice()->set_rows(state.global().shape(0));
+  // Rows of a stack are not themselves in pieces: the finer dimensions begin with them.
+  if (state.slice().view_size() != 0)
+    state.mutable_slice()->set_view(0, rows.getInt());
+  state.mutable_global()->set_shape(0, rows.getInt());
+}
+
 LogicalResult GroupBuilder::addState(mlir::st::StateOp op) {
   proto::State &state = *group.add_states();
   FailureOr<mlir::st::AddressAttr> address = place(op, op.getLocalType());
@@ -178,6 +196,8 @@ LogicalResult GroupBuilder::addState(mlir::st::StateOp op) {
   if (failed(setSlice(op, op.getSharding(), op.getGlobalType(), op.getLocalType(), mesh, ranks,
                       *state.mutable_slice())))
     return failure();
+  if (auto stack = op->getAttrOfType<DictionaryAttr>(mlir::st::kStackAttr))
+    placeInStack(stack, state);
   state.set_offset(address->getOffset());
   state.set_init_stream(op.getInitStream().value_or(0));
   proto::Initializer &init = *state.mutable_init();
