@@ -65,8 +65,14 @@ BUGS = [
         "splatLike(builder, indices, size), ComparisonDirection::LT"),
     Bug("index-outside-of-the-table", INDEXING, "splatLike(builder, indices, size - 1));", "splatLike(builder, indices, size));"),
     Bug("scattered-table-on-each-shard", INDEXING, "rule.countedOnce = {0};", ""),
-    Bug("slice-is-parallel", PIECES, "addPieceFactor(rule, op, dim, isWhole(cast<SliceOp>(op), dim));",
-        "addPieceFactor(rule, op, dim, true);"),
+    Bug("slice-is-parallel", PIECES, "addPieceFactor(rule, op, dim, isWhole);", "addPieceFactor(rule, op, dim, true);"),
+    Bug("first-block-is-taken", PIECES, "starts[dim] /= shards;\n        limits[dim] /= shards;",
+        "limits[dim] = (limits[dim] - (shards > 1 ? starts[dim] : 0)) / shards;\n"
+        "        starts[dim] = shards > 1 ? 0 : starts[dim];"),
+    Bug("padded-on-the-other-side", PIECES, "low[dim] /= shards;\n",
+        "if (shards > 1)\n        std::swap(low[dim], high[dim]);\n      low[dim] /= shards;\n"),
+    Bug("blocks-are-split", PIECES, "rule.addFactor(count, FactorKind::Permutation)",
+        "rule.addFactor(count, FactorKind::Parallel)"),
     # Reshard planning.
     Bug("gathered-from-the-wrong-part", MOVES, "step.outer = localOuter(now.dims[dim], run.outer);", "step.outer = 1;"),
     Bug("exchanged-from-the-wrong-part", MOVES, "step.fromOuter = localOuter(now.dims[fromDim], run.outer);",
