@@ -53,10 +53,14 @@ void ExecutablePrinter::printType(const proto::TensorType &type) {
   os << StringRef(proto::ElementType_Name(type.element())).lower() << ">";
 }
 
-/// The parts that each dimension is cut into, where one is.
+/// The parts that each dimension is cut into, where one is, of the tensor or of a finer view of it.
 void ExecutablePrinter::printSlice(const proto::Slice &slice) {
   if (slice.rows() != 0)
     os << " rows " << slice.first_row() << " to " << slice.first_row() + slice.rows() - 1;
+  if (slice.view_size() != 0) {
+    os << " as ";
+    llvm::interleave(slice.view(), os, "x");
+  }
   if (llvm::any_of(slice.counts(), [](int64_t count) { return count != 1; })) {
     os << " in ";
     llvm::interleave(slice.counts(), os, " x ");
