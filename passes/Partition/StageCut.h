@@ -10,11 +10,13 @@ namespace mlir::st {
 double estimateCost(Operation *op);
 
 /// Cuts consecutive costs into `parts` runs so that the dearest is as cheap as can
-/// be; returns the run of each. Where there are at least as many costs as parts, no
+/// be; returns the run of each. `before[i]`, if given, is what a cut before the i-th costs the
+/// runs on both sides of it. Where there are at least as many costs as parts, no
 /// run is empty.
-SmallVector<int64_t> cutEvenly(ArrayRef<double> costs, int64_t parts);
+SmallVector<int64_t> cutEvenly(ArrayRef<double> costs, int64_t parts, ArrayRef<double> before = {});
 
-/// The stage of each forward op, given in program order. Blocks (`st.block`) stay
+/// The stage of each forward op, given in program order, by what the ops cost and what the values
+/// that cross a cut take to send. Blocks (`st.block`) stay
 /// whole where there are at least as many as stages; an op without one goes with the
 /// block before it.
 SmallVector<int64_t> cutIntoStages(ArrayRef<Operation *> forward, int64_t stages);
