@@ -1,12 +1,14 @@
 """Plans of thousands of devices: a 175B-parameter GPT for tensor 8 x data 8 x stages 16 and a 1T-parameter one become
 scheduled programs whose parameter bytes sum exactly to the models'; the programs do not grow with the replicas; time
-replayed from one run of each kind of task is that of the full simulation but for a stated part; and the same pipeline
-at hidden size 64 agrees with one device.
+replayed from one run of each kind of task is that of the full simulation but for a stated part; trips of loops that are
+added and not run give the very time of all trips; the step of 16 layers of the 175B model is timed, with ST_ALL=1 that of
+all 96 for 1024 devices; and the same pipeline at hidden size 64 agrees with one device.
 
 How long the large ones take and what memory: benchmarks/large_plans.py."""
 
 import json
 import math
+import os
 import re
 
 import st_testing as st
@@ -109,6 +111,38 @@ def replay(tensor, data, stages, micro, **more):
     return case
 
 
+def every_trip(tensor, data, stages, micro, **more):
+    """Where a trace is asked for all trips of all loops are run; otherwise those of steady states are added."""
+    def case(folder):
+        config = st.SMALL_GPT2 | {"n_embd": 768, "n_head": 12, "n_layer": 2, "n_positions": 256}
+        binary = st.compile_model(folder, "model", config, "clm", layout(tensor, data, stages, micro, **more),
+                                  batch=data * micro, seq=256)
+        added, _ = time_step(binary, "--time-tasks=each")
+        run, _ = time_step(binary, f"--trace={folder / 'trace'}")
+        st.expect(added == run, f"{added} and {run}")
+        return f"{added['sim_ms']} ms both ways"
+    return case
+
+
+def timed(layers, tensor, data, stages, micro):
+    """The step ends; it does the products that the model's shape says, and its time lies between the bounds."""
+    def case(folder):
+        config = json.loads((EXAMPLES / "models/gpt3-175b/config.json").read_text()) | {"n_layer": layers}
+        batch, seq = data * micro, 2048
+        binary = st.compile_model(folder, "model", config, "clm", layout(tensor, data, stages, micro), f"--target={POD}",
+                                  batch=batch, seq=seq)
+        report, log = time_step(binary, "--time-tasks=once")
+        hidden, words = config["n_embd"], config["vocab_size"]
+        # A layer multiplies with 12 h^2 weights, and a query with the keys and the values of its sequence; the
+        # backward pass does twice what the forward pass does.
+        expected = 3 * batch * seq * (layers * (12 * hidden**2 + 2 * seq * hidden) + words * hidden)
+        found = sum(device["macs"] for device in report["devices"])
+        st.expect(found == expected, f"{found} multiplications, not {expected}")
+        st.expect(report["roofline_ms"] < report["sim_ms"] < report["serial_ms"], f"{report['sim_ms']} ms")
+        return f"{report['sim_ms']} ms, {re.search('timed one step in [0-9.]+ s', log)[0]}"
+    return case
+
+
 def refusals(folder):
     binary = st.compile_model(folder, "model", st.SMALL_GPT2, "clm", None, batch=1)
     for flags, message in (
@@ -146,6 +180,9 @@ def hidden_64(data):
     return case
 
 
+# A minute and a half of processor time.
+WHOLE = [("timing 175B for 8 x 8 x 16", timed(96, 8, 8, 16, 16))] if os.environ.get("ST_ALL") else []
+
 st.main(
     ("175B for 8 x 8 x 16", scheduled("gpt3-175b", 8, 8, 16, batch=128)),
     ("1T for 8 x 64 x 6", scheduled("gpt-1t", 8, 64, 6, batch=768)),
@@ -155,6 +192,10 @@ st.main(
     ("replay tensor 1 data 1 stages 4", replay(1, 1, 4, 8)),
     ("replay tensor 4 data 4 stages 1", replay(4, 4, 1, 2, zero=1)),
     ("replay tensor 8 data 2 stages 8", replay(8, 2, 8, 8)),
+    ("every trip, tensor 4 data 1 stages 2", every_trip(4, 1, 2, 2)),
+    ("every trip, tensor 2 data 4 stages 1", every_trip(2, 4, 1, 1, zero=1)),
+    ("timing 16 layers for 8 x 1 x 16", timed(16, 8, 1, 16, 16)),
+    *WHOLE,
     ("refusals", refusals),
     ("memory adds up", memory_adds_up),
     ("hidden 64 for 8 x 1 x 16", hidden_64(1)),
