@@ -3,8 +3,9 @@
 //
 // A module without a memory plan gets one here that reuses nothing, so that
 // tests of code generation need no addresses. One without a schedule runs its
-// tasks in order. One of device code runs as it is. A function @main of kernels becomes a program of one task on
-// one device; its arguments are arg0, arg1, ... and its results result0, ...
+// tasks in order. One of device code runs as it is. A function @main of
+// kernels becomes a program of one task on one device; its arguments are arg0,
+// arg1, ... and its results result0, ...
 #include "backends/dtu/codegen/ExecutableBuilder.h"
 #include "backends/dtu/codegen/Passes.h"
 #include "backends/dtu/codegen/VectorOps.h"

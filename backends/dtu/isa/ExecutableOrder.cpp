@@ -131,7 +131,8 @@ private:
 
   absl::Status decodePrograms();
   absl::Status provePrograms();
-  absl::Status proveRun(const proto::Group &group, int64_t rank, const proto::ScheduleEntry &entry);
+  absl::Status proveRun(const proto::Group &group, int64_t rank, const proto::ScheduleEntry &entry,
+                        bool isFirst);
   absl::Status proveReturns(const proto::Group &group, const proto::ScheduleEntry &entry);
   RunView viewOf(const proto::Group &group, int64_t rank, int64_t microBatch) const;
   absl::Status begin(RankWalk &walk);
@@ -186,7 +187,7 @@ RunView StepProof::viewOf(const proto::Group &group, int64_t rank, int64_t micro
 }
 
 absl::Status StepProof::proveRun(const proto::Group &group, int64_t rank,
-                                 const proto::ScheduleEntry &entry) {
+                                 const proto::ScheduleEntry &entry, bool isFirst) {
   TaskProgram &task = programOf(group, entry.task());
   const Dependence &dependence = task.dependence;
   RunView view = viewOf(group, rank, entry.micro_batch());
@@ -201,9 +202,11 @@ absl::Status StepProof::proveRun(const proto::Group &group, int64_t rank,
   ++result.runs;
   if (result.executed >= work)
     return absl::OkStatus();
-  absl::StatusOr<ProgramOrder> order = proveOrder(task.program, view, work - result.executed);
+  // One large program does not keep the others from their first run.
+  const int64_t left = work - result.executed, limit = isFirst ? (left + 3) / 4 : left;
+  absl::StatusOr<ProgramOrder> order = proveOrder(task.program, view, limit);
   if (absl::IsResourceExhausted(order.status())) {
-    result.executed = work;
+    result.executed += limit;
     return absl::OkStatus();
   }
   if (!order.ok())
@@ -308,7 +311,7 @@ absl::Status StepProof::provePrograms() {
           continue;
         int64_t count = isFirst ? 1 : group.device_ids_size();
         for (int64_t rank = 0; rank < count; ++rank)
-          if (absl::Status status = proveRun(group, rank, entry); !status.ok())
+          if (absl::Status status = proveRun(group, rank, entry, isFirst); !status.ok())
             return status;
       }
   return absl::OkStatus();

@@ -62,6 +62,11 @@ TEST(ValidateExecutableTest, NamesWhatIsWrong) {
            INT64_MAX / 2))},
       {"an impossible local shape",
        SPOIL(for (int i = 0; i < 2; ++i) group.mutable_states(0)->mutable_slice()->add_local(-8))},
+      {"is made of 3 rows from row 1000 on, which it does not have",
+       SPOIL(group.mutable_states(0)->mutable_slice()->set_first_row(1000);
+             group.mutable_states(0)->mutable_slice()->set_rows(3))},
+      {"is made of 0 rows from row 1 on",
+       SPOIL(group.mutable_states(0)->mutable_slice()->set_first_row(1))},
       {"part 2 of 2", SPOIL(group.mutable_states(0)->mutable_slice()->set_parts(0, 2))},
       {"part -1 of 2", SPOIL(group.mutable_states(0)->mutable_slice()->set_parts(0, -1))},
       {"at offset -64", SPOIL(group.mutable_states(0)->set_offset(-64))},
