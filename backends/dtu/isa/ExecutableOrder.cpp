@@ -186,6 +186,15 @@ RunView StepProof::viewOf(const proto::Group &group, int64_t rank, int64_t micro
   return view;
 }
 
+/// Whether what one run needs to come back another one needs as well.
+bool areIn(const std::vector<ReturnNeeded> &some, const std::vector<ReturnNeeded> &all) {
+  return std::all_of(some.begin(), some.end(), [&](const ReturnNeeded &one) {
+    return std::any_of(all.begin(), all.end(), [&](const ReturnNeeded &other) {
+      return other.receives <= one.receives && other.sends >= one.sends;
+    });
+  });
+}
+
 absl::Status StepProof::proveRun(const proto::Group &group, int64_t rank,
                                  const proto::ScheduleEntry &entry, bool isFirst) {
   TaskProgram &task = programOf(group, entry.task());
@@ -215,8 +224,13 @@ absl::Status StepProof::proveRun(const proto::Group &group, int64_t rank,
                                                    order.status().message()));
   ++result.proven;
   result.executed += order->executed;
-  if (task.isFollowed)
-    return absl::OkStatus();
+  if (task.isFollowed) {
+    // Ranks of a ring need the same of it; others are followed by themselves.
+    if (areIn(order->returns, task.returns))
+      return absl::OkStatus();
+    task.returns = std::move(order->returns);
+    return proveReturns(group, entry);
+  }
   task.isFollowed = true;
   for (const LinkEvent &event : order->events)
     task.isSend.push_back(event.isSend);
