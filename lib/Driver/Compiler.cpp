@@ -7,6 +7,7 @@
 #include "lib/Driver/Runner.h"
 
 #include "backends/dtu/codegen/ExecutableBuilder.h"
+#include "backends/dtu/codegen/VerifyDtuOrder.h"
 #include "dialects/St/IR/ScheduleKind.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/StDialect.h"
@@ -624,6 +625,8 @@ LogicalResult Compiler::writeBinary() {
   if (failed(executable))
     return failure();
   reportMemory(*executable);
+  if (failed(dtu::verifyOrder(*module, *executable, dtu::kOrderWork, !request.quiet)))
+    return failure();
   return check(
       ::st::writeTrainingBinary(request.runner, request.output, dtu::serialize(*executable)));
 }

@@ -121,8 +121,8 @@ BUGS = [
     Bug("sums-of-maxima", EMITTER, "AllReduceOp::create(builder, loc, type, value, kind, names, axes.meshName())",
         "AllReduceOp::create(builder, loc, type, value, ReduceKind::Sum, names, axes.meshName())"),
     # Stage assignment.
-    Bug("parameter-in-its-last-stage-only", STAGES, "forward.contains(user))\n        set |= it->second;",
-        "forward.contains(user))\n        set = it->second;"),
+    Bug("one-copy-is-updated", STAGES, "StageSet where = homesOf(argument);",
+        "StageSet where = only(homesOf(argument).find_first());"),
     Bug("arrived-sum-stays-open", ASSIGN, "lost = sharding.unreduced;", ";"),
     Bug("transfers-not-shared", ASSIGN, "instances[{value, stage}] = transfer;\n", ""),
     # Accumulation.

@@ -3,8 +3,9 @@
 //
 // A module without a memory plan gets one here that reuses nothing, so that
 // tests of code generation need no addresses. One without a schedule runs its
-// tasks in order. A function @main of kernels becomes a program of one task on
-// one device; its arguments are arg0, arg1, ... and its results result0, ...
+// tasks in order. One of device code runs as it is. A function @main of
+// kernels becomes a program of one task on one device; its arguments are arg0,
+// arg1, ... and its results result0, ...
 #include "backends/dtu/codegen/ExecutableBuilder.h"
 #include "backends/dtu/codegen/Passes.h"
 #include "backends/dtu/codegen/VectorOps.h"
@@ -142,6 +143,10 @@ static void addSchedule(mlir::st::ProgramOp program) {
                                builder.getDenseI64ArrayAttr(microBatches));
 }
 
+static bool hasDeviceCode(ModuleOp module) {
+  return module.walk([](dtu::ProgramOp) { return WalkResult::interrupt(); }).wasInterrupted();
+}
+
 static LogicalResult runModule(const Options &options, ModuleOp module) {
   if (auto function = module.lookupSymbol<func::FuncOp>("main"))
     wrapFunction(module, function);
@@ -150,7 +155,8 @@ static LogicalResult runModule(const Options &options, ModuleOp module) {
     TrivialPlan(program).run();
   }
   PassManager passes(module.getContext());
-  passes.addPass(dtu::createConvertToDtu());
+  if (!hasDeviceCode(module))
+    passes.addPass(dtu::createConvertToDtu());
   if (failed(passes.run(module)))
     return failure();
   if (!options.dump.empty()) {

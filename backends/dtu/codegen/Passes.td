@@ -41,4 +41,28 @@ def ConvertToDtu : Pass<"convert-to-dtu", "::mlir::ModuleOp"> {
                            "::mlir::stablehlo::StableHLODialect"];
 }
 
+def VerifyDtuOrder : Pass<"verify-dtu-order", "::mlir::ModuleOp"> {
+  let summary = "Proves instruction streams free of deadlock and of races";
+  let description = [{
+    Needs programs as `convert-to-dtu` leaves them, and changes nothing. For every device it follows
+    each task's streams without data and builds what happens before what: program order within an
+    instance, semaphores, barriers. It fails with one line
+
+    - where of two accesses to a byte of L1, L2 or the arena by two engines, one of which writes,
+      neither happens before the other, transfers under way included: the two instructions, their
+      engines and the bytes are named;
+    - where an instance waits for ever, or a semaphore or barrier has no fixed set of users, so
+      that one run would not stand for all interleavings;
+    - where the messages of all devices, in the order that the streams and schedules give them, do
+      not all arrive: a device that waits for ever, a receive of another size than its message, a
+      message that nobody receives. Sends never wait.
+
+    Runs of a program that differ in nothing but the devices that they talk to are one. At most
+    `work` instructions are followed, first one run of each program, then those for other ranks and
+    micro-batches; a remark says what was left out.
+  }];
+  let options = [Option<"work", "work", "int64_t", "1000000000",
+                        "most instructions to follow">];
+}
+
 #endif // ST_BACKENDS_DTU_CODEGEN_PASSES_TD

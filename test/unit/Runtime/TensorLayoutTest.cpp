@@ -52,6 +52,17 @@ TEST(TensorLayoutTest, APartMayHavePaddingAlone) {
   EXPECT_EQ(held(behind), std::vector<float>(35, -1));
 }
 
+/// Rows 2 to 5 of the seven, in two parts.
+TEST(TensorLayoutTest, RowsOfAStack) {
+  proto::Input input = makeInput(2, 1, 2, 5);
+  input.mutable_slice()->clear_local();
+  input.mutable_slice()->set_first_row(2);
+  input.mutable_slice()->set_rows(4);
+  TensorBlock second = blockOf(input.global(), input.slice(), 1);
+  EXPECT_EQ(second.start, (std::vector<int64_t>{4, 0}));
+  EXPECT_EQ(held(second), (std::vector<float>{20, 21, 22, 23, 24, 25, 26, 27, 28, 29}));
+}
+
 TEST(TensorLayoutTest, MicroBatchesComeFirst) {
   proto::Input input = makeInput(2, 1, 2, 5);
   input.set_micro_dim(0);

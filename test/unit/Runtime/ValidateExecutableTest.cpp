@@ -84,6 +84,12 @@ TEST(ValidateExecutableTest, NamesWhatIsWrong) {
       {"a view and local sizes", SPOIL(setView(*group.mutable_states(0), {1, 1}, {64, 64});
                                        group.mutable_states(0)->mutable_slice()->add_local(8))},
       {"2 counts and", SPOIL(setView(*group.mutable_states(0), {2, 1}, {8, 8, 64}))},
+
+      {"is made of 3 rows from row 1000 on, which it does not have",
+       SPOIL(group.mutable_states(0)->mutable_slice()->set_first_row(1000);
+             group.mutable_states(0)->mutable_slice()->set_rows(3))},
+      {"is made of 0 rows from row 1 on",
+       SPOIL(group.mutable_states(0)->mutable_slice()->set_first_row(1))},
       {"part 2 of 2", SPOIL(group.mutable_states(0)->mutable_slice()->set_parts(0, 2))},
       {"part -1 of 2", SPOIL(group.mutable_states(0)->mutable_slice()->set_parts(0, -1))},
       {"at offset -64", SPOIL(group.mutable_states(0)->set_offset(-64))},

@@ -1,0 +1,204 @@
+// Planted races and deadlocks, each found, and the same programs put right.
+#include "backends/dtu/isa/ProgramOrder.h"
+#include "backends/dtu/isa/StridedBytes.h"
+#include "backends/dtu/isa/Text.h"
+
+#include <gtest/gtest.h>
+
+#include <random>
+#include <set>
+
+namespace st::dtu {
+namespace {
+
+constexpr int64_t kLimit = 1'000'000;
+
+absl::StatusOr<ProgramOrder> prove(const std::string &streams) {
+  absl::StatusOr<Program> program =
+      parseProgram("program \"p\" semaphores=4 barriers=1 l1=4096 l2=4096 l3=65536 table=1 {\n" +
+                   streams + "}\n");
+  if (!program.ok())
+    return program.status();
+  return proveOrder(*program, {0, 0, {1}}, kLimit);
+}
+
+void expectError(const std::string &streams, const std::string &what) {
+  absl::StatusOr<ProgramOrder> order = prove(streams);
+  ASSERT_FALSE(order.ok());
+  EXPECT_NE(order.status().message().find(what), absl::string_view::npos) << order.status();
+}
+
+/// A queue that loads two tiles in turn and a core that uses them, each slot after its last use.
+std::string doubleBuffered(int slots, int first) {
+  return "stream dte first=0 count=1 {\n"
+         "  loop reg=r4 limit=8 step=1\n"
+         "    wait sem=1\n"
+         "    index dst=r5 value=1*r4 modulo=" +
+         std::to_string(slots) +
+         " multiply=256\n"
+         "    copy dst=L1[1*r5;0]{4} src=L3[256*r4]{4} sizes=[64]\n"
+         "    signal sem=0\n"
+         "  end\n"
+         "}\n"
+         "stream core first=0 count=1 {\n"
+         "  signal sem=1 count=" +
+         std::to_string(first) +
+         "\n"
+         "  loop reg=r4 limit=8 step=1\n"
+         "    wait sem=0\n"
+         "    index dst=r5 value=1*r4 modulo=" +
+         std::to_string(slots) +
+         " multiply=256\n"
+         "    vector op=neg dst=f32:L1[1024]{64,1} a=f32:L1[1*r5]{64,1} rows=1 cols=64\n"
+         "    signal sem=1\n"
+         "  end\n"
+         "}\n";
+}
+
+TEST(ProgramOrder, DoubleBufferOfAsManySlotsAsAreFree) {
+  absl::StatusOr<ProgramOrder> order = prove(doubleBuffered(2, 2));
+  EXPECT_TRUE(order.ok()) << order.status();
+}
+
+TEST(ProgramOrder, OneSlotLessIsARace) {
+  expectError(doubleBuffered(2, 3), "of L1 of core 0, of which program 'p'");
+  expectError(doubleBuffered(1, 2), "and nothing says which is first");
+}
+
+TEST(ProgramOrder, WithoutAFreeSlotBothWait) {
+  expectError(doubleBuffered(2, 0), "waits for ever");
+}
+
+TEST(ProgramOrder, QueuesOnTheSameBytes) {
+  std::string streams = "stream dte first=0 count=2 {\n"
+                        "  fill dst=L3[STEP*r1]{4} sizes=[64]\n"
+                        "}\n";
+  auto with = [&](const std::string &step) {
+    std::string text = streams;
+    return text.replace(text.find("STEP"), 4, step);
+  };
+  EXPECT_TRUE(prove(with("256")).ok());
+  expectError(with("252"), "bytes 252 to 507 of L3, of which program 'p'");
+}
+
+TEST(ProgramOrder, InterleavedColumnsAreApart) {
+  EXPECT_TRUE(prove("stream dte first=0 count=2 {\n"
+                    "  fill dst=L3[64*r1]{128,4} sizes=[16,16]\n"
+                    "}\n")
+                  .ok());
+  expectError("stream dte first=0 count=2 {\n"
+              "  fill dst=L3[64*r1]{128,4} sizes=[16,17]\n"
+              "}\n",
+              "of L3");
+}
+
+TEST(ProgramOrder, ABarrierOrdersAndNeedsAllThatCome) {
+  std::string text = "stream dte first=0 count=2 {\n"
+                     "  fill dst=L3[256*r1]{4} sizes=[64]\n"
+                     "  barrier participants=2\n"
+                     "  copy dst=L3[1024+512*r1]{4} src=L3[0]{4} sizes=[128]\n"
+                     "}\n";
+  EXPECT_TRUE(prove(text).ok());
+  std::string without = text;
+  without.erase(without.find("  barrier"), without.find("  copy") - without.find("  barrier"));
+  expectError(without, "nothing says which is first");
+  std::string three = text;
+  three.replace(three.find("count=2"), 7, "count=4");
+  expectError(three, "of which program 'p'");
+}
+
+TEST(ProgramOrder, ASemaphoreOfSeveralSignallersTellsNothing) {
+  expectError("stream dte first=0 count=2 {\n"
+              "  signal sem=0\n"
+              "}\n"
+              "stream core first=0 count=1 {\n"
+              "  wait sem=0 count=2\n"
+              "}\n",
+              "semaphore 0 is signalled by dte 0 and by dte 1");
+}
+
+/// A transfer under way: what is sent may be overwritten only behind the send.
+TEST(ProgramOrder, ASendUnderWay) {
+  auto program = [](const std::string &done) {
+    return std::string("stream dte first=0 count=1 {\n"
+                       "  fill dst=L3[0]{4} sizes=[64]\n"
+                       "  signal sem=0\n") +
+           (done.empty() ? "" : "  wait sem=1\n") +
+           "  fill dst=L3[0]{4} sizes=[64]\n"
+           "}\n"
+           "stream tx first=0 count=1 {\n"
+           "  wait sem=0\n"
+           "  table dst=r4 index=0\n"
+           "  send peer=r4 src=L3[0]{4} sizes=[64]\n" +
+           done + "}\n";
+  };
+  absl::StatusOr<ProgramOrder> order = prove(program("  signal sem=1\n"));
+  ASSERT_TRUE(order.ok()) << order.status();
+  ASSERT_EQ(order->events.size(), 1u);
+  EXPECT_TRUE(order->events[0].isSend);
+  EXPECT_EQ(order->events[0].bytes, 256);
+  expectError(program(""), "stream 1 (tx)");
+}
+
+/// What a rank sends comes back to the same place: the other rank orders the two.
+TEST(ProgramOrder, AReturnIsLeftToTheCaller) {
+  absl::StatusOr<ProgramOrder> order = prove("stream tx first=0 count=1 {\n"
+                                             "  table dst=r4 index=0\n"
+                                             "  send peer=r4 src=L3[0]{4} sizes=[64]\n"
+                                             "}\n"
+                                             "stream rx first=0 count=1 {\n"
+                                             "  table dst=r4 index=0\n"
+                                             "  recv peer=r4 dst=L3[0]{4} sizes=[64]\n"
+                                             "}\n");
+  ASSERT_TRUE(order.ok()) << order.status();
+  ASSERT_EQ(order->returns.size(), 1u);
+  EXPECT_EQ(order->returns[0].sends, 1u);
+  EXPECT_EQ(order->returns[0].receives, 1u);
+}
+
+/// Against sets of bytes.
+TEST(StridedBytes, Meet) {
+  std::mt19937 random(7);
+  auto draw = [&](int64_t low, int64_t high) {
+    return std::uniform_int_distribution<int64_t>(low, high)(random);
+  };
+  int met = 0;
+  for (int i = 0; i < 20000; ++i) {
+    std::vector<StridedBytes> sets;
+    std::vector<std::set<int64_t>> bytes;
+    for (int s = 0; s < 2; ++s) {
+      int64_t offset = draw(0, 60), width = draw(1, 4);
+      std::vector<StridedBytes::Dim> dims;
+      for (int64_t d = draw(0, 3); d > 0; --d)
+        dims.push_back({draw(1, 4), draw(-20, 20)});
+      int64_t count = draw(1, 3), delta = draw(-30, 30);
+      std::vector<int64_t> starts = {offset};
+      auto repeat = [&](int64_t times, int64_t stride) {
+        std::vector<int64_t> more;
+        for (int64_t start : starts)
+          for (int64_t k = 0; k < times; ++k)
+            more.push_back(start + k * stride);
+        starts = more;
+      };
+      for (const StridedBytes::Dim &dim : dims)
+        repeat(dim.count, dim.stride);
+      repeat(count, delta);
+      sets.push_back(StridedBytes(offset, dims, width).repeated(count, delta));
+      bytes.emplace_back();
+      for (int64_t start : starts)
+        for (int64_t b = 0; b < width; ++b)
+          bytes.back().insert(start + b);
+      EXPECT_EQ(sets.back().low, *bytes.back().begin());
+      EXPECT_EQ(sets.back().high, *bytes.back().rbegin() + 1);
+    }
+    bool expected = std::any_of(bytes[0].begin(), bytes[0].end(),
+                                [&](int64_t b) { return bytes[1].count(b) != 0; });
+    met += expected;
+    ASSERT_EQ(sets[0].meets(sets[1]), expected) << "case " << i;
+  }
+  EXPECT_GT(met, 4000);
+  EXPECT_LT(met, 16000);
+}
+
+} // namespace
+} // namespace st::dtu
