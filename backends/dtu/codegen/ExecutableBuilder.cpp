@@ -18,7 +18,7 @@ using namespace mlir::dtu;
 namespace proto = ::st::proto;
 namespace hw = ::st::dtu;
 
-static constexpr int64_t kFormatVersion = 1;
+static constexpr int64_t kFormatVersion = 2;
 
 // ---- types and slices -----------------------------------------------------------------------
 

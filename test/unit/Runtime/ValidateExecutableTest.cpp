@@ -32,7 +32,7 @@ TEST(ValidateExecutableTest, AcceptsWhatIsValid) {
 
 TEST(ValidateExecutableTest, NamesWhatIsWrong) {
   const Case cases[] = {
-      {"format version 2", SPOIL(program.set_format_version(2))},
+      {"format version 3", SPOIL(program.set_format_version(3))},
       {"0 micro-batches", SPOIL(program.set_micro_batches(0))},
       {"9223372036854775807 micro-batches", SPOIL(program.set_micro_batches(INT64_MAX))},
       {"no device groups", SPOIL(program.clear_groups())},
