@@ -123,7 +123,6 @@ BUGS = [
     # Stage assignment.
     Bug("one-copy-is-updated", STAGES, "StageSet where = homesOf(argument);",
         "StageSet where = only(homesOf(argument).find_first());"),
-    Bug("arrived-sum-stays-open", ASSIGN, "lost = sharding.unreduced;", ";"),
     Bug("transfers-not-shared", ASSIGN, "instances[{value, stage}] = transfer;\n", ""),
     # Accumulation.
     Bug("last-micro-batch-wins", PROGRAMS, "bool once = analysis.getMicroBatches() == 1;", "bool once = true;"),
@@ -131,13 +130,13 @@ BUGS = [
         "add(value, stash ? \"stash\" : \"step\", stash ? stashes++ : steps++, false);"),
     Bug("count-of-one-micro-batch", TASKS, "(mine.feedsLoop ? mine.afterStatistics : mine.afterAccumulation) = true;",
         "mine.afterAccumulation = true;"),
-    Bug("sum-of-a-micro-batch-is-read-early", MICRO, "isLate |= graph.readsState(operand);", ""),
-    Bug("constraint-leaves-a-sum-open", MICRO, "!how.uses(node.rule, kMicroAxis, part))", "true)"),
+    Bug("constraint-leaves-a-sum-open", MICRO,
+        "constrain && !graph.axes.read(constrain.getSharding()).isUnreducedOver(kMicroAxis))", "constrain && false)"),
     Bug("buckets-need-each-other-in-a-circle", "passes/Collectives/Buckets.cpp", "close(needed).test(it->second.bucket)",
         "false"),
     Bug("result-of-a-bucket-is-not-waited-for", "passes/Collectives/CombineCollectives.cpp", "between.needing.push_back(op);", ""),
     Bug("reduced-over-devices-not-micro", EMITTER, "return AccumulateOp::create(builder, loc, type, value, kind);",
-        "return AllReduceOp::create(builder, loc, type, value, kind, names, axes.meshName());"),
+        "return AllReduceOp::create(builder, loc, type, value, kind, names, axes.meshName()).getResult(0);"),
     # Recomputation.
     Bug("computed-again-from-one-operand", AGAIN, "mapping.map(operand, get(operand, block));",
         "mapping.map(operand, get(op->getOperand(0), block));"),

@@ -130,6 +130,9 @@ class ElementwiseOps:
         same = self.rng.random() < 0.5
         shape = x[1] if same else (*x[1], 2)
         y = self.emit(f"stablehlo.bitcast_convert {x[0]} : ({self.type(x)}) -> RESULT", shape, wide if same else narrow, x[0])
+        if not same and self.rng.random() < 0.5:
+            # The two halves of a number on two devices.
+            y = self.emit(f"st.constrain {y[0]} to {self.sharding(y[1]).removeprefix('#st.sharding')} : RESULT", y[1], y[2], y[0])
         back = self.apply("xor", y, self.constant(1, y[1], y[2]))
         self.emit(f"stablehlo.bitcast_convert {back[0]} : ({self.type(back)}) -> RESULT", x[1], x[2], back[0])
 

@@ -206,9 +206,13 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
         return x
 
     def op_gather(self):
-        """Rows of a table, as in an embedding."""
+        """Rows of a table, as in an embedding; or of one in blocks, each of which is split over devices."""
         table = self.pick(lambda v: len(v[1]) == 2 and v[1][0] > 1)
-        if not table or self.rng.random() < 0.4:
+        if self.rng.random() < 0.25:
+            blocks = self.argument((self.rng.choice([2, 3]), self.rng.choice([4, 8, 16]), self.rng.choice([1, 4])))
+            table = self.emit(f"stablehlo.reshape {blocks[0]} : ({self.type(blocks)}) -> RESULT",
+                              (blocks[1][0] * blocks[1][1], blocks[1][2]), self.element, blocks[0])
+        elif not table or self.rng.random() < 0.4:
             table = self.argument((self.rng.choice([2, 4, 6, 8]), self.rng.choice([1, 4, 8])))
         indices = self.indices()
         if math.prod(indices[1]) * table[1][1] > LARGEST:
