@@ -34,7 +34,7 @@ WINDOWS = "dialects/StableHLO/ShardingWindows.cpp"
 SHAPE, INDEXING = "dialects/StableHLO/ShardingShape.cpp", "dialects/StableHLO/ShardingIndexing.cpp"
 ELEMENTWISE = "dialects/StableHLO/ShardingElementwise.cpp"
 EMITTER, MOVES = "passes/Partition/ReshardEmitter.cpp", "dialects/St/Sharding/ReshardMoves.cpp"
-STAGES, ASSIGN = "passes/Partition/StageAnalysis.cpp", "passes/Partition/AssignStages.cpp"
+ASSIGN = "passes/Partition/AssignStages.cpp"
 MICRO = "passes/Propagation/MicroAnalysis.cpp"
 PADDING = "passes/Partition/PadDimensions.cpp"
 LOOPS, SOLVERS = "dialects/StableHLO/ShardingLoops.cpp", "dialects/StableHLO/ShardingLinearAlgebra.cpp"
@@ -121,8 +121,6 @@ BUGS = [
     Bug("sums-of-maxima", EMITTER, "AllReduceOp::create(builder, loc, type, value, kind, names, axes.meshName())",
         "AllReduceOp::create(builder, loc, type, value, ReduceKind::Sum, names, axes.meshName())"),
     # Stage assignment.
-    Bug("one-copy-is-updated", STAGES, "StageSet where = homesOf(argument);",
-        "StageSet where = only(homesOf(argument).find_first());"),
     Bug("transfers-not-shared", ASSIGN, "instances[{value, stage}] = transfer;\n", ""),
     # Accumulation.
     Bug("last-micro-batch-wins", PROGRAMS, "bool once = analysis.getMicroBatches() == 1;", "bool once = true;"),

@@ -208,13 +208,16 @@ class Program(Builder, ElementwiseOps, ArrangementOps, ControlOps):
     def op_gather(self):
         """Rows of a table, as in an embedding; or of one in blocks, each of which is split over devices."""
         table = self.pick(lambda v: len(v[1]) == 2 and v[1][0] > 1)
+        indices = None
         if self.rng.random() < 0.25:
-            blocks = self.argument((self.rng.choice([2, 3]), self.rng.choice([4, 8, 16]), self.rng.choice([1, 4])))
+            # Few lookups in a large table, which then stays where it is.
+            blocks = self.argument((self.rng.choice([2, 3]), self.rng.choice([4, 8, 16]), self.rng.choice([8, 16])))
+            indices = self.argument((self.rng.choice([1, 2, 3]),), "i32")
             table = self.emit(f"stablehlo.reshape {blocks[0]} : ({self.type(blocks)}) -> RESULT",
                               (blocks[1][0] * blocks[1][1], blocks[1][2]), self.element, blocks[0])
         elif not table or self.rng.random() < 0.4:
             table = self.argument((self.rng.choice([2, 4, 6, 8]), self.rng.choice([1, 4, 8])))
-        indices = self.indices()
+        indices = indices or self.indices()
         if math.prod(indices[1]) * table[1][1] > LARGEST:
             return
         rank = len(indices[1])
