@@ -128,8 +128,9 @@ LogicalResult GroupRun::findSchedule() {
 
 // Every phase for all micro-batches before the next phase.
 void GroupRun::useDefaultSchedule() {
-  for (StringRef phase : {"prologue", "statistics", "forward", "backward", "weight", "update"}) {
-    bool isPerMicroBatch = phase != "prologue" && phase != "update";
+  for (StringRef phase :
+       {"prologue", "statistics", "totals", "forward", "backward", "weight", "update"}) {
+    bool isPerMicroBatch = phase != "prologue" && phase != "totals" && phase != "update";
     for (int64_t m = 0, n = isPerMicroBatch ? mesh.getMicro() : 1; m < n; ++m)
       for (TaskOp task : program.getBody().getOps<TaskOp>())
         if (task.getPhase() == phase)

@@ -16,7 +16,8 @@ def SplitTasks : Pass<"split-tasks", "::mlir::ModuleOp"> {
     - what does not vary along `micro` runs once a step, in the prologue or,
       behind an accumulation, in the update;
     - what varies and leads to an accumulation that something varying reads is
-      statistics: it runs first, over all micro-batches. It must read no parameter;
+      statistics: it runs first, over all micro-batches. It must read no parameter. What follows
+      from such accumulations alone is totals: once a step, before what reads it;
     - what else varies and leads to the loss is forward, the rest backward. Where the module's
       `st.schedule` orders them apart (`zb-h1`, `zb-h2`, `zb-v`), what makes nothing but gradients of
       weights is a task "weight": values unreduced over `micro` and what only they read, up to the
@@ -73,8 +74,8 @@ def SchedulePipeline : Pass<"schedule-pipeline", "::mlir::ModuleOp"> {
   let summary = "Orders the tasks of every program and proves that they neither block nor overwrite";
   let description = [{
     Needs the programs of `split-tasks`. Leaves an `st.schedule` in each, which
-    starts with the prologue and the statistics of all micro-batches and ends
-    with the update. Between them, for p groups (g counts them from 0), v stages a group and
+    starts with the prologue, the statistics of all micro-batches and their totals and
+    ends with the update. Between them, for p groups (g counts them from 0), v stages a group and
     m micro-batches, with w forwards first, then a backward and a forward in turn:
 
     | kind | w | v | weight gradients | bubble where F = B = W, held at once |

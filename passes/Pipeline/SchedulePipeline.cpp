@@ -25,7 +25,7 @@ struct ProgramTasks {
                                                : weight;
     }
   };
-  TaskOp prologue, update;
+  TaskOp prologue, totals, update;
   SmallVector<Stage> stages; ///< in the order of the model
 };
 
@@ -52,6 +52,7 @@ static FailureOr<ProgramTasks> getTasks(ProgramOp program) {
     TaskOp &place = *llvm::StringSwitch<TaskOp *>(task.getPhase())
                          .Case("prologue", &tasks.prologue)
                          .Case("statistics", &stage->statistics)
+                         .Case("totals", &tasks.totals)
                          .Case("forward", &stage->forward)
                          .Case("backward", &stage->backward)
                          .Case("weight", &stage->weight)
@@ -120,6 +121,7 @@ static GroupSchedule makeSchedule(ArrayRef<ScheduledUnit> order, ProgramOp progr
   for (int64_t i = 0; i < shape.microBatches; ++i)
     for (const ProgramTasks::Stage &stage : tasks.stages)
       add(stage.statistics, i);
+  add(tasks.totals, 0);
   for (const ScheduledUnit &unit : order)
     add(tasks.stages[unit.chunk].lookup(unit.kind), unit.microBatch);
   add(tasks.update, 0);

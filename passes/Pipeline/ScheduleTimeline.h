@@ -10,7 +10,7 @@ namespace mlir::st {
 using PhaseTimes = llvm::StringMap<double>;
 
 /// What one group does between its first and its last task of the loop over micro-batches; the
-/// prologue, the statistics and the update are left out.
+/// prologue, the statistics, their totals and the update are left out.
 struct GroupTimeline {
   GroupSchedule schedule;
   GroupTimes times; ///< of the schedule's entries

@@ -6,7 +6,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 StringRef mlir::st::getPhaseName(Phase phase) {
-  static constexpr llvm::StringLiteral names[] = {"prologue", "statistics", "forward",
+  static constexpr llvm::StringLiteral names[] = {"prologue", "statistics", "totals", "forward",
                                                   "backward", "weight",     "update"};
   return names[static_cast<unsigned>(phase)];
 }
@@ -159,9 +159,15 @@ void TaskAnalysis::findAccumulationReaders() {
   }
 }
 
+/// What follows from sums over several micro-batches alone is the same for all of them.
+bool TaskAnalysis::isTotal(Operation *op) const {
+  const OpInfo &mine = info(op);
+  return microBatches > 1 && mine.afterStatistics && mine.feedsLoop;
+}
+
 bool TaskAnalysis::isLooped(Operation *op) const {
   const OpInfo &mine = info(op);
-  return mine.varies || (mine.afterStatistics && mine.feedsLoop);
+  return mine.varies || (microBatches == 1 && mine.afterStatistics && mine.feedsLoop);
 }
 
 // ---- slices ---------------------------------------------------------------------
@@ -297,6 +303,8 @@ void TaskAnalysis::assignPhases() {
       mine.phase = mine.leadsToStatistics ? Phase::Statistics
                    : mine.leadsToLoss     ? Phase::Forward
                                           : Phase::Backward;
+    else if (isTotal(op))
+      mine.phase = Phase::Totals;
     else if (mine.afterAccumulation || mine.afterStatistics)
       mine.phase = Phase::Update;
     else

@@ -8,12 +8,12 @@
 namespace mlir::st {
 
 /// In the order in which a group runs them.
-enum class Phase : uint8_t { Prologue, Statistics, Forward, Backward, Weight, Update };
-constexpr unsigned kNumPhases = 6;
+enum class Phase : uint8_t { Prologue, Statistics, Totals, Forward, Backward, Weight, Update };
+constexpr unsigned kNumPhases = 7;
 
 /// Whether a group runs a phase once for each stage and micro-batch, not once a step.
 constexpr bool isPerMicroBatch(Phase phase) {
-  return phase != Phase::Prologue && phase != Phase::Update;
+  return phase != Phase::Prologue && phase != Phase::Totals && phase != Phase::Update;
 }
 
 StringRef getPhaseName(Phase phase);
@@ -89,6 +89,7 @@ private:
   LogicalResult checkStatisticsOp(Operation *op, AccumulateOp accumulate);
   void assignPhases();
   void splitBackward();
+  bool isTotal(Operation *op) const;
   DenseSet<Value> findUnreduced() const;
   Phase getIndependentPhase(Operation *op) const;
 

@@ -11,6 +11,8 @@ module {
       %0 = stablehlo.constant dense<1.0> : tensor<2xf32>
       st.write %0 to @early[%mb] : tensor<2xf32>
     }
+    st.task @totals totals stage 0 (%mb) {
+    }
     st.task @forward0 forward stage 0 (%mb) {
       %0 = st.read @early[%mb] : tensor<2xf32>
       st.write %0 to @stash0[%mb] : tensor<2xf32>
@@ -39,7 +41,7 @@ module {
 // 1F1B-LABEL: st.program @group0
 // 1F1B: st.buffer @stash0 "stash" slots 2
 // 1F1B: st.buffer @early "stash" slots 4
-// 1F1B: st.schedule "1f1b" [@statistics0 0, @statistics0 1, @statistics0 2, @statistics0 3,
+// 1F1B: st.schedule "1f1b" [@statistics0 0, @statistics0 1, @statistics0 2, @statistics0 3, @totals 0,
 // 1F1B-SAME: @forward0 0, @forward0 1, @backward0 0, @forward0 2, @backward0 1, @forward0 3, @backward0 2, @backward0 3, @update 0]
 // 1F1B-LABEL: st.program @group1
 // 1F1B: st.buffer @stash0 "stash" slots 1

@@ -156,7 +156,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 st.mesh @mesh <[], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
-  // expected-error @+1 {{has unknown phase "sideways", expected one of prologue, statistics, forward, backward, weight, update}}
+  // expected-error @+1 {{has unknown phase "sideways", expected one of prologue, statistics, totals, forward, backward, weight, update}}
   st.task @t sideways stage 0 (%mb) {
   }
 }

@@ -180,8 +180,9 @@ LogicalResult CaptureOp::verify() {
 // ---- st.task ------------------------------------------------------------------
 
 LogicalResult TaskOp::verify() {
-  if (failed(verifyOneOf(*this, "phase", getPhase(),
-                         {"prologue", "statistics", "forward", "backward", "weight", "update"})))
+  if (failed(verifyOneOf(
+          *this, "phase", getPhase(),
+          {"prologue", "statistics", "totals", "forward", "backward", "weight", "update"})))
     return failure();
   Block &block = getBody().front();
   if (block.getNumArguments() != 1 || !block.getArgument(0).getType().isIndex())

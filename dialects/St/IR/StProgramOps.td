@@ -93,11 +93,11 @@ def St_BufferOp : St_StorageOp<"buffer"> {
 def St_TaskOp : St_Op<"task", [Symbol, HasParent<"ProgramOp">, NoTerminator, SingleBlock]> {
   let summary = "a phase of one stage for one micro-batch";
   let description = [{
-    Phases: "prologue" (once a step, first), "statistics" (per micro-batch, reads no parameter),
-    "forward", "backward", "weight" (per micro-batch; the half of the backward pass that makes nothing but
-    gradients of weights, where it is a task of its own), "update" (once a step, last). The body's one argument
-    is the micro-batch (0 in prologue and update). A body holds tensor ops, collectives, st.read, st.write,
-    st.send, st.recv, later st.kernel.
+    Phases: "prologue" (once a step, first), "statistics" (per micro-batch, reads no parameter), "totals" (once a
+    step, after all statistics: what the micro-batches read of sums over them), "forward", "backward", "weight"
+    (per micro-batch; the half of the backward pass that makes nothing but gradients of weights, where it is a
+    task of its own), "update" (once a step, last). The body's one argument is the micro-batch (0 in what runs
+    once a step). A body holds tensor ops, collectives, st.read, st.write, st.send, st.recv, later st.kernel.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$phase, I64Attr:$stage);
   let regions = (region SizedRegion<1>:$body);
@@ -105,7 +105,9 @@ def St_TaskOp : St_Op<"task", [Symbol, HasParent<"ProgramOp">, NoTerminator, Sin
   let hasVerifier = 1;
   let extraClassDeclaration = [{
     ::mlir::BlockArgument getMicroBatch() { return getBody().getArgument(0); }
-    bool isPerMicroBatch() { return getPhase() != "prologue" && getPhase() != "update"; }
+    bool isPerMicroBatch() {
+      return getPhase() != "prologue" && getPhase() != "totals" && getPhase() != "update";
+    }
   }];
 }
 
