@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <deque>
+#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -336,11 +337,18 @@ struct BarrierState {
   int64_t participants = 0;
 };
 
+/// What of accesses to memory a proof follows.
+enum class Accesses {
+  None,
+  /// Accesses of several times are joined where they are evenly spaced, so that a race may be none;
+  /// needsTimes() says that it was so.
+  Joined,
+  Each
+};
+
 class OrderProof {
 public:
-  /// `joins`: accesses of several times are joined where they are evenly spaced, so that a race may
-  /// be none; needsTimes() says that it was so.
-  OrderProof(const Program &program, const RunView &view, int64_t limit, bool joins);
+  OrderProof(const Program &program, const RunView &view, int64_t limit, Accesses accesses);
   bool needsTimes() const { return isUncertain; }
   absl::StatusOr<ProgramOrder> run();
 
@@ -422,14 +430,16 @@ private:
   std::vector<OpenRace> returns;
   std::vector<Memory::Race> races; ///< of the access at hand
   const int64_t limit;
+  const bool follows; ///< accesses
   const bool joins;
   bool isUncertain = false;
   int64_t executed = 0;
 };
 
-OrderProof::OrderProof(const Program &program, const RunView &view, int64_t limit, bool joins)
+OrderProof::OrderProof(const Program &program, const RunView &view, int64_t limit,
+                       Accesses accesses)
     : program(program), semaphores(program.semaphores), barriers(program.barriers), limit(limit),
-      joins(joins) {
+      follows(accesses != Accesses::None), joins(accesses == Accesses::Joined) {
   matches.reserve(program.streams.size());
   for (size_t s = 0; s < program.streams.size(); ++s) {
     const Stream &stream = program.streams[s];
@@ -777,7 +787,7 @@ absl::Status OrderProof::advance(size_t index) {
     if (++executed > limit)
       return absl::ResourceExhaustedError(
           absl::StrCat("program '", program.name, "' runs more than ", limit, " instructions"));
-    if (auto *load = std::get_if<Load>(&walker.next()))
+    if (auto *load = std::get_if<Load>(&walker.next()); load && follows)
       if (absl::Status status = access(index, load->address, {}, byteWidth(load->type), false);
           !status.ok())
         return status;
@@ -798,9 +808,11 @@ absl::Status OrderProof::advance(size_t index) {
     else if (std::holds_alternative<Send>(instruction) || std::holds_alternative<Recv>(instruction))
       status = link(index, instruction);
     if (status.ok()) {
-      Touches touches(*this, index);
-      std::visit(touches, instruction);
-      status = touches.status;
+      if (follows) {
+        Touches touches(*this, index);
+        std::visit(touches, instruction);
+        status = touches.status;
+      }
       // Each message has a time of its own.
       if (walker.stream->engine == Engine::Tx || walker.stream->engine == Engine::Rx)
         ++clocks[index][index];
@@ -875,11 +887,19 @@ absl::StatusOr<ProgramOrder> OrderProof::run() {
 
 absl::StatusOr<ProgramOrder> proveOrder(const Program &program, const RunView &view,
                                         int64_t limit) {
-  OrderProof quick(program, view, limit, /*joins=*/true);
+  OrderProof quick(program, view, limit, Accesses::Joined);
   absl::StatusOr<ProgramOrder> order = quick.run();
   if (!quick.needsTimes())
     return order;
-  return OrderProof(program, view, limit, /*joins=*/false).run();
+  return OrderProof(program, view, limit, Accesses::Each).run();
+}
+
+absl::StatusOr<std::vector<LinkEvent>> proveWaits(const Program &program, const RunView &view) {
+  absl::StatusOr<ProgramOrder> order =
+      OrderProof(program, view, std::numeric_limits<int64_t>::max(), Accesses::None).run();
+  if (!order.ok())
+    return order.status();
+  return std::move(order->events);
 }
 
 absl::StatusOr<std::vector<LinkEvent>> followLinks(const Program &program, const RunView &view) {
