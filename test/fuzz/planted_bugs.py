@@ -35,7 +35,6 @@ SHAPE, INDEXING = "dialects/StableHLO/ShardingShape.cpp", "dialects/StableHLO/Sh
 ELEMENTWISE = "dialects/StableHLO/ShardingElementwise.cpp"
 EMITTER, MOVES = "passes/Partition/ReshardEmitter.cpp", "dialects/St/Sharding/ReshardMoves.cpp"
 ASSIGN = "passes/Partition/AssignStages.cpp"
-MICRO = "passes/Propagation/MicroAnalysis.cpp"
 PADDING = "passes/Partition/PadDimensions.cpp"
 LOOPS, SOLVERS = "dialects/StableHLO/ShardingLoops.cpp", "dialects/StableHLO/ShardingLinearAlgebra.cpp"
 SIMPLIFY = "passes/Collectives/SimplifyCollectives.cpp"
@@ -128,8 +127,6 @@ BUGS = [
         "add(value, stash ? \"stash\" : \"step\", stash ? stashes++ : steps++, false);"),
     Bug("count-of-one-micro-batch", TASKS, "(mine.feedsLoop ? mine.afterStatistics : mine.afterAccumulation) = true;",
         "mine.afterAccumulation = true;"),
-    Bug("constraint-leaves-a-sum-open", MICRO,
-        "constrain && !graph.axes.read(constrain.getSharding()).isUnreducedOver(kMicroAxis))", "constrain && false)"),
     Bug("buckets-need-each-other-in-a-circle", "passes/Collectives/Buckets.cpp", "close(needed).test(it->second.bucket)",
         "false"),
     Bug("result-of-a-bucket-is-not-waited-for", "passes/Collectives/CombineCollectives.cpp", "between.needing.push_back(op);", ""),
