@@ -36,21 +36,35 @@ SmallVector<int64_t> mlir::st::cutEvenly(ArrayRef<double> costs, int64_t parts,
   for (int64_t i = 0; i < count; ++i)
     sums[i + 1] = sums[i] + costs[i];
   llvm::copy(before, cuts.begin());
-  // best[p][i]: the dearest of p runs of the first i costs; start[p][i]: where the
-  // last of them begins.
-  constexpr double never = std::numeric_limits<double>::infinity();
-  std::vector<std::vector<double>> best(parts + 1, std::vector<double>(count + 1, never));
+  // best[p][i]: the least that p runs of the first i costs can come to; start[p][i]: where the last
+  // of them begins. `extend` is what runs come to with one more, from j to i.
+  using Total = std::pair<double, double>;
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  std::vector<std::vector<Total>> best;
   std::vector<std::vector<int64_t>> start(parts + 1, std::vector<int64_t>(count + 1, 0));
-  best[0][0] = 0;
-  for (int64_t p = 1; p <= parts; ++p)
-    for (int64_t i = p; i <= count; ++i)
-      for (int64_t j = p - 1; j < i; ++j) {
-        double dearest = std::max(best[p - 1][j], sums[i] - sums[j] + cuts[i] + cuts[j]);
-        if (dearest < best[p][i]) {
-          best[p][i] = dearest;
-          start[p][i] = j;
-        }
-      }
+  auto search = [&](function_ref<Total(Total, int64_t, int64_t)> extend) {
+    best.assign(parts + 1, std::vector<Total>(count + 1, {infinity, infinity}));
+    best[0][0] = {0, 0};
+    for (int64_t p = 1; p <= parts; ++p)
+      for (int64_t i = p; i <= count; ++i)
+        for (int64_t j = p - 1; j < i; ++j)
+          if (Total all = extend(best[p - 1][j], j, i); all < best[p][i]) {
+            best[p][i] = all;
+            start[p][i] = j;
+          }
+  };
+  search([&](Total others, int64_t j, int64_t i) -> Total {
+    return {std::max(others.first, sums[i] - sums[j]), 0};
+  });
+  // Of the cuts that are nearly as even the one that sends least, and of these the most even one.
+  constexpr double slack = 1.05;
+  double most = slack * best[parts][count].first;
+  search([&](Total others, int64_t j, int64_t i) -> Total {
+    double cost = sums[i] - sums[j];
+    if (cost > most)
+      return {infinity, infinity};
+    return {others.first + cuts[j], others.second + cost * cost};
+  });
   SmallVector<int64_t> runs(count, 0);
   for (int64_t p = parts, end = count; p > 0; --p) {
     for (int64_t i = start[p][end]; i < end; ++i)
@@ -60,13 +74,10 @@ SmallVector<int64_t> mlir::st::cutEvenly(ArrayRef<double> costs, int64_t parts,
   return runs;
 }
 
-/// What it costs, in floating-point operations, to cut before each of the pieces of which ops are:
-/// the values that pass from one before it to one behind it are sent.
-static SmallVector<double> costsOfCuts(ArrayRef<Operation *> ops, ArrayRef<int64_t> pieceOf,
+/// The bytes of the values that pass from a piece of which ops are to a later one, for each piece
+/// before which they are cut apart.
+static SmallVector<double> bytesOfCuts(ArrayRef<Operation *> ops, ArrayRef<int64_t> pieceOf,
                                        int64_t count) {
-  // A value is sent once and its cotangent once, while three times its ops are computed: itself and
-  // the gradients of both operands. A T10 computes 200 operations in the time of a byte on a link.
-  constexpr double costOfByte = 200.0 * 2 / 3;
   DenseMap<Operation *, int64_t> pieces;
   for (auto [op, piece] : llvm::zip_equal(ops, pieceOf))
     pieces[op] = piece;
@@ -81,10 +92,10 @@ static SmallVector<double> costsOfCuts(ArrayRef<Operation *> ops, ArrayRef<int64
       auto type = dyn_cast<RankedTensorType>(result.getType());
       if (!type || last == piece)
         continue;
-      double cost = costOfByte * static_cast<double>(type.getNumElements() * elementBytes(type));
-      change[piece + 1] += cost;
+      auto bytes = static_cast<double>(type.getNumElements() * elementBytes(type));
+      change[piece + 1] += bytes;
       if (last + 1 < count)
-        change[last + 1] -= cost;
+        change[last + 1] -= bytes;
     }
   for (int64_t i = 1; i < count; ++i)
     change[i] += change[i - 1];
@@ -99,7 +110,7 @@ static SmallVector<int64_t> joinOps(ArrayRef<Operation *> ops, int64_t most) {
   auto all = llvm::to_vector(llvm::seq<int64_t>(0, count));
   if (count <= most)
     return all;
-  SmallVector<double> cuts = costsOfCuts(ops, all, count);
+  SmallVector<double> cuts = bytesOfCuts(ops, all, count);
   SmallVector<int64_t> runOf(count, 0);
   for (int64_t piece = 1; piece < most; ++piece) {
     auto from = cuts.begin() + piece * count / most, to = cuts.begin() + (piece + 1) * count / most;
@@ -149,7 +160,7 @@ SmallVector<int64_t> mlir::st::cutIntoStages(ArrayRef<Operation *> forward, int6
   SmallVector<double> costs(count, 0);
   for (auto [op, piece] : llvm::zip_equal(forward, pieceOf))
     costs[piece] += estimateCost(op) + least;
-  SmallVector<int64_t> runs = cutEvenly(costs, stages, costsOfCuts(forward, pieceOf, count));
+  SmallVector<int64_t> runs = cutEvenly(costs, stages, bytesOfCuts(forward, pieceOf, count));
   SmallVector<int64_t> result;
   for (int64_t piece : pieceOf)
     result.push_back(runs[piece]);

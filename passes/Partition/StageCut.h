@@ -9,16 +9,15 @@ namespace mlir::st {
 /// contraction, one for each element otherwise.
 double estimateCost(Operation *op);
 
-/// Cuts consecutive costs into `parts` runs so that the dearest is as cheap as can
-/// be; returns the run of each. `before[i]`, if given, is what a cut before the i-th costs the
-/// runs on both sides of it. Where there are at least as many costs as parts, no
-/// run is empty.
+/// Cuts consecutive costs into `parts` runs; returns the run of each. The dearest run is within a
+/// twentieth of as cheap as it can be; of the cuts of which that is true the sum of `before[i]`, if
+/// given what is sent where there is a cut before the i-th, is least, and of these the runs are most
+/// even. Where there are at least as many costs as parts, no run is empty.
 SmallVector<int64_t> cutEvenly(ArrayRef<double> costs, int64_t parts, ArrayRef<double> before = {});
 
-/// The stage of each forward op, given in program order, by what the ops cost and what the values
-/// that cross a cut take to send. Blocks (`st.block`) stay
-/// whole where there are at least as many as stages; an op without one goes with the
-/// block before it.
+/// The stage of each forward op, given in program order, by what the ops cost and the bytes that
+/// cross a cut. Blocks (`st.block`) stay whole where there are at least as many as stages; an op
+/// without one goes with the block before it.
 SmallVector<int64_t> cutIntoStages(ArrayRef<Operation *> forward, int64_t stages);
 
 } // namespace mlir::st
