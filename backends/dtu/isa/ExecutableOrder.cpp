@@ -214,7 +214,9 @@ absl::StatusOr<ExecutableOrder> StepProof::run() {
   std::map<const proto::Task *, const Program *> decoded;
   for (const auto &entry : programs)
     decoded[entry.first] = &entry.second->program;
-  messages = std::make_unique<StepMessages>(executable, decoded, work * kSkeletonInstructions);
+  messages = std::make_unique<StepMessages>(executable, decoded,
+                                            std::min(work, INT64_MAX / kSkeletonInstructions) *
+                                                kSkeletonInstructions);
   absl::StatusOr<int64_t> arrived = messages->prove();
   result.isStepProven = arrived.ok();
   if (arrived.ok())
