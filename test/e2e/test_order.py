@@ -31,7 +31,8 @@ def mutate(lines, draw):
         if draw.random() < 0.5:
             return lines[:i] + lines[i + 1:], f"line {i} without {name}"
         after = lines[i + 1].strip()
-        if after.startswith(ACTIONS) and after != lines[i].strip():
+        # Two receives, or sends, that change places are another program, as free of races as the first.
+        if after.startswith(ACTIONS) and after != lines[i].strip() and not (name in ORDERING[-2:] and after.startswith(name)):
             return [*lines[:i], lines[i + 1], lines[i], *lines[i + 2:]], f"line {i}, {name}, behind {after.split()[0]}"
 
 
@@ -75,7 +76,18 @@ def mutations_are_found(config, task, layout):
     return check
 
 
+def messages_are_proven(folder):
+    """Whatever of races the compiler's work suffices for."""
+    done = st.check_run([st.BIN / "st-compile", st.ROOT / "examples/models/bert-large-uncased", "--task=span", "--batch=1", "--seq=384",
+                         f"--parallel={st.ROOT / 'examples/parallel/bert-large-dtu-4x8.json'}", "--target=dtu-t10",
+                         "-o", folder / "m.bin"])
+    text = done.stderr
+    st.expect("free of races" not in text or "all free of deadlock" in text, text[-500:])
+    return "all messages"
+
+
 CASES = [
+    ("bert-large, 4x8, messages", messages_are_proven),
     ("gpt2 clm, one device", mutations_are_found(st.SMALL_GPT2 | {"n_layer": 1}, "clm", st.layout(1, 1))),
     ("gpt2 clm, 2x2, 1f1b", mutations_are_found(st.SMALL_GPT2, "clm", st.layout(2, 2, mode="hybrid", accum=2))),
 ]

@@ -19,10 +19,11 @@ LogicalResult mlir::dtu::verifyOrder(ModuleOp module, const ::st::proto::Executa
     absl::string_view text = order.status().message();
     return module.emitError() << StringRef(text.data(), text.size());
   }
-  if (remarks && order->proven < order->runs)
+  if (remarks && (order->proven < order->runs || !order->isStepProven))
     module.emitRemark() << "of " << order->runs << " runs of programs that differ " << order->proven
-                        << " were proven free of races, and all free of deadlock; verify-dtu-order "
-                           "with more work proves the others";
+                        << " were proven free of races, and "
+                        << (order->isStepProven ? "all" : "none for certain")
+                        << " free of deadlock; verify-dtu-order with more work proves the others";
   return success();
 }
 

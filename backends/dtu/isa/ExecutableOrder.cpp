@@ -18,6 +18,9 @@
 namespace st::dtu {
 namespace {
 
+/// Instructions of skeletons that are followed for each one of whole programs.
+constexpr int64_t kSkeletonInstructions = 10;
+
 //===----------------------------------------------------------------------===//
 // The step
 //===----------------------------------------------------------------------===//
@@ -110,13 +113,20 @@ absl::Status StepProof::proveRun(const proto::Group &group, int64_t rank,
     return absl::InvalidArgumentError(absl::StrCat("group \"", group.name(), "\", rank ", rank,
                                                    ", micro-batch ", entry.micro_batch(), ": ",
                                                    order.status().message()));
-  ++result.proven;
   result.executed += order->executed;
   // Ranks of a ring need the same of it; others are followed by themselves.
-  if (areIn(order->returns, task.returns))
-    return absl::OkStatus();
-  task.returns = std::move(order->returns);
-  return proveReturns(group, entry);
+  if (!areIn(order->returns, task.returns)) {
+    std::swap(task.returns, order->returns);
+    absl::Status status = proveReturns(group, entry);
+    if (absl::IsResourceExhausted(status)) {
+      task.returns.clear();
+      return absl::OkStatus();
+    }
+    if (!status.ok())
+      return status;
+  }
+  ++result.proven;
+  return absl::OkStatus();
 }
 
 /// What comes back is known by what each message says of all sends that it was made from: vector
@@ -204,8 +214,15 @@ absl::StatusOr<ExecutableOrder> StepProof::run() {
   std::map<const proto::Task *, const Program *> decoded;
   for (const auto &entry : programs)
     decoded[entry.first] = &entry.second->program;
-  messages = std::make_unique<StepMessages>(executable, decoded);
-  ST_ASSIGN_OR_RETURN(result.messages, messages->prove());
+  messages = std::make_unique<StepMessages>(executable, decoded,
+                                            std::min(work, INT64_MAX / kSkeletonInstructions) *
+                                                kSkeletonInstructions);
+  absl::StatusOr<int64_t> arrived = messages->prove();
+  result.isStepProven = arrived.ok();
+  if (arrived.ok())
+    result.messages = *arrived;
+  else if (!absl::IsResourceExhausted(arrived.status()))
+    return arrived.status();
   ST_RETURN_IF_ERROR(provePrograms());
   return result;
 }

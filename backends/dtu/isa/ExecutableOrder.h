@@ -11,10 +11,11 @@
 namespace st::dtu {
 
 struct ExecutableOrder {
-  int64_t runs = 0;     ///< runs of a program that differ in what a proof may depend on
-  int64_t proven = 0;   ///< of these those that were followed; as many unless work ran out
-  int64_t executed = 0; ///< instructions that proofs followed
-  int64_t messages = 0; ///< between ranks in a step
+  int64_t runs = 0;          ///< runs of a program that differ in what a proof may depend on
+  int64_t proven = 0;        ///< of these those that were followed; as many unless work ran out
+  int64_t executed = 0;      ///< instructions that proofs followed
+  bool isStepProven = false; ///< free of deadlock, and not left out because work ran out
+  int64_t messages = 0;      ///< between ranks in a step
 };
 
 /// Proves
@@ -25,7 +26,7 @@ struct ExecutableOrder {
 /// it
 ///   reads the same entries of the rank table but for peers, and neither the rank nor the
 ///   micro-batch where these are not the same. At most `work` instructions are followed, first one
-///   run of each program.
+///   run of each program; of skeletons, which cost less, several times as many.
 ///
 /// The programs must be valid. An error is one line that names the group, the rank, the program and
 /// the instructions.

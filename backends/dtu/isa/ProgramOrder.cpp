@@ -4,11 +4,11 @@
 #include "backends/dtu/isa/StridedBytes.h"
 #include "backends/dtu/isa/Validator.h"
 
+#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
 #include <deque>
-#include <limits>
 #include <map>
 #include <optional>
 #include <set>
@@ -16,7 +16,8 @@
 namespace st::dtu {
 namespace {
 
-using Clock = std::vector<uint32_t>;
+/// As many as a cluster has engines, or one.
+using Clock = absl::InlinedVector<uint32_t, 20>;
 
 void join(Clock &to, const Clock &from) {
   for (size_t i = 0; i < to.size(); ++i)
@@ -412,6 +413,14 @@ private:
     return memory == kL3 ? "L3" : memory == kL2 ? "L2" : absl::StrCat("L1 of core ", memory);
   }
 
+  /// Where no accesses are followed, all that has to be known is how many receives are over.
+  size_t clockWidth() const { return follows ? instances.size() : 1; }
+  /// An instance's own time goes on.
+  void tick(size_t index) {
+    if (follows)
+      ++clocks[index][index];
+  }
+
   static constexpr int64_t kL3 = -1, kL2 = -2;
 
   const Program &program;
@@ -449,10 +458,10 @@ OrderProof::OrderProof(const Program &program, const RunView &view, int64_t limi
       instances.push_back({Walker(stream, matches.back(), i, view), s});
     }
   }
-  clocks.assign(instances.size(), Clock(instances.size(), 0));
+  clocks.assign(instances.size(), Clock(clockWidth(), 0));
   // An instance's own time is 1 before anybody can know of it.
   for (size_t i = 0; i < instances.size(); ++i)
-    clocks[i][i] = 1;
+    tick(i);
   for (BarrierState &barrier : barriers)
     barrier.users.resize(instances.size());
 }
@@ -493,9 +502,13 @@ absl::Status OrderProof::signal(size_t index, const Signal &signal) {
   }
   semaphore.count += signal.count;
   found->given += signal.count;
-  if (semaphore.waiter != index)
-    found->tokens.push_back({found->given, clocks[index]});
-  ++clocks[index][index];
+  if (semaphore.waiter != index) {
+    if (!found->tokens.empty() && found->tokens.back().clock == clocks[index])
+      found->tokens.back().upTo = found->given;
+    else
+      found->tokens.push_back({found->given, clocks[index]});
+  }
+  tick(index);
   // It may wait for another one, and then waits again.
   if (semaphore.waiter && instances[*semaphore.waiter].waitsForSemaphore) {
     instances[*semaphore.waiter].waitsForSemaphore = false;
@@ -552,12 +565,12 @@ absl::Status OrderProof::meet(size_t index, const Barrier &barrier, bool &blocke
   blocked = static_cast<int64_t>(state.waiting.size()) < barrier.participants;
   if (blocked)
     return absl::OkStatus();
-  Clock all(instances.size(), 0);
+  Clock all(clockWidth(), 0);
   for (size_t other : state.waiting)
     join(all, clocks[other]);
   for (size_t other : state.waiting) {
     clocks[other] = all;
-    ++clocks[other][other];
+    tick(other);
     if (other != index) {
       ++instances[other].walker.pc;
       ready.push_back(other);
@@ -767,7 +780,7 @@ absl::Status OrderProof::link(size_t index, const Instruction &instruction) {
   if (send) {
     LinkEvent event{true, walker.value(send->peer), send->channel,
                     bytesOf(walker, send->sizes, send->type)};
-    uint32_t known = receiver ? clocks[index][*receiver] : 0;
+    uint32_t known = receiver ? clocks[index][follows ? *receiver : 0] : 0;
     // Receives of which the sender knows that they are done.
     int64_t after =
         std::upper_bound(receiveTimes.begin(), receiveTimes.end(), known) - receiveTimes.begin();
@@ -776,7 +789,7 @@ absl::Status OrderProof::link(size_t index, const Instruction &instruction) {
   }
   receives.push_back(
       {false, walker.value(recv->peer), recv->channel, bytesOf(walker, recv->sizes, recv->type)});
-  receiveTimes.push_back(clocks[index][index]);
+  receiveTimes.push_back(follows ? clocks[index][index] : ++clocks[index][0]);
   return absl::OkStatus();
 }
 
@@ -815,7 +828,7 @@ absl::Status OrderProof::advance(size_t index) {
       }
       // Each message has a time of its own.
       if (walker.stream->engine == Engine::Tx || walker.stream->engine == Engine::Rx)
-        ++clocks[index][index];
+        tick(index);
     }
     if (!status.ok())
       return status;
@@ -894,12 +907,9 @@ absl::StatusOr<ProgramOrder> proveOrder(const Program &program, const RunView &v
   return OrderProof(program, view, limit, Accesses::Each).run();
 }
 
-absl::StatusOr<std::vector<LinkEvent>> proveWaits(const Program &program, const RunView &view) {
-  absl::StatusOr<ProgramOrder> order =
-      OrderProof(program, view, std::numeric_limits<int64_t>::max(), Accesses::None).run();
-  if (!order.ok())
-    return order.status();
-  return std::move(order->events);
+absl::StatusOr<ProgramOrder> proveWaits(const Program &program, const RunView &view,
+                                        int64_t limit) {
+  return OrderProof(program, view, limit, Accesses::None).run();
 }
 
 absl::StatusOr<std::vector<LinkEvent>> followLinks(const Program &program, const RunView &view) {

@@ -58,9 +58,9 @@ struct ProgramOrder {
 /// ResourceExhausted where more than `limit` instructions would have to be followed.
 absl::StatusOr<ProgramOrder> proveOrder(const Program &program, const RunView &view, int64_t limit);
 
-/// The first of the two alone: the messages in an order as above, and no instance waits for ever. A
-/// program's skeleton gives the same (SyncSkeleton.h).
-absl::StatusOr<std::vector<LinkEvent>> proveWaits(const Program &program, const RunView &view);
+/// The first of the two alone: the messages in an order as above, and no instance waits for ever;
+/// `returns` are not looked for. A program's skeleton gives the same (SyncSkeleton.h).
+absl::StatusOr<ProgramOrder> proveWaits(const Program &program, const RunView &view, int64_t limit);
 
 /// The messages alone, in the order of the send streams and of the receive streams.
 absl::StatusOr<std::vector<LinkEvent>> followLinks(const Program &program, const RunView &view);

@@ -16,6 +16,9 @@
 namespace st::dtu {
 namespace {
 
+/// Instructions of a program that are followed to say where it waits for ever.
+constexpr int64_t kWholeWork = 100'000'000;
+
 using Route = std::tuple<int64_t, int64_t, int64_t>; ///< source, destination, channel
 
 /// The schedules of all groups, tasks being summaries: a proof where it comes to its end, and no
@@ -237,8 +240,9 @@ struct StepMessages::Skeleton {
 };
 
 StepMessages::StepMessages(const proto::Executable &executable,
-                           const std::map<const proto::Task *, const Program *> &programs)
-    : executable(executable) {
+                           const std::map<const proto::Task *, const Program *> &programs,
+                           int64_t work)
+    : executable(executable), work(work) {
   std::map<std::string, Skeleton *> known;
   std::map<const Program *, Skeleton *> ofProgram;
   for (const auto &[task, program] : programs) {
@@ -267,17 +271,26 @@ absl::StatusOr<RankEvents> StepMessages::eventsOf(const proto::Group &group, int
                                                   const proto::ScheduleEntry &entry) {
   Skeleton &skeleton = *skeletonOfTask.at(&group.tasks(static_cast<int>(entry.task())));
   const RunView view = runViewOf(group, rank, entry.micro_batch());
-  auto [known, isNew] = skeleton.sends.try_emplace(skeleton.onRun.keyOf(view));
-  if (isNew) {
-    absl::StatusOr<std::vector<LinkEvent>> order = proveWaits(skeleton.program, view);
+  const std::string key = skeleton.onRun.keyOf(view);
+  auto known = skeleton.sends.find(key);
+  if (known == skeleton.sends.end()) {
+    absl::StatusOr<ProgramOrder> order = proveWaits(skeleton.program, view, work);
+    if (absl::IsResourceExhausted(order.status())) {
+      work = 0;
+      return order.status();
+    }
     if (!order.ok()) {
-      // The whole program says where.
-      absl::Status whole = proveWaits(*skeleton.example, view).status();
+      // The whole program says where, if it gets there.
+      absl::Status whole = proveWaits(*skeleton.example, view, kWholeWork).status();
+      if (absl::IsResourceExhausted(whole))
+        whole = order.status();
       return absl::InvalidArgumentError(
           absl::StrCat("group \"", group.name(), "\", rank ", rank, ", micro-batch ",
                        entry.micro_batch(), ": ", (whole.ok() ? order.status() : whole).message()));
     }
-    for (const LinkEvent &event : *order)
+    work -= order->executed;
+    known = skeleton.sends.emplace(key, std::vector<bool>()).first;
+    for (const LinkEvent &event : order->events)
       known->second.push_back(event.isSend);
   }
   ST_ASSIGN_OR_RETURN(std::vector<LinkEvent> links, followLinks(skeleton.program, view));

@@ -19,13 +19,15 @@ namespace st::dtu {
 /// is followed for them.
 class StepMessages {
 public:
-  /// All must outlive this. `programs`: of each task of the executable, equal ones shared.
+  /// All must outlive this. `programs`: of each task of the executable, equal ones shared. At most
+  /// `work` instructions of skeletons are followed.
   StepMessages(const proto::Executable &executable,
-               const std::map<const proto::Task *, const Program *> &programs);
+               const std::map<const proto::Task *, const Program *> &programs, int64_t work);
   ~StepMessages();
 
   /// The messages of a run of an entry of the schedule, in the order that proveWaits gives them;
-  /// the proof that the run waits for nothing else for ever is part of it.
+  /// the proof that the run waits for nothing else for ever is part of it. ResourceExhausted where
+  /// work ran out.
   absl::StatusOr<std::shared_ptr<const std::vector<LinkEvent>>>
   eventsOf(const proto::Group &group, int64_t rank, const proto::ScheduleEntry &entry);
 
@@ -40,6 +42,7 @@ private:
   const proto::Executable &executable;
   std::vector<std::unique_ptr<Skeleton>> skeletons;
   std::map<const proto::Task *, Skeleton *> skeletonOfTask;
+  int64_t work; ///< that is left
 };
 
 } // namespace st::dtu
