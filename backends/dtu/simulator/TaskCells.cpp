@@ -119,7 +119,11 @@ absl::StatusOr<std::shared_ptr<const GroupTask>> TaskCells::cut(size_t first, si
     Cell &cell = entry.second;
     auto [at, isNew] = measured.emplace(keyOf(cell, said, first, run, form), nullptr);
     if (isNew) {
-      ST_ASSIGN_OR_RETURN(at->second, measure(cell, run));
+      const size_t turn = form.variesByRun ? cell.ranks.size() : turnOf(cell, said, first);
+      ST_ASSIGN_OR_RETURN(at->second, measure(cell, run, turn));
+      if (!at->second) {
+        ST_ASSIGN_OR_RETURN(at->second, measure(cell, run, cell.ranks.size()));
+      }
     }
     cell.measured = at->second;
     made->cells.push_back(std::move(cell));
@@ -161,28 +165,87 @@ std::string TaskCells::keyOf(const Cell &cell, const std::vector<TaskMessages> &
   return key;
 }
 
+/// The fewest ranks of a cell that, one turn after the other, do all that it does: where each turn
+/// has groups of chips of its own that are numbered alike, and its ranks say the same, to ranks as
+/// many turns further on or to groups of chips outside that no other turn speaks to.
+size_t TaskCells::turnOf(const Cell &cell, const std::vector<TaskMessages> &said,
+                         size_t first) const {
+  const size_t count = cell.ranks.size();
+  std::map<size_t, size_t> indexOf;
+  for (size_t rank : cell.ranks)
+    indexOf.emplace(rank, indexOf.size());
+  const int64_t perGroup = description.chips_per_group();
+  auto isTurn = [&](size_t turn) {
+    std::map<int64_t, size_t> turnOfGroup;
+    auto owns = [&](int64_t group, size_t number) {
+      return turnOfGroup.emplace(group, number).first->second == number;
+    };
+    for (size_t i = 0; i < count; ++i) {
+      const size_t rank = cell.ranks[i], like = cell.ranks[i % turn], begin = i - i % turn;
+      const DtuPlace &own = places[rank], &other = places[like];
+      const int64_t shift = places[cell.ranks[begin]].chip - places[cell.ranks[0]].chip;
+      if (shift % perGroup != 0 || own.chip != other.chip + shift || own.cluster != other.cluster ||
+          !owns(own.group, i / turn))
+        return false;
+      const TaskMessages &mine = said[rank - first], &theirs = said[like - first];
+      if (mine.text != theirs.text || mine.messages.size() != theirs.messages.size())
+        return false;
+      for (size_t m = 0; m < mine.messages.size(); ++m) {
+        const TaskMessage &a = mine.messages[m], &b = theirs.messages[m];
+        if (a.isSend != b.isSend || a.channel != b.channel || a.bytes != b.bytes)
+          return false;
+        const auto to = static_cast<size_t>(a.peer), toLike = static_cast<size_t>(b.peer);
+        auto inside = indexOf.find(to), insideLike = indexOf.find(toLike);
+        if ((inside == indexOf.end()) != (insideLike == indexOf.end()))
+          return false;
+        if (inside == indexOf.end()
+                ? distance(own, places[to]) != distance(other, places[toLike]) ||
+                      !owns(places[to].group, i / turn)
+                : inside->second != (insideLike->second + begin) % count)
+          return false;
+      }
+    }
+    return true;
+  };
+  for (size_t turn = 1; turn < count; ++turn)
+    if (count % turn == 0 && isTurn(turn))
+      return turn;
+  return count;
+}
+
+/// The cell as one of its turns says for all; null where none can.
 absl::StatusOr<std::shared_ptr<const MeasuredCell>> TaskCells::measure(const Cell &cell,
-                                                                       TaskRun run) {
+                                                                       TaskRun run, size_t turn) {
   std::vector<RankSchedule> schedules(configs.size());
   Boundary boundary;
   boundary.isInside.resize(configs.size());
   std::map<size_t, size_t> indexOf;
   for (size_t rank : cell.ranks) {
-    schedules[rank] = {run};
+    if (indexOf.size() < turn)
+      schedules[rank] = {run};
     boundary.isInside[rank] = true;
     indexOf.emplace(rank, indexOf.size());
   }
+  if (turn < cell.ranks.size())
+    boundary.rotation = Rotation{cell.ranks, turn};
   ST_ASSIGN_OR_RETURN(TimingResult result, simulateTime(description, configs, programs, schedules,
                                                         {}, /*trace=*/nullptr, &boundary));
-  auto made = std::make_shared<MeasuredCell>();
-  for (size_t rank : cell.ranks)
-    made->ranks.push_back(std::move(result.ranks[rank]));
-  for (const Boundary::Message &message : boundary.messages)
-    made->events.push_back(
-        {message.isSend, indexOf.at(message.rank), message.time, message.arrival - message.time});
-  made->instructions = result.instructions;
   simulated += result.simulatedTasks;
   instructions += result.simulatedInstructions;
+  if (boundary.rotation && boundary.rotation->isAmbiguous)
+    return std::shared_ptr<const MeasuredCell>();
+  auto made = std::make_shared<MeasuredCell>();
+  for (size_t i = 0; i < cell.ranks.size(); ++i)
+    made->ranks.push_back(result.ranks[cell.ranks[i % turn]]);
+  for (const Boundary::Message &message : boundary.messages)
+    for (size_t i = indexOf.at(message.rank); i < cell.ranks.size(); i += turn)
+      made->events.push_back({message.isSend, i, message.time, message.arrival - message.time});
+  // What the whole cell does at one instant it does rank by rank.
+  std::stable_sort(made->events.begin(), made->events.end(),
+                   [](const MeasuredCell::Event &a, const MeasuredCell::Event &b) {
+                     return std::tie(a.time, a.index) < std::tie(b.time, b.index);
+                   });
+  made->instructions = result.instructions * static_cast<int64_t>(cell.ranks.size() / turn);
   return std::shared_ptr<const MeasuredCell>(std::move(made));
 }
 

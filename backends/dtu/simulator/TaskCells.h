@@ -63,7 +63,9 @@ private:
   absl::StatusOr<Form> formOf(ProgramId program);
   std::string keyOf(const Cell &cell, const std::vector<TaskMessages> &said, size_t first,
                     TaskRun run, const Form &form) const;
-  absl::StatusOr<std::shared_ptr<const MeasuredCell>> measure(const Cell &cell, TaskRun run);
+  size_t turnOf(const Cell &cell, const std::vector<TaskMessages> &said, size_t first) const;
+  absl::StatusOr<std::shared_ptr<const MeasuredCell>> measure(const Cell &cell, TaskRun run,
+                                                              size_t turn);
 
   const proto::DtuDescription &description;
   const std::vector<RankConfig> &configs;

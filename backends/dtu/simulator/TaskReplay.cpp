@@ -9,6 +9,7 @@
 #include <deque>
 #include <map>
 #include <queue>
+#include <set>
 
 namespace st::dtu {
 namespace {
@@ -36,6 +37,7 @@ struct ReplayGroup {
 
   size_t entry = 0, next = 0; ///< in the schedule; in the task's events
   const ReplayTask *task = nullptr;
+  std::set<size_t> sentAhead; ///< events of the task behind `next` that have been met
   /// The task's own time 0. It moves on by what a message comes late.
   Picoseconds start = 0;
 };
@@ -75,6 +77,7 @@ private:
   absl::Status goOn(size_t group);
   absl::Status meet(size_t group, Picoseconds now);
   void send(const ReplayEvent &event, Picoseconds now);
+  bool sendAhead(ReplayGroup &group);
   absl::Status deadlock() const;
 
   TimeMachine machine;
@@ -164,6 +167,7 @@ absl::Status TaskReplay::begin(ReplayGroup &group) {
 void TaskReplay::end(ReplayGroup &group) {
   group.start += group.task->duration;
   group.task = nullptr;
+  group.sentAhead.clear();
   ++group.entry;
   for (size_t rank = group.first; rank < group.first + group.count; ++rank) {
     machine.timings()[rank].taskEnd.push_back(group.start);
@@ -174,6 +178,8 @@ void TaskReplay::end(ReplayGroup &group) {
 absl::Status TaskReplay::goOn(size_t index) {
   ReplayGroup &group = groups[index];
   while (true) {
+    while (group.sentAhead.count(group.next))
+      ++group.next;
     if (group.task && group.next < group.task->events.size()) {
       turns.push({group.start + group.task->events[group.next].time, index});
       return absl::OkStatus();
@@ -226,6 +232,25 @@ absl::Status TaskReplay::meet(size_t index, Picoseconds now) {
   return goOn(index);
 }
 
+/// A group stands still where one of its ranks waits. Where another group waits for what its other
+/// ranks send later on, these do not wait: the first message of a rank that receives nothing
+/// before.
+bool TaskReplay::sendAhead(ReplayGroup &group) {
+  if (!group.task)
+    return false;
+  std::set<size_t> waits;
+  for (size_t i = group.next; i < group.task->events.size(); ++i) {
+    const ReplayEvent &event = group.task->events[i];
+    if (!event.isSend) {
+      waits.insert(event.rank);
+    } else if (!waits.count(event.rank) && group.sentAhead.insert(i).second) {
+      send(event, group.start + event.time);
+      return true;
+    }
+  }
+  return false;
+}
+
 absl::Status TaskReplay::deadlock() const {
   std::string waits;
   for (const auto &[route, group] : waiting)
@@ -239,10 +264,15 @@ absl::StatusOr<TimingResult> TaskReplay::run() {
   ST_RETURN_IF_ERROR(findGroups());
   for (size_t group = 0; group < groups.size(); ++group)
     ST_RETURN_IF_ERROR(goOn(group));
-  while (!turns.empty()) {
-    auto [now, group] = turns.top();
-    turns.pop();
-    ST_RETURN_IF_ERROR(meet(group, now));
+  while (true) {
+    if (turns.empty() && std::none_of(groups.begin(), groups.end(),
+                                      [&](ReplayGroup &group) { return sendAhead(group); }))
+      break;
+    while (!turns.empty()) {
+      auto [now, group] = turns.top();
+      turns.pop();
+      ST_RETURN_IF_ERROR(meet(group, now));
+    }
   }
   if (!waiting.empty())
     return deadlock();

@@ -10,6 +10,7 @@
 
 #include "absl/status/statusor.h"
 
+#include <algorithm>
 #include <map>
 #include <optional>
 #include <vector>
@@ -39,6 +40,30 @@ private:
   std::map<std::string, int32_t> labelIndices;
 };
 
+/// Ranks in a circle that do the same, turn by turn: those of the first turn run for all. What one
+/// of them sends to a later turn arrives at the rank that stands for the receiver, as from the rank
+/// that sends to that one.
+struct Rotation {
+  std::vector<size_t> circle; ///< ranks, ascending
+  size_t turn = 0;            ///< ranks of a turn
+  /// Set where messages of different turns asked for a link at one instant: their order follows
+  /// from the numbers of ranks, which are no circle, so that the run says nothing.
+  bool isAmbiguous = false;
+
+  /// How many turns a rank of the circle is from the first.
+  size_t turnOf(size_t rank) const { return indexOf(rank) / turn; }
+  /// The rank so many turns before.
+  size_t before(size_t rank, size_t turns) const {
+    return circle[(indexOf(rank) + circle.size() - turns * turn) % circle.size()];
+  }
+
+private:
+  size_t indexOf(size_t rank) const {
+    return static_cast<size_t>(std::lower_bound(circle.begin(), circle.end(), rank) -
+                               circle.begin());
+  }
+};
+
 /// Where a run covers some of the ranks only: their messages with the others. What these send is
 /// there when it is received.
 struct Boundary {
@@ -50,6 +75,7 @@ struct Boundary {
   };
   std::vector<bool> isInside;    ///< by rank
   std::vector<Message> messages; ///< in the order of time
+  std::optional<Rotation> rotation;
 };
 
 class TimeEngine {
@@ -98,6 +124,8 @@ private:
   std::vector<Rank> ranks;
   std::vector<Flight> flights;
   std::vector<Event> queue; ///< a heap, the next event first
+  /// In a rotation: when each link was asked for last, and for a message over how many turns.
+  std::map<int32_t, std::pair<Picoseconds, size_t>> asked;
   std::optional<SteadyLoops> steady;
   std::string fault;
 
@@ -127,6 +155,7 @@ private:
   bool place(const Instance &instance, const FlatAddress &address, int64_t cores, Traffic &traffic);
   Completion copy(size_t rank, const Instance &instance, Slot slot, Picoseconds now);
   Completion rows(size_t rank, const Instance &instance, Slot slot, Picoseconds now);
+  LinkPath rotatedPath(size_t rank, size_t peer, size_t turns, Picoseconds now);
   bool linkTraffic(const Instance &instance, const LinkInst &link, Traffic &traffic);
   bool checkPeer(int64_t peer);
   bool isOutside(int64_t peer) const {

@@ -156,9 +156,8 @@ Picoseconds TimeMachine::occupyLinks(const LinkPath &path, Picoseconds now, int6
   return start + DtuCosts::scale(bytes, path.perByte);
 }
 
-Completion TimeMachine::send(size_t rank, Picoseconds now, size_t destination,
+Completion TimeMachine::send(size_t rank, Picoseconds now, const LinkPath &path,
                              const Traffic &source) {
-  LinkPath path = this->path(rank, destination);
   Picoseconds left = occupyLinks(path, now, source.bytes);
   Completion result = occupy(rank, now, &source, 1);
   result.end = std::max(result.end, left);

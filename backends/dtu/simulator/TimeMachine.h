@@ -54,7 +54,7 @@ public:
   /// A dte transfer that reads and writes this much.
   Completion transfer(size_t rank, int64_t queue, Picoseconds now, const Traffic *traffic,
                       size_t count);
-  Completion send(size_t rank, Picoseconds now, size_t destination, const Traffic &source);
+  Completion send(size_t rank, Picoseconds now, const LinkPath &path, const Traffic &source);
   /// Moves an arrived message of `message` bytes to where `traffic` says.
   Completion receive(size_t rank, Picoseconds now, int64_t message, const Traffic &destination);
 

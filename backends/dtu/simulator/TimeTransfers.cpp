@@ -156,6 +156,26 @@ bool TimeEngine::checkPeer(int64_t peer) {
   return false;
 }
 
+/// The links of a message to a rank of another turn: at the receiving end those of the rank that
+/// stands for it. Turns share no group of chips, so that the two ends share no link.
+LinkPath TimeEngine::rotatedPath(size_t rank, size_t peer, size_t turns, Picoseconds now) {
+  Rotation &rotation = *boundary->rotation;
+  LinkPath path = machine.path(rank, peer);
+  if (turns > 0) {
+    const LinkPath mirrored =
+        machine.path(rotation.before(rank, turns), rotation.before(peer, turns));
+    for (int32_t i = path.count / 2; i < path.count; ++i)
+      path.links[static_cast<size_t>(i)] = mirrored.links[static_cast<size_t>(i)];
+  }
+  for (int32_t i = 0; i < path.count; ++i) {
+    const std::pair<Picoseconds, size_t> own = {now, i < path.count / 2 ? 0 : turns};
+    auto [at, isNew] = asked.try_emplace(path.links[static_cast<size_t>(i)], own);
+    rotation.isAmbiguous |= !isNew && at->second.first == now && at->second.second != own.second;
+    at->second = own;
+  }
+  return path;
+}
+
 void TimeEngine::send(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
   Instance &instance = ranks[rank].instances[index];
   const LinkInst &inst = ranks[rank].program->links[slot.index];
@@ -163,13 +183,20 @@ void TimeEngine::send(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
   Traffic traffic;
   if (!checkPeer(peer) || !linkTraffic(instance, inst, traffic))
     return;
-  Completion completion = machine.send(rank, now, static_cast<size_t>(peer), traffic);
+  size_t source = rank, destination = static_cast<size_t>(peer);
+  LinkPath path = machine.path(source, destination);
+  if (boundary && boundary->rotation && !isOutside(peer)) {
+    const size_t turns = boundary->rotation->turnOf(destination);
+    path = rotatedPath(rank, destination, turns, now);
+    source = boundary->rotation->before(source, turns);
+    destination = boundary->rotation->before(destination, turns);
+  }
+  Completion completion = machine.send(rank, now, path, traffic);
   if (isOutside(peer)) {
     boundary->messages.push_back({/*isSend=*/true, rank, now, completion.arrival});
   } else {
-    flights.push_back(
-        {static_cast<size_t>(peer), {static_cast<int64_t>(rank), inst.channel}, traffic.bytes});
-    post(completion.arrival, Priority::Arrival, static_cast<size_t>(peer), flights.size() - 1);
+    flights.push_back({destination, {static_cast<int64_t>(source), inst.channel}, traffic.bytes});
+    post(completion.arrival, Priority::Arrival, destination, flights.size() - 1);
   }
   ++instance.position.pc;
   finish(rank, index, now, completion);

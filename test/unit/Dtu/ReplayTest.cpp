@@ -111,6 +111,98 @@ TEST(Replay, RanksThatExchangeInPairsAreTimedOnce) {
   EXPECT_EQ(expectExact(machine).simulatedTasks, 2);
 }
 
+/// Sixteen ranks in four groups of chips, each of which sends to the one so many further on.
+Machine circleOf(int64_t distance) {
+  std::vector<RankConfig> ranks = groupsOf(1, 16);
+  for (int64_t i = 0; i < 16; ++i)
+    ranks[static_cast<size_t>(i)].table = {(i + distance) % 16, (i + 16 - distance) % 16};
+  Machine machine{makeSimulator(std::move(ranks)), {}};
+  ProgramId program =
+      loadOrDie(*machine.simulator,
+                R"(program "circle" semaphores=4 barriers=0 l1=0 l2=65536 l3=262144 table=2 {
+ stream tx first=0 count=1 {
+  table dst=r4 index=0
+  loop reg=r5 limit=3
+  send peer=r4 src=L3[0]{1} sizes=[16384] type=ui8
+  end
+ }
+ stream rx first=0 count=1 {
+  table dst=r4 index=1
+  loop reg=r5 limit=3
+  recv peer=r4 dst=L3[65536]{1} sizes=[16384] type=ui8
+  end
+ }
+})");
+  machine.schedules.assign(16, {{program, 0}});
+  return machine;
+}
+
+/// The ranks of a group end together in the replay. How many tasks it simulated.
+int64_t expectSameTotal(const Machine &machine) {
+  absl::StatusOr<TimingResult> each = machine.simulator->time(machine.schedules),
+                               once = machine.simulator->replayTime(machine.schedules);
+  EXPECT_TRUE(each.ok()) << each.status();
+  EXPECT_TRUE(once.ok()) << once.status();
+  if (!each.ok() || !once.ok())
+    return 0;
+  expectSameWork(*once, *each);
+  EXPECT_EQ(once->total, each->total);
+  return once->simulatedTasks;
+}
+
+TEST(Replay, RanksInACircleAreTimedByTurns) {
+  // One group of chips stands for the others.
+  for (int64_t distance : {1, 3, 15})
+    EXPECT_EQ(expectSameTotal(circleOf(distance)), 4) << distance;
+}
+
+TEST(Replay, ACircleWhoseTurnsMeetOnALinkIsTimedWhole) {
+  // Of what a cable takes a quarter comes from two groups before.
+  EXPECT_EQ(expectSameTotal(circleOf(5)), 4 + 16);
+}
+
+TEST(Replay, RanksSendWhileOthersOfTheirGroupWait) {
+  // Each group has a rank that waits for one of the other group's that sends later.
+  std::vector<RankConfig> ranks = groupsOf(2, 2);
+  for (size_t i = 0; i < 4; ++i) {
+    const bool sends = i == 1 || i == 2;
+    ranks[i].table = {static_cast<int64_t>(i ^ 2), sends, !sends};
+  }
+  Machine machine{makeSimulator(std::move(ranks)), {}};
+  ProgramId program =
+      loadOrDie(*machine.simulator,
+                R"(program "across" semaphores=4 barriers=0 l1=0 l2=65536 l3=262144 table=3 {
+ stream dte first=0 count=1 {
+  loop reg=r4 limit=20
+  copy dst=L2[0]{4} src=L3[4*r4]{4} sizes=[4096]
+  end
+  signal sem=0
+ }
+ stream tx first=0 count=1 {
+  wait sem=0
+  table dst=r4 index=0
+  table dst=r5 index=1
+  loop reg=r6 limit=1*r5
+  send peer=r4 src=L3[0]{1} sizes=[16384] type=ui8
+  end
+ }
+ stream rx first=0 count=1 {
+  table dst=r4 index=0
+  table dst=r5 index=2
+  loop reg=r6 limit=1*r5
+  recv peer=r4 dst=L3[65536]{1} sizes=[16384] type=ui8
+  end
+ }
+})");
+  machine.schedules.assign(4, {{program, 0}});
+  absl::StatusOr<TimingResult> each = machine.simulator->time(machine.schedules),
+                               once = machine.simulator->replayTime(machine.schedules);
+  ASSERT_TRUE(each.ok()) << each.status();
+  ASSERT_TRUE(once.ok()) << once.status();
+  expectSameWork(*once, *each);
+  EXPECT_GE(once->total, each->total);
+}
+
 TEST(Replay, APipelineWaitsForItsMessages) {
   for (int64_t copies : {1, 40}) {
     Machine machine{makeSimulator(groupsOf(2, 1)), {}};
