@@ -47,6 +47,7 @@ private:
   LogicalResult findInputs();
   bool isPartitioned();
   FailureOr<RankGrid> getGrid();
+  bool isState(unsigned result);
   LogicalResult checkArg(unsigned i, const Tensor &tensor);
 
   func::FuncOp function;
@@ -135,6 +136,15 @@ FailureOr<RankGrid> FunctionRun::getGrid() {
   return RankGrid::ofReplicasAndPartitions(replicas, partitions);
 }
 
+/// Whether a result replaces an argument.
+bool FunctionRun::isState(unsigned result) {
+  for (unsigned i = 0; i < function.getNumArguments(); ++i)
+    if (auto donated = function.getArgAttrOfType<IntegerAttr>(i, "tf.aliasing_output"))
+      if (donated.getInt() == result)
+        return true;
+  return false;
+}
+
 LogicalResult FunctionRun::checkArg(unsigned i, const Tensor &tensor) {
   Type type = function.getArgumentTypes()[i];
   if (isOfType(tensor, type))
@@ -171,6 +181,8 @@ FailureOr<NamedTensors> FunctionRun::run() {
     Tensor global;
     if (failed(unshard(values, sharding, grid, function, "result '" + name + "'", global,
                        getWhole(i))) ||
+        (isState(i) && failed(checkStatePadding(values, sharding, grid, function,
+                                                "result '" + name + "'", global))) ||
         failed(addResult(named, name, global, function)))
       return failure();
   }

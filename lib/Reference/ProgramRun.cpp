@@ -315,6 +315,8 @@ LogicalResult GroupRun::collect(NamedTensors &results) {
         continue;
       if (failed(unshard(storage.slots[0], state.getSharding(), deviceGrid, state,
                          "state '" + name + "'", global, state.getGlobalType())) ||
+          failed(checkStatePadding(storage.slots[0], state.getSharding(), deviceGrid, state,
+                                   "state '" + name + "'", global)) ||
           failed(addResult(results, name, global, state)))
         return failure();
     }

@@ -248,4 +248,37 @@ LogicalResult unshard(const RankValues &pieces, ShardingAttr sharding, const Ran
   return success();
 }
 
+/// Whether elements are equal, or of the same bits (NaN).
+static bool haveSameNumbers(const Tensor &lhs, const Tensor &rhs) {
+  return lhs.bitwiseEquals(rhs) || dispatchAll(lhs.getType(), [&](auto tag) {
+           using T = decltype(tag);
+           for (int64_t i = 0; i < lhs.getNumElements(); ++i) {
+             const T &a = lhs.data<T>()[i], &b = rhs.data<T>()[i];
+             if (static_cast<Compute<T>>(a) != static_cast<Compute<T>>(b) &&
+                 std::memcmp(&a, &b, sizeof(T)) != 0)
+               return false;
+           }
+           return true;
+         });
+}
+
+LogicalResult checkStatePadding(const RankValues &pieces, ShardingAttr sharding,
+                                const RankGrid &grid, Operation *op, const Twine &what,
+                                const Tensor &global) {
+  bool hasPadding = false;
+  for (auto [own, axes, size] : llvm::zip_equal(
+           pieces[0].getShape(), getAxes(sharding, global.getRank(), grid), global.getShape()))
+    hasPadding |= own * grid.getSize(axes) != size;
+  if (!hasPadding)
+    return success();
+  auto room = RankedTensorType::get(pieces[0].getShape(), IntegerType::get(op->getContext(), 1));
+  RankValues expected;
+  if (failed(shard(global, sharding, grid, op, expected, room, /*isState=*/true)))
+    return failure();
+  for (auto [rank, piece, clean] : llvm::enumerate(pieces, expected))
+    if (!haveSameNumbers(piece, clean))
+      return op->emitError() << what << " has padding that is not zero on rank " << rank;
+  return success();
+}
+
 } // namespace mlir::st::ref

@@ -25,6 +25,12 @@ LogicalResult shard(const Tensor &global, ShardingAttr sharding, const RankGrid 
 LogicalResult unshard(const RankValues &pieces, ShardingAttr sharding, const RankGrid &grid,
                       Operation *op, const Twine &what, Tensor &global, Type whole = {});
 
+/// Whether the pieces of a state have zeros as padding, which the next step counts on; `global` is
+/// what they are pieces of.
+LogicalResult checkStatePadding(const RankValues &pieces, ShardingAttr sharding,
+                                const RankGrid &grid, Operation *op, const Twine &what,
+                                const Tensor &global);
+
 } // namespace mlir::st::ref
 
 #endif // ST_REFERENCE_SHARDED_H
