@@ -200,9 +200,13 @@ static bool isFinal(ShardingAttr sharding) {
          sharding.getReplicated().empty();
 }
 
-/// Whether a result's sharding is the given one with more axes in open dimensions.
+/// Whether a result's sharding is the given one with more axes in open dimensions, none of which
+/// has to stay free.
 static bool isExtended(ShardingAttr said, const TensorSharding &given,
-                       const TensorSharding &sharding) {
+                       const TensorSharding &sharding, const MeshAxes &axes) {
+  for (StringAttr name : said.getReplicated())
+    if (std::optional<Axis> axis = axes.lookup(name); axis && sharding.isSplitOver(*axis))
+      return false;
   for (auto [dim, own, now] : llvm::enumerate(given.dims, sharding.dims)) {
     bool begins = now.size() >= own.size() && ArrayRef(now).take_front(own.size()) == ArrayRef(own);
     if (said.isOpen(dim) ? !begins : own != now)
@@ -229,7 +233,7 @@ void Settlement::settleSignature() {
     sharding.makeContiguous();
     auto said = cast_or_null<ShardingAttr>(signature.getResultAttr(i, kShardingAttr));
     if (std::optional<TensorSharding> given = graph.resultSharding(i);
-        given && !(said && isExtended(said, *given, sharding)))
+        given && !(said && isExtended(said, *given, sharding, graph.axes)))
       sharding = std::move(*given);
     signature.setResultAttr(i, kShardingAttr, graph.axes.write(sharding));
     if (isFree)

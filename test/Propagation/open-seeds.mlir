@@ -12,9 +12,11 @@ func.func @open(%x: tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}, {
                 %y: tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{?}, {?}]>},
                 %z: tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{?}, {}]>},
                 %u: tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{?}, {?}], replicated = ["a"]>})
-    // CHECK: -> (tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}, {}]>}, tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}, {"b"}]>})
+    // CHECK: -> (tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}, {}]>}, tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}, {"b"}]>},
+    // CHECK-SAME: tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}, {}]>})
     -> (tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{?}, {}]>},
-        tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"a", ?}, {?}]>}) {
+        tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"a", ?}, {?}]>},
+        tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"a", ?}, {?}], replicated = ["b"]>}) {
   %0 = stablehlo.add %x, %y : tensor<8x8xf32>
   %1 = stablehlo.add %0, %z : tensor<8x8xf32>
   %2 = stablehlo.add %1, %u : tensor<8x8xf32>
@@ -22,7 +24,7 @@ func.func @open(%x: tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}, {
   %3 = st.constrain %2 to <@mesh, [{?}, {}]> : tensor<8x8xf32>
   // CHECK: st.constrain {{.*}} {st.sharding = #st.sharding<@mesh, [{"a"}, {"b"}]>}
   %4 = st.constrain %2 to <@mesh, [{"a"}, {?}]> : tensor<8x8xf32>
-  return %3, %4 : tensor<8x8xf32>, tensor<8x8xf32>
+  return %3, %4, %4 : tensor<8x8xf32>, tensor<8x8xf32>, tensor<8x8xf32>
 }
 
 // -----
