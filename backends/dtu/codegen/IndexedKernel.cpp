@@ -143,9 +143,10 @@ void IndexedKernel::findComponents() {
     component.rows = strides[tableDim] / unit;
     components.push_back(component);
   }
-  int64_t elements = access.table.getNumElements();
-  rows = components.size() == 1 && components[0].offset == 0 ? components[0].limit + 1
-                                                             : elements / unit;
+  // One more than the largest: a run that began later would end behind the table.
+  rows = 1;
+  for (const Component &component : components)
+    rows += (component.offset < 0 ? component.modulo - 1 : component.limit) * component.rows;
 }
 
 /// The longest run of a window that is contiguous in the table and in points.
