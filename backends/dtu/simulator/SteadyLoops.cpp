@@ -46,7 +46,7 @@ SteadyLoops::SteadyLoops(TimeMachine &machine, std::vector<TimeRank> &ranks,
 const StreamFacts &SteadyLoops::factsOf(const TimeRank &rank, const TimeInstance &instance) {
   auto found = facts.find(instance.stream);
   if (found == facts.end())
-    found = facts.try_emplace(instance.stream, *rank.program, *instance.stream).first;
+    found = facts.try_emplace(instance.stream, *rank.begun, *instance.stream).first;
   return found->second;
 }
 

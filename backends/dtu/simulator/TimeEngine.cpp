@@ -109,7 +109,7 @@ void TimeEngine::beginTask(size_t rank, Picoseconds now) {
   Rank &state = ranks[rank];
   state.begins = false;
   const TaskRun &entry = schedules[rank][state.task];
-  state.program = programs[static_cast<size_t>(entry.program)].get();
+  state.program = state.begun = programs[static_cast<size_t>(entry.program)].get();
   state.semaphores.assign(static_cast<size_t>(state.program->source.semaphores), {});
   state.barriers.assign(static_cast<size_t>(state.program->source.barriers), {});
   state.instances.clear();

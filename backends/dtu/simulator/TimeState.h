@@ -34,6 +34,7 @@ struct TimeRank {
 
   size_t task = 0;
   const DecodedProgram *program = nullptr; ///< null between tasks
+  const DecodedProgram *begun = nullptr;   ///< of the instances, also once these have ended
   bool begins = false;                     ///< waits for its next task to be launched
   std::vector<TimeInstance> instances;
   size_t alive = 0;
