@@ -131,15 +131,18 @@ std::string mlir::st::textOfSharding(const hlo::OpSharding &sharding) {
   if (!sharding.text().empty())
     return sharding.text();
   enum { kReplicated, kMaximal, kTuple, kOther, kManual, kUnknown };
-  std::string text;
+  std::string text, group;
   llvm::raw_string_ostream os(text);
+  if (sharding.is_shard_group())
+    group = (sharding.shard_group_type() == 0 ? " shard_as " : " shard_like ") +
+            std::to_string(sharding.shard_group_id());
   switch (sharding.type()) {
   case kReplicated:
-    return "{replicated}";
+    return "{replicated" + group + "}";
   case kManual:
-    return "{manual}";
+    return "{manual" + group + "}";
   case kUnknown:
-    return "{unknown}";
+    return "{unknown" + group + "}";
   case kMaximal:
     if (sharding.tile_assignment_devices_size() == 1)
       os << "{maximal device=" << sharding.tile_assignment_devices(0) << "}";
@@ -180,6 +183,6 @@ std::string mlir::st::textOfSharding(const hlo::OpSharding &sharding) {
         [&](int32_t type) { os << (type == kManual ? "manual" : "replicated"); }, ", ");
     os << "}";
   }
-  os << "}";
+  os << group << "}";
   return text;
 }
