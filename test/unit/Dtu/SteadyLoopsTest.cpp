@@ -75,6 +75,15 @@ TEST(SteadyLoops, TripsThatAreAlikeAreAdded) {
     EXPECT_LT(simulatedPart(tiles("loop reg=r4 limit=4000\n", "64"), ranks), 0.1) << ranks;
 }
 
+TEST(SteadyLoops, ARankOfTheChipHasEndedAllItsTasks) {
+  const Program brief = parseOrDie(tiles("loop reg=r4 limit=2\n", "64"));
+  const Program lasting = parseOrDie(tiles("loop reg=r4 limit=4000\n", "64"));
+  auto simulator = makeSimulator(rankConfigs(2, lasting.l3Bytes));
+  absl::StatusOr<ProgramId> first = simulator->load(brief), second = simulator->load(lasting);
+  ASSERT_TRUE(first.ok() && second.ok());
+  EXPECT_LT(simulatedPart(*simulator, {{{*first, 0}}, {{*second, 0}}}), 0.2);
+}
+
 TEST(SteadyLoops, ARaggedEndIsRun) {
   // Of the last trips one is short and one moves nothing.
   const std::string loop = "loop reg=r4 limit=3202\nindex dst=r5 value=20*r4\n";
