@@ -10,6 +10,20 @@ function(_st_ensure_pch)
   add_library(st_compiler_pch OBJECT ${CMAKE_BINARY_DIR}/st_compiler_pch.cpp)
   _st_compiler_flags(st_compiler_pch)
   target_precompile_headers(st_compiler_pch PRIVATE ${CMAKE_SOURCE_DIR}/cmake/CompilerPch.h)
+  _st_write_pch_sum()
+endfunction()
+
+# What ccache takes for the contents of the precompiled header (CCACHE_PCH_EXTSUM): that holds the path of the
+# build folder, so no other folder would ever find an object in the cache.
+function(_st_write_pch_sum)
+  set(contents "${CMAKE_CXX_COMPILER_VERSION} ${LLVM_PACKAGE_VERSION} ${LLVM_DEFINITIONS}")
+  foreach(header ${CMAKE_SOURCE_DIR}/cmake/CompilerPch.h ${LLVM_INCLUDE_DIR}/llvm/Support/VCSRevision.h
+          ${LLVM_INCLUDE_DIR}/llvm/Config/llvm-config.h)
+    file(READ ${header} text)
+    string(APPEND contents "${text}")
+  endforeach()
+  string(SHA256 sum "${contents}")
+  file(WRITE ${CMAKE_CURRENT_BINARY_DIR}/CMakeFiles/st_compiler_pch.dir/cmake_pch.hxx.pch.sum "${sum}\n")
 endfunction()
 
 function(_st_compiler_flags target)

@@ -52,7 +52,8 @@ install_python() {
 
 install_packages
 [ $with_tests -eq 1 ] && install_python
-export CCACHE_SLOPPINESS=pch_defines,time_macros
+# Paths below this folder enter the cache relative to it: a second clone finds what the first compiled.
+export CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1 CCACHE_PCH_EXTSUM=1
 [ -f build/build.ninja ] || { say "configuring ./build"; cmake --preset default >/dev/null; }
 say "building ${*:-everything}"
 cmake --build build -- "$@" >&2
