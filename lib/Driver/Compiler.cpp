@@ -3,6 +3,7 @@
 #include "lib/Driver/FitMemory.h"
 #include "lib/Driver/ImportProgram.h"
 #include "lib/Driver/LinkCosts.h"
+#include "lib/Driver/OptimizerOptions.h"
 #include "lib/Driver/ProgramFile.h"
 #include "lib/Driver/Runner.h"
 
@@ -34,8 +35,6 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
-#include <cmath>
-#include <limits>
 
 using namespace mlir;
 using namespace mlir::st;
@@ -43,30 +42,6 @@ using namespace mlir::st;
 static StringRef str(absl::string_view text) { return {text.data(), text.size()}; }
 
 namespace {
-/// An option of add-optimizer that is a number.
-struct OptimizerNumber {
-  StringLiteral name;
-  bool isFraction; ///< below 1; others only fit a float
-};
-} // namespace
-
-static constexpr OptimizerNumber kOptimizerNumbers[] = {{"beta1", true},    {"beta2", true},
-                                                        {"epsilon", false}, {"weight-decay", false},
-                                                        {"momentum", true}, {"clip-norm", false}};
-
-/// A number that is not negative and that a float holds.
-static std::optional<double> parseNumber(StringRef text) {
-  double number;
-  constexpr double largest = std::numeric_limits<float>::max();
-  if (text.empty() || text.getAsDouble(number) || !(number >= 0 && number <= largest))
-    return std::nullopt;
-  return number;
-}
-
-static constexpr StringLiteral kNumber = "a number from 0 to 3.4e38";
-
-namespace {
-
 class Compiler {
 public:
   Compiler(const CompileRequest &request, MLIRContext *context)
@@ -98,9 +73,6 @@ private:
   LogicalResult advanceTo(CompilePhase phase);
   LogicalResult checkPhase(CompilePhase phase, StringRef who);
   LogicalResult runPipeline(CompilePhase phase, StringRef pipeline);
-  LogicalResult setLearningRate();
-  LogicalResult checkOptimizerOptions();
-  LogicalResult refuseOptimizerOptions();
   LogicalResult assignPrecision();
   LogicalResult differentiate();
   LogicalResult addOptimizer();
@@ -156,8 +128,9 @@ LogicalResult Compiler::checkExplain() {
   if (request.explain.empty())
     return success();
   if (request.stopAfter && *request.stopAfter < CompilePhase::Resharded)
-    return error() << "--explain=" << request.explain << " has no effect: --compile-to="
-                   << getCompilePhaseName(*request.stopAfter) << " stops before the reshards";
+    return error() << "--explain=" << request.explain
+                   << " has no effect: --compile-to=" << getCompilePhaseName(*request.stopAfter)
+                   << " stops before the reshards";
   if (request.startFrom && *request.startFrom > CompilePhase::Resharded)
     return error() << "--explain=" << request.explain << " has no effect: the module after phase "
                    << getCompilePhaseName(*request.startFrom) << " has no reshards any more";
@@ -314,61 +287,6 @@ LogicalResult Compiler::read(CompilePhase &phase) {
   return success();
 }
 
-LogicalResult Compiler::setLearningRate() {
-  std::string given = options.get(*module, "lr");
-  std::optional<double> rate = parseNumber(given);
-  if (!rate)
-    return error() << "--lr=" << given << ": expected " << kNumber;
-  (*module)->setAttr("st.learning_rate", Builder(context).getF64FloatAttr(*rate));
-  return success();
-}
-
-/// Options become part of a pipeline's text, so each is known to be what it says.
-LogicalResult Compiler::checkOptimizerOptions() {
-  std::string kind = options.get(*module, "optimizer");
-  if (!llvm::is_contained({"adamw", "adam", "sgd"}, StringRef(kind)))
-    return error() << "--optimizer=" << kind << ": expected adamw, adam or sgd";
-  for (const OptimizerNumber &option : kOptimizerNumbers) {
-    std::string given = options.get(*module, option.name);
-    std::optional<double> number = parseNumber(given);
-    // The step computes in f32.
-    auto single = static_cast<float>(number.value_or(0));
-    bool isLost = !std::isfinite(single) || (single == 0 && *number != 0) ||
-                  (option.isFraction && single >= 1);
-    if (!number || isLost)
-      return error() << "--" << option.name << "=" << given << ": expected "
-                     << (option.isFraction ? "a number of at least 0 and below 1" : kNumber)
-                     << (number && isLost ? " that 32 bits hold" : "");
-  }
-  auto isOf = [&](StringRef name) {
-    const bool isAdams = llvm::is_contained({"beta1", "beta2", "epsilon"}, name);
-    return kind == "sgd" ? !isAdams : name != "momentum";
-  };
-  for (const OptimizerNumber &option : kOptimizerNumbers)
-    if (options.isGiven(option.name) && !isOf(option.name))
-      return error() << "--" << option.name << " has no effect with --optimizer=" << kind;
-  return success();
-}
-
-/// Refuses what the command line says about an update that the program brings.
-LogicalResult Compiler::refuseOptimizerOptions() {
-  for (const OptimizerNumber &option : kOptimizerNumbers)
-    if (options.isGiven(option.name))
-      return error() << "--" << option.name
-                     << " has no effect: the program updates its parameters itself";
-  if (options.isGiven("optimizer"))
-    return error() << "--optimizer has no effect: the program updates its parameters itself";
-  auto function = module->lookupSymbol<func::FuncOp>("main");
-  auto isRate = [&](unsigned argument) {
-    auto name = function.getArgAttrOfType<StringAttr>(argument, kNameAttr);
-    return name && name.getValue() == "learning_rate";
-  };
-  if (options.isGiven("lr") && function &&
-      llvm::none_of(llvm::seq<unsigned>(0, function.getNumArguments()), isRate))
-    return error() << "--lr has no effect: the program takes no learning rate";
-  return success();
-}
-
 //===----------------------------------------------------------------------===//
 // Precision
 //===----------------------------------------------------------------------===//
@@ -419,17 +337,8 @@ LogicalResult Compiler::differentiate() {
 //===----------------------------------------------------------------------===//
 
 LogicalResult Compiler::addOptimizer() {
-  if (failed(checkOptimizerOptions()))
-    return failure();
-  std::string text;
-  llvm::raw_string_ostream os(text);
-  // Common subexpressions go before the update is added: after it, CSE would share
-  // the scalars that each parameter broadcasts to its own shape across stages.
-  os << "canonicalize,cse,add-optimizer{kind=" << options.get(*module, "optimizer");
-  for (const OptimizerNumber &option : kOptimizerNumbers)
-    os << ' ' << option.name << '=' << options.get(*module, option.name);
-  os << "},canonicalize";
-  return runPipeline(CompilePhase::Optimizer, text);
+  FailureOr<std::string> pipeline = optimizerPipeline(*module, options);
+  return failed(pipeline) ? failure() : runPipeline(CompilePhase::Optimizer, *pipeline);
 }
 
 /// What is computed again may depend on the plan that comes of it.
@@ -517,12 +426,12 @@ LogicalResult Compiler::checkPhase(CompilePhase phase, StringRef who) {
 
 LogicalResult Compiler::advanceTo(CompilePhase phase) {
   // A step that updates its parameters has its gradients and its optimizer.
-  if (phase == CompilePhase::Optimizer && failed(setLearningRate()))
+  if (phase == CompilePhase::Optimizer && failed(setLearningRate(*module, options)))
     return failure();
   bool wantsLoss = phase == CompilePhase::Differentiate || phase == CompilePhase::Optimizer;
   if (wantsLoss && !computesLoss(*module))
     return phase == CompilePhase::Differentiate ? runPipeline(phase, "inline-custom-gradients")
-                                                : refuseOptimizerOptions();
+                                                : refuseOptimizerOptions(*module, options);
   switch (phase) {
   case CompilePhase::Import:
     return success();

@@ -1,10 +1,10 @@
 #include "backends/dtu/isa/ProgramOrder.h"
 
+#include "backends/dtu/isa/AccessHistory.h"
+#include "backends/dtu/isa/InstructionTouches.h"
 #include "backends/dtu/isa/Names.h"
-#include "backends/dtu/isa/StridedBytes.h"
 #include "backends/dtu/isa/Validator.h"
 
-#include "absl/container/inlined_vector.h"
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
@@ -16,310 +16,13 @@
 namespace st::dtu {
 namespace {
 
-/// As many as a cluster has engines, or one.
-using Clock = absl::InlinedVector<uint32_t, 20>;
-
-void join(Clock &to, const Clock &from) {
-  for (size_t i = 0; i < to.size(); ++i)
-    to[i] = std::max(to[i], from[i]);
-}
-
-//===----------------------------------------------------------------------===//
-// Control
-//===----------------------------------------------------------------------===//
-
-/// For each instruction of a stream that begins or ends a loop the other end; for a leave the end.
-std::vector<uint32_t> matchLoops(const Stream &stream) {
-  std::vector<uint32_t> matches(stream.instructions.size()), open;
-  std::vector<std::vector<uint32_t>> leaves;
-  for (uint32_t i = 0; i < stream.instructions.size(); ++i) {
-    const Instruction &instruction = stream.instructions[i];
-    if (std::holds_alternative<Loop>(instruction)) {
-      open.push_back(i);
-      leaves.emplace_back();
-    } else if (std::holds_alternative<Leave>(instruction) && !open.empty()) {
-      leaves.back().push_back(i);
-    } else if (std::holds_alternative<EndLoop>(instruction) && !open.empty()) {
-      matches[i] = open.back();
-      matches[open.back()] = i;
-      for (uint32_t leave : leaves.back())
-        matches[leave] = i;
-      open.pop_back();
-      leaves.pop_back();
-    }
-  }
-  return matches;
-}
-
-/// An instance of a stream on its way through its instructions.
-class Walker {
-public:
-  Walker(const Stream &stream, const std::vector<uint32_t> &matches, int64_t instance,
-         const RunView &view)
-      : stream(&stream), matches(&matches), view(&view), number(stream.first + instance) {
-    registers[kInstance] = instance;
-    registers[kMicroBatch] = view.microBatch;
-    registers[kRank] = view.rankInGroup;
-  }
-
-  const Stream *stream;
-  const std::vector<uint32_t> *matches;
-  const RunView *view;
-  int64_t number;  ///< of the engine
-  uint32_t pc = 0; ///< the next instruction
-
-  bool isDone() const { return pc >= stream->instructions.size(); }
-  const Instruction &next() const { return stream->instructions[pc]; }
-  int64_t value(const Affine &affine) const {
-    auto sum = static_cast<uint64_t>(affine.constant);
-    for (const Affine::Term &term : affine.terms)
-      sum += static_cast<uint64_t>(term.coefficient) * static_cast<uint64_t>(registers[term.reg]);
-    return static_cast<int64_t>(sum);
-  }
-  int64_t value(const Extent &extent) const {
-    if (extent.reg == kZero)
-      return extent.tile;
-    return std::clamp<int64_t>(extent.limit - registers[extent.reg], 0, extent.tile);
-  }
-  int64_t value(uint8_t reg) const { return registers[reg]; }
-
-  /// Runs the next instruction if it is control, which no other instance has to do with.
-  bool runControl(std::string &fault);
-
-private:
-  int64_t registers[kNumRegisters] = {};
-  std::vector<int64_t> limits; ///< of the loops around
-  std::map<uint32_t, int64_t> loads;
-
-  void enter(const Loop &loop);
-  void repeat(const Loop &loop);
-};
-
-void Walker::enter(const Loop &loop) {
-  int64_t start = value(loop.start), limit = value(loop.limit);
-  registers[loop.reg] = start;
-  if (start >= limit) {
-    pc = (*matches)[pc] + 1;
-    return;
-  }
-  limits.push_back(limit);
-  ++pc;
-}
-
-void Walker::repeat(const Loop &loop) {
-  if (limits.back() - registers[loop.reg] > loop.step) {
-    registers[loop.reg] += loop.step;
-    pc = (*matches)[pc] + 1;
-    return;
-  }
-  limits.pop_back();
-  ++pc;
-}
-
-bool Walker::runControl(std::string &fault) {
-  const Instruction &instruction = next();
-  if (auto *loop = std::get_if<Loop>(&instruction)) {
-    enter(*loop);
-  } else if (std::holds_alternative<EndLoop>(instruction)) {
-    repeat(std::get<Loop>(stream->instructions[(*matches)[pc]]));
-  } else if (auto *index = std::get_if<Index>(&instruction)) {
-    int64_t result = value(index->value);
-    if (result < 0)
-      fault = absl::StrCat("index of the negative value ", result);
-    result /= index->divide;
-    registers[index->dst] = (index->modulo ? result % index->modulo : result) * index->multiply;
-    ++pc;
-  } else if (auto *table = std::get_if<Table>(&instruction)) {
-    int64_t at = value(table->index);
-    if (at < 0 || at >= static_cast<int64_t>(view->table.size()))
-      fault = absl::StrCat("entry ", at, " of a rank table of ", view->table.size());
-    else
-      registers[table->dst] = view->table[static_cast<size_t>(at)];
-    ++pc;
-  } else if (auto *load = std::get_if<Load>(&instruction)) {
-    // What decides trips and branches holds twice.
-    registers[load->dst] = loads[pc]++ % 3 < 2;
-    ++pc;
-  } else if (auto *leave = std::get_if<Leave>(&instruction)) {
-    if (registers[leave->unless] == 0) {
-      limits.pop_back();
-      pc = (*matches)[pc];
-    }
-    ++pc;
-  } else {
-    return false;
-  }
-  return true;
-}
-
-int64_t bytesOf(const Walker &walker, const std::vector<Extent> &sizes, DType type) {
-  int64_t bytes = byteWidth(type);
-  for (const Extent &size : sizes)
-    bytes *= walker.value(size);
-  return bytes;
-}
-
-//===----------------------------------------------------------------------===//
-// Accesses
-//===----------------------------------------------------------------------===//
-
-/// One access of an instance to one memory.
-struct Access {
-  StridedBytes bytes;
-  size_t instance;
-  uint32_t time; ///< of its instance
-  uint32_t pc;
-  bool isWrite;
-};
-
-/// Accesses by one instruction of an instance, evenly spaced.
-struct Box {
-  StridedBytes unit, all;
-  int64_t count = 1, delta = 0;
-  uint32_t first, last; ///< times
-
-  Box(const StridedBytes &unit, uint32_t time) : unit(unit), all(unit), first(time), last(time) {}
-
-  bool extend(const StridedBytes &next, uint32_t time) {
-    if (!next.hasShapeOf(unit))
-      return false;
-    int64_t distance = next.low - unit.low;
-    if (count == 1 && distance != 0)
-      delta = distance;
-    if (distance != 0 && distance != count * delta)
-      return false;
-    if (distance != 0)
-      all = unit.repeated(++count, delta);
-    last = std::max(last, time);
-    return true;
-  }
-};
-
-/// What an instruction of an instance has accessed.
-struct Trail {
-  size_t instance;
-  uint32_t pc;
-  bool isWrite;
-  int64_t low, high;
-  uint32_t last = 0;
-  std::vector<Box> boxes;
-
-  void add(const Access &access, bool mayJoin) {
-    low = std::min(low, access.bytes.low);
-    high = std::max(high, access.bytes.high);
-    last = access.time;
-    if (mayJoin && !boxes.empty() && boxes.back().extend(access.bytes, access.time))
-      return;
-    // A row of accesses is one of the rows before it.
-    if (mayJoin && boxes.size() > 1) {
-      Box &row = boxes.back(), &rows = boxes[boxes.size() - 2];
-      if (rows.extend(row.all, row.last))
-        boxes.pop_back();
-    }
-    if (mayJoin && !boxes.empty()) {
-      Box &row = boxes.back();
-      row.unit = row.all;
-      row.count = 1;
-    }
-    boxes.emplace_back(access.bytes, access.time);
-  }
-};
-
-/// What has been accessed in one memory and may not have happened before all that is to come.
-class Memory {
-public:
-  struct Race {
-    const Trail *trail;
-    const Box *box;
-  };
-  /// The accesses that race with this one as far as its instance knows; returns how many were
-  /// compared.
-  size_t find(const Access &access, const Clock &clock, std::vector<Race> &races) const {
-    size_t compared = trails.size();
-    for (const Trail &trail : trails) {
-      if (trail.instance == access.instance || (!trail.isWrite && !access.isWrite) ||
-          trail.last <= clock[trail.instance] || trail.low >= access.bytes.high ||
-          access.bytes.low >= trail.high)
-        continue;
-      compared += trail.boxes.size();
-      for (const Box &box : trail.boxes)
-        if (box.last > clock[trail.instance] && box.all.meets(access.bytes))
-          races.push_back({&trail, &box});
-    }
-    return compared;
-  }
-  /// Whether an instance comes here for the first time and does not know of what was forgotten.
-  bool isForgotten(const Access &access, const Clock &clock) {
-    if (!users.insert(access.instance).second)
-      return false;
-    return std::any_of(forgotten.begin(), forgotten.end(), [&](const auto &entry) {
-      return entry.first != access.instance && entry.second > clock[entry.first];
-    });
-  }
-  void add(const Access &access, bool mayJoin) {
-    auto trail = std::find_if(trails.begin(), trails.end(), [&](const Trail &known) {
-      return known.instance == access.instance && known.pc == access.pc &&
-             known.isWrite == access.isWrite;
-    });
-    if (trail == trails.end())
-      trail = trails.insert(trail, Trail{access.instance,
-                                         access.pc,
-                                         access.isWrite,
-                                         access.bytes.low,
-                                         access.bytes.high,
-                                         0,
-                                         {}});
-    trail->add(access, mayJoin);
-    ++added;
-  }
-  bool isFull() const { return added >= threshold; }
-  /// Forgets what is known to all others, `bounds` being the least that instances will know when
-  /// they next access anything: nothing that comes can race with it. `byUsers`: known to those that
-  /// were here.
-  void forget(const std::vector<Clock> &bounds, bool byUsers) {
-    size_t left = 0;
-    for (Trail &trail : trails) {
-      uint32_t known = UINT32_MAX;
-      for (size_t i = 0; i < bounds.size(); ++i)
-        if (i != trail.instance && (!byUsers || users.count(i)))
-          known = std::min(known, bounds[i][trail.instance]);
-      auto isKnown = [&](const Box &box) {
-        if (box.last > known)
-          return false;
-        uint32_t &last = forgotten[trail.instance];
-        last = std::max(last, box.last);
-        return true;
-      };
-      trail.boxes.erase(std::remove_if(trail.boxes.begin(), trail.boxes.end(), isKnown),
-                        trail.boxes.end());
-      left += trail.boxes.size();
-    }
-    trails.erase(std::remove_if(trails.begin(), trails.end(),
-                                [](const Trail &trail) { return trail.boxes.empty(); }),
-                 trails.end());
-    added = left;
-    threshold = std::max<size_t>(kFew, 2 * left);
-  }
-
-private:
-  static constexpr size_t kFew = 256;
-  std::vector<Trail> trails;
-  std::set<size_t> users;
-  std::map<size_t, uint32_t> forgotten; ///< by instance, the last time
-  size_t added = 0, threshold = kFew;
-};
-
-//===----------------------------------------------------------------------===//
-// The proof
-//===----------------------------------------------------------------------===//
-
 /// What an instance has signalled.
 struct Signaller {
   size_t instance;
   int64_t given = 0;
   struct Token {
     int64_t upTo; ///< of all that it ever gave
-    Clock clock;
+    VectorClock clock;
   };
   std::deque<Token> tokens;
 };
@@ -355,7 +58,7 @@ public:
 
 private:
   struct Instance {
-    Walker walker;
+    StreamWalker walker;
     size_t stream;
     bool waitsForSemaphore = false;
     size_t waitsFor = 0; ///< that semaphore
@@ -363,11 +66,11 @@ private:
   struct SentMessage {
     LinkEvent event;
     int64_t after; ///< so many receives
-    Clock clock;
+    VectorClock clock;
   };
   /// An access that its instance does not know to come after another one.
   struct OpenRace {
-    Access access;
+    MemoryAccess access;
     StridedBytes bytes; ///< of the other one
     int64_t memory;
     size_t instance; ///< of the other one
@@ -385,11 +88,11 @@ private:
   absl::Status checkUsers(size_t index, size_t at) const;
   absl::Status meet(size_t index, const Barrier &barrier, bool &blocked);
   absl::Status link(size_t index, const Instruction &instruction);
-  class Touches;
   absl::Status access(size_t index, const Address &address, std::vector<StridedBytes::Dim> dims,
                       int64_t width, bool isWrite, int64_t multicast = 1);
-  std::vector<Clock> leastClocks() const;
-  absl::Status noteRace(const Access &access, int64_t memory, const Memory::Race &race);
+  std::vector<VectorClock> leastClocks() const;
+  absl::Status noteRace(const MemoryAccess &access, int64_t memory,
+                        const AccessHistory::Race &race);
   std::string describe(const OpenRace &race) const;
   int64_t receivesKnownTo(size_t index) const;
   absl::Status resolveReturns(ProgramOrder &order) const;
@@ -426,18 +129,18 @@ private:
   const Program &program;
   std::vector<std::vector<uint32_t>> matches;
   std::vector<Instance> instances;
-  std::vector<Clock> clocks;
+  std::vector<VectorClock> clocks;
   std::deque<size_t> ready, late;
   std::vector<SemaphoreState> semaphores;
   std::vector<BarrierState> barriers;
-  std::map<int64_t, Memory> memories; ///< by core, or kL2, kL3
+  std::map<int64_t, AccessHistory> memories; ///< by core, or kL2, kL3
   std::optional<size_t> receiver, sender;
   std::vector<SentMessage> sends;
   std::vector<LinkEvent> receives;
   /// The receiver's time behind each receive.
   std::vector<uint32_t> receiveTimes;
   std::vector<OpenRace> returns;
-  std::vector<Memory::Race> races; ///< of the access at hand
+  std::vector<AccessHistory::Race> races; ///< of the access at hand
   const int64_t limit;
   const bool follows; ///< accesses
   const bool joins;
@@ -455,10 +158,10 @@ OrderProof::OrderProof(const Program &program, const RunView &view, int64_t limi
     matches.push_back(matchLoops(stream));
     for (int64_t i = 0; i < stream.count; ++i) {
       (stream.engine == Engine::Rx ? late : ready).push_back(instances.size());
-      instances.push_back({Walker(stream, matches.back(), i, view), s});
+      instances.push_back({StreamWalker(stream, matches.back(), i, view), s});
     }
   }
-  clocks.assign(instances.size(), Clock(clockWidth(), 0));
+  clocks.assign(instances.size(), VectorClock(clockWidth(), 0));
   // An instance's own time is 1 before anybody can know of it.
   for (size_t i = 0; i < instances.size(); ++i)
     tick(i);
@@ -565,7 +268,7 @@ absl::Status OrderProof::meet(size_t index, const Barrier &barrier, bool &blocke
   blocked = static_cast<int64_t>(state.waiting.size()) < barrier.participants;
   if (blocked)
     return absl::OkStatus();
-  Clock all(clockWidth(), 0);
+  VectorClock all(clockWidth(), 0);
   for (size_t other : state.waiting)
     join(all, clocks[other]);
   for (size_t other : state.waiting) {
@@ -583,9 +286,9 @@ absl::Status OrderProof::meet(size_t index, const Barrier &barrier, bool &blocke
 absl::Status OrderProof::access(size_t index, const Address &address,
                                 std::vector<StridedBytes::Dim> dims, int64_t width, bool isWrite,
                                 int64_t multicast) {
-  const Walker &walker = instances[index].walker;
-  Access made{StridedBytes(walker.value(address.offset), std::move(dims), width), index,
-              clocks[index][index], walker.pc, isWrite};
+  const StreamWalker &walker = instances[index].walker;
+  MemoryAccess made{StridedBytes(walker.value(address.offset), std::move(dims), width), index,
+                    clocks[index][index], walker.pc, isWrite};
   if (made.bytes.empty())
     return absl::OkStatus();
   bool isCore = walker.stream->engine == Engine::Core;
@@ -595,14 +298,14 @@ absl::Status OrderProof::access(size_t index, const Address &address,
                                                 : walker.value(address.core);
   for (int64_t i = 0; i < multicast; ++i) {
     int64_t place = memory < 0 ? memory : memory + i;
-    Memory &of = memories[place];
+    AccessHistory &of = memories[place];
     races.clear();
     executed += static_cast<int64_t>(of.find(made, clocks[index], races) / 32);
     if (of.isForgotten(made, clocks[index]) && joins) {
       isUncertain = true;
       return error(index, "may race with what was forgotten");
     }
-    for (const Memory::Race &race : races)
+    for (const AccessHistory::Race &race : races)
       if (absl::Status status = noteRace(made, place, race); !status.ok())
         return status;
     of.add(made, joins && place == kL3 && walker.stream->engine == Engine::Dte);
@@ -623,7 +326,8 @@ std::string OrderProof::describe(const OpenRace &race) const {
 
 /// Other ranks may still see to the order: nothing is received before what it was made from is
 /// sent.
-absl::Status OrderProof::noteRace(const Access &access, int64_t memory, const Memory::Race &race) {
+absl::Status OrderProof::noteRace(const MemoryAccess &access, int64_t memory,
+                                  const AccessHistory::Race &race) {
   if (race.box->first != race.box->last)
     isUncertain = true;
   size_t index = access.instance;
@@ -664,8 +368,8 @@ absl::Status OrderProof::resolveReturns(ProgramOrder &order) const {
 }
 
 /// The least that each instance will know when it next accesses memory.
-std::vector<Clock> OrderProof::leastClocks() const {
-  std::vector<Clock> least = clocks;
+std::vector<VectorClock> OrderProof::leastClocks() const {
+  std::vector<VectorClock> least = clocks;
   for (const BarrierState &barrier : barriers)
     for (size_t one : barrier.waiting)
       for (size_t other : barrier.waiting)
@@ -685,90 +389,9 @@ std::vector<Clock> OrderProof::leastClocks() const {
   return least;
 }
 
-/// What an instruction touches of memories, as the instance runs it.
-class OrderProof::Touches {
-public:
-  Touches(OrderProof &proof, size_t index)
-      : proof(proof), index(index), walker(proof.instances[index].walker) {}
-
-  absl::Status status;
-
-  void operator()(const Copy &copy) {
-    view(copy.src, copy.sizes, copy.srcType, false);
-    view(copy.dst, copy.sizes, copy.dstType, true, copy.multicast);
-  }
-  void operator()(const Fill &fill) { view(fill.dst, fill.sizes, fill.type, true, fill.multicast); }
-  void operator()(const Gather &gather) {
-    int64_t count = walker.value(gather.count), indexWidth = byteWidth(gather.indexType),
-            row = walker.value(gather.rowElements) * byteWidth(gather.type);
-    rows(gather.index, count, indexWidth, indexWidth, false);
-    rows(gather.table, count > 0 ? gather.rows : 0, gather.tableStride, row, false);
-    rows(gather.dst, count, gather.dstStride, row, true);
-  }
-  void operator()(const Scatter &scatter) {
-    int64_t count = walker.value(scatter.count), indexWidth = byteWidth(scatter.indexType),
-            row = walker.value(scatter.rowElements) * byteWidth(scatter.type);
-    rows(scatter.index, count, indexWidth, indexWidth, false);
-    rows(scatter.src, count, scatter.srcStride, row, false);
-    rows(scatter.table, count > 0 ? scatter.rows : 0, scatter.tableStride, row, true);
-  }
-  void operator()(const Matmul &matmul) {
-    int64_t m = walker.value(matmul.m), n = walker.value(matmul.n), k = walker.value(matmul.k),
-            width = byteWidth(matmul.type);
-    matrix(matmul.a, matmul.transposeA ? k : m, matmul.transposeA ? m : k, matmul.lda, width,
-           false);
-    matrix(matmul.b, matmul.transposeB ? n : k, matmul.transposeB ? k : n, matmul.ldb, width,
-           false);
-    matrix(matmul.c, m, n, matmul.ldc, 4, true);
-  }
-  void operator()(const Vector &vector) {
-    int64_t rows = walker.value(vector.rows), cols = walker.value(vector.cols);
-    for (size_t i = 0; i < operandCount(vector.op); ++i)
-      tile(vector.src[i], rows, cols, false);
-    bool isReduced = isReduction(vector.op), isRows = isRowReduction(vector.op);
-    tile(vector.dst, isReduced && !isRows ? 1 : rows, isRows ? 1 : cols, true);
-  }
-  void operator()(const Send &send) { view(send.src, send.sizes, send.type, false); }
-  void operator()(const Recv &recv) { view(recv.dst, recv.sizes, recv.type, true); }
-  template <typename Other> void operator()(const Other &) {}
-
-private:
-  using Dims = std::vector<StridedBytes::Dim>;
-
-  void touch(const Address &address, Dims dims, int64_t width, bool isWrite,
-             int64_t multicast = 1) {
-    if (status.ok())
-      status = proof.access(index, address, std::move(dims), width, isWrite, multicast);
-  }
-  void view(const View &view, const std::vector<Extent> &sizes, DType type, bool isWrite,
-            int64_t multicast = 1) {
-    Dims dims;
-    for (size_t i = 0; i < sizes.size(); ++i)
-      dims.push_back({walker.value(sizes[i]), view.strides[i]});
-    touch(view.address, std::move(dims), byteWidth(type), isWrite, multicast);
-  }
-  void rows(const Address &address, int64_t count, int64_t stride, int64_t row, bool isWrite) {
-    if (row > 0)
-      touch(address, {{count, stride}}, row, isWrite);
-  }
-  void matrix(const Address &address, int64_t rows, int64_t cols, int64_t ld, int64_t width,
-              bool isWrite) {
-    touch(address, {{rows, ld * width}, {cols, width}}, width, isWrite);
-  }
-  void tile(const TileOperand &tile, int64_t rows, int64_t cols, bool isWrite) {
-    int64_t width = byteWidth(tile.type);
-    touch(tile.address, {{rows, tile.rowStride * width}, {cols, tile.colStride * width}}, width,
-          isWrite);
-  }
-
-  OrderProof &proof;
-  size_t index;
-  const Walker &walker;
-};
-
 absl::Status OrderProof::link(size_t index, const Instruction &instruction) {
   Instance &instance = instances[index];
-  const Walker &walker = instance.walker;
+  const StreamWalker &walker = instance.walker;
   auto *send = std::get_if<Send>(&instruction);
   auto *recv = std::get_if<Recv>(&instruction);
   std::optional<size_t> &only = send ? sender : receiver;
@@ -779,7 +402,7 @@ absl::Status OrderProof::link(size_t index, const Instruction &instruction) {
   only = index;
   if (send) {
     LinkEvent event{true, walker.value(send->peer), send->channel,
-                    bytesOf(walker, send->sizes, send->type)};
+                    walker.bytesOf(send->sizes, send->type)};
     uint32_t known = receiver ? clocks[index][follows ? *receiver : 0] : 0;
     // Receives of which the sender knows that they are done.
     int64_t after =
@@ -788,13 +411,13 @@ absl::Status OrderProof::link(size_t index, const Instruction &instruction) {
     return absl::OkStatus();
   }
   receives.push_back(
-      {false, walker.value(recv->peer), recv->channel, bytesOf(walker, recv->sizes, recv->type)});
+      {false, walker.value(recv->peer), recv->channel, walker.bytesOf(recv->sizes, recv->type)});
   receiveTimes.push_back(follows ? clocks[index][index] : ++clocks[index][0]);
   return absl::OkStatus();
 }
 
 absl::Status OrderProof::advance(size_t index) {
-  Walker &walker = instances[index].walker;
+  StreamWalker &walker = instances[index].walker;
   std::string fault;
   while (!walker.isDone()) {
     if (++executed > limit)
@@ -821,11 +444,10 @@ absl::Status OrderProof::advance(size_t index) {
     else if (std::holds_alternative<Send>(instruction) || std::holds_alternative<Recv>(instruction))
       status = link(index, instruction);
     if (status.ok()) {
-      if (follows) {
-        Touches touches(*this, index);
-        std::visit(touches, instruction);
-        status = touches.status;
-      }
+      if (follows)
+        status = visitTouches(walker, [&](auto &&...touched) {
+          return access(index, std::forward<decltype(touched)>(touched)...);
+        });
       // Each message has a time of its own.
       if (walker.stream->engine == Engine::Tx || walker.stream->engine == Engine::Rx)
         tick(index);
@@ -921,7 +543,7 @@ absl::StatusOr<std::vector<LinkEvent>> followLinks(const Program &program, const
         continue;
       std::vector<uint32_t> matches = matchLoops(stream);
       for (int64_t i = 0; i < stream.count; ++i) {
-        Walker walker(stream, matches, i, view);
+        StreamWalker walker(stream, matches, i, view);
         for (std::string fault; !walker.isDone();) {
           if (walker.runControl(fault)) {
             if (!fault.empty())
@@ -931,10 +553,10 @@ absl::StatusOr<std::vector<LinkEvent>> followLinks(const Program &program, const
           }
           if (auto *send = std::get_if<Send>(&walker.next()))
             events.push_back({true, walker.value(send->peer), send->channel,
-                              bytesOf(walker, send->sizes, send->type)});
+                              walker.bytesOf(send->sizes, send->type)});
           else if (auto *recv = std::get_if<Recv>(&walker.next()))
             events.push_back({false, walker.value(recv->peer), recv->channel,
-                              bytesOf(walker, recv->sizes, recv->type)});
+                              walker.bytesOf(recv->sizes, recv->type)});
           ++walker.pc;
         }
       }

@@ -1,7 +1,7 @@
 // Proof that a program gives the same results however its instances are interleaved.
 #pragma once
 
-#include "backends/dtu/isa/Isa.h"
+#include "backends/dtu/isa/StreamWalker.h"
 
 #include "absl/status/statusor.h"
 
@@ -10,12 +10,6 @@
 #include <vector>
 
 namespace st::dtu {
-
-/// What one run of a program is told.
-struct RunView {
-  int64_t rankInGroup = 0, microBatch = 0;
-  std::vector<int64_t> table;
-};
 
 struct LinkEvent {
   bool isSend = false;

@@ -1,5 +1,7 @@
 #include "backends/dtu/isa/SyncSkeleton.h"
 
+#include "backends/dtu/isa/StreamWalker.h"
+
 #include <bitset>
 #include <vector>
 
@@ -22,16 +24,8 @@ void read(const std::vector<Extent> &sizes, Registers &live) {
 /// registers that they read.
 class Kept {
 public:
-  explicit Kept(const std::vector<Instruction> &instructions)
-      : instructions(instructions), kept(instructions.size()), begins(instructions.size()) {
-    std::vector<size_t> open;
-    for (size_t i = 0; i < instructions.size(); ++i)
-      if (std::holds_alternative<Loop>(instructions[i])) {
-        open.push_back(i);
-      } else if (std::holds_alternative<EndLoop>(instructions[i])) {
-        begins[i] = open.back();
-        open.pop_back();
-      }
+  explicit Kept(const Stream &stream)
+      : instructions(stream.instructions), kept(instructions.size()), matches(matchLoops(stream)) {
     Registers live;
     walk(0, instructions.size(), live, live);
   }
@@ -47,7 +41,7 @@ private:
 
   const std::vector<Instruction> &instructions;
   std::vector<bool> kept;
-  std::vector<size_t> begins; ///< of each loop's end
+  std::vector<uint32_t> matches; ///< the other end of each loop
 };
 
 void Kept::walk(size_t begin, size_t end, Registers &live, const Registers &left) {
@@ -56,8 +50,8 @@ void Kept::walk(size_t begin, size_t end, Registers &live, const Registers &left
       visit(i, live, left);
       continue;
     }
-    walkLoop(begins[i], i, live);
-    i = begins[i];
+    walkLoop(matches[i], i, live);
+    i = matches[i];
   }
 }
 
@@ -136,7 +130,7 @@ Program skeletonOf(const Program &program) {
     stream.instructions.clear();
     stream.labels.clear();
     stream.labelStarts.clear();
-    Kept kept(all);
+    Kept kept(program.streams[s]);
     for (size_t i = 0; i < all.size(); ++i)
       if (kept[i])
         stream.instructions.push_back(all[i]);
