@@ -16,6 +16,23 @@ Value mlir::st::getRoot(Value value) {
   return value;
 }
 
+SmallVector<Operation *> mlir::st::getUsersOfRoots(Operation *op) {
+  SmallVector<Operation *> users, pending(op->user_begin(), op->user_end());
+  while (!pending.empty()) {
+    Operation *user = pending.pop_back_val();
+    if (isa<stablehlo::ReshapeOp>(user))
+      pending.append(user->user_begin(), user->user_end());
+    else
+      users.push_back(user);
+  }
+  return users;
+}
+
+bool mlir::st::movesOverLinks(Operation *op) {
+  return isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, CollectivePermuteOp, SendOp,
+             RecvOp>(op);
+}
+
 static bool isElementwise(Operation *op) {
   return op->hasTrait<OpTrait::Elementwise>() ||
          isa<stablehlo::SelectOp, stablehlo::ClampOp, stablehlo::BitcastConvertOp, YieldOp>(op);

@@ -18,6 +18,12 @@ int64_t getNumBytes(Type type);
 /// The value whose memory an alias shows; the value itself if it is none.
 Value getRoot(Value value);
 
+/// The ops that use a result of `op`, seen through aliases.
+SmallVector<Operation *> getUsersOfRoots(Operation *op);
+
+/// Whether an op's code runs on the links, beside that of the ops behind it that do not need it.
+bool movesOverLinks(Operation *op);
+
 /// Whether an op, a kernel or a sum over devices, reads an operand's elements only where it writes
 /// the same elements of a result: the two may then lie in the same place.
 bool readsInPlace(Operation *op, Value operand, OpResult result);

@@ -83,6 +83,52 @@ def Rematerialise : Pass<"rematerialise", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
+def OverlapCollectives : Pass<"overlap-collectives", "::mlir::ModuleOp"> {
+  let summary = "Orders the ops of tasks so that devices compute while the links work";
+  let description = [{
+    Needs tasks of kernels without addresses, and the module's `st.speed`, which a target gives; does
+    nothing without, but under `assume-speed`.
+
+    A collective starts where it stands and is done where something first uses what it makes: its code
+    runs on the links until then, and `plan-memory` keeps its operands so long. So this pass
+    only moves ops. It takes them one by one, with a clock for the device and one for its links:
+
+    - what uses the links starts before its turn, by about as long as it takes: gathers of weights are
+      fetched while the layer before computes;
+    - while the next op would wait for the links, one that need not goes first: a weight's gradient
+      while the input's is summed over the tensor ranks.
+
+    How far ahead either may reach is tried; the fastest order is taken with which a task's values take
+    no more memory than those of the program's largest task did, or `task-bytes` if the device has them.
+    Messages between groups keep their places among all ops that use links, loops theirs among all ops, and
+    storage is read and written as before. Times are those at the target's peaks; where the device and the
+    links together need more than all of the memory's rate, the device is slower by what is lacking, so that
+    a sum between ranks of one chip, which is bound by memory, is seldom worth a place beside a product.
+
+    ```mlir
+    %dx = st.kernel "matmul" (%a = %dy : ..., %b = %w : ...) -> ... { ... }
+    %sum = st.all_reduce %dx sum over ["tensor"] of @mesh : tensor<64x64xf32>
+    %dz = st.kernel "loop" (%a = %sum : ...) -> ... { ... }
+    %dw = st.kernel "matmul" (%a = %x : ..., %b = %dy : ...) -> ... { ... }
+    // becomes
+    %dx = st.kernel "matmul" (%a = %dy : ..., %b = %w : ...) -> ... { ... }
+    %sum = st.all_reduce %dx sum over ["tensor"] of @mesh : tensor<64x64xf32>
+    %dw = st.kernel "matmul" (%a = %x : ..., %b = %dy : ...) -> ... { ... }
+    %dz = st.kernel "loop" (%a = %sum : ...) -> ... { ... }
+    ```
+  }];
+  let options = [
+    Option<"taskBytes", "task-bytes", "int64_t", "-1",
+           "what a task's values may take at a time where the device has it; by default an eighth of its memory">,
+    Option<"assumeSpeed", "assume-speed", "bool", "false",
+           "weigh ops as on some device, links a fifth as fast as its memory, where there is no st.speed">
+  ];
+  let statistics = [
+    Statistic<"numMoved", "moved", "Ops that stand elsewhere than before">
+  ];
+  let dependentDialects = ["::mlir::st::StDialect"];
+}
+
 def PlanMemory : Pass<"plan-memory", "::mlir::ModuleOp"> {
   let summary = "Gives every value of every task an address in its device's arena";
   let description = [{

@@ -15,6 +15,7 @@ FailureOr<TaskMemory> TaskMemory::compute(Block &block, StorageLayout &layout) {
   memory.findLifetimes();
   if (failed(memory.placeWrites()))
     return failure();
+  memory.keepOperandsInFlight();
   for (Operation &op : block)
     for (Value result : op.getResults()) {
       if (getRoot(result) != result || memory.fixed.contains(result))
@@ -103,6 +104,20 @@ LogicalResult TaskMemory::placeWrites() {
       }
   }
   return success();
+}
+
+void TaskMemory::keepOperandsInFlight() {
+  for (Operation &op : *block) {
+    if (!movesOverLinks(&op) || op.getNumResults() == 0)
+      continue;
+    int64_t needed = indices.size();
+    for (Operation *user : getUsersOfRoots(&op))
+      needed = std::min(needed, getIndex(user));
+    for (Value operand : op.getOperands()) {
+      int64_t &last = lastUse[getRoot(operand)];
+      last = std::max(last, needed - 1);
+    }
+  }
 }
 
 void TaskMemory::annotate(int64_t areaStart, ArrayRef<AddressAttr> captured) {

@@ -26,6 +26,9 @@ private:
 
   void findLifetimes();
   LogicalResult placeWrites();
+  /// What a collective reads stays until the first use of what it makes: that is when code waits
+  /// for it.
+  void keepOperandsInFlight();
   /// Whether a write's value can be made in its target.
   bool canMakeInTarget(WriteOp write, OpResult root);
   bool isSafeBeside(ReadOp read, OpResult root);

@@ -5,10 +5,6 @@
 
 namespace mlir::st {
 
-/// Floating-point operations of an op, roughly: two for each product of a
-/// contraction, one for each element otherwise.
-double estimateCost(Operation *op);
-
 /// Cuts consecutive costs into `parts` runs; returns the run of each. The dearest run is within a
 /// twentieth of as cheap as it can be; of the cuts of which that is true the sum of `before[i]`, if
 /// given what is sent where there is a cut before the i-th, is least, and of these the runs are most

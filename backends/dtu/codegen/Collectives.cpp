@@ -189,7 +189,8 @@ void CollectiveEmitter::exchange(st::AllReduceOp op, Tensors tensors) {
                l3Address(baseOf(builder.dte, t.operand)), shape, t.type, t.type);
     }
   });
-  links.settle();
+  // All queues, for the leader waits for the link work of other ops too.
+  links.synchronize();
   combine(op, tensors);
 }
 
@@ -252,7 +253,7 @@ void CollectiveEmitter::ringReduce(st::AllReduceOp op, Tensors tensors) {
       copies = true;
     }
   if (copies)
-    links.synchronize();
+    builder.barrierOfQueues();
   links.transmit([&](StreamBuilder &tx) {
     Ring ring = ringOf(tx, op.getAxes());
     Expr next = ring.rankOf(tx, ring.member(tx, 1));
@@ -357,7 +358,8 @@ LogicalResult CollectiveEmitter::allGather(st::AllGatherOp op, Tensors tensors) 
 }
 
 /// n - 1 steps: part position - 1 goes out as it is; each part received is added to the own one,
-/// which the leader puts into the result first, and goes on, but for the last, which is the result.
+/// which the loader (the leader where there is none) puts into the result first, and goes on, but
+/// for the last, which is the result.
 LogicalResult CollectiveEmitter::reduceScatter(st::ReduceScatterOp op, Tensors tensors) {
   int64_t size = table.getSize(op.getAxes()), dim = op.getDim(), steps = size - 1;
   auto whole = [&](StreamBuilder &stream, const Tensor &t, const Expr &number) {
@@ -366,11 +368,9 @@ LogicalResult CollectiveEmitter::reduceScatter(st::ReduceScatterOp op, Tensors t
   auto own = [&](StreamBuilder &stream, const Tensor &t) {
     return partOf(t.after, t.type, dim, 1, 0, baseOf(stream, t.result));
   };
-  builder.leader([&] {
-    StreamBuilder &dte = builder.dte;
+  auto loadAll = [&](StreamBuilder &dte) {
     StreamBuilder::Scope scope(dte);
     Ring ring = ringOf(dte, op.getAxes());
-    dte.signal(builder.leaderSemaphore(Sem::TxGo));
     auto load = [&](const Expr &step, bool isSent) {
       StreamBuilder::Scope inner(dte);
       Expr number = ring.member(dte, Expr(2 * size - 2) - step);
@@ -378,12 +378,23 @@ LogicalResult CollectiveEmitter::reduceScatter(st::ReduceScatterOp op, Tensors t
         if (isSent)
           dte.wait(builder.leaderSemaphore(Sem::TxStep));
         copyPiece(dte, own(dte, t), whole(dte, t, number));
-        dte.signal(builder.leaderSemaphore(Sem::RxGo));
+        dte.signal(builder.leaderSemaphore(Sem::RxLoaded));
       });
     };
     load(0, /*isSent=*/false);
     dte.loop(1, steps, 1, [&](Expr step) { load(step, /*isSent=*/true); });
+  };
+  builder.leader([&] {
+    builder.dte.signal(builder.leaderSemaphore(Sem::TxGo));
+    if (builder.hasLoader())
+      builder.dte.signal(builder.leaderSemaphore(Sem::LoadGo));
+    else
+      loadAll(builder.dte);
   });
+  if (builder.hasLoader()) {
+    builder.loader.wait(builder.leaderSemaphore(Sem::LoadGo));
+    loadAll(builder.loader);
+  }
   {
     StreamBuilder &tx = builder.tx;
     StreamBuilder::Scope scope(tx);
@@ -408,7 +419,7 @@ LogicalResult CollectiveEmitter::reduceScatter(st::ReduceScatterOp op, Tensors t
   Expr previous = ring.rankOf(rx, ring.member(rx, size - 1));
   auto receive = [&](bool goesOn) {
     forEach(rx, tensors, [&](const Tensor &t) {
-      rx.wait(builder.leaderSemaphore(Sem::RxGo));
+      rx.wait(builder.leaderSemaphore(Sem::RxLoaded));
       emitRecv(rx, previous, own(rx, t), kGroupChannel, reduceOf(op.getKind()));
       if (goesOn)
         rx.signal(builder.leaderSemaphore(Sem::RxStep));
@@ -524,7 +535,7 @@ LogicalResult CollectiveEmitter::permute(st::CollectivePermuteOp op, const Place
     Expr from = baseOf(builder.dte, operand);
     builder.dte.when(0, builder.dte.table(entry + 4), [&](Expr) { copy.emit(builder, to, from); });
   }
-  links.synchronize();
+  builder.barrierOfQueues();
   auto whole = [&](const Expr &base) {
     Piece piece;
     piece.type = type;

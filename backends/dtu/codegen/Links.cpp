@@ -3,6 +3,8 @@
 using namespace mlir;
 using namespace mlir::dtu;
 
+void Links::begin(ArrayRef<Access> accesses) { flights.emplace_back().accesses.insert(accesses); }
+
 void Links::transmit(llvm::function_ref<void(StreamBuilder &)> body) {
   builder.leader([&] { builder.dte.signal(builder.leaderSemaphore(Sem::TxGo)); });
   builder.tx.wait(builder.leaderSemaphore(Sem::TxGo));
@@ -21,16 +23,29 @@ void Links::receive(llvm::function_ref<void(StreamBuilder &)> body) {
   expectReceived();
 }
 
-void Links::settle() {
-  if (pendingTransmits == 0 && pendingReceives == 0)
+bool Links::settle(ArrayRef<Access> accesses) {
+  size_t count = flights.size();
+  while (count > 0 && (flights[count - 1].isOver() || !flights[count - 1].accesses.clash(accesses)))
+    --count;
+  settle(count);
+  return count > 0;
+}
+
+void Links::settle(size_t count) {
+  int64_t transmits = 0, receives = 0;
+  for (; count > 0; --count, flights.pop_front()) {
+    transmits += flights.front().transmits;
+    receives += flights.front().receives;
+  }
+  if (transmits == 0 && receives == 0)
     return;
+  // Each stream ends its ops in order: the first signals are those of the first ops.
   builder.leader([&] {
-    if (pendingTransmits > 0)
-      builder.dte.wait(builder.leaderSemaphore(Sem::TxDone), pendingTransmits);
-    if (pendingReceives > 0)
-      builder.dte.wait(builder.leaderSemaphore(Sem::RxDone), pendingReceives);
+    if (transmits > 0)
+      builder.dte.wait(builder.leaderSemaphore(Sem::TxDone), transmits);
+    if (receives > 0)
+      builder.dte.wait(builder.leaderSemaphore(Sem::RxDone), receives);
   });
-  pendingTransmits = pendingReceives = 0;
 }
 
 hw::View mlir::dtu::viewOf(const Piece &piece, hw::Space space) {

@@ -14,8 +14,9 @@ namespace mlir::dtu {
 
 class StreamBuilder {
 public:
-  StreamBuilder(hw::Engine engine, int64_t count) {
+  StreamBuilder(hw::Engine engine, int64_t count, int64_t first = 0) {
     stream.engine = engine;
+    stream.first = first;
     stream.count = count;
   }
 
@@ -89,8 +90,10 @@ enum class Sem : int64_t {
   TxStep,
   TxDone,
   RxGo,
+  RxLoaded,
   RxStep,
   RxDone,
+  LoadGo,
   Count
 };
 
@@ -100,9 +103,12 @@ public:
   ProgramBuilder(llvm::StringRef name, const Machine &machine);
 
   const Machine &machine;
-  StreamBuilder core, dte, tx, rx;
+  /// `loader` is a DTE queue beside the workers', for copies that link work waits for: only if
+  /// `hasLoader`.
+  StreamBuilder core, dte, tx, rx, loader;
 
   int64_t workers() const { return machine.workers; }
+  bool hasLoader() const { return machine.dteQueues > machine.workers; }
   /// The semaphore of the executing worker.
   Expr semaphore(Sem sem) const { return Expr::instance() + semaphoreBase(sem); }
   /// The semaphore of worker 0, the leader, which alone deals with the link streams.

@@ -74,21 +74,19 @@ void TaskEmitter::claimL2() { open(Access{/*isL2=*/true, 0, 1, /*isWrite=*/true}
 
 void TaskEmitter::open(ArrayRef<Access> accesses) {
   accessesOfOp.append(accesses.begin(), accesses.end());
-  bool mustMeet = llvm::any_of(accesses, [&](const Access &now) {
-    const OpenAccesses &before = now.isL2 ? openL2 : openL3;
-    return before.written.overlaps(now.begin, now.end) ||
-           (now.isWrite && before.read.overlaps(now.begin, now.end));
-  });
-  if (mustMeet) {
-    links.synchronize();
-    openL2 = openL3 = OpenAccesses();
+  bool waited = links.settle(accesses);
+  if (waited || opened.clash(accesses)) {
+    builder.barrierOfQueues();
+    opened = OpenAccesses();
     // What the op opened earlier, it does after this meeting.
     accesses = accessesOfOp;
   }
-  for (const Access &now : accesses) {
-    OpenAccesses &after = now.isL2 ? openL2 : openL3;
-    (now.isWrite ? after.written : after.read).insert(now.begin, now.end);
-  }
+  opened.insert(accesses);
+}
+
+void TaskEmitter::meet() {
+  links.synchronize();
+  opened = OpenAccesses();
 }
 
 // ---- ops --------------------------------------------------------------------------------------
@@ -234,6 +232,7 @@ LogicalResult TaskEmitter::emitSend(st::SendOp send) {
   access(accesses, *place, false);
   order(accesses);
   builder.label(labelOf(send, "send"));
+  beginLinkWork();
   auto type = cast<RankedTensorType>(send.getOperand().getType());
   links.transmit([&](StreamBuilder &tx) {
     hw::DType dtype = *getDType(type.getElementType());
@@ -257,6 +256,7 @@ LogicalResult TaskEmitter::emitRecv(st::RecvOp recv) {
   access(accesses, *place, true);
   order(accesses);
   builder.label(labelOf(recv, "recv"));
+  beginLinkWork();
   auto type = cast<RankedTensorType>(recv.getResult().getType());
   links.receive([&](StreamBuilder &rx) {
     hw::DType dtype = *getDType(type.getElementType());
@@ -284,6 +284,7 @@ LogicalResult TaskEmitter::emitCollective(Operation *op) {
   if (CollectiveEmitter::usesL2(op))
     claimL2();
   builder.label(labelOf(op, op->getName().stripDialect()));
+  beginLinkWork();
   return collectives.emit(op, operands, results);
 }
 

@@ -2,7 +2,6 @@
 // wherever one op needs what another has left in memory.
 #pragma once
 
-#include "backends/dtu/codegen/ByteRanges.h"
 #include "backends/dtu/codegen/Collectives.h"
 #include "backends/dtu/codegen/KernelContext.h"
 
@@ -27,17 +26,9 @@ private:
   CollectiveEmitter collectives;
   SymbolTable symbols;
 
-  /// Bytes of L3, or all of L2, that an op reads or writes.
-  struct Access {
-    bool isL2;
-    int64_t begin, end;
-    bool isWrite;
-  };
-  /// What has been accessed since that meeting: an update of many parameters needs none for long.
-  struct OpenAccesses {
-    ByteRanges read, written;
-  };
-  OpenAccesses openL2, openL3;
+  /// What the queues have accessed since they met: an update of many parameters needs no meeting
+  /// for long.
+  OpenAccesses opened;
   SmallVector<Access> accessesOfOp;
 
   void access(SmallVectorImpl<Access> &list, const Placement &place, bool isWrite);
@@ -45,7 +36,8 @@ private:
   void order(ArrayRef<Access> accesses);
   /// One more access of the op: L2.
   void claimL2();
-  /// Lets the queues meet if one of `accesses` clashes with an open one, then opens them.
+  /// Lets the queues meet if one of `accesses` clashes with an open one or with link work under
+  /// way, which they wait for, then opens them.
   void open(ArrayRef<Access> accesses);
 
   FailureOr<Placement> placementOf(Value value);
@@ -58,6 +50,10 @@ private:
   LogicalResult emitSend(st::SendOp send);
   LogicalResult emitRecv(st::RecvOp recv);
   LogicalResult emitCollective(Operation *op);
+  /// What follows is link work of the op, which has opened its accesses.
+  void beginLinkWork() { links.begin(accessesOfOp); }
+  /// All queues meet, behind everything.
+  void meet();
   LogicalResult emitAxisIndex(st::AxisIndexOp op);
   LogicalResult emitConstant(Operation *op);
   LogicalResult emitLoop(st::LoopOp loop);

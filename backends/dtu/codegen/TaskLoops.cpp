@@ -47,8 +47,7 @@ LogicalResult TaskEmitter::emitLoopBody(st::LoopOp loop) {
   }
   if (failed(emitBlock(loop.getBody().front())))
     return failure();
-  links.synchronize();
-  openL2 = openL3 = OpenAccesses();
+  meet();
   return success();
 }
 
@@ -81,8 +80,7 @@ LogicalResult TaskEmitter::emitLoop(st::LoopOp loop) {
       return failure();
   if (loop.getPredicate() && failed(put(loop.getCondition(), *loop.getPredicate())))
     return failure();
-  links.synchronize();
-  openL2 = openL3 = OpenAccesses();
+  meet();
   int64_t trips = loop.getTrips() ? static_cast<int64_t>(*loop.getTrips()) : kEndless;
   LogicalResult result = success();
   builder.dte.loop(0, trips, 1, [&](Expr) {

@@ -21,6 +21,8 @@ constexpr llvm::StringLiteral kUnpaddedTypeAttr = "st.unpadded_type";
 /// Of a mesh: for each spatial axis how many times longer a byte takes along it than along the
 /// fastest (an array of f64); a target says it.
 constexpr llvm::StringLiteral kLinkCostsAttr = "st.link_costs";
+/// Of a module whose target is known: a SpeedAttr.
+constexpr llvm::StringLiteral kSpeedAttr = "st.speed";
 
 /// Of a module: what its loss is scaled by where it is differentiated; `growth_interval` of a dynamic
 /// scale, which is the state of that name, else `scale`.

@@ -143,4 +143,21 @@ def St_TargetAttr : St_Attr<"Target", "target"> {
   }];
 }
 
+def St_SpeedAttr : St_Attr<"Speed", "speed"> {
+  let summary = "how fast one device of the target is";
+  let parameters = (ins
+    "int64_t":$flops_per_ns,
+    "int64_t":$flops16_per_ns,
+    "int64_t":$bytes_per_ns,
+    "int64_t":$kernel_ns,
+    "::mlir::DenseI64ArrayAttr":$link_bytes_per_us,
+    "int64_t":$link_ns);
+  let assemblyFormat = "`<` struct(params) `>`";
+  let description = [{
+    Peaks that shared passes weigh ops by (`st.speed` of the module), not what a step is timed with:
+    operations of products in 32 and in 16 bits, bytes of device memory, the start of a kernel; along
+    each axis of the mesh the slowest link between neighbours of a ring, and the longest latency.
+  }];
+}
+
 #endif // ST_DIALECT_TD
