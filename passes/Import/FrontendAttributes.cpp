@@ -212,20 +212,58 @@ static LogicalResult readShardComputation(stablehlo::CustomCallOp exit) {
   return success();
 }
 
+/// The number that a frontend attribute of a call about one value spells, below `limit`.
+static FailureOr<int64_t> readNumber(stablehlo::CustomCallOp call, StringRef key, int64_t limit) {
+  auto number = read<IntegerAttr>(call, attributesOf(call), key);
+  if (failed(number))
+    return failure();
+  int64_t value = number->getValue().getActiveBits() < 63 ? number->getValue().getZExtValue() : -1;
+  if (value < 0 || value >= limit)
+    return call.emitOpError("has frontend attribute ")
+           << key << " of " << *number << ", expected a number from 0 to " << limit - 1;
+  if (call->getNumOperands() != 1 || !isa<RankedTensorType>(call->getOperand(0).getType()))
+    return call.emitOpError("expects one operand, a tensor");
+  return value;
+}
+
+static LogicalResult readGroup(stablehlo::CustomCallOp call) {
+  constexpr int64_t limit = std::numeric_limits<int64_t>::max();
+  FailureOr<int64_t> group = readNumber(call, "xla.sdy.sharding_group_id", limit);
+  if (failed(group))
+    return failure();
+  if (!call->use_empty())
+    return call.emitOpError("has a result that is used, expected none");
+  OpBuilder builder(call);
+  sdy::ShardingGroupOp::create(builder, call.getLoc(), call->getOperand(0), *group);
+  call->erase();
+  return success();
+}
+
+static LogicalResult readBarrier(stablehlo::CustomCallOp call) {
+  constexpr int64_t limit = sdy::getMaxEnumValForPropagationDirection() + 1;
+  FailureOr<int64_t> direction = readNumber(call, "xla.sdy.allowed_direction", limit);
+  if (failed(direction))
+    return failure();
+  if (!llvm::equal(call->getOperandTypes(), call->getResultTypes()))
+    return call.emitOpError("changes the type of ") << call->getOperand(0).getType();
+  OpBuilder builder(call);
+  Value passed = sdy::PropagationBarrierOp::create(builder, call.getLoc(), call->getOperand(0),
+                                                   sdy::PropagationDirection(*direction));
+  call->getResult(0).replaceAllUsesWith(passed);
+  call->erase();
+  return success();
+}
+
 static LogicalResult readCall(stablehlo::CustomCallOp call) {
   StringRef target = call.getCallTargetName();
   if (target == "Sharding" || target == "xla.sdy.FuncResultSharding")
     return readConstraint(call);
   if (target == "xla.sdy.LocalToGlobalShape")
     return readShardComputation(call);
-  // Wishes about propagation alone, as import-shardings takes sdy's ops for them.
-  if (target == "xla.sdy.ShardingGroup" && call->use_empty()) {
-    call->erase();
-  } else if (target == "xla.sdy.PropagationBarrier" &&
-             llvm::equal(call->getOperandTypes(), call->getResultTypes())) {
-    call->replaceAllUsesWith(call->getOperands());
-    call->erase();
-  }
+  if (target == "xla.sdy.ShardingGroup")
+    return readGroup(call);
+  if (target == "xla.sdy.PropagationBarrier")
+    return readBarrier(call);
   return success();
 }
 

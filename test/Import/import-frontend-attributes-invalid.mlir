@@ -72,3 +72,23 @@ module attributes {mhlo.frontend_attributes = {xla.sdy.meshes = "{mesh = #sdy.me
     return %1 : tensor<8xf32>
   }
 }
+
+// -----
+
+module attributes {mhlo.frontend_attributes = {xla.sdy.meshes = "{mesh = #sdy.mesh<[\22a\22=2]>}"}} {
+  func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+    // expected-error @+1 {{has frontend attribute xla.sdy.allowed_direction of 4 : i32, expected a number from 0 to 3}}
+    %0 = stablehlo.custom_call @xla.sdy.PropagationBarrier(%x) {mhlo.frontend_attributes = {xla.sdy.allowed_direction = "4 : i32"}} : (tensor<8x8xf32>) -> tensor<8x8xf32>
+    return %0 : tensor<8x8xf32>
+  }
+}
+
+// -----
+
+module attributes {mhlo.frontend_attributes = {xla.sdy.meshes = "{mesh = #sdy.mesh<[\22a\22=2]>}"}} {
+  func.func @main(%x: tensor<8x8xf32>) -> tensor<8x8xf32> {
+    // expected-error @+1 {{expects a frontend attribute xla.sdy.sharding_group_id}}
+    stablehlo.custom_call @xla.sdy.ShardingGroup(%x) {has_side_effect = true} : (tensor<8x8xf32>) -> ()
+    return %x : tensor<8x8xf32>
+  }
+}

@@ -5,6 +5,8 @@
 // CHECK: st.mesh @mesh <["a"=2, "b"=4], micro=1>
 // CHECK: func.func @main(%arg0: tensor<8x8xf32> {st.sharding = #st.sharding<@mesh, [{"a"}, {}]>}
 // CHECK: st.constrain %{{.*}} to <@mesh, [{}, {"b"}]>
+// CHECK: st.constrain %{{.*}} to <@mesh, [{?}, {?}]> group 0
+// CHECK: st.constrain %{{.*}} to <@mesh, [{?}, {?}]> direction{{ +}}none
 // CHECK: st.constrain %{{.*}} to <@mesh, [{"b"}, {}]>
 // CHECK-NOT: custom_call
 module attributes {mhlo.frontend_attributes = {xla.sdy.meshes = "{mesh = #sdy.mesh<[\22a\22=2, \22b\22=4]>}"}} {
