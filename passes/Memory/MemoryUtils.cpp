@@ -28,6 +28,35 @@ SmallVector<Operation *> mlir::st::getUsersOfRoots(Operation *op) {
   return users;
 }
 
+SmallVector<int64_t> mlir::st::getJoinedOffsets(KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  auto join = dyn_cast<stablehlo::ConcatenateOp>(body.front());
+  if (kernel.getKind() != "copy" || !join || join->getNextNode() != body.getTerminator() ||
+      !llvm::equal(join.getInputs(), body.getArguments()))
+    return {};
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(join.getType()).getShape();
+  if (llvm::any_of(shape.take_front(join.getDimension()), [](int64_t size) { return size != 1; }))
+    return {};
+  SmallVector<int64_t> offsets;
+  int64_t offset = 0;
+  for (Value input : join.getInputs()) {
+    offsets.push_back(offset);
+    offset += getNumBytes(input.getType());
+  }
+  return offsets;
+}
+
+int64_t mlir::st::findFirstUse(Operation *op, llvm::function_ref<int64_t(Operation *)> place,
+                               int64_t none) {
+  int64_t first = none;
+  for (Operation *user : getUsersOfRoots(op)) {
+    auto kernel = dyn_cast<KernelOp>(user);
+    bool joins = kernel && !getJoinedOffsets(kernel).empty();
+    first = std::min(first, joins ? findFirstUse(kernel, place, none) : place(user));
+  }
+  return first;
+}
+
 bool mlir::st::movesOverLinks(Operation *op) {
   return isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, CollectivePermuteOp, SendOp,
              RecvOp>(op);

@@ -21,6 +21,14 @@ Value getRoot(Value value);
 /// The ops that use a result of `op`, seen through aliases.
 SmallVector<Operation *> getUsersOfRoots(Operation *op);
 
+/// Of a kernel that does nothing but join its inputs, in order, along the first dimension that
+/// counts, so that each is one run of bytes: where each lies in the result. Empty of any other.
+SmallVector<int64_t> getJoinedOffsets(KernelOp kernel);
+
+/// The earliest user of what `op` makes, by `place`, seen through aliases and joins; `none`
+/// without.
+int64_t findFirstUse(Operation *op, llvm::function_ref<int64_t(Operation *)> place, int64_t none);
+
 /// Whether an op's code runs on the links, beside that of the ops behind it that do not need it.
 bool movesOverLinks(Operation *op);
 

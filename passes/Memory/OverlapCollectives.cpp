@@ -214,10 +214,7 @@ static int64_t peakBytesOf(Graph graph, ArrayRef<int64_t> order) {
     place[graph[node].op] = static_cast<int64_t>(position);
   // A collective reads until something needs what it makes.
   auto firstUse = [&](Operation *op) {
-    auto first = static_cast<int64_t>(order.size());
-    for (Operation *user : getUsersOfRoots(op))
-      first = std::min(first, place.lookup(user));
-    return first;
+    return findFirstUse(op, [&](Operation *user) { return place.lookup(user); }, order.size());
   };
   SmallVector<int64_t> change(order.size() + 1, 0);
   for (auto [position, node] : llvm::enumerate(order)) {
@@ -324,29 +321,14 @@ void OverlapCollectives::overlap(ProgramOp program, SpeedAttr speed, MeshOp mesh
 static constexpr FactContract kContract = {
     {Fact::Mesh, Fact::Programs}, FactSet({Fact::TensorOps}) | FactSet::from(Fact::Addresses)};
 
-static SpeedAttr someSpeed(MLIRContext *context, size_t axes) {
-  SmallVector<int64_t> links(axes, 25000);
-  return SpeedAttr::get(context, /*flopsPerNs=*/5000, /*flops16PerNs=*/20000, /*bytesPerNs=*/128,
-                        /*kernelNs=*/400, DenseI64ArrayAttr::get(context, links), /*linkNs=*/800);
-}
-
 void OverlapCollectives::runOnOperation() {
   ModuleOp module = getOperation();
-  if (failed(checkFacts(module, getArgument(), kContract)))
+  SpeedAttr speed;
+  if (failed(checkFacts(module, getArgument(), kContract)) ||
+      failed(getSpeed(module, assumeSpeed, speed)))
     return signalPassFailure();
-  MeshOp mesh = getMesh(module);
-  auto speed = module->getAttrOfType<SpeedAttr>(kSpeedAttr);
-  size_t axes = mesh.getAxisSizes().size();
-  if (!speed && assumeSpeed)
-    speed = someSpeed(module.getContext(), axes);
   if (!speed)
     return;
-  if (size_t rates = speed.getLinkBytesPerUs().size(); rates != axes) {
-    module.emitError() << "st.speed has " << rates
-                       << " link_bytes_per_us, expected one for each of " << axes
-                       << " axes of the mesh";
-    return signalPassFailure();
-  }
   for (auto program : module.getOps<ProgramOp>())
-    overlap(program, speed, mesh);
+    overlap(program, speed, getMesh(module));
 }

@@ -83,6 +83,47 @@ def Rematerialise : Pass<"rematerialise", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
+def OverlapProducts : Pass<"overlap-products", "::mlir::ModuleOp"> {
+  let summary = "Cuts products and the collectives beside them into parts that overlap";
+  let description = [{
+    Needs tasks of kernels without addresses, and the module's `st.speed`, which a target gives; does
+    nothing without, but under `assume-speed`.
+
+    A product whose partial sums are summed over devices at once leaves the device nothing to do
+    meanwhile, and so does a gather for the product behind it. Both are cut, along the product's first
+    dimension of more than one position, into 2, 4 or 8 parts: parts are summed while the next are
+    computed, gathered while those before are multiplied. The results are joined; `plan-memory`
+    makes the parts in their places, so that joining is no code. Wang et al., "Overlap Communication with
+    Dependent Computation via Decomposition in Large Deep Learning Models", ASPLOS 2023, cut along the ring;
+    along another dimension each part is a collective of its own, and no rank's place matters.
+
+    It is done where the target's peaks say that it saves a tenth of the collective or more, and, of sums, where
+    no other kernels near by could run meanwhile (`overlap-collectives` moves those). A gathered weight is
+    left alone: it can be fetched ahead.
+
+    ```mlir
+    %y = st.kernel "matmul" (%a = %x : tensor<512x64xf32>, %b = %w : ...) -> tensor<512x256xf32> { ... }
+    %sum = st.all_reduce %y sum over ["tensor"] of @mesh : tensor<512x256xf32>
+    // becomes
+    %y0 = st.kernel "matmul" (%a = %x : tensor<512x64xf32>, %b = %w : ...) -> tensor<256x256xf32> { // of rows 0 to 255 }
+    %sum0 = st.all_reduce %y0 sum over ["tensor"] of @mesh : tensor<256x256xf32>
+    %y1 = st.kernel "matmul" (%a = %x : tensor<512x64xf32>, %b = %w : ...) -> tensor<256x256xf32> { // of the others }
+    %sum1 = st.all_reduce %y1 sum over ["tensor"] of @mesh : tensor<256x256xf32>
+    %sum = st.kernel "copy" (%a = %sum0 : ..., %b = %sum1 : ...) -> tensor<512x256xf32> { concatenate }
+    ```
+  }];
+  let options = [
+    Option<"always", "always", "bool", "false",
+           "cut in two whatever can be, worth it or not: for tests, whose tensors are small">,
+    Option<"assumeSpeed", "assume-speed", "bool", "false",
+           "weigh ops as on some device, links a fifth as fast as its memory, where there is no st.speed">
+  ];
+  let statistics = [
+    Statistic<"numCut", "cut", "Collectives that were cut with their products">
+  ];
+  let dependentDialects = ["::mlir::st::StDialect"];
+}
+
 def OverlapCollectives : Pass<"overlap-collectives", "::mlir::ModuleOp"> {
   let summary = "Orders the ops of tasks so that devices compute while the links work";
   let description = [{

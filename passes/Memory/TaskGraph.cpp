@@ -36,7 +36,8 @@ static void timeKernel(TaskNode &node, SpeedAttr speed) {
       static_cast<double>(getNumBytes(kernel.getInputs()) + getNumBytes(kernel.getResults())) /
       static_cast<double>(speed.getBytesPerNs());
   double longer = std::max(products, memory);
-  node.time = static_cast<double>(speed.getKernelNs()) + longer;
+  node.fixedTime = static_cast<double>(speed.getKernelNs());
+  node.time = node.fixedTime + longer;
   node.memoryShare = products > 0 ? std::min(1.0, again * memory / longer) : 1;
 }
 
@@ -72,10 +73,10 @@ static void timeLinkOp(TaskNode &node, SpeedAttr speed, MeshOp mesh) {
     touched = isa<AllReduceOp>(op) ? 2.5 : isa<ReduceScatterOp>(op) ? 5 : 2;
   }
   double moved = steps * bytes / members;
-  node.time = steps * static_cast<double>(speed.getLinkNs()) + moved * nsPerByte;
+  node.fixedTime = steps * static_cast<double>(speed.getLinkNs());
+  node.time = node.fixedTime + moved * nsPerByte;
   if (node.time > 0)
-    node.memoryShare =
-        std::min(1.0, touched * moved / static_cast<double>(speed.getBytesPerNs()) / node.time);
+    node.memoryShare = touched * moved / static_cast<double>(speed.getBytesPerNs()) / node.time;
 }
 
 /// Whether a write puts a value where it has been made, most likely, and is no code then.
@@ -181,19 +182,41 @@ void GraphBuilder::addEdges(int64_t number) {
   }
 }
 
+LogicalResult mlir::st::getSpeed(ModuleOp module, bool assume, SpeedAttr &speed) {
+  MeshOp mesh = getMesh(module);
+  size_t axes = mesh.getAxisSizes().size();
+  speed = module->getAttrOfType<SpeedAttr>(kSpeedAttr);
+  if (!speed && assume) {
+    SmallVector<int64_t> links(axes, 25000);
+    speed = SpeedAttr::get(module.getContext(), /*flopsPerNs=*/5000, /*flops16PerNs=*/20000,
+                           /*bytesPerNs=*/128, /*kernelNs=*/400,
+                           DenseI64ArrayAttr::get(module.getContext(), links), /*linkNs=*/800);
+  }
+  if (!speed || static_cast<size_t>(speed.getLinkBytesPerUs().size()) == axes)
+    return success();
+  return module.emitError() << "st.speed has " << speed.getLinkBytesPerUs().size()
+                            << " link_bytes_per_us, expected one for each of " << axes
+                            << " axes of the mesh";
+}
+
+TaskNode mlir::st::timeTaskOp(Operation *op, SpeedAttr speed, MeshOp mesh) {
+  TaskNode node;
+  node.op = op;
+  node.isLink = movesOverLinks(op);
+  auto kernel = dyn_cast<KernelOp>(op);
+  if (node.isLink)
+    timeLinkOp(node, speed, mesh);
+  else if (!kernel)
+    timeOther(node, speed);
+  else if (getJoinedOffsets(kernel).empty()) // else its operands are made in their places
+    timeKernel(node, speed);
+  return node;
+}
+
 SmallVector<TaskNode, 0> mlir::st::buildTaskGraph(Block &body, SpeedAttr speed, MeshOp mesh) {
   SmallVector<TaskNode, 0> nodes;
-  for (Operation &op : body) {
-    TaskNode &node = nodes.emplace_back();
-    node.op = &op;
-    node.isLink = movesOverLinks(&op);
-    if (node.isLink)
-      timeLinkOp(node, speed, mesh);
-    else if (isa<KernelOp>(op))
-      timeKernel(node, speed);
-    else
-      timeOther(node, speed);
-  }
+  for (Operation &op : body)
+    nodes.push_back(timeTaskOp(&op, speed, mesh));
   GraphBuilder builder(body, nodes);
   for (size_t number = 0; number < nodes.size(); ++number)
     builder.addEdges(static_cast<int64_t>(number));

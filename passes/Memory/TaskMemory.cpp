@@ -16,11 +16,13 @@ FailureOr<TaskMemory> TaskMemory::compute(Block &block, StorageLayout &layout) {
   if (failed(memory.placeWrites()))
     return failure();
   memory.keepOperandsInFlight();
+  memory.placeJoined();
   for (Operation &op : block)
     for (Value result : op.getResults()) {
-      if (getRoot(result) != result || memory.fixed.contains(result))
+      if (getRoot(result) != result || memory.fixed.contains(result) ||
+          memory.joined.contains(result))
         continue;
-      int64_t start = memory.getIndex(&op);
+      int64_t start = memory.getStart(cast<OpResult>(result));
       memory.roots.push_back(result);
       memory.intervals.push_back(
           {start, std::max(start, memory.lastUse.lookup(result)), getNumBytes(result.getType())});
@@ -110,14 +112,55 @@ void TaskMemory::keepOperandsInFlight() {
   for (Operation &op : *block) {
     if (!movesOverLinks(&op) || op.getNumResults() == 0)
       continue;
-    int64_t needed = indices.size();
-    for (Operation *user : getUsersOfRoots(&op))
-      needed = std::min(needed, getIndex(user));
+    int64_t needed =
+        findFirstUse(&op, [&](Operation *user) { return getIndex(user); }, indices.size());
     for (Value operand : op.getOperands()) {
       int64_t &last = lastUse[getRoot(operand)];
       last = std::max(last, needed - 1);
     }
   }
+}
+
+/// Where the value can be made in a part of another: its place is its own, and known to nobody.
+bool TaskMemory::canMakeInPart(Value root) {
+  Operation *maker = root.getDefiningOp();
+  auto kernel = dyn_cast_or_null<KernelOp>(maker);
+  return maker && maker->getBlock() == block && (kernel || movesOverLinks(maker)) &&
+         !(kernel && !getJoinedOffsets(kernel).empty()) && !fixed.contains(root) &&
+         !joined.contains(root);
+}
+
+/// Whether the storage in which a value is made is read nowhere here: it may be written sooner.
+bool TaskMemory::isWrittenAlone(Value root) {
+  return llvm::all_of(block->getOps<WriteOp>(), [&](WriteOp write) {
+    return getRoot(write.getValue()) != root || reads[write.getTarget()].empty();
+  });
+}
+
+void TaskMemory::placeJoined() {
+  for (auto kernel : block->getOps<KernelOp>()) {
+    SmallVector<int64_t> offsets = getJoinedOffsets(kernel);
+    Value whole = kernel->getResult(0);
+    if (offsets.empty() || (fixed.contains(whole) && !isWrittenAlone(whole)))
+      continue;
+    SmallVector<Value> parts = llvm::map_to_vector(kernel.getInputs(), getRoot);
+    if (!llvm::all_of(parts, [&](Value part) { return canMakeInPart(part); }) ||
+        llvm::SmallDenseSet<Value>(parts.begin(), parts.end()).size() != parts.size())
+      continue;
+    for (auto [part, offset] : llvm::zip_equal(parts, offsets)) {
+      joined[part] = {whole, offset};
+      int64_t &last = lastUse[whole];
+      last = std::max(last, lastUse.lookup(part));
+      auto [start, isNew] = joinStart.try_emplace(whole, getIndex(part.getDefiningOp()));
+      start->second = std::min(start->second, getIndex(part.getDefiningOp()));
+    }
+    ++numInPlace;
+  }
+}
+
+int64_t TaskMemory::getStart(OpResult root) const {
+  auto start = joinStart.find(root);
+  return start != joinStart.end() ? start->second : getIndex(root.getOwner());
 }
 
 void TaskMemory::annotate(int64_t areaStart, ArrayRef<AddressAttr> captured) {
@@ -127,6 +170,11 @@ void TaskMemory::annotate(int64_t areaStart, ArrayRef<AddressAttr> captured) {
   MLIRContext *context = block->getParentOp()->getContext();
   for (auto [root, interval] : llvm::zip(roots, intervals))
     addresses[root] = AddressAttr::get(context, areaStart + interval.offset, 0, 1);
+  for (auto &[part, place] : joined) {
+    AddressAttr whole = addresses.lookup(place.whole);
+    addresses[part] = AddressAttr::get(context, whole.getOffset() + place.offset, whole.getStride(),
+                                       whole.getSlots());
+  }
   for (auto capture : block->getOps<CaptureOp>())
     addresses[capture] = captured[capture.getIndex()];
   for (Loop &loop : loops)

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "passes/Memory/Arena.h"
+#include "llvm/ADT/MapVector.h"
 #include <memory>
 
 namespace mlir::st {
@@ -29,6 +30,12 @@ private:
   /// What a collective reads stays until the first use of what it makes: that is when code waits
   /// for it.
   void keepOperandsInFlight();
+  /// What is joined is made in its parts of the result, where all of it can be.
+  void placeJoined();
+  bool canMakeInPart(Value root);
+  bool isWrittenAlone(Value root);
+  /// Where a root's place is first written.
+  int64_t getStart(OpResult root) const;
   /// Whether a write's value can be made in its target.
   bool canMakeInTarget(WriteOp write, OpResult root);
   bool isSafeBeside(ReadOp read, OpResult root);
@@ -43,8 +50,14 @@ private:
 
   Block *block;
   DenseMap<Operation *, int64_t> indices;
-  DenseMap<Value, int64_t> lastUse;              ///< of roots
-  DenseMap<Value, AddressAttr> fixed;            ///< roots in storage
+  DenseMap<Value, int64_t> lastUse;   ///< of roots
+  DenseMap<Value, AddressAttr> fixed; ///< roots in storage
+  struct Part {
+    Value whole;
+    int64_t offset; ///< bytes
+  };
+  llvm::MapVector<Value, Part> joined;           ///< roots that are made in their places in others
+  DenseMap<Value, int64_t> joinStart;            ///< of those others
   llvm::StringMap<SmallVector<ReadOp, 1>> reads; ///< by symbol
   llvm::StringMap<int64_t> writeCounts;
   StorageLayout *layout;

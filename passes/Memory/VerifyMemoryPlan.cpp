@@ -37,6 +37,17 @@ struct Content {
   int64_t lastUse = 0;
 };
 
+/// Whether two values of a task share bytes. All that it makes for one micro-batch lies in one
+/// slot.
+static bool overlap(const Content &a, const Content &b) {
+  if (a.address.getSlots() != b.address.getSlots() ||
+      a.address.getStride() != b.address.getStride())
+    return a.extent.overlaps(b.extent);
+  int64_t bytesA = getNumBytes(a.value.getType()), bytesB = getNumBytes(b.value.getType());
+  return a.address.getOffset() < b.address.getOffset() + bytesB &&
+         b.address.getOffset() < a.address.getOffset() + bytesA;
+}
+
 struct StoragePlace {
   Operation *op = nullptr;
   AddressAttr address;
@@ -68,6 +79,18 @@ private:
   SmallVector<Content> contents;
 };
 } // namespace
+
+/// Whether a value lies where the op, which joins its inputs, has it in its result.
+static bool isInItsPart(Operation *op, Value value, AddressAttr address, AddressAttr result) {
+  auto kernel = dyn_cast_or_null<KernelOp>(op);
+  if (!kernel || address.getSlots() != result.getSlots() ||
+      address.getStride() != result.getStride())
+    return false;
+  for (auto [input, offset] : llvm::zip(kernel.getInputs(), getJoinedOffsets(kernel)))
+    if (getRoot(input) == value && address.getOffset() == result.getOffset() + offset)
+      return true;
+  return false;
+}
 
 static std::string print(const Extent &extent) {
   return ("[" + Twine(extent.begin) + ", " + Twine(extent.end) + ")").str();
@@ -146,15 +169,18 @@ LogicalResult ProgramChecker::checkAgainstStorage(OpResult result, const Content
   });
   if (place == sortedStorage.end() || !place->extent.overlaps(content.extent))
     return success();
-  auto isWrittenThere = [&](Value value, auto &&self) -> bool {
+  auto isWrittenThere = [&](Value value, AddressAttr address, auto &&self) -> bool {
     return llvm::any_of(value.getUsers(), [&](Operation *user) {
       if (isa<stablehlo::ReshapeOp>(user))
-        return self(user->getResult(0), self);
+        return self(user->getResult(0), address, self);
+      if (isInItsPart(user, getRoot(value), address, place->address))
+        return self(user->getResult(0), place->address, self);
       auto write = dyn_cast<WriteOp>(user);
-      return write && !write.getAccumulate() && storage.lookup(write.getTarget()).op == place->op;
+      return write && !write.getAccumulate() && address == place->address &&
+             storage.lookup(write.getTarget()).op == place->op;
     });
   };
-  if (place->address == content.address && isWrittenThere(result, isWrittenThere))
+  if (isWrittenThere(result, content.address, isWrittenThere))
     return success();
   InFlightDiagnostic diagnostic = result.getOwner()->emitOpError("result ")
                                   << result.getResultNumber() << " at " << print(content.extent)
@@ -185,7 +211,8 @@ LogicalResult ProgramChecker::checkResults(Operation &op, int64_t index) {
         bool needed = other.lastUse > index || other.value.getDefiningOp() == &op ||
                       (other.lastUse == index &&
                        !(other.address == address && readsInPlace(&op, other.value, result)));
-        if (!needed || !other.extent.overlaps(content.extent))
+        if (!needed || !overlap(other, content) ||
+            isInItsPart(&op, other.value, other.address, address))
           continue;
         InFlightDiagnostic diagnostic = op.emitOpError("result ")
                                         << result.getResultNumber() << " at "
@@ -201,9 +228,10 @@ LogicalResult ProgramChecker::checkResults(Operation &op, int64_t index) {
 
 LogicalResult ProgramChecker::checkWrite(WriteOp write, int64_t index) {
   const StoragePlace place = storage.lookup(write.getTarget());
+  Value written = getRoot(write.getValue());
   for (const Content &other : contents)
-    if (other.value != getRoot(write.getValue()) && other.lastUse > index &&
-        other.extent.overlaps(place.extent)) {
+    if (other.value != written && other.lastUse > index && other.extent.overlaps(place.extent) &&
+        !isInItsPart(written.getDefiningOp(), other.value, other.address, place.address)) {
       InFlightDiagnostic diagnostic = write.emitOpError("overwrites a value at ")
                                       << print(other.extent) << " that is still needed";
       diagnostic.attachNote(other.value.getLoc()) << "that value is made here";

@@ -115,6 +115,26 @@ def shared_devices(folder):
     return f"{steps['apart']:.3f} ms a step apart, {steps['shared']:.3f} ms shared"
 
 
+def cut_products(layout, collectives):
+    """Every product is cut with the collective beside it, which no product of so small a model would be by itself."""
+    def check(folder):
+        base = st.losses(st.train(st.compile_model(folder, "one", st.SMALL_GPT2, "clm", None)))
+        whole = st.compile_model(folder, "whole", st.SMALL_GPT2, "clm", layout, "--optimizer=adamw")
+        model, parallel = folder / "whole", folder / "whole/parallel.json"
+        kernels, cut = folder / "kernels.mlir", folder / "cut.mlir"
+        st.check_run([*st.COMPILE, model, "--task=clm", "--batch=4", "--seq=32", "--target=dtu-t10", f"--parallel={parallel}",
+                      "--compile-to=kernels", "-o", kernels])
+        st.check_run([st.BIN / "st-opt", kernels, "--overlap-products=always", "--overlap-collectives", "-o", cut])
+        more = {name: cut.read_text().count(f"st.{name} ") - kernels.read_text().count(f"st.{name} ") for name in collectives}
+        st.expect(min(more.values()) >= st.SMALL_GPT2["n_layer"], f"more collectives than before: {more}")
+        st.check_run([*st.COMPILE, cut, "--compile-from=kernels", "-o", folder / "cut.bin"])
+        for binary in (whole, folder / "cut.bin"):
+            difference = st.relative_difference(base, st.losses(st.train(binary)))
+            st.expect(difference <= 1e-5, f"{binary.name}: losses differ by {difference:.2g}")
+        return f"more collectives than before: {more}"
+    return check
+
+
 def cases():
     yield "bert-mlm shards that share devices", shared_devices
     for model in ("bert-mlm", "gpt2-clm"):
@@ -127,6 +147,10 @@ def cases():
     for name, parallel in REPLICAS.items():
         yield case("bert-mlm", "adamw" if "zero" in parallel else "sgd", name, parallel)
         yield case("gpt2-clm", "sgd-clip", name, parallel)
+    megatron = {"mode": "hybrid", "data": 1, "sharding_size": 4, "sharding_dim": "megatron", "accum_degree": 2, "stage_cnt": 1}
+    yield "gpt2-clm products cut beside sums", cut_products(megatron, ["all_reduce"])
+    yield "gpt2-clm products cut beside gathers and scattered sums", cut_products(
+        megatron | {"sequence_parallel": True}, ["all_gather", "reduce_scatter"])
 
 
 if __name__ == "__main__":

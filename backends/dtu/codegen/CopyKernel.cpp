@@ -286,3 +286,21 @@ LogicalResult CopyKernel::emit() {
 LogicalResult mlir::dtu::emitCopyKernel(KernelContext &context) {
   return CopyKernel(context).emit();
 }
+
+bool mlir::dtu::joinsInPlace(const KernelContext &context) {
+  auto join = dyn_cast<hlo::ConcatenateOp>(context.body.front());
+  if (!join || join->getNextNode() != context.body.getTerminator() ||
+      !llvm::equal(join.getInputs(), context.body.getArguments()))
+    return false;
+  ArrayRef<int64_t> shape = join.getType().getShape();
+  if (llvm::any_of(shape.take_front(join.getDimension()), [](int64_t size) { return size != 1; }))
+    return false;
+  const Placement &whole = context.results.front();
+  int64_t offset = whole.offset;
+  for (const Placement &part : context.inputs) {
+    if (part.offset != offset || part.slots != whole.slots || part.stride != whole.stride)
+      return false;
+    offset += part.bytes;
+  }
+  return true;
+}

@@ -38,6 +38,8 @@ LogicalResult emitLoopKernel(KernelContext &context);
 LogicalResult emitMatmulKernel(KernelContext &context);
 /// One op that moves data: kernels of kind "copy".
 LogicalResult emitCopyKernel(KernelContext &context);
+/// Whether a kernel joins what has been made in its places of the result: there is nothing to do.
+bool joinsInPlace(const KernelContext &context);
 /// Kernels of kind "gather" and "scatter".
 LogicalResult emitGatherKernel(KernelContext &context);
 LogicalResult emitScatterKernel(KernelContext &context);

@@ -59,9 +59,11 @@ FailureOr<Placement> TaskEmitter::placementOfStorage(Operation *user, StringRef 
 }
 
 void TaskEmitter::access(SmallVectorImpl<Access> &list, const Placement &place, bool isWrite) {
-  int64_t span = (std::max<int64_t>(place.slots, 1) - 1) * place.stride + place.bytes;
-  list.push_back({/*isL2=*/false, place.offset, place.offset + span, isWrite});
-  builder.useL3(place.offset + span);
+  // A task is of one micro-batch, whose slot stands for the others: of storage all places have the
+  // same slots.
+  list.push_back({/*isL2=*/false, place.offset, place.offset + place.bytes, isWrite});
+  builder.useL3(place.offset + (std::max<int64_t>(place.slots, 1) - 1) * place.stride +
+                place.bytes);
 }
 
 void TaskEmitter::order(ArrayRef<Access> accesses) {
@@ -205,6 +207,8 @@ LogicalResult TaskEmitter::emitKernel(st::KernelOp kernel) {
       list->push_back(*place);
       access(accesses, *place, isWrite);
     }
+  if (joinsInPlace(context))
+    return success();
   using Emitter = LogicalResult (*)(KernelContext &);
   static const std::pair<StringRef, Emitter> emitters[] = {
       {"loop", emitLoopKernel}, {"reduce", emitLoopKernel},   {"matmul", emitMatmulKernel},

@@ -1,0 +1,384 @@
+#include "dialects/St/IR/ModuleFacts.h"
+#include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "passes/Memory/MemoryUtils.h"
+#include "passes/Memory/Passes.h"
+#include "passes/Memory/TaskGraph.h"
+
+namespace mlir::st {
+#define GEN_PASS_DEF_OVERLAPPRODUCTS
+#include "passes/Memory/Passes.h.inc"
+} // namespace mlir::st
+
+using namespace mlir;
+using namespace mlir::st;
+
+namespace {
+struct OverlapProducts : mlir::st::impl::OverlapProductsBase<OverlapProducts> {
+  using OverlapProductsBase::OverlapProductsBase;
+
+  void runOnOperation() override;
+  void split(Block &body, SpeedAttr speed, MeshOp mesh);
+};
+
+/// A product kernel whose result is cut along its first dimension of more than one position.
+class Product {
+public:
+  /// nullopt if the kernel is no product that can be cut there.
+  static std::optional<Product> find(KernelOp kernel);
+
+  KernelOp kernel;
+  stablehlo::DotGeneralOp dot;
+  int64_t dim = 0, size = 1;        ///< of the result
+  int64_t rows = 1;                 ///< of the result, all dimensions but the last
+  int64_t lhsDim = -1, rhsDim = -1; ///< of the operands; -1 where they do not have it
+
+  /// Whether it divides into so many parts that keep a core array busy.
+  bool isWorthCutting(int64_t count) const;
+  /// The input that is an operand of the product.
+  Value inputOf(Value operand) {
+    return kernel.getInputs()[cast<BlockArgument>(operand).getArgNumber()];
+  }
+  /// One of `count` parts. `whole` of the inputs, if not null, comes in parts already: `part`.
+  Value makePart(OpBuilder &builder, int64_t index, int64_t count, Value whole, Value part);
+};
+} // namespace
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+static RankedTensorType cut(RankedTensorType type, int64_t dim, int64_t count) {
+  SmallVector<int64_t> shape(type.getShape());
+  shape[dim] /= count;
+  return type.clone(shape);
+}
+
+static int64_t firstDim(RankedTensorType type) {
+  return llvm::find_if(type.getShape(), [](int64_t size) { return size != 1; }) -
+         type.getShape().begin();
+}
+
+static Value slice(OpBuilder &builder, Location loc, Value value, int64_t dim, int64_t index,
+                   int64_t count) {
+  RankedTensorType type = typeOf(value), part = cut(type, dim, count);
+  SmallVector<int64_t> start(type.getRank(), 0), limit(type.getShape()), step(type.getRank(), 1);
+  start[dim] = index * part.getDimSize(dim);
+  limit[dim] = start[dim] + part.getDimSize(dim);
+  return stablehlo::SliceOp::create(builder, loc, part, value, start, limit, step);
+}
+
+std::optional<Product> Product::find(KernelOp kernel) {
+  if (kernel.getKind() != "matmul" || kernel->getNumResults() != 1)
+    return std::nullopt;
+  Product product;
+  product.kernel = kernel;
+  Block &body = kernel.getBody().front();
+  RankedTensorType type = typeOf(kernel->getResult(0));
+  product.dim = firstDim(type);
+  if (product.dim == type.getRank())
+    return std::nullopt;
+  product.size = type.getDimSize(product.dim);
+  product.rows = type.getNumElements() / type.getShape().back();
+  for (Operation &op : body.without_terminator()) {
+    if (auto dot = dyn_cast<stablehlo::DotGeneralOp>(op)) {
+      if (product.dot || typeOf(dot).getShape() != type.getShape())
+        return std::nullopt;
+      product.dot = dot;
+    } else if (auto broadcast = dyn_cast<stablehlo::BroadcastInDimOp>(op)) {
+      // Rows are alike: the dimension is a new one.
+      if (typeOf(broadcast).getShape() != type.getShape() ||
+          llvm::is_contained(broadcast.getBroadcastDimensions(), product.dim))
+        return std::nullopt;
+    } else if (auto constant = dyn_cast<stablehlo::ConstantOp>(op)) {
+      if (!isa<SplatElementsAttr>(constant.getValue()))
+        return std::nullopt;
+    } else if (!op.hasTrait<OpTrait::Elementwise>() ||
+               llvm::any_of(op.getOperands(),
+                            [](Value operand) { return isa<BlockArgument>(operand); })) {
+      return std::nullopt;
+    }
+  }
+  stablehlo::DotGeneralOp dot = product.dot;
+  if (!dot || !isa<BlockArgument>(dot.getLhs()) || !isa<BlockArgument>(dot.getRhs()) ||
+      dot.getLhs() == dot.getRhs())
+    return std::nullopt;
+  auto numbers = dot.getDotDimensionNumbers();
+  auto free = [](Value operand, ArrayRef<int64_t> batch, ArrayRef<int64_t> contracted) {
+    SmallVector<int64_t> dims;
+    for (int64_t dim = 0; dim < typeOf(operand).getRank(); ++dim)
+      if (!llvm::is_contained(batch, dim) && !llvm::is_contained(contracted, dim))
+        dims.push_back(dim);
+    return dims;
+  };
+  int64_t batches = numbers.getLhsBatchingDimensions().size();
+  SmallVector<int64_t> lhs =
+      free(dot.getLhs(), numbers.getLhsBatchingDimensions(), numbers.getLhsContractingDimensions());
+  SmallVector<int64_t> rhs =
+      free(dot.getRhs(), numbers.getRhsBatchingDimensions(), numbers.getRhsContractingDimensions());
+  int64_t free0 = product.dim - batches, free1 = free0 - static_cast<int64_t>(lhs.size());
+  if (free0 < 0) {
+    product.lhsDim = numbers.getLhsBatchingDimensions()[product.dim];
+    product.rhsDim = numbers.getRhsBatchingDimensions()[product.dim];
+  } else if (free1 < 0) {
+    product.lhsDim = lhs[free0];
+  } else {
+    product.rhsDim = rhs[free1];
+  }
+  return product;
+}
+
+bool Product::isWorthCutting(int64_t count) const {
+  constexpr int64_t fewestRows = 128;
+  return size % count == 0 && rows / count >= fewestRows;
+}
+
+Value Product::makePart(OpBuilder &builder, int64_t index, int64_t count, Value whole, Value part) {
+  SmallVector<Value> inputs(kernel.getInputs());
+  Block &old = kernel.getBody().front();
+  RankedTensorType type = typeOf(kernel->getResult(0));
+  for (Value &input : inputs)
+    if (input == whole)
+      input = part;
+  auto made = KernelOp::create(builder, kernel.getLoc(), TypeRange(cut(type, dim, count)),
+                               kernel.getKindAttr(), inputs);
+  OpBuilder::InsertionGuard guard(builder);
+  Block *body = builder.createBlock(&made.getBody(), {}, TypeRange(ValueRange(inputs)),
+                                    SmallVector<Location>(inputs.size(), kernel.getLoc()));
+  IRMapping mapping;
+  mapping.map(old.getArguments(), body->getArguments());
+  for (Operation &op : old.without_terminator()) {
+    if (&op == dot) {
+      for (auto [operand, along] :
+           {std::pair(dot.getLhs(), lhsDim), std::pair(dot.getRhs(), rhsDim)}) {
+        Value value = mapping.lookup(operand);
+        if (along >= 0 && value.getType() == operand.getType())
+          mapping.map(operand, slice(builder, op.getLoc(), value, along, index, count));
+      }
+    }
+    Operation *copy = builder.clone(op, mapping);
+    RankedTensorType before = typeOf(copy->getResult(0));
+    if (before.getShape() != type.getShape())
+      continue;
+    copy->getResult(0).setType(cut(before, dim, count));
+    if (auto constant = dyn_cast<stablehlo::ConstantOp>(copy))
+      constant.setValueAttr(
+          cast<SplatElementsAttr>(constant.getValue()).resizeSplat(typeOf(constant)));
+  }
+  builder.clone(*old.getTerminator(), mapping);
+  return made->getResult(0);
+}
+
+// ---- what is cut --------------------------------------------------------------------------------
+
+/// A kernel that moves data, as `make` does with its arguments.
+static Value makeCopy(OpBuilder &builder, Location loc, ValueRange inputs, RankedTensorType type,
+                      function_ref<Value(OpBuilder &, ValueRange)> make) {
+  auto kernel =
+      KernelOp::create(builder, loc, TypeRange(type), builder.getStringAttr("copy"), inputs);
+  OpBuilder::InsertionGuard guard(builder);
+  Block *body = builder.createBlock(&kernel.getBody(), {}, inputs.getTypes(),
+                                    SmallVector<Location>(inputs.size(), loc));
+  Value made = make(builder, body->getArguments());
+  YieldOp::create(builder, loc, made);
+  return kernel->getResult(0);
+}
+
+static Value join(OpBuilder &builder, Location loc, ValueRange parts, RankedTensorType type) {
+  return makeCopy(builder, loc, parts, type, [&](OpBuilder &inner, ValueRange arguments) -> Value {
+    return stablehlo::ConcatenateOp::create(inner, loc, type, arguments, firstDim(type));
+  });
+}
+
+/// The collective, of a part of what it moves along `dim`.
+static Value makePart(OpBuilder &builder, Operation *collective, Value operand, int64_t dim,
+                      int64_t count) {
+  IRMapping mapping;
+  mapping.map(collective->getOperand(0), operand);
+  Operation *part = builder.clone(*collective, mapping);
+  part->getResult(0).setType(cut(typeOf(collective->getResult(0)), dim, count));
+  return part->getResult(0);
+}
+
+namespace {
+/// Decides into how many parts products and a collective beside them are cut.
+class Weigher {
+public:
+  Weigher(SpeedAttr speed, MeshOp mesh, bool always) : speed(speed), mesh(mesh), always(always) {}
+
+  /// 1 where cutting is not worth it.
+  int64_t choose(Operation *collective, ArrayRef<Product> products) const;
+  /// Whether enough that does not wait for the sum follows its operand's maker.
+  bool hasOtherWork(Operation *sum, KernelOp maker) const;
+
+private:
+  SpeedAttr speed;
+  MeshOp mesh;
+  bool always;
+};
+} // namespace
+
+int64_t Weigher::choose(Operation *collective, ArrayRef<Product> products) const {
+  if (always)
+    return llvm::all_of(products, [](const Product &p) { return p.size % 2 == 0; }) ? 2 : 1;
+  TaskNode links = timeTaskOp(collective, speed, mesh);
+  double device = 0, fixed = links.fixedTime, share = 0;
+  for (const Product &product : products) {
+    TaskNode node = timeTaskOp(product.kernel, speed, mesh);
+    device += node.time;
+    fixed += node.fixedTime;
+    share = std::max(share, node.memoryShare);
+  }
+  double free = 1 - std::max(0.0, share + links.memoryShare - 1);
+  int64_t best = 1;
+  // What filling and draining the tiles of one more product takes.
+  constexpr double kStartNs = 4000;
+  // Less than a tenth of the collective is lost in what the times leave out.
+  double most = links.time / 10;
+  for (int64_t count : {2, 4, 8}) {
+    if (llvm::any_of(products,
+                     [&](const Product &product) { return !product.isWorthCutting(count); }))
+      break;
+    auto others = static_cast<double>(count - 1);
+    double gain =
+        others / static_cast<double>(count) * std::min(links.time, device) * free - others * fixed;
+    if (gain > most) {
+      most = gain;
+      best = count;
+    }
+  }
+  return best;
+}
+
+bool Weigher::hasOtherWork(Operation *sum, KernelOp maker) const {
+  if (always)
+    return false;
+  // Beyond so many kernels nobody would bring one forward.
+  constexpr int64_t within = 12;
+  double needed = timeTaskOp(sum, speed, mesh).time, found = 0;
+  DenseSet<Operation *> waiting = {sum};
+  int64_t kernels = 0;
+  for (Operation *op = maker->getNextNode(); op && kernels < within; op = op->getNextNode()) {
+    bool waits = llvm::any_of(op->getOperands(), [&](Value operand) {
+      return waiting.contains(operand.getDefiningOp());
+    });
+    if (waits)
+      waiting.insert(op);
+    if (!isa<KernelOp>(op))
+      continue;
+    ++kernels;
+    found += waits ? 0 : timeTaskOp(op, speed, mesh).time;
+  }
+  return found >= needed / 2;
+}
+
+/// A product whose partial sums are summed: parts are summed while the next are computed.
+static bool cutSum(Operation *sum, const Weigher &weigher) {
+  auto maker = sum->getOperand(0).getDefiningOp<KernelOp>();
+  if (!maker || sum->getNumOperands() != 1 || !maker->hasOneUse())
+    return false;
+  std::optional<Product> product = Product::find(maker);
+  if (!product || weigher.hasOtherWork(sum, maker))
+    return false;
+  if (auto scatter = dyn_cast<ReduceScatterOp>(sum);
+      scatter && static_cast<int64_t>(scatter.getDim()) == product->dim)
+    return false;
+  int64_t count = weigher.choose(sum, *product);
+  if (count == 1)
+    return false;
+  OpBuilder builder(sum);
+  SmallVector<Value> parts;
+  for (int64_t i = 0; i < count; ++i)
+    parts.push_back(
+        makePart(builder, sum, product->makePart(builder, i, count, {}, {}), product->dim, count));
+  Value result = sum->getResult(0);
+  result.replaceAllUsesWith(join(builder, sum->getLoc(), parts, typeOf(result)));
+  sum->erase();
+  maker->erase();
+  return true;
+}
+
+/// Products of what is gathered: parts are gathered while those before are multiplied.
+static bool cutGather(AllGatherOp gather, const Weigher &weigher) {
+  // A weight is gathered ahead of its use.
+  if (gather->getNumOperands() != 1 || !getRoot(gather.getInputs()[0]).getDefiningOp() ||
+      isa<ReadOp>(getRoot(gather.getInputs()[0]).getDefiningOp()))
+    return false;
+  Value whole = gather.getResults()[0], own = gather.getInputs()[0];
+  int64_t dim = firstDim(typeOf(whole));
+  if (dim == typeOf(whole).getRank() || static_cast<int64_t>(gather.getDim()) == dim)
+    return false;
+  SmallVector<Product> products;
+  bool isUsedWhole = false;
+  for (Operation *user : whole.getUsers()) {
+    auto kernel = dyn_cast<KernelOp>(user);
+    std::optional<Product> product = kernel ? Product::find(kernel) : std::nullopt;
+    bool isCut = product && llvm::count(kernel.getInputs(), whole) == 1 &&
+                 product->size == typeOf(whole).getDimSize(dim) &&
+                 ((product->lhsDim == dim && product->inputOf(product->dot.getLhs()) == whole) ||
+                  (product->rhsDim == dim && product->inputOf(product->dot.getRhs()) == whole));
+    if (isCut)
+      products.push_back(*product);
+    else
+      isUsedWhole = true;
+  }
+  if (products.empty())
+    return false;
+  int64_t count = weigher.choose(gather, products);
+  if (count == 1)
+    return false;
+  llvm::sort(products, [](const Product &a, const Product &b) {
+    return a.kernel->isBeforeInBlock(b.kernel);
+  });
+  OpBuilder builder(gather);
+  SmallVector<Value> gathered;
+  for (int64_t i = 0; i < count; ++i) {
+    Value part = makeCopy(builder, gather.getLoc(), own, cut(typeOf(own), dim, count),
+                          [&](OpBuilder &inner, ValueRange arguments) {
+                            return slice(inner, gather.getLoc(), arguments[0], dim, i, count);
+                          });
+    gathered.push_back(makePart(builder, gather, part, dim, count));
+  }
+  for (Product &product : products) {
+    builder.setInsertionPoint(product.kernel);
+    SmallVector<Value> parts;
+    for (int64_t i = 0; i < count; ++i)
+      parts.push_back(product.makePart(builder, i, count, whole, gathered[i]));
+    Value result = product.kernel->getResult(0);
+    result.replaceAllUsesWith(join(builder, product.kernel.getLoc(), parts, typeOf(result)));
+    product.kernel->erase();
+  }
+  if (isUsedWhole) {
+    builder.setInsertionPointAfter(gathered.back().getDefiningOp());
+    whole.replaceAllUsesWith(join(builder, gather.getLoc(), gathered, typeOf(whole)));
+  }
+  gather->erase();
+  return true;
+}
+
+void OverlapProducts::split(Block &body, SpeedAttr speed, MeshOp mesh) {
+  Weigher weigher(speed, mesh, always);
+  SmallVector<Operation *> collectives;
+  for (Operation &op : body)
+    if (isa<AllGatherOp, AllReduceOp, ReduceScatterOp>(op))
+      collectives.push_back(&op);
+  for (Operation *op : collectives) {
+    auto gather = dyn_cast<AllGatherOp>(op);
+    numCut += gather ? cutGather(gather, weigher) : cutSum(op, weigher);
+  }
+}
+
+static constexpr FactContract kContract = {
+    {Fact::Mesh, Fact::Programs}, FactSet({Fact::TensorOps}) | FactSet::from(Fact::Addresses)};
+
+void OverlapProducts::runOnOperation() {
+  ModuleOp module = getOperation();
+  SpeedAttr speed;
+  if (failed(checkFacts(module, getArgument(), kContract)) ||
+      failed(getSpeed(module, assumeSpeed || always, speed)))
+    return signalPassFailure();
+  if (!speed)
+    return;
+  for (auto program : module.getOps<ProgramOp>())
+    for (auto task : program.getOps<TaskOp>())
+      split(task.getBody().front(), speed, getMesh(module));
+}
