@@ -83,10 +83,10 @@ def compile_model(folder, name, config, task, parallel, *flags, batch=4, seq=32)
     return folder / f"{name}.bin"
 
 
-def train(binary, *flags, steps=10):
+def train(binary, *flags, steps=10, timeout=600):
     """Runs a training binary and returns its metrics, one dictionary a step."""
     metrics = binary.with_suffix(".metrics")
-    check_run([binary, f"--steps={steps}", f"--metrics={metrics}", *flags])
+    check_run([binary, f"--steps={steps}", f"--metrics={metrics}", *flags], timeout)
     return [json.loads(line) for line in metrics.read_text().splitlines()]
 
 

@@ -30,8 +30,8 @@ bool isUnused(const FifoServer &server, const FifoServer &before) {
 } // namespace
 
 SteadyLoops::SteadyLoops(TimeMachine &machine, std::vector<TimeRank> &ranks,
-                         const std::vector<RankConfig> &configs)
-    : machine(machine), ranks(ranks), configs(configs) {
+                         const std::vector<RankConfig> &configs, ChipMemory &memory)
+    : machine(machine), ranks(ranks), configs(configs), memory(memory) {
   std::map<size_t, size_t> known;
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     chipOf.push_back(known.emplace(machine.chipOf(rank), chips.size()).first->second);
@@ -41,13 +41,7 @@ SteadyLoops::SteadyLoops(TimeMachine &machine, std::vector<TimeRank> &ranks,
     }
     chips[chipOf.back()].ranks.push_back(rank);
   }
-}
-
-const StreamFacts &SteadyLoops::factsOf(const TimeRank &rank, const TimeInstance &instance) {
-  auto found = facts.find(instance.stream);
-  if (found == facts.end())
-    found = facts.try_emplace(instance.stream, *rank.begun, *instance.stream).first;
-  return found->second;
+  stretches.emplace(machine, ranks, memory, chips.size());
 }
 
 template <typename Visit> void SteadyLoops::eachInstance(const Chip &chip, Visit &&visit) {
@@ -200,6 +194,7 @@ void SteadyLoops::endTrip(size_t rank, const LoopInst &loop, bool again) {
   }
   chip.missed = 0;
   chip.ended = -1;
+  chip.atMark |= loop.depth == 0;
   reset(chip, loop.depth + (again ? 1 : 0));
   if (!again)
     return;
@@ -212,8 +207,24 @@ void SteadyLoops::endTrip(size_t rank, const LoopInst &loop, bool again) {
 
 bool SteadyLoops::settle(size_t rank, Picoseconds now) {
   Chip &chip = chips[chipOf[rank]];
-  if (chip.ended < 0)
+  const bool adds = chip.ended >= 0 && search(chip, now);
+  if (chip.atMark)
+    stretches->mark(chipOf[rank], adds ? chip.addedUntil : now);
+  chip.atMark = false;
+  return adds;
+}
+
+bool SteadyLoops::replay(size_t rank) {
+  const size_t index = chipOf[rank];
+  Chip &chip = chips[index];
+  if (!stretches->isMarked(index) || !stretches->replay(index, chip.ranks, chip.disturbances))
     return false;
+  chip.added = 0;
+  reset(chip, 0);
+  return true;
+}
+
+bool SteadyLoops::search(Chip &chip, Picoseconds now) {
   const auto depth = static_cast<size_t>(chip.ended);
   Search &search = chip.searches[depth];
   chip.ended = -1;
@@ -381,11 +392,17 @@ void SteadyLoops::add(Chip &chip, int64_t times) {
 /// Nothing has happened on the chip since its trips were added if that was to a time not before
 /// `now`, and what is due then comes after the message.
 bool SteadyLoops::takeBack(size_t rank, const TimeRank::Channel &channel, Picoseconds now) {
-  Chip &chip = chips[chipOf[rank]];
-  if (chip.added == 0 || now > chip.addedUntil)
-    return false;
+  const size_t index = chipOf[rank];
+  Chip &chip = chips[index];
   auto receiver = ranks[rank].receivers.find(channel);
   if (receiver == ranks[rank].receivers.end() || receiver->second.empty())
+    return false;
+  if (stretches->takeBack(index, chip.ranks, now)) {
+    reset(chip, 0);
+    return true;
+  }
+  stretches->forget(index);
+  if (chip.added == 0 || now > chip.addedUntil)
     return false;
   const Picoseconds duration = chip.repetition.duration;
   const Picoseconds since = now - (chip.addedUntil - chip.added * duration);

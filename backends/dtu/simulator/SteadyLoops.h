@@ -4,11 +4,9 @@
 // all of these are added at once: to the picosecond what running them gives.
 #pragma once
 
-#include "backends/dtu/simulator/LoopDrift.h"
-#include "backends/dtu/simulator/TimeMachine.h"
-#include "backends/dtu/simulator/TimeState.h"
+#include "backends/dtu/simulator/ChipMemory.h"
 
-#include <unordered_map>
+#include <optional>
 #include <vector>
 
 namespace st::dtu {
@@ -17,7 +15,7 @@ class SteadyLoops {
 public:
   /// All must outlive this. Programs must not load.
   SteadyLoops(TimeMachine &machine, std::vector<TimeRank> &ranks,
-              const std::vector<RankConfig> &configs);
+              const std::vector<RankConfig> &configs, ChipMemory &memory);
 
   /// Does the rank's chip want to see each slot before it is run?
   bool follows(size_t rank) const { return chips[chipOf[rank]].following > 0; }
@@ -30,8 +28,12 @@ public:
   /// To be asked between events: whether trips were added, so that what is due on the rank's chip
   /// is so later.
   bool settle(size_t rank, Picoseconds now);
+  /// To be asked before an instance goes on: whether its chip is now where a known stretch ends, so
+  /// that all its instances stand elsewhere.
+  bool replay(size_t rank);
   /// A message is about to arrive. Where an instance waits for it that stands behind trips that
-  /// were added, those are taken back that begin later than it arrives, and the result is true.
+  /// were added, those are taken back that begin later than it arrives, and the result is true. So
+  /// it is behind a stretch that was replayed, which is taken back whole.
   bool takeBack(size_t rank, const TimeRank::Channel &channel, Picoseconds now);
   const std::vector<size_t> &ranksBeside(size_t rank) const { return chips[chipOf[rank]].ranks; }
 
@@ -82,6 +84,7 @@ private:
     int64_t disturbances = 0;
     int following = 0;            ///< searches that follow a repetition
     int ended = -1;               ///< depth of the loop whose trip ended last
+    bool atMark = false;          ///< that was an outermost loop
     uint64_t left = 0;            ///< trips of that loop to come
     std::vector<Search> searches; ///< by depth of the loop
     size_t depths = 0;            ///< searches behind these hold nothing
@@ -91,7 +94,9 @@ private:
     Picoseconds addedUntil = 0;
   };
 
-  const StreamFacts &factsOf(const TimeRank &rank, const TimeInstance &instance);
+  const StreamFacts &factsOf(const TimeRank &rank, const TimeInstance &instance) {
+    return memory.codeOf(*rank.begun, *instance.stream).facts;
+  }
   /// Shows each number of a chip's state, and each time at which an instance is due, until `show`
   /// or `showDue` returns false; false if that happened or the state is none that could recur.
   template <typename Show, typename ShowDue>
@@ -100,6 +105,7 @@ private:
   bool record(const Chip &chip, Picoseconds now, Snapshot &snapshot);
   bool matches(const Chip &chip, Picoseconds now, const Snapshot &snapshot) const;
   bool serversMatch(const Chip &chip, Picoseconds now, const Snapshot &snapshot) const;
+  bool search(Chip &chip, Picoseconds now);
   void reset(Chip &chip, size_t depth);
   void restart(Chip &chip, Search &search, Picoseconds now, int64_t patience);
   void beginFollowing(Chip &chip, Search &search, Picoseconds now);
@@ -117,7 +123,8 @@ private:
   const std::vector<RankConfig> &configs;
   std::vector<size_t> chipOf; ///< of a rank, index in chips
   std::vector<Chip> chips;
-  std::unordered_map<const DecodedStream *, StreamFacts> facts;
+  ChipMemory &memory;
+  std::optional<KnownStretches> stretches;
 };
 
 } // namespace st::dtu

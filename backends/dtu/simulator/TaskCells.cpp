@@ -88,30 +88,19 @@ absl::StatusOr<std::shared_ptr<const GroupTask>> TaskCells::cut(size_t first, si
   const DecodedProgram &program = *programs[static_cast<size_t>(run.program)];
   ST_ASSIGN_OR_RETURN(Form form, formOf(run.program));
   auto made = std::make_shared<GroupTask>();
-  made->sends.resize(count);
-  made->receives.resize(count);
-  made->inner.resize(count);
-  std::vector<TaskMessages> said(count);
+  std::vector<TaskMessages> &said = made->said;
   Sets sets(count);
   std::map<int64_t, size_t> onChip;
   for (size_t i = 0; i < count; ++i) {
     sets.join(i, onChip.emplace(places[first + i].chip, i).first->second);
-    ST_ASSIGN_OR_RETURN(said[i], messagesOf(program, configs[first + i], run.microBatch));
-    for (const TaskMessage &message : said[i].messages) {
-      const auto peer = static_cast<size_t>(message.peer);
-      if (message.peer < 0 || peer >= configs.size())
-        return absl::InvalidArgumentError(absl::StrCat("rank ", first + i, ", program '",
-                                                       program.source.name, "': rank ",
-                                                       message.peer, " of ", configs.size()));
-      if (peer >= first && peer < first + count) {
-        sets.join(i, peer - first);
-        if (message.isSend)
-          made->inner[i].push_back(message);
-      } else {
-        (message.isSend ? made->sends : made->receives)[i].push_back(message);
-      }
-    }
+    ST_ASSIGN_OR_RETURN(TaskMessages messages,
+                        messagesOf(program, configs[first + i], run.microBatch, scripts));
+    for (int64_t peer : messages.peers)
+      if (const auto at = static_cast<size_t>(peer); at >= first && at < first + count)
+        sets.join(i, at - first);
+    said.push_back(std::move(messages));
   }
+  ST_RETURN_IF_ERROR(listOuterMessages(first, program, *made));
   std::map<size_t, Cell> cells;
   for (size_t i = 0; i < count; ++i)
     cells[sets.find(i)].ranks.push_back(first + i);
@@ -129,6 +118,32 @@ absl::StatusOr<std::shared_ptr<const GroupTask>> TaskCells::cut(size_t first, si
     made->cells.push_back(std::move(cell));
   }
   return std::shared_ptr<const GroupTask>(std::move(made));
+}
+
+absl::Status TaskCells::listOuterMessages(size_t first, const DecodedProgram &program,
+                                          GroupTask &task) const {
+  const size_t count = task.said.size();
+  task.sends.resize(count);
+  task.receives.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    const TaskMessages &says = task.said[i];
+    auto isOuter = [&](int64_t peer) {
+      return static_cast<size_t>(peer) < first || static_cast<size_t>(peer) >= first + count;
+    };
+    for (int64_t peer : says.peers)
+      if (peer < 0 || static_cast<size_t>(peer) >= configs.size())
+        return absl::InvalidArgumentError(absl::StrCat("rank ", first + i, ", program '",
+                                                       program.source.name, "': rank ", peer,
+                                                       " of ", configs.size()));
+    if (std::none_of(says.peers.begin(), says.peers.end(), isOuter))
+      continue;
+    for (const MessageScript::Step &step : says.script->steps)
+      if ((step.opcode == Opcode::Send || step.opcode == Opcode::Recv) &&
+          isOuter(says.peers[step.peer]))
+        (step.opcode == Opcode::Send ? task.sends : task.receives)[i].push_back(
+            {says.peers[step.peer], says.channels[step.channel], step.amount});
+  }
+  return absl::OkStatus();
 }
 
 /// Two cells of one key are one cell on two places of the machine: rank by rank their programs have
@@ -151,16 +166,16 @@ std::string TaskCells::keyOf(const Cell &cell, const std::vector<TaskMessages> &
         absl::StrAppend(&key, entry, ",");
     }
     const TaskMessages &says = said[rank - first];
-    for (const TaskMessage &message : says.messages) {
-      const auto peer = static_cast<size_t>(message.peer);
-      auto inside = indexOf.find(peer);
+    for (int64_t peer : says.peers) {
+      auto inside = indexOf.find(static_cast<size_t>(peer));
       if (inside != indexOf.end())
-        absl::StrAppend(&key, "i", inside->second, ",", channel(message.channel));
+        absl::StrAppend(&key, "i", inside->second, ",");
       else
-        absl::StrAppend(&key, "o", distance(place, places[peer]));
-      absl::StrAppend(&key, ",", message.bytes, ";");
+        absl::StrAppend(&key, "o", distance(place, places[static_cast<size_t>(peer)]), ",");
     }
-    absl::StrAppend(&key, says.text, "\n");
+    for (int64_t number : says.channels)
+      absl::StrAppend(&key, "c", channel(number), ",");
+    absl::StrAppend(&key, says.script->id, "\n");
   }
   return key;
 }
@@ -188,13 +203,11 @@ size_t TaskCells::turnOf(const Cell &cell, const std::vector<TaskMessages> &said
           !owns(own.group, i / turn))
         return false;
       const TaskMessages &mine = said[rank - first], &theirs = said[like - first];
-      if (mine.text != theirs.text || mine.messages.size() != theirs.messages.size())
+      if (mine.script != theirs.script || mine.channels != theirs.channels)
         return false;
-      for (size_t m = 0; m < mine.messages.size(); ++m) {
-        const TaskMessage &a = mine.messages[m], &b = theirs.messages[m];
-        if (a.isSend != b.isSend || a.channel != b.channel || a.bytes != b.bytes)
-          return false;
-        const auto to = static_cast<size_t>(a.peer), toLike = static_cast<size_t>(b.peer);
+      for (size_t m = 0; m < mine.peers.size(); ++m) {
+        const auto to = static_cast<size_t>(mine.peers[m]),
+                   toLike = static_cast<size_t>(theirs.peers[m]);
         auto inside = indexOf.find(to), insideLike = indexOf.find(toLike);
         if ((inside == indexOf.end()) != (insideLike == indexOf.end()))
           return false;
@@ -219,6 +232,7 @@ absl::StatusOr<std::shared_ptr<const MeasuredCell>> TaskCells::measure(const Cel
   std::vector<RankSchedule> schedules(configs.size());
   Boundary boundary;
   boundary.isInside.resize(configs.size());
+  boundary.memory = &memory;
   std::map<size_t, size_t> indexOf;
   for (size_t rank : cell.ranks) {
     if (indexOf.size() < turn)

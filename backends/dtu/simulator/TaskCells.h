@@ -33,11 +33,17 @@ struct Cell {
   std::shared_ptr<const MeasuredCell> measured;
 };
 
+/// A message with a rank of another group.
+struct OuterMessage {
+  int64_t peer = 0, channel = 0, bytes = 0;
+};
+
 /// A task as a whole device group runs it.
 struct GroupTask {
   std::vector<Cell> cells;
-  /// Of each rank of the group, those with other groups, and those within.
-  std::vector<std::vector<TaskMessage>> sends, receives, inner;
+  /// Of each rank of the group: messages with other groups, and all that it says.
+  std::vector<std::vector<OuterMessage>> sends, receives;
+  std::vector<TaskMessages> said;
 };
 
 class TaskCells {
@@ -61,6 +67,8 @@ private:
 
   absl::StatusOr<std::shared_ptr<const GroupTask>> cut(size_t first, size_t count, TaskRun run);
   absl::StatusOr<Form> formOf(ProgramId program);
+  absl::Status listOuterMessages(size_t first, const DecodedProgram &program,
+                                 GroupTask &task) const;
   std::string keyOf(const Cell &cell, const std::vector<TaskMessages> &said, size_t first,
                     TaskRun run, const Form &form) const;
   size_t turnOf(const Cell &cell, const std::vector<TaskMessages> &said, size_t first) const;
@@ -73,7 +81,9 @@ private:
   std::vector<DtuPlace> places;
   std::vector<Form> forms;
   std::map<std::string, int64_t> formIds;
+  MessageScripts scripts;
   std::map<std::string, std::shared_ptr<const MeasuredCell>> measured;
+  ChipMemory memory;
   std::map<std::array<int64_t, 3>, std::shared_ptr<const GroupTask>> known;
   int64_t simulated = 0, instructions = 0;
 };

@@ -20,7 +20,7 @@ struct ReplayEvent {
   bool isSend;
   size_t rank;
   size_t number; ///< orders events of one instant
-  TaskMessage message;
+  OuterMessage message;
 };
 
 /// What a group does in one task: all its cells in the order of time.
@@ -129,9 +129,9 @@ absl::StatusOr<const ReplayTask *> TaskReplay::taskOf(const ReplayGroup &group, 
       task.duration = std::max(task.duration, rank.finish);
     for (const MeasuredCell::Event &event : cell.measured->events) {
       const size_t rank = cell.ranks[event.index];
-      const TaskMessage &message = event.isSend
-                                       ? of->sends[rank - group.first][sent[event.index]++]
-                                       : of->receives[rank - group.first][received[event.index]++];
+      const OuterMessage &message = event.isSend
+                                        ? of->sends[rank - group.first][sent[event.index]++]
+                                        : of->receives[rank - group.first][received[event.index]++];
       task.events.push_back(
           {event.time, event.underway, event.isSend, rank, task.events.size(), message});
     }
@@ -149,9 +149,12 @@ void TaskReplay::count(const ReplayGroup &group, const ReplayTask &task) {
   for (const Cell &cell : task.of->cells)
     for (size_t i = 0; i < cell.ranks.size(); ++i) {
       machine.count(cell.ranks[i], cell.measured->ranks[i]);
-      for (const TaskMessage &message : task.of->inner[cell.ranks[i] - group.first])
-        machine.countMessage(machine.path(cell.ranks[i], static_cast<size_t>(message.peer)),
-                             message.bytes);
+      const TaskMessages &says = task.of->said[cell.ranks[i] - group.first];
+      for (const MessageScript::Sent &sent : says.script->sent) {
+        const auto peer = static_cast<size_t>(says.peers[sent.peer]);
+        if (peer >= group.first && peer < group.first + group.count)
+          machine.countMessage(machine.path(cell.ranks[i], peer), sent.bytes, sent.count);
+      }
     }
 }
 

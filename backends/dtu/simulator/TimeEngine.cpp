@@ -56,7 +56,8 @@ TimeEngine::TimeEngine(TimeMachine machine, const std::vector<RankConfig> &ranks
       loaded(loaded), trace(trace, ranks.size()), tracing(trace), boundary(boundary),
       ranks(ranks.size()) {
   if (canBeSteady())
-    steady.emplace(this->machine, this->ranks, configs);
+    steady.emplace(this->machine, this->ranks, configs,
+                   boundary && boundary->memory ? *boundary->memory : ownMemory);
 }
 
 /// A trace shows every instruction. What is loaded differs from trip to trip.
@@ -67,12 +68,10 @@ bool TimeEngine::canBeSteady() const {
   return !tracing && !loads;
 }
 
-// 2 bits of priority, 22 of rank, 40 of instance or message.
 void TimeEngine::post(Picoseconds time, Priority priority, size_t rank, uint64_t index) {
   if (priority == Priority::Continue)
     ranks[rank].instances[index].due = time;
-  queue.push_back(
-      {time, static_cast<uint64_t>(priority) << 62 | static_cast<uint64_t>(rank) << 40 | index});
+  queue.push_back(eventOf(time, priority, rank, index));
   std::push_heap(queue.begin(), queue.end(), std::greater<Event>());
 }
 
@@ -85,10 +84,17 @@ TimeEngine::Event TimeEngine::next() {
 
 void TimeEngine::reschedule(size_t rank) {
   const std::vector<size_t> &beside = steady->ranksBeside(rank);
-  for (Event &event : queue)
-    if (event.priority() == Priority::Continue &&
-        std::binary_search(beside.begin(), beside.end(), event.rank()))
-      event.time = ranks[event.rank()].instances[event.index()].due;
+  queue.erase(std::remove_if(queue.begin(), queue.end(),
+                             [&](const Event &event) {
+                               return event.priority() == Priority::Continue &&
+                                      std::binary_search(beside.begin(), beside.end(),
+                                                         event.rank());
+                             }),
+              queue.end());
+  for (size_t other : beside)
+    for (uint32_t i = 0; i < ranks[other].instances.size(); ++i)
+      if (const Instance &instance = ranks[other].instances[i]; instance.state == State::Running)
+        queue.push_back(eventOf(instance.due, Priority::Continue, other, i));
   std::make_heap(queue.begin(), queue.end(), std::greater<Event>());
 }
 
@@ -330,6 +336,10 @@ absl::StatusOr<TimingResult> TimeEngine::run() {
     Priority priority = event.priority();
     size_t rank = event.rank();
     uint64_t index = event.index();
+    if (priority == Priority::Continue && steady && steady->replay(rank)) {
+      reschedule(rank);
+      continue;
+    }
     if (priority == Priority::Arrival && steady &&
         steady->takeBack(rank, flights[index].channel, event.time)) {
       post(event.time, priority, rank, index);

@@ -76,6 +76,7 @@ struct Boundary {
   std::vector<bool> isInside;    ///< by rank
   std::vector<Message> messages; ///< in the order of time
   std::optional<Rotation> rotation;
+  ChipMemory *memory = nullptr; ///< shared by runs on one machine; may be null
 };
 
 class TimeEngine {
@@ -126,12 +127,17 @@ private:
   std::vector<Event> queue; ///< a heap, the next event first
   /// In a rotation: when each link was asked for last, and for a message over how many turns.
   std::map<int32_t, std::pair<Picoseconds, size_t>> asked;
+  ChipMemory ownMemory;
   std::optional<SteadyLoops> steady;
   std::string fault;
 
+  static Event eventOf(Picoseconds time, Priority priority, size_t rank, uint64_t index) {
+    return {time,
+            static_cast<uint64_t>(priority) << 62 | static_cast<uint64_t>(rank) << 40 | index};
+  }
   void post(Picoseconds time, Priority priority, size_t rank, uint64_t index);
   Event next();
-  /// Instances on the chip of `rank` are due at other times than they were.
+  /// Instances on the chip of `rank` run that did not, or are due at other times than they were.
   void reschedule(size_t rank);
   bool canBeSteady() const;
   void scheduleTask(size_t rank, Picoseconds now);

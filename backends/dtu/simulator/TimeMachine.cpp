@@ -181,11 +181,11 @@ Completion TimeMachine::receive(size_t rank, Picoseconds now, int64_t message,
   return result;
 }
 
-void TimeMachine::countMessage(const LinkPath &path, int64_t bytes) {
+void TimeMachine::countMessage(const LinkPath &path, int64_t bytes, int64_t times) {
   for (int32_t i = 0; i < path.count; ++i) {
     Link &link = links[static_cast<size_t>(path.links[i])];
-    link.busy += DtuCosts::scale(bytes, topology.linkPerByte(path.links[i]));
-    link.bytes += bytes;
+    link.busy += times * DtuCosts::scale(bytes, topology.linkPerByte(path.links[i]));
+    link.bytes += times * bytes;
   }
 }
 

@@ -65,7 +65,7 @@ public:
   }
   /// Counts work that was timed elsewhere: without its times and, of messages, without their links.
   void count(size_t rank, const RankTiming &work);
-  void countMessage(const LinkPath &path, int64_t bytes);
+  void countMessage(const LinkPath &path, int64_t bytes, int64_t times);
 
   /// What a rank has done so far that is counted.
   using Work = std::array<int64_t, 16>;

@@ -20,11 +20,11 @@ bool meets(const RegisterSet &set, const FlatAffine &affine) {
 /// which ones vary from run to run at the place of the walk.
 class StreamForm {
 public:
-  StreamForm(const DecodedProgram &program, const DecodedStream &stream)
-      : program(program), stream(stream), live(liveRegisters(program, stream,
-                                                             /*withPeers=*/false)) {}
+  StreamForm(const DecodedProgram &program, const DecodedStream &stream, bool withPeers)
+      : program(program), stream(stream), live(liveRegisters(program, stream, withPeers)) {}
 
   void write(TimingForm &out);
+  std::vector<std::string> slots();
 
 private:
   void use(const FlatAffine &affine) {
@@ -248,15 +248,36 @@ void StreamForm::write(TimingForm &out) {
   out.text += written;
 }
 
+/// A loop also says how far it reaches.
+std::vector<std::string> StreamForm::slots() {
+  std::vector<std::string> result;
+  for (size_t at = 0; at < stream.slots.size(); ++at) {
+    const Slot slot = stream.slots[at];
+    text = &result.emplace_back();
+    visit(at);
+    if (slot.opcode == Opcode::Loop)
+      absl::StrAppend(text, program.loops[slot.index].end - at);
+    else if (slot.opcode == Opcode::EndLoop)
+      absl::StrAppend(text, at - program.loops[slot.index].begin);
+    else if (slot.opcode == Opcode::Leave)
+      absl::StrAppend(text, program.loops[program.leaves[slot.index].loop].end - at);
+  }
+  return result;
+}
+
 } // namespace
 
 TimingForm timingFormOf(const DecodedProgram &program) {
   TimingForm form;
   form.text = absl::StrCat(program.source.semaphores, ",", program.source.barriers, "\n");
   for (const DecodedStream &stream : program.streams)
-    StreamForm(program, stream).write(form);
+    StreamForm(program, stream, /*withPeers=*/false).write(form);
   form.readsData = !program.loads.empty();
   return form;
+}
+
+std::vector<std::string> slotFormsOf(const DecodedProgram &program, const DecodedStream &stream) {
+  return StreamForm(program, stream, /*withPeers=*/true).slots();
 }
 
 } // namespace st::dtu

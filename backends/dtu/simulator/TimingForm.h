@@ -5,6 +5,7 @@
 #include "backends/dtu/simulator/Decoded.h"
 
 #include <string>
+#include <vector>
 
 namespace st::dtu {
 
@@ -20,5 +21,10 @@ struct TimingForm {
 };
 
 TimingForm timingFormOf(const DecodedProgram &program);
+
+/// Of each slot of a stream a text that is equal for two slots if they take the same time and do
+/// the same to the registers that decide something, peers of messages among them; of a table, if
+/// the rank tables agree.
+std::vector<std::string> slotFormsOf(const DecodedProgram &program, const DecodedStream &stream);
 
 } // namespace st::dtu

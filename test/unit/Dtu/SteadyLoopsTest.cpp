@@ -218,6 +218,37 @@ public:
 
   int64_t below(int64_t n) { return static_cast<int64_t>(engine() % static_cast<uint64_t>(n)); }
 
+  /// The same layer over and over in other places of memory. In each the ranks of a ring send to
+  /// each other, and wait for it now or `late` layers later.
+  std::string layers(int64_t count, int64_t late) {
+    std::string dte, core, tx = "table dst=r5 index=0\n", rx = "table dst=r5 index=1\n";
+    std::string layerDte, layerCore;
+    for (int64_t kernels = 1 + below(2), first = 0; kernels > 0; --kernels, first += 16)
+      kernel(first, layerDte, layerCore);
+    const std::string bytes = absl::StrCat(1 + below(60000));
+    for (int64_t i = 0; i < count + late; ++i) {
+      if (i < count) {
+        absl::StrAppend(&dte, moved(layerDte, 16 * i),
+                        "loop reg=r20 start=1*r1 limit=1\nsignal sem=60\nend\n");
+        absl::StrAppend(&core, layerCore);
+        absl::StrAppend(&tx, "wait sem=60\nsend peer=r5 src=L3[0]{1} sizes=[", bytes,
+                        "] type=ui8\n");
+        absl::StrAppend(&rx, "recv peer=r5 dst=L3[0]{1} sizes=[", bytes,
+                        "] type=ui8\nsignal sem=61\n");
+      }
+      if (i >= late)
+        absl::StrAppend(&dte,
+                        "loop reg=r20 start=1*r1 limit=1\nwait sem=61\nend\nbarrier participants=",
+                        workers, "\n");
+    }
+    return absl::StrCat(
+        "program \"layers\" semaphores=64 barriers=2 l1=65536 l2=65536 l3=131072 table=2 {\n"
+        " stream dte first=0 count=",
+        workers, " {\n", dte, " }\n stream core first=0 count=", workers, " {\n", core,
+        " }\n stream tx first=0 count=1 {\n", tx, " }\n stream rx first=0 count=1 {\n", rx,
+        " }\n}\n");
+  }
+
   std::string text() {
     std::string dte, core;
     for (int64_t kernels = 1 + below(3), first = 0; kernels > 0; --kernels, first += 16)
@@ -227,6 +258,13 @@ public:
 
 private:
   std::mt19937_64 engine;
+  int64_t workers = 8;
+
+  static std::string moved(std::string text, int64_t offset) {
+    for (size_t at = 0; (at = text.find("L3[0]", at)) != std::string::npos; at += 5)
+      text.replace(at, 5, absl::StrCat("L3[", offset, "]"));
+    return text;
+  }
 
   /// Loops around a tile, as both engines run them; adds the "end" of each.
   std::string loops(std::string &ends) {
@@ -301,6 +339,92 @@ TEST(SteadyLoops, RandomLoopsTakeTheTimeOfTheirTrips) {
   }
   // Most of what they do is added.
   EXPECT_LT(sum / kSeeds, 0.6);
+}
+
+TEST(SteadyLoops, LayersThatAreAlikeTakeTheTimeOfEach) {
+  double sum = 0;
+  constexpr uint64_t kSeeds = 40;
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    RandomLoops random(seed);
+    const std::string text = random.layers(6, random.below(3));
+    const int64_t count = 1 + random.below(8);
+    std::vector<RankConfig> configs = rankConfigs(count, 131072);
+    for (int64_t rank = 0; rank < count; ++rank)
+      configs[rank].table = {(rank + 1) % count, (rank + count - 1) % count};
+    auto simulator = makeSimulator(configs);
+    absl::StatusOr<ProgramId> id = simulator->load(parseOrDie(text));
+    ASSERT_TRUE(id.ok()) << id.status() << "\n" << text;
+    sum += simulatedPart(*simulator, std::vector<RankSchedule>(count, {{*id, 0}, {*id, 1}}));
+    if (HasFailure()) {
+      ADD_FAILURE() << "seed " << seed << "\n" << text;
+      return;
+    }
+  }
+  EXPECT_LT(sum / kSeeds, 0.6);
+}
+
+TEST(SteadyLoops, AProgramGoesOnWhereAnotherEnds) {
+  // Few trips are alike. Behind each layer the queue copies alone, while the core has ended or
+  // waits for the next one.
+  auto layers = [](int64_t count) {
+    const std::string loop = "loop reg=r4 limit=250\nindex dst=r5 value=1*r4 divide=4\n",
+                      copy = "copy dst=L1[0]{256,4} src=L3[0]{256,4} sizes=[min(64,64-r5),64]\n";
+    std::string dte, core;
+    for (int64_t i = 0; i < count; ++i) {
+      absl::StrAppend(&dte, loop, copy, "signal sem=0\nend\n", loop, copy, "end\n");
+      absl::StrAppend(&core, loop, "wait sem=0\nmatmul c=L1[32768] a=L1[0] b=L1[16384] ",
+                      "m=min(64,64-r5) n=64 k=64 ldc=64 lda=64 ldb=64\nend\n");
+    }
+    return parseOrDie(program(dte, core, 1));
+  };
+  auto simulator = makeSimulator(rankConfigs(4, 65536));
+  const ProgramId ends = *simulator->load(layers(1)), goesOn = *simulator->load(layers(5));
+  const RankSchedule schedule = {{ends, 0}, {goesOn, 0}, {ends, 0}};
+  EXPECT_LT(simulatedPart(*simulator, {schedule, schedule, schedule, schedule}), 0.9);
+}
+
+/// Layers in which no two trips are alike, and a queue that copies whenever a message has arrived.
+std::string layersBesideMessages(int64_t layers, int64_t messages, int64_t bytes) {
+  const std::string loop = "loop reg=r4 limit=60\nindex dst=r5 value=1*r4\n";
+  std::string dte, core;
+  for (int64_t i = 0; i < layers; ++i) {
+    absl::StrAppend(&dte, loop, "wait sem=8+1*r1\ncopy dst=L1[0;1*r1]{256,4} src=L3[", 64 * i,
+                    "]{256,4} sizes=[min(64,64-r5),64]\nsignal sem=1*r1\nend\n",
+                    "barrier participants=8\n");
+    absl::StrAppend(&core, i == 0 ? "signal sem=8+1*r1 count=2\n" : "", loop,
+                    "wait sem=1*r1\nmatmul c=L1[32768] a=L1[0] b=L1[16384] m=min(64,64-r5) n=64 ",
+                    "k=64 ldc=64 lda=64 ldb=64\nsignal sem=8+1*r1\nend\n");
+  }
+  return absl::StrCat(
+      "program \"beside\" semaphores=64 barriers=2 l1=65536 l2=65536 l3=131072 table=2 {\n",
+      "stream dte first=0 count=8 {\n", dte, "}\nstream core first=0 count=8 {\n", core,
+      "}\nstream dte first=8 count=1 {\nloop reg=r4 limit=", messages,
+      "\nwait sem=61\ncopy dst=L1[0;3]{4} src=L3[0]{4} sizes=[8000]\nend\n}\n",
+      "stream rx first=0 count=1 {\ntable dst=r5 index=0\nloop reg=r4 limit=", messages,
+      "\nrecv peer=r5 dst=L3[0]{1} sizes=[", bytes, "] type=ui8\nsignal sem=61\nend\n}\n}\n");
+}
+
+TEST(SteadyLoops, ALayerThatAMessageMeetsIsTakenBack) {
+  double sum = 0;
+  constexpr uint64_t kSeeds = 40;
+  for (uint64_t seed = 0; seed < kSeeds; ++seed) {
+    RandomLoops random(seed);
+    const int64_t messages = 1 + random.below(8), bytes = 1 + random.below(60000),
+                  trips = 1 + random.below(4000), late = 1 + random.below(8000);
+    std::vector<RankConfig> configs = rankConfigs(3, 131072);
+    configs[2].deviceId = random.below(2) ? 5 : 20;
+    for (RankConfig &config : configs)
+      config.table = {2, 0};
+    auto simulator = makeSimulator(configs);
+    const ProgramId receives =
+                        *simulator->load(parseOrDie(layersBesideMessages(20, messages, bytes))),
+                    works = *simulator->load(parseOrDie(layersBesideMessages(20, 0, bytes))),
+                    waits = *simulator->load(parseOrDie(sendingText(late, 0, bytes))),
+                    sends = *simulator->load(parseOrDie(sendingText(trips, messages, bytes)));
+    sum += simulatedPart(*simulator, {{{receives, 0}}, {{works, 0}}, {{waits, 0}, {sends, 0}}});
+    ASSERT_FALSE(HasFailure()) << seed;
+  }
+  EXPECT_LT(sum / kSeeds, 0.7);
 }
 
 } // namespace
