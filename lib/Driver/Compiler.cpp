@@ -376,7 +376,8 @@ LogicalResult Compiler::setTarget() {
   auto target =
       TargetAttr::get(context, "dtu", description->name(), /*alignment=*/128,
                       static_cast<int64_t>(description->l1_bytes_per_core().value()),
-                      static_cast<int64_t>(description->l3_bytes_per_chip().value()) / clusters);
+                      static_cast<int64_t>(description->l3_bytes_per_chip().value()) / clusters,
+                      ::st::dtuSizes(*description).hostBytes);
   (*module)->setAttr("st.target", target);
   (*module)->setAttr("dtu.description", StringAttr::get(context, description->ShortDebugString()));
   return success();
@@ -396,6 +397,11 @@ LogicalResult Compiler::configure() {
       (*module)->getAttrOfType<StringAttr>("dtu.description").getValue().str(), "dtu.description");
   if (!description.ok())
     return check(description.status());
+  if (config.offload && ::st::dtuSizes(*description).hostBytes == 0)
+    return emitError(config.locate("offload", context))
+           << "offload needs a link to the host's memory, which target " << description->name()
+           << " does not have; expected host_gbytes_per_second and host_latency_ns in its "
+              "description";
   for (auto [i, stage] : llvm::enumerate(config.devices))
     for (auto [j, device] : llvm::enumerate(stage))
       if (auto found = ::st::dtuPlace(*description, device); !found.ok())
@@ -516,16 +522,25 @@ LogicalResult Compiler::writeModule() {
 void Compiler::reportMemory(const ::st::proto::Executable &executable) {
   if (request.quiet)
     return;
+  constexpr StringLiteral kHostClass = "host";
+  bool usesHost = llvm::any_of(executable.groups(), [](const ::st::proto::Group &group) {
+    return group.host_arena_bytes() > 0;
+  });
   llvm::errs() << "\n  peak memory a device, MiB\n  group     ";
   if (executable.groups_size() > 0)
     for (const auto &entry : executable.groups(0).memory())
-      llvm::errs() << llvm::format(" %12s", entry.name().c_str());
-  llvm::errs() << "        total\n";
+      if (entry.name() != kHostClass)
+        llvm::errs() << llvm::format(" %12s", entry.name().c_str());
+  llvm::errs() << "        total" << (usesHost ? "  on the host\n" : "\n");
   for (const auto &group : executable.groups()) {
     llvm::errs() << llvm::format("  %-10s", group.name().c_str());
     for (const auto &entry : group.memory())
-      llvm::errs() << llvm::format(" %12.1f", entry.bytes() / 1048576.0);
-    llvm::errs() << llvm::format(" %12.1f\n", group.arena_bytes() / 1048576.0);
+      if (entry.name() != kHostClass)
+        llvm::errs() << llvm::format(" %12.1f", entry.bytes() / 1048576.0);
+    llvm::errs() << llvm::format(" %12.1f", group.arena_bytes() / 1048576.0);
+    if (usesHost)
+      llvm::errs() << llvm::format(" %12.1f", group.host_arena_bytes() / 1048576.0);
+    llvm::errs() << '\n';
   }
 }
 

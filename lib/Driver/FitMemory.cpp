@@ -56,7 +56,7 @@ static FailureOr<SmallVector<int64_t>> planArenas(ModuleOp module, ArrayRef<Sear
   (*copy)->setAttr("st.target",
                    TargetAttr::get(module.getContext(), target.getBackend(), target.getDevice(),
                                    target.getAlignment(), target.getScratchBytes(),
-                                   std::numeric_limits<int64_t>::max()));
+                                   std::numeric_limits<int64_t>::max(), target.getHostBytes()));
   std::string pipeline = getPhasePipeline(CompilePhase::Tasks).split(',').second.str();
   for (CompilePhase phase : {CompilePhase::Scheduled, CompilePhase::Kernels, CompilePhase::Planned})
     pipeline += "," + getPhasePipeline(phase).str();

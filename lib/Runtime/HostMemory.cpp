@@ -13,13 +13,20 @@ double arenaBytes(const proto::Executable &program) {
   return bytes;
 }
 
+double hostArenaBytes(const proto::Executable &program) {
+  double bytes = 0;
+  for (const proto::Group &group : program.groups())
+    bytes += static_cast<double>(group.host_arena_bytes()) * group.device_ids_size();
+  return bytes;
+}
+
 absl::Status checkHostMemory(const proto::Executable &program) {
   struct sysinfo info;
   if (::sysinfo(&info) != 0)
     return absl::OkStatus();
   const double memory =
       (static_cast<double>(info.totalram) + static_cast<double>(info.totalswap)) * info.mem_unit;
-  const double needed = arenaBytes(program);
+  const double needed = arenaBytes(program) + hostArenaBytes(program);
   constexpr double kGibibyte = 1 << 30;
   if (needed <= memory)
     return absl::OkStatus();

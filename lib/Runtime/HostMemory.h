@@ -10,6 +10,8 @@ namespace st {
 
 /// The bytes of all arenas together.
 double arenaBytes(const proto::Executable &program);
+/// The bytes of what all ranks put into the memory of their devices' hosts.
+double hostArenaBytes(const proto::Executable &program);
 
 /// An error where the arenas of a program take more than this machine has.
 absl::Status checkHostMemory(const proto::Executable &program);

@@ -47,7 +47,7 @@ std::string printMetric(double value, int digits) {
 }
 
 struct DeviceMemory {
-  int64_t ranks = 0, arena = 0;
+  int64_t ranks = 0, arena = 0, host = 0;
   std::map<std::string, int64_t> classes;
 };
 
@@ -77,12 +77,17 @@ std::string printStepJson(const StepReport &report) {
 std::string printMemory(const proto::Executable &program) {
   std::map<int64_t, DeviceMemory> devices;
   std::vector<std::string> classes;
+  bool usesHost = false;
   for (const proto::Group &group : program.groups())
     for (int64_t id : group.device_ids()) {
       DeviceMemory &device = devices[id];
       ++device.ranks;
       device.arena += group.arena_bytes();
+      device.host += group.host_arena_bytes();
+      usesHost |= group.host_arena_bytes() > 0;
       for (const proto::MemoryClass &memory : group.memory()) {
+        if (memory.name() == "host")
+          continue; // no part of the device's peak
         if (std::find(classes.begin(), classes.end(), memory.name()) == classes.end())
           classes.push_back(memory.name());
         device.classes[memory.name()] += memory.bytes();
@@ -91,11 +96,15 @@ std::string printMemory(const proto::Executable &program) {
   std::vector<std::vector<std::string>> rows = {{"device", "ranks"}};
   rows[0].insert(rows[0].end(), classes.begin(), classes.end());
   rows[0].push_back("peak MiB");
+  if (usesHost)
+    rows[0].push_back("on the host");
   for (auto &[id, device] : devices) {
     std::vector<std::string> row = {absl::StrCat(id), absl::StrCat(device.ranks)};
     for (const std::string &name : classes)
       row.push_back(printMebibytes(device.classes[name]));
     row.push_back(printMebibytes(device.arena));
+    if (usesHost)
+      row.push_back(printMebibytes(device.host));
     rows.push_back(std::move(row));
   }
   return absl::StrCat("peak memory of each device in MiB\n", printTable(rows));
@@ -115,10 +124,12 @@ std::string printStepTimeJson(const StepTime &time, const proto::Executable &pro
       absl::StrAppendFormat(
           &devices,
           "%s\n  {\"rank\": %d, \"device\": %d, \"stage\": %d, \"macs\": %d, \"messages\": %d, "
-          "\"sent_bytes\": %d, \"parameter_bytes\": %d, \"arena_bytes\": %d}",
+          "\"sent_bytes\": %d, \"parameter_bytes\": %d, \"arena_bytes\": %d, "
+          "\"host_arena_bytes\": %d, \"to_host_bytes\": %d, \"from_host_bytes\": %d}",
           devices.empty() ? "" : ",", group.first_rank() + rank, group.device_ids(rank),
           group.stages_size() > 0 ? group.stages(0) : 0, of.macs, of.messages, of.sentBytes,
-          parameters, group.arena_bytes());
+          parameters, group.arena_bytes(), group.host_arena_bytes(), of.toHostBytes,
+          of.fromHostBytes);
     }
   return absl::StrFormat("{\"sim_ms\": %s, \"roofline_ms\": %s, \"serial_ms\": %s, "
                          "\"messages\": %d, \"devices\": [%s\n]}\n",

@@ -43,7 +43,7 @@ std::string printMemory(const proto::Executable &program);
 
 /// One step as JSON: sim_ms, roofline_ms, serial_ms, messages, and for each
 /// rank of "devices" rank, device, stage (its first), macs, messages, sent_bytes,
-/// parameter_bytes and arena_bytes.
+/// parameter_bytes, arena_bytes, host_arena_bytes, to_host_bytes and from_host_bytes.
 std::string printStepTimeJson(const StepTime &time, const proto::Executable &program);
 
 /// A file that grows by whole lines while the run goes on. What was there before

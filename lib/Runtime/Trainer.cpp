@@ -198,9 +198,11 @@ absl::Status Trainer::load() {
     ST_RETURN_IF_ERROR(checkHostMemory(program));
   ST_ASSIGN_OR_RETURN(executable, client.load(program));
   constexpr double kGibibyte = 1 << 30;
-  print(absl::StrFormat("%d ranks on %d devices, %.1f GiB of device memory\n",
-                        executable->numRanks(), client.devices().size(),
-                        arenaBytes(program) / kGibibyte));
+  print(absl::StrFormat("%d ranks on %d devices, %.1f GiB of device memory", executable->numRanks(),
+                        client.devices().size(), arenaBytes(program) / kGibibyte));
+  if (const double onHost = hostArenaBytes(program); onHost > 0)
+    print(absl::StrFormat(", %.1f GiB of the host's", onHost / kGibibyte));
+  print("\n");
   feeder = std::make_unique<Feeder>(program, *executable);
   return absl::OkStatus();
 }

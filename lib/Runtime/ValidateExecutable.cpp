@@ -82,6 +82,8 @@ absl::Status GroupValidator::checkRanks() const {
     return error("it has no ranks");
   if (group.arena_bytes() < 0 || group.arena_bytes() > kLargestArena)
     return error(absl::StrCat("an arena of ", group.arena_bytes(), " bytes"));
+  if (group.host_arena_bytes() < 0 || group.host_arena_bytes() > kLargestArena)
+    return error(absl::StrCat("an arena of ", group.host_arena_bytes(), " bytes on the host"));
   if (group.table_size() < 0 || group.table_size() > INT_MAX ||
       group.rank_tables_size() != ranks * group.table_size())
     return error(absl::StrCat(group.rank_tables_size(), " rank table entries for ", ranks,

@@ -10,7 +10,7 @@
 namespace st {
 
 /// The format that this runtime runs.
-constexpr int64_t kExecutableFormatVersion = 2;
+constexpr int64_t kExecutableFormatVersion = 3;
 
 /// Everything the runtime relies on later without looking: counts agree, slices
 /// divide their tensors, every tensor lies within its rank's arena and persistent

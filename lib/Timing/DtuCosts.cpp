@@ -30,6 +30,10 @@ DtuCosts::DtuCosts(const proto::DtuDescription &description) {
   l2PerByte = perByte(description.l2_gbytes_per_second());
   l3PerByte = perByte(description.l3_gbytes_per_second());
   dtePerByte = perByte(description.dte_gbytes_per_second());
+  if (description.has_host_gbytes_per_second()) {
+    hostLatency = nanoseconds(description.host_latency_ns().value());
+    hostPerByte = perByte(description.host_gbytes_per_second());
+  }
   matrixStart = description.matrix_start_cycles().value();
   vectorStart = description.vector_start_cycles().value();
   transcendentalCycles = description.transcendental_cycles().value();

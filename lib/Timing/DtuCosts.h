@@ -29,8 +29,10 @@ public:
   Picoseconds l2Bytes(int64_t bytes) const { return scale(bytes, l2PerByte); }
   Picoseconds l3Bytes(int64_t bytes) const { return scale(bytes, l3PerByte); }
   Picoseconds dteBytes(int64_t bytes) const { return scale(bytes, dtePerByte); }
+  /// One way between a chip and its host. Without a link to the host: nothing.
+  Picoseconds hostBytes(int64_t bytes) const { return scale(bytes, hostPerByte); }
 
-  Picoseconds dteLatency = 0, sync = 0, taskLaunch = 0;
+  Picoseconds dteLatency = 0, hostLatency = 0, sync = 0, taskLaunch = 0;
   int64_t arrayRows = 0, arrayCols = 0;
   int64_t stepsPerCycle32 = 1, stepsPerCycle16 = 1; ///< of k
   double cycle = 0;                                 ///< picoseconds
@@ -38,7 +40,7 @@ public:
   static Picoseconds scale(int64_t amount, double perUnit);
 
 private:
-  double l1PerByte, l2PerByte, l3PerByte, dtePerByte;
+  double l1PerByte, l2PerByte, l3PerByte, dtePerByte, hostPerByte = 0;
   double matrixStart, vectorStart, transcendentalCycles;
   int64_t vectorBytes;
 };

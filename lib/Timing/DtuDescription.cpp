@@ -45,13 +45,17 @@ absl::Status checkFigure(const proto::Figure &figure, absl::string_view field) {
   return absl::OkStatus();
 }
 
-/// A device without links between chips needs no figures for them.
+/// A device without links, between chips or to a host, needs no figures for them.
 bool isNeeded(const proto::DtuDescription &description, const std::string &field) {
   if (field == "chip_gbytes_per_second" || field == "chip_latency_ns")
     return description.chips_per_group() > 1;
   if (field == "group_gbytes_per_second" || field == "group_latency_ns")
     return description.max_chips() > description.chips_per_group();
-  return true;
+  // A link to the host is there as a whole or not at all.
+  if (field == "host_gbytes_per_second" || field == "host_latency_ns")
+    return description.has_host_gbytes_per_second() || description.has_host_latency_ns() ||
+           description.has_host_bytes_per_chip();
+  return field != "host_bytes_per_chip";
 }
 
 } // namespace
@@ -148,6 +152,11 @@ DtuSizes dtuSizes(const proto::DtuDescription &description) {
   sizes.l1Bytes = static_cast<int64_t>(description.l1_bytes_per_core().value());
   sizes.l2Bytes = static_cast<int64_t>(description.l2_bytes_per_cluster().value());
   sizes.l3Bytes = static_cast<int64_t>(description.l3_bytes_per_chip().value()) / clusters;
+  if (description.has_host_gbytes_per_second())
+    sizes.hostBytes =
+        description.has_host_bytes_per_chip()
+            ? static_cast<int64_t>(description.host_bytes_per_chip().value()) / clusters
+            : DtuSizes::kNoLimit;
   sizes.dteQueues = static_cast<int64_t>(description.dte_per_chip().value()) / clusters;
   return sizes;
 }

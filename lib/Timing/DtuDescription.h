@@ -44,6 +44,10 @@ struct DtuSizes {
   int64_t cores = 0, l1Bytes = 0, l2Bytes = 0;
   int64_t l3Bytes = 0;   ///< the cluster's share of the chip's memory
   int64_t dteQueues = 0; ///< the cluster's share of the chip's engines
+  /// The cluster's share of the host's memory, kNoLimit where the description gives none; 0 without
+  /// a link to the host.
+  int64_t hostBytes = 0;
+  static constexpr int64_t kNoLimit = int64_t(1) << 60;
 };
 DtuSizes dtuSizes(const proto::DtuDescription &description);
 

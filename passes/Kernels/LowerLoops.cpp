@@ -51,7 +51,7 @@ FlatSymbolRefAttr LoopLowering::addBuffer(Type type) {
   OpBuilder builder = OpBuilder::atBlockBegin(&program.getBody().front());
   auto buffer = BufferOp::create(builder, loop.getLoc(), builder.getStringAttr("loop"),
                                  builder.getStringAttr("step"), builder.getI64IntegerAttr(1),
-                                 TypeAttr::get(type), AddressAttr());
+                                 TypeAttr::get(type), AddressAttr(), StringAttr());
   return FlatSymbolRefAttr::get(symbols.insert(buffer));
 }
 

@@ -4,41 +4,48 @@
 using namespace mlir;
 using namespace mlir::st;
 
-AddressAttr StorageLayout::append(Type type, int64_t copies) {
+AddressAttr StorageLayout::append(Type type, int64_t copies, int64_t &arenaEnd) {
   int64_t stride = llvm::alignTo(getNumBytes(type), alignment);
-  int64_t offset = end;
-  end += stride * copies;
+  int64_t offset = arenaEnd;
+  arenaEnd += stride * copies;
   return AddressAttr::get(context, offset, copies > 1 ? stride : 0, copies);
 }
 
-template <typename OpType> int64_t StorageLayout::place(OpType op, Type type, int64_t copies) {
-  int64_t before = end;
-  AddressAttr address = append(type, copies);
+template <typename OpType>
+int64_t StorageLayout::place(OpType op, Type type, int64_t copies, int64_t &arenaEnd) {
+  int64_t before = arenaEnd;
+  AddressAttr address = append(type, copies, arenaEnd);
   op.setAddressAttr(address);
   addresses[op.getSymName()] = address;
-  return end - before;
+  return arenaEnd - before;
 }
 
 StorageLayout::StorageLayout(ProgramOp program, int64_t alignment, int64_t microBatches)
     : context(program.getContext()), alignment(alignment) {
   for (auto state : program.getOps<StateOp>())
     (state.getRole() == "parameter" ? classes.parameters : classes.optimizer) +=
-        place(state, state.getLocalType(), 1);
+        place(state, state.getLocalType(), 1, end);
   for (auto input : program.getOps<InputOp>())
     classes.inputs +=
-        place(input, input.getLocalType(), input.isPerMicroBatch() ? microBatches : 1);
+        place(input, input.getLocalType(), input.isPerMicroBatch() ? microBatches : 1, end);
   for (auto output : program.getOps<OutputOp>())
     classes.workspace +=
-        place(output, output.getLocalType(), output.isPerMicroBatch() ? microBatches : 1);
-  for (auto buffer : program.getOps<BufferOp>())
+        place(output, output.getLocalType(), output.isPerMicroBatch() ? microBatches : 1, end);
+  for (auto buffer : program.getOps<BufferOp>()) {
+    if (buffer.isOnHost()) {
+      onHost.insert(buffer.getSymName());
+      classes.host += place(buffer, buffer.getType(), buffer.getSlots(), hostEnd);
+      continue;
+    }
     (buffer.getKind() == "accumulator" ? classes.gradients : classes.activations) +=
-        place(buffer, buffer.getType(), buffer.getSlots());
+        place(buffer, buffer.getType(), buffer.getSlots(), end);
+  }
 }
 
 AddressAttr StorageLayout::getConstant(Attribute data, Type type) {
   AddressAttr &address = constants[data];
   if (!address) {
-    address = append(type, 1);
+    address = append(type, 1, end);
     classes.workspace += llvm::alignTo(getNumBytes(type), alignment);
   }
   return address;

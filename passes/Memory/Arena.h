@@ -3,35 +3,41 @@
 
 #include "passes/Memory/MemoryUtils.h"
 #include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
 
 namespace mlir::st {
 
-/// Bytes of a program's arena by what they hold.
+/// Bytes of a program's arenas by what they hold; all but `host` on the device.
 struct MemoryClasses {
   int64_t parameters = 0, optimizer = 0, gradients = 0, activations = 0, workspace = 0, inputs = 0;
+  int64_t host = 0;
 };
 
-/// The places of a program's storage, one behind the other.
+/// The places of a program's storage, one behind the other in the device's arena or the host's.
 class StorageLayout {
 public:
   StorageLayout(ProgramOp program, int64_t alignment, int64_t microBatches);
 
   AddressAttr lookup(StringRef symbol) const { return addresses.lookup(symbol); }
+  bool isOnHost(StringRef symbol) const { return onHost.contains(symbol); }
   /// The place of a constant's data; equal data has one place.
   AddressAttr getConstant(Attribute data, Type type);
   /// Where storage and constants end.
   int64_t getEnd() const { return end; }
+  int64_t getHostEnd() const { return hostEnd; }
   const MemoryClasses &getClasses() const { return classes; }
 
 private:
-  /// Writes the address on a storage op and returns the bytes it takes.
-  template <typename OpType> int64_t place(OpType op, Type type, int64_t copies);
-  AddressAttr append(Type type, int64_t copies);
+  /// Writes the address on a storage op and returns the bytes it takes of the arena that so far
+  /// ends at `arenaEnd`.
+  template <typename OpType> int64_t place(OpType op, Type type, int64_t copies, int64_t &arenaEnd);
+  AddressAttr append(Type type, int64_t copies, int64_t &arenaEnd);
 
   MLIRContext *context;
   int64_t alignment;
-  int64_t end = 0;
+  int64_t end = 0, hostEnd = 0;
   llvm::StringMap<AddressAttr> addresses;
+  llvm::StringSet<> onHost;
   DenseMap<Attribute, AddressAttr> constants;
   MemoryClasses classes;
 };

@@ -1,6 +1,7 @@
 #include "passes/Memory/Capacity.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "passes/Memory/MemoryUtils.h"
+#include "passes/Memory/OffloadableStashes.h"
 
 #include "llvm/ADT/StringMap.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -13,10 +14,15 @@ using namespace mlir::st;
 namespace {
 /// The arenas of one device, and the program that has most of it.
 struct DeviceLoad {
-  int64_t bytes = 0, ranks = 0;
+  int64_t bytes = 0, ranks = 0, hostBytes = 0;
   ProgramOp largest;
 };
 } // namespace
+
+static int64_t hostBytes(ProgramOp program) {
+  auto bytes = program->getAttrOfType<IntegerAttr>(kHostArenaBytesAttr);
+  return bytes ? bytes.getInt() : 0;
+}
 
 static int64_t arenaBytes(ProgramOp program) {
   return program->getAttrOfType<IntegerAttr>(kArenaBytesAttr).getInt();
@@ -40,7 +46,7 @@ static int64_t savedByMicroBatches(ProgramOp program, int64_t stagesLeft, int64_
                                    int64_t factor) {
   int64_t saved = 0;
   for (auto buffer : program.getOps<BufferOp>()) {
-    if (buffer.getKind() != "stash")
+    if (buffer.getKind() != "stash" || buffer.isOnHost())
       continue;
     int64_t slots = buffer.getSlots(), later = slots;
     if (slots >= micro)
@@ -67,7 +73,7 @@ static int64_t savedByZero(ProgramOp program, int64_t replicas) {
 static int64_t savedByRecomputing(ProgramOp program, StringRef policy) {
   llvm::StringMap<int64_t> slots;
   for (auto buffer : program.getOps<BufferOp>())
-    if (buffer.getKind() == "stash")
+    if (buffer.getKind() == "stash" && !buffer.isOnHost())
       slots[buffer.getSymName()] = static_cast<int64_t>(buffer.getSlots());
   int64_t saved = 0, largest = 0;
   for (auto task : program.getOps<TaskOp>()) {
@@ -84,10 +90,23 @@ static int64_t savedByRecomputing(ProgramOp program, StringRef policy) {
   return std::max<int64_t>(saved - largest, 0);
 }
 
+/// What leaves the device with the stashes that may, less the largest of them, which comes back.
+static int64_t savedByOffload(ProgramOp program) {
+  int64_t saved = 0, largest = 0;
+  for (BufferOp buffer : findOffloadable(program))
+    if (!buffer.isOnHost()) {
+      int64_t bytes = getNumBytes(buffer.getType());
+      saved += static_cast<int64_t>(buffer.getSlots()) * bytes;
+      largest = std::max(largest, bytes);
+    }
+  return std::max<int64_t>(saved - largest, 0);
+}
+
 /// The first change that makes room, those first that cost the least time: smaller micro-batches
 /// cost a longer schedule, shared optimizer state a gather, recomputation a few percent of a step
-/// or a forward pass, more devices what they cost.
-static std::string cheapestChange(ModuleOp module, const DeviceLoad &load, int64_t memoryBytes) {
+/// or a forward pass, the host what its link takes, more devices what they cost.
+static std::string cheapestChange(ModuleOp module, const DeviceLoad &load, TargetAttr target) {
+  const int64_t memoryBytes = target.getMemoryBytes();
   ProgramOp program = load.largest;
   MeshOp mesh = getMesh(module);
   const int64_t excess = llvm::divideCeil(load.bytes - memoryBytes, load.ranks);
@@ -111,6 +130,11 @@ static std::string cheapestChange(ModuleOp module, const DeviceLoad &load, int64
           "\"recompute\": \"{0}\" in the parallel file frees about {1} bytes, which "
           "makes room",
           policy, saved);
+  if (int64_t saved = savedByOffload(program); target.getHostBytes() > 0 && saved >= excess)
+    return llvm::formatv(
+        "\"offload\": true in the parallel file moves about {0} bytes to the host, which "
+        "makes room",
+        saved);
   return llvm::formatv("it takes {0} times as many shards (sharding_size) or stages (stage_cnt)",
                        llvm::divideCeil(load.bytes, memoryBytes));
 }
@@ -123,12 +147,14 @@ static std::string listClasses(ProgramOp program) {
   return text;
 }
 
-LogicalResult mlir::st::checkCapacity(ModuleOp module, int64_t memoryBytes) {
+LogicalResult mlir::st::checkCapacity(ModuleOp module, TargetAttr target) {
+  const int64_t memoryBytes = target.getMemoryBytes();
   std::map<int64_t, DeviceLoad> devices;
   for (auto program : module.getOps<ProgramOp>())
     for (int64_t device : program.getDevices()) {
       DeviceLoad &load = devices[device];
       load.bytes += arenaBytes(program);
+      load.hostBytes += hostBytes(program);
       ++load.ranks;
       if (!load.largest || arenaBytes(program) > arenaBytes(load.largest))
         load.largest = program;
@@ -140,6 +166,13 @@ LogicalResult mlir::st::checkCapacity(ModuleOp module, int64_t memoryBytes) {
              << load.bytes << " bytes"
              << (load.ranks > 1 ? llvm::formatv(" for its {0} ranks", load.ranks).str() : "")
              << " and has " << memoryBytes << " (a rank: " << listClasses(load.largest) << "); "
-             << cheapestChange(module, load, memoryBytes);
+             << cheapestChange(module, load, target);
+  for (auto &[device, load] : devices)
+    if (load.hostBytes > target.getHostBytes())
+      return load.largest.emitError()
+             << "device group " << load.largest.getSymName() << ": device " << device << " puts "
+             << load.hostBytes << " bytes into the host's memory and has " << target.getHostBytes()
+             << " there; a larger {\"bytes\": n} of offload in the parallel file keeps more on the "
+                "device";
   return success();
 }

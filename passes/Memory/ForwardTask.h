@@ -11,6 +11,8 @@ class ValueSources {
 public:
   explicit ValueSources(ProgramOp program);
   bool isActivation(Value value) const { return lookup(value) == (kBatch | kState); }
+  /// An activation, or something made of the batch alone.
+  bool isOfBatch(Value value) const { return lookup(value) & kBatch; }
 
 private:
   static constexpr unsigned kBatch = 1, kState = 2;

@@ -1,5 +1,6 @@
 #include "passes/Memory/MemoryUtils.h"
 #include "dialects/StableHLO/StableHLOOps.h"
+#include <numeric>
 
 using namespace mlir;
 using namespace mlir::st;
@@ -60,6 +61,15 @@ int64_t mlir::st::findFirstUse(Operation *op, llvm::function_ref<int64_t(Operati
 bool mlir::st::movesOverLinks(Operation *op) {
   return isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, CollectivePermuteOp, SendOp,
              RecvOp>(op);
+}
+
+size_t mlir::st::getLastUnderWay(ArrayRef<int64_t> bytes, size_t index) {
+  constexpr int64_t kShare = 4;
+  int64_t left = std::accumulate(bytes.begin(), bytes.end(), int64_t(0)) / kShare - bytes[index];
+  size_t last = index + 1;
+  while (last < bytes.size() && left >= bytes[last])
+    left -= bytes[last++];
+  return last;
 }
 
 static bool isElementwise(Operation *op) {

@@ -7,6 +7,8 @@ namespace mlir::st {
 
 constexpr llvm::StringLiteral kAddressesAttr = "st.addresses";
 constexpr llvm::StringLiteral kArenaBytesAttr = "st.arena_bytes";
+/// Bytes of a program's second arena, in the host's memory; absent: it has none.
+constexpr llvm::StringLiteral kHostArenaBytesAttr = "st.host_arena_bytes";
 constexpr llvm::StringLiteral kMemoryAttr = "st.memory";
 /// Of a forward task, by policy of recomputation: the bytes of a micro-batch's stash that it would
 /// save, and the most that a block would take again while it is computed.
@@ -31,6 +33,11 @@ int64_t findFirstUse(Operation *op, llvm::function_ref<int64_t(Operation *)> pla
 
 /// Whether an op's code runs on the links, beside that of the ops behind it that do not need it.
 bool movesOverLinks(Operation *op);
+
+/// Of copies to or from the host that follow each other, of so many bytes each: the first behind
+/// `index` that is not under way together with it. A quarter of all bytes may be, and one more copy
+/// always: with less the link idles while a task computes, more takes memory.
+size_t getLastUnderWay(ArrayRef<int64_t> bytes, size_t index);
 
 /// Whether an op, a kernel or a sum over devices, reads an operand's elements only where it writes
 /// the same elements of a result: the two may then lie in the same place.

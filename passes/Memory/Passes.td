@@ -170,6 +170,58 @@ def OverlapCollectives : Pass<"overlap-collectives", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::st::StDialect"];
 }
 
+def OffloadStash : Pass<"offload-stash", "::mlir::ModuleOp"> {
+  let summary = "Lets activations wait for their backward task in the host's memory";
+  let description = [{
+    Needs scheduled programs whose tasks hold kernels, and the module's `st.offload`, which the
+    parallel file's `offload` sets: so many bytes of stashes may stay on a device, over all
+    micro-batches in flight. Without it nothing changes.
+
+    A stash may go where a forward task writes it once and backward tasks alone read it, and where
+    what it holds follows from a micro-batch: activations and masks, never parameters or what is
+    made of them alone. Of these the pass marks (`space "host"`) those that wait longest, until the
+    rest fits the budget. The wait is counted in tasks of the group's schedule between the write and
+    the first use, on the average of the micro-batches, and within these two tasks in what ops cost; so of a
+    stage the first layers go first, of several stages on one group those that come back late. What is
+    read again within a quarter of a task stays.
+
+    A write then copies a value to the host, a read makes a copy on the device, which takes memory
+    from there to its last use. A read stands where one before it is first used, so far ahead that the
+    copies that lie ready or are on their way take a quarter of the bytes that the task reads of the
+    host, or are two; the first ones stay at the task's front. As much may be on its way to the host,
+    which `plan-memory` sees to.
+
+    ```mlir
+    // st.offload = 0
+    st.buffer @stash0 "stash" slots 2 : tensor<8x8xf32>
+    ...
+    st.task @backward0 backward stage 0 (%mb) {
+      %0 = st.read @stash0[%mb] : tensor<8x8xf32>
+      %1 = st.read @stash1[%mb] : tensor<8x8xf32>
+      %2 = st.read @stash2[%mb] : tensor<8x8xf32>
+      %3 = st.kernel "loop" (%a = %2 : tensor<8x8xf32>) ...
+      %4 = st.kernel "loop" (%a = %3 : tensor<8x8xf32>, %b = %1 : tensor<8x8xf32>) ...
+      %5 = st.kernel "loop" (%a = %4 : tensor<8x8xf32>, %b = %0 : tensor<8x8xf32>) ...
+    }
+    // after
+    st.buffer @stash0 "stash" slots 2 space "host" : tensor<8x8xf32>
+    ...
+    st.task @backward0 backward stage 0 (%mb) {
+      %2 = st.read @stash2[%mb] : tensor<8x8xf32>
+      %1 = st.read @stash1[%mb] : tensor<8x8xf32>
+      %3 = st.kernel "loop" (%a = %2 : tensor<8x8xf32>) ...
+      %0 = st.read @stash0[%mb] : tensor<8x8xf32>
+      %4 = st.kernel "loop" (%a = %3 : tensor<8x8xf32>, %b = %1 : tensor<8x8xf32>) ...
+      %5 = st.kernel "loop" (%a = %4 : tensor<8x8xf32>, %b = %0 : tensor<8x8xf32>) ...
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numOffloaded", "offloaded", "Stashes that lie in the host's memory">
+  ];
+  let dependentDialects = ["::mlir::st::StDialect"];
+}
+
 def PlanMemory : Pass<"plan-memory", "::mlir::ModuleOp"> {
   let summary = "Gives every value of every task an address in its device's arena";
   let description = [{
@@ -187,9 +239,13 @@ def PlanMemory : Pass<"plan-memory", "::mlir::ModuleOp"> {
     content itself if it does so element by element, which is how parameters and
     optimizer state are updated in place.
 
+    Buffers with `space "host"` have places in a second arena, of the host's memory; what is read
+    of them lies on the device as any value does.
+
     The program records `st.arena_bytes` and, by class, `st.memory`; the classes add up
-    to the arena. A device whose ranks together need more than the target's
-    `memory_bytes` is an error that says what to change.
+    to the arena, but for `host`, the second arena (`st.host_arena_bytes`). A device whose ranks together need more than the target's
+    `memory_bytes` is an error that says what to change, and so is one that needs more than its
+    `host_bytes` of the host's memory.
 
     ```mlir
     st.state @w "w" role "parameter" of "" global ... local tensor<4x4xf32>

@@ -19,18 +19,31 @@ struct PlanMemory : mlir::st::impl::PlanMemoryBase<PlanMemory> {
 };
 } // namespace
 
-static void record(ProgramOp program, MemoryClasses classes, int64_t arenaBytes) {
+static bool usesHost(Operation *module) {
+  for (auto program : cast<ModuleOp>(module).getOps<ProgramOp>())
+    for (auto buffer : program.getOps<BufferOp>())
+      if (buffer.isOnHost())
+        return true;
+  return false;
+}
+
+/// Programs of a module have the same classes.
+static void record(ProgramOp program, const StorageLayout &layout, MemoryClasses classes,
+                   int64_t arenaBytes) {
   OpBuilder builder(program);
   auto entry = [&](StringRef name, int64_t bytes) {
     return builder.getNamedAttr(name, builder.getI64IntegerAttr(bytes));
   };
   program->setAttr(kArenaBytesAttr, builder.getI64IntegerAttr(arenaBytes));
-  program->setAttr(
-      kMemoryAttr,
-      builder.getDictionaryAttr(
-          {entry("parameters", classes.parameters), entry("optimizer", classes.optimizer),
-           entry("gradients", classes.gradients), entry("activations", classes.activations),
-           entry("workspace", classes.workspace), entry("inputs", classes.inputs)}));
+  SmallVector<NamedAttribute> entries = {
+      entry("parameters", classes.parameters), entry("optimizer", classes.optimizer),
+      entry("gradients", classes.gradients),   entry("activations", classes.activations),
+      entry("workspace", classes.workspace),   entry("inputs", classes.inputs)};
+  if (usesHost(program->getParentOp()))
+    entries.push_back(entry("host", classes.host));
+  if (layout.getHostEnd() > 0)
+    program->setAttr(kHostArenaBytesAttr, builder.getI64IntegerAttr(layout.getHostEnd()));
+  program->setAttr(kMemoryAttr, builder.getDictionaryAttr(entries));
 }
 
 LogicalResult PlanMemory::plan(ProgramOp program, int64_t alignment, int64_t microBatches) {
@@ -49,7 +62,7 @@ LogicalResult PlanMemory::plan(ProgramOp program, int64_t alignment, int64_t mic
     memory.annotate(layout.getEnd());
   MemoryClasses classes = layout.getClasses();
   classes.workspace += areaBytes;
-  record(program, classes, layout.getEnd() + areaBytes);
+  record(program, layout, classes, layout.getEnd() + areaBytes);
   return success();
 }
 
@@ -67,6 +80,6 @@ void PlanMemory::runOnOperation() {
   for (auto program : module.getOps<ProgramOp>())
     if (failed(plan(program, alignment, mesh.getMicro())))
       return signalPassFailure();
-  if (target && failed(checkCapacity(module, target.getMemoryBytes())))
+  if (target && failed(checkCapacity(module, target)))
     signalPassFailure();
 }

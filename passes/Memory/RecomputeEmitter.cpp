@@ -29,8 +29,8 @@ void RecomputeEmitter::keepAdded() {
     while (symbols.lookup(name));
     OpBuilder builder(program.getContext());
     builder.setInsertionPointAfter(last);
-    last =
-        BufferOp::create(builder, value.getLoc(), name, "stash", 1, value.getType(), AddressAttr());
+    last = BufferOp::create(builder, value.getLoc(), name, "stash", 1, value.getType(),
+                            AddressAttr(), StringAttr());
     builder.setInsertionPointAfterValue(value);
     TaskOp forward = stage.getForward().getTask();
     kept[value] = WriteOp::create(builder, value.getLoc(), value,

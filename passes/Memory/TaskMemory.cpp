@@ -46,6 +46,22 @@ int64_t TaskMemory::place(int64_t alignment) {
   return placeIntervals(intervals, alignment);
 }
 
+/// A copy to the host is under way while the next ones are made.
+void TaskMemory::holdForHost() {
+  SmallVector<WriteOp> writes;
+  SmallVector<int64_t> bytes;
+  for (auto write : block->getOps<WriteOp>())
+    if (layout->isOnHost(write.getTarget())) {
+      writes.push_back(write);
+      bytes.push_back(getNumBytes(write.getValue().getType()));
+    }
+  for (auto [i, write] : llvm::enumerate(writes)) {
+    size_t next = getLastUnderWay(bytes, i);
+    int64_t &last = lastUse[getRoot(write.getValue())];
+    last = std::max<int64_t>(last, next < writes.size() ? getIndex(writes[next]) : indices.size());
+  }
+}
+
 void TaskMemory::findLifetimes() {
   int64_t end = indices.size();
   for (Operation &op : *block) {
@@ -57,8 +73,11 @@ void TaskMemory::findLifetimes() {
       last = std::max(last, isa<SendOp>(op) ? end : getIndex(&op));
     }
     if (auto read = dyn_cast<ReadOp>(op)) {
-      reads[read.getSource()].push_back(read);
-      fixed[read] = layout->lookup(read.getSource());
+      // A read of the host's memory makes a copy, which lies where any value does.
+      if (!layout->isOnHost(read.getSource())) {
+        reads[read.getSource()].push_back(read);
+        fixed[read] = layout->lookup(read.getSource());
+      }
     }
     if (auto loop = dyn_cast<LoopOp>(op))
       for (auto [result, buffer] : llvm::zip_equal(loop.getResults(), loop.getCarried()))
@@ -70,6 +89,7 @@ void TaskMemory::findLifetimes() {
     if (auto write = dyn_cast<WriteOp>(op))
       ++writeCounts[write.getTarget()];
   }
+  holdForHost();
 }
 
 /// Whether making `root` where `read` looks leaves every use of what was read intact.
@@ -82,7 +102,8 @@ bool TaskMemory::isSafeBeside(ReadOp read, OpResult root) {
 }
 
 bool TaskMemory::canMakeInTarget(WriteOp write, OpResult root) {
-  if (write.getAccumulate() || fixed.contains(root) || writeCounts[write.getTarget()] > 1)
+  if (layout->isOnHost(write.getTarget()) || write.getAccumulate() || fixed.contains(root) ||
+      writeCounts[write.getTarget()] > 1)
     return false;
   return llvm::all_of(reads[write.getTarget()],
                       [&](ReadOp read) { return isSafeBeside(read, root); });

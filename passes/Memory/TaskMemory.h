@@ -26,6 +26,7 @@ private:
   void annotate(int64_t areaStart, ArrayRef<AddressAttr> captured);
 
   void findLifetimes();
+  void holdForHost();
   LogicalResult placeWrites();
   /// What a collective reads stays until the first use of what it makes: that is when code waits
   /// for it.

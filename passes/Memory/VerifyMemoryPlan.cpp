@@ -52,6 +52,11 @@ struct StoragePlace {
   Operation *op = nullptr;
   AddressAttr address;
   Extent extent;
+
+  bool isOnHost() const {
+    auto buffer = dyn_cast_or_null<BufferOp>(op);
+    return buffer && buffer.isOnHost();
+  }
 };
 
 class ProgramChecker {
@@ -64,6 +69,7 @@ private:
   LogicalResult addStorage(Operation *op, StringRef symbol, AddressAttr address, Type type,
                            int64_t copies);
   LogicalResult checkStorage();
+  LogicalResult checkApart(MutableArrayRef<StoragePlace> places, int64_t bytes);
   LogicalResult checkTask(Block &block);
   LogicalResult checkResults(Operation &op, int64_t index);
   LogicalResult checkAgainstStorage(OpResult result, const Content &content);
@@ -71,9 +77,9 @@ private:
 
   ProgramOp program;
   int64_t microBatches;
-  int64_t arenaBytes = 0;
+  int64_t arenaBytes = 0, hostBytes = 0;
   llvm::StringMap<StoragePlace> storage;
-  SmallVector<StoragePlace> sortedStorage;
+  SmallVector<StoragePlace> sortedStorage, onHost; ///< the former on the device
   // Of the task at hand.
   DenseMap<Value, int64_t> lastUse;
   SmallVector<Content> contents;
@@ -106,7 +112,7 @@ LogicalResult ProgramChecker::addStorage(Operation *op, StringRef symbol, Addres
     return op->emitOpError("has slots ")
            << address.getStride() << " bytes apart for values of " << getNumBytes(type);
   storage[symbol] = {op, address, Extent(address, type)};
-  sortedStorage.push_back(storage[symbol]);
+  (storage[symbol].isOnHost() ? onHost : sortedStorage).push_back(storage[symbol]);
   return success();
 }
 
@@ -127,19 +133,26 @@ LogicalResult ProgramChecker::checkStorage() {
     if (failed(added))
       return failure();
   }
-  llvm::sort(sortedStorage, [](const StoragePlace &a, const StoragePlace &b) {
+  if (failed(checkApart(sortedStorage, arenaBytes)))
+    return failure();
+  return checkApart(onHost, hostBytes);
+}
+
+/// Sorts the storage of one arena and checks that it lies there, no two at one place.
+LogicalResult ProgramChecker::checkApart(MutableArrayRef<StoragePlace> places, int64_t bytes) {
+  llvm::sort(places, [](const StoragePlace &a, const StoragePlace &b) {
     return a.extent.begin < b.extent.begin;
   });
-  for (size_t i = 0; i < sortedStorage.size(); ++i) {
-    const StoragePlace &place = sortedStorage[i];
-    if (place.extent.end > arenaBytes)
+  for (size_t i = 0; i < places.size(); ++i) {
+    const StoragePlace &place = places[i];
+    if (place.extent.end > bytes)
       return place.op->emitOpError("lies at ")
-             << print(place.extent) << ", outside the arena of " << arenaBytes << " bytes";
-    if (i > 0 && sortedStorage[i - 1].extent.overlaps(place.extent)) {
+             << print(place.extent) << ", outside the arena of " << bytes << " bytes"
+             << (place.isOnHost() ? " on the host" : "");
+    if (i > 0 && places[i - 1].extent.overlaps(place.extent)) {
       InFlightDiagnostic diagnostic = place.op->emitOpError("at ")
                                       << print(place.extent) << " overlaps other storage";
-      diagnostic.attachNote(sortedStorage[i - 1].op->getLoc())
-          << "at " << print(sortedStorage[i - 1].extent);
+      diagnostic.attachNote(places[i - 1].op->getLoc()) << "at " << print(places[i - 1].extent);
       return diagnostic;
     }
   }
@@ -148,7 +161,8 @@ LogicalResult ProgramChecker::checkStorage() {
 
 /// A value may lie in storage only if it is written there.
 LogicalResult ProgramChecker::checkAgainstStorage(OpResult result, const Content &content) {
-  if (auto read = result.getDefiningOp<ReadOp>()) {
+  auto read = result.getDefiningOp<ReadOp>();
+  if (read && !storage.lookup(read.getSource()).isOnHost()) {
     if (storage.lookup(read.getSource()).address != content.address)
       return read.emitOpError("has address ")
              << content.address << ", expected that of @" << read.getSource();
@@ -206,7 +220,11 @@ LogicalResult ProgramChecker::checkResults(Operation &op, int64_t index) {
       continue;
     if (failed(checkAgainstStorage(result, content)))
       return failure();
-    if (!isa<ReadOp, CaptureOp, stablehlo::ConstantOp>(op))
+    // A read of the host's memory puts its copy somewhere, as any op does.
+    auto read = dyn_cast<ReadOp>(op);
+    bool isThere = read ? !storage.lookup(read.getSource()).isOnHost()
+                        : isa<CaptureOp, stablehlo::ConstantOp>(op);
+    if (!isThere)
       for (const Content &other : contents) {
         bool needed = other.lastUse > index || other.value.getDefiningOp() == &op ||
                       (other.lastUse == index &&
@@ -228,6 +246,8 @@ LogicalResult ProgramChecker::checkResults(Operation &op, int64_t index) {
 
 LogicalResult ProgramChecker::checkWrite(WriteOp write, int64_t index) {
   const StoragePlace place = storage.lookup(write.getTarget());
+  if (place.isOnHost())
+    return success();
   Value written = getRoot(write.getValue());
   for (const Content &other : contents)
     if (other.value != written && other.lastUse > index && other.extent.overlaps(place.extent) &&
@@ -267,6 +287,8 @@ LogicalResult ProgramChecker::check() {
   if (!bytes)
     return program.emitOpError("has no st.arena_bytes; expected plan-memory to have run");
   arenaBytes = bytes.getInt();
+  if (auto onHost = program->getAttrOfType<IntegerAttr>(kHostArenaBytesAttr))
+    hostBytes = onHost.getInt();
   if (failed(checkStorage()))
     return failure();
   for (auto task : program.getOps<TaskOp>())

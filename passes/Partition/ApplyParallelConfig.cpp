@@ -274,10 +274,7 @@ LogicalResult ConfigApplication::setAttributes(StringRef schedule) {
   module->setAttr("st.micro_batches", builder.getI64IntegerAttr(config.accumDegree));
   if (config.bucketBytes)
     module->setAttr("st.bucket_bytes", builder.getI64IntegerAttr(*config.bucketBytes));
-  if (config.recompute.kind != RecomputePolicy::None)
-    module->setAttr(kRecomputeAttr, getRecomputeAttr(builder.getContext(), config.recompute));
-  if (config.gatherAgain)
-    module->setAttr(kGatherAgainAttr, builder.getUnitAttr());
+  config.setStashAttributes(module);
   return success();
 }
 

@@ -36,6 +36,7 @@ private:
   LogicalResult readFloatType(const llvm::json::Value &value, StringRef key, std::string &type);
   LogicalResult readLossScale(const llvm::json::Object &object);
   LogicalResult readRecompute(const llvm::json::Object &object);
+  LogicalResult readOffload(const llvm::json::Object &object);
   /// The devices of a shard, one a replica.
   FailureOr<SmallVector<int64_t>> readReplicas(const llvm::json::Value &value, StringRef key);
   LogicalResult readMapping(const llvm::json::Object &object);

@@ -63,6 +63,16 @@ Location ParallelConfig::locate(size_t offset, MLIRContext *context) const {
   return FileLineColLoc::get(context, path, line, column);
 }
 
+void ParallelConfig::setStashAttributes(ModuleOp module) const {
+  Builder builder(module.getContext());
+  if (recompute.kind != RecomputePolicy::None)
+    module->setAttr(kRecomputeAttr, getRecomputeAttr(builder.getContext(), recompute));
+  if (gatherAgain)
+    module->setAttr(kGatherAgainAttr, builder.getUnitAttr());
+  if (offload)
+    module->setAttr(kOffloadAttr, builder.getI64IntegerAttr(*offload));
+}
+
 //===----------------------------------------------------------------------===//
 // Scalars
 //===----------------------------------------------------------------------===//
@@ -72,7 +82,7 @@ constexpr StringLiteral kKeys[] = {
     "parameters",     "stage_cnt",      "accum_degree", "data",
     "expert",         "zero",           "bucket_bytes", "schedule",
     "virtual_stages", "device_mapping", "precision",    "recompute",
-    "stages"};
+    "stages",         "offload"};
 
 LogicalResult ConfigParser::refuseUnknownKeys(const llvm::json::Object &object) {
   for (const auto &[key, value] : object)
@@ -231,6 +241,23 @@ LogicalResult ConfigParser::readRecompute(const llvm::json::Object &object) {
   return success();
 }
 
+LogicalResult ConfigParser::readOffload(const llvm::json::Object &object) {
+  const llvm::json::Value *value = object.get("offload");
+  if (!value)
+    return success();
+  if (std::optional<bool> all = value->getAsBoolean()) {
+    if (*all)
+      config.offload = 0;
+    return success();
+  }
+  const llvm::json::Object *budget = value->getAsObject();
+  std::optional<int64_t> bytes = budget ? budget->getInteger("bytes") : std::nullopt;
+  if (!bytes || *bytes < 0 || budget->size() != 1)
+    return error("offload", *value) << "; expected true, false or {\"bytes\": <integer from 0>}";
+  config.offload = bytes;
+  return success();
+}
+
 /// The order in which each group of devices runs its tasks.
 LogicalResult ConfigParser::readScheduleOrder(const llvm::json::Array &lists) {
   config.schedule = "listed";
@@ -348,7 +375,7 @@ FailureOr<ParallelConfig> ConfigParser::parse(StringRef text) {
   if (failed(accumDegree) || failed(data) || failed(expert) || failed(virtualStages) ||
       failed(readZero(*object)) || failed(readBucketBytes(*object)) ||
       failed(readSchedule(*object)) || failed(readPrecision(*object)) ||
-      failed(readRecompute(*object)) || failed(readStages(*object)))
+      failed(readRecompute(*object)) || failed(readOffload(*object)) || failed(readStages(*object)))
     return failure();
   config.dataCount = data->value_or(1);
   config.expertCount = expert->value_or(1);

@@ -1,6 +1,7 @@
 // The user's parallel-config file: how many stages and shards, on which devices.
 #pragma once
 
+#include "dialects/St/IR/Offload.h"
 #include "dialects/St/IR/RecomputePolicy.h"
 #include "dialects/St/IR/ScheduledUnit.h"
 #include "mlir/IR/BuiltinOps.h"
@@ -44,7 +45,8 @@ struct ParallelConfig {
   int64_t zero = 0;
   /// Most bytes of tensors that one collective takes together; none: the default.
   std::optional<int64_t> bucketBytes;
-  /// The name of a ScheduleKind, or empty for the mode's own; "listed" with an order for each group.
+  /// The name of a ScheduleKind, or empty for the mode's own; "listed" with an order for each
+  /// group.
   std::string schedule;
   std::vector<SmallVector<ScheduledUnit>> scheduleOrder;
   /// Stages that a group of devices runs in turn; 0 for the schedule's own.
@@ -53,6 +55,8 @@ struct ParallelConfig {
   std::vector<std::string> stageStarts;
   /// What of the forward pass the backward pass computes again.
   RecomputePolicy recompute;
+  /// Bytes of stashes that stay on a device, where others lie in the host's memory. None: all stay.
+  std::optional<int64_t> offload;
   /// Whether the devices are GPUs ("GPU:<id>") rather than DTU clusters.
   bool onGpus = false;
   /// The devices stage by stage: every stage has the shards of the first replica, then those of
@@ -65,6 +69,8 @@ struct ParallelConfig {
   /// The file and its text, for messages; empty for the default of one device.
   std::string path, text;
 
+  /// Records on the module what is kept for the backward pass, and where.
+  void setStashAttributes(ModuleOp module) const;
   int64_t stageCount() const { return devices.size(); }
   int64_t shardCount() const { return devices[0].size() / dataCount; }
   /// The key of the device_mapping that names a device of a stage.

@@ -145,7 +145,8 @@ void ProgramEmitter::emitBuffers(OpBuilder &builder) {
   auto add = [&](Value value, StringRef kind, unsigned number, bool perMicroBatch) {
     FlatSymbolRefAttr symbol = uniqueSymbol(kind + Twine(number));
     BufferOp::create(builder, value.getLoc(), symbol.getAttr(), builder.getStringAttr(kind),
-                     builder.getI64IntegerAttr(1), TypeAttr::get(value.getType()), AddressAttr());
+                     builder.getI64IntegerAttr(1), TypeAttr::get(value.getType()), AddressAttr(),
+                     StringAttr());
     storage[value] = {symbol, perMicroBatch};
   };
   unsigned accumulators = 0, stashes = 0, steps = 0;

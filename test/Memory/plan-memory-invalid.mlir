@@ -73,3 +73,40 @@ module {
     }
   }
 }
+
+// -----
+
+// The same, where the device has a host and nobody has recorded what recomputation saves.
+
+module attributes {st.target = #st.target<backend = "dtu", device = "test", alignment = 64, scratch_bytes = 65536, memory_bytes = 10240, host_bytes = 100000>} {
+  st.mesh @mesh <[], micro=4>
+  // expected-error @+1 {{needs 24576 bytes and has 10240 (a rank: activations 24576, gradients 0, inputs 0, optimizer 0, parameters 0, workspace 0); "offload": true in the parallel file moves about 20480 bytes to the host, which makes room}}
+  st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+    st.buffer @stash0 "stash" slots 4 : tensor<1024xf32>
+    st.buffer @stash1 "stash" slots 2 : tensor<1024xf32>
+    st.task @forward0 forward stage 0 (%mb) {
+      %x = st.recv from @group1 channel 0 : tensor<1024xf32>
+      st.write %x to @stash0[%mb] : tensor<1024xf32>
+      %y = st.recv from @group1 channel 1 : tensor<1024xf32>
+      st.write %y to @stash1[%mb] : tensor<1024xf32>
+    }
+    st.task @backward0 backward stage 0 (%mb) {
+      %x = st.read @stash0[%mb] : tensor<1024xf32>
+      %y = st.read @stash1[%mb] : tensor<1024xf32>
+      st.send %x to @group1 channel 2 : tensor<1024xf32>
+      st.send %y to @group1 channel 3 : tensor<1024xf32>
+    }
+  }
+}
+
+// -----
+
+// The host's memory is limited as well.
+
+module attributes {st.target = #st.target<backend = "dtu", device = "test", alignment = 64, scratch_bytes = 65536, memory_bytes = 10240, host_bytes = 4096>} {
+  st.mesh @mesh <[], micro=2>
+  // expected-error @+1 {{device group group0: device 0 puts 8192 bytes into the host's memory and has 4096 there; a larger {"bytes": n} of offload in the parallel file keeps more on the device}}
+  st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+    st.buffer @stash "stash" slots 2 space "host" : tensor<1024xf32>
+  }
+}

@@ -117,3 +117,47 @@ module {
   st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   }
 }
+
+// -----
+
+// The host has an arena of its own.
+
+module {
+  st.mesh @mesh <[], micro=1>
+  st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh attributes {st.arena_bytes = 64 : i64, st.host_arena_bytes = 96 : i64} {
+    st.buffer @a "step" slots 1 : tensor<8xf32> at <offset = 0>
+    // expected-note @+1 {{at [0, 32)}}
+    st.buffer @x "stash" slots 1 space "host" : tensor<8xf32> at <offset = 0>
+    // expected-error @+1 {{at [16, 48) overlaps other storage}}
+    st.buffer @y "stash" slots 1 space "host" : tensor<8xf32> at <offset = 16>
+  }
+}
+
+// -----
+
+module {
+  st.mesh @mesh <[], micro=1>
+  st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh attributes {st.arena_bytes = 256 : i64} {
+    // expected-error @+1 {{lies at [0, 32), outside the arena of 0 bytes on the host}}
+    st.buffer @x "stash" slots 1 space "host" : tensor<8xf32> at <offset = 0>
+  }
+}
+
+// -----
+
+// What is read of the host takes a place on the device.
+
+module {
+  st.mesh @mesh <[], micro=1>
+  st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh attributes {st.arena_bytes = 256 : i64, st.host_arena_bytes = 64 : i64} {
+    st.buffer @x "stash" slots 1 space "host" : tensor<8xf32> at <offset = 0>
+    st.task @backward0 backward stage 0 (%mb) {
+      // expected-note @+1 {{that value is made here}}
+      %0 = st.recv from @group1 channel 0 {st.addresses = [#st.address<offset = 0>]} : tensor<8xf32>
+      // expected-error @+1 {{result 0 at [0, 32) overwrites a value at [0, 32) that is still needed}}
+      %1 = st.read @x[%mb] {st.addresses = [#st.address<offset = 0>]} : tensor<8xf32>
+      st.send %0 to @group1 channel 1 : tensor<8xf32>
+      st.send %1 to @group1 channel 2 : tensor<8xf32>
+    }
+  }
+}

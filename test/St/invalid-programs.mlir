@@ -92,6 +92,22 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
+st.mesh @mesh <[], micro=1>
+st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  // expected-error @+1 {{has unknown space "attic", expected one of host}}
+  st.buffer @b "stash" slots 1 space "attic" : tensor<4xf32>
+}
+
+// -----
+
+st.mesh @mesh <[], micro=1>
+st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  // expected-error @+1 {{of kind "accumulator" lies in space "host", expected a stash}}
+  st.buffer @b "accumulator" slots 1 space "host" : tensor<4xf32>
+}
+
+// -----
+
 // st.read, st.write
 
 st.mesh @mesh <[], micro=1>

@@ -136,6 +136,28 @@ def budget_not_met(folder):
     expect_error(command, "recompute is {.bytes.: 10}, but a micro-batch's stash takes at least [0-9]+ bytes on a device", out)
 
 
+def host_case(folder, edit, pattern, **options):
+    """A description of T10 that differs in its link to the host."""
+    text = edit((st.ROOT / "devices" / "dtu-t10.textproto").read_text())
+    target = folder / "other.textproto"
+    target.write_text(text)
+    command, out = compile_command(folder, parallel={"mode": "hybrid", "data": 1, "stage_cnt": 2, "accum_degree": 2,
+                                                     "offload": True})
+    command = [f"--target={target}" if str(part).startswith("--target=") else part for part in command]
+    expect_error(command, pattern, out)
+
+
+def offload_without_host(folder):
+    host_case(folder, lambda text: re.sub(r"^host_.*\n", "", text, flags=re.M),
+              r"parallel\.json:1:.*offload needs a link to the host's memory, which target dtu-t10 does not have; "
+              "expected host_gbytes_per_second and host_latency_ns in its description")
+
+
+def offload_beyond_host(folder):
+    host_case(folder, lambda text: text + 'host_bytes_per_chip { value: 4096 source: "a: a test" }\n',
+              "device 0 puts [0-9]+ bytes into the host's memory and has 1024 there; a larger {.bytes.: n} of offload")
+
+
 def parallel_cases():
     good = json.dumps(st.layout(2, 2))
     yield parallel_case("truncated", good[:40], "")
@@ -193,6 +215,14 @@ def parallel_cases():
         yield parallel_case(f"recompute: {what}", numbered | {"recompute": value},
                             f"recompute is {said}; expected .none., .selective., .full., .fit. or {{.bytes.: <integer from 0>}}")
     yield "recompute: a budget that cannot be met", budget_not_met
+    for what, value, said in (
+            ("a word", "host", ".host."), ("no budget", {}, "{}"), ("a budget below zero", {"bytes": -1}, "{.bytes.:-1}"),
+            ("a budget of half bytes", {"bytes": 0.5}, "{.bytes.:0.5}"), ("a number", 1, "1"), ("nothing", None, "null"),
+            ("more than a budget", {"bytes": 1, "layers": 2}, "{.bytes.:1,.layers.:2}")):
+        yield parallel_case(f"offload: {what}", numbered | {"offload": value},
+                            f"offload is {said}; expected true, false or {{.bytes.: <integer from 0>}}")
+    yield "offload: a device without a host", offload_without_host
+    yield "offload: more than the host has", offload_beyond_host
     yield parallel_case("unknown schedule", numbered | {"schedule": "zigzag"}, "schedule is .zigzag.; expected sequential")
     for name, lists, error in (
             ("listed by name alone", "listed", "schedule is .listed.; expected sequential"),

@@ -53,6 +53,8 @@ CASES = [
     ("gpt2 clm, 4x2, contracted", order_does_not_matter(GPT2, "clm", 1, 256, st.layout(4, 2, dim=0))),
     ("gpt2 clm, 2x2, zb-v", order_does_not_matter(
         GPT2, "clm", 4, 128, st.layout(2, 2, mode="hybrid", accum=4) | {"schedule": "zb-v"})),
+    ("gpt2 clm, 2x2, 4 micro-batches, stashes on the host", order_does_not_matter(
+        GPT2, "clm", 4, 128, st.layout(2, 2, mode="hybrid", accum=4) | {"offload": True})),
     ("gpt2 clm, 4x1 pipelined, 4 micro-batches, sgd", order_does_not_matter(
         GPT2, "clm", 4, 128, st.layout(4, 1, mode="pipeline", accum=4), "--optimizer=sgd")),
 ]

@@ -151,6 +151,7 @@ def clipped(optimizer):
 WARMUP = optax.warmup_cosine_decay_schedule(0.0, 1e-3, 10, 100)
 
 AGAIN = f"--parallel={ROOT / 'examples' / 'parallel' / 'recompute-full.json'}"
+OFFLOAD = f"--parallel={ROOT / 'examples' / 'parallel' / 'offload.json'}"
 # Layers in bf16 have 8 bits, whatever type their gradients are cast to.
 STEPS = [
     ("bert, adamw", bert, clipped(optax.adamw(WARMUP)), {}),
@@ -161,6 +162,7 @@ STEPS = [
     ("gpt2 by scan, unrolled", gpt2_by_scan, optax.adamw(1e-3), {}),
     ("gpt2 by scan, rolled", gpt2_by_scan, optax.adamw(1e-3), {"flags": ["--unroll=0"]}),
     ("gpt2 by scan, rolled, layers computed again", gpt2_by_scan, optax.adamw(1e-3), {"flags": ["--unroll=0", AGAIN]}),
+    ("gpt2 by scan, rolled, stashes on the host", gpt2_by_scan, optax.adamw(1e-3), {"flags": ["--unroll=0", OFFLOAD]}),
     ("llama, complex rotation", llama_with_complex_rotation, optax.adamw(1e-3), {}),
     ("llama, adamw", models.llama, clipped(optax.adamw(1e-3)), {}),
     ("llama, adafactor", models.llama, optax.adafactor(1e-3, min_dim_size_to_factor=8), {}),

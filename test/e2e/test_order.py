@@ -95,6 +95,8 @@ CASES = [
     ("bert-large, 4x8, messages", messages_are_proven),
     ("gpt2 clm, one device", mutations_are_found(st.SMALL_GPT2 | {"n_layer": 1}, "clm", st.layout(1, 1))),
     ("gpt2 clm, 2x2, 1f1b", mutations_are_found(st.SMALL_GPT2, "clm", st.layout(2, 2, mode="hybrid", accum=2))),
+    ("gpt2 clm, 2x1, stashes on the host", mutations_are_found(
+        st.SMALL_GPT2 | {"n_layer": 2}, "clm", st.layout(2, 1, mode="pipeline", accum=2) | {"offload": True})),
 ]
 
 if __name__ == "__main__":

@@ -66,6 +66,7 @@ RUNS_ON = {
     "form-kernels": ["tasks", "scheduled"],
     "overlap-products": [],
     "overlap-collectives": [],
+    "offload-stash": [],
     "plan-memory": ["kernels"],
     "convert-to-dtu": ["planned"],
     "combine-collectives": [],
@@ -101,6 +102,7 @@ UNCHANGED = {
     "overlap-collectives": ["kernels"],
     "verify-dtu-order": ["dtu"],
     "verify-memory-plan": ["planned"],
+    "offload-stash": ["kernels"],
     **{name: FORWARD for name in ["expand-ops", "import-shardings", "inline-calls", "inline-custom-gradients", "mark-blocks",
                                   "remove-dead-state", "unroll-loops", "unstack-state"]},
 }

@@ -1,8 +1,8 @@
 """Parallel specs: small models trained under every row of a matrix, against one device.
 
-Five steps in f32; losses agree to 1e-5 relative at each. The matrix has 174 rows: every product of data, tensor,
+Five steps in f32; losses agree to 1e-5 relative at each. The matrix has 186 rows: every product of data, tensor,
 stages and micro-batches for each model, with the other keys taken in turn, and every level of ZeRO by itself; what is
-computed again under shards, ZeRO and each schedule; no buckets of collectives, and small ones; sizes that nothing
+computed again, or waits on the host, under shards, ZeRO and each schedule; no buckets of collectives, and small ones; sizes that nothing
 divides. 42 more are in bf16 and f16, beside one device in the same type: sums of shards are rounded there that one
 device does not round. A run takes half of the rows, drawn, and eight specs of no row; ST_SEED repeats a draw, ST_ALL=1
 takes all rows. The examples of the documentation are checked against the schema and compiled.
@@ -57,7 +57,7 @@ DOCS = st.ROOT / "docs"
 
 
 def spec(model, data=1, tensor=1, stages=1, micro=1, dim="megatron", zero=0, sequence=False, rules=False,
-         schedule=None, bucket=None, precision=None, recompute=None):
+         schedule=None, bucket=None, precision=None, recompute=None, offload=None):
     """A parallel file; what a product of sizes makes meaningless is left out."""
     value = {"mode": "hybrid" if stages > 1 and micro > 1 else "sharding", "data": data, "stage_cnt": stages,
              "accum_degree": micro, "sharding_size": tensor, "zero": zero if data > 1 else 0}
@@ -75,6 +75,8 @@ def spec(model, data=1, tensor=1, stages=1, micro=1, dim="megatron", zero=0, seq
     if recompute:
         activation = 8 * 16 * 32 * 4 // (data * micro)
         value["recompute"] = {"bytes": recompute * activation} if isinstance(recompute, int) else recompute
+    if offload:
+        value["offload"] = offload
     return value
 
 
@@ -109,6 +111,11 @@ def matrix():
                         recompute=policy)
             yield named(model, next(optimizers), data=2, zero=3, recompute=policy)
             yield named(model, next(optimizers), stages=2, micro=4, schedule=next(schedules), recompute=policy)
+        yield named(model, next(optimizers), stages=2, micro=4, schedule=next(schedules), offload=True)
+        yield named(model, next(optimizers), stages=2, micro=4, schedule=next(schedules), offload={"bytes": 40000})
+        yield named(model, next(optimizers), data=2, tensor=2, stages=2, micro=2, zero=next(levels), sequence=True,
+                    offload=True, recompute="full")
+        yield named(model, next(optimizers), data=2, zero=3, offload=True)
         again = dict(tensor=2, sequence="gather_again")
         yield named(model, next(optimizers), **again)
         yield named(model, next(optimizers), **again, data=2, stages=2, micro=2, zero=next(levels), recompute="selective")
@@ -158,7 +165,8 @@ def drawn(seed, count=8):
                     stages=stages, micro=micro, dim=draw.choice(("megatron", 0, -1)),
                     zero=draw.randrange(4), sequence=draw.random() < 0.5, rules=draw.random() < 0.5,
                     schedule=draw.choice(SCHEDULES) if stages * micro == 4 else None,
-                    bucket=draw.choice((None, 0, 1000, 20000)), recompute=draw.choice((None, *RECOMPUTE)))
+                    bucket=draw.choice((None, 0, 1000, 20000)), recompute=draw.choice((None, *RECOMPUTE)),
+                    offload=draw.choice((None, None, True, {"bytes": 40000})))
 
 
 def losses_of(folder, name, model, optimizer, parallel, odd):
@@ -228,6 +236,39 @@ def recompute_memory(folder):
     expected = rows * heads * length * (9 * length + 4)  # and the sum of each row
     st.expect(expected <= of_attention <= 1.02 * expected, f"a layer's attention took {of_attention} bytes, not {expected}")
     return f"arenas of {arenas} bytes"
+
+
+def offload_memory(folder):
+    """What leaves the device is on the host, and no more stays than a budget says. Losses stay the same bits."""
+    task, config = MODELS["bert"]
+    layout = {"mode": "pipeline", "data": 1, "stage_cnt": 2, "accum_degree": 4}
+    found = []
+    for offload in (False, {"bytes": 300000}, True):
+        binary = st.compile_model(folder, "offload", config | {"num_hidden_layers": 8}, task, layout | {"offload": offload},
+                                  batch=8, seq=16)
+        text = st.check_run([st.BIN / "st-translate", "--executable-to-text", binary]).stdout
+        on_host = re.search(r"^  on the host (\d+) bytes$", text, re.M)
+        found.append((memory_of(binary), int(on_host.group(1)) if on_host else 0, st.losses(st.train(binary, steps=2))))
+    (all_stay, none, losses), (some, of_some, _), (no, of_all, _) = found
+    st.expect(none == 0 and all(sizes["activations"] + host == all_stay["activations"] for sizes, host, _ in found), f"{found}")
+    st.expect(0 < of_some < of_all and some["activations"] - no["activations"] <= 300000, f"{found}")
+    arenas = [sum(sizes.values()) for sizes, _, _ in found]
+    st.expect(arenas[0] > arenas[1] > arenas[2], f"arenas of {arenas} bytes")
+    st.expect(all(other == losses for _, _, other in found), f"{found}")
+    return f"arenas of {arenas} bytes, on the host {of_some} and {of_all}"
+
+
+def offload_by_workers(folder):
+    """A cluster with a transfer engine a core has none to spare: those of the kernels do the copies to the host."""
+    task, config = MODELS["gpt2"]
+    few = folder / "few.textproto"
+    text = (st.ROOT / "devices" / "dtu-t10.textproto").read_text()
+    few.write_text(text.replace("dte_per_chip { value: 40", "dte_per_chip { value: 32"))
+    layout = {"mode": "pipeline", "data": 1, "stage_cnt": 2, "accum_degree": 4}
+    binaries = [st.compile_model(folder, "few", config, task, layout | {"offload": offload}, f"--target={few}", batch=8, seq=16)
+                for offload in (False, True)]
+    losses = [st.losses(st.train(binary, steps=2)) for binary in binaries]
+    st.expect(losses[0] == losses[1], f"{losses}")
 
 
 def recompute_fits(folder):
@@ -351,6 +392,8 @@ def cases():
     yield "schema: examples fit, mistakes do not", schema_case
     yield "examples of the documentation compile", compiled_examples
     yield "recompute lowers the peak", recompute_memory
+    yield "offload lowers the peak", offload_memory
+    yield "offload by the queues of kernels", offload_by_workers
     yield "recompute fits the memory", recompute_fits
     seed = int(os.environ.get("ST_SEED", time.time_ns() % 1000000))
     print(f"drawn with ST_SEED={seed}", flush=True)

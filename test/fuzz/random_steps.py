@@ -16,7 +16,7 @@ TASKS = LOCAL + ",split-tasks,rematerialise,combine-collectives,reuse-accumulato
 # How far a step goes before it is run.
 ROADS = (LOCAL, TASKS, TASKS + ",schedule-pipeline",
          TASKS + ",schedule-pipeline,lower-loops,lower-tensor-ops,form-kernels,overlap-products{always},"
-         "overlap-collectives{assume-speed},plan-memory,verify-memory-plan")
+         "overlap-collectives{assume-speed},offload-stash,plan-memory,verify-memory-plan")
 OPTIMIZERS = ("kind=sgd", "kind=sgd momentum=0", "kind=adamw", "kind=adam", "kind=sgd clip-norm=0.5")
 
 
@@ -253,6 +253,7 @@ class Step:
         parallel, optimizer, road = self.parallel(), self.rng.choice(OPTIMIZERS), self.rng.choice(ROADS)
         parallel["recompute"] = self.rng.choice(["none", "selective", "full", "full",
                                                  {"bytes": int(2 ** self.rng.uniform(6, 13))}])
+        parallel["offload"] = self.rng.choice([False, True, {"bytes": int(2 ** self.rng.uniform(6, 13))}])
         if "schedule" in parallel and self.rng.random() < 0.4:
             parallel["schedule"] = self.rng.choice(["zb-h1", "zb-h2"])
         attributes = (f"st.prepare = {json.dumps(PREPARE.format(optimizer=optimizer))}, st.passes = {json.dumps(road)}, "

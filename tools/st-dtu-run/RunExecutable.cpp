@@ -52,6 +52,7 @@ absl::Status Run::create(uint64_t shuffleSeed) {
       rank.deviceId = group.device_ids(r);
       rank.rankInGroup = r;
       rank.arenaBytes = group.arena_bytes();
+      rank.hostBytes = group.host_arena_bytes();
       auto table = group.rank_tables().begin() + r * group.table_size();
       rank.table.assign(table, table + group.table_size());
       ranks.push_back(std::move(rank));

@@ -48,7 +48,7 @@ public:
       if (auto type =
               op.getAttrOfType<TypeAttr>(isa<mlir::st::BufferOp>(op) ? "type" : "local_type");
           type && !op.hasAttr("address"))
-        op.setAttr("address", take(type.getValue(), slotsOf(&op)));
+        op.setAttr("address", take(type.getValue(), slotsOf(&op), isOnHost(&op) ? hostEnd : end));
     for (auto task : program.getBody().getOps<mlir::st::TaskOp>())
       for (Operation &op : task.getBody().front())
         if (op.getNumResults() > 0 && !op.hasAttr("st.addresses"))
@@ -58,7 +58,12 @@ public:
 private:
   mlir::st::ProgramOp program;
   Builder builder;
-  int64_t end = 0;
+  int64_t end = 0, hostEnd = 0;
+
+  static bool isOnHost(Operation *storage) {
+    auto buffer = dyn_cast<mlir::st::BufferOp>(storage);
+    return buffer && buffer.isOnHost();
+  }
 
   int64_t slotsOf(Operation *op) {
     if (auto buffer = dyn_cast<mlir::st::BufferOp>(op))
@@ -67,7 +72,7 @@ private:
     return input && input.getMicroDim() >= 0 ? mlir::st::getMesh(program).getMicro() : 1;
   }
 
-  mlir::st::AddressAttr take(Type type, int64_t slots) {
+  mlir::st::AddressAttr take(Type type, int64_t slots, int64_t &end) {
     auto tensor = cast<RankedTensorType>(type);
     int64_t bytes = tensor.getNumElements() *
                     ::st::dtu::byteWidth(
@@ -80,9 +85,12 @@ private:
   void plan(Operation *op) {
     SmallVector<Attribute> addresses;
     for (Value result : op->getResults())
-      addresses.push_back(take(result.getType(), 1));
-    if (auto read = dyn_cast<mlir::st::ReadOp>(op))
-      addresses[0] = SymbolTable::lookupSymbolIn(program, read.getSourceAttr())->getAttr("address");
+      addresses.push_back(take(result.getType(), 1, end));
+    if (auto read = dyn_cast<mlir::st::ReadOp>(op)) {
+      Operation *storage = SymbolTable::lookupSymbolIn(program, read.getSourceAttr());
+      if (!isOnHost(storage))
+        addresses[0] = storage->getAttr("address");
+    }
     if (isa<stablehlo::ReshapeOp>(op))
       addresses[0] = cast<ArrayAttr>(op->getOperand(0).getDefiningOp()->getAttr("st.addresses"))[0];
     op->setAttr("st.addresses", builder.getArrayAttr(addresses));

@@ -118,8 +118,11 @@ void ExecutablePrinter::printGroup(const proto::Group &group) {
   llvm::interleaveComma(group.device_ids(), os);
   os << "]\n  arena " << group.arena_bytes() << " bytes";
   for (const proto::MemoryClass &part : group.memory())
-    os << ", " << text(part.name()) << " " << part.bytes();
+    if (part.name() != "host")
+      os << ", " << text(part.name()) << " " << part.bytes();
   os << "\n";
+  if (group.host_arena_bytes() > 0)
+    os << "  on the host " << group.host_arena_bytes() << " bytes\n";
   for (const proto::State &state : group.states())
     printState(state);
   for (const proto::Input &input : group.inputs())

@@ -41,7 +41,7 @@ def Dtu_AffineAttr : Dtu_Attr<"Affine", "affine"> {
 def Dtu_AddressAttr : Dtu_Attr<"Address", "address"> {
   let summary = "a byte address in one of the memories";
   let description = "`#dtu.address<L1[4096 + 1024 * r4] core 1 * r1>`.";
-  let parameters = (ins StringRefParameter<"L1, L2 or L3">:$space,
+  let parameters = (ins StringRefParameter<"L1, L2, L3 or host">:$space,
                         "::mlir::dtu::AffineAttr":$offset, "::mlir::dtu::AffineAttr":$core);
 }
 

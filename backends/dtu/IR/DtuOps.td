@@ -23,11 +23,12 @@ def Dtu_ProgramOp : Dtu_Op<"program", [IsolatedFromAbove, NoTerminator, SingleBl
     The verifier is the instruction set's own validator, without the limits of a machine.
   }];
   let arguments = (ins StrAttr:$name, I64Attr:$semaphores, I64Attr:$barriers, I64Attr:$l1_bytes,
-                       I64Attr:$l2_bytes, I64Attr:$l3_bytes, I64Attr:$table_size);
+                       I64Attr:$l2_bytes, I64Attr:$l3_bytes, I64Attr:$table_size,
+                       DefaultValuedAttr<I64Attr, "0">:$host_bytes);
   let regions = (region SizedRegion<1>:$body);
   let assemblyFormat = [{
     $name `semaphores` $semaphores `barriers` $barriers `l1` $l1_bytes `l2` $l2_bytes `l3` $l3_bytes
-    `table` $table_size attr-dict-with-keyword $body
+    (`host` $host_bytes^)? `table` $table_size attr-dict-with-keyword $body
   }];
   let hasRegionVerifier = 1;
 }

@@ -118,10 +118,10 @@ static void importStream(OpBuilder &builder, Location loc, const isa::Stream &st
 
 ProgramOp mlir::dtu::importProgram(OpBuilder &builder, Location loc, const isa::Program &program) {
   auto number = [&](int64_t value) { return builder.getI64IntegerAttr(value); };
-  auto op = ProgramOp::create(builder, loc, builder.getStringAttr(program.name),
-                              number(program.semaphores), number(program.barriers),
-                              number(program.l1Bytes), number(program.l2Bytes),
-                              number(program.l3Bytes), number(program.tableSize));
+  auto op = ProgramOp::create(
+      builder, loc, builder.getStringAttr(program.name), number(program.semaphores),
+      number(program.barriers), number(program.l1Bytes), number(program.l2Bytes),
+      number(program.l3Bytes), number(program.tableSize), number(program.hostBytes));
   OpBuilder::InsertionGuard guard(builder);
   builder.createBlock(&op.getBody());
   for (const isa::Stream &stream : program.streams)
@@ -297,6 +297,7 @@ FailureOr<isa::Program> mlir::dtu::exportProgram(ProgramOp op) {
   program.l1Bytes = op.getL1Bytes();
   program.l2Bytes = op.getL2Bytes();
   program.l3Bytes = op.getL3Bytes();
+  program.hostBytes = op.getHostBytes();
   program.tableSize = op.getTableSize();
   for (Operation &child : op.getBody().front()) {
     auto streamOp = dyn_cast<StreamOp>(child);

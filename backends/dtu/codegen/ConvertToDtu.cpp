@@ -94,6 +94,16 @@ LogicalResult ConvertToDtuPass::convert(mlir::st::ProgramOp program, const Machi
   return success();
 }
 
+static LogicalResult refuseHost(mlir::st::ProgramOp program, StringRef device) {
+  for (auto buffer : program.getOps<mlir::st::BufferOp>())
+    if (buffer.isOnHost())
+      return buffer.emitOpError("lies in the host's memory, to which ")
+             << device
+             << " has no link; expected host_gbytes_per_second and host_latency_ns in its "
+                "description";
+  return success();
+}
+
 static constexpr mlir::st::FactContract kContract = {
     {mlir::st::Fact::Programs, mlir::st::Fact::Addresses},
     {mlir::st::Fact::TensorOps, mlir::st::Fact::DeviceCode}};
@@ -109,6 +119,11 @@ void ConvertToDtuPass::runOnOperation() {
   // Whether the arena fits the device is the driver's to say, with a table of what takes the
   // memory.
   limits.l3Bytes = int64_t(1) << 60;
+  if (limits.hostBytes > 0)
+    limits.hostBytes = hw::kNoHostLimit;
+  for (auto program : getOperation().getOps<mlir::st::ProgramOp>())
+    if (limits.hostBytes == 0 && failed(refuseHost(program, description->name())))
+      return signalPassFailure();
   for (auto program : getOperation().getOps<mlir::st::ProgramOp>())
     if (failed(convert(program, machine, limits)))
       return signalPassFailure();

@@ -1,4 +1,4 @@
-// A strided copy or fill in device memory, shared by all queues.
+// A strided copy or fill in device memory, or between it and the host's, shared by all queues.
 #pragma once
 
 #include "backends/dtu/codegen/TileEmitter.h"
@@ -12,6 +12,7 @@ struct CopyJob {
   SmallVector<int64_t> sizes, dst, src; // elements and byte strides of each dimension
   int64_t dstOffset = 0, srcOffset = 0;
   hw::DType type = hw::DType::F32;
+  hw::Space dstSpace = hw::Space::L3, srcSpace = hw::Space::L3;
   std::optional<uint64_t> fill; // writes these bits instead of copying
 
   /// Each queue takes a share; a small copy is one queue's.

@@ -61,6 +61,8 @@ static void emitDims(StreamBuilder &dte, CopyJob job, Expr dstOffset, Expr srcOf
   }
   copy.dst.address = l3Address(dstOffset);
   copy.src.address = l3Address(srcOffset);
+  copy.dst.address.space = job.dstSpace;
+  copy.src.address.space = job.srcSpace;
   if (!job.fill)
     return dte.emit(std::move(copy));
   hw::Fill fill;

@@ -18,7 +18,7 @@ using namespace mlir::dtu;
 namespace proto = ::st::proto;
 namespace hw = ::st::dtu;
 
-static constexpr int64_t kFormatVersion = 2;
+static constexpr int64_t kFormatVersion = 3;
 
 // ---- types and slices -----------------------------------------------------------------------
 
@@ -146,7 +146,7 @@ private:
   mlir::st::MeshOp mesh;
   proto::Group &group;
   int64_t ranks;
-  int64_t arenaEnd = 0; // of everything that has an address
+  int64_t arenaEnd = 0, hostEnd = 0; // of everything that has an address
 
   FailureOr<mlir::st::AddressAttr> place(Operation *storage, Type type);
   LogicalResult addState(mlir::st::StateOp state);
@@ -271,6 +271,7 @@ LogicalResult GroupBuilder::addTask(mlir::st::TaskOp op) {
   if (failed(program))
     return failure();
   arenaEnd = std::max(arenaEnd, program->l3Bytes);
+  hostEnd = std::max(hostEnd, program->hostBytes);
   proto::Task &task = *group.add_tasks();
   task.set_name(op.getSymName().str());
   task.set_phase(op.getPhase().str());
@@ -378,7 +379,10 @@ LogicalResult GroupBuilder::run() {
     return failure();
   if (auto planned = program->getAttrOfType<IntegerAttr>("st.arena_bytes"))
     arenaEnd = std::max(arenaEnd, planned.getInt());
+  if (auto planned = program->getAttrOfType<IntegerAttr>("st.host_arena_bytes"))
+    hostEnd = std::max(hostEnd, planned.getInt());
   group.set_arena_bytes(arenaEnd);
+  group.set_host_arena_bytes(hostEnd);
   addMemoryClasses();
   return success();
 }

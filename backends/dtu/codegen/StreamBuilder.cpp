@@ -155,24 +155,27 @@ void StreamBuilder::label(llvm::StringRef name) {
 ProgramBuilder::ProgramBuilder(llvm::StringRef name, const Machine &machine)
     : machine(machine), core(hw::Engine::Core, machine.workers),
       dte(hw::Engine::Dte, machine.workers), tx(hw::Engine::Tx, 1), rx(hw::Engine::Rx, 1),
-      loader(hw::Engine::Dte, 1, /*first=*/machine.workers) {
+      loader(hw::Engine::Dte, 1, /*first=*/machine.workers),
+      host(hw::Engine::Dte, 1, /*first=*/machine.workers + 1) {
   program.name = name.str();
 }
 
 void ProgramBuilder::label(llvm::StringRef name) {
-  for (StreamBuilder *stream : {&core, &dte, &tx, &rx, &loader})
+  for (StreamBuilder *stream : {&core, &dte, &tx, &rx, &loader, &host})
     stream->label(name);
 }
 
 bool ProgramBuilder::registersSufficed() const {
   return core.registersSufficed() && dte.registersSufficed() && tx.registersSufficed() &&
-         rx.registersSufficed() && loader.registersSufficed();
+         rx.registersSufficed() && loader.registersSufficed() && host.registersSufficed();
 }
 
 hw::Program ProgramBuilder::take() {
-  program.semaphores = static_cast<int64_t>(Sem::Count) * workers();
+  program.semaphores = semaphoreBase(Sem::Count);
+  if (!host.empty())
+    program.semaphores += static_cast<int64_t>(HostSem::Count);
   program.barriers = 1;
-  for (StreamBuilder *stream : {&dte, &core, &tx, &rx, &loader})
+  for (StreamBuilder *stream : {&dte, &core, &tx, &rx, &loader, &host})
     if (!stream->empty())
       program.streams.push_back(stream->take());
   return std::move(program);

@@ -97,6 +97,9 @@ enum class Sem : int64_t {
   Count
 };
 
+/// Semaphores of the queue of the host's memory, one each.
+enum class HostSem : int64_t { Go, Done, Count };
+
 /// One task's program under construction. Worker w is core w with DTE queue w.
 class ProgramBuilder {
 public:
@@ -104,15 +107,19 @@ public:
 
   const Machine &machine;
   /// `loader` is a DTE queue beside the workers', for copies that link work waits for: only if
-  /// `hasLoader`.
-  StreamBuilder core, dte, tx, rx, loader;
+  /// `hasLoader`. `host` is one for copies to and from the host's memory: only if `hasHostQueue`.
+  StreamBuilder core, dte, tx, rx, loader, host;
 
   int64_t workers() const { return machine.workers; }
   bool hasLoader() const { return machine.dteQueues > machine.workers; }
+  bool hasHostQueue() const { return machine.dteQueues > machine.workers + 1; }
   /// The semaphore of the executing worker.
   Expr semaphore(Sem sem) const { return Expr::instance() + semaphoreBase(sem); }
   /// The semaphore of worker 0, the leader, which alone deals with the link streams.
   Expr leaderSemaphore(Sem sem) const { return Expr(semaphoreBase(sem)); }
+  Expr hostSemaphore(HostSem sem) const {
+    return Expr(semaphoreBase(Sem::Count) + static_cast<int64_t>(sem));
+  }
   /// Code of the leader's queue.
   void leader(llvm::function_ref<void()> body) {
     dte.when(Expr::instance(), 1, [&](Expr) { body(); });
@@ -128,6 +135,7 @@ public:
   void useL1(int64_t bytes) { program.l1Bytes = std::max(program.l1Bytes, bytes); }
   void useL2(int64_t bytes) { program.l2Bytes = std::max(program.l2Bytes, bytes); }
   void useL3(int64_t bytes) { program.l3Bytes = std::max(program.l3Bytes, bytes); }
+  void useHost(int64_t bytes) { program.hostBytes = std::max(program.hostBytes, bytes); }
   void useTable(int64_t entries) { program.tableSize = std::max(program.tableSize, entries); }
 
   void label(llvm::StringRef name);

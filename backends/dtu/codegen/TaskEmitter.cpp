@@ -11,8 +11,8 @@ using namespace mlir::dtu;
 
 TaskEmitter::TaskEmitter(st::TaskOp task, const Machine &machine, RankTable &table)
     : task(task), program(task->getParentOfType<st::ProgramOp>()), table(table),
-      builder(task.getSymName(), machine), links(builder), collectives(builder, links, table),
-      symbols(program) {}
+      builder(task.getSymName(), machine), links(builder), hostCopies(builder),
+      collectives(builder, links, table), symbols(program) {}
 
 // ---- memory -----------------------------------------------------------------------------------
 
@@ -55,15 +55,18 @@ FailureOr<Placement> TaskEmitter::placementOfStorage(Operation *user, StringRef 
   FailureOr<int64_t> bytes = byteSize(user, type.getValue());
   if (failed(bytes))
     return failure();
-  return toPlacement(address, *bytes);
+  Placement place = toPlacement(address, *bytes);
+  auto buffer = dyn_cast<st::BufferOp>(storage);
+  if ((place.isOnHost = buffer && buffer.isOnHost()))
+    builder.useHost(place.end());
+  return place;
 }
 
 void TaskEmitter::access(SmallVectorImpl<Access> &list, const Placement &place, bool isWrite) {
   // A task is of one micro-batch, whose slot stands for the others: of storage all places have the
   // same slots.
   list.push_back({/*isL2=*/false, place.offset, place.offset + place.bytes, isWrite});
-  builder.useL3(place.offset + (std::max<int64_t>(place.slots, 1) - 1) * place.stride +
-                place.bytes);
+  builder.useL3(place.end());
 }
 
 void TaskEmitter::order(ArrayRef<Access> accesses) {
@@ -76,7 +79,7 @@ void TaskEmitter::claimL2() { open(Access{/*isL2=*/true, 0, 1, /*isWrite=*/true}
 
 void TaskEmitter::open(ArrayRef<Access> accesses) {
   accessesOfOp.append(accesses.begin(), accesses.end());
-  bool waited = links.settle(accesses);
+  bool waited = links.settle(accesses) | hostCopies.settle(accesses);
   if (waited || opened.clash(accesses)) {
     builder.barrierOfQueues();
     opened = OpenAccesses();
@@ -87,6 +90,7 @@ void TaskEmitter::open(ArrayRef<Access> accesses) {
 }
 
 void TaskEmitter::meet() {
+  hostCopies.settle();
   links.synchronize();
   opened = OpenAccesses();
 }
@@ -144,11 +148,48 @@ LogicalResult TaskEmitter::accumulate(st::WriteOp write, const Placement &value,
   return emitLoopKernel(context);
 }
 
+/// A read of the host's memory; any other is where its storage is.
+LogicalResult TaskEmitter::emitRead(st::ReadOp read) {
+  FailureOr<Placement> source = placementOfStorage(read, read.getSource());
+  if (failed(source))
+    return failure();
+  if (!source->isOnHost)
+    return success();
+  if (isa<st::LoopOp>(read->getParentOp()))
+    return read.emitOpError("of the host's memory in a loop has no DTU code generation");
+  FailureOr<Placement> place = placementOf(read.getResult());
+  if (failed(place))
+    return failure();
+  SmallVector<Access> accesses;
+  access(accesses, *place, true);
+  order(accesses);
+  builder.label(("fetch " + read.getSource()).str());
+  hostCopies.copy(*source, *place, *getDType(read.getType().getElementType()), accesses);
+  return success();
+}
+
+LogicalResult TaskEmitter::copyToHost(st::WriteOp write, const Placement &value,
+                                      const Placement &target) {
+  if (write.getAccumulate() || isa<st::LoopOp>(write->getParentOp()))
+    return write.emitOpError("to the host's memory ")
+           << (write.getAccumulate() ? "that accumulates" : "in a loop")
+           << " has no DTU code generation";
+  SmallVector<Access> accesses;
+  access(accesses, value, false);
+  order(accesses);
+  builder.label(("offload " + write.getTarget()).str());
+  auto type = cast<RankedTensorType>(write.getValue().getType());
+  hostCopies.copy(value, target, *getDType(type.getElementType()), accesses);
+  return success();
+}
+
 LogicalResult TaskEmitter::emitWrite(st::WriteOp write) {
   FailureOr<Placement> value = placementOf(write.getValue());
   FailureOr<Placement> target = placementOfStorage(write, write.getTarget());
   if (failed(value) || failed(target))
     return failure();
+  if (target->isOnHost)
+    return copyToHost(write, *value, *target);
   if (!write.getAccumulate() && isSame(*value, *target))
     return success();
   SmallVector<Access> accesses;
@@ -345,7 +386,8 @@ LogicalResult TaskEmitter::emitConstant(Operation *op) {
 
 LogicalResult TaskEmitter::emit(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
-      .Case<st::ReadOp, st::CaptureOp>([](Operation *) { return success(); })
+      .Case([](st::CaptureOp) { return success(); })
+      .Case([&](st::ReadOp read) { return emitRead(read); })
       .Case([&](st::LoopOp loop) { return emitLoop(loop); })
       .Case([&](st::WriteOp write) { return emitWrite(write); })
       .Case([&](st::KernelOp kernel) { return emitKernel(kernel); })
@@ -363,6 +405,7 @@ LogicalResult TaskEmitter::emit(Operation *op) {
 FailureOr<hw::Program> TaskEmitter::run() {
   if (failed(emitBlock(task.getBody().front())))
     return failure();
+  hostCopies.settle();
   links.settle();
   if (!builder.registersSufficed())
     return task.emitOpError("needs more registers than a stream has");

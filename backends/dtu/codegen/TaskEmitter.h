@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backends/dtu/codegen/Collectives.h"
+#include "backends/dtu/codegen/HostCopies.h"
 #include "backends/dtu/codegen/KernelContext.h"
 
 namespace mlir::dtu {
@@ -23,6 +24,7 @@ private:
   RankTable &table;
   ProgramBuilder builder;
   Links links;
+  HostCopies hostCopies;
   CollectiveEmitter collectives;
   SymbolTable symbols;
 
@@ -45,7 +47,9 @@ private:
 
   LogicalResult emit(Operation *op);
   LogicalResult emitKernel(st::KernelOp kernel);
+  LogicalResult emitRead(st::ReadOp read);
   LogicalResult emitWrite(st::WriteOp write);
+  LogicalResult copyToHost(st::WriteOp write, const Placement &value, const Placement &target);
   LogicalResult emitReshape(Operation *reshape);
   LogicalResult emitSend(st::SendOp send);
   LogicalResult emitRecv(st::RecvOp recv);

@@ -23,6 +23,9 @@ hw::Address mlir::dtu::l1Address(const Expr &offset) {
 }
 hw::Address mlir::dtu::l2Address(const Expr &offset) { return address(hw::Space::L2, offset); }
 hw::Address mlir::dtu::l3Address(const Expr &offset) { return address(hw::Space::L3, offset); }
+hw::Address mlir::dtu::addressIn(const Placement &place, const Expr &offset) {
+  return address(place.isOnHost ? hw::Space::Host : hw::Space::L3, offset);
+}
 
 void mlir::dtu::emitCopy(StreamBuilder &dte, hw::Address dst, hw::Address src, CopyShape shape,
                          hw::DType dstType, hw::DType srcType) {

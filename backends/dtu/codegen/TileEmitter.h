@@ -5,10 +5,14 @@
 
 namespace mlir::dtu {
 
-/// A tensor in the arena: where, and how often it exists (micro-batch m uses copy m mod slots).
+/// A tensor in an arena: where, and how often it exists (micro-batch m uses copy m mod slots).
 struct Placement {
   int64_t offset = 0, stride = 0, slots = 1;
   int64_t bytes = 0;
+  bool isOnHost = false;
+
+  /// Behind its last copy.
+  int64_t end() const { return offset + (std::max<int64_t>(slots, 1) - 1) * stride + bytes; }
 };
 
 /// Base address of a tensor in one stream; what depends on the micro-batch goes through a register.
@@ -34,6 +38,8 @@ void emitCopy(StreamBuilder &dte, hw::Address dst, hw::Address src, CopyShape sh
 hw::Address l1Address(const Expr &offset);
 hw::Address l3Address(const Expr &offset);
 hw::Address l2Address(const Expr &offset);
+/// At a byte of the memory that a tensor lies in.
+hw::Address addressIn(const Placement &place, const Expr &offset);
 
 class TileEmitter {
 public:

@@ -13,7 +13,7 @@ namespace st::dtu {
 namespace {
 
 constexpr absl::string_view kMagic = "DTUP";
-constexpr uint64_t kVersion = 1;
+constexpr uint64_t kVersion = 2;
 // An instruction of one byte becomes some hundred bytes in memory; these bounds
 // keep hostile input from asking for more than a machine has.
 constexpr uint64_t kMaxInstructions = 1 << 20;
@@ -291,7 +291,7 @@ std::string encode(const Program &program) {
   e.raw(kVersion);
   e.text(program.name);
   for (int64_t value : {program.semaphores, program.barriers, program.l1Bytes, program.l2Bytes,
-                        program.l3Bytes, program.tableSize})
+                        program.l3Bytes, program.hostBytes, program.tableSize})
     e.number(value);
   e.raw(program.streams.size());
   for (const Stream &stream : program.streams)
@@ -310,7 +310,7 @@ absl::StatusOr<Program> decode(absl::string_view bytes) {
   Program program;
   program.name = d.text();
   for (int64_t *value : {&program.semaphores, &program.barriers, &program.l1Bytes, &program.l2Bytes,
-                         &program.l3Bytes, &program.tableSize})
+                         &program.l3Bytes, &program.hostBytes, &program.tableSize})
     *value = d.number();
   uint64_t streams = d.count(kMaxStreams, "streams");
   uint64_t instructionsLeft = kMaxInstructions;

@@ -57,7 +57,7 @@ unsigned operandCount(VectorOp op) {
 }
 
 absl::string_view name(Space space) {
-  constexpr absl::string_view names[] = {"L1", "L2", "L3"};
+  constexpr absl::string_view names[] = {"L1", "L2", "L3", "host"};
   return names[static_cast<unsigned>(space)];
 }
 
@@ -74,13 +74,13 @@ absl::string_view name(DType type) {
 
 absl::string_view name(VectorOp op) {
   constexpr absl::string_view names[] = {
-      "copy",    "neg",      "abs",         "not",       "sign",       "exp",       "expm1", "log",
-      "log1p",   "logistic", "tanh",        "sqrt",      "rsqrt",      "cbrt",      "erf", "erfc",  "sin",
-      "cos",     "floor",    "ceil",        "round",     "round_even", "is_finite", "add",   "sub",
-      "mul",     "div",      "max",         "min",       "pow",        "rem",       "and",   "or",
-      "xor",     "shl",      "shr_logical", "shr_arith", "rotl",       "eq",        "ne",    "lt",
-      "le",      "gt",       "ge",          "select",    "clamp",      "mul_add",   "iota",  "fill",
-      "row_sum", "row_max",  "row_min",     "col_sum",   "col_max",    "col_min"};
+      "copy",  "neg",      "abs",     "not",         "sign",      "exp",        "expm1",     "log",
+      "log1p", "logistic", "tanh",    "sqrt",        "rsqrt",     "cbrt",       "erf",       "erfc",
+      "sin",   "cos",      "floor",   "ceil",        "round",     "round_even", "is_finite", "add",
+      "sub",   "mul",      "div",     "max",         "min",       "pow",        "rem",       "and",
+      "or",    "xor",      "shl",     "shr_logical", "shr_arith", "rotl",       "eq",        "ne",
+      "lt",    "le",       "gt",      "ge",          "select",    "clamp",      "mul_add",   "iota",
+      "fill",  "row_sum",  "row_max", "row_min",     "col_sum",   "col_max",    "col_min"};
   static_assert(std::size(names) == kNumVectorOps);
   return names[static_cast<unsigned>(op)];
 }

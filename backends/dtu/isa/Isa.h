@@ -7,7 +7,7 @@
 // group, that run concurrently and meet only through semaphores and barriers:
 //
 //   core streams   matrix and vector instructions; they touch L1 of their own core only
-//   dte streams    asynchronous copies between L1, L2 and L3
+//   dte streams    asynchronous copies between L1, L2, L3 and the memory of the host
 //   tx/rx streams  link sends and receives, in program order per direction
 //
 // A stream is written once and executed by `count` instances (for example one
@@ -19,7 +19,7 @@
 //
 // Tasks of a rank run one after the other; a task ends when all its instances
 // have. At its start L1 and L2 hold nothing defined and semaphores are 0; L3
-// keeps its contents. Access to the same bytes from two instances without a
+// and the host keep their contents. Access to the same bytes from two instances without a
 // semaphore or barrier between them is a program error with undefined data.
 //
 // An instruction with an extent that is 0 does nothing, but for two: a Matmul
@@ -35,7 +35,7 @@
 
 namespace st::dtu {
 
-enum class Space : uint8_t { L1, L2, L3 };
+enum class Space : uint8_t { L1, L2, L3, Host };
 
 enum class DType : uint8_t { I1, I8, U8, I16, U16, I32, U32, I64, U64, BF16, F16, F32, F64 };
 
@@ -345,7 +345,7 @@ struct Stream {
 struct Program {
   std::string name;
   int64_t semaphores = 0, barriers = 0;
-  int64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0; ///< highest byte used + 1
+  int64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0, hostBytes = 0; ///< highest byte used + 1
   int64_t tableSize = 0;
   std::vector<Stream> streams;
 };

@@ -9,7 +9,7 @@
 
 namespace st::dtu {
 
-constexpr unsigned kNumSpaces = 3, kNumEngines = 4, kNumReduces = 7;
+constexpr unsigned kNumSpaces = 4, kNumEngines = 4, kNumReduces = 7;
 constexpr unsigned kNumDTypes = static_cast<unsigned>(DType::F64) + 1;
 constexpr unsigned kNumVectorOps = static_cast<unsigned>(VectorOp::ColMin) + 1;
 

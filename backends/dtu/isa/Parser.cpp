@@ -297,6 +297,7 @@ private:
     fields.integer("l1", program.l1Bytes, 0);
     fields.integer("l2", program.l2Bytes, 0);
     fields.integer("l3", program.l3Bytes, 0);
+    fields.integer("host", program.hostBytes, 0);
     fields.integer("table", program.tableSize, 0);
     state = State::Program;
     return fields.finish(word);

@@ -128,10 +128,10 @@ std::string printInstruction(const Instruction &instruction) {
 }
 
 std::string printProgram(const Program &program) {
-  std::string out =
-      absl::StrCat("program ", quote(program.name), " semaphores=", program.semaphores,
-                   " barriers=", program.barriers, " l1=", program.l1Bytes, " l2=", program.l2Bytes,
-                   " l3=", program.l3Bytes, " table=", program.tableSize, " {\n");
+  std::string out = absl::StrCat(
+      "program ", quote(program.name), " semaphores=", program.semaphores,
+      " barriers=", program.barriers, " l1=", program.l1Bytes, " l2=", program.l2Bytes,
+      " l3=", program.l3Bytes, " host=", program.hostBytes, " table=", program.tableSize, " {\n");
   for (const Stream &stream : program.streams)
     printStream(out, stream);
   out += "}\n";

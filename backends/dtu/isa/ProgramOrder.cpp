@@ -113,7 +113,9 @@ private:
         absl::StrCat(placeOf(index, instances[index].walker.pc), ": ", text));
   }
   std::string memoryName(int64_t memory) const {
-    return memory == kL3 ? "L3" : memory == kL2 ? "L2" : absl::StrCat("L1 of core ", memory);
+    if (memory >= 0)
+      return absl::StrCat("L1 of core ", memory);
+    return std::string(name(memory == kL3 ? Space::L3 : memory == kL2 ? Space::L2 : Space::Host));
   }
 
   /// Where no accesses are followed, all that has to be known is how many receives are over.
@@ -124,7 +126,7 @@ private:
       ++clocks[index][index];
   }
 
-  static constexpr int64_t kL3 = -1, kL2 = -2;
+  static constexpr int64_t kL3 = -1, kL2 = -2, kHost = -3;
 
   const Program &program;
   std::vector<std::vector<uint32_t>> matches;
@@ -133,7 +135,7 @@ private:
   std::deque<size_t> ready, late;
   std::vector<SemaphoreState> semaphores;
   std::vector<BarrierState> barriers;
-  std::map<int64_t, AccessHistory> memories; ///< by core, or kL2, kL3
+  std::map<int64_t, AccessHistory> memories; ///< by core, or kL2, kL3, kHost
   std::optional<size_t> receiver, sender;
   std::vector<SentMessage> sends;
   std::vector<LinkEvent> receives;
@@ -292,10 +294,11 @@ absl::Status OrderProof::access(size_t index, const Address &address,
   if (made.bytes.empty())
     return absl::OkStatus();
   bool isCore = walker.stream->engine == Engine::Core;
-  int64_t memory = address.space == Space::L3   ? kL3
-                   : address.space == Space::L2 ? kL2
-                   : isCore                     ? walker.number
-                                                : walker.value(address.core);
+  int64_t memory = address.space == Space::L3     ? kL3
+                   : address.space == Space::L2   ? kL2
+                   : address.space == Space::Host ? kHost
+                   : isCore                       ? walker.number
+                                                  : walker.value(address.core);
   for (int64_t i = 0; i < multicast; ++i) {
     int64_t place = memory < 0 ? memory : memory + i;
     AccessHistory &of = memories[place];

@@ -48,7 +48,8 @@ private:
   std::map<int64_t, int64_t> &barriers;
   RegisterRanges ranges;
   std::vector<OpenLoop> loops;
-  bool mayNotRun = false; ///< inside a loop that is not known to run
+  bool mayNotRun = false;   ///< inside a loop that is not known to run
+  bool reachesHost = false; ///< the instruction may name the host's memory
   std::string error;
 
   template <typename... Args> void fail(const Args &...args) {
@@ -88,7 +89,8 @@ private:
   int64_t spaceBytes(Space space) const {
     return space == Space::L1   ? program.l1Bytes
            : space == Space::L2 ? program.l2Bytes
-                                : program.l3Bytes;
+           : space == Space::L3 ? program.l3Bytes
+                                : program.hostBytes;
   }
 
   /// An access of `dims` (extent and byte stride) with elements of `width` bytes.
@@ -104,6 +106,7 @@ private:
       require(address.space == Space::L1, "a core reaches its own L1 only");
     if (multicast > 1)
       require(address.space == Space::L1, "multicast is to L1 only");
+    require(address.space != Space::Host || reachesHost, "only a copy reaches the host's memory");
     if (!error.empty() || mayNotRun)
       return;
     if (std::optional<ByteRange> range = ranges.access(address.offset, dims, width)) {
@@ -226,8 +229,12 @@ private:
   void check(const Copy &i) {
     checkEngine(Engine::Dte);
     checkMulticast(i.multicast);
+    require(i.dst.address.space != Space::Host || i.src.address.space != Space::Host,
+            "both sides are in the host's memory");
+    reachesHost = true;
     checkView("destination", i.dst, i.sizes, i.dstType, i.multicast);
     checkView("source", i.src, i.sizes, i.srcType);
+    reachesHost = false;
   }
   void check(const Fill &i) {
     checkEngine(Engine::Dte);
@@ -369,6 +376,7 @@ std::string checkProgram(const Program &program, const MachineLimits &limits) {
   for (std::string error : {within(program.l1Bytes, limits.l1Bytes, "L1 bytes"),
                             within(program.l2Bytes, limits.l2Bytes, "L2 bytes"),
                             within(program.l3Bytes, limits.l3Bytes, "L3 bytes"),
+                            within(program.hostBytes, limits.hostBytes, "host bytes"),
                             within(program.semaphores, kMaxSemaphores, "semaphores"),
                             within(program.barriers, kMaxBarriers, "barriers"),
                             within(program.tableSize, kMaxTableSize, "table entries")})
@@ -414,6 +422,11 @@ MachineLimits machineLimits(const proto::DtuDescription &description) {
   limits.l1Bytes = static_cast<int64_t>(description.l1_bytes_per_core().value());
   limits.l2Bytes = static_cast<int64_t>(description.l2_bytes_per_cluster().value());
   limits.l3Bytes = static_cast<int64_t>(description.l3_bytes_per_chip().value()) / clusters;
+  if (description.has_host_gbytes_per_second())
+    limits.hostBytes =
+        description.has_host_bytes_per_chip()
+            ? static_cast<int64_t>(description.host_bytes_per_chip().value()) / clusters
+            : kNoHostLimit;
   return limits;
 }
 

@@ -17,10 +17,13 @@ namespace st::dtu {
 struct MachineLimits {
   int64_t cores = 0, dteQueues = 0;
   int64_t l1Bytes = 0, l2Bytes = 0;
-  int64_t l3Bytes = 0; ///< the cluster's share of the chip's memory
+  int64_t l3Bytes = 0;   ///< the cluster's share of the chip's memory
+  int64_t hostBytes = 0; ///< its share of the host's memory; 0 without a link to it
 };
 MachineLimits machineLimits(const proto::DtuDescription &description);
 
+/// Bytes of a host whose memory the description does not limit.
+constexpr int64_t kNoHostLimit = int64_t(1) << 60;
 constexpr unsigned kMaxLoopDepth = 16;
 constexpr int64_t kMaxSemaphores = 1 << 16, kMaxBarriers = 1 << 12, kMaxTableSize = 1 << 20;
 /// Bounds that keep every product of an extent and a stride within 128 bits and

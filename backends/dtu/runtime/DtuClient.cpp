@@ -95,6 +95,7 @@ std::vector<dtu::RankConfig> makeRanks(const proto::Executable &program) {
       config.deviceId = group.device_ids(rank);
       config.rankInGroup = rank;
       config.arenaBytes = group.arena_bytes();
+      config.hostBytes = group.host_arena_bytes();
       auto table = group.rank_tables().begin() + rank * group.table_size();
       config.table.assign(table, table + group.table_size());
       ranks.push_back(std::move(config));
@@ -180,7 +181,8 @@ absl::StatusOr<StepTime> DtuExecutable::timeStep(StepTrace *trace) {
   time.lowerBound = result.rooflineBound;
   time.serialSum = result.serialSum;
   for (const dtu::RankTiming &rank : result.ranks)
-    time.ranks.push_back({rank.macsF32 + rank.macs16, rank.messages, rank.sentBytes});
+    time.ranks.push_back({rank.macsF32 + rank.macs16, rank.messages, rank.sentBytes,
+                          rank.toHostBytes, rank.fromHostBytes});
   return time;
 }
 

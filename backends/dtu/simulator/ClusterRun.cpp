@@ -16,9 +16,10 @@ constexpr int64_t kMaxMessageBytes = int64_t(1) << 32;
 
 } // namespace
 
-ClusterRun::ClusterRun(DataEngine &engine, int64_t rank, uint8_t *arena)
+ClusterRun::ClusterRun(DataEngine &engine, int64_t rank, const RankMemory &arenas)
     : engine(engine), rank(rank) {
-  context.memory.l3 = arena;
+  context.memory.l3 = arenas.l3;
+  context.memory.host = arenas.host;
   context.memory.cores = engine.machine.cores;
   context.memory.coreStride = engine.machine.coreStride();
   context.kernels = engine.machine.kernels;
@@ -52,6 +53,7 @@ bool ClusterRun::beginTask() {
   memory.l1Bytes = program->source.l1Bytes;
   memory.l2Bytes = program->source.l2Bytes;
   memory.l3Bytes = program->source.l3Bytes;
+  memory.hostBytes = program->source.hostBytes;
   if (engine.machine.poisonScratch)
     std::memset(scratch.data, 0xff, static_cast<size_t>(scratch.bytes));
 

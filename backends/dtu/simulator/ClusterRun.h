@@ -9,7 +9,7 @@ namespace st::dtu {
 
 class ClusterRun {
 public:
-  ClusterRun(DataEngine &engine, int64_t rank, uint8_t *arena);
+  ClusterRun(DataEngine &engine, int64_t rank, const RankMemory &arenas);
 
   void start(const RankSchedule *newSchedule);
 

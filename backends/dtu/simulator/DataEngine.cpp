@@ -31,7 +31,7 @@ void LazyMemory::reset() {
   data = nullptr;
 }
 
-DataEngine::DataEngine(DataMachine machine, std::vector<uint8_t *> arenas)
+DataEngine::DataEngine(DataMachine machine, const std::vector<RankMemory> &arenas)
     : machine(std::move(machine)) {
   for (size_t rank = 0; rank < arenas.size(); ++rank) {
     mailboxes.push_back(std::make_unique<Mailbox>());

@@ -53,11 +53,16 @@ struct DataMachine {
   int64_t coreStride() const { return (l1Bytes + 4095) / 4096 * 4096 + 4096 + 256; }
 };
 
+/// Where a rank's arenas lie.
+struct RankMemory {
+  uint8_t *l3 = nullptr, *host = nullptr;
+};
+
 class ClusterRun;
 
 class DataEngine {
 public:
-  DataEngine(DataMachine machine, std::vector<uint8_t *> arenas);
+  DataEngine(DataMachine machine, const std::vector<RankMemory> &arenas);
   ~DataEngine();
 
   absl::Status execute(const std::vector<RankSchedule> &schedules, int hostThreads);

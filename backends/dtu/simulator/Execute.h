@@ -12,10 +12,10 @@ namespace st::dtu {
 
 /// Memories of one cluster while it runs a program, cut to what the program declares.
 struct ClusterMemory {
-  uint8_t *l1 = nullptr, *l2 = nullptr, *l3 = nullptr;
+  uint8_t *l1 = nullptr, *l2 = nullptr, *l3 = nullptr, *host = nullptr;
   int64_t coreStride = 0; ///< bytes between the L1s of two cores
   int64_t cores = 0;
-  int64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0;
+  int64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0, hostBytes = 0;
 };
 
 /// What an instruction runs in: one stream instance of one cluster.

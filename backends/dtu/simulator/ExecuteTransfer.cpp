@@ -31,6 +31,9 @@ uint8_t *ExecContext::resolve(const char *what, const FlatAddress &address, int6
   } else if (address.space == Space::L2) {
     bytes = memory.l2Bytes;
     base = memory.l2;
+  } else if (address.space == Space::Host) {
+    bytes = memory.hostBytes;
+    base = memory.host;
   }
   // low and high are within 2^62, so neither side overflows.
   if (offset < -low || offset > bytes - high) {

@@ -34,24 +34,44 @@ struct Simulator::Impl {
   const HostKernels *kernels = nullptr;
   std::unique_ptr<HostMatmul> matmul;
   std::vector<std::unique_ptr<DecodedProgram>> programs;
-  std::vector<LazyMemory> arenas;
+  std::vector<LazyMemory> arenas, hostArenas; ///< a rank
   std::unique_ptr<DataEngine> data;
   ExecutionCounters counters;
 
+  absl::Status checkHost(size_t rank, int64_t &used) const;
   absl::Status checkRanks() const;
   absl::Status checkSchedules(const std::vector<RankSchedule> &schedules) const;
   absl::Status makeDataEngine();
 };
 
+/// `used`: what ranks on its device have of the host's memory.
+absl::Status Simulator::Impl::checkHost(size_t rank, int64_t &used) const {
+  const int64_t bytes = ranks[rank].hostBytes, available = dtuSizes(description).hostBytes;
+  if (bytes < 0)
+    return absl::InvalidArgumentError(
+        absl::StrCat("rank ", rank, " has a negative arena in the host's memory"));
+  if (bytes > 0 && available == 0)
+    return absl::InvalidArgumentError(absl::StrCat("rank ", rank, " needs ", bytes,
+                                                   " bytes of the host's memory, to which ",
+                                                   description.name(), " has no link"));
+  if (bytes > available - used)
+    return absl::ResourceExhaustedError(
+        absl::StrCat("rank ", rank, " needs ", bytes,
+                     " bytes of the host's memory, of which a cluster of ", description.name(),
+                     " has ", available, used ? absl::StrCat(" and ", used, " are taken") : ""));
+  used += bytes;
+  return absl::OkStatus();
+}
+
 absl::Status Simulator::Impl::checkRanks() const {
   int64_t available = dtuSizes(description).l3Bytes;
-  std::map<int64_t, int64_t> used;
+  std::map<int64_t, int64_t> used, hostUsed;
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
     const RankConfig &config = ranks[rank];
-    ST_ASSIGN_OR_RETURN(DtuPlace place, dtuPlace(description, config.deviceId));
-    (void)place;
+    ST_RETURN_IF_ERROR(dtuPlace(description, config.deviceId).status());
     if (config.arenaBytes < 0)
       return absl::InvalidArgumentError(absl::StrCat("rank ", rank, " has a negative arena"));
+    ST_RETURN_IF_ERROR(checkHost(rank, hostUsed[config.deviceId]));
     int64_t &sum = used[config.deviceId];
     if (config.arenaBytes > available - sum)
       return absl::ResourceExhaustedError(absl::StrCat(
@@ -76,6 +96,10 @@ absl::Status Simulator::Impl::checkSchedules(const std::vector<RankSchedule> &sc
         return absl::InvalidArgumentError(absl::StrCat("program '", program.name, "' uses ",
                                                        program.l3Bytes, " bytes of L3; rank ", rank,
                                                        " has ", ranks[rank].arenaBytes));
+      if (program.hostBytes > ranks[rank].hostBytes)
+        return absl::InvalidArgumentError(absl::StrCat(
+            "program '", program.name, "' uses ", program.hostBytes,
+            " bytes of the host's memory; rank ", rank, " has ", ranks[rank].hostBytes));
       if (program.tableSize > static_cast<int64_t>(ranks[rank].table.size()))
         return absl::InvalidArgumentError(absl::StrCat("program '", program.name, "' uses ",
                                                        program.tableSize, " table entries; rank ",
@@ -88,16 +112,18 @@ absl::Status Simulator::Impl::checkSchedules(const std::vector<RankSchedule> &sc
 absl::Status Simulator::Impl::makeDataEngine() {
   if (data)
     return absl::OkStatus();
-  std::vector<uint8_t *> pointers;
+  std::vector<RankMemory> pointers;
   for (const RankConfig &config : ranks) {
-    LazyMemory &arena = arenas.emplace_back();
-    if (arena.allocate(config.arenaBytes)) {
-      pointers.push_back(arena.data);
+    LazyMemory &arena = arenas.emplace_back(), &host = hostArenas.emplace_back();
+    if (arena.allocate(config.arenaBytes) && host.allocate(config.hostBytes)) {
+      pointers.push_back({arena.data, host.data});
       continue;
     }
     arenas.clear();
-    return absl::ResourceExhaustedError(
-        absl::StrCat("the host cannot reserve ", config.arenaBytes, " bytes for a device memory"));
+    hostArenas.clear();
+    return absl::ResourceExhaustedError(absl::StrCat("the host cannot reserve ",
+                                                     config.arenaBytes + config.hostBytes,
+                                                     " bytes for the memories of a rank"));
   }
   DtuSizes sizes = dtuSizes(description);
   DataMachine machine;
@@ -111,7 +137,7 @@ absl::Status Simulator::Impl::makeDataEngine() {
   machine.dropMessages = options.dropMessages;
   machine.programs = &programs;
   machine.ranks = &ranks;
-  data = std::make_unique<DataEngine>(std::move(machine), std::move(pointers));
+  data = std::make_unique<DataEngine>(std::move(machine), pointers);
   return absl::OkStatus();
 }
 

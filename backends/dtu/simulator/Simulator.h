@@ -36,6 +36,7 @@ struct RankConfig {
   int64_t deviceId = 0;       ///< as in parallel-config: chip k of T10 owns 5k .. 5k+3
   int64_t rankInGroup = 0;    ///< register kRank
   int64_t arenaBytes = 0;     ///< bytes of L3 the rank uses
+  int64_t hostBytes = 0;      ///< bytes of the host's memory it uses
   std::vector<int64_t> table; ///< rank table, read by Table
 };
 
@@ -100,6 +101,7 @@ struct RankTiming {
   int64_t macsF32 = 0, macs16 = 0;
   int64_t vectorElements = 0;
   int64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0; ///< read and written by DTE and links
+  int64_t toHostBytes = 0, fromHostBytes = 0;
   int64_t l2Busy = 0;
   int64_t sentBytes = 0, receivedBytes = 0, messages = 0;
   int64_t peakLandingBytes = 0;            ///< messages arrived and not yet received
@@ -124,7 +126,8 @@ struct TimingResult {
 
 class Simulator {
 public:
-  /// Checks the description, device ids and that the arenas on each cluster fit its L3 slice.
+  /// Checks the description, device ids and that the arenas on each cluster fit its L3 slice and
+  /// its share of the host's memory.
   static absl::StatusOr<std::unique_ptr<Simulator>> create(const proto::DtuDescription &description,
                                                            std::vector<RankConfig> ranks,
                                                            SimulatorOptions options = {});

@@ -2,6 +2,8 @@
 
 #include "lib/Support/StatusMacros.h"
 
+#include "absl/strings/str_cat.h"
+
 #include <algorithm>
 #include <map>
 
@@ -14,13 +16,13 @@ bool isTranscendental(VectorOp op) {
 }
 
 /// What adds up of what a rank does.
-constexpr std::array<int64_t RankTiming::*, 16> kWork = {
-    &RankTiming::matrixBusy, &RankTiming::vectorBusy, &RankTiming::dteBusy,
-    &RankTiming::txBusy,     &RankTiming::rxBusy,     &RankTiming::serialSum,
-    &RankTiming::macsF32,    &RankTiming::macs16,     &RankTiming::vectorElements,
-    &RankTiming::l1Bytes,    &RankTiming::l2Bytes,    &RankTiming::l3Bytes,
-    &RankTiming::l2Busy,     &RankTiming::sentBytes,  &RankTiming::receivedBytes,
-    &RankTiming::messages};
+constexpr std::array<int64_t RankTiming::*, 18> kWork = {
+    &RankTiming::matrixBusy, &RankTiming::vectorBusy,  &RankTiming::dteBusy,
+    &RankTiming::txBusy,     &RankTiming::rxBusy,      &RankTiming::serialSum,
+    &RankTiming::macsF32,    &RankTiming::macs16,      &RankTiming::vectorElements,
+    &RankTiming::l1Bytes,    &RankTiming::l2Bytes,     &RankTiming::l3Bytes,
+    &RankTiming::l2Busy,     &RankTiming::sentBytes,   &RankTiming::receivedBytes,
+    &RankTiming::messages,   &RankTiming::toHostBytes, &RankTiming::fromHostBytes};
 
 } // namespace
 
@@ -30,6 +32,7 @@ TimeMachine::TimeMachine(const proto::DtuDescription &description, int64_t chips
   numCores = sizes.cores;
   numQueues = sizes.dteQueues;
   l3.resize(static_cast<size_t>(chips));
+  hosts.resize(static_cast<size_t>(chips));
   devicesOf.resize(static_cast<size_t>(chips));
   links.resize(static_cast<size_t>(topology.numLinks()));
 }
@@ -97,6 +100,7 @@ Completion TimeMachine::occupy(size_t rank, Picoseconds now, const Traffic *traf
   };
   // Both sides in one memory share its bandwidth, so their times add up there.
   Picoseconds aloneL1 = 0, aloneL2 = 0, aloneL3 = 0;
+  Picoseconds aloneHost = 0;
   for (size_t i = 0; i < count; ++i) {
     const Traffic &side = traffic[i];
     switch (side.space) {
@@ -117,9 +121,16 @@ Completion TimeMachine::occupy(size_t rank, Picoseconds now, const Traffic *traf
       aloneL3 += model.l3Bytes(side.bytes);
       timing.l3Bytes += side.bytes;
       break;
+    case Space::Host: {
+      HostLink &host = hosts[device.chip];
+      add(side.isWrite ? host.to : host.from, model.hostBytes(side.bytes));
+      aloneHost = model.hostBytes(side.bytes);
+      (side.isWrite ? timing.toHostBytes : timing.fromHostBytes) += side.bytes;
+      break;
+    }
     }
   }
-  result.alone = std::max({aloneL1, aloneL2, aloneL3});
+  result.alone = std::max({aloneL1, aloneL2, aloneL3, aloneHost});
   return result;
 }
 
@@ -134,9 +145,13 @@ Completion TimeMachine::transfer(size_t rank, int64_t queue, Picoseconds now,
   if (bytes == 0)
     return {now, 0, 0};
   Completion result = occupy(rank, now, traffic, count);
-  Picoseconds moving = model.dteBytes(bytes);
-  result.end = std::max(result.end, now + moving) + model.dteLatency;
-  result.alone = std::max(result.alone, moving) + model.dteLatency;
+  const Picoseconds moving = model.dteBytes(bytes);
+  Picoseconds latency = model.dteLatency;
+  if (std::any_of(traffic, traffic + count,
+                  [](const Traffic &side) { return side.space == Space::Host; }))
+    latency += model.hostLatency;
+  result.end = std::max(result.end, now + moving) + latency;
+  result.alone = std::max(result.alone, moving) + latency;
   engine.reserve(now, result.end - now);
   rankTimings[rank].dteBusy += result.end - now;
   return result;
@@ -206,11 +221,22 @@ void TimeMachine::addWork(size_t rank, const Work &work, int64_t times) {
     rankTimings[rank].*kWork[i] += times * work[i];
 }
 
+std::vector<TimeMachine::HostBytes> TimeMachine::countHostBytes() const {
+  std::vector<HostBytes> chips(hosts.size());
+  for (size_t rank = 0; rank < rankTimings.size(); ++rank) {
+    HostBytes &chip = chips[chipOf(rank)];
+    chip.to += rankTimings[rank].toHostBytes;
+    chip.from += rankTimings[rank].fromHostBytes;
+  }
+  return chips;
+}
+
 Picoseconds TimeMachine::rooflineBound() const {
   double perCycle32 = static_cast<double>(model.arrayRows * model.arrayCols * numCores);
   double perCycle16 = perCycle32 * static_cast<double>(model.stepsPerCycle16);
   std::vector<double> cycles(devices.size());
   std::vector<int64_t> l2Busy(devices.size()), l3Bytes(l3.size());
+  const std::vector<HostBytes> hostBytes = countHostBytes();
   for (size_t rank = 0; rank < rankTimings.size(); ++rank) {
     const RankTiming &timing = rankTimings[rank];
     cycles[deviceOf[rank]] += static_cast<double>(timing.macsF32) / perCycle32 +
@@ -223,6 +249,8 @@ Picoseconds TimeMachine::rooflineBound() const {
     bound = std::max({bound, cycles[device] * model.cycle, static_cast<double>(l2Busy[device])});
   for (int64_t bytes : l3Bytes)
     bound = std::max(bound, static_cast<double>(model.l3Bytes(bytes)));
+  for (const HostBytes &chip : hostBytes)
+    bound = std::max(bound, static_cast<double>(model.hostBytes(std::max(chip.to, chip.from))));
   for (size_t i = 0; i < links.size(); ++i)
     bound = std::max(bound, static_cast<double>(links[i].bytes) *
                                 topology.linkPerByte(static_cast<int32_t>(i)));
@@ -250,6 +278,13 @@ std::vector<LinkTiming> TimeMachine::linkTimings() const {
   for (size_t i = 0; i < links.size(); ++i)
     if (links[i].bytes)
       result.push_back({topology.linkName(static_cast<int32_t>(i)), links[i].bytes, links[i].busy});
+  const std::vector<HostBytes> hostBytes = countHostBytes();
+  for (size_t chip = 0; chip < hostBytes.size(); ++chip) {
+    if (const int64_t bytes = hostBytes[chip].to)
+      result.push_back({absl::StrCat("chip ", chip, " -> host"), bytes, model.hostBytes(bytes)});
+    if (const int64_t bytes = hostBytes[chip].from)
+      result.push_back({absl::StrCat("host -> chip ", chip), bytes, model.hostBytes(bytes)});
+  }
   return result;
 }
 

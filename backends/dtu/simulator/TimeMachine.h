@@ -40,6 +40,7 @@ struct Traffic {
   int64_t core = 0;  ///< of L1
   int64_t cores = 1; ///< multicast
   int64_t bytes = 0;
+  bool isWrite = false; ///< of the host: which way they go
 };
 
 class TimeMachine {
@@ -68,7 +69,7 @@ public:
   void countMessage(const LinkPath &path, int64_t bytes, int64_t times);
 
   /// What a rank has done so far that is counted.
-  using Work = std::array<int64_t, 16>;
+  using Work = std::array<int64_t, 18>;
   Work workOf(size_t rank) const;
   /// Counts so much work so many times more, or less.
   void addWork(size_t rank, const Work &work, int64_t times);
@@ -77,6 +78,8 @@ public:
   /// Each memory and engine of a chip of some rank.
   template <typename Visit> void eachServer(size_t chip, Visit &&visit) {
     visit(l3[chip]);
+    visit(hosts[chip].to);
+    visit(hosts[chip].from);
     for (size_t index : devicesOf[chip]) {
       Device &device = devices[index];
       visit(device.l2);
@@ -108,7 +111,17 @@ private:
     int64_t bytes = 0;
   };
 
+  /// Of a chip: the two directions of its link to the host do not share anything.
+  struct HostLink {
+    FifoServer to, from;
+  };
+  struct HostBytes {
+    int64_t to = 0, from = 0;
+  };
+
   TimeMachine(const proto::DtuDescription &description, int64_t chips);
+  /// What went over each chip's link to the host.
+  std::vector<HostBytes> countHostBytes() const;
 
   DtuCosts model;
   DtuTopology topology;
@@ -118,6 +131,7 @@ private:
   std::vector<DtuPlace> placeOf;              ///< rank -> place
   std::vector<std::vector<size_t>> devicesOf; ///< chip -> indices in devices
   std::vector<FifoServer> l3;                 ///< a chip
+  std::vector<HostLink> hosts;                ///< the same
   std::vector<Link> links;
   std::vector<RankTiming> rankTimings;
 

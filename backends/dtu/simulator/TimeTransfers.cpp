@@ -64,6 +64,7 @@ Completion TimeEngine::copy(size_t rank, const Instance &instance, Slot slot, Pi
   if (!place(instance, copy.dst, copy.multicast, traffic[0]) ||
       !place(instance, copy.src, 1, traffic[1]))
     return {};
+  traffic[0].isWrite = true;
   traffic[0].bytes = clampedProduct(elements(copy.dims, copy.dstStrides, registers, false),
                                     byteWidth(copy.dstType));
   traffic[1].bytes = clampedProduct(elements(copy.dims, copy.srcStrides, registers, true),

@@ -135,11 +135,13 @@ def St_TargetAttr : St_Attr<"Target", "target"> {
     StringRefParameter<"description file's name, e.g. dtu-t10">:$device,
     "int64_t":$alignment,
     "int64_t":$scratch_bytes,
-    "int64_t":$memory_bytes);
+    "int64_t":$memory_bytes,
+    DefaultValuedParameter<"int64_t", "0">:$host_bytes);
   let assemblyFormat = "`<` struct(params) `>`";
   let description = [{
     `alignment`: of buffers in the arena, bytes. `scratch_bytes`: working memory of one core: a fused
     kernel keeps the rows that it reduces there. `memory_bytes`: device memory of one device.
+    `host_bytes`: what it may take of its host's memory, 2^60 where nothing limits it; 0 without a link to the host.
   }];
 }
 

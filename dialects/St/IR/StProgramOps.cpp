@@ -88,7 +88,11 @@ LogicalResult BufferOp::verify() {
   if (slots < 1 || (slots > 1 && getKind() != "stash"))
     return emitOpError("has ") << slots << " slots, expected " << (slots < 1 ? "at least " : "")
                                << "1";
-  return success();
+  // What is added to, or carried by a loop, is in the device's memory.
+  if (getSpace() && getKind() != "stash")
+    return emitOpError("of kind \"")
+           << getKind() << "\" lies in space \"" << *getSpace() << "\", expected a stash";
+  return getSpace() ? verifyOneOf(*this, "space", *getSpace(), {"host"}) : success();
 }
 
 /// Checks an access against the storage it names: the type, and whether it names a micro-batch.

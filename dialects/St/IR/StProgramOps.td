@@ -82,12 +82,16 @@ def St_BufferOp : St_StorageOp<"buffer"> {
   let description = [{
     `kind`: "stash" (written by one task of a micro-batch, read by later ones of the same),
     "accumulator" (zeroed by the prologue, added to by each micro-batch), "step" (written once a step).
-    A stash has `slots` copies; micro-batch m uses slot m mod slots.
+    A stash has `slots` copies; micro-batch m uses slot m mod slots. One with `space "host"` lies in the memory
+    of the device's host: a write copies the value there, a read makes a copy of it in the device's memory.
   }];
   let arguments = (ins SymbolNameAttr:$sym_name, StrAttr:$kind, I64Attr:$slots, TypeAttr:$type,
-                       OptionalAttr<St_AddressAttr>:$address);
-  let assemblyFormat = "$sym_name $kind `slots` $slots `:` $type (`at` $address^)? attr-dict";
-  let extraClassDeclaration = [{ bool isPerMicroBatch() { return getKind() == "stash"; } }];
+                       OptionalAttr<St_AddressAttr>:$address, OptionalAttr<StrAttr>:$space);
+  let assemblyFormat = "$sym_name $kind `slots` $slots (`space` $space^)? `:` $type (`at` $address^)? attr-dict";
+  let extraClassDeclaration = [{
+    bool isPerMicroBatch() { return getKind() == "stash"; }
+    bool isOnHost() { return getSpace().has_value(); }
+  }];
 }
 
 def St_TaskOp : St_Op<"task", [Symbol, HasParent<"ProgramOp">, NoTerminator, SingleBlock]> {

@@ -25,6 +25,7 @@ struct StepTime {
     int64_t macs = 0;     ///< multiply-accumulates of its matrix products
     int64_t messages = 0; ///< that it sends over links
     int64_t sentBytes = 0;
+    int64_t toHostBytes = 0, fromHostBytes = 0; ///< between its device and the host's memory
   };
   std::vector<Rank> ranks;
 };

@@ -53,8 +53,8 @@ TEST(Encoding, DamagedBytesGiveAnErrorOrAnotherProgram) {
 }
 
 TEST(Encoding, HugeCountsAreRefusedBeforeAnythingIsAllocated) {
-  std::string bytes = "DTUP\x01";
-  bytes += std::string("\x00", 1) + std::string(6, '\0') + "\xff\xff\xff\xff\xff\x7f";
+  std::string bytes = "DTUP\x02";
+  bytes += std::string("\x00", 1) + std::string(7, '\0') + "\xff\xff\xff\xff\xff\x7f";
   absl::StatusOr<Program> program = decode(bytes);
   ASSERT_FALSE(program.ok());
   EXPECT_NE(program.status().message().find("too many streams"), absl::string_view::npos)

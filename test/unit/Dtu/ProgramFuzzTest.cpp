@@ -34,7 +34,7 @@ public:
       value.terms.push_back({static_cast<uint8_t>(below(8)), below(12) ? 8 : -8});
   }
   void address(const char *, Address &value) {
-    value.space = static_cast<Space>(below(3));
+    value.space = static_cast<Space>(below(4));
     affine("", value.offset);
     if (below(3) == 0)
       affine("", value.core);
@@ -95,7 +95,7 @@ Program plausibleProgram(uint64_t seed, const MachineLimits &limits) {
   program.name = "fuzz";
   program.semaphores = 64;
   program.barriers = 2;
-  program.l1Bytes = program.l2Bytes = program.l3Bytes = 2048;
+  program.l1Bytes = program.l2Bytes = program.l3Bytes = program.hostBytes = 2048;
   program.tableSize = 4;
   for (Engine engine : {Engine::Core, Engine::Dte, Engine::Tx, Engine::Rx}) {
     Stream &stream = program.streams.emplace_back();
@@ -128,7 +128,7 @@ TEST(ProgramFuzz, ValidNonsenseNeverCrashes) {
     Program program = plausibleProgram(seed, limits);
     SimulatorOptions options;
     options.hostThreads = 1 + static_cast<int>(seed % 2);
-    std::vector<RankConfig> configs = rankConfigs(2, program.l3Bytes);
+    std::vector<RankConfig> configs = rankConfigs(2, program.l3Bytes, program.hostBytes);
     for (RankConfig &config : configs)
       config.table = {0, 1, 1, 0};
     auto simulator = makeSimulator(configs, options);

@@ -14,9 +14,9 @@ namespace {
 constexpr int64_t kLimit = 1'000'000;
 
 absl::StatusOr<ProgramOrder> prove(const std::string &streams) {
-  absl::StatusOr<Program> program =
-      parseProgram("program \"p\" semaphores=4 barriers=1 l1=4096 l2=4096 l3=65536 table=1 {\n" +
-                   streams + "}\n");
+  absl::StatusOr<Program> program = parseProgram(
+      "program \"p\" semaphores=4 barriers=1 l1=4096 l2=4096 l3=65536 host=65536 table=1 {\n" +
+      streams + "}\n");
   if (!program.ok())
     return program.status();
   return proveOrder(*program, {0, 0, {1}}, kLimit);
@@ -63,6 +63,16 @@ TEST(ProgramOrder, DoubleBufferOfAsManySlotsAsAreFree) {
 TEST(ProgramOrder, OneSlotLessIsARace) {
   expectError(doubleBuffered(2, 3), "of L1 of core 0, of which program 'p'");
   expectError(doubleBuffered(1, 2), "and nothing says which is first");
+}
+
+TEST(ProgramOrder, WhatComesBackFromTheHostBehindItsArrival) {
+  auto streams = [](const std::string &signal, const std::string &wait) {
+    return "stream dte first=0 count=1 {\n  copy dst=host[0]{4} src=L3[0]{4} sizes=[64]\n" +
+           signal + "}\nstream dte first=1 count=1 {\n" + wait +
+           "  copy dst=L3[256]{4} src=host[128]{4} sizes=[64]\n}\n";
+  };
+  EXPECT_TRUE(prove(streams("  signal sem=0\n", "  wait sem=0\n")).ok());
+  expectError(streams("", ""), "of host, of which program 'p'");
 }
 
 TEST(ProgramOrder, WithoutAFreeSlotBothWait) {

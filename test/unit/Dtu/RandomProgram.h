@@ -89,7 +89,7 @@ public:
     Program result;
     result.name = text();
     for (int64_t *value : {&result.semaphores, &result.barriers, &result.l1Bytes, &result.l2Bytes,
-                           &result.l3Bytes, &result.tableSize})
+                           &result.l3Bytes, &result.hostBytes, &result.tableSize})
       *value = number();
     result.streams.resize(below(4));
     for (Stream &stream : result.streams) {

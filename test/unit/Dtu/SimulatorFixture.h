@@ -26,14 +26,16 @@ inline std::unique_ptr<Simulator> makeSimulator(std::vector<RankConfig> ranks,
   return simulator.ok() ? std::move(*simulator) : nullptr;
 }
 
-/// `count` ranks on the first clusters of T10, each with an arena of `bytes`.
-inline std::vector<RankConfig> rankConfigs(int64_t count, int64_t bytes) {
+/// `count` ranks on the first clusters of T10, each with an arena of `bytes`, and of `hostBytes` on
+/// the host.
+inline std::vector<RankConfig> rankConfigs(int64_t count, int64_t bytes, int64_t hostBytes = 0) {
   std::vector<RankConfig> ranks;
   for (int64_t i = 0; i < count; ++i) {
     RankConfig config;
     config.deviceId = i / 4 * 5 + i % 4;
     config.rankInGroup = i;
     config.arenaBytes = bytes;
+    config.hostBytes = hostBytes;
     ranks.push_back(config);
   }
   return ranks;

@@ -20,7 +20,7 @@ absl::StatusOr<TimingResult> timeOf(const Program &program, int64_t ranks = 1,
   if (change)
     change(description);
   if (configs.empty())
-    configs = rankConfigs(ranks, program.l3Bytes);
+    configs = rankConfigs(ranks, program.l3Bytes, program.hostBytes);
   auto simulator = Simulator::create(description, configs);
   if (!simulator.ok())
     return simulator.status();
@@ -103,6 +103,39 @@ TEST(Time, ACopyTakesItsSlowestPart) {
   absl::StatusOr<TimingResult> result = timeOf(streamProgram("dte", text, 65536));
   EXPECT_EQ(result->ranks[0].l3Bytes, 4);
   EXPECT_EQ(result->ranks[0].l2Bytes, 65536);
+}
+
+/// A copy of a mebibyte to the host, and one from it on another queue.
+Program hostProgram(bool hasOut, bool hasIn) {
+  std::string text =
+      "program \"host\" semaphores=0 barriers=0 l1=0 l2=0 l3=2097152 host=2097152 table=0 {\n";
+  if (hasOut)
+    text += "stream dte first=8 count=1 {\ncopy dst=host[0]{1} src=L3[0]{1} sizes=[1048576] to=ui8 "
+            "from=ui8\n}\n";
+  if (hasIn)
+    text += "stream dte first=9 count=1 {\ncopy dst=L3[1048576]{1} src=host[1048576]{1} "
+            "sizes=[1048576] to=ui8 "
+            "from=ui8\n}\n";
+  return parseOrDie(text + "}\n");
+}
+
+TEST(Time, AChipsClustersShareItsLinkToTheHostEachWay) {
+  constexpr int64_t kHostLatency = 1000000, bytes = 1 << 20;
+  DtuCosts costs(*builtinDtuDescription("dtu-t10"));
+  const int64_t one = costs.hostBytes(bytes), ends = kLaunch + kDteLatency + kHostLatency;
+  EXPECT_EQ(one, 33288127); // at 31.5 GB/s
+  EXPECT_EQ(totalOf(hostProgram(true, false)), ends + one);
+  EXPECT_EQ(totalOf(hostProgram(true, true)), ends + one);
+  absl::StatusOr<TimingResult> four = timeOf(hostProgram(true, false), 4);
+  EXPECT_EQ(four->total, ends + 4 * one);
+  EXPECT_EQ(four->rooflineBound, costs.hostBytes(4 * bytes));
+  EXPECT_EQ(four->ranks[3].toHostBytes, bytes);
+  EXPECT_EQ(four->ranks[3].fromHostBytes, 0);
+  ASSERT_EQ(four->links.size(), 1);
+  EXPECT_EQ(four->links[0].name, "chip 0 -> host");
+  EXPECT_EQ(four->links[0].bytes, 4 * bytes);
+  // The fifth rank is on a chip of its own.
+  EXPECT_EQ(timeOf(hostProgram(true, true), 5)->total, ends + 4 * one);
 }
 
 TEST(Time, SignalsAndBarriersCostSync) {

@@ -334,5 +334,49 @@ TEST(TransferInstruction, CopiesBetweenAllLevels) {
     EXPECT_EQ(memory[16 + i], i + 1);
 }
 
+TEST(TransferInstruction, TheHostKeepsWhatOneTaskHandsToTheNext) {
+  // Reversed on the way out; the second task reads through L1 into other bytes of L3.
+  const std::string header =
+      "program \"p\" semaphores=0 barriers=0 l1=64 l2=0 l3=64 host=96 table=0 {\n"
+      "stream dte first=9 count=1 {\n";
+  Program out = parseOrDie(header + "copy dst=host[92]{-4} src=L3[0]{4} sizes=[8]\n}\n}\n");
+  Program in = parseOrDie(header + "copy dst=L1[0;3]{4} src=host[64]{4} sizes=[8]\n"
+                                   "copy dst=L3[32]{4} src=L1[0;3]{4} sizes=[8]\n}\n}\n");
+  auto simulator = makeSimulator(rankConfigs(1, 64, 96));
+  RankSchedule schedule = {{*simulator->load(out), 0}, {*simulator->load(in), 0}};
+  auto *memory = reinterpret_cast<int32_t *>(simulator->memory(0));
+  std::iota(memory, memory + 8, 1);
+  ASSERT_TRUE(simulator->execute({schedule}).ok());
+  for (int i = 0; i < 8; ++i)
+    EXPECT_EQ(memory[8 + i], 8 - i);
+}
+
+TEST(TransferInstruction, TheHostsMemoryHasToBeThere) {
+  Program program =
+      parseOrDie("program \"p\" semaphores=0 barriers=0 l1=0 l2=0 l3=64 host=96 table=0 {\n"
+                 "stream dte first=0 count=1 {\nindex dst=r4 value=80\n"
+                 "copy dst=L3[0]{4} src=host[1*r4]{4} sizes=[8]\n}\n}\n");
+  auto simulator = makeSimulator(rankConfigs(1, 64, 96));
+  EXPECT_NE(simulator->execute({{{*simulator->load(program), 0}}})
+                .message()
+                .find("source covers bytes 80 to 112 of host, of which the program has 96"),
+            std::string::npos);
+  simulator = makeSimulator(rankConfigs(1, 64, 64));
+  EXPECT_EQ(simulator->execute({{{*simulator->load(program), 0}}}).message(),
+            "program 'p' uses 96 bytes of the host's memory; rank 0 has 64");
+  proto::DtuDescription description = *builtinDtuDescription("dtu-t10");
+  description.mutable_host_bytes_per_chip()->set_value(256);
+  description.mutable_host_bytes_per_chip()->set_source("a: a test");
+  EXPECT_EQ(Simulator::create(description, rankConfigs(1, 64, 96)).status().message(),
+            "rank 0 needs 96 bytes of the host's memory, of which a cluster of dtu-t10 has 64");
+  description.clear_host_bytes_per_chip();
+  description.clear_host_gbytes_per_second();
+  EXPECT_EQ(Simulator::create(description, rankConfigs(1, 64)).status().message(),
+            "host_gbytes_per_second: is missing");
+  description.clear_host_latency_ns();
+  EXPECT_EQ(Simulator::create(description, rankConfigs(1, 64, 96)).status().message(),
+            "rank 0 needs 96 bytes of the host's memory, to which dtu-t10 has no link");
+}
+
 } // namespace
 } // namespace st::dtu

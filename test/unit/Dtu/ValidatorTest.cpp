@@ -9,7 +9,7 @@
 namespace st::dtu {
 namespace {
 
-MachineLimits limits() { return {8, 10, 1 << 18, 1 << 22, int64_t(1) << 32}; }
+MachineLimits limits() { return {8, 10, 1 << 18, 1 << 22, int64_t(1) << 32, 65536}; }
 
 /// The error of a program with one stream, without the place that precedes it.
 std::string
@@ -31,6 +31,8 @@ TEST(Validator, MachineSizes) {
   EXPECT_EQ(errorOf("core", "", "l1=999999"),
             "program 'p': L1 bytes 999999 where there are 262144");
   EXPECT_EQ(errorOf("core", "", "l3=-1"), "program 'p': L3 bytes -1 where there are 4294967296");
+  EXPECT_EQ(errorOf("core", "", "host=65537"),
+            "program 'p': host bytes 65537 where there are 65536");
   EXPECT_EQ(errorOf("core", "", "", "first=4 count=5"), "5 instances from 4 where there are 8");
   EXPECT_EQ(errorOf("core", "}\n stream core first=7 count=1 {\n"),
             "another stream runs on core 7 already");
@@ -73,6 +75,14 @@ TEST(Validator, EnginesAndSpaces) {
   EXPECT_EQ(errorOf("core", "vector op=neg dst=f32:L2[0]{4,1} a=f32:L1[0]{4,1} rows=1 cols=4"),
             "a core reaches its own L1 only");
   EXPECT_EQ(errorOf("dte", "fill dst=L2[0]{4} sizes=[4] multicast=2"), "multicast is to L1 only");
+  EXPECT_EQ(errorOf("dte", "fill dst=host[0]{4} sizes=[4]"),
+            "only a copy reaches the host's memory");
+  EXPECT_EQ(errorOf("dte", "copy dst=host[0]{4} src=host[64]{4} sizes=[4]"),
+            "both sides are in the host's memory");
+  EXPECT_EQ(errorOf("tx", "send src=host[0]{4} sizes=[4]"),
+            "only a copy reaches the host's memory");
+  EXPECT_EQ(errorOf("dte", "copy dst=host[60]{4} src=L3[0]{4} sizes=[2]", "l3=64 host=64"),
+            "destination covers bytes 60 to 68 of host, of which the program has 64");
   EXPECT_EQ(errorOf("rx", "send src=L3[0]{4} sizes=[4]"),
             "stands in a rx stream and belongs in a tx stream");
 }

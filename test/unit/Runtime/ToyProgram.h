@@ -41,7 +41,7 @@ private:
 
 inline ToyProgramBuilder::ToyProgramBuilder(int64_t ranks, int64_t microBatches)
     : group(*program.add_groups()) {
-  program.set_format_version(2);
+  program.set_format_version(3);
   program.set_target("toy");
   program.set_micro_batches(microBatches);
   program.mutable_model()->set_task("clm");

@@ -32,7 +32,8 @@ TEST(ValidateExecutableTest, AcceptsWhatIsValid) {
 
 TEST(ValidateExecutableTest, NamesWhatIsWrong) {
   const Case cases[] = {
-      {"format version 3", SPOIL(program.set_format_version(3))},
+      {"format version 4", SPOIL(program.set_format_version(4))},
+      {"an arena of -1 bytes on the host", SPOIL(group.set_host_arena_bytes(-1))},
       {"0 micro-batches", SPOIL(program.set_micro_batches(0))},
       {"9223372036854775807 micro-batches", SPOIL(program.set_micro_batches(INT64_MAX))},
       {"no device groups", SPOIL(program.clear_groups())},

@@ -1,0 +1,62 @@
+"""What it costs and saves that activations wait on the host: the step on simulated clusters, their memory and their host's.
+
+  benchmarks/offload.py [--model=examples/models/gpt2] [--task=clm] [--stages=4] [--micro=16] [--seq=512] [--build=build]
+
+A cluster a stage (1F1B), all of one chip, which share its link to the host; then each on a chip of its own. Memory is that
+of the first group, which holds the most micro-batches. Simulated times depend on the compiled program alone.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+# Half: a budget of half the activations that the first group has without offload.
+ROWS = [("none", False), ("none", "half"), ("none", True), ("selective", False), ("selective", True), ("full", False),
+        ("full", True)]
+
+
+def measure(options, folder, layout):
+    """The step and the bound of its busiest resource in ms, and MiB of the first group by class."""
+    (folder / "layout.json").write_text(json.dumps(layout))
+    done = subprocess.run([ROOT / options.build / "bin/st-compile", ROOT / options.model, f"--task={options.task}",
+                           f"--batch={options.micro}", f"--seq={options.seq}", f"--parallel={folder / 'layout.json'}",
+                           "--target=dtu-t10", "-o", folder / "step"], capture_output=True, text=True, check=True)
+    names = re.search(r"group +(activations.*)", done.stderr).group(1).replace("on the host", "host").split()
+    sizes = dict(zip(names, map(float, re.search(r"group0 +(.*)", done.stderr).group(1).split())))
+    text = subprocess.run([folder / "step", "--timing-only"], capture_output=True, text=True, check=True).stdout
+    step, bound = re.search(r"simulated step ([\d.]+) ms \(roofline bound ([\d.]+) ms", text).groups()
+    return float(step), float(bound), sizes
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--model", default="examples/models/gpt2")
+    parser.add_argument("--task", default="clm")
+    parser.add_argument("--stages", type=int, default=4)
+    parser.add_argument("--micro", type=int, default=16)
+    parser.add_argument("--seq", type=int, default=512)
+    parser.add_argument("--build", default="build")
+    options = parser.parse_args()
+    layout = {"mode": "hybrid", "data": 1, "stage_cnt": options.stages, "accum_degree": options.micro}
+    apart = {"device_mapping": {f"stage_{i}": {"shard_0": f"/device:XLA_DTU:{5 * i}"} for i in range(options.stages)}}
+    print(f"{'chips':6} {'recompute':10} {'offload':8} {'ms a step':>10} {'of none':>8} {'bound':>8} {'activations':>12} "
+          f"{'workspace':>10} {'all MiB':>9} {'on the host':>12}")
+    for chips, placing, rows in (("one", {}, ROWS), ("four", apart, [("none", False), ("none", True)])):
+        base = kept = None
+        for recompute, offload in rows:
+            wanted = {"bytes": int(kept * 2**20 / 2)} if offload == "half" else offload
+            with tempfile.TemporaryDirectory() as folder:
+                step, bound, sizes = measure(options, pathlib.Path(folder),
+                                             layout | placing | {"recompute": recompute, "offload": wanted})
+            base, kept = base or step, kept or sizes["activations"]
+            print(f"{chips:6} {recompute:10} {str(offload).lower():8} {step:10.1f} {step / base:8.3f} {bound:8.1f} "
+                  f"{sizes['activations']:12.1f} {sizes['workspace']:10.1f} {sizes['total']:9.1f} "
+                  f"{sizes.get('host', 0):12.1f}", flush=True)
+
+
+if __name__ == "__main__":
+    main()

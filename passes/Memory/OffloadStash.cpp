@@ -1,0 +1,204 @@
+#include "dialects/St/IR/ModuleFacts.h"
+#include "dialects/St/IR/Offload.h"
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "passes/Memory/ForwardTask.h"
+#include "passes/Memory/MemoryUtils.h"
+#include "passes/Memory/OffloadableStashes.h"
+#include "passes/Memory/Passes.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/ADT/StringSet.h"
+
+namespace mlir::st {
+#define GEN_PASS_DEF_OFFLOADSTASH
+#include "passes/Memory/Passes.h.inc"
+} // namespace mlir::st
+
+using namespace mlir;
+using namespace mlir::st;
+
+namespace {
+struct OffloadStash : mlir::st::impl::OffloadStashBase<OffloadStash> {
+  using OffloadStashBase::OffloadStashBase;
+  void runOnOperation() override;
+  /// Marks buffers until at most `bytes` stay; whether there are any that may go.
+  bool mark(ProgramOp program, int64_t bytes);
+};
+
+/// A buffer that may go, and how long a value waits in it: in tasks, of which the last part of the
+/// one that makes it and the first part of the one that reads it count by what their ops cost.
+struct Candidate {
+  BufferOp buffer;
+  double wait = 0;
+};
+
+/// When each task runs, and which part of it lies before an op.
+class StashTimes {
+public:
+  explicit StashTimes(ProgramOp program);
+  /// On the average of the micro-batches.
+  double getWait(StringRef buffer) const;
+
+private:
+  struct Access {
+    StringRef task;
+    double place = 0;
+  };
+  llvm::StringMap<Access> writes, firstReads;
+  llvm::StringMap<SmallVector<int64_t>> runs; ///< of a task: its positions, by micro-batch
+};
+} // namespace
+
+/// About the time of a task's op: what it multiplies, and the bytes that it takes and leaves.
+static double getCost(Operation *op) {
+  // As many operations of a product as a device does while a byte comes from memory.
+  constexpr double kPerByte = 4;
+  if (isa<ReadOp, WriteOp, stablehlo::ReshapeOp, stablehlo::ConstantOp>(op))
+    return 0;
+  double cost = 0;
+  if (auto loop = dyn_cast<LoopOp>(op)) {
+    for (Operation &inner : loop.getBody().front())
+      cost += getCost(&inner);
+    return cost * static_cast<double>(loop.getTrips().value_or(1));
+  }
+  for (ValueRange values : {ValueRange(op->getOperands()), ValueRange(op->getResults())})
+    for (Value value : values)
+      if (isa<RankedTensorType>(value.getType()))
+        cost += kPerByte * static_cast<double>(getNumBytes(value.getType()));
+  auto kernel = dyn_cast<KernelOp>(op);
+  if (!kernel)
+    return std::max(cost, ForwardTask::getCost(op));
+  for (auto product : kernel.getBody().getOps<stablehlo::DotGeneralOp>())
+    cost += ForwardTask::getCost(product);
+  return cost;
+}
+
+StashTimes::StashTimes(ProgramOp program) {
+  for (auto schedule : program.getOps<ScheduleOp>())
+    for (auto [position, task] : llvm::enumerate(schedule.getTasks())) {
+      SmallVector<int64_t> &own = runs[cast<FlatSymbolRefAttr>(task).getValue()];
+      auto microBatch = static_cast<size_t>(schedule.getMicroBatches()[position]);
+      own.resize(std::max(own.size(), microBatch + 1));
+      own[microBatch] = static_cast<int64_t>(position);
+    }
+  for (auto task : program.getOps<TaskOp>()) {
+    Block &body = task.getBody().front();
+    double whole = 1; // a task may have nothing that costs
+    for (Operation &op : body)
+      whole += getCost(&op);
+    double before = 0;
+    for (Operation &op : body) {
+      Access here{task.getSymName(), before / whole};
+      before += getCost(&op);
+      if (auto write = dyn_cast<WriteOp>(op))
+        writes[write.getTarget()] = here;
+      for (Value operand : op.getOperands())
+        if (auto read = getRoot(operand).getDefiningOp<ReadOp>())
+          firstReads.try_emplace(read.getSource(), here);
+    }
+  }
+}
+
+double StashTimes::getWait(StringRef buffer) const {
+  const Access write = writes.lookup(buffer), read = firstReads.lookup(buffer);
+  const SmallVector<int64_t> made = runs.lookup(write.task), needed = runs.lookup(read.task);
+  if (made.empty() || made.size() != needed.size())
+    return 0;
+  int64_t between = 0;
+  for (auto [from, to] : llvm::zip_equal(made, needed))
+    between += to - from;
+  return static_cast<double>(between) / static_cast<double>(made.size()) + read.place - write.place;
+}
+
+/// In tasks. What is read again sooner would still be on its way out, or already on its way back:
+/// in both directions a quarter of a task's bytes is on the device anyway (getLastUnderWay).
+static constexpr double kShortestWait = 0.25;
+
+bool OffloadStash::mark(ProgramOp program, int64_t bytes) {
+  StashTimes times(program);
+  SmallVector<Candidate> candidates;
+  int64_t staying = 0;
+  auto bytesOf = [](BufferOp buffer) {
+    return static_cast<int64_t>(buffer.getSlots()) * getNumBytes(buffer.getType());
+  };
+  for (BufferOp buffer : findOffloadable(program))
+    if (double wait = times.getWait(buffer.getSymName()); wait >= kShortestWait) {
+      candidates.push_back({buffer, wait});
+      staying += buffer.isOnHost() ? 0 : bytesOf(buffer);
+    }
+  llvm::stable_sort(candidates,
+                    [](const Candidate &a, const Candidate &b) { return a.wait > b.wait; });
+  for (Candidate &candidate : candidates) {
+    if (staying <= bytes)
+      break;
+    if (candidate.buffer.isOnHost())
+      continue;
+    candidate.buffer.setSpace("host");
+    staying -= bytesOf(candidate.buffer);
+    ++numOffloaded;
+  }
+  return !candidates.empty();
+}
+
+/// The first op that takes what a read yields.
+static Operation *getFirstUser(ReadOp read) {
+  Operation *first = nullptr;
+  for (Operation *user : read->getUsers())
+    if (!first || user->isBeforeInBlock(first))
+      first = user;
+  return first;
+}
+
+/// A copy lies in the device's memory from its read on. So a read stands where one before it is
+/// first used: copies are on their way while others are worked with.
+static void placeReads(TaskOp task, const llvm::StringSet<> &onHost) {
+  SmallVector<std::pair<ReadOp, Operation *>> reads;
+  for (auto read : task.getBody().front().getOps<ReadOp>())
+    if (onHost.contains(read.getSource()))
+      if (Operation *user = getFirstUser(read))
+        reads.push_back({read, user});
+  // The last one first: what is under way with a read comes before it.
+  llvm::stable_sort(
+      reads, [](const auto &a, const auto &b) { return b.second->isBeforeInBlock(a.second); });
+  SmallVector<int64_t> bytes =
+      llvm::map_to_vector(reads, [](auto &entry) { return getNumBytes(entry.first.getType()); });
+  for (size_t i = 0; i < reads.size(); ++i)
+    if (size_t before = getLastUnderWay(bytes, i); before < reads.size())
+      reads[i].first->moveBefore(reads[before].second);
+}
+
+static constexpr FactContract kContract = {{Fact::Mesh, Fact::Programs, Fact::Schedules},
+                                           FactSet({Fact::TensorOps}) |
+                                               FactSet::from(Fact::Addresses)};
+
+void OffloadStash::runOnOperation() {
+  ModuleOp module = getOperation();
+  if (failed(checkFacts(module, getArgument(), kContract)))
+    return signalPassFailure();
+  Attribute attribute = module->getAttr(kOffloadAttr);
+  if (!attribute)
+    return markAllAnalysesPreserved();
+  auto budget = dyn_cast<IntegerAttr>(attribute);
+  if (!budget || budget.getInt() < 0) {
+    module.emitError() << "the module's " << kOffloadAttr << " is " << attribute
+                       << "; expected a number of bytes from 0";
+    return signalPassFailure();
+  }
+  auto target = module->getAttrOfType<TargetAttr>("st.target");
+  if (target && target.getHostBytes() == 0) {
+    module.emitError() << "the module's " << kOffloadAttr << " is " << attribute << ", but target "
+                       << target.getDevice() << " has no link to a host's memory";
+    return signalPassFailure();
+  }
+  bool isPossible = false;
+  for (auto program : module.getOps<ProgramOp>()) {
+    isPossible |= mark(program, budget.getInt());
+    llvm::StringSet<> onHost;
+    for (auto buffer : program.getOps<BufferOp>())
+      if (buffer.isOnHost())
+        onHost.insert(buffer.getSymName());
+    for (auto task : program.getOps<TaskOp>())
+      placeReads(task, onHost);
+  }
+  if (!isPossible)
+    module.emitWarning("offload has no effect: no activation waits for a backward task");
+}
