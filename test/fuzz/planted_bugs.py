@@ -40,6 +40,7 @@ LOOPS, SOLVERS = "dialects/StableHLO/ShardingLoops.cpp", "dialects/StableHLO/Sha
 SIMPLIFY = "passes/Collectives/SimplifyCollectives.cpp"
 TASKS, PROGRAMS = "passes/Pipeline/TaskAnalysis.cpp", "passes/Pipeline/ProgramEmitter.cpp"
 AGAIN = "passes/Memory/RecomputeEmitter.cpp"
+PRODUCTS, GRAPH = "passes/Memory/OverlapProducts.cpp", "passes/Memory/TaskGraph.cpp"
 BUGS = [
     # Factor rules.
     Bug("contraction-is-parallel", RULES, "isNumber ? FactorKind::Reduction : FactorKind::NeedReplication);",
@@ -136,6 +137,12 @@ BUGS = [
     Bug("computed-again-from-one-operand", AGAIN, "mapping.map(operand, get(operand, block));",
         "mapping.map(operand, get(op->getOperand(0), block));"),
     Bug("weight-task-reads-what-nobody-made", AGAIN, "    handOn(number);", "    ;"),
+    # Overlap.
+    Bug("all-parts-are-the-first", PRODUCTS, "start[dim] = index * part.getDimSize(dim);", "start[dim] = 0;"),
+    Bug("products-of-one-gathered-part", PRODUCTS, "whole, gathered[i])", "whole, gathered[0])"),
+    Bug("overwritten-before-it-is-read", GRAPH, "      add(numbers.lookup(user), number);\n", ""),
+    Bug("collectives-pass-messages", GRAPH, "    add(link, number);\n", "    (void)link;\n"),
+    Bug("parts-lie-on-each-other", "passes/Memory/MemoryUtils.cpp", "    offset += getNumBytes(input.getType());\n", ""),
     # Padding.
     Bug("padding-is-summed", PADDING, "  if (reduced.any())\n", "  if (false)\n"),
     Bug("maximum-masked-by-zeros", PADDING, "      kind = factor.reduction;\n", ""),
