@@ -1,5 +1,5 @@
 #include "passes/Memory/MemoryUtils.h"
-#include "dialects/StableHLO/StableHLOOps.h"
+#include "dialects/StableHLO/JoinedRuns.h"
 #include <numeric>
 
 using namespace mlir;
@@ -30,13 +30,8 @@ SmallVector<Operation *> mlir::st::getUsersOfRoots(Operation *op) {
 }
 
 SmallVector<int64_t> mlir::st::getJoinedOffsets(KernelOp kernel) {
-  Block &body = kernel.getBody().front();
-  auto join = dyn_cast<stablehlo::ConcatenateOp>(body.front());
-  if (kernel.getKind() != "copy" || !join || join->getNextNode() != body.getTerminator() ||
-      !llvm::equal(join.getInputs(), body.getArguments()))
-    return {};
-  ArrayRef<int64_t> shape = cast<RankedTensorType>(join.getType()).getShape();
-  if (llvm::any_of(shape.take_front(join.getDimension()), [](int64_t size) { return size != 1; }))
+  stablehlo::ConcatenateOp join = stablehlo::findJoinOfRuns(kernel.getBody().front());
+  if (!join)
     return {};
   SmallVector<int64_t> offsets;
   int64_t offset = 0;

@@ -27,8 +27,8 @@ struct OverlapCollectives : mlir::st::impl::OverlapCollectivesBase<OverlapCollec
 using Order = SmallVector<int64_t>;
 using Graph = ArrayRef<TaskNode>;
 
-/// A device that does one thing after the other, beside its links, which do too; what they take of
-/// the memory's rate, what the device does meanwhile is taken to lack.
+/// A device that does one thing after the other, beside its links, which do too. What the device
+/// does is longer by what the two together need of the memory's rate beyond all of it.
 class Clock {
 public:
   explicit Clock(Graph graph) : graph(graph), ready(graph.size(), 0) {}

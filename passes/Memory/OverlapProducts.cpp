@@ -1,5 +1,6 @@
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Sharding/OpSharding.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Memory/MemoryUtils.h"
@@ -102,28 +103,16 @@ std::optional<Product> Product::find(KernelOp kernel) {
   if (!dot || !isa<BlockArgument>(dot.getLhs()) || !isa<BlockArgument>(dot.getRhs()) ||
       dot.getLhs() == dot.getRhs())
     return std::nullopt;
-  auto numbers = dot.getDotDimensionNumbers();
-  auto free = [](Value operand, ArrayRef<int64_t> batch, ArrayRef<int64_t> contracted) {
-    SmallVector<int64_t> dims;
-    for (int64_t dim = 0; dim < typeOf(operand).getRank(); ++dim)
-      if (!llvm::is_contained(batch, dim) && !llvm::is_contained(contracted, dim))
-        dims.push_back(dim);
-    return dims;
+  // An operand is cut where it has the dimension's factors.
+  ShardingRule rule = getShardingRule(dot);
+  auto along = [&](const TensorFactors &operand) -> int64_t {
+    const auto *found = llvm::find(operand, rule.results[0][product.dim]);
+    return found == operand.end() ? -1 : found - operand.begin();
   };
-  int64_t batches = numbers.getLhsBatchingDimensions().size();
-  SmallVector<int64_t> lhs =
-      free(dot.getLhs(), numbers.getLhsBatchingDimensions(), numbers.getLhsContractingDimensions());
-  SmallVector<int64_t> rhs =
-      free(dot.getRhs(), numbers.getRhsBatchingDimensions(), numbers.getRhsContractingDimensions());
-  int64_t free0 = product.dim - batches, free1 = free0 - static_cast<int64_t>(lhs.size());
-  if (free0 < 0) {
-    product.lhsDim = numbers.getLhsBatchingDimensions()[product.dim];
-    product.rhsDim = numbers.getRhsBatchingDimensions()[product.dim];
-  } else if (free1 < 0) {
-    product.lhsDim = lhs[free0];
-  } else {
-    product.rhsDim = rhs[free1];
-  }
+  product.lhsDim = along(rule.operands[0]);
+  product.rhsDim = along(rule.operands[1]);
+  if (product.lhsDim < 0 && product.rhsDim < 0)
+    return std::nullopt;
   return product;
 }
 

@@ -2,7 +2,7 @@
 #include "backends/dtu/codegen/CopyJob.h"
 #include "backends/dtu/codegen/KernelContext.h"
 
-#include "dialects/StableHLO/StableHLOOps.h"
+#include "dialects/StableHLO/JoinedRuns.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
@@ -290,12 +290,7 @@ LogicalResult mlir::dtu::emitCopyKernel(KernelContext &context) {
 }
 
 bool mlir::dtu::joinsInPlace(const KernelContext &context) {
-  auto join = dyn_cast<hlo::ConcatenateOp>(context.body.front());
-  if (!join || join->getNextNode() != context.body.getTerminator() ||
-      !llvm::equal(join.getInputs(), context.body.getArguments()))
-    return false;
-  ArrayRef<int64_t> shape = join.getType().getShape();
-  if (llvm::any_of(shape.take_front(join.getDimension()), [](int64_t size) { return size != 1; }))
+  if (!hlo::findJoinOfRuns(context.body))
     return false;
   const Placement &whole = context.results.front();
   int64_t offset = whole.offset;
