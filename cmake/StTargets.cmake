@@ -1,6 +1,10 @@
 # Two kinds of libraries and no third: the compiler side sees MLIR, the runtime
 # side never does (docs/architecture.md has the table).
 
+# CMake's own flags name the header behind -Xclang, where ccache does not see a path: no object that was
+# compiled with it would be found from another folder.
+set(CMAKE_CXX_COMPILE_OPTIONS_USE_PCH -include-pch <PCH_FILE>)
+
 # The one precompiled header of the compiler side.
 function(_st_ensure_pch)
   if(TARGET st_compiler_pch)
