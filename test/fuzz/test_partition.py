@@ -127,7 +127,8 @@ def reduce_case(path, kind, message, on_device):
     """The path of a smaller program that fails alike; a path of the whole one where there is none."""
     if kind in ("refused", "broken"):
         # For the same reason: what it says but for numbers, as a regular expression without blanks.
-        kind += "..*" + re.sub(r"[\W\d]+", ".*", message[:80])
+        said = re.sub(r"\S+\.mlir:\d+:\d+: ", "", message)
+        kind += "..*" + re.sub(r"[\W\d]+", ".*", said[:80])
     smaller = path.with_suffix(".reduced.mlir")
     command = [BIN / "st-differential"]
     if on_device:
@@ -196,7 +197,8 @@ def main():
         folder.mkdir(parents=True, exist_ok=True)
         run = Run(options, folder)
         if options.seed is None:
-            run.check((path.name, path, False) for path in sorted((FUZZ / "regressions").glob("*.mlir")))
+            run.check((path.name, path, path.stem.endswith("-on-the-device"))
+                      for path in sorted((FUZZ / "regressions").glob("*.mlir")))
             run.check(run.random_cases(0, FIXED))
             seed = random.SystemRandom().randrange(10**6, 10**9)
             print(f"new cases: --seed={seed} --count={options.count or NEW}", flush=True)

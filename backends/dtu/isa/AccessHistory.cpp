@@ -2,6 +2,9 @@
 
 namespace st::dtu {
 
+/// Accesses of an instruction that stand by themselves.
+constexpr size_t kRecent = 4;
+
 bool AccessBox::extend(const StridedBytes &next, uint32_t time) {
   if (!next.hasShapeOf(unit))
     return false;
@@ -16,88 +19,140 @@ bool AccessBox::extend(const StridedBytes &next, uint32_t time) {
   return true;
 }
 
-void AccessTrail::add(const MemoryAccess &access, bool mayJoin) {
-  low = std::min(low, access.bytes.low);
-  high = std::max(high, access.bytes.high);
-  last = access.time;
-  if (mayJoin && !boxes.empty() && boxes.back().extend(access.bytes, access.time))
+void AccessTrail::addBox(const StridedBytes &bytes, uint32_t first, uint32_t last) {
+  low = std::min(low, bytes.low);
+  high = std::max(high, bytes.high);
+  this->last = last;
+  boxes.emplace_back(bytes, first, last);
+}
+
+void AccessTrail::joinRow(size_t at) {
+  boxes[at].isRecent = false;
+  auto joins = [&](size_t row, size_t next) {
+    return boxes[row].extend(boxes[next].all, boxes[next].last);
+  };
+  if (at == 0)
     return;
+  if (joins(at - 1, at)) {
+    boxes.erase(boxes.begin() + static_cast<ptrdiff_t>(at));
+    return;
+  }
   // A row of accesses is one of the rows before it.
-  if (mayJoin && boxes.size() > 1) {
-    AccessBox &row = boxes.back(), &rows = boxes[boxes.size() - 2];
-    if (rows.extend(row.all, row.last))
-      boxes.pop_back();
+  if (at > 1 && joins(at - 2, at - 1)) {
+    boxes.erase(boxes.begin() + static_cast<ptrdiff_t>(at - 1));
+    --at;
   }
-  if (mayJoin && !boxes.empty()) {
-    AccessBox &row = boxes.back();
-    row.unit = row.all;
-    row.count = 1;
-  }
-  boxes.emplace_back(access.bytes, access.time);
+  AccessBox &row = boxes[at - 1];
+  row.unit = row.all;
+  row.count = 1;
+}
+
+void AccessTrail::add(const MemoryAccess &access, bool mayJoin) {
+  addBox(access.bytes, access.time, access.time);
+  boxes.back().isRecent = mayJoin;
+  size_t oldest = boxes.size();
+  while (oldest > 0 && boxes[oldest - 1].isRecent)
+    --oldest;
+  if (boxes.size() - oldest > kRecent)
+    joinRow(oldest);
 }
 
 size_t AccessHistory::find(const MemoryAccess &access, const VectorClock &clock,
                            std::vector<Race> &races) const {
-  size_t compared = trails.size();
-  for (const AccessTrail &trail : trails) {
-    if (trail.instance == access.instance || (!trail.isWrite && !access.isWrite) ||
-        trail.last <= clock[trail.instance] || trail.low >= access.bytes.high ||
-        access.bytes.low >= trail.high)
+  size_t compared = users.size();
+  for (const User &user : users) {
+    if (user.instance == access.instance || user.last <= clock[user.instance])
       continue;
-    compared += trail.boxes.size();
-    for (const AccessBox &box : trail.boxes)
-      if (box.last > clock[trail.instance] && box.all.meets(access.bytes))
-        races.push_back({&trail, &box});
+    compared += user.trails.size();
+    for (const AccessTrail &trail : user.trails) {
+      if ((!trail.isWrite && !access.isWrite) || trail.last <= clock[trail.instance] ||
+          trail.low >= access.bytes.high || access.bytes.low >= trail.high)
+        continue;
+      compared += trail.boxes.size();
+      for (const AccessBox &box : trail.boxes)
+        if (box.last > clock[trail.instance] && box.all.meets(access.bytes))
+          races.push_back({&trail, &box});
+    }
   }
   return compared;
 }
 
 bool AccessHistory::isForgotten(const MemoryAccess &access, const VectorClock &clock) {
-  if (!users.insert(access.instance).second)
-    return false;
-  return std::any_of(forgotten.begin(), forgotten.end(), [&](const auto &entry) {
-    return entry.first != access.instance && entry.second > clock[entry.first];
+  const bool isNew = std::none_of(users.begin(), users.end(), [&](const User &user) {
+    return user.instance == access.instance;
   });
+  return isNew && std::any_of(users.begin(), users.end(), [&](const User &user) {
+           return user.forgotten > clock[user.instance];
+         });
+}
+
+AccessHistory::User &AccessHistory::userOf(size_t instance) {
+  auto user = std::find_if(users.begin(), users.end(),
+                           [&](const User &known) { return known.instance == instance; });
+  if (user == users.end())
+    user = users.insert(user, User{instance, 0, 0, {}, {}});
+  return *user;
+}
+
+AccessTrail &AccessHistory::trailOf(User &user, const MemoryAccess &access) {
+  const uint64_t key = uint64_t(access.pc) * 2 + access.isWrite;
+  auto [place, isNew] = user.places.try_emplace(key, user.trails.size());
+  if (isNew)
+    user.trails.push_back(
+        {access.instance, access.pc, access.isWrite, access.bytes.low, access.bytes.high, 0, {}});
+  return user.trails[place->second];
 }
 
 void AccessHistory::add(const MemoryAccess &access, bool mayJoin) {
-  auto trail = std::find_if(trails.begin(), trails.end(), [&](const AccessTrail &known) {
-    return known.instance == access.instance && known.pc == access.pc &&
-           known.isWrite == access.isWrite;
-  });
-  if (trail == trails.end())
-    trail = trails.insert(trail, AccessTrail{access.instance,
-                                             access.pc,
-                                             access.isWrite,
-                                             access.bytes.low,
-                                             access.bytes.high,
-                                             0,
-                                             {}});
-  trail->add(access, mayJoin);
+  User &user = userOf(access.instance);
+  user.last = access.time;
+  trailOf(user, access).add(access, mayJoin);
+  ++added;
+}
+
+void AccessHistory::addRow(const MemoryAccess &access, uint32_t first) {
+  User &user = userOf(access.instance);
+  user.last = access.time;
+  trailOf(user, access).addBox(access.bytes, first, access.time);
   ++added;
 }
 
 void AccessHistory::forget(const std::vector<VectorClock> &bounds, bool byUsers) {
-  size_t left = 0;
-  for (AccessTrail &trail : trails) {
+  // What each instance must have done to be known to all others.
+  auto knownOf = [&](size_t instance) {
     uint32_t known = UINT32_MAX;
-    for (size_t i = 0; i < bounds.size(); ++i)
-      if (i != trail.instance && (!byUsers || users.count(i)))
-        known = std::min(known, bounds[i][trail.instance]);
+    if (byUsers) {
+      for (const User &other : users)
+        if (other.instance != instance)
+          known = std::min(known, bounds[other.instance][instance]);
+    } else {
+      for (size_t i = 0; i < bounds.size(); ++i)
+        if (i != instance)
+          known = std::min(known, bounds[i][instance]);
+    }
+    return known;
+  };
+  size_t left = 0;
+  for (User &user : users) {
+    const uint32_t known = knownOf(user.instance);
     auto isKnown = [&](const AccessBox &box) {
       if (box.last > known)
         return false;
-      uint32_t &last = forgotten[trail.instance];
-      last = std::max(last, box.last);
+      user.forgotten = std::max(user.forgotten, box.last);
       return true;
     };
-    trail.boxes.erase(std::remove_if(trail.boxes.begin(), trail.boxes.end(), isKnown),
-                      trail.boxes.end());
-    left += trail.boxes.size();
+    for (AccessTrail &trail : user.trails) {
+      trail.boxes.erase(std::remove_if(trail.boxes.begin(), trail.boxes.end(), isKnown),
+                        trail.boxes.end());
+      left += trail.boxes.size();
+    }
+    user.trails.erase(std::remove_if(user.trails.begin(), user.trails.end(),
+                                     [](const AccessTrail &trail) { return trail.boxes.empty(); }),
+                      user.trails.end());
+    user.places.clear();
+    for (size_t i = 0; i < user.trails.size(); ++i)
+      user.places[uint64_t(user.trails[i].pc) * 2 + user.trails[i].isWrite] = i;
   }
-  trails.erase(std::remove_if(trails.begin(), trails.end(),
-                              [](const AccessTrail &trail) { return trail.boxes.empty(); }),
-               trails.end());
   added = left;
   threshold = std::max<size_t>(kFew, 2 * left);
 }

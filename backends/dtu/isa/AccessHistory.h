@@ -3,11 +3,10 @@
 
 #include "backends/dtu/isa/StridedBytes.h"
 
+#include "absl/container/flat_hash_map.h"
 #include "absl/container/inlined_vector.h"
 
 #include <algorithm>
-#include <map>
-#include <set>
 #include <vector>
 
 namespace st::dtu {
@@ -33,10 +32,11 @@ struct MemoryAccess {
 struct AccessBox {
   StridedBytes unit, all;
   int64_t count = 1, delta = 0;
-  uint32_t first, last; ///< times
+  uint32_t first, last;  ///< times
+  bool isRecent = false; ///< of one time, and not in a row yet
 
-  AccessBox(const StridedBytes &unit, uint32_t time)
-      : unit(unit), all(unit), first(time), last(time) {}
+  AccessBox(const StridedBytes &unit, uint32_t first, uint32_t last)
+      : unit(unit), all(unit), first(first), last(last) {}
 
   /// Whether the next access is one more in the row, which then has it.
   bool extend(const StridedBytes &next, uint32_t time);
@@ -51,8 +51,14 @@ struct AccessTrail {
   uint32_t last = 0;
   std::vector<AccessBox> boxes;
 
-  /// `mayJoin`: with accesses of other times in a row, so that a race with it may be none.
+  /// `mayJoin`: once it is not one of the last few, with accesses of other times in a row, so that
+  /// a race with it may be none.
   void add(const MemoryAccess &access, bool mayJoin);
+  void addBox(const StridedBytes &bytes, uint32_t first, uint32_t last);
+
+private:
+  /// Puts the box into the row before it if it is one more there.
+  void joinRow(size_t at);
 };
 
 /// What has been accessed in one memory and may not have happened before all that is to come.
@@ -67,7 +73,22 @@ public:
   size_t find(const MemoryAccess &access, const VectorClock &clock, std::vector<Race> &races) const;
   /// Whether an instance comes here for the first time and does not know of what was forgotten.
   bool isForgotten(const MemoryAccess &access, const VectorClock &clock);
+  /// Whether `visit(instance, box)` is true of what another instance accessed of bytes from `low`
+  /// to before `high`, either of the two writing.
+  template <typename Visit>
+  bool anyOther(size_t instance, bool isWrite, int64_t low, int64_t high, Visit &&visit) const {
+    for (const User &of : users)
+      for (const AccessTrail &trail : of.trails)
+        if (of.instance != instance && (trail.isWrite || isWrite) && trail.low < high &&
+            low < trail.high)
+          for (const AccessBox &box : trail.boxes)
+            if (visit(of.instance, box))
+              return true;
+    return false;
+  }
   void add(const MemoryAccess &access, bool mayJoin);
+  /// Several accesses of which the first was at `first`.
+  void addRow(const MemoryAccess &access, uint32_t first);
   bool isFull() const { return added >= threshold; }
   /// Forgets what is known to all others, `bounds` being the least that instances will know when
   /// they next access anything: nothing that comes can race with it. `byUsers`: known to those that
@@ -75,10 +96,20 @@ public:
   void forget(const std::vector<VectorClock> &bounds, bool byUsers);
 
 private:
-  static constexpr size_t kFew = 256;
-  std::vector<AccessTrail> trails;
-  std::set<size_t> users;
-  std::map<size_t, uint32_t> forgotten; ///< by instance, the last time
+  /// What one instance has accessed.
+  struct User {
+    size_t instance;
+    uint32_t last = 0;      ///< of its times
+    uint32_t forgotten = 0; ///< the last of its times of which something is forgotten
+    std::vector<AccessTrail> trails;
+    /// By instruction and whether it writes, index in `trails`.
+    absl::flat_hash_map<uint64_t, size_t> places;
+  };
+  User &userOf(size_t instance);
+  static AccessTrail &trailOf(User &user, const MemoryAccess &access);
+
+  static constexpr size_t kFew = 128;
+  std::vector<User> users;
   size_t added = 0, threshold = kFew;
 };
 

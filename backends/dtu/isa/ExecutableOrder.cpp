@@ -28,7 +28,8 @@ constexpr int64_t kSkeletonInstructions = 10;
 struct TaskProgram {
   Program program;
   RunDependence dependence;
-  std::vector<ReturnNeeded> returns; ///< that were proven
+  /// What runs that were followed need to come back, by what they depend on.
+  std::map<std::string, std::vector<ReturnNeeded>> returns;
 };
 
 class StepProof {
@@ -43,8 +44,9 @@ private:
 
   absl::Status decodePrograms();
   absl::Status provePrograms();
-  absl::Status proveRun(const proto::Group &group, int64_t rank, const proto::ScheduleEntry &entry,
-                        bool isFirst);
+  /// Adds what the run needs to come back to `task.returns`; whether that is new.
+  absl::StatusOr<bool> proveRun(const proto::Group &group, int64_t rank,
+                                const proto::ScheduleEntry &entry, bool isFirst);
   absl::Status proveReturns(const proto::Group &group, const proto::ScheduleEntry &entry);
 
   TaskProgram &programOf(const proto::Group &group, int64_t task) {
@@ -56,7 +58,7 @@ private:
   ExecutableOrder result;
   std::map<const proto::Task *, std::shared_ptr<TaskProgram>> programs;
   std::unique_ptr<StepMessages> messages;
-  std::set<std::string> seen; ///< runs
+  std::set<std::pair<const TaskProgram *, std::string>> seen; ///< runs
 };
 
 absl::Status StepProof::decodePrograms() {
@@ -82,55 +84,38 @@ absl::Status StepProof::decodePrograms() {
   return absl::OkStatus();
 }
 
-/// Whether what one run needs to come back another one needs as well.
-bool areIn(const std::vector<ReturnNeeded> &some, const std::vector<ReturnNeeded> &all) {
-  return std::all_of(some.begin(), some.end(), [&](const ReturnNeeded &one) {
-    return std::any_of(all.begin(), all.end(), [&](const ReturnNeeded &other) {
-      return other.receives <= one.receives && other.sends >= one.sends;
-    });
-  });
-}
-
-absl::Status StepProof::proveRun(const proto::Group &group, int64_t rank,
-                                 const proto::ScheduleEntry &entry, bool isFirst) {
+absl::StatusOr<bool> StepProof::proveRun(const proto::Group &group, int64_t rank,
+                                         const proto::ScheduleEntry &entry, bool isFirst) {
   TaskProgram &task = programOf(group, entry.task());
   RunView view = runViewOf(group, rank, entry.micro_batch());
-  if (!seen.insert(
-               absl::StrCat(reinterpret_cast<uintptr_t>(&task), "/", task.dependence.keyOf(view)))
-           .second)
-    return absl::OkStatus();
+  const std::string key = task.dependence.keyOf(view);
+  if (!seen.insert({&task, key}).second)
+    return false;
   ++result.runs;
   if (result.executed >= work)
-    return absl::OkStatus();
+    return false;
   // One large program does not keep the others from their first run.
   const int64_t left = work - result.executed, limit = isFirst ? (left + 3) / 4 : left;
   absl::StatusOr<ProgramOrder> order = proveOrder(task.program, view, limit);
   if (absl::IsResourceExhausted(order.status())) {
     result.executed += limit;
-    return absl::OkStatus();
+    return false;
   }
   if (!order.ok())
     return absl::InvalidArgumentError(absl::StrCat("group \"", group.name(), "\", rank ", rank,
                                                    ", micro-batch ", entry.micro_batch(), ": ",
                                                    order.status().message()));
   result.executed += order->executed;
-  // Ranks of a ring need the same of it; others are followed by themselves.
-  if (!areIn(order->returns, task.returns)) {
-    std::swap(task.returns, order->returns);
-    absl::Status status = proveReturns(group, entry);
-    if (absl::IsResourceExhausted(status)) {
-      task.returns.clear();
-      return absl::OkStatus();
-    }
-    if (!status.ok())
-      return status;
-  }
   ++result.proven;
-  return absl::OkStatus();
+  if (order->returns.empty())
+    return false;
+  task.returns[key] = std::move(order->returns);
+  return true;
 }
 
 /// What comes back is known by what each message says of all sends that it was made from: vector
-/// clocks over the ranks of the group. What other groups send is there, and says nothing.
+/// clocks over the ranks of the group. What other groups send is there, and says nothing. Each rank
+/// has needs of its own, unless its run was not followed.
 absl::Status StepProof::proveReturns(const proto::Group &group, const proto::ScheduleEntry &entry) {
   using Knowledge = std::vector<uint32_t>; ///< by rank, the sends that are over
   const TaskProgram &task = programOf(group, entry.task());
@@ -142,10 +127,15 @@ absl::Status StepProof::proveReturns(const proto::Group &group, const proto::Sch
   struct Walk {
     size_t event = 0, sends = 0, receives = 0;
     Knowledge known;
+    const std::vector<ReturnNeeded> *needs = nullptr;
   };
   std::vector<Walk> walks(count);
-  for (Walk &walk : walks)
-    walk.known.resize(count);
+  for (size_t rank = 0; rank < count; ++rank) {
+    walks[rank].known.resize(count);
+    const RunView view = runViewOf(group, static_cast<int64_t>(rank), entry.micro_batch());
+    if (auto needs = task.returns.find(task.dependence.keyOf(view)); needs != task.returns.end())
+      walks[rank].needs = &needs->second;
+  }
   absl::flat_hash_map<Route, std::deque<Knowledge>> inner;
   const int64_t first = group.first_rank(), end = first + static_cast<int64_t>(count);
   for (bool moved = true; moved;) {
@@ -174,10 +164,12 @@ absl::Status StepProof::proveReturns(const proto::Group &group, const proto::Sch
           queue.pop_front();
         }
         ++walk.receives;
+        if (!walk.needs)
+          continue;
         auto needed = std::lower_bound(
-            task.returns.begin(), task.returns.end(), walk.receives,
+            walk.needs->begin(), walk.needs->end(), walk.receives,
             [](const ReturnNeeded &entry, size_t receives) { return entry.receives < receives; });
-        if (needed != task.returns.end() && needed->receives == walk.receives &&
+        if (needed != walk.needs->end() && needed->receives == walk.receives &&
             walk.known[rank] < needed->sends)
           return absl::InvalidArgumentError(
               absl::StrCat("group \"", group.name(), "\", rank ", rank, ": ", needed->what));
@@ -201,10 +193,19 @@ absl::Status StepProof::provePrograms() {
         const bool isNew = proven.insert(&programOf(group, entry.task())).second;
         if (isFirst && !isNew)
           continue;
-        int64_t count = isFirst ? 1 : group.device_ids_size();
-        for (int64_t rank = 0; rank < count; ++rank)
-          if (absl::Status status = proveRun(group, rank, entry, isFirst); !status.ok())
-            return status;
+        const int64_t count = isFirst ? 1 : group.device_ids_size(), before = result.proven;
+        bool needsReturns = false;
+        for (int64_t rank = 0; rank < count; ++rank) {
+          ST_ASSIGN_OR_RETURN(bool isNew, proveRun(group, rank, entry, isFirst));
+          needsReturns |= isNew;
+        }
+        if (!needsReturns)
+          continue;
+        absl::Status status = proveReturns(group, entry);
+        if (absl::IsResourceExhausted(status))
+          result.proven = before;
+        else if (!status.ok())
+          return status;
       }
   return absl::OkStatus();
 }

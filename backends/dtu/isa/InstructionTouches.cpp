@@ -52,7 +52,7 @@ public:
   template <typename Other> void operator()(const Other &) {}
 
 private:
-  using Dims = std::vector<StridedBytes::Dim>;
+  using Dims = StridedBytes::Dims;
 
   void touch(const Address &address, Dims dims, int64_t width, bool isWrite,
              int64_t multicast = 1) {

@@ -12,8 +12,8 @@ namespace st::dtu {
 /// Called with an address, the dimensions there of elements of so many bytes, whether they are
 /// written, and to how many cores' memories.
 using TouchVisitor =
-    absl::FunctionRef<absl::Status(const Address &address, std::vector<StridedBytes::Dim> dims,
-                                   int64_t width, bool isWrite, int64_t multicast)>;
+    absl::FunctionRef<absl::Status(const Address &address, StridedBytes::Dims dims, int64_t width,
+                                   bool isWrite, int64_t multicast)>;
 
 /// Visits what the walker's next instruction touches, up to the first error. Rows that gather and
 /// scatter find by index are taken to be any of the table.

@@ -90,6 +90,9 @@ struct View {
 
 constexpr unsigned kMaxCopyDims = 6;
 
+/// Loops of a stream that may stand in each other.
+constexpr unsigned kMaxLoopDepth = 16;
+
 // ---- control, in every stream -------------------------------------------------
 
 /// for (R[reg] = start; R[reg] < limit; R[reg] += step) { ... } EndLoop

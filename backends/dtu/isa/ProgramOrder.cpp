@@ -1,8 +1,9 @@
 #include "backends/dtu/isa/ProgramOrder.h"
 
-#include "backends/dtu/isa/AccessHistory.h"
 #include "backends/dtu/isa/InstructionTouches.h"
 #include "backends/dtu/isa/Names.h"
+#include "backends/dtu/isa/OrderState.h"
+#include "backends/dtu/isa/SteadyOrder.h"
 #include "backends/dtu/isa/Validator.h"
 
 #include "absl/strings/str_cat.h"
@@ -16,53 +17,22 @@
 namespace st::dtu {
 namespace {
 
-/// What an instance has signalled.
-struct Signaller {
-  size_t instance;
-  int64_t given = 0;
-  struct Token {
-    int64_t upTo; ///< of all that it ever gave
-    VectorClock clock;
-  };
-  std::deque<Token> tokens;
-};
-
-/// An instance may signal a semaphore that it waits for itself, and one other may: what is not its
-/// own then comes from that one in order.
-struct SemaphoreState {
-  std::optional<size_t> waiter;
-  int64_t count = 0, taken = 0;
-  std::vector<Signaller> signallers;
-};
-
-struct BarrierState {
-  std::vector<size_t> waiting;
-  std::vector<bool> users;
-  int64_t participants = 0;
-};
-
 /// What of accesses to memory a proof follows.
 enum class Accesses {
   None,
   /// Accesses of several times are joined where they are evenly spaced, so that a race may be none;
   /// needsTimes() says that it was so.
   Joined,
-  Each
+  Each ///< and loops are followed trip by trip
 };
 
-class OrderProof {
+class OrderProof : OrderState {
 public:
   OrderProof(const Program &program, const RunView &view, int64_t limit, Accesses accesses);
   bool needsTimes() const { return isUncertain; }
   absl::StatusOr<ProgramOrder> run();
 
 private:
-  struct Instance {
-    StreamWalker walker;
-    size_t stream;
-    bool waitsForSemaphore = false;
-    size_t waitsFor = 0; ///< that semaphore
-  };
   struct SentMessage {
     LinkEvent event;
     int64_t after; ///< so many receives
@@ -88,8 +58,8 @@ private:
   absl::Status checkUsers(size_t index, size_t at) const;
   absl::Status meet(size_t index, const Barrier &barrier, bool &blocked);
   absl::Status link(size_t index, const Instruction &instruction);
-  absl::Status access(size_t index, const Address &address, std::vector<StridedBytes::Dim> dims,
-                      int64_t width, bool isWrite, int64_t multicast = 1);
+  absl::Status access(size_t index, const Address &address, StridedBytes::Dims dims, int64_t width,
+                      bool isWrite, int64_t multicast = 1);
   std::vector<VectorClock> leastClocks() const;
   absl::Status noteRace(const MemoryAccess &access, int64_t memory,
                         const AccessHistory::Race &race);
@@ -130,12 +100,6 @@ private:
 
   const Program &program;
   std::vector<std::vector<uint32_t>> matches;
-  std::vector<Instance> instances;
-  std::vector<VectorClock> clocks;
-  std::deque<size_t> ready, late;
-  std::vector<SemaphoreState> semaphores;
-  std::vector<BarrierState> barriers;
-  std::map<int64_t, AccessHistory> memories; ///< by core, or kL2, kL3, kHost
   std::optional<size_t> receiver, sender;
   std::vector<SentMessage> sends;
   std::vector<LinkEvent> receives;
@@ -146,14 +110,18 @@ private:
   const int64_t limit;
   const bool follows; ///< accesses
   const bool joins;
+  const bool repeats; ///< loops are not followed trip by trip
+  std::optional<SteadyOrder> steady;
   bool isUncertain = false;
   int64_t executed = 0;
 };
 
 OrderProof::OrderProof(const Program &program, const RunView &view, int64_t limit,
                        Accesses accesses)
-    : program(program), semaphores(program.semaphores), barriers(program.barriers), limit(limit),
-      follows(accesses != Accesses::None), joins(accesses == Accesses::Joined) {
+    : program(program), limit(limit), follows(accesses != Accesses::None),
+      joins(accesses == Accesses::Joined), repeats(accesses != Accesses::Each) {
+  semaphores.resize(static_cast<size_t>(program.semaphores));
+  barriers.resize(static_cast<size_t>(program.barriers));
   matches.reserve(program.streams.size());
   for (size_t s = 0; s < program.streams.size(); ++s) {
     const Stream &stream = program.streams[s];
@@ -169,6 +137,7 @@ OrderProof::OrderProof(const Program &program, const RunView &view, int64_t limi
     tick(i);
   for (BarrierState &barrier : barriers)
     barrier.users.resize(instances.size());
+  steady.emplace(program, matches, static_cast<OrderState &>(*this), follows);
 }
 
 absl::StatusOr<size_t> OrderProof::semaphoreOf(size_t index, const Affine &affine) const {
@@ -285,9 +254,8 @@ absl::Status OrderProof::meet(size_t index, const Barrier &barrier, bool &blocke
   return absl::OkStatus();
 }
 
-absl::Status OrderProof::access(size_t index, const Address &address,
-                                std::vector<StridedBytes::Dim> dims, int64_t width, bool isWrite,
-                                int64_t multicast) {
+absl::Status OrderProof::access(size_t index, const Address &address, StridedBytes::Dims dims,
+                                int64_t width, bool isWrite, int64_t multicast) {
   const StreamWalker &walker = instances[index].walker;
   MemoryAccess made{StridedBytes(walker.value(address.offset), std::move(dims), width), index,
                     clocks[index][index], walker.pc, isWrite};
@@ -311,6 +279,8 @@ absl::Status OrderProof::access(size_t index, const Address &address,
     for (const AccessHistory::Race &race : races)
       if (absl::Status status = noteRace(made, place, race); !status.ok())
         return status;
+    if (steady->follows())
+      steady->access(made, place, address);
     of.add(made, joins && place == kL3 && walker.stream->engine == Engine::Dte);
     if (of.isFull())
       of.forget(leastClocks(), joins);
@@ -331,8 +301,8 @@ std::string OrderProof::describe(const OpenRace &race) const {
 /// sent.
 absl::Status OrderProof::noteRace(const MemoryAccess &access, int64_t memory,
                                   const AccessHistory::Race &race) {
-  if (race.box->first != race.box->last)
-    isUncertain = true;
+  isUncertain |= race.box->first != race.box->last || steady->isDoubtful(race.trail->instance);
+  steady->disturb();
   size_t index = access.instance;
   int64_t known = receiver ? receivesKnownTo(index) : 0;
   bool isReceive = receiver == index;
@@ -393,7 +363,7 @@ std::vector<VectorClock> OrderProof::leastClocks() const {
 }
 
 absl::Status OrderProof::link(size_t index, const Instruction &instruction) {
-  Instance &instance = instances[index];
+  InstanceState &instance = instances[index];
   const StreamWalker &walker = instance.walker;
   auto *send = std::get_if<Send>(&instruction);
   auto *recv = std::get_if<Recv>(&instruction);
@@ -403,6 +373,7 @@ absl::Status OrderProof::link(size_t index, const Instruction &instruction) {
                                      " as well; expected one instance, so that messages have an "
                                      "order"));
   only = index;
+  steady->disturb();
   if (send) {
     LinkEvent event{true, walker.value(send->peer), send->channel,
                     walker.bytesOf(send->sizes, send->type)};
@@ -430,9 +401,17 @@ absl::Status OrderProof::advance(size_t index) {
       if (absl::Status status = access(index, load->address, {}, byteWidth(load->type), false);
           !status.ok())
         return status;
+    if (std::holds_alternative<Load>(walker.next()))
+      steady->disturb();
+    if (steady->follows())
+      steady->follow(index);
+    const uint32_t at = walker.pc;
+    const bool endsTrip = repeats && std::holds_alternative<EndLoop>(walker.next());
     if (walker.runControl(fault)) {
       if (!fault.empty())
         return error(index, fault);
+      if (endsTrip)
+        executed += steady->endTrip(index, at) / 32;
       continue;
     }
     const Instruction &instruction = walker.next();
@@ -501,7 +480,7 @@ absl::StatusOr<ProgramOrder> OrderProof::run() {
     if (absl::Status status = advance(index); !status.ok())
       return status;
   }
-  for (const Instance &instance : instances)
+  for (const InstanceState &instance : instances)
     if (!instance.walker.isDone())
       return reportWaits();
   if (absl::Status status = checkBarriers(); !status.ok())
@@ -523,8 +502,10 @@ absl::StatusOr<ProgramOrder> OrderProof::run() {
 
 } // namespace
 
-absl::StatusOr<ProgramOrder> proveOrder(const Program &program, const RunView &view,
-                                        int64_t limit) {
+absl::StatusOr<ProgramOrder> proveOrder(const Program &program, const RunView &view, int64_t limit,
+                                        bool everyTrip) {
+  if (everyTrip)
+    return OrderProof(program, view, limit, Accesses::Each).run();
   OrderProof quick(program, view, limit, Accesses::Joined);
   absl::StatusOr<ProgramOrder> order = quick.run();
   if (!quick.needsTimes())

@@ -49,8 +49,11 @@ struct ProgramOrder {
 /// taken to be any of the table.
 ///
 /// An error is one line that names the program, the two instructions, their engines, and the bytes;
-/// ResourceExhausted where more than `limit` instructions would have to be followed.
-absl::StatusOr<ProgramOrder> proveOrder(const Program &program, const RunView &view, int64_t limit);
+/// ResourceExhausted where more than `limit` instructions would have to be followed. Loops whose
+/// trips repeat are followed until they do and where they stop to (SteadyOrder.h); `everyTrip`
+/// follows all of them, for the same result.
+absl::StatusOr<ProgramOrder> proveOrder(const Program &program, const RunView &view, int64_t limit,
+                                        bool everyTrip = false);
 
 /// The first of the two alone: the messages in an order as above, and no instance waits for ever;
 /// `returns` are not looked for. A program's skeleton gives the same (SyncSkeleton.h).

@@ -34,17 +34,17 @@ void StreamWalker::enter(const Loop &loop) {
     pc = (*matches)[pc] + 1;
     return;
   }
-  limits.push_back(limit);
+  limits[openLoops++] = limit;
   ++pc;
 }
 
 void StreamWalker::repeat(const Loop &loop) {
-  if (limits.back() - registers[loop.reg] > loop.step) {
+  if (limits[openLoops - 1] - registers[loop.reg] > loop.step) {
     registers[loop.reg] += loop.step;
     pc = (*matches)[pc] + 1;
     return;
   }
-  limits.pop_back();
+  --openLoops;
   ++pc;
 }
 
@@ -74,7 +74,7 @@ bool StreamWalker::runControl(std::string &fault) {
     ++pc;
   } else if (auto *leave = std::get_if<Leave>(&instruction)) {
     if (registers[leave->unless] == 0) {
-      limits.pop_back();
+      --openLoops;
       pc = (*matches)[pc];
     }
     ++pc;

@@ -34,8 +34,11 @@ public:
   const Stream *stream;
   const std::vector<uint32_t> *matches;
   const RunView *view;
-  int64_t number;  ///< of the engine
-  uint32_t pc = 0; ///< the next instruction
+  int64_t number;         ///< of the engine
+  uint32_t pc = 0;        ///< the next instruction
+  uint32_t openLoops = 0; ///< around it
+  int64_t registers[kNumRegisters] = {};
+  int64_t limits[kMaxLoopDepth] = {}; ///< of the open loops, outermost first
 
   bool isDone() const { return pc >= stream->instructions.size(); }
   const Instruction &next() const { return stream->instructions[pc]; }
@@ -59,8 +62,6 @@ public:
   bool runControl(std::string &fault);
 
 private:
-  int64_t registers[kNumRegisters] = {};
-  std::vector<int64_t> limits; ///< of the loops around
   std::map<uint32_t, int64_t> loads;
 
   void enter(const Loop &loop);

@@ -4,7 +4,7 @@
 
 namespace st::dtu {
 
-StridedBytes::StridedBytes(int64_t offset, std::vector<Dim> given, int64_t width) {
+StridedBytes::StridedBytes(int64_t offset, Dims given, int64_t width) {
   low = high = offset;
   for (Dim &dim : given) {
     if (dim.count <= 0)

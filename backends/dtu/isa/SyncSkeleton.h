@@ -7,7 +7,7 @@ namespace st::dtu {
 
 /// A valid program without the instructions that neither wait, signal, send, receive nor decide
 /// whether and how others do: what touches memory alone is left out, and so are loops around
-/// nothing else. Labels are not kept.
+/// nothing else. Labels and the addresses of messages are not kept.
 Program skeletonOf(const Program &program);
 
 } // namespace st::dtu

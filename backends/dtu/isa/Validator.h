@@ -24,7 +24,6 @@ MachineLimits machineLimits(const proto::DtuDescription &description);
 
 /// Bytes of a host whose memory the description does not limit.
 constexpr int64_t kNoHostLimit = int64_t(1) << 60;
-constexpr unsigned kMaxLoopDepth = 16;
 constexpr int64_t kMaxSemaphores = 1 << 16, kMaxBarriers = 1 << 12, kMaxTableSize = 1 << 20;
 /// Bounds that keep every product of an extent and a stride within 128 bits and
 /// every sane program far inside them.

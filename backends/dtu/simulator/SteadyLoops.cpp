@@ -180,8 +180,8 @@ void SteadyLoops::follow(size_t rank, uint32_t index) {
   const StreamFacts &fact = factsOf(state, instance);
   for (size_t depth = 0; depth < chip.depths; ++depth)
     if (Search &search = chip.searches[depth]; search.period > 0 && number < search.drifts.size())
-      search.bound.visit(*state.program, fact, instance, search.drifts[number],
-                         configs[rank].table);
+      visitSlot(*state.program, fact, instance, configs[rank].table, search.bound,
+                search.drifts[number]);
 }
 
 void SteadyLoops::endTrip(size_t rank, const LoopInst &loop, bool again) {

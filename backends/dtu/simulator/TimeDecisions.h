@@ -2,14 +2,12 @@
 // Addresses, data and the registers that only make addresses are no part of it.
 #pragma once
 
+#include "backends/dtu/isa/Registers.h"
 #include "backends/dtu/simulator/Decoded.h"
 
-#include <bitset>
 #include <vector>
 
 namespace st::dtu {
-
-using RegisterSet = std::bitset<kNumRegisters>;
 
 inline void addRegisters(RegisterSet &set, const FlatAffine &affine) {
   for (uint32_t i = 0; i < affine.count; ++i)
