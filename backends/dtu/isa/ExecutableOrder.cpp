@@ -8,18 +8,23 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
 
 #include <algorithm>
 #include <deque>
+#include <iterator>
 #include <map>
 #include <memory>
 #include <set>
+#include <thread>
 
 namespace st::dtu {
 namespace {
 
 /// Instructions of skeletons that are followed for each one of whole programs.
 constexpr int64_t kSkeletonInstructions = 10;
+/// Runs that are followed at a time, whatever the number of host cores.
+constexpr size_t kWave = 4;
 
 //===----------------------------------------------------------------------===//
 // The step
@@ -40,13 +45,20 @@ public:
   absl::StatusOr<ExecutableOrder> run();
 
 private:
+  /// One of a program that differs from those before it.
+  struct Run {
+    const proto::Group *group;
+    int64_t rank;
+    const proto::ScheduleEntry *entry;
+    TaskProgram *task;
+    std::string key; ///< what it depends on
+  };
   using Route = std::tuple<int64_t, int64_t, int64_t>; ///< source, destination, channel
 
   absl::Status decodePrograms();
   absl::Status provePrograms();
-  /// Adds what the run needs to come back to `task.returns`; whether that is new.
-  absl::StatusOr<bool> proveRun(const proto::Group &group, int64_t rank,
-                                const proto::ScheduleEntry &entry, bool isFirst);
+  void findRuns();
+  absl::Status proveWave(absl::Span<const Run> wave, int64_t limit);
   absl::Status proveReturns(const proto::Group &group, const proto::ScheduleEntry &entry);
 
   TaskProgram &programOf(const proto::Group &group, int64_t task) {
@@ -58,7 +70,7 @@ private:
   ExecutableOrder result;
   std::map<const proto::Task *, std::shared_ptr<TaskProgram>> programs;
   std::unique_ptr<StepMessages> messages;
-  std::set<std::pair<const TaskProgram *, std::string>> seen; ///< runs
+  std::vector<Run> runs; ///< first one of each program
 };
 
 absl::Status StepProof::decodePrograms() {
@@ -84,33 +96,51 @@ absl::Status StepProof::decodePrograms() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<bool> StepProof::proveRun(const proto::Group &group, int64_t rank,
-                                         const proto::ScheduleEntry &entry, bool isFirst) {
-  TaskProgram &task = programOf(group, entry.task());
-  RunView view = runViewOf(group, rank, entry.micro_batch());
-  const std::string key = task.dependence.keyOf(view);
-  if (!seen.insert({&task, key}).second)
-    return false;
-  ++result.runs;
-  if (result.executed >= work)
-    return false;
-  // One large program does not keep the others from their first run.
-  const int64_t left = work - result.executed, limit = isFirst ? (left + 3) / 4 : left;
-  absl::StatusOr<ProgramOrder> order = proveOrder(task.program, view, limit);
-  if (absl::IsResourceExhausted(order.status())) {
-    result.executed += limit;
-    return false;
+void StepProof::findRuns() {
+  std::set<std::pair<const TaskProgram *, std::string>> seen;
+  std::set<const TaskProgram *> met;
+  std::vector<Run> others;
+  for (const proto::Group &group : executable.groups())
+    for (const proto::ScheduleEntry &entry : group.schedule())
+      for (int64_t rank = 0; rank < group.device_ids_size(); ++rank) {
+        TaskProgram &task = programOf(group, entry.task());
+        std::string key = task.dependence.keyOf(runViewOf(group, rank, entry.micro_batch()));
+        if (!seen.insert({&task, key}).second)
+          continue;
+        Run run{&group, rank, &entry, &task, std::move(key)};
+        (met.insert(&task).second ? runs : others).push_back(std::move(run));
+      }
+  std::move(others.begin(), others.end(), std::back_inserter(runs));
+  result.runs = static_cast<int64_t>(runs.size());
+}
+
+/// Follows at most `limit` instructions of each.
+absl::Status StepProof::proveWave(absl::Span<const Run> wave, int64_t limit) {
+  std::vector<absl::StatusOr<ProgramOrder>> orders(wave.size(), absl::UnknownError(""));
+  std::vector<std::thread> threads;
+  for (size_t i = 0; i < wave.size(); ++i)
+    threads.emplace_back([&, i] {
+      const Run &run = wave[i];
+      const RunView view = runViewOf(*run.group, run.rank, run.entry->micro_batch());
+      orders[i] = proveOrder(run.task->program, view, limit);
+    });
+  for (std::thread &thread : threads)
+    thread.join();
+  for (size_t i = 0; i < wave.size(); ++i) {
+    const Run &run = wave[i];
+    absl::StatusOr<ProgramOrder> &order = orders[i];
+    result.executed += order.ok() ? order->executed : limit;
+    if (absl::IsResourceExhausted(order.status()))
+      continue;
+    if (!order.ok())
+      return absl::InvalidArgumentError(
+          absl::StrCat("group \"", run.group->name(), "\", rank ", run.rank, ", micro-batch ",
+                       run.entry->micro_batch(), ": ", order.status().message()));
+    ++result.proven;
+    if (!order->returns.empty())
+      run.task->returns[run.key] = std::move(order->returns);
   }
-  if (!order.ok())
-    return absl::InvalidArgumentError(absl::StrCat("group \"", group.name(), "\", rank ", rank,
-                                                   ", micro-batch ", entry.micro_batch(), ": ",
-                                                   order.status().message()));
-  result.executed += order->executed;
-  ++result.proven;
-  if (order->returns.empty())
-    return false;
-  task.returns[key] = std::move(order->returns);
-  return true;
+  return absl::OkStatus();
 }
 
 /// What comes back is known by what each message says of all sends that it was made from: vector
@@ -184,29 +214,26 @@ absl::Status StepProof::proveReturns(const proto::Group &group, const proto::Sch
   return absl::OkStatus();
 }
 
-/// First one run of each program, then the others.
 absl::Status StepProof::provePrograms() {
-  std::set<const TaskProgram *> proven;
-  for (bool isFirst : {true, false})
-    for (const proto::Group &group : executable.groups())
-      for (const proto::ScheduleEntry &entry : group.schedule()) {
-        const bool isNew = proven.insert(&programOf(group, entry.task())).second;
-        if (isFirst && !isNew)
-          continue;
-        const int64_t count = isFirst ? 1 : group.device_ids_size(), before = result.proven;
-        bool needsReturns = false;
-        for (int64_t rank = 0; rank < count; ++rank) {
-          ST_ASSIGN_OR_RETURN(bool isNew, proveRun(group, rank, entry, isFirst));
-          needsReturns |= isNew;
-        }
-        if (!needsReturns)
-          continue;
-        absl::Status status = proveReturns(group, entry);
-        if (absl::IsResourceExhausted(status))
-          result.proven = before;
-        else if (!status.ok())
-          return status;
-      }
+  findRuns();
+  for (size_t first = 0; first < runs.size() && result.executed < work; first += kWave) {
+    // One large program does not keep the others from being followed.
+    const auto limit = (work - result.executed + kWave - 1) / static_cast<int64_t>(kWave);
+    ST_RETURN_IF_ERROR(proveWave(absl::MakeConstSpan(runs).subspan(first, kWave), limit));
+  }
+  // Ranks are followed together, whichever of them are known.
+  std::set<std::tuple<const TaskProgram *, const proto::Group *, int64_t>> followed;
+  for (const Run &run : runs) {
+    const int64_t microBatch = run.task->dependence.onMicroBatch ? run.entry->micro_batch() : -1;
+    if (!run.task->returns.count(run.key) ||
+        !followed.insert({run.task, run.group, microBatch}).second)
+      continue;
+    absl::Status status = proveReturns(*run.group, *run.entry);
+    if (absl::IsResourceExhausted(status))
+      --result.proven;
+    else if (!status.ok())
+      return status;
+  }
   return absl::OkStatus();
 }
 
