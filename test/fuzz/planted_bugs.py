@@ -141,7 +141,6 @@ BUGS = [
     Bug("all-parts-are-the-first", PRODUCTS, "start[dim] = index * part.getDimSize(dim);", "start[dim] = 0;"),
     Bug("products-of-one-gathered-part", PRODUCTS, "whole, gathered[i])", "whole, gathered[0])"),
     Bug("overwritten-before-it-is-read", GRAPH, "      add(numbers.lookup(user), number);\n", ""),
-    Bug("collectives-pass-messages", GRAPH, "    add(link, number);\n", "    (void)link;\n"),
     Bug("parts-lie-on-each-other", "passes/Memory/MemoryUtils.cpp", "    offset += getNumBytes(input.getType());\n", ""),
     # Padding.
     Bug("padding-is-summed", PADDING, "  if (reduced.any())\n", "  if (false)\n"),
