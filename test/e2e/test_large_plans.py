@@ -167,25 +167,28 @@ def memory_adds_up(folder):
     return f"{len(arenas)} groups"
 
 
-def hidden_64(data):
+def hidden_64(layers, data, stages, micro, **more):
+    """The plan of so many layers for 8 x data x stages, run."""
     def case(folder):
-        config = st.SMALL_GPT2 | {"n_layer": 96, "n_positions": 16}
-        one = st.compile_model(folder, "one", config, "clm", None, f"--target={POD}", batch=16 * data, seq=16)
-        many = st.compile_model(folder, "many", config, "clm", layout(8, data, 16, 16), f"--target={POD}",
-                                batch=16 * data, seq=16)
+        config = st.SMALL_GPT2 | {"n_layer": layers, "n_positions": 16}
+        one = st.compile_model(folder, "one", config, "clm", None, f"--target={POD}", batch=micro * data, seq=16)
+        many = st.compile_model(folder, "many", config, "clm", layout(8, data, stages, micro, **more),
+                                f"--target={POD}", batch=micro * data, seq=16)
         # On a busy machine of two cores a step of 1024 devices takes minutes.
         expected, found = (st.losses(st.train(binary, "--time-tasks=once", steps=2, timeout=600 * data))
                            for binary in (one, many))
         difference = st.relative_difference(expected, found)
         st.expect(difference < 1e-5, f"{found}, one device {expected}")
-        return f"{128 * data} devices, losses {found}, relative difference {difference:.1e}"
+        return f"{8 * data * stages} devices, losses {found}, relative difference {difference:.1e}"
     return case
 
 
 # Minutes of processor time.
 WHOLE = [("timing 175B for 8 x 8 x 16", timed("gpt3-175b", 96, 8, 8, 16, 16)),
          ("timing 1T for 8 x 64 x 6", timed("gpt-1t", 128, 8, 64, 6, 12, zero=1)),
-         ("hidden 64 for 8 x 8 x 16", hidden_64(8))] if os.environ.get("ST_ALL") else []
+         ("hidden 64 for 8 x 8 x 16", hidden_64(96, 8, 16, 16)),
+         ("hidden 64 for 8 x 2 x 6", hidden_64(128, 2, 6, 12, zero=1)),
+         ("hidden 64 for 8 x 64 x 6", hidden_64(128, 64, 6, 12, zero=1))] if os.environ.get("ST_ALL") else []
 
 st.main(
     ("175B for 8 x 8 x 16", scheduled("gpt3-175b", 8, 8, 16, batch=128)),
@@ -205,5 +208,5 @@ st.main(
     *WHOLE,
     ("refusals", refusals),
     ("memory adds up", memory_adds_up),
-    ("hidden 64 for 8 x 1 x 16", hidden_64(1)),
+    ("hidden 64 for 8 x 1 x 16", hidden_64(96, 1, 16, 16)),
 )
