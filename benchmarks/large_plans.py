@@ -57,7 +57,7 @@ def scheduled(build, folder, name, model, layout, batch):
 
 def binary(build, folder, name, model, layout, batch):
     out = folder / "plan"
-    *cost, _ = compile_plan(build, model, layout, batch, out, "-q")
+    *cost, _ = compile_plan(build, model, layout, batch, out, "-q", "--predict=false")
     report(f"{name}, binary", *cost, f"{out.stat().st_size / 2**20:.1f} MiB")
     *cost, text = measure([out, "--timing-only"])
     report(f"{name}, timing", *cost, ", ".join(re.findall(r"simulated step [\d.]+ ms|\d+ of \d+ runs", text)))

@@ -62,6 +62,7 @@ private:
     return status.ok() ? success() : error() << str(status.message());
   }
 
+  LogicalResult predict(::st::proto::Executable &executable);
   LogicalResult checkRequest();
   LogicalResult checkExplain();
   LogicalResult openOutput();
@@ -544,12 +545,29 @@ void Compiler::reportMemory(const ::st::proto::Executable &executable) {
   }
 }
 
+LogicalResult Compiler::predict(::st::proto::Executable &executable) {
+  if (!request.predict)
+    return success();
+  if (failed(check(request.predict(executable))))
+    return failure();
+  if (request.quiet)
+    return success();
+  if (executable.has_prediction())
+    llvm::errs() << llvm::format("  a step takes %.3f ms\n",
+                                 static_cast<double>(executable.prediction().picoseconds()) / 1e9);
+  else
+    llvm::errs() << "  how long a step takes depends on its data\n";
+  return success();
+}
+
 LogicalResult Compiler::writeBinary() {
   FailureOr<::st::proto::Executable> executable = dtu::buildExecutable(*module);
   if (failed(executable))
     return failure();
   reportMemory(*executable);
   if (failed(dtu::verifyOrder(*module, *executable, dtu::kOrderWork, !request.quiet)))
+    return failure();
+  if (failed(predict(*executable)))
     return failure();
   return check(
       ::st::writeTrainingBinary(request.runner, request.output, dtu::serialize(*executable)));

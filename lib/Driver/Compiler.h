@@ -3,23 +3,30 @@
 #define ST_DRIVER_COMPILER_H
 
 #include "lib/Driver/CompileOptions.h"
+#include "lib/Proto/executable.pb.h"
 #include "mlir/IR/MLIRContext.h"
 
+#include "absl/status/status.h"
+
+#include <functional>
 #include <optional>
 #include <string>
 
 namespace mlir::st {
 
 struct CompileRequest {
-  std::string input = "-";       ///< model folder, config.json, or IR
+  std::string input = "-"; ///< model folder, config.json, or IR
   std::string output = "-";
-  std::string parallel;          ///< parallel-config file; empty: one device
-  std::string dumpPhasesTo;      ///< folder that gets the IR after each phase; empty: none
-  std::string explain;           ///< file that gets what reshards move and why; empty: none
-  std::string runner;            ///< the prebuilt runner that a binary starts with
+  std::string parallel;                  ///< parallel-config file; empty: one device
+  std::string dumpPhasesTo;              ///< folder that gets the IR after each phase; empty: none
+  std::string explain;                   ///< file that gets what reshards move and why; empty: none
+  std::string runner;                    ///< the prebuilt runner that a binary starts with
   std::optional<CompilePhase> stopAfter; ///< print the IR instead of writing a binary
   std::optional<CompilePhase> startFrom; ///< input is IR after this phase
-  bool quiet = false;            ///< no progress on stderr
+  bool quiet = false;                    ///< no progress on stderr
+  /// Writes into a program how long its step takes and what it does; none: the binary says nothing
+  /// of that.
+  std::function<absl::Status(::st::proto::Executable &)> predict;
   CompileOptions options{{}};
 };
 

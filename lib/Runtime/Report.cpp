@@ -19,7 +19,22 @@
 namespace st {
 namespace {
 
-// Columns: a text each row, the first left-aligned, the others right.
+std::string printMebibytes(int64_t bytes) {
+  return absl::StrFormat("%.1f", static_cast<double>(bytes) / (1 << 20));
+}
+
+// NaN and infinity have no form in JSON.
+std::string printMetric(double value, int digits) {
+  return std::isfinite(value) ? absl::StrFormat("%.*g", digits, value) : "null";
+}
+
+struct DeviceMemory {
+  int64_t ranks = 0, arena = 0, host = 0;
+  std::map<std::string, int64_t> classes;
+};
+
+} // namespace
+
 std::string printTable(const std::vector<std::vector<std::string>> &rows) {
   std::vector<size_t> widths;
   for (const std::vector<std::string> &row : rows)
@@ -36,22 +51,6 @@ std::string printTable(const std::vector<std::vector<std::string>> &rows) {
   }
   return out;
 }
-
-std::string printMebibytes(int64_t bytes) {
-  return absl::StrFormat("%.1f", static_cast<double>(bytes) / (1 << 20));
-}
-
-// NaN and infinity have no form in JSON.
-std::string printMetric(double value, int digits) {
-  return std::isfinite(value) ? absl::StrFormat("%.*g", digits, value) : "null";
-}
-
-struct DeviceMemory {
-  int64_t ranks = 0, arena = 0, host = 0;
-  std::map<std::string, int64_t> classes;
-};
-
-} // namespace
 
 std::string printMilliseconds(int64_t picoseconds) {
   std::string text = absl::StrFormat("%d.%09d", picoseconds / 1000000000, picoseconds % 1000000000);

@@ -14,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 namespace st {
 
@@ -37,6 +38,9 @@ std::string printStepJson(const StepReport &report);
 
 /// Milliseconds to the picosecond, without trailing zeros.
 std::string printMilliseconds(int64_t picoseconds);
+
+/// Columns, a text each row, the first left-aligned, the others right.
+std::string printTable(const std::vector<std::vector<std::string>> &rows);
 
 /// A table of the peak memory of each device in MiB, by class.
 std::string printMemory(const proto::Executable &program);

@@ -2,6 +2,7 @@
 #include "lib/Runtime/Data/ValueRange.h"
 #include "lib/Runtime/HostMemory.h"
 #include "lib/Runtime/Parallel.h"
+#include "lib/Runtime/Prediction.h"
 #include "lib/Runtime/Pretrained.h"
 #include "lib/Runtime/States.h"
 
@@ -190,7 +191,11 @@ absl::StatusOr<std::string> runOnce(const proto::Executable &program, Client &cl
   ST_ASSIGN_OR_RETURN(std::unique_ptr<Executable> executable, client.load(program));
   ST_RETURN_IF_ERROR(run.run(*executable));
   ST_RETURN_IF_ERROR(run.write());
-  return run.note();
+  if (!program.has_prediction())
+    return run.note();
+  ST_ASSIGN_OR_RETURN(StepTime time, executable->timeStep(nullptr));
+  ST_ASSIGN_OR_RETURN(StepWork executed, executable->lastStepWork());
+  return run.note() + comparePrediction(program, time, &executed);
 }
 
 } // namespace st

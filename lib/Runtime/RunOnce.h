@@ -22,7 +22,8 @@ struct RunOnceOptions {
 /// Reads every state and input of a validated program from the safetensors file
 /// `inputs`, by name and as whole tensors, runs one step, and writes every output and
 /// the new states to `outputs`. With a folder `init` the states come from there, and
-/// what it does not have starts as in training. Returns what is to be said about them.
+/// what it does not have starts as in training. Returns what is to be said about them,
+/// and where the step parts from its prediction.
 /// An error names the tensor that is missing, of another type, out of range or none of
 /// the program's; then no file is written.
 absl::StatusOr<std::string> runOnce(const proto::Executable &program, Client &client,

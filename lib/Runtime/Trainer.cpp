@@ -4,6 +4,7 @@
 #include "lib/Runtime/HostMemory.h"
 #include "lib/Runtime/LearningRate.h"
 #include "lib/Runtime/Parallel.h"
+#include "lib/Runtime/Prediction.h"
 #include "lib/Runtime/Pretrained.h"
 #include "lib/Runtime/Report.h"
 #include "lib/Runtime/States.h"
@@ -306,7 +307,12 @@ absl::Status Trainer::printSummary() {
   absl::StrAppend(&text, "\nsimulated step ", printMilliseconds(time.total), " ms (roofline bound ",
                   printMilliseconds(time.lowerBound), " ms, sum of all instructions ",
                   printMilliseconds(time.serialSum), " ms)\n");
-  return printResult(text + printMemory(program));
+  StepWork executed;
+  if (stepsRun > 0) {
+    ST_ASSIGN_OR_RETURN(executed, executable->lastStepWork());
+  }
+  return printResult(text + printMemory(program) +
+                     comparePrediction(program, time, stepsRun > 0 ? &executed : nullptr));
 }
 
 absl::Status Trainer::save() {

@@ -361,6 +361,20 @@ absl::Status checkOutputNames(const proto::Executable &program) {
   return absl::OkStatus();
 }
 
+absl::Status checkPrediction(const proto::Executable &program, int64_t ranks) {
+  const proto::Prediction &prediction = program.prediction();
+  if (prediction.ranks_size() != ranks)
+    return invalid(
+        absl::StrCat("a prediction of ", prediction.ranks_size(), " ranks, expected ", ranks));
+  for (const proto::Group &group : program.groups())
+    for (int64_t i = 0; i < group.device_ids_size(); ++i)
+      if (int tasks = prediction.ranks(static_cast<int>(group.first_rank() + i)).tasks_size();
+          tasks != group.tasks_size())
+        return invalid(absl::StrCat("a prediction of ", tasks, " tasks of rank ",
+                                    group.first_rank() + i, ", expected ", group.tasks_size()));
+  return absl::OkStatus();
+}
+
 bool hasOutput(const proto::Executable &program) {
   return std::any_of(program.groups().begin(), program.groups().end(),
                      [](const proto::Group &group) { return group.outputs_size() > 0; });
@@ -390,6 +404,8 @@ absl::Status validateExecutable(const proto::Executable &program) {
   ST_RETURN_IF_ERROR(checkOutputNames(program));
   if (!hasOutput(program))
     return invalid("no group has an output");
+  if (program.has_prediction())
+    ST_RETURN_IF_ERROR(checkPrediction(program, ranks));
   return absl::OkStatus();
 }
 

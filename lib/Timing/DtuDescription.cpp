@@ -76,7 +76,8 @@ absl::Status checkDtuDescription(const proto::DtuDescription &description) {
   }
   for (int i = 0; i < fields->field_count(); ++i) {
     const google::protobuf::FieldDescriptor *field = fields->field(i);
-    if (field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE)
+    if (field->is_repeated() ||
+        field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE)
       continue;
     bool present = reflection->HasField(description, field);
     if (!present && isNeeded(description, field->name()))

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 namespace st {
 namespace {
@@ -29,6 +30,24 @@ DtuTopology::DtuTopology(const proto::DtuDescription &description, int64_t chips
       chipLatency(latency(description.chip_latency_ns())),
       groupLatency(latency(description.group_latency_ns())) {
   groups = (chips + chipsPerGroup - 1) / chipsPerGroup;
+  for (const proto::LinkDerate &derate : description.derates())
+    factors[derate.link()] = derate.factor();
+}
+
+absl::Status DtuTopology::checkDerates() const {
+  std::set<std::string> names;
+  for (int32_t link = 0; link < numLinks(); ++link)
+    names.insert(linkName(link));
+  for (const auto &[name, factor] : factors) {
+    if (!names.count(name))
+      return absl::InvalidArgumentError(
+          absl::StrCat("there is no link \"", name, "\" to derate; links are named like \"",
+                       *names.begin(), "\" and \"", *names.rbegin(), "\""));
+    if (!(factor > 0 && factor <= 1))
+      return absl::InvalidArgumentError(absl::StrCat("link \"", name, "\" is derated by ", factor,
+                                                     ", expected a factor above 0 and at most 1"));
+  }
+  return absl::OkStatus();
 }
 
 // Links are numbered ports first, then pairs of chips of a group, then cables.
@@ -69,6 +88,14 @@ LinkPath DtuTopology::path(const DtuPlace &source, const DtuPlace &destination) 
 }
 
 double DtuTopology::linkPerByte(int32_t link) const {
+  const double perByte = describedPerByte(link);
+  if (factors.empty())
+    return perByte;
+  auto factor = factors.find(linkName(link));
+  return factor == factors.end() ? perByte : perByte / factor->second;
+}
+
+double DtuTopology::describedPerByte(int32_t link) const {
   if (link < chips * clustersPerChip * 2)
     return onchipPerByte;
   return link < groupCable(0, false) ? chipPerByte : groupPerByte;

@@ -8,7 +8,10 @@
 #include "lib/Timing/DtuCosts.h"
 #include "lib/Timing/DtuDescription.h"
 
+#include "absl/status/status.h"
+
 #include <array>
+#include <map>
 #include <string>
 
 namespace st {
@@ -30,6 +33,9 @@ public:
 
   LinkPath path(const DtuPlace &source, const DtuPlace &destination) const;
 
+  /// That the links which the description derates are there.
+  absl::Status checkDerates() const;
+
   int32_t numLinks() const;
   double linkPerByte(int32_t link) const;
   /// For people: "cluster 1.3 tx" (chip 1, cluster 3), "chip 0 -> chip 1", "group 0 out".
@@ -39,10 +45,12 @@ private:
   int32_t clusterPort(const DtuPlace &place, bool receive) const;
   int32_t chipLink(int64_t source, int64_t destination) const;
   int32_t groupCable(int64_t group, bool in) const;
+  double describedPerByte(int32_t link) const;
 
   int64_t chips, groups, clustersPerChip, chipsPerGroup;
   double onchipPerByte, chipPerByte, groupPerByte;
   Picoseconds onchipLatency, chipLatency, groupLatency;
+  std::map<std::string, double> factors; ///< of the links that are derated
 };
 
 } // namespace st

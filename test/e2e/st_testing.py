@@ -72,11 +72,11 @@ def layout(stages, shards, mode="sharding", dim=-1, accum=1):
 
 
 def compile_model(folder, name, config, task, parallel, *flags, batch=4, seq=32):
-    """Compiles a training binary into `folder` and returns its path."""
+    """Compiles a training binary into `folder` and returns its path; its step is timed only where asked for."""
     folder = pathlib.Path(folder)
     model = write_json(folder / name / "config.json", config).parent
     command = [*COMPILE, model, f"--task={task}", f"--batch={batch}", f"--seq={seq}",
-               "--target=dtu-t10", "-o", folder / f"{name}.bin", *flags]
+               "--target=dtu-t10", "-o", folder / f"{name}.bin", "--predict=false", *flags]
     if parallel is not None:
         command.append(f"--parallel={write_json(folder / name / 'parallel.json', parallel)}")
     check_run(command)

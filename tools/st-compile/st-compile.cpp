@@ -3,6 +3,7 @@
 #include "lib/Driver/Compiler.h"
 #include "lib/Driver/DiagnosticPrinter.h"
 #include "lib/Driver/ErrorHandlers.h"
+#include "lib/Runtime/Prediction.h"
 #include "lib/Support/StandardStreams.h"
 #include "st/InitAll.h"
 #include "tools/CommandLine.h"
@@ -39,6 +40,9 @@ struct Flags {
       "runner", cl::value_desc("file"),
       cl::desc("the prebuilt runner (default: st-runner beside this tool)")};
   cl::opt<bool> quiet{"q", cl::desc("no progress on stderr")};
+  cl::opt<bool> predict{"predict", cl::init(true), cl::ZeroOrMore,
+                        cl::desc("time a step of the binary, which then compares what it does "
+                                 "with that (default: true)")};
   std::vector<std::unique_ptr<cl::opt<std::string>>> options;
 
   Flags() {
@@ -112,6 +116,13 @@ int main(int argc, char **argv) {
     if (option->getNumOccurrences() > 0)
       given[option->ArgStr.str()] = *option;
   request.options = CompileOptions(std::move(given));
+
+  if (flags.predict)
+    request.predict = [](::st::proto::Executable &program) {
+      ::st::ClientOptions options;
+      options.timingOnly = true;
+      return ::st::predict(*::st::createDtuClient(options), program);
+    };
 
   DialectRegistry registry;
   registerAllDialects(registry);

@@ -6,6 +6,7 @@
 #include "absl/flags/flag.h"
 #include "absl/flags/reflection.h"
 #include "absl/strings/match.h"
+#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
@@ -44,6 +45,9 @@ ABSL_FLAG(bool, timing_only, false,
 ABSL_FLAG(std::string, time_tasks, "auto",
           "what the simulated time is made of: each task of every device, or each kind of task "
           "once, put together by the schedule; auto: each on up to 64 devices");
+ABSL_FLAG(std::vector<std::string>, derate, {},
+          "links that are slower than described, as link:NAME:FACTOR of their rate, separated by "
+          "commas; a NAME is chip0-chip1, cluster0.1 or group0. The report says what it delays");
 ABSL_FLAG(std::string, report, "", "file for what each device does in a step, as JSON");
 ABSL_FLAG(std::optional<uint32_t>, drop_message, std::nullopt,
           "for tests: lose this link message of the first step, counted from 0");
@@ -52,7 +56,7 @@ namespace st {
 namespace {
 
 // The flags that have an effect on each kind of run, by their names on the command line.
-const std::set<std::string> kTiming = {"timing-only", "time-tasks", "trace", "report"};
+const std::set<std::string> kTiming = {"timing-only", "time-tasks", "trace", "report", "derate"};
 const std::set<std::string> kOnce = {"inputs",       "outputs",  "init",        "seed",
                                      "host-threads", "host-isa", "drop-message"};
 
@@ -166,8 +170,23 @@ TrainOptions trainOptions(const std::set<std::string> &given) {
   return options;
 }
 
-ClientOptions clientOptions() {
+absl::StatusOr<std::pair<std::string, double>> parseDerate(const std::string &text) {
+  const std::vector<std::string> parts = absl::StrSplit(text, ':');
+  double factor = 0;
+  if (parts.size() != 3 || parts[0] != "link" || !absl::SimpleAtod(parts[2], &factor) ||
+      !(factor > 0 && factor <= 1))
+    return absl::InvalidArgumentError(
+        absl::StrCat("--derate=", text,
+                     ": expected link:NAME:FACTOR with a factor above 0 and at most 1, "
+                     "like link:chip0-chip1:0.5"));
+  return std::make_pair(parts[1], factor);
+}
+
+absl::StatusOr<ClientOptions> clientOptions() {
   ClientOptions options;
+  for (const std::string &text : absl::GetFlag(FLAGS_derate)) {
+    ST_ASSIGN_OR_RETURN(options.derates.emplace_back(), parseDerate(text));
+  }
   options.hostThreads = absl::GetFlag(FLAGS_host_threads);
   options.hostIsa = absl::GetFlag(FLAGS_host_isa);
   options.timingOnly = absl::GetFlag(FLAGS_timing_only);
@@ -198,7 +217,7 @@ absl::StatusOr<RunRequest> parseCommandLine(int argc, char **argv, const std::st
   ST_RETURN_IF_ERROR(checkEffect(given));
   RunRequest request;
   request.train = trainOptions(given);
-  request.client = clientOptions();
+  ST_ASSIGN_OR_RETURN(request.client, clientOptions());
   if (given.count("inputs")) {
     request.once.emplace();
     request.once->inputs = absl::GetFlag(FLAGS_inputs);

@@ -1,6 +1,8 @@
 #include "st/Runtime/Client.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+#include "absl/strings/strip.h"
 #include "backends/dtu/isa/Binary.h"
 #include "backends/dtu/simulator/Simulator.h"
 #include "lib/Proto/executable.pb.h"
@@ -60,9 +62,9 @@ std::string deviceName(int64_t id) { return absl::StrCat("/device:XLA_DTU:", id)
 class DtuExecutable : public Executable {
 public:
   /// Takes no memory for data but what the simulator takes as it is touched.
-  static absl::StatusOr<std::unique_ptr<DtuExecutable>> create(const proto::Executable &program,
-                                                               const dtu::SimulatorOptions &options,
-                                                               const std::string &timeTasks);
+  static absl::StatusOr<std::unique_ptr<DtuExecutable>>
+  create(const proto::Executable &program, const proto::DtuDescription &description,
+         const dtu::SimulatorOptions &options, const std::string &timeTasks);
 
   absl::Status fillArenas(const proto::Executable &program);
 
@@ -70,11 +72,13 @@ public:
   Buffer *arena(int64_t rank) override { return arenas.empty() ? nullptr : &arenas[rank]; }
   Event launchStep() override { return Event::completed(simulator->execute(schedules)); }
   absl::StatusOr<StepTime> timeStep(StepTrace *trace) override;
+  absl::StatusOr<StepWork> lastStepWork() const override;
   bool timeDependsOnData() const override { return loads; }
 
 private:
   absl::Status loadTasks(const proto::Executable &program);
   StepTrace convert(const dtu::Trace &from) const;
+  std::vector<TaskWork> sumTasks(size_t rank, const std::vector<dtu::TaskWork> &entries) const;
 
   /// Whether timeStep times each kind of task once.
   absl::StatusOr<bool> replays(bool traces) const;
@@ -84,7 +88,10 @@ private:
   bool loads = false; ///< a program branches on what it reads from memory
   std::vector<dtu::RankSchedule> schedules;
   std::vector<DtuBuffer> arenas;
-  std::vector<int64_t> devices; // of each rank
+  std::vector<int64_t> devices;            // of each rank
+  std::vector<std::vector<int64_t>> tasks; // of each rank, by entry of its schedule
+  std::vector<size_t> taskCounts;          // of each rank
+  bool derated = false;
 };
 
 std::vector<dtu::RankConfig> makeRanks(const proto::Executable &program) {
@@ -104,15 +111,16 @@ std::vector<dtu::RankConfig> makeRanks(const proto::Executable &program) {
 }
 
 absl::StatusOr<std::unique_ptr<DtuExecutable>>
-DtuExecutable::create(const proto::Executable &program, const dtu::SimulatorOptions &options,
-                      const std::string &timeTasks) {
+DtuExecutable::create(const proto::Executable &program, const proto::DtuDescription &description,
+                      const dtu::SimulatorOptions &options, const std::string &timeTasks) {
   std::vector<dtu::RankConfig> ranks = makeRanks(program);
   auto executable = std::make_unique<DtuExecutable>();
   executable->timeTasks = timeTasks;
+  executable->derated = description.derates_size() > 0;
   for (const dtu::RankConfig &rank : ranks)
     executable->devices.push_back(rank.deviceId);
   ST_ASSIGN_OR_RETURN(executable->simulator,
-                      dtu::Simulator::create(program.dtu(), std::move(ranks), options));
+                      dtu::Simulator::create(description, std::move(ranks), options));
   ST_RETURN_IF_ERROR(executable->loadTasks(program));
   return executable;
 }
@@ -134,9 +142,14 @@ absl::Status DtuExecutable::loadTasks(const proto::Executable &program) {
       ids.push_back(it->second);
     }
     dtu::RankSchedule schedule;
-    for (const proto::ScheduleEntry &entry : group.schedule())
+    std::vector<int64_t> entries;
+    for (const proto::ScheduleEntry &entry : group.schedule()) {
       schedule.push_back({ids[entry.task()], entry.micro_batch()});
+      entries.push_back(entry.task());
+    }
     schedules.insert(schedules.end(), group.device_ids_size(), schedule);
+    tasks.insert(tasks.end(), group.device_ids_size(), entries);
+    taskCounts.insert(taskCounts.end(), group.device_ids_size(), group.tasks_size());
   }
   return absl::OkStatus();
 }
@@ -158,8 +171,11 @@ absl::Status DtuExecutable::fillArenas(const proto::Executable &program) {
 
 absl::StatusOr<bool> DtuExecutable::replays(bool traces) const {
   constexpr int64_t kMostTimedRanks = 64;
+  if (derated && timeTasks == "once")
+    return absl::InvalidArgumentError(
+        "--derate makes links differ, and --time-tasks=once takes all of a kind for the same");
   if (timeTasks != "once")
-    return timeTasks == "auto" && numRanks() > kMostTimedRanks && !traces && !loads;
+    return timeTasks == "auto" && !derated && numRanks() > kMostTimedRanks && !traces && !loads;
   if (traces)
     return absl::InvalidArgumentError(
         "--trace shows every task and has no effect with --time-tasks=once");
@@ -183,7 +199,46 @@ absl::StatusOr<StepTime> DtuExecutable::timeStep(StepTrace *trace) {
   for (const dtu::RankTiming &rank : result.ranks)
     time.ranks.push_back({rank.macsF32 + rank.macs16, rank.messages, rank.sentBytes,
                           rank.toHostBytes, rank.fromHostBytes});
+  for (size_t rank = 0; rank < result.ranks.size(); ++rank) {
+    const dtu::RankTiming &timing = result.ranks[rank];
+    time.work.ranks.push_back(sumTasks(rank, timing.tasks));
+    for (size_t i = 0; i < tasks[rank].size(); ++i)
+      time.work.ranks.back()[tasks[rank][i]].picoseconds += timing.taskEnd[i] - timing.taskStart[i];
+  }
+  for (const dtu::LinkTiming &link : result.links)
+    time.work.links.push_back({link.name, link.bytes});
   return time;
+}
+
+/// What entries of a rank's schedule did, by task.
+std::vector<TaskWork> DtuExecutable::sumTasks(size_t rank,
+                                              const std::vector<dtu::TaskWork> &entries) const {
+  std::vector<TaskWork> sums(taskCounts[rank]);
+  for (size_t i = 0; i < entries.size(); ++i) {
+    TaskWork &sum = sums[tasks[rank][i]];
+    const dtu::TaskWork &entry = entries[i];
+    sum.macs += entry.macs;
+    sum.l1Bytes += entry.l1Bytes;
+    sum.l2Bytes += entry.l2Bytes;
+    sum.l3Bytes += entry.l3Bytes;
+    sum.toHostBytes += entry.toHostBytes;
+    sum.fromHostBytes += entry.fromHostBytes;
+    sum.sentBytes += entry.sentBytes;
+    sum.receivedBytes += entry.receivedBytes;
+    sum.messages += entry.messages;
+  }
+  return sums;
+}
+
+absl::StatusOr<StepWork> DtuExecutable::lastStepWork() const {
+  StepWork work;
+  const std::vector<dtu::ExecutedWork> executed = simulator->executedWork();
+  for (size_t rank = 0; rank < executed.size(); ++rank)
+    work.ranks.push_back(sumTasks(rank, executed[rank].tasks));
+  ST_ASSIGN_OR_RETURN(std::vector<dtu::LinkTiming> links, simulator->executedLinks());
+  for (const dtu::LinkTiming &link : links)
+    work.links.push_back({link.name, link.bytes});
+  return work;
 }
 
 StepTrace DtuExecutable::convert(const dtu::Trace &from) const {
@@ -232,6 +287,24 @@ absl::StatusOr<dtu::SimulatorOptions::DroppedMessage> findMessage(int64_t messag
       absl::StrCat("there is no message ", message, " to drop: a step sends ", before));
 }
 
+/// The links that a name of ClientOptions::derates stands for.
+std::vector<std::string> linksOf(const std::string &name) {
+  if (const std::vector<std::string> ends = absl::StrSplit(name, '-'); ends.size() == 2) {
+    std::vector<std::string> chips;
+    for (absl::string_view end : ends)
+      if (absl::ConsumePrefix(&end, "chip"))
+        chips.push_back(absl::StrCat("chip ", end));
+    if (chips.size() == 2)
+      return {absl::StrCat(chips[0], " -> ", chips[1]), absl::StrCat(chips[1], " -> ", chips[0])};
+  }
+  absl::string_view rest = name;
+  if (absl::ConsumePrefix(&rest, "cluster"))
+    return {absl::StrCat("cluster ", rest, " tx"), absl::StrCat("cluster ", rest, " rx")};
+  if (absl::ConsumePrefix(&rest, "group"))
+    return {absl::StrCat("group ", rest, " out"), absl::StrCat("group ", rest, " in")};
+  return {name};
+}
+
 absl::StatusOr<std::unique_ptr<Executable>> DtuClient::load(const proto::Executable &program) {
   ST_RETURN_IF_ERROR(checkDtuDescription(program.dtu()));
   if (options.timeTasks != "auto" && options.timeTasks != "each" && options.timeTasks != "once")
@@ -240,16 +313,24 @@ absl::StatusOr<std::unique_ptr<Executable>> DtuClient::load(const proto::Executa
   dtu::SimulatorOptions simulatorOptions;
   simulatorOptions.hostThreads = options.hostThreads;
   ST_ASSIGN_OR_RETURN(simulatorOptions.hostIsa, dtu::parseHostIsa(options.hostIsa));
-  ST_ASSIGN_OR_RETURN(std::unique_ptr<DtuExecutable> executable,
-                      DtuExecutable::create(program, simulatorOptions, options.timeTasks));
+  proto::DtuDescription description = program.dtu();
+  for (const auto &[name, factor] : options.derates)
+    for (const std::string &link : linksOf(name)) {
+      proto::LinkDerate &derate = *description.add_derates();
+      derate.set_link(link);
+      derate.set_factor(factor);
+    }
+  ST_ASSIGN_OR_RETURN(
+      std::unique_ptr<DtuExecutable> executable,
+      DtuExecutable::create(program, description, simulatorOptions, options.timeTasks));
   if (options.dropMessage >= 0) {
     // Only the timing of the whole step says who sends how much.
     ST_ASSIGN_OR_RETURN(StepTime time, executable->timeStep(nullptr));
     ST_ASSIGN_OR_RETURN(dtu::SimulatorOptions::DroppedMessage dropped,
                         findMessage(options.dropMessage, time));
     simulatorOptions.dropMessages.push_back(dropped);
-    ST_ASSIGN_OR_RETURN(executable,
-                        DtuExecutable::create(program, simulatorOptions, options.timeTasks));
+    ST_ASSIGN_OR_RETURN(executable, DtuExecutable::create(program, description, simulatorOptions,
+                                                          options.timeTasks));
   }
   if (!options.timingOnly)
     ST_RETURN_IF_ERROR(executable->fillArenas(program));

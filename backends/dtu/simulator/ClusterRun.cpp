@@ -24,7 +24,7 @@ ClusterRun::ClusterRun(DataEngine &engine, int64_t rank, const RankMemory &arena
   context.memory.coreStride = engine.machine.coreStride();
   context.kernels = engine.machine.kernels;
   context.matmul = engine.machine.matmul;
-  context.counters = &counters;
+  context.work = &work;
   randomState = engine.machine.shuffleSeed + static_cast<uint64_t>(rank);
 }
 
@@ -34,6 +34,7 @@ void ClusterRun::start(const RankSchedule *newSchedule) {
   program = nullptr;
   status = absl::OkStatus();
   loaded.clear();
+  executed = {};
   context.fault.clear();
   if (scratch.data)
     engine.giveScratchBack(std::move(scratch));
@@ -82,6 +83,8 @@ void ClusterRun::endTask() {
   engine.giveScratchBack(std::move(scratch));
   scratch = LazyMemory();
   program = nullptr;
+  executed.tasks.push_back(work);
+  work = {};
   ++task;
 }
 
@@ -161,13 +164,13 @@ bool ClusterRun::runInstance(uint32_t index, int64_t budget) {
     }
     Slot slot = stream.slots[position.pc];
     Step step = Step::Next;
+    ++executed.instructions;
     if (slot.opcode >= Opcode::Copy && slot.opcode <= Opcode::Vector) {
       if (!tile(slot))
         step = Step::Fault;
       else
         ++position.pc;
     } else {
-      ++counters.controls;
       if (slot.opcode == Opcode::Load)
         step = load(instance, index, slot);
       else if (!isControl(slot.opcode))
@@ -334,6 +337,9 @@ ClusterRun::Step ClusterRun::send(Instance &instance, const LinkInst &inst) {
   }
   if (!executeSend(inst, context, message.data.get()))
     return Step::Fault;
+  ++work.messages;
+  work.sentBytes += bytes;
+  executed.sentTo[peer] += bytes;
   if (isDropped(sent++))
     engine.pool.giveBack(std::move(message));
   else
@@ -367,6 +373,7 @@ ClusterRun::Step ClusterRun::receive(Instance &instance, const LinkInst &inst) {
   }
   if (!executeReceive(inst, context, message.data.get()))
     return Step::Fault;
+  work.receivedBytes += bytes;
   engine.pool.giveBack(std::move(message));
   return Step::Next;
 }

@@ -23,8 +23,8 @@ public:
   /// What the blocked instances wait for; for deadlock reports.
   std::string describeWaits() const;
 
-  ExecutionCounters counters;
-  LoadedValues loaded; ///< since start()
+  ExecutedWork executed; ///< since start()
+  LoadedValues loaded;   ///< the same
 
 private:
   enum class State : uint8_t { Ready, Semaphore, BarrierWait, Message, Done };
@@ -56,6 +56,7 @@ private:
   std::vector<SemaphoreState> semaphores;
   std::vector<BarrierState> barriers;
   ExecContext context;
+  TaskWork work; ///< of the task under way
   absl::Status status;
   int64_t sent = 0;
   uint64_t randomState; ///< of shuffled runs

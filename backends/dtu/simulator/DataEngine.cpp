@@ -138,23 +138,11 @@ std::vector<const LoadedValues *> DataEngine::loadedValues() const {
   return values;
 }
 
-ExecutionCounters DataEngine::counters() const {
-  ExecutionCounters sum;
-  for (const auto &cluster : clusters) {
-    const ExecutionCounters &c = cluster->counters;
-    sum.matmuls += c.matmuls;
-    sum.vectors += c.vectors;
-    sum.copies += c.copies;
-    sum.fills += c.fills;
-    sum.gathers += c.gathers;
-    sum.scatters += c.scatters;
-    sum.sends += c.sends;
-    sum.receives += c.receives;
-    sum.controls += c.controls;
-    sum.macs += c.macs;
-    sum.copiedBytes += c.copiedBytes;
-  }
-  return sum;
+std::vector<ExecutedWork> DataEngine::executedWork() const {
+  std::vector<ExecutedWork> work;
+  for (const auto &cluster : clusters)
+    work.push_back(cluster->executed);
+  return work;
 }
 
 } // namespace st::dtu

@@ -66,7 +66,7 @@ public:
   ~DataEngine();
 
   absl::Status execute(const std::vector<RankSchedule> &schedules, int hostThreads);
-  ExecutionCounters counters() const;
+  std::vector<ExecutedWork> executedWork() const;
   /// What each rank has loaded in the last execution.
   std::vector<const LoadedValues *> loadedValues() const;
 

@@ -25,7 +25,7 @@ struct ExecContext {
   int64_t ownCore = -1; ///< in a core stream; else an L1 address names its core
   const HostKernels *kernels = nullptr;
   const HostMatmul *matmul = nullptr;
-  ExecutionCounters *counters = nullptr;
+  TaskWork *work = nullptr; ///< counts what is done
   std::string fault;
 
   /// Where `address` lies, if bytes low .. high-1 from it are inside; null and a fault otherwise.
@@ -33,6 +33,8 @@ struct ExecContext {
   uint8_t *resolve(const char *what, const FlatAddress &address, int64_t low, int64_t high,
                    int64_t core = 0);
   bool fail(std::string text);
+  /// Counts bytes read or written at `address`; `isWrite`: of the host, which way they go.
+  void count(const FlatAddress &address, int64_t bytes, bool isWrite);
 };
 
 bool execute(const CopyInst &copy, ExecContext &context);

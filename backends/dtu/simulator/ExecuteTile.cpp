@@ -13,7 +13,6 @@ namespace st::dtu {
 bool execute(const MatmulInst &inst, ExecContext &context) {
   const int64_t *registers = context.registers;
   int64_t m = inst.m(registers), n = inst.n(registers), k = inst.k(registers);
-  ++context.counters->matmuls;
   bool accumulate =
       inst.accumulateReg == kZero ? inst.accumulate : registers[inst.accumulateReg] != 0;
   if (m <= 0 || n <= 0 || (k <= 0 && accumulate))
@@ -40,7 +39,7 @@ bool execute(const MatmulInst &inst, ExecContext &context) {
     return false;
   context.matmul->run(reinterpret_cast<float *>(c), inst.ldc, {a, inst.lda, inst.transposeA},
                       {b, inst.ldb, inst.transposeB}, inst.type, m, n, k, accumulate);
-  context.counters->macs += m * n * k;
+  context.work->macs += m * n * k;
   return true;
 }
 
@@ -57,7 +56,6 @@ public:
         cols(inst.cols(context.registers)) {}
 
   bool run() {
-    ++context.counters->vectors;
     bool reduction = isReduction(inst.op);
     if (reduction ? outputElements() <= 0 : rows <= 0 || cols <= 0)
       return true;

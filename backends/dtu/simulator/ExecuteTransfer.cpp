@@ -15,6 +15,23 @@ bool ExecContext::fail(std::string text) {
   return false;
 }
 
+void ExecContext::count(const FlatAddress &address, int64_t bytes, bool isWrite) {
+  switch (address.space) {
+  case Space::L1:
+    work->l1Bytes += bytes;
+    break;
+  case Space::L2:
+    work->l2Bytes += bytes;
+    break;
+  case Space::L3:
+    work->l3Bytes += bytes;
+    break;
+  case Space::Host:
+    (isWrite ? work->toHostBytes : work->fromHostBytes) += bytes;
+    break;
+  }
+}
+
 uint8_t *ExecContext::resolve(const char *what, const FlatAddress &address, int64_t low,
                               int64_t high, int64_t core) {
   int64_t offset = address.offset(registers);
@@ -74,6 +91,15 @@ bool rangesMeet(const uint8_t *a, const uint8_t *aEnd, const uint8_t *b, const u
 
 } // namespace
 
+/// A stride of 0 reads the same element again.
+static int64_t distinctElements(const CopyInst &copy, const int64_t *registers) {
+  int64_t count = 1;
+  for (size_t i = 0; i < copy.dims.sizes.size(); ++i)
+    if (copy.srcStrides[i] != 0)
+      count *= copy.dims.sizes[i](registers);
+  return count;
+}
+
 bool execute(const CopyInst &copy, ExecContext &context) {
   CopyPlan dynamic;
   if (!copy.dims.isStatic) {
@@ -82,7 +108,6 @@ bool execute(const CopyInst &copy, ExecContext &context) {
                        byteWidth(copy.dstType), byteWidth(copy.srcType));
   }
   const CopyPlan &plan = copy.dims.isStatic ? copy.plan : dynamic;
-  ++context.counters->copies;
   if (plan.kind == CopyPlan::Kind::Empty)
     return true;
   const uint8_t *src = context.resolve("source", copy.src, plan.srcLow, plan.srcHigh);
@@ -106,8 +131,10 @@ bool execute(const CopyInst &copy, ExecContext &context) {
     } else {
       runCopy(plan, dst, src, transpose);
     }
-    context.counters->copiedBytes += plan.elements * plan.dstWidth;
+    context.count(copy.dst, plan.elements * plan.dstWidth, /*isWrite=*/true);
   }
+  context.count(copy.src, distinctElements(copy, context.registers) * plan.srcWidth,
+                /*isWrite=*/false);
   return true;
 }
 
@@ -119,7 +146,6 @@ bool execute(const FillInst &fill, ExecContext &context) {
                        byteWidth(fill.type), byteWidth(fill.type));
   }
   const CopyPlan &plan = fill.dims.isStatic ? fill.plan : dynamic;
-  ++context.counters->fills;
   if (plan.kind == CopyPlan::Kind::Empty)
     return true;
   for (int64_t i = 0; i < fill.multicast; ++i) {
@@ -127,7 +153,7 @@ bool execute(const FillInst &fill, ExecContext &context) {
     if (!dst)
       return false;
     runFill(plan, dst, fill.value);
-    context.counters->copiedBytes += plan.elements * plan.dstWidth;
+    context.count(fill.dst, plan.elements * plan.dstWidth, /*isWrite=*/true);
   }
   return true;
 }
@@ -193,10 +219,17 @@ int64_t rowAt(const Rows &rows, DType indexType, int64_t base, int64_t i) {
   return row;
 }
 
+/// Rows that are skipped or zero count as if they were in the table: time knows no index.
+void countRows(const RowsInst &inst, const Rows &rows, bool isScatter, ExecContext &context) {
+  const int64_t bytes = rows.count * rows.rowBytes;
+  context.count(inst.table, inst.combine == Reduce::None ? bytes : 2 * bytes, isScatter);
+  context.count(inst.other, bytes, !isScatter);
+  context.count(inst.index, rows.count * byteWidth(inst.indexType), /*isWrite=*/false);
+}
+
 } // namespace
 
 bool executeGather(const RowsInst &gather, ExecContext &context) {
-  ++context.counters->gathers;
   Rows rows;
   if (!resolveRows(gather, context, "destination", rows))
     return context.fault.empty();
@@ -211,11 +244,11 @@ bool executeGather(const RowsInst &gather, ExecContext &context) {
     else
       std::memset(dst, 0, static_cast<size_t>(rows.rowBytes));
   }
+  countRows(gather, rows, /*isScatter=*/false, context);
   return true;
 }
 
 bool executeScatter(const RowsInst &scatter, ExecContext &context) {
-  ++context.counters->scatters;
   Rows rows;
   if (!resolveRows(scatter, context, "source", rows))
     return context.fault.empty();
@@ -239,6 +272,7 @@ bool executeScatter(const RowsInst &scatter, ExecContext &context) {
     else
       runCombine(row, target, source, scatter.add, toF32, fromF32);
   }
+  countRows(scatter, rows, /*isScatter=*/true, context);
   return true;
 }
 
@@ -274,13 +308,13 @@ bool executeSend(const LinkInst &send, ExecContext &context, uint8_t *message) {
   unsigned width = byteWidth(send.type);
   denseStrides(sizes.count, sizes.values, width, dense);
   CopyPlan plan = planCopy(sizes.count, sizes.values, dense, send.strides.data(), width, width);
-  ++context.counters->sends;
   if (plan.kind == CopyPlan::Kind::Empty)
     return true;
   const uint8_t *src = context.resolve("source", send.address, plan.srcLow, plan.srcHigh);
   if (!src)
     return false;
   runCopy(plan, message, src, findTransposeKernel(*context.kernels, width));
+  context.count(send.address, plan.elements * plan.srcWidth, /*isWrite=*/false);
   return true;
 }
 
@@ -290,12 +324,15 @@ bool executeReceive(const LinkInst &receive, ExecContext &context, const uint8_t
   unsigned width = byteWidth(receive.type);
   denseStrides(sizes.count, sizes.values, width, dense);
   CopyPlan plan = planCopy(sizes.count, sizes.values, receive.strides.data(), dense, width, width);
-  ++context.counters->receives;
   if (plan.kind == CopyPlan::Kind::Empty)
     return true;
   uint8_t *dst = context.resolve("destination", receive.address, plan.dstLow, plan.dstHigh);
   if (!dst)
     return false;
+  // Combining reads what is there before it writes.
+  const int64_t bytes = plan.elements * plan.dstWidth;
+  context.count(receive.address, receive.reduce == Reduce::None ? bytes : 2 * bytes,
+                /*isWrite=*/true);
   if (receive.reduce == Reduce::None) {
     runCopy(plan, dst, message, findTransposeKernel(*context.kernels, width));
     return true;

@@ -36,7 +36,6 @@ struct Simulator::Impl {
   std::vector<std::unique_ptr<DecodedProgram>> programs;
   std::vector<LazyMemory> arenas, hostArenas; ///< a rank
   std::unique_ptr<DataEngine> data;
-  ExecutionCounters counters;
 
   absl::Status checkHost(size_t rank, int64_t &used) const;
   absl::Status checkRanks() const;
@@ -186,9 +185,7 @@ uint8_t *Simulator::memory(int64_t rank) {
 absl::Status Simulator::execute(const std::vector<RankSchedule> &schedules) {
   ST_RETURN_IF_ERROR(impl->checkSchedules(schedules));
   ST_RETURN_IF_ERROR(impl->makeDataEngine());
-  absl::Status status = impl->data->execute(schedules, impl->options.hostThreads);
-  impl->counters = impl->data->counters();
-  return status;
+  return impl->data->execute(schedules, impl->options.hostThreads);
 }
 
 absl::StatusOr<TimingResult> Simulator::time(const std::vector<RankSchedule> &schedules,
@@ -206,7 +203,24 @@ Simulator::replayTime(const std::vector<RankSchedule> &schedules) const {
   return st::dtu::replayTime(impl->description, impl->ranks, impl->programs, schedules);
 }
 
-const ExecutionCounters &Simulator::counters() const { return impl->counters; }
+std::vector<ExecutedWork> Simulator::executedWork() const {
+  return impl->data ? impl->data->executedWork() : std::vector<ExecutedWork>(impl->ranks.size());
+}
+
+absl::StatusOr<std::vector<LinkTiming>> Simulator::executedLinks() const {
+  ST_ASSIGN_OR_RETURN(TimeMachine machine, TimeMachine::create(impl->description, impl->ranks));
+  const std::vector<ExecutedWork> work = executedWork();
+  for (size_t rank = 0; rank < work.size(); ++rank) {
+    for (const auto &[peer, bytes] : work[rank].sentTo)
+      machine.countMessage(machine.path(rank, static_cast<size_t>(peer)), bytes, 1);
+    for (const TaskWork &task : work[rank].tasks) {
+      machine.timings()[rank].toHostBytes += task.toHostBytes;
+      machine.timings()[rank].fromHostBytes += task.fromHostBytes;
+    }
+  }
+  return machine.linkTimings();
+}
+
 HostIsa Simulator::hostIsa() const { return impl->options.hostIsa; }
 
 } // namespace st::dtu

@@ -18,7 +18,9 @@
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
 
+#include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -66,12 +68,26 @@ struct TaskRun {
 };
 using RankSchedule = std::vector<TaskRun>;
 
-/// Instructions executed by execute() since create(), over all ranks.
-struct ExecutionCounters {
-  int64_t matmuls = 0, vectors = 0, copies = 0, fills = 0, gathers = 0, scatters = 0;
-  int64_t sends = 0, receives = 0, controls = 0;
-  int64_t macs = 0;        ///< multiply-accumulates of the matrix engine
-  int64_t copiedBytes = 0; ///< bytes written by copies and fills
+/// What a rank does that does not depend on when it does it. Bytes are those that the DTE and the
+/// links read and write of each memory: of a source that is read again and again once, and twice of
+/// what is combined with what arrives.
+struct TaskWork {
+  int64_t macs = 0; ///< multiply-accumulates of the matrix engine
+  int64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0;
+  int64_t toHostBytes = 0, fromHostBytes = 0;
+  int64_t sentBytes = 0, receivedBytes = 0, messages = 0; ///< messages: sent
+};
+/// All that a TaskWork holds.
+constexpr std::array<int64_t TaskWork::*, 9> kTaskWork = {
+    &TaskWork::macs,      &TaskWork::l1Bytes,       &TaskWork::l2Bytes,
+    &TaskWork::l3Bytes,   &TaskWork::toHostBytes,   &TaskWork::fromHostBytes,
+    &TaskWork::sentBytes, &TaskWork::receivedBytes, &TaskWork::messages};
+
+/// What a rank did in the last execute().
+struct ExecutedWork {
+  std::vector<TaskWork> tasks;       ///< an entry per schedule entry
+  std::map<int64_t, int64_t> sentTo; ///< bytes by the rank that they went to
+  int64_t instructions = 0;
 };
 
 /// A row of the trace: one engine of one cluster.
@@ -106,6 +122,7 @@ struct RankTiming {
   int64_t sentBytes = 0, receivedBytes = 0, messages = 0;
   int64_t peakLandingBytes = 0;            ///< messages arrived and not yet received
   std::vector<int64_t> taskStart, taskEnd; ///< an entry per schedule entry
+  std::vector<TaskWork> tasks;             ///< the same
 };
 struct LinkTiming {
   std::string name; ///< e.g. "chip 0 -> chip 1"
@@ -161,7 +178,10 @@ public:
   absl::StatusOr<TimingResult> time(const std::vector<RankSchedule> &schedules,
                                     Trace *trace = nullptr) const;
 
-  const ExecutionCounters &counters() const;
+  /// Of each rank what it did in the last execute(), counted as the data went; nothing before.
+  std::vector<ExecutedWork> executedWork() const;
+  /// What that came to on each link that carried anything, in the order of TimingResult::links.
+  absl::StatusOr<std::vector<LinkTiming>> executedLinks() const;
   HostIsa hostIsa() const; ///< what Auto came to
 
 private:

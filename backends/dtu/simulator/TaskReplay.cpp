@@ -174,6 +174,7 @@ void TaskReplay::end(ReplayGroup &group) {
   ++group.entry;
   for (size_t rank = group.first; rank < group.first + group.count; ++rank) {
     machine.timings()[rank].taskEnd.push_back(group.start);
+    machine.endTask(rank);
     machine.timings()[rank].finish = group.start;
   }
 }

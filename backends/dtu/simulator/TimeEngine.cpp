@@ -138,6 +138,7 @@ void TimeEngine::beginTask(size_t rank, Picoseconds now) {
 
 void TimeEngine::endTask(size_t rank, Picoseconds now) {
   machine.timings()[rank].taskEnd.push_back(now);
+  machine.endTask(rank);
   if (steady)
     steady->disturb(rank);
   if (tracing)

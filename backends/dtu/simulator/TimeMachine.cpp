@@ -47,6 +47,7 @@ absl::StatusOr<TimeMachine> TimeMachine::create(const proto::DtuDescription &des
     chips = std::max(chips, place.chip + 1);
   }
   TimeMachine machine(description, chips);
+  ST_RETURN_IF_ERROR(machine.topology.checkDerates());
   machine.placeOf = std::move(places);
   machine.rankTimings.resize(ranks.size());
   std::map<int64_t, size_t> known;
@@ -219,6 +220,25 @@ TimeMachine::Work TimeMachine::workOf(size_t rank) const {
 void TimeMachine::addWork(size_t rank, const Work &work, int64_t times) {
   for (size_t i = 0; i < kWork.size(); ++i)
     rankTimings[rank].*kWork[i] += times * work[i];
+}
+
+void TimeMachine::endTask(size_t rank) {
+  RankTiming &timing = rankTimings[rank];
+  const TaskWork done = {timing.macsF32 + timing.macs16,
+                         timing.l1Bytes,
+                         timing.l2Bytes,
+                         timing.l3Bytes,
+                         timing.toHostBytes,
+                         timing.fromHostBytes,
+                         timing.sentBytes,
+                         timing.receivedBytes,
+                         timing.messages};
+  counted.resize(rankTimings.size());
+  TaskWork task = done;
+  for (int64_t TaskWork::*sum : kTaskWork)
+    task.*sum -= counted[rank].*sum;
+  timing.tasks.push_back(task);
+  counted[rank] = done;
 }
 
 std::vector<TimeMachine::HostBytes> TimeMachine::countHostBytes() const {

@@ -71,6 +71,8 @@ public:
   /// What a rank has done so far that is counted.
   using Work = std::array<int64_t, 18>;
   Work workOf(size_t rank) const;
+  /// Says what a rank did since its last task ended.
+  void endTask(size_t rank);
   /// Counts so much work so many times more, or less.
   void addWork(size_t rank, const Work &work, int64_t times);
 
@@ -134,6 +136,7 @@ private:
   std::vector<HostLink> hosts;                ///< the same
   std::vector<Link> links;
   std::vector<RankTiming> rankTimings;
+  std::vector<TaskWork> counted; ///< of each rank, in tasks that ended
 
   /// Occupies the memories a transfer touches; its end and its time alone, without latency.
   Completion occupy(size_t rank, Picoseconds now, const Traffic *traffic, size_t count);

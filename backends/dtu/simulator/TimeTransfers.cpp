@@ -82,6 +82,7 @@ Completion TimeEngine::rows(size_t rank, const Instance &instance, Slot slot, Pi
   int64_t count = inst.count(registers);
   int64_t bytes =
       clampedProduct(clampedProduct(count, inst.rowElements(registers)), byteWidth(inst.type));
+  traffic[slot.opcode == Opcode::Scatter ? 0 : 1].isWrite = true;
   // Combining with a row reads it and writes it back.
   traffic[0].bytes = inst.combine != Reduce::None ? 2 * bytes : bytes;
   traffic[1].bytes = bytes;

@@ -12,6 +12,8 @@
 #include <cstdint>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace st {
 
@@ -31,6 +33,9 @@ struct ClientOptions {
   /// lost, counted from 0 over those of rank 0, then of rank 1 and so on. None
   /// where negative.
   int64_t dropMessage = -1;
+  /// Links that are slower than the program's description has them, by a factor of their rate:
+  /// "chip0-chip1", both ways, "cluster0.1" or "group0", out and in.
+  std::vector<std::pair<std::string, double>> derates;
 };
 
 class Client {

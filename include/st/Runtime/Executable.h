@@ -13,6 +13,24 @@
 
 namespace st {
 
+/// What a rank does in all runs of a task in a step. Bytes are those that its device's engines read
+/// and write of each level of memory; `to` and `from` the host's.
+struct TaskWork {
+  int64_t picoseconds = 0; ///< from start to end, waiting included; 0 where data was counted
+  int64_t macs = 0;        ///< multiply-accumulates of its matrix products
+  int64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0;
+  int64_t toHostBytes = 0, fromHostBytes = 0;
+  int64_t sentBytes = 0, receivedBytes = 0, messages = 0;
+};
+struct LinkWork {
+  std::string name;
+  int64_t bytes = 0;
+};
+struct StepWork {
+  std::vector<std::vector<TaskWork>> ranks; ///< by the tasks of the rank's group
+  std::vector<LinkWork> links;              ///< that carried anything
+};
+
 /// How long a step takes on the devices, in picoseconds. It depends on the
 /// program only, never on data.
 struct StepTime {
@@ -28,6 +46,7 @@ struct StepTime {
     int64_t toHostBytes = 0, fromHostBytes = 0; ///< between its device and the host's memory
   };
   std::vector<Rank> ranks;
+  StepWork work;
 };
 
 /// When each engine of each device worked on what.
@@ -62,8 +81,10 @@ public:
 
   /// The time of one step. `trace` may be null.
   virtual absl::StatusOr<StepTime> timeStep(StepTrace *trace) = 0;
-  /// Whether that depends on data (loops that end where their data says): it is then the time of
-  /// the last step that ran, and an error before the first.
+  /// What the last step did, counted as its data went: no times.
+  virtual absl::StatusOr<StepWork> lastStepWork() const = 0;
+  /// Whether timeStep depends on data (loops that end where their data says): it is then the time
+  /// of the last step that ran, and an error before the first.
   virtual bool timeDependsOnData() const { return false; }
 };
 

@@ -190,6 +190,10 @@ public:
     time.ranks.resize(arenas.size());
     return time;
   }
+  absl::StatusOr<StepWork> lastStepWork() const override {
+    return StepWork{std::vector<std::vector<TaskWork>>(arenas.size(), std::vector<TaskWork>(1)),
+                    {}};
+  }
 
 private:
   void step(ToyBuffer &arena) {

@@ -1,0 +1,24 @@
+// What a step was timed to do when it was compiled, and what it does.
+#ifndef ST_RUNTIME_PREDICTION_H
+#define ST_RUNTIME_PREDICTION_H
+
+#include "lib/Proto/executable.pb.h"
+#include "st/Runtime/Client.h"
+
+#include <string>
+
+namespace st {
+
+/// Times a step on a client that takes programs for their timing only, and writes what it takes and
+/// does into the program: nothing where that depends on data.
+absl::Status predict(Client &client, proto::Executable &program);
+
+/// One line where a step is as predicted: `time`, and what it did, `executed`, unless null. Else a
+/// table of where the two part: of each task and quantity the device that is furthest off, what a
+/// task does before how long it takes. Empty where the program holds no prediction.
+std::string comparePrediction(const proto::Executable &program, const StepTime &time,
+                              const StepWork *executed);
+
+} // namespace st
+
+#endif // ST_RUNTIME_PREDICTION_H

@@ -1,0 +1,129 @@
+"""A step does what its binary was compiled to predict: work, bytes and times, with one and with two host threads.
+
+A run takes some of the combinations of model and layout, drawn; ST_ALL=1 takes all of them.
+"""
+
+import os
+import random
+import re
+
+import st_testing as st
+import test_mutated_binary as mutated
+
+MODELS = {
+    "bert mlm": (st.SMALL_BERT, "mlm", ()),
+    "bert span": (st.SMALL_BERT, "span", ()),
+    "gpt2": (st.SMALL_GPT2, "clm", ()),
+    "gpt2 bf16": (st.SMALL_GPT2, "clm", ()),
+    "gpt2 sgd": (st.SMALL_GPT2, "clm", ("--optimizer=sgd",)),
+}
+
+
+def spec(tensor=1, data=1, stages=1, micro=1, **more):
+    return {"mode": "hybrid", "sharding_size": tensor, "data": data, "stage_cnt": stages, "accum_degree": micro, **more}
+
+
+LAYOUTS = {
+    "one device": spec(),
+    "4 micro-batches": spec(micro=4),
+    "8 shards": spec(tensor=8),
+    "3 shards": spec(tensor=3),
+    "megatron, sequence": spec(tensor=2, data=2, sharding_dim="megatron", sequence_parallel=True),
+    "zero 1": spec(data=4, zero=1),
+    "zero 3": spec(data=4, zero=3),
+    "2 stages": spec(stages=2, micro=4),
+    "2 x 2 x 2": spec(tensor=2, data=2, stages=2, micro=2),
+    "offload": spec(stages=2, micro=4, offload=True),
+}
+COMBINATIONS = [(model, layout) for model in MODELS for layout in LAYOUTS]
+DRAWN = 16
+
+
+def compile_combination(folder, model, layout, *flags):
+    config, task, more = MODELS[model]
+    parallel = LAYOUTS[layout] | ({"precision": "bf16"} if "bf16" in model else {})
+    return st.compile_model(folder, "model", config, task, parallel, "--predict", *more, *flags, batch=8)
+
+
+def as_predicted(model, layout):
+    def case(folder):
+        binary = compile_combination(folder, model, layout)
+        lines = []
+        for threads in (1, 2):
+            done = st.check_run([binary, "--steps=1", f"--host-threads={threads}"])
+            found = re.findall(r"^as predicted: .*$", done.stdout, re.M)
+            st.expect(len(found) == 1, f"{threads} threads:\n{done.stdout}")
+            lines += found
+        st.expect(lines[0] == lines[1], f"{lines}")
+        return lines[0].split(", and ")[1]
+    return case
+
+
+def derated(folder):
+    """A slower link delays tasks, which are named; what they do stays."""
+    binary = compile_combination(folder, "gpt2", "8 shards")
+    step = r"simulated step ([\d.]+) ms"
+    plain = st.check_run([binary, "--timing-only"]).stdout
+    slow = st.check_run([binary, "--timing-only", "--derate=link:chip0-chip1:0.25"]).stdout
+    st.expect("as predicted: the time" in plain and float(re.search(step, slow)[1]) > float(re.search(step, plain)[1]), slow)
+    rows = slow[slow.index("not as predicted"):].splitlines()[1:]
+    st.expect(any(row.startswith("the step  ") for row in rows), slow)
+    st.expect(any(re.match(r"forward0, device \d+ +ms .* \+\d", row) for row in rows), slow)
+    st.expect(all(re.search(r"  ms  ", row) for row in rows), f"work differs:\n{slow}")
+    for flag, message in (
+            ("link:chip0-chip9:0.5", 'there is no link "chip 0 -> chip 9" to derate'),
+            ("link:chip0-chip1:0", "--derate=link:chip0-chip1:0: expected link:NAME:FACTOR"),
+            ("chip0", "--derate=chip0: expected link:NAME:FACTOR"),
+            ("link:chip0-chip1:2", "expected link:NAME:FACTOR with a factor above 0 and at most 1")):
+        done = st.run([binary, "--timing-only", f"--derate={flag}"])
+        st.expect(done.returncode == 1 and message in done.stderr.splitlines()[-1],
+                  f"{flag}: exit {done.returncode}, {done.stderr}")
+    done = st.run([binary, "--timing-only", "--derate=link:chip0-chip1:0.5", "--time-tasks=once"])
+    st.expect(done.returncode == 1 and "--derate makes links differ" in done.stderr, done.stderr)
+    return f"{len(rows)} rows"
+
+
+def child(fields, message, name):
+    """The first field of that name."""
+    number = next(number for number, field in mutated.MESSAGES[message].items() if field[0] == name)
+    return next(value for found, value in fields if found == number)
+
+
+def changed_prediction(folder):
+    """Each number of a prediction, one more than it is, is found."""
+    binary = compile_combination(folder, "gpt2", "2 x 2 x 2")
+    mutator = mutated.Mutator(binary)
+    prediction = child(mutator.program, "Executable", "prediction")
+    tasks = (task for number, rank in prediction if mutated.MESSAGES["Prediction"][number][0] == "ranks" for _, task in rank)
+    task = max(tasks, key=len)
+    checked = 0
+    for field in task:
+        name = mutated.MESSAGES["TaskPrediction"][field[0]][0]
+        field[1] += 1
+        path = folder / f"changed-{name}"
+        mutator.write(path)
+        field[1] -= 1
+        out = st.check_run([path, "--steps=1"]).stdout
+        st.expect("not as predicted" in out and "as predicted: the time" not in out, f"{name}:\n{out}")
+        checked += 1
+    st.expect(checked >= 7, f"{checked} numbers")
+    return f"{checked} numbers"
+
+
+def without(folder):
+    binary = compile_combination(folder, "gpt2", "one device", "--predict=false")
+    st.expect("predicted" not in st.check_run([binary, "--steps=1"]).stdout, "a comparison with nothing")
+    done = st.check_run([*st.COMPILE, folder / "model", "--task=clm", "--batch=8", "--seq=32", "-o", folder / "again"])
+    said = re.search(r"a step takes ([\d.]+) ms", done.stderr)
+    timed = re.search(r"simulated step ([\d.]+) ms", st.check_run([binary, "--timing-only"]).stdout)
+    st.expect(said and abs(float(said[1]) - float(timed[1])) < 1e-3, done.stderr)
+    return said[0]
+
+
+if __name__ == "__main__":
+    seed = int(os.environ.get("ST_SEED", random.randrange(10**6)))
+    drawn = COMBINATIONS if os.environ.get("ST_ALL") else random.Random(seed).sample(COMBINATIONS, DRAWN)
+    print(f"ST_SEED={seed}")
+    st.main(*((f"{model}, {layout}", as_predicted(model, layout)) for model, layout in drawn),
+            ("a link at a quarter of its rate", derated), ("without a prediction", without),
+            ("a prediction that is changed", changed_prediction))
