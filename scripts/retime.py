@@ -23,8 +23,8 @@ TRANSCENDENTAL = {"exp", "expm1", "log", "log1p", "logistic", "tanh", "sqrt", "r
                   "cos", "div", "pow", "rem"}
 # How many operands an op takes: one, if it does not stand here.
 OPERANDS = {"iota": 0, "fill": 0, "select": 3, "clamp": 3, "mul_add": 3} | dict.fromkeys(
-    ["add", "sub", "mul", "div", "max", "min", "pow", "rem", "and", "or", "xor", "shl", "shr_logical", "shr_arith", "rotl",
-     "eq", "ne", "lt", "le", "gt", "ge"], 2)
+    ["add", "sub", "mul", "div", "max", "min", "pow", "rem", "and", "or", "xor", "shl", "shr_logical", "shr_arith",
+     "rotl", "eq", "ne", "lt", "le", "gt", "ge"], 2)
 
 
 class Refused(Exception):
@@ -43,7 +43,7 @@ def round_half_up(value):
 
 
 class Machine:
-    """One cluster: what its memories and engines take, when each memory is free again, and what all did. Picoseconds."""
+    """One cluster: what its memories and engines take, when each memory is free again, what all did. Picoseconds."""
 
     def __init__(self, device, cores):
         def rate(name):
@@ -253,7 +253,8 @@ class StreamTranslator:
     def add(self, mnemonic, fields):
         translate = getattr(self, f"add_{mnemonic}", None)
         if not translate:
-            raise Refused(f"programs with '{mnemonic}' take more than this text and one rank to time")
+            raise Refused("its time depends on data that it loads" if mnemonic == "load" else
+                          f"no instruction of a program of one rank: {mnemonic}")
         translate(fields)
 
     def source(self):

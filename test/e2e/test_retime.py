@@ -7,6 +7,7 @@ import json
 import re
 import sys
 
+import dtu_programs
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -20,8 +21,8 @@ BERT = st.SMALL_BERT | {"num_hidden_layers": 1}
 TINY = {"n_embd": 16, "n_head": 2, "n_positions": 16, "vocab_size": 32}
 LLAMA = {"model_type": "llama", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
          "num_key_value_heads": 2, "intermediate_size": 48, "vocab_size": 97, "max_position_embeddings": 24}
-VIT = {"model_type": "vit", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 48,
-       "image_size": 16, "patch_size": 4, "num_channels": 3, "num_labels": 7}
+VIT = {"model_type": "vit", "hidden_size": 32, "num_hidden_layers": 2, "num_attention_heads": 4,
+       "intermediate_size": 48, "image_size": 16, "patch_size": 4, "num_channels": 3, "num_labels": 7}
 ONE = st.layout(1, 1)
 TWO = st.layout(1, 1, accum=2)
 # Rates that no number of bytes divides, in which memories and engines limit by turns.
@@ -30,7 +31,12 @@ ODD = {"clock_ghz": 1.37, "l3_gbytes_per_second": 97.3, "l2_gbytes_per_second": 
        "task_launch_ns": 4321.1234, "matrix_start_cycles": 29.5, "vector_start_cycles": 11.25,
        "fp32_macs_per_core_cycle": 120, "bf16_macs_per_core_cycle": 300, "vector_bytes_per_cycle": 96,
        "host_gbytes_per_second": 7.7, "host_latency_ns": 777.7777}
-FLAT = {"sync_ns": 1e-6, "dte_latency_ns": 1e-6}  # So that much falls on one instant.
+# So that much falls on one instant, and memories are what is waited for.
+FLAT = {"sync_ns": 1e-6, "dte_latency_ns": 1e-6, "task_launch_ns": 1, "clock_ghz": 1, "l3_gbytes_per_second": 1,
+        "l2_gbytes_per_second": 1, "l1_gbytes_per_second": 1, "dte_gbytes_per_second": 2, "matrix_start_cycles": 1,
+        "vector_start_cycles": 1}
+SLOW = ODD | {"l3_gbytes_per_second": 3.3, "l2_gbytes_per_second": 1.17, "l1_gbytes_per_second": 0.7,
+              "dte_gbytes_per_second": 1.9, "dte_latency_ns": 3.3337, "sync_ns": 1.0005}
 
 used = set()  # Mnemonics of the programs that agreed, and what else decides about time.
 
@@ -60,7 +66,7 @@ def compare(binary, device=None):
     text = text_of(binary)
     timed = retime.retime(text, device)
     st.expect(timed == simulated, f"the simulator says {simulated}, the document {timed}")
-    used.update(re.findall(r"^ +([a-z]+)\b", text, re.M), re.findall(r"src=host|dst=host|min\(", text))
+    used.update(re.findall(r"^ +([a-z]+)\b", text, re.M), re.findall(r"multicast|src=host|dst=host|min\(", text))
     return f"{timed['step']} ps"
 
 
@@ -68,25 +74,44 @@ def model(config, task, parallel, *flags, batch=4, seq=32, device=None):
     def run(folder):
         path = described(folder, device) if device else None
         targets = [f"--target={path}"] if path else []
-        return compare(st.compile_model(folder, "m", config, task, parallel, *flags, *targets, batch=batch, seq=seq), path)
+        flagged = [*flags, *targets]
+        return compare(st.compile_model(folder, "m", config, task, parallel, *flagged, batch=batch, seq=seq), path)
     return run
 
 
-def jax_program(function, *shapes, flags=()):
+def compile_jax(folder, function, *shapes):
+    arguments = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in shapes]
+    program, binary = folder / "program.mlir", folder / "program.bin"
+    program.write_text(jax.jit(function).lower(*arguments).as_text())
+    st.check_run([*st.COMPILE, program, "--target=dtu-t10", "-o", binary])
+    return binary
+
+
+def jax_program(function, *shapes):
+    return lambda folder: compare(compile_jax(folder, function, *shapes))
+
+
+def programs(figures, written):
+    """Programs of streams as no compiler makes them."""
     def run(folder):
-        arguments = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in shapes]
-        program, binary = folder / "program.mlir", folder / "program.bin"
-        program.write_text(jax.jit(function).lower(*arguments).as_text())
-        st.check_run([*st.COMPILE, program, "--target=dtu-t10", "-o", binary, *flags])
-        return compare(binary)
+        device, source, binary = described(folder, figures), folder / "input.mlir", folder / "m.bin"
+        source.write_text(dtu_programs.INPUT)
+        ir = st.check_run([*st.COMPILE, source, f"--target={device}", "--compile-to=dtu"]).stdout
+        for number, text in enumerate(written):
+            (folder / "streams.mlir").write_text(dtu_programs.replace_program(ir, text))
+            st.check_run([*st.COMPILE, folder / "streams.mlir", "--compile-from=dtu", "-o", binary])
+            try:
+                compare(binary, device)
+            except st.Failure as failure:
+                raise st.Failure(f"program {number}: {failure}") from None
+        return f"{len(written)} programs"
     return run
 
 
-def refused(what, config, parallel):
+def refused(what, compiled):
     def run(folder):
-        text = text_of(st.compile_model(folder, "m", config, "clm", parallel, batch=2, seq=16))
         try:
-            retime.retime(text)
+            retime.retime(text_of(compiled(folder)))
         except retime.Refused as error:
             st.expect(what in str(error), f"refused for another reason: {error}")
             return str(error)
@@ -96,8 +121,8 @@ def refused(what, config, parallel):
 
 def all_is_used(folder):
     """Last: the programs above have what time is about."""
-    wanted = {"loop", "end", "index", "wait", "signal", "barrier", "copy", "fill", "gather", "scatter", "matmul", "vector",
-              "src=host", "dst=host", "min("}
+    wanted = {"loop", "end", "leave", "index", "wait", "signal", "barrier", "copy", "fill", "gather", "scatter", "matmul",
+              "vector", "multicast", "src=host", "dst=host", "min("}
     st.expect(wanted <= used, f"no program has {sorted(wanted - used)}")
 
 
@@ -133,7 +158,16 @@ CASES = [
     ("jax, sort", jax_program(lambda x: jnp.sort(x, axis=0), ((33, 5), F32))),
     ("jax, rows by index", jax_program(
         lambda x, i: x.at[i].add(2 * x[i + 1]), ((50, 7), F32), ((13,), I32))),
-    ("two ranks", refused("one rank", GPT2 | TINY, st.layout(1, 2))),
+    ("turns", programs(FLAT, [dtu_programs.turns(between) for between in (
+        [], [dtu_programs.SATISFIED], [dtu_programs.EMPTY], [dtu_programs.EMPTY, dtu_programs.SATISFIED])])),
+    ("random streams", programs({}, [dtu_programs.random_program(seed) for seed in range(10)])),
+    ("random streams, much at one instant", programs(
+        FLAT, [dtu_programs.random_program(seed) for seed in range(100, 130)])),
+    ("random streams, odd figures", programs(SLOW, [dtu_programs.random_program(seed) for seed in range(200, 220)])),
+    ("two ranks", refused("one rank", lambda folder: st.compile_model(
+        folder, "m", GPT2 | TINY, "clm", st.layout(1, 2), batch=2, seq=16))),
+    ("trips that depend on data", refused("loads", lambda folder: compile_jax(
+        folder, lambda x: jax.lax.while_loop(lambda v: v.sum() < 9, lambda v: 2 * v, x), ((8,), F32)))),
     ("all of it is used", all_is_used),
 ]
 
