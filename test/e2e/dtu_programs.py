@@ -12,7 +12,8 @@ REGION = 1 << 14  # Of an instance, twice in each memory: what it reads and what
 CORES, QUEUES = 8, 6
 SEMAPHORES = 2 * (CORES + QUEUES)  # Two that each instance may wait for.
 L1 = 2 * REGION * (QUEUES + 1) + (1 << 12)
-L2 = L3 = 2 * REGION * QUEUES
+L2 = L3 = HOST = 2 * REGION * QUEUES
+TABLE = [0, 3, 1, 9]  # Of the rank.
 TYPES = {"i8": 1, "bf16": 2, "i32": 4, "f32": 4, "f64": 8}
 MOST = 11  # Elements along a dimension of a transfer.
 INPUT = """func.func @main(%a: tensor<65536xf32>) -> tensor<65536xf32> {
@@ -45,7 +46,9 @@ class Stream:
         rng = self.rng
         if rng.random() < 0.5:
             return f"#dtu.extent<{rng.randint(1, most)}>"
-        register = rng.choice([1, *self.registers])
+        register = rng.choice([1, 21, *self.registers])
+        if register == 21:
+            self.add(f"dtu.table {{dst = 21, index = #dtu.affine<{rng.randrange(len(TABLE))}>}}")
         limit = rng.choice([0, 1, rng.randint(0, 2 * most)])  # With 0 and 1 often nothing is left.
         return f"#dtu.extent<{rng.randint(1, most)}, {limit} - r{register}>"
 
@@ -108,9 +111,9 @@ class Stream:
         self.trips = outside
         self.add("}")
 
-    def address(self, kind, offset=0, space=None):
+    def address(self, kind, offset=0, space=None, spaces=("L1", "L2", "L3")):
         """Where this instance reads (0) or writes (1)."""
-        space = space or self.rng.choice(["L1", "L2", "L3"])
+        space = space or self.rng.choice(spaces)
         address = f"{space}[{2 * REGION * self.first + kind * REGION + offset} + {2 * REGION} * r1]"
         return address + (f" core {self.rng.randrange(CORES)}" if space == "L1" else "")
 
@@ -133,9 +136,12 @@ class Stream:
         (to, wide), (from_, narrow) = rng.choice(list(TYPES.items())), rng.choice(list(TYPES.items()))
         read = [stride * (rng.random() < 0.8) for stride in self.strides(dims, narrow)]
         dst, cores = self.destination()
+        src = self.address(0, spaces=("L1", "L2", "L3", "host"))
+        if cores == 1 and not src.startswith("host") and rng.random() < 0.2:
+            dst = self.address(1, space="host")
         self.add(f"dtu.copy {{dst = #dtu.view<{dst} strides {self.strides(dims, wide)}>, "
                  f'to = "{to}", from = "{from_}", '
-                 f"src = #dtu.view<{self.address(0)} strides {read}>, sizes = [{self.extents([MOST] * dims)}], "
+                 f"src = #dtu.view<{src} strides {read}>, sizes = [{self.extents([MOST] * dims)}], "
                  f"multicast = {cores}}}")
 
     def fill(self):
@@ -199,7 +205,7 @@ class Stream:
 
 
 def random_program(seed):
-    """The text of a dtu.program that touches `L3` bytes of the arena."""
+    """The text of a dtu.program that touches `L3` bytes of the arena and `HOST` of the host's."""
     rng = random.Random(seed)
     few, cores = rng.randint(1, QUEUES - 1), rng.randint(1, CORES - 1)
     streams = [Stream(rng, "dte", 0, few), Stream(rng, "core", 0, cores), Stream(rng, "dte", few, QUEUES - few),
@@ -246,11 +252,17 @@ SATISFIED = "dtu.wait {sem = #dtu.affine<1>}"
 
 def program(streams, barriers=0):
     text = "\n".join("\n".join(lines) for lines in streams)
-    return (f'dtu.program "forward0" semaphores {SEMAPHORES} barriers {barriers} l1 {L1} l2 {L2} l3 {L3} table 0 {{\n'
-            f"{text}\n}}\n")
+    return (f'dtu.program "forward0" semaphores {SEMAPHORES} barriers {barriers} l1 {L1} l2 {L2} l3 {L3} host {HOST} '
+            f"table {len(TABLE)} {{\n{text}\n}}\n")
 
 
 def replace_program(ir, program):
-    """IR of the phase dtu with another program for its one task."""
+    """IR of the phase dtu with another program for its one task, a rank table and memory of the host."""
+    for without, given in (("dtu.rank_table = array<i64>", f"dtu.rank_table = array<i64: {str(TABLE)[1:-1]}>"),
+                           ("dtu.table_size = 0", f"dtu.table_size = {len(TABLE)}"),
+                           ("st.arena_bytes", f"st.host_arena_bytes = {HOST} : i64, st.arena_bytes")):
+        if ir.count(without) != 1:
+            raise ValueError(f"the IR has {ir.count(without)} times {without}")
+        ir = ir.replace(without, given)
     begin, end = ir.index("dtu.program"), ir.index('st.schedule "')
     return ir[:begin] + program + "}\n" + ir[end:]
