@@ -234,6 +234,16 @@ def extent(text):
     return plain or (tile if register == "0" else f"max(0, min({tile}, {limit} - r{register}))")
 
 
+def register(text):
+    if not re.fullmatch(r"r([0-9]|[12][0-9]|3[01])", text):
+        raise Refused(f"not a register: {text}")
+    return text
+
+
+def integer(fields, key, standard):
+    return str(int(fields.get(key, standard)))
+
+
 def product(factors):
     """A product as Python, worked out as far as it is known."""
     known = math.prod(int(f) for f in factors if f.isdigit())
@@ -265,41 +275,44 @@ class StreamTranslator:
                           f"    r0 = {registers} = 0", "    now = yield", *self.lines])
 
     def add_loop(self, fields):
-        register, limit = fields["reg"], f"limit{len(self.loops)}"
-        self.emit(f"{limit} = {affine(fields.get('limit', '0'))}; {register} = {affine(fields.get('start', '0'))}")
-        self.emit(f"while {register} < {limit}:")
+        counter, limit = register(fields["reg"]), f"limit{len(self.loops)}"
+        self.emit(f"{limit} = {affine(fields.get('limit', '0'))}; {counter} = {affine(fields.get('start', '0'))}")
+        self.emit(f"while {counter} < {limit}:")
         self.depth += 1
-        self.loops.append((register, limit, int(fields.get("step", 1))))
+        self.loops.append((counter, limit, int(fields.get("step", 1))))
 
     def add_end(self, fields):
         # The counter keeps the value of the last trip.
-        register, limit, step = self.loops.pop()
-        self.emit(f"if {limit} - {register} <= {step}: break")
-        self.emit(f"{register} += {step}")
+        if not self.loops:
+            raise Refused("an end without a loop")
+        counter, limit, step = self.loops.pop()
+        self.emit(f"if {limit} - {counter} <= {step}: break")
+        self.emit(f"{counter} += {step}")
         self.depth -= 1
 
     def add_leave(self, fields):
-        self.emit(f"if {fields.get('unless', 'r0')} == 0: break")
+        self.emit(f"if {register(fields.get('unless', 'r0'))} == 0: break")
 
     def add_index(self, fields):
-        numbers = ", ".join(fields.get(key, standard) for key, standard in
-                            (("divide", "1"), ("modulo", "0"), ("multiply", "1")))
-        self.emit(f"{fields['dst']} = index_of({affine(fields.get('value', '0'))}, {numbers})")
+        numbers = ", ".join(integer(fields, key, standard) for key, standard in
+                            (("divide", 1), ("modulo", 0), ("multiply", 1)))
+        self.emit(f"{register(fields['dst'])} = index_of({affine(fields.get('value', '0'))}, {numbers})")
 
     def add_table(self, fields):
-        self.emit(f"{fields['dst']} = entry_of(table, {affine(fields.get('index', '0'))})")
+        self.emit(f"{register(fields['dst'])} = entry_of(table, {affine(fields.get('index', '0'))})")
 
     def add_wait(self, fields):
-        semaphore, count = affine(fields.get("sem", "0")), fields.get("count", "1")
+        semaphore, count = affine(fields.get("sem", "0")), integer(fields, "count", 1)
         self.emit(f"if not task.take({semaphore}, {count}, instance): now = yield None")
 
     def add_signal(self, fields):
         self.emit(f"semaphore = {affine(fields.get('sem', '0'))}; task.check(semaphore)")
         self.emit("now = yield machine.spend(now, machine.sync)")
-        self.emit(f"task.signal(semaphore, {fields.get('count', '1')}, now)")
+        self.emit(f"task.signal(semaphore, {integer(fields, 'count', 1)}, now)")
 
     def add_barrier(self, fields):
-        self.emit(f"now = yield task.meet({fields.get('id', '0')}, {fields.get('participants', '1')}, instance, now)")
+        barrier, participants = integer(fields, "id", 0), integer(fields, "participants", 1)
+        self.emit(f"now = yield task.meet({barrier}, {participants}, instance, now)")
 
     def add_matmul(self, fields):
         sizes = ", ".join(extent(fields[key]) for key in ("m", "n", "k"))
@@ -319,11 +332,11 @@ class StreamTranslator:
         # What is read again and again counts once, but over no elements nothing is read.
         again = [f"({size} > 0)" for size, stride in zip(sizes, src[2], strict=True)
                  if stride == 0 and not (size.isdigit() and int(size) > 0)]
-        self.transfer((dst, True, fields.get("multicast", "1"), [*sizes, self.width(fields, "to")]),
+        self.transfer((dst, True, integer(fields, "multicast", 1), [*sizes, self.width(fields, "to")]),
                       (src, False, "1", [*read, *again, self.width(fields, "from")]))
 
     def add_fill(self, fields):
-        self.transfer((self.view(fields["dst"]), True, fields.get("multicast", "1"),
+        self.transfer((self.view(fields["dst"]), True, integer(fields, "multicast", 1),
                        [*self.sizes(fields), self.width(fields, "type")]))
 
     def add_gather(self, fields):
@@ -369,8 +382,10 @@ class Program:
     """The streams of a task, as generator functions in the order of their text."""
 
     def __init__(self, header):
-        self.semaphores = int(re.search(r" semaphores=(\d+)", header)[1])
-        self.table_size = int(re.search(r" table=(\d+)", header)[1])
+        sizes = re.search(r" semaphores=(\d+) .* table=(\d+) {$", header)
+        if not sizes:
+            raise Refused(f"not the head of a program: {header}")
+        self.semaphores, self.table_size = map(int, sizes.groups())
         self.streams = []
 
     def add_stream(self, count, source):
@@ -414,11 +429,12 @@ class Executable:
     def add_task(self, name):
         if name in self.programs:
             raise Refused(f"two tasks have the name {name}")
-        program = self.programs[name] = Program(next(self.lines))
+        program = self.programs[name] = Program(next(self.lines, ""))
         for line in self.lines:
             if line == "}":
                 return
             program.add_stream(int(re.search(r" count=(\d+)", line)[1]), self.read_stream())
+        raise Refused("the text ends inside of a program")
 
     def read_stream(self):
         stream = StreamTranslator()
@@ -427,7 +443,10 @@ class Executable:
                 return stream.source()
             mnemonic, *fields = line.split()
             if mnemonic not in ("name", "label"):
-                stream.add(mnemonic, dict(field.split("=", 1) for field in fields))
+                try:
+                    stream.add(mnemonic, dict(field.split("=", 1) for field in fields))
+                except (KeyError, ValueError):
+                    raise Refused(f"not an instruction: {line.strip()}") from None
         raise Refused("the text ends inside of a stream")
 
     def time(self, device, cores):
