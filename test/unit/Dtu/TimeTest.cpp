@@ -143,6 +143,42 @@ TEST(Time, SignalsAndBarriersCostSync) {
   EXPECT_EQ(totalOf(streamProgram("core", "barrier\nbarrier id=1", 64)), kLaunch + 2 * kSync);
 }
 
+/// Cores that wait for semaphore 0, each after as many signals of its own as `delays` says for as
+/// much as `counts` says; core `busy` then takes five more. A queue gives what `given` says, from
+/// the fourth signal on.
+Program waitersProgram(const std::vector<int> &delays, const std::vector<int> &counts, int busy,
+                       const std::vector<int> &given) {
+  const std::string idle = "signal sem=1\n";
+  std::string text = R"(program "p" semaphores=2 barriers=0 l1=0 l2=0 l3=64 table=0 {)";
+  for (size_t core = 0; core < delays.size(); ++core) {
+    absl::StrAppend(&text, "\nstream core first=", core, " count=1 {\n");
+    for (int i = 0; i < delays[core]; ++i)
+      text += idle;
+    absl::StrAppend(&text, "wait count=", counts[core], "\n");
+    for (int i = 0; i < 5 && static_cast<int>(core) == busy; ++i)
+      text += idle;
+    text += "}";
+  }
+  absl::StrAppend(&text, "\nstream dte first=0 count=1 {\n", idle, idle, idle);
+  for (int count : given)
+    absl::StrAppend(&text, "signal count=", count, "\n");
+  return parseOrDie(text + "}\n}\n");
+}
+
+TEST(Time, SemaphoresLetGoInTheOrderOfWaiting) {
+  // Core 2 waits first and takes what comes first.
+  EXPECT_EQ(totalOf(waitersProgram({2, 1, 0}, {1, 1, 1}, 2, {1, 1, 1})), kLaunch + 9 * kSync);
+  EXPECT_EQ(totalOf(waitersProgram({2, 1, 0}, {1, 1, 1}, 1, {1, 1, 1})), kLaunch + 10 * kSync);
+  EXPECT_EQ(totalOf(waitersProgram({2, 1, 0}, {1, 1, 1}, 0, {1, 1, 1})), kLaunch + 11 * kSync);
+}
+
+TEST(Time, SemaphoresLetGoThoseBehindOneWhoWantsMore) {
+  // What core 0 waits for is not there yet when core 1 takes its part.
+  EXPECT_EQ(totalOf(waitersProgram({0, 1}, {3, 1}, 1, {2, 2})), kLaunch + 9 * kSync);
+  // Core 1 comes with the second signal and before it, and takes its part of the first at once.
+  EXPECT_EQ(totalOf(waitersProgram({0, 5}, {3, 1}, 0, {2, 1, 1})), kLaunch + 11 * kSync);
+}
+
 TEST(Time, TilesTakeWhatTheCostModelSays) {
   DtuCosts costs(*builtinDtuDescription("dtu-t10"));
   std::string matmul = "matmul c=L1[0] a=L1[16384] b=L1[32768] m=60 n=64 k=64 ldc=64 lda=64 ldb=64";
