@@ -22,9 +22,15 @@ std::vector<float> tile(int64_t count) {
   return values;
 }
 
-void tileProduct(benchmark::State &state, bool transposeA, bool transposeB, DType type) {
+void tileProduct(benchmark::State &state, bool transposeA, bool transposeB, DType type,
+                 HostIsa isa) {
   int64_t m = state.range(0), n = state.range(1), k = state.range(2);
-  HostIsa isa = widestHostIsa();
+  if (isa == HostIsa::Auto)
+    isa = fastestHostIsa();
+  if (isa > widestHostIsa()) {
+    state.SkipWithError("this host has no such instructions");
+    return;
+  }
   HostMatmul matmul(isa, hostKernels(isa));
   std::vector<float> a = tile(m * k), b = tile(k * n), c = tile(m * n);
   HostMatmul::Operand left{reinterpret_cast<uint8_t *>(a.data()), transposeA ? m : k, transposeA};
@@ -34,12 +40,25 @@ void tileProduct(benchmark::State &state, bool transposeA, bool transposeB, DTyp
   state.counters["FLOP/s"] = benchmark::Counter(2.0 * static_cast<double>(m * n * k),
                                                 benchmark::Counter::kIsIterationInvariantRate);
 }
-BENCHMARK_CAPTURE(tileProduct, plain, false, false, DType::F32)
-    ->Args({128, 64, 256})
-    ->Args({48, 128, 256});
-BENCHMARK_CAPTURE(tileProduct, transposeA, true, false, DType::F32)->Args({128, 64, 256});
-BENCHMARK_CAPTURE(tileProduct, transposeB, false, true, DType::F32)->Args({128, 64, 256});
-BENCHMARK_CAPTURE(tileProduct, bf16, false, false, DType::BF16)->Args({128, 64, 256});
+/// Tiles as programs have them, and a whole product.
+void tileSizes(benchmark::internal::Benchmark *products) {
+  products->Args({128, 64, 256})->Args({48, 128, 256})->Args({384, 1024, 4096});
+}
+BENCHMARK_CAPTURE(tileProduct, f32, false, false, DType::F32, HostIsa::Auto)->Apply(tileSizes);
+BENCHMARK_CAPTURE(tileProduct, f32TransposeA, true, false, DType::F32, HostIsa::Auto)
+    ->Args({128, 64, 256});
+BENCHMARK_CAPTURE(tileProduct, f32TransposeB, false, true, DType::F32, HostIsa::Auto)
+    ->Args({128, 64, 256});
+BENCHMARK_CAPTURE(tileProduct, f16, false, false, DType::F16, HostIsa::Auto)->Apply(tileSizes);
+BENCHMARK_CAPTURE(tileProduct, bf16Avx512, false, false, DType::BF16, HostIsa::Avx512)
+    ->Apply(tileSizes);
+BENCHMARK_CAPTURE(tileProduct, bf16Avx512Bf16, false, false, DType::BF16, HostIsa::Avx512Bf16)
+    ->Apply(tileSizes);
+BENCHMARK_CAPTURE(tileProduct, bf16Amx, false, false, DType::BF16, HostIsa::Amx)->Apply(tileSizes);
+BENCHMARK_CAPTURE(tileProduct, bf16AmxTransposeA, true, false, DType::BF16, HostIsa::Amx)
+    ->Apply(tileSizes);
+BENCHMARK_CAPTURE(tileProduct, bf16AmxTransposeB, false, true, DType::BF16, HostIsa::Amx)
+    ->Apply(tileSizes);
 
 void vectorOp(benchmark::State &state, VectorOp op, bool rowBroadcast) {
   constexpr int64_t rows = 32, cols = 256;

@@ -27,6 +27,25 @@ def same_bits(folder):
     return first[-1].strip()
 
 
+def same_bits_on_every_host(folder):
+    """In bf16, for each instruction set of this host: the same bits from one thread and two, near those of the others."""
+    parallel = st.layout(2, 4, mode="hybrid", accum=2) | {"precision": "bf16"}
+    binary = st.compile_model(folder, "b", st.SMALL_BERT, "mlm", parallel)
+    auto, plain = lines(binary), st.losses(st.train(binary, "--host-isa=avx2", steps=4))
+    runs = {}
+    for isa in ("avx2", "avx512", "avx512-bf16", "amx"):
+        probe = st.run([binary, "--steps=1", f"--host-isa={isa}"])
+        if probe.returncode:
+            st.expect(f"this host has no {isa}; its widest instruction set is" in probe.stderr, probe.stderr)
+            continue
+        runs[isa] = lines(binary, "--host-threads=1", f"--host-isa={isa}")
+        st.expect(lines(binary, "--host-threads=2", f"--host-isa={isa}") == runs[isa], f"threads change bits of {isa}")
+        difference = st.relative_difference(plain, st.losses(st.train(binary, f"--host-isa={isa}", steps=4)))
+        st.expect(difference <= 1e-2, f"{isa} differs from avx2 by {difference:.3g}")
+    st.expect(auto in runs.values(), f"auto is none of {list(runs)}")
+    return f"{', '.join(runs)}; {auto[-1].strip()}"
+
+
 def resumed(folder):
     """--resume continues bit for bit in the same layout, and to 1e-5 in another."""
     binary = st.compile_model(folder, "b", st.SMALL_BERT, "mlm", st.layout(2, 2))
@@ -73,4 +92,4 @@ def time_is_real(folder):
 
 
 if __name__ == "__main__":
-    sys.exit(st.main(("same bits", same_bits), ("resume", resumed), ("simulated time", time_is_real)))
+    sys.exit(st.main(("same bits", same_bits), ("same bits on every host", same_bits_on_every_host), ("resume", resumed), ("simulated time", time_is_real)))

@@ -38,8 +38,8 @@ ABSL_FLAG(std::string, inputs, "",
 ABSL_FLAG(std::string, outputs, "", "with --inputs: .safetensors file for outputs and new states");
 ABSL_FLAG(int, host_threads, 0, "threads that compute; 0: one a processor");
 ABSL_FLAG(std::string, host_isa, "auto",
-          "instruction set of the host that computes: auto, baseline, avx2 or avx512; the same "
-          "choice gives the same bits everywhere");
+          "instruction set of the host that computes: auto, baseline, avx2, avx512, avx512-bf16 or "
+          "amx; the same choice gives the same bits everywhere");
 ABSL_FLAG(bool, timing_only, false,
           "only simulate the time of a step: no data, no memory, no training");
 ABSL_FLAG(std::string, time_tasks, "auto",

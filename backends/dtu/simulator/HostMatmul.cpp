@@ -46,7 +46,7 @@ HostMatmul::HostMatmul(HostIsa isa, const HostKernels &kernels)
   if (!useLibxsmm)
     return;
   libxsmm_init();
-  libxsmm_set_target_archid(isa == HostIsa::Avx512 ? LIBXSMM_X86_AVX512_CORE : LIBXSMM_X86_AVX2);
+  libxsmm_set_target_archid(isa >= HostIsa::Avx512 ? LIBXSMM_X86_AVX512_CORE : LIBXSMM_X86_AVX2);
 }
 
 bool HostMatmul::runLibxsmm(float *c, int64_t ldc, const float *a, int64_t lda, bool transposeA,
@@ -75,6 +75,14 @@ bool HostMatmul::runLibxsmm(float *c, int64_t ldc, const float *a, int64_t lda, 
 
 void HostMatmul::run(float *c, int64_t ldc, Operand a, Operand b, DType type, int64_t m, int64_t n,
                      int64_t k, bool accumulate) const {
+  if (type == DType::BF16 && kernels.bf16Matmul) {
+    auto bf16 = [](const Operand &o) {
+      return Bf16Operand{reinterpret_cast<const uint16_t *>(o.data), o.stride, o.transposed};
+    };
+    kernels.bf16Matmul(c, ldc, bf16(a), bf16(b), m, n, k, accumulate,
+                       threadScratch(0, kBf16ScratchBytes));
+    return;
+  }
   const float *af = reinterpret_cast<const float *>(a.data);
   const float *bf = reinterpret_cast<const float *>(b.data);
   if (type != DType::F32) {

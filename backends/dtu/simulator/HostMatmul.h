@@ -1,5 +1,5 @@
-// The matrix engine's arithmetic on the host: libxsmm's kernels where the host
-// instruction set has them, a portable loop elsewhere.
+// The matrix engine's arithmetic on the host: bf16 instructions for bf16 where the host
+// instruction set has them, else libxsmm's kernels in f32, or a portable loop.
 #pragma once
 
 #include "backends/dtu/simulator/host/HostKernels.h"
@@ -18,8 +18,8 @@ public:
     int64_t stride; ///< elements between rows as stored
     bool transposed;
   };
-  /// C[m,n] (+)= A[m,k] B[k,n]; C is f32, A and B are of `type`, converted to f32 first. With
-  /// transposed, A is stored [k,m] and B [n,k]. Sums run over k in ascending order.
+  /// C[m,n] (+)= A[m,k] B[k,n]; C is f32, A and B are of `type`. With transposed, A is stored
+  /// [k,m] and B [n,k]. The order of the sums is that of docs/dtu-isa.md.
   void run(float *c, int64_t ldc, Operand a, Operand b, DType type, int64_t m, int64_t n, int64_t k,
            bool accumulate) const;
 

@@ -15,15 +15,18 @@
 namespace st::dtu {
 
 absl::StatusOr<HostIsa> parseHostIsa(const std::string &name) {
-  for (HostIsa isa : {HostIsa::Auto, HostIsa::Baseline, HostIsa::Avx2, HostIsa::Avx512})
+  if (name == hostIsaName(HostIsa::Auto))
+    return HostIsa::Auto;
+  for (HostIsa isa : kHostIsas)
     if (hostIsaName(isa) == name)
       return isa;
-  return absl::InvalidArgumentError(absl::StrCat("unknown host instruction set '", name,
-                                                 "'; there are auto, baseline, avx2 and avx512"));
+  return absl::InvalidArgumentError(
+      absl::StrCat("unknown host instruction set '", name,
+                   "'; there are auto, baseline, avx2, avx512, avx512-bf16 and amx"));
 }
 
 std::string hostIsaName(HostIsa isa) {
-  constexpr const char *names[] = {"auto", "baseline", "avx2", "avx512"};
+  constexpr const char *names[] = {"auto", "baseline", "avx2", "avx512", "avx512-bf16", "amx"};
   return names[static_cast<unsigned>(isa)];
 }
 
@@ -151,7 +154,7 @@ Simulator::create(const proto::DtuDescription &description, std::vector<RankConf
   ST_RETURN_IF_ERROR(impl->checkRanks());
   HostIsa &isa = impl->options.hostIsa;
   if (isa == HostIsa::Auto)
-    isa = widestHostIsa();
+    isa = fastestHostIsa();
   if (isa > widestHostIsa())
     return absl::InvalidArgumentError(absl::StrCat("this host has no ", hostIsaName(isa),
                                                    "; its widest instruction set is ",

@@ -27,7 +27,7 @@
 
 namespace st::dtu {
 
-/// "auto", "baseline", "avx2" or "avx512", as --host-isa takes them.
+/// "auto", "baseline", "avx2", "avx512", "avx512-bf16" or "amx", as --host-isa takes them.
 absl::StatusOr<HostIsa> parseHostIsa(const std::string &name);
 std::string hostIsaName(HostIsa isa);
 

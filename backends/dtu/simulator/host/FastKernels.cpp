@@ -248,7 +248,7 @@ void matmul(float *c, const float *a, const float *b, int64_t m, int64_t n, int6
 namespace st::dtu {
 
 const HostKernels &ST_HOST_KERNELS() {
-  static const HostKernels kernels = {vectorKernel, convertKernel, transpose4, matmul};
+  static const HostKernels kernels = {vectorKernel, convertKernel, transpose4, matmul, nullptr};
   return kernels;
 }
 

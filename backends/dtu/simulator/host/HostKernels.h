@@ -1,7 +1,7 @@
 // Native routines the data path runs tile instructions with. The hot ones exist
-// once for each host instruction set (FastKernels.cpp, compiled three times);
-// the rest is compiled once (GenericKernels.cpp). No kernel checks bounds: its
-// caller has.
+// once for each host instruction set (FastKernels.cpp, compiled three times, and
+// Bf16Matmul.cpp, compiled twice); the rest is compiled once (GenericKernels.cpp). No kernel checks
+// bounds: its caller has.
 #pragma once
 
 #include "backends/dtu/isa/Isa.h"
@@ -34,16 +34,46 @@ using TransposeKernel = void (*)(void *dst, const void *src, int64_t rows, int64
 using MatmulKernel = void (*)(float *c, const float *a, const float *b, int64_t m, int64_t n,
                               int64_t k, int64_t ldc, int64_t lda, int64_t ldb, bool accumulate);
 
+/// A matrix of bf16, its rows as stored `stride` elements apart.
+struct Bf16Operand {
+  const uint16_t *data;
+  int64_t stride;
+  bool transposed;
+};
+
+/// C[m,n] (+)= A[m,k] B[k,n] of bf16 operands; transposed, A is stored [k,m] and B [n,k].
+/// `scratch` is kBf16ScratchBytes long.
+using Bf16MatmulKernel = void (*)(float *c, int64_t ldc, Bf16Operand a, Bf16Operand b, int64_t m,
+                                  int64_t n, int64_t k, bool accumulate, uint8_t *scratch);
+
+// What of A (m, k) and of B (k, n) is packed at once, for the host's second cache.
+constexpr int64_t kBf16BlockM = 256, kBf16BlockN = 512, kBf16BlockK = 512;
+constexpr int64_t kBf16ScratchBytes = (kBf16BlockM + kBf16BlockN) * kBf16BlockK * 2;
+
 /// The kernels of one host instruction set. Null where it has none of its own.
 struct HostKernels {
   TileKernel (*vector)(VectorOp op, DType type) = nullptr;
   ConvertKernel (*convert)(DType to, DType from) = nullptr;
   TransposeKernel transpose4 = nullptr;
   MatmulKernel matmul = nullptr;
+  Bf16MatmulKernel bf16Matmul = nullptr; ///< null: converted to f32 first
 };
 
+/// What decides over the instruction set.
+struct HostFeatures {
+  bool avx2 = false, avx512 = false, avx512Bf16 = false;
+  bool amx = false; ///< the processor has it and the system lets this process use it
+};
+
+/// Of this host. The first call asks the system for the tile registers.
+HostFeatures hostFeatures();
+HostIsa widestHostIsa(const HostFeatures &features);
 /// What this host runs, at most.
 HostIsa widestHostIsa();
+/// What Auto comes to: the widest but Avx512Bf16, which is taken by name alone. A processor that
+/// was measured sums bf16 pairs at half the rate of f32 (docs/performance.md).
+HostIsa fastestHostIsa(const HostFeatures &features);
+HostIsa fastestHostIsa();
 const HostKernels &hostKernels(HostIsa isa);
 
 /// Looks an op up in `kernels`, then among the generic ones. Arithmetic in bf16 and
@@ -59,5 +89,9 @@ TransposeKernel genericTransposeKernel(unsigned elementBytes);
 const HostKernels &baselineKernels();
 const HostKernels &avx2Kernels();
 const HostKernels &avx512Kernels();
+void avx512Bf16Matmul(float *c, int64_t ldc, Bf16Operand a, Bf16Operand b, int64_t m, int64_t n,
+                      int64_t k, bool accumulate, uint8_t *scratch);
+void amxBf16Matmul(float *c, int64_t ldc, Bf16Operand a, Bf16Operand b, int64_t m, int64_t n,
+                   int64_t k, bool accumulate, uint8_t *scratch);
 
 } // namespace st::dtu
