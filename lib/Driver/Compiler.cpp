@@ -5,6 +5,7 @@
 #include "lib/Driver/LinkCosts.h"
 #include "lib/Driver/OptimizerOptions.h"
 #include "lib/Driver/ProgramFile.h"
+#include "lib/Driver/ProgramReport.h"
 #include "lib/Driver/Runner.h"
 
 #include "backends/dtu/codegen/ExecutableBuilder.h"
@@ -89,7 +90,6 @@ private:
   void report(CompilePhase phase, double seconds);
   LogicalResult writeModule();
   LogicalResult writeBinary();
-  void reportMemory(const ::st::proto::Executable &executable);
 
   const CompileRequest &request;
   const CompileOptions &options;
@@ -520,43 +520,13 @@ LogicalResult Compiler::writeModule() {
   return check(output ? output->write(text) : writeOutput("-", text));
 }
 
-void Compiler::reportMemory(const ::st::proto::Executable &executable) {
-  if (request.quiet)
-    return;
-  constexpr StringLiteral kHostClass = "host";
-  bool usesHost = llvm::any_of(executable.groups(), [](const ::st::proto::Group &group) {
-    return group.host_arena_bytes() > 0;
-  });
-  llvm::errs() << "\n  peak memory a device, MiB\n  group     ";
-  if (executable.groups_size() > 0)
-    for (const auto &entry : executable.groups(0).memory())
-      if (entry.name() != kHostClass)
-        llvm::errs() << llvm::format(" %12s", entry.name().c_str());
-  llvm::errs() << "        total" << (usesHost ? "  on the host\n" : "\n");
-  for (const auto &group : executable.groups()) {
-    llvm::errs() << llvm::format("  %-10s", group.name().c_str());
-    for (const auto &entry : group.memory())
-      if (entry.name() != kHostClass)
-        llvm::errs() << llvm::format(" %12.1f", entry.bytes() / 1048576.0);
-    llvm::errs() << llvm::format(" %12.1f", group.arena_bytes() / 1048576.0);
-    if (usesHost)
-      llvm::errs() << llvm::format(" %12.1f", group.host_arena_bytes() / 1048576.0);
-    llvm::errs() << '\n';
-  }
-}
-
 LogicalResult Compiler::predict(::st::proto::Executable &executable) {
   if (!request.predict)
     return success();
   if (failed(check(request.predict(executable))))
     return failure();
-  if (request.quiet)
-    return success();
-  if (executable.has_prediction())
-    llvm::errs() << llvm::format("  a step takes %.3f ms\n",
-                                 static_cast<double>(executable.prediction().picoseconds()) / 1e9);
-  else
-    llvm::errs() << "  how long a step takes depends on its data\n";
+  if (!request.quiet)
+    printPrediction(executable, llvm::errs());
   return success();
 }
 
@@ -564,7 +534,8 @@ LogicalResult Compiler::writeBinary() {
   FailureOr<::st::proto::Executable> executable = dtu::buildExecutable(*module);
   if (failed(executable))
     return failure();
-  reportMemory(*executable);
+  if (!request.quiet)
+    printMemory(*executable, llvm::errs());
   if (failed(dtu::verifyOrder(*module, *executable, dtu::kOrderWork, !request.quiet)))
     return failure();
   if (failed(predict(*executable)))

@@ -25,7 +25,7 @@ def phase_case(model, phase, precision=None):
         config, task = MODELS[model]
         flags = ["--optimizer=adamw", "--clip-norm=1.0"]
         parallel = st.layout(2, 2, mode="hybrid", accum=2) | ({"precision": precision} if precision else {})
-        direct = st.compile_model(folder, "direct", config, task, parallel, *flags)
+        direct = st.compile_model(folder, "direct", config, task, parallel, "--predict", *flags)
         command = [*st.COMPILE, folder / "direct", f"--task={task}", "--batch=4", "--seq=32",
                    "--target=dtu-t10", f"--parallel={folder / 'direct' / 'parallel.json'}", *flags]
         ir = folder / "phase.mlir"

@@ -79,8 +79,8 @@ void TaskEmitter::claimL2() { open(Access{/*isL2=*/true, 0, 1, /*isWrite=*/true}
 
 void TaskEmitter::open(ArrayRef<Access> accesses) {
   accessesOfOp.append(accesses.begin(), accesses.end());
-  bool waited = links.settle(accesses) | hostCopies.settle(accesses);
-  if (waited || opened.clash(accesses)) {
+  const bool waitedForLinks = links.settle(accesses), waitedForHost = hostCopies.settle(accesses);
+  if (waitedForLinks || waitedForHost || opened.clash(accesses)) {
     builder.barrierOfQueues();
     opened = OpenAccesses();
     // What the op opened earlier, it does after this meeting.

@@ -23,10 +23,10 @@ struct ExecutableOrder {
 /// - of each run of a program that it waits for nothing but messages, and of the step that all of
 ///   these arrive (StepMessages.h);
 /// - of each program that it is free of races (proveOrder). Runs of a program are one for this if
-/// it
-///   reads the same entries of the rank table but for peers, and neither the rank nor the
+///   it reads the same entries of the rank table but for peers, and neither the rank nor the
 ///   micro-batch where these are not the same. At most `work` instructions are followed, first one
-///   run of each program; of skeletons, which cost less, several times as many.
+///   run of each program, a few runs at a time on as many threads; of skeletons, which cost less,
+///   several times as many.
 ///
 /// The programs must be valid. An error is one line that names the group, the rank, the program and
 /// the instructions.

@@ -15,6 +15,8 @@ namespace {
 constexpr int64_t kFirstPatience = 2, kLeastTripsLeft = 2;
 /// Of repetitions that were added, so many of the last keep times of their own.
 constexpr int64_t kRecent = 2;
+/// To which times may move.
+constexpr int64_t kMostTime = int64_t(1) << 31;
 /// That addresses may move by.
 constexpr int64_t kMostBytes = int64_t(1) << 60;
 
@@ -498,6 +500,9 @@ int64_t SteadyOrder::endFollowing(size_t depth) {
   Gain gain;
   int64_t times = matches(search.from) && findGain(search.from, gain) ? repetitions(depth) : 0;
   int64_t compared = 0;
+  for (size_t i = 0; i < gain.times.size(); ++i)
+    if (gain.times[i] > 0)
+      times = std::min(times, (kMostTime - state.clocks[i][i]) / gain.times[i]);
   for (const Record &record : search.records)
     if (record.drift != 0)
       times = std::min(times, kMostBytes / std::max<int64_t>(1, std::abs(record.drift)));
