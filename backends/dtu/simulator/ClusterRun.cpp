@@ -36,6 +36,7 @@ void ClusterRun::start(const RankSchedule *newSchedule) {
   loaded.clear();
   executed = {};
   context.fault.clear();
+  context.deferred.reset(engine.machine.cores);
   if (scratch.data)
     engine.giveScratchBack(std::move(scratch));
 }
@@ -80,6 +81,9 @@ bool ClusterRun::beginTask() {
 }
 
 void ClusterRun::endTask() {
+  finishStreams();
+  // Nobody reads an L1 after its task.
+  context.deferred.reset(engine.machine.cores);
   engine.giveScratchBack(std::move(scratch));
   scratch = LazyMemory();
   program = nullptr;
@@ -106,6 +110,8 @@ ClusterRun::Outcome ClusterRun::run() {
       endTask();
       continue;
     }
+    // Once parked, another thread may go on with this rank.
+    finishStreams();
     if (!claimArrived())
       return Outcome::Parked;
   }

@@ -134,6 +134,27 @@ uint64_t loadElement(const uint8_t *src, unsigned width) {
   return value;
 }
 
+/// As memcpy, but whole cache lines are written without being read first, and leave the caches.
+/// Others see them after finishStreams().
+void streamRow(uint8_t *dst, const uint8_t *src, size_t bytes) {
+  using Vector [[gnu::vector_size(16), gnu::may_alias]] = long long;
+  constexpr size_t line = 64;
+  const size_t head = -reinterpret_cast<uintptr_t>(dst) % line;
+  if (bytes < head + line) {
+    std::memcpy(dst, src, bytes);
+    return;
+  }
+  std::memcpy(dst, src, head);
+  size_t i = head;
+  for (; i + line <= bytes; i += line)
+    for (size_t part = 0; part < line; part += sizeof(Vector)) {
+      Vector value;
+      std::memcpy(&value, src + i + part, sizeof(Vector));
+      __builtin_nontemporal_store(value, reinterpret_cast<Vector *>(dst + i + part));
+    }
+  std::memcpy(dst + i, src + i, bytes - i);
+}
+
 /// Elements of a row that pass through buffers at a time.
 constexpr int64_t kBlock = 256;
 
@@ -164,6 +185,16 @@ CopyPlan planCopy(size_t count, const int64_t *sizes, const int64_t *dstStrides,
   return plan;
 }
 
+bool isDense(const CopyPlan &plan) {
+  int64_t bytes = plan.dstWidth;
+  for (unsigned i = plan.count; i-- > 0;) {
+    if (plan.dims[i].dst != bytes)
+      return false;
+    bytes *= plan.dims[i].size;
+  }
+  return true;
+}
+
 void denseStrides(size_t count, const int64_t *sizes, unsigned width, int64_t *strides) {
   int64_t stride = width;
   for (size_t i = count; i-- > 0;) {
@@ -173,7 +204,8 @@ void denseStrides(size_t count, const int64_t *sizes, unsigned width, int64_t *s
   }
 }
 
-void runCopy(const CopyPlan &plan, uint8_t *dst, const uint8_t *src, TransposeKernel transpose) {
+void runCopy(const CopyPlan &plan, uint8_t *dst, const uint8_t *src, TransposeKernel transpose,
+             bool stream) {
   const CopyPlan::Dim *last = &plan.dims[plan.count ? plan.count - 1 : 0];
   const unsigned width = plan.dstWidth;
   switch (plan.kind) {
@@ -184,8 +216,14 @@ void runCopy(const CopyPlan &plan, uint8_t *dst, const uint8_t *src, TransposeKe
     if (plan.mayOverlap)
       return forEach(plan, plan.count - 1, dst, src,
                      [&](uint8_t *d, const uint8_t *s) { std::memmove(d, s, bytes); });
-    return forEach(plan, plan.count - 1, dst, src,
-                   [&](uint8_t *d, const uint8_t *s) { std::memcpy(d, s, bytes); });
+    if (plan.count == 1) {
+      copyRows(dst, 0, src, 0, 1, static_cast<int64_t>(bytes), stream);
+      return;
+    }
+    return forEach(plan, plan.count - 2, dst, src, [&](uint8_t *d, const uint8_t *s) {
+      copyRows(d, last[-1].dst, s, last[-1].src, last[-1].size, static_cast<int64_t>(bytes),
+               stream);
+    });
   }
   case CopyPlan::Kind::Broadcast:
     return forEach(plan, plan.count - 1, dst, src, [&](uint8_t *d, const uint8_t *s) {
@@ -202,6 +240,23 @@ void runCopy(const CopyPlan &plan, uint8_t *dst, const uint8_t *src, TransposeKe
     return forEach(plan, plan.count - 1, dst, src,
                    [&](uint8_t *d, const uint8_t *s) { moveRow(d, s, *last, width); });
   }
+}
+
+void copyRows(uint8_t *dst, int64_t dstStride, const uint8_t *src, int64_t srcStride, int64_t rows,
+              int64_t bytes, bool stream) {
+  const size_t size = static_cast<size_t>(bytes);
+  for (int64_t r = 0; r < rows; ++r, dst += dstStride, src += srcStride) {
+    if (stream)
+      streamRow(dst, src, size);
+    else
+      std::memcpy(dst, src, size);
+  }
+}
+
+void finishStreams() {
+#if defined(__x86_64__)
+  __builtin_ia32_sfence();
+#endif
 }
 
 void runConvertingCopy(const CopyPlan &plan, uint8_t *dst, const uint8_t *src,
@@ -244,38 +299,37 @@ void runCombine(const CopyPlan &plan, uint8_t *dst, const uint8_t *src, TileKern
     return;
   const CopyPlan::Dim &last = plan.dims[plan.count - 1];
   const unsigned width = plan.dstWidth;
-  alignas(64) uint8_t held[kBlock * 8], wideHeld[kBlock * 4], wideSrc[kBlock * 4];
-  const bool direct = !toF32 && last.dst == width && last.src == width;
+  const bool gather = last.src != width, scatter = last.dst != width;
+  alignas(64) uint8_t held[kBlock * 8], packed[kBlock * 8], wideHeld[kBlock * 4],
+      wideSrc[kBlock * 4];
   forEach(plan, plan.count - 1, dst, src, [&](uint8_t *d, const uint8_t *s) {
     for (int64_t i = 0; i < last.size;) {
-      int64_t n = direct ? last.size : std::min(kBlock, last.size - i);
-      uint8_t *to = d + i * last.dst;
+      const int64_t n = toF32 || gather || scatter ? std::min(kBlock, last.size - i) : last.size;
+      uint8_t *to = d + i * last.dst, *sum = to;
+      const uint8_t *from = s + i * last.src;
+      if (scatter) {
+        moveRow(held, to, {n, width, last.dst}, width);
+        sum = held;
+      }
+      if (gather) {
+        moveRow(packed, from, {n, width, last.src}, width);
+        from = packed;
+      }
+      if (toF32) {
+        toF32(wideHeld, sum, n);
+        toF32(wideSrc, from, n);
+      }
       TileArgs args;
       args.rows = 1;
       args.cols = n;
-      args.dst = to;
-      args.src[1] = s + i * last.src;
-      if (!direct) {
-        alignas(64) uint8_t packed[kBlock * 8];
-        moveRow(held, to, {n, width, last.dst}, width);
-        moveRow(packed, s + i * last.src, {n, width, last.src}, width);
-        args.dst = held;
-        args.src[1] = packed;
-        if (toF32) {
-          toF32(wideHeld, held, n);
-          toF32(wideSrc, packed, n);
-          args.dst = wideHeld;
-          args.src[1] = wideSrc;
-        }
-        args.src[0] = args.dst;
-        combine(args);
-        if (toF32)
-          fromF32(held, wideHeld, n);
+      args.dst = toF32 ? wideHeld : sum;
+      args.src[0] = args.dst;
+      args.src[1] = toF32 ? wideSrc : from;
+      combine(args);
+      if (toF32)
+        fromF32(sum, wideHeld, n);
+      if (scatter)
         moveRow(to, held, {n, last.dst, width}, width);
-      } else {
-        args.src[0] = to;
-        combine(args);
-      }
       i += n;
     }
   });

@@ -36,11 +36,22 @@ struct CopyPlan {
 CopyPlan planCopy(size_t count, const int64_t *sizes, const int64_t *dstStrides,
                   const int64_t *srcStrides, unsigned dstWidth, unsigned srcWidth);
 
+/// True if the destination's elements lie side by side, each written once.
+bool isDense(const CopyPlan &plan);
+
 /// Byte strides of a dense row-major array of these sizes.
 void denseStrides(size_t count, const int64_t *sizes, unsigned width, int64_t *strides);
 
-/// Runs a plan whose element widths are equal and types too.
-void runCopy(const CopyPlan &plan, uint8_t *dst, const uint8_t *src, TransposeKernel transpose);
+/// Runs a plan whose element widths are equal and types too. With `stream`, rows are written past
+/// the host's caches, for what is read again much later; finishStreams() shows them to other
+/// threads.
+void runCopy(const CopyPlan &plan, uint8_t *dst, const uint8_t *src, TransposeKernel transpose,
+             bool stream = false);
+void finishStreams();
+
+/// Moves `rows` rows of `bytes` bytes, which do not overlap.
+void copyRows(uint8_t *dst, int64_t dstStride, const uint8_t *src, int64_t srcStride, int64_t rows,
+              int64_t bytes, bool stream = false);
 
 /// Runs a plan between two types.
 void runConvertingCopy(const CopyPlan &plan, uint8_t *dst, const uint8_t *src,

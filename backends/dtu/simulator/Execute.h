@@ -3,6 +3,7 @@
 #pragma once
 
 #include "backends/dtu/simulator/Decoded.h"
+#include "backends/dtu/simulator/DeferredCopies.h"
 #include "backends/dtu/simulator/HostMatmul.h"
 #include "backends/dtu/simulator/Simulator.h"
 
@@ -18,6 +19,13 @@ struct ClusterMemory {
   int64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0, hostBytes = 0;
 };
 
+/// What an instruction does with the bytes it resolves.
+enum class Access : uint8_t {
+  Read,
+  Write,     ///< some of them, or reads them too
+  Overwrite, ///< writes each of them
+};
+
 /// What an instruction runs in: one stream instance of one cluster.
 struct ExecContext {
   ClusterMemory memory;
@@ -26,15 +34,25 @@ struct ExecContext {
   const HostKernels *kernels = nullptr;
   const HostMatmul *matmul = nullptr;
   TaskWork *work = nullptr; ///< counts what is done
+  DeferredCopies deferred;
   std::string fault;
 
   /// Where `address` lies, if bytes low .. high-1 from it are inside; null and a fault otherwise.
-  /// `core` shifts the core an L1 address names.
+  /// `core` shifts the core an L1 address names; `l1Core`, if given, gets the one it comes to.
+  /// What was put off of these bytes is done.
   uint8_t *resolve(const char *what, const FlatAddress &address, int64_t low, int64_t high,
-                   int64_t core = 0);
+                   Access access, int64_t core = 0, int64_t *l1Core = nullptr);
+  /// Rows to be read, `stride` bytes apart, at `address` or where they have yet to be copied from;
+  /// from rows that are as dense, if `dense`. Null data and a fault if they are not inside.
+  RowsView resolveRows(const char *what, const FlatAddress &address, RowsView rows, bool dense);
   bool fail(std::string text);
   /// Counts bytes read or written at `address`; `isWrite`: of the host, which way they go.
   void count(const FlatAddress &address, int64_t bytes, bool isWrite);
+
+private:
+  /// resolve() without regard to what was put off; the core of an L1 in `l1Core`.
+  uint8_t *locate(const char *what, const FlatAddress &address, int64_t low, int64_t high,
+                  int64_t core, int64_t &l1Core);
 };
 
 bool execute(const CopyInst &copy, ExecContext &context);

@@ -20,7 +20,7 @@ bool execute(const MatmulInst &inst, ExecContext &context) {
   auto bytes = [](int64_t rows, int64_t cols, int64_t stride, int64_t width) {
     return ((rows - 1) * stride + cols) * width;
   };
-  uint8_t *c = context.resolve("C", inst.c, 0, bytes(m, n, inst.ldc, 4));
+  uint8_t *c = context.resolve("C", inst.c, 0, bytes(m, n, inst.ldc, 4), Access::Write);
   if (!c)
     return false;
   if (k <= 0) {
@@ -31,14 +31,20 @@ bool execute(const MatmulInst &inst, ExecContext &context) {
   int64_t width = byteWidth(inst.type);
   int64_t aRows = inst.transposeA ? k : m, aCols = inst.transposeA ? m : k;
   int64_t bRows = inst.transposeB ? n : k, bCols = inst.transposeB ? k : n;
-  const uint8_t *a = context.resolve("A", inst.a, 0, bytes(aRows, aCols, inst.lda, width));
-  if (!a)
+  // What is not packed first is read again and again, and rows far apart share the host's cache
+  // lines.
+  auto dense = [&](bool transposed) { return inst.type == DType::F32 && !transposed; };
+  RowsView a = context.resolveRows("A", inst.a, {nullptr, aRows, aCols * width, inst.lda * width},
+                                   dense(inst.transposeA));
+  if (!a.data)
     return false;
-  const uint8_t *b = context.resolve("B", inst.b, 0, bytes(bRows, bCols, inst.ldb, width));
-  if (!b)
+  RowsView b = context.resolveRows("B", inst.b, {nullptr, bRows, bCols * width, inst.ldb * width},
+                                   dense(inst.transposeB));
+  if (!b.data)
     return false;
-  context.matmul->run(reinterpret_cast<float *>(c), inst.ldc, {a, inst.lda, inst.transposeA},
-                      {b, inst.ldb, inst.transposeB}, inst.type, m, n, k, accumulate);
+  context.matmul->run(reinterpret_cast<float *>(c), inst.ldc,
+                      {a.data, a.stride / width, inst.transposeA},
+                      {b.data, b.stride / width, inst.transposeB}, inst.type, m, n, k, accumulate);
   context.work->macs += m * n * k;
   return true;
 }
@@ -80,7 +86,7 @@ public:
 
 private:
   struct Operand {
-    uint8_t *data = nullptr;
+    uint8_t *data = nullptr; ///< written through dst alone
     int64_t rowBytes = 0, colBytes = 0;
     DType type = DType::F32;
     int64_t width = 4;
@@ -93,34 +99,55 @@ private:
 
   int64_t outputElements() const { return isRowReduction(inst.op) ? rows : cols; }
 
-  bool resolve(const char *what, const FlatOperand &from, int64_t r, int64_t c, Operand &to) {
+  static void describe(const FlatOperand &from, Operand &to) {
+    to.rowBytes = from.rowBytes;
+    to.colBytes = from.colBytes;
+    to.type = from.type;
+    to.width = from.width;
+  }
+
+  uint8_t *resolve(const char *what, const FlatOperand &from, int64_t r, int64_t c, Access access) {
     __int128 low = 0, high = 0;
     for (auto [stride, size] : {std::pair{from.rowBytes, r}, {from.colBytes, c}}) {
       __int128 reach = __int128(stride) * (size - 1);
       (reach < 0 ? low : high) += reach;
     }
     constexpr __int128 far = __int128(1) << 61;
-    to.data = context.resolve(what, from.address, static_cast<int64_t>(std::max(low, -far)),
-                              static_cast<int64_t>(std::min(high + from.width, far)));
-    to.rowBytes = from.rowBytes;
-    to.colBytes = from.colBytes;
-    to.type = from.type;
-    to.width = from.width;
+    return context.resolve(what, from.address, static_cast<int64_t>(std::max(low, -far)),
+                           static_cast<int64_t>(std::min(high + from.width, far)), access);
+  }
+
+  bool resolveSource(const char *what, const FlatOperand &from, Operand &to) {
+    describe(from, to);
+    const bool isRows =
+        from.colBytes == from.width && (rows == 1 || from.rowBytes >= cols * from.width);
+    if (!isRows) {
+      to.data = resolve(what, from, rows, cols, Access::Read);
+      return to.data;
+    }
+    const int64_t rowBytes = cols * from.width;
+    RowsView view = {nullptr, rows, rowBytes, rows == 1 ? rowBytes : from.rowBytes};
+    view = context.resolveRows(what, from.address, view, /*dense=*/false);
+    to.data = const_cast<uint8_t *>(view.data);
+    if (rows > 1)
+      to.rowBytes = view.stride;
     return to.data;
   }
 
   bool resolveAll() {
-    bool reduction = isReduction(inst.op), byRow = isRowReduction(inst.op);
-    if (!resolve("destination", inst.dst, reduction && !byRow ? 1 : rows, byRow ? 1 : cols, dst))
-      return false;
-    src[0].data = dst.data;
-    if (rows <= 0 || cols <= 0)
-      return true;
+    // Sources first: a tile may be written over what has yet to be copied there.
     constexpr const char *names[] = {"operand a", "operand b", "operand c"};
-    for (unsigned k = 0; k < inst.operands; ++k)
-      if (!resolve(names[k], inst.src[k], rows, cols, src[k]))
-        return false;
-    return true;
+    if (rows > 0 && cols > 0)
+      for (unsigned k = 0; k < inst.operands; ++k)
+        if (!resolveSource(names[k], inst.src[k], src[k]))
+          return false;
+    bool reduction = isReduction(inst.op), byRow = isRowReduction(inst.op);
+    int64_t r = reduction && !byRow ? 1 : rows, c = byRow ? 1 : cols;
+    describe(inst.dst, dst);
+    bool all =
+        !reduction && dst.colBytes == dst.width && (rows == 1 || dst.rowBytes == cols * dst.width);
+    dst.data = resolve("destination", inst.dst, r, c, all ? Access::Overwrite : Access::Write);
+    return dst.data;
   }
 
   /// Copies (and converts) between an operand's view and a dense one of `type`.

@@ -32,8 +32,8 @@ void ExecContext::count(const FlatAddress &address, int64_t bytes, bool isWrite)
   }
 }
 
-uint8_t *ExecContext::resolve(const char *what, const FlatAddress &address, int64_t low,
-                              int64_t high, int64_t core) {
+uint8_t *ExecContext::locate(const char *what, const FlatAddress &address, int64_t low,
+                             int64_t high, int64_t core, int64_t &l1Core) {
   int64_t offset = address.offset(registers);
   int64_t bytes = memory.l3Bytes;
   uint8_t *base = memory.l3;
@@ -43,6 +43,7 @@ uint8_t *ExecContext::resolve(const char *what, const FlatAddress &address, int6
       fail(absl::StrCat(what, " names core ", index, " of ", memory.cores));
       return nullptr;
     }
+    l1Core = index;
     bytes = memory.l1Bytes;
     base = memory.l1 + index * memory.coreStride;
   } else if (address.space == Space::L2) {
@@ -68,6 +69,33 @@ uint8_t *ExecContext::resolve(const char *what, const FlatAddress &address, int6
     return nullptr;
   }
   return base + offset;
+}
+
+uint8_t *ExecContext::resolve(const char *what, const FlatAddress &address, int64_t low,
+                              int64_t high, Access access, int64_t core, int64_t *l1Core) {
+  int64_t found = 0;
+  uint8_t *data = locate(what, address, low, high, core, found);
+  if (!data)
+    return nullptr;
+  if (l1Core)
+    *l1Core = found;
+  if (address.space != Space::L1) {
+    if (access != Access::Read)
+      deferred.beforeSourceWrite(data + low, data + high);
+  } else if (access == Access::Read) {
+    deferred.beforeRead(found, data + low, data + high);
+  } else {
+    deferred.beforeWrite(found, data + low, data + high, access == Access::Overwrite);
+  }
+  return data;
+}
+
+RowsView ExecContext::resolveRows(const char *what, const FlatAddress &address, RowsView rows,
+                                  bool dense) {
+  int64_t l1Core = 0;
+  const int64_t bytes = (rows.rows - 1) * rows.stride + rows.rowBytes;
+  rows.data = locate(what, address, 0, bytes, 0, l1Core);
+  return rows.data && address.space == Space::L1 ? deferred.find(l1Core, rows, dense) : rows;
 }
 
 namespace {
@@ -110,17 +138,23 @@ bool execute(const CopyInst &copy, ExecContext &context) {
   const CopyPlan &plan = copy.dims.isStatic ? copy.plan : dynamic;
   if (plan.kind == CopyPlan::Kind::Empty)
     return true;
-  const uint8_t *src = context.resolve("source", copy.src, plan.srcLow, plan.srcHigh);
+  const uint8_t *src = context.resolve("source", copy.src, plan.srcLow, plan.srcHigh, Access::Read);
   if (!src)
     return false;
   TransposeKernel transpose = plan.kind == CopyPlan::Kind::Transpose
                                   ? findTransposeKernel(*context.kernels, plan.dstWidth)
                                   : nullptr;
+  const bool mayWait = copy.dst.space == Space::L1 && !copy.convert &&
+                       (copy.src.space == Space::L2 || copy.src.space == Space::L3);
   for (int64_t i = 0; i < copy.multicast; ++i) {
-    uint8_t *dst = context.resolve("destination", copy.dst, plan.dstLow, plan.dstHigh, i);
+    int64_t core = 0;
+    uint8_t *dst = context.resolve("destination", copy.dst, plan.dstLow, plan.dstHigh,
+                                   isDense(plan) ? Access::Overwrite : Access::Write, i, &core);
     if (!dst)
       return false;
-    if (copy.convert) {
+    if (mayWait && context.deferred.defer(core, plan, dst, src)) {
+      // Whoever reads it finds it.
+    } else if (copy.convert) {
       runConvertingCopy(plan, dst, src, copy.convert);
     } else if (copy.dst.space == copy.src.space &&
                rangesMeet(dst + plan.dstLow, dst + plan.dstHigh, src + plan.srcLow,
@@ -129,7 +163,9 @@ bool execute(const CopyInst &copy, ExecContext &context) {
       careful.mayOverlap = true;
       runCopy(careful, dst, src, transpose);
     } else {
-      runCopy(plan, dst, src, transpose);
+      // What leaves for L3 is seldom read again before much else has been.
+      const bool leaves = copy.dst.space == Space::L3 && copy.src.space != Space::L3;
+      runCopy(plan, dst, src, transpose, /*stream=*/leaves);
     }
     context.count(copy.dst, plan.elements * plan.dstWidth, /*isWrite=*/true);
   }
@@ -149,7 +185,8 @@ bool execute(const FillInst &fill, ExecContext &context) {
   if (plan.kind == CopyPlan::Kind::Empty)
     return true;
   for (int64_t i = 0; i < fill.multicast; ++i) {
-    uint8_t *dst = context.resolve("destination", fill.dst, plan.dstLow, plan.dstHigh, i);
+    uint8_t *dst = context.resolve("destination", fill.dst, plan.dstLow, plan.dstHigh,
+                                   isDense(plan) ? Access::Overwrite : Access::Write, i);
     if (!dst)
       return false;
     runFill(plan, dst, fill.value);
@@ -176,7 +213,7 @@ void rowSpan(int64_t count, int64_t stride, int64_t rowBytes, int64_t &low, int6
 }
 
 /// False with no fault: nothing to do.
-bool resolveRows(const RowsInst &inst, ExecContext &context, const char *otherName, Rows &rows) {
+bool resolveParts(const RowsInst &inst, ExecContext &context, bool isScatter, Rows &rows) {
   rows.count = inst.count(context.registers);
   rows.elements = inst.rowElements(context.registers);
   if (rows.count <= 0 || rows.elements <= 0)
@@ -184,17 +221,19 @@ bool resolveRows(const RowsInst &inst, ExecContext &context, const char *otherNa
   rows.rowBytes = rows.elements * byteWidth(inst.type);
   int64_t low, high;
   rowSpan(rows.count, inst.otherStride, rows.rowBytes, low, high);
-  rows.other = context.resolve(otherName, inst.other, low, high);
+  rows.other = context.resolve(isScatter ? "source" : "destination", inst.other, low, high,
+                               isScatter ? Access::Read : Access::Write);
   if (!rows.other)
     return false;
   rowSpan(rows.count, byteWidth(inst.indexType), byteWidth(inst.indexType), low, high);
-  rows.index = context.resolve("index", inst.index, low, high);
+  rows.index = context.resolve("index", inst.index, low, high, Access::Read);
   if (!rows.index)
     return false;
   rows.table = nullptr;
   if (inst.rows > 0) {
     rowSpan(inst.rows, inst.tableStride, rows.rowBytes, low, high);
-    rows.table = context.resolve("table", inst.table, low, high);
+    rows.table =
+        context.resolve("table", inst.table, low, high, isScatter ? Access::Write : Access::Read);
   }
   return rows.table || inst.rows <= 0;
 }
@@ -231,7 +270,7 @@ void countRows(const RowsInst &inst, const Rows &rows, bool isScatter, ExecConte
 
 bool executeGather(const RowsInst &gather, ExecContext &context) {
   Rows rows;
-  if (!resolveRows(gather, context, "destination", rows))
+  if (!resolveParts(gather, context, /*isScatter=*/false, rows))
     return context.fault.empty();
   int64_t base = gather.base(context.registers);
   for (int64_t i = 0; i < rows.count; ++i) {
@@ -250,7 +289,7 @@ bool executeGather(const RowsInst &gather, ExecContext &context) {
 
 bool executeScatter(const RowsInst &scatter, ExecContext &context) {
   Rows rows;
-  if (!resolveRows(scatter, context, "source", rows))
+  if (!resolveParts(scatter, context, /*isScatter=*/true, rows))
     return context.fault.empty();
   int64_t base = scatter.base(context.registers);
   ConvertKernel toF32 = nullptr, fromF32 = nullptr;
@@ -278,7 +317,7 @@ bool executeScatter(const RowsInst &scatter, ExecContext &context) {
 
 bool executeLoad(const LoadInst &load, ExecContext &context, int64_t &value) {
   unsigned width = byteWidth(load.type);
-  const uint8_t *from = context.resolve("address", load.address, 0, width);
+  const uint8_t *from = context.resolve("address", load.address, 0, width, Access::Read);
   if (!from)
     return false;
   uint64_t bits = 0;
@@ -310,7 +349,8 @@ bool executeSend(const LinkInst &send, ExecContext &context, uint8_t *message) {
   CopyPlan plan = planCopy(sizes.count, sizes.values, dense, send.strides.data(), width, width);
   if (plan.kind == CopyPlan::Kind::Empty)
     return true;
-  const uint8_t *src = context.resolve("source", send.address, plan.srcLow, plan.srcHigh);
+  const uint8_t *src =
+      context.resolve("source", send.address, plan.srcLow, plan.srcHigh, Access::Read);
   if (!src)
     return false;
   runCopy(plan, message, src, findTransposeKernel(*context.kernels, width));
@@ -326,7 +366,8 @@ bool executeReceive(const LinkInst &receive, ExecContext &context, const uint8_t
   CopyPlan plan = planCopy(sizes.count, sizes.values, receive.strides.data(), dense, width, width);
   if (plan.kind == CopyPlan::Kind::Empty)
     return true;
-  uint8_t *dst = context.resolve("destination", receive.address, plan.dstLow, plan.dstHigh);
+  uint8_t *dst =
+      context.resolve("destination", receive.address, plan.dstLow, plan.dstHigh, Access::Write);
   if (!dst)
     return false;
   // Combining reads what is there before it writes.

@@ -233,7 +233,7 @@ void matmul(float *c, const float *a, const float *b, int64_t m, int64_t n, int6
         float x = a[i * lda + l];
         const float *row = b + l * ldb + j0;
         if (width == strip)
-          ST_STRIP_LOOP for (int64_t j = 0; j < strip; ++j) sum[j] = fma(x, row[j], sum[j]);
+          ST_VECTOR_LOOP for (int64_t j = 0; j < strip; ++j) sum[j] = fma(x, row[j], sum[j]);
         else
           for (int64_t j = 0; j < width; ++j)
             sum[j] = fma(x, row[j], sum[j]);

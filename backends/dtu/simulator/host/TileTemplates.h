@@ -17,7 +17,6 @@ using st::dtu::VectorOp;
 // dst may be the very tile a source is, which no loop minds; nothing else overlaps.
 // Two vectors at a time: with more, the longer functions spill their registers.
 #define ST_VECTOR_LOOP _Pragma("clang loop vectorize(assume_safety) interleave_count(2)")
-#define ST_STRIP_LOOP _Pragma("clang loop vectorize(assume_safety)")
 
 template <typename T> struct Traits {
   static constexpr bool isFloat = false;
@@ -100,32 +99,33 @@ template <typename D, typename S, typename Op> void binaryTile(const TileArgs &a
   }
 }
 
+/// One row; a scalar operand is one element for all columns.
+template <bool ScalarP, bool ScalarA, bool ScalarB, typename Op, typename D, typename P>
+void ternaryRow(D *dst, const P *p, const D *a, const D *b, int64_t cols) {
+  const P x = *p;
+  const D y = *a, z = *b;
+  ST_VECTOR_LOOP for (int64_t c = 0; c < cols; ++c) dst[c] =
+      Op::apply(ScalarP ? x : p[c], ScalarA ? y : a[c], ScalarB ? z : b[c]);
+}
+
 /// P is the type of the first operand: i1 for select, else the op's own.
 template <typename D, typename P, typename Op> void ternaryTile(const TileArgs &args) {
+  using Row = void (*)(D *, const P *, const D *, const D *, int64_t);
+  static constexpr Row rows[] = {
+      ternaryRow<false, false, false, Op, D, P>, ternaryRow<false, false, true, Op, D, P>,
+      ternaryRow<false, true, false, Op, D, P>,  ternaryRow<false, true, true, Op, D, P>,
+      ternaryRow<true, false, false, Op, D, P>,  ternaryRow<true, false, true, Op, D, P>,
+      ternaryRow<true, true, false, Op, D, P>,   ternaryRow<true, true, true, Op, D, P>,
+  };
   const TileArgs t = args;
-  for (int64_t r = 0; r < t.rows; ++r) {
-    D *dst = reinterpret_cast<D *>(t.dst + r * t.dstRow);
-    const P *p = reinterpret_cast<const P *>(t.src[0] + r * t.srcRow[0]);
-    const D *a = reinterpret_cast<const D *>(t.src[1] + r * t.srcRow[1]);
-    const D *b = reinterpret_cast<const D *>(t.src[2] + r * t.srcRow[2]);
-    if (!t.scalar[0] && !t.scalar[1] && !t.scalar[2]) {
-      ST_VECTOR_LOOP for (int64_t c = 0; c < t.cols; ++c) dst[c] = Op::apply(p[c], a[c], b[c]);
-    } else if (!t.scalar[0] && !t.scalar[1]) {
-      D z = *b;
-      ST_VECTOR_LOOP for (int64_t c = 0; c < t.cols; ++c) dst[c] = Op::apply(p[c], a[c], z);
-    } else if (!t.scalar[0] && !t.scalar[2]) {
-      D y = *a;
-      ST_VECTOR_LOOP for (int64_t c = 0; c < t.cols; ++c) dst[c] = Op::apply(p[c], y, b[c]);
-    } else if (!t.scalar[1] && t.scalar[0] && t.scalar[2]) {
-      P x = *p;
-      D z = *b;
-      ST_VECTOR_LOOP for (int64_t c = 0; c < t.cols; ++c) dst[c] = Op::apply(x, a[c], z);
-    } else {
-      int64_t sp = !t.scalar[0], sa = !t.scalar[1], sb = !t.scalar[2];
-      for (int64_t c = 0; c < t.cols; ++c)
-        dst[c] = Op::apply(p[c * sp], a[c * sa], b[c * sb]);
-    }
-  }
+  if (t.cols <= 0)
+    return;
+  const Row row = rows[t.scalar[0] * 4 + t.scalar[1] * 2 + t.scalar[2]];
+  for (int64_t r = 0; r < t.rows; ++r)
+    row(reinterpret_cast<D *>(t.dst + r * t.dstRow),
+        reinterpret_cast<const P *>(t.src[0] + r * t.srcRow[0]),
+        reinterpret_cast<const D *>(t.src[1] + r * t.srcRow[1]),
+        reinterpret_cast<const D *>(t.src[2] + r * t.srcRow[2]), t.cols);
 }
 
 /// dst[r] = fold of row r, in the order Isa.h documents: lane c mod 16, then
@@ -163,14 +163,20 @@ template <typename T, typename Op> void colReduce(const TileArgs &args) {
     T partial[strip];
     for (int64_t i = 0; i < strip; ++i)
       partial[i] = Op::identity();
-    for (int64_t r = 0; r < t.rows; ++r) {
-      const T *a = reinterpret_cast<const T *>(t.src[0] + r * t.srcRow[0]) + c * step;
-      if (width == strip && step) {
-        ST_STRIP_LOOP for (int64_t i = 0; i < strip; ++i) partial[i] = Op::apply(partial[i], a[i]);
-      } else {
-        for (int64_t i = 0; i < width; ++i)
-          partial[i] = Op::apply(partial[i], a[i * step]);
-      }
+    int64_t r = 0;
+    auto row = [&](int64_t at) {
+      return reinterpret_cast<const T *>(t.src[0] + at * t.srcRow[0]) + c * step;
+    };
+    // Four rows at a time, one after the other: the partial folds are loaded and stored once.
+    for (; step && r + 4 <= t.rows; r += 4) {
+      const T *a0 = row(r), *a1 = row(r + 1), *a2 = row(r + 2), *a3 = row(r + 3);
+      ST_VECTOR_LOOP for (int64_t i = 0; i < width; ++i) partial[i] =
+          Op::apply(Op::apply(Op::apply(Op::apply(partial[i], a0[i]), a1[i]), a2[i]), a3[i]);
+    }
+    for (; r < t.rows; ++r) {
+      const T *a = row(r);
+      for (int64_t i = 0; i < width; ++i)
+        partial[i] = Op::apply(partial[i], a[i * step]);
     }
     for (int64_t i = 0; i < width; ++i)
       dst[c + i] = t.accumulate ? Op::apply(dst[c + i], partial[i]) : partial[i];
