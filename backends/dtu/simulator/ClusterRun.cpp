@@ -171,7 +171,17 @@ bool ClusterRun::runInstance(uint32_t index, int64_t budget) {
     Slot slot = stream.slots[position.pc];
     Step step = Step::Next;
     ++executed.instructions;
-    if (slot.opcode >= Opcode::Copy && slot.opcode <= Opcode::Vector) {
+    if (const unsigned run = stream.runs[position.pc]; run && run <= budget) {
+      unsigned at = 0;
+      if (executeRun(*program, &stream.slots[position.pc], run, context, at)) {
+        executed.instructions += run - 1;
+        budget -= run - 1;
+        position.pc += run;
+      } else {
+        position.pc += at;
+        step = Step::Fault;
+      }
+    } else if (slot.opcode >= Opcode::Copy && slot.opcode <= Opcode::Vector) {
       if (!tile(slot))
         step = Step::Fault;
       else

@@ -1,5 +1,7 @@
 #include "backends/dtu/simulator/Decoded.h"
 
+#include "backends/dtu/simulator/VectorRuns.h"
+
 #include "backends/dtu/isa/Names.h"
 
 namespace st::dtu {
@@ -27,8 +29,6 @@ int64_t DecodedProgram::numInstances() const {
 }
 
 namespace {
-
-bool is16Bit(DType type) { return type == DType::BF16 || type == DType::F16; }
 
 /// The plan of a static copy; a dynamic one is planned as it runs.
 CopyPlan staticPlan(const FlatDims &dims, const std::vector<int64_t> &dstStrides,
@@ -229,6 +229,8 @@ std::unique_ptr<DecodedProgram> decodeProgram(const Program &program, const Host
   ProgramDecoder decoder(*decoded, kernels);
   for (const Stream &stream : program.streams)
     decoder.decode(stream);
+  for (DecodedStream &stream : decoded->streams)
+    stream.runs = findVectorRuns(*decoded, stream);
   return decoded;
 }
 

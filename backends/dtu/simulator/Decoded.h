@@ -13,6 +13,9 @@
 
 namespace st::dtu {
 
+/// Floats that are computed with in f32.
+inline bool is16Bit(DType type) { return type == DType::BF16 || type == DType::F16; }
+
 struct FlatAffine {
   int64_t constant = 0;
   uint32_t count = 0;
@@ -199,6 +202,7 @@ struct DecodedStream {
   Engine engine;
   int64_t first, count;
   std::vector<Slot> slots;
+  std::vector<uint8_t> runs;   ///< of each slot: VectorRuns.h
   std::vector<int32_t> labels; ///< of each slot: index into Program labels, -1 before the first
 };
 

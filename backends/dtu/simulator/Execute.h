@@ -63,6 +63,10 @@ bool executeScatter(const RowsInst &scatter, ExecContext &context);
 bool executeLoad(const LoadInst &load, ExecContext &context, int64_t &value);
 bool execute(const MatmulInst &matmul, ExecContext &context);
 bool execute(const VectorInst &vector, ExecContext &context);
+/// `count` instructions of a run (VectorRuns.h), a strip at a time; on a fault, `at` is the
+/// instruction that has it.
+bool executeRun(const DecodedProgram &program, const Slot *slots, unsigned count,
+                ExecContext &context, unsigned &at);
 
 /// Bytes of the message a link instruction sends or expects.
 int64_t messageBytes(const LinkInst &link, const int64_t *registers);

@@ -2,6 +2,7 @@
 #include "backends/dtu/simulator/Execute.h"
 
 #include "backends/dtu/isa/Names.h"
+#include "backends/dtu/simulator/VectorRuns.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -54,6 +55,70 @@ namespace {
 /// More than any L1 holds; bounds the buffers that operands pass through.
 constexpr int64_t kMaxTileElements = int64_t(1) << 24;
 
+/// Elements of a strip: a few operands of it fit into the host's nearest cache.
+constexpr int64_t kStrip = 1024;
+
+/// An instruction of a run, resolved: what it does to any part of its tile.
+struct Stage {
+  struct Source {
+    const uint8_t *data = nullptr;
+    int64_t rowBytes = 0, width = 4;
+    bool scalar = false;
+    ConvertKernel convert = nullptr; ///< into the type that the kernel computes in
+  };
+  TileKernel kernel = nullptr; ///< null: converts its one source
+  std::array<Source, 3> sources;
+  unsigned count = 0;
+  uint8_t *dst = nullptr;
+  int64_t dstRowBytes = 0, dstWidth = 4;
+  ConvertKernel convert = nullptr; ///< of what the kernel leaves, or of the source
+
+  bool isDense(int64_t cols) const {
+    bool dense = dstRowBytes == cols * dstWidth;
+    for (unsigned k = 0; k < count; ++k)
+      dense &= sources[k].rowBytes == (sources[k].scalar ? 0 : cols * sources[k].width);
+    return dense;
+  }
+
+  /// Rows row .. row+rows-1, columns col .. col+cols-1.
+  void run(int64_t row, int64_t rows, int64_t col, int64_t cols) const {
+    uint8_t *out = dst + row * dstRowBytes + col * dstWidth;
+    TileArgs args;
+    args.rows = rows;
+    args.cols = cols;
+    for (unsigned k = 0; k < count; ++k) {
+      const Source &source = sources[k];
+      args.src[k] = source.data + row * source.rowBytes + (source.scalar ? 0 : col * source.width);
+      args.srcRow[k] = source.rowBytes;
+      args.scalar[k] = source.scalar;
+      if (!source.convert)
+        continue;
+      const int64_t converted = source.scalar ? 1 : cols, rowBytes = converted * 4;
+      uint8_t *packed = threadScratch(k, rows * rowBytes);
+      const int64_t distinct = source.rowBytes == 0 ? 1 : rows;
+      for (int64_t r = 0; r < distinct; ++r)
+        source.convert(packed + r * rowBytes, args.src[k] + r * source.rowBytes, converted);
+      args.src[k] = packed;
+      args.srcRow[k] = source.rowBytes == 0 ? 0 : rowBytes;
+    }
+    if (!kernel) {
+      for (int64_t r = 0; r < rows; ++r)
+        convert(out + r * dstRowBytes, args.src[0] + r * args.srcRow[0], cols);
+      return;
+    }
+    args.dst = out;
+    args.dstRow = dstRowBytes;
+    if (convert) {
+      args.dst = threadScratch(3, rows * cols * 4);
+      args.dstRow = cols * 4;
+    }
+    kernel(args);
+    if (convert)
+      for (int64_t r = 0; r < rows; ++r)
+        convert(out + r * dstRowBytes, args.dst + r * args.dstRow, cols);
+  }
+};
+
 /// A vector instruction on its way to a kernel: actual sizes, resolved operands.
 class TileOp {
 public:
@@ -81,6 +146,28 @@ public:
       reduce();
     else
       elementwise();
+    return true;
+  }
+
+  /// Resolves an instruction of a run. False on a fault.
+  bool prepare(Stage &stage) {
+    if (!resolveAll())
+      return false;
+    stage.kernel = inst.kernel;
+    stage.count = inst.operands;
+    for (unsigned k = 0; k < inst.operands; ++k) {
+      stage.sources[k] = {src[k].data, src[k].rowBytes, src[k].width, src[k].colBytes == 0,
+                          nullptr};
+      if (inst.kernel && is16Bit(src[k].type))
+        stage.sources[k].convert = findConvertKernel(*context.kernels, DType::F32, src[k].type);
+    }
+    stage.dst = dst.data;
+    stage.dstRowBytes = dst.rowBytes;
+    stage.dstWidth = dst.width;
+    if (!inst.kernel)
+      stage.convert = findConvertKernel(*context.kernels, dst.type, src[0].type);
+    else if (is16Bit(dst.type))
+      stage.convert = findConvertKernel(*context.kernels, dst.type, DType::F32);
     return true;
   }
 
@@ -284,5 +371,33 @@ private:
 } // namespace
 
 bool execute(const VectorInst &inst, ExecContext &context) { return TileOp(inst, context).run(); }
+
+bool executeRun(const DecodedProgram &program, const Slot *slots, unsigned count,
+                ExecContext &context, unsigned &at) {
+  const VectorInst &first = program.vectors[slots[0].index];
+  int64_t rows = first.rows(context.registers), cols = first.cols(context.registers);
+  if (rows <= 0 || cols <= 0)
+    return true;
+  if (rows > kMaxTileElements || cols > kMaxTileElements || rows * cols > kMaxTileElements)
+    return context.fail(absl::StrCat("tile of ", rows, " x ", cols, " elements"));
+  std::array<Stage, kMostRun> stages;
+  bool dense = true;
+  for (at = 0; at < count; ++at) {
+    if (!TileOp(program.vectors[slots[at].index], context).prepare(stages[at]))
+      return false;
+    dense &= rows == 1 || stages[at].isDense(cols);
+  }
+  if (dense) {
+    cols *= rows;
+    rows = 1;
+  }
+  const int64_t stripCols = std::min(cols, kStrip);
+  const int64_t stripRows = std::max<int64_t>(kStrip / stripCols, 1);
+  for (int64_t row = 0; row < rows; row += stripRows)
+    for (int64_t col = 0; col < cols; col += stripCols)
+      for (unsigned i = 0; i < count; ++i)
+        stages[i].run(row, std::min(stripRows, rows - row), col, std::min(stripCols, cols - col));
+  return true;
+}
 
 } // namespace st::dtu
