@@ -166,10 +166,12 @@ bool ClusterRun::runInstance(uint32_t index, int64_t budget) {
     Step step = Step::Next;
     ++executed.instructions;
     if (slot.opcode >= Opcode::Copy && slot.opcode <= Opcode::Vector) {
-      if (!tile(slot))
-        step = Step::Fault;
-      else
+      if (tile(slot)) {
         ++position.pc;
+        ++work.instructions;
+      } else {
+        step = Step::Fault;
+      }
     } else {
       if (slot.opcode == Opcode::Load)
         step = load(instance, index, slot);
@@ -338,6 +340,7 @@ ClusterRun::Step ClusterRun::send(Instance &instance, const LinkInst &inst) {
   if (!executeSend(inst, context, message.data.get()))
     return Step::Fault;
   ++work.messages;
+  ++work.instructions;
   work.sentBytes += bytes;
   executed.sentTo[peer] += bytes;
   if (isDropped(sent++))
@@ -374,6 +377,7 @@ ClusterRun::Step ClusterRun::receive(Instance &instance, const LinkInst &inst) {
   if (!executeReceive(inst, context, message.data.get()))
     return Step::Fault;
   work.receivedBytes += bytes;
+  ++work.instructions;
   engine.pool.giveBack(std::move(message));
   return Step::Next;
 }
