@@ -202,10 +202,19 @@ class Plot:
             self.text(x, y - 4, f"{name}: {rate:,.0f} GB/s", size=11, color="#444", turn=turn, anchor="start")
 
     def draw_points(self, points):
+        """Points of one kind that lie close share a label: that of the first to that of the last."""
+        labels = []
         for name, kind, x, y in points:
             at_x, at_y = self.at(x, y)
             self.parts.append(f'<circle cx="{at_x:.1f}" cy="{at_y:.1f}" r="4" fill="{COLORS[kind]}"/>')
-            self.text(at_x + 6, at_y + 13, name, size=11, anchor="start", color=COLORS[kind])
+            known = labels[-1] if labels else None
+            if known and known["kind"] == kind and math.hypot(at_x - known["x"], at_y - known["y"]) < 24:
+                known |= {"last": name, "x": at_x, "y": at_y}
+            else:
+                labels.append({"kind": kind, "first": name, "last": name, "x": at_x, "y": at_y})
+        for label in labels:
+            name = label["first"] if label["first"] == label["last"] else f"{label['first']} to {label['last']}"
+            self.text(label["x"] + 8, label["y"] + 15, name, size=11, anchor="start", color=COLORS[label["kind"]])
 
     def svg(self):
         body = "\n".join(self.parts)
