@@ -1,7 +1,8 @@
 """Host time of a BERT-large span step: St's 32 simulated clusters beside JAX and PyTorch on the same cores.
 
-  benchmarks/bert_large_step.py [--rounds=3] [--steps=2] [--types=f32,bf16] [--dropouts=0.1,0] [--peers=st,jax,sharded,torch]
-                                [--torch-python=/usr/bin/python3] [--jax-python=.venv/bin/python] [--build=build]
+  benchmarks/bert_large_step.py [--rounds=3] [--steps=2] [--types=f32,bf16] [--dropouts=0.1,0]
+                                [--peers=st,jax,sharded,torch] [--torch-python=/usr/bin/python3]
+                                [--jax-python=.venv/bin/python] [--build=build]
 
 Each round runs St (4 stages x 8 shards), JAX and PyTorch (both unsharded), and JAX on 32 devices that XLA makes of the
 host (4 stages x 8 shards, f32 alone) in turn, so a machine that drifts drifts for all; batch 1, sequence 384, AdamW,
@@ -134,7 +135,8 @@ def main():
               + " | against the fastest peer |\n| --- |" + " ---: |" * (len(dropouts) + 1))
         for name, time in first.items():
             against = f"{time / min(peers):.2f}" if peers else "-"
-            print(f"| {name} | " + " | ".join(f"{medians[rate][name]:.2f}" for rate in dropouts) + f" | {against} |", flush=True)
+            each = " | ".join(f"{medians[rate][name]:.2f}" for rate in dropouts)
+            print(f"| {name} | {each} | {against} |", flush=True)
         check_losses(made[dropouts[0]][1])
 
 

@@ -24,7 +24,7 @@ sys.path.insert(0, str(ROOT / "test/e2e"))
 import test_mutated_binary as mutated
 
 PUBLISHED = 0.247  # avg_step_fps, steps a second
-CASES = {"4x8": ROOT / "examples/parallel/bert-large-dtu-4x8.json", "8x4": ROOT / "examples/parallel/bert-large-dtu-8x4.json"}
+CASES = {case: ROOT / f"examples/parallel/bert-large-dtu-{case}.json" for case in ("4x8", "8x4")}
 DEVICE = ROOT / "devices/dtu-t10.textproto"
 SIZES = ("l1_bytes_per_core", "l2_bytes_per_cluster", "dte_per_chip", "cores_per_cluster")
 NOT_TIMES = (*SIZES, "l3_bytes_per_chip", "host_bytes_per_chip")

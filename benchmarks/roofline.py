@@ -6,7 +6,7 @@ Across: FLOP for each byte of device memory (L3) that the program's transfers re
 Kernels run on one cluster that has its chip to itself, so that its share of L3 is all of it; of the BERT-large step (4
 stages of 8 shards, span, sequence 384, AdamW) the average over its 32 clusters stands, most of which wait for other
 stages at any time. FLOP are those of the products, and of the other ops one for each element and op of the formula
-(softmax 5, layer norm 8). Times are simulated: nothing else on the machine changes them. Writes FOLDER/roofline-T10.svg.
+(softmax 5, layer norm 8). Times are simulated: nothing else on the machine changes them. Writes roofline-t10.svg.
 """
 
 import argparse
@@ -28,7 +28,7 @@ HEADS, SEQUENCE, DEPTH = 16, 384, 64
 COLORS = {"f32": "#1f5fa8", "bf16": "#b8500f", "other": "#3a7d34", "step": "#7a3b93"}
 
 
-# ---- kernels as StableHLO ---------------------------------------------------------------------------------------------
+# ---- kernels as StableHLO --------------------------------------------------------------------------------------------
 
 
 class Rows:
@@ -106,7 +106,7 @@ def attention():
     return text, HEADS * SEQUENCE * SEQUENCE * (4 * DEPTH + 5)
 
 
-# ---- measuring --------------------------------------------------------------------------------------------------------
+# ---- measuring -------------------------------------------------------------------------------------------------------
 
 
 def point(bench, name, kind, text, flop):
@@ -146,7 +146,7 @@ def roofs(bench):
     return flat, slopes
 
 
-# ---- drawing ----------------------------------------------------------------------------------------------------------
+# ---- drawing ---------------------------------------------------------------------------------------------------------
 
 
 class Plot:
@@ -247,8 +247,8 @@ def main():
             for name, kind, x, y in points:
                 roof = min(micro.peak(bench.figures, kind if kind == "bf16" else "f32"),
                            x * bench.figures["l3_gbytes_per_second"])
-                print(f"| {device} | {name} | {kind if kind == 'bf16' else 'f32'} | {x:.2f} | {y:,.1f} | {100 * y / roof:.0f} % |",
-                      flush=True)
+                element = "bf16" if kind == "bf16" else "f32"
+                print(f"| {device} | {name} | {element} | {x:.2f} | {y:,.1f} | {100 * y / roof:.0f} % |", flush=True)
             (options.into / f"roofline-{device.removeprefix('dtu-')}.svg").write_text(draw(bench, points))
 
 
