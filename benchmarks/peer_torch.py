@@ -1,7 +1,7 @@
 """PyTorch (CPU) peer: one unsharded BERT span training step, AdamW, dropout on.
 
-Prints one JSON line: versions, seconds of each step. Run by bert_large_step.py;
-needs a Python that has torch (Debian: python3-torch).
+Prints one JSON line: version, seconds and losses of each step. Run by bert_large_step.py; needs a Python that has torch
+(Debian: python3-torch). --type=bf16 is torch.autocast: parameters and AdamW in f32, products in bf16.
 """
 
 import argparse
@@ -68,6 +68,7 @@ def main():
     parser.add_argument("--steps", type=int, default=5)
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--dropout", type=float, default=0.1)
+    parser.add_argument("--type", choices=("f32", "bf16"), default="f32")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     torch.manual_seed(0)
@@ -76,15 +77,17 @@ def main():
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-5)
     ids = torch.randint(0, config["vocab_size"], (options.batch, options.seq))
     start, end = torch.randint(0, options.seq, (2, options.batch))
-    times = []
+    times, losses = [], []
     for _ in range(options.steps + 1):
         begin = time.time()
         optimizer.zero_grad()
-        loss = model(ids, start, end)
+        with torch.autocast("cpu", dtype=torch.bfloat16, enabled=options.type == "bf16"):
+            loss = model(ids, start, end)
         loss.backward()
         optimizer.step()
         times.append(time.time() - begin)
-    print(json.dumps({"peer": "PyTorch", "version": torch.__version__, "seconds": times[1:], "loss": loss.item()}))
+        losses.append(loss.item())
+    print(json.dumps({"peer": "PyTorch", "version": torch.__version__, "seconds": times[1:], "losses": losses}))
 
 
 if __name__ == "__main__":

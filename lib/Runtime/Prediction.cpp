@@ -30,7 +30,7 @@ struct Quantity {
   Quantity {                                                                                       \
     name, &TaskWork::member, &proto::TaskPrediction::field, &proto::TaskPrediction::set_##field    \
   }
-constexpr std::array<Quantity, 9> kQuantities = {
+constexpr std::array<Quantity, 10> kQuantities = {
     ST_QUANTITY("multiply-adds", macs, macs),
     ST_QUANTITY("bytes of L1", l1Bytes, l1_bytes),
     ST_QUANTITY("bytes of L2", l2Bytes, l2_bytes),
@@ -39,7 +39,8 @@ constexpr std::array<Quantity, 9> kQuantities = {
     ST_QUANTITY("bytes from the host", fromHostBytes, from_host_bytes),
     ST_QUANTITY("bytes sent", sentBytes, sent_bytes),
     ST_QUANTITY("bytes received", receivedBytes, received_bytes),
-    ST_QUANTITY("messages", messages, messages)};
+    ST_QUANTITY("messages", messages, messages),
+    ST_QUANTITY("instructions", instructions, instructions)};
 #undef ST_QUANTITY
 
 /// One row of the table.

@@ -226,6 +226,7 @@ std::vector<TaskWork> DtuExecutable::sumTasks(size_t rank,
     sum.sentBytes += entry.sentBytes;
     sum.receivedBytes += entry.receivedBytes;
     sum.messages += entry.messages;
+    sum.instructions += entry.instructions;
   }
   return sums;
 }

@@ -175,6 +175,7 @@ bool ClusterRun::runInstance(uint32_t index, int64_t budget) {
       unsigned at = 0;
       if (executeRun(*program, &stream.slots[position.pc], run, context, at)) {
         executed.instructions += run - 1;
+        work.instructions += run;
         budget -= run - 1;
         position.pc += run;
       } else {
@@ -182,10 +183,12 @@ bool ClusterRun::runInstance(uint32_t index, int64_t budget) {
         step = Step::Fault;
       }
     } else if (slot.opcode >= Opcode::Copy && slot.opcode <= Opcode::Vector) {
-      if (!tile(slot))
-        step = Step::Fault;
-      else
+      if (tile(slot)) {
         ++position.pc;
+        ++work.instructions;
+      } else {
+        step = Step::Fault;
+      }
     } else {
       if (slot.opcode == Opcode::Load)
         step = load(instance, index, slot);
@@ -354,6 +357,7 @@ ClusterRun::Step ClusterRun::send(Instance &instance, const LinkInst &inst) {
   if (!executeSend(inst, context, message.data.get()))
     return Step::Fault;
   ++work.messages;
+  ++work.instructions;
   work.sentBytes += bytes;
   executed.sentTo[peer] += bytes;
   if (isDropped(sent++))
@@ -390,6 +394,7 @@ ClusterRun::Step ClusterRun::receive(Instance &instance, const LinkInst &inst) {
   if (!executeReceive(inst, context, message.data.get()))
     return Step::Fault;
   work.receivedBytes += bytes;
+  ++work.instructions;
   engine.pool.giveBack(std::move(message));
   return Step::Next;
 }

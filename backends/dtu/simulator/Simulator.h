@@ -76,12 +76,14 @@ struct TaskWork {
   int64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0;
   int64_t toHostBytes = 0, fromHostBytes = 0;
   int64_t sentBytes = 0, receivedBytes = 0, messages = 0; ///< messages: sent
+  int64_t instructions = 0; ///< run to their end: transfers, products, vector ops, sends, receives
 };
 /// All that a TaskWork holds.
-constexpr std::array<int64_t TaskWork::*, 9> kTaskWork = {
-    &TaskWork::macs,      &TaskWork::l1Bytes,       &TaskWork::l2Bytes,
-    &TaskWork::l3Bytes,   &TaskWork::toHostBytes,   &TaskWork::fromHostBytes,
-    &TaskWork::sentBytes, &TaskWork::receivedBytes, &TaskWork::messages};
+constexpr std::array<int64_t TaskWork::*, 10> kTaskWork = {
+    &TaskWork::macs,        &TaskWork::l1Bytes,       &TaskWork::l2Bytes,
+    &TaskWork::l3Bytes,     &TaskWork::toHostBytes,   &TaskWork::fromHostBytes,
+    &TaskWork::sentBytes,   &TaskWork::receivedBytes, &TaskWork::messages,
+    &TaskWork::instructions};
 
 /// What a rank did in the last execute().
 struct ExecutedWork {
@@ -120,6 +122,7 @@ struct RankTiming {
   int64_t toHostBytes = 0, fromHostBytes = 0;
   int64_t l2Busy = 0;
   int64_t sentBytes = 0, receivedBytes = 0, messages = 0;
+  int64_t instructions = 0;                ///< as in TaskWork
   int64_t peakLandingBytes = 0;            ///< messages arrived and not yet received
   std::vector<int64_t> taskStart, taskEnd; ///< an entry per schedule entry
   std::vector<TaskWork> tasks;             ///< the same

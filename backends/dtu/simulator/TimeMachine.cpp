@@ -16,13 +16,14 @@ bool isTranscendental(VectorOp op) {
 }
 
 /// What adds up of what a rank does.
-constexpr std::array<int64_t RankTiming::*, 18> kWork = {
-    &RankTiming::matrixBusy, &RankTiming::vectorBusy,  &RankTiming::dteBusy,
-    &RankTiming::txBusy,     &RankTiming::rxBusy,      &RankTiming::serialSum,
-    &RankTiming::macsF32,    &RankTiming::macs16,      &RankTiming::vectorElements,
-    &RankTiming::l1Bytes,    &RankTiming::l2Bytes,     &RankTiming::l3Bytes,
-    &RankTiming::l2Busy,     &RankTiming::sentBytes,   &RankTiming::receivedBytes,
-    &RankTiming::messages,   &RankTiming::toHostBytes, &RankTiming::fromHostBytes};
+constexpr std::array<int64_t RankTiming::*, 19> kWork = {
+    &RankTiming::matrixBusy,  &RankTiming::vectorBusy,  &RankTiming::dteBusy,
+    &RankTiming::txBusy,      &RankTiming::rxBusy,      &RankTiming::serialSum,
+    &RankTiming::macsF32,     &RankTiming::macs16,      &RankTiming::vectorElements,
+    &RankTiming::l1Bytes,     &RankTiming::l2Bytes,     &RankTiming::l3Bytes,
+    &RankTiming::l2Busy,      &RankTiming::sentBytes,   &RankTiming::receivedBytes,
+    &RankTiming::messages,    &RankTiming::toHostBytes, &RankTiming::fromHostBytes,
+    &RankTiming::instructions};
 
 } // namespace
 
@@ -211,6 +212,7 @@ void TimeMachine::count(size_t rank, const RankTiming &work) {
 }
 
 TimeMachine::Work TimeMachine::workOf(size_t rank) const {
+  static_assert(std::tuple_size_v<Work> == kWork.size());
   Work work;
   for (size_t i = 0; i < kWork.size(); ++i)
     work[i] = rankTimings[rank].*kWork[i];
@@ -232,7 +234,8 @@ void TimeMachine::endTask(size_t rank) {
                          timing.fromHostBytes,
                          timing.sentBytes,
                          timing.receivedBytes,
-                         timing.messages};
+                         timing.messages,
+                         timing.instructions};
   counted.resize(rankTimings.size());
   TaskWork task = done;
   for (int64_t TaskWork::*sum : kTaskWork)

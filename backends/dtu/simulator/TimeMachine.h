@@ -69,7 +69,7 @@ public:
   void countMessage(const LinkPath &path, int64_t bytes, int64_t times);
 
   /// What a rank has done so far that is counted.
-  using Work = std::array<int64_t, 18>;
+  using Work = std::array<int64_t, 19>;
   Work workOf(size_t rank) const;
   /// Says what a rank did since its last task ended.
   void endTask(size_t rank);

@@ -141,6 +141,7 @@ void TimeEngine::work(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
   }
   if (!fault.empty())
     return;
+  ++machine.timings()[rank].instructions;
   ++instance.position.pc;
   finish(rank, index, now, completion);
 }
@@ -200,6 +201,7 @@ void TimeEngine::send(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
     flights.push_back({destination, {static_cast<int64_t>(source), inst.channel}, traffic.bytes});
     post(completion.arrival, Priority::Arrival, destination, flights.size() - 1);
   }
+  ++machine.timings()[rank].instructions;
   ++instance.position.pc;
   finish(rank, index, now, completion);
 }
@@ -237,6 +239,7 @@ bool TimeEngine::receive(size_t rank, uint32_t index, Slot slot, Picoseconds now
   // Combining reads what is there before it writes.
   if (inst.reduce != Reduce::None)
     traffic.bytes *= 2;
+  ++machine.timings()[rank].instructions;
   ++instance.position.pc;
   finish(rank, index, now, machine.receive(rank, now, bytes, traffic));
   return false;

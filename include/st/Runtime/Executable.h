@@ -21,6 +21,7 @@ struct TaskWork {
   int64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0;
   int64_t toHostBytes = 0, fromHostBytes = 0;
   int64_t sentBytes = 0, receivedBytes = 0, messages = 0;
+  int64_t instructions = 0; ///< that move or compute anything, each time that one was run
 };
 struct LinkWork {
   std::string name;

@@ -72,6 +72,7 @@ void expectSameWork(const TimingResult &once, const TimingResult &each) {
     EXPECT_EQ(once.ranks[rank].messages, each.ranks[rank].messages) << rank;
     EXPECT_EQ(once.ranks[rank].sentBytes, each.ranks[rank].sentBytes) << rank;
     EXPECT_EQ(once.ranks[rank].receivedBytes, each.ranks[rank].receivedBytes) << rank;
+    EXPECT_EQ(once.ranks[rank].instructions, each.ranks[rank].instructions) << rank;
   }
   ASSERT_EQ(once.links.size(), each.links.size());
   for (size_t link = 0; link < once.links.size(); ++link) {

@@ -21,7 +21,7 @@ void expectEqualTimings(const TimingResult &added, const TimingResult &run) {
           &RankTiming::macsF32, &RankTiming::macs16, &RankTiming::vectorElements,
           &RankTiming::l1Bytes, &RankTiming::l2Bytes, &RankTiming::l3Bytes, &RankTiming::l2Busy,
           &RankTiming::sentBytes, &RankTiming::receivedBytes, &RankTiming::messages,
-          &RankTiming::peakLandingBytes})
+          &RankTiming::instructions, &RankTiming::peakLandingBytes})
       EXPECT_EQ(a.*figure, b.*figure) << rank;
     EXPECT_EQ(a.taskStart, b.taskStart) << rank;
     EXPECT_EQ(a.taskEnd, b.taskEnd) << rank;
