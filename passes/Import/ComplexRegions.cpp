@@ -74,7 +74,7 @@ static void split(Operation *op) {
 void mlir::st::splitComplexRegions(func::FuncOp function) {
   SmallVector<Operation *> ops;
   function.walk([&](Operation *op) {
-    if (isa<WhileOp, IfOp, CaseOp>(op) &&
+    if (isa<WhileOp, IfOp, CaseOp, OptimizationBarrierOp>(op) &&
         (llvm::any_of(op->getOperands(), isComplex) || llvm::any_of(op->getResults(), isComplex)))
       ops.push_back(op);
   });

@@ -1,5 +1,6 @@
 // Complex values as pairs of reals.
 
+#include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/ChloOps.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/Emitter.h"
@@ -62,6 +63,15 @@ private:
             emit.add(emit.mul(a.re, b.im), emit.mul(a.im, b.re))};
   }
   Parts div(Parts a, Parts b);
+  Value atan2(Value y, Value x) {
+    return stablehlo::Atan2Op::create(emit.builder, emit.loc, y.getType(), y, x);
+  }
+  Parts polar(Value length, Value angle) {
+    return {emit.mul(length, emit.cosine(angle)), emit.mul(length, emit.sine(angle))};
+  }
+  Parts logarithm(Parts z) { return {emit.log(magnitude(z)), atan2(z.im, z.re)}; }
+  Parts exponential(Parts z);
+  Parts power(Parts a, Parts b);
   template <typename Op> Value real(Value x) {
     return Op::create(emit.builder, emit.loc, x.getType(), x);
   }
@@ -126,12 +136,44 @@ Value OpExpansion::magnitude(Parts a) {
   return emit.select(infinite, large, length);
 }
 
+/// What is real stays so where its exponential overflows: not infinity times the sine of 0.
+Parts OpExpansion::exponential(Parts z) {
+  Parts result = polar(emit.exp(z.re), z.im);
+  Value isReal = emit.compare(Direction::EQ, z.im, emit.zerosLike(z.im));
+  return {result.re, emit.select(isReal, z.im, result.im)};
+}
+
+/// Scaled by the divisor's larger part; each part by zero where both are.
 Parts OpExpansion::div(Parts a, Parts b) {
-  Value scale = emit.max(emit.abs(b.re), emit.abs(b.im));
+  Value larger = emit.max(emit.abs(b.re), emit.abs(b.im));
+  Value isZero = emit.compare(Direction::EQ, larger, emit.zerosLike(larger));
+  Value scale = emit.select(isZero, emit.splatLike(larger, 1.0), larger);
   Value c = emit.div(b.re, scale), d = emit.div(b.im, scale);
   Value square = emit.mul(scale, emit.add(emit.mul(c, c), emit.mul(d, d)));
   Parts top = mul(a, {c, emit.neg(d)});
-  return {emit.div(top.re, square), emit.div(top.im, square)};
+  return {emit.select(isZero, emit.div(a.re, b.re), emit.div(top.re, square)),
+          emit.select(isZero, emit.div(a.im, b.re), emit.div(top.im, square))};
+}
+
+/// e^(b log a); of zero 1, 0 or no number.
+Parts OpExpansion::power(Parts a, Parts b) {
+  auto isNone = [&](Value x) { return emit.compare(Direction::EQ, x, emit.zerosLike(x)); };
+  auto choose = [&](Value predicate, Value x, double other) {
+    return emit.select(predicate, x, emit.splatLike(x, other));
+  };
+  Value isZero = emit.bitAnd(isNone(a.re), isNone(a.im)), isReal = isNone(b.im);
+  Value base = emit.select(isZero, emit.splatLike(a.re, 1.0), a.re);
+  Parts result = exponential(mul(b, logarithm({base, a.im})));
+  Value isPositive = emit.bitAnd(isReal, emit.compare(Direction::GT, b.re, emit.zerosLike(b.re)));
+  Value ofZero = emit.select(
+      emit.bitAnd(isReal, isNone(b.re)), emit.splatLike(a.re, 1.0),
+      choose(isPositive, emit.zerosLike(a.re), std::numeric_limits<double>::quiet_NaN()));
+  Value isNumber = emit.compare(Direction::EQ, ofZero, ofZero);
+  return {
+      emit.select(isZero, ofZero, result.re),
+      emit.select(isZero,
+                  choose(isNumber, emit.zerosLike(a.im), std::numeric_limits<double>::quiet_NaN()),
+                  result.im)};
 }
 
 /// dot_general and convolution: bilinear, so four of them.
@@ -152,19 +194,6 @@ std::optional<Parts> OpExpansion::expandFunction() {
   if (op->getNumOperands() == 0 || !isComplex(op->getOperand(0)))
     return std::nullopt;
   Parts a = partsOf(0u);
-  auto atan2 = [&](Value y, Value x) -> Value {
-    return Atan2Op::create(emit.builder, emit.loc, y.getType(), y, x);
-  };
-  auto polar = [&](Value length, Value angle) {
-    return Parts{emit.mul(length, emit.cosine(angle)), emit.mul(length, emit.sine(angle))};
-  };
-  auto logarithm = [&](Parts z) { return Parts{emit.log(magnitude(z)), atan2(z.im, z.re)}; };
-  // What is real stays so where its exponential overflows: not infinity times the sine of 0.
-  auto exponential = [&](Parts z) {
-    Parts result = polar(emit.exp(z.re), z.im);
-    Value isReal = emit.compare(Direction::EQ, z.im, emit.zerosLike(z.im));
-    return Parts{result.re, emit.select(isReal, z.im, result.im)};
-  };
   // With t = tanh x and s = tan y: (t (1 + s^2) + i s (1 - t^2)) / (1 + t^2 s^2).
   auto tanh = [&](Parts z) {
     Value t = real<TanhOp>(z.re), s = real<TanOp>(z.im);
@@ -207,7 +236,7 @@ std::optional<Parts> OpExpansion::expandFunction() {
       .Case([&](RsqrtOp) {
         return polar(emit.rsqrt(magnitude(a)), emit.scale(atan2(a.im, a.re), -0.5));
       })
-      .Case([&](PowOp) { return exponential(mul(partsOf(1u), logarithm(a))); })
+      .Case([&](PowOp) { return power(a, partsOf(1u)); })
       .Case([&](SignOp) {
         Value length = magnitude(a);
         Value isZero = emit.compare(Direction::EQ, length, emit.zerosLike(length));
@@ -223,8 +252,8 @@ std::optional<Parts> OpExpansion::expand() {
   using namespace stablehlo;
   return TypeSwitch<Operation *, std::optional<Parts>>(op)
       .Case<AddOp, SubtractOp, NegOp, SelectOp, BroadcastInDimOp, ReshapeOp, TransposeOp, SliceOp,
-            ConcatenateOp, PadOp, ReverseOp, DynamicSliceOp, DynamicUpdateSliceOp, GatherOp>(
-          [&](auto) { return Parts{cloneFor(false), cloneFor(true)}; })
+            ConcatenateOp, PadOp, ReverseOp, DynamicSliceOp, DynamicUpdateSliceOp, GatherOp,
+            st::ConstrainOp>([&](auto) { return Parts{cloneFor(false), cloneFor(true)}; })
       .Case<ReduceOp, ReduceWindowOp, ScatterOp>([&](Operation *combining) -> std::optional<Parts> {
         // Sums, and what replaces, have parts that do not meet.
         Block &body = combining->getRegion(0).front();
