@@ -114,6 +114,11 @@ static Replacement lower(Emitter &emit, Operation *op) {
       .Case([&](stablehlo::ScatterOp scatter) { return lowerScatter(emit, scatter); })
       .Case([&](stablehlo::RngBitGeneratorOp bits) { return lowerRandomBits(emit, bits); })
       .Case([&](stablehlo::DotGeneralOp dot) { return lowerProduct(emit, dot); })
+      .Case<stablehlo::BatchNormTrainingOp, stablehlo::BatchNormInferenceOp,
+            stablehlo::BatchNormGradOp>([&](Operation *norm) { return lowerBatchNorm(emit, norm); })
+      .Case([&](stablehlo::MapOp map) -> Replacement {
+        return applyToElements(emit, map.getComputation(), map.getInputs());
+      })
       .Default([&](Operation *other) { return lowerElementwise(emit, other); });
 }
 

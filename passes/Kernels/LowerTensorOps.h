@@ -42,6 +42,12 @@ Replacement lowerElementwise(Emitter &emit, Operation *op);
 /// Trigonometric and hyperbolic functions and their inverses; null for another op.
 Value lowerTranscendental(Emitter &emit, Operation *op);
 
+/// Relatives of the gamma function and a Bessel function; null for another op.
+Value lowerSpecialFunction(Emitter &emit, Operation *op);
+
+/// Statistics, arithmetic with them, and the gradient of both.
+Replacement lowerBatchNorm(Emitter &emit, Operation *op);
+
 /// A computation on scalars, applied to each element of tensors of one shape. Nothing if it
 /// holds more than elementwise ops.
 std::optional<SmallVector<Value>> applyToElements(Emitter &emit, Region &computation,

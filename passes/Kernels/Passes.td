@@ -28,8 +28,10 @@ def LowerTensorOps : Pass<"lower-tensor-ops", "::mlir::ModuleOp"> {
     slices, `sort` and `top_k` a bitonic network, a reduction by a body that no instruction
     has a combination of halves or, where the body sees the order of its operands, of neighbours, a
     slice at a computed place a gather or a scatter, a product of integers or f64 an elementwise
-    product and a sum, `rng_bit_generator` arithmetic on counters, `optimization_barrier` nothing; and
-    functions of single elements become others. Ops of forms beyond these stay.
+    product and a sum, `rng_bit_generator` arithmetic on counters, a batch normalization its statistics and
+    arithmetic, `map` its computation on whole tensors, `optimization_barrier` nothing; and
+    functions of single elements become others, those that lose digits (the gamma function and
+    its relatives) in f64. Ops of forms beyond these stay.
 
     ```mlir
     %0 = "stablehlo.optimization_barrier"(%x) : (tensor<4xf32>) -> tensor<4xf32>
