@@ -37,6 +37,7 @@ SUMS = {
     "stablehlo.convolution": 2, "stablehlo.select_and_scatter": 2, "stablehlo.all_reduce (add)": 2,
     "stablehlo.all_reduce (multiply)": 2, "stablehlo.reduce_scatter (add)": 2, "stablehlo.reduce_scatter (multiply)": 2,
     "stablehlo.batch_norm_training": 4, "stablehlo.batch_norm_inference": 4, "stablehlo.batch_norm_grad": 4,
+    "stablehlo.cholesky": 4, "stablehlo.triangular_solve": 8, "stablehlo.fft": 4,
 }
 COMPLEX_FUNCTIONS = {f"stablehlo.{name}": 3 for name in (
     "abs exponential exponential_minus_one log log_plus_one rsqrt sign sqrt tan tanh divide multiply").split()
@@ -45,8 +46,9 @@ COMPLEX_FUNCTIONS = {f"stablehlo.{name}": 3 for name in (
 
 def bound_of(name, element):
     """For a case's results of a float type."""
-    if name in SUMS:
-        return Scaled(SUMS[name])
+    for key in (name, name.split(" (")[0]):
+        if key in SUMS:
+            return Scaled(SUMS[key])
     if element in COMPLEX:
         return Scaled(COMPLEX_FUNCTIONS.get(name, 0))
     most = FUNCTIONS.get(name, 0) if element != "f64" else DOUBLES.get(name, FUNCTIONS.get(name, 0))

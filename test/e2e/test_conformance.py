@@ -39,14 +39,10 @@ REFUSED = {
     "stablehlo.map": (set(COMPLEX), "not lowered"),
     "stablehlo.collective_broadcast": (ANY, "not imported: JAX has none"),
     "stablehlo.sort (of complex numbers)": (set(COMPLEX), "not lowered"),
-    "stablehlo.cholesky": (ANY, "not lowered"), "stablehlo.triangular_solve": (ANY, "not lowered"),
+    "stablehlo.cholesky": (set(COMPLEX), "not lowered"), "stablehlo.triangular_solve": (set(COMPLEX), "not lowered"),
     "stablehlo.fft": (ANY, "not lowered"),
-    **{f"stablehlo.scatter ({name})": (ANY - {"i1"}, "a function of the update that no transfer computes") for name in
-       ("divide", "general", "subtract")},
-    **{f"stablehlo.scatter ({name})": (ANY, "a function of the update that no transfer computes") for name in
-       ("of two tensors", "unary")},
-    **{f"stablehlo.scatter ({name})": (ANY - {"i1"}, "no transfer combines bits") for name in ("and", "or")},
-    "stablehlo.scatter (xor)": (ANY, "no transfer combines bits"),
+    **{f"stablehlo.scatter ({name})": (set(COMPLEX), "a function of the update that no transfer computes") for name in
+       ("divide", "general", "subtract", "of two tensors", "unary")},
     **{name: (set(COMPLEX), "no formula for the parts of complex numbers") for name in
        ["chlo." + f for f in "acos acosh asin asinh atan atanh".split()]
        + ["stablehlo." + f for f in "atan2 bitcast_convert case cbrt clamp cosine if logistic maximum minimum "

@@ -73,9 +73,8 @@ REFUSED_ON_DTU = {
     "stablehlo.reduce": (COMPLEX, ["product, complex"]),
     "stablehlo.sort": (COMPLEX, ["sort, complex"]),
     "stablehlo.fft": ("has no lowering", ["fourier, complex"]),
-    "stablehlo.cholesky": ("has no lowering", ["cholesky"]),
-    "stablehlo.triangular_solve": ("has no lowering", ["triangular solves"]),
-    "stablehlo.scatter": ("combines with an update only by the usual operations", ["scatter of a function"]),
+    "stablehlo.cholesky": ("has no lowering", ["cholesky, complex"]),
+    "stablehlo.triangular_solve": ("has no lowering", ["triangular solves, complex"]),
 }
 WITH_COMPLEX = {stem.split(",")[0] for _, stems in REFUSED_ON_DTU.values() for stem in stems if "," in stem}
 
