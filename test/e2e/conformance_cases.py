@@ -338,7 +338,9 @@ def start_of(p, op):
 
 def reduce(p, op):
     x = p.numbers(13, 5, 9, 37)
-    for dims, shape in (((2,), (5, 9)), ((0,), (9, 37)), ((0, 2), (9,)), ((0, 1, 2), ())):
+    places = (((2,), (5, 9)), ((0,), (9, 37)), ((0, 2), (9,)), ((0, 1, 2), ()))
+    # Products of more complex numbers overflow, where infinities make what depends on their order.
+    for dims, shape in places[: 2 if op == "multiply" and p.element in COMPLEX else None]:
         p.result(p.op("stablehlo.reduce", [x, start_of(p, op)], shape, attributes=f"dimensions = {array(dims)}",
                       region=p.combiner(f"stablehlo.{op}")))
 

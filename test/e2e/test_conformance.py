@@ -36,22 +36,10 @@ UNDEFINED = {("stablehlo.remainder", t): "there is no remainder of complex numbe
 ANY, REAL = set(TYPES), set(TYPES) - set(COMPLEX)
 # What st-compile refuses, by case or by op: element types and the reason.
 REFUSED = {
-    "stablehlo.map": (set(COMPLEX), "not lowered"),
+    "stablehlo.atan2": (set(COMPLEX), "no formula for the parts of complex numbers: nothing prints it"),
     "stablehlo.collective_broadcast": (ANY, "not imported: JAX has none"),
-    "stablehlo.sort (of complex numbers)": (set(COMPLEX), "not lowered"),
-    "stablehlo.cholesky": (set(COMPLEX), "not lowered"), "stablehlo.triangular_solve": (set(COMPLEX), "not lowered"),
-    "stablehlo.fft": (ANY, "not lowered"),
-    **{f"stablehlo.scatter ({name})": (set(COMPLEX), "a function of the update that no transfer computes") for name in
-       ("divide", "general", "subtract", "of two tensors", "unary")},
-    **{name: (set(COMPLEX), "no formula for the parts of complex numbers") for name in
-       ["chlo." + f for f in "acos acosh asin asinh atan atanh".split()]
-       + ["stablehlo." + f for f in "atan2 bitcast_convert case cbrt clamp cosine if logistic maximum minimum "
-          "sine".split()]
-       + [f"stablehlo.{f} ({v})" for f in ("reduce", "reduce_window", "scatter")
-          for v in ("maximum", "minimum", "multiply")]
-       + [f"stablehlo.{f} ({v})" for f in ("all_reduce", "reduce_scatter")
-          for v in ("maximum", "minimum", "multiply")]
-       + ["stablehlo.all_reduce (special values)", "stablehlo.reduce (special values)"]},
+    **{f"stablehlo.{op} ({kind})": (set(COMPLEX), "reductions between devices are sums and products of complex numbers")
+       for op in ("all_reduce", "reduce_scatter") for kind in ("maximum", "minimum", "special values")},
 }
 
 

@@ -1,8 +1,8 @@
-// Computations on scalars, on whole tensors.
+//===- ApplyToElements.cpp - Scalar computations on tensors ---------------===//
 
+#include "dialects/StableHLO/Utils/ApplyToElements.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
-#include "passes/Kernels/LowerTensorOps.h"
 
 using namespace mlir;
 using namespace mlir::st;
