@@ -23,7 +23,8 @@ def transforms(p, variant):
                   f"fft_type = #stablehlo<fft_type {kind}>, fft_length = {array(lengths)}"))
 
 
-spread("stablehlo.fft", ("FFT 12", "IFFT 7 9", "RFFT 5 8", "IRFFT 12", "IRFFT 5 9"), transforms)
+spread("stablehlo.fft", ("FFT 12", "FFT 150", "IFFT 7 9", "RFFT 5 8", "RFFT 67", "IRFFT 12", "IRFFT 5 9",
+                         "IRFFT 192"), transforms)
 
 
 def transposed(p, x, shape):
