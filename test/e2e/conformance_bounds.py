@@ -43,7 +43,8 @@ COMPLEX_FUNCTIONS = {f"stablehlo.{name}": 3 for name in (
     "abs exponential exponential_minus_one log log_plus_one rsqrt sign sqrt tan tanh divide multiply "
     "cbrt cosine sine logistic case").split()
 } | {"stablehlo.power": 8} | {
-    f"stablehlo.scatter ({name})": 4 for name in ("divide", "unary", "of two tensors", "general")} | {f"chlo.{name}": 3 for name in (
+    f"stablehlo.scatter ({name})": 4 for name in ("divide", "unary", "of two tensors", "general")
+} | {f"chlo.{name}": 3 for name in (
     "square cosh sinh tan acos acosh asin asinh atan atanh").split()}
 
 

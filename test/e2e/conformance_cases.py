@@ -252,8 +252,8 @@ def gather(p):
                   f"start_index_map = [0, 2], index_vector_dim = 1>, slice_sizes = {array((1, 2, 1))}"))
 
 
-SCATTERED_ROWS = ("scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], inserted_window_dims = [0], "
-                  "scatter_dims_to_operand_dims = [0], index_vector_dim = 1>")
+SCATTERED_ROWS = ("scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], "
+                  "inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1>")
 
 
 def scatter(p, combine, element="i32", rows=ROWS, unique=False):
@@ -312,7 +312,8 @@ def scatter_points(p):
         np.array([[4, 0], [0, 6], [-1, 2], [2, 2], [4, 0]], np.int64), "i64"))
     p.result(p.op("stablehlo.scatter", [p.numbers(7, 5, 3, 7), points, p.numbers(11, 5, 3)], (5, 3, 7), attributes=
                   "scatter_dimension_numbers = #stablehlo.scatter<update_window_dims = [1], "
-                  "inserted_window_dims = [0, 2], scatter_dims_to_operand_dims = [0, 2], index_vector_dim = 1>", region=p.combiner("stablehlo.add")))
+                  "inserted_window_dims = [0, 2], scatter_dims_to_operand_dims = [0, 2], index_vector_dim = 1>",
+                  region=p.combiner("stablehlo.add")))
 
 
 def rng_bit_generator(p, algorithm):

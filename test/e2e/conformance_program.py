@@ -238,12 +238,14 @@ class Shard(Function):
         return (f"module attributes {{mhlo.num_partitions = {self.DEVICES} : i32}} {{\n{self.MESH}"
                 f"func.func @main({given}) -> ({', '.join(wholes)}) {{\n"
                 f"%r:{len(types)} = sdy.manual_computation({', '.join(n.replace('arg', 'global') for n in arguments)}) "
-                f"in_shardings=[{', '.join(split[:len(arguments)])}] out_shardings=[{', '.join(split[len(arguments):])}] "
+                f"in_shardings=[{', '.join(split[:len(arguments)])}] "
+                f"out_shardings=[{', '.join(split[len(arguments):])}] "
                 'manual_axes={"x"} ' f"({', '.join(f'{n}: {t}' for n, t in arguments.items())}) {{\n"
                 + "\n".join(self.lines)
                 + f"\nsdy.return {', '.join(n for (n, _), _ in self.results)} : {', '.join(types)}\n"
                 f"}} : ({', '.join(map(whole, arguments.values()))}) -> ({', '.join(wholes)})\n"
-                f"return {', '.join(f'%r#{i}' for i in range(len(types)))} : {', '.join(wholes)}\n}}\n{self.symbols}}}\n")
+                f"return {', '.join(f'%r#{i}' for i in range(len(types)))} : "
+                f"{', '.join(wholes)}\n}}\n{self.symbols}}}\n")
 
 
 def pairs_of(values):

@@ -19,7 +19,7 @@ import conformance_blocks  # noqa: F401: it adds to the cases
 from conformance_bounds import bound_of, describe_difference, largest
 from conformance_cases import CASES
 from conformance_collectives import COLLECTIVES
-from conformance_program import COMPLEX, FLOATS, INTEGERS, TYPES, Function, Shard
+from conformance_program import COMPLEX, TYPES, Function, Shard
 from st_testing import BIN, ROOT, expect, layout, main, run, write_json
 
 ALL = CASES | COLLECTIVES
@@ -33,13 +33,13 @@ NO_CASE = {
 }
 # By the interpreter, and so without a meaning.
 UNDEFINED = {("stablehlo.remainder", t): "there is no remainder of complex numbers" for t in COMPLEX}
-ANY, REAL = set(TYPES), set(TYPES) - set(COMPLEX)
 # What st-compile refuses, by case or by op: element types and the reason.
 REFUSED = {
     "stablehlo.atan2": (set(COMPLEX), "no formula for the parts of complex numbers: nothing prints it"),
-    "stablehlo.collective_broadcast": (ANY, "not imported: JAX has none"),
-    **{f"stablehlo.{op} ({kind})": (set(COMPLEX), "reductions between devices are sums and products of complex numbers")
-       for op in ("all_reduce", "reduce_scatter") for kind in ("maximum", "minimum", "special values")},
+    "stablehlo.collective_broadcast": (set(TYPES), "not imported: JAX has none"),
+    **{f"stablehlo.{name}": (set(COMPLEX), "devices reduce complex numbers by sums and products") for name in (
+        "all_reduce (maximum)", "all_reduce (minimum)", "all_reduce (special values)", "reduce_scatter (maximum)",
+        "reduce_scatter (minimum)")},
 }
 
 
@@ -114,6 +114,8 @@ def check_ops(folder):
     expect(len(defined) > 100, f"found {len(defined)} definitions of ops only")
     missing, stale = sorted(defined - tested - set(NO_CASE)), sorted(tested - defined | set(NO_CASE) & tested)
     expect(not missing, f"without a case: {', '.join(missing)}")
+    unknown = sorted(set(REFUSED) - {label(key) for key in ALL} - tested)
+    expect(not unknown, f"refused, but no case: {', '.join(unknown)}")
     expect(not stale, f"no ops, or with a case and excluded: {', '.join(stale)}")
     return f"{len(tested)} of {len(defined)} ops in {len(ALL)} cases"
 
