@@ -4,6 +4,7 @@
 #include "lib/Reference/ElementwiseLoops.h"
 
 #include <cmath>
+#include <limits>
 
 namespace mlir::st::ref {
 namespace {
@@ -33,8 +34,12 @@ Complex logPlusOne(Complex z) {
 Complex sign(Complex z) { return z == 0.0 ? z : z / std::abs(z); }
 
 Complex power(Complex x, Complex y) {
-  if (x == 0.0)
-    return y == 0.0 ? 1.0 : 0.0;
+  if (x == 0.0) {
+    if (y == 0.0)
+      return 1.0;
+    constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+    return y.imag() == 0 && y.real() > 0 ? Complex(0) : Complex(kNan, kNan);
+  }
   return std::exp(y * std::log(x));
 }
 

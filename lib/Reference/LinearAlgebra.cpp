@@ -12,14 +12,21 @@ namespace {
 
 using Complex = std::complex<double>;
 
+// The root of unity of some order to a power below it; on an axis it is exact.
+Complex rootOfUnity(int64_t power, int64_t order) {
+  if (4 * power % order != 0)
+    return std::polar(1.0, 2 * M_PI * static_cast<double>(power) / static_cast<double>(order));
+  constexpr Complex kQuarters[] = {{1, 0}, {0, 1}, {-1, 0}, {0, -1}};
+  return kQuarters[4 * power / order];
+}
+
 // Transforms the last dimension, row by row.
 Tensor transformRows(const Tensor &rows, bool inverse) {
   int64_t length = rows.getShape().back();
   Tensor result(ElementType::C128, rows.getShape());
   SmallVector<Complex> roots;
   for (int64_t i = 0; i < length; ++i)
-    roots.push_back(std::polar(1.0, (inverse ? 2 : -2) * M_PI * static_cast<double>(i) /
-                                        static_cast<double>(length)));
+    roots.push_back(inverse ? rootOfUnity(i, length) : std::conj(rootOfUnity(i, length)));
   Complex *out = result.mutableData<Complex>();
   for (int64_t start = 0; start < rows.getNumElements(); start += length) {
     const Complex *in = rows.data<Complex>() + start;

@@ -30,7 +30,8 @@ double digamma(double x) {
   if (x <= 0) {
     if (std::floor(x) == x)
       return std::numeric_limits<double>::quiet_NaN();
-    return digamma(1 - x) - kPi / std::tan(kPi * x);
+    // Without the whole part, which would cost the tangent next to a pole its digits.
+    return digamma(1 - x) - kPi / std::tan(kPi * (x - std::round(x)));
   }
   // The recurrence carries x to where the asymptotic series (Abramowitz and
   // Stegun 6.3.18) is exact to double precision.
@@ -45,20 +46,9 @@ double digamma(double x) {
   return result + std::log(x) - 0.5 / x - series;
 }
 
-double zeta(double s, double q) {
-  constexpr double kInfinity = std::numeric_limits<double>::infinity();
-  if (s == 1)
-    return kInfinity;
-  // At a pole the terms on both sides of it agree in sign if s is even. This
-  // comes first, as XLA has it.
-  bool isPole = q <= 0 && std::floor(q) == q;
-  if (isPole && std::fmod(s, 2) == 0)
-    return kInfinity;
-  // Nor is a negative number to a power that is not whole any number.
-  if (isPole || !(s > 1) || (q <= 0 && std::floor(s) != s))
-    return std::numeric_limits<double>::quiet_NaN();
-  // The Euler-Maclaurin formula: the first terms, then the integral of the rest
-  // and corrections by Bernoulli numbers B(2k) / (2k)!.
+/// For s > 1 and q > 0, by the Euler-Maclaurin formula: the first terms, then the integral of the
+/// rest and corrections by Bernoulli numbers B(2k) / (2k)!.
+static double zetaOfPositive(double s, double q) {
   constexpr double kBernoulli[] = {1. / 12,          -1. / 720,
                                    1. / 30240,       -1. / 1209600,
                                    1. / 47900160,    -691. / 1307674368000,
@@ -74,6 +64,26 @@ double zeta(double s, double q) {
     factor *= (s + 2 * k + 1) * (s + 2 * k + 2) / (a * a);
   }
   return sum;
+}
+
+double zeta(double s, double q) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  if (s == 1)
+    return kInfinity;
+  // At a pole the terms on both sides of it agree in sign if s is even. This
+  // comes first, as XLA has it.
+  bool isPole = q <= 0 && std::floor(q) == q;
+  if (isPole && std::fmod(s, 2) == 0)
+    return kInfinity;
+  // Nor is a negative number to a power that is not whole any number.
+  if (isPole || !(s > 1) || (q <= 0 && std::floor(s) != s))
+    return std::numeric_limits<double>::quiet_NaN();
+  if (q > 0)
+    return zetaOfPositive(s, q);
+  // The terms of negative numbers are those of positive ones, 1 - f to -q, with f = q - floor(q),
+  // and for odd s cancel some.
+  double f = q - std::floor(q), sign = std::fmod(s, 2) == 0 ? 1 : -1;
+  return zetaOfPositive(s, f) + sign * zetaOfPositive(s, 1 - f) - sign * zetaOfPositive(s, 1 - q);
 }
 
 double polygamma(double n, double x) {

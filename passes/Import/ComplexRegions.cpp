@@ -28,18 +28,25 @@ static SmallVector<Value> splitAll(OpBuilder &builder, Location loc, ValueRange 
   return parts;
 }
 
-static void splitArguments(Block &block, Location loc) {
+/// `together` is how many arguments stand for one operand: their real parts stand before their
+/// imaginary ones.
+static void splitArguments(Block &block, Location loc, unsigned together) {
   OpBuilder builder = OpBuilder::atBlockBegin(&block);
-  for (unsigned i = 0; i < block.getNumArguments(); ++i) {
-    BlockArgument argument = block.getArgument(i);
-    if (!isComplex(argument))
+  for (unsigned first = 0; first < block.getNumArguments();) {
+    unsigned next = first + together;
+    if (!isComplex(block.getArgument(first))) {
+      first = next;
       continue;
-    Type whole = argument.getType(), part = partOf(argument);
-    BlockArgument imaginary = block.insertArgument(i + 1, part, argument.getLoc());
-    argument.setType(part);
-    auto joined = ComplexOp::create(builder, loc, whole, argument, imaginary);
-    argument.replaceAllUsesExcept(joined, joined);
-    ++i;
+    }
+    for (unsigned i = first; i < first + together; ++i, ++next) {
+      BlockArgument argument = block.getArgument(i);
+      Type whole = argument.getType(), part = partOf(argument);
+      BlockArgument imaginary = block.insertArgument(next, part, argument.getLoc());
+      argument.setType(part);
+      auto joined = ComplexOp::create(builder, loc, whole, argument, imaginary);
+      argument.replaceAllUsesExcept(joined, joined);
+    }
+    first = next;
   }
 }
 
@@ -56,7 +63,7 @@ static void split(Operation *op) {
   Operation *parts = builder.create(state);
   for (Region &region : parts->getRegions()) {
     Block &block = region.front();
-    splitArguments(block, op->getLoc());
+    splitArguments(block, op->getLoc(), isa<SortOp>(op) ? 2 : 1);
     Operation *end = block.getTerminator();
     OpBuilder atEnd(end);
     end->setOperands(splitAll(atEnd, op->getLoc(), end->getOperands()));
@@ -71,10 +78,23 @@ static void split(Operation *op) {
   op->erase();
 }
 
+bool mlir::st::hasSeparateParts(Operation *op) {
+  if (!isa<ReduceOp, ReduceWindowOp, ScatterOp>(op) || op->getNumResults() != 1)
+    return false;
+  Block &body = op->getRegion(0).front();
+  Value made = body.getTerminator()->getOperand(0);
+  Operation *combiner = made.getDefiningOp();
+  if (!combiner)
+    return isa<ScatterOp>(op) && made == body.getArgument(1);
+  return isa<AddOp>(combiner) && combiner == &body.front();
+}
+
 void mlir::st::splitComplexRegions(func::FuncOp function) {
   SmallVector<Operation *> ops;
   function.walk([&](Operation *op) {
-    if (isa<WhileOp, IfOp, CaseOp>(op) &&
+    bool isCombining = isa<ReduceOp, ReduceWindowOp, ScatterOp, SortOp>(op);
+    if ((isa<WhileOp, IfOp, CaseOp, OptimizationBarrierOp>(op) ||
+         (isCombining && !hasSeparateParts(op))) &&
         (llvm::any_of(op->getOperands(), isComplex) || llvm::any_of(op->getResults(), isComplex)))
       ops.push_back(op);
   });

@@ -1,11 +1,13 @@
 // Complex values as pairs of reals.
 
+#include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/ChloOps.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/Emitter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/IR/Matchers.h"
+#include "passes/Import/ComplexParts.h"
 #include "passes/Import/ComplexRegions.h"
 #include "passes/Import/Passes.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -24,6 +26,11 @@ static bool isComplex(Value value) {
   return type && isa<ComplexType>(type.getElementType());
 }
 
+static bool isEmpty(Operation *op) {
+  return llvm::any_of(op->getOperandTypes(),
+                      [](Type type) { return cast<RankedTensorType>(type).getNumElements() == 0; });
+}
+
 static RankedTensorType realType(Value value) {
   auto type = cast<RankedTensorType>(value.getType());
   auto complex = dyn_cast<ComplexType>(type.getElementType());
@@ -31,20 +38,17 @@ static RankedTensorType realType(Value value) {
 }
 
 namespace {
-struct Parts {
-  Value re, im;
-};
-
 /// Writes one op in terms of the parts of its operands.
 class OpExpansion {
 public:
-  OpExpansion(Emitter &emit, Operation *op) : emit(emit), op(op) {}
+  OpExpansion(Emitter &emit, Operation *op) : emit(emit), math(emit), op(op) {}
 
   /// What replaces the op's only result; null where it stays.
   Value run();
 
 private:
   Emitter &emit;
+  ComplexEmitter math;
   Operation *op;
 
   Parts partsOf(Value value);
@@ -57,15 +61,10 @@ private:
   std::optional<Parts> expand();
   std::optional<Parts> expandFunction();
 
-  Parts mul(Parts a, Parts b) {
-    return {emit.sub(emit.mul(a.re, b.re), emit.mul(a.im, b.im)),
-            emit.add(emit.mul(a.re, b.im), emit.mul(a.im, b.re))};
+  template <typename Op> Value real(Value x) { return math.real<Op>(x); }
+  Parts choose(Value predicate, Parts a, Parts b) {
+    return {emit.select(predicate, a.re, b.re), emit.select(predicate, a.im, b.im)};
   }
-  Parts div(Parts a, Parts b);
-  template <typename Op> Value real(Value x) {
-    return Op::create(emit.builder, emit.loc, x.getType(), x);
-  }
-  Value magnitude(Parts a);
   Parts product();
 };
 } // namespace
@@ -115,25 +114,6 @@ Value OpExpansion::cloneFor(bool imaginary) {
   return copy->getResult(0);
 }
 
-/// Scaled by the larger part, so that no square overflows.
-Value OpExpansion::magnitude(Parts a) {
-  Value x = emit.abs(a.re), y = emit.abs(a.im), large = emit.max(x, y), small = emit.min(x, y);
-  Value isZero = emit.compare(Direction::EQ, large, emit.zerosLike(large));
-  Value ratio = emit.div(small, emit.select(isZero, emit.splatLike(large, 1.0), large));
-  Value length = emit.mul(large, emit.sqrt(emit.offset(emit.mul(ratio, ratio), 1.0)));
-  Value infinite = emit.compare(Direction::EQ, large,
-                                emit.splatLike(large, std::numeric_limits<double>::infinity()));
-  return emit.select(infinite, large, length);
-}
-
-Parts OpExpansion::div(Parts a, Parts b) {
-  Value scale = emit.max(emit.abs(b.re), emit.abs(b.im));
-  Value c = emit.div(b.re, scale), d = emit.div(b.im, scale);
-  Value square = emit.mul(scale, emit.add(emit.mul(c, c), emit.mul(d, d)));
-  Parts top = mul(a, {c, emit.neg(d)});
-  return {emit.div(top.re, square), emit.div(top.im, square)};
-}
-
 /// dot_general and convolution: bilinear, so four of them.
 Parts OpExpansion::product() {
   Parts a = partsOf(0u), b = partsOf(1u);
@@ -152,19 +132,6 @@ std::optional<Parts> OpExpansion::expandFunction() {
   if (op->getNumOperands() == 0 || !isComplex(op->getOperand(0)))
     return std::nullopt;
   Parts a = partsOf(0u);
-  auto atan2 = [&](Value y, Value x) -> Value {
-    return Atan2Op::create(emit.builder, emit.loc, y.getType(), y, x);
-  };
-  auto polar = [&](Value length, Value angle) {
-    return Parts{emit.mul(length, emit.cosine(angle)), emit.mul(length, emit.sine(angle))};
-  };
-  auto logarithm = [&](Parts z) { return Parts{emit.log(magnitude(z)), atan2(z.im, z.re)}; };
-  // What is real stays so where its exponential overflows: not infinity times the sine of 0.
-  auto exponential = [&](Parts z) {
-    Parts result = polar(emit.exp(z.re), z.im);
-    Value isReal = emit.compare(Direction::EQ, z.im, emit.zerosLike(z.im));
-    return Parts{result.re, emit.select(isReal, z.im, result.im)};
-  };
   // With t = tanh x and s = tan y: (t (1 + s^2) + i s (1 - t^2)) / (1 + t^2 s^2).
   auto tanh = [&](Parts z) {
     Value t = real<TanhOp>(z.re), s = real<TanOp>(z.im);
@@ -174,18 +141,19 @@ std::optional<Parts> OpExpansion::expandFunction() {
     return Parts{emit.div(re, divisor), emit.div(im, divisor)};
   };
   return TypeSwitch<Operation *, std::optional<Parts>>(op)
-      .Case([&](ExpOp) { return exponential(a); })
+      .Case([&](ExpOp) { return math.exponential(a); })
       .Case([&](Expm1Op) {
         // e^x cos y - 1, of which neither term is near 1 where z is small.
         Value half = emit.sine(emit.scale(a.im, 0.5));
         Value re = emit.sub(emit.mul(emit.expm1(a.re), emit.cosine(a.im)),
                             emit.scale(emit.mul(half, half), 2));
-        return Parts{re, exponential(a).im};
+        return Parts{re, math.exponential(a).im};
       })
       .Case([&](Log1pOp) {
         // |1 + z|^2 - 1 has no 1 in it.
         Value square = emit.add(emit.mul(a.re, emit.offset(a.re, 2)), emit.mul(a.im, a.im));
-        return Parts{emit.scale(real<Log1pOp>(square), 0.5), atan2(a.im, emit.offset(a.re, 1))};
+        return Parts{emit.scale(real<Log1pOp>(square), 0.5),
+                     math.atan2(a.im, emit.offset(a.re, 1))};
       })
       .Case<chlo::SinhOp>([&](auto) {
         return Parts{emit.mul(real<chlo::SinhOp>(a.re), emit.cosine(a.im)),
@@ -200,22 +168,48 @@ std::optional<Parts> OpExpansion::expandFunction() {
         Parts turned = tanh({emit.neg(a.im), a.re}); // tan z = -i tanh(i z)
         return Parts{turned.im, emit.neg(turned.re)};
       })
-      .Case([&](LogOp) { return logarithm(a); })
-      .Case([&](SqrtOp) {
-        return polar(emit.sqrt(magnitude(a)), emit.scale(atan2(a.im, a.re), 0.5));
-      })
+      .Case([&](LogOp) { return math.logarithm(a); })
+      .Case([&](SqrtOp) { return math.root(a); })
       .Case([&](RsqrtOp) {
-        return polar(emit.rsqrt(magnitude(a)), emit.scale(atan2(a.im, a.re), -0.5));
+        return math.polar(emit.rsqrt(math.magnitude(a)), emit.scale(math.atan2(a.im, a.re), -0.5));
       })
-      .Case([&](PowOp) { return exponential(mul(partsOf(1u), logarithm(a))); })
+      .Case([&](CbrtOp) {
+        return math.power(a, {emit.splatLike(a.re, 1.0 / 3), emit.zerosLike(a.im)});
+      })
+      .Case([&](SineOp) {
+        return Parts{emit.mul(emit.sine(a.re), real<chlo::CoshOp>(a.im)),
+                     emit.mul(emit.cosine(a.re), real<chlo::SinhOp>(a.im))};
+      })
+      .Case([&](CosineOp) {
+        return Parts{emit.mul(emit.cosine(a.re), real<chlo::CoshOp>(a.im)),
+                     emit.neg(emit.mul(emit.sine(a.re), real<chlo::SinhOp>(a.im)))};
+      })
+      .Case([&](LogisticOp) {
+        Parts one = {emit.splatLike(a.re, 1.0), emit.zerosLike(a.im)};
+        return math.div(one, math.add(one, math.exponential({emit.neg(a.re), emit.neg(a.im)})));
+      })
+      .Case([&](chlo::AsinOp) { return math.asin(a); })
+      .Case([&](chlo::AcosOp) { return math.acos(a); })
+      .Case([&](chlo::AcoshOp) { return math.acosh(a); })
+      .Case([&](chlo::AtanhOp) { return math.atanh(a); })
+      .Case([&](chlo::AsinhOp) { return math.overI(math.asin(math.timesI(a))); })
+      .Case([&](chlo::AtanOp) { return math.overI(math.atanh(math.timesI(a))); })
+      .Case([&](PowOp) { return math.power(a, partsOf(1u)); })
+      .Case([&](MaxOp) { return choose(math.precedes(a, partsOf(1u)), partsOf(1u), a); })
+      .Case([&](MinOp) { return choose(math.precedes(partsOf(1u), a), partsOf(1u), a); })
+      .Case([&](CholeskyOp cholesky) { return expandCholesky(emit, cholesky, a); })
+      .Case([&](TriangularSolveOp solve) {
+        return expandTriangularSolve(emit, solve, a, partsOf(1u));
+      })
+      .Case([&](BitcastConvertOp) { return a; })
       .Case([&](SignOp) {
-        Value length = magnitude(a);
+        Value length = math.magnitude(a);
         Value isZero = emit.compare(Direction::EQ, length, emit.zerosLike(length));
         Value divisor = emit.select(isZero, emit.splatLike(length, 1.0), length);
         return Parts{emit.div(a.re, divisor), emit.div(a.im, divisor)};
       })
       .Case([&](chlo::ConjOp) { return Parts{a.re, emit.neg(a.im)}; })
-      .Case([&](chlo::SquareOp) { return mul(a, a); })
+      .Case([&](chlo::SquareOp) { return math.mul(a, a); })
       .Default([](Operation *) { return std::nullopt; });
 }
 
@@ -223,21 +217,30 @@ std::optional<Parts> OpExpansion::expand() {
   using namespace stablehlo;
   return TypeSwitch<Operation *, std::optional<Parts>>(op)
       .Case<AddOp, SubtractOp, NegOp, SelectOp, BroadcastInDimOp, ReshapeOp, TransposeOp, SliceOp,
-            ConcatenateOp, PadOp, ReverseOp, DynamicSliceOp, DynamicUpdateSliceOp, GatherOp>(
-          [&](auto) { return Parts{cloneFor(false), cloneFor(true)}; })
+            ConcatenateOp, PadOp, ReverseOp, DynamicSliceOp, DynamicUpdateSliceOp, GatherOp,
+            st::ConstrainOp>([&](auto) { return Parts{cloneFor(false), cloneFor(true)}; })
       .Case<ReduceOp, ReduceWindowOp, ScatterOp>([&](Operation *combining) -> std::optional<Parts> {
-        // Sums, and what replaces, have parts that do not meet.
-        Block &body = combining->getRegion(0).front();
-        Value made = body.getTerminator()->getOperand(0);
-        if (combining->getNumResults() != 1 ||
-            (!made.getDefiningOp<AddOp>() &&
-             !(isa<ScatterOp>(op) && made == body.getArgument(1))) ||
-            (made.getDefiningOp() && made.getDefiningOp() != &body.front()))
+        if (!hasSeparateParts(combining))
           return std::nullopt;
         return Parts{cloneFor(false), cloneFor(true)};
       })
-      .Case([&](MulOp) { return mul(partsOf(0u), partsOf(1u)); })
-      .Case([&](DivOp) { return div(partsOf(0u), partsOf(1u)); })
+      .Case([&](ClampOp) {
+        Parts low = partsOf(0u), x = partsOf(1u), high = partsOf(2u);
+        ArrayRef<int64_t> shape = Emitter::shapeOf(x.re);
+        for (Parts *bound : {&low, &high})
+          if (Emitter::shapeOf(bound->re).empty())
+            *bound = {emit.broadcast(bound->re, {}, shape), emit.broadcast(bound->im, {}, shape)};
+        x = choose(math.precedes(low, x), x, low);
+        return choose(math.precedes(high, x), high, x);
+      })
+      .Case([&](FftOp fft) -> std::optional<Parts> {
+        if (isEmpty(op))
+          return std::nullopt;
+        Value operand = fft.getOperand();
+        return expandFourier(emit, fft, isComplex(operand) ? partsOf(0u) : Parts{operand, {}});
+      })
+      .Case([&](MulOp) { return math.mul(partsOf(0u), partsOf(1u)); })
+      .Case([&](DivOp) { return math.div(partsOf(0u), partsOf(1u)); })
       .Case<DotGeneralOp, ConvolutionOp>([&](Operation *) { return product(); })
       .Case([&](IotaOp iota) {
         RankedTensorType type = realType(iota.getResult());
@@ -266,8 +269,10 @@ Value OpExpansion::run() {
     std::optional<Parts> parts = expand();
     return parts ? join(*parts) : Value();
   }
+  if (auto fft = dyn_cast<FftOp>(op))
+    return isEmpty(op) ? Value() : expandFourier(emit, fft, partsOf(0u)).re;
   if (isa<AbsOp>(op))
-    return magnitude(partsOf(0u));
+    return math.magnitude(partsOf(0u));
   auto compare = dyn_cast<CompareOp>(op);
   if (!compare || (compare.getComparisonDirection() != Direction::EQ &&
                    compare.getComparisonDirection() != Direction::NE))
@@ -336,9 +341,9 @@ void ExpandComplex::expandOps(func::FuncOp function) {
     bool concerns = op->getNumResults() == 1 &&
                     !isa<stablehlo::ComplexOp, stablehlo::ConstantOp>(op) &&
                     (isComplex(op->getResult(0)) || llvm::any_of(op->getOperands(), isComplex));
-    // What stands in the computation of a reduction goes with it.
-    if (concerns && !isa<stablehlo::ReduceOp, stablehlo::ReduceWindowOp, stablehlo::ScatterOp>(
-                        op->getParentOp()))
+    // What stands in the computation of a sum goes with it.
+    Operation *parent = op->getParentOp();
+    if (concerns && !(hasSeparateParts(parent) && llvm::any_of(parent->getOperands(), isComplex)))
       ops.push_back(op);
   });
   // In their order, so that operands are pairs already.

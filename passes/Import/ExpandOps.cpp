@@ -1,6 +1,7 @@
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/StableHLO/ChloOps.h"
 #include "dialects/StableHLO/StableHLOOps.h"
+#include "dialects/StableHLO/Utils/ApplyToElements.h"
 #include "dialects/StableHLO/Utils/Emitter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/IR/Matchers.h"
@@ -130,6 +131,10 @@ static Value expand(Emitter &emit, Operation *op) {
     return expandUpdate(emit, update);
   if (auto product = dyn_cast<stablehlo::DotGeneralOp>(op))
     return widenProduct(emit, product);
+  if (auto map = dyn_cast<stablehlo::MapOp>(op)) {
+    auto made = applyToElements(emit, map.getComputation(), map.getInputs());
+    return made ? made->front() : Value();
+  }
   if (isa<chlo::SquareOp>(op))
     return emit.mul(op->getOperand(0), op->getOperand(0));
   return nullptr;
@@ -145,7 +150,7 @@ struct ExpandOps : st::impl::ExpandOpsBase<ExpandOps> {
     SmallVector<Operation *> ops;
     getOperation().walk([&](Operation *op) {
       if (isa<stablehlo::CompositeOp, stablehlo::ConvolutionOp, stablehlo::DotGeneralOp,
-              stablehlo::DynamicUpdateSliceOp, chlo::SquareOp>(op))
+              stablehlo::DynamicUpdateSliceOp, stablehlo::MapOp, chlo::SquareOp>(op))
         ops.push_back(op);
     });
     // Users first: a row of updates is joined as a whole.

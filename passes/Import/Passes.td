@@ -25,8 +25,11 @@ def ExpandComplex : Pass<"expand-complex", "::mlir::ModuleOp"> {
   let summary = "Computes with complex values as pairs of reals";
   let description = [{
     Needs calls inlined. Arguments and results of `@main` that are complex become tensors of reals with
-    one more dimension, of size 2. An op that is not linear in its parts and has
-    no formula here (`fft`, `sort`) stays as it is. Loops and branches carry the parts.
+    one more dimension, of size 2. What is linear in the parts is done for both; functions have formulas. A Fourier
+    transform becomes products with matrices of roots of unity, `cholesky` and
+    `triangular_solve` those of real matrices of twice the size. Control flow, sorts, and
+    reductions and scatters that are no sums carry the parts side by side. An op without a
+    formula (`atan2`) stays as it is.
 
     ```mlir
     %0 = stablehlo.complex %a, %b : tensor<4xcomplex<f32>>

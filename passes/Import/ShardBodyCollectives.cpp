@@ -1,6 +1,7 @@
 // Collectives of a computation on shards, as ops along the dimensions of mesh axes.
 #include "dialects/Sdy/SdyDialect.h"
 #include "dialects/StableHLO/StableHLOOps.h"
+#include "dialects/StableHLO/Utils/Emitter.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Import/ShardBody.h"
 
@@ -103,6 +104,13 @@ static Attribute neutralElement(Region &reducer, Type element) {
   if (!combiner)
     return nullptr;
   Operation &op = *combiner;
+  if (auto complex = dyn_cast<ComplexType>(element)) {
+    Type part = complex.getElementType();
+    if (!isa<hlo::AddOp, hlo::MulOp>(op))
+      return nullptr;
+    return ArrayAttr::get(op.getContext(), {FloatAttr::get(part, isa<hlo::MulOp>(op) ? 1.0 : 0.0),
+                                            FloatAttr::get(part, 0.0)});
+  }
   bool isFloat = isa<FloatType>(element);
   auto integer = [&](const APInt &value) { return IntegerAttr::get(element, value); };
   unsigned width = isFloat || !element.isIntOrFloat() ? 64 : element.getIntOrFloatBitWidth();
@@ -112,7 +120,7 @@ static Attribute neutralElement(Region &reducer, Type element) {
     return isFloat ? Attribute(FloatAttr::get(element, 1.0)) : integer(APInt(width, 1));
   if (isa<hlo::AndOp>(op))
     return integer(APInt::getAllOnes(width));
-  if (isa<hlo::OrOp>(op))
+  if (isa<hlo::OrOp, hlo::XorOp>(op))
     return integer(APInt::getZero(width));
   if (!isa<hlo::MaxOp, hlo::MinOp>(op))
     return nullptr;
@@ -133,12 +141,10 @@ FailureOr<Lifted> ShardBody::reduceOver(Operation *op, Region &reducer, const Li
   Value operand = spread(loc, value, all);
   auto type = typeOf(operand);
   auto scalar = RankedTensorType::get({}, type.getElementType());
-  Attribute neutral = isa<ComplexType>(type.getElementType())
-                          ? Attribute()
-                          : neutralElement(reducer, type.getElementType());
+  Attribute neutral = neutralElement(reducer, type.getElementType());
   if (!neutral)
     return op->emitOpError("in a computation on shards reduces in a way that is none of add, max, "
-                           "min, multiply, and, or of real numbers");
+                           "min, multiply, and, or, xor, or add and multiply of complex numbers");
   Lifted result;
   SmallVector<int64_t> dims, shape;
   for (auto [i, axis] : llvm::enumerate(all)) {
@@ -328,13 +334,9 @@ LogicalResult ShardBody::liftPermute(Operation *op) {
       starts[dim] = sources[i];
       limits[dim] = sources[i] + next - i;
       auto piece = type.clone(shape);
-      pieces.push_back(
-          sources[i] < 0
-              ? Value(hlo::ConstantOp::create(
-                    builder, loc, piece,
-                    DenseElementsAttr::get(
-                        piece, cast<TypedAttr>(builder.getZeroAttr(piece.getElementType())))))
-              : Value(hlo::SliceOp::create(builder, loc, piece, value, starts, limits, strides)));
+      Emitter emit(builder, builder.getInsertionBlock(), loc);
+      pieces.push_back(sources[i] < 0 ? emit.splat(piece, 0)
+                                      : emit.slice(value, starts, limits, strides));
       i = next;
     }
     Lifted moved = {pieces.size() == 1

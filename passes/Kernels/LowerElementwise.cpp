@@ -209,6 +209,13 @@ Replacement mlir::st::lowerElementwise(Emitter &emit, Operation *op) {
           .Case([&](stablehlo::ReducePrecisionOp reduce) {
             return lowerReducePrecision(emit, reduce);
           })
-          .Default([&](Operation *other) { return lowerTranscendental(emit, other); });
+          // Of real numbers.
+          .Case<stablehlo::RealOp, chlo::ConjOp>(
+              [](Operation *same) { return same->getOperand(0); })
+          .Case([&](stablehlo::ImagOp part) { return emit.zerosLike(part.getOperand()); })
+          .Default([&](Operation *other) {
+            Value special = lowerSpecialFunction(emit, other);
+            return special ? special : lowerTranscendental(emit, other);
+          });
   return result ? Replacement(SmallVector<Value>{result}) : std::nullopt;
 }

@@ -144,6 +144,16 @@ SmallVector<Value> BitGenerator::philox() {
 Replacement mlir::st::lowerRandomBits(Emitter &emit, stablehlo::RngBitGeneratorOp op) {
   RankedTensorType state = Emitter::typeOf(op.getInitialState()),
                    made = Emitter::typeOf(op.getOutput());
+  if (auto type = dyn_cast<FloatType>(made.getElementType())) {
+    // The bits of floats.
+    auto bits = IntegerType::get(op.getContext(), type.getWidth(), IntegerType::Unsigned);
+    auto drawn = stablehlo::RngBitGeneratorOp::create(emit.builder, emit.loc,
+                                                      TypeRange{state, made.clone(bits)},
+                                                      op.getRngAlgorithm(), op.getInitialState());
+    return SmallVector<Value>{
+        drawn.getOutputState(),
+        stablehlo::BitcastConvertOp::create(emit.builder, emit.loc, made, drawn.getOutput())};
+  }
   bool isThreeFry = op.getRngAlgorithm() == stablehlo::RngAlgorithm::THREE_FRY;
   int64_t words = state.getRank() == 1 ? state.getDimSize(0) : 0;
   if (!state.getElementType().isUnsignedInteger(64) || !isa<IntegerType>(made.getElementType()) ||

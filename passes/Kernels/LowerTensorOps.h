@@ -6,6 +6,7 @@
 
 #include "dialects/StableHLO/ChloOps.h"
 #include "dialects/StableHLO/StableHLOOps.h"
+#include "dialects/StableHLO/Utils/ApplyToElements.h"
 #include "dialects/StableHLO/Utils/Emitter.h"
 #include <optional>
 
@@ -42,10 +43,11 @@ Replacement lowerElementwise(Emitter &emit, Operation *op);
 /// Trigonometric and hyperbolic functions and their inverses; null for another op.
 Value lowerTranscendental(Emitter &emit, Operation *op);
 
-/// A computation on scalars, applied to each element of tensors of one shape. Nothing if it
-/// holds more than elementwise ops.
-std::optional<SmallVector<Value>> applyToElements(Emitter &emit, Region &computation,
-                                                  ValueRange arguments);
+/// Relatives of the gamma function and a Bessel function; null for another op.
+Value lowerSpecialFunction(Emitter &emit, Operation *op);
+
+/// Statistics, arithmetic with them, and the gradient of both.
+Replacement lowerBatchNorm(Emitter &emit, Operation *op);
 
 /// Whether the computation of a reduction gives the same whichever elements come first.
 bool isCommutative(Region &computation);

@@ -5,6 +5,28 @@
 
 include "mlir/Pass/PassBase.td"
 
+def FormLoops : Pass<"form-loops", "::mlir::ModuleOp"> {
+  let summary = "Writes tensor ops that work step by step as loops";
+  let description = [{
+    In tasks and functions, before loops are lowered. `cholesky` and `triangular_solve` become a `while`
+    that makes a row in each trip, by products with the rows before. A `scatter` that
+    combines in a way that no transfer does becomes a gather, its computation and a scatter that
+    replaces, if no two updates meet (`unique_indices`); else a `while` that
+    takes one update after the other.
+
+    ```mlir
+    %0 = stablehlo.cholesky %a, lower = true : tensor<8x8xf32>
+    // becomes
+    %0:2 = stablehlo.while(%i = %zero, %factor = %zeros) : tensor<i32>, tensor<1x8x8xf32>
+    // ...
+    ```
+  }];
+  let statistics = [
+    Statistic<"numFormed", "formed-loops", "Ops that were written as loops or as ops without order">
+  ];
+  let dependentDialects = ["::mlir::stablehlo::StableHLODialect"];
+}
+
 def LowerLoops : Pass<"lower-loops", "::mlir::ModuleOp"> {
   let summary = "Turns the loops of tasks into st.loop";
   let description = [{
@@ -28,8 +50,10 @@ def LowerTensorOps : Pass<"lower-tensor-ops", "::mlir::ModuleOp"> {
     slices, `sort` and `top_k` a bitonic network, a reduction by a body that no instruction
     has a combination of halves or, where the body sees the order of its operands, of neighbours, a
     slice at a computed place a gather or a scatter, a product of integers or f64 an elementwise
-    product and a sum, `rng_bit_generator` arithmetic on counters, `optimization_barrier` nothing; and
-    functions of single elements become others. Ops of forms beyond these stay.
+    product and a sum, `rng_bit_generator` arithmetic on counters, a batch normalization its statistics and
+    arithmetic, `map` its computation on whole tensors, `optimization_barrier` nothing; and
+    functions of single elements become others, those that lose digits (the gamma function and
+    its relatives) in f64. Ops of forms beyond these stay.
 
     ```mlir
     %0 = "stablehlo.optimization_barrier"(%x) : (tensor<4xf32>) -> tensor<4xf32>

@@ -63,38 +63,11 @@ def every_op_is_printed(folder):
     return f"{len(defined & printed_ops)} of {len(defined)} ops"
 
 
-# The ops that st-compile refuses to compile for the DTU, with the reason, and the programs (without their element
-# types) that are refused for them. All others run.
-SERIES = "a series or continued fraction that the code generator does not write"
-COMPLEX = "has no formula for the parts of complex numbers"
-REFUSED_ON_DTU = {
-    "chlo.bessel_i1e": (SERIES, ["bessel_i1e", "i1", "special values of bessel_i1e"]),
-    "chlo.digamma": (SERIES, ["digamma", "special values of digamma"]),
-    "chlo.lgamma": (SERIES, ["lgamma", "special values of lgamma", "igamma", "igammac", "betainc"]),
-    "chlo.polygamma": (SERIES, ["polygamma", "special values of polygamma"]),
-    "chlo.zeta": (SERIES, ["zeta", "special values of zeta"]),
-    "chlo.acos": (COMPLEX, ["acos, complex"]), "chlo.acosh": (COMPLEX, ["acosh, complex"]),
-    "chlo.asin": (COMPLEX, ["asin, complex"]), "chlo.asinh": (COMPLEX, ["asinh, complex"]),
-    "chlo.atan": (COMPLEX, ["atan, complex"]), "chlo.atanh": (COMPLEX, ["atanh, complex"]),
-    "stablehlo.reduce": (COMPLEX, ["product, complex"]),
-    "stablehlo.sort": (COMPLEX, ["sort, complex"]),
-    "stablehlo.fft": ("has no lowering", ["fourier, complex"]),
-    "stablehlo.cholesky": ("has no lowering", ["cholesky"]),
-    "stablehlo.triangular_solve": ("has no lowering", ["triangular solves"]),
-    "stablehlo.scatter": ("combines with an update only by the usual operations", ["scatter of a function"]),
-}
-WITH_COMPLEX = {stem.split(",")[0] for _, stems in REFUSED_ON_DTU.values() for stem in stems if "," in stem}
+# Every program runs on the DTU, save where this names the op that st-compile refuses: program -> op.
+REFUSED_ON_DTU = {}
 
 
-def refused_op(name):
-    """The op of a program that the DTU refuses, or None."""
-    stem, _, element = name.partition(", ")
-    if element.startswith("complex") and stem in WITH_COMPLEX:
-        stem += ", complex"
-    return next((op for op, (_, stems) in REFUSED_ON_DTU.items() if stem in stems), None)
-
-
-CASES = [case(name, make, refusal=refused_op(name), **options)
+CASES = [case(name, make, refusal=REFUSED_ON_DTU.get(name), **options)
          for module in (jax_op_numbers, jax_op_tensors) for name, make, options in module.programs()]
 if len(sys.argv) == 1:
     CASES.append(("every op is printed", every_op_is_printed))
@@ -103,6 +76,4 @@ if __name__ == "__main__":
     for excluded in (NOT_PRINTED, REFUSED):
         for op, reason in excluded.items():
             print(f"without {op}: {reason}")
-    for op, (reason, programs) in REFUSED_ON_DTU.items():
-        print(f"not on the DTU: {op}: {reason} ({'; '.join(programs)})")
     sys.exit(main(*CASES, epilogue=summary))

@@ -15,7 +15,7 @@ LOCAL = ("apply-parallel-config{config=CONFIG},expand-branches,pad-dimensions,pr
 TASKS = LOCAL + ",split-tasks,rematerialise,combine-collectives,reuse-accumulators"
 # How far a step goes before it is run.
 ROADS = (LOCAL, TASKS, TASKS + ",schedule-pipeline",
-         TASKS + ",schedule-pipeline,lower-loops,lower-tensor-ops,form-kernels,overlap-products{always},"
+         TASKS + ",schedule-pipeline,form-loops,lower-loops,lower-tensor-ops,form-kernels,overlap-products{always},"
          "overlap-collectives{assume-speed},offload-stash,plan-memory,verify-memory-plan")
 OPTIMIZERS = ("kind=sgd", "kind=sgd momentum=0", "kind=adamw", "kind=adam", "kind=sgd clip-norm=0.5")
 

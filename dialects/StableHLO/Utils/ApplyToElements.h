@@ -1,0 +1,18 @@
+//===- ApplyToElements.h - Scalar computations on tensors -------*- C++ -*-===//
+
+#ifndef ST_DIALECTS_STABLEHLO_UTILS_APPLYTOELEMENTS_H
+#define ST_DIALECTS_STABLEHLO_UTILS_APPLYTOELEMENTS_H
+
+#include "dialects/StableHLO/Utils/Emitter.h"
+#include <optional>
+
+namespace mlir::st {
+
+/// A computation on scalars, applied to each element of tensors of one shape. Nothing if it
+/// holds more than elementwise ops.
+std::optional<SmallVector<Value>> applyToElements(Emitter &emit, Region &computation,
+                                                  ValueRange arguments);
+
+} // namespace mlir::st
+
+#endif // ST_DIALECTS_STABLEHLO_UTILS_APPLYTOELEMENTS_H

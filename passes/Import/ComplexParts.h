@@ -1,0 +1,64 @@
+// Complex numbers as two real tensors.
+#pragma once
+
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "dialects/StableHLO/Utils/Emitter.h"
+#include <optional>
+
+namespace mlir::st {
+
+struct Parts {
+  Value re, im;
+};
+
+/// Arithmetic on pairs of tensors.
+class ComplexEmitter {
+public:
+  explicit ComplexEmitter(Emitter &emit) : emit(emit) {}
+
+  Emitter &emit;
+
+  Parts add(Parts a, Parts b) { return {emit.add(a.re, b.re), emit.add(a.im, b.im)}; }
+  Parts sub(Parts a, Parts b) { return {emit.sub(a.re, b.re), emit.sub(a.im, b.im)}; }
+  Parts mul(Parts a, Parts b) {
+    return {emit.sub(emit.mul(a.re, b.re), emit.mul(a.im, b.im)),
+            emit.add(emit.mul(a.re, b.im), emit.mul(a.im, b.re))};
+  }
+  Parts div(Parts a, Parts b);
+  Parts conjugate(Parts a) { return {a.re, emit.neg(a.im)}; }
+  /// i a and -i a.
+  Parts timesI(Parts a) { return {emit.neg(a.im), a.re}; }
+  Parts overI(Parts a) { return {a.im, emit.neg(a.re)}; }
+
+  Value magnitude(Parts a);
+  Value atan2(Value y, Value x) {
+    return stablehlo::Atan2Op::create(emit.builder, emit.loc, y.getType(), y, x);
+  }
+  Parts polar(Value length, Value angle) {
+    return {emit.mul(length, emit.cosine(angle)), emit.mul(length, emit.sine(angle))};
+  }
+  Parts logarithm(Parts z) { return {emit.log(magnitude(z)), atan2(z.im, z.re)}; }
+  Parts exponential(Parts z);
+  Parts power(Parts a, Parts b);
+  Parts root(Parts a) { return polar(emit.sqrt(magnitude(a)), emit.scale(atan2(a.im, a.re), 0.5)); }
+  /// Whether a comes before b: by real, then by imaginary part.
+  Value precedes(Parts a, Parts b);
+
+  Parts asin(Parts z);
+  Parts acos(Parts z);
+  Parts acosh(Parts z);
+  Parts atanh(Parts z);
+
+  template <typename Op> Value real(Value x) {
+    return Op::create(emit.builder, emit.loc, x.getType(), x);
+  }
+};
+
+/// The Fourier transform of pairs, of real numbers without an imaginary part; of IRFFT the real one
+/// of the result counts.
+Parts expandFourier(Emitter &emit, stablehlo::FftOp op, Parts operand);
+/// The factor, of matrices of twice the size.
+Parts expandCholesky(Emitter &emit, stablehlo::CholeskyOp op, Parts a);
+Parts expandTriangularSolve(Emitter &emit, stablehlo::TriangularSolveOp op, Parts a, Parts b);
+
+} // namespace mlir::st

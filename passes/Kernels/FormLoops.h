@@ -1,0 +1,28 @@
+// Tensor ops that work step by step, as loops.
+//
+// Each function gives the values that replace an op's results, or nothing where the op is not of a
+// form that it handles.
+#pragma once
+
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "dialects/StableHLO/Utils/Emitter.h"
+#include "llvm/ADT/STLFunctionalExtras.h"
+#include <optional>
+
+namespace mlir::st {
+
+/// What a trip makes of the carried values, given its number, an i32 scalar.
+using TripBuilder =
+    llvm::function_ref<SmallVector<Value>(Emitter &emit, Value trip, ValueRange carried)>;
+
+/// A `while` of so many trips.
+SmallVector<Value> emitLoop(Emitter &emit, int64_t trips, ValueRange inits, TripBuilder body);
+
+/// Row by row of the factor.
+Value formCholeskyLoop(Emitter &emit, stablehlo::CholeskyOp op);
+/// Row by row of the solution.
+Value formSolveLoop(Emitter &emit, stablehlo::TriangularSolveOp op);
+/// Point by point, where no transfer combines as the op's computation does.
+std::optional<SmallVector<Value>> formScatterLoop(Emitter &emit, stablehlo::ScatterOp op);
+
+} // namespace mlir::st
