@@ -100,6 +100,12 @@ void adviseOnBubble(const StepFigures &figures, std::vector<Advice> &list) {
       "micro-batch%s.",
       percent(waiting), figures.schedule.empty() ? "unnamed" : figures.schedule, stages, micro,
       micro == 1 ? "" : "es");
+  auto largerBatch = [&](int64_t wanted) {
+    return figures.batch == 0 || figures.batch % wanted == 0
+               ? std::string()
+               : absl::StrFormat(" A batch of %d does not divide so: take a multiple of %d.",
+                                 figures.batch, wanted);
+  };
   Advice advice = {finding, "", 0, false};
   if (figures.schedule == "sequential" || micro == 1) {
     const int64_t wanted = 2 * stages;
@@ -108,6 +114,7 @@ void adviseOnBubble(const StepFigures &figures, std::vector<Advice> &list) {
         "One stage at a time works. \"mode\": \"pipeline\" with \"accum_degree\": %d has a bubble "
         "of (p - 1) / m = %d / %d of the work, %s of a step.",
         wanted, stages - 1, wanted, percent(then));
+    advice.change += largerBatch(wanted);
     advice.gain = std::max(0.0, waiting - then);
   } else if (const double factor = bubbleFactor(figures); factor > 0) {
     const double now = factor * (p - 1) / m, then = now / 2;
@@ -116,9 +123,7 @@ void adviseOnBubble(const StepFigures &figures, std::vector<Advice> &list) {
         "step; %d micro-batches make it %s.",
         factor < 1 ? absl::StrFormat("%.3f ", factor) : "", now, percent(inStep(now)), 2 * micro,
         percent(inStep(then)));
-    if (figures.batch > 0 && figures.batch % (2 * micro) != 0)
-      absl::StrAppend(&advice.change, absl::StrFormat(" The batch of %d has to be larger for that.",
-                                                      figures.batch));
+    advice.change += largerBatch(2 * micro);
     if (figures.schedule == "gpipe" || figures.schedule == "1f1b")
       advice.change += " \"schedule\": \"interleaved\" with two stages on each device halves it "
                        "without, \"zb-h1\" leaves a third where F = B = W.";

@@ -251,8 +251,8 @@ void Gatherer::addLinks() {
     const proto::Group &group =
         program.groups(static_cast<int>(groupOf[static_cast<size_t>(traffic.rank)]));
     const std::string &phase = group.tasks(static_cast<int>(traffic.task)).phase();
-    uses[traffic.link][traffic.what.empty() ? phase : absl::StrCat(traffic.what, ", ", phase)] +=
-        traffic.bytes;
+    const std::string &what = traffic.what.empty() ? "messages" : traffic.what;
+    uses[traffic.link][absl::StrCat(what, " of ", phase, " tasks")] += traffic.bytes;
   }
   for (const LinkWork &work : timed.time.work.links) {
     StepFigures::Link link = {work.name, kindOfLink(work.name), work.bytes, work.picoseconds, "",

@@ -108,7 +108,8 @@ std::string advice(const StepFigures &figures) {
                     note("Each is the same program timed again on a machine that is better in one "
                          "thing. Busy: the part of the step for which that is at work where it is "
                          "most (of launches: on the critical path). Not tried: large plans are "
-                         "timed again only so often."));
+                         "timed again only so often. Below 0: what comes sooner gets in the way of "
+                         "something else."));
   return section("advice", "What to change first", out);
 }
 

@@ -60,25 +60,42 @@ StepLogger::StepLogger(const std::vector<RankConfig> &ranks, StepLog &log)
 }
 
 /// A receive says what is missing; where none is under way, what is sent may hold up what
-/// overwrites it. What lies between two messages of one kind is part of them.
-Kind StepLogger::idleKind(size_t rank, const Rank &state) const {
-  auto isOuter = [&](size_t peer) { return groupOf[peer] != groupOf[rank]; };
+/// overwrites it. What follows a message belongs to it. Nothing: no message yet in this idle time.
+std::optional<Kind> StepLogger::idleKind(size_t rank, const Rank &state) const {
   if (state.waits)
-    return isOuter(state.receivesFrom) ? Kind::Wait : Kind::Collective;
+    return kindOfMessage(rank, state.receivesFrom) == Kind::Transfer ? Kind::Wait
+                                                                     : Kind::Collective;
   if (state.receivesUntil > state.since)
-    return isOuter(state.receivesFrom) ? Kind::Transfer : Kind::Collective;
+    return kindOfMessage(rank, state.receivesFrom);
   if (state.sendsUntil > state.since)
-    return isOuter(state.sendsTo) ? Kind::Transfer : Kind::Collective;
+    return kindOfMessage(rank, state.sendsTo);
   return state.idle == Kind::Wait ? Kind::Transfer : state.idle;
+}
+
+/// Idle time whose first message comes only now, or that was for the one before it.
+void StepLogger::nameIdle(size_t rank, Kind kind) {
+  Rank &state = ranks[rank];
+  if (state.unnamed)
+    appendSegment(log.segments[rank], {*state.unnamed, state.since, kind});
+  state.unnamed.reset();
 }
 
 void StepLogger::advance(size_t rank, int64_t now) {
   Rank &state = ranks[rank];
-  if (now > state.since && (state.launches || state.runs)) {
-    Kind kind = Kind::Launch;
-    if (!state.launches)
-      kind = state.workers > 0 ? Kind::Compute : state.idle = idleKind(rank, state);
-    appendSegment(log.segments[rank], {state.since, now, kind});
+  if (now > state.since && state.launches) {
+    appendSegment(log.segments[rank], {state.since, now, Kind::Launch});
+  } else if (now > state.since && state.runs && state.workers > 0) {
+    nameIdle(rank, state.lastMessage);
+    state.idle.reset();
+    appendSegment(log.segments[rank], {state.since, now, Kind::Compute});
+  } else if (now > state.since && state.runs) {
+    if (std::optional<Kind> kind = idleKind(rank, state)) {
+      nameIdle(rank, *kind);
+      state.idle = kind;
+      appendSegment(log.segments[rank], {state.since, now, *kind});
+    } else if (!state.unnamed) {
+      state.unnamed = state.since;
+    }
   }
   state.since = now;
 }
@@ -95,11 +112,13 @@ void StepLogger::beginTask(size_t rank, int64_t now) {
   Rank &state = ranks[rank];
   state.launches = false;
   state.runs = true;
-  state.idle = Kind::Collective;
+  state.idle.reset();
+  state.lastMessage = Kind::Collective;
 }
 
 void StepLogger::endTask(size_t rank, int64_t now) {
   advance(rank, now);
+  nameIdle(rank, ranks[rank].lastMessage);
   ranks[rank].runs = false;
   ranks[rank].ends.push_back(now);
 }
@@ -113,6 +132,7 @@ void StepLogger::send(size_t rank, size_t peer, int64_t now, int64_t end) {
   advance(rank, now);
   ranks[rank].sendsUntil = end;
   ranks[rank].sendsTo = peer;
+  ranks[rank].lastMessage = kindOfMessage(rank, peer);
 }
 
 void StepLogger::waitForMessage(size_t rank, size_t peer, int64_t now) {
@@ -130,19 +150,18 @@ void StepLogger::arrive(size_t rank, size_t sender, int64_t sent, int64_t now) {
   if (state.workers == 0)
     state.late.push_back({state.waitStart, now, sent, sender});
   // Only now is it known since when the message was under way.
+  const int64_t underway = std::max(sent, state.waitStart);
   std::vector<StepLog::Segment> &segments = log.segments[rank];
-  for (size_t i = segments.size(); i-- > 0;) {
+  for (size_t i = segments.size(); i-- > 0 && segments[i].end > underway;) {
     StepLog::Segment &segment = segments[i];
-    if (segment.start < state.waitStart || segment.end <= sent)
-      break;
     if (segment.kind != Kind::Wait)
       continue;
-    if (segment.start >= sent) {
+    if (segment.start >= underway) {
       segment.kind = Kind::Transfer;
       continue;
     }
-    const StepLog::Segment rest = {sent, segment.end, Kind::Transfer};
-    segment.end = sent;
+    const StepLog::Segment rest = {underway, segment.end, Kind::Transfer};
+    segment.end = underway;
     segments.insert(segments.begin() + static_cast<std::ptrdiff_t>(i) + 1, rest);
     break;
   }
@@ -152,6 +171,7 @@ void StepLogger::receive(size_t rank, size_t peer, int64_t now, int64_t end) {
   advance(rank, now);
   ranks[rank].receivesUntil = end;
   ranks[rank].receivesFrom = peer;
+  ranks[rank].lastMessage = kindOfMessage(rank, peer);
 }
 
 void StepLogger::finishTimes() {

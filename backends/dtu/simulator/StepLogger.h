@@ -5,6 +5,7 @@
 #include "backends/dtu/simulator/StepLog.h"
 
 #include <map>
+#include <optional>
 #include <string>
 #include <tuple>
 #include <vector>
@@ -59,14 +60,20 @@ private:
     int64_t receivesUntil = 0; ///< the last message it took
     int64_t sendsUntil = 0;
     size_t receivesFrom = 0, sendsTo = 0; ///< the last peers; also of the wait
-    StepLog::Kind idle = StepLog::Kind::Collective;
+    std::optional<StepLog::Kind> idle;    ///< of this idle time so far
+    std::optional<int64_t> unnamed;       ///< since when it is for nobody knows what
+    StepLog::Kind lastMessage = StepLog::Kind::Collective; ///< of the task
     std::vector<Late> late;
     std::vector<int64_t> starts, ends; ///< of its tasks
   };
 
   /// Logs what the rank did until now.
   void advance(size_t rank, int64_t now);
-  StepLog::Kind idleKind(size_t rank, const Rank &state) const;
+  StepLog::Kind kindOfMessage(size_t rank, size_t peer) const {
+    return groupOf[peer] == groupOf[rank] ? StepLog::Kind::Collective : StepLog::Kind::Transfer;
+  }
+  std::optional<StepLog::Kind> idleKind(size_t rank, const Rank &state) const;
+  void nameIdle(size_t rank, StepLog::Kind kind);
   void finishTimes();
   void followPath();
   /// The stay at `rank` that ends at `time`; these then say where the chain comes from.
