@@ -41,13 +41,13 @@ std::string changeFor(const StepFigures &figures, const StepFigures::WhatIf &wha
     return figures.microBatches > 1 ? "Fewer, larger micro-batches launch fewer tasks."
                                     : "Fewer stages on a device launch fewer tasks.";
   if (absl::StartsWith(figure, "fp32_macs"))
-    return "The step is bound by products: \"precision\": \"bf16\" if they are of f32, or more "
+    return "Products take this: \"precision\": \"bf16\" if they are of f32, or more "
            "devices.";
   if (absl::StartsWith(figure, "vector"))
     return "Elementwise work and row reductions take this; \"recompute\" repeats some of it.";
   if (absl::StartsWith(figure, "l3") || absl::StartsWith(figure, "l2") ||
       absl::StartsWith(figure, "dte"))
-    return "The step is bound by moving data within the device: 16-bit types halve the bytes, "
+    return "Moving data within the device takes this: 16-bit types halve the bytes, "
            "larger micro-batches use each weight more often.";
   if (absl::StartsWith(figure, "onchip"))
     return absl::StrCat(busiest("ports of clusters"),

@@ -113,7 +113,7 @@ private:
     size_t destination;
     Channel channel;
     int64_t bytes;
-    size_t sender;
+    size_t sender;    ///< that runs; in a rotation it may stand for another
     Picoseconds sent; ///< when its send began
   };
 

@@ -198,7 +198,7 @@ void TimeEngine::send(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
     boundary->messages.push_back({/*isSend=*/true, rank, now, completion.arrival});
   } else {
     flights.push_back(
-        {destination, {static_cast<int64_t>(source), inst.channel}, traffic.bytes, source, now});
+        {destination, {static_cast<int64_t>(source), inst.channel}, traffic.bytes, rank, now});
     post(completion.arrival, Priority::Arrival, destination, flights.size() - 1);
   }
   if (logger) {
