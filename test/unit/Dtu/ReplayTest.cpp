@@ -167,6 +167,32 @@ Machine circleOf(int64_t distance) {
   return machine;
 }
 
+/// The same, where each rank passes on what it has got: most wait for a message that is sent late.
+Machine passingCircle(int64_t distance) {
+  Machine machine = circleOf(distance);
+  ProgramId program =
+      loadOrDie(*machine.simulator,
+                R"(program "passing" semaphores=4 barriers=0 l1=0 l2=65536 l3=262144 table=2 {
+ stream tx first=0 count=1 {
+  table dst=r4 index=0
+  send peer=r4 src=L3[0]{1} sizes=[16384] type=ui8
+  loop reg=r5 limit=8
+  wait sem=0
+  send peer=r4 src=L3[0]{1} sizes=[16384] type=ui8
+  end
+ }
+ stream rx first=0 count=1 {
+  table dst=r4 index=1
+  loop reg=r5 limit=9
+  recv peer=r4 dst=L3[65536]{1} sizes=[16384] type=ui8
+  signal sem=0
+  end
+ }
+})");
+  machine.schedules.assign(16, {{program, 0}});
+  return machine;
+}
+
 /// The ranks of a group end together in the replay. How many tasks it simulated.
 int64_t expectSameTotal(const Machine &machine) {
   StepLog log, ofEach;
@@ -187,6 +213,11 @@ TEST(Replay, RanksInACircleAreTimedByTurns) {
   // One group of chips stands for the others.
   for (int64_t distance : {1, 3, 15})
     EXPECT_EQ(expectSameTotal(circleOf(distance)), 4) << distance;
+}
+
+TEST(Replay, WhatRanksOfACirclePassOnIsTimedByTurns) {
+  for (int64_t distance : {1, 3, 15})
+    EXPECT_GT(expectSameTotal(passingCircle(distance)), 0) << distance;
 }
 
 TEST(Replay, ACircleWhoseTurnsMeetOnALinkIsTimedWhole) {
