@@ -7,12 +7,13 @@ namespace st {
 /// No character of it means anything in XML. Colours of classes can be told apart without red and
 /// green.
 constexpr char kPageStyle[] = R"css(
-:root { color-scheme: light dark; --ink: #1b1b1b; --paper: #ffffff; --faint: #6a6a6a; --line: #d9d9d9;
-  --fill: #cfe3f5; --wait: #cccccc; }
+:root { color-scheme: light dark; --ink: #1b1b1b; --paper: #ffffff; --faint: #6a6a6a;
+  --line: #d9d9d9; --fill: #cfe3f5; --wait: #cccccc; }
 @media (prefers-color-scheme: dark) {
   :root { --ink: #e8e8e8; --paper: #16181b; --faint: #a0a0a0; --line: #3a3d42; --fill: #24435f;
     --wait: #555a61; } }
-body { margin: 0; background: var(--paper); color: var(--ink); font: 15px/1.5 system-ui, sans-serif; }
+body { margin: 0; background: var(--paper); color: var(--ink);
+  font: 15px/1.5 system-ui, sans-serif; }
 main { max-width: 1060px; margin: 0 auto; padding: 1rem 1.25rem 3rem; }
 h1 { font-size: 1.6rem; margin: 0.6rem 0 0.2rem; }
 h2 { font-size: 1.2rem; margin: 2.2rem 0 0.6rem; border-bottom: 1px solid var(--line); }
