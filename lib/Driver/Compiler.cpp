@@ -3,7 +3,9 @@
 #include "lib/Driver/FitMemory.h"
 #include "lib/Driver/ImportProgram.h"
 #include "lib/Driver/LinkCosts.h"
+#include "lib/Driver/MemoryUse.h"
 #include "lib/Driver/OptimizerOptions.h"
+#include "lib/Driver/PredictStep.h"
 #include "lib/Driver/ProgramFile.h"
 #include "lib/Driver/ProgramReport.h"
 #include "lib/Driver/Runner.h"
@@ -63,9 +65,9 @@ private:
     return status.ok() ? success() : error() << str(status.message());
   }
 
-  LogicalResult predict(::st::proto::Executable &executable);
   LogicalResult checkRequest();
   LogicalResult checkExplain();
+  LogicalResult openFile(const std::string &path, std::unique_ptr<::st::AtomicFile> &file);
   LogicalResult openOutput();
   LogicalResult read(CompilePhase &phase);
   LogicalResult importModel();
@@ -85,7 +87,8 @@ private:
   LogicalResult setTarget();
   std::string print();
   LogicalResult dump(CompilePhase phase);
-  LogicalResult explain();
+  /// Keeps what the page and the explanation say of the module after this phase.
+  LogicalResult observe(CompilePhase phase);
   LogicalResult commit();
   void report(CompilePhase phase, double seconds);
   LogicalResult writeModule();
@@ -102,6 +105,9 @@ private:
   std::unique_ptr<::st::AtomicFile> output;
   /// What reshards move; null where nobody asks.
   std::unique_ptr<::st::AtomicFile> explanation;
+  /// The page about the step; null where nobody asks.
+  std::unique_ptr<::st::AtomicFile> page;
+  ::st::MemoryUse memory;
   /// Complete only once the compilation is: a failed one leaves none.
   std::vector<std::unique_ptr<::st::AtomicFile>> dumps;
   bool makesFolder = false; ///< the folder of the dumps was not there
@@ -121,7 +127,19 @@ LogicalResult Compiler::checkRequest() {
                    << getCompilePhaseName(*request.startFrom) << " already has its layout";
   if (!request.stopAfter && failed(check(checkRunner(request.runner))))
     return failure();
-  return failed(checkExplain()) ? failure() : openOutput();
+  if (failed(check(checkReportRequest(request))) || failed(checkExplain()) ||
+      failed(openFile(request.report, page)))
+    return failure();
+  return openOutput();
+}
+
+LogicalResult Compiler::openFile(const std::string &path, std::unique_ptr<::st::AtomicFile> &file) {
+  if (path.empty())
+    return success();
+  auto opened = ::st::AtomicFile::create(path);
+  if (opened.ok())
+    file = *std::move(opened);
+  return check(opened.status());
 }
 
 /// Reshards are there after one phase only.
@@ -135,10 +153,7 @@ LogicalResult Compiler::checkExplain() {
   if (request.startFrom && *request.startFrom > CompilePhase::Resharded)
     return error() << "--explain=" << request.explain << " has no effect: the module after phase "
                    << getCompilePhaseName(*request.startFrom) << " has no reshards any more";
-  auto opened = ::st::AtomicFile::create(request.explain);
-  if (opened.ok())
-    explanation = *std::move(opened);
-  return check(opened.status());
+  return openFile(request.explain, explanation);
 }
 
 // An output that cannot be written is found before minutes of work, not after.
@@ -490,18 +505,21 @@ LogicalResult Compiler::dump(CompilePhase phase) {
   return check(dumps.back()->write(print()));
 }
 
-LogicalResult Compiler::explain() {
-  return explanation
-             ? check(explanation->write(printFor(request.explain, explainReshards(*module))))
-             : success();
+LogicalResult Compiler::observe(CompilePhase phase) {
+  if (phase == CompilePhase::Planned && page)
+    memory = gatherMemoryUse(*module);
+  if (phase != CompilePhase::Resharded || !explanation)
+    return success();
+  return check(explanation->write(printFor(request.explain, explainReshards(*module))));
 }
 
 LogicalResult Compiler::commit() {
   for (auto &file : dumps)
     if (failed(check(file->commit())))
       return failure();
-  if (explanation && failed(check(explanation->commit())))
-    return failure();
+  for (auto *file : {explanation.get(), page.get()})
+    if (file && failed(check(file->commit())))
+      return failure();
   return output ? check(output->commit()) : success();
 }
 
@@ -520,16 +538,6 @@ LogicalResult Compiler::writeModule() {
   return check(output ? output->write(text) : writeOutput("-", text));
 }
 
-LogicalResult Compiler::predict(::st::proto::Executable &executable) {
-  if (!request.predict)
-    return success();
-  if (failed(check(request.predict(executable))))
-    return failure();
-  if (!request.quiet)
-    printPrediction(executable, llvm::errs());
-  return success();
-}
-
 LogicalResult Compiler::writeBinary() {
   FailureOr<::st::proto::Executable> executable = dtu::buildExecutable(*module);
   if (failed(executable))
@@ -538,7 +546,7 @@ LogicalResult Compiler::writeBinary() {
     printMemory(*executable, llvm::errs());
   if (failed(dtu::verifyOrder(*module, *executable, dtu::kOrderWork, !request.quiet)))
     return failure();
-  if (failed(predict(*executable)))
+  if (request.makeClient && failed(check(predictStep(request, memory, page.get(), *executable))))
     return failure();
   return check(
       ::st::writeTrainingBinary(request.runner, request.output, dtu::serialize(*executable)));
@@ -555,7 +563,7 @@ LogicalResult Compiler::run() {
   if (failed(read(phase)))
     return failure();
   report(phase, seconds());
-  if (phase == CompilePhase::Resharded && failed(explain()))
+  if (failed(observe(phase)))
     return failure();
   CompilePhase last = request.stopAfter.value_or(CompilePhase::Dtu);
   for (int next = static_cast<int>(phase) + 1; next <= static_cast<int>(last); ++next) {
@@ -568,7 +576,7 @@ LogicalResult Compiler::run() {
         failed(checkPhase(phase, ("phase " + getCompilePhaseName(phase)).str())))
       return failure();
     report(phase, seconds());
-    if (phase == CompilePhase::Resharded && failed(explain()))
+    if (failed(observe(phase)))
       return failure();
   }
   if (failed(dump(phase)) || failed(request.stopAfter ? writeModule() : writeBinary()))

@@ -3,12 +3,9 @@
 #define ST_DRIVER_COMPILER_H
 
 #include "lib/Driver/CompileOptions.h"
-#include "lib/Proto/executable.pb.h"
+#include "lib/Report/WhatIf.h"
 #include "mlir/IR/MLIRContext.h"
 
-#include "absl/status/status.h"
-
-#include <functional>
 #include <optional>
 #include <string>
 
@@ -24,9 +21,9 @@ struct CompileRequest {
   std::optional<CompilePhase> stopAfter; ///< print the IR instead of writing a binary
   std::optional<CompilePhase> startFrom; ///< input is IR after this phase
   bool quiet = false;                    ///< no progress on stderr
-  /// Writes into a program how long its step takes and what it does; none: the binary says nothing
-  /// of that.
-  std::function<absl::Status(::st::proto::Executable &)> predict;
+  /// What times the step of the program; none: the binary says nothing of that.
+  ::st::MakeClient makeClient;
+  std::string report; ///< file that gets a page about that step; empty: none
   CompileOptions options{{}};
 };
 

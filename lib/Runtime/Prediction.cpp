@@ -153,12 +153,13 @@ std::string Comparison::print() {
 
 } // namespace
 
-absl::Status predict(Client &client, proto::Executable &program) {
+absl::Status predict(Client &client, proto::Executable &program, TimedStep *timed) {
   program.clear_prediction();
   ST_ASSIGN_OR_RETURN(std::unique_ptr<Executable> executable, client.load(program));
   if (executable->timeDependsOnData())
     return absl::OkStatus();
-  ST_ASSIGN_OR_RETURN(StepTime time, executable->timeStep(nullptr));
+  ST_ASSIGN_OR_RETURN(StepTime time,
+                      executable->timeStep(nullptr, timed ? &timed->timeline : nullptr));
   proto::Prediction &prediction = *program.mutable_prediction();
   prediction.set_picoseconds(time.total);
   prediction.set_lower_bound(time.lowerBound);
@@ -177,6 +178,8 @@ absl::Status predict(Client &client, proto::Executable &program) {
     made.set_name(link.name);
     made.set_bytes(link.bytes);
   }
+  if (timed)
+    timed->time = std::move(time);
   return absl::OkStatus();
 }
 

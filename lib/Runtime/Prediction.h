@@ -9,9 +9,16 @@
 
 namespace st {
 
+/// A step as it was timed.
+struct TimedStep {
+  StepTime time;
+  StepTimeline timeline;
+};
+
 /// Times a step on a client that takes programs for their timing only, and writes what it takes and
-/// does into the program: nothing where that depends on data.
-absl::Status predict(Client &client, proto::Executable &program);
+/// does into the program: nothing where that depends on data. `timed` gets all that is known of it,
+/// unless null.
+absl::Status predict(Client &client, proto::Executable &program, TimedStep *timed = nullptr);
 
 /// One line where a step is as predicted: `time`, and what it did, `executed`, unless null. Else a
 /// table of where the two part: of each task and quantity the device that is furthest off, what a

@@ -193,7 +193,7 @@ absl::StatusOr<std::string> runOnce(const proto::Executable &program, Client &cl
   ST_RETURN_IF_ERROR(run.write());
   if (!program.has_prediction())
     return run.note();
-  ST_ASSIGN_OR_RETURN(StepTime time, executable->timeStep(nullptr));
+  ST_ASSIGN_OR_RETURN(StepTime time, executable->timeStep(nullptr, nullptr));
   ST_ASSIGN_OR_RETURN(StepWork executed, executable->lastStepWork());
   return run.note() + comparePrediction(program, time, &executed);
 }

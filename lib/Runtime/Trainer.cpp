@@ -211,7 +211,7 @@ absl::Status Trainer::load() {
 absl::Status Trainer::timeStep() {
   Stopwatch watch;
   StepTrace rows;
-  ST_ASSIGN_OR_RETURN(time, executable->timeStep(trace ? &rows : nullptr));
+  ST_ASSIGN_OR_RETURN(time, executable->timeStep(trace ? &rows : nullptr, nullptr));
   print(absl::StrFormat("timed one step in %.1f s", watch.seconds()));
   if (time.simulatedTasks < time.tasks)
     print(absl::StrFormat(", %d of %d runs of a task simulated", time.simulatedTasks, time.tasks));
@@ -279,7 +279,7 @@ absl::Status Trainer::runStep(int64_t step) {
     if (stepsRun == 0) {
       ST_RETURN_IF_ERROR(timeStep());
     } else {
-      ST_ASSIGN_OR_RETURN(time, executable->timeStep(nullptr));
+      ST_ASSIGN_OR_RETURN(time, executable->timeStep(nullptr, nullptr));
     }
   }
   report.simulatedPicoseconds = time.total;

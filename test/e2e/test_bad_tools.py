@@ -111,7 +111,7 @@ def flag_cases():
     for flag in ("epsilon", "weight-decay", "clip-norm", "lr"):
         for value in ("-1", "1e39", "x", "nan", "inf"):
             yield flag_case(f"--{flag}={value}", rf"--{flag}={value}: expected a number from 0 to 3\.4e38")
-    for flag in ("batch", "lr", "task", "compile-to", "compile-from", "parallel", "runner", "dump-phases-to", "explain", "target"):
+    for flag in ("batch", "lr", "task", "compile-to", "compile-from", "parallel", "runner", "dump-phases-to", "explain", "report", "target"):
         yield flag_case(f"--{flag}=", rf"--{flag}=: expected a value")
     yield flag_case("", "found an empty argument")
     yield flag_case("--schedule=zigzag", "--schedule=zigzag: expected sequential, gpipe, 1f1b, interleaved, zb-h1, zb-h2 or zb-v")

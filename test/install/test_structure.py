@@ -20,6 +20,7 @@ ALLOWED = {
     "lib/Hlo": ["dialects", "lib/Proto", "lib/Support", "mlir"],
     "lib/Frontend": ["dialects", "lib/Support", "mlir"],
     "lib/Runtime": ["include/st/Runtime", "lib/Timing", "lib/Proto", "lib/Support"],
+    "lib/Report": ["include/st/Runtime", "lib/Runtime", "lib/Timing", "lib/Proto", "lib/Support"],
     "lib/Planner": ["lib/Timing", "lib/Proto", "lib/Support"],
     "lib/Driver": ["dialects", "passes", "backends/dtu/codegen", "backends/dtu/IR", "backends/dtu/isa",
                    "backends/cuda/codegen", "lib", "include/st", "mlir"],

@@ -3,7 +3,6 @@
 #include "lib/Driver/Compiler.h"
 #include "lib/Driver/DiagnosticPrinter.h"
 #include "lib/Driver/ErrorHandlers.h"
-#include "lib/Runtime/Prediction.h"
 #include "lib/Support/StandardStreams.h"
 #include "st/InitAll.h"
 #include "tools/CommandLine.h"
@@ -43,6 +42,10 @@ struct Flags {
   cl::opt<bool> predict{"predict", cl::init(true), cl::ZeroOrMore,
                         cl::desc("time a step of the binary, which then compares what it does "
                                  "with that (default: true)")};
+  cl::opt<std::string> report{
+      "report", cl::value_desc("file"),
+      cl::desc("write a page (HTML) about the predicted step to this file: where its time goes, "
+               "memory, links, the critical path, what to change first")};
   std::vector<std::unique_ptr<cl::opt<std::string>>> options;
 
   Flags() {
@@ -118,11 +121,8 @@ int main(int argc, char **argv) {
   request.options = CompileOptions(std::move(given));
 
   if (flags.predict)
-    request.predict = [](::st::proto::Executable &program) {
-      ::st::ClientOptions options;
-      options.timingOnly = true;
-      return ::st::predict(*::st::createDtuClient(options), program);
-    };
+    request.makeClient = ::st::createDtuClient;
+  request.report = flags.report;
 
   DialectRegistry registry;
   registerAllDialects(registry);

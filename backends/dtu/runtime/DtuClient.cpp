@@ -71,13 +71,14 @@ public:
   int64_t numRanks() const override { return simulator->numRanks(); }
   Buffer *arena(int64_t rank) override { return arenas.empty() ? nullptr : &arenas[rank]; }
   Event launchStep() override { return Event::completed(simulator->execute(schedules)); }
-  absl::StatusOr<StepTime> timeStep(StepTrace *trace) override;
+  absl::StatusOr<StepTime> timeStep(StepTrace *trace, StepTimeline *timeline) override;
   absl::StatusOr<StepWork> lastStepWork() const override;
   bool timeDependsOnData() const override { return loads; }
 
 private:
   absl::Status loadTasks(const proto::Executable &program);
   StepTrace convert(const dtu::Trace &from) const;
+  StepTimeline convert(const dtu::StepLog &from, const dtu::TimingResult &result) const;
   std::vector<TaskWork> sumTasks(size_t rank, const std::vector<dtu::TaskWork> &entries) const;
 
   /// Whether timeStep times each kind of task once.
@@ -182,23 +183,29 @@ absl::StatusOr<bool> DtuExecutable::replays(bool traces) const {
   return true;
 }
 
-absl::StatusOr<StepTime> DtuExecutable::timeStep(StepTrace *trace) {
+absl::StatusOr<StepTime> DtuExecutable::timeStep(StepTrace *trace, StepTimeline *timeline) {
   dtu::Trace rows;
+  dtu::StepLog log;
+  dtu::StepLog *const wanted = timeline ? &log : nullptr;
   StepTime time;
   ST_ASSIGN_OR_RETURN(bool isReplayed, replays(trace));
   ST_ASSIGN_OR_RETURN(dtu::TimingResult result,
-                      isReplayed ? simulator->replayTime(schedules)
-                                 : simulator->time(schedules, trace ? &rows : nullptr));
+                      isReplayed ? simulator->replayTime(schedules, wanted)
+                                 : simulator->time(schedules, trace ? &rows : nullptr, wanted));
   if (trace)
     *trace = convert(rows);
+  if (timeline)
+    *timeline = convert(log, result);
   time.total = result.total;
   time.tasks = result.tasks;
   time.simulatedTasks = result.simulatedTasks;
+  time.simulatedInstructions = result.simulatedInstructions;
   time.lowerBound = result.rooflineBound;
   time.serialSum = result.serialSum;
   for (const dtu::RankTiming &rank : result.ranks)
     time.ranks.push_back({rank.macsF32 + rank.macs16, rank.messages, rank.sentBytes,
-                          rank.toHostBytes, rank.fromHostBytes});
+                          rank.toHostBytes, rank.fromHostBytes, rank.matrixBusy, rank.vectorBusy,
+                          rank.dteBusy, rank.txBusy, rank.rxBusy});
   for (size_t rank = 0; rank < result.ranks.size(); ++rank) {
     const dtu::RankTiming &timing = result.ranks[rank];
     time.work.ranks.push_back(sumTasks(rank, timing.tasks));
@@ -206,7 +213,7 @@ absl::StatusOr<StepTime> DtuExecutable::timeStep(StepTrace *trace) {
       time.work.ranks.back()[tasks[rank][i]].picoseconds += timing.taskEnd[i] - timing.taskStart[i];
   }
   for (const dtu::LinkTiming &link : result.links)
-    time.work.links.push_back({link.name, link.bytes});
+    time.work.links.push_back({link.name, link.bytes, link.busy});
   return time;
 }
 
@@ -250,6 +257,35 @@ StepTrace DtuExecutable::convert(const dtu::Trace &from) const {
   to.spans.reserve(from.spans.size());
   for (const dtu::TraceSpan &span : from.spans)
     to.spans.push_back({span.track, span.label, span.start, span.duration});
+  return to;
+}
+
+StepTimeline DtuExecutable::convert(const dtu::StepLog &from,
+                                    const dtu::TimingResult &result) const {
+  auto kindOf = [](dtu::StepLog::Kind kind) { return static_cast<StepTimeline::Kind>(kind); };
+  static_assert(dtu::StepLog::kKinds == StepTimeline::kKinds &&
+                static_cast<int>(dtu::StepLog::Kind::Wait) ==
+                    static_cast<int>(StepTimeline::Kind::Wait));
+  StepTimeline to;
+  for (size_t rank = 0; rank < from.sums.size(); ++rank) {
+    StepTimeline::Rank &made = to.ranks.emplace_back();
+    const dtu::RankTiming &timing = result.ranks[rank];
+    for (size_t i = 0; i < from.sums[rank].size(); ++i)
+      made.runs.push_back({timing.taskStart[i], timing.taskEnd[i], from.sums[rank][i]});
+    for (const dtu::StepLog::Segment &segment : from.segments[rank])
+      made.segments.push_back({segment.start, segment.end, kindOf(segment.kind)});
+  }
+  for (const dtu::StepLog::Visit &visit : from.path)
+    to.path.push_back({visit.rank, visit.entry, visit.start, visit.end, visit.sums});
+  for (const dtu::StepLog::Traffic &traffic : from.traffic) {
+    const dtu::RankSchedule &schedule = schedules[traffic.rank];
+    const auto entry = std::find_if(schedule.begin(), schedule.end(), [&](const dtu::TaskRun &run) {
+      return run.program == traffic.program;
+    });
+    to.traffic.push_back({traffic.link, traffic.rank,
+                          tasks[traffic.rank][static_cast<size_t>(entry - schedule.begin())],
+                          traffic.what, traffic.bytes});
+  }
   return to;
 }
 
@@ -306,6 +342,20 @@ std::vector<std::string> linksOf(const std::string &name) {
   return {name};
 }
 
+absl::Status scaleFigure(proto::DtuDescription &description, const std::string &name,
+                         double factor) {
+  const google::protobuf::FieldDescriptor *field =
+      description.GetDescriptor()->FindFieldByName(name);
+  if (!field || field->is_repeated() || field->message_type() != proto::Figure::descriptor() ||
+      !(factor > 0))
+    return absl::InvalidArgumentError(
+        absl::StrCat("there is no figure \"", name, "\" of a device to multiply by ", factor));
+  auto *figure = static_cast<proto::Figure *>(
+      description.GetReflection()->MutableMessage(&description, field));
+  figure->set_value(figure->value() * factor);
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<Executable>> DtuClient::load(const proto::Executable &program) {
   ST_RETURN_IF_ERROR(checkDtuDescription(program.dtu()));
   if (options.timeTasks != "auto" && options.timeTasks != "each" && options.timeTasks != "once")
@@ -315,6 +365,8 @@ absl::StatusOr<std::unique_ptr<Executable>> DtuClient::load(const proto::Executa
   simulatorOptions.hostThreads = options.hostThreads;
   ST_ASSIGN_OR_RETURN(simulatorOptions.hostIsa, dtu::parseHostIsa(options.hostIsa));
   proto::DtuDescription description = program.dtu();
+  for (const auto &[name, factor] : options.scales)
+    ST_RETURN_IF_ERROR(scaleFigure(description, name, factor));
   for (const auto &[name, factor] : options.derates)
     for (const std::string &link : linksOf(name)) {
       proto::LinkDerate &derate = *description.add_derates();
@@ -326,7 +378,7 @@ absl::StatusOr<std::unique_ptr<Executable>> DtuClient::load(const proto::Executa
       DtuExecutable::create(program, description, simulatorOptions, options.timeTasks));
   if (options.dropMessage >= 0) {
     // Only the timing of the whole step says who sends how much.
-    ST_ASSIGN_OR_RETURN(StepTime time, executable->timeStep(nullptr));
+    ST_ASSIGN_OR_RETURN(StepTime time, executable->timeStep(nullptr, nullptr));
     ST_ASSIGN_OR_RETURN(dtu::SimulatorOptions::DroppedMessage dropped,
                         findMessage(options.dropMessage, time));
     simulatorOptions.dropMessages.push_back(dropped);

@@ -192,18 +192,19 @@ absl::Status Simulator::execute(const std::vector<RankSchedule> &schedules) {
 }
 
 absl::StatusOr<TimingResult> Simulator::time(const std::vector<RankSchedule> &schedules,
-                                             Trace *trace) const {
+                                             Trace *trace, StepLog *log) const {
   ST_RETURN_IF_ERROR(impl->checkSchedules(schedules));
   std::vector<const LoadedValues *> loaded;
   if (impl->data)
     loaded = impl->data->loadedValues();
-  return simulateTime(impl->description, impl->ranks, impl->programs, schedules, loaded, trace);
+  return simulateTime(impl->description, impl->ranks, impl->programs, schedules, loaded, trace,
+                      /*boundary=*/nullptr, log);
 }
 
-absl::StatusOr<TimingResult>
-Simulator::replayTime(const std::vector<RankSchedule> &schedules) const {
+absl::StatusOr<TimingResult> Simulator::replayTime(const std::vector<RankSchedule> &schedules,
+                                                   StepLog *log) const {
   ST_RETURN_IF_ERROR(impl->checkSchedules(schedules));
-  return st::dtu::replayTime(impl->description, impl->ranks, impl->programs, schedules);
+  return st::dtu::replayTime(impl->description, impl->ranks, impl->programs, schedules, log);
 }
 
 std::vector<ExecutedWork> Simulator::executedWork() const {

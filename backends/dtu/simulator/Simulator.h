@@ -12,6 +12,7 @@
 #pragma once
 
 #include "backends/dtu/isa/Isa.h"
+#include "backends/dtu/simulator/StepLog.h"
 #include "backends/dtu/simulator/host/HostIsa.h"
 #include "lib/Proto/device.pb.h"
 
@@ -174,12 +175,14 @@ public:
   /// The same from one run of each kind of task, put together by the schedules and the messages
   /// between device groups (docs/dtu-isa.md, "Replayed time"): for plans too large for time().
   /// An error where a program's time depends on data.
-  absl::StatusOr<TimingResult> replayTime(const std::vector<RankSchedule> &schedules) const;
+  absl::StatusOr<TimingResult> replayTime(const std::vector<RankSchedule> &schedules,
+                                          StepLog *log = nullptr) const;
 
   /// Simulated time of the same schedules, from an idle machine. Touches no memory; needs no
-  /// execute() before. Deterministic to the last picosecond. `trace` may be null.
+  /// execute() before. Deterministic to the last picosecond. `trace` and `log` may be null; they
+  /// change no time.
   absl::StatusOr<TimingResult> time(const std::vector<RankSchedule> &schedules,
-                                    Trace *trace = nullptr) const;
+                                    Trace *trace = nullptr, StepLog *log = nullptr) const;
 
   /// Of each rank what it did in the last execute(), counted as the data went; nothing before.
   std::vector<ExecutedWork> executedWork() const;

@@ -49,8 +49,9 @@ int distance(const DtuPlace &a, const DtuPlace &b) {
 } // namespace
 
 TaskCells::TaskCells(const proto::DtuDescription &description, const std::vector<RankConfig> &ranks,
-                     const std::vector<std::unique_ptr<DecodedProgram>> &programs)
-    : description(description), configs(ranks), programs(programs), forms(programs.size()) {
+                     const std::vector<std::unique_ptr<DecodedProgram>> &programs, bool logs)
+    : description(description), configs(ranks), programs(programs), logs(logs),
+      forms(programs.size()) {
   for (const RankConfig &rank : ranks)
     places.push_back(*dtuPlace(description, rank.deviceId));
 }
@@ -242,8 +243,10 @@ absl::StatusOr<std::shared_ptr<const MeasuredCell>> TaskCells::measure(const Cel
   }
   if (turn < cell.ranks.size())
     boundary.rotation = Rotation{cell.ranks, turn};
-  ST_ASSIGN_OR_RETURN(TimingResult result, simulateTime(description, configs, programs, schedules,
-                                                        {}, /*trace=*/nullptr, &boundary));
+  StepLog log;
+  ST_ASSIGN_OR_RETURN(TimingResult result,
+                      simulateTime(description, configs, programs, schedules, {},
+                                   /*trace=*/nullptr, &boundary, logs ? &log : nullptr));
   simulated += result.simulatedTasks;
   instructions += result.simulatedInstructions;
   if (boundary.rotation && boundary.rotation->isAmbiguous)
@@ -251,6 +254,8 @@ absl::StatusOr<std::shared_ptr<const MeasuredCell>> TaskCells::measure(const Cel
   auto made = std::make_shared<MeasuredCell>();
   for (size_t i = 0; i < cell.ranks.size(); ++i)
     made->ranks.push_back(result.ranks[cell.ranks[i % turn]]);
+  for (size_t i = 0; logs && i < cell.ranks.size(); ++i)
+    made->segments.push_back(log.segments[cell.ranks[i % turn]]);
   for (const Boundary::Message &message : boundary.messages)
     for (size_t i = indexOf.at(message.rank); i < cell.ranks.size(); i += turn)
       made->events.push_back({message.isSend, i, message.time, message.arrival - message.time});

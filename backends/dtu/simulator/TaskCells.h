@@ -25,6 +25,7 @@ struct MeasuredCell {
   };
   std::vector<RankTiming> ranks;
   std::vector<Event> events; ///< messages with other groups, in the order of time
+  std::vector<std::vector<StepLog::Segment>> segments; ///< of each rank; empty where nobody asks
   int64_t instructions = 0;
 };
 
@@ -50,7 +51,7 @@ class TaskCells {
 public:
   /// What the references name must outlive this.
   TaskCells(const proto::DtuDescription &description, const std::vector<RankConfig> &ranks,
-            const std::vector<std::unique_ptr<DecodedProgram>> &programs);
+            const std::vector<std::unique_ptr<DecodedProgram>> &programs, bool logs = false);
 
   /// The task `run` of the group of ranks [first, first + count).
   absl::StatusOr<std::shared_ptr<const GroupTask>> task(size_t first, size_t count, TaskRun run);
@@ -78,6 +79,7 @@ private:
   const proto::DtuDescription &description;
   const std::vector<RankConfig> &configs;
   const std::vector<std::unique_ptr<DecodedProgram>> &programs;
+  const bool logs;
   std::vector<DtuPlace> places;
   std::vector<Form> forms;
   std::map<std::string, int64_t> formIds;

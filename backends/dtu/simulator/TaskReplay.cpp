@@ -1,5 +1,6 @@
 #include "backends/dtu/simulator/TaskReplay.h"
 
+#include "backends/dtu/simulator/ReplayLog.h"
 #include "backends/dtu/simulator/TaskCells.h"
 #include "lib/Support/StatusMacros.h"
 
@@ -8,6 +9,7 @@
 #include <algorithm>
 #include <deque>
 #include <map>
+#include <optional>
 #include <queue>
 #include <set>
 
@@ -54,6 +56,7 @@ struct Route {
 struct Mail {
   Picoseconds arrival;
   int64_t bytes;
+  Picoseconds sent; ///< when its send began
 };
 
 class TaskReplay {
@@ -61,9 +64,12 @@ public:
   TaskReplay(TimeMachine machine, const proto::DtuDescription &description,
              const std::vector<RankConfig> &ranks,
              const std::vector<std::unique_ptr<DecodedProgram>> &programs,
-             const std::vector<RankSchedule> &schedules)
-      : machine(std::move(machine)), cells(description, ranks, programs), configs(ranks),
-        schedules(schedules) {}
+             const std::vector<RankSchedule> &schedules, StepLog *log)
+      : machine(std::move(machine)), cells(description, ranks, programs, log != nullptr),
+        configs(ranks), schedules(schedules) {
+    if (log)
+      logger.emplace(ranks, *log);
+  }
 
   absl::StatusOr<TimingResult> run();
 
@@ -76,7 +82,7 @@ private:
   /// Goes on with the group, through tasks without messages, to its next message or its end.
   absl::Status goOn(size_t group);
   absl::Status meet(size_t group, Picoseconds now);
-  void send(const ReplayEvent &event, Picoseconds now);
+  void send(const ReplayGroup &group, const ReplayEvent &event, Picoseconds now);
   bool sendAhead(ReplayGroup &group);
   absl::Status deadlock() const;
 
@@ -92,6 +98,7 @@ private:
   using Turn = std::pair<Picoseconds, size_t>;
   std::priority_queue<Turn, std::vector<Turn>, std::greater<Turn>> turns;
   int64_t instructions = 0;
+  std::optional<ReplayLog> logger;
 };
 
 /// Ranks of a group stand next to each other and are numbered from 0.
@@ -146,14 +153,19 @@ absl::StatusOr<const ReplayTask *> TaskReplay::taskOf(const ReplayGroup &group, 
 /// What a task does whenever it is run.
 void TaskReplay::count(const ReplayGroup &group, const ReplayTask &task) {
   instructions += task.instructions;
+  const ProgramId program = (*group.schedule)[group.entry].program;
   for (const Cell &cell : task.of->cells)
     for (size_t i = 0; i < cell.ranks.size(); ++i) {
       machine.count(cell.ranks[i], cell.measured->ranks[i]);
       const TaskMessages &says = task.of->said[cell.ranks[i] - group.first];
       for (const MessageScript::Sent &sent : says.script->sent) {
         const auto peer = static_cast<size_t>(says.peers[sent.peer]);
-        if (peer >= group.first && peer < group.first + group.count)
-          machine.countMessage(machine.path(cell.ranks[i], peer), sent.bytes, sent.count);
+        if (peer < group.first || peer >= group.first + group.count)
+          continue;
+        const LinkPath path = machine.path(cell.ranks[i], peer);
+        machine.countMessage(path, sent.bytes, sent.count);
+        if (logger)
+          logger->addTraffic(path, cell.ranks[i], program, sent.bytes * sent.count);
       }
     }
 }
@@ -162,6 +174,8 @@ absl::Status TaskReplay::begin(ReplayGroup &group) {
   ST_ASSIGN_OR_RETURN(group.task, taskOf(group, (*group.schedule)[group.entry]));
   group.next = 0;
   count(group, *group.task);
+  if (logger)
+    logger->begin(group.first, group.task->of, group.start, group.task->duration);
   for (size_t rank = group.first; rank < group.first + group.count; ++rank)
     machine.timings()[rank].taskStart.push_back(group.start);
   return absl::OkStatus();
@@ -196,14 +210,17 @@ absl::Status TaskReplay::goOn(size_t index) {
   }
 }
 
-void TaskReplay::send(const ReplayEvent &event, Picoseconds now) {
+void TaskReplay::send(const ReplayGroup &group, const ReplayEvent &event, Picoseconds now) {
   const auto destination = static_cast<size_t>(event.message.peer);
   const LinkPath path = machine.path(event.rank, destination);
   // On links that others use as well it may take longer than when it was measured.
   const Picoseconds left = machine.occupyLinks(path, now, event.message.bytes);
   const Route route = {event.rank, destination, event.message.channel};
   const Picoseconds arrival = std::max(now + event.underway, left + path.latency);
-  mail[route].push_back({arrival, event.message.bytes});
+  mail[route].push_back({arrival, event.message.bytes, now});
+  if (logger)
+    logger->addTraffic(path, event.rank, (*group.schedule)[group.entry].program,
+                       event.message.bytes);
   auto found = waiting.find(route);
   if (found == waiting.end())
     return;
@@ -215,7 +232,7 @@ absl::Status TaskReplay::meet(size_t index, Picoseconds now) {
   ReplayGroup &group = groups[index];
   const ReplayEvent &event = group.task->events[group.next];
   if (event.isSend) {
-    send(event, now);
+    send(group, event, now);
   } else {
     const Route route = {static_cast<size_t>(event.message.peer), event.rank,
                          event.message.channel};
@@ -230,7 +247,10 @@ absl::Status TaskReplay::meet(size_t index, Picoseconds now) {
       return absl::InvalidArgumentError(
           absl::StrCat("rank ", event.rank, ": message of ", got.bytes, " bytes from rank ",
                        route.source, " where the receive takes ", event.message.bytes));
-    group.start += std::max<Picoseconds>(0, got.arrival - (group.start + event.time));
+    const Picoseconds late = std::max<Picoseconds>(0, got.arrival - (group.start + event.time));
+    if (logger)
+      logger->wait(event.rank, event.time, late, route.source, got.sent);
+    group.start += late;
   }
   ++group.next;
   return goOn(index);
@@ -248,7 +268,7 @@ bool TaskReplay::sendAhead(ReplayGroup &group) {
     if (!event.isSend) {
       waits.insert(event.rank);
     } else if (!waits.count(event.rank) && group.sentAhead.insert(i).second) {
-      send(event, group.start + event.time);
+      send(group, event, group.start + event.time);
       return true;
     }
   }
@@ -282,6 +302,8 @@ absl::StatusOr<TimingResult> TaskReplay::run() {
     return deadlock();
   TimingResult result = machine.summarize(instructions, cells.simulatedInstructions());
   result.simulatedTasks = cells.simulatedTasks();
+  if (logger)
+    logger->finish([&](int32_t link) { return machine.linkName(link); });
   return result;
 }
 
@@ -290,9 +312,9 @@ absl::StatusOr<TimingResult> TaskReplay::run() {
 absl::StatusOr<TimingResult>
 replayTime(const proto::DtuDescription &description, const std::vector<RankConfig> &ranks,
            const std::vector<std::unique_ptr<DecodedProgram>> &programs,
-           const std::vector<RankSchedule> &schedules) {
+           const std::vector<RankSchedule> &schedules, StepLog *log) {
   ST_ASSIGN_OR_RETURN(TimeMachine machine, TimeMachine::create(description, ranks));
-  return TaskReplay(std::move(machine), description, ranks, programs, schedules).run();
+  return TaskReplay(std::move(machine), description, ranks, programs, schedules, log).run();
 }
 
 } // namespace st::dtu

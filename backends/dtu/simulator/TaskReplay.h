@@ -14,6 +14,6 @@ namespace st::dtu {
 absl::StatusOr<TimingResult>
 replayTime(const proto::DtuDescription &description, const std::vector<RankConfig> &ranks,
            const std::vector<std::unique_ptr<DecodedProgram>> &programs,
-           const std::vector<RankSchedule> &schedules);
+           const std::vector<RankSchedule> &schedules, StepLog *log = nullptr);
 
 } // namespace st::dtu

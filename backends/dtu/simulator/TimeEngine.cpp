@@ -51,10 +51,12 @@ TimeEngine::TimeEngine(TimeMachine machine, const std::vector<RankConfig> &ranks
                        const std::vector<std::unique_ptr<DecodedProgram>> &programs,
                        const std::vector<RankSchedule> &schedules,
                        const std::vector<const LoadedValues *> &loaded, Trace *trace,
-                       Boundary *boundary)
+                       Boundary *boundary, StepLog *log)
     : machine(std::move(machine)), configs(ranks), programs(programs), schedules(schedules),
       loaded(loaded), trace(trace, ranks.size()), tracing(trace), boundary(boundary),
       ranks(ranks.size()) {
+  if (log)
+    logger.emplace(ranks, *log);
   if (canBeSteady())
     steady.emplace(this->machine, this->ranks, configs,
                    boundary && boundary->memory ? *boundary->memory : ownMemory);
@@ -91,11 +93,27 @@ void TimeEngine::reschedule(size_t rank) {
                                                          event.rank());
                              }),
               queue.end());
-  for (size_t other : beside)
+  for (size_t other : beside) {
+    int workers = 0;
     for (uint32_t i = 0; i < ranks[other].instances.size(); ++i)
-      if (const Instance &instance = ranks[other].instances[i]; instance.state == State::Running)
+      if (const Instance &instance = ranks[other].instances[i]; instance.state == State::Running) {
         queue.push_back(eventOf(instance.due, Priority::Continue, other, i));
+        workers += isWorker(instance);
+      }
+    if (logger)
+      logger->setWorkers(other, workers);
+  }
   std::make_heap(queue.begin(), queue.end(), std::greater<Event>());
+}
+
+/// Whoever has nothing to do waits for somebody.
+void TimeEngine::setState(size_t rank, Instance &instance, State state, Picoseconds now) {
+  if (logger && isWorker(instance)) {
+    const int change = (state == State::Running) - (instance.state == State::Running);
+    if (change != 0)
+      logger->addWorker(rank, now, change);
+  }
+  instance.state = state;
 }
 
 void TimeEngine::scheduleTask(size_t rank, Picoseconds now) {
@@ -107,6 +125,8 @@ void TimeEngine::scheduleTask(size_t rank, Picoseconds now) {
     return;
   state.begins = true;
   timing.taskStart.push_back(now);
+  if (logger)
+    logger->launchTask(rank, now);
   timing.serialSum += machine.costs().taskLaunch;
   post(now + machine.costs().taskLaunch, Priority::BeginTask, rank, 0);
 }
@@ -130,6 +150,12 @@ void TimeEngine::beginTask(size_t rank, Picoseconds now) {
     }
   }
   state.alive = state.instances.size();
+  if (logger) {
+    logger->beginTask(rank, now);
+    for (const Instance &instance : state.instances)
+      if (isWorker(instance))
+        logger->addWorker(rank, now, 1);
+  }
   for (uint32_t i = 0; i < state.instances.size(); ++i)
     post(now, Priority::Continue, rank, i);
   if (state.alive == 0)
@@ -138,6 +164,8 @@ void TimeEngine::beginTask(size_t rank, Picoseconds now) {
 
 void TimeEngine::endTask(size_t rank, Picoseconds now) {
   machine.timings()[rank].taskEnd.push_back(now);
+  if (logger)
+    logger->endTask(rank, now);
   machine.endTask(rank);
   if (steady)
     steady->disturb(rank);
@@ -158,7 +186,9 @@ void TimeEngine::arrive(const Flight &flight, Picoseconds now) {
     return;
   uint32_t index = it->second.front();
   it->second.pop_front();
-  state.instances[index].state = State::Running;
+  if (logger)
+    logger->arrive(flight.destination, flight.sender, flight.sent, now);
+  setState(flight.destination, state.instances[index], State::Running, now);
   post(now, Priority::Continue, flight.destination, index);
 }
 
@@ -170,6 +200,9 @@ void TimeEngine::advance(size_t rank, uint32_t index, Picoseconds now) {
     instance.pendingSignal = -1;
     signal(rank, semaphore, instance.pendingCount, now);
   }
+  // What goes on with a message is logged when it does: no part of what is known to recur.
+  if (logger && steady && !isWorker(instance))
+    steady->disturb(rank);
   const std::vector<Slot> &slots = instance.stream->slots;
   StreamPosition &position = instance.position;
   const bool isFollowed = steady && steady->follows(rank), counts = steady && index == 0;
@@ -188,7 +221,7 @@ void TimeEngine::advance(size_t rank, uint32_t index, Picoseconds now) {
       return;
     }
   }
-  instance.state = State::Done;
+  setState(rank, instance, State::Done, now);
   if (--state.alive == 0)
     endTask(rank, now);
 }
@@ -196,7 +229,7 @@ void TimeEngine::advance(size_t rank, uint32_t index, Picoseconds now) {
 bool TimeEngine::step(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
   switch (slot.opcode) {
   case Opcode::Wait:
-    return wait(rank, index, slot);
+    return wait(rank, index, slot, now);
   case Opcode::Signal: {
     Instance &instance = ranks[rank].instances[index];
     int64_t at = semaphoreOf(*ranks[rank].program, slot, instance.position.registers, fault);
@@ -244,7 +277,7 @@ void TimeEngine::finish(size_t rank, uint32_t index, Picoseconds start,
             completion.end);
 }
 
-bool TimeEngine::wait(size_t rank, uint32_t index, Slot slot) {
+bool TimeEngine::wait(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
   Rank &state = ranks[rank];
   Instance &instance = state.instances[index];
   int64_t at = semaphoreOf(*state.program, slot, instance.position.registers, fault);
@@ -257,7 +290,7 @@ bool TimeEngine::wait(size_t rank, uint32_t index, Slot slot) {
     ++instance.position.pc;
     return true;
   }
-  instance.state = State::Semaphore;
+  setState(rank, instance, State::Semaphore, now);
   instance.waitFor = at;
   instance.waitCount = count;
   semaphore.waiting.push_back(index);
@@ -280,7 +313,7 @@ void TimeEngine::signal(size_t rank, int64_t at, int64_t count, Picoseconds now)
       continue;
     }
     semaphore.count -= other.waitCount;
-    other.state = State::Running;
+    setState(rank, other, State::Running, now);
     ++other.position.pc;
     post(now, Priority::Continue, rank, waiter);
   }
@@ -293,14 +326,14 @@ bool TimeEngine::barrier(size_t rank, uint32_t index, Slot slot, Picoseconds now
   std::vector<uint32_t> &waiting = state.barriers[static_cast<size_t>(inst.id)];
   Instance &instance = state.instances[index];
   ++instance.position.pc;
-  instance.state = State::BarrierWait;
+  setState(rank, instance, State::BarrierWait, now);
   instance.waitFor = inst.id;
   waiting.push_back(index);
   if (static_cast<int64_t>(waiting.size()) < inst.participants)
     return false;
   Picoseconds sync = machine.costs().sync;
   for (uint32_t waiter : waiting) {
-    state.instances[waiter].state = State::Running;
+    setState(rank, state.instances[waiter], State::Running, now);
     post(now + sync, Priority::Continue, rank, waiter);
   }
   machine.timings()[rank].serialSum += sync;
@@ -368,6 +401,8 @@ absl::StatusOr<TimingResult> TimeEngine::run() {
       return deadlock();
   if (tracing)
     trace.finish();
+  if (logger)
+    logger->finish([&](int32_t link) { return machine.linkName(link); });
   int64_t instructions = 0, added = 0;
   for (const Rank &rank : ranks) {
     instructions += rank.instructions;
@@ -380,9 +415,11 @@ absl::StatusOr<TimingResult>
 simulateTime(const proto::DtuDescription &description, const std::vector<RankConfig> &ranks,
              const std::vector<std::unique_ptr<DecodedProgram>> &programs,
              const std::vector<RankSchedule> &schedules,
-             const std::vector<const LoadedValues *> &loaded, Trace *trace, Boundary *boundary) {
+             const std::vector<const LoadedValues *> &loaded, Trace *trace, Boundary *boundary,
+             StepLog *log) {
   ST_ASSIGN_OR_RETURN(TimeMachine machine, TimeMachine::create(description, ranks));
-  return TimeEngine(std::move(machine), ranks, programs, schedules, loaded, trace, boundary).run();
+  return TimeEngine(std::move(machine), ranks, programs, schedules, loaded, trace, boundary, log)
+      .run();
 }
 
 } // namespace st::dtu

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "backends/dtu/simulator/SteadyLoops.h"
+#include "backends/dtu/simulator/StepLogger.h"
 
 #include "absl/status/statusor.h"
 
@@ -85,7 +86,7 @@ public:
              const std::vector<std::unique_ptr<DecodedProgram>> &programs,
              const std::vector<RankSchedule> &schedules,
              const std::vector<const LoadedValues *> &loaded, Trace *trace,
-             Boundary *boundary = nullptr);
+             Boundary *boundary = nullptr, StepLog *log = nullptr);
 
   absl::StatusOr<TimingResult> run();
 
@@ -112,6 +113,8 @@ private:
     size_t destination;
     Channel channel;
     int64_t bytes;
+    size_t sender;    ///< that runs; in a rotation it may stand for another
+    Picoseconds sent; ///< when its send began
   };
 
   TimeMachine machine;
@@ -122,6 +125,7 @@ private:
   TraceBuilder trace;
   const bool tracing;
   Boundary *boundary; ///< null where all ranks run
+  std::optional<StepLogger> logger;
   std::vector<Rank> ranks;
   std::vector<Flight> flights;
   std::vector<Event> queue; ///< a heap, the next event first
@@ -140,6 +144,11 @@ private:
   /// Instances on the chip of `rank` run that did not, or are due at other times than they were.
   void reschedule(size_t rank);
   bool canBeSteady() const;
+  static bool isWorker(const Instance &instance) {
+    const Engine engine = instance.stream->engine;
+    return engine == Engine::Core || engine == Engine::Dte;
+  }
+  void setState(size_t rank, Instance &instance, State state, Picoseconds now);
   void scheduleTask(size_t rank, Picoseconds now);
   void endTask(size_t rank, Picoseconds now);
   void beginTask(size_t rank, Picoseconds now);
@@ -150,7 +159,7 @@ private:
   /// True if the instance can go on at the same instant.
   bool step(size_t rank, uint32_t index, Slot slot, Picoseconds now);
   void work(size_t rank, uint32_t index, Slot slot, Picoseconds now);
-  bool wait(size_t rank, uint32_t index, Slot slot);
+  bool wait(size_t rank, uint32_t index, Slot slot, Picoseconds now);
   void signal(size_t rank, int64_t semaphore, int64_t count, Picoseconds now);
   bool barrier(size_t rank, uint32_t index, Slot slot, Picoseconds now);
   void send(size_t rank, uint32_t index, Slot slot, Picoseconds now);
@@ -168,6 +177,8 @@ private:
     return boundary && !boundary->isInside[static_cast<size_t>(peer)];
   }
 
+  /// Says in the log what a message is and which links it takes.
+  void logSend(size_t rank, const Instance &instance, const LinkPath &path, int64_t bytes);
   void finish(size_t rank, uint32_t index, Picoseconds start, const Completion &completion,
               bool visible = true);
   absl::Status deadlock() const;
@@ -178,6 +189,6 @@ simulateTime(const proto::DtuDescription &description, const std::vector<RankCon
              const std::vector<std::unique_ptr<DecodedProgram>> &programs,
              const std::vector<RankSchedule> &schedules,
              const std::vector<const LoadedValues *> &loaded, Trace *trace,
-             Boundary *boundary = nullptr);
+             Boundary *boundary = nullptr, StepLog *log = nullptr);
 
 } // namespace st::dtu

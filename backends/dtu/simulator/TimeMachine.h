@@ -76,6 +76,7 @@ public:
   /// Counts so much work so many times more, or less.
   void addWork(size_t rank, const Work &work, int64_t times);
 
+  std::string linkName(int32_t link) const { return topology.linkName(link); }
   size_t chipOf(size_t rank) const { return devices[deviceOf[rank]].chip; }
   /// Each memory and engine of a chip of some rank.
   template <typename Visit> void eachServer(size_t chip, Visit &&visit) {

@@ -198,12 +198,31 @@ void TimeEngine::send(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
   if (isOutside(peer)) {
     boundary->messages.push_back({/*isSend=*/true, rank, now, completion.arrival});
   } else {
-    flights.push_back({destination, {static_cast<int64_t>(source), inst.channel}, traffic.bytes});
+    flights.push_back(
+        {destination, {static_cast<int64_t>(source), inst.channel}, traffic.bytes, rank, now});
     post(completion.arrival, Priority::Arrival, destination, flights.size() - 1);
   }
   ++machine.timings()[rank].instructions;
+  if (logger) {
+    logger->send(rank, destination, now, completion.end);
+    logSend(rank, instance, path, traffic.bytes);
+  }
   ++instance.position.pc;
   finish(rank, index, now, completion);
+}
+
+void TimeEngine::logSend(size_t rank, const Instance &instance, const LinkPath &path,
+                         int64_t bytes) {
+  const int32_t label = instance.stream->labels[instance.position.pc];
+  const ProgramId program = schedules[rank][ranks[rank].task].program;
+  // A label begins with what is done.
+  std::string what;
+  if (label >= 0) {
+    const std::string &text = ranks[rank].program->labels[static_cast<size_t>(label)];
+    what = text.substr(0, text.find(' '));
+  }
+  for (int32_t i = 0; i < path.count; ++i)
+    logger->addTraffic(path.links[static_cast<size_t>(i)], rank, program, what, bytes);
 }
 
 bool TimeEngine::receive(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
@@ -222,7 +241,9 @@ bool TimeEngine::receive(size_t rank, uint32_t index, Slot slot, Picoseconds now
     state.landing += traffic.bytes;
   }
   if (messages.empty()) {
-    instance.state = State::Message;
+    setState(rank, instance, State::Message, now);
+    if (logger)
+      logger->waitForMessage(rank, static_cast<size_t>(peer), now);
     instance.waitFor = peer;
     instance.waitCount = inst.channel;
     state.receivers[channel].push_back(index);
@@ -241,7 +262,10 @@ bool TimeEngine::receive(size_t rank, uint32_t index, Slot slot, Picoseconds now
     traffic.bytes *= 2;
   ++machine.timings()[rank].instructions;
   ++instance.position.pc;
-  finish(rank, index, now, machine.receive(rank, now, bytes, traffic));
+  const Completion completion = machine.receive(rank, now, bytes, traffic);
+  if (logger)
+    logger->receive(rank, static_cast<size_t>(peer), now, completion.end);
+  finish(rank, index, now, completion);
   return false;
 }
 

@@ -7,6 +7,7 @@
 
 #include "absl/status/statusor.h"
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -26,6 +27,7 @@ struct TaskWork {
 struct LinkWork {
   std::string name;
   int64_t bytes = 0;
+  int64_t picoseconds = 0; ///< in which it is taken; 0 where data was counted
 };
 struct StepWork {
   std::vector<std::vector<TaskWork>> ranks; ///< by the tasks of the rank's group
@@ -40,11 +42,16 @@ struct StepTime {
   int64_t serialSum = 0;  ///< all instructions one after the other
   /// Runs of a task by a rank, and how many of them were simulated (ClientOptions::timeTasks).
   int64_t tasks = 0, simulatedTasks = 0;
+  int64_t simulatedInstructions = 0;
   struct Rank {
     int64_t macs = 0;     ///< multiply-accumulates of its matrix products
     int64_t messages = 0; ///< that it sends over links
     int64_t sentBytes = 0;
     int64_t toHostBytes = 0, fromHostBytes = 0; ///< between its device and the host's memory
+    /// In which its engines work: the first two summed over the device's cores, the third over its
+    /// queues.
+    int64_t matrixPicoseconds = 0, vectorPicoseconds = 0, dtePicoseconds = 0;
+    int64_t sendPicoseconds = 0, receivePicoseconds = 0;
   };
   std::vector<Rank> ranks;
   StepWork work;
@@ -66,6 +73,47 @@ struct StepTrace {
   std::vector<Span> spans;
 };
 
+/// What each rank was busy with at every instant of a step, and the chain of work that decided when
+/// it ended. Times in picoseconds from the start of the step.
+struct StepTimeline {
+  enum class Kind : uint8_t {
+    Launch,     ///< a task is being launched
+    Compute,    ///< the device's own engines work
+    Collective, ///< they do not: messages within the rank's group are under way or waited for
+    Transfer,   ///< they do not: a message of another group is under way
+    Wait,       ///< they do not: another group has not sent what is needed, or is waited for
+  };
+  static constexpr size_t kKinds = 5;
+  using Sums = std::array<int64_t, kKinds>; ///< time by kind
+  struct Segment {
+    int64_t start = 0, end = 0;
+    Kind kind = Kind::Launch;
+  };
+  /// An entry of a rank's schedule.
+  struct Run {
+    int64_t start = 0, end = 0;
+    Sums sums = {};
+  };
+  struct Rank {
+    std::vector<Run> runs;
+    std::vector<Segment> segments; ///< may be empty but for the first rank of a group
+  };
+  /// A stay of the chain at a run of a task, with the way there from the one before.
+  struct Visit {
+    int64_t rank = 0, run = 0, start = 0, end = 0;
+    Sums sums = {};
+  };
+  struct Traffic {
+    std::string link;
+    int64_t rank = 0, task = 0; ///< of the sender; the task of its group
+    std::string what;           ///< "all_reduce"; empty where that is not known
+    int64_t bytes = 0;
+  };
+  std::vector<Rank> ranks;
+  std::vector<Visit> path; ///< from the start of the step to its end, without a gap
+  std::vector<Traffic> traffic;
+};
+
 class Executable {
 public:
   virtual ~Executable() = default;
@@ -80,8 +128,8 @@ public:
   /// started once the event is set.
   virtual Event launchStep() = 0;
 
-  /// The time of one step. `trace` may be null.
-  virtual absl::StatusOr<StepTime> timeStep(StepTrace *trace) = 0;
+  /// The time of one step. `trace` and `timeline` may be null.
+  virtual absl::StatusOr<StepTime> timeStep(StepTrace *trace, StepTimeline *timeline) = 0;
   /// What the last step did, counted as its data went: no times.
   virtual absl::StatusOr<StepWork> lastStepWork() const = 0;
   /// Whether timeStep depends on data (loops that end where their data says): it is then the time

@@ -2,6 +2,9 @@
 // refuses.
 #include "SimulatorFixture.h"
 
+#include <map>
+#include <numeric>
+
 namespace st::dtu {
 namespace {
 
@@ -62,6 +65,29 @@ std::vector<RankConfig> groupsOf(int64_t groups, int64_t size, bool neighbours =
   return ranks;
 }
 
+/// The log of replayed time: all of each rank's time, a path without gaps, and each link's bytes.
+void expectWholeLog(const StepLog &log, const TimingResult &timing) {
+  for (size_t rank = 0; rank < log.sums.size(); ++rank) {
+    int64_t sum = 0;
+    for (const StepLog::Sums &entry : log.sums[rank])
+      sum = std::accumulate(entry.begin(), entry.end(), sum);
+    EXPECT_EQ(sum, timing.ranks[rank].finish) << rank;
+  }
+  int64_t time = 0;
+  for (const StepLog::Visit &visit : log.path) {
+    EXPECT_EQ(visit.start, time);
+    EXPECT_EQ(std::accumulate(visit.sums.begin(), visit.sums.end(), int64_t(0)),
+              visit.end - visit.start);
+    time = visit.end;
+  }
+  EXPECT_EQ(time, timing.total);
+  std::map<std::string, int64_t> bytes;
+  for (const StepLog::Traffic &traffic : log.traffic)
+    bytes[traffic.link] += traffic.bytes;
+  for (const LinkTiming &link : timing.links)
+    EXPECT_EQ(bytes[link.name], link.bytes) << link.name;
+}
+
 void expectSameWork(const TimingResult &once, const TimingResult &each) {
   EXPECT_EQ(once.serialSum, each.serialSum);
   EXPECT_EQ(once.rooflineBound, each.rooflineBound);
@@ -83,17 +109,21 @@ void expectSameWork(const TimingResult &once, const TimingResult &each) {
 
 /// Replays the schedules and compares all with the full simulation, times included.
 TimingResult expectExact(const Machine &machine) {
-  absl::StatusOr<TimingResult> each = machine.simulator->time(machine.schedules),
-                               once = machine.simulator->replayTime(machine.schedules);
+  StepLog log, ofEach;
+  absl::StatusOr<TimingResult> each = machine.simulator->time(machine.schedules, nullptr, &ofEach),
+                               once = machine.simulator->replayTime(machine.schedules, &log);
   EXPECT_TRUE(each.ok()) << each.status();
   EXPECT_TRUE(once.ok()) << once.status();
   if (!each.ok() || !once.ok())
     return {};
   expectSameWork(*once, *each);
+  expectWholeLog(log, *once);
+  expectWholeLog(ofEach, *each);
   EXPECT_EQ(once->total, each->total);
   for (size_t rank = 0; rank < once->ranks.size(); ++rank) {
     EXPECT_EQ(once->ranks[rank].taskStart, each->ranks[rank].taskStart) << rank;
     EXPECT_EQ(once->ranks[rank].taskEnd, each->ranks[rank].taskEnd) << rank;
+    EXPECT_EQ(log.sums[rank], ofEach.sums[rank]) << rank;
   }
   return *once;
 }
@@ -138,15 +168,44 @@ Machine circleOf(int64_t distance) {
   return machine;
 }
 
+/// The same, where each rank passes on what it has got: most wait for a message that is sent late.
+Machine passingCircle(int64_t distance) {
+  Machine machine = circleOf(distance);
+  ProgramId program =
+      loadOrDie(*machine.simulator,
+                R"(program "passing" semaphores=4 barriers=0 l1=0 l2=65536 l3=262144 table=2 {
+ stream tx first=0 count=1 {
+  table dst=r4 index=0
+  send peer=r4 src=L3[0]{1} sizes=[16384] type=ui8
+  loop reg=r5 limit=8
+  wait sem=0
+  send peer=r4 src=L3[0]{1} sizes=[16384] type=ui8
+  end
+ }
+ stream rx first=0 count=1 {
+  table dst=r4 index=1
+  loop reg=r5 limit=9
+  recv peer=r4 dst=L3[65536]{1} sizes=[16384] type=ui8
+  signal sem=0
+  end
+ }
+})");
+  machine.schedules.assign(16, {{program, 0}});
+  return machine;
+}
+
 /// The ranks of a group end together in the replay. How many tasks it simulated.
 int64_t expectSameTotal(const Machine &machine) {
-  absl::StatusOr<TimingResult> each = machine.simulator->time(machine.schedules),
-                               once = machine.simulator->replayTime(machine.schedules);
+  StepLog log, ofEach;
+  absl::StatusOr<TimingResult> each = machine.simulator->time(machine.schedules, nullptr, &ofEach),
+                               once = machine.simulator->replayTime(machine.schedules, &log);
   EXPECT_TRUE(each.ok()) << each.status();
   EXPECT_TRUE(once.ok()) << once.status();
   if (!each.ok() || !once.ok())
     return 0;
   expectSameWork(*once, *each);
+  expectWholeLog(log, *once);
+  expectWholeLog(ofEach, *each);
   EXPECT_EQ(once->total, each->total);
   return once->simulatedTasks;
 }
@@ -155,6 +214,11 @@ TEST(Replay, RanksInACircleAreTimedByTurns) {
   // One group of chips stands for the others.
   for (int64_t distance : {1, 3, 15})
     EXPECT_EQ(expectSameTotal(circleOf(distance)), 4) << distance;
+}
+
+TEST(Replay, WhatRanksOfACirclePassOnIsTimedByTurns) {
+  for (int64_t distance : {1, 3, 15})
+    EXPECT_GT(expectSameTotal(passingCircle(distance)), 0) << distance;
 }
 
 TEST(Replay, ACircleWhoseTurnsMeetOnALinkIsTimedWhole) {
@@ -196,11 +260,14 @@ TEST(Replay, RanksSendWhileOthersOfTheirGroupWait) {
  }
 })");
   machine.schedules.assign(4, {{program, 0}});
-  absl::StatusOr<TimingResult> each = machine.simulator->time(machine.schedules),
-                               once = machine.simulator->replayTime(machine.schedules);
+  StepLog log, ofEach;
+  absl::StatusOr<TimingResult> each = machine.simulator->time(machine.schedules, nullptr, &ofEach),
+                               once = machine.simulator->replayTime(machine.schedules, &log);
   ASSERT_TRUE(each.ok()) << each.status();
   ASSERT_TRUE(once.ok()) << once.status();
   expectSameWork(*once, *each);
+  expectWholeLog(log, *once);
+  expectWholeLog(ofEach, *each);
   EXPECT_GE(once->total, each->total);
 }
 
@@ -223,10 +290,13 @@ TEST(Replay, AGroupGoesOnTogether) {
   ProgramId receive = loadOrDie(*machine.simulator, receiverText(1));
   machine.schedules.assign(3, {{send, 0}, {send, 1}, {send, 2}, {send, 3}});
   machine.schedules.resize(6, {{receive, 0}, {receive, 1}, {receive, 2}, {receive, 3}});
-  absl::StatusOr<TimingResult> each = machine.simulator->time(machine.schedules),
-                               once = machine.simulator->replayTime(machine.schedules);
+  StepLog log, ofEach;
+  absl::StatusOr<TimingResult> each = machine.simulator->time(machine.schedules, nullptr, &ofEach),
+                               once = machine.simulator->replayTime(machine.schedules, &log);
   ASSERT_TRUE(each.ok() && once.ok()) << once.status();
   expectSameWork(*once, *each);
+  expectWholeLog(log, *once);
+  expectWholeLog(ofEach, *each);
   EXPECT_EQ(once->total, each->total);
 }
 
@@ -273,10 +343,13 @@ TEST(Replay, SizesThatFollowFromTheRankAreTimedApart) {
  }
 })");
   machine.schedules.assign(4, {{program, 0}, {program, 1}});
-  absl::StatusOr<TimingResult> each = machine.simulator->time(machine.schedules),
-                               once = machine.simulator->replayTime(machine.schedules);
+  StepLog log, ofEach;
+  absl::StatusOr<TimingResult> each = machine.simulator->time(machine.schedules, nullptr, &ofEach),
+                               once = machine.simulator->replayTime(machine.schedules, &log);
   ASSERT_TRUE(each.ok() && once.ok()) << once.status();
   expectSameWork(*once, *each);
+  expectWholeLog(log, *once);
+  expectWholeLog(ofEach, *each);
   EXPECT_EQ(once->total, each->total);
   EXPECT_EQ(once->simulatedTasks, 8);
 }

@@ -2,6 +2,7 @@
 // which a traced run does.
 #include "SimulatorFixture.h"
 
+#include <numeric>
 #include <random>
 
 namespace st::dtu {
@@ -28,16 +29,49 @@ void expectEqualTimings(const TimingResult &added, const TimingResult &run) {
   }
 }
 
+/// What ranks were busy with is the same whether trips are run or added, and is all of their time.
+void expectEqualLogs(const StepLog &added, const StepLog &run, const TimingResult &timing) {
+  ASSERT_EQ(added.sums, run.sums);
+  for (size_t rank = 0; rank < run.sums.size(); ++rank) {
+    int64_t sum = 0;
+    for (const StepLog::Sums &entry : run.sums[rank])
+      sum = std::accumulate(entry.begin(), entry.end(), sum);
+    EXPECT_EQ(sum, timing.ranks[rank].finish) << rank;
+    ASSERT_EQ(added.segments[rank].size(), run.segments[rank].size()) << rank;
+    for (size_t i = 0; i < run.segments[rank].size(); ++i) {
+      const StepLog::Segment &a = added.segments[rank][i], &b = run.segments[rank][i];
+      EXPECT_TRUE(a.start == b.start && a.end == b.end && a.kind == b.kind) << rank << ", " << i;
+    }
+  }
+  ASSERT_EQ(added.path.size(), run.path.size());
+  int64_t time = 0;
+  for (size_t i = 0; i < run.path.size(); ++i) {
+    const StepLog::Visit &visit = run.path[i];
+    EXPECT_EQ(visit.start, time);
+    EXPECT_EQ(std::accumulate(visit.sums.begin(), visit.sums.end(), int64_t(0)),
+              visit.end - visit.start);
+    EXPECT_EQ(added.path[i].rank, visit.rank);
+    EXPECT_EQ(added.path[i].sums, visit.sums);
+    time = visit.end;
+  }
+  EXPECT_EQ(time, timing.total);
+}
+
 /// Times schedules with and without a trace, and compares; the part of the instructions that was
 /// simulated.
 double simulatedPart(const Simulator &simulator, const std::vector<RankSchedule> &schedules) {
   Trace trace;
-  absl::StatusOr<TimingResult> run = simulator.time(schedules, &trace),
-                               added = simulator.time(schedules);
+  StepLog ofRun, ofAdded;
+  absl::StatusOr<TimingResult> run = simulator.time(schedules, &trace, &ofRun),
+                               added = simulator.time(schedules),
+                               logged = simulator.time(schedules, nullptr, &ofAdded);
   EXPECT_TRUE(run.ok()) << run.status();
   EXPECT_TRUE(added.ok()) << added.status();
-  if (!run.ok() || !added.ok())
+  EXPECT_TRUE(logged.ok()) << logged.status();
+  if (!run.ok() || !added.ok() || !logged.ok())
     return 1;
+  expectEqualTimings(*logged, *run);
+  expectEqualLogs(ofAdded, ofRun, *run);
   EXPECT_EQ(run->simulatedInstructions, run->instructions);
   expectEqualTimings(*added, *run);
   return static_cast<double>(added->simulatedInstructions) /

@@ -179,7 +179,7 @@ public:
       step(arena);
     return Event::completed(absl::OkStatus());
   }
-  absl::StatusOr<StepTime> timeStep(StepTrace *trace) override {
+  absl::StatusOr<StepTime> timeStep(StepTrace *trace, StepTimeline *) override {
     if (trace) {
       trace->rows = {{0, "/device:TOY:0", "core 0"}};
       trace->labels = {"a \"kernel\""};

@@ -1,0 +1,36 @@
+// The pieces of a page: text that is escaped, tables, pictures' frames.
+#ifndef ST_REPORT_HTML_H
+#define ST_REPORT_HTML_H
+
+#include "absl/strings/string_view.h"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace st {
+
+/// Any text as content or as an attribute's value; control characters as escapes.
+std::string escapeHtml(absl::string_view text);
+
+/// A cell of a table, with its own markup.
+struct HtmlCell {
+  std::string html;
+  double bar = -1; ///< the part of the cell that is filled, 0 to 1; negative: none
+};
+HtmlCell textCell(absl::string_view text);
+/// Milliseconds to the microsecond; the exact ones on hover.
+HtmlCell timeCell(int64_t picoseconds);
+HtmlCell shareCell(double share);
+HtmlCell bytesCell(int64_t bytes);
+
+/// The first row is the head.
+std::string htmlTable(const std::vector<std::vector<HtmlCell>> &rows);
+
+std::string printShare(double share);          ///< "12.3 %"
+std::string printMiB(int64_t bytes);           ///< "301.2"
+std::string printShortMs(int64_t picoseconds); ///< "54.360"
+
+} // namespace st
+
+#endif // ST_REPORT_HTML_H

@@ -1,0 +1,350 @@
+#include "lib/Report/Page.h"
+
+#include "lib/Report/Advice.h"
+#include "lib/Report/Charts.h"
+#include "lib/Report/Html.h"
+#include "lib/Report/Style.h"
+#include "lib/Runtime/Report.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+#include <algorithm>
+#include <map>
+
+namespace st {
+namespace {
+
+using Rows = std::vector<std::vector<HtmlCell>>;
+
+constexpr size_t kMostLinks = 50, kMostPieces = 40, kMostAdvice = 6;
+
+double ofStep(const StepFigures &figures, int64_t picoseconds) {
+  return static_cast<double>(picoseconds) / static_cast<double>(figures.total);
+}
+
+std::string section(const std::string &id, const std::string &title, const std::string &body) {
+  return absl::StrCat("<section id=\"", id, "\"><h2>", title, "</h2>\n", body, "</section>\n");
+}
+
+std::string note(const std::string &text) {
+  return absl::StrCat("<p class=\"note\">", text, "</p>\n");
+}
+
+std::string timeLegend() {
+  std::string out = "<p class=\"legend\">";
+  for (size_t c = 0; c < kTimeClasses; ++c)
+    absl::StrAppend(&out, "<span class=\"key c", c, "\"></span>",
+                    timeClassName(static_cast<TimeClass>(c)), " ");
+  return out + "</p>\n";
+}
+
+int64_t pathTime(const StepFigures &figures, TimeClass timeClass) {
+  int64_t sum = 0;
+  for (const StepFigures::Piece &piece : figures.path)
+    sum += piece.times[static_cast<size_t>(timeClass)];
+  return sum;
+}
+
+std::string summary(const StepFigures &figures) {
+  Rows rows = {{textCell("the step"), textCell("")}};
+  auto add = [&](const std::string &name, const std::string &html) {
+    rows.push_back({textCell(name), {html}});
+  };
+  add("takes", absl::StrCat("<strong>", printMilliseconds(figures.total), " ms</strong>"));
+  add("no schedule of the same work is faster than (roofline bound)",
+      absl::StrCat(printMilliseconds(figures.lowerBound), " ms, ",
+                   printShare(ofStep(figures, figures.lowerBound)), " of the step"));
+  add("all instructions one after the other",
+      absl::StrCat(printMilliseconds(figures.serialSum), " ms, ",
+                   absl::StrFormat("%.1f", ofStep(figures, figures.serialSum)), " times the step"));
+  double work = 0;
+  for (TimeClass c : {TimeClass::Forward, TimeClass::Backward, TimeClass::Update, TimeClass::Other})
+    work += shareOf(figures, c);
+  add("a device's engines work, in the mean", printShare(work));
+  add("they stand still for collectives", printShare(shareOf(figures, TimeClass::Collective)));
+  add("for transfers between stages", printShare(shareOf(figures, TimeClass::Transfer)));
+  add("waiting for other stages", printShare(shareOf(figures, TimeClass::Wait)));
+  add("for launches of tasks", printShare(shareOf(figures, TimeClass::Launch)));
+  add("fullest device", absl::StrCat(escapeHtml(figures.memory.name), ": ",
+                                     printMiB(figures.memory.reserved * figures.memory.ranks),
+                                     " of ", printMiB(figures.memoryBytes), " MiB"));
+  if (!figures.links.empty())
+    add("busiest link", absl::StrCat(escapeHtml(figures.links[0].name), ": taken ",
+                                     printShare(ofStep(figures, figures.links[0].busy)), ", ",
+                                     printMiB(figures.links[0].bytes), " MiB"));
+  return absl::StrCat("<div id=\"summary\">", htmlTable(rows), "</div>\n");
+}
+
+std::string advice(const StepFigures &figures) {
+  const std::vector<Advice> list = adviseOn(figures);
+  std::string out = "<ol>\n";
+  for (size_t i = 0; i < list.size() && i < kMostAdvice; ++i) {
+    const Advice &one = list[i];
+    absl::StrAppend(&out, "<li><strong>",
+                    one.gain > 0 ? absl::StrCat(one.isSimulated ? "" : "up to ",
+                                                printShare(one.gain), " of the step")
+                                 : "no figure",
+                    "</strong> <span class=\"how\">",
+                    one.isSimulated ? "simulated" : "by count or formula, not simulated",
+                    "</span><br/>", escapeHtml(one.finding), " ", escapeHtml(one.change),
+                    "</li>\n");
+  }
+  out += "</ol>\n";
+  if (list.empty())
+    out = "<p>No single part of the device, link or stage costs as much as half a percent of the "
+          "step.</p>\n";
+  Rows rows = {
+      {textCell("if"), textCell("busy"), textCell("the step takes, ms"), textCell("less")}};
+  for (const StepFigures::WhatIf &whatIf : figures.whatIfs)
+    rows.push_back({textCell(whatIf.what), shareCell(whatIf.share),
+                    whatIf.picoseconds ? timeCell(whatIf.picoseconds) : textCell("not tried"),
+                    whatIf.picoseconds
+                        ? textCell(printShare(1 - ofStep(figures, whatIf.picoseconds)))
+                        : textCell("")});
+  if (rows.size() > 1)
+    absl::StrAppend(&out, "<h3>What if</h3>\n", htmlTable(rows),
+                    note("Each is the same program timed again on a machine that is better in one "
+                         "thing. Busy: the part of the step for which that is at work where it is "
+                         "most (of launches: on the critical path). Not tried: large plans are "
+                         "timed again only so often. Below 0: what comes sooner gets in the way of "
+                         "something else."));
+  return section("advice", "What to change first", out);
+}
+
+std::string stages(const StepFigures &figures) {
+  Rows rows = {{textCell("ms a device")}};
+  for (const char *title : {"stages", "devices"})
+    rows[0].push_back(textCell(title));
+  for (size_t c = 0; c < kTimeClasses; ++c)
+    rows[0].push_back(textCell(timeClassName(static_cast<TimeClass>(c))));
+  auto fill = [&](const StepFigures::Row &row) {
+    std::vector<HtmlCell> cells = {textCell(row.name), textCell(absl::StrJoin(row.stages, ", ")),
+                                   textCell(absl::StrCat(row.ranks))};
+    for (int64_t time : row.times)
+      cells.push_back(timeCell(time / row.ranks));
+    return cells;
+  };
+  for (const StepFigures::Row &row : figures.groups)
+    rows.push_back(fill(row));
+  std::string out = absl::StrCat(timeLegend(), classChart(figures), htmlTable(rows));
+  if (!figures.devices.empty()) {
+    Rows devices = {rows[0]};
+    for (const StepFigures::Row &row : figures.devices)
+      devices.push_back(fill(row));
+    absl::StrAppend(&out, "<details><summary>Each device</summary>\n", htmlTable(devices),
+                    "</details>\n");
+  }
+  absl::StrAppend(&out, note("Every instant of a device is of one class: its cores and DTEs work, "
+                             "for the forward pass, the backward pass (gradients of weights too), "
+                             "the update or what is done once a step; or none of them does, and it "
+                             "stands still for a collective of its stage, for a message of another "
+                             "stage that is under way (transfers), for one that has not been sent "
+                             "or for the end of the step (waiting), or for the launch of its next "
+                             "task. The classes add up to the step."));
+  return section("stages", "Where the time goes", out);
+}
+
+std::string timeline(const StepFigures &figures) {
+  return section("timeline", "Timeline",
+                 absl::StrCat(timeLegend(), timelineChart(figures),
+                              note("The first device of each group; a column has the colour of "
+                                   "what most of it is. The line below a row: the critical path is "
+                                   "here.")));
+}
+
+std::string engines(const StepFigures &figures) {
+  struct Column {
+    const char *name;
+    double EngineShares::*share;
+  };
+  constexpr Column columns[] = {{"matrix engines", &EngineShares::matrix},
+                                {"vector engines", &EngineShares::vector},
+                                {"DTEs", &EngineShares::dte},
+                                {"sending", &EngineShares::send},
+                                {"receiving", &EngineShares::receive},
+                                {"L2", &EngineShares::l2},
+                                {"L3", &EngineShares::l3},
+                                {"host link", &EngineShares::host}};
+  Rows rows = {{textCell("busy")}};
+  for (const Column &column : columns)
+    rows[0].push_back(textCell(column.name));
+  auto fill = [&](const StepFigures::Row &row) {
+    std::vector<HtmlCell> cells = {textCell(row.name)};
+    for (const Column &column : columns)
+      cells.push_back(shareCell(row.engines.*column.share));
+    return cells;
+  };
+  for (const StepFigures::Row &row : figures.groups)
+    rows.push_back(fill(row));
+  std::string out = htmlTable(rows);
+  if (!figures.devices.empty()) {
+    Rows devices = {rows[0]};
+    for (const StepFigures::Row &row : figures.devices)
+      devices.push_back(fill(row));
+    absl::StrAppend(&out, "<details><summary>Each device</summary>\n", htmlTable(devices),
+                    "</details>\n");
+  }
+  return section("engines", "Engines",
+                 out + note("Of the step, the part in which an engine works: of matrix and vector "
+                            "engines the mean over a device's cores, of DTEs over its queues; a "
+                            "DTE that waits for memory works. L2 and L3: the time that the bytes "
+                            "moved take at the memory's rate; a chip's devices share its L3 and "
+                            "its link to the host."));
+}
+
+std::string memory(const StepFigures &figures) {
+  const StepFigures::MemoryChart &chart = figures.memory;
+  std::string out;
+  if (chart.steps.empty()) {
+    out = note("What is held when is not known of a program that was compiled from code "
+               "(--compile-from=dtu).");
+  } else {
+    out = absl::StrCat("<h3>", escapeHtml(chart.name),
+                       chart.ranks > 1 ? absl::StrCat(", one of its ", chart.ranks, " ranks") : "",
+                       "</h3>\n<p class=\"legend\">");
+    for (size_t c = 0; c < chart.classes.size(); ++c)
+      absl::StrAppend(&out, "<span class=\"key m", c, "\"></span>", escapeHtml(chart.classes[c]),
+                      " ");
+    absl::StrAppend(&out, "</p>\n", memoryChart(figures),
+                    note("What holds something that is still needed; of a task its most. The "
+                         "dashed line: the arena, in which all storage has its place for the whole "
+                         "step."));
+  }
+  Rows rows = {{textCell("MiB of a device"), textCell("devices")}};
+  if (!figures.groups.empty())
+    for (const auto &entry : figures.groups[0].memory)
+      rows[0].push_back(textCell(entry.first));
+  rows[0].push_back(textCell("peak"));
+  rows[0].push_back(textCell("of what it has"));
+  const bool usesHost = std::any_of(figures.groups.begin(), figures.groups.end(),
+                                    [](const StepFigures::Row &row) { return row.hostBytes > 0; });
+  if (usesHost)
+    rows[0].push_back(textCell("on the host"));
+  auto fill = [&](const StepFigures::Row &row) {
+    std::vector<HtmlCell> cells = {textCell(row.name), textCell(absl::StrCat(row.ranks))};
+    for (const auto &entry : row.memory)
+      cells.push_back(bytesCell(entry.second));
+    cells.push_back(bytesCell(row.arenaBytes));
+    cells.push_back(
+        shareCell(static_cast<double>(row.arenaBytes) / static_cast<double>(figures.memoryBytes)));
+    if (usesHost)
+      cells.push_back(bytesCell(row.hostBytes));
+    return cells;
+  };
+  for (const StepFigures::Row &row : figures.groups)
+    rows.push_back(fill(row));
+  absl::StrAppend(&out, htmlTable(rows));
+  if (!figures.devices.empty()) {
+    Rows devices = {rows[0]};
+    for (const StepFigures::Row &row : figures.devices)
+      devices.push_back(fill(row));
+    absl::StrAppend(&out, "<details><summary>Each device</summary>\n", htmlTable(devices),
+                    "</details>\n");
+  }
+  return section("memory", "Memory", out);
+}
+
+std::string links(const StepFigures &figures) {
+  if (figures.links.empty())
+    return section("links", "Links", "<p>The step sends nothing.</p>\n");
+  struct Kind {
+    int64_t count = 0, bytes = 0, busiest = 0;
+  };
+  std::map<std::string, Kind> kinds;
+  for (const StepFigures::Link &link : figures.links) {
+    Kind &kind = kinds[link.kind];
+    ++kind.count;
+    kind.bytes += link.bytes;
+    kind.busiest = std::max(kind.busiest, link.busy);
+  }
+  Rows rows = {{textCell("kind"), textCell("links"), textCell("MiB"), textCell("the busiest")}};
+  for (const auto &[name, kind] : kinds)
+    rows.push_back({textCell(name), textCell(absl::StrCat(kind.count)), bytesCell(kind.bytes),
+                    shareCell(ofStep(figures, kind.busiest))});
+  std::string out = htmlTable(rows);
+  Rows each = {{textCell("link"), textCell("MiB"), textCell("busy, ms"), textCell("of the step"),
+                textCell("mostly")}};
+  for (size_t i = 0; i < figures.links.size() && i < kMostLinks; ++i) {
+    const StepFigures::Link &link = figures.links[i];
+    each.push_back({textCell(link.name), bytesCell(link.bytes), timeCell(link.busy),
+                    shareCell(ofStep(figures, link.busy)),
+                    textCell(link.mostly.empty()
+                                 ? ""
+                                 : absl::StrCat(link.mostly, ": ", printShare(link.mostlyShare)))});
+  }
+  absl::StrAppend(&out, htmlTable(each));
+  if (figures.links.size() > kMostLinks)
+    absl::StrAppend(&out, note(absl::StrCat("The busiest ", kMostLinks, " of ",
+                                            figures.links.size(), " links.")));
+  return section("links", "Links", out);
+}
+
+std::string criticalPath(const StepFigures &figures) {
+  Rows sums = {{textCell("on the path"), textCell("ms"), textCell("of the step")}};
+  for (size_t c = 0; c < kTimeClasses; ++c)
+    if (const int64_t time = pathTime(figures, static_cast<TimeClass>(c)))
+      sums.push_back({textCell(timeClassName(static_cast<TimeClass>(c))), timeCell(time),
+                      shareCell(ofStep(figures, time))});
+  std::vector<const StepFigures::Piece *> longest;
+  for (const StepFigures::Piece &piece : figures.path)
+    longest.push_back(&piece);
+  auto length = [](const StepFigures::Piece &piece) { return piece.end - piece.start; };
+  std::stable_sort(longest.begin(), longest.end(),
+                   [&](const StepFigures::Piece *a, const StepFigures::Piece *b) {
+                     return length(*a) > length(*b);
+                   });
+  Rows rows = {{textCell("piece"), textCell("group"), textCell("from, ms"), textCell("ms"),
+                textCell("of the step"), textCell("of which")}};
+  int64_t rest = 0;
+  for (size_t i = 0; i < longest.size(); ++i) {
+    const StepFigures::Piece &piece = *longest[i];
+    if (i >= kMostPieces) {
+      rest += length(piece);
+      continue;
+    }
+    std::vector<std::pair<int64_t, std::string>> parts;
+    for (size_t c = 0; c < kTimeClasses; ++c)
+      if (piece.times[c] > 0)
+        parts.emplace_back(-piece.times[c], absl::StrCat(timeClassName(static_cast<TimeClass>(c)),
+                                                         " ", printShortMs(piece.times[c])));
+    std::sort(parts.begin(), parts.end());
+    rows.push_back({textCell(piece.task), textCell(piece.group), timeCell(piece.start),
+                    timeCell(length(piece)), shareCell(ofStep(figures, length(piece))),
+                    textCell(absl::StrJoin(parts, ", ", [](std::string *text, const auto &part) {
+                      text->append(part.second);
+                    }))});
+  }
+  if (rest > 0)
+    rows.push_back({textCell(absl::StrCat(longest.size() - kMostPieces, " shorter ones")),
+                    textCell(""), textCell(""), timeCell(rest), shareCell(ofStep(figures, rest)),
+                    textCell("")});
+  return section("path", "Critical path",
+                 absl::StrCat(htmlTable(sums), htmlTable(rows),
+                              note("From the end of the step back to its start: what the device "
+                                   "that ended last worked on, and where it stood still for a "
+                                   "message that was sent late, what its sender did before. The "
+                                   "pieces follow each other without a gap, so they add up to the "
+                                   "step; what is not on the path can take longer without delaying "
+                                   "it.")));
+}
+
+} // namespace
+
+std::string printPage(const StepFigures &figures) {
+  const std::string title = absl::StrCat(
+      "A training step", figures.name.empty() ? "" : absl::StrCat(" of ", figures.name));
+  return absl::StrCat(
+      "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n<meta "
+      "name=\"viewport\" content=\"width=device-width, initial-scale=1\"/>\n<title>",
+      escapeHtml(title), "</title>\n<style>\n", kPageStyle,
+      "</style>\n</head>\n<body>\n<main>\n<h1>", escapeHtml(title), "</h1>\n<p>",
+      escapeHtml(figures.summary), ", on ", escapeHtml(figures.device),
+      ". All times are simulated.</p>\n", summary(figures), advice(figures), timeline(figures),
+      stages(figures), memory(figures), engines(figures), links(figures), criticalPath(figures),
+      "</main>\n<script type=\"application/json\" id=\"figures\">\n", printFigures(figures),
+      "\n</script>\n</body>\n</html>\n");
+}
+
+} // namespace st

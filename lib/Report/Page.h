@@ -1,0 +1,20 @@
+// A step's figures as one page that a browser opens without a network.
+#ifndef ST_REPORT_PAGE_H
+#define ST_REPORT_PAGE_H
+
+#include "lib/Report/StepFigures.h"
+
+#include <string>
+
+namespace st {
+
+/// HTML that is XML as well. The element of id "figures" has the figures of the page as JSON, times
+/// in picoseconds.
+std::string printPage(const StepFigures &figures);
+
+/// That JSON.
+std::string printFigures(const StepFigures &figures);
+
+} // namespace st
+
+#endif // ST_REPORT_PAGE_H

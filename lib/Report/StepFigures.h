@@ -1,0 +1,118 @@
+// What a page about a predicted step shows: figures alone, no simulator and no compiler.
+#ifndef ST_REPORT_STEPFIGURES_H
+#define ST_REPORT_STEPFIGURES_H
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace st {
+
+/// What an instant of a device goes into: its own engines' work by what that is for, else what they
+/// stand still for.
+enum class TimeClass : uint8_t {
+  Forward,
+  Backward, ///< gradients of weights too
+  Update,
+  Other,      ///< once a step: what does not depend on the micro-batch, totals
+  Collective, ///< within the stage
+  Transfer,   ///< between stages
+  Wait,       ///< for other stages
+  Launch,
+};
+constexpr size_t kTimeClasses = 8;
+using ClassTimes = std::array<int64_t, kTimeClasses>;
+/// "forward", "collectives", ...
+const char *timeClassName(TimeClass timeClass);
+
+/// Bytes of an arena that hold something, by class, while an entry of a schedule runs.
+struct MemoryUse {
+  std::vector<std::string> classes;
+  /// By device group, entry of its schedule and class. Empty where that is not known.
+  std::vector<std::vector<std::vector<int64_t>>> groups;
+};
+
+/// Of what a device could do in the step, how much it does.
+struct EngineShares {
+  double matrix = 0, vector = 0, dte = 0, send = 0, receive = 0, l2 = 0, l3 = 0, host = 0;
+};
+
+/// Times in picoseconds.
+struct StepFigures {
+  std::string name, summary, device, schedule;
+  int64_t total = 0, lowerBound = 0, serialSum = 0;
+  int64_t microBatches = 1, batch = 0, numDevices = 0, memoryBytes = 0;
+  int64_t simulatedInstructions = 0;
+
+  /// A device group, or a device.
+  struct Row {
+    std::string name;
+    std::vector<int64_t> stages;
+    int64_t ranks = 1;
+    ClassTimes times = {};                               ///< summed over ranks
+    EngineShares engines;                                ///< mean over ranks
+    std::vector<std::pair<std::string, int64_t>> memory; ///< of a rank, by class
+    int64_t arenaBytes = 0, hostBytes = 0;               ///< of a rank
+  };
+  std::vector<Row> groups;
+  std::vector<Row> devices; ///< ranks; empty where they are too many to list
+
+  struct Bar {
+    int64_t start = 0, end = 0;
+    TimeClass timeClass = TimeClass::Other;
+    std::string label; ///< empty: what the bar before it stands still for
+  };
+  /// What the first rank of a device group does.
+  struct Track {
+    std::string name;
+    std::vector<Bar> runs, pauses;
+    std::vector<std::pair<int64_t, int64_t>> path; ///< when the critical path is here
+  };
+  std::vector<Track> tracks;
+
+  /// Of a rank on the device with the most.
+  struct MemoryChart {
+    std::string name;
+    std::vector<std::string> classes;
+    struct Step {
+      int64_t start = 0, end = 0;
+      std::string label;
+      std::vector<int64_t> bytes; ///< by class
+    };
+    std::vector<Step> steps; ///< empty where that is not known
+    int64_t reserved = 0;    ///< the arena
+    int64_t ranks = 1;       ///< on the device
+  };
+  MemoryChart memory;
+
+  struct Link {
+    std::string name, kind;
+    int64_t bytes = 0, busy = 0;
+    std::string mostly; ///< what most of its bytes are
+    double mostlyShare = 0;
+  };
+  std::vector<Link> links; ///< the busiest first
+
+  struct Piece {
+    std::string task, group;
+    int64_t microBatch = 0;
+    int64_t start = 0, end = 0;
+    ClassTimes times = {};
+  };
+  std::vector<Piece> path; ///< from the start of the step to its end
+
+  struct WhatIf {
+    std::string what;
+    std::vector<std::pair<std::string, double>> scales; ///< ClientOptions::scales
+    double share = 0;        ///< of the step, how long what is changed is busy
+    int64_t picoseconds = 0; ///< the step then; 0: not tried
+  };
+  std::vector<WhatIf> whatIfs;
+};
+
+} // namespace st
+
+#endif // ST_REPORT_STEPFIGURES_H

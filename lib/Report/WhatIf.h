@@ -1,0 +1,26 @@
+// The step on a machine that is better in one thing: what that thing costs it.
+#ifndef ST_REPORT_WHATIF_H
+#define ST_REPORT_WHATIF_H
+
+#include "lib/Proto/executable.pb.h"
+#include "lib/Report/StepFigures.h"
+#include "st/Runtime/Client.h"
+
+#include "absl/status/status.h"
+
+#include <functional>
+#include <memory>
+
+namespace st {
+
+using MakeClient = std::function<std::unique_ptr<Client>(const ClientOptions &)>;
+
+/// Times the step once for each part of the device that the step keeps busy, the busiest first,
+/// until so many instructions as take minutes have been simulated. Writes what it took into the
+/// figures.
+absl::Status askWhatIf(const proto::Executable &program, const MakeClient &makeClient,
+                       StepFigures &figures);
+
+} // namespace st
+
+#endif // ST_REPORT_WHATIF_H

@@ -1,0 +1,280 @@
+"""The page of st-compile --report: its figures are the binary's and add up, it stands alone; where there is none."""
+
+import html.parser
+import json
+import re
+import sys
+import xml.etree.ElementTree as ElementTree
+
+import jax
+import numpy as np
+import st_testing as st
+import test_mutated_binary as mutated
+from test_bad_tools import refuse
+
+GPT2 = st.SMALL_GPT2 | {"n_layer": 4}
+
+
+def spec(tensor=1, data=1, stages=1, micro=1, **more):
+    return {"mode": "hybrid", "sharding_size": tensor, "data": data, "stage_cnt": stages, "accum_degree": micro, **more}
+
+
+LAYOUTS = {
+    "one device": (GPT2, "clm", None, 4),
+    "pipeline": (GPT2, "clm", spec(stages=4, micro=8, schedule="1f1b"), 8),
+    "interleaved": (GPT2, "clm", spec(stages=2, micro=4, schedule="interleaved"), 8),
+    "shards, ZeRO 2": (GPT2, "clm", spec(tensor=2, data=2, micro=2, zero=2), 8),
+    "all of it": (st.SMALL_BERT | {"num_hidden_layers": 4}, "mlm",
+                  spec(tensor=4, data=2, stages=2, micro=4, zero=1), 8),
+    "stages one after the other": (GPT2, "clm", spec(stages=2) | {"mode": "sharding"}, 4),
+    "stashes on the host": (GPT2, "clm", spec(stages=2, micro=4, offload=True), 8),
+}
+
+
+class Page(html.parser.HTMLParser):
+    """What a page says: text, tables by section as rows of cells, figures; tags must match."""
+
+    def __init__(self, path):
+        super().__init__()
+        self.source = path.read_text()
+        self.open, self.words, self.section, self.tables = [], [], None, {}
+        self.feed(self.source)
+        self.close()
+        st.expect(not self.open, f"open at the end: {self.open}")
+        ElementTree.fromstring(self.source)
+        self.text = " ".join(self.words)
+        self.figures = json.loads(re.search(r'id="figures">\n(.*?)\n</script>', self.source, re.S)[1])
+        self.total = self.figures["picoseconds"]
+
+    def handle_starttag(self, tag, attributes):
+        self.open.append(tag)
+        attributes = dict(attributes)
+        if tag == "section":
+            self.section = attributes["id"]
+        elif tag == "table":
+            self.tables.setdefault(self.section, []).append([])
+        elif tag == "tr":
+            self.tables[self.section][-1].append([])
+        elif tag in ("td", "th"):
+            self.tables[self.section][-1][-1].append("")
+        elif tag == "span" and "title" in attributes:  # Of a rounded figure the whole.
+            self.tables[self.section][-1][-1][-1] = attributes["title"]
+
+    def handle_startendtag(self, tag, attributes):
+        pass
+
+    def handle_endtag(self, tag):
+        st.expect(self.open and self.open.pop() == tag, f"</{tag}> closes another tag, {self.getpos()}")
+
+    def handle_data(self, data):
+        if "script" in self.open or "style" in self.open:
+            return
+        self.words.append(data)
+        if self.open[-1:] in (["td"], ["th"]):
+            self.tables[self.section][-1][-1][-1] += data
+
+    def picoseconds(self, section, table, column):
+        """The whole times of a column."""
+        return [round(float(row[column].removesuffix(" ms")) * 1e9) for row in self.tables[section][table][1:]]
+
+
+def fields(message, kind, name):
+    """The values of a field of a decoded message."""
+    number = next(n for n, field in mutated.MESSAGES[kind].items() if field[0] == name)
+    return [value for n, value in message if n == number]
+
+
+def compile_page(folder, config, task, parallel, batch, *flags):
+    page = folder / "report.html"
+    model = st.write_json(folder / "model" / "config.json", config).parent
+    # The last target holds.
+    command = [*st.COMPILE, model, f"--task={task}", f"--batch={batch}", "--seq=32", "-o", folder / "model.bin",
+               f"--report={page}", "--target=dtu-t10", *flags]
+    if parallel:
+        command.append(f"--parallel={st.write_json(folder / 'parallel.json', parallel)}")
+    done = st.check_run(command)
+    return Page(page), folder / "model.bin", done.stderr, command
+
+
+def stands_alone(page):
+    """Nothing of it is elsewhere, and it is small."""
+    for reference in ("http", "@import", "url("):
+        st.expect(reference not in page.source, f"it has {reference}")
+    st.expect(not re.search(r'\b(src|href)=', page.source), "it loads something")
+    st.expect(len(page.source) < 2_000_000, f"{len(page.source)} characters")
+
+
+def agrees(page, binary, said):
+    """The page, the compiler's line, the prediction in the binary and what the binary prints are one."""
+    report = binary.with_suffix(".json")
+    printed = st.check_run([binary, "--timing-only", f"--report={report}"]).stdout
+    line = re.search(r"simulated step (\S+) ms \(roofline bound (\S+) ms, sum of all instructions (\S+) ms\)", printed)
+    for figure, key in zip(line.groups(), ("picoseconds", "lower_bound", "serial_sum")):
+        st.expect(figure + " ms" in page.text, f"the page lacks {figure} ms")
+        st.expect(round(float(figure) * 1e9) == page.figures[key], f"{key}: {page.figures[key]}, not {figure} ms")
+    st.expect(f"a step takes {page.total / 1e9:.3f} ms" in said, said)
+    prediction, = fields(mutated.Mutator(binary).program, "Executable", "prediction")
+    st.expect(fields(prediction, "Prediction", "picoseconds") == [page.total], "another prediction")
+    links = {fields(link, "LinkPrediction", "name")[0].decode(): fields(link, "LinkPrediction", "bytes")[0]
+             for link in fields(prediction, "Prediction", "links")}
+    st.expect({link["name"]: link["bytes"] for link in page.figures["links"]} == links, "the links differ")
+    if links:
+        shown = {row[0]: int(row[1].split()[0]) for row in page.tables["links"][1][1:]}
+        st.expect(shown.items() <= links.items() and len(shown) == min(50, len(links)), f"shown links {shown}")
+    st.expect(all(0 < link["busy"] <= page.total for link in page.figures["links"]), "a link is too busy")
+    devices = json.loads(report.read_text())["devices"]
+    st.expect([d["arena_bytes"] for d in page.figures["devices"]] == [d["arena_bytes"] for d in devices], "memory")
+    return [sum(sum(fields(task, "TaskPrediction", "picoseconds")) for task in fields(rank, "RankPrediction", "tasks"))
+            for rank in fields(prediction, "Prediction", "ranks")]
+
+
+def adds_up(page, ranks):
+    """Classes to the step on each device, pieces of the path to the step, memory's classes to the arena."""
+    total, figures = page.total, page.figures
+    for device, busy in zip(figures["devices"], ranks, strict=True):
+        times = device["times"]
+        st.expect(sum(times.values()) == total and min(times.values()) >= 0, f"{device}: not {total}")
+        st.expect(times["waiting"] >= total - busy, f"{device['name']} is done at {busy} of {total}")
+    for group in figures["groups"]:
+        st.expect(sum(group["times"].values()) == total * group["ranks"], f"{group['name']} does not add up")
+        st.expect(sum(group["memory"].values()) == group["arena_bytes"], f"{group['name']}: memory does not add up")
+    for row in page.tables["stages"][1][1:]:
+        shown = sum(round(float(cell.removesuffix(" ms")) * 1e9) for cell in row[3:])
+        st.expect(shown == total, f"{row} adds up to {shown}")
+    path = figures["path"]
+    st.expect(path[0]["start"] == 0 and path[-1]["end"] == total, "the path has ends")
+    st.expect(len(path) == figures["num_pieces"], "pieces are missing")
+    st.expect(all(a["end"] == b["start"] for a, b in zip(path, path[1:])), "the path has gaps")
+    st.expect(all(sum(p["times"].values()) == p["end"] - p["start"] for p in path), "a piece does not add up")
+    for table, column in ((0, 1), (1, 3)):
+        st.expect(sum(page.picoseconds("path", table, column)) == total, f"table {table} of the path does not add up")
+    lengths = page.picoseconds("path", 1, 3)[:40]
+    st.expect(lengths == sorted(lengths, reverse=True), "the longest pieces come first")
+    memory = figures["memory"]
+    st.expect(0.7 * memory["reserved"] < memory["peak"] <= memory["reserved"], f"{memory}")
+
+
+def pages(name):
+    def case(folder):
+        config, task, parallel, batch = LAYOUTS[name]
+        page, binary, said, command = compile_page(folder, config, task, parallel, batch)
+        stands_alone(page)
+        adds_up(page, agrees(page, binary, said))
+        # The same page again, and the same binary without it.
+        first, binary_first = page.source, binary.read_bytes()
+        st.check_run(command)
+        st.expect((folder / "report.html").read_text() == first, "another page of the same step")
+        st.check_run([flag for flag in command if not str(flag).startswith("--report=")])
+        st.expect(binary.read_bytes() == binary_first, "the page changes the binary")
+        times = {c: sum(g["times"][c] for g in page.figures["groups"]) for c in page.figures["groups"][0]["times"]}
+        spread = parallel is not None
+        st.expect(all(times[name] > 0 for name in ("forward", "backward", "update", "launches")), f"{times}")
+        # A stage alone waits at the end at most, for devices that end later.
+        least = 0.05 if spread and parallel["stage_cnt"] > 1 else 0
+        most = 1 if least else 0.01 * spread
+        st.expect(least <= times["waiting"] / sum(times.values()) <= most, f"{times}")
+        shares = spread and parallel["sharding_size"] * parallel["data"] > 1
+        st.expect((times["collectives"] > 0) == shares, f"{times}")
+        return f"{page.total / 1e9:.3f} ms, {len(page.source) // 1024} KiB"
+    return case
+
+
+def replayed(folder):
+    """More than 64 devices: tasks are timed once for all, and the page has a row a group."""
+    layout = spec(tensor=4, data=9, stages=2, micro=2, schedule="1f1b", zero=1)
+    page, binary, said, _ = compile_page(folder, GPT2 | {"n_layer": 2}, "clm", layout, 36)
+    stands_alone(page)
+    printed = st.check_run([binary, "--timing-only"]).stdout
+    st.expect(f"simulated step {page.total / 1e9:.9f}".rstrip("0") in printed, printed)
+    st.expect(page.figures["devices"] == [] and [g["ranks"] for g in page.figures["groups"]] == [36, 36], "rows")
+    for group in page.figures["groups"]:
+        st.expect(sum(group["times"].values()) == page.total * 36, f"{group['name']} does not add up")
+        st.expect(group["times"]["collectives"] > 0 and group["times"]["waiting"] > 0, f"{group}")
+    path = page.figures["path"]
+    st.expect(path[0]["start"] == 0 and path[-1]["end"] == page.total, "the path has ends")
+    st.expect(all(a["end"] == b["start"] for a, b in zip(path, path[1:])), "the path has gaps")
+    st.expect({piece["group"] for piece in path} == {"group0", "group1"}, "the path stays on one group")
+    prediction, = fields(mutated.Mutator(binary).program, "Executable", "prediction")
+    st.expect(page.figures["num_links"] == len(fields(prediction, "Prediction", "links")), "links")
+    return f"{page.figures['num_links']} links, {len(page.source) // 1024} KiB"
+
+
+def what_if(folder):
+    """What a better machine makes of the step is what the same code takes on such a machine."""
+    page, binary, _, command = compile_page(folder, GPT2, "clm", spec(tensor=8, stages=2, micro=2), 8)
+    figures = {"links from chip to chip are twice as fast": ["chip_gbytes_per_second"],
+               "device memory (L3) is twice as fast": ["l3_gbytes_per_second"],
+               "vector engines are twice as fast": ["vector_bytes_per_cycle"]}
+    asked = {one["what"]: one["picoseconds"] for one in page.figures["what_if"]}
+    st.expect(len(asked) >= 3 and all(0 < time for time in asked.values()), f"{asked}")
+    code = folder / "code.mlir"
+    unwanted = ("--report=", "-o", str(binary))
+    st.check_run([*(c for c in command if not str(c).startswith(unwanted)), "--compile-to=dtu", "-o", code])
+    checked = 0
+    for what, names in figures.items():
+        if what not in asked:
+            continue
+        text = code.read_text()
+        for name in names:
+            text, count = re.subn(rf"(\b{name} {{ value: )([\d.]+)", lambda m: f"{m[1]}{2 * float(m[2]):g}", text)
+            st.expect(count == 1, f"{count} figures {name}")
+        (folder / "better.mlir").write_text(text)
+        st.check_run([*st.COMPILE, folder / "better.mlir", "--compile-from=dtu", "-o", folder / "better.bin"])
+        prediction, = fields(mutated.Mutator(folder / "better.bin").program, "Executable", "prediction")
+        st.expect(fields(prediction, "Prediction", "picoseconds") == [asked[what]], f"{what}: {asked[what]}")
+        checked += 1
+    st.expect(checked >= 2, f"{checked} of {asked}")
+    # From code the page lacks what only the plan knows, and says so.
+    again = folder / "again.html"
+    st.check_run([*st.COMPILE, code, "--compile-from=dtu", "-o", folder / "again.bin", f"--report={again}"])
+    st.expect("not known of a program that was compiled from code" in Page(again).text, "memory over time from code")
+    st.expect((folder / "again.bin").read_bytes() == binary.read_bytes(), "another binary")
+    return f"{checked} machines"
+
+
+def names(folder):
+    """Names come from files and may hold anything."""
+    text = (st.ROOT / "devices" / "dtu-t10.textproto").read_text()
+    device = folder / "device.textproto"
+    device.write_text(re.sub(r'(?m)^name: ".*"', 'name: "</script><b>&\'t10"', text))
+    page, _, _, _ = compile_page(folder, GPT2 | {"n_layer": 1}, "clm", None, 2, f"--target={device}")
+    st.expect("on </script><b>&'t10." in page.text and "<b>" not in page.source, "the name's markup is the page's")
+
+
+def refused(folder):
+    model = st.write_json(folder / "model" / "config.json", GPT2 | {"n_layer": 1}).parent
+    page, binary = folder / "page.html", folder / "a.bin"
+    command = [*st.COMPILE, "-q", model, "--task=clm", "--batch=2", "--seq=16", "--target=dtu-t10"]
+    (folder / "file").touch()
+    for flags, message in (
+            (["-o", binary, f"--report={page}", "--predict=false"], "--predict=false leaves out"),
+            (["-o", folder / "a.mlir", f"--report={page}", "--compile-to=tasks"],
+             "has no effect: --compile-to=tasks stops before"),
+            (["-o", binary, f"--report={folder / 'nothing' / 'page.html'}"], "nothing/page.html: cannot write"),
+            (["-o", binary, f"--report={folder / 'file' / 'page.html'}"], "file/page.html: cannot write"),
+            (["-o", binary, f"--report={folder}"], "cannot write|Is a directory"),
+            (["-o", binary, f"--report={binary}"], "and -o name one file"),
+            (["-o", binary, f"--report={page}", f"--explain={page}"], "and --explain name one file"),
+            (["-o", binary, "--report="], "--report=: expected a value"),
+            (["-o", binary, f"--report={page}", "--target=dtu-none"], "dtu-none")):
+        refuse([*command, *flags], message, folder)
+    # What was there before stays.
+    page.write_text("before")
+    refuse([*command, "-o", binary, f"--report={page}", "--batch=0"], "--batch", folder)
+    st.expect(page.read_text() == "before", "a failed compilation replaced the page")
+
+
+def depends_on_data(folder):
+    program = folder / "program.mlir"
+    argument = jax.ShapeDtypeStruct((8,), np.float32)
+    program.write_text(jax.jit(
+        lambda x: jax.lax.while_loop(lambda v: v.sum() < 9, lambda v: 2 * v, x)).lower(argument).as_text())
+    refuse([*st.COMPILE, "-q", program, "--target=dtu-t10", "-o", folder / "a.bin", f"--report={folder / 'page.html'}"],
+           "how long a step takes depends on its data", folder)
+
+
+CASES = [*((name, pages(name)) for name in LAYOUTS), ("72 devices", replayed), ("what if", what_if), ("names", names),
+         ("refused", refused), ("time that depends on data", depends_on_data)]
+
+if __name__ == "__main__":
+    sys.exit(st.main(*CASES))
