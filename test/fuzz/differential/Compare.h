@@ -15,9 +15,15 @@ double getTolerance(ModuleOp module);
 /// Whether all numbers are finite and none is so large that a difference says nothing.
 bool areWellConditioned(const ref::NamedTensors &results);
 
+/// The same inputs, each number in f32 or f64 a unit or two of f32's last place away.
+ref::NamedTensors nudge(const ref::NamedTensors &inputs);
+
 /// The first result that differs, in words; empty where there is none. Of a result that replaces an
-/// input the change is compared. Results that only `actual` has do not count.
+/// input the change is compared. Results that only `actual` has do not count. With `nudged`, the
+/// results of the nudged inputs, differences of the order of those that the nudge makes do not
+/// count either: rounding explains them.
 std::string describeDifference(const ref::NamedTensors &inputs, const ref::NamedTensors &expected,
-                               const ref::NamedTensors &actual, double tolerance);
+                               const ref::NamedTensors &actual, double tolerance,
+                               const ref::NamedTensors *nudged = nullptr);
 
 } // namespace mlir::st
