@@ -2,7 +2,9 @@
 
 #include <libxsmm.h>
 
+#include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <limits>
 #include <memory>
 
@@ -47,6 +49,53 @@ HostMatmul::HostMatmul(HostIsa isa, const HostKernels &kernels)
     return;
   libxsmm_init();
   libxsmm_set_target_archid(isa >= HostIsa::Avx512 ? LIBXSMM_X86_AVX512_CORE : LIBXSMM_X86_AVX2);
+}
+
+// Larger products go block by block, so that what a block reads stays in the host's second cache.
+// Columns in blocks of a multiple of 64 leave over what whole rows would, and the blocks of k come
+// in order, so that the sums are those of one product.
+constexpr int64_t kBlockM = 96, kBlockN = 256, kBlockK = 256;
+/// Operands of a product that is cut into blocks; more than any L1 of a device holds.
+constexpr int64_t kLargeBytes = int64_t(3) << 18;
+
+/// Copies a block of a matrix whose rows lie far apart to where they lie side by side.
+const float *packRows(float *to, const float *from, int64_t stride, int64_t rows, int64_t cols) {
+  for (int64_t r = 0; r < rows; ++r)
+    std::memcpy(to + r * cols, from + r * stride, static_cast<size_t>(cols * 4));
+  return to;
+}
+
+void HostMatmul::runBlocks(float *c, int64_t ldc, const float *a, int64_t lda, bool transposeA,
+                           const float *b, int64_t ldb, int64_t m, int64_t n, int64_t k,
+                           bool accumulate) const {
+  float *packedA = reinterpret_cast<float *>(threadScratch(4, m * kBlockK * 4));
+  float *packedB = reinterpret_cast<float *>(threadScratch(5, kBlockK * kBlockN * 4));
+  for (int64_t l = 0; l < k; l += kBlockK) {
+    const int64_t kb = std::min(kBlockK, k - l), strideA = transposeA ? m : kb;
+    const float *blockA = transposeA ? packRows(packedA, a + l * lda, lda, kb, m)
+                                     : packRows(packedA, a + l, lda, m, kb);
+    for (int64_t j = 0; j < n; j += kBlockN) {
+      const int64_t nb = std::min(kBlockN, n - j);
+      const float *blockB = packRows(packedB, b + l * ldb + j, ldb, kb, nb);
+      for (int64_t i = 0; i < m; i += kBlockM)
+        runBlock(c + i * ldc + j, ldc, blockA + (transposeA ? i : i * strideA), strideA, transposeA,
+                 blockB, nb, std::min(kBlockM, m - i), nb, kb, accumulate || l > 0);
+    }
+  }
+}
+
+void HostMatmul::runBlock(float *c, int64_t ldc, const float *a, int64_t lda, bool transposeA,
+                          const float *b, int64_t ldb, int64_t m, int64_t n, int64_t k,
+                          bool accumulate) const {
+  if (useLibxsmm && runLibxsmm(c, ldc, a, lda, transposeA, b, ldb, m, n, k, accumulate))
+    return;
+  if (transposeA) {
+    float *packed = reinterpret_cast<float *>(threadScratch(3, k * m * 4));
+    kernels.transpose4(packed, a, k, m, k * 4, lda * 4);
+    a = packed;
+    lda = k;
+  }
+  kernels.matmul(c, a, b, m, n, k, ldc, lda, ldb, accumulate);
 }
 
 bool HostMatmul::runLibxsmm(float *c, int64_t ldc, const float *a, int64_t lda, bool transposeA,
@@ -99,16 +148,9 @@ void HostMatmul::run(float *c, int64_t ldc, Operand a, Operand b, DType type, in
     bf = packed;
     b.stride = n;
   }
-  if (useLibxsmm &&
-      runLibxsmm(c, ldc, af, a.stride, a.transposed, bf, b.stride, m, n, k, accumulate))
-    return;
-  if (a.transposed) {
-    float *packed = reinterpret_cast<float *>(threadScratch(3, k * m * 4));
-    kernels.transpose4(packed, af, k, m, k * 4, a.stride * 4);
-    af = packed;
-    a.stride = k;
-  }
-  kernels.matmul(c, af, bf, m, n, k, ldc, a.stride, b.stride, accumulate);
+  const bool isLarge = (m * k + k * n) * 4 > kLargeBytes;
+  (this->*(isLarge ? &HostMatmul::runBlocks : &HostMatmul::runBlock))(
+      c, ldc, af, a.stride, a.transposed, bf, b.stride, m, n, k, accumulate);
 }
 
 } // namespace st::dtu

@@ -30,6 +30,13 @@ private:
   bool runLibxsmm(float *c, int64_t ldc, const float *a, int64_t lda, bool transposeA,
                   const float *b, int64_t ldb, int64_t m, int64_t n, int64_t k,
                   bool accumulate) const;
+  /// By libxsmm, or the portable loop where that has no kernel.
+  void runBlock(float *c, int64_t ldc, const float *a, int64_t lda, bool transposeA, const float *b,
+                int64_t ldb, int64_t m, int64_t n, int64_t k, bool accumulate) const;
+  /// The same block by block, from packed operands.
+  void runBlocks(float *c, int64_t ldc, const float *a, int64_t lda, bool transposeA,
+                 const float *b, int64_t ldb, int64_t m, int64_t n, int64_t k,
+                 bool accumulate) const;
 };
 
 /// A buffer that grows and is kept for each host thread; `slot` tells buffers in use at once apart.

@@ -211,6 +211,15 @@ TEST(HostMatmul, SumsAreInTheOrderTheDocumentStates) {
     expectStatedOrder(Product(5, 35, 2 * kBf16BlockK + 7, 4, DType::BF16, random), isa);
 }
 
+TEST(HostMatmul, ProductsOfF32InBlocks) {
+  std::mt19937 random(11);
+  for (HostIsa isa : hostIsas())
+    for (int layout : {0, 1, 2, 7}) {
+      expectStatedOrder(Product(3, 300, 660, layout, DType::F32, random), isa);
+      expectWithinBound(Product(210, 70, 713, layout, DType::F32, random), isa);
+    }
+}
+
 TEST(HostMatmul, SubnormalNumbersAreKeptOrZeroAsTheDocumentStates) {
   std::mt19937 random(10);
   for (HostIsa isa : hostIsas())
