@@ -136,7 +136,8 @@ def training_step(bench):
 def roofs(bench):
     """Flat roofs in GFLOP/s, and memory rates in GB/s, of a cluster."""
     f = bench.figures
-    vector = f["cores_per_cluster"] * f["vector_bytes_per_cycle"] / 4 * f["clock_ghz"]
+    # Two a lane: a multiply-add is one instruction.
+    vector = 2 * f["cores_per_cluster"] * f["vector_bytes_per_cycle"] / 4 * f["clock_ghz"]
     flat = {"matrix engines, f32": ("f32", micro.peak(f, "f32")), "matrix engines, bf16": ("bf16", micro.peak(f, "bf16")),
             "vector engines, f32": ("other", vector)}
     slopes = {"L3, the chip's": f["l3_gbytes_per_second"],

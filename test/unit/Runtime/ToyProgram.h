@@ -188,14 +188,15 @@ public:
     StepTime time;
     time.total = 12345678901;
     time.ranks.resize(arenas.size());
+    time.work = noWork();
     return time;
   }
-  absl::StatusOr<StepWork> lastStepWork() const override {
-    return StepWork{std::vector<std::vector<TaskWork>>(arenas.size(), std::vector<TaskWork>(1)),
-                    {}};
-  }
+  absl::StatusOr<StepWork> lastStepWork() const override { return noWork(); }
 
 private:
+  StepWork noWork() const {
+    return {std::vector<std::vector<TaskWork>>(arenas.size(), std::vector<TaskWork>(1)), {}};
+  }
   void step(ToyBuffer &arena) {
     const proto::Group &group = program.groups(0);
     float *w = arena.at<float>(group.states(0).offset());
