@@ -1,8 +1,7 @@
 // The host's matrix products beside oneDNN's, whose right operand is packed ahead: one thread,
-// 384 x 1024 x 4096, f32 and bf16 to f32, in turn. Also vector ops one instruction at a time and
-// in a run, beside the host's memory.
+// 384 x 1024 x 4096, f32 and bf16 to f32, in turn.
 //
-//   build/bin/st-host-peers [rounds]
+//   OMP_NUM_THREADS=1 build/bin/st-host-peers [rounds]
 //
 // Prints medians and ratios. A few rounds even out a machine that others use too.
 #include "backends/dtu/simulator/HostMatmul.h"
@@ -22,6 +21,8 @@ using namespace st::dtu;
 using dnnl::memory;
 
 constexpr int64_t kM = 384, kN = 1024, kK = 4096;
+/// A small number in bf16, and two of them one in f32.
+constexpr uint16_t kSmall = 0x3c00;
 
 double seconds(const std::function<void()> &work) {
   auto begin = std::chrono::steady_clock::now();
@@ -30,7 +31,8 @@ double seconds(const std::function<void()> &work) {
 }
 
 double median(std::vector<double> values) {
-  std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2), values.end());
+  std::nth_element(values.begin(), values.begin() + static_cast<long>(values.size() / 2),
+                   values.end());
   return values[values.size() / 2];
 }
 
@@ -45,10 +47,9 @@ public:
     product = dnnl::matmul(chosen);
     memory left(a, engine), packed(chosen.weights_desc(), engine), out(c, engine);
     memory right({{kK, kN}, type, memory::format_tag::ab}, engine);
-    const size_t width = type == memory::data_type::f32 ? 4 : 2;
     for (memory *each : {&left, &right})
-      std::fill_n(static_cast<uint16_t *>(each->get_data_handle()),
-                  each->get_desc().get_size() / 2, width == 2 ? 0x3c00 : 0x3c00);
+      std::fill_n(static_cast<uint16_t *>(each->get_data_handle()), each->get_desc().get_size() / 2,
+                  kSmall);
     dnnl::reorder(right, packed).execute(stream, right, packed);
     stream.wait();
     arguments = {{DNNL_ARG_SRC, left}, {DNNL_ARG_WEIGHTS, packed}, {DNNL_ARG_DST, out}};
@@ -69,8 +70,8 @@ void compare(const char *name, DType type, memory::data_type peerType, int round
   const HostIsa isa = fastestHostIsa();
   HostMatmul matmul(isa, hostKernels(isa));
   const int64_t width = type == DType::F32 ? 4 : 2;
-  std::vector<uint16_t> a(static_cast<size_t>(kM * kK * width / 2), 0x3c00),
-      b(static_cast<size_t>(kK * kN * width / 2), 0x3c00);
+  std::vector<uint16_t> a(static_cast<size_t>(kM * kK * width / 2), kSmall),
+      b(static_cast<size_t>(kK * kN * width / 2), kSmall);
   std::vector<float> c(static_cast<size_t>(kM * kN));
   Peer peer(peerType);
   std::vector<double> own, theirs;

@@ -113,12 +113,26 @@ std::string advice(const StepFigures &figures) {
   return section("advice", "What to change first", out);
 }
 
+/// A row for each group, and to be unfolded one for each device where there are such.
+template <typename Fill>
+std::string groupTables(const StepFigures &figures, const std::vector<HtmlCell> &header,
+                        const Fill &fill) {
+  auto table = [&](const std::vector<StepFigures::Row> &of) {
+    Rows rows = {header};
+    for (const StepFigures::Row &row : of)
+      rows.push_back(fill(row));
+    return htmlTable(rows);
+  };
+  return figures.devices.empty()
+             ? table(figures.groups)
+             : absl::StrCat(table(figures.groups), "<details><summary>Each device</summary>\n",
+                            table(figures.devices), "</details>\n");
+}
+
 std::string stages(const StepFigures &figures) {
-  Rows rows = {{textCell("ms a device")}};
-  for (const char *title : {"stages", "devices"})
-    rows[0].push_back(textCell(title));
+  std::vector<HtmlCell> header = {textCell("ms a device"), textCell("stages"), textCell("devices")};
   for (size_t c = 0; c < kTimeClasses; ++c)
-    rows[0].push_back(textCell(timeClassName(static_cast<TimeClass>(c))));
+    header.push_back(textCell(timeClassName(static_cast<TimeClass>(c))));
   auto fill = [&](const StepFigures::Row &row) {
     std::vector<HtmlCell> cells = {textCell(row.name), textCell(absl::StrJoin(row.stages, ", ")),
                                    textCell(absl::StrCat(row.ranks))};
@@ -126,16 +140,8 @@ std::string stages(const StepFigures &figures) {
       cells.push_back(timeCell(time / row.ranks));
     return cells;
   };
-  for (const StepFigures::Row &row : figures.groups)
-    rows.push_back(fill(row));
-  std::string out = absl::StrCat(timeLegend(), classChart(figures), htmlTable(rows));
-  if (!figures.devices.empty()) {
-    Rows devices = {rows[0]};
-    for (const StepFigures::Row &row : figures.devices)
-      devices.push_back(fill(row));
-    absl::StrAppend(&out, "<details><summary>Each device</summary>\n", htmlTable(devices),
-                    "</details>\n");
-  }
+  std::string out =
+      absl::StrCat(timeLegend(), classChart(figures), groupTables(figures, header, fill));
   absl::StrAppend(&out, note("Every instant of a device is of one class: its cores and DTEs work, "
                              "for the forward pass, the backward pass (gradients of weights too), "
                              "the update or what is done once a step; or none of them does, and it "
@@ -167,25 +173,16 @@ std::string engines(const StepFigures &figures) {
                                 {"L2", &EngineShares::l2},
                                 {"L3", &EngineShares::l3},
                                 {"host link", &EngineShares::host}};
-  Rows rows = {{textCell("busy")}};
+  std::vector<HtmlCell> header = {textCell("busy")};
   for (const Column &column : columns)
-    rows[0].push_back(textCell(column.name));
+    header.push_back(textCell(column.name));
   auto fill = [&](const StepFigures::Row &row) {
     std::vector<HtmlCell> cells = {textCell(row.name)};
     for (const Column &column : columns)
       cells.push_back(shareCell(row.engines.*column.share));
     return cells;
   };
-  for (const StepFigures::Row &row : figures.groups)
-    rows.push_back(fill(row));
-  std::string out = htmlTable(rows);
-  if (!figures.devices.empty()) {
-    Rows devices = {rows[0]};
-    for (const StepFigures::Row &row : figures.devices)
-      devices.push_back(fill(row));
-    absl::StrAppend(&out, "<details><summary>Each device</summary>\n", htmlTable(devices),
-                    "</details>\n");
-  }
+  std::string out = groupTables(figures, header, fill);
   return section("engines", "Engines",
                  out + note("Of the step, the part in which an engine works: of matrix and vector "
                             "engines the mean over a device's cores, of DTEs over its queues; a "

@@ -170,11 +170,9 @@ bool ClusterRun::runInstance(uint32_t index, int64_t budget) {
     }
     Slot slot = stream.slots[position.pc];
     Step step = Step::Next;
-    ++executed.instructions;
     if (const unsigned run = stream.runs[position.pc]; run && run <= budget) {
       unsigned at = 0;
       if (executeRun(*program, &stream.slots[position.pc], run, context, at)) {
-        executed.instructions += run - 1;
         work.instructions += run;
         budget -= run - 1;
         position.pc += run;

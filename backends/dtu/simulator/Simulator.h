@@ -90,7 +90,6 @@ constexpr std::array<int64_t TaskWork::*, 10> kTaskWork = {
 struct ExecutedWork {
   std::vector<TaskWork> tasks;       ///< an entry per schedule entry
   std::map<int64_t, int64_t> sentTo; ///< bytes by the rank that they went to
-  int64_t instructions = 0;
 };
 
 /// A row of the trace: one engine of one cluster.
