@@ -12,15 +12,15 @@
 
 namespace st::dtu {
 
-bool LazyMemory::allocate(int64_t size) {
+bool LazyMemory::allocate(int64_t size, Pages pages) {
   reset();
   bytes = std::max<int64_t>(size, 1);
   void *p = mmap(nullptr, static_cast<size_t>(bytes), PROT_READ | PROT_WRITE,
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED)
     return false;
-  // Advice only: large pages spare the host's address translation.
-  madvise(p, static_cast<size_t>(bytes), MADV_HUGEPAGE);
+  // Advice only.
+  madvise(p, static_cast<size_t>(bytes), pages == Pages::Large ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   data = static_cast<uint8_t *>(p);
   return true;
 }
@@ -49,8 +49,11 @@ LazyMemory DataEngine::takeScratch() {
     scratch.pop_back();
     return memory;
   }
+  // A cluster that waits for a message keeps its own: thousands of them would take gigabytes.
+  constexpr size_t kLargePages = 64;
   LazyMemory memory;
-  memory.allocate(machine.coreStride() * machine.cores + machine.l2Bytes);
+  memory.allocate(machine.coreStride() * machine.cores + machine.l2Bytes,
+                  scratches++ < kLargePages ? LazyMemory::Pages::Large : LazyMemory::Pages::Small);
   return memory;
 }
 

@@ -29,8 +29,10 @@ public:
     std::swap(data, other.data), std::swap(bytes, other.bytes);
     return *this;
   }
-  /// False if the host refuses.
-  bool allocate(int64_t size);
+  enum class Pages { Large, Small };
+  /// False if the host refuses. Large pages spare its address translation and take 2 MiB where a
+  /// byte is touched.
+  bool allocate(int64_t size, Pages pages = Pages::Large);
   void reset();
 
   uint8_t *data = nullptr;
@@ -82,6 +84,7 @@ private:
   // the last ones used are the warmest.
   std::mutex scratchMutex;
   std::vector<LazyMemory> scratch;
+  size_t scratches = 0; ///< with those that clusters have now
   LazyMemory takeScratch();
   void giveScratchBack(LazyMemory memory);
 
