@@ -1,10 +1,18 @@
-// The host's matrix products beside oneDNN's, whose right operand is packed ahead: one thread,
-// 384 x 1024 x 4096, f32 and bf16 to f32, in turn.
+// What the simulator does with data beside what the host can, one thread each, in turn:
+// - its matrix products beside oneDNN's, whose right operand is packed ahead: 384 x 1024 x 4096,
+//   f32 and bf16 to f32;
+// - a chain of vector instructions on tiles that come from L3 and go back to it, beside STREAM's
+//   triad, a = b + s * c, on as much memory.
 //
 //   OMP_NUM_THREADS=1 build/bin/st-host-peers [rounds]
 //
 // Prints medians and ratios. A few rounds even out a machine that others use too.
+#include "backends/dtu/isa/Text.h"
 #include "backends/dtu/simulator/HostMatmul.h"
+#include "backends/dtu/simulator/Simulator.h"
+#include "lib/Timing/DtuDescription.h"
+
+#include "absl/strings/str_cat.h"
 
 #include <oneapi/dnnl/dnnl.hpp>
 
@@ -87,6 +95,108 @@ void compare(const char *name, DType type, memory::data_type peerType, int round
               median(theirs) / median(own));
 }
 
+/// Floats of each of three arrays in L3, and of a tile of them.
+constexpr int64_t kArray = int64_t(16) << 20, kTile = 8192;
+
+/// out = max(a + s * b, 0) * (a + s * b), a tile at a time.
+std::string chainProgram() {
+  auto at = [](int64_t offset) { return absl::StrCat("f32:L1[", offset, "]{128,1}"); };
+  const int64_t a = 256, b = a + 4 * kTile, out = b + 4 * kTile;
+  const std::string shape = " rows=64 cols=128\n", scalar = "{0,0}";
+  return absl::StrCat("program \"chain\" semaphores=3 barriers=0 l1=", out + 4 * kTile,
+                      " l2=0 l3=", 12 * kArray,
+                      " host=0 table=0 {\n"
+                      "stream dte first=0 count=1 {\n"
+                      "  loop reg=r4 limit=",
+                      4 * kArray, " step=", 4 * kTile,
+                      "\n"
+                      "    wait sem=0\n"
+                      "    copy dst=L1[",
+                      a, ";0]{4} src=L3[1*r4]{4} sizes=[", kTile,
+                      "]\n"
+                      "    copy dst=L1[",
+                      b, ";0]{4} src=L3[", 4 * kArray, "+1*r4]{4} sizes=[", kTile,
+                      "]\n"
+                      "    signal sem=1\n"
+                      "  end\n}\n"
+                      "stream core first=0 count=1 {\n"
+                      "  vector op=fill dst=f32:L1[0]",
+                      scalar,
+                      " rows=1 cols=1 value=0x3fc00000\n"
+                      "  vector op=fill dst=f32:L1[128]",
+                      scalar,
+                      " rows=1 cols=1\n"
+                      "  signal sem=0\n"
+                      "  loop reg=r4 limit=",
+                      4 * kArray, " step=", 4 * kTile,
+                      "\n"
+                      "    wait sem=1\n"
+                      "    vector op=mul_add dst=",
+                      at(out), " a=", at(b), " b=f32:L1[0]", scalar, " c=", at(a), shape,
+                      "    vector op=max dst=", at(b), " a=", at(out), " b=f32:L1[128]", scalar,
+                      shape, "    vector op=mul dst=", at(out), " a=", at(out), " b=", at(b), shape,
+                      "    signal sem=2\n"
+                      "  end\n}\n"
+                      "stream dte first=1 count=1 {\n"
+                      "  loop reg=r4 limit=",
+                      4 * kArray, " step=", 4 * kTile,
+                      "\n"
+                      "    wait sem=2\n"
+                      "    copy dst=L3[",
+                      8 * kArray, "+1*r4]{4} src=L1[", out, ";0]{4} sizes=[", kTile,
+                      "]\n"
+                      "    signal sem=0\n"
+                      "  end\n}\n}\n");
+}
+
+/// STREAM's, its stores past the caches, too.
+void triad(float *out, const float *a, const float *b, float s) {
+  for (int64_t i = 0; i < kArray; ++i)
+    __builtin_nontemporal_store(a[i] + s * b[i], out + i);
+}
+
+bool chain(int rounds) {
+  RankConfig config;
+  config.arenaBytes = 12 * kArray;
+  SimulatorOptions options;
+  options.hostThreads = 1;
+  auto description = st::builtinDtuDescription("dtu-t10");
+  auto program = parseProgram(chainProgram());
+  if (!description.ok() || !program.ok()) {
+    std::fprintf(stderr, "%s\n", program.status().ToString().c_str());
+    return false;
+  }
+  auto simulator = Simulator::create(*description, {config}, options);
+  auto id = (*simulator)->load(*program);
+  if (!id.ok()) {
+    std::fprintf(stderr, "%s\n", id.status().ToString().c_str());
+    return false;
+  }
+  float *data = reinterpret_cast<float *>((*simulator)->memory(0));
+  std::vector<float> plain(static_cast<size_t>(3 * kArray));
+  for (int64_t i = 0; i < 2 * kArray; ++i)
+    data[i] = plain[static_cast<size_t>(i)] = static_cast<float>(i % 17) - 8.0f;
+  std::vector<double> own, theirs;
+  for (int i = 0; i < rounds; ++i) {
+    theirs.push_back(seconds(
+        [&] { triad(&plain[2 * kArray], &plain[0], &plain[static_cast<size_t>(kArray)], 1.5f); }));
+    own.push_back(seconds([&] { (void)(*simulator)->execute({{{*id, 0}}}); }));
+  }
+  for (int64_t i = 0; i < kArray; ++i) {
+    const float x = plain[static_cast<size_t>(2 * kArray + i)];
+    if (data[2 * kArray + i] != std::max(x, 0.0f) * x) {
+      std::fprintf(stderr, "element %ld is %g\n", i, data[2 * kArray + i]);
+      return false;
+    }
+  }
+  const double gigabytes = 12.0 * kArray / 1e9;
+  std::printf("\n| 3 x 64 MiB, one thread | St, GB/s | triad | ratio |\n"
+              "| --- | ---: | ---: | ---: |\n"
+              "| mul_add, max, mul | %.1f | %.1f | %.2f |\n",
+              gigabytes / median(own), gigabytes / median(theirs), median(theirs) / median(own));
+  return true;
+}
+
 } // namespace
 
 int main(int argc, char **argv) {
@@ -96,5 +206,5 @@ int main(int argc, char **argv) {
               kM, kN, kK);
   compare("f32", DType::F32, memory::data_type::f32, rounds);
   compare("bf16", DType::BF16, memory::data_type::bf16, rounds);
-  return 0;
+  return chain(rounds) ? 0 : 1;
 }

@@ -42,9 +42,10 @@ struct ExecContext {
   /// What was put off of these bytes is done.
   uint8_t *resolve(const char *what, const FlatAddress &address, int64_t low, int64_t high,
                    Access access, int64_t core = 0, int64_t *l1Core = nullptr);
-  /// Rows to be read, `stride` bytes apart, at `address` or where they have yet to be copied from;
-  /// from rows that are as dense, if `dense`. Null data and a fault if they are not inside.
-  RowsView resolveRows(const char *what, const FlatAddress &address, RowsView rows, bool dense);
+  /// Rows to be read, `stride` bytes apart, at `address` or where they have yet to be copied from,
+  /// in the form that is wanted. Null data and a fault if they are not inside.
+  RowsView resolveRows(const char *what, const FlatAddress &address, RowsView rows,
+                       DeferredCopies::Found wanted);
   bool fail(std::string text);
   /// Counts bytes read or written at `address`; `isWrite`: of the host, which way they go.
   void count(const FlatAddress &address, int64_t bytes, bool isWrite);

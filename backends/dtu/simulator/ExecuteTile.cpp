@@ -34,13 +34,16 @@ bool execute(const MatmulInst &inst, ExecContext &context) {
   int64_t bRows = inst.transposeB ? n : k, bCols = inst.transposeB ? k : n;
   // What is not packed first is read again and again, and rows far apart share the host's cache
   // lines.
-  auto dense = [&](bool transposed) { return inst.type == DType::F32 && !transposed; };
+  using Found = DeferredCopies::Found;
+  auto wanted = [&](bool transposed) {
+    return inst.type == DType::F32 && !transposed ? Found::AsDense : Found::Apart;
+  };
   RowsView a = context.resolveRows("A", inst.a, {nullptr, aRows, aCols * width, inst.lda * width},
-                                   dense(inst.transposeA));
+                                   wanted(inst.transposeA));
   if (!a.data)
     return false;
   RowsView b = context.resolveRows("B", inst.b, {nullptr, bRows, bCols * width, inst.ldb * width},
-                                   dense(inst.transposeB));
+                                   wanted(inst.transposeB));
   if (!b.data)
     return false;
   context.matmul->run(reinterpret_cast<float *>(c), inst.ldc,
@@ -214,7 +217,7 @@ private:
     }
     const int64_t rowBytes = cols * from.width;
     RowsView view = {nullptr, rows, rowBytes, rows == 1 ? rowBytes : from.rowBytes};
-    view = context.resolveRows(what, from.address, view, /*dense=*/false);
+    view = context.resolveRows(what, from.address, view, DeferredCopies::Found::Apart);
     to.data = const_cast<uint8_t *>(view.data);
     if (rows > 1)
       to.rowBytes = view.stride;

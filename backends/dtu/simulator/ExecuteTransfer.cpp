@@ -10,6 +10,8 @@
 
 namespace st::dtu {
 
+static bool isOnChip(Space space) { return space == Space::L1 || space == Space::L2; }
+
 bool ExecContext::fail(std::string text) {
   fault = std::move(text);
   return false;
@@ -79,23 +81,26 @@ uint8_t *ExecContext::resolve(const char *what, const FlatAddress &address, int6
     return nullptr;
   if (l1Core)
     *l1Core = found;
-  if (address.space != Space::L1) {
-    if (access != Access::Read)
-      deferred.beforeSourceWrite(data + low, data + high);
-  } else if (access == Access::Read) {
-    deferred.beforeRead(found, data + low, data + high);
-  } else {
-    deferred.beforeWrite(found, data + low, data + high, access == Access::Overwrite);
-  }
+  if (address.space != Space::L1 && access != Access::Read)
+    deferred.beforeSourceWrite(data + low, data + high);
+  if (!isOnChip(address.space))
+    return data;
+  const int64_t place = address.space == Space::L1 ? found : memory.cores;
+  if (access == Access::Read)
+    deferred.beforeRead(place, data + low, data + high);
+  else
+    deferred.beforeWrite(place, data + low, data + high, access == Access::Overwrite);
   return data;
 }
 
 RowsView ExecContext::resolveRows(const char *what, const FlatAddress &address, RowsView rows,
-                                  bool dense) {
-  int64_t l1Core = 0;
+                                  DeferredCopies::Found wanted) {
+  int64_t core = 0;
   const int64_t bytes = (rows.rows - 1) * rows.stride + rows.rowBytes;
-  rows.data = locate(what, address, 0, bytes, 0, l1Core);
-  return rows.data && address.space == Space::L1 ? deferred.find(l1Core, rows, dense) : rows;
+  rows.data = locate(what, address, 0, bytes, 0, core);
+  if (!rows.data || !isOnChip(address.space))
+    return rows;
+  return deferred.find(address.space == Space::L1 ? core : memory.cores, rows, wanted);
 }
 
 namespace {
@@ -138,22 +143,28 @@ bool execute(const CopyInst &copy, ExecContext &context) {
   const CopyPlan &plan = copy.dims.isStatic ? copy.plan : dynamic;
   if (plan.kind == CopyPlan::Kind::Empty)
     return true;
-  const uint8_t *src = context.resolve("source", copy.src, plan.srcLow, plan.srcHigh, Access::Read);
+  // Towards the cores, whoever reads it finds it.
+  RowsView rows;
+  const bool waits = !copy.convert && isOnChip(copy.dst.space) && copy.src.space != Space::Host &&
+                     copy.src.space > copy.dst.space && DeferredCopies::canWait(plan, rows);
+  if (waits)
+    rows = context.resolveRows("source", copy.src, rows, DeferredCopies::Found::Split);
+  const uint8_t *src =
+      waits ? rows.data
+            : context.resolve("source", copy.src, plan.srcLow, plan.srcHigh, Access::Read);
   if (!src)
     return false;
   TransposeKernel transpose = plan.kind == CopyPlan::Kind::Transpose
                                   ? findTransposeKernel(*context.kernels, plan.dstWidth)
                                   : nullptr;
-  const bool mayWait = copy.dst.space == Space::L1 && !copy.convert &&
-                       (copy.src.space == Space::L2 || copy.src.space == Space::L3);
   for (int64_t i = 0; i < copy.multicast; ++i) {
     int64_t core = 0;
     uint8_t *dst = context.resolve("destination", copy.dst, plan.dstLow, plan.dstHigh,
                                    isDense(plan) ? Access::Overwrite : Access::Write, i, &core);
     if (!dst)
       return false;
-    if (mayWait && context.deferred.defer(core, plan, dst, src)) {
-      // Whoever reads it finds it.
+    if (waits) {
+      context.deferred.defer(copy.dst.space == Space::L1 ? core : context.memory.cores, dst, rows);
     } else if (copy.convert) {
       runConvertingCopy(plan, dst, src, copy.convert);
     } else if (copy.dst.space == copy.src.space &&

@@ -10,10 +10,14 @@
 namespace st::dtu {
 namespace {
 
-constexpr int64_t kCores = 2, kL1 = 16384, kL3 = 65536;
+using Found = DeferredCopies::Found;
 
+constexpr int64_t kCores = 2, kPlace = 16384, kL3 = 65536;
+
+/// The L1s and behind them L2, and L3.
 struct Memories {
-  std::vector<uint8_t> l1 = std::vector<uint8_t>(kCores * kL1), l3 = std::vector<uint8_t>(kL3);
+  std::vector<uint8_t> chip = std::vector<uint8_t>((kCores + 1) * kPlace),
+                       l3 = std::vector<uint8_t>(kL3);
 };
 
 class DeferredCopiesTest : public testing::Test {
@@ -21,7 +25,7 @@ public:
   std::mt19937 random{7};
   Memories eager, lazy;
   DeferredCopies deferred;
-  int64_t putOff = 0, foundElsewhere = 0;
+  int64_t putOff = 0, foundElsewhere = 0, passedOn = 0;
 
   int64_t below(int64_t bound) {
     return static_cast<int64_t>(random() % static_cast<uint64_t>(bound));
@@ -33,20 +37,61 @@ public:
       eager.l3[i] = lazy.l3[i] = static_cast<uint8_t>(random());
   }
 
-  void copy() {
-    const int64_t core = below(kCores), rows = 1 + below(4), row = 256 * (1 + below(4));
-    const int64_t srcStride = row + 64 * below(6), dstStride = below(4) ? row : row + 64;
-    const int64_t at = 64 * below((kL1 - rows * (row + 64)) / 64), to = core * kL1 + at;
-    const int64_t from = 64 * below((kL3 - rows * srcStride) / 64);
-    const int64_t sizes[] = {rows, row}, dst[] = {dstStride, 1}, src[] = {srcStride, 1};
+  void tellOfWrite(int64_t place, const uint8_t *low, const uint8_t *high, bool all) {
+    if (place == kCores)
+      deferred.beforeSourceWrite(low, high);
+    deferred.beforeWrite(place, low, high, all);
+  }
+
+  struct Side {
+    int64_t at, stride;
+  };
+
+  /// `rows` rows of `row` bytes, from L2 or L3.
+  void copyTile(int64_t place, bool fromL2, int64_t rows, int64_t row, Side to, Side from) {
+    const int64_t sizes[] = {rows, row}, dst[] = {to.stride, 1}, src[] = {from.stride, 1};
     CopyPlan plan = planCopy(2, sizes, dst, src, 1, 1);
-    runCopy(plan, &eager.l1[to], &eager.l3[from], nullptr);
-    uint8_t *low = &lazy.l1[to];
-    deferred.beforeWrite(core, low + plan.dstLow, low + plan.dstHigh, isDense(plan));
-    if (deferred.defer(core, plan, low, &lazy.l3[from]))
-      ++putOff;
-    else
-      runCopy(plan, low, &lazy.l3[from], nullptr);
+    auto source = [&](Memories &of) {
+      return fromL2 ? &of.chip[kCores * kPlace + from.at] : &of.l3[from.at];
+    };
+    runCopy(plan, &eager.chip[to.at], source(eager), nullptr);
+
+    uint8_t *low = &lazy.chip[to.at];
+    RowsView view;
+    const bool waits = DeferredCopies::canWait(plan, view);
+    view.data = source(lazy);
+    if (fromL2 && waits)
+      view = deferred.find(kCores, view, Found::Split);
+    else if (fromL2)
+      deferred.beforeRead(kCores, view.data + plan.srcLow, view.data + plan.srcHigh);
+    tellOfWrite(place, low + plan.dstLow, low + plan.dstHigh, isDense(plan));
+    if (!waits)
+      return runCopy(plan, low, source(lazy), nullptr);
+    deferred.defer(place, low, view);
+    ++putOff;
+    passedOn += fromL2 && view.data != source(lazy);
+  }
+
+  /// From L3 to an L1 or L2, or from L2 to an L1; in two parts at times, either of them first.
+  void copy() {
+    const bool fromL2 = below(2);
+    const int64_t place = below(fromL2 ? kCores : kCores + 1);
+    const int64_t rows = 1 + below(6), row = 256 * (1 + below(4));
+    Side to, from;
+    from.stride = row + (below(2) ? 0 : 64 * below(6));
+    to.stride = below(4) ? row : row + 64;
+    to.at = place * kPlace + 256 * below((kPlace - rows * (row + 64)) / 256);
+    from.at = 256 * below(((fromL2 ? kPlace : kL3) - rows * from.stride) / 256);
+    const int64_t first = below(rows);
+    Side toRest = {to.at + first * to.stride, to.stride},
+         fromRest = {from.at + first * from.stride, from.stride};
+    const bool restFirst = below(2);
+    if (restFirst)
+      copyTile(place, fromL2, rows - first, row, toRest, fromRest);
+    if (first)
+      copyTile(place, fromL2, first, row, to, from);
+    if (!restFirst)
+      copyTile(place, fromL2, rows - first, row, toRest, fromRest);
   }
 
   /// Both memories get the same bytes.
@@ -57,10 +102,10 @@ public:
   }
 
   void write() {
-    const int64_t core = below(kCores), bytes = 1 + below(3000), at = below(kL1 - bytes);
-    const uint8_t *low = &lazy.l1[core * kL1 + at];
-    deferred.beforeWrite(core, low, low + bytes, /*all=*/below(2));
-    fill(eager.l1, lazy.l1, core * kL1 + at, bytes);
+    const int64_t place = below(kCores + 1), bytes = 1 + below(3000);
+    const int64_t at = place * kPlace + below(kPlace - bytes);
+    tellOfWrite(place, &lazy.chip[at], &lazy.chip[at] + bytes, /*all=*/below(2));
+    fill(eager.chip, lazy.chip, at, bytes);
   }
 
   void writeSource() {
@@ -70,24 +115,24 @@ public:
   }
 
   void read() {
-    const int64_t core = below(kCores), bytes = 1 + below(500),
-                  at = core * kL1 + below(kL1 - bytes);
-    deferred.beforeRead(core, &lazy.l1[at], &lazy.l1[at] + bytes);
-    EXPECT_EQ(std::memcmp(&lazy.l1[at], &eager.l1[at], static_cast<size_t>(bytes)), 0);
+    const int64_t place = below(kCores + 1), bytes = 1 + below(500);
+    const int64_t at = place * kPlace + below(kPlace - bytes);
+    deferred.beforeRead(place, &lazy.chip[at], &lazy.chip[at] + bytes);
+    EXPECT_EQ(std::memcmp(&lazy.chip[at], &eager.chip[at], static_cast<size_t>(bytes)), 0);
   }
 
   void find() {
-    const int64_t core = below(kCores), rows = 1 + below(3), rowBytes = 64 * (1 + below(12));
+    const int64_t place = below(kCores + 1), rows = 1 + below(3), rowBytes = 64 * (1 + below(12));
     const int64_t stride = below(2) ? 256 * ((rowBytes + 255) / 256) : rowBytes;
-    const int64_t at = core * kL1 + 64 * below((kL1 - rows * stride) / 64);
+    const int64_t at = place * kPlace + 64 * below((kPlace - rows * stride) / 64);
     const bool dense = below(4) == 0;
-    RowsView view = {&lazy.l1[at], rows, rowBytes, stride};
-    RowsView found = deferred.find(core, view, dense);
+    RowsView view = {&lazy.chip[at], rows, rowBytes, stride};
+    RowsView found = deferred.find(place, view, dense ? Found::AsDense : Found::Apart);
     foundElsewhere += found.data != view.data;
     if (dense)
       EXPECT_EQ(found.stride, stride);
     for (int64_t r = 0; r < rows; ++r)
-      EXPECT_EQ(std::memcmp(found.data + r * found.stride, &eager.l1[at + r * stride],
+      EXPECT_EQ(std::memcmp(found.data + r * found.stride, &eager.chip[at + r * stride],
                             static_cast<size_t>(rowBytes)),
                 0);
   }
@@ -104,15 +149,50 @@ TEST_F(DeferredCopiesTest, NobodySeesThatTheyWerePutOff) {
   // What is asked for is often where nothing is put off, or in another shape.
   EXPECT_GT(putOff, 10000);
   EXPECT_GT(foundElsewhere, 1000);
+  EXPECT_GT(passedOn, 100);
 }
 
 TEST_F(DeferredCopiesTest, WhatIsOverwrittenIsNeverMoved) {
   const int64_t sizes[] = {2048}, one[] = {1};
   CopyPlan plan = planCopy(1, sizes, one, one, 1, 1);
-  ASSERT_TRUE(deferred.defer(0, plan, &lazy.l1[0], &lazy.l3[0]));
-  deferred.beforeWrite(0, &lazy.l1[0], &lazy.l1[0] + 2048, /*all=*/true);
-  deferred.beforeRead(0, &lazy.l1[0], &lazy.l1[0] + 2048);
-  EXPECT_EQ(lazy.l1, std::vector<uint8_t>(kCores * kL1));
+  RowsView rows;
+  ASSERT_TRUE(DeferredCopies::canWait(plan, rows));
+  rows.data = &lazy.l3[0];
+  deferred.defer(0, &lazy.chip[0], rows);
+  deferred.beforeWrite(0, &lazy.chip[0], &lazy.chip[0] + 2048, /*all=*/true);
+  deferred.beforeRead(0, &lazy.chip[0], &lazy.chip[0] + 2048);
+  EXPECT_EQ(lazy.chip, Memories().chip);
+}
+
+TEST_F(DeferredCopiesTest, RowsOfATileComeFromWhereTheTileIsFrom) {
+  // Four rows of 512 bytes, 1024 apart in L3, side by side in L2; the last two go on to an L1.
+  deferred.defer(kCores, &lazy.chip[kCores * kPlace], {&lazy.l3[0], 4, 512, 1024});
+  RowsView rows =
+      deferred.find(kCores, {&lazy.chip[kCores * kPlace] + 1024, 1, 1024, 1024}, Found::Split);
+  EXPECT_EQ(rows.data, &lazy.l3[2048]);
+  EXPECT_EQ(rows.rows, 2);
+  EXPECT_EQ(rows.rowBytes, 512);
+  EXPECT_EQ(rows.stride, 1024);
+  deferred.defer(0, &lazy.chip[0], rows);
+  // Another tile takes the first one's place in L2: that moves nothing.
+  tellOfWrite(kCores, &lazy.chip[kCores * kPlace], &lazy.chip[kCores * kPlace] + 2048, true);
+  EXPECT_EQ(lazy.chip, Memories().chip);
+  deferred.beforeRead(0, &lazy.chip[0], &lazy.chip[0] + 1024);
+  EXPECT_EQ(std::memcmp(&lazy.chip[0], &lazy.l3[2048], 512), 0);
+  EXPECT_EQ(std::memcmp(&lazy.chip[512], &lazy.l3[3072], 512), 0);
+}
+
+TEST_F(DeferredCopiesTest, PartsOfATileAreOne) {
+  // Rows 4, 5, then 0, 1, then 2, 3 of a tile of six rows; the first is overwritten.
+  for (int64_t row : {4, 0, 2})
+    deferred.defer(0, &lazy.chip[0] + 512 * row, {&lazy.l3[0] + 1024 * row, 2, 512, 1024});
+  RowsView tile = {&lazy.chip[0], 6, 512, 512};
+  EXPECT_EQ(deferred.find(0, tile, Found::Apart).data, &lazy.l3[0]);
+  deferred.beforeWrite(0, &lazy.chip[0], &lazy.chip[0] + 512, /*all=*/true);
+  tile.data += 512;
+  tile.rows = 5;
+  EXPECT_EQ(deferred.find(0, tile, Found::Apart).data, &lazy.l3[1024]);
+  EXPECT_EQ(lazy.chip, Memories().chip);
 }
 
 } // namespace
