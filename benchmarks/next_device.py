@@ -4,8 +4,8 @@
 
 BERT-large, 4 stages of 8 shards on 32 clusters, batch 1, sequence 384, AdamW, compiled for each device. For each rate,
 latency and start-up of the description the step is then timed again, its instructions as they are, on a device of which
-this figure alone is twice as good: what that saves is what the step waits for it. The savings need not add up. Simulated
-times depend on the compiled program alone: nothing else on the machine changes them.
+this figure alone is twice as good: what that saves is what the step waits for it. The savings need not add up.
+Simulated times depend on the compiled program alone: nothing else on the machine changes them.
 """
 
 import argparse
@@ -36,8 +36,9 @@ def compile_for(options, folder, device, dtype):
     binary = folder / f"step-{device}-{dtype}"
     done = subprocess.run(
         [step.ROOT / options.build / "bin/st-compile", "-q", step.ROOT / "examples/models/bert-large-uncased",
-         "--task=span", "--batch=1", "--seq=384", f"--parallel={folder / 'parallel.json'}", f"--target={step.ROOT}/devices/{device}.textproto",
-         "--optimizer=adamw", "--lr=1e-5", "--predict=false", "-o", binary], capture_output=True, text=True)
+         "--task=span", "--batch=1", "--seq=384", f"--parallel={folder / 'parallel.json'}",
+         f"--target={step.ROOT}/devices/{device}.textproto", "--optimizer=adamw", "--lr=1e-5", "--predict=false",
+         "-o", binary], capture_output=True, text=True)
     if done.returncode != 0:
         sys.exit(f"{device}, {dtype}: {done.stderr.strip().splitlines()[-1]}")
     return binary
