@@ -3,14 +3,15 @@
 #
 #   scripts/fuzz.sh SECONDS [target ...]      targets: assembly, executable, json, model-config, …
 #
-# Starts from test/fuzz/corpus and files of the tree (test/fuzz/inputs.py); what it finds new lies in build-fuzz/corpus/TARGET, what fails beside it.
+# Starts from test/fuzz/corpus and files of the tree (test/fuzz/inputs.py; those of `simulation` are compiled by the
+# default build); what it finds new lies in build-fuzz/corpus/TARGET, what fails beside it.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 seconds=${1:?"usage: scripts/fuzz.sh SECONDS [target ...]"}
 shift
 targets=("$@")
 if [ ${#targets[@]} -eq 0 ]; then
-  targets=(assembly executable hlo import json model-config parallel-config program-text safetensors)
+  targets=(assembly executable hlo import json model-config parallel-config program-text safetensors simulation)
 fi
 export CCACHE_SLOPPINESS=pch_defines,time_macros
 [ -f build-fuzz/build.ninja ] || cmake --preset fuzz >/dev/null

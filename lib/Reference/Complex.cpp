@@ -122,9 +122,18 @@ bool precedes(Complex x, Complex y) {
   return x.real() != y.real() ? x.real() < y.real() : x.imag() < y.imag();
 }
 
+// -i log(u / sqrt(q)) with u = x + i y and q = x^2 + y^2, its parts as differences, so that
+// rounding takes nothing from one side of the branch cut to the other. Where y is i x or -i x there
+// is none.
 Complex atan2(Complex y, Complex x) {
-  constexpr Complex kI(0, 1);
-  return -kI * std::log((x + kI * y) / std::sqrt(x * x + y * y));
+  constexpr double kPi = llvm::numbers::pi, kRounding = 1e-5;
+  Complex u(x.real() - y.imag(), x.imag() + y.real()), q = x * x + y * y;
+  double angle = std::arg(u) - std::arg(q) / 2;
+  if (std::fabs(angle) > kPi + kRounding)
+    angle -= std::copysign(2 * kPi, angle);
+  if (q == 0.0)
+    angle = std::numeric_limits<double>::quiet_NaN();
+  return {angle, std::log(std::abs(q)) / 2 - std::log(std::abs(u))};
 }
 
 Complex evaluate(BinaryKind kind, Complex x, Complex y) {

@@ -64,6 +64,29 @@ Value ComplexEmitter::precedes(Parts a, Parts b) {
                      emit.compare(Direction::LT, a.re, b.re));
 }
 
+/// -i log(u / root(q)) with u = x + i y and q = x^2 + y^2. Its parts are differences of angles and
+/// of logarithms: what lies on the branch cut stays on its side of it, and nothing overflows.
+Parts ComplexEmitter::angle(Parts y, Parts x) {
+  // Rounding moves an angle by less than this, in f32 as well.
+  constexpr double kPi = llvm::numbers::pi, kRounding = 1e-5;
+  Value scale =
+      emit.max(emit.max(emit.abs(x.re), emit.abs(x.im)), emit.max(emit.abs(y.re), emit.abs(y.im)));
+  scale = emit.select(emit.compare(Direction::EQ, scale, emit.zerosLike(scale)),
+                      emit.splatLike(scale, 1), scale);
+  for (Value *part : {&x.re, &x.im, &y.re, &y.im})
+    *part = emit.div(*part, scale);
+  Parts u = add(x, timesI(y)), q = add(mul(x, x), mul(y, y));
+  Value length = magnitude(q), turn = emit.splatLike(scale, 2 * kPi);
+  Value re = emit.sub(atan2(u.im, u.re), emit.scale(atan2(q.im, q.re), 0.5));
+  Value most = emit.splatLike(scale, kPi + kRounding);
+  re = emit.select(emit.compare(Direction::GT, re, most), emit.sub(re, turn), re);
+  re = emit.select(emit.compare(Direction::LT, re, emit.neg(most)), emit.add(re, turn), re);
+  // Where y is i x or -i x there is no angle.
+  Value isPole = emit.compare(Direction::EQ, length, emit.zerosLike(length));
+  re = emit.select(isPole, emit.splatLike(re, std::numeric_limits<double>::quiet_NaN()), re);
+  return {re, emit.sub(emit.scale(emit.log(length), 0.5), emit.log(magnitude(u)))};
+}
+
 // ---- inverse functions, from roots of 1 - z and 1 + z, which do not cancel (Kahan: Branch Cuts
 // for Complex Elementary Functions, 1987) ---------------------------------------------------------
 

@@ -44,6 +44,8 @@ public:
   /// Whether a comes before b: by real, then by imaginary part.
   Value precedes(Parts a, Parts b);
 
+  /// The angle of (x, y), y and x complex.
+  Parts angle(Parts y, Parts x);
   Parts asin(Parts z);
   Parts acos(Parts z);
   Parts acosh(Parts z);

@@ -194,6 +194,7 @@ std::optional<Parts> OpExpansion::expandFunction() {
       .Case([&](chlo::AtanhOp) { return math.atanh(a); })
       .Case([&](chlo::AsinhOp) { return math.overI(math.asin(math.timesI(a))); })
       .Case([&](chlo::AtanOp) { return math.overI(math.atanh(math.timesI(a))); })
+      .Case([&](Atan2Op) { return math.angle(a, partsOf(1u)); })
       .Case([&](PowOp) { return math.power(a, partsOf(1u)); })
       .Case([&](MaxOp) { return choose(math.precedes(a, partsOf(1u)), partsOf(1u), a); })
       .Case([&](MinOp) { return choose(math.precedes(partsOf(1u), a), partsOf(1u), a); })

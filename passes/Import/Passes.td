@@ -29,7 +29,7 @@ def ExpandComplex : Pass<"expand-complex", "::mlir::ModuleOp"> {
     transform becomes products with matrices of roots of unity, `cholesky` and
     `triangular_solve` those of real matrices of twice the size. Control flow, sorts, and
     reductions and scatters that are no sums carry the parts side by side. An op without a
-    formula (`atan2`) stays as it is.
+    meaning (`remainder`) stays as it is.
 
     ```mlir
     %0 = stablehlo.complex %a, %b : tensor<4xcomplex<f32>>

@@ -80,8 +80,14 @@ private:
   LogicalResult liftGather(Operation *op);
   LogicalResult liftExchange(Operation *op);
   LogicalResult liftPermute(Operation *op);
+  LogicalResult liftBroadcast(Operation *op);
+  LogicalResult liftMoves(Operation *op, ArrayRef<int64_t> sources);
   LogicalResult liftPartitionId(Operation *op);
   bool liftAxisIndex(Operation *op);
+  int64_t numDevices() const;
+  /// What one step along an axis adds to a device's number.
+  int64_t strideOf(unsigned axis) const;
+  LogicalResult checkDevice(Operation *op, int64_t device) const;
   FailureOr<Axes> axesOfGroups(Operation *op, DenseIntElementsAttr groups) const;
   FailureOr<Lifted> reduceOver(Operation *op, Region &reducer, const Lifted &value,
                                const Axes &over);

@@ -15,13 +15,30 @@ static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(valu
 // Groups of devices
 //===----------------------------------------------------------------------===//
 
+static int64_t productOf(ArrayRef<int64_t> sizes) {
+  int64_t product = 1;
+  for (int64_t size : sizes)
+    product *= size;
+  return product;
+}
+
+int64_t ShardBody::numDevices() const { return productOf(sizes); }
+int64_t ShardBody::strideOf(unsigned axis) const {
+  return productOf(ArrayRef(sizes).drop_front(axis + 1));
+}
+
+LogicalResult ShardBody::checkDevice(Operation *op, int64_t device) const {
+  if (device >= 0 && device < numDevices())
+    return success();
+  return op->emitOpError("in a computation on shards names device ")
+         << device << " of " << numDevices();
+}
+
 /// What the positions along `axes`, the first major, add to a device's number.
 static SmallVector<int64_t> offsetsAlong(ArrayRef<unsigned> axes, ArrayRef<int64_t> sizes) {
   SmallVector<int64_t> offsets = {0};
   for (unsigned axis : axes) {
-    int64_t stride = 1;
-    for (size_t i = axis + 1; i < sizes.size(); ++i)
-      stride *= sizes[i];
+    int64_t stride = productOf(sizes.drop_front(axis + 1));
     SmallVector<int64_t> next;
     for (int64_t offset : offsets)
       for (int64_t i = 0; i < sizes[axis]; ++i)
@@ -45,9 +62,7 @@ static bool areGroupsAlong(ArrayRef<int64_t> numbers, ArrayRef<unsigned> axes,
 
 FailureOr<ShardBody::Axes> ShardBody::axesOfGroups(Operation *op,
                                                    DenseIntElementsAttr groups) const {
-  int64_t devices = 1;
-  for (int64_t size : sizes)
-    devices *= size;
+  int64_t devices = numDevices();
   auto numbers = llvm::to_vector(groups.getValues<int64_t>());
   if (numbers.empty())
     numbers = llvm::to_vector(llvm::seq<int64_t>(0, devices));
@@ -105,11 +120,17 @@ static Attribute neutralElement(Region &reducer, Type element) {
     return nullptr;
   Operation &op = *combiner;
   if (auto complex = dyn_cast<ComplexType>(element)) {
-    Type part = complex.getElementType();
-    if (!isa<hlo::AddOp, hlo::MulOp>(op))
+    auto part = cast<FloatType>(complex.getElementType());
+    auto pair = [&](Attribute re, Attribute im) {
+      return ArrayAttr::get(op.getContext(), {re, im});
+    };
+    if (isa<hlo::AddOp, hlo::MulOp>(op))
+      return pair(FloatAttr::get(part, isa<hlo::MulOp>(op) ? 1.0 : 0.0), FloatAttr::get(part, 0.0));
+    // The ends of the order by real, then by imaginary part.
+    if (!isa<hlo::MaxOp, hlo::MinOp>(op))
       return nullptr;
-    return ArrayAttr::get(op.getContext(), {FloatAttr::get(part, isa<hlo::MulOp>(op) ? 1.0 : 0.0),
-                                            FloatAttr::get(part, 0.0)});
+    auto end = FloatAttr::get(part, APFloat::getInf(part.getFloatSemantics(), isa<hlo::MaxOp>(op)));
+    return pair(end, end);
   }
   bool isFloat = isa<FloatType>(element);
   auto integer = [&](const APInt &value) { return IntegerAttr::get(element, value); };
@@ -144,7 +165,7 @@ FailureOr<Lifted> ShardBody::reduceOver(Operation *op, Region &reducer, const Li
   Attribute neutral = neutralElement(reducer, type.getElementType());
   if (!neutral)
     return op->emitOpError("in a computation on shards reduces in a way that is none of add, max, "
-                           "min, multiply, and, or, xor, or add and multiply of complex numbers");
+                           "min, multiply, and, or, xor");
   Lifted result;
   SmallVector<int64_t> dims, shape;
   for (auto [i, axis] : llvm::enumerate(all)) {
@@ -287,67 +308,128 @@ LogicalResult ShardBody::liftExchange(Operation *op) {
   return success();
 }
 
-/// collective_permute along one axis: its positions in another order, zeros where none is sent.
-LogicalResult ShardBody::liftPermute(Operation *op) {
-  auto permute = cast<hlo::CollectivePermuteOp>(op);
-  auto pairs = llvm::to_vector(permute.getSourceTargetPairs().getValues<int64_t>());
-  Location loc = op->getLoc();
-  for (unsigned axis : manual) {
-    int64_t stride = 1;
-    for (size_t i = axis + 1; i < sizes.size(); ++i)
-      stride *= sizes[i];
-    int64_t size = sizes[axis], devices = stride * size;
-    for (size_t i = 0; i < axis; ++i)
-      devices *= sizes[i];
-    // Where each position comes from, the same for all others.
-    SmallVector<int64_t> sources(size, -1), sent(size, 0);
-    bool isAlong = true;
-    for (size_t i = 0; i < pairs.size(); i += 2) {
-      int64_t from = pairs[i], to = pairs[i + 1];
-      isAlong &= from >= 0 && to >= 0 && from < devices && to < devices;
-      int64_t source = from / stride % size, target = to / stride % size;
-      isAlong = isAlong && from - source * stride == to - target * stride &&
-                (sources[target] < 0 || sources[target] == source);
-      if (!isAlong)
-        break;
-      sources[target] = source;
-      ++sent[target];
-    }
-    for (auto [source, count] : llvm::zip_equal(sources, sent))
-      isAlong &= source < 0 || count == devices / size;
-    if (!isAlong)
-      continue;
-    Lifted own = lookup(permute.getOperand());
-    Axes all = unite(own.axes, {axis});
-    Value value = spread(loc, own, all);
-    auto type = typeOf(value);
-    auto dim = llvm::find(all, axis) - all.begin();
-    SmallVector<int64_t> starts(type.getRank(), 0), limits(type.getShape()),
-        strides(type.getRank(), 1), shape(type.getShape());
-    SmallVector<Value> pieces;
-    for (int64_t i = 0; i < size;) {
-      int64_t next = i + 1;
-      while (next < size &&
-             (sources[i] < 0 ? sources[next] < 0 : sources[next] == sources[i] + next - i))
-        ++next;
-      shape[dim] = next - i;
-      starts[dim] = sources[i];
-      limits[dim] = sources[i] + next - i;
-      auto piece = type.clone(shape);
-      Emitter emit(builder, builder.getInsertionBlock(), loc);
-      pieces.push_back(sources[i] < 0 ? emit.splat(piece, 0)
-                                      : emit.slice(value, starts, limits, strides));
-      i = next;
-    }
-    Lifted moved = {pieces.size() == 1
-                        ? pieces[0]
-                        : Value(hlo::ConcatenateOp::create(builder, loc, type, pieces, dim)),
-                    all};
-    constrain(loc, moved);
-    map(permute.getResult(), moved);
-    return success();
+/// Whether values move alike at all positions along an axis, each to the same position.
+static bool isUnmovedAlong(ArrayRef<int64_t> sources, int64_t stride, int64_t size) {
+  for (auto [device, source] : llvm::enumerate(sources)) {
+    int64_t offset = static_cast<int64_t>(device) / stride % size * stride;
+    int64_t first = sources[device - offset];
+    bool staysAtFirst = first < 0 || first / stride % size == 0;
+    if (!staysAtFirst || source != (first < 0 ? -1 : first + offset))
+      return false;
   }
-  return op->emitOpError("in a computation on shards moves values along no one axis of the mesh");
+  return true;
+}
+
+/// The positions of a dimension in another order, zeros where the source is -1. What stands side by
+/// side before and after moves as one piece.
+static Value pickPositions(Emitter &emit, Value value, int64_t dim, ArrayRef<int64_t> sources) {
+  auto type = typeOf(value);
+  auto size = static_cast<int64_t>(sources.size());
+  SmallVector<int64_t> shape(type.getShape());
+  SmallVector<Value> pieces;
+  for (int64_t i = 0; i < size;) {
+    int64_t next = i + 1;
+    while (next < size &&
+           (sources[i] < 0 ? sources[next] < 0 : sources[next] == sources[i] + next - i))
+      ++next;
+    shape[dim] = next - i;
+    pieces.push_back(sources[i] < 0 ? emit.splat(type.clone(shape), 0)
+                                    : emit.sliceDim(value, dim, sources[i], sources[i] + next - i));
+    i = next;
+  }
+  return pieces.size() == 1 ? pieces[0] : emit.concatenate(pieces, dim);
+}
+
+/// What each device gets from another one: its number, or -1 for zeros.
+LogicalResult ShardBody::liftMoves(Operation *op, ArrayRef<int64_t> sources) {
+  Axes over;
+  for (size_t axis = 0; axis < sizes.size(); ++axis) {
+    if (isUnmovedAlong(sources, strideOf(axis), sizes[axis]))
+      continue;
+    if (!llvm::is_contained(manual, axis))
+      return op->emitOpError("in a computation on shards moves values along an axis of the mesh "
+                             "that is not manual");
+    over.push_back(axis);
+  }
+  // Where each position along these axes comes from, the first axis major.
+  SmallVector<int64_t> positions(sources.size(), -1), from;
+  SmallVector<int64_t> offsets = offsetsAlong(over, sizes);
+  for (auto [position, offset] : llvm::enumerate(offsets))
+    positions[offset] = static_cast<int64_t>(position);
+  for (int64_t offset : offsets)
+    from.push_back(sources[offset] < 0 ? -1 : positions[sources[offset]]);
+
+  Location loc = op->getLoc();
+  Emitter emit(builder, builder.getInsertionBlock(), loc);
+  Lifted own = lookup(op->getOperand(0));
+  Axes all = unite(own.axes, over);
+  Value value = spread(loc, own, all);
+  bool isOne = llvm::all_equal(from);
+  // The dimensions of the axes side by side, and as one.
+  Axes order, others;
+  for (unsigned axis : all)
+    if (!llvm::is_contained(over, axis))
+      order.push_back(axis), others.push_back(axis);
+    else if (axis == over.front())
+      order.append(over);
+  int64_t dim = over.empty() ? 0 : llvm::find(order, over.front()) - order.begin();
+  SmallVector<int64_t> there, back;
+  for (unsigned axis : order)
+    there.push_back(llvm::find(all, axis) - all.begin());
+  for (unsigned axis : all)
+    back.push_back(llvm::find(order, axis) - order.begin());
+  for (int64_t i = order.size(); i < typeOf(value).getRank(); ++i)
+    there.push_back(i), back.push_back(i);
+  value = transpose(loc, value, there);
+  SmallVector<int64_t> apart(typeOf(value).getShape()), merged(apart);
+  merged.erase(merged.begin() + dim, merged.begin() + dim + over.size());
+  merged.insert(merged.begin() + dim, offsets.size());
+  value = reshape(loc, value, merged);
+  // What all positions get from one is the same along the axes.
+  value = pickPositions(emit, value, dim, isOne ? ArrayRef(from).take_front() : ArrayRef(from));
+  Lifted moved = {value, isOne ? others : all};
+  if (isOne) {
+    merged.erase(merged.begin() + dim);
+    moved.value = reshape(loc, value, merged);
+  } else {
+    moved.value = transpose(loc, reshape(loc, value, apart), back);
+  }
+  constrain(loc, moved);
+  map(op->getResult(0), moved);
+  return success();
+}
+
+/// collective_permute: each target gets the value of its source, zeros where none is sent.
+LogicalResult ShardBody::liftPermute(Operation *op) {
+  auto pairs = llvm::to_vector(
+      cast<hlo::CollectivePermuteOp>(op).getSourceTargetPairs().getValues<int64_t>());
+  SmallVector<int64_t> sources(numDevices(), -1);
+  for (size_t i = 0; i < pairs.size(); i += 2) {
+    if (failed(checkDevice(op, pairs[i])) || failed(checkDevice(op, pairs[i + 1])))
+      return failure();
+    sources[pairs[i + 1]] = pairs[i];
+  }
+  return liftMoves(op, sources);
+}
+
+/// collective_broadcast: the members of each group get the value of its first, others zeros.
+LogicalResult ShardBody::liftBroadcast(Operation *op) {
+  DenseIntElementsAttr groups = cast<hlo::CollectiveBroadcastOp>(op).getReplicaGroups();
+  // No group means one group of all.
+  SmallVector<int64_t> sources(numDevices(), groups.empty() ? 0 : -1);
+  int64_t width = groups.empty() ? 1 : groups.getType().getDimSize(1), root = -1;
+  for (auto [i, member] : llvm::enumerate(groups.getValues<int64_t>())) {
+    if (static_cast<int64_t>(i) % width == 0)
+      root = -1;
+    // What pads a smaller group.
+    if (member < 0)
+      continue;
+    if (failed(checkDevice(op, member)))
+      return failure();
+    root = root < 0 ? member : root;
+    sources[member] = root;
+  }
+  return liftMoves(op, sources);
 }
 
 //===----------------------------------------------------------------------===//
@@ -358,9 +440,7 @@ LogicalResult ShardBody::liftPartitionId(Operation *op) {
   if (manual.size() != sizes.size())
     return op->emitOpError("in a computation on shards is used where not all axes are manual");
   auto type = typeOf(op->getResult(0));
-  int64_t devices = 1;
-  for (int64_t size : sizes)
-    devices *= size;
+  int64_t devices = numDevices();
   Axes all = llvm::to_vector<2>(llvm::seq<unsigned>(0, sizes.size()));
   Value iota = hlo::IotaOp::create(builder, op->getLoc(), type.clone({devices}), 0);
   map(op->getResult(0), {reshape(op->getLoc(), iota, lead(all)), all});
@@ -382,10 +462,7 @@ bool ShardBody::liftAxisIndex(Operation *op) {
     return false;
   std::optional<int64_t> by = numberOf(divide.getRhs()), size = numberOf(remainder.getRhs());
   for (unsigned axis : manual) {
-    int64_t stride = 1;
-    for (size_t i = axis + 1; i < sizes.size(); ++i)
-      stride *= sizes[i];
-    if (by != stride || size != sizes[axis])
+    if (by != strideOf(axis) || size != sizes[axis])
       continue;
     auto type = typeOf(op->getResult(0)).clone({sizes[axis]});
     Lifted index = {hlo::IotaOp::create(builder, op->getLoc(), type, 0), {axis}};
@@ -404,6 +481,8 @@ LogicalResult ShardBody::liftCollective(Operation *op) {
     return liftExchange(op);
   if (isa<hlo::CollectivePermuteOp>(op))
     return liftPermute(op);
+  if (isa<hlo::CollectiveBroadcastOp>(op))
+    return liftBroadcast(op);
   if (isa<hlo::PartitionIdOp>(op))
     return liftPartitionId(op);
   return op->emitOpError("in a computation on shards cannot be imported");

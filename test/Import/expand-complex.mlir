@@ -24,9 +24,9 @@ func.func @main(%x: tensor<2x4xcomplex<f32>>, %t: tensor<4xf32>) -> (tensor<2x4x
 // CHECK-LABEL: func.func @stays
 func.func @stays(%a: tensor<4xf32>) -> tensor<4xf32> {
   // CHECK: %[[Z:.*]] = stablehlo.complex
-  // CHECK: stablehlo.atan2 %[[Z]], %[[Z]]
+  // CHECK: stablehlo.remainder %[[Z]], %[[Z]]
   %z = stablehlo.complex %a, %a : tensor<4xcomplex<f32>>
-  %f = stablehlo.atan2 %z, %z : tensor<4xcomplex<f32>>
+  %f = stablehlo.remainder %z, %z : tensor<4xcomplex<f32>>
   %r = stablehlo.real %f : (tensor<4xcomplex<f32>>) -> tensor<4xf32>
   return %r : tensor<4xf32>
 }

@@ -178,3 +178,27 @@ func.func @main(%x: tensor<4xf32> {mhlo.sharding = "{devices=[4]0,2,3,1}"}) -> t
 func.func @main(%x: tensor<4xf32> {mhlo.sharding = "{devices=[4]0,1}"}) -> tensor<4xf32> {
   return %x : tensor<4xf32>
 }
+
+// -----
+
+sdy.mesh @m = <["a"=2, "b"=2]>
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = sdy.manual_computation(%x) in_shardings=[<@m, [{"a"}]>] out_shardings=[<@m, [{"a"}]>] manual_axes={"a"} (%y: tensor<4xf32>) {
+    // expected-error@+1 {{in a computation on shards moves values along an axis of the mesh that is not manual}}
+    %1 = "stablehlo.collective_permute"(%y) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, source_target_pairs = dense<[[0, 1], [2, 3]]> : tensor<2x2xi64>}> : (tensor<4xf32>) -> tensor<4xf32>
+    sdy.return %1 : tensor<4xf32>
+  } : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}
+
+// -----
+
+sdy.mesh @m = <["a"=2]>
+func.func @main(%x: tensor<8xf32>) -> tensor<8xf32> {
+  %0 = sdy.manual_computation(%x) in_shardings=[<@m, [{"a"}]>] out_shardings=[<@m, [{"a"}]>] manual_axes={"a"} (%y: tensor<4xf32>) {
+    // expected-error@+1 {{in a computation on shards names device 2 of 2}}
+    %1 = "stablehlo.collective_broadcast"(%y) <{channel_handle = #stablehlo.channel_handle<handle = 1, type = 1>, replica_groups = dense<[[1, 2]]> : tensor<1x2xi64>}> : (tensor<4xf32>) -> tensor<4xf32>
+    sdy.return %1 : tensor<4xf32>
+  } : (tensor<8xf32>) -> tensor<8xf32>
+  return %0 : tensor<8xf32>
+}

@@ -41,7 +41,7 @@ SUMS = {
 }
 COMPLEX_FUNCTIONS = {f"stablehlo.{name}": 3 for name in (
     "abs exponential exponential_minus_one log log_plus_one rsqrt sign sqrt tan tanh divide multiply "
-    "cbrt cosine sine logistic case").split()
+    "cbrt cosine sine logistic case atan2").split()
 } | {"stablehlo.power": 8} | {
     f"stablehlo.scatter ({name})": 4 for name in ("divide", "unary", "of two tensors", "general")
 } | {f"chlo.{name}": 3 for name in (

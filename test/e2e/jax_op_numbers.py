@@ -90,7 +90,7 @@ def complex_ops(dtype):
     unary = [lax.abs, lax.neg, lax.sign, lax.exp, lax.log, lax.sqrt, lax.rsqrt, lax.sin, lax.cos,
              lax.real, lax.imag, lax.conj, lax.square, jnp.angle,
              lambda z: lax.integer_pow(z, 3), lambda z: lax.reduce_sum(z, (0,)), lambda z: lax.complex(lax.imag(z), lax.real(z))]
-    binary = [lax.add, lax.sub, lax.mul, lax.div, lax.pow, lax.eq, lax.ne]
+    binary = [lax.add, lax.sub, lax.mul, lax.div, lax.pow, lax.atan2, lax.eq, lax.ne]
 
     def program(x, y, m):
         return ([f(x) for f in unary] + [f(x, y) for f in binary]

@@ -1,8 +1,8 @@
 """Every op of the dialects with every element type it may have, on the simulated DTU and in the reference interpreter.
 
 There is a small program for each op and type (conformance_cases.py) with special values among its inputs: NaN,
-infinities, -0, the ends of ranges. Those of one type are compiled as one, save what is known to be refused, which is
-compiled by itself. The ops are those that the dialects define: one without a case fails.
+infinities, -0, the ends of ranges. Those of one type are compiled as one. The ops are those that the dialects define:
+one without a case fails.
 """
 
 import collections
@@ -33,27 +33,10 @@ NO_CASE = {
 }
 # By the interpreter, and so without a meaning.
 UNDEFINED = {("stablehlo.remainder", t): "there is no remainder of complex numbers" for t in COMPLEX}
-# What st-compile refuses, by case or by op: element types and the reason.
-REFUSED = {
-    "stablehlo.atan2": (set(COMPLEX), "no formula for the parts of complex numbers: nothing prints it"),
-    "stablehlo.collective_broadcast": (set(TYPES), "not imported: JAX has none"),
-    **{f"stablehlo.{name}": (set(COMPLEX), "devices reduce complex numbers by sums and products") for name in (
-        "all_reduce (maximum)", "all_reduce (minimum)", "all_reduce (special values)", "reduce_scatter (maximum)",
-        "reduce_scatter (minimum)")},
-}
 
 
 def label(key):
     return f"{key[0]} ({key[1]})" if key[1] else key[0]
-
-
-def refusal(key, element):
-    """Why st-compile refuses a case, if it is known to."""
-    for name in (label(key), key[0]):
-        types, reason = REFUSED.get(name, ((), ""))
-        if element in types:
-            return reason
-    return None
 
 
 def defined_ops():
@@ -114,15 +97,13 @@ def check_ops(folder):
     expect(len(defined) > 100, f"found {len(defined)} definitions of ops only")
     missing, stale = sorted(defined - tested - set(NO_CASE)), sorted(tested - defined | set(NO_CASE) & tested)
     expect(not missing, f"without a case: {', '.join(missing)}")
-    unknown = sorted(set(REFUSED) - {label(key) for key in ALL} - tested)
-    expect(not unknown, f"refused, but no case: {', '.join(unknown)}")
     expect(not stale, f"no ops, or with a case and excluded: {', '.join(stale)}")
     return f"{len(tested)} of {len(defined)} ops in {len(ALL)} cases"
 
 
 # ---- running ------------------------------------------------------------------------------------
 
-marks = {}  # (case, element type) -> "ok", "no", "x"
+marks = {}  # (case, element type) -> "ok", "x"
 
 
 def compile_(folder, program, keys):
@@ -135,15 +116,6 @@ def compile_(folder, program, keys):
 
 def errors_of(done):
     return [line.split("error: ", 1)[-1] for line in done.stderr.splitlines() if "error: " in line]
-
-
-def check_refused(folder, key, element):
-    program = folder / "refused.mlir"
-    program.write_text(write([key], element)[0].text())
-    done = compile_(folder, program, [key])
-    expect(done.returncode == 1 and len(errors_of(done)) == 1,
-           f"{label(key)} is listed as refused, but st-compile ends with {done.returncode}: {errors_of(done)}")
-    marks[key, element] = "no"
 
 
 def explain_refusal(folder, keys, element):
@@ -161,32 +133,28 @@ def explain_refusal(folder, keys, element):
 def check_element(folder, cases, element):
     """All cases of one type."""
     keys = [key for key in cases if allows(key, element) and (key[0], element) not in UNDEFINED]
-    runs = [key for key in keys if not refusal(key, element)]
-    for key in keys:
-        if refusal(key, element):
-            check_refused(folder, key, element)
-    function, owners = write(runs, element)
+    function, owners = write(keys, element)
     program, given, wanted, found = (folder / f"program.{kind}" for kind in ("mlir", "in", "wanted", "found"))
     program.write_text(function.text())
     save_file({f"arg{i}": a for i, a in enumerate(function.arguments.values())}, given)
     done = run([BIN / "st-translate", "--interpret", program, f"--inputs={given}", f"--outputs={wanted}"])
     expect(done.returncode == 0, f"the interpreter: {done.stderr[-500:]}")
-    done = compile_(folder, program, runs)
-    expect(done.returncode == 0, "refused:\n  " + "\n  ".join(explain_refusal(folder, runs, element))
+    done = compile_(folder, program, keys)
+    expect(done.returncode == 0, "refused:\n  " + "\n  ".join(explain_refusal(folder, keys, element))
            if done.returncode else "")
     done = run([folder / "program.bin", f"--inputs={given}", f"--outputs={found}"])
     expect(done.returncode == 0, f"the binary: {done.stderr[-500:]}")
     actual, expected = load_file(found), load_file(wanted)
     wrong = collections.defaultdict(list)
-    scales = {key: largest([expected[f"result{i}"] for i, k in enumerate(owners) if k == key]) for key in runs}
+    scales = {key: largest([expected[f"result{i}"] for i, k in enumerate(owners) if k == key]) for key in keys}
     for i, key in enumerate(owners):
         difference = describe_difference(actual[f"result{i}"], expected[f"result{i}"], bound_of(label(key), element),
                                          scales[key])
         if difference:
             wrong[key].append(f"{label(key)}, result {i - owners.index(key)}: {difference}")
-    marks.update({(key, element): "x" if key in wrong else "ok" for key in runs})
+    marks.update({(key, element): "x" if key in wrong else "ok" for key in keys})
     expect(not wrong, "wrong results:\n  " + "\n  ".join(line for lines in wrong.values() for line in lines))
-    return f"{len(runs)} cases, {len(owners)} results, {len(keys) - len(runs)} refused"
+    return f"{len(keys)} cases, {len(owners)} results"
 
 
 # ---- what came out ------------------------------------------------------------------------------
@@ -198,7 +166,7 @@ def row_of(key):
 
 def table():
     """Each op, or case where those of an op differ, by element type."""
-    print(f"{'ok: agrees; no: refused; x: fails; .: no type of the op':<58}"
+    print(f"{'ok: agrees; x: fails; .: no type of the op':<58}"
           + " ".join(f"{element.replace('complex<', 'c<'):>6}" for element in TYPES))
     rows = collections.defaultdict(dict)
     for op, variant in sorted(ALL):
@@ -211,10 +179,8 @@ def table():
         print(f"{name:<58}{reason}")
     for (op, element), reason in UNDEFINED.items():
         print(f"{op:<58}{element}: {reason}")
-    for name, (types, reason) in REFUSED.items():
-        print(f"{name:<58}no: {reason}")
     count = collections.Counter(marks.values())
-    print(f"{count['ok']} of {len(marks)} pairs of case and type agree, {count['no']} are refused, {count['x']} fail")
+    print(f"{count['ok']} of {len(marks)} pairs of case and type agree, {count['x']} fail")
 
 
 if __name__ == "__main__":

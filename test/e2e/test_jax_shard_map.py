@@ -52,10 +52,11 @@ def exchanges():
         ring = [(0, 1), (1, 0)]
         return (lax.all_gather(x, "model", axis=1, tiled=True), lax.psum_scatter(x, "data", tiled=True),
                 lax.all_to_all(x, "model", 0, 1, tiled=True), lax.ppermute(x, "data", ring),
-                lax.ppermute(x, "model", [(0, 1)]), lax.pmax(x, ("data", "model")))
+                lax.ppermute(x, "model", [(0, 1)]), lax.pmax(x, ("data", "model")),
+                lax.ppermute(x, ("data", "model"), [(0, 3), (3, 1), (1, 0)]))
 
     specs = P("data", "model")
-    return on_mesh(body, specs, (P("data", None), specs, specs, specs, specs, P()),
+    return on_mesh(body, specs, (P("data", None), specs, specs, specs, specs, P(), specs),
                    check_vma=False), (normal(8, 8),)
 
 

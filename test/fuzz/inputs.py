@@ -1,14 +1,21 @@
-"""The inputs of the fuzz targets: what fuzzing kept (corpus/), and files of the examples and tests.
+"""The inputs of the fuzz targets: what fuzzing kept (corpus/), and files of the examples and tests; of the target
+`simulation` the programs of simulation/, compiled.
 
     inputs.py TARGET FOLDER      writes the files of the tree that are TARGET's input into FOLDER
 """
 
+import json
+import os
 import pathlib
 import re
+import struct
+import subprocess
 import sys
+import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
 CORPUS = ROOT / "test/fuzz/corpus"
+BIN = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build")) / "bin"
 
 # Files of the tree that are input of a target as they are.
 FILES = {
@@ -29,11 +36,31 @@ def kept(target):
 
 def from_tree(target):
     """Names and bytes; a file of several programs, split as lit tests split them, is several inputs."""
+    if target == "simulation":
+        yield from executables()
     for pattern in FILES.get(target, []):
         for path in sorted(ROOT.glob(pattern)):
             parts = re.split(rb"^// -----$", path.read_bytes(), flags=re.MULTILINE)
             for i, part in enumerate(parts):
                 yield f"{path.relative_to(ROOT).as_posix().replace('/', '-')}-{i}", part
+
+
+def executables():
+    """Names and payloads of the programs in simulation/: what lies between the runner and the footer of 40 bytes."""
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for path in sorted((ROOT / "test/fuzz/simulation").glob("*.mlir")):
+            found = re.search(r"num_partitions = (\d+)", path.read_text())
+            devices = int(found[1]) if found else 1
+            shards = {f"shard_{i}": f"/device:XLA_DTU:{i}" for i in range(devices)}
+            (folder / "parallel.json").write_text(json.dumps({
+                "mode": "hybrid", "sharding_size": devices, "sharding_dim": -1, "stage_cnt": 1, "accum_degree": 1,
+                "device_mapping": {"stage_0": shards}}))
+            subprocess.run([BIN / "st-compile", path, f"--parallel={folder / 'parallel.json'}", "--predict=false",
+                            "-o", folder / "binary"], check=True, capture_output=True)
+            binary = (folder / "binary").read_bytes()
+            runner, payload = struct.unpack("<QQ", binary[-40:-24])
+            yield path.stem, binary[runner:runner + payload]
 
 
 def write(inputs, folder):

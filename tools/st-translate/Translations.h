@@ -4,6 +4,9 @@
 
 namespace mlir::st {
 
+/// `--assembly-to-program`: the assembler; `--program-to-assembly`: the way back.
+void registerAssembly();
+
 /// `--executable-to-text`: prints what a training binary holds.
 void registerExecutableToText();
 

@@ -19,8 +19,8 @@ using namespace mlir;
 using namespace mlir::st;
 
 static constexpr void (*kTranslations[])() = {
-    registerExecutableToText, registerImportHfConfig, registerImportHlo,
-    registerInterpret,        registerTextToTokenIds, registerTimeline,
+    registerAssembly,  registerExecutableToText, registerImportHfConfig, registerImportHlo,
+    registerInterpret, registerTextToTokenIds,   registerTimeline,
 };
 
 namespace {

@@ -16,9 +16,10 @@ namespace {
 /// Checks one stream, walking its instructions in order with what is known of the registers.
 class StreamValidator {
 public:
-  StreamValidator(const Program &program, const Stream &stream,
+  StreamValidator(const Program &program, const Stream &stream, const MachineLimits &limits,
                   std::map<int64_t, int64_t> &barriers)
-      : program(program), stream(stream), barriers(barriers), ranges(stream.count) {}
+      : program(program), stream(stream), limits(limits), barriers(barriers), ranges(stream.count) {
+  }
 
   /// The first error, or nothing; `position` is then its instruction.
   std::string run() {
@@ -45,6 +46,7 @@ private:
 
   const Program &program;
   const Stream &stream;
+  const MachineLimits &limits;
   std::map<int64_t, int64_t> &barriers;
   RegisterRanges ranges;
   std::vector<OpenLoop> loops;
@@ -156,7 +158,11 @@ private:
     if (range && (range->low < 0 || range->high > program.semaphores))
       fail("semaphores ", range->low, " to ", range->high - 1, " of ", program.semaphores);
   }
-  void checkMulticast(int64_t multicast) { require(multicast >= 1, "multicast must be positive"); }
+  void checkMulticast(int64_t multicast) {
+    require(multicast >= 1, "multicast must be positive");
+    if (multicast > limits.cores)
+      fail("multicast to ", multicast, " cores where there are ", limits.cores);
+  }
 
   // ---- control ----
 
@@ -452,7 +458,7 @@ absl::Status validate(const Program &program, const MachineLimits &limits) {
     if (error.empty())
       error = checkLabels(stream);
     if (error.empty()) {
-      StreamValidator validator(program, stream, barriers);
+      StreamValidator validator(program, stream, limits, barriers);
       error = validator.run();
       at = validator.position;
     }

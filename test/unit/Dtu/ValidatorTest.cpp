@@ -75,6 +75,8 @@ TEST(Validator, EnginesAndSpaces) {
   EXPECT_EQ(errorOf("core", "vector op=neg dst=f32:L2[0]{4,1} a=f32:L1[0]{4,1} rows=1 cols=4"),
             "a core reaches its own L1 only");
   EXPECT_EQ(errorOf("dte", "fill dst=L2[0]{4} sizes=[4] multicast=2"), "multicast is to L1 only");
+  EXPECT_EQ(errorOf("dte", "fill dst=L1[0]{4} sizes=[4] multicast=9"),
+            "multicast to 9 cores where there are 8");
   EXPECT_EQ(errorOf("dte", "fill dst=host[0]{4} sizes=[4]"),
             "only a copy reaches the host's memory");
   EXPECT_EQ(errorOf("dte", "copy dst=host[0]{4} src=host[64]{4} sizes=[4]"),

@@ -1,0 +1,79 @@
+"""One step on several devices, made-up ones among them, and what limits it on each.
+
+  benchmarks/next_device.py [--devices=dtu-t10,dtu-t20,dtu-next] [--dtype=f32,bf16] [--build=build]
+
+BERT-large, 4 stages of 8 shards on 32 clusters, batch 1, sequence 384, AdamW, compiled for each device. For each rate,
+latency and start-up of the description the step is then timed again, its instructions as they are, on a device of which
+this figure alone is twice as good: what that saves is what the step waits for it. The savings need not add up.
+Simulated times depend on the compiled program alone: nothing else on the machine changes them.
+"""
+
+import argparse
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+import published_step as step
+
+LEAST = 0.005  # of the step; what saves less is left out
+
+
+def rates(device):
+    """{name: value} of the figures that change times and not what is compiled."""
+    text = (step.ROOT / f"devices/{device}.textproto").read_text()
+    return {name: float(value) for name, value in re.findall(r"(?m)^(\w+) { value: ([\d.]+)", text)
+            if name not in step.NOT_TIMES}
+
+
+def compile_for(options, folder, device, dtype):
+    parallel = json.loads(step.CASES["4x8"].read_text())
+    if dtype != "f32":
+        parallel["precision"] = {"compute": dtype}
+    (folder / "parallel.json").write_text(json.dumps(parallel))
+    binary = folder / f"step-{device}-{dtype}"
+    done = subprocess.run(
+        [step.ROOT / options.build / "bin/st-compile", "-q", step.ROOT / "examples/models/bert-large-uncased",
+         "--task=span", "--batch=1", "--seq=384", f"--parallel={folder / 'parallel.json'}",
+         f"--target={step.ROOT}/devices/{device}.textproto", "--optimizer=adamw", "--lr=1e-5", "--predict=false",
+         "-o", binary], capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{device}, {dtype}: {done.stderr.strip().splitlines()[-1]}")
+    return binary
+
+
+def explore(options, folder, device, dtype):
+    """The step in seconds, the bound that it cannot be below, and what each figure saves where it is twice as good."""
+    binary = compile_for(options, folder, device, dtype)
+    base, program, saved = step.seconds(binary), step.Program(binary, folder), {}
+    bound = json.loads(binary.with_suffix(".json").read_text())["roofline_ms"] / 1e3
+    for name, value in rates(device).items():
+        better = value / 2 if step.is_delay(name) else value * 2
+        if program.fields[name] is not None:
+            saved[name] = 1 - program.seconds(name, better) / base
+    binary.unlink()
+    return base, bound, saved
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--devices", default="dtu-t10,dtu-t20,dtu-next")
+    parser.add_argument("--dtype", default="f32,bf16")
+    parser.add_argument("--build", default="build")
+    options = parser.parse_args()
+    columns = [(device, dtype) for device in options.devices.split(",") for dtype in options.dtype.split(",")]
+    with tempfile.TemporaryDirectory() as name:
+        found = {column: explore(options, pathlib.Path(name), *column) for column in columns}
+    print("| | " + " | ".join(f"{device} {dtype}" for device, dtype in columns) + " |")
+    print("| --- |" + " ---: |" * len(columns))
+    print("| step, ms | " + " | ".join(f"{found[c][0] * 1e3:.2f}" for c in columns) + " |")
+    print("| roofline bound, ms | " + " | ".join(f"{found[c][1] * 1e3:.2f}" for c in columns) + " |")
+    names = {name for _, _, saved in found.values() for name, share in saved.items() if share >= LEAST}
+    for name in sorted(names, key=lambda n: -max(saved.get(n, 0) for _, _, saved in found.values())):
+        print(f"| `{name}` | " + " | ".join(f"{100 * found[c][2].get(name, 0):.1f} %" for c in columns) + " |")
+
+
+if __name__ == "__main__":
+    main()
