@@ -329,16 +329,39 @@ def all_reduces(ranks, elements):
 
 
 def ring_time(bench, ids, size):
-    """Nanoseconds from the first send of an all-reduce of `size` bytes to its last receive."""
+    """Nanoseconds of an all-reduce of `size` bytes, from when the last rank begins to send to the last receive."""
     bench.time_module(all_reduces(len(ids), size // 4), ids)
     trace = bench.folder / "trace.json"
     bench.tool(bench.folder / "module", "--timing-only", f"--trace={trace}")
     events = json.loads(trace.read_text())
     events = events["traceEvents"] if isinstance(events, dict) else events
-    links = {(e["pid"], e["tid"]) for e in events
-             if e["name"] == "thread_name" and e["args"]["name"].startswith(("tx", "rx"))}
-    spans = [e for e in events if e["ph"] == "X" and (e["pid"], e["tid"]) in links]
-    return 1e3 * (max(e["ts"] + e["dur"] for e in spans) - min(e["ts"] for e in spans))
+    names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+    spans = {way: [e for e in events if e["ph"] == "X" and names.get((e["pid"], e["tid"]), "").startswith(way)]
+             for way in ("tx", "rx")}
+    # What the ranks of a chip do before, a copy of the operand, does not end at the same time.
+    began = [min(e["ts"] for e in spans["tx"] if e["pid"] == rank) for rank in {e["pid"] for e in spans["tx"]}]
+    return 1e3 * (max(e["ts"] + e["dur"] for e in spans["rx"]) - max(began))
+
+
+def ring_formula(figures, ranks, size, alpha, rate, sharing):
+    """Nanoseconds of a ring of all-reduce in the best number of pieces; `sharing` ranks share an L3.
+
+    Each of 2 (p - 1) steps moves b = n / p bytes of each rank. It takes what the busiest of link, DTE and memory needs
+    for them, or as long as a piece takes to come around: alpha + b / k * beta.
+    """
+    part = size / ranks
+
+    def took(pieces):
+        total = 0
+        for touches in (2, 1):  # A receive that reduces reads as well as it writes.
+            served = [1 / rate, 1 / figures["dte_gbytes_per_second"]]
+            memory = sharing / figures["l3_gbytes_per_second"]
+            beta = max(served[0], memory) + max(served[1], touches * memory)
+            busiest, around = part * max(*served, (1 + touches) * memory), alpha + part / pieces * beta
+            total += (ranks - 1) * max(busiest, around)
+        # The last step: its first piece comes around, the others follow.
+        return total - max(busiest, around) + around + (pieces - 1) / pieces * busiest
+    return min(map(took, range(1, 257)))
 
 
 # ---- tables ----------------------------------------------------------------------------------------------------------
@@ -373,14 +396,14 @@ def ring_table(bench, sizes=SIZES, rings=None):
     """(link, ranks, bytes, ns, ns by the formula, share of the link's rate)."""
     rows = []
     for kind, ids in pairs(bench.figures).items():
-        alpha, beta = hop(bench, ids)
+        alpha, _ = hop(bench, ids)
         rate = bench.figures[f"{kind}_gbytes_per_second"]
         for ranks in (rings or RINGS)[kind]:
             if kind == "onchip" and ranks > bench.figures["clusters_per_chip"]:
                 continue
             for size in sizes:
                 took = ring_time(bench, ring_ids(bench, kind, ranks), size)
-                formula = 2 * (ranks - 1) * (alpha + size / ranks * beta)
+                formula = ring_formula(bench.figures, ranks, size, alpha, rate, ranks if kind == "onchip" else 1)
                 rows.append((kind, ranks, size, took, formula, 2 * (ranks - 1) / ranks * size / rate / took))
     return rows
 

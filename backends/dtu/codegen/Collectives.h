@@ -5,19 +5,22 @@
 // everyone and adds up in the order of the ranks. Either way the order of a
 // reduction is fixed and all members hold the same bits.
 //
-// A collective of several tensors sends a message a tensor in each step. Nothing is packed, and a
-// tensor waits for its own messages only: while one is received, the next is under way.
+// A collective of several tensors sends messages of each in every step. Nothing is packed, and a
+// tensor waits for its own messages only: while one is received, the next is under way. For the
+// same reason a large part goes in pieces, as many as the figures of the device make worthwhile.
 #pragma once
 
 #include "backends/dtu/codegen/Links.h"
 #include "backends/dtu/codegen/RankTable.h"
+#include "lib/Timing/DtuRings.h"
 
 namespace mlir::dtu {
 
 class CollectiveEmitter {
 public:
-  CollectiveEmitter(ProgramBuilder &builder, Links &links, RankTable &table)
-      : builder(builder), links(links), table(table) {}
+  CollectiveEmitter(ProgramBuilder &builder, Links &links, RankTable &table,
+                    const ::st::DtuRings &rings)
+      : builder(builder), links(links), table(table), rings(rings) {}
 
   /// The code of a collective whose operands and results lie at the given places.
   LogicalResult emit(Operation *op, ArrayRef<Placement> operands, ArrayRef<Placement> results);
@@ -29,6 +32,8 @@ private:
   ProgramBuilder &builder;
   Links &links;
   RankTable &table;
+  const ::st::DtuRings &rings;
+  llvm::DenseMap<Attribute, ::st::DtuHop> hops; // by axes
 
   /// The members as a stream sees them.
   struct Ring {
@@ -49,10 +54,14 @@ private:
     RankedTensorType before, after;
     Placement operand, result;
     hw::DType type;
+    int64_t pieces = 1; // messages that a part of it goes round a ring in
     int64_t elements() const { return before.getNumElements(); }
     int64_t bytes() const { return elements() * static_cast<int64_t>(hw::byteWidth(type)); }
   };
   using Tensors = ArrayRef<Tensor>;
+
+  /// Cuts the parts of tensors into the messages in which they go round fastest.
+  void choosePieces(Operation *op, MutableArrayRef<Tensor> tensors);
 
   LogicalResult allReduce(st::AllReduceOp op, Tensors tensors);
   void exchange(st::AllReduceOp op, Tensors tensors);

@@ -55,6 +55,16 @@ int64_t RankTable::addAxes(ArrayAttr axes) {
   return it->second;
 }
 
+std::vector<std::pair<int64_t, int64_t>> RankTable::getRing(ArrayAttr axes) {
+  int64_t entry = addAxes(axes), size = getSize(axes);
+  std::vector<std::pair<int64_t, int64_t>> messages;
+  for (int64_t rank = 0; rank < numRanks(); ++rank) {
+    int64_t next = (entries[entry][rank] + 1) % size;
+    messages.push_back({rank, entries[entry + 1 + next][rank] - program.getFirstRank()});
+  }
+  return messages;
+}
+
 int64_t RankTable::addPairs(ArrayAttr axes, ArrayRef<int64_t> pairs) {
   std::string key = "pairs;" + keyOf(axes);
   for (int64_t position : pairs)
