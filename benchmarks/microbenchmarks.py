@@ -4,9 +4,9 @@
 
 `machine`: instruction streams written here, one or two ranks; each figure of the description is the difference of two
 runs, of more trips or of larger tiles. `products`: matrix products as st-compile makes them from StableHLO, against the
-peak of a cluster's matrix engines. `collectives`: rings of all-reduce as st-compile makes them, against
-2 (p - 1) (alpha + bytes / p * beta), with alpha and beta of a hop from a ping-pong of two sizes, and the share of the
-link's own rate. Rows further off than 3 % are marked. Nothing runs on data. Simulated times depend on the compiled
+peak of a cluster's matrix engines. `collectives`: rings of all-reduce as st-compile makes them, against a formula of
+alpha (of a hop, from a ping-pong of two sizes), the rates of link, DTE and memory, and the pieces that parts go in
+(ring_formula), and the share of the link's own rate. Rows further off than 3 % are marked. Nothing runs on data. Simulated times depend on the compiled
 program alone: nothing else on the machine changes them.
 """
 
@@ -329,38 +329,40 @@ def all_reduces(ranks, elements):
 
 
 def ring_time(bench, ids, size):
-    """Nanoseconds of an all-reduce of `size` bytes, from when the last rank begins to send to the last receive."""
-    bench.time_module(all_reduces(len(ids), size // 4), ids)
-    trace = bench.folder / "trace.json"
-    bench.tool(bench.folder / "module", "--timing-only", f"--trace={trace}")
+    """Nanoseconds from the first send of an all-reduce of `size` bytes to its last receive."""
+    # Without the copies of operand and result, which ranks of a chip do not end at the same time.
+    code = bench.compile(all_reduces(len(ids), size // 4), ids, "--compile-to=dtu")
+    source, binary, trace = (bench.folder / name for name in ("ring.mlir", "ring", "trace.json"))
+    source.write_text("\n".join(line for line in code.splitlines() if not line.strip().startswith("dtu.copy ")))
+    bench.tool(bench.bin / "st-compile", "-q", source, "--compile-from=dtu", "--predict=false", "-o", binary)
+    bench.tool(binary, "--timing-only", f"--trace={trace}")
     events = json.loads(trace.read_text())
     events = events["traceEvents"] if isinstance(events, dict) else events
-    names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
-    spans = {way: [e for e in events if e["ph"] == "X" and names.get((e["pid"], e["tid"]), "").startswith(way)]
-             for way in ("tx", "rx")}
-    # What the ranks of a chip do before, a copy of the operand, does not end at the same time.
-    began = [min(e["ts"] for e in spans["tx"] if e["pid"] == rank) for rank in {e["pid"] for e in spans["tx"]}]
-    return 1e3 * (max(e["ts"] + e["dur"] for e in spans["rx"]) - max(began))
+    links = {(e["pid"], e["tid"]) for e in events
+             if e["name"] == "thread_name" and e["args"]["name"].startswith(("tx", "rx"))}
+    spans = [e for e in events if e["ph"] == "X" and (e["pid"], e["tid"]) in links]
+    return 1e3 * (max(e["ts"] + e["dur"] for e in spans) - min(e["ts"] for e in spans))
 
 
 def ring_formula(figures, ranks, size, alpha, rate, sharing):
-    """Nanoseconds of a ring of all-reduce in the best number of pieces; `sharing` ranks share an L3.
+    """Nanoseconds of a ring of all-reduce in the best number of pieces k; `sharing` ranks share an L3.
 
-    Each of 2 (p - 1) steps moves b = n / p bytes of each rank. It takes what the busiest of link, DTE and memory needs
-    for them, or as long as a piece takes to come around: alpha + b / k * beta.
+    Each of 2 (p - 1) steps moves b = n / p bytes of each rank. It takes what the busiest of these needs for them: the
+    link, the receiver (b at a DTE's rate and two signals a piece) and the memory; or as long as a piece takes to come
+    around, alpha + b / k * beta. A receive that reduces reads as well as it writes. The last step ends when the
+    pieces behind its first have followed, and nobody is told.
     """
-    part = size / ranks
+    part, memory = size / ranks, sharing / figures["l3_gbytes_per_second"]
+    dte, signals = 1 / figures["dte_gbytes_per_second"], 2 * figures["sync_ns"]
 
     def took(pieces):
-        total = 0
-        for touches in (2, 1):  # A receive that reduces reads as well as it writes.
-            served = [1 / rate, 1 / figures["dte_gbytes_per_second"]]
-            memory = sharing / figures["l3_gbytes_per_second"]
-            beta = max(served[0], memory) + max(served[1], touches * memory)
-            busiest, around = part * max(*served, (1 + touches) * memory), alpha + part / pieces * beta
-            total += (ranks - 1) * max(busiest, around)
-        # The last step: its first piece comes around, the others follow.
-        return total - max(busiest, around) + around + (pieces - 1) / pieces * busiest
+        total, piece = 0, part / pieces
+        for touches in (2, 1):
+            sent, received = piece * max(1 / rate, memory), piece * max(dte, touches * memory) + signals
+            busiest = max(sent, received, piece * (1 + touches) * memory)
+            around = alpha - signals + sent + received
+            total += (ranks - 1) * max(pieces * busiest, around)
+        return total - max(pieces * busiest, around) + around + (pieces - 1) * busiest - figures["sync_ns"]
     return min(map(took, range(1, 257)))
 
 
