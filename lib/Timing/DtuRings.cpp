@@ -56,12 +56,51 @@ Picoseconds DtuRings::timeOf(const DtuHop &hop, const DtuRingSteps &ring, int64_
 
 int64_t DtuRings::piecesOf(const DtuHop &hop, const DtuRingSteps &ring) const {
   Picoseconds best = timeOf(hop, ring, 1);
-  for (int64_t pieces = 2; pieces <= kMostPieces; ++pieces)
+  for (int64_t pieces = 2; pieces <= kMostPieces; pieces *= 2)
     best = std::min(best, timeOf(hop, ring, pieces));
   int64_t fewest = 1;
   while (timeOf(hop, ring, fewest) > best + best / kWorthwhile)
-    ++fewest;
+    fewest *= 2;
   return fewest;
+}
+
+std::vector<DtuRingStage> DtuRings::stagesOf(int64_t members, int64_t bytes,
+                                             const HopOfStage &hopOf) const {
+  // The best way on from each stride, the largest first: what is left of a stage depends on the
+  // stride that it ends with alone.
+  struct Way {
+    Picoseconds time = 0;
+    DtuRingStage first;
+  };
+  std::map<int64_t, Way> ways;
+  for (int64_t stride = members - 1; stride > 0; --stride) {
+    if (members % stride != 0)
+      continue;
+    Way best;
+    for (int64_t size = members / stride; size > 1; --size) {
+      if (members / stride % size != 0)
+        continue;
+      const DtuHop hop = hopOf(stride, size);
+      // The last stage gathers what it has just reduced; half of its receives reduce.
+      const bool isLast = stride * size == members;
+      const DtuRingSteps ring = {isLast ? 2 * (size - 1) : size - 1,
+                                 (bytes + stride * size - 1) / (stride * size), 1,
+                                 isLast ? 1.5 : 2};
+      DtuRingSteps gather = ring;
+      gather.written = 1;
+      const int64_t pieces = piecesOf(hop, ring);
+      Picoseconds time = timeOf(hop, ring, pieces);
+      if (!isLast)
+        time += timeOf(hop, gather, pieces) + 2 * costs.sync + ways[stride * size].time;
+      if (best.time == 0 || time < best.time)
+        best = {time, {stride, size, pieces}};
+    }
+    ways[stride] = best;
+  }
+  std::vector<DtuRingStage> stages;
+  for (int64_t stride = 1; stride < members; stride *= stages.back().size)
+    stages.push_back(ways[stride].first);
+  return stages;
 }
 
 } // namespace st

@@ -5,6 +5,7 @@
 
 #include "lib/Timing/DtuTopology.h"
 
+#include <functional>
 #include <utility>
 #include <vector>
 
@@ -25,6 +26,14 @@ struct DtuRingSteps {
   double read = 1, written = 1, loaded = 0;
 };
 
+/// An all-reduce as rings within rings: those of a stage join members whose numbers differ by
+/// multiples of `stride` below stride * size. Each stage but the last leaves a member one part of
+/// `size` reduced, on which the next stage works; parts are gathered in the opposite order.
+struct DtuRingStage {
+  int64_t stride = 1, size = 1;
+  int64_t pieces = 1; ///< messages in which a part goes from one member to the next
+};
+
 class DtuRings {
 public:
   /// `description` must have passed checkDtuDescription; `places` are those of a group's ranks.
@@ -35,8 +44,15 @@ public:
 
   /// From the first send to the last receive of parts that go in so many messages each.
   Picoseconds timeOf(const DtuHop &hop, const DtuRingSteps &ring, int64_t pieces) const;
-  /// The fewest messages a part that take hardly longer than the best number of them does.
+  /// The fewest messages a part that take hardly longer than the best number of them does, a power
+  /// of two.
   int64_t piecesOf(const DtuHop &hop, const DtuRingSteps &ring) const;
+
+  /// The hop of the rings of a stage, by stride and size.
+  using HopOfStage = std::function<DtuHop(int64_t stride, int64_t size)>;
+  /// The stages that reduce `bytes` of each of so many members fastest: one ring of all where the
+  /// rates decide, more and smaller ones where latencies do or near links are faster.
+  std::vector<DtuRingStage> stagesOf(int64_t members, int64_t bytes, const HopOfStage &hopOf) const;
 
 private:
   DtuCosts costs;

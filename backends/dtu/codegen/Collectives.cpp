@@ -316,7 +316,7 @@ LogicalResult CollectiveEmitter::emit(Operation *op, ArrayRef<Placement> operand
       copyWhole(t.after, t.operand, t.result);
     return success();
   }
-  if (isa<st::AllReduceOp, st::AllGatherOp, st::ReduceScatterOp>(op) && !usesL2(op))
+  if (isa<st::AllGatherOp, st::ReduceScatterOp>(op))
     choosePieces(op, tensors);
   const Placement &operand = operands.front(), &result = results.front();
   return TypeSwitch<Operation *, LogicalResult>(op)

@@ -1,9 +1,10 @@
 // Collectives as programs of sends, receives and reductions on the links.
 //
 // Large reductions and gathers go round a ring of the members, in which only
-// neighbours talk; small reductions are one exchange in which everyone sends to
-// everyone and adds up in the order of the ranks. Either way the order of a
-// reduction is fixed and all members hold the same bits.
+// neighbours talk, and reductions round rings within rings where these take less
+// time; small reductions are one exchange in which everyone sends to everyone and
+// adds up in the order of the ranks. Either way the order of a reduction is fixed
+// and all members hold the same bits.
 //
 // A collective of several tensors sends messages of each in every step. Nothing is packed, and a
 // tensor waits for its own messages only: while one is received, the next is under way. For the
@@ -13,6 +14,9 @@
 #include "backends/dtu/codegen/Links.h"
 #include "backends/dtu/codegen/RankTable.h"
 #include "lib/Timing/DtuRings.h"
+
+#include <map>
+#include <tuple>
 
 namespace mlir::dtu {
 
@@ -33,7 +37,8 @@ private:
   Links &links;
   RankTable &table;
   const ::st::DtuRings &rings;
-  llvm::DenseMap<Attribute, ::st::DtuHop> hops; // by axes
+  /// By axes, stride and size of the rings.
+  std::map<std::tuple<const void *, int64_t, int64_t>, ::st::DtuHop> hops;
 
   /// The members as a stream sees them.
   struct Ring {
@@ -60,6 +65,7 @@ private:
   };
   using Tensors = ArrayRef<Tensor>;
 
+  const ::st::DtuHop &hopOf(ArrayAttr axes, int64_t stride, int64_t size);
   /// Cuts the parts of tensors into the messages in which they go round fastest.
   void choosePieces(Operation *op, MutableArrayRef<Tensor> tensors);
 
@@ -67,6 +73,7 @@ private:
   void exchange(st::AllReduceOp op, Tensors tensors);
   void combine(st::AllReduceOp op, Tensors tensors);
   void ringReduce(st::AllReduceOp op, Tensors tensors);
+  class StagedReduce;
   LogicalResult allGather(st::AllGatherOp op, Tensors tensors);
   LogicalResult reduceScatter(st::ReduceScatterOp op, Tensors tensors);
   LogicalResult allToAll(st::AllToAllOp op, const Placement &operand, const Placement &result);

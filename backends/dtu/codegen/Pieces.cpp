@@ -23,15 +23,14 @@ Piece mlir::dtu::partOf(RankedTensorType type, hw::DType dtype, int64_t dim, int
   return piece;
 }
 
-Piece mlir::dtu::chunkOf(StreamBuilder &stream, const Expr &number, int64_t count, int64_t elements,
-                         hw::DType dtype, const Expr &base) {
-  int64_t chunk = llvm::alignTo(llvm::divideCeil(elements, count), 16);
+Piece mlir::dtu::rangeOf(StreamBuilder &stream, const Expr &first, const Expr &number, int64_t size,
+                         int64_t elements, int64_t capacity, hw::DType dtype, const Expr &base) {
   int64_t width = hw::byteWidth(dtype);
-  Expr start = stream.materialize(number * chunk);
+  Expr start = stream.materialize(first + number * size);
   Piece piece;
   piece.type = dtype;
   piece.offset = base + start * width;
-  piece.sizes.push_back(stream.extent(chunk, start, elements, elements == count * chunk));
+  piece.sizes.push_back(stream.extent(size, start, elements, elements == capacity));
   piece.strides.push_back(width);
   return piece;
 }

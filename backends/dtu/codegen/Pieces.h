@@ -12,12 +12,14 @@ constexpr int64_t kGroupChannel = 0;
 /// Part `index` of `parts` equal ones of dimension `dim` of a dense tensor.
 Piece partOf(RankedTensorType type, hw::DType dtype, int64_t dim, int64_t parts, const Expr &index,
              const Expr &base);
-/// Chunk `number` of `count` of a dense tensor's elements in row-major order. Chunks are rounded
-/// up: the last ones may be smaller, or empty.
-Piece chunkOf(StreamBuilder &stream, const Expr &number, int64_t count, int64_t elements,
-              hw::DType dtype, const Expr &base);
+/// Piece `number` of `size` elements each, from element `first` on, of a dense tensor's in
+/// row-major order. There are `capacity` places in all for pieces: those of the last may be fewer
+/// elements, or none.
+Piece rangeOf(StreamBuilder &stream, const Expr &first, const Expr &number, int64_t size,
+              int64_t elements, int64_t capacity, hw::DType dtype, const Expr &base);
 /// Slice `number` of `count` of a piece of constant sizes, along the dimension that leaves the
-/// slices most alike. They are rounded up like chunks, and pieces of the same sizes are cut alike.
+/// slices most alike. Their sizes are rounded up, and pieces of the same sizes are cut
+/// alike.
 Piece sliceOf(StreamBuilder &stream, Piece piece, const Expr &number, int64_t count);
 /// Every element of a dense tensor at an offset.
 Piece denseAt(const Expr &offset, int64_t elements, hw::DType type);

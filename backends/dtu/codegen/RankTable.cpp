@@ -55,11 +55,13 @@ int64_t RankTable::addAxes(ArrayAttr axes) {
   return it->second;
 }
 
-std::vector<std::pair<int64_t, int64_t>> RankTable::getRing(ArrayAttr axes) {
-  int64_t entry = addAxes(axes), size = getSize(axes);
+std::vector<std::pair<int64_t, int64_t>> RankTable::getRing(ArrayAttr axes, int64_t stride,
+                                                            int64_t size) {
+  int64_t entry = addAxes(axes);
   std::vector<std::pair<int64_t, int64_t>> messages;
   for (int64_t rank = 0; rank < numRanks(); ++rank) {
-    int64_t next = (entries[entry][rank] + 1) % size;
+    int64_t position = entries[entry][rank], number = position / stride % size;
+    int64_t next = position + ((number + 1) % size - number) * stride;
     messages.push_back({rank, entries[entry + 1 + next][rank] - program.getFirstRank()});
   }
   return messages;
