@@ -57,5 +57,40 @@ TEST(DtuRings, LargePartsGoInPieces) {
   EXPECT_GT(rings.timeOf(hop, large, 1), onLink * 13 / 10);
 }
 
+/// The sizes of the stages of an all-reduce of so many bytes between a cluster of each group.
+std::vector<int64_t> stagesOf(int64_t ranks, int64_t bytes) {
+  std::vector<int64_t> devices;
+  for (int64_t rank = 0; rank < ranks; ++rank)
+    devices.push_back(20 * rank);
+  DtuRings rings = ringsOn(devices);
+  auto hopOf = [&](int64_t stride, int64_t size) {
+    Messages messages;
+    for (int64_t rank = 0; rank < ranks; ++rank) {
+      const int64_t number = rank / stride % size;
+      messages.push_back({rank, rank + ((number + 1) % size - number) * stride});
+    }
+    return rings.hopOf(messages);
+  };
+  std::vector<int64_t> sizes;
+  int64_t stride = 1;
+  for (const DtuRingStage &stage : rings.stagesOf(ranks, bytes, hopOf)) {
+    EXPECT_EQ(stage.stride, stride);
+    stride *= stage.size;
+    sizes.push_back(stage.size);
+  }
+  EXPECT_EQ(stride, ranks);
+  return sizes;
+}
+
+TEST(DtuRings, StagesWhereLatenciesDecide) {
+  using Sizes = std::vector<int64_t>;
+  EXPECT_EQ(stagesOf(2, 64), Sizes({2}));
+  EXPECT_EQ(stagesOf(7, 64), Sizes({7}));
+  EXPECT_EQ(stagesOf(8, 16384), Sizes({2, 2, 2}));
+  EXPECT_EQ(stagesOf(6, 16384).size(), 2u);
+  // All ways send as many bytes; one ring has most of them under way at a time.
+  EXPECT_EQ(stagesOf(8, int64_t(16) << 20), Sizes({8}));
+}
+
 } // namespace
 } // namespace st
