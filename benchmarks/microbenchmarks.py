@@ -4,13 +4,14 @@
 
 `machine`: instruction streams written here, one or two ranks; each figure of the description is the difference of two
 runs, of more trips or of larger tiles. `products`: matrix products as st-compile makes them from StableHLO, against the
-peak of a cluster's matrix engines. `collectives`: rings of all-reduce as st-compile makes them, against
-2 (p - 1) (alpha + bytes / p * beta), with alpha and beta of a hop from a ping-pong of two sizes, and the share of the
-link's own rate. Rows further off than 3 % are marked. Nothing runs on data. Simulated times depend on the compiled
+peak of a cluster's matrix engines. `collectives`: all-reduces as st-compile makes them, against a formula of alpha (of
+a hop, from a ping-pong of two sizes), the rates of link, DTE and memory, and the pieces that parts go in
+(all_reduce_formula), and the share of the link's own rate. Rows further off than 3 % are marked. Nothing runs on data. Simulated times depend on the compiled
 program alone: nothing else on the machine changes them.
 """
 
 import argparse
+import collections
 import json
 import pathlib
 import re
@@ -330,9 +331,12 @@ def all_reduces(ranks, elements):
 
 def ring_time(bench, ids, size):
     """Nanoseconds from the first send of an all-reduce of `size` bytes to its last receive."""
-    bench.time_module(all_reduces(len(ids), size // 4), ids)
-    trace = bench.folder / "trace.json"
-    bench.tool(bench.folder / "module", "--timing-only", f"--trace={trace}")
+    # Without the copies of operand and result, which ranks of a chip do not end at the same time.
+    code = bench.compile(all_reduces(len(ids), size // 4), ids, "--compile-to=dtu")
+    source, binary, trace = (bench.folder / name for name in ("ring.mlir", "ring", "trace.json"))
+    source.write_text("\n".join(line for line in code.splitlines() if not line.strip().startswith("dtu.copy ")))
+    bench.tool(bench.bin / "st-compile", "-q", source, "--compile-from=dtu", "--predict=false", "-o", binary)
+    bench.tool(binary, "--timing-only", f"--trace={trace}")
     events = json.loads(trace.read_text())
     events = events["traceEvents"] if isinstance(events, dict) else events
     links = {(e["pid"], e["tid"]) for e in events
@@ -341,11 +345,79 @@ def ring_time(bench, ids, size):
     return 1e3 * (max(e["ts"] + e["dur"] for e in spans) - min(e["ts"] for e in spans))
 
 
+def ring_steps(figures, steps, part, hop):
+    """Nanoseconds of steps of a ring by pieces k; steps are the (memory accesses of a receive, number) of each kind.
+
+    A step moves `part` bytes of each rank. It takes what the busiest of these needs for them: the link, the receiver
+    (a DTE's rate and two signals a piece) and the memory; or as long as a piece takes to come around, alpha + b / k *
+    beta. The last step ends when the pieces behind its first have followed.
+    """
+    dte, signals = 1 / figures["dte_gbytes_per_second"], 2 * figures["sync_ns"]
+    alpha, link, memory = hop
+
+    def took(pieces):
+        total, piece = 0, part / pieces
+        for touches, count in steps:
+            sent, received = piece * max(link, memory), piece * max(dte, touches * memory) + signals
+            busiest = max(sent, received, piece * (1 + touches) * memory)
+            around = alpha - signals + sent + received
+            total += count * max(pieces * busiest, around)
+        return total - max(pieces * busiest, around) + around + (pieces - 1) * busiest
+    return took
+
+
+def all_reduce_formula(bench, ids, size, alphas):
+    """(nanoseconds, sizes of the rings) of an all-reduce as the best rings within rings, each in the best pieces.
+
+    A ring of p ranks reduces n bytes of each in p - 1 steps of n / p, which leave each rank a part, and gathers them in
+    as many. In between, rings across these do the same with the part. A receive that reduces reads as well as it writes.
+    """
+    figures, ranks = bench.figures, len(ids)
+
+    def best(stride):
+        """Of the rings whose members are `stride` apart and those around them."""
+        ways = []
+        for ring in range(2, ranks // stride + 1):
+            if ranks // stride % ring:
+                continue
+            hop = hop_figures(figures, ids, stride, ring, alphas)
+            part = size / (stride * ring)
+            if stride * ring == ranks:
+                stages = [[(2, ring - 1), (1, ring - 1)]]
+                rest, sizes = 0, ()
+            else:
+                stages = [[(2, ring - 1)], [(1, ring - 1)]]
+                rest, sizes = best(stride * ring)
+            tooks = [ring_steps(figures, steps, part, hop) for steps in stages]
+            ways.append((min(sum(took(2**k) for took in tooks) for k in range(9)) + rest, (ring, *sizes)))
+        return min(ways)
+    took, sizes = best(1)
+    return took - figures["sync_ns"], sizes  # Nobody is told of the last piece.
+
+
+def hop_figures(figures, ids, stride, ring, alphas):
+    """(alpha, ns a byte on the busiest link, ns a byte in the busiest memory) of rings of members `stride` apart."""
+    chip = lambda at: int(ids[at] // figures["ids_per_chip"])
+    group = lambda at: int(chip(at) // figures["chips_per_group"])
+    counts, alpha, slowest = collections.Counter(), 0, 0
+    for at in range(len(ids)):
+        number = at // stride % ring
+        to = at + ((number + 1) % ring - number) * stride
+        kind = "onchip" if chip(at) == chip(to) else "chip" if group(at) == group(to) else "group"
+        used = {"onchip": [("tx", at)], "chip": [(chip(at), chip(to))], "group": [("out", group(at)), ("in", group(to))]}[kind]
+        for link in used:
+            counts[link] += 1
+            slowest = max(slowest, counts[link] / figures[f"{kind}_gbytes_per_second"])
+        alpha = max(alpha, alphas[kind])
+    sharing = max(collections.Counter(map(chip, range(len(ids)))).values())
+    return alpha, slowest, sharing / figures["l3_gbytes_per_second"]
+
+
 # ---- tables ----------------------------------------------------------------------------------------------------------
 
 PRODUCTS = (512, 1024, 2048, 4096, 6144)
 SIZES = (64 * 1024, MIB, 16 * MIB)
-RINGS = {"onchip": (2, 4), "chip": (2, 3, 4), "group": (2, 4, 8)}
+RINGS = {"onchip": (2, 4), "chip": (2, 3, 4), "group": (2, 4, 8), "all": (8, 16, 64)}
 
 
 def machine_table(bench):
@@ -364,24 +436,28 @@ def product_table(bench, sizes=PRODUCTS):
 
 
 def ring_ids(bench, kind, ranks):
-    """`ranks` clusters of one chip, or one of each of as many chips or groups of chips."""
+    """`ranks` clusters: of one chip, of as many chips or groups of chips, or filling chip after chip."""
+    if kind == "all":
+        clusters, ids = int(bench.figures["clusters_per_chip"]), int(bench.figures["ids_per_chip"])
+        return tuple(rank // clusters * ids + rank % clusters for rank in range(ranks))
     step = pairs(bench.figures)[kind][1]
     return tuple(i * step for i in range(ranks))
 
 
 def ring_table(bench, sizes=SIZES, rings=None):
-    """(link, ranks, bytes, ns, ns by the formula, share of the link's rate)."""
-    rows = []
-    for kind, ids in pairs(bench.figures).items():
-        alpha, beta = hop(bench, ids)
-        rate = bench.figures[f"{kind}_gbytes_per_second"]
-        for ranks in (rings or RINGS)[kind]:
-            if kind == "onchip" and ranks > bench.figures["clusters_per_chip"]:
+    """(link, ranks, bytes, sizes of rings by the formula, ns, ns by the formula, share of the link's rate)."""
+    rows, found = [], pairs(bench.figures)
+    alphas = {kind: hop(bench, ids)[0] for kind, ids in found.items()}
+    for kind in [*found, "all"]:
+        for ranks in (rings or RINGS).get(kind, ()):
+            if ranks > bench.figures["clusters_per_chip"] and len(found) == 1 or kind == "all" and len(found) == 1:
                 continue
+            rate = bench.figures["group_gbytes_per_second" if kind == "all" else f"{kind}_gbytes_per_second"]
+            ids = ring_ids(bench, kind, ranks)
             for size in sizes:
-                took = ring_time(bench, ring_ids(bench, kind, ranks), size)
-                formula = 2 * (ranks - 1) * (alpha + size / ranks * beta)
-                rows.append((kind, ranks, size, took, formula, 2 * (ranks - 1) / ranks * size / rate / took))
+                took = ring_time(bench, ids, size)
+                formula, within = all_reduce_formula(bench, ids, size, alphas)
+                rows.append((kind, ranks, size, within, took, formula, 2 * (ranks - 1) / ranks * size / rate / took))
     return rows
 
 
@@ -409,10 +485,10 @@ def main():
                     print(f"| {kind} | {n} | {rate:,.0f} | {100 * share:.1f} %{'' if share > 1 - CLOSE else ' (!)'} |",
                           flush=True)
             if "collectives" in wanted:
-                print(f"\n| {device}, all-reduce | ranks | KiB | us | formula | off by | of the link |\n"
-                      "| --- | ---: | ---: | ---: | ---: | ---: | ---: |")
-                for kind, ranks, size, took, formula, share in ring_table(bench):
-                    print(f"| {kind} | {ranks} | {size // 1024} | {took / 1e3:.1f} | {formula / 1e3:.1f} "
+                print(f"\n| {device}, all-reduce | ranks | KiB | rings | us | formula | off by | of the link |\n"
+                      "| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |")
+                for kind, ranks, size, within, took, formula, share in ring_table(bench):
+                    print(f"| {kind} | {ranks} | {size // 1024} | {' x '.join(map(str, within))} | {took / 1e3:.1f} | {formula / 1e3:.1f} "
                           f"| {mark(took / formula - 1)} | {100 * share:.0f} % |", flush=True)
 
 

@@ -29,6 +29,7 @@ public:
   Picoseconds l2Bytes(int64_t bytes) const { return scale(bytes, l2PerByte); }
   Picoseconds l3Bytes(int64_t bytes) const { return scale(bytes, l3PerByte); }
   Picoseconds dteBytes(int64_t bytes) const { return scale(bytes, dtePerByte); }
+  double l3PicosecondsPerByte() const { return l3PerByte; }
   /// One way between a chip and its host. Without a link to the host: nothing.
   Picoseconds hostBytes(int64_t bytes) const { return scale(bytes, hostPerByte); }
 

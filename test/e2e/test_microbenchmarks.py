@@ -68,16 +68,22 @@ def products(device, least):
 
 
 def rings(device):
-    """Between chips a ring is its formula; on a chip all share its memory, which it does not know of."""
+    """All-reduces are their formula, large ones between chips fill the links, and small ones of many go in few steps."""
     def run(folder):
         bench = micro.Bench(device, folder, st.BIN.parent)
-        rows = micro.ring_table(bench, sizes=(64 * 1024, 4 << 20), rings={"onchip": (2, 4), "chip": (2, 3), "group": (8,)})
-        for kind, ranks, size, took, formula, share in rows:
-            # All ranks at once at the chip's memory: a send reads, a receive that adds up reads and writes.
-            bounds = (0.97, 1.03) if kind != "onchip" else (1, 1.6)
-            st.expect(bounds[0] <= took / formula <= bounds[1] and share < 1,
+        rows = micro.ring_table(bench, sizes=(64 * 1024, 4 << 20),
+                                rings={"onchip": (2, 4), "chip": (2, 3), "group": (8,), "all": (16,)})
+        for kind, ranks, size, within, took, formula, share in rows:
+            # Of rings that share a link, the first go on before the last have had it.
+            least = 0.95 if kind == "all" else 0.97
+            st.expect(least <= took / formula <= 1.03,
                       f"{kind}, {ranks} ranks, {size} bytes: {took:.0f} ns, by the formula {formula:.0f}")
-        return f"{len(rows)} rings"
+            st.expect(kind == "all" or share < 1, f"{kind}, {ranks} ranks, {size} bytes: {share} of the link")
+            st.expect(size < 1 << 20 or kind not in ("chip", "group") or share > 0.95, f"{share} of a {kind} link")
+            if kind == "group" and size < 1 << 20:
+                alpha, _ = micro.hop(bench, micro.pairs(bench.figures)[kind])
+                st.expect(took < 2 * (ranks - 1) * alpha, f"{took} ns, no less than the latencies of one ring")
+        return f"{len(rows)} all-reduces"
     return run
 
 

@@ -1,6 +1,7 @@
 #include "backends/dtu/codegen/Collectives.h"
 
 #include "backends/dtu/codegen/CopyJob.h"
+#include "backends/dtu/codegen/Pieces.h"
 #include "backends/dtu/codegen/VectorOps.h"
 
 #include "llvm/ADT/TypeSwitch.h"
@@ -9,77 +10,17 @@
 using namespace mlir;
 using namespace mlir::dtu;
 
-/// Channel of messages within a group: a transfer between groups never has the same two ends.
-static constexpr int64_t kGroupChannel = 0;
 /// What is no more than this in all is reduced in one exchange.
 static constexpr int64_t kExchangeBytes = 4096;
 
-// ---- pieces -------------------------------------------------------------------------------------
+// ---- operands
+// -------------------------------------------------------------------------------------
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 static hw::DType dtypeOf(Value value) { return *getDType(typeOf(value).getElementType()); }
 
 static int64_t bytesOf(Value value) {
   return typeOf(value).getNumElements() * hw::byteWidth(dtypeOf(value));
-}
-
-/// Part `index` of `parts` equal ones of dimension `dim` of a dense tensor.
-static Piece partOf(RankedTensorType type, hw::DType dtype, int64_t dim, int64_t parts,
-                    const Expr &index, const Expr &base) {
-  int64_t outer = 1, inner = hw::byteWidth(dtype);
-  for (int64_t d = 0; d < type.getRank(); ++d)
-    (d < dim ? outer : inner) *= d == dim ? 1 : type.getDimSize(d);
-  int64_t part = type.getDimSize(dim) / parts;
-  Piece piece;
-  piece.type = dtype;
-  piece.offset = base + index * (part * inner);
-  if (outer > 1) {
-    piece.sizes.push_back({outer, hw::kZero, 0});
-    piece.strides.push_back(type.getDimSize(dim) * inner);
-  }
-  piece.sizes.push_back({part * inner / static_cast<int64_t>(hw::byteWidth(dtype)), hw::kZero, 0});
-  piece.strides.push_back(hw::byteWidth(dtype));
-  return piece;
-}
-
-/// Chunk `number` of `count` of a dense tensor's elements in row-major order. Chunks are rounded
-/// up: the last ones may be smaller, or empty.
-static Piece chunkOf(StreamBuilder &stream, const Expr &number, int64_t count, int64_t elements,
-                     hw::DType dtype, const Expr &base) {
-  int64_t chunk = llvm::alignTo(llvm::divideCeil(elements, count), 16);
-  int64_t width = hw::byteWidth(dtype);
-  Expr start = stream.materialize(number * chunk);
-  Piece piece;
-  piece.type = dtype;
-  piece.offset = base + start * width;
-  piece.sizes.push_back(stream.extent(chunk, start, elements, elements == count * chunk));
-  piece.strides.push_back(width);
-  return piece;
-}
-
-static void copyPiece(StreamBuilder &dte, const Piece &dst, const Piece &src) {
-  hw::Copy copy;
-  copy.dst = viewOf(dst);
-  copy.src = viewOf(src);
-  copy.sizes.assign(dst.sizes.begin(), dst.sizes.end());
-  copy.dstType = copy.srcType = dst.type;
-  dte.emit(std::move(copy));
-}
-
-static hw::Reduce reduceOf(mlir::st::ReduceKind kind) {
-  switch (kind) {
-  case mlir::st::ReduceKind::Sum:
-    return hw::Reduce::Sum;
-  case mlir::st::ReduceKind::Max:
-    return hw::Reduce::Max;
-  case mlir::st::ReduceKind::Min:
-    return hw::Reduce::Min;
-  case mlir::st::ReduceKind::And:
-    return hw::Reduce::And;
-  case mlir::st::ReduceKind::Or:
-    return hw::Reduce::Or;
-  }
-  llvm_unreachable("all kinds are listed");
 }
 
 static Reduction reductionOf(mlir::st::ReduceKind kind) {
@@ -126,25 +67,6 @@ void CollectiveEmitter::copyWhole(RankedTensorType type, const Placement &operan
 }
 
 // ---- all-reduce ---------------------------------------------------------------------------------
-
-/// Every element of a dense tensor at an offset.
-static Piece denseAt(const Expr &offset, int64_t elements, hw::DType type) {
-  Piece piece;
-  piece.type = type;
-  piece.offset = offset;
-  piece.sizes.push_back({elements, hw::kZero, 0});
-  piece.strides.push_back(hw::byteWidth(type));
-  return piece;
-}
-
-/// Calls `body` for each tensor; the registers that it takes are free again afterwards.
-template <typename Tensors, typename Body>
-static void forEach(StreamBuilder &stream, const Tensors &tensors, Body body) {
-  for (const auto &tensor : tensors) {
-    StreamBuilder::Scope scope(stream);
-    body(tensor);
-  }
-}
 
 /// Where each tensor lies in a slot of an exchange, and at the end what the slot takes.
 template <typename Tensors> static SmallVector<int64_t> offsetsInSlot(const Tensors &tensors) {
@@ -238,56 +160,6 @@ void CollectiveEmitter::combine(st::AllReduceOp op, Tensors tensors) {
   });
 }
 
-/// 2 (n - 1) steps on n chunks: in step i a member sends chunk position - 1 - i, which it has just
-/// received, to the next one. The first n - 1 receives reduce and leave each member one whole
-/// chunk; the others pass the whole chunks on.
-void CollectiveEmitter::ringReduce(st::AllReduceOp op, Tensors tensors) {
-  int64_t size = table.getSize(op.getAxes()), last = 2 * size - 3;
-  auto chunk = [&](StreamBuilder &stream, const Tensor &t, const Expr &number) {
-    return chunkOf(stream, number, size, t.elements(), t.type, baseOf(stream, t.result));
-  };
-  bool copies = false;
-  for (const Tensor &t : tensors)
-    if (t.operand.offset != t.result.offset) {
-      copyWhole(t.before, t.operand, t.result);
-      copies = true;
-    }
-  if (copies)
-    builder.barrierOfQueues();
-  links.transmit([&](StreamBuilder &tx) {
-    Ring ring = ringOf(tx, op.getAxes());
-    Expr next = ring.rankOf(tx, ring.member(tx, 1));
-    auto send = [&](const Expr &step, bool isReceived) {
-      StreamBuilder::Scope scope(tx);
-      Expr number = ring.member(tx, Expr(2 * size - 1) - step);
-      forEach(tx, tensors, [&](const Tensor &t) {
-        if (isReceived)
-          tx.wait(builder.leaderSemaphore(Sem::RxStep));
-        emitSend(tx, next, chunk(tx, t, number), kGroupChannel);
-      });
-    };
-    send(0, /*isReceived=*/false);
-    tx.loop(1, last + 1, 1, [&](Expr step) { send(step, /*isReceived=*/true); });
-  });
-  links.receive([&](StreamBuilder &rx) {
-    Ring ring = ringOf(rx, op.getAxes());
-    Expr previous = ring.rankOf(rx, ring.member(rx, size - 1));
-    auto receive = [&](const Expr &step, hw::Reduce reduce, bool goesOn) {
-      Expr number = ring.member(rx, Expr(2 * size - 2) - step);
-      forEach(rx, tensors, [&](const Tensor &t) {
-        emitRecv(rx, previous, chunk(rx, t, number), kGroupChannel, reduce);
-        if (goesOn)
-          rx.signal(builder.leaderSemaphore(Sem::RxStep));
-      });
-    };
-    rx.loop(0, size - 1, 1,
-            [&](Expr step) { receive(step, reduceOf(op.getKind()), /*goesOn=*/true); });
-    rx.loop(size - 1, last, 1,
-            [&](Expr step) { receive(step, hw::Reduce::None, /*goesOn=*/true); });
-    receive(last, hw::Reduce::None, /*goesOn=*/false);
-  });
-}
-
 LogicalResult CollectiveEmitter::allReduce(st::AllReduceOp op, Tensors tensors) {
   if (usesL2(op))
     exchange(op, tensors);
@@ -302,134 +174,6 @@ bool CollectiveEmitter::usesL2(Operation *op) {
   for (Value input : op->getOperands())
     bytes += allReduce ? bytesOf(input) : 0;
   return allReduce && bytes <= kExchangeBytes;
-}
-
-// ---- all-gather, reduce-scatter -----------------------------------------------------------------
-
-/// n - 1 steps: the own part goes out as it is, then each part received goes on. The leader's
-/// queues put the own part into its place meanwhile.
-LogicalResult CollectiveEmitter::allGather(st::AllGatherOp op, Tensors tensors) {
-  int64_t size = table.getSize(op.getAxes()), dim = op.getDim();
-  auto own = [&](StreamBuilder &stream, const Tensor &t) {
-    return partOf(t.before, t.type, dim, 1, 0, baseOf(stream, t.operand));
-  };
-  auto part = [&](StreamBuilder &stream, const Tensor &t, const Expr &number) {
-    return partOf(t.after, t.type, dim, size, number, baseOf(stream, t.result));
-  };
-  links.transmit([&](StreamBuilder &tx) {
-    Ring ring = ringOf(tx, op.getAxes());
-    Expr next = ring.rankOf(tx, ring.member(tx, 1));
-    forEach(tx, tensors, [&](const Tensor &t) { emitSend(tx, next, own(tx, t), kGroupChannel); });
-    tx.loop(1, size - 1, 1, [&](Expr step) {
-      Expr number = ring.member(tx, Expr(size) - step);
-      forEach(tx, tensors, [&](const Tensor &t) {
-        tx.wait(builder.leaderSemaphore(Sem::RxStep));
-        emitSend(tx, next, part(tx, t, number), kGroupChannel);
-      });
-    });
-  });
-  links.receive([&](StreamBuilder &rx) {
-    Ring ring = ringOf(rx, op.getAxes());
-    Expr previous = ring.rankOf(rx, ring.member(rx, size - 1));
-    auto receive = [&](const Expr &step, bool goesOn) {
-      Expr number = ring.member(rx, Expr(size - 1) - step);
-      forEach(rx, tensors, [&](const Tensor &t) {
-        emitRecv(rx, previous, part(rx, t, number), kGroupChannel);
-        if (goesOn)
-          rx.signal(builder.leaderSemaphore(Sem::RxStep));
-      });
-    };
-    rx.loop(0, size - 2, 1, [&](Expr step) { receive(step, /*goesOn=*/true); });
-    receive(size - 2, /*goesOn=*/false);
-  });
-  forEach(builder.dte, tensors, [&](const Tensor &t) {
-    Ring ring = ringOf(builder.dte, op.getAxes());
-    Piece target = part(builder.dte, t, ring.position), source = own(builder.dte, t);
-    CopyJob job;
-    job.type = t.type;
-    for (auto [extent, dst, src] : llvm::zip_equal(target.sizes, target.strides, source.strides)) {
-      job.sizes.push_back(extent.tile);
-      job.dst.push_back(dst);
-      job.src.push_back(src);
-    }
-    job.emit(builder, target.offset, source.offset);
-  });
-  return success();
-}
-
-/// n - 1 steps: part position - 1 goes out as it is; each part received is added to the own one,
-/// which the loader (the leader where there is none) puts into the result first, and goes on, but
-/// for the last, which is the result.
-LogicalResult CollectiveEmitter::reduceScatter(st::ReduceScatterOp op, Tensors tensors) {
-  int64_t size = table.getSize(op.getAxes()), dim = op.getDim(), steps = size - 1;
-  auto whole = [&](StreamBuilder &stream, const Tensor &t, const Expr &number) {
-    return partOf(t.before, t.type, dim, size, number, baseOf(stream, t.operand));
-  };
-  auto own = [&](StreamBuilder &stream, const Tensor &t) {
-    return partOf(t.after, t.type, dim, 1, 0, baseOf(stream, t.result));
-  };
-  auto loadAll = [&](StreamBuilder &dte) {
-    StreamBuilder::Scope scope(dte);
-    Ring ring = ringOf(dte, op.getAxes());
-    auto load = [&](const Expr &step, bool isSent) {
-      StreamBuilder::Scope inner(dte);
-      Expr number = ring.member(dte, Expr(2 * size - 2) - step);
-      forEach(dte, tensors, [&](const Tensor &t) {
-        if (isSent)
-          dte.wait(builder.leaderSemaphore(Sem::TxStep));
-        copyPiece(dte, own(dte, t), whole(dte, t, number));
-        dte.signal(builder.leaderSemaphore(Sem::RxLoaded));
-      });
-    };
-    load(0, /*isSent=*/false);
-    dte.loop(1, steps, 1, [&](Expr step) { load(step, /*isSent=*/true); });
-  };
-  builder.leader([&] {
-    builder.dte.signal(builder.leaderSemaphore(Sem::TxGo));
-    if (builder.hasLoader())
-      builder.dte.signal(builder.leaderSemaphore(Sem::LoadGo));
-    else
-      loadAll(builder.dte);
-  });
-  if (builder.hasLoader()) {
-    builder.loader.wait(builder.leaderSemaphore(Sem::LoadGo));
-    loadAll(builder.loader);
-  }
-  {
-    StreamBuilder &tx = builder.tx;
-    StreamBuilder::Scope scope(tx);
-    tx.wait(builder.leaderSemaphore(Sem::TxGo));
-    Ring ring = ringOf(tx, op.getAxes());
-    Expr next = ring.rankOf(tx, ring.member(tx, 1)), first = ring.member(tx, size - 1);
-    forEach(tx, tensors,
-            [&](const Tensor &t) { emitSend(tx, next, whole(tx, t, first), kGroupChannel); });
-    tx.loop(1, steps, 1, [&](Expr) {
-      forEach(tx, tensors, [&](const Tensor &t) {
-        tx.wait(builder.leaderSemaphore(Sem::RxStep));
-        emitSend(tx, next, own(tx, t), kGroupChannel);
-        tx.signal(builder.leaderSemaphore(Sem::TxStep));
-      });
-    });
-    tx.signal(builder.leaderSemaphore(Sem::TxDone));
-    links.expectTransmitted();
-  }
-  StreamBuilder &rx = builder.rx;
-  StreamBuilder::Scope scope(rx);
-  Ring ring = ringOf(rx, op.getAxes());
-  Expr previous = ring.rankOf(rx, ring.member(rx, size - 1));
-  auto receive = [&](bool goesOn) {
-    forEach(rx, tensors, [&](const Tensor &t) {
-      rx.wait(builder.leaderSemaphore(Sem::RxLoaded));
-      emitRecv(rx, previous, own(rx, t), kGroupChannel, reduceOf(op.getKind()));
-      if (goesOn)
-        rx.signal(builder.leaderSemaphore(Sem::RxStep));
-    });
-  };
-  rx.loop(0, steps - 1, 1, [&](Expr) { receive(/*goesOn=*/true); });
-  receive(/*goesOn=*/false);
-  rx.signal(builder.leaderSemaphore(Sem::RxDone));
-  links.expectReceived();
-  return success();
 }
 
 // ---- all-to-all, slices, permutations -----------------------------------------------------------
@@ -572,6 +316,8 @@ LogicalResult CollectiveEmitter::emit(Operation *op, ArrayRef<Placement> operand
       copyWhole(t.after, t.operand, t.result);
     return success();
   }
+  if (isa<st::AllGatherOp, st::ReduceScatterOp>(op))
+    choosePieces(op, tensors);
   const Placement &operand = operands.front(), &result = results.front();
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](st::AllReduceOp o) { return allReduce(o, tensors); })

@@ -1,23 +1,30 @@
 // Collectives as programs of sends, receives and reductions on the links.
 //
 // Large reductions and gathers go round a ring of the members, in which only
-// neighbours talk; small reductions are one exchange in which everyone sends to
-// everyone and adds up in the order of the ranks. Either way the order of a
-// reduction is fixed and all members hold the same bits.
+// neighbours talk, and reductions round rings within rings where these take less
+// time; small reductions are one exchange in which everyone sends to everyone and
+// adds up in the order of the ranks. Either way the order of a reduction is fixed
+// and all members hold the same bits.
 //
-// A collective of several tensors sends a message a tensor in each step. Nothing is packed, and a
-// tensor waits for its own messages only: while one is received, the next is under way.
+// A collective of several tensors sends messages of each in every step. Nothing is packed, and a
+// tensor waits for its own messages only: while one is received, the next is under way. For the
+// same reason a large part goes in pieces, as many as the figures of the device make worthwhile.
 #pragma once
 
 #include "backends/dtu/codegen/Links.h"
 #include "backends/dtu/codegen/RankTable.h"
+#include "lib/Timing/DtuRings.h"
+
+#include <map>
+#include <tuple>
 
 namespace mlir::dtu {
 
 class CollectiveEmitter {
 public:
-  CollectiveEmitter(ProgramBuilder &builder, Links &links, RankTable &table)
-      : builder(builder), links(links), table(table) {}
+  CollectiveEmitter(ProgramBuilder &builder, Links &links, RankTable &table,
+                    const ::st::DtuRings &rings)
+      : builder(builder), links(links), table(table), rings(rings) {}
 
   /// The code of a collective whose operands and results lie at the given places.
   LogicalResult emit(Operation *op, ArrayRef<Placement> operands, ArrayRef<Placement> results);
@@ -29,6 +36,9 @@ private:
   ProgramBuilder &builder;
   Links &links;
   RankTable &table;
+  const ::st::DtuRings &rings;
+  /// By axes, stride and size of the rings.
+  std::map<std::tuple<const void *, int64_t, int64_t>, ::st::DtuHop> hops;
 
   /// The members as a stream sees them.
   struct Ring {
@@ -49,15 +59,21 @@ private:
     RankedTensorType before, after;
     Placement operand, result;
     hw::DType type;
+    int64_t pieces = 1; // messages that a part of it goes round a ring in
     int64_t elements() const { return before.getNumElements(); }
     int64_t bytes() const { return elements() * static_cast<int64_t>(hw::byteWidth(type)); }
   };
   using Tensors = ArrayRef<Tensor>;
 
+  const ::st::DtuHop &hopOf(ArrayAttr axes, int64_t stride, int64_t size);
+  /// Cuts the parts of tensors into the messages in which they go round fastest.
+  void choosePieces(Operation *op, MutableArrayRef<Tensor> tensors);
+
   LogicalResult allReduce(st::AllReduceOp op, Tensors tensors);
   void exchange(st::AllReduceOp op, Tensors tensors);
   void combine(st::AllReduceOp op, Tensors tensors);
   void ringReduce(st::AllReduceOp op, Tensors tensors);
+  class StagedReduce;
   LogicalResult allGather(st::AllGatherOp op, Tensors tensors);
   LogicalResult reduceScatter(st::ReduceScatterOp op, Tensors tensors);
   LogicalResult allToAll(st::AllToAllOp op, const Placement &operand, const Placement &result);

@@ -41,6 +41,7 @@ public:
 
 private:
   LogicalResult convert(mlir::st::ProgramOp program, const Machine &machine,
+                        const ::st::proto::DtuDescription &description,
                         const hw::MachineLimits &limits);
   static Attribute constantsAttr(OpBuilder &builder,
                                  ArrayRef<std::pair<int64_t, DenseElementsAttr>> constants);
@@ -58,16 +59,34 @@ ConvertToDtuPass::constantsAttr(OpBuilder &builder,
   return builder.getArrayAttr(list);
 }
 
+/// Where the ranks of a program lie.
+static FailureOr<std::vector<::st::DtuPlace>>
+placesOf(mlir::st::ProgramOp program, const ::st::proto::DtuDescription &description) {
+  std::vector<::st::DtuPlace> places;
+  for (int64_t device : program.getDevices()) {
+    absl::StatusOr<::st::DtuPlace> place = ::st::dtuPlace(description, device);
+    if (!place.ok())
+      return program.emitOpError("is on ") << str(place.status().message());
+    places.push_back(*place);
+  }
+  return places;
+}
+
 LogicalResult ConvertToDtuPass::convert(mlir::st::ProgramOp program, const Machine &machine,
+                                        const ::st::proto::DtuDescription &description,
                                         const hw::MachineLimits &limits) {
   mlir::st::MeshOp mesh = mlir::st::getMesh(program);
   if (!mesh)
     return program.emitOpError("has no mesh");
+  FailureOr<std::vector<::st::DtuPlace>> places = placesOf(program, description);
+  if (failed(places))
+    return failure();
+  ::st::DtuRings rings(description, std::move(*places));
   RankTable table(program, mesh);
   SmallVector<std::pair<int64_t, DenseElementsAttr>> constants;
   SmallVector<std::pair<mlir::st::TaskOp, hw::Program>> programs;
   for (auto task : program.getBody().getOps<mlir::st::TaskOp>()) {
-    TaskEmitter emitter(task, machine, table);
+    TaskEmitter emitter(task, machine, table, rings);
     FailureOr<hw::Program> code = emitter.run();
     if (failed(code))
       return failure();
@@ -125,6 +144,6 @@ void ConvertToDtuPass::runOnOperation() {
     if (limits.hostBytes == 0 && failed(refuseHost(program, description->name())))
       return signalPassFailure();
   for (auto program : getOperation().getOps<mlir::st::ProgramOp>())
-    if (failed(convert(program, machine, limits)))
+    if (failed(convert(program, machine, *description, limits)))
       return signalPassFailure();
 }

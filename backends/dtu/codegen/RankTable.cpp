@@ -55,6 +55,18 @@ int64_t RankTable::addAxes(ArrayAttr axes) {
   return it->second;
 }
 
+std::vector<std::pair<int64_t, int64_t>> RankTable::getRing(ArrayAttr axes, int64_t stride,
+                                                            int64_t size) {
+  int64_t entry = addAxes(axes);
+  std::vector<std::pair<int64_t, int64_t>> messages;
+  for (int64_t rank = 0; rank < numRanks(); ++rank) {
+    int64_t position = entries[entry][rank], number = position / stride % size;
+    int64_t next = position + ((number + 1) % size - number) * stride;
+    messages.push_back({rank, entries[entry + 1 + next][rank] - program.getFirstRank()});
+  }
+  return messages;
+}
+
 int64_t RankTable::addPairs(ArrayAttr axes, ArrayRef<int64_t> pairs) {
   std::string key = "pairs;" + keyOf(axes);
   for (int64_t position : pairs)

@@ -5,6 +5,9 @@
 #include "dialects/St/IR/StDialect.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <utility>
+#include <vector>
+
 namespace mlir::dtu {
 
 class RankTable {
@@ -16,6 +19,10 @@ public:
   int64_t addAxes(ArrayAttr axes);
   /// Number of ranks along axes.
   int64_t getSize(ArrayAttr axes);
+
+  /// The messages of a step of rings along axes, from rank to rank of the group: of `size` members
+  /// each, whose positions are `stride` apart.
+  std::vector<std::pair<int64_t, int64_t>> getRing(ArrayAttr axes, int64_t stride, int64_t size);
 
   /// First of five entries for source-target pairs of positions along axes: how many the rank
   /// sends (0 or 1), to which global rank, how many it receives, from which; 1 where it is its own

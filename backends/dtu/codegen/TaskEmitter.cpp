@@ -9,10 +9,11 @@
 using namespace mlir;
 using namespace mlir::dtu;
 
-TaskEmitter::TaskEmitter(st::TaskOp task, const Machine &machine, RankTable &table)
+TaskEmitter::TaskEmitter(st::TaskOp task, const Machine &machine, RankTable &table,
+                         const ::st::DtuRings &rings)
     : task(task), program(task->getParentOfType<st::ProgramOp>()), table(table),
       builder(task.getSymName(), machine), links(builder), hostCopies(builder),
-      collectives(builder, links, table), symbols(program) {}
+      collectives(builder, links, table, rings), symbols(program) {}
 
 // ---- memory -----------------------------------------------------------------------------------
 

@@ -10,7 +10,8 @@ namespace mlir::dtu {
 
 class TaskEmitter {
 public:
-  TaskEmitter(st::TaskOp task, const Machine &machine, RankTable &table);
+  TaskEmitter(st::TaskOp task, const Machine &machine, RankTable &table,
+              const ::st::DtuRings &rings);
 
   /// Fails with a diagnostic on an op without code or without an address.
   FailureOr<hw::Program> run();

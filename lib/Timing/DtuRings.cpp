@@ -1,0 +1,106 @@
+#include "lib/Timing/DtuRings.h"
+
+#include <algorithm>
+#include <map>
+
+namespace st {
+
+/// What more pieces could still gain is this part of one step.
+static constexpr int64_t kMostPieces = 64;
+/// Pieces cost work to simulate and to prove in order: none for less than one part in a hundred.
+static constexpr int64_t kWorthwhile = 100;
+
+DtuRings::DtuRings(const proto::DtuDescription &description, std::vector<DtuPlace> places)
+    : costs(description), topology(description, description.max_chips()),
+      places(std::move(places)) {}
+
+DtuHop DtuRings::hopOf(const std::vector<std::pair<int64_t, int64_t>> &messages) const {
+  DtuHop hop;
+  std::map<int32_t, double> links;
+  std::map<int64_t, int64_t> ranksOfChip;
+  for (auto [source, destination] : messages) {
+    const DtuPlace &from = places[static_cast<size_t>(source)];
+    LinkPath path = topology.path(from, places[static_cast<size_t>(destination)]);
+    for (int32_t i = 0; i < path.count; ++i) {
+      const int32_t link = path.links[static_cast<size_t>(i)];
+      hop.linkPerByte = std::max(hop.linkPerByte, links[link] += topology.linkPerByte(link));
+    }
+    hop.latency = std::max(hop.latency, path.latency);
+    const auto ranks = static_cast<double>(++ranksOfChip[from.chip]);
+    hop.memoryPerByte = std::max(hop.memoryPerByte, ranks * costs.l3PicosecondsPerByte());
+  }
+  return hop;
+}
+
+Picoseconds DtuRings::timeOf(const DtuHop &hop, const DtuRingSteps &ring, int64_t pieces) const {
+  const int64_t piece = (ring.bytes + pieces - 1) / pieces;
+  auto memory = [&](double touches) { return DtuCosts::scale(piece, touches * hop.memoryPerByte); };
+  // All ranks of a chip send, receive and load at the same time.
+  const Picoseconds sent = std::max(DtuCosts::scale(piece, hop.linkPerByte), memory(ring.read));
+  const Picoseconds moved = costs.dteBytes(piece);
+  // A receive ends with the time of a signal, and then says that the piece may go on.
+  const Picoseconds received = std::max(moved, memory(ring.written)) + 2 * costs.sync;
+  const Picoseconds arrived = sent + hop.latency + received;
+  // A step ends when the busiest of these has done all pieces, but not before its first piece has
+  // come around: sent, received and, where there is one accumulator, loaded over what was sent.
+  Picoseconds busiest = std::max({sent, received, memory(ring.read + ring.written + ring.loaded)});
+  Picoseconds around = arrived;
+  if (ring.loaded > 0) {
+    const Picoseconds load = std::max(moved, memory(ring.loaded)) + costs.dteLatency + costs.sync;
+    busiest = std::max(busiest, load);
+    around = std::max(around, sent + costs.sync + load + received);
+  }
+  const Picoseconds step = std::max(around, pieces * busiest);
+  return (ring.steps - 1) * step + (pieces - 1) * busiest + arrived - costs.sync;
+}
+
+int64_t DtuRings::piecesOf(const DtuHop &hop, const DtuRingSteps &ring) const {
+  Picoseconds best = timeOf(hop, ring, 1);
+  for (int64_t pieces = 2; pieces <= kMostPieces; pieces *= 2)
+    best = std::min(best, timeOf(hop, ring, pieces));
+  int64_t fewest = 1;
+  while (timeOf(hop, ring, fewest) > best + best / kWorthwhile)
+    fewest *= 2;
+  return fewest;
+}
+
+std::vector<DtuRingStage> DtuRings::stagesOf(int64_t members, int64_t bytes,
+                                             const HopOfStage &hopOf) const {
+  // The best way on from each stride, the largest first: what is left of a stage depends on the
+  // stride that it ends with alone.
+  struct Way {
+    Picoseconds time = 0;
+    DtuRingStage first;
+  };
+  std::map<int64_t, Way> ways;
+  for (int64_t stride = members - 1; stride > 0; --stride) {
+    if (members % stride != 0)
+      continue;
+    Way best;
+    for (int64_t size = members / stride; size > 1; --size) {
+      if (members / stride % size != 0)
+        continue;
+      const DtuHop hop = hopOf(stride, size);
+      // The last stage gathers what it has just reduced; half of its receives reduce.
+      const bool isLast = stride * size == members;
+      const DtuRingSteps ring = {isLast ? 2 * (size - 1) : size - 1,
+                                 (bytes + stride * size - 1) / (stride * size), 1,
+                                 isLast ? 1.5 : 2};
+      DtuRingSteps gather = ring;
+      gather.written = 1;
+      const int64_t pieces = piecesOf(hop, ring);
+      Picoseconds time = timeOf(hop, ring, pieces);
+      if (!isLast)
+        time += timeOf(hop, gather, pieces) + 2 * costs.sync + ways[stride * size].time;
+      if (best.time == 0 || time < best.time)
+        best = {time, {stride, size, pieces}};
+    }
+    ways[stride] = best;
+  }
+  std::vector<DtuRingStage> stages;
+  for (int64_t stride = 1; stride < members; stride *= stages.back().size)
+    stages.push_back(ways[stride].first);
+  return stages;
+}
+
+} // namespace st
