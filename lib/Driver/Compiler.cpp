@@ -395,6 +395,8 @@ LogicalResult Compiler::setTarget() {
                       static_cast<int64_t>(description->l3_bytes_per_chip().value()) / clusters,
                       ::st::dtuSizes(*description).hostBytes);
   (*module)->setAttr("st.target", target);
+  (*module)->setAttr("st.cores",
+                     Builder(context).getI64IntegerAttr(description->cores_per_cluster()));
   (*module)->setAttr("dtu.description", StringAttr::get(context, description->ShortDebugString()));
   return success();
 }

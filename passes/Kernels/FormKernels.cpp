@@ -56,6 +56,10 @@ LogicalResult FormKernels::formKernels(Block &block, const SymbolTable &storage,
   KernelPlan plan(block, storage, limits);
   if (failed(plan.build()))
     return failure();
+  if (std::optional<LongRows> rows = plan.getLongRows())
+    rows->product->emitRemark("and the product before it leave their rows of ")
+        << rows->elements << " elements in memory: a core holds " << rows->rows
+        << " of them, expected at least " << rows->needed;
   numKernels += TaskRebuilder(block, plan).run();
   return success();
 }
@@ -70,6 +74,8 @@ void FormKernels::runOnOperation() {
   limits.maxInputs = maxInputs;
   if (auto target = getOperation()->getAttrOfType<TargetAttr>("st.target"))
     limits.scratchBytes = target.getScratchBytes();
+  if (auto cores = getOperation()->getAttrOfType<IntegerAttr>("st.cores"))
+    limits.cores = cores.getInt();
   for (auto program : getOperation().getOps<ProgramOp>()) {
     SymbolTable storage(program);
     for (auto task : program.getOps<TaskOp>())

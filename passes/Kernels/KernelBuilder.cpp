@@ -56,7 +56,10 @@ Value KernelBody::get(Value value, Axes axes) {
                        node.kind == PlanNode::Scatter || isa<stablehlo::DotGeneralOp>(op));
   SmallVector<Value> operands;
   for (OpOperand &operand : op->getOpOperands()) {
-    if (alone && !isFilled(operand))
+    Operation *producer = operand.get().getDefiningOp();
+    if (alone && node.kind == PlanNode::Chain && node.ops.contains(producer))
+      operands.push_back(get(operand.get(), plan.getAxes(producer)));
+    else if (alone && !isFilled(operand))
       operands.push_back(argument(operand.get(), kOperand + operand.getOperandNumber()));
     else if (alone)
       operands.push_back(get(operand.get(), allAxes(squeeze(operand.get()).size())));
@@ -74,6 +77,8 @@ static StringRef getKindName(PlanNode::Kind kind) {
     break;
   case PlanNode::Loop:
     return "loop";
+  case PlanNode::Chain:
+    return "chain";
   case PlanNode::Reduce:
     return "reduce";
   case PlanNode::Matmul:

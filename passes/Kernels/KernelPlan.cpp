@@ -33,6 +33,9 @@ LogicalResult KernelPlan::build() {
   for (Operation &op : task)
     if (failed(place(&op)))
       return failure();
+  for (unsigned index = 0; index < nodes.size(); ++index)
+    if (nodes[index].kind == PlanNode::Loop && !nodes[index].merged)
+      formChain(index);
   for (PlanNode &node : nodes)
     if (node.kind == PlanNode::Reduce)
       fuseReduceProducers(node);

@@ -18,11 +18,12 @@ namespace mlir::st {
 struct FusionLimits {
   int64_t maxOps = 400;
   int64_t maxInputs = 12;
-  int64_t scratchBytes = 256 * 1024;
+  int64_t scratchBytes = 256 * 1024; ///< of a core
+  int64_t cores = 1;                 ///< that share the work of a kernel
 };
 
 struct PlanNode {
-  enum Kind { TaskOp, Loop, Reduce, Matmul, Copy, Gather, Scatter };
+  enum Kind { TaskOp, Loop, Chain, Reduce, Matmul, Copy, Gather, Scatter };
 
   Kind kind = TaskOp;
   uint64_t place = 0;
@@ -38,6 +39,14 @@ struct PlanNode {
   bool merged = false; ///< into another node
 };
 
+/// Rows between two products that are too long for the scratch memory of a core.
+struct LongRows {
+  Operation *product = nullptr; ///< that reads them
+  int64_t elements = 0;         ///< of a row
+  int64_t rows = 0;             ///< that a core holds
+  int64_t needed = 0;           ///< rows on a core that would be worth it
+};
+
 class KernelPlan {
 public:
   /// `storage` holds what the task's program names.
@@ -46,6 +55,8 @@ public:
   /// Fails with a diagnostic on an op that has no kernel.
   LogicalResult build();
 
+  /// The first loop between products that is no chain because a core holds too few of its rows.
+  std::optional<LongRows> getLongRows() const { return longRows; }
   /// Nodes in the order in which they run.
   SmallVector<const PlanNode *> getOrder() const;
   const OpKinds &getKinds() const { return kinds; }
@@ -95,6 +106,13 @@ private:
   void mergeProducers(unsigned node, ArrayRef<Leaf> leaves);
   bool mergeInto(unsigned from, unsigned into);
 
+  void formChain(unsigned loop);
+  bool isChainProducer(unsigned product, unsigned loop) const;
+  bool isChainConsumer(unsigned product, unsigned loop) const;
+  std::optional<uint64_t> getChainPlace(unsigned loop, ArrayRef<unsigned> consumers) const;
+  bool isChainWorthIt(unsigned loop, ArrayRef<unsigned> producers, ArrayRef<unsigned> consumers);
+  void moveInto(unsigned product, unsigned loop);
+
   void fuseReduceProducers(PlanNode &node);
   bool isReadElsewhere(Value value, const PlanNode &node,
                        const llvm::SetVector<Operation *> &taken) const;
@@ -108,6 +126,7 @@ private:
   DenseMap<Operation *, unsigned> nodeOf; ///< of ops that compute in a node
   DenseMap<Operation *, Axes> axesOf;     ///< of those in loops
   DenseMap<Value, unsigned> materializedIn;
+  std::optional<LongRows> longRows;
   uint64_t nextRead = 0, nextPlace = uint64_t(1) << 32, nextLast = uint64_t(1) << 48;
 };
 

@@ -85,7 +85,9 @@ def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
     cloned into each kernel that reads them. A reduction that does not fit a loop,
     because it is not along trailing dimensions or because its rows exceed the
     target's `scratch_bytes`, takes the elementwise ops before it along, where that
-    saves a tensor.
+    saves a tensor. A loop between products takes those along that make what only it reads and
+    that contract its rows, a "chain", where the rows that a core holds are enough to be worth it.
+    For that it reads `st.cores` of the module, the cores that share the work of a kernel.
 
     ```mlir
     %0 = st.read @x : tensor<8x4xf32>

@@ -36,6 +36,8 @@ private:
 LogicalResult emitLoopKernel(KernelContext &context);
 /// One product with an elementwise epilogue: kernels of kind "matmul".
 LogicalResult emitMatmulKernel(KernelContext &context);
+/// Products, row work on what they make, products of that: kernels of kind "chain".
+LogicalResult emitChainKernel(KernelContext &context);
 /// One op that moves data: kernels of kind "copy".
 LogicalResult emitCopyKernel(KernelContext &context);
 /// Whether a kernel joins what has been made in its places of the result: there is nothing to do.

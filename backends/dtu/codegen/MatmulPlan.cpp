@@ -7,22 +7,11 @@ using namespace mlir::dtu;
 
 // ---- the product's dimensions ---------------------------------------------------------------
 
-namespace {
-/// An operand of the product as it lies in an argument of the body: views looked through.
-struct OperandAccess {
-  BlockArgument argument;
-  int64_t offset = 0;
-  SmallVector<int64_t> strides; // of each dimension of the operand
-};
-} // namespace
-
 static ArrayRef<int64_t> shapeOf(Value value) {
   return cast<RankedTensorType>(value.getType()).getShape();
 }
 
-/// Follows transposes, slices, broadcasts, conversions and unit-dimension reshapes down to an
-/// argument.
-static FailureOr<OperandAccess> traceOperand(Value value) {
+FailureOr<OperandAccess> mlir::dtu::traceOperand(Value value) {
   if (auto argument = dyn_cast<BlockArgument>(value))
     return OperandAccess{argument, 0, denseStrides(shapeOf(value))};
   Operation *op = value.getDefiningOp();
@@ -102,16 +91,14 @@ static void collectDepth(stablehlo::DotGeneralOp dot, const OperandAccess &lhs,
   }
 }
 
-/// Strides of both operands along the axes of the result, whose dimensions are batch, rows,
-/// columns.
-static std::pair<IterationSpace::AxisStrides, IterationSpace::AxisStrides>
-resultStrides(stablehlo::DotGeneralOp dot, const IterationSpace &space, const OperandAccess &lhs,
-              const OperandAccess &rhs) {
+std::pair<IterationSpace::AxisStrides, IterationSpace::AxisStrides>
+mlir::dtu::getResultStrides(stablehlo::DotGeneralOp dot, Value result, const IterationSpace &space,
+                            const OperandAccess &lhs, const OperandAccess &rhs) {
   IterationSpace::AxisStrides left(space.getNumAxes(), 0), right(space.getNumAxes(), 0);
   auto numbers = dot.getDotDimensionNumbers();
   int64_t resultDim = 0;
   auto set = [&](std::optional<int64_t> l, std::optional<int64_t> r) {
-    if (std::optional<unsigned> axis = space.getAxis(dot.getResult(), resultDim++)) {
+    if (std::optional<unsigned> axis = space.getAxis(result, resultDim++)) {
       left[*axis] = l ? lhs.strides[*l] : 0;
       right[*axis] = r ? rhs.strides[*r] : 0;
     }
@@ -149,7 +136,7 @@ FailureOr<MatmulShape> mlir::dtu::analyzeMatmul(Block &body, IterationSpace &spa
   if (failed(analysed))
     return failure();
   space = *analysed;
-  auto [left, right] = resultStrides(shape.op, space, *lhs, *rhs);
+  auto [left, right] = getResultStrides(shape.op, shape.op.getResult(), space, *lhs, *rhs);
   space.formGroups({left, right});
 
   auto setOperand = [&](MatmulOperand &operand, const OperandAccess &access,

@@ -7,6 +7,23 @@
 
 namespace mlir::dtu {
 
+/// An operand of a product as it lies in an argument of the body: views looked through.
+struct OperandAccess {
+  BlockArgument argument;
+  int64_t offset = 0;
+  SmallVector<int64_t> strides; // of each dimension of the operand
+};
+
+/// Follows transposes, slices, conversions and unit-dimension reshapes down to an argument. Fails
+/// with a diagnostic.
+FailureOr<OperandAccess> traceOperand(Value value);
+
+/// Strides of both operands along the axes of the result, whose dimensions are batch, rows,
+/// columns; `result` is what stands for it in the space.
+std::pair<IterationSpace::AxisStrides, IterationSpace::AxisStrides>
+getResultStrides(stablehlo::DotGeneralOp dot, Value result, const IterationSpace &space,
+                 const OperandAccess &lhs, const OperandAccess &rhs);
+
 /// One operand of the product in memory. Strides in elements.
 struct MatmulOperand {
   unsigned argument = 0;        // of the kernel's body

@@ -94,6 +94,7 @@ enum class Sem : int64_t {
   RxStep,
   RxDone,
   LoadGo,
+  Made,
   Count
 };
 

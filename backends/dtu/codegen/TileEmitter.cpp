@@ -28,7 +28,7 @@ hw::Address mlir::dtu::addressIn(const Placement &place, const Expr &offset) {
 }
 
 void mlir::dtu::emitCopy(StreamBuilder &dte, hw::Address dst, hw::Address src, CopyShape shape,
-                         hw::DType dstType, hw::DType srcType) {
+                         hw::DType dstType, hw::DType srcType, int64_t multicast) {
   // Dimensions that lie one behind the other on both sides are one.
   for (size_t i = shape.sizes.size(); i-- > 1;) {
     hw::Extent inner = shape.sizes[i], outer = shape.sizes[i - 1];
@@ -54,6 +54,7 @@ void mlir::dtu::emitCopy(StreamBuilder &dte, hw::Address dst, hw::Address src, C
   copy.sizes.assign(shape.sizes.begin(), shape.sizes.end());
   copy.dstType = dstType;
   copy.srcType = srcType;
+  copy.multicast = multicast;
   dte.emit(std::move(copy));
 }
 

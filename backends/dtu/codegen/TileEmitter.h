@@ -31,8 +31,9 @@ struct CopyShape {
     src.push_back(srcStride);
   }
 };
+/// `multicast`: cores that get the same, from that of `dst` on.
 void emitCopy(StreamBuilder &dte, hw::Address dst, hw::Address src, CopyShape shape,
-              hw::DType dstType, hw::DType srcType);
+              hw::DType dstType, hw::DType srcType, int64_t multicast = 1);
 
 /// An address in this worker's own L1, from its queue or its core.
 hw::Address l1Address(const Expr &offset);

@@ -273,7 +273,7 @@ void ScheduleOp::print(OpAsmPrinter &printer) {
 
 LogicalResult KernelOp::verify() {
   if (failed(verifyOneOf(*this, "kind", getKind(),
-                         {"matmul", "loop", "reduce", "copy", "gather", "scatter"})))
+                         {"matmul", "loop", "chain", "reduce", "copy", "gather", "scatter"})))
     return failure();
   Block &block = getBody().front();
   if (block.getArgumentTypes() != getInputs().getTypes())

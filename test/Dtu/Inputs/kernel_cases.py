@@ -416,10 +416,76 @@ def products_then_copy():
 """, [m, k, k]
 
 
+# ---- chains of products ---------------------------------------------------------------------------
+
+def attention(batch, heads, rows, columns, width, kept=False, turned=False, row_reductions=True):
+    """Scores with a mask, what softmax or a maximum with zero makes of them, their product with the values. `kept`:
+    the probabilities and the rows' sums are results as well. `turned`: keys and values have their rows innermost."""
+    b, h, r, c, w = batch, heads, rows, columns, width
+    query, matrix = f"{b}x{r}x{h}x{w}xf32", f"{b}x{h}x{w}x{c}xf32" if turned else f"{b}x{c}x{h}x{w}xf32"
+    space, row, out = f"{b}x{h}x{r}x{c}xf32", f"{b}x{h}x{r}xf32", f"{b}x{h}x{r}x{w}xf32"
+    outer = "[0, 1]" if turned else "[0, 2]"
+    softmax = f"""
+    %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+    %m = stablehlo.reduce(%t init: %low) applies stablehlo.maximum across dimensions = [3] : (tensor<{space}>, tensor<f32>) -> tensor<{row}>
+    %mb = stablehlo.broadcast_in_dim %m, dims = [0, 1, 2] : (tensor<{row}>) -> tensor<{space}>
+    %d = stablehlo.subtract %t, %mb : tensor<{space}>
+    %e = stablehlo.exponential %d : tensor<{space}>
+    %z = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [3] : (tensor<{space}>, tensor<f32>) -> tensor<{row}>
+    %zb = stablehlo.broadcast_in_dim %z, dims = [0, 1, 2] : (tensor<{row}>) -> tensor<{space}>
+    %p = stablehlo.divide %e, %zb : tensor<{space}>"""
+    maximum = f"""
+    %zb = stablehlo.broadcast_in_dim %zero, dims = [] : (tensor<f32>) -> tensor<{space}>
+    %p = stablehlo.maximum %t, %zb : tensor<{space}>"""
+    inputs, results = [query, matrix, matrix, f"{b}x{c}xf32"], [out] + ([space, row] if kept else [])
+    return kernel("chain", inputs, results, f"""
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %s = stablehlo.dot_general %a0, %a1, batching_dims = [0, 2] x {outer}, contracting_dims = [3] x [{2 if turned else 3}] : (tensor<{query}>, tensor<{matrix}>) -> tensor<{space}>
+    %k = stablehlo.broadcast_in_dim %a3, dims = [0, 3] : (tensor<{b}x{c}xf32>) -> tensor<{space}>
+    %t = stablehlo.add %s, %k : tensor<{space}>{softmax if row_reductions else maximum}
+    %o = stablehlo.dot_general %p, %a2, batching_dims = [0, 1] x {outer}, contracting_dims = [3] x [{3 if turned else 1}] : (tensor<{space}>, tensor<{matrix}>) -> tensor<{out}>
+    st.yield %o{", %p, %z" if kept else ""} : {", ".join(f"tensor<{t}>" for t in results)}"""), inputs
+
+
+def attention_gradient(batch, rows, columns, width):
+    """Two products make rows, two read them, and one result is of rows."""
+    b, r, c, w = batch, rows, columns, width
+    query, matrix, space, row = f"{b}x{r}x{w}xf32", f"{b}x{c}x{w}xf32", f"{b}x{r}x{c}xf32", f"{b}x{r}xf32"
+    dot = f"batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<{query}>, tensor<{matrix}>) -> tensor<{space}>"
+    back = f"batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<{space}>, tensor<{matrix}>) -> tensor<{query}>"
+    inputs = [query, query, matrix, matrix, row]
+    return kernel("chain", inputs, [query, space, query], f"""
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %s = stablehlo.dot_general %a0, %a2, {dot}
+    %g = stablehlo.dot_general %a1, %a3, {dot}
+    %n = stablehlo.tanh %s : tensor<{space}>
+    %m = stablehlo.multiply %n, %g : tensor<{space}>
+    %z = stablehlo.reduce(%m init: %zero) applies stablehlo.add across dimensions = [2] : (tensor<{space}>, tensor<f32>) -> tensor<{row}>
+    %y = stablehlo.add %z, %a4 : tensor<{row}>
+    %yb = stablehlo.broadcast_in_dim %y, dims = [0, 1] : (tensor<{row}>) -> tensor<{space}>
+    %d = stablehlo.subtract %m, %yb : tensor<{space}>
+    %q = stablehlo.dot_general %d, %a2, {back}
+    %o = stablehlo.dot_general %n, %a3, {back}
+    st.yield %q, %d, %o : tensor<{query}>, tensor<{space}>, tensor<{query}>"""), inputs
+
+
+CHAINS = {
+    "heads": lambda: attention(2, 3, 60, 60, 16),
+    "ragged": lambda: attention(2, 3, 37, 53, 5),
+    "one_head": lambda: attention(2, 1, 40, 24, 8),
+    "few_rows": lambda: attention(3, 2, 3, 7, 4),
+    "long": lambda: attention(1, 2, 150, 700, 64),
+    "kept": lambda: attention(2, 2, 50, 40, 16, kept=True),
+    "turned": lambda: attention(2, 2, 50, 45, 16, turned=True),
+    "no_reduction": lambda: attention(2, 2, 70, 90, 12, row_reductions=False),
+    "gradient": lambda: attention_gradient(3, 50, 70, 16),
+    "gradient_long": lambda: attention_gradient(2, 200, 384, 64),
+}
+
 SEQUENCES = {"products_then_copy": products_then_copy}
 
-GROUPS = {"loop": LOOPS, "reduce": REDUCTIONS, "matmul": PRODUCTS, "copy": MOVEMENTS, "indexed": INDEXED,
-          "sequence": SEQUENCES}
+GROUPS = {"loop": LOOPS, "reduce": REDUCTIONS, "matmul": PRODUCTS, "chain": CHAINS, "copy": MOVEMENTS,
+          "indexed": INDEXED, "sequence": SEQUENCES}
 
 
 def main():

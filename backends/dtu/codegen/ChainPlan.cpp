@@ -1,0 +1,386 @@
+#include "backends/dtu/codegen/ChainPlan.h"
+
+#include "backends/dtu/codegen/VectorOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::dtu;
+using stablehlo::DotGeneralOp;
+
+static ArrayRef<int64_t> shapeOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+static std::optional<hw::DType> elementDType(Value value) {
+  return getDType(getElementTypeOrSelf(value.getType()));
+}
+
+// ---- the part on rows -------------------------------------------------------------------------
+
+namespace {
+class ChainAnalysis {
+public:
+  ChainAnalysis(Block &body, Chain &chain) : body(body), chain(chain) {}
+  LogicalResult run();
+
+private:
+  Block &body;
+  Chain &chain;
+  SmallVector<IterationSpace::AxisStrides> accesses; // along the axes, of all products
+
+  LogicalResult collectProducts();
+  void cloneRows();
+  LogicalResult analyzeProducer(ChainProduct &product, Value rows);
+  LogicalResult analyzeConsumer(ChainProduct &product, Value rows);
+  LogicalResult setTypes(ChainProduct &product);
+  void setGroups();
+  LogicalResult translate();
+  Block &rowBody() const { return chain.rows->getBody().front(); }
+  Value producedRows(size_t producer) const {
+    return rowBody().getArgument(body.getNumArguments() + producer);
+  }
+  Value consumedRows(size_t consumer) const {
+    return rowBody().getTerminator()->getOperand(chain.stored.size() + consumer);
+  }
+};
+} // namespace
+
+static LogicalResult refuse(DotGeneralOp dot) {
+  return dot.emitOpError("of this form has no DTU code generation inside a chain");
+}
+
+/// A product that reads arguments makes rows; one that reads a value of the body takes them.
+LogicalResult ChainAnalysis::collectProducts() {
+  for (auto dot : body.getOps<DotGeneralOp>()) {
+    ChainProduct product;
+    product.op = dot;
+    auto *yield = body.getTerminator();
+    auto result = llvm::find(yield->getOperands(), dot.getResult());
+    if (result == yield->operand_end()) {
+      chain.producers.push_back(std::move(product));
+      continue;
+    }
+    product.result = result - yield->operand_begin();
+    if (!dot->hasOneUse())
+      return refuse(dot);
+    chain.consumers.push_back(std::move(product));
+  }
+  for (auto [index, value] : llvm::enumerate(body.getTerminator()->getOperands()))
+    if (!value.getDefiningOp<DotGeneralOp>())
+      chain.stored.push_back(index);
+  if (chain.producers.empty() || chain.consumers.empty())
+    return body.getParentOp()->emitOpError(
+        "of kind chain has no products on both sides of its rows");
+  return success();
+}
+
+void ChainAnalysis::cloneRows() {
+  Location loc = body.getParentOp()->getLoc();
+  OpBuilder builder(body.getParentOp()->getContext());
+  SmallVector<Value> yielded;
+  Operation *yield = body.getTerminator();
+  for (unsigned index : chain.stored)
+    yielded.push_back(yield->getOperand(index));
+  for (ChainProduct &product : chain.consumers)
+    yielded.push_back(product.op.getLhs());
+  auto types = llvm::map_to_vector(yielded, [](Value value) { return value.getType(); });
+  chain.rows = mlir::st::KernelOp::create(builder, loc, types, builder.getStringAttr("loop"), {});
+  Block *rows = builder.createBlock(&chain.rows->getBody());
+  IRMapping mapping;
+  for (BlockArgument argument : body.getArguments())
+    mapping.map(argument, rows->addArgument(argument.getType(), loc));
+  for (ChainProduct &product : chain.producers) {
+    // The matrix engine leaves f32, rounded where the product's type is narrower.
+    auto type = cast<RankedTensorType>(product.op.getType());
+    Value made = rows->addArgument(type.clone(builder.getF32Type()), loc);
+    if (!type.getElementType().isF32())
+      made = stablehlo::ConvertOp::create(builder, loc, type, made);
+    mapping.map(product.op.getResult(), made);
+  }
+  for (Operation &op : body.without_terminator())
+    if (!isa<DotGeneralOp>(op))
+      builder.clone(op, mapping);
+  mlir::st::YieldOp::create(builder, loc, llvm::map_to_vector(yielded, [&](Value value) {
+                              return mapping.lookup(value);
+                            }));
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(rows->without_terminator())))
+    if (op.use_empty())
+      op.erase();
+}
+
+// ---- products ---------------------------------------------------------------------------------
+
+/// The only dimension in `dims` with more than one point; nothing if there are several or none.
+static std::optional<int64_t> onlyDim(Value operand, llvm::function_ref<bool(int64_t)> isOne) {
+  std::optional<int64_t> only;
+  for (int64_t dim = 0, rank = shapeOf(operand).size(); dim < rank; ++dim)
+    if (shapeOf(operand)[dim] != 1 && isOne(dim)) {
+      if (only)
+        return std::nullopt;
+      only = dim;
+    }
+  return only;
+}
+
+static std::optional<int64_t> onlyContracted(Value operand, ArrayRef<int64_t> contracted) {
+  return onlyDim(operand, [&](int64_t dim) { return llvm::is_contained(contracted, dim); });
+}
+
+LogicalResult ChainAnalysis::setTypes(ChainProduct &product) {
+  auto type = elementDType(product.op.getLhs());
+  if (!type || type != elementDType(product.op.getRhs()) ||
+      !llvm::is_contained({hw::DType::F32, hw::DType::BF16, hw::DType::F16}, *type))
+    return refuse(product.op);
+  product.type = *type;
+  return success();
+}
+
+LogicalResult ChainAnalysis::analyzeProducer(ChainProduct &product, Value rows) {
+  DotGeneralOp dot = product.op;
+  auto numbers = dot.getDotDimensionNumbers();
+  auto lhsDepth = onlyContracted(dot.getLhs(), numbers.getLhsContractingDimensions());
+  auto rhsDepth = onlyContracted(dot.getRhs(), numbers.getRhsContractingDimensions());
+  FailureOr<OperandAccess> lhs = traceOperand(dot.getLhs()), rhs = traceOperand(dot.getRhs());
+  if (failed(lhs) || failed(rhs))
+    return failure();
+  if (!lhsDepth || !rhsDepth)
+    return refuse(dot);
+  auto [left, right] = getResultStrides(dot, rows, chain.space, *lhs, *rhs);
+  accesses.append({left, right});
+  product.rows.argument = lhs->argument.getArgNumber();
+  product.rows.offset = lhs->offset;
+  product.rows.depth = {lhs->strides[*lhsDepth]};
+  product.rows.type = elementDType(lhs->argument).value_or(hw::DType::I1);
+  product.matrix.argument = rhs->argument.getArgNumber();
+  product.matrix.offset = rhs->offset;
+  product.matrix.width = shapeOf(dot.getRhs())[*rhsDepth];
+  product.matrix.widthStride = rhs->strides[*rhsDepth];
+  product.matrix.type = elementDType(rhs->argument).value_or(hw::DType::I1);
+  return setTypes(product);
+}
+
+LogicalResult ChainAnalysis::analyzeConsumer(ChainProduct &product, Value rows) {
+  DotGeneralOp dot = product.op;
+  auto numbers = dot.getDotDimensionNumbers();
+  ArrayRef<int64_t> lhsBatch = numbers.getLhsBatchingDimensions(),
+                    rhsBatch = numbers.getRhsBatchingDimensions(),
+                    rhsContracted = numbers.getRhsContractingDimensions();
+  auto lhsDepth = onlyContracted(dot.getLhs(), numbers.getLhsContractingDimensions());
+  auto rhsDepth = onlyContracted(dot.getRhs(), rhsContracted);
+  auto isRhsFree = [&](int64_t dim) {
+    return !llvm::is_contained(rhsBatch, dim) && !llvm::is_contained(rhsContracted, dim);
+  };
+  auto width = onlyDim(dot.getRhs(), isRhsFree);
+  FailureOr<OperandAccess> rhs = traceOperand(dot.getRhs());
+  if (failed(rhs))
+    return failure();
+  if (!lhsDepth || !rhsDepth || !width ||
+      chain.space.getAxis(rows, *lhsDepth) != chain.space.getNumAxes() - 1)
+    return refuse(dot);
+  IterationSpace::AxisStrides right(chain.space.getNumAxes(), 0), made = right;
+  SmallVector<int64_t> strides = denseStrides(shapeOf(dot.getResult()));
+  right.back() = rhs->strides[*rhsDepth];
+  int64_t resultDim = 0;
+  for (auto [l, r] : llvm::zip_equal(lhsBatch, rhsBatch)) {
+    if (std::optional<unsigned> axis = chain.space.getAxis(rows, l)) {
+      right[*axis] = rhs->strides[r];
+      made[*axis] = strides[resultDim];
+    }
+    ++resultDim;
+  }
+  for (int64_t dim = 0, rank = shapeOf(rows).size(); dim < rank; ++dim) {
+    if (llvm::is_contained(lhsBatch, dim) ||
+        llvm::is_contained(numbers.getLhsContractingDimensions(), dim))
+      continue;
+    if (std::optional<unsigned> axis = chain.space.getAxis(rows, dim))
+      made[*axis] = strides[resultDim];
+    ++resultDim;
+  }
+  for (int64_t dim = 0; dim < *width; ++dim)
+    resultDim += isRhsFree(dim);
+  product.resultColumnStride = strides[resultDim];
+  product.resultType = elementDType(dot.getResult()).value_or(hw::DType::I1);
+  accesses.append({right, made});
+  product.matrix.argument = rhs->argument.getArgNumber();
+  product.matrix.offset = rhs->offset;
+  product.matrix.width = shapeOf(dot.getRhs())[*width];
+  product.matrix.widthStride = rhs->strides[*width];
+  product.matrix.type = elementDType(rhs->argument).value_or(hw::DType::I1);
+  return setTypes(product);
+}
+
+/// The products' accesses along the groups, in the order in which they were collected.
+void ChainAnalysis::setGroups() {
+  chain.space.formGroups(accesses);
+  size_t next = 0;
+  auto take = [&] { return chain.space.getStrides(accesses[next++]); };
+  for (ChainProduct &product : chain.producers) {
+    product.rows.strides = take();
+    product.matrix.strides = take();
+  }
+  for (ChainProduct &product : chain.consumers) {
+    product.matrix.strides = take();
+    product.resultStrides = take();
+  }
+  for (ChainProduct *product : getProducts(chain))
+    product->matrix.columnsInside =
+        product->matrix.columnStride() == 1 && product->matrix.widthStride != 1;
+}
+
+LogicalResult ChainAnalysis::translate() {
+  FailureOr<TileProgram> program = TileProgram::build(rowBody(), chain.space);
+  if (failed(program))
+    return failure();
+  chain.program = std::move(*program);
+  GroupSet tile = GroupSet(1) << chain.rowGroup() | GroupSet(1) << chain.columnGroup();
+  for (auto [index, value] : llvm::enumerate(chain.program.values)) {
+    if (value.kind != TileValue::Kind::Input || value.argument < body.getNumArguments())
+      continue;
+    value.kind = TileValue::Kind::Accumulator;
+    chain.producers[value.argument - body.getNumArguments()].value = index;
+  }
+  for (auto [index, product] : llvm::enumerate(chain.consumers))
+    product.value = chain.program.outputs[chain.stored.size() + index].ref.value;
+  // What a product makes or reads is a tile of whole rows, one for each point of the other loops.
+  GroupSet column = GroupSet(1) << chain.columnGroup();
+  chain.program.setRates(~column, 0);
+  for (ChainProduct *product : getProducts(chain)) {
+    const TileValue *value = product->value < 0 ? nullptr : &chain.program.values[product->value];
+    if (!value || (value->groups & tile) != tile || product->matrix.strides[chain.rowGroup()] != 0)
+      return refuse(product->op);
+  }
+  for (const ChainProduct &product : chain.consumers)
+    if (chain.program.values[product.value].kind != TileValue::Kind::Computed)
+      return refuse(product.op);
+  return success();
+}
+
+LogicalResult ChainAnalysis::run() {
+  if (failed(collectProducts()))
+    return failure();
+  cloneRows();
+  FailureOr<IterationSpace> space = IterationSpace::analyze(rowBody());
+  if (failed(space))
+    return failure();
+  chain.space = *space;
+  for (auto [index, product] : llvm::enumerate(chain.producers))
+    if (failed(analyzeProducer(product, producedRows(index))))
+      return failure();
+  for (auto [index, product] : llvm::enumerate(chain.consumers))
+    if (failed(analyzeConsumer(product, consumedRows(index))))
+      return failure();
+  setGroups();
+  unsigned axes = chain.space.getNumAxes();
+  if (axes < 2 || chain.space.getGroupOfAxis(axes - 1) == chain.space.getGroupOfAxis(axes - 2))
+    return refuse(chain.producers.front().op);
+  if (failed(translate()))
+    return failure();
+  std::optional<GroupSet> reduced = chain.program.getReducedGroups();
+  if (!reduced || (*reduced & ~(GroupSet(1) << chain.columnGroup())) != 0)
+    return body.getParentOp()->emitOpError(
+        "reduces more than its columns, which has no DTU code generation inside a chain");
+  return success();
+}
+
+FailureOr<Chain> mlir::dtu::analyzeChain(Block &body) {
+  Chain chain;
+  if (failed(ChainAnalysis(body, chain).run()))
+    return failure();
+  return chain;
+}
+
+SmallVector<ChainProduct *> mlir::dtu::getProducts(Chain &chain) {
+  SmallVector<ChainProduct *> products;
+  for (auto *list : {&chain.producers, &chain.consumers})
+    for (ChainProduct &product : *list)
+      products.push_back(&product);
+  return products;
+}
+
+// ---- tiling -----------------------------------------------------------------------------------
+
+static int64_t align(int64_t bytes) { return llvm::alignTo(bytes, kBufferAlignment); }
+
+/// Where everything lies with so many rows and columns of a block.
+static ChainTiling layOut(const Chain &chain, const TileStorage &storage, int64_t rows,
+                          int64_t block) {
+  int64_t columns = chain.space.getSize(unsigned(chain.columnGroup()));
+  ChainTiling tiling;
+  tiling.rows = rows;
+  tiling.block = block;
+  tiling.end = storage.bytes({chain.rowGroup(), chain.columnGroup(), rows, columns});
+  auto take = [&](int64_t bytes) {
+    int64_t start = tiling.end;
+    tiling.end += align(bytes);
+    return start;
+  };
+  auto addBlock = [&](const ChainProduct &product) {
+    int64_t bytes = block * product.matrix.width * hw::byteWidth(product.type);
+    tiling.blockBytes = std::max(tiling.blockBytes, align(bytes));
+  };
+  for (const ChainProduct &product : chain.producers) {
+    addBlock(product);
+    tiling.rowOperands.push_back(take(rows * product.matrix.width * hw::byteWidth(product.type)));
+  }
+  int64_t firstResult = tiling.end;
+  for (const ChainProduct &product : chain.consumers) {
+    addBlock(product);
+    tiling.results.push_back(take(rows * product.matrix.width * hw::byteWidth(hw::DType::F32)));
+    bool isRounded = product.resultType != hw::DType::F32;
+    tiling.rounded.push_back(
+        isRounded ? take(rows * product.matrix.width * hw::byteWidth(product.resultType))
+                  : tiling.results.back());
+  }
+  tiling.resultBytes = take(tiling.end - firstResult) - firstResult;
+  tiling.blocks = take(2 * tiling.blockBytes);
+  return tiling;
+}
+
+/// Estimated nanoseconds for the rows of one point of the outer loops: a block is multiplied while
+/// the next one comes.
+static double estimate(const Chain &chain, const ChainTiling &tiling, const Machine &machine) {
+  auto ceil = [](int64_t a, int64_t b) { return static_cast<double>(llvm::divideCeil(a, b)); };
+  int64_t columns = chain.space.getSize(unsigned(chain.columnGroup()));
+  int64_t rows = chain.space.getSize(unsigned(chain.rowGroup()));
+  double time = 0;
+  auto add = [&](const ChainProduct &product, double columnTiles, double depth) {
+    double cycles = machine.matrixStart + ceil(tiling.rows, 16) * columnTiles * depth;
+    auto bytes = double(tiling.block * product.matrix.width * hw::byteWidth(product.type));
+    time += ceil(columns, tiling.block) *
+            std::max(cycles / machine.clock + 2 * machine.syncTime,
+                     machine.dteLatency + 4 * machine.syncTime + bytes / machine.l1Rate);
+  };
+  for (const ChainProduct &product : chain.producers)
+    add(product, ceil(tiling.block, 16), double(product.matrix.width));
+  for (const ChainProduct &product : chain.consumers)
+    add(product, ceil(product.matrix.width, 16), double(tiling.block));
+  constexpr double vectorBytes = 128, vectorStart = 16;
+  time += double(chain.program.ops.size()) / machine.clock *
+          (vectorStart + double(tiling.rows * columns * 4) / vectorBytes);
+  return ceil(rows, tiling.rows * machine.workers) * time;
+}
+
+std::optional<ChainTiling> mlir::dtu::chooseTiling(const Chain &chain, const TileStorage &storage,
+                                                   const Machine &machine) {
+  constexpr int64_t kMostRows = 64, kMostColumns = 512;
+  int64_t columns = chain.space.getSize(unsigned(chain.columnGroup()));
+  int64_t rows = chain.space.getSize(unsigned(chain.rowGroup()));
+  std::optional<ChainTiling> best;
+  double bestTime = 0;
+  int64_t mostRows = std::min<int64_t>(kMostRows, llvm::divideCeil(rows, machine.workers));
+  int64_t mostColumns = llvm::alignTo(std::min(kMostColumns, columns), machine.workers);
+  for (int64_t tileRows = 1; tileRows <= mostRows; ++tileRows)
+    for (int64_t block = machine.workers; block <= mostColumns; block += machine.workers) {
+      ChainTiling tiling = layOut(chain, storage, tileRows, block);
+      if (tiling.end > machine.l1Bytes)
+        continue;
+      double time = estimate(chain, tiling, machine);
+      if (best && time >= bestTime)
+        continue;
+      best = tiling;
+      bestTime = time;
+    }
+  return best;
+}

@@ -1,0 +1,200 @@
+// Products before and behind a loop over rows that move into its kernel, so that
+// the rows between them (the scores and probabilities of attention) are in no
+// memory but a core's.
+
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "passes/Kernels/KernelPlan.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::st;
+using stablehlo::DotGeneralOp;
+
+namespace {
+/// The dimensions of one operand of a product that have more than one point.
+struct OperandDims {
+  SmallVector<int64_t> batch, contracted, free;
+};
+} // namespace
+
+static OperandDims getDims(Value operand, ArrayRef<int64_t> batch, ArrayRef<int64_t> contracted) {
+  OperandDims dims;
+  for (auto [dim, size] : llvm::enumerate(cast<RankedTensorType>(operand.getType()).getShape())) {
+    auto number = static_cast<int64_t>(dim);
+    if (size == 1)
+      continue;
+    if (llvm::is_contained(batch, number))
+      dims.batch.push_back(number);
+    else if (llvm::is_contained(contracted, number))
+      dims.contracted.push_back(number);
+    else
+      dims.free.push_back(number);
+  }
+  return dims;
+}
+
+static OperandDims getLhsDims(DotGeneralOp dot) {
+  auto numbers = dot.getDotDimensionNumbers();
+  return getDims(dot.getLhs(), numbers.getLhsBatchingDimensions(),
+                 numbers.getLhsContractingDimensions());
+}
+static OperandDims getRhsDims(DotGeneralOp dot) {
+  auto numbers = dot.getDotDimensionNumbers();
+  return getDims(dot.getRhs(), numbers.getRhsBatchingDimensions(),
+                 numbers.getRhsContractingDimensions());
+}
+
+static int64_t getSize(Value value, int64_t dim) {
+  return cast<RankedTensorType>(value.getType()).getDimSize(dim);
+}
+
+/// Whether the matrix engine takes the operands as they are.
+static bool isPlainProduct(DotGeneralOp dot) {
+  Type type = getElementTypeOrSelf(dot.getLhs().getType());
+  return type == getElementTypeOrSelf(dot.getRhs().getType()) && isa<FloatType>(type) &&
+         type.getIntOrFloatBitWidth() <= 32;
+}
+
+/// The product of a matmul node.
+static DotGeneralOp getProduct(const PlanNode &node) {
+  return cast<DotGeneralOp>(node.ops.front());
+}
+
+/// A product whose rows and columns are those of the loop, which alone reads it, as it is.
+bool KernelPlan::isChainProducer(unsigned product, unsigned loop) const {
+  const PlanNode &node = nodes[product], &rows = nodes[loop];
+  if (node.kind != PlanNode::Matmul || node.space != rows.space || !node.writes.empty() ||
+      llvm::any_of(node.readers, [&](unsigned reader) { return find(reader) != loop; }))
+    return false;
+  DotGeneralOp dot = getProduct(node);
+  if (!isPlainProduct(dot) || getLhsDims(dot).free.empty() || getRhsDims(dot).free.size() != 1 ||
+      getLhsDims(dot).contracted.size() != 1)
+    return false;
+  Value made = node.ops.back()->getResult(0);
+  for (Operation *op : rows.ops)
+    for (const Leaf &leaf : getLeaves(op, axesOf.lookup(op), rows.space))
+      if (find(homeIndex(leaf.value)) == product &&
+          (leaf.value != made || leaf.axes != allAxes(rows.space.size())))
+        return false;
+  return true;
+}
+
+/// A product that contracts whole rows of the loop.
+bool KernelPlan::isChainConsumer(unsigned product, unsigned loop) const {
+  const PlanNode &node = nodes[product], &rows = nodes[loop];
+  if (node.kind != PlanNode::Matmul || node.ops.size() != 1)
+    return false;
+  DotGeneralOp dot = getProduct(node);
+  Operation *maker = dot.getLhs().getDefiningOp();
+  OperandDims lhs = getLhsDims(dot), rhs = getRhsDims(dot);
+  auto found = nodeOf.find(maker);
+  bool ofLoop = found != nodeOf.end() && find(found->second) == loop &&
+                axesOf.lookup(maker) == allAxes(rows.space.size());
+  return ofLoop && isPlainProduct(dot) && find(homeIndex(dot.getRhs())) != loop &&
+         lhs.contracted.size() == 1 && rhs.free.size() == 1 && !lhs.free.empty() &&
+         lhs.contracted.front() > lhs.free.back() &&
+         (lhs.batch.empty() || lhs.free.back() > lhs.batch.back());
+}
+
+/// Where a loop may stand with these consumers: all else that they read is made before, and nobody
+/// reads any of it before.
+std::optional<uint64_t> KernelPlan::getChainPlace(unsigned loop,
+                                                  ArrayRef<unsigned> consumers) const {
+  uint64_t place = nodes[loop].place;
+  for (unsigned consumer : consumers) {
+    unsigned source = find(homeIndex(getProduct(nodes[consumer]).getRhs()));
+    if (nodes[source].place > place)
+      place = nodes[consumer].place;
+  }
+  auto isEarly = [&](unsigned reader) {
+    reader = find(reader);
+    return reader != loop && !llvm::is_contained(consumers, reader) && nodes[reader].place < place;
+  };
+  if (llvm::any_of(nodes[loop].readers, isEarly))
+    return std::nullopt;
+  for (unsigned consumer : consumers)
+    if (llvm::any_of(nodes[consumer].readers, isEarly))
+      return std::nullopt;
+  return place;
+}
+
+/// While every core has as many rows as it holds, all of what the products multiply them with
+/// streams by once. That must be less than what is saved, writing and reading the rows between; and
+/// the rows must fill most of a matrix engine, which takes 16 at a time.
+bool KernelPlan::isChainWorthIt(unsigned loop, ArrayRef<unsigned> producers,
+                                ArrayRef<unsigned> consumers) {
+  // Beside the loop's own inputs and products, values of whole rows that are alive at once.
+  constexpr int64_t kAlive = 8, kBytes = 4, kBlock = 64, kFewest = 12;
+  const PlanNode &node = nodes[loop];
+  int64_t columns = node.space.back(), rows = node.space[node.space.size() - 2];
+  int64_t widths = 0, widest = 0;
+  llvm::SmallDenseSet<Value> between;
+  auto add = [&](int64_t width) {
+    widths += width;
+    widest = std::max(widest, width);
+  };
+  for (unsigned producer : producers) {
+    DotGeneralOp dot = getProduct(nodes[producer]);
+    add(getSize(dot.getLhs(), getLhsDims(dot).contracted.front()));
+    between.insert(dot.getResult());
+  }
+  for (unsigned consumer : consumers) {
+    DotGeneralOp dot = getProduct(nodes[consumer]);
+    add(getSize(dot.getRhs(), getRhsDims(dot).free.front()));
+    between.insert(dot.getLhs());
+  }
+  int64_t wholeInputs = llvm::count_if(
+      node.inputs, [&](Value input) { return ArrayRef(squeeze(input)) == ArrayRef(node.space); });
+  int64_t rowBytes = kBytes * (columns * (kAlive + wholeInputs) + widths);
+  int64_t held = (limits.scratchBytes - 2 * kBlock * widest * kBytes) / rowBytes;
+  int64_t share = llvm::divideCeil(rows, limits.cores), taken = std::clamp<int64_t>(held, 0, share);
+  int64_t saved = 2 * static_cast<int64_t>(between.size()) * limits.cores;
+  int64_t needed = std::max(widths / saved + 1, std::min(kFewest, share));
+  if (taken >= needed)
+    return true;
+  // Of rows that are not long beside the products it is no surprise.
+  if (!longRows && needed <= share && 4 * widths <= columns)
+    longRows = {getProduct(nodes[consumers.front()]), columns, std::max<int64_t>(held, 0), needed};
+  return false;
+}
+
+void KernelPlan::moveInto(unsigned product, unsigned loop) {
+  PlanNode &source = nodes[product], &target = nodes[loop];
+  source.merged = true;
+  parents[product] = loop;
+  target.ops.insert_range(source.ops);
+  target.inputs.insert_range(source.inputs);
+  llvm::append_range(target.writes, source.writes);
+  llvm::append_range(target.readers, source.readers);
+}
+
+void KernelPlan::formChain(unsigned loop) {
+  PlanNode &node = nodes[loop];
+  auto rank = static_cast<int64_t>(node.space.size());
+  if (rank < 2 || (node.rowDims >= 0 && node.rowDims != rank - 1) || !node.materialized.empty())
+    return;
+  llvm::SmallSetVector<unsigned, 2> producers;
+  for (Value input : node.inputs)
+    if (unsigned source = find(homeIndex(input)); isChainProducer(source, loop))
+      producers.insert(source);
+  if (producers.empty())
+    return;
+  SmallVector<unsigned> consumers;
+  for (unsigned reader : node.readers) {
+    reader = find(reader);
+    if (llvm::is_contained(consumers, reader) || !isChainConsumer(reader, loop) ||
+        llvm::is_contained(consumers, find(homeIndex(getProduct(nodes[reader]).getRhs()))))
+      continue;
+    consumers.push_back(reader);
+    if (!getChainPlace(loop, consumers))
+      consumers.pop_back();
+  }
+  if (consumers.empty() || !isChainWorthIt(loop, producers.getArrayRef(), consumers))
+    return;
+  node.place = *getChainPlace(loop, consumers);
+  node.kind = PlanNode::Chain;
+  for (unsigned product : producers)
+    moveInto(product, loop);
+  for (unsigned product : consumers)
+    moveInto(product, loop);
+}
