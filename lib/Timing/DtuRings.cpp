@@ -64,8 +64,7 @@ int64_t DtuRings::piecesOf(const DtuHop &hop, const DtuRingSteps &ring) const {
   return fewest;
 }
 
-std::vector<DtuRingStage> DtuRings::stagesOf(int64_t members, int64_t bytes,
-                                             const HopOfStage &hopOf) const {
+DtuRingPlan DtuRings::planOf(int64_t members, int64_t bytes, const HopOfStage &hopOf) const {
   // The best way on from each stride, the largest first: what is left of a stage depends on the
   // stride that it ends with alone.
   struct Way {
@@ -97,10 +96,20 @@ std::vector<DtuRingStage> DtuRings::stagesOf(int64_t members, int64_t bytes,
     }
     ways[stride] = best;
   }
-  std::vector<DtuRingStage> stages;
-  for (int64_t stride = 1; stride < members; stride *= stages.back().size)
-    stages.push_back(ways[stride].first);
-  return stages;
+  DtuRingPlan plan = {ways[1].time, {}};
+  for (int64_t stride = 1; stride < members; stride *= plan.stages.back().size)
+    plan.stages.push_back(ways[stride].first);
+  return plan;
+}
+
+Picoseconds DtuRings::exchangeTime(const DtuHop &hop, int64_t members, int64_t bytes) const {
+  const Picoseconds sent = DtuCosts::scale(bytes, hop.linkPerByte);
+  const Picoseconds received = (members - 1) * (costs.dteBytes(bytes) + costs.sync);
+  // From L2 to a core, there and back to L3, each told to the next.
+  const Picoseconds reduced = costs.dteBytes(members * bytes) +
+                              costs.vector(members, bytes, 1, false) + costs.dteBytes(bytes) +
+                              2 * costs.dteLatency + 4 * costs.sync;
+  return std::max(sent, received) + hop.latency + reduced;
 }
 
 } // namespace st

@@ -34,6 +34,11 @@ struct DtuRingStage {
   int64_t pieces = 1; ///< messages in which a part goes from one member to the next
 };
 
+struct DtuRingPlan {
+  Picoseconds time = 0;
+  std::vector<DtuRingStage> stages;
+};
+
 class DtuRings {
 public:
   /// `description` must have passed checkDtuDescription; `places` are those of a group's ranks.
@@ -50,9 +55,18 @@ public:
 
   /// The hop of the rings of a stage, by stride and size.
   using HopOfStage = std::function<DtuHop(int64_t stride, int64_t size)>;
-  /// The stages that reduce `bytes` of each of so many members fastest: one ring of all where the
-  /// rates decide, more and smaller ones where latencies do or near links are faster.
-  std::vector<DtuRingStage> stagesOf(int64_t members, int64_t bytes, const HopOfStage &hopOf) const;
+  /// What reduces `bytes` of each of so many members fastest: one ring of all where the rates
+  /// decide, more and smaller ones where latencies do or near links are faster.
+  DtuRingPlan planOf(int64_t members, int64_t bytes, const HopOfStage &hopOf) const;
+
+  /// Everyone sends `bytes` to everyone, and adds up `members` rows of L2 in a core. `hop` is that
+  /// of all messages.
+  Picoseconds exchangeTime(const DtuHop &hop, int64_t members, int64_t bytes) const;
+
+  /// A copy in L3 that all queues wait for.
+  Picoseconds copyTime(int64_t bytes) const {
+    return costs.dteBytes(bytes) + costs.dteLatency + costs.sync;
+  }
 
 private:
   DtuCosts costs;

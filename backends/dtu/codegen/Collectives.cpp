@@ -10,7 +10,7 @@
 using namespace mlir;
 using namespace mlir::dtu;
 
-/// What is no more than this in all is reduced in one exchange.
+/// What is more than this in all is not reduced in one exchange.
 static constexpr int64_t kExchangeBytes = 4096;
 
 // ---- operands
@@ -168,12 +168,33 @@ LogicalResult CollectiveEmitter::allReduce(st::AllReduceOp op, Tensors tensors) 
   return success();
 }
 
+/// An exchange lets all queues meet, which other collectives do not: it is for little.
+bool CollectiveEmitter::isExchanged(ArrayAttr axes, int64_t bytes, int64_t slot) {
+  int64_t size = table.getSize(axes);
+  if (bytes > kExchangeBytes || size * slot > builder.machine.l2Bytes ||
+      kCellAreaBytes + (size + 1) * slot > builder.machine.l1Bytes)
+    return false;
+  // Rings work on the result, to which small operands are copied first. What links without any
+  // bytes would take rules out groups that have too many pairs to count.
+  ::st::Picoseconds rings = planOf(axes, bytes).time + this->rings.copyTime(bytes);
+  if (this->rings.exchangeTime({}, size, bytes) > rings)
+    return false;
+  auto [hop, isNew] = exchanges.try_emplace(axes);
+  if (isNew)
+    hop->second = this->rings.hopOf(table.getExchange(axes));
+  return this->rings.exchangeTime(hop->second, size, bytes) <= rings;
+}
+
 bool CollectiveEmitter::usesL2(Operation *op) {
   auto allReduce = dyn_cast<st::AllReduceOp>(op);
-  int64_t bytes = 0;
-  for (Value input : op->getOperands())
-    bytes += allReduce ? bytesOf(input) : 0;
-  return allReduce && bytes <= kExchangeBytes;
+  if (!allReduce || table.getSize(allReduce.getAxes()) == 1)
+    return false;
+  int64_t bytes = 0, slot = 0;
+  for (Value input : op->getOperands()) {
+    bytes += bytesOf(input);
+    slot += llvm::alignTo(bytesOf(input), kBufferAlignment);
+  }
+  return isExchanged(allReduce.getAxes(), bytes, slot);
 }
 
 // ---- all-to-all, slices, permutations -----------------------------------------------------------

@@ -30,7 +30,7 @@ public:
   LogicalResult emit(Operation *op, ArrayRef<Placement> operands, ArrayRef<Placement> results);
 
   /// Whether the code of a collective keeps something in L2.
-  static bool usesL2(Operation *op);
+  bool usesL2(Operation *op);
 
 private:
   ProgramBuilder &builder;
@@ -39,6 +39,7 @@ private:
   const ::st::DtuRings &rings;
   /// By axes, stride and size of the rings.
   std::map<std::tuple<const void *, int64_t, int64_t>, ::st::DtuHop> hops;
+  llvm::DenseMap<Attribute, ::st::DtuHop> exchanges; // by axes
 
   /// The members as a stream sees them.
   struct Ring {
@@ -66,6 +67,9 @@ private:
   using Tensors = ArrayRef<Tensor>;
 
   const ::st::DtuHop &hopOf(ArrayAttr axes, int64_t stride, int64_t size);
+  ::st::DtuRingPlan planOf(ArrayAttr axes, int64_t bytes);
+  /// Whether everyone sends a reduction of `bytes`, in slots of so many, to everyone.
+  bool isExchanged(ArrayAttr axes, int64_t bytes, int64_t slot);
   /// Cuts the parts of tensors into the messages in which they go round fastest.
   void choosePieces(Operation *op, MutableArrayRef<Tensor> tensors);
 

@@ -67,6 +67,16 @@ std::vector<std::pair<int64_t, int64_t>> RankTable::getRing(ArrayAttr axes, int6
   return messages;
 }
 
+std::vector<std::pair<int64_t, int64_t>> RankTable::getExchange(ArrayAttr axes) {
+  int64_t entry = addAxes(axes), size = getSize(axes);
+  std::vector<std::pair<int64_t, int64_t>> messages;
+  for (int64_t rank = 0; rank < numRanks(); ++rank)
+    for (int64_t other = 0; other < size; ++other)
+      if (other != entries[entry][rank])
+        messages.push_back({rank, entries[entry + 1 + other][rank] - program.getFirstRank()});
+  return messages;
+}
+
 int64_t RankTable::addPairs(ArrayAttr axes, ArrayRef<int64_t> pairs) {
   std::string key = "pairs;" + keyOf(axes);
   for (int64_t position : pairs)

@@ -24,6 +24,9 @@ public:
   /// each, whose positions are `stride` apart.
   std::vector<std::pair<int64_t, int64_t>> getRing(ArrayAttr axes, int64_t stride, int64_t size);
 
+  /// The messages with which everyone sends to everyone along axes.
+  std::vector<std::pair<int64_t, int64_t>> getExchange(ArrayAttr axes);
+
   /// First of five entries for source-target pairs of positions along axes: how many the rank
   /// sends (0 or 1), to which global rank, how many it receives, from which; 1 where it is its own
   /// target, and then sends and receives nothing.

@@ -24,6 +24,11 @@ const ::st::DtuHop &CollectiveEmitter::hopOf(ArrayAttr axes, int64_t stride, int
   return hop->second;
 }
 
+::st::DtuRingPlan CollectiveEmitter::planOf(ArrayAttr axes, int64_t bytes) {
+  return rings.planOf(table.getSize(axes), bytes,
+                      [&](int64_t stride, int64_t size) { return hopOf(axes, stride, size); });
+}
+
 void CollectiveEmitter::choosePieces(Operation *op, MutableArrayRef<Tensor> tensors) {
   auto axes = op->getAttrOfType<ArrayAttr>("axes");
   int64_t size = table.getSize(axes);
@@ -106,9 +111,7 @@ CollectiveEmitter::StagedReduce::StagedReduce(CollectiveEmitter &emitter, st::Al
       members(emitter.table.getSize(axes)) {
   for (const Tensor &t : tensors)
     bytes += t.bytes();
-  stages = emitter.rings.stagesOf(members, bytes, [&](int64_t stride, int64_t size) {
-    return emitter.hopOf(axes, stride, size);
-  });
+  stages = emitter.planOf(axes, bytes).stages;
 }
 
 int64_t CollectiveEmitter::StagedReduce::messagesOf(const Stage &stage) const {
@@ -122,9 +125,22 @@ CollectiveEmitter::StagedReduce::View
 CollectiveEmitter::StagedReduce::viewOf(StreamBuilder &stream, size_t stage, int64_t ahead) const {
   Ring ring = emitter.ringOf(stream, axes);
   View view;
-  for (size_t outer = 0; outer < stage; ++outer)
-    view.first += stream.index(ring.position, stages[outer].stride, stages[outer].size,
-                               chunksOf(stages[outer]));
+  for (size_t outer = 0; outer < stage; ++outer) {
+    auto blockOf = [&] {
+      return stream.index(ring.position, stages[outer].stride, stages[outer].size,
+                          chunksOf(stages[outer]));
+    };
+    if (outer == 0) {
+      view.first = blockOf();
+      continue;
+    }
+    // One register for the sum: an expression has room for the digits of few stages.
+    StreamBuilder::Scope scope(stream);
+    hw::Index sum;
+    sum.dst = view.first.getSingleRegister();
+    sum.value = (view.first + blockOf()).toAffine();
+    stream.emit(std::move(sum));
+  }
   auto [stride, size, pieces] = stages[stage];
   view.number = stream.index(ring.position, stride, size);
   Expr other = stream.index(view.number + ahead, 1, size, stride);

@@ -328,7 +328,7 @@ LogicalResult TaskEmitter::emitCollective(Operation *op) {
       access(accesses, *place, isWrite);
     }
   order(accesses);
-  if (CollectiveEmitter::usesL2(op))
+  if (collectives.usesL2(op))
     claimL2();
   builder.label(labelOf(op, op->getName().stripDialect()));
   beginLinkWork();

@@ -73,7 +73,7 @@ std::vector<int64_t> stagesOf(int64_t ranks, int64_t bytes) {
   };
   std::vector<int64_t> sizes;
   int64_t stride = 1;
-  for (const DtuRingStage &stage : rings.stagesOf(ranks, bytes, hopOf)) {
+  for (const DtuRingStage &stage : rings.planOf(ranks, bytes, hopOf).stages) {
     EXPECT_EQ(stage.stride, stride);
     stride *= stage.size;
     sizes.push_back(stage.size);
@@ -90,6 +90,19 @@ TEST(DtuRings, StagesWhereLatenciesDecide) {
   EXPECT_EQ(stagesOf(6, 16384).size(), 2u);
   // All ways send as many bytes; one ring has most of them under way at a time.
   EXPECT_EQ(stagesOf(8, int64_t(16) << 20), Sizes({8}));
+}
+
+TEST(DtuRings, ExchangesAreForFew) {
+  DtuRings rings = ringsOn({0, 1, 2, 3});
+  auto hopOf = [&](int64_t, int64_t) { return rings.hopOf(around(4)); };
+  Messages all;
+  for (int64_t rank = 0; rank < 4; ++rank)
+    for (int64_t other = 0; other < 4; ++other)
+      if (other != rank)
+        all.push_back({rank, other});
+  DtuHop hop = rings.hopOf(all);
+  EXPECT_LT(rings.exchangeTime(hop, 4, 64), rings.planOf(4, 64, hopOf).time);
+  EXPECT_GT(rings.exchangeTime(hop, 512, 64), rings.planOf(512, 64, hopOf).time);
 }
 
 } // namespace
