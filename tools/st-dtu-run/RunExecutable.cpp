@@ -45,22 +45,11 @@ private:
 };
 
 absl::Status Run::create(uint64_t shuffleSeed) {
-  std::vector<dtu::RankConfig> ranks;
-  for (const proto::Group &group : program.groups())
-    for (int64_t r = 0; r < group.device_ids_size(); ++r) {
-      dtu::RankConfig rank;
-      rank.deviceId = group.device_ids(r);
-      rank.rankInGroup = r;
-      rank.arenaBytes = group.arena_bytes();
-      rank.hostBytes = group.host_arena_bytes();
-      auto table = group.rank_tables().begin() + r * group.table_size();
-      rank.table.assign(table, table + group.table_size());
-      ranks.push_back(std::move(rank));
-    }
   dtu::SimulatorOptions options;
   options.poisonScratch = true;
   options.shuffleSeed = shuffleSeed;
-  ST_ASSIGN_OR_RETURN(simulator, dtu::Simulator::create(program.dtu(), std::move(ranks), options));
+  ST_ASSIGN_OR_RETURN(simulator,
+                      dtu::Simulator::create(program.dtu(), dtu::ranksOf(program), options));
   ST_RETURN_IF_ERROR(simulator->reserveMemory());
   int64_t rank = 0;
   for (const proto::Group &group : program.groups()) {

@@ -137,6 +137,15 @@ LogicalResult ChainAnalysis::setTypes(ChainProduct &product) {
   return success();
 }
 
+/// `width`: the dimension that lies across the columns of rows.
+static void setMatrix(ChainProduct &product, const OperandAccess &rhs, int64_t width) {
+  product.matrix.argument = rhs.argument.getArgNumber();
+  product.matrix.offset = rhs.offset;
+  product.matrix.width = shapeOf(product.op.getRhs())[width];
+  product.matrix.widthStride = rhs.strides[width];
+  product.matrix.type = elementDType(rhs.argument).value_or(hw::DType::I1);
+}
+
 LogicalResult ChainAnalysis::analyzeProducer(ChainProduct &product, Value rows) {
   DotGeneralOp dot = product.op;
   auto numbers = dot.getDotDimensionNumbers();
@@ -153,11 +162,7 @@ LogicalResult ChainAnalysis::analyzeProducer(ChainProduct &product, Value rows) 
   product.rows.offset = lhs->offset;
   product.rows.depth = {lhs->strides[*lhsDepth]};
   product.rows.type = elementDType(lhs->argument).value_or(hw::DType::I1);
-  product.matrix.argument = rhs->argument.getArgNumber();
-  product.matrix.offset = rhs->offset;
-  product.matrix.width = shapeOf(dot.getRhs())[*rhsDepth];
-  product.matrix.widthStride = rhs->strides[*rhsDepth];
-  product.matrix.type = elementDType(rhs->argument).value_or(hw::DType::I1);
+  setMatrix(product, *rhs, *rhsDepth);
   return setTypes(product);
 }
 
@@ -203,11 +208,7 @@ LogicalResult ChainAnalysis::analyzeConsumer(ChainProduct &product, Value rows) 
   product.resultColumnStride = strides[resultDim];
   product.resultType = elementDType(dot.getResult()).value_or(hw::DType::I1);
   accesses.append({right, made});
-  product.matrix.argument = rhs->argument.getArgNumber();
-  product.matrix.offset = rhs->offset;
-  product.matrix.width = shapeOf(dot.getRhs())[*width];
-  product.matrix.widthStride = rhs->strides[*width];
-  product.matrix.type = elementDType(rhs->argument).value_or(hw::DType::I1);
+  setMatrix(product, *rhs, *width);
   return setTypes(product);
 }
 
@@ -345,20 +346,21 @@ static double estimate(const Chain &chain, const ChainTiling &tiling, const Mach
   int64_t columns = chain.space.getSize(unsigned(chain.columnGroup()));
   int64_t rows = chain.space.getSize(unsigned(chain.rowGroup()));
   double time = 0;
-  auto add = [&](const ChainProduct &product, double columnTiles, double depth) {
-    double cycles = machine.matrixStart + ceil(tiling.rows, 16) * columnTiles * depth;
-    auto bytes = double(tiling.block * product.matrix.width * hw::byteWidth(product.type));
+  auto add = [&](const ChainProduct &product, int64_t made, int64_t depth) {
+    int64_t width = hw::byteWidth(product.type);
+    double step = machine.matmulTime(tiling.rows, made, depth, width == 2);
+    auto bytes = double(tiling.block * product.matrix.width * width);
     time += ceil(columns, tiling.block) *
-            std::max(cycles / machine.clock + 2 * machine.syncTime,
-                     machine.dteLatency + 4 * machine.syncTime + bytes / machine.l1Rate);
+            std::max(step + 2 * machine.syncTime,
+                     machine.dteLatency + 4 * machine.syncTime + bytes / machine.dteRate);
   };
   for (const ChainProduct &product : chain.producers)
-    add(product, ceil(tiling.block, 16), double(product.matrix.width));
+    add(product, tiling.block, product.matrix.width);
   for (const ChainProduct &product : chain.consumers)
-    add(product, ceil(product.matrix.width, 16), double(tiling.block));
-  constexpr double vectorBytes = 128, vectorStart = 16;
-  time += double(chain.program.ops.size()) / machine.clock *
-          (vectorStart + double(tiling.rows * columns * 4) / vectorBytes);
+    add(product, product.matrix.width, tiling.block);
+  // Transcendental ones are few.
+  time += double(chain.program.ops.size()) *
+          machine.vectorTime(tiling.rows, columns, 4, /*transcendental=*/false);
   return ceil(rows, tiling.rows * machine.workers) * time;
 }
 

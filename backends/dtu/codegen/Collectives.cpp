@@ -13,8 +13,7 @@ using namespace mlir::dtu;
 /// What is more than this in all is not reduced in one exchange.
 static constexpr int64_t kExchangeBytes = 4096;
 
-// ---- operands
-// -------------------------------------------------------------------------------------
+// ---- operands -----------------------------------------------------------------------------------
 
 static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
 static hw::DType dtypeOf(Value value) { return *getDType(typeOf(value).getElementType()); }
@@ -266,14 +265,7 @@ LogicalResult CollectiveEmitter::allSlice(st::AllSliceOp op, const Placement &op
                         baseOf(builder.dte, operand));
   Piece target =
       partOf(typeOf(op.getResult()), type, op.getDim(), 1, 0, baseOf(builder.dte, result));
-  CopyJob job;
-  job.type = type;
-  for (auto [extent, dst, src] : llvm::zip_equal(source.sizes, target.strides, source.strides)) {
-    job.sizes.push_back(extent.tile);
-    job.dst.push_back(dst);
-    job.src.push_back(src);
-  }
-  job.emit(builder, target.offset, source.offset);
+  copyShared(builder, target, source);
   return success();
 }
 

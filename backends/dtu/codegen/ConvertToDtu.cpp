@@ -133,7 +133,7 @@ void ConvertToDtuPass::runOnOperation() {
   FailureOr<::st::proto::DtuDescription> description = mlir::dtu::getDescription(getOperation());
   if (failed(description))
     return signalPassFailure();
-  Machine machine = Machine::of(*description);
+  Machine machine(*description);
   hw::MachineLimits limits = hw::machineLimits(*description);
   // Whether the arena fits the device is the driver's to say, with a table of what takes the
   // memory.

@@ -2,23 +2,34 @@
 #pragma once
 
 #include "lib/Proto/device.pb.h"
+#include "lib/Timing/DtuCosts.h"
 
 #include <cstdint>
 
 namespace mlir::dtu {
 
-/// One cluster. Rates in bytes or operations per nanosecond.
+/// One cluster. Rates in bytes a nanosecond, times in nanoseconds.
 struct Machine {
+  explicit Machine(const ::st::proto::DtuDescription &description);
+
+  ::st::DtuCosts costs; ///< of instructions
   int64_t cores = 0, dteQueues = 0;
   int64_t l1Bytes = 0, l2Bytes = 0;
   int64_t workers = 0; ///< cores that have a DTE queue of their own
-  double clock = 0;    ///< cycles a nanosecond
-  double l3Rate = 0, l2Rate = 0, l1Rate = 0, dteRate = 0;
+  double l3Rate = 0, l2Rate = 0, dteRate = 0;
   double dteLatency = 0, syncTime = 0;
-  double macs32 = 0, macs16 = 0; ///< a core and cycle
-  double matrixStart = 0;        ///< cycles
 
-  static Machine of(const ::st::proto::DtuDescription &description);
+  /// A product of a tile by a core's matrix engine.
+  double matmulTime(int64_t rows, int64_t cols, int64_t depth, bool is16Bit) const {
+    return toNanoseconds(costs.matmul(rows, cols, depth, is16Bit));
+  }
+  /// A vector instruction on a tile.
+  double vectorTime(int64_t rows, int64_t cols, int64_t elementBytes, bool transcendental) const {
+    return toNanoseconds(costs.vector(rows, cols, elementBytes, transcendental));
+  }
+
+private:
+  static double toNanoseconds(::st::Picoseconds time) { return static_cast<double>(time) / 1000; }
 };
 
 } // namespace mlir::dtu

@@ -260,8 +260,8 @@ double TilingSearch::cost(const MatmulTiling &t) const {
                                          machine.workers);
   double tiles = t.isShared() ? rounds * workers : outer * ceil(rows, t.rows) * ceil(cols, t.cols);
 
-  double stepCycles = machine.matrixStart + ceil(t.rows, 16) * ceil(t.cols, 16) * t.depth;
-  double compute = rounds * stepsPerTile * (stepCycles / machine.clock + 2 * machine.syncTime);
+  double stepTime = machine.matmulTime(t.rows, t.cols, t.depth, width == 2);
+  double compute = rounds * stepsPerTile * (stepTime + 2 * machine.syncTime);
   double stepBytes = double(t.rows + t.cols) * t.depth * width,
          resultBytes = double(t.rows) * t.cols * 4;
   double queue = rounds * (stepsPerTile * (2 * machine.dteLatency + 2 * machine.syncTime +

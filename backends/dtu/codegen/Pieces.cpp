@@ -1,4 +1,5 @@
 #include "backends/dtu/codegen/Pieces.h"
+#include "backends/dtu/codegen/CopyJob.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -61,6 +62,17 @@ void mlir::dtu::copyPiece(StreamBuilder &dte, const Piece &dst, const Piece &src
   copy.sizes.assign(dst.sizes.begin(), dst.sizes.end());
   copy.dstType = copy.srcType = dst.type;
   dte.emit(std::move(copy));
+}
+
+void mlir::dtu::copyShared(ProgramBuilder &builder, const Piece &dst, const Piece &src) {
+  CopyJob job;
+  job.type = dst.type;
+  for (auto [extent, to, from] : llvm::zip_equal(dst.sizes, dst.strides, src.strides)) {
+    job.sizes.push_back(extent.tile);
+    job.dst.push_back(to);
+    job.src.push_back(from);
+  }
+  job.emit(builder, dst.offset, src.offset);
 }
 
 hw::Reduce mlir::dtu::reduceOf(mlir::st::ReduceKind kind) {

@@ -24,7 +24,9 @@ Piece sliceOf(StreamBuilder &stream, Piece piece, const Expr &number, int64_t co
 /// Every element of a dense tensor at an offset.
 Piece denseAt(const Expr &offset, int64_t elements, hw::DType type);
 
+/// Copies a piece: by one queue, or by all, pieces of constant sizes.
 void copyPiece(StreamBuilder &dte, const Piece &dst, const Piece &src);
+void copyShared(ProgramBuilder &builder, const Piece &dst, const Piece &src);
 hw::Reduce reduceOf(st::ReduceKind kind);
 
 /// Calls `body` for each tensor; the registers that it takes are free again afterwards.

@@ -1,6 +1,5 @@
 // All-reduce, all-gather and reduce-scatter as rings of the members.
 #include "backends/dtu/codegen/Collectives.h"
-#include "backends/dtu/codegen/CopyJob.h"
 #include "backends/dtu/codegen/Pieces.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -289,15 +288,8 @@ LogicalResult CollectiveEmitter::allGather(st::AllGatherOp op, Tensors tensors) 
   });
   forEach(builder.dte, tensors, [&](const Tensor &t) {
     Ring ring = ringOf(builder.dte, op.getAxes());
-    Piece target = part(builder.dte, t, ring.position), source = own(builder.dte, t);
-    CopyJob job;
-    job.type = t.type;
-    for (auto [extent, dst, src] : llvm::zip_equal(target.sizes, target.strides, source.strides)) {
-      job.sizes.push_back(extent.tile);
-      job.dst.push_back(dst);
-      job.src.push_back(src);
-    }
-    job.emit(builder, target.offset, source.offset);
+    Piece target = part(builder.dte, t, ring.position);
+    copyShared(builder, target, own(builder.dte, t));
   });
   return success();
 }

@@ -8,7 +8,7 @@
 namespace mlir::dtu {
 
 /// Instructions that the proofs of a compilation follow.
-constexpr int64_t kOrderWork = 25'000'000;
+constexpr int64_t kOrderWork = 30'000'000;
 
 /// Proves the programs of a module's executable (ExecutableOrder.h). Fails with one diagnostic;
 /// `remarks`: says where work did not suffice for all runs.

@@ -1,5 +1,7 @@
 #include "backends/dtu/isa/AccessHistory.h"
 
+#include <utility>
+
 namespace st::dtu {
 
 /// Accesses of an instruction that stand by themselves.
@@ -22,7 +24,7 @@ bool AccessBox::extend(const StridedBytes &next, uint32_t time) {
 void AccessTrail::addBox(const StridedBytes &bytes, uint32_t first, uint32_t last) {
   low = std::min(low, bytes.low);
   high = std::max(high, bytes.high);
-  this->last = last;
+  this->last = std::max(this->last, last);
   boxes.emplace_back(bytes, first, last);
 }
 
@@ -63,10 +65,13 @@ size_t AccessHistory::find(const MemoryAccess &access, const VectorClock &clock,
   for (const User &user : users) {
     if (user.instance == access.instance || user.last <= clock[user.instance])
       continue;
-    compared += user.trails.size();
-    for (const AccessTrail &trail : user.trails) {
-      if ((!trail.isWrite && !access.isWrite) || trail.last <= clock[trail.instance] ||
-          trail.low >= access.bytes.high || access.bytes.low >= trail.high)
+    for (size_t at = user.newest; at != kNone; at = user.order[at].older) {
+      const AccessTrail &trail = user.trails[at];
+      ++compared;
+      if (trail.last <= clock[trail.instance])
+        break;
+      if ((!trail.isWrite && !access.isWrite) || trail.low >= access.bytes.high ||
+          access.bytes.low >= trail.high)
         continue;
       compared += trail.boxes.size();
       for (const AccessBox &box : trail.boxes)
@@ -90,31 +95,51 @@ AccessHistory::User &AccessHistory::userOf(size_t instance) {
   auto user = std::find_if(users.begin(), users.end(),
                            [&](const User &known) { return known.instance == instance; });
   if (user == users.end())
-    user = users.insert(user, User{instance, 0, 0, {}, {}});
+    user = users.insert(user, User{instance, 0, 0, {}, {}, kNone, {}});
   return *user;
 }
 
-AccessTrail &AccessHistory::trailOf(User &user, const MemoryAccess &access) {
+void AccessHistory::User::link(size_t trail) {
+  size_t older = newest, newer = kNone;
+  while (older != kNone && trails[older].last > trails[trail].last)
+    newer = std::exchange(older, order[older].older);
+  order[trail] = {older, newer};
+  (newer == kNone ? newest : order[newer].older) = trail;
+  if (older != kNone)
+    order[older].newer = trail;
+}
+
+void AccessHistory::User::unlink(size_t trail) {
+  const auto [older, newer] = order[trail];
+  (newer == kNone ? newest : order[newer].older) = older;
+  if (older != kNone)
+    order[older].newer = newer;
+}
+
+template <typename Change> void AccessHistory::update(const MemoryAccess &access, Change &&change) {
+  User &user = userOf(access.instance);
+  user.last = std::max(user.last, access.time);
   const uint64_t key = uint64_t(access.pc) * 2 + access.isWrite;
   auto [place, isNew] = user.places.try_emplace(key, user.trails.size());
-  if (isNew)
+  const size_t at = place->second;
+  if (isNew) {
     user.trails.push_back(
         {access.instance, access.pc, access.isWrite, access.bytes.low, access.bytes.high, 0, {}});
-  return user.trails[place->second];
+    user.order.emplace_back();
+  } else {
+    user.unlink(at);
+  }
+  change(user.trails[at]);
+  user.link(at);
+  ++added;
 }
 
 void AccessHistory::add(const MemoryAccess &access, bool mayJoin) {
-  User &user = userOf(access.instance);
-  user.last = access.time;
-  trailOf(user, access).add(access, mayJoin);
-  ++added;
+  update(access, [&](AccessTrail &trail) { trail.add(access, mayJoin); });
 }
 
 void AccessHistory::addRow(const MemoryAccess &access, uint32_t first) {
-  User &user = userOf(access.instance);
-  user.last = access.time;
-  trailOf(user, access).addBox(access.bytes, first, access.time);
-  ++added;
+  update(access, [&](AccessTrail &trail) { trail.addBox(access.bytes, first, access.time); });
 }
 
 void AccessHistory::forget(const std::vector<VectorClock> &bounds, bool byUsers) {
@@ -150,8 +175,12 @@ void AccessHistory::forget(const std::vector<VectorClock> &bounds, bool byUsers)
                                      [](const AccessTrail &trail) { return trail.boxes.empty(); }),
                       user.trails.end());
     user.places.clear();
-    for (size_t i = 0; i < user.trails.size(); ++i)
+    user.newest = kNone;
+    user.order.assign(user.trails.size(), {});
+    for (size_t i = 0; i < user.trails.size(); ++i) {
       user.places[uint64_t(user.trails[i].pc) * 2 + user.trails[i].isWrite] = i;
+      user.link(i);
+    }
   }
   added = left;
   threshold = std::max<size_t>(kFew, 2 * left);

@@ -7,6 +7,7 @@
 #include "absl/container/inlined_vector.h"
 
 #include <algorithm>
+#include <cstdint>
 #include <vector>
 
 namespace st::dtu {
@@ -96,6 +97,10 @@ public:
   void forget(const std::vector<VectorClock> &bounds, bool byUsers);
 
 private:
+  static constexpr size_t kNone = SIZE_MAX;
+  struct Neighbours {
+    size_t older = kNone, newer = kNone;
+  };
   /// What one instance has accessed.
   struct User {
     size_t instance;
@@ -104,9 +109,17 @@ private:
     std::vector<AccessTrail> trails;
     /// By instruction and whether it writes, index in `trails`.
     absl::flat_hash_map<uint64_t, size_t> places;
+    /// The trails by their last times: what an access may race with is among the newest of them,
+    /// and an instance leaves many behind.
+    size_t newest = kNone;
+    std::vector<Neighbours> order; ///< of each of `trails`
+
+    void link(size_t trail);
+    void unlink(size_t trail);
   };
   User &userOf(size_t instance);
-  static AccessTrail &trailOf(User &user, const MemoryAccess &access);
+  /// Changes the access's trail by `change(trail)`.
+  template <typename Change> void update(const MemoryAccess &access, Change &&change);
 
   static constexpr size_t kFew = 128;
   std::vector<User> users;

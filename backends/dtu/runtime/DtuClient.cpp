@@ -95,26 +95,10 @@ private:
   bool derated = false;
 };
 
-std::vector<dtu::RankConfig> makeRanks(const proto::Executable &program) {
-  std::vector<dtu::RankConfig> ranks;
-  for (const proto::Group &group : program.groups())
-    for (int64_t rank = 0; rank < group.device_ids_size(); ++rank) {
-      dtu::RankConfig config;
-      config.deviceId = group.device_ids(rank);
-      config.rankInGroup = rank;
-      config.arenaBytes = group.arena_bytes();
-      config.hostBytes = group.host_arena_bytes();
-      auto table = group.rank_tables().begin() + rank * group.table_size();
-      config.table.assign(table, table + group.table_size());
-      ranks.push_back(std::move(config));
-    }
-  return ranks;
-}
-
 absl::StatusOr<std::unique_ptr<DtuExecutable>>
 DtuExecutable::create(const proto::Executable &program, const proto::DtuDescription &description,
                       const dtu::SimulatorOptions &options, const std::string &timeTasks) {
-  std::vector<dtu::RankConfig> ranks = makeRanks(program);
+  std::vector<dtu::RankConfig> ranks = dtu::ranksOf(program);
   auto executable = std::make_unique<DtuExecutable>();
   executable->timeTasks = timeTasks;
   executable->derated = description.derates_size() > 0;

@@ -164,7 +164,7 @@ RowsView DeferredCopies::find(Place place, const RowsView &view, Found wanted) {
     RowsView found = view;
     if (low < copy.dst || high > copy.dstEnd())
       break;
-    if (src.rows == 1 || src.stride == src.rowBytes) {
+    if (src.rows == 1) {
       found.data = src.data + offset;
       return found;
     }

@@ -30,6 +30,28 @@ std::string hostIsaName(HostIsa isa) {
   return names[static_cast<unsigned>(isa)];
 }
 
+std::vector<RankConfig> ranksOf(const proto::Group &group) {
+  std::vector<RankConfig> ranks;
+  for (int64_t rank = 0; rank < group.device_ids_size(); ++rank) {
+    RankConfig &config = ranks.emplace_back();
+    config.deviceId = group.device_ids(static_cast<int>(rank));
+    config.rankInGroup = rank;
+    config.arenaBytes = group.arena_bytes();
+    config.hostBytes = group.host_arena_bytes();
+    auto table = group.rank_tables().begin() + rank * group.table_size();
+    config.table.assign(table, table + group.table_size());
+  }
+  return ranks;
+}
+
+std::vector<RankConfig> ranksOf(const proto::Executable &executable) {
+  std::vector<RankConfig> ranks;
+  for (const proto::Group &group : executable.groups())
+    for (RankConfig &config : ranksOf(group))
+      ranks.push_back(std::move(config));
+  return ranks;
+}
+
 struct Simulator::Impl {
   proto::DtuDescription description;
   std::vector<RankConfig> ranks;

@@ -15,6 +15,7 @@
 #include "backends/dtu/simulator/StepLog.h"
 #include "backends/dtu/simulator/host/HostIsa.h"
 #include "lib/Proto/device.pb.h"
+#include "lib/Proto/executable.pb.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -42,6 +43,10 @@ struct RankConfig {
   int64_t hostBytes = 0;      ///< bytes of the host's memory it uses
   std::vector<int64_t> table; ///< rank table, read by Table
 };
+
+/// The ranks of a group, or of all groups in their order: indices are global ranks then.
+std::vector<RankConfig> ranksOf(const proto::Group &group);
+std::vector<RankConfig> ranksOf(const proto::Executable &executable);
 
 struct SimulatorOptions {
   int hostThreads = 0; ///< 0: as many as the machine has processors

@@ -112,19 +112,12 @@ std::optional<Step> decodeStep(const proto::Executable &executable, Budget &budg
         return std::nullopt;
       step.programs.push_back(*std::move(program));
     }
-    for (int rank = 0; rank < group.device_ids_size(); ++rank) {
-      RankConfig config;
-      config.deviceId = group.device_ids(rank);
-      config.rankInGroup = rank;
-      config.arenaBytes = group.arena_bytes();
-      config.hostBytes = group.host_arena_bytes();
-      auto table = group.rank_tables().begin() + rank * group.table_size();
-      config.table.assign(table, table + group.table_size());
+    for (RankConfig &config : ranksOf(group)) {
       auto &schedule = step.schedules.emplace_back();
       for (const proto::ScheduleEntry &entry : group.schedule()) {
         schedule.emplace_back(first + entry.task(), entry.micro_batch());
         if (!budget.take(step.programs[schedule.back().first],
-                         {rank, entry.micro_batch(), config.table}))
+                         {config.rankInGroup, entry.micro_batch(), config.table}))
           return std::nullopt;
       }
       step.ranks.push_back(std::move(config));
