@@ -1,4 +1,5 @@
 #include "backends/dtu/codegen/ChainPlan.h"
+#include "backends/dtu/isa/Names.h"
 
 #include "backends/dtu/codegen/VectorOps.h"
 #include "mlir/IR/Builders.h"
@@ -358,9 +359,8 @@ static double estimate(const Chain &chain, const ChainTiling &tiling, const Mach
     add(product, tiling.block, product.matrix.width);
   for (const ChainProduct &product : chain.consumers)
     add(product, product.matrix.width, tiling.block);
-  // Transcendental ones are few.
-  time += double(chain.program.ops.size()) *
-          machine.vectorTime(tiling.rows, columns, 4, /*transcendental=*/false);
+  for (const TileOp &op : chain.program.ops)
+    time += machine.vectorTime(tiling.rows, columns, 4, hw::isTranscendental(op.op));
   return ceil(rows, tiling.rows * machine.workers) * time;
 }
 

@@ -266,7 +266,8 @@ llvm::Expected<LoopPlan> Planner::run() {
   bool isLong = space.getVolume(~reduced) == 1 && space.getVolume(reduced) > 4 * kSmallestTile;
   bool planned = reduced == 0 ? planElementwise() : (!isLong && planWhole()) || planSteps();
   if (!planned)
-    return error("does not fit the memory of a core, " + Twine(machine.l1Bytes) + " bytes");
+    return error("does not fit the memory of a core, " + Twine(machine.l1Bytes) + " bytes, " +
+                 Twine(kCellAreaBytes) + " of them for constants and scalars");
   return plan;
 }
 

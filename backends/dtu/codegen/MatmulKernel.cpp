@@ -6,6 +6,7 @@
 // hands the tile back to the queue, which stores it while the next tile begins.
 #include "backends/dtu/codegen/KernelContext.h"
 #include "backends/dtu/codegen/MatmulPlan.h"
+#include "backends/dtu/isa/Names.h"
 
 #include "llvm/Support/MathExtras.h"
 
@@ -425,6 +426,22 @@ void MatmulKernel::emit(const KernelContext &context) {
 
 // ---- entry ------------------------------------------------------------------------------------
 
+static MatmulEpilogue epilogueOf(const TileProgram &program, const TilePhase &phase,
+                                 const TileShape &tile) {
+  MatmulEpilogue epilogue;
+  auto moved = [&](hw::DType type, GroupSet groups) {
+    return MatmulEpilogue::Moved{hw::byteWidth(type), tile.hasRows(groups), tile.hasCols(groups)};
+  };
+  for (int op : phase.ops)
+    ++(hw::isTranscendental(program.ops[op].op) ? epilogue.transcendentals : epilogue.ops);
+  for (int input : phase.inputs)
+    epilogue.loads.push_back(moved(program.values[input].type, program.values[input].groups));
+  for (int output : phase.outputs)
+    epilogue.stores.push_back(
+        moved(program.outputs[output].ref.type, program.outputs[output].groups));
+  return epilogue;
+}
+
 LogicalResult mlir::dtu::emitMatmulKernel(KernelContext &context) {
   Operation *op = context.body.getParentOp();
   IterationSpace space;
@@ -459,9 +476,12 @@ LogicalResult mlir::dtu::emitMatmulKernel(KernelContext &context) {
   std::optional<TileStorage> storages[] = {assigned(1), assigned(2)};
   if (!storages[0])
     return op->emitOpError("has more constants than a core keeps");
-  std::optional<MatmulTiling> tiling = chooseTiling(
-      *shape, space, context.builder.machine,
-      [&](unsigned slots, const TileShape &size) { return storages[slots - 1]->bytes(size); });
+  MatmulEpilogue epilogue = epilogueOf(*program, phase, tile);
+  epilogue.bytes = [&](unsigned slots, const TileShape &size) {
+    return storages[slots - 1]->bytes(size);
+  };
+  std::optional<MatmulTiling> tiling =
+      chooseTiling(*shape, space, context.builder.machine, epilogue);
   if (!tiling)
     return op->emitOpError("does not fit the memory of a core, ")
            << context.builder.machine.l1Bytes << " bytes";

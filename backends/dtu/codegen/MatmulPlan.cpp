@@ -1,6 +1,9 @@
 #include "backends/dtu/codegen/MatmulPlan.h"
+#include "backends/dtu/codegen/MatmulTime.h"
 
 #include "llvm/Support/MathExtras.h"
+
+#include <limits>
 
 using namespace mlir;
 using namespace mlir::dtu;
@@ -175,37 +178,30 @@ FailureOr<MatmulShape> mlir::dtu::analyzeMatmul(Block &body, IterationSpace &spa
 // ---- tiling -----------------------------------------------------------------------------------
 
 namespace {
-/// Estimates the time of tilings, in nanoseconds.
 class TilingSearch {
 public:
-  TilingSearch(const MatmulShape &shape, const IterationSpace &space, const Machine &machine,
-               EpilogueBytes epilogueBytes)
-      : shape(shape), machine(machine), epilogueBytes(epilogueBytes) {
-    rows = shape.rowGroup < 0 ? 1 : space.getSize(unsigned(shape.rowGroup));
-    cols = shape.colGroup < 0 ? 1 : space.getSize(unsigned(shape.colGroup));
-    outer = space.getVolume(~GroupSet(0)) / (rows * cols);
-    depth = shape.innerDepth();
-    for (int64_t size : shape.depthSizes)
-      outerDepth *= size;
-    outerDepth /= depth;
-    width = hw::byteWidth(shape.type);
-  }
+  TilingSearch(const MatmulSizes &sizes, const MatmulShape &shape, const Machine &machine,
+               const MatmulEpilogue &epilogue)
+      : sizes(sizes), shape(shape), machine(machine), epilogue(epilogue) {}
 
   std::optional<MatmulTiling> run();
 
 private:
+  struct Candidate {
+    MatmulTiling tiling;
+    double time; // simulated
+  };
+
+  const MatmulSizes &sizes;
   const MatmulShape &shape;
   const Machine &machine;
-  EpilogueBytes epilogueBytes;
-  int64_t rows, cols, outer, depth, outerDepth = 1, width;
-  double best = 0;
-  std::optional<MatmulTiling> chosen;
+  const MatmulEpilogue &epilogue;
+  SmallVector<Candidate, 0> found;
 
   void tryTile(int64_t tileRows, int64_t tileCols);
-  void consider(const MatmulTiling &tiling);
-  double cost(const MatmulTiling &tiling) const;
-  double hostCost(const MatmulTiling &tiling, double steps, double copied) const;
-  int64_t panelBytes(const MatmulTiling &tiling) const;
+  void consider(const MatmulTiling &tiling) {
+    found.push_back({tiling, matmulTime(sizes, tiling, machine, epilogue)});
+  }
   bool sharesEvenly(const MatmulTiling &tiling) const;
   static SmallVector<int64_t> candidates(int64_t size, ArrayRef<int64_t> sizes);
 };
@@ -226,12 +222,6 @@ SmallVector<int64_t> TilingSearch::candidates(int64_t size, ArrayRef<int64_t> si
   return result;
 }
 
-/// Bytes of L2 that one chunk of both panels takes.
-int64_t TilingSearch::panelBytes(const MatmulTiling &t) const {
-  return ((t.sharesLhs() ? t.gridRows * t.rows : 0) + (t.sharesRhs() ? t.gridCols * t.cols : 0)) *
-         t.chunk * t.depth * width;
-}
-
 /// The workers cut each panel into equal shares along its outer dimension.
 bool TilingSearch::sharesEvenly(const MatmulTiling &t) const {
   int64_t lhsOuter = shape.lhs.depthOutside ? t.chunk * t.depth : t.gridRows * t.rows;
@@ -240,84 +230,26 @@ bool TilingSearch::sharesEvenly(const MatmulTiling &t) const {
          (!t.sharesRhs() || rhsOuter % machine.workers == 0);
 }
 
-/// What the simulator's own work costs: each instruction some overhead, each byte a copy.
-double TilingSearch::hostCost(const MatmulTiling &t, double steps, double copied) const {
-  constexpr double perStep = 2500, bytesPerNanosecond = 8, flopsPerNanosecond = 90;
-  // Small tiles keep the host's matrix routines from their rate.
-  double macs = double(t.rows) * t.cols * t.depth;
-  double flops = 2 * macs * steps * (1 + 60000.0 / macs);
-  return steps * perStep + copied / bytesPerNanosecond + flops / flopsPerNanosecond;
-}
-
-double TilingSearch::cost(const MatmulTiling &t) const {
-  auto ceil = [](int64_t a, int64_t b) { return static_cast<double>(llvm::divideCeil(a, b)); };
-  double workers = machine.workers;
-  double stepsPerTile = ceil(depth, t.depth) * outerDepth;
-  double rounds = t.isShared()
-                      ? outer * ceil(rows, t.gridRows * t.rows) * ceil(cols, t.gridCols * t.cols)
-                      : llvm::divideCeil(outer * llvm::divideCeil(rows, t.rows) *
-                                             llvm::divideCeil(cols, t.cols),
-                                         machine.workers);
-  double tiles = t.isShared() ? rounds * workers : outer * ceil(rows, t.rows) * ceil(cols, t.cols);
-
-  double stepTime = machine.matmulTime(t.rows, t.cols, t.depth, width == 2);
-  double compute = rounds * stepsPerTile * (stepTime + 2 * machine.syncTime);
-  double stepBytes = double(t.rows + t.cols) * t.depth * width,
-         resultBytes = double(t.rows) * t.cols * 4;
-  double queue = rounds * (stepsPerTile * (2 * machine.dteLatency + 2 * machine.syncTime +
-                                           stepBytes / machine.dteRate) +
-                           machine.dteLatency + resultBytes / machine.dteRate);
-  double l1Bytes = tiles * stepsPerTile * stepBytes, l3Bytes = tiles * resultBytes, l2Bytes = 0;
-  double copied = l1Bytes + tiles * resultBytes;
-  if (t.isShared()) {
-    double panels = rounds * ceil(depth, t.depth * t.chunk) * double(panelBytes(t));
-    double throughL2 = tiles * stepsPerTile * t.depth * width *
-                       double((t.sharesLhs() ? t.rows : 0) + (t.sharesRhs() ? t.cols : 0));
-    l3Bytes += panels + l1Bytes - throughL2;
-    l2Bytes = panels + throughL2;
-    copied += panels;
-    queue +=
-        panels / workers / machine.dteRate +
-        rounds * ceil(depth, t.depth * t.chunk) * (2 * machine.dteLatency + 2 * machine.syncTime);
-  } else {
-    l3Bytes += l1Bytes;
-  }
-  double start =
-      2 * machine.dteLatency + stepBytes / machine.dteRate + resultBytes / machine.dteRate;
-  double simulated =
-      std::max({compute, queue, l3Bytes / machine.l3Rate, l2Bytes / machine.l2Rate}) + start;
-  constexpr double hostWeight = 0.02;
-  return simulated + hostWeight * hostCost(t, tiles * stepsPerTile, copied);
-}
-
-void TilingSearch::consider(const MatmulTiling &tiling) {
-  double estimate = cost(tiling);
-  if (chosen && estimate >= best)
-    return;
-  best = estimate;
-  chosen = tiling;
-}
-
 void TilingSearch::tryTile(int64_t tileRows, int64_t tileCols) {
   TileShape tile{shape.rowGroup, shape.colGroup, tileRows, tileCols};
   for (unsigned slots : {2u, 1u}) {
-    int64_t left = machine.l1Bytes - epilogueBytes(slots, tile);
-    for (int64_t tileDepth : candidates(depth, {32, 64, 96, 128, 192, 256, 384, 512, 1024})) {
+    int64_t left = machine.l1Bytes - epilogue.bytes(slots, tile);
+    for (int64_t tileDepth : candidates(sizes.depth, {32, 64, 96, 128, 192, 256, 384, 512, 1024})) {
       // The operands' buffers start aligned, each twice.
-      if (2 * (llvm::alignTo(tileRows * tileDepth * width, kBufferAlignment) +
-               llvm::alignTo(tileCols * tileDepth * width, kBufferAlignment)) >
+      if (2 * (llvm::alignTo(tileRows * tileDepth * sizes.width, kBufferAlignment) +
+               llvm::alignTo(tileCols * tileDepth * sizes.width, kBufferAlignment)) >
           uint64_t(std::max<int64_t>(left, 0)))
         continue;
       MatmulTiling tiling{tileRows, tileCols, tileDepth, slots};
       consider(tiling);
-      for (tiling.gridRows = 1; tiling.gridRows <= machine.workers && outerDepth == 1;
+      for (tiling.gridRows = 1; tiling.gridRows <= machine.workers && sizes.outerDepth == 1;
            tiling.gridRows *= 2) {
         tiling.gridCols = machine.workers / tiling.gridRows;
         if (tiling.gridRows * tiling.gridCols != machine.workers)
           continue;
-        for (tiling.chunk = 1; tiling.chunk <= 8 && (tiling.chunk - 1) * tileDepth < depth;
+        for (tiling.chunk = 1; tiling.chunk <= 8 && (tiling.chunk - 1) * tileDepth < sizes.depth;
              tiling.chunk *= 2)
-          if (2 * panelBytes(tiling) <= machine.l2Bytes && sharesEvenly(tiling))
+          if (2 * panelBytes(sizes, tiling) <= machine.l2Bytes && sharesEvenly(tiling))
             consider(tiling);
       }
     }
@@ -325,15 +257,38 @@ void TilingSearch::tryTile(int64_t tileRows, int64_t tileCols) {
 }
 
 std::optional<MatmulTiling> TilingSearch::run() {
-  for (int64_t tileRows : candidates(rows, {16, 32, 48, 64, 96, 128, 192, 256}))
-    for (int64_t tileCols : candidates(cols, {16, 32, 48, 64, 96, 128, 192, 256}))
+  for (int64_t tileRows : candidates(sizes.rows, {16, 32, 48, 64, 96, 128, 192, 256}))
+    for (int64_t tileCols : candidates(sizes.cols, {16, 32, 48, 64, 96, 128, 192, 256}))
       tryTile(tileRows, tileCols);
+  // Estimates of less than this apart say nothing.
+  constexpr double tolerance = 1.01;
+  double least = std::numeric_limits<double>::infinity(), leastHost = least;
+  for (const Candidate &candidate : found)
+    least = std::min(least, candidate.time);
+  std::optional<MatmulTiling> chosen;
+  for (const auto &[tiling, time] : found) {
+    if (time > tolerance * least)
+      continue;
+    double host = matmulHostTime(sizes, tiling, machine);
+    if (host >= leastHost)
+      continue;
+    leastHost = host;
+    chosen = tiling;
+  }
   return chosen;
 }
 
 std::optional<MatmulTiling> mlir::dtu::chooseTiling(const MatmulShape &shape,
                                                     const IterationSpace &space,
                                                     const Machine &machine,
-                                                    EpilogueBytes epilogueBytes) {
-  return TilingSearch(shape, space, machine, epilogueBytes).run();
+                                                    const MatmulEpilogue &epilogue) {
+  MatmulSizes sizes;
+  sizes.rows = shape.rowGroup < 0 ? 1 : space.getSize(unsigned(shape.rowGroup));
+  sizes.cols = shape.colGroup < 0 ? 1 : space.getSize(unsigned(shape.colGroup));
+  sizes.outer = space.getVolume(~GroupSet(0)) / (sizes.rows * sizes.cols);
+  sizes.depth = shape.innerDepth();
+  for (int64_t size : ArrayRef(shape.depthSizes).drop_back(shape.depthSizes.empty() ? 0 : 1))
+    sizes.outerDepth *= size;
+  sizes.width = hw::byteWidth(shape.type);
+  return TilingSearch(sizes, shape, machine, epilogue).run();
 }

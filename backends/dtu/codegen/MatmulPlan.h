@@ -5,6 +5,8 @@
 #include "backends/dtu/codegen/LoopPlan.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 
+#include <functional>
+
 namespace mlir::dtu {
 
 /// An operand of a product as it lies in an argument of the body: views looked through.
@@ -63,13 +65,24 @@ struct MatmulTiling {
   bool isShared() const { return gridRows > 0; }
   bool sharesLhs() const { return gridCols > 1; }
   bool sharesRhs() const { return gridRows > 1; }
+  bool sharesAny() const { return sharesLhs() || sharesRhs(); }
 };
 
-/// Footprint of the epilogue in L1 with a number of slots, for a tile size.
-using EpilogueBytes = llvm::function_ref<int64_t(unsigned slots, const TileShape &shape)>;
+/// What is done with each tile of the product.
+struct MatmulEpilogue {
+  /// Footprint in L1 with a number of slots, for a tile size.
+  std::function<int64_t(unsigned slots, const TileShape &shape)> bytes;
+  int64_t ops = 0, transcendentals = 0; // vector instructions, and those of them that are slow
+  struct Moved {
+    int64_t bytes;         // of an element
+    bool hasRows, hasCols; // or is one for all
+  };
+  SmallVector<Moved> loads, stores; // with each tile
+};
 
-/// The tiling with the least estimated time, simulated and on the host; nothing if none fits.
+/// The tiling with the least simulated time; of those that are about as fast, the one that a host
+/// simulates fastest; nothing if none fits.
 std::optional<MatmulTiling> chooseTiling(const MatmulShape &shape, const IterationSpace &space,
-                                         const Machine &machine, EpilogueBytes epilogueBytes);
+                                         const Machine &machine, const MatmulEpilogue &epilogue);
 
 } // namespace mlir::dtu

@@ -2,6 +2,8 @@
 
 #include "llvm/Support/MathExtras.h"
 
+#include <limits>
+
 using namespace mlir;
 using namespace mlir::dtu;
 
@@ -119,24 +121,62 @@ private:
 
 // ---- all values ---------------------------------------------------------------------------
 
-bool TileStorage::assign(ArrayRef<TilePhase> phases, const TileShape &tileShape) {
-  shape = tileShape;
-  DenseSet<int> used;
-  for (const TileOp &op : program.ops) {
-    used.insert(op.dst);
+/// Buffers of what the steps do not change. Scalars of which only the ops before the first step
+/// know take turns in cells. How many cells that makes.
+int64_t TileStorage::assignInvariant(ArrayRef<TilePhase> phases) {
+  DenseSet<int> stepOps;
+  for (const TilePhase &phase : phases)
+    stepOps.insert(phase.ops.begin(), phase.ops.end());
+  constexpr int kAlways = std::numeric_limits<int>::max();
+  DenseMap<int, int> lastUse; // by value, the op
+  DenseSet<int> before;       // values that are computed before the first step
+  for (auto [index, op] : llvm::enumerate(program.ops)) {
+    bool isBefore = program.values[op.dst].rate == Rate::Invariant && !stepOps.contains(index);
+    if (isBefore)
+      before.insert(op.dst);
+    lastUse[op.dst] = isBefore ? static_cast<int>(index) : kAlways;
     for (const TileRef &source : op.sources)
-      used.insert(source.value);
+      lastUse[source.value] =
+          std::max(lastUse.lookup(source.value), isBefore ? static_cast<int>(index) : kAlways);
   }
   for (const TileOutput &output : program.outputs)
-    used.insert(output.ref.value);
+    lastUse[output.ref.value] = kAlways;
+
+  auto isCell = [&](int value) {
+    return program.values[value].rate == Rate::Invariant && program.values[value].groups == 0;
+  };
+  auto give = [&](int value, int buffer) { bufferOf[{-1, value}] = buffer; };
   int64_t cells = 0;
-  for (auto [index, value] : llvm::enumerate(program.values)) {
-    if (value.rate == Rate::Step || !used.contains(index))
+  auto addNew = [&](int value) {
+    cells += isCell(value);
+    give(value, addBuffer(isCell(value) ? Area::Cell : Area::Fixed, value));
+  };
+  for (auto [index, value] : llvm::enumerate(program.values))
+    if (value.rate != Rate::Step && lastUse.contains(index) &&
+        !(isCell(index) && before.contains(index)))
+      addNew(index);
+  SmallVector<int> free;
+  for (auto [index, op] : llvm::enumerate(program.ops)) {
+    if (!before.contains(op.dst))
       continue;
-    bool isCell = value.rate == Rate::Invariant && value.groups == 0;
-    bufferOf[{-1, static_cast<int>(index)}] = addBuffer(isCell ? Area::Cell : Area::Fixed, index);
-    cells += isCell;
+    if (isCell(op.dst)) {
+      if (free.empty())
+        addNew(op.dst);
+      else
+        give(op.dst, free.pop_back_val());
+    }
+    for (const TileRef &source : op.sources)
+      if (isCell(source.value) && lastUse.lookup(source.value) == static_cast<int>(index)) {
+        free.push_back(bufferOf.lookup({-1, source.value}));
+        lastUse[source.value] = kAlways; // an op may read it twice
+      }
   }
+  return cells;
+}
+
+bool TileStorage::assign(ArrayRef<TilePhase> phases, const TileShape &tileShape) {
+  shape = tileShape;
+  int64_t cells = assignInvariant(phases);
   size_t firstShared = buffers.size();
   for (auto [index, phase] : llvm::enumerate(phases))
     PhaseAssigner(*this, phase, index, firstShared).run();

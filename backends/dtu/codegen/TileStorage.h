@@ -75,6 +75,7 @@ private:
                      (shape.colGroup >= 0 ? GroupSet(1) << shape.colGroup : 0));
   }
   int addBuffer(Area area, int value);
+  int64_t assignInvariant(ArrayRef<TilePhase> phases);
   int64_t areaBytes(Area area, const TileShape &tile) const;
   static int64_t bufferBytes(const Buffer &buffer, const TileShape &tile);
 };

@@ -46,6 +46,11 @@ bool operator==(const TileOperand &a, const TileOperand &b) {
          a.type == b.type;
 }
 
+bool isTranscendental(VectorOp op) {
+  return (op >= VectorOp::Exp && op <= VectorOp::Cos) || op == VectorOp::Div ||
+         op == VectorOp::Pow || op == VectorOp::Rem;
+}
+
 unsigned operandCount(VectorOp op) {
   if (op <= VectorOp::IsFinite)
     return 1;

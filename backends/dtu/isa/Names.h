@@ -40,6 +40,8 @@ bool operator==(const TileOperand &a, const TileOperand &b);
 
 /// Source operands an op reads; 0 for generators.
 unsigned operandCount(VectorOp op);
+/// Whether the vector engine takes several cycles for a vector of it.
+bool isTranscendental(VectorOp op);
 constexpr bool isReduction(VectorOp op) { return op >= VectorOp::RowSum; }
 constexpr bool isRowReduction(VectorOp op) {
   return op >= VectorOp::RowSum && op <= VectorOp::RowMin;

@@ -1,5 +1,7 @@
 #include "backends/dtu/simulator/TimeMachine.h"
 
+#include "backends/dtu/isa/Names.h"
+
 #include "lib/Support/StatusMacros.h"
 
 #include "absl/strings/str_cat.h"
@@ -9,11 +11,6 @@
 
 namespace st::dtu {
 namespace {
-
-bool isTranscendental(VectorOp op) {
-  return (op >= VectorOp::Exp && op <= VectorOp::Cos) || op == VectorOp::Div ||
-         op == VectorOp::Pow || op == VectorOp::Rem;
-}
 
 /// What adds up of what a rank does.
 constexpr std::array<int64_t RankTiming::*, 19> kWork = {

@@ -224,7 +224,18 @@ def rows_apart(shape):
     st.yield %s, %m : tensor<{r}>, tensor<{r}>"""), [r, r, x]
 
 
+def one_element(ops):
+    """A scalar for each op, more than a core has cells for."""
+    lines = ["%c = stablehlo.constant dense<0.5> : tensor<1xf32>", "%v0 = stablehlo.add %a0, %c : tensor<1xf32>"]
+    for i in range(1, ops):
+        op = f"add %v{i - 1}, %v{max(0, i - 5)}" if i % 2 else f"tanh %v{i - 1}"
+        lines.append(f"%v{i} = stablehlo.{op} : tensor<1xf32>")
+    lines.append(f"st.yield %v{ops - 1}, %v{ops // 2} : tensor<1xf32>, tensor<1xf32>")
+    return kernel("loop", ["1xf32"], ["1xf32", "1xf32"], "\n".join(lines)), ["1xf32"]
+
+
 LOOPS = {
+    "one_element": lambda: one_element(700),
     "layer_norm": lambda: (layer_norm(48, 96), ["48x96xf32", "96xf32", "96xf32"]),
     "layer_norm_ragged": lambda: (layer_norm(37, 1000), ["37x1000xf32", "1000xf32", "1000xf32"]),
     "layer_norm_long": lambda: (layer_norm(5, 40000), ["5x40000xf32", "40000xf32", "40000xf32"]),
