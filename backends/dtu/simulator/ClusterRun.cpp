@@ -37,6 +37,7 @@ void ClusterRun::start(const RankSchedule *newSchedule) {
   executed = {};
   context.fault.clear();
   context.deferred.reset(engine.machine.cores);
+  context.packed.reset();
   if (scratch.data)
     engine.giveScratchBack(std::move(scratch));
 }
@@ -84,6 +85,7 @@ void ClusterRun::endTask() {
   finishStreams();
   // Nobody reads an L1 after its task.
   context.deferred.reset(engine.machine.cores);
+  context.packed.reset();
   engine.giveScratchBack(std::move(scratch));
   scratch = LazyMemory();
   program = nullptr;

@@ -162,6 +162,7 @@ RowsView DeferredCopies::find(Place place, const RowsView &view, Found wanted) {
     const RowsView &src = copy.src;
     const int64_t offset = low - copy.dst;
     RowsView found = view;
+    found.isElsewhere = true;
     if (low < copy.dst || high > copy.dstEnd())
       break;
     if (src.rows == 1) {
@@ -171,8 +172,7 @@ RowsView DeferredCopies::find(Place place, const RowsView &view, Found wanted) {
     const int64_t row = offset / src.rowBytes, column = offset % src.rowBytes;
     found.data = src.data + row * src.stride + column;
     found.stride = src.stride;
-    if (wanted != Found::AsDense && column + view.rowBytes <= src.rowBytes &&
-        (view.rows == 1 || view.stride == src.rowBytes))
+    if (column + view.rowBytes <= src.rowBytes && (view.rows == 1 || view.stride == src.rowBytes))
       return found;
     if (wanted == Found::Split && view.rows == 1 && column == 0 &&
         view.rowBytes % src.rowBytes == 0) {

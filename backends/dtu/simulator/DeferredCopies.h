@@ -19,6 +19,7 @@ namespace st::dtu {
 struct RowsView {
   const uint8_t *data = nullptr;
   int64_t rows = 0, rowBytes = 0, stride = 0;
+  bool isElsewhere = false; ///< where a copy that was put off comes from
 };
 
 class DeferredCopies {
@@ -50,9 +51,8 @@ public:
 
   /// What rows may be found in the place of others.
   enum class Found : uint8_t {
-    AsDense, ///< as many, as far apart as they were
-    Apart,   ///< as many, at another distance
-    Split,   ///< one row may come as several that follow each other
+    Apart, ///< as many, maybe at another distance
+    Split, ///< one row may come as several that follow each other
   };
   /// Where what `view` of a place would read lies now.
   RowsView find(Place place, const RowsView &view, Found wanted);

@@ -5,6 +5,7 @@
 #include "backends/dtu/simulator/Decoded.h"
 #include "backends/dtu/simulator/DeferredCopies.h"
 #include "backends/dtu/simulator/HostMatmul.h"
+#include "backends/dtu/simulator/PackedTiles.h"
 #include "backends/dtu/simulator/Simulator.h"
 
 #include <string>
@@ -35,6 +36,7 @@ struct ExecContext {
   const HostMatmul *matmul = nullptr;
   TaskWork *work = nullptr; ///< counts what is done
   DeferredCopies deferred;
+  PackedTiles packed;
   std::string fault;
 
   /// Where `address` lies, if bytes low .. high-1 from it are inside; null and a fault otherwise.

@@ -29,26 +29,27 @@ bool execute(const MatmulInst &inst, ExecContext &context) {
       std::memset(c + r * inst.ldc * 4, 0, static_cast<size_t>(n * 4));
     return true;
   }
-  int64_t width = byteWidth(inst.type);
-  int64_t aRows = inst.transposeA ? k : m, aCols = inst.transposeA ? m : k;
-  int64_t bRows = inst.transposeB ? n : k, bCols = inst.transposeB ? k : n;
-  // What is not packed first is read again and again, and rows far apart share the host's cache
-  // lines.
-  using Found = DeferredCopies::Found;
-  auto wanted = [&](bool transposed) {
-    return inst.type == DType::F32 && !transposed ? Found::AsDense : Found::Apart;
+  const int64_t width = byteWidth(inst.type);
+  auto rowsOf = [&](const char *what, const FlatAddress &address, int64_t rows, int64_t cols,
+                    int64_t stride) {
+    return context.resolveRows(what, address, {nullptr, rows, cols * width, stride * width},
+                               DeferredCopies::Found::Apart);
   };
-  RowsView a = context.resolveRows("A", inst.a, {nullptr, aRows, aCols * width, inst.lda * width},
-                                   wanted(inst.transposeA));
+  RowsView a = rowsOf("A", inst.a, inst.transposeA ? k : m, inst.transposeA ? m : k, inst.lda);
   if (!a.data)
     return false;
-  RowsView b = context.resolveRows("B", inst.b, {nullptr, bRows, bCols * width, inst.ldb * width},
-                                   wanted(inst.transposeB));
+  RowsView b = rowsOf("B", inst.b, inst.transposeB ? n : k, inst.transposeB ? k : n, inst.ldb);
   if (!b.data)
     return false;
-  context.matmul->run(reinterpret_cast<float *>(c), inst.ldc,
-                      {a.data, a.stride / width, inst.transposeA},
-                      {b.data, b.stride / width, inst.transposeB}, inst.type, m, n, k, accumulate);
+  HostMatmul::Operand left = {a.data, a.stride / width, inst.transposeA},
+                      right = {b.data, b.stride / width, inst.transposeB};
+  // Cores that copy a tile of B from the same place multiply with it one after the other.
+  PackedB packed;
+  int64_t packedBytes = context.matmul->packedBytes(right, inst.type, n, k);
+  if (b.isElsewhere && packedBytes > 0)
+    packed = context.packed.get(b, inst.type, inst.transposeB, packedBytes);
+  context.matmul->run(reinterpret_cast<float *>(c), inst.ldc, left, right, inst.type, m, n, k,
+                      accumulate, packed);
   context.work->macs += m * n * k;
   return true;
 }

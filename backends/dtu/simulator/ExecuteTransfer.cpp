@@ -81,8 +81,10 @@ uint8_t *ExecContext::resolve(const char *what, const FlatAddress &address, int6
     return nullptr;
   if (l1Core)
     *l1Core = found;
-  if (address.space != Space::L1 && access != Access::Read)
+  if (address.space != Space::L1 && access != Access::Read) {
     deferred.beforeSourceWrite(data + low, data + high);
+    packed.beforeSourceWrite(data + low, data + high);
+  }
   if (!isOnChip(address.space))
     return data;
   const int64_t place = address.space == Space::L1 ? found : memory.cores;

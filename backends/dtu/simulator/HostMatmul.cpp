@@ -1,24 +1,15 @@
 #include "backends/dtu/simulator/HostMatmul.h"
 
+#include "backends/dtu/simulator/HostBuffer.h"
+
 #include <libxsmm.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <cstring>
 #include <limits>
-#include <memory>
 
 namespace st::dtu {
 namespace {
-
-struct Free {
-  void operator()(uint8_t *p) const { std::free(p); }
-};
-
-struct ScratchBuffer {
-  std::unique_ptr<uint8_t, Free> data;
-  int64_t bytes = 0;
-};
 
 /// Rows of a matrix as f32, side by side.
 const float *convertRows(const uint8_t *data, int64_t stride, DType type, int64_t rows,
@@ -33,14 +24,8 @@ const float *convertRows(const uint8_t *data, int64_t stride, DType type, int64_
 } // namespace
 
 uint8_t *threadScratch(unsigned slot, int64_t bytes) {
-  static thread_local ScratchBuffer buffers[kScratchSlots];
-  ScratchBuffer &buffer = buffers[slot];
-  if (buffer.bytes < bytes) {
-    int64_t size = (bytes + 4095) / 4096 * 4096;
-    buffer.data.reset(static_cast<uint8_t *>(std::aligned_alloc(64, static_cast<size_t>(size))));
-    buffer.bytes = size;
-  }
-  return buffer.data.get();
+  static thread_local HostBuffer buffers[kScratchSlots];
+  return buffers[slot].grow(bytes);
 }
 
 HostMatmul::HostMatmul(HostIsa isa, const HostKernels &kernels)
@@ -122,14 +107,24 @@ bool HostMatmul::runLibxsmm(float *c, int64_t ldc, const float *a, int64_t lda, 
   return true;
 }
 
+int64_t HostMatmul::packedBytes(const Operand &b, DType type, int64_t n, int64_t k) const {
+  if (type == DType::BF16 && kernels.bf16Matmul)
+    return n <= kBf16BlockN && k <= kBf16BlockK ? bf16PackedBytes(n, k) : 0;
+  // Rows far apart share the host's cache lines, and each is read for each few rows of A.
+  const bool isPacked = type == DType::F32 && (b.transposed || (k > 1 && b.stride != n));
+  return isPacked ? k * n * 4 : 0;
+}
+
 void HostMatmul::run(float *c, int64_t ldc, Operand a, Operand b, DType type, int64_t m, int64_t n,
-                     int64_t k, bool accumulate) const {
+                     int64_t k, bool accumulate, PackedB packed) const {
   if (type == DType::BF16 && kernels.bf16Matmul) {
     auto bf16 = [](const Operand &o) {
       return Bf16Operand{reinterpret_cast<const uint16_t *>(o.data), o.stride, o.transposed};
     };
-    kernels.bf16Matmul(c, ldc, bf16(a), bf16(b), m, n, k, accumulate,
-                       threadScratch(0, kBf16ScratchBytes));
+    Bf16Scratch scratch = {threadScratch(0, kBf16PackedABytes), packed.data, packed.isFilled};
+    if (!scratch.b)
+      scratch.b = threadScratch(1, kBf16PackedBBytes);
+    kernels.bf16Matmul(c, ldc, bf16(a), bf16(b), m, n, k, accumulate, scratch);
     return;
   }
   const float *af = reinterpret_cast<const float *>(a.data);
@@ -142,10 +137,15 @@ void HostMatmul::run(float *c, int64_t ldc, Operand a, Operand b, DType type, in
     a.stride = aCols;
     b.stride = bCols;
   }
-  if (b.transposed) {
-    float *packed = reinterpret_cast<float *>(threadScratch(2, k * n * 4));
-    kernels.transpose4(packed, bf, n, k, n * 4, b.stride * 4);
-    bf = packed;
+  if (b.transposed && !packed.data)
+    packed.data = threadScratch(2, k * n * 4);
+  if (packed.data) {
+    auto *to = reinterpret_cast<float *>(packed.data);
+    if (!packed.isFilled && b.transposed)
+      kernels.transpose4(packed.data, bf, n, k, n * 4, b.stride * 4);
+    else if (!packed.isFilled)
+      packRows(to, bf, b.stride, k, n);
+    bf = to;
     b.stride = n;
   }
   const bool isLarge = (m * k + k * n) * 4 > kLargeBytes;

@@ -8,6 +8,12 @@
 
 namespace st::dtu {
 
+/// Where products that have a B in common keep it as it is packed.
+struct PackedB {
+  uint8_t *data = nullptr; ///< HostMatmul::packedBytes(); null: nowhere
+  bool isFilled = false;   ///< by a product before this one
+};
+
 class HostMatmul {
 public:
   /// The choice of instruction set holds for the whole process, since libxsmm's does.
@@ -21,7 +27,9 @@ public:
   /// C[m,n] (+)= A[m,k] B[k,n]; C is f32, A and B are of `type`. With transposed, A is stored
   /// [k,m] and B [n,k]. The order of the sums is that of docs/dtu-isa.md.
   void run(float *c, int64_t ldc, Operand a, Operand b, DType type, int64_t m, int64_t n, int64_t k,
-           bool accumulate) const;
+           bool accumulate, PackedB packed = {}) const;
+  /// What a B takes that run() packs; 0 where it does not, or not as a whole.
+  int64_t packedBytes(const Operand &b, DType type, int64_t n, int64_t k) const;
 
 private:
   bool useLibxsmm;

@@ -271,9 +271,9 @@ void multiply(const Block &block) {
 namespace st::dtu {
 
 void ST_BF16_MATMUL(float *c, int64_t ldc, Bf16Operand a, Bf16Operand b, int64_t m, int64_t n,
-                    int64_t k, bool accumulate, uint8_t *scratch) {
-  uint32_t *packedB = reinterpret_cast<uint32_t *>(scratch);
-  uint32_t *packedA = packedB + kBf16BlockN * kBf16BlockK / 2;
+                    int64_t k, bool accumulate, Bf16Scratch scratch) {
+  uint32_t *packedA = reinterpret_cast<uint32_t *>(scratch.a);
+  uint32_t *packedB = reinterpret_cast<uint32_t *>(scratch.b);
   auto packA = a.transposed ? packDownColumns<true> : packAlongRows<false>;
   auto packB = b.transposed ? packAlongRows<true> : packDownColumns<false>;
   begin();
@@ -281,7 +281,8 @@ void ST_BF16_MATMUL(float *c, int64_t ldc, Bf16Operand a, Bf16Operand b, int64_t
     for (int64_t l = 0; l < k; l += kBf16BlockK) {
       int64_t width = smaller(n - j0, kBf16BlockN), depth = smaller(k - l, kBf16BlockK);
       int64_t depthTiles = tiles(depth, kDepth);
-      packB(packedB, b.data, b.stride, j0, width, l, depth);
+      if (!scratch.isPackedB)
+        packB(packedB, b.data, b.stride, j0, width, l, depth);
       for (int64_t i0 = 0; i0 < m; i0 += kBf16BlockM) {
         int64_t height = smaller(m - i0, kBf16BlockM);
         packA(packedA, a.data, a.stride, i0, height, l, depth);

@@ -41,14 +41,25 @@ struct Bf16Operand {
   bool transposed;
 };
 
-/// C[m,n] (+)= A[m,k] B[k,n] of bf16 operands; transposed, A is stored [k,m] and B [n,k].
-/// `scratch` is kBf16ScratchBytes long.
-using Bf16MatmulKernel = void (*)(float *c, int64_t ldc, Bf16Operand a, Bf16Operand b, int64_t m,
-                                  int64_t n, int64_t k, bool accumulate, uint8_t *scratch);
-
 // What of A (m, k) and of B (k, n) is packed at once, for the host's second cache.
 constexpr int64_t kBf16BlockM = 256, kBf16BlockN = 512, kBf16BlockK = 512;
-constexpr int64_t kBf16ScratchBytes = (kBf16BlockM + kBf16BlockN) * kBf16BlockK * 2;
+/// Bytes of A's part and of B's, packed: rows or columns in strips of 16, k in steps of 32.
+constexpr int64_t bf16PackedBytes(int64_t rows, int64_t k) {
+  return (rows + 15) / 16 * 16 * ((k + 31) / 32 * 32) * 2;
+}
+constexpr int64_t kBf16PackedABytes = bf16PackedBytes(kBf16BlockM, kBf16BlockK),
+                  kBf16PackedBBytes = bf16PackedBytes(kBf16BlockN, kBf16BlockK);
+
+/// Where a product of bf16 packs its operands.
+struct Bf16Scratch {
+  uint8_t *a;     ///< kBf16PackedABytes
+  uint8_t *b;     ///< kBf16PackedBBytes, or what B takes if it is one block
+  bool isPackedB; ///< b holds all of B, one block, already
+};
+
+/// C[m,n] (+)= A[m,k] B[k,n] of bf16 operands; transposed, A is stored [k,m] and B [n,k].
+using Bf16MatmulKernel = void (*)(float *c, int64_t ldc, Bf16Operand a, Bf16Operand b, int64_t m,
+                                  int64_t n, int64_t k, bool accumulate, Bf16Scratch scratch);
 
 /// The kernels of one host instruction set. Null where it has none of its own.
 struct HostKernels {
@@ -90,8 +101,8 @@ const HostKernels &baselineKernels();
 const HostKernels &avx2Kernels();
 const HostKernels &avx512Kernels();
 void avx512Bf16Matmul(float *c, int64_t ldc, Bf16Operand a, Bf16Operand b, int64_t m, int64_t n,
-                      int64_t k, bool accumulate, uint8_t *scratch);
+                      int64_t k, bool accumulate, Bf16Scratch scratch);
 void amxBf16Matmul(float *c, int64_t ldc, Bf16Operand a, Bf16Operand b, int64_t m, int64_t n,
-                   int64_t k, bool accumulate, uint8_t *scratch);
+                   int64_t k, bool accumulate, Bf16Scratch scratch);
 
 } // namespace st::dtu

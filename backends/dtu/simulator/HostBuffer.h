@@ -1,0 +1,29 @@
+// Memory of the host that the simulator works in.
+#pragma once
+
+#include <cstdint>
+#include <cstdlib>
+#include <memory>
+
+namespace st::dtu {
+
+/// Grows and is kept; what it holds is lost when it grows. Starts on a cache line.
+class HostBuffer {
+public:
+  uint8_t *grow(int64_t bytes) {
+    if (size < bytes) {
+      size = (bytes + 4095) / 4096 * 4096;
+      data.reset(static_cast<uint8_t *>(std::aligned_alloc(64, static_cast<size_t>(size))));
+    }
+    return data.get();
+  }
+
+private:
+  struct Free {
+    void operator()(uint8_t *p) const { std::free(p); }
+  };
+  std::unique_ptr<uint8_t, Free> data;
+  int64_t size = 0;
+};
+
+} // namespace st::dtu
