@@ -35,17 +35,18 @@ module attributes {st.cores = 8 : i64, st.shared_bytes = SHARED : i64, st.target
     // FITS-COUNT-5: stablehlo.dot_general
     // FITS-NOT: st.kernel "matmul"
     // HALF-LABEL: st.task @backward0
-    // HALF: st.kernel "chain" {{.*}} -> (tensor<2x3x48x64xf32>, {{.*}}, {{.*}})
+    // HALF: st.kernel "chain" {{.*}} -> (tensor<2x3x48x8xf32>, tensor<2x3x64x8xf32>, tensor<2x3x48x64xf32>)
     // HALF-COUNT-4: stablehlo.dot_general
     // HALF: st.kernel "matmul"
     // HALF-NOT: st.kernel "matmul"
     // STORED-LABEL: st.task @backward0
-    // STORED: st.kernel "chain" {{.*}} -> (tensor<2x3x64x8xf32>, tensor<2x3x48x64xf32>, tensor<2x3x48x8xf32>)
+    // STORED: st.kernel "chain" {{.*}} -> (tensor<2x3x48x64xf32>, tensor<2x3x64x8xf32>, tensor<2x3x48x8xf32>)
     // STORED-COUNT-4: stablehlo.dot_general
     // STORED: st.kernel "matmul"
     // STORED-NOT: st.kernel "matmul"
     // DTU: dtu.label "chain"
-    // DTU: dtu.copy {{.*}}l2
+    // DTU: dtu.copy {dst = #dtu.view<L2[
+    // DTU: dtu.copy {dst = #dtu.view<L1[{{.*}}src = #dtu.view<L2[
     st.task @backward0 forward stage 0 (%mb) {
       %q = st.read @q : tensor<2x48x3x8xf32>
       %k = st.read @k : tensor<2x64x3x8xf32>
