@@ -397,6 +397,8 @@ LogicalResult Compiler::setTarget() {
   (*module)->setAttr("st.target", target);
   (*module)->setAttr("st.cores",
                      Builder(context).getI64IntegerAttr(description->cores_per_cluster()));
+  (*module)->setAttr("st.shared_bytes", Builder(context).getI64IntegerAttr(static_cast<int64_t>(
+                                            description->l2_bytes_per_cluster().value())));
   (*module)->setAttr("dtu.description", StringAttr::get(context, description->ShortDebugString()));
   return success();
 }

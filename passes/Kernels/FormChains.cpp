@@ -79,21 +79,36 @@ bool KernelPlan::isChainProducer(unsigned product, unsigned loop) const {
   return true;
 }
 
-/// A product that contracts whole rows of the loop.
-bool KernelPlan::isChainConsumer(unsigned product, unsigned loop) const {
+/// A product of a value of the loop's whole space, of which it contracts one dimension.
+bool KernelPlan::readsRows(unsigned product, unsigned loop) const {
   const PlanNode &node = nodes[product], &rows = nodes[loop];
   if (node.kind != PlanNode::Matmul || node.ops.size() != 1)
     return false;
   DotGeneralOp dot = getProduct(node);
   Operation *maker = dot.getLhs().getDefiningOp();
-  OperandDims lhs = getLhsDims(dot), rhs = getRhsDims(dot);
   auto found = nodeOf.find(maker);
   bool ofLoop = found != nodeOf.end() && find(found->second) == loop &&
                 axesOf.lookup(maker) == allAxes(rows.space.size());
   return ofLoop && isPlainProduct(dot) && find(homeIndex(dot.getRhs())) != loop &&
-         lhs.contracted.size() == 1 && rhs.free.size() == 1 && !lhs.free.empty() &&
-         lhs.contracted.front() > lhs.free.back() &&
+         getLhsDims(dot).contracted.size() == 1 && getRhsDims(dot).free.size() == 1;
+}
+
+/// A product that contracts whole rows of the loop.
+bool KernelPlan::isChainConsumer(unsigned product, unsigned loop) const {
+  if (!readsRows(product, loop))
+    return false;
+  OperandDims lhs = getLhsDims(getProduct(nodes[product]));
+  return !lhs.free.empty() && lhs.contracted.front() > lhs.free.back() &&
          (lhs.batch.empty() || lhs.free.back() > lhs.batch.back());
+}
+
+/// A product that contracts the rows of the loop, column by column.
+bool KernelPlan::isColumnProduct(unsigned product, unsigned loop) const {
+  if (!readsRows(product, loop))
+    return false;
+  OperandDims lhs = getLhsDims(getProduct(nodes[product]));
+  return lhs.free.size() == 1 && lhs.free.front() > lhs.contracted.front() &&
+         (lhs.batch.empty() || lhs.contracted.front() > lhs.batch.back());
 }
 
 /// Where a loop may stand with these consumers: all else that they read is made before, and nobody
@@ -120,9 +135,10 @@ std::optional<uint64_t> KernelPlan::getChainPlace(unsigned loop,
 
 /// While every core has as many rows as it holds, all of what the products multiply them with
 /// streams by once. That must be less than what is saved, writing and reading the rows between; and
-/// the rows must fill most of a matrix engine, which takes 16 at a time.
-bool KernelPlan::isChainWorthIt(unsigned loop, ArrayRef<unsigned> producers,
-                                ArrayRef<unsigned> consumers) {
+/// the rows must fill most of a matrix engine, which takes 16 at a time. The bytes that a core has
+/// beside the fewest rows for which that is so; nothing if it holds fewer.
+std::optional<int64_t> KernelPlan::getChainSpare(unsigned loop, ArrayRef<unsigned> producers,
+                                                 ArrayRef<unsigned> consumers) {
   // Beside the loop's own inputs and products, values of whole rows that are alive at once.
   constexpr int64_t kAlive = 8, kBytes = 4, kBlock = 64, kFewest = 12;
   const PlanNode &node = nodes[loop];
@@ -146,16 +162,74 @@ bool KernelPlan::isChainWorthIt(unsigned loop, ArrayRef<unsigned> producers,
   int64_t wholeInputs = llvm::count_if(
       node.inputs, [&](Value input) { return ArrayRef(squeeze(input)) == ArrayRef(node.space); });
   int64_t rowBytes = kBytes * (columns * (kAlive + wholeInputs) + widths);
-  int64_t held = (limits.scratchBytes - 2 * kBlock * widest * kBytes) / rowBytes;
+  int64_t forRows = limits.scratchBytes - 2 * kBlock * widest * kBytes, held = forRows / rowBytes;
   int64_t share = llvm::divideCeil(rows, limits.cores), taken = std::clamp<int64_t>(held, 0, share);
   int64_t saved = 2 * static_cast<int64_t>(between.size()) * limits.cores;
   int64_t needed = std::max(widths / saved + 1, std::min(kFewest, share));
   if (taken >= needed)
-    return true;
+    return forRows - needed * rowBytes;
   // Of rows that are not long beside the products it is no surprise.
   if (!longRows && needed <= share && 4 * widths <= columns)
     longRows = {getProduct(nodes[consumers.front()]), columns, std::max<int64_t>(held, 0), needed};
-  return false;
+  return std::nullopt;
+}
+
+/// All that contract the rows of a value, if nobody else but the loop and `products` reads it.
+SmallVector<unsigned> KernelPlan::getColumnProducts(Value rows, unsigned loop,
+                                                    ArrayRef<unsigned> products) const {
+  SmallVector<unsigned> found;
+  for (Operation *user : rows.getUsers()) {
+    auto node = nodeOf.find(user);
+    if (node == nodeOf.end())
+      return {};
+    unsigned reader = find(node->second);
+    if (reader == loop || llvm::is_contained(products, reader) || llvm::is_contained(found, reader))
+      continue;
+    if (!isColumnProduct(reader, loop) || getProduct(nodes[reader]).getLhs() != rows)
+      return {};
+    found.push_back(reader);
+  }
+  return found;
+}
+
+/// Products that contract the rows join where the rows of one point of the outer dimensions fit the
+/// memory that the cores share, and what a core makes of the results fits beside its rows; in the
+/// place of these two blocks of both operands, of as many rows as there are cores.
+void KernelPlan::addColumnProducts(unsigned loop, SmallVectorImpl<unsigned> &products,
+                                   int64_t spare) const {
+  constexpr int64_t kAlignment = 128, kAlive = 8, kBytes = 4;
+  const PlanNode &node = nodes[loop];
+  int64_t columns = node.space.back(), rows = node.space[node.space.size() - 2];
+  int64_t share = llvm::divideCeil(columns, limits.cores), shared = limits.sharedBytes;
+  auto isMade = [&](unsigned product, ArrayRef<unsigned> all) {
+    return llvm::is_contained(all, find(homeIndex(getProduct(nodes[product]).getRhs())));
+  };
+  llvm::SmallSetVector<Value, 2> panels;
+  for (unsigned reader : node.readers)
+    if (isColumnProduct(find(reader), loop))
+      panels.insert(getProduct(nodes[find(reader)]).getLhs());
+  for (Value panel : panels) {
+    SmallVector<unsigned> added = getColumnProducts(panel, loop, products);
+    int64_t width = getElementTypeOrSelf(panel.getType()).getIntOrFloatBitWidth() / 8;
+    int64_t panelBytes = llvm::alignTo(rows * columns * width, kAlignment), coreBytes = 0;
+    for (unsigned product : added) {
+      DotGeneralOp dot = getProduct(nodes[product]);
+      int64_t across = getSize(dot.getRhs(), getRhsDims(dot).free.front());
+      Type result = getElementTypeOrSelf(dot.getType());
+      coreBytes +=
+          share * across * (result.isF32() ? kBytes : 2 * kBytes) +
+          std::max<int64_t>(0, kBytes * (2 * limits.cores * (share + across) - kAlive * columns));
+    }
+    SmallVector<unsigned> all(products.begin(), products.end());
+    llvm::append_range(all, added);
+    if (added.empty() || panelBytes > shared || coreBytes > spare ||
+        llvm::any_of(all, [&](unsigned product) { return isMade(product, all); }) ||
+        !getChainPlace(loop, all))
+      continue;
+    shared -= panelBytes;
+    spare -= coreBytes;
+    products.assign(all);
+  }
 }
 
 void KernelPlan::moveInto(unsigned product, unsigned loop) {
@@ -189,8 +263,12 @@ void KernelPlan::formChain(unsigned loop) {
     if (!getChainPlace(loop, consumers))
       consumers.pop_back();
   }
-  if (consumers.empty() || !isChainWorthIt(loop, producers.getArrayRef(), consumers))
+  if (consumers.empty())
     return;
+  std::optional<int64_t> spare = getChainSpare(loop, producers.getArrayRef(), consumers);
+  if (!spare)
+    return;
+  addColumnProducts(loop, consumers, *spare);
   node.place = *getChainPlace(loop, consumers);
   node.kind = PlanNode::Chain;
   for (unsigned product : producers)

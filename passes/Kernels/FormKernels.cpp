@@ -76,6 +76,8 @@ void FormKernels::runOnOperation() {
     limits.scratchBytes = target.getScratchBytes();
   if (auto cores = getOperation()->getAttrOfType<IntegerAttr>("st.cores"))
     limits.cores = cores.getInt();
+  if (auto bytes = getOperation()->getAttrOfType<IntegerAttr>("st.shared_bytes"))
+    limits.sharedBytes = bytes.getInt();
   for (auto program : getOperation().getOps<ProgramOp>()) {
     SymbolTable storage(program);
     for (auto task : program.getOps<TaskOp>())

@@ -20,6 +20,7 @@ struct FusionLimits {
   int64_t maxInputs = 12;
   int64_t scratchBytes = 256 * 1024; ///< of a core
   int64_t cores = 1;                 ///< that share the work of a kernel
+  int64_t sharedBytes = 0;           ///< of a memory that all these cores reach
 };
 
 struct PlanNode {
@@ -109,8 +110,14 @@ private:
   void formChain(unsigned loop);
   bool isChainProducer(unsigned product, unsigned loop) const;
   bool isChainConsumer(unsigned product, unsigned loop) const;
+  bool readsRows(unsigned product, unsigned loop) const;
+  bool isColumnProduct(unsigned product, unsigned loop) const;
+  void addColumnProducts(unsigned loop, SmallVectorImpl<unsigned> &products, int64_t spare) const;
+  SmallVector<unsigned> getColumnProducts(Value rows, unsigned loop,
+                                          ArrayRef<unsigned> products) const;
   std::optional<uint64_t> getChainPlace(unsigned loop, ArrayRef<unsigned> consumers) const;
-  bool isChainWorthIt(unsigned loop, ArrayRef<unsigned> producers, ArrayRef<unsigned> consumers);
+  std::optional<int64_t> getChainSpare(unsigned loop, ArrayRef<unsigned> producers,
+                                       ArrayRef<unsigned> consumers);
   void moveInto(unsigned product, unsigned loop);
 
   void fuseReduceProducers(PlanNode &node);

@@ -87,7 +87,8 @@ def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
     target's `scratch_bytes`, takes the elementwise ops before it along, where that
     saves a tensor. A loop between products takes those along that make what only it reads and
     that contract its rows, a "chain", where the rows that a core holds are enough to be worth it.
-    For that it reads `st.cores` of the module, the cores that share the work of a kernel.
+    For that it reads `st.cores` of the module, the cores that share the work of a kernel. Products that
+    contract the rows join where what they read fits `st.shared_bytes`, a memory that all cores reach.
 
     ```mlir
     %0 = st.read @x : tensor<8x4xf32>

@@ -4,6 +4,9 @@
 // its L1. The matrices that the products share come in blocks of columns, of which
 // each queue fetches a share for all cores: the queues meet before, when all cores
 // have left that half of the double buffer, and behind, when all shares are there.
+//
+// What is multiplied along the rows waits in L2 until all of them are made. Then every
+// worker takes some of the columns and runs through all rows, in blocks.
 #include "backends/dtu/codegen/ChainPlan.h"
 #include "backends/dtu/codegen/KernelContext.h"
 
@@ -18,7 +21,9 @@ public:
       : builder(builder), chain(chain), tiling(tiling), storage(storage), phase(phase),
         emitter(chain.program, storage),
         columns(chain.space.getSize(unsigned(chain.columnGroup()))),
-        blocks(llvm::divideCeil(columns, tiling.block)) {}
+        blocks(llvm::divideCeil(columns, tiling.block)),
+        allRows(chain.space.getSize(unsigned(chain.rowGroup()))),
+        rowBlocks(tiling.rowBlock == 0 ? 0 : llvm::divideCeil(allRows, tiling.rowBlock)) {}
 
   void emit(const KernelContext &context);
 
@@ -30,7 +35,8 @@ private:
   const TilePhase &phase;
   TileEmitter emitter;
   SmallVector<Expr> resultBases; // of the chain
-  int64_t columns, blocks;       // of each matrix
+  int64_t columns, blocks;       // of the matrices that stream by along the columns
+  int64_t allRows, rowBlocks;    // of those that do along the rows
   SmallVector<TileDigit> digits;
   int64_t items = 1;
 
@@ -41,16 +47,35 @@ private:
   void emitQueue();
   void startItem(const Expr &item);
   void loadRowOperands(const TilePosition &position);
+  void loadShare(const ChainProduct &product, const TilePosition &position, const Expr &start,
+                 int64_t block, const Expr &target);
   void loadBlock(const ChainProduct &product, const TilePosition &position, const Expr &block,
                  const Expr &slot);
   void storeRows(const TilePosition &position);
   void storeResults(const TilePosition &position, const Expr &item);
+  void finishItem(const TilePosition &position, const Expr &item);
 
   void emitCore();
   void multiply(const ChainProduct &product, bool makesRows, size_t index,
                 const TilePosition &position, const Expr &block, const Expr &slot,
                 const Expr &resultSlot);
-  void round(size_t consumer, const TilePosition &position, const Expr &resultSlot);
+  void round(const ChainProduct &product, hw::Extent rows, const Expr &from, const Expr &to);
+
+  // Products that contract the rows.
+  Expr rowTileOf(StreamBuilder &stream, const Expr &item) const {
+    return stream.index(item, 1, digits.back().count);
+  }
+  hw::Extent ownColumns(StreamBuilder &stream) const;
+  hw::Extent blockRows(StreamBuilder &stream, const Expr &block) const;
+  void loadColumns(const TilePosition &position);
+  void loadPanelPart(const ChainProduct &product, const Expr &block, const Expr &slot);
+  void storeColumns(const TilePosition &position);
+  void multiplyColumns(const ChainProduct &product, size_t index, const Expr &block,
+                       const Expr &slot);
+  void emitColumns();
+  /// Runs `body` for the blocks of rows of all products in their order.
+  void emitRowBlocks(StreamBuilder &stream,
+                     llvm::function_ref<void(size_t index, Expr block, Expr slot)> body) const;
   /// Runs `body` for the blocks of products in their order, of the first one from `first` on.
   void emitBlocks(StreamBuilder &stream, bool ofProducers, int64_t first, const Expr &item,
                   llvm::function_ref<void(size_t index, Expr block, Expr slot)> body) const;
@@ -133,62 +158,84 @@ void ChainKernel::loadRowOperands(const TilePosition &position) {
   }
 }
 
-/// This worker's share of a block, to all cores.
+/// This worker's share of a block of a matrix, to all cores.
+void ChainKernel::loadShare(const ChainProduct &product, const TilePosition &position,
+                            const Expr &start, int64_t block, const Expr &target) {
+  StreamBuilder &dte = builder.dte;
+  const StreamedMatrix &matrix = product.matrix;
+  int64_t width = hw::byteWidth(product.type), bytes = hw::byteWidth(matrix.type);
+  int64_t share = block / builder.workers(), size = chain.space.getSize(matrix.group);
+  Expr first = dte.compact(start + Expr::instance() * share);
+  hw::Extent own = dte.extent(share, first, size, size % block == 0);
+  hw::Extent across{matrix.width, hw::kZero, 0};
+  int64_t streamStride = matrix.streamStride() * bytes, widthStride = matrix.widthStride * bytes;
+  int64_t step = matrix.streamInside ? width : matrix.width * width;
+  CopyShape copy;
+  if (matrix.streamInside)
+    copy.add(across, block * width, widthStride);
+  copy.add(own, step, streamStride);
+  if (!matrix.streamInside)
+    copy.add(across, width, widthStride);
+  Expr source = rowAddress(dte, emitter.argumentBases[matrix.argument] + matrix.offset * bytes,
+                           matrix.strides, position, bytes);
+  source = dte.compact(source) + first * streamStride;
+  hw::Address to = l1Address(target + Expr::instance() * (share * step));
+  to.core = Expr(0).toAffine();
+  emitCopy(dte, to, l3Address(source), std::move(copy), product.type, matrix.type,
+           builder.workers());
+}
+
 void ChainKernel::loadBlock(const ChainProduct &product, const TilePosition &position,
                             const Expr &block, const Expr &slot) {
   StreamBuilder &dte = builder.dte;
   StreamBuilder::Scope scope(dte);
-  const StreamedMatrix &matrix = product.matrix;
-  int64_t width = hw::byteWidth(product.type), bytes = hw::byteWidth(matrix.type);
-  int64_t share = tiling.block / builder.workers();
-  Expr first = dte.compact(block * tiling.block + Expr::instance() * share);
-  hw::Extent own = dte.extent(share, first, columns, columns % tiling.block == 0);
-  hw::Extent across{matrix.width, hw::kZero, 0};
-  int64_t columnStride = matrix.columnStride() * bytes, widthStride = matrix.widthStride * bytes;
-  int64_t columnStep = matrix.columnsInside ? width : matrix.width * width;
-  CopyShape copy;
-  if (matrix.columnsInside)
-    copy.add(across, tiling.block * width, widthStride);
-  copy.add(own, columnStep, columnStride);
-  if (!matrix.columnsInside)
-    copy.add(across, width, widthStride);
-  Expr source = rowAddress(dte, emitter.argumentBases[matrix.argument] + matrix.offset * bytes,
-                           matrix.strides, position, bytes);
-  source = dte.compact(source) + first * columnStride;
-  hw::Address target = l1Address(slot + Expr::instance() * (share * columnStep));
-  target.core = Expr(0).toAffine();
   dte.wait(builder.semaphore(Sem::Empty));
   builder.barrierOfQueues();
-  emitCopy(dte, target, l3Address(source), std::move(copy), product.type, matrix.type,
-           builder.workers());
+  loadShare(product, position, block * tiling.block, tiling.block, slot);
   builder.barrierOfQueues();
   dte.signal(builder.semaphore(Sem::Full));
 }
 
-/// Values of rows that are results, while the core multiplies them.
+/// Values of rows that are results or go to a panel, while the core multiplies them.
 void ChainKernel::storeRows(const TilePosition &position) {
-  if (chain.stored.empty())
+  StreamBuilder &dte = builder.dte;
+  if (chain.stored.empty() && chain.panels.empty())
     return;
-  builder.dte.wait(builder.semaphore(Sem::Done));
+  dte.wait(builder.semaphore(Sem::Done));
   for (unsigned output = 0; output < chain.stored.size(); ++output)
-    emitter.store(builder.dte, 0, static_cast<int>(output), position);
+    emitter.store(dte, 0, static_cast<int>(output), position);
+  for (auto [panel, start] : llvm::zip_equal(chain.panels, tiling.panels)) {
+    StreamBuilder::Scope scope(dte);
+    int64_t width = hw::byteWidth(panel.type);
+    CopyShape copy;
+    copy.add(position.rows, columns * width, columns * width);
+    copy.add(position.cols, width, width);
+    Expr target = dte.compact(position.at[chain.rowGroup()]) * (columns * width) + start;
+    emitCopy(dte, l2Address(target), l1Address(storage.offset(0, panel.value, 0)), std::move(copy),
+             panel.type, panel.type);
+  }
+}
+
+/// `from`: where the result of that many rows is in L1.
+static void storeResult(StreamBuilder &dte, const ChainProduct &product, hw::Extent rows,
+                        int64_t rowStride, const TilePosition &position, const Expr &from,
+                        const Expr &base) {
+  int64_t width = hw::byteWidth(product.resultType);
+  CopyShape copy;
+  copy.add(rows, rowStride * width, product.matrix.width * width);
+  copy.add({product.matrix.width, hw::kZero, 0}, product.resultColumnStride * width, width);
+  Expr target = rowAddress(dte, base, product.resultStrides, position, width);
+  emitCopy(dte, l3Address(target), l1Address(from), std::move(copy), product.resultType,
+           product.resultType);
 }
 
 void ChainKernel::storeResults(const TilePosition &position, const Expr &item) {
   StreamBuilder &dte = builder.dte;
-  dte.wait(builder.semaphore(Sem::Done));
   for (auto [product, from] : llvm::zip_equal(chain.consumers, tiling.rounded)) {
     StreamBuilder::Scope scope(dte);
     Expr place = dte.index(item, 1, 2, tiling.resultBytes) + from;
-    int64_t width = hw::byteWidth(product.resultType);
-    CopyShape copy;
-    copy.add(position.rows, product.resultStrides[chain.rowGroup()] * width,
-             product.matrix.width * width);
-    copy.add({product.matrix.width, hw::kZero, 0}, product.resultColumnStride * width, width);
-    Expr target =
-        rowAddress(dte, resultBases[product.result], product.resultStrides, position, width);
-    emitCopy(dte, l3Address(target), l1Address(place), std::move(copy), product.resultType,
-             product.resultType);
+    storeResult(dte, product, position.rows, product.resultStrides[chain.rowGroup()], position,
+                place, resultBases[product.result]);
   }
 }
 
@@ -199,6 +246,37 @@ void ChainKernel::startItem(const Expr &item) {
   TilePosition position = positionOf(dte, item);
   loadRowOperands(position);
   loadBlock(chain.producers.front(), position, 0, slotOf(dte, item, 0, 0));
+}
+
+/// What is left of a tile when the core multiplies its rows, and the start of the next one.
+void ChainKernel::finishItem(const TilePosition &position, const Expr &item) {
+  StreamBuilder &dte = builder.dte;
+  auto startNext = [&] {
+    dte.when(item + 1, items, [&](Expr next) { startItem(next); });
+    // The tile has one place, which is stored; the results have two.
+    dte.signal(builder.semaphore(Sem::Epilogue));
+  };
+  auto finishRows = [&] {
+    startNext();
+    dte.wait(builder.semaphore(Sem::Done));
+    storeResults(position, item);
+  };
+  if (chain.columnProducts.empty())
+    return finishRows();
+  int64_t last = digits.back().count - 1;
+  Expr tile = rowTileOf(dte, item);
+  dte.when(tile, last, [&](Expr) { finishRows(); });
+  dte.when(last - 1, tile, [&](Expr) {
+    TilePosition point = position;
+    point.at[chain.rowGroup()] = 0;
+    // The blocks of rows come to where the core had the tile.
+    dte.wait(builder.semaphore(Sem::Done));
+    loadColumns(point);
+    storeResults(position, item);
+    startNext();
+    dte.wait(builder.semaphore(Sem::Done));
+    storeColumns(point);
+  });
 }
 
 void ChainKernel::emitQueue() {
@@ -220,10 +298,7 @@ void ChainKernel::emitQueue() {
     emitBlocks(dte, false, 0, item, load(chain.consumers));
     storeRows(position);
     dte.wait(builder.semaphore(Sem::Made));
-    dte.when(item + 1, items, [&](Expr next) { startItem(next); });
-    // The tile has one place, which is stored; the results have two.
-    dte.signal(builder.semaphore(Sem::Epilogue));
-    storeResults(position, item);
+    finishItem(position, item);
   });
   // The cores have emptied everything, so that the next kernel may use the buffers.
   dte.wait(builder.semaphore(Sem::Empty), 2);
@@ -243,7 +318,7 @@ void ChainKernel::multiply(const ChainProduct &product, bool makesRows, size_t i
   for (hw::Address *address : {&matmul.a, &matmul.b, &matmul.c})
     address->space = hw::Space::L1;
   matmul.b.offset = slot.toAffine();
-  matmul.ldb = product.matrix.columnsInside ? tiling.block : product.matrix.width;
+  matmul.ldb = product.matrix.streamInside ? tiling.block : product.matrix.width;
   matmul.m = position.rows;
   if (makesRows) {
     matmul.a.offset = Expr(tiling.rowOperands[index]).toAffine();
@@ -252,7 +327,7 @@ void ChainKernel::multiply(const ChainProduct &product, bool makesRows, size_t i
     matmul.k = across;
     matmul.lda = product.matrix.width;
     matmul.ldc = columns;
-    matmul.transposeB = !product.matrix.columnsInside;
+    matmul.transposeB = !product.matrix.streamInside;
   } else {
     matmul.a.offset = (tile + block * (tiling.block * width)).toAffine();
     matmul.c.offset = (resultSlot + tiling.results[index]).toAffine();
@@ -260,7 +335,7 @@ void ChainKernel::multiply(const ChainProduct &product, bool makesRows, size_t i
     matmul.k = walked;
     matmul.lda = columns;
     matmul.ldc = product.matrix.width;
-    matmul.transposeB = product.matrix.columnsInside;
+    matmul.transposeB = product.matrix.streamInside;
     if (!block.isConstant())
       matmul.accumulateReg = core.toRegister(block);
   }
@@ -270,22 +345,22 @@ void ChainKernel::multiply(const ChainProduct &product, bool makesRows, size_t i
 }
 
 /// The result of a product that is narrower than what the matrix engine leaves.
-void ChainKernel::round(size_t consumer, const TilePosition &position, const Expr &resultSlot) {
-  const ChainProduct &product = chain.consumers[consumer];
+void ChainKernel::round(const ChainProduct &product, hw::Extent rows, const Expr &from,
+                        const Expr &to) {
   if (product.resultType == hw::DType::F32)
     return;
   hw::Vector vector;
   vector.op = hw::VectorOp::Copy;
-  auto set = [&](hw::TileOperand &operand, int64_t offset, hw::DType type) {
+  auto set = [&](hw::TileOperand &operand, const Expr &place, hw::DType type) {
     operand.address.space = hw::Space::L1;
-    operand.address.offset = (resultSlot + offset).toAffine();
+    operand.address.offset = place.toAffine();
     operand.type = type;
     operand.rowStride = product.matrix.width;
     operand.colStride = 1;
   };
-  set(vector.dst, tiling.rounded[consumer], product.resultType);
-  set(vector.src[0], tiling.results[consumer], hw::DType::F32);
-  vector.rows = position.rows;
+  set(vector.dst, to, product.resultType);
+  set(vector.src[0], from, hw::DType::F32);
+  vector.rows = rows;
   vector.cols = {product.matrix.width, hw::kZero, 0};
   builder.core.emit(std::move(vector));
 }
@@ -306,17 +381,124 @@ void ChainKernel::emitCore() {
     core.wait(builder.semaphore(Sem::Epilogue));
     for (int op : phase.ops)
       emitter.compute(core, 0, op, position);
-    if (!chain.stored.empty())
+    if (!chain.stored.empty() || !chain.panels.empty())
       core.signal(builder.semaphore(Sem::Done));
     emitBlocks(core, false, 0, item, [&](size_t index, Expr block, Expr slot) {
       multiply(chain.consumers[index], false, index, position, block, slot, resultSlot);
     });
-    for (size_t consumer = 0; consumer < chain.consumers.size(); ++consumer)
-      round(consumer, position, resultSlot);
+    for (auto [product, from, to] :
+         llvm::zip_equal(chain.consumers, tiling.results, tiling.rounded))
+      round(product, position.rows, resultSlot + from, resultSlot + to);
     core.signal(builder.semaphore(Sem::Done));
+    if (!chain.columnProducts.empty())
+      core.when(digits.back().count - 2, rowTileOf(core, item), [&](Expr) { emitColumns(); });
   });
   core.wait(builder.semaphore(Sem::Epilogue));
 }
+
+// ---- products that contract the rows ----------------------------------------------------------
+
+/// The columns whose results a worker makes, which start at `share` times its number.
+hw::Extent ChainKernel::ownColumns(StreamBuilder &stream) const {
+  return stream.extent(tiling.share, Expr::instance() * tiling.share, columns,
+                       tiling.share * builder.workers() == columns);
+}
+
+hw::Extent ChainKernel::blockRows(StreamBuilder &stream, const Expr &block) const {
+  return stream.extent(tiling.rowBlock, block * tiling.rowBlock, allRows,
+                       allRows % tiling.rowBlock == 0);
+}
+
+void ChainKernel::emitRowBlocks(
+    StreamBuilder &stream,
+    llvm::function_ref<void(size_t index, Expr block, Expr slot)> body) const {
+  for (size_t index = 0; index < chain.columnProducts.size(); ++index)
+    stream.loop(0, rowBlocks, 1, [&](Expr block) {
+      StreamBuilder::Scope scope(stream);
+      Expr number = block + static_cast<int64_t>(index) * rowBlocks;
+      body(index, block, stream.index(number, 1, 2, tiling.slotBytes) + tiling.slots);
+    });
+}
+
+/// This worker's columns of a block of rows, from L2.
+void ChainKernel::loadPanelPart(const ChainProduct &product, const Expr &block, const Expr &slot) {
+  StreamBuilder &dte = builder.dte;
+  int64_t width = hw::byteWidth(product.type), rowBytes = columns * width;
+  CopyShape copy;
+  copy.add(blockRows(dte, block), tiling.share * width, rowBytes);
+  copy.add(ownColumns(dte), width, width);
+  Expr source = block * (tiling.rowBlock * rowBytes) + Expr::instance() * (tiling.share * width) +
+                tiling.panels[product.panel];
+  emitCopy(dte, l1Address(slot), l2Address(source), std::move(copy), product.type, product.type);
+}
+
+/// The queues meet before each block: so all rows of a panel are there before anyone reads of it,
+/// and everyone has read it before they come to the next point, whose blocks of columns they meet
+/// for before its rows are stored.
+void ChainKernel::loadColumns(const TilePosition &position) {
+  StreamBuilder &dte = builder.dte;
+  emitRowBlocks(dte, [&](size_t index, Expr block, Expr slot) {
+    const ChainProduct &product = chain.columnProducts[index];
+    dte.wait(builder.semaphore(Sem::Empty));
+    builder.barrierOfQueues();
+    loadShare(product, position, block * tiling.rowBlock, tiling.rowBlock,
+              slot + tiling.slotMatrix);
+    loadPanelPart(product, block, slot);
+    builder.barrierOfQueues();
+    dte.signal(builder.semaphore(Sem::Full));
+  });
+}
+
+void ChainKernel::storeColumns(const TilePosition &position) {
+  StreamBuilder &dte = builder.dte;
+  TilePosition own = position;
+  own.at[chain.columnGroup()] = Expr::instance() * tiling.share;
+  for (auto [product, from] : llvm::zip_equal(chain.columnProducts, tiling.columnRounded)) {
+    StreamBuilder::Scope scope(dte);
+    storeResult(dte, product, ownColumns(dte), product.resultStrides[chain.columnGroup()], own,
+                from, resultBases[product.result]);
+  }
+}
+
+void ChainKernel::multiplyColumns(const ChainProduct &product, size_t index, const Expr &block,
+                                  const Expr &slot) {
+  StreamBuilder &core = builder.core;
+  hw::Matmul matmul;
+  matmul.type = product.type;
+  for (hw::Address *address : {&matmul.a, &matmul.b, &matmul.c})
+    address->space = hw::Space::L1;
+  matmul.a.offset = slot.toAffine();
+  matmul.b.offset = (slot + tiling.slotMatrix).toAffine();
+  matmul.c.offset = Expr(tiling.columnResults[index]).toAffine();
+  matmul.m = ownColumns(core);
+  matmul.n = {product.matrix.width, hw::kZero, 0};
+  matmul.k = blockRows(core, block);
+  matmul.lda = tiling.share;
+  matmul.ldb = product.matrix.streamInside ? tiling.rowBlock : product.matrix.width;
+  matmul.ldc = product.matrix.width;
+  matmul.transposeA = true;
+  matmul.transposeB = product.matrix.streamInside;
+  if (!block.isConstant())
+    matmul.accumulateReg = core.toRegister(block);
+  core.wait(builder.semaphore(Sem::Full));
+  core.emit(std::move(matmul));
+  core.signal(builder.semaphore(Sem::Empty));
+}
+
+void ChainKernel::emitColumns() {
+  StreamBuilder &core = builder.core;
+  emitRowBlocks(core, [&](size_t index, Expr block, Expr slot) {
+    multiplyColumns(chain.columnProducts[index], index, block, slot);
+  });
+  for (auto [product, from, to] :
+       llvm::zip_equal(chain.columnProducts, tiling.columnResults, tiling.columnRounded)) {
+    StreamBuilder::Scope scope(core);
+    round(product, ownColumns(core), from, to);
+  }
+  core.signal(builder.semaphore(Sem::Done));
+}
+
+// ---- all of it --------------------------------------------------------------------------------
 
 void ChainKernel::emit(const KernelContext &context) {
   StreamBuilder::Scope dteScope(builder.dte), coreScope(builder.core);
@@ -327,6 +509,7 @@ void ChainKernel::emit(const KernelContext &context) {
   for (unsigned index : chain.stored)
     emitter.resultBases.push_back(resultBases[index]);
   builder.useL1(tiling.end);
+  builder.useL2(tiling.panelsEnd);
   for (unsigned group = 0; group < chain.space.getNumGroups(); ++group) {
     if (static_cast<int>(group) == chain.columnGroup())
       continue;
@@ -368,6 +551,12 @@ LogicalResult mlir::dtu::emitChainKernel(KernelContext &context) {
   std::optional<ChainTiling> tiling = chooseTiling(*chain, storage, machine);
   if (!tiling)
     return op->emitOpError("does not fit the memory of a core, ") << machine.l1Bytes << " bytes";
+  if (tiling->panelsEnd > machine.l2Bytes)
+    return op->emitOpError("keeps ")
+           << tiling->panelsEnd << " bytes of rows, which do not fit the memory of a cluster, "
+           << machine.l2Bytes << " bytes";
+  if (!chain->panels.empty())
+    context.claimL2();
   shape.rows = tiling->rows;
   shape.cols = chain->space.getSize(unsigned(chain->columnGroup()));
   storage.place(shape);

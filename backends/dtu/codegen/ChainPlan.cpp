@@ -34,7 +34,7 @@ private:
   LogicalResult collectProducts();
   void cloneRows();
   LogicalResult analyzeProducer(ChainProduct &product, Value rows);
-  LogicalResult analyzeConsumer(ChainProduct &product, Value rows);
+  LogicalResult analyzeConsumer(ChainProduct &product, Value rows, bool contractsRows);
   LogicalResult setTypes(ChainProduct &product);
   void setGroups();
   LogicalResult translate();
@@ -45,11 +45,40 @@ private:
   Value consumedRows(size_t consumer) const {
     return rowBody().getTerminator()->getOperand(chain.stored.size() + consumer);
   }
+  Value contractedRows(size_t product) const {
+    return consumedRows(chain.consumers.size() + product);
+  }
 };
 } // namespace
 
 static LogicalResult refuse(DotGeneralOp dot) {
   return dot.emitOpError("of this form has no DTU code generation inside a chain");
+}
+
+/// The only dimension for which `isOne` with more than one point; nothing if there are several or
+/// none.
+static std::optional<int64_t> onlyDim(Value operand, llvm::function_ref<bool(int64_t)> isOne) {
+  std::optional<int64_t> only;
+  for (int64_t dim = 0, rank = shapeOf(operand).size(); dim < rank; ++dim)
+    if (shapeOf(operand)[dim] != 1 && isOne(dim)) {
+      if (only)
+        return std::nullopt;
+      only = dim;
+    }
+  return only;
+}
+
+static std::optional<int64_t> onlyContracted(Value operand, ArrayRef<int64_t> contracted) {
+  return onlyDim(operand, [&](int64_t dim) { return llvm::is_contained(contracted, dim); });
+}
+
+/// Whether the rows' last dimension stays, of those that have more than one point.
+static bool contractsRows(DotGeneralOp dot) {
+  ArrayRef<int64_t> shape = shapeOf(dot.getLhs());
+  int64_t last = shape.size();
+  while (last > 0 && shape[last - 1] == 1)
+    --last;
+  return !llvm::is_contained(dot.getDotDimensionNumbers().getLhsContractingDimensions(), last - 1);
 }
 
 /// A product that reads arguments makes rows; one that reads a value of the body takes them.
@@ -66,7 +95,7 @@ LogicalResult ChainAnalysis::collectProducts() {
     product.result = result - yield->operand_begin();
     if (!dot->hasOneUse())
       return refuse(dot);
-    chain.consumers.push_back(std::move(product));
+    (contractsRows(dot) ? chain.columnProducts : chain.consumers).push_back(std::move(product));
   }
   for (auto [index, value] : llvm::enumerate(body.getTerminator()->getOperands()))
     if (!value.getDefiningOp<DotGeneralOp>())
@@ -84,8 +113,9 @@ void ChainAnalysis::cloneRows() {
   Operation *yield = body.getTerminator();
   for (unsigned index : chain.stored)
     yielded.push_back(yield->getOperand(index));
-  for (ChainProduct &product : chain.consumers)
-    yielded.push_back(product.op.getLhs());
+  for (auto *products : {&chain.consumers, &chain.columnProducts})
+    for (ChainProduct &product : *products)
+      yielded.push_back(product.op.getLhs());
   auto types = llvm::map_to_vector(yielded, [](Value value) { return value.getType(); });
   chain.rows = mlir::st::KernelOp::create(builder, loc, types, builder.getStringAttr("loop"), {});
   Block *rows = builder.createBlock(&chain.rows->getBody());
@@ -112,22 +142,6 @@ void ChainAnalysis::cloneRows() {
 }
 
 // ---- products ---------------------------------------------------------------------------------
-
-/// The only dimension in `dims` with more than one point; nothing if there are several or none.
-static std::optional<int64_t> onlyDim(Value operand, llvm::function_ref<bool(int64_t)> isOne) {
-  std::optional<int64_t> only;
-  for (int64_t dim = 0, rank = shapeOf(operand).size(); dim < rank; ++dim)
-    if (shapeOf(operand)[dim] != 1 && isOne(dim)) {
-      if (only)
-        return std::nullopt;
-      only = dim;
-    }
-  return only;
-}
-
-static std::optional<int64_t> onlyContracted(Value operand, ArrayRef<int64_t> contracted) {
-  return onlyDim(operand, [&](int64_t dim) { return llvm::is_contained(contracted, dim); });
-}
 
 LogicalResult ChainAnalysis::setTypes(ChainProduct &product) {
   auto type = elementDType(product.op.getLhs());
@@ -167,7 +181,8 @@ LogicalResult ChainAnalysis::analyzeProducer(ChainProduct &product, Value rows) 
   return setTypes(product);
 }
 
-LogicalResult ChainAnalysis::analyzeConsumer(ChainProduct &product, Value rows) {
+LogicalResult ChainAnalysis::analyzeConsumer(ChainProduct &product, Value rows,
+                                             bool contractsRows) {
   DotGeneralOp dot = product.op;
   auto numbers = dot.getDotDimensionNumbers();
   ArrayRef<int64_t> lhsBatch = numbers.getLhsBatchingDimensions(),
@@ -182,12 +197,13 @@ LogicalResult ChainAnalysis::analyzeConsumer(ChainProduct &product, Value rows) 
   FailureOr<OperandAccess> rhs = traceOperand(dot.getRhs());
   if (failed(rhs))
     return failure();
-  if (!lhsDepth || !rhsDepth || !width ||
-      chain.space.getAxis(rows, *lhsDepth) != chain.space.getNumAxes() - 1)
+  size_t axes = chain.space.getNumAxes();
+  if (!lhsDepth || !rhsDepth || !width || axes < 2 ||
+      chain.space.getAxis(rows, *lhsDepth) != axes - (contractsRows ? 2 : 1))
     return refuse(dot);
-  IterationSpace::AxisStrides right(chain.space.getNumAxes(), 0), made = right;
+  IterationSpace::AxisStrides right(axes, 0), made = right;
   SmallVector<int64_t> strides = denseStrides(shapeOf(dot.getResult()));
-  right.back() = rhs->strides[*rhsDepth];
+  right[*chain.space.getAxis(rows, *lhsDepth)] = rhs->strides[*rhsDepth];
   int64_t resultDim = 0;
   for (auto [l, r] : llvm::zip_equal(lhsBatch, rhsBatch)) {
     if (std::optional<unsigned> axis = chain.space.getAxis(rows, l)) {
@@ -222,13 +238,15 @@ void ChainAnalysis::setGroups() {
     product.rows.strides = take();
     product.matrix.strides = take();
   }
-  for (ChainProduct &product : chain.consumers) {
-    product.matrix.strides = take();
-    product.resultStrides = take();
-  }
+  for (auto *products : {&chain.consumers, &chain.columnProducts})
+    for (ChainProduct &product : *products) {
+      product.matrix.strides = take();
+      product.resultStrides = take();
+    }
   for (ChainProduct *product : getProducts(chain))
-    product->matrix.columnsInside =
-        product->matrix.columnStride() == 1 && product->matrix.widthStride != 1;
+    product->matrix.group = chain.columnGroup();
+  for (ChainProduct &product : chain.columnProducts)
+    product.matrix.group = chain.rowGroup();
 }
 
 LogicalResult ChainAnalysis::translate() {
@@ -243,19 +261,32 @@ LogicalResult ChainAnalysis::translate() {
     value.kind = TileValue::Kind::Accumulator;
     chain.producers[value.argument - body.getNumArguments()].value = index;
   }
-  for (auto [index, product] : llvm::enumerate(chain.consumers))
-    product.value = chain.program.outputs[chain.stored.size() + index].ref.value;
+  size_t output = chain.stored.size();
+  for (auto *products : {&chain.consumers, &chain.columnProducts})
+    for (ChainProduct &product : *products)
+      product.value = chain.program.outputs[output++].ref.value;
   // What a product makes or reads is a tile of whole rows, one for each point of the other loops.
   GroupSet column = GroupSet(1) << chain.columnGroup();
   chain.program.setRates(~column, 0);
   for (ChainProduct *product : getProducts(chain)) {
+    StreamedMatrix &matrix = product->matrix;
     const TileValue *value = product->value < 0 ? nullptr : &chain.program.values[product->value];
-    if (!value || (value->groups & tile) != tile || product->matrix.strides[chain.rowGroup()] != 0)
+    int other = chain.rowGroup() + chain.columnGroup() - static_cast<int>(matrix.group);
+    if (!value || (value->groups & tile) != tile || matrix.strides[other] != 0)
       return refuse(product->op);
+    matrix.streamInside = matrix.streamStride() == 1 && matrix.widthStride != 1;
   }
-  for (const ChainProduct &product : chain.consumers)
-    if (chain.program.values[product.value].kind != TileValue::Kind::Computed)
-      return refuse(product.op);
+  for (auto *products : {&chain.consumers, &chain.columnProducts})
+    for (const ChainProduct &product : *products)
+      if (chain.program.values[product.value].kind != TileValue::Kind::Computed)
+        return refuse(product.op);
+  for (ChainProduct &product : chain.columnProducts) {
+    auto *known = llvm::find_if(
+        chain.panels, [&](const ChainPanel &panel) { return panel.value == product.value; });
+    product.panel = known - chain.panels.begin();
+    if (known == chain.panels.end())
+      chain.panels.push_back({product.value, product.type});
+  }
   return success();
 }
 
@@ -271,7 +302,10 @@ LogicalResult ChainAnalysis::run() {
     if (failed(analyzeProducer(product, producedRows(index))))
       return failure();
   for (auto [index, product] : llvm::enumerate(chain.consumers))
-    if (failed(analyzeConsumer(product, consumedRows(index))))
+    if (failed(analyzeConsumer(product, consumedRows(index), false)))
+      return failure();
+  for (auto [index, product] : llvm::enumerate(chain.columnProducts))
+    if (failed(analyzeConsumer(product, contractedRows(index), true)))
       return failure();
   setGroups();
   unsigned axes = chain.space.getNumAxes();
@@ -295,7 +329,7 @@ FailureOr<Chain> mlir::dtu::analyzeChain(Block &body) {
 
 SmallVector<ChainProduct *> mlir::dtu::getProducts(Chain &chain) {
   SmallVector<ChainProduct *> products;
-  for (auto *list : {&chain.producers, &chain.consumers})
+  for (auto *list : {&chain.producers, &chain.consumers, &chain.columnProducts})
     for (ChainProduct &product : *list)
       products.push_back(&product);
   return products;
@@ -305,23 +339,47 @@ SmallVector<ChainProduct *> mlir::dtu::getProducts(Chain &chain) {
 
 static int64_t align(int64_t bytes) { return llvm::alignTo(bytes, kBufferAlignment); }
 
-/// Where everything lies with so many rows and columns of a block.
-static ChainTiling layOut(const Chain &chain, const TileStorage &storage, int64_t rows,
-                          int64_t block) {
+/// Where everything lies with so many rows, columns of a block and rows of a block.
+static ChainTiling layOut(const Chain &chain, const TileStorage &storage, int64_t workers,
+                          int64_t rows, int64_t block, int64_t rowBlock) {
   int64_t columns = chain.space.getSize(unsigned(chain.columnGroup()));
   ChainTiling tiling;
   tiling.rows = rows;
   tiling.block = block;
-  tiling.end = storage.bytes({chain.rowGroup(), chain.columnGroup(), rows, columns});
+  TileShape shape{chain.rowGroup(), chain.columnGroup(), rows, columns};
+  tiling.end = storage.bytes(shape);
   auto take = [&](int64_t bytes) {
     int64_t start = tiling.end;
     tiling.end += align(bytes);
     return start;
   };
+  auto takeResult = [&](const ChainProduct &product, int64_t height, SmallVector<int64_t> &results,
+                        SmallVector<int64_t> &rounded) {
+    int64_t elements = height * product.matrix.width;
+    results.push_back(take(elements * hw::byteWidth(hw::DType::F32)));
+    bool isRounded = product.resultType != hw::DType::F32;
+    rounded.push_back(isRounded ? take(elements * hw::byteWidth(product.resultType))
+                                : results.back());
+  };
   auto addBlock = [&](const ChainProduct &product) {
     int64_t bytes = block * product.matrix.width * hw::byteWidth(product.type);
     tiling.blockBytes = std::max(tiling.blockBytes, align(bytes));
   };
+  if (!chain.columnProducts.empty()) {
+    tiling.share = llvm::divideCeil(columns, workers);
+    tiling.rowBlock = rowBlock;
+    int64_t matrixBytes = 0;
+    for (const ChainProduct &product : chain.columnProducts) {
+      int64_t bytes = rowBlock * hw::byteWidth(product.type);
+      tiling.slotMatrix = std::max(tiling.slotMatrix, align(bytes * tiling.share));
+      matrixBytes = std::max(matrixBytes, align(bytes * product.matrix.width));
+    }
+    tiling.slotBytes = tiling.slotMatrix + matrixBytes;
+    tiling.slots = storage.temporaries(shape);
+    tiling.end = std::max(tiling.end, tiling.slots + 2 * tiling.slotBytes);
+    for (const ChainProduct &product : chain.columnProducts)
+      takeResult(product, tiling.share, tiling.columnResults, tiling.columnRounded);
+  }
   for (const ChainProduct &product : chain.producers) {
     addBlock(product);
     tiling.rowOperands.push_back(take(rows * product.matrix.width * hw::byteWidth(product.type)));
@@ -329,21 +387,44 @@ static ChainTiling layOut(const Chain &chain, const TileStorage &storage, int64_
   int64_t firstResult = tiling.end;
   for (const ChainProduct &product : chain.consumers) {
     addBlock(product);
-    tiling.results.push_back(take(rows * product.matrix.width * hw::byteWidth(hw::DType::F32)));
-    bool isRounded = product.resultType != hw::DType::F32;
-    tiling.rounded.push_back(
-        isRounded ? take(rows * product.matrix.width * hw::byteWidth(product.resultType))
-                  : tiling.results.back());
+    takeResult(product, rows, tiling.results, tiling.rounded);
   }
   tiling.resultBytes = take(tiling.end - firstResult) - firstResult;
   tiling.blocks = take(2 * tiling.blockBytes);
+  int64_t allRows = chain.space.getSize(unsigned(chain.rowGroup()));
+  for (const ChainPanel &panel : chain.panels) {
+    tiling.panels.push_back(tiling.panelsEnd);
+    tiling.panelsEnd += align(allRows * columns * hw::byteWidth(panel.type));
+  }
   return tiling;
+}
+
+static double ceilDiv(int64_t a, int64_t b) { return static_cast<double>(llvm::divideCeil(a, b)); }
+
+/// Estimated nanoseconds of the products that contract the rows of one point of the outer loops: a
+/// block is multiplied while the next one comes.
+static double estimateColumns(const Chain &chain, int64_t rowBlock, const Machine &machine) {
+  int64_t columns = chain.space.getSize(unsigned(chain.columnGroup()));
+  int64_t rows = chain.space.getSize(unsigned(chain.rowGroup()));
+  int64_t share = llvm::divideCeil(columns, machine.workers);
+  double time = 0;
+  for (const ChainProduct &product : chain.columnProducts) {
+    int64_t width = hw::byteWidth(product.type), matrixWidth = product.matrix.width;
+    double step = machine.matmulTime(share, matrixWidth, rowBlock, width == 2);
+    auto part = double(rowBlock * share * width), block = double(rowBlock * matrixWidth * width);
+    double load = 2 * machine.dteLatency + 4 * machine.syncTime +
+                  (part + block / double(machine.workers)) / machine.dteRate;
+    // Nothing is multiplied while the first block comes, and the result goes.
+    if (&product == chain.columnProducts.begin())
+      time += load;
+    time += ceilDiv(rows, rowBlock) * std::max(step + 2 * machine.syncTime, load);
+  }
+  return time;
 }
 
 /// Estimated nanoseconds for the rows of one point of the outer loops: a block is multiplied while
 /// the next one comes.
 static double estimate(const Chain &chain, const ChainTiling &tiling, const Machine &machine) {
-  auto ceil = [](int64_t a, int64_t b) { return static_cast<double>(llvm::divideCeil(a, b)); };
   int64_t columns = chain.space.getSize(unsigned(chain.columnGroup()));
   int64_t rows = chain.space.getSize(unsigned(chain.rowGroup()));
   double time = 0;
@@ -351,7 +432,7 @@ static double estimate(const Chain &chain, const ChainTiling &tiling, const Mach
     int64_t width = hw::byteWidth(product.type);
     double step = machine.matmulTime(tiling.rows, made, depth, width == 2);
     auto bytes = double(tiling.block * product.matrix.width * width);
-    time += ceil(columns, tiling.block) *
+    time += ceilDiv(columns, tiling.block) *
             std::max(step + 2 * machine.syncTime,
                      machine.dteLatency + 4 * machine.syncTime + bytes / machine.dteRate);
   };
@@ -361,7 +442,34 @@ static double estimate(const Chain &chain, const ChainTiling &tiling, const Mach
     add(product, product.matrix.width, tiling.block);
   for (const TileOp &op : chain.program.ops)
     time += machine.vectorTime(tiling.rows, columns, 4, hw::isTranscendental(op.op));
-  return ceil(rows, tiling.rows * machine.workers) * time;
+  // The rows of panels leave while the core multiplies them. What that takes is the same for all
+  // tiles, but for the latency.
+  time += machine.dteLatency * static_cast<double>(chain.panels.size());
+  return ceilDiv(rows, tiling.rows * machine.workers) * time;
+}
+
+namespace {
+/// Rows of a block of the products that contract them, the faster the more bytes it takes.
+struct RowBlock {
+  int64_t rows = 0;
+  double time = 0;
+};
+} // namespace
+
+/// Those of which none takes less memory and less time.
+static SmallVector<RowBlock> getRowBlocks(const Chain &chain, const Machine &machine) {
+  constexpr int64_t kMostRows = 512;
+  if (chain.columnProducts.empty())
+    return {{0, 0}};
+  int64_t rows = chain.space.getSize(unsigned(chain.rowGroup()));
+  int64_t most = llvm::alignTo(std::min(kMostRows, rows), machine.workers);
+  SmallVector<RowBlock> blocks;
+  for (int64_t block = machine.workers; block <= most; block += machine.workers) {
+    double time = estimateColumns(chain, block, machine);
+    if (blocks.empty() || time < blocks.back().time)
+      blocks.push_back({block, time});
+  }
+  return blocks;
 }
 
 std::optional<ChainTiling> mlir::dtu::chooseTiling(const Chain &chain, const TileStorage &storage,
@@ -373,12 +481,20 @@ std::optional<ChainTiling> mlir::dtu::chooseTiling(const Chain &chain, const Til
   double bestTime = 0;
   int64_t mostRows = std::min<int64_t>(kMostRows, llvm::divideCeil(rows, machine.workers));
   int64_t mostColumns = llvm::alignTo(std::min(kMostColumns, columns), machine.workers);
+  SmallVector<RowBlock> rowBlocks = getRowBlocks(chain, machine);
   for (int64_t tileRows = 1; tileRows <= mostRows; ++tileRows)
     for (int64_t block = machine.workers; block <= mostColumns; block += machine.workers) {
-      ChainTiling tiling = layOut(chain, storage, tileRows, block);
-      if (tiling.end > machine.l1Bytes)
+      auto layOutWith = [&](const RowBlock &rowBlock) {
+        return layOut(chain, storage, machine.workers, tileRows, block, rowBlock.rows);
+      };
+      auto *firstTooLarge = llvm::partition_point(rowBlocks, [&](const RowBlock &rowBlock) {
+        return layOutWith(rowBlock).end <= machine.l1Bytes;
+      });
+      if (firstTooLarge == rowBlocks.begin())
         continue;
-      double time = estimate(chain, tiling, machine);
+      const RowBlock &rowBlock = *std::prev(firstTooLarge);
+      ChainTiling tiling = layOutWith(rowBlock);
+      double time = estimate(chain, tiling, machine) + rowBlock.time;
       if (best && time >= bestTime)
         continue;
       best = tiling;

@@ -198,14 +198,17 @@ int64_t TileStorage::areaBytes(Area area, const TileShape &tile) const {
 }
 
 int64_t TileStorage::bytes(const TileShape &tile) const {
-  return kCellAreaBytes + areaBytes(Area::Fixed, tile) + areaBytes(Area::Temporary, tile) +
-         slots * areaBytes(Area::Slot, tile);
+  return temporaries(tile) + areaBytes(Area::Temporary, tile) + slots * areaBytes(Area::Slot, tile);
+}
+
+int64_t TileStorage::temporaries(const TileShape &tile) const {
+  return kCellAreaBytes + areaBytes(Area::Fixed, tile);
 }
 
 void TileStorage::place(const TileShape &tile) {
   shape = tile;
   fixedStart = kCellAreaBytes;
-  temporaryStart = fixedStart + areaBytes(Area::Fixed, tile);
+  temporaryStart = temporaries(tile);
   slotStart = temporaryStart + areaBytes(Area::Temporary, tile);
   slotBytes = areaBytes(Area::Slot, tile);
   int64_t next[4] = {};

@@ -41,6 +41,8 @@ public:
 
   /// Bytes of L1 up to the end of the slots, for tiles of a size.
   int64_t bytes(const TileShape &shape) const;
+  /// Bytes of L1 before the temporaries, behind which nothing outlives a tile.
+  int64_t temporaries(const TileShape &shape) const;
   /// Fixes the size of tiles and thereby every offset.
   void place(const TileShape &shape);
 

@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
-DTYPES = {"f32": np.float32, "i32": np.int32, "ui32": np.uint32, "i1": np.bool_, "bf16": np.float32}
+DTYPES = {"f32": np.float32, "i32": np.int32, "ui32": np.uint32, "i1": np.bool_, "bf16": np.float32, "f16": np.float16}
 
 
 def kernel(kind, inputs, results, body):
@@ -480,6 +480,38 @@ def attention_gradient(batch, rows, columns, width):
     st.yield %q, %d, %o : tensor<{query}>, tensor<{space}>, tensor<{query}>"""), inputs
 
 
+def whole_gradient(batch, heads, rows, columns, width, element="f32", turned=False, kept=False):
+    """The gradients of attention without a softmax: of the queries, and of keys and values, whose products contract the
+    rows. `turned`: queries and what comes back have their rows innermost. `kept`: rows that these read are a result. Of elements that are no f32 the values are whole numbers, which no order rounds."""
+    b, h, r, c, w, t = batch, heads, rows, columns, width, element
+    query = f"{b}x{h}x{w}x{r}x{t}" if turned else f"{b}x{r}x{h}x{w}x{t}"
+    matrix, space, wide = f"{b}x{c}x{h}x{w}x{t}", f"{b}x{h}x{r}x{c}x{t}", f"{b}x{h}x{r}x{c}xf32"
+    outer, depth, along = ("[0, 1]", 2, 3) if turned else ("[0, 2]", 3, 1)
+    make = f"batching_dims = {outer} x [0, 2], contracting_dims = [{depth}] x [3] : (tensor<{query}>, tensor<{matrix}>) -> tensor<{space}>"
+    back = f"batching_dims = [0, 1] x {outer}, contracting_dims = [2] x [{along}] : (tensor<{space}>, tensor<{query}>) -> tensor<{b}x{h}x{c}x{w}x{t}>"
+    results = [f"{b}x{h}x{r}x{w}x{t}", f"{b}x{h}x{c}x{w}x{t}", f"{b}x{h}x{c}x{w}x{t}"] + ([space] if kept else [])
+    inputs = [query, query, matrix, matrix, f"{b}x{h}x{r}x{c}xi1"]
+    return kernel("chain", inputs, results, f"""
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %s = stablehlo.dot_general %a0, %a2, {make}
+    %g = stablehlo.dot_general %a1, %a3, {make}
+    %zb = stablehlo.broadcast_in_dim %zero, dims = [] : (tensor<f32>) -> tensor<{wide}>
+    %sf = stablehlo.convert %s : (tensor<{space}>) -> tensor<{wide}>
+    %gf = stablehlo.convert %g : (tensor<{space}>) -> tensor<{wide}>
+    %n = stablehlo.{"tanh" if t == "f32" else "negate"} %sf : tensor<{wide}>
+    %p = stablehlo.select %a4, %n, %zb : tensor<{b}x{h}x{r}x{c}xi1>, tensor<{wide}>
+    %m = stablehlo.multiply %p, %gf : tensor<{wide}>
+    %z = stablehlo.reduce(%m init: %zero) applies stablehlo.add across dimensions = [3] : (tensor<{wide}>, tensor<f32>) -> tensor<{b}x{h}x{r}xf32>
+    %y = stablehlo.broadcast_in_dim %z, dims = [0, 1, 2] : (tensor<{b}x{h}x{r}xf32>) -> tensor<{wide}>
+    %d = stablehlo.subtract %m, %y : tensor<{wide}>
+    %pt = stablehlo.convert %p : (tensor<{wide}>) -> tensor<{space}>
+    %dt = stablehlo.convert %d : (tensor<{wide}>) -> tensor<{space}>
+    %q = stablehlo.dot_general %dt, %a2, batching_dims = [0, 1] x [0, 2], contracting_dims = [3] x [1] : (tensor<{space}>, tensor<{matrix}>) -> tensor<{results[0]}>
+    %v = stablehlo.dot_general %pt, %a1, {back}
+    %k = stablehlo.dot_general %dt, %a0, {back}
+    st.yield %q, %v, %k{", %dt" if kept else ""} : {", ".join(f"tensor<{x}>" for x in results)}"""), inputs, {i: (-1, 2) for i in range(4)}
+
+
 CHAINS = {
     "heads": lambda: attention(2, 3, 60, 60, 16),
     "ragged": lambda: attention(2, 3, 37, 53, 5),
@@ -491,6 +523,14 @@ CHAINS = {
     "no_reduction": lambda: attention(2, 2, 70, 90, 12, row_reductions=False),
     "gradient": lambda: attention_gradient(3, 50, 70, 16),
     "gradient_long": lambda: attention_gradient(2, 200, 384, 64),
+    "whole_gradient": lambda: whole_gradient(2, 3, 64, 48, 16),
+    "whole_gradient_ragged": lambda: whole_gradient(2, 3, 37, 53, 5),
+    "whole_gradient_one_head": lambda: whole_gradient(1, 1, 150, 24, 8),
+    "whole_gradient_few": lambda: whole_gradient(3, 2, 3, 7, 4),
+    "whole_gradient_turned": lambda: whole_gradient(2, 2, 60, 45, 16, turned=True),
+    "whole_gradient_kept": lambda: whole_gradient(2, 2, 50, 40, 16, kept=True),
+    "whole_gradient_f16": lambda: whole_gradient(2, 2, 37, 53, 5, element="f16"),
+    "whole_gradient_long": lambda: whole_gradient(1, 2, 700, 384, 64),
 }
 
 SEQUENCES = {"products_then_copy": products_then_copy}
