@@ -95,20 +95,27 @@ private:
            (b.area == Area::Slot || !outputs.contains(value));
   }
 
+  /// Whether the op at `position`, the last to read an operand, may write over it.
+  bool canReplace(const TileOp &op, const TileRef &source, int position) const {
+    if (op.reduction || !isStep(source.value) || lastUse.lookup(source.value) != position)
+      return false;
+    int buffer = storage.bufferOf.lookup({index, source.value});
+    return fits(buffer, op.dst) &&
+           program.values[source.value].groups == program.values[op.dst].groups &&
+           hw::byteWidth(source.type) == hw::byteWidth(op.dstType) &&
+           !llvm::is_contained(freeBuffers, buffer);
+  }
+
   int choose(const TileOp &op, int position) {
-    // In place of an operand that dies here: elementwise, the tile is read and written alike.
-    for (const TileRef &source : op.sources) {
-      if (op.reduction || !isStep(source.value) || lastUse.lookup(source.value) != position)
-        continue;
-      int buffer = storage.bufferOf.lookup({index, source.value});
-      if (fits(buffer, op.dst) &&
-          program.values[source.value].groups == program.values[op.dst].groups &&
-          hw::byteWidth(source.type) == hw::byteWidth(op.dstType) &&
-          !llvm::is_contained(freeBuffers, buffer)) {
-        lastUse[source.value] = -1; // handed over, not released
-        return buffer;
-      }
-    }
+    // In place of an operand that dies here: elementwise, the tile is read and written alike. An
+    // input first: it often is the state that the value replaces, which then leaves no old tile.
+    for (bool isInput : {true, false})
+      for (const TileRef &source : op.sources)
+        if (isInput == (program.values[source.value].kind == TileValue::Kind::Input) &&
+            canReplace(op, source, position)) {
+          lastUse[source.value] = -1; // handed over, not released
+          return storage.bufferOf.lookup({index, source.value});
+        }
     for (int &buffer : freeBuffers)
       if (fits(buffer, op.dst)) {
         int chosen = buffer;

@@ -6,6 +6,7 @@
 #include "backends/dtu/simulator/DeferredCopies.h"
 #include "backends/dtu/simulator/HostMatmul.h"
 #include "backends/dtu/simulator/PackedTiles.h"
+#include "backends/dtu/simulator/RecentPages.h"
 #include "backends/dtu/simulator/Simulator.h"
 
 #include <string>
@@ -37,6 +38,7 @@ struct ExecContext {
   TaskWork *work = nullptr; ///< counts what is done
   DeferredCopies deferred;
   PackedTiles packed;
+  RecentPages recent;
   std::string fault;
 
   /// Where `address` lies, if bytes low .. high-1 from it are inside; null and a fault otherwise.

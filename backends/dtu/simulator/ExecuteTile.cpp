@@ -62,12 +62,46 @@ constexpr int64_t kMaxTileElements = int64_t(1) << 24;
 /// Elements of a strip: a few operands of it fit into the host's nearest cache.
 constexpr int64_t kStrip = 1024;
 
+/// What a run reads from the host's memory, in the order of the columns. It is fetched a strip
+/// ahead: the host's own prefetching ends with a page, and a strip is one.
+class Ahead {
+public:
+  void add(const uint8_t *data, int64_t width) {
+    for (unsigned i = 0; i < count; ++i)
+      if (sources[i].data == data)
+        return;
+    if (count < sources.size())
+      sources[count++] = {data, width};
+  }
+
+  /// Fetches one of `parts` parts of columns col .. col+cols-1.
+  void fetch(int64_t col, int64_t cols, unsigned part, unsigned parts) const {
+    for (unsigned i = 0; i < count; ++i) {
+      const int64_t bytes = cols * sources[i].width;
+      const uint8_t *data = sources[i].data + col * sources[i].width;
+      for (int64_t at = bytes * part / parts / kLine * kLine; at < bytes * (part + 1) / parts;
+           at += kLine)
+        __builtin_prefetch(data + at, 0, 2);
+    }
+  }
+
+private:
+  static constexpr int64_t kLine = 64;
+  struct Source {
+    const uint8_t *data;
+    int64_t width;
+  };
+  std::array<Source, 8> sources;
+  unsigned count = 0;
+};
+
 /// An instruction of a run, resolved: what it does to any part of its tile.
 struct Stage {
   struct Source {
     const uint8_t *data = nullptr;
     int64_t rowBytes = 0, width = 4;
     bool scalar = false;
+    bool isElsewhere = false;        ///< still where it is to be copied from
     ConvertKernel convert = nullptr; ///< into the type that the kernel computes in
   };
   TileKernel kernel = nullptr; ///< null: converts its one source
@@ -160,8 +194,8 @@ public:
     stage.kernel = inst.kernel;
     stage.count = inst.operands;
     for (unsigned k = 0; k < inst.operands; ++k) {
-      stage.sources[k] = {src[k].data, src[k].rowBytes, src[k].width, src[k].colBytes == 0,
-                          nullptr};
+      stage.sources[k] = {src[k].data,          src[k].rowBytes,    src[k].width,
+                          src[k].colBytes == 0, src[k].isElsewhere, nullptr};
       if (inst.kernel && is16Bit(src[k].type))
         stage.sources[k].convert = findConvertKernel(*context.kernels, DType::F32, src[k].type);
     }
@@ -181,6 +215,7 @@ private:
     int64_t rowBytes = 0, colBytes = 0;
     DType type = DType::F32;
     int64_t width = 4;
+    bool isElsewhere = false;
   };
 
   const VectorInst &inst;
@@ -220,6 +255,7 @@ private:
     RowsView view = {nullptr, rows, rowBytes, rows == 1 ? rowBytes : from.rowBytes};
     view = context.resolveRows(what, from.address, view, DeferredCopies::Found::Apart);
     to.data = const_cast<uint8_t *>(view.data);
+    to.isElsewhere = view.isElsewhere;
     if (rows > 1)
       to.rowBytes = view.stride;
     return to.data;
@@ -391,16 +427,24 @@ bool executeRun(const DecodedProgram &program, const Slot *slots, unsigned count
       return false;
     dense &= rows == 1 || stages[at].isDense(cols);
   }
+  Ahead ahead;
   if (dense) {
     cols *= rows;
     rows = 1;
+    for (unsigned i = 0; i < count; ++i)
+      for (unsigned k = 0; k < stages[i].count; ++k)
+        if (const Stage::Source &source = stages[i].sources[k]; source.isElsewhere)
+          ahead.add(source.data, source.width);
   }
   const int64_t stripCols = std::min(cols, kStrip);
   const int64_t stripRows = std::max<int64_t>(kStrip / stripCols, 1);
   for (int64_t row = 0; row < rows; row += stripRows)
     for (int64_t col = 0; col < cols; col += stripCols)
-      for (unsigned i = 0; i < count; ++i)
+      for (unsigned i = 0; i < count; ++i) {
+        const int64_t next = col + stripCols;
+        ahead.fetch(next, std::min(stripCols, cols - next), i, count);
         stages[i].run(row, std::min(stripRows, rows - row), col, std::min(stripCols, cols - col));
+      }
   return true;
 }
 

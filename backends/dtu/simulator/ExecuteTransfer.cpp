@@ -156,6 +156,8 @@ bool execute(const CopyInst &copy, ExecContext &context) {
             : context.resolve("source", copy.src, plan.srcLow, plan.srcHigh, Access::Read);
   if (!src)
     return false;
+  if (waits && copy.src.space == Space::L3 && rows.rows == 1)
+    context.recent.noteRead(rows.data, rows.data + rows.rowBytes);
   TransposeKernel transpose = plan.kind == CopyPlan::Kind::Transpose
                                   ? findTransposeKernel(*context.kernels, plan.dstWidth)
                                   : nullptr;
@@ -177,7 +179,8 @@ bool execute(const CopyInst &copy, ExecContext &context) {
       runCopy(careful, dst, src, transpose);
     } else {
       // What leaves for L3 is seldom read again before much else has been.
-      const bool leaves = copy.dst.space == Space::L3 && copy.src.space != Space::L3;
+      const bool leaves = copy.dst.space == Space::L3 && copy.src.space != Space::L3 &&
+                          !(plan.count == 1 && context.recent.has(dst));
       runCopy(plan, dst, src, transpose, /*stream=*/leaves);
     }
     context.count(copy.dst, plan.elements * plan.dstWidth, /*isWrite=*/true);
@@ -388,7 +391,8 @@ bool executeReceive(const LinkInst &receive, ExecContext &context, const uint8_t
   context.count(receive.address, receive.reduce == Reduce::None ? bytes : 2 * bytes,
                 /*isWrite=*/true);
   if (receive.reduce == Reduce::None) {
-    runCopy(plan, dst, message, findTransposeKernel(*context.kernels, width));
+    runCopy(plan, dst, message, findTransposeKernel(*context.kernels, width),
+            /*stream=*/receive.address.space == Space::L3);
     return true;
   }
   ConvertKernel toF32 = nullptr, fromF32 = nullptr;

@@ -1,8 +1,11 @@
 #include "backends/dtu/simulator/VectorRuns.h"
 
 #include "backends/dtu/isa/Names.h"
+#include "backends/dtu/simulator/ControlFlow.h"
 
 #include <algorithm>
+#include <array>
+#include <optional>
 
 namespace st::dtu {
 namespace {
@@ -13,13 +16,66 @@ bool operator==(const FlatExtent &a, const FlatExtent &b) {
   return a.tile == b.tile && a.reg == b.reg && a.limit == b.limit;
 }
 
-/// True if two offsets differ by a constant.
-bool haveOneForm(const FlatAffine &a, const FlatAffine &b) {
-  return a.count == b.count &&
-         std::equal(a.regs.begin(), a.regs.begin() + a.count, b.regs.begin()) &&
-         std::equal(a.coefficients.begin(), a.coefficients.begin() + a.count,
-                    b.coefficients.begin());
-}
+/// A value between `low` and `high`.
+struct Interval {
+  __int128 low = 0, high = 0;
+};
+
+/// What the registers may hold where it is known: slots of buffers, which tile loops count modulo
+/// their number.
+class RegisterValues {
+public:
+  RegisterValues() { values[kZero] = Interval(); }
+
+  /// Behind the instruction in `slot`.
+  void pass(const DecodedProgram &program, Slot slot) {
+    if (slot.opcode == Opcode::Index) {
+      const IndexInst &inst = program.indices[slot.index];
+      std::optional<Interval> &value = values[inst.dst];
+      value.reset();
+      if (inst.modulo > 0) {
+        const __int128 last = static_cast<__int128>(inst.modulo - 1) * inst.multiply;
+        value = {std::min<__int128>(last, 0), std::max<__int128>(last, 0)};
+        if (last < -kFarthest || last > kFarthest)
+          value.reset();
+      }
+    } else if (slot.opcode == Opcode::Load || isControl(slot.opcode)) {
+      *this = RegisterValues();
+    }
+  }
+
+  /// How far b lies behind a.
+  std::optional<Interval> between(const FlatAffine &a, const FlatAffine &b) const {
+    Interval result;
+    result.low = result.high = static_cast<__int128>(b.constant) - a.constant;
+    auto coefficient = [](const FlatAffine &affine, uint8_t reg) {
+      __int128 sum = 0;
+      for (uint32_t i = 0; i < affine.count; ++i)
+        sum += affine.regs[i] == reg ? affine.coefficients[i] : 0;
+      return sum;
+    };
+    for (const FlatAffine *affine : {&a, &b})
+      for (uint32_t i = 0; i < affine->count; ++i) {
+        const uint8_t reg = affine->regs[i];
+        if (affine == &b && coefficient(a, reg) != 0)
+          continue; // counted
+        const __int128 factor = coefficient(b, reg) - coefficient(a, reg);
+        if (factor == 0)
+          continue;
+        if (!values[reg] || factor < -kFarthest || factor > kFarthest)
+          return std::nullopt;
+        result.low += std::min(factor * values[reg]->low, factor * values[reg]->high);
+        result.high += std::max(factor * values[reg]->low, factor * values[reg]->high);
+      }
+    return result;
+  }
+
+private:
+  /// More is no slot; so that nothing overflows.
+  static constexpr int64_t kFarthest = int64_t(1) << 40;
+
+  std::array<std::optional<Interval>, kNumRegisters> values;
+};
 
 /// Low and high byte of an operand at its tile's full size, relative to its address.
 void span(const FlatOperand &operand, int64_t rows, int64_t cols, __int128 &low, __int128 &high) {
@@ -31,20 +87,20 @@ void span(const FlatOperand &operand, int64_t rows, int64_t cols, __int128 &low,
 }
 
 /// How two operands of instructions of one core lie to each other.
-Relation relate(const FlatOperand &a, const FlatOperand &b, int64_t rows, int64_t cols) {
+Relation relate(const FlatOperand &a, const FlatOperand &b, int64_t rows, int64_t cols,
+                const RegisterValues &registers) {
   if (a.address.space != b.address.space)
     return Relation::Apart;
-  if (!haveOneForm(a.address.offset, b.address.offset))
+  const std::optional<Interval> between = registers.between(a.address.offset, b.address.offset);
+  if (!between)
     return Relation::Mixed;
-  const __int128 between =
-      static_cast<__int128>(b.address.offset.constant) - a.address.offset.constant;
   __int128 aLow, aHigh, bLow, bHigh;
   span(a, rows, cols, aLow, aHigh);
   span(b, rows, cols, bLow, bHigh);
-  if (between + bLow >= aHigh || between + bHigh <= aLow)
+  if (between->low + bLow >= aHigh || between->high + bHigh <= aLow)
     return Relation::Apart;
-  const bool same =
-      between == 0 && a.rowBytes == b.rowBytes && a.colBytes == b.colBytes && a.width == b.width;
+  const bool same = between->low == 0 && between->high == 0 && a.rowBytes == b.rowBytes &&
+                    a.colBytes == b.colBytes && a.width == b.width;
   return same ? Relation::Same : Relation::Mixed;
 }
 
@@ -75,12 +131,13 @@ bool isElementwise(const VectorInst &inst) {
 }
 
 /// True if `inst` leaves what it reads and `other` touches element for element alone.
-bool writesInStep(const VectorInst &inst, const VectorInst &other) {
+bool writesInStep(const VectorInst &inst, const VectorInst &other,
+                  const RegisterValues &registers) {
   const int64_t rows = inst.rows.tile, cols = inst.cols.tile;
-  if (relate(inst.dst, other.dst, rows, cols) == Relation::Mixed)
+  if (relate(inst.dst, other.dst, rows, cols, registers) == Relation::Mixed)
     return false;
   for (unsigned k = 0; k < other.operands; ++k)
-    if (relate(inst.dst, other.src[k], rows, cols) == Relation::Mixed)
+    if (relate(inst.dst, other.src[k], rows, cols, registers) == Relation::Mixed)
       return false;
   return true;
 }
@@ -93,12 +150,13 @@ std::vector<uint8_t> findVectorRuns(const DecodedProgram &program, const Decoded
   // Elsewhere an operand names its core.
   if (stream.engine != Engine::Core)
     return runs;
+  RegisterValues registers;
   auto instAt = [&](size_t at) -> const VectorInst * {
     const Slot slot = stream.slots[at];
     if (slot.opcode != Opcode::Vector)
       return nullptr;
     const VectorInst &inst = program.vectors[slot.index];
-    return isElementwise(inst) && writesInStep(inst, inst) ? &inst : nullptr;
+    return isElementwise(inst) && writesInStep(inst, inst, registers) ? &inst : nullptr;
   };
   for (size_t begin = 0; begin < size;) {
     std::vector<const VectorInst *> run;
@@ -107,7 +165,7 @@ std::vector<uint8_t> findVectorRuns(const DecodedProgram &program, const Decoded
       if (!inst || (!run.empty() && !(inst->rows == run[0]->rows && inst->cols == run[0]->cols)))
         break;
       bool inStep = std::all_of(run.begin(), run.end(), [&](const VectorInst *earlier) {
-        return writesInStep(*earlier, *inst) && writesInStep(*inst, *earlier);
+        return writesInStep(*earlier, *inst, registers) && writesInStep(*inst, *earlier, registers);
       });
       if (!inStep)
         break;
@@ -115,6 +173,8 @@ std::vector<uint8_t> findVectorRuns(const DecodedProgram &program, const Decoded
     }
     if (run.size() > 1)
       runs[begin] = static_cast<uint8_t>(run.size());
+    else
+      registers.pass(program, stream.slots[begin]);
     begin += std::max<size_t>(run.size(), 1);
   }
   return runs;

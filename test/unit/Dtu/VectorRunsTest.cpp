@@ -20,7 +20,8 @@ struct Generator {
     return static_cast<int64_t>(random() % static_cast<uint64_t>(bound));
   }
 
-  /// A tile, one of a few that lie apart, or shifted a little into the next one.
+  /// A tile, one of a few that lie apart, or shifted a little into the next one; or in the slot
+  /// that r4 says.
   std::string tile(const char *type, int64_t width, bool mayBroadcast) {
     const int64_t apart = (rows * cols * 4 + 63) / 64 * 64;
     const int64_t places = std::max<int64_t>((kBytes - 128) / apart, 1);
@@ -31,7 +32,9 @@ struct Generator {
       row = below(2) ? cols : 0;
       col = below(2) ? 1 : 0;
     }
-    return absl::StrCat(type, ":L1[", at / 4 * 4, "]{", row, ",", col, "}");
+    const int64_t slots = (kBytes - rows * cols * width - at) / apart;
+    const std::string slot = below(2) && slots > 0 ? absl::StrCat("+", apart, "*r4") : "";
+    return absl::StrCat(type, ":L1[", at / 4 * 4, slot, "]{", row, ",", col, "}");
   }
 
   std::string instruction() {
@@ -55,7 +58,8 @@ TEST(VectorRuns, LeaveWhatSingleInstructionsLeave) {
   int64_t inRuns = 0;
   for (uint32_t seed = 0; seed < 400; ++seed) {
     Generator generator(seed);
-    std::string text;
+    std::string text =
+        absl::StrCat("index dst=r4 value=", generator.below(4), " divide=1 modulo=2\n");
     for (int64_t i = 0, count = 2 + generator.below(30); i < count; ++i)
       text += generator.instruction();
     Program program = coreProgram(text, kBytes);
