@@ -95,6 +95,7 @@ void expectSameWork(const TimingResult &once, const TimingResult &each) {
   for (size_t rank = 0; rank < once.ranks.size(); ++rank) {
     EXPECT_EQ(once.ranks[rank].dteBusy, each.ranks[rank].dteBusy) << rank;
     EXPECT_EQ(once.ranks[rank].l3Bytes, each.ranks[rank].l3Bytes) << rank;
+    EXPECT_EQ(once.ranks[rank].l3BurstBytes, each.ranks[rank].l3BurstBytes) << rank;
     EXPECT_EQ(once.ranks[rank].messages, each.ranks[rank].messages) << rank;
     EXPECT_EQ(once.ranks[rank].sentBytes, each.ranks[rank].sentBytes) << rank;
     EXPECT_EQ(once.ranks[rank].receivedBytes, each.ranks[rank].receivedBytes) << rank;
