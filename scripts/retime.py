@@ -506,7 +506,7 @@ class Executable:
         raise Refused("the text ends inside of a stream")
 
     def time(self, device, cores):
-        """Runs the schedule; the times of the step, its roofline bound and its serial sum in picoseconds."""
+        """Runs the schedule; what retime() gives."""
         machine = Machine(device, cores)
         now = 0
         for name, micro_batch in self.schedule:
@@ -514,11 +514,13 @@ class Executable:
             machine.serial += machine.launch
             task = Task(machine, program.semaphores)
             now = task.run(program.instances(task, machine, micro_batch, self.table), now + machine.launch)
-        return {"step": now, "roofline": machine.roofline(), "serial": machine.serial}
+        return {"step": now, "roofline": machine.roofline(), "serial": machine.serial,
+                "l3_burst_bytes": machine.moved["L3"]}
 
 
 def retime(text, device_file=None):
-    """The times of a step of a program in picoseconds: {"step", "roofline", "serial"}."""
+    """The times of a step of a program in picoseconds and the bytes for which it occupies L3: {"step", "roofline",
+    "serial", "l3_burst_bytes"}."""
     executable = Executable(text)
     path = pathlib.Path(device_file or DEVICES / f"{executable.device}.textproto")
     cores = int(re.search(r"\bcores_per_cluster:\s*(\d+)", path.read_text())[1])

@@ -63,6 +63,7 @@ def compare(binary, device=None):
     reported = json.loads(report.read_text())
     simulated = {name: round(reported[key] * 1e9)
                  for name, key in (("step", "sim_ms"), ("roofline", "roofline_ms"), ("serial", "serial_ms"))}
+    simulated["l3_burst_bytes"] = reported["devices"][0]["l3_burst_bytes"]
     st.expect(simulated["roofline"] <= simulated["step"] <= simulated["serial"], f"out of bounds: {simulated}")
     text = text_of(binary)
     timed = retime.retime(text, device)
