@@ -176,6 +176,7 @@ class Machine:
         # Both sides in one memory: what it serves is twice what is copied.
         self.note("l3_gbytes_per_second", self.rate(2 * MIB, view("L3", 2 * MIB * every, 2 * MIB), view("L3", 0, 2 * MIB),
                                                     every, sides=2))
+        self.note("l3_burst_bytes", self.column() * f["l3_gbytes_per_second"])
         part = round_down(f["l2_bytes_per_cluster"] / every / 2)
         self.note("l2_gbytes_per_second", self.rate(part, view("L2", part * every, part), view("L2", 0, part), every, sides=2))
         part = round_down(f["l1_bytes_per_core"] / 8)
@@ -187,6 +188,15 @@ class Machine:
                   min(f["l3_gbytes_per_second"], f["l2_gbytes_per_second"], engines))
         expected, measured = max(self.to_cores(used) for used in {every, min(every, cores)})
         self.note("L2 -> L1, GB/s", measured, expected)
+
+    def column(self, elements=4096, stride=512):
+        """Nanoseconds an element of columns of L3 that all queues copy."""
+        every = self.bench.queues
+        source = f"#dtu.view<L3[0 + {elements * stride} * r1] strides [{stride}]>"
+        lines = [f"dtu.copy {{dst = {view('L2', 0, 4 * elements)}, src = {source}, sizes = [#dtu.extent<{elements}>]}}"]
+        return per_trip(lambda trips: self.bench.time_streams(
+            [("dte", 0, every, loop(trips, *lines))], l3=elements * stride * every,
+            l2=4 * elements * every)) / elements / every
 
     def to_cores(self, used):
         """GB/s of queues that copy from L2 to L1, queue q to core q modulo the cores: expected and measured."""
@@ -221,10 +231,10 @@ class Machine:
                 f"m = #dtu.extent<64>, n = #dtu.extent<64>, k = #dtu.extent<{k}>, ldc = 64, lda = {k}, ldb = 64, "
                 f'type = "{kind}"}}']))
 
-        def vector(op, columns):
-            operand = "#dtu.operand<f32 L1[{}] rows 0 cols 1>"
+        def vector(op, columns, stride=1):
+            operand = "#dtu.operand<f32 L1[{}] rows 0 cols {}>"
             return per_trip(core([
-                f'dtu.vector {{op = "{op}", dst = {operand.format(0)}, a = {operand.format(131072)}, '
+                f'dtu.vector {{op = "{op}", dst = {operand.format(0, 1)}, a = {operand.format(131072, stride)}, '
                 f"rows = #dtu.extent<1>, cols = #dtu.extent<{columns}>}}"]))
 
         for kind, name in (("f32", "fp32_macs_per_core_cycle"), ("bf16", "bf16_macs_per_core_cycle")):
@@ -236,6 +246,10 @@ class Machine:
         self.note("vector_start_cycles", rest / cycle)
         slow, _ = line(lambda columns: vector("exp", columns), 3200, 12800)
         self.note("transcendental_cycles", slow / slope)
+        # Elements so many words apart lie in as many banks less.
+        apart = 16
+        slope, _ = line(lambda columns: vector("neg", columns, apart), 512, 1536)
+        self.note("l1_banks", apart * cycle / slope)
 
     def links(self):
         for kind, ids in pairs(self.f).items():

@@ -52,7 +52,9 @@ def explore(options, folder, device, dtype):
     for name, value in rates(device).items():
         better = value / 2 if step.is_delay(name) else value * 2
         if program.fields[name] is not None:
-            saved[name] = 1 - program.seconds(name, better) / base
+            # Wider vectors want as many more banks.
+            others = {"l1_banks": 2 * program.fields["l1_banks"][0][1]} if name == "vector_bytes_per_cycle" else {}
+            saved[name] = 1 - program.seconds(name, better, **others) / base
     binary.unlink()
     return base, bound, saved
 

@@ -27,7 +27,7 @@ PUBLISHED = 0.247  # avg_step_fps, steps a second
 CASES = {case: ROOT / f"examples/parallel/bert-large-dtu-{case}.json" for case in ("4x8", "8x4")}
 DEVICE = ROOT / "devices/dtu-t10.textproto"
 SIZES = ("l1_bytes_per_core", "l2_bytes_per_cluster", "dte_per_chip", "cores_per_cluster")
-NOT_TIMES = (*SIZES, "l3_bytes_per_chip", "host_bytes_per_chip")
+NOT_TIMES = (*SIZES, "l3_bytes_per_chip", "host_bytes_per_chip", "l3_burst_bytes", "l1_banks")
 MOST = 1e7  # times slower; further off nothing is looked for
 CLOSE = 5e-4
 
@@ -80,12 +80,15 @@ class Program:
         self.fields = {name: next((value for n, value in description if n == number), None)
                        for name, number in numbers.items()}
 
-    def seconds(self, name, value):
-        figure = self.fields[name]
-        kept = figure[0][1]
-        figure[0][1] = float(value)
+    def seconds(self, name, value, **others):
+        """The step with one figure changed, or several."""
+        kept = {}
+        for changed, number in {name: value, **others}.items():
+            figure = self.fields[changed]
+            kept[changed], figure[0][1] = figure[0][1], float(number)
         self.mutator.write(self.path)
-        figure[0][1] = kept
+        for changed, number in kept.items():
+            self.fields[changed][0][1] = number
         return seconds(self.path)
 
 

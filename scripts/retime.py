@@ -9,6 +9,7 @@ shows as another figure. It takes programs of one rank that load nothing, and ru
 """
 
 import argparse
+import functools
 import heapq
 import json
 import math
@@ -42,6 +43,12 @@ def round_half_up(value):
     return math.floor(value + 0.5)
 
 
+def bank_step(stride):
+    """How far apart the banks of L1 see elements that are `stride` bytes apart."""
+    stride = abs(stride)
+    return stride if stride <= 4 else max(4, stride & -stride)
+
+
 class Machine:
     """One cluster: what its memories and engines take, when each memory is free again, what all did. Picoseconds."""
 
@@ -68,6 +75,8 @@ class Machine:
             self.rows *= 2
         self.columns = max(1, round_half_up(macs / self.rows))
         self.steps16 = max(1, round_half_up(device["bf16_macs_per_core_cycle"] / macs))
+        self.burst, self.banked = int(device["l3_burst_bytes"]), 4 * int(device["l1_banks"])
+        self.occupied, self.vector_cycles = functools.cache(self.occupied), functools.cache(self.vector_cycles)
         self.cores = cores
         self.free = {space: [0] * (cores if space == "L1" else 1) for space in self.per_byte}
         self.moved = dict.fromkeys(self.per_byte, 0)
@@ -87,25 +96,49 @@ class Machine:
             self.macs16 += m * n * k
         return self.spend(now, math.ceil((self.matrix_start + cycles) * self.cycle))
 
-    def vector(self, now, rows, columns, width, cost):
+    def vector(self, now, rows, columns, width, cost, strides):
         if rows <= 0 or columns <= 0:
             return now
-        vectors = min(rows * -(-columns * width // self.vector_bytes), columns * -(-rows * width // self.vector_bytes))
-        return self.spend(now, math.ceil((self.vector_start + vectors * cost) * self.cycle))
+        cycles = self.vector_cycles(rows, columns, width, cost, strides)
+        return self.spend(now, math.ceil((self.vector_start + cycles) * self.cycle))
+
+    def vector_cycles(self, rows, columns, width, cost, strides):
+        """`strides`: of each operand in bytes, from row to row and from column to column."""
+        return min(self.vectors(lines, length, width, cost, [operand[dimension] for operand in strides])
+                   for lines, length, dimension in ((rows, columns, 1), (columns, rows, 0)))
+
+    def vectors(self, lines, length, width, cost, strides):
+        """Cycles of vectors along lines of so many elements."""
+        elements = min(length, max(1, self.vector_bytes // width))
+        worst = max(-(-elements * min(bank_step(stride), self.banked) // self.banked) for stride in strides)
+        return lines * -(-length * width // self.vector_bytes) * max(cost, worst, 1)
+
+    def occupied(self, width, dimensions):
+        """Bytes that a side occupies L3 for; dimensions are (size, stride), from the outermost to the innermost."""
+        span, occupied = width, self.round_up(width)
+        for size, stride in sorted(reversed(dimensions), key=lambda dimension: abs(dimension[1])):
+            if size <= 0:
+                return 0
+            span += (size - 1) * abs(stride)
+            occupied = min(size * occupied, self.round_up(span))
+        return occupied
+
+    def round_up(self, size):
+        return -(-size // self.burst) * self.burst
 
     def spend(self, now, time):
         self.serial += time
         return now + time
 
     def transfer(self, now, sides):
-        """When a transfer is complete; a side is (place, first core, count of cores, bytes)."""
+        """When a transfer is complete; a side is (place, first core, count of cores, bytes, bytes that it occupies)."""
         largest = max(side[3] for side in sides)
         if largest == 0:
             return now
         moving = self.time_of("dte", largest)
         latency, end = self.dte_latency, now + moving
         alone = {"": moving}
-        for place, first, count, size in sides:
+        for place, first, count, _, size in sides:
             if first < 0 or first + count > len(self.free[place]):
                 raise Refused(f"cores {first} to {first + count - 1} of {len(self.free[place])}")
             time = self.time_of(place, size)
@@ -322,8 +355,19 @@ class StreamTranslator:
         op = fields.get("op", "copy")
         types = [ADDRESS.match(fields[key])[1] for key in ("dst", "a", "b", "c")[:1 + OPERANDS.get(op, 1)]]
         cost = "machine.transcendental" if op in TRANSCENDENTAL else "1"
+        keys = ("dst", "a", "b", "c")
+        strides = [self.strides(fields[key], WIDTH[kind]) for key, kind in zip(keys, types, strict=False)]
+        # The result of a reduction stays where it is along what is reduced.
+        reduced = {"row": 1, "col": 0}.get(op[:3] if op[3:] in ("_sum", "_max", "_min") else "")
+        if reduced is not None:
+            strides[0][reduced] = 0
         self.emit(f"now = yield machine.vector(now, {extent(fields['rows'])}, {extent(fields['cols'])}, "
-                  f"{max(WIDTH[t] for t in types)}, {cost})")
+                  f"{max(WIDTH[t] for t in types)}, {cost}, {tuple(map(tuple, strides))})")
+
+    @staticmethod
+    def strides(operand, width):
+        """Bytes from row to row and from column to column."""
+        return [int(stride) * width for stride in ADDRESS.match(operand)[5].split(",")]
 
     def add_copy(self, fields):
         sizes = self.sizes(fields)
@@ -332,34 +376,46 @@ class StreamTranslator:
         # What is read again and again counts once, but over no elements nothing is read.
         again = [f"({size} > 0)" for size, stride in zip(sizes, src[2], strict=True)
                  if stride == 0 and not (size.isdigit() and int(size) > 0)]
-        self.transfer((dst, True, integer(fields, "multicast", 1), [*sizes, self.width(fields, "to")]),
-                      (src, False, "1", [*read, *again, self.width(fields, "from")]))
+        to, from_ = self.width(fields, "to"), self.width(fields, "from")
+        self.transfer((dst, True, integer(fields, "multicast", 1), [*sizes, to], self.strided(to, sizes, dst)),
+                      (src, False, "1", [*read, *again, from_], self.strided(from_, sizes, src)))
 
     def add_fill(self, fields):
-        self.transfer((self.view(fields["dst"]), True, integer(fields, "multicast", 1),
-                       [*self.sizes(fields), self.width(fields, "type")]))
+        sizes, dst, width = self.sizes(fields), self.view(fields["dst"]), self.width(fields, "type")
+        self.transfer((dst, True, integer(fields, "multicast", 1), [*sizes, width], self.strided(width, sizes, dst)))
 
     def add_gather(self, fields):
-        self.rows(fields, "dst", 1)
+        self.rows(fields, "dst", 1, "dst_stride")
 
     def add_scatter(self, fields):
-        self.rows(fields, "src", 1 if fields.get("combine", "sum") == "none" else 2)
+        self.rows(fields, "src", 1 if fields.get("combine", "sum") == "none" else 2, "src_stride")
 
-    def rows(self, fields, other, times):
+    def rows(self, fields, other, times, stride):
         count, elements = extent(fields["count"]), extent(fields["elements"])
         bytes_ = [count, elements, self.width(fields, "type")]
         has_elements = [] if elements.isdigit() and int(elements) > 0 else [f"({elements} > 0)"]
-        self.transfer((self.view(fields["table"]), False, "1", [*bytes_, str(times)]),
-                      (self.view(fields[other]), False, "1", bytes_),
-                      (self.view(fields["index"]), False, "1",
-                       [count, *has_elements, self.width(fields, "index_type", "i32")]))
+        row = product([elements, self.width(fields, "type")])
+        index = [count, *has_elements, self.width(fields, "index_type", "i32")]
+        other_stride = integer(fields, stride, 0)
+        self.transfer((self.view(fields["table"]), False, "1", [*bytes_, str(times)],
+                       f"{times} * {count} * machine.round_up({row})"),
+                      (self.view(fields[other]), False, "1", bytes_,
+                       f"machine.occupied({row}, (({count}, {other_stride}),))"),
+                      (self.view(fields["index"]), False, "1", index, f"machine.round_up({product(index)})"))
 
     def transfer(self, *sides):
+        """Sides as (view, whether it is written, cores, factors of its bytes, bytes that it occupies in L3)."""
         written = ""
-        for (space, core, _), is_write, cores, factors in sides:
+        for (space, core, _), is_write, cores, factors, occupied in sides:
             place = space if space != "host" else "to host" if is_write else "from host"
-            written += f"({place!r}, {core}, {cores}, {product(factors)}), "
+            size = product(factors)
+            written += f"({place!r}, {core}, {cores}, {size}, {occupied if space == 'L3' else size}), "
         self.emit(f"now = yield machine.transfer(now, ({written}))")
+
+    @staticmethod
+    def strided(width, sizes, view):
+        dimensions = "".join(f"({size}, {stride}), " for size, stride in zip(sizes, view[2], strict=True))
+        return f"machine.occupied({width}, ({dimensions}))"
 
     def view(self, text):
         """Space, core as Python and strides."""
@@ -450,7 +506,7 @@ class Executable:
         raise Refused("the text ends inside of a stream")
 
     def time(self, device, cores):
-        """Runs the schedule; the times of the step, its roofline bound and its serial sum in picoseconds."""
+        """Runs the schedule; what retime() gives."""
         machine = Machine(device, cores)
         now = 0
         for name, micro_batch in self.schedule:
@@ -458,11 +514,13 @@ class Executable:
             machine.serial += machine.launch
             task = Task(machine, program.semaphores)
             now = task.run(program.instances(task, machine, micro_batch, self.table), now + machine.launch)
-        return {"step": now, "roofline": machine.roofline(), "serial": machine.serial}
+        return {"step": now, "roofline": machine.roofline(), "serial": machine.serial,
+                "l3_burst_bytes": machine.moved["L3"]}
 
 
 def retime(text, device_file=None):
-    """The times of a step of a program in picoseconds: {"step", "roofline", "serial"}."""
+    """The times of a step of a program in picoseconds and the bytes for which it occupies L3: {"step", "roofline",
+    "serial", "l3_burst_bytes"}."""
     executable = Executable(text)
     path = pathlib.Path(device_file or DEVICES / f"{executable.device}.textproto")
     cores = int(re.search(r"\bcores_per_cluster:\s*(\d+)", path.read_text())[1])

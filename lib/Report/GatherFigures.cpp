@@ -82,7 +82,7 @@ private:
     int64_t l2Bytes = 0, arena = 0, ranks = 0;
   };
   struct ChipWork {
-    int64_t l3Bytes = 0, toHost = 0, fromHost = 0;
+    int64_t burstBytes = 0, toHost = 0, fromHost = 0;
   };
 
   const proto::Executable &program;
@@ -125,10 +125,9 @@ void Gatherer::countDevices() {
       device.engines.receivePicoseconds += of.receivePicoseconds;
       chip.toHost += of.toHostBytes;
       chip.fromHost += of.fromHostBytes;
-      for (const TaskWork &work : timed.time.work.ranks[rank]) {
+      chip.burstBytes += of.burstBytes;
+      for (const TaskWork &work : timed.time.work.ranks[rank])
         device.l2Bytes += work.l2Bytes;
-        chip.l3Bytes += work.l3Bytes;
-      }
     }
   figures.numDevices = static_cast<int64_t>(devices.size());
 }
@@ -161,7 +160,7 @@ EngineShares Gatherer::sharesOf(int64_t rank) const {
           share(device.engines.sendPicoseconds, device.ranks),
           share(device.engines.receivePicoseconds, device.ranks),
           share(costs.l2Bytes(device.l2Bytes), 1),
-          share(costs.l3Bytes(chip.l3Bytes), 1),
+          share(costs.l3Bytes(chip.burstBytes), 1),
           share(costs.hostBytes(std::max(chip.toHost, chip.fromHost)), 1)};
 }
 

@@ -48,7 +48,7 @@ std::vector<WhatIf> propose(const StepFigures &figures) {
        {{"fp32_macs_per_core_cycle", 2}, {"bf16_macs_per_core_cycle", 2}},
        largest(figures, &EngineShares::matrix)},
       {"vector engines are twice as fast",
-       {{"vector_bytes_per_cycle", 2}},
+       {{"vector_bytes_per_cycle", 2}, {"l1_banks", 2}},
        largest(figures, &EngineShares::vector)},
       {"device memory (L3) is twice as fast",
        {{"l3_gbytes_per_second", 2}},

@@ -132,11 +132,13 @@ std::string printStepTimeJson(const StepTime &time, const proto::Executable &pro
           "%s\n  {\"rank\": %d, \"device\": %d, \"stage\": %d, \"macs\": %d, \"messages\": %d, "
           "\"sent_bytes\": %d, \"parameter_bytes\": %d, \"arena_bytes\": %d, "
           "\"host_arena_bytes\": %d, \"to_host_bytes\": %d, \"from_host_bytes\": %d, "
-          "\"l1_bytes\": %d, \"l2_bytes\": %d, \"l3_bytes\": %d, \"instructions\": %d}",
+          "\"l1_bytes\": %d, \"l2_bytes\": %d, \"l3_bytes\": %d, \"l3_burst_bytes\": %d, "
+          "\"instructions\": %d}",
           devices.empty() ? "" : ",", group.first_rank() + rank, group.device_ids(rank),
           group.stages_size() > 0 ? group.stages(0) : 0, of.macs, of.messages, of.sentBytes,
           parameters, group.arena_bytes(), group.host_arena_bytes(), of.toHostBytes,
-          of.fromHostBytes, work.l1Bytes, work.l2Bytes, work.l3Bytes, work.instructions);
+          of.fromHostBytes, work.l1Bytes, work.l2Bytes, work.l3Bytes, of.burstBytes,
+          work.instructions);
     }
   return absl::StrFormat("{\"sim_ms\": %s, \"roofline_ms\": %s, \"serial_ms\": %s, "
                          "\"messages\": %d, \"devices\": [%s\n]}\n",

@@ -38,6 +38,8 @@ DtuCosts::DtuCosts(const proto::DtuDescription &description) {
   vectorStart = description.vector_start_cycles().value();
   transcendentalCycles = description.transcendental_cycles().value();
   vectorBytes = std::max<int64_t>(1, std::llround(description.vector_bytes_per_cycle().value()));
+  burst = static_cast<int64_t>(description.l3_burst_bytes().value());
+  bankedBytes = 4 * static_cast<int64_t>(description.l1_banks().value());
 
   // The array is as square as powers of two allow, at most 16 rows high, columns
   // taking the rest; 16-bit types deepen each multiplier along k.
@@ -59,14 +61,43 @@ Picoseconds DtuCosts::matmul(int64_t m, int64_t n, int64_t k, bool is16Bit) cons
   return static_cast<Picoseconds>(std::ceil((matrixStart + cycles) * cycle));
 }
 
-Picoseconds DtuCosts::vector(int64_t rows, int64_t cols, int64_t elementBytes,
-                             bool transcendental) const {
+/// Of vectors along lines of `length` elements.
+double DtuCosts::vectorCycles(int64_t lines, int64_t length, int64_t elementBytes, double perVector,
+                              int64_t step) const {
+  const int64_t vectors = lines * ceilDiv(length * elementBytes, vectorBytes);
+  const int64_t elements = std::min(length, std::max<int64_t>(1, vectorBytes / elementBytes));
+  const int64_t inOneBank =
+      std::max<int64_t>(1, ceilDiv(elements * std::min(step, bankedBytes), bankedBytes));
+  return static_cast<double>(vectors) * std::max(perVector, static_cast<double>(inOneBank));
+}
+
+Picoseconds DtuCosts::vector(int64_t rows, int64_t cols, int64_t elementBytes, bool transcendental,
+                             const BankSteps &steps) const {
   if (rows <= 0 || cols <= 0)
     return 0;
-  int64_t vectors = std::min(rows * ceilDiv(cols * elementBytes, vectorBytes),
-                             cols * ceilDiv(rows * elementBytes, vectorBytes));
-  double cycles = static_cast<double>(vectors) * (transcendental ? transcendentalCycles : 1);
+  const double perVector = transcendental ? transcendentalCycles : 1;
+  const double cycles =
+      std::min(vectorCycles(rows, cols, elementBytes, perVector, steps.alongCols),
+               vectorCycles(cols, rows, elementBytes, perVector, steps.alongRows));
   return static_cast<Picoseconds>(std::ceil((vectorStart + cycles) * cycle));
+}
+
+int64_t DtuCosts::burstBytes(int64_t elementBytes, absl::Span<const AccessDim> dims) const {
+  // Far beyond any memory, so that no product overflows.
+  constexpr int64_t kMost = int64_t(1) << 50;
+  auto product = [&](int64_t a, int64_t b) {
+    int64_t result;
+    return __builtin_mul_overflow(a, b, &result) ? kMost : std::min(result, kMost);
+  };
+  auto wholeBursts = [&](int64_t bytes) { return (bytes + burst - 1) & -burst; };
+  int64_t span = elementBytes, occupied = wholeBursts(elementBytes);
+  for (const AccessDim &dim : dims) {
+    if (dim.size <= 0)
+      return 0;
+    span = std::min(span + product(dim.size - 1, std::abs(dim.stride)), kMost);
+    occupied = std::min(product(dim.size, occupied), wholeBursts(span));
+  }
+  return occupied;
 }
 
 } // namespace st

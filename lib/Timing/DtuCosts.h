@@ -5,11 +5,48 @@
 
 #include "lib/Proto/device.pb.h"
 
+#include "absl/types/span.h"
+
+#include <algorithm>
 #include <cstdint>
+#include <cstdlib>
 
 namespace st {
 
 using Picoseconds = int64_t;
+
+/// How the operands of a vector instruction lie in the banks of L1: along rows and along columns
+/// the step of the worst of them.
+class BankSteps {
+public:
+  /// An operand with these strides in bytes.
+  void add(int64_t rowStride, int64_t colStride) {
+    alongRows = std::max(alongRows, stepOf(rowStride));
+    alongCols = std::max(alongCols, stepOf(colStride));
+  }
+  /// Operands that are tiles with rows one behind the other.
+  static BankSteps ofDense(int64_t cols, int64_t elementBytes) {
+    BankSteps steps;
+    steps.add(cols * elementBytes, elementBytes);
+    return steps;
+  }
+
+  int64_t alongRows = 0, alongCols = 0;
+
+private:
+  /// Elements that share words lie as close as their stride says. Others spread over the banks but
+  /// for the power of two in their stride.
+  static int64_t stepOf(int64_t stride) {
+    stride = std::abs(stride);
+    return stride <= kBankBytes ? stride : std::max(kBankBytes, stride & -stride);
+  }
+  static constexpr int64_t kBankBytes = 4;
+};
+
+/// One dimension of what a transfer touches in a memory: so many places, so many bytes apart.
+struct AccessDim {
+  int64_t size = 1, stride = 0;
+};
 
 class DtuCosts {
 public:
@@ -21,8 +58,13 @@ public:
   Picoseconds matmul(int64_t m, int64_t n, int64_t k, bool is16Bit) const;
 
   /// A tile op on rows x cols elements of `elementBytes` each: whole vectors along the better of
-  /// the two dimensions.
-  Picoseconds vector(int64_t rows, int64_t cols, int64_t elementBytes, bool transcendental) const;
+  /// the two dimensions. A vector takes a cycle for each element in the bank that has the most.
+  Picoseconds vector(int64_t rows, int64_t cols, int64_t elementBytes, bool transcendental,
+                     const BankSteps &steps) const;
+
+  /// Bytes that a transfer occupies L3 for: whole bursts, where rows that are closer than that
+  /// share them. `dims`: from the smallest stride to the largest; no address matters.
+  int64_t burstBytes(int64_t elementBytes, absl::Span<const AccessDim> dims) const;
 
   /// Bytes through one memory or port at its full rate.
   Picoseconds l1Bytes(int64_t bytes) const { return scale(bytes, l1PerByte); }
@@ -43,7 +85,10 @@ public:
 private:
   double l1PerByte, l2PerByte, l3PerByte, dtePerByte, hostPerByte = 0;
   double matrixStart, vectorStart, transcendentalCycles;
-  int64_t vectorBytes;
+  int64_t vectorBytes, burst, bankedBytes;
+
+  double vectorCycles(int64_t lines, int64_t length, int64_t elementBytes, double perVector,
+                      int64_t step) const;
 };
 
 } // namespace st

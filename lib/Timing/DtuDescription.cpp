@@ -9,7 +9,9 @@
 #include "google/protobuf/io/tokenizer.h"
 #include "google/protobuf/text_format.h"
 
+#include <algorithm>
 #include <cmath>
+#include <utility>
 
 namespace st {
 namespace {
@@ -31,6 +33,7 @@ absl::Status error(absl::string_view field, absl::string_view what) {
 
 /// Within these bounds every duration of a sane program fits 63 bits of picoseconds.
 constexpr double kMinFigure = 1e-6, kMaxFigure = 1e15;
+constexpr uint32_t kMaxCount = 4096;
 
 absl::Status checkFigure(const proto::Figure &figure, absl::string_view field) {
   if (!(figure.value() >= kMinFigure && figure.value() <= kMaxFigure))
@@ -43,6 +46,11 @@ absl::Status checkFigure(const proto::Figure &figure, absl::string_view field) {
         field,
         absl::StrCat("source must begin with 'v', 'd', 'r' or 'a' and a colon, is '", source, "'"));
   return absl::OkStatus();
+}
+
+bool isPowerOfTwo(double value) {
+  const auto count = static_cast<uint32_t>(std::min<double>(value, kMaxCount + 1));
+  return count == value && count <= kMaxCount && (count & (count - 1)) == 0;
 }
 
 /// A device without links, between chips or to a host, needs no figures for them.
@@ -63,7 +71,6 @@ bool isNeeded(const proto::DtuDescription &description, const std::string &field
 absl::Status checkDtuDescription(const proto::DtuDescription &description) {
   if (description.name().empty())
     return error("name", "is missing");
-  constexpr uint32_t kMaxCount = 4096;
   const google::protobuf::Reflection *reflection = description.GetReflection();
   const google::protobuf::Descriptor *fields = description.GetDescriptor();
   for (int i = 0; i < fields->field_count(); ++i) {
@@ -87,6 +94,11 @@ absl::Status checkDtuDescription(const proto::DtuDescription &description) {
           static_cast<const proto::Figure &>(reflection->GetMessage(description, field)),
           field->name()));
   }
+  for (auto [name, figure] : {std::pair{"l3_burst_bytes", &description.l3_burst_bytes()},
+                              std::pair{"l1_banks", &description.l1_banks()}})
+    if (!isPowerOfTwo(figure->value()))
+      return error(name, absl::StrCat("expected a power of two up to ", kMaxCount, ", found ",
+                                      figure->value()));
   if (description.ids_per_chip() < description.clusters_per_chip())
     return error("ids_per_chip", absl::StrCat("is ", description.ids_per_chip(), " for ",
                                               description.clusters_per_chip(), " clusters"));

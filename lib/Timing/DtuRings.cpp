@@ -106,9 +106,10 @@ Picoseconds DtuRings::exchangeTime(const DtuHop &hop, int64_t members, int64_t b
   const Picoseconds sent = DtuCosts::scale(bytes, hop.linkPerByte);
   const Picoseconds received = (members - 1) * (costs.dteBytes(bytes) + costs.sync);
   // From L2 to a core, there and back to L3, each told to the next.
-  const Picoseconds reduced = costs.dteBytes(members * bytes) +
-                              costs.vector(members, bytes, 1, false) + costs.dteBytes(bytes) +
-                              2 * costs.dteLatency + 4 * costs.sync;
+  const Picoseconds reduced =
+      costs.dteBytes(members * bytes) +
+      costs.vector(members, bytes, 1, /*transcendental=*/false, BankSteps::ofDense(bytes, 1)) +
+      costs.dteBytes(bytes) + 2 * costs.dteLatency + 4 * costs.sync;
   return std::max(sent, received) + hop.latency + reduced;
 }
 

@@ -118,7 +118,11 @@ class Stream:
         return address + (f" core {self.rng.randrange(CORES)}" if space == "L1" else "")
 
     def strides(self, count, width):
-        return [width * MOST ** (count - 1 - i) for i in range(count)]
+        """Of dimensions in any order."""
+        strides = [width * MOST ** (count - 1 - i) for i in range(count)]
+        if self.rng.random() < 0.5:
+            self.rng.shuffle(strides)
+        return strides
 
     def transfer(self):
         self.rng.choice([self.copy, self.fill, self.gather, self.scatter])()
@@ -180,10 +184,13 @@ class Stream:
             ("fill", 0, TYPES), ("row_sum", 1, ["f32", "bf16"]), ("col_max", 1, ["f32"])])
         type_ = rng.choice(list(types))
         result = rng.choice(list(TYPES)) if op == "copy" else "i1" if op == "lt" else type_
-        names = [f"#dtu.operand<{'i1' if op == 'select' and i == 0 else type_} {at[i + 1]} rows 30 cols 1>"
+        # Elements of at most 8 bytes, of 30 rows and columns, in the 8192 bytes of an operand.
+        tiles = ["rows 30 cols 1", "rows 32 cols 1", "rows 33 cols 1", "rows 1 cols 32", "rows 1 cols 33"]
+        read = [*tiles, "rows 0 cols 1", "rows 1 cols 0", "rows 0 cols 32", "rows 0 cols 0"]
+        names = [f"#dtu.operand<{'i1' if op == 'select' and i == 0 else type_} {at[i + 1]} {rng.choice(read)}>"
                  for i in range(operands)]
         given = "".join(f", {name} = {operand}" for name, operand in zip("abc", names))
-        self.add(f'dtu.vector {{op = "{op}", dst = #dtu.operand<{result} {at[0]} rows 30 cols 1>{given}, '
+        self.add(f'dtu.vector {{op = "{op}", dst = #dtu.operand<{result} {at[0]} {rng.choice(tiles)}>{given}, '
                  f"rows = {self.extent(30)}, cols = {self.extent(30)}}}")
 
     def work(self, depth, may_wait):

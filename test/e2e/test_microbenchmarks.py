@@ -18,7 +18,7 @@ ODD = {"clock_ghz": 1.37, "l3_gbytes_per_second": 397.3, "l2_gbytes_per_second":
        "onchip_gbytes_per_second": 61.3, "onchip_latency_ns": 771, "chip_gbytes_per_second": 11.9,
        "chip_latency_ns": 1234, "group_gbytes_per_second": 7.1, "group_latency_ns": 2345,
        "host_gbytes_per_second": 3.7, "host_latency_ns": 777, "fp32_macs_per_core_cycle": 128,
-       "bf16_macs_per_core_cycle": 256}
+       "bf16_macs_per_core_cycle": 256, "l3_burst_bytes": 64, "l1_banks": 64}
 
 
 def close(rows):
@@ -35,7 +35,7 @@ def machine(device):
         names = {name for name, _, _ in rows}
         wanted = {"task_launch_ns", "sync_ns", "dte_latency_ns", "dte_gbytes_per_second", "l3_gbytes_per_second",
                   "l2_gbytes_per_second", "l1_gbytes_per_second", "fp32_macs_per_core_cycle", "bf16_macs_per_core_cycle",
-                  "host_latency_ns", "onchip_latency_ns", "matrix_start_cycles"}
+                  "host_latency_ns", "onchip_latency_ns", "matrix_start_cycles", "l3_burst_bytes", "l1_banks"}
         if bench.figures["max_chips"] > 1:
             wanted |= {"onchip_gbytes_per_second", "chip_gbytes_per_second", "chip_latency_ns", "group_latency_ns"}
         st.expect(wanted <= names, f"not measured: {sorted(wanted - names)}")

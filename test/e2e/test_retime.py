@@ -30,7 +30,7 @@ ODD = {"clock_ghz": 1.37, "l3_gbytes_per_second": 97.3, "l2_gbytes_per_second": 
        "dte_gbytes_per_second": 71.3, "dte_latency_ns": 133.3337, "sync_ns": 17.0005, "transcendental_cycles": 7.3,
        "task_launch_ns": 4321.1234, "matrix_start_cycles": 29.5, "vector_start_cycles": 11.25,
        "fp32_macs_per_core_cycle": 120, "bf16_macs_per_core_cycle": 300, "vector_bytes_per_cycle": 96,
-       "host_gbytes_per_second": 7.7, "host_latency_ns": 777.7777}
+       "host_gbytes_per_second": 7.7, "host_latency_ns": 777.7777, "l3_burst_bytes": 128, "l1_banks": 16}
 # So that much falls on one instant, and memories are what is waited for.
 FLAT = {"sync_ns": 1e-6, "dte_latency_ns": 1e-6, "task_launch_ns": 1, "clock_ghz": 1, "l3_gbytes_per_second": 1,
         "l2_gbytes_per_second": 1, "l1_gbytes_per_second": 1, "dte_gbytes_per_second": 2, "matrix_start_cycles": 1,
@@ -63,6 +63,7 @@ def compare(binary, device=None):
     reported = json.loads(report.read_text())
     simulated = {name: round(reported[key] * 1e9)
                  for name, key in (("step", "sim_ms"), ("roofline", "roofline_ms"), ("serial", "serial_ms"))}
+    simulated["l3_burst_bytes"] = reported["devices"][0]["l3_burst_bytes"]
     st.expect(simulated["roofline"] <= simulated["step"] <= simulated["serial"], f"out of bounds: {simulated}")
     text = text_of(binary)
     timed = retime.retime(text, device)

@@ -20,6 +20,8 @@ struct CopyJob {
 
 private:
   void simplify();
+  int64_t burstBytes(size_t shared, int64_t share, const Machine &machine) const;
+  size_t chooseShared(const Machine &machine) const;
 };
 
 } // namespace mlir::dtu

@@ -73,6 +73,42 @@ static void emitDims(StreamBuilder &dte, CopyJob job, Expr dstOffset, Expr srcOf
   dte.emit(std::move(fill));
 }
 
+/// Bytes that L3 is occupied for where a worker has `share` of a dimension.
+int64_t CopyJob::burstBytes(size_t shared, int64_t share, const Machine &machine) const {
+  int64_t total = 0;
+  auto add = [&](hw::Space space, ArrayRef<int64_t> strides) {
+    if (space != hw::Space::L3)
+      return;
+    SmallVector<::st::AccessDim, 4> dims;
+    for (size_t dim = 0; dim < sizes.size(); ++dim)
+      dims.push_back({dim == shared ? share : sizes[dim], strides[dim]});
+    total += machine.burstBytes(hw::byteWidth(type), std::move(dims));
+  };
+  add(dstSpace, dst);
+  if (!fill)
+    add(srcSpace, src);
+  return total;
+}
+
+/// The dimension that the queues share: of those that give everyone something the one that cuts
+/// rows of L3 into the fewest bursts, the outermost if several do; else the largest.
+size_t CopyJob::chooseShared(const Machine &machine) const {
+  std::optional<size_t> best;
+  int64_t least = 0;
+  for (size_t dim = 0; dim < sizes.size(); ++dim) {
+    if (sizes[dim] < machine.workers)
+      continue;
+    const int64_t share = llvm::divideCeil(sizes[dim], machine.workers);
+    const int64_t bytes = llvm::divideCeil(sizes[dim], share) * burstBytes(dim, share, machine);
+    // What a ragged last share has less is nothing to change the dimension for.
+    if (best && bytes > least - least / 8)
+      continue;
+    best = dim;
+    least = bytes;
+  }
+  return best ? *best : llvm::max_element(sizes) - sizes.begin();
+}
+
 void CopyJob::emit(ProgramBuilder &builder, const Expr &dstBase, const Expr &srcBase) const {
   StreamBuilder &dte = builder.dte;
   StreamBuilder::Scope scope(dte);
@@ -91,11 +127,7 @@ void CopyJob::emit(ProgramBuilder &builder, const Expr &dstBase, const Expr &src
     return dte.when(Expr::instance(), 1, [&](Expr) {
       emitDims(dte, job, dstBase + dstOffset, srcBase + srcOffset, 0, 0, std::nullopt);
     });
-  // The outermost dimension that gives everyone something, else the largest.
-  size_t shared =
-      llvm::find_if(job.sizes, [&](int64_t size) { return size >= workers; }) - job.sizes.begin();
-  if (shared == job.sizes.size())
-    shared = llvm::max_element(job.sizes) - job.sizes.begin();
+  size_t shared = job.chooseShared(builder.machine);
   int64_t share = llvm::divideCeil(job.sizes[shared], workers);
   int64_t takers = llvm::divideCeil(job.sizes[shared], share);
   dte.when(Expr::instance(), takers, [&](Expr) {

@@ -63,6 +63,7 @@ int64_t Planner::even(int64_t size, int64_t most, int64_t multiple) {
 void Planner::chooseGroups() {
   int last = static_cast<int>(numGroups()) - 1;
   plan.shape.colGroup = last;
+  plan.shape.padsRows = true;
   for (int group = last - 1; group >= 0 && plan.shape.rowGroup < 0; --group)
     if (reduced == 0 || isReduced(group) != isReduced(last))
       plan.shape.rowGroup = group;

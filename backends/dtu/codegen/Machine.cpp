@@ -1,6 +1,9 @@
 #include "backends/dtu/codegen/Machine.h"
 
+#include "llvm/ADT/STLExtras.h"
+
 #include <algorithm>
+#include <cstdlib>
 
 using namespace mlir::dtu;
 
@@ -16,4 +19,12 @@ Machine::Machine(const ::st::proto::DtuDescription &description) : costs(descrip
   dteRate = description.dte_gbytes_per_second().value();
   dteLatency = description.dte_latency_ns().value();
   syncTime = description.sync_ns().value();
+}
+
+int64_t Machine::burstBytes(int64_t elementBytes,
+                            llvm::SmallVector<::st::AccessDim, 4> dims) const {
+  llvm::sort(dims, [](const ::st::AccessDim &a, const ::st::AccessDim &b) {
+    return std::abs(a.stride) < std::abs(b.stride);
+  });
+  return costs.burstBytes(elementBytes, dims);
 }

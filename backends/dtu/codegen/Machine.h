@@ -3,6 +3,7 @@
 
 #include "lib/Proto/device.pb.h"
 #include "lib/Timing/DtuCosts.h"
+#include "llvm/ADT/SmallVector.h"
 
 #include <cstdint>
 
@@ -23,10 +24,14 @@ struct Machine {
   double matmulTime(int64_t rows, int64_t cols, int64_t depth, bool is16Bit) const {
     return toNanoseconds(costs.matmul(rows, cols, depth, is16Bit));
   }
-  /// A vector instruction on a tile.
+  /// A vector instruction on a tile whose rows lie one behind the other.
   double vectorTime(int64_t rows, int64_t cols, int64_t elementBytes, bool transcendental) const {
-    return toNanoseconds(costs.vector(rows, cols, elementBytes, transcendental));
+    return toNanoseconds(costs.vector(rows, cols, elementBytes, transcendental,
+                                      ::st::BankSteps::ofDense(cols, elementBytes)));
   }
+
+  /// Bytes that L3 is occupied for by these dimensions of a tensor there, in any order.
+  int64_t burstBytes(int64_t elementBytes, llvm::SmallVector<::st::AccessDim, 4> dims) const;
 
 private:
   static double toNanoseconds(::st::Picoseconds time) { return static_cast<double>(time) / 1000; }

@@ -429,16 +429,21 @@ void MatmulKernel::emit(const KernelContext &context) {
 static MatmulEpilogue epilogueOf(const TileProgram &program, const TilePhase &phase,
                                  const TileShape &tile) {
   MatmulEpilogue epilogue;
-  auto moved = [&](hw::DType type, GroupSet groups) {
-    return MatmulEpilogue::Moved{hw::byteWidth(type), tile.hasRows(groups), tile.hasCols(groups)};
+  auto moved = [&](hw::DType type, GroupSet groups, ArrayRef<int64_t> strides) {
+    const int64_t width = hw::byteWidth(type);
+    auto stride = [&](int group) { return group < 0 ? 0 : strides[group] * width; };
+    return MatmulEpilogue::Moved{width, tile.hasRows(groups), tile.hasCols(groups),
+                                 stride(tile.rowGroup), stride(tile.colGroup)};
   };
   for (int op : phase.ops)
     ++(hw::isTranscendental(program.ops[op].op) ? epilogue.transcendentals : epilogue.ops);
   for (int input : phase.inputs)
-    epilogue.loads.push_back(moved(program.values[input].type, program.values[input].groups));
+    epilogue.loads.push_back(moved(program.values[input].type, program.values[input].groups,
+                                   program.values[input].strides));
   for (int output : phase.outputs)
-    epilogue.stores.push_back(
-        moved(program.outputs[output].ref.type, program.outputs[output].groups));
+    epilogue.stores.push_back(moved(program.outputs[output].ref.type,
+                                    program.outputs[output].groups,
+                                    program.outputs[output].strides));
   return epilogue;
 }
 

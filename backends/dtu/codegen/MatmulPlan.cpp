@@ -290,5 +290,12 @@ std::optional<MatmulTiling> mlir::dtu::chooseTiling(const MatmulShape &shape,
   for (int64_t size : ArrayRef(shape.depthSizes).drop_back(shape.depthSizes.empty() ? 0 : 1))
     sizes.outerDepth *= size;
   sizes.width = hw::byteWidth(shape.type);
+  auto sourceOf = [](const MatmulOperand &operand, int64_t freeStride) {
+    const int64_t width = hw::byteWidth(operand.type);
+    return MatmulSource{width, freeStride * width,
+                        operand.depth.empty() ? 0 : operand.depth.back() * width};
+  };
+  sizes.lhs = sourceOf(shape.lhs, shape.lhsRowStride());
+  sizes.rhs = sourceOf(shape.rhs, shape.rhsColStride());
   return TilingSearch(sizes, shape, machine, epilogue).run();
 }

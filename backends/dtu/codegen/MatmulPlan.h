@@ -74,8 +74,9 @@ struct MatmulEpilogue {
   std::function<int64_t(unsigned slots, const TileShape &shape)> bytes;
   int64_t ops = 0, transcendentals = 0; // vector instructions, and those of them that are slow
   struct Moved {
-    int64_t bytes;         // of an element
-    bool hasRows, hasCols; // or is one for all
+    int64_t bytes;                // of an element
+    bool hasRows, hasCols;        // or is one for all
+    int64_t rowStride, colStride; // in L3, in bytes
   };
   SmallVector<Moved> loads, stores; // with each tile
 };

@@ -42,11 +42,12 @@ struct Copies {
   double latencies = 0, transfers = 0; // nanoseconds in the queue
   int64_t l3Bytes = 0, l2Bytes = 0;
 
-  void add(int64_t bytes, bool isL3, bool isL2, const Machine &machine) {
+  /// Of so many bytes, for which L3 and L2 are occupied for so many.
+  void add(int64_t bytes, int64_t inL3, int64_t inL2, const Machine &machine) {
     latencies += machine.dteLatency;
     transfers += double(bytes) / machine.dteRate;
-    l3Bytes += isL3 ? bytes : 0;
-    l2Bytes += isL2 ? bytes : 0;
+    l3Bytes += inL3;
+    l2Bytes += inL2;
   }
 };
 
@@ -78,19 +79,30 @@ Worker::Worker(const MatmulSizes &sizes, const MatmulTiling &t, const Machine &m
       steps(stepsOf(sizes, t)), sharers(std::min(tilesOf(sizes, t, machine), machine.workers)) {
   const int64_t lhs = t.rows * t.depth * sizes.width, rhs = t.cols * t.depth * sizes.width;
   Copies loads, stages, fetches, stores;
-  loads.add(lhs, !t.sharesLhs(), t.sharesLhs(), machine);
-  loads.add(rhs, !t.sharesRhs(), t.sharesRhs(), machine);
-  if (t.sharesLhs())
-    stages.add(t.gridRows * lhs * t.chunk / machine.workers, true, true, machine);
-  if (t.sharesRhs())
-    stages.add(t.gridCols * rhs * t.chunk / machine.workers, true, true, machine);
-  auto moved = [&](const MatmulEpilogue::Moved &value) {
-    return (value.hasRows ? t.rows : 1) * (value.hasCols ? t.cols : 1) * value.bytes;
+  auto inL3 = [&](const MatmulSource &source, int64_t free, int64_t depth) {
+    return machine.burstBytes(source.width, {{free, source.free}, {depth, source.depth}});
+  };
+  auto addOperand = [&](const MatmulSource &source, int64_t free, int64_t bytes, int64_t grid,
+                        bool isShared) {
+    loads.add(bytes, isShared ? 0 : inL3(source, free, t.depth), isShared ? bytes : 0, machine);
+    if (!isShared)
+      return;
+    const int64_t staged = grid * bytes * t.chunk / machine.workers;
+    stages.add(staged, inL3(source, grid * free, t.chunk * t.depth) / machine.workers, staged,
+               machine);
+  };
+  addOperand(sizes.lhs, t.rows, lhs, t.gridRows, t.sharesLhs());
+  addOperand(sizes.rhs, t.cols, rhs, t.gridCols, t.sharesRhs());
+  auto addMoved = [&](const MatmulEpilogue::Moved &value, Copies &copies) {
+    const int64_t rows = value.hasRows ? t.rows : 1, cols = value.hasCols ? t.cols : 1;
+    copies.add(rows * cols * value.bytes,
+               machine.burstBytes(value.bytes, {{rows, value.rowStride}, {cols, value.colStride}}),
+               0, machine);
   };
   for (const MatmulEpilogue::Moved &value : work.loads)
-    fetches.add(moved(value), true, false, machine);
+    addMoved(value, fetches);
   for (const MatmulEpilogue::Moved &value : work.stores)
-    stores.add(moved(value), true, false, machine);
+    addMoved(value, stores);
   load = timeOf(loads, machine);
   stage = timeOf(stages, machine) + 2 * sync;
   fetch = timeOf(fetches, machine);

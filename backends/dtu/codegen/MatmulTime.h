@@ -6,12 +6,19 @@
 
 namespace mlir::dtu {
 
+/// An operand in L3: bytes of an element, and bytes from one to the next along the result's rows or
+/// columns and along the depth.
+struct MatmulSource {
+  int64_t width = 4, free = 4, depth = 4;
+};
+
 /// A product as tilings see it.
 struct MatmulSizes {
   int64_t outer = 1;                 // points of the groups besides rows and columns
   int64_t rows = 1, cols = 1;        // of the result
   int64_t depth = 1, outerDepth = 1; // the inner contracted dimension, and points of the others
   int64_t width = 4;                 // bytes of an element of an operand in L1
+  MatmulSource lhs, rhs;
 };
 
 /// Bytes of L2 that one chunk of both panels takes.

@@ -78,7 +78,8 @@ void TileEmitter::load(StreamBuilder &dte, unsigned phase, int index,
   bool rows = shape.hasRows(value.groups), cols = shape.hasCols(value.groups);
   CopyShape copy;
   if (rows)
-    copy.add(position.rows, (cols ? shape.cols : 1) * width, value.strides[shape.rowGroup] * width);
+    copy.add(position.rows, (cols ? shape.rowPitch() : 1) * width,
+             value.strides[shape.rowGroup] * width);
   if (cols)
     copy.add(position.cols, width, value.strides[shape.colGroup] * width);
   Expr source = elementAddress(dte, argumentBases[value.argument], value.offset, value.strides,
@@ -98,7 +99,7 @@ void TileEmitter::store(StreamBuilder &dte, unsigned phase, int index,
   CopyShape copy;
   if (shape.hasRows(output.groups))
     copy.add(position.rows, output.strides[shape.rowGroup] * width,
-             rows ? (cols ? shape.cols : 1) * width : 0);
+             rows ? (cols ? shape.rowPitch() : 1) * width : 0);
   if (shape.hasCols(output.groups))
     copy.add(position.cols, output.strides[shape.colGroup] * width, cols ? width : 0);
   hw::Address target = l3Address(
@@ -132,7 +133,7 @@ hw::TileOperand TileEmitter::operand(unsigned phase, int index, hw::DType type, 
   result.type = type;
   bool rows = shape.hasRows(value.groups), cols = shape.hasCols(value.groups);
   if (shape.hasCols(iterated) || !shape.hasRows(iterated)) {
-    result.rowStride = rows ? (cols ? shape.cols : 1) : 0;
+    result.rowStride = rows ? (cols ? shape.rowPitch() : 1) : 0;
     result.colStride = cols ? 1 : 0;
   } else {
     result.rowStride = 0;

@@ -22,11 +22,22 @@ namespace mlir::dtu {
 struct TileShape {
   int rowGroup = -1, colGroup = -1;
   int64_t rows = 1, cols = 1;
+  /// Narrow rows are an odd number of elements apart, so that vectors along columns, which are
+  /// fewer then, take their elements from different banks of L1.
+  bool padsRows = false;
 
+  /// Elements from row to row.
+  int64_t rowPitch() const {
+    constexpr int64_t kNarrow = 32; // elements of a vector of the commonest types
+    return padsRows && cols < kNarrow ? cols | 1 : cols;
+  }
   bool hasRows(GroupSet groups) const { return rowGroup >= 0 && (groups >> rowGroup & 1); }
   bool hasCols(GroupSet groups) const { return colGroup >= 0 && (groups >> colGroup & 1); }
+  /// That a value takes up.
   int64_t elements(GroupSet groups) const {
-    return (hasRows(groups) ? rows : 1) * (hasCols(groups) ? cols : 1);
+    if (hasRows(groups) && hasCols(groups))
+      return rows * rowPitch();
+    return hasRows(groups) ? rows : hasCols(groups) ? cols : 1;
   }
 };
 

@@ -189,7 +189,7 @@ absl::StatusOr<StepTime> DtuExecutable::timeStep(StepTrace *trace, StepTimeline 
   for (const dtu::RankTiming &rank : result.ranks)
     time.ranks.push_back({rank.macsF32 + rank.macs16, rank.messages, rank.sentBytes,
                           rank.toHostBytes, rank.fromHostBytes, rank.matrixBusy, rank.vectorBusy,
-                          rank.dteBusy, rank.txBusy, rank.rxBusy});
+                          rank.dteBusy, rank.txBusy, rank.rxBusy, rank.l3BurstBytes});
   for (size_t rank = 0; rank < result.ranks.size(); ++rank) {
     const dtu::RankTiming &timing = result.ranks[rank];
     time.work.ranks.push_back(sumTasks(rank, timing.tasks));

@@ -4,6 +4,9 @@
 
 #include "backends/dtu/isa/Names.h"
 
+#include <algorithm>
+#include <numeric>
+
 namespace st::dtu {
 
 FlatAffine::FlatAffine(const Affine &affine) : constant(affine.constant) {
@@ -40,6 +43,26 @@ CopyPlan staticPlan(const FlatDims &dims, const std::vector<int64_t> &dstStrides
     sizes.push_back(size.tile);
   return planCopy(sizes.size(), sizes.data(), dstStrides.data(), srcStrides.data(),
                   byteWidth(dstType), byteWidth(srcType));
+}
+
+StrideOrder orderOf(const std::vector<int64_t> &strides) {
+  StrideOrder order(strides.size());
+  std::iota(order.rbegin(), order.rend(), uint8_t(0));
+  std::stable_sort(order.begin(), order.end(), [&](uint8_t a, uint8_t b) {
+    return std::abs(strides[a]) < std::abs(strides[b]);
+  });
+  return order;
+}
+
+/// What a reduction writes stays where it is along the dimension that it reduces.
+BankSteps bankStepsOf(const VectorInst &vector) {
+  BankSteps steps;
+  const bool reducesColumns = isRowReduction(vector.op);
+  const bool reducesRows = isReduction(vector.op) && !reducesColumns;
+  steps.add(reducesRows ? 0 : vector.dst.rowBytes, reducesColumns ? 0 : vector.dst.colBytes);
+  for (unsigned k = 0; k < vector.operands; ++k)
+    steps.add(vector.src[k].rowBytes, vector.src[k].colBytes);
+  return steps;
 }
 
 class ProgramDecoder {
@@ -116,6 +139,8 @@ private:
     copy.dims = FlatDims(i.sizes);
     copy.dstStrides = i.dst.strides;
     copy.srcStrides = i.src.strides;
+    copy.dstOrder = orderOf(copy.dstStrides);
+    copy.srcOrder = orderOf(copy.srcStrides);
     copy.dstType = i.dstType;
     copy.srcType = i.srcType;
     copy.multicast = i.multicast;
@@ -129,6 +154,7 @@ private:
     fill.dst = FlatAddress(i.dst.address, byteWidth(i.type));
     fill.dims = FlatDims(i.sizes);
     fill.strides = i.dst.strides;
+    fill.order = orderOf(fill.strides);
     fill.type = i.type;
     fill.value = i.value;
     fill.multicast = i.multicast;
@@ -172,6 +198,10 @@ private:
     for (unsigned k = 0; k < 3; ++k)
       vector.src[k] = operand(i.src[k]);
     vector.operands = static_cast<uint8_t>(operandCount(i.op));
+    vector.width = vector.dst.width;
+    for (unsigned k = 0; k < vector.operands; ++k)
+      vector.width = std::max(vector.width, vector.src[k].width);
+    vector.bankSteps = bankStepsOf(vector);
     vector.rows = FlatExtent(i.rows);
     vector.cols = FlatExtent(i.cols);
     vector.accumulate = i.accumulate;
@@ -193,6 +223,7 @@ private:
     link.address = FlatAddress(view.address, byteWidth(type));
     link.dims = FlatDims(sizes);
     link.strides = view.strides;
+    link.order = orderOf(link.strides);
     link.type = type;
     link.channel = channel;
     link.reduce = reduce;

@@ -6,6 +6,7 @@
 #include "backends/dtu/isa/Validator.h"
 #include "backends/dtu/simulator/CopyPlan.h"
 #include "backends/dtu/simulator/host/HostKernels.h"
+#include "lib/Timing/DtuCosts.h"
 
 #include <array>
 #include <memory>
@@ -72,6 +73,9 @@ struct FlatDims {
   explicit FlatDims(const std::vector<Extent> &extents);
 };
 
+/// The dimensions of a view from the smallest stride to the largest, of equal ones the inner first.
+using StrideOrder = std::vector<uint8_t>;
+
 struct LoopInst {
   uint8_t reg, depth;
   FlatAffine start, limit;
@@ -98,6 +102,7 @@ struct CopyInst {
   FlatAddress dst, src;
   FlatDims dims;
   std::vector<int64_t> dstStrides, srcStrides;
+  StrideOrder dstOrder, srcOrder;
   DType dstType, srcType;
   int64_t multicast;
   ConvertKernel convert = nullptr; ///< null where the types agree
@@ -107,6 +112,7 @@ struct FillInst {
   FlatAddress dst;
   FlatDims dims;
   std::vector<int64_t> strides;
+  StrideOrder order;
   DType type;
   uint64_t value;
   int64_t multicast;
@@ -152,6 +158,8 @@ struct VectorInst {
   FlatOperand dst;
   std::array<FlatOperand, 3> src;
   uint8_t operands;
+  uint8_t width = 0; ///< the most bytes that an element of an operand or of the result has
+  BankSteps bankSteps;
   FlatExtent rows, cols;
   bool accumulate;
   FlatAffine start;
@@ -165,6 +173,7 @@ struct LinkInst {
   FlatAddress address;
   FlatDims dims;
   std::vector<int64_t> strides;
+  StrideOrder order;
   DType type;
   int64_t channel;
   Reduce reduce;

@@ -125,6 +125,7 @@ struct RankTiming {
   int64_t vectorElements = 0;
   int64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0; ///< read and written by DTE and links
   int64_t toHostBytes = 0, fromHostBytes = 0;
+  int64_t l3BurstBytes = 0; ///< of `l3Bytes`: in the whole bursts that were occupied
   int64_t l2Busy = 0;
   int64_t sentBytes = 0, receivedBytes = 0, messages = 0;
   int64_t instructions = 0;                ///< as in TaskWork

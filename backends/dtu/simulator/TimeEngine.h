@@ -91,7 +91,7 @@ public:
   absl::StatusOr<TimingResult> run();
 
 private:
-  /// Order of events at one instant: what has arrived is there for whoever looks.
+  /// The priorities at one instant in their order, as docs/dtu-isa.md, "Time", names them.
   enum class Priority : uint8_t { Arrival, Continue, BeginTask };
   struct Event {
     Picoseconds time;

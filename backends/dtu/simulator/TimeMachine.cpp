@@ -13,14 +13,14 @@ namespace st::dtu {
 namespace {
 
 /// What adds up of what a rank does.
-constexpr std::array<int64_t RankTiming::*, 19> kWork = {
-    &RankTiming::matrixBusy,  &RankTiming::vectorBusy,  &RankTiming::dteBusy,
-    &RankTiming::txBusy,      &RankTiming::rxBusy,      &RankTiming::serialSum,
-    &RankTiming::macsF32,     &RankTiming::macs16,      &RankTiming::vectorElements,
-    &RankTiming::l1Bytes,     &RankTiming::l2Bytes,     &RankTiming::l3Bytes,
-    &RankTiming::l2Busy,      &RankTiming::sentBytes,   &RankTiming::receivedBytes,
-    &RankTiming::messages,    &RankTiming::toHostBytes, &RankTiming::fromHostBytes,
-    &RankTiming::instructions};
+constexpr std::array<int64_t RankTiming::*, 20> kWork = {
+    &RankTiming::matrixBusy,   &RankTiming::vectorBusy,  &RankTiming::dteBusy,
+    &RankTiming::txBusy,       &RankTiming::rxBusy,      &RankTiming::serialSum,
+    &RankTiming::macsF32,      &RankTiming::macs16,      &RankTiming::vectorElements,
+    &RankTiming::l1Bytes,      &RankTiming::l2Bytes,     &RankTiming::l3Bytes,
+    &RankTiming::l2Busy,       &RankTiming::sentBytes,   &RankTiming::receivedBytes,
+    &RankTiming::messages,     &RankTiming::toHostBytes, &RankTiming::fromHostBytes,
+    &RankTiming::instructions, &RankTiming::l3BurstBytes};
 
 } // namespace
 
@@ -79,10 +79,8 @@ Completion TimeMachine::matmul(size_t rank, int64_t core, Picoseconds now, const
 Completion TimeMachine::vector(size_t rank, int64_t core, Picoseconds now, const VectorInst &inst,
                                const int64_t *registers) {
   int64_t rows = inst.rows(registers), cols = inst.cols(registers);
-  int64_t width = inst.dst.width;
-  for (unsigned k = 0; k < inst.operands; ++k)
-    width = std::max<int64_t>(width, inst.src[k].width);
-  Picoseconds time = model.vector(rows, cols, width, isTranscendental(inst.op));
+  Picoseconds time =
+      model.vector(rows, cols, inst.width, isTranscendental(inst.op), inst.bankSteps);
   RankTiming &timing = rankTimings[rank];
   timing.vectorBusy += time;
   timing.vectorElements += rows * cols;
@@ -116,9 +114,10 @@ Completion TimeMachine::occupy(size_t rank, Picoseconds now, const Traffic *traf
       timing.l2Bytes += side.bytes;
       break;
     case Space::L3:
-      add(l3[device.chip], model.l3Bytes(side.bytes));
-      aloneL3 += model.l3Bytes(side.bytes);
+      add(l3[device.chip], model.l3Bytes(side.burstBytes));
+      aloneL3 += model.l3Bytes(side.burstBytes);
       timing.l3Bytes += side.bytes;
+      timing.l3BurstBytes += side.burstBytes;
       break;
     case Space::Host: {
       HostLink &host = hosts[device.chip];
@@ -262,7 +261,7 @@ Picoseconds TimeMachine::rooflineBound() const {
     cycles[deviceOf[rank]] += static_cast<double>(timing.macsF32) / perCycle32 +
                               static_cast<double>(timing.macs16) / perCycle16;
     l2Busy[deviceOf[rank]] += timing.l2Busy;
-    l3Bytes[chipOf(rank)] += timing.l3Bytes;
+    l3Bytes[chipOf(rank)] += timing.l3BurstBytes;
   }
   double bound = 0;
   for (size_t device = 0; device < devices.size(); ++device)

@@ -40,7 +40,8 @@ struct Traffic {
   int64_t core = 0;  ///< of L1
   int64_t cores = 1; ///< multicast
   int64_t bytes = 0;
-  bool isWrite = false; ///< of the host: which way they go
+  int64_t burstBytes = 0; ///< of L3: what it is occupied for, in whole bursts
+  bool isWrite = false;   ///< of the host: which way they go
 };
 
 class TimeMachine {
@@ -69,7 +70,7 @@ public:
   void countMessage(const LinkPath &path, int64_t bytes, int64_t times);
 
   /// What a rank has done so far that is counted.
-  using Work = std::array<int64_t, 19>;
+  using Work = std::array<int64_t, 20>;
   Work workOf(size_t rank) const;
   /// Says what a rank did since its last task ended.
   void endTask(size_t rank);

@@ -30,6 +30,21 @@ int64_t elements(const FlatDims &dims, const std::vector<int64_t> &strides,
   return distinct;
 }
 
+/// What a view of L3 occupies there.
+int64_t burstBytes(const DtuCosts &costs, const FlatDims &dims, const std::vector<int64_t> &strides,
+                   const StrideOrder &order, unsigned width, const int64_t *registers) {
+  AccessDim access[kMaxCopyDims];
+  for (size_t i = 0; i < order.size(); ++i)
+    access[i] = {dims.sizes[order[i]](registers), strides[order[i]]};
+  return costs.burstBytes(width, absl::MakeConstSpan(access, order.size()));
+}
+
+/// The same of `count` rows that lie one behind the other or `stride` apart.
+int64_t burstBytes(const DtuCosts &costs, int64_t count, int64_t stride, int64_t rowBytes) {
+  const AccessDim rows = {count, stride};
+  return costs.burstBytes(rowBytes, absl::MakeConstSpan(&rows, 1));
+}
+
 } // namespace
 
 bool TimeEngine::place(const Instance &instance, const FlatAddress &address, int64_t cores,
@@ -58,6 +73,9 @@ Completion TimeEngine::copy(size_t rank, const Instance &instance, Slot slot, Pi
       return {};
     traffic[0].bytes =
         clampedProduct(elements(fill.dims, fill.strides, registers, false), byteWidth(fill.type));
+    if (fill.dst.space == Space::L3)
+      traffic[0].burstBytes = burstBytes(machine.costs(), fill.dims, fill.strides, fill.order,
+                                         byteWidth(fill.type), registers);
     return machine.transfer(rank, instance.number, now, traffic, 1);
   }
   const CopyInst &copy = program.copies[slot.index];
@@ -69,6 +87,12 @@ Completion TimeEngine::copy(size_t rank, const Instance &instance, Slot slot, Pi
                                     byteWidth(copy.dstType));
   traffic[1].bytes = clampedProduct(elements(copy.dims, copy.srcStrides, registers, true),
                                     byteWidth(copy.srcType));
+  if (copy.dst.space == Space::L3)
+    traffic[0].burstBytes = burstBytes(machine.costs(), copy.dims, copy.dstStrides, copy.dstOrder,
+                                       byteWidth(copy.dstType), registers);
+  if (copy.src.space == Space::L3)
+    traffic[1].burstBytes = burstBytes(machine.costs(), copy.dims, copy.srcStrides, copy.srcOrder,
+                                       byteWidth(copy.srcType), registers);
   return machine.transfer(rank, instance.number, now, traffic, 2);
 }
 
@@ -80,13 +104,20 @@ Completion TimeEngine::rows(size_t rank, const Instance &instance, Slot slot, Pi
       !place(instance, inst.index, 1, traffic[2]))
     return {};
   int64_t count = inst.count(registers);
-  int64_t bytes =
-      clampedProduct(clampedProduct(count, inst.rowElements(registers)), byteWidth(inst.type));
+  const int64_t rowBytes = clampedProduct(inst.rowElements(registers), byteWidth(inst.type));
+  int64_t bytes = clampedProduct(count, rowBytes);
   traffic[slot.opcode == Opcode::Scatter ? 0 : 1].isWrite = true;
   // Combining with a row reads it and writes it back.
   traffic[0].bytes = inst.combine != Reduce::None ? 2 * bytes : bytes;
   traffic[1].bytes = bytes;
   traffic[2].bytes = bytes ? clampedProduct(count, byteWidth(inst.indexType)) : 0;
+  if (bytes) {
+    // Rows of the table lie anywhere, so that no two of them share a burst.
+    const int64_t picked = clampedProduct(count, burstBytes(machine.costs(), 1, 0, rowBytes));
+    traffic[0].burstBytes = inst.combine != Reduce::None ? 2 * picked : picked;
+    traffic[1].burstBytes = burstBytes(machine.costs(), count, inst.otherStride, rowBytes);
+    traffic[2].burstBytes = burstBytes(machine.costs(), 1, 0, traffic[2].bytes);
+  }
   return machine.transfer(rank, instance.number, now, traffic, 3);
 }
 
@@ -109,6 +140,7 @@ void TimeEngine::load(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
   if (instance.stream->engine == Engine::Dte) {
     Traffic traffic;
     traffic.bytes = inst.address.alignment;
+    traffic.burstBytes = burstBytes(machine.costs(), 1, 0, traffic.bytes);
     if (!place(instance, inst.address, 1, traffic))
       return;
     completion = machine.transfer(rank, instance.number, now, &traffic, 1);
@@ -149,6 +181,9 @@ void TimeEngine::work(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
 bool TimeEngine::linkTraffic(const Instance &instance, const LinkInst &link, Traffic &traffic) {
   traffic.bytes = clampedProduct(
       elements(link.dims, link.strides, instance.position.registers, false), byteWidth(link.type));
+  if (link.address.space == Space::L3)
+    traffic.burstBytes = burstBytes(machine.costs(), link.dims, link.strides, link.order,
+                                    byteWidth(link.type), instance.position.registers);
   return place(instance, link.address, 1, traffic);
 }
 
@@ -258,8 +293,10 @@ bool TimeEngine::receive(size_t rank, uint32_t index, Slot slot, Picoseconds now
     return false;
   }
   // Combining reads what is there before it writes.
-  if (inst.reduce != Reduce::None)
+  if (inst.reduce != Reduce::None) {
     traffic.bytes *= 2;
+    traffic.burstBytes *= 2;
+  }
   ++machine.timings()[rank].instructions;
   ++instance.position.pc;
   const Completion completion = machine.receive(rank, now, bytes, traffic);

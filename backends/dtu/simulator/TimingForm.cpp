@@ -45,10 +45,13 @@ private:
     if (address.space == Space::L1)
       use(address.core);
   }
-  void use(const FlatDims &dims, const std::vector<int64_t> &strides, bool isSource) {
+  /// Of strides, those in L3 decide what shares a burst, those elsewhere what is read again.
+  void use(const FlatDims &dims, const std::vector<int64_t> &strides, bool isSource, Space space) {
     for (size_t i = 0; i < dims.sizes.size(); ++i) {
       use(dims.sizes[i]);
-      if (isSource && strides[i] == 0)
+      if (space == Space::L3)
+        absl::StrAppend(text, "*", strides[i]);
+      else if (isSource && strides[i] == 0)
         text->push_back('0');
     }
   }
@@ -142,7 +145,9 @@ void StreamForm::visitTransfer(Slot slot) {
     const CopyInst &copy = program.copies[slot.index];
     use(copy.dst);
     use(copy.src);
-    use(copy.dims, copy.srcStrides, /*isSource=*/true);
+    use(copy.dims, copy.srcStrides, /*isSource=*/true, copy.src.space);
+    if (copy.dst.space == Space::L3)
+      use(copy.dims, copy.dstStrides, /*isSource=*/false, copy.dst.space);
     absl::StrAppend(text, byteWidth(copy.dstType), ",", byteWidth(copy.srcType), ",",
                     copy.multicast);
     break;
@@ -150,7 +155,7 @@ void StreamForm::visitTransfer(Slot slot) {
   case Opcode::Fill: {
     const FillInst &fill = program.fills[slot.index];
     use(fill.dst);
-    use(fill.dims, fill.strides, /*isSource=*/false);
+    use(fill.dims, fill.strides, /*isSource=*/false, fill.dst.space);
     absl::StrAppend(text, byteWidth(fill.type), ",", fill.multicast);
     break;
   }
@@ -164,12 +169,14 @@ void StreamForm::visitTransfer(Slot slot) {
     use(rows.rowElements);
     absl::StrAppend(text, byteWidth(rows.type), ",", byteWidth(rows.indexType), ",",
                     rows.combine != Reduce::None);
+    if (rows.other.space == Space::L3)
+      absl::StrAppend(text, "*", rows.otherStride);
     break;
   }
   default: {
     const LinkInst &link = program.links[slot.index];
     use(link.address);
-    use(link.dims, link.strides, /*isSource=*/false);
+    use(link.dims, link.strides, /*isSource=*/false, link.address.space);
     absl::StrAppend(text, byteWidth(link.type), ",", link.reduce != Reduce::None);
     break;
   }
@@ -186,9 +193,8 @@ void StreamForm::visitTile(Slot slot) {
     return;
   }
   const VectorInst &vector = program.vectors[slot.index];
-  absl::StrAppend(text, static_cast<int>(vector.op), ",", vector.dst.width, ",");
-  for (unsigned k = 0; k < vector.operands; ++k)
-    absl::StrAppend(text, vector.src[k].width, ",");
+  absl::StrAppend(text, static_cast<int>(vector.op), ",", vector.width, ",",
+                  vector.bankSteps.alongRows, ",", vector.bankSteps.alongCols, ",");
   use(vector.rows);
   use(vector.cols);
 }

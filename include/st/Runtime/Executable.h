@@ -52,6 +52,7 @@ struct StepTime {
     /// queues.
     int64_t matrixPicoseconds = 0, vectorPicoseconds = 0, dtePicoseconds = 0;
     int64_t sendPicoseconds = 0, receivePicoseconds = 0;
+    int64_t burstBytes = 0; ///< that it occupies its device's memory for, in whole bursts
   };
   std::vector<Rank> ranks;
   StepWork work;

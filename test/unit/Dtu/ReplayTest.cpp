@@ -95,6 +95,7 @@ void expectSameWork(const TimingResult &once, const TimingResult &each) {
   for (size_t rank = 0; rank < once.ranks.size(); ++rank) {
     EXPECT_EQ(once.ranks[rank].dteBusy, each.ranks[rank].dteBusy) << rank;
     EXPECT_EQ(once.ranks[rank].l3Bytes, each.ranks[rank].l3Bytes) << rank;
+    EXPECT_EQ(once.ranks[rank].l3BurstBytes, each.ranks[rank].l3BurstBytes) << rank;
     EXPECT_EQ(once.ranks[rank].messages, each.ranks[rank].messages) << rank;
     EXPECT_EQ(once.ranks[rank].sentBytes, each.ranks[rank].sentBytes) << rank;
     EXPECT_EQ(once.ranks[rank].receivedBytes, each.ranks[rank].receivedBytes) << rank;
@@ -306,6 +307,31 @@ TEST(Replay, ProgramsThatDifferInPlaceAreOne) {
   ProgramId b = loadOrDie(*machine.simulator, senderText(7, 128));
   machine.schedules = {{{a, 0}}, {{b, 0}}};
   EXPECT_EQ(expectExact(machine).simulatedTasks, 1);
+}
+
+/// A program of one instruction.
+std::string oneText(const std::string &engine, const std::string &instruction) {
+  return absl::StrCat("program \"one\" semaphores=0 barriers=0 l1=65536 l2=65536 l3=262144 ",
+                      "table=0 {\n stream ", engine, " first=0 count=1 {\n  ", instruction,
+                      "\n }\n}\n");
+}
+
+TEST(Replay, StridesThatCostTimeAreTimedApart) {
+  auto tasksOf = [](const std::string &engine, const std::string &one, const std::string &other) {
+    Machine machine{makeSimulator(groupsOf(2, 1)), {}};
+    ProgramId a = loadOrDie(*machine.simulator, oneText(engine, one));
+    ProgramId b = loadOrDie(*machine.simulator, oneText(engine, other));
+    machine.schedules = {{{a, 0}}, {{b, 0}}};
+    return expectExact(machine).simulatedTasks;
+  };
+  const std::string row = "copy dst=L2[0]{4} src=L3[0]{4} sizes=[1024]",
+                    column = "copy dst=L2[0]{4} src=L3[0]{256} sizes=[1024]",
+                    spread = "copy dst=L2[0]{64} src=L3[0]{4} sizes=[1024]",
+                    neg = "vector op=neg dst=f32:L1[0]{0,1} rows=1 cols=64 a=f32:L1[8192]{0,";
+  EXPECT_EQ(tasksOf("dte", row, column), 2);
+  EXPECT_EQ(tasksOf("dte", row, spread), 1); // L2 moves bytes
+  EXPECT_EQ(tasksOf("core", neg + "1}", neg + "32}"), 2);
+  EXPECT_EQ(tasksOf("core", neg + "3}", neg + "33}"), 1); // no conflicts with either
 }
 
 /// A slot of a stash, in a register that is then a loop's counter.

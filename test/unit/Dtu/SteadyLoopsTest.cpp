@@ -17,12 +17,13 @@ void expectEqualTimings(const TimingResult &added, const TimingResult &run) {
   for (size_t rank = 0; rank < run.ranks.size(); ++rank) {
     const RankTiming &a = added.ranks[rank], &b = run.ranks[rank];
     for (int64_t RankTiming::*figure :
-         {&RankTiming::finish, &RankTiming::matrixBusy, &RankTiming::vectorBusy,
-          &RankTiming::dteBusy, &RankTiming::txBusy, &RankTiming::rxBusy, &RankTiming::serialSum,
-          &RankTiming::macsF32, &RankTiming::macs16, &RankTiming::vectorElements,
-          &RankTiming::l1Bytes, &RankTiming::l2Bytes, &RankTiming::l3Bytes, &RankTiming::l2Busy,
-          &RankTiming::sentBytes, &RankTiming::receivedBytes, &RankTiming::messages,
-          &RankTiming::instructions, &RankTiming::peakLandingBytes})
+         {&RankTiming::finish,         &RankTiming::matrixBusy,      &RankTiming::vectorBusy,
+          &RankTiming::dteBusy,        &RankTiming::txBusy,          &RankTiming::rxBusy,
+          &RankTiming::serialSum,      &RankTiming::macsF32,         &RankTiming::macs16,
+          &RankTiming::vectorElements, &RankTiming::l1Bytes,         &RankTiming::l2Bytes,
+          &RankTiming::l3Bytes,        &RankTiming::l3BurstBytes,    &RankTiming::l2Busy,
+          &RankTiming::sentBytes,      &RankTiming::receivedBytes,   &RankTiming::messages,
+          &RankTiming::instructions,   &RankTiming::peakLandingBytes})
       EXPECT_EQ(a.*figure, b.*figure) << rank;
     EXPECT_EQ(a.taskStart, b.taskStart) << rank;
     EXPECT_EQ(a.taskEnd, b.taskEnd) << rank;

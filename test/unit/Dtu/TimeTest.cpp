@@ -4,6 +4,9 @@
 
 #include "lib/Timing/DtuCosts.h"
 
+#include "absl/strings/match.h"
+
+#include <cmath>
 #include <functional>
 
 namespace st::dtu {
@@ -184,7 +187,67 @@ TEST(Time, TilesTakeWhatTheCostModelSays) {
   std::string matmul = "matmul c=L1[0] a=L1[16384] b=L1[32768] m=60 n=64 k=64 ldc=64 lda=64 ldb=64";
   EXPECT_EQ(totalOf(streamProgram("core", matmul, 64)), kLaunch + costs.matmul(60, 64, 64, false));
   std::string exp = "vector op=exp dst=f32:L1[0]{64,1} a=f32:L1[0]{64,1} rows=16 cols=64";
-  EXPECT_EQ(totalOf(streamProgram("core", exp, 64)), kLaunch + costs.vector(16, 64, 4, true));
+  EXPECT_EQ(totalOf(streamProgram("core", exp, 64)),
+            kLaunch + costs.vector(16, 64, 4, true, BankSteps::ofDense(64, 4)));
+}
+
+TEST(Time, ConflictsOfBanksCostWhatTheWorstOperandDoes) {
+  DtuCosts costs(*builtinDtuDescription("dtu-t10"));
+  auto cycles = [&](const std::string &vector) {
+    const int64_t time = totalOf(streamProgram("core", vector, 64)) - kLaunch;
+    return std::llround(static_cast<double>(time) / costs.cycle) - 16;
+  };
+  // Four vectors, whose words lie in one bank, in all of them, in some.
+  for (auto [stride, each] :
+       {std::pair{64, 32}, {32, 32}, {33, 1}, {1, 1}, {0, 1}, {2, 2}, {12, 4}})
+    EXPECT_EQ(cycles(absl::StrCat("vector op=add dst=f32:L1[0]{0,1} a=f32:L1[0]{0,1} ",
+                                  "b=f32:L1[4096]{0,", stride, "} rows=1 cols=128")),
+              4 * each)
+        << stride;
+  // A tile of few columns goes along its rows where these are an odd number of words apart.
+  const std::string narrow = " rows=64 cols=8";
+  EXPECT_EQ(cycles("vector op=neg dst=f32:L1[0]{8,1} a=f32:L1[0]{8,1}" + narrow), 64);
+  EXPECT_EQ(cycles("vector op=neg dst=f32:L1[0]{9,1} a=f32:L1[0]{9,1}" + narrow), 16);
+  // What the rows are added up to is one word, however far apart its columns would be.
+  EXPECT_EQ(cycles("vector op=row_sum dst=f32:L1[0]{1,32} a=f32:L1[4096]{32,1} rows=4 cols=32"), 4);
+  // Slow ops read the next operands meanwhile.
+  EXPECT_EQ(cycles("vector op=exp dst=f32:L1[0]{0,1} a=f32:L1[4096]{0,4} rows=1 cols=64"), 16);
+}
+
+TEST(Time, DeviceMemoryMovesWholeBursts) {
+  DtuCosts costs(*builtinDtuDescription("dtu-t10"));
+  struct Case {
+    std::string side;
+    int64_t bytes, occupied;
+  };
+  for (const Case &c :
+       {Case{"L3[0]{4} sizes=[8192]", 32768, 32768},        // one row
+        Case{"L3[0]{256} sizes=[1024]", 4096, 32768},       // a column: a burst an element
+        Case{"L3[0]{12} sizes=[1024]", 4096, 12288},        // neighbours share bursts
+        Case{"L3[0]{4,256} sizes=[64,128]", 32768, 32768},  // transposed: all is read
+        Case{"L3[0]{256,4} sizes=[128,9]", 4608, 128 * 64}, // rows of a burst and a bit
+        Case{"L3[0]{40,4} sizes=[100,9]", 3600, 4000},      // rows nearly side by side
+        Case{"L3[0]{0,4} sizes=[100,9]", 36, 64}}) {        // the same row again
+    absl::StatusOr<TimingResult> result = timeOf(
+        streamProgram("dte",
+                      absl::StrCat("copy dst=L2[0]{", absl::StrContains(c.side, ",") ? "36,4" : "4",
+                                   "} src=", c.side),
+                      262144));
+    ASSERT_TRUE(result.ok()) << result.status();
+    EXPECT_EQ(result->ranks[0].l3Bytes, c.bytes) << c.side;
+    EXPECT_EQ(result->ranks[0].l3BurstBytes, c.occupied) << c.side;
+    EXPECT_EQ(result->total, kLaunch + kDteLatency +
+                                 std::max({costs.l3Bytes(c.occupied), costs.dteBytes(c.bytes),
+                                           costs.dteBytes(result->ranks[0].l2Bytes)}))
+        << c.side;
+    EXPECT_LE(result->rooflineBound, result->total);
+  }
+  // Rows that are picked share none; a burst of another size changes what it should.
+  const std::string gather = "gather dst=L2[0] table=L3[0] index=L2[4096] dst_stride=40 "
+                             "table_stride=40 count=50 elements=10 rows=64";
+  EXPECT_EQ(timeOf(streamProgram("dte", gather, 4096))->ranks[0].l3BurstBytes, 50 * 64);
+  auto wide = [](auto &d) { d.mutable_l3_burst_bytes()->set_value(128); };
+  EXPECT_EQ(timeOf(streamProgram("dte", gather, 4096), 1, wide)->ranks[0].l3BurstBytes, 50 * 128);
 }
 
 TEST(Time, CopiesShareTheMemory) {

@@ -43,6 +43,10 @@ TEST(DtuDescription, ErrorsNameFileAndField) {
             "clock_ghz: expected a number from 1e-06 to 1e+15, found -1");
   EXPECT_EQ(errorAfter([](auto &d) { d.mutable_clock_ghz()->set_source("guess"); }),
             "clock_ghz: source must begin with 'v', 'd', 'r' or 'a' and a colon, is 'guess'");
+  EXPECT_EQ(errorAfter([](auto &d) { d.mutable_l1_banks()->set_value(24); }),
+            "l1_banks: expected a power of two up to 4096, found 24");
+  EXPECT_EQ(errorAfter([](auto &d) { d.mutable_l3_burst_bytes()->set_value(0.5); }),
+            "l3_burst_bytes: expected a power of two up to 4096, found 0.5");
   EXPECT_EQ(errorAfter([](auto &d) { d.set_ids_per_chip(3); }),
             "ids_per_chip: is 3 for 4 clusters");
 }
@@ -73,10 +77,13 @@ TEST(DtuCosts, PeakRatesAreTheDataSheets) {
 TEST(DtuCosts, RaggedTilesAreRoundedUp) {
   DtuCosts costs(t10());
   EXPECT_EQ(costs.matmul(17, 16, 64, false), costs.matmul(32, 16, 64, false));
-  EXPECT_EQ(costs.vector(4, 33, 4, false), costs.vector(4, 64, 4, false));
-  EXPECT_EQ(costs.vector(64, 1, 4, false), costs.vector(1, 64, 4, false));
-  EXPECT_GT(costs.vector(4, 64, 4, true), costs.vector(4, 64, 4, false));
-  EXPECT_EQ(costs.vector(0, 64, 4, true), 0);
+  auto vector = [&](int64_t rows, int64_t cols, bool transcendental) {
+    return costs.vector(rows, cols, 4, transcendental, BankSteps::ofDense(cols, 4));
+  };
+  EXPECT_EQ(vector(4, 33, false), vector(4, 64, false));
+  EXPECT_EQ(vector(64, 1, false), vector(1, 64, false));
+  EXPECT_GT(vector(4, 64, true), vector(4, 64, false));
+  EXPECT_EQ(vector(0, 64, true), 0);
 }
 
 TEST(DtuTopology, PathsAcrossTheMachine) {

@@ -1,0 +1,61 @@
+"""A small model trains on each device that is described, with the losses of the reference interpreter, as predicted."""
+
+import re
+import sys
+
+import numpy as np
+import st_testing as st
+from safetensors.numpy import save_file
+from st_programs import import_model, interpret, random_batch, random_parameters, signature, transform
+
+DEVICES = sorted(path.stem for path in (st.ROOT / "devices").glob("*.textproto"))
+CONFIG = st.SMALL_GPT2 | {"n_layer": 2, "n_embd": 32, "n_head": 4, "n_positions": 16, "vocab_size": 97,
+                          "embd_pdrop": 0.0, "attn_pdrop": 0.0, "resid_pdrop": 0.0}
+BATCH, SEQ, STEPS, RATE = 2, 16, 3, 0.05
+FLAGS = ("--optimizer=sgd", "--momentum=0.9", f"--lr={RATE}", "--weight-decay=0", "--clip-norm=0")
+
+
+def interpreted(folder):
+    """Parameters and batches that are made up, and the losses of training on them in the interpreter."""
+    program = import_model(folder / "own", CONFIG, "clm", BATCH, SEQ)
+    parameters = random_parameters(program, 7)
+    batches = [random_batch(program, seed) for seed in range(STEPS - 1)]
+    batches.append(batches[0])
+    step = transform(program, "--inline-calls", "--differentiate",
+                     "--add-optimizer=kind=sgd momentum=0.9 weight-decay=0 clip-norm=0")
+    arguments = signature(step)[0]
+    state = parameters | {a.name: np.zeros(a.shape, a.dtype) for a in arguments if a.role == "optimizer_state"}
+    losses = []
+    for number, batch in enumerate(batches):
+        given = state | batch | {"rng_key": np.array([0, number], np.uint32), "learning_rate": np.float32(RATE),
+                                 "step": np.float32(number + 1)}
+        found = interpret(step, {a.name: given[a.name] for a in arguments})
+        losses.append(float(found["loss"]))
+        state = {name: found[name] for name in state}
+    return parameters, batches, losses
+
+
+def trains_on(device):
+    def run(folder):
+        parameters, batches, expected = interpreted(folder)
+        model = folder / "weights"
+        model.mkdir()
+        save_file(parameters, model / "model.safetensors")
+        save_file({name: np.stack([batch[name] for batch in batches]) for name in batches[0]}, folder / "b.safetensors")
+        # Two shards are on one chip of any device.
+        flags = (f"--target={device}", "--predict", *FLAGS)
+        binary = st.compile_model(folder, "m", CONFIG, "clm", st.layout(1, 2), *flags, batch=BATCH, seq=SEQ)
+        metrics = binary.with_suffix(".metrics")
+        done = st.check_run([binary, f"--steps={STEPS}", f"--init={model}", f"--data={folder / 'b.safetensors'}",
+                             f"--metrics={metrics}"])
+        st.expect(len(re.findall(r"^as predicted: ", done.stdout, re.M)) == 1, done.stdout)
+        found = [float(loss) for loss in re.findall(r'"loss": ?([-\d.e+]+)', metrics.read_text())]
+        difference = st.relative_difference(expected, found)
+        st.expect(difference <= 1e-5, f"losses {found}, interpreted {expected}")
+        st.expect(found[-1] < found[0] - 1e-3, f"nothing is learned about the batch that comes again: {found}")
+        return f"losses off by {difference:.0e}"
+    return run
+
+
+if __name__ == "__main__":
+    sys.exit(st.main(*((device, trains_on(device)) for device in DEVICES)))
