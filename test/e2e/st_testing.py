@@ -7,9 +7,11 @@ st-runner, $ST_RUNNER.
 import json
 import os
 import pathlib
+import random
 import subprocess
 import sys
 import tempfile
+import time
 import traceback
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
@@ -96,6 +98,18 @@ def losses(metrics):
 
 def relative_difference(a, b):
     return max(abs(x - y) / abs(x) for x, y in zip(a, b, strict=True))
+
+
+def drawn_part(items, share):
+    """One of `share` of the cases, drawn anew in each run, in their order. ST_SEED repeats a draw; ST_ALL=1 takes all,
+    and so does a run of cases that are asked for by name."""
+    items = list(items)
+    if os.environ.get("ST_ALL") or sys.argv[1:]:
+        return items
+    seed = int(os.environ.get("ST_SEED", time.time_ns() % 1000000))
+    count = -(-len(items) // share)
+    print(f"{count} of {len(items)} cases, drawn with ST_SEED={seed}", flush=True)
+    return [items[i] for i in sorted(random.Random(seed).sample(range(len(items)), count))]
 
 
 def main(*cases, epilogue=None):

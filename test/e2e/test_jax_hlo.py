@@ -15,7 +15,7 @@ import test_jax_ops
 import test_jax_steps
 from jax_programs import by_parts, compare, split_complex128
 from st_programs import interpret
-from st_testing import BIN, Failure, check_run, expect, main
+from st_testing import BIN, Failure, check_run, drawn_part, expect, main
 
 # Programs of which a form is not imported or compared, and why. The form of an entry must fail.
 LIBRARY = "XLA calls LAPACK on CPUs"
@@ -101,4 +101,4 @@ CASES = list(cases())
 if __name__ == "__main__":
     for (form, name), reason in EXCLUDED.items():
         print(f"without the {form} form of {name}: {reason}")
-    sys.exit(main(*CASES))
+    sys.exit(main(*drawn_part(CASES, 2)))
