@@ -1,5 +1,7 @@
 #include "backends/cuda/codegen/ElementaryFunctions.h"
 
+#include "mlir/Dialect/Arith/IR/Arith.h"
+
 #include <limits>
 
 using namespace mlir;
@@ -157,11 +159,57 @@ static Number erfcF32(Number x) {
   return keepNan(x, result);
 }
 
+/// The first 256 bits of 2 / pi behind the point.
+static constexpr uint64_t kTwoOverPi[] = {0xa2f9836e, 0x4e441529, 0xfc2757d1, 0xf534ddc0,
+                                          0xdb629599, 0x3c439041, 0xfe5163ab, 0xdebbc561};
+
+/// Of an angle beyond 2^30: how many quarter turns, of which the last two bits count, and what is
+/// left in radians.
+///
+/// With |x| = m 2^k, the product of m and the bits of 2 / pi from the (k - 2)-th on is the angle in
+/// turns but for whole ones (Payne and Hanek). 128 of these bits leave more than f32 has even next
+/// to a zero.
+static std::pair<Number, Number> reduceLargeAngle(Number x) {
+  Number bits = x.abs().bits().toInteger(64, /*isUnsigned=*/true);
+  Number m = (bits & bits.bitsConstant(0x7fffff)) | bits.bitsConstant(0x800000);
+  Number first = bits.shiftLogical(23) - 152; // k - 2
+  Number word = first.shiftLogical(5), shift = first & bits.bitsConstant(31);
+  Number low32 = bits.bitsConstant(0xffffffff);
+  // Words of the table from `word` on, then moved by `shift` bits.
+  auto entry = [&](int i) {
+    Number value = bits.bitsConstant(kTwoOverPi[i]);
+    for (int from = 1; from <= 3; ++from)
+      value = (word == from).select(bits.bitsConstant(kTwoOverPi[i + from]), value);
+    return value;
+  };
+  SmallVector<Number> window;
+  for (int i = 0; i < 4; ++i) {
+    Number both = (entry(i) << 32) | entry(i + 1);
+    window.push_back(both.binaryOp<arith::ShLIOp>(shift).shiftLogical(32));
+  }
+  Number tail = (m * window[3]).shiftLogical(32) + m * window[2];
+  Number middle = m * window[1] + tail.shiftLogical(32);
+  Number high = m * window[0] + middle.shiftLogical(32);
+  Number turns = (high << 32) | (middle & low32); // in units of 2^-64
+  Number quarter = (turns << 2) | (tail & low32).shiftLogical(30);
+  // The nearer quarter: what is left has a sign.
+  Number isNegative = quarter < quarter.constant(0);
+  Number count = turns.shiftLogical(62) + isNegative.toInteger(64, /*isUnsigned=*/true);
+  Number rest = quarter.integerToFloat(f64(x), /*isUnsigned=*/false) * 8.515303950216386e-20;
+  Number isLeft = x < 0;
+  return {isLeft.select(-count, count), isLeft.select(-rest, rest)};
+}
+
 /// sin (quadrant 0) or cos (quadrant 1).
 static Number sinCosF32(Number x, uint64_t quadrant) {
   Number y = x.toFloat(f64(x)), n = nearest(y * 0.6366197723675814);
   Number r = n.fma(-1.5707963267948966, y);
   r = n.fma(-6.123233995736766e-17, r);
+  Number q = (n + kRoundF64).bits();
+  auto [largeCount, largeRest] = reduceLargeAngle(x);
+  Number isLarge = x.abs() >= x.constant(1073741824);
+  q = isLarge.select(largeCount, q);
+  r = isLarge.select(largeRest, r);
   Number s = r * r;
   Number sine = polynomial(s, {-2.4758805929757412e-08, 2.7555319063479336e-06,
                                -0.00019841263643926394, 0.0083333333249504, -0.16666666666629837});
@@ -169,11 +217,11 @@ static Number sinCosF32(Number x, uint64_t quadrant) {
   Number cosine =
       polynomial(s, {2.063116678904974e-09, -2.755525576930587e-07, 2.480157876549545e-05,
                      -0.0013888888871029883, 0.04166666666649486, -0.4999999999999945, 1.0});
-  Number q = (n + kRoundF64).bits();
   q = q + q.bitsConstant(quadrant);
   auto hasBit = [&](uint64_t bit) { return (q & q.bitsConstant(bit)) != q.constant(0); };
   Number value = hasBit(1).select(cosine, sine);
   Number result = hasBit(2).select(-value, value).toFloat(f32(x));
+  result = (x.abs() < kInfinity).select(result, x - x);
   return quadrant == 0 ? (x == 0).select(x, result) : result;
 }
 

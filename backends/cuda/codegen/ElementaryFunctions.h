@@ -13,7 +13,7 @@ namespace mlir::cuda {
 
 enum class Function { Exp, Expm1, Log, Log1p, Logistic, Tanh, Cbrt, Erf, Erfc, Sin, Cos };
 
-/// Of f32 numbers: exp, expm1, log, log1p, cbrt, erfc, sin and cos (below 2^30) to 1 ulp, tanh and
+/// Of f32 numbers: exp, expm1, log, log1p, cbrt, erfc, sin and cos to 1 ulp, tanh and
 /// erf to 2, logistic to 3.
 Number elementaryF32(Function function, Number x);
 /// pow as IEEE 754 defines it, of f32 numbers.
