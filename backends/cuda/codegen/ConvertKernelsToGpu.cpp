@@ -94,6 +94,8 @@ private:
   FailureOr<Place> placeOfStorage(Operation *user, StringRef symbol);
   Value view(Location loc, const Place &place);
   LogicalResult convert(Operation *op);
+  LogicalResult convertBlock(Block &block);
+  LogicalResult convertLoop(st::LoopOp loop);
   LogicalResult convertKernel(st::KernelOp kernel);
   LogicalResult launch(st::KernelOp kernel, ArrayRef<Place> places);
   LogicalResult convertWrite(st::WriteOp write);
@@ -340,6 +342,61 @@ LogicalResult TaskConverter::convertConstant(stablehlo::ConstantOp constant) {
   return success();
 }
 
+LogicalResult TaskConverter::convertBlock(Block &block) {
+  for (Operation &op : block)
+    if (failed(convert(&op)))
+      return failure();
+  return success();
+}
+
+/// What the trips hand on lies in buffers, also the predicate of the next one, which the host
+/// fetches.
+LogicalResult TaskConverter::convertLoop(st::LoopOp loop) {
+  auto put = [&](Value value, StringRef buffer) -> LogicalResult {
+    FailureOr<Place> from = placeOf(value), to = placeOfStorage(loop, buffer);
+    return failed(from) || failed(to) ? failure() : copy(loop, *from, *to);
+  };
+  for (auto [init, buffer] : llvm::zip_equal(loop.getInits(), loop.getCarried()))
+    if (failed(put(init, cast<FlatSymbolRefAttr>(buffer).getValue())))
+      return failure();
+  Location loc = loop.getLoc();
+  LogicalResult result = success();
+  auto convertBody = [&](OpBuilder &inner) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPoint(inner.getInsertionBlock(), inner.getInsertionPoint());
+    result = convertBlock(loop.getBody().front());
+    scf::YieldOp::create(builder, loc);
+  };
+  if (std::optional<uint64_t> trips = loop.getTrips()) {
+    auto constant = [&](int64_t value) {
+      return arith::ConstantIndexOp::create(builder, loc, value);
+    };
+    scf::ForOp::create(builder, loc, constant(0), constant(*trips), constant(1), ValueRange(),
+                       [&](OpBuilder &inner, Location, Value, ValueRange) { convertBody(inner); });
+    return result;
+  }
+  FailureOr<Place> predicate = placeOfStorage(loop, *loop.getPredicate());
+  if (failed(predicate) || failed(put(loop.getCondition(), *loop.getPredicate())))
+    return failure();
+  Value fetched = memref::AllocaOp::create(builder, loc, predicate->bufferType());
+  scf::WhileOp::create(
+      builder, loc, TypeRange(), ValueRange(),
+      [&](OpBuilder &inner, Location, ValueRange) {
+        OpBuilder::InsertionGuard guard(builder);
+        builder.setInsertionPoint(inner.getInsertionBlock(), inner.getInsertionPoint());
+        gpu::MemcpyOp::create(builder, loc, TypeRange(), ValueRange(), fetched,
+                              view(loc, *predicate));
+        Value zero = arith::ConstantIndexOp::create(builder, loc, 0);
+        Value byte = memref::LoadOp::create(builder, loc, fetched, zero);
+        Value holds =
+            arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ne, byte,
+                                  arith::ConstantIntOp::create(builder, loc, byte.getType(), 0));
+        scf::ConditionOp::create(builder, loc, holds, ValueRange());
+      },
+      [&](OpBuilder &inner, Location, ValueRange) { convertBody(inner); });
+  return result;
+}
+
 LogicalResult TaskConverter::convert(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([&](st::ReadOp read) {
@@ -347,6 +404,8 @@ LogicalResult TaskConverter::convert(Operation *op) {
       })
       .Case([&](st::WriteOp write) { return convertWrite(write); })
       .Case([&](st::KernelOp kernel) { return convertKernel(kernel); })
+      .Case([](st::CaptureOp) { return success(); })
+      .Case([&](st::LoopOp loop) { return convertLoop(loop); })
       .Case([&](stablehlo::ConstantOp constant) { return convertConstant(constant); })
       .Case([&](stablehlo::ReshapeOp reshape) -> LogicalResult {
         FailureOr<Place> from = placeOf(reshape.getOperand()), to = placeOf(reshape.getResult());
@@ -366,9 +425,8 @@ FailureOr<func::FuncOp> TaskConverter::run() {
   arena = entry->getArgument(0);
   microBatch = entry->getArgument(1);
   builder.setInsertionPointToEnd(entry);
-  for (Operation &op : task.getBody().front())
-    if (failed(convert(&op)))
-      return failure();
+  if (failed(convertBlock(task.getBody().front())))
+    return failure();
   func::ReturnOp::create(builder, loc);
   return function;
 }
