@@ -1,7 +1,7 @@
 """Kernels for NVIDIA GPUs as PTX: nothing is left to resolve, and where ptxas is found they assemble without spilling.
 
-ptxas comes from PATH, a CUDA installation or PyPI's nvidia-cuda-nvcc beside this Python; without one the checks that need
-it are counted as skipped.
+ptxas comes from PATH, a CUDA installation or PyPI's nvidia-cuda-nvcc beside this Python; without one the checks that
+need it are counted as skipped.
 """
 
 import pathlib
@@ -30,8 +30,8 @@ def row_kernels(rows, columns, element):
     t = f"tensor<{columns}x{rows}x{element}>"
 
     def reduce(name, value, op, init, dim, result):
-        return (f'%{name} = stablehlo.reduce(%{value} init: %{init}) applies stablehlo.{op} across dimensions = [{dim}] '
-                f': ({x}, tensor<{element}>) -> {result}\n')
+        return (f"%{name} = stablehlo.reduce(%{value} init: %{init}) applies stablehlo.{op} "
+                f"across dimensions = [{dim}] : ({x}, tensor<{element}>) -> {result}\n")
 
     def broadcast(name, value, dim=0, of=r):
         return f"%{name} = stablehlo.broadcast_in_dim %{value}, dims = [{dim}] : ({of}) -> {x}\n"
@@ -73,7 +73,8 @@ def check(folder, text, chip):
     program.write_text(text)
     check_run([BIN / "st-compile", program, "--target=dtu-t10", "--compile-to=planned", "-o", planned])
     # Kernels of f32 and 16-bit floats need no library: there is none here.
-    check_run([BIN / "st-translate", "--kernels-to-ptx", f"--chip={chip}", "--cuda-path=/nonexistent", planned, "-o", ptx])
+    check_run([BIN / "st-translate", "--kernels-to-ptx", f"--chip={chip}", "--cuda-path=/nonexistent", planned,
+               "-o", ptx])
     code = ptx.read_text()
     expect(f".target {chip}" in code, "no such target")
     expect(".extern" not in code, "something is left to resolve")

@@ -150,7 +150,7 @@ LogicalResult HostRun::execute(const ref::NamedTensors &inputs) {
   if (failed(parsePassPipeline("lower-host-kernels-to-llvm", passes)) || failed(passes.run(*code)))
     return failure();
   ExecutionEngineOptions options;
-  options.jitCodeGenOptLevel = llvm::CodeGenOptLevel::Less;
+  options.jitCodeGenOptLevel = llvm::CodeGenOptLevel::None;
   auto engine = ExecutionEngine::create(*code, options);
   if (!engine)
     return module.emitError("cannot be compiled: ") << llvm::toString(engine.takeError());
