@@ -28,66 +28,6 @@ struct Options {
                             cl::init(0)};
   cl::opt<std::string> dump{"dump-dtu", cl::desc("file for the generated IR")};
 };
-
-/// Gives everything an address of its own.
-class TrivialPlan {
-public:
-  explicit TrivialPlan(mlir::st::ProgramOp program)
-      : program(program), builder(program.getContext()) {}
-
-  void run() {
-    for (Operation &op : program.getBody().front())
-      if (auto type =
-              op.getAttrOfType<TypeAttr>(isa<mlir::st::BufferOp>(op) ? "type" : "local_type");
-          type && !op.hasAttr("address"))
-        op.setAttr("address", take(type.getValue(), slotsOf(&op), isOnHost(&op) ? hostEnd : end));
-    for (auto task : program.getBody().getOps<mlir::st::TaskOp>())
-      for (Operation &op : task.getBody().front())
-        if (op.getNumResults() > 0 && !op.hasAttr("st.addresses"))
-          plan(&op);
-  }
-
-private:
-  mlir::st::ProgramOp program;
-  Builder builder;
-  int64_t end = 0, hostEnd = 0;
-
-  static bool isOnHost(Operation *storage) {
-    auto buffer = dyn_cast<mlir::st::BufferOp>(storage);
-    return buffer && buffer.isOnHost();
-  }
-
-  int64_t slotsOf(Operation *op) {
-    if (auto buffer = dyn_cast<mlir::st::BufferOp>(op))
-      return buffer.getSlots();
-    auto input = dyn_cast<mlir::st::InputOp>(op);
-    return input && input.getMicroDim() >= 0 ? mlir::st::getMesh(program).getMicro() : 1;
-  }
-
-  mlir::st::AddressAttr take(Type type, int64_t slots, int64_t &end) {
-    auto tensor = cast<RankedTensorType>(type);
-    int64_t bytes = tensor.getNumElements() *
-                    ::st::dtu::byteWidth(
-                        dtu::getDType(tensor.getElementType()).value_or(::st::dtu::DType::F64));
-    int64_t stride = static_cast<int64_t>(llvm::alignTo(bytes, 64)), offset = end;
-    end += stride * slots;
-    return mlir::st::AddressAttr::get(program.getContext(), offset, slots > 1 ? stride : 0, slots);
-  }
-
-  void plan(Operation *op) {
-    SmallVector<Attribute> addresses;
-    for (Value result : op->getResults())
-      addresses.push_back(take(result.getType(), 1, end));
-    if (auto read = dyn_cast<mlir::st::ReadOp>(op)) {
-      Operation *storage = SymbolTable::lookupSymbolIn(program, read.getSourceAttr());
-      if (!isOnHost(storage))
-        addresses[0] = storage->getAttr("address");
-    }
-    if (isa<stablehlo::ReshapeOp>(op))
-      addresses[0] = cast<ArrayAttr>(op->getOperand(0).getDefiningOp()->getAttr("st.addresses"))[0];
-    op->setAttr("st.addresses", builder.getArrayAttr(addresses));
-  }
-};
 } // namespace
 
 static bool hasDeviceCode(ModuleOp module) {
