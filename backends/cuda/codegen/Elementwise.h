@@ -38,7 +38,6 @@ public:
   Number identity(Number like) const;
   /// All elements of a vector combined, halves with halves.
   Number combineElements(Number vector) const;
-  bool isSum() const { return kind == Kind::Add; }
 
 private:
   enum class Kind { Add, Mul, Max, Min, And, Or, Xor };

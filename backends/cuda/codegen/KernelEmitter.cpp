@@ -42,8 +42,6 @@ Value KernelEmitter::add(Value a, Value b) {
   return arith::AddIOp::create(builder, loc, a, b);
 }
 
-Value KernelEmitter::sub(Value a, Value b) { return arith::SubIOp::create(builder, loc, a, b); }
-
 Value KernelEmitter::mul(Value a, int64_t b) {
   if (std::optional<int64_t> constant = getConstant(a))
     return index(*constant * b);

@@ -36,7 +36,6 @@ public:
   Value index(int64_t constant);
   Value add(Value a, Value b);
   Value add(Value a, int64_t b) { return b == 0 ? a : add(a, index(b)); }
-  Value sub(Value a, Value b);
   Value mul(Value a, int64_t b);
   Value div(Value a, int64_t b);
   Value rem(Value a, int64_t b);
