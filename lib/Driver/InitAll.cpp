@@ -2,6 +2,7 @@
 
 #include "st/InitAll.h"
 
+#include "backends/cuda/codegen/Passes.h"
 #include "backends/dtu/IR/DtuDialect.h"
 #include "backends/dtu/codegen/Passes.h"
 #include "dialects/Sdy/SdyDialect.h"
@@ -11,6 +12,7 @@
 #include "mlir/InitAllDialects.h"
 #include "mlir/InitAllExtensions.h"
 #include "mlir/InitAllPasses.h"
+#include "mlir/Target/LLVMIR/Dialect/All.h"
 #include "passes/Autodiff/Passes.h"
 #include "passes/Collectives/Passes.h"
 #include "passes/Import/Passes.h"
@@ -26,6 +28,7 @@ using namespace mlir;
 void mlir::st::registerAllDialects(DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
+  registerAllGPUToLLVMIRTranslations(registry);
   registry.insert<chlo::ChloDialect, dtu::DtuDialect, sdy::SdyDialect, st::StDialect,
                    stablehlo::StableHLODialect>();
 }
@@ -34,6 +37,8 @@ void mlir::st::registerAllPasses() {
   mlir::registerAllPasses();
   registerAutodiffPasses();
   registerCollectivesPasses();
+  cuda::registerCudaCodegenPasses();
+  cuda::registerCudaPipelines();
   dtu::registerDtuCodegenPasses();
   registerImportPasses();
   registerKernelsPasses();

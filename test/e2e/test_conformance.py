@@ -130,21 +130,13 @@ def explain_refusal(folder, keys, element):
     return refused or ["only all together"]
 
 
-def check_element(folder, cases, element):
-    """All cases of one type."""
-    keys = [key for key in cases if allows(key, element) and (key[0], element) not in UNDEFINED]
-    function, owners = write(keys, element)
-    program, given, wanted, found = (folder / f"program.{kind}" for kind in ("mlir", "in", "wanted", "found"))
-    program.write_text(function.text())
-    save_file({f"arg{i}": a for i, a in enumerate(function.arguments.values())}, given)
+def interpret(program, given, wanted):
     done = run([BIN / "st-translate", "--interpret", program, f"--inputs={given}", f"--outputs={wanted}"])
     expect(done.returncode == 0, f"the interpreter: {done.stderr[-500:]}")
-    done = compile_(folder, program, keys)
-    expect(done.returncode == 0, "refused:\n  " + "\n  ".join(explain_refusal(folder, keys, element))
-           if done.returncode else "")
-    done = run([folder / "program.bin", f"--inputs={given}", f"--outputs={found}"])
-    expect(done.returncode == 0, f"the binary: {done.stderr[-500:]}")
-    actual, expected = load_file(found), load_file(wanted)
+
+
+def compare(keys, owners, element, actual, expected):
+    """Holds what a target found against what the interpreter did, case by case."""
     wrong = collections.defaultdict(list)
     scales = {key: largest([expected[f"result{i}"] for i, k in enumerate(owners) if k == key]) for key in keys}
     for i, key in enumerate(owners):
@@ -154,6 +146,22 @@ def check_element(folder, cases, element):
             wrong[key].append(f"{label(key)}, result {i - owners.index(key)}: {difference}")
     marks.update({(key, element): "x" if key in wrong else "ok" for key in keys})
     expect(not wrong, "wrong results:\n  " + "\n  ".join(line for lines in wrong.values() for line in lines))
+
+
+def check_element(folder, cases, element):
+    """All cases of one type."""
+    keys = [key for key in cases if allows(key, element) and (key[0], element) not in UNDEFINED]
+    function, owners = write(keys, element)
+    program, given, wanted, found = (folder / f"program.{kind}" for kind in ("mlir", "in", "wanted", "found"))
+    program.write_text(function.text())
+    save_file({f"arg{i}": a for i, a in enumerate(function.arguments.values())}, given)
+    interpret(program, given, wanted)
+    done = compile_(folder, program, keys)
+    expect(done.returncode == 0, "refused:\n  " + "\n  ".join(explain_refusal(folder, keys, element))
+           if done.returncode else "")
+    done = run([folder / "program.bin", f"--inputs={given}", f"--outputs={found}"])
+    expect(done.returncode == 0, f"the binary: {done.stderr[-500:]}")
+    compare(keys, owners, element, load_file(found), load_file(wanted))
     return f"{len(keys)} cases, {len(owners)} results"
 
 

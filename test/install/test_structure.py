@@ -29,6 +29,7 @@ ALLOWED = {
     "dialects/Sdy": ["mlir"],
     "dialects/St": ["mlir"],
     "passes": ["dialects", "lib/Timing", "lib/Support", "mlir"],
+    "backends/cuda/codegen": ["dialects", "lib/Timing", "lib/Proto", "lib/Support", "mlir"],
     "backends/dtu/isa": ["lib/Proto", "lib/Support"],
     "backends/dtu/IR": ["backends/dtu/isa", "dialects", "mlir"],
     "backends/dtu/codegen": ["backends/dtu/isa", "backends/dtu/IR", "dialects", "lib/Timing", "lib/Proto",
@@ -89,6 +90,7 @@ def self_check():
     planted = [("passes/Memory/X.cpp", '#include "passes/Kernels/Y.h"'),
                ("lib/Runtime/X.cpp", '#include "mlir/IR/Value.h"'),
                ("backends/dtu/simulator/X.cpp", '#include "backends/dtu/codegen/Y.h"'),
+               ("backends/cuda/codegen/X.cpp", '#include "backends/dtu/codegen/Y.h"'),
                ("lib/Frontend/X.cpp", '#include "passes/Autodiff/Passes.h"')]
     for path, text in planted:
         if not list(include_errors(pathlib.Path(path), text)):

@@ -19,6 +19,9 @@ void registerImportHlo();
 /// `--interpret`: runs a program with the reference interpreter.
 void registerInterpret();
 
+/// `--kernels-to-ptx`: kernels of planned programs for NVIDIA GPUs.
+void registerKernelsToPtx();
+
 /// `--timeline`: a table and a chart of scheduled programs.
 void registerTimeline();
 

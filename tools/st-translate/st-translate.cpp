@@ -20,7 +20,7 @@ using namespace mlir::st;
 
 static constexpr void (*kTranslations[])() = {
     registerAssembly,  registerExecutableToText, registerImportHfConfig, registerImportHlo,
-    registerInterpret, registerTextToTokenIds,   registerTimeline,
+    registerInterpret, registerKernelsToPtx,     registerTextToTokenIds, registerTimeline,
 };
 
 namespace {

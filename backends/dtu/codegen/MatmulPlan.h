@@ -1,8 +1,8 @@
 // A product as loops over batch, rows, columns and depth, and the tiles to cut it into.
 #pragma once
 
-#include "backends/dtu/codegen/IterationSpace.h"
 #include "backends/dtu/codegen/LoopPlan.h"
+#include "dialects/StableHLO/Utils/IterationSpace.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 
 #include <functional>

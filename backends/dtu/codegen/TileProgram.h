@@ -10,13 +10,18 @@
 // invariant values once.
 #pragma once
 
-#include "backends/dtu/codegen/IterationSpace.h"
 #include "backends/dtu/codegen/StreamBuilder.h"
 #include "backends/dtu/codegen/VectorOps.h"
+#include "dialects/StableHLO/Utils/IterationSpace.h"
 
 #include "mlir/IR/Block.h"
 
 namespace mlir::dtu {
+
+using mlir::st::denseStrides;
+using mlir::st::GroupSet;
+using mlir::st::isArgumentSlice;
+using mlir::st::IterationSpace;
 
 /// How a tile stands in the space: the groups of its rows and columns (-1: none) and its size.
 struct TileShape {

@@ -1,20 +1,20 @@
-#include "backends/dtu/codegen/IterationSpace.h"
+#include "dialects/StableHLO/Utils/IterationSpace.h"
 
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
-using namespace mlir::dtu;
+using namespace mlir::st;
 
-SmallVector<int64_t> mlir::dtu::denseStrides(ArrayRef<int64_t> shape) {
+SmallVector<int64_t> mlir::st::denseStrides(ArrayRef<int64_t> shape) {
   SmallVector<int64_t> strides(shape.size(), 1);
   for (int64_t i = static_cast<int64_t>(shape.size()) - 2; i >= 0; --i)
     strides[i] = strides[i + 1] * shape[i + 1];
   return strides;
 }
 
-bool mlir::dtu::isArgumentSlice(Operation *op) {
+bool mlir::st::isArgumentSlice(Operation *op) {
   auto slice = dyn_cast_or_null<stablehlo::SliceOp>(op);
   return slice && isa<BlockArgument>(slice.getOperand());
 }
@@ -96,7 +96,7 @@ static LogicalResult unifyReshape(DimUnifier &dims, stablehlo::ReshapeOp op) {
   };
   if (sizes(op.getOperand(), from) != sizes(op.getResult(), to))
     return op.emitOpError(
-        "changes more than unit dimensions, which has no DTU code generation inside a kernel");
+        "changes more than unit dimensions, which has no code generation inside a kernel");
   for (auto [a, b] : llvm::zip_equal(from, to))
     dims.unify(op.getOperand(), a, op.getResult(), b);
   return success();
@@ -119,7 +119,7 @@ static LogicalResult unifyOp(DimUnifier &dims, Operation *op) {
       .Case([&](stablehlo::ReshapeOp reshape) { return unifyReshape(dims, reshape); })
       .Case([&](stablehlo::ReduceOp reduce) -> LogicalResult {
         if (reduce.getInputs().size() != 1)
-          return reduce.emitOpError("with several inputs has no DTU code generation");
+          return reduce.emitOpError("with several inputs has no code generation");
         int64_t kept = 0;
         for (int64_t dim = 0, rank = shapeOf(reduce.getInputs()[0]).size(); dim < rank; ++dim)
           if (!llvm::is_contained(reduce.getDimensions(), dim))
@@ -130,13 +130,12 @@ static LogicalResult unifyOp(DimUnifier &dims, Operation *op) {
         if (isArgumentSlice(other))
           return success();
         if (!isElementwise(other) || other->getNumResults() != 1)
-          return other->emitOpError("has no DTU code generation inside a loop");
+          return other->emitOpError("has no code generation inside a loop");
         for (Value operand : other->getOperands())
           if (shapeOf(operand) == shapeOf(other->getResult(0)))
             dims.unifySame(operand, other->getResult(0));
           else if (!shapeOf(operand).empty())
-            return other->emitOpError(
-                "with operands of different shapes has no DTU code generation");
+            return other->emitOpError("with operands of different shapes has no code generation");
         return success();
       });
 }
@@ -168,9 +167,8 @@ static void unifyWholeValues(DimUnifier &dims, Block &body) {
       computed.push_back(op.getResult(0));
   }
   llvm::erase_if(computed, [&](Value value) { return !dims.nodesOf.contains(value); });
-  auto *largest = llvm::max_element(computed, [&](Value a, Value b) {
-    return getNodes(a).size() < getNodes(b).size();
-  });
+  auto *largest = llvm::max_element(
+      computed, [&](Value a, Value b) { return getNodes(a).size() < getNodes(b).size(); });
   for (Value value : computed)
     if (getSizes(value) == getSizes(*largest))
       for (auto [a, b] : llvm::zip_equal(getNodes(value), getNodes(*largest)))

@@ -1,9 +1,10 @@
-"""Kernels of every kind through code generation and simulator, against the reference interpreter.
+"""Kernels of every kind through a backend's code generation, against the reference interpreter.
 
-    kernel_cases.py GROUP      prints a line a case of the group, and fails on a difference
+    kernel_cases.py BACKEND GROUP [case ...]      prints a line a case of the group, and fails on a difference
 
 A case is the text of st.kernels, mostly of one, whose operands are %0, %1, ...: the arguments of a function that the
-interpreter runs as it is and st-dtu-run on a simulated cluster.
+interpreter runs as it is, st-dtu-run on a simulated cluster (backend dtu), st-cuda-host-run as the kernels for a GPU
+that were lowered to the host (backend cuda).
 """
 
 import subprocess
@@ -46,18 +47,21 @@ def values(types, rng, limits):
     return arrays
 
 
-def run_case(name, text, inputs, tolerance, limits):
+BACKENDS = {"dtu": ["st-dtu-run", "--shuffles=3"], "cuda": ["st-cuda-host-run"]}
+
+
+def run_case(backend, name, text, inputs, tolerance, limits):
     with tempfile.TemporaryDirectory() as folder:
         folder = Path(folder)
         module = folder / "case.mlir"
         module.write_text(text)
         save_file(values(inputs, np.random.default_rng(0), limits), folder / "in")
-        for tool in (["st-translate", "--interpret"], ["st-dtu-run", "--shuffles=3"]):
+        for tool in (["st-translate", "--interpret"], BACKENDS[backend]):
             done = subprocess.run([*tool, module, f"--inputs={folder / 'in'}", f"--outputs={folder / tool[0]}"],
                                   capture_output=True, text=True)
             if done.returncode:
                 sys.exit(f"{name}: {tool[0]} failed:\n{text}\n{done.stderr}")
-        expected, actual = load_file(folder / "st-translate"), load_file(folder / "st-dtu-run")
+        expected, actual = load_file(folder / "st-translate"), load_file(folder / BACKENDS[backend][0])
         for key, value in expected.items():
             # Sums differ by their order: what is small among large terms is compared with those.
             scale = np.max(np.abs(value)) if value.dtype == np.float32 else 1
@@ -540,11 +544,11 @@ GROUPS = {"loop": LOOPS, "reduce": REDUCTIONS, "matmul": PRODUCTS, "chain": CHAI
 
 
 def main():
-    cases = GROUPS[sys.argv[1]]
-    chosen = sys.argv[2:] or list(cases)
+    backend, cases = sys.argv[1], GROUPS[sys.argv[2]]
+    chosen = sys.argv[3:] or list(cases)
     for name in chosen:
         text, inputs, *limits = cases[name]()
-        run_case(name, text, inputs, 2e-5, limits[0] if limits else {})
+        run_case(backend, name, text, inputs, 2e-5, limits[0] if limits else {})
 
 
 main()

@@ -16,7 +16,7 @@
 
 #include <cstdint>
 
-namespace mlir::dtu {
+namespace mlir::st {
 
 /// A set of groups, bit g for group g.
 using GroupSet = uint32_t;
@@ -75,4 +75,4 @@ SmallVector<int64_t> denseStrides(ArrayRef<int64_t> shape);
 /// Whether an op is a slice of a block argument: such a slice is an access, not a computation.
 bool isArgumentSlice(Operation *op);
 
-} // namespace mlir::dtu
+} // namespace mlir::st

@@ -1,0 +1,50 @@
+// Elementwise ops and reductions of kernels as arithmetic on single numbers or vectors.
+//
+// The meaning is the reference interpreter's (docs/reference-interpreter.md), op by op that of the
+// vector engine's table in docs/dtu-isa.md: 16-bit floats are computed in f32 and rounded after
+// each op.
+#pragma once
+
+#include "backends/cuda/codegen/Number.h"
+
+namespace mlir::cuda {
+
+/// The type in which a value of this element type is computed: integers without sign. Null: none.
+Type getComputeType(Type element);
+/// The type of its elements in memory: an i1 takes a byte.
+Type getStorageType(Type element);
+/// Of a number as it is computed and as it lies in memory.
+Number toStorage(Number number);
+Number fromStorage(Number number, Type element);
+
+/// `stablehlo.convert` between element types.
+Number convertNumber(Number number, Type from, Type to);
+
+/// The result of an elementwise op on numbers of its operands' compute types. Fails with a
+/// diagnostic.
+FailureOr<Number> emitElementwise(Operation *op, ArrayRef<Number> operands);
+
+/// How the body of a reduction combines two numbers.
+class Combiner {
+public:
+  /// Fails with a diagnostic where the body is no single op of two operands that is the same in any
+  /// order.
+  static FailureOr<Combiner> get(Operation *reduction);
+
+  /// The type that partial results have: f32 for 16-bit floats, else the compute type.
+  Type getType() const;
+  Number combine(Number a, Number b) const;
+  /// The number of partial results' type that changes nothing; `like` may be any number.
+  Number identity(Number like) const;
+  /// All elements of a vector combined, halves with halves.
+  Number combineElements(Number vector) const;
+
+private:
+  enum class Kind { Add, Mul, Max, Min, And, Or, Xor };
+  Combiner(Kind kind, Type element) : kind(kind), element(element) {}
+
+  Kind kind;
+  Type element; // of the tensor
+};
+
+} // namespace mlir::cuda

@@ -1,0 +1,97 @@
+// From planned programs to kernels for NVIDIA GPUs, or for the host.
+
+#ifndef ST_BACKENDS_CUDA_CODEGEN_PASSES_TD
+#define ST_BACKENDS_CUDA_CODEGEN_PASSES_TD
+
+include "mlir/Pass/PassBase.td"
+
+def ConvertKernelsToGpu : Pass<"convert-kernels-to-gpu", "::mlir::ModuleOp"> {
+  let summary = "Turns every kernel into a gpu.func and every task into a function that launches them";
+  let description = [{
+    Needs planned programs: kernels whose values have `st.addresses`, storage with addresses. Leaves
+    `gpu.module @kernels` with one `gpu.func` for each different kernel, for each task a function of the
+    arena and the micro-batch (`cuda.function` of the task), and in programs their storage, schedule and
+    constants (`cuda.constants`); tasks are empty then.
+
+    A kernel's arguments are its inputs and results as dense buffers of one dimension, an `i1` as a byte.
+    Blocks and threads have one dimension, known from the start; docs/cuda.md has the rule by which they
+    are chosen. An op or a kind of kernel for which there is no code is an error that names it.
+
+    ```mlir
+    st.task @forward0 forward stage 0 (%mb) {
+      %0 = st.read @x {st.addresses = [#st.address<offset = 0>]} : tensor<64xf32>
+      %1 = st.kernel "loop" (%a = %0 : tensor<64xf32>) -> tensor<64xf32>
+           attributes {st.addresses = [#st.address<offset = 256>]} {
+        %2 = stablehlo.negate %a : tensor<64xf32>
+        st.yield %2 : tensor<64xf32>
+      }
+      st.write %1 to @y : tensor<64xf32>
+    }
+    // after
+    gpu.module @kernels {
+      gpu.func @loop_0(%x: memref<64xf32>, %y: memref<64xf32>) kernel { ... }
+    }
+    func.func @group0_forward0(%arena: memref<?xi8>, %mb: index) {
+      %x = memref.view %arena[%c0][] : memref<?xi8> to memref<64xf32>
+      %y = memref.view %arena[%c256][] : memref<?xi8> to memref<64xf32>
+      gpu.launch_func @kernels::@loop_0 blocks in (...) threads in (...) args(%x : ..., %y : ...)
+      return
+    }
+    ```
+  }];
+  let statistics = [Statistic<"numKernels", "kernels", "Different kernels generated">];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::gpu::GPUDialect",
+    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::vector::VectorDialect"
+  ];
+}
+
+def GpuToHost : Pass<"gpu-to-host", "::mlir::ModuleOp"> {
+  let summary = "Writes kernels as functions that run block after block and thread after thread";
+  let description = [{
+    Needs `gpu.func`s with a known block size and `gpu.launch_func`s of them. Each becomes a function with
+    a loop over blocks. What stands between two barriers becomes a loop over threads, also inside of loops and
+    branches that all threads of a block take alike; one that holds a barrier and on which threads may
+    differ is an error. Values that live across are kept in arrays with an element a thread. A shuffle
+    takes the number of the thread it names, warp by warp. Shared memory is a buffer. Launches become
+    calls.
+
+    The order of threads and blocks means nothing to a right kernel: with `descending` they run the other way
+    around, and tests compare both.
+
+    ```mlir
+    %0 = memref.load %x[%tid] : memref<64xf32>
+    memref.store %0, %shared[%tid] : memref<64xf32, #gpu.address_space<workgroup>>
+    gpu.barrier
+    %1 = memref.load %shared[%other] : memref<64xf32, #gpu.address_space<workgroup>>
+    // becomes
+    scf.for %tid = %c0 to %c64 step %c1 { ... memref.store %0, %shared[%tid] }
+    scf.for %tid = %c0 to %c64 step %c1 { %1 = memref.load %shared[%other] ... }
+    ```
+  }];
+  let options = [Option<"descending", "descending", "bool", "false",
+                        "the last thread and block first">];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect"
+  ];
+}
+
+def ConvertMathToIntrinsics : Pass<"convert-math-to-intrinsics"> {
+  let summary = "Lowers the functions that a machine has instructions for";
+  let description = [{
+    `convert-gpu-to-nvvm` takes all of `math` to be calls of libdevice. Square roots, fused products, roundings and
+    signs are instructions; with them lowered here first, kernels of f32 need no library. The host lowering takes
+    the same way.
+
+    ```mlir
+    %0 = math.sqrt %x : f32
+    // becomes
+    %0 = llvm.call_intrinsic "llvm.sqrt"(%x) : (f32) -> f32
+    ```
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+#endif // ST_BACKENDS_CUDA_CODEGEN_PASSES_TD

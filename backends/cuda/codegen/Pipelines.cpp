@@ -1,0 +1,48 @@
+// What follows the kernels: upstream's lowerings in an order that suits them.
+#include "backends/cuda/codegen/Passes.h"
+
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
+
+using namespace mlir;
+
+namespace {
+struct NvvmOptions : PassPipelineOptions<NvvmOptions> {
+  Option<std::string> chip{*this, "chip", llvm::cl::desc("what to compile for, as sm_90"),
+                           llvm::cl::init("sm_90")};
+  Option<std::string> features{*this, "features", llvm::cl::desc("the version of PTX"),
+                               llvm::cl::init("+ptx80")};
+};
+} // namespace
+
+/// Appends passes that are given as text; they are registered before any pipeline is built.
+static void append(OpPassManager &passes, const Twine &text) {
+  if (failed(parsePassPipeline(text.str(), passes)))
+    llvm::report_fatal_error("a pass of a CUDA pipeline is not registered");
+}
+
+/// Offsets in a kernel's buffers fit 32 bits: convert-kernels-to-gpu refuses larger ones.
+static void buildNvvmPipeline(OpPassManager &passes, const NvvmOptions &options) {
+  append(passes, "nvvm-attach-target{chip=" + options.chip + " features=" + options.features +
+                     " O=3},"
+                     "gpu.module(canonicalize,cse,convert-scf-to-cf,convert-math-to-intrinsics,"
+                     "convert-gpu-to-nvvm{use-bare-ptr-memref-call-conv=true index-bitwidth=32},"
+                     "canonicalize,cse,reconcile-unrealized-casts)");
+}
+
+static void buildHostPipeline(OpPassManager &passes) {
+  append(passes, "func.func(canonicalize,cse,arith-expand{include-bf16=true},"
+                 "convert-math-to-intrinsics),"
+                 "convert-vector-to-scf,convert-scf-to-cf,convert-math-to-libm,"
+                 "expand-strided-metadata,lower-affine,convert-vector-to-llvm,convert-to-llvm,"
+                 "canonicalize,cse,reconcile-unrealized-casts");
+}
+
+void mlir::cuda::registerCudaPipelines() {
+  static PassPipelineRegistration<NvvmOptions> nvvm(
+      "lower-kernels-to-nvvm",
+      "Lowers the gpu.funcs of a module to NVVM, ready for gpu-module-to-binary",
+      buildNvvmPipeline);
+  static PassPipelineRegistration<> host(
+      "lower-host-kernels-to-llvm", "Lowers what gpu-to-host leaves to LLVM", buildHostPipeline);
+}

@@ -1,0 +1,41 @@
+// RUN: st-opt --convert-kernels-to-gpu --split-input-file --verify-diagnostics %s
+
+st.mesh @mesh <["tensor"=1], micro=1>
+st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  st.input @x "x" role "batch" global tensor<4x4xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<4x4xf32> micro_dim -1 at <offset = 0>
+  st.task @forward0 forward stage 0 (%mb) {
+    %0 = st.read @x {st.addresses = [#st.address<offset = 0>]} : tensor<4x4xf32>
+    // expected-error @+1 {{'st.kernel' op has kind "matmul", which has no CUDA code generation}}
+    %1 = st.kernel "matmul" (%a = %0 : tensor<4x4xf32>, %b = %0 : tensor<4x4xf32>) -> tensor<4x4xf32> attributes {st.addresses = [#st.address<offset = 64>]} {
+      %2 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+      st.yield %2 : tensor<4x4xf32>
+    }
+  }
+}
+
+// -----
+
+st.mesh @mesh <["tensor"=1], micro=1>
+st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  st.input @x "x" role "batch" global tensor<4x4xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<4x4xf32> micro_dim -1 at <offset = 0>
+  st.task @forward0 forward stage 0 (%mb) {
+    %0 = st.read @x {st.addresses = [#st.address<offset = 0>]} : tensor<4x4xf32>
+    %1 = st.kernel "loop" (%a = %0 : tensor<4x4xf32>) -> tensor<4x4xf32> attributes {st.addresses = [#st.address<offset = 64>]} {
+      // expected-error @+1 {{'stablehlo.atan2' op has no CUDA code generation}}
+      %2 = stablehlo.atan2 %a, %a : tensor<4x4xf32>
+      st.yield %2 : tensor<4x4xf32>
+    }
+  }
+}
+
+// -----
+
+st.mesh @mesh <["tensor"=1], micro=1>
+st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  st.input @x "x" role "batch" global tensor<4x4xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<4x4xf32> micro_dim -1 at <offset = 0>
+  st.task @forward0 forward stage 0 (%mb) {
+    %0 = st.read @x {st.addresses = [#st.address<offset = 0>]} : tensor<4x4xf32>
+    // expected-error @+1 {{'st.all_reduce' op has no CUDA code generation}}
+    %1 = st.all_reduce %0 sum over ["tensor"] of @mesh {st.addresses = [#st.address<offset = 64>]} : tensor<4x4xf32>
+  }
+}

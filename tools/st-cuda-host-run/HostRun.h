@@ -1,0 +1,19 @@
+// One step of a program whose kernels were generated for a GPU, on the host.
+#ifndef ST_TOOLS_ST_CUDA_HOST_RUN_HOSTRUN_H
+#define ST_TOOLS_ST_CUDA_HOST_RUN_HOSTRUN_H
+
+#include "lib/Reference/TensorFiles.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace mlir::st {
+
+/// Generates kernels, lowers them to the host and runs a step with `inputs` as inputs and states.
+/// `descending`: the last thread and block first. The module, planned programs, is consumed; it
+/// must be of one program on one device with one micro-batch. Results are the outputs, and the
+/// states that a task writes. Fails with a diagnostic.
+FailureOr<ref::NamedTensors> runOnHost(ModuleOp module, const ref::NamedTensors &inputs,
+                                       bool descending);
+
+} // namespace mlir::st
+
+#endif // ST_TOOLS_ST_CUDA_HOST_RUN_HOSTRUN_H

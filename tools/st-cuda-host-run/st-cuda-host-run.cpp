@@ -1,0 +1,62 @@
+// Runs the programs of a module with kernels that were generated for a GPU and lowered to the host:
+// code generation, against which tests hold the reference interpreter, without a GPU. Each program
+// runs twice, with threads and blocks in ascending and in descending order; both must give the same
+// bits. Programs need no plan (tools/KernelProgram.h).
+#include "st/InitAll.h"
+#include "tools/CommandLine.h"
+#include "tools/KernelProgram.h"
+#include "tools/st-cuda-host-run/HostRun.h"
+
+#include "mlir/Parser/Parser.h"
+#include "llvm/Support/InitLLVM.h"
+
+using namespace mlir;
+namespace cl = llvm::cl;
+
+namespace {
+struct Options {
+  cl::opt<std::string> module{cl::Positional, cl::desc("module"), cl::init("-")};
+  cl::opt<std::string> inputs{"inputs", cl::desc("safetensors file with states and inputs"),
+                              cl::Required};
+  cl::opt<std::string> outputs{"outputs", cl::desc("safetensors file for states and outputs"),
+                               cl::Required};
+};
+} // namespace
+
+static LogicalResult report(const std::string &message) {
+  llvm::errs() << "st-cuda-host-run: error: " << message << "\n";
+  return failure();
+}
+
+static LogicalResult runModule(const Options &options, ModuleOp module) {
+  mlir::st::ref::NamedTensors inputs;
+  if (absl::Status read = mlir::st::ref::readTensors(options.inputs, inputs); !read.ok())
+    return report(std::string(read.message()));
+  mlir::st::completePrograms(module);
+  OwningOpRef<ModuleOp> copy = module.clone();
+  auto results = mlir::st::runOnHost(module, inputs, /*descending=*/false);
+  if (failed(results))
+    return failure();
+  auto again = mlir::st::runOnHost(*copy, inputs, /*descending=*/true);
+  if (failed(again))
+    return failure();
+  for (const auto &[name, tensor] : *results)
+    if (!tensor.bitwiseEquals(again->find(name)->second))
+      return report("\"" + name + "\" depends on the order of threads and blocks");
+  absl::Status written = mlir::st::ref::writeTensors(options.outputs, *results);
+  return written.ok() ? success() : report(std::string(written.message()));
+}
+
+int main(int argc, char **argv) {
+  mlir::st::hideLibraryOptions();
+  Options options;
+  llvm::InitLLVM init(argc, argv);
+  cl::ParseCommandLineOptions(argc, argv, "Runs programs with kernels for GPUs on the host\n");
+  mlir::st::registerAllPasses();
+  DialectRegistry registry;
+  mlir::st::registerAllDialects(registry);
+  MLIRContext context(registry);
+  context.printOpOnDiagnostic(false);
+  OwningOpRef<ModuleOp> module = parseSourceFile<ModuleOp>(options.module, &context);
+  return module && succeeded(runModule(options, *module)) ? 0 : 1;
+}
