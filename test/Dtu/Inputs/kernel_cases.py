@@ -512,6 +512,27 @@ def whole_gradient(batch, heads, rows, columns, width, element="f32", turned=Fal
     st.yield %q, %v, %k{", %dt" if kept else ""} : {", ".join(f"tensor<{x}>" for x in results)}"""), inputs, {i: (-1, 2) for i in range(4)}
 
 
+def row_means(batch, rows, columns, width):
+    """What a product reads varies along the rows alone, or along the columns alone, though an op makes it of the
+    rows' whole shape; one of them a product that contracts the rows reads too."""
+    b, r, c, w = batch, rows, columns, width
+    query, matrix, space, row = f"{b}x{r}x{w}xf32", f"{b}x{c}x{w}xf32", f"{b}x{r}x{c}xf32", f"{b}x{r}xf32"
+    back = f"batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<{space}>, tensor<{matrix}>) -> tensor<{query}>"
+    inputs, results = [query, matrix, f"{b}x{c}xf32"], [query, query, matrix]
+    return kernel("chain", inputs, results, f"""
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %s = stablehlo.dot_general %a0, %a1, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<{query}>, tensor<{matrix}>) -> tensor<{space}>
+    %z = stablehlo.reduce(%s init: %zero) applies stablehlo.add across dimensions = [2] : (tensor<{space}>, tensor<f32>) -> tensor<{row}>
+    %zb = stablehlo.broadcast_in_dim %z, dims = [0, 1] : (tensor<{row}>) -> tensor<{space}>
+    %zz = stablehlo.multiply %zb, %zb : tensor<{space}>
+    %m = stablehlo.broadcast_in_dim %a2, dims = [0, 2] : (tensor<{b}x{c}xf32>) -> tensor<{space}>
+    %mm = stablehlo.tanh %m : tensor<{space}>
+    %q = stablehlo.dot_general %zz, %a1, {back}
+    %o = stablehlo.dot_general %mm, %a1, {back}
+    %k = stablehlo.dot_general %zz, %a0, batching_dims = [0] x [0], contracting_dims = [1] x [1] : (tensor<{space}>, tensor<{query}>) -> tensor<{matrix}>
+    st.yield %q, %o, %k : {", ".join(f"tensor<{t}>" for t in results)}"""), inputs
+
+
 CHAINS = {
     "heads": lambda: attention(2, 3, 60, 60, 16),
     "ragged": lambda: attention(2, 3, 37, 53, 5),
@@ -530,6 +551,8 @@ CHAINS = {
     "whole_gradient_turned": lambda: whole_gradient(2, 2, 60, 45, 16, turned=True),
     "whole_gradient_kept": lambda: whole_gradient(2, 2, 50, 40, 16, kept=True),
     "whole_gradient_f16": lambda: whole_gradient(2, 2, 37, 53, 5, element="f16"),
+    "whole_gradient_bf16": lambda: whole_gradient(2, 2, 64, 48, 8, element="bf16"),
+    "row_means": lambda: row_means(2, 50, 40, 16),
     "whole_gradient_long": lambda: whole_gradient(1, 2, 700, 384, 64),
 }
 
