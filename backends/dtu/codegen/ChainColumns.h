@@ -19,7 +19,7 @@ public:
   void load(const TilePosition &point) const;
   /// Core: its columns of all results, and says when they are there.
   void multiply() const;
-  /// Queue: the results, which stay where they are until the next point's are made.
+  /// Queue: the results, while the core makes the next rows.
   void store(const TilePosition &point) const;
 
 private:

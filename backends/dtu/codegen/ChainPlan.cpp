@@ -262,8 +262,9 @@ int ChainAnalysis::makeTile(TileRef &read, GroupSet tile) {
   copy.sources = {read};
   copy.groups = value.groups | tile;
   auto *known = llvm::find_if(program.ops, [&](const TileOp &op) {
-    return op.op == copy.op && !op.reduction && op.groups == copy.groups && op.dstType == copy.dstType &&
-           op.sources.front().value == read.value && op.sources.front().type == read.type;
+    return op.op == copy.op && !op.reduction && op.groups == copy.groups &&
+           op.dstType == copy.dstType && op.sources.front().value == read.value &&
+           op.sources.front().type == read.type;
   });
   if (known == program.ops.end()) {
     TileValue made;
@@ -379,14 +380,6 @@ static ChainTiling layOut(const Chain &chain, const TileStorage &storage, int64_
     tiling.end += align(bytes);
     return start;
   };
-  auto takeResult = [&](const ChainProduct &product, int64_t height, SmallVector<int64_t> &results,
-                        SmallVector<int64_t> &rounded) {
-    int64_t elements = height * product.matrix.width;
-    results.push_back(take(elements * hw::byteWidth(hw::DType::F32)));
-    bool isRounded = product.resultType != hw::DType::F32;
-    rounded.push_back(isRounded ? take(elements * hw::byteWidth(product.resultType))
-                                : results.back());
-  };
   auto addBlock = [&](const ChainProduct &product) {
     int64_t bytes = block * product.matrix.width * hw::byteWidth(product.type);
     tiling.blockBytes = std::max(tiling.blockBytes, align(bytes));
@@ -402,9 +395,20 @@ static ChainTiling layOut(const Chain &chain, const TileStorage &storage, int64_
     }
     tiling.slotBytes = tiling.slotMatrix + matrixBytes;
     tiling.slots = storage.temporaries(shape);
-    tiling.end = std::max(tiling.end, tiling.slots + 2 * tiling.slotBytes);
-    for (const ChainProduct &product : chain.columnProducts)
-      takeResult(product, tiling.share, tiling.columnResults, tiling.columnRounded);
+    // Sums that are rounded are over before the next tile; what is stored is not.
+    int64_t sums = tiling.slots + 2 * tiling.slotBytes;
+    for (const ChainProduct &product : chain.columnProducts) {
+      tiling.columnResults.push_back(sums);
+      if (product.resultType != hw::DType::F32)
+        sums += align(tiling.share * product.matrix.width * hw::byteWidth(hw::DType::F32));
+    }
+    tiling.end = std::max(tiling.end, sums);
+    for (auto [product, sum] : llvm::zip_equal(chain.columnProducts, tiling.columnResults)) {
+      tiling.columnRounded.push_back(
+          take(tiling.share * product.matrix.width * hw::byteWidth(product.resultType)));
+      if (product.resultType == hw::DType::F32)
+        sum = tiling.columnRounded.back();
+    }
   }
   for (const ChainProduct &product : chain.producers) {
     addBlock(product);
@@ -413,7 +417,11 @@ static ChainTiling layOut(const Chain &chain, const TileStorage &storage, int64_
   int64_t firstResult = tiling.end;
   for (const ChainProduct &product : chain.consumers) {
     addBlock(product);
-    takeResult(product, rows, tiling.results, tiling.rounded);
+    int64_t elements = rows * product.matrix.width;
+    tiling.results.push_back(take(elements * hw::byteWidth(hw::DType::F32)));
+    bool isRounded = product.resultType != hw::DType::F32;
+    tiling.rounded.push_back(isRounded ? take(elements * hw::byteWidth(product.resultType))
+                                       : tiling.results.back());
   }
   tiling.resultBytes = take(tiling.end - firstResult) - firstResult;
   tiling.blocks = take(2 * tiling.blockBytes);
