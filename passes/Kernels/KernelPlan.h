@@ -107,17 +107,23 @@ private:
   void mergeProducers(unsigned node, ArrayRef<Leaf> leaves);
   bool mergeInto(unsigned from, unsigned into);
 
+  /// What a chain with the fewest rows that are worth it leaves of a core's scratch memory, and
+  /// what of it their tile takes, in bytes.
+  struct ChainRoom {
+    int64_t spare = 0, tile = 0;
+  };
   void formChain(unsigned loop);
   bool isChainProducer(unsigned product, unsigned loop) const;
   bool isChainConsumer(unsigned product, unsigned loop) const;
   bool readsRows(unsigned product, unsigned loop) const;
   bool isColumnProduct(unsigned product, unsigned loop) const;
-  void addColumnProducts(unsigned loop, SmallVectorImpl<unsigned> &products, int64_t spare) const;
+  void addColumnProducts(unsigned loop, SmallVectorImpl<unsigned> &products,
+                         const ChainRoom &room) const;
   SmallVector<unsigned> getColumnProducts(Value rows, unsigned loop,
                                           ArrayRef<unsigned> products) const;
   std::optional<uint64_t> getChainPlace(unsigned loop, ArrayRef<unsigned> consumers) const;
-  std::optional<int64_t> getChainSpare(unsigned loop, ArrayRef<unsigned> producers,
-                                       ArrayRef<unsigned> consumers);
+  std::optional<ChainRoom> getChainRoom(unsigned loop, ArrayRef<unsigned> producers,
+                                        ArrayRef<unsigned> consumers);
   void moveInto(unsigned product, unsigned loop);
 
   void fuseReduceProducers(PlanNode &node);
