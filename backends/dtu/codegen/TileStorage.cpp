@@ -28,6 +28,7 @@ public:
 
   void run() {
     findLastUses();
+    findPlacesOfOutputs();
     for (int value : phase.inputs)
       give(value, obtain(Area::Slot, value));
     // The tile that the matrix engine fills is there before the first op.
@@ -50,7 +51,7 @@ private:
   const TilePhase &phase;
   int index;
   DenseMap<int, int> lastUse;
-  DenseSet<int> outputs;
+  DenseSet<int> outputs;        // values in whose place an output is made are like it
   SmallVector<int> untouched;   // buffers of earlier phases
   SmallVector<int> freeBuffers; // whose value in this phase is dead
 
@@ -82,6 +83,33 @@ private:
     }
   }
 
+  /// On a tile of the matrix engine an output takes the place of what it is made of, which so lies
+  /// where the queue stores from. Loops have places of inputs for that, of which there are two.
+  void findPlacesOfOutputs() {
+    bool hasTile = llvm::any_of(program.values, [](const TileValue &value) {
+      return value.kind == TileValue::Kind::Accumulator;
+    });
+    if (!hasTile)
+      return;
+    for (size_t position = phase.ops.size(); position-- > 0;) {
+      const TileOp &op = program.ops[phase.ops[position]];
+      if (!outputs.contains(op.dst))
+        continue;
+      auto *source = llvm::find_if(op.sources, [&](const TileRef &read) {
+        return canTakeOver(op, read, static_cast<int>(position));
+      });
+      if (source != op.sources.end())
+        outputs.insert(source->value);
+    }
+  }
+
+  /// Whether an op may write its result over an operand: elementwise, of a value that dies with it.
+  bool canTakeOver(const TileOp &op, const TileRef &source, int position) const {
+    return !op.reduction && isStep(source.value) && lastUse.lookup(source.value) == position &&
+           program.values[source.value].groups == program.values[op.dst].groups &&
+           hw::byteWidth(source.type) == hw::byteWidth(op.dstType);
+  }
+
   void release(int value) {
     int buffer = storage.bufferOf.lookup({index, value});
     if (!llvm::is_contained(freeBuffers, buffer))
@@ -98,13 +126,10 @@ private:
   int choose(const TileOp &op, int position) {
     // In place of an operand that dies here: elementwise, the tile is read and written alike.
     for (const TileRef &source : op.sources) {
-      if (op.reduction || !isStep(source.value) || lastUse.lookup(source.value) != position)
+      if (!canTakeOver(op, source, position))
         continue;
       int buffer = storage.bufferOf.lookup({index, source.value});
-      if (fits(buffer, op.dst) &&
-          program.values[source.value].groups == program.values[op.dst].groups &&
-          hw::byteWidth(source.type) == hw::byteWidth(op.dstType) &&
-          !llvm::is_contained(freeBuffers, buffer)) {
+      if (fits(buffer, op.dst) && !llvm::is_contained(freeBuffers, buffer)) {
         lastUse[source.value] = -1; // handed over, not released
         return buffer;
       }
