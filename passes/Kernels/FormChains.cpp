@@ -253,16 +253,6 @@ void KernelPlan::addColumnProducts(unsigned loop, SmallVectorImpl<unsigned> &pro
   }
 }
 
-void KernelPlan::moveInto(unsigned product, unsigned loop) {
-  PlanNode &source = nodes[product], &target = nodes[loop];
-  source.merged = true;
-  parents[product] = loop;
-  target.ops.insert_range(source.ops);
-  target.inputs.insert_range(source.inputs);
-  llvm::append_range(target.writes, source.writes);
-  llvm::append_range(target.readers, source.readers);
-}
-
 void KernelPlan::formChain(unsigned loop) {
   PlanNode &node = nodes[loop];
   auto rank = static_cast<int64_t>(node.space.size());

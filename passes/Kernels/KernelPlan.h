@@ -97,7 +97,6 @@ private:
   /// The node that makes the last of an op's leaves; -1 if it has none.
   int64_t getLastProducer(ArrayRef<Leaf> leaves);
   bool joinLoop(Operation *op, unsigned node);
-  bool joinMatmul(Operation *op, unsigned node);
   std::optional<Axes> getAxesInLoop(Operation *op, const PlanNode &node) const;
   bool fits(ArrayRef<Leaf> leaves, unsigned node);
   /// Whether rows of a space stay in the scratch memory of a core beside `inputs` tensors.
@@ -106,6 +105,14 @@ private:
   void noteReads(unsigned node, ArrayRef<Leaf> leaves);
   void mergeProducers(unsigned node, ArrayRef<Leaf> leaves);
   bool mergeInto(unsigned from, unsigned into);
+
+  bool joinMatmul(Operation *op, unsigned node);
+  void formEpilogue(unsigned loop);
+  bool joinProduct(unsigned loop, unsigned product);
+  std::optional<uint64_t> getEpiloguePlace(unsigned loop, unsigned product) const;
+  bool isOnTile(Operation *op, unsigned loop, unsigned product) const;
+  bool tileFits(SmallVector<Operation *> ops, ArrayRef<int64_t> space) const;
+  bool isReadOutside(Value value, const DenseSet<Operation *> &ops) const;
 
   /// What a chain with the fewest rows that are worth it leaves of a core's scratch memory, and
   /// what of it their tile takes, in bytes.
@@ -124,7 +131,7 @@ private:
   std::optional<uint64_t> getChainPlace(unsigned loop, ArrayRef<unsigned> consumers) const;
   std::optional<ChainRoom> getChainRoom(unsigned loop, ArrayRef<unsigned> producers,
                                         ArrayRef<unsigned> consumers);
-  void moveInto(unsigned product, unsigned loop);
+  void moveInto(unsigned from, unsigned into);
 
   void fuseReduceProducers(PlanNode &node);
   bool isReadElsewhere(Value value, const PlanNode &node,

@@ -11,10 +11,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
-DTYPES = {"f32": np.float32, "i32": np.int32, "ui32": np.uint32, "i1": np.bool_, "bf16": np.float32, "f16": np.float16}
+DTYPES = {"f32": np.float32, "i32": np.int32, "ui32": np.uint32, "i1": np.bool_, "bf16": ml_dtypes.bfloat16,
+          "f16": np.float16}
 
 
 def kernel(kind, inputs, results, body):
@@ -322,6 +324,47 @@ def product(lhs, rhs, contract, batch=([], []), epilogue=False):
     st.yield %o : tensor<{out}>"""), inputs
 
 
+def gelu(rows, depth, columns, element="f32"):
+    """What goes into GELU, in the type of the operands, and the GELU of it in f32, of one product with a bias."""
+    x, w, y, out = f"{rows}x{depth}x{element}", f"{depth}x{columns}x{element}", f"{rows}x{columns}x{element}", f"{rows}x{columns}xf32"
+    inputs, ops = [x, w, f"{columns}x{element}"], []
+    for name, value in (("half", 0.5), ("one", 1.0), ("root", 0.70710678)):
+        full(name, value, f"{rows}x{columns}", ops)
+    return kernel("matmul", inputs, [y, out], "\n".join(ops) + f"""
+    %p = stablehlo.dot_general %a0, %a1, contracting_dims = [1] x [0] : (tensor<{x}>, tensor<{w}>) -> tensor<{y}>
+    %b = stablehlo.broadcast_in_dim %a2, dims = [1] : (tensor<{columns}x{element}>) -> tensor<{y}>
+    %v = stablehlo.add %p, %b : tensor<{y}>
+    %vf = stablehlo.convert %v : (tensor<{y}>) -> tensor<{out}>
+    %u = stablehlo.multiply %vf, %root : tensor<{out}>
+    %e = chlo.erf %u : tensor<{out}> -> tensor<{out}>
+    %e1 = stablehlo.add %e, %one : tensor<{out}>
+    %h = stablehlo.multiply %vf, %half : tensor<{out}>
+    %g = stablehlo.multiply %h, %e1 : tensor<{out}>
+    st.yield %v, %g : tensor<{y}>, tensor<{out}>"""), inputs, {i: (-2, 3) for i in range(3)}
+
+
+def gelu_gradient(rows, depth, columns):
+    """What comes back from a product, times a derivative of what went into GELU; the product itself is a result."""
+    x, w, out, ops = f"{rows}x{depth}xf32", f"{depth}x{columns}xf32", f"{rows}x{columns}xf32", []
+    for name, value in (("half", 0.5), ("one", 1.0), ("root", 0.70710678), ("minus", -0.5), ("scale", 0.39894228)):
+        full(name, value, f"{rows}x{columns}", ops)
+    inputs = [x, w, out]
+    return kernel("matmul", inputs, [out, out], "\n".join(ops) + f"""
+    %p = stablehlo.dot_general %a0, %a1, contracting_dims = [1] x [0] : (tensor<{x}>, tensor<{w}>) -> tensor<{out}>
+    %u = stablehlo.multiply %a2, %root : tensor<{out}>
+    %e = chlo.erf %u : tensor<{out}> -> tensor<{out}>
+    %e1 = stablehlo.add %e, %one : tensor<{out}>
+    %h = stablehlo.multiply %e1, %half : tensor<{out}>
+    %v2 = stablehlo.multiply %a2, %a2 : tensor<{out}>
+    %m = stablehlo.multiply %v2, %minus : tensor<{out}>
+    %x = stablehlo.exponential %m : tensor<{out}>
+    %s = stablehlo.multiply %x, %scale : tensor<{out}>
+    %t = stablehlo.multiply %a2, %s : tensor<{out}>
+    %d = stablehlo.add %h, %t : tensor<{out}>
+    %o = stablehlo.multiply %p, %d : tensor<{out}>
+    st.yield %o, %p : tensor<{out}>, tensor<{out}>"""), inputs
+
+
 PRODUCTS = {
     "plain": lambda: product([64, 96], [96, 80], ([1], [0])),
     "ragged": lambda: product([37, 53], [53, 29], ([1], [0])),
@@ -329,6 +372,10 @@ PRODUCTS = {
     "wide": lambda: product([128, 300], [300, 1100], ([1], [0])),
     "transposed": lambda: product([96, 64], [80, 96], ([0], [1])),
     "epilogue": lambda: product([4, 50, 96], [96, 200], ([2], [0]), epilogue=True),
+    "gelu": lambda: gelu(384, 200, 512),
+    "gelu_ragged": lambda: gelu(37, 53, 29),
+    "gelu_bf16": lambda: gelu(90, 64, 200, element="bf16"),
+    "gelu_gradient": lambda: gelu_gradient(100, 300, 300),
     "scores": lambda: product([2, 60, 3, 16], [2, 60, 3, 16], ([3], [3]), ([0, 2], [0, 2])),
     "context": lambda: product([2, 3, 60, 60], [2, 60, 3, 16], ([3], [1]), ([0, 1], [0, 2])),
     "weight_gradient": lambda: product([2, 60, 48], [2, 60, 80], ([0, 1], [0, 1])),
