@@ -35,10 +35,11 @@ bool KernelPlan::isReadOutside(Value value, const DenseSet<Operation *> &ops) co
 }
 
 /// Whether a tile that keeps the matrix engine busy fits a core twice with all that is alive of it
-/// at once, beside two blocks of each operand of the product.
+/// at once, beside two blocks of each operand of the product. `ops`: the product first.
 bool KernelPlan::tileFits(SmallVector<Operation *> ops, ArrayRef<int64_t> space) const {
-  constexpr int64_t kTile = 64, kBytes = 4;
+  constexpr int64_t kColumns = 128, kBytes = 4, kDepthBytes = 128;
   Axes whole = allAxes(space.size());
+  Operation *product = ops.front();
   llvm::sort(ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
   DenseSet<Operation *> own(ops.begin(), ops.end());
   llvm::MapVector<Value, Operation *> lastReader;
@@ -62,7 +63,9 @@ bool KernelPlan::tileFits(SmallVector<Operation *> ops, ArrayRef<int64_t> space)
       alive += getElementBytes(result);
     most = std::max(most, alive);
   }
-  return 2 * kTile * (kTile * most + 2 * kTile * kBytes) <= limits.scratchBytes;
+  // Products of 16 bits are faster, and must be larger to find their operands.
+  int64_t rows = getElementBytes(product->getOperand(0)) < kBytes ? 96 : 64;
+  return 2 * (rows * kColumns * most + (rows + kColumns) * kDepthBytes) <= limits.scratchBytes;
 }
 
 // ---- op by op ---------------------------------------------------------------------------------
