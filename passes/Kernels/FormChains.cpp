@@ -17,6 +17,10 @@ struct OperandDims {
 };
 } // namespace
 
+/// Values of whole rows that are alive at once, as many as elements of four bytes take, beside the
+/// loop's own inputs; bytes of what the matrix engine adds up in.
+static constexpr int64_t kAlive = 8, kSumBytes = 4;
+
 static OperandDims getDims(Value operand, ArrayRef<int64_t> batch, ArrayRef<int64_t> contracted) {
   OperandDims dims;
   for (auto [dim, size] : llvm::enumerate(cast<RankedTensorType>(operand.getType()).getShape())) {
@@ -54,6 +58,9 @@ static bool isPlainProduct(DotGeneralOp dot) {
   return type == getElementTypeOrSelf(dot.getRhs().getType()) && isa<FloatType>(type) &&
          type.getIntOrFloatBitWidth() <= 32;
 }
+
+/// Whether a product's result is as the matrix engine leaves it.
+static bool isSum(DotGeneralOp dot) { return getElementTypeOrSelf(dot.getType()).isF32(); }
 
 /// The product of a matmul node.
 static DotGeneralOp getProduct(const PlanNode &node) {
@@ -135,39 +142,48 @@ std::optional<uint64_t> KernelPlan::getChainPlace(unsigned loop,
 
 /// While every core has as many rows as it holds, all of what the products multiply them with
 /// streams by once. That must be less than what is saved, writing and reading the rows between; and
-/// the rows must fill most of a matrix engine, which takes 16 at a time. The bytes that a core has
-/// beside the fewest rows for which that is so; nothing if it holds fewer.
-std::optional<int64_t> KernelPlan::getChainSpare(unsigned loop, ArrayRef<unsigned> producers,
-                                                 ArrayRef<unsigned> consumers) {
-  // Beside the loop's own inputs and products, values of whole rows that are alive at once.
-  constexpr int64_t kAlive = 8, kBytes = 4, kBlock = 64, kFewest = 12;
+/// the rows must fill most of a matrix engine, which takes 16 at a time. The room that a core has
+/// with the fewest rows for which that is so; nothing if it holds fewer.
+std::optional<KernelPlan::ChainRoom> KernelPlan::getChainRoom(unsigned loop,
+                                                              ArrayRef<unsigned> producers,
+                                                              ArrayRef<unsigned> consumers) {
+  constexpr int64_t kBlock = 64, kFewest = 12;
   const PlanNode &node = nodes[loop];
   int64_t columns = node.space.back(), rows = node.space[node.space.size() - 2];
-  int64_t widths = 0, widest = 0;
+  // For each row, or column of what streams by.
+  int64_t streamed = 0, widest = 0, widths = 0, own = 0, saved = 0;
   llvm::SmallDenseSet<Value> between;
-  auto add = [&](int64_t width) {
+  auto addProduct = [&](Value matrix, int64_t width, Value value) {
+    int64_t bytes = width * getElementBytes(matrix);
+    streamed += bytes;
     widths += width;
-    widest = std::max(widest, width);
+    widest = std::max(widest, bytes);
+    if (between.insert(value).second)
+      saved += 2 * getElementBytes(value);
   };
   for (unsigned producer : producers) {
     DotGeneralOp dot = getProduct(nodes[producer]);
-    add(getSize(dot.getLhs(), getLhsDims(dot).contracted.front()));
-    between.insert(dot.getResult());
+    int64_t depth = getSize(dot.getLhs(), getLhsDims(dot).contracted.front());
+    addProduct(dot.getRhs(), depth, dot.getResult());
+    own += depth * getElementBytes(dot.getLhs());
   }
   for (unsigned consumer : consumers) {
     DotGeneralOp dot = getProduct(nodes[consumer]);
-    add(getSize(dot.getRhs(), getRhsDims(dot).free.front()));
-    between.insert(dot.getLhs());
+    int64_t width = getSize(dot.getRhs(), getRhsDims(dot).free.front());
+    addProduct(dot.getRhs(), width, dot.getLhs());
+    // Results have two places, and one more for the sums in f32.
+    own += 2 * width * (kSumBytes + (isSum(dot) ? 0 : getElementBytes(dot.getResult())));
   }
-  int64_t wholeInputs = llvm::count_if(
-      node.inputs, [&](Value input) { return ArrayRef(squeeze(input)) == ArrayRef(node.space); });
-  int64_t rowBytes = kBytes * (columns * (kAlive + wholeInputs) + widths);
-  int64_t forRows = limits.scratchBytes - 2 * kBlock * widest * kBytes, held = forRows / rowBytes;
+  int64_t tile = kAlive * kSumBytes;
+  for (Value input : node.inputs)
+    if (ArrayRef(squeeze(input)) == ArrayRef(node.space))
+      tile += getElementBytes(input);
+  int64_t rowBytes = columns * tile + own;
+  int64_t forRows = limits.scratchBytes - 2 * kBlock * widest, held = forRows / rowBytes;
   int64_t share = llvm::divideCeil(rows, limits.cores), taken = std::clamp<int64_t>(held, 0, share);
-  int64_t saved = 2 * static_cast<int64_t>(between.size()) * limits.cores;
-  int64_t needed = std::max(widths / saved + 1, std::min(kFewest, share));
+  int64_t needed = std::max(streamed / (saved * limits.cores) + 1, std::min(kFewest, share));
   if (taken >= needed)
-    return forRows - needed * rowBytes;
+    return ChainRoom{forRows - needed * rowBytes, needed * columns * tile};
   // Of rows that are not long beside the products it is no surprise.
   if (!longRows && needed <= share && 4 * widths <= columns)
     longRows = {getProduct(nodes[consumers.front()]), columns, std::max<int64_t>(held, 0), needed};
@@ -193,14 +209,16 @@ SmallVector<unsigned> KernelPlan::getColumnProducts(Value rows, unsigned loop,
 }
 
 /// Products that contract the rows join where the rows of one point of the outer dimensions fit the
-/// memory that the cores share, and what a core makes of the results fits beside its rows; in the
-/// place of these two blocks of both operands, of as many rows as there are cores.
+/// memory that the cores share, and what a core makes of the results fits beside its rows. Where
+/// the tile was are two blocks of both operands, of as many rows as there are cores, and the sums
+/// of results that are rounded.
 void KernelPlan::addColumnProducts(unsigned loop, SmallVectorImpl<unsigned> &products,
-                                   int64_t spare) const {
-  constexpr int64_t kAlignment = 128, kAlive = 8, kBytes = 4;
+                                   const ChainRoom &room) const {
+  constexpr int64_t kAlignment = 128;
   const PlanNode &node = nodes[loop];
   int64_t columns = node.space.back(), rows = node.space[node.space.size() - 2];
   int64_t share = llvm::divideCeil(columns, limits.cores), shared = limits.sharedBytes;
+  int64_t results = 0, sums = 0, block = 0; // of a core
   auto isMade = [&](unsigned product, ArrayRef<unsigned> all) {
     return llvm::is_contained(all, find(homeIndex(getProduct(nodes[product]).getRhs())));
   };
@@ -210,36 +228,29 @@ void KernelPlan::addColumnProducts(unsigned loop, SmallVectorImpl<unsigned> &pro
       panels.insert(getProduct(nodes[find(reader)]).getLhs());
   for (Value panel : panels) {
     SmallVector<unsigned> added = getColumnProducts(panel, loop, products);
-    int64_t width = getElementTypeOrSelf(panel.getType()).getIntOrFloatBitWidth() / 8;
-    int64_t panelBytes = llvm::alignTo(rows * columns * width, kAlignment), coreBytes = 0;
+    int64_t panelBytes = llvm::alignTo(rows * columns * getElementBytes(panel), kAlignment);
+    int64_t allResults = results, allSums = sums, largestBlock = block;
     for (unsigned product : added) {
       DotGeneralOp dot = getProduct(nodes[product]);
       int64_t across = getSize(dot.getRhs(), getRhsDims(dot).free.front());
-      Type result = getElementTypeOrSelf(dot.getType());
-      coreBytes +=
-          share * across * (result.isF32() ? kBytes : 2 * kBytes) +
-          std::max<int64_t>(0, kBytes * (2 * limits.cores * (share + across) - kAlive * columns));
+      allResults += share * across * getElementBytes(dot.getResult());
+      allSums += isSum(dot) ? 0 : share * across * kSumBytes;
+      largestBlock =
+          std::max(largestBlock, limits.cores * (share + across) * getElementBytes(panel));
     }
+    int64_t beyondTile = std::max<int64_t>(0, 2 * largestBlock + allSums - room.tile);
     SmallVector<unsigned> all(products.begin(), products.end());
     llvm::append_range(all, added);
-    if (added.empty() || panelBytes > shared || coreBytes > spare ||
+    if (added.empty() || panelBytes > shared || allResults + beyondTile > room.spare ||
         llvm::any_of(all, [&](unsigned product) { return isMade(product, all); }) ||
         !getChainPlace(loop, all))
       continue;
     shared -= panelBytes;
-    spare -= coreBytes;
+    results = allResults;
+    sums = allSums;
+    block = largestBlock;
     products.assign(all);
   }
-}
-
-void KernelPlan::moveInto(unsigned product, unsigned loop) {
-  PlanNode &source = nodes[product], &target = nodes[loop];
-  source.merged = true;
-  parents[product] = loop;
-  target.ops.insert_range(source.ops);
-  target.inputs.insert_range(source.inputs);
-  llvm::append_range(target.writes, source.writes);
-  llvm::append_range(target.readers, source.readers);
 }
 
 void KernelPlan::formChain(unsigned loop) {
@@ -265,10 +276,10 @@ void KernelPlan::formChain(unsigned loop) {
   }
   if (consumers.empty())
     return;
-  std::optional<int64_t> spare = getChainSpare(loop, producers.getArrayRef(), consumers);
-  if (!spare)
+  std::optional<ChainRoom> room = getChainRoom(loop, producers.getArrayRef(), consumers);
+  if (!room)
     return;
-  addColumnProducts(loop, consumers, *spare);
+  addColumnProducts(loop, consumers, *room);
   node.place = *getChainPlace(loop, consumers);
   node.kind = PlanNode::Chain;
   for (unsigned product : producers)

@@ -39,6 +39,9 @@ LogicalResult KernelPlan::build() {
   for (PlanNode &node : nodes)
     if (node.kind == PlanNode::Reduce)
       fuseReduceProducers(node);
+  for (unsigned index = 0; index < nodes.size(); ++index)
+    if (nodes[index].kind == PlanNode::Loop && !nodes[index].merged)
+      formEpilogue(index);
   return success();
 }
 
@@ -345,50 +348,6 @@ bool KernelPlan::joinLoop(Operation *op, unsigned index) {
   return true;
 }
 
-/// Whether an operand can be applied to a tile of a product as it leaves the matrix engine: it has
-/// the whole shape, is a vector along trailing dimensions, or a scalar.
-static bool isEpilogueOperand(Axes axes, size_t rank) {
-  return axes == 0 || axes + (axes & -axes) == Axes(1) << rank;
-}
-
-/// Whether an inline value is a constant, a tensor or scalar arithmetic, broadcast: index
-/// arithmetic and slices belong to loops.
-static bool isPlain(const OpKinds &kinds, Value value) {
-  if (!kinds.isInline(value))
-    return true;
-  Operation *op = value.getDefiningOp();
-  return !isa<stablehlo::IotaOp, stablehlo::SliceOp>(op) &&
-         llvm::all_of(op->getOperands(), [&](Value operand) { return isPlain(kinds, operand); });
-}
-
-bool KernelPlan::joinMatmul(Operation *op, unsigned index) {
-  constexpr size_t kMaxEpilogue = 8;
-  PlanNode &node = nodes[index];
-  if (node.kind != PlanNode::Matmul || node.ops.size() > kMaxEpilogue ||
-      ArrayRef<int64_t>(squeeze(op->getResult(0))) != ArrayRef<int64_t>(node.space))
-    return false;
-  // Nobody else may need the product itself.
-  Value tail = node.ops.back()->getResult(0);
-  if (!tail.hasOneUse() || *tail.user_begin() != op)
-    return false;
-  size_t rank = node.space.size();
-  // What follows a product of one element moves with no tile of it.
-  if (rank == 0)
-    return false;
-  SmallVector<Leaf> leaves = getLeaves(op, allAxes(rank), node.space);
-  bool suits =
-      llvm::all_of(leaves,
-                   [&](const Leaf &leaf) {
-                     return isEpilogueOperand(leaf.axes, rank) &&
-                            (leaf.value == tail || home(leaf.value) != index);
-                   }) &&
-      llvm::all_of(op->getOperands(), [&](Value operand) { return isPlain(kinds, operand); });
-  if (!suits)
-    return false;
-  join(op, index, allAxes(rank), leaves);
-  return true;
-}
-
 void KernelPlan::join(Operation *op, unsigned index, Axes axes, ArrayRef<Leaf> leaves) {
   nodes[index].ops.insert(op);
   nodeOf[op] = index;
@@ -482,4 +441,14 @@ bool KernelPlan::mergeInto(unsigned from, unsigned into) {
   llvm::append_range(target.readers, source.readers);
   target.apart.insert_range(source.apart);
   return true;
+}
+
+void KernelPlan::moveInto(unsigned from, unsigned into) {
+  PlanNode &source = nodes[from], &target = nodes[into];
+  source.merged = true;
+  parents[from] = into;
+  target.ops.insert_range(source.ops);
+  target.inputs.insert_range(source.inputs);
+  llvm::append_range(target.writes, source.writes);
+  llvm::append_range(target.readers, source.readers);
 }

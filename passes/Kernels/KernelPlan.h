@@ -97,7 +97,6 @@ private:
   /// The node that makes the last of an op's leaves; -1 if it has none.
   int64_t getLastProducer(ArrayRef<Leaf> leaves);
   bool joinLoop(Operation *op, unsigned node);
-  bool joinMatmul(Operation *op, unsigned node);
   std::optional<Axes> getAxesInLoop(Operation *op, const PlanNode &node) const;
   bool fits(ArrayRef<Leaf> leaves, unsigned node);
   /// Whether rows of a space stay in the scratch memory of a core beside `inputs` tensors.
@@ -107,18 +106,32 @@ private:
   void mergeProducers(unsigned node, ArrayRef<Leaf> leaves);
   bool mergeInto(unsigned from, unsigned into);
 
+  bool joinMatmul(Operation *op, unsigned node);
+  void formEpilogue(unsigned loop);
+  bool joinProduct(unsigned loop, unsigned product);
+  std::optional<uint64_t> getEpiloguePlace(unsigned loop, unsigned product) const;
+  bool isOnTile(Operation *op, unsigned loop, unsigned product) const;
+  bool tileFits(SmallVector<Operation *> ops, ArrayRef<int64_t> space) const;
+  bool isReadOutside(Value value, const DenseSet<Operation *> &ops) const;
+
+  /// What a chain with the fewest rows that are worth it leaves of a core's scratch memory, and
+  /// what of it their tile takes, in bytes.
+  struct ChainRoom {
+    int64_t spare = 0, tile = 0;
+  };
   void formChain(unsigned loop);
   bool isChainProducer(unsigned product, unsigned loop) const;
   bool isChainConsumer(unsigned product, unsigned loop) const;
   bool readsRows(unsigned product, unsigned loop) const;
   bool isColumnProduct(unsigned product, unsigned loop) const;
-  void addColumnProducts(unsigned loop, SmallVectorImpl<unsigned> &products, int64_t spare) const;
+  void addColumnProducts(unsigned loop, SmallVectorImpl<unsigned> &products,
+                         const ChainRoom &room) const;
   SmallVector<unsigned> getColumnProducts(Value rows, unsigned loop,
                                           ArrayRef<unsigned> products) const;
   std::optional<uint64_t> getChainPlace(unsigned loop, ArrayRef<unsigned> consumers) const;
-  std::optional<int64_t> getChainSpare(unsigned loop, ArrayRef<unsigned> producers,
-                                       ArrayRef<unsigned> consumers);
-  void moveInto(unsigned product, unsigned loop);
+  std::optional<ChainRoom> getChainRoom(unsigned loop, ArrayRef<unsigned> producers,
+                                        ArrayRef<unsigned> consumers);
+  void moveInto(unsigned from, unsigned into);
 
   void fuseReduceProducers(PlanNode &node);
   bool isReadElsewhere(Value value, const PlanNode &node,

@@ -85,7 +85,8 @@ def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
     cloned into each kernel that reads them. A reduction that does not fit a loop,
     because it is not along trailing dimensions or because its rows exceed the
     target's `scratch_bytes`, takes the elementwise ops before it along, where that
-    saves a tensor. A loop between products takes those along that make what only it reads and
+    saves a tensor. An elementwise loop joins a product beside it where `scratch_bytes` hold a
+    tile of all that is alive in it, so that a product has several results. A loop between products takes those along that make what only it reads and
     that contract its rows, a "chain", where the rows that a core holds are enough to be worth it.
     For that it reads `st.cores` of the module, the cores that share the work of a kernel. Products that
     contract the rows join where what they read fits `st.shared_bytes`, a memory that all cores reach.

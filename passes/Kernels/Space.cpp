@@ -21,9 +21,9 @@ int64_t mlir::st::getNumElements(Value value) {
   return cast<RankedTensorType>(value.getType()).getNumElements();
 }
 
-int64_t mlir::st::getNumBytes(Value value) {
+int64_t mlir::st::getElementBytes(Value value) {
   Type element = cast<RankedTensorType>(value.getType()).getElementType();
-  return getNumElements(value) * llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
+  return llvm::divideCeil(element.getIntOrFloatBitWidth(), 8);
 }
 
 /// The bit of each squeezed dimension of a value that has `axes`.

@@ -16,8 +16,8 @@ using Axes = uint32_t;
 /// The sizes of a tensor's dimensions without those of size 1.
 SmallVector<int64_t> squeeze(Value value);
 int64_t getNumElements(Value value);
-/// Bytes of a dense tensor; an i1 takes one.
-int64_t getNumBytes(Value value);
+/// Bytes of an element in memory; an i1 takes one.
+int64_t getElementBytes(Value value);
 
 /// All dimensions of a space.
 inline Axes allAxes(size_t rank) { return (Axes(1) << rank) - 1; }

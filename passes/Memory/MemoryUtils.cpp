@@ -96,7 +96,8 @@ bool mlir::st::readsInPlace(Operation *op, Value operand, OpResult result) {
   auto kernel = dyn_cast<KernelOp>(op);
   if (kernel && isScatteredInto(kernel, operand))
     return true;
-  if (!kernel || kernel.getKind() != "loop" ||
+  // A product reads what it does not multiply tile by tile of its result.
+  if (!kernel || (kernel.getKind() != "loop" && kernel.getKind() != "matmul") ||
       getNumBytes(operand.getType()) != getNumBytes(result.getType()))
     return false;
   int64_t elements = cast<RankedTensorType>(result.getType()).getNumElements();

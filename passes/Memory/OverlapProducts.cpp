@@ -23,7 +23,7 @@ struct OverlapProducts : mlir::st::impl::OverlapProductsBase<OverlapProducts> {
   void split(Block &body, SpeedAttr speed, MeshOp mesh);
 };
 
-/// A product kernel whose result is cut along its first dimension of more than one position.
+/// A product kernel whose results are cut along their first dimension of more than one position.
 class Product {
 public:
   /// nullopt if the kernel is no product that can be cut there.
@@ -31,8 +31,8 @@ public:
 
   KernelOp kernel;
   stablehlo::DotGeneralOp dot;
-  int64_t dim = 0, size = 1;        ///< of the result
-  int64_t rows = 1;                 ///< of the result, all dimensions but the last
+  int64_t dim = 0, size = 1;        ///< of the results
+  int64_t rows = 1;                 ///< of a result, all dimensions but the last
   int64_t lhsDim = -1, rhsDim = -1; ///< of the operands; -1 where they do not have it
 
   /// Whether it divides into so many parts that keep a core array busy.
@@ -42,7 +42,10 @@ public:
     return kernel.getInputs()[cast<BlockArgument>(operand).getArgNumber()];
   }
   /// One of `count` parts. `whole` of the inputs, if not null, comes in parts already: `part`.
-  Value makePart(OpBuilder &builder, int64_t index, int64_t count, Value whole, Value part);
+  ValueRange makePart(OpBuilder &builder, int64_t index, int64_t count, Value whole, Value part);
+
+private:
+  bool canCut(Operation *op) const;
 };
 } // namespace
 
@@ -68,13 +71,37 @@ static Value slice(OpBuilder &builder, Location loc, Value value, int64_t dim, i
   return stablehlo::SliceOp::create(builder, loc, part, value, start, limit, step);
 }
 
+static bool isElementwise(Operation *op) {
+  return op->hasTrait<OpTrait::Elementwise>() ||
+         isa<stablehlo::SelectOp, stablehlo::ClampOp, stablehlo::BitcastConvertOp>(op);
+}
+
+/// Whether an op beside the product does the same for a part of its result's rows.
+bool Product::canCut(Operation *op) const {
+  ArrayRef<int64_t> shape = typeOf(kernel->getResult(0)).getShape();
+  // Rows are alike: the dimension is a new one.
+  if (auto broadcast = dyn_cast<stablehlo::BroadcastInDimOp>(op))
+    return typeOf(broadcast).getShape() == shape &&
+           !llvm::is_contained(broadcast.getBroadcastDimensions(), dim);
+  if (auto constant = dyn_cast<stablehlo::ConstantOp>(op))
+    return isa<SplatElementsAttr>(constant.getValue());
+  // What it reads of an argument is cut where it is.
+  return isElementwise(op) && llvm::all_of(op->getOperands(), [&](Value operand) {
+           return !isa<BlockArgument>(operand) || typeOf(operand).getShape() == shape;
+         });
+}
+
 std::optional<Product> Product::find(KernelOp kernel) {
-  if (kernel.getKind() != "matmul" || kernel->getNumResults() != 1)
+  if (kernel.getKind() != "matmul")
     return std::nullopt;
   Product product;
   product.kernel = kernel;
   Block &body = kernel.getBody().front();
   RankedTensorType type = typeOf(kernel->getResult(0));
+  if (llvm::any_of(kernel->getResultTypes(), [&](Type other) {
+        return cast<RankedTensorType>(other).getShape() != type.getShape();
+      }))
+    return std::nullopt;
   product.dim = firstDim(type);
   if (product.dim == type.getRank())
     return std::nullopt;
@@ -85,23 +112,15 @@ std::optional<Product> Product::find(KernelOp kernel) {
       if (product.dot || typeOf(dot).getShape() != type.getShape())
         return std::nullopt;
       product.dot = dot;
-    } else if (auto broadcast = dyn_cast<stablehlo::BroadcastInDimOp>(op)) {
-      // Rows are alike: the dimension is a new one.
-      if (typeOf(broadcast).getShape() != type.getShape() ||
-          llvm::is_contained(broadcast.getBroadcastDimensions(), product.dim))
-        return std::nullopt;
-    } else if (auto constant = dyn_cast<stablehlo::ConstantOp>(op)) {
-      if (!isa<SplatElementsAttr>(constant.getValue()))
-        return std::nullopt;
-    } else if (!op.hasTrait<OpTrait::Elementwise>() ||
-               llvm::any_of(op.getOperands(),
-                            [](Value operand) { return isa<BlockArgument>(operand); })) {
+    } else if (!product.canCut(&op)) {
       return std::nullopt;
     }
   }
   stablehlo::DotGeneralOp dot = product.dot;
-  if (!dot || !isa<BlockArgument>(dot.getLhs()) || !isa<BlockArgument>(dot.getRhs()) ||
-      dot.getLhs() == dot.getRhs())
+  auto isOnlyOperand = [&](Value operand) {
+    return isa<BlockArgument>(operand) && operand.hasOneUse();
+  };
+  if (!dot || !isOnlyOperand(dot.getLhs()) || !isOnlyOperand(dot.getRhs()))
     return std::nullopt;
   // An operand is cut where it has the dimension's factors.
   ShardingRule rule = getShardingRule(dot);
@@ -121,15 +140,18 @@ bool Product::isWorthCutting(int64_t count) const {
   return size % count == 0 && rows / count >= fewestRows;
 }
 
-Value Product::makePart(OpBuilder &builder, int64_t index, int64_t count, Value whole, Value part) {
+ValueRange Product::makePart(OpBuilder &builder, int64_t index, int64_t count, Value whole,
+                             Value part) {
   SmallVector<Value> inputs(kernel.getInputs());
   Block &old = kernel.getBody().front();
   RankedTensorType type = typeOf(kernel->getResult(0));
   for (Value &input : inputs)
     if (input == whole)
       input = part;
-  auto made = KernelOp::create(builder, kernel.getLoc(), TypeRange(cut(type, dim, count)),
-                               kernel.getKindAttr(), inputs);
+  auto types = llvm::map_to_vector(kernel->getResultTypes(), [&](Type whole) -> Type {
+    return cut(cast<RankedTensorType>(whole), dim, count);
+  });
+  auto made = KernelOp::create(builder, kernel.getLoc(), types, kernel.getKindAttr(), inputs);
   OpBuilder::InsertionGuard guard(builder);
   Block *body = builder.createBlock(&made.getBody(), {}, TypeRange(ValueRange(inputs)),
                                     SmallVector<Location>(inputs.size(), kernel.getLoc()));
@@ -143,6 +165,12 @@ Value Product::makePart(OpBuilder &builder, int64_t index, int64_t count, Value 
         if (along >= 0 && value.getType() == operand.getType())
           mapping.map(operand, slice(builder, op.getLoc(), value, along, index, count));
       }
+    } else if (isElementwise(&op)) {
+      for (Value operand : op.getOperands()) {
+        Value value = mapping.lookup(operand);
+        if (isa<BlockArgument>(operand) && value.getType() == operand.getType())
+          mapping.map(operand, slice(builder, op.getLoc(), value, dim, index, count));
+      }
     }
     Operation *copy = builder.clone(op, mapping);
     RankedTensorType before = typeOf(copy->getResult(0));
@@ -154,7 +182,7 @@ Value Product::makePart(OpBuilder &builder, int64_t index, int64_t count, Value 
           cast<SplatElementsAttr>(constant.getValue()).resizeSplat(typeOf(constant)));
   }
   builder.clone(*old.getTerminator(), mapping);
-  return made->getResult(0);
+  return made->getResults();
 }
 
 // ---- what is cut --------------------------------------------------------------------------------
@@ -263,7 +291,7 @@ bool Weigher::hasOtherWork(Operation *sum, KernelOp maker) const {
 /// A product whose partial sums are summed: parts are summed while the next are computed.
 static bool cutSum(Operation *sum, const Weigher &weigher) {
   auto maker = sum->getOperand(0).getDefiningOp<KernelOp>();
-  if (!maker || sum->getNumOperands() != 1 || !maker->hasOneUse())
+  if (!maker || sum->getNumOperands() != 1 || maker->getNumResults() != 1 || !maker->hasOneUse())
     return false;
   std::optional<Product> product = Product::find(maker);
   if (!product || weigher.hasOtherWork(sum, maker))
@@ -277,8 +305,8 @@ static bool cutSum(Operation *sum, const Weigher &weigher) {
   OpBuilder builder(sum);
   SmallVector<Value> parts;
   for (int64_t i = 0; i < count; ++i)
-    parts.push_back(
-        makePart(builder, sum, product->makePart(builder, i, count, {}, {}), product->dim, count));
+    parts.push_back(makePart(builder, sum, product->makePart(builder, i, count, {}, {}).front(),
+                             product->dim, count));
   Value result = sum->getResult(0);
   result.replaceAllUsesWith(join(builder, sum->getLoc(), parts, typeOf(result)));
   sum->erase();
@@ -329,11 +357,14 @@ static bool cutGather(AllGatherOp gather, const Weigher &weigher) {
   }
   for (Product &product : products) {
     builder.setInsertionPoint(product.kernel);
-    SmallVector<Value> parts;
+    SmallVector<ValueRange> made;
     for (int64_t i = 0; i < count; ++i)
-      parts.push_back(product.makePart(builder, i, count, whole, gathered[i]));
-    Value result = product.kernel->getResult(0);
-    result.replaceAllUsesWith(join(builder, product.kernel.getLoc(), parts, typeOf(result)));
+      made.push_back(product.makePart(builder, i, count, whole, gathered[i]));
+    for (OpResult result : product.kernel->getResults()) {
+      auto parts = llvm::map_to_vector(
+          made, [&](ValueRange part) { return part[result.getResultNumber()]; });
+      result.replaceAllUsesWith(join(builder, product.kernel.getLoc(), parts, typeOf(result)));
+    }
     product.kernel->erase();
   }
   if (isUsedWhole) {

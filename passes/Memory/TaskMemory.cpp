@@ -129,12 +129,27 @@ LogicalResult TaskMemory::placeWrites() {
   return success();
 }
 
+/// Whether a write moves nothing, as the value is made where it belongs.
+bool TaskMemory::isInTarget(WriteOp write) const {
+  auto place = fixed.find(getRoot(write.getValue()));
+  return place != fixed.end() && place->second == layout->lookup(write.getTarget());
+}
+
 void TaskMemory::keepOperandsInFlight() {
+  int64_t end = indices.size();
   for (Operation &op : *block) {
     if (!movesOverLinks(&op) || op.getNumResults() == 0)
       continue;
-    int64_t needed =
-        findFirstUse(&op, [&](Operation *user) { return getIndex(user); }, indices.size());
+    // Nobody waits for what is only written where it is already.
+    int64_t needed = findFirstUse(
+        &op,
+        [&](Operation *user) {
+          auto write = dyn_cast<WriteOp>(user);
+          return write && isInTarget(write) ? end : getIndex(user);
+        },
+        end);
+    if (needed == end)
+      needed = findFirstUse(&op, [&](Operation *user) { return getIndex(user); }, end);
     for (Value operand : op.getOperands()) {
       int64_t &last = lastUse[getRoot(operand)];
       last = std::max(last, needed - 1);

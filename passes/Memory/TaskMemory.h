@@ -30,6 +30,7 @@ private:
   LogicalResult placeWrites();
   /// What a collective reads stays until the first use of what it makes: that is when code waits
   /// for it.
+  bool isInTarget(WriteOp write) const;
   void keepOperandsInFlight();
   /// What is joined is made in its parts of the result, where all of it can be.
   void placeJoined();

@@ -12,10 +12,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+import ml_dtypes
 import numpy as np
 from safetensors.numpy import load_file, save_file
 
-DTYPES = {"f32": np.float32, "i32": np.int32, "ui32": np.uint32, "i1": np.bool_, "bf16": np.float32, "f16": np.float16}
+DTYPES = {"f32": np.float32, "i32": np.int32, "ui32": np.uint32, "i1": np.bool_, "bf16": ml_dtypes.bfloat16,
+          "f16": np.float16}
 
 
 def kernel(kind, inputs, results, body):
@@ -326,6 +328,47 @@ def product(lhs, rhs, contract, batch=([], []), epilogue=False):
     st.yield %o : tensor<{out}>"""), inputs
 
 
+def gelu(rows, depth, columns, element="f32"):
+    """What goes into GELU, in the type of the operands, and the GELU of it in f32, of one product with a bias."""
+    x, w, y, out = f"{rows}x{depth}x{element}", f"{depth}x{columns}x{element}", f"{rows}x{columns}x{element}", f"{rows}x{columns}xf32"
+    inputs, ops = [x, w, f"{columns}x{element}"], []
+    for name, value in (("half", 0.5), ("one", 1.0), ("root", 0.70710678)):
+        full(name, value, f"{rows}x{columns}", ops)
+    return kernel("matmul", inputs, [y, out], "\n".join(ops) + f"""
+    %p = stablehlo.dot_general %a0, %a1, contracting_dims = [1] x [0] : (tensor<{x}>, tensor<{w}>) -> tensor<{y}>
+    %b = stablehlo.broadcast_in_dim %a2, dims = [1] : (tensor<{columns}x{element}>) -> tensor<{y}>
+    %v = stablehlo.add %p, %b : tensor<{y}>
+    %vf = stablehlo.convert %v : (tensor<{y}>) -> tensor<{out}>
+    %u = stablehlo.multiply %vf, %root : tensor<{out}>
+    %e = chlo.erf %u : tensor<{out}> -> tensor<{out}>
+    %e1 = stablehlo.add %e, %one : tensor<{out}>
+    %h = stablehlo.multiply %vf, %half : tensor<{out}>
+    %g = stablehlo.multiply %h, %e1 : tensor<{out}>
+    st.yield %v, %g : tensor<{y}>, tensor<{out}>"""), inputs, {i: (-2, 3) for i in range(3)}
+
+
+def gelu_gradient(rows, depth, columns):
+    """What comes back from a product, times a derivative of what went into GELU; the product itself is a result."""
+    x, w, out, ops = f"{rows}x{depth}xf32", f"{depth}x{columns}xf32", f"{rows}x{columns}xf32", []
+    for name, value in (("half", 0.5), ("one", 1.0), ("root", 0.70710678), ("minus", -0.5), ("scale", 0.39894228)):
+        full(name, value, f"{rows}x{columns}", ops)
+    inputs = [x, w, out]
+    return kernel("matmul", inputs, [out, out], "\n".join(ops) + f"""
+    %p = stablehlo.dot_general %a0, %a1, contracting_dims = [1] x [0] : (tensor<{x}>, tensor<{w}>) -> tensor<{out}>
+    %u = stablehlo.multiply %a2, %root : tensor<{out}>
+    %e = chlo.erf %u : tensor<{out}> -> tensor<{out}>
+    %e1 = stablehlo.add %e, %one : tensor<{out}>
+    %h = stablehlo.multiply %e1, %half : tensor<{out}>
+    %v2 = stablehlo.multiply %a2, %a2 : tensor<{out}>
+    %m = stablehlo.multiply %v2, %minus : tensor<{out}>
+    %x = stablehlo.exponential %m : tensor<{out}>
+    %s = stablehlo.multiply %x, %scale : tensor<{out}>
+    %t = stablehlo.multiply %a2, %s : tensor<{out}>
+    %d = stablehlo.add %h, %t : tensor<{out}>
+    %o = stablehlo.multiply %p, %d : tensor<{out}>
+    st.yield %o, %p : tensor<{out}>, tensor<{out}>"""), inputs
+
+
 PRODUCTS = {
     "plain": lambda: product([64, 96], [96, 80], ([1], [0])),
     "ragged": lambda: product([37, 53], [53, 29], ([1], [0])),
@@ -333,6 +376,10 @@ PRODUCTS = {
     "wide": lambda: product([128, 300], [300, 1100], ([1], [0])),
     "transposed": lambda: product([96, 64], [80, 96], ([0], [1])),
     "epilogue": lambda: product([4, 50, 96], [96, 200], ([2], [0]), epilogue=True),
+    "gelu": lambda: gelu(384, 200, 512),
+    "gelu_ragged": lambda: gelu(37, 53, 29),
+    "gelu_bf16": lambda: gelu(90, 64, 200, element="bf16"),
+    "gelu_gradient": lambda: gelu_gradient(100, 300, 300),
     "scores": lambda: product([2, 60, 3, 16], [2, 60, 3, 16], ([3], [3]), ([0, 2], [0, 2])),
     "context": lambda: product([2, 3, 60, 60], [2, 60, 3, 16], ([3], [1]), ([0, 1], [0, 2])),
     "weight_gradient": lambda: product([2, 60, 48], [2, 60, 80], ([0, 1], [0, 1])),
@@ -516,6 +563,27 @@ def whole_gradient(batch, heads, rows, columns, width, element="f32", turned=Fal
     st.yield %q, %v, %k{", %dt" if kept else ""} : {", ".join(f"tensor<{x}>" for x in results)}"""), inputs, {i: (-1, 2) for i in range(4)}
 
 
+def row_means(batch, rows, columns, width):
+    """What a product reads varies along the rows alone, or along the columns alone, though an op makes it of the
+    rows' whole shape; one of them a product that contracts the rows reads too."""
+    b, r, c, w = batch, rows, columns, width
+    query, matrix, space, row = f"{b}x{r}x{w}xf32", f"{b}x{c}x{w}xf32", f"{b}x{r}x{c}xf32", f"{b}x{r}xf32"
+    back = f"batching_dims = [0] x [0], contracting_dims = [2] x [1] : (tensor<{space}>, tensor<{matrix}>) -> tensor<{query}>"
+    inputs, results = [query, matrix, f"{b}x{c}xf32"], [query, query, matrix]
+    return kernel("chain", inputs, results, f"""
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %s = stablehlo.dot_general %a0, %a1, batching_dims = [0] x [0], contracting_dims = [2] x [2] : (tensor<{query}>, tensor<{matrix}>) -> tensor<{space}>
+    %z = stablehlo.reduce(%s init: %zero) applies stablehlo.add across dimensions = [2] : (tensor<{space}>, tensor<f32>) -> tensor<{row}>
+    %zb = stablehlo.broadcast_in_dim %z, dims = [0, 1] : (tensor<{row}>) -> tensor<{space}>
+    %zz = stablehlo.multiply %zb, %zb : tensor<{space}>
+    %m = stablehlo.broadcast_in_dim %a2, dims = [0, 2] : (tensor<{b}x{c}xf32>) -> tensor<{space}>
+    %mm = stablehlo.tanh %m : tensor<{space}>
+    %q = stablehlo.dot_general %zz, %a1, {back}
+    %o = stablehlo.dot_general %mm, %a1, {back}
+    %k = stablehlo.dot_general %zz, %a0, batching_dims = [0] x [0], contracting_dims = [1] x [1] : (tensor<{space}>, tensor<{query}>) -> tensor<{matrix}>
+    st.yield %q, %o, %k : {", ".join(f"tensor<{t}>" for t in results)}"""), inputs
+
+
 CHAINS = {
     "heads": lambda: attention(2, 3, 60, 60, 16),
     "ragged": lambda: attention(2, 3, 37, 53, 5),
@@ -534,6 +602,8 @@ CHAINS = {
     "whole_gradient_turned": lambda: whole_gradient(2, 2, 60, 45, 16, turned=True),
     "whole_gradient_kept": lambda: whole_gradient(2, 2, 50, 40, 16, kept=True),
     "whole_gradient_f16": lambda: whole_gradient(2, 2, 37, 53, 5, element="f16"),
+    "whole_gradient_bf16": lambda: whole_gradient(2, 2, 64, 48, 8, element="bf16"),
+    "row_means": lambda: row_means(2, 50, 40, 16),
     "whole_gradient_long": lambda: whole_gradient(1, 2, 700, 384, 64),
 }
 

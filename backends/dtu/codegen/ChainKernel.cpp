@@ -5,38 +5,26 @@
 // each queue fetches a share for all cores: the queues meet before, when all cores
 // have left that half of the double buffer, and behind, when all shares are there.
 //
-// What is multiplied along the rows waits in L2 until all of them are made. Then every
-// worker takes some of the columns and runs through all rows, in blocks.
-#include "backends/dtu/codegen/ChainPlan.h"
-#include "backends/dtu/codegen/KernelContext.h"
+// Products that contract the rows follow behind the last of them (ChainColumns).
+#include "backends/dtu/codegen/ChainColumns.h"
 
 using namespace mlir;
 using namespace mlir::dtu;
 
 namespace {
-class ChainKernel {
+class ChainKernel : ChainCode {
 public:
   ChainKernel(ProgramBuilder &builder, const Chain &chain, const ChainTiling &tiling,
               const TileStorage &storage, const TilePhase &phase)
-      : builder(builder), chain(chain), tiling(tiling), storage(storage), phase(phase),
-        emitter(chain.program, storage),
-        columns(chain.space.getSize(unsigned(chain.columnGroup()))),
-        blocks(llvm::divideCeil(columns, tiling.block)),
-        allRows(chain.space.getSize(unsigned(chain.rowGroup()))),
-        rowBlocks(tiling.rowBlock == 0 ? 0 : llvm::divideCeil(allRows, tiling.rowBlock)) {}
+      : ChainCode(builder, chain, tiling, storage), phase(phase), columnPart(*this),
+        blocks(llvm::divideCeil(columns, tiling.block)) {}
 
   void emit(const KernelContext &context);
 
 private:
-  ProgramBuilder &builder;
-  const Chain &chain;
-  const ChainTiling &tiling;
-  const TileStorage &storage;
   const TilePhase &phase;
-  TileEmitter emitter;
-  SmallVector<Expr> resultBases; // of the chain
-  int64_t columns, blocks;       // of the matrices that stream by along the columns
-  int64_t allRows, rowBlocks;    // of those that do along the rows
+  ChainColumns columnPart;
+  int64_t blocks; // of the matrices that stream by along the columns
   SmallVector<TileDigit> digits;
   int64_t items = 1;
 
@@ -47,8 +35,6 @@ private:
   void emitQueue();
   void startItem(const Expr &item);
   void loadRowOperands(const TilePosition &position);
-  void loadShare(const ChainProduct &product, const TilePosition &position, const Expr &start,
-                 int64_t block, const Expr &target);
   void loadBlock(const ChainProduct &product, const TilePosition &position, const Expr &block,
                  const Expr &slot);
   void storeRows(const TilePosition &position);
@@ -59,23 +45,10 @@ private:
   void multiply(const ChainProduct &product, bool makesRows, size_t index,
                 const TilePosition &position, const Expr &block, const Expr &slot,
                 const Expr &resultSlot);
-  void round(const ChainProduct &product, hw::Extent rows, const Expr &from, const Expr &to);
 
-  // Products that contract the rows.
   Expr rowTileOf(StreamBuilder &stream, const Expr &item) const {
     return stream.index(item, 1, digits.back().count);
   }
-  hw::Extent ownColumns(StreamBuilder &stream) const;
-  hw::Extent blockRows(StreamBuilder &stream, const Expr &block) const;
-  void loadColumns(const TilePosition &position);
-  void loadPanelPart(const ChainProduct &product, const Expr &block, const Expr &slot);
-  void storeColumns(const TilePosition &position);
-  void multiplyColumns(const ChainProduct &product, size_t index, const Expr &block,
-                       const Expr &slot);
-  void emitColumns();
-  /// Runs `body` for the blocks of rows of all products in their order.
-  void emitRowBlocks(StreamBuilder &stream,
-                     llvm::function_ref<void(size_t index, Expr block, Expr slot)> body) const;
   /// Runs `body` for the blocks of products in their order, of the first one from `first` on.
   void emitBlocks(StreamBuilder &stream, bool ofProducers, int64_t first, const Expr &item,
                   llvm::function_ref<void(size_t index, Expr block, Expr slot)> body) const;
@@ -134,14 +107,6 @@ void ChainKernel::emitBlocks(
 
 // ---- queue ------------------------------------------------------------------------------------
 
-/// Byte address of the tile's position in a tensor; a tile starts at column 0.
-static Expr rowAddress(StreamBuilder &dte, Expr address, ArrayRef<int64_t> strides,
-                       const TilePosition &position, int64_t bytes) {
-  for (auto [at, stride] : llvm::zip_equal(position.at, strides))
-    address = dte.compact(address) + at * (stride * bytes);
-  return address;
-}
-
 /// What the products that make the tile multiply with the shared matrices.
 void ChainKernel::loadRowOperands(const TilePosition &position) {
   StreamBuilder &dte = builder.dte;
@@ -156,33 +121,6 @@ void ChainKernel::loadRowOperands(const TilePosition &position) {
                              rows.strides, position, bytes);
     emitCopy(dte, l1Address(target), l3Address(source), std::move(copy), product.type, rows.type);
   }
-}
-
-/// This worker's share of a block of a matrix, to all cores.
-void ChainKernel::loadShare(const ChainProduct &product, const TilePosition &position,
-                            const Expr &start, int64_t block, const Expr &target) {
-  StreamBuilder &dte = builder.dte;
-  const StreamedMatrix &matrix = product.matrix;
-  int64_t width = hw::byteWidth(product.type), bytes = hw::byteWidth(matrix.type);
-  int64_t share = block / builder.workers(), size = chain.space.getSize(matrix.group);
-  Expr first = dte.compact(start + Expr::instance() * share);
-  hw::Extent own = dte.extent(share, first, size, size % block == 0);
-  hw::Extent across{matrix.width, hw::kZero, 0};
-  int64_t streamStride = matrix.streamStride() * bytes, widthStride = matrix.widthStride * bytes;
-  int64_t step = matrix.streamInside ? width : matrix.width * width;
-  CopyShape copy;
-  if (matrix.streamInside)
-    copy.add(across, block * width, widthStride);
-  copy.add(own, step, streamStride);
-  if (!matrix.streamInside)
-    copy.add(across, width, widthStride);
-  Expr source = rowAddress(dte, emitter.argumentBases[matrix.argument] + matrix.offset * bytes,
-                           matrix.strides, position, bytes);
-  source = dte.compact(source) + first * streamStride;
-  hw::Address to = l1Address(target + Expr::instance() * (share * step));
-  to.core = Expr(0).toAffine();
-  emitCopy(dte, to, l3Address(source), std::move(copy), product.type, matrix.type,
-           builder.workers());
 }
 
 void ChainKernel::loadBlock(const ChainProduct &product, const TilePosition &position,
@@ -204,29 +142,7 @@ void ChainKernel::storeRows(const TilePosition &position) {
   dte.wait(builder.semaphore(Sem::Done));
   for (unsigned output = 0; output < chain.stored.size(); ++output)
     emitter.store(dte, 0, static_cast<int>(output), position);
-  for (auto [panel, start] : llvm::zip_equal(chain.panels, tiling.panels)) {
-    StreamBuilder::Scope scope(dte);
-    int64_t width = hw::byteWidth(panel.type);
-    CopyShape copy;
-    copy.add(position.rows, columns * width, columns * width);
-    copy.add(position.cols, width, width);
-    Expr target = dte.compact(position.at[chain.rowGroup()]) * (columns * width) + start;
-    emitCopy(dte, l2Address(target), l1Address(storage.offset(0, panel.value, 0)), std::move(copy),
-             panel.type, panel.type);
-  }
-}
-
-/// `from`: where the result of that many rows is in L1.
-static void storeResult(StreamBuilder &dte, const ChainProduct &product, hw::Extent rows,
-                        int64_t rowStride, const TilePosition &position, const Expr &from,
-                        const Expr &base) {
-  int64_t width = hw::byteWidth(product.resultType);
-  CopyShape copy;
-  copy.add(rows, rowStride * width, product.matrix.width * width);
-  copy.add({product.matrix.width, hw::kZero, 0}, product.resultColumnStride * width, width);
-  Expr target = rowAddress(dte, base, product.resultStrides, position, width);
-  emitCopy(dte, l3Address(target), l1Address(from), std::move(copy), product.resultType,
-           product.resultType);
+  columnPart.storeRows(position);
 }
 
 void ChainKernel::storeResults(const TilePosition &position, const Expr &item) {
@@ -234,8 +150,7 @@ void ChainKernel::storeResults(const TilePosition &position, const Expr &item) {
   for (auto [product, from] : llvm::zip_equal(chain.consumers, tiling.rounded)) {
     StreamBuilder::Scope scope(dte);
     Expr place = dte.index(item, 1, 2, tiling.resultBytes) + from;
-    storeResult(dte, product, position.rows, product.resultStrides[chain.rowGroup()], position,
-                place, resultBases[product.result]);
+    storeResult(product, position.rows, product.resultStrides[chain.rowGroup()], position, place);
   }
 }
 
@@ -271,11 +186,11 @@ void ChainKernel::finishItem(const TilePosition &position, const Expr &item) {
     point.at[chain.rowGroup()] = 0;
     // The blocks of rows come to where the core had the tile.
     dte.wait(builder.semaphore(Sem::Done));
-    loadColumns(point);
+    columnPart.load(point);
     storeResults(position, item);
     startNext();
     dte.wait(builder.semaphore(Sem::Done));
-    storeColumns(point);
+    columnPart.store(point);
   });
 }
 
@@ -344,27 +259,6 @@ void ChainKernel::multiply(const ChainProduct &product, bool makesRows, size_t i
   core.signal(builder.semaphore(Sem::Empty));
 }
 
-/// The result of a product that is narrower than what the matrix engine leaves.
-void ChainKernel::round(const ChainProduct &product, hw::Extent rows, const Expr &from,
-                        const Expr &to) {
-  if (product.resultType == hw::DType::F32)
-    return;
-  hw::Vector vector;
-  vector.op = hw::VectorOp::Copy;
-  auto set = [&](hw::TileOperand &operand, const Expr &place, hw::DType type) {
-    operand.address.space = hw::Space::L1;
-    operand.address.offset = place.toAffine();
-    operand.type = type;
-    operand.rowStride = product.matrix.width;
-    operand.colStride = 1;
-  };
-  set(vector.dst, to, product.resultType);
-  set(vector.src[0], from, hw::DType::F32);
-  vector.rows = rows;
-  vector.cols = {product.matrix.width, hw::kZero, 0};
-  builder.core.emit(std::move(vector));
-}
-
 void ChainKernel::emitCore() {
   StreamBuilder &core = builder.core;
   core.signal(builder.semaphore(Sem::Empty), 2);
@@ -391,111 +285,10 @@ void ChainKernel::emitCore() {
       round(product, position.rows, resultSlot + from, resultSlot + to);
     core.signal(builder.semaphore(Sem::Done));
     if (!chain.columnProducts.empty())
-      core.when(digits.back().count - 2, rowTileOf(core, item), [&](Expr) { emitColumns(); });
+      core.when(digits.back().count - 2, rowTileOf(core, item),
+                [&](Expr) { columnPart.multiply(); });
   });
   core.wait(builder.semaphore(Sem::Epilogue));
-}
-
-// ---- products that contract the rows ----------------------------------------------------------
-
-/// The columns whose results a worker makes, which start at `share` times its number.
-hw::Extent ChainKernel::ownColumns(StreamBuilder &stream) const {
-  return stream.extent(tiling.share, Expr::instance() * tiling.share, columns,
-                       tiling.share * builder.workers() == columns);
-}
-
-hw::Extent ChainKernel::blockRows(StreamBuilder &stream, const Expr &block) const {
-  return stream.extent(tiling.rowBlock, block * tiling.rowBlock, allRows,
-                       allRows % tiling.rowBlock == 0);
-}
-
-void ChainKernel::emitRowBlocks(
-    StreamBuilder &stream,
-    llvm::function_ref<void(size_t index, Expr block, Expr slot)> body) const {
-  for (size_t index = 0; index < chain.columnProducts.size(); ++index)
-    stream.loop(0, rowBlocks, 1, [&](Expr block) {
-      StreamBuilder::Scope scope(stream);
-      Expr number = block + static_cast<int64_t>(index) * rowBlocks;
-      body(index, block, stream.index(number, 1, 2, tiling.slotBytes) + tiling.slots);
-    });
-}
-
-/// This worker's columns of a block of rows, from L2.
-void ChainKernel::loadPanelPart(const ChainProduct &product, const Expr &block, const Expr &slot) {
-  StreamBuilder &dte = builder.dte;
-  int64_t width = hw::byteWidth(product.type), rowBytes = columns * width;
-  CopyShape copy;
-  copy.add(blockRows(dte, block), tiling.share * width, rowBytes);
-  copy.add(ownColumns(dte), width, width);
-  Expr source = block * (tiling.rowBlock * rowBytes) + Expr::instance() * (tiling.share * width) +
-                tiling.panels[product.panel];
-  emitCopy(dte, l1Address(slot), l2Address(source), std::move(copy), product.type, product.type);
-}
-
-/// The queues meet before each block: so all rows of a panel are there before anyone reads of it,
-/// and everyone has read it before they come to the next point, whose blocks of columns they meet
-/// for before its rows are stored.
-void ChainKernel::loadColumns(const TilePosition &position) {
-  StreamBuilder &dte = builder.dte;
-  emitRowBlocks(dte, [&](size_t index, Expr block, Expr slot) {
-    const ChainProduct &product = chain.columnProducts[index];
-    dte.wait(builder.semaphore(Sem::Empty));
-    builder.barrierOfQueues();
-    loadShare(product, position, block * tiling.rowBlock, tiling.rowBlock,
-              slot + tiling.slotMatrix);
-    loadPanelPart(product, block, slot);
-    builder.barrierOfQueues();
-    dte.signal(builder.semaphore(Sem::Full));
-  });
-}
-
-void ChainKernel::storeColumns(const TilePosition &position) {
-  StreamBuilder &dte = builder.dte;
-  TilePosition own = position;
-  own.at[chain.columnGroup()] = Expr::instance() * tiling.share;
-  for (auto [product, from] : llvm::zip_equal(chain.columnProducts, tiling.columnRounded)) {
-    StreamBuilder::Scope scope(dte);
-    storeResult(dte, product, ownColumns(dte), product.resultStrides[chain.columnGroup()], own,
-                from, resultBases[product.result]);
-  }
-}
-
-void ChainKernel::multiplyColumns(const ChainProduct &product, size_t index, const Expr &block,
-                                  const Expr &slot) {
-  StreamBuilder &core = builder.core;
-  hw::Matmul matmul;
-  matmul.type = product.type;
-  for (hw::Address *address : {&matmul.a, &matmul.b, &matmul.c})
-    address->space = hw::Space::L1;
-  matmul.a.offset = slot.toAffine();
-  matmul.b.offset = (slot + tiling.slotMatrix).toAffine();
-  matmul.c.offset = Expr(tiling.columnResults[index]).toAffine();
-  matmul.m = ownColumns(core);
-  matmul.n = {product.matrix.width, hw::kZero, 0};
-  matmul.k = blockRows(core, block);
-  matmul.lda = tiling.share;
-  matmul.ldb = product.matrix.streamInside ? tiling.rowBlock : product.matrix.width;
-  matmul.ldc = product.matrix.width;
-  matmul.transposeA = true;
-  matmul.transposeB = product.matrix.streamInside;
-  if (!block.isConstant())
-    matmul.accumulateReg = core.toRegister(block);
-  core.wait(builder.semaphore(Sem::Full));
-  core.emit(std::move(matmul));
-  core.signal(builder.semaphore(Sem::Empty));
-}
-
-void ChainKernel::emitColumns() {
-  StreamBuilder &core = builder.core;
-  emitRowBlocks(core, [&](size_t index, Expr block, Expr slot) {
-    multiplyColumns(chain.columnProducts[index], index, block, slot);
-  });
-  for (auto [product, from, to] :
-       llvm::zip_equal(chain.columnProducts, tiling.columnResults, tiling.columnRounded)) {
-    StreamBuilder::Scope scope(core);
-    round(product, ownColumns(core), from, to);
-  }
-  core.signal(builder.semaphore(Sem::Done));
 }
 
 // ---- all of it --------------------------------------------------------------------------------

@@ -38,6 +38,7 @@ private:
   LogicalResult setTypes(ChainProduct &product);
   void setGroups();
   LogicalResult translate();
+  int makeTile(TileRef &read, GroupSet tile);
   Block &rowBody() const { return chain.rows->getBody().front(); }
   Value producedRows(size_t producer) const {
     return rowBody().getArgument(body.getNumArguments() + producer);
@@ -249,6 +250,36 @@ void ChainAnalysis::setGroups() {
     product.matrix.group = chain.rowGroup();
 }
 
+/// The value that a product reads: a tile that the core computes. What varies along rows or columns
+/// alone (a broadcast of row statistics), or comes as it is, is copied to one.
+int ChainAnalysis::makeTile(TileRef &read, GroupSet tile) {
+  TileProgram &program = chain.program;
+  const TileValue &value = program.values[read.value];
+  if (value.kind == TileValue::Kind::Computed && (value.groups & tile) == tile)
+    return read.value;
+  TileOp copy;
+  copy.dstType = read.type;
+  copy.sources = {read};
+  copy.groups = value.groups | tile;
+  auto *known = llvm::find_if(program.ops, [&](const TileOp &op) {
+    return op.op == copy.op && !op.reduction && op.groups == copy.groups &&
+           op.dstType == copy.dstType && op.sources.front().value == read.value &&
+           op.sources.front().type == read.type;
+  });
+  if (known == program.ops.end()) {
+    TileValue made;
+    made.groups = copy.groups;
+    made.type = copy.dstType;
+    made.level = value.level;
+    copy.dst = program.values.size();
+    program.values.push_back(std::move(made));
+    program.ops.push_back(std::move(copy));
+    known = &program.ops.back();
+  }
+  read = {known->dst, known->dstType};
+  return known->dst;
+}
+
 LogicalResult ChainAnalysis::translate() {
   FailureOr<TileProgram> program = TileProgram::build(rowBody(), chain.space);
   if (failed(program))
@@ -264,7 +295,7 @@ LogicalResult ChainAnalysis::translate() {
   size_t output = chain.stored.size();
   for (auto *products : {&chain.consumers, &chain.columnProducts})
     for (ChainProduct &product : *products)
-      product.value = chain.program.outputs[output++].ref.value;
+      product.value = makeTile(chain.program.outputs[output++].ref, tile);
   // What a product makes or reads is a tile of whole rows, one for each point of the other loops.
   GroupSet column = GroupSet(1) << chain.columnGroup();
   chain.program.setRates(~column, 0);
@@ -276,10 +307,6 @@ LogicalResult ChainAnalysis::translate() {
       return refuse(product->op);
     matrix.streamInside = matrix.streamStride() == 1 && matrix.widthStride != 1;
   }
-  for (auto *products : {&chain.consumers, &chain.columnProducts})
-    for (const ChainProduct &product : *products)
-      if (chain.program.values[product.value].kind != TileValue::Kind::Computed)
-        return refuse(product.op);
   for (ChainProduct &product : chain.columnProducts) {
     auto *known = llvm::find_if(
         chain.panels, [&](const ChainPanel &panel) { return panel.value == product.value; });
@@ -353,14 +380,6 @@ static ChainTiling layOut(const Chain &chain, const TileStorage &storage, int64_
     tiling.end += align(bytes);
     return start;
   };
-  auto takeResult = [&](const ChainProduct &product, int64_t height, SmallVector<int64_t> &results,
-                        SmallVector<int64_t> &rounded) {
-    int64_t elements = height * product.matrix.width;
-    results.push_back(take(elements * hw::byteWidth(hw::DType::F32)));
-    bool isRounded = product.resultType != hw::DType::F32;
-    rounded.push_back(isRounded ? take(elements * hw::byteWidth(product.resultType))
-                                : results.back());
-  };
   auto addBlock = [&](const ChainProduct &product) {
     int64_t bytes = block * product.matrix.width * hw::byteWidth(product.type);
     tiling.blockBytes = std::max(tiling.blockBytes, align(bytes));
@@ -376,9 +395,20 @@ static ChainTiling layOut(const Chain &chain, const TileStorage &storage, int64_
     }
     tiling.slotBytes = tiling.slotMatrix + matrixBytes;
     tiling.slots = storage.temporaries(shape);
-    tiling.end = std::max(tiling.end, tiling.slots + 2 * tiling.slotBytes);
-    for (const ChainProduct &product : chain.columnProducts)
-      takeResult(product, tiling.share, tiling.columnResults, tiling.columnRounded);
+    // Sums that are rounded are over before the next tile; what is stored is not.
+    int64_t sums = tiling.slots + 2 * tiling.slotBytes;
+    for (const ChainProduct &product : chain.columnProducts) {
+      tiling.columnResults.push_back(sums);
+      if (product.resultType != hw::DType::F32)
+        sums += align(tiling.share * product.matrix.width * hw::byteWidth(hw::DType::F32));
+    }
+    tiling.end = std::max(tiling.end, sums);
+    for (auto [product, sum] : llvm::zip_equal(chain.columnProducts, tiling.columnResults)) {
+      tiling.columnRounded.push_back(
+          take(tiling.share * product.matrix.width * hw::byteWidth(product.resultType)));
+      if (product.resultType == hw::DType::F32)
+        sum = tiling.columnRounded.back();
+    }
   }
   for (const ChainProduct &product : chain.producers) {
     addBlock(product);
@@ -387,7 +417,11 @@ static ChainTiling layOut(const Chain &chain, const TileStorage &storage, int64_
   int64_t firstResult = tiling.end;
   for (const ChainProduct &product : chain.consumers) {
     addBlock(product);
-    takeResult(product, rows, tiling.results, tiling.rounded);
+    int64_t elements = rows * product.matrix.width;
+    tiling.results.push_back(take(elements * hw::byteWidth(hw::DType::F32)));
+    bool isRounded = product.resultType != hw::DType::F32;
+    tiling.rounded.push_back(isRounded ? take(elements * hw::byteWidth(product.resultType))
+                                       : tiling.results.back());
   }
   tiling.resultBytes = take(tiling.end - firstResult) - firstResult;
   tiling.blocks = take(2 * tiling.blockBytes);

@@ -80,7 +80,7 @@ struct ChainTiling {
   int64_t blocks = 0, blockBytes = 0, end = 0;
   // Of the products that contract the rows: `share` columns of a worker, `rowBlock` rows at a time,
   // a multiple of the number of workers. A slot, of two, holds that part of a panel and behind it
-  // the block of the matrix; both are where the tile was.
+  // the block of the matrix; both are where the tile was, and so are sums that are rounded.
   int64_t share = 0, rowBlock = 0, slots = 0, slotMatrix = 0, slotBytes = 0;
   SmallVector<int64_t> columnResults, columnRounded;
   SmallVector<int64_t> panels; // byte offsets in L2

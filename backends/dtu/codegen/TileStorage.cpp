@@ -2,6 +2,7 @@
 
 #include "llvm/Support/MathExtras.h"
 
+#include <algorithm>
 #include <limits>
 
 using namespace mlir;
@@ -28,6 +29,7 @@ public:
 
   void run() {
     findLastUses();
+    findPlacesOfOutputs();
     for (int value : phase.inputs)
       give(value, obtain(Area::Slot, value));
     // The tile that the matrix engine fills is there before the first op.
@@ -50,7 +52,7 @@ private:
   const TilePhase &phase;
   int index;
   DenseMap<int, int> lastUse;
-  DenseSet<int> outputs;
+  DenseSet<int> outputs;        // values in whose place an output is made are like it
   SmallVector<int> untouched;   // buffers of earlier phases
   SmallVector<int> freeBuffers; // whose value in this phase is dead
 
@@ -82,6 +84,39 @@ private:
     }
   }
 
+  /// On a tile of the matrix engine an output takes the place of what it is made of, which so lies
+  /// where the queue stores from. Loops have places of inputs for that, of which there are two.
+  void findPlacesOfOutputs() {
+    bool hasTile = llvm::any_of(program.values, [](const TileValue &value) {
+      return value.kind == TileValue::Kind::Accumulator;
+    });
+    if (!hasTile)
+      return;
+    for (size_t position = phase.ops.size(); position-- > 0;) {
+      const TileOp &op = program.ops[phase.ops[position]];
+      if (!outputs.contains(op.dst))
+        continue;
+      auto sources = getReplaceable(op, position);
+      if (!sources.empty())
+        outputs.insert(sources.front()->value);
+    }
+  }
+
+  /// The operands over which an elementwise op may write its result as they die with it. Inputs
+  /// first: they often are the state that the result replaces, which then leaves no old tile.
+  SmallVector<const TileRef *> getReplaceable(const TileOp &op, int position) const {
+    SmallVector<const TileRef *> sources;
+    for (const TileRef &source : op.sources)
+      if (!op.reduction && isStep(source.value) && lastUse.lookup(source.value) == position &&
+          program.values[source.value].groups == program.values[op.dst].groups &&
+          hw::byteWidth(source.type) == hw::byteWidth(op.dstType))
+        sources.push_back(&source);
+    std::stable_partition(sources.begin(), sources.end(), [&](const TileRef *source) {
+      return program.values[source->value].kind == TileValue::Kind::Input;
+    });
+    return sources;
+  }
+
   void release(int value) {
     int buffer = storage.bufferOf.lookup({index, value});
     if (!llvm::is_contained(freeBuffers, buffer))
@@ -95,27 +130,14 @@ private:
            (b.area == Area::Slot || !outputs.contains(value));
   }
 
-  /// Whether the op at `position`, the last to read an operand, may write over it.
-  bool canReplace(const TileOp &op, const TileRef &source, int position) const {
-    if (op.reduction || !isStep(source.value) || lastUse.lookup(source.value) != position)
-      return false;
-    int buffer = storage.bufferOf.lookup({index, source.value});
-    return fits(buffer, op.dst) &&
-           program.values[source.value].groups == program.values[op.dst].groups &&
-           hw::byteWidth(source.type) == hw::byteWidth(op.dstType) &&
-           !llvm::is_contained(freeBuffers, buffer);
-  }
-
   int choose(const TileOp &op, int position) {
-    // In place of an operand that dies here: elementwise, the tile is read and written alike. An
-    // input first: it often is the state that the value replaces, which then leaves no old tile.
-    for (bool isInput : {true, false})
-      for (const TileRef &source : op.sources)
-        if (isInput == (program.values[source.value].kind == TileValue::Kind::Input) &&
-            canReplace(op, source, position)) {
-          lastUse[source.value] = -1; // handed over, not released
-          return storage.bufferOf.lookup({index, source.value});
-        }
+    for (const TileRef *source : getReplaceable(op, position)) {
+      int buffer = storage.bufferOf.lookup({index, source->value});
+      if (!fits(buffer, op.dst) || llvm::is_contained(freeBuffers, buffer))
+        continue;
+      lastUse[source->value] = -1; // handed over, not released
+      return buffer;
+    }
     for (int &buffer : freeBuffers)
       if (fits(buffer, op.dst)) {
         int chosen = buffer;

@@ -155,7 +155,7 @@ def St_ScheduleOp : St_Op<"schedule", [HasParent<"ProgramOp">]> {
 def St_KernelOp : St_Op<"kernel", [IsolatedFromAbove, SingleBlock]> {
   let summary = "a tensor program that one device kernel computes";
   let description = [{
-    `kind`: "matmul" (one dot_general and what is fused to its result), "loop" (elementwise ops,
+    `kind`: "matmul" (one dot_general and elementwise ops around its result), "loop" (elementwise ops,
     broadcasts and row reductions over one iteration space), "chain" (a loop over rows, products that
     make them and products that read them), "reduce", "copy" (data movement), "gather",
     "scatter". The body is isolated; scalars and constants are cloned into it.

@@ -1,0 +1,178 @@
+// Elementwise ops that are computed on the tiles of a product, before these leave the core that
+// made them: what only they read of its result is in no memory but the core's.
+
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "passes/Kernels/KernelPlan.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+/// Whether an operand can be applied to a tile of a product as it leaves the matrix engine: it has
+/// the whole shape, is a vector along trailing dimensions, or a scalar.
+static bool isEpilogueOperand(Axes axes, size_t rank) {
+  return axes == 0 || axes + (axes & -axes) == Axes(1) << rank;
+}
+
+/// Whether an inline value is a constant, a tensor or scalar arithmetic, broadcast: index
+/// arithmetic and slices belong to loops.
+static bool isPlain(const OpKinds &kinds, Value value) {
+  if (!kinds.isInline(value))
+    return true;
+  Operation *op = value.getDefiningOp();
+  return !isa<stablehlo::IotaOp, stablehlo::SliceOp>(op) &&
+         llvm::all_of(op->getOperands(), [&](Value operand) { return isPlain(kinds, operand); });
+}
+
+// ---- the scratch memory of a core -------------------------------------------------------------
+
+bool KernelPlan::isReadOutside(Value value, const DenseSet<Operation *> &ops) const {
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    OpKind kind = kinds.get(user);
+    if (kind == OpKind::Inline || kind == OpKind::Alias)
+      return isReadOutside(user->getResult(0), ops);
+    return !ops.contains(user);
+  });
+}
+
+/// Whether a tile that keeps the matrix engine busy fits a core twice with all that is alive of it
+/// at once, beside two blocks of each operand of the product. `ops`: the product first.
+bool KernelPlan::tileFits(SmallVector<Operation *> ops, ArrayRef<int64_t> space) const {
+  constexpr int64_t kColumns = 128, kBytes = 4, kDepthBytes = 128;
+  Axes whole = allAxes(space.size());
+  Operation *product = ops.front();
+  llvm::sort(ops, [](Operation *a, Operation *b) { return a->isBeforeInBlock(b); });
+  DenseSet<Operation *> own(ops.begin(), ops.end());
+  llvm::MapVector<Value, Operation *> lastReader;
+  for (Operation *op : ops)
+    if (!isa<stablehlo::DotGeneralOp>(op))
+      for (const Leaf &leaf : getLeaves(op, whole, space))
+        if (leaf.axes == whole)
+          lastReader[leaf.value] = op;
+  int64_t alive = 0, most = 0;
+  for (const auto &[value, reader] : lastReader)
+    alive += own.contains(value.getDefiningOp()) ? 0 : getElementBytes(value);
+  for (Operation *op : ops) {
+    // What the matrix engine leaves is rounded behind it.
+    bool isProduct = isa<stablehlo::DotGeneralOp>(op);
+    most = std::max(most, alive + (isProduct ? kBytes : 0));
+    for (const auto &[value, reader] : lastReader)
+      if (reader == op && !(own.contains(value.getDefiningOp()) && isReadOutside(value, own)))
+        alive -= getElementBytes(value);
+    Value result = op->getResult(0);
+    if (lastReader.contains(result) || isReadOutside(result, own))
+      alive += getElementBytes(result);
+    most = std::max(most, alive);
+  }
+  // Products of 16 bits are faster, and must be larger to find their operands.
+  int64_t rows = getElementBytes(product->getOperand(0)) < kBytes ? 96 : 64;
+  return 2 * (rows * kColumns * most + (rows + kColumns) * kDepthBytes) <= limits.scratchBytes;
+}
+
+// ---- op by op ---------------------------------------------------------------------------------
+
+bool KernelPlan::joinMatmul(Operation *op, unsigned index) {
+  PlanNode &node = nodes[index];
+  if (node.kind != PlanNode::Matmul ||
+      ArrayRef<int64_t>(squeeze(op->getResult(0))) != ArrayRef<int64_t>(node.space))
+    return false;
+  // Where others read it too, a loop takes the op, and may join the product with it later.
+  Value tail = node.ops.back()->getResult(0);
+  if (!tail.hasOneUse() || *tail.user_begin() != op)
+    return false;
+  size_t rank = node.space.size();
+  // What follows a product of one element moves with no tile of it.
+  if (rank == 0)
+    return false;
+  SmallVector<Leaf> leaves = getLeaves(op, allAxes(rank), node.space);
+  bool suits =
+      llvm::all_of(leaves,
+                   [&](const Leaf &leaf) {
+                     return isEpilogueOperand(leaf.axes, rank) &&
+                            (leaf.value == tail || home(leaf.value) != index);
+                   }) &&
+      llvm::all_of(op->getOperands(), [&](Value operand) { return isPlain(kinds, operand); });
+  SmallVector<Operation *> ops(node.ops.begin(), node.ops.end());
+  ops.push_back(op);
+  if (!suits || !tileFits(std::move(ops), node.space))
+    return false;
+  join(op, index, allAxes(rank), leaves);
+  return true;
+}
+
+// ---- loop by loop -----------------------------------------------------------------------------
+
+/// Whether an op of a loop, or of the product's own, can be computed on a tile of the product with
+/// all of the loop.
+bool KernelPlan::isOnTile(Operation *op, unsigned loop, unsigned product) const {
+  ArrayRef<int64_t> space = nodes[product].space;
+  Axes whole = allAxes(space.size());
+  auto isOwn = [&](Value value) {
+    unsigned maker = find(homeIndex(value));
+    return maker == loop || maker == product;
+  };
+  if (isa<stablehlo::DotGeneralOp>(op))
+    return llvm::none_of(op->getOperands(), isOwn);
+  return axesOf.lookup(op) == whole &&
+         llvm::all_of(op->getOperands(), [&](Value operand) { return isPlain(kinds, operand); }) &&
+         llvm::all_of(getLeaves(op, whole, space), [&](const Leaf &leaf) {
+           if (!isOwn(leaf.value))
+             return isEpilogueOperand(leaf.axes, space.size());
+           return leaf.inKernel && leaf.axes == whole;
+         });
+}
+
+/// Where a loop and a product may stand in one: behind all that they read and before all that reads
+/// them.
+std::optional<uint64_t> KernelPlan::getEpiloguePlace(unsigned loop, unsigned product) const {
+  uint64_t ofLoop = nodes[loop].place, ofProduct = nodes[product].place;
+  auto isReadBefore = [&](unsigned node, uint64_t place) {
+    return llvm::any_of(nodes[node].readers, [&](unsigned reader) {
+      reader = find(reader);
+      return reader != loop && reader != product && nodes[reader].place < place;
+    });
+  };
+  if (ofLoop < ofProduct)
+    return isReadBefore(loop, ofProduct) ? std::nullopt : std::optional(ofProduct);
+  bool isEarly = llvm::all_of(nodes[loop].inputs, [&](Value input) {
+    unsigned maker = find(homeIndex(input));
+    return maker == loop || nodes[maker].place <= ofProduct;
+  });
+  if (isEarly)
+    return ofProduct;
+  return isReadBefore(product, ofLoop) ? std::nullopt : std::optional(ofLoop);
+}
+
+bool KernelPlan::joinProduct(unsigned loop, unsigned product) {
+  PlanNode &source = nodes[loop], &target = nodes[product];
+  if (target.kind != PlanNode::Matmul || target.space != source.space || target.space.empty() ||
+      static_cast<int64_t>(source.ops.size() + target.ops.size()) > limits.maxOps ||
+      source.inputs.size() + target.inputs.size() > static_cast<size_t>(limits.maxInputs))
+    return false;
+  SmallVector<Operation *> ops(target.ops.begin(), target.ops.end());
+  llvm::append_range(ops, source.ops);
+  std::optional<uint64_t> place = getEpiloguePlace(loop, product);
+  if (!place || !llvm::all_of(ops, [&](Operation *op) { return isOnTile(op, loop, product); }) ||
+      !tileFits(std::move(ops), target.space))
+    return false;
+  target.place = *place;
+  moveInto(loop, product);
+  return true;
+}
+
+/// A loop without reductions joins the last product that it reads, or one that reads it.
+void KernelPlan::formEpilogue(unsigned loop) {
+  PlanNode &node = nodes[loop];
+  if (node.rowDims >= 0 || !node.materialized.empty())
+    return;
+  std::optional<unsigned> last;
+  for (Value input : node.inputs) {
+    unsigned maker = find(homeIndex(input));
+    if (nodes[maker].kind == PlanNode::Matmul && (!last || nodes[*last].place < nodes[maker].place))
+      last = maker;
+  }
+  if (last && joinProduct(loop, *last))
+    return;
+  for (unsigned reader : node.readers)
+    if (nodes[find(reader)].kind == PlanNode::Matmul && joinProduct(loop, find(reader)))
+      return;
+}
