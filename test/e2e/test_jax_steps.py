@@ -14,7 +14,7 @@ import optax
 from jax_models import bert_mlm, gpt2_clm, gpt2_layer, llama_clm
 from jax_on_dtu import summary
 from jax_programs import case
-from st_testing import ROOT, main
+from st_testing import ROOT, drawn_part, main
 
 BERT = {
     "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4, "intermediate_size": 32, "vocab_size": 41,
@@ -201,4 +201,4 @@ CASES = [case(name, training_step(model, optimizer), donate=(0, 1), **options)
 CASES.append(case("llama, accumulated gradients", accumulation, donate=(0,)))
 
 if __name__ == "__main__":
-    sys.exit(main(*CASES, epilogue=summary))
+    sys.exit(main(*drawn_part(CASES, 2), epilogue=summary))
