@@ -21,6 +21,8 @@ packages=(
   protobuf-compiler libprotobuf-dev libabsl-dev libgtest-dev libgmock-dev libbenchmark-dev
   libxsmm-dev libopenblas-dev libclang-rt-22-dev zlib1g-dev python3 python3-venv
 )
+# Opened when a program runs, where mpirun started it.
+[ $with_tests -eq 1 ] && packages+=(openmpi-bin)
 
 say() { echo "setup: $*" >&2; }
 

@@ -30,7 +30,8 @@ static constexpr OptionInfo kOptions[] = {
     {"target", "dtu-t10", CompilePhase::Configured, "name|file",
      "device: a name, or a description file (.textproto)"},
     {"schedule", "", CompilePhase::Configured, "name",
-     "order of micro-batches: sequential, gpipe, 1f1b, interleaved, zb-h1, zb-h2 or zb-v; default: as "
+     "order of micro-batches: sequential, gpipe, 1f1b, interleaved, zb-h1, zb-h2 or zb-v; default: "
+     "as "
      "the mode says"},
 };
 

@@ -2,14 +2,16 @@
 #include "lib/Driver/DiagnosticPrinter.h"
 #include "lib/Driver/FitMemory.h"
 #include "lib/Driver/ImportProgram.h"
-#include "lib/Driver/LinkCosts.h"
 #include "lib/Driver/MemoryUse.h"
 #include "lib/Driver/OptimizerOptions.h"
 #include "lib/Driver/PredictStep.h"
 #include "lib/Driver/ProgramFile.h"
 #include "lib/Driver/ProgramReport.h"
 #include "lib/Driver/Runner.h"
+#include "lib/Driver/Target.h"
 
+#include "backends/common/ProgramToExecutable.h"
+#include "backends/cuda/codegen/ExecutableBuilder.h"
 #include "backends/dtu/codegen/ExecutableBuilder.h"
 #include "backends/dtu/codegen/VerifyDtuOrder.h"
 #include "dialects/St/IR/ScheduleKind.h"
@@ -23,7 +25,7 @@
 #include "lib/Support/AtomicFile.h"
 #include "lib/Support/InputFile.h"
 #include "lib/Support/ProcessEnd.h"
-#include "lib/Timing/DtuDescription.h"
+#include "lib/Timing/GpuDescription.h"
 #include "passes/Partition/ExplainReshards.h"
 #include "passes/Partition/ParallelConfig.h"
 
@@ -84,7 +86,8 @@ private:
   LogicalResult loadParallel();
   LogicalResult splitTasks();
   LogicalResult configure();
-  LogicalResult setTarget();
+  /// The last phase before a binary: GPUs have none behind `planned`.
+  FailureOr<CompilePhase> getLastPhase();
   std::string print();
   LogicalResult dump(CompilePhase phase);
   /// Keeps what the page and the explanation say of the module after this phase.
@@ -361,8 +364,9 @@ LogicalResult Compiler::addOptimizer() {
 LogicalResult Compiler::splitTasks() {
   constexpr CompilePhase phase = CompilePhase::Tasks;
   if (!wantsToFit(*module))
-    return runPipeline(phase, getPhasePipeline(phase));
-  auto [split, again] = getPhasePipeline(phase).split(',');
+    return runPipeline(phase, getPhasePipeline(*module, phase));
+  std::string pipeline = getPhasePipeline(*module, phase);
+  auto [split, again] = StringRef(pipeline).split(',');
   return success(succeeded(runPipeline(phase, split)) && succeeded(fitMemory(*module)) &&
                  succeeded(runPipeline(phase, again)));
 }
@@ -379,54 +383,32 @@ LogicalResult Compiler::runPipeline(CompilePhase phase, StringRef pipeline) {
   return success(succeeded(manager.run(*module)) && succeeded(verify(*module)));
 }
 
-// The target's description travels on the module, so that later phases need no file.
-LogicalResult Compiler::setTarget() {
-  std::string name = options.get(*module, "target");
-  bool isFile = StringRef(name).contains('/') || StringRef(name).ends_with(".textproto");
-  auto description = isFile ? ::st::loadDtuDescription(name) : ::st::builtinDtuDescription(name);
-  // What is wrong in a file begins with its name.
-  if (!description.ok())
-    return error() << (isFile ? "" : "--target=" + name + ": ")
-                   << str(description.status().message());
-  int64_t clusters = description->clusters_per_chip();
-  auto target =
-      TargetAttr::get(context, "dtu", description->name(), /*alignment=*/128,
-                      static_cast<int64_t>(description->l1_bytes_per_core().value()),
-                      static_cast<int64_t>(description->l3_bytes_per_chip().value()) / clusters,
-                      ::st::dtuSizes(*description).hostBytes);
-  (*module)->setAttr("st.target", target);
-  (*module)->setAttr("st.cores",
-                     Builder(context).getI64IntegerAttr(description->cores_per_cluster()));
-  (*module)->setAttr("st.shared_bytes", Builder(context).getI64IntegerAttr(static_cast<int64_t>(
-                                            description->l2_bytes_per_cluster().value())));
-  (*module)->setAttr("dtu.description", StringAttr::get(context, description->ShortDebugString()));
-  return success();
-}
-
 LogicalResult Compiler::configure() {
-  if (failed(setTarget()))
-    return failure();
+  absl::StatusOr<Target> target = Target::find(options.get(*module, "target"));
+  if (!target.ok())
+    return check(target.status());
+  target->record(*module);
   if (failed(loadParallel()))
     return failure();
   const ParallelConfig &config = *parallel;
-  if (config.onGpus)
+  if (!config.isNumbered && !config.path.empty() && config.onGpus != target->isGpu())
     return emitError(config.locate(config.keyOf(0, 0), context))
-           << config.keyOf(0, 0) << " is a GPU (GPU:<id>), which target "
-           << options.get(*module, "target") << " does not have; expected /device:XLA_DTU:<id>";
-  auto description = ::st::parseDtuDescription(
-      (*module)->getAttrOfType<StringAttr>("dtu.description").getValue().str(), "dtu.description");
-  if (!description.ok())
-    return check(description.status());
-  if (config.offload && ::st::dtuSizes(*description).hostBytes == 0)
+           << config.keyOf(0, 0) << " is "
+           << (config.onGpus ? "a GPU (GPU:<id>)" : "a DTU (/device:XLA_DTU:<id>)")
+           << ", which target " << options.get(*module, "target") << " does not have; expected "
+           << target->devicePrefix() << "<id>";
+  if (config.offload && !target->hasHostMemory())
     return emitError(config.locate("offload", context))
-           << "offload needs a link to the host's memory, which target " << description->name()
-           << " does not have; expected host_gbytes_per_second and host_latency_ns in its "
-              "description";
+           << "offload needs a link to the host's memory, which target " << target->name()
+           << " does not have"
+           << (target->isGpu()
+                   ? ""
+                   : "; expected host_gbytes_per_second and host_latency_ns in its description");
   for (auto [i, stage] : llvm::enumerate(config.devices))
     for (auto [j, device] : llvm::enumerate(stage))
-      if (auto found = ::st::dtuPlace(*description, device); !found.ok())
+      if (absl::Status found = target->checkDevice(device); !found.ok())
         return emitError(config.locate(config.keyOf(i, j), context))
-               << config.keyOf(i, j) << ": " << str(found.status().message());
+               << config.keyOf(i, j) << ": " << str(found.message());
   std::string schedule = options.get(*module, "schedule");
   if (!schedule.empty() && (schedule == "listed" || !parseScheduleKind(schedule)))
     return error() << "--schedule=" << schedule << ": expected " << getScheduleNames();
@@ -435,8 +417,20 @@ LogicalResult Compiler::configure() {
     return failure();
   if (failed(applyParallelConfig(*module, config, schedule)))
     return failure();
-  recordLinkCosts(*module, *description);
+  target->recordCosts(*module);
   return success();
+}
+
+FailureOr<CompilePhase> Compiler::getLastPhase() {
+  std::string name = options.get(*module, "target");
+  const bool isGpu = ::st::isGpuName(name);
+  CompilePhase last = isGpu ? CompilePhase::Planned : CompilePhase::Dtu;
+  if (isGpu && request.stopAfter && *request.stopAfter > last)
+    return error()
+           << "--target=" << name
+           << ": GPUs have no phase dtu; expected --compile-to=planned, an earlier phase or "
+              "none, for a binary";
+  return request.stopAfter.value_or(last);
 }
 
 /// Checks that the module is what the phase leaves.
@@ -472,7 +466,7 @@ LogicalResult Compiler::advanceTo(CompilePhase phase) {
   case CompilePhase::Tasks:
     return splitTasks();
   default:
-    return runPipeline(phase, getPhasePipeline(phase));
+    return runPipeline(phase, getPhasePipeline(*module, phase));
   }
 }
 
@@ -543,17 +537,22 @@ LogicalResult Compiler::writeModule() {
 }
 
 LogicalResult Compiler::writeBinary() {
-  FailureOr<::st::proto::Executable> executable = dtu::buildExecutable(*module);
+  const bool isGpu = ::st::isGpuName(options.get(*module, "target"));
+  if (isGpu && page)
+    return error() << "--report=" << request.report
+                   << ": how long a step takes on a GPU is not predicted";
+  FailureOr<::st::proto::Executable> executable =
+      isGpu ? cuda::buildExecutable(*module) : dtu::buildExecutable(*module);
   if (failed(executable))
     return failure();
   if (!request.quiet)
     printMemory(*executable, llvm::errs());
-  if (failed(dtu::verifyOrder(*module, *executable, dtu::kOrderWork, !request.quiet)))
+  if (!isGpu && failed(dtu::verifyOrder(*module, *executable, dtu::kOrderWork, !request.quiet)))
     return failure();
-  if (request.makeClient && failed(check(predictStep(request, memory, page.get(), *executable))))
+  if (!isGpu && request.makeClient &&
+      failed(check(predictStep(request, memory, page.get(), *executable))))
     return failure();
-  return check(
-      ::st::writeTrainingBinary(request.runner, request.output, dtu::serialize(*executable)));
+  return check(::st::writeTrainingBinary(request.runner, request.output, serialize(*executable)));
 }
 
 LogicalResult Compiler::run() {
@@ -569,8 +568,10 @@ LogicalResult Compiler::run() {
   report(phase, seconds());
   if (failed(observe(phase)))
     return failure();
-  CompilePhase last = request.stopAfter.value_or(CompilePhase::Dtu);
-  for (int next = static_cast<int>(phase) + 1; next <= static_cast<int>(last); ++next) {
+  FailureOr<CompilePhase> last = getLastPhase();
+  if (failed(last))
+    return failure();
+  for (int next = static_cast<int>(phase) + 1; next <= static_cast<int>(*last); ++next) {
     if (failed(dump(phase)))
       return failure();
     phase = static_cast<CompilePhase>(next);

@@ -57,9 +57,10 @@ static FailureOr<SmallVector<int64_t>> planArenas(ModuleOp module, ArrayRef<Sear
                    TargetAttr::get(module.getContext(), target.getBackend(), target.getDevice(),
                                    target.getAlignment(), target.getScratchBytes(),
                                    std::numeric_limits<int64_t>::max(), target.getHostBytes()));
-  std::string pipeline = getPhasePipeline(CompilePhase::Tasks).split(',').second.str();
+  std::string tasks = getPhasePipeline(module, CompilePhase::Tasks);
+  std::string pipeline = StringRef(tasks).split(',').second.str();
   for (CompilePhase phase : {CompilePhase::Scheduled, CompilePhase::Kernels, CompilePhase::Planned})
-    pipeline += "," + getPhasePipeline(phase).str();
+    pipeline += "," + getPhasePipeline(module, phase);
   PassManager manager(module.getContext());
   manager.enableVerifier(false);
   // The plan that is kept says again what is no error.

@@ -2,6 +2,7 @@
 
 #include "st/InitAll.h"
 
+#include "backends/cuda/IR/CudaDialect.h"
 #include "backends/cuda/codegen/Passes.h"
 #include "backends/dtu/IR/DtuDialect.h"
 #include "backends/dtu/codegen/Passes.h"
@@ -29,8 +30,8 @@ void mlir::st::registerAllDialects(DialectRegistry &registry) {
   mlir::registerAllDialects(registry);
   mlir::registerAllExtensions(registry);
   registerAllGPUToLLVMIRTranslations(registry);
-  registry.insert<chlo::ChloDialect, dtu::DtuDialect, sdy::SdyDialect, st::StDialect,
-                   stablehlo::StableHLODialect>();
+  registry.insert<chlo::ChloDialect, cuda::CudaDialect, dtu::DtuDialect, sdy::SdyDialect,
+                  st::StDialect, stablehlo::StableHLODialect>();
 }
 
 void mlir::st::registerAllPasses() {

@@ -12,6 +12,7 @@ namespace mlir::st {
 /// slowest link between neighbours of a ring along the axis, in any stage. Reshards and propagation
 /// weigh collectives by it. The module has its devices, all of them the description's.
 void recordLinkCosts(ModuleOp module, const ::st::proto::DtuDescription &description);
+void recordLinkCosts(ModuleOp module, const ::st::proto::GpuDescription &description);
 
 } // namespace mlir::st
 

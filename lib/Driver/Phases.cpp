@@ -1,5 +1,7 @@
 #include "lib/Driver/Phases.h"
 
+#include "dialects/St/IR/StDialect.h"
+
 #include "llvm/ADT/STLExtras.h"
 #include "llvm/ADT/StringExtras.h"
 
@@ -61,8 +63,12 @@ StringRef mlir::st::getCompilePhaseName(CompilePhase phase) {
   return kPhases[static_cast<int>(phase)].name;
 }
 
-StringRef mlir::st::getPhasePipeline(CompilePhase phase) {
-  return kPhases[static_cast<int>(phase)].pipeline;
+std::string mlir::st::getPhasePipeline(ModuleOp module, CompilePhase phase) {
+  auto target = module->getAttrOfType<TargetAttr>("st.target");
+  if (phase == CompilePhase::Kernels && target && target.getBackend() == "cuda")
+    return "form-loops,lower-loops,lower-tensor-ops,form-kernels{chains=streamed},overlap-products,"
+           "split-products,split-chains,overlap-collectives,offload-stash";
+  return kPhases[static_cast<int>(phase)].pipeline.str();
 }
 
 std::optional<CompilePhase> mlir::st::getCompilePhase(StringRef name) {

@@ -3,6 +3,7 @@
 #define ST_DRIVER_PHASES_H
 
 #include "dialects/St/IR/ModuleFacts.h"
+#include "mlir/IR/BuiltinOps.h"
 
 #include <string>
 
@@ -10,8 +11,20 @@ namespace mlir::st {
 
 /// A state of the road (docs/architecture.md). The numbers are indices into getPhases().
 enum class CompilePhase {
-  Import, Precision, Differentiate, Optimizer, Configured, Propagated, Staged, Resharded, Local,
-  Tasks, Scheduled, Kernels, Planned, Dtu,
+  Import,
+  Precision,
+  Differentiate,
+  Optimizer,
+  Configured,
+  Propagated,
+  Staged,
+  Resharded,
+  Local,
+  Tasks,
+  Scheduled,
+  Kernels,
+  Planned,
+  Dtu,
 };
 
 constexpr int kNumPhases = static_cast<int>(CompilePhase::Dtu) + 1;
@@ -26,8 +39,9 @@ std::string listPhases();
 const FactContract &getPhaseContract(CompilePhase phase);
 
 /// The pass pipeline that leads to a phase from the one before it; empty for
-/// import, precision, optimizer and configured, which need options.
-StringRef getPhasePipeline(CompilePhase phase);
+/// import, precision, optimizer and configured, which need options. The module says for which
+/// target.
+std::string getPhasePipeline(ModuleOp module, CompilePhase phase);
 
 } // namespace mlir::st
 

@@ -59,15 +59,21 @@ std::string printMilliseconds(int64_t picoseconds) {
 }
 
 std::string printStep(const StepReport &report) {
-  return absl::StrFormat("step %d  loss %.9g  sim %s ms  host %.3f s\n", report.step, report.loss,
-                         printMilliseconds(report.simulatedPicoseconds), report.hostSeconds);
+  const std::string simulated =
+      report.simulatedPicoseconds
+          ? absl::StrCat("sim ", printMilliseconds(*report.simulatedPicoseconds), " ms  ")
+          : "";
+  return absl::StrFormat("step %d  loss %.9g  %shost %.3f s\n", report.step, report.loss, simulated,
+                         report.hostSeconds);
 }
 
 std::string printStepJson(const StepReport &report) {
-  std::string line = absl::StrFormat(
-      "{\"step\": %d, \"loss\": %s, \"lr\": %s, \"sim_ms\": %s, \"host_s\": %.6f", report.step,
-      printMetric(report.loss, 9), printMetric(report.learningRate, 17),
-      printMilliseconds(report.simulatedPicoseconds), report.hostSeconds);
+  std::string line =
+      absl::StrFormat("{\"step\": %d, \"loss\": %s, \"lr\": %s", report.step,
+                      printMetric(report.loss, 9), printMetric(report.learningRate, 17));
+  if (report.simulatedPicoseconds)
+    absl::StrAppend(&line, ", \"sim_ms\": ", printMilliseconds(*report.simulatedPicoseconds));
+  absl::StrAppendFormat(&line, ", \"host_s\": %.6f", report.hostSeconds);
   for (const auto &[name, value] : report.metrics)
     absl::StrAppend(&line, ", ", quoteJson(name), ": ", printMetric(value, 9));
   return line + "}\n";

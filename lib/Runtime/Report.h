@@ -13,6 +13,7 @@
 #include <cstdio>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -23,7 +24,7 @@ struct StepReport {
   int64_t step = 0;
   float loss = 0;
   double learningRate = 0;
-  int64_t simulatedPicoseconds = 0;
+  std::optional<int64_t> simulatedPicoseconds; ///< none on a real device
   double hostSeconds = 0;
   std::map<std::string, float> metrics;
 };

@@ -104,7 +104,8 @@ absl::Status Trainer::run() {
   ST_RETURN_IF_ERROR(checkOptions());
   ST_RETURN_IF_ERROR(openInputsAndOutputs());
   ST_RETURN_IF_ERROR(load());
-  bool isTimed = options.timingOnly || options.steps > 0 || trace || report;
+  const bool wantsTime = options.timingOnly || trace || report;
+  bool isTimed = wantsTime || (options.steps > 0 && executable->isSimulated());
   if (isTimed && (options.timingOnly || !executable->timeDependsOnData()))
     ST_RETURN_IF_ERROR(timeStep());
   if (options.timingOnly)
@@ -282,7 +283,8 @@ absl::Status Trainer::runStep(int64_t step) {
       ST_ASSIGN_OR_RETURN(time, executable->timeStep(nullptr, nullptr));
     }
   }
-  report.simulatedPicoseconds = time.total;
+  if (executable->isSimulated())
+    report.simulatedPicoseconds = time.total;
   report.hostSeconds = watch.seconds();
   hostSeconds += report.hostSeconds;
   ++stepsRun;
@@ -300,6 +302,10 @@ absl::Status Trainer::printResult(const std::string &text) {
 
 absl::Status Trainer::printSummary() {
   constexpr double kPicosecondsPerSecond = 1e12;
+  if (!executable->isSimulated())
+    return printResult(
+        absl::StrFormat("avg_step_fps host %.6g\n", static_cast<double>(stepsRun) / hostSeconds) +
+        printMemory(program));
   std::string text = absl::StrFormat("avg_step_fps simulated %.6g",
                                      kPicosecondsPerSecond / static_cast<double>(time.total));
   if (stepsRun > 0)

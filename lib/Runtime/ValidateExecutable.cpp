@@ -2,6 +2,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "lib/Runtime/TensorLayout.h"
+#include "lib/Runtime/ValidateCuda.h"
 #include "lib/Support/StatusMacros.h"
 
 #include <algorithm>
@@ -406,7 +407,7 @@ absl::Status validateExecutable(const proto::Executable &program) {
     return invalid("no group has an output");
   if (program.has_prediction())
     ST_RETURN_IF_ERROR(checkPrediction(program, ranks));
-  return absl::OkStatus();
+  return program.target() == "cuda" ? validateCuda(program) : absl::OkStatus();
 }
 
 absl::StatusOr<proto::Executable> parseExecutable(absl::string_view payload) {

@@ -4,8 +4,10 @@
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <iterator>
 #include <new>
 #include <pthread.h>
+#include <sys/uio.h>
 #include <unistd.h>
 
 namespace st {
@@ -16,6 +18,9 @@ constexpr int kSlots = 64;
 
 // Whoever takes a pointer out owns the text, so that a signal may come at any time.
 std::atomic<char *> paths[kSlots];
+
+// The same, of what the process is at. What finds no slot is not said.
+std::atomic<char *> notes[kSlots];
 
 const char *toolName = "";
 
@@ -31,12 +36,25 @@ void removeNoted() {
         ::rmdir(path);
 }
 
-void say(const char *text) {
-  if (::write(STDERR_FILENO, text, std::strlen(text)) < 0)
+/// "<tool>: error: <what>" and a line's end, in one piece: threads may end the process at once.
+void sayError(const char *kind, const char *what) {
+  const char *const parts[] = {toolName, ": error: ", kind, what, "\n"};
+  struct iovec pieces[std::size(parts)];
+  for (size_t i = 0; i < std::size(parts); ++i)
+    pieces[i] = {const_cast<char *>(parts[i]), std::strlen(parts[i])};
+  if (::writev(STDERR_FILENO, pieces, std::size(parts)) < 0)
     return; // Nobody is left to tell.
 }
 
+void sayNotes() {
+  for (std::atomic<char *> &slot : notes)
+    if (const char *what = slot.exchange(nullptr))
+      sayError("ended early: ", what);
+}
+
 void onEndingSignal(int number) {
+  if (number == SIGTERM)
+    sayNotes();
   removeNoted();
   std::signal(number, SIG_DFL);
   sigset_t only;
@@ -50,28 +68,35 @@ void onBusError(int) {
   endEarly("a file that is read became shorter, or the host cannot give it memory");
 }
 
+/// Puts a copy of a text into a free slot; which, or -1.
+int note(std::atomic<char *> (&slots)[kSlots], const std::string &what) {
+  char *text = ::strdup(what.c_str());
+  for (int i = 0; text && i < kSlots; ++i) {
+    char *expected = nullptr;
+    if (slots[i].compare_exchange_strong(expected, text))
+      return i;
+  }
+  std::free(text);
+  return -1;
+}
+
 } // namespace
+
+NotedOnEarlyEnd::NotedOnEarlyEnd(const std::string &what) : slot(note(notes, what)) {}
+
+NotedOnEarlyEnd::~NotedOnEarlyEnd() {
+  if (slot >= 0)
+    std::free(notes[slot].exchange(nullptr));
+}
 
 void endEarly(const char *what) {
   removeNoted();
-  say(toolName);
-  say(": error: ");
-  say(what);
-  say("\n");
+  sayError("", what);
+  sayNotes();
   ::_exit(1);
 }
 
-RemovedOnEarlyEnd::RemovedOnEarlyEnd(const std::string &path) {
-  char *text = ::strdup(path.c_str());
-  for (int i = 0; text && i < kSlots; ++i) {
-    char *expected = nullptr;
-    if (paths[i].compare_exchange_strong(expected, text)) {
-      slot = i;
-      return;
-    }
-  }
-  std::free(text);
-}
+RemovedOnEarlyEnd::RemovedOnEarlyEnd(const std::string &path) : slot(note(paths, path)) {}
 
 RemovedOnEarlyEnd &RemovedOnEarlyEnd::operator=(RemovedOnEarlyEnd &&other) noexcept {
   if (this != &other) {

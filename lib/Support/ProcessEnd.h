@@ -37,6 +37,19 @@ private:
   sigset_t saved;
 };
 
+/// What this process or thread is at while the object lives: a line on stderr should endEarly end
+/// the process, or SIGTERM, which is how launchers end all processes of which one is lost.
+class NotedOnEarlyEnd {
+public:
+  explicit NotedOnEarlyEnd(const std::string &what);
+  ~NotedOnEarlyEnd();
+  NotedOnEarlyEnd(const NotedOnEarlyEnd &) = delete;
+  NotedOnEarlyEnd &operator=(const NotedOnEarlyEnd &) = delete;
+
+private:
+  int slot = -1;
+};
+
 /// From now on SIGINT, SIGTERM, SIGHUP and SIGPIPE remove what is noted and then
 /// end the process as they would have; one that is ignored stays ignored. A lack
 /// of memory, and a mapped file that shrinks, end it with a line on stderr and

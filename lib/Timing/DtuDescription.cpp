@@ -3,11 +3,11 @@
 #include "lib/Support/InputFile.h"
 #include "lib/Support/StatusMacros.h"
 #include "lib/Timing/BuiltinDevices.h"
+#include "lib/Timing/DeviceFigures.h"
+#include "lib/Timing/GpuDescription.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
-#include "google/protobuf/io/tokenizer.h"
-#include "google/protobuf/text_format.h"
 
 #include <algorithm>
 #include <cmath>
@@ -16,37 +16,7 @@
 namespace st {
 namespace {
 
-/// Keeps the first error of the text format.
-class FirstError : public google::protobuf::io::ErrorCollector {
-public:
-  std::string text;
-  void AddError(int line, google::protobuf::io::ColumnNumber column,
-                const std::string &message) override {
-    if (text.empty())
-      text = absl::StrCat(line + 1, ":", column + 1, ": ", message);
-  }
-};
-
-absl::Status error(absl::string_view field, absl::string_view what) {
-  return absl::InvalidArgumentError(absl::StrCat(field, ": ", what));
-}
-
-/// Within these bounds every duration of a sane program fits 63 bits of picoseconds.
-constexpr double kMinFigure = 1e-6, kMaxFigure = 1e15;
 constexpr uint32_t kMaxCount = 4096;
-
-absl::Status checkFigure(const proto::Figure &figure, absl::string_view field) {
-  if (!(figure.value() >= kMinFigure && figure.value() <= kMaxFigure))
-    return error(field, absl::StrCat("expected a number from ", kMinFigure, " to ", kMaxFigure,
-                                     ", found ", figure.value()));
-  const std::string &source = figure.source();
-  if (source.empty() || std::string("vdra").find(source[0]) == std::string::npos ||
-      (source.size() > 1 && source[1] != ':'))
-    return error(
-        field,
-        absl::StrCat("source must begin with 'v', 'd', 'r' or 'a' and a colon, is '", source, "'"));
-  return absl::OkStatus();
-}
 
 bool isPowerOfTwo(double value) {
   const auto count = static_cast<uint32_t>(std::min<double>(value, kMaxCount + 1));
@@ -54,7 +24,8 @@ bool isPowerOfTwo(double value) {
 }
 
 /// A device without links, between chips or to a host, needs no figures for them.
-bool isNeeded(const proto::DtuDescription &description, const std::string &field) {
+bool isNeeded(const google::protobuf::Message &message, const std::string &field) {
+  const auto &description = static_cast<const proto::DtuDescription &>(message);
   if (field == "chip_gbytes_per_second" || field == "chip_latency_ns")
     return description.chips_per_group() > 1;
   if (field == "group_gbytes_per_second" || field == "group_latency_ns")
@@ -70,53 +41,25 @@ bool isNeeded(const proto::DtuDescription &description, const std::string &field
 
 absl::Status checkDtuDescription(const proto::DtuDescription &description) {
   if (description.name().empty())
-    return error("name", "is missing");
-  const google::protobuf::Reflection *reflection = description.GetReflection();
-  const google::protobuf::Descriptor *fields = description.GetDescriptor();
-  for (int i = 0; i < fields->field_count(); ++i) {
-    const google::protobuf::FieldDescriptor *field = fields->field(i);
-    if (field->cpp_type() == google::protobuf::FieldDescriptor::CPPTYPE_UINT32) {
-      uint32_t count = reflection->GetUInt32(description, field);
-      if (count < 1 || count > kMaxCount)
-        return error(field->name(), absl::StrCat("expected 1 to ", kMaxCount, ", found ", count));
-    }
-  }
-  for (int i = 0; i < fields->field_count(); ++i) {
-    const google::protobuf::FieldDescriptor *field = fields->field(i);
-    if (field->is_repeated() ||
-        field->cpp_type() != google::protobuf::FieldDescriptor::CPPTYPE_MESSAGE)
-      continue;
-    bool present = reflection->HasField(description, field);
-    if (!present && isNeeded(description, field->name()))
-      return error(field->name(), "is missing");
-    if (present)
-      ST_RETURN_IF_ERROR(checkFigure(
-          static_cast<const proto::Figure &>(reflection->GetMessage(description, field)),
-          field->name()));
-  }
+    return fieldError("name", "is missing");
+  ST_RETURN_IF_ERROR(checkFigures(description, isNeeded));
   for (auto [name, figure] : {std::pair{"l3_burst_bytes", &description.l3_burst_bytes()},
                               std::pair{"l1_banks", &description.l1_banks()}})
     if (!isPowerOfTwo(figure->value()))
-      return error(name, absl::StrCat("expected a power of two up to ", kMaxCount, ", found ",
-                                      figure->value()));
+      return fieldError(name, absl::StrCat("expected a power of two up to ", kMaxCount, ", found ",
+                                           figure->value()));
   if (description.ids_per_chip() < description.clusters_per_chip())
-    return error("ids_per_chip", absl::StrCat("is ", description.ids_per_chip(), " for ",
-                                              description.clusters_per_chip(), " clusters"));
+    return fieldError("ids_per_chip", absl::StrCat("is ", description.ids_per_chip(), " for ",
+                                                   description.clusters_per_chip(), " clusters"));
   if (description.dte_per_chip().value() < description.clusters_per_chip())
-    return error("dte_per_chip", "is less than one for each cluster");
+    return fieldError("dte_per_chip", "is less than one for each cluster");
   return absl::OkStatus();
 }
 
 absl::StatusOr<proto::DtuDescription> parseDtuDescription(absl::string_view text,
                                                           const std::string &name) {
   proto::DtuDescription description;
-  google::protobuf::TextFormat::Parser parser;
-  FirstError errors;
-  parser.RecordErrorsTo(&errors);
-  constexpr int deepest = 100; // a description nests twice
-  parser.SetRecursionLimit(deepest);
-  if (!parser.ParseFromString(std::string(text), &description))
-    return absl::InvalidArgumentError(absl::StrCat(name, ":", errors.text));
+  ST_RETURN_IF_ERROR(parseDevice(text, name, description));
   if (absl::Status status = checkDtuDescription(description); !status.ok())
     return absl::InvalidArgumentError(absl::StrCat(name, ": ", status.message()));
   return description;
@@ -131,7 +74,7 @@ absl::StatusOr<proto::DtuDescription> loadDtuDescription(const std::string &path
 
 absl::StatusOr<proto::DtuDescription> builtinDtuDescription(absl::string_view name) {
   for (auto [stem, text] : builtinDevices())
-    if (stem == name)
+    if (stem == name && !isGpuName(stem))
       return parseDtuDescription(text, absl::StrCat("devices/", stem, ".textproto"));
   return absl::NotFoundError(absl::StrCat("no device description '", name, "'; there are ",
                                           absl::StrJoin(builtinDtuDescriptionNames(), ", ")));
@@ -140,7 +83,8 @@ absl::StatusOr<proto::DtuDescription> builtinDtuDescription(absl::string_view na
 std::vector<std::string> builtinDtuDescriptionNames() {
   std::vector<std::string> names;
   for (const auto &device : builtinDevices())
-    names.emplace_back(device.first);
+    if (!isGpuName(device.first))
+      names.emplace_back(device.first);
   return names;
 }
 

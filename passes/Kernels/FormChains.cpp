@@ -52,6 +52,18 @@ static int64_t getSize(Value value, int64_t dim) {
   return cast<RankedTensorType>(value.getType()).getDimSize(dim);
 }
 
+/// What a product adds up over, and the columns of one that reads rows.
+static int64_t getDepth(DotGeneralOp dot) {
+  return getSize(dot.getLhs(), getLhsDims(dot).contracted.front());
+}
+static int64_t getWidth(DotGeneralOp dot) {
+  return getSize(dot.getRhs(), getRhsDims(dot).free.front());
+}
+
+/// Most depth and most columns of products around rows that are made again for each reduction: what
+/// that costs is little, and a core holds the sums of their results.
+static constexpr int64_t kMostStreamed = 128;
+
 /// Whether the matrix engine takes the operands as they are.
 static bool isPlainProduct(DotGeneralOp dot) {
   Type type = getElementTypeOrSelf(dot.getLhs().getType());
@@ -149,6 +161,17 @@ std::optional<KernelPlan::ChainRoom> KernelPlan::getChainRoom(unsigned loop,
                                                               ArrayRef<unsigned> consumers) {
   constexpr int64_t kBlock = 64, kFewest = 12;
   const PlanNode &node = nodes[loop];
+  if (limits.chains == ChainForm::Streamed) {
+    constexpr int64_t kUnlimited = std::numeric_limits<int64_t>::max() / 4;
+    auto isNarrow = [&](ArrayRef<unsigned> products, int64_t (*getExtent)(DotGeneralOp)) {
+      return llvm::all_of(products, [&](unsigned product) {
+        return getExtent(getProduct(nodes[product])) <= kMostStreamed;
+      });
+    };
+    return isNarrow(producers, getDepth) && isNarrow(consumers, getWidth)
+               ? std::optional(ChainRoom{kUnlimited, kUnlimited})
+               : std::nullopt;
+  }
   int64_t columns = node.space.back(), rows = node.space[node.space.size() - 2];
   // For each row, or column of what streams by.
   int64_t streamed = 0, widest = 0, widths = 0, own = 0, saved = 0;
@@ -163,13 +186,13 @@ std::optional<KernelPlan::ChainRoom> KernelPlan::getChainRoom(unsigned loop,
   };
   for (unsigned producer : producers) {
     DotGeneralOp dot = getProduct(nodes[producer]);
-    int64_t depth = getSize(dot.getLhs(), getLhsDims(dot).contracted.front());
+    int64_t depth = getDepth(dot);
     addProduct(dot.getRhs(), depth, dot.getResult());
     own += depth * getElementBytes(dot.getLhs());
   }
   for (unsigned consumer : consumers) {
     DotGeneralOp dot = getProduct(nodes[consumer]);
-    int64_t width = getSize(dot.getRhs(), getRhsDims(dot).free.front());
+    int64_t width = getWidth(dot);
     addProduct(dot.getRhs(), width, dot.getLhs());
     // Results have two places, and one more for the sums in f32.
     own += 2 * width * (kSumBytes + (isSum(dot) ? 0 : getElementBytes(dot.getResult())));
@@ -211,16 +234,20 @@ SmallVector<unsigned> KernelPlan::getColumnProducts(Value rows, unsigned loop,
 /// Products that contract the rows join where the rows of one point of the outer dimensions fit the
 /// memory that the cores share, and what a core makes of the results fits beside its rows. Where
 /// the tile was are two blocks of both operands, of as many rows as there are cores, and the sums
-/// of results that are rounded.
+/// of results that are rounded. Of a streamed chain they need but be narrow.
 void KernelPlan::addColumnProducts(unsigned loop, SmallVectorImpl<unsigned> &products,
                                    const ChainRoom &room) const {
   constexpr int64_t kAlignment = 128;
   const PlanNode &node = nodes[loop];
   int64_t columns = node.space.back(), rows = node.space[node.space.size() - 2];
   int64_t share = llvm::divideCeil(columns, limits.cores), shared = limits.sharedBytes;
+  bool isStreamed = limits.chains == ChainForm::Streamed;
   int64_t results = 0, sums = 0, block = 0; // of a core
   auto isMade = [&](unsigned product, ArrayRef<unsigned> all) {
     return llvm::is_contained(all, find(homeIndex(getProduct(nodes[product]).getRhs())));
+  };
+  auto isWide = [&](unsigned product) {
+    return isStreamed && getWidth(getProduct(nodes[product])) > kMostStreamed;
   };
   llvm::SmallSetVector<Value, 2> panels;
   for (unsigned reader : node.readers)
@@ -232,7 +259,7 @@ void KernelPlan::addColumnProducts(unsigned loop, SmallVectorImpl<unsigned> &pro
     int64_t allResults = results, allSums = sums, largestBlock = block;
     for (unsigned product : added) {
       DotGeneralOp dot = getProduct(nodes[product]);
-      int64_t across = getSize(dot.getRhs(), getRhsDims(dot).free.front());
+      int64_t across = getWidth(dot);
       allResults += share * across * getElementBytes(dot.getResult());
       allSums += isSum(dot) ? 0 : share * across * kSumBytes;
       largestBlock =
@@ -241,7 +268,8 @@ void KernelPlan::addColumnProducts(unsigned loop, SmallVectorImpl<unsigned> &pro
     int64_t beyondTile = std::max<int64_t>(0, 2 * largestBlock + allSums - room.tile);
     SmallVector<unsigned> all(products.begin(), products.end());
     llvm::append_range(all, added);
-    if (added.empty() || panelBytes > shared || allResults + beyondTile > room.spare ||
+    if (added.empty() || (!isStreamed && panelBytes > shared) || llvm::any_of(added, isWide) ||
+        allResults + beyondTile > room.spare ||
         llvm::any_of(all, [&](unsigned product) { return isMade(product, all); }) ||
         !getChainPlace(loop, all))
       continue;

@@ -35,7 +35,8 @@ bool KernelPlan::isReadOutside(Value value, const DenseSet<Operation *> &ops) co
 }
 
 /// Whether a tile that keeps the matrix engine busy fits a core twice with all that is alive of it
-/// at once, beside two blocks of each operand of the product. `ops`: the product first.
+/// at once, beside two blocks of each operand of the product. `ops`: a product first. Several
+/// products share the columns, and begin with a tile each.
 bool KernelPlan::tileFits(SmallVector<Operation *> ops, ArrayRef<int64_t> space) const {
   constexpr int64_t kColumns = 128, kBytes = 4, kDepthBytes = 128;
   Axes whole = allAxes(space.size());
@@ -48,13 +49,16 @@ bool KernelPlan::tileFits(SmallVector<Operation *> ops, ArrayRef<int64_t> space)
       for (const Leaf &leaf : getLeaves(op, whole, space))
         if (leaf.axes == whole)
           lastReader[leaf.value] = op;
-  int64_t alive = 0, most = 0;
+  int64_t products = llvm::count_if(ops, llvm::IsaPred<stablehlo::DotGeneralOp>);
+  int64_t waiting = products - 1, alive = waiting * kBytes, most = 0;
   for (const auto &[value, reader] : lastReader)
     alive += own.contains(value.getDefiningOp()) ? 0 : getElementBytes(value);
   for (Operation *op : ops) {
     // What the matrix engine leaves is rounded behind it.
     bool isProduct = isa<stablehlo::DotGeneralOp>(op);
     most = std::max(most, alive + (isProduct ? kBytes : 0));
+    if (isProduct && waiting-- > 0)
+      alive -= kBytes;
     for (const auto &[value, reader] : lastReader)
       if (reader == op && !(own.contains(value.getDefiningOp()) && isReadOutside(value, own)))
         alive -= getElementBytes(value);
@@ -65,7 +69,8 @@ bool KernelPlan::tileFits(SmallVector<Operation *> ops, ArrayRef<int64_t> space)
   }
   // Products of 16 bits are faster, and must be larger to find their operands.
   int64_t rows = getElementBytes(product->getOperand(0)) < kBytes ? 96 : 64;
-  return 2 * (rows * kColumns * most + (rows + kColumns) * kDepthBytes) <= limits.scratchBytes;
+  return 2 * (rows * kColumns / products * most + (rows + kColumns) * kDepthBytes) <=
+         limits.scratchBytes;
 }
 
 // ---- op by op ---------------------------------------------------------------------------------

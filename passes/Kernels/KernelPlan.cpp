@@ -34,14 +34,18 @@ LogicalResult KernelPlan::build() {
     if (failed(place(&op)))
       return failure();
   for (unsigned index = 0; index < nodes.size(); ++index)
-    if (nodes[index].kind == PlanNode::Loop && !nodes[index].merged)
+    if (limits.chains != ChainForm::None && nodes[index].kind == PlanNode::Loop &&
+        !nodes[index].merged)
       formChain(index);
   for (PlanNode &node : nodes)
     if (node.kind == PlanNode::Reduce)
       fuseReduceProducers(node);
+  shareOperands();
   for (unsigned index = 0; index < nodes.size(); ++index)
     if (nodes[index].kind == PlanNode::Loop && !nodes[index].merged)
       formEpilogue(index);
+  // What stood between two products may have joined the first.
+  shareOperands();
   return success();
 }
 
@@ -288,9 +292,14 @@ bool KernelPlan::rowsFit(ArrayRef<int64_t> space, int64_t rowDims, size_t inputs
   // Every input is double-buffered. What is alive at once beside them in the row kernels of a
   // transformer stays below eight rows of four-byte values.
   constexpr int64_t kAlive = 8, kBytes = 4;
-  int64_t row = kBytes;
+  int64_t row = kBytes, rows = 1;
   for (int64_t size : space.drop_front(rowDims))
     row *= size;
+  for (int64_t size : space.take_front(rowDims))
+    rows *= size;
+  // Where rows stream by they may be of any length, if there are some for every core.
+  if (limits.chains == ChainForm::Streamed && rows >= limits.cores)
+    return true;
   return row * (2 * static_cast<int64_t>(inputs) + kAlive) <= limits.scratchBytes;
 }
 

@@ -9,6 +9,7 @@
 
 #include "mlir/IR/SymbolTable.h"
 #include "passes/Kernels/OpKinds.h"
+#include "passes/Kernels/Passes.h"
 #include "passes/Kernels/Space.h"
 #include "llvm/ADT/SetVector.h"
 #include <deque>
@@ -21,6 +22,7 @@ struct FusionLimits {
   int64_t scratchBytes = 256 * 1024; ///< of a core
   int64_t cores = 1;                 ///< that share the work of a kernel
   int64_t sharedBytes = 0;           ///< of a memory that all these cores reach
+  ChainForm chains = ChainForm::Resident;
 };
 
 struct PlanNode {
@@ -105,6 +107,9 @@ private:
   void noteReads(unsigned node, ArrayRef<Leaf> leaves);
   void mergeProducers(unsigned node, ArrayRef<Leaf> leaves);
   bool mergeInto(unsigned from, unsigned into);
+
+  void shareOperands();
+  bool joinProducts(unsigned later, unsigned first);
 
   bool joinMatmul(Operation *op, unsigned node);
   void formEpilogue(unsigned loop);

@@ -85,11 +85,16 @@ def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
     cloned into each kernel that reads them. A reduction that does not fit a loop,
     because it is not along trailing dimensions or because its rows exceed the
     target's `scratch_bytes`, takes the elementwise ops before it along, where that
-    saves a tensor. An elementwise loop joins a product beside it where `scratch_bytes` hold a
-    tile of all that is alive in it, so that a product has several results. A loop between products takes those along that make what only it reads and
-    that contract its rows, a "chain", where the rows that a core holds are enough to be worth it.
-    For that it reads `st.cores` of the module, the cores that share the work of a kernel. Products that
-    contract the rows join where what they read fits `st.shared_bytes`, a memory that all cores reach.
+    saves a tensor. Products of one left operand whose right ones are alike become one, which
+    fetches it once, where each is too small for the `st.cores` of the module, the cores that
+    share the work of a kernel. An elementwise loop joins a product beside it where `scratch_bytes`
+    hold a tile of all that is alive in it, so that a product has several results. A loop between
+    products takes those along that make what only it reads and that contract its rows, a "chain",
+    where the rows that a core holds are enough to be worth it. Products that contract the rows
+    join where what they read fits `st.shared_bytes`, a memory that all cores reach. Of `streamed`
+    chains (GPUs) a core holds no whole rows: they may be of any length where each core has one, in
+    loops too, and what counts is that depth and columns of all products are at most 128, so that
+    making rows again costs little.
 
     ```mlir
     %0 = st.read @x : tensor<8x4xf32>
@@ -115,7 +120,14 @@ def FormKernels : Pass<"form-kernels", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"maxOps", "max-ops", "int64_t", "400", "Most ops of one kernel">,
-    Option<"maxInputs", "max-inputs", "int64_t", "12", "Most tensors that one fused kernel reads">
+    Option<"maxInputs", "max-inputs", "int64_t", "12", "Most tensors that one fused kernel reads">,
+    Option<"chains", "chains", "::mlir::st::ChainForm", "::mlir::st::ChainForm::Resident",
+           "What chains hold of their rows", [{
+      ::llvm::cl::values(
+          clEnumValN(::mlir::st::ChainForm::None, "none", "There are no chains"),
+          clEnumValN(::mlir::st::ChainForm::Resident, "resident", "Whole rows"),
+          clEnumValN(::mlir::st::ChainForm::Streamed, "streamed",
+                     "A part of them, made again for each reduction"))}]>
   ];
   let statistics = [
     Statistic<"numKernels", "kernels", "Kernels formed">

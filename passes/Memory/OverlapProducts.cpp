@@ -23,18 +23,21 @@ struct OverlapProducts : mlir::st::impl::OverlapProductsBase<OverlapProducts> {
   void split(Block &body, SpeedAttr speed, MeshOp mesh);
 };
 
-/// A product kernel whose results are cut along their first dimension of more than one position.
+/// A kernel of products, whose results are cut along their first dimension of more than one
+/// position. Its products share their left operand and differ in no type.
 class Product {
 public:
   /// nullopt if the kernel is no product that can be cut there.
   static std::optional<Product> find(KernelOp kernel);
 
   KernelOp kernel;
-  stablehlo::DotGeneralOp dot;
+  SmallVector<stablehlo::DotGeneralOp, 1> dots;
   int64_t dim = 0, size = 1;        ///< of the results
   int64_t rows = 1;                 ///< of a result, all dimensions but the last
   int64_t lhsDim = -1, rhsDim = -1; ///< of the operands; -1 where they do not have it
 
+  /// Whether an operand of a product that is cut along `along` is the tensor `whole`.
+  bool reads(Value whole, int64_t along);
   /// Whether it divides into so many parts that keep a core array busy.
   bool isWorthCutting(int64_t count) const;
   /// The input that is an operand of the product.
@@ -109,18 +112,24 @@ std::optional<Product> Product::find(KernelOp kernel) {
   product.rows = type.getNumElements() / type.getShape().back();
   for (Operation &op : body.without_terminator()) {
     if (auto dot = dyn_cast<stablehlo::DotGeneralOp>(op)) {
-      if (product.dot || typeOf(dot).getShape() != type.getShape())
+      if (typeOf(dot).getShape() != type.getShape())
         return std::nullopt;
-      product.dot = dot;
+      product.dots.push_back(dot);
     } else if (!product.canCut(&op)) {
       return std::nullopt;
     }
   }
-  stablehlo::DotGeneralOp dot = product.dot;
-  auto isOnlyOperand = [&](Value operand) {
-    return isa<BlockArgument>(operand) && operand.hasOneUse();
+  if (product.dots.empty())
+    return std::nullopt;
+  stablehlo::DotGeneralOp dot = product.dots.front();
+  auto isOperand = [](Value operand, unsigned uses) {
+    return isa<BlockArgument>(operand) && operand.hasNUses(uses);
   };
-  if (!dot || !isOnlyOperand(dot.getLhs()) || !isOnlyOperand(dot.getRhs()))
+  for (stablehlo::DotGeneralOp other : product.dots)
+    if (other.getLhs() != dot.getLhs() || !isOperand(other.getRhs(), 1) ||
+        other.getDotDimensionNumbers() != dot.getDotDimensionNumbers())
+      return std::nullopt;
+  if (!isOperand(dot.getLhs(), product.dots.size()))
     return std::nullopt;
   // An operand is cut where it has the dimension's factors.
   ShardingRule rule = getShardingRule(dot);
@@ -133,6 +142,16 @@ std::optional<Product> Product::find(KernelOp kernel) {
   if (product.lhsDim < 0 && product.rhsDim < 0)
     return std::nullopt;
   return product;
+}
+
+bool Product::reads(Value whole, int64_t along) {
+  if (llvm::count(kernel.getInputs(), whole) != 1)
+    return false;
+  if (lhsDim == along && inputOf(dots.front().getLhs()) == whole)
+    return true;
+  return rhsDim == along && llvm::any_of(dots, [&](stablehlo::DotGeneralOp dot) {
+           return inputOf(dot.getRhs()) == whole;
+         });
 }
 
 bool Product::isWorthCutting(int64_t count) const {
@@ -158,7 +177,7 @@ ValueRange Product::makePart(OpBuilder &builder, int64_t index, int64_t count, V
   IRMapping mapping;
   mapping.map(old.getArguments(), body->getArguments());
   for (Operation &op : old.without_terminator()) {
-    if (&op == dot) {
+    if (auto dot = dyn_cast<stablehlo::DotGeneralOp>(op)) {
       for (auto [operand, along] :
            {std::pair(dot.getLhs(), lhsDim), std::pair(dot.getRhs(), rhsDim)}) {
         Value value = mapping.lookup(operand);
@@ -329,11 +348,7 @@ static bool cutGather(AllGatherOp gather, const Weigher &weigher) {
   for (Operation *user : whole.getUsers()) {
     auto kernel = dyn_cast<KernelOp>(user);
     std::optional<Product> product = kernel ? Product::find(kernel) : std::nullopt;
-    bool isCut = product && llvm::count(kernel.getInputs(), whole) == 1 &&
-                 product->size == typeOf(whole).getDimSize(dim) &&
-                 ((product->lhsDim == dim && product->inputOf(product->dot.getLhs()) == whole) ||
-                  (product->rhsDim == dim && product->inputOf(product->dot.getRhs()) == whole));
-    if (isCut)
+    if (product && product->size == typeOf(whole).getDimSize(dim) && product->reads(whole, dim))
       products.push_back(*product);
     else
       isUsedWhole = true;

@@ -5,9 +5,40 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @x "x" role "batch" global tensor<4x4xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<4x4xf32> micro_dim -1 at <offset = 0>
   st.task @forward0 forward stage 0 (%mb) {
     %0 = st.read @x {st.addresses = [#st.address<offset = 0>]} : tensor<4x4xf32>
-    // expected-error @+1 {{'st.kernel' op has kind "matmul", which has no CUDA code generation}}
+    // expected-error @+1 {{'st.kernel' op of kind "matmul" is no single product of cuBLASLt, which convert-kernels-to-gpu needs: run split-products first}}
     %1 = st.kernel "matmul" (%a = %0 : tensor<4x4xf32>, %b = %0 : tensor<4x4xf32>) -> tensor<4x4xf32> attributes {st.addresses = [#st.address<offset = 64>]} {
       %2 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf32>
+      %3 = stablehlo.tanh %2 : tensor<4x4xf32>
+      st.yield %3 : tensor<4x4xf32>
+    }
+  }
+}
+
+// -----
+
+st.mesh @mesh <["tensor"=1], micro=1>
+st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  st.input @x "x" role "batch" global tensor<4x4xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<4x4xf32> micro_dim -1 at <offset = 0>
+  st.task @forward0 forward stage 0 (%mb) {
+    %0 = st.read @x {st.addresses = [#st.address<offset = 0>]} : tensor<4x4xf32>
+    %1 = st.kernel "matmul" (%a = %0 : tensor<4x4xf32>, %b = %0 : tensor<4x4xf32>) -> tensor<4x4xf64> attributes {st.addresses = [#st.address<offset = 64>]} {
+      // expected-error @+1 {{'stablehlo.dot_general' op of 'f32' and 'f32' to 'f64' has no CUDA code generation}}
+      %2 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<4x4xf32>, tensor<4x4xf32>) -> tensor<4x4xf64>
+      st.yield %2 : tensor<4x4xf64>
+    }
+  }
+}
+
+// -----
+
+st.mesh @mesh <["tensor"=1], micro=1>
+st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  st.input @x "x" role "batch" global tensor<4x4xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<4x4xf32> micro_dim -1 at <offset = 0>
+  st.task @forward0 forward stage 0 (%mb) {
+    %0 = st.read @x {st.addresses = [#st.address<offset = 0>]} : tensor<4x4xf32>
+    // expected-error @+1 {{'st.kernel' op of kind "chain" has no product}}
+    %1 = st.kernel "chain" (%a = %0 : tensor<4x4xf32>) -> tensor<4x4xf32> attributes {st.addresses = [#st.address<offset = 64>]} {
+      %2 = stablehlo.negate %a : tensor<4x4xf32>
       st.yield %2 : tensor<4x4xf32>
     }
   }
@@ -35,7 +66,7 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @x "x" role "batch" global tensor<4x4xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<4x4xf32> micro_dim -1 at <offset = 0>
   st.task @forward0 forward stage 0 (%mb) {
     %0 = st.read @x {st.addresses = [#st.address<offset = 0>]} : tensor<4x4xf32>
-    // expected-error @+1 {{'st.all_reduce' op has no CUDA code generation}}
-    %1 = st.all_reduce %0 sum over ["tensor"] of @mesh {st.addresses = [#st.address<offset = 64>]} : tensor<4x4xf32>
+    // expected-error @+1 {{'st.send' op names @group1, which is no program}}
+    st.send %0 to @group1 channel 0 : tensor<4x4xf32>
   }
 }

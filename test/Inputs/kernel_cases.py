@@ -49,6 +49,8 @@ def values(types, rng, limits):
     return arrays
 
 
+# cuBLASLt rounds a product in 16 bits and what it adds to it once, the interpreter after each op.
+ROUNDED_ONCE = {("cuda", "shared_bf16")}
 BACKENDS = {"dtu": ["st-dtu-run", "--shuffles=3"], "cuda": ["st-cuda-host-run"]}
 
 
@@ -67,7 +69,11 @@ def run_case(backend, name, text, inputs, tolerance, limits):
         for key, value in expected.items():
             # Sums differ by their order: what is small among large terms is compared with those.
             scale = np.max(np.abs(value)) if value.dtype == np.float32 else 1
-            np.testing.assert_allclose(actual[key], value, rtol=tolerance, atol=tolerance * scale,
+            bound = tolerance
+            if (backend, name) in ROUNDED_ONCE:
+                # 2^-8 of a number is what rounding it to bf16 may change: the sum's on both sides, the product's on one.
+                bound, scale = 2.0 ** -7, np.max(np.abs(value.astype(np.float32))) / 2
+            np.testing.assert_allclose(actual[key], value, rtol=bound, atol=bound * scale,
                                        err_msg=f"{name}: {key}\n{text}")
     print(f"{name}: {len(expected)} results agree")
 
@@ -369,6 +375,42 @@ def gelu_gradient(rows, depth, columns):
     st.yield %o, %p : tensor<{out}>, tensor<{out}>"""), inputs
 
 
+def shared(rows, depth, columns, count, contract=([1], [0]), element="f32"):
+    """Products of one left operand, each with a vector or, every other one, a tensor of its own; the last as it is."""
+    x, w = (f"{a}x{b}x{element}" for a, b in ((rows, depth) if contract[0] == [1] else (depth, rows), (depth, columns)))
+    out = f"{rows}x{columns}x{element}"
+    inputs, ops, results = [x] + [w] * count, [], []
+    for i in range(count):
+        ops.append(f"    %p{i} = stablehlo.dot_general %a0, %a{i + 1}, contracting_dims = {contract[0]} x {contract[1]}"
+                   f" : (tensor<{x}>, tensor<{w}>) -> tensor<{out}>")
+        if i == count - 1:
+            results.append(f"%p{i}")
+            continue
+        other = f"%a{len(inputs)}"
+        inputs.append(out if i % 2 else f"{columns}x{element}")
+        if i % 2 == 0:
+            ops.append(f"    %b{i} = stablehlo.broadcast_in_dim {other}, dims = [1] : (tensor<{inputs[-1]}>) -> tensor<{out}>")
+            other = f"%b{i}"
+        ops.append(f"    %s{i} = stablehlo.add %p{i}, {other} : tensor<{out}>")
+        results.append(f"%s{i}")
+    ops.append(f"    st.yield {', '.join(results)} : {', '.join([f'tensor<{out}>'] * count)}")
+    return kernel("matmul", inputs, [out] * count, "\n".join(ops)), inputs
+
+
+def gated(rows, depth, columns):
+    """What an MLP with a gate leaves: one product times the SiLU of another one, and what goes into that."""
+    x, w, out = f"{rows}x{depth}xf32", f"{depth}x{columns}xf32", f"{rows}x{columns}xf32"
+    inputs = [x, w, w]
+    dot = lambda i: (f"    %p{i} = stablehlo.dot_general %a0, %a{i}, contracting_dims = [1] x [0]"
+                     f" : (tensor<{x}>, tensor<{w}>) -> tensor<{out}>")
+    return kernel("matmul", inputs, [out, out], f"""{dot(1)}
+    %l = stablehlo.logistic %p1 : tensor<{out}>
+    %g = stablehlo.multiply %p1, %l : tensor<{out}>
+{dot(2)}
+    %y = stablehlo.multiply %g, %p2 : tensor<{out}>
+    st.yield %p1, %y : tensor<{out}>, tensor<{out}>"""), inputs
+
+
 PRODUCTS = {
     "plain": lambda: product([64, 96], [96, 80], ([1], [0])),
     "ragged": lambda: product([37, 53], [53, 29], ([1], [0])),
@@ -380,6 +422,12 @@ PRODUCTS = {
     "gelu_ragged": lambda: gelu(37, 53, 29),
     "gelu_bf16": lambda: gelu(90, 64, 200, element="bf16"),
     "gelu_gradient": lambda: gelu_gradient(100, 300, 300),
+    "shared_small": lambda: shared(20, 30, 17, 2),
+    "shared_large": lambda: shared(192, 1024, 128, 3),
+    "shared_by_gradients": lambda: shared(500, 192, 128, 3, ([0], [0])),
+    "shared_by_four": lambda: shared(37, 53, 129, 4),
+    "shared_bf16": lambda: shared(192, 200, 128, 3, element="bf16"),
+    "gated": lambda: gated(100, 300, 200),
     "scores": lambda: product([2, 60, 3, 16], [2, 60, 3, 16], ([3], [3]), ([0, 2], [0, 2])),
     "context": lambda: product([2, 3, 60, 60], [2, 60, 3, 16], ([3], [1]), ([0, 1], [0, 2])),
     "weight_gradient": lambda: product([2, 60, 48], [2, 60, 80], ([0, 1], [0, 1])),

@@ -163,3 +163,50 @@ st.program @group0 stages [0] devices [0, 1, 2, 3] first_rank 0 mesh @mesh {
     st.write %z to @z[%mb] : tensor<2x1024x1024xf32>
   }
 }
+
+// -----
+
+// Two products of what is gathered, in one kernel: both multiply each part, the tensor beside one of them is read in parts.
+st.mesh @mesh <["tensor"=4], micro=1>
+st.program @group0 stages [0] devices [0, 1, 2, 3] first_rank 0 mesh @mesh {
+  st.state @w "w" role "parameter" of "" global tensor<1024x1024xf32> slice <@mesh, [{}, {}]> local tensor<1024x1024xf32>
+  st.state @k "k" role "parameter" of "" global tensor<1024x1024xf32> slice <@mesh, [{}, {}]> local tensor<1024x1024xf32>
+  st.buffer @own "stash" slots 1 : tensor<2x256x1024xf32>
+  st.buffer @h "stash" slots 1 : tensor<2x1024x1024xf32>
+  st.buffer @y "stash" slots 1 : tensor<2x1024x1024xf32>
+  st.buffer @z "stash" slots 1 : tensor<2x1024x1024xf32>
+  // CHECK-LABEL: st.task @forward0
+  // PLAN-LABEL: st.task @forward0
+  st.task @forward0 forward stage 0 (%mb) {
+    // CHECK: [[G0:%.*]] = st.all_gather {{.*}} : tensor<1x256x1024xf32> -> tensor<1x1024x1024xf32>
+    // CHECK: [[G1:%.*]] = st.all_gather
+    // CHECK: [[A:%.*]]:2 = st.kernel "matmul" ([[X:%.*]] = [[G0]] : {{.*}}) -> (tensor<1x1024x1024xf32>, tensor<1x1024x1024xf32>)
+    // CHECK: stablehlo.dot_general [[X]], {{.*}} : (tensor<1x1024x1024xf32>, tensor<1024x1024xf32>)
+    // CHECK: stablehlo.dot_general [[X]], {{.*}} : (tensor<1x1024x1024xf32>, tensor<1024x1024xf32>)
+    // CHECK: stablehlo.slice {{.*}} [0:1, 0:1024, 0:1024]
+    // CHECK: [[B:%.*]]:2 = st.kernel "matmul" ({{.*}} = [[G1]] : {{.*}}) -> (tensor<1x1024x1024xf32>, tensor<1x1024x1024xf32>)
+    // CHECK-COUNT-2: stablehlo.dot_general
+    // CHECK: stablehlo.slice {{.*}} [1:2, 0:1024, 0:1024]
+    // CHECK: [[Y:%.*]] = st.kernel "copy" (%{{.*}} = [[A]]#0 : {{.*}}, %{{.*}} = [[B]]#0 :
+    // CHECK: [[Z:%.*]] = st.kernel "copy" (%{{.*}} = [[A]]#1 : {{.*}}, %{{.*}} = [[B]]#1 :
+    // PLAN: st.kernel "matmul" {{.*}}offset = [[#Y:]]>, #st.address<offset = [[#Z:]]>]
+    // PLAN: st.kernel "matmul" {{.*}}offset = [[#Y+4194304]]>, #st.address<offset = [[#Z+4194304]]>]
+    %own = st.read @own[%mb] : tensor<2x256x1024xf32>
+    %h = st.read @h[%mb] : tensor<2x1024x1024xf32>
+    %w = st.read @w : tensor<1024x1024xf32>
+    %k = st.read @k : tensor<1024x1024xf32>
+    %x = st.kernel "loop" (%a = %own : tensor<2x256x1024xf32>) -> tensor<2x256x1024xf32> {
+      %0 = stablehlo.tanh %a : tensor<2x256x1024xf32>
+      st.yield %0 : tensor<2x256x1024xf32>
+    }
+    %all = st.all_gather %x dim 1 over ["tensor"] of @mesh : tensor<2x256x1024xf32> -> tensor<2x1024x1024xf32>
+    %y, %z = st.kernel "matmul" (%a = %all : tensor<2x1024x1024xf32>, %m = %w : tensor<1024x1024xf32>, %n = %k : tensor<1024x1024xf32>, %v = %h : tensor<2x1024x1024xf32>) -> (tensor<2x1024x1024xf32>, tensor<2x1024x1024xf32>) {
+      %0 = stablehlo.dot_general %a, %m, contracting_dims = [2] x [0] : (tensor<2x1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<2x1024x1024xf32>
+      %1 = stablehlo.dot_general %a, %n, contracting_dims = [2] x [0] : (tensor<2x1024x1024xf32>, tensor<1024x1024xf32>) -> tensor<2x1024x1024xf32>
+      %2 = stablehlo.multiply %1, %v : tensor<2x1024x1024xf32>
+      st.yield %0, %2 : tensor<2x1024x1024xf32>, tensor<2x1024x1024xf32>
+    }
+    st.write %y to @y[%mb] : tensor<2x1024x1024xf32>
+    st.write %z to @z[%mb] : tensor<2x1024x1024xf32>
+  }
+}

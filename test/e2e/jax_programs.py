@@ -23,8 +23,8 @@ jax.config.update("jax_disable_most_optimizations", True)
 TOLERANCE = {"float64": 1e-11, "float32": 1e-5, "float16": 2e-3, "bfloat16": 1.6e-2,
              "complex64": 1e-5, "complex128": 1e-11}
 
-# The ops that the programs so far had.
-printed_ops = set()
+# The ops of each program so far.
+printed_ops = {}
 
 
 def split_complex128(value):
@@ -94,20 +94,34 @@ def compare(name, actual, expected, tolerance, each_element=False):
     return difference / bound
 
 
-def check_program(folder, name, function, args, tolerance=None, platform=None, donate=(), refusal=None,
-                  flags=(), each_element=False):
-    """Compares all results of a function of flat arrays or trees of them; `flags` are those of st-compile. With
-    `each_element` every float may be off by the tolerance's part of itself only."""
+def print_program(name, function, args, platform=None, donate=()):
+    """JAX's text of a function: the function and arguments in the form that was traced, its trace, the text."""
     args = jax.tree.map(np.asarray, args)
     if any(a.dtype == np.complex128 for a in jax.tree.leaves(args)):
         function, args = by_parts(function), [split_complex128(a) for a in args]
     traced = jax.jit(function, keep_unused=True, donate_argnums=donate).trace(*args)
     lowered = traced.lower(lowering_platforms=(platform,)) if platform else traced.lower()
-    program = folder / "program.mlir"
     text = lowered.as_text()
+    printed_ops[name] = set(re.findall(r"\b(?:stablehlo|chlo)\.\w+(?=[\s(\"]|$)", text.replace('"', " ")))
+    return function, args, traced, text
+
+
+def ops_of_all(cases):
+    """The ops of all programs; those that did not run are printed for it."""
+    for name, run in cases:
+        if name not in printed_ops:
+            print_program(name, *run.make(), **{o: v for o, v in run.options.items() if o in ("platform", "donate")})
+    return set().union(*printed_ops.values())
+
+
+def check_program(folder, name, function, args, tolerance=None, platform=None, donate=(), refusal=None,
+                  flags=(), each_element=False):
+    """Compares all results of a function of flat arrays or trees of them; `flags` are those of st-compile. With
+    `each_element` every float may be off by the tolerance's part of itself only."""
+    function, args, traced, text = print_program(name, function, args, platform, donate)
+    program = folder / "program.mlir"
     program.write_text(text)
     check_round_trip(program, text)
-    printed_ops.update(re.findall(r"\b(?:stablehlo|chlo)\.\w+(?=[\s(\"]|$)", text.replace('"', " ")))
     leaves = [np.asarray(a, order="C") for a in jax.tree.leaves(args)]
     found = interpret(program, {f"arg{i}": a for i, a in enumerate(leaves)})
     expected = [np.asarray(e) for e in jax.tree.leaves(jax.jit(function)(*args))]

@@ -524,6 +524,20 @@ def unknown_target(folder):
     expect_error(command, r"abacus", out)
 
 
+def no_dtu_phase_of_a_gpu(folder):
+    command, out = compile_command(folder, extra=["--compile-to=dtu"])
+    command[command.index("--target=dtu-t10")] = "--target=cuda-sm_90"
+    expect_error(command, r"--target=cuda-sm_90: GPUs have no phase dtu; expected --compile-to=planned, an earlier phase or "
+                 r"none, for a binary", out)
+
+
+def devices_of_another_target(folder):
+    command, out = compile_command(folder, parallel=st.layout(2, 1), extra=["--compile-to=planned"])
+    command[command.index("--target=dtu-t10")] = "--target=cuda-sm_80"
+    expect_error(command, r"parallel\.json.*device_mapping\.stage_0\.shard_0 is a DTU \(/device:XLA_DTU:<id>\), which target "
+                 r"cuda-sm_80 does not have; expected GPU:<id>", out)
+
+
 def step_brings_its_update(folder):
     """What a program says itself, the command line cannot say again."""
     text = folder / "step.mlir"
@@ -580,6 +594,8 @@ def cases():
     yield "compile: unwritable output", unwritable_output
     yield "compile: missing input", missing_input
     yield "compile: unknown target", unknown_target
+    yield "compile: no phase dtu of a GPU", no_dtu_phase_of_a_gpu
+    yield "compile: devices of another target", devices_of_another_target
     yield "compile: a step with its update", step_brings_its_update
     yield "compile: a result of each micro-batch", result_of_each_micro_batch
     yield "compile: the same number", same_number

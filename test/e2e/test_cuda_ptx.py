@@ -55,6 +55,34 @@ def row_kernels(rows, columns, element):
             f"return %softmax, %norm, %columns, %t : {x}, {x}, {c}, {t}\n}}\n")
 
 
+def attention(element):
+    """Attention of 512 tokens and its gradient, as chains: of the rows, and of the columns."""
+    q, s, r = f"tensor<2x512x4x64x{element}>", f"tensor<2x4x512x512x{element}>", f"tensor<2x4x512x{element}>"
+    o = f"tensor<2x4x512x64x{element}>"
+    make = f"batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : ({q}, {q}) -> {s}"
+
+    def read(depth):
+        return f"batching_dims = [0, 1] x [0, 2], contracting_dims = [{depth}] x [1] : ({s}, {q}) -> {o}"
+
+    def reduce(name, value, op, init):
+        return (f"%{name} = stablehlo.reduce(%{value} init: %{init}) applies stablehlo.{op} across dimensions = [3] : "
+                f"({s}, tensor<{element}>) -> {r}\n%{name}b = stablehlo.broadcast_in_dim %{name}, dims = [0, 1, 2] : "
+                f"({r}) -> {s}\n")
+    return (f"func.func @main(%q: {q}, %k: {q}, %v: {q}, %g: {q}) -> ({o}, {o}, {o}, {o}) {{\n"
+            f"%low = stablehlo.constant dense<-1.0e4> : tensor<{element}>\n"
+            f"%zero = stablehlo.constant dense<0.0> : tensor<{element}>\n"
+            f"%s = stablehlo.dot_general %q, %k, {make}\n%h = stablehlo.dot_general %g, %v, {make}\n"
+            + reduce("m", "s", "maximum", "low")
+            + f"%d = stablehlo.subtract %s, %mb : {s}\n%e = stablehlo.exponential %d : {s}\n"
+            + reduce("z", "e", "add", "zero")
+            + f"%p = stablehlo.divide %e, %zb : {s}\n%ph = stablehlo.multiply %p, %h : {s}\n"
+            + reduce("a", "ph", "add", "zero")
+            + f"%c = stablehlo.subtract %h, %ab : {s}\n%t = stablehlo.multiply %p, %c : {s}\n"
+            f"%o = stablehlo.dot_general %p, %v, {read(3)}\n%dq = stablehlo.dot_general %t, %k, {read(3)}\n"
+            f"%dk = stablehlo.dot_general %t, %q, {read(2)}\n%dv = stablehlo.dot_general %p, %g, {read(2)}\n"
+            f"return %o, %dq, %dk, %dv : {o}, {o}, {o}, {o}\n}}\n")
+
+
 def assemble(folder, ptx, chip):
     """Per kernel: registers, bytes of shared memory and of spills."""
     done = check_run([PTXAS, f"-arch={chip}", "-v", ptx, "-o", folder / "kernels.cubin"])
@@ -67,11 +95,11 @@ def assemble(folder, ptx, chip):
     return kernels
 
 
-def check(folder, text, chip):
+def check(folder, text, chip, least=3, access="ld.global.v4"):
     global skipped
     program, planned, ptx = (folder / name for name in ("program.mlir", "planned.mlir", "kernels.ptx"))
     program.write_text(text)
-    check_run([BIN / "st-compile", program, "--target=dtu-t10", "--compile-to=planned", "-o", planned])
+    check_run([BIN / "st-compile", program, f"--target=cuda-{chip}", "--compile-to=planned", "-o", planned])
     # Kernels of f32 and 16-bit floats need no library: there is none here.
     check_run([BIN / "st-translate", "--kernels-to-ptx", f"--chip={chip}", "--cuda-path=/nonexistent", planned,
                "-o", ptx])
@@ -79,8 +107,8 @@ def check(folder, text, chip):
     expect(f".target {chip}" in code, "no such target")
     expect(".extern" not in code, "something is left to resolve")
     names = re.findall(r"\.visible \.entry (\w+)", code)
-    expect(len(names) >= 3, f"kernels {names}")
-    expect("ld.global.v4" in code, "no access of 16 bytes")
+    expect(len(names) >= least, f"kernels {names}")
+    expect(access in code, f"no {access}")
     if not PTXAS:
         skipped += 1
         return f"{len(names)} kernels; skipped: no ptxas"
@@ -98,7 +126,7 @@ def check_library(folder):
     program, planned = folder / "program.mlir", folder / "planned.mlir"
     program.write_text("func.func @main(%x: tensor<64xf64>) -> tensor<64xf64> {\n"
                        "%0 = stablehlo.exponential %x : tensor<64xf64>\nreturn %0 : tensor<64xf64>\n}\n")
-    check_run([BIN / "st-compile", program, "--target=dtu-t10", "--compile-to=planned", "-o", planned])
+    check_run([BIN / "st-compile", program, "--target=cuda-sm_90", "--compile-to=planned", "-o", planned])
     done = run([BIN / "st-translate", "--kernels-to-ptx", "--cuda-path=/nonexistent", planned])
     expect(done.returncode == 1 and "__nv_exp of libdevice" in done.stderr and not done.stdout, done.stderr)
 
@@ -112,4 +140,7 @@ if __name__ == "__main__":
         *((f"rows of {columns}, {element}, {chip}", lambda folder, c=columns, e=element, chip=chip:
            check(folder, row_kernels(512, c, e), chip))
           for columns in (64, 1024, 4096, 30528) for element in ("f32", "bf16") for chip in CHIPS),
+        *((f"attention, {element}, {chip}", lambda folder, e=element, chip=chip:
+           check(folder, attention(e), chip, least=2, access="fma.rn.f32"))
+          for element in ("f32", "bf16") for chip in CHIPS),
         ("libdevice", check_library), epilogue=count_skipped))

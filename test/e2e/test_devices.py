@@ -1,4 +1,5 @@
-"""A small model trains on each device that is described, with the losses of the reference interpreter, as predicted."""
+"""A small model trains on each DTU that is described, with the losses of the reference interpreter, as predicted; for
+each GPU it is planned, with the figures of that GPU and of its links."""
 
 import re
 import sys
@@ -8,7 +9,8 @@ import st_testing as st
 from safetensors.numpy import save_file
 from st_programs import import_model, interpret, random_batch, random_parameters, signature, transform
 
-DEVICES = sorted(path.stem for path in (st.ROOT / "devices").glob("*.textproto"))
+DTUS, GPUS = (sorted(path.stem for path in (st.ROOT / "devices").glob(f"{kind}-*.textproto"))
+              for kind in ("dtu", "cuda"))
 CONFIG = st.SMALL_GPT2 | {"n_layer": 2, "n_embd": 32, "n_head": 4, "n_positions": 16, "vocab_size": 97,
                           "embd_pdrop": 0.0, "attn_pdrop": 0.0, "resid_pdrop": 0.0}
 BATCH, SEQ, STEPS, RATE = 2, 16, 3, 0.05
@@ -57,5 +59,41 @@ def trains_on(device):
     return run
 
 
+def figure(device, name):
+    text = (st.ROOT / "devices" / f"{device}.textproto").read_text()
+    return float(re.search(rf"^{name} {{ value: (\S+)", text, re.M)[1])
+
+
+def plans_for(device):
+    """Two replicas in two nodes, of two shards each: the links between nodes are the slower ones."""
+    def run(folder):
+        model = st.write_json(folder / "config.json", CONFIG).parent
+        mapping = {"shard_0": ["GPU:0", "GPU:8"], "shard_1": ["GPU:1", "GPU:9"]}
+        command = [*st.COMPILE, "-q", model, "--task=clm", "--batch=4", f"--seq={SEQ}", f"--target={device}",
+                   "--compile-to=planned", "-o", folder / "planned.mlir"]
+
+        def layout(mapping):
+            value = {"mode": "sharding", "sharding_size": 2, "stage_cnt": 1, "data": 2,
+                     "device_mapping": {"stage_0": mapping}}
+            return f"--parallel={st.write_json(folder / 'parallel.json', value)}"
+        st.check_run([*command, layout(mapping)])
+        text = (folder / "planned.mlir").read_text()
+        found = re.search(r"st\.target = (#st\.target<[^>]*>)", text)[1]
+        wanted = (f'#st.target<backend = "cuda", device = "{device}", alignment = 128, '
+                  f'scratch_bytes = {figure(device, "block_shared_bytes"):.0f}, '
+                  f'memory_bytes = {figure(device, "memory_bytes"):.0f}>')
+        st.expect(found == wanted, f"{found}, expected {wanted}")
+        network, node = (figure(device, f"{link}_gbytes_per_second") for link in ("network", "node"))
+        speed = re.search(r"#st\.speed<([^>]*)>", text)[1]
+        st.expect(f"link_bytes_per_us = [{1000 * network:.0f}, {1000 * node:.0f}]" in speed, speed)
+        costs = re.search(r"st\.link_costs = array<f64: ([^,]*), ([^>]*)>", text)
+        st.expect([float(cost) for cost in costs.groups()] == [node / network, 1], costs[0])
+        far = st.run([*command, layout(mapping | {"shard_1": ["GPU:1", "GPU:4096"]})])
+        st.expect(far.returncode == 1 and f"device id 4096 is not one of the 4096 GPUs of {device}" in far.stderr,
+                  far.stderr)
+    return run
+
+
 if __name__ == "__main__":
-    sys.exit(st.main(*((device, trains_on(device)) for device in DEVICES)))
+    sys.exit(st.main(*((device, trains_on(device)) for device in DTUS),
+                     *((device, plans_for(device)) for device in GPUS)))

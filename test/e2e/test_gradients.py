@@ -81,7 +81,7 @@ def cases():
     for name, case in MODELS:
         yield name, case.run
     table = [(op, label, case) for op, entry in (TABLE | CUSTOM).items() for label, case in entry]
-    for op, label, case in drawn_part(table, 2):
+    for op, label, case in drawn_part(table, 3):
         yield f"{op}: {label}", lambda folder, case=case, op=op: case.run(folder, op)
 
 

@@ -101,4 +101,4 @@ CASES = list(cases())
 if __name__ == "__main__":
     for (form, name), reason in EXCLUDED.items():
         print(f"without the {form} form of {name}: {reason}")
-    sys.exit(main(*drawn_part(CASES, 2)))
+    sys.exit(main(*drawn_part(CASES, 3)))

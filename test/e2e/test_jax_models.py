@@ -170,4 +170,4 @@ CASES = [
 ]
 
 if __name__ == "__main__":
-    sys.exit(main(*drawn_part(CASES, 2)))
+    sys.exit(main(*drawn_part(CASES, 3)))

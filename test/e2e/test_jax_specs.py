@@ -317,4 +317,4 @@ def cases():
 
 
 if __name__ == "__main__":
-    sys.exit(st.main(*cases()))
+    sys.exit(st.main(*st.drawn_part(cases(), 2)))

@@ -201,4 +201,4 @@ CASES = [case(name, training_step(model, optimizer), donate=(0, 1), **options)
 CASES.append(case("llama, accumulated gradients", accumulation, donate=(0,)))
 
 if __name__ == "__main__":
-    sys.exit(main(*drawn_part(CASES, 2), epilogue=summary))
+    sys.exit(main(*drawn_part(CASES, 3), epilogue=summary))

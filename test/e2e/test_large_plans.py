@@ -190,7 +190,7 @@ WHOLE = [("timing 175B for 8 x 8 x 16", timed("gpt3-175b", 96, 8, 8, 16, 16)),
          ("hidden 64 for 8 x 2 x 6", hidden_64(128, 2, 6, 12, zero=1)),
          ("hidden 64 for 8 x 16 x 6", hidden_64(128, 16, 6, 12, zero=1))] if os.environ.get("ST_ALL") else []
 
-st.main(
+CASES = [
     ("175B for 8 x 8 x 16", scheduled("gpt3-175b", 8, 8, 16, batch=128)),
     ("1T for 8 x 64 x 6", scheduled("gpt-1t", 8, 64, 6, batch=768)),
     ("1T for 8 x 6 x 64", scheduled("gpt-1t", 8, 6, 64, batch=384)),
@@ -209,4 +209,5 @@ st.main(
     ("refusals", refusals),
     ("memory adds up", memory_adds_up),
     ("hidden 64 for 8 x 1 x 16", hidden_64(96, 1, 16, 16)),
-)
+]
+st.main(*CASES[:2], *st.drawn_part(CASES[2:], 2))

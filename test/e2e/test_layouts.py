@@ -154,4 +154,4 @@ def cases():
 
 
 if __name__ == "__main__":
-    sys.exit(st.main(*st.drawn_part(cases(), 2)))
+    sys.exit(st.main(*st.drawn_part(cases(), 3)))

@@ -14,7 +14,7 @@ import zlib
 import st_testing as st
 from test_bad_input import TINY_BERT
 
-SCHEMA = [st.ROOT / "lib/Proto/executable.proto", st.ROOT / "lib/Proto/device.proto"]
+SCHEMA = [st.ROOT / f"lib/Proto/{name}.proto" for name in ("executable", "device", "types", "cuda")]
 VARINT, FIXED64, LENGTH = 0, 1, 2
 FOOTER = 40
 INTEGERS = [0, 1, 2, 3, 7, 1 << 20, 1 << 31, (1 << 31) - 1, 1 << 40, (1 << 63) - 1, -1, -(1 << 63)]
@@ -27,8 +27,10 @@ def read_schema():
     for file in SCHEMA:
         stack = []
         for line in re.sub(r"//.*", "", file.read_text()).replace("{", "{\n").replace(";", ";\n").splitlines():
-            if opened := re.match(r"\s*(message|enum) (\w+) {", line):
-                stack.append(opened[2])
+            if opened := re.match(r"\s*(message|enum|oneof) (\w+) {", line):
+                stack.append(stack[-1] if opened[1] == "oneof" else opened[2])
+                if opened[1] == "oneof":
+                    continue
                 (messages.setdefault(opened[2], {}) if opened[1] == "message" else enums.add(opened[2]))
             elif "}" in line:
                 stack.pop()
@@ -39,6 +41,8 @@ def read_schema():
 
 
 MESSAGES, ENUMS = read_schema()
+# What a task does on a GPU lies as bytes in a task; of such a binary it is a message like any other.
+TASK_PROGRAMS = {False: MESSAGES["Task"][4], True: ("program", "CudaProgram", False)}
 
 
 def put_varint(value):
@@ -177,6 +181,7 @@ def verdict(command):
 def survives(every, config, task, layout, *flags):
     """Runs each `every`-th mutation."""
     def run(folder):
+        MESSAGES["Task"][4] = TASK_PROGRAMS["--target=cuda-host" in flags]
         mutator = Mutator(st.compile_model(folder, "m", config, task, layout, *flags, batch=2, seq=16))
         broken = folder / "broken"
         bad, count = [], 0
@@ -201,7 +206,9 @@ EVERY = int(sys.argv.pop(1).removeprefix("--every=")) if len(sys.argv) > 1 and s
 
 CASES = [("mlm on 1x2", survives(EVERY, ONE_LAYER, "mlm", st.layout(1, 2))),
          ("mlm on 2x1, two micro-batches", survives(5 * EVERY, TINY_BERT, "mlm", st.layout(2, 1, mode="hybrid", accum=2),
-                                                    "--optimizer=sgd"))]
+                                                    "--optimizer=sgd")),
+         ("commands for two GPUs", survives(20 * EVERY, ONE_LAYER, "mlm", {"mode": "sharding", "data": 2},
+                                            "--target=cuda-host"))]
 
 if __name__ == "__main__":
     sys.exit(st.main(*CASES))

@@ -103,4 +103,4 @@ CASES = [
 ]
 
 if __name__ == "__main__":
-    sys.exit(st.main(*CASES))
+    sys.exit(st.main(CASES[0], *st.drawn_part(CASES[1:], 2)))

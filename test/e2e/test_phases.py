@@ -190,5 +190,5 @@ def contradiction(folder):
 
 if __name__ == "__main__":
     phases = [*[phase_case(m, p) for m in MODELS for p in PHASES], *[phase_case("gpt2", p, "f16") for p in PHASES]]
-    sys.exit(st.main(*st.drawn_part(phases, 2), *[pass_case(name) for name in RUNS_ON],
+    sys.exit(st.main(*st.drawn_part(phases, 3), *[pass_case(name) for name in RUNS_ON],
                      *[claim_case(p) for p in PHASES], ("contradicting flag", contradiction)))

@@ -181,4 +181,4 @@ TRAINING += [("gpt2, listed", st.SMALL_GPT2, "clm", list(listed_layouts()))]
 CASES += [(f"{name} trains alike", trains_alike(config, task, layouts)) for name, config, task, layouts in TRAINING]
 
 if __name__ == "__main__":
-    sys.exit(main(*CASES))
+    sys.exit(main(*st.drawn_part(CASES, 2)))

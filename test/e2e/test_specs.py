@@ -399,7 +399,7 @@ def cases():
     print(f"drawn with ST_SEED={seed}", flush=True)
     rows = [*matrix(), *odd_rows(), *in_16_bits()]
     if not os.environ.get("ST_ALL"):
-        kept = set(random.Random(seed).sample(range(len(rows)), len(rows) // 3))
+        kept = set(random.Random(seed).sample(range(len(rows)), len(rows) // 4))
         rows = [row for i, row in enumerate(rows) if i in kept]
     for row in (*rows, *drawn(seed)):
         yield training_case(*row)

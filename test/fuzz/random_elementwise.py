@@ -42,7 +42,11 @@ class ElementwiseOps:
         domain = self.rng.choice(["any", "unit", "positive", "argument"])
         x, op = self.operand(domain), self.rng.choice(UNARY[domain])
         if x and not (op in NARROW_MISSING and self.element in ("f16", "bf16")):
-            self.apply(op, self.prepared(x, domain))
+            x = self.prepared(x, domain)
+            if op == "chlo.acosh" and self.element in ("f16", "bf16"):
+                # At 1 its slope has no bound: the last bit of a sum in 16 bits would decide all of it.
+                x = self.apply("add", x, self.constant("1.0", x[1]))
+            self.apply(op, x)
 
     def op_binary(self):
         domain = self.rng.choice(["any", "any", "positive", "argument"])

@@ -2,12 +2,15 @@
 // code generation, against which tests hold the reference interpreter, without a GPU. Each program
 // runs twice, with threads and blocks in ascending and in descending order; both must give the same
 // bits. Programs need no plan (tools/KernelProgram.h).
+#include "dialects/St/IR/StDialect.h"
 #include "st/InitAll.h"
 #include "tools/CommandLine.h"
 #include "tools/KernelProgram.h"
 #include "tools/st-cuda-host-run/HostRun.h"
 
 #include "mlir/Parser/Parser.h"
+#include "mlir/Pass/PassManager.h"
+#include "mlir/Pass/PassRegistry.h"
 #include "llvm/Support/InitLLVM.h"
 
 using namespace mlir;
@@ -28,10 +31,25 @@ static LogicalResult report(const std::string &message) {
   return failure();
 }
 
+static bool isPlanned(ModuleOp module) {
+  return module
+      ->walk([](mlir::st::KernelOp kernel) {
+        return kernel->hasAttr("st.addresses") ? WalkResult::interrupt() : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
 static LogicalResult runModule(const Options &options, ModuleOp module) {
   mlir::st::ref::NamedTensors inputs;
   if (absl::Status read = mlir::st::ref::readTensors(options.inputs, inputs); !read.ok())
     return report(std::string(read.message()));
+  // Kernels of a test are as form-kernels leaves them.
+  if (!isPlanned(module)) {
+    PassManager split(module.getContext());
+    if (failed(parsePassPipeline("split-products,split-chains", split)) ||
+        failed(split.run(module)))
+      return failure();
+  }
   mlir::st::completePrograms(module);
   OwningOpRef<ModuleOp> copy = module.clone();
   auto results = mlir::st::runOnHost(module, inputs, /*descending=*/false);

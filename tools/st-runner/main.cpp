@@ -39,10 +39,15 @@ absl::Status run(int argc, char **argv) {
   ST_ASSIGN_OR_RETURN(std::string payload, readPayload(binary));
   ST_ASSIGN_OR_RETURN(proto::Executable program, parseExecutable(payload));
   payload = std::string();
-  std::unique_ptr<Client> client = createDtuClient(request.client);
+  std::unique_ptr<Client> client = program.target() == "cuda" ? createCudaClient(request.client)
+                                                              : createDtuClient(request.client);
   if (program.target() != client->target())
     return absl::UnimplementedError(
         absl::StrCat("this runner has no target \"", program.target(), "\""));
+  if (const Launch launch = detectLaunch(); launch.processes > 1)
+    return absl::InvalidArgumentError(absl::StrCat(launch.launcher, " started ", launch.processes,
+                                                   " processes, but target \"", program.target(),
+                                                   "\" runs in one"));
   if (!program.summary().empty())
     std::fprintf(stderr, "%s\n", program.summary().c_str());
   if (request.once) {

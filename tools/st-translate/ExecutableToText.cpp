@@ -12,6 +12,7 @@
 #include "lib/Runtime/ValidateExecutable.h"
 #include "lib/Support/StatusMacros.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
+#include "tools/st-translate/CudaCommands.h"
 #include "tools/st-translate/Translations.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -35,7 +36,7 @@ private:
   void printState(const proto::State &state);
   void printInput(const proto::Input &input);
   void printSchedule(const proto::Group &group);
-  absl::Status printTask(const proto::Task &task);
+  absl::Status printTask(const proto::Executable &program, const proto::Task &task);
   void printType(const proto::TensorType &type);
   void printSlice(const proto::Slice &slice);
 
@@ -144,9 +145,14 @@ void ExecutablePrinter::printGroup(const proto::Group &group) {
   printSchedule(group);
 }
 
-absl::Status ExecutablePrinter::printTask(const proto::Task &task) {
+absl::Status ExecutablePrinter::printTask(const proto::Executable &executable,
+                                          const proto::Task &task) {
   os << "\n  task \"" << text(task.name()) << "\" " << text(task.phase()) << " of stage "
      << task.stage() << "\n";
+  if (executable.target() == "cuda") {
+    printCudaTask(os, executable.cuda(), task);
+    return absl::OkStatus();
+  }
   auto program = ::st::dtu::decode(task.program());
   if (!program.ok())
     return absl::InvalidArgumentError(
@@ -156,9 +162,10 @@ absl::Status ExecutablePrinter::printTask(const proto::Task &task) {
 }
 
 absl::Status ExecutablePrinter::print(const proto::Executable &program) {
-  os << "executable for " << text(program.target()) << " \"" << text(program.dtu().name())
-     << "\", format " << program.format_version() << ", micro-batches " << program.micro_batches()
-     << "\n";
+  const std::string &device =
+      program.target() == "cuda" ? program.cuda().gpu().name() : program.dtu().name();
+  os << "executable for " << text(program.target()) << " \"" << text(device) << "\", format "
+     << program.format_version() << ", micro-batches " << program.micro_batches() << "\n";
   if (!program.summary().empty())
     os << text(program.summary()) << "\n";
   if (const proto::ModelInfo &model = program.model(); !model.model_type().empty())
@@ -168,10 +175,11 @@ absl::Status ExecutablePrinter::print(const proto::Executable &program) {
   if (!program.optimizer().kind().empty())
     os << llvm::formatv("optimizer {0}, learning rate {1}\n", program.optimizer().kind(),
                         program.optimizer().learning_rate());
+  printCudaCode(os, program.cuda());
   for (const proto::Group &group : program.groups()) {
     printGroup(group);
     for (const proto::Task &task : group.tasks())
-      ST_RETURN_IF_ERROR(printTask(task));
+      ST_RETURN_IF_ERROR(printTask(program, task));
   }
   return absl::OkStatus();
 }

@@ -1,6 +1,8 @@
-#include "backends/cuda/codegen/KernelEmitter.h"
+#include "backends/cuda/IR/CudaDialect.h"
 #include "backends/cuda/codegen/Passes.h"
+#include "backends/cuda/codegen/TaskConverter.h"
 #include "dialects/St/IR/ModuleFacts.h"
+#include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/JoinedRuns.h"
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -24,86 +26,7 @@ namespace mlir::cuda {
 using namespace mlir;
 using namespace mlir::cuda;
 
-/// Accesses need no more; arenas are aligned to more than this.
-static constexpr int64_t kMostAlignment = 16;
-
 namespace {
-/// Where a value lies in the arena.
-struct Place {
-  mlir::st::AddressAttr address;
-  RankedTensorType type;
-
-  int64_t bytes() const {
-    return type.getNumElements() * getStorageType(type.getElementType()).getIntOrFloatBitWidth() /
-           8;
-  }
-  int64_t alignment() const {
-    int64_t common = address.getOffset() | (address.getSlots() > 1 ? address.getStride() : 0);
-    return common == 0 ? kMostAlignment : std::min(kMostAlignment, common & -common);
-  }
-  MemRefType bufferType() const {
-    return MemRefType::get({type.getNumElements()}, getStorageType(type.getElementType()));
-  }
-};
-
-/// The gpu.funcs of a module. Kernels that are the same, as those of equal layers, are one.
-class KernelLibrary {
-public:
-  explicit KernelLibrary(ModuleOp module) : module(module), symbols(module) {}
-
-  struct Entry {
-    st::KernelOp kernel;
-    SmallVector<int64_t> alignments;
-    gpu::GPUFuncOp function;
-    Launch launch;
-  };
-  FailureOr<const Entry *> get(st::KernelOp kernel, ArrayRef<Place> places);
-  size_t size() const { return count; }
-
-private:
-  ModuleOp module;
-  SymbolTable symbols;
-  gpu::GPUModuleOp gpuModule;
-  DenseMap<size_t, SmallVector<std::unique_ptr<Entry>>> entries; // by hash
-  size_t count = 0;
-
-  FailureOr<std::unique_ptr<Entry>> emit(st::KernelOp kernel, ArrayRef<Place> places);
-};
-
-/// The function that runs one task.
-class TaskConverter {
-public:
-  TaskConverter(st::TaskOp task, KernelLibrary &library)
-      : task(task), program(task->getParentOfType<st::ProgramOp>()), library(library),
-        symbols(program), builder(task.getContext()) {}
-
-  FailureOr<func::FuncOp> run();
-  SmallVector<Attribute> constants;
-  /// Kernels that were made for writes, to be erased when the library needs them no more.
-  SmallVector<OwningOpRef<st::KernelOp>> ownKernels;
-
-private:
-  st::TaskOp task;
-  st::ProgramOp program;
-  KernelLibrary &library;
-  SymbolTable symbols;
-  OpBuilder builder;
-  Value arena, microBatch;
-
-  FailureOr<Place> placeOf(Value value);
-  FailureOr<Place> placeOfStorage(Operation *user, StringRef symbol);
-  Value view(Location loc, const Place &place);
-  LogicalResult convert(Operation *op);
-  LogicalResult convertBlock(Block &block);
-  LogicalResult convertLoop(st::LoopOp loop);
-  LogicalResult convertKernel(st::KernelOp kernel);
-  LogicalResult launch(st::KernelOp kernel, ArrayRef<Place> places);
-  LogicalResult convertWrite(st::WriteOp write);
-  LogicalResult convertConstant(stablehlo::ConstantOp constant);
-  LogicalResult accumulate(st::WriteOp write, const Place &value, const Place &target);
-  LogicalResult copy(Operation *op, const Place &from, const Place &to);
-};
-
 class ConvertKernelsToGpuPass
     : public mlir::cuda::impl::ConvertKernelsToGpuBase<ConvertKernelsToGpuPass> {
 public:
@@ -137,11 +60,9 @@ FailureOr<const KernelLibrary::Entry *> KernelLibrary::get(st::KernelOp kernel,
 FailureOr<std::unique_ptr<KernelLibrary::Entry>> KernelLibrary::emit(st::KernelOp kernel,
                                                                      ArrayRef<Place> places) {
   using Generator = LogicalResult (*)(KernelEmitter &);
-  static const std::pair<StringRef, Generator> generators[] = {{"loop", emitLoopKernel},
-                                                               {"reduce", emitLoopKernel},
-                                                               {"copy", emitCopyKernel},
-                                                               {"gather", emitGatherKernel},
-                                                               {"scatter", emitScatterKernel}};
+  static const std::pair<StringRef, Generator> generators[] = {
+      {"loop", emitLoopKernel}, {"reduce", emitLoopKernel},   {"chain", emitChainKernel},
+      {"copy", emitCopyKernel}, {"gather", emitGatherKernel}, {"scatter", emitScatterKernel}};
   const auto *generator =
       llvm::find_if(generators, [&](const auto &entry) { return entry.first == kernel.getKind(); });
   if (generator == std::end(generators))
@@ -226,7 +147,12 @@ Value TaskConverter::view(Location loc, const Place &place) {
     Value distance = arith::MulIOp::create(builder, loc, slot, constant(address.getStride()));
     offset = arith::AddIOp::create(builder, loc, offset, distance);
   }
-  return memref::ViewOp::create(builder, loc, place.bufferType(), arena, offset, ValueRange());
+  Value memory = arena;
+  if (place.isScratch)
+    memory = ScratchOp::create(builder, loc, arena.getType());
+  else if (place.peer)
+    memory = PeerOp::create(builder, loc, arena.getType(), *place.peer);
+  return memref::ViewOp::create(builder, loc, place.bufferType(), memory, offset, ValueRange());
 }
 
 // ---- ops ----------------------------------------------------------------------------------------
@@ -246,6 +172,38 @@ LogicalResult TaskConverter::launch(st::KernelOp kernel, ArrayRef<Place> places)
   gpu::LaunchFuncOp::create(builder, loc, (*entry)->function, size((*entry)->launch.blocks),
                             size((*entry)->launch.threads), /*dynamicSharedMemorySize=*/Value(),
                             operands);
+  return success();
+}
+
+/// A product is no kernel of ours: cuBLASLt's.
+LogicalResult TaskConverter::convertProduct(st::KernelOp kernel, ArrayRef<Place> places) {
+  Block &body = kernel.getBody().front();
+  auto dots = body.getOps<stablehlo::DotGeneralOp>();
+  std::optional<Product> product;
+  if (llvm::hasSingleElement(dots))
+    product = matchProduct(*dots.begin());
+  if (!product || body.getTerminator()->getOperands() != ValueRange(product->result))
+    return kernel.emitOpError("of kind \"matmul\" is no single product of cuBLASLt, which "
+                              "convert-kernels-to-gpu needs: run split-products first");
+  auto type = [](Value value) { return getElementTypeOrSelf(value.getType()); };
+  Type left = type(product->dot.getLhs()), right = type(product->dot.getRhs());
+  if (left != right || !hasProduct(left, type(product->result)))
+    return product->dot.emitOpError("of ")
+           << left << " and " << right << " to " << type(product->result)
+           << " has no CUDA code generation";
+  Location loc = kernel.getLoc();
+  auto viewOf = [&](Value argument) {
+    return argument ? view(loc, places[cast<BlockArgument>(argument).getArgNumber()]) : Value();
+  };
+  auto matrix = [&](const ProductLayout::Matrix &matrix) {
+    return MatrixAttr::get(kernel.getContext(), matrix.row, matrix.column, matrix.batch);
+  };
+  const ProductLayout &layout = product->layout;
+  Value a = viewOf(product->dot.getLhs()), b = viewOf(product->dot.getRhs());
+  Value addend = viewOf(product->addend), bias = viewOf(product->bias);
+  ProductOp::create(builder, loc, a, b, addend, bias, view(loc, places.back()), layout.m, layout.n,
+                    layout.k, matrix(layout.a), matrix(layout.b), matrix(layout.d), layout.batch,
+                    APFloat(product->scale));
   return success();
 }
 
@@ -276,11 +234,14 @@ LogicalResult TaskConverter::convertKernel(st::KernelOp kernel) {
         return failure();
       places.push_back(*place);
     }
+  if (kernel.getKind() == "matmul")
+    return convertProduct(kernel, places);
   return joinsInPlace(kernel, places) ? success() : launch(kernel, places);
 }
 
 LogicalResult TaskConverter::copy(Operation *op, const Place &from, const Place &to) {
-  if (from.address == to.address || from.bytes() == 0)
+  const bool isSameMemory = from.isScratch == to.isScratch && from.peer == to.peer;
+  if ((isSameMemory && from.address == to.address) || from.bytes() == 0)
     return success();
   Value source = view(op->getLoc(), from), target = view(op->getLoc(), to);
   gpu::MemcpyOp::create(builder, op->getLoc(), TypeRange(), ValueRange(), target, source);
@@ -339,6 +300,19 @@ LogicalResult TaskConverter::convertConstant(stablehlo::ConstantOp constant) {
   constants.push_back(builder.getDictionaryAttr(
       {builder.getNamedAttr("data", data),
        builder.getNamedAttr("offset", builder.getI64IntegerAttr(place->address.getOffset()))}));
+  return success();
+}
+
+LogicalResult TaskConverter::convertAxisIndex(st::AxisIndexOp index) {
+  FailureOr<Place> place = placeOf(index.getResult());
+  if (failed(place))
+    return failure();
+  Location loc = index.getLoc();
+  Value number = microBatch;
+  if (index.getAxis() != st::MeshOp::kMicro)
+    number = TableEntryOp::create(builder, loc, builder.getIndexType(),
+                                  table.addAxes(builder.getArrayAttr({index.getAxisAttr()})));
+  WriteIndexOp::create(builder, loc, number, view(loc, *place));
   return success();
 }
 
@@ -411,6 +385,13 @@ LogicalResult TaskConverter::convert(Operation *op) {
         FailureOr<Place> from = placeOf(reshape.getOperand()), to = placeOf(reshape.getResult());
         return failed(from) || failed(to) ? failure() : copy(reshape, *from, *to);
       })
+      .Case([&](st::AxisIndexOp index) { return convertAxisIndex(index); })
+      .Case([&](st::AllSliceOp slice) { return convertAllSlice(slice); })
+      .Case<st::AllReduceOp, st::AllGatherOp, st::ReduceScatterOp, st::AllToAllOp,
+            st::CollectivePermuteOp>(
+          [&](Operation *collective) { return convertCollective(collective); })
+      .Case([&](st::SendOp send) { return convertSend(send); })
+      .Case([&](st::RecvOp receive) { return convertReceive(receive); })
       .Default([](Operation *other) { return other->emitOpError("has no CUDA code generation"); });
 }
 
@@ -445,21 +426,31 @@ void ConvertKernelsToGpuPass::runOnOperation() {
   SymbolTable symbols(module);
   SmallVector<mlir::st::TaskOp> tasks;
   SmallVector<OwningOpRef<st::KernelOp>> kernels;
+  Builder attributes(&getContext());
+  int64_t scratchBytes = 0;
   for (auto program : module.getOps<mlir::st::ProgramOp>()) {
     SmallVector<Attribute> constants;
+    mlir::st::RankTable table(program, mlir::st::getMesh(program));
     for (auto task : program.getBody().getOps<mlir::st::TaskOp>()) {
-      TaskConverter converter(task, library);
+      TaskConverter converter(task, library, table);
       FailureOr<func::FuncOp> function = converter.run();
       if (failed(function))
         return signalPassFailure();
       symbols.insert(*function);
       task->setAttr(kFunctionAttr, FlatSymbolRefAttr::get(function->getSymNameAttr()));
       llvm::append_range(constants, converter.constants);
+      scratchBytes = std::max(scratchBytes, converter.scratchBytes);
       llvm::move(converter.ownKernels, std::back_inserter(kernels));
       tasks.push_back(task);
     }
     program->setAttr(kConstantsAttr, ArrayAttr::get(&getContext(), constants));
+    if (table.size() > 0) {
+      program->setAttr(kTableSizeAttr, attributes.getI64IntegerAttr(table.size()));
+      program->setAttr(kRankTableAttr, attributes.getDenseI64ArrayAttr(table.getTables()));
+    }
   }
+  if (scratchBytes > 0)
+    module->setAttr(kScratchAttr, attributes.getI64IntegerAttr(scratchBytes));
   numKernels = library.size();
   kernels.clear();
   for (mlir::st::TaskOp task : tasks) {

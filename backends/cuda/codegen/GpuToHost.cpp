@@ -1,3 +1,4 @@
+#include "backends/cuda/codegen/HostProduct.h"
 #include "backends/cuda/codegen/Passes.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
@@ -462,6 +463,15 @@ void GpuToHostPass::runOnOperation() {
   });
   if (walked.wasInterrupted())
     return signalPassFailure();
+  module.walk([](cuda::ProductOp product) { cuda::emitHostProduct(product); });
+  module.walk([](cuda::WriteIndexOp write) {
+    OpBuilder builder(write);
+    Location loc = write.getLoc();
+    Value number = arith::IndexCastOp::create(builder, loc, builder.getI32Type(), write.getValue());
+    memref::StoreOp::create(builder, loc, number, write.getTarget(),
+                            ValueRange(arith::ConstantIndexOp::create(builder, loc, 0)));
+    write.erase();
+  });
   module.walk([](gpu::MemcpyOp copy) {
     OpBuilder builder(copy);
     memref::CopyOp::create(builder, copy.getLoc(), copy.getSrc(), copy.getDst());

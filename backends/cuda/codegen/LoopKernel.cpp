@@ -6,10 +6,7 @@
 // warps of a block share what is reduced. A value that does not vary along what is reduced is
 // computed once a row; every other value once a chunk of it.
 #include "backends/cuda/codegen/Geometry.h"
-#include "backends/cuda/codegen/KernelEmitter.h"
-#include "dialects/StableHLO/StableHLOOps.h"
-#include "dialects/StableHLO/Utils/IterationSpace.h"
-#include "mlir/IR/Matchers.h"
+#include "backends/cuda/codegen/PointValues.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
@@ -20,110 +17,30 @@ namespace hlo = mlir::stablehlo;
 static constexpr int64_t kWarp = 32;
 
 namespace {
-class LoopKernel {
+class LoopKernel : private PointValues {
 public:
   LoopKernel(KernelEmitter &emitter, IterationSpace space)
-      : emitter(emitter), space(std::move(space)), coordinates(this->space.getNumGroups()) {}
+      : PointValues(emitter, emitter.body, std::move(space)) {}
 
   LogicalResult emit();
 
 private:
-  /// Values at one point, or at `width` neighbours of the innermost group.
-  using Known = DenseMap<Value, Value>;
+  /// Values at `width` neighbours of the innermost group.
   struct Chunk {
     Known known;
     SmallVector<Value> coordinates;
     Value exists; // null: always
   };
-  /// One reduction under way.
-  struct Sum {
-    hlo::ReduceOp op;
-    Combiner combiner;
-  };
 
-  KernelEmitter &emitter;
-  IterationSpace space;
-  GroupSet reduced = 0; ///< groups that reductions run over
-  int64_t width = 1;
-  SmallVector<Value> coordinates; ///< of the current point, by group
-  Known ofRow, ofChunk;
-  SmallVector<SmallVector<Sum>> levels;
-
-  LogicalResult findReductions();
   Work getWork() const;
   LogicalResult emitPoints(const Geometry &geometry);
   LogicalResult emitRows(const Geometry &geometry);
   LogicalResult emitColumns(const Geometry &geometry);
-
-  SmallVector<unsigned> groupsIn(GroupSet set) const;
-  SmallVector<int64_t> sizesOf(ArrayRef<unsigned> groups) const;
-  void setPosition(ArrayRef<unsigned> groups, Value position);
-  bool isOfRow(Value value) const { return (space.getGroups(value) & reduced) == 0; }
-
-  FailureOr<Number> get(Value value);
-  FailureOr<Number> compute(Value value);
-  FailureOr<Number> computeIota(hlo::IotaOp iota);
-  Number loadAccess(BlockArgument argument, Value seenAs, int64_t offset);
-  LogicalResult prepare(Value value, DenseSet<Value> &seen);
-
-  FailureOr<Number> accumulate(const Sum &sum, Number total, Value valid);
-  Number identityOf(const Sum &sum);
-  LogicalResult finishSum(Sum &sum, Number total);
   LogicalResult storeResults(bool ofRows, GroupSet looped, Value condition);
-  LogicalResult storeResult(unsigned result, GroupSet looped, Value condition);
 };
 } // namespace
 
-static Type elementOf(Value value) { return getElementTypeOrSelf(value.getType()); }
-
 // ---- the space ----------------------------------------------------------------------------------
-
-SmallVector<unsigned> LoopKernel::groupsIn(GroupSet set) const {
-  SmallVector<unsigned> groups;
-  for (unsigned group = 0; group < space.getNumGroups(); ++group)
-    if (set >> group & 1)
-      groups.push_back(group);
-  return groups;
-}
-
-SmallVector<int64_t> LoopKernel::sizesOf(ArrayRef<unsigned> groups) const {
-  return llvm::map_to_vector(groups, [&](unsigned group) { return space.getSize(group); });
-}
-
-void LoopKernel::setPosition(ArrayRef<unsigned> groups, Value position) {
-  SmallVector<Value> values = emitter.delinearize(position, sizesOf(groups));
-  for (auto [group, value] : llvm::zip_equal(groups, values))
-    coordinates[group] = value;
-}
-
-/// Sorts reductions by how many others each depends on.
-LogicalResult LoopKernel::findReductions() {
-  DenseMap<Value, size_t> levelOf;
-  std::optional<GroupSet> found;
-  for (Operation &op : emitter.body.without_terminator()) {
-    size_t level = 0;
-    for (Value operand : op.getOperands())
-      level = std::max(level, levelOf.lookup(operand));
-    if (auto reduce = dyn_cast<hlo::ReduceOp>(op); reduce && !op.use_empty()) {
-      FailureOr<Combiner> combiner = Combiner::get(&op);
-      if (failed(combiner))
-        return failure();
-      GroupSet kept = space.getGroups(reduce.getResult(0));
-      GroupSet own = space.getGroups(reduce.getInputs()[0]) & ~kept;
-      if (own != found.value_or(own))
-        return op.emitOpError("reduces other dimensions than a reduction before it in its kernel, "
-                              "which has no CUDA code generation");
-      found = own;
-      levels.resize(std::max(levels.size(), level + 1));
-      levels[level].push_back({reduce, *combiner});
-      ++level;
-    }
-    for (Value result : op.getResults())
-      levelOf[result] = level;
-  }
-  reduced = found.value_or(0);
-  return success();
-}
 
 Work LoopKernel::getWork() const {
   Work work;
@@ -149,171 +66,14 @@ Work LoopKernel::getWork() const {
   return work;
 }
 
-// ---- values -------------------------------------------------------------------------------------
-
-FailureOr<Number> LoopKernel::get(Value value) {
-  Known &known = isOfRow(value) ? ofRow : ofChunk;
-  if (Value found = known.lookup(value))
-    return emitter.number(found);
-  FailureOr<Number> number = compute(value);
-  if (succeeded(number))
-    known[value] = number->value;
-  return number;
-}
-
-/// An access of a tensor in memory along the space.
-Number LoopKernel::loadAccess(BlockArgument argument, Value seenAs, int64_t offset) {
-  SmallVector<int64_t> strides = space.getStrides(seenAs);
-  Value position = emitter.index(0);
-  bool isAligned = offset % width == 0;
-  for (auto [group, stride] : llvm::enumerate(strides)) {
-    if (stride == 0)
-      continue;
-    position = emitter.add(position, emitter.mul(coordinates[group], stride));
-    if (group + 1 < strides.size())
-      isAligned &= stride % width == 0;
-  }
-  position = emitter.add(position, offset);
-  unsigned buffer = emitter.getBuffer(argument);
-  int64_t step = strides.empty() ? 0 : strides.back();
-  if (width == 1 || step == 0)
-    return emitter.load(buffer, position, elementOf(seenAs));
-  if (step == 1)
-    return emitter.load(buffer, position, elementOf(seenAs), width, isAligned);
-  SmallVector<Number> elements;
-  for (int64_t i = 0; i < width; ++i)
-    elements.push_back(emitter.load(buffer, emitter.add(position, i * step), elementOf(seenAs)));
-  return joinElements(elements);
-}
-
-FailureOr<Number> LoopKernel::computeIota(hlo::IotaOp iota) {
-  std::optional<unsigned> group = space.getIotaGroup(iota);
-  Number place = emitter.fromIndex(group ? coordinates[*group] : emitter.index(0));
-  if (group && *group + 1 == space.getNumGroups() && width > 1)
-    place = place + place.lanes(width);
-  return convertNumber(place, place.element(), elementOf(iota.getResult()));
-}
-
-FailureOr<Number> LoopKernel::compute(Value value) {
-  if (!getComputeType(elementOf(value)))
-    return emitter.kernel->emitOpError("has values of ")
-           << elementOf(value) << ", which has no CUDA code generation";
-  if (auto argument = dyn_cast<BlockArgument>(value))
-    return loadAccess(argument, value, 0);
-  Operation *op = value.getDefiningOp();
-  if (st::isArgumentSlice(op)) {
-    auto slice = cast<hlo::SliceOp>(op);
-    auto argument = cast<BlockArgument>(slice.getOperand());
-    int64_t offset = 0;
-    ArrayRef<int64_t> shape = cast<RankedTensorType>(argument.getType()).getShape();
-    for (auto [start, stride] : llvm::zip_equal(slice.getStartIndices(), st::denseStrides(shape)))
-      offset += start * stride;
-    return loadAccess(argument, value, offset);
-  }
-  if (auto constant = dyn_cast<hlo::ConstantOp>(op)) {
-    auto splat = dyn_cast<SplatElementsAttr>(constant.getValue());
-    if (!splat)
-      return op->emitOpError("of different elements in a kernel has no CUDA code generation");
-    return emitter.constant(splat.getSplatValue<Attribute>(), elementOf(value));
-  }
-  if (auto iota = dyn_cast<hlo::IotaOp>(op))
-    return computeIota(iota);
-  if (isa<hlo::BroadcastInDimOp, hlo::ReshapeOp>(op))
-    return get(op->getOperand(0));
-  if (isa<hlo::ReduceOp>(op))
-    return op->emitOpError("of what columns of a reduction give has no CUDA code generation");
-  SmallVector<Number> operands;
-  for (Value operand : op->getOperands()) {
-    FailureOr<Number> number = get(operand);
-    if (failed(number))
-      return failure();
-    operands.push_back(*number);
-  }
-  return emitElementwise(op, operands);
-}
-
-/// Computes what a value needs of its row, so that loops over chunks find it.
-LogicalResult LoopKernel::prepare(Value value, DenseSet<Value> &seen) {
-  if (!seen.insert(value).second)
-    return success();
-  if (isOfRow(value))
-    return success(succeeded(get(value)));
-  Operation *op = value.getDefiningOp();
-  if (!op || st::isArgumentSlice(op))
-    return success();
-  for (Value operand : op->getOperands())
-    if (failed(prepare(operand, seen)))
-      return failure();
-  return success();
-}
-
 // ---- results ------------------------------------------------------------------------------------
-
-LogicalResult LoopKernel::storeResult(unsigned result, GroupSet looped, Value condition) {
-  Value value = emitter.body.getTerminator()->getOperand(result);
-  FailureOr<Number> number = get(value);
-  if (failed(number))
-    return failure();
-  GroupSet own = space.getGroups(value);
-  int64_t stride = 1;
-  bool isVector = width > 1 && (own >> (space.getNumGroups() - 1) & 1);
-  bool isAligned = true;
-  Value position = emitter.index(0);
-  // Along what a value does not vary, the first point stores it.
-  for (unsigned group : llvm::reverse(groupsIn(own | looped))) {
-    if (own >> group & 1) {
-      position = emitter.add(position, emitter.mul(coordinates[group], stride));
-      stride *= space.getSize(group);
-      isAligned &= stride % width == 0;
-    } else {
-      condition = emitter.both(condition, emitter.isZero(coordinates[group]));
-    }
-  }
-  Number stored = isVector ? number->splat(width) : *number;
-  emitter.onlyIf(condition, [&] {
-    emitter.store(emitter.getResultBuffer(result), position, stored, isAligned);
-  });
-  return success();
-}
 
 /// The results that belong to rows, or those that belong to their columns.
 LogicalResult LoopKernel::storeResults(bool ofRows, GroupSet looped, Value condition) {
   for (auto [result, value] : llvm::enumerate(emitter.body.getTerminator()->getOperands()))
-    if (isOfRow(value) == ofRows && failed(storeResult(result, looped, condition)))
+    if (isOfRow(value) == ofRows &&
+        failed(store(value, emitter.getResultBuffer(result), looped, condition)))
       return failure();
-  return success();
-}
-
-// ---- reductions ---------------------------------------------------------------------------------
-
-/// As a vector where the innermost group is.
-Number LoopKernel::identityOf(const Sum &sum) {
-  Number identity = sum.combiner.identity(emitter.number(emitter.index(0)));
-  return width > 1 ? identity.splat(width) : identity;
-}
-
-FailureOr<Number> LoopKernel::accumulate(const Sum &sum, Number total, Value valid) {
-  hlo::ReduceOp op = sum.op;
-  FailureOr<Number> number = get(op.getInputs()[0]);
-  if (failed(number))
-    return failure();
-  Number term = number->isFloat() ? number->toFloat(sum.combiner.getType()) : *number;
-  if (width > 1)
-    term = term.splat(width);
-  if (valid)
-    term = emitter.number(valid).select(term, identityOf(sum));
-  return sum.combiner.combine(total, term);
-}
-
-/// Makes the reduction's result known from what all terms give.
-LogicalResult LoopKernel::finishSum(Sum &sum, Number total) {
-  FailureOr<Number> first = get(sum.op.getInitValues()[0]);
-  if (failed(first))
-    return failure();
-  Number start = first->isFloat() ? first->toFloat(sum.combiner.getType()) : *first;
-  Number result = sum.combiner.combine(start, total);
-  Type type = getComputeType(elementOf(sum.op.getResult(0)));
-  ofRow[sum.op.getResult(0)] = (result.isFloat() ? result.toFloat(type) : result).value;
   return success();
 }
 

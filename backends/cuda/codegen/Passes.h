@@ -9,8 +9,15 @@ namespace mlir::cuda {
 /// Of a task: the function that launches its kernels, with the arena and the micro-batch as its
 /// arguments.
 constexpr llvm::StringLiteral kFunctionAttr = "cuda.function";
+/// Of a module: the text of the GPU's description.
+constexpr llvm::StringLiteral kDescriptionAttr = "cuda.description";
 /// Of a program: data that is in the arena before the first step.
 constexpr llvm::StringLiteral kConstantsAttr = "cuda.constants";
+/// Of a program: the entries of a rank's table, and those of all ranks, one rank after the other.
+constexpr llvm::StringLiteral kTableSizeAttr = "cuda.table_size";
+constexpr llvm::StringLiteral kRankTableAttr = "cuda.rank_table";
+/// Of a module: bytes that a rank needs beside its arena.
+constexpr llvm::StringLiteral kScratchAttr = "cuda.scratch_bytes";
 
 #define GEN_PASS_DECL
 #include "backends/cuda/codegen/Passes.h.inc"

@@ -11,11 +11,14 @@ def ConvertKernelsToGpu : Pass<"convert-kernels-to-gpu", "::mlir::ModuleOp"> {
     Needs planned programs: kernels whose values have `st.addresses`, storage with addresses. Leaves
     `gpu.module @kernels` with one `gpu.func` for each different kernel, for each task a function of the
     arena and the micro-batch (`cuda.function` of the task), and in programs their storage, schedule and
-    constants (`cuda.constants`); tasks are empty then.
+    constants (`cuda.constants`), and what ranks differ by (`cuda.rank_table`); tasks are empty then.
+    Collectives become copies and kernels that read other ranks' arenas (`cuda.peer`) between two
+    meetings of their members.
 
     A kernel's arguments are its inputs and results as dense buffers of one dimension, an `i1` as a byte.
     Blocks and threads have one dimension, known from the start; docs/cuda.md has the rule by which they
-    are chosen. An op or a kind of kernel for which there is no code is an error that names it.
+    are chosen. A kernel of kind "matmul" is no gpu.func but a `cuda.product` of the task. Such kernels are as
+    `split-products` leaves them, chains as `split-chains` does. An op or a kind of kernel for which there is no code is an error that names it.
 
     ```mlir
     st.task @forward0 forward stage 0 (%mb) {
@@ -41,10 +44,70 @@ def ConvertKernelsToGpu : Pass<"convert-kernels-to-gpu", "::mlir::ModuleOp"> {
   }];
   let statistics = [Statistic<"numKernels", "kernels", "Different kernels generated">];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::gpu::GPUDialect",
-    "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
-    "::mlir::vector::VectorDialect"
+    "::mlir::arith::ArithDialect", "::mlir::cuda::CudaDialect", "::mlir::func::FuncDialect",
+    "::mlir::gpu::GPUDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
+    "::mlir::stablehlo::StableHLODialect", "::mlir::vector::VectorDialect"
   ];
+}
+
+def SplitProducts : Pass<"split-products", "::mlir::ModuleOp"> {
+  let summary = "Leaves in each product what one call of cuBLASLt computes";
+  let description = [{
+    Needs kernels without places in memory. A kernel of kind "matmul" becomes one for each of its products,
+    which has as much of what follows as `matchProduct` (Product.h) finds cuBLASLt's epilogue
+    for: a scale, an addend, a bias. What is left of its body, between products and behind them, becomes
+    kernels of kind "loop"; a sum over nothing is a constant there. Operands whose contracted dimensions do not lie
+    behind each other, or that have no neighbours in memory, are transposed by kernels of kind "copy" before.
+
+    ```mlir
+    %y = st.kernel "matmul" (%a = %0 : tensor<4x8xf32>, %b = %1 : tensor<8x4xf32>) -> tensor<4x4xf32> {
+      %2 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : ...
+      %3 = stablehlo.tanh %2 : tensor<4x4xf32>
+      st.yield %3 : tensor<4x4xf32>
+    }
+    // after
+    %x = st.kernel "matmul" (%a = %0 : tensor<4x8xf32>, %b = %1 : tensor<8x4xf32>) -> tensor<4x4xf32> {
+      %2 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : ...
+      st.yield %2 : tensor<4x4xf32>
+    }
+    %y = st.kernel "loop" (%a = %x : tensor<4x4xf32>) -> tensor<4x4xf32> {
+      %2 = stablehlo.tanh %a : tensor<4x4xf32>
+      st.yield %2 : tensor<4x4xf32>
+    }
+    ```
+  }];
+  let statistics = [
+    Statistic<"numSplit", "split", "Products whose kernels were split">,
+    Statistic<"numPacked", "packed", "Operands of products that are transposed before">
+  ];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
+def SplitChains : Pass<"split-chains", "::mlir::ModuleOp"> {
+  let summary = "Makes kernels of their own of products that contract the rows of chains";
+  let description = [{
+    Needs kernels without places in memory. A kernel of kind "chain" computes, for some of its rows, products that
+    contract their columns; a product that contracts the rows needs all of them. Such products become a
+    chain of their own, for some of the columns, in which the rows are computed again. What
+    reductions make of rows is a result of the first and an argument of the second.
+
+    ```mlir
+    %q, %k = st.kernel "chain" (%a = %0, %b = %1, %c = %2) {
+      %3 = stablehlo.dot_general %a, %b, ... // rows
+      %4 = stablehlo.reduce(%3 init: %zero) applies stablehlo.add across dimensions = [1] : ...
+      %5 = stablehlo.broadcast_in_dim %4, dims = [0] : ...
+      %6 = stablehlo.subtract %3, %5 : ...
+      %7 = stablehlo.dot_general %6, %b, contracting_dims = [1] x [0] : ...
+      %8 = stablehlo.dot_general %6, %c, contracting_dims = [0] x [0] : ...
+      st.yield %7, %8 : ...
+    }
+    // after
+    %q, %sum = st.kernel "chain" (%a = %0, %b = %1) { ... st.yield %7, %4 : ... }
+    %k = st.kernel "chain" (%a = %0, %b = %1, %c = %2, %4 = %sum) { ... st.yield %8 : ... }
+    ```
+  }];
+  let statistics = [Statistic<"numSplit", "split", "Chains that became two kernels">];
+  let dependentDialects = ["::mlir::st::StDialect"];
 }
 
 def GpuToHost : Pass<"gpu-to-host", "::mlir::ModuleOp"> {
@@ -55,7 +118,7 @@ def GpuToHost : Pass<"gpu-to-host", "::mlir::ModuleOp"> {
     branches that all threads of a block take alike; one that holds a barrier and on which threads may
     differ is an error. Values that live across are kept in arrays with an element a thread. A shuffle
     takes the number of the thread it names, warp by warp. Shared memory is a buffer. Launches become
-    calls.
+    calls, a `cuda.product` loops in the place of cuBLASLt.
 
     The order of threads and blocks means nothing to a right kernel: with `descending` they run the other way
     around, and tests compare both.

@@ -4,8 +4,11 @@
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Pass/PassManager.h"
 #include "mlir/Pass/PassRegistry.h"
+#include "llvm/ADT/ScopeExit.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/MemoryBuffer.h"
 #include "llvm/Support/Process.h"
+#include "llvm/Support/Program.h"
 
 using namespace mlir;
 
@@ -56,4 +59,43 @@ FailureOr<std::string> mlir::cuda::compileToPtx(ModuleOp module, const PtxOption
     for (auto object : binary.getObjects().getAsRange<gpu::ObjectAttr>())
       text += object.getObject().getValue().rtrim('\0').str();
   return text;
+}
+
+static std::string findPtxas() {
+  if (auto found = llvm::sys::findProgramByName("ptxas"))
+    return *found;
+  std::string beside =
+      llvm::sys::Process::GetEnv("CUDA_HOME").value_or("/usr/local/cuda") + "/bin/ptxas";
+  return llvm::sys::fs::can_execute(beside) ? beside : "";
+}
+
+FailureOr<std::optional<std::string>>
+mlir::cuda::assemblePtx(ModuleOp module, const std::string &ptx, const std::string &chip) {
+  namespace fs = llvm::sys::fs;
+  std::string ptxas = findPtxas();
+  if (ptxas.empty())
+    return std::optional<std::string>();
+  SmallString<128> source, cubin;
+  int file;
+  if (fs::createTemporaryFile("st-kernels", "ptx", file, source) ||
+      fs::createTemporaryFile("st-kernels", "cubin", cubin))
+    return module.emitError("cannot write the files that ptxas needs");
+  auto removeFiles = llvm::make_scope_exit([&] {
+    fs::remove(source);
+    fs::remove(cubin);
+  });
+  {
+    llvm::raw_fd_ostream stream(file, /*shouldClose=*/true);
+    stream << ptx;
+  }
+  std::string message;
+  if (llvm::sys::ExecuteAndWait(ptxas, {ptxas, "-arch=" + chip, "-o", cubin, source}, std::nullopt,
+                                {}, 0, 0, &message) != 0)
+    return module.emitError("assembling kernels with ")
+           << ptxas << " failed" << (message.empty() ? "" : ": " + message);
+  auto bytes = llvm::MemoryBuffer::getFile(cubin, /*IsText=*/false,
+                                           /*RequiresNullTerminator=*/false);
+  if (!bytes)
+    return module.emitError("cannot read what ptxas made: ") << bytes.getError().message();
+  return std::optional((*bytes)->getBuffer().str());
 }

@@ -3,6 +3,7 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
+#include <optional>
 #include <string>
 
 namespace mlir::cuda {
@@ -17,5 +18,9 @@ struct PtxOptions {
 /// Lowers planned programs, or a module of gpu.funcs, to the text of one PTX module, in which
 /// nothing is left to resolve. Fails with a diagnostic.
 FailureOr<std::string> compileToPtx(ModuleOp module, const PtxOptions &options);
+
+/// The cubin of PTX, by the ptxas on PATH or of the CUDA installation; nothing where there is none.
+FailureOr<std::optional<std::string>> assemblePtx(ModuleOp module, const std::string &ptx,
+                                                  const std::string &chip);
 
 } // namespace mlir::cuda

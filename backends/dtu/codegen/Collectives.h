@@ -11,14 +11,16 @@
 // same reason a large part goes in pieces, as many as the figures of the device make worthwhile.
 #pragma once
 
+#include "backends/common/RankTable.h"
 #include "backends/dtu/codegen/Links.h"
-#include "backends/dtu/codegen/RankTable.h"
 #include "lib/Timing/DtuRings.h"
 
 #include <map>
 #include <tuple>
 
 namespace mlir::dtu {
+
+using st::RankTable;
 
 class CollectiveEmitter {
 public:

@@ -6,17 +6,10 @@
 
 #include "mlir/IR/BuiltinOps.h"
 
-#include <string>
-
 namespace mlir::dtu {
 
-/// The Executable of a module as `convert-to-dtu` leaves it. What it says of the model comes from
-/// the module's attributes: `st.model_type`, `st.task`, `st.batch`, `st.sequence`, `st.vocabulary`,
-/// `st.model_config`, `st.vocab_txt`, `st.optimizer`, `st.learning_rate`; those that are missing
-/// stay empty. Fails with a diagnostic.
+/// The Executable of a module as `convert-to-dtu` leaves it (backends/common/ProgramToExecutable.h
+/// says what of the model it holds). Fails with a diagnostic.
 FailureOr<::st::proto::Executable> buildExecutable(ModuleOp module);
-
-/// The bytes of an Executable, the same for equal ones.
-std::string serialize(const ::st::proto::Executable &executable);
 
 } // namespace mlir::dtu

@@ -34,7 +34,7 @@ private:
 
 /// Elementwise work and reductions over one space: kernels of kind "loop" and "reduce".
 LogicalResult emitLoopKernel(KernelContext &context);
-/// One product with an elementwise epilogue: kernels of kind "matmul".
+/// Products of one left operand with elementwise epilogues: kernels of kind "matmul".
 LogicalResult emitMatmulKernel(KernelContext &context);
 /// Products, row work on what they make, products of that: kernels of kind "chain".
 LogicalResult emitChainKernel(KernelContext &context);

@@ -1,11 +1,13 @@
-// Kernels of kind "matmul": one product and what is computed of its result.
+// Kernels of kind "matmul": products of one left operand and what is computed of their results.
 //
 // For each tile of the result a worker runs through the depth in steps. Its queue
 // loads the operands of a step into one of two buffers while the core multiplies
 // from the other; the core adds up in f32, computes the epilogue in place and
 // hands the tile back to the queue, which stores it while the next tile begins.
+// Several products have a tile each at the same place, and a step loads the left
+// operand once for all of them.
 #include "backends/dtu/codegen/KernelContext.h"
-#include "backends/dtu/codegen/MatmulPlan.h"
+#include "backends/dtu/codegen/MatmulTime.h"
 #include "backends/dtu/isa/Names.h"
 
 #include "llvm/Support/MathExtras.h"
@@ -43,7 +45,8 @@ private:
   SmallVector<TileDigit> digits; // of the block number: outer groups, rows, columns
   int64_t blocks = 1, depthTiles = 1, steps = 1;
   int64_t width = 4, lhsBytes = 0, rhsBytes = 0, lhsStart = 0, rhsStart = 0;
-  int64_t lhsPanel = 0, panels = 0; // bytes in L2 of a chunk of lhs, of a chunk
+  int64_t lhsPanel = 0, rhsPanel = 0, panels = 0; // bytes in L2 of a chunk: of lhs, an rhs, all
+  SmallVector<int> accumulators;                  // of each product, among the program's values
 
   void layOut();
   Expr first() const { return tiling.isShared() ? Expr(0) : Expr::instance(); }
@@ -65,21 +68,18 @@ private:
                 const Expr &inChunk, const Expr &panelSlot);
   void loadOperand(const MatmulOperand &operand, bool isLhs, const TilePosition &position,
                    ArrayRef<Range> depth, const Expr &target, const Expr &inChunk,
-                   const Expr &panelSlot);
+                   const Expr &panel);
   void stageChunk(ArrayRef<Expr> blockStart, const Expr &chunk, const Expr &panelSlot);
   void stageOperand(const MatmulOperand &operand, bool isLhs, ArrayRef<Expr> blockStart,
-                    const Expr &chunkStart, const Expr &panelSlot);
+                    const Expr &chunkStart, const Expr &panel);
   void storeBlock(const Expr &block);
   void loadEpilogue(TilePosition position, const Expr &order);
   void multiply(const TilePosition &position, const Expr &order, const Expr &step);
 
+  int64_t products() const { return static_cast<int64_t>(shape.rhs.size()); }
+  /// Where the panel of one rhs starts behind that of lhs.
+  int64_t rhsPanelStart(size_t index) const { return lhsPanel + int64_t(index) * rhsPanel; }
   Expr addressOf(const MatmulOperand &operand, ArrayRef<Expr> at, ArrayRef<Range> depth) const;
-  int accumulator() const {
-    return llvm::find_if(
-               program.values,
-               [](const TileValue &value) { return value.kind == TileValue::Kind::Accumulator; }) -
-           program.values.begin();
-  }
 };
 } // namespace
 
@@ -105,11 +105,15 @@ void MatmulKernel::layOut() {
   rhsBytes = llvm::alignTo(tiling.cols * tiling.depth * width, kBufferAlignment);
   lhsStart = storage.end();
   rhsStart = lhsStart + 2 * lhsBytes;
-  builder.useL1(rhsStart + 2 * rhsBytes);
+  builder.useL1(rhsStart + 2 * products() * rhsBytes);
   int64_t chunkBytes = tiling.chunk * tiling.depth * width;
   lhsPanel = tiling.sharesLhs() ? gridRows * tiling.rows * chunkBytes : 0;
-  panels = lhsPanel + (tiling.sharesRhs() ? gridCols * tiling.cols * chunkBytes : 0);
+  rhsPanel = tiling.sharesRhs() ? gridCols * tiling.cols * chunkBytes : 0;
+  panels = rhsPanelStart(shape.rhs.size());
   builder.useL2(2 * panels);
+  for (auto [index, value] : llvm::enumerate(program.values))
+    if (value.kind == TileValue::Kind::Accumulator)
+      accumulators.push_back(static_cast<int>(index));
 }
 
 /// Where the worker's tile of a block stands; `blockStart`: where the block itself does.
@@ -202,7 +206,7 @@ static CopyShape operandCopy(bool depthOutside, hw::Extent free, hw::Extent dept
 
 void MatmulKernel::loadOperand(const MatmulOperand &operand, bool isLhs,
                                const TilePosition &position, ArrayRef<Range> depth,
-                               const Expr &target, const Expr &inChunk, const Expr &panelSlot) {
+                               const Expr &target, const Expr &inChunk, const Expr &panel) {
   StreamBuilder &dte = builder.dte;
   StreamBuilder::Scope scope(dte);
   hw::Extent free = isLhs ? position.rows : position.cols;
@@ -224,8 +228,7 @@ void MatmulKernel::loadOperand(const MatmulOperand &operand, bool isLhs,
                      : dte.index(Expr::instance(), 1, tiling.gridCols);
   int64_t srcFree = operand.depthOutside ? width : chunkDepth * width;
   int64_t srcDepth = operand.depthOutside ? grid * freeTile * width : width;
-  Expr source = panelSlot + (isLhs ? 0 : lhsPanel) + place * (freeTile * srcFree) +
-                inChunk * (tiling.depth * srcDepth);
+  Expr source = panel + place * (freeTile * srcFree) + inChunk * (tiling.depth * srcDepth);
   emitCopy(dte, l1Address(target), l2Address(source),
            operandCopy(operand.depthOutside, free, depth.back().size, freeTile, tiling.depth, width,
                        srcFree, srcDepth),
@@ -240,13 +243,16 @@ void MatmulKernel::loadStep(const TilePosition &position, const Expr &order, con
   Expr slot = stepSlot(dte, order, step, 1);
   dte.wait(builder.semaphore(Sem::Empty));
   loadOperand(shape.lhs, true, position, depth, slot * lhsBytes + lhsStart, inChunk, panelSlot);
-  loadOperand(shape.rhs, false, position, depth, slot * rhsBytes + rhsStart, inChunk, panelSlot);
+  for (auto [index, rhs] : llvm::enumerate(shape.rhs))
+    loadOperand(rhs, false, position, depth,
+                slot * (products() * rhsBytes) + (rhsStart + int64_t(index) * rhsBytes), inChunk,
+                panelSlot + rhsPanelStart(index));
   dte.signal(builder.semaphore(Sem::Full));
 }
 
 /// This worker's share of a chunk of one operand, L3 to L2.
 void MatmulKernel::stageOperand(const MatmulOperand &operand, bool isLhs, ArrayRef<Expr> blockStart,
-                                const Expr &chunkStart, const Expr &panelSlot) {
+                                const Expr &chunkStart, const Expr &panel) {
   StreamBuilder &dte = builder.dte;
   StreamBuilder::Scope scope(dte);
   int group = isLhs ? shape.rowGroup : shape.colGroup;
@@ -276,8 +282,8 @@ void MatmulKernel::stageOperand(const MatmulOperand &operand, bool isLhs, ArrayR
                                group < 0 ? 0 : operand.strides[group] * bytes,
                                operand.depth.empty() ? 0 : operand.depth.back() * bytes);
   Expr source = addressOf(operand, at, Range{depthStart, depth});
-  emitCopy(dte, l2Address(panelSlot + (isLhs ? 0 : lhsPanel) + share * outerBytes),
-           l3Address(source), std::move(copy), shape.type, operand.type);
+  emitCopy(dte, l2Address(panel + share * outerBytes), l3Address(source), std::move(copy),
+           shape.type, operand.type);
 }
 
 void MatmulKernel::stageChunk(ArrayRef<Expr> blockStart, const Expr &chunk, const Expr &panelSlot) {
@@ -285,7 +291,8 @@ void MatmulKernel::stageChunk(ArrayRef<Expr> blockStart, const Expr &chunk, cons
   if (tiling.sharesLhs())
     stageOperand(shape.lhs, true, blockStart, chunkStart, panelSlot);
   if (tiling.sharesRhs())
-    stageOperand(shape.rhs, false, blockStart, chunkStart, panelSlot);
+    for (auto [index, rhs] : llvm::enumerate(shape.rhs))
+      stageOperand(rhs, false, blockStart, chunkStart, panelSlot + rhsPanelStart(index));
   // Behind the barrier all shares are there; and whoever overwrites this half of L2 has seen
   // everyone arrive at the next barrier, after their loads from it.
   builder.barrierOfQueues();
@@ -365,20 +372,23 @@ void MatmulKernel::multiply(const TilePosition &position, const Expr &order, con
   for (hw::Address *address : {&matmul.a, &matmul.b, &matmul.c})
     address->space = hw::Space::L1;
   matmul.a.offset = (slot * lhsBytes + lhsStart).toAffine();
-  matmul.b.offset = (slot * rhsBytes + rhsStart).toAffine();
-  matmul.c.offset = storage.offset(0, accumulator(), position.slot).toAffine();
   matmul.m = position.rows;
   matmul.n = position.cols;
   matmul.k = depth;
   matmul.transposeA = shape.lhs.depthOutside;
-  matmul.transposeB = !shape.rhs.depthOutside;
+  matmul.transposeB = !shape.rhs.front().depthOutside;
   matmul.lda = matmul.transposeA ? tiling.rows : tiling.depth;
   matmul.ldb = matmul.transposeB ? tiling.depth : tiling.cols;
   matmul.ldc = tiling.cols;
   if (!step.isConstant())
     matmul.accumulateReg = core.toRegister(step);
   core.wait(builder.semaphore(Sem::Full));
-  core.emit(std::move(matmul));
+  for (auto [index, accumulator] : llvm::enumerate(accumulators)) {
+    matmul.b.offset =
+        (slot * (products() * rhsBytes) + (rhsStart + int64_t(index) * rhsBytes)).toAffine();
+    matmul.c.offset = storage.offset(0, accumulator, position.slot).toAffine();
+    core.emit(hw::Matmul(matmul));
+  }
   core.signal(builder.semaphore(Sem::Empty));
 }
 
@@ -453,7 +463,10 @@ LogicalResult mlir::dtu::emitMatmulKernel(KernelContext &context) {
   FailureOr<MatmulShape> shape = analyzeMatmul(context.body, space);
   if (failed(shape))
     return failure();
-  FailureOr<TileProgram> program = TileProgram::build(context.body, space, shape->op.getResult());
+  SmallVector<Value> products;
+  for (stablehlo::DotGeneralOp dot : shape->ops)
+    products.push_back(dot.getResult());
+  FailureOr<TileProgram> program = TileProgram::build(context.body, space, products);
   if (failed(program))
     return failure();
   if (program->getNumLevels() > 0)
@@ -482,11 +495,11 @@ LogicalResult mlir::dtu::emitMatmulKernel(KernelContext &context) {
   if (!storages[0])
     return op->emitOpError("has more constants than a core keeps");
   MatmulEpilogue epilogue = epilogueOf(*program, phase, tile);
-  epilogue.bytes = [&](unsigned slots, const TileShape &size) {
-    return storages[slots - 1]->bytes(size);
+  epilogue.bytes = [&](unsigned slots, int64_t rows, int64_t cols) {
+    return storages[slots - 1]->bytes({shape->rowGroup, shape->colGroup, rows, cols});
   };
   std::optional<MatmulTiling> tiling =
-      chooseTiling(*shape, space, context.builder.machine, epilogue);
+      chooseTiling(getSizes(*shape, space), context.builder.machine, epilogue);
   if (!tiling)
     return op->emitOpError("does not fit the memory of a core, ")
            << context.builder.machine.l1Bytes << " bytes";

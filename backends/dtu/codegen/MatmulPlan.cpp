@@ -48,16 +48,18 @@ FailureOr<OperandAccess> mlir::dtu::traceOperand(Value value) {
   return access;
 }
 
-/// The values through which the product reads its operands and nothing else does.
-static DenseSet<Value> operandValues(Block &body, stablehlo::DotGeneralOp dot) {
+/// The values through which the products read their operands and nothing else does.
+static DenseSet<Value> operandValues(Block &body) {
   DenseSet<Value> only;
   auto isOnlyOperand = [&](Value value) {
     return llvm::all_of(value.getUsers(), [&](Operation *user) {
-      return user == dot || (user->getNumResults() == 1 && only.contains(user->getResult(0)));
+      return isa<stablehlo::DotGeneralOp>(user) ||
+             (user->getNumResults() == 1 && only.contains(user->getResult(0)));
     });
   };
   for (Operation &op : llvm::reverse(body.without_terminator()))
-    if (&op != dot && op.getNumResults() == 1 && !op.use_empty() && isOnlyOperand(op.getResult(0)))
+    if (!isa<stablehlo::DotGeneralOp>(op) && op.getNumResults() == 1 && !op.use_empty() &&
+        isOnlyOperand(op.getResult(0)))
       only.insert(op.getResult(0));
   for (BlockArgument argument : body.getArguments())
     if (!argument.use_empty() && isOnlyOperand(argument))
@@ -66,9 +68,10 @@ static DenseSet<Value> operandValues(Block &body, stablehlo::DotGeneralOp dot) {
 }
 
 /// Contracted dimensions with more than one point, from far to near in lhs, merged where both
-/// agree.
+/// agree. Leaves the strides of rhs along them in `rhsDepth`.
 static void collectDepth(stablehlo::DotGeneralOp dot, const OperandAccess &lhs,
-                         const OperandAccess &rhs, MatmulShape &shape) {
+                         const OperandAccess &rhs, MatmulShape &shape,
+                         SmallVectorImpl<int64_t> &rhsDepth) {
   struct Dim {
     int64_t size, left, right;
   };
@@ -90,7 +93,7 @@ static void collectDepth(stablehlo::DotGeneralOp dot, const OperandAccess &lhs,
   for (const Dim &dim : dims) {
     shape.depthSizes.push_back(dim.size);
     shape.lhs.depth.push_back(dim.left);
-    shape.rhs.depth.push_back(dim.right);
+    rhsDepth.push_back(dim.right);
   }
 }
 
@@ -121,25 +124,54 @@ mlir::dtu::getResultStrides(stablehlo::DotGeneralOp dot, Value result, const Ite
   return {left, right};
 }
 
+/// The right operands, all of which must lie alike; so must the left one of every product.
+static FailureOr<SmallVector<OperandAccess>>
+traceRightOperands(ArrayRef<stablehlo::DotGeneralOp> dots, const OperandAccess &left) {
+  SmallVector<OperandAccess> traced;
+  for (stablehlo::DotGeneralOp dot : dots) {
+    FailureOr<OperandAccess> lhs = traceOperand(dot.getLhs()), rhs = traceOperand(dot.getRhs());
+    if (failed(lhs) || failed(rhs))
+      return failure();
+    traced.push_back(*rhs);
+    stablehlo::DotGeneralOp first = dots.front();
+    auto elementOf = [](const OperandAccess &access) {
+      return getElementTypeOrSelf(access.argument.getType());
+    };
+    bool isLike = lhs->argument == left.argument && lhs->offset == left.offset &&
+                  lhs->strides == left.strides && rhs->strides == traced.front().strides &&
+                  elementOf(*rhs) == elementOf(traced.front()) &&
+                  dot.getRhs().getType() == first.getRhs().getType() &&
+                  shapeOf(dot.getResult()) == shapeOf(first.getResult()) &&
+                  dot.getDotDimensionNumbers() == first.getDotDimensionNumbers();
+    if (!isLike) {
+      InFlightDiagnostic diagnostic = dot.emitOpError(
+          "is unlike the first product of its kernel; expected the same left operand, and a right "
+          "one of the same type that lies the same way");
+      diagnostic.attachNote(first.getLoc()) << "first product";
+      return diagnostic;
+    }
+  }
+  return traced;
+}
+
 FailureOr<MatmulShape> mlir::dtu::analyzeMatmul(Block &body, IterationSpace &space) {
   MatmulShape shape;
-  for (auto dot : body.getOps<stablehlo::DotGeneralOp>()) {
-    if (shape.op)
-      return dot.emitOpError(
-          "is the second product of its kernel, which has no DTU code generation");
-    shape.op = dot;
-  }
-  if (!shape.op)
+  for (auto dot : body.getOps<stablehlo::DotGeneralOp>())
+    shape.ops.push_back(dot);
+  if (shape.ops.empty())
     return body.getParentOp()->emitOpError("of kind matmul has no product");
-  FailureOr<OperandAccess> lhs = traceOperand(shape.op.getLhs()),
-                           rhs = traceOperand(shape.op.getRhs());
-  if (failed(lhs) || failed(rhs))
+  stablehlo::DotGeneralOp first = shape.ops.front();
+  FailureOr<OperandAccess> lhs = traceOperand(first.getLhs());
+  if (failed(lhs))
     return failure();
-  FailureOr<IterationSpace> analysed = IterationSpace::analyze(body, operandValues(body, shape.op));
+  FailureOr<SmallVector<OperandAccess>> rhs = traceRightOperands(shape.ops, *lhs);
+  if (failed(rhs))
+    return failure();
+  FailureOr<IterationSpace> analysed = IterationSpace::analyze(body, operandValues(body));
   if (failed(analysed))
     return failure();
   space = *analysed;
-  auto [left, right] = getResultStrides(shape.op, shape.op.getResult(), space, *lhs, *rhs);
+  auto [left, right] = getResultStrides(first, first.getResult(), space, *lhs, rhs->front());
   space.formGroups({left, right});
 
   auto setOperand = [&](MatmulOperand &operand, const OperandAccess &access,
@@ -151,27 +183,31 @@ FailureOr<MatmulShape> mlir::dtu::analyzeMatmul(Block &body, IterationSpace &spa
         getDType(getElementTypeOrSelf(access.argument.getType())).value_or(hw::DType::I1);
   };
   setOperand(shape.lhs, *lhs, left);
-  setOperand(shape.rhs, *rhs, right);
-  collectDepth(shape.op, *lhs, *rhs, shape);
+  SmallVector<int64_t> rhsDepths;
+  collectDepth(first, *lhs, rhs->front(), shape, rhsDepths);
+  for (const OperandAccess &access : *rhs) {
+    setOperand(shape.rhs.emplace_back(), access, right);
+    shape.rhs.back().depth = rhsDepths;
+  }
   for (unsigned group = 0; group < space.getNumGroups(); ++group) {
-    bool inLhs = shape.lhs.strides[group] != 0, inRhs = shape.rhs.strides[group] != 0;
+    bool inLhs = shape.lhs.strides[group] != 0, inRhs = shape.rhs.front().strides[group] != 0;
     int *role = inLhs && !inRhs ? &shape.rowGroup : inRhs && !inLhs ? &shape.colGroup : nullptr;
     if (role && (*role < 0 || space.getSize(group) >= space.getSize(unsigned(*role))))
       *role = group;
   }
 
-  auto type = getDType(getElementTypeOrSelf(shape.op.getLhs().getType()));
-  auto other = getDType(getElementTypeOrSelf(shape.op.getRhs().getType()));
+  auto type = getDType(getElementTypeOrSelf(first.getLhs().getType()));
+  auto other = getDType(getElementTypeOrSelf(first.getRhs().getType()));
   if (!type || type != other ||
       !llvm::is_contained({hw::DType::F32, hw::DType::BF16, hw::DType::F16}, *type))
-    return shape.op.emitOpError("of ")
-           << shape.op.getLhs().getType() << " and " << shape.op.getRhs().getType()
-           << " has no DTU code generation";
+    return first.emitOpError("of ") << first.getLhs().getType() << " and "
+                                    << first.getRhs().getType() << " has no DTU code generation";
   shape.type = *type;
   int64_t lhsDepth = shape.lhs.depth.empty() ? 0 : shape.lhs.depth.back();
-  int64_t rhsDepth = shape.rhs.depth.empty() ? 0 : shape.rhs.depth.back();
+  int64_t rhsDepth = rhsDepths.empty() ? 0 : rhsDepths.back();
   shape.lhs.depthOutside = shape.lhsRowStride() == 1 && lhsDepth != 1;
-  shape.rhs.depthOutside = rhsDepth != 1;
+  for (MatmulOperand &rhs : shape.rhs)
+    rhs.depthOutside = rhsDepth != 1;
   return shape;
 }
 
@@ -180,9 +216,8 @@ FailureOr<MatmulShape> mlir::dtu::analyzeMatmul(Block &body, IterationSpace &spa
 namespace {
 class TilingSearch {
 public:
-  TilingSearch(const MatmulSizes &sizes, const MatmulShape &shape, const Machine &machine,
-               const MatmulEpilogue &epilogue)
-      : sizes(sizes), shape(shape), machine(machine), epilogue(epilogue) {}
+  TilingSearch(const MatmulSizes &sizes, const Machine &machine, const MatmulEpilogue &epilogue)
+      : sizes(sizes), machine(machine), epilogue(epilogue) {}
 
   std::optional<MatmulTiling> run();
 
@@ -193,7 +228,6 @@ private:
   };
 
   const MatmulSizes &sizes;
-  const MatmulShape &shape;
   const Machine &machine;
   const MatmulEpilogue &epilogue;
   SmallVector<Candidate, 0> found;
@@ -224,20 +258,20 @@ SmallVector<int64_t> TilingSearch::candidates(int64_t size, ArrayRef<int64_t> si
 
 /// The workers cut each panel into equal shares along its outer dimension.
 bool TilingSearch::sharesEvenly(const MatmulTiling &t) const {
-  int64_t lhsOuter = shape.lhs.depthOutside ? t.chunk * t.depth : t.gridRows * t.rows;
-  int64_t rhsOuter = shape.rhs.depthOutside ? t.chunk * t.depth : t.gridCols * t.cols;
+  int64_t lhsOuter = sizes.lhs.depthOutside ? t.chunk * t.depth : t.gridRows * t.rows;
+  int64_t rhsOuter = sizes.rhs.depthOutside ? t.chunk * t.depth : t.gridCols * t.cols;
   return (!t.sharesLhs() || lhsOuter % machine.workers == 0) &&
          (!t.sharesRhs() || rhsOuter % machine.workers == 0);
 }
 
 void TilingSearch::tryTile(int64_t tileRows, int64_t tileCols) {
-  TileShape tile{shape.rowGroup, shape.colGroup, tileRows, tileCols};
   for (unsigned slots : {2u, 1u}) {
-    int64_t left = machine.l1Bytes - epilogue.bytes(slots, tile);
+    int64_t left = machine.l1Bytes - epilogue.bytes(slots, tileRows, tileCols);
     for (int64_t tileDepth : candidates(sizes.depth, {32, 64, 96, 128, 192, 256, 384, 512, 1024})) {
       // The operands' buffers start aligned, each twice.
       if (2 * (llvm::alignTo(tileRows * tileDepth * sizes.width, kBufferAlignment) +
-               llvm::alignTo(tileCols * tileDepth * sizes.width, kBufferAlignment)) >
+               sizes.products *
+                   llvm::alignTo(tileCols * tileDepth * sizes.width, kBufferAlignment)) >
           uint64_t(std::max<int64_t>(left, 0)))
         continue;
       MatmulTiling tiling{tileRows, tileCols, tileDepth, slots};
@@ -278,24 +312,29 @@ std::optional<MatmulTiling> TilingSearch::run() {
   return chosen;
 }
 
-std::optional<MatmulTiling> mlir::dtu::chooseTiling(const MatmulShape &shape,
-                                                    const IterationSpace &space,
-                                                    const Machine &machine,
-                                                    const MatmulEpilogue &epilogue) {
+MatmulSizes mlir::dtu::getSizes(const MatmulShape &shape, const IterationSpace &space) {
   MatmulSizes sizes;
   sizes.rows = shape.rowGroup < 0 ? 1 : space.getSize(unsigned(shape.rowGroup));
   sizes.cols = shape.colGroup < 0 ? 1 : space.getSize(unsigned(shape.colGroup));
   sizes.outer = space.getVolume(~GroupSet(0)) / (sizes.rows * sizes.cols);
   sizes.depth = shape.innerDepth();
+  sizes.products = static_cast<int64_t>(shape.rhs.size());
   for (int64_t size : ArrayRef(shape.depthSizes).drop_back(shape.depthSizes.empty() ? 0 : 1))
     sizes.outerDepth *= size;
   sizes.width = hw::byteWidth(shape.type);
   auto sourceOf = [](const MatmulOperand &operand, int64_t freeStride) {
     const int64_t width = hw::byteWidth(operand.type);
     return MatmulSource{width, freeStride * width,
-                        operand.depth.empty() ? 0 : operand.depth.back() * width};
+                        operand.depth.empty() ? 0 : operand.depth.back() * width,
+                        operand.depthOutside};
   };
   sizes.lhs = sourceOf(shape.lhs, shape.lhsRowStride());
-  sizes.rhs = sourceOf(shape.rhs, shape.rhsColStride());
-  return TilingSearch(sizes, shape, machine, epilogue).run();
+  sizes.rhs = sourceOf(shape.rhs.front(), shape.rhsColStride());
+  return sizes;
+}
+
+std::optional<MatmulTiling> mlir::dtu::chooseTiling(const MatmulSizes &sizes,
+                                                    const Machine &machine,
+                                                    const MatmulEpilogue &epilogue) {
+  return TilingSearch(sizes, machine, epilogue).run();
 }

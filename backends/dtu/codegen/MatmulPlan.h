@@ -1,9 +1,10 @@
-// A product as loops over batch, rows, columns and depth, and the tiles to cut it into.
+// A product as loops over batch, rows, columns and depth, and the tiles to cut it into. Products of
+// one left operand whose right ones are alike share the loops, and each tile of that operand.
 #pragma once
 
 #include "backends/dtu/codegen/LoopPlan.h"
-#include "dialects/StableHLO/Utils/IterationSpace.h"
 #include "dialects/StableHLO/StableHLOOps.h"
+#include "dialects/StableHLO/Utils/IterationSpace.h"
 
 #include <functional>
 
@@ -38,22 +39,23 @@ struct MatmulOperand {
 };
 
 struct MatmulShape {
-  stablehlo::DotGeneralOp op;
-  MatmulOperand lhs, rhs;
-  int rowGroup = -1, colGroup = -1; // of the result's space
-  SmallVector<int64_t> depthSizes;  // contracted dimensions, outer to inner, merged where possible
-  hw::DType type = hw::DType::F32;  // in L1
+  SmallVector<stablehlo::DotGeneralOp, 1> ops; // in the order of the body
+  MatmulOperand lhs;
+  SmallVector<MatmulOperand, 1> rhs; // of each product; only where they start differs
+  int rowGroup = -1, colGroup = -1;  // of the result's space
+  SmallVector<int64_t> depthSizes;   // contracted dimensions, outer to inner, merged where possible
+  hw::DType type = hw::DType::F32;   // in L1
 
   /// Stride of an operand along rows (of lhs) or columns (of rhs).
   int64_t lhsRowStride() const { return rowGroup < 0 ? 0 : lhs.strides[rowGroup]; }
-  int64_t rhsColStride() const { return colGroup < 0 ? 0 : rhs.strides[colGroup]; }
+  int64_t rhsColStride() const { return colGroup < 0 ? 0 : rhs.front().strides[colGroup]; }
   int64_t innerDepth() const { return depthSizes.empty() ? 1 : depthSizes.back(); }
 };
 
-/// Reads the body's product; forms the groups of its space. Fails with a diagnostic.
+/// Reads the body's products; forms the groups of its space. Fails with a diagnostic.
 FailureOr<MatmulShape> analyzeMatmul(Block &body, IterationSpace &space);
 
-/// How the product is cut. Without a grid every worker takes whole tiles, wherever they lie,
+/// How each product is cut. Without a grid every worker takes whole tiles, wherever they lie,
 /// straight from L3. With one, the workers stand in gridRows x gridCols over a block of as many
 /// tiles, and an operand that several of them need comes through L2, `chunk` steps of depth at a
 /// time.
@@ -68,10 +70,10 @@ struct MatmulTiling {
   bool sharesAny() const { return sharesLhs() || sharesRhs(); }
 };
 
-/// What is done with each tile of the product.
+/// What is done with each tile of the products.
 struct MatmulEpilogue {
   /// Footprint in L1 with a number of slots, for a tile size.
-  std::function<int64_t(unsigned slots, const TileShape &shape)> bytes;
+  std::function<int64_t(unsigned slots, int64_t rows, int64_t cols)> bytes;
   int64_t ops = 0, transcendentals = 0; // vector instructions, and those of them that are slow
   struct Moved {
     int64_t bytes;                // of an element
@@ -81,9 +83,12 @@ struct MatmulEpilogue {
   SmallVector<Moved> loads, stores; // with each tile
 };
 
+struct MatmulSizes;
+MatmulSizes getSizes(const MatmulShape &shape, const IterationSpace &space);
+
 /// The tiling with the least simulated time; of those that are about as fast, the one that a host
 /// simulates fastest; nothing if none fits.
-std::optional<MatmulTiling> chooseTiling(const MatmulShape &shape, const IterationSpace &space,
-                                         const Machine &machine, const MatmulEpilogue &epilogue);
+std::optional<MatmulTiling> chooseTiling(const MatmulSizes &sizes, const Machine &machine,
+                                         const MatmulEpilogue &epilogue);
 
 } // namespace mlir::dtu

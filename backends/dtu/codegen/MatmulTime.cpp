@@ -10,7 +10,8 @@ static int64_t ceilDiv(int64_t a, int64_t b) { return int64_t(llvm::divideCeil(a
 // ---- sizes ------------------------------------------------------------------------------------
 
 int64_t mlir::dtu::panelBytes(const MatmulSizes &sizes, const MatmulTiling &t) {
-  return ((t.sharesLhs() ? t.gridRows * t.rows : 0) + (t.sharesRhs() ? t.gridCols * t.cols : 0)) *
+  return ((t.sharesLhs() ? t.gridRows * t.rows : 0) +
+          (t.sharesRhs() ? sizes.products * t.gridCols * t.cols : 0)) *
          t.chunk * t.depth * sizes.width;
 }
 
@@ -92,7 +93,8 @@ Worker::Worker(const MatmulSizes &sizes, const MatmulTiling &t, const Machine &m
                machine);
   };
   addOperand(sizes.lhs, t.rows, lhs, t.gridRows, t.sharesLhs());
-  addOperand(sizes.rhs, t.cols, rhs, t.gridCols, t.sharesRhs());
+  for (int64_t index = 0; index < sizes.products; ++index)
+    addOperand(sizes.rhs, t.cols, rhs, t.gridCols, t.sharesRhs());
   auto addMoved = [&](const MatmulEpilogue::Moved &value, Copies &copies) {
     const int64_t rows = value.hasRows ? t.rows : 1, cols = value.hasCols ? t.cols : 1;
     copies.add(rows * cols * value.bytes,
@@ -107,7 +109,7 @@ Worker::Worker(const MatmulSizes &sizes, const MatmulTiling &t, const Machine &m
   stage = timeOf(stages, machine) + 2 * sync;
   fetch = timeOf(fetches, machine);
   store = timeOf(stores, machine);
-  product = machine.matmulTime(t.rows, t.cols, t.depth, sizes.width == 2);
+  product = double(sizes.products) * machine.matmulTime(t.rows, t.cols, t.depth, sizes.width == 2);
   epilogue = double(work.ops) * machine.vectorTime(t.rows, t.cols, 4, /*transcendental=*/false) +
              double(work.transcendentals) * machine.vectorTime(t.rows, t.cols, 4, true);
 }
@@ -165,13 +167,13 @@ double mlir::dtu::matmulHostTime(const MatmulSizes &sizes, const MatmulTiling &t
   constexpr double perStep = 2500, bytesPerNanosecond = 8, flopsPerNanosecond = 90;
   const int64_t tiles = tilesOf(sizes, t, machine), perTile = stepsOf(sizes, t);
   const auto steps = double(tiles * perTile);
-  double copied = steps * double((t.rows + t.cols) * t.depth * sizes.width) +
-                  double(tiles * t.rows * t.cols * 4);
+  double copied = steps * double((t.rows + sizes.products * t.cols) * t.depth * sizes.width) +
+                  double(tiles * sizes.products * t.rows * t.cols * 4);
   if (t.sharesAny())
     copied += double(roundsOf(sizes, t, machine) * ceilDiv(perTile, t.chunk)) *
               double(panelBytes(sizes, t));
   // Small tiles keep the host's matrix routines from their rate.
   double macs = double(t.rows) * double(t.cols) * double(t.depth);
-  double flops = 2 * macs * steps * (1 + 60000.0 / macs);
+  double flops = 2 * macs * double(sizes.products) * steps * (1 + 60000.0 / macs);
   return steps * perStep + copied / bytesPerNanosecond + flops / flopsPerNanosecond;
 }

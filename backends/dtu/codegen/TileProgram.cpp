@@ -12,15 +12,15 @@ namespace hlo = mlir::stablehlo;
 namespace {
 class Translator {
 public:
-  Translator(TileProgram &program, const IterationSpace &space, Value accumulator)
-      : program(program), space(space), accumulator(accumulator) {}
+  Translator(TileProgram &program, const IterationSpace &space, ValueRange accumulators)
+      : program(program), space(space), accumulators(accumulators.begin(), accumulators.end()) {}
 
   LogicalResult run(Block &body);
 
 private:
   TileProgram &program;
   const IterationSpace &space;
-  Value accumulator;
+  DenseSet<Value> accumulators;
   /// Read by lookup, which copies: assigning to one entry may move the others.
   DenseMap<Value, TileRef> refs;
   DenseSet<Value> needed;
@@ -99,7 +99,7 @@ void Translator::markNeeded(Block &body) {
     needed.insert(result);
   for (Operation &op : llvm::reverse(body.without_terminator()))
     if (op.getNumResults() == 1 && needed.contains(op.getResult(0)) &&
-        op.getResult(0) != accumulator)
+        !accumulators.contains(op.getResult(0)))
       for (Value operand : operandsOf(&op))
         needed.insert(operand);
 }
@@ -189,9 +189,9 @@ LogicalResult Translator::translateReduce(hlo::ReduceOp op) {
   bool isIdentity = matchPattern(op.getInitValues()[0], m_Constant(&init)) &&
                     (getSplatBits(init) == getIdentity(*reduction, type) ||
                      (*reduction == Reduction::Sum && matchPattern(init, m_AnyZeroFloat())));
-  refs[op.getResult(0)] =
-      isIdentity ? result
-                 : compute(getCombineOp(*reduction), {refs.lookup(op.getInitValues()[0]), result}, type);
+  refs[op.getResult(0)] = isIdentity ? result
+                                     : compute(getCombineOp(*reduction),
+                                               {refs.lookup(op.getInitValues()[0]), result}, type);
   return success();
 }
 
@@ -248,9 +248,9 @@ LogicalResult Translator::translate(Operation *op) {
     vectorOp = hw::VectorOp::RotateLeft;
   else if (matchMulAdd(op))
     vectorOp = hw::VectorOp::MulAdd;
-  refs[result] =
-      compute(*vectorOp, llvm::map_to_vector(operandsOf(op), [&](Value v) { return refs.lookup(v); }),
-              dtype(result));
+  refs[result] = compute(
+      *vectorOp, llvm::map_to_vector(operandsOf(op), [&](Value v) { return refs.lookup(v); }),
+      dtype(result));
   return success();
 }
 
@@ -265,21 +265,21 @@ LogicalResult Translator::run(Block &body) {
     refs[argument] = addInput(argument, argument, 0);
   }
   for (Operation &op : body.without_terminator()) {
-    if (op.getNumResults() == 1 && op.getResult(0) == accumulator)
-      translateAccumulator(accumulator);
+    if (op.getNumResults() == 1 && accumulators.contains(op.getResult(0)))
+      translateAccumulator(op.getResult(0));
     else if (op.getNumResults() == 1 && needed.contains(op.getResult(0)) && failed(translate(&op)))
       return failure();
   }
   for (auto [index, result] : llvm::enumerate(body.getTerminator()->getOperands()))
-    program.outputs.push_back({refs.lookup(result), static_cast<unsigned>(index), space.getGroups(result),
-                               space.getStrides(result)});
+    program.outputs.push_back({refs.lookup(result), static_cast<unsigned>(index),
+                               space.getGroups(result), space.getStrides(result)});
   return success();
 }
 
 FailureOr<TileProgram> TileProgram::build(Block &body, const IterationSpace &space,
-                                          Value accumulator) {
+                                          ValueRange accumulators) {
   TileProgram program;
-  if (failed(Translator(program, space, accumulator).run(body)))
+  if (failed(Translator(program, space, accumulators).run(body)))
     return failure();
   return program;
 }

@@ -98,11 +98,11 @@ public:
   SmallVector<TileOp> ops; // in an order in which operands come first
   SmallVector<TileOutput> outputs;
 
-  /// Translates what the terminator of `body` needs. `accumulator`: a value that the matrix engine
-  /// leaves in f32 (the result of the body's product), or null. Fails with a diagnostic that names
-  /// an op for which there is no code.
+  /// Translates what the terminator of `body` needs. `accumulators`: values that the matrix engine
+  /// leaves in f32 (the results of the body's products). Fails with a diagnostic that names an op
+  /// for which there is no code.
   static FailureOr<TileProgram> build(Block &body, const IterationSpace &space,
-                                      Value accumulator = {});
+                                      ValueRange accumulators = {});
 
   /// Sets how often each value is computed, given the groups that move with each step and with each
   /// item.

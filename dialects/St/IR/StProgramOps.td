@@ -155,10 +155,10 @@ def St_ScheduleOp : St_Op<"schedule", [HasParent<"ProgramOp">]> {
 def St_KernelOp : St_Op<"kernel", [IsolatedFromAbove, SingleBlock]> {
   let summary = "a tensor program that one device kernel computes";
   let description = [{
-    `kind`: "matmul" (one dot_general and elementwise ops around its result), "loop" (elementwise ops,
-    broadcasts and row reductions over one iteration space), "chain" (a loop over rows, products that
-    make them and products that read them), "reduce", "copy" (data movement), "gather",
-    "scatter". The body is isolated; scalars and constants are cloned into it.
+    `kind`: "matmul" (dot_generals of one left operand and elementwise ops around their results),
+    "loop" (elementwise ops, broadcasts and row reductions over one iteration space), "chain" (a loop
+    over rows, products that make them and products that read them), "reduce", "copy" (data movement),
+    "gather", "scatter". The body is isolated; scalars and constants are cloned into it.
   }];
   let arguments = (ins StrAttr:$kind, Variadic<St_Tensor>:$inputs);
   let results = (outs Variadic<St_Tensor>:$results);

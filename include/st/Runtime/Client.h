@@ -58,6 +58,9 @@ public:
 /// A client that simulates DTU clusters on the host.
 std::unique_ptr<Client> createDtuClient(const ClientOptions &options);
 
+/// A client for GPUs and for the host in their place. CUDA is looked for when a program is loaded.
+std::unique_ptr<Client> createCudaClient(const ClientOptions &options);
+
 } // namespace st
 
 #endif // ST_RUNTIME_CLIENT_H

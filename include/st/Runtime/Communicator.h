@@ -3,6 +3,8 @@
 #define ST_RUNTIME_COMMUNICATOR_H
 
 #include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
 #include <cstdint>
@@ -10,8 +12,19 @@
 
 namespace st {
 
+/// Where a message goes to or comes from. Messages of one channel between two processes arrive in
+/// the order in which they were sent.
+struct Peer {
+  int64_t process = 0;
+  int channel = 0; ///< 0 to kMostChannel
+  /// What it is for, as an error says it: "all_reduce @loss of ranks 0 to 3".
+  absl::string_view what;
+};
+constexpr int kMostChannel = 32767;
+
 /// A group of processes; each holds some ranks of the executable. Every process
-/// makes the same calls in the same order.
+/// makes the same collective calls in the same order. What waits for another process for longer
+/// than the watchdog allows is an error that names it; the group is of no use after an error.
 class Communicator {
 public:
   virtual ~Communicator() = default;
@@ -27,10 +40,34 @@ public:
 
   /// Returns once every process has called it.
   virtual absl::Status barrier() = 0;
+
+  /// Sends to another process. `bytes` may change once it returns, which it does at once. Any
+  /// number of threads may send and receive.
+  virtual absl::Status send(absl::Span<const uint8_t> bytes, const Peer &to) = 0;
+
+  /// Waits for the next message of a channel. It is an error if it has another size.
+  virtual absl::Status receive(absl::Span<uint8_t> bytes, const Peer &from) = 0;
 };
+
+/// How many processes a launcher started together with this one, by what it left in the
+/// environment.
+struct Launch {
+  absl::string_view launcher; ///< "mpirun", "srun", or "RANK and WORLD_SIZE"; empty: none
+  int64_t processes = 1;
+};
+Launch detectLaunch();
 
 /// One process that holds every rank.
 std::unique_ptr<Communicator> createInProcessCommunicator();
+
+struct MpiOptions {
+  int64_t ranks = 1;           ///< of the executable: neighbours are held by the same process
+  double watchdogSeconds = 60; ///< how long to wait for another process
+};
+
+/// The processes that `mpirun` of Open MPI started. Its library is opened now: NotFound where it
+/// is not there. Call once.
+absl::StatusOr<std::unique_ptr<Communicator>> createMpiCommunicator(const MpiOptions &options);
 
 } // namespace st
 

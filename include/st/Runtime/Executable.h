@@ -129,6 +129,8 @@ public:
   /// started once the event is set.
   virtual Event launchStep() = 0;
 
+  /// Whether the devices are simulated, so that timeStep and lastStepWork have an answer.
+  virtual bool isSimulated() const { return true; }
   /// The time of one step. `trace` and `timeline` may be null.
   virtual absl::StatusOr<StepTime> timeStep(StepTrace *trace, StepTimeline *timeline) = 0;
   /// What the last step did, counted as its data went: no times.

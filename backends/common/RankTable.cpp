@@ -1,7 +1,7 @@
-#include "backends/dtu/codegen/RankTable.h"
+#include "backends/common/RankTable.h"
 
 using namespace mlir;
-using namespace mlir::dtu;
+using namespace mlir::st;
 
 static std::string keyOf(ArrayAttr axes) {
   std::string key;
@@ -102,6 +102,35 @@ int64_t RankTable::addPairs(ArrayAttr axes, ArrayRef<int64_t> pairs) {
       added[entry].push_back(values[entry]);
   }
   entries.append(added);
+  return it->second;
+}
+
+int64_t RankTable::addSources(ArrayAttr axes, ArrayRef<int64_t> pairs) {
+  std::string key = "sources;" + keyOf(axes);
+  for (int64_t position : pairs)
+    key += ";" + std::to_string(position);
+  auto [it, isNew] = known.try_emplace(key, entries.size());
+  if (!isNew)
+    return it->second;
+  SmallVector<int64_t> sources(numRanks(), -1);
+  for (int64_t rank = 0; rank < numRanks(); ++rank) {
+    SmallVector<int64_t> others = members(rank, axes);
+    for (size_t i = 0; i + 1 < pairs.size(); i += 2)
+      if (pairs[i + 1] == position(rank, axes))
+        sources[rank] = program.getFirstRank() + others[pairs[i]];
+  }
+  entries.push_back(sources);
+  return it->second;
+}
+
+int64_t RankTable::addCounterpart(ProgramOp group) {
+  auto [it, isNew] = known.try_emplace(("group;" + group.getSymName()).str(), entries.size());
+  if (!isNew)
+    return it->second;
+  SmallVector<int64_t> counterparts;
+  for (int64_t rank = 0; rank < numRanks(); ++rank)
+    counterparts.push_back(group.getFirstRank() + rank);
+  entries.push_back(counterparts);
   return it->second;
 }
 

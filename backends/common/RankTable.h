@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-namespace mlir::dtu {
+namespace mlir::st {
 
 class RankTable {
 public:
@@ -32,6 +32,13 @@ public:
   /// target, and then sends and receives nothing.
   int64_t addPairs(ArrayAttr axes, ArrayRef<int64_t> pairs);
 
+  /// An entry with the global rank from which such pairs send to the rank, itself where it is its
+  /// own source; -1: nobody does.
+  int64_t addSources(ArrayAttr axes, ArrayRef<int64_t> pairs);
+
+  /// An entry with the global rank that is in another group what the rank is in its own.
+  int64_t addCounterpart(ProgramOp group);
+
   int64_t size() const { return entries.size(); }
   /// All tables, rank-major.
   SmallVector<int64_t> getTables() const;
@@ -47,4 +54,4 @@ private:
   SmallVector<int64_t> members(int64_t rank, ArrayAttr axes);
 };
 
-} // namespace mlir::dtu
+} // namespace mlir::st

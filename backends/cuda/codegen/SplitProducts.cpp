@@ -1,0 +1,196 @@
+#include "backends/cuda/codegen/KernelParts.h"
+#include "backends/cuda/codegen/Passes.h"
+#include "backends/cuda/codegen/Product.h"
+
+namespace mlir::cuda {
+#define GEN_PASS_DEF_SPLITPRODUCTS
+#include "backends/cuda/codegen/Passes.h.inc"
+} // namespace mlir::cuda
+
+using namespace mlir;
+using namespace mlir::cuda;
+namespace hlo = mlir::stablehlo;
+
+namespace {
+class SplitProductsPass : public mlir::cuda::impl::SplitProductsBase<SplitProductsPass> {
+public:
+  void runOnOperation() override;
+
+private:
+  LogicalResult split(mlir::st::KernelOp kernel);
+  Product prepare(mlir::st::KernelOp &kernel);
+  void pack(mlir::st::KernelOp kernel, hlo::DotGeneralOp dot);
+};
+} // namespace
+
+// ---- operands
+// ------------------------------------------------------------------------------------
+
+/// The operand with its dimensions in another order, by a kernel of its own.
+static Value transpose(OpBuilder &builder, mlir::st::KernelOp kernel, Value operand,
+                       ArrayRef<int64_t> order) {
+  auto type = cast<RankedTensorType>(operand.getType());
+  SmallVector<int64_t> shape =
+      llvm::map_to_vector(order, [&](int64_t dim) { return type.getDimSize(dim); });
+  auto result = RankedTensorType::get(shape, type.getElementType());
+  Location loc = kernel.getLoc();
+  auto copy = mlir::st::KernelOp::create(builder, loc, TypeRange(result),
+                                         builder.getStringAttr("copy"), ValueRange(operand));
+  OpBuilder::InsertionGuard guard(builder);
+  Block *body = builder.createBlock(&copy.getBody(), {}, {type}, {loc});
+  Value moved = hlo::TransposeOp::create(builder, loc, result, body->getArgument(0),
+                                         builder.getDenseI64ArrayAttr(order));
+  mlir::st::YieldOp::create(builder, loc, moved);
+  return copy.getResult(0);
+}
+
+/// Batching, free, then contracting dimensions.
+static SmallVector<int64_t> packedOrder(int64_t rank, ArrayRef<int64_t> batching,
+                                        ArrayRef<int64_t> contracting) {
+  SmallVector<int64_t> order(batching);
+  for (int64_t dim = 0; dim < rank; ++dim)
+    if (!llvm::is_contained(batching, dim) && !llvm::is_contained(contracting, dim))
+      order.push_back(dim);
+  llvm::append_range(order, contracting);
+  return order;
+}
+
+/// Gives a product operands in an order of dimensions in which they are matrices.
+void SplitProductsPass::pack(mlir::st::KernelOp kernel, hlo::DotGeneralOp dot) {
+  auto numbers = dot.getDotDimensionNumbers();
+  OpBuilder builder(kernel);
+  Block &body = kernel.getBody().front();
+  auto packOperand = [&](Value value, ArrayRef<int64_t> batching, ArrayRef<int64_t> contracting) {
+    auto argument = cast<BlockArgument>(value);
+    int64_t rank = cast<RankedTensorType>(value.getType()).getRank();
+    SmallVector<int64_t> order = packedOrder(rank, batching, contracting);
+    if (llvm::is_sorted(order))
+      return value;
+    Value packed = transpose(builder, kernel, kernel.getInputs()[argument.getArgNumber()], order);
+    ++numPacked;
+    kernel.getInputsMutable().append(packed);
+    return Value(body.addArgument(packed.getType(), packed.getLoc()));
+  };
+  SmallVector<Value> operands{packOperand(dot.getLhs(), numbers.getLhsBatchingDimensions(),
+                                          numbers.getLhsContractingDimensions()),
+                              packOperand(dot.getRhs(), numbers.getRhsBatchingDimensions(),
+                                          numbers.getRhsContractingDimensions())};
+  auto range = [](size_t from, size_t count) {
+    return llvm::to_vector(llvm::seq<int64_t>(from, from + count));
+  };
+  size_t batching = numbers.getLhsBatchingDimensions().size();
+  size_t contracting = numbers.getLhsContractingDimensions().size();
+  auto rankOf = [](Value value) {
+    return static_cast<size_t>(cast<RankedTensorType>(value.getType()).getRank());
+  };
+  SmallVector<int64_t> left = range(rankOf(operands[0]) - contracting, contracting);
+  SmallVector<int64_t> right = range(rankOf(operands[1]) - contracting, contracting);
+  SmallVector<int64_t> batches = range(0, batching);
+  OpBuilder inside(dot);
+  auto packed = hlo::DotGeneralOp::create(
+      inside, dot.getLoc(), dot.getType(), operands[0], operands[1],
+      hlo::DotDimensionNumbersAttr::get(kernel.getContext(), batches, batches, left, right));
+  packed->setDiscardableAttrs(dot->getDiscardableAttrDictionary());
+  dot.replaceAllUsesWith(packed.getResult());
+  dot.erase();
+  for (size_t i = body.getNumArguments(); i-- > 0;)
+    if (body.getArgument(i).use_empty()) {
+      body.eraseArgument(i);
+      kernel->eraseOperand(i);
+    }
+}
+
+// ---- the pass -----------------------------------------------------------------------------------
+
+/// Sums of nothing are zeros.
+static void dropEmptyProducts(mlir::st::KernelOp kernel) {
+  for (auto dot :
+       llvm::make_early_inc_range(kernel.getBody().front().getOps<hlo::DotGeneralOp>())) {
+    auto isEmpty = [](Value operand) {
+      return cast<RankedTensorType>(operand.getType()).getNumElements() == 0;
+    };
+    if (!isEmpty(dot.getLhs()) && !isEmpty(dot.getRhs()))
+      continue;
+    OpBuilder builder(dot);
+    dot.getResult().replaceAllUsesWith(hlo::ConstantOp::create(
+        builder, dot.getLoc(), cast<ElementsAttr>(builder.getZeroAttr(dot.getType()))));
+    dot.erase();
+  }
+}
+
+/// Replaces a kernel by one whose results are the same and of which some values lie in memory.
+static mlir::st::KernelOp cutKernel(mlir::st::KernelOp kernel, StringRef kind, ArrayRef<Cut> cuts) {
+  OpBuilder builder(kernel);
+  Operation *yield = kernel.getBody().front().getTerminator();
+  SmallVector<Value> rest;
+  SmallVector<Value> results(kernel.getNumResults());
+  for (auto [value, result] : llvm::zip_equal(yield->getOperands(), results)) {
+    for (const Cut &cut : cuts)
+      if (cut.inside == value)
+        result = cut.outside;
+    if (!result)
+      rest.push_back(value);
+  }
+  mlir::st::KernelOp left;
+  if (!rest.empty())
+    left = makePart(builder, kernel, kind, rest, cuts);
+  size_t next = 0;
+  for (auto [old, result] : llvm::zip_equal(kernel.getResults(), results))
+    old.replaceAllUsesWith(result ? result : left.getResult(next++));
+  kernel.erase();
+  return left;
+}
+
+/// The first product of a kernel, of two arguments that are matrices.
+Product SplitProductsPass::prepare(mlir::st::KernelOp &kernel) {
+  auto first = [&] { return *kernel.getBody().front().getOps<hlo::DotGeneralOp>().begin(); };
+  SmallVector<Value> computed;
+  for (Value operand : first()->getOperands())
+    if (!isa<BlockArgument>(operand) && !llvm::is_contained(computed, operand))
+      computed.push_back(operand);
+  if (!computed.empty()) {
+    OpBuilder builder(kernel);
+    auto before = makePart(builder, kernel, "loop", computed, {});
+    SmallVector<Cut> cuts;
+    for (auto [inside, outside] : llvm::zip_equal(computed, before.getResults()))
+      cuts.push_back({inside, outside});
+    kernel = cutKernel(kernel, "matmul", cuts);
+    ++numSplit;
+  }
+  if (!ProductLayout::get(first()))
+    pack(kernel, first());
+  return *matchProduct(first());
+}
+
+LogicalResult SplitProductsPass::split(mlir::st::KernelOp kernel) {
+  if (kernel->hasAttr("st.addresses"))
+    return kernel.emitOpError("has its place in memory: expected split-products before "
+                              "plan-memory");
+  dropEmptyProducts(kernel);
+  auto dots = [&] { return kernel.getBody().front().getOps<hlo::DotGeneralOp>(); };
+  while (!dots().empty()) {
+    Product product = prepare(kernel);
+    if (kernel.getBody().front().getTerminator()->getOperands() == ValueRange(product.result))
+      return success();
+    OpBuilder builder(kernel);
+    auto first = makePart(builder, kernel, "matmul", product.result, {});
+    bool isLast = llvm::hasSingleElement(dots());
+    kernel = cutKernel(kernel, isLast ? "loop" : "matmul", Cut{product.result, first.getResult(0)});
+    ++numSplit;
+    if (!kernel)
+      return success();
+  }
+  kernel.setKind("loop");
+  return success();
+}
+
+void SplitProductsPass::runOnOperation() {
+  SmallVector<mlir::st::KernelOp> products;
+  getOperation()->walk([&](mlir::st::KernelOp kernel) {
+    if (kernel.getKind() == "matmul")
+      products.push_back(kernel);
+  });
+  for (mlir::st::KernelOp kernel : products)
+    if (failed(split(kernel)))
+      return signalPassFailure();
+}

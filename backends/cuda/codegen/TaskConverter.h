@@ -1,0 +1,114 @@
+// What convert-kernels-to-gpu makes of a task: a function that launches kernels.
+#pragma once
+
+#include "backends/common/RankTable.h"
+#include "backends/cuda/codegen/KernelEmitter.h"
+#include "backends/cuda/codegen/Product.h"
+#include "dialects/St/IR/StDialect.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+namespace mlir::cuda {
+
+/// Accesses need no more; arenas are aligned to more than this.
+constexpr int64_t kMostAlignment = 16;
+
+/// Where a value lies: in the rank's arena, its scratch memory or another rank's arena.
+struct Place {
+  mlir::st::AddressAttr address;
+  RankedTensorType type;
+  bool isScratch = false;
+  std::optional<int64_t> peer; ///< entry of the rank table with the rank that holds it
+
+  int64_t bytes() const {
+    return type.getNumElements() * getStorageType(type.getElementType()).getIntOrFloatBitWidth() /
+           8;
+  }
+  int64_t alignment() const {
+    int64_t common = address.getOffset() | (address.getSlots() > 1 ? address.getStride() : 0);
+    return common == 0 ? kMostAlignment : std::min(kMostAlignment, common & -common);
+  }
+  MemRefType bufferType() const {
+    return MemRefType::get({type.getNumElements()}, getStorageType(type.getElementType()));
+  }
+};
+
+/// The gpu.funcs of a module. Kernels that are the same, as those of equal layers, are one.
+class KernelLibrary {
+public:
+  explicit KernelLibrary(ModuleOp module) : module(module), symbols(module) {}
+
+  struct Entry {
+    st::KernelOp kernel;
+    SmallVector<int64_t> alignments;
+    gpu::GPUFuncOp function;
+    Launch launch;
+  };
+  FailureOr<const Entry *> get(st::KernelOp kernel, ArrayRef<Place> places);
+  size_t size() const { return count; }
+
+private:
+  ModuleOp module;
+  SymbolTable symbols;
+  gpu::GPUModuleOp gpuModule;
+  DenseMap<size_t, SmallVector<std::unique_ptr<Entry>>> entries; // by hash
+  size_t count = 0;
+
+  FailureOr<std::unique_ptr<Entry>> emit(st::KernelOp kernel, ArrayRef<Place> places);
+};
+
+/// The function that runs one task.
+class TaskConverter {
+public:
+  TaskConverter(st::TaskOp task, KernelLibrary &library, st::RankTable &table)
+      : task(task), program(task->getParentOfType<st::ProgramOp>()), library(library), table(table),
+        symbols(program), builder(task.getContext()) {}
+
+  FailureOr<func::FuncOp> run();
+  SmallVector<Attribute> constants;
+  /// Kernels that were made for writes, to be erased when the library needs them no more.
+  SmallVector<OwningOpRef<st::KernelOp>> ownKernels;
+  int64_t scratchBytes = 0; ///< that collectives take
+
+private:
+  st::TaskOp task;
+  st::ProgramOp program;
+  KernelLibrary &library;
+  st::RankTable &table;
+  SymbolTable symbols;
+  OpBuilder builder;
+  Value arena, microBatch;
+
+  FailureOr<Place> placeOf(Value value);
+  FailureOr<Place> placeOfStorage(Operation *user, StringRef symbol);
+  Value view(Location loc, const Place &place);
+  LogicalResult convert(Operation *op);
+  LogicalResult convertBlock(Block &block);
+  LogicalResult convertLoop(st::LoopOp loop);
+  LogicalResult convertKernel(st::KernelOp kernel);
+  LogicalResult launch(st::KernelOp kernel, ArrayRef<Place> places);
+  LogicalResult convertProduct(st::KernelOp kernel, ArrayRef<Place> places);
+  LogicalResult convertWrite(st::WriteOp write);
+  LogicalResult convertConstant(stablehlo::ConstantOp constant);
+  LogicalResult convertAxisIndex(st::AxisIndexOp index);
+  LogicalResult accumulate(st::WriteOp write, const Place &value, const Place &target);
+  LogicalResult copy(Operation *op, const Place &from, const Place &to);
+
+  // Collectives (TaskCollectives.cpp).
+  struct Exchange;
+  LogicalResult convertCollective(Operation *op);
+  LogicalResult convertAllSlice(st::AllSliceOp slice);
+  LogicalResult exchange(Exchange &exchange, const Place &from, const Place &to);
+  void meet(const Exchange &exchange);
+  LogicalResult reduce(Operation *op, ArrayRef<Place> parts, const Place &to, st::ReduceKind kind);
+  /// Copies part `number` along a dimension of `whole` from there to `part`, or the other way
+  /// round.
+  enum class Direction { FromWhole, IntoWhole };
+  void copyPart(Location loc, const Place &whole, const Place &part, int64_t dim, Value number,
+                Direction direction);
+  LogicalResult convertSend(st::SendOp send);
+  LogicalResult convertReceive(st::RecvOp receive);
+  FailureOr<int64_t> counterpartIn(Operation *op, FlatSymbolRefAttr group);
+};
+
+} // namespace mlir::cuda

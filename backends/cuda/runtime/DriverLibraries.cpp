@@ -1,0 +1,117 @@
+#include "backends/cuda/runtime/DriverLibraries.h"
+
+#include "lib/Support/StatusMacros.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <dlfcn.h>
+#include <initializer_list>
+
+namespace st::cuda {
+namespace {
+
+// A library that stays open as long as the process runs.
+class Library {
+public:
+  Library(std::initializer_list<const char *> names, const char *purpose)
+      : name(*names.begin()), purpose(purpose) {
+    for (auto it = names.begin(); it != names.end() && !handle; ++it)
+      handle = ::dlopen(*it, RTLD_NOW | RTLD_LOCAL);
+    if (!handle)
+      status = absl::UnavailableError(absl::StrCat(name, " is missing, which ", purpose));
+  }
+
+  template <class Function> void find(Function &function, const char *symbol) {
+    if (!status.ok())
+      return;
+    function = reinterpret_cast<Function>(::dlsym(handle, symbol));
+    if (!function)
+      status = absl::UnavailableError(
+          absl::StrCat(name, " has no ", symbol, ": a newer one is needed, which ", purpose));
+  }
+
+  absl::Status status;
+
+private:
+  const char *name, *purpose;
+  void *handle = nullptr;
+};
+
+absl::StatusOr<Driver> openDriver() {
+  Library library({"libcuda.so.1"}, "comes with NVIDIA's driver and runs programs for GPUs");
+  Driver driver;
+  library.find(driver.init, "cuInit");
+  library.find(driver.getErrorString, "cuGetErrorString");
+  library.find(driver.getDeviceCount, "cuDeviceGetCount");
+  library.find(driver.getDevice, "cuDeviceGet");
+  library.find(driver.getAttribute, "cuDeviceGetAttribute");
+  library.find(driver.retainContext, "cuDevicePrimaryCtxRetain");
+  library.find(driver.releaseContext, "cuDevicePrimaryCtxRelease_v2");
+  library.find(driver.setContext, "cuCtxSetCurrent");
+  library.find(driver.canAccessPeer, "cuDeviceCanAccessPeer");
+  library.find(driver.enablePeer, "cuCtxEnablePeerAccess");
+  library.find(driver.allocate, "cuMemAlloc_v2");
+  library.find(driver.release, "cuMemFree_v2");
+  library.find(driver.setBytes, "cuMemsetD8_v2");
+  library.find(driver.setBytes2D, "cuMemsetD2D8Async");
+  library.find(driver.setWords, "cuMemsetD32Async");
+  library.find(driver.copyToDevice, "cuMemcpyHtoD_v2");
+  library.find(driver.copyFromDevice, "cuMemcpyDtoH_v2");
+  library.find(driver.copy, "cuMemcpyAsync");
+  library.find(driver.copy2D, "cuMemcpy2DAsync_v2");
+  library.find(driver.loadModule, "cuModuleLoadDataEx");
+  library.find(driver.unloadModule, "cuModuleUnload");
+  library.find(driver.getFunction, "cuModuleGetFunction");
+  library.find(driver.launch, "cuLaunchKernel");
+  library.find(driver.createStream, "cuStreamCreate");
+  library.find(driver.destroyStream, "cuStreamDestroy_v2");
+  library.find(driver.synchronize, "cuStreamSynchronize");
+  ST_RETURN_IF_ERROR(library.status);
+  ST_RETURN_IF_ERROR(driver.check(driver.init(0), "starting NVIDIA's driver"));
+  return driver;
+}
+
+absl::StatusOr<BlasLt> openBlasLt() {
+  Library library({"libcublasLt.so", "libcublasLt.so.13", "libcublasLt.so.12"},
+                  "comes with CUDA and multiplies matrices");
+  BlasLt blas;
+  library.find(blas.create, "cublasLtCreate");
+  library.find(blas.createDesc, "cublasLtMatmulDescCreate");
+  library.find(blas.setDesc, "cublasLtMatmulDescSetAttribute");
+  library.find(blas.destroyDesc, "cublasLtMatmulDescDestroy");
+  library.find(blas.createLayout, "cublasLtMatrixLayoutCreate");
+  library.find(blas.setLayout, "cublasLtMatrixLayoutSetAttribute");
+  library.find(blas.destroyLayout, "cublasLtMatrixLayoutDestroy");
+  library.find(blas.createPreference, "cublasLtMatmulPreferenceCreate");
+  library.find(blas.setPreference, "cublasLtMatmulPreferenceSetAttribute");
+  library.find(blas.destroyPreference, "cublasLtMatmulPreferenceDestroy");
+  library.find(blas.choose, "cublasLtMatmulAlgoGetHeuristic");
+  library.find(blas.multiply, "cublasLtMatmul");
+  ST_RETURN_IF_ERROR(library.status);
+  return blas;
+}
+
+} // namespace
+
+absl::Status Driver::check(int result, const char *what) const {
+  if (result == 0)
+    return absl::OkStatus();
+  const char *text = nullptr;
+  getErrorString(result, &text);
+  return absl::UnavailableError(
+      absl::StrCat(what, " failed: ", text ? text : "unknown error", " (", result, ")"));
+}
+
+absl::StatusOr<const Driver *> getDriver() {
+  static const absl::StatusOr<Driver> driver = openDriver();
+  ST_RETURN_IF_ERROR(driver.status());
+  return &*driver;
+}
+
+absl::StatusOr<const BlasLt *> getBlasLt() {
+  static const absl::StatusOr<BlasLt> blas = openBlasLt();
+  ST_RETURN_IF_ERROR(blas.status());
+  return &*blas;
+}
+
+} // namespace st::cuda

@@ -1,0 +1,118 @@
+// The functions of NVIDIA's libraries that are used, found at run time: nothing of CUDA is needed
+// to build or to start a training binary. Names and numbers are those of cuda.h and cublasLt.h,
+// which a test compares where they are found.
+#ifndef ST_BACKENDS_CUDA_RUNTIME_DRIVERLIBRARIES_H
+#define ST_BACKENDS_CUDA_RUNTIME_DRIVERLIBRARIES_H
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <cstddef>
+#include <cstdint>
+
+namespace st::cuda {
+
+using DevicePointer = unsigned long long;
+using DeviceNumber = int;
+using Handle = void *; ///< of a context, a module, a function, a stream
+
+constexpr int kCapabilityMajor = 75, kCapabilityMinor = 76; // attributes of a device
+constexpr int kJitErrorLog = 5, kJitErrorLogBytes = 6;      // options of a module
+constexpr unsigned kStreamNonBlocking = 1, kMemoryUnified = 4;
+
+struct Copy2D {
+  size_t sourceX = 0, sourceY = 0;
+  unsigned sourceType = kMemoryUnified;
+  const void *sourceHost = nullptr;
+  DevicePointer source = 0;
+  Handle sourceArray = nullptr;
+  size_t sourcePitch = 0;
+  size_t targetX = 0, targetY = 0;
+  unsigned targetType = kMemoryUnified;
+  void *targetHost = nullptr;
+  DevicePointer target = 0;
+  Handle targetArray = nullptr;
+  size_t targetPitch = 0;
+  size_t width = 0, height = 0;
+};
+
+/// The driver. Functions return 0 or the number of an error.
+struct Driver {
+  int (*init)(unsigned flags);
+  int (*getErrorString)(int error, const char **text);
+  int (*getDeviceCount)(int *count);
+  int (*getDevice)(DeviceNumber *device, int ordinal);
+  int (*getAttribute)(int *value, int attribute, DeviceNumber device);
+  int (*retainContext)(Handle *context, DeviceNumber device);
+  int (*releaseContext)(DeviceNumber device);
+  int (*setContext)(Handle context);
+  int (*canAccessPeer)(int *can, DeviceNumber device, DeviceNumber peer);
+  int (*enablePeer)(Handle context, unsigned flags);
+  int (*allocate)(DevicePointer *memory, size_t bytes);
+  int (*release)(DevicePointer memory);
+  int (*setBytes)(DevicePointer memory, unsigned char value, size_t bytes);
+  int (*setBytes2D)(DevicePointer memory, size_t pitch, unsigned char value, size_t width,
+                    size_t height, Handle stream);
+  int (*setWords)(DevicePointer memory, unsigned value, size_t words, Handle stream);
+  int (*copyToDevice)(DevicePointer to, const void *from, size_t bytes);
+  int (*copyFromDevice)(void *to, DevicePointer from, size_t bytes);
+  int (*copy)(DevicePointer to, DevicePointer from, size_t bytes, Handle stream);
+  int (*copy2D)(const Copy2D *copy, Handle stream);
+  int (*loadModule)(Handle *module, const void *image, unsigned options, int *names, void **values);
+  int (*unloadModule)(Handle module);
+  int (*getFunction)(Handle *function, Handle module, const char *name);
+  int (*launch)(Handle function, unsigned blocksX, unsigned blocksY, unsigned blocksZ,
+                unsigned threadsX, unsigned threadsY, unsigned threadsZ, unsigned sharedBytes,
+                Handle stream, void **arguments, void **extra);
+  int (*createStream)(Handle *stream, unsigned flags);
+  int (*destroyStream)(Handle stream);
+  int (*synchronize)(Handle stream);
+
+  /// An error of the driver, with what was being done.
+  absl::Status check(int result, const char *what) const;
+};
+
+/// Opened and initialised once a process.
+absl::StatusOr<const Driver *> getDriver();
+
+constexpr int kTypeF32 = 0, kTypeF64 = 1, kTypeF16 = 2, kTypeBF16 = 14;
+constexpr int kComputeF32 = 68, kComputeF64 = 70;
+constexpr int kDescTransA = 3, kDescTransB = 4, kDescEpilogue = 7, kDescBias = 8; // of a product
+constexpr int kLayoutBatchCount = 5, kLayoutBatchStride = 6;                      // of a matrix
+constexpr int kPreferWorkspace = 1, kPreferAlignmentA = 5;                        // then B, C and D
+constexpr uint32_t kEpilogueBias = 4;
+
+struct ProductAlgorithm {
+  uint64_t algorithm[8];
+  size_t workspaceBytes;
+  int state;
+  float waves;
+  int reserved[4];
+};
+
+/// cuBLASLt: products with what follows them.
+struct BlasLt {
+  int (*create)(Handle *library);
+  int (*createDesc)(Handle *desc, int computeType, int scaleType);
+  int (*setDesc)(Handle desc, int attribute, const void *value, size_t bytes);
+  int (*destroyDesc)(Handle desc);
+  int (*createLayout)(Handle *layout, int type, uint64_t rows, uint64_t columns, int64_t leading);
+  int (*setLayout)(Handle layout, int attribute, const void *value, size_t bytes);
+  int (*destroyLayout)(Handle layout);
+  int (*createPreference)(Handle *preference);
+  int (*setPreference)(Handle preference, int attribute, const void *value, size_t bytes);
+  int (*destroyPreference)(Handle preference);
+  int (*choose)(Handle library, Handle desc, Handle a, Handle b, Handle c, Handle d,
+                Handle preference, int most, ProductAlgorithm *found, int *count);
+  int (*multiply)(Handle library, Handle desc, const void *alpha, const void *a, Handle aLayout,
+                  const void *b, Handle bLayout, const void *beta, const void *c, Handle cLayout,
+                  void *d, Handle dLayout, const void *algorithm, void *workspace,
+                  size_t workspaceBytes, Handle stream);
+};
+
+/// Opened once a process.
+absl::StatusOr<const BlasLt *> getBlasLt();
+
+} // namespace st::cuda
+
+#endif // ST_BACKENDS_CUDA_RUNTIME_DRIVERLIBRARIES_H

@@ -1,0 +1,181 @@
+#include "backends/cuda/runtime/DriverProduct.h"
+
+#include "lib/Support/StatusMacros.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+
+namespace st::cuda {
+namespace {
+
+absl::Status check(int result, const char *what) {
+  return result == 0 ? absl::OkStatus()
+                     : absl::UnavailableError(
+                           absl::StrCat("cuBLASLt: ", what, " failed (status ", result, ")"));
+}
+
+int typeOf(proto::ElementType type) {
+  switch (type) {
+  case proto::F64:
+    return kTypeF64;
+  case proto::F16:
+    return kTypeF16;
+  case proto::BF16:
+    return kTypeBF16;
+  default:
+    return kTypeF32;
+  }
+}
+
+/// By what all addresses of an operand can be divided, 16 at most: the first one, and what other
+/// micro-batches and positions add to it.
+uint32_t alignmentOf(Address first, const proto::CudaPlace &place) {
+  const auto steps = static_cast<Address>((place.slots() > 1 ? place.stride() : 0) |
+                                          (place.has_position() ? place.position_stride() : 0));
+  uint32_t aligned = 1;
+  while (aligned < 16 && (first | steps) % (2 * aligned) == 0)
+    aligned *= 2;
+  return aligned;
+}
+
+int64_t widthOf(proto::ElementType type) {
+  return type == proto::F64 ? 8 : type == proto::F32 ? 4 : 2;
+}
+
+} // namespace
+
+absl::StatusOr<std::unique_ptr<DriverProduct>>
+DriverProduct::create(Handle library, const proto::CudaProduct &product,
+                      const ProductOperands &operands, size_t workspaceBytes) {
+  ST_ASSIGN_OR_RETURN(const BlasLt *blas, getBlasLt());
+  auto made = std::unique_ptr<DriverProduct>(new DriverProduct(*blas, library, product));
+  ST_RETURN_IF_ERROR(made->prepare(operands, workspaceBytes));
+  return made;
+}
+
+DriverProduct::~DriverProduct() {
+  for (Handle layout : {a, b, d})
+    if (layout)
+      blas.destroyLayout(layout);
+  if (desc)
+    blas.destroyDesc(desc);
+}
+
+/// Of the transpose of a matrix, which lies column by column where the matrix lies row by row; one
+/// that does not is transposed again, which nobody does for d.
+absl::Status DriverProduct::addLayout(Handle &layout, int type, const proto::CudaMatrix &matrix,
+                                      int64_t rows, int64_t columns, int32_t *isTransposed) {
+  const bool isRows = matrix.column() == 1 || columns == 1;
+  if (!isRows && !isTransposed)
+    return absl::UnimplementedError("a product whose result lies column by column");
+  const int64_t width = isRows ? columns : rows, height = isRows ? rows : columns;
+  const int64_t leading = std::max(isRows ? matrix.row() : matrix.column(), width);
+  ST_RETURN_IF_ERROR(check(blas.createLayout(&layout, type, static_cast<uint64_t>(width),
+                                             static_cast<uint64_t>(height), leading),
+                           "describing a matrix"));
+  if (isTransposed)
+    *isTransposed = !isRows;
+  if (product.batch_size() == 0)
+    return absl::OkStatus();
+  const int last = product.batch_size() - 1;
+  const auto count = static_cast<int32_t>(product.batch(last));
+  const int64_t stride = matrix.batch(last);
+  ST_RETURN_IF_ERROR(
+      check(blas.setLayout(layout, kLayoutBatchCount, &count, sizeof(count)), "a batch"));
+  return check(blas.setLayout(layout, kLayoutBatchStride, &stride, sizeof(stride)), "a batch");
+}
+
+absl::Status DriverProduct::prepare(const ProductOperands &operands, size_t workspaceBytes) {
+  const bool isF64 = product.type() == proto::F64;
+  const int type = typeOf(product.type()), dType = typeOf(product.d_type());
+  ST_RETURN_IF_ERROR(
+      check(blas.createDesc(&desc, isF64 ? kComputeF64 : kComputeF32, isF64 ? kTypeF64 : kTypeF32),
+            "describing a product"));
+  int32_t transposedA = 0, transposedB = 0;
+  ST_RETURN_IF_ERROR(
+      addLayout(b, type, product.b_matrix(), product.k(), product.n(), &transposedB));
+  ST_RETURN_IF_ERROR(
+      addLayout(a, type, product.a_matrix(), product.m(), product.k(), &transposedA));
+  ST_RETURN_IF_ERROR(addLayout(d, dType, product.d_matrix(), product.m(), product.n(), nullptr));
+  ST_RETURN_IF_ERROR(
+      check(blas.setDesc(desc, kDescTransA, &transposedB, sizeof(transposedB)), "a transpose"));
+  ST_RETURN_IF_ERROR(
+      check(blas.setDesc(desc, kDescTransB, &transposedA, sizeof(transposedA)), "a transpose"));
+  if (operands.bias) {
+    ST_RETURN_IF_ERROR(
+        check(blas.setDesc(desc, kDescEpilogue, &kEpilogueBias, sizeof(kEpilogueBias)), "a bias"));
+    const void *bias = reinterpret_cast<const void *>(operands.bias);
+    ST_RETURN_IF_ERROR(check(blas.setDesc(desc, kDescBias, &bias, sizeof(bias)), "a bias"));
+  }
+
+  Handle preference = nullptr;
+  ST_RETURN_IF_ERROR(check(blas.createPreference(&preference), "choosing an algorithm"));
+  // Where it is called for one matrix of the batch after the other, these are aligned to their
+  // elements at least.
+  const auto narrow =
+      static_cast<uint32_t>(std::min(widthOf(product.type()), widthOf(product.d_type())));
+  int result =
+      blas.setPreference(preference, kPreferWorkspace, &workspaceBytes, sizeof(workspaceBytes));
+  const bool isSingle = product.batch_size() < 2;
+  for (int operand = 0; operand < 4 && result == 0; ++operand) {
+    const bool adds = product.has_addend();
+    const Address addresses[] = {operands.b, operands.a, adds ? operands.addend : operands.d,
+                                 operands.d};
+    const proto::CudaPlace *places[] = {&product.b(), &product.a(),
+                                        adds ? &product.addend() : &product.d(), &product.d()};
+    const uint32_t aligned = isSingle ? alignmentOf(addresses[operand], *places[operand]) : narrow;
+    result = blas.setPreference(preference, kPreferAlignmentA + operand, &aligned, sizeof(aligned));
+  }
+  int count = 0;
+  if (result == 0)
+    result = blas.choose(library, desc, b, a, d, d, preference, 1, &algorithm, &count);
+  blas.destroyPreference(preference);
+  ST_RETURN_IF_ERROR(check(result, "choosing an algorithm"));
+  if (count == 0)
+    return absl::UnimplementedError(absl::StrCat("cuBLASLt has no algorithm for a product of ",
+                                                 product.m(), " x ", product.k(), " and ",
+                                                 product.k(), " x ", product.n()));
+  return absl::OkStatus();
+}
+
+absl::Status DriverProduct::runBatch(int dim, const ProductOperands &operands,
+                                     DevicePointer workspace, Handle stream) {
+  if (dim < product.batch_size() - 1) {
+    const auto width = static_cast<Address>(widthOf(product.type()));
+    const auto dWidth = static_cast<Address>(widthOf(product.d_type()));
+    for (int64_t i = 0; i < product.batch(dim); ++i) {
+      ProductOperands next = operands;
+      next.a += static_cast<Address>(i * product.a_matrix().batch(dim)) * width;
+      next.b += static_cast<Address>(i * product.b_matrix().batch(dim)) * width;
+      const Address distance = static_cast<Address>(i * product.d_matrix().batch(dim)) * dWidth;
+      next.d += distance;
+      next.addend += next.addend ? distance : 0;
+      ST_RETURN_IF_ERROR(runBatch(dim + 1, next, workspace, stream));
+    }
+    return absl::OkStatus();
+  }
+  const double wideScale = product.scale(), wideBeta = operands.addend ? 1 : 0;
+  const auto scale = static_cast<float>(wideScale), beta = static_cast<float>(wideBeta);
+  const bool isF64 = product.type() == proto::F64;
+  const void *alphaPointer = isF64 ? static_cast<const void *>(&wideScale) : &scale;
+  const void *betaPointer = isF64 ? static_cast<const void *>(&wideBeta) : &beta;
+  auto pointer = [](Address address) { return reinterpret_cast<void *>(address); };
+  return check(blas.multiply(library, desc, alphaPointer, pointer(operands.b), b,
+                             pointer(operands.a), a, betaPointer,
+                             pointer(operands.addend ? operands.addend : operands.d), d,
+                             pointer(operands.d), d, algorithm.algorithm, pointer(workspace),
+                             algorithm.workspaceBytes, stream),
+               "a product");
+}
+
+absl::Status DriverProduct::run(const ProductOperands &operands, DevicePointer workspace,
+                                Handle stream) {
+  if (operands.bias) {
+    const void *bias = reinterpret_cast<const void *>(operands.bias);
+    ST_RETURN_IF_ERROR(check(blas.setDesc(desc, kDescBias, &bias, sizeof(bias)), "a bias"));
+  }
+  return runBatch(0, operands, workspace, stream);
+}
+
+} // namespace st::cuda

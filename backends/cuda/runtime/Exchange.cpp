@@ -1,0 +1,100 @@
+#include "backends/cuda/runtime/Exchange.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace st::cuda {
+
+void Exchange::begin() {
+  std::lock_guard<std::mutex> lock(mutex);
+  blocked = ended = 0;
+  failure = absl::OkStatus();
+  meetings.clear();
+  queues.clear();
+}
+
+void Exchange::fail(const absl::Status &status) {
+  if (failure.ok())
+    failure = status;
+  changed.notify_all();
+}
+
+void Exchange::checkProgress() {
+  if (blocked > 0 && blocked + ended == ranks)
+    fail(absl::InvalidArgumentError(
+        absl::StrCat("the program cannot go on: ", blocked, " of ", ranks,
+                     " ranks wait for what nobody sends, the others have ended")));
+}
+
+void Exchange::end(const absl::Status &status) {
+  std::lock_guard<std::mutex> lock(mutex);
+  ++ended;
+  if (!status.ok())
+    fail(status);
+  checkProgress();
+}
+
+absl::Status Exchange::status() {
+  std::lock_guard<std::mutex> lock(mutex);
+  return failure;
+}
+
+absl::Status Exchange::meet(absl::Span<const int64_t> members) {
+  std::unique_lock<std::mutex> lock(mutex);
+  Meeting &meeting = meetings[{members.begin(), members.end()}];
+  if (++meeting.arrived >= members.size()) {
+    blocked -= static_cast<int64_t>(meeting.arrived) - 1;
+    meeting.arrived = 0;
+    ++meeting.held;
+    changed.notify_all();
+    return failure;
+  }
+  const int64_t held = meeting.held;
+  ++blocked;
+  checkProgress();
+  changed.wait(lock, [&] { return meeting.held != held || !failure.ok(); });
+  return failure;
+}
+
+void Exchange::send(const Channel &channel, const Message &message) {
+  std::lock_guard<std::mutex> lock(mutex);
+  Queue &queue = queues[channel];
+  queue.messages.push_back(message);
+  if (queue.waiting > 0) {
+    --queue.waiting;
+    --blocked;
+    changed.notify_all();
+  }
+}
+
+absl::StatusOr<Exchange::Message> Exchange::receive(const Channel &channel) {
+  std::unique_lock<std::mutex> lock(mutex);
+  Queue &queue = queues[channel];
+  if (queue.messages.empty()) {
+    ++queue.waiting;
+    ++blocked;
+    checkProgress();
+    changed.wait(lock, [&] { return !queue.messages.empty() || !failure.ok(); });
+  }
+  if (!failure.ok())
+    return failure;
+  Message message = queue.messages.front();
+  queue.messages.pop_front();
+  return message;
+}
+
+absl::StatusOr<Address> Exchange::takePlace(GpuDevice &device, int64_t bytes) {
+  std::lock_guard<std::mutex> lock(mutex);
+  std::vector<Address> &unused = places[bytes];
+  if (unused.empty())
+    return device.allocate(bytes);
+  Address place = unused.back();
+  unused.pop_back();
+  return place;
+}
+
+void Exchange::returnPlace(const Message &message) {
+  std::lock_guard<std::mutex> lock(mutex);
+  places[message.bytes].push_back(message.place);
+}
+
+} // namespace st::cuda

@@ -1,0 +1,79 @@
+// Where the ranks of a process meet and hand each other messages.
+#ifndef ST_BACKENDS_CUDA_RUNTIME_EXCHANGE_H
+#define ST_BACKENDS_CUDA_RUNTIME_EXCHANGE_H
+
+#include "backends/cuda/runtime/GpuDevice.h"
+
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+#include <condition_variable>
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <mutex>
+#include <tuple>
+#include <vector>
+
+namespace st::cuda {
+
+/// Of threads, one a rank. Where nobody can go on any more, because all others wait or have ended,
+/// every wait ends with an error.
+class Exchange {
+public:
+  explicit Exchange(int64_t ranks) : ranks(ranks) {}
+
+  /// Before the ranks of a step run. Forgets what a failed step has left.
+  void begin();
+  /// A rank has ended; where its status is an error, nobody waits for it.
+  void end(const absl::Status &status);
+  /// The first error of a rank.
+  absl::Status status();
+
+  /// Returns when all members have called it.
+  absl::Status meet(absl::Span<const int64_t> members);
+
+  /// From rank to rank, by channel; messages of a channel keep their order. Sending does not wait.
+  struct Channel {
+    int64_t from = 0, to = 0, number = 0;
+    bool operator<(const Channel &other) const {
+      return std::tie(from, to, number) < std::tie(other.from, other.to, other.number);
+    }
+  };
+  struct Message {
+    Address place = 0;
+    int64_t bytes = 0;
+  };
+  void send(const Channel &channel, const Message &message);
+  absl::StatusOr<Message> receive(const Channel &channel);
+
+  /// Memory for a message, and its return.
+  absl::StatusOr<Address> takePlace(GpuDevice &device, int64_t bytes);
+  void returnPlace(const Message &message);
+
+private:
+  struct Meeting {
+    size_t arrived = 0;
+    int64_t held = 0;
+  };
+  struct Queue {
+    std::deque<Message> messages;
+    int64_t waiting = 0;
+  };
+
+  int64_t ranks;
+  std::mutex mutex;
+  std::condition_variable changed;
+  int64_t blocked = 0, ended = 0;
+  absl::Status failure;
+  std::map<std::vector<int64_t>, Meeting> meetings;
+  std::map<Channel, Queue> queues;
+  std::map<int64_t, std::vector<Address>> places; // unused ones, by size
+
+  void fail(const absl::Status &status);
+  void checkProgress();
+};
+
+} // namespace st::cuda
+
+#endif // ST_BACKENDS_CUDA_RUNTIME_EXCHANGE_H

@@ -1,0 +1,26 @@
+// What descriptions of devices have in common: their text form and the bounds of their figures.
+#pragma once
+
+#include "lib/Proto/device.pb.h"
+
+#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
+
+#include <string>
+
+namespace st {
+
+/// "<field>: <what>".
+absl::Status fieldError(absl::string_view field, absl::string_view what);
+
+/// Every count is from 1 to 4096; of the figures, those that `isNeeded` names are there, and all
+/// that are there are in bounds and have a source that starts with v, d, r or a.
+absl::Status checkFigures(const google::protobuf::Message &description,
+                          bool (*isNeeded)(const google::protobuf::Message &description,
+                                           const std::string &field));
+
+/// Reads the text form. `name` begins the error.
+absl::Status parseDevice(absl::string_view text, const std::string &name,
+                         google::protobuf::Message &description);
+
+} // namespace st

@@ -1,0 +1,119 @@
+"""Programs for GPUs train on the host in their place, under all kinds of layouts: losses against the DTU simulator's.
+
+A small BERT and a small GPT-2, dropout on, AdamW, in f32 and in bf16. Kernels are those of a GPU, lowered to loops; the
+runtime and its command lists are those of a GPU as well. Functions are the same polynomials on both sides and sums have
+another order: losses agree to 1e-5 relative in f32, and to 5e-4 in bf16, whose roundings lie elsewhere.
+
+With ST_GPU=cuda-sm_90, or another target that this machine has a GPU for, programs run on its GPUs, which ranks share
+where there are fewer than the layout names.
+"""
+
+import os
+import sys
+
+import st_testing as st
+
+BERT = dict(st.SMALL_BERT, num_hidden_layers=2)
+GPT2 = dict(st.SMALL_GPT2, n_layer=2)
+MODELS = {"bert": (BERT, "mlm"), "gpt2": (GPT2, "clm")}
+BOUNDS = {"f32": 1e-5, "bf16": 5e-4}
+STEPS = 5
+TARGET = os.environ.get("ST_GPU", "cuda-host")
+# Without device_mapping the devices are numbered, on every target.
+LAYOUTS = {
+    "2 replicas": {"mode": "sharding", "data": 2},
+    "4 shards": {"mode": "sharding", "data": 1, "sharding_size": 4},
+    "2 replicas, weights split": {"mode": "sharding", "data": 2, "zero": 3},
+    "2 stages": {"mode": "pipeline", "data": 1, "stage_cnt": 2, "accum_degree": 2},
+    "2 replicas of 2 stages of 2 shards": {"mode": "hybrid", "data": 2, "zero": 1, "sharding_size": 2, "stage_cnt": 2,
+                                           "accum_degree": 2},
+}
+
+
+def parallel(compute, **options):
+    """Numbered devices, which every target has."""
+    return {"mode": "sharding", "data": 1, "precision": {"compute": compute}, **options}
+
+
+def compile_for(folder, name, target, model, layout, *flags):
+    config, task = MODELS[model]
+    return st.compile_model(folder, f"{name}-{target}", config, task, layout, f"--target={target}", "--optimizer=adamw",
+                            "--lr=1e-3", *flags)
+
+
+def trains(model, layout, bound):
+    def check(folder):
+        dtu = st.losses(st.train(compile_for(folder, model, "dtu-t10", model, layout), steps=STEPS))
+        binary = compile_for(folder, model, TARGET, model, layout)
+        host = st.losses(st.train(binary, steps=STEPS))
+        st.expect(len(set(host)) == STEPS, f"the loss does not move: {host}")
+        apart = st.relative_difference(dtu, host)
+        st.expect(apart <= bound, f"losses are {apart:.3g} apart: {host} and {dtu}")
+        st.expect(host == st.losses(st.train(binary, steps=STEPS)), "another run gives other losses")
+        return f"{apart:.2g}"
+    return check
+
+
+def shares_a_gpu(folder):
+    """Ranks that share a GPU have their own memory there, and give the losses of ranks with a GPU each."""
+    def binary(name, ids):
+        mapping = {"stage_0": {f"shard_{i}": f"GPU:{id}" for i, id in enumerate(ids)}}
+        layout = {"mode": "sharding", "sharding_size": 2, "sharding_dim": -1, "stage_cnt": 1, "accum_degree": 1,
+                  "device_mapping": mapping}
+        return compile_for(folder, name, TARGET, "gpt2", layout)
+    alone, shared = (st.losses(st.train(binary(name, ids), steps=2)) for name, ids in (("alone", (0, 1)), ("shared", (0, 0))))
+    st.expect(alone == shared, f"{shared} on one GPU, {alone} on two")
+
+
+def resumes(folder):
+    """A checkpoint of one target goes on on the other."""
+    layout = parallel("f32")
+    dtu, host = (compile_for(folder, "resume", target, "gpt2", layout) for target in ("dtu-t10", TARGET))
+    whole = st.losses(st.train(dtu, steps=4))
+    st.train(dtu, f"--save={folder / 'two'}", steps=2)
+    rest = st.losses(st.train(host, f"--resume={folder / 'two'}", steps=2))
+    apart = st.relative_difference(whole[2:], rest)
+    st.expect(apart <= BOUNDS["f32"], f"losses are {apart:.3g} apart: {rest} and {whole[2:]}")
+    return f"{apart:.2g}"
+
+
+def needs_driver(target):
+    """Code for a GPU is compiled anywhere; running it without a driver is one line."""
+    def check(folder):
+        binary = compile_for(folder, "gpu", target, "gpt2", parallel("bf16"))
+        text = st.check_run([st.BIN / "st-translate", "--executable-to-text", binary]).stdout
+        st.expect(f"code for {target.removeprefix('cuda-')}, ptx of " in text and "  product bf16" in text,
+                  f"no code or no products:\n{text[:2000]}")
+        done = st.run([binary, "--steps=1"], env={"LD_LIBRARY_PATH": ""})
+        if done.returncode == 0:
+            return "this machine has a GPU"
+        errors = [line for line in done.stderr.splitlines() if "error" in line]
+        st.expect(done.returncode == 1 and len(errors) == 1, f"exit {done.returncode}: {done.stderr}")
+        st.expect("libcuda.so.1 is missing" in errors[0] or "NVIDIA's driver" in errors[0] or "GPU" in errors[0], errors[0])
+        return errors[0]
+    return check
+
+
+def refuses_simulator_flags(folder):
+    binary = compile_for(folder, "flags", TARGET, "gpt2", parallel("f32"))
+    for flag in ("--timing-only", "--host-isa=baseline", "--derate=link:chip0-chip1:0.5",
+                 f"--trace={folder / 'trace'}", f"--report={folder / 'report'}"):
+        done = st.run([binary, flag])
+        errors = [line for line in done.stderr.splitlines() if "error" in line]
+        st.expect(done.returncode == 1 and len(errors) == 1, f"{flag}: exit {done.returncode}: {done.stderr}")
+
+
+CASES = [("bert, f32", trains("bert", parallel("f32"), BOUNDS["f32"])),
+         ("bert, bf16, 2 micro-batches", trains("bert", parallel("bf16", accum_degree=2), BOUNDS["bf16"])),
+         ("gpt2, f32, 2 micro-batches", trains("gpt2", parallel("f32", accum_degree=2), BOUNDS["f32"])),
+         ("gpt2, bf16", trains("gpt2", parallel("bf16"), BOUNDS["bf16"])),
+         ("gpt2, bf16, 2 replicas of 2 stages of 2 shards",
+          trains("gpt2", {**parallel("bf16"), **LAYOUTS["2 replicas of 2 stages of 2 shards"]}, BOUNDS["bf16"]))]
+CASES += [(f"gpt2, f32, {name}", trains("gpt2", layout, BOUNDS["f32"])) for name, layout in LAYOUTS.items()]
+CASES += [("ranks that share a GPU", shares_a_gpu)]
+CASES += [("a checkpoint of the simulator", resumes)]
+CASES += [(f"no driver, {target}", needs_driver(target)) for target in ("cuda-sm_80", "cuda-sm_90")]
+CASES += [("flags of the simulator", refuses_simulator_flags)]
+
+if __name__ == "__main__":
+    sys.exit(st.main(*st.drawn_part(CASES, 3)))

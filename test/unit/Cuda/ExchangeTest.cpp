@@ -1,0 +1,64 @@
+#include "backends/cuda/runtime/Exchange.h"
+
+#include "gtest/gtest.h"
+
+#include <thread>
+
+namespace st::cuda {
+namespace {
+
+TEST(Exchange, MessagesOfAChannelKeepTheirOrder) {
+  Exchange exchange(2);
+  exchange.begin();
+  exchange.send({0, 1, 7}, {100, 4});
+  exchange.send({0, 1, 8}, {200, 4});
+  exchange.send({0, 1, 7}, {300, 4});
+  EXPECT_EQ(exchange.receive({0, 1, 7})->place, 100u);
+  EXPECT_EQ(exchange.receive({0, 1, 7})->place, 300u);
+  EXPECT_EQ(exchange.receive({0, 1, 8})->place, 200u);
+}
+
+TEST(Exchange, MembersMeetMoreThanOnce) {
+  Exchange exchange(2);
+  exchange.begin();
+  int seen = 0, written = 0;
+  auto meet = [&] { EXPECT_TRUE(exchange.meet({0, 1}).ok()); };
+  std::thread other([&] {
+    meet();
+    written = 1;
+    meet();
+    exchange.end(absl::OkStatus());
+  });
+  meet();
+  meet();
+  seen = written;
+  exchange.end(absl::OkStatus());
+  other.join();
+  EXPECT_EQ(seen, 1);
+  EXPECT_TRUE(exchange.status().ok());
+}
+
+// Nobody is left who could send.
+TEST(Exchange, WaitingForEachOtherIsAnError) {
+  Exchange exchange(2);
+  exchange.begin();
+  std::thread other([&] { exchange.end(exchange.receive({0, 1, 0}).status()); });
+  exchange.end(exchange.receive({1, 0, 0}).status());
+  other.join();
+  EXPECT_EQ(exchange.status().message(), "the program cannot go on: 2 of 2 ranks wait for what "
+                                         "nobody sends, the others have ended");
+}
+
+TEST(Exchange, AFailedRankEndsTheOthersWait) {
+  Exchange exchange(3);
+  exchange.begin();
+  std::thread first([&] { exchange.end(exchange.meet({0, 1, 2})); });
+  std::thread second([&] { exchange.end(exchange.meet({0, 1, 2})); });
+  exchange.end(absl::UnavailableError("a GPU failed"));
+  first.join();
+  second.join();
+  EXPECT_EQ(exchange.status().message(), "a GPU failed");
+}
+
+} // namespace
+} // namespace st::cuda

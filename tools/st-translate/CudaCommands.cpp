@@ -1,0 +1,170 @@
+#include "tools/st-translate/CudaCommands.h"
+
+#include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringExtras.h"
+
+using namespace mlir;
+namespace proto = ::st::proto;
+
+namespace {
+class CommandPrinter {
+public:
+  CommandPrinter(llvm::raw_ostream &os, const proto::CudaCode &code) : os(os), code(code) {}
+
+  void print(const google::protobuf::RepeatedPtrField<proto::CudaCommand> &commands,
+             unsigned indent);
+
+private:
+  llvm::raw_ostream &os;
+  const proto::CudaCode &code;
+
+  void print(const proto::CudaCommand &command, unsigned indent);
+  void print(const proto::CudaPlace &place);
+  void print(const proto::CudaCopy &copy);
+  void print(const proto::CudaProduct &product);
+  void printMatrix(StringRef name, const proto::CudaPlace &place, const proto::CudaMatrix &matrix);
+};
+} // namespace
+
+void CommandPrinter::print(const proto::CudaPlace &place) {
+  os << (place.scratch() ? "scratch+" : "") << place.offset();
+  if (place.slots() > 1)
+    os << "+mb%" << place.slots() << "*" << place.stride();
+  if (place.has_position())
+    os << "+table[" << place.position() << "]*" << place.position_stride();
+  if (place.has_peer())
+    os << " of rank table[" << place.peer() << "]";
+}
+
+void CommandPrinter::print(const proto::CudaCopy &copy) {
+  os << "copy ";
+  if (copy.rows() > 1)
+    os << copy.rows() << " rows of ";
+  os << copy.row_bytes() << " bytes from ";
+  print(copy.from());
+  if (copy.rows() > 1)
+    os << " every " << copy.from_pitch();
+  os << " to ";
+  print(copy.to());
+  if (copy.rows() > 1)
+    os << " every " << copy.to_pitch();
+}
+
+void CommandPrinter::printMatrix(StringRef name, const proto::CudaPlace &place,
+                                 const proto::CudaMatrix &matrix) {
+  os << " " << name << " ";
+  print(place);
+  os << " <" << matrix.row() << ", " << matrix.column();
+  if (!matrix.batch().empty()) {
+    os << " batch ";
+    llvm::interleave(matrix.batch(), os, " ");
+  }
+  os << ">";
+}
+
+void CommandPrinter::print(const proto::CudaProduct &product) {
+  auto typeName = [](proto::ElementType type) {
+    return StringRef(proto::ElementType_Name(type)).lower();
+  };
+  os << "product " << typeName(product.type()) << " to " << typeName(product.d_type()) << " "
+     << product.m() << " x " << product.n() << " x " << product.k();
+  if (!product.batch().empty()) {
+    os << " batch ";
+    llvm::interleave(product.batch(), os, " x ");
+  }
+  if (product.scale() != 1)
+    os << " scale " << product.scale();
+  printMatrix("a", product.a(), product.a_matrix());
+  printMatrix("b", product.b(), product.b_matrix());
+  printMatrix("d", product.d(), product.d_matrix());
+  if (product.has_addend()) {
+    os << " plus ";
+    print(product.addend());
+  }
+  if (product.has_bias()) {
+    os << " bias ";
+    print(product.bias());
+  }
+}
+
+void CommandPrinter::print(const proto::CudaCommand &command, unsigned indent) {
+  switch (command.what_case()) {
+  case proto::CudaCommand::kLaunch:
+    os << StringRef(code.kernels(static_cast<int>(command.launch().kernel())).name()) << " (";
+    llvm::interleaveComma(command.launch().arguments(), os,
+                          [&](const proto::CudaPlace &place) { print(place); });
+    os << ")";
+    break;
+  case proto::CudaCommand::kCopy:
+    print(command.copy());
+    break;
+  case proto::CudaCommand::kProduct:
+    print(command.product());
+    break;
+  case proto::CudaCommand::kLoop:
+    os << "loop ";
+    if (command.loop().has_predicate()) {
+      os << "while ";
+      print(command.loop().predicate());
+    } else {
+      os << command.loop().trips() << " times";
+    }
+    os << "\n";
+    return print(command.loop().body(), indent + 2);
+  case proto::CudaCommand::kIndex:
+    if (command.index().has_entry())
+      os << "index table[" << command.index().entry() << "] to ";
+    else
+      os << "index mb to ";
+    print(command.index().to());
+    break;
+  case proto::CudaCommand::kMeet:
+    os << "meet ranks table[" << command.meet().first() << "] to table["
+       << command.meet().first() + command.meet().count() - 1 << "]";
+    break;
+  case proto::CudaCommand::kSend:
+    os << "send " << command.send().bytes() << " bytes from ";
+    print(command.send().from());
+    os << " to rank table[" << command.send().peer() << "] channel " << command.send().channel();
+    break;
+  case proto::CudaCommand::kReceive:
+    os << "receive " << command.receive().bytes() << " bytes to ";
+    print(command.receive().to());
+    os << " from rank table[" << command.receive().peer() << "] channel "
+       << command.receive().channel();
+    break;
+  case proto::CudaCommand::WHAT_NOT_SET:
+    break;
+  }
+  os << "\n";
+}
+
+void CommandPrinter::print(const google::protobuf::RepeatedPtrField<proto::CudaCommand> &commands,
+                           unsigned indent) {
+  for (const proto::CudaCommand &command : commands) {
+    os.indent(indent);
+    print(command, indent);
+  }
+}
+
+void mlir::st::printCudaCode(llvm::raw_ostream &os, const proto::CudaCode &code) {
+  for (const proto::CudaImage &image : code.images())
+    os << "code for " << StringRef(image.chip()) << ", "
+       << StringRef(proto::CudaImage::Kind_Name(image.kind())).lower() << " of "
+       << image.data().size() << " bytes\n";
+  for (const proto::CudaKernel &kernel : code.kernels()) {
+    os << "kernel " << StringRef(kernel.name()) << ": " << kernel.blocks() << " blocks of "
+       << kernel.threads() << " threads, buffers of ";
+    llvm::interleaveComma(kernel.argument_bytes(), os);
+    os << " bytes\n";
+  }
+  if (code.scratch_bytes() > 0)
+    os << "scratch memory " << code.scratch_bytes() << " bytes\n";
+}
+
+void mlir::st::printCudaTask(llvm::raw_ostream &os, const proto::CudaCode &code,
+                             const proto::Task &task) {
+  proto::CudaProgram program;
+  program.ParseFromString(task.program());
+  CommandPrinter(os, code).print(program.commands(), 4);
+}
