@@ -85,9 +85,6 @@ bool KernelPlan::joinMatmul(Operation *op, unsigned index) {
   if (!tail.hasOneUse() || *tail.user_begin() != op)
     return false;
   size_t rank = node.space.size();
-  // What follows a product of one element moves with no tile of it.
-  if (rank == 0)
-    return false;
   SmallVector<Leaf> leaves = getLeaves(op, allAxes(rank), node.space);
   bool suits =
       llvm::all_of(leaves,
@@ -149,7 +146,7 @@ std::optional<uint64_t> KernelPlan::getEpiloguePlace(unsigned loop, unsigned pro
 
 bool KernelPlan::joinProduct(unsigned loop, unsigned product) {
   PlanNode &source = nodes[loop], &target = nodes[product];
-  if (target.kind != PlanNode::Matmul || target.space != source.space || target.space.empty() ||
+  if (target.kind != PlanNode::Matmul || target.space != source.space ||
       static_cast<int64_t>(source.ops.size() + target.ops.size()) > limits.maxOps ||
       source.inputs.size() + target.inputs.size() > static_cast<size_t>(limits.maxInputs))
     return false;

@@ -471,11 +471,13 @@ LogicalResult mlir::dtu::emitMatmulKernel(KernelContext &context) {
     return failure();
   if (program->getNumLevels() > 0)
     return op->emitOpError("reduces the result of its product, which has no DTU code generation");
-  if (space.getNumGroups() == 0 && !program->ops.empty())
-    return op->emitOpError("computes with a product of one element, which has no DTU code "
-                           "generation; expected a kernel of its own");
-  // Every value that is no scalar moves with the tiles of the result.
+  // Every value that is no scalar moves with the tiles of the result; of a product of one element,
+  // every one that is no constant.
   program->setRates(~GroupSet(0), 0);
+  if (space.getNumGroups() == 0)
+    for (TileValue &value : program->values)
+      if (value.kind != TileValue::Kind::Constant)
+        value.rate = Rate::Step;
   TilePhase phase;
   for (auto [index, tileOp] : llvm::enumerate(program->ops))
     if (program->values[tileOp.dst].rate == Rate::Step)
