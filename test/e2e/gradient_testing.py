@@ -101,7 +101,8 @@ class Case:
                           {f"x{i}": x for i, x in enumerate(operands)} | extra)
         loss = loss_of(self.reference or self.function)
         # Op by op it would compile hundreds of computations.
-        value, gradients = jax.jit(jax.value_and_grad(loss, tuple(range(len(operands)))))(*operands)
+        differentiate = jax.jit(jax.value_and_grad(loss, tuple(range(len(operands)))))
+        value, gradients = differentiate(*operands)
         bound, of_value = BOUNDS[dtype], VALUE_BOUNDS[dtype]
         overall = max(np.abs(gradient).max(initial=0) for gradient in gradients)
         expect(np.allclose(found["loss"], value, rtol=of_value, atol=of_value), f"value {found['loss']}, JAX's {value}")
@@ -115,6 +116,11 @@ class Case:
             largest = np.abs(gradient).max(initial=0)
             if self.together:
                 largest = min(overall, max(1, largest))
+            if error > bound * largest and dtype == np.float32 and np.float64 in self.dtypes:
+                # JAX's f32 is rounded, too: what it computes in f64 of the same operands decides.
+                with jax.enable_x64(True):
+                    gradient = np.asarray(differentiate(*(x.astype(np.float64) for x in operands))[1][i])
+                error = np.abs(ours - gradient).max(initial=0)
             expect(error <= bound * largest, f"{ELEMENTS[dtype]}: gradient of x{i} is off by {error:.1e} of "
                    f"{largest:.1e}:\n{ours}\nJAX's:\n{gradient}")
             worst = max(worst, error / largest if largest else 0)
