@@ -3,11 +3,30 @@
 using namespace mlir;
 using namespace mlir::st;
 
-static std::string keyOf(ArrayAttr axes) {
+static std::string keyOf(ArrayAttr axes, ArrayRef<int64_t> pairs = {}) {
   std::string key;
   for (Attribute axis : axes)
     key += (cast<StringAttr>(axis).getValue() + ";").str();
+  for (int64_t position : pairs)
+    key += ";" + std::to_string(position);
   return key;
+}
+
+int64_t
+RankTable::addEntries(const std::string &key, size_t count,
+                      llvm::function_ref<void(int64_t rank, MutableArrayRef<int64_t>)> fill) {
+  auto [it, isNew] = known.try_emplace(key, entries.size());
+  if (!isNew)
+    return it->second;
+  SmallVector<SmallVector<int64_t>> added(count);
+  SmallVector<int64_t> values(count);
+  for (int64_t rank = 0; rank < numRanks(); ++rank) {
+    fill(rank, values);
+    for (auto [entry, value] : llvm::zip_equal(added, values))
+      entry.push_back(value);
+  }
+  entries.append(added);
+  return it->second;
 }
 
 int64_t RankTable::getSize(ArrayAttr axes) {
@@ -42,17 +61,12 @@ SmallVector<int64_t> RankTable::members(int64_t rank, ArrayAttr axes) {
 }
 
 int64_t RankTable::addAxes(ArrayAttr axes) {
-  auto [it, isNew] = known.try_emplace(keyOf(axes), entries.size());
-  if (!isNew)
-    return it->second;
-  SmallVector<SmallVector<int64_t>> added(1 + getSize(axes));
-  for (int64_t rank = 0; rank < numRanks(); ++rank) {
-    added[0].push_back(position(rank, axes));
-    for (auto [index, member] : llvm::enumerate(members(rank, axes)))
-      added[1 + index].push_back(program.getFirstRank() + member);
-  }
-  entries.append(added);
-  return it->second;
+  return addEntries(keyOf(axes), 1 + getSize(axes),
+                    [&](int64_t rank, MutableArrayRef<int64_t> values) {
+                      values[0] = position(rank, axes);
+                      for (auto [index, member] : llvm::enumerate(members(rank, axes)))
+                        values[1 + index] = program.getFirstRank() + member;
+                    });
 }
 
 std::vector<std::pair<int64_t, int64_t>> RankTable::getRing(ArrayAttr axes, int64_t stride,
@@ -78,60 +92,44 @@ std::vector<std::pair<int64_t, int64_t>> RankTable::getExchange(ArrayAttr axes) 
 }
 
 int64_t RankTable::addPairs(ArrayAttr axes, ArrayRef<int64_t> pairs) {
-  std::string key = "pairs;" + keyOf(axes);
-  for (int64_t position : pairs)
-    key += ";" + std::to_string(position);
-  auto [it, isNew] = known.try_emplace(key, entries.size());
-  if (!isNew)
-    return it->second;
-  SmallVector<SmallVector<int64_t>> added(5);
-  for (int64_t rank = 0; rank < numRanks(); ++rank) {
-    SmallVector<int64_t> others = members(rank, axes);
-    int64_t mine = position(rank, axes), values[5] = {};
-    for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
-      if (pairs[i] == pairs[i + 1]) {
-        values[4] |= pairs[i] == mine;
-        continue;
-      }
-      if (pairs[i] == mine)
-        values[0] = 1, values[1] = program.getFirstRank() + others[pairs[i + 1]];
-      if (pairs[i + 1] == mine)
-        values[2] = 1, values[3] = program.getFirstRank() + others[pairs[i]];
-    }
-    for (int64_t entry = 0; entry < 5; ++entry)
-      added[entry].push_back(values[entry]);
-  }
-  entries.append(added);
-  return it->second;
+  return addEntries("pairs;" + keyOf(axes, pairs), 5,
+                    [&](int64_t rank, MutableArrayRef<int64_t> values) {
+                      SmallVector<int64_t> others = members(rank, axes);
+                      const int64_t mine = position(rank, axes);
+                      llvm::fill(values, 0);
+                      for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
+                        if (pairs[i] == pairs[i + 1]) {
+                          values[4] |= pairs[i] == mine;
+                          continue;
+                        }
+                        if (pairs[i] == mine)
+                          values[0] = 1, values[1] = program.getFirstRank() + others[pairs[i + 1]];
+                        if (pairs[i + 1] == mine)
+                          values[2] = 1, values[3] = program.getFirstRank() + others[pairs[i]];
+                      }
+                    });
 }
 
-int64_t RankTable::addSources(ArrayAttr axes, ArrayRef<int64_t> pairs) {
-  std::string key = "sources;" + keyOf(axes);
-  for (int64_t position : pairs)
-    key += ";" + std::to_string(position);
-  auto [it, isNew] = known.try_emplace(key, entries.size());
-  if (!isNew)
-    return it->second;
-  SmallVector<int64_t> sources(numRanks(), -1);
-  for (int64_t rank = 0; rank < numRanks(); ++rank) {
-    SmallVector<int64_t> others = members(rank, axes);
-    for (size_t i = 0; i + 1 < pairs.size(); i += 2)
-      if (pairs[i + 1] == position(rank, axes))
-        sources[rank] = program.getFirstRank() + others[pairs[i]];
-  }
-  entries.push_back(sources);
-  return it->second;
+int64_t RankTable::addNeighbours(ArrayAttr axes, ArrayRef<int64_t> pairs) {
+  return addEntries("neighbours;" + keyOf(axes, pairs), 2,
+                    [&](int64_t rank, MutableArrayRef<int64_t> values) {
+                      SmallVector<int64_t> others = members(rank, axes);
+                      const int64_t mine = position(rank, axes);
+                      llvm::fill(values, -1);
+                      for (size_t i = 0; i + 1 < pairs.size(); i += 2) {
+                        if (pairs[i] == mine)
+                          values[0] = program.getFirstRank() + others[pairs[i + 1]];
+                        if (pairs[i + 1] == mine)
+                          values[1] = program.getFirstRank() + others[pairs[i]];
+                      }
+                    });
 }
 
 int64_t RankTable::addCounterpart(ProgramOp group) {
-  auto [it, isNew] = known.try_emplace(("group;" + group.getSymName()).str(), entries.size());
-  if (!isNew)
-    return it->second;
-  SmallVector<int64_t> counterparts;
-  for (int64_t rank = 0; rank < numRanks(); ++rank)
-    counterparts.push_back(group.getFirstRank() + rank);
-  entries.push_back(counterparts);
-  return it->second;
+  return addEntries(("group;" + group.getSymName()).str(), 1,
+                    [&](int64_t rank, MutableArrayRef<int64_t> values) {
+                      values[0] = group.getFirstRank() + rank;
+                    });
 }
 
 SmallVector<int64_t> RankTable::getTables() const {

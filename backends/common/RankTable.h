@@ -5,6 +5,7 @@
 #include "dialects/St/IR/StDialect.h"
 #include "llvm/ADT/StringMap.h"
 
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -32,9 +33,9 @@ public:
   /// target, and then sends and receives nothing.
   int64_t addPairs(ArrayAttr axes, ArrayRef<int64_t> pairs);
 
-  /// An entry with the global rank from which such pairs send to the rank, itself where it is its
-  /// own source; -1: nobody does.
-  int64_t addSources(ArrayAttr axes, ArrayRef<int64_t> pairs);
+  /// First of two entries for such pairs: the global rank to which the rank sends, itself where it
+  /// is its own target, and the one from which it receives; -1: nobody.
+  int64_t addNeighbours(ArrayAttr axes, ArrayRef<int64_t> pairs);
 
   /// An entry with the global rank that is in another group what the rank is in its own.
   int64_t addCounterpart(ProgramOp group);
@@ -50,6 +51,10 @@ private:
   SmallVector<SmallVector<int64_t>> entries; // of each entry its value for every rank
 
   int64_t numRanks() { return program.getDevices().size(); }
+  /// First of `count` entries that a key stands for; `fill` sets those of a rank where the key is
+  /// new.
+  int64_t addEntries(const std::string &key, size_t count,
+                     llvm::function_ref<void(int64_t rank, MutableArrayRef<int64_t>)> fill);
   int64_t position(int64_t rank, ArrayAttr axes);
   SmallVector<int64_t> members(int64_t rank, ArrayAttr axes);
 };

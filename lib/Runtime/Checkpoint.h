@@ -46,6 +46,9 @@ public:
   absl::Status save(const proto::Executable &program, const std::vector<StateTensor> &states,
                     Executable &executable, const TrainerState &trainer);
 
+  /// What a process does while another one saves: the same reads.
+  static absl::Status readAll(const std::vector<StateTensor> &states, Executable &executable);
+
 private:
   CheckpointFolder(std::string path, bool made) : path(std::move(path)), made(made) {}
   std::string path;

@@ -171,6 +171,15 @@ CheckpointFolder::~CheckpointFolder() {
     ::rmdir(path.c_str());
 }
 
+absl::Status CheckpointFolder::readAll(const std::vector<StateTensor> &states,
+                                       Executable &executable) {
+  for (absl::string_view name : {kModelFile, kOptimizerFile})
+    for (const StateTensor &tensor : states)
+      if (fileOf(tensor) == name)
+        ST_RETURN_IF_ERROR(readState(tensor, executable).status());
+  return absl::OkStatus();
+}
+
 absl::Status CheckpointFolder::save(const proto::Executable &program,
                                     const std::vector<StateTensor> &states, Executable &executable,
                                     const TrainerState &trainer) {

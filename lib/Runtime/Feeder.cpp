@@ -85,9 +85,9 @@ absl::StatusOr<float> Feeder::readScalar(int64_t rank, const proto::Output &outp
   return value;
 }
 
-int64_t Feeder::lossRank() const { return lossGroup->first_rank(); }
-
-absl::StatusOr<float> Feeder::readLoss() const { return readScalar(lossRank(), *loss); }
+absl::StatusOr<float> Feeder::readLoss() const {
+  return readScalar(lossGroup->first_rank(), *loss);
+}
 
 absl::StatusOr<std::map<std::string, float>> Feeder::readMetrics() const {
   std::map<std::string, float> metrics;

@@ -28,10 +28,7 @@ public:
   /// missing or of another type than the program's.
   absl::Status feed(const Batch &batch, const StepScalars &scalars);
 
-  /// The first rank that has the loss.
-  int64_t lossRank() const;
-
-  /// The loss of the last step, from lossRank().
+  /// The loss of the last step, from the first rank that has it.
   absl::StatusOr<float> readLoss() const;
 
   /// The scalar f32 metrics of the last step, by name.

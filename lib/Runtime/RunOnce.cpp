@@ -59,7 +59,6 @@ private:
 };
 
 absl::Status OneRun::open() {
-  ST_RETURN_IF_ERROR(AtomicFile::probe(options.outputs));
   ST_ASSIGN_OR_RETURN(states, collectStates(program));
   ST_ASSIGN_OR_RETURN(given, SafetensorsReader::open(options.inputs));
   if (!options.init.empty()) {
@@ -184,12 +183,18 @@ absl::Status OneRun::write() const {
 } // namespace
 
 absl::StatusOr<std::string> runOnce(const proto::Executable &program, Client &client,
+                                    const Communicator &communicator,
                                     const RunOnceOptions &options) {
+  const bool writes = communicator.process() == 0;
+  if (writes)
+    ST_RETURN_IF_ERROR(AtomicFile::probe(options.outputs));
   OneRun run(program, options);
   ST_RETURN_IF_ERROR(run.open());
   ST_RETURN_IF_ERROR(checkHostMemory(program));
   ST_ASSIGN_OR_RETURN(std::unique_ptr<Executable> executable, client.load(program));
   ST_RETURN_IF_ERROR(run.run(*executable));
+  if (!writes)
+    return "";
   ST_RETURN_IF_ERROR(run.write());
   if (!program.has_prediction())
     return run.note();

@@ -4,6 +4,7 @@
 
 #include "lib/Proto/executable.pb.h"
 #include "st/Runtime/Client.h"
+#include "st/Runtime/Communicator.h"
 
 #include "absl/status/statusor.h"
 
@@ -25,8 +26,9 @@ struct RunOnceOptions {
 /// what it does not have starts as in training. Returns what is to be said about them,
 /// and where the step parts from its prediction.
 /// An error names the tensor that is missing, of another type, out of range or none of
-/// the program's; then no file is written.
+/// the program's; then no file is written. Of several processes the first one writes.
 absl::StatusOr<std::string> runOnce(const proto::Executable &program, Client &client,
+                                    const Communicator &communicator,
                                     const RunOnceOptions &options);
 
 } // namespace st

@@ -51,7 +51,6 @@ private:
   absl::Status load();
   absl::Status timeStep();
   absl::Status initialize();
-  absl::StatusOr<float> readLoss();
   absl::Status runStep(int64_t step);
   absl::Status save();
   // Progress, of which nobody misses a line.
@@ -116,7 +115,7 @@ absl::Status Trainer::run() {
     ST_RETURN_IF_ERROR(runStep(before + i));
   if (stepsRun > 0)
     ST_RETURN_IF_ERROR(printSummary());
-  return checkpoint ? save() : absl::OkStatus();
+  return options.save.empty() ? absl::OkStatus() : save();
 }
 
 absl::Status Trainer::checkOptions() {
@@ -204,6 +203,8 @@ absl::Status Trainer::load() {
                         client.devices().size(), arenaBytes(program) / kGibibyte));
   if (const double onHost = hostArenaBytes(program); onHost > 0)
     print(absl::StrFormat(", %.1f GiB of the host's", onHost / kGibibyte));
+  if (communicator.numProcesses() > 1)
+    print(absl::StrFormat(", in %d processes", communicator.numProcesses()));
   print("\n");
   feeder = std::make_unique<Feeder>(program, *executable);
   return absl::OkStatus();
@@ -245,18 +246,6 @@ absl::Status Trainer::initialize() {
   return absl::OkStatus();
 }
 
-// Every process must see the loss: it decides whether the run goes on.
-absl::StatusOr<float> Trainer::readLoss() {
-  float loss = 0;
-  const int64_t owner = communicator.processOf(feeder->lossRank());
-  if (communicator.process() == owner) {
-    ST_ASSIGN_OR_RETURN(loss, feeder->readLoss());
-  }
-  ST_RETURN_IF_ERROR(communicator.broadcast(
-      absl::MakeSpan(reinterpret_cast<uint8_t *>(&loss), sizeof(loss)), owner));
-  return loss;
-}
-
 absl::Status Trainer::runStep(int64_t step) {
   Stopwatch watch;
   Batch batch;
@@ -270,7 +259,7 @@ absl::Status Trainer::runStep(int64_t step) {
   report.learningRate = schedule.at(step);
   ST_RETURN_IF_ERROR(feeder->feed(batch, {trainer.seed, step, report.learningRate}));
   ST_RETURN_IF_ERROR(executable->launchStep().wait());
-  ST_ASSIGN_OR_RETURN(report.loss, readLoss());
+  ST_ASSIGN_OR_RETURN(report.loss, feeder->readLoss());
   if (!std::isfinite(report.loss))
     return absl::OutOfRangeError(absl::StrFormat("step %d: the loss is %s", step,
                                                  std::isnan(report.loss) ? "NaN" : "infinite"));
@@ -323,7 +312,9 @@ absl::Status Trainer::printSummary() {
 
 absl::Status Trainer::save() {
   Stopwatch watch;
-  ST_RETURN_IF_ERROR(checkpoint->save(program, states, *executable, trainer));
+  // What one process writes all read together.
+  ST_RETURN_IF_ERROR(checkpoint ? checkpoint->save(program, states, *executable, trainer)
+                                : CheckpointFolder::readAll(states, *executable));
   print(absl::StrFormat("saved step %d to %s in %.1f s\n", trainer.step,
                         escapeControls(options.save), watch.seconds()));
   return communicator.barrier();

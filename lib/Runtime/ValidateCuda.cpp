@@ -45,9 +45,9 @@ private:
 
 class TaskValidator {
 public:
-  TaskValidator(const proto::Executable &program, const proto::Group &group,
-                const std::vector<int64_t> &arenas, const proto::Task &task)
-      : program(program), group(group), arenas(arenas), task(task) {}
+  TaskValidator(const proto::Executable &program, const proto::Group &group, int64_t ranks,
+                const proto::Task &task)
+      : program(program), group(group), ranks(ranks), task(task) {}
 
   absl::Status run();
 
@@ -56,7 +56,7 @@ private:
 
   const proto::Executable &program;
   const proto::Group &group;
-  const std::vector<int64_t> &arenas; // of all ranks
+  int64_t ranks; // of all groups
   const proto::Task &task;
   int64_t number = 0; // of the command
 
@@ -64,8 +64,10 @@ private:
     return invalid(absl::StrCat("task \"", task.name(), "\", command ", number, ": ", message));
   }
   absl::Status checkEntry(int64_t entry, int64_t least, int64_t end) const;
-  absl::Status checkPlace(absl::string_view what, const proto::CudaPlace &place, const Bytes &bytes,
-                          bool mayLack = false) const;
+  /// To or from the rank of an entry, or nobody.
+  absl::Status checkChannel(int64_t entry, int64_t channel) const;
+  absl::Status checkPlace(absl::string_view what, const proto::CudaPlace &place,
+                          const Bytes &bytes) const;
   absl::Status checkPlace(absl::string_view what, const proto::CudaPlace &place,
                           int64_t bytes) const;
   absl::Status checkAlignment(absl::string_view what, const proto::CudaPlace &place,
@@ -75,7 +77,7 @@ private:
   absl::Status check(const proto::CudaLaunch &launch) const;
   absl::Status check(const proto::CudaCopy &copy) const;
   absl::Status check(const proto::CudaProduct &product) const;
-  absl::Status check(const proto::CudaMeet &meet) const;
+  absl::Status check(const proto::CudaExchange &exchange) const;
   absl::Status checkMatrix(absl::string_view what, const proto::CudaProduct &product,
                            const proto::CudaPlace &place, const proto::CudaMatrix &matrix,
                            int64_t rows, int64_t columns, int64_t width) const;
@@ -94,34 +96,31 @@ absl::Status TaskValidator::checkEntry(int64_t entry, int64_t least, int64_t end
   return absl::OkStatus();
 }
 
-/// `bytes` from a place on. `mayLack`: a peer of -1 is nobody.
+absl::Status TaskValidator::checkChannel(int64_t entry, int64_t channel) const {
+  if (channel < 0)
+    return error(absl::StrCat("a message on channel ", channel));
+  return checkEntry(entry, -1, ranks);
+}
+
+/// `bytes` from a place on.
 absl::Status TaskValidator::checkPlace(absl::string_view what, const proto::CudaPlace &place,
-                                       const Bytes &bytes, bool mayLack) const {
+                                       const Bytes &bytes) const {
   Bytes end = bytes;
   if (place.slots() < 1)
     return error(absl::StrCat(what, " has ", place.slots(), " slots"));
   end.add(1, place.offset());
   end.add(std::min(place.slots(), program.micro_batches()) - 1, place.stride());
-  const auto ranks = static_cast<int64_t>(arenas.size());
-  if (place.has_peer())
-    ST_RETURN_IF_ERROR(checkEntry(place.peer(), mayLack ? -1 : 0, ranks));
   if (place.has_position())
     ST_RETURN_IF_ERROR(checkEntry(place.position(), 0, ranks));
+  const int64_t memory = place.scratch() ? program.cuda().scratch_bytes() : group.arena_bytes();
   for (int rank = 0; rank < group.device_ids_size(); ++rank) {
-    int64_t holder = group.first_rank() + rank;
-    if (place.has_peer())
-      holder = tableEntry(rank, place.peer());
-    if (holder < 0)
-      continue;
     Bytes last = end;
     if (place.has_position())
       last.add(tableEntry(rank, place.position()), place.position_stride());
-    const int64_t memory =
-        place.scratch() ? program.cuda().scratch_bytes() : arenas[static_cast<size_t>(holder)];
     if (!last.fits(memory))
       return error(absl::StrCat(what, " at offset ", place.offset(), " ends behind the ",
                                 place.scratch() ? "scratch memory" : "arena", " of ", memory,
-                                " bytes of rank ", holder));
+                                " bytes of rank ", group.first_rank() + rank));
   }
   return absl::OkStatus();
 }
@@ -169,7 +168,7 @@ absl::Status TaskValidator::check(const proto::CudaCopy &copy) const {
     bytes->add(1, copy.row_bytes());
     bytes->add(copy.rows() - 1, copy.rows() > 1 ? pitch : 0);
   }
-  ST_RETURN_IF_ERROR(checkPlace("what is copied", copy.from(), from, /*mayLack=*/true));
+  ST_RETURN_IF_ERROR(checkPlace("what is copied", copy.from(), from));
   return checkPlace("the copy", copy.to(), to);
 }
 
@@ -238,25 +237,35 @@ absl::Status TaskValidator::check(const proto::CudaProduct &product) const {
   return checkPlace("the bias", product.bias(), product.n() * dWidth);
 }
 
-absl::Status TaskValidator::check(const proto::CudaMeet &meet) const {
-  if (meet.count() < 1 || meet.first() < 0 || meet.first() > group.table_size() ||
-      meet.count() > group.table_size() - meet.first())
-    return error(absl::StrCat("a meeting of ", meet.count(), " ranks from entry ", meet.first(),
+absl::Status TaskValidator::check(const proto::CudaExchange &exchange) const {
+  const int64_t first = exchange.first(), count = exchange.count(), bytes = exchange.bytes();
+  if (count < 1 || first < 0 || first > group.table_size() || count > group.table_size() - first)
+    return error(absl::StrCat("an exchange of ", count, " ranks from entry ", first,
                               " of a rank table of ", group.table_size()));
   for (int rank = 0; rank < group.device_ids_size(); ++rank) {
     std::set<int64_t> members;
-    for (int64_t i = 0; i < meet.count(); ++i)
-      members.insert(tableEntry(rank, meet.first() + i));
-    if (members.size() != static_cast<size_t>(meet.count()) ||
+    for (int64_t i = 0; i < count; ++i)
+      members.insert(tableEntry(rank, first + i));
+    const bool areRanks = *members.begin() >= 0 && *members.rbegin() < ranks;
+    if (members.size() != static_cast<size_t>(count) || !areRanks ||
         !members.count(group.first_rank() + rank))
-      return error(
-          absl::StrCat("a meeting to which rank ", group.first_rank() + rank, " does not belong"));
+      return error(absl::StrCat("an exchange of ranks that are not ", count, " with rank ",
+                                group.first_rank() + rank));
   }
-  return absl::OkStatus();
+  if (bytes < 0 || exchange.to_stride() < bytes)
+    return error(absl::StrCat("an exchange of pieces of ", bytes, " bytes, ", exchange.to_stride(),
+                              " bytes from one to the next"));
+  Bytes from, to;
+  for (auto [all, stride] :
+       {std::pair(&from, exchange.from_stride()), {&to, exchange.to_stride()}}) {
+    all->add(1, bytes);
+    all->add(count - 1, stride);
+  }
+  ST_RETURN_IF_ERROR(checkPlace("what is exchanged", exchange.from(), from));
+  return checkPlace("what comes by an exchange", exchange.to(), to);
 }
 
 absl::Status TaskValidator::check(const proto::CudaCommand &command) {
-  const auto ranks = static_cast<int64_t>(arenas.size());
   switch (command.what_case()) {
   case proto::CudaCommand::kLaunch:
     return check(command.launch());
@@ -275,13 +284,13 @@ absl::Status TaskValidator::check(const proto::CudaCommand &command) {
       ST_RETURN_IF_ERROR(checkEntry(command.index().entry(), INT_MIN, INT_MAX));
     ST_RETURN_IF_ERROR(checkAlignment("an index", command.index().to(), sizeof(uint32_t)));
     return checkPlace("an index", command.index().to(), sizeof(uint32_t));
-  case proto::CudaCommand::kMeet:
-    return check(command.meet());
+  case proto::CudaCommand::kExchange:
+    return check(command.exchange());
   case proto::CudaCommand::kSend:
-    ST_RETURN_IF_ERROR(checkEntry(command.send().peer(), 0, ranks));
+    ST_RETURN_IF_ERROR(checkChannel(command.send().peer(), command.send().channel()));
     return checkPlace("what is sent", command.send().from(), command.send().bytes());
   case proto::CudaCommand::kReceive:
-    ST_RETURN_IF_ERROR(checkEntry(command.receive().peer(), 0, ranks));
+    ST_RETURN_IF_ERROR(checkChannel(command.receive().peer(), command.receive().channel()));
     return checkPlace("what is received", command.receive().to(), command.receive().bytes());
   case proto::CudaCommand::WHAT_NOT_SET:
     break;
@@ -349,12 +358,12 @@ absl::Status validateCuda(const proto::Executable &program) {
         image.kind() != proto::CudaImage::HOST)
       return invalid("code of no known kind");
   ST_RETURN_IF_ERROR(checkKernels(code));
-  std::vector<int64_t> arenas;
+  int64_t ranks = 0;
   for (const proto::Group &group : program.groups())
-    arenas.insert(arenas.end(), static_cast<size_t>(group.device_ids_size()), group.arena_bytes());
+    ranks += group.device_ids_size();
   for (const proto::Group &group : program.groups())
     for (const proto::Task &task : group.tasks())
-      ST_RETURN_IF_ERROR(TaskValidator(program, group, arenas, task).run());
+      ST_RETURN_IF_ERROR(TaskValidator(program, group, ranks, task).run());
   return absl::OkStatus();
 }
 

@@ -1,24 +1,19 @@
-// RUN: st-opt %s --convert-kernels-to-gpu | FileCheck %s
+// RUN: st-opt %s --split-input-file --convert-kernels-to-gpu | FileCheck %s
 
-// Members meet, read what the others have, and meet again before anybody writes over it.
+// All members get a small tensor, and each adds up what came.
 // CHECK: module attributes {cuda.scratch_bytes = 512 : i64
 // CHECK: gpu.func @loop_0(%{{.*}}: memref<4xf32>, %{{.*}}: memref<4xf32>, %{{.*}}: memref<4xf32>) kernel
 
 // CHECK-LABEL: func.func @group0_forward0
-// CHECK: cuda.meet 1 count 2
-// CHECK-DAG: %[[FIRST:.*]] = cuda.peer 1 : memref<?xi8>
-// CHECK-DAG: %[[SECOND:.*]] = cuda.peer 2 : memref<?xi8>
+// CHECK: cuda.exchange "all_reduce" %{{.*}} every 0 to %{{.*}} every 16 among 1 count 2
 // CHECK: gpu.launch_func @kernels::@loop_0
-// CHECK: cuda.meet 1 count 2
-// A part of each member's tensor waits in scratch memory: what it is reduced to lies where operands do.
-// CHECK: cuda.meet 1 count 2
+// A piece for each member, packed, as it lies in rows of the operand.
+// CHECK: cuda.copy_rows %{{.*}} every 8 to %{{.*}} every 4 rows 2
+// CHECK: cuda.copy_rows %{{.*}} every 8 to %{{.*}} every 4 rows 2
+// CHECK: cuda.exchange "reduce_scatter" %{{.*}} every 8 to %{{.*}} every 8 among 1 count 2
+// CHECK: gpu.launch_func @kernels::@loop_1
 // CHECK: %[[POSITION:.*]] = cuda.table_entry 0
-// CHECK: arith.muli %[[POSITION]]
-// CHECK: cuda.copy_rows %{{.*}} every 8 to %{{.*}} every 4 rows 2
-// CHECK: cuda.copy_rows %{{.*}} every 8 to %{{.*}} every 4 rows 2
-// CHECK: cuda.meet 1 count 2
-// CHECK: gpu.launch_func
-// CHECK: cuda.write_index %{{.*}} into
+// CHECK: cuda.write_index %[[POSITION]] into
 // CHECK: cuda.send %{{.*}} to {{[0-9]+}} channel 7
 // CHECK: cuda.receive %{{.*}} from {{[0-9]+}} channel 8
 
@@ -41,4 +36,42 @@ st.program @group0 stages [0] devices [0, 1] first_rank 0 mesh @mesh {
 }
 st.program @group1 stages [1] devices [2, 3] first_rank 2 mesh @mesh {
   st.schedule "sequential" []
+}
+
+// -----
+
+// Of a large tensor each member adds up a piece; these lie in the operand as they go, and the sums in the result.
+// CHECK-LABEL: func.func @group0_forward0
+// CHECK: %[[OPERAND:.*]] = memref.view %arg0[%{{.*}}][] : memref<?xi8> to memref<20000xi8>
+// CHECK: cuda.exchange "all_reduce" %[[OPERAND]] every 20000 to %{{.*}} every 20000 among 1 count 2
+// CHECK: gpu.launch_func
+// CHECK: %[[RESULT:.*]] = memref.view %arg0[%{{.*}}][] : memref<?xi8> to memref<20000xi8>
+// CHECK: cuda.exchange "all_reduce" %{{.*}} every 0 to %[[RESULT]] every 20000 among 1 count 2
+
+// Two tensors are one piece for each member. What is gathered along rows is joined of rows.
+// CHECK-COUNT-2: gpu.memcpy
+// CHECK: cuda.exchange "all_gather" %{{.*}} every 0 to %{{.*}} every 24 among 1 count 2 : memref<24xi8>
+// CHECK: cuda.copy_rows %{{.*}} every 4 to %{{.*}} every 8 rows 2
+// CHECK: cuda.copy_rows %{{.*}} every 8 to %{{.*}} every 16 rows 2
+// CHECK: cuda.copy_rows %{{.*}} every 4 to %{{.*}} every 8 rows 2
+// CHECK: cuda.copy_rows %{{.*}} every 8 to %{{.*}} every 16 rows 2
+
+// What one member sends the other gets; the other one sends to nobody, and the first gets zeros.
+// CHECK: cuda.send %{{.*}} to 3 channel 0
+// CHECK: cuda.receive %{{.*}} from 4 channel 0
+// CHECK: cuda.rank_table = array<i64: 0, 0, 1, 1, -1, 1, 0, 1, -1, 0>
+st.mesh @mesh <["x"=2], micro=1>
+st.program @group0 stages [0] devices [0, 1] first_rank 0 mesh @mesh {
+  st.buffer @x "accumulator" slots 1 : tensor<100x100xf32> at <offset = 0>
+  st.buffer @y "accumulator" slots 1 : tensor<2x1xf32> at <offset = 80128>
+  st.buffer @z "accumulator" slots 1 : tensor<2x2xf32> at <offset = 80384>
+  st.task @forward0 forward stage 0 (%mb) {
+    %x = st.read @x {st.addresses = [#st.address<offset = 0>]} : tensor<100x100xf32>
+    %y = st.read @y {st.addresses = [#st.address<offset = 80128>]} : tensor<2x1xf32>
+    %z = st.read @z {st.addresses = [#st.address<offset = 80384>]} : tensor<2x2xf32>
+    %0 = st.all_reduce %x sum over ["x"] of @mesh {st.addresses = [#st.address<offset = 40064>]} : tensor<100x100xf32>
+    %1:2 = st.all_gather %y, %z dim 1 over ["x"] of @mesh {st.addresses = [#st.address<offset = 80640>, #st.address<offset = 80896>]} : tensor<2x1xf32>, tensor<2x2xf32> -> tensor<2x2xf32>, tensor<2x4xf32>
+    %2 = st.collective_permute %y [0, 1] over ["x"] of @mesh {st.addresses = [#st.address<offset = 81152>]} : tensor<2x1xf32>
+  }
+  st.schedule "sequential" [@forward0 0]
 }

@@ -2,8 +2,9 @@
 
 Each type's cases become planned programs for a GPU; their kernels are generated as for it and lowered to the
 host, once with threads and blocks in ascending and once in descending order; products run on a stand-in for cuBLASLt.
-The reference interpreter has the last word, with the bounds of the suite. A run takes a quarter of the groups, drawn;
-ST_ALL=1 takes all. With ST_GPU=cuda-sm_90, or another target that this machine has a GPU for, they run there.
+Collectives become a binary of four ranks. The reference interpreter has the last word, with the bounds of the suite. A
+run takes a quarter of the groups, drawn; ST_ALL=1 takes all. With ST_GPU=cuda-sm_90, or another target that this
+machine has a GPU for, all run there as binaries.
 """
 
 import os
@@ -13,8 +14,9 @@ from safetensors.numpy import load_file, save_file
 
 import conformance_cases as cases
 import test_conformance as suite
-from conformance_program import TYPES
-from st_testing import BIN, drawn_part, expect, main, run
+from conformance_collectives import COLLECTIVES
+from conformance_program import TYPES, Shard
+from st_testing import BIN, drawn_part, expect, main, run, write_json
 
 ELEMENTWISE = ([f"stablehlo.{op}" for op in (*cases.UNARY, *cases.BINARY)]
                + [f"chlo.{op}" for op in (*cases.CHLO_UNARY, *cases.CHLO_BINARY)]
@@ -26,6 +28,7 @@ GROUPS["products"] = ["stablehlo.dot_general", "stablehlo.convolution", "stableh
                       "stablehlo.triangular_solve"]
 GPU = os.environ.get("ST_GPU")
 GROUPS["others"] = sorted({op for op, _ in cases.CASES} - set().union(*GROUPS.values()))
+GROUPS["collectives"] = sorted({op for op, _ in COLLECTIVES})
 
 
 def run_on_host(folder, keys, element):
@@ -36,9 +39,13 @@ def run_on_host(folder, keys, element):
     program.write_text(function.text())
     save_file({f"arg{i}": a for i, a in enumerate(function.arguments.values())}, given)
     suite.interpret(program, given, wanted)
-    if GPU:
-        binary = folder / "program.bin"
-        done = run([BIN / "st-compile", program, f"--target={GPU}", "-o", binary])
+    is_collective = keys[0] in COLLECTIVES
+    if GPU or is_collective:
+        binary, flags = folder / "program.bin", []
+        if is_collective:
+            layout = {"mode": "sharding", "data": 1, "sharding_size": Shard.DEVICES}
+            flags = [f"--parallel={write_json(folder / 'parallel.json', layout)}"]
+        done = run([BIN / "st-compile", program, f"--target={GPU or 'cuda-host'}", "-o", binary, *flags])
         expect(done.returncode == 0, f"st-compile: {done.stderr[-500:]}")
         return run([binary, f"--inputs={given}", f"--outputs={found}"]), owners, found, wanted
     done = run([BIN / "st-compile", program, "--target=cuda-sm_80", "--compile-to=planned", "-o", planned])
@@ -48,7 +55,7 @@ def run_on_host(folder, keys, element):
 
 
 def check(folder, ops, element):
-    keys = [key for key in cases.CASES if key[0] in ops and suite.allows(key, element)
+    keys = [key for key in suite.ALL if key[0] in ops and suite.allows(key, element)
             and (key[0], element) not in suite.UNDEFINED]
     if not keys:
         return "no case"

@@ -1,9 +1,12 @@
-"""Processes that mpirun started talk through the Communicator; one that is lost ends the others.
+"""Processes that mpirun started run one program together; one that is lost ends the others.
 
-What runs is test/unit/Runtime/CommunicatorCheck.cpp. Each process says which other one ended, and what it waited for,
-before the launcher ends them all. One that hangs is found by the watchdog.
+First what talks is test/unit/Runtime/CommunicatorCheck.cpp, then training programs for GPUs, on the host in their
+place: losses, checkpoints and results are those of one process, to the bit, however many share the ranks. Each process
+says which other one ended, and what it waited for, before the launcher ends them all. One that hangs is found by the
+watchdog.
 """
 
+import json
 import os
 import random
 import re
@@ -12,9 +15,13 @@ import subprocess
 import sys
 import time
 
-import st_testing as st
+from safetensors.numpy import save_file
 
-MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe"]
+import st_testing as st
+import test_conformance as conformance
+
+# What is slow to end on a busy machine has time to say why.
+MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "odls_base_sigkill_timeout", "2"]
 CHECK = st.BIN / "st-communicator-check"
 KILLED = 20 if os.environ.get("ST_ALL") else 4  # times
 WATCHDOG = 5
@@ -53,46 +60,147 @@ def other_size(folder):
     st.expect(code == 1 and "receiving from process 1: 3 bytes came in the place of 4" in err, f"exit {code}: {err}")
 
 
-def killed(folder):
+# Eight ranks, with every kind of collective and messages between stages.
+LAYOUT = {"mode": "hybrid", "data": 2, "zero": 1, "sharding_size": 2, "stage_cnt": 2, "accum_degree": 2}
+GPT2 = dict(st.SMALL_GPT2, n_layer=2)
+
+
+def compile_gpt2(folder, layout):
+    return st.compile_model(folder, "gpt2", GPT2, "clm", layout, "--target=cuda-host", "--optimizer=adamw", "--lr=1e-3")
+
+
+def trains(layout, counts):
+    """The losses and the checkpoint are those of one process."""
+    def case(folder):
+        binary = compile_gpt2(folder, layout)
+
+        def run_in(processes):
+            saved, metrics = folder / f"saved-{processes}", folder / f"metrics-{processes}"
+            flags = ["--steps=3", f"--save={saved}", f"--metrics={metrics}"]
+            code, out, err = finish(start(processes, binary, *flags))
+            st.expect(code == 0, f"{processes} processes: exit {code}: {err}")
+            st.expect((f"in {processes} processes" in err) == (processes > 1), err)
+            st.expect(len(re.findall("^step 3 ", out, re.M)) == 1, f"{processes} processes print\n{out}")
+            # Written by whole lines of JSON, of which the time differs.
+            losses = st.losses([json.loads(line) for line in metrics.read_text().splitlines()])
+            return losses, {path.name: path.read_bytes() for path in saved.iterdir()}
+
+        alone = run_in(1)
+        st.expect(len(set(alone[0])) == 3, f"the loss does not move: {alone[0]}")
+        for processes in counts:
+            st.expect(run_in(processes) == alone, f"{processes} processes differ from one")
+        return f"{', '.join(map(str, counts))} processes"
+    return case
+
+
+def runs_once(folder):
+    """--inputs and --outputs: StableHLO's collectives between four devices, in as many processes and in fewer."""
+    keys = [key for key in conformance.COLLECTIVES if conformance.allows(key, "f32")]
+    program, given, binary = (folder / f"collectives.{kind}" for kind in ("mlir", "in", "bin"))
+    function = conformance.write(keys, "f32")[0]
+    program.write_text(function.text())
+    save_file({f"arg{i}": a for i, a in enumerate(function.arguments.values())}, given)
+    parallel = st.write_json(folder / "parallel.json", {"mode": "sharding", "data": 1, "sharding_size": 4})
+    st.check_run([*st.COMPILE, program, "--target=cuda-host", f"--parallel={parallel}", "-o", binary])
+
+    def results(processes):
+        found = folder / f"found-{processes}"
+        code, _, err = finish(start(processes, binary, f"--inputs={given}", f"--outputs={found}"))
+        st.expect(code == 0, f"{processes} processes: exit {code}: {err}")
+        return found.read_bytes()
+
+    alone = results(1)
+    for processes in (2, 3, 4):
+        st.expect(results(processes) == alone, f"{processes} processes differ from one")
+    return f"{len(keys)} cases"
+
+
+def wait_for_all(run, count):
+    """The numbers of the processes, by what each says first."""
+    pids = {}
+    while len(pids) < count:
+        line = run.stdout.readline()
+        st.expect(line, f"ended early: {run.stderr.read() if not line else ''}")
+        found = re.match(r"process (\d) of \d is (\d+)", line)
+        if found:
+            pids[int(found[1])] = int(found[2])
+    return pids
+
+
+def killed(name, prepare, times):
     """One of four processes dies at some moment: all others end with a line that says what they waited for."""
-    seed = int(os.environ.get("ST_SEED", time.time_ns() % 1000000))
-    draw = random.Random(seed)
-    for turn in range(KILLED):
-        # What a process writes last mpirun may lose: each has a file.
-        errors = [folder / f"{turn}-{process}" for process in range(4)]
-        run = start(4, "sh", "-c", f'exec {CHECK} endless {WATCHDOG} 2>{folder}/{turn}-$OMPI_COMM_WORLD_RANK')
-        pids = {}
-        while len(pids) < 4:
-            line = run.stdout.readline()
-            st.expect(line, f"ended early: {run.stderr.read() if not line else ''}")
-            found = re.match(r"process (\d) of 4 is (\d+)", line)
-            if found:
-                pids[int(found[1])] = int(found[2])
-        time.sleep(draw.uniform(0, 0.5))
-        victim = draw.randrange(4)
-        os.kill(pids[victim], signal.SIGKILL)
-        begin = time.time()
-        code, _, err = finish(run)
-        took = time.time() - begin
-        st.expect(code != 0 and took < WATCHDOG + 5, f"exit {code} after {took:.1f} s")
-        for process in set(range(4)) - {victim}:
-            # On a busy machine the launcher may be first.
-            said = errors[process].read_text()
-            st.expect(re.search(rf"^st-communicator-check: error: .*process {process} of 4(: process \d has ended early| ran$)", said, re.M),
-                      f"ST_SEED={seed}, turn {turn}: process {process} said {said!r} when {victim} died: {err}")
-        while any(os.path.exists(f"/proc/{pid}") for pid in pids.values()):
-            st.expect(time.time() - begin < WATCHDOG + 5, "processes are still there")
-            time.sleep(0.1)
-    return f"{KILLED} times, ST_SEED={seed}"
+    def case(folder):
+        seed = int(os.environ.get("ST_SEED", time.time_ns() % 1000000))
+        draw = random.Random(seed)
+        command, is_under_way, most = prepare(folder)
+        for turn in range(times):
+            # What a process writes last mpirun may lose: each has a file.
+            errors = [folder / f"{turn}-{process}" for process in range(4)]
+            said_first = 'echo process $OMPI_COMM_WORLD_RANK of 4 is $$'
+            run = start(4, "sh", "-c", f"{said_first}; exec {command} 2>{folder}/{turn}-$OMPI_COMM_WORLD_RANK")
+            pids = wait_for_all(run, 4)
+            while not is_under_way(run.stdout.readline()):
+                pass
+            time.sleep(draw.uniform(0, most))
+            victim = draw.randrange(4)
+            os.kill(pids[victim], signal.SIGKILL)
+            begin = time.time()
+            code, _, err = finish(run)
+            took = time.time() - begin
+            st.expect(code != 0 and took < WATCHDOG + 10, f"exit {code} after {took:.1f} s")
+            while any(os.path.exists(f"/proc/{pid}") for pid in pids.values()):
+                st.expect(time.time() - begin < WATCHDOG + 15, "processes are still there")
+                time.sleep(0.1)
+            for process in set(range(4)) - {victim}:
+                # On a busy machine the launcher may be first.
+                said = errors[process].read_text()
+                st.expect(re.search(rf"^{name}: error: .*process {process} of 4(: process \d has ended early| ran$)", said, re.M),
+                          f"ST_SEED={seed}, turn {turn}: process {process} said {said!r} when {victim} died: {err}")
+        return f"{times} times, ST_SEED={seed}"
+    return case
 
 
-def one_runs(folder):
-    binary = st.compile_model(folder, "model", st.SMALL_GPT2, "clm", None, batch=1)
-    code, _, err = finish(start(2, binary, "--steps=1"))
+def talk(folder):
+    joined = []
+
+    def all_have_joined(line):
+        st.expect(line, "ended early")
+        joined.append("holds rank" in line)
+        return sum(joined) % 4 == 0 and joined[-1]
+    return f"{CHECK} endless {WATCHDOG}", all_have_joined, 0.5
+
+
+def train_on(folder):
+    """Until the first step is done processes load and initialise; after that, tasks exchange all the time."""
+    binary = compile_gpt2(folder, {"mode": "hybrid", "data": 2, "zero": 1, "stage_cnt": 2, "accum_degree": 2})
+
+    def has_begun(line):
+        st.expect(line, "ended early")
+        return line.startswith("step 1 ")
+    return f"{binary} --steps=1000000 --watchdog={WATCHDOG}", has_begun, 1
+
+
+def not_for_several(folder):
+    """The simulator runs in one process, a rank in one at most, and launchers without MPI join nobody."""
+    dtu = st.compile_model(folder, "model", st.SMALL_GPT2, "clm", None, batch=1)
+    code, _, err = finish(start(2, dtu, "--steps=1"))
     st.expect(code == 1 and 'error: mpirun started 2 processes, but target "dtu" runs in one' in err, err)
+    cuda = compile_gpt2(folder, {"mode": "sharding", "data": 2})
+    code, _, err = finish(start(3, cuda, "--steps=1"))
+    st.expect(code == 1 and "error: mpirun started 3 processes for a program of 2 ranks" in err, err)
+    done = st.run([cuda, "--steps=1"], env={"RANK": "0", "WORLD_SIZE": "2"})
+    st.expect(done.returncode == 1 and "error: RANK and WORLD_SIZE started 2 processes, but processes of one program find "
+              "each other by MPI: use mpirun" in done.stderr, done.stderr)
+    done = st.run([cuda, "--steps=1", "--watchdog=0"])
+    st.expect(done.returncode == 1 and "--watchdog=0: expected seconds above 0" in done.stderr, done.stderr)
 
 
 if __name__ == "__main__":
     sys.exit(st.main(("two processes", exchange(2)), ("five processes", exchange(5)), ("silence", silence),
-                     ("a message of another size", other_size), ("one is killed", killed),
-                     ("a program runs in one", one_runs)))
+                     ("a message of another size", other_size),
+                     ("a program of eight ranks", trains(LAYOUT, [2, 3, 8] if os.environ.get("ST_ALL") else [3])),
+                     ("a program of four ranks", trains({"mode": "sharding", "data": 2, "zero": 3, "sharding_size": 2}, [4])),
+                     ("a program runs once", runs_once),
+                     ("one of those that talk is killed", killed("st-communicator-check", talk, KILLED)),
+                     ("one of those that train is killed", killed("gpt2.bin", train_on, KILLED)),
+                     ("what is not for several", not_for_several)))

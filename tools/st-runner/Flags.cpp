@@ -49,6 +49,8 @@ ABSL_FLAG(std::vector<std::string>, derate, {},
           "links that are slower than described, as link:NAME:FACTOR of their rate, separated by "
           "commas; a NAME is chip0-chip1, cluster0.1 or group0. The report says what it delays");
 ABSL_FLAG(std::string, report, "", "file for what each device does in a step, as JSON");
+ABSL_FLAG(double, watchdog, 60,
+          "seconds that a process which mpirun started waits for another one");
 ABSL_FLAG(std::optional<uint32_t>, drop_message, std::nullopt,
           "for tests: lose this link message of the first step, counted from 0");
 
@@ -57,8 +59,8 @@ namespace {
 
 // The flags that have an effect on each kind of run, by their names on the command line.
 const std::set<std::string> kTiming = {"timing-only", "time-tasks", "trace", "report", "derate"};
-const std::set<std::string> kOnce = {"inputs",       "outputs",  "init",        "seed",
-                                     "host-threads", "host-isa", "drop-message"};
+const std::set<std::string> kOnce = {"inputs",       "outputs",  "init",     "seed",
+                                     "host-threads", "host-isa", "watchdog", "drop-message"};
 
 // Abseil names flags with underscores; on the command line they are kebab-case.
 std::string kebab(absl::string_view name) {
@@ -84,7 +86,7 @@ absl::CommandLineFlag *findFlag(absl::string_view name) {
 absl::string_view expectedValue(const absl::CommandLineFlag &flag) {
   if (flag.IsOfType<bool>())
     return "true or false";
-  if (flag.IsOfType<std::optional<double>>())
+  if (flag.IsOfType<std::optional<double>>() || flag.IsOfType<double>())
     return "a number";
   if (flag.IsOfType<std::optional<uint32_t>>())
     return "a whole number from 0 to 4294967295";
@@ -218,6 +220,11 @@ absl::StatusOr<RunRequest> parseCommandLine(int argc, char **argv, const std::st
   RunRequest request;
   request.train = trainOptions(given);
   ST_ASSIGN_OR_RETURN(request.client, clientOptions());
+  request.watchdogSeconds = absl::GetFlag(FLAGS_watchdog);
+  constexpr double kDay = 24 * 60 * 60;
+  if (!(request.watchdogSeconds > 0 && request.watchdogSeconds <= kDay))
+    return absl::InvalidArgumentError(absl::StrCat("--watchdog=", request.watchdogSeconds,
+                                                   ": expected seconds above 0, at most ", kDay));
   if (given.count("inputs")) {
     request.once.emplace();
     request.once->inputs = absl::GetFlag(FLAGS_inputs);

@@ -33,30 +33,58 @@ std::string ownPath() {
   return length > 0 ? std::string(path, static_cast<size_t>(length)) : "/proc/self/exe";
 }
 
+// The processes that were started together, or this one alone.
+absl::StatusOr<std::unique_ptr<Communicator>> joinOthers(const proto::Executable &program,
+                                                         double watchdogSeconds) {
+  const Launch launch = detectLaunch();
+  if (launch.processes == 1)
+    return createInProcessCommunicator();
+  const std::string started =
+      absl::StrCat(launch.launcher, " started ", launch.processes, " processes, but ");
+  if (program.target() != "cuda")
+    return absl::InvalidArgumentError(
+        absl::StrCat(started, "target \"", program.target(), "\" runs in one"));
+  if (!launch.usesMpi)
+    return absl::UnimplementedError(
+        absl::StrCat(started, "processes of one program find each other by MPI: use mpirun"));
+  MpiOptions options;
+  options.watchdogSeconds = watchdogSeconds;
+  options.ranks = 0;
+  for (const proto::Group &group : program.groups())
+    options.ranks += group.device_ids_size();
+  return createMpiCommunicator(options);
+}
+
+absl::Status runWith(Communicator &communicator, const proto::Executable &program,
+                     const RunRequest &request) {
+  std::unique_ptr<Client> client = program.target() == "cuda"
+                                       ? createCudaClient(request.client, communicator)
+                                       : createDtuClient(request.client);
+  if (program.target() != client->target())
+    return absl::UnimplementedError(
+        absl::StrCat("this runner has no target \"", program.target(), "\""));
+  if (communicator.process() == 0 && !program.summary().empty())
+    std::fprintf(stderr, "%s\n", program.summary().c_str());
+  if (!request.once)
+    return train(program, *client, communicator, request.train, stdout, stderr);
+  ST_ASSIGN_OR_RETURN(std::string note, runOnce(program, *client, communicator, *request.once));
+  std::fputs(note.c_str(), stderr);
+  return absl::OkStatus();
+}
+
 absl::Status run(int argc, char **argv) {
   const std::string binary = ownPath();
   ST_ASSIGN_OR_RETURN(RunRequest request, parseCommandLine(argc, argv, binary));
   ST_ASSIGN_OR_RETURN(std::string payload, readPayload(binary));
   ST_ASSIGN_OR_RETURN(proto::Executable program, parseExecutable(payload));
   payload = std::string();
-  std::unique_ptr<Client> client = program.target() == "cuda" ? createCudaClient(request.client)
-                                                              : createDtuClient(request.client);
-  if (program.target() != client->target())
-    return absl::UnimplementedError(
-        absl::StrCat("this runner has no target \"", program.target(), "\""));
-  if (const Launch launch = detectLaunch(); launch.processes > 1)
-    return absl::InvalidArgumentError(absl::StrCat(launch.launcher, " started ", launch.processes,
-                                                   " processes, but target \"", program.target(),
-                                                   "\" runs in one"));
-  if (!program.summary().empty())
-    std::fprintf(stderr, "%s\n", program.summary().c_str());
-  if (request.once) {
-    ST_ASSIGN_OR_RETURN(std::string note, runOnce(program, *client, *request.once));
-    std::fputs(note.c_str(), stderr);
-    return absl::OkStatus();
-  }
-  std::unique_ptr<Communicator> communicator = createInProcessCommunicator();
-  return train(program, *client, *communicator, request.train, stdout, stderr);
+  ST_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> communicator,
+                      joinOthers(program, request.watchdogSeconds));
+  absl::Status status = runWith(*communicator, program, request);
+  // Others wait for what this process will not do: it does not wait for them before it says so.
+  if (!status.ok() && communicator->numProcesses() > 1)
+    (void)communicator.release();
+  return status;
 }
 
 } // namespace

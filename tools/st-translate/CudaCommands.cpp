@@ -22,6 +22,7 @@ private:
   void print(const proto::CudaPlace &place);
   void print(const proto::CudaCopy &copy);
   void print(const proto::CudaProduct &product);
+  void print(const proto::CudaExchange &exchange);
   void printMatrix(StringRef name, const proto::CudaPlace &place, const proto::CudaMatrix &matrix);
 };
 } // namespace
@@ -32,8 +33,6 @@ void CommandPrinter::print(const proto::CudaPlace &place) {
     os << "+mb%" << place.slots() << "*" << place.stride();
   if (place.has_position())
     os << "+table[" << place.position() << "]*" << place.position_stride();
-  if (place.has_peer())
-    os << " of rank table[" << place.peer() << "]";
 }
 
 void CommandPrinter::print(const proto::CudaCopy &copy) {
@@ -87,6 +86,15 @@ void CommandPrinter::print(const proto::CudaProduct &product) {
   }
 }
 
+void CommandPrinter::print(const proto::CudaExchange &exchange) {
+  os << "exchange for " << exchange.name() << ": pieces of " << exchange.bytes() << " bytes from ";
+  print(exchange.from());
+  os << " every " << exchange.from_stride() << " to ";
+  print(exchange.to());
+  os << " every " << exchange.to_stride() << " among ranks table[" << exchange.first()
+     << "] to table[" << exchange.first() + exchange.count() - 1 << "]";
+}
+
 void CommandPrinter::print(const proto::CudaCommand &command, unsigned indent) {
   switch (command.what_case()) {
   case proto::CudaCommand::kLaunch:
@@ -118,9 +126,8 @@ void CommandPrinter::print(const proto::CudaCommand &command, unsigned indent) {
       os << "index mb to ";
     print(command.index().to());
     break;
-  case proto::CudaCommand::kMeet:
-    os << "meet ranks table[" << command.meet().first() << "] to table["
-       << command.meet().first() + command.meet().count() - 1 << "]";
+  case proto::CudaCommand::kExchange:
+    print(command.exchange());
     break;
   case proto::CudaCommand::kSend:
     os << "send " << command.send().bytes() << " bytes from ";

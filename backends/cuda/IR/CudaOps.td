@@ -61,21 +61,6 @@ def Cuda_ScratchOp : Op<Cuda_Dialect, "scratch", [Pure]> {
   let assemblyFormat = "attr-dict `:` type($result)";
 }
 
-def Cuda_PeerOp : Op<Cuda_Dialect, "peer", [Pure]> {
-  let summary = "the arena of the rank that an entry of the table names";
-  let description = "Of rank -1 there is none: what is copied from there is zeros.";
-  let arguments = (ins I64Attr:$entry);
-  let results = (outs Cuda_Memory:$result);
-  let assemblyFormat = "$entry attr-dict `:` type($result)";
-}
-
-def Cuda_MeetOp : Op<Cuda_Dialect, "meet", [MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "waits until all ranks that entries of the table name have come as far";
-  let description = "What each of them has written before is then seen by all.";
-  let arguments = (ins I64Attr:$first, I64Attr:$count);
-  let assemblyFormat = "$first `count` $count attr-dict";
-}
-
 def Cuda_CopyRowsOp : Op<Cuda_Dialect, "copy_rows", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "copies rows of bytes";
   let description = "The buffers are their first rows; `from_pitch` and `to_pitch`: bytes to the next.";
@@ -86,14 +71,33 @@ def Cuda_CopyRowsOp : Op<Cuda_Dialect, "copy_rows", [MemoryEffects<[MemRead, Mem
   }];
 }
 
+def Cuda_ExchangeOp : Op<Cuda_Dialect, "exchange", [MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "hands a piece to each of some ranks, and takes one from each";
+  let description = [{
+    Entries `first` to `first + count - 1` of the rank table name the members, of whom the rank is one; they are the same,
+    in the same order, for each of them. The buffers are the first pieces: piece i of `from` begins i times `every`
+    bytes further and goes to member i, whose piece for this rank comes to piece i of `to`. Every 0 bytes: all get the
+    same one. Nothing of `to` is sent. `name` is the collective that errors speak of.
+  }];
+  let arguments = (ins Cuda_Row:$from, I64Attr:$from_stride, Cuda_Row:$to, I64Attr:$to_stride, I64Attr:$first,
+                       I64Attr:$count, StrAttr:$name);
+  let assemblyFormat = [{
+    $name $from `every` $from_stride `to` $to `every` $to_stride `among` $first `count` $count attr-dict
+    `:` type($from) `to` type($to)
+  }];
+  let extraClassDeclaration = "int64_t getBytes() { return getFrom().getType().getNumElements(); }";
+}
+
 def Cuda_SendOp : Op<Cuda_Dialect, "send", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "hands bytes to the rank that an entry of the table names";
+  let description = "To rank -1 nothing is sent.";
   let arguments = (ins AnyMemRef:$from, I64Attr:$peer, I64Attr:$channel);
   let assemblyFormat = "$from `to` $peer `channel` $channel attr-dict `:` type($from)";
 }
 
 def Cuda_ReceiveOp : Op<Cuda_Dialect, "receive", [MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "takes the next bytes from the rank that an entry of the table names";
+  let description = "From rank -1 come zeros.";
   let arguments = (ins AnyMemRef:$to, I64Attr:$peer, I64Attr:$channel);
   let assemblyFormat = "$to `from` $peer `channel` $channel attr-dict `:` type($to)";
 }

@@ -69,11 +69,8 @@ static LogicalResult setPlace(Operation *user, Value buffer, proto::CudaPlace &p
   place.set_slots(1);
   auto view = buffer.getDefiningOp<memref::ViewOp>();
   Operation *memory = view ? view.getSource().getDefiningOp() : nullptr;
-  if (auto peer = dyn_cast_or_null<PeerOp>(memory))
-    place.set_peer(peer.getEntry());
   place.set_scratch(isa_and_nonnull<ScratchOp>(memory));
-  const bool isKnown =
-      view && (isa_and_nonnull<PeerOp, ScratchOp>(memory) || isa<BlockArgument>(view.getSource()));
+  const bool isKnown = view && (place.scratch() || isa<BlockArgument>(view.getSource()));
   if (!isKnown || failed(addOffset(view.getByteShift(), place)))
     return refuse(user, "has an operand that is no place of an arena");
   return success();
@@ -201,11 +198,16 @@ LogicalResult CommandLists::translateOp(Operation *op, Commands &commands) {
         return success(succeeded(setPlace(copy, copy.getFrom(), *command.mutable_from())) &&
                        succeeded(setPlace(copy, copy.getTo(), *command.mutable_to())));
       })
-      .Case([&](MeetOp meet) {
-        proto::CudaMeet &command = *commands.Add()->mutable_meet();
-        command.set_first(meet.getFirst());
-        command.set_count(meet.getCount());
-        return success();
+      .Case([&](ExchangeOp exchange) -> LogicalResult {
+        proto::CudaExchange &command = *commands.Add()->mutable_exchange();
+        command.set_name(exchange.getName().str());
+        command.set_bytes(exchange.getBytes());
+        command.set_from_stride(exchange.getFromStride());
+        command.set_to_stride(exchange.getToStride());
+        command.set_first(exchange.getFirst());
+        command.set_count(exchange.getCount());
+        return success(succeeded(setPlace(exchange, exchange.getFrom(), *command.mutable_from())) &&
+                       succeeded(setPlace(exchange, exchange.getTo(), *command.mutable_to())));
       })
       .Case([&](SendOp send) {
         proto::CudaSend &command = *commands.Add()->mutable_send();

@@ -150,8 +150,6 @@ Value TaskConverter::view(Location loc, const Place &place) {
   Value memory = arena;
   if (place.isScratch)
     memory = ScratchOp::create(builder, loc, arena.getType());
-  else if (place.peer)
-    memory = PeerOp::create(builder, loc, arena.getType(), *place.peer);
   return memref::ViewOp::create(builder, loc, place.bufferType(), memory, offset, ValueRange());
 }
 
@@ -239,45 +237,11 @@ LogicalResult TaskConverter::convertKernel(st::KernelOp kernel) {
   return joinsInPlace(kernel, places) ? success() : launch(kernel, places);
 }
 
-LogicalResult TaskConverter::copy(Operation *op, const Place &from, const Place &to) {
-  const bool isSameMemory = from.isScratch == to.isScratch && from.peer == to.peer;
-  if ((isSameMemory && from.address == to.address) || from.bytes() == 0)
-    return success();
+void TaskConverter::copy(Operation *op, const Place &from, const Place &to) {
+  if ((from.isScratch == to.isScratch && from.address == to.address) || from.bytes() == 0)
+    return;
   Value source = view(op->getLoc(), from), target = view(op->getLoc(), to);
   gpu::MemcpyOp::create(builder, op->getLoc(), TypeRange(), ValueRange(), target, source);
-  return success();
-}
-
-/// target = target op value, as the loop kernel it is.
-LogicalResult TaskConverter::accumulate(st::WriteOp write, const Place &value,
-                                        const Place &target) {
-  OpBuilder ir(write.getContext());
-  Type type = write.getValue().getType();
-  Location loc = write.getLoc();
-  ownKernels.emplace_back(st::KernelOp::create(ir, loc, TypeRange(type), ir.getStringAttr("loop"),
-                                               ValueRange{write.getValue(), write.getValue()}));
-  st::KernelOp kernel = *ownKernels.back();
-  Block *body = ir.createBlock(&kernel.getBody(), {}, {type, type}, {loc, loc});
-  Value old = body->getArgument(0), added = body->getArgument(1), sum;
-  switch (*write.getAccumulate()) {
-  case st::ReduceKind::Sum:
-    sum = stablehlo::AddOp::create(ir, loc, old, added);
-    break;
-  case st::ReduceKind::Max:
-    sum = stablehlo::MaxOp::create(ir, loc, old, added);
-    break;
-  case st::ReduceKind::Min:
-    sum = stablehlo::MinOp::create(ir, loc, old, added);
-    break;
-  case st::ReduceKind::And:
-    sum = stablehlo::AndOp::create(ir, loc, old, added);
-    break;
-  case st::ReduceKind::Or:
-    sum = stablehlo::OrOp::create(ir, loc, old, added);
-    break;
-  }
-  st::YieldOp::create(ir, loc, sum);
-  return launch(kernel, {target, value, target});
 }
 
 LogicalResult TaskConverter::convertWrite(st::WriteOp write) {
@@ -286,8 +250,9 @@ LogicalResult TaskConverter::convertWrite(st::WriteOp write) {
   if (failed(value) || failed(target))
     return failure();
   if (write.getAccumulate())
-    return accumulate(write, *value, *target);
-  return copy(write, *value, *target);
+    return reduce(write, {*target, *value}, *target, *write.getAccumulate());
+  copy(write, *value, *target);
+  return success();
 }
 
 LogicalResult TaskConverter::convertConstant(stablehlo::ConstantOp constant) {
@@ -328,7 +293,10 @@ LogicalResult TaskConverter::convertBlock(Block &block) {
 LogicalResult TaskConverter::convertLoop(st::LoopOp loop) {
   auto put = [&](Value value, StringRef buffer) -> LogicalResult {
     FailureOr<Place> from = placeOf(value), to = placeOfStorage(loop, buffer);
-    return failed(from) || failed(to) ? failure() : copy(loop, *from, *to);
+    if (failed(from) || failed(to))
+      return failure();
+    copy(loop, *from, *to);
+    return success();
   };
   for (auto [init, buffer] : llvm::zip_equal(loop.getInits(), loop.getCarried()))
     if (failed(put(init, cast<FlatSymbolRefAttr>(buffer).getValue())))
@@ -383,7 +351,10 @@ LogicalResult TaskConverter::convert(Operation *op) {
       .Case([&](stablehlo::ConstantOp constant) { return convertConstant(constant); })
       .Case([&](stablehlo::ReshapeOp reshape) -> LogicalResult {
         FailureOr<Place> from = placeOf(reshape.getOperand()), to = placeOf(reshape.getResult());
-        return failed(from) || failed(to) ? failure() : copy(reshape, *from, *to);
+        if (failed(from) || failed(to))
+          return failure();
+        copy(reshape, *from, *to);
+        return success();
       })
       .Case([&](st::AxisIndexOp index) { return convertAxisIndex(index); })
       .Case([&](st::AllSliceOp slice) { return convertAllSlice(slice); })

@@ -1,7 +1,6 @@
-// Collectives as copies and kernels that read what other ranks have in their arenas. All members
-// meet before, so that operands are there, and after all have read, so that they may be
-// overwritten. What lies where an operand lies waits in scratch memory until then. Sums are made in
-// the order of the members, the same on each.
+// Collectives as exchanges of pieces with all members, between copies that pack what goes and
+// unpack what has come. Tensors of one type go together. A sum is a kernel over what came from each
+// member, in the order of the members, so that all hold the same bits.
 #include "backends/cuda/IR/CudaDialect.h"
 #include "backends/cuda/codegen/TaskConverter.h"
 #include "dialects/StableHLO/StableHLOOps.h"
@@ -10,8 +9,6 @@
 #include "llvm/ADT/TypeSwitch.h"
 #include "llvm/Support/MathExtras.h"
 
-#include <functional>
-
 using namespace mlir;
 using namespace mlir::cuda;
 namespace hlo = mlir::stablehlo;
@@ -19,38 +16,44 @@ namespace hlo = mlir::stablehlo;
 /// A kernel that adds up takes an argument for each member.
 static constexpr int64_t kMostMembers = 256;
 static constexpr uint64_t kScratchAlignment = 256;
+/// All-reduced tensors up to here go whole to all members, which saves an exchange.
+static constexpr int64_t kMostGatheredBytes = 16384;
+/// Of messages between ranks of one group, which have no other.
+static constexpr int64_t kPermuteChannel = 0;
 
-struct TaskConverter::Exchange {
+struct TaskConverter::Collective {
+  /// A tensor, where it lies before and after.
+  struct Tensor {
+    Place from, to;
+  };
+
   Operation *op;
   /// Entry of the table with the rank's position, behind it those with the ranks of all members.
   int64_t position = 0, count = 1;
-  SmallVector<Place> operands;
+  SmallVector<Tensor> tensors{}; ///< of one type of elements, none empty
   int64_t scratchBytes = 0;
-  SmallVector<std::function<LogicalResult()>> afterwards; ///< what follows the second meeting
 
-  Place memberPlace(const Place &place, int64_t member) const {
-    Place there = place;
-    there.peer = position + 1 + member;
-    return there;
-  }
+  Type element() const { return tensors.front().from.type.getElementType(); }
+  bool isAlone() const { return tensors.size() == 1; }
 
-  /// Memory of the collective for a tensor.
-  Place takeScratch(RankedTensorType type) {
+  /// Scratch memory for elements.
+  Place takeScratch(int64_t elements) {
     auto address = mlir::st::AddressAttr::get(op->getContext(), scratchBytes, 0, 1);
-    Place place{address, type};
+    Place place{address, RankedTensorType::get({elements}, element())};
     place.isScratch = true;
     scratchBytes += llvm::alignTo(place.bytes(), kScratchAlignment);
     return place;
   }
 
-  /// Whether nobody reads a place during the collective.
+  /// Whether nothing that is sent lies in a place.
   bool isFree(const Place &place) const {
-    return llvm::none_of(operands, [&](const Place &operand) {
+    return llvm::none_of(tensors, [&](const Tensor &tensor) {
       auto end = [](const Place &of) {
         return of.address.getOffset() + (of.address.getSlots() - 1) * of.address.getStride() +
                of.bytes();
       };
-      return place.address.getOffset() < end(operand) && operand.address.getOffset() < end(place);
+      return place.address.getOffset() < end(tensor.from) &&
+             tensor.from.address.getOffset() < end(place);
     });
   }
 };
@@ -63,32 +66,61 @@ static RankedTensorType partOf(RankedTensorType type, int64_t dim, int64_t count
   return RankedTensorType::get(shape, type.getElementType());
 }
 
+/// How often a part along a dimension begins anew in the whole tensor.
+static int64_t rowsOf(RankedTensorType type, int64_t dim) {
+  int64_t rows = 1;
+  for (int64_t size : type.getShape().take_front(dim))
+    rows *= size;
+  return rows;
+}
+
+/// What lies some elements behind the begin of a place.
+static Place behind(const Place &place, int64_t elements, RankedTensorType type) {
+  Place part = place;
+  part.type = type;
+  const int64_t width = getStorageType(type.getElementType()).getIntOrFloatBitWidth() / 8;
+  mlir::st::AddressAttr address = place.address;
+  part.address =
+      mlir::st::AddressAttr::get(address.getContext(), address.getOffset() + elements * width,
+                                 address.getStride(), address.getSlots());
+  return part;
+}
+
+static Place behind(const Place &place, int64_t elements, int64_t count) {
+  return behind(place, elements, RankedTensorType::get({count}, place.type.getElementType()));
+}
+
+/// A place as one dimension.
+static Place flat(const Place &place) { return behind(place, 0, place.type.getNumElements()); }
+
+Value TaskConverter::bytesView(Location loc, const Place &place, int64_t bytes, Value further) {
+  // A view begins where the place does, or so many times the bytes further.
+  auto begin = view(loc, place).getDefiningOp<memref::ViewOp>();
+  Value offset = begin.getByteShift();
+  if (further) {
+    Value width = arith::ConstantIndexOp::create(builder, loc, bytes);
+    Value distance = arith::MulIOp::create(builder, loc, further, width);
+    offset = arith::AddIOp::create(builder, loc, offset, distance);
+  }
+  return memref::ViewOp::create(builder, loc, MemRefType::get({bytes}, builder.getI8Type()),
+                                begin.getSource(), offset, ValueRange());
+}
+
 void TaskConverter::copyPart(Location loc, const Place &whole, const Place &part, int64_t dim,
                              Value number, Direction direction) {
   if (part.bytes() == 0)
     return;
-  int64_t rows = 1;
-  for (int64_t size : part.type.getShape().take_front(dim))
-    rows *= size;
+  const int64_t rows = rowsOf(part.type, dim);
   const int64_t rowBytes = part.bytes() / rows, pitch = whole.bytes() / rows;
-  auto rowType = MemRefType::get({rowBytes}, builder.getI8Type());
-  // A view begins where the place does, and the part of the whole so many rows of it further.
-  auto firstRow = [&](const Place &place, Value further) -> Value {
-    auto begin = view(loc, place).getDefiningOp<memref::ViewOp>();
-    Value offset = begin.getByteShift();
-    if (further) {
-      Value width = arith::ConstantIndexOp::create(builder, loc, rowBytes);
-      Value distance = arith::MulIOp::create(builder, loc, further, width);
-      offset = arith::AddIOp::create(builder, loc, offset, distance);
-    }
-    return memref::ViewOp::create(builder, loc, rowType, begin.getSource(), offset, ValueRange());
-  };
-  Value inWhole = firstRow(whole, number), inPart = firstRow(part, Value());
+  Value inWhole = bytesView(loc, whole, rowBytes, number);
+  Value inPart = bytesView(loc, part, rowBytes, Value());
   if (direction == Direction::FromWhole)
     CopyRowsOp::create(builder, loc, inWhole, inPart, rows, pitch, rowBytes);
   else
     CopyRowsOp::create(builder, loc, inPart, inWhole, rows, rowBytes, pitch);
 }
+
+// ---- sums ---------------------------------------------------------------------------------------
 
 static Value combine(OpBuilder &builder, Location loc, mlir::st::ReduceKind kind, Value a,
                      Value b) {
@@ -107,17 +139,12 @@ static Value combine(OpBuilder &builder, Location loc, mlir::st::ReduceKind kind
   llvm_unreachable("all kinds are listed");
 }
 
-/// The loop kernel that reduces places of one type. 16-bit floats are added up in f32 and rounded
-/// once.
 LogicalResult TaskConverter::reduce(Operation *op, ArrayRef<Place> parts, const Place &to,
                                     mlir::st::ReduceKind kind) {
   OpBuilder ir(op->getContext());
   Location loc = op->getLoc();
-  Value like = op->getResult(0);
-  for (Value result : op->getResults())
-    if (result.getType() == to.type)
-      like = result;
-  SmallVector<Value> operands(parts.size(), like);
+  // Only the body has meaning: what the kernel takes are places.
+  SmallVector<Value> operands(parts.size(), op->getOperand(0));
   ownKernels.emplace_back(
       mlir::st::KernelOp::create(ir, loc, TypeRange(to.type), ir.getStringAttr("loop"), operands));
   mlir::st::KernelOp kernel = *ownKernels.back();
@@ -139,115 +166,225 @@ LogicalResult TaskConverter::reduce(Operation *op, ArrayRef<Place> parts, const 
   return launch(kernel, places);
 }
 
-// ---- collectives --------------------------------------------------------------------------------
-
-void TaskConverter::meet(const Exchange &exchange) {
-  MeetOp::create(builder, exchange.op->getLoc(), exchange.position + 1, exchange.count);
+/// Pieces that came, one from each member, to one.
+LogicalResult TaskConverter::reducePieces(const Collective &all, const Place &pieces,
+                                          const Place &to, mlir::st::ReduceKind kind) {
+  const int64_t elements = to.type.getNumElements();
+  SmallVector<Place> parts;
+  for (int64_t member = 0; member < all.count; ++member)
+    parts.push_back(behind(pieces, member * elements, elements));
+  return reduce(all.op, parts, to, kind);
 }
 
-/// One tensor of a collective, between its meetings.
-LogicalResult TaskConverter::exchange(Exchange &exchange, const Place &from, const Place &to) {
-  Operation *op = exchange.op;
-  Location loc = op->getLoc();
-  auto constant = [this, loc](int64_t value) -> Value {
-    return arith::ConstantIndexOp::create(builder, loc, value);
-  };
-  SmallVector<Place> operands;
-  for (int64_t member = 0; member < exchange.count; ++member)
-    operands.push_back(exchange.memberPlace(from, member));
-  // Where a whole result is made, and then copied from.
-  auto takeTarget = [&] {
-    if (exchange.isFree(to))
-      return to;
-    Place target = exchange.takeScratch(to.type);
-    exchange.afterwards.push_back([this, op, target, to] { return copy(op, target, to); });
-    return target;
-  };
-  // This rank's part of what each member has.
-  auto takeParts = [&](int64_t dim) {
-    Value position = TableEntryOp::create(builder, loc, builder.getIndexType(), exchange.position);
-    SmallVector<Place> parts;
-    for (const Place &operand : operands) {
-      parts.push_back(exchange.takeScratch(partOf(from.type, dim, exchange.count)));
-      copyPart(loc, operand, parts.back(), dim, position, Direction::FromWhole);
+// ---- exchanges ----------------------------------------------------------------------------------
+
+void TaskConverter::exchange(const Collective &all, const Place &from, bool isSame,
+                             const Place &to) {
+  const int64_t bytes = to.bytes() / all.count;
+  Location loc = all.op->getLoc();
+  ExchangeOp::create(builder, loc, bytesView(loc, from, bytes, Value()), isSame ? 0 : bytes,
+                     bytesView(loc, to, bytes, Value()), bytes, all.position + 1, all.count,
+                     all.op->getName().stripDialect());
+}
+
+/// The tensors behind each other.
+Place TaskConverter::packWhole(Collective &all) {
+  if (all.isAlone())
+    return flat(all.tensors.front().from);
+  int64_t elements = 0;
+  for (const Collective::Tensor &tensor : all.tensors)
+    elements += tensor.from.type.getNumElements();
+  Place packed = all.takeScratch(elements);
+  packInto(all, packed);
+  return packed;
+}
+
+void TaskConverter::packInto(const Collective &all, const Place &packed) {
+  int64_t at = 0;
+  for (const Collective::Tensor &tensor : all.tensors) {
+    copy(all.op, tensor.from, behind(packed, at, tensor.from.type));
+    at += tensor.from.type.getNumElements();
+  }
+}
+
+void TaskConverter::unpackWhole(const Collective &all, const Place &packed) {
+  int64_t at = 0;
+  for (const Collective::Tensor &tensor : all.tensors) {
+    copy(all.op, behind(packed, at, tensor.to.type), tensor.to);
+    at += tensor.to.type.getNumElements();
+  }
+}
+
+/// A piece for each member: its parts of all tensors along a dimension.
+Place TaskConverter::packParts(Collective &all, int64_t dim) {
+  if (all.isAlone() && rowsOf(all.tensors.front().from.type, dim) == 1)
+    return flat(all.tensors.front().from);
+  int64_t elements = 0;
+  for (const Collective::Tensor &tensor : all.tensors)
+    elements += tensor.from.type.getNumElements();
+  Place packed = all.takeScratch(elements);
+  Location loc = all.op->getLoc();
+  int64_t at = 0;
+  for (int64_t member = 0; member < all.count; ++member)
+    for (const Collective::Tensor &tensor : all.tensors) {
+      RankedTensorType part = partOf(tensor.from.type, dim, all.count);
+      copyPart(loc, tensor.from, behind(packed, at, part), dim,
+               arith::ConstantIndexOp::create(builder, loc, member), Direction::FromWhole);
+      at += part.getNumElements();
     }
-    return parts;
-  };
-  return TypeSwitch<Operation *, LogicalResult>(op)
-      .Case([&](mlir::st::AllReduceOp sum) {
-        return reduce(op, operands, takeTarget(), sum.getKind());
-      })
+  return packed;
+}
+
+/// Where what comes from all members lies: in the result, if that is joined of it as it comes.
+Place TaskConverter::takeReceived(Collective &all, int64_t dim) {
+  const Place &to = all.tensors.front().to;
+  if (all.isAlone() && rowsOf(to.type, dim) == 1 && all.isFree(to))
+    return flat(to);
+  int64_t elements = 0;
+  for (const Collective::Tensor &tensor : all.tensors)
+    elements += tensor.to.type.getNumElements();
+  return all.takeScratch(elements);
+}
+
+/// The results: parts from all members, joined along a dimension.
+void TaskConverter::unpackParts(const Collective &all, const Place &received, int64_t dim) {
+  if (!received.isScratch)
+    return;
+  Location loc = all.op->getLoc();
+  int64_t at = 0;
+  for (int64_t member = 0; member < all.count; ++member)
+    for (const Collective::Tensor &tensor : all.tensors) {
+      RankedTensorType part = partOf(tensor.to.type, dim, all.count);
+      copyPart(loc, tensor.to, behind(received, at, part), dim,
+               arith::ConstantIndexOp::create(builder, loc, member), Direction::IntoWhole);
+      at += part.getNumElements();
+    }
+}
+
+// ---- collectives --------------------------------------------------------------------------------
+
+/// Small: all members get all, and each adds it up. Large: each adds up a piece, which all then
+/// get.
+LogicalResult TaskConverter::convertAllReduce(Collective &all, mlir::st::ReduceKind kind) {
+  int64_t elements = 0, bytes = 0;
+  for (const Collective::Tensor &tensor : all.tensors) {
+    elements += tensor.from.type.getNumElements();
+    bytes += tensor.from.bytes();
+  }
+  if (bytes <= kMostGatheredBytes) {
+    Place packed = packWhole(all), received = all.takeScratch(all.count * elements);
+    exchange(all, packed, /*isSame=*/true, received);
+    Place target = all.isAlone() ? flat(all.tensors.front().to) : packed;
+    if (failed(reducePieces(all, received, target, kind)))
+      return failure();
+    if (!all.isAlone())
+      unpackWhole(all, target);
+    return success();
+  }
+  const int64_t piece = llvm::divideCeil(elements, all.count);
+  const bool isPacked = !all.isAlone() || elements % all.count != 0;
+  // Behind the last element of the last piece lies what means nothing, before and after.
+  Place packed = isPacked ? all.takeScratch(all.count * piece) : flat(all.tensors.front().from);
+  if (isPacked)
+    packInto(all, packed);
+  Place received = all.takeScratch(all.count * piece), sum = all.takeScratch(piece);
+  exchange(all, packed, /*isSame=*/false, received);
+  if (failed(reducePieces(all, received, sum, kind)))
+    return failure();
+  Place target = isPacked ? packed : flat(all.tensors.front().to);
+  exchange(all, sum, /*isSame=*/true, target);
+  if (isPacked)
+    unpackWhole(all, target);
+  return success();
+}
+
+LogicalResult TaskConverter::convertReduceScatter(Collective &all, int64_t dim,
+                                                  mlir::st::ReduceKind kind) {
+  Place packed = packParts(all, dim), received = all.takeScratch(packed.type.getNumElements());
+  exchange(all, packed, /*isSame=*/false, received);
+  if (all.isAlone())
+    return reducePieces(all, received, flat(all.tensors.front().to), kind);
+  Place sum = all.takeScratch(packed.type.getNumElements() / all.count);
+  if (failed(reducePieces(all, received, sum, kind)))
+    return failure();
+  unpackWhole(all, sum);
+  return success();
+}
+
+LogicalResult TaskConverter::convertPermute(mlir::st::CollectivePermuteOp permute,
+                                            const Place &from, const Place &to) {
+  const int64_t target = table.addNeighbours(permute.getAxes(), permute.getPairs());
+  const int64_t source = target + 1;
+  Location loc = permute.getLoc();
+  SendOp::create(builder, loc, view(loc, from), target, kPermuteChannel);
+  ReceiveOp::create(builder, loc, view(loc, to), source, kPermuteChannel);
+  return success();
+}
+
+LogicalResult TaskConverter::convertTensors(Collective &all) {
+  return TypeSwitch<Operation *, LogicalResult>(all.op)
+      .Case([&](mlir::st::AllReduceOp sum) { return convertAllReduce(all, sum.getKind()); })
       .Case([&](mlir::st::AllGatherOp gather) {
-        Place target = takeTarget();
-        for (auto [member, operand] : llvm::enumerate(operands))
-          copyPart(loc, target, operand, gather.getDim(), constant(member), Direction::IntoWhole);
+        Place packed = packWhole(all), received = takeReceived(all, gather.getDim());
+        exchange(all, packed, /*isSame=*/true, received);
+        unpackParts(all, received, gather.getDim());
         return success();
       })
       .Case([&](mlir::st::ReduceScatterOp sum) {
-        SmallVector<Place> parts = takeParts(sum.getDim());
-        exchange.afterwards.push_back(
-            [this, op, parts, to, kind = sum.getKind()] { return reduce(op, parts, to, kind); });
-        return success();
+        return convertReduceScatter(all, sum.getDim(), sum.getKind());
       })
       .Case([&](mlir::st::AllToAllOp swap) {
-        SmallVector<Place> parts = takeParts(swap.getSplitDim());
-        const int64_t dim = swap.getConcatDim();
-        exchange.afterwards.push_back([this, loc, constant, parts, to, dim] {
-          for (auto [member, part] : llvm::enumerate(parts))
-            copyPart(loc, to, part, dim, constant(member), Direction::IntoWhole);
-          return success();
-        });
+        Place packed = packParts(all, swap.getSplitDim());
+        Place received = takeReceived(all, swap.getConcatDim());
+        exchange(all, packed, /*isSame=*/false, received);
+        unpackParts(all, received, swap.getConcatDim());
         return success();
       })
       .Case([&](mlir::st::CollectivePermuteOp permute) {
-        Place source = from;
-        source.peer = table.addSources(permute.getAxes(), permute.getPairs());
-        copyPart(loc, source, takeTarget(), 0, Value(), Direction::FromWhole);
-        return success();
+        return convertPermute(permute, all.tensors.front().from, all.tensors.front().to);
       })
       .Default([](Operation *other) { return other->emitOpError("is no collective"); });
 }
 
 LogicalResult TaskConverter::convertCollective(Operation *op) {
   auto axes = op->getAttrOfType<ArrayAttr>("axes");
-  Exchange all{op};
-  all.position = table.addAxes(axes);
-  all.count = table.getSize(axes);
-  if (all.count > kMostMembers)
-    return op->emitOpError("of ") << all.count << " devices has no CUDA code generation; expected "
+  const int64_t position = table.addAxes(axes), count = table.getSize(axes);
+  if (count > kMostMembers)
+    return op->emitOpError("of ") << count << " devices has no CUDA code generation; expected "
                                   << "at most " << kMostMembers;
-  SmallVector<Place> results;
+  Collective all{op, position, count};
   for (auto [operand, result] : llvm::zip_equal(op->getOperands(), op->getResults())) {
     FailureOr<Place> from = placeOf(operand), to = placeOf(result);
     if (failed(from) || failed(to))
       return failure();
-    all.operands.push_back(*from);
-    results.push_back(*to);
+    if (from->bytes() > 0)
+      all.tensors.push_back({*from, *to});
   }
-  meet(all);
-  for (auto [from, to] : llvm::zip_equal(SmallVector<Place>(all.operands), results))
-    if (from.bytes() > 0 && failed(exchange(all, from, to)))
-      return failure();
-  meet(all);
-  for (const std::function<LogicalResult()> &finish : all.afterwards)
-    if (failed(finish()))
-      return failure();
+  if (all.tensors.empty())
+    return success();
+  for (const Collective::Tensor &tensor : all.tensors)
+    if (tensor.from.type.getElementType() != all.element())
+      return op->emitOpError("of ") << all.element() << " and " << tensor.from.type.getElementType()
+                                    << " together has no CUDA code generation";
+  LogicalResult done = convertTensors(all);
   scratchBytes = std::max(scratchBytes, all.scratchBytes);
-  return success();
+  return done;
 }
 
 LogicalResult TaskConverter::convertAllSlice(mlir::st::AllSliceOp slice) {
   FailureOr<Place> from = placeOf(slice.getOperand()), to = placeOf(slice.getResult());
   if (failed(from) || failed(to))
     return failure();
-  Exchange alone{slice};
-  alone.operands.push_back(*from);
-  Place target = alone.isFree(*to) ? *to : alone.takeScratch(to->type);
+  Collective alone{slice, 0, 1, {{*from, *to}}};
+  Place target = *to;
+  if (!alone.isFree(*to))
+    target = behind(alone.takeScratch(to->type.getNumElements()), 0, to->type);
   scratchBytes = std::max(scratchBytes, alone.scratchBytes);
   Value position = TableEntryOp::create(builder, slice.getLoc(), builder.getIndexType(),
                                         table.addAxes(slice.getAxes()));
   copyPart(slice.getLoc(), *from, target, slice.getDim(), position, Direction::FromWhole);
-  return copy(slice, target, *to);
+  copy(slice, target, *to);
+  return success();
 }
 
 // ---- messages -----------------------------------------------------------------------------------

@@ -13,12 +13,11 @@ namespace mlir::cuda {
 /// Accesses need no more; arenas are aligned to more than this.
 constexpr int64_t kMostAlignment = 16;
 
-/// Where a value lies: in the rank's arena, its scratch memory or another rank's arena.
+/// Where a value lies: in the rank's arena or its scratch memory.
 struct Place {
   mlir::st::AddressAttr address;
   RankedTensorType type;
   bool isScratch = false;
-  std::optional<int64_t> peer; ///< entry of the rank table with the rank that holds it
 
   int64_t bytes() const {
     return type.getNumElements() * getStorageType(type.getElementType()).getIntOrFloatBitWidth() /
@@ -91,16 +90,32 @@ private:
   LogicalResult convertWrite(st::WriteOp write);
   LogicalResult convertConstant(stablehlo::ConstantOp constant);
   LogicalResult convertAxisIndex(st::AxisIndexOp index);
-  LogicalResult accumulate(st::WriteOp write, const Place &value, const Place &target);
-  LogicalResult copy(Operation *op, const Place &from, const Place &to);
+  void copy(Operation *op, const Place &from, const Place &to);
+  /// A kernel that reduces places of one type, in their order. 16-bit floats are added up in f32
+  /// and rounded once.
+  LogicalResult reduce(Operation *op, ArrayRef<Place> parts, const Place &to, st::ReduceKind kind);
 
   // Collectives (TaskCollectives.cpp).
-  struct Exchange;
+  struct Collective;
   LogicalResult convertCollective(Operation *op);
+  LogicalResult convertTensors(Collective &all);
+  LogicalResult convertAllReduce(Collective &all, st::ReduceKind kind);
+  LogicalResult convertReduceScatter(Collective &all, int64_t dim, st::ReduceKind kind);
+  LogicalResult convertPermute(st::CollectivePermuteOp permute, const Place &from, const Place &to);
   LogicalResult convertAllSlice(st::AllSliceOp slice);
-  LogicalResult exchange(Exchange &exchange, const Place &from, const Place &to);
-  void meet(const Exchange &exchange);
-  LogicalResult reduce(Operation *op, ArrayRef<Place> parts, const Place &to, st::ReduceKind kind);
+  LogicalResult reducePieces(const Collective &all, const Place &pieces, const Place &to,
+                             st::ReduceKind kind);
+  /// A piece of `from` goes to each member, or, where `isSame`, all of it to each; `to` is made of
+  /// a piece from each.
+  void exchange(const Collective &all, const Place &from, bool isSame, const Place &to);
+  Place packWhole(Collective &all);
+  Place packParts(Collective &all, int64_t dim);
+  void packInto(const Collective &all, const Place &packed);
+  Place takeReceived(Collective &all, int64_t dim);
+  void unpackWhole(const Collective &all, const Place &packed);
+  void unpackParts(const Collective &all, const Place &received, int64_t dim);
+  /// `bytes` from a place on, or so many times the bytes further.
+  Value bytesView(Location loc, const Place &place, int64_t bytes, Value further);
   /// Copies part `number` along a dimension of `whole` from there to `part`, or the other way
   /// round.
   enum class Direction { FromWhole, IntoWhole };

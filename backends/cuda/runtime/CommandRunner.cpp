@@ -7,12 +7,10 @@
 namespace st::cuda {
 
 Address CommandRunner::addressOf(const proto::CudaPlace &place) const {
-  const int64_t holder = place.has_peer() ? entry(place.peer()) : rank.number;
-  const RankMemory &memory = memories[static_cast<size_t>(holder)];
   int64_t offset = place.offset() + microBatch % place.slots() * place.stride();
   if (place.has_position())
     offset += entry(place.position()) * place.position_stride();
-  return (place.scratch() ? memory.scratch : memory.arena) + static_cast<Address>(offset);
+  return (place.scratch() ? rank.scratch : rank.arena) + static_cast<Address>(offset);
 }
 
 absl::Status CommandRunner::launch(const proto::CudaLaunch &launch) {
@@ -23,11 +21,8 @@ absl::Status CommandRunner::launch(const proto::CudaLaunch &launch) {
 }
 
 absl::Status CommandRunner::copy(const proto::CudaCopy &copy) {
-  const Extent extent{copy.row_bytes(), copy.rows()};
-  if (copy.from().has_peer() && entry(copy.from().peer()) < 0)
-    return rank.stream->zero(addressOf(copy.to()), copy.to_pitch(), extent);
   return rank.stream->copy(addressOf(copy.to()), copy.to_pitch(), addressOf(copy.from()),
-                           copy.from_pitch(), extent);
+                           copy.from_pitch(), {copy.row_bytes(), copy.rows()});
 }
 
 absl::Status CommandRunner::multiply(const proto::CudaProduct &product) {
@@ -55,15 +50,65 @@ absl::Status CommandRunner::repeat(const proto::CudaLoop &loop) {
   }
 }
 
-absl::Status CommandRunner::meet(const proto::CudaMeet &meet) {
-  // What others read is in memory when they have come.
+std::string CommandRunner::where(absl::string_view what) const {
+  return absl::StrCat(what, " in task \"", task, "\" of rank ", rank.number, ", micro-batch ",
+                      microBatch);
+}
+
+// Members of this process read each other's memory; to others go messages.
+absl::Status CommandRunner::swap(const proto::CudaExchange &command) {
+  const auto members = rank.table.subspan(static_cast<size_t>(command.first()),
+                                          static_cast<size_t>(command.count()));
+  const Exchange::Pieces own = {addressOf(command.from()), command.from_stride(), command.bytes()};
+  const Address to = addressOf(command.to());
+  auto pieceOf = [](Address first, int64_t stride, size_t number) {
+    return first + static_cast<Address>(stride * static_cast<int64_t>(number));
+  };
+  std::vector<int64_t> here;
+  std::vector<size_t> places; // of those that are here, among the members
+  size_t self = 0;
   ST_RETURN_IF_ERROR(rank.stream->wait());
-  return exchange.meet(
-      rank.table.subspan(static_cast<size_t>(meet.first()), static_cast<size_t>(meet.count())));
+  for (size_t i = 0; i < members.size(); ++i) {
+    if (members[i] == rank.number)
+      self = i;
+    if (remote.isHere(members[i])) {
+      here.push_back(members[i]);
+      places.push_back(i);
+      continue;
+    }
+    ST_RETURN_IF_ERROR(remote.send({rank.number, members[i], kExchangeChannel},
+                                   where(command.name()), *rank.device,
+                                   pieceOf(own.first, own.stride, i), own.bytes));
+  }
+  ST_ASSIGN_OR_RETURN(std::vector<Exchange::Pieces> brought, exchange.meet(here, rank.number, own));
+  for (size_t i = 0; i < here.size(); ++i) {
+    if (brought[i].bytes != own.bytes)
+      return absl::InvalidArgumentError(absl::StrCat(where(command.name()), ": rank ", here[i],
+                                                     " has pieces of ", brought[i].bytes,
+                                                     " bytes, expected ", own.bytes));
+    ST_RETURN_IF_ERROR(rank.stream->copy(pieceOf(to, command.to_stride(), places[i]), 0,
+                                         pieceOf(brought[i].first, brought[i].stride, self), 0,
+                                         {own.bytes, 1}));
+  }
+  for (size_t i = 0; i < members.size(); ++i)
+    if (!remote.isHere(members[i]))
+      ST_RETURN_IF_ERROR(remote.receive({members[i], rank.number, kExchangeChannel},
+                                        where(command.name()), *rank.device,
+                                        pieceOf(to, command.to_stride(), i), own.bytes));
+  // Before anybody writes over what others read.
+  ST_RETURN_IF_ERROR(rank.stream->wait());
+  return exchange.meet(here, rank.number, own).status();
 }
 
 absl::Status CommandRunner::send(const proto::CudaSend &send) {
   const int64_t to = entry(send.peer());
+  if (to < 0)
+    return absl::OkStatus();
+  if (!remote.isHere(to)) {
+    ST_RETURN_IF_ERROR(rank.stream->wait());
+    return remote.send({rank.number, to, send.channel()}, where(absl::StrCat("send to rank ", to)),
+                       *rank.device, addressOf(send.from()), send.bytes());
+  }
   ST_ASSIGN_OR_RETURN(Address place, exchange.takePlace(*rank.device, send.bytes()));
   ST_RETURN_IF_ERROR(rank.stream->copy(place, 0, addressOf(send.from()), 0, {send.bytes(), 1}));
   ST_RETURN_IF_ERROR(rank.stream->wait());
@@ -73,14 +118,23 @@ absl::Status CommandRunner::send(const proto::CudaSend &send) {
 
 absl::Status CommandRunner::receive(const proto::CudaReceive &receive) {
   const int64_t from = entry(receive.peer());
+  const Address to = addressOf(receive.to());
+  if (from < 0)
+    return rank.stream->zero(to, 0, {receive.bytes(), 1});
+  if (!remote.isHere(from)) {
+    // What is still to be done may read what lies there now.
+    ST_RETURN_IF_ERROR(rank.stream->wait());
+    return remote.receive({from, rank.number, receive.channel()},
+                          where(absl::StrCat("message of rank ", from)), *rank.device, to,
+                          receive.bytes());
+  }
   ST_ASSIGN_OR_RETURN(Exchange::Message message,
                       exchange.receive({from, rank.number, receive.channel()}));
   if (message.bytes != receive.bytes())
     return absl::InvalidArgumentError(
         absl::StrCat("rank ", from, " sends ", message.bytes, " bytes on channel ",
                      receive.channel(), ", rank ", rank.number, " expects ", receive.bytes()));
-  ST_RETURN_IF_ERROR(
-      rank.stream->copy(addressOf(receive.to()), 0, message.place, 0, {message.bytes, 1}));
+  ST_RETURN_IF_ERROR(rank.stream->copy(to, 0, message.place, 0, {message.bytes, 1}));
   ST_RETURN_IF_ERROR(rank.stream->wait());
   exchange.returnPlace(message);
   return absl::OkStatus();
@@ -101,8 +155,8 @@ absl::Status CommandRunner::run(const proto::CudaCommand &command) {
                                   static_cast<uint32_t>(command.index().has_entry()
                                                             ? entry(command.index().entry())
                                                             : microBatch));
-  case proto::CudaCommand::kMeet:
-    return meet(command.meet());
+  case proto::CudaCommand::kExchange:
+    return swap(command.exchange());
   case proto::CudaCommand::kSend:
     return send(command.send());
   case proto::CudaCommand::kReceive:
@@ -119,7 +173,9 @@ absl::Status CommandRunner::run(const Commands &commands) {
   return absl::OkStatus();
 }
 
-absl::Status CommandRunner::run(const proto::CudaProgram &program, int64_t number) {
+absl::Status CommandRunner::run(const proto::CudaProgram &program, absl::string_view name,
+                                int64_t number) {
+  task = name;
   microBatch = number;
   return run(program.commands());
 }

@@ -4,21 +4,22 @@
 
 #include "backends/cuda/runtime/Exchange.h"
 #include "backends/cuda/runtime/GpuDevice.h"
+#include "backends/cuda/runtime/RemoteRanks.h"
 #include "lib/Proto/executable.pb.h"
 
+#include "absl/strings/string_view.h"
+
 #include <memory>
+#include <string>
 #include <vector>
 
 namespace st::cuda {
 
-/// Where a rank has its memory.
-struct RankMemory {
-  Address arena = 0, scratch = 0;
-};
-
+/// A rank that this process holds.
 struct Rank {
   int64_t number = 0; ///< among all groups
   GpuDevice *device = nullptr;
+  Address arena = 0, scratch = 0;
   std::unique_ptr<GpuStream> stream;
   absl::Span<const int64_t> table;
 };
@@ -26,17 +27,19 @@ struct Rank {
 /// Commands were checked by validateExecutable.
 class CommandRunner {
 public:
-  CommandRunner(const Rank &rank, absl::Span<const RankMemory> memories, Exchange &exchange)
-      : rank(rank), memories(memories), exchange(exchange) {}
+  CommandRunner(const Rank &rank, const RemoteRanks &remote, Exchange &exchange)
+      : rank(rank), remote(remote), exchange(exchange) {}
 
-  absl::Status run(const proto::CudaProgram &program, int64_t microBatch);
+  /// `task` is what errors call the program.
+  absl::Status run(const proto::CudaProgram &program, absl::string_view task, int64_t microBatch);
 
 private:
   using Commands = google::protobuf::RepeatedPtrField<proto::CudaCommand>;
 
   const Rank &rank;
-  absl::Span<const RankMemory> memories;
+  const RemoteRanks &remote;
   Exchange &exchange;
+  absl::string_view task;
   int64_t microBatch = 0;
 
   int64_t entry(int64_t number) const { return rank.table[static_cast<size_t>(number)]; }
@@ -47,7 +50,8 @@ private:
   absl::Status copy(const proto::CudaCopy &copy);
   absl::Status multiply(const proto::CudaProduct &product);
   absl::Status repeat(const proto::CudaLoop &loop);
-  absl::Status meet(const proto::CudaMeet &meet);
+  std::string where(absl::string_view what) const;
+  absl::Status swap(const proto::CudaExchange &command);
   absl::Status send(const proto::CudaSend &send);
   absl::Status receive(const proto::CudaReceive &receive);
 };

@@ -8,7 +8,9 @@
 
 #include <algorithm>
 #include <cstdio>
+#include <deque>
 #include <map>
+#include <optional>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -17,21 +19,25 @@ namespace st {
 namespace cuda {
 namespace {
 
+/// The arena of a rank that another process may hold: that one alone has memory for it.
 class CudaBuffer : public Buffer {
 public:
-  CudaBuffer(GpuDevice &device, Address base, int64_t bytes)
-      : device(device), base(base), bytes(bytes) {}
+  CudaBuffer(Communicator &communicator, int64_t owner, const Rank &rank, int64_t bytes)
+      : communicator(communicator), owner(owner), rank(rank), bytes(bytes) {}
 
   int64_t size() const override { return bytes; }
 
   absl::Status write(int64_t offset, absl::Span<const uint8_t> from) override {
     ST_RETURN_IF_ERROR(check(offset, from.size()));
-    return device.write(base + static_cast<Address>(offset), from);
+    return rank.device ? rank.device->write(rank.arena + static_cast<Address>(offset), from)
+                       : absl::OkStatus();
   }
 
   absl::Status read(int64_t offset, absl::Span<uint8_t> to) const override {
     ST_RETURN_IF_ERROR(check(offset, to.size()));
-    return device.read(base + static_cast<Address>(offset), to);
+    if (rank.device)
+      ST_RETURN_IF_ERROR(rank.device->read(rank.arena + static_cast<Address>(offset), to));
+    return communicator.broadcast(to, owner);
   }
 
 private:
@@ -42,8 +48,9 @@ private:
         absl::StrCat(count, " bytes at offset ", offset, " of a buffer of ", bytes));
   }
 
-  GpuDevice &device;
-  Address base;
+  Communicator &communicator;
+  int64_t owner;
+  const Rank &rank;
   int64_t bytes;
 };
 
@@ -51,6 +58,8 @@ std::string deviceName(int64_t id) { return absl::StrCat("GPU:", id); }
 
 class CudaExecutable : public Executable {
 public:
+  explicit CudaExecutable(Communicator &communicator) : communicator(communicator) {}
+
   absl::Status load(const proto::Executable &program);
 
   int64_t numRanks() const override { return static_cast<int64_t>(ranks.size()); }
@@ -66,8 +75,12 @@ public:
   }
 
 private:
+  struct DecodedTask {
+    std::string name;
+    proto::CudaProgram program;
+  };
   struct TaskRun {
-    const proto::CudaProgram *program;
+    const DecodedTask *task;
     int64_t microBatch;
   };
   using Schedule = std::vector<TaskRun>;
@@ -76,17 +89,22 @@ private:
   absl::Status countDevices(const proto::Executable &program);
   absl::StatusOr<GpuDevice *> getDevice(const proto::CudaCode &code, int64_t id);
   absl::Status loadGroup(const proto::Executable &program, const proto::Group &group);
+  /// Gives a rank of this process its memory.
+  absl::Status place(Rank &rank, const proto::Executable &program, const proto::Group &group,
+                     int64_t device);
   absl::Status runStep();
   absl::Status runRank(size_t rank);
 
+  Communicator &communicator;
+  std::optional<RemoteRanks> remote;
   int64_t numDevices = 0;
   std::map<int64_t, std::unique_ptr<GpuDevice>> devices; // by number; the ranks of one share it
-  std::vector<std::unique_ptr<proto::CudaProgram>> programs;
+  std::vector<std::unique_ptr<DecodedTask>> tasks;
   std::vector<std::vector<int64_t>> tables; // of ranks
-  std::vector<Rank> ranks;
-  std::vector<RankMemory> memories;
+  std::deque<Rank> ranks;                   // those of other processes without a device
   std::vector<CudaBuffer> arenas;
   std::vector<std::shared_ptr<const Schedule>> schedules;
+  std::vector<size_t> here; // the ranks of this process
   std::unique_ptr<Exchange> exchange;
 };
 
@@ -115,54 +133,65 @@ absl::StatusOr<GpuDevice *> CudaExecutable::getDevice(const proto::CudaCode &cod
   return device.get();
 }
 
+absl::Status CudaExecutable::place(Rank &rank, const proto::Executable &program,
+                                   const proto::Group &group, int64_t device) {
+  ST_ASSIGN_OR_RETURN(rank.device, getDevice(program.cuda(), device));
+  ST_ASSIGN_OR_RETURN(rank.arena, rank.device->allocate(group.arena_bytes()));
+  ST_ASSIGN_OR_RETURN(rank.scratch, rank.device->allocate(program.cuda().scratch_bytes()));
+  ST_ASSIGN_OR_RETURN(rank.stream, rank.device->createStream());
+  for (const proto::ConstantData &constant : group.constants()) {
+    absl::Span<const uint8_t> bytes(reinterpret_cast<const uint8_t *>(constant.data().data()),
+                                    constant.data().size());
+    ST_RETURN_IF_ERROR(
+        rank.device->write(rank.arena + static_cast<Address>(constant.offset()), bytes));
+  }
+  return absl::OkStatus();
+}
+
 absl::Status CudaExecutable::loadGroup(const proto::Executable &program,
                                        const proto::Group &group) {
-  std::vector<const proto::CudaProgram *> tasks;
+  std::vector<const DecodedTask *> decoded;
   for (const proto::Task &task : group.tasks()) {
-    auto &decoded = *programs.emplace_back(std::make_unique<proto::CudaProgram>());
-    if (!decoded.ParseFromString(task.program()))
+    DecodedTask &known = *tasks.emplace_back(std::make_unique<DecodedTask>());
+    known.name = task.name();
+    if (!known.program.ParseFromString(task.program()))
       return absl::InvalidArgumentError(absl::StrCat("task \"", task.name(), "\" is no program"));
-    tasks.push_back(&decoded);
+    decoded.push_back(&known);
   }
   auto schedule = std::make_shared<Schedule>();
   for (const proto::ScheduleEntry &entry : group.schedule())
-    schedule->push_back({tasks[static_cast<size_t>(entry.task())], entry.micro_batch()});
+    schedule->push_back({decoded[static_cast<size_t>(entry.task())], entry.micro_batch()});
   for (int i = 0; i < group.device_ids_size(); ++i) {
-    ST_ASSIGN_OR_RETURN(GpuDevice * device, getDevice(program.cuda(), group.device_ids(i)));
-    RankMemory &memory = memories.emplace_back();
-    ST_ASSIGN_OR_RETURN(memory.arena, device->allocate(group.arena_bytes()));
-    ST_ASSIGN_OR_RETURN(memory.scratch, device->allocate(program.cuda().scratch_bytes()));
     const int64_t *table = group.rank_tables().data() + i * group.table_size();
     tables.emplace_back(table, table + group.table_size());
+    schedules.push_back(schedule);
     Rank &rank = ranks.emplace_back();
     rank.number = static_cast<int64_t>(ranks.size()) - 1;
-    rank.device = device;
-    ST_ASSIGN_OR_RETURN(rank.stream, device->createStream());
-    schedules.push_back(schedule);
-    CudaBuffer &arena = arenas.emplace_back(*device, memory.arena, group.arena_bytes());
-    for (const proto::ConstantData &constant : group.constants()) {
-      absl::Span<const uint8_t> bytes(reinterpret_cast<const uint8_t *>(constant.data().data()),
-                                      constant.data().size());
-      ST_RETURN_IF_ERROR(arena.write(constant.offset(), bytes));
-    }
+    arenas.emplace_back(communicator, communicator.processOf(rank.number), rank,
+                        group.arena_bytes());
+    if (!remote->isHere(rank.number))
+      continue;
+    here.push_back(static_cast<size_t>(rank.number));
+    ST_RETURN_IF_ERROR(place(rank, program, group, group.device_ids(i)));
   }
   return absl::OkStatus();
 }
 
 absl::Status CudaExecutable::load(const proto::Executable &program) {
   ST_RETURN_IF_ERROR(countDevices(program));
+  ST_ASSIGN_OR_RETURN(remote, RemoteRanks::create(program, communicator));
   for (const proto::Group &group : program.groups())
     ST_RETURN_IF_ERROR(loadGroup(program, group));
   for (size_t i = 0; i < ranks.size(); ++i)
     ranks[i].table = tables[i];
-  exchange = std::make_unique<Exchange>(numRanks());
+  exchange = std::make_unique<Exchange>(static_cast<int64_t>(here.size()));
   return absl::OkStatus();
 }
 
 absl::Status CudaExecutable::runRank(size_t rank) {
-  CommandRunner runner(ranks[rank], memories, *exchange);
+  CommandRunner runner(ranks[rank], *remote, *exchange);
   for (const TaskRun &run : *schedules[rank])
-    ST_RETURN_IF_ERROR(runner.run(*run.program, run.microBatch));
+    ST_RETURN_IF_ERROR(runner.run(run.task->program, run.task->name, run.microBatch));
   return ranks[rank].stream->wait();
 }
 
@@ -170,7 +199,7 @@ absl::Status CudaExecutable::runRank(size_t rank) {
 absl::Status CudaExecutable::runStep() {
   exchange->begin();
   std::vector<std::thread> threads;
-  for (size_t rank = 1; rank < ranks.size(); ++rank) {
+  for (size_t rank : absl::MakeSpan(here).subspan(1)) {
     try {
       threads.emplace_back([this, rank] { exchange->end(runRank(rank)); });
     } catch (const std::system_error &error) {
@@ -178,7 +207,7 @@ absl::Status CudaExecutable::runStep() {
           absl::StrCat("cannot start a thread for rank ", rank, ": ", error.code().message())));
     }
   }
-  exchange->end(runRank(0));
+  exchange->end(runRank(here.front()));
   for (std::thread &thread : threads)
     thread.join();
   return exchange->status();
@@ -186,7 +215,8 @@ absl::Status CudaExecutable::runStep() {
 
 class CudaClient : public Client {
 public:
-  explicit CudaClient(const ClientOptions &options) : options(options) {}
+  CudaClient(const ClientOptions &options, Communicator &communicator)
+      : options(options), communicator(communicator) {}
 
   absl::string_view target() const override { return "cuda"; }
   absl::StatusOr<std::unique_ptr<Executable>> load(const proto::Executable &program) override;
@@ -196,6 +226,7 @@ private:
   absl::Status checkOptions() const;
 
   ClientOptions options;
+  Communicator &communicator;
   std::vector<Device> known;
 };
 
@@ -216,7 +247,7 @@ absl::Status CudaClient::checkOptions() const {
 
 absl::StatusOr<std::unique_ptr<Executable>> CudaClient::load(const proto::Executable &program) {
   ST_RETURN_IF_ERROR(checkOptions());
-  auto executable = std::make_unique<CudaExecutable>();
+  auto executable = std::make_unique<CudaExecutable>(communicator);
   ST_RETURN_IF_ERROR(executable->load(program));
   const int64_t memory = static_cast<int64_t>(program.cuda().gpu().memory_bytes().value());
   for (const proto::Group &group : program.groups())
@@ -232,8 +263,8 @@ absl::StatusOr<std::unique_ptr<Executable>> CudaClient::load(const proto::Execut
 } // namespace
 } // namespace cuda
 
-std::unique_ptr<Client> createCudaClient(const ClientOptions &options) {
-  return std::make_unique<cuda::CudaClient>(options);
+std::unique_ptr<Client> createCudaClient(const ClientOptions &options, Communicator &communicator) {
+  return std::make_unique<cuda::CudaClient>(options, communicator);
 }
 
 } // namespace st

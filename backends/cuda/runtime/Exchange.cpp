@@ -38,21 +38,30 @@ absl::Status Exchange::status() {
   return failure;
 }
 
-absl::Status Exchange::meet(absl::Span<const int64_t> members) {
+absl::StatusOr<std::vector<Exchange::Pieces>> Exchange::meet(absl::Span<const int64_t> members,
+                                                             int64_t rank, const Pieces &brought) {
   std::unique_lock<std::mutex> lock(mutex);
   Meeting &meeting = meetings[{members.begin(), members.end()}];
+  meeting.brought.resize(members.size());
+  for (size_t i = 0; i < members.size(); ++i)
+    if (members[i] == rank)
+      meeting.brought[i] = brought;
   if (++meeting.arrived >= members.size()) {
     blocked -= static_cast<int64_t>(meeting.arrived) - 1;
     meeting.arrived = 0;
     ++meeting.held;
+    meeting.seen = meeting.brought;
     changed.notify_all();
-    return failure;
+  } else {
+    const int64_t held = meeting.held;
+    ++blocked;
+    checkProgress();
+    changed.wait(lock, [&] { return meeting.held != held || !failure.ok(); });
   }
-  const int64_t held = meeting.held;
-  ++blocked;
-  checkProgress();
-  changed.wait(lock, [&] { return meeting.held != held || !failure.ok(); });
-  return failure;
+  if (!failure.ok())
+    return failure;
+  // Nobody comes to the next but one before all have left this one.
+  return meeting.seen;
 }
 
 void Exchange::send(const Channel &channel, const Message &message) {

@@ -17,8 +17,8 @@
 
 namespace st::cuda {
 
-/// Of threads, one a rank. Where nobody can go on any more, because all others wait or have ended,
-/// every wait ends with an error.
+/// Of threads, one a rank of this process. Where nobody can go on any more, because all others wait
+/// or have ended, every wait ends with an error.
 class Exchange {
 public:
   explicit Exchange(int64_t ranks) : ranks(ranks) {}
@@ -30,8 +30,14 @@ public:
   /// The first error of a rank.
   absl::Status status();
 
-  /// Returns when all members have called it.
-  absl::Status meet(absl::Span<const int64_t> members);
+  /// What a rank has for the members of an exchange, one after the other.
+  struct Pieces {
+    Address first = 0;
+    int64_t stride = 0, bytes = 0;
+  };
+  /// Returns when all members have called it, with what each has brought.
+  absl::StatusOr<std::vector<Pieces>> meet(absl::Span<const int64_t> members, int64_t rank,
+                                           const Pieces &brought);
 
   /// From rank to rank, by channel; messages of a channel keep their order. Sending does not wait.
   struct Channel {
@@ -55,6 +61,7 @@ private:
   struct Meeting {
     size_t arrived = 0;
     int64_t held = 0;
+    std::vector<Pieces> brought, seen; // by who is coming, and at the last one held
   };
   struct Queue {
     std::deque<Message> messages;

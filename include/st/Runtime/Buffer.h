@@ -12,6 +12,10 @@ namespace st {
 /// A range of device memory that the host reaches by copying. Threads may copy
 /// to and from disjoint ranges at the same time. No copy may overlap a step
 /// that is still running.
+///
+/// Where several processes run a program together, all of them make the same copies: what is
+/// written stays with the process that holds the memory, and what is read comes from there, so that
+/// all read in one order, from one thread.
 class Buffer {
 public:
   virtual ~Buffer() = default;

@@ -17,6 +17,7 @@
 
 namespace st {
 
+class Communicator;
 namespace proto {
 class Executable;
 }
@@ -59,7 +60,9 @@ public:
 std::unique_ptr<Client> createDtuClient(const ClientOptions &options);
 
 /// A client for GPUs and for the host in their place. CUDA is looked for when a program is loaded.
-std::unique_ptr<Client> createCudaClient(const ClientOptions &options);
+/// Of a program that several processes run together, each holds the ranks that the communicator
+/// gives it.
+std::unique_ptr<Client> createCudaClient(const ClientOptions &options, Communicator &communicator);
 
 } // namespace st
 

@@ -54,6 +54,7 @@ public:
 struct Launch {
   absl::string_view launcher; ///< "mpirun", "srun", or "RANK and WORLD_SIZE"; empty: none
   int64_t processes = 1;
+  bool usesMpi = false; ///< createMpiCommunicator joins them
 };
 Launch detectLaunch();
 

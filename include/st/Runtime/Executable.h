@@ -121,8 +121,8 @@ public:
 
   virtual int64_t numRanks() const = 0;
 
-  /// The memory of a rank that this process holds; zero after loading. Null for
-  /// an executable that was loaded for its timing only.
+  /// The memory of a rank; zero after loading. Null for an executable that was loaded for its
+  /// timing only.
   virtual Buffer *arena(int64_t rank) = 0;
 
   /// Starts one training step on what the arenas hold. The next step may be

@@ -22,15 +22,20 @@ TEST(Exchange, MembersMeetMoreThanOnce) {
   Exchange exchange(2);
   exchange.begin();
   int seen = 0, written = 0;
-  auto meet = [&] { EXPECT_TRUE(exchange.meet({0, 1}).ok()); };
+  auto meet = [&](int64_t rank, Address brings) {
+    auto found = exchange.meet({0, 1}, rank, {brings, 0, 4});
+    ASSERT_TRUE(found.ok());
+    EXPECT_EQ((*found)[0].first, 100u);
+    EXPECT_EQ((*found)[1].first, 200u);
+  };
   std::thread other([&] {
-    meet();
+    meet(1, 200);
     written = 1;
-    meet();
+    meet(1, 200);
     exchange.end(absl::OkStatus());
   });
-  meet();
-  meet();
+  meet(0, 100);
+  meet(0, 100);
   seen = written;
   exchange.end(absl::OkStatus());
   other.join();
@@ -52,8 +57,8 @@ TEST(Exchange, WaitingForEachOtherIsAnError) {
 TEST(Exchange, AFailedRankEndsTheOthersWait) {
   Exchange exchange(3);
   exchange.begin();
-  std::thread first([&] { exchange.end(exchange.meet({0, 1, 2})); });
-  std::thread second([&] { exchange.end(exchange.meet({0, 1, 2})); });
+  std::thread first([&] { exchange.end(exchange.meet({0, 1, 2}, 0, {}).status()); });
+  std::thread second([&] { exchange.end(exchange.meet({0, 1, 2}, 1, {}).status()); });
   exchange.end(absl::UnavailableError("a GPU failed"));
   first.join();
   second.join();
