@@ -36,6 +36,10 @@ public:
 
 // ---- kernels ------------------------------------------------------------------------------------
 
+/// Which layer an op is of, as st.block says, is no matter of its code.
+static constexpr auto kSameCode = OperationEquivalence::Flags(
+    OperationEquivalence::IgnoreLocations | OperationEquivalence::IgnoreDiscardableAttrs);
+
 FailureOr<const KernelLibrary::Entry *> KernelLibrary::get(st::KernelOp kernel,
                                                            ArrayRef<Place> places) {
   SmallVector<int64_t> alignments =
@@ -47,7 +51,7 @@ FailureOr<const KernelLibrary::Entry *> KernelLibrary::get(st::KernelOp kernel,
   for (const std::unique_ptr<Entry> &entry : bucket)
     if (entry->kernel.getKind() == kernel.getKind() && entry->alignments == alignments &&
         OperationEquivalence::isRegionEquivalentTo(&entry->kernel.getBody(), &kernel.getBody(),
-                                                   OperationEquivalence::IgnoreLocations))
+                                                   kSameCode))
       return entry.get();
   FailureOr<std::unique_ptr<Entry>> entry = emit(kernel, places);
   if (failed(entry))

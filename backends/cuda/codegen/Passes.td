@@ -110,6 +110,28 @@ def SplitChains : Pass<"split-chains", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::st::StDialect"];
 }
 
+def LiftConstants : Pass<"lift-constants", "::mlir::ModuleOp"> {
+  let summary = "Gives kernels that differ in numbers only these numbers as inputs";
+  let description = [{
+    Needs kernels without places in memory. Layers that draw random numbers count them on from another
+    number each; with that number an input, `convert-kernels-to-gpu` makes one function for all of
+    them. Kernels of kinds "loop", "reduce" and "chain" that are the same but for scalar constants take those in
+    which they differ from constants of the task.
+
+    ```mlir
+    %0 = st.kernel "loop" (%k = %key) { %c = stablehlo.constant dense<1> : tensor<ui32> ... }
+    %1 = st.kernel "loop" (%k = %key) { %c = stablehlo.constant dense<4> : tensor<ui32> ... }
+    // after
+    %c1 = stablehlo.constant dense<1> : tensor<ui32>
+    %0 = st.kernel "loop" (%k = %key, %c = %c1) { ... }
+    %c4 = stablehlo.constant dense<4> : tensor<ui32>
+    %1 = st.kernel "loop" (%k = %key, %c = %c4) { ... }
+    ```
+  }];
+  let statistics = [Statistic<"numLifted", "lifted", "Constants of kernels that are alike">];
+  let dependentDialects = ["::mlir::st::StDialect"];
+}
+
 def GpuToHost : Pass<"gpu-to-host", "::mlir::ModuleOp"> {
   let summary = "Writes kernels as functions that run block after block and thread after thread";
   let description = [{
