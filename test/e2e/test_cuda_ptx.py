@@ -1,27 +1,73 @@
 """Kernels for NVIDIA GPUs as PTX: nothing is left to resolve, and where ptxas is found they assemble without spilling.
 
-ptxas comes from PATH, a CUDA installation or PyPI's nvidia-cuda-nvcc beside this Python; without one the checks that
-need it are counted as skipped.
+ptxas is PyPI's nvidia-cuda-nvcc beside this Python, or comes from PATH or a CUDA installation; without one the checks
+that need it are counted as skipped. What kernels take of a multiprocessor is held against cuda_registers.txt, where that
+was made with the same ptxas: more shared memory, or more than eight registers more, is an error. ST_RECORD=1 writes the
+table anew.
 """
 
+import collections
+import json
+import os
 import pathlib
 import re
 import shutil
 import sys
 
-from st_testing import BIN, check_run, expect, main, run
+from st_testing import BIN, ROOT, check_run, expect, main, run, write_json
 
 CHIPS = ("sm_80", "sm_90")
 skipped = 0
 
 
 def find_ptxas():
-    packaged = pathlib.Path(sys.prefix).glob("lib/python*/site-packages/nvidia/cu*/bin/ptxas")
-    return shutil.which("ptxas") or next((str(p) for p in [pathlib.Path("/usr/local/cuda/bin/ptxas"), *packaged]
-                                          if p.exists()), None)
+    packaged = next(pathlib.Path(sys.prefix).glob("lib/python*/site-packages/nvidia/cu*/bin/ptxas"), None)
+    installed = pathlib.Path("/usr/local/cuda/bin/ptxas")
+    return packaged or shutil.which("ptxas") or (installed if installed.exists() else None)
 
 
 PTXAS = find_ptxas()
+TABLE = pathlib.Path(__file__).with_name("cuda_registers.txt")
+SLACK = 8  # registers: what a multiprocessor hands out at a time
+found = collections.OrderedDict()  # (case, kernel) -> registers, bytes of shared memory
+
+
+def version_of_ptxas():
+    return re.search(r"V([\d.]+)", check_run([PTXAS, "--version"]).stdout)[1]
+
+
+def read_table():
+    """The version of ptxas, and the rows."""
+    lines = TABLE.read_text().splitlines()
+    rows = [line.rsplit(maxsplit=3) for line in lines[2:]]
+    return lines[0].split()[-1], {(case, kernel): (int(registers), int(shared)) for case, kernel, registers, shared in rows}
+
+
+def write_table():
+    width = max(len(case) for case, _ in found)
+    TABLE.write_text(f"ptxas {version_of_ptxas()}\n{'case':<{width}}  {'kernel':<12}{'registers':>10}{'shared':>8}\n"
+                     + "".join(f"{case:<{width}}  {kernel:<12}{registers:>10}{shared:>8}\n"
+                               for (case, kernel), (registers, shared) in found.items()))
+
+
+def compare_table(folder):
+    """What all kernels take, with what they took."""
+    if not PTXAS:
+        return "skipped: no ptxas"
+    if os.environ.get("ST_RECORD"):
+        write_table()
+        return f"{len(found)} kernels recorded"
+    version, before = read_table()
+    if version != version_of_ptxas():
+        return f"skipped: the table is of ptxas {version}, here is {version_of_ptxas()}"
+    changed = [(key, before.get(key), found.get(key)) for key in before | found if before.get(key) != found.get(key)]
+    for (case, kernel), old, new in changed:
+        print(f"  {case}, {kernel}: registers and shared memory were {old}, are {new}")
+    worse = [f"{case}, {kernel}" for (case, kernel), old, new in changed
+             if old and new and (new[0] > old[0] + SLACK or new[1] > old[1])]
+    expect(not worse, f"take more than in {TABLE.name} (ST_RECORD=1 writes it anew): {'; '.join(worse)}")
+    expect(before.keys() == found.keys(), f"other kernels than in {TABLE.name}: ST_RECORD=1 writes it anew")
+    return f"{len(found)} kernels, {len(changed)} changed"
 
 
 def row_kernels(rows, columns, element):
@@ -95,11 +141,26 @@ def assemble(folder, ptx, chip):
     return kernels
 
 
-def check(folder, text, chip, least=3, access="ld.global.v4"):
-    global skipped
-    program, planned, ptx = (folder / name for name in ("program.mlir", "planned.mlir", "kernels.ptx"))
+def check(folder, case, text, chip, least=3, access="ld.global.v4"):
+    program = folder / "program.mlir"
     program.write_text(text)
-    check_run([BIN / "st-compile", program, f"--target=cuda-{chip}", "--compile-to=planned", "-o", planned])
+    return check_kernels(folder, case, [program], chip, least, access)
+
+
+def check_step(folder, case, model, task, compute, chip):
+    """All kernels of a training step, two layers of a model that is used as it is."""
+    config = json.loads((ROOT / f"examples/models/{model}/config.json").read_text())
+    config |= {"n_layer": 2} if "n_layer" in config else {"num_hidden_layers": 2}
+    write_json(folder / "model/config.json", config)
+    parallel = write_json(folder / "parallel.json", {"mode": "sharding", "data": 1, "precision": {"compute": compute}})
+    return check_kernels(folder, case, [folder / "model", f"--task={task}", "--batch=8", "--seq=512",
+                                        "--optimizer=adamw", f"--parallel={parallel}"], chip, 20, "ld.global.v4")
+
+
+def check_kernels(folder, case, source, chip, least, access):
+    global skipped
+    planned, ptx = folder / "planned.mlir", folder / "kernels.ptx"
+    check_run([BIN / "st-compile", *source, f"--target=cuda-{chip}", "--compile-to=planned", "-o", planned])
     # Kernels of f32 and 16-bit floats need no library: there is none here.
     check_run([BIN / "st-translate", "--kernels-to-ptx", f"--chip={chip}", "--cuda-path=/nonexistent", planned,
                "-o", ptx])
@@ -114,11 +175,11 @@ def check(folder, text, chip, least=3, access="ld.global.v4"):
         return f"{len(names)} kernels; skipped: no ptxas"
     kernels = assemble(folder, ptx, chip)
     expect(sorted(kernels) == sorted(names), f"assembled {sorted(kernels)} of {sorted(names)}")
-    print(f"  {'kernel':<12}{'registers':>10}{'shared':>8}{'spills':>8}")
-    for name, (registers, shared, spills) in sorted(kernels.items()):
-        print(f"  {name:<12}{registers:>10}{shared:>8}{spills:>8}")
+    for name in names:
+        registers, shared, spills = kernels[name]
+        found[case, name] = registers, shared
         expect(spills == 0, f"{name} spills {spills} bytes")
-    return f"{len(names)} kernels"
+    return f"{len(names)} kernels, at most {max(registers for registers, *_ in kernels.values())} registers"
 
 
 def check_library(folder):
@@ -135,12 +196,25 @@ def count_skipped():
     print(f"{skipped} checks of assembled code skipped" + ("" if PTXAS else ": no ptxas was found"))
 
 
+def cases():
+    for columns in (64, 1024, 4096, 30528):
+        for element in ("f32", "bf16"):
+            for chip in CHIPS:
+                name = f"rows of {columns}, {element}, {chip}"
+                yield name, lambda folder, name=name, text=row_kernels(512, columns, element), chip=chip: check(
+                    folder, name, text, chip)
+    for element in ("f32", "bf16"):
+        for chip in CHIPS:
+            name = f"attention, {element}, {chip}"
+            yield name, lambda folder, name=name, text=attention(element), chip=chip: check(
+                folder, name, text, chip, least=2, access="fma.rn.f32")
+    for model, task in (("bert-large-uncased", "mlm"), ("gpt2", "clm")):
+        for compute in ("f32", "bf16"):
+            for chip in CHIPS:
+                name = f"{model}, {compute}, {chip}"
+                yield name, lambda folder, args=(name, model, task, compute, chip): check_step(folder, *args)
+
+
 if __name__ == "__main__":
-    sys.exit(main(
-        *((f"rows of {columns}, {element}, {chip}", lambda folder, c=columns, e=element, chip=chip:
-           check(folder, row_kernels(512, c, e), chip))
-          for columns in (64, 1024, 4096, 30528) for element in ("f32", "bf16") for chip in CHIPS),
-        *((f"attention, {element}, {chip}", lambda folder, e=element, chip=chip:
-           check(folder, attention(e), chip, least=2, access="fma.rn.f32"))
-          for element in ("f32", "bf16") for chip in CHIPS),
-        ("libdevice", check_library), epilogue=count_skipped))
+    alone = [] if sys.argv[1:] else [("registers and shared memory", compare_table)]
+    sys.exit(main(*cases(), ("libdevice", check_library), *alone, epilogue=count_skipped))
