@@ -27,25 +27,16 @@ public:
 
   int64_t size() const override { return bytes; }
 
-  absl::Status write(int64_t offset, absl::Span<const uint8_t> from) override {
-    ST_RETURN_IF_ERROR(check(offset, from.size()));
+private:
+  absl::Status writeWithin(int64_t offset, absl::Span<const uint8_t> from) override {
     return rank.device ? rank.device->write(rank.arena + static_cast<Address>(offset), from)
                        : absl::OkStatus();
   }
 
-  absl::Status read(int64_t offset, absl::Span<uint8_t> to) const override {
-    ST_RETURN_IF_ERROR(check(offset, to.size()));
+  absl::Status readWithin(int64_t offset, absl::Span<uint8_t> to) const override {
     if (rank.device)
       ST_RETURN_IF_ERROR(rank.device->read(rank.arena + static_cast<Address>(offset), to));
     return communicator.broadcast(to, owner);
-  }
-
-private:
-  absl::Status check(int64_t offset, size_t count) const {
-    if (offset >= 0 && offset <= bytes && count <= static_cast<size_t>(bytes - offset))
-      return absl::OkStatus();
-    return absl::OutOfRangeError(
-        absl::StrCat(count, " bytes at offset ", offset, " of a buffer of ", bytes));
   }
 
   Communicator &communicator;

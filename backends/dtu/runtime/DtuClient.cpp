@@ -25,24 +25,15 @@ public:
 
   int64_t size() const override { return bytes; }
 
-  absl::Status write(int64_t offset, absl::Span<const uint8_t> from) override {
-    ST_RETURN_IF_ERROR(check(offset, from.size()));
+private:
+  absl::Status writeWithin(int64_t offset, absl::Span<const uint8_t> from) override {
     std::copy(from.begin(), from.end(), base + offset);
     return absl::OkStatus();
   }
 
-  absl::Status read(int64_t offset, absl::Span<uint8_t> to) const override {
-    ST_RETURN_IF_ERROR(check(offset, to.size()));
+  absl::Status readWithin(int64_t offset, absl::Span<uint8_t> to) const override {
     std::copy_n(base + offset, to.size(), to.begin());
     return absl::OkStatus();
-  }
-
-private:
-  absl::Status check(int64_t offset, size_t count) const {
-    if (offset >= 0 && offset <= bytes && count <= static_cast<size_t>(bytes - offset))
-      return absl::OkStatus();
-    return absl::OutOfRangeError(
-        absl::StrCat(count, " bytes at offset ", offset, " of a buffer of ", bytes));
   }
 
   uint8_t *base;

@@ -5,6 +5,7 @@
 #include "absl/status/status.h"
 #include "absl/types/span.h"
 
+#include <cstddef>
 #include <cstdint>
 
 namespace st {
@@ -25,8 +26,16 @@ public:
 
   /// Copies from and to the host. OutOfRange where offset and size do not lie
   /// within the buffer.
-  virtual absl::Status write(int64_t offset, absl::Span<const uint8_t> bytes) = 0;
-  virtual absl::Status read(int64_t offset, absl::Span<uint8_t> bytes) const = 0;
+  absl::Status write(int64_t offset, absl::Span<const uint8_t> bytes);
+  absl::Status read(int64_t offset, absl::Span<uint8_t> bytes) const;
+
+protected:
+  /// The same, of what lies within the buffer.
+  virtual absl::Status writeWithin(int64_t offset, absl::Span<const uint8_t> bytes) = 0;
+  virtual absl::Status readWithin(int64_t offset, absl::Span<uint8_t> bytes) const = 0;
+
+private:
+  absl::Status check(int64_t offset, size_t count) const;
 };
 
 } // namespace st

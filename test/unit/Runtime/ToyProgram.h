@@ -150,11 +150,11 @@ class ToyBuffer : public Buffer {
 public:
   explicit ToyBuffer(int64_t bytes) : bytes(bytes) {}
   int64_t size() const override { return static_cast<int64_t>(bytes.size()); }
-  absl::Status write(int64_t offset, absl::Span<const uint8_t> from) override {
+  absl::Status writeWithin(int64_t offset, absl::Span<const uint8_t> from) override {
     std::copy(from.begin(), from.end(), bytes.begin() + offset);
     return absl::OkStatus();
   }
-  absl::Status read(int64_t offset, absl::Span<uint8_t> to) const override {
+  absl::Status readWithin(int64_t offset, absl::Span<uint8_t> to) const override {
     std::copy_n(bytes.begin() + offset, to.size(), to.begin());
     return absl::OkStatus();
   }
