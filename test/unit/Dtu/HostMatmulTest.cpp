@@ -261,6 +261,8 @@ TEST(HostIsa, TheWidestIsTheLastBeforeOneThatIsMissing) {
 TEST(HostIsa, AutoTakesTilesOrTheF32Path) {
   EXPECT_EQ(fastestHostIsa({true, true, true, true}), HostIsa::Amx);
   EXPECT_EQ(fastestHostIsa({true, true, true, false}), HostIsa::Avx512);
+  EXPECT_EQ(fastestHostIsa({true, true, true, false, true}), HostIsa::Avx512Bf16);
+  EXPECT_EQ(fastestHostIsa({true, true, false, false, true}), HostIsa::Avx512);
   EXPECT_EQ(fastestHostIsa({true, false, false, false}), HostIsa::Avx2);
   auto simulator = Simulator::create(*builtinDtuDescription("dtu-t10"), {RankConfig()}, {});
   ASSERT_TRUE(simulator.ok()) << simulator.status();

@@ -30,6 +30,7 @@ HostFeatures hostFeatures() {
     f.avx512 = __builtin_cpu_supports("avx512f") && __builtin_cpu_supports("avx512bw") &&
                __builtin_cpu_supports("avx512dq") && __builtin_cpu_supports("avx512vl");
     f.avx512Bf16 = __builtin_cpu_supports("avx512bf16");
+    f.fastBf16Pairs = __builtin_cpu_is("amd");
     f.amx =
         __builtin_cpu_supports("amx-tile") && __builtin_cpu_supports("amx-bf16") && requestTiles();
     return f;
@@ -51,7 +52,8 @@ HostIsa widestHostIsa() { return widestHostIsa(hostFeatures()); }
 
 HostIsa fastestHostIsa(const HostFeatures &features) {
   HostIsa widest = widestHostIsa(features);
-  return widest == HostIsa::Avx512Bf16 ? HostIsa::Avx512 : widest;
+  const bool isSlow = widest == HostIsa::Avx512Bf16 && !features.fastBf16Pairs;
+  return isSlow ? HostIsa::Avx512 : widest;
 }
 
 HostIsa fastestHostIsa() { return fastestHostIsa(hostFeatures()); }

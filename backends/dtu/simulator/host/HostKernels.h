@@ -74,6 +74,9 @@ struct HostKernels {
 struct HostFeatures {
   bool avx2 = false, avx512 = false, avx512Bf16 = false;
   bool amx = false; ///< the processor has it and the system lets this process use it
+  /// avx512Bf16 sums pairs of bf16 at twice the rate of f32, as AMD's processors do; Intel's that
+  /// were measured do so at half of it (docs/performance.md).
+  bool fastBf16Pairs = false;
 };
 
 /// Of this host. The first call asks the system for the tile registers.
@@ -81,8 +84,7 @@ HostFeatures hostFeatures();
 HostIsa widestHostIsa(const HostFeatures &features);
 /// What this host runs, at most.
 HostIsa widestHostIsa();
-/// What Auto comes to: the widest but Avx512Bf16, which is taken by name alone. A processor that
-/// was measured sums bf16 pairs at half the rate of f32 (docs/performance.md).
+/// What Auto comes to: the widest, but Avx512Bf16 only where that is faster.
 HostIsa fastestHostIsa(const HostFeatures &features);
 HostIsa fastestHostIsa();
 const HostKernels &hostKernels(HostIsa isa);
