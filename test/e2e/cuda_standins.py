@@ -1,0 +1,50 @@
+"""Programs for GPUs on machines that have none: as a GPU's runtime runs them, on stand-ins of NVIDIA's libraries.
+
+test/standins has libraries of the names of NVIDIA's, in which a GPU is memory and threads of the host. A program that was
+compiled for `cuda-host` becomes one for sm_90 whose kernels those libraries can run; all else is as on a GPU: streams,
+events, products of cuBLASLt, messages of NCCL.
+"""
+
+import pathlib
+
+import st_testing as st
+import test_mutated_binary as mutated
+
+LIBRARIES = st.BIN.parent / "standins"
+HOST, CUBIN = 3, 2  # Kinds of images.
+
+
+def numbers(message):
+    return {field[0]: number for number, field in mutated.MESSAGES[message].items()}
+
+
+def values(fields, message, name):
+    number = numbers(message)[name]
+    return [value for key, value in fields if key == number]
+
+
+def change(fields, message, name, value):
+    number = numbers(message)[name]
+    fields[:] = [[key, value if key == number else old] for key, old in fields]
+
+
+def for_gpu(binary):
+    """A binary for sm_90 of one for cuda-host, and the environment that it runs in."""
+    mutated.MESSAGES["Task"][4] = mutated.TASK_PROGRAMS[False]
+    mutator = mutated.Mutator(binary)
+    (code,) = values(mutator.program, "Executable", "cuda")
+    (gpu,) = values(code, "CudaCode", "gpu")
+    change(gpu, "GpuDescription", "chip", b"sm_90")
+    for image in values(code, "CudaCode", "images"):
+        st.expect(values(image, "CudaImage", "kind") == [HOST], "kernels for the host are expected")
+        change(image, "CudaImage", "kind", CUBIN)
+        change(image, "CudaImage", "chip", b"sm_90")
+    lines = []
+    for kernel in values(code, "CudaCode", "kernels"):
+        ((name,), (blocks,), (threads,)) = (values(kernel, "CudaKernel", key) for key in ("name", "blocks", "threads"))
+        lines.append(f"{name.decode()} {len(values(kernel, 'CudaKernel', 'argument_bytes'))} {blocks} {threads}\n")
+    changed = pathlib.Path(f"{binary}-gpu")
+    mutator.write(changed)
+    table = pathlib.Path(f"{binary}-kernels")
+    table.write_text("".join(lines))
+    return changed, {"LD_LIBRARY_PATH": str(LIBRARIES), "ST_STANDIN_KERNELS": str(table), "ST_STANDIN_GPUS": "8"}

@@ -1,0 +1,261 @@
+// Stands in for libcublasLt.so: see Streams.h. Matrices lie column by column, as its documentation
+// says; sums are carried in f32 in the order of the depth, as `cuda-host` does.
+#include "backends/cuda/runtime/DriverLibraries.h"
+#include "lib/Support/Float16.h"
+#include "test/standins/Streams.h"
+
+#include <cstring>
+#include <map>
+#include <type_traits>
+#include <vector>
+
+using namespace st;
+using namespace st::cuda;
+
+namespace {
+
+constexpr int kSuccess = 0, kInvalidValue = 7, kExecutionFailed = 13, kNotSupported = 15;
+constexpr size_t kWorkspaceBytes = 1 << 20; // of an algorithm that is chosen
+
+struct Desc {
+  int computeType, scaleType;
+  int32_t transA = 0, transB = 0;
+  uint32_t epilogue = 1;
+  uint64_t bias = 0;
+};
+
+struct Layout {
+  int type;
+  uint64_t rows, columns;
+  int64_t leading;
+  int32_t batchCount = 1;
+  int64_t batchStride = 0;
+
+  uint64_t width() const { return type == kTypeF64 ? 8 : type == kTypeF32 ? 4 : 2; }
+  /// From the first element of the first matrix to behind the last of the last.
+  uint64_t bytes() const {
+    return width() * (static_cast<uint64_t>((batchCount - 1) * batchStride) +
+                      (columns - 1) * static_cast<uint64_t>(leading) + rows);
+  }
+};
+
+struct Preference {
+  uint64_t workspace = 0;
+  uint32_t alignments[4] = {256, 256, 256, 256};
+};
+
+/// What an algorithm was chosen for; it is refused for anything else.
+struct Algorithm {
+  uint64_t problem = 0;
+  uint32_t alignments[4];
+};
+static_assert(sizeof(Algorithm) <= sizeof(ProductAlgorithm::algorithm));
+
+uint64_t hashOf(const Desc &desc, const Layout *const *layouts) {
+  uint64_t hash = 1469598103934665603u;
+  auto add = [&](uint64_t value) { hash = (hash ^ value) * 1099511628211u; };
+  add(desc.computeType), add(desc.transA), add(desc.transB), add(desc.epilogue);
+  for (int i = 0; i < 4; ++i) {
+    const Layout &layout = *layouts[i];
+    add(layout.type), add(layout.rows), add(layout.columns);
+    add(static_cast<uint64_t>(layout.leading)), add(static_cast<uint64_t>(layout.batchCount));
+    add(static_cast<uint64_t>(layout.batchStride));
+  }
+  return hash | 1;
+}
+
+template <class Sum, class Operand, class Result>
+void multiply(const Desc &desc, Sum alpha, const Operand *a, const Layout &aLayout,
+              const Operand *b, const Layout &bLayout, Sum beta, const Result *c,
+              const Layout &cLayout, Result *d, const Layout &dLayout) {
+  const auto m = static_cast<int64_t>(dLayout.rows), n = static_cast<int64_t>(dLayout.columns);
+  const auto k = static_cast<int64_t>(desc.transA ? aLayout.rows : aLayout.columns);
+  std::vector<Sum> left(static_cast<size_t>(m * k)), sums(static_cast<size_t>(m));
+  for (int32_t batch = 0; batch < dLayout.batchCount; ++batch) {
+    for (int64_t row = 0; row < m; ++row)
+      for (int64_t depth = 0; depth < k; ++depth)
+        left[depth * m + row] = static_cast<Sum>(desc.transA ? a[row * aLayout.leading + depth]
+                                                             : a[depth * aLayout.leading + row]);
+    for (int64_t column = 0; column < n; ++column) {
+      sums.assign(sums.size(), Sum(0));
+      for (int64_t depth = 0; depth < k; ++depth) {
+        const Sum factor = static_cast<Sum>(desc.transB ? b[depth * bLayout.leading + column]
+                                                        : b[column * bLayout.leading + depth]);
+        for (int64_t row = 0; row < m; ++row)
+          sums[row] += left[depth * m + row] * factor;
+      }
+      for (int64_t row = 0; row < m; ++row) {
+        Sum sum = alpha == Sum(1) ? sums[row] : sums[row] * alpha;
+        if (beta != Sum(0))
+          sum += beta * static_cast<Sum>(c[column * cLayout.leading + row]);
+        if (desc.epilogue & kEpilogueBias)
+          sum += static_cast<Sum>(reinterpret_cast<const Result *>(desc.bias)[row]);
+        d[column * dLayout.leading + row] = static_cast<Result>(sum);
+      }
+    }
+    a += aLayout.batchStride, b += bLayout.batchStride;
+    c += cLayout.batchStride, d += dLayout.batchStride;
+  }
+}
+
+bool fits(const void *pointer, const Layout &layout, uint32_t alignment) {
+  const auto address = reinterpret_cast<uint64_t>(pointer);
+  return address % alignment == 0 && standin::isTaken(address, layout.bytes());
+}
+
+} // namespace
+
+extern "C" {
+
+size_t cublasLtGetVersion() { return 130000; }
+
+int cublasLtCreate(void **library) {
+  *library = library;
+  return standin::currentGpu() < 0 ? 1 : kSuccess;
+}
+
+int cublasLtMatmulDescCreate(void **desc, int computeType, int scaleType) {
+  *desc = new Desc{computeType, scaleType};
+  return kSuccess;
+}
+int cublasLtMatmulDescSetAttribute(void *desc, int attribute, const void *value, size_t bytes) {
+  auto *changed = static_cast<Desc *>(desc);
+  auto set = [&](auto &field) {
+    if (bytes != sizeof(field))
+      return kInvalidValue;
+    std::memcpy(&field, value, bytes);
+    return kSuccess;
+  };
+  switch (attribute) {
+  case kDescTransA:
+    return set(changed->transA);
+  case kDescTransB:
+    return set(changed->transB);
+  case kDescEpilogue:
+    return set(changed->epilogue);
+  case kDescBias:
+    return set(changed->bias);
+  }
+  return kNotSupported;
+}
+int cublasLtMatmulDescDestroy(void *desc) {
+  delete static_cast<Desc *>(desc);
+  return kSuccess;
+}
+
+int cublasLtMatrixLayoutCreate(void **layout, int type, uint64_t rows, uint64_t columns,
+                               int64_t leading) {
+  if (leading < static_cast<int64_t>(rows))
+    return kInvalidValue;
+  *layout = new Layout{type, rows, columns, leading};
+  return kSuccess;
+}
+int cublasLtMatrixLayoutSetAttribute(void *layout, int attribute, const void *value, size_t bytes) {
+  auto *changed = static_cast<Layout *>(layout);
+  if (attribute == kLayoutBatchCount && bytes == sizeof(changed->batchCount))
+    std::memcpy(&changed->batchCount, value, bytes);
+  else if (attribute == kLayoutBatchStride && bytes == sizeof(changed->batchStride))
+    std::memcpy(&changed->batchStride, value, bytes);
+  else
+    return kInvalidValue;
+  return kSuccess;
+}
+int cublasLtMatrixLayoutDestroy(void *layout) {
+  delete static_cast<Layout *>(layout);
+  return kSuccess;
+}
+
+int cublasLtMatmulPreferenceCreate(void **preference) {
+  *preference = new Preference;
+  return kSuccess;
+}
+int cublasLtMatmulPreferenceSetAttribute(void *preference, int attribute, const void *value,
+                                         size_t bytes) {
+  auto *changed = static_cast<Preference *>(preference);
+  if (attribute == kPreferWorkspace && bytes == sizeof(changed->workspace))
+    std::memcpy(&changed->workspace, value, bytes);
+  else if (attribute >= kPreferAlignmentA && attribute < kPreferAlignmentA + 4 &&
+           bytes == sizeof(uint32_t))
+    std::memcpy(&changed->alignments[attribute - kPreferAlignmentA], value, bytes);
+  else
+    return kInvalidValue;
+  return kSuccess;
+}
+int cublasLtMatmulPreferenceDestroy(void *preference) {
+  delete static_cast<Preference *>(preference);
+  return kSuccess;
+}
+
+int cublasLtMatmulAlgoGetHeuristic(void *, void *desc, void *a, void *b, void *c, void *d,
+                                   void *preference, int most, ProductAlgorithm *found,
+                                   int *count) {
+  const auto &preferred = *static_cast<const Preference *>(preference);
+  if (most < 1 || preferred.workspace < kWorkspaceBytes)
+    return kNotSupported;
+  const Layout *layouts[] = {static_cast<Layout *>(a), static_cast<Layout *>(b),
+                             static_cast<Layout *>(c), static_cast<Layout *>(d)};
+  Algorithm algorithm;
+  algorithm.problem = hashOf(*static_cast<Desc *>(desc), layouts);
+  std::memcpy(algorithm.alignments, preferred.alignments, sizeof(algorithm.alignments));
+  *found = {};
+  std::memcpy(found->algorithm, &algorithm, sizeof(algorithm));
+  found->workspaceBytes = kWorkspaceBytes;
+  *count = 1;
+  return kSuccess;
+}
+
+int cublasLtMatmul(void *, void *descriptor, const void *alpha, const void *a, void *aLayout,
+                   const void *b, void *bLayout, const void *beta, const void *c, void *cLayout,
+                   void *d, void *dLayout, const void *chosen, void *workspace,
+                   size_t workspaceBytes, void *stream) {
+  const Desc desc = *static_cast<Desc *>(descriptor);
+  const Layout la = *static_cast<Layout *>(aLayout), lb = *static_cast<Layout *>(bLayout),
+               lc = *static_cast<Layout *>(cLayout), ld = *static_cast<Layout *>(dLayout);
+  const Layout *layouts[] = {&la, &lb, &lc, &ld};
+  Algorithm algorithm;
+  std::memcpy(&algorithm, chosen, sizeof(algorithm));
+  const uint64_t k = desc.transA ? la.rows : la.columns;
+  if (algorithm.problem != hashOf(desc, layouts) ||
+      (desc.transA ? la.columns : la.rows) != ld.rows ||
+      (desc.transB ? lb.rows : lb.columns) != ld.columns ||
+      (desc.transB ? lb.columns : lb.rows) != k || lc.rows != ld.rows || lc.columns != ld.columns)
+    return kInvalidValue;
+  if (!fits(a, la, algorithm.alignments[0]) || !fits(b, lb, algorithm.alignments[1]) ||
+      !fits(c, lc, algorithm.alignments[2]) || !fits(d, ld, algorithm.alignments[3]) ||
+      workspaceBytes < kWorkspaceBytes ||
+      !standin::isTaken(reinterpret_cast<uint64_t>(workspace), workspaceBytes) ||
+      ((desc.epilogue & kEpilogueBias) && !standin::isTaken(desc.bias, ld.rows * ld.width())))
+    return kInvalidValue;
+  auto give = [&](auto sum, auto operand, auto result) {
+    using Sum = decltype(sum);
+    using Operand = decltype(operand);
+    using Result = decltype(result);
+    Sum scale, old; // Read now: they lie on the caller's stack.
+    std::memcpy(&scale, alpha, sizeof(Sum));
+    std::memcpy(&old, beta, sizeof(Sum));
+    return standin::enqueue(stream, [=] {
+      // Algorithms use their workspace: nobody else may at the time.
+      std::memset(workspace, 0x5a, 64);
+      multiply<Sum, Operand, Result>(
+          desc, scale, static_cast<const Operand *>(a), la, static_cast<const Operand *>(b), lb,
+          old, static_cast<const Result *>(c), lc, static_cast<Result *>(d), ld);
+      return kSuccess;
+    });
+  };
+  int given = kNotSupported;
+  if (la.type == kTypeF64 && ld.type == kTypeF64 && desc.computeType == kComputeF64)
+    given = give(double(), double(), double());
+  else if (la.type == kTypeF32 && ld.type == kTypeF32)
+    given = give(float(), float(), float());
+  else if (la.type == kTypeBF16 && ld.type == kTypeF32)
+    given = give(float(), BFloat16(), float());
+  else if (la.type == kTypeBF16 && ld.type == kTypeBF16)
+    given = give(float(), BFloat16(), BFloat16());
+  else if (la.type == kTypeF16 && ld.type == kTypeF32)
+    given = give(float(), Float16(), float());
+  else if (la.type == kTypeF16 && ld.type == kTypeF16)
+    given = give(float(), Float16(), Float16());
+  return given == kNotSupported ? given : given == 0 ? kSuccess : kExecutionFailed;
+}
+
+} // extern "C"

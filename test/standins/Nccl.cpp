@@ -1,0 +1,354 @@
+// Stands in for libnccl.so.2: see Streams.h. Ranks of a communicator are threads of one process or
+// of several on this machine; each message is a connection to the receiver. As with NCCL, what is
+// sent leaves when the receiver takes it, operations of a group go together, ranks of a
+// communicator need a GPU each, and a rank that is lost is an error that only ncclCommGetAsyncError
+// tells.
+#include "test/standins/Streams.h"
+
+#include <atomic>
+#include <cerrno>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <poll.h>
+#include <random>
+#include <string>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <thread>
+#include <unistd.h>
+#include <vector>
+
+namespace {
+
+// As nccl.h numbers them.
+enum Result {
+  kSuccess = 0,
+  kUnhandledCudaError = 1,
+  kInvalidArgument = 4,
+  kInvalidUsage = 5,
+  kRemoteError = 6,
+  kInProgress = 7,
+};
+constexpr unsigned kMagic = 0xcafebeef;
+constexpr int kTypeBytes = 0; // ncclInt8
+
+struct UniqueId {
+  char text[128];
+};
+
+/// Of a connection: who sends, and how many messages of its came before on this communicator.
+struct Header {
+  int from, gpu;
+  int64_t number;
+};
+constexpr int64_t kHello = -1; // the first of each, in the place of a number
+
+bool transfer(int socket, uint8_t *bytes, size_t count, bool writes,
+              const std::atomic<bool> &aborted) {
+  while (count > 0) {
+    pollfd polled{socket, static_cast<short>(writes ? POLLOUT : POLLIN), 0};
+    if (::poll(&polled, 1, 20) == 0) {
+      if (aborted)
+        return false;
+      continue;
+    }
+    const ssize_t done = writes ? ::send(socket, bytes, count, MSG_NOSIGNAL | MSG_DONTWAIT)
+                                : ::recv(socket, bytes, count, MSG_DONTWAIT);
+    if (done < 0 && (errno == EAGAIN || errno == EINTR))
+      continue;
+    if (done <= 0)
+      return false;
+    bytes += done;
+    count -= static_cast<size_t>(done);
+  }
+  return true;
+}
+
+class Communicator {
+public:
+  Communicator(const UniqueId &id, int ranks, int rank, int gpu)
+      : id(id), ranks(ranks), rank(rank), gpu(gpu), sent(ranks), received(ranks) {
+    listener = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    const auto [address, length] = addressOf(rank);
+    if (::bind(listener, reinterpret_cast<const sockaddr *>(&address), length) != 0 ||
+        ::listen(listener, 256) != 0)
+      failure = kInvalidUsage;
+    acceptor = std::thread([this] { accept(); });
+    starter = std::thread([this] { start(); });
+  }
+
+  ~Communicator() {
+    aborted = true;
+    starter.join();
+    acceptor.join();
+    ::close(listener);
+    for (auto &[header, socket] : arrived)
+      ::close(socket);
+  }
+
+  std::atomic<int> failure{kInProgress};
+  std::atomic<bool> aborted{false};
+
+  int count() const { return ranks; }
+
+  struct Piece {
+    int peer;
+    uint8_t *bytes;
+    size_t count;
+    bool isSent;
+    int64_t number;
+  };
+
+  Piece plan(int peer, uint8_t *bytes, size_t count, bool isSent) {
+    return {peer, bytes, count, isSent, (isSent ? sent : received)[static_cast<size_t>(peer)]++};
+  }
+
+  int run(const std::vector<Piece> &pieces) {
+    std::atomic<bool> isWell{true};
+    std::vector<std::thread> threads;
+    for (const Piece &piece : pieces)
+      threads.emplace_back([&, piece] {
+        if (!(piece.isSent ? sendPiece(piece) : receivePiece(piece)))
+          isWell = false;
+      });
+    for (std::thread &thread : threads)
+      thread.join();
+    if (!isWell && failure == kSuccess)
+      failure = kRemoteError;
+    // A GPU goes on with what it has; nobody is told but who asks.
+    return 0;
+  }
+
+private:
+  std::pair<sockaddr_un, socklen_t> addressOf(int to) const {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string name = std::string(id.text) + "-" + std::to_string(to);
+    std::memcpy(address.sun_path + 1, name.data(), name.size());
+    return {address, static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + 1 + name.size())};
+  }
+
+  int connectTo(int to, const Header &header) {
+    while (!aborted) {
+      const int socket = ::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0);
+      const auto [address, length] = addressOf(to);
+      Header own = header;
+      if (::connect(socket, reinterpret_cast<const sockaddr *>(&address), length) == 0 &&
+          transfer(socket, reinterpret_cast<uint8_t *>(&own), sizeof(own), true, aborted))
+        return socket;
+      ::close(socket);
+      if (header.number != kHello) // It was there.
+        return -1;
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    }
+    return -1;
+  }
+
+  void accept() {
+    while (!aborted) {
+      pollfd polled{listener, POLLIN, 0};
+      if (::poll(&polled, 1, 20) <= 0)
+        continue;
+      const int socket = ::accept4(listener, nullptr, nullptr, SOCK_CLOEXEC);
+      Header header;
+      if (!transfer(socket, reinterpret_cast<uint8_t *>(&header), sizeof(header), false, aborted)) {
+        ::close(socket);
+        continue;
+      }
+      std::lock_guard<std::mutex> lock(mutex);
+      if (header.number == kHello && header.gpu == gpu)
+        failure = kInvalidUsage; // As NCCL: duplicate GPU.
+      arrived[{header.from, header.number}] = socket;
+      changed.notify_all();
+    }
+  }
+
+  /// The connection of a message, or -1.
+  int await(int from, int64_t number) {
+    std::unique_lock<std::mutex> lock(mutex);
+    while (!aborted) {
+      auto it = arrived.find({from, number});
+      if (it != arrived.end()) {
+        const int socket = it->second;
+        arrived.erase(it);
+        return socket;
+      }
+      auto hello = hellos.find(from);
+      if (number != kHello && hello != hellos.end()) {
+        pollfd polled{hello->second, POLLIN, 0};
+        if (::poll(&polled, 1, 0) > 0)
+          return -1; // It has ended.
+      }
+      changed.wait_for(lock, std::chrono::milliseconds(20));
+    }
+    return -1;
+  }
+
+  /// All ranks are there when each has heard of each.
+  void start() {
+    std::vector<int> opened;
+    for (int peer = 0; peer < ranks; ++peer)
+      if (peer != rank)
+        opened.push_back(connectTo(peer, {rank, gpu, kHello}));
+    for (int peer = 0; peer < ranks; ++peer)
+      if (peer != rank) {
+        const int socket = await(peer, kHello);
+        std::lock_guard<std::mutex> lock(mutex);
+        hellos[peer] = socket;
+      }
+    int expected = kInProgress;
+    failure.compare_exchange_strong(expected, kSuccess);
+    while (!aborted)
+      std::this_thread::sleep_for(std::chrono::milliseconds(2));
+    for (int socket : opened)
+      ::close(socket);
+    for (auto &[peer, socket] : hellos)
+      ::close(socket);
+  }
+
+  bool sendPiece(const Piece &piece) {
+    const int socket = connectTo(piece.peer, {rank, gpu, piece.number});
+    uint8_t taken = 0;
+    uint64_t size = piece.count;
+    const bool isWell =
+        socket >= 0 && transfer(socket, &taken, 1, false, aborted) &&
+        transfer(socket, reinterpret_cast<uint8_t *>(&size), sizeof(size), true, aborted) &&
+        transfer(socket, piece.bytes, piece.count, true, aborted);
+    ::close(socket);
+    return isWell;
+  }
+
+  bool receivePiece(const Piece &piece) {
+    const int socket = await(piece.peer, piece.number);
+    uint8_t taken = 1;
+    uint64_t size = 0;
+    const bool isWell =
+        socket >= 0 && transfer(socket, &taken, 1, true, aborted) &&
+        transfer(socket, reinterpret_cast<uint8_t *>(&size), sizeof(size), false, aborted) &&
+        size == piece.count && transfer(socket, piece.bytes, piece.count, false, aborted);
+    ::close(socket);
+    return isWell;
+  }
+
+  UniqueId id;
+  int ranks, rank, gpu, listener;
+  std::vector<int64_t> sent, received; // messages, by peer
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::map<std::pair<int, int64_t>, int> arrived;
+  std::map<int, int> hellos;
+  std::thread acceptor, starter;
+};
+
+struct Given {
+  std::shared_ptr<Communicator> *communicator;
+  Communicator::Piece piece;
+  void *stream;
+};
+thread_local int depth = 0;
+thread_local std::vector<Given> group;
+
+int runGroup() {
+  std::map<std::pair<std::shared_ptr<Communicator> *, void *>, std::vector<Communicator::Piece>>
+      parts;
+  for (const Given &given : group)
+    parts[{given.communicator, given.stream}].push_back(given.piece);
+  group.clear();
+  for (auto &[key, pieces] : parts)
+    if (standin::enqueue(key.second, [held = *key.first, moved = std::move(pieces)] {
+          return held->run(moved);
+        }))
+      return kUnhandledCudaError;
+  return kSuccess;
+}
+
+int give(const void *bytes, size_t count, int type, int peer, void *communicator, void *stream,
+         bool isSent) {
+  auto *handle = static_cast<std::shared_ptr<Communicator> *>(communicator);
+  Communicator &used = **handle;
+  if (type != kTypeBytes || peer < 0 || peer >= used.count() ||
+      !standin::isTaken(reinterpret_cast<uint64_t>(bytes), count))
+    return kInvalidArgument;
+  if (used.failure != kSuccess)
+    return used.failure;
+  auto *memory = const_cast<uint8_t *>(static_cast<const uint8_t *>(bytes));
+  group.push_back({handle, used.plan(peer, memory, count, isSent), stream});
+  return depth > 0 ? int(kSuccess) : runGroup();
+}
+
+} // namespace
+
+extern "C" {
+
+int ncclGetVersion(int *version) {
+  *version = 22703;
+  return kSuccess;
+}
+
+const char *ncclGetErrorString(int result) {
+  return result == kRemoteError    ? "remote process exited or there was a network error"
+         : result == kInvalidUsage ? "invalid usage"
+                                   : "invalid argument";
+}
+
+int ncclGetUniqueId(UniqueId *id) {
+  std::random_device random;
+  std::memset(id, 0, sizeof(*id));
+  const std::string text = "st-nccl-" + std::to_string(::getpid()) + "-" + std::to_string(random());
+  std::memcpy(id->text, text.data(), text.size());
+  return kSuccess;
+}
+
+struct Config {
+  size_t size;
+  unsigned magic, version;
+  int blocking;
+};
+
+int ncclCommInitRankConfig(void **communicator, int ranks, UniqueId id, int rank,
+                           const Config *config) {
+  if (config->magic != kMagic || config->size < sizeof(Config) || config->blocking != 0 ||
+      rank < 0 || rank >= ranks)
+    return kInvalidArgument;
+  if (standin::currentGpu() < 0)
+    return kUnhandledCudaError;
+  *communicator = new std::shared_ptr<Communicator>(
+      std::make_shared<Communicator>(id, ranks, rank, standin::currentGpu()));
+  return kInProgress;
+}
+
+int ncclCommGetAsyncError(void *communicator, int *error) {
+  *error = (*static_cast<std::shared_ptr<Communicator> *>(communicator))->failure;
+  return kSuccess;
+}
+
+int ncclCommAbort(void *communicator) {
+  auto *handle = static_cast<std::shared_ptr<Communicator> *>(communicator);
+  (*handle)->aborted = true;
+  delete handle;
+  return kSuccess;
+}
+
+int ncclGroupStart() {
+  ++depth;
+  return kSuccess;
+}
+int ncclGroupEnd() {
+  if (--depth > 0)
+    return kSuccess;
+  return runGroup();
+}
+
+int ncclSend(const void *bytes, size_t count, int type, int peer, void *communicator,
+             void *stream) {
+  return give(bytes, count, type, peer, communicator, stream, true);
+}
+int ncclRecv(void *bytes, size_t count, int type, int peer, void *communicator, void *stream) {
+  return give(bytes, count, type, peer, communicator, stream, false);
+}
+
+} // extern "C"
