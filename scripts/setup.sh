@@ -5,7 +5,7 @@
 #
 # Installs Debian packages that are missing (as root or through sudo), then
 # configures ./build and builds the given targets (default: all). --tests also
-# makes ./.venv with JAX, which the tests compare against, and the files they read.
+# makes ./.venv with JAX, which the tests compare against, and the files and headers they read.
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 
@@ -52,8 +52,31 @@ install_python() {
   cat scripts/requirements*.txt >"$stamp"
 }
 
+# Of CUDA, cuBLASLt and NCCL only the headers, which a test compares declarations with.
+install_cuda_headers() {
+  local into=.venv/cuda-headers wheels
+  cmp -s scripts/requirements-headers.txt "$into/.st-requirements" && return
+  say "fetching NVIDIA's headers into $into for the tests"
+  rm -rf "$into"
+  wheels=$(mktemp -d)
+  .venv/bin/python -m pip download -q --disable-pip-version-check --no-deps -r scripts/requirements-headers.txt -d "$wheels"
+  .venv/bin/python - "$wheels" "$into" <<'EOF'
+import pathlib, sys, zipfile
+for wheel in pathlib.Path(sys.argv[1]).glob("*.whl"):
+    with zipfile.ZipFile(wheel) as parts:
+        for name in parts.namelist():
+            path = pathlib.PurePath(name)
+            if "include" in path.parts and not name.endswith("/"):
+                to = pathlib.Path(sys.argv[2], *path.parts[path.parts.index("include") + 1:])
+                to.parent.mkdir(parents=True, exist_ok=True)
+                to.write_bytes(parts.read(name))
+EOF
+  rm -rf "$wheels"
+  cp scripts/requirements-headers.txt "$into/.st-requirements"
+}
+
 install_packages
-[ $with_tests -eq 1 ] && install_python
+[ $with_tests -eq 1 ] && install_python && install_cuda_headers
 # Paths below this folder enter the cache relative to it: a second clone finds what the first compiled.
 export CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_BASEDIR="$PWD" CCACHE_NOHASHDIR=1 CCACHE_PCH_EXTSUM=1
 [ -f build/build.ninja ] || { say "configuring ./build"; cmake --preset default >/dev/null; }

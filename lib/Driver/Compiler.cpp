@@ -390,6 +390,8 @@ LogicalResult Compiler::configure() {
   target->record(*module);
   if (failed(loadParallel()))
     return failure();
+  if (parallel->isNumbered && target->isGpu())
+    parallel->numberGpus();
   const ParallelConfig &config = *parallel;
   if (!config.isNumbered && !config.path.empty() && config.onGpus != target->isGpu())
     return emitError(config.locate(config.keyOf(0, 0), context))

@@ -13,6 +13,14 @@ std::string ParallelConfig::keyOf(size_t stage, size_t device) const {
   return llvm::formatv("device_mapping.stage_{0}.shard_{1}", stage, device % shardCount());
 }
 
+void ParallelConfig::numberGpus() {
+  onGpus = true;
+  int64_t gpu = 0;
+  for (SmallVector<int64_t> &stage : devices)
+    for (int64_t &id : stage)
+      id = gpu++;
+}
+
 FailureOr<DeviceName> ConfigParser::readDevice(const llvm::json::Value &value, StringRef key) {
   std::optional<StringRef> name = value.getAsString();
   DeviceName device;

@@ -71,6 +71,8 @@ struct ParallelConfig {
 
   /// Records on the module what is kept for the backward pass, and where.
   void setStashAttributes(ModuleOp module) const;
+  /// Numbers devices that no device_mapping names as GPUs: in the same order, without gaps.
+  void numberGpus();
   int64_t stageCount() const { return devices.size(); }
   int64_t shardCount() const { return devices[0].size() / dataCount; }
   /// The key of the device_mapping that names a device of a stage.

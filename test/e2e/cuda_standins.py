@@ -5,6 +5,7 @@ compiled for `cuda-host` becomes one for sm_90 whose kernels those libraries can
 events, products of cuBLASLt, messages of NCCL.
 """
 
+import os
 import pathlib
 
 import st_testing as st
@@ -28,8 +29,8 @@ def change(fields, message, name, value):
     fields[:] = [[key, value if key == number else old] for key, old in fields]
 
 
-def for_gpu(binary):
-    """A binary for sm_90 of one for cuda-host, and the environment that it runs in."""
+def for_gpu(binary, gpus=8, nccl=True):
+    """A binary for sm_90 of one for cuda-host, and the environment that it runs in: so many GPUs, with or without NCCL."""
     mutated.MESSAGES["Task"][4] = mutated.TASK_PROGRAMS[False]
     mutator = mutated.Mutator(binary)
     (code,) = values(mutator.program, "Executable", "cuda")
@@ -47,4 +48,11 @@ def for_gpu(binary):
     mutator.write(changed)
     table = pathlib.Path(f"{binary}-kernels")
     table.write_text("".join(lines))
-    return changed, {"LD_LIBRARY_PATH": str(LIBRARIES), "ST_STANDIN_KERNELS": str(table), "ST_STANDIN_GPUS": "8"}
+    libraries = LIBRARIES
+    if not nccl:
+        libraries = binary.parent / "libraries"
+        libraries.mkdir()
+        for name in ("libcuda.so.1", "libcublasLt.so"):
+            (libraries / name).symlink_to(LIBRARIES / name)
+        (libraries / "libnccl.so.2").write_text("")  # In the place of one that the machine may have.
+    return changed, {**os.environ, "LD_LIBRARY_PATH": str(libraries), "ST_STANDIN_KERNELS": str(table), "ST_STANDIN_GPUS": str(gpus)}

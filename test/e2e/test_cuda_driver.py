@@ -5,42 +5,108 @@ difference. NVIDIA's own libraries are not tested here: scripts/gpu-check.sh doe
 """
 
 import json
+import os
+import random
+import re
+import signal
+import subprocess
 import sys
+import time
 
 import cuda_standins as standins
 import st_testing as st
 from test_cuda_training import BERT, GPT2, LAYOUTS, parallel
+from test_processes import MPIRUN, wait_for_all
 
 MODELS = {"bert": (BERT, "mlm"), "gpt2": (GPT2, "clm")}
-STEPS = 4
+STEPS = 2
+SEED = int(os.environ.get("ST_SEED", time.time_ns() % 1000000)) + 1  # Of the pauses; 0 is none.
+WATCHDOG = 4
+STAGED = {"mode": "hybrid", "data": 2, "zero": 1, "stage_cnt": 2, "accum_degree": 2}
+RANKS_8 = LAYOUTS["2 replicas of 2 stages of 2 shards"]
 
 
-def train(binary, folder, name, env=None, steps=STEPS):
-    """Losses and the bytes of the checkpoint."""
+def compile_for_host(folder, model, layout):
+    config, task = MODELS[model]
+    return st.compile_model(folder, model, config, task, layout, "--target=cuda-host", "--optimizer=adamw", "--lr=1e-3")
+
+
+def train(binary, folder, name, env=None, launcher=()):
+    """Losses and the bytes of the checkpoint, and what was said."""
     saved, metrics = folder / f"saved-{name}", folder / f"metrics-{name}"
-    done = st.run([binary, f"--steps={steps}", f"--save={saved}", f"--metrics={metrics}"], env=env)
-    st.expect(done.returncode == 0, f"{name}: exit {done.returncode}: {done.stderr}")
+    done = st.run([*launcher, binary, f"--steps={STEPS}", f"--save={saved}", f"--metrics={metrics}", "--watchdog=30"], env=env)
+    st.expect(done.returncode == 0, f"{name}: ST_SEED={SEED - 1}: exit {done.returncode}: {done.stderr}")
     losses = st.losses([json.loads(line) for line in metrics.read_text().splitlines()])
     return (losses, {path.name: path.read_bytes() for path in saved.iterdir()}), done.stderr
 
 
-def same_bits(model, layout, gpus=8):
+def same_bits(model, layout, gpus=8, processes=(), nccl=True):
+    """In one process, and in several; without NCCL ranks exchange by other ways, and a line says so."""
     def check(folder):
-        config, task = MODELS[model]
-        binary = st.compile_model(folder, model, config, task, layout, "--target=cuda-host", "--optimizer=adamw", "--lr=1e-3")
+        binary = compile_for_host(folder, model, layout)
         expected, _ = train(binary, folder, "host")
         st.expect(len(set(expected[0])) == STEPS, f"the loss does not move: {expected[0]}")
-        gpu, env = standins.for_gpu(binary)
-        for seed in (1, 2):
-            found, _ = train(gpu, folder, f"gpu-{seed}", {**env, "ST_STANDIN_GPUS": str(gpus), "ST_STANDIN_SEED": str(seed)})
-            st.expect(found == expected, f"seed {seed}: losses {found[0]} in the place of {expected[0]}")
+        gpu, env = standins.for_gpu(binary, gpus, nccl)
+        env["ST_STANDIN_SEED"] = str(SEED)
+        for count in (1, *processes):
+            launcher = [*MPIRUN, "-np", str(count)] if count > 1 else []
+            found, said = train(gpu, folder, f"{count}-processes", env, launcher)
+            st.expect(found == expected, f"ST_SEED={SEED - 1}, {count} processes: losses {found[0]}, expected {expected[0]}")
+            st.expect(("libnccl.so.2 is missing" in said) != nccl, said)
     return check
 
 
+def lost(number, times):
+    """One of four processes dies, or stands still: the others say so, and what they waited for, and end."""
+    def check(folder):
+        gpu, env = standins.for_gpu(compile_for_host(folder, "gpt2", STAGED))
+        env["ST_STANDIN_SEED"] = "0"
+        draw = random.Random(SEED)
+        for turn in range(times):
+            said_first = f"echo process $OMPI_COMM_WORLD_RANK of 4 is $$; exec {gpu} --steps=1000000 --watchdog={WATCHDOG}"
+            run = subprocess.Popen([*MPIRUN, "-np", "4", "sh", "-c", f"{said_first} 2>{folder}/{turn}-$OMPI_COMM_WORLD_RANK"],
+                                   stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
+            pids = wait_for_all(run, 4)
+            while not (line := run.stdout.readline()).startswith("step 1 "):
+                st.expect(line, "ended early")
+            time.sleep(draw.uniform(0, 1))
+            victim = draw.randrange(4)
+            os.kill(pids[victim], number)
+            begin = time.time()
+            others = set(range(4)) - {victim}
+            while any(os.path.exists(f"/proc/{pids[process]}") for process in others):
+                st.expect(time.time() - begin < 4 * WATCHDOG + 10, "processes are still there")
+                time.sleep(0.1)
+            run.communicate(timeout=60)  # The launcher ends what stands still.
+            said = {process: (folder / f"{turn}-{process}").read_text() for process in others}
+            st.expect(all(" error: " in text for text in said.values()), f"ST_SEED={SEED - 1}: {victim} is lost: {said}")
+            waited = re.findall(r"(?:all_reduce|reduce_scatter|all_gather) of ranks \d, \d in task|message of rank \d in task|"
+                                r"broadcast of process|barrier of all", "".join(said.values()))
+            st.expect(waited, f"ST_SEED={SEED - 1}: nobody says what for: {said}")
+        return f"{times} times, ST_SEED={SEED - 1}"
+    return check
+
+
+def names_devices(folder):
+    """Devices that no device_mapping names are numbered without gaps."""
+    binary = compile_for_host(folder, "gpt2", RANKS_8)
+    text = st.check_run([st.BIN / "st-translate", "--executable-to-text", binary]).stdout
+    found = re.findall(r"on devices (\[.*\])", text)
+    st.expect(found == ["[0, 1, 2, 3]", "[4, 5, 6, 7]"], str(found))
+
+
+TIMES = 20 if os.environ.get("ST_ALL") else 1
 CASES = [("bert, f32", same_bits("bert", parallel("f32"))),
-         ("gpt2, bf16, 2 micro-batches", same_bits("gpt2", parallel("bf16", accum_degree=2)))]
-CASES += [(f"gpt2, f32, {name}", same_bits("gpt2", layout)) for name, layout in LAYOUTS.items()]
-CASES += [(f"gpt2, f32, {name}, on one GPU", same_bits("gpt2", LAYOUTS[name], gpus=1)) for name in list(LAYOUTS)[-1:]]
+         ("gpt2, bf16, 2 micro-batches", same_bits("gpt2", parallel("bf16", accum_degree=2))),
+         ("4 shards", same_bits("gpt2", LAYOUTS["4 shards"])),
+         ("2 replicas, weights split", same_bits("gpt2", LAYOUTS["2 replicas, weights split"])),
+         ("8 ranks, processes", same_bits("gpt2", RANKS_8, processes=(3, 8))),
+         ("8 ranks on 4 GPUs, processes", same_bits("gpt2", RANKS_8, gpus=4, processes=(8,))),
+         ("8 ranks on one GPU", same_bits("gpt2", RANKS_8, gpus=1)),
+         ("8 ranks without NCCL", same_bits("gpt2", RANKS_8, nccl=False, processes=(2,))),
+         ("a process is killed", lost(signal.SIGKILL, TIMES)),
+         ("a process stands still", lost(signal.SIGSTOP, TIMES)),
+         ("devices are numbered", names_devices)]
 
 if __name__ == "__main__":
     sys.exit(st.main(*CASES))

@@ -38,8 +38,8 @@ enum Error {
   kInvalidImage = 200,
   kInvalidContext = 201,
   kPeerAlreadyEnabled = 704,
+  kInvalidHandle = 400,
   kNotFound = 500,
-  kNotReady = 600,
   kIllegalAddress = 700,
   kLaunchOutOfResources = 701,
   kCaptureUnsupported = 900,
@@ -96,7 +96,9 @@ struct Graph {
 
 class Stream {
 public:
-  Stream() : random(static_cast<unsigned>(setting("ST_STANDIN_SEED", 1)) * 7919u + ++made) {
+  Stream()
+      : gpu(current),
+        random(static_cast<unsigned>(setting("ST_STANDIN_SEED", 1)) * 7919u + ++made) {
     worker = std::thread([this] { run(); });
   }
 
@@ -128,6 +130,7 @@ public:
     return failure != kSuccess ? int(failure) : works.empty() && !isBusy ? kSuccess : kNotReady;
   }
 
+  const int gpu;
   std::unique_ptr<Graph> capture;
 
 private:
@@ -173,11 +176,16 @@ private:
 };
 std::atomic<unsigned> Stream::made{0};
 
-/// Done when everything is that was in its stream when it was recorded last.
-struct Event {
+/// What was in a stream when an event was recorded; who waits for the event waits for that.
+struct Moment {
   std::mutex mutex;
   std::condition_variable changed;
-  int64_t recorded = 0, reached = 0;
+  bool isReached = false;
+};
+
+struct Event {
+  int gpu = current;
+  std::shared_ptr<Moment> last; ///< none: it was never recorded
 };
 
 struct Kernel {
@@ -520,35 +528,31 @@ int cuEventRecord(void *event, void *stream) {
   auto *recorded = static_cast<Event *>(event);
   if (isCapturing(stream))
     return kCaptureUnsupported;
-  int64_t number;
-  {
-    std::lock_guard<std::mutex> lock(recorded->mutex);
-    number = ++recorded->recorded;
-  }
-  return enqueue(stream, [=] {
-    std::lock_guard<std::mutex> lock(recorded->mutex);
-    recorded->reached = std::max(recorded->reached, number);
-    recorded->changed.notify_all();
+  if (recorded->gpu != static_cast<Stream *>(stream)->gpu)
+    return kInvalidHandle;
+  recorded->last = std::make_shared<Moment>();
+  return enqueue(stream, [moment = recorded->last] {
+    std::lock_guard<std::mutex> lock(moment->mutex);
+    moment->isReached = true;
+    moment->changed.notify_all();
     return kSuccess;
   });
 }
 int cuEventQuery(void *event) {
-  auto *asked = static_cast<Event *>(event);
-  std::lock_guard<std::mutex> lock(asked->mutex);
-  return asked->reached >= asked->recorded ? kSuccess : kNotReady;
+  const std::shared_ptr<Moment> moment = static_cast<Event *>(event)->last;
+  if (!moment)
+    return kSuccess;
+  std::lock_guard<std::mutex> lock(moment->mutex);
+  return moment->isReached ? int(kSuccess) : kNotReady;
 }
 int cuStreamWaitEvent(void *stream, void *event, unsigned) {
-  auto *awaited = static_cast<Event *>(event);
   if (isCapturing(stream))
     return kCaptureUnsupported;
-  int64_t number;
-  {
-    std::lock_guard<std::mutex> lock(awaited->mutex);
-    number = awaited->recorded;
-  }
-  return enqueue(stream, [=] {
-    std::unique_lock<std::mutex> lock(awaited->mutex);
-    awaited->changed.wait(lock, [&] { return awaited->reached >= number; });
+  return enqueue(stream, [moment = static_cast<Event *>(event)->last] {
+    if (!moment)
+      return kSuccess;
+    std::unique_lock<std::mutex> lock(moment->mutex);
+    moment->changed.wait(lock, [&] { return moment->isReached; });
     return kSuccess;
   });
 }

@@ -220,7 +220,7 @@ absl::StatusOr<RunRequest> parseCommandLine(int argc, char **argv, const std::st
   RunRequest request;
   request.train = trainOptions(given);
   ST_ASSIGN_OR_RETURN(request.client, clientOptions());
-  request.watchdogSeconds = absl::GetFlag(FLAGS_watchdog);
+  request.watchdogSeconds = request.client.watchdogSeconds = absl::GetFlag(FLAGS_watchdog);
   constexpr double kDay = 24 * 60 * 60;
   if (!(request.watchdogSeconds > 0 && request.watchdogSeconds <= kDay))
     return absl::InvalidArgumentError(absl::StrCat("--watchdog=", request.watchdogSeconds,

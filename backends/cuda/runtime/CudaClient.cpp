@@ -49,7 +49,8 @@ std::string deviceName(int64_t id) { return absl::StrCat("GPU:", id); }
 
 class CudaExecutable : public Executable {
 public:
-  explicit CudaExecutable(Communicator &communicator) : communicator(communicator) {}
+  CudaExecutable(Communicator &communicator, double watchdogSeconds)
+      : communicator(communicator), watchdogSeconds(watchdogSeconds) {}
 
   absl::Status load(const proto::Executable &program);
 
@@ -87,6 +88,7 @@ private:
   absl::Status runRank(size_t rank);
 
   Communicator &communicator;
+  double watchdogSeconds;
   std::optional<RemoteRanks> remote;
   int64_t numDevices = 0;
   std::map<int64_t, std::unique_ptr<GpuDevice>> devices; // by number; the ranks of one share it
@@ -97,6 +99,7 @@ private:
   std::vector<std::shared_ptr<const Schedule>> schedules;
   std::vector<size_t> here; // the ranks of this process
   std::unique_ptr<Exchange> exchange;
+  GpuGroups groups; // ends first: memory of a GPU is not given back while a message is under way
 };
 
 absl::Status CudaExecutable::countDevices(const proto::Executable &program) {
@@ -170,20 +173,26 @@ absl::Status CudaExecutable::loadGroup(const proto::Executable &program,
 
 absl::Status CudaExecutable::load(const proto::Executable &program) {
   ST_RETURN_IF_ERROR(countDevices(program));
-  ST_ASSIGN_OR_RETURN(remote, RemoteRanks::create(program, communicator));
+  ST_ASSIGN_OR_RETURN(ProgramPeers peers, ProgramPeers::find(program));
+  ST_ASSIGN_OR_RETURN(remote, RemoteRanks::create(peers, communicator));
   for (const proto::Group &group : program.groups())
     ST_RETURN_IF_ERROR(loadGroup(program, group));
-  for (size_t i = 0; i < ranks.size(); ++i)
+  std::vector<GpuDevice *> used;
+  for (size_t i = 0; i < ranks.size(); ++i) {
     ranks[i].table = tables[i];
+    used.push_back(ranks[i].device);
+  }
+  ST_ASSIGN_OR_RETURN(groups, GpuGroups::create(peers, used, communicator, watchdogSeconds));
   exchange = std::make_unique<Exchange>(static_cast<int64_t>(here.size()));
   return absl::OkStatus();
 }
 
 absl::Status CudaExecutable::runRank(size_t rank) {
-  CommandRunner runner(ranks[rank], *remote, *exchange);
+  const Carriers carriers = {*remote, groups, *exchange, watchdogSeconds};
+  CommandRunner runner(ranks[rank], carriers);
   for (const TaskRun &run : *schedules[rank])
     ST_RETURN_IF_ERROR(runner.run(run.task->program, run.task->name, run.microBatch));
-  return ranks[rank].stream->wait();
+  return runner.wait();
 }
 
 // A thread a rank: they wait for each other. For one that the host does not start, nobody waits.
@@ -238,7 +247,7 @@ absl::Status CudaClient::checkOptions() const {
 
 absl::StatusOr<std::unique_ptr<Executable>> CudaClient::load(const proto::Executable &program) {
   ST_RETURN_IF_ERROR(checkOptions());
-  auto executable = std::make_unique<CudaExecutable>(communicator);
+  auto executable = std::make_unique<CudaExecutable>(communicator, options.watchdogSeconds);
   ST_RETURN_IF_ERROR(executable->load(program));
   const int64_t memory = static_cast<int64_t>(program.cuda().gpu().memory_bytes().value());
   for (const proto::Group &group : program.groups())

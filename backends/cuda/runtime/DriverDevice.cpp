@@ -1,6 +1,7 @@
 #include "backends/cuda/runtime/DriverLibraries.h"
 #include "backends/cuda/runtime/DriverProduct.h"
 #include "backends/cuda/runtime/GpuDevice.h"
+#include "backends/cuda/runtime/NcclGroup.h"
 
 #include "lib/Support/StatusMacros.h"
 
@@ -10,6 +11,7 @@
 
 #include <algorithm>
 #include <map>
+#include <mutex>
 #include <string>
 #include <vector>
 
@@ -43,6 +45,22 @@ public:
                         "a copy from a GPU");
   }
   absl::StatusOr<std::unique_ptr<GpuStream>> createStream() override;
+  absl::StatusOr<std::string> identity() override {
+    std::string uuid(16, '\0');
+    ST_RETURN_IF_ERROR(driver.check(driver.getUuid(uuid.data(), number), "asking a GPU"));
+    return uuid;
+  }
+  absl::StatusOr<std::unique_ptr<GpuGroup>> join(const GroupMember &member) override {
+    ST_RETURN_IF_ERROR(enter());
+    return joinNcclGroup(member);
+  }
+
+  /// An event, new or used before, and its return.
+  absl::StatusOr<Handle> takeEvent();
+  void returnEvent(Handle event) {
+    std::lock_guard<std::mutex> lock(mutex);
+    events.push_back(event);
+  }
 
   const Driver &driver;
   std::vector<Kernel> kernels;
@@ -53,10 +71,31 @@ private:
 
   DeviceNumber number;
   Handle context = nullptr, module = nullptr;
+  std::mutex mutex;
   std::vector<DevicePointer> allocations;
+  std::vector<Handle> events; // that nobody uses
 };
 
-class DriverStream : public GpuStream {
+class DriverMark : public GpuMark {
+public:
+  DriverMark(DriverDevice &device, Handle event) : event(event), device(device) {}
+  ~DriverMark() override { device.returnEvent(event); }
+
+  absl::StatusOr<bool> isReached() override {
+    ST_RETURN_IF_ERROR(device.enter());
+    const int result = device.driver.isEventReached(event);
+    if (result != kNotReady)
+      ST_RETURN_IF_ERROR(device.driver.check(result, "running a program's kernels"));
+    return result != kNotReady;
+  }
+
+  const Handle event;
+
+private:
+  DriverDevice &device;
+};
+
+class DriverStream : public StreamOfDriver {
 public:
   DriverStream(DriverDevice &device, Handle stream)
       : device(device), driver(device.driver), stream(stream) {}
@@ -75,10 +114,20 @@ public:
   absl::Status launch(int64_t kernel, absl::Span<const Address> arguments) override;
   absl::Status multiply(const proto::CudaProduct &product,
                         const ProductOperands &operands) override;
+  absl::StatusOr<Mark> mark() override;
+  absl::Status waitFor(const Mark &mark) override;
+  absl::StatusOr<bool> isDone() override {
+    ST_RETURN_IF_ERROR(device.enter());
+    const int result = driver.isStreamDone(stream);
+    if (result != kNotReady)
+      ST_RETURN_IF_ERROR(driver.check(result, "running a program's kernels"));
+    return result != kNotReady;
+  }
   absl::Status wait() override {
     ST_RETURN_IF_ERROR(device.enter());
     return driver.check(driver.synchronize(stream), "running a program's kernels");
   }
+  Handle handle() const override { return stream; }
 
 private:
   DriverDevice &device;
@@ -93,6 +142,8 @@ private:
 DriverDevice::~DriverDevice() {
   if (!context || !enter().ok())
     return;
+  for (Handle event : events)
+    driver.destroyEvent(event);
   for (DevicePointer memory : allocations)
     driver.release(memory);
   if (module)
@@ -173,7 +224,10 @@ absl::StatusOr<Address> DriverDevice::allocate(int64_t bytes) {
   DevicePointer memory = 0;
   const auto size = static_cast<size_t>(std::max<int64_t>(bytes, 1));
   ST_RETURN_IF_ERROR(driver.check(driver.allocate(&memory, size), "taking memory of a GPU"));
-  allocations.push_back(memory);
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    allocations.push_back(memory);
+  }
   ST_RETURN_IF_ERROR(driver.check(driver.setBytes(memory, 0, size), "clearing memory of a GPU"));
   return memory;
 }
@@ -184,6 +238,21 @@ absl::StatusOr<std::unique_ptr<GpuStream>> DriverDevice::createStream() {
   ST_RETURN_IF_ERROR(
       driver.check(driver.createStream(&stream, kStreamNonBlocking), "creating a stream"));
   return std::make_unique<DriverStream>(*this, stream);
+}
+
+absl::StatusOr<Handle> DriverDevice::takeEvent() {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    if (!events.empty()) {
+      Handle event = events.back();
+      events.pop_back();
+      return event;
+    }
+  }
+  Handle event = nullptr;
+  ST_RETURN_IF_ERROR(
+      driver.check(driver.createEvent(&event, kEventDisableTiming), "creating an event"));
+  return event;
 }
 
 // ---- a stream -----------------------------------------------------------------------------------
@@ -243,6 +312,22 @@ absl::Status DriverStream::multiply(const proto::CudaProduct &product,
     ST_ASSIGN_OR_RETURN(made, DriverProduct::create(library, product, operands, kWorkspaceBytes));
   }
   return made->run(operands, workspace, stream);
+}
+
+absl::StatusOr<Mark> DriverStream::mark() {
+  ST_RETURN_IF_ERROR(device.enter());
+  ST_ASSIGN_OR_RETURN(Handle event, device.takeEvent());
+  auto mark = std::make_shared<DriverMark>(device, event);
+  ST_RETURN_IF_ERROR(driver.check(driver.record(event, stream), "recording an event"));
+  return mark;
+}
+
+absl::Status DriverStream::waitFor(const Mark &mark) {
+  if (!mark)
+    return absl::OkStatus();
+  ST_RETURN_IF_ERROR(device.enter());
+  return driver.check(driver.waitForEvent(stream, static_cast<const DriverMark &>(*mark).event, 0),
+                      "waiting for an event");
 }
 
 } // namespace

@@ -44,6 +44,7 @@ absl::StatusOr<Driver> openDriver() {
   library.find(driver.getErrorString, "cuGetErrorString");
   library.find(driver.getDeviceCount, "cuDeviceGetCount");
   library.find(driver.getDevice, "cuDeviceGet");
+  library.find(driver.getUuid, "cuDeviceGetUuid_v2");
   library.find(driver.getAttribute, "cuDeviceGetAttribute");
   library.find(driver.retainContext, "cuDevicePrimaryCtxRetain");
   library.find(driver.releaseContext, "cuDevicePrimaryCtxRelease_v2");
@@ -66,6 +67,12 @@ absl::StatusOr<Driver> openDriver() {
   library.find(driver.createStream, "cuStreamCreate");
   library.find(driver.destroyStream, "cuStreamDestroy_v2");
   library.find(driver.synchronize, "cuStreamSynchronize");
+  library.find(driver.isStreamDone, "cuStreamQuery");
+  library.find(driver.createEvent, "cuEventCreate");
+  library.find(driver.destroyEvent, "cuEventDestroy_v2");
+  library.find(driver.record, "cuEventRecord");
+  library.find(driver.isEventReached, "cuEventQuery");
+  library.find(driver.waitForEvent, "cuStreamWaitEvent");
   ST_RETURN_IF_ERROR(library.status);
   ST_RETURN_IF_ERROR(driver.check(driver.init(0), "starting NVIDIA's driver"));
   return driver;
@@ -91,7 +98,44 @@ absl::StatusOr<BlasLt> openBlasLt() {
   return blas;
 }
 
+absl::StatusOr<Nccl> openNccl() {
+  const char *purpose = "joins GPUs";
+  Library library({"libnccl.so.2"}, purpose);
+  Nccl nccl;
+  library.find(nccl.getVersion, "ncclGetVersion");
+  library.find(nccl.getErrorString, "ncclGetErrorString");
+  library.find(nccl.getUniqueId, "ncclGetUniqueId");
+  library.find(nccl.init, "ncclCommInitRankConfig");
+  library.find(nccl.getAsyncError, "ncclCommGetAsyncError");
+  library.find(nccl.abort, "ncclCommAbort");
+  library.find(nccl.startGroup, "ncclGroupStart");
+  library.find(nccl.endGroup, "ncclGroupEnd");
+  library.find(nccl.send, "ncclSend");
+  library.find(nccl.receive, "ncclRecv");
+  ST_RETURN_IF_ERROR(library.status);
+  int version = 0;
+  ST_RETURN_IF_ERROR(nccl.check(nccl.getVersion(&version), "asking for its version"));
+  if (version < kNcclLeastVersion)
+    return absl::UnavailableError(absl::StrCat("libnccl.so.2 is of version ", version,
+                                               ", at least ", kNcclLeastVersion,
+                                               " is needed, which ", purpose));
+  return nccl;
+}
+
 } // namespace
+
+absl::Status Nccl::check(int result, absl::string_view what) const {
+  if (result == 0 || result == kNcclInProgress)
+    return absl::OkStatus();
+  return absl::UnavailableError(
+      absl::StrCat("NCCL: ", what, " failed: ", getErrorString(result), " (", result, ")"));
+}
+
+absl::StatusOr<const Nccl *> getNccl() {
+  static const absl::StatusOr<Nccl> nccl = openNccl();
+  ST_RETURN_IF_ERROR(nccl.status());
+  return &*nccl;
+}
 
 absl::Status Driver::check(int result, const char *what) const {
   if (result == 0)

@@ -1,11 +1,12 @@
 // The functions of NVIDIA's libraries that are used, found at run time: nothing of CUDA is needed
-// to build or to start a training binary. Names and numbers are those of cuda.h and cublasLt.h,
-// which a test compares where they are found.
+// to build or to start a training binary. Names and numbers are those of cuda.h, cublasLt.h and
+// nccl.h, which a test compares where they are found.
 #ifndef ST_BACKENDS_CUDA_RUNTIME_DRIVERLIBRARIES_H
 #define ST_BACKENDS_CUDA_RUNTIME_DRIVERLIBRARIES_H
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 #include <cstddef>
 #include <cstdint>
@@ -18,7 +19,8 @@ using Handle = void *; ///< of a context, a module, a function, a stream
 
 constexpr int kCapabilityMajor = 75, kCapabilityMinor = 76; // attributes of a device
 constexpr int kJitErrorLog = 5, kJitErrorLogBytes = 6;      // options of a module
-constexpr unsigned kStreamNonBlocking = 1, kMemoryUnified = 4;
+constexpr unsigned kStreamNonBlocking = 1, kEventDisableTiming = 2, kMemoryUnified = 4;
+constexpr int kNotReady = 600; // an answer, no error
 
 struct Copy2D {
   size_t sourceX = 0, sourceY = 0;
@@ -42,6 +44,7 @@ struct Driver {
   int (*getErrorString)(int error, const char **text);
   int (*getDeviceCount)(int *count);
   int (*getDevice)(DeviceNumber *device, int ordinal);
+  int (*getUuid)(char uuid[16], DeviceNumber device);
   int (*getAttribute)(int *value, int attribute, DeviceNumber device);
   int (*retainContext)(Handle *context, DeviceNumber device);
   int (*releaseContext)(DeviceNumber device);
@@ -67,6 +70,12 @@ struct Driver {
   int (*createStream)(Handle *stream, unsigned flags);
   int (*destroyStream)(Handle stream);
   int (*synchronize)(Handle stream);
+  int (*isStreamDone)(Handle stream);
+  int (*createEvent)(Handle *event, unsigned flags);
+  int (*destroyEvent)(Handle event);
+  int (*record)(Handle event, Handle stream);
+  int (*isEventReached)(Handle event);
+  int (*waitForEvent)(Handle stream, Handle event, unsigned flags);
 
   /// An error of the driver, with what was being done.
   absl::Status check(int result, const char *what) const;
@@ -112,6 +121,41 @@ struct BlasLt {
 
 /// Opened once a process.
 absl::StatusOr<const BlasLt *> getBlasLt();
+
+constexpr int kNcclInProgress = 7, kNcclBytes = 0;
+constexpr int kNcclLeastVersion = 21400; // 2.14: the first whose communicators need not block
+
+struct NcclId {
+  char bytes[128];
+};
+
+/// What the first version with settings had of them; later ones take the rest as not set.
+struct NcclConfig {
+  size_t size = sizeof(NcclConfig);
+  unsigned magic = 0xcafebeef, version = kNcclLeastVersion;
+  int blocking = 0;
+};
+
+/// NCCL: messages between GPUs.
+struct Nccl {
+  int (*getVersion)(int *version);
+  const char *(*getErrorString)(int result);
+  int (*getUniqueId)(NcclId *id);
+  int (*init)(Handle *communicator, int ranks, NcclId id, int rank, const NcclConfig *config);
+  int (*getAsyncError)(Handle communicator, int *result);
+  int (*abort)(Handle communicator);
+  int (*startGroup)();
+  int (*endGroup)();
+  int (*send)(const void *from, size_t count, int type, int peer, Handle communicator,
+              Handle stream);
+  int (*receive)(void *to, size_t count, int type, int peer, Handle communicator, Handle stream);
+
+  /// An error of NCCL, with what was being done. That something is still in progress is none.
+  absl::Status check(int result, absl::string_view what) const;
+};
+
+/// Opened once a process.
+absl::StatusOr<const Nccl *> getNccl();
 
 } // namespace st::cuda
 

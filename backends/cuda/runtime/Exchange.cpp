@@ -1,5 +1,7 @@
 #include "backends/cuda/runtime/Exchange.h"
 
+#include "lib/Support/StatusMacros.h"
+
 #include "absl/strings/str_cat.h"
 
 namespace st::cuda {
@@ -91,19 +93,23 @@ absl::StatusOr<Exchange::Message> Exchange::receive(const Channel &channel) {
   return message;
 }
 
-absl::StatusOr<Address> Exchange::takePlace(GpuDevice &device, int64_t bytes) {
+absl::StatusOr<Exchange::Message> Exchange::takePlace(GpuDevice &device, int64_t bytes) {
   std::lock_guard<std::mutex> lock(mutex);
-  std::vector<Address> &unused = places[bytes];
-  if (unused.empty())
-    return device.allocate(bytes);
-  Address place = unused.back();
-  unused.pop_back();
+  std::deque<Message> &unused = places[{&device, bytes}];
+  if (unused.empty()) {
+    ST_ASSIGN_OR_RETURN(Address place, device.allocate(bytes));
+    return Message{&device, place, bytes, Mark()};
+  }
+  // The one that was returned first has been read the longest ago.
+  Message place = std::move(unused.front());
+  unused.pop_front();
   return place;
 }
 
-void Exchange::returnPlace(const Message &message) {
+void Exchange::returnPlace(Message message) {
   std::lock_guard<std::mutex> lock(mutex);
-  places[message.bytes].push_back(message.place);
+  const std::pair<GpuDevice *, int64_t> key = {message.device, message.bytes};
+  places[key].push_back(std::move(message));
 }
 
 } // namespace st::cuda

@@ -13,6 +13,7 @@
 #include <map>
 #include <mutex>
 #include <tuple>
+#include <utility>
 #include <vector>
 
 namespace st::cuda {
@@ -30,10 +31,11 @@ public:
   /// The first error of a rank.
   absl::Status status();
 
-  /// What a rank has for the members of an exchange, one after the other.
+  /// What a rank has for the members of an exchange, one after the other, from a moment on.
   struct Pieces {
     Address first = 0;
     int64_t stride = 0, bytes = 0;
+    Mark mark;
   };
   /// Returns when all members have called it, with what each has brought.
   absl::StatusOr<std::vector<Pieces>> meet(absl::Span<const int64_t> members, int64_t rank,
@@ -47,15 +49,17 @@ public:
     }
   };
   struct Message {
+    GpuDevice *device = nullptr; ///< whose memory it lies in
     Address place = 0;
     int64_t bytes = 0;
+    Mark mark; ///< until which somebody writes it, or reads what it was before
   };
   void send(const Channel &channel, const Message &message);
   absl::StatusOr<Message> receive(const Channel &channel);
 
-  /// Memory for a message, and its return.
-  absl::StatusOr<Address> takePlace(GpuDevice &device, int64_t bytes);
-  void returnPlace(const Message &message);
+  /// Memory for a message, which may be written behind its mark, and its return.
+  absl::StatusOr<Message> takePlace(GpuDevice &device, int64_t bytes);
+  void returnPlace(Message message);
 
 private:
   struct Meeting {
@@ -75,7 +79,7 @@ private:
   absl::Status failure;
   std::map<std::vector<int64_t>, Meeting> meetings;
   std::map<Channel, Queue> queues;
-  std::map<int64_t, std::vector<Address>> places; // unused ones, by size
+  std::map<std::pair<GpuDevice *, int64_t>, std::deque<Message>> places; // unused ones, by size
 
   void fail(const absl::Status &status);
   void checkProgress();

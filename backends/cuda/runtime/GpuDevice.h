@@ -10,6 +10,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 namespace st::cuda {
 
@@ -20,6 +21,14 @@ using Address = uint64_t;
 struct Extent {
   int64_t rowBytes = 0, rows = 1;
 };
+
+/// A moment in the work of a stream.
+class GpuMark {
+public:
+  virtual ~GpuMark() = default;
+  virtual absl::StatusOr<bool> isReached() = 0;
+};
+using Mark = std::shared_ptr<GpuMark>; ///< null: everything up to it is done
 
 struct ProductOperands {
   Address a = 0, b = 0, d = 0;
@@ -40,8 +49,35 @@ public:
   virtual absl::Status multiply(const proto::CudaProduct &product,
                                 const ProductOperands &operands) = 0;
 
+  /// Behind what was given so far.
+  virtual absl::StatusOr<Mark> mark() = 0;
+  /// What is given from now on is done after a mark, which may be another stream's and device's.
+  virtual absl::Status waitFor(const Mark &mark) = 0;
+
+  virtual absl::StatusOr<bool> isDone() = 0;
   /// Returns when all work is done, with the first error of it.
   virtual absl::Status wait() = 0;
+};
+
+/// Ranks that have a GPU each, joined by NCCL: what one has for another goes from GPU to GPU as
+/// work of a stream, and the host does not wait for it. With the group goes what is under way.
+class GpuGroup {
+public:
+  virtual ~GpuGroup() = default;
+
+  struct Piece {
+    int64_t member = 0; ///< who gets or has it, by place in the group
+    Address place = 0;
+    int64_t bytes = 0;
+  };
+  /// What is sent leaves when its receiver takes it; all pieces go together. The group has to be
+  /// ready, and may need a while to be so again.
+  virtual absl::Status transfer(GpuStream &stream, absl::Span<const Piece> sent,
+                                absl::Span<const Piece> received) = 0;
+
+  /// Whether all members have joined, and what was given last is on its way; the error, once the
+  /// group has met one.
+  virtual absl::StatusOr<bool> isReady() = 0;
 };
 
 class GpuDevice {
@@ -54,10 +90,23 @@ public:
   virtual absl::Status read(Address from, absl::Span<uint8_t> bytes) = 0;
 
   virtual absl::StatusOr<std::unique_ptr<GpuStream>> createStream() = 0;
+
+  /// The same for two devices of any processes if they are one; empty: NCCL does not know it.
+  virtual absl::StatusOr<std::string> identity() { return std::string(); }
+
+  struct GroupMember {
+    std::string group; ///< from createGroupId, of one of the members
+    int64_t members = 0, number = 0;
+  };
+  /// Does not wait for the other members, as `isReady` of the group tells.
+  virtual absl::StatusOr<std::unique_ptr<GpuGroup>> join(const GroupMember &member) = 0;
 };
 
 /// The host: kernels as functions of the shared object among the images.
 absl::StatusOr<std::unique_ptr<GpuDevice>> createHostDevice(const proto::CudaCode &code);
+
+/// What the members of a group have in common. Unavailable, with what is missing, without NCCL.
+absl::StatusOr<std::string> createGroupId();
 
 /// How many GPUs this machine has. Unavailable without a driver.
 absl::StatusOr<int64_t> countGpus();

@@ -114,6 +114,10 @@ public:
     return multiplyOnHost(product, operands);
   }
 
+  // All is done when it is given.
+  absl::StatusOr<Mark> mark() override { return Mark(); }
+  absl::Status waitFor(const Mark &) override { return absl::OkStatus(); }
+  absl::StatusOr<bool> isDone() override { return true; }
   absl::Status wait() override { return absl::OkStatus(); }
 
 private:
@@ -151,6 +155,10 @@ public:
 
   absl::StatusOr<std::unique_ptr<GpuStream>> createStream() override {
     return std::make_unique<HostStream>(entries);
+  }
+
+  absl::StatusOr<std::unique_ptr<GpuGroup>> join(const GroupMember &) override {
+    return absl::InternalError("the host's ranks are no group of NCCL");
   }
 
 private:

@@ -10,54 +10,15 @@
 #include <vector>
 
 namespace st::cuda {
-namespace {
-
-using Channels = std::set<Exchange::Channel>;
-using Commands = google::protobuf::RepeatedPtrField<proto::CudaCommand>;
-
-/// Adds the channels by which a rank sends to others.
-void addChannels(const Commands &commands, int64_t rank, absl::Span<const int64_t> table,
-                 Channels &channels) {
-  for (const proto::CudaCommand &command : commands) {
-    if (command.has_loop()) {
-      addChannels(command.loop().body(), rank, table, channels);
-    } else if (command.has_send()) {
-      const int64_t to = table[static_cast<size_t>(command.send().peer())];
-      if (to >= 0)
-        channels.insert({rank, to, command.send().channel()});
-    } else if (command.has_exchange()) {
-      for (int64_t i = 0; i < command.exchange().count(); ++i)
-        channels.insert(
-            {rank, table[static_cast<size_t>(command.exchange().first() + i)], kExchangeChannel});
-    }
-  }
-}
-
-absl::StatusOr<Channels> findChannels(const proto::Executable &program) {
-  Channels channels;
-  for (const proto::Group &group : program.groups())
-    for (const proto::Task &task : group.tasks()) {
-      proto::CudaProgram decoded;
-      if (!decoded.ParseFromString(task.program()))
-        return absl::InvalidArgumentError(absl::StrCat("task \"", task.name(), "\" is no program"));
-      for (int rank = 0; rank < group.device_ids_size(); ++rank)
-        addChannels(decoded.commands(), group.first_rank() + rank,
-                    absl::MakeSpan(group.rank_tables().data() + rank * group.table_size(),
-                                   static_cast<size_t>(group.table_size())),
-                    channels);
-    }
-  return channels;
-}
-
-} // namespace
-
-absl::StatusOr<RemoteRanks> RemoteRanks::create(const proto::Executable &program,
+absl::StatusOr<RemoteRanks> RemoteRanks::create(const ProgramPeers &peers,
                                                 Communicator &communicator) {
   RemoteRanks remote;
   remote.communicator = &communicator;
-  if (communicator.numProcesses() == 1)
-    return remote;
-  ST_ASSIGN_OR_RETURN(Channels channels, findChannels(program));
+  std::set<Exchange::Channel> channels = peers.channels;
+  for (const std::vector<int64_t> &members : peers.exchanges)
+    for (int64_t from : members)
+      for (int64_t to : members)
+        channels.insert({from, to, kExchangeChannel});
   std::map<std::pair<int64_t, int64_t>, int> used; // between two processes
   for (const Exchange::Channel &channel : channels) {
     const std::pair<int64_t, int64_t> ends = {communicator.processOf(channel.from),

@@ -2,8 +2,7 @@
 #ifndef ST_BACKENDS_CUDA_RUNTIME_REMOTERANKS_H
 #define ST_BACKENDS_CUDA_RUNTIME_REMOTERANKS_H
 
-#include "backends/cuda/runtime/Exchange.h"
-#include "lib/Proto/executable.pb.h"
+#include "backends/cuda/runtime/ProgramPeers.h"
 #include "st/Runtime/Communicator.h"
 
 #include "absl/status/statusor.h"
@@ -13,15 +12,11 @@
 
 namespace st::cuda {
 
-/// The channel of exchanges, which programs' messages do not have.
-constexpr int64_t kExchangeChannel = -1;
-
 /// Between two processes a channel stands for one from rank to rank. What the program sends is the
 /// same everywhere, so all processes number them alike.
 class RemoteRanks {
 public:
-  static absl::StatusOr<RemoteRanks> create(const proto::Executable &program,
-                                            Communicator &communicator);
+  static absl::StatusOr<RemoteRanks> create(const ProgramPeers &peers, Communicator &communicator);
 
   bool isHere(int64_t rank) const {
     return communicator->processOf(rank) == communicator->process();

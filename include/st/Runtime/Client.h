@@ -37,6 +37,8 @@ struct ClientOptions {
   /// Links that are slower than the program's description has them, by a factor of their rate:
   /// "chip0-chip1", both ways, "cluster0.1" or "group0", out and in.
   std::vector<std::pair<std::string, double>> derates;
+  /// On GPUs: for how long nothing may come from another rank before that is taken for lost.
+  double watchdogSeconds = 60;
   /// Figures of the program's description that are other than it says, by their names and a factor:
   /// what if {"chip_gbytes_per_second", 2}?
   std::vector<std::pair<std::string, double>> scales;

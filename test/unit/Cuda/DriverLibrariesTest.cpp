@@ -3,9 +3,12 @@
 
 #include "gtest/gtest.h"
 
-#if __has_include(<cuda.h>) && __has_include(<cublasLt.h>)
+#if __has_include(<cuda.h>) && __has_include(<cublasLt.h>) && __has_include(<nccl.h>)
 #include <cublasLt.h>
 #include <cuda.h>
+#include <nccl.h>
+
+#include <type_traits>
 
 namespace st::cuda {
 namespace {
@@ -23,7 +26,80 @@ static_assert(offsetof(ProductAlgorithm, workspaceBytes) ==
 static_assert(offsetof(ProductAlgorithm, state) ==
               offsetof(cublasLtMatmulHeuristicResult_t, state));
 
+static_assert(sizeof(NcclId) == sizeof(ncclUniqueId));
+static_assert(offsetof(NcclConfig, magic) == offsetof(ncclConfig_t, magic));
+static_assert(offsetof(NcclConfig, version) == offsetof(ncclConfig_t, version));
+static_assert(offsetof(NcclConfig, blocking) == offsetof(ncclConfig_t, blocking));
+static_assert(sizeof(NcclConfig) <= sizeof(ncclConfig_t));
+
+/// Whether an argument is passed as what the header declares: pointers and handles as any pointer,
+/// enumerations as int, structures by their size.
+template <class Ours, class Theirs> constexpr bool isPassedAs() {
+  if constexpr (std::is_pointer_v<Theirs>)
+    return std::is_pointer_v<Ours>;
+  else if constexpr (std::is_enum_v<Theirs>)
+    return std::is_integral_v<Ours> && sizeof(Ours) == sizeof(Theirs);
+  else if constexpr (std::is_class_v<Theirs>)
+    return std::is_class_v<Ours> && sizeof(Ours) == sizeof(Theirs);
+  else
+    return std::is_integral_v<Ours> == std::is_integral_v<Theirs> && sizeof(Ours) == sizeof(Theirs);
+}
+
+template <class OurResult, class... Ours, class TheirResult, class... Theirs>
+constexpr bool isCalledAs(OurResult (*)(Ours...), TheirResult (*)(Theirs...)) {
+  if constexpr (sizeof...(Ours) == sizeof...(Theirs))
+    return isPassedAs<OurResult, TheirResult>() && (isPassedAs<Ours, Theirs>() && ...);
+  else
+    return false;
+}
+// Of a member that is a pointer to a function.
+#define CALLED_AS(MEMBER, FUNCTION)                                                                \
+  static_assert(isCalledAs(decltype(MEMBER){}, static_cast<decltype(&FUNCTION)>(nullptr)))
+
+CALLED_AS(Driver::getUuid, cuDeviceGetUuid_v2);
+CALLED_AS(Driver::getAttribute, cuDeviceGetAttribute);
+CALLED_AS(Driver::retainContext, cuDevicePrimaryCtxRetain);
+CALLED_AS(Driver::allocate, cuMemAlloc);
+CALLED_AS(Driver::setBytes2D, cuMemsetD2D8Async);
+CALLED_AS(Driver::setWords, cuMemsetD32Async);
+CALLED_AS(Driver::copyToDevice, cuMemcpyHtoD);
+CALLED_AS(Driver::copyFromDevice, cuMemcpyDtoH);
+CALLED_AS(Driver::copy, cuMemcpyAsync);
+CALLED_AS(Driver::copy2D, cuMemcpy2DAsync);
+CALLED_AS(Driver::loadModule, cuModuleLoadDataEx);
+CALLED_AS(Driver::getFunction, cuModuleGetFunction);
+CALLED_AS(Driver::launch, cuLaunchKernel);
+CALLED_AS(Driver::createStream, cuStreamCreate);
+CALLED_AS(Driver::isStreamDone, cuStreamQuery);
+CALLED_AS(Driver::createEvent, cuEventCreate);
+CALLED_AS(Driver::record, cuEventRecord);
+CALLED_AS(Driver::waitForEvent, cuStreamWaitEvent);
+CALLED_AS(BlasLt::createDesc, cublasLtMatmulDescCreate);
+CALLED_AS(BlasLt::setDesc, cublasLtMatmulDescSetAttribute);
+CALLED_AS(BlasLt::createLayout, cublasLtMatrixLayoutCreate);
+CALLED_AS(BlasLt::setLayout, cublasLtMatrixLayoutSetAttribute);
+CALLED_AS(BlasLt::setPreference, cublasLtMatmulPreferenceSetAttribute);
+CALLED_AS(BlasLt::choose, cublasLtMatmulAlgoGetHeuristic);
+CALLED_AS(BlasLt::multiply, cublasLtMatmul);
+CALLED_AS(Nccl::getVersion, ncclGetVersion);
+CALLED_AS(Nccl::getErrorString, ncclGetErrorString);
+CALLED_AS(Nccl::getUniqueId, ncclGetUniqueId);
+CALLED_AS(Nccl::init, ncclCommInitRankConfig);
+CALLED_AS(Nccl::getAsyncError, ncclCommGetAsyncError);
+CALLED_AS(Nccl::abort, ncclCommAbort);
+CALLED_AS(Nccl::startGroup, ncclGroupStart);
+CALLED_AS(Nccl::endGroup, ncclGroupEnd);
+CALLED_AS(Nccl::send, ncclSend);
+CALLED_AS(Nccl::receive, ncclRecv);
+
 TEST(DriverLibraries, NumbersAreThoseOfTheHeaders) {
+  EXPECT_EQ(kEventDisableTiming, static_cast<unsigned>(CU_EVENT_DISABLE_TIMING));
+  EXPECT_EQ(kNotReady, CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(kNcclInProgress, ncclInProgress);
+  EXPECT_EQ(kNcclBytes, ncclInt8);
+  EXPECT_LE(kNcclLeastVersion, NCCL_VERSION_CODE);
+  const ncclConfig_t theirs = NCCL_CONFIG_INITIALIZER;
+  EXPECT_EQ(NcclConfig().magic, theirs.magic);
   EXPECT_EQ(kCapabilityMajor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
   EXPECT_EQ(kCapabilityMinor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   EXPECT_EQ(kJitErrorLog, CU_JIT_ERROR_LOG_BUFFER);
@@ -51,5 +127,80 @@ TEST(DriverLibraries, NumbersAreThoseOfTheHeaders) {
 } // namespace
 } // namespace st::cuda
 #else
-TEST(DriverLibraries, NumbersAreThoseOfTheHeaders) { GTEST_SKIP() << "no CUDA headers"; }
+static_assert(sizeof(NcclId) == sizeof(ncclUniqueId));
+static_assert(offsetof(NcclConfig, magic) == offsetof(ncclConfig_t, magic));
+static_assert(offsetof(NcclConfig, version) == offsetof(ncclConfig_t, version));
+static_assert(offsetof(NcclConfig, blocking) == offsetof(ncclConfig_t, blocking));
+static_assert(sizeof(NcclConfig) <= sizeof(ncclConfig_t));
+
+/// Whether an argument is passed as what the header declares: pointers and handles as any pointer,
+/// enumerations as int, structures by their size.
+template <class Ours, class Theirs> constexpr bool isPassedAs() {
+  if constexpr (std::is_pointer_v<Theirs>)
+    return std::is_pointer_v<Ours>;
+  else if constexpr (std::is_enum_v<Theirs>)
+    return std::is_integral_v<Ours> && sizeof(Ours) == sizeof(Theirs);
+  else if constexpr (std::is_class_v<Theirs>)
+    return std::is_class_v<Ours> && sizeof(Ours) == sizeof(Theirs);
+  else
+    return std::is_integral_v<Ours> == std::is_integral_v<Theirs> && sizeof(Ours) == sizeof(Theirs);
+}
+
+template <class OurResult, class... Ours, class TheirResult, class... Theirs>
+constexpr bool isCalledAs(OurResult (*)(Ours...), TheirResult (*)(Theirs...)) {
+  if constexpr (sizeof...(Ours) == sizeof...(Theirs))
+    return isPassedAs<OurResult, TheirResult>() && (isPassedAs<Ours, Theirs>() && ...);
+  else
+    return false;
+}
+// Of a member that is a pointer to a function.
+#define CALLED_AS(MEMBER, FUNCTION)                                                                \
+  static_assert(isCalledAs(decltype(MEMBER){}, static_cast<decltype(&FUNCTION)>(nullptr)))
+
+CALLED_AS(Driver::getUuid, cuDeviceGetUuid_v2);
+CALLED_AS(Driver::getAttribute, cuDeviceGetAttribute);
+CALLED_AS(Driver::retainContext, cuDevicePrimaryCtxRetain);
+CALLED_AS(Driver::allocate, cuMemAlloc);
+CALLED_AS(Driver::setBytes2D, cuMemsetD2D8Async);
+CALLED_AS(Driver::setWords, cuMemsetD32Async);
+CALLED_AS(Driver::copyToDevice, cuMemcpyHtoD);
+CALLED_AS(Driver::copyFromDevice, cuMemcpyDtoH);
+CALLED_AS(Driver::copy, cuMemcpyAsync);
+CALLED_AS(Driver::copy2D, cuMemcpy2DAsync);
+CALLED_AS(Driver::loadModule, cuModuleLoadDataEx);
+CALLED_AS(Driver::getFunction, cuModuleGetFunction);
+CALLED_AS(Driver::launch, cuLaunchKernel);
+CALLED_AS(Driver::createStream, cuStreamCreate);
+CALLED_AS(Driver::isStreamDone, cuStreamQuery);
+CALLED_AS(Driver::createEvent, cuEventCreate);
+CALLED_AS(Driver::record, cuEventRecord);
+CALLED_AS(Driver::waitForEvent, cuStreamWaitEvent);
+CALLED_AS(BlasLt::createDesc, cublasLtMatmulDescCreate);
+CALLED_AS(BlasLt::setDesc, cublasLtMatmulDescSetAttribute);
+CALLED_AS(BlasLt::createLayout, cublasLtMatrixLayoutCreate);
+CALLED_AS(BlasLt::setLayout, cublasLtMatrixLayoutSetAttribute);
+CALLED_AS(BlasLt::setPreference, cublasLtMatmulPreferenceSetAttribute);
+CALLED_AS(BlasLt::choose, cublasLtMatmulAlgoGetHeuristic);
+CALLED_AS(BlasLt::multiply, cublasLtMatmul);
+CALLED_AS(Nccl::getVersion, ncclGetVersion);
+CALLED_AS(Nccl::getErrorString, ncclGetErrorString);
+CALLED_AS(Nccl::getUniqueId, ncclGetUniqueId);
+CALLED_AS(Nccl::init, ncclCommInitRankConfig);
+CALLED_AS(Nccl::getAsyncError, ncclCommGetAsyncError);
+CALLED_AS(Nccl::abort, ncclCommAbort);
+CALLED_AS(Nccl::startGroup, ncclGroupStart);
+CALLED_AS(Nccl::endGroup, ncclGroupEnd);
+CALLED_AS(Nccl::send, ncclSend);
+CALLED_AS(Nccl::receive, ncclRecv);
+
+TEST(DriverLibraries, NumbersAreThoseOfTheHeaders) {
+  EXPECT_EQ(kEventDisableTiming, static_cast<unsigned>(CU_EVENT_DISABLE_TIMING));
+  EXPECT_EQ(kNotReady, CUDA_ERROR_NOT_READY);
+  EXPECT_EQ(kNcclInProgress, ncclInProgress);
+  EXPECT_EQ(kNcclBytes, ncclInt8);
+  EXPECT_LE(kNcclLeastVersion, NCCL_VERSION_CODE);
+  const ncclConfig_t theirs = NCCL_CONFIG_INITIALIZER;
+  EXPECT_EQ(NcclConfig().magic, theirs.magic);
+  GTEST_SKIP() << "no CUDA headers";
+}
 #endif

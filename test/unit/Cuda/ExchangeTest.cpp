@@ -10,9 +10,9 @@ namespace {
 TEST(Exchange, MessagesOfAChannelKeepTheirOrder) {
   Exchange exchange(2);
   exchange.begin();
-  exchange.send({0, 1, 7}, {100, 4});
-  exchange.send({0, 1, 8}, {200, 4});
-  exchange.send({0, 1, 7}, {300, 4});
+  exchange.send({0, 1, 7}, {nullptr, 100, 4, Mark()});
+  exchange.send({0, 1, 8}, {nullptr, 200, 4, Mark()});
+  exchange.send({0, 1, 7}, {nullptr, 300, 4, Mark()});
   EXPECT_EQ(exchange.receive({0, 1, 7})->place, 100u);
   EXPECT_EQ(exchange.receive({0, 1, 7})->place, 300u);
   EXPECT_EQ(exchange.receive({0, 1, 8})->place, 200u);
@@ -23,7 +23,7 @@ TEST(Exchange, MembersMeetMoreThanOnce) {
   exchange.begin();
   int seen = 0, written = 0;
   auto meet = [&](int64_t rank, Address brings) {
-    auto found = exchange.meet({0, 1}, rank, {brings, 0, 4});
+    auto found = exchange.meet({0, 1}, rank, {brings, 0, 4, Mark()});
     ASSERT_TRUE(found.ok());
     EXPECT_EQ((*found)[0].first, 100u);
     EXPECT_EQ((*found)[1].first, 200u);

@@ -1,0 +1,89 @@
+// What ranks give each other.
+#ifndef ST_BACKENDS_CUDA_RUNTIME_TRANSFERS_H
+#define ST_BACKENDS_CUDA_RUNTIME_TRANSFERS_H
+
+#include "backends/cuda/runtime/Exchange.h"
+#include "backends/cuda/runtime/GpuDevice.h"
+#include "backends/cuda/runtime/GpuGroups.h"
+#include "backends/cuda/runtime/RemoteRanks.h"
+#include "lib/Proto/cuda.pb.h"
+
+#include "absl/strings/string_view.h"
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace st::cuda {
+
+/// A rank that this process holds.
+struct Rank {
+  int64_t number = 0; ///< among all groups
+  GpuDevice *device = nullptr;
+  Address arena = 0, scratch = 0;
+  std::unique_ptr<GpuStream> stream;
+  absl::Span<const int64_t> table;
+  /// For what is sent beside what the rank does, by channel.
+  std::map<Exchange::Channel, std::unique_ptr<GpuStream>> sideStreams;
+};
+
+/// What carries bytes between ranks.
+struct Carriers {
+  const RemoteRanks &remote;
+  const GpuGroups &groups;
+  Exchange &exchange;
+  double watchdogSeconds;
+};
+
+/// The exchanges and messages of a rank, as work of its stream. Three ways, and an exchange takes
+/// the first for all of its members or the others for each:
+///  - NCCL, where each has a GPU of its own (GpuGroups),
+///  - copies by the streams of the ranks of this process, which wait for each other's marks,
+///  - the host's memory, to ranks of other processes. Only for these does the host wait for the
+///  stream.
+class Transfers {
+public:
+  Transfers(Rank &rank, const Carriers &carriers) : rank(rank), carriers(carriers) {}
+
+  /// What errors say from now on.
+  void enter(absl::string_view name, int64_t number) {
+    task = name;
+    microBatch = number;
+  }
+
+  absl::Status swap(const proto::CudaExchange &command, Address from, Address to);
+  absl::Status send(const proto::CudaSend &send, Address from);
+  absl::Status receive(const proto::CudaReceive &receive, Address to);
+
+  /// Returns when all work of the rank is done. A rank that what is under way waits for in vain is
+  /// an error.
+  absl::Status wait();
+
+private:
+  /// What a stream does until a mark.
+  struct UnderWay {
+    Mark mark;
+    std::string what;
+  };
+
+  Rank &rank;
+  const Carriers &carriers;
+  absl::string_view task;
+  int64_t microBatch = 0;
+  std::deque<UnderWay> underWay; // by NCCL
+  std::vector<GpuGroup *> used;
+
+  int64_t entry(int64_t number) const { return rank.table[static_cast<size_t>(number)]; }
+  std::string where(absl::string_view what) const;
+  absl::Status swapByNccl(GpuGroup &group, const proto::CudaExchange &command, Address from,
+                          Address to, absl::Span<const int64_t> members);
+  absl::Status transfer(GpuGroup &group, GpuStream &stream, absl::Span<const GpuGroup::Piece> sent,
+                        absl::Span<const GpuGroup::Piece> received, const std::string &what);
+  absl::Status checkUnderWay(double waited);
+};
+
+} // namespace st::cuda
+
+#endif // ST_BACKENDS_CUDA_RUNTIME_TRANSFERS_H
