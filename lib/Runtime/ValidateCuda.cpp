@@ -278,6 +278,9 @@ absl::Status TaskValidator::check(const proto::CudaCommand &command) {
       return error(absl::StrCat("a loop of ", command.loop().trips(), " trips"));
     if (command.loop().has_predicate())
       ST_RETURN_IF_ERROR(checkPlace("a predicate", command.loop().predicate(), 1));
+    for (const proto::CudaCommand &each : command.loop().body())
+      if (each.aside() || each.waits())
+        return error("a loop repeats what runs on several streams");
     return checkCommands(command.loop().body());
   case proto::CudaCommand::kIndex:
     if (command.index().has_entry())

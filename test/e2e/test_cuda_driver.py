@@ -19,7 +19,7 @@ from test_cuda_training import BERT, GPT2, LAYOUTS, parallel
 from test_processes import MPIRUN, wait_for_all
 
 MODELS = {"bert": (BERT, "mlm"), "gpt2": (GPT2, "clm")}
-STEPS = 2
+STEPS = 3  # The second records graphs, the third has them.
 SEED = int(os.environ.get("ST_SEED", time.time_ns() % 1000000)) + 1  # Of the pauses; 0 is none.
 WATCHDOG = 4
 STAGED = {"mode": "hybrid", "data": 2, "zero": 1, "stage_cnt": 2, "accum_degree": 2}
@@ -87,6 +87,16 @@ def lost(number, times):
     return check
 
 
+def overlaps(folder):
+    """Sums of gradients run beside the backward pass, and what touches their memory waits."""
+    layout = {"mode": "sharding", "data": 2, "zero": 1, "bucket_bytes": 20000}
+    same_bits("gpt2", layout)(folder)
+    text = st.check_run([st.BIN / "st-translate", "--executable-to-text", folder / "gpt2.bin"]).stdout
+    beside = re.findall(r"^ *aside .*\n(?! *(?:aside|behind))", text, re.M)
+    st.expect(len(beside) > 2, f"{len(beside)} transfers run beside kernels")
+    return f"{len(beside)} times"
+
+
 def names_devices(folder):
     """Devices that no device_mapping names are numbered without gaps."""
     binary = compile_for_host(folder, "gpt2", RANKS_8)
@@ -98,8 +108,8 @@ def names_devices(folder):
 TIMES = 20 if os.environ.get("ST_ALL") else 1
 CASES = [("bert, f32", same_bits("bert", parallel("f32"))),
          ("gpt2, bf16, 2 micro-batches", same_bits("gpt2", parallel("bf16", accum_degree=2))),
-         ("4 shards", same_bits("gpt2", LAYOUTS["4 shards"])),
          ("2 replicas, weights split", same_bits("gpt2", LAYOUTS["2 replicas, weights split"])),
+         ("2 replicas, overlap", overlaps),
          ("8 ranks, processes", same_bits("gpt2", RANKS_8, processes=(3, 8))),
          ("8 ranks on 4 GPUs, processes", same_bits("gpt2", RANKS_8, gpus=4, processes=(8,))),
          ("8 ranks on one GPU", same_bits("gpt2", RANKS_8, gpus=1)),

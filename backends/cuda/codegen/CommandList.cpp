@@ -5,7 +5,9 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
+#include "mlir/Interfaces/ViewLikeInterface.h"
 #include "llvm/ADT/TypeSwitch.h"
 
 using namespace mlir;
@@ -87,6 +89,16 @@ static int64_t alignmentOf(const proto::CudaPlace &place) {
 
 // ---- commands -----------------------------------------------------------------------------------
 
+/// Whether nothing but loads, of the whole or of parts, uses an argument of a kernel.
+static bool isOnlyRead(Value buffer) {
+  return llvm::all_of(buffer.getUsers(), [](Operation *user) {
+    if (isa<memref::LoadOp, vector::LoadOp, vector::TransferReadOp>(user))
+      return true;
+    return isa<ViewLikeOpInterface>(user) && user->getNumResults() == 1 &&
+           isOnlyRead(user->getResult(0));
+  });
+}
+
 LogicalResult CommandLists::translateLaunch(gpu::LaunchFuncOp launch, proto::CudaLaunch &command) {
   auto kernel = SymbolTable::lookupNearestSymbolFrom<gpu::GPUFuncOp>(launch, launch.getKernel());
   gpu::KernelDim3 grid = launch.getGridSizeOperandValues(),
@@ -97,7 +109,10 @@ LogicalResult CommandLists::translateLaunch(gpu::LaunchFuncOp launch, proto::Cud
   auto [it, isNew] = numbers.try_emplace(kernel, kernels.size());
   if (isNew) {
     kernels.push_back(kernel);
-    grids.push_back({*blocks, *threads, SmallVector<int64_t>(launch.getNumKernelOperands(), 16)});
+    Grid &grid = grids.emplace_back();
+    grid = {*blocks, *threads, SmallVector<int64_t>(launch.getNumKernelOperands(), 16), {}};
+    for (BlockArgument argument : kernel.getArguments().take_front(launch.getNumKernelOperands()))
+      grid.arguments.push_back({bytesOf(argument.getType()), isOnlyRead(argument)});
   }
   if (grids[it->second].blocks != *blocks || grids[it->second].threads != *threads)
     return refuse(launch, "launches a kernel with another grid than before");
@@ -257,5 +272,8 @@ FailureOr<proto::CudaProgram> CommandLists::translate(func::FuncOp task) {
   proto::CudaProgram program;
   if (failed(translateBlock(task.getBody().front(), *program.mutable_commands())))
     return failure();
+  assignStreams(program, [&](int64_t kernel) -> ArrayRef<KernelArgument> {
+    return grids[static_cast<size_t>(kernel)].arguments;
+  });
   return program;
 }

@@ -1,6 +1,7 @@
 // From the functions of tasks to the command lists of an Executable.
 #pragma once
 
+#include "backends/cuda/codegen/AssignStreams.h"
 #include "lib/Proto/cuda.pb.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
@@ -23,6 +24,7 @@ private:
   struct Grid {
     int64_t blocks = 0, threads = 0;
     SmallVector<int64_t> alignments; ///< of the arguments, in all launches
+    SmallVector<KernelArgument> arguments;
   };
   SmallVector<gpu::GPUFuncOp> kernels;
   SmallVector<Grid> grids;

@@ -2,9 +2,17 @@
 
 #include "lib/Support/StatusMacros.h"
 
+#include "absl/cleanup/cleanup.h"
+
+#include <algorithm>
+#include <utility>
 #include <vector>
 
 namespace st::cuda {
+
+/// Commands of a graph: fewer are given as fast one by one. And of all graphs of a rank, each of
+/// which takes memory of its GPU.
+static constexpr int64_t kLeastRecorded = 3, kMostRecorded = 200000;
 
 Address CommandRunner::addressOf(const proto::CudaPlace &place) const {
   int64_t offset = place.offset() + microBatch % place.slots() * place.stride();
@@ -17,12 +25,12 @@ absl::Status CommandRunner::launch(const proto::CudaLaunch &launch) {
   std::vector<Address> arguments;
   for (const proto::CudaPlace &place : launch.arguments())
     arguments.push_back(addressOf(place));
-  return rank.stream->launch(launch.kernel(), arguments);
+  return stream->launch(launch.kernel(), arguments);
 }
 
 absl::Status CommandRunner::copy(const proto::CudaCopy &copy) {
-  return rank.stream->copy(addressOf(copy.to()), copy.to_pitch(), addressOf(copy.from()),
-                           copy.from_pitch(), {copy.row_bytes(), copy.rows()});
+  return stream->copy(addressOf(copy.to()), copy.to_pitch(), addressOf(copy.from()),
+                      copy.from_pitch(), {copy.row_bytes(), copy.rows()});
 }
 
 absl::Status CommandRunner::multiply(const proto::CudaProduct &product) {
@@ -31,7 +39,7 @@ absl::Status CommandRunner::multiply(const proto::CudaProduct &product) {
     operands.addend = addressOf(product.addend());
   if (product.has_bias())
     operands.bias = addressOf(product.bias());
-  return rank.stream->multiply(product, operands);
+  return stream->multiply(product, operands);
 }
 
 absl::Status CommandRunner::repeat(const proto::CudaLoop &loop) {
@@ -42,7 +50,7 @@ absl::Status CommandRunner::repeat(const proto::CudaLoop &loop) {
   }
   while (true) {
     uint8_t holds = 0;
-    ST_RETURN_IF_ERROR(transfers.wait());
+    ST_RETURN_IF_ERROR(transfers.wait(*stream));
     ST_RETURN_IF_ERROR(rank.device->read(addressOf(loop.predicate()), absl::MakeSpan(&holds, 1)));
     if (!holds)
       return absl::OkStatus();
@@ -61,26 +69,105 @@ absl::Status CommandRunner::run(const proto::CudaCommand &command) {
   case proto::CudaCommand::kLoop:
     return repeat(command.loop());
   case proto::CudaCommand::kIndex:
-    return rank.stream->writeWord(addressOf(command.index().to()),
-                                  static_cast<uint32_t>(command.index().has_entry()
-                                                            ? entry(command.index().entry())
-                                                            : microBatch));
+    return stream->writeWord(addressOf(command.index().to()),
+                             static_cast<uint32_t>(command.index().has_entry()
+                                                       ? entry(command.index().entry())
+                                                       : microBatch));
   case proto::CudaCommand::kExchange:
-    return transfers.swap(command.exchange(), addressOf(command.exchange().from()),
+    return transfers.swap(*stream, command.exchange(), addressOf(command.exchange().from()),
                           addressOf(command.exchange().to()));
   case proto::CudaCommand::kSend:
-    return transfers.send(command.send(), addressOf(command.send().from()));
+    return transfers.send(*stream, command.send(), addressOf(command.send().from()));
   case proto::CudaCommand::kReceive:
-    return transfers.receive(command.receive(), addressOf(command.receive().to()));
+    return transfers.receive(*stream, command.receive(), addressOf(command.receive().to()));
   case proto::CudaCommand::WHAT_NOT_SET:
     break;
   }
   return absl::InternalError("a command of no kind");
 }
 
+/// As how much work of a stream alone a command counts; 0: others or the host take part.
+static int64_t countWork(const proto::CudaCommand &command) {
+  switch (command.what_case()) {
+  case proto::CudaCommand::kExchange:
+  case proto::CudaCommand::kSend:
+  case proto::CudaCommand::kReceive:
+    return 0;
+  case proto::CudaCommand::kLoop:
+    break;
+  default:
+    return 1;
+  }
+  if (command.loop().has_predicate())
+    return 0;
+  int64_t body = 0;
+  for (const proto::CudaCommand &each : command.loop().body()) {
+    const int64_t work = countWork(each);
+    if (work == 0)
+      return 0;
+    body = std::min(body + work, kMostRecorded);
+  }
+  int64_t all = 0;
+  return __builtin_mul_overflow(body, command.loop().trips(), &all) ? kMostRecorded : all;
+}
+
+absl::Status CommandRunner::runTogether(const Commands &commands, int begin, int end,
+                                        int64_t count) {
+  auto runAll = [&] {
+    absl::Status status;
+    for (int i = begin; i < end && status.ok(); ++i)
+      status = run(commands[i]);
+    return status;
+  };
+  if (count < kLeastRecorded || !stream->canRecord() || isTogether)
+    return runAll();
+  isTogether = true; // What loops repeat is part of this.
+  absl::Cleanup apart = [&] { isTogether = false; };
+  Rank::Recording &recording = rank.recordings[{&commands[begin], microBatch}];
+  if (!recording.graph) {
+    // The first time prepares what a recording cannot.
+    if (recording.runs++ == 0 || rank.recordedCommands + count > kMostRecorded)
+      return runAll();
+    ST_RETURN_IF_ERROR(stream->beginRecording());
+    absl::Status status = runAll();
+    absl::StatusOr<std::unique_ptr<GpuGraph>> graph = stream->endRecording();
+    ST_RETURN_IF_ERROR(status);
+    ST_RETURN_IF_ERROR(graph.status());
+    recording.graph = *std::move(graph);
+    rank.recordedCommands += count;
+  }
+  return stream->launch(*recording.graph);
+}
+
+/// The stream of a command, with what it waits for.
+absl::Status CommandRunner::choose(const proto::CudaCommand &command) {
+  stream = command.aside() ? rank.aside.get() : rank.stream.get();
+  if (!command.waits())
+    return absl::OkStatus();
+  GpuStream &other = command.aside() ? *rank.stream : *rank.aside;
+  ST_ASSIGN_OR_RETURN(Mark mark, other.mark());
+  return stream->waitFor(mark);
+}
+
 absl::Status CommandRunner::run(const Commands &commands) {
-  for (const proto::CudaCommand &command : commands)
-    ST_RETURN_IF_ERROR(run(command));
+  for (int next = 0; next < commands.size();) {
+    const int begin = next;
+    int64_t count = 0;
+    for (; next < commands.size(); ++next) {
+      const int64_t work = countWork(commands[next]);
+      const bool goesOn = next == begin || (!commands[next].waits() &&
+                                            commands[next].aside() == commands[begin].aside());
+      if (work == 0 || !goesOn)
+        break;
+      count += work;
+    }
+    if (!isTogether)
+      ST_RETURN_IF_ERROR(choose(commands[begin]));
+    if (next > begin)
+      ST_RETURN_IF_ERROR(runTogether(commands, begin, next, count));
+    else
+      ST_RETURN_IF_ERROR(run(commands[next++]));
+  }
   return absl::OkStatus();
 }
 
@@ -88,7 +175,9 @@ absl::Status CommandRunner::run(const proto::CudaProgram &program, absl::string_
                                 int64_t number) {
   transfers.enter(name, number);
   microBatch = number;
-  return run(program.commands());
+  ST_RETURN_IF_ERROR(run(program.commands()));
+  ST_ASSIGN_OR_RETURN(Mark mark, rank.aside->mark());
+  return rank.stream->waitFor(mark);
 }
 
 } // namespace st::cuda

@@ -8,27 +8,32 @@
 
 namespace st::cuda {
 
-/// Commands were checked by validateExecutable.
+/// Commands were checked by validateExecutable. What lies between exchanges, messages and bytes
+/// that the host waits for becomes a graph when it runs for the second time.
 class CommandRunner {
 public:
   CommandRunner(Rank &rank, const Carriers &carriers) : rank(rank), transfers(rank, carriers) {}
 
   /// `task` is what errors call the program.
   absl::Status run(const proto::CudaProgram &program, absl::string_view task, int64_t microBatch);
-  /// Returns when all of it is done.
-  absl::Status wait() { return transfers.wait(); }
+  /// Returns when all that was run is done.
+  absl::Status finish() { return transfers.finish(); }
 
 private:
   using Commands = google::protobuf::RepeatedPtrField<proto::CudaCommand>;
 
   Rank &rank;
   Transfers transfers;
+  GpuStream *stream = nullptr; ///< of the commands that are being given
   int64_t microBatch = 0;
+  bool isTogether = false; ///< what runs is part of a graph, or will be
 
   int64_t entry(int64_t number) const { return rank.table[static_cast<size_t>(number)]; }
   Address addressOf(const proto::CudaPlace &place) const;
   absl::Status run(const Commands &commands);
+  absl::Status runTogether(const Commands &commands, int begin, int end, int64_t count);
   absl::Status run(const proto::CudaCommand &command);
+  absl::Status choose(const proto::CudaCommand &command);
   absl::Status launch(const proto::CudaLaunch &launch);
   absl::Status copy(const proto::CudaCopy &copy);
   absl::Status multiply(const proto::CudaProduct &product);

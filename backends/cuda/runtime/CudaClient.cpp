@@ -133,6 +133,7 @@ absl::Status CudaExecutable::place(Rank &rank, const proto::Executable &program,
   ST_ASSIGN_OR_RETURN(rank.arena, rank.device->allocate(group.arena_bytes()));
   ST_ASSIGN_OR_RETURN(rank.scratch, rank.device->allocate(program.cuda().scratch_bytes()));
   ST_ASSIGN_OR_RETURN(rank.stream, rank.device->createStream());
+  ST_ASSIGN_OR_RETURN(rank.aside, rank.device->createStream());
   for (const proto::ConstantData &constant : group.constants()) {
     absl::Span<const uint8_t> bytes(reinterpret_cast<const uint8_t *>(constant.data().data()),
                                     constant.data().size());
@@ -192,7 +193,7 @@ absl::Status CudaExecutable::runRank(size_t rank) {
   CommandRunner runner(ranks[rank], carriers);
   for (const TaskRun &run : *schedules[rank])
     ST_RETURN_IF_ERROR(runner.run(run.task->program, run.task->name, run.microBatch));
-  return runner.wait();
+  return runner.finish();
 }
 
 // A thread a rank: they wait for each other. For one that the host does not start, nobody waits.

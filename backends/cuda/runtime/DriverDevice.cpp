@@ -95,6 +95,20 @@ private:
   DriverDevice &device;
 };
 
+class DriverGraph : public GpuGraph {
+public:
+  DriverGraph(DriverDevice &device, Handle executable) : executable(executable), device(device) {}
+  ~DriverGraph() override {
+    if (device.enter().ok())
+      device.driver.destroyExecutable(executable);
+  }
+
+  const Handle executable;
+
+private:
+  DriverDevice &device;
+};
+
 class DriverStream : public StreamOfDriver {
 public:
   DriverStream(DriverDevice &device, Handle stream)
@@ -102,6 +116,19 @@ public:
   ~DriverStream() override {
     if (device.enter().ok())
       driver.destroyStream(stream);
+  }
+
+  bool canRecord() const override { return true; }
+  absl::Status beginRecording() override {
+    ST_RETURN_IF_ERROR(device.enter());
+    return driver.check(driver.beginCapture(stream, kCaptureOfThread), "recording a graph");
+  }
+  absl::StatusOr<std::unique_ptr<GpuGraph>> endRecording() override;
+  absl::Status launch(const GpuGraph &graph) override {
+    ST_RETURN_IF_ERROR(device.enter());
+    return driver.check(
+        driver.launchGraph(static_cast<const DriverGraph &>(graph).executable, stream),
+        "launching a graph");
   }
 
   absl::Status copy(Address to, int64_t toPitch, Address from, int64_t fromPitch,
@@ -312,6 +339,16 @@ absl::Status DriverStream::multiply(const proto::CudaProduct &product,
     ST_ASSIGN_OR_RETURN(made, DriverProduct::create(library, product, operands, kWorkspaceBytes));
   }
   return made->run(operands, workspace, stream);
+}
+
+absl::StatusOr<std::unique_ptr<GpuGraph>> DriverStream::endRecording() {
+  ST_RETURN_IF_ERROR(device.enter());
+  Handle graph = nullptr, executable = nullptr;
+  ST_RETURN_IF_ERROR(driver.check(driver.endCapture(stream, &graph), "recording a graph"));
+  const int result = driver.instantiate(&executable, graph, 0);
+  driver.destroyGraph(graph);
+  ST_RETURN_IF_ERROR(driver.check(result, "preparing a graph"));
+  return std::make_unique<DriverGraph>(device, executable);
 }
 
 absl::StatusOr<Mark> DriverStream::mark() {

@@ -73,6 +73,12 @@ absl::StatusOr<Driver> openDriver() {
   library.find(driver.record, "cuEventRecord");
   library.find(driver.isEventReached, "cuEventQuery");
   library.find(driver.waitForEvent, "cuStreamWaitEvent");
+  library.find(driver.beginCapture, "cuStreamBeginCapture_v2");
+  library.find(driver.endCapture, "cuStreamEndCapture");
+  library.find(driver.instantiate, "cuGraphInstantiateWithFlags");
+  library.find(driver.launchGraph, "cuGraphLaunch");
+  library.find(driver.destroyGraph, "cuGraphDestroy");
+  library.find(driver.destroyExecutable, "cuGraphExecDestroy");
   ST_RETURN_IF_ERROR(library.status);
   ST_RETURN_IF_ERROR(driver.check(driver.init(0), "starting NVIDIA's driver"));
   return driver;

@@ -20,7 +20,8 @@ using Handle = void *; ///< of a context, a module, a function, a stream
 constexpr int kCapabilityMajor = 75, kCapabilityMinor = 76; // attributes of a device
 constexpr int kJitErrorLog = 5, kJitErrorLogBytes = 6;      // options of a module
 constexpr unsigned kStreamNonBlocking = 1, kEventDisableTiming = 2, kMemoryUnified = 4;
-constexpr int kNotReady = 600; // an answer, no error
+constexpr int kNotReady = 600;      // an answer, no error
+constexpr int kCaptureOfThread = 1; // other threads may do what a capture does not allow
 
 struct Copy2D {
   size_t sourceX = 0, sourceY = 0;
@@ -76,6 +77,12 @@ struct Driver {
   int (*record)(Handle event, Handle stream);
   int (*isEventReached)(Handle event);
   int (*waitForEvent)(Handle stream, Handle event, unsigned flags);
+  int (*beginCapture)(Handle stream, int mode);
+  int (*endCapture)(Handle stream, Handle *graph);
+  int (*instantiate)(Handle *executable, Handle graph, unsigned long long flags);
+  int (*launchGraph)(Handle executable, Handle stream);
+  int (*destroyGraph)(Handle graph);
+  int (*destroyExecutable)(Handle executable);
 
   /// An error of the driver, with what was being done.
   absl::Status check(int result, const char *what) const;

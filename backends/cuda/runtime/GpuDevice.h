@@ -35,10 +35,23 @@ struct ProductOperands {
   Address addend = 0, bias = 0; ///< 0: none
 };
 
+/// Work of a stream that was recorded, to be given again as a whole.
+class GpuGraph {
+public:
+  virtual ~GpuGraph() = default;
+};
+
 /// Work that a device does in the order in which it is given. Nobody waits but in `wait`.
 class GpuStream {
 public:
   virtual ~GpuStream() = default;
+
+  /// Between these, copies, kernels and products are not done but become a graph. Products have to
+  /// have been done once before.
+  virtual bool canRecord() const { return false; }
+  virtual absl::Status beginRecording() = 0;
+  virtual absl::StatusOr<std::unique_ptr<GpuGraph>> endRecording() = 0;
+  virtual absl::Status launch(const GpuGraph &graph) = 0;
 
   virtual absl::Status copy(Address to, int64_t toPitch, Address from, int64_t fromPitch,
                             Extent extent) = 0;

@@ -76,6 +76,10 @@ class HostStream : public GpuStream {
 public:
   explicit HostStream(const std::vector<Entry> &entries) : entries(entries) {}
 
+  absl::Status beginRecording() override { return cannotRecord(); }
+  absl::StatusOr<std::unique_ptr<GpuGraph>> endRecording() override { return cannotRecord(); }
+  absl::Status launch(const GpuGraph &) override { return cannotRecord(); }
+
   absl::Status copy(Address to, int64_t toPitch, Address from, int64_t fromPitch,
                     Extent extent) override {
     for (int64_t row = 0; row < extent.rows; ++row)
@@ -121,6 +125,8 @@ public:
   absl::Status wait() override { return absl::OkStatus(); }
 
 private:
+  static absl::Status cannotRecord() { return absl::InternalError("the host records no graphs"); }
+
   const std::vector<Entry> &entries;
 };
 

@@ -18,10 +18,6 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
-double secondsSince(Clock::time_point begin) {
-  return std::chrono::duration<double>(Clock::now() - begin).count();
-}
-
 Address pieceOf(Address first, int64_t stride, size_t number) {
   return first + static_cast<Address>(stride * static_cast<int64_t>(number));
 }
@@ -31,6 +27,70 @@ Address pieceOf(Address first, int64_t stride, size_t number) {
 std::string Transfers::where(absl::string_view what) const {
   return absl::StrCat(what, " in task \"", task, "\" of rank ", rank.number, ", micro-batch ",
                       microBatch);
+}
+
+// ---- waiting ------------------------------------------------------------------------------------
+
+template <class IsDone> absl::Status Transfers::waitUntil(bool forSent, IsDone isDone) {
+  Clock::time_point begin = Clock::now();
+  std::optional<NotedOnEarlyEnd> noted;
+  Mark first; // what was waited for last
+  for (int64_t tries = 0;; ++tries) {
+    ST_ASSIGN_OR_RETURN(bool done, isDone());
+    if (done)
+      return absl::OkStatus();
+    if (tries % 256 != 255)
+      continue;
+    // Others may need this processor to answer.
+    std::this_thread::sleep_for(std::chrono::microseconds(20));
+    const UnderWay *waited = nullptr;
+    for (const UnderWay &each : underWay) {
+      if (each.isSent && !forSent)
+        continue;
+      ST_ASSIGN_OR_RETURN(bool isReached, each.mark->isReached());
+      if (isReached)
+        continue;
+      waited = &each;
+      break;
+    }
+    if (first != (waited ? waited->mark : Mark())) {
+      first = waited ? waited->mark : Mark();
+      begin = Clock::now();
+      noted.reset();
+      if (waited)
+        noted.emplace(absl::StrCat("waiting for ", waited->what));
+    }
+    const std::string what = waited ? waited->what : where("work");
+    for (GpuGroup *group : used)
+      if (absl::Status status = group->isReady().status(); !status.ok())
+        return absl::Status(status.code(), absl::StrCat(what, ": ", status.message()));
+    ST_RETURN_IF_ERROR(carriers.exchange.status());
+    const std::chrono::duration<double> passed = Clock::now() - begin;
+    if (waited && passed.count() > carriers.watchdogSeconds)
+      return absl::DeadlineExceededError(
+          absl::StrFormat("%s: nothing came for %g s, so another rank is taken for lost", what,
+                          carriers.watchdogSeconds));
+  }
+}
+
+absl::Status Transfers::wait(GpuStream &stream) {
+  ST_RETURN_IF_ERROR(waitUntil(/*forSent=*/false, [&] { return stream.isDone(); }));
+  return stream.wait();
+}
+
+absl::Status Transfers::finish() {
+  ST_RETURN_IF_ERROR(wait(*rank.stream));
+  ST_RETURN_IF_ERROR(wait(*rank.aside));
+  absl::Status status = waitUntil(/*forSent=*/true, [&]() -> absl::StatusOr<bool> {
+    while (!underWay.empty()) {
+      ST_ASSIGN_OR_RETURN(bool isReached, underWay.front().mark->isReached());
+      if (!isReached)
+        return false;
+      underWay.pop_front();
+    }
+    return true;
+  });
+  return status;
 }
 
 // ---- NCCL ---------------------------------------------------------------------------------------
@@ -43,78 +103,37 @@ absl::Status Transfers::transfer(GpuGroup &group, GpuStream &stream,
   if (std::find(used.begin(), used.end(), &group) == used.end())
     used.push_back(&group);
   ST_ASSIGN_OR_RETURN(Mark mark, stream.mark());
-  underWay.push_back({std::move(mark), what});
+  underWay.push_back({std::move(mark), what, received.empty()});
   // The first message between two ranks sets up the way, which needs both.
-  const Clock::time_point begin = Clock::now();
-  while (true) {
-    ST_ASSIGN_OR_RETURN(bool isReady, group.isReady());
-    if (isReady)
-      return absl::OkStatus();
-    ST_RETURN_IF_ERROR(checkUnderWay(secondsSince(begin)));
-    std::this_thread::sleep_for(std::chrono::microseconds(20));
-  }
+  return waitUntil(/*forSent=*/true, [&] { return group.isReady(); });
 }
 
-absl::Status Transfers::swapByNccl(GpuGroup &group, const proto::CudaExchange &command,
-                                   Address from, Address to, absl::Span<const int64_t> members) {
+absl::Status Transfers::swapByNccl(GpuGroup &group, GpuStream &stream,
+                                   const proto::CudaExchange &command, Address from, Address to,
+                                   absl::Span<const int64_t> members) {
   std::vector<GpuGroup::Piece> sent, received;
   for (size_t i = 0; i < members.size(); ++i) {
     const Address goes = pieceOf(from, command.from_stride(), i);
     const Address comes = pieceOf(to, command.to_stride(), i);
     if (members[i] == rank.number) {
-      ST_RETURN_IF_ERROR(rank.stream->copy(comes, 0, goes, 0, {command.bytes(), 1}));
+      ST_RETURN_IF_ERROR(stream.copy(comes, 0, goes, 0, {command.bytes(), 1}));
       continue;
     }
     sent.push_back({static_cast<int64_t>(i), goes, command.bytes()});
     received.push_back({static_cast<int64_t>(i), comes, command.bytes()});
   }
-  return transfer(group, *rank.stream, sent, received,
+  return transfer(group, stream, sent, received,
                   where(absl::StrCat(command.name(), " of ranks ", absl::StrJoin(members, ", "))));
-}
-
-absl::Status Transfers::checkUnderWay(double waited) {
-  for (GpuGroup *group : used)
-    if (absl::Status status = group->isReady().status(); !status.ok())
-      return absl::Status(status.code(),
-                          absl::StrCat(underWay.empty() ? where("messages") : underWay.front().what,
-                                       ": ", status.message()));
-  ST_RETURN_IF_ERROR(carriers.exchange.status());
-  if (!underWay.empty() && waited > carriers.watchdogSeconds)
-    return absl::DeadlineExceededError(
-        absl::StrFormat("%s: nothing came for %g s, so another rank is taken for lost",
-                        underWay.front().what, carriers.watchdogSeconds));
-  return absl::OkStatus();
-}
-
-absl::Status Transfers::wait() {
-  // Where others of this process wait in the same way, their errors end it.
-  Clock::time_point begin = Clock::now();
-  std::optional<NotedOnEarlyEnd> noted; // that the first of them is waited for
-  for (int64_t tries = 0; !underWay.empty(); ++tries) {
-    ST_ASSIGN_OR_RETURN(bool isReached, underWay.front().mark->isReached());
-    if (isReached) {
-      underWay.pop_front();
-      noted.reset();
-      begin = Clock::now();
-      continue;
-    }
-    if (tries % 256 != 255)
-      continue;
-    if (!noted)
-      noted.emplace(absl::StrCat("waiting for ", underWay.front().what));
-    ST_RETURN_IF_ERROR(checkUnderWay(secondsSince(begin)));
-    std::this_thread::sleep_for(std::chrono::microseconds(20));
-  }
-  return rank.stream->wait();
 }
 
 // ---- exchanges ----------------------------------------------------------------------------------
 
-absl::Status Transfers::swap(const proto::CudaExchange &command, Address from, Address to) {
+absl::Status Transfers::swap(GpuStream &stream, const proto::CudaExchange &command, Address from,
+                             Address to) {
   const auto members = rank.table.subspan(static_cast<size_t>(command.first()),
                                           static_cast<size_t>(command.count()));
   if (GpuGroup *group = carriers.groups.find(rank.number, members))
-    return swapByNccl(*group, command, from, to, members);
+    return swapByNccl(*group, stream, command, from, to, members);
   const RemoteRanks &remote = carriers.remote;
   std::vector<int64_t> here;
   std::vector<size_t> places; // of those that are here, among the members
@@ -128,14 +147,14 @@ absl::Status Transfers::swap(const proto::CudaExchange &command, Address from, A
     }
   }
   if (here.size() < members.size())
-    ST_RETURN_IF_ERROR(wait());
+    ST_RETURN_IF_ERROR(wait(stream));
   for (size_t i = 0; i < members.size(); ++i)
     if (!remote.isHere(members[i]))
       ST_RETURN_IF_ERROR(remote.send({rank.number, members[i], kExchangeChannel},
                                      where(command.name()), *rank.device,
                                      pieceOf(from, command.from_stride(), i), command.bytes()));
   Exchange::Pieces own = {from, command.from_stride(), command.bytes(), Mark()};
-  ST_ASSIGN_OR_RETURN(own.mark, rank.stream->mark());
+  ST_ASSIGN_OR_RETURN(own.mark, stream.mark());
   ST_ASSIGN_OR_RETURN(std::vector<Exchange::Pieces> brought,
                       carriers.exchange.meet(here, rank.number, own));
   for (size_t i = 0; i < here.size(); ++i) {
@@ -143,10 +162,10 @@ absl::Status Transfers::swap(const proto::CudaExchange &command, Address from, A
       return absl::InvalidArgumentError(absl::StrCat(where(command.name()), ": rank ", here[i],
                                                      " has pieces of ", brought[i].bytes,
                                                      " bytes, expected ", own.bytes));
-    ST_RETURN_IF_ERROR(rank.stream->waitFor(brought[i].mark));
-    ST_RETURN_IF_ERROR(rank.stream->copy(pieceOf(to, command.to_stride(), places[i]), 0,
-                                         pieceOf(brought[i].first, brought[i].stride, self), 0,
-                                         {own.bytes, 1}));
+    ST_RETURN_IF_ERROR(stream.waitFor(brought[i].mark));
+    ST_RETURN_IF_ERROR(stream.copy(pieceOf(to, command.to_stride(), places[i]), 0,
+                                   pieceOf(brought[i].first, brought[i].stride, self), 0,
+                                   {own.bytes, 1}));
   }
   for (size_t i = 0; i < members.size(); ++i)
     if (!remote.isHere(members[i]))
@@ -154,31 +173,31 @@ absl::Status Transfers::swap(const proto::CudaExchange &command, Address from, A
                                         where(command.name()), *rank.device,
                                         pieceOf(to, command.to_stride(), i), command.bytes()));
   // Nobody writes over what others still read.
-  ST_ASSIGN_OR_RETURN(own.mark, rank.stream->mark());
+  ST_ASSIGN_OR_RETURN(own.mark, stream.mark());
   ST_ASSIGN_OR_RETURN(brought, carriers.exchange.meet(here, rank.number, own));
   for (const Exchange::Pieces &pieces : brought)
-    ST_RETURN_IF_ERROR(rank.stream->waitFor(pieces.mark));
+    ST_RETURN_IF_ERROR(stream.waitFor(pieces.mark));
   return absl::OkStatus();
 }
 
 // ---- messages -----------------------------------------------------------------------------------
 
-absl::Status Transfers::send(const proto::CudaSend &send, Address from) {
+absl::Status Transfers::send(GpuStream &stream, const proto::CudaSend &send, Address from) {
   const int64_t to = entry(send.peer());
   if (to < 0)
     return absl::OkStatus();
   const Exchange::Channel channel = {rank.number, to, send.channel()};
   GpuGroup *group = carriers.groups.find(rank.number, channel);
   if (!group && !carriers.remote.isHere(to)) {
-    ST_RETURN_IF_ERROR(wait());
+    ST_RETURN_IF_ERROR(wait(stream));
     return carriers.remote.send(channel, where(absl::StrCat("send to rank ", to)), *rank.device,
                                 from, send.bytes());
   }
   Exchange &exchange = carriers.exchange;
   ST_ASSIGN_OR_RETURN(Exchange::Message message, exchange.takePlace(*rank.device, send.bytes()));
-  ST_RETURN_IF_ERROR(rank.stream->waitFor(message.mark));
-  ST_RETURN_IF_ERROR(rank.stream->copy(message.place, 0, from, 0, {send.bytes(), 1}));
-  ST_ASSIGN_OR_RETURN(message.mark, rank.stream->mark());
+  ST_RETURN_IF_ERROR(stream.waitFor(message.mark));
+  ST_RETURN_IF_ERROR(stream.copy(message.place, 0, from, 0, {send.bytes(), 1}));
+  ST_ASSIGN_OR_RETURN(message.mark, stream.mark());
   if (!group) {
     exchange.send(channel, message);
     return absl::OkStatus();
@@ -197,17 +216,17 @@ absl::Status Transfers::send(const proto::CudaSend &send, Address from) {
   return absl::OkStatus();
 }
 
-absl::Status Transfers::receive(const proto::CudaReceive &receive, Address to) {
+absl::Status Transfers::receive(GpuStream &stream, const proto::CudaReceive &receive, Address to) {
   const int64_t from = entry(receive.peer());
   if (from < 0)
-    return rank.stream->zero(to, 0, {receive.bytes(), 1});
+    return stream.zero(to, 0, {receive.bytes(), 1});
   const Exchange::Channel channel = {from, rank.number, receive.channel()};
   const std::string what = where(absl::StrCat("message of rank ", from));
   if (GpuGroup *group = carriers.groups.find(rank.number, channel))
-    return transfer(*group, *rank.stream, {}, {{GpuGroups::kSender, to, receive.bytes()}}, what);
+    return transfer(*group, stream, {}, {{GpuGroups::kSender, to, receive.bytes()}}, what);
   if (!carriers.remote.isHere(from)) {
     // What is still to be done may read what lies there now.
-    ST_RETURN_IF_ERROR(wait());
+    ST_RETURN_IF_ERROR(wait(stream));
     return carriers.remote.receive(channel, what, *rank.device, to, receive.bytes());
   }
   Exchange &exchange = carriers.exchange;
@@ -216,9 +235,9 @@ absl::Status Transfers::receive(const proto::CudaReceive &receive, Address to) {
     return absl::InvalidArgumentError(
         absl::StrCat("rank ", from, " sends ", message.bytes, " bytes on channel ",
                      receive.channel(), ", rank ", rank.number, " expects ", receive.bytes()));
-  ST_RETURN_IF_ERROR(rank.stream->waitFor(message.mark));
-  ST_RETURN_IF_ERROR(rank.stream->copy(to, 0, message.place, 0, {message.bytes, 1}));
-  ST_ASSIGN_OR_RETURN(message.mark, rank.stream->mark());
+  ST_RETURN_IF_ERROR(stream.waitFor(message.mark));
+  ST_RETURN_IF_ERROR(stream.copy(to, 0, message.place, 0, {message.bytes, 1}));
+  ST_ASSIGN_OR_RETURN(message.mark, stream.mark());
   exchange.returnPlace(std::move(message));
   return absl::OkStatus();
 }

@@ -23,10 +23,18 @@ struct Rank {
   int64_t number = 0; ///< among all groups
   GpuDevice *device = nullptr;
   Address arena = 0, scratch = 0;
-  std::unique_ptr<GpuStream> stream;
+  std::unique_ptr<GpuStream> stream, aside; ///< of kernels, and of transfers beside it
   absl::Span<const int64_t> table;
   /// For what is sent beside what the rank does, by channel.
   std::map<Exchange::Channel, std::unique_ptr<GpuStream>> sideStreams;
+
+  /// Commands behind each other that are the same work whenever the micro-batch is.
+  struct Recording {
+    int64_t runs = 0;
+    std::unique_ptr<GpuGraph> graph;
+  };
+  std::map<std::pair<const proto::CudaCommand *, int64_t>, Recording> recordings; // by the first
+  int64_t recordedCommands = 0;
 };
 
 /// What carries bytes between ranks.
@@ -53,19 +61,23 @@ public:
     microBatch = number;
   }
 
-  absl::Status swap(const proto::CudaExchange &command, Address from, Address to);
-  absl::Status send(const proto::CudaSend &send, Address from);
-  absl::Status receive(const proto::CudaReceive &receive, Address to);
+  absl::Status swap(GpuStream &stream, const proto::CudaExchange &command, Address from,
+                    Address to);
+  absl::Status send(GpuStream &stream, const proto::CudaSend &send, Address from);
+  absl::Status receive(GpuStream &stream, const proto::CudaReceive &receive, Address to);
 
-  /// Returns when all work of the rank is done. A rank that what is under way waits for in vain is
-  /// an error.
-  absl::Status wait();
+  /// Returns when the work of a stream is done, or when it cannot be: a rank is lost, or has
+  /// failed.
+  absl::Status wait(GpuStream &stream);
+  /// Returns when all work of the rank is done, and what it has sent is taken.
+  absl::Status finish();
 
 private:
   /// What a stream does until a mark.
   struct UnderWay {
     Mark mark;
     std::string what;
+    bool isSent; ///< nothing of this rank waits for it
   };
 
   Rank &rank;
@@ -77,11 +89,12 @@ private:
 
   int64_t entry(int64_t number) const { return rank.table[static_cast<size_t>(number)]; }
   std::string where(absl::string_view what) const;
-  absl::Status swapByNccl(GpuGroup &group, const proto::CudaExchange &command, Address from,
-                          Address to, absl::Span<const int64_t> members);
+  absl::Status swapByNccl(GpuGroup &group, GpuStream &stream, const proto::CudaExchange &command,
+                          Address from, Address to, absl::Span<const int64_t> members);
   absl::Status transfer(GpuGroup &group, GpuStream &stream, absl::Span<const GpuGroup::Piece> sent,
                         absl::Span<const GpuGroup::Piece> received, const std::string &what);
-  absl::Status checkUnderWay(double waited);
+  /// Until `isDone` says so.
+  template <class IsDone> absl::Status waitUntil(bool forSent, IsDone isDone);
 };
 
 } // namespace st::cuda
