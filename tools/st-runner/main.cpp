@@ -47,7 +47,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> joinOthers(const proto::Executable
   if (!launch.usesMpi)
     return absl::UnimplementedError(
         absl::StrCat(started, "processes of one program find each other by MPI: use mpirun"));
-  MpiOptions options;
+  GroupOptions options;
   options.watchdogSeconds = watchdogSeconds;
   options.ranks = 0;
   for (const proto::Group &group : program.groups())

@@ -61,14 +61,14 @@ Launch detectLaunch();
 /// One process that holds every rank.
 std::unique_ptr<Communicator> createInProcessCommunicator();
 
-struct MpiOptions {
+struct GroupOptions {
   int64_t ranks = 1;           ///< of the executable: neighbours are held by the same process
   double watchdogSeconds = 60; ///< how long to wait for another process
 };
 
 /// The processes that `mpirun` of Open MPI started. Its library is opened now: NotFound where it
 /// is not there. Call once.
-absl::StatusOr<std::unique_ptr<Communicator>> createMpiCommunicator(const MpiOptions &options);
+absl::StatusOr<std::unique_ptr<Communicator>> createMpiCommunicator(const GroupOptions &options);
 
 } // namespace st
 

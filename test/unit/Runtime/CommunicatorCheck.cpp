@@ -77,7 +77,7 @@ absl::Status exchangeByThreads(Communicator &group) {
 }
 
 absl::Status run(const std::string &mode, double seconds) {
-  MpiOptions options;
+  GroupOptions options;
   options.ranks = 8;
   options.watchdogSeconds = seconds;
   ST_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> group, createMpiCommunicator(options));
