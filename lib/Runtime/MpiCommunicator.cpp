@@ -113,10 +113,6 @@ absl::Status MpiCommunicator::start() {
   if (provided < MpiLibrary::kThreadMultiple)
     return absl::FailedPreconditionError(
         "this Open MPI was built without MPI_THREAD_MULTIPLE, which is needed");
-  if (processes > options.ranks)
-    return absl::InvalidArgumentError(absl::StrCat("mpirun started ", processes,
-                                                   " processes for a program of ", options.ranks,
-                                                   options.ranks == 1 ? " rank" : " ranks"));
   setSelf({process, processes});
   return watchOthers();
 }
