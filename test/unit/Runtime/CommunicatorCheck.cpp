@@ -1,8 +1,8 @@
-// Processes that talk, for test/e2e/test_processes.py: mpirun -np N st-communicator-check MODE
-// SECONDS, or the same by another launcher
+// Processes that talk, for test/e2e/test_processes.py and test_joining.py: mpirun -np N
+// st-communicator-check MODE SECONDS, or the same by another launcher
 //
 //   exchange   threads send messages of many sizes to all others and compare what comes; broadcasts
-//   large      two processes send each other some hundred megabytes at the same time
+//   large      two processes send each other 200 megabytes at the same time
 //   mute       process 1 does not send what process 0 waits for
 //   endless    exchanges until it is ended
 //   size       process 1 sends less than process 0 waits for
@@ -78,7 +78,7 @@ absl::Status exchangeByThreads(Communicator &group) {
 }
 
 absl::Status exchangeLarge(Communicator &group) {
-  constexpr size_t kSize = (size_t(300) << 20) + 1;
+  constexpr size_t kSize = (size_t(200) << 20) + 1;
   auto at = [](int64_t from, size_t i) {
     return static_cast<uint8_t>((i + static_cast<size_t>(from)) * 2654435761u >> 13);
   };
