@@ -1,5 +1,6 @@
 #include "lib/Runtime/TcpJoin.h"
 #include "lib/Runtime/ProcessGroup.h"
+#include "lib/Runtime/TcpLobby.h"
 #include "lib/Runtime/TorchStore.h"
 
 #include "lib/Support/StatusMacros.h"
@@ -13,10 +14,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <list>
-#include <poll.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <thread>
 #include <utility>
 
@@ -27,23 +25,7 @@ namespace {
 // listens itself. The first says at once that it is there, and, when all have come, where each one
 // listens. Of two others the later one connects to the earlier.
 
-constexpr char kMagic[8] = {'S', 't', ' ', 'g', 'r', 'o', 'u', 'p'};
-constexpr uint32_t kVersion = 1;
 constexpr size_t kLongestText = 1024;
-
-/// Each message begins so, in every version.
-struct Greeting {
-  char magic[8];
-  uint32_t version;
-};
-
-struct Hello {
-  Greeting greeting;
-  uint32_t port;     ///< at which the process listens; to process 0 only
-  int64_t processes; ///< of the group, as this process knows
-  int64_t process;   ///< this one
-  uint8_t key[16];   ///< of the group; not to process 0, which draws it
-};
 
 struct Welcome {
   Greeting greeting;
@@ -57,125 +39,9 @@ struct Place {
   uint32_t port;
 };
 
-Greeting greeting() {
-  Greeting own = {{}, kVersion};
-  std::memcpy(own.magic, kMagic, sizeof kMagic);
-  return own;
-}
-
-template <typename Plain> absl::Span<uint8_t> bytesOf(Plain &plain) {
-  return absl::MakeSpan(reinterpret_cast<uint8_t *>(&plain), sizeof plain);
-}
-
-bool isOurs(const Greeting &found) { return std::memcmp(found.magic, kMagic, sizeof kMagic) == 0; }
-
 std::string otherVersion(uint32_t found) {
-  return absl::StrCat("expected version ", kVersion, " of how processes join, found ", found,
+  return absl::StrCat("expected version ", kJoinVersion, " of how processes join, found ", found,
                       ": all run the same program");
-}
-
-/// One who has connected to where this process listens.
-struct Guest {
-  Socket socket;
-  Hello hello;
-  size_t done = 0; ///< bytes of the hello that have come
-};
-
-/// Where others connect. Strangers may, too, and say anything or nothing.
-class Lobby {
-public:
-  Lobby(Socket listener, double seconds, Clock::time_point deadline)
-      : listener(std::move(listener)), seconds(seconds), deadline(deadline) {}
-
-  /// The next one that says hello; DeadlineExceeded if none comes. One of those that have `joined`
-  /// and is lost is OutOfRange, and `lost` is its place.
-  absl::StatusOr<Guest> next(absl::Span<const Socket> joined, int64_t &lost);
-
-  /// For errors: what strangers came, or nothing.
-  std::string strangers() const;
-
-private:
-  enum class Step { kMore, kDone, kStranger };
-  static Step read(Guest &guest);
-  absl::Status accept();
-
-  Socket listener;
-  double seconds;
-  Clock::time_point deadline;
-  std::list<Guest> waiting;
-  int64_t numStrangers = 0;
-  std::string lastStranger;
-};
-
-std::string Lobby::strangers() const {
-  return numStrangers == 0
-             ? ""
-             : absl::StrCat("; ", numStrangers, numStrangers == 1 ? " connection" : " connections",
-                            " of others came, the last from ", lastStranger);
-}
-
-Lobby::Step Lobby::read(Guest &guest) {
-  const absl::Span<uint8_t> bytes = bytesOf(guest.hello);
-  const ssize_t came = ::recv(guest.socket.descriptor(), bytes.data() + guest.done,
-                              bytes.size() - guest.done, MSG_DONTWAIT);
-  if (came < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
-    return Step::kMore;
-  if (came <= 0)
-    return Step::kStranger;
-  guest.done += static_cast<size_t>(came);
-  if (std::memcmp(bytes.data(), kMagic, std::min(guest.done, sizeof kMagic)) != 0)
-    return Step::kStranger;
-  // What another version says next is not known.
-  const bool isOther = guest.done >= sizeof(Greeting) && guest.hello.greeting.version != kVersion;
-  return isOther || guest.done == bytes.size() ? Step::kDone : Step::kMore;
-}
-
-absl::Status Lobby::accept() {
-  Guest guest = {};
-  ST_ASSIGN_OR_RETURN(guest.socket, acceptFrom(listener));
-  if (!guest.socket.isOpen())
-    return absl::OkStatus();
-  setUpConnection(guest.socket, seconds);
-  waiting.push_back(std::move(guest));
-  return absl::OkStatus();
-}
-
-absl::StatusOr<Guest> Lobby::next(absl::Span<const Socket> joined, int64_t &lost) {
-  while (true) {
-    std::vector<pollfd> polled = {{listener.descriptor(), POLLIN, 0}};
-    for (const Socket &socket : joined) // what is not open is not polled
-      polled.push_back({socket.descriptor(), POLLRDHUP, 0});
-    for (const Guest &guest : waiting)
-      polled.push_back({guest.socket.descriptor(), POLLIN, 0});
-    const int ready = ::poll(polled.data(), polled.size(), millisecondsUntil(deadline));
-    if (ready < 0 && errno != EINTR)
-      return absl::UnavailableError(std::strerror(errno));
-    if (ready <= 0 && Clock::now() >= deadline)
-      return absl::DeadlineExceededError("nobody else came");
-    if (ready <= 0)
-      continue;
-    for (size_t i = 0; i < joined.size(); ++i)
-      if (polled[1 + i].revents != 0) {
-        lost = static_cast<int64_t>(i);
-        return absl::OutOfRangeError("lost");
-      }
-    size_t at = 1 + joined.size();
-    for (auto it = waiting.begin(); it != waiting.end(); ++at) {
-      const Step step = polled[at].revents != 0 ? read(*it) : Step::kMore;
-      if (step == Step::kDone) {
-        Guest guest = std::move(*it);
-        waiting.erase(it);
-        return guest;
-      }
-      if (step == Step::kStranger) {
-        ++numStrangers;
-        lastStranger = otherEnd(it->socket).text();
-      }
-      it = step == Step::kStranger ? waiting.erase(it) : std::next(it);
-    }
-    if (polled[0].revents != 0)
-      ST_RETURN_IF_ERROR(accept());
-  }
 }
 
 /// Joins one process with all others.
@@ -294,7 +160,7 @@ absl::Status Join::leaveAddress(int port) const {
 
 absl::Status Join::seat(Guest guest) {
   const Hello &hello = guest.hello;
-  if (hello.greeting.version != kVersion)
+  if (hello.greeting.version != kJoinVersion)
     return refuse(otherVersion(hello.greeting.version), &guest);
   if (hello.processes != self.processes)
     return refuse(absl::StrCat("expected WORLD_SIZE=", self.processes, ", found WORLD_SIZE=",
@@ -308,7 +174,7 @@ absl::Status Join::seat(Guest guest) {
   if (connections[process].isOpen())
     return refuse(absl::StrCat("two processes have RANK=", hello.process), &guest);
   // Should it be lost already, the lobby notices.
-  Greeting here = greeting();
+  Greeting here = Greeting::own();
   (void)sendAll(guest.socket, bytesOf(here), deadline);
   otherEnd(guest.socket).host.copy(places[process].host, sizeof(Place::host) - 1);
   places[process].port = hello.port;
@@ -317,7 +183,7 @@ absl::Status Join::seat(Guest guest) {
 }
 
 absl::Status Join::refuse(absl::string_view text, const Guest *guest) {
-  Welcome welcome = {greeting(), static_cast<uint32_t>(text.size()), {}};
+  Welcome welcome = {Greeting::own(), static_cast<uint32_t>(text.size()), {}};
   std::vector<uint8_t> bytes(bytesOf(welcome).begin(), bytesOf(welcome).end());
   bytes.insert(bytes.end(), text.begin(), text.end());
   // Who does not read it has its own troubles.
@@ -325,14 +191,14 @@ absl::Status Join::refuse(absl::string_view text, const Guest *guest) {
   for (const Socket &socket : connections)
     if (socket.isOpen())
       (void)sendAll(socket, bytes, soon);
-  Greeting here = greeting();
+  Greeting here = Greeting::own();
   if (guest && sendAll(guest->socket, bytesOf(here), soon).ok())
     (void)sendAll(guest->socket, bytes, soon);
   return fail(text);
 }
 
 absl::Status Join::sendPlaces() {
-  Welcome welcome = {greeting(), 0, {}};
+  Welcome welcome = {Greeting::own(), 0, {}};
   std::memcpy(welcome.key, key, sizeof key);
   const auto *table = reinterpret_cast<const uint8_t *>(places.data());
   for (int64_t i = 1; i < self.processes; ++i) {
@@ -348,8 +214,11 @@ absl::Status Join::sendPlaces() {
 
 absl::Status Join::meet() {
   ST_ASSIGN_OR_RETURN(Socket listener, listen(0));
-  Hello hello = {
-      greeting(), static_cast<uint32_t>(ownEnd(listener).port), self.processes, self.process, {}};
+  Hello hello = {Greeting::own(),
+                 static_cast<uint32_t>(ownEnd(listener).port),
+                 self.processes,
+                 self.process,
+                 {}};
   ST_RETURN_IF_ERROR(reachFirst(hello));
   ST_RETURN_IF_ERROR(receivePlaces());
   // All have come: what is left takes no longer.
@@ -399,10 +268,10 @@ absl::StatusOr<Socket> Join::tryFirst(const Hello &hello) {
   if (absl::IsDeadlineExceeded(status))
     return absl::UnavailableError(absl::StrCat("what listens at ", to.text(), " says nothing"));
   ST_RETURN_IF_ERROR(status);
-  if (!isOurs(found))
+  if (!found.isOurs())
     return absl::InvalidArgumentError(
         absl::StrCat("what listens at ", to.text(), " is not process 0 of such a program"));
-  if (found.version != kVersion)
+  if (found.version != kJoinVersion)
     return absl::InvalidArgumentError(otherVersion(found.version));
   return socket;
 }
@@ -437,7 +306,7 @@ absl::Status Join::connectToEarlier() {
                    static_cast<int>(place.port)};
     if (isLoopback(to.host))
       to.host = otherEnd(connections[0]).host;
-    Hello hello = {greeting(), 0, self.processes, self.process, {}};
+    Hello hello = {Greeting::own(), 0, self.processes, self.process, {}};
     std::memcpy(hello.key, key, sizeof key);
     absl::StatusOr<Socket> socket = connectTo(to, deadline);
     absl::Status status = socket.status();
@@ -464,7 +333,7 @@ absl::Status Join::awaitLater(Lobby &lobby) {
       return fail(guest.status().message());
     const Hello &hello = guest->hello;
     // Another program's process that has met a port of this one is no concern of either.
-    if (hello.greeting.version != kVersion || std::memcmp(hello.key, key, sizeof key) != 0 ||
+    if (hello.greeting.version != kJoinVersion || std::memcmp(hello.key, key, sizeof key) != 0 ||
         hello.process <= self.process || hello.process >= self.processes ||
         connections[static_cast<size_t>(hello.process)].isOpen())
       continue;

@@ -57,6 +57,12 @@ def other_size(start):
     return case
 
 
+def early(folder):
+    """Who has nothing more to do is not taken for lost by those who have."""
+    code, _, err = finish(by_tcp(3, CHECK, "early", 0.5))
+    st.expect(code == 0, f"exit {code}: {err}")
+
+
 # Eight ranks, with every kind of collective and messages between stages.
 LAYOUT = {"mode": "hybrid", "data": 2, "zero": 1, "sharding_size": 2, "stage_cnt": 2, "accum_degree": 2}
 GPT2 = dict(st.SMALL_GPT2, n_layer=2)
@@ -200,7 +206,7 @@ if __name__ == "__main__":
     eight = [(by_mpi, 3), (by_tcp, 3)]
     if os.environ.get("ST_ALL"):
         eight += [(by_mpi, 2), (by_mpi, 8), (by_tcp, 8)]
-    sys.exit(st.main(*both, ("a large message", large),
+    sys.exit(st.main(*both, ("a large message", large), ("some end early", early),
                      ("a program of eight ranks", trains(LAYOUT, *eight)),
                      ("a program of four ranks", trains({"mode": "sharding", "data": 2, "zero": 3, "sharding_size": 2},
                                                         (by_mpi, 4), (by_tcp, 4))),

@@ -4,6 +4,7 @@
 //   exchange   threads send messages of many sizes to all others and compare what comes; broadcasts
 //   large      two processes send each other 200 megabytes at the same time
 //   mute       process 1 does not send what process 0 waits for
+//   early      all but process 0 end, which goes on for longer than they wait for it
 //   endless    exchanges until it is ended
 //   size       process 1 sends less than process 0 waits for
 
@@ -114,6 +115,11 @@ absl::Status run(const std::string &mode, double seconds) {
     if (group->process() == 0)
       return group->receive(absl::MakeSpan(bytes), other);
     std::this_thread::sleep_for(std::chrono::duration<double>(3 * seconds));
+    return absl::OkStatus();
+  }
+  if (mode == "early") {
+    if (group->process() == 0)
+      std::this_thread::sleep_for(std::chrono::duration<double>(2 * seconds));
     return absl::OkStatus();
   }
   if (mode == "size")
