@@ -140,9 +140,7 @@ std::string Endpoint::text() const {
                                       : absl::StrCat(host, ":", port);
 }
 
-bool isLoopback(const std::string &host) {
-  return host == "localhost" || host == "::1" || absl::StartsWith(host, "127.");
-}
+bool isLoopback(const std::string &host) { return host == "::1" || absl::StartsWith(host, "127."); }
 
 Endpoint ownEnd(const Socket &socket) { return endOf(socket, ::getsockname); }
 Endpoint otherEnd(const Socket &socket) { return endOf(socket, ::getpeername); }

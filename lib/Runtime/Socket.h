@@ -39,7 +39,7 @@ struct Endpoint {
   std::string text() const;
 };
 
-/// Whether a number, or the name "localhost", means the machine itself.
+/// Whether a number means the machine itself.
 bool isLoopback(const std::string &host);
 
 /// Of a connection, as numbers.

@@ -98,7 +98,8 @@ absl::Status Join::silent(absl::string_view whom, const Lobby &lobby) const {
 }
 
 absl::StatusOr<Socket> Join::listen(int port) const {
-  // What is on one machine only, others need not reach.
+  // What is on one machine only, others need not reach. A name may mean more to them: some
+  // launchers call the machine of process 0 "localhost" there and by its name elsewhere.
   const std::string host = isLoopback(options.address) ? options.address : "";
   absl::StatusOr<Socket> socket = listenAt(host, port);
   if (!socket.ok() && port != 0)
