@@ -1,8 +1,8 @@
+#include "lib/Runtime/Deadline.h"
 #include "lib/Runtime/MpiLibrary.h"
-#include "st/Runtime/Communicator.h"
+#include "lib/Runtime/ProcessGroup.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "absl/synchronization/mutex.h"
 #include "lib/Support/ProcessEnd.h"
 #include "lib/Support/StatusMacros.h"
@@ -14,7 +14,6 @@
 #include <cstring>
 #include <fcntl.h>
 #include <list>
-#include <optional>
 #include <poll.h>
 #include <string>
 #include <sys/eventfd.h>
@@ -27,21 +26,16 @@
 namespace st {
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 /// A call of MPI takes counts of 32 bits.
 constexpr size_t kLargestPiece = size_t(1) << 30;
 
-class MpiCommunicator : public Communicator {
+class MpiCommunicator : public ProcessGroup {
 public:
-  MpiCommunicator(MpiLibrary mpi, const MpiOptions &options) : mpi(mpi), options(options) {}
+  MpiCommunicator(MpiLibrary mpi, const GroupOptions &options) : ProcessGroup(options), mpi(mpi) {}
   ~MpiCommunicator() override;
 
   absl::Status start();
 
-  int64_t numProcesses() const override { return processes; }
-  int64_t process() const override { return self; }
-  int64_t processOf(int64_t rank) const override { return rank * processes / options.ranks; }
   absl::Status broadcast(absl::Span<uint8_t> bytes, int64_t root) override;
   absl::Status barrier() override;
   absl::Status send(absl::Span<const uint8_t> bytes, const Peer &to) override;
@@ -65,7 +59,6 @@ private:
   /// Ends this process as soon as another one of its machine has ended.
   void watch(const std::vector<std::pair<int, int>> &others);
   absl::Status check(int code, const std::string &what);
-  absl::Status checkPeer(const Peer &peer) const;
   /// Until the request is done or the watchdog barks.
   absl::Status wait(MpiLibrary::Handle request, MpiLibrary::Status &status,
                     const std::string &what);
@@ -77,9 +70,6 @@ private:
   }
 
   MpiLibrary mpi;
-  MpiOptions options;
-  int processes = 1, self = 0;
-  std::optional<NotedOnEarlyEnd> alive;
   bool failed = false; ///< a process that gave up on others cannot end MPI with them
   absl::Mutex mutex;
   std::list<Sent> sent;
@@ -106,48 +96,44 @@ absl::Status MpiCommunicator::check(int code, const std::string &what) {
   char text[1024] = "";
   int length = 0;
   mpi.errorText(code, text, &length);
-  return absl::UnavailableError(
-      absl::StrCat("process ", self, " of ", processes, ", ", what, ": MPI says \"",
-                   absl::string_view(text, static_cast<size_t>(length)), "\""));
+  return absl::UnavailableError(absl::StrCat(self.name(), ", ", what, ": MPI says \"",
+                                             absl::string_view(text, static_cast<size_t>(length)),
+                                             "\""));
 }
 
 absl::Status MpiCommunicator::start() {
   // Reading the memory of a process that has just died would end this one without a word.
   ::setenv("OMPI_MCA_btl_vader_single_copy_mechanism", "none", /*overwrite=*/0);
-  int provided = 0;
+  int provided = 0, process = 0, processes = 1;
   ST_RETURN_IF_ERROR(check(mpi.initThread(nullptr, nullptr, MpiLibrary::kThreadMultiple, &provided),
                            "MPI_Init_thread"));
   ST_RETURN_IF_ERROR(check(mpi.setErrorHandler(mpi.world, mpi.errorsReturn), "error handler"));
-  ST_RETURN_IF_ERROR(check(mpi.rank(mpi.world, &self), "MPI_Comm_rank"));
+  ST_RETURN_IF_ERROR(check(mpi.rank(mpi.world, &process), "MPI_Comm_rank"));
   ST_RETURN_IF_ERROR(check(mpi.size(mpi.world, &processes), "MPI_Comm_size"));
   if (provided < MpiLibrary::kThreadMultiple)
     return absl::FailedPreconditionError(
         "this Open MPI was built without MPI_THREAD_MULTIPLE, which is needed");
-  if (processes > options.ranks)
-    return absl::InvalidArgumentError(absl::StrCat("mpirun started ", processes,
-                                                   " processes for a program of ", options.ranks,
-                                                   options.ranks == 1 ? " rank" : " ranks"));
-  alive.emplace(absl::StrCat("process ", self, " of ", processes, " ran"));
+  setSelf({process, processes});
   return watchOthers();
 }
 
 absl::Status MpiCommunicator::watchOthers() {
-  std::vector<Identity> all(static_cast<size_t>(processes));
-  Identity &own = all[static_cast<size_t>(self)];
+  std::vector<Identity> all(static_cast<size_t>(self.processes));
+  Identity &own = all[static_cast<size_t>(self.process)];
   readStart("/proc/sys/kernel/random/boot_id", sizeof own.machine - 1)
       .copy(own.machine, sizeof own.machine - 1);
   (void)!::readlink("/proc/self/ns/pid", own.space, sizeof own.space - 1);
   own.number = ::getpid();
-  for (int i = 0; i < processes; ++i) {
+  for (int i = 0; i < self.processes; ++i) {
     auto *bytes = reinterpret_cast<uint8_t *>(&all[static_cast<size_t>(i)]);
     ST_RETURN_IF_ERROR(broadcast(absl::MakeSpan(bytes, sizeof(Identity)), i));
   }
   std::vector<std::pair<int, int>> others; // descriptor and process
-  for (int i = 0; i < processes; ++i) {
+  for (int i = 0; i < self.processes; ++i) {
     const Identity &other = all[static_cast<size_t>(i)];
     // Without /proc nobody knows who is on which machine.
-    if (i == self || !*own.machine || !*own.space || std::strcmp(other.machine, own.machine) != 0 ||
-        std::strcmp(other.space, own.space) != 0)
+    if (i == self.process || !*own.machine || !*own.space ||
+        std::strcmp(other.machine, own.machine) != 0 || std::strcmp(other.space, own.space) != 0)
       continue;
     // A kernel without such descriptors leaves it to the watchdog.
     const int descriptor = static_cast<int>(::syscall(SYS_pidfd_open, other.number, 0));
@@ -172,16 +158,12 @@ void MpiCommunicator::watch(const std::vector<std::pair<int, int>> &others) {
     return;
   for (size_t i = 0; i < others.size(); ++i)
     if (polled[i + 1].revents != 0)
-      endEarly(absl::StrCat("process ", self, " of ", processes, ": process ", others[i].second,
-                            " has ended early")
-                   .c_str());
+      endEarly(self.lost(others[i].second).c_str());
 }
 
 MpiCommunicator::~MpiCommunicator() {
   // What others wait for leaves first.
-  const Clock::time_point end =
-      Clock::now() + std::chrono::duration_cast<Clock::duration>(
-                         std::chrono::duration<double>(options.watchdogSeconds));
+  const Clock::time_point end = deadlineAfter(options.watchdogSeconds);
   while (!failed && !allSent() && Clock::now() < end && sweep().ok())
     std::this_thread::yield();
   // From here on others may end.
@@ -214,8 +196,8 @@ absl::Status MpiCommunicator::sweep() {
 
 absl::Status MpiCommunicator::wait(MpiLibrary::Handle request, MpiLibrary::Status &status,
                                    const std::string &what) {
-  NotedOnEarlyEnd noted(absl::StrCat("process ", self, " of ", processes, " was waiting, ", what));
-  const Clock::time_point begin = Clock::now();
+  NotedOnEarlyEnd noted(absl::StrCat(self.name(), " was waiting, ", what));
+  const Clock::time_point end = deadlineAfter(options.watchdogSeconds);
   for (int64_t tries = 0;; ++tries) {
     int isDone = 0;
     ST_RETURN_IF_ERROR(check(mpi.test(&request, &isDone, &status), what));
@@ -226,13 +208,10 @@ absl::Status MpiCommunicator::wait(MpiLibrary::Handle request, MpiLibrary::Statu
     // Others may need this processor to answer.
     std::this_thread::sleep_for(std::chrono::microseconds(20));
     ST_RETURN_IF_ERROR(sweep());
-    const std::chrono::duration<double> passed = Clock::now() - begin;
-    if (passed.count() > options.watchdogSeconds) {
+    if (Clock::now() > end) {
       absl::MutexLock lock(&mutex);
       failed = true;
-      return absl::DeadlineExceededError(
-          absl::StrFormat("process %d of %d, %s: nothing came for %g s, so it is taken for lost",
-                          self, processes, what, options.watchdogSeconds));
+      return self.silent(what, options.watchdogSeconds);
     }
   }
 }
@@ -258,15 +237,6 @@ absl::Status MpiCommunicator::barrier() {
   return wait(request, status, "barrier of all processes");
 }
 
-absl::Status MpiCommunicator::checkPeer(const Peer &peer) const {
-  if (peer.process >= 0 && peer.process < processes && peer.process != self && peer.channel >= 0 &&
-      peer.channel <= kMostChannel)
-    return absl::OkStatus();
-  return absl::InternalError(absl::StrCat(peer.what, ": no channel ", peer.channel,
-                                          " between process ", self, " and ", peer.process, " of ",
-                                          processes));
-}
-
 absl::Status MpiCommunicator::send(absl::Span<const uint8_t> bytes, const Peer &to) {
   ST_RETURN_IF_ERROR(checkPeer(to));
   ST_RETURN_IF_ERROR(sweep());
@@ -287,7 +257,7 @@ absl::Status MpiCommunicator::send(absl::Span<const uint8_t> bytes, const Peer &
 
 absl::Status MpiCommunicator::receive(absl::Span<uint8_t> bytes, const Peer &from) {
   ST_RETURN_IF_ERROR(checkPeer(from));
-  const std::string what = absl::StrCat(from.what, ", receiving from process ", from.process);
+  const std::string what = receiving(from);
   for (size_t at = 0; at == 0 || at < bytes.size(); at += kLargestPiece) {
     const size_t count = std::min(kLargestPiece, bytes.size() - at);
     MpiLibrary::Handle request;
@@ -308,7 +278,7 @@ absl::Status MpiCommunicator::receive(absl::Span<uint8_t> bytes, const Peer &fro
 
 } // namespace
 
-absl::StatusOr<std::unique_ptr<Communicator>> createMpiCommunicator(const MpiOptions &options) {
+absl::StatusOr<std::unique_ptr<Communicator>> createMpiCommunicator(const GroupOptions &options) {
   ST_ASSIGN_OR_RETURN(MpiLibrary mpi, MpiLibrary::open());
   auto communicator = std::make_unique<MpiCommunicator>(mpi, options);
   ST_RETURN_IF_ERROR(communicator->start());

@@ -1,9 +1,9 @@
-"""Processes that mpirun started run one program together; one that is lost ends the others.
+"""Processes that were started together run one program together; one that is lost ends the others.
 
 First what talks is test/unit/Runtime/CommunicatorCheck.cpp, then training programs for GPUs, on the host in their
 place: losses, checkpoints and results are those of one process, to the bit, however many share the ranks. Each process
 says which other one ended, and what it waited for, before the launcher ends them all. One that hangs is found by the
-watchdog.
+watchdog. All of it holds for those that mpirun joins by MPI, and for those that find each other by TCP.
 """
 
 import json
@@ -11,7 +11,6 @@ import os
 import random
 import re
 import signal
-import subprocess
 import sys
 import time
 
@@ -19,25 +18,14 @@ from safetensors.numpy import save_file
 
 import st_testing as st
 import test_conformance as conformance
+from process_launchers import by_mpi, by_tcp, finish
 
-# What is slow to end on a busy machine has time to say why.
-MPIRUN = ["mpirun", "--allow-run-as-root", "--oversubscribe", "--mca", "odls_base_sigkill_timeout", "2"]
 CHECK = st.BIN / "st-communicator-check"
 KILLED = 20 if os.environ.get("ST_ALL") else 4  # times
 WATCHDOG = 5
 
 
-def start(processes, *arguments):
-    return subprocess.Popen([*MPIRUN, "-np", str(processes), *map(str, arguments)], stdout=subprocess.PIPE,
-                            stderr=subprocess.PIPE, text=True)
-
-
-def finish(run):
-    out, err = run.communicate(timeout=120)
-    return run.returncode, out, err
-
-
-def exchange(processes):
+def exchange(start, processes):
     def case(folder):
         code, out, err = finish(start(processes, CHECK, "exchange", 60))
         st.expect(code == 0, f"exit {code}: {err}")
@@ -47,17 +35,32 @@ def exchange(processes):
     return case
 
 
-def silence(folder):
+def large(folder):
+    code, _, err = finish(by_tcp(2, CHECK, "large", 60))
+    st.expect(code == 0, f"exit {code}: {err}")
+
+
+def silence(start):
     """What does not come is an error that names who waited for whom, and for what."""
-    code, _, err = finish(start(2, CHECK, "mute", 1))
-    expected = ("process 0 of 2, all_reduce @loss of ranks 0 to 7, receiving from process 1: nothing came for 1 s, "
-                "so it is taken for lost")
-    st.expect(code == 1 and expected in err, f"exit {code}: {err}")
+    def case(folder):
+        code, _, err = finish(start(2, CHECK, "mute", 1))
+        expected = ("process 0 of 2, all_reduce @loss of ranks 0 to 7, receiving from process 1: nothing came for 1 s, "
+                    "so it is taken for lost")
+        st.expect(code == 1 and expected in err, f"exit {code}: {err}")
+    return case
 
 
-def other_size(folder):
-    code, _, err = finish(start(2, CHECK, "size", 5))
-    st.expect(code == 1 and "receiving from process 1: 3 bytes came in the place of 4" in err, f"exit {code}: {err}")
+def other_size(start):
+    def case(folder):
+        code, _, err = finish(start(2, CHECK, "size", 5))
+        st.expect(code == 1 and "receiving from process 1: 3 bytes came in the place of 4" in err, f"exit {code}: {err}")
+    return case
+
+
+def early(folder):
+    """Who has nothing more to do is not taken for lost by those who have."""
+    code, _, err = finish(by_tcp(3, CHECK, "early", 0.5))
+    st.expect(code == 0, f"exit {code}: {err}")
 
 
 # Eight ranks, with every kind of collective and messages between stages.
@@ -69,13 +72,14 @@ def compile_gpt2(folder, layout):
     return st.compile_model(folder, "gpt2", GPT2, "clm", layout, "--target=cuda-host", "--optimizer=adamw", "--lr=1e-3")
 
 
-def trains(layout, counts):
-    """The losses and the checkpoint are those of one process."""
+def trains(layout, *counts):
+    """The losses and the checkpoint are those of one process. `counts`: launchers and how many they start."""
     def case(folder):
         binary = compile_gpt2(folder, layout)
 
-        def run_in(processes):
-            saved, metrics = folder / f"saved-{processes}", folder / f"metrics-{processes}"
+        def run_in(start, processes):
+            name = f"{start.__name__}-{processes}"
+            saved, metrics = folder / f"saved-{name}", folder / f"metrics-{name}"
             flags = ["--steps=3", f"--save={saved}", f"--metrics={metrics}"]
             code, out, err = finish(start(processes, binary, *flags))
             st.expect(code == 0, f"{processes} processes: exit {code}: {err}")
@@ -85,11 +89,11 @@ def trains(layout, counts):
             losses = st.losses([json.loads(line) for line in metrics.read_text().splitlines()])
             return losses, {path.name: path.read_bytes() for path in saved.iterdir()}
 
-        alone = run_in(1)
+        alone = run_in(by_mpi, 1)
         st.expect(len(set(alone[0])) == 3, f"the loss does not move: {alone[0]}")
-        for processes in counts:
-            st.expect(run_in(processes) == alone, f"{processes} processes differ from one")
-        return f"{', '.join(map(str, counts))} processes"
+        for start, processes in counts:
+            st.expect(run_in(start, processes) == alone, f"{processes} processes {start.__name__} differ from one")
+        return ", ".join(f"{processes} {start.__name__}" for start, processes in counts)
     return case
 
 
@@ -103,15 +107,15 @@ def runs_once(folder):
     parallel = st.write_json(folder / "parallel.json", {"mode": "sharding", "data": 1, "sharding_size": 4})
     st.check_run([*st.COMPILE, program, "--target=cuda-host", f"--parallel={parallel}", "-o", binary])
 
-    def results(processes):
-        found = folder / f"found-{processes}"
+    def results(start, processes):
+        found = folder / f"found-{start.__name__}-{processes}"
         code, _, err = finish(start(processes, binary, f"--inputs={given}", f"--outputs={found}"))
         st.expect(code == 0, f"{processes} processes: exit {code}: {err}")
         return found.read_bytes()
 
-    alone = results(1)
-    for processes in (2, 3, 4):
-        st.expect(results(processes) == alone, f"{processes} processes differ from one")
+    alone = results(by_mpi, 1)
+    for start, processes in ((by_mpi, 2), (by_mpi, 3), (by_mpi, 4), (by_tcp, 3)):
+        st.expect(results(start, processes) == alone, f"{processes} processes {start.__name__} differ from one")
     return f"{len(keys)} cases"
 
 
@@ -133,11 +137,11 @@ def killed(name, prepare, times):
         seed = int(os.environ.get("ST_SEED", time.time_ns() % 1000000))
         draw = random.Random(seed)
         command, is_under_way, most = prepare(folder)
-        for turn in range(times):
+        for turn, start in enumerate([by_mpi] * times + [by_tcp] * times):
             # What a process writes last mpirun may lose: each has a file.
             errors = [folder / f"{turn}-{process}" for process in range(4)]
-            said_first = 'echo process $OMPI_COMM_WORLD_RANK of 4 is $$'
-            run = start(4, "sh", "-c", f"{said_first}; exec {command} 2>{folder}/{turn}-$OMPI_COMM_WORLD_RANK")
+            said_first = 'rank=${OMPI_COMM_WORLD_RANK:-$RANK}; echo process $rank of 4 is $$'
+            run = start(4, "sh", "-c", f"{said_first}; exec {command} 2>{folder}/{turn}-$rank")
             pids = wait_for_all(run, 4)
             while not is_under_way(run.stdout.readline()):
                 pass
@@ -155,8 +159,8 @@ def killed(name, prepare, times):
                 # On a busy machine the launcher may be first.
                 said = errors[process].read_text()
                 st.expect(re.search(rf"^{name}: error: .*process {process} of 4(: process \d has ended early| ran$)", said, re.M),
-                          f"ST_SEED={seed}, turn {turn}: process {process} said {said!r} when {victim} died: {err}")
-        return f"{times} times, ST_SEED={seed}"
+                          f"ST_SEED={seed}, turn {turn}, {start.__name__}: process {process} said {said!r} when {victim} died: {err}")
+        return f"{times} times each way, ST_SEED={seed}"
     return case
 
 
@@ -181,25 +185,31 @@ def train_on(folder):
 
 
 def not_for_several(folder):
-    """The simulator runs in one process, a rank in one at most, and launchers without MPI join nobody."""
+    """The simulator runs in one process, and a rank in one at most."""
     dtu = st.compile_model(folder, "model", st.SMALL_GPT2, "clm", None, batch=1)
-    code, _, err = finish(start(2, dtu, "--steps=1"))
-    st.expect(code == 1 and 'error: mpirun started 2 processes, but target "dtu" runs in one' in err, err)
     cuda = compile_gpt2(folder, {"mode": "sharding", "data": 2})
-    code, _, err = finish(start(3, cuda, "--steps=1"))
-    st.expect(code == 1 and "error: mpirun started 3 processes for a program of 2 ranks" in err, err)
-    done = st.run([cuda, "--steps=1"], env={"RANK": "0", "WORLD_SIZE": "2"})
-    st.expect(done.returncode == 1 and "error: RANK and WORLD_SIZE started 2 processes, but processes of one program find "
-              "each other by MPI: use mpirun" in done.stderr, done.stderr)
+    for start, launcher in ((by_mpi, "mpirun"), (by_tcp, "RANK and WORLD_SIZE")):
+        code, _, err = finish(start(2, dtu, "--steps=1"))
+        st.expect(code == 1 and f'error: {launcher} started 2 processes, but target "dtu" runs in one' in err, err)
+        code, _, err = finish(start(3, cuda, "--steps=1"))
+        st.expect(code == 1 and f"error: {launcher} started 3 processes for a program of 2 ranks" in err, err)
     done = st.run([cuda, "--steps=1", "--watchdog=0"])
     st.expect(done.returncode == 1 and "--watchdog=0: expected seconds above 0" in done.stderr, done.stderr)
 
 
 if __name__ == "__main__":
-    sys.exit(st.main(("two processes", exchange(2)), ("five processes", exchange(5)), ("silence", silence),
-                     ("a message of another size", other_size),
-                     ("a program of eight ranks", trains(LAYOUT, [2, 3, 8] if os.environ.get("ST_ALL") else [3])),
-                     ("a program of four ranks", trains({"mode": "sharding", "data": 2, "zero": 3, "sharding_size": 2}, [4])),
+    both = [(f"{name}, {start.__name__}", case(start))
+            for start in (by_mpi, by_tcp)
+            for name, case in (("two processes", lambda start: exchange(start, 2)),
+                               ("five processes", lambda start: exchange(start, 5)),
+                               ("silence", silence), ("a message of another size", other_size))]
+    eight = [(by_mpi, 3), (by_tcp, 3)]
+    if os.environ.get("ST_ALL"):
+        eight += [(by_mpi, 2), (by_mpi, 8), (by_tcp, 8)]
+    sys.exit(st.main(*both, ("a large message", large), ("some end early", early),
+                     ("a program of eight ranks", trains(LAYOUT, *eight)),
+                     ("a program of four ranks", trains({"mode": "sharding", "data": 2, "zero": 3, "sharding_size": 2},
+                                                        (by_mpi, 4), (by_tcp, 4))),
                      ("a program runs once", runs_once),
                      ("one of those that talk is killed", killed("st-communicator-check", talk, KILLED)),
                      ("one of those that train is killed", killed("gpt2.bin", train_on, KILLED)),

@@ -49,8 +49,7 @@ ABSL_FLAG(std::vector<std::string>, derate, {},
           "links that are slower than described, as link:NAME:FACTOR of their rate, separated by "
           "commas; a NAME is chip0-chip1, cluster0.1 or group0. The report says what it delays");
 ABSL_FLAG(std::string, report, "", "file for what each device does in a step, as JSON");
-ABSL_FLAG(double, watchdog, 60,
-          "seconds that a process which mpirun started waits for another one");
+ABSL_FLAG(double, watchdog, 60, "seconds that one of several processes waits for another one");
 ABSL_FLAG(std::optional<uint32_t>, drop_message, std::nullopt,
           "for tests: lose this link message of the first step, counted from 0");
 

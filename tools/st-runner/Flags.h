@@ -19,7 +19,7 @@ struct RunRequest {
   TrainOptions train;
   ClientOptions client;
   std::optional<RunOnceOptions> once;
-  double watchdogSeconds = 60; ///< see MpiOptions
+  double watchdogSeconds = 60; ///< see GroupOptions
 };
 
 /// Parses the arguments behind argv[0]. An error is one line that names the flag:

@@ -36,23 +36,17 @@ std::string ownPath() {
 // The processes that were started together, or this one alone.
 absl::StatusOr<std::unique_ptr<Communicator>> joinOthers(const proto::Executable &program,
                                                          double watchdogSeconds) {
-  const Launch launch = detectLaunch();
-  if (launch.processes == 1)
-    return createInProcessCommunicator();
-  const std::string started =
-      absl::StrCat(launch.launcher, " started ", launch.processes, " processes, but ");
-  if (program.target() != "cuda")
-    return absl::InvalidArgumentError(
-        absl::StrCat(started, "target \"", program.target(), "\" runs in one"));
-  if (!launch.usesMpi)
-    return absl::UnimplementedError(
-        absl::StrCat(started, "processes of one program find each other by MPI: use mpirun"));
-  MpiOptions options;
+  ST_ASSIGN_OR_RETURN(const Launch launch, detectLaunch());
+  if (launch.processes > 1 && program.target() != "cuda")
+    return absl::InvalidArgumentError(absl::StrCat(launch.launcher, " started ", launch.processes,
+                                                   " processes, but target \"", program.target(),
+                                                   "\" runs in one"));
+  GroupOptions options;
   options.watchdogSeconds = watchdogSeconds;
   options.ranks = 0;
   for (const proto::Group &group : program.groups())
     options.ranks += group.device_ids_size();
-  return createMpiCommunicator(options);
+  return joinProcesses(launch, options);
 }
 
 absl::Status runWith(Communicator &communicator, const proto::Executable &program,

@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <string>
 
 namespace st {
 
@@ -49,26 +50,46 @@ public:
   virtual absl::Status receive(absl::Span<uint8_t> bytes, const Peer &from) = 0;
 };
 
-/// How many processes a launcher started together with this one, by what it left in the
-/// environment.
+/// How many processes a launcher started together with this one, and which of them this one is.
 struct Launch {
   absl::string_view launcher; ///< "mpirun", "srun", or "RANK and WORLD_SIZE"; empty: none
+  int64_t process = 0;
   int64_t processes = 1;
-  bool usesMpi = false; ///< createMpiCommunicator joins them
 };
-Launch detectLaunch();
 
-/// One process that holds every rank.
-std::unique_ptr<Communicator> createInProcessCommunicator();
+/// By what launchers leave in the environment. An error if that cannot be true.
+absl::StatusOr<Launch> detectLaunch();
 
-struct MpiOptions {
+struct GroupOptions {
   int64_t ranks = 1;           ///< of the executable: neighbours are held by the same process
   double watchdogSeconds = 60; ///< how long to wait for another process
 };
 
-/// The processes that `mpirun` of Open MPI started. Its library is opened now: NotFound where it
-/// is not there. Call once.
-absl::StatusOr<std::unique_ptr<Communicator>> createMpiCommunicator(const MpiOptions &options);
+/// The processes of a launch. mpirun's are joined by MPI, those of others by TCP, at MASTER_ADDR
+/// and MASTER_PORT of the environment; srun's by MPI where it offers PMI to an Open MPI. Call once.
+absl::StatusOr<std::unique_ptr<Communicator>> joinProcesses(const Launch &launch,
+                                                            const GroupOptions &options);
+
+/// One process that holds every rank.
+std::unique_ptr<Communicator> createInProcessCommunicator();
+
+/// The processes that Open MPI finds. Its library is opened now: NotFound where it is not there.
+/// Call once.
+absl::StatusOr<std::unique_ptr<Communicator>> createMpiCommunicator(const GroupOptions &options);
+
+struct TcpOptions {
+  GroupOptions group;
+  int64_t process = 0, processes = 1;
+  std::string address; ///< a name or number of the machine of process 0
+  int port = 0;        ///< at which process 0 listens, unless there is a storeKey
+  /// Under which process 0 leaves the address at which it listens in the store of PyTorch that
+  /// listens at the port; empty: there is none.
+  std::string storeKey;
+};
+
+/// Processes that find process 0 over the network. Each waits for the others as long as the
+/// watchdog allows.
+absl::StatusOr<std::unique_ptr<Communicator>> createTcpCommunicator(const TcpOptions &options);
 
 } // namespace st
 

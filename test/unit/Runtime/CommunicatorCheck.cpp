@@ -1,8 +1,10 @@
-// Processes that talk, for test/e2e/test_processes.py: mpirun -np N st-communicator-check MODE
-// SECONDS
+// Processes that talk, for test/e2e/test_processes.py and test_joining.py: mpirun -np N
+// st-communicator-check MODE SECONDS, or the same by another launcher
 //
 //   exchange   threads send messages of many sizes to all others and compare what comes; broadcasts
+//   large      two processes send each other 200 megabytes at the same time
 //   mute       process 1 does not send what process 0 waits for
+//   early      all but process 0 end, which goes on for longer than they wait for it
 //   endless    exchanges until it is ended
 //   size       process 1 sends less than process 0 waits for
 
@@ -76,11 +78,29 @@ absl::Status exchangeByThreads(Communicator &group) {
   return group.barrier();
 }
 
+absl::Status exchangeLarge(Communicator &group) {
+  constexpr size_t kSize = (size_t(200) << 20) + 1;
+  auto at = [](int64_t from, size_t i) {
+    return static_cast<uint8_t>((i + static_cast<size_t>(from)) * 2654435761u >> 13);
+  };
+  const Peer other{1 - group.process(), 0, "a large message"};
+  std::vector<uint8_t> bytes(kSize);
+  for (size_t i = 0; i < kSize; ++i)
+    bytes[i] = at(group.process(), i);
+  ST_RETURN_IF_ERROR(group.send(bytes, other));
+  ST_RETURN_IF_ERROR(group.receive(absl::MakeSpan(bytes), other));
+  for (size_t i = 0; i < kSize; ++i)
+    if (bytes[i] != at(other.process, i))
+      return absl::InternalError(absl::StrCat("another byte came at ", i));
+  return absl::OkStatus();
+}
+
 absl::Status run(const std::string &mode, double seconds) {
-  MpiOptions options;
+  GroupOptions options;
   options.ranks = 8;
   options.watchdogSeconds = seconds;
-  ST_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> group, createMpiCommunicator(options));
+  ST_ASSIGN_OR_RETURN(const Launch launch, detectLaunch());
+  ST_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> group, joinProcesses(launch, options));
   std::printf("process %d of %d is %d and holds rank 7: %d\n", static_cast<int>(group->process()),
               static_cast<int>(group->numProcesses()), static_cast<int>(::getpid()),
               group->processOf(7) == group->process());
@@ -89,10 +109,17 @@ absl::Status run(const std::string &mode, double seconds) {
   const Peer other{1 - group->process(), 7, "all_reduce @loss of ranks 0 to 7"};
   if (mode == "exchange")
     return exchangeByThreads(*group);
+  if (mode == "large")
+    return exchangeLarge(*group);
   if (mode == "mute") {
     if (group->process() == 0)
       return group->receive(absl::MakeSpan(bytes), other);
     std::this_thread::sleep_for(std::chrono::duration<double>(3 * seconds));
+    return absl::OkStatus();
+  }
+  if (mode == "early") {
+    if (group->process() == 0)
+      std::this_thread::sleep_for(std::chrono::duration<double>(2 * seconds));
     return absl::OkStatus();
   }
   if (mode == "size")
