@@ -16,7 +16,8 @@ import time
 import cuda_standins as standins
 import st_testing as st
 from test_cuda_training import BERT, GPT2, LAYOUTS, parallel
-from test_processes import MPIRUN, wait_for_all
+from process_launchers import MPIRUN
+from test_processes import wait_for_all
 
 MODELS = {"bert": (BERT, "mlm"), "gpt2": (GPT2, "clm")}
 STEPS = 3  # The second records graphs, the third has them.
