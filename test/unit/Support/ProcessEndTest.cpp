@@ -22,6 +22,9 @@ protected:
     folder = testing::TempDir() + "/process-end";
     fs::remove_all(folder);
     fs::create_directory(folder);
+    // What started the tests may have them ignored.
+    for (int number : {SIGINT, SIGTERM, SIGHUP, SIGPIPE})
+      ::signal(number, SIG_DFL);
   }
   void TearDown() override { fs::remove_all(folder); }
 

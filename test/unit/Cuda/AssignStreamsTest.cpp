@@ -1,0 +1,124 @@
+#include "backends/cuda/codegen/AssignStreams.h"
+
+#include "gtest/gtest.h"
+
+#include <string>
+
+namespace mlir::cuda {
+namespace {
+
+namespace proto = ::st::proto;
+
+/// Commands over an arena of values of 64 bytes, by their numbers.
+class Program {
+public:
+  /// A kernel that reads one value and writes another.
+  Program &kernel(int from, int to) {
+    proto::CudaLaunch &launch = *program.add_commands()->mutable_launch();
+    place(*launch.add_arguments(), from);
+    place(*launch.add_arguments(), to);
+    return *this;
+  }
+  Program &exchange(int from, int to) {
+    proto::CudaExchange &exchange = *program.add_commands()->mutable_exchange();
+    place(*exchange.mutable_from(), from);
+    place(*exchange.mutable_to(), to);
+    exchange.set_bytes(32);
+    exchange.set_to_stride(32);
+    exchange.set_count(2);
+    return *this;
+  }
+  /// Packs into scratch memory, or unpacks out of it.
+  Program &copy(int from, int to, bool fromScratch, bool toScratch) {
+    proto::CudaCopy &copy = *program.add_commands()->mutable_copy();
+    place(*copy.mutable_from(), from);
+    place(*copy.mutable_to(), to);
+    copy.mutable_from()->set_scratch(fromScratch);
+    copy.mutable_to()->set_scratch(toScratch);
+    copy.set_row_bytes(64);
+    copy.set_rows(1);
+    return *this;
+  }
+  Program &loopOf(Program body) {
+    proto::CudaLoop &loop = *program.add_commands()->mutable_loop();
+    loop.set_trips(2);
+    *loop.mutable_body() = body.program.commands();
+    return *this;
+  }
+  /// Lets the last command's first place have two slots, a value apart.
+  Program &inSlots() {
+    proto::CudaPlace &first = *program.mutable_commands(program.commands_size() - 1)
+                                   ->mutable_launch()
+                                   ->mutable_arguments(0);
+    first.set_slots(2);
+    first.set_stride(64);
+    return *this;
+  }
+
+  /// A letter for each command: k, that of kernels, or t, that of transfers; large where it waits.
+  std::string streams() {
+    const KernelArgument arguments[] = {{64, true}, {64, false}};
+    assignStreams(program, [&](int64_t) -> ArrayRef<KernelArgument> { return arguments; });
+    std::string letters;
+    for (const proto::CudaCommand &command : program.commands())
+      letters += command.aside() ? command.waits() ? 'T' : 't' : command.waits() ? 'K' : 'k';
+    return letters;
+  }
+
+private:
+  static void place(proto::CudaPlace &place, int number) {
+    place.set_offset(64 * number);
+    place.set_slots(1);
+  }
+
+  proto::CudaProgram program;
+};
+
+TEST(AssignStreams, WhatIsWaitedForAtOnceStaysWithTheKernels) {
+  EXPECT_EQ(Program().kernel(0, 1).exchange(1, 2).kernel(2, 3).streams(), "kkk");
+  EXPECT_EQ(Program().kernel(0, 1).exchange(1, 2).streams(), "kk");
+  EXPECT_EQ(Program().streams(), "");
+}
+
+TEST(AssignStreams, AResultIsWaitedForWhereItIsRead) {
+  EXPECT_EQ(Program().kernel(0, 1).exchange(1, 2).kernel(0, 3).kernel(2, 4).kernel(2, 5).streams(),
+            "kTkKk");
+}
+
+TEST(AssignStreams, WhatIsSentIsNotWrittenBefore) {
+  EXPECT_EQ(Program().exchange(1, 2).kernel(0, 3).kernel(0, 1).streams(), "TkK");
+  // But it may be read.
+  EXPECT_EQ(Program().exchange(1, 2).kernel(0, 3).kernel(1, 4).streams(), "Tkk");
+}
+
+TEST(AssignStreams, WhatIsStillReadIsNotOverwritten) {
+  EXPECT_EQ(
+      Program().exchange(1, 2).kernel(0, 3).kernel(5, 6).exchange(4, 5).kernel(0, 7).streams(),
+      "TkkTk");
+  EXPECT_EQ(
+      Program().exchange(1, 2).kernel(0, 3).kernel(5, 6).exchange(4, 7).kernel(0, 8).streams(),
+      "Tkktk");
+}
+
+TEST(AssignStreams, PackingGoesWithTheExchange) {
+  EXPECT_EQ(Program()
+                .kernel(0, 1)
+                .copy(1, 0, false, true)
+                .copy(0, 2, true, false)
+                .kernel(0, 3)
+                .kernel(2, 4)
+                .streams(),
+            "kTtkK");
+}
+
+TEST(AssignStreams, SlotsCountAllTogether) {
+  EXPECT_EQ(Program().exchange(1, 3).kernel(0, 5).kernel(2, 6).inSlots().streams(), "TkK");
+}
+
+TEST(AssignStreams, LoopsStayWithTheKernels) {
+  EXPECT_EQ(Program().kernel(0, 1).loopOf(Program().exchange(1, 2)).kernel(0, 3).streams(), "kkk");
+  EXPECT_EQ(Program().exchange(1, 2).kernel(0, 3).loopOf(Program().kernel(2, 4)).streams(), "TkK");
+}
+
+} // namespace
+} // namespace mlir::cuda
