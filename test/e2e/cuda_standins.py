@@ -55,4 +55,5 @@ def for_gpu(binary, gpus=8, nccl=True):
         for name in ("libcuda.so.1", "libcublasLt.so"):
             (libraries / name).symlink_to(LIBRARIES / name)
         (libraries / "libnccl.so.2").write_text("")  # In the place of one that the machine may have.
-    return changed, {**os.environ, "LD_LIBRARY_PATH": str(libraries), "ST_STANDIN_KERNELS": str(table), "ST_STANDIN_GPUS": str(gpus)}
+    return changed, {**os.environ, "LD_LIBRARY_PATH": str(libraries), "ST_STANDIN_KERNELS": str(table), "ST_STANDIN_GPUS": str(gpus),
+                     "ST_CACHE_DIR": str(binary.parent / "cache")}

@@ -27,9 +27,21 @@ STAGED = {"mode": "hybrid", "data": 2, "zero": 1, "stage_cnt": 2, "accum_degree"
 RANKS_8 = LAYOUTS["2 replicas of 2 stages of 2 shards"]
 
 
+COMPILED = {}  # By what was compiled.
+
+
 def compile_for_host(folder, model, layout):
+    key = json.dumps([model, layout])
+    binary = folder / f"{model}.bin"
+    if key in COMPILED:
+        binary.write_bytes(COMPILED[key])
+        binary.chmod(0o755)
+        return binary
     config, task = MODELS[model]
-    return st.compile_model(folder, model, config, task, layout, "--target=cuda-host", "--optimizer=adamw", "--lr=1e-3")
+    st.expect(binary == st.compile_model(folder, model, config, task, layout, "--target=cuda-host", "--optimizer=adamw",
+                                         "--lr=1e-3"), "the binary has another name")
+    COMPILED[key] = binary.read_bytes()
+    return binary
 
 
 def train(binary, folder, name, env=None, launcher=()):
@@ -88,6 +100,32 @@ def lost(number, times):
     return check
 
 
+def keeps_choices(folder):
+    """What cuBLASLt chose lies in a file, which a later run reads; one that is damaged is made again."""
+    binary = compile_for_host(folder, "gpt2", parallel("bf16"))
+    expected, _ = train(binary, folder, "host")
+    gpu, env = standins.for_gpu(binary)
+
+    def run(name):
+        found, _ = train(gpu, folder, name, {**env, "ST_STANDIN_SEED": "0"})
+        st.expect(found == expected, f"{name}: losses {found[0]} in the place of {expected[0]}")
+        (file,) = (folder / "cache").iterdir()
+        return file
+
+    file = run("first")
+    text, made = file.read_text(), file.stat().st_mtime_ns
+    st.expect(re.fullmatch(r"cublaslt-130000-stand-in_0\.txt", file.name) and text.count("BF16 ") > 5, f"{file.name}: {text}")
+    run("second")
+    st.expect(file.stat().st_mtime_ns == made, "the second run has written what it found")
+    lines = text.splitlines()
+    # Algorithms of other products, which cuBLASLt refuses; then what is no such file.
+    names, algorithms = zip(*(line.split("\t", 1) for line in lines))
+    for name, other in (("other", "".join(f"{a}\t{b}\n" for a, b in zip(names, algorithms[::-1]))), ("no", "x\n")):
+        file.write_text(other)
+        run(name)
+        st.expect(file.read_text() == text, f"{name}: was not made again")
+
+
 def overlaps(folder):
     """Sums of gradients run beside the backward pass, and what touches their memory waits."""
     layout = {"mode": "sharding", "data": 2, "zero": 1, "bucket_bytes": 20000}
@@ -117,6 +155,7 @@ CASES = [("bert, f32", same_bits("bert", parallel("f32"))),
          ("8 ranks without NCCL", same_bits("gpt2", RANKS_8, nccl=False, processes=(2,))),
          ("a process is killed", lost(signal.SIGKILL, TIMES)),
          ("a process stands still", lost(signal.SIGSTOP, TIMES)),
+         ("choices of cuBLASLt", keeps_choices),
          ("devices are numbered", names_devices)]
 
 if __name__ == "__main__":

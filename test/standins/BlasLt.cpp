@@ -204,6 +204,18 @@ int cublasLtMatmulAlgoGetHeuristic(void *, void *desc, void *a, void *b, void *c
   return kSuccess;
 }
 
+int cublasLtMatmulAlgoCheck(void *, void *desc, void *a, void *b, void *c, void *d,
+                            const void *chosen, ProductAlgorithm *result) {
+  const Layout *layouts[] = {static_cast<Layout *>(a), static_cast<Layout *>(b),
+                             static_cast<Layout *>(c), static_cast<Layout *>(d)};
+  Algorithm algorithm;
+  std::memcpy(&algorithm, chosen, sizeof(algorithm));
+  *result = {};
+  result->workspaceBytes = kWorkspaceBytes;
+  return algorithm.problem == hashOf(*static_cast<Desc *>(desc), layouts) ? kSuccess
+                                                                          : kInvalidValue;
+}
+
 int cublasLtMatmul(void *, void *descriptor, const void *alpha, const void *a, void *aLayout,
                    const void *b, void *bLayout, const void *beta, const void *c, void *cLayout,
                    void *d, void *dLayout, const void *chosen, void *workspace,

@@ -355,19 +355,6 @@ int cuMemsetD32Async(unsigned long long memory, unsigned value, size_t words, vo
   });
 }
 
-int cuMemcpyHtoD_v2(unsigned long long to, const void *from, size_t bytes) {
-  if (int error = checkPlaces({{to, bytes}}))
-    return error;
-  std::memcpy(reinterpret_cast<void *>(to), from, bytes);
-  return kSuccess;
-}
-int cuMemcpyDtoH_v2(void *to, unsigned long long from, size_t bytes) {
-  if (int error = checkPlaces({{from, bytes}}))
-    return error;
-  std::memcpy(to, reinterpret_cast<const void *>(from), bytes);
-  return kSuccess;
-}
-
 // From memory of the host that is not pinned the driver would copy at once; nobody may rely on it.
 int cuMemcpyHtoDAsync_v2(unsigned long long to, const void *from, size_t bytes, void *stream) {
   if (!hostMemory.has(reinterpret_cast<uint64_t>(from), bytes))
@@ -544,6 +531,14 @@ int cuEventQuery(void *event) {
     return kSuccess;
   std::lock_guard<std::mutex> lock(moment->mutex);
   return moment->isReached ? int(kSuccess) : kNotReady;
+}
+int cuEventSynchronize(void *event) {
+  while (int result = cuEventQuery(event)) {
+    if (result != kNotReady)
+      return result;
+    std::this_thread::yield();
+  }
+  return kSuccess;
 }
 int cuStreamWaitEvent(void *stream, void *event, unsigned) {
   if (isCapturing(stream))

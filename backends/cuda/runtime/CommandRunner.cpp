@@ -33,13 +33,28 @@ absl::Status CommandRunner::copy(const proto::CudaCopy &copy) {
                       copy.from_pitch(), {copy.row_bytes(), copy.rows()});
 }
 
-absl::Status CommandRunner::multiply(const proto::CudaProduct &product) {
+ProductOperands CommandRunner::operandsOf(const proto::CudaProduct &product) const {
   ProductOperands operands{addressOf(product.a()), addressOf(product.b()), addressOf(product.d())};
   if (product.has_addend())
     operands.addend = addressOf(product.addend());
   if (product.has_bias())
     operands.bias = addressOf(product.bias());
-  return stream->multiply(product, operands);
+  return operands;
+}
+
+absl::Status CommandRunner::prepare(const Commands &commands) {
+  for (const proto::CudaCommand &command : commands) {
+    if (command.has_loop())
+      ST_RETURN_IF_ERROR(prepare(command.loop().body()));
+    else if (command.has_product())
+      ST_RETURN_IF_ERROR((command.aside() ? rank.aside : rank.stream)
+                             ->prepare(command.product(), operandsOf(command.product())));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status CommandRunner::prepare(const proto::CudaProgram &program) {
+  return prepare(program.commands());
 }
 
 absl::Status CommandRunner::repeat(const proto::CudaLoop &loop) {
@@ -65,7 +80,7 @@ absl::Status CommandRunner::run(const proto::CudaCommand &command) {
   case proto::CudaCommand::kCopy:
     return copy(command.copy());
   case proto::CudaCommand::kProduct:
-    return multiply(command.product());
+    return stream->multiply(command.product(), operandsOf(command.product()));
   case proto::CudaCommand::kLoop:
     return repeat(command.loop());
   case proto::CudaCommand::kIndex:
@@ -125,7 +140,7 @@ absl::Status CommandRunner::runTogether(const Commands &commands, int begin, int
   absl::Cleanup apart = [&] { isTogether = false; };
   Rank::Recording &recording = rank.recordings[{&commands[begin], microBatch}];
   if (!recording.graph) {
-    // The first time prepares what a recording cannot.
+    // What runs once is not worth it.
     if (recording.runs++ == 0 || rank.recordedCommands + count > kMostRecorded)
       return runAll();
     ST_RETURN_IF_ERROR(stream->beginRecording());

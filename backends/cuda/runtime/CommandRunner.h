@@ -16,6 +16,8 @@ public:
 
   /// `task` is what errors call the program.
   absl::Status run(const proto::CudaProgram &program, absl::string_view task, int64_t microBatch);
+  /// Chooses how to compute the products of a task.
+  absl::Status prepare(const proto::CudaProgram &program);
   /// Returns when all that was run is done.
   absl::Status finish() { return transfers.finish(); }
 
@@ -30,13 +32,14 @@ private:
 
   int64_t entry(int64_t number) const { return rank.table[static_cast<size_t>(number)]; }
   Address addressOf(const proto::CudaPlace &place) const;
+  absl::Status prepare(const Commands &commands);
+  ProductOperands operandsOf(const proto::CudaProduct &product) const;
   absl::Status run(const Commands &commands);
   absl::Status runTogether(const Commands &commands, int begin, int end, int64_t count);
   absl::Status run(const proto::CudaCommand &command);
   absl::Status choose(const proto::CudaCommand &command);
   absl::Status launch(const proto::CudaLaunch &launch);
   absl::Status copy(const proto::CudaCopy &copy);
-  absl::Status multiply(const proto::CudaProduct &product);
   absl::Status repeat(const proto::CudaLoop &loop);
 };
 

@@ -11,6 +11,7 @@
 #include <deque>
 #include <map>
 #include <optional>
+#include <set>
 #include <system_error>
 #include <thread>
 #include <utility>
@@ -123,6 +124,9 @@ absl::StatusOr<GpuDevice *> CudaExecutable::getDevice(const proto::CudaCode &cod
   if (!device) {
     ST_ASSIGN_OR_RETURN(device, code.gpu().chip() == "host" ? createHostDevice(code)
                                                             : createDriverDevice(code, number));
+    for (auto &[other, known] : devices)
+      if (known != device && code.gpu().chip() != "host")
+        connectDrivers(*device, *known);
   }
   return device.get();
 }
@@ -183,8 +187,17 @@ absl::Status CudaExecutable::load(const proto::Executable &program) {
     ranks[i].table = tables[i];
     used.push_back(ranks[i].device);
   }
-  ST_ASSIGN_OR_RETURN(groups, GpuGroups::create(peers, used, communicator, watchdogSeconds));
   exchange = std::make_unique<Exchange>(static_cast<int64_t>(here.size()));
+  for (size_t rank : here) {
+    CommandRunner runner(ranks[rank], {*remote, groups, *exchange, watchdogSeconds});
+    std::set<const DecodedTask *> seen;
+    for (const TaskRun &run : *schedules[rank])
+      if (seen.insert(run.task).second)
+        ST_RETURN_IF_ERROR(runner.prepare(run.task->program));
+  }
+  for (auto &[number, device] : devices)
+    device->keepChoices();
+  ST_ASSIGN_OR_RETURN(groups, GpuGroups::create(peers, used, communicator, watchdogSeconds));
   return absl::OkStatus();
 }
 

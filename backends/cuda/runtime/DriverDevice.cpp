@@ -1,176 +1,30 @@
-#include "backends/cuda/runtime/DriverLibraries.h"
-#include "backends/cuda/runtime/DriverProduct.h"
-#include "backends/cuda/runtime/GpuDevice.h"
-#include "backends/cuda/runtime/NcclGroup.h"
-
-#include "lib/Support/StatusMacros.h"
+#include "backends/cuda/runtime/DriverDevice.h"
 
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"
 
 #include <algorithm>
-#include <map>
-#include <mutex>
-#include <string>
-#include <vector>
+#include <cstring>
 
 namespace st::cuda {
-namespace {
 
-constexpr size_t kWorkspaceBytes = size_t{32} << 20; // as NVIDIA advises for its newest GPUs
-
-struct Kernel {
-  Handle function = nullptr;
-  unsigned blocks = 0, threads = 0;
-};
-
-class DriverDevice : public GpuDevice {
-public:
-  DriverDevice(const Driver &driver, DeviceNumber number) : driver(driver), number(number) {}
-  ~DriverDevice() override;
-
-  absl::Status load(const proto::CudaCode &code);
-  /// Contexts belong to threads.
-  absl::Status enter() const { return driver.check(driver.setContext(context), "entering a GPU"); }
-
-  absl::StatusOr<Address> allocate(int64_t bytes) override;
-  absl::Status write(Address to, absl::Span<const uint8_t> bytes) override {
-    ST_RETURN_IF_ERROR(enter());
-    return driver.check(driver.copyToDevice(to, bytes.data(), bytes.size()), "a copy to a GPU");
-  }
-  absl::Status read(Address from, absl::Span<uint8_t> bytes) override {
-    ST_RETURN_IF_ERROR(enter());
-    return driver.check(driver.copyFromDevice(bytes.data(), from, bytes.size()),
-                        "a copy from a GPU");
-  }
-  absl::StatusOr<std::unique_ptr<GpuStream>> createStream() override;
-  absl::StatusOr<std::string> identity() override {
-    std::string uuid(16, '\0');
-    ST_RETURN_IF_ERROR(driver.check(driver.getUuid(uuid.data(), number), "asking a GPU"));
-    return uuid;
-  }
-  absl::StatusOr<std::unique_ptr<GpuGroup>> join(const GroupMember &member) override {
-    ST_RETURN_IF_ERROR(enter());
-    return joinNcclGroup(member);
-  }
-
-  /// An event, new or used before, and its return.
-  absl::StatusOr<Handle> takeEvent();
-  void returnEvent(Handle event) {
-    std::lock_guard<std::mutex> lock(mutex);
-    events.push_back(event);
-  }
-
-  const Driver &driver;
-  std::vector<Kernel> kernels;
-
-private:
-  absl::StatusOr<const proto::CudaImage *> chooseImage(const proto::CudaCode &code) const;
-  void enablePeers() const;
-
-  DeviceNumber number;
-  Handle context = nullptr, module = nullptr;
-  std::mutex mutex;
-  std::vector<DevicePointer> allocations;
-  std::vector<Handle> events; // that nobody uses
-};
-
-class DriverMark : public GpuMark {
-public:
-  DriverMark(DriverDevice &device, Handle event) : event(event), device(device) {}
-  ~DriverMark() override { device.returnEvent(event); }
-
-  absl::StatusOr<bool> isReached() override {
-    ST_RETURN_IF_ERROR(device.enter());
-    const int result = device.driver.isEventReached(event);
-    if (result != kNotReady)
-      ST_RETURN_IF_ERROR(device.driver.check(result, "running a program's kernels"));
-    return result != kNotReady;
-  }
-
-  const Handle event;
-
-private:
-  DriverDevice &device;
-};
-
-class DriverGraph : public GpuGraph {
-public:
-  DriverGraph(DriverDevice &device, Handle executable) : executable(executable), device(device) {}
-  ~DriverGraph() override {
-    if (device.enter().ok())
-      device.driver.destroyExecutable(executable);
-  }
-
-  const Handle executable;
-
-private:
-  DriverDevice &device;
-};
-
-class DriverStream : public StreamOfDriver {
-public:
-  DriverStream(DriverDevice &device, Handle stream)
-      : device(device), driver(device.driver), stream(stream) {}
-  ~DriverStream() override {
-    if (device.enter().ok())
-      driver.destroyStream(stream);
-  }
-
-  bool canRecord() const override { return true; }
-  absl::Status beginRecording() override {
-    ST_RETURN_IF_ERROR(device.enter());
-    return driver.check(driver.beginCapture(stream, kCaptureOfThread), "recording a graph");
-  }
-  absl::StatusOr<std::unique_ptr<GpuGraph>> endRecording() override;
-  absl::Status launch(const GpuGraph &graph) override {
-    ST_RETURN_IF_ERROR(device.enter());
-    return driver.check(
-        driver.launchGraph(static_cast<const DriverGraph &>(graph).executable, stream),
-        "launching a graph");
-  }
-
-  absl::Status copy(Address to, int64_t toPitch, Address from, int64_t fromPitch,
-                    Extent extent) override;
-  absl::Status zero(Address to, int64_t pitch, Extent extent) override;
-  absl::Status writeWord(Address to, uint32_t word) override {
-    ST_RETURN_IF_ERROR(device.enter());
-    return driver.check(driver.setWords(to, word, 1, stream), "writing a number");
-  }
-  absl::Status launch(int64_t kernel, absl::Span<const Address> arguments) override;
-  absl::Status multiply(const proto::CudaProduct &product,
-                        const ProductOperands &operands) override;
-  absl::StatusOr<Mark> mark() override;
-  absl::Status waitFor(const Mark &mark) override;
-  absl::StatusOr<bool> isDone() override {
-    ST_RETURN_IF_ERROR(device.enter());
-    const int result = driver.isStreamDone(stream);
-    if (result != kNotReady)
-      ST_RETURN_IF_ERROR(driver.check(result, "running a program's kernels"));
-    return result != kNotReady;
-  }
-  absl::Status wait() override {
-    ST_RETURN_IF_ERROR(device.enter());
-    return driver.check(driver.synchronize(stream), "running a program's kernels");
-  }
-  Handle handle() const override { return stream; }
-
-private:
-  DriverDevice &device;
-  const Driver &driver;
-  Handle stream, library = nullptr;
-  DevicePointer workspace = 0;
-  std::map<const proto::CudaProduct *, std::unique_ptr<DriverProduct>> products;
-};
-
-// ---- the device ---------------------------------------------------------------------------------
+/// Of one piece: long enough for the bus to be at its rate.
+static constexpr size_t kStagedBytes = size_t{4} << 20;
 
 DriverDevice::~DriverDevice() {
   if (!context || !enter().ok())
     return;
   for (Handle event : events)
     driver.destroyEvent(event);
+  for (auto &half : halves) {
+    if (half.event)
+      driver.destroyEvent(half.event);
+    if (half.memory)
+      driver.releasePinned(half.memory);
+  }
+  if (stagingStream)
+    driver.destroyStream(stagingStream);
   for (DevicePointer memory : allocations)
     driver.release(memory);
   if (module)
@@ -201,29 +55,15 @@ DriverDevice::chooseImage(const proto::CudaCode &code) const {
                                                own));
 }
 
-/// GPUs that can read each other's memory do; kernels of the others cannot take part in
-/// collectives.
-void DriverDevice::enablePeers() const {
-  int count = 0;
-  if (driver.getDeviceCount(&count) != 0)
-    return;
-  for (int ordinal = 0; ordinal < count; ++ordinal) {
-    DeviceNumber peer = 0;
-    int can = 0;
-    Handle other = nullptr;
-    if (driver.getDevice(&peer, ordinal) != 0 || peer == number ||
-        driver.canAccessPeer(&can, number, peer) != 0 || !can ||
-        driver.retainContext(&other, peer) != 0)
-      continue;
-    driver.enablePeer(other, 0);
-    driver.releaseContext(peer);
-  }
+void DriverDevice::reach(const DriverDevice &other) {
+  int can = 0;
+  if (driver.canAccessPeer(&can, number, other.number) == 0 && can && enter().ok())
+    driver.enablePeer(other.context, 0);
 }
 
 absl::Status DriverDevice::load(const proto::CudaCode &code) {
   ST_RETURN_IF_ERROR(driver.check(driver.retainContext(&context, number), "opening a GPU"));
   ST_RETURN_IF_ERROR(enter());
-  enablePeers();
   if (code.kernels().empty())
     return absl::OkStatus();
   ST_ASSIGN_OR_RETURN(const proto::CudaImage *image, chooseImage(code));
@@ -259,12 +99,72 @@ absl::StatusOr<Address> DriverDevice::allocate(int64_t bytes) {
   return memory;
 }
 
-absl::StatusOr<std::unique_ptr<GpuStream>> DriverDevice::createStream() {
+template <class Begin, class End>
+absl::Status DriverDevice::stage(size_t bytes, Begin begin, End end) {
   ST_RETURN_IF_ERROR(enter());
-  Handle stream = nullptr;
-  ST_RETURN_IF_ERROR(
-      driver.check(driver.createStream(&stream, kStreamNonBlocking), "creating a stream"));
-  return std::make_unique<DriverStream>(*this, stream);
+  std::lock_guard<std::mutex> lock(staging);
+  if (!stagingStream)
+    ST_RETURN_IF_ERROR(
+        driver.check(driver.createStream(&stagingStream, kStreamNonBlocking), "creating a stream"));
+  for (auto &half : halves) {
+    if (!half.memory)
+      ST_RETURN_IF_ERROR(driver.check(driver.allocatePinned(&half.memory, kStagedBytes),
+                                      "taking pinned memory of the host"));
+    if (!half.event)
+      ST_RETURN_IF_ERROR(
+          driver.check(driver.createEvent(&half.event, kEventDisableTiming), "creating an event"));
+  }
+  const size_t count = (bytes + kStagedBytes - 1) / kStagedBytes;
+  auto sizeOf = [&](size_t piece) { return std::min(kStagedBytes, bytes - piece * kStagedBytes); };
+  for (size_t piece = 0; piece < count + 2; ++piece) {
+    auto &half = halves[piece % 2];
+    if (piece >= 2) {
+      ST_RETURN_IF_ERROR(driver.check(driver.waitForEventOnHost(half.event), "a copy"));
+      end(half.memory, (piece - 2) * kStagedBytes, sizeOf(piece - 2));
+    }
+    if (piece >= count)
+      continue;
+    ST_RETURN_IF_ERROR(
+        driver.check(begin(half.memory, piece * kStagedBytes, sizeOf(piece)), "a copy"));
+    ST_RETURN_IF_ERROR(driver.check(driver.record(half.event, stagingStream), "a copy"));
+  }
+  return absl::OkStatus();
+}
+
+absl::Status DriverDevice::write(Address to, absl::Span<const uint8_t> bytes) {
+  return stage(
+      bytes.size(),
+      [&](void *memory, size_t offset, size_t size) {
+        std::memcpy(memory, bytes.data() + offset, size);
+        return driver.copyToDevice(to + offset, memory, size, stagingStream);
+      },
+      [](void *, size_t, size_t) {});
+}
+
+absl::Status DriverDevice::read(Address from, absl::Span<uint8_t> bytes) {
+  return stage(
+      bytes.size(),
+      [&](void *memory, size_t offset, size_t size) {
+        return driver.copyFromDevice(memory, from + offset, size, stagingStream);
+      },
+      [&](void *memory, size_t offset, size_t size) {
+        std::memcpy(bytes.data() + offset, memory, size);
+      });
+}
+
+absl::StatusOr<ProductChoices *> DriverDevice::getChoices() {
+  ST_ASSIGN_OR_RETURN(const BlasLt *blas, getBlasLt());
+  std::lock_guard<std::mutex> lock(mutex);
+  if (!choices) {
+    char name[256] = "";
+    ST_RETURN_IF_ERROR(driver.check(driver.getName(name, sizeof(name), number), "asking a GPU"));
+    choices = std::make_unique<ProductChoices>(name, blas->getVersion());
+  }
+  return choices.get();
+}
+
+absl::StatusOr<std::unique_ptr<GpuStream>> DriverDevice::createStream() {
+  return createDriverStream(*this);
 }
 
 absl::StatusOr<Handle> DriverDevice::takeEvent() {
@@ -281,93 +181,6 @@ absl::StatusOr<Handle> DriverDevice::takeEvent() {
       driver.check(driver.createEvent(&event, kEventDisableTiming), "creating an event"));
   return event;
 }
-
-// ---- a stream -----------------------------------------------------------------------------------
-
-absl::Status DriverStream::copy(Address to, int64_t toPitch, Address from, int64_t fromPitch,
-                                Extent extent) {
-  ST_RETURN_IF_ERROR(device.enter());
-  const auto bytes = static_cast<size_t>(extent.rowBytes);
-  if (bytes == 0)
-    return absl::OkStatus();
-  if (extent.rows == 1)
-    return driver.check(driver.copy(to, from, bytes, stream), "a copy on a GPU");
-  Copy2D copy;
-  copy.source = from;
-  copy.sourcePitch = static_cast<size_t>(fromPitch);
-  copy.target = to;
-  copy.targetPitch = static_cast<size_t>(toPitch);
-  copy.width = bytes;
-  copy.height = static_cast<size_t>(extent.rows);
-  return driver.check(driver.copy2D(&copy, stream), "a copy on a GPU");
-}
-
-absl::Status DriverStream::zero(Address to, int64_t pitch, Extent extent) {
-  ST_RETURN_IF_ERROR(device.enter());
-  if (extent.rowBytes == 0)
-    return absl::OkStatus();
-  const int64_t distance = std::max(pitch, extent.rowBytes);
-  return driver.check(driver.setBytes2D(to, static_cast<size_t>(distance), 0,
-                                        static_cast<size_t>(extent.rowBytes),
-                                        static_cast<size_t>(extent.rows), stream),
-                      "clearing memory of a GPU");
-}
-
-absl::Status DriverStream::launch(int64_t kernel, absl::Span<const Address> arguments) {
-  ST_RETURN_IF_ERROR(device.enter());
-  std::vector<Address> values(arguments.begin(), arguments.end());
-  std::vector<void *> pointers;
-  for (Address &value : values)
-    pointers.push_back(&value);
-  const Kernel &launched = device.kernels[static_cast<size_t>(kernel)];
-  return driver.check(driver.launch(launched.function, launched.blocks, 1, 1, launched.threads, 1,
-                                    1, 0, stream, pointers.data(), nullptr),
-                      "launching a kernel");
-}
-
-absl::Status DriverStream::multiply(const proto::CudaProduct &product,
-                                    const ProductOperands &operands) {
-  ST_RETURN_IF_ERROR(device.enter());
-  if (!library) {
-    ST_ASSIGN_OR_RETURN(const BlasLt *blas, getBlasLt());
-    ST_ASSIGN_OR_RETURN(workspace, device.allocate(kWorkspaceBytes));
-    if (int result = blas->create(&library); result != 0)
-      return absl::UnavailableError(absl::StrCat("cuBLASLt cannot start (status ", result, ")"));
-  }
-  std::unique_ptr<DriverProduct> &made = products[&product];
-  if (!made) {
-    ST_ASSIGN_OR_RETURN(made, DriverProduct::create(library, product, operands, kWorkspaceBytes));
-  }
-  return made->run(operands, workspace, stream);
-}
-
-absl::StatusOr<std::unique_ptr<GpuGraph>> DriverStream::endRecording() {
-  ST_RETURN_IF_ERROR(device.enter());
-  Handle graph = nullptr, executable = nullptr;
-  ST_RETURN_IF_ERROR(driver.check(driver.endCapture(stream, &graph), "recording a graph"));
-  const int result = driver.instantiate(&executable, graph, 0);
-  driver.destroyGraph(graph);
-  ST_RETURN_IF_ERROR(driver.check(result, "preparing a graph"));
-  return std::make_unique<DriverGraph>(device, executable);
-}
-
-absl::StatusOr<Mark> DriverStream::mark() {
-  ST_RETURN_IF_ERROR(device.enter());
-  ST_ASSIGN_OR_RETURN(Handle event, device.takeEvent());
-  auto mark = std::make_shared<DriverMark>(device, event);
-  ST_RETURN_IF_ERROR(driver.check(driver.record(event, stream), "recording an event"));
-  return mark;
-}
-
-absl::Status DriverStream::waitFor(const Mark &mark) {
-  if (!mark)
-    return absl::OkStatus();
-  ST_RETURN_IF_ERROR(device.enter());
-  return driver.check(driver.waitForEvent(stream, static_cast<const DriverMark &>(*mark).event, 0),
-                      "waiting for an event");
-}
-
-} // namespace
 
 absl::StatusOr<int64_t> countGpus() {
   ST_ASSIGN_OR_RETURN(const Driver *driver, getDriver());
@@ -387,6 +200,12 @@ absl::StatusOr<std::unique_ptr<GpuDevice>> createDriverDevice(const proto::CudaC
   auto device = std::make_unique<DriverDevice>(*driver, number);
   ST_RETURN_IF_ERROR(device->load(code));
   return device;
+}
+
+void connectDrivers(GpuDevice &one, GpuDevice &other) {
+  auto &first = static_cast<DriverDevice &>(one), &second = static_cast<DriverDevice &>(other);
+  first.reach(second);
+  second.reach(first);
 }
 
 } // namespace st::cuda

@@ -44,6 +44,7 @@ absl::StatusOr<Driver> openDriver() {
   library.find(driver.getErrorString, "cuGetErrorString");
   library.find(driver.getDeviceCount, "cuDeviceGetCount");
   library.find(driver.getDevice, "cuDeviceGet");
+  library.find(driver.getName, "cuDeviceGetName");
   library.find(driver.getUuid, "cuDeviceGetUuid_v2");
   library.find(driver.getAttribute, "cuDeviceGetAttribute");
   library.find(driver.retainContext, "cuDevicePrimaryCtxRetain");
@@ -56,8 +57,10 @@ absl::StatusOr<Driver> openDriver() {
   library.find(driver.setBytes, "cuMemsetD8_v2");
   library.find(driver.setBytes2D, "cuMemsetD2D8Async");
   library.find(driver.setWords, "cuMemsetD32Async");
-  library.find(driver.copyToDevice, "cuMemcpyHtoD_v2");
-  library.find(driver.copyFromDevice, "cuMemcpyDtoH_v2");
+  library.find(driver.allocatePinned, "cuMemAllocHost_v2");
+  library.find(driver.releasePinned, "cuMemFreeHost");
+  library.find(driver.copyToDevice, "cuMemcpyHtoDAsync_v2");
+  library.find(driver.copyFromDevice, "cuMemcpyDtoHAsync_v2");
   library.find(driver.copy, "cuMemcpyAsync");
   library.find(driver.copy2D, "cuMemcpy2DAsync_v2");
   library.find(driver.loadModule, "cuModuleLoadDataEx");
@@ -72,6 +75,7 @@ absl::StatusOr<Driver> openDriver() {
   library.find(driver.destroyEvent, "cuEventDestroy_v2");
   library.find(driver.record, "cuEventRecord");
   library.find(driver.isEventReached, "cuEventQuery");
+  library.find(driver.waitForEventOnHost, "cuEventSynchronize");
   library.find(driver.waitForEvent, "cuStreamWaitEvent");
   library.find(driver.beginCapture, "cuStreamBeginCapture_v2");
   library.find(driver.endCapture, "cuStreamEndCapture");
@@ -88,6 +92,7 @@ absl::StatusOr<BlasLt> openBlasLt() {
   Library library({"libcublasLt.so", "libcublasLt.so.13", "libcublasLt.so.12"},
                   "comes with CUDA and multiplies matrices");
   BlasLt blas;
+  library.find(blas.getVersion, "cublasLtGetVersion");
   library.find(blas.create, "cublasLtCreate");
   library.find(blas.createDesc, "cublasLtMatmulDescCreate");
   library.find(blas.setDesc, "cublasLtMatmulDescSetAttribute");
@@ -99,6 +104,7 @@ absl::StatusOr<BlasLt> openBlasLt() {
   library.find(blas.setPreference, "cublasLtMatmulPreferenceSetAttribute");
   library.find(blas.destroyPreference, "cublasLtMatmulPreferenceDestroy");
   library.find(blas.choose, "cublasLtMatmulAlgoGetHeuristic");
+  library.find(blas.accepts, "cublasLtMatmulAlgoCheck");
   library.find(blas.multiply, "cublasLtMatmul");
   ST_RETURN_IF_ERROR(library.status);
   return blas;

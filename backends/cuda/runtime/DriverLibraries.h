@@ -45,6 +45,7 @@ struct Driver {
   int (*getErrorString)(int error, const char **text);
   int (*getDeviceCount)(int *count);
   int (*getDevice)(DeviceNumber *device, int ordinal);
+  int (*getName)(char *name, int bytes, DeviceNumber device);
   int (*getUuid)(char uuid[16], DeviceNumber device);
   int (*getAttribute)(int *value, int attribute, DeviceNumber device);
   int (*retainContext)(Handle *context, DeviceNumber device);
@@ -58,8 +59,10 @@ struct Driver {
   int (*setBytes2D)(DevicePointer memory, size_t pitch, unsigned char value, size_t width,
                     size_t height, Handle stream);
   int (*setWords)(DevicePointer memory, unsigned value, size_t words, Handle stream);
-  int (*copyToDevice)(DevicePointer to, const void *from, size_t bytes);
-  int (*copyFromDevice)(void *to, DevicePointer from, size_t bytes);
+  int (*allocatePinned)(void **memory, size_t bytes);
+  int (*releasePinned)(void *memory);
+  int (*copyToDevice)(DevicePointer to, const void *from, size_t bytes, Handle stream);
+  int (*copyFromDevice)(void *to, DevicePointer from, size_t bytes, Handle stream);
   int (*copy)(DevicePointer to, DevicePointer from, size_t bytes, Handle stream);
   int (*copy2D)(const Copy2D *copy, Handle stream);
   int (*loadModule)(Handle *module, const void *image, unsigned options, int *names, void **values);
@@ -76,6 +79,7 @@ struct Driver {
   int (*destroyEvent)(Handle event);
   int (*record)(Handle event, Handle stream);
   int (*isEventReached)(Handle event);
+  int (*waitForEventOnHost)(Handle event);
   int (*waitForEvent)(Handle stream, Handle event, unsigned flags);
   int (*beginCapture)(Handle stream, int mode);
   int (*endCapture)(Handle stream, Handle *graph);
@@ -108,6 +112,7 @@ struct ProductAlgorithm {
 
 /// cuBLASLt: products with what follows them.
 struct BlasLt {
+  size_t (*getVersion)();
   int (*create)(Handle *library);
   int (*createDesc)(Handle *desc, int computeType, int scaleType);
   int (*setDesc)(Handle desc, int attribute, const void *value, size_t bytes);
@@ -120,6 +125,9 @@ struct BlasLt {
   int (*destroyPreference)(Handle preference);
   int (*choose)(Handle library, Handle desc, Handle a, Handle b, Handle c, Handle d,
                 Handle preference, int most, ProductAlgorithm *found, int *count);
+  /// Whether an algorithm of an earlier run is one for this product.
+  int (*accepts)(Handle library, Handle desc, Handle a, Handle b, Handle c, Handle d,
+                 const void *algorithm, ProductAlgorithm *result);
   int (*multiply)(Handle library, Handle desc, const void *alpha, const void *a, Handle aLayout,
                   const void *b, Handle bLayout, const void *beta, const void *c, Handle cLayout,
                   void *d, Handle dLayout, const void *algorithm, void *workspace,

@@ -3,8 +3,10 @@
 #include "lib/Support/StatusMacros.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 #include <algorithm>
+#include <optional>
 
 namespace st::cuda {
 namespace {
@@ -47,10 +49,11 @@ int64_t widthOf(proto::ElementType type) {
 
 absl::StatusOr<std::unique_ptr<DriverProduct>>
 DriverProduct::create(Handle library, const proto::CudaProduct &product,
-                      const ProductOperands &operands, size_t workspaceBytes) {
+                      const ProductOperands &operands, size_t workspaceBytes,
+                      ProductChoices &choices) {
   ST_ASSIGN_OR_RETURN(const BlasLt *blas, getBlasLt());
   auto made = std::unique_ptr<DriverProduct>(new DriverProduct(*blas, library, product));
-  ST_RETURN_IF_ERROR(made->prepare(operands, workspaceBytes));
+  ST_RETURN_IF_ERROR(made->prepare(operands, workspaceBytes, choices));
   return made;
 }
 
@@ -86,7 +89,8 @@ absl::Status DriverProduct::addLayout(Handle &layout, int type, const proto::Cud
   return check(blas.setLayout(layout, kLayoutBatchStride, &stride, sizeof(stride)), "a batch");
 }
 
-absl::Status DriverProduct::prepare(const ProductOperands &operands, size_t workspaceBytes) {
+absl::Status DriverProduct::prepare(const ProductOperands &operands, size_t workspaceBytes,
+                                    ProductChoices &choices) {
   const bool isF64 = product.type() == proto::F64;
   const int type = typeOf(product.type()), dType = typeOf(product.d_type());
   ST_RETURN_IF_ERROR(
@@ -109,24 +113,55 @@ absl::Status DriverProduct::prepare(const ProductOperands &operands, size_t work
     ST_RETURN_IF_ERROR(check(blas.setDesc(desc, kDescBias, &bias, sizeof(bias)), "a bias"));
   }
 
-  Handle preference = nullptr;
-  ST_RETURN_IF_ERROR(check(blas.createPreference(&preference), "choosing an algorithm"));
   // Where it is called for one matrix of the batch after the other, these are aligned to their
   // elements at least.
   const auto narrow =
       static_cast<uint32_t>(std::min(widthOf(product.type()), widthOf(product.d_type())));
+  const bool isSingle = product.batch_size() < 2;
+  const bool adds = product.has_addend();
+  const Address addresses[] = {operands.b, operands.a, adds ? operands.addend : operands.d,
+                               operands.d};
+  const proto::CudaPlace *places[] = {&product.b(), &product.a(),
+                                      adds ? &product.addend() : &product.d(), &product.d()};
+  uint32_t alignments[4];
+  for (int operand = 0; operand < 4; ++operand)
+    alignments[operand] = isSingle ? alignmentOf(addresses[operand], *places[operand]) : narrow;
+
+  const std::string known = key(alignments, workspaceBytes);
+  ProductAlgorithm checked = {};
+  if (std::optional<ProductAlgorithm> proposed = choices.find(known);
+      proposed && proposed->workspaceBytes <= workspaceBytes &&
+      blas.accepts(library, desc, b, a, d, d, proposed->algorithm, &checked) == 0 &&
+      checked.workspaceBytes <= proposed->workspaceBytes) {
+    algorithm = *proposed;
+    return absl::OkStatus();
+  }
+  ST_RETURN_IF_ERROR(choose(alignments, workspaceBytes));
+  choices.add(known, algorithm);
+  return absl::OkStatus();
+}
+
+std::string DriverProduct::key(absl::Span<const uint32_t> alignments, size_t workspaceBytes) const {
+  auto matrix = [](const proto::CudaMatrix &layout) {
+    return absl::StrCat(layout.row(), ",", layout.column(), layout.batch().empty() ? "" : ",",
+                        absl::StrJoin(layout.batch(), ","));
+  };
+  return absl::StrCat(proto::ElementType_Name(product.type()), " ",
+                      proto::ElementType_Name(product.d_type()), " ", product.m(), "x", product.n(),
+                      "x", product.k(), " of ", absl::StrJoin(product.batch(), "x"), " a ",
+                      matrix(product.a_matrix()), " b ", matrix(product.b_matrix()), " d ",
+                      matrix(product.d_matrix()), product.has_bias() ? " bias" : "", " aligned ",
+                      absl::StrJoin(alignments, ","), " workspace ", workspaceBytes);
+}
+
+absl::Status DriverProduct::choose(absl::Span<const uint32_t> alignments, size_t workspaceBytes) {
+  Handle preference = nullptr;
+  ST_RETURN_IF_ERROR(check(blas.createPreference(&preference), "choosing an algorithm"));
   int result =
       blas.setPreference(preference, kPreferWorkspace, &workspaceBytes, sizeof(workspaceBytes));
-  const bool isSingle = product.batch_size() < 2;
-  for (int operand = 0; operand < 4 && result == 0; ++operand) {
-    const bool adds = product.has_addend();
-    const Address addresses[] = {operands.b, operands.a, adds ? operands.addend : operands.d,
-                                 operands.d};
-    const proto::CudaPlace *places[] = {&product.b(), &product.a(),
-                                        adds ? &product.addend() : &product.d(), &product.d()};
-    const uint32_t aligned = isSingle ? alignmentOf(addresses[operand], *places[operand]) : narrow;
-    result = blas.setPreference(preference, kPreferAlignmentA + operand, &aligned, sizeof(aligned));
-  }
+  for (int operand = 0; operand < 4 && result == 0; ++operand)
+    result = blas.setPreference(preference, kPreferAlignmentA + operand, &alignments[operand],
+                                sizeof(uint32_t));
   int count = 0;
   if (result == 0)
     result = blas.choose(library, desc, b, a, d, d, preference, 1, &algorithm, &count);

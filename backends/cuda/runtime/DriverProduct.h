@@ -4,8 +4,10 @@
 
 #include "backends/cuda/runtime/DriverLibraries.h"
 #include "backends/cuda/runtime/GpuDevice.h"
+#include "backends/cuda/runtime/ProductChoices.h"
 
 #include <memory>
+#include <string>
 
 namespace st::cuda {
 
@@ -13,10 +15,9 @@ namespace st::cuda {
 /// it is asked for the transpose of d, which is that of b times that of a.
 class DriverProduct {
 public:
-  static absl::StatusOr<std::unique_ptr<DriverProduct>> create(Handle library,
-                                                               const proto::CudaProduct &product,
-                                                               const ProductOperands &operands,
-                                                               size_t workspaceBytes);
+  static absl::StatusOr<std::unique_ptr<DriverProduct>>
+  create(Handle library, const proto::CudaProduct &product, const ProductOperands &operands,
+         size_t workspaceBytes, ProductChoices &choices);
   ~DriverProduct();
   DriverProduct(const DriverProduct &) = delete;
   DriverProduct &operator=(const DriverProduct &) = delete;
@@ -28,7 +29,11 @@ private:
   DriverProduct(const BlasLt &blas, Handle library, const proto::CudaProduct &product)
       : blas(blas), library(library), product(product) {}
 
-  absl::Status prepare(const ProductOperands &operands, size_t workspaceBytes);
+  absl::Status prepare(const ProductOperands &operands, size_t workspaceBytes,
+                       ProductChoices &choices);
+  absl::Status choose(absl::Span<const uint32_t> alignments, size_t workspaceBytes);
+  /// What a choice depends on.
+  std::string key(absl::Span<const uint32_t> alignments, size_t workspaceBytes) const;
   absl::Status addLayout(Handle &layout, int type, const proto::CudaMatrix &matrix, int64_t rows,
                          int64_t columns, int32_t *isTransposed);
   absl::Status runBatch(int dim, const ProductOperands &operands, DevicePointer workspace,

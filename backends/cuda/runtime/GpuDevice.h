@@ -47,7 +47,7 @@ public:
   virtual ~GpuStream() = default;
 
   /// Between these, copies, kernels and products are not done but become a graph. Products have to
-  /// have been done once before.
+  /// be prepared.
   virtual bool canRecord() const { return false; }
   virtual absl::Status beginRecording() = 0;
   virtual absl::StatusOr<std::unique_ptr<GpuGraph>> endRecording() = 0;
@@ -61,6 +61,9 @@ public:
   virtual absl::Status launch(int64_t kernel, absl::Span<const Address> arguments) = 0;
   virtual absl::Status multiply(const proto::CudaProduct &product,
                                 const ProductOperands &operands) = 0;
+  /// Chooses how to, and takes the memory for that, before the first time.
+  virtual absl::Status prepare(const proto::CudaProduct &product,
+                               const ProductOperands &operands) = 0;
 
   /// Behind what was given so far.
   virtual absl::StatusOr<Mark> mark() = 0;
@@ -104,6 +107,9 @@ public:
 
   virtual absl::StatusOr<std::unique_ptr<GpuStream>> createStream() = 0;
 
+  /// Leaves what was chosen for products to later runs.
+  virtual void keepChoices() {}
+
   /// The same for two devices of any processes if they are one; empty: NCCL does not know it.
   virtual absl::StatusOr<std::string> identity() { return std::string(); }
 
@@ -128,6 +134,9 @@ absl::StatusOr<int64_t> countGpus();
 /// names what is missing.
 absl::StatusOr<std::unique_ptr<GpuDevice>> createDriverDevice(const proto::CudaCode &code,
                                                               int64_t ordinal);
+
+/// Lets two devices of the driver read each other's memory without a detour, where they can.
+void connectDrivers(GpuDevice &one, GpuDevice &other);
 
 } // namespace st::cuda
 

@@ -117,6 +117,9 @@ public:
                         const ProductOperands &operands) override {
     return multiplyOnHost(product, operands);
   }
+  absl::Status prepare(const proto::CudaProduct &, const ProductOperands &) override {
+    return absl::OkStatus();
+  }
 
   // All is done when it is given.
   absl::StatusOr<Mark> mark() override { return Mark(); }

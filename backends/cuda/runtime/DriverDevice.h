@@ -1,0 +1,93 @@
+// GPUs through NVIDIA's driver.
+#ifndef ST_BACKENDS_CUDA_RUNTIME_DRIVERDEVICE_H
+#define ST_BACKENDS_CUDA_RUNTIME_DRIVERDEVICE_H
+
+#include "backends/cuda/runtime/DriverLibraries.h"
+#include "backends/cuda/runtime/GpuDevice.h"
+#include "backends/cuda/runtime/NcclGroup.h"
+#include "backends/cuda/runtime/ProductChoices.h"
+#include "lib/Support/StatusMacros.h"
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+namespace st::cuda {
+
+struct Kernel {
+  Handle function = nullptr;
+  unsigned blocks = 0, threads = 0;
+};
+
+class DriverDevice : public GpuDevice {
+public:
+  DriverDevice(const Driver &driver, DeviceNumber number) : driver(driver), number(number) {}
+  ~DriverDevice() override;
+
+  absl::Status load(const proto::CudaCode &code);
+  /// Contexts belong to threads.
+  absl::Status enter() const { return driver.check(driver.setContext(context), "entering a GPU"); }
+
+  /// Lets copies go from the other one to this one without a detour, where that can be.
+  void reach(const DriverDevice &other);
+
+  absl::StatusOr<Address> allocate(int64_t bytes) override;
+  absl::Status write(Address to, absl::Span<const uint8_t> bytes) override;
+  absl::Status read(Address from, absl::Span<uint8_t> bytes) override;
+  absl::StatusOr<std::unique_ptr<GpuStream>> createStream() override;
+  absl::StatusOr<std::string> identity() override {
+    std::string uuid(16, '\0');
+    ST_RETURN_IF_ERROR(driver.check(driver.getUuid(uuid.data(), number), "asking a GPU"));
+    return uuid;
+  }
+  absl::StatusOr<std::unique_ptr<GpuGroup>> join(const GroupMember &member) override {
+    ST_RETURN_IF_ERROR(enter());
+    return joinNcclGroup(member);
+  }
+
+  /// An event, new or used before, and its return.
+  absl::StatusOr<Handle> takeEvent();
+  void returnEvent(Handle event) {
+    std::lock_guard<std::mutex> lock(mutex);
+    events.push_back(event);
+  }
+
+  /// Of cuBLASLt for this GPU, which is looked for now.
+  absl::StatusOr<ProductChoices *> getChoices();
+  void keepChoices() override {
+    if (choices)
+      choices->save();
+  }
+
+  const Driver &driver;
+  std::vector<Kernel> kernels;
+
+private:
+  absl::StatusOr<const proto::CudaImage *> chooseImage(const proto::CudaCode &code) const;
+  /// Pieces of bytes through pinned memory, of which one is filled or emptied while another is on
+  /// its way. `begin` and `end` do that with a piece.
+  template <class Begin, class End> absl::Status stage(size_t bytes, Begin begin, End end);
+
+  DeviceNumber number;
+  Handle context = nullptr, module = nullptr;
+
+  std::mutex staging; ///< of what follows
+  Handle stagingStream = nullptr;
+  struct {
+    void *memory = nullptr;
+    Handle event = nullptr;
+  } halves[2];
+
+  std::mutex mutex; ///< of what follows
+  std::unique_ptr<ProductChoices> choices;
+  std::vector<DevicePointer> allocations;
+  std::vector<Handle> events; // that nobody uses
+};
+
+/// Streams of a device end before it.
+absl::StatusOr<std::unique_ptr<GpuStream>> createDriverStream(DriverDevice &device);
+
+} // namespace st::cuda
+
+#endif // ST_BACKENDS_CUDA_RUNTIME_DRIVERDEVICE_H

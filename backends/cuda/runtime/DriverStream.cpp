@@ -1,0 +1,210 @@
+#include "backends/cuda/runtime/DriverDevice.h"
+#include "backends/cuda/runtime/DriverProduct.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <map>
+
+namespace st::cuda {
+namespace {
+
+constexpr size_t kWorkspaceBytes = size_t{32} << 20; // as NVIDIA advises for its newest GPUs
+
+class DriverMark : public GpuMark {
+public:
+  DriverMark(DriverDevice &device, Handle event) : event(event), device(device) {}
+  ~DriverMark() override { device.returnEvent(event); }
+
+  absl::StatusOr<bool> isReached() override {
+    ST_RETURN_IF_ERROR(device.enter());
+    const int result = device.driver.isEventReached(event);
+    if (result != kNotReady)
+      ST_RETURN_IF_ERROR(device.driver.check(result, "running a program's kernels"));
+    return result != kNotReady;
+  }
+
+  const Handle event;
+
+private:
+  DriverDevice &device;
+};
+
+class DriverGraph : public GpuGraph {
+public:
+  DriverGraph(DriverDevice &device, Handle executable) : executable(executable), device(device) {}
+  ~DriverGraph() override {
+    if (device.enter().ok())
+      device.driver.destroyExecutable(executable);
+  }
+
+  const Handle executable;
+
+private:
+  DriverDevice &device;
+};
+
+class DriverStream : public StreamOfDriver {
+public:
+  DriverStream(DriverDevice &device, Handle stream)
+      : device(device), driver(device.driver), stream(stream) {}
+  ~DriverStream() override {
+    if (device.enter().ok())
+      driver.destroyStream(stream);
+  }
+
+  bool canRecord() const override { return true; }
+  absl::Status beginRecording() override {
+    ST_RETURN_IF_ERROR(device.enter());
+    return driver.check(driver.beginCapture(stream, kCaptureOfThread), "recording a graph");
+  }
+  absl::StatusOr<std::unique_ptr<GpuGraph>> endRecording() override;
+  absl::Status launch(const GpuGraph &graph) override {
+    ST_RETURN_IF_ERROR(device.enter());
+    return driver.check(
+        driver.launchGraph(static_cast<const DriverGraph &>(graph).executable, stream),
+        "launching a graph");
+  }
+
+  absl::Status copy(Address to, int64_t toPitch, Address from, int64_t fromPitch,
+                    Extent extent) override;
+  absl::Status zero(Address to, int64_t pitch, Extent extent) override;
+  absl::Status writeWord(Address to, uint32_t word) override {
+    ST_RETURN_IF_ERROR(device.enter());
+    return driver.check(driver.setWords(to, word, 1, stream), "writing a number");
+  }
+  absl::Status launch(int64_t kernel, absl::Span<const Address> arguments) override;
+  absl::Status multiply(const proto::CudaProduct &product,
+                        const ProductOperands &operands) override;
+  absl::StatusOr<Mark> mark() override;
+  absl::Status waitFor(const Mark &mark) override;
+  absl::StatusOr<bool> isDone() override {
+    ST_RETURN_IF_ERROR(device.enter());
+    const int result = driver.isStreamDone(stream);
+    if (result != kNotReady)
+      ST_RETURN_IF_ERROR(driver.check(result, "running a program's kernels"));
+    return result != kNotReady;
+  }
+  absl::Status prepare(const proto::CudaProduct &product,
+                       const ProductOperands &operands) override {
+    return getProduct(product, operands).status();
+  }
+  absl::Status wait() override {
+    ST_RETURN_IF_ERROR(device.enter());
+    return driver.check(driver.synchronize(stream), "running a program's kernels");
+  }
+  Handle handle() const override { return stream; }
+
+private:
+  DriverDevice &device;
+  const Driver &driver;
+  Handle stream, library = nullptr;
+  DevicePointer workspace = 0;
+  std::map<const proto::CudaProduct *, std::unique_ptr<DriverProduct>> products;
+
+  absl::StatusOr<DriverProduct *> getProduct(const proto::CudaProduct &product,
+                                             const ProductOperands &operands);
+};
+
+absl::Status DriverStream::copy(Address to, int64_t toPitch, Address from, int64_t fromPitch,
+                                Extent extent) {
+  ST_RETURN_IF_ERROR(device.enter());
+  const auto bytes = static_cast<size_t>(extent.rowBytes);
+  if (bytes == 0)
+    return absl::OkStatus();
+  if (extent.rows == 1)
+    return driver.check(driver.copy(to, from, bytes, stream), "a copy on a GPU");
+  Copy2D copy;
+  copy.source = from;
+  copy.sourcePitch = static_cast<size_t>(fromPitch);
+  copy.target = to;
+  copy.targetPitch = static_cast<size_t>(toPitch);
+  copy.width = bytes;
+  copy.height = static_cast<size_t>(extent.rows);
+  return driver.check(driver.copy2D(&copy, stream), "a copy on a GPU");
+}
+
+absl::Status DriverStream::zero(Address to, int64_t pitch, Extent extent) {
+  ST_RETURN_IF_ERROR(device.enter());
+  if (extent.rowBytes == 0)
+    return absl::OkStatus();
+  const int64_t distance = std::max(pitch, extent.rowBytes);
+  return driver.check(driver.setBytes2D(to, static_cast<size_t>(distance), 0,
+                                        static_cast<size_t>(extent.rowBytes),
+                                        static_cast<size_t>(extent.rows), stream),
+                      "clearing memory of a GPU");
+}
+
+absl::Status DriverStream::launch(int64_t kernel, absl::Span<const Address> arguments) {
+  ST_RETURN_IF_ERROR(device.enter());
+  std::vector<Address> values(arguments.begin(), arguments.end());
+  std::vector<void *> pointers;
+  for (Address &value : values)
+    pointers.push_back(&value);
+  const Kernel &launched = device.kernels[static_cast<size_t>(kernel)];
+  return driver.check(driver.launch(launched.function, launched.blocks, 1, 1, launched.threads, 1,
+                                    1, 0, stream, pointers.data(), nullptr),
+                      "launching a kernel");
+}
+
+absl::StatusOr<DriverProduct *> DriverStream::getProduct(const proto::CudaProduct &product,
+                                                         const ProductOperands &operands) {
+  ST_RETURN_IF_ERROR(device.enter());
+  if (!library) {
+    ST_ASSIGN_OR_RETURN(const BlasLt *blas, getBlasLt());
+    ST_ASSIGN_OR_RETURN(workspace, device.allocate(kWorkspaceBytes));
+    if (int result = blas->create(&library); result != 0)
+      return absl::UnavailableError(absl::StrCat("cuBLASLt cannot start (status ", result, ")"));
+  }
+  std::unique_ptr<DriverProduct> &made = products[&product];
+  if (!made) {
+    ST_ASSIGN_OR_RETURN(ProductChoices * choices, device.getChoices());
+    ST_ASSIGN_OR_RETURN(
+        made, DriverProduct::create(library, product, operands, kWorkspaceBytes, *choices));
+  }
+  return made.get();
+}
+
+absl::Status DriverStream::multiply(const proto::CudaProduct &product,
+                                    const ProductOperands &operands) {
+  ST_ASSIGN_OR_RETURN(DriverProduct * known, getProduct(product, operands));
+  return known->run(operands, workspace, stream);
+}
+
+absl::StatusOr<std::unique_ptr<GpuGraph>> DriverStream::endRecording() {
+  ST_RETURN_IF_ERROR(device.enter());
+  Handle graph = nullptr, executable = nullptr;
+  ST_RETURN_IF_ERROR(driver.check(driver.endCapture(stream, &graph), "recording a graph"));
+  const int result = driver.instantiate(&executable, graph, 0);
+  driver.destroyGraph(graph);
+  ST_RETURN_IF_ERROR(driver.check(result, "preparing a graph"));
+  return std::make_unique<DriverGraph>(device, executable);
+}
+
+absl::StatusOr<Mark> DriverStream::mark() {
+  ST_RETURN_IF_ERROR(device.enter());
+  ST_ASSIGN_OR_RETURN(Handle event, device.takeEvent());
+  auto mark = std::make_shared<DriverMark>(device, event);
+  ST_RETURN_IF_ERROR(driver.check(driver.record(event, stream), "recording an event"));
+  return mark;
+}
+
+absl::Status DriverStream::waitFor(const Mark &mark) {
+  if (!mark)
+    return absl::OkStatus();
+  ST_RETURN_IF_ERROR(device.enter());
+  return driver.check(driver.waitForEvent(stream, static_cast<const DriverMark &>(*mark).event, 0),
+                      "waiting for an event");
+}
+
+} // namespace
+
+absl::StatusOr<std::unique_ptr<GpuStream>> createDriverStream(DriverDevice &device) {
+  ST_RETURN_IF_ERROR(device.enter());
+  Handle stream = nullptr;
+  ST_RETURN_IF_ERROR(device.driver.check(device.driver.createStream(&stream, kStreamNonBlocking),
+                                         "creating a stream"));
+  return std::make_unique<DriverStream>(device, stream);
+}
+
+} // namespace st::cuda
