@@ -62,6 +62,7 @@ private:
   }
   absl::Status printResult(const std::string &text);
   absl::Status printSummary();
+  absl::Status saveTrace(const StepTrace &rows);
 
   const proto::Executable &program;
   Client &client;
@@ -103,7 +104,10 @@ absl::Status Trainer::run() {
   ST_RETURN_IF_ERROR(checkOptions());
   ST_RETURN_IF_ERROR(openInputsAndOutputs());
   ST_RETURN_IF_ERROR(load());
-  const bool wantsTime = options.timingOnly || trace || report;
+  const bool isMeasured = !executable->isSimulated();
+  if (isMeasured && !options.trace.empty() && options.steps == 0)
+    return absl::InvalidArgumentError("--trace has no step to measure: expected --steps above 0");
+  const bool wantsTime = options.timingOnly || (trace && !isMeasured) || report;
   bool isTimed = wantsTime || (options.steps > 0 && executable->isSimulated());
   if (isTimed && (options.timingOnly || !executable->timeDependsOnData()))
     ST_RETURN_IF_ERROR(timeStep());
@@ -222,6 +226,10 @@ absl::Status Trainer::timeStep() {
     ST_RETURN_IF_ERROR(report->write(printStepTimeJson(time, program)));
     ST_RETURN_IF_ERROR(report->commit());
   }
+  return saveTrace(rows);
+}
+
+absl::Status Trainer::saveTrace(const StepTrace &rows) {
   if (!trace)
     return absl::OkStatus();
   ST_RETURN_IF_ERROR(writeTrace(rows, *trace));
@@ -258,7 +266,16 @@ absl::Status Trainer::runStep(int64_t step) {
   report.step = step;
   report.learningRate = schedule.at(step);
   ST_RETURN_IF_ERROR(feeder->feed(batch, {trainer.seed, step, report.learningRate}));
+  // The last one is as all others but the first are.
+  const bool isTraced =
+      !executable->isSimulated() && !options.trace.empty() && stepsRun + 1 == options.steps;
+  if (isTraced)
+    ST_RETURN_IF_ERROR(executable->traceNextStep());
   ST_RETURN_IF_ERROR(executable->launchStep().wait());
+  if (isTraced) {
+    ST_ASSIGN_OR_RETURN(const StepTrace rows, executable->tracedStep());
+    ST_RETURN_IF_ERROR(saveTrace(rows));
+  }
   ST_ASSIGN_OR_RETURN(report.loss, feeder->readLoss());
   if (!std::isfinite(report.loss))
     return absl::OutOfRangeError(absl::StrFormat("step %d: the loss is %s", step,

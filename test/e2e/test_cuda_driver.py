@@ -44,10 +44,11 @@ def compile_for_host(folder, model, layout):
     return binary
 
 
-def train(binary, folder, name, env=None, launcher=()):
+def train(binary, folder, name, env=None, launcher=(), *flags):
     """Losses and the bytes of the checkpoint, and what was said."""
     saved, metrics = folder / f"saved-{name}", folder / f"metrics-{name}"
-    done = st.run([*launcher, binary, f"--steps={STEPS}", f"--save={saved}", f"--metrics={metrics}", "--watchdog=30"], env=env)
+    done = st.run([*launcher, binary, f"--steps={STEPS}", f"--save={saved}", f"--metrics={metrics}", "--watchdog=30",
+                   *flags], env=env)
     st.expect(done.returncode == 0, f"{name}: ST_SEED={SEED - 1}: exit {done.returncode}: {done.stderr}")
     losses = st.losses([json.loads(line) for line in metrics.read_text().splitlines()])
     return (losses, {path.name: path.read_bytes() for path in saved.iterdir()}), done.stderr
@@ -136,6 +137,34 @@ def overlaps(folder):
     return f"{len(beside)} times"
 
 
+def traces(folder):
+    """The last step's tasks, kernels and transfers, of the ranks of all processes, one after the other in each row."""
+    binary = compile_for_host(folder, "gpt2", RANKS_8)
+    gpu, env = standins.for_gpu(binary)
+    expected, _ = train(binary, folder, "host")
+    for name, program, launcher in (("host", binary, []), ("gpu", gpu, [*MPIRUN, "-np", "3"])):
+        trace = folder / f"trace-{name}.json"
+        found, _ = train(program, folder, f"traced-{name}", env, [*launcher], f"--trace={trace}")
+        st.expect(found == expected, f"{name}: losses {found[0]} in the place of {expected[0]}")
+        events = json.loads(trace.read_text())["traceEvents"]
+        names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
+        st.expect({rank for rank, _ in names} == set(range(8)), f"{name}: ranks {names}")
+        ends, labels = {}, {}
+        for event in events:
+            if event["ph"] != "X":
+                continue
+            row = (event["pid"], event["tid"])
+            st.expect(event["ts"] >= ends.get(row, 0) - 1e-3, f"{name}: {event} begins before {ends.get(row)}")
+            ends[row] = event["ts"] + event["dur"]
+            labels.setdefault(names[row], set()).add(re.sub(r"\d+", "N", event["name"]))
+        for row, label in (("tasks", "backward"), ("kernels", "product fN"), ("kernels", "all_reduce of N x N bytes"),
+                           ("kernels", "receive from rank N")):
+            st.expect(any(label in found for found in labels[row]), f"{name}: no {label} in {row}: {labels}")
+    done = st.run([binary, "--steps=0", f"--trace={folder / 'none'}"])
+    st.expect(done.returncode == 1 and "--trace has no step to measure" in done.stderr, done.stderr)
+    return f"{len(ends)} rows"
+
+
 def names_devices(folder):
     """Devices that no device_mapping names are numbered without gaps."""
     binary = compile_for_host(folder, "gpt2", RANKS_8)
@@ -155,7 +184,7 @@ CASES = [("bert, f32", same_bits("bert", parallel("f32"))),
          ("8 ranks without NCCL", same_bits("gpt2", RANKS_8, nccl=False, processes=(2,))),
          ("a process is killed", lost(signal.SIGKILL, TIMES)),
          ("a process stands still", lost(signal.SIGSTOP, TIMES)),
-         ("choices of cuBLASLt", keeps_choices),
+         ("a step is traced", traces), ("choices of cuBLASLt", keeps_choices),
          ("devices are numbered", names_devices)]
 
 if __name__ == "__main__":

@@ -181,9 +181,11 @@ struct Moment {
   std::mutex mutex;
   std::condition_variable changed;
   bool isReached = false;
+  std::chrono::steady_clock::time_point time;
 };
 
 struct Event {
+  bool isTimed;
   int gpu = current;
   std::shared_ptr<Moment> last; ///< none: it was never recorded
 };
@@ -501,10 +503,10 @@ int cuStreamQuery(void *stream) {
   return error ? error : static_cast<Stream *>(stream)->query();
 }
 
-int cuEventCreate(void **event, unsigned) {
+int cuEventCreate(void **event, unsigned flags) {
   if (int error = state())
     return error;
-  *event = new Event;
+  *event = new Event{(flags & kEventDisableTiming) == 0};
   return kSuccess;
 }
 int cuEventDestroy_v2(void *event) {
@@ -521,6 +523,7 @@ int cuEventRecord(void *event, void *stream) {
   return enqueue(stream, [moment = recorded->last] {
     std::lock_guard<std::mutex> lock(moment->mutex);
     moment->isReached = true;
+    moment->time = std::chrono::steady_clock::now();
     moment->changed.notify_all();
     return kSuccess;
   });
@@ -531,6 +534,16 @@ int cuEventQuery(void *event) {
     return kSuccess;
   std::lock_guard<std::mutex> lock(moment->mutex);
   return moment->isReached ? int(kSuccess) : kNotReady;
+}
+int cuEventElapsedTime(float *milliseconds, void *begin, void *end) {
+  const auto &first = *static_cast<Event *>(begin), &second = *static_cast<Event *>(end);
+  if (!first.isTimed || !second.isTimed || !first.last || !second.last || first.gpu != second.gpu)
+    return kInvalidHandle;
+  if (cuEventQuery(begin) != kSuccess || cuEventQuery(end) != kSuccess)
+    return kNotReady;
+  *milliseconds =
+      std::chrono::duration<float, std::milli>(second.last->time - first.last->time).count();
+  return kSuccess;
 }
 int cuEventSynchronize(void *event) {
   while (int result = cuEventQuery(event)) {

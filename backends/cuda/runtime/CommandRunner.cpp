@@ -3,6 +3,9 @@
 #include "lib/Support/StatusMacros.h"
 
 #include "absl/cleanup/cleanup.h"
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 #include <algorithm>
 #include <utility>
@@ -73,7 +76,43 @@ absl::Status CommandRunner::repeat(const proto::CudaLoop &loop) {
   }
 }
 
+std::string CommandRunner::labelOf(const proto::CudaCommand &command) const {
+  switch (command.what_case()) {
+  case proto::CudaCommand::kLaunch:
+    return kernels[static_cast<size_t>(command.launch().kernel())];
+  case proto::CudaCommand::kCopy:
+    return absl::StrCat("copy of ", command.copy().rows() * command.copy().row_bytes(), " bytes");
+  case proto::CudaCommand::kProduct: {
+    const proto::CudaProduct &product = command.product();
+    return absl::StrCat("product ", absl::AsciiStrToLower(proto::ElementType_Name(product.type())),
+                        " ", absl::StrJoin(product.batch(), " x "),
+                        product.batch().empty() ? "" : " of ", product.m(), " x ", product.k(),
+                        " x ", product.n());
+  }
+  case proto::CudaCommand::kExchange:
+    return absl::StrCat(command.exchange().name(), " of ", command.exchange().count(), " x ",
+                        command.exchange().bytes(), " bytes");
+  case proto::CudaCommand::kSend:
+    return absl::StrCat("send to rank ", entry(command.send().peer()));
+  case proto::CudaCommand::kReceive:
+    return absl::StrCat("receive from rank ", entry(command.receive().peer()));
+  default:
+    return "index";
+  }
+}
+
 absl::Status CommandRunner::run(const proto::CudaCommand &command) {
+  if (!rank.recorder || command.has_loop())
+    return give(command);
+  ST_ASSIGN_OR_RETURN(Mark start, rank.recorder->start(*stream));
+  ST_RETURN_IF_ERROR(give(command));
+  const bool isAside = stream == rank.aside.get();
+  return rank.recorder->end(*stream,
+                            isAside ? StepRecorder::Row::Transfers : StepRecorder::Row::Kernels,
+                            labelOf(command), std::move(start));
+}
+
+absl::Status CommandRunner::give(const proto::CudaCommand &command) {
   switch (command.what_case()) {
   case proto::CudaCommand::kLaunch:
     return launch(command.launch());
@@ -190,9 +229,17 @@ absl::Status CommandRunner::run(const proto::CudaProgram &program, absl::string_
                                 int64_t number) {
   transfers.enter(name, number);
   microBatch = number;
+  Mark start;
+  if (rank.recorder) {
+    ST_ASSIGN_OR_RETURN(start, rank.recorder->start(*rank.stream));
+  }
   ST_RETURN_IF_ERROR(run(program.commands()));
   ST_ASSIGN_OR_RETURN(Mark mark, rank.aside->mark());
-  return rank.stream->waitFor(mark);
+  ST_RETURN_IF_ERROR(rank.stream->waitFor(mark));
+  if (!rank.recorder)
+    return absl::OkStatus();
+  return rank.recorder->end(*rank.stream, StepRecorder::Row::Tasks,
+                            absl::StrCat(name, ", micro-batch ", number), std::move(start));
 }
 
 } // namespace st::cuda

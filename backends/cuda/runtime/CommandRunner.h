@@ -4,6 +4,8 @@
 
 #include "backends/cuda/runtime/Transfers.h"
 
+#include <string>
+
 #include "absl/strings/string_view.h"
 
 namespace st::cuda {
@@ -12,7 +14,9 @@ namespace st::cuda {
 /// that the host waits for becomes a graph when it runs for the second time.
 class CommandRunner {
 public:
-  CommandRunner(Rank &rank, const Carriers &carriers) : rank(rank), transfers(rank, carriers) {}
+  /// `kernels` are their names.
+  CommandRunner(Rank &rank, const Carriers &carriers, absl::Span<const std::string> kernels)
+      : rank(rank), transfers(rank, carriers), kernels(kernels) {}
 
   /// `task` is what errors call the program.
   absl::Status run(const proto::CudaProgram &program, absl::string_view task, int64_t microBatch);
@@ -26,6 +30,7 @@ private:
 
   Rank &rank;
   Transfers transfers;
+  absl::Span<const std::string> kernels;
   GpuStream *stream = nullptr; ///< of the commands that are being given
   int64_t microBatch = 0;
   bool isTogether = false; ///< what runs is part of a graph, or will be
@@ -37,6 +42,8 @@ private:
   absl::Status run(const Commands &commands);
   absl::Status runTogether(const Commands &commands, int begin, int end, int64_t count);
   absl::Status run(const proto::CudaCommand &command);
+  absl::Status give(const proto::CudaCommand &command);
+  std::string labelOf(const proto::CudaCommand &command) const;
   absl::Status choose(const proto::CudaCommand &command);
   absl::Status launch(const proto::CudaLaunch &launch);
   absl::Status copy(const proto::CudaCopy &copy);

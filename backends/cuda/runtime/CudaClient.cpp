@@ -7,6 +7,7 @@
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <deque>
 #include <map>
@@ -63,6 +64,8 @@ public:
   absl::StatusOr<StepTime> timeStep(StepTrace *, StepTimeline *) override {
     return absl::UnimplementedError("how long a step takes on a GPU is not predicted");
   }
+  absl::Status traceNextStep() override;
+  absl::StatusOr<StepTrace> tracedStep() override;
   absl::StatusOr<StepWork> lastStepWork() const override {
     return absl::UnimplementedError("what a GPU does in a step is not counted");
   }
@@ -98,7 +101,9 @@ private:
   std::deque<Rank> ranks;                   // those of other processes without a device
   std::vector<CudaBuffer> arenas;
   std::vector<std::shared_ptr<const Schedule>> schedules;
-  std::vector<size_t> here; // the ranks of this process
+  std::vector<size_t> here;                // the ranks of this process
+  std::vector<std::string> kernels, names; // of kernels, and of the devices of ranks
+  std::chrono::steady_clock::time_point stepBegin;
   std::unique_ptr<Exchange> exchange;
   GpuGroups groups; // ends first: memory of a GPU is not given back while a message is under way
 };
@@ -165,6 +170,7 @@ absl::Status CudaExecutable::loadGroup(const proto::Executable &program,
     tables.emplace_back(table, table + group.table_size());
     schedules.push_back(schedule);
     Rank &rank = ranks.emplace_back();
+    names.push_back(deviceName(group.device_ids(i)));
     rank.number = static_cast<int64_t>(ranks.size()) - 1;
     arenas.emplace_back(communicator, communicator.processOf(rank.number), rank,
                         group.arena_bytes());
@@ -188,8 +194,11 @@ absl::Status CudaExecutable::load(const proto::Executable &program) {
     used.push_back(ranks[i].device);
   }
   exchange = std::make_unique<Exchange>(static_cast<int64_t>(here.size()));
+  const Carriers carriers = {*remote, groups, *exchange, watchdogSeconds};
+  for (const proto::CudaKernel &kernel : program.cuda().kernels())
+    kernels.push_back(kernel.name());
   for (size_t rank : here) {
-    CommandRunner runner(ranks[rank], {*remote, groups, *exchange, watchdogSeconds});
+    CommandRunner runner(ranks[rank], carriers, kernels);
     std::set<const DecodedTask *> seen;
     for (const TaskRun &run : *schedules[rank])
       if (seen.insert(run.task).second)
@@ -203,7 +212,9 @@ absl::Status CudaExecutable::load(const proto::Executable &program) {
 
 absl::Status CudaExecutable::runRank(size_t rank) {
   const Carriers carriers = {*remote, groups, *exchange, watchdogSeconds};
-  CommandRunner runner(ranks[rank], carriers);
+  CommandRunner runner(ranks[rank], carriers, kernels);
+  if (ranks[rank].recorder)
+    ST_RETURN_IF_ERROR(ranks[rank].recorder->begin(*ranks[rank].stream));
   for (const TaskRun &run : *schedules[rank])
     ST_RETURN_IF_ERROR(runner.run(run.task->program, run.task->name, run.microBatch));
   return runner.finish();
@@ -212,6 +223,7 @@ absl::Status CudaExecutable::runRank(size_t rank) {
 // A thread a rank: they wait for each other. For one that the host does not start, nobody waits.
 absl::Status CudaExecutable::runStep() {
   exchange->begin();
+  stepBegin = std::chrono::steady_clock::now();
   std::vector<std::thread> threads;
   for (size_t rank : absl::MakeSpan(here).subspan(1)) {
     try {
@@ -225,6 +237,22 @@ absl::Status CudaExecutable::runStep() {
   for (std::thread &thread : threads)
     thread.join();
   return exchange->status();
+}
+
+absl::Status CudaExecutable::traceNextStep() {
+  for (size_t rank : here)
+    ranks[rank].recorder = std::make_unique<StepRecorder>();
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StepTrace> CudaExecutable::tracedStep() {
+  std::vector<StepRecorder::Span> spans;
+  for (size_t rank : here) {
+    ST_RETURN_IF_ERROR(
+        ranks[rank].recorder->read(*ranks[rank].device, ranks[rank].number, stepBegin, spans));
+    ranks[rank].recorder.reset();
+  }
+  return gatherTrace(std::move(spans), names, communicator);
 }
 
 class CudaClient : public Client {

@@ -15,8 +15,9 @@ static constexpr size_t kStagedBytes = size_t{4} << 20;
 DriverDevice::~DriverDevice() {
   if (!context || !enter().ok())
     return;
-  for (Handle event : events)
-    driver.destroyEvent(event);
+  for (const std::vector<Handle> &kind : events)
+    for (Handle event : kind)
+      driver.destroyEvent(event);
   for (auto &half : halves) {
     if (half.event)
       driver.destroyEvent(half.event);
@@ -167,19 +168,39 @@ absl::StatusOr<std::unique_ptr<GpuStream>> DriverDevice::createStream() {
   return createDriverStream(*this);
 }
 
-absl::StatusOr<Handle> DriverDevice::takeEvent() {
+absl::StatusOr<Handle> DriverDevice::takeEvent(bool isTimed) {
   {
     std::lock_guard<std::mutex> lock(mutex);
-    if (!events.empty()) {
-      Handle event = events.back();
-      events.pop_back();
+    std::vector<Handle> &unused = events[isTimed];
+    if (!unused.empty()) {
+      Handle event = unused.back();
+      unused.pop_back();
       return event;
     }
   }
   Handle event = nullptr;
-  ST_RETURN_IF_ERROR(
-      driver.check(driver.createEvent(&event, kEventDisableTiming), "creating an event"));
+  ST_RETURN_IF_ERROR(driver.check(driver.createEvent(&event, isTimed ? 0 : kEventDisableTiming),
+                                  "creating an event"));
   return event;
+}
+
+absl::StatusOr<double> DriverDevice::secondsBetween(const GpuMark &begin,
+                                                    const GpuMark &end) const {
+  ST_RETURN_IF_ERROR(enter());
+  float milliseconds = 0;
+  ST_RETURN_IF_ERROR(driver.check(
+      driver.getElapsedTime(&milliseconds, static_cast<const DriverMark &>(begin).event,
+                            static_cast<const DriverMark &>(end).event),
+      "asking for a time"));
+  return milliseconds / 1e3;
+}
+
+absl::StatusOr<bool> DriverMark::isReached() {
+  ST_RETURN_IF_ERROR(device.enter());
+  const int result = device.driver.isEventReached(event);
+  if (result != kNotReady)
+    ST_RETURN_IF_ERROR(device.driver.check(result, "running a program's kernels"));
+  return result != kNotReady;
 }
 
 absl::StatusOr<int64_t> countGpus() {

@@ -46,11 +46,13 @@ public:
     return joinNcclGroup(member);
   }
 
+  absl::StatusOr<double> secondsBetween(const GpuMark &begin, const GpuMark &end) const override;
+
   /// An event, new or used before, and its return.
-  absl::StatusOr<Handle> takeEvent();
-  void returnEvent(Handle event) {
+  absl::StatusOr<Handle> takeEvent(bool isTimed);
+  void returnEvent(Handle event, bool isTimed) {
     std::lock_guard<std::mutex> lock(mutex);
-    events.push_back(event);
+    events[isTimed].push_back(event);
   }
 
   /// Of cuBLASLt for this GPU, which is looked for now.
@@ -82,7 +84,22 @@ private:
   std::mutex mutex; ///< of what follows
   std::unique_ptr<ProductChoices> choices;
   std::vector<DevicePointer> allocations;
-  std::vector<Handle> events; // that nobody uses
+  std::vector<Handle> events[2]; // that nobody uses, without and with a time
+};
+
+class DriverMark : public GpuMark {
+public:
+  DriverMark(DriverDevice &device, Handle event, bool isTimed)
+      : event(event), device(device), isTimed(isTimed) {}
+  ~DriverMark() override { device.returnEvent(event, isTimed); }
+
+  absl::StatusOr<bool> isReached() override;
+
+  const Handle event;
+
+private:
+  DriverDevice &device;
+  bool isTimed;
 };
 
 /// Streams of a device end before it.

@@ -75,6 +75,7 @@ absl::StatusOr<Driver> openDriver() {
   library.find(driver.destroyEvent, "cuEventDestroy_v2");
   library.find(driver.record, "cuEventRecord");
   library.find(driver.isEventReached, "cuEventQuery");
+  library.find(driver.getElapsedTime, "cuEventElapsedTime");
   library.find(driver.waitForEventOnHost, "cuEventSynchronize");
   library.find(driver.waitForEvent, "cuStreamWaitEvent");
   library.find(driver.beginCapture, "cuStreamBeginCapture_v2");

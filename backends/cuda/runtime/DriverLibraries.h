@@ -79,6 +79,7 @@ struct Driver {
   int (*destroyEvent)(Handle event);
   int (*record)(Handle event, Handle stream);
   int (*isEventReached)(Handle event);
+  int (*getElapsedTime)(float *milliseconds, Handle begin, Handle end);
   int (*waitForEventOnHost)(Handle event);
   int (*waitForEvent)(Handle stream, Handle event, unsigned flags);
   int (*beginCapture)(Handle stream, int mode);

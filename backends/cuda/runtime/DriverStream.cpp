@@ -11,25 +11,6 @@ namespace {
 
 constexpr size_t kWorkspaceBytes = size_t{32} << 20; // as NVIDIA advises for its newest GPUs
 
-class DriverMark : public GpuMark {
-public:
-  DriverMark(DriverDevice &device, Handle event) : event(event), device(device) {}
-  ~DriverMark() override { device.returnEvent(event); }
-
-  absl::StatusOr<bool> isReached() override {
-    ST_RETURN_IF_ERROR(device.enter());
-    const int result = device.driver.isEventReached(event);
-    if (result != kNotReady)
-      ST_RETURN_IF_ERROR(device.driver.check(result, "running a program's kernels"));
-    return result != kNotReady;
-  }
-
-  const Handle event;
-
-private:
-  DriverDevice &device;
-};
-
 class DriverGraph : public GpuGraph {
 public:
   DriverGraph(DriverDevice &device, Handle executable) : executable(executable), device(device) {}
@@ -76,7 +57,8 @@ public:
   absl::Status launch(int64_t kernel, absl::Span<const Address> arguments) override;
   absl::Status multiply(const proto::CudaProduct &product,
                         const ProductOperands &operands) override;
-  absl::StatusOr<Mark> mark() override;
+  absl::StatusOr<Mark> mark() override { return record(/*isTimed=*/false); }
+  absl::StatusOr<Mark> markTime() override { return record(/*isTimed=*/true); }
   absl::Status waitFor(const Mark &mark) override;
   absl::StatusOr<bool> isDone() override {
     ST_RETURN_IF_ERROR(device.enter());
@@ -96,6 +78,8 @@ public:
   Handle handle() const override { return stream; }
 
 private:
+  absl::StatusOr<Mark> record(bool isTimed);
+
   DriverDevice &device;
   const Driver &driver;
   Handle stream, library = nullptr;
@@ -181,10 +165,10 @@ absl::StatusOr<std::unique_ptr<GpuGraph>> DriverStream::endRecording() {
   return std::make_unique<DriverGraph>(device, executable);
 }
 
-absl::StatusOr<Mark> DriverStream::mark() {
+absl::StatusOr<Mark> DriverStream::record(bool isTimed) {
   ST_RETURN_IF_ERROR(device.enter());
-  ST_ASSIGN_OR_RETURN(Handle event, device.takeEvent());
-  auto mark = std::make_shared<DriverMark>(device, event);
+  ST_ASSIGN_OR_RETURN(Handle event, device.takeEvent(isTimed));
+  auto mark = std::make_shared<DriverMark>(device, event, isTimed);
   ST_RETURN_IF_ERROR(driver.check(driver.record(event, stream), "recording an event"));
   return mark;
 }

@@ -67,6 +67,8 @@ public:
 
   /// Behind what was given so far.
   virtual absl::StatusOr<Mark> mark() = 0;
+  /// One whose time GpuDevice::secondsBetween knows.
+  virtual absl::StatusOr<Mark> markTime() = 0;
   /// What is given from now on is done after a mark, which may be another stream's and device's.
   virtual absl::Status waitFor(const Mark &mark) = 0;
 
@@ -106,6 +108,9 @@ public:
   virtual absl::Status read(Address from, absl::Span<uint8_t> bytes) = 0;
 
   virtual absl::StatusOr<std::unique_ptr<GpuStream>> createStream() = 0;
+
+  /// Between two marks of streams of this device, which are reached.
+  virtual absl::StatusOr<double> secondsBetween(const GpuMark &begin, const GpuMark &end) const = 0;
 
   /// Leaves what was chosen for products to later runs.
   virtual void keepChoices() {}

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
 #include <dlfcn.h>
 #include <string>
@@ -71,6 +72,13 @@ absl::StatusOr<Entry> Library::find(const std::string &kernel) const {
   return reinterpret_cast<Entry>(symbol);
 }
 
+class HostMark : public GpuMark {
+public:
+  absl::StatusOr<bool> isReached() override { return true; }
+
+  const std::chrono::steady_clock::time_point time = std::chrono::steady_clock::now();
+};
+
 // Kernels run in the thread that launches them.
 class HostStream : public GpuStream {
 public:
@@ -123,6 +131,7 @@ public:
 
   // All is done when it is given.
   absl::StatusOr<Mark> mark() override { return Mark(); }
+  absl::StatusOr<Mark> markTime() override { return std::make_shared<HostMark>(); }
   absl::Status waitFor(const Mark &) override { return absl::OkStatus(); }
   absl::StatusOr<bool> isDone() override { return true; }
   absl::Status wait() override { return absl::OkStatus(); }
@@ -164,6 +173,12 @@ public:
 
   absl::StatusOr<std::unique_ptr<GpuStream>> createStream() override {
     return std::make_unique<HostStream>(entries);
+  }
+
+  absl::StatusOr<double> secondsBetween(const GpuMark &begin, const GpuMark &end) const override {
+    return std::chrono::duration<double>(static_cast<const HostMark &>(end).time -
+                                         static_cast<const HostMark &>(begin).time)
+        .count();
   }
 
   absl::StatusOr<std::unique_ptr<GpuGroup>> join(const GroupMember &) override {

@@ -6,6 +6,7 @@
 #include "backends/cuda/runtime/GpuDevice.h"
 #include "backends/cuda/runtime/GpuGroups.h"
 #include "backends/cuda/runtime/RemoteRanks.h"
+#include "backends/cuda/runtime/StepRecorder.h"
 #include "lib/Proto/cuda.pb.h"
 
 #include "absl/strings/string_view.h"
@@ -35,6 +36,8 @@ struct Rank {
   };
   std::map<std::pair<const proto::CudaCommand *, int64_t>, Recording> recordings; // by the first
   int64_t recordedCommands = 0;
+
+  std::unique_ptr<StepRecorder> recorder; ///< null: the step is not traced
 };
 
 /// What carries bytes between ranks.

@@ -133,11 +133,20 @@ public:
   virtual bool isSimulated() const { return true; }
   /// The time of one step. `trace` and `timeline` may be null.
   virtual absl::StatusOr<StepTime> timeStep(StepTrace *trace, StepTimeline *timeline) = 0;
+  /// Of devices that are not simulated: the next step is measured, which takes it longer than
+  /// others, and then told of once. With several processes all of them call both.
+  virtual absl::Status traceNextStep() { return notMeasured(); }
+  virtual absl::StatusOr<StepTrace> tracedStep() { return notMeasured(); }
   /// What the last step did, counted as its data went: no times.
   virtual absl::StatusOr<StepWork> lastStepWork() const = 0;
   /// Whether timeStep depends on data (loops that end where their data says): it is then the time
   /// of the last step that ran, and an error before the first.
   virtual bool timeDependsOnData() const { return false; }
+
+private:
+  static absl::Status notMeasured() {
+    return absl::UnimplementedError("steps of simulated devices are timed, not measured");
+  }
 };
 
 } // namespace st

@@ -1,0 +1,108 @@
+#include "backends/cuda/runtime/StepRecorder.h"
+
+#include "lib/Support/StatusMacros.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <map>
+#include <tuple>
+#include <utility>
+
+namespace st::cuda {
+
+absl::Status StepRecorder::begin(GpuStream &stream) {
+  recorded.clear();
+  ST_ASSIGN_OR_RETURN(base, stream.markTime());
+  ST_RETURN_IF_ERROR(stream.wait());
+  baseTime = std::chrono::steady_clock::now();
+  return absl::OkStatus();
+}
+
+absl::Status StepRecorder::end(GpuStream &stream, Row row, std::string label, Mark start) {
+  ST_ASSIGN_OR_RETURN(Mark mark, stream.markTime());
+  recorded.push_back({row, std::move(label), std::move(start), std::move(mark)});
+  return absl::OkStatus();
+}
+
+absl::Status StepRecorder::read(const GpuDevice &device, int64_t rank,
+                                std::chrono::steady_clock::time_point origin,
+                                std::vector<Span> &spans) const {
+  const double begin = std::chrono::duration<double>(baseTime - origin).count();
+  auto picoseconds = [](double seconds) { return std::llround(seconds * 1e12); };
+  for (const Recorded &each : recorded) {
+    ST_ASSIGN_OR_RETURN(double start, device.secondsBetween(*base, *each.start));
+    ST_ASSIGN_OR_RETURN(double duration, device.secondsBetween(*each.start, *each.end));
+    spans.push_back({rank, each.row, std::max<int64_t>(picoseconds(begin + start), 0),
+                     picoseconds(duration), each.label});
+  }
+  return absl::OkStatus();
+}
+
+// A line for each span.
+static std::string print(const std::vector<StepRecorder::Span> &spans) {
+  std::string text;
+  for (const StepRecorder::Span &span : spans)
+    absl::StrAppend(&text, span.rank, " ", static_cast<int>(span.row), " ", span.start, " ",
+                    span.duration, " ", span.label, "\n");
+  return text;
+}
+
+static absl::Status parse(absl::string_view text, std::vector<StepRecorder::Span> &spans) {
+  for (absl::string_view line : absl::StrSplit(text, '\n', absl::SkipEmpty())) {
+    const std::vector<std::string> parts = absl::StrSplit(line, absl::MaxSplits(' ', 4));
+    StepRecorder::Span span;
+    int row = 0;
+    if (parts.size() != 5 || !absl::SimpleAtoi(parts[0], &span.rank) ||
+        !absl::SimpleAtoi(parts[1], &row) || !absl::SimpleAtoi(parts[2], &span.start) ||
+        !absl::SimpleAtoi(parts[3], &span.duration))
+      return absl::InternalError(absl::StrCat("another process sends no trace but: ", line));
+    span.row = static_cast<StepRecorder::Row>(row);
+    span.label = parts[4];
+    spans.push_back(std::move(span));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<StepTrace> gatherTrace(std::vector<StepRecorder::Span> own,
+                                      const std::vector<std::string> &devices,
+                                      Communicator &communicator) {
+  std::vector<StepRecorder::Span> spans;
+  for (int64_t process = 0; process < communicator.numProcesses(); ++process) {
+    std::string text = process == communicator.process() ? print(own) : std::string();
+    uint8_t size[sizeof(uint64_t)];
+    uint64_t bytes = text.size();
+    std::memcpy(size, &bytes, sizeof(size));
+    ST_RETURN_IF_ERROR(communicator.broadcast(size, process));
+    std::memcpy(&bytes, size, sizeof(size));
+    text.resize(bytes);
+    ST_RETURN_IF_ERROR(communicator.broadcast(
+        absl::MakeSpan(reinterpret_cast<uint8_t *>(text.data()), text.size()), process));
+    ST_RETURN_IF_ERROR(parse(text, spans));
+  }
+  auto placeOf = [](const StepRecorder::Span &span) {
+    return std::tuple(span.rank, span.row, span.start);
+  };
+  std::stable_sort(spans.begin(), spans.end(),
+                   [&](const auto &a, const auto &b) { return placeOf(a) < placeOf(b); });
+  StepTrace trace;
+  std::map<std::pair<int64_t, StepRecorder::Row>, int32_t> rows;
+  std::map<std::string, int32_t> labels;
+  for (const StepRecorder::Span &span : spans) {
+    auto [row, isNewRow] = rows.try_emplace({span.rank, span.row}, trace.rows.size());
+    if (isNewRow)
+      trace.rows.push_back({span.rank, devices[static_cast<size_t>(span.rank)],
+                            StepRecorder::kRowNames[static_cast<int>(span.row)]});
+    auto [label, isNewLabel] = labels.try_emplace(span.label, trace.labels.size());
+    if (isNewLabel)
+      trace.labels.push_back(span.label);
+    trace.spans.push_back({row->second, label->second, span.start, span.duration});
+  }
+  return trace;
+}
+
+} // namespace st::cuda
