@@ -28,7 +28,7 @@ ABSL_FLAG(std::optional<uint32_t>, seed, std::nullopt,
 ABSL_FLAG(std::string, data, "synthetic",
           "synthetic, text:FILE, squad:FILE, or a .safetensors file of batches");
 ABSL_FLAG(std::string, metrics, "", "file for a line of JSON a step");
-ABSL_FLAG(std::string, trace, "", "file for a Perfetto trace of one simulated step");
+ABSL_FLAG(std::string, trace, "", "file for a Perfetto trace of one step");
 ABSL_FLAG(std::string, save, "", "folder for a checkpoint after the last step");
 ABSL_FLAG(std::string, resume, "", "folder of a checkpoint to go on from, of any layout");
 ABSL_FLAG(std::string, init, "",

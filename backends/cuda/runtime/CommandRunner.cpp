@@ -173,7 +173,7 @@ absl::Status CommandRunner::runTogether(const Commands &commands, int begin, int
       status = run(commands[i]);
     return status;
   };
-  if (count < kLeastRecorded || !stream->canRecord() || isTogether)
+  if (count < kLeastRecorded || !stream->canRecord() || isTogether || rank.recorder)
     return runAll();
   isTogether = true; // What loops repeat is part of this.
   absl::Cleanup apart = [&] { isTogether = false; };
