@@ -20,13 +20,14 @@ CHIPS = ("sm_80", "sm_90")
 skipped = 0
 
 
-def find_ptxas():
-    packaged = next(pathlib.Path(sys.prefix).glob("lib/python*/site-packages/nvidia/cu*/bin/ptxas"), None)
-    installed = pathlib.Path("/usr/local/cuda/bin/ptxas")
-    return packaged or shutil.which("ptxas") or (installed if installed.exists() else None)
+def find_tool(name):
+    packaged = next(pathlib.Path(sys.prefix).glob(f"lib/python*/site-packages/nvidia/cu*/bin/{name}"), None)
+    installed = pathlib.Path("/usr/local/cuda/bin", name)
+    onpath = shutil.which(name)
+    return packaged or (pathlib.Path(onpath) if onpath else None) or (installed if installed.exists() else None)
 
 
-PTXAS = find_ptxas()
+PTXAS = find_tool("ptxas")
 TABLE = pathlib.Path(__file__).with_name("cuda_registers.txt")
 SLACK = 8  # registers: what a multiprocessor hands out at a time
 found = collections.OrderedDict()  # (case, kernel) -> registers, bytes of shared memory
@@ -192,6 +193,30 @@ def check_library(folder):
     expect(done.returncode == 1 and "__nv_exp of libdevice" in done.stderr and not done.stdout, done.stderr)
 
 
+def check_disassembly(folder):
+    """What a binary has is shown: its PTX, and the machine code that ptxas made of it."""
+    global skipped
+    program, binary = folder / "program.mlir", folder / "binary"
+    program.write_text("func.func @main(%x: tensor<64xf32>) -> tensor<64xf32> {\n"
+                       "%0 = stablehlo.exponential %x : tensor<64xf32>\nreturn %0 : tensor<64xf32>\n}\n")
+    path = os.pathsep.join([*{str(tool.parent) for tool in map(find_tool, ("ptxas", "nvdisasm")) if tool}, os.environ["PATH"]])
+    env = {**os.environ, "PATH": path}
+    check_run([BIN / "st-compile", program, "--target=cuda-sm_90", "-o", binary], env=env)
+    ptx = check_run([BIN / "st-translate", "--executable-to-ptx", binary]).stdout
+    expect(".target sm_90" in ptx and ".entry loop_0" in ptx, ptx)
+    check_run([BIN / "st-compile", program, "--target=cuda-host", "-o", folder / "host"])
+    done = run([BIN / "st-translate", "--executable-to-sass", folder / "host"])
+    expect(done.returncode == 1 and "error: it is no program for a GPU" in done.stderr, done.stderr)
+    done = run([BIN / "st-translate", "--executable-to-sass", binary], env={"CUDA_HOME": str(folder), "PATH": str(folder)})
+    expect(done.returncode == 1 and ("nvdisasm is neither on PATH" in done.stderr or "no ptxas" in done.stderr), done.stderr)
+    if not PTXAS or not find_tool("nvdisasm"):
+        skipped += 1
+        return "skipped: no ptxas or no nvdisasm"
+    sass = check_run([BIN / "st-translate", "--executable-to-sass", binary], env=env).stdout
+    expect("loop_0" in sass and "EXIT" in sass and "MUFU" not in sass, sass)
+    return f"{sass.count(';')} instructions"
+
+
 def count_skipped():
     print(f"{skipped} checks of assembled code skipped" + ("" if PTXAS else ": no ptxas was found"))
 
@@ -217,4 +242,4 @@ def cases():
 
 if __name__ == "__main__":
     alone = [] if sys.argv[1:] else [("registers and shared memory", compare_table)]
-    sys.exit(main(*cases(), ("libdevice", check_library), *alone, epilogue=count_skipped))
+    sys.exit(main(*cases(), ("libdevice", check_library), ("disassembly", check_disassembly), *alone, epilogue=count_skipped))

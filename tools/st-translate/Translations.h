@@ -8,6 +8,7 @@ namespace mlir::st {
 void registerAssembly();
 
 /// `--executable-to-text`: prints what a training binary holds.
+void registerExecutableToCode();
 void registerExecutableToText();
 
 /// `--import-hf-config`: builds the forward loss of a Hugging Face config.json.

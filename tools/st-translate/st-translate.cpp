@@ -19,8 +19,9 @@ using namespace mlir;
 using namespace mlir::st;
 
 static constexpr void (*kTranslations[])() = {
-    registerAssembly,  registerExecutableToText, registerImportHfConfig, registerImportHlo,
-    registerInterpret, registerKernelsToPtx,     registerTextToTokenIds, registerTimeline,
+    registerAssembly,       registerExecutableToCode, registerExecutableToText,
+    registerImportHfConfig, registerImportHlo,        registerInterpret,
+    registerKernelsToPtx,   registerTextToTokenIds,   registerTimeline,
 };
 
 namespace {

@@ -61,18 +61,18 @@ FailureOr<std::string> mlir::cuda::compileToPtx(ModuleOp module, const PtxOption
   return text;
 }
 
-static std::string findPtxas() {
-  if (auto found = llvm::sys::findProgramByName("ptxas"))
+std::string mlir::cuda::findCudaTool(StringRef name) {
+  if (auto found = llvm::sys::findProgramByName(name))
     return *found;
   std::string beside =
-      llvm::sys::Process::GetEnv("CUDA_HOME").value_or("/usr/local/cuda") + "/bin/ptxas";
+      llvm::sys::Process::GetEnv("CUDA_HOME").value_or("/usr/local/cuda") + "/bin/" + name.str();
   return llvm::sys::fs::can_execute(beside) ? beside : "";
 }
 
 FailureOr<std::optional<std::string>>
 mlir::cuda::assemblePtx(ModuleOp module, const std::string &ptx, const std::string &chip) {
   namespace fs = llvm::sys::fs;
-  std::string ptxas = findPtxas();
+  std::string ptxas = findCudaTool("ptxas");
   if (ptxas.empty())
     return std::optional<std::string>();
   SmallString<128> source, cubin;

@@ -19,6 +19,9 @@ struct PtxOptions {
 /// nothing is left to resolve. Fails with a diagnostic.
 FailureOr<std::string> compileToPtx(ModuleOp module, const PtxOptions &options);
 
+/// A tool of CUDA on PATH, or in $CUDA_HOME/bin or /usr/local/cuda/bin; empty where there is none.
+std::string findCudaTool(StringRef name);
+
 /// The cubin of PTX, by the ptxas on PATH or of the CUDA installation; nothing where there is none.
 FailureOr<std::optional<std::string>> assemblePtx(ModuleOp module, const std::string &ptx,
                                                   const std::string &chip);
