@@ -399,6 +399,10 @@ LogicalResult Compiler::configure() {
            << (config.onGpus ? "a GPU (GPU:<id>)" : "a DTU (/device:XLA_DTU:<id>)")
            << ", which target " << options.get(*module, "target") << " does not have; expected "
            << target->devicePrefix() << "<id>";
+  if (config.precision && config.precision->products != "f32" && !target->isGpu())
+    return emitError(config.locate("precision", context))
+           << "precision.products is \"" << config.precision->products << "\", which target "
+           << target->name() << " does not have; expected \"f32\", or a GPU";
   if (config.offload && !target->hasHostMemory())
     return emitError(config.locate("offload", context))
            << "offload needs a link to the host's memory, which target " << target->name()

@@ -213,6 +213,8 @@ absl::Status TaskValidator::check(const proto::CudaProduct &product) const {
   const bool isHalf = type == proto::F16 || type == proto::BF16;
   if (!isHalf && type != proto::F32 && type != proto::F64)
     return error("a product of no floats");
+  if (product.tf32() && type != proto::F32)
+    return error("a product in tf32 of another type than f32");
   if (dType != type && !(isHalf && dType == proto::F32))
     return error("a product of another type than its operands");
   for (int dim = 0; dim < product.batch_size(); ++dim)

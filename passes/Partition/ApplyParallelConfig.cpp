@@ -163,6 +163,8 @@ LogicalResult ConfigApplication::applyPrecision() {
       failed(check("loss_scale", wanted.lossScale, "none")))
     return failure();
   fields.set("reduce", builder.getStringAttr(wanted.reduce));
+  if (wanted.products != "f32")
+    fields.set("products", builder.getStringAttr(wanted.products));
   module->setAttr(kPrecisionAttr, fields.getDictionary(builder.getContext()));
   return success();
 }

@@ -332,20 +332,26 @@ LogicalResult ConfigParser::readPrecision(const llvm::json::Object &object) {
   }
   const llvm::json::Object *fields = value->getAsObject();
   if (!fields)
-    return error("precision", *value)
-           << "; expected \"f32\", \"bf16\" or \"f16\", or an object with compute, reduce and "
-              "loss_scale";
+    return error("precision", *value) << "; expected \"f32\", \"bf16\" or \"f16\", or an object "
+                                         "with compute, reduce, products "
+                                         "and loss_scale";
   for (const auto &[key, field] : *fields)
-    if (!llvm::is_contained({"compute", "reduce", "loss_scale"}, StringRef(key)))
+    if (!llvm::is_contained({"compute", "reduce", "products", "loss_scale"}, StringRef(key)))
       return error(("precision." + StringRef(key)).str())
              << "precision has an unknown key \"" << shortened(key) << "\" (value " << print(field)
-             << "); known are compute, reduce, loss_scale";
+             << "); known are compute, reduce, products, loss_scale";
   if (const llvm::json::Value *compute = fields->get("compute"))
     if (failed(readFloatType(*compute, "precision.compute", precision.compute)))
       return failure();
   if (const llvm::json::Value *reduce = fields->get("reduce"))
     if (failed(readFloatType(*reduce, "precision.reduce", precision.reduce)))
       return failure();
+  if (const llvm::json::Value *products = fields->get("products")) {
+    std::optional<StringRef> name = products->getAsString();
+    if (!name || !llvm::is_contained({"f32", "tf32"}, *name))
+      return error("precision.products", *products) << "; expected \"f32\" or \"tf32\"";
+    precision.products = name->str();
+  }
   return readLossScale(*fields);
 }
 

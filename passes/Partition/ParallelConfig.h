@@ -19,6 +19,8 @@ struct PrecisionConfig {
   /// "f32", "bf16" or "f16": of the forward and backward pass, and in which gradients are reduced
   /// between devices.
   std::string compute = "f32", reduce = "f32";
+  /// How products of f32 operands are computed: "f32", or "tf32" (10 bits of mantissa, as GPUs do).
+  std::string products = "f32";
   /// What the loss is multiplied by where it is differentiated: nothing, a number, or ("dynamic")
   /// what the gradients allow.
   std::string lossScale = "none";

@@ -176,6 +176,7 @@ def names_devices(folder):
 TIMES = 20 if os.environ.get("ST_ALL") else 1
 CASES = [("bert, f32", same_bits("bert", parallel("f32"))),
          ("gpt2, bf16, 2 micro-batches", same_bits("gpt2", parallel("bf16", accum_degree=2))),
+         ("bert, tf32", same_bits("bert", {"mode": "sharding", "data": 1, "precision": {"products": "tf32"}})),
          ("2 replicas, weights split", same_bits("gpt2", LAYOUTS["2 replicas, weights split"])),
          ("2 replicas, overlap", overlaps),
          ("8 ranks, processes", same_bits("gpt2", RANKS_8, processes=(3, 8))),

@@ -54,6 +54,22 @@ def trains(model, layout, bound):
     return check
 
 
+def rounds_operands(folder):
+    """Products in tf32 take 10 bits of a mantissa: other losses than f32's, and near them."""
+    wide, rounded = (st.losses(st.train(compile_for(folder, products, TARGET, "gpt2", {
+        "mode": "sharding", "data": 1, "precision": {"products": products}}), steps=STEPS)) for products in ("f32", "tf32"))
+    apart = st.relative_difference(wide, rounded)
+    st.expect(0 < apart <= BOUNDS["bf16"], f"losses are {apart:.3g} apart: {rounded} and {wide}")
+    config = st.write_json(folder / "config.json", dict(GPT2, model_type="gpt2"))
+    for products, target, expected in (
+            ("tf32", "dtu-t10", 'precision.products is "tf32", which target dtu-t10 does not have; expected "f32", or a GPU'),
+            ("tf64", TARGET, 'precision.products is "tf64"; expected "f32" or "tf32"')):
+        file = st.write_json(folder / "bad.json", {"mode": "sharding", "precision": {"products": products}})
+        done = st.run([*st.COMPILE, config, "--task=clm", "--seq=32", f"--target={target}", f"--parallel={file}", "-o", folder / "bad"])
+        st.expect(done.returncode == 1 and expected in done.stderr, done.stderr)
+    return f"{apart:.2g}"
+
+
 def shares_a_gpu(folder):
     """Ranks that share a GPU have their own memory there, and give the losses of ranks with a GPU each."""
     def binary(name, ids):
@@ -109,6 +125,7 @@ CASES = [("bert, f32", trains("bert", parallel("f32"), BOUNDS["f32"])),
          ("gpt2, bf16, 2 replicas of 2 stages of 2 shards",
           trains("gpt2", {**parallel("bf16"), **LAYOUTS["2 replicas of 2 stages of 2 shards"]}, BOUNDS["bf16"]))]
 CASES += [(f"gpt2, f32, {name}", trains("gpt2", layout, BOUNDS["f32"])) for name, layout in LAYOUTS.items()]
+CASES += [("products in tf32", rounds_operands)]
 CASES += [("ranks that share a GPU", shares_a_gpu)]
 CASES += [("a checkpoint of the simulator", resumes)]
 CASES += [(f"no driver, {target}", needs_driver(target)) for target in ("cuda-sm_80", "cuda-sm_90")]

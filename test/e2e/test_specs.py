@@ -366,6 +366,7 @@ def schema_case(folder):
     for bad in ({}, {"mode": "magic"}, {"mode": "sharding", "zero": 4}, {"mode": "sharding", "data": 0},
                 {"mode": "sharding", "parameters": {"*": "tensor"}}, {"mode": "sharding", "sharding_dim": 1},
                 {"mode": "sharding", "sharding_sise": 2}, {"mode": "sharding", "precision": "fp16"},
+                {"mode": "sharding", "precision": {"products": "tf16"}},
                 {"mode": "sharding", "precision": {"compute": "f16", "loss_scale": 0}},
                 {"mode": "sharding", "precision": {"type": "bf16"}}, {"mode": "sharding", "recompute": "most"},
                 {"mode": "sharding", "recompute": {"bytes": -1}}, {"mode": "sharding", "recompute": {}},

@@ -64,6 +64,25 @@ uint64_t hashOf(const Desc &desc, const Layout *const *layouts) {
   return hash | 1;
 }
 
+/// To 10 bits of mantissa, the nearest, ties to even: what the hardware takes of f32 there.
+float toTf32(float x) {
+  uint32_t bits;
+  std::memcpy(&bits, &x, sizeof(bits));
+  if ((bits >> 23 & 255) == 255)
+    return x;
+  bits += 0xfff + (bits >> 13 & 1);
+  bits &= ~0x1fffu;
+  std::memcpy(&x, &bits, sizeof(bits));
+  return x;
+}
+
+template <class Sum, class Operand> Sum read(const Desc &desc, Operand x) {
+  if constexpr (std::is_same_v<Operand, float>)
+    return desc.computeType == kComputeTf32 ? toTf32(x) : x;
+  else
+    return static_cast<Sum>(x);
+}
+
 template <class Sum, class Operand, class Result>
 void multiply(const Desc &desc, Sum alpha, const Operand *a, const Layout &aLayout,
               const Operand *b, const Layout &bLayout, Sum beta, const Result *c,
@@ -74,13 +93,13 @@ void multiply(const Desc &desc, Sum alpha, const Operand *a, const Layout &aLayo
   for (int32_t batch = 0; batch < dLayout.batchCount; ++batch) {
     for (int64_t row = 0; row < m; ++row)
       for (int64_t depth = 0; depth < k; ++depth)
-        left[depth * m + row] = static_cast<Sum>(desc.transA ? a[row * aLayout.leading + depth]
-                                                             : a[depth * aLayout.leading + row]);
+        left[depth * m + row] = read<Sum>(desc, desc.transA ? a[row * aLayout.leading + depth]
+                                                            : a[depth * aLayout.leading + row]);
     for (int64_t column = 0; column < n; ++column) {
       sums.assign(sums.size(), Sum(0));
       for (int64_t depth = 0; depth < k; ++depth) {
-        const Sum factor = static_cast<Sum>(desc.transB ? b[depth * bLayout.leading + column]
-                                                        : b[column * bLayout.leading + depth]);
+        const Sum factor = read<Sum>(desc, desc.transB ? b[depth * bLayout.leading + column]
+                                                       : b[column * bLayout.leading + depth]);
         for (int64_t row = 0; row < m; ++row)
           sums[row] += left[depth * m + row] * factor;
       }

@@ -65,8 +65,9 @@ void CommandPrinter::print(const proto::CudaProduct &product) {
   auto typeName = [](proto::ElementType type) {
     return StringRef(proto::ElementType_Name(type)).lower();
   };
-  os << "product " << typeName(product.type()) << " to " << typeName(product.d_type()) << " "
-     << product.m() << " x " << product.n() << " x " << product.k();
+  os << "product " << (product.tf32() ? "tf32" : typeName(product.type())) << " to "
+     << typeName(product.d_type()) << " " << product.m() << " x " << product.n() << " x "
+     << product.k();
   if (!product.batch().empty()) {
     os << " batch ";
     llvm::interleave(product.batch(), os, " x ");

@@ -2,6 +2,7 @@
 
 #include "backends/common/ProgramToExecutable.h"
 #include "backends/cuda/IR/CudaDialect.h"
+#include "dialects/St/IR/ShardingUtils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -167,6 +168,10 @@ static LogicalResult translateProduct(ProductOp product, proto::CudaProduct &com
     return refuse(product, "has elements that no binary holds");
   command.set_type(*type);
   command.set_d_type(*dType);
+  auto precision =
+      product->getParentOfType<ModuleOp>()->getAttrOfType<DictionaryAttr>(mlir::st::kPrecisionAttr);
+  auto products = precision ? precision.getAs<StringAttr>("products") : StringAttr();
+  command.set_tf32(*type == proto::F32 && products && products.getValue() == "tf32");
   setMatrix(product.getAMatrix(), *command.mutable_a_matrix());
   setMatrix(product.getBMatrix(), *command.mutable_b_matrix());
   setMatrix(product.getDMatrix(), *command.mutable_d_matrix());

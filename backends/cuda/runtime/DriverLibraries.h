@@ -97,7 +97,7 @@ struct Driver {
 absl::StatusOr<const Driver *> getDriver();
 
 constexpr int kTypeF32 = 0, kTypeF64 = 1, kTypeF16 = 2, kTypeBF16 = 14;
-constexpr int kComputeF32 = 68, kComputeF64 = 70;
+constexpr int kComputeF32 = 68, kComputeF64 = 70, kComputeTf32 = 77;
 constexpr int kDescTransA = 3, kDescTransB = 4, kDescEpilogue = 7, kDescBias = 8; // of a product
 constexpr int kLayoutBatchCount = 5, kLayoutBatchStride = 6;                      // of a matrix
 constexpr int kPreferWorkspace = 1, kPreferAlignmentA = 5;                        // then B, C and D

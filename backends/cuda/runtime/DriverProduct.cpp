@@ -93,9 +93,12 @@ absl::Status DriverProduct::prepare(const ProductOperands &operands, size_t work
                                     ProductChoices &choices) {
   const bool isF64 = product.type() == proto::F64;
   const int type = typeOf(product.type()), dType = typeOf(product.d_type());
-  ST_RETURN_IF_ERROR(
-      check(blas.createDesc(&desc, isF64 ? kComputeF64 : kComputeF32, isF64 ? kTypeF64 : kTypeF32),
-            "describing a product"));
+  ST_RETURN_IF_ERROR(check(blas.createDesc(&desc,
+                                           isF64            ? kComputeF64
+                                           : product.tf32() ? kComputeTf32
+                                                            : kComputeF32,
+                                           isF64 ? kTypeF64 : kTypeF32),
+                           "describing a product"));
   int32_t transposedA = 0, transposedB = 0;
   ST_RETURN_IF_ERROR(
       addLayout(b, type, product.b_matrix(), product.k(), product.n(), &transposedB));
@@ -146,7 +149,7 @@ std::string DriverProduct::key(absl::Span<const uint32_t> alignments, size_t wor
     return absl::StrCat(layout.row(), ",", layout.column(), layout.batch().empty() ? "" : ",",
                         absl::StrJoin(layout.batch(), ","));
   };
-  return absl::StrCat(proto::ElementType_Name(product.type()), " ",
+  return absl::StrCat(product.tf32() ? "TF32" : proto::ElementType_Name(product.type()), " ",
                       proto::ElementType_Name(product.d_type()), " ", product.m(), "x", product.n(),
                       "x", product.k(), " of ", absl::StrJoin(product.batch(), "x"), " a ",
                       matrix(product.a_matrix()), " b ", matrix(product.b_matrix()), " d ",

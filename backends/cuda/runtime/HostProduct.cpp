@@ -2,20 +2,39 @@
 
 #include "lib/Support/Float16.h"
 
+#include <cmath>
+#include <cstring>
+#include <type_traits>
 #include <vector>
 
 namespace st::cuda {
 namespace {
 
+/// To the nearest number of 10 bits of mantissa, ties to even.
+float roundToTf32(float x) {
+  if (!std::isfinite(x))
+    return x;
+  uint32_t bits;
+  std::memcpy(&bits, &x, sizeof(bits));
+  constexpr uint32_t kDropped = 13, kHalf = (1u << (kDropped - 1)) - 1;
+  bits += kHalf + (bits >> kDropped & 1);
+  bits &= ~((1u << kDropped) - 1);
+  std::memcpy(&x, &bits, sizeof(bits));
+  return x;
+}
+
 // One matrix of a batch, dense and in the type of the sums.
 template <class Sum, class Element>
 void pack(const Element *from, const proto::CudaMatrix &layout, int64_t rows, int64_t columns,
-          std::vector<Sum> &to) {
+          bool isTf32, std::vector<Sum> &to) {
   to.resize(static_cast<size_t>(rows * columns));
   for (int64_t row = 0; row < rows; ++row)
     for (int64_t column = 0; column < columns; ++column)
       to[row * columns + column] =
           static_cast<Sum>(from[row * layout.row() + column * layout.column()]);
+  if constexpr (std::is_same_v<Element, float>)
+    for (Sum &element : to)
+      element = isTf32 ? roundToTf32(element) : element;
 }
 
 template <class Sum, class Operand, class Result> class Product {
@@ -43,8 +62,8 @@ private:
 
   void multiply(int64_t aOffset, int64_t bOffset, int64_t dOffset) {
     const int64_t m = product.m(), n = product.n(), k = product.k();
-    pack(pointer<const Operand>(operands.a) + aOffset, product.a_matrix(), m, k, a);
-    pack(pointer<const Operand>(operands.b) + bOffset, product.b_matrix(), k, n, b);
+    pack(pointer<const Operand>(operands.a) + aOffset, product.a_matrix(), m, k, product.tf32(), a);
+    pack(pointer<const Operand>(operands.b) + bOffset, product.b_matrix(), k, n, product.tf32(), b);
     for (int64_t row = 0; row < m; ++row) {
       sums.assign(static_cast<size_t>(n), Sum(0));
       for (int64_t depth = 0; depth < k; ++depth) {
