@@ -64,7 +64,7 @@ def rounds_operands(folder):
     for products, target, expected in (
             ("tf32", "dtu-t10", 'precision.products is "tf32", which target dtu-t10 does not have; expected "f32", or a GPU'),
             ("tf64", TARGET, 'precision.products is "tf64"; expected "f32" or "tf32"')):
-        file = st.write_json(folder / "bad.json", {"mode": "sharding", "precision": {"products": products}})
+        file = st.write_json(folder / "bad.json", {"mode": "sharding", "data": 1, "precision": {"products": products}})
         done = st.run([*st.COMPILE, config, "--task=clm", "--seq=32", f"--target={target}", f"--parallel={file}", "-o", folder / "bad"])
         st.expect(done.returncode == 1 and expected in done.stderr, done.stderr)
     return f"{apart:.2g}"
