@@ -1,6 +1,7 @@
-"""JAX (CPU) peer: one unsharded, jitted BERT span training step, AdamW, dropout on.
+"""JAX peer: one unsharded, jitted BERT training step, AdamW, dropout on, on the device that JAX finds.
 
-Prints one JSON line: version, seconds and losses of each step. Run by bert_large_step.py. With --type=bf16 weights are
+Prints one JSON line: version, seconds and losses of each step, and the most bytes that were taken where the device tells.
+Run by bert_large_step.py and gpu_step.py. --task=mlm is BERT's pre-training: masked words and the next sentence. With --type=bf16 weights are
 cast to bf16 for each step and products and activations are bf16; norms, softmax, the loss, gradients of the weights as
 AdamW takes them and its state are f32.
 """
@@ -15,9 +16,9 @@ import jax
 import jax.numpy as jnp
 
 
-def init(config, key):
+def init(config, key, task="span"):
     hidden, inner = config["hidden_size"], config["intermediate_size"]
-    keys = iter(jax.random.split(key, 4 + 4 * config["num_hidden_layers"]))
+    keys = iter(jax.random.split(key, 7 + 4 * config["num_hidden_layers"]))
 
     def dense(rows, columns):
         return {"w": 0.02 * jax.random.normal(next(keys), (rows, columns)), "b": jnp.zeros(columns)}
@@ -33,9 +34,15 @@ def init(config, key):
         made = dense(hidden, 3 * hidden)
         return {"w": made["w"].reshape(hidden, 3, count, -1), "b": made["b"].reshape(3, count, -1)}
 
+    def head():
+        if task == "span":
+            return {"span": dense(hidden, 2)}
+        return {"transform": dense(hidden, hidden), "transform_norm": norm(), "bias": jnp.zeros(config["vocab_size"]),
+                "pool": dense(hidden, hidden), "next": dense(hidden, 2)}
+
     return {
         "words": table(config["vocab_size"]), "positions": table(config["max_position_embeddings"]),
-        "types": table(config["type_vocab_size"]), "norm": norm(), "span": dense(hidden, 2),
+        "types": table(config["type_vocab_size"]), "norm": norm(), **head(),
         "layers": [{"qkv": heads(config["num_attention_heads"]), "out": dense(hidden, hidden), "up": dense(hidden, inner),
                     "down": dense(inner, hidden), "norm1": norm(), "norm2": norm()}
                    for _ in range(config["num_hidden_layers"])],
@@ -74,22 +81,32 @@ def layer(p, x, keys, rate):
     return layer_norm(p["norm2"], x + dropout(rate, keys[2], dense(p["down"], inner)))
 
 
+def cross_entropy(scores, target):
+    """The mean over those that have a target."""
+    each = -jnp.take_along_axis(jax.nn.log_softmax(scores.astype(jnp.float32)), jnp.maximum(target, 0)[..., None], -1)
+    has = target >= 0
+    return jnp.where(has, each[..., 0], 0).sum() / has.sum()
+
+
 def span_loss(params, x, start, end):
-    logits = dense(params["span"], x).astype(jnp.float32)
-
-    def cross_entropy(scores, target):
-        return -jnp.take_along_axis(jax.nn.log_softmax(scores), target[:, None], 1).mean()
-
+    logits = dense(params["span"], x)
     return (cross_entropy(logits[..., 0], start) + cross_entropy(logits[..., 1], end)) / 2
 
 
-def loss_fn(params, ids, start, end, key, rate, dtype):
+def mlm_loss(params, x, words, follows):
+    hidden = jax.nn.gelu(dense(params["transform"], x), approximate=False)
+    logits = layer_norm(params["transform_norm"], hidden) @ params["words"].T + params["bias"]
+    pooled = jnp.tanh(dense(params["pool"], x[:, 0]))
+    return cross_entropy(logits, words) + cross_entropy(dense(params["next"], pooled), follows)
+
+
+def loss_fn(params, ids, first, second, key, rate, dtype, task="span"):
     params = jax.tree.map(lambda p: p.astype(dtype), params)
     keys = jax.random.split(key, 1 + 3 * len(params["layers"]))
     x = embed(params, ids, keys[0], rate)
     for i, p in enumerate(params["layers"]):
         x = layer(p, x, keys[1 + 3 * i:4 + 3 * i], rate)
-    return span_loss(params, x, start, end)
+    return (span_loss if task == "span" else mlm_loss)(params, x, first, second)
 
 
 def adamw(params, m, v, grads, count):
@@ -101,9 +118,9 @@ def adamw(params, m, v, grads, count):
     return params, m, v
 
 
-@functools.partial(jax.jit, static_argnames=("rate", "dtype"), donate_argnums=(0, 1, 2))
-def step(params, m, v, count, ids, start, end, key, rate, dtype):
-    loss, grads = jax.value_and_grad(loss_fn)(params, ids, start, end, key, rate, dtype)
+@functools.partial(jax.jit, static_argnames=("rate", "dtype", "task"), donate_argnums=(0, 1, 2))
+def step(params, m, v, count, ids, first, second, key, rate, dtype, task):
+    loss, grads = jax.value_and_grad(loss_fn)(params, ids, first, second, key, rate, dtype, task)
     return *adamw(params, m, v, grads, count), loss
 
 
@@ -118,28 +135,34 @@ def options_of(parser):
 
 def batch_of(config, options):
     ids = jax.random.randint(jax.random.key(1), (options.batch, options.seq), 0, config["vocab_size"])
-    return ids, *jax.random.randint(jax.random.key(2), (2, options.batch), 0, options.seq)
+    if getattr(options, "task", "span") == "span":
+        return ids, *jax.random.randint(jax.random.key(2), (2, options.batch), 0, options.seq)
+    words = jnp.where(jax.random.bernoulli(jax.random.key(3), 0.15, ids.shape), ids, -100)
+    return ids, words, jax.random.randint(jax.random.key(4), (options.batch,), 0, 2)
 
 
 def main():
     parser = options_of(argparse.ArgumentParser())
     parser.add_argument("--type", choices=("f32", "bf16"), default="f32")
+    parser.add_argument("--task", choices=("span", "mlm"), default="span")
     options = parser.parse_args()
     config = json.load(open(options.config))
-    params = jax.jit(lambda key: init(config, key))(jax.random.key(0))
+    params = jax.jit(lambda key: init(config, key, options.task))(jax.random.key(0))
     m = jax.tree.map(jnp.zeros_like, params)
     v = jax.tree.map(jnp.zeros_like, params)
-    ids, start, end = batch_of(config, options)
+    batch = batch_of(config, options)
     dtype = jnp.float32 if options.type == "f32" else jnp.bfloat16
     times, losses = [], []
     for i in range(options.steps + 1):
         begin = time.time()
-        params, m, v, loss = step(params, m, v, i + 1.0, ids, start, end, jax.random.key(i), rate=options.dropout,
-                                  dtype=dtype)
-        loss.block_until_ready()
+        params, m, v, loss = step(params, m, v, i + 1.0, *batch, jax.random.key(i), rate=options.dropout, dtype=dtype,
+                                  task=options.task)
+        jax.block_until_ready((params, loss))
         times.append(time.time() - begin)
         losses.append(float(loss))
-    print(json.dumps({"peer": "JAX", "version": jax.__version__, "seconds": times[1:], "losses": losses}))
+    stats = jax.devices()[0].memory_stats() or {}
+    print(json.dumps({"peer": "JAX", "version": jax.__version__, "seconds": times[1:], "losses": losses,
+                      "bytes": stats.get("peak_bytes_in_use", 0), "device": jax.devices()[0].platform}))
 
 
 if __name__ == "__main__":

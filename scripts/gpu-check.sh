@@ -75,6 +75,14 @@ done
 step "BERT-large, bf16, 1 x 384" --task=span --batch=1 --seq=384 --parallel="$work/bf16.json"
 step "BERT-large, 8 x 4" --task=span --batch=1 --seq=384 --parallel=examples/parallel/bert-large-gpu-8x4.json
 
+# PyTorch and JAX where they are; ST_TORCH names a Python with PyTorch for GPUs.
+if "${ST_TORCH:-.venv/bin/python}" -c "import torch" 2>/dev/null; then
+  timeout 120 .venv/bin/python benchmarks/gpu_step.py --target="$ST_GPU" --sizes=8x512 --rounds=1 --losses=0 \
+    --torch-python="${ST_TORCH:-.venv/bin/python}" || failed=1
+else
+  rows+=("benchmarks/gpu_step.py       no PyTorch: ST_TORCH names a Python that has it")
+fi
+
 echo "$(date +%F)  ${gpu%, *}, sm_${capability/./}, compiled for ${ST_GPU#cuda-}, ${SECONDS} s"
 printf '%s\n' "${rows[@]}"
 exit $failed
