@@ -16,10 +16,10 @@
 // RUN: st-opt --apply-parallel-config=config=%t/same.json %t/bf16.mlir | FileCheck %s --check-prefix=SAME
 
 // TYPE: type.json:1:{{[0-9]+}}: error: precision is "fp16"; expected "f32", "bf16" or "f16"
-// NUMBER: number.json:1:{{[0-9]+}}: error: precision is 16; expected "f32", "bf16" or "f16", or an object with compute, reduce and loss_scale
+// NUMBER: number.json:1:{{[0-9]+}}: error: precision is 16; expected "f32", "bf16" or "f16", or an object with compute, reduce, products and loss_scale
 // COMPUTE: compute.json:1:{{[0-9]+}}: error: precision.compute is "f64"; expected "f32", "bf16" or "f16"
 // REDUCE: reduce.json:1:{{[0-9]+}}: error: precision.reduce is true; expected "f32", "bf16" or "f16"
-// UNKNOWN: unknown.json:1:{{[0-9]+}}: error: precision has an unknown key "params" (value "bf16"); known are compute, reduce, loss_scale
+// UNKNOWN: unknown.json:1:{{[0-9]+}}: error: precision has an unknown key "params" (value "bf16"); known are compute, reduce, products, loss_scale
 // NEGATIVE: negative.json:1:{{[0-9]+}}: error: precision.loss_scale is -8; expected "dynamic" or a positive number that 32 bits hold
 // LARGE: large.json:1:{{[0-9]+}}: error: precision.loss_scale is {{.*}}e+{{.*}}; expected "dynamic" or a positive number that 32 bits hold
 // WORD: word.json:1:{{[0-9]+}}: error: precision.loss_scale is "static"; expected "dynamic" or a positive number that 32 bits hold
