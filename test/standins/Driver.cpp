@@ -237,6 +237,8 @@ bool isTaken(uint64_t address, size_t bytes) { return gpuMemory.has(address, byt
 
 int currentGpu() { return current; }
 
+void enter(int gpu) { current = gpu; }
+
 } // namespace standin
 
 using namespace standin;

@@ -2,11 +2,14 @@
 // of several on this machine; each message is a connection to the receiver. As with NCCL, what is
 // sent leaves when the receiver takes it, operations of a group go together, ranks of a
 // communicator need a GPU each, and a rank that is lost is an error that only ncclCommGetAsyncError
-// tells.
+// tells. A group is given to its stream some time after the call; for the first message between two
+// ranks not before both have asked for it. Until then the communicator is in progress and takes
+// nothing else.
 #include "test/standins/Streams.h"
 
 #include <atomic>
 #include <cerrno>
+#include <chrono>
 #include <condition_variable>
 #include <cstdlib>
 #include <cstring>
@@ -15,6 +18,7 @@
 #include <mutex>
 #include <poll.h>
 #include <random>
+#include <set>
 #include <string>
 #include <sys/socket.h>
 #include <sys/un.h>
@@ -45,7 +49,8 @@ struct Header {
   int from, gpu;
   int64_t number;
 };
-constexpr int64_t kHello = -1; // the first of each, in the place of a number
+// In the place of a number: of the first connection of each, and of what sets up a way.
+constexpr int64_t kHello = -1, kFirst = -2;
 
 bool transfer(int socket, uint8_t *bytes, size_t count, bool writes,
               const std::atomic<bool> &aborted) {
@@ -90,7 +95,7 @@ public:
       ::close(socket);
   }
 
-  std::atomic<int> failure{kInProgress};
+  std::atomic<int> failure{kInProgress}; ///< or whether it is in progress
   std::atomic<bool> aborted{false};
 
   int count() const { return ranks; }
@@ -103,11 +108,28 @@ public:
     int64_t number;
   };
 
+  /// Sets up the ways that the pieces need: the first message of each is sent with no bytes in it.
+  bool connect(const std::vector<Piece> &pieces) {
+    std::vector<Piece> first;
+    for (const Piece &piece : pieces)
+      if ((piece.isSent ? reached : heard).insert(piece.peer).second)
+        first.push_back({piece.peer, nullptr, 0, piece.isSent, kFirst});
+    return transferAll(first);
+  }
+
   Piece plan(int peer, uint8_t *bytes, size_t count, bool isSent) {
     return {peer, bytes, count, isSent, (isSent ? sent : received)[static_cast<size_t>(peer)]++};
   }
 
   int run(const std::vector<Piece> &pieces) {
+    if (!transferAll(pieces) && failure == kSuccess)
+      failure = kRemoteError;
+    // A GPU goes on with what it has; nobody is told but who asks.
+    return 0;
+  }
+
+private:
+  bool transferAll(const std::vector<Piece> &pieces) {
     std::atomic<bool> isWell{true};
     std::vector<std::thread> threads;
     for (const Piece &piece : pieces)
@@ -117,13 +139,9 @@ public:
       });
     for (std::thread &thread : threads)
       thread.join();
-    if (!isWell && failure == kSuccess)
-      failure = kRemoteError;
-    // A GPU goes on with what it has; nobody is told but who asks.
-    return 0;
+    return isWell;
   }
 
-private:
   std::pair<sockaddr_un, socklen_t> addressOf(int to) const {
     sockaddr_un address{};
     address.sun_family = AF_UNIX;
@@ -237,6 +255,7 @@ private:
   UniqueId id;
   int ranks, rank, gpu, listener;
   std::vector<int64_t> sent, received; // messages, by peer
+  std::set<int> reached, heard;        // peers to and from whom there is a way
   std::mutex mutex;
   std::condition_variable changed;
   std::map<std::pair<int, int64_t>, int> arrived;
@@ -258,12 +277,24 @@ int runGroup() {
   for (const Given &given : group)
     parts[{given.communicator, given.stream}].push_back(given.piece);
   group.clear();
-  for (auto &[key, pieces] : parts)
-    if (standin::enqueue(key.second, [held = *key.first, moved = std::move(pieces)] {
-          return held->run(moved);
-        }))
-      return kUnhandledCudaError;
-  return kSuccess;
+  for (auto &[key, pieces] : parts) {
+    std::shared_ptr<Communicator> used = *key.first;
+    used->failure = kInProgress;
+    auto work = [used, stream = key.second, pieces = std::move(pieces),
+                 gpu = standin::currentGpu()] {
+      standin::enter(gpu);
+      static std::atomic<unsigned> turn{0};
+      std::this_thread::sleep_for(std::chrono::microseconds(turn++ % 7 * 40));
+      int result = used->connect(pieces) ? kSuccess : kRemoteError;
+      if (result == kSuccess &&
+          standin::enqueue(stream, [used, pieces] { return used->run(pieces); }))
+        result = kUnhandledCudaError;
+      int expected = kInProgress;
+      used->failure.compare_exchange_strong(expected, result);
+    };
+    std::thread(std::move(work)).detach();
+  }
+  return kInProgress;
 }
 
 int give(const void *bytes, size_t count, int type, int peer, void *communicator, void *stream,
@@ -274,7 +305,7 @@ int give(const void *bytes, size_t count, int type, int peer, void *communicator
       !standin::isTaken(reinterpret_cast<uint64_t>(bytes), count))
     return kInvalidArgument;
   if (used.failure != kSuccess)
-    return used.failure;
+    return used.failure == kInProgress ? int(kInvalidArgument) : int(used.failure);
   auto *memory = const_cast<uint8_t *>(static_cast<const uint8_t *>(bytes));
   group.push_back({handle, used.plan(peer, memory, count, isSent), stream});
   return depth > 0 ? int(kSuccess) : runGroup();

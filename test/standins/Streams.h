@@ -33,8 +33,9 @@ bool isCapturing(void *stream);
 /// Whether all of some memory was taken on some GPU and not given back.
 bool isTaken(uint64_t address, size_t bytes);
 
-/// The GPU that the calling thread has entered, or -1.
+/// The GPU that the calling thread has entered, or -1; and to enter one.
 int currentGpu();
+void enter(int gpu);
 
 } // namespace standin
 

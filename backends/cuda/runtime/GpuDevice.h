@@ -89,7 +89,8 @@ public:
     int64_t bytes = 0;
   };
   /// What is sent leaves when its receiver takes it; all pieces go together. The group has to be
-  /// ready, and may need a while to be so again.
+  /// ready, and may need a while to be so again: only then does the stream have the work. For the
+  /// first message between two members that takes both of them.
   virtual absl::Status transfer(GpuStream &stream, absl::Span<const Piece> sent,
                                 absl::Span<const Piece> received) = 0;
 
@@ -129,7 +130,10 @@ public:
 /// The host: kernels as functions of the shared object among the images.
 absl::StatusOr<std::unique_ptr<GpuDevice>> createHostDevice(const proto::CudaCode &code);
 
-/// What the members of a group have in common. Unavailable, with what is missing, without NCCL.
+/// Unavailable, with what is missing, without NCCL.
+absl::Status findNccl();
+
+/// What the members of a group have in common.
 absl::StatusOr<std::string> createGroupId();
 
 /// How many GPUs this machine has. Unavailable without a driver.

@@ -70,17 +70,36 @@ bool areApart(const std::vector<int64_t> &members, const std::vector<std::string
 
 /// Whether NCCL is there in all processes; the first that lacks it says so.
 absl::StatusOr<bool> isNcclEverywhere(Communicator &communicator) {
-  const absl::StatusOr<std::string> tried = createGroupId();
+  const absl::Status tried = findNccl();
   const auto processes = static_cast<size_t>(communicator.numProcesses());
   std::vector<std::string> all(processes);
   all[static_cast<size_t>(communicator.process())] = tried.ok() ? "y" : "n";
   ST_RETURN_IF_ERROR(shareAll(communicator, std::vector<size_t>(processes, 1), all));
   const auto lacking = std::find(all.begin(), all.end(), "n");
   if (lacking - all.begin() == communicator.process())
-    std::fprintf(stderr, "%s; ranks exchange %s without it\n",
-                 std::string(tried.status().message()).c_str(),
+    std::fprintf(stderr, "%s; ranks exchange %s without it\n", std::string(tried.message()).c_str(),
                  processes > 1 ? "through the host's memory" : "by copies from GPU to GPU");
   return lacking == all.end();
+}
+
+/// Returns when all that are asked say that they are ready.
+template <class AreReady>
+absl::Status waitFor(const std::vector<int64_t> &members, double watchdogSeconds,
+                     AreReady areReady) {
+  using Clock = std::chrono::steady_clock;
+  const Clock::time_point begin = Clock::now();
+  while (true) {
+    ST_ASSIGN_OR_RETURN(bool ready, areReady());
+    if (ready)
+      return absl::OkStatus();
+    const std::chrono::duration<double> passed = Clock::now() - begin;
+    if (passed.count() > watchdogSeconds)
+      return absl::DeadlineExceededError(
+          absl::StrCat("ranks ", absl::StrJoin(members, ", "),
+                       " are to be joined by NCCL: not all of them came for ", watchdogSeconds,
+                       " s, so they are taken for lost"));
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
 }
 
 } // namespace
@@ -98,22 +117,60 @@ absl::Status GpuGroups::join(const Key &key, const std::string &id,
         group, device->join({id, static_cast<int64_t>(members.size()), static_cast<int64_t>(i)}));
     joined.push_back(group.get());
   }
-  using Clock = std::chrono::steady_clock;
-  const Clock::time_point begin = Clock::now();
-  for (GpuGroup *group : joined)
-    while (true) {
+  ST_RETURN_IF_ERROR(waitFor(members, watchdogSeconds, [&]() -> absl::StatusOr<bool> {
+    for (GpuGroup *group : joined) {
       ST_ASSIGN_OR_RETURN(bool isReady, group->isReady());
-      if (isReady)
-        break;
-      const std::chrono::duration<double> passed = Clock::now() - begin;
-      if (passed.count() > watchdogSeconds)
-        return absl::DeadlineExceededError(
-            absl::StrCat("ranks ", absl::StrJoin(members, ", "),
-                         " are to be joined by NCCL: not all of them came for ", watchdogSeconds,
-                         " s, so they are taken for lost"));
-      std::this_thread::sleep_for(std::chrono::microseconds(100));
+      if (!isReady)
+        return false;
     }
-  return absl::OkStatus();
+    return true;
+  }));
+  return tryOut(key, devices, watchdogSeconds);
+}
+
+// The first message between two ranks sets up its way, which takes both: in a step a rank that
+// sends would wait for the one that receives, and that one for another.
+absl::Status GpuGroups::tryOut(const Key &key, absl::Span<GpuDevice *const> devices,
+                               double watchdogSeconds) {
+  struct Trial {
+    GpuGroup *group;
+    std::unique_ptr<GpuStream> stream;
+  };
+  const std::vector<int64_t> &members = key.first;
+  const auto count = static_cast<int64_t>(members.size());
+  std::vector<Trial> trials;
+  for (int64_t own = 0; own < count; ++own) {
+    const int64_t rank = members[static_cast<size_t>(own)];
+    GpuDevice *device = devices[static_cast<size_t>(rank)];
+    if (!device)
+      continue;
+    Trial &trial = trials.emplace_back();
+    trial.group = groups.at({rank, key}).get();
+    ST_ASSIGN_OR_RETURN(trial.stream, device->createStream());
+    Address &place = places[device];
+    if (!place) {
+      ST_ASSIGN_OR_RETURN(place, device->allocate(2));
+    }
+    std::vector<GpuGroup::Piece> sent, received;
+    for (int64_t other = 0; other < count; ++other) {
+      if (other != own && (key.second == kExchangeChannel || own == kSender))
+        sent.push_back({other, place, 1});
+      if (other != own && (key.second == kExchangeChannel || own == kReceiver))
+        received.push_back({other, place + 1, 1});
+    }
+    ST_RETURN_IF_ERROR(trial.group->transfer(*trial.stream, sent, received));
+  }
+  return waitFor(members, watchdogSeconds, [&]() -> absl::StatusOr<bool> {
+    for (const Trial &trial : trials) {
+      ST_ASSIGN_OR_RETURN(bool isReady, trial.group->isReady());
+      if (!isReady)
+        return false;
+      ST_ASSIGN_OR_RETURN(bool isDone, trial.stream->isDone());
+      if (!isDone)
+        return false;
+    }
+    return true;
+  });
 }
 
 absl::StatusOr<GpuGroups> GpuGroups::create(const ProgramPeers &peers,

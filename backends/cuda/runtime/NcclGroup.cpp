@@ -52,6 +52,8 @@ absl::StatusOr<bool> NcclGroup::isReady() {
 
 } // namespace
 
+absl::Status findNccl() { return getNccl().status(); }
+
 absl::StatusOr<std::string> createGroupId() {
   ST_ASSIGN_OR_RETURN(const Nccl *nccl, getNccl());
   NcclId id;

@@ -31,10 +31,12 @@ std::string Transfers::where(absl::string_view what) const {
 
 // ---- waiting ------------------------------------------------------------------------------------
 
-template <class IsDone> absl::Status Transfers::waitUntil(bool forSent, IsDone isDone) {
+template <class IsDone>
+absl::Status Transfers::waitUntil(const std::string &what, bool forSent, IsDone isDone) {
+  const std::string work = where("work");
   Clock::time_point begin = Clock::now();
   std::optional<NotedOnEarlyEnd> noted;
-  Mark first; // what was waited for last
+  const std::string *last = nullptr; // what was waited for when this was looked at last
   for (int64_t tries = 0;; ++tries) {
     ST_ASSIGN_OR_RETURN(bool done, isDone());
     if (done)
@@ -43,45 +45,42 @@ template <class IsDone> absl::Status Transfers::waitUntil(bool forSent, IsDone i
       continue;
     // Others may need this processor to answer.
     std::this_thread::sleep_for(std::chrono::microseconds(20));
-    const UnderWay *waited = nullptr;
-    for (const UnderWay &each : underWay) {
-      if (each.isSent && !forSent)
+    const std::string *waited = what.empty() ? nullptr : &what;
+    for (auto it = underWay.begin(); !waited && it != underWay.end(); ++it) {
+      if (it->isSent && !forSent)
         continue;
-      ST_ASSIGN_OR_RETURN(bool isReached, each.mark->isReached());
-      if (isReached)
-        continue;
-      waited = &each;
-      break;
+      ST_ASSIGN_OR_RETURN(bool isReached, it->mark->isReached());
+      waited = isReached ? nullptr : &it->what;
     }
-    if (first != (waited ? waited->mark : Mark())) {
-      first = waited ? waited->mark : Mark();
+    if (waited != last) {
+      last = waited;
       begin = Clock::now();
       noted.reset();
       if (waited)
-        noted.emplace(absl::StrCat("waiting for ", waited->what));
+        noted.emplace(absl::StrCat("waiting for ", *waited));
     }
-    const std::string what = waited ? waited->what : where("work");
     for (GpuGroup *group : used)
       if (absl::Status status = group->isReady().status(); !status.ok())
-        return absl::Status(status.code(), absl::StrCat(what, ": ", status.message()));
+        return absl::Status(status.code(),
+                            absl::StrCat(waited ? *waited : work, ": ", status.message()));
     ST_RETURN_IF_ERROR(carriers.exchange.status());
     const std::chrono::duration<double> passed = Clock::now() - begin;
     if (waited && passed.count() > carriers.watchdogSeconds)
       return absl::DeadlineExceededError(
-          absl::StrFormat("%s: nothing came for %g s, so another rank is taken for lost", what,
+          absl::StrFormat("%s: nothing came for %g s, so another rank is taken for lost", *waited,
                           carriers.watchdogSeconds));
   }
 }
 
 absl::Status Transfers::wait(GpuStream &stream) {
-  ST_RETURN_IF_ERROR(waitUntil(/*forSent=*/false, [&] { return stream.isDone(); }));
+  ST_RETURN_IF_ERROR(waitUntil("", /*forSent=*/false, [&] { return stream.isDone(); }));
   return stream.wait();
 }
 
 absl::Status Transfers::finish() {
   ST_RETURN_IF_ERROR(wait(*rank.stream));
   ST_RETURN_IF_ERROR(wait(*rank.aside));
-  absl::Status status = waitUntil(/*forSent=*/true, [&]() -> absl::StatusOr<bool> {
+  return waitUntil("", /*forSent=*/true, [&]() -> absl::StatusOr<bool> {
     while (!underWay.empty()) {
       ST_ASSIGN_OR_RETURN(bool isReached, underWay.front().mark->isReached());
       if (!isReached)
@@ -90,7 +89,6 @@ absl::Status Transfers::finish() {
     }
     return true;
   });
-  return status;
 }
 
 // ---- NCCL ---------------------------------------------------------------------------------------
@@ -102,10 +100,11 @@ absl::Status Transfers::transfer(GpuGroup &group, GpuStream &stream,
   ST_RETURN_IF_ERROR(group.transfer(stream, sent, received));
   if (std::find(used.begin(), used.end(), &group) == used.end())
     used.push_back(&group);
+  // Not before then is it part of the stream.
+  ST_RETURN_IF_ERROR(waitUntil(what, /*forSent=*/true, [&] { return group.isReady(); }));
   ST_ASSIGN_OR_RETURN(Mark mark, stream.mark());
   underWay.push_back({std::move(mark), what, received.empty()});
-  // The first message between two ranks sets up the way, which needs both.
-  return waitUntil(/*forSent=*/true, [&] { return group.isReady(); });
+  return absl::OkStatus();
 }
 
 absl::Status Transfers::swapByNccl(GpuGroup &group, GpuStream &stream,

@@ -96,8 +96,10 @@ private:
                           Address from, Address to, absl::Span<const int64_t> members);
   absl::Status transfer(GpuGroup &group, GpuStream &stream, absl::Span<const GpuGroup::Piece> sent,
                         absl::Span<const GpuGroup::Piece> received, const std::string &what);
-  /// Until `isDone` says so.
-  template <class IsDone> absl::Status waitUntil(bool forSent, IsDone isDone);
+  /// Until `isDone` says so. Waited for is `what`, or, where that is empty, the first of what is
+  /// under way; of that, what this rank has sent only if so said.
+  template <class IsDone>
+  absl::Status waitUntil(const std::string &what, bool forSent, IsDone isDone);
 };
 
 } // namespace st::cuda
