@@ -62,6 +62,24 @@ module attributes {gpu.container_module} {
       memref.store %sum, %x[%t] : memref<32xf32>
       gpu.return
     }
+    // A product of a warp's matrices: each thread reads what the lanes of two quads and a row hold.
+    // CHECK-LABEL: func.func private @matrices(
+    // CHECK: arith.divui
+    // CHECK-COUNT-12: memref.load
+    // CHECK-COUNT-64: arith.mulf
+    // CHECK-NOT: arith.mulf
+    // CHECK-NOT: nvgpu
+    gpu.func @matrices(%x: memref<32xvector<4x2xbf16>>, %y: memref<32xvector<2x2xbf16>>, %z: memref<32xvector<2x2xf32>>)
+        kernel attributes {known_block_size = array<i32: 32, 1, 1>} {
+      %t = gpu.thread_id x
+      %a = memref.load %x[%t] : memref<32xvector<4x2xbf16>>
+      %b = memref.load %y[%t] : memref<32xvector<2x2xbf16>>
+      %c = memref.load %z[%t] : memref<32xvector<2x2xf32>>
+      %d = nvgpu.mma.sync(%a, %b, %c) {mmaShape = [16, 8, 16]}
+          : (vector<4x2xbf16>, vector<2x2xbf16>, vector<2x2xf32>) -> vector<2x2xf32>
+      memref.store %d, %z[%t] : memref<32xvector<2x2xf32>>
+      gpu.return
+    }
   }
   // CHECK-LABEL: func.func @launch
   // CHECK: call @turn(

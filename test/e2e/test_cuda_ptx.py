@@ -232,7 +232,8 @@ def cases():
         for chip in CHIPS:
             name = f"attention, {element}, {chip}"
             yield name, lambda folder, name=name, text=attention(element), chip=chip: check(
-                folder, name, text, chip, least=2, access="fma.rn.f32")
+                folder, name, text, chip, least=2,
+                access="mma.sync.aligned.m16n8k16.row.col.f32.bf16" if "bf16" in name else "fma.rn.f32")
     for model, task in (("bert-large-uncased", "mlm"), ("gpt2", "clm")):
         for compute in ("f32", "bf16"):
             for chip in CHIPS:

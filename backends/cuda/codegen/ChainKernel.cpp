@@ -22,8 +22,11 @@ static constexpr int64_t kTile = 64, kSide = 16, kPart = kTile / kSide;
 static constexpr int64_t kThreads = kSide * kSide;
 /// Depth of a slice of a product's operands.
 static constexpr int64_t kSlice = 16;
-/// Elements of a row in shared memory, so that neither side meets a bank twice.
-static constexpr int64_t kPitch = kTile + 1;
+/// Elements of a row in shared memory, so that neither side meets a bank twice; of 16 bits of a
+/// slice, and of a tile.
+static constexpr int64_t kPitch = kTile + 1, kSlicePitch = kSlice + 8, kPanelPitch = kTile + 8;
+/// Of a product of a warp's tensor core: rows, columns, and numbers of each thread.
+static constexpr int64_t kCoreRows = 16, kCoreColumns = 8, kCoreNumbers = 4;
 
 namespace {
 class ChainKernel {
@@ -52,7 +55,13 @@ private:
   Value firstOwn;              ///< point of this block
   Point own[kPart];            ///< of this thread
   PointValues::Known ofOwn[kPart];
-  Value left, right, panel, slice; ///< shared memory
+  Value left, right, tile, panel, slice; ///< shared memory
+
+  /// Whether tensor cores compute the products: all that these read is of one type of 16 bits.
+  bool usesCores = false;
+  Type narrow;             ///< this type
+  Value warpRow, warpHalf; ///< first row of this warp in a tile, and which half of the columns
+  Value laneRow, lanePair; ///< of this thread in a core's operands: its row, and twice its column
 
   Point makePoint(Value coordinate, int64_t size);
   Point streamedPoint(Value first, int64_t part);
@@ -71,6 +80,12 @@ private:
   void loadSlice(Value shared, const ChainMatrix &matrix, Value outer, unsigned group, Value first,
                  Value depth, int64_t width);
   Numbers multiply(const ChainProduct &product, Value first);
+  void findCores();
+  Numbers multiplyByCores(const ChainProduct &product, Value first);
+  Numbers addByCores(const ChainProduct &product, Value start, ArrayRef<Number> sums);
+  Numbers multiplyCore(ArrayRef<Value> a, Value columns, Value column, ArrayRef<Number> sums);
+  /// Of one of the numbers that a thread has of products by cores, so many of them along a row.
+  std::pair<Value, Value> placeOf(int64_t number, int64_t columns);
   Numbers addProduct(const ChainProduct &product, Value first, ArrayRef<Number> sums);
   void storeProduct(const ChainProduct &product, ArrayRef<Number> sums);
 
@@ -207,12 +222,122 @@ void ChainKernel::loadSlice(Value shared, const ChainMatrix &matrix, Value outer
     Number number = emitter.load(matrix.buffer, position, matrix.element).toFloat(f32());
     if (exists)
       number = emitter.number(exists).select(number, zero());
-    emitter.storeShared(shared, emitter.add(emitter.mul(along, kPitch), across), number);
+    if (usesCores)
+      emitter.storeShared(shared, emitter.add(emitter.mul(across, kSlicePitch), along),
+                          number.toFloat(narrow));
+    else
+      emitter.storeShared(shared, emitter.add(emitter.mul(along, kPitch), across), number);
   }
 }
 
+// ---- tensor cores -------------------------------------------------------------------------------
+
+/// Rows of a tile are shared by two warps, each of which has half of the columns.
+void ChainKernel::findCores() {
+  SmallVector<Type> types;
+  for (const ChainProduct &product : chain.producers)
+    types.append({product.own.element, product.streamed.element});
+  for (const ChainProduct &product : chain.consumers)
+    types.append({getElementTypeOrSelf(product.rows.getType()), product.streamed.element});
+  usesCores = !types.empty() && llvm::all_equal(types) && isa<FloatType>(types.front()) &&
+              types.front().getIntOrFloatBitWidth() == 16;
+  if (!usesCores)
+    return;
+  narrow = types.front();
+  constexpr int64_t warp = 32, quad = 4;
+  Value number = emitter.div(emitter.thread(), warp), lane = emitter.rem(emitter.thread(), warp);
+  warpRow = emitter.mul(emitter.rem(number, kTile / kCoreRows), kCoreRows);
+  warpHalf = emitter.div(number, kTile / kCoreRows);
+  laneRow = emitter.div(lane, quad);
+  lanePair = emitter.mul(emitter.rem(lane, quad), 2);
+}
+
+std::pair<Value, Value> ChainKernel::placeOf(int64_t number, int64_t columns) {
+  const int64_t core = number / kCoreNumbers, ofCore = number % kCoreNumbers;
+  Value row = emitter.add(emitter.add(warpRow, laneRow), ofCore / 2 * (kCoreRows / 2));
+  Value column = emitter.add(emitter.mul(warpHalf, columns / 2), lanePair);
+  return {row, emitter.add(column, core * kCoreColumns + ofCore % 2)};
+}
+
+/// `columns` has the second operand, column by column, of which this core has eight from one on.
+ChainKernel::Numbers ChainKernel::multiplyCore(ArrayRef<Value> a, Value columns, Value column,
+                                               ArrayRef<Number> sums) {
+  Value place = emitter.add(emitter.mul(emitter.add(column, laneRow), kSlicePitch), lanePair);
+  SmallVector<Value> b;
+  for (int64_t half = 0; half < 2; ++half)
+    b.push_back(emitter.loadSharedPair(columns, emitter.add(place, half * kSlice / 2), narrow));
+  return emitter.multiplyMatrices(a, b, sums);
+}
+
+/// The product at the points of a tile, which go from the warps to the threads that have these.
+ChainKernel::Numbers ChainKernel::multiplyByCores(const ChainProduct &product, Value first) {
+  Value ownOuter = outerPosition(product.own), streamedOuter = outerPosition(product.streamed);
+  constexpr int64_t cores = kTile / 2 / kCoreColumns;
+  Numbers sums(cores * kCoreNumbers, zero());
+  sums = emitter.loop(
+      emitter.index(0), emitter.index(product.width), kSlice, sums,
+      [&](Value depth, ArrayRef<Number> carried) {
+        loadSlice(left, product.own, ownOuter, chain.own, firstOwn, depth, product.width);
+        loadSlice(right, product.streamed, streamedOuter, chain.streamed, first, depth,
+                  product.width);
+        emitter.barrier();
+        SmallVector<Value> a;
+        for (int64_t pair = 0; pair < 4; ++pair) {
+          Value row = emitter.add(emitter.add(warpRow, laneRow), pair % 2 * (kCoreRows / 2));
+          Value place = emitter.add(emitter.mul(row, kSlicePitch), lanePair);
+          a.push_back(
+              emitter.loadSharedPair(left, emitter.add(place, pair / 2 * (kSlice / 2)), narrow));
+        }
+        Numbers next;
+        for (int64_t core = 0; core < cores; ++core) {
+          Value column = emitter.add(emitter.mul(warpHalf, kTile / 2), core * kCoreColumns);
+          next.append(
+              multiplyCore(a, right, column, carried.slice(core * kCoreNumbers, kCoreNumbers)));
+        }
+        emitter.barrier();
+        return next;
+      });
+  for (auto [number, sum] : llvm::enumerate(sums)) {
+    auto [row, column] = placeOf(static_cast<int64_t>(number), kTile);
+    emitter.storeShared(tile, emitter.add(emitter.mul(row, kPitch), column), sum);
+  }
+  emitter.barrier();
+  Type type = getComputeType(getElementTypeOrSelf(product.rows.getType()));
+  Numbers points;
+  for (int64_t point = 0; point < kPart * kPart; ++point) {
+    Value row = emitter.add(ownLane, point / kPart * kSide);
+    Value column = emitter.add(streamedLane, point % kPart * kSide);
+    points.push_back(emitter.loadShared(tile, emitter.add(emitter.mul(row, kPitch), column), f32())
+                         .toFloat(type));
+  }
+  emitter.barrier();
+  return points;
+}
+
+/// Adds the product of a slice of the panel's columns, from one on, and what lies in the slice.
+ChainKernel::Numbers ChainKernel::addByCores(const ChainProduct &product, Value start,
+                                             ArrayRef<Number> sums) {
+  SmallVector<Value> a;
+  for (int64_t pair = 0; pair < 4; ++pair) {
+    Value row = emitter.add(emitter.add(warpRow, laneRow), pair % 2 * (kCoreRows / 2));
+    Value place = emitter.add(emitter.add(emitter.mul(row, kPanelPitch), start), lanePair);
+    a.push_back(emitter.loadSharedPair(panel, emitter.add(place, pair / 2 * (kSlice / 2)), narrow));
+  }
+  const int64_t cores = columnsOf(product);
+  Numbers next;
+  for (int64_t core = 0; core < cores; ++core) {
+    Value column = emitter.add(emitter.mul(warpHalf, cores * kCoreColumns), core * kCoreColumns);
+    next.append(multiplyCore(a, slice, column, sums.slice(core * kCoreNumbers, kCoreNumbers)));
+  }
+  return next;
+}
+
+// ---- products without them ----------------------------------------------------------------------
+
 /// The product's result at this thread's points of a tile, rounded to its type.
 ChainKernel::Numbers ChainKernel::multiply(const ChainProduct &product, Value first) {
+  if (usesCores)
+    return multiplyByCores(product, first);
   Value ownOuter = outerPosition(product.own), streamedOuter = outerPosition(product.streamed);
   Numbers sums(kPart * kPart, zero());
   sums = emitter.loop(
@@ -274,9 +399,18 @@ ChainKernel::Numbers ChainKernel::addProduct(const ChainProduct &product, Value 
           Number number = emitter.load(matrix.buffer, position, matrix.element).toFloat(f32());
           if (exists)
             number = emitter.number(exists).select(number, zero());
-          emitter.storeShared(slice, emitter.add(emitter.mul(along, pitch), across), number);
+          if (usesCores)
+            emitter.storeShared(slice, emitter.add(emitter.mul(across, kSlicePitch), along),
+                                number.toFloat(narrow));
+          else
+            emitter.storeShared(slice, emitter.add(emitter.mul(along, pitch), across), number);
         }
         emitter.barrier();
+        if (usesCores) {
+          Numbers added = addByCores(product, start, carried);
+          emitter.barrier();
+          return added;
+        }
         Numbers added = emitter.loop(
             emitter.index(0), emitter.index(kSlice), 1, carried,
             [&](Value step, ArrayRef<Number> before) {
@@ -303,8 +437,11 @@ void ChainKernel::storeProduct(const ChainProduct &product, ArrayRef<Number> sum
   int64_t columns = columnsOf(product);
   Type type = getComputeType(matrix.element);
   for (int64_t index = 0; index < kPart * columns; ++index) {
-    Value row = emitter.add(emitter.add(firstOwn, slow), index / columns * kSide);
+    Value inTile = emitter.add(slow, index / columns * kSide);
     Value column = emitter.add(fast, index % columns * kSide);
+    if (usesCores)
+      std::tie(inTile, column) = placeOf(index, columns * kSide);
+    Value row = emitter.add(firstOwn, inTile);
     Value exists = ownSize % kTile == 0 ? Value() : emitter.less(row, ownSize);
     if (product.width % kSide != 0)
       exists = emitter.both(exists, emitter.less(column, product.width));
@@ -400,7 +537,11 @@ LogicalResult ChainKernel::finish() {
       for (auto [point, number] : llvm::enumerate(numbers)) {
         Value row = emitter.add(ownLane, static_cast<int64_t>(point) / kPart * kSide);
         Value column = emitter.add(streamedLane, static_cast<int64_t>(point) % kPart * kSide);
-        emitter.storeShared(panel, emitter.add(emitter.mul(row, kPitch), column), number);
+        if (usesCores)
+          emitter.storeShared(panel, emitter.add(emitter.mul(row, kPanelPitch), column),
+                              number.toFloat(narrow));
+        else
+          emitter.storeShared(panel, emitter.add(emitter.mul(row, kPitch), column), number);
       }
       emitter.barrier();
       size_t next = 0;
@@ -465,14 +606,18 @@ LogicalResult ChainKernel::emit() {
   streamedLane = ownsRows ? fast : slow;
   for (int64_t part = 0; part < kPart; ++part)
     own[part] = makePoint(emitter.add(emitter.add(firstOwn, ownLane), part * kSide), ownSize);
-  left = emitter.addShared(kSlice * kPitch, f32());
-  right = emitter.addShared(kSlice * kPitch, f32());
+  findCores();
+  Type shared = usesCores ? narrow : f32();
+  left = emitter.addShared(usesCores ? kTile * kSlicePitch : kSlice * kPitch, shared);
+  right = emitter.addShared(usesCores ? kTile * kSlicePitch : kSlice * kPitch, shared);
+  if (usesCores && !chain.producers.empty())
+    tile = emitter.addShared(kTile * kPitch, f32());
   if (!chain.consumers.empty()) {
-    panel = emitter.addShared(kTile * kPitch, f32());
+    panel = emitter.addShared(kTile * (usesCores ? kPanelPitch : kPitch), shared);
     int64_t columns = 0;
     for (const ChainProduct &product : chain.consumers)
       columns = std::max(columns, columnsOf(product) * kSide);
-    slice = emitter.addShared(kSlice * columns, f32());
+    slice = emitter.addShared((usesCores ? kSlicePitch : kSlice) * columns, shared);
   }
   for (SmallVector<PointValues::Sum> &level : values.levels)
     if (failed(reduce(level)))

@@ -5,7 +5,9 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -22,9 +24,10 @@ static constexpr int64_t kWarp = 32;
 namespace {
 /// One kernel as a function of the grid's size and the kernel's arguments.
 ///
-/// Ops are of three sorts. Those that all threads meet at (barriers, shuffles and what holds them)
-/// cut the code into segments; their blocks are "common". Uniform ops are the same for all threads
-/// of a block and stand once. All others run in a loop over threads, one for each segment.
+/// Ops are of three sorts. Those that all threads meet at (barriers, shuffles, products of a warp's
+/// matrices and what holds them) cut the code into segments; their blocks are "common". Uniform ops
+/// are the same for all threads of a block and stand once. All others run in a loop over threads,
+/// one for each segment.
 class HostKernel {
 public:
   HostKernel(gpu::GPUFuncOp kernel, bool descending)
@@ -68,6 +71,7 @@ private:
   void emitRun(ArrayRef<Operation *> run);
   LogicalResult emitMeeting(Operation *op);
   void emitShuffle(gpu::ShuffleOp op);
+  void emitMatrixProduct(nvgpu::MmaSyncOp op);
   LogicalResult emitFor(scf::ForOp op);
   LogicalResult emitIf(scf::IfOp op);
   /// Copies values of all threads into others' arrays.
@@ -94,8 +98,9 @@ static Type hostType(Type type) {
 bool HostKernel::holdsMeeting(Operation *op) {
   return op
       ->walk([](Operation *inner) {
-        return isa<gpu::BarrierOp, gpu::ShuffleOp>(inner) ? WalkResult::interrupt()
-                                                          : WalkResult::advance();
+        return isa<gpu::BarrierOp, gpu::ShuffleOp, nvgpu::MmaSyncOp>(inner)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
       })
       .wasInterrupted();
 }
@@ -253,6 +258,57 @@ void HostKernel::emitRun(ArrayRef<Operation *> run) {
   });
 }
 
+/// Of m16n8k16: four neighbouring lanes, a quad, hold a row of a and of the sums, and a column of
+/// b, each of them two neighbours of every eight along the depth or the row; the second pair of a,
+/// and of the sums, is eight rows further. Sums go along the depth.
+void HostKernel::emitMatrixProduct(nvgpu::MmaSyncOp op) {
+  Value result = arrayOf(op.getResult());
+  for (Value operand : op->getOperands())
+    if (isUniform(operand))
+      mapUniform(operand);
+  constexpr int64_t quad = 4, depth = 16, half = 8;
+  forThreads([&](Value thread) {
+    auto sum = [&](Value a, Value b) -> Value { return arith::AddIOp::create(builder, loc, a, b); };
+    auto times = [&](Value a, int64_t b) -> Value {
+      return arith::MulIOp::create(builder, loc, a, index(b));
+    };
+    auto element = [&](Value whole, int64_t i, int64_t j) -> Value {
+      return vector::ExtractOp::create(builder, loc, whole, ArrayRef<int64_t>{i, j});
+    };
+    auto wide = [&](Value number) -> Value {
+      return arith::ExtFOp::create(builder, loc, builder.getF32Type(), number);
+    };
+    Value lane = arith::RemUIOp::create(builder, loc, thread, index(kWarp));
+    Value first = arith::SubIOp::create(builder, loc, thread, lane);
+    Value row = arith::DivUIOp::create(builder, loc, lane, index(quad));
+    Value column = times(arith::RemUIOp::create(builder, loc, lane, index(quad)), 2);
+    /// What the lanes of the quad of a row of a, or of a column of b, hold.
+    auto quadOf = [&](Value operand, Value number) {
+      SmallVector<Value> held;
+      for (int64_t i = 0; i < quad; ++i)
+        held.push_back(valueAt(operand, sum(sum(first, times(number, quad)), index(i))));
+      return held;
+    };
+    SmallVector<Value> a = quadOf(op.getMatrixA(), row);
+    SmallVector<Value> b[] = {quadOf(op.getMatrixB(), column),
+                              quadOf(op.getMatrixB(), sum(column, index(1)))};
+    Value sums = valueAt(op.getMatrixC(), thread);
+    for (int64_t i = 0; i < 2; ++i)
+      for (int64_t j = 0; j < 2; ++j) {
+        Value total = element(sums, i, j);
+        for (int64_t k = 0; k < depth; ++k) {
+          const int64_t holder = k % half / 2, upper = k / half;
+          Value left = wide(element(a[holder], i + 2 * upper, k % 2));
+          Value right = wide(element(b[j][holder], upper, k % 2));
+          Value product = arith::MulFOp::create(builder, loc, left, right);
+          total = arith::AddFOp::create(builder, loc, total, product);
+        }
+        sums = vector::InsertOp::create(builder, loc, total, sums, ArrayRef<int64_t>{i, j});
+      }
+    memref::StoreOp::create(builder, loc, sums, result, thread);
+  });
+}
+
 void HostKernel::emitShuffle(gpu::ShuffleOp op) {
   Value result = arrayOf(op.getShuffleResult()), valid = arrayOf(op.getValid());
   for (Value operand : op->getOperands())
@@ -340,6 +396,10 @@ LogicalResult HostKernel::emitIf(scf::IfOp op) {
 LogicalResult HostKernel::emitMeeting(Operation *op) {
   return TypeSwitch<Operation *, LogicalResult>(op)
       .Case([](gpu::BarrierOp) { return success(); })
+      .Case([&](nvgpu::MmaSyncOp product) {
+        emitMatrixProduct(product);
+        return success();
+      })
       .Case([&](gpu::ShuffleOp shuffle) {
         emitShuffle(shuffle);
         return success();

@@ -3,6 +3,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
 #include "mlir/IR/Matchers.h"
@@ -204,8 +205,39 @@ Number KernelEmitter::loadShared(Value memory, Value position, Type computeType)
   return fromStorage(number(memref::LoadOp::create(builder, loc, memory, position)), computeType);
 }
 
+Value KernelEmitter::loadSharedPair(Value memory, Value position, Type type) {
+  Type stored = cast<MemRefType>(memory.getType()).getElementType();
+  Value pair = vector::LoadOp::create(builder, loc, VectorType::get({2}, stored), memory, position);
+  return stored == type ? pair
+                        : vector::BitCastOp::create(builder, loc, VectorType::get({2}, type), pair);
+}
+
 void KernelEmitter::storeShared(Value memory, Value position, Number number) {
   memref::StoreOp::create(builder, loc, toStorage(number).value, memory, position);
+}
+
+SmallVector<Number> KernelEmitter::multiplyMatrices(ArrayRef<Value> a, ArrayRef<Value> b,
+                                                    ArrayRef<Number> c) {
+  auto join = [&](ArrayRef<Value> pairs) -> Value {
+    auto pair = cast<VectorType>(pairs.front().getType());
+    auto type = VectorType::get({static_cast<int64_t>(pairs.size()), 2}, pair.getElementType());
+    Value whole = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+    for (auto [i, each] : llvm::enumerate(pairs))
+      whole = vector::InsertOp::create(builder, loc, each, whole, static_cast<int64_t>(i));
+    return whole;
+  };
+  SmallVector<Value> sums;
+  for (int64_t row = 0; row < 2; ++row)
+    sums.push_back(joinElements({c[2 * row], c[2 * row + 1]}).value);
+  Value sum = join(sums);
+  Value made = nvgpu::MmaSyncOp::create(builder, loc, sum.getType(), join(a), join(b), sum,
+                                        builder.getI64ArrayAttr({16, 8, 16}), UnitAttr());
+  SmallVector<Number> numbers;
+  for (int64_t row = 0; row < 2; ++row)
+    for (int64_t column = 0; column < 2; ++column)
+      numbers.push_back(
+          number(vector::ExtractOp::create(builder, loc, made, ArrayRef<int64_t>{row, column})));
+  return numbers;
 }
 
 // ---- the threads of a block ---------------------------------------------------------------------

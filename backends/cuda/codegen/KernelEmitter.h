@@ -73,8 +73,10 @@ public:
   void store(unsigned buffer, Value position, Number number, bool isAligned = false);
   Number loadShared(Value memory, Value position, Type computeType);
   void storeShared(Value memory, Value position, Number number);
-  /// Memory of the block for so many numbers of a compute type.
-  Value addShared(int64_t elements, Type computeType);
+  /// Two neighbours of a 16-bit float type, at an even position, as a vector.
+  Value loadSharedPair(Value memory, Value position, Type type);
+  /// Memory of the block for so many numbers of a type.
+  Value addShared(int64_t elements, Type type);
 
   // The threads of a block.
   Value thread();
@@ -82,6 +84,9 @@ public:
   void barrier();
   /// Of a number (no vector): what the thread whose number differs in the bits of `mask` has.
   Number shuffleXor(Number number, int64_t mask);
+  /// a * b + c of the matrices that the threads of a warp hold together, 16 x 16, 16 x 8 and 16 x
+  /// 8, the last of f32: what nvgpu.mma.sync says of m16n8k16. `a` are four pairs, `b` two.
+  SmallVector<Number> multiplyMatrices(ArrayRef<Value> a, ArrayRef<Value> b, ArrayRef<Number> c);
   /// All of the `sharers` neighbours' numbers combined, for each of them. `sharers` is a power of
   /// two.
   Number combineAcross(const Combiner &combiner, Number number, int64_t sharers, int64_t threads);

@@ -46,7 +46,7 @@ def ConvertKernelsToGpu : Pass<"convert-kernels-to-gpu", "::mlir::ModuleOp"> {
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::cuda::CudaDialect", "::mlir::func::FuncDialect",
     "::mlir::gpu::GPUDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
-    "::mlir::stablehlo::StableHLODialect", "::mlir::vector::VectorDialect"
+    "::mlir::nvgpu::NVGPUDialect", "::mlir::stablehlo::StableHLODialect", "::mlir::vector::VectorDialect"
   ];
 }
 
@@ -139,7 +139,8 @@ def GpuToHost : Pass<"gpu-to-host", "::mlir::ModuleOp"> {
     a loop over blocks. What stands between two barriers becomes a loop over threads, also inside of loops and
     branches that all threads of a block take alike; one that holds a barrier and on which threads may
     differ is an error. Values that live across are kept in arrays with an element a thread. A shuffle
-    takes the number of the thread it names, warp by warp. Shared memory is a buffer. Launches become
+    takes the number of the thread it names, warp by warp, and a product of matrices (`nvgpu.mma.sync`) those of its
+    lanes. Shared memory is a buffer. Launches become
     calls, a `cuda.product` loops in the place of cuBLASLt.
 
     The order of threads and blocks means nothing to a right kernel: with `descending` they run the other way
@@ -159,7 +160,7 @@ def GpuToHost : Pass<"gpu-to-host", "::mlir::ModuleOp"> {
                         "the last thread and block first">];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::scf::SCFDialect"
+    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
   ];
 }
 
@@ -177,6 +178,15 @@ def ConvertMathToIntrinsics : Pass<"convert-math-to-intrinsics"> {
     ```
   }];
   let dependentDialects = ["::mlir::LLVM::LLVMDialect"];
+}
+
+def ConvertMatrixProducts : Pass<"convert-matrix-products"> {
+  let summary = "Lowers products of a warp's matrices to the instruction of tensor cores";
+  let description = [{
+    Of `nvgpu.mma.sync` those of bf16 and f16 with sums in f32, 16 x 8 x 16: what kernels of chains have.
+    Upstream's lowering knows no bf16. Everything else is an error.
+  }];
+  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect", "::mlir::vector::VectorDialect"];
 }
 
 #endif // ST_BACKENDS_CUDA_CODEGEN_PASSES_TD

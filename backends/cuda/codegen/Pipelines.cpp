@@ -23,11 +23,13 @@ static void append(OpPassManager &passes, const Twine &text) {
 
 /// Offsets in a kernel's buffers fit 32 bits: convert-kernels-to-gpu refuses larger ones.
 static void buildNvvmPipeline(OpPassManager &passes, const NvvmOptions &options) {
-  append(passes, "nvvm-attach-target{chip=" + options.chip + " features=" + options.features +
-                     " O=3},"
-                     "gpu.module(canonicalize,cse,convert-scf-to-cf,convert-math-to-intrinsics,"
-                     "convert-gpu-to-nvvm{use-bare-ptr-memref-call-conv=true index-bitwidth=32},"
-                     "canonicalize,cse,reconcile-unrealized-casts)");
+  append(passes,
+         "nvvm-attach-target{chip=" + options.chip + " features=" + options.features +
+             " O=3},"
+             "gpu.module(canonicalize,cse,convert-scf-to-cf,convert-math-to-intrinsics,"
+             "convert-matrix-products,convert-gpu-to-nvvm{use-bare-ptr-memref-call-conv=true "
+             "index-bitwidth=32},"
+             "canonicalize,cse,reconcile-unrealized-casts)");
 }
 
 static void buildHostPipeline(OpPassManager &passes) {
