@@ -65,7 +65,11 @@ StringRef mlir::st::getCompilePhaseName(CompilePhase phase) {
 
 std::string mlir::st::getPhasePipeline(ModuleOp module, CompilePhase phase) {
   auto target = module->getAttrOfType<TargetAttr>("st.target");
-  if (phase == CompilePhase::Kernels && target && target.getBackend() == "cuda")
+  const bool isCuda = target && target.getBackend() == "cuda";
+  // Chains make scores again as they stream by: nothing of attention needs to be kept.
+  if (phase == CompilePhase::Tasks && isCuda)
+    return "split-tasks,rematerialise{otherwise=selective},combine-collectives,reuse-accumulators";
+  if (phase == CompilePhase::Kernels && isCuda)
     return "form-loops,lower-loops,lower-tensor-ops,form-kernels{chains=streamed},overlap-products,"
            "split-products,split-chains,lift-constants,overlap-collectives,offload-stash";
   return kPhases[static_cast<int>(phase)].pipeline.str();

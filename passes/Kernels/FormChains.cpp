@@ -281,6 +281,20 @@ void KernelPlan::addColumnProducts(unsigned loop, SmallVectorImpl<unsigned> &pro
   }
 }
 
+/// What a product behind a loop multiplies rows with, such as heads that are repeated for groups of
+/// others, may be copied before the loop, of what is there by then.
+void KernelPlan::hoistCopy(unsigned copy, unsigned loop) {
+  PlanNode &node = nodes[copy];
+  const uint64_t place = nodes[loop].place;
+  if (node.kind != PlanNode::Copy || node.place < place || !node.writes.empty())
+    return;
+  for (Operation *op : node.ops)
+    for (Value operand : op->getOperands())
+      if (!kinds.isInline(operand) && nodes[find(homeIndex(operand))].place >= place)
+        return;
+  node.place = place - 1;
+}
+
 void KernelPlan::formChain(unsigned loop) {
   PlanNode &node = nodes[loop];
   auto rank = static_cast<int64_t>(node.space.size());
@@ -298,6 +312,7 @@ void KernelPlan::formChain(unsigned loop) {
     if (llvm::is_contained(consumers, reader) || !isChainConsumer(reader, loop) ||
         llvm::is_contained(consumers, find(homeIndex(getProduct(nodes[reader]).getRhs()))))
       continue;
+    hoistCopy(find(homeIndex(getProduct(nodes[reader]).getRhs())), loop);
     consumers.push_back(reader);
     if (!getChainPlace(loop, consumers))
       consumers.pop_back();

@@ -6,7 +6,9 @@ using namespace mlir;
 using namespace mlir::st;
 
 KernelPlan::KernelPlan(Block &task, const SymbolTable &storage, const FusionLimits &limits)
-    : task(task), storage(storage), limits(limits), kinds(task) {}
+
+    : task(task), storage(storage), limits(limits),
+      kinds(task, limits.chains == ChainForm::Streamed) {}
 
 /// Complex values are refused where something is done with them.
 static LogicalResult checkNumbers(Block &task) {
@@ -54,7 +56,8 @@ SmallVector<const PlanNode *> KernelPlan::getOrder() const {
   for (const PlanNode &node : nodes)
     if (!node.merged)
       order.push_back(&node);
-  llvm::sort(order, [](const PlanNode *a, const PlanNode *b) { return a->place < b->place; });
+  llvm::stable_sort(order,
+                    [](const PlanNode *a, const PlanNode *b) { return a->place < b->place; });
   return order;
 }
 
@@ -201,7 +204,7 @@ void KernelPlan::placeTaskOp(Operation *op, OpKind kind) {
     producers.push_back(home(operand));
   // A constant may be read by kernels that stand early.
   bool early = isa<stablehlo::ConstantOp>(op);
-  unsigned node = addNode(PlanNode::TaskOp, early ? nextRead++ : nextPlace++, op);
+  unsigned node = addNode(PlanNode::TaskOp, early ? nextRead++ : takePlace(), op);
   for (unsigned producer : producers)
     nodes[producer].readers.push_back(node);
 }

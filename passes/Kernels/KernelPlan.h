@@ -78,7 +78,9 @@ private:
 
   unsigned find(unsigned node) const;
   unsigned addNode(PlanNode::Kind kind, uint64_t place, Operation *op = nullptr);
-  unsigned appendNode(PlanNode::Kind kind, Operation *op) { return addNode(kind, nextPlace++, op); }
+  unsigned appendNode(PlanNode::Kind kind, Operation *op) { return addNode(kind, takePlace(), op); }
+  /// Between two places a copy may move up.
+  uint64_t takePlace() { return nextPlace += 2; }
 
   unsigned homeIndex(Value value) const;
   /// The home of a value that must lie in memory; makes one for an inline value.
@@ -125,6 +127,7 @@ private:
     int64_t spare = 0, tile = 0;
   };
   void formChain(unsigned loop);
+  void hoistCopy(unsigned copy, unsigned loop);
   bool isChainProducer(unsigned product, unsigned loop) const;
   bool isChainConsumer(unsigned product, unsigned loop) const;
   bool readsRows(unsigned product, unsigned loop) const;

@@ -8,10 +8,10 @@ using namespace mlir;
 using namespace mlir::st;
 using namespace mlir::stablehlo;
 
-/// Most scalar ops that are cloned into a kernel for one value.
-static constexpr int64_t kMaxScalarOps = 8;
+/// Most arithmetic ops that are cloned into a kernel for one value.
+static constexpr int64_t kMaxInlineOps = 8;
 
-OpKinds::OpKinds(Block &task) {
+OpKinds::OpKinds(Block &task, bool positionsInline) : positionsInline(positionsInline) {
   for (Operation &op : task)
     kinds[&op] = classify(&op);
 }
@@ -50,9 +50,30 @@ bool OpKinds::isCheapScalar(Operation *op) {
   for (Value operand : op->getOperands())
     if (auto found = scalarCost.find(operand.getDefiningOp()); found != scalarCost.end())
       cost += found->second;
-  if (cost > kMaxScalarOps)
+  if (cost > kMaxInlineOps)
     return false;
   scalarCost[op] = cost;
+  return true;
+}
+
+/// A causal mask is one: a comparison of positions that chooses between constants.
+bool OpKinds::isCheapPosition(Operation *op) {
+  if (!positionsInline || isTranscendental(op))
+    return false;
+  int64_t cost = 1;
+  for (Value operand : op->getOperands()) {
+    Operation *source = operand.getDefiningOp();
+    while (isa_and_nonnull<BroadcastInDimOp, ReshapeOp>(source) && get(source) == OpKind::Inline)
+      source = source->getOperand(0).getDefiningOp();
+    auto found = positionCost.find(source);
+    if (found != positionCost.end())
+      cost += found->second;
+    else if (!isa_and_nonnull<IotaOp, ConstantOp>(source) || get(source) != OpKind::Inline)
+      return false;
+  }
+  if (cost > kMaxInlineOps)
+    return false;
+  positionCost[op] = cost;
   return true;
 }
 
@@ -85,7 +106,7 @@ OpKind OpKinds::classify(Operation *op) {
   if (isa<IotaOp>(op))
     return OpKind::Inline;
   if (isElementwise(op))
-    return isCheapScalar(op) ? OpKind::Inline : OpKind::Elementwise;
+    return isCheapScalar(op) || isCheapPosition(op) ? OpKind::Inline : OpKind::Elementwise;
   if (isa<ReduceOp>(op))
     return OpKind::Reduce;
   if (isa<DotGeneralOp>(op))

@@ -26,7 +26,9 @@ enum class OpKind {
 /// The kinds of all ops of a task, found once, in order.
 class OpKinds {
 public:
-  explicit OpKinds(Block &task);
+  /// With `positionsInline` arithmetic of positions and constants is repeated where it is read,
+  /// too: where computing little is less than reading.
+  OpKinds(Block &task, bool positionsInline);
   OpKind get(Operation *op) const { return kinds.find(op)->second; }
   /// Of the op that defines a value.
   OpKind get(Value value) const { return get(value.getDefiningOp()); }
@@ -35,9 +37,12 @@ public:
 private:
   OpKind classify(Operation *op);
   bool isCheapScalar(Operation *op);
+  bool isCheapPosition(Operation *op);
 
+  bool positionsInline;
   DenseMap<Operation *, OpKind> kinds;
   DenseMap<Operation *, int64_t> scalarCost;
+  DenseMap<Operation *, int64_t> positionCost; ///< of what is made of positions and constants
 };
 
 /// Whether an elementwise op costs many times an addition.

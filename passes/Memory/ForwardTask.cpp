@@ -201,6 +201,20 @@ void ForwardTask::findAttention() {
            return isActivation(operand) && attention.contains(operand.getDefiningOp());
          }))))
       attention.insert(&op);
+  // What is only made to be kept, such as the same in fewer bits.
+  for (Operation &op : llvm::reverse(body))
+    if (op.getNumResults() != 0 && isRepeatable(&op) && !isExpensive(&op) &&
+        llvm::all_of(op.getUsers(),
+                     [&](Operation *user) {
+                       return isa<WriteOp>(user) ||
+                              (attention.contains(user) && !leads.contains(user));
+                     }) &&
+        llvm::any_of(op.getOperands(), [&](Value operand) {
+          Operation *producer = operand.getDefiningOp();
+          return isActivation(operand) && attention.contains(producer) &&
+                 isOfSameBlock(producer, &op);
+        }))
+      attention.insert(&op);
   // What a product of activations reads leads to it, too, but follows none.
   for (Operation &op : llvm::reverse(body)) {
     if (op.getNumResults() == 0 || isActivation(op.getResult(0)) || !isRepeatable(&op))

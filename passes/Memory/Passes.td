@@ -73,7 +73,9 @@ def Rematerialise : Pass<"rematerialise", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"policy", "policy", "std::string", "\"\"",
-           "none, selective, full, fit or a number of bytes; by default what the module's st.recompute says">
+           "none, selective, full, fit or a number of bytes; by default what the module's st.recompute says">,
+    Option<"otherwise", "otherwise", "std::string", "\"none\"",
+           "the policy of a module that says nothing">
   ];
   let statistics = [
     Statistic<"numDropped", "dropped", "Stashed values that are computed again instead">,

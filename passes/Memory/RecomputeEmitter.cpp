@@ -94,11 +94,44 @@ void RecomputeEmitter::replaceReads(Operation *op) {
   }
 }
 
+/// What the backward task makes of dropped values alone, such as the same in more bits, stands
+/// where it is first needed: else it would be the first to need them.
+void RecomputeEmitter::sinkReadings(Block &block) {
+  DenseSet<Operation *> readings;
+  for (Operation &op : block) {
+    if (!ForwardTask::isRepeatable(&op) || ForwardTask::isExpensive(&op) || op.getNumRegions() != 0)
+      continue;
+    bool readsDropped = false, readsOthers = false;
+    for (Value operand : op.getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      auto read = dyn_cast_or_null<ReadOp>(producer);
+      if (readings.contains(producer) || (read && droppedBySymbol.contains(read.getSource())))
+        readsDropped = true;
+      else if (!producer || !producer->hasTrait<OpTrait::ConstantLike>())
+        readsOthers = true;
+    }
+    if (readsDropped && !readsOthers)
+      readings.insert(&op);
+  }
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    if (!readings.contains(&op) || op.use_empty())
+      continue;
+    Operation *first = nullptr;
+    for (Operation *user : op.getUsers()) {
+      Operation *ancestor = block.findAncestorOpInBlock(*user);
+      if (!first || ancestor->isBeforeInBlock(first))
+        first = ancestor;
+    }
+    op.moveBefore(first);
+  }
+}
+
 /// A block is computed again where the backward task first reads of it what is no longer kept, so
 /// that the memory of one block at a time is needed.
 void RecomputeEmitter::rewriteBackward() {
   TaskOp backward = stage.getBackward();
   Block &block = backward.getBody().front();
+  sinkReadings(block);
   body.emplace(OpBuilder::atBlockEnd(&block));
   SmallVector<Operation *> ops;
   for (Operation &op : block)

@@ -27,13 +27,15 @@ struct Rematerialise : mlir::st::impl::RematerialiseBase<Rematerialise> {
 
 FailureOr<RecomputePolicy> Rematerialise::getPolicy() {
   Attribute attribute = getOperation()->getAttr(kRecomputeAttr);
-  std::optional<RecomputePolicy> recorded = RecomputePolicy();
-  if (attribute)
-    recorded = parseRecomputePolicy(attribute);
-  if (!recorded)
+  std::optional<RecomputePolicy> recorded =
+      attribute ? parseRecomputePolicy(attribute) : parseRecomputePolicy(StringRef(otherwise));
+  if (!recorded && attribute)
     return getOperation().emitError("the module's st.recompute is ")
            << attribute
            << "; expected \"none\", \"selective\", \"full\", \"fit\" or a number of bytes";
+  if (!recorded)
+    return getOperation().emitError("unknown policy \"")
+           << otherwise << "\", expected none, selective, full, fit or a number of bytes";
   if (policy.empty())
     return *recorded;
   std::optional<RecomputePolicy> given = parseRecomputePolicy(StringRef(policy));
@@ -167,7 +169,8 @@ void Rematerialise::runOnOperation() {
       return signalPassFailure();
   // A user who asks for it should hear that the model has no layers, or no attention, to be found.
   bool isWhole = policy->kind == RecomputePolicy::Full;
-  if (!isChanged && (isWhole || policy->kind == RecomputePolicy::Selective))
+  bool isAsked = getOperation()->hasAttr(kRecomputeAttr) || !this->policy.empty();
+  if (!isChanged && isAsked && (isWhole || policy->kind == RecomputePolicy::Selective))
     getOperation().emitWarning("recompute is ")
         << print(*policy) << ", but nothing is computed again: "
         << (isWhole ? "no layer (st.block) between others keeps more than what comes into it"

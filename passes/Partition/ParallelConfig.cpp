@@ -65,8 +65,8 @@ Location ParallelConfig::locate(size_t offset, MLIRContext *context) const {
 
 void ParallelConfig::setStashAttributes(ModuleOp module) const {
   Builder builder(module.getContext());
-  if (recompute.kind != RecomputePolicy::None)
-    module->setAttr(kRecomputeAttr, getRecomputeAttr(builder.getContext(), recompute));
+  if (recompute)
+    module->setAttr(kRecomputeAttr, getRecomputeAttr(builder.getContext(), *recompute));
   if (gatherAgain)
     module->setAttr(kGatherAgainAttr, builder.getUnitAttr());
   if (offload)
@@ -230,7 +230,7 @@ LogicalResult ConfigParser::readRecompute(const llvm::json::Object &object) {
     std::optional<int64_t> bytes = budget->getInteger("bytes");
     if (!bytes || *bytes < 0 || budget->size() != 1)
       return error("recompute", *value) << expected;
-    config.recompute = {RecomputePolicy::Budget, *bytes};
+    config.recompute = RecomputePolicy{RecomputePolicy::Budget, *bytes};
     return success();
   }
   std::optional<StringRef> name = value->getAsString();

@@ -56,7 +56,7 @@ struct ParallelConfig {
   /// Where each stage but the first begins: globs of layers' names. Empty: a balanced cut.
   std::vector<std::string> stageStarts;
   /// What of the forward pass the backward pass computes again.
-  RecomputePolicy recompute;
+  std::optional<RecomputePolicy> recompute; ///< nothing: what the target does by default
   /// Bytes of stashes that stay on a device, where others lie in the host's memory. None: all stay.
   std::optional<int64_t> offload;
   /// Whether the devices are GPUs ("GPU:<id>") rather than DTU clusters.

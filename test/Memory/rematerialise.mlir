@@ -94,6 +94,7 @@ module {
       // FULL: stablehlo.dot_general %[[DY]], %[[C]]
       %context = st.read @context[%mb] : tensor<2x4x8xf32>
       %dw = stablehlo.dot_general %dy, %context, contracting_dims = [0, 1] x [0, 1] : (tensor<2x4x8xf32>, tensor<2x4x8xf32>) -> tensor<8x8xf32>
+      // SELECTIVE: st.read @input
       // SELECTIVE: %[[E:.*]] = st.read @input
       // SELECTIVE: %[[S:.*]] = stablehlo.dot_general %[[E]], %[[E]], batching_dims
       // SELECTIVE: %[[EXP:.*]] = stablehlo.exponential %[[S]]
