@@ -182,6 +182,15 @@ bool ForwardTask::isActivationProduct(Operation *op) const {
          isActivation(dot.getLhs()) && isActivation(dot.getRhs());
 }
 
+/// Sums and maxima of rows: little to keep beside what making them again takes, all of the rows.
+static bool isRowStatistic(Operation *op) {
+  constexpr int64_t kLeastRow = 16;
+  auto reduce = dyn_cast<stablehlo::ReduceOp>(op);
+  return reduce && reduce.getInputs().size() == 1 &&
+         cast<RankedTensorType>(reduce.getResult(0).getType()).getNumElements() * kLeastRow <=
+             cast<RankedTensorType>(reduce.getInputs()[0].getType()).getNumElements();
+}
+
 void ForwardTask::findAttention() {
   DenseSet<Operation *> leads; // to a product of activations, with no product between
   Block &body = task.getBody().front();
@@ -194,13 +203,16 @@ void ForwardTask::findAttention() {
                  (isActivationProduct(user) || (!isProduct(user) && leads.contains(user)));
         }))
       leads.insert(&op);
+  DenseSet<Operation *> follow; // a product of activations
   for (Operation &op : body)
     if (leads.contains(&op) &&
         (isActivationProduct(&op) ||
          (!isProduct(&op) && llvm::any_of(op.getOperands(), [&](Value operand) {
-           return isActivation(operand) && attention.contains(operand.getDefiningOp());
-         }))))
-      attention.insert(&op);
+           return isActivation(operand) && follow.contains(operand.getDefiningOp());
+         })))) {
+      follow.insert(&op);
+      (isRowStatistic(&op) ? statistics : attention).insert(&op);
+    }
   // What is only made to be kept, such as the same in fewer bits.
   for (Operation &op : llvm::reverse(body))
     if (op.getNumResults() != 0 && isRepeatable(&op) && !isExpensive(&op) &&
@@ -217,7 +229,8 @@ void ForwardTask::findAttention() {
       attention.insert(&op);
   // What a product of activations reads leads to it, too, but follows none.
   for (Operation &op : llvm::reverse(body)) {
-    if (op.getNumResults() == 0 || isActivation(op.getResult(0)) || !isRepeatable(&op))
+    if (op.getNumResults() == 0 || isActivation(op.getResult(0)) || !isRepeatable(&op) ||
+        statistics.contains(&op))
       continue;
     bool isUsed = false, isUsedElsewhere = false;
     for (Operation *user : op.getUsers())

@@ -52,6 +52,8 @@ public:
   /// to another without a product between, with the first product, and what only this needs of the
   /// batch (masks, random bits).
   bool isAttention(Operation *op) const { return attention.contains(op); }
+  /// Whether an op reduces rows of it to so little that it is better kept.
+  bool isStatistic(Operation *op) const { return statistics.contains(op); }
   /// Whether an op gathers an activation, or only changes the shape or type of what one gathers.
   bool isGathered(Operation *op) const { return gathered.contains(op); }
   /// About the time of an op, in floating-point operations of a product.
@@ -69,7 +71,7 @@ private:
   SmallVector<int64_t> blocks;
   DenseMap<Operation *, int64_t> blockOf;
   DenseSet<int64_t> withInput, withOutput; ///< blocks that activations enter, and leave
-  DenseSet<Operation *> attention, gathered;
+  DenseSet<Operation *> attention, statistics, gathered;
 };
 
 } // namespace mlir::st

@@ -14,7 +14,7 @@ def Rematerialise : Pass<"rematerialise", "::mlir::ModuleOp"> {
     | policy | of each stage | is kept |
     | --- | --- | --- |
     | `"none"` | nothing is computed again | all that the backward tasks read |
-    | `"selective"` | the core of attention: what leads from a product of two activations to the next one, its masks and random bits | the two products' operands |
+    | `"selective"` | the core of attention: what leads from a product of two activations to the next one, its masks and random bits | the two products' operands, and what is reduced to a sixteenth or less: maxima and sums of softmax |
     | `"full"` | each layer: a block (`st.block`) which activations enter and leave | what comes into it |
     | bytes | as little as fits | of a micro-batch, on a device, at most so many bytes |
     | `"fit"` | the same | at most the bytes of the program's `st.stash_budget` |

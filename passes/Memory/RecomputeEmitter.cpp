@@ -1,4 +1,5 @@
 #include "passes/Memory/RecomputeEmitter.h"
+#include "dialects/St/IR/ShardingUtils.h"
 #include "mlir/IR/IRMapping.h"
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
@@ -126,6 +127,47 @@ void RecomputeEmitter::sinkReadings(Block &block) {
   }
 }
 
+/// Whether two ops of the backward task are constants or readings of the same.
+static LogicalResult isSameReading(Value a, Value b) {
+  Operation *first = a.getDefiningOp(), *second = b.getDefiningOp();
+  if (a == b)
+    return success();
+  if (!first || !second || (!isa<ReadOp>(first) && !first->hasTrait<OpTrait::ConstantLike>()))
+    return failure();
+  return success(
+      OperationEquivalence::isEquivalentTo(first, second, OperationEquivalence::IgnoreLocations));
+}
+
+/// What a block is computed again from and what it makes of it alone, such as one over the sums of
+/// rows, the backward task may make of the same for its own use. It is made once, so that loops
+/// over the same rows have it in common.
+void RecomputeEmitter::shareReadings(Block &block) {
+  DenseMap<Attribute, SmallVector<Operation *>> known; // by the mark of their block
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    Attribute mark = op.getDiscardableAttr(kBlockAttr);
+    auto isRead = [](Value operand) {
+      Operation *producer = operand.getDefiningOp();
+      return producer && (isa<ReadOp>(producer) || producer->hasTrait<OpTrait::ConstantLike>());
+    };
+    if (!mark || op.getNumResults() != 1 || op.getNumOperands() == 0 || op.getNumRegions() != 0 ||
+        !ForwardTask::isRepeatable(&op) || !llvm::all_of(op.getOperands(), isRead) ||
+        llvm::none_of(op.getOperands(), [](Value v) { return v.getDefiningOp<ReadOp>(); }))
+      continue;
+    SmallVector<Operation *> &others = known[mark];
+    auto same = llvm::find_if(others, [&](Operation *other) {
+      return OperationEquivalence::isEquivalentTo(other, &op, isSameReading,
+                                                  /*markEquivalent=*/nullptr,
+                                                  OperationEquivalence::IgnoreLocations);
+    });
+    if (same == others.end()) {
+      others.push_back(&op);
+      continue;
+    }
+    op.getResult(0).replaceAllUsesWith((*same)->getResult(0));
+    op.erase();
+  }
+}
+
 /// A block is computed again where the backward task first reads of it what is no longer kept, so
 /// that the memory of one block at a time is needed.
 void RecomputeEmitter::rewriteBackward() {
@@ -141,9 +183,10 @@ void RecomputeEmitter::rewriteBackward() {
   body->setInsertionPointToEnd(&block);
   for (int64_t number : stage.getForward().getBlocks())
     handOn(number);
-  for (Operation *op : ops)
-    if (isa<ReadOp>(op) && op->use_empty())
-      op->erase();
+  shareReadings(block);
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if ((isa<ReadOp>(op) || op.hasTrait<OpTrait::ConstantLike>()) && op.use_empty())
+      op.erase();
 }
 
 void RecomputeEmitter::removeStashes() {

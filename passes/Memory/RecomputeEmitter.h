@@ -17,6 +17,7 @@ public:
 private:
   void keepAdded();
   void sinkReadings(Block &block);
+  void shareReadings(Block &block);
   void rewriteBackward();
   void replaceReads(Operation *op);
   /// The backward task's value for one of the forward task, made before the insertion point.

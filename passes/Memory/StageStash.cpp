@@ -77,7 +77,7 @@ bool StageStash::isAllowed(Operation *op, int64_t block, RecomputeLevel level) c
   // What attention reads in another shape than it is kept in need not be kept twice.
   case RecomputeLevel::Attention:
   case RecomputeLevel::CheapAndAttention:
-    return !ForwardTask::isExpensive(op) || forward.isAttention(op);
+    return !forward.isStatistic(op) && (!ForwardTask::isExpensive(op) || forward.isAttention(op));
   case RecomputeLevel::Everything:
     return true;
   }
