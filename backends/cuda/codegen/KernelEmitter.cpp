@@ -2,6 +2,7 @@
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -12,6 +13,8 @@ using namespace mlir;
 using namespace mlir::cuda;
 
 static constexpr int64_t kWarp = 32;
+/// Bytes; of the widest access of shared memory.
+static constexpr int64_t kSharedAlignment = 16;
 
 KernelEmitter::KernelEmitter(Operation *kernel, Block &body, gpu::GPUFuncOp function,
                              ArrayRef<int64_t> alignments)
@@ -198,7 +201,13 @@ Value KernelEmitter::addShared(int64_t elements, Type computeType) {
   auto space = gpu::AddressSpaceAttr::get(builder.getContext(), gpu::AddressSpace::Workgroup);
   auto type =
       MemRefType::get({elements}, getStorageType(computeType), MemRefLayoutAttrInterface(), space);
-  return cast<gpu::GPUFuncOp>(function).addWorkgroupAttribution(type, loc);
+  auto kernelFunction = cast<gpu::GPUFuncOp>(function);
+  const unsigned number = kernelFunction.getNumWorkgroupAttributions();
+  Value memory = kernelFunction.addWorkgroupAttribution(type, loc);
+  // As the widest access of it.
+  kernelFunction.setWorkgroupAttributionAttr(number, LLVM::LLVMDialect::getAlignAttrName(),
+                                             builder.getI64IntegerAttr(kSharedAlignment));
+  return memory;
 }
 
 Number KernelEmitter::loadShared(Value memory, Value position, Type computeType) {
@@ -207,13 +216,22 @@ Number KernelEmitter::loadShared(Value memory, Value position, Type computeType)
 
 Value KernelEmitter::loadSharedPair(Value memory, Value position, Type type) {
   Type stored = cast<MemRefType>(memory.getType()).getElementType();
-  Value pair = vector::LoadOp::create(builder, loc, VectorType::get({2}, stored), memory, position);
+  Value pair = vector::LoadOp::create(builder, loc, VectorType::get({2}, stored), memory, position,
+                                      /*nontemporal=*/false, llvm::MaybeAlign(sizeof(uint32_t)));
   return stored == type ? pair
                         : vector::BitCastOp::create(builder, loc, VectorType::get({2}, type), pair);
 }
 
 void KernelEmitter::storeShared(Value memory, Value position, Number number) {
-  memref::StoreOp::create(builder, loc, toStorage(number).value, memory, position);
+  Number stored = toStorage(number);
+  auto vector = dyn_cast<VectorType>(stored.value.getType());
+  if (!vector) {
+    memref::StoreOp::create(builder, loc, stored.value, memory, position);
+    return;
+  }
+  const int64_t bytes = vector.getNumElements() * stored.width() / 8;
+  vector::StoreOp::create(builder, loc, stored.value, memory, position, /*nontemporal=*/false,
+                          llvm::MaybeAlign(bytes));
 }
 
 SmallVector<Number> KernelEmitter::multiplyMatrices(ArrayRef<Value> a, ArrayRef<Value> b,

@@ -72,6 +72,7 @@ public:
               bool isAligned = false);
   void store(unsigned buffer, Value position, Number number, bool isAligned = false);
   Number loadShared(Value memory, Value position, Type computeType);
+  /// A vector goes to a position that is a multiple of its width.
   void storeShared(Value memory, Value position, Number number);
   /// Two neighbours of a 16-bit float type, at an even position, as a vector.
   Value loadSharedPair(Value memory, Value position, Type type);

@@ -1,0 +1,85 @@
+// How the threads of a block share the points of a chain's tile, and multiply for it.
+#pragma once
+
+#include "backends/cuda/codegen/ChainPlan.h"
+#include "backends/cuda/codegen/PointValues.h"
+
+#include <memory>
+
+namespace mlir::cuda {
+
+/// A tile has 64 points along the block's own loop and 64 of what streams by. Each thread has some
+/// points along either loop, and all of what these make: its points of the tile, one own point
+/// after the other. A product is made of operands that come through memory of the block.
+class ChainTile {
+public:
+  using Numbers = SmallVector<Number>;
+
+  /// Points of a tile along either loop, and threads of a block.
+  static constexpr int64_t kSize = 64, kThreads = 256;
+
+  /// With tensor cores where all that products read is of one 16-bit type. `firstOwn`: the block's
+  /// first point.
+  static std::unique_ptr<ChainTile> create(KernelEmitter &emitter, const Chain &chain,
+                                           const PointValues &values, Value firstOwn);
+  virtual ~ChainTile() = default;
+
+  /// A point along one of the two loops; where there is none, the last one stands in.
+  struct Point {
+    Value coordinate, exists; ///< null: always
+  };
+  Point makePoint(Value coordinate, unsigned group);
+
+  /// How many points a thread has along either loop, and where in the tile.
+  const int64_t ownParts, streamedParts;
+  virtual Value getOwnPlace(int64_t part) = 0;
+  virtual Value getStreamedPlace(int64_t part) = 0;
+
+  /// Code ahead of all tiles. The coordinates of outer loops are known.
+  virtual void begin() {}
+  /// A product that makes rows, in f32 at this thread's points of the tile that begins at `first`.
+  virtual Numbers multiply(const ChainProduct &product, Value first) = 0;
+  /// Shows all threads what a product reads: this thread's points, in f32, zeros where there are
+  /// none.
+  virtual void publish(ArrayRef<Number> points) = 0;
+  /// The sums of a product that reads rows, with what the tile adds that was published.
+  virtual Numbers add(const ChainProduct &product, Value first, ArrayRef<Number> sums) = 0;
+  /// How many of these a thread has.
+  int64_t countSums(const ChainProduct &product) const {
+    return kSize * getColumns(product) / kThreads;
+  }
+  /// Puts them in their places.
+  virtual void store(const ChainProduct &product, ArrayRef<Number> sums) = 0;
+  /// Of a number for one of its own points: all of the threads' that have this point, combined.
+  virtual Number combine(const Combiner &combiner, Number number, int64_t part) = 0;
+
+protected:
+  ChainTile(KernelEmitter &emitter, const Chain &chain, const PointValues &values, Value firstOwn,
+            int64_t ownParts, int64_t streamedParts)
+      : ownParts(ownParts), streamedParts(streamedParts), emitter(emitter), chain(chain),
+        values(values), firstOwn(firstOwn) {}
+
+  static std::unique_ptr<ChainTile> createPlain(KernelEmitter &emitter, const Chain &chain,
+                                                const PointValues &values, Value firstOwn);
+  /// Null where the types are none for tensor cores.
+  static std::unique_ptr<ChainTile> createCores(KernelEmitter &emitter, const Chain &chain,
+                                                const PointValues &values, Value firstOwn);
+
+  /// Of a product's result, as many as are computed.
+  static int64_t getColumns(const ChainProduct &product) {
+    return static_cast<int64_t>(llvm::alignTo(product.width, 16));
+  }
+  Number zero() { return emitter.constant(emitter.builder.getF32FloatAttr(0), f32()); }
+  Type f32() { return emitter.builder.getF32Type(); }
+  int64_t getOwnSize() const { return chain.space.getSize(chain.own); }
+  int64_t getStreamedSize() const { return chain.space.getSize(chain.streamed); }
+  /// Where a matrix begins at the coordinates of the outer loops.
+  Value getOuterPosition(const ChainMatrix &matrix);
+
+  KernelEmitter &emitter;
+  const Chain &chain;
+  const PointValues &values;
+  Value firstOwn;
+};
+
+} // namespace mlir::cuda
