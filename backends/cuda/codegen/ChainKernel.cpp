@@ -10,6 +10,7 @@
 //
 // Rows are the block's own loop, and their columns stream by; for products that contract the rows
 // it is the other way around.
+#include "backends/cuda/codegen/CausalChain.h"
 #include "backends/cuda/codegen/ChainTile.h"
 
 using namespace mlir;
@@ -35,7 +36,8 @@ private:
   Chain &chain;
   PointValues values;
   std::unique_ptr<ChainTile> tile;
-  SmallVector<Point> own; ///< of this thread
+  SmallVector<Point> own;    ///< of this thread
+  Value firstTile, endTiles; ///< of those that stream by
   SmallVector<PointValues::Known> ofOwn;
 
   void enterOwn(int64_t part);
@@ -103,14 +105,12 @@ SmallVector<ChainProduct *> ChainKernel::producersOf(ArrayRef<Value> needed) {
 
 FailureOr<ChainKernel::Numbers> ChainKernel::forTiles(Numbers carried, AtTile body) {
   LogicalResult result = success();
-  int64_t tiles = llvm::divideCeil(chain.space.getSize(chain.streamed), ChainTile::kSize);
-  carried = emitter.loop(emitter.index(0), emitter.index(tiles), 1, carried,
-                         [&](Value i, ArrayRef<Number> before) {
-                           Numbers next(before);
-                           if (succeeded(result))
-                             result = body(emitter.mul(i, ChainTile::kSize), next);
-                           return next;
-                         });
+  carried = emitter.loop(firstTile, endTiles, 1, carried, [&](Value i, ArrayRef<Number> before) {
+    Numbers next(before);
+    if (succeeded(result))
+      result = body(emitter.mul(i, ChainTile::kSize), next);
+    return next;
+  });
   return failed(result) ? FailureOr<Numbers>(failure()) : carried;
 }
 
@@ -393,6 +393,17 @@ LogicalResult ChainKernel::emit() {
   values.setPosition(outer, emitter.div(emitter.block(), tiles));
   Value firstOwn = emitter.mul(emitter.rem(emitter.block(), tiles), ChainTile::kSize);
   tile = ChainTile::create(emitter, chain, values, firstOwn);
+  int64_t streamedTiles = llvm::divideCeil(chain.space.getSize(chain.streamed), ChainTile::kSize);
+  firstTile = emitter.index(0);
+  endTiles = emitter.index(streamedTiles);
+  // Of rows that stream by those from the diagonal on, of columns those up to it.
+  if (isCausal(chain, values)) {
+    Value diagonal = emitter.rem(emitter.block(), tiles);
+    if (chain.own < chain.streamed)
+      endTiles = emitter.min(emitter.add(diagonal, 1), streamedTiles);
+    else
+      firstTile = diagonal;
+  }
   for (int64_t part = 0; part < tile->ownParts; ++part)
     own.push_back(tile->makePoint(emitter.add(firstOwn, tile->getOwnPlace(part)), chain.own));
   ofOwn.resize(tile->ownParts);
