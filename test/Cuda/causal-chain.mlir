@@ -1,0 +1,201 @@
+// Of attention under a causal mask, tiles beyond the diagonal are left out: they would add zeros.
+//
+// RUN: st-opt --convert-kernels-to-gpu %s | FileCheck %s
+
+st.mesh @mesh <["tensor"=1], micro=1>
+
+// A table of zeros and what is far below, which is added.
+// CHECK-LABEL: gpu.func @chain_0(
+// CHECK: %[[END:.*]] = arith.minsi
+// CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %[[END]] step
+// CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %[[END]] step
+st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  st.input @q0 "q0" role "batch" global tensor<200x8xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<200x8xf32> micro_dim -1 at <offset = 0>
+  st.input @r0 "r0" role "batch" global tensor<200xf32> slice #st.sharding<@mesh, [{}]> local tensor<200xf32> micro_dim -1 at <offset = 204800>
+  st.task @table forward stage 0 (%mb) {
+    %0 = st.read @q0 {st.addresses = [#st.address<offset = 0>]} : tensor<200x8xf32>
+    %1 = st.read @r0 {st.addresses = [#st.address<offset = 204800>]} : tensor<200xf32>
+    %2 = st.kernel "chain" (%q = %0 : tensor<200x8xf32>) -> tensor<200x8xf32> attributes {st.addresses = [#st.address<offset = 6400>]} {
+      %s = stablehlo.dot_general %q, %q, contracting_dims = [1] x [1] : (tensor<200x8xf32>, tensor<200x8xf32>) -> tensor<200x200xf32>
+      %i = stablehlo.iota dim = 0 : tensor<200x200xi32>
+      %j = stablehlo.iota dim = 1 : tensor<200x200xi32>
+      %c = stablehlo.compare GE, %i, %j, SIGNED : (tensor<200x200xi32>, tensor<200x200xi32>) -> tensor<200x200xi1>
+      %zero = stablehlo.constant dense<0.0> : tensor<200x200xf32>
+      %low = stablehlo.constant dense<-1.0e30> : tensor<200x200xf32>
+      %t = stablehlo.select %c, %zero, %low : tensor<200x200xi1>, tensor<200x200xf32>
+      %x = stablehlo.add %s, %t : tensor<200x200xf32>
+      %n = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %m = stablehlo.reduce(%x init: %n) applies stablehlo.maximum across dimensions = [1] : (tensor<200x200xf32>, tensor<f32>) -> tensor<200xf32>
+      %w = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<200xf32>) -> tensor<200x200xf32>
+      %d = stablehlo.subtract %x, %w : tensor<200x200xf32>
+      %p = stablehlo.exponential %d : tensor<200x200xf32>
+      %o = stablehlo.dot_general %p, %q, contracting_dims = [1] x [0] : (tensor<200x200xf32>, tensor<200x8xf32>) -> tensor<200x8xf32>
+      st.yield %o : tensor<200x8xf32>
+    }
+  }
+}
+
+// Scores or what is far below; the comparison is turned.
+// CHECK-LABEL: gpu.func @chain_1(
+// CHECK: %[[END:.*]] = arith.minsi
+// CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %[[END]] step
+// CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %[[END]] step
+st.program @group1 stages [1] devices [1] first_rank 1 mesh @mesh {
+  st.input @q1 "q1" role "batch" global tensor<200x8xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<200x8xf32> micro_dim -1 at <offset = 0>
+  st.input @r1 "r1" role "batch" global tensor<200xf32> slice #st.sharding<@mesh, [{}]> local tensor<200xf32> micro_dim -1 at <offset = 204800>
+  st.task @chosen forward stage 1 (%mb) {
+    %0 = st.read @q1 {st.addresses = [#st.address<offset = 0>]} : tensor<200x8xf32>
+    %1 = st.read @r1 {st.addresses = [#st.address<offset = 204800>]} : tensor<200xf32>
+    %2 = st.kernel "chain" (%q = %0 : tensor<200x8xf32>) -> tensor<200x8xf32> attributes {st.addresses = [#st.address<offset = 6400>]} {
+      %s = stablehlo.dot_general %q, %q, contracting_dims = [1] x [1] : (tensor<200x8xf32>, tensor<200x8xf32>) -> tensor<200x200xf32>
+      %i = stablehlo.iota dim = 0 : tensor<200x200xi32>
+      %j = stablehlo.iota dim = 1 : tensor<200x200xi32>
+      %c = stablehlo.compare GT, %j, %i, SIGNED : (tensor<200x200xi32>, tensor<200x200xi32>) -> tensor<200x200xi1>
+      %low = stablehlo.constant dense<-1.0e30> : tensor<200x200xf32>
+      %x = stablehlo.select %c, %low, %s : tensor<200x200xi1>, tensor<200x200xf32>
+      %n = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %m = stablehlo.reduce(%x init: %n) applies stablehlo.maximum across dimensions = [1] : (tensor<200x200xf32>, tensor<f32>) -> tensor<200xf32>
+      %w = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<200xf32>) -> tensor<200x200xf32>
+      %d = stablehlo.subtract %x, %w : tensor<200x200xf32>
+      %p = stablehlo.exponential %d : tensor<200x200xf32>
+      %o = stablehlo.dot_general %p, %q, contracting_dims = [1] x [0] : (tensor<200x200xf32>, tensor<200x8xf32>) -> tensor<200x8xf32>
+      st.yield %o : tensor<200x8xf32>
+    }
+  }
+}
+
+// Of columns, whose rows stream by, those from the diagonal on.
+// CHECK-LABEL: gpu.func @chain_2(
+// CHECK: %[[DIAGONAL:.*]] = arith.remui %block_id_x, %c4{{[_0-9]*}} : index
+// CHECK: scf.for %{{.*}} = %{{[0-9]+}} to %c4{{[_0-9]*}} step
+st.program @group2 stages [2] devices [2] first_rank 2 mesh @mesh {
+  st.input @q2 "q2" role "batch" global tensor<200x8xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<200x8xf32> micro_dim -1 at <offset = 0>
+  st.input @r2 "r2" role "batch" global tensor<200xf32> slice #st.sharding<@mesh, [{}]> local tensor<200xf32> micro_dim -1 at <offset = 204800>
+  st.task @columns forward stage 2 (%mb) {
+    %0 = st.read @q2 {st.addresses = [#st.address<offset = 0>]} : tensor<200x8xf32>
+    %1 = st.read @r2 {st.addresses = [#st.address<offset = 204800>]} : tensor<200xf32>
+    %2 = st.kernel "chain" (%q = %0 : tensor<200x8xf32>, %r = %1 : tensor<200xf32>) -> tensor<200x8xf32> attributes {st.addresses = [#st.address<offset = 6400>]} {
+      %s = stablehlo.dot_general %q, %q, contracting_dims = [1] x [1] : (tensor<200x8xf32>, tensor<200x8xf32>) -> tensor<200x200xf32>
+      %i = stablehlo.iota dim = 0 : tensor<200x200xi32>
+      %j = stablehlo.iota dim = 1 : tensor<200x200xi32>
+      %c = stablehlo.compare GE, %i, %j, SIGNED : (tensor<200x200xi32>, tensor<200x200xi32>) -> tensor<200x200xi1>
+      %low = stablehlo.constant dense<-1.0e30> : tensor<200x200xf32>
+      %x = stablehlo.select %c, %s, %low : tensor<200x200xi1>, tensor<200x200xf32>
+      %w = stablehlo.broadcast_in_dim %r, dims = [0] : (tensor<200xf32>) -> tensor<200x200xf32>
+      %d = stablehlo.subtract %x, %w : tensor<200x200xf32>
+      %p = stablehlo.exponential %d : tensor<200x200xf32>
+      %o = stablehlo.dot_general %p, %q, contracting_dims = [0] x [0] : (tensor<200x200xf32>, tensor<200x8xf32>) -> tensor<200x8xf32>
+      st.yield %o : tensor<200x8xf32>
+    }
+  }
+}
+
+// The other side of the diagonal is there: nothing is left out.
+// CHECK-LABEL: gpu.func @chain_3(
+// CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %c4{{[_0-9]*}} step
+st.program @group3 stages [3] devices [3] first_rank 3 mesh @mesh {
+  st.input @q3 "q3" role "batch" global tensor<200x8xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<200x8xf32> micro_dim -1 at <offset = 0>
+  st.input @r3 "r3" role "batch" global tensor<200xf32> slice #st.sharding<@mesh, [{}]> local tensor<200xf32> micro_dim -1 at <offset = 204800>
+  st.task @upper forward stage 3 (%mb) {
+    %0 = st.read @q3 {st.addresses = [#st.address<offset = 0>]} : tensor<200x8xf32>
+    %1 = st.read @r3 {st.addresses = [#st.address<offset = 204800>]} : tensor<200xf32>
+    %2 = st.kernel "chain" (%q = %0 : tensor<200x8xf32>) -> tensor<200x8xf32> attributes {st.addresses = [#st.address<offset = 6400>]} {
+      %s = stablehlo.dot_general %q, %q, contracting_dims = [1] x [1] : (tensor<200x8xf32>, tensor<200x8xf32>) -> tensor<200x200xf32>
+      %i = stablehlo.iota dim = 0 : tensor<200x200xi32>
+      %j = stablehlo.iota dim = 1 : tensor<200x200xi32>
+      %c = stablehlo.compare LE, %i, %j, SIGNED : (tensor<200x200xi32>, tensor<200x200xi32>) -> tensor<200x200xi1>
+      %low = stablehlo.constant dense<-1.0e30> : tensor<200x200xf32>
+      %x = stablehlo.select %c, %s, %low : tensor<200x200xi1>, tensor<200x200xf32>
+      %n = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %m = stablehlo.reduce(%x init: %n) applies stablehlo.maximum across dimensions = [1] : (tensor<200x200xf32>, tensor<f32>) -> tensor<200xf32>
+      %w = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<200xf32>) -> tensor<200x200xf32>
+      %d = stablehlo.subtract %x, %w : tensor<200x200xf32>
+      %p = stablehlo.exponential %d : tensor<200x200xf32>
+      %o = stablehlo.dot_general %p, %q, contracting_dims = [1] x [0] : (tensor<200x200xf32>, tensor<200x8xf32>) -> tensor<200x8xf32>
+      st.yield %o : tensor<200x8xf32>
+    }
+  }
+}
+
+// What is masked is not far below.
+// CHECK-LABEL: gpu.func @chain_4(
+// CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %c4{{[_0-9]*}} step
+st.program @group4 stages [4] devices [4] first_rank 4 mesh @mesh {
+  st.input @q4 "q4" role "batch" global tensor<200x8xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<200x8xf32> micro_dim -1 at <offset = 0>
+  st.input @r4 "r4" role "batch" global tensor<200xf32> slice #st.sharding<@mesh, [{}]> local tensor<200xf32> micro_dim -1 at <offset = 204800>
+  st.task @near forward stage 4 (%mb) {
+    %0 = st.read @q4 {st.addresses = [#st.address<offset = 0>]} : tensor<200x8xf32>
+    %1 = st.read @r4 {st.addresses = [#st.address<offset = 204800>]} : tensor<200xf32>
+    %2 = st.kernel "chain" (%q = %0 : tensor<200x8xf32>) -> tensor<200x8xf32> attributes {st.addresses = [#st.address<offset = 6400>]} {
+      %s = stablehlo.dot_general %q, %q, contracting_dims = [1] x [1] : (tensor<200x8xf32>, tensor<200x8xf32>) -> tensor<200x200xf32>
+      %i = stablehlo.iota dim = 0 : tensor<200x200xi32>
+      %j = stablehlo.iota dim = 1 : tensor<200x200xi32>
+      %c = stablehlo.compare GE, %i, %j, SIGNED : (tensor<200x200xi32>, tensor<200x200xi32>) -> tensor<200x200xi1>
+      %low = stablehlo.constant dense<-1.0e4> : tensor<200x200xf32>
+      %x = stablehlo.select %c, %s, %low : tensor<200x200xi1>, tensor<200x200xf32>
+      %n = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %m = stablehlo.reduce(%x init: %n) applies stablehlo.maximum across dimensions = [1] : (tensor<200x200xf32>, tensor<f32>) -> tensor<200xf32>
+      %w = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<200xf32>) -> tensor<200x200xf32>
+      %d = stablehlo.subtract %x, %w : tensor<200x200xf32>
+      %p = stablehlo.exponential %d : tensor<200x200xf32>
+      %o = stablehlo.dot_general %p, %q, contracting_dims = [1] x [0] : (tensor<200x200xf32>, tensor<200x8xf32>) -> tensor<200x8xf32>
+      st.yield %o : tensor<200x8xf32>
+    }
+  }
+}
+
+// What is not masked is not a score as a product makes it: rows may have nothing above what is masked.
+// CHECK-LABEL: gpu.func @chain_5(
+// CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %c4{{[_0-9]*}} step
+st.program @group5 stages [5] devices [5] first_rank 5 mesh @mesh {
+  st.input @q5 "q5" role "batch" global tensor<200x8xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<200x8xf32> micro_dim -1 at <offset = 0>
+  st.input @r5 "r5" role "batch" global tensor<200xf32> slice #st.sharding<@mesh, [{}]> local tensor<200xf32> micro_dim -1 at <offset = 204800>
+  st.task @padded forward stage 5 (%mb) {
+    %0 = st.read @q5 {st.addresses = [#st.address<offset = 0>]} : tensor<200x8xf32>
+    %1 = st.read @r5 {st.addresses = [#st.address<offset = 204800>]} : tensor<200xf32>
+    %2 = st.kernel "chain" (%q = %0 : tensor<200x8xf32>) -> tensor<200x8xf32> attributes {st.addresses = [#st.address<offset = 6400>]} {
+      %s = stablehlo.dot_general %q, %q, contracting_dims = [1] x [1] : (tensor<200x8xf32>, tensor<200x8xf32>) -> tensor<200x200xf32>
+      %i = stablehlo.iota dim = 0 : tensor<200x200xi32>
+      %j = stablehlo.iota dim = 1 : tensor<200x200xi32>
+      %c = stablehlo.compare GE, %i, %j, SIGNED : (tensor<200x200xi32>, tensor<200x200xi32>) -> tensor<200x200xi1>
+      %low = stablehlo.constant dense<-1.0e30> : tensor<200x200xf32>
+      %u = stablehlo.log %s : tensor<200x200xf32>
+      %x = stablehlo.select %c, %u, %low : tensor<200x200xi1>, tensor<200x200xf32>
+      %n = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %m = stablehlo.reduce(%x init: %n) applies stablehlo.maximum across dimensions = [1] : (tensor<200x200xf32>, tensor<f32>) -> tensor<200xf32>
+      %w = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<200xf32>) -> tensor<200x200xf32>
+      %d = stablehlo.subtract %x, %w : tensor<200x200xf32>
+      %p = stablehlo.exponential %d : tensor<200x200xf32>
+      %o = stablehlo.dot_general %p, %q, contracting_dims = [1] x [0] : (tensor<200x200xf32>, tensor<200x8xf32>) -> tensor<200x8xf32>
+      st.yield %o : tensor<200x8xf32>
+    }
+  }
+}
+
+// Probabilities are stored.
+// CHECK-LABEL: gpu.func @chain_6(
+// CHECK: scf.for %{{.*}} = %c0{{[_0-9]*}} to %c4{{[_0-9]*}} step
+st.program @group6 stages [6] devices [6] first_rank 6 mesh @mesh {
+  st.input @q6 "q6" role "batch" global tensor<200x8xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<200x8xf32> micro_dim -1 at <offset = 0>
+  st.input @r6 "r6" role "batch" global tensor<200xf32> slice #st.sharding<@mesh, [{}]> local tensor<200xf32> micro_dim -1 at <offset = 204800>
+  st.task @kept forward stage 6 (%mb) {
+    %0 = st.read @q6 {st.addresses = [#st.address<offset = 0>]} : tensor<200x8xf32>
+    %1 = st.read @r6 {st.addresses = [#st.address<offset = 204800>]} : tensor<200xf32>
+    %2:2 = st.kernel "chain" (%q = %0 : tensor<200x8xf32>) -> (tensor<200x8xf32>, tensor<200x200xf32>) attributes {st.addresses = [#st.address<offset = 6400>, #st.address<offset = 12800>]} {
+      %s = stablehlo.dot_general %q, %q, contracting_dims = [1] x [1] : (tensor<200x8xf32>, tensor<200x8xf32>) -> tensor<200x200xf32>
+      %i = stablehlo.iota dim = 0 : tensor<200x200xi32>
+      %j = stablehlo.iota dim = 1 : tensor<200x200xi32>
+      %c = stablehlo.compare GE, %i, %j, SIGNED : (tensor<200x200xi32>, tensor<200x200xi32>) -> tensor<200x200xi1>
+      %low = stablehlo.constant dense<-1.0e30> : tensor<200x200xf32>
+      %x = stablehlo.select %c, %s, %low : tensor<200x200xi1>, tensor<200x200xf32>
+      %n = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %m = stablehlo.reduce(%x init: %n) applies stablehlo.maximum across dimensions = [1] : (tensor<200x200xf32>, tensor<f32>) -> tensor<200xf32>
+      %w = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<200xf32>) -> tensor<200x200xf32>
+      %d = stablehlo.subtract %x, %w : tensor<200x200xf32>
+      %p = stablehlo.exponential %d : tensor<200x200xf32>
+      %o = stablehlo.dot_general %p, %q, contracting_dims = [1] x [0] : (tensor<200x200xf32>, tensor<200x8xf32>) -> tensor<200x8xf32>
+      st.yield %o, %p : tensor<200x8xf32>, tensor<200x200xf32>
+    }
+  }
+}
+
