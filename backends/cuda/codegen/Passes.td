@@ -57,7 +57,8 @@ def SplitProducts : Pass<"split-products", "::mlir::ModuleOp"> {
     which has as much of what follows as `matchProduct` (Product.h) finds cuBLASLt's epilogue
     for: a scale, an addend, a bias. What is left of its body, between products and behind them, becomes
     kernels of kind "loop"; a sum over nothing is a constant there. Operands whose contracted dimensions do not lie
-    behind each other, or that have no neighbours in memory, are transposed by kernels of kind "copy" before.
+    behind each other, or that have no neighbours in memory, are transposed by kernels of kind "copy" before. A bias of
+    another type than the product's, if nothing follows it, is converted before.
 
     ```mlir
     %y = st.kernel "matmul" (%a = %0 : tensor<4x8xf32>, %b = %1 : tensor<8x4xf32>) -> tensor<4x4xf32> {
@@ -78,7 +79,8 @@ def SplitProducts : Pass<"split-products", "::mlir::ModuleOp"> {
   }];
   let statistics = [
     Statistic<"numSplit", "split", "Products whose kernels were split">,
-    Statistic<"numPacked", "packed", "Operands of products that are transposed before">
+    Statistic<"numPacked", "packed", "Operands of products that are transposed before">,
+    Statistic<"numNarrowed", "narrowed", "Biases that are converted to their product's type before">
   ];
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
