@@ -67,7 +67,8 @@ std::string mlir::st::getPhasePipeline(ModuleOp module, CompilePhase phase) {
   auto target = module->getAttrOfType<TargetAttr>("st.target");
   if (phase == CompilePhase::Kernels && target && target.getBackend() == "cuda")
     return "form-loops,lower-loops,lower-tensor-ops,form-kernels{chains=streamed},overlap-products,"
-           "split-products,split-chains,lift-constants,overlap-collectives,offload-stash";
+           "split-products,fuse-epilogues,split-chains,lift-constants,overlap-collectives,offload-"
+           "stash";
   return kPhases[static_cast<int>(phase)].pipeline.str();
 }
 

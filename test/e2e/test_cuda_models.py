@@ -76,6 +76,7 @@ CASES = [
     ("gpt2 clm, no scores kept", GPT2, "clm", 64, {"recompute": "selective"}, 1e-4),
     ("llama clm", LLAMA, "clm", 72, {}, 1e-4),
     ("bert mlm, bf16", BERT, "mlm", 48, {"precision": "bf16"}, 5e-2),
+    ("gpt2 clm, bf16", GPT2, "clm", 48, {"precision": "bf16"}, 5e-2),
     ("gpt2 clm, f16", GPT2, "clm", 40, {"precision": {"compute": "f16", "loss_scale": 1024}}, 1e-2),
 ]
 
