@@ -228,6 +228,8 @@ bool EpilogueFuser::fuseGeluGradient(KernelOp kernel) {
           Value x = body.getArguments().back();
           return SmallVector<Value>{emitGeluGradient(inside, loop.getLoc(), result, x)};
         });
+    // Of its operands cuBLASLt allows the addend alone in the place of the result.
+    fused->setAttr("st.apart", builder.getUnitAttr());
     loop.getResult(0).replaceAllUsesWith(fused.getResult(0));
     for (KernelOp done : llvm::reverse(between))
       done.erase();

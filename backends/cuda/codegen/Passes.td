@@ -95,7 +95,8 @@ def FuseEpilogues : Pass<"fuse-epilogues", "::mlir::ModuleOp"> {
       computes, it computes from that argument.
     - A product that only loops read which multiply it with GELU's gradient: the product does. GELU's argument has
       to be there in the product's type; what the loops read beside it, such as a tanh that the forward pass left, has
-      to be a function of it. A stash that is not read any more goes, with what was computed for it.
+      to be a function of it. A stash that is not read any more goes, with what was computed for it. The result may not lie
+      where the argument does (`st.apart`).
     - A "reduce" that adds up what a product contracts of an operand, in the type of its result: the product does. Not of
       tf32, whose products read other numbers.
 
