@@ -77,6 +77,7 @@ private:
   absl::Status check(const proto::CudaLaunch &launch) const;
   absl::Status check(const proto::CudaCopy &copy) const;
   absl::Status check(const proto::CudaProduct &product) const;
+  absl::Status checkEpilogue(const proto::CudaProduct &product, int64_t dWidth) const;
   absl::Status check(const proto::CudaExchange &exchange) const;
   absl::Status checkMatrix(absl::string_view what, const proto::CudaProduct &product,
                            const proto::CudaPlace &place, const proto::CudaMatrix &matrix,
@@ -233,10 +234,42 @@ absl::Status TaskValidator::check(const proto::CudaProduct &product) const {
   if (product.has_addend())
     ST_RETURN_IF_ERROR(checkMatrix("the addend", product, product.addend(), product.d_matrix(),
                                    product.m(), product.n(), dWidth));
-  if (!product.has_bias())
+  if (product.has_bias()) {
+    ST_RETURN_IF_ERROR(checkAlignment("the bias", product.bias(), dWidth));
+    ST_RETURN_IF_ERROR(checkPlace("the bias", product.bias(), product.n() * dWidth));
+  }
+  return checkEpilogue(product, dWidth);
+}
+
+/// What cuBLASLt does of single products alone.
+absl::Status TaskValidator::checkEpilogue(const proto::CudaProduct &product, int64_t dWidth) const {
+  using Product = proto::CudaProduct;
+  constexpr int64_t kAuxApart = 8;
+  const Product::Activation activation = product.activation();
+  if (!Product::Activation_IsValid(activation))
+    return error(absl::StrCat("a product of activation ", static_cast<int>(activation)));
+  if ((activation != Product::NONE || product.has_sums()) &&
+      (product.batch_size() > 0 || product.type() == proto::F64))
+    return error("an activation or sums of a batch or of f64");
+  if (activation != Product::NONE &&
+      (product.d_matrix().column() != 1 || product.d_matrix().row() % kAuxApart != 0))
+    return error(absl::StrCat("an activation of rows that are ", product.d_matrix().row(),
+                              " elements apart"));
+  if ((activation == Product::NONE && product.has_aux()) ||
+      (activation == Product::GELU_GRADIENT && (!product.has_aux() || product.has_bias())) ||
+      (activation != Product::NONE && product.has_addend()))
+    return error("an activation with other operands than it has");
+  if (product.has_aux())
+    ST_RETURN_IF_ERROR(checkMatrix("the aux", product, product.aux(), product.d_matrix(),
+                                   product.m(), product.n(), dWidth));
+  if (!product.has_sums())
     return absl::OkStatus();
-  ST_RETURN_IF_ERROR(checkAlignment("the bias", product.bias(), dWidth));
-  return checkPlace("the bias", product.bias(), product.n() * dWidth);
+  if (product.has_addend() || product.has_bias() || activation != Product::NONE ||
+      product.scale() != 1)
+    return error("sums of an operand of a product that has more to it");
+  ST_RETURN_IF_ERROR(checkAlignment("the buffer of sums", product.sums(), dWidth));
+  return checkPlace("the buffer of sums", product.sums(),
+                    (product.sums_of_a() ? product.m() : product.n()) * dWidth);
 }
 
 absl::Status TaskValidator::check(const proto::CudaExchange &exchange) const {

@@ -98,7 +98,7 @@ bool mlir::st::readsInPlace(Operation *op, Value operand, OpResult result) {
     return true;
   // A product reads what it does not multiply tile by tile of its result.
   if (!kernel || (kernel.getKind() != "loop" && kernel.getKind() != "matmul") ||
-      getNumBytes(operand.getType()) != getNumBytes(result.getType()))
+      kernel->hasAttr("st.apart") || getNumBytes(operand.getType()) != getNumBytes(result.getType()))
     return false;
   int64_t elements = cast<RankedTensorType>(result.getType()).getNumElements();
   for (auto [input, argument] :

@@ -37,3 +37,75 @@ func.func @f(%a: memref<16xf32>, %b: memref<16xf32>, %d: memref<16xf32>) {
   cuda.product %a * %b into %d 2 x 2 x 2 a <2, 1 batch [4]> b <2, 1> d <2, 1 batch [4]> {batch = array<i64: 4>} : memref<16xf32>, memref<16xf32> into memref<16xf32>
   return
 }
+
+// -----
+
+func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: memref<8xf32>, %d: memref<64xf32>) {
+  // expected-error @+1 {{'cuda.product' op has an aux without an activation}}
+  cuda.product %a * %b aux %x into %d 8 x 8 x 8 a <8, 1> b <8, 1> d <8, 1> : memref<64xf32>, memref<64xf32> aux memref<64xf32> into memref<64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: memref<8xf32>, %d: memref<64xf32>) {
+  // expected-error @+1 {{'cuda.product' op has an activation, expected a single matrix d, not of f64, whose rows are a multiple of 8 elements apart}}
+  cuda.product %a * %b into %d 4 x 4 x 4 a <4, 1> b <4, 1> d <4, 1> {activation = #cuda.activation<gelu>} : memref<64xf32>, memref<64xf32> into memref<64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: memref<8xf32>, %d: memref<64xf32>) {
+  // expected-error @+1 {{'cuda.product' op has an activation and an addend, expected one of them}}
+  cuda.product %a * %b plus %x into %d 8 x 8 x 8 a <8, 1> b <8, 1> d <8, 1> {activation = #cuda.activation<gelu>} : memref<64xf32>, memref<64xf32> plus memref<64xf32> into memref<64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: memref<8xf32>, %d: memref<64xf32>) {
+  // expected-error @+1 {{'cuda.product' op is multiplied with the gradient of GELU, expected an aux and no bias}}
+  cuda.product %a * %b into %d 8 x 8 x 8 a <8, 1> b <8, 1> d <8, 1> {activation = #cuda.activation<gelu_gradient>} : memref<64xf32>, memref<64xf32> into memref<64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: memref<8xf32>, %d: memref<64xf32>) {
+  // expected-error @+1 {{'cuda.product' op is multiplied with the gradient of GELU, expected an aux and no bias}}
+  cuda.product %a * %b bias %v aux %x into %d 8 x 8 x 8 a <8, 1> b <8, 1> d <8, 1> {activation = #cuda.activation<gelu_gradient>} : memref<64xf32>, memref<64xf32> bias memref<8xf32> aux memref<64xf32> into memref<64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: memref<8xf32>, %d: memref<64xf32>) {
+  // expected-error @+1 {{'cuda.product' op adds up an operand, expected a buffer of sums}}
+  cuda.product %a * %b into %d 8 x 8 x 8 a <8, 1> b <8, 1> d <8, 1> {summed = #cuda<operand a>} : memref<64xf32>, memref<64xf32> into memref<64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: memref<8xf32>, %d: memref<64xf32>) {
+  // expected-error @+1 {{'cuda.product' op adds up an operand, expected single matrices, not of f64}}
+  cuda.product %a * %b sums b %v into %d 4 x 4 x 4 a <4, 1 batch [16]> b <4, 1 batch [16]> d <4, 1 batch [16]> {batch = array<i64: 4>} : memref<64xf32>, memref<64xf32> sums memref<8xf32> into memref<64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %x: memref<64xf32>, %v: memref<8xf32>, %d: memref<64xf32>) {
+  // expected-error @+1 {{'cuda.product' op adds up an operand, expected no scale, addend, bias or activation}}
+  cuda.product %a * %b sums a %v into %d 8 x 8 x 8 a <8, 1> b <8, 1> d <8, 1> {scale = 2.0 : f64} : memref<64xf32>, memref<64xf32> sums memref<8xf32> into memref<64xf32>
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %v: memref<8xbf16>, %d: memref<64xf32>) {
+  // expected-error @+1 {{'cuda.product' op has a buffer of sums of 'bf16', expected the result's 'f32'}}
+  cuda.product %a * %b sums a %v into %d 8 x 8 x 8 a <8, 1> b <8, 1> d <8, 1> : memref<64xf32>, memref<64xf32> sums memref<8xbf16> into memref<64xf32>
+  return
+}

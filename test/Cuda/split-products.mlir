@@ -127,3 +127,22 @@ func.func @wide(%0: tensor<4x8xf64>, %1: tensor<8x4xf64>, %2: tensor<4xf64>) -> 
   }
   return %k : tensor<4x4xf64>
 }
+
+// A bias in another type, behind which nothing follows, is converted before.
+// CHECK-LABEL: func.func @converted_bias
+// CHECK: %[[V:.*]] = st.kernel "loop" (%[[F:.*]] = %arg2 : tensor<2x3xf32>) -> tensor<2x3xbf16>
+// CHECK-NEXT: stablehlo.convert %[[F]]
+// CHECK: %[[D:.*]] = st.kernel "matmul" (%{{.*}} = %arg0 : {{.*}}, %{{.*}} = %arg1 : {{.*}}, %[[B:[a-z0-9]*]] = %[[V]] : tensor<2x3xbf16>) -> tensor<4x2x3xbf16>
+// CHECK: %[[W:.*]] = stablehlo.broadcast_in_dim %[[B]], dims = [1, 2] : (tensor<2x3xbf16>) -> tensor<4x2x3xbf16>
+// CHECK: stablehlo.add %{{.*}}, %[[W]]
+// CHECK: return %[[D]]
+func.func @converted_bias(%0: tensor<4x8xbf16>, %1: tensor<8x2x3xbf16>, %2: tensor<2x3xf32>) -> tensor<4x2x3xbf16> {
+  %k = st.kernel "matmul" (%a = %0 : tensor<4x8xbf16>, %b = %1 : tensor<8x2x3xbf16>, %v = %2 : tensor<2x3xf32>) -> tensor<4x2x3xbf16> {
+    %p = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<4x8xbf16>, tensor<8x2x3xbf16>) -> tensor<4x2x3xbf16>
+    %w = stablehlo.broadcast_in_dim %v, dims = [1, 2] : (tensor<2x3xf32>) -> tensor<4x2x3xf32>
+    %c = stablehlo.convert %w : (tensor<4x2x3xf32>) -> tensor<4x2x3xbf16>
+    %r = stablehlo.add %p, %c : tensor<4x2x3xbf16>
+    st.yield %r : tensor<4x2x3xbf16>
+  }
+  return %k : tensor<4x2x3xbf16>
+}

@@ -14,6 +14,7 @@ from pathlib import Path
 
 import ml_dtypes
 import numpy as np
+from epilogue_cases import EPILOGUES
 from safetensors.numpy import load_file, save_file
 
 DTYPES = {"f32": np.float32, "i32": np.int32, "ui32": np.uint32, "i1": np.bool_, "bf16": ml_dtypes.bfloat16,
@@ -50,7 +51,7 @@ def values(types, rng, limits):
 
 
 # cuBLASLt rounds a product in 16 bits and what it adds to it once, the interpreter after each op.
-ROUNDED_ONCE = {("cuda", "shared_bf16")}
+ROUNDED_ONCE = {("cuda", "shared_bf16"), ("cuda", "gelu_bf16"), ("cuda", "gelu_gradient_f16")}
 BACKENDS = {"dtu": ["st-dtu-run", "--shuffles=3"], "cuda": ["st-cuda-host-run"]}
 
 
@@ -661,7 +662,7 @@ CHAINS = {
 SEQUENCES = {"products_then_copy": products_then_copy}
 
 GROUPS = {"loop": LOOPS, "reduce": REDUCTIONS, "matmul": PRODUCTS, "chain": CHAINS, "copy": MOVEMENTS,
-          "indexed": INDEXED, "sequence": SEQUENCES}
+          "indexed": INDEXED, "sequence": SEQUENCES, "epilogue": EPILOGUES}
 
 
 def main():

@@ -1,6 +1,6 @@
 // RUN: st-opt --plan-memory --verify-memory-plan %s | FileCheck %s
 
-// A product that updates a state tile by tile makes the new one in its place, but not if it multiplies the old one.
+// A product that updates a state tile by tile makes the new one in its place, but not if it multiplies the old one, or says so.
 
 module {
   st.mesh @mesh <[], micro=1>
@@ -9,11 +9,14 @@ module {
     st.state @w "w" role "parameter" of "" global tensor<8x8xf32> slice <@mesh, [{}, {}]> local tensor<8x8xf32>
     // CHECK: st.state @u {{.*}} at <offset = 256>
     st.state @u "u" role "parameter" of "" global tensor<8x8xf32> slice <@mesh, [{}, {}]> local tensor<8x8xf32>
+    // CHECK: st.state @v {{.*}} at <offset = 512>
+    st.state @v "v" role "parameter" of "" global tensor<8x8xf32> slice <@mesh, [{}, {}]> local tensor<8x8xf32>
     st.buffer @g "step" slots 1 : tensor<8x8xf32>
     // CHECK-LABEL: st.task @update
     st.task @update update stage 0 (%mb) {
       %w = st.read @w : tensor<8x8xf32>
       %u = st.read @u : tensor<8x8xf32>
+      %v = st.read @v : tensor<8x8xf32>
       %g = st.read @g : tensor<8x8xf32>
       // CHECK: st.kernel "matmul"
       // CHECK-SAME: st.addresses = [#st.address<offset = 0>, #st.address<offset = [[S:[0-9]+]]>]
@@ -29,9 +32,18 @@ module {
         %1 = stablehlo.subtract %a, %0 : tensor<8x8xf32>
         st.yield %1 : tensor<8x8xf32>
       }
+      // CHECK: st.kernel "matmul"
+      // CHECK-NOT: st.addresses = [#st.address<offset = 512>]
+      %nv = st.kernel "matmul" (%l = %g : tensor<8x8xf32>, %a = %v : tensor<8x8xf32>) -> tensor<8x8xf32> attributes {st.apart} {
+        %0 = stablehlo.dot_general %l, %l, contracting_dims = [1] x [0] : (tensor<8x8xf32>, tensor<8x8xf32>) -> tensor<8x8xf32>
+        %1 = stablehlo.subtract %a, %0 : tensor<8x8xf32>
+        st.yield %1 : tensor<8x8xf32>
+      }
       st.write %nw to @w : tensor<8x8xf32>
       // CHECK: st.write {{.*}} to @u
       st.write %nu to @u : tensor<8x8xf32>
+      // CHECK: st.write {{.*}} to @v
+      st.write %nv to @v : tensor<8x8xf32>
     }
   }
 }

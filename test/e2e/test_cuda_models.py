@@ -77,6 +77,7 @@ CASES = [
     ("bert mlm, bf16", BERT, "mlm", 48, {"precision": "bf16"}, 5e-2),
     ("gpt2 clm, bf16, no dropout, several tiles",
      GPT2 | {"n_positions": 256, "n_layer": 1} | {key: 0.0 for key in GPT2 if "pdrop" in key}, "clm", 200, {"precision": "bf16"}, 5e-2),
+    ("gpt2 clm, bf16", GPT2, "clm", 48, {"precision": "bf16"}, 5e-2),
     ("gpt2 clm, f16", GPT2, "clm", 40, {"precision": {"compute": "f16", "loss_scale": 1024}}, 1e-2),
 ]
 

@@ -4,7 +4,10 @@
 #include "lib/Support/Float16.h"
 #include "test/standins/Streams.h"
 
+#include <algorithm>
+#include <cmath>
 #include <cstring>
+#include <iterator>
 #include <map>
 #include <type_traits>
 #include <vector>
@@ -21,7 +24,12 @@ struct Desc {
   int computeType, scaleType;
   int32_t transA = 0, transB = 0;
   uint32_t epilogue = 1;
-  uint64_t bias = 0;
+  uint64_t bias = 0, aux = 0;
+  int64_t auxLeading = 0;
+
+  bool has(uint32_t bits) const { return (epilogue & bits) == bits; }
+  bool hasAux() const { return has(kEpilogueGeluAux) || has(kEpilogueGeluGradient); }
+  bool hasSums() const { return epilogue == kEpilogueSumsA || epilogue == kEpilogueSumsB; }
 };
 
 struct Layout {
@@ -48,6 +56,7 @@ struct Preference {
 struct Algorithm {
   uint64_t problem = 0;
   uint32_t alignments[4];
+  uint8_t biasAlignment = 0, auxAlignment = 0; // logarithms
 };
 static_assert(sizeof(Algorithm) <= sizeof(ProductAlgorithm::algorithm));
 
@@ -55,6 +64,7 @@ uint64_t hashOf(const Desc &desc, const Layout *const *layouts) {
   uint64_t hash = 1469598103934665603u;
   auto add = [&](uint64_t value) { hash = (hash ^ value) * 1099511628211u; };
   add(desc.computeType), add(desc.transA), add(desc.transB), add(desc.epilogue);
+  add(static_cast<uint64_t>(desc.auxLeading));
   for (int i = 0; i < 4; ++i) {
     const Layout &layout = *layouts[i];
     add(layout.type), add(layout.rows), add(layout.columns);
@@ -83,6 +93,35 @@ template <class Sum, class Operand> Sum read(const Desc &desc, Operand x) {
     return static_cast<Sum>(x);
 }
 
+/// The tanh approximation.
+template <class Sum> Sum gelu(Sum x) {
+  const Sum t = std::tanh(Sum(0.7978845608028654) * (x + Sum(0.044715) * x * x * x));
+  return x / 2 * (1 + t);
+}
+template <class Sum> Sum geluDerivative(Sum x) {
+  const Sum slope = Sum(0.7978845608028654), cubic = Sum(0.044715);
+  const Sum t = std::tanh(slope * (x + cubic * x * x * x));
+  return (1 + t) / 2 + x / 2 * (1 - t * t) * slope * (1 + 3 * cubic * x * x);
+}
+
+/// Bias gradients: rows of op(A), or columns of op(B), added up.
+template <class Sum, class Operand, class Result>
+void addUp(const Desc &desc, const Operand *a, const Layout &aLayout, const Operand *b,
+           const Layout &bLayout, const Layout &dLayout) {
+  const bool isOfA = desc.epilogue == kEpilogueSumsA;
+  const auto depth = static_cast<int64_t>(desc.transA ? aLayout.rows : aLayout.columns);
+  const auto count = static_cast<int64_t>(isOfA ? dLayout.rows : dLayout.columns);
+  for (int64_t i = 0; i < count; ++i) {
+    Sum sum = 0;
+    for (int64_t k = 0; k < depth; ++k) {
+      const bool isAlong = isOfA ? desc.transA : !desc.transB; // its numbers lie behind each other
+      const int64_t leading = (isOfA ? aLayout : bLayout).leading;
+      sum += static_cast<Sum>((isOfA ? a : b)[isAlong ? i * leading + k : k * leading + i]);
+    }
+    reinterpret_cast<Result *>(desc.bias)[i] = static_cast<Result>(sum);
+  }
+}
+
 template <class Sum, class Operand, class Result>
 void multiply(const Desc &desc, Sum alpha, const Operand *a, const Layout &aLayout,
               const Operand *b, const Layout &bLayout, Sum beta, const Result *c,
@@ -109,17 +148,69 @@ void multiply(const Desc &desc, Sum alpha, const Operand *a, const Layout &aLayo
           sum += beta * static_cast<Sum>(c[column * cLayout.leading + row]);
         if (desc.epilogue & kEpilogueBias)
           sum += static_cast<Sum>(reinterpret_cast<const Result *>(desc.bias)[row]);
+        Result *aux = reinterpret_cast<Result *>(desc.aux) + column * desc.auxLeading + row;
+        if (desc.has(kEpilogueGeluGradient)) {
+          sum *= geluDerivative(static_cast<Sum>(*aux));
+        } else if (desc.has(kEpilogueGelu)) {
+          if (desc.hasAux())
+            *aux = static_cast<Result>(sum);
+          sum = gelu(sum);
+        }
         d[column * dLayout.leading + row] = static_cast<Result>(sum);
       }
     }
     a += aLayout.batchStride, b += bLayout.batchStride;
     c += cLayout.batchStride, d += dLayout.batchStride;
   }
+  if (desc.hasSums())
+    addUp<Sum, Operand, Result>(desc, a - aLayout.batchStride * dLayout.batchCount, aLayout,
+                                b - bLayout.batchStride * dLayout.batchCount, bLayout, dLayout);
+}
+
+/// By which power of two an address can be divided, 16 bytes at most.
+uint8_t alignmentOf(uint64_t address) {
+  uint8_t power = 0;
+  while (power < 4 && (address >> power & 1) == 0)
+    ++power;
+  return power;
+}
+
+/// Whether the documentation of epilogues allows a product.
+bool isDocumented(const Desc &desc, const Layout &d) {
+  constexpr uint32_t known[] = {kEpilogueDefault,      kEpilogueBias,
+                                kEpilogueGelu,         kEpilogueGelu | kEpilogueBias,
+                                kEpilogueGeluAux,      kEpilogueGeluAux | kEpilogueBias,
+                                kEpilogueGeluGradient, kEpilogueSumsA,
+                                kEpilogueSumsB};
+  if (std::find(std::begin(known), std::end(known), desc.epilogue) == std::end(known))
+    return false;
+  if (desc.hasAux() && (desc.auxLeading % 8 != 0 || desc.auxLeading < int64_t(d.rows) ||
+                        d.batchCount != 1 || !desc.aux))
+    return false;
+  const bool isPlain = desc.epilogue == kEpilogueDefault;
+  return isPlain ||
+         (d.type != kTypeF64 && (desc.bias || desc.hasAux() || desc.has(kEpilogueGelu)) &&
+          (!desc.hasSums() || d.batchCount == 1));
 }
 
 bool fits(const void *pointer, const Layout &layout, uint32_t alignment) {
   const auto address = reinterpret_cast<uint64_t>(pointer);
   return address % alignment == 0 && standin::isTaken(address, layout.bytes());
+}
+
+/// Whether what an epilogue reads and writes beside the result lies in memory, and as it was when
+/// an algorithm was chosen.
+bool epilogueFits(const Desc &desc, const Layout &d, const Algorithm &algorithm) {
+  const bool hasVector = desc.hasSums() || (desc.epilogue & kEpilogueBias);
+  const uint64_t count = desc.epilogue == kEpilogueSumsB ? d.columns : d.rows;
+  if (hasVector && (alignmentOf(desc.bias) < algorithm.biasAlignment ||
+                    !standin::isTaken(desc.bias, count * d.width())))
+    return false;
+  return !desc.hasAux() ||
+         (alignmentOf(desc.aux) >= algorithm.auxAlignment &&
+          standin::isTaken(
+              desc.aux,
+              d.width() * ((d.columns - 1) * static_cast<uint64_t>(desc.auxLeading) + d.rows)));
 }
 
 } // namespace
@@ -154,6 +245,10 @@ int cublasLtMatmulDescSetAttribute(void *desc, int attribute, const void *value,
     return set(changed->epilogue);
   case kDescBias:
     return set(changed->bias);
+  case kDescAux:
+    return set(changed->aux);
+  case kDescAuxLeading:
+    return set(changed->auxLeading);
   }
   return kNotSupported;
 }
@@ -213,8 +308,14 @@ int cublasLtMatmulAlgoGetHeuristic(void *, void *desc, void *a, void *b, void *c
     return kNotSupported;
   const Layout *layouts[] = {static_cast<Layout *>(a), static_cast<Layout *>(b),
                              static_cast<Layout *>(c), static_cast<Layout *>(d)};
+  const Desc &described = *static_cast<Desc *>(desc);
+  *count = 0;
+  if (!isDocumented(described, *layouts[3]))
+    return kNotSupported;
   Algorithm algorithm;
-  algorithm.problem = hashOf(*static_cast<Desc *>(desc), layouts);
+  algorithm.problem = hashOf(described, layouts);
+  algorithm.biasAlignment = alignmentOf(described.bias);
+  algorithm.auxAlignment = alignmentOf(described.aux);
   std::memcpy(algorithm.alignments, preferred.alignments, sizeof(algorithm.alignments));
   *found = {};
   std::memcpy(found->algorithm, &algorithm, sizeof(algorithm));
@@ -255,7 +356,7 @@ int cublasLtMatmul(void *, void *descriptor, const void *alpha, const void *a, v
       !fits(c, lc, algorithm.alignments[2]) || !fits(d, ld, algorithm.alignments[3]) ||
       workspaceBytes < kWorkspaceBytes ||
       !standin::isTaken(reinterpret_cast<uint64_t>(workspace), workspaceBytes) ||
-      ((desc.epilogue & kEpilogueBias) && !standin::isTaken(desc.bias, ld.rows * ld.width())))
+      !epilogueFits(desc, ld, algorithm))
     return kInvalidValue;
   auto give = [&](auto sum, auto operand, auto result) {
     using Sum = decltype(sum);

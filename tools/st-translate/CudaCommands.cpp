@@ -85,6 +85,16 @@ void CommandPrinter::print(const proto::CudaProduct &product) {
     os << " bias ";
     print(product.bias());
   }
+  if (product.activation() != proto::CudaProduct::NONE)
+    os << " " << StringRef(proto::CudaProduct::Activation_Name(product.activation())).lower();
+  if (product.has_aux()) {
+    os << " aux ";
+    print(product.aux());
+  }
+  if (product.has_sums()) {
+    os << " sums of " << (product.sums_of_a() ? "a " : "b ");
+    print(product.sums());
+  }
 }
 
 void CommandPrinter::print(const proto::CudaExchange &exchange) {

@@ -8,6 +8,7 @@ using namespace mlir;
 using namespace mlir::cuda;
 
 #include "backends/cuda/IR/CudaDialect.cpp.inc"
+#include "backends/cuda/IR/CudaEnums.cpp.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "backends/cuda/IR/CudaAttrs.cpp.inc"
@@ -40,7 +41,46 @@ bool mlir::cuda::isMatrix(int64_t row, int64_t column, int64_t rows, int64_t col
   return (column == 1 && row >= columns) || (row == 1 && column >= rows);
 }
 
+bool mlir::cuda::hasActivation(Type result, size_t batch, int64_t row, int64_t column) {
+  constexpr int64_t kApart = 8;
+  return !result.isF64() && batch == 0 && column == 1 && row % kApart == 0;
+}
+
+bool mlir::cuda::hasOperandSums(Type result, size_t batch) { return !result.isF64() && batch == 0; }
+
 static Type elementOf(Value buffer) { return cast<MemRefType>(buffer.getType()).getElementType(); }
+
+/// GELU stores its argument in `aux`, or not; its gradient reads it there.
+static LogicalResult verifyActivation(ProductOp op) {
+  const Activation activation = op.getActivation();
+  if (activation == Activation::None)
+    return op.getAux() ? op.emitOpError("has an aux without an activation") : success();
+  if (!hasActivation(elementOf(op.getD()), op.getBatch().size(), op.getDMatrix().getRow(),
+                     op.getDMatrix().getColumn()))
+    return op.emitOpError("has an activation, expected a single matrix d, not of f64, whose rows "
+                          "are a multiple of 8 elements apart");
+  if (op.getC())
+    return op.emitOpError("has an activation and an addend, expected one of them");
+  if (activation == Activation::GeluGradient && (!op.getAux() || op.getBias()))
+    return op.emitOpError("is multiplied with the gradient of GELU, expected an aux and no bias");
+  return success();
+}
+
+/// What is added up of an operand takes the bias' place with cuBLASLt.
+static LogicalResult verifySums(ProductOp op) {
+  if (op.getSums() && !op.getSummed())
+    return op.emitOpError("has a buffer of sums, expected the operand of which they are");
+  if (op.getSummed() && !op.getSums())
+    return op.emitOpError("adds up an operand, expected a buffer of sums");
+  if (!op.getSums())
+    return success();
+  if (!hasOperandSums(elementOf(op.getD()), op.getBatch().size()))
+    return op.emitOpError("adds up an operand, expected single matrices, not of f64");
+  if (op.getC() || op.getBias() || op.getActivation() != Activation::None ||
+      !op.getScale().isExactlyValue(1))
+    return op.emitOpError("adds up an operand, expected no scale, addend, bias or activation");
+  return success();
+}
 
 LogicalResult ProductOp::verify() {
   if (getM() < 1 || getN() < 1 || getK() < 1)
@@ -50,7 +90,10 @@ LogicalResult ProductOp::verify() {
     return emitOpError("multiplies ")
            << elementOf(getA()) << " and " << elementOf(getB()) << " into " << elementOf(getD())
            << ", expected operands of one type, and a result of that or, of 16-bit floats, f32";
-  for (auto [name, buffer] : {std::pair<StringRef, Value>{"c", getC()}, {"bias", getBias()}})
+  for (auto [name, buffer] : {std::pair<StringRef, Value>{"c", getC()},
+                              {"bias", getBias()},
+                              {"aux", getAux()},
+                              {"buffer of sums", getSums()}})
     if (buffer && elementOf(buffer) != elementOf(getD()))
       return emitOpError("has a ") << name << " of " << elementOf(buffer)
                                    << ", expected the result's " << elementOf(getD());
@@ -72,5 +115,5 @@ LogicalResult ProductOp::verify() {
              << getBatch().size() << " dimensions and " << side.matrix.getBatch().size()
              << " strides of matrix " << side.name;
   }
-  return success();
+  return success(succeeded(verifyActivation(*this)) && succeeded(verifySums(*this)));
 }

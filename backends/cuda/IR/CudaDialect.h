@@ -10,6 +10,7 @@
 #include "mlir/Interfaces/SideEffectInterfaces.h"
 
 #include "backends/cuda/IR/CudaDialect.h.inc"
+#include "backends/cuda/IR/CudaEnums.h.inc"
 
 #define GET_ATTRDEF_CLASSES
 #include "backends/cuda/IR/CudaAttrs.h.inc"
@@ -23,5 +24,11 @@ namespace mlir::cuda {
 bool hasProduct(Type operand, Type result);
 /// Whether a matrix of so many rows and columns is one that cuBLASLt takes, as it is or transposed.
 bool isMatrix(int64_t row, int64_t column, int64_t rows, int64_t columns);
+/// Whether cuBLASLt applies GELU or its gradient to a result of so many dimensions of a batch,
+/// which lies so far apart by row and column: to single matrices, and what it stores or reads of
+/// GELU's argument has rows that are a multiple of 8 elements apart.
+bool hasActivation(Type result, size_t batch, int64_t row, int64_t column);
+/// Whether cuBLASLt adds up an operand beside a product: of single matrices.
+bool hasOperandSums(Type result, size_t batch);
 
 } // namespace mlir::cuda

@@ -4,6 +4,7 @@
 #define CUDA_DIALECT_TD
 
 include "mlir/IR/AttrTypeBase.td"
+include "mlir/IR/EnumAttr.td"
 include "mlir/IR/OpBase.td"
 
 def Cuda_Dialect : Dialect {
@@ -27,6 +28,27 @@ def Cuda_MatrixAttr : AttrDef<Cuda_Dialect, "Matrix"> {
   }];
   let parameters = (ins "int64_t":$row, "int64_t":$column, OptionalArrayRefParameter<"int64_t">:$batch);
   let assemblyFormat = "`<` $row `,` $column (`batch` `[` $batch^ `]`)? `>`";
+}
+
+// What cuBLASLt makes of a product before it writes it, of its names for it GELU and DGELU.
+def Cuda_Activation : I32EnumAttr<"Activation", "function of a product", [
+    I32EnumAttrCase<"None", 0, "none">, I32EnumAttrCase<"Gelu", 1, "gelu">,
+    I32EnumAttrCase<"GeluGradient", 2, "gelu_gradient">]> {
+  let cppNamespace = "::mlir::cuda";
+  let genSpecializedAttr = 0;
+}
+def Cuda_ActivationAttr : EnumAttr<Cuda_Dialect, Cuda_Activation, "activation"> {
+  let assemblyFormat = "`<` $value `>`";
+}
+
+// Of which operand of a product cuBLASLt adds up all that is contracted.
+def Cuda_Operand : I32EnumAttr<"Operand", "operand of a product", [
+    I32EnumAttrCase<"A", 0, "a">, I32EnumAttrCase<"B", 1, "b">]> {
+  let cppNamespace = "::mlir::cuda";
+  let genSpecializedAttr = 0;
+}
+def Cuda_OperandAttr : EnumAttr<Cuda_Dialect, Cuda_Operand, "operand"> {
+  let assemblyFormat = "$value";
 }
 
 #endif // CUDA_DIALECT_TD

@@ -13,11 +13,16 @@ def Cuda_Row : MemRefRankOf<[I8], [1]>;
 
 def Cuda_ProductOp : Op<Cuda_Dialect, "product", [AttrSizedOperandSegments,
                                                   MemoryEffects<[MemRead, MemWrite]>]> {
-  let summary = "d = scale * a * b + c + bias, as one call of cuBLASLt computes it";
+  let summary = "d = f(scale * a * b + c + bias), as one call of cuBLASLt computes it";
   let description = [{
     a: m x k, b: k x n, d and c: m x n, bias: n, added to each row. All is computed in f32 (of f64 in
     f64) and rounded once. a and b have one type; d has it too or, of 16-bit floats, f32; c and bias have
     d's. c may be the same buffer as d.
+
+    f is the `activation`: none; `gelu`, as its tanh approximation, of what is also written to `aux` if that
+    is there; or `gelu_gradient`, a multiplication with GELU's derivative at `aux`. aux is laid out as d. `sums`: all
+    rows of b added up, n numbers, or where `summed` is `a` all columns of a, m numbers: a bias' gradient. Both are of
+    d's type.
 
     `batch`: how many products, along each dimension of it. cuBLASLt takes one dimension, the last; for
     the others it is called again. A batch stride of 0 is the same matrix for all. In each
@@ -26,17 +31,23 @@ def Cuda_ProductOp : Op<Cuda_Dialect, "product", [AttrSizedOperandSegments,
     ```mlir
     cuda.product %x * %w bias %b into %y 4 x 8 x 16 a <16, 1> b <8, 1> d <8, 1>
         : memref<64xf32>, memref<128xf32> bias memref<8xf32> into memref<32xf32>
+    cuda.product %x * %w bias %b aux %h into %y 4 x 8 x 16 a <16, 1> b <8, 1> d <8, 1> {activation = #cuda.activation<gelu>}
+        : memref<64xf32>, memref<128xf32> bias memref<8xf32> aux memref<32xf32> into memref<32xf32>
+    cuda.product %x * %dy sums b %db into %dw 16 x 8 x 4 a <1, 16> b <8, 1> d <8, 1>
+        : memref<64xf32>, memref<32xf32> sums memref<8xf32> into memref<128xf32>
     ```
   }];
   let arguments = (ins Cuda_Buffer:$a, Cuda_Buffer:$b, Optional<Cuda_Buffer>:$c,
-                       Optional<Cuda_Buffer>:$bias, Cuda_Buffer:$d, I64Attr:$m, I64Attr:$n, I64Attr:$k,
+                       Optional<Cuda_Buffer>:$bias, Optional<Cuda_Buffer>:$aux,
+                       Optional<Cuda_Buffer>:$sums, OptionalAttr<Cuda_OperandAttr>:$summed, Cuda_Buffer:$d, I64Attr:$m, I64Attr:$n, I64Attr:$k,
                        Cuda_MatrixAttr:$a_matrix, Cuda_MatrixAttr:$b_matrix, Cuda_MatrixAttr:$d_matrix,
                        DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$batch,
-                       DefaultValuedAttr<F64Attr, "1.0">:$scale);
+                       DefaultValuedAttr<F64Attr, "1.0">:$scale,
+                       DefaultValuedAttr<Cuda_ActivationAttr, "::mlir::cuda::Activation::None">:$activation);
   let assemblyFormat = [{
-    $a `*` $b (`plus` $c^)? (`bias` $bias^)? `into` $d $m `x` $n `x` $k `a` $a_matrix `b` $b_matrix
+    $a `*` $b (`plus` $c^)? (`bias` $bias^)? (`aux` $aux^)? (`sums` $summed^ $sums)? `into` $d $m `x` $n `x` $k `a` $a_matrix `b` $b_matrix
     `d` $d_matrix attr-dict `:` type($a) `,` type($b) (`plus` type($c)^)? (`bias` type($bias)^)?
-    `into` type($d)
+    (`aux` type($aux)^)? (`sums` type($sums)^)? `into` type($d)
   }];
   let hasVerifier = 1;
 }

@@ -72,6 +72,10 @@ void Reader::visit(const proto::CudaProduct &product) {
     add(product.addend(), dBytes, false);
   if (product.has_bias())
     add(product.bias(), n * dWidth, false);
+  if (product.has_aux())
+    add(product.aux(), dBytes, product.activation() == proto::CudaProduct::GELU);
+  if (product.has_sums())
+    add(product.sums(), (product.sums_of_a() ? m : n) * dWidth, true);
 }
 
 void Reader::visit(const proto::CudaCommand &command) {

@@ -175,8 +175,18 @@ static LogicalResult translateProduct(ProductOp product, proto::CudaProduct &com
   setMatrix(product.getAMatrix(), *command.mutable_a_matrix());
   setMatrix(product.getBMatrix(), *command.mutable_b_matrix());
   setMatrix(product.getDMatrix(), *command.mutable_d_matrix());
-  if ((product.getC() && failed(setPlace(product, product.getC(), *command.mutable_addend()))) ||
-      (product.getBias() && failed(setPlace(product, product.getBias(), *command.mutable_bias()))))
+  // Both enumerations have the same numbers.
+  command.set_activation(
+      static_cast<proto::CudaProduct::Activation>(static_cast<int>(product.getActivation())));
+  command.set_sums_of_a(product.getSummed() == Operand::A);
+  auto setOptional = [&](Value buffer, auto mutablePlace) {
+    return buffer ? setPlace(product, buffer, *(command.*mutablePlace)()) : success();
+  };
+  using Command = proto::CudaProduct;
+  if (failed(setOptional(product.getC(), &Command::mutable_addend)) ||
+      failed(setOptional(product.getBias(), &Command::mutable_bias)) ||
+      failed(setOptional(product.getAux(), &Command::mutable_aux)) ||
+      failed(setOptional(product.getSums(), &Command::mutable_sums)))
     return failure();
   return success(succeeded(setPlace(product, product.getA(), *command.mutable_a())) &&
                  succeeded(setPlace(product, product.getB(), *command.mutable_b())) &&

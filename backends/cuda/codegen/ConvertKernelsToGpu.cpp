@@ -180,12 +180,8 @@ LogicalResult TaskConverter::launch(st::KernelOp kernel, ArrayRef<Place> places)
 
 /// A product is no kernel of ours: cuBLASLt's.
 LogicalResult TaskConverter::convertProduct(st::KernelOp kernel, ArrayRef<Place> places) {
-  Block &body = kernel.getBody().front();
-  auto dots = body.getOps<stablehlo::DotGeneralOp>();
-  std::optional<Product> product;
-  if (llvm::hasSingleElement(dots))
-    product = matchProduct(*dots.begin());
-  if (!product || body.getTerminator()->getOperands() != ValueRange(product->result))
+  std::optional<Product> product = matchProductKernel(kernel);
+  if (!product)
     return kernel.emitOpError("of kind \"matmul\" is no single product of cuBLASLt, which "
                               "convert-kernels-to-gpu needs: run split-products first");
   auto type = [](Value value) { return getElementTypeOrSelf(value.getType()); };
@@ -195,8 +191,13 @@ LogicalResult TaskConverter::convertProduct(st::KernelOp kernel, ArrayRef<Place>
            << left << " and " << right << " to " << type(product->result)
            << " has no CUDA code generation";
   Location loc = kernel.getLoc();
-  auto viewOf = [&](Value argument) {
-    return argument ? view(loc, places[cast<BlockArgument>(argument).getArgNumber()]) : Value();
+  const size_t inputs = kernel.getInputs().size();
+  // An argument of the kernel or, of what it makes, its second result.
+  auto viewOf = [&](Value value) -> Value {
+    if (!value)
+      return {};
+    auto argument = dyn_cast<BlockArgument>(value);
+    return view(loc, argument ? places[argument.getArgNumber()] : places[inputs + 1]);
   };
   auto matrix = [&](const ProductLayout::Matrix &matrix) {
     return MatrixAttr::get(kernel.getContext(), matrix.row, matrix.column, matrix.batch);
@@ -204,9 +205,11 @@ LogicalResult TaskConverter::convertProduct(st::KernelOp kernel, ArrayRef<Place>
   const ProductLayout &layout = product->layout;
   Value a = viewOf(product->dot.getLhs()), b = viewOf(product->dot.getRhs());
   Value addend = viewOf(product->addend), bias = viewOf(product->bias);
-  ProductOp::create(builder, loc, a, b, addend, bias, view(loc, places.back()), layout.m, layout.n,
-                    layout.k, matrix(layout.a), matrix(layout.b), matrix(layout.d), layout.batch,
-                    APFloat(product->scale));
+  Value aux = viewOf(product->aux), sums = viewOf(product->sums);
+  auto summed = sums ? OperandAttr::get(kernel.getContext(), product->summed) : OperandAttr();
+  ProductOp::create(builder, loc, a, b, addend, bias, aux, sums, summed, view(loc, places[inputs]),
+                    layout.m, layout.n, layout.k, matrix(layout.a), matrix(layout.b),
+                    matrix(layout.d), layout.batch, APFloat(product->scale), product->activation);
   return success();
 }
 

@@ -1,5 +1,6 @@
 #include "backends/cuda/codegen/KernelParts.h"
 
+#include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/IR/IRMapping.h"
 
 using namespace mlir;
@@ -48,4 +49,18 @@ mlir::st::KernelOp mlir::cuda::makePart(OpBuilder &builder, mlir::st::KernelOp w
                               return mapping.lookup(value);
                             }));
   return kernel;
+}
+
+Value mlir::cuda::makeConversion(OpBuilder &builder, mlir::st::KernelOp user, Value value,
+                                 Type element) {
+  Location loc = user.getLoc();
+  Type result = cast<RankedTensorType>(value.getType()).clone(element);
+  auto kernel = mlir::st::KernelOp::create(builder, loc, result, builder.getStringAttr("loop"),
+                                           ValueRange(value));
+  kernel->setDiscardableAttrs(user->getDiscardableAttrDictionary());
+  OpBuilder::InsertionGuard guard(builder);
+  Block *body = builder.createBlock(&kernel.getBody(), {}, value.getType(), loc);
+  Value converted = stablehlo::ConvertOp::create(builder, loc, result, body->getArgument(0));
+  mlir::st::YieldOp::create(builder, loc, converted);
+  return kernel.getResult(0);
 }

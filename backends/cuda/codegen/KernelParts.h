@@ -15,4 +15,7 @@ struct Cut {
 st::KernelOp makePart(OpBuilder &builder, st::KernelOp whole, StringRef kind,
                       ArrayRef<Value> outputs, ArrayRef<Cut> cuts);
 
+/// A value with elements of another float type, by a kernel before `user`.
+Value makeConversion(OpBuilder &builder, st::KernelOp user, Value value, Type element);
+
 } // namespace mlir::cuda

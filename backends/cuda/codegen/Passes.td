@@ -57,7 +57,8 @@ def SplitProducts : Pass<"split-products", "::mlir::ModuleOp"> {
     which has as much of what follows as `matchProduct` (Product.h) finds cuBLASLt's epilogue
     for: a scale, an addend, a bias. What is left of its body, between products and behind them, becomes
     kernels of kind "loop"; a sum over nothing is a constant there. Operands whose contracted dimensions do not lie
-    behind each other, or that have no neighbours in memory, are transposed by kernels of kind "copy" before.
+    behind each other, or that have no neighbours in memory, are transposed by kernels of kind "copy" before. A bias of
+    another type than the product's, if nothing follows it, is converted before.
 
     ```mlir
     %y = st.kernel "matmul" (%a = %0 : tensor<4x8xf32>, %b = %1 : tensor<8x4xf32>) -> tensor<4x4xf32> {
@@ -78,7 +79,44 @@ def SplitProducts : Pass<"split-products", "::mlir::ModuleOp"> {
   }];
   let statistics = [
     Statistic<"numSplit", "split", "Products whose kernels were split">,
-    Statistic<"numPacked", "packed", "Operands of products that are transposed before">
+    Statistic<"numPacked", "packed", "Operands of products that are transposed before">,
+    Statistic<"numNarrowed", "narrowed", "Biases that are converted to their product's type before">
+  ];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
+def FuseEpilogues : Pass<"fuse-epilogues", "::mlir::ModuleOp"> {
+  let summary = "Gives products GELU, its gradient and gradients of biases, as cuBLASLt's epilogues compute them";
+  let description = [{
+    Needs what `split-products` leaves, and leaves kernels of kind "matmul" that `matchProductKernel` (Product.h) finds.
+
+    - A "loop" that writes GELU of a product, as the tanh approximation: the product does, and writes GELU's argument as
+      a second result where others read it. A bias that the loop adds before goes along. What else the loop
+      computes, it computes from that argument.
+    - A product that only loops read which multiply it with GELU's gradient: the product does. GELU's argument has
+      to be there in the product's type; what the loops read beside it, such as a tanh that the forward pass left, has
+      to be a function of it. A stash that is not read any more goes, with what was computed for it. The result may not lie
+      where the argument does (`st.apart`).
+    - A "reduce" that adds up what a product contracts of an operand, in the type of its result: the product does. Not of
+      tf32, whose products read other numbers.
+
+    GELU is recognised by its values (ScalarFunction.h), so the order of ops does not matter. Its other form, by erf, is
+    another function. All that cuBLASLt does not allow stays as it is: batches, f64, and activations of rows
+    that are no multiple of 8 elements apart.
+
+    ```mlir
+    %x = st.kernel "matmul" (%a = %0, %b = %1) { ... st.yield %2 : tensor<4x8xf32> }
+    %y = st.kernel "loop" (%x = %x) { /* GELU */ st.yield %3 : tensor<4x8xf32> }
+    st.write %x to @stash[%mb] : tensor<4x8xf32>
+    // after
+    %y, %x = st.kernel "matmul" (%a = %0, %b = %1) { ... st.yield %3, %2 : tensor<4x8xf32>, tensor<4x8xf32> }
+    st.write %x to @stash[%mb] : tensor<4x8xf32>
+    ```
+  }];
+  let statistics = [
+    Statistic<"numGelus", "gelus", "Products that GELU follows">,
+    Statistic<"numGeluGradients", "gelu-gradients", "Products that are multiplied with GELU's gradient">,
+    Statistic<"numSums", "sums", "Products that add up an operand">
   ];
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
@@ -159,8 +197,8 @@ def GpuToHost : Pass<"gpu-to-host", "::mlir::ModuleOp"> {
   let options = [Option<"descending", "descending", "bool", "false",
                         "the last thread and block first">];
   let dependentDialects = [
-    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::memref::MemRefDialect",
-    "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
+    "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::math::MathDialect",
+    "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"
   ];
 }
 

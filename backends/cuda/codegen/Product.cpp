@@ -1,6 +1,6 @@
 #include "backends/cuda/codegen/Product.h"
 
-#include "backends/cuda/IR/CudaDialect.h"
+#include "backends/cuda/codegen/ScalarFunction.h"
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/Utils/IterationSpace.h"
 
@@ -128,13 +128,28 @@ static std::optional<double> getNumber(Value value) {
   return splat.getSplatValue<APFloat>().convertToDouble();
 }
 
-/// The argument of which a value has one number for each column of the product, or null. Reshapes
-/// in kernels change dimensions of size 1 alone: what counts are the others, in their order.
-static BlockArgument getBias(Value value, const Product &product) {
-  auto broadcast = skipReshapes(value).getDefiningOp<hlo::BroadcastInDimOp>();
+static bool isFloatConversion(Operation *op) {
+  return isa_and_nonnull<hlo::ConvertOp>(op) &&
+         isa<FloatType>(getElementTypeOrSelf(op->getOperand(0).getType())) &&
+         isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType()));
+}
+
+/// Reshapes in kernels change dimensions of size 1 alone: what counts are the others, in their
+/// order.
+Bias mlir::cuda::matchBias(Value value, const Product &product) {
+  bool isConverted = false;
+  auto skip = [&](Value value) {
+    value = skipReshapes(value);
+    while (isFloatConversion(value.getDefiningOp())) {
+      isConverted = true;
+      value = skipReshapes(value.getDefiningOp()->getOperand(0));
+    }
+    return value;
+  };
+  auto broadcast = skip(value).getDefiningOp<hlo::BroadcastInDimOp>();
   if (!broadcast)
     return {};
-  auto argument = dyn_cast<BlockArgument>(skipReshapes(broadcast.getOperand()));
+  auto argument = dyn_cast<BlockArgument>(skip(broadcast.getOperand()));
   ArrayRef<int64_t> shape = shapeOf(broadcast.getResult());
   if (!argument || llvm::count_if(shapeOf(product.result), [](int64_t size) {
                      return size != 1;
@@ -155,7 +170,21 @@ static BlockArgument getBias(Value value, const Product &product) {
       return {};
     columns *= isTrailing ? shape[dim] : 1;
   }
-  return columns == product.layout.n ? argument : BlockArgument();
+  return columns == product.layout.n ? Bias{argument, isConverted} : Bias();
+}
+
+Value mlir::cuda::rebuildBias(OpBuilder &builder, Value value, Value argument) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return argument;
+  Value operand = rebuildBias(builder, op->getOperand(0), argument);
+  if (isa<hlo::ConvertOp>(op))
+    return operand;
+  Type type = cast<RankedTensorType>(value.getType()).clone(getElementTypeOrSelf(argument));
+  Operation *copy = builder.clone(*op);
+  copy->setOperands(operand);
+  copy->getResult(0).setType(type);
+  return copy->getResult(0);
 }
 
 /// Takes the op along that alone reads the product's result, if that is possible.
@@ -183,9 +212,10 @@ static bool takeNext(Product &product) {
   } else if (auto addend = dyn_cast<BlockArgument>(skipReshapes(other));
              addend && !product.addend) {
     product.addend = addend;
-  } else if (BlockArgument bias = getBias(other, product);
-             bias && !product.bias && !getElementTypeOrSelf(bias.getType()).isF64()) {
-    product.bias = bias;
+  } else if (Bias bias = matchBias(other, product);
+             bias.argument && !bias.isConverted && !product.bias &&
+             !getElementTypeOrSelf(product.result.getType()).isF64()) {
+    product.bias = bias.argument;
   } else {
     return false;
   }
@@ -205,5 +235,110 @@ std::optional<Product> mlir::cuda::matchProduct(hlo::DotGeneralOp dot) {
   product.result = dot.getResult();
   while (takeNext(product))
     continue;
+  return product;
+}
+
+// ---- further results ----------------------------------------------------------------------------
+
+static unsigned widthOf(Value value) {
+  return getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth();
+}
+
+static bool isZero(Value value) {
+  std::optional<double> number = getNumber(value);
+  return number && *number == 0;
+}
+
+/// The sum of a tensor along dimensions.
+static bool isSum(hlo::ReduceOp reduce) {
+  if (reduce.getInputs().size() != 1 || !isZero(reduce.getInitValues().front()))
+    return false;
+  Block &body = reduce.getBody().front();
+  Operation *last = body.getTerminator();
+  auto add = last->getOperand(0).getDefiningOp<hlo::AddOp>();
+  return add && llvm::equal(add->getOperands(), body.getArguments());
+}
+
+std::optional<Operand> mlir::cuda::matchOperandSums(const Product &product, Value sums,
+                                                    llvm::function_ref<Value(Value)> origin) {
+  // Numbers in a wider type are the same ones; the sum may be rounded to a narrower.
+  auto skipConversions = [&](Value value, bool alsoNarrowing) {
+    value = origin(value);
+    while (isFloatConversion(value.getDefiningOp())) {
+      Value from = value.getDefiningOp()->getOperand(0);
+      if (!alsoNarrowing && widthOf(from) > widthOf(value))
+        break;
+      value = origin(from);
+    }
+    return value;
+  };
+  Type type = getElementTypeOrSelf(product.result.getType());
+  auto reduce = skipConversions(sums, /*alsoNarrowing=*/true).getDefiningOp<hlo::ReduceOp>();
+  bool isBare = !product.addend && !product.bias && product.scale == 1;
+  if (!reduce || !isSum(reduce) || !isBare || getElementTypeOrSelf(sums.getType()) != type ||
+      !hasOperandSums(type, product.layout.batch.size()))
+    return std::nullopt;
+  Value summed = skipConversions(reduce.getInputs().front(), /*alsoNarrowing=*/false);
+  hlo::DotGeneralOp dot = product.dot;
+  auto numbers = dot.getDotDimensionNumbers();
+  SmallVector<int64_t> dims(reduce.getDimensions());
+  llvm::sort(dims);
+  auto isOf = [&](Value operand, ArrayRef<int64_t> batching, ArrayRef<int64_t> contracting) {
+    SmallVector<int64_t> contracted(contracting);
+    llvm::sort(contracted);
+    return batching.empty() && contracted == dims &&
+           skipConversions(operand, /*alsoNarrowing=*/false) == summed;
+  };
+  if (isOf(dot.getRhs(), numbers.getRhsBatchingDimensions(), numbers.getRhsContractingDimensions()))
+    return Operand::B;
+  if (isOf(dot.getLhs(), numbers.getLhsBatchingDimensions(), numbers.getLhsContractingDimensions()))
+    return Operand::A;
+  return std::nullopt;
+}
+
+/// GELU or its gradient at an argument, between a product and a first result of its kernel.
+static bool takeActivation(Product &product, Value result, Block &body) {
+  ScalarFunction function([](Value value) { return value; });
+  Type type = product.result.getType();
+  if (product.addend || result.getType() != type ||
+      !hasActivation(getElementTypeOrSelf(type), product.layout.batch.size(), product.layout.d.row,
+                     product.layout.d.column))
+    return false;
+  if (function.isGelu(result, product.result)) {
+    product.activation = Activation::Gelu;
+    return true;
+  }
+  for (BlockArgument argument : body.getArguments())
+    if (!product.bias && argument.getType() == type &&
+        function.isGeluGradient(result, product.result, argument)) {
+      product.activation = Activation::GeluGradient;
+      product.aux = argument;
+      return true;
+    }
+  return false;
+}
+
+std::optional<Product> mlir::cuda::matchProductKernel(mlir::st::KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  auto dots = body.getOps<hlo::DotGeneralOp>();
+  if (!llvm::hasSingleElement(dots))
+    return std::nullopt;
+  std::optional<Product> product = matchProduct(*dots.begin());
+  ValueRange results = body.getTerminator()->getOperands();
+  if (!product || results.empty() || results.size() > 2)
+    return std::nullopt;
+  if (results.front() != product->result && !takeActivation(*product, results.front(), body))
+    return std::nullopt;
+  if (results.size() == 1)
+    return product;
+  if (product->activation == Activation::Gelu && results.back() == product->result) {
+    product->aux = results.back();
+    return product;
+  }
+  auto summed = matchOperandSums(*product, results.back(), [](Value value) { return value; });
+  if (!summed || product->activation != Activation::None)
+    return std::nullopt;
+  product->sums = results.back();
+  product->summed = *summed;
   return product;
 }

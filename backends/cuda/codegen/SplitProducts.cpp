@@ -20,6 +20,7 @@ private:
   LogicalResult split(mlir::st::KernelOp kernel);
   Product prepare(mlir::st::KernelOp &kernel);
   void pack(mlir::st::KernelOp kernel, hlo::DotGeneralOp dot);
+  void narrowBias(mlir::st::KernelOp kernel, const Product &product);
 };
 } // namespace
 
@@ -53,6 +54,20 @@ static SmallVector<int64_t> packedOrder(int64_t rank, ArrayRef<int64_t> batching
       order.push_back(dim);
   llvm::append_range(order, contracting);
   return order;
+}
+
+/// Removes ops and inputs of which a kernel makes nothing.
+static void dropUnused(mlir::st::KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  auto ops = llvm::map_to_vector(body.without_terminator(), [](Operation &op) { return &op; });
+  for (Operation *op : llvm::reverse(ops))
+    if (op->use_empty() && !isa<hlo::DotGeneralOp>(op))
+      op->erase();
+  for (size_t i = body.getNumArguments(); i-- > 0;)
+    if (body.getArgument(i).use_empty()) {
+      body.eraseArgument(i);
+      kernel->eraseOperand(i);
+    }
 }
 
 /// Gives a product operands in an order of dimensions in which they are matrices.
@@ -93,11 +108,7 @@ void SplitProductsPass::pack(mlir::st::KernelOp kernel, hlo::DotGeneralOp dot) {
   packed->setDiscardableAttrs(dot->getDiscardableAttrDictionary());
   dot.replaceAllUsesWith(packed.getResult());
   dot.erase();
-  for (size_t i = body.getNumArguments(); i-- > 0;)
-    if (body.getArgument(i).use_empty()) {
-      body.eraseArgument(i);
-      kernel->eraseOperand(i);
-    }
+  dropUnused(kernel);
 }
 
 // ---- the pass -----------------------------------------------------------------------------------
@@ -159,7 +170,32 @@ Product SplitProductsPass::prepare(mlir::st::KernelOp &kernel) {
   }
   if (!ProductLayout::get(first()))
     pack(kernel, first());
+  narrowBias(kernel, *matchProduct(first()));
   return *matchProduct(first());
+}
+
+/// A bias that is all that follows a product, and is converted to its type: converted by a kernel
+/// of its own, it is cuBLASLt's.
+void SplitProductsPass::narrowBias(mlir::st::KernelOp kernel, const Product &product) {
+  auto add = product.result.hasOneUse() ? dyn_cast<hlo::AddOp>(*product.result.user_begin())
+                                        : hlo::AddOp();
+  bool isLast = add && llvm::all_of(add->getUsers(),
+                                    [](Operation *user) { return isa<mlir::st::YieldOp>(user); });
+  if (!isLast || product.bias || add.getType().getElementType().isF64())
+    return;
+  unsigned side = add.getLhs() == product.result ? 1 : 0;
+  Bias bias = matchBias(add->getOperand(side), product);
+  if (!bias.argument || !bias.isConverted)
+    return;
+  OpBuilder outside(kernel), inside(add);
+  Value vector = kernel.getInputs()[bias.argument.getArgNumber()];
+  Value converted = makeConversion(outside, kernel, vector, add.getType().getElementType());
+  kernel.getInputsMutable().append(converted);
+  Value argument = kernel.getBody().front().addArgument(converted.getType(), kernel.getLoc());
+  Value spread = add->getOperand(side);
+  add->setOperand(side, rebuildBias(inside, spread, argument));
+  dropUnused(kernel);
+  ++numNarrowed;
 }
 
 LogicalResult SplitProductsPass::split(mlir::st::KernelOp kernel) {

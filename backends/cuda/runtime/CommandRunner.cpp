@@ -42,6 +42,10 @@ ProductOperands CommandRunner::operandsOf(const proto::CudaProduct &product) con
     operands.addend = addressOf(product.addend());
   if (product.has_bias())
     operands.bias = addressOf(product.bias());
+  if (product.has_aux())
+    operands.aux = addressOf(product.aux());
+  if (product.has_sums())
+    operands.sums = addressOf(product.sums());
   return operands;
 }
 

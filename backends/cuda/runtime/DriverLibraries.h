@@ -99,9 +99,12 @@ absl::StatusOr<const Driver *> getDriver();
 constexpr int kTypeF32 = 0, kTypeF64 = 1, kTypeF16 = 2, kTypeBF16 = 14;
 constexpr int kComputeF32 = 68, kComputeF64 = 70, kComputeTf32 = 77;
 constexpr int kDescTransA = 3, kDescTransB = 4, kDescEpilogue = 7, kDescBias = 8; // of a product
-constexpr int kLayoutBatchCount = 5, kLayoutBatchStride = 6;                      // of a matrix
-constexpr int kPreferWorkspace = 1, kPreferAlignmentA = 5;                        // then B, C and D
-constexpr uint32_t kEpilogueBias = 4;
+constexpr int kDescAux = 11, kDescAuxLeading = 12;
+constexpr int kLayoutBatchCount = 5, kLayoutBatchStride = 6; // of a matrix
+constexpr int kPreferWorkspace = 1, kPreferAlignmentA = 5;   // then B, C and D
+constexpr uint32_t kEpilogueDefault = 1, kEpilogueBias = 4;
+constexpr uint32_t kEpilogueGelu = 32, kEpilogueGeluAux = 160, kEpilogueGeluGradient = 192;
+constexpr uint32_t kEpilogueSumsA = 256, kEpilogueSumsB = 512; // of cuBLASLt's a and b
 
 struct ProductAlgorithm {
   uint64_t algorithm[8];

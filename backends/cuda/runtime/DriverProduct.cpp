@@ -2,14 +2,18 @@
 
 #include "lib/Support/StatusMacros.h"
 
+#include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"
 
 #include <algorithm>
 #include <optional>
+#include <vector>
 
 namespace st::cuda {
 namespace {
+
+constexpr int kNotSupported = 15; // CUBLAS_STATUS_NOT_SUPPORTED
 
 absl::Status check(int result, const char *what) {
   return result == 0 ? absl::OkStatus()
@@ -39,6 +43,34 @@ uint32_t alignmentOf(Address first, const proto::CudaPlace &place) {
   while (aligned < 16 && (first | steps) % (2 * aligned) == 0)
     aligned *= 2;
   return aligned;
+}
+
+/// cuBLASLt's A is our b.
+uint32_t epilogueOf(const proto::CudaProduct &product) {
+  if (product.has_sums())
+    return product.sums_of_a() ? kEpilogueSumsB : kEpilogueSumsA;
+  const uint32_t bias = product.has_bias() ? kEpilogueBias : 0;
+  switch (product.activation()) {
+  case proto::CudaProduct::GELU:
+    return (product.has_aux() ? kEpilogueGeluAux : kEpilogueGelu) | bias;
+  case proto::CudaProduct::GELU_GRADIENT:
+    return kEpilogueGeluGradient;
+  default:
+    return bias ? bias : kEpilogueDefault;
+  }
+}
+
+std::string nameOfEpilogue(const proto::CudaProduct &product) {
+  std::string name = product.has_bias() ? " bias" : "";
+  if (product.activation() != proto::CudaProduct::NONE)
+    absl::StrAppend(
+        &name, " ",
+        absl::AsciiStrToLower(proto::CudaProduct::Activation_Name(product.activation())));
+  if (product.has_aux())
+    absl::StrAppend(&name, " aux");
+  if (product.has_sums())
+    absl::StrAppend(&name, " sums of ", product.sums_of_a() ? "a" : "b");
+  return name;
 }
 
 int64_t widthOf(proto::ElementType type) {
@@ -109,12 +141,7 @@ absl::Status DriverProduct::prepare(const ProductOperands &operands, size_t work
       check(blas.setDesc(desc, kDescTransA, &transposedB, sizeof(transposedB)), "a transpose"));
   ST_RETURN_IF_ERROR(
       check(blas.setDesc(desc, kDescTransB, &transposedA, sizeof(transposedA)), "a transpose"));
-  if (operands.bias) {
-    ST_RETURN_IF_ERROR(
-        check(blas.setDesc(desc, kDescEpilogue, &kEpilogueBias, sizeof(kEpilogueBias)), "a bias"));
-    const void *bias = reinterpret_cast<const void *>(operands.bias);
-    ST_RETURN_IF_ERROR(check(blas.setDesc(desc, kDescBias, &bias, sizeof(bias)), "a bias"));
-  }
+  ST_RETURN_IF_ERROR(setEpilogue());
 
   // Where it is called for one matrix of the batch after the other, these are aligned to their
   // elements at least.
@@ -126,9 +153,19 @@ absl::Status DriverProduct::prepare(const ProductOperands &operands, size_t work
                                operands.d};
   const proto::CudaPlace *places[] = {&product.b(), &product.a(),
                                       adds ? &product.addend() : &product.d(), &product.d()};
-  uint32_t alignments[4];
+  std::vector<uint32_t> alignments;
   for (int operand = 0; operand < 4; ++operand)
-    alignments[operand] = isSingle ? alignmentOf(addresses[operand], *places[operand]) : narrow;
+    alignments.push_back(isSingle ? alignmentOf(addresses[operand], *places[operand]) : narrow);
+  // Of an epilogue's buffers it sees the address, which has to stand for those of all
+  // micro-batches: the number by which all can be divided.
+  const uint32_t vector = operands.bias   ? alignmentOf(operands.bias, product.bias())
+                          : operands.sums ? alignmentOf(operands.sums, product.sums())
+                                          : 0;
+  const uint32_t aux = operands.aux ? alignmentOf(operands.aux, product.aux()) : 0;
+  ST_RETURN_IF_ERROR(setPointers(vector, aux));
+  for (uint32_t alignment : {vector, aux})
+    if (alignment)
+      alignments.push_back(alignment);
 
   const std::string known = key(alignments, workspaceBytes);
   ProductAlgorithm checked = {};
@@ -144,6 +181,26 @@ absl::Status DriverProduct::prepare(const ProductOperands &operands, size_t work
   return absl::OkStatus();
 }
 
+absl::Status DriverProduct::setEpilogue() {
+  const uint32_t epilogue = epilogueOf(product);
+  ST_RETURN_IF_ERROR(
+      check(blas.setDesc(desc, kDescEpilogue, &epilogue, sizeof(epilogue)), "an epilogue"));
+  const int64_t leading = product.d_matrix().row();
+  return product.has_aux()
+             ? check(blas.setDesc(desc, kDescAuxLeading, &leading, sizeof(leading)), "an epilogue")
+             : absl::OkStatus();
+}
+
+absl::Status DriverProduct::setPointers(Address bias, Address aux) {
+  for (auto [attribute, address] : {std::pair(kDescBias, bias), {kDescAux, aux}})
+    if (address) {
+      const void *pointer = reinterpret_cast<const void *>(address);
+      ST_RETURN_IF_ERROR(
+          check(blas.setDesc(desc, attribute, &pointer, sizeof(pointer)), "an epilogue"));
+    }
+  return absl::OkStatus();
+}
+
 std::string DriverProduct::key(absl::Span<const uint32_t> alignments, size_t workspaceBytes) const {
   auto matrix = [](const proto::CudaMatrix &layout) {
     return absl::StrCat(layout.row(), ",", layout.column(), layout.batch().empty() ? "" : ",",
@@ -153,7 +210,7 @@ std::string DriverProduct::key(absl::Span<const uint32_t> alignments, size_t wor
                       proto::ElementType_Name(product.d_type()), " ", product.m(), "x", product.n(),
                       "x", product.k(), " of ", absl::StrJoin(product.batch(), "x"), " a ",
                       matrix(product.a_matrix()), " b ", matrix(product.b_matrix()), " d ",
-                      matrix(product.d_matrix()), product.has_bias() ? " bias" : "", " aligned ",
+                      matrix(product.d_matrix()), nameOfEpilogue(product), " aligned ",
                       absl::StrJoin(alignments, ","), " workspace ", workspaceBytes);
 }
 
@@ -169,11 +226,12 @@ absl::Status DriverProduct::choose(absl::Span<const uint32_t> alignments, size_t
   if (result == 0)
     result = blas.choose(library, desc, b, a, d, d, preference, 1, &algorithm, &count);
   blas.destroyPreference(preference);
-  ST_RETURN_IF_ERROR(check(result, "choosing an algorithm"));
-  if (count == 0)
-    return absl::UnimplementedError(absl::StrCat("cuBLASLt has no algorithm for a product of ",
-                                                 product.m(), " x ", product.k(), " and ",
-                                                 product.k(), " x ", product.n()));
+  if (result != kNotSupported)
+    ST_RETURN_IF_ERROR(check(result, "choosing an algorithm"));
+  if (result == kNotSupported || count == 0)
+    return absl::UnimplementedError(
+        absl::StrCat("cuBLASLt has no algorithm for a product of ", product.m(), " x ", product.k(),
+                     " and ", product.k(), " x ", product.n(), nameOfEpilogue(product)));
   return absl::OkStatus();
 }
 
@@ -209,10 +267,7 @@ absl::Status DriverProduct::runBatch(int dim, const ProductOperands &operands,
 
 absl::Status DriverProduct::run(const ProductOperands &operands, DevicePointer workspace,
                                 Handle stream) {
-  if (operands.bias) {
-    const void *bias = reinterpret_cast<const void *>(operands.bias);
-    ST_RETURN_IF_ERROR(check(blas.setDesc(desc, kDescBias, &bias, sizeof(bias)), "a bias"));
-  }
+  ST_RETURN_IF_ERROR(setPointers(operands.bias ? operands.bias : operands.sums, operands.aux));
   return runBatch(0, operands, workspace, stream);
 }
 

@@ -31,6 +31,9 @@ private:
 
   absl::Status prepare(const ProductOperands &operands, size_t workspaceBytes,
                        ProductChoices &choices);
+  absl::Status setEpilogue();
+  /// The places of what an epilogue reads and writes beside the result.
+  absl::Status setPointers(Address bias, Address aux);
   absl::Status choose(absl::Span<const uint32_t> alignments, size_t workspaceBytes);
   /// What a choice depends on.
   std::string key(absl::Span<const uint32_t> alignments, size_t workspaceBytes) const;

@@ -32,7 +32,7 @@ using Mark = std::shared_ptr<GpuMark>; ///< null: everything up to it is done
 
 struct ProductOperands {
   Address a = 0, b = 0, d = 0;
-  Address addend = 0, bias = 0; ///< 0: none
+  Address addend = 0, bias = 0, aux = 0, sums = 0; ///< 0: none
 };
 
 /// Work of a stream that was recorded, to be given again as a whole.

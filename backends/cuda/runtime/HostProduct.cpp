@@ -49,6 +49,15 @@ private:
   const ProductOperands &operands;
   std::vector<Sum> a, b, sums;
 
+  /// The tanh approximation of GELU, and its derivative.
+  static Sum gelu(Sum x) { return x / 2 * (1 + steepness(x)); }
+  static Sum geluDerivative(Sum x) {
+    const Sum t = steepness(x);
+    return (1 + t) / 2 + x / 2 * (1 - t * t) * kSlope * (1 + 3 * kCubic * x * x);
+  }
+  static Sum steepness(Sum x) { return std::tanh(kSlope * (x + kCubic * x * x * x)); }
+  static constexpr Sum kSlope = Sum(0.79788456080286535588), kCubic = Sum(0.044715);
+
   template <class T> static T *pointer(Address address) { return reinterpret_cast<T *>(address); }
 
   void runBatch(int dim, int64_t aOffset, int64_t bOffset, int64_t dOffset) {
@@ -73,6 +82,20 @@ private:
       }
       finish(row, dOffset);
     }
+    if (operands.sums)
+      addUp();
+  }
+
+  /// All columns of a or rows of b, as they were packed.
+  void addUp() {
+    const int64_t m = product.m(), n = product.n(), k = product.k();
+    Result *total = pointer<Result>(operands.sums);
+    for (int64_t i = 0; i < (product.sums_of_a() ? m : n); ++i) {
+      Sum sum = 0;
+      for (int64_t depth = 0; depth < k; ++depth)
+        sum += product.sums_of_a() ? a[i * k + depth] : b[depth * n + i];
+      total[i] = static_cast<Result>(sum);
+    }
   }
 
   void finish(int64_t row, int64_t offset) {
@@ -89,6 +112,13 @@ private:
         sum += static_cast<Sum>(addend[place]);
       if (bias)
         sum += static_cast<Sum>(bias[column]);
+      if (product.activation() == proto::CudaProduct::GELU_GRADIENT)
+        sum *= geluDerivative(static_cast<Sum>(pointer<const Result>(operands.aux)[place]));
+      if (product.activation() == proto::CudaProduct::GELU) {
+        if (operands.aux)
+          pointer<Result>(operands.aux)[place] = static_cast<Result>(sum);
+        sum = gelu(sum);
+      }
       d[place] = static_cast<Result>(sum);
     }
   }

@@ -22,6 +22,7 @@ def St_Dialect : Dialect {
       arguments `st.no_decay` (unit) and `st.limit` (i64, the values of a batch are below it);
     - on arguments and results of a per-device function `st.global_type`, the type of which
       `st.sharding` leaves theirs;
+    - on a kernel `st.apart` (unit): its results lie in no place of what it reads;
     - on the module: `st.stages`, `st.devices`, `st.schedule`, `st.target`, `st.micro_batches`.
   }];
   let useDefaultAttributePrinterParser = 1;

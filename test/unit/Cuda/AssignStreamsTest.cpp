@@ -39,6 +39,33 @@ public:
     copy.set_rows(1);
     return *this;
   }
+  /// GELU of a product of two values of the first one, and what goes into it, or its gradient
+  /// there.
+  Program &gelu(int from, int to, int aux, bool isGradient) {
+    proto::CudaProduct &product = *program.add_commands()->mutable_product();
+    product.set_m(2), product.set_n(8), product.set_k(1);
+    product.set_type(::st::proto::F32), product.set_d_type(::st::proto::F32);
+    product.set_activation(isGradient ? proto::CudaProduct::GELU_GRADIENT
+                                      : proto::CudaProduct::GELU);
+    for (proto::CudaMatrix *matrix :
+         {product.mutable_a_matrix(), product.mutable_b_matrix(), product.mutable_d_matrix()})
+      matrix->set_row(8), matrix->set_column(1);
+    place(*product.mutable_a(), from);
+    place(*product.mutable_b(), from);
+    place(*product.mutable_d(), to);
+    place(*product.mutable_aux(), aux);
+    return *this;
+  }
+  /// A product, and the sums of an operand.
+  Program &sums(int from, int to, int sums) {
+    gelu(from, to, sums, false);
+    proto::CudaProduct &product =
+        *program.mutable_commands(program.commands_size() - 1)->mutable_product();
+    product.clear_activation();
+    *product.mutable_sums() = product.aux();
+    product.clear_aux();
+    return *this;
+  }
   Program &loopOf(Program body) {
     proto::CudaLoop &loop = *program.add_commands()->mutable_loop();
     loop.set_trips(2);
@@ -113,6 +140,16 @@ TEST(AssignStreams, PackingGoesWithTheExchange) {
 
 TEST(AssignStreams, SlotsCountAllTogether) {
   EXPECT_EQ(Program().exchange(1, 3).kernel(0, 5).kernel(2, 6).inSlots().streams(), "TkK");
+}
+
+TEST(AssignStreams, WhatAProductHasBesideItsResultCounts) {
+  // Sent, or what has come.
+  EXPECT_EQ(Program().exchange(1, 2).kernel(0, 3).gelu(0, 4, 5, false).streams(), "Tkk");
+  EXPECT_EQ(Program().exchange(1, 2).kernel(0, 3).gelu(0, 4, 1, false).streams(), "TkK");
+  EXPECT_EQ(Program().exchange(1, 2).kernel(0, 3).gelu(0, 4, 1, true).streams(), "Tkk");
+  EXPECT_EQ(Program().exchange(1, 2).kernel(0, 3).gelu(0, 4, 2, true).streams(), "TkK");
+  EXPECT_EQ(Program().exchange(1, 2).kernel(0, 3).sums(0, 4, 1).streams(), "TkK");
+  EXPECT_EQ(Program().exchange(1, 2).kernel(0, 3).sums(0, 4, 5).streams(), "Tkk");
 }
 
 TEST(AssignStreams, LoopsStayWithTheKernels) {

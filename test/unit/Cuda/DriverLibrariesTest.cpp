@@ -127,12 +127,23 @@ TEST(DriverLibraries, NumbersAreThoseOfTheHeaders) {
   EXPECT_EQ(kDescTransB, CUBLASLT_MATMUL_DESC_TRANSB);
   EXPECT_EQ(kDescEpilogue, CUBLASLT_MATMUL_DESC_EPILOGUE);
   EXPECT_EQ(kDescBias, CUBLASLT_MATMUL_DESC_BIAS_POINTER);
+  EXPECT_EQ(kDescAux, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_POINTER);
+  EXPECT_EQ(kDescAuxLeading, CUBLASLT_MATMUL_DESC_EPILOGUE_AUX_LD);
   EXPECT_EQ(kLayoutBatchCount, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT);
   EXPECT_EQ(kLayoutBatchStride, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET);
   EXPECT_EQ(kPreferWorkspace, CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES);
   EXPECT_EQ(kPreferAlignmentA, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES);
   EXPECT_EQ(kPreferAlignmentA + 3, CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES);
+  EXPECT_EQ(kEpilogueDefault, static_cast<uint32_t>(CUBLASLT_EPILOGUE_DEFAULT));
   EXPECT_EQ(kEpilogueBias, static_cast<uint32_t>(CUBLASLT_EPILOGUE_BIAS));
+  EXPECT_EQ(kEpilogueGelu, static_cast<uint32_t>(CUBLASLT_EPILOGUE_GELU));
+  EXPECT_EQ(kEpilogueGelu | kEpilogueBias, static_cast<uint32_t>(CUBLASLT_EPILOGUE_GELU_BIAS));
+  EXPECT_EQ(kEpilogueGeluAux, static_cast<uint32_t>(CUBLASLT_EPILOGUE_GELU_AUX));
+  EXPECT_EQ(kEpilogueGeluAux | kEpilogueBias,
+            static_cast<uint32_t>(CUBLASLT_EPILOGUE_GELU_AUX_BIAS));
+  EXPECT_EQ(kEpilogueGeluGradient, static_cast<uint32_t>(CUBLASLT_EPILOGUE_DGELU));
+  EXPECT_EQ(kEpilogueSumsA, static_cast<uint32_t>(CUBLASLT_EPILOGUE_BGRADA));
+  EXPECT_EQ(kEpilogueSumsB, static_cast<uint32_t>(CUBLASLT_EPILOGUE_BGRADB));
 }
 
 } // namespace
