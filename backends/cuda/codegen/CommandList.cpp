@@ -183,6 +183,39 @@ static LogicalResult translateProduct(ProductOp product, proto::CudaProduct &com
                  succeeded(setPlace(product, product.getD(), *command.mutable_d())));
 }
 
+/// All but the body.
+static LogicalResult translateAttention(AttentionOp attention, proto::CudaAttention &command) {
+  command.set_batch(attention.getBatch());
+  command.set_heads(attention.getHeads());
+  command.set_rows(attention.getRows());
+  command.set_columns(attention.getColumns());
+  command.set_depth(attention.getDepth());
+  command.set_width(attention.getWidth());
+  command.set_type(cast<MemRefType>(attention.getQ().getType()).getElementType().isF16()
+                       ? proto::F16
+                       : proto::BF16);
+  command.set_scale(attention.getScale().convertToDouble());
+  command.set_causal(attention.getCausal());
+  auto setHeads = [&](Value buffer, ArrayRef<int64_t> strides, proto::CudaHeads &heads) {
+    heads.set_batch(strides[0]);
+    heads.set_head(strides[1]);
+    heads.set_row(strides[2]);
+    return setPlace(attention, buffer, *heads.mutable_place());
+  };
+  if ((attention.getBias() && failed(setHeads(attention.getBias(), *attention.getBiasStrides(),
+                                              *command.mutable_bias()))) ||
+      (attention.getMax() &&
+       failed(setPlace(attention, attention.getMax(), *command.mutable_max()))) ||
+      (attention.getSum() &&
+       failed(setPlace(attention, attention.getSum(), *command.mutable_sum()))))
+    return failure();
+  return success(
+      succeeded(setHeads(attention.getQ(), attention.getQStrides(), *command.mutable_q())) &&
+      succeeded(setHeads(attention.getK(), attention.getKStrides(), *command.mutable_k())) &&
+      succeeded(setHeads(attention.getV(), attention.getVStrides(), *command.mutable_v())) &&
+      succeeded(setHeads(attention.getO(), attention.getOStrides(), *command.mutable_o())));
+}
+
 /// The place from which the host fetches the byte that decides on the next trip.
 static LogicalResult setPredicate(scf::WhileOp loop, proto::CudaLoop &command) {
   auto fetches = loop.getBefore().getOps<gpu::MemcpyOp>();
@@ -200,6 +233,12 @@ LogicalResult CommandLists::translateOp(Operation *op, Commands &commands) {
           [&](gpu::MemcpyOp copy) { return translateCopy(copy, *commands.Add()->mutable_copy()); })
       .Case([&](ProductOp product) {
         return translateProduct(product, *commands.Add()->mutable_product());
+      })
+      .Case([&](AttentionOp attention) -> LogicalResult {
+        proto::CudaAttention &command = *commands.Add()->mutable_attention();
+        if (failed(translateAttention(attention, command)))
+          return failure();
+        return translateBlock(attention.getBody().front(), *command.mutable_body());
       })
       .Case([&](WriteIndexOp write) -> LogicalResult {
         proto::CudaIndex &command = *commands.Add()->mutable_index();

@@ -31,6 +31,7 @@ namespace {
 class ConvertKernelsToGpuPass
     : public mlir::cuda::impl::ConvertKernelsToGpuBase<ConvertKernelsToGpuPass> {
 public:
+  using ConvertKernelsToGpuBase::ConvertKernelsToGpuBase;
   void runOnOperation() override;
 };
 } // namespace
@@ -239,6 +240,8 @@ LogicalResult TaskConverter::convertKernel(st::KernelOp kernel) {
     }
   if (kernel.getKind() == "matmul")
     return convertProduct(kernel, places);
+  if (kernel.getKind() == "chain")
+    return convertChain(kernel, places);
   return joinsInPlace(kernel, places) ? success() : launch(kernel, places);
 }
 
@@ -408,7 +411,7 @@ void ConvertKernelsToGpuPass::runOnOperation() {
     SmallVector<Attribute> constants;
     mlir::st::RankTable table(program, mlir::st::getMesh(program));
     for (auto task : program.getBody().getOps<mlir::st::TaskOp>()) {
-      TaskConverter converter(task, library, table);
+      TaskConverter converter(task, library, table, {attention, explain});
       FailureOr<func::FuncOp> function = converter.run();
       if (failed(function))
         return signalPassFailure();
@@ -416,6 +419,7 @@ void ConvertKernelsToGpuPass::runOnOperation() {
       task->setAttr(kFunctionAttr, FlatSymbolRefAttr::get(function->getSymNameAttr()));
       llvm::append_range(constants, converter.constants);
       scratchBytes = std::max(scratchBytes, converter.scratchBytes);
+      numAttention += converter.numAttention;
       llvm::move(converter.ownKernels, std::back_inserter(kernels));
       tasks.push_back(task);
     }

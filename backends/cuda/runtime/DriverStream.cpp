@@ -1,3 +1,4 @@
+#include "backends/cuda/runtime/DriverAttention.h"
 #include "backends/cuda/runtime/DriverDevice.h"
 #include "backends/cuda/runtime/DriverProduct.h"
 
@@ -30,7 +31,10 @@ public:
   DriverStream(DriverDevice &device, Handle stream)
       : device(device), driver(device.driver), stream(stream) {}
   ~DriverStream() override {
-    if (device.enter().ok())
+    const bool isOpen = device.enter().ok();
+    plans.clear(); // cuDNN ends before its stream.
+    cudnn.reset();
+    if (isOpen)
       driver.destroyStream(stream);
   }
 
@@ -71,6 +75,15 @@ public:
                        const ProductOperands &operands) override {
     return getProduct(product, operands).status();
   }
+  absl::Status prepare(const proto::CudaAttention &attention) override;
+  bool canAttend(const proto::CudaAttention &attention) const override {
+    return attentions.count(&attention) != 0;
+  }
+  absl::Status attend(const proto::CudaAttention &attention,
+                      const AttentionOperands &operands) override {
+    ST_RETURN_IF_ERROR(device.enter());
+    return attentions.at(&attention)->run(operands, attentionWorkspace);
+  }
   absl::Status wait() override {
     ST_RETURN_IF_ERROR(device.enter());
     return driver.check(driver.synchronize(stream), "running a program's kernels");
@@ -85,6 +98,10 @@ private:
   Handle stream, library = nullptr;
   DevicePointer workspace = 0;
   std::map<const proto::CudaProduct *, std::unique_ptr<DriverProduct>> products;
+  std::unique_ptr<CudnnHandle> cudnn;
+  DevicePointer attentionWorkspace = 0;
+  std::map<std::string, absl::StatusOr<std::unique_ptr<DriverAttention>>> plans; // of equal ones
+  std::map<const proto::CudaAttention *, DriverAttention *> attentions;
 
   absl::StatusOr<DriverProduct *> getProduct(const proto::CudaProduct &product,
                                              const ProductOperands &operands);
@@ -153,6 +170,21 @@ absl::Status DriverStream::multiply(const proto::CudaProduct &product,
                                     const ProductOperands &operands) {
   ST_ASSIGN_OR_RETURN(DriverProduct * known, getProduct(product, operands));
   return known->run(operands, workspace, stream);
+}
+
+absl::Status DriverStream::prepare(const proto::CudaAttention &attention) {
+  ST_RETURN_IF_ERROR(device.enter());
+  if (!cudnn) {
+    ST_ASSIGN_OR_RETURN(cudnn, CudnnHandle::create(stream));
+    ST_ASSIGN_OR_RETURN(attentionWorkspace, device.allocate(kWorkspaceBytes));
+  }
+  const std::string key = DriverAttention::key(attention);
+  auto known = plans.find(key);
+  if (known == plans.end())
+    known = plans.emplace(key, DriverAttention::create(*cudnn, attention, kWorkspaceBytes)).first;
+  ST_RETURN_IF_ERROR(known->second.status());
+  attentions[&attention] = known->second->get();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<GpuGraph>> DriverStream::endRecording() {

@@ -35,6 +35,11 @@ struct ProductOperands {
   Address addend = 0, bias = 0; ///< 0: none
 };
 
+struct AttentionOperands {
+  Address q = 0, k = 0, v = 0, o = 0;
+  Address bias = 0, max = 0, sum = 0; ///< 0: none
+};
+
 /// Work of a stream that was recorded, to be given again as a whole.
 class GpuGraph {
 public:
@@ -46,8 +51,8 @@ class GpuStream {
 public:
   virtual ~GpuStream() = default;
 
-  /// Between these, copies, kernels and products are not done but become a graph. Products have to
-  /// be prepared.
+  /// Between these, copies, kernels, products and attention are not done but become a graph.
+  /// Products and attention have to be prepared.
   virtual bool canRecord() const { return false; }
   virtual absl::Status beginRecording() = 0;
   virtual absl::StatusOr<std::unique_ptr<GpuGraph>> endRecording() = 0;
@@ -64,6 +69,13 @@ public:
   /// Chooses how to, and takes the memory for that, before the first time.
   virtual absl::Status prepare(const proto::CudaProduct &product,
                                const ProductOperands &operands) = 0;
+
+  /// Whether a library computes some attention, which then takes its memory; the status says why
+  /// not. What was not prepared, it does not.
+  virtual absl::Status prepare(const proto::CudaAttention &attention) = 0;
+  virtual bool canAttend(const proto::CudaAttention &attention) const = 0;
+  virtual absl::Status attend(const proto::CudaAttention &attention,
+                              const AttentionOperands &operands) = 0;
 
   /// Behind what was given so far.
   virtual absl::StatusOr<Mark> mark() = 0;

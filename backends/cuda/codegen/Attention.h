@@ -1,0 +1,33 @@
+// Attention as a library computes it, found in kernels of kind "chain".
+#pragma once
+
+#include "dialects/St/IR/StDialect.h"
+
+#include <string>
+
+namespace mlir::cuda {
+
+/// o = softmax(scale * q * k^T + bias) * v, for each head of each batch; with what the softmax
+/// knows of each row.
+struct Attention {
+  /// batch x heads x rows of neighbours in memory; elements from one to the next along each.
+  struct Tensor {
+    Value value; ///< an input or a result of the kernel; null: there is none
+    int64_t batch = 0, head = 0, row = 0;
+  };
+  int64_t batch = 1, heads = 1;
+  int64_t rows = 1, columns = 1; ///< of q and o, of k and v
+  int64_t depth = 1, width = 1;  ///< of q and k, of v and o
+  double scale = 1;
+  /// Row r sees columns 0 to r alone; what the kernel adds to the scores is not read then.
+  bool isCausal = false;
+  Tensor q, k, v, o;
+  Tensor bias;    ///< of f32; strides of 0 where it does not vary
+  Value max, sum; ///< of each row's scores, and of exp(score - max): f32, dense
+};
+
+/// Fails with the reason for which a chain is none. A kernel that could not be compiled is an error
+/// with a diagnostic, and no reason.
+FailureOr<Attention> matchAttention(st::KernelOp chain, std::string &reason);
+
+} // namespace mlir::cuda
