@@ -101,6 +101,59 @@ def lost(number, times):
     return check
 
 
+# Attention without dropout, in 16 bits, of which no pass keeps scores: the forward pass that is made again.
+ATTENTION = {**parallel("bf16"), "recompute": "full"}
+
+
+def without_dropout(config):
+    return {key: 0.0 if "drop" in key else value for key, value in config.items()}
+
+
+MODELS.update({f"{name}, no dropout": (without_dropout(config), task) for name, (config, task) in list(MODELS.items())})
+
+
+def attends(model, mask):
+    """cuDNN's attention agrees with that of generated kernels; where it is not to be had, their bits are what comes."""
+    def check(folder):
+        binary = compile_for_host(folder, f"{model}, no dropout", ATTENTION)
+        text = st.check_run([st.BIN / "st-translate", "--executable-to-text", binary]).stdout
+        commands = [line for line in text.splitlines() if re.match(r" *(causal )?attention bf16 ", line)]
+        st.expect(commands and all(mask in line for line in commands), f"no attention with {mask}: {commands}")
+        expected, said = train(binary, folder, "host")
+        st.expect("attention" not in said, said)
+        gpu, env = standins.for_gpu(binary)
+        env["ST_STANDIN_SEED"] = str(SEED)
+        found, said = train(gpu, folder, "cudnn", env)
+        st.expect("attention: cuDNN 9.19.0\n" in said, said)
+        difference = max(abs(x - y) for x, y in zip(found[0], expected[0]))
+        st.expect(0 < difference < 5e-4, f"ST_SEED={SEED - 1}: losses {found[0]}, by generated kernels {expected[0]}")
+        again, _ = train(gpu, folder, "again", {**env, "ST_STANDIN_SEED": str(SEED + 1)})
+        st.expect(again == found, f"ST_SEED={SEED - 1}: another run has losses {again[0]} in the place of {found[0]}")
+        trace = folder / "trace.json"
+        traced, _ = train(gpu, folder, "traced", env, (), f"--trace={trace}")
+        st.expect(traced == found and "attention bf16 4 x 8 of 32 x 32" in trace.read_text(), "the trace has no attention")
+        for name, setting, flags, line in (
+                ("old", "old", (), "libcudnn.so.9 is of version 9.1.0, at least 9.13.0 is needed, which computes attention; "
+                 "generated kernels do it"),
+                ("none", "none", (), f"attention: cuDNN 9.19.0 for 0 of {len(commands)}, generated kernels for the others: "
+                 "cuDNN has no engine for it"),
+                ("forced", "", ("--attention=generated",), "attention: generated kernels, as --attention asks")):
+            found, said = train(gpu, folder, name, {**env, "ST_STANDIN_CUDNN": setting}, (), *flags)
+            st.expect(found == expected and f"{line}\n" in said, f"{name}: {found[0]} for {expected[0]}; {said}")
+        return f"{len(commands)} commands, losses differ by {difference:.1e}"
+    return check
+
+
+def lacks_cudnn(folder):
+    binary = compile_for_host(folder, "gpt2, no dropout", ATTENTION)
+    expected, _ = train(binary, folder, "host")
+    gpu, env = standins.for_gpu(binary, cudnn=False)
+    found, said = train(gpu, folder, "none", env)
+    st.expect(found == expected and "libcudnn.so.9 is missing, which computes attention; generated kernels do it\n" in said, said)
+    done = st.run([binary, "--attention=flash"])
+    st.expect(done.returncode == 1 and "--attention=flash: expected cudnn or generated" in done.stderr, done.stderr)
+
+
 def keeps_choices(folder):
     """What cuBLASLt chose lies in a file, which a later run reads; one that is damaged is made again."""
     binary = compile_for_host(folder, "gpt2", parallel("bf16"))
@@ -185,7 +238,8 @@ CASES = [("bert, f32", same_bits("bert", parallel("f32"))),
          ("8 ranks without NCCL", same_bits("gpt2", RANKS_8, nccl=False, processes=(2,))),
          ("a process is killed", lost(signal.SIGKILL, TIMES)),
          ("a process stands still", lost(signal.SIGSTOP, TIMES)),
-         ("a step is traced", traces), ("choices of cuBLASLt", keeps_choices),
+         ("attention of gpt2 by cuDNN", attends("gpt2", "causal")), ("attention of bert by cuDNN", attends("bert", "bias")),
+         ("attention without cuDNN", lacks_cudnn), ("a step is traced", traces), ("choices of cuBLASLt", keeps_choices),
          ("devices are numbered", names_devices)]
 
 if __name__ == "__main__":

@@ -1,0 +1,273 @@
+// RUN: st-opt %s --split-input-file --convert-kernels-to-gpu="attention explain" --verify-diagnostics -o /dev/null
+
+// Of f32.
+st.mesh @mesh <["tensor"=1], micro=1>
+st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  st.input @q "q" role "batch" global tensor<2x8x3x16xf32> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xf32> micro_dim -1 at <offset = 0>
+  st.input @k "k" role "batch" global tensor<2x8x3x16xf32> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xf32> micro_dim -1 at <offset = 4096>
+  st.input @v "v" role "batch" global tensor<2x8x3x16xf32> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xf32> micro_dim -1 at <offset = 8192>
+  st.task @forward0 forward stage 0 (%mb) {
+    %q = st.read @q {st.addresses = [#st.address<offset = 0>]} : tensor<2x8x3x16xf32>
+    %k = st.read @k {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xf32>
+    %v = st.read @v {st.addresses = [#st.address<offset = 8192>]} : tensor<2x8x3x16xf32>
+    // expected-remark @+1 {{is not attention as cuDNN computes it: q is not of a 16-bit type}}
+    %o = st.kernel "chain" (%a = %q : tensor<2x8x3x16xf32>, %b = %k : tensor<2x8x3x16xf32>, %c = %v : tensor<2x8x3x16xf32>) -> tensor<2x3x8x16xf32> attributes {st.addresses = [#st.address<offset = 16384>]} {
+      %f = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xf32>, tensor<2x8x3x16xf32>) -> tensor<2x3x8x8xf32>
+      %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %max = stablehlo.reduce(%f init: %low) applies stablehlo.maximum across dimensions = [3] : (tensor<2x3x8x8xf32>, tensor<f32>) -> tensor<2x3x8xf32>
+      %maxs = stablehlo.broadcast_in_dim %max, dims = [0, 1, 2] : (tensor<2x3x8xf32>) -> tensor<2x3x8x8xf32>
+      %d = stablehlo.subtract %f, %maxs : tensor<2x3x8x8xf32>
+      %e = stablehlo.exponential %d : tensor<2x3x8x8xf32>
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      %sum = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [3] : (tensor<2x3x8x8xf32>, tensor<f32>) -> tensor<2x3x8xf32>
+      %sums = stablehlo.broadcast_in_dim %sum, dims = [0, 1, 2] : (tensor<2x3x8xf32>) -> tensor<2x3x8x8xf32>
+      %y = stablehlo.divide %e, %sums : tensor<2x3x8x8xf32>
+      %o = stablehlo.dot_general %y, %c, batching_dims = [0, 1] x [0, 2], contracting_dims = [3] x [1] : (tensor<2x3x8x8xf32>, tensor<2x8x3x16xf32>) -> tensor<2x3x8x16xf32>
+      st.yield %o : tensor<2x3x8x16xf32>
+    }
+  }
+}
+
+// -----
+
+// Probabilities are kept for a backward pass that does not make them again.
+st.mesh @mesh <["tensor"=1], micro=1>
+st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  st.input @q "q" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 0>
+  st.input @k "k" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 2048>
+  st.input @v "v" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 4096>
+  st.task @forward0 forward stage 0 (%mb) {
+    %q = st.read @q {st.addresses = [#st.address<offset = 0>]} : tensor<2x8x3x16xbf16>
+    %k = st.read @k {st.addresses = [#st.address<offset = 2048>]} : tensor<2x8x3x16xbf16>
+    %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
+    // expected-remark @+1 {{is not attention as cuDNN computes it: it stores something of each score}}
+    %o:2 = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8x8xbf16>) attributes {st.addresses = [#st.address<offset = 8192>, #st.address<offset = 10240>]} {
+      %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
+      %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
+      %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %max = stablehlo.reduce(%f init: %low) applies stablehlo.maximum across dimensions = [3] : (tensor<2x3x8x8xf32>, tensor<f32>) -> tensor<2x3x8xf32>
+      %maxs = stablehlo.broadcast_in_dim %max, dims = [0, 1, 2] : (tensor<2x3x8xf32>) -> tensor<2x3x8x8xf32>
+      %d = stablehlo.subtract %f, %maxs : tensor<2x3x8x8xf32>
+      %e = stablehlo.exponential %d : tensor<2x3x8x8xf32>
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      %sum = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [3] : (tensor<2x3x8x8xf32>, tensor<f32>) -> tensor<2x3x8xf32>
+      %sums = stablehlo.broadcast_in_dim %sum, dims = [0, 1, 2] : (tensor<2x3x8xf32>) -> tensor<2x3x8x8xf32>
+      %y = stablehlo.divide %e, %sums : tensor<2x3x8x8xf32>
+      %p = stablehlo.convert %y : (tensor<2x3x8x8xf32>) -> tensor<2x3x8x8xbf16>
+      %o = stablehlo.dot_general %p, %c, batching_dims = [0, 1] x [0, 2], contracting_dims = [3] x [1] : (tensor<2x3x8x8xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x16xbf16>
+      st.yield %o, %p : tensor<2x3x8x16xbf16>, tensor<2x3x8x8xbf16>
+    }
+  }
+}
+
+// -----
+
+// Something else of each row is kept.
+st.mesh @mesh <["tensor"=1], micro=1>
+st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  st.input @q "q" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 0>
+  st.input @k "k" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 2048>
+  st.input @v "v" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 4096>
+  st.task @forward0 forward stage 0 (%mb) {
+    %q = st.read @q {st.addresses = [#st.address<offset = 0>]} : tensor<2x8x3x16xbf16>
+    %k = st.read @k {st.addresses = [#st.address<offset = 2048>]} : tensor<2x8x3x16xbf16>
+    %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
+    // expected-remark @+1 {{is not attention as cuDNN computes it: it stores other numbers of rows than a maximum and a sum of exponentials}}
+    %o:2 = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>) -> (tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>) attributes {st.addresses = [#st.address<offset = 8192>, #st.address<offset = 10240>]} {
+      %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
+      %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
+      %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %max = stablehlo.reduce(%f init: %low) applies stablehlo.maximum across dimensions = [3] : (tensor<2x3x8x8xf32>, tensor<f32>) -> tensor<2x3x8xf32>
+      %maxs = stablehlo.broadcast_in_dim %max, dims = [0, 1, 2] : (tensor<2x3x8xf32>) -> tensor<2x3x8x8xf32>
+      %d = stablehlo.subtract %f, %maxs : tensor<2x3x8x8xf32>
+      %e = stablehlo.exponential %d : tensor<2x3x8x8xf32>
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      %sum = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [3] : (tensor<2x3x8x8xf32>, tensor<f32>) -> tensor<2x3x8xf32>
+      %sums = stablehlo.broadcast_in_dim %sum, dims = [0, 1, 2] : (tensor<2x3x8xf32>) -> tensor<2x3x8x8xf32>
+      %y = stablehlo.divide %e, %sums : tensor<2x3x8x8xf32>
+      %p = stablehlo.convert %y : (tensor<2x3x8x8xf32>) -> tensor<2x3x8x8xbf16>
+      %o = stablehlo.dot_general %p, %c, batching_dims = [0, 1] x [0, 2], contracting_dims = [3] x [1] : (tensor<2x3x8x8xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x16xbf16>
+      %l = stablehlo.log %sum : tensor<2x3x8xf32>
+      st.yield %o, %l : tensor<2x3x8x16xbf16>, tensor<2x3x8xf32>
+    }
+  }
+}
+
+// -----
+
+// A mask behind the softmax, as dropout has.
+st.mesh @mesh <["tensor"=1], micro=1>
+st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  st.input @q "q" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 0>
+  st.input @k "k" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 2048>
+  st.input @v "v" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 4096>
+  st.input @m "m" role "batch" global tensor<8x8xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<8x8xf32> micro_dim -1 at <offset = 6144>
+  st.task @forward0 forward stage 0 (%mb) {
+    %q = st.read @q {st.addresses = [#st.address<offset = 0>]} : tensor<2x8x3x16xbf16>
+    %k = st.read @k {st.addresses = [#st.address<offset = 2048>]} : tensor<2x8x3x16xbf16>
+    %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
+    %mask = st.read @m {st.addresses = [#st.address<offset = 6144>]} : tensor<8x8xf32>
+    // expected-remark @+1 {{is not attention as cuDNN computes it: it is no softmax of its scores}}
+    %o = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %m = %mask : tensor<8x8xf32>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8192>]} {
+      %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
+      %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
+      %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %max = stablehlo.reduce(%f init: %low) applies stablehlo.maximum across dimensions = [3] : (tensor<2x3x8x8xf32>, tensor<f32>) -> tensor<2x3x8xf32>
+      %maxs = stablehlo.broadcast_in_dim %max, dims = [0, 1, 2] : (tensor<2x3x8xf32>) -> tensor<2x3x8x8xf32>
+      %d = stablehlo.subtract %f, %maxs : tensor<2x3x8x8xf32>
+      %e = stablehlo.exponential %d : tensor<2x3x8x8xf32>
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      %sum = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [3] : (tensor<2x3x8x8xf32>, tensor<f32>) -> tensor<2x3x8xf32>
+      %sums = stablehlo.broadcast_in_dim %sum, dims = [0, 1, 2] : (tensor<2x3x8xf32>) -> tensor<2x3x8x8xf32>
+      %ms = stablehlo.broadcast_in_dim %m, dims = [2, 3] : (tensor<8x8xf32>) -> tensor<2x3x8x8xf32>
+      %em = stablehlo.multiply %e, %ms : tensor<2x3x8x8xf32>
+      %y = stablehlo.divide %em, %sums : tensor<2x3x8x8xf32>
+      %p = stablehlo.convert %y : (tensor<2x3x8x8xf32>) -> tensor<2x3x8x8xbf16>
+      %o = stablehlo.dot_general %p, %c, batching_dims = [0, 1] x [0, 2], contracting_dims = [3] x [1] : (tensor<2x3x8x8xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x16xbf16>
+      st.yield %o : tensor<2x3x8x16xbf16>
+    }
+  }
+}
+
+// -----
+
+// The mask is scaled with the scores.
+st.mesh @mesh <["tensor"=1], micro=1>
+st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  st.input @q "q" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 0>
+  st.input @k "k" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 2048>
+  st.input @v "v" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 4096>
+  st.input @m "m" role "batch" global tensor<8x8xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<8x8xf32> micro_dim -1 at <offset = 6144>
+  st.task @forward0 forward stage 0 (%mb) {
+    %q = st.read @q {st.addresses = [#st.address<offset = 0>]} : tensor<2x8x3x16xbf16>
+    %k = st.read @k {st.addresses = [#st.address<offset = 2048>]} : tensor<2x8x3x16xbf16>
+    %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
+    %mask = st.read @m {st.addresses = [#st.address<offset = 6144>]} : tensor<8x8xf32>
+    // expected-remark @+1 {{is not attention as cuDNN computes it: it is no softmax of its scores}}
+    %o = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %m = %mask : tensor<8x8xf32>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8192>]} {
+      %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
+      %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
+      %ms = stablehlo.broadcast_in_dim %m, dims = [2, 3] : (tensor<8x8xf32>) -> tensor<2x3x8x8xf32>
+      %x = stablehlo.add %f, %ms : tensor<2x3x8x8xf32>
+      %scale = stablehlo.constant dense<0.25> : tensor<2x3x8x8xf32>
+      %g = stablehlo.multiply %x, %scale : tensor<2x3x8x8xf32>
+      %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %max = stablehlo.reduce(%g init: %low) applies stablehlo.maximum across dimensions = [3] : (tensor<2x3x8x8xf32>, tensor<f32>) -> tensor<2x3x8xf32>
+      %maxs = stablehlo.broadcast_in_dim %max, dims = [0, 1, 2] : (tensor<2x3x8xf32>) -> tensor<2x3x8x8xf32>
+      %d = stablehlo.subtract %g, %maxs : tensor<2x3x8x8xf32>
+      %e = stablehlo.exponential %d : tensor<2x3x8x8xf32>
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      %sum = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [3] : (tensor<2x3x8x8xf32>, tensor<f32>) -> tensor<2x3x8xf32>
+      %sums = stablehlo.broadcast_in_dim %sum, dims = [0, 1, 2] : (tensor<2x3x8xf32>) -> tensor<2x3x8x8xf32>
+      %y = stablehlo.divide %e, %sums : tensor<2x3x8x8xf32>
+      %p = stablehlo.convert %y : (tensor<2x3x8x8xf32>) -> tensor<2x3x8x8xbf16>
+      %o = stablehlo.dot_general %p, %c, batching_dims = [0, 1] x [0, 2], contracting_dims = [3] x [1] : (tensor<2x3x8x8xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x16xbf16>
+      st.yield %o : tensor<2x3x8x16xbf16>
+    }
+  }
+}
+
+// -----
+
+// A function that is not smooth.
+st.mesh @mesh <["tensor"=1], micro=1>
+st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  st.input @q "q" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 0>
+  st.input @k "k" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 2048>
+  st.input @v "v" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 4096>
+  st.task @forward0 forward stage 0 (%mb) {
+    %q = st.read @q {st.addresses = [#st.address<offset = 0>]} : tensor<2x8x3x16xbf16>
+    %k = st.read @k {st.addresses = [#st.address<offset = 2048>]} : tensor<2x8x3x16xbf16>
+    %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
+    // expected-remark @+1 {{is not attention as cuDNN computes it: stablehlo.abs is no part of it}}
+    %o = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8192>]} {
+      %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
+      %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
+      %t = stablehlo.abs %f : tensor<2x3x8x8xf32>
+      %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %max = stablehlo.reduce(%t init: %low) applies stablehlo.maximum across dimensions = [3] : (tensor<2x3x8x8xf32>, tensor<f32>) -> tensor<2x3x8xf32>
+      %maxs = stablehlo.broadcast_in_dim %max, dims = [0, 1, 2] : (tensor<2x3x8xf32>) -> tensor<2x3x8x8xf32>
+      %d = stablehlo.subtract %t, %maxs : tensor<2x3x8x8xf32>
+      %e = stablehlo.exponential %d : tensor<2x3x8x8xf32>
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      %sum = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [3] : (tensor<2x3x8x8xf32>, tensor<f32>) -> tensor<2x3x8xf32>
+      %sums = stablehlo.broadcast_in_dim %sum, dims = [0, 1, 2] : (tensor<2x3x8xf32>) -> tensor<2x3x8x8xf32>
+      %y = stablehlo.divide %e, %sums : tensor<2x3x8x8xf32>
+      %p = stablehlo.convert %y : (tensor<2x3x8x8xf32>) -> tensor<2x3x8x8xbf16>
+      %o = stablehlo.dot_general %p, %c, batching_dims = [0, 1] x [0, 2], contracting_dims = [3] x [1] : (tensor<2x3x8x8xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x16xbf16>
+      st.yield %o : tensor<2x3x8x16xbf16>
+    }
+  }
+}
+
+// -----
+
+// Sums with several addends.
+st.mesh @mesh <["tensor"=1], micro=1>
+st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  st.input @q "q" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 0>
+  st.input @k "k" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 2048>
+  st.input @v "v" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 4096>
+  st.input @m "m" role "batch" global tensor<8x8xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<8x8xf32> micro_dim -1 at <offset = 6144>
+  st.input @n "n" role "batch" global tensor<2x8xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<2x8xf32> micro_dim -1 at <offset = 7168>
+  st.task @forward0 forward stage 0 (%mb) {
+    %q = st.read @q {st.addresses = [#st.address<offset = 0>]} : tensor<2x8x3x16xbf16>
+    %k = st.read @k {st.addresses = [#st.address<offset = 2048>]} : tensor<2x8x3x16xbf16>
+    %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
+    %mask = st.read @m {st.addresses = [#st.address<offset = 6144>]} : tensor<8x8xf32>
+    %row = st.read @n {st.addresses = [#st.address<offset = 7168>]} : tensor<2x8xf32>
+    // expected-remark @+1 {{is not attention as cuDNN computes it: it reads more than a mask beside its scores}}
+    %o = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %m = %mask : tensor<8x8xf32>, %n = %row : tensor<2x8xf32>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8192>]} {
+      %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
+      %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
+      %ms = stablehlo.broadcast_in_dim %m, dims = [2, 3] : (tensor<8x8xf32>) -> tensor<2x3x8x8xf32>
+      %x0 = stablehlo.add %f, %ms : tensor<2x3x8x8xf32>
+      %ns = stablehlo.broadcast_in_dim %n, dims = [0, 3] : (tensor<2x8xf32>) -> tensor<2x3x8x8xf32>
+      %x = stablehlo.add %x0, %ns : tensor<2x3x8x8xf32>
+      %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %max = stablehlo.reduce(%x init: %low) applies stablehlo.maximum across dimensions = [3] : (tensor<2x3x8x8xf32>, tensor<f32>) -> tensor<2x3x8xf32>
+      %maxs = stablehlo.broadcast_in_dim %max, dims = [0, 1, 2] : (tensor<2x3x8xf32>) -> tensor<2x3x8x8xf32>
+      %d = stablehlo.subtract %x, %maxs : tensor<2x3x8x8xf32>
+      %e = stablehlo.exponential %d : tensor<2x3x8x8xf32>
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      %sum = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [3] : (tensor<2x3x8x8xf32>, tensor<f32>) -> tensor<2x3x8xf32>
+      %sums = stablehlo.broadcast_in_dim %sum, dims = [0, 1, 2] : (tensor<2x3x8xf32>) -> tensor<2x3x8x8xf32>
+      %y = stablehlo.divide %e, %sums : tensor<2x3x8x8xf32>
+      %p = stablehlo.convert %y : (tensor<2x3x8x8xf32>) -> tensor<2x3x8x8xbf16>
+      %o = stablehlo.dot_general %p, %c, batching_dims = [0, 1] x [0, 2], contracting_dims = [3] x [1] : (tensor<2x3x8x8xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x16xbf16>
+      st.yield %o : tensor<2x3x8x16xbf16>
+    }
+  }
+}
+
+// -----
+
+// cuDNN reads 16 bytes at once.
+st.mesh @mesh <["tensor"=1], micro=1>
+st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  st.input @q "q" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 0>
+  st.input @k "k" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 2048>
+  st.input @v "v" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 4096>
+  st.task @forward0 forward stage 0 (%mb) {
+    %q = st.read @q {st.addresses = [#st.address<offset = 0>]} : tensor<2x8x3x16xbf16>
+    %k = st.read @k {st.addresses = [#st.address<offset = 2048>]} : tensor<2x8x3x16xbf16>
+    %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
+    // expected-remark @+1 {{is not attention as cuDNN computes it: its places are not aligned to 16 bytes}}
+    %o = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8200>]} {
+      %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
+      %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
+      %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %max = stablehlo.reduce(%f init: %low) applies stablehlo.maximum across dimensions = [3] : (tensor<2x3x8x8xf32>, tensor<f32>) -> tensor<2x3x8xf32>
+      %maxs = stablehlo.broadcast_in_dim %max, dims = [0, 1, 2] : (tensor<2x3x8xf32>) -> tensor<2x3x8x8xf32>
+      %d = stablehlo.subtract %f, %maxs : tensor<2x3x8x8xf32>
+      %e = stablehlo.exponential %d : tensor<2x3x8x8xf32>
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      %sum = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [3] : (tensor<2x3x8x8xf32>, tensor<f32>) -> tensor<2x3x8xf32>
+      %sums = stablehlo.broadcast_in_dim %sum, dims = [0, 1, 2] : (tensor<2x3x8xf32>) -> tensor<2x3x8x8xf32>
+      %y = stablehlo.divide %e, %sums : tensor<2x3x8x8xf32>
+      %p = stablehlo.convert %y : (tensor<2x3x8x8xf32>) -> tensor<2x3x8x8xbf16>
+      %o = stablehlo.dot_general %p, %c, batching_dims = [0, 1] x [0, 2], contracting_dims = [3] x [1] : (tensor<2x3x8x8xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x16xbf16>
+      st.yield %o : tensor<2x3x8x16xbf16>
+    }
+  }
+}
