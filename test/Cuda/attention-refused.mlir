@@ -202,6 +202,90 @@ st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
 
 // -----
 
+// A mask of the row itself, too.
+st.mesh @mesh <["tensor"=1], micro=1>
+st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  st.input @q "q" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 0>
+  st.input @k "k" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 2048>
+  st.input @v "v" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 4096>
+  st.task @forward0 forward stage 0 (%mb) {
+    %q = st.read @q {st.addresses = [#st.address<offset = 0>]} : tensor<2x8x3x16xbf16>
+    %k = st.read @k {st.addresses = [#st.address<offset = 2048>]} : tensor<2x8x3x16xbf16>
+    %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
+    // expected-remark @+1 {{is not attention as cuDNN computes it: stablehlo.select is no part of it}}
+    %o = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8192>]} {
+      %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
+      %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
+      %row = stablehlo.iota dim = 0 : tensor<8x8xi32>
+      %column = stablehlo.iota dim = 1 : tensor<8x8xi32>
+      %sees = stablehlo.compare GT, %row, %column, SIGNED : (tensor<8x8xi32>, tensor<8x8xi32>) -> tensor<8x8xi1>
+      %none = stablehlo.constant dense<0.0> : tensor<8x8xf32>
+      %all = stablehlo.constant dense<-3.40282347E+38> : tensor<8x8xf32>
+      %t = stablehlo.select %sees, %none, %all : tensor<8x8xi1>, tensor<8x8xf32>
+      %ms = stablehlo.broadcast_in_dim %t, dims = [2, 3] : (tensor<8x8xf32>) -> tensor<2x3x8x8xf32>
+      %x = stablehlo.add %f, %ms : tensor<2x3x8x8xf32>
+      %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %max = stablehlo.reduce(%x init: %low) applies stablehlo.maximum across dimensions = [3] : (tensor<2x3x8x8xf32>, tensor<f32>) -> tensor<2x3x8xf32>
+      %maxs = stablehlo.broadcast_in_dim %max, dims = [0, 1, 2] : (tensor<2x3x8xf32>) -> tensor<2x3x8x8xf32>
+      %d = stablehlo.subtract %x, %maxs : tensor<2x3x8x8xf32>
+      %e = stablehlo.exponential %d : tensor<2x3x8x8xf32>
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      %sum = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [3] : (tensor<2x3x8x8xf32>, tensor<f32>) -> tensor<2x3x8xf32>
+      %sums = stablehlo.broadcast_in_dim %sum, dims = [0, 1, 2] : (tensor<2x3x8xf32>) -> tensor<2x3x8x8xf32>
+      %y = stablehlo.divide %e, %sums : tensor<2x3x8x8xf32>
+      %p = stablehlo.convert %y : (tensor<2x3x8x8xf32>) -> tensor<2x3x8x8xbf16>
+      %o = stablehlo.dot_general %p, %c, batching_dims = [0, 1] x [0, 2], contracting_dims = [3] x [1] : (tensor<2x3x8x8xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x16xbf16>
+      st.yield %o : tensor<2x3x8x16xbf16>
+    }
+  }
+}
+
+// -----
+
+// Two masks.
+st.mesh @mesh <["tensor"=1], micro=1>
+st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
+  st.input @q "q" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 0>
+  st.input @k "k" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 2048>
+  st.input @v "v" role "batch" global tensor<2x8x3x16xbf16> slice #st.sharding<@mesh, [{}, {}, {}, {}]> local tensor<2x8x3x16xbf16> micro_dim -1 at <offset = 4096>
+  st.input @m "m" role "batch" global tensor<8x8xf32> slice #st.sharding<@mesh, [{}, {}]> local tensor<8x8xf32> micro_dim -1 at <offset = 6144>
+  st.task @forward0 forward stage 0 (%mb) {
+    %q = st.read @q {st.addresses = [#st.address<offset = 0>]} : tensor<2x8x3x16xbf16>
+    %k = st.read @k {st.addresses = [#st.address<offset = 2048>]} : tensor<2x8x3x16xbf16>
+    %v = st.read @v {st.addresses = [#st.address<offset = 4096>]} : tensor<2x8x3x16xbf16>
+    %mask = st.read @m {st.addresses = [#st.address<offset = 6144>]} : tensor<8x8xf32>
+    // expected-remark @+1 {{is not attention as cuDNN computes it: it is causal and adds another mask}}
+    %o = st.kernel "chain" (%a = %q : tensor<2x8x3x16xbf16>, %b = %k : tensor<2x8x3x16xbf16>, %c = %v : tensor<2x8x3x16xbf16>, %m = %mask : tensor<8x8xf32>) -> tensor<2x3x8x16xbf16> attributes {st.addresses = [#st.address<offset = 8192>]} {
+      %s = stablehlo.dot_general %a, %b, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<2x8x3x16xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x8xbf16>
+      %f = stablehlo.convert %s : (tensor<2x3x8x8xbf16>) -> tensor<2x3x8x8xf32>
+      %row = stablehlo.iota dim = 0 : tensor<8x8xi32>
+      %column = stablehlo.iota dim = 1 : tensor<8x8xi32>
+      %sees = stablehlo.compare GE, %row, %column, SIGNED : (tensor<8x8xi32>, tensor<8x8xi32>) -> tensor<8x8xi1>
+      %none = stablehlo.constant dense<0.0> : tensor<8x8xf32>
+      %all = stablehlo.constant dense<-3.40282347E+38> : tensor<8x8xf32>
+      %t = stablehlo.select %sees, %none, %all : tensor<8x8xi1>, tensor<8x8xf32>
+      %ms = stablehlo.broadcast_in_dim %t, dims = [2, 3] : (tensor<8x8xf32>) -> tensor<2x3x8x8xf32>
+      %x = stablehlo.add %f, %ms : tensor<2x3x8x8xf32>
+      %os = stablehlo.broadcast_in_dim %m, dims = [2, 3] : (tensor<8x8xf32>) -> tensor<2x3x8x8xf32>
+      %z = stablehlo.add %x, %os : tensor<2x3x8x8xf32>
+      %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+      %max = stablehlo.reduce(%z init: %low) applies stablehlo.maximum across dimensions = [3] : (tensor<2x3x8x8xf32>, tensor<f32>) -> tensor<2x3x8xf32>
+      %maxs = stablehlo.broadcast_in_dim %max, dims = [0, 1, 2] : (tensor<2x3x8xf32>) -> tensor<2x3x8x8xf32>
+      %d = stablehlo.subtract %z, %maxs : tensor<2x3x8x8xf32>
+      %e = stablehlo.exponential %d : tensor<2x3x8x8xf32>
+      %zero = stablehlo.constant dense<0.0> : tensor<f32>
+      %sum = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [3] : (tensor<2x3x8x8xf32>, tensor<f32>) -> tensor<2x3x8xf32>
+      %sums = stablehlo.broadcast_in_dim %sum, dims = [0, 1, 2] : (tensor<2x3x8xf32>) -> tensor<2x3x8x8xf32>
+      %y = stablehlo.divide %e, %sums : tensor<2x3x8x8xf32>
+      %p = stablehlo.convert %y : (tensor<2x3x8x8xf32>) -> tensor<2x3x8x8xbf16>
+      %o = stablehlo.dot_general %p, %c, batching_dims = [0, 1] x [0, 2], contracting_dims = [3] x [1] : (tensor<2x3x8x8xbf16>, tensor<2x8x3x16xbf16>) -> tensor<2x3x8x16xbf16>
+      st.yield %o : tensor<2x3x8x16xbf16>
+    }
+  }
+}
+
+// -----
+
 // Sums with several addends.
 st.mesh @mesh <["tensor"=1], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {

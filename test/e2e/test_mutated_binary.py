@@ -208,7 +208,9 @@ CASES = [("mlm on 1x2", survives(EVERY, ONE_LAYER, "mlm", st.layout(1, 2))),
          ("mlm on 2x1, two micro-batches", survives(5 * EVERY, TINY_BERT, "mlm", st.layout(2, 1, mode="hybrid", accum=2),
                                                     "--optimizer=sgd")),
          ("commands for two GPUs", survives(20 * EVERY, ONE_LAYER, "mlm", {"mode": "sharding", "data": 2},
-                                            "--target=cuda-host"))]
+                                            "--target=cuda-host")),
+         ("attention", survives(20 * EVERY, {key: 0.0 if "drop" in key else value for key, value in ONE_LAYER.items()}, "mlm",
+                                {"mode": "sharding", "data": 1, "precision": {"compute": "bf16"}}, "--target=cuda-host"))]
 
 if __name__ == "__main__":
     sys.exit(st.main(*CASES))

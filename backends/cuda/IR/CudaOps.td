@@ -50,8 +50,7 @@ def Cuda_AttentionOp : Op<Cuda_Dialect, "attention", [AttrSizedOperandSegments, 
     it does not vary. `causal`: row r sees columns 0 to r alone. q, k, v and o are of one 16-bit type, the bias is of f32. max and
     sum are, of each row, the largest score and the sum of exp(score - max), f32 and dense.
 
-    The body does the same: where a program runs decides which of the two is done. It may read what cuDNN does
-    not, such as the table of a causal mask.
+    The body does the same: where a program runs decides which of the two is done.
 
     ```mlir
     cuda.attention %q * %k * %v into %o 8 x 12 of 512 x 512 depth 64 width 64

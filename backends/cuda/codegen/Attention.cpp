@@ -9,8 +9,7 @@ using namespace mlir;
 using namespace mlir::cuda;
 
 namespace {
-/// How many rows and columns are tried out, and how often.
-constexpr int64_t kRows = 3, kColumns = 4;
+constexpr int64_t kRows = Sample::kRows, kColumns = Sample::kColumns;
 constexpr int kTrials = 3;
 
 class Matcher {
@@ -29,7 +28,7 @@ private:
 
   /// What the formula makes of one trial.
   struct Expected {
-    Sample probabilities{kRows, kColumns}, max{kRows, kColumns}, sum{kRows, kColumns};
+    Sample probabilities, max, sum;
   };
 
   LogicalResult refuse(const Twine &why) {
@@ -116,9 +115,6 @@ LogicalResult Matcher::setBias() {
   found.bias = {value, strideOf(batch), strideOf(head), strideOf(chain.own)};
   if (strideOf(chain.streamed) != 1)
     return refuse("its mask has rows that do not lie dense");
-  auto table = value.getDefiningOp<mlir::st::KernelOp>();
-  const bool isTable = found.bias.batch == 0 && found.bias.head == 0 && found.bias.row != 0;
-  found.isCausal = isTable && table && isCausalTable(table);
   return success();
 }
 
@@ -126,7 +122,7 @@ LogicalResult Matcher::setBias() {
 
 Sample Matcher::draw(st::GroupSet groups, double scale) {
   std::uniform_real_distribution<double> numbers(-scale, scale);
-  Sample made(kRows, kColumns);
+  Sample made;
   const bool alongRows = groups >> chain.own & 1, alongColumns = groups >> chain.streamed & 1;
   for (int64_t row = 0; row < kRows; ++row)
     for (int64_t column = 0; column < kColumns; ++column) {
@@ -141,7 +137,7 @@ LogicalResult Matcher::sample(const Sample &scores, const Sample &bias, Samples 
   samples.try_emplace(chain.producers.front().rows, scores);
   if (BlockArgument argument = findBias())
     samples.try_emplace(argument, bias);
-  return sampleRows(chain.body(), chain.space, chain.streamed, samples, reason);
+  return sampleRows(chain.body(), chain.space, {chain.own, chain.streamed}, samples, reason);
 }
 
 Matcher::Expected Matcher::expect(const Sample &scores, const Sample &bias) const {
@@ -150,13 +146,15 @@ Matcher::Expected Matcher::expect(const Sample &scores, const Sample &bias) cons
     auto score = [&](int64_t column) {
       return found.scale * scores.at(row, column) + bias.at(row, column);
     };
+    const int64_t seen = found.isCausal ? row + 1 : kColumns;
     double max = score(0), sum = 0;
-    for (int64_t column = 1; column < kColumns; ++column)
+    for (int64_t column = 1; column < seen; ++column)
       max = std::max(max, score(column));
-    for (int64_t column = 0; column < kColumns; ++column)
+    for (int64_t column = 0; column < seen; ++column)
       sum += std::exp(score(column) - max);
     for (int64_t column = 0; column < kColumns; ++column) {
-      expected.probabilities.at(row, column) = std::exp(score(column) - max) / sum;
+      expected.probabilities.at(row, column) =
+          column < seen ? std::exp(score(column) - max) / sum : 0;
       expected.max.at(row, column) = max;
       expected.sum.at(row, column) = sum;
     }
@@ -193,18 +191,22 @@ LogicalResult Matcher::setStatistics(const Samples &samples, const Expected &exp
 }
 
 LogicalResult Matcher::checkFormula() {
-  const Sample none(kRows, kColumns);
+  const Sample none;
   Value made = chain.consumers.front().rows;
   Sample scores = draw(~st::GroupSet(0), 1);
   Samples first;
   if (failed(sample(scores, none, first)))
     return failure();
+  found.isCausal = hasCausalMask(chain.body());
   // Between two columns the logarithm of probabilities differs as scores do.
   const Sample &probabilities = first.find(made)->second;
-  found.scale = std::log(probabilities.at(0, 0) / probabilities.at(0, 1)) /
-                (scores.at(0, 0) - scores.at(0, 1));
+  constexpr int64_t last = kRows - 1;
+  found.scale = std::log(probabilities.at(last, 0) / probabilities.at(last, 1)) /
+                (scores.at(last, 0) - scores.at(last, 1));
   if (!(found.scale > 0 && std::isfinite(found.scale)))
     return refuse("it is no softmax of its scores");
+  if (found.isCausal && findBias())
+    return refuse("it is causal and adds another mask");
   found.scale = static_cast<float>(found.scale); // as the constant was
   for (int trial = 0; trial < kTrials; ++trial) {
     scores = draw(~st::GroupSet(0), 2);

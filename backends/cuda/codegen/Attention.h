@@ -19,7 +19,7 @@ struct Attention {
   int64_t rows = 1, columns = 1; ///< of q and o, of k and v
   int64_t depth = 1, width = 1;  ///< of q and k, of v and o
   double scale = 1;
-  /// Row r sees columns 0 to r alone; what the kernel adds to the scores is not read then.
+  /// Row r sees columns 0 to r alone.
   bool isCausal = false;
   Tensor q, k, v, o;
   Tensor bias;    ///< of f32; strides of 0 where it does not vary

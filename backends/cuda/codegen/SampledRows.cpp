@@ -68,12 +68,12 @@ static std::optional<Sample> reduce(hlo::ReduceOp op, const IterationSpace &spac
   if (reduced != st::GroupSet(1) << columns)
     return std::nullopt;
   const Sample &of = samples.find(input)->second;
-  Sample made(of.rows, of.columns);
-  for (int64_t row = 0; row < of.rows; ++row) {
+  Sample made;
+  for (int64_t row = 0; row < Sample::kRows; ++row) {
     double number = *init;
-    for (int64_t column = 0; column < of.columns; ++column)
+    for (int64_t column = 0; column < Sample::kColumns; ++column)
       number = isSum ? number + of.at(row, column) : std::max(number, of.at(row, column));
-    for (int64_t column = 0; column < of.columns; ++column)
+    for (int64_t column = 0; column < Sample::kColumns; ++column)
       made.at(row, column) = number;
   }
   return made;
@@ -83,9 +83,8 @@ static std::optional<Sample> compute(Operation *op, const IterationSpace &space,
                                      const Samples &samples) {
   if (!isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType())))
     return std::nullopt;
-  const Sample &any = samples.begin()->second;
   if (std::optional<double> splat = splatOf(op->getResult(0)))
-    return Sample(any.rows, any.columns, *splat);
+    return Sample(*splat);
   if (auto reduction = dyn_cast<hlo::ReduceOp>(op))
     return reduce(reduction, space, columns, samples);
   Unary unary = unaryOf(op);
@@ -100,15 +99,76 @@ static std::optional<Sample> compute(Operation *op, const IterationSpace &space,
   return made;
 }
 
-LogicalResult mlir::cuda::sampleRows(Block &body, const IterationSpace &space, unsigned columns,
-                                     Samples &samples, std::string &reason) {
+// ---- masks --------------------------------------------------------------------------------------
+
+/// What no score is far from: added to one, exp of it is 0 beside any other column.
+static constexpr double kLow = -1e30;
+
+static bool holds(hlo::ComparisonDirection direction, int order) {
+  switch (direction) {
+  case hlo::ComparisonDirection::EQ:
+    return order == 0;
+  case hlo::ComparisonDirection::NE:
+    return order != 0;
+  case hlo::ComparisonDirection::GE:
+    return order >= 0;
+  case hlo::ComparisonDirection::GT:
+    return order > 0;
+  case hlo::ComparisonDirection::LE:
+    return order <= 0;
+  case hlo::ComparisonDirection::LT:
+    return order < 0;
+  }
+  return false;
+}
+
+/// Whether a choice between two numbers is 0 where the column is at most the row, and elsewhere so
+/// low that no score added to it counts. What compares the row with the column alone is known from
+/// their order.
+static bool isCausalMask(hlo::SelectOp select, const IterationSpace &space,
+                         const RowsAndColumns &groups) {
+  auto compare = select.getPred().getDefiningOp<hlo::CompareOp>();
+  std::optional<double> onTrue = splatOf(select.getOnTrue()),
+                        onFalse = splatOf(select.getOnFalse());
+  if (!compare || !onTrue || !onFalse)
+    return false;
+  std::optional<unsigned> sides[2];
+  for (auto [side, operand] : llvm::zip(sides, compare->getOperands()))
+    if (auto iota = operand.getDefiningOp<hlo::IotaOp>())
+      side = space.getIotaGroup(iota);
+  const bool isRowFirst = sides[0] == groups.rows && sides[1] == groups.columns;
+  if (!isRowFirst && !(sides[0] == groups.columns && sides[1] == groups.rows))
+    return false;
+  return llvm::all_of(ArrayRef<int>{-1, 0, 1}, [&](int order) { // of row and column
+    const bool holdsHere = holds(compare.getComparisonDirection(), isRowFirst ? order : -order);
+    const double number = holdsHere ? *onTrue : *onFalse;
+    return order >= 0 ? number == 0 : number <= kLow;
+  });
+}
+
+static Sample causalMask() {
+  Sample made;
+  for (int64_t row = 0; row < Sample::kRows; ++row)
+    for (int64_t column = row + 1; column < Sample::kColumns; ++column)
+      made.at(row, column) = kLow;
+  return made;
+}
+
+LogicalResult mlir::cuda::sampleRows(Block &body, const IterationSpace &space,
+                                     const RowsAndColumns &groups, Samples &samples,
+                                     std::string &reason) {
   for (Operation &op : body.without_terminator()) {
+    if (isa<hlo::IotaOp, hlo::CompareOp>(op))
+      continue; // Read by masks alone: what else reads them is refused.
     const bool hasOperands = llvm::all_of(op.getOperands(), [&](Value operand) {
       return samples.contains(operand) || splatOf(operand);
     });
     std::optional<Sample> made;
-    if (hasOperands && op.getNumResults() == 1)
-      made = compute(&op, space, columns, samples);
+    auto select = dyn_cast<hlo::SelectOp>(op);
+    if (select && isCausalMask(select, space, groups))
+      made = causalMask();
+    else if (hasOperands && op.getNumResults() == 1)
+      made = compute(&op, space, groups.columns, samples);
     if (!made) {
       reason = (op.getName().getStringRef() + " is no part of it").str();
       return failure();
@@ -118,73 +178,4 @@ LogicalResult mlir::cuda::sampleRows(Block &body, const IterationSpace &space, u
   return success();
 }
 
-// ---- causal tables ------------------------------------------------------------------------------
-
-/// What no score is far from: added to one, exp of it is 0 beside any other column.
-static constexpr double kLow = -1e30;
-
-using Row = std::vector<double>;
-
-static bool holds(hlo::ComparisonDirection direction, double x, double y) {
-  switch (direction) {
-  case hlo::ComparisonDirection::EQ:
-    return x == y;
-  case hlo::ComparisonDirection::NE:
-    return x != y;
-  case hlo::ComparisonDirection::GE:
-    return x >= y;
-  case hlo::ComparisonDirection::GT:
-    return x > y;
-  case hlo::ComparisonDirection::LE:
-    return x <= y;
-  case hlo::ComparisonDirection::LT:
-    return x < y;
-  }
-  return false;
-}
-
-/// One row of a table that is made of positions, comparisons and constants; empty: of more.
-static Row tableRow(Value value, int64_t row, int64_t columns) {
-  Operation *op = value.getDefiningOp();
-  if (!op)
-    return {};
-  Row made(static_cast<size_t>(columns));
-  if (auto iota = dyn_cast<hlo::IotaOp>(op)) {
-    for (int64_t column = 0; column < columns; ++column)
-      made[column] = static_cast<double>(iota.getIotaDimension() == 0 ? row : column);
-    return made;
-  }
-  if (std::optional<double> splat = splatOf(value))
-    return Row(made.size(), *splat);
-  auto compare = dyn_cast<hlo::CompareOp>(op);
-  auto select = dyn_cast<hlo::SelectOp>(op);
-  if (!compare && !select)
-    return {};
-  SmallVector<Row, 3> operands;
-  for (Value operand : op->getOperands())
-    if (operands.emplace_back(tableRow(operand, row, columns)).empty())
-      return {};
-  for (size_t i = 0; i < made.size(); ++i)
-    made[i] = compare ? static_cast<double>(
-                            holds(compare.getComparisonDirection(), operands[0][i], operands[1][i]))
-                      : operands[operands[0][i] != 0 ? 1 : 2][i];
-  return made;
-}
-
-bool mlir::cuda::isCausalTable(mlir::st::KernelOp kernel) {
-  if (!kernel.getInputs().empty() || kernel.getNumResults() != 1)
-    return false;
-  ArrayRef<int64_t> shape = cast<RankedTensorType>(kernel.getResult(0).getType()).getShape();
-  if (shape.size() != 2)
-    return false;
-  Value table = kernel.getBody().front().getTerminator()->getOperand(0);
-  for (int64_t row = 0; row < shape[0]; ++row) {
-    Row numbers = tableRow(table, row, shape[1]);
-    if (numbers.empty())
-      return false;
-    for (int64_t column = 0; column < shape[1]; ++column)
-      if (column <= row ? numbers[column] != 0 : !(numbers[column] <= kLow))
-        return false;
-  }
-  return true;
-}
+bool mlir::cuda::hasCausalMask(Block &body) { return !body.getOps<hlo::SelectOp>().empty(); }

@@ -4,7 +4,8 @@
 
 #include "backends/cuda/codegen/ChainPlan.h"
 
-#include <vector>
+#include <array>
+#include <string>
 
 namespace mlir::cuda {
 
@@ -12,14 +13,14 @@ namespace mlir::cuda {
 /// along one of them is repeated.
 class Sample {
 public:
-  Sample(int64_t rows, int64_t columns, double number = 0)
-      : rows(rows), columns(columns), numbers(static_cast<size_t>(rows * columns), number) {}
+  static constexpr int64_t kRows = 4, kColumns = 4;
 
-  double &at(int64_t row, int64_t column) { return numbers[row * columns + column]; }
-  double at(int64_t row, int64_t column) const { return numbers[row * columns + column]; }
+  explicit Sample(double number = 0) { numbers.fill(number); }
 
-  int64_t rows, columns;
-  std::vector<double> numbers;
+  double &at(int64_t row, int64_t column) { return numbers[row * kColumns + column]; }
+  double at(int64_t row, int64_t column) const { return numbers[row * kColumns + column]; }
+
+  std::array<double, static_cast<size_t>(kRows *kColumns)> numbers;
 };
 
 /// Whether two samples are the same but for the rounding of f64.
@@ -27,16 +28,19 @@ bool isSame(const Sample &one, const Sample &other);
 
 using Samples = DenseMap<Value, Sample>;
 
-/// Computes in f64 what the body of kind "loop" makes of its arguments: of what is not in `samples`
-/// already, each value that is needed for what it yields. Conversions between floats change
-/// nothing. Only functions that are smooth in their operands and maxima along the columns are
-/// known, so that formulas that agree at random points are the same. `columns` is the group that
-/// reductions sum along; fails with the op that is of another kind.
-LogicalResult sampleRows(Block &body, const st::IterationSpace &space, unsigned columns,
+/// Groups of a chain's space.
+struct RowsAndColumns {
+  unsigned rows = 0, columns = 0;
+};
+
+/// Computes in f64 what the body of kind "loop" makes of its arguments, which are in `samples`.
+/// Conversions between floats change nothing. Only functions that are smooth in their operands,
+/// sums and maxima along the columns, and masks of the columns behind a row are known, so that
+/// formulas that agree at random points are the same. Fails with the op that is of another kind.
+LogicalResult sampleRows(Block &body, const st::IterationSpace &space, const RowsAndColumns &groups,
                          Samples &samples, std::string &reason);
 
-/// Whether a kernel without inputs makes a table that is 0 where the column is at most the row, and
-/// elsewhere so low that no score added to it counts.
-bool isCausalTable(st::KernelOp kernel);
+/// Of a body that sampleRows knows.
+bool hasCausalMask(Block &body);
 
 } // namespace mlir::cuda

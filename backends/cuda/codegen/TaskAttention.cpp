@@ -36,7 +36,7 @@ LogicalResult TaskConverter::convertAttention(st::KernelOp kernel, const Attenti
   auto strides = [&](const Attention::Tensor &tensor) {
     return builder.getDenseI64ArrayAttr({tensor.batch, tensor.head, tensor.row});
   };
-  const bool hasBias = found.bias.value && !found.isCausal;
+  const bool hasBias = found.bias.value != nullptr;
   Value q = viewOf(found.q.value), k = viewOf(found.k.value), v = viewOf(found.v.value);
   Value bias = hasBias ? viewOf(found.bias.value) : Value();
   Value o = viewOf(found.o.value), max = viewOf(found.max), sum = viewOf(found.sum);
