@@ -310,7 +310,20 @@ absl::Status TaskValidator::check(const proto::CudaAttention &attention) {
   ST_RETURN_IF_ERROR(checkHeads("q", attention, attention.q(), rows, attention.depth(), half));
   ST_RETURN_IF_ERROR(checkHeads("k", attention, attention.k(), columns, attention.depth(), half));
   ST_RETURN_IF_ERROR(checkHeads("v", attention, attention.v(), columns, attention.width(), half));
-  ST_RETURN_IF_ERROR(checkHeads("o", attention, attention.o(), rows, attention.width(), half));
+  const int gradients =
+      attention.has_d_o() + attention.has_d_q() + attention.has_d_k() + attention.has_d_v();
+  if (gradients != (attention.has_o() ? 0 : 4))
+    return error("attention that makes neither o nor all gradients");
+  if (attention.has_o()) {
+    ST_RETURN_IF_ERROR(checkHeads("o", attention, attention.o(), rows, attention.width(), half));
+  } else {
+    ST_RETURN_IF_ERROR(checkHeads("do", attention, attention.d_o(), rows, attention.width(), half));
+    ST_RETURN_IF_ERROR(checkHeads("dq", attention, attention.d_q(), rows, attention.depth(), half));
+    ST_RETURN_IF_ERROR(
+        checkHeads("dk", attention, attention.d_k(), columns, attention.depth(), half));
+    ST_RETURN_IF_ERROR(
+        checkHeads("dv", attention, attention.d_v(), columns, attention.width(), half));
+  }
   if (attention.has_bias())
     ST_RETURN_IF_ERROR(checkHeads("the bias", attention, attention.bias(), rows, columns, full));
   proto::CudaHeads statistics; // of each row of each head a number

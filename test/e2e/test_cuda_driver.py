@@ -30,7 +30,7 @@ RANKS_8 = LAYOUTS["2 replicas of 2 stages of 2 shards"]
 COMPILED = {}  # By what was compiled.
 
 
-def compile_for_host(folder, model, layout):
+def compile_for_host(folder, model, layout, target="cuda-host"):
     key = json.dumps([model, layout])
     binary = folder / f"{model}.bin"
     if key in COMPILED:
@@ -38,7 +38,7 @@ def compile_for_host(folder, model, layout):
         binary.chmod(0o755)
         return binary
     config, task = MODELS[model]
-    st.expect(binary == st.compile_model(folder, model, config, task, layout, "--target=cuda-host", "--optimizer=adamw",
+    st.expect(binary == st.compile_model(folder, model, config, task, layout, f"--target={target}", "--optimizer=adamw",
                                          "--lr=1e-3"), "the binary has another name")
     COMPILED[key] = binary.read_bytes()
     return binary
@@ -101,8 +101,16 @@ def lost(number, times):
     return check
 
 
-# Attention without dropout, in 16 bits, of which no pass keeps scores: the forward pass that is made again.
-ATTENTION = {**parallel("bf16"), "recompute": "full"}
+# Attention without dropout, in 16 bits.
+ATTENTION = parallel("bf16")
+
+
+def compile_attention(folder, model):
+    """For the host with the figures of an H100, by which no score is kept in memory."""
+    text = (st.ROOT / "devices/cuda-sm_90.textproto").read_text().replace('chip: "sm_90"', 'chip: "host"')
+    target = folder / "cuda-h100-host.textproto"
+    target.write_text(text.replace('name: "cuda-sm_90"', 'name: "cuda-h100-host"'))
+    return compile_for_host(folder, model, ATTENTION, target)
 
 
 def without_dropout(config):
@@ -115,10 +123,11 @@ MODELS.update({f"{name}, no dropout": (without_dropout(config), task) for name, 
 def attends(model, mask):
     """cuDNN's attention agrees with that of generated kernels; where it is not to be had, their bits are what comes."""
     def check(folder):
-        binary = compile_for_host(folder, f"{model}, no dropout", ATTENTION)
+        binary = compile_attention(folder, f"{model}, no dropout")
         text = st.check_run([st.BIN / "st-translate", "--executable-to-text", binary]).stdout
-        commands = [line for line in text.splitlines() if re.match(r" *(causal )?attention bf16 ", line)]
-        st.expect(commands and all(mask in line for line in commands), f"no attention with {mask}: {commands}")
+        commands = re.findall(r"^ *((?:causal )?(gradient of )?attention bf16 .*)", text, re.M)
+        st.expect(len(commands) == 4 and all(mask in line for line, _ in commands), f"no attention with {mask}: {commands}")
+        st.expect(sum(bool(gradient) for _, gradient in commands) == 2, f"no gradients: {commands}")
         expected, said = train(binary, folder, "host")
         st.expect("attention" not in said, said)
         gpu, env = standins.for_gpu(binary)
@@ -131,7 +140,8 @@ def attends(model, mask):
         st.expect(again == found, f"ST_SEED={SEED - 1}: another run has losses {again[0]} in the place of {found[0]}")
         trace = folder / "trace.json"
         traced, _ = train(gpu, folder, "traced", env, (), f"--trace={trace}")
-        st.expect(traced == found and "attention bf16 4 x 8 of 32 x 32" in trace.read_text(), "the trace has no attention")
+        st.expect(traced == found and "gradient of attention bf16 4 x 8 of 32 x 32" in trace.read_text(),
+                  "the trace has no attention")
         for name, setting, flags, line in (
                 ("old", "old", (), "libcudnn.so.9 is of version 9.1.0, at least 9.13.0 is needed, which computes attention; "
                  "generated kernels do it"),
@@ -145,7 +155,7 @@ def attends(model, mask):
 
 
 def lacks_cudnn(folder):
-    binary = compile_for_host(folder, "gpt2, no dropout", ATTENTION)
+    binary = compile_attention(folder, "gpt2, no dropout")
     expected, _ = train(binary, folder, "host")
     gpu, env = standins.for_gpu(binary, cudnn=False)
     found, said = train(gpu, folder, "none", env)

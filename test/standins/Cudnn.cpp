@@ -93,8 +93,11 @@ int checkProduct(const Desc &op) {
   if (left[3] != right[2] || made[2] != left[2] || made[3] != right[3] || made[0] != left[0] ||
       made[1] != left[1] || right[0] != left[0] || right[1] != left[1])
     return fail(kBadParam, "a product of matrices that do not fit");
-  if (a->number(kCudnnTensorType) != b->number(kCudnnTensorType) ||
-      widthOf(a->number(kCudnnTensorType)) != 2)
+  // What is made between operations is rounded to the type of the other matrix.
+  const bool isBetween =
+      a->number(kCudnnTensorIsVirtual) && a->number(kCudnnTensorType) == kCudnnF32;
+  if ((a->number(kCudnnTensorType) != b->number(kCudnnTensorType) && !isBetween) ||
+      widthOf(b->number(kCudnnTensorType)) != 2)
     return fail(kNotSupported, "a product of other than 16-bit matrices of one type");
   return kSuccess;
 }
@@ -134,6 +137,37 @@ int checkReduction(const Desc &op) {
   return reduced == y->extents(kCudnnTensorDims)
              ? kSuccess
              : fail(kNotSupported, "a reduction along another dimension than the last");
+}
+
+int checkReshape(const Desc &op) {
+  const Desc *x = op.other(kCudnnReshapeOpX), *y = op.other(kCudnnReshapeOpY);
+  if (!x || !y)
+    return fail(kBadParam, "a reshape lacks an attribute");
+  Extents turned = x->extents(kCudnnTensorDims);
+  std::swap(turned[2], turned[3]);
+  return turned == y->extents(kCudnnTensorDims) && y->extents(kCudnnTensorStrides)[2] == 1
+             ? kSuccess
+             : fail(kNotSupported, "a reshape that is no transpose");
+}
+
+/// Probabilities made again by the logarithms of sums, and by them the gradients: of q into f32.
+bool isGradient(const Desc &graph) {
+  int products = 0, reshapes = 0, sums = 0, exponentials = 0;
+  bool sumsInF32 = false;
+  for (const void *pointer : graph.pointers.at(kCudnnGraphOps)) {
+    const Desc &op = *static_cast<const Desc *>(pointer);
+    products += op.kind == kCudnnMatmulOp;
+    reshapes += op.kind == kCudnnReshapeOp;
+    sums += op.kind == kCudnnReductionOp;
+    if (op.kind == kCudnnPointwiseOp)
+      exponentials += op.other(kCudnnPointwiseOpDesc)->number(kCudnnPointwiseMode) == kCudnnExp;
+    if (op.kind == kCudnnMatmulOp) {
+      const Desc &made = *op.other(kCudnnMatmulOpC);
+      sumsInF32 |=
+          !made.number(kCudnnTensorIsVirtual) && made.number(kCudnnTensorType) == kCudnnF32;
+    }
+  }
+  return products == 5 && reshapes == 2 && sums == 1 && exponentials == 1 && sumsInF32;
 }
 
 /// Scores, a softmax with the logarithms of its sums in memory, and the product with values.
@@ -238,15 +272,22 @@ public:
       multiply(op, numbers);
     else if (op.kind == kCudnnReductionOp)
       reduce(op, numbers);
+    else if (op.kind == kCudnnReshapeOp)
+      transpose(op, numbers);
     else
       apply(op, numbers);
     for (float &number : numbers)
       number = roundTo(made.type, number);
-    if (!made.isVirtual)
-      forEach(made.dims, [&](const Extents &at) {
-        writeElement(pointers.at(made.id), made.type, offset(at, made.strides),
-                     numbers[static_cast<size_t>(place(at, made.dims))]);
-      });
+    if (made.isVirtual)
+      return;
+    // Engines add up what they make in f32 by products, on what lies there.
+    const bool adds = op.kind == kCudnnMatmulOp && made.type == kCudnnF32;
+    forEach(made.dims, [&](const Extents &at) {
+      float &number = numbers[static_cast<size_t>(place(at, made.dims))];
+      const int64_t to = offset(at, made.strides);
+      number += adds ? readElement(pointers.at(made.id), made.type, to) : 0;
+      writeElement(pointers.at(made.id), made.type, to, number);
+    });
   }
 
 private:
@@ -272,8 +313,19 @@ private:
     return it->second;
   }
 
+  void transpose(const Operation &op, std::vector<float> &made) {
+    const std::vector<float> &x = read(op.operands[0]);
+    forEach(op.operands[1].dims, [&](const Extents &at) {
+      made[static_cast<size_t>(place(at, op.operands[1].dims))] =
+          x[static_cast<size_t>(place({at[0], at[1], at[3], at[2]}, op.operands[0].dims))];
+    });
+  }
+
   void multiply(const Operation &op, std::vector<float> &made) {
-    const std::vector<float> &a = read(op.operands[0]), &b = read(op.operands[1]);
+    std::vector<float> a = read(op.operands[0]);
+    const std::vector<float> &b = read(op.operands[1]);
+    for (float &number : a)
+      number = roundTo(op.operands[1].type, number);
     const Extents &left = op.operands[0].dims, &right = op.operands[1].dims;
     const int64_t m = left[2], n = right[3], k = left[3];
     for (int64_t batch = 0; batch < left[0] * left[1]; ++batch)
@@ -330,6 +382,9 @@ private:
       case kCudnnLog:
         number = std::log(operand(0));
         break;
+      case kCudnnIdentity:
+        number = operand(0);
+        break;
       case kCudnnGreaterEqual:
         number = operand(0) >= operand(1);
         break;
@@ -352,6 +407,8 @@ Operation describe(const Desc &op) {
   };
   if (op.kind == kCudnnMatmulOp) {
     add(kCudnnMatmulOpA), add(kCudnnMatmulOpB), add(kCudnnMatmulOpC);
+  } else if (op.kind == kCudnnReshapeOp) {
+    add(kCudnnReshapeOpX), add(kCudnnReshapeOpY);
   } else if (op.kind == kCudnnReductionOp) {
     made.mode = op.other(kCudnnReductionOpDesc)->number(kCudnnReductionOperator);
     add(kCudnnReductionOpX), add(kCudnnReductionOpY);
@@ -458,6 +515,9 @@ int cudnnBackendFinalize(void *descriptor) {
   case kCudnnReductionOp:
     status = checkReduction(desc);
     break;
+  case kCudnnReshapeOp:
+    status = checkReshape(desc);
+    break;
   case kCudnnHeuristics:
   case kCudnnGraph:
     if (!desc.pointers.count(desc.kind == kCudnnGraph ? kCudnnGraphOps : kCudnnHeuristicsGraph))
@@ -491,7 +551,7 @@ int cudnnBackendGetAttribute(void *descriptor, int attribute, int, int64_t most,
   if (attribute != kCudnnHeuristicsResults)
     return fail(kBadParam, "an attribute that is not there");
   const Desc *graph = desc.other(kCudnnHeuristicsGraph);
-  if (isSwitchedTo("none") || !isAttention(*graph)) {
+  if (isSwitchedTo("none") || (!isAttention(*graph) && !isGradient(*graph))) {
     *count = 0;
     return kSuccess;
   }

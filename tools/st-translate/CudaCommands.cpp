@@ -90,7 +90,8 @@ void CommandPrinter::print(const proto::CudaProduct &product) {
 
 /// All but the commands in it.
 void CommandPrinter::print(const proto::CudaAttention &attention) {
-  os << (attention.causal() ? "causal " : "") << "attention "
+  os << (attention.causal() ? "causal " : "")
+     << (attention.has_o() ? "attention " : "gradient of attention ")
      << StringRef(proto::ElementType_Name(attention.type())).lower() << " " << attention.batch()
      << " x " << attention.heads() << " of " << attention.rows() << " x " << attention.columns()
      << " depth " << attention.depth() << " width " << attention.width();
@@ -104,7 +105,14 @@ void CommandPrinter::print(const proto::CudaAttention &attention) {
   printHeads("q", attention.q());
   printHeads("k", attention.k());
   printHeads("v", attention.v());
-  printHeads("o", attention.o());
+  if (attention.has_o()) {
+    printHeads("o", attention.o());
+  } else {
+    printHeads("do", attention.d_o());
+    printHeads("dq", attention.d_q());
+    printHeads("dk", attention.d_k());
+    printHeads("dv", attention.d_v());
+  }
   if (attention.has_bias())
     printHeads("bias", attention.bias());
   if (attention.has_max()) {

@@ -34,34 +34,44 @@ LogicalResult AttentionOp::verify() {
   struct Tensor {
     StringRef name;
     Value buffer;
-    ArrayRef<int64_t> strides;
+    std::optional<ArrayRef<int64_t>> strides;
     int64_t rows, width;
     Type type;
   };
   const Type f32 = Float32Type::get(getContext());
-  const int64_t statistics[] = {heads * rows, rows, 1};
-  SmallVector<Tensor> tensors{{"q", getQ(), getQStrides(), rows, depth, type},
-                              {"k", getK(), getKStrides(), columns, depth, type},
-                              {"v", getV(), getVStrides(), columns, width, type},
-                              {"o", getO(), getOStrides(), rows, width, type},
-                              {"max", getMax(), statistics, rows, 1, f32},
-                              {"sum", getSum(), statistics, rows, 1, f32}};
-  if (bool(getBias()) != bool(getBiasStrides()))
-    return emitOpError("has a bias without strides or strides without a bias");
+  const int64_t dense[] = {heads * rows, rows, 1};
+  auto statistic = [&](Value buffer) {
+    return buffer ? std::optional(ArrayRef<int64_t>(dense)) : std::nullopt;
+  };
+  const Tensor tensors[] = {{"q", getQ(), getQStrides(), rows, depth, type},
+                            {"k", getK(), getKStrides(), columns, depth, type},
+                            {"v", getV(), getVStrides(), columns, width, type},
+                            {"o", getO(), getOStrides(), rows, width, type},
+                            {"bias", getBias(), getBiasStrides(), rows, columns, f32},
+                            {"max", getMax(), statistic(getMax()), rows, 1, f32},
+                            {"sum", getSum(), statistic(getSum()), rows, 1, f32},
+                            {"do", getDO(), getDOStrides(), rows, width, type},
+                            {"dq", getDQ(), getDQStrides(), rows, depth, type},
+                            {"dk", getDK(), getDKStrides(), columns, depth, type},
+                            {"dv", getDV(), getDVStrides(), columns, width, type}};
   if (getBias() && getCausal())
     return emitOpError("is causal and has a bias, expected one of them at most");
-  if (getBias())
-    tensors.push_back({"bias", getBias(), *getBiasStrides(), rows, columns, f32});
+  const bool isGradient =
+      getDO() && getDQ() && getDK() && getDV() && !getO() && !getMax() && !getSum();
+  if (!isGradient && (!getO() || getDO() || getDQ() || getDK() || getDV()))
+    return emitOpError("makes neither o nor the gradients of q, k and v by that of o");
   for (const Tensor &tensor : tensors) {
+    if (bool(tensor.buffer) != tensor.strides.has_value())
+      return emitOpError("has ") << tensor.name << " without strides or strides without it";
     if (!tensor.buffer)
       continue;
     if (elementOf(tensor.buffer) != tensor.type)
       return emitOpError("has ") << tensor.name << " of " << elementOf(tensor.buffer)
                                  << ", expected " << tensor.type;
-    if (tensor.strides.size() != 3)
-      return emitOpError("has ") << tensor.strides.size() << " strides of " << tensor.name
+    if (tensor.strides->size() != 3)
+      return emitOpError("has ") << tensor.strides->size() << " strides of " << tensor.name
                                  << ", expected those of batch, head and row";
-    if (!liesIn(tensor.buffer, tensor.strides, {batch, heads, tensor.rows}, tensor.width))
+    if (!liesIn(tensor.buffer, *tensor.strides, {batch, heads, tensor.rows}, tensor.width))
       return emitOpError("has ") << tensor.name << " with strides that lead out of its buffer";
   }
   for (Operation &op : getBody().front())

@@ -88,7 +88,14 @@ void Reader::visit(const proto::CudaAttention &attention) {
   addHeads(attention.q(), rows, attention.depth(), width, false);
   addHeads(attention.k(), columns, attention.depth(), width, false);
   addHeads(attention.v(), columns, attention.width(), width, false);
-  addHeads(attention.o(), rows, attention.width(), width, true);
+  if (attention.has_o())
+    addHeads(attention.o(), rows, attention.width(), width, true);
+  if (attention.has_d_o()) {
+    addHeads(attention.d_o(), rows, attention.width(), width, false);
+    addHeads(attention.d_q(), rows, attention.depth(), width, true);
+    addHeads(attention.d_k(), columns, attention.depth(), width, true);
+    addHeads(attention.d_v(), columns, attention.width(), width, true);
+  }
   if (attention.has_bias())
     addHeads(attention.bias(), rows, columns, widthOf(proto::F32), false);
   const int64_t statistics = attention.batch() * attention.heads() * rows * widthOf(proto::F32);

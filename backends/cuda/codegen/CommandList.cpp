@@ -196,24 +196,33 @@ static LogicalResult translateAttention(AttentionOp attention, proto::CudaAttent
                        : proto::BF16);
   command.set_scale(attention.getScale().convertToDouble());
   command.set_causal(attention.getCausal());
-  auto setHeads = [&](Value buffer, ArrayRef<int64_t> strides, proto::CudaHeads &heads) {
-    heads.set_batch(strides[0]);
-    heads.set_head(strides[1]);
-    heads.set_row(strides[2]);
+  auto setHeads = [&](Value buffer, std::optional<ArrayRef<int64_t>> strides,
+                      auto getHeads) -> LogicalResult {
+    if (!buffer)
+      return success();
+    proto::CudaHeads &heads = *(command.*getHeads)();
+    heads.set_batch((*strides)[0]);
+    heads.set_head((*strides)[1]);
+    heads.set_row((*strides)[2]);
     return setPlace(attention, buffer, *heads.mutable_place());
   };
-  if ((attention.getBias() && failed(setHeads(attention.getBias(), *attention.getBiasStrides(),
-                                              *command.mutable_bias()))) ||
-      (attention.getMax() &&
+  using Command = proto::CudaAttention;
+  if ((attention.getMax() &&
        failed(setPlace(attention, attention.getMax(), *command.mutable_max()))) ||
       (attention.getSum() &&
        failed(setPlace(attention, attention.getSum(), *command.mutable_sum()))))
     return failure();
   return success(
-      succeeded(setHeads(attention.getQ(), attention.getQStrides(), *command.mutable_q())) &&
-      succeeded(setHeads(attention.getK(), attention.getKStrides(), *command.mutable_k())) &&
-      succeeded(setHeads(attention.getV(), attention.getVStrides(), *command.mutable_v())) &&
-      succeeded(setHeads(attention.getO(), attention.getOStrides(), *command.mutable_o())));
+      succeeded(setHeads(attention.getQ(), attention.getQStrides(), &Command::mutable_q)) &&
+      succeeded(setHeads(attention.getK(), attention.getKStrides(), &Command::mutable_k)) &&
+      succeeded(setHeads(attention.getV(), attention.getVStrides(), &Command::mutable_v)) &&
+      succeeded(setHeads(attention.getO(), attention.getOStrides(), &Command::mutable_o)) &&
+      succeeded(
+          setHeads(attention.getBias(), attention.getBiasStrides(), &Command::mutable_bias)) &&
+      succeeded(setHeads(attention.getDO(), attention.getDOStrides(), &Command::mutable_d_o)) &&
+      succeeded(setHeads(attention.getDQ(), attention.getDQStrides(), &Command::mutable_d_q)) &&
+      succeeded(setHeads(attention.getDK(), attention.getDKStrides(), &Command::mutable_d_k)) &&
+      succeeded(setHeads(attention.getDV(), attention.getDVStrides(), &Command::mutable_d_v)));
 }
 
 /// The place from which the host fetches the byte that decides on the next trip.

@@ -230,6 +230,20 @@ LogicalResult TaskConverter::convertKernel(st::KernelOp kernel) {
   if (llvm::all_of(kernel.getResultTypes(),
                    [](Type type) { return cast<RankedTensorType>(type).getNumElements() == 0; }))
     return success();
+  if (kernel == isConverted)
+    return success();
+  FailureOr<SmallVector<Place>> places = placesOf(kernel);
+  if (failed(places))
+    return failure();
+  if (kernel.getKind() == "matmul")
+    return convertProduct(kernel, *places);
+  if (kernel.getKind() == "chain")
+    return convertChain(kernel, *places);
+  return joinsInPlace(kernel, *places) ? success() : launch(kernel, *places);
+}
+
+/// Of its inputs and results.
+FailureOr<SmallVector<Place>> TaskConverter::placesOf(st::KernelOp kernel) {
   SmallVector<Place> places;
   for (ValueRange values : {ValueRange(kernel.getInputs()), ValueRange(kernel.getResults())})
     for (Value value : values) {
@@ -238,11 +252,7 @@ LogicalResult TaskConverter::convertKernel(st::KernelOp kernel) {
         return failure();
       places.push_back(*place);
     }
-  if (kernel.getKind() == "matmul")
-    return convertProduct(kernel, places);
-  if (kernel.getKind() == "chain")
-    return convertChain(kernel, places);
-  return joinsInPlace(kernel, places) ? success() : launch(kernel, places);
+  return places;
 }
 
 void TaskConverter::copy(Operation *op, const Place &from, const Place &to) {

@@ -87,6 +87,7 @@ private:
   SymbolTable symbols;
   OpBuilder builder;
   Value arena, microBatch;
+  Operation *isConverted = nullptr; ///< with the kernel before it
 
   FailureOr<Place> placeOf(Value value);
   FailureOr<Place> placeOfStorage(Operation *user, StringRef symbol);
@@ -97,10 +98,13 @@ private:
   LogicalResult convertKernel(st::KernelOp kernel);
   LogicalResult launch(st::KernelOp kernel, ArrayRef<Place> places);
   LogicalResult convertProduct(st::KernelOp kernel, ArrayRef<Place> places);
-  /// A chain as a cuda.attention, if it is one, or as its launch.
+  /// A chain as a cuda.attention, if it is one, alone or with that behind it, or as its launch.
   LogicalResult convertChain(st::KernelOp kernel, ArrayRef<Place> places);
-  LogicalResult convertAttention(st::KernelOp kernel, const Attention &attention,
-                                 ArrayRef<Place> places);
+  /// Nothing where it is none.
+  FailureOr<bool> convertAttention(ArrayRef<st::KernelOp> kernels);
+  LogicalResult emitAttention(ArrayRef<st::KernelOp> kernels, const Attention &attention,
+                              ArrayRef<SmallVector<Place>> places);
+  FailureOr<SmallVector<Place>> placesOf(st::KernelOp kernel);
   LogicalResult convertWrite(st::WriteOp write);
   LogicalResult convertConstant(stablehlo::ConstantOp constant);
   LogicalResult convertAxisIndex(st::AxisIndexOp index);

@@ -82,13 +82,17 @@ absl::Status CommandRunner::attend(const proto::CudaAttention &attention) {
   operands.q = addressOf(attention.q().place());
   operands.k = addressOf(attention.k().place());
   operands.v = addressOf(attention.v().place());
-  operands.o = addressOf(attention.o().place());
-  if (attention.has_bias())
-    operands.bias = addressOf(attention.bias().place());
-  if (attention.has_max())
-    operands.max = addressOf(attention.max());
-  if (attention.has_sum())
-    operands.sum = addressOf(attention.sum());
+  auto addressIf = [&](bool isThere, const proto::CudaPlace &place) {
+    return isThere ? addressOf(place) : Address{0};
+  };
+  operands.o = addressIf(attention.has_o(), attention.o().place());
+  operands.bias = addressIf(attention.has_bias(), attention.bias().place());
+  operands.max = addressIf(attention.has_max(), attention.max());
+  operands.sum = addressIf(attention.has_sum(), attention.sum());
+  operands.dO = addressIf(attention.has_d_o(), attention.d_o().place());
+  operands.dQ = addressIf(attention.has_d_q(), attention.d_q().place());
+  operands.dK = addressIf(attention.has_d_k(), attention.d_k().place());
+  operands.dV = addressIf(attention.has_d_v(), attention.d_v().place());
   return stream->attend(attention, operands);
 }
 
@@ -123,7 +127,7 @@ std::string CommandRunner::labelOf(const proto::CudaCommand &command) const {
   }
   case proto::CudaCommand::kAttention: {
     const proto::CudaAttention &attention = command.attention();
-    return absl::StrCat("attention ",
+    return absl::StrCat(attention.has_o() ? "attention " : "gradient of attention ",
                         absl::AsciiStrToLower(proto::ElementType_Name(attention.type())), " ",
                         attention.batch(), " x ", attention.heads(), " of ", attention.rows(),
                         " x ", attention.columns());

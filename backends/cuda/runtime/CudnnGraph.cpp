@@ -144,6 +144,17 @@ CudnnGraph::Tensor CudnnGraph::select(Tensor predicate, Tensor x, Tensor otherwi
   return made;
 }
 
+CudnnGraph::Tensor CudnnGraph::transpose(Tensor x, CudnnData type) {
+  const Extents own = extents(x);
+  const Tensor made = add(type, {own[0], own[1], own[3], own[2]},
+                          {own[1] * own[2] * own[3], own[2] * own[3], 1, own[3]}, Where::Nowhere);
+  addOp(kCudnnReshapeOp, "describing a transpose")
+      .set(kCudnnReshapeOpX, desc(x))
+      .set(kCudnnReshapeOpY, desc(made))
+      .finalize();
+  return made;
+}
+
 CudnnGraph::Tensor CudnnGraph::indexAlong(int64_t dimension, Tensor like) {
   const Tensor made = addMade(kCudnnI32, extents(like), 0);
   addPointwise(kCudnnIndex, kCudnnI32, like, made, dimension).finalize();

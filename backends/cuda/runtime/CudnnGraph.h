@@ -64,6 +64,8 @@ public:
   Tensor combine(CudnnPointwiseOp op, Tensor x, Tensor b, CudnnData type = kCudnnF32,
                  Tensor made = 0);
   Tensor apply(CudnnPointwiseOp op, Tensor x, Tensor made = 0);
+  /// The last two dimensions change places.
+  Tensor transpose(Tensor x, CudnnData type);
   Tensor select(Tensor predicate, Tensor x, Tensor otherwise);
   Tensor indexAlong(int64_t dimension, Tensor like);
   /// Along the last dimension.

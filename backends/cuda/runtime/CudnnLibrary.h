@@ -26,6 +26,7 @@ enum CudnnKind : int {
   kCudnnMatmulOp = 19,
   kCudnnReduction = 21,
   kCudnnReductionOp = 22,
+  kCudnnReshapeOp = 31,
   kCudnnDeviceProperties = 38,
 };
 
@@ -69,6 +70,8 @@ enum CudnnAttribute : int {
   kCudnnReductionOpX = 1610,
   kCudnnReductionOpY = 1611,
   kCudnnReductionOpDesc = 1612,
+  kCudnnReshapeOpX = 2200,
+  kCudnnReshapeOpY = 2201,
   kCudnnDeviceJson = 2702,
 };
 
@@ -102,6 +105,7 @@ enum CudnnPointwiseOp : int {
   kCudnnSub = 9,
   kCudnnExp = 13,
   kCudnnLog = 15,
+  kCudnnIdentity = 21,
   kCudnnGreaterEqual = 303,
   kCudnnIndex = 501,
   kCudnnSelect = 601,

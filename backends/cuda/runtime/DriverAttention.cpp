@@ -4,8 +4,9 @@
 
 #include "absl/strings/str_cat.h"
 
+#include <algorithm>
 #include <cfloat>
-#include <vector>
+#include <utility>
 
 namespace st::cuda {
 
@@ -40,11 +41,16 @@ CudnnHandle::~CudnnHandle() {
 std::string DriverAttention::key(const proto::CudaAttention &attention) {
   proto::CudaAttention kept = attention;
   kept.clear_body();
-  for (proto::CudaHeads *heads :
-       {kept.mutable_q(), kept.mutable_k(), kept.mutable_v(), kept.mutable_o()})
+  for (proto::CudaHeads *heads : {kept.mutable_q(), kept.mutable_k(), kept.mutable_v()})
     heads->clear_place();
-  if (kept.has_bias())
-    kept.mutable_bias()->clear_place();
+  for (auto [isThere, heads] : {std::pair(kept.has_o(), &proto::CudaAttention::mutable_o),
+                                {kept.has_bias(), &proto::CudaAttention::mutable_bias},
+                                {kept.has_d_o(), &proto::CudaAttention::mutable_d_o},
+                                {kept.has_d_q(), &proto::CudaAttention::mutable_d_q},
+                                {kept.has_d_k(), &proto::CudaAttention::mutable_d_k},
+                                {kept.has_d_v(), &proto::CudaAttention::mutable_d_v}})
+    if (isThere)
+      (kept.*heads)()->clear_place();
   if (kept.has_max())
     kept.mutable_max()->Clear();
   if (kept.has_sum())
@@ -52,105 +58,80 @@ std::string DriverAttention::key(const proto::CudaAttention &attention) {
   return kept.SerializeAsString();
 }
 
-/// Scores, what is done to them, their softmax and its product with the values, in the order in
-/// which cuDNN's frontend composes attention. The logarithm of each row's sum is always asked for:
-/// without it there may be no engine.
-void DriverAttention::build(const proto::CudaAttention &attention) {
-  const int64_t batch = attention.batch(), heads = attention.heads();
-  const int64_t rows = attention.rows(), columns = attention.columns();
-  const CudnnData type = attention.type() == proto::F16 ? kCudnnF16 : kCudnnBF16;
-  auto add = [&](const proto::CudaHeads &tensor, int64_t rows, int64_t width) {
-    return graph.inMemory(type, {batch, heads, rows, width},
-                          {tensor.batch(), tensor.head(), tensor.row(), 1});
-  };
-  auto addStatistic = [&] {
-    return graph.inMemory(kCudnnF32, {batch, heads, rows, 1}, {heads * rows, rows, 1, 1});
-  };
-  q = add(attention.q(), rows, attention.depth());
-  // As the right operand of a product it is seen transposed.
-  k = graph.inMemory(type, {batch, heads, attention.depth(), columns},
-                     {attention.k().batch(), attention.k().head(), 1, attention.k().row()});
-  v = add(attention.v(), columns, attention.width());
-  o = add(attention.o(), rows, attention.width());
-  CudnnGraph::Tensor scores = graph.multiply(q, k, kCudnnF32);
-  scaleValue = static_cast<float>(attention.scale());
-  if (scaleValue != 1) {
-    scale = graph.byValue();
-    scores = graph.combine(kCudnnMul, scores, scale);
-  }
-  if (attention.has_bias()) {
-    const proto::CudaHeads &mask = attention.bias();
-    const int64_t alongRows = mask.row() ? rows : 1, alongHeads = mask.head() ? heads : 1,
-                  alongBatch = mask.batch() ? batch : 1;
-    const int64_t row = mask.row() ? mask.row() : columns,
-                  head = mask.head() ? mask.head() : row * alongRows;
-    bias = graph.inMemory(kCudnnF32, {alongBatch, alongHeads, alongRows, columns},
-                          {mask.batch() ? mask.batch() : head * alongHeads, head, row, 1});
-    scores = graph.combine(kCudnnAdd, scores, bias);
-  }
-  if (attention.causal()) {
-    const CudnnGraph::Tensor row = graph.indexAlong(2, scores),
-                             column = graph.indexAlong(3, scores);
-    low = graph.byValue();
-    scores = graph.select(graph.combine(kCudnnGreaterEqual, row, column, kCudnnBool), scores, low);
-  }
-  max = graph.reduce(kCudnnReduceMax, scores, attention.has_max() ? addStatistic() : 0);
-  CudnnGraph::Tensor exps = graph.apply(kCudnnExp, graph.combine(kCudnnSub, scores, max));
-  sum = graph.reduce(kCudnnReduceAdd, exps, attention.has_sum() ? addStatistic() : 0);
-  logSum = addStatistic();
-  graph.combine(kCudnnAdd, max, graph.apply(kCudnnLog, sum), kCudnnF32, logSum);
-  graph.multiply(graph.combine(kCudnnDiv, exps, sum, type), v, type, o);
-}
-
 absl::StatusOr<std::unique_ptr<DriverAttention>>
 DriverAttention::create(const CudnnHandle &handle, const proto::CudaAttention &attention,
                         int64_t mostBytes) {
-  const int64_t logSumBytes = attention.batch() * attention.heads() * attention.rows() * 4;
-  if (logSumBytes > mostBytes)
-    return absl::ResourceExhaustedError(absl::StrCat(
-        "sums of rows take ", logSumBytes, " bytes of workspace, of at most ", mostBytes));
   auto made = std::unique_ptr<DriverAttention>(new DriverAttention(handle));
-  made->build(attention);
-  ST_ASSIGN_OR_RETURN(made->plan, made->graph.plan(handle.target(),
-                                                   (mostBytes - logSumBytes) / kWorkspaceAlignment *
-                                                       kWorkspaceAlignment,
-                                                   made->engineBytes));
+  ST_RETURN_IF_ERROR(made->plan(attention, mostBytes));
   return made;
 }
 
-absl::Status DriverAttention::run(const AttentionOperands &operands,
-                                  DevicePointer workspace) const {
-  const int64_t engine =
-      (engineBytes + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
-  std::vector<int64_t> ids;
-  std::vector<const void *> pointers;
-  auto add = [&](CudnnGraph::Tensor tensor, const void *pointer) {
-    ids.push_back(tensor);
-    pointers.push_back(pointer);
+/// Of the workspace.
+int64_t DriverAttention::take(int64_t count) {
+  const int64_t begin = bytes;
+  bytes += (count + kWorkspaceAlignment - 1) / kWorkspaceAlignment * kWorkspaceAlignment;
+  return begin;
+}
+
+absl::Status DriverAttention::plan(const proto::CudaAttention &attention, int64_t mostBytes) {
+  const int64_t rows = attention.batch() * attention.heads() * attention.rows();
+  scale = static_cast<float>(attention.scale());
+  forward = std::make_unique<AttentionGraph>(handle.cudnn, attention);
+  forward->buildForward();
+  ST_RETURN_IF_ERROR(forward->plan(handle.target(), mostBytes));
+  int64_t engineBytes = forward->workspaceBytes();
+  if (!attention.has_o()) {
+    gradient = std::make_unique<AttentionGraph>(handle.cudnn, attention);
+    gradient->buildGradient();
+    ST_RETURN_IF_ERROR(gradient->plan(handle.target(), mostBytes));
+    engineBytes = std::max(engineBytes, gradient->workspaceBytes());
+  }
+  take(engineBytes);
+  logSum = take(rows * 4);
+  if (gradient) {
+    o = take(rows * attention.width() * 2);
+    rowSum = take(rows * 4);
+    dQSumBytes = rows * attention.depth() * 4;
+    dQSum = take(dQSumBytes);
+  }
+  if (bytes > mostBytes)
+    return absl::ResourceExhaustedError(
+        absl::StrCat("cuDNN takes ", bytes, " bytes of workspace, of at most ", mostBytes));
+  return absl::OkStatus();
+}
+
+absl::Status DriverAttention::run(const AttentionOperands &operands, Address workspace,
+                                  GpuStream &stream) const {
+  static constexpr float kOne = 1;
+  AttentionParts parts{};
+  auto set = [&](AttentionPart part, Address address) {
+    parts[static_cast<size_t>(part)] = reinterpret_cast<const void *>(address);
   };
-  auto at = [](Address address) { return reinterpret_cast<const void *>(address); };
-  for (auto [tensor, address] :
-       {std::pair(q, operands.q), {k, operands.k}, {v, operands.v}, {o, operands.o}})
-    add(tensor, at(address));
-  for (auto [tensor, address] :
-       {std::pair(bias, operands.bias), {max, operands.max}, {sum, operands.sum}})
-    if (address)
-      add(tensor, at(address));
-  add(logSum, at(workspace + static_cast<Address>(engine)));
-  if (scale)
-    add(scale, &scaleValue);
-  if (low)
-    add(low, &kLowest);
-  const void *space = at(workspace);
-  const auto count = static_cast<int64_t>(ids.size());
-  CudnnDesc pack(handle.cudnn, kCudnnVariantPack, "attention");
-  pack.set(kCudnnPackIds, ids)
-      .set(kCudnnPackPointers, kCudnnPointerType, count, pointers.data())
-      .set(kCudnnPackWorkspace, kCudnnPointerType, 1, &space)
-      .finalize();
-  ST_RETURN_IF_ERROR(pack.status);
-  return handle.cudnn.check(handle.cudnn.execute(handle.target().library, plan->desc, pack.desc),
-                            "attention");
+  auto inWorkspace = [&](int64_t offset) { return workspace + static_cast<Address>(offset); };
+  set(AttentionPart::Q, operands.q);
+  set(AttentionPart::K, operands.k);
+  set(AttentionPart::V, operands.v);
+  set(AttentionPart::O, gradient ? inWorkspace(o) : operands.o);
+  set(AttentionPart::Bias, operands.bias);
+  set(AttentionPart::Max, operands.max);
+  set(AttentionPart::Sum, operands.sum);
+  set(AttentionPart::LogSum, inWorkspace(logSum));
+  set(AttentionPart::DO, operands.dO);
+  set(AttentionPart::DQ, operands.dQ);
+  set(AttentionPart::DK, operands.dK);
+  set(AttentionPart::DV, operands.dV);
+  set(AttentionPart::RowSum, inWorkspace(rowSum));
+  set(AttentionPart::DQSum, inWorkspace(dQSum));
+  parts[static_cast<size_t>(AttentionPart::Scale)] = &scale;
+  parts[static_cast<size_t>(AttentionPart::Low)] = &kLowest;
+  parts[static_cast<size_t>(AttentionPart::One)] = &kOne;
+  const Handle library = handle.target().library;
+  const void *space = reinterpret_cast<const void *>(workspace);
+  ST_RETURN_IF_ERROR(forward->run(library, parts, space));
+  if (!gradient)
+    return absl::OkStatus();
+  ST_RETURN_IF_ERROR(stream.zero(inWorkspace(dQSum), 0, {dQSumBytes, 1}));
+  return gradient->run(library, parts, space);
 }
 
 } // namespace st::cuda

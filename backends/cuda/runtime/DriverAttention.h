@@ -2,8 +2,7 @@
 #ifndef ST_BACKENDS_CUDA_RUNTIME_DRIVERATTENTION_H
 #define ST_BACKENDS_CUDA_RUNTIME_DRIVERATTENTION_H
 
-#include "backends/cuda/runtime/CudnnGraph.h"
-#include "backends/cuda/runtime/GpuDevice.h"
+#include "backends/cuda/runtime/AttentionGraph.h"
 
 #include <memory>
 #include <string>
@@ -32,31 +31,33 @@ private:
   std::unique_ptr<CudnnDesc> device;
 };
 
-/// A plan of cuDNN for some attention. cuDNN recognises attention by the operations that it is made
-/// of, and keeps no score in memory.
+/// Plans of cuDNN for some attention or its gradient, which makes o and the logarithms of sums
+/// again before.
 class DriverAttention {
 public:
-  /// Fails where cuDNN has no engine that makes do with so many bytes. The handle outlives it.
+  /// Fails where cuDNN has no engine, or more than so many bytes of workspace are needed. The
+  /// handle outlives it.
   static absl::StatusOr<std::unique_ptr<DriverAttention>>
   create(const CudnnHandle &handle, const proto::CudaAttention &attention, int64_t mostBytes);
 
   /// The same for attention that the same plan computes.
   static std::string key(const proto::CudaAttention &attention);
 
-  absl::Status run(const AttentionOperands &operands, DevicePointer workspace) const;
+  int64_t workspaceBytes() const { return bytes; }
+  /// `stream` is the handle's.
+  absl::Status run(const AttentionOperands &operands, Address workspace, GpuStream &stream) const;
 
 private:
-  explicit DriverAttention(const CudnnHandle &handle) : handle(handle), graph(handle.cudnn) {}
+  explicit DriverAttention(const CudnnHandle &handle) : handle(handle) {}
 
-  void build(const proto::CudaAttention &attention);
+  absl::Status plan(const proto::CudaAttention &attention, int64_t mostBytes);
+  int64_t take(int64_t count);
 
   const CudnnHandle &handle;
-  CudnnGraph graph;
-  CudnnGraph::Tensor q = 0, k = 0, v = 0, o = 0, bias = 0, max = 0, sum = 0, logSum = 0;
-  CudnnGraph::Tensor scale = 0, low = 0; // on the host; 0: there is none
-  float scaleValue = 1;
-  int64_t engineBytes = 0; // of the workspace, of which log-sums take the rest
-  std::unique_ptr<CudnnDesc> plan;
+  std::unique_ptr<AttentionGraph> forward, gradient; ///< the latter may be null
+  float scale = 1;
+  int64_t bytes = 0; ///< of the workspace, in which these lie behind what engines take
+  int64_t logSum = 0, o = 0, rowSum = 0, dQSum = 0, dQSumBytes = 0;
 };
 
 } // namespace st::cuda

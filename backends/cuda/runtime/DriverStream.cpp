@@ -11,6 +11,7 @@ namespace st::cuda {
 namespace {
 
 constexpr size_t kWorkspaceBytes = size_t{32} << 20; // as NVIDIA advises for its newest GPUs
+constexpr int64_t kMostAttentionBytes = int64_t{1} << 30;
 
 class DriverGraph : public GpuGraph {
 public:
@@ -82,7 +83,7 @@ public:
   absl::Status attend(const proto::CudaAttention &attention,
                       const AttentionOperands &operands) override {
     ST_RETURN_IF_ERROR(device.enter());
-    return attentions.at(&attention)->run(operands, attentionWorkspace);
+    return attentions.at(&attention)->run(operands, attentionWorkspace, *this);
   }
   absl::Status wait() override {
     ST_RETURN_IF_ERROR(device.enter());
@@ -100,6 +101,7 @@ private:
   std::map<const proto::CudaProduct *, std::unique_ptr<DriverProduct>> products;
   std::unique_ptr<CudnnHandle> cudnn;
   DevicePointer attentionWorkspace = 0;
+  int64_t attentionBytes = 0;                                                    // of it
   std::map<std::string, absl::StatusOr<std::unique_ptr<DriverAttention>>> plans; // of equal ones
   std::map<const proto::CudaAttention *, DriverAttention *> attentions;
 
@@ -176,13 +178,18 @@ absl::Status DriverStream::prepare(const proto::CudaAttention &attention) {
   ST_RETURN_IF_ERROR(device.enter());
   if (!cudnn) {
     ST_ASSIGN_OR_RETURN(cudnn, CudnnHandle::create(stream));
-    ST_ASSIGN_OR_RETURN(attentionWorkspace, device.allocate(kWorkspaceBytes));
   }
   const std::string key = DriverAttention::key(attention);
   auto known = plans.find(key);
   if (known == plans.end())
-    known = plans.emplace(key, DriverAttention::create(*cudnn, attention, kWorkspaceBytes)).first;
+    known =
+        plans.emplace(key, DriverAttention::create(*cudnn, attention, kMostAttentionBytes)).first;
   ST_RETURN_IF_ERROR(known->second.status());
+  // Plans know no addresses; a workspace that has become too small goes with the device.
+  if (const int64_t bytes = (*known->second)->workspaceBytes(); bytes > attentionBytes) {
+    ST_ASSIGN_OR_RETURN(attentionWorkspace, device.allocate(bytes));
+    attentionBytes = bytes;
+  }
   attentions[&attention] = known->second->get();
   return absl::OkStatus();
 }

@@ -36,8 +36,9 @@ struct ProductOperands {
 };
 
 struct AttentionOperands {
-  Address q = 0, k = 0, v = 0, o = 0;
-  Address bias = 0, max = 0, sum = 0; ///< 0: none
+  Address q = 0, k = 0, v = 0;
+  Address o = 0, bias = 0, max = 0, sum = 0; ///< 0: none
+  Address dO = 0, dQ = 0, dK = 0, dV = 0;    ///< of a gradient
 };
 
 /// Work of a stream that was recorded, to be given again as a whole.

@@ -29,6 +29,10 @@ TEST(CudnnLibrary, NumbersAreThoseOfTheHeader) {
   EXPECT_EQ(kCudnnMatmulOp, CUDNN_BACKEND_OPERATION_MATMUL_DESCRIPTOR);
   EXPECT_EQ(kCudnnReduction, CUDNN_BACKEND_REDUCTION_DESCRIPTOR);
   EXPECT_EQ(kCudnnReductionOp, CUDNN_BACKEND_OPERATION_REDUCTION_DESCRIPTOR);
+  EXPECT_EQ(kCudnnReshapeOp, CUDNN_BACKEND_OPERATION_RESHAPE_DESCRIPTOR);
+  EXPECT_EQ(kCudnnReshapeOpX, CUDNN_ATTR_OPERATION_RESHAPE_XDESC);
+  EXPECT_EQ(kCudnnReshapeOpY, CUDNN_ATTR_OPERATION_RESHAPE_YDESC);
+  EXPECT_EQ(kCudnnIdentity, CUDNN_POINTWISE_IDENTITY);
   EXPECT_EQ(kCudnnDeviceProperties, CUDNN_BACKEND_DEVICEPROP_DESCRIPTOR);
   EXPECT_EQ(kCudnnPointwiseMode, CUDNN_ATTR_POINTWISE_MODE);
   EXPECT_EQ(kCudnnPointwisePrecision, CUDNN_ATTR_POINTWISE_MATH_PREC);
@@ -144,6 +148,18 @@ proto::CudaAttention attentionOf(int64_t length, int64_t depth) {
   return made;
 }
 
+/// The same, as a gradient: of do and into dq, dk and dv as o lay.
+proto::CudaAttention gradientOf(proto::CudaAttention attention) {
+  *attention.mutable_d_o() = attention.q();
+  for (proto::CudaHeads *heads :
+       {attention.mutable_d_q(), attention.mutable_d_k(), attention.mutable_d_v()})
+    *heads = attention.o();
+  attention.clear_o();
+  attention.clear_max();
+  attention.clear_sum();
+  return attention;
+}
+
 proto::CudaHeads biasOf(int64_t batch, int64_t head, int64_t row) {
   proto::CudaHeads made;
   made.set_batch(batch);
@@ -162,8 +178,11 @@ TEST_P(CudnnPlans, AttentionHasAnEngine) {
   ASSERT_TRUE(handle.ok()) << handle.status();
   auto expectPlan = [&](const char *name, const proto::CudaAttention &attention) {
     SCOPED_TRACE(name);
-    absl::Status made = DriverAttention::create(**handle, attention, int64_t{32} << 20).status();
-    EXPECT_TRUE(made.ok()) << made;
+    for (const proto::CudaAttention &each : {attention, gradientOf(attention)}) {
+      SCOPED_TRACE(each.has_o() ? "forward" : "gradient");
+      absl::Status made = DriverAttention::create(**handle, each, int64_t{1} << 30).status();
+      EXPECT_TRUE(made.ok()) << made;
+    }
   };
   proto::CudaAttention attention = attentionOf(512, 64);
   expectPlan("plain", attention);
