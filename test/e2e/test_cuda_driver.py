@@ -13,6 +13,9 @@ import subprocess
 import sys
 import time
 
+import numpy as np
+from safetensors.numpy import load_file
+
 import cuda_standins as standins
 import st_testing as st
 from test_cuda_training import BERT, GPT2, LAYOUTS, parallel
@@ -105,12 +108,15 @@ def lost(number, times):
 ATTENTION = parallel("bf16")
 
 
-def compile_attention(folder, model):
+def compile_attention(folder, model, *flags):
     """For the host with the figures of an H100, by which no score is kept in memory."""
     text = (st.ROOT / "devices/cuda-sm_90.textproto").read_text().replace('chip: "sm_90"', 'chip: "host"')
     target = folder / "cuda-h100-host.textproto"
     target.write_text(text.replace('name: "cuda-sm_90"', 'name: "cuda-h100-host"'))
-    return compile_for_host(folder, model, ATTENTION, target)
+    if not flags:
+        return compile_for_host(folder, model, ATTENTION, target)
+    config, task = MODELS[model]
+    return st.compile_model(folder, "step", config, task, ATTENTION, f"--target={target}", *flags)
 
 
 def without_dropout(config):
@@ -151,6 +157,25 @@ def attends(model, mask):
             found, said = train(gpu, folder, name, {**env, "ST_STANDIN_CUDNN": setting}, (), *flags)
             st.expect(found == expected and f"{line}\n" in said, f"{name}: {found[0]} for {expected[0]}; {said}")
         return f"{len(commands)} commands, losses differ by {difference:.1e}"
+    return check
+
+
+def same_gradients(model):
+    """The momenta of one step of SGD are gradients: cuDNN's are those of generated kernels but for what 16 bits round."""
+    def check(folder):
+        gpu, env = standins.for_gpu(compile_attention(folder, f"{model}, no dropout", "--optimizer=sgd"))
+        found = {}
+        for way in ("cudnn", "generated"):
+            st.check_run([gpu, "--steps=1", f"--save={folder / way}", f"--attention={way}"], env={**env, "ST_STANDIN_SEED": "0"})
+            found[way] = {key: value for path in (folder / way).rglob("*.safetensors") for key, value in load_file(path).items()
+                          if key.endswith(".momentum")}
+        largest = {key: np.abs(value).max() for key, value in found["generated"].items()}
+        # Some, as that of a key's bias, are zero but for what is rounded.
+        far = {key: np.abs(found["cudnn"][key] - value).max() / max(largest[key], 1e-3 * max(largest.values()))
+               for key, value in found["generated"].items()}
+        worst = max(far, key=far.get)
+        st.expect(len(far) > 20 and 0 < far[worst] < 2e-2, f"{len(far)} gradients, that of {worst} is {far[worst]:.1e} away")
+        return f"{len(far)} gradients, largest distance {far[worst]:.1e}"
     return check
 
 
@@ -249,6 +274,7 @@ CASES = [("bert, f32", same_bits("bert", parallel("f32"))),
          ("a process is killed", lost(signal.SIGKILL, TIMES)),
          ("a process stands still", lost(signal.SIGSTOP, TIMES)),
          ("attention of gpt2 by cuDNN", attends("gpt2", "causal")), ("attention of bert by cuDNN", attends("bert", "bias")),
+         ("gradients of attention of gpt2", same_gradients("gpt2")), ("gradients of attention of bert", same_gradients("bert")),
          ("attention without cuDNN", lacks_cudnn), ("a step is traced", traces), ("choices of cuBLASLt", keeps_choices),
          ("devices are numbered", names_devices)]
 
