@@ -300,6 +300,13 @@ absl::Status TaskValidator::check(const proto::CudaAttention &attention) {
        {attention.batch(), attention.heads(), rows, columns, attention.depth(), attention.width()})
     if (size < 1 || size > kMostMatrix)
       return error(absl::StrCat("attention with a size of ", size));
+  const int64_t widest = std::max(attention.depth(), attention.width());
+  for (int64_t length : {rows, columns}) { // What a library keeps of it has a size, too.
+    int64_t elements = 1;
+    for (int64_t size : {attention.batch(), attention.heads(), length, widest})
+      if (__builtin_mul_overflow(elements, size, &elements) || elements > kLargestMemory)
+        return error("attention is larger than any memory");
+  }
   if (attention.type() != proto::F16 && attention.type() != proto::BF16)
     return error("attention of another type than 16-bit floats");
   if (attention.causal() && attention.has_bias())
@@ -312,8 +319,9 @@ absl::Status TaskValidator::check(const proto::CudaAttention &attention) {
   ST_RETURN_IF_ERROR(checkHeads("v", attention, attention.v(), columns, attention.width(), half));
   const int gradients =
       attention.has_d_o() + attention.has_d_q() + attention.has_d_k() + attention.has_d_v();
-  if (gradients != (attention.has_o() ? 0 : 4))
-    return error("attention that makes neither o nor all gradients");
+  if (gradients != (attention.has_o() ? 0 : 4) ||
+      (!attention.has_o() && (attention.has_max() || attention.has_sum())))
+    return error("attention that makes neither o nor the gradients alone");
   if (attention.has_o()) {
     ST_RETURN_IF_ERROR(checkHeads("o", attention, attention.o(), rows, attention.width(), half));
   } else {

@@ -1,12 +1,12 @@
 // Stands in for libcudnn.so.9: see Streams.h. A graph is computed operation by operation, in f32,
 // from what its descriptors say; what NVIDIA's engines take for attention is told apart by the
 // kinds of its operations alone, and the rest is refused.
-//
-//   ST_STANDIN_CUDNN    "old": of too low a version; "none": no engine for anything
+// ST_STANDIN_CUDNN="old" is of too low a version, "none" has no engine for anything.
 #include "backends/cuda/runtime/CudnnLibrary.h"
 #include "lib/Support/Float16.h"
 #include "test/standins/Streams.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdio>
@@ -40,7 +40,6 @@ struct Desc {
   bool isFinal = false;
   std::map<int, std::vector<int64_t>> numbers;
   std::map<int, std::vector<const void *>> pointers; // also other descriptors
-  std::string text;
 
   int64_t number(int attribute, int64_t otherwise = 0) const {
     auto it = numbers.find(attribute);
@@ -71,15 +70,11 @@ int checkTensor(const Desc &tensor) {
                         kCudnnTensorAlignment})
     if (!tensor.numbers.count(attribute))
       return fail(kBadParam, "a tensor lacks an attribute");
-  if (tensor.numbers.at(kCudnnTensorDims).size() != 4 ||
-      tensor.numbers.at(kCudnnTensorStrides).size() != 4)
-    return fail(kBadParam, "a tensor has not four dimensions");
-  for (int64_t extent : tensor.numbers.at(kCudnnTensorDims))
-    if (extent < 1)
-      return fail(kBadParam, "a tensor is empty");
-  for (int64_t stride : tensor.numbers.at(kCudnnTensorStrides))
-    if (stride < 1)
-      return fail(kBadParam, "a tensor has a stride below 1");
+  for (int attribute : {kCudnnTensorDims, kCudnnTensorStrides}) {
+    const std::vector<int64_t> &numbers = tensor.numbers.at(attribute);
+    if (numbers.size() != 4 || *std::min_element(numbers.begin(), numbers.end()) < 1)
+      return fail(kBadParam, "a tensor has not four dimensions, all with elements and strides");
+  }
   return kSuccess;
 }
 
@@ -530,8 +525,6 @@ int cudnnBackendFinalize(void *descriptor) {
   case kCudnnVariantPack:
     if (desc.numbers[kCudnnPackIds].size() != desc.pointers[kCudnnPackPointers].size())
       status = fail(kBadParam, "as many pointers as tensors are expected");
-    break;
-  default:
     break;
   }
   desc.isFinal = status == kSuccess;

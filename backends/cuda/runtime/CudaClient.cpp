@@ -188,12 +188,14 @@ absl::Status CudaExecutable::loadGroup(const proto::Executable &program,
 /// One line, of a program that has attention which a library may compute.
 void sayHowAttentionGoes(const AttentionWays &ways) {
   const int64_t all = ways.byLibrary + ways.byKernels;
-  const absl::StatusOr<const Cudnn *> cudnn = getCudnn();
   if (all == 0)
     return;
-  if (!ways.usesLibrary)
+  if (!ways.usesLibrary) {
     std::fprintf(stderr, "attention: generated kernels, as --attention asks\n");
-  else if (!cudnn.ok())
+    return;
+  }
+  const absl::StatusOr<const Cudnn *> cudnn = getCudnn();
+  if (!cudnn.ok())
     std::fprintf(stderr, "%s; generated kernels do it\n",
                  std::string(cudnn.status().message()).c_str());
   else if (ways.byKernels == 0)

@@ -152,8 +152,8 @@ absl::StatusOr<std::string> createGroupId();
 /// How many GPUs this machine has. Unavailable without a driver.
 absl::StatusOr<int64_t> countGpus();
 
-/// GPU `ordinal` of this machine, through libcuda.so.1, and libcublasLt.so for products. An error
-/// names what is missing.
+/// GPU `ordinal` of this machine, through libcuda.so.1, libcublasLt.so for products, and libcudnn.so.9
+/// for attention. An error names what is missing, but for the last.
 absl::StatusOr<std::unique_ptr<GpuDevice>> createDriverDevice(const proto::CudaCode &code,
                                                               int64_t ordinal);
 
