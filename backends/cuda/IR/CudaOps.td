@@ -49,7 +49,8 @@ def Cuda_AttentionOp : Op<Cuda_Dialect, "attention", [AttrSizedOperandSegments, 
     For each head of each batch: q and o have `rows` rows, k and v `columns`; those of q and k are of `depth` elements, those of
     v and o of `width`, neighbours in memory. Strides are elements to the next batch, head and row; of the bias they are 0 where
     it does not vary. `causal`: row r sees columns 0 to r alone. All but the bias is of one 16-bit type, the bias of f32; a
-    gradient is laid out like what it is of, with strides of its own. max and sum are, of each row, the largest score and the sum of exp(score - max), f32 and dense.
+    gradient is laid out like what it is of, with strides of its own. max and sum are, of each row, the largest score and the sum
+    of exp(score - max), f32 and dense.
 
     The body does the same: where a program runs decides which of the two is done.
 
