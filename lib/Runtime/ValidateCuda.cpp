@@ -8,9 +8,11 @@
 
 #include <algorithm>
 #include <climits>
+#include <cmath>
 #include <google/protobuf/stubs/logging.h>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 namespace st {
@@ -79,6 +81,10 @@ private:
   absl::Status check(const proto::CudaProduct &product) const;
   absl::Status checkEpilogue(const proto::CudaProduct &product, int64_t dWidth) const;
   absl::Status check(const proto::CudaExchange &exchange) const;
+  absl::Status check(const proto::CudaAttention &attention);
+  absl::Status checkHeads(absl::string_view what, const proto::CudaAttention &attention,
+                          const proto::CudaHeads &heads, int64_t rows, int64_t columns,
+                          int64_t width) const;
   absl::Status checkMatrix(absl::string_view what, const proto::CudaProduct &product,
                            const proto::CudaPlace &place, const proto::CudaMatrix &matrix,
                            int64_t rows, int64_t columns, int64_t width) const;
@@ -300,6 +306,87 @@ absl::Status TaskValidator::check(const proto::CudaExchange &exchange) const {
   return checkPlace("what comes by an exchange", exchange.to(), to);
 }
 
+/// Rows of neighbours, in all heads of all batches, aligned as a library reads them.
+absl::Status TaskValidator::checkHeads(absl::string_view what,
+                                       const proto::CudaAttention &attention,
+                                       const proto::CudaHeads &heads, int64_t rows, int64_t columns,
+                                       int64_t width) const {
+  Bytes elements;
+  elements.add(columns, width);
+  for (auto [count, stride] : {std::pair(attention.batch(), heads.batch()),
+                               {attention.heads(), heads.head()},
+                               {rows, heads.row()}}) {
+    Bytes check;
+    check.add(count - 1, stride);
+    if (!check.fits(kLargestMemory / width))
+      return error(absl::StrCat(what, " of attention is larger than any memory"));
+    elements.add((count - 1) * stride, width);
+  }
+  ST_RETURN_IF_ERROR(
+      checkAlignment(absl::StrCat(what, " of attention"), heads.place(), kMostAlignment));
+  return checkPlace(absl::StrCat(what, " of attention"), heads.place(), elements);
+}
+
+absl::Status TaskValidator::check(const proto::CudaAttention &attention) {
+  const int64_t rows = attention.rows(), columns = attention.columns();
+  for (int64_t size :
+       {attention.batch(), attention.heads(), rows, columns, attention.depth(), attention.width()})
+    if (size < 1 || size > kMostMatrix)
+      return error(absl::StrCat("attention with a size of ", size));
+  const int64_t widest = std::max(attention.depth(), attention.width());
+  for (int64_t length : {rows, columns}) { // What a library keeps of it has a size, too.
+    int64_t elements = 1;
+    for (int64_t size : {attention.batch(), attention.heads(), length, widest})
+      if (__builtin_mul_overflow(elements, size, &elements) || elements > kLargestMemory)
+        return error("attention is larger than any memory");
+  }
+  if (attention.type() != proto::F16 && attention.type() != proto::BF16)
+    return error("attention of another type than 16-bit floats");
+  if (attention.causal() && attention.has_bias())
+    return error("attention that is causal and has a bias");
+  if (!(attention.scale() > 0 && attention.scale() < HUGE_VAL))
+    return error(absl::StrCat("attention with a scale of ", attention.scale()));
+  constexpr int64_t half = 2, full = 4;
+  ST_RETURN_IF_ERROR(checkHeads("q", attention, attention.q(), rows, attention.depth(), half));
+  ST_RETURN_IF_ERROR(checkHeads("k", attention, attention.k(), columns, attention.depth(), half));
+  ST_RETURN_IF_ERROR(checkHeads("v", attention, attention.v(), columns, attention.width(), half));
+  const int gradients =
+      attention.has_d_o() + attention.has_d_q() + attention.has_d_k() + attention.has_d_v();
+  if (gradients != (attention.has_o() ? 0 : 4) ||
+      (!attention.has_o() && (attention.has_max() || attention.has_sum())))
+    return error("attention that makes neither o nor the gradients alone");
+  if (attention.has_o()) {
+    ST_RETURN_IF_ERROR(checkHeads("o", attention, attention.o(), rows, attention.width(), half));
+  } else {
+    ST_RETURN_IF_ERROR(checkHeads("do", attention, attention.d_o(), rows, attention.width(), half));
+    ST_RETURN_IF_ERROR(checkHeads("dq", attention, attention.d_q(), rows, attention.depth(), half));
+    ST_RETURN_IF_ERROR(
+        checkHeads("dk", attention, attention.d_k(), columns, attention.depth(), half));
+    ST_RETURN_IF_ERROR(
+        checkHeads("dv", attention, attention.d_v(), columns, attention.width(), half));
+  }
+  if (attention.has_bias())
+    ST_RETURN_IF_ERROR(checkHeads("the bias", attention, attention.bias(), rows, columns, full));
+  proto::CudaHeads statistics; // of each row of each head a number
+  statistics.set_row(1);
+  statistics.set_head(rows);
+  statistics.set_batch(attention.heads() * rows);
+  for (auto [what, isThere, place] :
+       {std::tuple("the maxima", attention.has_max(), &attention.max()),
+        std::tuple("the sums", attention.has_sum(), &attention.sum())})
+    if (isThere) {
+      *statistics.mutable_place() = *place;
+      ST_RETURN_IF_ERROR(checkHeads(what, attention, statistics, rows, 1, full));
+    }
+  for (const proto::CudaCommand &each : attention.body()) {
+    if (each.aside() || each.waits())
+      return error("attention has commands that run on several streams");
+    if (!each.has_launch() && !each.has_copy() && !each.has_product())
+      return error("attention has commands other than launches, copies and products");
+  }
+  return checkCommands(attention.body());
+}
+
 absl::Status TaskValidator::check(const proto::CudaCommand &command) {
   switch (command.what_case()) {
   case proto::CudaCommand::kLaunch:
@@ -317,6 +404,8 @@ absl::Status TaskValidator::check(const proto::CudaCommand &command) {
       if (each.aside() || each.waits())
         return error("a loop repeats what runs on several streams");
     return checkCommands(command.loop().body());
+  case proto::CudaCommand::kAttention:
+    return check(command.attention());
   case proto::CudaCommand::kIndex:
     if (command.index().has_entry())
       ST_RETURN_IF_ERROR(checkEntry(command.index().entry(), INT_MIN, INT_MAX));

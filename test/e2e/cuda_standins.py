@@ -29,8 +29,9 @@ def change(fields, message, name, value):
     fields[:] = [[key, value if key == number else old] for key, old in fields]
 
 
-def for_gpu(binary, gpus=8, nccl=True):
-    """A binary for sm_90 of one for cuda-host, and the environment that it runs in: so many GPUs, with or without NCCL."""
+def for_gpu(binary, gpus=8, nccl=True, cudnn=True):
+    """A binary for sm_90 of one for cuda-host, and the environment that it runs in: so many GPUs, with or without NCCL and
+    cuDNN."""
     mutated.MESSAGES["Task"][4] = mutated.TASK_PROGRAMS[False]
     mutator = mutated.Mutator(binary)
     (code,) = values(mutator.program, "Executable", "cuda")
@@ -49,11 +50,13 @@ def for_gpu(binary, gpus=8, nccl=True):
     table = pathlib.Path(f"{binary}-kernels")
     table.write_text("".join(lines))
     libraries = LIBRARIES
-    if not nccl:
+    if not (nccl and cudnn):
         libraries = binary.parent / "libraries"
         libraries.mkdir()
-        for name in ("libcuda.so.1", "libcublasLt.so"):
-            (libraries / name).symlink_to(LIBRARIES / name)
-        (libraries / "libnccl.so.2").write_text("")  # In the place of one that the machine may have.
+        for name, is_there in (("libcuda.so.1", True), ("libcublasLt.so", True), ("libnccl.so.2", nccl), ("libcudnn.so.9", cudnn)):
+            if is_there:
+                (libraries / name).symlink_to(LIBRARIES / name)
+            else:
+                (libraries / name).write_text("")  # In the place of one that the machine may have.
     return changed, {**os.environ, "LD_LIBRARY_PATH": str(libraries), "ST_STANDIN_KERNELS": str(table), "ST_STANDIN_GPUS": str(gpus),
                      "ST_CACHE_DIR": str(binary.parent / "cache")}

@@ -13,6 +13,9 @@ import subprocess
 import sys
 import time
 
+import numpy as np
+from safetensors.numpy import load_file
+
 import cuda_standins as standins
 import st_testing as st
 from test_cuda_training import BERT, GPT2, LAYOUTS, parallel
@@ -30,7 +33,7 @@ RANKS_8 = LAYOUTS["2 replicas of 2 stages of 2 shards"]
 COMPILED = {}  # By what was compiled.
 
 
-def compile_for_host(folder, model, layout):
+def compile_for_host(folder, model, layout, target="cuda-host"):
     key = json.dumps([model, layout])
     binary = folder / f"{model}.bin"
     if key in COMPILED:
@@ -38,7 +41,7 @@ def compile_for_host(folder, model, layout):
         binary.chmod(0o755)
         return binary
     config, task = MODELS[model]
-    st.expect(binary == st.compile_model(folder, model, config, task, layout, "--target=cuda-host", "--optimizer=adamw",
+    st.expect(binary == st.compile_model(folder, model, config, task, layout, f"--target={target}", "--optimizer=adamw",
                                          "--lr=1e-3"), "the binary has another name")
     COMPILED[key] = binary.read_bytes()
     return binary
@@ -99,6 +102,91 @@ def lost(number, times):
             st.expect(waited, f"ST_SEED={SEED - 1}: nobody says what for: {said}")
         return f"{times} times, ST_SEED={SEED - 1}"
     return check
+
+
+# Attention without dropout, in 16 bits.
+ATTENTION = parallel("bf16")
+
+
+def compile_attention(folder, model, *flags):
+    """For the host with the figures of an H100, by which no score is kept in memory."""
+    text = (st.ROOT / "devices/cuda-sm_90.textproto").read_text().replace('chip: "sm_90"', 'chip: "host"')
+    target = folder / "cuda-h100-host.textproto"
+    target.write_text(text.replace('name: "cuda-sm_90"', 'name: "cuda-h100-host"'))
+    if not flags:
+        return compile_for_host(folder, model, ATTENTION, target)
+    config, task = MODELS[model]
+    return st.compile_model(folder, "step", config, task, ATTENTION, f"--target={target}", *flags)
+
+
+def without_dropout(config):
+    return {key: 0.0 if "drop" in key else value for key, value in config.items()}
+
+
+MODELS.update({f"{name}, no dropout": (without_dropout(config), task) for name, (config, task) in list(MODELS.items())})
+
+
+def attends(model, mask):
+    """cuDNN's attention agrees with that of generated kernels; where it is not to be had, their bits are what comes."""
+    def check(folder):
+        binary = compile_attention(folder, f"{model}, no dropout")
+        text = st.check_run([st.BIN / "st-translate", "--executable-to-text", binary]).stdout
+        commands = re.findall(r"^ *((?:causal )?(gradient of )?attention bf16 .*)", text, re.M)
+        st.expect(len(commands) == 4 and all(mask in line for line, _ in commands), f"no attention with {mask}: {commands}")
+        st.expect(sum(bool(gradient) for _, gradient in commands) == 2, f"no gradients: {commands}")
+        expected, said = train(binary, folder, "host")
+        st.expect("attention" not in said, said)
+        gpu, env = standins.for_gpu(binary)
+        env["ST_STANDIN_SEED"] = str(SEED)
+        found, said = train(gpu, folder, "cudnn", env)
+        st.expect("attention: cuDNN 9.19.0\n" in said, said)
+        difference = max(abs(x - y) for x, y in zip(found[0], expected[0]))
+        st.expect(0 < difference < 5e-4, f"ST_SEED={SEED - 1}: losses {found[0]}, by generated kernels {expected[0]}")
+        again, _ = train(gpu, folder, "again", {**env, "ST_STANDIN_SEED": str(SEED + 1)})
+        st.expect(again == found, f"ST_SEED={SEED - 1}: another run has losses {again[0]} in the place of {found[0]}")
+        trace = folder / "trace.json"
+        traced, _ = train(gpu, folder, "traced", env, (), f"--trace={trace}")
+        st.expect(traced == found and "gradient of attention bf16 4 x 8 of 32 x 32" in trace.read_text(),
+                  "the trace has no attention")
+        for name, setting, flags, line in (
+                ("old", "old", (), "libcudnn.so.9 is of version 9.1.0, at least 9.13.0 is needed, which computes attention; "
+                 "generated kernels do it"),
+                ("none", "none", (), f"attention: cuDNN 9.19.0 for 0 of {len(commands)}, generated kernels for the others: "
+                 "cuDNN has no engine for it"),
+                ("forced", "", ("--attention=generated",), "attention: generated kernels, as --attention asks")):
+            found, said = train(gpu, folder, name, {**env, "ST_STANDIN_CUDNN": setting}, (), *flags)
+            st.expect(found == expected and f"{line}\n" in said, f"{name}: {found[0]} for {expected[0]}; {said}")
+        return f"{len(commands)} commands, losses differ by {difference:.1e}"
+    return check
+
+
+def same_gradients(model):
+    """The momenta of one step of SGD are gradients: cuDNN's are those of generated kernels but for what 16 bits round."""
+    def check(folder):
+        gpu, env = standins.for_gpu(compile_attention(folder, f"{model}, no dropout", "--optimizer=sgd"))
+        found = {}
+        for way in ("cudnn", "generated"):
+            st.check_run([gpu, "--steps=1", f"--save={folder / way}", f"--attention={way}"], env={**env, "ST_STANDIN_SEED": "0"})
+            found[way] = {key: value for path in (folder / way).rglob("*.safetensors") for key, value in load_file(path).items()
+                          if key.endswith(".momentum")}
+        largest = {key: np.abs(value).max() for key, value in found["generated"].items()}
+        # Some, as that of a key's bias, are zero but for what is rounded.
+        far = {key: np.abs(found["cudnn"][key] - value).max() / max(largest[key], 1e-3 * max(largest.values()))
+               for key, value in found["generated"].items()}
+        worst = max(far, key=far.get)
+        st.expect(len(far) > 20 and 0 < far[worst] < 2e-2, f"{len(far)} gradients, that of {worst} is {far[worst]:.1e} away")
+        return f"{len(far)} gradients, largest distance {far[worst]:.1e}"
+    return check
+
+
+def lacks_cudnn(folder):
+    binary = compile_attention(folder, "gpt2, no dropout")
+    expected, _ = train(binary, folder, "host")
+    gpu, env = standins.for_gpu(binary, cudnn=False)
+    found, said = train(gpu, folder, "none", env)
+    st.expect(found == expected and "libcudnn.so.9 is missing, which computes attention; generated kernels do it\n" in said, said)
+    done = st.run([binary, "--attention=flash"])
+    st.expect(done.returncode == 1 and "--attention=flash: expected cudnn or generated" in done.stderr, done.stderr)
 
 
 def keeps_choices(folder):
@@ -185,7 +273,9 @@ CASES = [("bert, f32", same_bits("bert", parallel("f32"))),
          ("8 ranks without NCCL", same_bits("gpt2", RANKS_8, nccl=False, processes=(2,))),
          ("a process is killed", lost(signal.SIGKILL, TIMES)),
          ("a process stands still", lost(signal.SIGSTOP, TIMES)),
-         ("a step is traced", traces), ("choices of cuBLASLt", keeps_choices),
+         ("attention of gpt2 by cuDNN", attends("gpt2", "causal")), ("attention of bert by cuDNN", attends("bert", "bias")),
+         ("gradients of attention of gpt2", same_gradients("gpt2")), ("gradients of attention of bert", same_gradients("bert")),
+         ("attention without cuDNN", lacks_cudnn), ("a step is traced", traces), ("choices of cuBLASLt", keeps_choices),
          ("devices are numbered", names_devices)]
 
 if __name__ == "__main__":

@@ -209,7 +209,9 @@ CASES = [("mlm on 1x2", survives(EVERY, ONE_LAYER, "mlm", st.layout(1, 2))),
                                                     "--optimizer=sgd")),
          # With all that a product can have beside its result.
          ("commands for two GPUs", survives(20 * EVERY, dict(ONE_LAYER, hidden_act="gelu_new"), "mlm",
-                                            {"mode": "sharding", "data": 2}, "--target=cuda-host"))]
+                                            {"mode": "sharding", "data": 2}, "--target=cuda-host")),
+         ("attention", survives(20 * EVERY, {key: 0.0 if "drop" in key else value for key, value in ONE_LAYER.items()}, "mlm",
+                                {"mode": "sharding", "data": 1, "precision": {"compute": "bf16"}}, "--target=cuda-host"))]
 
 if __name__ == "__main__":
     sys.exit(st.main(*CASES))

@@ -1,6 +1,6 @@
 // What the stand-ins of NVIDIA's libraries share: GPUs that are memory and threads of the host.
 //
-// libcuda.so.1, libcublasLt.so and libnccl.so.2 of this folder take the place of NVIDIA's where
+// libcuda.so.1, libcublasLt.so, libcudnn.so.9 and libnccl.so.2 of this folder take the place of NVIDIA's where
 // tests put them first on the library path: what the runtime asks of these libraries, in which
 // order and from which thread, is tried so on machines without a GPU. They follow NVIDIA's
 // documentation where a wrong call would go unnoticed on the host: work of a stream is done later,

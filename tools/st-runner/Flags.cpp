@@ -50,6 +50,8 @@ ABSL_FLAG(std::vector<std::string>, derate, {},
           "commas; a NAME is chip0-chip1, cluster0.1 or group0. The report says what it delays");
 ABSL_FLAG(std::string, report, "", "file for what each device does in a step, as JSON");
 ABSL_FLAG(double, watchdog, 60, "seconds that one of several processes waits for another one");
+ABSL_FLAG(std::string, attention, "cudnn",
+          "what computes attention on GPUs: cudnn, where it can, or generated kernels");
 ABSL_FLAG(std::optional<uint32_t>, drop_message, std::nullopt,
           "for tests: lose this link message of the first step, counted from 0");
 
@@ -58,8 +60,9 @@ namespace {
 
 // The flags that have an effect on each kind of run, by their names on the command line.
 const std::set<std::string> kTiming = {"timing-only", "time-tasks", "trace", "report", "derate"};
-const std::set<std::string> kOnce = {"inputs",       "outputs",  "init",     "seed",
-                                     "host-threads", "host-isa", "watchdog", "drop-message"};
+const std::set<std::string> kOnce = {"inputs",   "outputs",      "init",
+                                     "seed",     "host-threads", "host-isa",
+                                     "watchdog", "drop-message", "attention"};
 
 // Abseil names flags with underscores; on the command line they are kebab-case.
 std::string kebab(absl::string_view name) {
@@ -194,6 +197,10 @@ absl::StatusOr<ClientOptions> clientOptions() {
   options.timeTasks = absl::GetFlag(FLAGS_time_tasks);
   if (std::optional<uint32_t> message = absl::GetFlag(FLAGS_drop_message))
     options.dropMessage = *message;
+  options.attention = absl::GetFlag(FLAGS_attention);
+  if (options.attention != "cudnn" && options.attention != "generated")
+    return absl::InvalidArgumentError(
+        absl::StrCat("--attention=", options.attention, ": expected cudnn or generated"));
   return options;
 }
 

@@ -23,6 +23,7 @@ private:
   void print(const proto::CudaCopy &copy);
   void print(const proto::CudaProduct &product);
   void print(const proto::CudaExchange &exchange);
+  void print(const proto::CudaAttention &attention);
   void printMatrix(StringRef name, const proto::CudaPlace &place, const proto::CudaMatrix &matrix);
 };
 } // namespace
@@ -97,6 +98,44 @@ void CommandPrinter::print(const proto::CudaProduct &product) {
   }
 }
 
+/// All but the commands in it.
+void CommandPrinter::print(const proto::CudaAttention &attention) {
+  os << (attention.causal() ? "causal " : "")
+     << (attention.has_o() ? "attention " : "gradient of attention ")
+     << StringRef(proto::ElementType_Name(attention.type())).lower() << " " << attention.batch()
+     << " x " << attention.heads() << " of " << attention.rows() << " x " << attention.columns()
+     << " depth " << attention.depth() << " width " << attention.width();
+  if (attention.scale() != 1)
+    os << " scale " << attention.scale();
+  auto printHeads = [&](StringRef name, const proto::CudaHeads &heads) {
+    os << " " << name << " ";
+    print(heads.place());
+    os << " <" << heads.batch() << ", " << heads.head() << ", " << heads.row() << ">";
+  };
+  printHeads("q", attention.q());
+  printHeads("k", attention.k());
+  printHeads("v", attention.v());
+  if (attention.has_o()) {
+    printHeads("o", attention.o());
+  } else {
+    printHeads("do", attention.d_o());
+    printHeads("dq", attention.d_q());
+    printHeads("dk", attention.d_k());
+    printHeads("dv", attention.d_v());
+  }
+  if (attention.has_bias())
+    printHeads("bias", attention.bias());
+  if (attention.has_max()) {
+    os << " max ";
+    print(attention.max());
+  }
+  if (attention.has_sum()) {
+    os << " sum ";
+    print(attention.sum());
+  }
+  os << " or\n";
+}
+
 void CommandPrinter::print(const proto::CudaExchange &exchange) {
   os << "exchange for " << exchange.name() << ": pieces of " << exchange.bytes() << " bytes from ";
   print(exchange.from());
@@ -131,6 +170,9 @@ void CommandPrinter::print(const proto::CudaCommand &command, unsigned indent) {
     }
     os << "\n";
     return print(command.loop().body(), indent + 2);
+  case proto::CudaCommand::kAttention:
+    print(command.attention());
+    return print(command.attention().body(), indent + 2);
   case proto::CudaCommand::kIndex:
     if (command.index().has_entry())
       os << "index table[" << command.index().entry() << "] to ";

@@ -12,7 +12,8 @@ def Cuda_Dialect : Dialect {
   let cppNamespace = "::mlir::cuda";
   let summary = "Work of a task that a vendor's library does.";
   let description = [{
-    Kernels that we generate are `gpu.func`s. What cuBLASLt computes is an op of the task's function.
+    Kernels that we generate are `gpu.func`s. What cuBLASLt computes is an op of the task's function, and so
+    is what cuDNN may compute.
   }];
   let useDefaultAttributePrinterParser = 1;
   let extraClassDeclaration = "void registerCudaAttributes();";

@@ -52,6 +52,53 @@ def Cuda_ProductOp : Op<Cuda_Dialect, "product", [AttrSizedOperandSegments,
   let hasVerifier = 1;
 }
 
+def Cuda_AttentionOp : Op<Cuda_Dialect, "attention", [AttrSizedOperandSegments, SingleBlock, NoTerminator,
+                                                      NoRegionArguments, MemoryEffects<[MemRead, MemWrite]>]> {
+  let summary = "attention or its gradient, by cuDNN or by the kernels in it";
+  let description = [{
+    o = softmax(scale * q * k^T + bias) * v, or the gradients dq, dk and dv by that of o, do, which nothing of o is needed for.
+    For each head of each batch: q and o have `rows` rows, k and v `columns`; those of q and k are of `depth` elements, those of
+    v and o of `width`, neighbours in memory. Strides are elements to the next batch, head and row; of the bias they are 0 where
+    it does not vary. `causal`: row r sees columns 0 to r alone. All but the bias is of one 16-bit type, the bias of f32; a
+    gradient is laid out like what it is of, with strides of its own. max and sum are, of each row, the largest score and the sum
+    of exp(score - max), f32 and dense.
+
+    The body does the same: where a program runs decides which of the two is done.
+
+    ```mlir
+    cuda.attention %q * %k * %v into %o 8 x 12 of 512 x 512 depth 64 width 64
+        q [393216, 64, 768] k [393216, 64, 768] v [393216, 64, 768] o [393216, 32768, 64] {causal}
+        : memref<3145728xbf16>, memref<3145728xbf16>, memref<3145728xbf16> into memref<3145728xbf16> {
+      gpu.launch_func @kernels::@chain_0 ...
+    }
+    ```
+  }];
+  let arguments = (ins Cuda_Buffer:$q, Cuda_Buffer:$k, Cuda_Buffer:$v, Optional<Cuda_Buffer>:$bias,
+                       Optional<Cuda_Buffer>:$o, Optional<Cuda_Buffer>:$max, Optional<Cuda_Buffer>:$sum,
+                       Optional<Cuda_Buffer>:$d_o, Optional<Cuda_Buffer>:$d_q, Optional<Cuda_Buffer>:$d_k,
+                       Optional<Cuda_Buffer>:$d_v, I64Attr:$batch, I64Attr:$heads, I64Attr:$rows, I64Attr:$columns,
+                       I64Attr:$depth, I64Attr:$width, DenseI64ArrayAttr:$q_strides,
+                       DenseI64ArrayAttr:$k_strides, DenseI64ArrayAttr:$v_strides,
+                       OptionalAttr<DenseI64ArrayAttr>:$o_strides,
+                       OptionalAttr<DenseI64ArrayAttr>:$bias_strides,
+                       OptionalAttr<DenseI64ArrayAttr>:$d_o_strides,
+                       OptionalAttr<DenseI64ArrayAttr>:$d_q_strides,
+                       OptionalAttr<DenseI64ArrayAttr>:$d_k_strides,
+                       OptionalAttr<DenseI64ArrayAttr>:$d_v_strides,
+                       DefaultValuedAttr<F64Attr, "1.0">:$scale, UnitAttr:$causal);
+  let regions = (region SizedRegion<1>:$body);
+  let assemblyFormat = [{
+    $q `*` $k `*` $v (`plus` $bias^)? (`into` $o^)? (`max` $max^)? (`sum` $sum^)?
+    (`gradient` $d_o^ `to` $d_q `,` $d_k `,` $d_v)? $batch `x` $heads `of` $rows `x` $columns
+    `depth` $depth `width` $width `q` $q_strides `k` $k_strides `v` $v_strides (`o` $o_strides^)?
+    (`bias` $bias_strides^)? (`do` $d_o_strides^ `dq` $d_q_strides `dk` $d_k_strides `dv` $d_v_strides)?
+    attr-dict `:` type($q) `,` type($k) `,` type($v) (`plus` type($bias)^)? (`into` type($o)^)?
+    (`max` type($max)^)? (`sum` type($sum)^)? (`gradient` type($d_o)^ `to` type($d_q) `,` type($d_k) `,` type($d_v))?
+    $body
+  }];
+  let hasVerifier = 1;
+}
+
 def Cuda_WriteIndexOp : Op<Cuda_Dialect, "write_index", [MemoryEffects<[MemWrite]>]> {
   let summary = "writes a number that the host knows as an i32";
   let description = "The number is the micro-batch or an entry of the rank table.";

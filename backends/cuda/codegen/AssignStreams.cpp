@@ -40,6 +40,7 @@ private:
   void add(const proto::CudaPlace &place, int64_t bytes, bool isWritten);
   void visit(const proto::CudaCommand &command);
   void visit(const proto::CudaProduct &product);
+  void visit(const proto::CudaAttention &attention);
 };
 
 void Reader::add(const proto::CudaPlace &place, int64_t bytes, bool isWritten) {
@@ -78,6 +79,38 @@ void Reader::visit(const proto::CudaProduct &product) {
     add(product.sums(), (product.sums_of_a() ? m : n) * dWidth, true);
 }
 
+/// What the library touches, and what the commands in its place do.
+void Reader::visit(const proto::CudaAttention &attention) {
+  auto addHeads = [&](const proto::CudaHeads &heads, int64_t rows, int64_t width, int64_t bytes,
+                      bool isWritten) {
+    const int64_t last = (attention.batch() - 1) * heads.batch() +
+                         (attention.heads() - 1) * heads.head() + (rows - 1) * heads.row() + width;
+    add(heads.place(), last * bytes, isWritten);
+  };
+  const int64_t rows = attention.rows(), columns = attention.columns();
+  const int64_t width = widthOf(attention.type());
+  addHeads(attention.q(), rows, attention.depth(), width, false);
+  addHeads(attention.k(), columns, attention.depth(), width, false);
+  addHeads(attention.v(), columns, attention.width(), width, false);
+  if (attention.has_o())
+    addHeads(attention.o(), rows, attention.width(), width, true);
+  if (attention.has_d_o()) {
+    addHeads(attention.d_o(), rows, attention.width(), width, false);
+    addHeads(attention.d_q(), rows, attention.depth(), width, true);
+    addHeads(attention.d_k(), columns, attention.depth(), width, true);
+    addHeads(attention.d_v(), columns, attention.width(), width, true);
+  }
+  if (attention.has_bias())
+    addHeads(attention.bias(), rows, columns, widthOf(proto::F32), false);
+  const int64_t statistics = attention.batch() * attention.heads() * rows * widthOf(proto::F32);
+  if (attention.has_max())
+    add(attention.max(), statistics, true);
+  if (attention.has_sum())
+    add(attention.sum(), statistics, true);
+  for (const proto::CudaCommand &each : attention.body())
+    visit(each);
+}
+
 void Reader::visit(const proto::CudaCommand &command) {
   switch (command.what_case()) {
   case proto::CudaCommand::kLaunch:
@@ -99,6 +132,9 @@ void Reader::visit(const proto::CudaCommand &command) {
       add(command.loop().predicate(), 1, false);
     for (const proto::CudaCommand &each : command.loop().body())
       visit(each);
+    break;
+  case proto::CudaCommand::kAttention:
+    visit(command.attention());
     break;
   case proto::CudaCommand::kIndex:
     add(command.index().to(), 4, true);

@@ -193,6 +193,48 @@ static LogicalResult translateProduct(ProductOp product, proto::CudaProduct &com
                  succeeded(setPlace(product, product.getD(), *command.mutable_d())));
 }
 
+/// All but the body.
+static LogicalResult translateAttention(AttentionOp attention, proto::CudaAttention &command) {
+  command.set_batch(attention.getBatch());
+  command.set_heads(attention.getHeads());
+  command.set_rows(attention.getRows());
+  command.set_columns(attention.getColumns());
+  command.set_depth(attention.getDepth());
+  command.set_width(attention.getWidth());
+  command.set_type(cast<MemRefType>(attention.getQ().getType()).getElementType().isF16()
+                       ? proto::F16
+                       : proto::BF16);
+  command.set_scale(attention.getScale().convertToDouble());
+  command.set_causal(attention.getCausal());
+  auto setHeads = [&](Value buffer, std::optional<ArrayRef<int64_t>> strides,
+                      auto getHeads) -> LogicalResult {
+    if (!buffer)
+      return success();
+    proto::CudaHeads &heads = *(command.*getHeads)();
+    heads.set_batch((*strides)[0]);
+    heads.set_head((*strides)[1]);
+    heads.set_row((*strides)[2]);
+    return setPlace(attention, buffer, *heads.mutable_place());
+  };
+  using Command = proto::CudaAttention;
+  if ((attention.getMax() &&
+       failed(setPlace(attention, attention.getMax(), *command.mutable_max()))) ||
+      (attention.getSum() &&
+       failed(setPlace(attention, attention.getSum(), *command.mutable_sum()))))
+    return failure();
+  return success(
+      succeeded(setHeads(attention.getQ(), attention.getQStrides(), &Command::mutable_q)) &&
+      succeeded(setHeads(attention.getK(), attention.getKStrides(), &Command::mutable_k)) &&
+      succeeded(setHeads(attention.getV(), attention.getVStrides(), &Command::mutable_v)) &&
+      succeeded(setHeads(attention.getO(), attention.getOStrides(), &Command::mutable_o)) &&
+      succeeded(
+          setHeads(attention.getBias(), attention.getBiasStrides(), &Command::mutable_bias)) &&
+      succeeded(setHeads(attention.getDO(), attention.getDOStrides(), &Command::mutable_d_o)) &&
+      succeeded(setHeads(attention.getDQ(), attention.getDQStrides(), &Command::mutable_d_q)) &&
+      succeeded(setHeads(attention.getDK(), attention.getDKStrides(), &Command::mutable_d_k)) &&
+      succeeded(setHeads(attention.getDV(), attention.getDVStrides(), &Command::mutable_d_v)));
+}
+
 /// The place from which the host fetches the byte that decides on the next trip.
 static LogicalResult setPredicate(scf::WhileOp loop, proto::CudaLoop &command) {
   auto fetches = loop.getBefore().getOps<gpu::MemcpyOp>();
@@ -210,6 +252,12 @@ LogicalResult CommandLists::translateOp(Operation *op, Commands &commands) {
           [&](gpu::MemcpyOp copy) { return translateCopy(copy, *commands.Add()->mutable_copy()); })
       .Case([&](ProductOp product) {
         return translateProduct(product, *commands.Add()->mutable_product());
+      })
+      .Case([&](AttentionOp attention) -> LogicalResult {
+        proto::CudaAttention &command = *commands.Add()->mutable_attention();
+        if (failed(translateAttention(attention, command)))
+          return failure();
+        return translateBlock(attention.getBody().front(), *command.mutable_body());
       })
       .Case([&](WriteIndexOp write) -> LogicalResult {
         proto::CudaIndex &command = *commands.Add()->mutable_index();

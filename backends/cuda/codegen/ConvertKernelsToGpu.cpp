@@ -31,6 +31,7 @@ namespace {
 class ConvertKernelsToGpuPass
     : public mlir::cuda::impl::ConvertKernelsToGpuBase<ConvertKernelsToGpuPass> {
 public:
+  using ConvertKernelsToGpuBase::ConvertKernelsToGpuBase;
   void runOnOperation() override;
 };
 } // namespace
@@ -232,6 +233,20 @@ LogicalResult TaskConverter::convertKernel(st::KernelOp kernel) {
   if (llvm::all_of(kernel.getResultTypes(),
                    [](Type type) { return cast<RankedTensorType>(type).getNumElements() == 0; }))
     return success();
+  if (kernel == isConverted)
+    return success();
+  FailureOr<SmallVector<Place>> places = placesOf(kernel);
+  if (failed(places))
+    return failure();
+  if (kernel.getKind() == "matmul")
+    return convertProduct(kernel, *places);
+  if (kernel.getKind() == "chain")
+    return convertChain(kernel, *places);
+  return joinsInPlace(kernel, *places) ? success() : launch(kernel, *places);
+}
+
+/// Of its inputs and results.
+FailureOr<SmallVector<Place>> TaskConverter::placesOf(st::KernelOp kernel) {
   SmallVector<Place> places;
   for (ValueRange values : {ValueRange(kernel.getInputs()), ValueRange(kernel.getResults())})
     for (Value value : values) {
@@ -240,9 +255,7 @@ LogicalResult TaskConverter::convertKernel(st::KernelOp kernel) {
         return failure();
       places.push_back(*place);
     }
-  if (kernel.getKind() == "matmul")
-    return convertProduct(kernel, places);
-  return joinsInPlace(kernel, places) ? success() : launch(kernel, places);
+  return places;
 }
 
 void TaskConverter::copy(Operation *op, const Place &from, const Place &to) {
@@ -411,7 +424,7 @@ void ConvertKernelsToGpuPass::runOnOperation() {
     SmallVector<Attribute> constants;
     mlir::st::RankTable table(program, mlir::st::getMesh(program));
     for (auto task : program.getBody().getOps<mlir::st::TaskOp>()) {
-      TaskConverter converter(task, library, table);
+      TaskConverter converter(task, library, table, {attention, explain});
       FailureOr<func::FuncOp> function = converter.run();
       if (failed(function))
         return signalPassFailure();
@@ -419,6 +432,7 @@ void ConvertKernelsToGpuPass::runOnOperation() {
       task->setAttr(kFunctionAttr, FlatSymbolRefAttr::get(function->getSymNameAttr()));
       llvm::append_range(constants, converter.constants);
       scratchBytes = std::max(scratchBytes, converter.scratchBytes);
+      numAttention += converter.numAttention;
       llvm::move(converter.ownKernels, std::back_inserter(kernels));
       tasks.push_back(task);
     }

@@ -18,7 +18,8 @@ def ConvertKernelsToGpu : Pass<"convert-kernels-to-gpu", "::mlir::ModuleOp"> {
     A kernel's arguments are its inputs and results as dense buffers of one dimension, an `i1` as a byte.
     Blocks and threads have one dimension, known from the start; docs/cuda.md has the rule by which they
     are chosen. A kernel of kind "matmul" is no gpu.func but a `cuda.product` of the task. Such kernels are as
-    `split-products` leaves them, chains as `split-chains` does. An op or a kind of kernel for which there is no code is an error that names it.
+    `split-products` leaves them, chains as `split-chains` does. With `attention` a chain that cuDNN may compute is launched in a
+    `cuda.attention`. An op or a kind of kernel for which there is no code is an error that names it.
 
     ```mlir
     st.task @forward0 forward stage 0 (%mb) {
@@ -42,7 +43,14 @@ def ConvertKernelsToGpu : Pass<"convert-kernels-to-gpu", "::mlir::ModuleOp"> {
     }
     ```
   }];
-  let statistics = [Statistic<"numKernels", "kernels", "Different kernels generated">];
+  let options = [
+    Option<"attention", "attention", "bool", "false", "attention that cuDNN may compute is told apart">,
+    Option<"explain", "explain", "bool", "false", "remarks say why a chain is no such attention">
+  ];
+  let statistics = [
+    Statistic<"numKernels", "kernels", "Different kernels generated">,
+    Statistic<"numAttention", "attention", "Chains that cuDNN may compute">
+  ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::cuda::CudaDialect", "::mlir::func::FuncDialect",
     "::mlir::gpu::GPUDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "backends/common/RankTable.h"
+#include "backends/cuda/codegen/Attention.h"
 #include "backends/cuda/codegen/KernelEmitter.h"
 #include "backends/cuda/codegen/Product.h"
 #include "dialects/St/IR/StDialect.h"
@@ -56,27 +57,37 @@ private:
   FailureOr<std::unique_ptr<Entry>> emit(st::KernelOp kernel, ArrayRef<Place> places);
 };
 
+/// How chains are looked at that cuDNN may compute.
+struct AttentionOptions {
+  bool isTold = false;   ///< they are a cuda.attention
+  bool explains = false; ///< remarks say why others are none
+};
+
 /// The function that runs one task.
 class TaskConverter {
 public:
-  TaskConverter(st::TaskOp task, KernelLibrary &library, st::RankTable &table)
+  TaskConverter(st::TaskOp task, KernelLibrary &library, st::RankTable &table,
+                AttentionOptions attention)
       : task(task), program(task->getParentOfType<st::ProgramOp>()), library(library), table(table),
-        symbols(program), builder(task.getContext()) {}
+        attention(attention), symbols(program), builder(task.getContext()) {}
 
   FailureOr<func::FuncOp> run();
   SmallVector<Attribute> constants;
   /// Kernels that were made for writes, to be erased when the library needs them no more.
   SmallVector<OwningOpRef<st::KernelOp>> ownKernels;
   int64_t scratchBytes = 0; ///< that collectives take
+  int64_t numAttention = 0;
 
 private:
   st::TaskOp task;
   st::ProgramOp program;
   KernelLibrary &library;
   st::RankTable &table;
+  AttentionOptions attention;
   SymbolTable symbols;
   OpBuilder builder;
   Value arena, microBatch;
+  Operation *isConverted = nullptr; ///< with the kernel before it
 
   FailureOr<Place> placeOf(Value value);
   FailureOr<Place> placeOfStorage(Operation *user, StringRef symbol);
@@ -87,6 +98,13 @@ private:
   LogicalResult convertKernel(st::KernelOp kernel);
   LogicalResult launch(st::KernelOp kernel, ArrayRef<Place> places);
   LogicalResult convertProduct(st::KernelOp kernel, ArrayRef<Place> places);
+  /// A chain as a cuda.attention, if it is one, alone or with that behind it, or as its launch.
+  LogicalResult convertChain(st::KernelOp kernel, ArrayRef<Place> places);
+  /// Nothing where it is none.
+  FailureOr<bool> convertAttention(ArrayRef<st::KernelOp> kernels);
+  LogicalResult emitAttention(ArrayRef<st::KernelOp> kernels, const Attention &attention,
+                              ArrayRef<SmallVector<Place>> places);
+  FailureOr<SmallVector<Place>> placesOf(st::KernelOp kernel);
   LogicalResult convertWrite(st::WriteOp write);
   LogicalResult convertConstant(stablehlo::ConstantOp constant);
   LogicalResult convertAxisIndex(st::AxisIndexOp index);

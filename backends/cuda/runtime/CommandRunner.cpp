@@ -49,19 +49,55 @@ ProductOperands CommandRunner::operandsOf(const proto::CudaProduct &product) con
   return operands;
 }
 
-absl::Status CommandRunner::prepare(const Commands &commands) {
+absl::Status CommandRunner::prepare(GpuStream &chosen, const proto::CudaAttention &attention,
+                                    AttentionWays &ways) {
+  const absl::Status able = ways.usesLibrary ? chosen.prepare(attention)
+                                             : absl::CancelledError("another way is asked for");
+  if (able.ok()) {
+    ++ways.byLibrary;
+    return absl::OkStatus();
+  }
+  ++ways.byKernels;
+  ways.refused.Update(able);
+  return prepare(attention.body(), ways);
+}
+
+absl::Status CommandRunner::prepare(const Commands &commands, AttentionWays &ways) {
   for (const proto::CudaCommand &command : commands) {
+    GpuStream &chosen = command.aside() ? *rank.aside : *rank.stream;
     if (command.has_loop())
-      ST_RETURN_IF_ERROR(prepare(command.loop().body()));
+      ST_RETURN_IF_ERROR(prepare(command.loop().body(), ways));
+    else if (command.has_attention())
+      ST_RETURN_IF_ERROR(prepare(chosen, command.attention(), ways));
     else if (command.has_product())
-      ST_RETURN_IF_ERROR((command.aside() ? rank.aside : rank.stream)
-                             ->prepare(command.product(), operandsOf(command.product())));
+      ST_RETURN_IF_ERROR(chosen.prepare(command.product(), operandsOf(command.product())));
   }
   return absl::OkStatus();
 }
 
-absl::Status CommandRunner::prepare(const proto::CudaProgram &program) {
-  return prepare(program.commands());
+absl::Status CommandRunner::prepare(const proto::CudaProgram &program, AttentionWays &ways) {
+  return prepare(program.commands(), ways);
+}
+
+absl::Status CommandRunner::attend(const proto::CudaAttention &attention) {
+  if (!stream->canAttend(attention))
+    return run(attention.body());
+  AttentionOperands operands;
+  operands.q = addressOf(attention.q().place());
+  operands.k = addressOf(attention.k().place());
+  operands.v = addressOf(attention.v().place());
+  auto addressIf = [&](bool isThere, const proto::CudaPlace &place) {
+    return isThere ? addressOf(place) : Address{0};
+  };
+  operands.o = addressIf(attention.has_o(), attention.o().place());
+  operands.bias = addressIf(attention.has_bias(), attention.bias().place());
+  operands.max = addressIf(attention.has_max(), attention.max());
+  operands.sum = addressIf(attention.has_sum(), attention.sum());
+  operands.dO = addressIf(attention.has_d_o(), attention.d_o().place());
+  operands.dQ = addressIf(attention.has_d_q(), attention.d_q().place());
+  operands.dK = addressIf(attention.has_d_k(), attention.d_k().place());
+  operands.dV = addressIf(attention.has_d_v(), attention.d_v().place());
+  return stream->attend(attention, operands);
 }
 
 absl::Status CommandRunner::repeat(const proto::CudaLoop &loop) {
@@ -93,6 +129,13 @@ std::string CommandRunner::labelOf(const proto::CudaCommand &command) const {
                         product.batch().empty() ? "" : " of ", product.m(), " x ", product.k(),
                         " x ", product.n());
   }
+  case proto::CudaCommand::kAttention: {
+    const proto::CudaAttention &attention = command.attention();
+    return absl::StrCat(attention.has_o() ? "attention " : "gradient of attention ",
+                        absl::AsciiStrToLower(proto::ElementType_Name(attention.type())), " ",
+                        attention.batch(), " x ", attention.heads(), " of ", attention.rows(),
+                        " x ", attention.columns());
+  }
   case proto::CudaCommand::kExchange:
     return absl::StrCat(command.exchange().name(), " of ", command.exchange().count(), " x ",
                         command.exchange().bytes(), " bytes");
@@ -106,7 +149,8 @@ std::string CommandRunner::labelOf(const proto::CudaCommand &command) const {
 }
 
 absl::Status CommandRunner::run(const proto::CudaCommand &command) {
-  if (!rank.recorder || command.has_loop())
+  if (!rank.recorder || command.has_loop() ||
+      (command.has_attention() && !stream->canAttend(command.attention())))
     return give(command);
   ST_ASSIGN_OR_RETURN(Mark start, rank.recorder->start(*stream));
   ST_RETURN_IF_ERROR(give(command));
@@ -126,6 +170,8 @@ absl::Status CommandRunner::give(const proto::CudaCommand &command) {
     return stream->multiply(command.product(), operandsOf(command.product()));
   case proto::CudaCommand::kLoop:
     return repeat(command.loop());
+  case proto::CudaCommand::kAttention:
+    return attend(command.attention());
   case proto::CudaCommand::kIndex:
     return stream->writeWord(addressOf(command.index().to()),
                              static_cast<uint32_t>(command.index().has_entry()

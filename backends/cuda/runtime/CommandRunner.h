@@ -10,6 +10,13 @@
 
 namespace st::cuda {
 
+/// How attention of a program is computed.
+struct AttentionWays {
+  bool usesLibrary = true; ///< where it can
+  int64_t byLibrary = 0, byKernels = 0;
+  absl::Status refused; ///< the first reason for which kernels do
+};
+
 /// Commands were checked by validateExecutable. What lies between exchanges, messages and bytes
 /// that the host waits for becomes a graph when it runs for the second time.
 class CommandRunner {
@@ -20,8 +27,8 @@ public:
 
   /// `task` is what errors call the program.
   absl::Status run(const proto::CudaProgram &program, absl::string_view task, int64_t microBatch);
-  /// Chooses how to compute the products of a task.
-  absl::Status prepare(const proto::CudaProgram &program);
+  /// Chooses how to compute the products and the attention of a task.
+  absl::Status prepare(const proto::CudaProgram &program, AttentionWays &ways);
   /// Returns when all that was run is done.
   absl::Status finish() { return transfers.finish(); }
 
@@ -37,7 +44,9 @@ private:
 
   int64_t entry(int64_t number) const { return rank.table[static_cast<size_t>(number)]; }
   Address addressOf(const proto::CudaPlace &place) const;
-  absl::Status prepare(const Commands &commands);
+  absl::Status prepare(const Commands &commands, AttentionWays &ways);
+  absl::Status prepare(GpuStream &chosen, const proto::CudaAttention &attention,
+                       AttentionWays &ways);
   ProductOperands operandsOf(const proto::CudaProduct &product) const;
   absl::Status run(const Commands &commands);
   absl::Status runTogether(const Commands &commands, int begin, int end, int64_t count);
@@ -48,6 +57,7 @@ private:
   absl::Status launch(const proto::CudaLaunch &launch);
   absl::Status copy(const proto::CudaCopy &copy);
   absl::Status repeat(const proto::CudaLoop &loop);
+  absl::Status attend(const proto::CudaAttention &attention);
 };
 
 } // namespace st::cuda

@@ -1,6 +1,7 @@
 #include "st/Runtime/Client.h"
 
 #include "backends/cuda/runtime/CommandRunner.h"
+#include "backends/cuda/runtime/CudnnLibrary.h"
 #include "lib/Proto/executable.pb.h"
 #include "lib/Support/StatusMacros.h"
 
@@ -51,8 +52,9 @@ std::string deviceName(int64_t id) { return absl::StrCat("GPU:", id); }
 
 class CudaExecutable : public Executable {
 public:
-  CudaExecutable(Communicator &communicator, double watchdogSeconds)
-      : communicator(communicator), watchdogSeconds(watchdogSeconds) {}
+  CudaExecutable(Communicator &communicator, const ClientOptions &options)
+      : communicator(communicator), watchdogSeconds(options.watchdogSeconds),
+        usesAttentionLibrary(options.attention == "cudnn") {}
 
   absl::Status load(const proto::Executable &program);
 
@@ -93,6 +95,7 @@ private:
 
   Communicator &communicator;
   double watchdogSeconds;
+  bool usesAttentionLibrary;
   std::optional<RemoteRanks> remote;
   int64_t numDevices = 0;
   std::map<int64_t, std::unique_ptr<GpuDevice>> devices; // by number; the ranks of one share it
@@ -182,6 +185,28 @@ absl::Status CudaExecutable::loadGroup(const proto::Executable &program,
   return absl::OkStatus();
 }
 
+/// One line, of a program that has attention which a library may compute.
+void sayHowAttentionGoes(const AttentionWays &ways) {
+  const int64_t all = ways.byLibrary + ways.byKernels;
+  if (all == 0)
+    return;
+  if (!ways.usesLibrary) {
+    std::fprintf(stderr, "attention: generated kernels, as --attention asks\n");
+    return;
+  }
+  const absl::StatusOr<const Cudnn *> cudnn = getCudnn();
+  if (!cudnn.ok())
+    std::fprintf(stderr, "%s; generated kernels do it\n",
+                 std::string(cudnn.status().message()).c_str());
+  else if (ways.byKernels == 0)
+    std::fprintf(stderr, "attention: cuDNN %s\n", (*cudnn)->version().c_str());
+  else
+    std::fprintf(stderr,
+                 "attention: cuDNN %s for %lld of %lld, generated kernels for the others: %s\n",
+                 (*cudnn)->version().c_str(), static_cast<long long>(ways.byLibrary),
+                 static_cast<long long>(all), std::string(ways.refused.message()).c_str());
+}
+
 absl::Status CudaExecutable::load(const proto::Executable &program) {
   ST_RETURN_IF_ERROR(countDevices(program));
   ST_ASSIGN_OR_RETURN(ProgramPeers peers, ProgramPeers::find(program));
@@ -197,13 +222,17 @@ absl::Status CudaExecutable::load(const proto::Executable &program) {
   const Carriers carriers = {*remote, groups, *exchange, watchdogSeconds};
   for (const proto::CudaKernel &kernel : program.cuda().kernels())
     kernels.push_back(kernel.name());
+  AttentionWays ways;
+  ways.usesLibrary = usesAttentionLibrary;
   for (size_t rank : here) {
     CommandRunner runner(ranks[rank], carriers, kernels);
     std::set<const DecodedTask *> seen;
     for (const TaskRun &run : *schedules[rank])
       if (seen.insert(run.task).second)
-        ST_RETURN_IF_ERROR(runner.prepare(run.task->program));
+        ST_RETURN_IF_ERROR(runner.prepare(run.task->program, ways));
   }
+  if (program.cuda().gpu().chip() != "host" && communicator.process() == 0)
+    sayHowAttentionGoes(ways);
   for (auto &[number, device] : devices)
     device->keepChoices();
   ST_ASSIGN_OR_RETURN(groups, GpuGroups::create(peers, used, communicator, watchdogSeconds));
@@ -289,7 +318,7 @@ absl::Status CudaClient::checkOptions() const {
 
 absl::StatusOr<std::unique_ptr<Executable>> CudaClient::load(const proto::Executable &program) {
   ST_RETURN_IF_ERROR(checkOptions());
-  auto executable = std::make_unique<CudaExecutable>(communicator, options.watchdogSeconds);
+  auto executable = std::make_unique<CudaExecutable>(communicator, options);
   ST_RETURN_IF_ERROR(executable->load(program));
   const int64_t memory = static_cast<int64_t>(program.cuda().gpu().memory_bytes().value());
   for (const proto::Group &group : program.groups())

@@ -1,4 +1,5 @@
 #include "backends/cuda/runtime/DriverLibraries.h"
+#include "backends/cuda/runtime/CudnnLibrary.h"
 
 #include "lib/Support/StatusMacros.h"
 
@@ -135,7 +136,54 @@ absl::StatusOr<Nccl> openNccl() {
   return nccl;
 }
 
+std::string cudnnVersion(size_t version) {
+  return absl::StrCat(version / 10000, ".", version / 100 % 100, ".", version % 100);
+}
+
+absl::StatusOr<Cudnn> openCudnn() {
+  const char *purpose = "computes attention";
+  Library library({"libcudnn.so.9"}, purpose);
+  Cudnn cudnn;
+  library.find(cudnn.getVersion, "cudnnGetVersion");
+  library.find(cudnn.getLastError, "cudnnGetLastErrorString");
+  library.find(cudnn.create, "cudnnCreate");
+  library.find(cudnn.destroy, "cudnnDestroy");
+  library.find(cudnn.setStream, "cudnnSetStream");
+  library.find(cudnn.createDesc, "cudnnBackendCreateDescriptor");
+  library.find(cudnn.destroyDesc, "cudnnBackendDestroyDescriptor");
+  library.find(cudnn.setAttribute, "cudnnBackendSetAttribute");
+  library.find(cudnn.getAttribute, "cudnnBackendGetAttribute");
+  library.find(cudnn.finalize, "cudnnBackendFinalize");
+  library.find(cudnn.execute, "cudnnBackendExecute");
+  ST_RETURN_IF_ERROR(library.status);
+  if (cudnn.getVersion() < kCudnnLeastVersion)
+    return absl::UnavailableError(absl::StrCat("libcudnn.so.9 is of version ", cudnn.version(),
+                                               ", at least ", cudnnVersion(kCudnnLeastVersion),
+                                               " is needed, which ", purpose));
+  return cudnn;
+}
+
 } // namespace
+
+std::string Cudnn::version() const { return cudnnVersion(getVersion()); }
+
+absl::Status Cudnn::check(int result, absl::string_view what) const {
+  if (result == 0)
+    return absl::OkStatus();
+  char text[512] = "";
+  getLastError(text, sizeof(text));
+  // One line of what may be several.
+  absl::string_view reason(text);
+  reason = reason.substr(0, reason.find('\n'));
+  return absl::UnavailableError(absl::StrCat("cuDNN: ", what, " failed (status ", result, ")",
+                                             reason.empty() ? "" : ": ", reason));
+}
+
+absl::StatusOr<const Cudnn *> getCudnn() {
+  static const absl::StatusOr<Cudnn> cudnn = openCudnn();
+  ST_RETURN_IF_ERROR(cudnn.status());
+  return &*cudnn;
+}
 
 absl::Status Nccl::check(int result, absl::string_view what) const {
   if (result == 0 || result == kNcclInProgress)

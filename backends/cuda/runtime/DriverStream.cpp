@@ -1,3 +1,4 @@
+#include "backends/cuda/runtime/DriverAttention.h"
 #include "backends/cuda/runtime/DriverDevice.h"
 #include "backends/cuda/runtime/DriverProduct.h"
 
@@ -10,6 +11,7 @@ namespace st::cuda {
 namespace {
 
 constexpr size_t kWorkspaceBytes = size_t{32} << 20; // as NVIDIA advises for its newest GPUs
+constexpr int64_t kMostAttentionBytes = int64_t{1} << 30;
 
 class DriverGraph : public GpuGraph {
 public:
@@ -30,7 +32,10 @@ public:
   DriverStream(DriverDevice &device, Handle stream)
       : device(device), driver(device.driver), stream(stream) {}
   ~DriverStream() override {
-    if (device.enter().ok())
+    const bool isOpen = device.enter().ok();
+    plans.clear(); // cuDNN ends before its stream.
+    cudnn.reset();
+    if (isOpen)
       driver.destroyStream(stream);
   }
 
@@ -71,6 +76,15 @@ public:
                        const ProductOperands &operands) override {
     return getProduct(product, operands).status();
   }
+  absl::Status prepare(const proto::CudaAttention &attention) override;
+  bool canAttend(const proto::CudaAttention &attention) const override {
+    return attentions.count(&attention) != 0;
+  }
+  absl::Status attend(const proto::CudaAttention &attention,
+                      const AttentionOperands &operands) override {
+    ST_RETURN_IF_ERROR(device.enter());
+    return attentions.at(&attention)->run(operands, attentionWorkspace, *this);
+  }
   absl::Status wait() override {
     ST_RETURN_IF_ERROR(device.enter());
     return driver.check(driver.synchronize(stream), "running a program's kernels");
@@ -85,6 +99,11 @@ private:
   Handle stream, library = nullptr;
   DevicePointer workspace = 0;
   std::map<const proto::CudaProduct *, std::unique_ptr<DriverProduct>> products;
+  std::unique_ptr<CudnnHandle> cudnn;
+  DevicePointer attentionWorkspace = 0;
+  int64_t attentionBytes = 0;                                                    // of it
+  std::map<std::string, absl::StatusOr<std::unique_ptr<DriverAttention>>> plans; // of equal ones
+  std::map<const proto::CudaAttention *, DriverAttention *> attentions;
 
   absl::StatusOr<DriverProduct *> getProduct(const proto::CudaProduct &product,
                                              const ProductOperands &operands);
@@ -153,6 +172,26 @@ absl::Status DriverStream::multiply(const proto::CudaProduct &product,
                                     const ProductOperands &operands) {
   ST_ASSIGN_OR_RETURN(DriverProduct * known, getProduct(product, operands));
   return known->run(operands, workspace, stream);
+}
+
+absl::Status DriverStream::prepare(const proto::CudaAttention &attention) {
+  ST_RETURN_IF_ERROR(device.enter());
+  if (!cudnn) {
+    ST_ASSIGN_OR_RETURN(cudnn, CudnnHandle::create(stream));
+  }
+  const std::string key = DriverAttention::key(attention);
+  auto known = plans.find(key);
+  if (known == plans.end())
+    known =
+        plans.emplace(key, DriverAttention::create(*cudnn, attention, kMostAttentionBytes)).first;
+  ST_RETURN_IF_ERROR(known->second.status());
+  // Plans know no addresses; a workspace that has become too small goes with the device.
+  if (const int64_t bytes = (*known->second)->workspaceBytes(); bytes > attentionBytes) {
+    ST_ASSIGN_OR_RETURN(attentionWorkspace, device.allocate(bytes));
+    attentionBytes = bytes;
+  }
+  attentions[&attention] = known->second->get();
+  return absl::OkStatus();
 }
 
 absl::StatusOr<std::unique_ptr<GpuGraph>> DriverStream::endRecording() {

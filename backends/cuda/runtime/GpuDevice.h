@@ -35,6 +35,12 @@ struct ProductOperands {
   Address addend = 0, bias = 0, aux = 0, sums = 0; ///< 0: none
 };
 
+struct AttentionOperands {
+  Address q = 0, k = 0, v = 0;
+  Address o = 0, bias = 0, max = 0, sum = 0; ///< 0: none
+  Address dO = 0, dQ = 0, dK = 0, dV = 0;    ///< of a gradient
+};
+
 /// Work of a stream that was recorded, to be given again as a whole.
 class GpuGraph {
 public:
@@ -46,8 +52,8 @@ class GpuStream {
 public:
   virtual ~GpuStream() = default;
 
-  /// Between these, copies, kernels and products are not done but become a graph. Products have to
-  /// be prepared.
+  /// Between these, copies, kernels, products and attention are not done but become a graph.
+  /// Products and attention have to be prepared.
   virtual bool canRecord() const { return false; }
   virtual absl::Status beginRecording() = 0;
   virtual absl::StatusOr<std::unique_ptr<GpuGraph>> endRecording() = 0;
@@ -64,6 +70,13 @@ public:
   /// Chooses how to, and takes the memory for that, before the first time.
   virtual absl::Status prepare(const proto::CudaProduct &product,
                                const ProductOperands &operands) = 0;
+
+  /// Whether a library computes some attention, which then takes its memory; the status says why
+  /// not. What was not prepared, it does not.
+  virtual absl::Status prepare(const proto::CudaAttention &attention) = 0;
+  virtual bool canAttend(const proto::CudaAttention &attention) const = 0;
+  virtual absl::Status attend(const proto::CudaAttention &attention,
+                              const AttentionOperands &operands) = 0;
 
   /// Behind what was given so far.
   virtual absl::StatusOr<Mark> mark() = 0;
@@ -139,8 +152,8 @@ absl::StatusOr<std::string> createGroupId();
 /// How many GPUs this machine has. Unavailable without a driver.
 absl::StatusOr<int64_t> countGpus();
 
-/// GPU `ordinal` of this machine, through libcuda.so.1, and libcublasLt.so for products. An error
-/// names what is missing.
+/// GPU `ordinal` of this machine, through libcuda.so.1, libcublasLt.so for products, and libcudnn.so.9
+/// for attention. An error names what is missing, but for the last.
 absl::StatusOr<std::unique_ptr<GpuDevice>> createDriverDevice(const proto::CudaCode &code,
                                                               int64_t ordinal);
 

@@ -129,6 +129,14 @@ public:
     return absl::OkStatus();
   }
 
+  absl::Status prepare(const proto::CudaAttention &) override {
+    return absl::UnimplementedError("the host has no library for attention");
+  }
+  bool canAttend(const proto::CudaAttention &) const override { return false; }
+  absl::Status attend(const proto::CudaAttention &, const AttentionOperands &) override {
+    return absl::InternalError("the host has no library for attention");
+  }
+
   // All is done when it is given.
   absl::StatusOr<Mark> mark() override { return Mark(); }
   absl::StatusOr<Mark> markTime() override { return std::make_shared<HostMark>(); }

@@ -39,6 +39,8 @@ struct ClientOptions {
   std::vector<std::pair<std::string, double>> derates;
   /// On GPUs: for how long nothing may come from another rank before that is taken for lost.
   double watchdogSeconds = 60;
+  /// On GPUs, who computes attention: "cudnn", where it can, or "generated" kernels.
+  std::string attention = "cudnn";
   /// Figures of the program's description that are other than it says, by their names and a factor:
   /// what if {"chip_gbytes_per_second", 2}?
   std::vector<std::pair<std::string, double>> scales;

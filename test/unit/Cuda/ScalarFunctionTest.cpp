@@ -13,7 +13,6 @@ namespace {
 /// Ops of %x and %g on 4 x 8 elements; the function is that of the last one.
 class ScalarFunctions : public testing::Test {
 protected:
-
   MLIRContext context;
   OwningOpRef<ModuleOp> module;
   std::string text;

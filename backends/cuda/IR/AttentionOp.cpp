@@ -1,0 +1,83 @@
+#include "backends/cuda/IR/CudaDialect.h"
+
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::cuda;
+
+static Type elementOf(Value buffer) { return cast<MemRefType>(buffer.getType()).getElementType(); }
+
+/// Whether so many rows of `width` elements, with strides to the next batch, head and row, lie in a
+/// buffer.
+static bool liesIn(Value buffer, ArrayRef<int64_t> strides, ArrayRef<int64_t> counts,
+                   int64_t width) {
+  int64_t last = width - 1;
+  for (auto [stride, count] : llvm::zip_equal(strides, counts)) {
+    int64_t distance;
+    if (stride < 0 || llvm::MulOverflow(stride, count - 1, distance) ||
+        llvm::AddOverflow(last, distance, last))
+      return false;
+  }
+  return last < cast<MemRefType>(buffer.getType()).getNumElements();
+}
+
+LogicalResult AttentionOp::verify() {
+  const int64_t batch = getBatch(), heads = getHeads(), rows = getRows(), columns = getColumns(),
+                depth = getDepth(), width = getWidth();
+  for (int64_t size : {batch, heads, rows, columns, depth, width})
+    if (size < 1)
+      return emitOpError("has a size of ") << size << ", expected at least 1 of each";
+  const Type type = elementOf(getQ());
+  if (!type.isF16() && !type.isBF16())
+    return emitOpError("is of ") << type << ", expected a 16-bit type";
+  struct Tensor {
+    StringRef name;
+    Value buffer;
+    std::optional<ArrayRef<int64_t>> strides;
+    int64_t rows, width;
+    Type type;
+  };
+  const Type f32 = Float32Type::get(getContext());
+  const int64_t dense[] = {heads * rows, rows, 1};
+  auto statistic = [&](Value buffer) {
+    return buffer ? std::optional(ArrayRef<int64_t>(dense)) : std::nullopt;
+  };
+  const Tensor tensors[] = {{"q", getQ(), getQStrides(), rows, depth, type},
+                            {"k", getK(), getKStrides(), columns, depth, type},
+                            {"v", getV(), getVStrides(), columns, width, type},
+                            {"o", getO(), getOStrides(), rows, width, type},
+                            {"bias", getBias(), getBiasStrides(), rows, columns, f32},
+                            {"max", getMax(), statistic(getMax()), rows, 1, f32},
+                            {"sum", getSum(), statistic(getSum()), rows, 1, f32},
+                            {"do", getDO(), getDOStrides(), rows, width, type},
+                            {"dq", getDQ(), getDQStrides(), rows, depth, type},
+                            {"dk", getDK(), getDKStrides(), columns, depth, type},
+                            {"dv", getDV(), getDVStrides(), columns, width, type}};
+  if (getBias() && getCausal())
+    return emitOpError("is causal and has a bias, expected one of them at most");
+  const bool isGradient =
+      getDO() && getDQ() && getDK() && getDV() && !getO() && !getMax() && !getSum();
+  if (!isGradient && (!getO() || getDO() || getDQ() || getDK() || getDV()))
+    return emitOpError("makes neither o nor the gradients of q, k and v by that of o");
+  for (const Tensor &tensor : tensors) {
+    if (bool(tensor.buffer) != tensor.strides.has_value())
+      return emitOpError("has ") << tensor.name << " without strides or strides without it";
+    if (!tensor.buffer)
+      continue;
+    if (elementOf(tensor.buffer) != tensor.type)
+      return emitOpError("has ") << tensor.name << " of " << elementOf(tensor.buffer)
+                                 << ", expected " << tensor.type;
+    if (tensor.strides->size() != 3)
+      return emitOpError("has ") << tensor.strides->size() << " strides of " << tensor.name
+                                 << ", expected those of batch, head and row";
+    if (!liesIn(tensor.buffer, *tensor.strides, {batch, heads, tensor.rows}, tensor.width))
+      return emitOpError("has ") << tensor.name << " with strides that lead out of its buffer";
+  }
+  for (Operation &op : getBody().front())
+    if (!isMemoryEffectFree(&op) && !isa<gpu::LaunchFuncOp, gpu::MemcpyOp, ProductOp>(op))
+      return emitOpError("has a body that does more than launches, products and copies")
+                 .attachNote(op.getLoc())
+             << op.getName() << " is here";
+  return success();
+}
