@@ -141,7 +141,7 @@ def attends(model, mask):
         found, said = train(gpu, folder, "cudnn", env)
         st.expect("attention: cuDNN 9.19.0\n" in said, said)
         difference = max(abs(x - y) for x, y in zip(found[0], expected[0]))
-        st.expect(0 < difference < 5e-4, f"ST_SEED={SEED - 1}: losses {found[0]}, by generated kernels {expected[0]}")
+        st.expect(0 < difference < 2e-3, f"ST_SEED={SEED - 1}: losses {found[0]}, by generated kernels {expected[0]}")
         again, _ = train(gpu, folder, "again", {**env, "ST_STANDIN_SEED": str(SEED + 1)})
         st.expect(again == found, f"ST_SEED={SEED - 1}: another run has losses {again[0]} in the place of {found[0]}")
         trace = folder / "trace.json"

@@ -1,4 +1,5 @@
 #include "backends/cuda/codegen/AttentionChain.h"
+#include "backends/cuda/codegen/Origin.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
@@ -22,10 +23,23 @@ private:
     unsigned scores = 0, columnScores = 0, values = 0;
   };
 
+  /// What is read of rows that attention kept: its maxima or its sums.
+  struct Statistic {
+    BlockArgument argument;
+    Value origin; ///< in the body of that attention
+    bool isMax = false;
+  };
+  SmallVector<Statistic> statistics;
+  Attention forward; ///< that kept them
+  bool hasForward = false;
+
   bool setTensors(const Roles &roles);
   bool sampleBoth(const Roles &roles, const Sample &scores, const Sample &gradients,
-                  const Sample &bias, Samples &ofRows, Samples &ofColumns);
+                  const Sample &bias, const ExpectedRows *expected, Samples &ofRows,
+                  Samples &ofColumns);
   bool hasFormula(const Roles &roles);
+  bool isStatistic(AttentionChain &chain, BlockArgument argument);
+  bool isOfForward() const;
   LogicalResult setBias();
 };
 } // namespace
@@ -80,7 +94,14 @@ bool GradientMatcher::setTensors(const Roles &roles) {
 }
 
 bool GradientMatcher::sampleBoth(const Roles &roles, const Sample &scores, const Sample &gradients,
-                                 const Sample &bias, Samples &ofRows, Samples &ofColumns) {
+                                 const Sample &bias, const ExpectedRows *expected, Samples &ofRows,
+                                 Samples &ofColumns) {
+  // Where nothing is expected yet, the scale shows whatever they are.
+  for (const Statistic &statistic : statistics)
+    (statistic.argument.getOwner() == &rows.chain.body() ? ofRows : ofColumns)
+        .try_emplace(statistic.argument, !expected         ? Sample(statistic.isMax ? 0 : 1)
+                                         : statistic.isMax ? expected->max
+                                                           : expected->sum);
   ofRows.try_emplace(rows.chain.producers[roles.scores].rows, scores);
   ofRows.try_emplace(rows.chain.producers[1 - roles.scores].rows, gradients);
   if (rows.bias)
@@ -90,6 +111,8 @@ bool GradientMatcher::sampleBoth(const Roles &roles, const Sample &scores, const
   ofColumns.try_emplace(columns.chain.producers[roles.columnScores].rows, scores);
   ofColumns.try_emplace(columns.chain.producers[1 - roles.columnScores].rows, gradients);
   for (BlockArgument argument : columns.readArguments()) {
+    if (ofColumns.contains(argument))
+      continue;
     Value outside = columns.outside(argument);
     auto result = dyn_cast<OpResult>(outside);
     if (!result || result.getOwner() != rows.kernel) {
@@ -117,8 +140,12 @@ bool GradientMatcher::hasFormula(const Roles &roles) {
     Sample bias;
     if (rows.bias && trial > 0)
       bias = rows.draw(rows.chain.space.getGroups(rows.bias), 1, random);
+    std::optional<ExpectedRows> expected;
+    if (trial > 0)
+      expected.emplace(found, scores, bias);
     Samples ofRows, ofColumns;
-    if (!sampleBoth(roles, scores, gradients, bias, ofRows, ofColumns))
+    if (!sampleBoth(roles, scores, gradients, bias, expected ? &*expected : nullptr, ofRows,
+                    ofColumns))
       return false;
     if (trial == 0) { // Without a bias the scale shows.
       found.scale = findScale(scores, ofColumns.find(ofValues)->second);
@@ -126,17 +153,16 @@ bool GradientMatcher::hasFormula(const Roles &roles) {
         return false;
       continue;
     }
-    ExpectedRows expected(found, scores, bias);
     Sample ofScores;
     for (int64_t row = 0; row < Sample::kRows; ++row) {
       double sum = 0;
       for (int64_t column = 0; column < Sample::kColumns; ++column)
-        sum += expected.probabilities.at(row, column) * gradients.at(row, column);
+        sum += expected->probabilities.at(row, column) * gradients.at(row, column);
       for (int64_t column = 0; column < Sample::kColumns; ++column)
-        ofScores.at(row, column) = found.scale * expected.probabilities.at(row, column) *
+        ofScores.at(row, column) = found.scale * expected->probabilities.at(row, column) *
                                    (gradients.at(row, column) - sum);
     }
-    if (!isSame(ofColumns.find(ofValues)->second, expected.probabilities) ||
+    if (!isSame(ofColumns.find(ofValues)->second, expected->probabilities) ||
         !isSame(ofColumns.find(ofKeys)->second, ofScores) ||
         !isSame(ofRows.find(ofQueries)->second, ofScores))
       return false;
@@ -144,9 +170,52 @@ bool GradientMatcher::hasFormula(const Roles &roles) {
   return true;
 }
 
+/// Takes note of what is read if it is a maximum or a sum that attention kept of each row.
+bool GradientMatcher::isStatistic(AttentionChain &chain, BlockArgument argument) {
+  if (chain.chain.space.getGroups(argument) >> chain.groups.columns & 1)
+    return false;
+  Value origin = originOf(chain.outside(argument));
+  Operation *op = origin.getDefiningOp();
+  auto kernel = op ? op->getParentOfType<mlir::st::KernelOp>() : nullptr;
+  std::string reason;
+  if (!kernel || kernel.getKind() != "chain" || kernel == rows.kernel || kernel == columns.kernel)
+    return false;
+  if (!hasForward) {
+    FailureOr<Attention> attention = matchAttention(kernel, reason);
+    if (failed(attention))
+      return false;
+    forward = *attention;
+    hasForward = true;
+  }
+  for (bool isMax : {true, false})
+    if (Value kept = isMax ? forward.max : forward.sum; kept && originOf(kept) == origin) {
+      statistics.push_back({argument, origin, isMax});
+      return true;
+    }
+  return false;
+}
+
+/// Whether what was kept of rows is of the same scores: chunks of a longer row may be given the
+/// maximum of all of it.
+bool GradientMatcher::isOfForward() const {
+  if (statistics.empty())
+    return true;
+  auto isSameAs = [](const Attention::Tensor &one, const Attention::Tensor &other) {
+    return one.batch == other.batch && one.head == other.head && one.row == other.row &&
+           !one.value == !other.value && (!one.value || isSameValue(one.value, other.value));
+  };
+  return forward.batch == found.batch && forward.heads == found.heads &&
+         forward.rows == found.rows && forward.columns == found.columns &&
+         forward.depth == found.depth && forward.scale == found.scale &&
+         forward.isCausal == found.isCausal && isSameAs(forward.q, found.q) &&
+         isSameAs(forward.k, found.k) && isSameAs(forward.bias, found.bias);
+}
+
 /// The same mask, in both chains or in none.
 LogicalResult GradientMatcher::setBias() {
   SmallVector<BlockArgument> ofRows = rows.readArguments(), ofColumns = columns.readArguments();
+  llvm::erase_if(ofRows, [&](BlockArgument argument) { return isStatistic(rows, argument); });
+  llvm::erase_if(ofColumns, [&](BlockArgument argument) { return isStatistic(columns, argument); });
   if (ofRows.size() > 1)
     return rows.refuse("it reads more than a mask beside its scores");
   if (!ofRows.empty()) {
@@ -195,8 +264,11 @@ FailureOr<Attention> GradientMatcher::run() {
     return rows.refuse("it is causal and adds another mask");
   for (unsigned roles = 0; roles < 8; ++roles) {
     const Roles tried = {roles & 1, roles >> 1 & 1, roles >> 2};
-    if (setTensors(tried) && hasFormula(tried))
-      return found;
+    if (!setTensors(tried) || !hasFormula(tried))
+      continue;
+    if (!isOfForward())
+      return rows.refuse("the maxima or sums that it reads are of other scores");
+    return found;
   }
   return rows.refuse("it is no gradient of a softmax");
 }

@@ -1,0 +1,79 @@
+#include "backends/cuda/codegen/Origin.h"
+
+#include "dialects/St/IR/StDialect.h"
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "mlir/IR/OperationSupport.h"
+
+using namespace mlir;
+using namespace mlir::cuda;
+using mlir::st::KernelOp;
+
+/// What a stash holds, if one op of the program writes it.
+static Value writtenOf(mlir::st::ReadOp read) {
+  auto program = read->getParentOfType<mlir::st::ProgramOp>();
+  auto buffer =
+      program
+          ? SymbolTable::lookupNearestSymbolFrom<mlir::st::BufferOp>(program, read.getSourceAttr())
+          : nullptr;
+  if (!buffer)
+    return {};
+  mlir::st::WriteOp only;
+  bool isOne = true;
+  program.walk([&](mlir::st::WriteOp write) {
+    if (write.getTargetAttr() != read.getSourceAttr())
+      return;
+    isOne &= !only && !write.getAccumulate();
+    only = write;
+  });
+  return only && isOne ? only.getValue() : Value();
+}
+
+Value mlir::cuda::originOf(Value value) {
+  while (true) {
+    Value from;
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      if (auto kernel = dyn_cast<KernelOp>(argument.getOwner()->getParentOp()))
+        from = kernel.getInputs()[argument.getArgNumber()];
+    } else if (auto kernel = value.getDefiningOp<KernelOp>()) {
+      from = kernel.getBody().front().getTerminator()->getOperand(
+          cast<OpResult>(value).getResultNumber());
+    } else if (auto reshape = value.getDefiningOp<stablehlo::ReshapeOp>()) {
+      from = reshape.getOperand();
+    } else if (auto read = value.getDefiningOp<mlir::st::ReadOp>()) {
+      from = writtenOf(read);
+    }
+    if (!from)
+      return value;
+    value = from;
+  }
+}
+
+static bool isSameWithin(Value one, Value other, int depth) {
+  one = originOf(one);
+  other = originOf(other);
+  if (one == other)
+    return true;
+  Operation *a = one.getDefiningOp(), *b = other.getDefiningOp();
+  if (!a || !b || depth == 0 || a->getName() != b->getName() || one.getType() != other.getType())
+    return false;
+  if (auto read = dyn_cast<mlir::st::ReadOp>(a)) {
+    // Of what the program is given: the same for all tasks of a micro-batch.
+    auto program = read->getParentOfType<mlir::st::ProgramOp>();
+    Operation *source = SymbolTable::lookupNearestSymbolFrom(program, read.getSourceAttr());
+    return isa_and_nonnull<mlir::st::InputOp, mlir::st::StateOp>(source) &&
+           b->getParentOfType<mlir::st::ProgramOp>() == program &&
+           cast<mlir::st::ReadOp>(b).getSourceAttr() == read.getSourceAttr();
+  }
+  if (a->getNumRegions() != 0 || !isMemoryEffectFree(a) || a->getNumResults() != 1)
+    return false;
+  return OperationEquivalence::isEquivalentTo(
+      a, b, [&](Value x, Value y) { return success(isSameWithin(x, y, depth - 1)); },
+      /*markEquivalent=*/nullptr,
+      OperationEquivalence::Flags(OperationEquivalence::IgnoreLocations |
+                                  OperationEquivalence::IgnoreDiscardableAttrs));
+}
+
+bool mlir::cuda::isSameValue(Value one, Value other) {
+  constexpr int kMostDepth = 16;
+  return isSameWithin(one, other, kMostDepth);
+}
