@@ -172,8 +172,6 @@ bool GradientMatcher::hasFormula(const Roles &roles) {
 
 /// Takes note of what is read if it is a maximum or a sum that attention kept of each row.
 bool GradientMatcher::isStatistic(AttentionChain &chain, BlockArgument argument) {
-  if (chain.chain.space.getGroups(argument) >> chain.groups.columns & 1)
-    return false;
   Value origin = originOf(chain.outside(argument));
   Operation *op = origin.getDefiningOp();
   auto kernel = op ? op->getParentOfType<mlir::st::KernelOp>() : nullptr;
@@ -188,7 +186,9 @@ bool GradientMatcher::isStatistic(AttentionChain &chain, BlockArgument argument)
     hasForward = true;
   }
   for (bool isMax : {true, false})
-    if (Value kept = isMax ? forward.max : forward.sum; kept && originOf(kept) == origin) {
+    if (Value kept = isMax ? forward.max : forward.sum;
+        kept && originOf(kept) == origin &&
+        !(chain.chain.space.getGroups(argument) >> chain.groups.columns & 1)) {
       statistics.push_back({argument, origin, isMax});
       return true;
     }
