@@ -26,7 +26,6 @@ private:
   /// What is read of rows that attention kept: its maxima or its sums.
   struct Statistic {
     BlockArgument argument;
-    Value origin; ///< in the body of that attention
     bool isMax = false;
   };
   SmallVector<Statistic> statistics;
@@ -189,7 +188,7 @@ bool GradientMatcher::isStatistic(AttentionChain &chain, BlockArgument argument)
     if (Value kept = isMax ? forward.max : forward.sum;
         kept && originOf(kept) == origin &&
         !(chain.chain.space.getGroups(argument) >> chain.groups.columns & 1)) {
-      statistics.push_back({argument, origin, isMax});
+      statistics.push_back({argument, isMax});
       return true;
     }
   return false;
