@@ -129,7 +129,8 @@ MODELS.update({f"{name}, no dropout": (without_dropout(config), task) for name, 
 def attends(model, mask):
     """cuDNN's attention agrees with that of generated kernels; where it is not to be had, their bits are what comes."""
     def check(folder):
-        binary = compile_attention(folder, f"{model}, no dropout")
+        # AdamW would move weights by the signs of gradients that are nearly zero.
+        binary = compile_attention(folder, f"{model}, no dropout", "--optimizer=sgd", "--lr=0.1")
         text = st.check_run([st.BIN / "st-translate", "--executable-to-text", binary]).stdout
         commands = re.findall(r"^ *((?:causal )?(gradient of )?attention bf16 .*)", text, re.M)
         st.expect(len(commands) == 4 and all(mask in line for line, _ in commands), f"no attention with {mask}: {commands}")
@@ -141,7 +142,7 @@ def attends(model, mask):
         found, said = train(gpu, folder, "cudnn", env)
         st.expect("attention: cuDNN 9.19.0\n" in said, said)
         difference = max(abs(x - y) for x, y in zip(found[0], expected[0]))
-        st.expect(0 < difference < 2e-3, f"ST_SEED={SEED - 1}: losses {found[0]}, by generated kernels {expected[0]}")
+        st.expect(0 < difference < 5e-4, f"ST_SEED={SEED - 1}: losses {found[0]}, by generated kernels {expected[0]}")
         again, _ = train(gpu, folder, "again", {**env, "ST_STANDIN_SEED": str(SEED + 1)})
         st.expect(again == found, f"ST_SEED={SEED - 1}: another run has losses {again[0]} in the place of {found[0]}")
         trace = folder / "trace.json"

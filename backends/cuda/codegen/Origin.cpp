@@ -15,7 +15,7 @@ static Value writtenOf(mlir::st::ReadOp read) {
       program
           ? SymbolTable::lookupNearestSymbolFrom<mlir::st::BufferOp>(program, read.getSourceAttr())
           : nullptr;
-  if (!buffer)
+  if (!buffer || !buffer.isPerMicroBatch())
     return {};
   mlir::st::WriteOp only;
   bool isOne = true;
