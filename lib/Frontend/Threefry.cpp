@@ -5,6 +5,9 @@
 using namespace mlir;
 using namespace mlir::st;
 
+/// The bit of an element's column that tells which word of a block is its own.
+constexpr uint32_t kSecondWord = 8;
+
 namespace {
 /// The cipher's state and key schedule while rounds are emitted.
 class Threefry {
@@ -23,8 +26,13 @@ public:
   Value run(uint32_t site);
 
 private:
-  /// The index in the dimensions [first, end); null where they are of size 1.
+  /// The index in the dimensions [first, end), in the last one of the tensor that of the block;
+  /// null where they are of size 1.
   Value rowMajorIndex(size_t first, size_t end);
+  /// The index in the last dimension, and how far the column that an element's block is numbered
+  /// by lies before it.
+  Value columns();
+  Value behindFirst() { return emit.bitAnd(columns(), emit.splat(fullType, kSecondWord)); }
   Value rotateLeft(Value x, unsigned amount);
   void round(unsigned rotation);
   /// Adds the schedule's words `group` and `group + 1`, and `group` itself.
@@ -39,12 +47,18 @@ private:
 };
 } // namespace
 
+Value Threefry::columns() {
+  return emit.iota(shape, fullType.getElementType(), static_cast<int64_t>(shape.size()) - 1);
+}
+
 Value Threefry::rowMajorIndex(size_t first, size_t end) {
   Value index;
   int64_t stride = 1;
   for (size_t dim = end; dim-- > first;) {
     if (shape[dim] != 1) {
-      Value term = emit.iota(shape, fullType.getElementType(), static_cast<int64_t>(dim));
+      Value term = dim + 1 == shape.size()
+                       ? emit.sub(columns(), behindFirst())
+                       : emit.iota(shape, fullType.getElementType(), static_cast<int64_t>(dim));
       if (stride != 1)
         term = emit.scale(term, static_cast<double>(stride));
       index = index ? emit.add(term, index) : term;
@@ -71,20 +85,27 @@ void Threefry::injectKey(unsigned group) {
 }
 
 Value Threefry::run(uint32_t site) {
-  constexpr unsigned rotations[2][4] = {{13, 15, 26, 6}, {17, 29, 16, 24}};
+  constexpr unsigned rotations[] = {13, 15, 26, 6, 17, 29, 16, 24};
+  constexpr unsigned rounds = 13, roundsPerGroup = 4;
   assert(site < kMaxRandomSites && "the sites' part of the counter is full");
   size_t sliceDims = randomSliceDims(shape);
   x0 = full(emit.add(schedule[0], emit.splat(scalarType, site)));
   if (Value slice = rowMajorIndex(0, sliceDims))
     x0 = emit.add(x0, emit.scale(slice, kMaxRandomSites));
   Value index = rowMajorIndex(sliceDims, shape.size());
-  x1 = emit.add(index ? index : emit.splat(fullType, 0), full(schedule[1]));
-  for (unsigned group = 1; group <= 5; ++group) {
-    for (unsigned rotation : rotations[(group - 1) % 2])
-      round(rotation);
-    injectKey(group);
+  x1 = full(schedule[1]);
+  if (index)
+    x1 = emit.add(index, x1);
+  for (unsigned i = 0; i < rounds; ++i) {
+    if (i > 0 && i % roundsPerGroup == 0)
+      injectKey(i / roundsPerGroup);
+    round(rotations[i % std::size(rotations)]);
   }
-  return emit.bitXor(x0, x1);
+  if (shape.empty() || shape.back() <= kSecondWord)
+    return x0;
+  Value isFirst =
+      emit.compare(stablehlo::ComparisonDirection::EQ, behindFirst(), emit.splat(fullType, 0));
+  return emit.select(isFirst, x0, x1);
 }
 
 size_t st::randomSliceDims(ArrayRef<int64_t> shape) {

@@ -16,15 +16,20 @@ constexpr uint32_t kMaxRandomSlices = 1 << 16, kMaxRandomSites = 1 << 16;
 /// behind which at most kMaxSliceElements are left. 0 where they are no more in all.
 size_t randomSliceDims(ArrayRef<int64_t> shape);
 
-/// One random 32-bit word for each element of `shape`, a ui32 tensor:
-/// x0 ^ x1 with (x0, x1) = threefry2x32(key, (site + 2^16 n, i)), n the slice that the
-/// element is in and i its row-major index there; both sites and slices are fewer than
-/// 2^16. `key` is a tensor<2xui32>. Threefry-2x32 with 20 rounds as in
-/// Salmon et al., "Parallel random numbers: as easy as 1, 2, 3" (SC 2011), and
-/// in JAX's threefry_2x32.
+/// One random 32-bit word for each element of `shape`, a ui32 tensor. Columns c and c + 8 of a
+/// row share a block, for c with c & 8 = 0: the first word is that of column c. The block is
+/// threefry2x32(key, (site + 2^16 n, i)), n the slice that the elements are in and i the
+/// row-major index of column c there; both sites and slices are fewer than 2^16. `key` is a
+/// tensor<2xui32>.
+///
+/// Threefry-2x32 with 13 rounds, the fewest that pass every test of BigCrush (Salmon et al.,
+/// "Parallel random numbers: as easy as 1, 2, 3", SC 2011, table 2): masks of dropout are no
+/// secret, and FlashAttention draws its own with the fewest of Philox.
 ///
 /// Every op is elementwise over the element's index, so bits depend on where an
-/// element is in the whole tensor and never on how the tensor is laid out.
+/// element is in the whole tensor and never on how the tensor is laid out. What computes both
+/// elements of a block makes it once. A thread that works on tiles of a tensor core does: it has
+/// rows and columns 8 apart.
 Value emitRandomWords(Emitter &emit, Value key, uint32_t site, ArrayRef<int64_t> shape);
 
 } // namespace mlir::st

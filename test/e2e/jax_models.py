@@ -10,7 +10,6 @@ import math
 
 import jax
 import jax.numpy as jnp
-from jax.extend.random import threefry_2x32
 
 jax.config.update("jax_default_matmul_precision", "highest")
 
@@ -34,6 +33,20 @@ ACTIVATIONS = {
 }
 
 
+def threefry(key, first, second, rounds=13):
+    """The two words of a block of Threefry-2x32 (Salmon et al., SC 2011), elementwise."""
+    schedule = [key[0], key[1], key[0] ^ key[1] ^ jnp.uint32(0x1BD11BDA)]
+    x = [first + schedule[0], second + schedule[1]]
+    for done in range(1, rounds + 1):
+        left = (13, 15, 26, 6, 17, 29, 16, 24)[(done - 1) % 8]
+        x[0] = x[0] + x[1]
+        x[1] = (x[1] << left | x[1] >> (32 - left)) ^ x[0]
+        if done % 4 == 0:
+            group = done // 4
+            x = [x[0] + schedule[group % 3], x[1] + schedule[(group + 1) % 3] + jnp.uint32(group)]
+    return x
+
+
 class Dropout:
     """Masks by (key, site, index): site s counts the calls with a probability above zero."""
 
@@ -44,9 +57,10 @@ class Dropout:
     def __call__(self, x, probability):
         if self.key is None or probability == 0:
             return x
-        counters = jnp.concatenate([jnp.full(x.size, self.site, jnp.uint32), jnp.arange(x.size, dtype=jnp.uint32)])
-        first, second = jnp.split(threefry_2x32(self.key, counters), 2)
-        keep = (first ^ second).reshape(x.shape) >= jnp.uint32(round(probability * 2**32))
+        is_second = jnp.broadcast_to(jnp.arange(x.shape[-1]) % 16 >= 8, x.shape)
+        index = jnp.arange(x.size, dtype=jnp.uint32).reshape(x.shape)
+        first, second = threefry(self.key, jnp.uint32(self.site), jnp.where(is_second, index - 8, index))
+        keep = jnp.where(is_second, second, first) >= jnp.uint32(round(probability * 2**32))
         self.site += 1
         return jnp.where(keep, x / (1 - probability), 0)
 

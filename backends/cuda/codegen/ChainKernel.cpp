@@ -130,8 +130,7 @@ ChainKernel::Made ChainKernel::multiply(Value first, ArrayRef<ChainProduct *> pr
 /// At each of a thread's points of the tile that begins at `first`.
 LogicalResult ChainKernel::forPoints(Value first, const Made &made, AtPoint body) {
   for (int64_t part = 0; part < tile->streamedParts; ++part) {
-    Point streamed =
-        tile->makePoint(emitter.add(first, tile->getStreamedPlace(part)), chain.streamed);
+    Point streamed = tile->makePoint(tile->getStreamedPlace(first, part), chain.streamed);
     for (int64_t row = 0; row < tile->ownParts; ++row) {
       int64_t point = row * tile->streamedParts + part;
       enterOwn(row);
@@ -365,7 +364,8 @@ LogicalResult ChainKernel::finish() {
   GroupSet rows = all & ~(GroupSet(1) << chain.streamed);
   for (int64_t part = 0; part < tile->ownParts; ++part) {
     enterOwn(part);
-    Value condition = emitter.both(own[part].exists, emitter.isZero(tile->getStreamedPlace(0)));
+    Value condition =
+        emitter.both(own[part].exists, emitter.isZero(tile->getStreamedPlace(emitter.index(0), 0)));
     for (auto [value, buffer] : stored)
       if (values.isOfRow(value) && failed(values.store(value, buffer, rows, condition)))
         return failure();
@@ -405,7 +405,7 @@ LogicalResult ChainKernel::emit() {
       firstTile = diagonal;
   }
   for (int64_t part = 0; part < tile->ownParts; ++part)
-    own.push_back(tile->makePoint(emitter.add(firstOwn, tile->getOwnPlace(part)), chain.own));
+    own.push_back(tile->makePoint(tile->getOwnPlace(firstOwn, part), chain.own));
   ofOwn.resize(tile->ownParts);
   tile->begin();
   for (size_t i = 0; i < values.levels.size(); ++i) {

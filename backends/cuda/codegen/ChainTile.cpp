@@ -17,8 +17,8 @@ class PlainTile : public ChainTile {
 public:
   PlainTile(KernelEmitter &emitter, const Chain &chain, const PointValues &values, Value firstOwn);
 
-  Value getOwnPlace(int64_t part) override { return emitter.add(ownLane, part * kSide); }
-  Value getStreamedPlace(int64_t part) override { return emitter.add(streamedLane, part * kSide); }
+  int64_t getOwnOffset(int64_t part) const override { return part * kSide; }
+  int64_t getStreamedOffset(int64_t part) const override { return part * kSide; }
   Numbers multiply(const ChainProduct &product, Value first) override;
   void publish(ArrayRef<Number> points) override;
   Numbers add(const ChainProduct &product, Value first, ArrayRef<Number> sums) override;
@@ -30,7 +30,6 @@ private:
                  Value depth, int64_t width);
 
   Value slow, fast;                ///< numbers of this thread along the sides of a block
-  Value ownLane, streamedLane;     ///< of these, those along the loops
   Value left, right, panel, slice; ///< shared memory
 };
 } // namespace
@@ -146,7 +145,8 @@ ChainTile::Numbers PlainTile::multiply(const ChainProduct &product, Value first)
 
 void PlainTile::publish(ArrayRef<Number> points) {
   for (int64_t point = 0; point < kPart * kPart; ++point) {
-    Value row = getOwnPlace(point / kPart), column = getStreamedPlace(point % kPart);
+    Value row = getOwnPlace(emitter.index(0), point / kPart);
+    Value column = getStreamedPlace(emitter.index(0), point % kPart);
     emitter.storeShared(panel, emitter.add(emitter.mul(row, kPitch), column), points[point]);
   }
 }

@@ -30,10 +30,16 @@ public:
   };
   Point makePoint(Value coordinate, unsigned group);
 
-  /// How many points a thread has along either loop, and where in the tile.
+  /// How many points a thread has along either loop, and where: `first` is where the tile begins.
+  /// The constant of a part is added last, so that what is the same of several parts' coordinates
+  /// without their low bits is seen to be.
   const int64_t ownParts, streamedParts;
-  virtual Value getOwnPlace(int64_t part) = 0;
-  virtual Value getStreamedPlace(int64_t part) = 0;
+  Value getOwnPlace(Value first, int64_t part) {
+    return emitter.add(emitter.add(first, ownLane), getOwnOffset(part));
+  }
+  Value getStreamedPlace(Value first, int64_t part) {
+    return emitter.add(emitter.add(first, streamedLane), getStreamedOffset(part));
+  }
 
   /// Code ahead of all tiles. The coordinates of outer loops are known.
   virtual void begin() {}
@@ -65,6 +71,9 @@ protected:
   static std::unique_ptr<ChainTile> createCores(KernelEmitter &emitter, const Chain &chain,
                                                 const PointValues &values, Value firstOwn);
 
+  /// Where the parts of a thread lie behind its first ones.
+  virtual int64_t getOwnOffset(int64_t part) const = 0;
+  virtual int64_t getStreamedOffset(int64_t part) const = 0;
   /// Of a product's result, as many as are computed.
   static int64_t getColumns(const ChainProduct &product) {
     return static_cast<int64_t>(llvm::alignTo(product.width, 16));
@@ -80,6 +89,7 @@ protected:
   const Chain &chain;
   const PointValues &values;
   Value firstOwn;
+  Value ownLane, streamedLane; ///< where this thread's first points lie in a tile
 };
 
 } // namespace mlir::cuda

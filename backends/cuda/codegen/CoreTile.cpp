@@ -27,8 +27,8 @@ public:
   CoreTile(KernelEmitter &emitter, const Chain &chain, const PointValues &values, Value firstOwn,
            Type narrow);
 
-  Value getOwnPlace(int64_t part) override;
-  Value getStreamedPlace(int64_t part) override;
+  int64_t getOwnOffset(int64_t part) const override { return part * (kRows / 2); }
+  int64_t getStreamedOffset(int64_t part) const override { return part / 2 * kColumns + part % 2; }
   void begin() override;
   Numbers multiply(const ChainProduct &product, Value first) override;
   void publish(ArrayRef<Number> points) override;
@@ -87,6 +87,8 @@ CoreTile::CoreTile(KernelEmitter &emitter, const Chain &chain, const PointValues
   warpHalf = emitter.div(warp, kWarpsAlong);
   laneRow = emitter.div(lane, kQuad);
   lanePair = emitter.mul(emitter.rem(lane, kQuad), 2);
+  ownLane = emitter.add(warpRow, laneRow);
+  streamedLane = emitter.add(emitter.mul(warpHalf, kSize / 2), lanePair);
   auto addRows = [&](int64_t columns) {
     const int64_t pitch = columns + kPad;
     return Rows{emitter.addShared(kSize * pitch, narrow), pitch};
@@ -114,15 +116,6 @@ CoreTile::CoreTile(KernelEmitter &emitter, const Chain &chain, const PointValues
     left = addRows(depth);
   if (columns > 0)
     panel = addRows(kSize);
-}
-
-Value CoreTile::getOwnPlace(int64_t part) {
-  return emitter.add(emitter.add(warpRow, laneRow), part * (kRows / 2));
-}
-
-Value CoreTile::getStreamedPlace(int64_t part) {
-  Value column = emitter.add(emitter.mul(warpHalf, kSize / 2), lanePair);
-  return emitter.add(column, part / 2 * kColumns + part % 2);
 }
 
 // ---- operands -----------------------------------------------------------------------------------
@@ -165,7 +158,8 @@ void CoreTile::load(const Rows &rows, const ChainMatrix &matrix, unsigned group,
 SmallVector<Value> CoreTile::fetchRows(const Rows &rows, Value depth) {
   SmallVector<Value> pairs;
   for (int64_t pair = 0; pair < kNumbers; ++pair) {
-    Value place = emitter.add(emitter.mul(getOwnPlace(pair % 2), rows.pitch), lanePair);
+    Value place =
+        emitter.add(emitter.mul(getOwnPlace(emitter.index(0), pair % 2), rows.pitch), lanePair);
     place = emitter.add(emitter.add(place, depth), pair / 2 * (kDepth / 2));
     pairs.push_back(emitter.loadSharedPair(rows.memory, place, narrow));
   }
@@ -246,7 +240,8 @@ ChainTile::Numbers CoreTile::multiply(const ChainProduct &product, Value first) 
 void CoreTile::publish(ArrayRef<Number> points) {
   for (int64_t row = 0; row < ownParts; ++row)
     for (int64_t part = 0; part < streamedParts; part += 2) {
-      Value place = emitter.add(emitter.mul(getOwnPlace(row), panel.pitch), getStreamedPlace(part));
+      Value place = emitter.add(emitter.mul(getOwnPlace(emitter.index(0), row), panel.pitch),
+                                getStreamedPlace(emitter.index(0), part));
       Number pair = joinElements(points.slice(row * streamedParts + part, 2));
       emitter.storeShared(panel.memory, place, pair.toFloat(narrow));
     }
@@ -281,7 +276,7 @@ void CoreTile::store(const ChainProduct &product, ArrayRef<Number> sums) {
   const bool isAligned = llvm::all_of(matrix.strides, [](int64_t s) { return s % 2 == 0; });
   Value half = emitter.add(emitter.mul(warpHalf, getColumns(product) / 2), lanePair);
   for (size_t i = 0; i < sums.size(); i += inPairs ? 2 : 1) {
-    Value row = emitter.add(firstOwn, getOwnPlace(i % kNumbers / 2));
+    Value row = getOwnPlace(firstOwn, i % kNumbers / 2);
     Value column = emitter.add(half, static_cast<int64_t>(i / kNumbers * kColumns + i % 2));
     Value exists = getOwnSize() % kSize == 0 ? Value() : emitter.less(row, getOwnSize());
     if (product.width % kDepth != 0)
@@ -301,7 +296,7 @@ Number CoreTile::combine(const Combiner &combiner, Number number, int64_t part) 
   for (int64_t mask = 1; mask < kQuad; mask *= 2)
     number = combiner.combine(number, emitter.shuffleXor(number, mask));
   Value shared = emitter.addShared(2 * kSize, combiner.getType());
-  Value row = getOwnPlace(part);
+  Value row = getOwnPlace(emitter.index(0), part);
   emitter.onlyIf(emitter.isZero(lanePair), [&] {
     emitter.storeShared(shared, emitter.add(emitter.mul(warpHalf, kSize), row), number);
   });
