@@ -2,6 +2,7 @@
 #include "dialects/Sdy/SdyDialect.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/Emitter.h"
+#include "dialects/StableHLO/Utils/Reducers.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Import/ShardBody.h"
 
@@ -94,7 +95,7 @@ FailureOr<ShardBody::Axes> ShardBody::axesOfGroups(Operation *op,
 
 /// The op that combines a reducer's two arguments into its result, whatever is wished for their
 /// shardings on the way; null where it does more.
-static Operation *findCombiner(Region &reducer) {
+static Operation *findWishedCombiner(Region &reducer) {
   auto skipWishes = [](Value value) {
     while (auto wish = value.getDefiningOp<sdy::ShardingConstraintOp>())
       value = wish.getInput();
@@ -113,47 +114,6 @@ static Operation *findCombiner(Region &reducer) {
   return isOfBoth ? combiner : nullptr;
 }
 
-/// The value that a reducer starts from; null where it is none of those that are known.
-static Attribute neutralElement(Region &reducer, Type element) {
-  Operation *combiner = findCombiner(reducer);
-  if (!combiner)
-    return nullptr;
-  Operation &op = *combiner;
-  if (auto complex = dyn_cast<ComplexType>(element)) {
-    auto part = cast<FloatType>(complex.getElementType());
-    auto pair = [&](Attribute re, Attribute im) {
-      return ArrayAttr::get(op.getContext(), {re, im});
-    };
-    if (isa<hlo::AddOp, hlo::MulOp>(op))
-      return pair(FloatAttr::get(part, isa<hlo::MulOp>(op) ? 1.0 : 0.0), FloatAttr::get(part, 0.0));
-    // The ends of the order by real, then by imaginary part.
-    if (!isa<hlo::MaxOp, hlo::MinOp>(op))
-      return nullptr;
-    auto end = FloatAttr::get(part, APFloat::getInf(part.getFloatSemantics(), isa<hlo::MaxOp>(op)));
-    return pair(end, end);
-  }
-  bool isFloat = isa<FloatType>(element);
-  auto integer = [&](const APInt &value) { return IntegerAttr::get(element, value); };
-  unsigned width = isFloat || !element.isIntOrFloat() ? 64 : element.getIntOrFloatBitWidth();
-  if (isa<hlo::AddOp>(op))
-    return isFloat ? Attribute(FloatAttr::get(element, 0.0)) : integer(APInt::getZero(width));
-  if (isa<hlo::MulOp>(op))
-    return isFloat ? Attribute(FloatAttr::get(element, 1.0)) : integer(APInt(width, 1));
-  if (isa<hlo::AndOp>(op))
-    return integer(APInt::getAllOnes(width));
-  if (isa<hlo::OrOp, hlo::XorOp>(op))
-    return integer(APInt::getZero(width));
-  if (!isa<hlo::MaxOp, hlo::MinOp>(op))
-    return nullptr;
-  bool isMax = isa<hlo::MaxOp>(op);
-  if (isFloat)
-    return FloatAttr::get(element,
-                          APFloat::getInf(cast<FloatType>(element).getFloatSemantics(), isMax));
-  if (element.isUnsignedInteger() || width == 1)
-    return integer(isMax ? APInt::getZero(width) : APInt::getAllOnes(width));
-  return integer(isMax ? APInt::getSignedMinValue(width) : APInt::getSignedMaxValue(width));
-}
-
 /// Reduces the leading dimensions of some axes.
 FailureOr<Lifted> ShardBody::reduceOver(Operation *op, Region &reducer, const Lifted &value,
                                         const Axes &over) {
@@ -162,7 +122,8 @@ FailureOr<Lifted> ShardBody::reduceOver(Operation *op, Region &reducer, const Li
   Value operand = spread(loc, value, all);
   auto type = typeOf(operand);
   auto scalar = RankedTensorType::get({}, type.getElementType());
-  Attribute neutral = neutralElement(reducer, type.getElementType());
+  Operation *combiner = findWishedCombiner(reducer);
+  Attribute neutral = combiner ? getNeutralElement(combiner, type.getElementType()) : Attribute();
   if (!neutral)
     return op->emitOpError("in a computation on shards reduces in a way that is none of add, max, "
                            "min, multiply, and, or, xor");

@@ -1,5 +1,6 @@
 // Reductions and products that no engine does by itself, in elementwise steps.
 
+#include "dialects/StableHLO/Utils/Reducers.h"
 #include "passes/Kernels/LowerTensorOps.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -105,7 +106,7 @@ Replacement mlir::st::lowerReduce(Emitter &emit, stablehlo::ReduceOp op) {
   }
   for (Value &value : rows)
     value = emit.reshape(value, shape);
-  if (rows.size() == 1 && isIdentity(op.getBody(), op.getInitValues()[0]))
+  if (rows.size() == 1 && isNeutral(op.getBody(), op.getInitValues()[0]))
     return rows;
   return combine(inits, rows);
 }

@@ -19,42 +19,6 @@ struct LowerTensorOps : mlir::st::impl::LowerTensorOpsBase<LowerTensorOps> {
 };
 } // namespace
 
-bool mlir::st::isIdentity(Region &computation, Value value) {
-  Block &block = computation.front();
-  Value result = block.getTerminator()->getOperand(0);
-  Operation *op = result.getDefiningOp();
-  DenseElementsAttr constant;
-  if (block.getNumArguments() != 2 || !op || op->getNumOperands() != 2 ||
-      !llvm::all_of(op->getOperands(), [](Value v) { return isa<BlockArgument>(v); }) ||
-      !matchPattern(value, m_Constant(&constant)) || !constant.isSplat())
-    return false;
-  if (auto type = dyn_cast<FloatType>(constant.getElementType())) {
-    APFloat number = constant.getSplatValue<APFloat>();
-    if (isa<stablehlo::AddOp>(op))
-      return number.isZero();
-    if (isa<stablehlo::MulOp>(op))
-      return number.isExactlyValue(1.0);
-    return number.isInfinity() && ((isa<stablehlo::MaxOp>(op) && number.isNegative()) ||
-                                   (isa<stablehlo::MinOp>(op) && !number.isNegative()));
-  }
-  if (!isa<IntegerType>(constant.getElementType()))
-    return false;
-  APInt number = constant.getSplatValue<APInt>();
-  bool isUnsigned = constant.getElementType().isUnsignedInteger() || number.getBitWidth() == 1;
-  return TypeSwitch<Operation *, bool>(op)
-      .Case<stablehlo::AddOp, stablehlo::OrOp, stablehlo::XorOp>(
-          [&](auto) { return number.isZero(); })
-      .Case([&](stablehlo::MulOp) { return number.isOne(); })
-      .Case([&](stablehlo::AndOp) { return number.isAllOnes(); })
-      .Case([&](stablehlo::MaxOp) {
-        return isUnsigned ? number.isZero() : number.isMinSignedValue();
-      })
-      .Case([&](stablehlo::MinOp) {
-        return isUnsigned ? number.isAllOnes() : number.isMaxSignedValue();
-      })
-      .Default([](Operation *) { return false; });
-}
-
 static Replacement lower(Emitter &emit, Operation *op) {
   return TypeSwitch<Operation *, Replacement>(op)
       .Case([&](stablehlo::OptimizationBarrierOp barrier) {

@@ -52,7 +52,4 @@ Replacement lowerBatchNorm(Emitter &emit, Operation *op);
 /// Whether the computation of a reduction gives the same whichever elements come first.
 bool isCommutative(Region &computation);
 
-/// Whether the computation is one op that `value`, a constant, leaves everything unchanged in.
-bool isIdentity(Region &computation, Value value);
-
 } // namespace mlir::st

@@ -1,5 +1,6 @@
 // Convolutions and pooling, from slices of their padded operand.
 
+#include "dialects/StableHLO/Utils/Reducers.h"
 #include "mlir/IR/Matchers.h"
 #include "passes/Kernels/LowerTensorOps.h"
 #include <numeric>
@@ -281,7 +282,7 @@ Replacement mlir::st::lowerReduceWindow(Emitter &emit, stablehlo::ReduceWindowOp
     if (isa<ComplexType>(Emitter::typeOf(input).getElementType()))
       return std::nullopt;
     values.push_back(emit.pad(input, init, low, high, interior));
-    areIdentities &= op.getInputs().size() == 1 && isIdentity(op.getBody(), init);
+    areIdentities &= op.getInputs().size() == 1 && isNeutral(op.getBody(), init);
   }
   auto broadcastInits = [&] {
     return llvm::map_to_vector(op.getInitValues(),

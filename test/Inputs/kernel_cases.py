@@ -312,6 +312,71 @@ REDUCTIONS = {
 }
 
 
+# ---- reductions that blocks share ---------------------------------------------------------------
+
+def long_reduction(text, inputs, results, body):
+    """A reduction long enough for blocks to share it, of what elementwise ops make of the arguments."""
+    return kernel("reduce", inputs, results, body.replace("X", f"tensor<{text}")), inputs
+
+
+def column_means(b, s, h):
+    """Two sums of columns, one of 16 bits, with work before, a vector along either side, and work behind them."""
+    return long_reduction(f"{b}x{s}x{h}x", [f"{b}x{s}x{h}xbf16", f"{s}xf32", f"{h}xf32"], [f"{h}xf32", f"{h}xbf16"], f"""
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %small = stablehlo.constant dense<0.0> : tensor<bf16>
+    %n = stablehlo.constant dense<{b * s}.0> : tensor<{h}xf32>
+    %x = stablehlo.convert %a0 : (Xbf16>) -> Xf32>
+    %w = stablehlo.broadcast_in_dim %a1, dims = [1] : (tensor<{s}xf32>) -> Xf32>
+    %v = stablehlo.broadcast_in_dim %a2, dims = [2] : (tensor<{h}xf32>) -> Xf32>
+    %d = stablehlo.subtract %x, %v : Xf32>
+    %p = stablehlo.multiply %d, %w : Xf32>
+    %r = stablehlo.reduce(%p init: %zero) applies stablehlo.add across dimensions = [0, 1] : (Xf32>, tensor<f32>) -> tensor<{h}xf32>
+    %q = stablehlo.reduce(%a0 init: %small) applies stablehlo.add across dimensions = [0, 1] : (Xbf16>, tensor<bf16>) -> tensor<{h}xbf16>
+    %m = stablehlo.divide %r, %n : tensor<{h}xf32>
+    %o = stablehlo.add %m, %a2 : tensor<{h}xf32>
+    st.yield %o, %q : tensor<{h}xf32>, tensor<{h}xbf16>""")
+
+
+def numbered(rows, cols, element, op, init):
+    """A reduction of numbers that are made of where they lie."""
+    return long_reduction(f"{rows}x{cols}x", [f"{rows}x{cols}x{element}", f"1x{cols}x{element}"], [element], f"""
+    %init = stablehlo.constant dense<{init}> : tensor<{element}>
+    %i = stablehlo.iota dim = 0 : X{element}>
+    %j = stablehlo.iota dim = 1 : X{element}>
+    %w = stablehlo.broadcast_in_dim %a1, dims = [0, 1] : (tensor<1x{cols}x{element}>) -> X{element}>
+    %a = stablehlo.multiply %i, %w : X{element}>
+    %b = stablehlo.subtract %a, %j : X{element}>
+    %c = stablehlo.add %b, %a0 : X{element}>
+    %r = stablehlo.reduce(%c init: %init) applies stablehlo.{op} across dimensions = [0, 1] : (X{element}>, tensor<{element}>) -> tensor<{element}>
+    st.yield %r : tensor<{element}>""")
+
+
+def deviation(rows):
+    """A sum of what depends on another sum, and nothing of all rows."""
+    return long_reduction(f"{rows}x", [f"{rows}xf32"], ["f32"], f"""
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %n = stablehlo.constant dense<{rows}.0> : tensor<f32>
+    %s = stablehlo.reduce(%a0 init: %zero) applies stablehlo.add across dimensions = [0] : (Xf32>, tensor<f32>) -> tensor<f32>
+    %m = stablehlo.divide %s, %n : tensor<f32>
+    %w = stablehlo.broadcast_in_dim %m, dims = [] : (tensor<f32>) -> Xf32>
+    %d = stablehlo.subtract %a0, %w : Xf32>
+    %e = stablehlo.multiply %d, %d : Xf32>
+    %v = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [0] : (Xf32>, tensor<f32>) -> tensor<f32>
+    st.yield %v : tensor<f32>""")
+
+
+PARTS = {
+    "columns": lambda: column_means(6, 500, 40),
+    "rows": lambda: reduction([3, 60000], [1], "maximum", "0xFF800000"),
+    "middle": lambda: reduction([2, 4000, 9], [1]),
+    "numbers": lambda: numbered(331, 700, "i32", "add", 7),
+    "places": lambda: numbered(250, 700, "f32", "maximum", "0xFF800000"),
+    "bits": lambda: numbered(90, 900, "ui32", "xor", 5),
+    "product": lambda: numbered(90, 900, "i32", "multiply", 3),
+    "twice": lambda: deviation(100000),
+}
+
+
 # ---- products -----------------------------------------------------------------------------------
 
 def product(lhs, rhs, contract, batch=([], []), epilogue=False):
@@ -502,6 +567,7 @@ INDEXED = {
     "offset_first": lambda: (*gather("50x40", "20x1", "40x20", "offset_dims = [0], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1", "1, 40"), {1: (0, 50)}),
     "window": lambda: (*gather("50x6x40", "20x1", "20x3x40", "offset_dims = [1, 2], collapsed_slice_dims = [0], start_index_map = [0], index_vector_dim = 1", "1, 3, 40"), {1: (0, 50)}),
     "embedding_gradient": lambda: (*scatter("50x400", "3x20x1", "3x20x400", "update_window_dims = [2], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 2", False), {0: (-3, 53)}),
+    "large_embedding_gradient": lambda: (*scatter("3000x40", "3x20x1", "3x20x40", "update_window_dims = [2], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 2", True), {1: (1, 9)}),
     "add_to_operand": lambda: (*scatter("50x8", "20x1", "20x8", "update_window_dims = [1], inserted_window_dims = [0], scatter_dims_to_operand_dims = [0], index_vector_dim = 1", True), {1: (0, 50)}),
     "points": lambda: (*scatter("60x40", "700x2", "700", "inserted_window_dims = [0, 1], scatter_dims_to_operand_dims = [0, 1], index_vector_dim = 1", False), {0: (-1, 42)}),
     "batched_points": lambda: (*scatter("60x40", "60x1", "60", "inserted_window_dims = [1], input_batching_dims = [0], scatter_indices_batching_dims = [0], scatter_dims_to_operand_dims = [1], index_vector_dim = 1", False), {0: (-1, 42)}),
@@ -661,7 +727,7 @@ CHAINS = {
 
 SEQUENCES = {"products_then_copy": products_then_copy}
 
-GROUPS = {"loop": LOOPS, "reduce": REDUCTIONS, "matmul": PRODUCTS, "chain": CHAINS, "copy": MOVEMENTS,
+GROUPS = {"loop": LOOPS, "reduce": REDUCTIONS, "parts": PARTS, "matmul": PRODUCTS, "chain": CHAINS, "copy": MOVEMENTS,
           "indexed": INDEXED, "sequence": SEQUENCES, "epilogue": EPILOGUES}
 
 

@@ -1,6 +1,6 @@
-"""Random programs compiled for the simulated DTU and run there.
+"""Random programs compiled for a device and run there: the simulated DTU, or this machine in the place of GPUs.
 
-  device_runs.py TOOLS PROGRAM      prints what comes out as st-differential does
+  device_runs.py TOOLS TARGET PROGRAM      prints what comes out as st-differential does
 """
 
 import json
@@ -14,9 +14,9 @@ import tempfile
 import numpy as np
 from safetensors.numpy import load_file
 
-# What the DTU has no kernel for.
-REFUSALS = ("has no kernel", "complex elements", "has no DTU code generation", "has no code generation",
-            "stash takes at least")
+# What devices have no kernel for.
+REFUSALS = ("has no kernel", "complex elements", "has no DTU code generation", "has no CUDA code generation",
+            "has no code generation", "stash takes at least")
 TOLERANCE = 1e-3
 
 
@@ -53,7 +53,7 @@ def describe_difference(given, expected, actual):
     return None
 
 
-def run_on_device(tools, path, folder):
+def run_on_device(tools, path, folder, target):
     """Kind and message, as st-differential has them. NAME.in and NAME.out of it are in the folder."""
     name = path.stem
     layout, binary, outputs = (folder / f"{name}.{kind}" for kind in ("json", "bin", "found"))
@@ -63,37 +63,37 @@ def run_on_device(tools, path, folder):
         return "refused by the device", "an Executable's outputs have no place for several micro-batches"
     layout.write_text(json.dumps(parallel))
     try:
-        done = subprocess.run([tools / "st-compile", path, "--target=dtu-t10", f"--parallel={layout}",
+        done = subprocess.run([tools / "st-compile", path, f"--target={target}", f"--parallel={layout}",
                                *optimizer_flags(text), "-o", binary], capture_output=True, text=True, timeout=120)
         if done.returncode:
             errors = " ".join(line for line in done.stderr.splitlines() if "error" in line) or done.stderr[-300:]
-            return ("refused by the device" if any(r in errors for r in REFUSALS) else "refused"), f"st-compile: {errors}"
+            return ("refused by the device" if any(r in errors for r in REFUSALS) else "refused"), f"st-compile --target={target}: {errors}"
         done = subprocess.run([binary, f"--inputs={folder / name}.in", f"--outputs={outputs}"], capture_output=True,
                               text=True, timeout=120)
         if done.returncode:
-            return "differs", f"on the device: {done.stderr.strip()[-300:]}"
+            return "differs", f"on the device {target}: {done.stderr.strip()[-300:]}"
         # Where time depends on data nothing is predicted.
         if "predicted" in done.stderr and "as predicted: the time" not in done.stderr:
-            return "differs", f"on the device: {done.stderr.strip()[-600:]}"
+            return "differs", f"on the device {target}: {done.stderr.strip()[-600:]}"
         given, expected = (load_file(folder / f"{name}.{kind}") for kind in ("in", "out"))
         difference = describe_difference(given, expected, load_file(outputs))
-        return ("differs", f"on the device: {difference}") if difference else ("ok", "")
+        return ("differs", f"on the device {target}: {difference}") if difference else ("ok", "")
     except subprocess.TimeoutExpired:
-        return "crashed", "on the device: took more than 120 s"
+        return "crashed", f"on the device {target}: took more than 120 s"
     finally:
         for file in (layout, binary, outputs):
             file.unlink(missing_ok=True)
 
 
 def main():
-    tools, program = map(pathlib.Path, sys.argv[1:])
+    tools, target, program = pathlib.Path(sys.argv[1]), sys.argv[2], pathlib.Path(sys.argv[3])
     with tempfile.TemporaryDirectory(prefix="st-fuzz-") as temporary:
         folder = pathlib.Path(temporary)
         done = subprocess.run([tools / "st-differential", f"--save={folder}", program], capture_output=True, text=True,
                               timeout=120)
         print(done.stdout.strip())
         if done.returncode == 0:
-            kind, message = run_on_device(tools, program, folder)
+            kind, message = run_on_device(tools, program, folder, target)
             print(f"on-device-{kind} {program} {message}")
 
 

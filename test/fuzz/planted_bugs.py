@@ -40,6 +40,7 @@ LOOPS, SOLVERS = "dialects/StableHLO/ShardingLoops.cpp", "dialects/StableHLO/Sha
 SIMPLIFY = "passes/Collectives/SimplifyCollectives.cpp"
 TASKS, PROGRAMS = "passes/Pipeline/TaskAnalysis.cpp", "passes/Pipeline/ProgramEmitter.cpp"
 AGAIN = "passes/Memory/RecomputeEmitter.cpp"
+HALVES = "backends/cuda/codegen/SplitReductions.cpp"
 PRODUCTS, GRAPH = "passes/Memory/OverlapProducts.cpp", "passes/Memory/TaskGraph.cpp"
 BUGS = [
     # Factor rules.
@@ -150,6 +151,11 @@ BUGS = [
     Bug("padding-of-any-dimension-is-clean", PADDING, "    if (from == typeBefore(result))\n      clean.insert(pad);",
         "    clean.insert(pad);"),
     Bug("groups-are-padded", "dialects/StableHLO/ShardingWindows.cpp", "      rule.factors[group].isCounted = true;", "      ;"),
+    # Kernels of the CUDA backend.
+    Bug("parts-count-from-zero", HALVES, "return hlo::AddOp::create(builder, loc, first, along(place + 1));",
+        "return along(place + 1);"),
+    Bug("vector-along-the-wrong-part", HALVES, "dims.push_back(place + 1);\n  }\n  return hlo::BroadcastInDimOp",
+        "dims.back() = place + 1, dims.push_back(place);\n  }\n  return hlo::BroadcastInDimOp"),
 ]
 
 

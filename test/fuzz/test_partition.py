@@ -5,7 +5,8 @@
 Two of three cases are programs on a random mesh with random shardings (random_programs.py), run as they are and on as
 many virtual ranks as the mesh has; the others are training steps with random stages, micro-batches, shards and
 replicas (random_steps.py), run as they are and as what each device group does. st-differential runs many in one
-process. Two in 15 are then compiled for the simulated DTU and run there as well (device_runs.py). Case N is the same on every machine, so that `--seed=N --count=1` reproduces a failure. Without --seed the
+process. Two in 15 are then compiled for the simulated DTU and run there as well, one in 15 for GPUs, with the host in
+their place (device_runs.py). Case N is the same on every machine, so that `--seed=N --count=1` reproduces a failure. Without --seed the
 first cases, those of regressions/ and new ones of a seed that is printed are run.
 
 A program that cannot be cut into micro-batches may be refused, with an error that says so. What fails is reduced by
@@ -38,13 +39,14 @@ MOVING = ("st.all_gather", "st.all_reduce", "st.reduce_scatter", "st.all_to_all"
           "st.transfer")
 
 
-def is_for_device(seed):
-    return seed % 15 in (4, 8)
+def device_of(seed):
+    """The target that a case is compiled for and run on; None for most."""
+    return {4: "dtu-t10", 8: "dtu-t10", 13: "cuda-host"}.get(seed % 15)
 
 
 def make_case(seed, uneven, blocks=0.0):
     rng = random.Random(seed)
-    text = Step(rng, uneven).text() if seed % 3 == 2 else Program(rng, uneven, is_for_device(seed)).text()
+    text = Step(rng, uneven).text() if seed % 3 == 2 else Program(rng, uneven, device_of(seed) is not None).text()
     return with_blocks(text, random.Random(f"blocks of {seed}"), blocks) if blocks else text
 
 
@@ -67,7 +69,8 @@ class Statistics:
 
     def __init__(self):
         self.kinds, self.ops, self.moves = collections.Counter(), collections.Counter(), collections.Counter()
-        self.moving = self.uneven = self.on_device = 0
+        self.moving = self.uneven = 0
+        self.devices = collections.Counter()
 
     def add(self, counts, text):
         ops, moves = (set(re.findall(r"([\w.]+):\d+", part)) for part in counts.split(" moves="))
@@ -81,7 +84,8 @@ class Statistics:
         print("cases with each op: " + ", ".join(f"{name} {n}" for name, n in sorted(self.ops.items())))
         print("cases with each collective: " + ", ".join(f"{name} {n}" for name, n in sorted(self.moves.items())))
         print(f"{100 * self.moving / agreed:.0f} % of {agreed} cases move data between devices, "
-              f"{100 * self.uneven / agreed:.0f} % have uneven shards, {self.on_device} ran on the DTU too")
+              f"{100 * self.uneven / agreed:.0f} % have uneven shards, "
+              f"{self.devices['dtu-t10']} ran on the DTU and {self.devices['cuda-host']} as on GPUs too")
         print(", ".join(f"{n} {kind}" for kind, n in sorted(self.kinds.items())))
 
 
@@ -123,7 +127,7 @@ def reduces(message):
     return "on the device" not in message and "st-compile" not in message
 
 
-def reduce_case(path, kind, message, on_device):
+def reduce_case(path, kind, message, device):
     """The path of a smaller program that fails alike; a path of the whole one where there is none."""
     if kind in ("refused", "broken"):
         # For the same reason: what it says but for numbers, as a regular expression without blanks.
@@ -131,8 +135,8 @@ def reduce_case(path, kind, message, on_device):
         kind += "..*" + re.sub(r"[\W\d]+", ".*", said[:80])
     smaller = path.with_suffix(".reduced.mlir")
     command = [BIN / "st-differential"]
-    if on_device:
-        kind, command = f"on-device-{kind}", [sys.executable, FUZZ / "device_runs.py", BIN]
+    if device:
+        kind, command = f"on-device-{kind}", [sys.executable, FUZZ / "device_runs.py", BIN, device]
     arguments = f"--reduction-tree=test={FUZZ / 'interesting.sh'} test-arg=" + " test-arg=".join(map(str, [kind, *command]))
     done = subprocess.run([BIN / "st-reduce", path, arguments, "-o", smaller], capture_output=True, text=True, timeout=1800)
     return smaller if done.returncode == 0 and smaller.exists() else path
@@ -145,21 +149,21 @@ class Run:
         self.passed = self.failed = 0
 
     def check(self, cases):
-        """Cases: (what reproduces it, path, whether it runs on the device) in the order in which they run."""
+        """Cases: (what reproduces it, path, the device that it runs on or None) in the order in which they run."""
         cases = list(cases)
         for first in range(0, len(cases), CHUNK):
-            chunk = {str(path): (name, path, on_device) for name, path, on_device in cases[first:first + CHUNK]}
+            chunk = {str(path): (name, path, device) for name, path, device in cases[first:first + CHUNK]}
             for found, kind, message in run_chunk(chunk, self.folder):
-                name, path, on_device = chunk[found]
+                name, path, device = chunk[found]
                 kind = judge(kind, message)
-                if kind == "ok" and on_device:
-                    device_kind, device_message = run_on_device(BIN, path, self.folder)
-                    self.statistics.on_device += device_kind == "ok"
+                if kind == "ok" and device:
+                    device_kind, device_message = run_on_device(BIN, path, self.folder, device)
+                    self.statistics.devices[device] += device_kind == "ok"
                     if device_kind not in ("ok", "refused by the device"):
                         kind, message = device_kind, device_message
-                self.count(name, path, kind, message)
+                self.count(name, path, device, kind, message)
 
-    def count(self, name, path, kind, message):
+    def count(self, name, path, device, kind, message):
         self.statistics.kinds[kind] += 1
         if kind == "ok":
             self.statistics.add(message, path.read_text())
@@ -172,14 +176,14 @@ class Run:
             kept = BUILD / "fuzz-failures" / path.name
             kept.parent.mkdir(exist_ok=True)
             kept.write_text(path.read_text())
-            on_device = "on the device" in message or "st-compile" in message
-            print(f"  reduced: {reduce_case(kept, kind, message, on_device)}", flush=True)
+            shows = device if "on the device" in message or "st-compile" in message else None
+            print(f"  reduced: {reduce_case(kept, kind, message, shows)}", flush=True)
 
     def random_cases(self, seed, count):
         for i in range(seed, seed + count):
             path = self.folder / f"{i}.mlir"
             path.write_text(make_case(i, self.options.uneven, self.options.blocks))
-            yield f"--seed={i} --count=1", path, is_for_device(i) and not self.options.no_device
+            yield f"--seed={i} --count=1", path, None if self.options.no_device else device_of(i)
 
 
 def main():
@@ -189,7 +193,7 @@ def main():
     parser.add_argument("--uneven", type=float, default=0.5, help="the share of axes that need not divide")
     parser.add_argument("--blocks", type=float, default=0.0, help="the share of shardings that split blocks in themselves")
     parser.add_argument("--keep", type=pathlib.Path, help="leave programs in this folder")
-    parser.add_argument("--no-device", action="store_true", help="run nothing on the DTU")
+    parser.add_argument("--no-device", action="store_true", help="run nothing on the DTU and as on GPUs")
     parser.add_argument("--no-reduce", action="store_true", help="leave failing programs as they are")
     options = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="st-fuzz-") as temporary:
@@ -197,7 +201,7 @@ def main():
         folder.mkdir(parents=True, exist_ok=True)
         run = Run(options, folder)
         if options.seed is None:
-            run.check((path.name, path, path.stem.endswith("-on-the-device"))
+            run.check((path.name, path, "dtu-t10" if path.stem.endswith("-on-the-device") else None)
                       for path in sorted((FUZZ / "regressions").glob("*.mlir")))
             run.check(run.random_cases(0, FIXED))
             seed = random.SystemRandom().randrange(10**6, 10**9)

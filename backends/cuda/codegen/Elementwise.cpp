@@ -3,6 +3,7 @@
 #include "backends/cuda/codegen/ElementaryFunctions.h"
 #include "dialects/StableHLO/ChloOps.h"
 #include "dialects/StableHLO/StableHLOOps.h"
+#include "dialects/StableHLO/Utils/Reducers.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "mlir/Dialect/Vector/IR/VectorOps.h"
@@ -341,18 +342,13 @@ FailureOr<Number> mlir::cuda::emitElementwise(Operation *op, ArrayRef<Number> op
 // ---- reductions ---------------------------------------------------------------------------------
 
 FailureOr<Combiner> Combiner::get(Operation *reduction) {
-  Block &body = reduction->getRegion(0).front();
   auto refuse = [&]() -> FailureOr<Combiner> {
     return reduction->emitOpError("with this body has no CUDA code generation");
   };
-  auto results = body.getTerminator()->getOperands();
-  if (results.size() != 1 || body.getNumArguments() != 2)
+  Operation *inner = mlir::st::findCombiner(reduction->getRegion(0));
+  if (!inner)
     return refuse();
-  Operation *inner = results[0].getDefiningOp();
-  if (!inner || inner->getNumOperands() != 2 || inner->getOperand(0) == inner->getOperand(1) ||
-      !llvm::all_of(inner->getOperands(), llvm::IsaPred<BlockArgument>))
-    return refuse();
-  Type element = typeOf(body.getArgument(0));
+  Type element = typeOf(inner->getOperand(0));
   bool isPredicate = element.isInteger(1);
   std::optional<Kind> kind =
       TypeSwitch<Operation *, std::optional<Kind>>(inner)

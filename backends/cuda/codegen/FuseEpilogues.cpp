@@ -1,4 +1,5 @@
 #include "backends/cuda/codegen/KernelParts.h"
+#include "backends/cuda/codegen/Origin.h"
 #include "backends/cuda/codegen/Passes.h"
 #include "backends/cuda/codegen/Product.h"
 #include "backends/cuda/codegen/ScalarFunction.h"
@@ -87,25 +88,6 @@ llvm::SetVector<KernelOp> Stashes::dropUnread() {
   return writers;
 }
 
-/// Where a value was made: in the body of a kernel, maybe of the task that stashed it.
-static Value originOf(Value value, const Stashes &stashes) {
-  while (true) {
-    Value from;
-    if (auto argument = dyn_cast<BlockArgument>(value)) {
-      if (auto kernel = dyn_cast<KernelOp>(argument.getOwner()->getParentOp()))
-        from = kernel.getInputs()[argument.getArgNumber()];
-    } else if (auto kernel = value.getDefiningOp<KernelOp>()) {
-      from = kernel.getBody().front().getTerminator()->getOperand(
-          cast<OpResult>(value).getResultNumber());
-    } else if (auto read = value.getDefiningOp<mlir::st::ReadOp>()) {
-      from = stashes.getWritten(read);
-    }
-    if (!from)
-      return value;
-    value = from;
-  }
-}
-
 // ---- kernels ------------------------------------------------------------------------------------
 
 namespace {
@@ -123,7 +105,11 @@ public:
   bool fuseSums(KernelOp reduce);
 
 private:
-  Value originOf(Value value) const { return ::originOf(value, stashes); }
+  /// Where a value was made: in the body of a kernel, maybe of the task that stashed it.
+  Value originOf(Value value) const {
+    return mlir::cuda::originOf(value,
+                                [&](mlir::st::ReadOp read) { return stashes.getWritten(read); });
+  }
 };
 
 class FuseEpiloguesPass : public mlir::cuda::impl::FuseEpiloguesBase<FuseEpiloguesPass> {

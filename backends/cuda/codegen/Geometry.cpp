@@ -1,11 +1,14 @@
 #include "backends/cuda/codegen/Geometry.h"
 
+#include "mlir/IR/TypeUtilities.h"
 #include "llvm/Support/MathExtras.h"
 
 #include <algorithm>
 
+using namespace mlir;
 using namespace mlir::cuda;
 using llvm::divideCeil;
+using mlir::st::GroupSet;
 
 /// Enough warps for a scheduler to hide latencies behind, few enough for a block to start early.
 static constexpr int64_t kThreads = 256;
@@ -14,6 +17,32 @@ static constexpr int64_t kWarp = 32;
 static constexpr int64_t kMostSharers = 512, kResidentElements = 16;
 /// Vectors of a row that a thread takes before the row gets more threads.
 static constexpr int64_t kChunksAtOnce = 4;
+
+Work mlir::cuda::describeWork(const mlir::st::IterationSpace &space, GroupSet reduced,
+                              bool isReduction, Block &body) {
+  Work work;
+  work.isReduction = isReduction;
+  unsigned groups = space.getNumGroups();
+  GroupSet all = (GroupSet(1) << groups) - 1;
+  work.kept = space.getVolume(all & ~reduced);
+  work.reduced = space.getVolume(reduced);
+  work.innermost = groups == 0 ? 1 : space.getSize(groups - 1);
+  // Nothing but dimensions of size 1 may be reduced: then each point is a row of its own.
+  work.reducesInnermost = reduced == 0 || (reduced >> (groups - 1) & 1);
+  if (work.isReduction && reduced == 0)
+    work.innermost = 1;
+  work.bytes = 1;
+  auto see = [&](Type type) {
+    unsigned bits = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
+    work.bytes = std::max<int64_t>(work.bytes, bits / 8);
+  };
+  for (BlockArgument argument : body.getArguments())
+    see(argument.getType());
+  for (Value result : body.getTerminator()->getOperands())
+    see(result.getType());
+  return work;
+}
+
 static int64_t chooseWidth(const Work &work) {
   int64_t width = std::max<int64_t>(1, 16 / work.bytes);
   while (work.innermost % width != 0)

@@ -1,6 +1,8 @@
 // How a kernel's work is cut into blocks and threads. docs/cuda.md states the rule.
 #pragma once
 
+#include "dialects/StableHLO/Utils/IterationSpace.h"
+
 #include <cstdint>
 
 namespace mlir::cuda {
@@ -15,6 +17,11 @@ struct Work {
   int64_t innermost = 1;         ///< points of the innermost loop, neighbours in memory
   int64_t bytes = 4;             ///< of the widest element that is read or written
 };
+
+/// Of a body that reduces, if it does, some of its space's groups, whatever the order of its
+/// reductions.
+Work describeWork(const st::IterationSpace &space, st::GroupSet reduced, bool isReduction,
+                  Block &body);
 
 struct Geometry {
   int64_t width = 1;   ///< neighbours that a thread handles at once: up to 16 bytes

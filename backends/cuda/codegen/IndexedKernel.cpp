@@ -8,6 +8,7 @@
 #include "backends/cuda/codegen/KernelEmitter.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/IterationSpace.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/Support/MathExtras.h"
 
@@ -21,6 +22,8 @@ using mlir::st::denseStrides;
 
 /// Threads among which a scatter's table is divided: each looks at all indices.
 static constexpr int64_t kOwners = 65536, kThreads = 256;
+/// Updates that a thread fetches at once.
+static constexpr int64_t kUpdatesTogether = 16;
 
 namespace {
 /// Dimension numbers of gather and scatter under one set of names.
@@ -209,13 +212,18 @@ LogicalResult IndexedKernel::emitScatter(hlo::ScatterOp scatter) {
     Value first = emitter.mul(emitter.div(owner, columns), share);
     Value end = emitter.min(emitter.add(first, share), rows);
     unsigned result = emitter.getResultBuffer(0);
-    emitter.loop(first, end, 1, {}, [&](Value row, ArrayRef<Number>) -> SmallVector<Number> {
-      Value place = emitter.add(emitter.mul(row, columns), column);
-      Number start = inputBuffer ? emitter.load(*inputBuffer, place, element)
-                                 : emitter.constant(splat.getSplatValue<Attribute>(), element);
-      emitter.store(result, place, start);
-      return {};
-    });
+    auto placeOf = [&](Value row) { return emitter.add(emitter.mul(row, columns), column); };
+    auto startOf = [&](Value row) {
+      return inputBuffer ? emitter.load(*inputBuffer, placeOf(row), element)
+                         : emitter.constant(splat.getSplatValue<Attribute>(), element);
+    };
+    auto combine = [&](Number old, Number update) {
+      if (!combiner)
+        return update;
+      auto widen = [&](Number x) { return x.isFloat() ? x.toFloat(combiner->getType()) : x; };
+      Number sum = combiner->combine(widen(old), widen(update));
+      return sum.isFloat() ? sum.toFloat(getComputeType(element)) : sum;
+    };
 
     // All updates, those of a point that are in one column one after the other.
     SmallVector<int64_t> sizes, outerDims, pointDims = access.pointDims();
@@ -232,44 +240,73 @@ LogicalResult IndexedKernel::emitScatter(hlo::ScatterOp scatter) {
     SmallVector<int64_t> updateStrides = denseStrides(access.points.getShape());
     SmallVector<int64_t> columnSizes(access.table.getShape().drop_front(firstColumnDim));
     SmallVector<Value> columnPlace = emitter.delinearize(column, columnSizes);
-    emitter.loop(
-        emitter.index(0), emitter.index(updates), 1, {},
-        [&](Value i, ArrayRef<Number>) -> SmallVector<Number> {
-          SmallVector<Value> place = emitter.delinearize(i, sizes);
-          ArrayRef<Value> point = ArrayRef(place).take_front(pointDims.size());
-          Value valid;
-          SmallVector<Value> coordinates = startsOf(*indexBuffer, point, &valid);
-          Value from = emitter.index(0), row = emitter.index(0);
-          for (auto [dim, coordinate] : llvm::zip_equal(pointDims, point))
-            from = emitter.add(from, emitter.mul(coordinate, updateStrides[dim]));
-          for (auto [dim, offset] :
-               llvm::zip_equal(outerDims, ArrayRef(place).drop_front(pointDims.size()))) {
-            coordinates[dim] = emitter.add(coordinates[dim], offset);
-            from = emitter.add(from, emitter.mul(offset, updateStrides[windowDim[dim]]));
+    // Where an update lies, the row of the table that it is for, and whether that is one of the
+    // thread's.
+    auto find = [&](Value i, Value &from, Value &row) {
+      SmallVector<Value> place = emitter.delinearize(i, sizes);
+      ArrayRef<Value> point = ArrayRef(place).take_front(pointDims.size());
+      Value valid;
+      SmallVector<Value> coordinates = startsOf(*indexBuffer, point, &valid);
+      from = row = emitter.index(0);
+      for (auto [dim, coordinate] : llvm::zip_equal(pointDims, point))
+        from = emitter.add(from, emitter.mul(coordinate, updateStrides[dim]));
+      for (auto [dim, offset] :
+           llvm::zip_equal(outerDims, ArrayRef(place).drop_front(pointDims.size()))) {
+        coordinates[dim] = emitter.add(coordinates[dim], offset);
+        from = emitter.add(from, emitter.mul(offset, updateStrides[windowDim[dim]]));
+      }
+      for (int64_t dim = 0; dim < firstColumnDim; ++dim)
+        row = emitter.add(row, emitter.mul(coordinates[dim], tableStrides[dim] / columns));
+      for (auto [k, offset] : llvm::enumerate(columnPlace))
+        from = emitter.add(from, emitter.mul(offset, updateStrides[windowDim[firstColumnDim + k]]));
+      // first <= row < end
+      valid = emitter.both(valid, emitter.less(row, end));
+      return emitter.both(valid, emitter.less(first, emitter.add(row, 1)));
+    };
+    Value all = emitter.index(updates);
+    if (share == 1) {
+      // One element, in a register. An update for another is fetched from where all fetch it, so
+      // that many are on their way at once.
+      const int64_t together = std::min(kUpdatesTogether, updates);
+      const bool isWhole = updates % together == 0;
+      auto atUpdates = [&](Value begin, ArrayRef<Number> before) -> SmallVector<Number> {
+        Number total = before[0];
+        for (int64_t k = 0; k < together; ++k) {
+          Value i = emitter.add(begin, k), exists;
+          if (!isWhole) {
+            exists = emitter.less(i, updates);
+            i = emitter.min(i, updates - 1);
           }
-          for (int64_t dim = 0; dim < firstColumnDim; ++dim)
-            row = emitter.add(row, emitter.mul(coordinates[dim], tableStrides[dim] / columns));
-          for (auto [k, offset] : llvm::enumerate(columnPlace))
-            from = emitter.add(from,
-                               emitter.mul(offset, updateStrides[windowDim[firstColumnDim + k]]));
-          // first <= row < end
-          valid = emitter.both(valid, emitter.less(row, end));
-          valid = emitter.both(valid, emitter.less(first, emitter.add(row, 1)));
-          emitter.onlyIf(valid, [&] {
-            Number update = emitter.load(*updateBuffer, from, element);
-            Value target = emitter.add(emitter.mul(row, columns), column);
-            if (combiner) {
-              auto widen = [&](Number x) {
-                return x.isFloat() ? x.toFloat(combiner->getType()) : x;
-              };
-              Number sum =
-                  combiner->combine(widen(emitter.load(result, target, element)), widen(update));
-              update = sum.isFloat() ? sum.toFloat(getComputeType(element)) : sum;
-            }
-            emitter.store(result, target, update);
-          });
-          return {};
-        });
+          Value from, row;
+          Value valid = emitter.both(exists, find(i, from, row));
+          from =
+              arith::SelectOp::create(emitter.builder, emitter.loc, valid, from, emitter.index(0));
+          Number update = emitter.load(*updateBuffer, from, element);
+          total = emitter.number(valid).select(combine(total, update), total);
+        }
+        return {total};
+      };
+      SmallVector<Number> last =
+          emitter.loop(emitter.index(0), all, together, {startOf(first)}, atUpdates);
+      emitter.store(result, placeOf(first), last[0]);
+      return;
+    }
+    emitter.loop(first, end, 1, {}, [&](Value row, ArrayRef<Number>) -> SmallVector<Number> {
+      emitter.store(result, placeOf(row), startOf(row));
+      return {};
+    });
+    emitter.loop(emitter.index(0), all, 1, {},
+                 [&](Value i, ArrayRef<Number>) -> SmallVector<Number> {
+                   Value from, row;
+                   Value valid = find(i, from, row);
+                   emitter.onlyIf(valid, [&] {
+                     Number update = emitter.load(*updateBuffer, from, element);
+                     if (combiner)
+                       update = combine(emitter.load(result, placeOf(row), element), update);
+                     emitter.store(result, placeOf(row), update);
+                   });
+                   return {};
+                 });
   });
   emitter.finish(launch);
   return success();

@@ -32,39 +32,12 @@ private:
     Value exists; // null: always
   };
 
-  Work getWork() const;
   LogicalResult emitPoints(const Geometry &geometry);
   LogicalResult emitRows(const Geometry &geometry);
   LogicalResult emitColumns(const Geometry &geometry);
   LogicalResult storeResults(bool ofRows, GroupSet looped, Value condition);
 };
 } // namespace
-
-// ---- the space ----------------------------------------------------------------------------------
-
-Work LoopKernel::getWork() const {
-  Work work;
-  work.isReduction = !levels.empty();
-  unsigned groups = space.getNumGroups();
-  GroupSet all = (GroupSet(1) << groups) - 1;
-  work.kept = space.getVolume(all & ~reduced);
-  work.reduced = space.getVolume(reduced);
-  work.innermost = groups == 0 ? 1 : space.getSize(groups - 1);
-  // Nothing but dimensions of size 1 may be reduced: then each point is a row of its own.
-  work.reducesInnermost = reduced == 0 || (reduced >> (groups - 1) & 1);
-  if (work.isReduction && reduced == 0)
-    work.innermost = 1;
-  work.bytes = 1;
-  auto see = [&](Type type) {
-    unsigned bits = getElementTypeOrSelf(type).getIntOrFloatBitWidth();
-    work.bytes = std::max<int64_t>(work.bytes, bits / 8);
-  };
-  for (BlockArgument argument : emitter.body.getArguments())
-    see(argument.getType());
-  for (Value result : emitter.body.getTerminator()->getOperands())
-    see(result.getType());
-  return work;
-}
 
 // ---- results ------------------------------------------------------------------------------------
 
@@ -258,7 +231,7 @@ LogicalResult LoopKernel::emitColumns(const Geometry &geometry) {
 LogicalResult LoopKernel::emit() {
   if (failed(findReductions()))
     return failure();
-  Work work = getWork();
+  Work work = describeWork(space, reduced, !levels.empty(), emitter.body);
   for (Value result : emitter.body.getTerminator()->getOperands())
     if (!work.reducesInnermost && !isOfRow(result))
       return emitter.kernel->emitOpError("has results along leading dimensions that it reduces, "

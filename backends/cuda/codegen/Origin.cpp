@@ -1,6 +1,5 @@
 #include "backends/cuda/codegen/Origin.h"
 
-#include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/IR/OperationSupport.h"
 
@@ -28,7 +27,7 @@ static Value writtenOf(mlir::st::ReadOp read) {
   return only && isOne ? only.getValue() : Value();
 }
 
-Value mlir::cuda::originOf(Value value) {
+Value mlir::cuda::originOf(Value value, llvm::function_ref<Value(mlir::st::ReadOp)> getWritten) {
   while (true) {
     Value from;
     if (auto argument = dyn_cast<BlockArgument>(value)) {
@@ -37,15 +36,20 @@ Value mlir::cuda::originOf(Value value) {
     } else if (auto kernel = value.getDefiningOp<KernelOp>()) {
       from = kernel.getBody().front().getTerminator()->getOperand(
           cast<OpResult>(value).getResultNumber());
-    } else if (auto reshape = value.getDefiningOp<stablehlo::ReshapeOp>()) {
-      from = reshape.getOperand();
     } else if (auto read = value.getDefiningOp<mlir::st::ReadOp>()) {
-      from = writtenOf(read);
+      from = getWritten(read);
     }
     if (!from)
       return value;
     value = from;
   }
+}
+
+Value mlir::cuda::originOf(Value value) {
+  value = originOf(value, writtenOf);
+  while (auto reshape = value.getDefiningOp<stablehlo::ReshapeOp>())
+    value = originOf(reshape.getOperand(), writtenOf);
+  return value;
 }
 
 static bool isSameWithin(Value one, Value other, int depth) {

@@ -156,6 +156,69 @@ def SplitChains : Pass<"split-chains", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::st::StDialect"];
 }
 
+def SinkConversions : Pass<"sink-conversions", "::mlir::ModuleOp"> {
+  let summary = "Has kernels read 16 bits where a kernel of its own would widen them before";
+  let description = [{
+    Needs kernels without places in memory. Where a product is rounded to 16 bits and then converted to f32, `split-products`
+    leaves a kernel that does nothing else: it would write twice the bytes that it reads, for others to read. Kernels of
+    kind "loop" and "reduce" that read its result convert it themselves; if no other op reads it, the kernel goes.
+
+    ```mlir
+    %w = st.kernel "loop" (%a = %0 : tensor<4x8xbf16>) -> tensor<4x8xf32> {
+      %1 = stablehlo.convert %a : (tensor<4x8xbf16>) -> tensor<4x8xf32>
+      st.yield %1 : tensor<4x8xf32>
+    }
+    %t = st.kernel "loop" (%a = %w : tensor<4x8xf32>) -> tensor<4x8xf32> {
+      %1 = stablehlo.tanh %a : tensor<4x8xf32>
+      st.yield %1 : tensor<4x8xf32>
+    }
+    // after
+    %t = st.kernel "loop" (%a = %0 : tensor<4x8xbf16>) -> tensor<4x8xf32> {
+      %1 = stablehlo.convert %a : (tensor<4x8xbf16>) -> tensor<4x8xf32>
+      %2 = stablehlo.tanh %1 : tensor<4x8xf32>
+      st.yield %2 : tensor<4x8xf32>
+    }
+    ```
+  }];
+  let statistics = [Statistic<"numSunk", "sunk", "Inputs that kernels convert themselves">];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
+def SplitReductions : Pass<"split-reductions", "::mlir::ModuleOp"> {
+  let summary = "Lets many blocks share a reduction to few results";
+  let description = [{
+    Needs kernels without places in memory. Of a kernel of kind "loop" or "reduce" a block makes some results by itself
+    (`Geometry.h`), so that few results keep few multiprocessors at work. Where these are less than a GPU has, and
+    each thread would reduce at least 16 vectors, the outermost of what is reduced becomes parts: a kernel reduces each
+    part by itself, and what is left of the kernel reduces what the parts give. There are about as many parts as
+    give each multiprocessor four blocks, but so few that a thread has eight steps, as far as the sizes have such divisors. The order of
+    a sum is that of the parts: it depends on shapes and the number of multiprocessors alone.
+
+    ```mlir
+    %s = st.kernel "reduce" (%a = %0 : tensor<4096x1024xf32>) -> tensor<1024xf32> {
+      %1 = stablehlo.reduce(%a init: %zero) applies stablehlo.add across dimensions = [0] : ...
+      st.yield %1 : tensor<1024xf32>
+    }
+    // after, for 132 multiprocessors
+    %v = stablehlo.reshape %0 : (tensor<4096x1024xf32>) -> tensor<32x128x1024xf32>
+    %p = st.kernel "reduce" (%a = %v : tensor<32x128x1024xf32>) -> tensor<32x1024xf32> {
+      %1 = stablehlo.reduce(%a init: %zero) applies stablehlo.add across dimensions = [1] : ...
+      st.yield %1 : tensor<32x1024xf32>
+    }
+    %s = st.kernel "reduce" (%a = %p : tensor<32x1024xf32>) -> tensor<1024xf32> {
+      %1 = stablehlo.reduce(%a init: %zero) applies stablehlo.add across dimensions = [0] : ...
+      st.yield %1 : tensor<1024xf32>
+    }
+    ```
+  }];
+  let options = [
+    Option<"cores", "cores", "int64_t", "0", "multiprocessors; 0: st.cores of the module, without which nothing is split">,
+    Option<"always", "always", "bool", "false", "splits each reduction that has two parts of two points, for tests">
+  ];
+  let statistics = [Statistic<"numSplit", "split", "Kernels whose reductions were split">];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
 def LiftConstants : Pass<"lift-constants", "::mlir::ModuleOp"> {
   let summary = "Gives kernels that differ in numbers only these numbers as inputs";
   let description = [{

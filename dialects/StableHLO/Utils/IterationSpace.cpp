@@ -102,7 +102,7 @@ static LogicalResult unifyReshape(DimUnifier &dims, stablehlo::ReshapeOp op) {
   return success();
 }
 
-static bool isElementwise(Operation *op) {
+bool mlir::st::isElementwise(Operation *op) {
   return op->hasTrait<OpTrait::Elementwise>() ||
          isa<stablehlo::SelectOp, stablehlo::ClampOp, stablehlo::BitcastConvertOp>(op);
 }

@@ -72,6 +72,9 @@ private:
 /// Elements between neighbours along each dimension of a dense row-major tensor.
 SmallVector<int64_t> denseStrides(ArrayRef<int64_t> shape);
 
+/// Whether an op computes each element of its result from those at the same place.
+bool isElementwise(Operation *op);
+
 /// Whether an op is a slice of a block argument: such a slice is an access, not a computation.
 bool isArgumentSlice(Operation *op);
 

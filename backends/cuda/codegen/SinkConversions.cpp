@@ -1,0 +1,77 @@
+// Conversions of what a product leaves in 16 bits go to the kernels that read them.
+#include "backends/cuda/codegen/Passes.h"
+#include "dialects/St/IR/StDialect.h"
+#include "dialects/StableHLO/StableHLOOps.h"
+
+namespace mlir::cuda {
+#define GEN_PASS_DEF_SINKCONVERSIONS
+#include "backends/cuda/codegen/Passes.h.inc"
+} // namespace mlir::cuda
+
+using namespace mlir;
+using namespace mlir::cuda;
+using mlir::st::KernelOp;
+namespace hlo = mlir::stablehlo;
+
+namespace {
+class SinkConversionsPass : public mlir::cuda::impl::SinkConversionsBase<SinkConversionsPass> {
+public:
+  void runOnOperation() override;
+
+private:
+  LogicalResult sink(KernelOp kernel);
+};
+} // namespace
+
+/// Whether a kernel does nothing but to write the floats of its only input as wider ones.
+static bool widens(KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  if (kernel.getKind() != "loop" || kernel.getInputs().size() != 1 || kernel.getNumResults() != 1 ||
+      !llvm::hasSingleElement(body.without_terminator()))
+    return false;
+  auto convert = dyn_cast<hlo::ConvertOp>(body.front());
+  if (!convert || body.getTerminator()->getOperand(0) != convert.getResult())
+    return false;
+  auto from = dyn_cast<FloatType>(getElementTypeOrSelf(convert.getOperand()));
+  auto to = dyn_cast<FloatType>(getElementTypeOrSelf(convert.getResult()));
+  return from && to && from.getWidth() < to.getWidth();
+}
+
+/// Has a kernel convert one of its inputs by itself.
+static void convertInside(KernelOp reader, unsigned input, Value narrow) {
+  Block &body = reader.getBody().front();
+  BlockArgument argument = body.getArgument(input);
+  Type wide = argument.getType();
+  argument.setType(narrow.getType());
+  OpBuilder builder = OpBuilder::atBlockBegin(&body);
+  auto convert = hlo::ConvertOp::create(builder, reader.getLoc(), wide, argument);
+  argument.replaceAllUsesExcept(convert, convert);
+  reader->setOperand(input, narrow);
+}
+
+LogicalResult SinkConversionsPass::sink(KernelOp kernel) {
+  if (kernel->hasAttr("st.addresses"))
+    return kernel.emitOpError("has its place in memory: expected sink-conversions before "
+                              "plan-memory");
+  Value narrow = kernel.getInputs()[0];
+  for (OpOperand &use : llvm::make_early_inc_range(kernel.getResult(0).getUses()))
+    if (auto reader = dyn_cast<KernelOp>(use.getOwner());
+        reader && (reader.getKind() == "loop" || reader.getKind() == "reduce")) {
+      convertInside(reader, use.getOperandNumber(), narrow);
+      ++numSunk;
+    }
+  if (kernel.use_empty())
+    kernel.erase();
+  return success();
+}
+
+void SinkConversionsPass::runOnOperation() {
+  SmallVector<KernelOp> kernels;
+  getOperation()->walk([&](KernelOp kernel) {
+    if (widens(kernel))
+      kernels.push_back(kernel);
+  });
+  for (KernelOp kernel : kernels)
+    if (failed(sink(kernel)))
+      return signalPassFailure();
+}
