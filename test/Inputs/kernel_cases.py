@@ -7,6 +7,7 @@ interpreter runs as it is, st-dtu-run on a simulated cluster (backend dtu), st-c
 that were lowered to the host (backend cuda).
 """
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -725,10 +726,33 @@ CHAINS = {
     "whole_gradient_long": lambda: whole_gradient(1, 2, 700, 384, 64),
 }
 
+def read_turned(case):
+    """A chain whose results of four dimensions kernels of kind copy transpose."""
+    text, *rest = case
+    body, names, types = re.fullmatch(r"(.*)  return (.*?) : (.*?)\n}\n", text, re.S).groups()
+    names, types = names.split(", "), types.split(", ")
+    before = ", ".join(types)
+    for i, (name, given) in enumerate(zip(names, types)):
+        if given.count("x") == 4:
+            a, b, c, last = given.removeprefix("tensor<").split("x", 3)
+            names[i], types[i] = f"%t{i}", f"tensor<{a}x{c}x{b}x{last}"
+            body += (f'  %t{i} = st.kernel "copy" (%a = {name} : {given}) -> {types[i]} {{\n'
+                     f"    %x = stablehlo.transpose %a, dims = [0, 2, 1, 3] : ({given}) -> {types[i]}\n"
+                     f"    st.yield %x : {types[i]}\n  }}\n")
+    body = body.replace(f"-> ({before}) {{\n", f"-> ({', '.join(types)}) {{\n", 1)
+    return f"{body}  return {', '.join(names)} : {', '.join(types)}\n}}\n", *rest
+
+
+TURNED = {
+    "attention": lambda: read_turned(attention(2, 3, 37, 53, 5)),
+    "gradients": lambda: read_turned(whole_gradient(2, 3, 37, 53, 5)),
+    "gradients_bf16": lambda: read_turned(whole_gradient(2, 2, 64, 48, 8, element="bf16")),
+}
+
 SEQUENCES = {"products_then_copy": products_then_copy}
 
 GROUPS = {"loop": LOOPS, "reduce": REDUCTIONS, "parts": PARTS, "matmul": PRODUCTS, "chain": CHAINS, "copy": MOVEMENTS,
-          "indexed": INDEXED, "sequence": SEQUENCES, "epilogue": EPILOGUES}
+          "indexed": INDEXED, "sequence": SEQUENCES, "epilogue": EPILOGUES, "turned": TURNED}
 
 
 def main():

@@ -46,9 +46,10 @@ static LogicalResult runModule(const Options &options, ModuleOp module) {
   // Kernels of a test are as form-kernels leaves them.
   if (!isPlanned(module)) {
     PassManager split(module.getContext());
-    if (failed(parsePassPipeline("split-products,fuse-epilogues,split-chains,sink-conversions,"
-                                 "split-reductions{cores=108},lift-constants",
-                                 split)) ||
+    if (failed(parsePassPipeline(
+            "split-products,fuse-epilogues,split-chains,fuse-transposes,sink-conversions,"
+            "split-reductions{cores=108},lift-constants",
+            split)) ||
         failed(split.run(module)))
       return failure();
   }

@@ -65,6 +65,29 @@ static std::optional<int64_t> onlyDim(Value operand, llvm::function_ref<bool(int
   return only;
 }
 
+/// Of a product its transpose, where nothing else reads it.
+static Value getStored(DotGeneralOp dot) {
+  auto transpose =
+      dot->hasOneUse() ? dyn_cast<stablehlo::TransposeOp>(*dot->user_begin()) : nullptr;
+  return transpose ? transpose.getResult() : dot.getResult();
+}
+
+static DotGeneralOp getProduct(Value stored) {
+  if (auto transpose = stored.getDefiningOp<stablehlo::TransposeOp>())
+    stored = transpose.getOperand();
+  return stored.getDefiningOp<DotGeneralOp>();
+}
+
+/// Elements between neighbours along each dimension of a product, where it is stored.
+static SmallVector<int64_t> getStoredStrides(DotGeneralOp dot) {
+  Value stored = getStored(dot);
+  SmallVector<int64_t> dense = mlir::st::denseStrides(shapeOf(stored)), strides = dense;
+  if (auto transpose = stored.getDefiningOp<stablehlo::TransposeOp>())
+    for (auto [stride, from] : llvm::zip_equal(dense, transpose.getPermutation()))
+      strides[from] = stride;
+  return strides;
+}
+
 static bool isProductType(Type type) {
   return isa<Float32Type, Float16Type, BFloat16Type>(getElementTypeOrSelf(type));
 }
@@ -74,17 +97,17 @@ LogicalResult ChainAnalysis::collectProducts() {
   for (auto dot : body.getOps<DotGeneralOp>()) {
     ChainProduct product;
     product.op = dot;
-    bool isYielded = llvm::is_contained(yield->getOperands(), dot.getResult());
+    bool isYielded = llvm::is_contained(yield->getOperands(), getStored(dot));
     if (!isa<BlockArgument>(dot.getRhs()) || !isProductType(dot.getType()) ||
         !isProductType(dot.getLhs().getType()) ||
         getElementTypeOrSelf(dot.getLhs().getType()) !=
             getElementTypeOrSelf(dot.getRhs().getType()) ||
-        isYielded == isa<BlockArgument>(dot.getLhs()) || (isYielded && !dot->hasOneUse()))
+        isYielded == isa<BlockArgument>(dot.getLhs()) || (isYielded && !getStored(dot).hasOneUse()))
       return refuse(dot);
     (isYielded ? chain.consumers : chain.producers).push_back(std::move(product));
   }
   for (auto [index, value] : llvm::enumerate(yield->getOperands()))
-    if (!value.getDefiningOp<DotGeneralOp>())
+    if (!getProduct(value))
       chain.stored.push_back(index);
   if (chain.producers.empty() && chain.consumers.empty())
     return kernel.emitOpError("of kind \"chain\" has no product");
@@ -111,7 +134,7 @@ void ChainAnalysis::cloneRows() {
     mapping.map(product.op.getResult(), product.rows);
   }
   for (Operation &op : body.without_terminator())
-    if (!isa<DotGeneralOp>(op))
+    if (op.getNumResults() != 1 || !getProduct(op.getResult(0)))
       builder.clone(op, mapping);
   for (ChainProduct &product : chain.consumers)
     product.rows = mapping.lookup(product.op.getLhs());
@@ -125,10 +148,11 @@ void ChainAnalysis::cloneRows() {
 
 // ---- products -----------------------------------------------------------------------------------
 
-static void setMatrix(ChainMatrix &matrix, unsigned buffer, Value value, int64_t width) {
+static void setMatrix(ChainMatrix &matrix, unsigned buffer, Value value, ArrayRef<int64_t> strides,
+                      int64_t width) {
   matrix.buffer = buffer;
   matrix.element = getElementTypeOrSelf(value.getType());
-  matrix.widthStride = width < 0 ? 1 : mlir::st::denseStrides(shapeOf(value))[width];
+  matrix.widthStride = width < 0 ? 1 : strides[width];
 }
 
 static unsigned argumentOf(Value value) { return cast<BlockArgument>(value).getArgNumber(); }
@@ -169,8 +193,8 @@ LogicalResult ChainAnalysis::addProducer(ChainProduct &product) {
   };
   addFree(leftStrides, leftBatch, leftDepths, left);
   addFree(rightStrides, rightBatch, rightDepths, right);
-  setMatrix(product.own, argumentOf(dot.getLhs()), dot.getLhs(), *leftDepth);
-  setMatrix(product.streamed, argumentOf(dot.getRhs()), dot.getRhs(), *rightDepth);
+  setMatrix(product.own, argumentOf(dot.getLhs()), dot.getLhs(), leftStrides, *leftDepth);
+  setMatrix(product.streamed, argumentOf(dot.getRhs()), dot.getRhs(), rightStrides, *rightDepth);
   if (!ownsRows()) {
     std::swap(product.own, product.streamed);
     std::swap(left, right);
@@ -201,7 +225,7 @@ LogicalResult ChainAnalysis::addConsumer(ChainProduct &product) {
            << product.width << " columns, of which a chain holds at most " << kMostChainWidth;
   const IterationSpace &space = chain.space;
   IterationSpace::AxisStrides made(space.getNumAxes(), 0), right = made;
-  SmallVector<int64_t> strides = mlir::st::denseStrides(shapeOf(dot.getResult()));
+  SmallVector<int64_t> strides = getStoredStrides(dot);
   SmallVector<int64_t> rightStrides = mlir::st::denseStrides(shapeOf(dot.getRhs()));
   right[*space.getAxis(product.rows, *depth)] = rightStrides[*rightDepth];
   int64_t next = 0;
@@ -224,9 +248,9 @@ LogicalResult ChainAnalysis::addConsumer(ChainProduct &product) {
   for (int64_t dim = 0; *width >= 0 && dim <= *width; ++dim)
     if (isFree(dim))
       widthDim = next++;
-  unsigned result = dot->use_begin()->getOperandNumber() + body.getNumArguments();
-  setMatrix(product.own, result, dot.getResult(), widthDim);
-  setMatrix(product.streamed, argumentOf(dot.getRhs()), dot.getRhs(), *width);
+  unsigned result = getStored(dot).use_begin()->getOperandNumber() + body.getNumArguments();
+  setMatrix(product.own, result, dot.getResult(), strides, widthDim);
+  setMatrix(product.streamed, argumentOf(dot.getRhs()), dot.getRhs(), rightStrides, *width);
   accesses.push_back({made, right});
   return success();
 }

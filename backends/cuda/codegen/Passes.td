@@ -156,6 +156,30 @@ def SplitChains : Pass<"split-chains", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::st::StDialect"];
 }
 
+def FuseTransposes : Pass<"fuse-transposes", "::mlir::ModuleOp"> {
+  let summary = "Has chains write products in the order of dimensions in which they are read";
+  let description = [{
+    Needs kernels without places in memory, chains as `split-chains` leaves them. Where all that reads a product of a kernel of kind "chain"
+    is a kernel that transposes it, the chain yields the transposed one.
+
+    ```mlir
+    %o = st.kernel "chain" (%a = %0, %b = %1) -> tensor<2x4x8x16xbf16> { ... st.yield %3 : ... }
+    %t = st.kernel "copy" (%a = %o) -> tensor<2x8x4x16xbf16> {
+      %4 = stablehlo.transpose %a, dims = [0, 2, 1, 3] : ...
+      st.yield %4 : ...
+    }
+    // after
+    %t = st.kernel "chain" (%a = %0, %b = %1) -> tensor<2x8x4x16xbf16> {
+      ...
+      %4 = stablehlo.transpose %3, dims = [0, 2, 1, 3] : ...
+      st.yield %4 : ...
+    }
+    ```
+  }];
+  let statistics = [Statistic<"numFused", "fused", "Transposes that chains do">];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
 def SinkConversions : Pass<"sink-conversions", "::mlir::ModuleOp"> {
   let summary = "Has kernels read 16 bits where a kernel of its own would widen them before";
   let description = [{

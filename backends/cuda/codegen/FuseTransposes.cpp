@@ -1,0 +1,71 @@
+// Chains write what they make in the order of dimensions in which it is read.
+#include "backends/cuda/codegen/Passes.h"
+#include "dialects/St/IR/StDialect.h"
+#include "dialects/StableHLO/StableHLOOps.h"
+
+namespace mlir::cuda {
+#define GEN_PASS_DEF_FUSETRANSPOSES
+#include "backends/cuda/codegen/Passes.h.inc"
+} // namespace mlir::cuda
+
+using namespace mlir;
+using namespace mlir::cuda;
+using mlir::st::KernelOp;
+namespace hlo = mlir::stablehlo;
+
+namespace {
+class FuseTransposesPass : public mlir::cuda::impl::FuseTransposesBase<FuseTransposesPass> {
+public:
+  void runOnOperation() override;
+
+private:
+  LogicalResult fuse(KernelOp chain);
+};
+} // namespace
+
+/// The only op of a kernel that transposes its only input, if the kernel does nothing else.
+static hlo::TransposeOp getTranspose(KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  if (kernel.getKind() != "copy" || kernel.getInputs().size() != 1 ||
+      !llvm::hasSingleElement(body.without_terminator()))
+    return {};
+  auto transpose = dyn_cast<hlo::TransposeOp>(body.front());
+  return transpose && body.getTerminator()->getOperands() == transpose->getResults()
+             ? transpose
+             : hlo::TransposeOp();
+}
+
+LogicalResult FuseTransposesPass::fuse(KernelOp chain) {
+  Operation *yield = chain.getBody().front().getTerminator();
+  for (OpResult result : chain.getResults()) {
+    const unsigned number = result.getResultNumber();
+    Value made = yield->getOperand(number);
+    auto reader = result.hasOneUse() ? dyn_cast<KernelOp>(*result.user_begin()) : KernelOp();
+    auto transpose = reader ? getTranspose(reader) : hlo::TransposeOp();
+    if (!transpose || !made.getDefiningOp<hlo::DotGeneralOp>() || !made.hasOneUse())
+      continue;
+    if (chain->hasAttr("st.addresses"))
+      return chain.emitOpError("has its place in memory: expected fuse-transposes before "
+                               "plan-memory");
+    OpBuilder builder(yield);
+    auto turned = hlo::TransposeOp::create(builder, transpose.getLoc(), transpose.getType(), made,
+                                           transpose.getPermutationAttr());
+    yield->setOperand(number, turned);
+    result.setType(turned.getType());
+    reader.getResult(0).replaceAllUsesWith(result);
+    reader.erase();
+    ++numFused;
+  }
+  return success();
+}
+
+void FuseTransposesPass::runOnOperation() {
+  SmallVector<KernelOp> chains;
+  getOperation()->walk([&](KernelOp kernel) {
+    if (kernel.getKind() == "chain")
+      chains.push_back(kernel);
+  });
+  for (KernelOp chain : chains)
+    if (failed(fuse(chain)))
+      return signalPassFailure();
+}
