@@ -374,6 +374,17 @@ LogicalResult ChainKernel::finish() {
   return success();
 }
 
+/// While one block waits at a barrier another works. What gradients keep in registers leaves room
+/// for one block; what attention itself does leaves room for two where its heads are not large.
+static int64_t countTogether(const Chain &chain) {
+  constexpr int64_t kMostWidth = 64;
+  auto isNarrow = [](const ChainProduct &product) { return product.width <= kMostWidth; };
+  return chain.producers.size() == 1 && chain.consumers.size() == 1 &&
+                 isNarrow(chain.producers.front()) && isNarrow(chain.consumers.front())
+             ? 2
+             : 1;
+}
+
 LogicalResult ChainKernel::emit() {
   if (failed(values.findReductions()))
     return failure();
@@ -420,7 +431,7 @@ LogicalResult ChainKernel::emit() {
   }
   if (failed(finish()))
     return failure();
-  emitter.finish({blocks, ChainTile::kThreads});
+  emitter.finish({blocks, ChainTile::kThreads, countTogether(chain)});
   return success();
 }
 

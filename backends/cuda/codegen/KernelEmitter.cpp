@@ -323,5 +323,6 @@ void KernelEmitter::finish(Launch size) {
   kernelFunction.setKnownBlockSize(ArrayRef<int32_t>{static_cast<int32_t>(size.threads), 1, 1});
   kernelFunction.setKnownGridSize(ArrayRef<int32_t>{static_cast<int32_t>(size.blocks), 1, 1});
   // Else ptxas spills for the sake of more blocks on a multiprocessor.
-  kernelFunction->setAttr("nvvm.minctasm", builder.getI32IntegerAttr(1));
+  kernelFunction->setAttr("nvvm.minctasm",
+                          builder.getI32IntegerAttr(static_cast<int32_t>(size.together)));
 }

@@ -13,6 +13,8 @@ namespace mlir::cuda {
 /// A launch of a kernel. Blocks and threads have one dimension.
 struct Launch {
   int64_t blocks = 1, threads = 1;
+  /// Blocks that a multiprocessor has registers for, whatever ptxas would like.
+  int64_t together = 1;
 };
 
 /// Writes one gpu.func. Its arguments are the kernel's inputs, then its results, each a dense
