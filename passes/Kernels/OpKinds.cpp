@@ -2,6 +2,7 @@
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/StableHLO/ChloOps.h"
 #include "dialects/StableHLO/StableHLOOps.h"
+#include "dialects/StableHLO/Utils/IterationSpace.h"
 #include "passes/Kernels/Space.h"
 
 using namespace mlir;
@@ -20,11 +21,6 @@ bool mlir::st::isTranscendental(Operation *op) {
   return isa<ExpOp, Expm1Op, LogOp, Log1pOp, LogisticOp, TanhOp, TanOp, SineOp, CosineOp, SqrtOp,
              RsqrtOp, CbrtOp, PowOp, Atan2Op>(op) ||
          isa<chlo::ChloDialect>(op->getDialect());
-}
-
-static bool isElementwise(Operation *op) {
-  return op->getNumResults() == 1 &&
-         (op->hasTrait<OpTrait::Elementwise>() || isa<SelectOp, ClampOp, BitcastConvertOp>(op));
 }
 
 bool mlir::st::isFilled(OpOperand &operand) {

@@ -1,5 +1,6 @@
 #include "passes/Memory/MemoryUtils.h"
 #include "dialects/StableHLO/JoinedRuns.h"
+#include "dialects/StableHLO/Utils/IterationSpace.h"
 #include <numeric>
 
 using namespace mlir;
@@ -67,11 +68,6 @@ size_t mlir::st::getLastUnderWay(ArrayRef<int64_t> bytes, size_t index) {
   return last;
 }
 
-static bool isElementwise(Operation *op) {
-  return op->hasTrait<OpTrait::Elementwise>() ||
-         isa<stablehlo::SelectOp, stablehlo::ClampOp, stablehlo::BitcastConvertOp, YieldOp>(op);
-}
-
 /// Whether a scatter updates the operand: it reads nothing else there.
 static bool isScatteredInto(KernelOp kernel, Value operand) {
   auto scatters = kernel.getBody().getOps<stablehlo::ScatterOp>();
@@ -98,7 +94,8 @@ bool mlir::st::readsInPlace(Operation *op, Value operand, OpResult result) {
     return true;
   // A product reads what it does not multiply tile by tile of its result.
   if (!kernel || (kernel.getKind() != "loop" && kernel.getKind() != "matmul") ||
-      kernel->hasAttr("st.apart") || getNumBytes(operand.getType()) != getNumBytes(result.getType()))
+      kernel->hasAttr("st.apart") ||
+      getNumBytes(operand.getType()) != getNumBytes(result.getType()))
     return false;
   int64_t elements = cast<RankedTensorType>(result.getType()).getNumElements();
   for (auto [input, argument] :
@@ -109,7 +106,7 @@ bool mlir::st::readsInPlace(Operation *op, Value operand, OpResult result) {
         cast<RankedTensorType>(result.getType()).getShape())
       return false;
     for (Operation *user : argument.getUsers())
-      if (!isElementwise(user))
+      if (!isElementwise(user) && !isa<YieldOp>(user))
         return false;
   }
   // A loop over more elements than these comes back to them.

@@ -2,6 +2,7 @@
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/Sharding/OpSharding.h"
 #include "dialects/StableHLO/StableHLOOps.h"
+#include "dialects/StableHLO/Utils/IterationSpace.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Memory/MemoryUtils.h"
 #include "passes/Memory/Passes.h"
@@ -72,11 +73,6 @@ static Value slice(OpBuilder &builder, Location loc, Value value, int64_t dim, i
   start[dim] = index * part.getDimSize(dim);
   limit[dim] = start[dim] + part.getDimSize(dim);
   return stablehlo::SliceOp::create(builder, loc, part, value, start, limit, step);
-}
-
-static bool isElementwise(Operation *op) {
-  return op->hasTrait<OpTrait::Elementwise>() ||
-         isa<stablehlo::SelectOp, stablehlo::ClampOp, stablehlo::BitcastConvertOp>(op);
 }
 
 /// Whether an op beside the product does the same for a part of its result's rows.

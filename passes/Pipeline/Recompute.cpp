@@ -24,7 +24,7 @@ static bool isElementwise(Operation *op) {
 
 static int64_t getOpCost(Operation *op) {
   using namespace stablehlo;
-  if (isa<ConstantOp, IotaOp, AxisIndexOp, ReshapeOp, BroadcastInDimOp>(op))
+  if (isa<ConstantOp, IotaOp, AxisIndexOp, ReshapeOp, BroadcastInDimOp>(op) || isView(op))
     return 1;
   auto type = cast<RankedTensorType>(op->getResult(0).getType());
   bool few = type.getNumElements() <= kFewElements;
