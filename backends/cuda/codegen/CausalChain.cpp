@@ -1,11 +1,10 @@
 #include "backends/cuda/codegen/CausalChain.h"
 
+#include "backends/cuda/codegen/PositionComparison.h"
+
 using namespace mlir;
 using namespace mlir::cuda;
 namespace hlo = mlir::stablehlo;
-
-/// Scores below are probabilities of zero beside any others.
-static constexpr double kFarBelow = -1e30;
 
 namespace {
 /// What a value is at points beyond the diagonal.
@@ -21,7 +20,6 @@ public:
 
 private:
   Beyond compute(Operation *op);
-  std::optional<bool> getBeyond(Value predicate);
   bool isScore(Value value);
   bool variesAlongRow(Value value);
 
@@ -46,32 +44,6 @@ static std::optional<double> getConstant(Value value) {
   return splat.getSplatValue<APFloat>().convertToDouble();
 }
 
-/// The value that a comparison of row and column has at all points beyond the diagonal.
-std::optional<bool> CausalAnalysis::getBeyond(Value predicate) {
-  auto compare = skipBroadcasts(predicate).getDefiningOp<hlo::CompareOp>();
-  if (!compare)
-    return std::nullopt;
-  auto groupOf = [&](Value value) -> std::optional<unsigned> {
-    auto iota = skipBroadcasts(value).getDefiningOp<hlo::IotaOp>();
-    return iota ? values.space.getIotaGroup(iota) : std::nullopt;
-  };
-  auto left = groupOf(compare.getLhs()), right = groupOf(compare.getRhs());
-  const bool isTurned = left == column && right == row;
-  if (!isTurned && (left != row || right != column))
-    return std::nullopt;
-  // Of row and column, the row is the less.
-  switch (compare.getComparisonDirection()) {
-  case hlo::ComparisonDirection::GE:
-  case hlo::ComparisonDirection::GT:
-    return isTurned;
-  case hlo::ComparisonDirection::LE:
-  case hlo::ComparisonDirection::LT:
-    return !isTurned;
-  default:
-    return std::nullopt;
-  }
-}
-
 bool CausalAnalysis::variesAlongRow(Value value) {
   return values.space.getGroups(skipBroadcasts(value)) >> column & 1;
 }
@@ -94,9 +66,10 @@ Beyond CausalAnalysis::compute(Operation *op) {
     return isa<hlo::NegOp>(op) && inner == Beyond::FarBelow ? Beyond::Unknown : inner;
   }
   if (auto select = dyn_cast<hlo::SelectOp>(op)) {
-    if (std::optional<bool> chosen = getBeyond(select.getPred())) {
-      Value other = *chosen ? select.getOnFalse() : select.getOnTrue();
-      Value taken = *chosen ? select.getOnTrue() : select.getOnFalse();
+    if (auto compare = PositionComparison::match(select.getPred(), values.space, row, column)) {
+      const bool holds = compare->holds(/*order=*/-1);
+      Value other = holds ? select.getOnFalse() : select.getOnTrue();
+      Value taken = holds ? select.getOnTrue() : select.getOnFalse();
       std::optional<double> constant = getConstant(taken);
       // Of a table, or of scores themselves.
       if (constant && *constant <= kFarBelow && (getConstant(other) == 0.0 || isScore(other)))

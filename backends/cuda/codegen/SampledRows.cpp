@@ -1,5 +1,6 @@
 #include "backends/cuda/codegen/SampledRows.h"
 
+#include "backends/cuda/codegen/PositionComparison.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -101,56 +102,25 @@ static std::optional<Sample> compute(Operation *op, const IterationSpace &space,
 
 // ---- masks --------------------------------------------------------------------------------------
 
-/// What no score is far from: added to one, exp of it is 0 beside any other column.
-static constexpr double kLow = -1e30;
-
-static bool holds(hlo::ComparisonDirection direction, int order) {
-  switch (direction) {
-  case hlo::ComparisonDirection::EQ:
-    return order == 0;
-  case hlo::ComparisonDirection::NE:
-    return order != 0;
-  case hlo::ComparisonDirection::GE:
-    return order >= 0;
-  case hlo::ComparisonDirection::GT:
-    return order > 0;
-  case hlo::ComparisonDirection::LE:
-    return order <= 0;
-  case hlo::ComparisonDirection::LT:
-    return order < 0;
-  }
-  return false;
-}
-
 /// Whether a choice between two numbers is 0 where the column is at most the row, and elsewhere so
 /// low that no score added to it counts. What compares the row with the column alone is known from
 /// their order.
 static bool isCausalMask(hlo::SelectOp select, const IterationSpace &space,
                          const RowsAndColumns &groups) {
-  auto compare = select.getPred().getDefiningOp<hlo::CompareOp>();
+  auto compare = PositionComparison::match(select.getPred(), space, groups.rows, groups.columns);
   std::optional<double> onTrue = splatOf(select.getOnTrue()),
                         onFalse = splatOf(select.getOnFalse());
-  if (!compare || !onTrue || !onFalse)
-    return false;
-  std::optional<unsigned> sides[2];
-  for (auto [side, operand] : llvm::zip(sides, compare->getOperands()))
-    if (auto iota = operand.getDefiningOp<hlo::IotaOp>())
-      side = space.getIotaGroup(iota);
-  const bool isRowFirst = sides[0] == groups.rows && sides[1] == groups.columns;
-  if (!isRowFirst && !(sides[0] == groups.columns && sides[1] == groups.rows))
-    return false;
-  return llvm::all_of(ArrayRef<int>{-1, 0, 1}, [&](int order) { // of row and column
-    const bool holdsHere = holds(compare.getComparisonDirection(), isRowFirst ? order : -order);
-    const double number = holdsHere ? *onTrue : *onFalse;
-    return order >= 0 ? number == 0 : number <= kLow;
-  });
+  return compare && onTrue && onFalse && llvm::all_of(ArrayRef<int>{-1, 0, 1}, [&](int order) {
+           const double number = compare->holds(order) ? *onTrue : *onFalse;
+           return order >= 0 ? number == 0 : number <= kFarBelow;
+         });
 }
 
 static Sample causalMask() {
   Sample made;
   for (int64_t row = 0; row < Sample::kRows; ++row)
     for (int64_t column = row + 1; column < Sample::kColumns; ++column)
-      made.at(row, column) = kLow;
+      made.at(row, column) = kFarBelow;
   return made;
 }
 
