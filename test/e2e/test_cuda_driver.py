@@ -58,7 +58,7 @@ def train(binary, folder, name, env=None, launcher=(), *flags):
 
 
 def same_bits(model, layout, gpus=8, processes=(), nccl=True):
-    """In one process, and in several; without NCCL ranks exchange by other ways, and a line says so."""
+    """In one process, and in several; without NCCL, or an old one, ranks exchange by other ways, and a line says so."""
     def check(folder):
         binary = compile_for_host(folder, model, layout)
         expected, _ = train(binary, folder, "host")
@@ -70,6 +70,10 @@ def same_bits(model, layout, gpus=8, processes=(), nccl=True):
             found, said = train(gpu, folder, f"{count}-processes", env, launcher)
             st.expect(found == expected, f"ST_SEED={SEED - 1}, {count} processes: losses {found[0]}, expected {expected[0]}")
             st.expect(("libnccl.so.2 is missing" in said) != nccl, said)
+        if not nccl:
+            gpu, env = standins.for_gpu(binary, gpus)
+            found, said = train(gpu, folder, "old", {**env, "ST_STANDIN_NCCL_VERSION": "21304"})
+            st.expect(found == expected and "libnccl.so.2 is of version 2.13.4, at least 2.14.0 is needed" in said, said)
     return check
 
 

@@ -11,7 +11,12 @@
 namespace st::cuda {
 namespace {
 
-// A library that stays open as long as the process runs.
+/// Of a number such as 21400: 2.14.0.
+std::string printVersion(int64_t version) {
+  return absl::StrCat(version / 10000, ".", version / 100 % 100, ".", version % 100);
+}
+
+/// A library that stays open as long as the process runs.
 class Library {
 public:
   Library(std::initializer_list<const char *> names, const char *purpose)
@@ -29,6 +34,14 @@ public:
     if (!function)
       status = absl::UnavailableError(
           absl::StrCat(name, " has no ", symbol, ": a newer one is needed, which ", purpose));
+  }
+
+  /// Versions as NCCL and cuDNN number them.
+  void expectVersion(int64_t found, int64_t least) {
+    if (status.ok() && found < least)
+      status = absl::UnavailableError(absl::StrCat(name, " is of version ", printVersion(found),
+                                                   ", at least ", printVersion(least),
+                                                   " is needed, which ", purpose));
   }
 
   absl::Status status;
@@ -113,8 +126,7 @@ absl::StatusOr<BlasLt> openBlasLt() {
 }
 
 absl::StatusOr<Nccl> openNccl() {
-  const char *purpose = "joins GPUs";
-  Library library({"libnccl.so.2"}, purpose);
+  Library library({"libnccl.so.2"}, "joins GPUs");
   Nccl nccl;
   library.find(nccl.getVersion, "ncclGetVersion");
   library.find(nccl.getErrorString, "ncclGetErrorString");
@@ -129,20 +141,13 @@ absl::StatusOr<Nccl> openNccl() {
   ST_RETURN_IF_ERROR(library.status);
   int version = 0;
   ST_RETURN_IF_ERROR(nccl.check(nccl.getVersion(&version), "asking for its version"));
-  if (version < kNcclLeastVersion)
-    return absl::UnavailableError(absl::StrCat("libnccl.so.2 is of version ", version,
-                                               ", at least ", kNcclLeastVersion,
-                                               " is needed, which ", purpose));
+  library.expectVersion(version, kNcclLeastVersion);
+  ST_RETURN_IF_ERROR(library.status);
   return nccl;
 }
 
-std::string cudnnVersion(size_t version) {
-  return absl::StrCat(version / 10000, ".", version / 100 % 100, ".", version % 100);
-}
-
 absl::StatusOr<Cudnn> openCudnn() {
-  const char *purpose = "computes attention";
-  Library library({"libcudnn.so.9"}, purpose);
+  Library library({"libcudnn.so.9"}, "computes attention");
   Cudnn cudnn;
   library.find(cudnn.getVersion, "cudnnGetVersion");
   library.find(cudnn.getLastError, "cudnnGetLastErrorString");
@@ -156,16 +161,14 @@ absl::StatusOr<Cudnn> openCudnn() {
   library.find(cudnn.finalize, "cudnnBackendFinalize");
   library.find(cudnn.execute, "cudnnBackendExecute");
   ST_RETURN_IF_ERROR(library.status);
-  if (cudnn.getVersion() < kCudnnLeastVersion)
-    return absl::UnavailableError(absl::StrCat("libcudnn.so.9 is of version ", cudnn.version(),
-                                               ", at least ", cudnnVersion(kCudnnLeastVersion),
-                                               " is needed, which ", purpose));
+  library.expectVersion(static_cast<int64_t>(cudnn.getVersion()), kCudnnLeastVersion);
+  ST_RETURN_IF_ERROR(library.status);
   return cudnn;
 }
 
 } // namespace
 
-std::string Cudnn::version() const { return cudnnVersion(getVersion()); }
+std::string Cudnn::version() const { return printVersion(static_cast<int64_t>(getVersion())); }
 
 absl::Status Cudnn::check(int result, absl::string_view what) const {
   if (result == 0)
