@@ -71,7 +71,8 @@ std::string mlir::st::getPhasePipeline(ModuleOp module, CompilePhase phase) {
     return "split-tasks,rematerialise{otherwise=selective},combine-collectives,reuse-accumulators";
   if (phase == CompilePhase::Kernels && isCuda)
     return "form-loops,lower-loops,lower-tensor-ops,form-kernels{chains=streamed},overlap-products,"
-           "split-products,fuse-epilogues,split-chains,fuse-transposes,sink-conversions,"
+           "split-products,fuse-epilogues,split-chains,derive-row-sums,fuse-transposes,sink-"
+           "conversions,"
            "split-reductions,"
            "lift-constants,overlap-collectives,offload-stash";
   return kPhases[static_cast<int>(phase)].pipeline.str();

@@ -52,13 +52,33 @@ Value mlir::cuda::originOf(Value value) {
   return value;
 }
 
-static bool isSameWithin(Value one, Value other, int depth) {
-  one = originOf(one);
-  other = originOf(other);
-  if (one == other)
-    return true;
+namespace {
+/// Compares values with a memory: ops of random bits read each other many times.
+class Comparison {
+public:
+  bool isSame(Value one, Value other) {
+    one = originOf(one);
+    other = originOf(other);
+    if (one == other)
+      return true;
+    auto [found, isNew] = known.try_emplace({one, other}, false);
+    if (!isNew)
+      return found->second;
+    const bool result = compute(one, other);
+    known[{one, other}] = result;
+    return result;
+  }
+
+private:
+  bool compute(Value one, Value other);
+
+  DenseMap<std::pair<Value, Value>, bool> known;
+};
+} // namespace
+
+bool Comparison::compute(Value one, Value other) {
   Operation *a = one.getDefiningOp(), *b = other.getDefiningOp();
-  if (!a || !b || depth == 0 || a->getName() != b->getName() || one.getType() != other.getType())
+  if (!a || !b || a->getName() != b->getName() || one.getType() != other.getType())
     return false;
   if (auto read = dyn_cast<mlir::st::ReadOp>(a)) {
     // Of what the program is given: the same for all tasks of a micro-batch.
@@ -71,13 +91,10 @@ static bool isSameWithin(Value one, Value other, int depth) {
   if (a->getNumRegions() != 0 || !isMemoryEffectFree(a) || a->getNumResults() != 1)
     return false;
   return OperationEquivalence::isEquivalentTo(
-      a, b, [&](Value x, Value y) { return success(isSameWithin(x, y, depth - 1)); },
+      a, b, [&](Value x, Value y) { return success(isSame(x, y)); },
       /*markEquivalent=*/nullptr,
       OperationEquivalence::Flags(OperationEquivalence::IgnoreLocations |
                                   OperationEquivalence::IgnoreDiscardableAttrs));
 }
 
-bool mlir::cuda::isSameValue(Value one, Value other) {
-  constexpr int kMostDepth = 16;
-  return isSameWithin(one, other, kMostDepth);
-}
+bool mlir::cuda::isSameValue(Value one, Value other) { return Comparison().isSame(one, other); }

@@ -156,6 +156,39 @@ def SplitChains : Pass<"split-chains", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::st::StDialect"];
 }
 
+def DeriveRowSums : Pass<"derive-row-sums", "::mlir::ModuleOp"> {
+  let summary = "Takes sums of rows that gradients of attention need from what the forward pass made";
+  let description = [{
+    Needs kernels without places in memory, chains as `split-chains` leaves them. With o = p v for rows p, and do the gradient of o, the gradient
+    of softmax needs for each row the sum over its columns j of p_j (do v^T)_j, which is the sum over columns
+    d of do_d o_d (Dao, "FlashAttention-2", 2023, section 3.1). Where a chain adds up the former, and o is what the task reads of the forward pass,
+    a kernel adds up the latter before it: the chain needs no pass over its tiles for it.
+
+    That p is the same in both tasks up to what a row is divided by and to constants is proved by comparing what either is multiplied of, op
+    by op down to what the program is given (`Origin.h`). The chain's factors may be rounded to 16 bits elsewhere
+    than the forward pass rounds them. Left alone is what cuDNN computes in any case: 16 bits without masks of dropout.
+
+    ```mlir
+    %dq, %sum = st.kernel "chain" (%a = %do, %b = %v, ...) {
+      %1 = stablehlo.dot_general %a, %b, ...
+      %2 = stablehlo.multiply %1, %p ...
+      %3 = stablehlo.reduce(%2 init: %zero) applies stablehlo.add across dimensions = [2] : ...
+      ...
+      st.yield %dq, %3 : ...
+    }
+    // after
+    %sum = st.kernel "loop" (%a = %do, %b = %o) {
+      %1 = stablehlo.multiply %a, %b : ...
+      %2 = stablehlo.reduce(%1 init: %zero) applies stablehlo.add across dimensions = [2] : ...
+      st.yield %2 : ...
+    }
+    %dq = st.kernel "chain" (%a = %do, %b = %v, ..., %3 = %sum) { ... }
+    ```
+  }];
+  let statistics = [Statistic<"numDerived", "derived", "Sums that are taken from the forward pass">];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
 def FuseTransposes : Pass<"fuse-transposes", "::mlir::ModuleOp"> {
   let summary = "Has chains write products in the order of dimensions in which they are read";
   let description = [{
