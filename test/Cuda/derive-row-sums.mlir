@@ -1,11 +1,14 @@
 // With o = p v the sum over j of p_j (do v^T)_j is that over d of do_d o_d. In the forward pass p is exp of the scores over
 // their sum, and dropped where a mask does not hold; the backward pass has all of it but the sum.
 //
-// RUN: sed s/THRESHOLD/3/ %s | st-opt --derive-row-sums | FileCheck %s
-// RUN: sed s/THRESHOLD/3/ %s | st-opt --derive-row-sums --fuse-transposes | FileCheck %s --check-prefix=TURNED
+// RUN: sed "s/THRESHOLD/3/; s/PLACES//" %s | st-opt --derive-row-sums | FileCheck %s
+// RUN: sed "s/THRESHOLD/3/; s/PLACES//" %s | st-opt --derive-row-sums --fuse-transposes | FileCheck %s --check-prefix=TURNED
 //
 // With another mask it is another p.
-// RUN: sed s/THRESHOLD/4/ %s | st-opt --derive-row-sums | FileCheck %s --check-prefix=OTHER
+// RUN: sed "s/THRESHOLD/4/; s/PLACES//" %s | st-opt --derive-row-sums | FileCheck %s --check-prefix=OTHER
+//
+// RUN: sed "s/THRESHOLD/3/; s/PLACES/attributes {st.addresses = [#st.address<offset = 0>, #st.address<offset = 1024>]}/" %s | not st-opt --derive-row-sums 2>&1 | FileCheck %s --check-prefix=PLANNED
+// PLANNED: error: 'st.kernel' op has its place in memory: expected derive-row-sums before plan-memory
 
 module {
   st.mesh @mesh <[], micro=2>
@@ -80,7 +83,7 @@ module {
         %x = stablehlo.tanh %a : tensor<2x8x4x16xbf16>
         st.yield %x : tensor<2x8x4x16xbf16>
       }
-      %k:2 = st.kernel "chain" (%a = %q : tensor<2x8x4x16xbf16>, %b = %q : tensor<2x8x4x16xbf16>, %c = %do : tensor<2x8x4x16xbf16>, %d = %s : tensor<2x4x8xf32>) -> (tensor<2x4x8x16xbf16>, tensor<2x4x8xf32>) {
+      %k:2 = st.kernel "chain" (%a = %q : tensor<2x8x4x16xbf16>, %b = %q : tensor<2x8x4x16xbf16>, %c = %do : tensor<2x8x4x16xbf16>, %d = %s : tensor<2x4x8xf32>) -> (tensor<2x4x8x16xbf16>, tensor<2x4x8xf32>) PLACES {
         %zero = stablehlo.constant dense<0.0> : tensor<f32>
         %zeros = stablehlo.constant dense<0.0> : tensor<2x4x8x8xf32>
         %more = stablehlo.constant dense<1.25> : tensor<2x4x8x8xf32>

@@ -49,7 +49,7 @@ public:
   void runOnOperation() override;
 
 private:
-  void derive(KernelOp chain);
+  LogicalResult derive(KernelOp chain);
 };
 } // namespace
 
@@ -303,7 +303,7 @@ static Value findRead(Block &task, KernelOp before, Value origin) {
   return {};
 }
 
-void DeriveRowSumsPass::derive(KernelOp chain) {
+LogicalResult DeriveRowSumsPass::derive(KernelOp chain) {
   Block &task = *chain->getBlock();
   for (auto reduce : chain.getBody().front().getOps<hlo::ReduceOp>()) {
     std::optional<RowSum> sum = matchRowSum(reduce);
@@ -319,6 +319,9 @@ void DeriveRowSumsPass::derive(KernelOp chain) {
       Value divisor = forward->divisor ? findRead(task, chain, forward->divisor) : Value();
       if (forward->divisor && !divisor)
         continue;
+      if (chain->hasAttr("st.addresses"))
+        return chain.emitOpError("has its place in memory: expected derive-row-sums before "
+                                 "plan-memory");
       OpBuilder builder(chain);
       Value made = emitSums(builder, chain, *sum, *forward, divisor);
       Operation *yield = chain.getBody().front().getTerminator();
@@ -332,17 +335,19 @@ void DeriveRowSumsPass::derive(KernelOp chain) {
         result.replaceAllUsesWith(value == reduce.getResult(0) ? made : rest.getResult(next++));
       chain.erase();
       ++numDerived;
-      return;
+      return success();
     }
   }
+  return success();
 }
 
 void DeriveRowSumsPass::runOnOperation() {
   SmallVector<KernelOp> chains;
   getOperation()->walk([&](KernelOp kernel) {
-    if (kernel.getKind() == "chain" && !kernel->hasAttr("st.addresses"))
+    if (kernel.getKind() == "chain")
       chains.push_back(kernel);
   });
   for (KernelOp chain : chains)
-    derive(chain);
+    if (failed(derive(chain)))
+      return signalPassFailure();
 }

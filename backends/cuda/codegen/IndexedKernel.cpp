@@ -267,7 +267,7 @@ LogicalResult IndexedKernel::emitScatter(hlo::ScatterOp scatter) {
     if (share == 1) {
       // One element, in a register. An update for another is fetched from where all fetch it, so
       // that many are on their way at once.
-      const int64_t together = std::min(kUpdatesTogether, updates);
+      const int64_t together = std::clamp<int64_t>(updates, 1, kUpdatesTogether);
       const bool isWhole = updates % together == 0;
       auto atUpdates = [&](Value begin, ArrayRef<Number> before) -> SmallVector<Number> {
         Number total = before[0];

@@ -504,6 +504,8 @@ FailureOr<SmallVector<KernelOp>> SplitReductionsPass::split(KernelOp kernel,
     OpBuilder inside = OpBuilder::atBlockBegin(&block);
     for (auto [i, op] : llvm::enumerate(reductions)) {
       auto place = llvm::find(rest.getInputs(), parts.getResult(i));
+      if (place == rest.getInputs().end())
+        continue; // Nothing that is read is made of it.
       BlockArgument argument = block.getArgument(place - rest.getInputs().begin());
       Value placeholder = hlo::ConstantOp::create(
           inside, op.getLoc(), cast<ElementsAttr>(builder.getZeroAttr(argument.getType())));

@@ -11,8 +11,8 @@ namespace mlir::st {
 Operation *findCombiner(Region &reducer);
 
 /// The element that changes none that it is combined with; null where no such is known. Of complex
-/// numbers an array of the real and the imaginary part, maxima and minima by real, then by imaginary
-/// part.
+/// numbers an array of the real and the imaginary part, maxima and minima by real, then by
+/// imaginary part.
 Attribute getNeutralElement(Operation *combiner, Type element);
 
 /// Whether a value is a constant that changes nothing that the body combines it with.
