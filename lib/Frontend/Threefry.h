@@ -23,7 +23,7 @@ size_t randomSliceDims(ArrayRef<int64_t> shape);
 /// tensor<2xui32>.
 ///
 /// Threefry-2x32 with 13 rounds, the fewest that pass every test of BigCrush (Salmon et al.,
-/// "Parallel random numbers: as easy as 1, 2, 3", SC 2011, table 2): masks of dropout are no
+/// "Parallel random numbers: as easy as 1, 2, 3", SC 2011): masks of dropout are no
 /// secret, and FlashAttention draws its own with the fewest of Philox.
 ///
 /// Every op is elementwise over the element's index, so bits depend on where an

@@ -8,12 +8,13 @@ namespace {
 class GradientMatcher {
 public:
   GradientMatcher(mlir::st::KernelOp ofRows, mlir::st::KernelOp ofColumns, std::string &reason)
-      : rows(ofRows, reason), columns(ofColumns, reason) {}
+      : rows(ofRows, reason), columns(ofColumns, reason), origins(ofRows) {}
 
   FailureOr<Attention> run();
 
 private:
   AttentionChain rows, columns;
+  Origins origins;
   Attention found;
   std::mt19937 random;
 
@@ -171,7 +172,7 @@ bool GradientMatcher::hasFormula(const Roles &roles) {
 
 /// Takes note of what is read if it is a maximum or a sum that attention kept of each row.
 bool GradientMatcher::isStatistic(AttentionChain &chain, BlockArgument argument) {
-  Value origin = originOf(chain.outside(argument));
+  Value origin = origins.of(chain.outside(argument));
   Operation *op = origin.getDefiningOp();
   auto kernel = op ? op->getParentOfType<mlir::st::KernelOp>() : nullptr;
   std::string reason;
@@ -186,7 +187,7 @@ bool GradientMatcher::isStatistic(AttentionChain &chain, BlockArgument argument)
   }
   for (bool isMax : {true, false})
     if (Value kept = isMax ? forward.max : forward.sum;
-        kept && originOf(kept) == origin &&
+        kept && origins.of(kept) == origin &&
         !(chain.chain.space.getGroups(argument) >> chain.groups.columns & 1)) {
       statistics.push_back({argument, isMax});
       return true;
@@ -199,9 +200,9 @@ bool GradientMatcher::isStatistic(AttentionChain &chain, BlockArgument argument)
 bool GradientMatcher::isOfForward() const {
   if (statistics.empty())
     return true;
-  auto isSameAs = [](const Attention::Tensor &one, const Attention::Tensor &other) {
+  auto isSameAs = [&](const Attention::Tensor &one, const Attention::Tensor &other) {
     return one.batch == other.batch && one.head == other.head && one.row == other.row &&
-           !one.value == !other.value && (!one.value || isSameValue(one.value, other.value));
+           !one.value == !other.value && (!one.value || origins.areSame(one.value, other.value));
   };
   return forward.batch == found.batch && forward.heads == found.heads &&
          forward.rows == found.rows && forward.columns == found.columns &&

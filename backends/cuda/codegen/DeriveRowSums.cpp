@@ -26,7 +26,7 @@ struct Factors {
   SmallVector<Value> divisors; ///< of rows: what all of a row is divided by
   bool isKnown = true;
 
-  void add(Value value);
+  void add(Value value, const Origins &origins);
 };
 
 /// A sum over the columns of a product, which is made of rows and `values`, with what is
@@ -49,7 +49,7 @@ public:
   void runOnOperation() override;
 
 private:
-  LogicalResult derive(KernelOp chain);
+  LogicalResult derive(KernelOp chain, const Origins &origins);
 };
 } // namespace
 
@@ -73,21 +73,21 @@ static Value getOfRow(Value value) {
              : Value();
 }
 
-void Factors::add(Value value) {
+void Factors::add(Value value, const Origins &origins) {
   Operation *op = value.getDefiningOp();
   if (std::optional<double> number = getSplat(value)) {
     scale *= *number;
   } else if (auto select = dyn_cast_or_null<hlo::SelectOp>(op);
              select && getSplat(select.getOnFalse()) == 0.0) {
-    if (llvm::none_of(masks, [&](Value mask) { return isSameValue(mask, select.getPred()); }))
+    if (llvm::none_of(masks, [&](Value mask) { return origins.areSame(mask, select.getPred()); }))
       masks.push_back(select.getPred());
-    add(select.getOnTrue());
+    add(select.getOnTrue(), origins);
   } else if (isa_and_nonnull<hlo::MulOp>(op)) {
-    add(op->getOperand(0));
-    add(op->getOperand(1));
+    add(op->getOperand(0), origins);
+    add(op->getOperand(1), origins);
   } else if (auto convert = dyn_cast_or_null<hlo::ConvertOp>(op);
              convert && isa<FloatType>(getElementTypeOrSelf(convert.getOperand()))) {
-    add(convert.getOperand());
+    add(convert.getOperand(), origins);
   } else if (Value row = getOfRow(value)) {
     // One over something, or it cannot be divided by again.
     auto inverse = row.getDefiningOp<hlo::DivOp>();
@@ -97,19 +97,20 @@ void Factors::add(Value value) {
   } else if (Value divisor =
                  isa_and_nonnull<hlo::DivOp>(op) ? getOfRow(op->getOperand(1)) : Value()) {
     divisors.push_back(divisor);
-    add(op->getOperand(0));
+    add(op->getOperand(0), origins);
   } else {
     values.push_back(value);
   }
 }
 
 /// Whether each value of either list is one of the other's.
-static bool areSame(ArrayRef<Value> one, ArrayRef<Value> other) {
+static bool areSame(ArrayRef<Value> one, ArrayRef<Value> other, const Origins &origins) {
   if (one.size() != other.size())
     return false;
   SmallVector<Value> left(other);
   for (Value value : one) {
-    auto same = llvm::find_if(left, [&](Value candidate) { return isSameValue(value, candidate); });
+    auto same =
+        llvm::find_if(left, [&](Value candidate) { return origins.areSame(value, candidate); });
     if (same == left.end())
       return false;
     left.erase(same);
@@ -125,7 +126,7 @@ static Value getOutside(Value argument) {
 }
 
 /// A sum of a row's columns of a product with something else.
-static std::optional<RowSum> matchRowSum(hlo::ReduceOp op) {
+static std::optional<RowSum> matchRowSum(hlo::ReduceOp op, const Origins &origins) {
   if (op.getInputs().size() != 1 ||
       !isa_and_nonnull<hlo::AddOp>(mlir::st::findCombiner(op.getBody())) ||
       !mlir::st::isNeutral(op.getBody(), op.getInitValues()[0]))
@@ -135,7 +136,7 @@ static std::optional<RowSum> matchRowSum(hlo::ReduceOp op) {
   if (op.getDimensions() != ArrayRef<int64_t>(last) || !getElementTypeOrSelf(operand).isF32())
     return std::nullopt;
   Factors factors;
-  factors.add(operand);
+  factors.add(operand, origins);
   if (!factors.isKnown || !factors.divisors.empty())
     return std::nullopt;
   for (auto *it = factors.values.begin(); it != factors.values.end(); ++it) {
@@ -172,13 +173,13 @@ static int64_t getColumnDim(hlo::DotGeneralOp dot) {
 
 /// Whether a value of the forward pass is the product of the rows that the sum is of, up to what a
 /// row is divided by, with the same `values`, and lies as its gradient does.
-static std::optional<Forward> matchForward(RowSum &sum, Value read) {
-  Value made = originOf(read);
+static std::optional<Forward> matchForward(RowSum &sum, Value read, const Origins &origins) {
+  Value made = origins.of(read);
   SmallVector<int64_t> order =
       llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(read.getType()).getRank()));
   if (auto transpose = made.getDefiningOp<hlo::TransposeOp>()) {
     order.assign(transpose.getPermutation().begin(), transpose.getPermutation().end());
-    made = originOf(transpose.getOperand());
+    made = origins.of(transpose.getOperand());
   }
   auto dot = made.getDefiningOp<hlo::DotGeneralOp>();
   Value gradient = getOutside(sum.product.getLhs());
@@ -187,7 +188,7 @@ static std::optional<Forward> matchForward(RowSum &sum, Value read) {
       dot.getRhs().getType() != sum.product.getRhs().getType() ||
       cast<RankedTensorType>(dot.getLhs().getType()).getShape() !=
           cast<RankedTensorType>(sum.product.getType()).getShape() ||
-      !isSameValue(dot.getRhs(), sum.product.getRhs()))
+      !origins.areSame(dot.getRhs(), sum.product.getRhs()))
     return std::nullopt;
   // Both multiply with the same dimensions of `values`: rows' columns there, the others here.
   auto ours = sum.product.getDotDimensionNumbers(), theirs = dot.getDotDimensionNumbers();
@@ -205,9 +206,10 @@ static std::optional<Forward> matchForward(RowSum &sum, Value read) {
   if (order[ours.getLhsContractingDimensions()[0]] != batches + 1)
     return std::nullopt;
   Factors rows;
-  rows.add(dot.getLhs());
+  rows.add(dot.getLhs(), origins);
   if (!rows.isKnown || rows.divisors.size() > 1 || rows.scale == 0 ||
-      !areSame(rows.masks, sum.others.masks) || !areSame(rows.values, sum.others.values))
+      !areSame(rows.masks, sum.others.masks, origins) ||
+      !areSame(rows.values, sum.others.values, origins))
     return std::nullopt;
   return Forward{read, rows.divisors.empty() ? Value() : rows.divisors[0],
                  sum.others.scale / rows.scale};
@@ -292,31 +294,32 @@ static Value emitSums(OpBuilder &builder, KernelOp chain, RowSum &sum, const For
 }
 
 /// What of a chain's inputs, or of what the task reads, is a value of the forward pass.
-static Value findRead(Block &task, KernelOp before, Value origin) {
+static Value findRead(Block &task, KernelOp before, Value value, const Origins &origins) {
+  Value origin = origins.of(value);
   for (Operation &op : task) {
     if (&op == before)
       break;
     if (auto read = dyn_cast<mlir::st::ReadOp>(op);
-        read && originOf(read) == originOf(origin) && read.getType() == origin.getType())
+        read && origins.of(read) == origin && read.getType() == value.getType())
       return read;
   }
   return {};
 }
 
-LogicalResult DeriveRowSumsPass::derive(KernelOp chain) {
+LogicalResult DeriveRowSumsPass::derive(KernelOp chain, const Origins &origins) {
   Block &task = *chain->getBlock();
   for (auto reduce : chain.getBody().front().getOps<hlo::ReduceOp>()) {
-    std::optional<RowSum> sum = matchRowSum(reduce);
+    std::optional<RowSum> sum = matchRowSum(reduce, origins);
     if (!sum)
       continue;
     for (Operation &op : task) {
       if (&op == chain)
         break;
       auto read = dyn_cast<mlir::st::ReadOp>(op);
-      std::optional<Forward> forward = read ? matchForward(*sum, read) : std::nullopt;
+      std::optional<Forward> forward = read ? matchForward(*sum, read, origins) : std::nullopt;
       if (!forward)
         continue;
-      Value divisor = forward->divisor ? findRead(task, chain, forward->divisor) : Value();
+      Value divisor = forward->divisor ? findRead(task, chain, forward->divisor, origins) : Value();
       if (forward->divisor && !divisor)
         continue;
       if (chain->hasAttr("st.addresses"))
@@ -347,7 +350,8 @@ void DeriveRowSumsPass::runOnOperation() {
     if (kernel.getKind() == "chain")
       chains.push_back(kernel);
   });
+  const Origins origins(getOperation());
   for (KernelOp chain : chains)
-    if (failed(derive(chain)))
+    if (failed(derive(chain, origins)))
       return signalPassFailure();
 }

@@ -7,26 +7,6 @@ using namespace mlir;
 using namespace mlir::cuda;
 using mlir::st::KernelOp;
 
-/// What a stash holds, if one op of the program writes it.
-static Value writtenOf(mlir::st::ReadOp read) {
-  auto program = read->getParentOfType<mlir::st::ProgramOp>();
-  auto buffer =
-      program
-          ? SymbolTable::lookupNearestSymbolFrom<mlir::st::BufferOp>(program, read.getSourceAttr())
-          : nullptr;
-  if (!buffer || !buffer.isPerMicroBatch())
-    return {};
-  mlir::st::WriteOp only;
-  bool isOne = true;
-  program.walk([&](mlir::st::WriteOp write) {
-    if (write.getTargetAttr() != read.getSourceAttr())
-      return;
-    isOne &= !only && !write.getAccumulate();
-    only = write;
-  });
-  return only && isOne ? only.getValue() : Value();
-}
-
 Value mlir::cuda::originOf(Value value, llvm::function_ref<Value(mlir::st::ReadOp)> getWritten) {
   while (true) {
     Value from;
@@ -45,10 +25,33 @@ Value mlir::cuda::originOf(Value value, llvm::function_ref<Value(mlir::st::ReadO
   }
 }
 
-Value mlir::cuda::originOf(Value value) {
-  value = originOf(value, writtenOf);
+Origins::Origins(Operation *root) {
+  if (auto program = root->getParentOfType<mlir::st::ProgramOp>())
+    root = program;
+  root->walk([&](mlir::st::ProgramOp program) {
+    DenseSet<StringAttr> stashes, written;
+    for (auto buffer : program.getOps<mlir::st::BufferOp>())
+      if (buffer.isPerMicroBatch())
+        stashes.insert(buffer.getSymNameAttr());
+    program.walk([&](mlir::st::WriteOp write) {
+      StringAttr symbol = write.getTargetAttr().getAttr();
+      if (stashes.contains(symbol) && written.insert(symbol).second && !write.getAccumulate())
+        writes[{program, symbol}] = write;
+      else
+        writes.erase({program, symbol});
+    });
+  });
+}
+
+Value Origins::of(Value value) const {
+  auto getWritten = [&](mlir::st::ReadOp read) {
+    auto program = read->getParentOfType<mlir::st::ProgramOp>();
+    mlir::st::WriteOp write = writes.lookup({program, read.getSourceAttr().getAttr()});
+    return write ? write.getValue() : Value();
+  };
+  value = originOf(value, getWritten);
   while (auto reshape = value.getDefiningOp<stablehlo::ReshapeOp>())
-    value = originOf(reshape.getOperand(), writtenOf);
+    value = originOf(reshape.getOperand(), getWritten);
   return value;
 }
 
@@ -56,9 +59,11 @@ namespace {
 /// Compares values with a memory: ops of random bits read each other many times.
 class Comparison {
 public:
+  explicit Comparison(const Origins &origins) : origins(origins) {}
+
   bool isSame(Value one, Value other) {
-    one = originOf(one);
-    other = originOf(other);
+    one = origins.of(one);
+    other = origins.of(other);
     if (one == other)
       return true;
     auto [found, isNew] = known.try_emplace({one, other}, false);
@@ -72,6 +77,7 @@ public:
 private:
   bool compute(Value one, Value other);
 
+  const Origins &origins;
   DenseMap<std::pair<Value, Value>, bool> known;
 };
 } // namespace
@@ -97,4 +103,4 @@ bool Comparison::compute(Value one, Value other) {
                                   OperationEquivalence::IgnoreDiscardableAttrs));
 }
 
-bool mlir::cuda::isSameValue(Value one, Value other) { return Comparison().isSame(one, other); }
+bool Origins::areSame(Value one, Value other) const { return Comparison(*this).isSame(one, other); }
