@@ -4,6 +4,7 @@ Kernels and products are those of the host, so nothing but their order and what 
 difference. NVIDIA's own libraries are not tested here: scripts/gpu-check.sh does where there is a GPU.
 """
 
+import itertools
 import json
 import os
 import random
@@ -78,13 +79,15 @@ def same_bits(model, layout, gpus=8, processes=(), nccl=True):
 
 
 def lost(number, times):
-    """One of four processes dies, or stands still: the others say so, and what they waited for if they did, and end."""
+    """One of four processes dies, or stands still: the others say so, and what they waited for, and end."""
     def check(folder):
         gpu, env = standins.for_gpu(compile_for_host(folder, "gpt2", STAGED))
         env["ST_STANDIN_SEED"] = "0"
         draw = random.Random(SEED)
         idle = 0
-        for turn in range(times):
+        for turn in itertools.count():
+            if turn - idle == times:
+                break
             said_first = f"echo process $OMPI_COMM_WORLD_RANK of 4 is $$; exec {gpu} --steps=1000000 --watchdog={WATCHDOG}"
             run = subprocess.Popen([*MPIRUN, "-np", "4", "sh", "-c", f"{said_first} 2>{folder}/{turn}-$OMPI_COMM_WORLD_RANK"],
                                    stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=env)
@@ -104,13 +107,14 @@ def lost(number, times):
             st.expect(all(" error: " in text for text in said.values()), f"ST_SEED={SEED - 1}: {victim} is lost: {said}")
             waited = re.findall(r"(?:all_reduce|reduce_scatter|all_gather) of ranks \d, \d in task|message of rank \d in task|"
                                 r"broadcast of process|barrier of all", "".join(said.values()))
-            # The end of a process is noticed at once, also while nobody waits for anybody: then all say that they ran.
+            # The end of a process is noticed at once, also while nobody waits for anybody: then all say that they ran, and
+            # the turn is one more.
             ran = number == signal.SIGKILL and all(
                 f"process {victim} has ended early" in text and f"ended early: process {process} of 4 ran" in text
                 for process, text in said.items())
             st.expect(waited or ran, f"ST_SEED={SEED - 1}: nobody says what for: {said}")
-            idle += ran and not waited
-        st.expect(idle <= max(1, times // 4), f"ST_SEED={SEED - 1}: nobody waited {idle} of {times} times")
+            idle += not waited
+            st.expect(idle <= 5, f"ST_SEED={SEED - 1}: nobody waited {idle} times of {turn + 1}")
         return f"{times} times, ST_SEED={SEED - 1}"
     return check
 

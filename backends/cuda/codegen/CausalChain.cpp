@@ -1,6 +1,7 @@
 #include "backends/cuda/codegen/CausalChain.h"
 
 #include "backends/cuda/codegen/PositionComparison.h"
+#include "backends/cuda/codegen/Splat.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
@@ -30,20 +31,6 @@ private:
 };
 } // namespace
 
-static Value skipBroadcasts(Value value) {
-  while (isa_and_nonnull<hlo::BroadcastInDimOp, hlo::ReshapeOp>(value.getDefiningOp()))
-    value = value.getDefiningOp()->getOperand(0);
-  return value;
-}
-
-static std::optional<double> getConstant(Value value) {
-  auto constant = skipBroadcasts(value).getDefiningOp<hlo::ConstantOp>();
-  auto splat = constant ? dyn_cast<SplatElementsAttr>(constant.getValue()) : nullptr;
-  if (!splat || !isa<FloatType>(splat.getElementType()))
-    return std::nullopt;
-  return splat.getSplatValue<APFloat>().convertToDouble();
-}
-
 bool CausalAnalysis::variesAlongRow(Value value) {
   return values.space.getGroups(skipBroadcasts(value)) >> column & 1;
 }
@@ -56,7 +43,7 @@ bool CausalAnalysis::isScore(Value value) {
   if (isa_and_nonnull<hlo::ConvertOp>(op))
     return isScore(op->getOperand(0));
   if (isa_and_nonnull<hlo::MulOp, hlo::DivOp>(op))
-    return isScore(op->getOperand(0)) && getConstant(op->getOperand(1));
+    return isScore(op->getOperand(0)) && getSplat(op->getOperand(1));
   return false;
 }
 
@@ -70,9 +57,9 @@ Beyond CausalAnalysis::compute(Operation *op) {
       const bool holds = compare->holds(/*order=*/-1);
       Value other = holds ? select.getOnFalse() : select.getOnTrue();
       Value taken = holds ? select.getOnTrue() : select.getOnFalse();
-      std::optional<double> constant = getConstant(taken);
+      std::optional<double> constant = getSplat(taken);
       // Of a table, or of scores themselves.
-      if (constant && *constant <= kFarBelow && (getConstant(other) == 0.0 || isScore(other)))
+      if (constant && *constant <= kFarBelow && (getSplat(other) == 0.0 || isScore(other)))
         return Beyond::FarBelow;
       return constant == 0.0 ? Beyond::Zero : get(taken);
     }
@@ -99,7 +86,7 @@ Beyond CausalAnalysis::compute(Operation *op) {
                : Beyond::Unknown;
   if (isa<hlo::DivOp>(op))
     return get(op->getOperand(0)) == Beyond::Zero ? Beyond::Zero : Beyond::Unknown;
-  if (std::optional<double> constant = getConstant(op->getResult(0)))
+  if (std::optional<double> constant = getSplat(op->getResult(0)))
     return *constant == 0 ? Beyond::Zero : Beyond::Unknown;
   return Beyond::Unknown;
 }

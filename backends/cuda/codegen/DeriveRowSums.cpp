@@ -2,10 +2,10 @@
 #include "backends/cuda/codegen/KernelParts.h"
 #include "backends/cuda/codegen/Origin.h"
 #include "backends/cuda/codegen/Passes.h"
+#include "backends/cuda/codegen/Splat.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "dialects/StableHLO/Utils/Reducers.h"
 #include "mlir/IR/IRMapping.h"
-#include "mlir/IR/Matchers.h"
 
 namespace mlir::cuda {
 #define GEN_PASS_DEF_DERIVEROWSUMS
@@ -54,15 +54,6 @@ private:
 } // namespace
 
 // ---- factors ------------------------------------------------------------------------------------
-
-static std::optional<double> getSplat(Value value) {
-  while (isa_and_nonnull<hlo::BroadcastInDimOp, hlo::ReshapeOp>(value.getDefiningOp()))
-    value = value.getDefiningOp()->getOperand(0);
-  SplatElementsAttr splat;
-  if (!matchPattern(value, m_Constant(&splat)) || !isa<FloatType>(splat.getElementType()))
-    return std::nullopt;
-  return splat.getSplatValue<APFloat>().convertToDouble();
-}
 
 /// What a value repeats along the last dimension; null where it does more.
 static Value getOfRow(Value value) {
@@ -217,22 +208,6 @@ static std::optional<Forward> matchForward(RowSum &sum, Value read, const Origin
 
 // ---- the kernels --------------------------------------------------------------------------------
 
-/// A kernel in front of another; `body` writes what it yields.
-static Value makeKernel(OpBuilder &builder, KernelOp user, StringRef kind, ValueRange inputs,
-                        RankedTensorType type,
-                        llvm::function_ref<Value(OpBuilder &, ValueRange)> body) {
-  Location loc = user.getLoc();
-  auto kernel =
-      KernelOp::create(builder, loc, TypeRange(type), builder.getStringAttr(kind), inputs);
-  kernel->setDiscardableAttrs(user->getDiscardableAttrDictionary());
-  OpBuilder::InsertionGuard guard(builder);
-  Block *block = builder.createBlock(&kernel.getBody(), {}, inputs.getTypes(),
-                                     SmallVector<Location>(inputs.size(), loc));
-  Value made = body(builder, block->getArguments());
-  mlir::st::YieldOp::create(builder, loc, made);
-  return kernel.getResult(0);
-}
-
 /// Sums over the columns of a gradient times what it is the gradient of, as `sum` lies.
 static Value emitSums(OpBuilder &builder, KernelOp chain, RowSum &sum, const Forward &forward,
                       Value divisor) {
@@ -327,16 +302,7 @@ LogicalResult DeriveRowSumsPass::derive(KernelOp chain, const Origins &origins) 
                                  "plan-memory");
       OpBuilder builder(chain);
       Value made = emitSums(builder, chain, *sum, *forward, divisor);
-      Operation *yield = chain.getBody().front().getTerminator();
-      SmallVector<Value> outputs;
-      for (Value value : yield->getOperands())
-        if (value != reduce.getResult(0))
-          outputs.push_back(value);
-      KernelOp rest = makePart(builder, chain, "chain", outputs, Cut{reduce.getResult(0), made});
-      size_t next = 0;
-      for (auto [value, result] : llvm::zip_equal(yield->getOperands(), chain.getResults()))
-        result.replaceAllUsesWith(value == reduce.getResult(0) ? made : rest.getResult(next++));
-      chain.erase();
+      cutKernel(chain, "chain", Cut{reduce.getResult(0), made});
       ++numDerived;
       return success();
     }

@@ -51,16 +51,46 @@ mlir::st::KernelOp mlir::cuda::makePart(OpBuilder &builder, mlir::st::KernelOp w
   return kernel;
 }
 
-Value mlir::cuda::makeConversion(OpBuilder &builder, mlir::st::KernelOp user, Value value,
-                                 Type element) {
+mlir::st::KernelOp mlir::cuda::cutKernel(mlir::st::KernelOp kernel, StringRef kind,
+                                         ArrayRef<Cut> cuts) {
+  OpBuilder builder(kernel);
+  Operation *yield = kernel.getBody().front().getTerminator();
+  SmallVector<Value> rest;
+  SmallVector<Value> results(kernel.getNumResults());
+  for (auto [value, result] : llvm::zip_equal(yield->getOperands(), results)) {
+    for (const Cut &cut : cuts)
+      if (cut.inside == value)
+        result = cut.outside;
+    if (!result)
+      rest.push_back(value);
+  }
+  mlir::st::KernelOp left;
+  if (!rest.empty())
+    left = makePart(builder, kernel, kind, rest, cuts);
+  size_t next = 0;
+  for (auto [old, result] : llvm::zip_equal(kernel.getResults(), results))
+    old.replaceAllUsesWith(result ? result : left.getResult(next++));
+  kernel.erase();
+  return left;
+}
+
+Value mlir::cuda::makeKernel(OpBuilder &builder, mlir::st::KernelOp user, StringRef kind,
+                             ValueRange inputs, Type type, KernelBody body) {
   Location loc = user.getLoc();
-  Type result = cast<RankedTensorType>(value.getType()).clone(element);
-  auto kernel = mlir::st::KernelOp::create(builder, loc, result, builder.getStringAttr("loop"),
-                                           ValueRange(value));
+  auto kernel = mlir::st::KernelOp::create(builder, loc, type, builder.getStringAttr(kind), inputs);
   kernel->setDiscardableAttrs(user->getDiscardableAttrDictionary());
   OpBuilder::InsertionGuard guard(builder);
-  Block *body = builder.createBlock(&kernel.getBody(), {}, value.getType(), loc);
-  Value converted = stablehlo::ConvertOp::create(builder, loc, result, body->getArgument(0));
-  mlir::st::YieldOp::create(builder, loc, converted);
+  Block *block = builder.createBlock(&kernel.getBody(), {}, inputs.getTypes(),
+                                     SmallVector<Location>(inputs.size(), loc));
+  mlir::st::YieldOp::create(builder, loc, body(builder, block->getArguments()));
   return kernel.getResult(0);
+}
+
+Value mlir::cuda::makeConversion(OpBuilder &builder, mlir::st::KernelOp user, Value value,
+                                 Type element) {
+  Type result = cast<RankedTensorType>(value.getType()).clone(element);
+  return makeKernel(builder, user, "loop", value, result,
+                    [&](OpBuilder &inside, ValueRange inputs) -> Value {
+                      return stablehlo::ConvertOp::create(inside, user.getLoc(), result, inputs[0]);
+                    });
 }

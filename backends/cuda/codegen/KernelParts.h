@@ -15,6 +15,17 @@ struct Cut {
 st::KernelOp makePart(OpBuilder &builder, st::KernelOp whole, StringRef kind,
                       ArrayRef<Value> outputs, ArrayRef<Cut> cuts);
 
+/// Replaces a kernel by one whose results are the same and of which some values lie in memory. Null
+/// where these are all that it made.
+st::KernelOp cutKernel(st::KernelOp kernel, StringRef kind, ArrayRef<Cut> cuts);
+
+/// Writes what a kernel makes of its arguments.
+using KernelBody = llvm::function_ref<Value(OpBuilder &, ValueRange)>;
+
+/// The result of a kernel before `user`.
+Value makeKernel(OpBuilder &builder, st::KernelOp user, StringRef kind, ValueRange inputs,
+                 Type type, KernelBody body);
+
 /// A value with elements of another float type, by a kernel before `user`.
 Value makeConversion(OpBuilder &builder, st::KernelOp user, Value value, Type element);
 

@@ -1,14 +1,10 @@
 #include "backends/cuda/codegen/PositionComparison.h"
 
+#include "backends/cuda/codegen/Splat.h"
+
 using namespace mlir;
 using namespace mlir::cuda;
 namespace hlo = mlir::stablehlo;
-
-static Value skipBroadcasts(Value value) {
-  while (isa_and_nonnull<hlo::BroadcastInDimOp, hlo::ReshapeOp>(value.getDefiningOp()))
-    value = value.getDefiningOp()->getOperand(0);
-  return value;
-}
 
 std::optional<PositionComparison> PositionComparison::match(Value predicate,
                                                             const mlir::st::IterationSpace &space,

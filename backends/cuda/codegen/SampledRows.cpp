@@ -1,6 +1,7 @@
 #include "backends/cuda/codegen/SampledRows.h"
 
 #include "backends/cuda/codegen/PositionComparison.h"
+#include "backends/cuda/codegen/Splat.h"
 #include "mlir/IR/Matchers.h"
 #include "llvm/ADT/TypeSwitch.h"
 
@@ -43,23 +44,13 @@ static Binary binaryOf(Operation *op) {
       .Default([](Operation *) -> Binary { return nullptr; });
 }
 
-/// The number that all elements of a constant are.
-static std::optional<double> splatOf(Value value) {
-  SplatElementsAttr splat;
-  if (!matchPattern(value, m_Constant(&splat)))
-    return std::nullopt;
-  if (isa<FloatType>(splat.getElementType()))
-    return splat.getSplatValue<APFloat>().convertToDouble();
-  return std::nullopt;
-}
-
 /// A sum or a maximum along the columns, from their neutral element on.
 static std::optional<Sample> reduce(hlo::ReduceOp op, const IterationSpace &space, unsigned columns,
                                     const Samples &samples) {
   if (op.getInputs().size() != 1 || !llvm::hasNItems(op.getBody().front(), 2))
     return std::nullopt;
   Value input = op.getInputs().front();
-  std::optional<double> init = splatOf(op.getInitValues().front());
+  std::optional<double> init = getSplat(op.getInitValues().front());
   Operation &step = op.getBody().front().front();
   const bool isSum = isa<hlo::AddOp>(step);
   if ((!isSum && !isa<hlo::MaxOp>(step)) || !init ||
@@ -84,7 +75,7 @@ static std::optional<Sample> compute(Operation *op, const IterationSpace &space,
                                      const Samples &samples) {
   if (!isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType())))
     return std::nullopt;
-  if (std::optional<double> splat = splatOf(op->getResult(0)))
+  if (std::optional<double> splat = getSplat(op->getResult(0)))
     return Sample(*splat);
   if (auto reduction = dyn_cast<hlo::ReduceOp>(op))
     return reduce(reduction, space, columns, samples);
@@ -108,8 +99,8 @@ static std::optional<Sample> compute(Operation *op, const IterationSpace &space,
 static bool isCausalMask(hlo::SelectOp select, const IterationSpace &space,
                          const RowsAndColumns &groups) {
   auto compare = PositionComparison::match(select.getPred(), space, groups.rows, groups.columns);
-  std::optional<double> onTrue = splatOf(select.getOnTrue()),
-                        onFalse = splatOf(select.getOnFalse());
+  std::optional<double> onTrue = getSplat(select.getOnTrue()),
+                        onFalse = getSplat(select.getOnFalse());
   return compare && onTrue && onFalse && llvm::all_of(ArrayRef<int>{-1, 0, 1}, [&](int order) {
            const double number = compare->holds(order) ? *onTrue : *onFalse;
            return order >= 0 ? number == 0 : number <= kFarBelow;
@@ -131,7 +122,7 @@ LogicalResult mlir::cuda::sampleRows(Block &body, const IterationSpace &space,
     if (isa<hlo::IotaOp, hlo::CompareOp>(op))
       continue; // Read by masks alone: what else reads them is refused.
     const bool hasOperands = llvm::all_of(op.getOperands(), [&](Value operand) {
-      return samples.contains(operand) || splatOf(operand);
+      return samples.contains(operand) || getSplat(operand);
     });
     std::optional<Sample> made;
     auto select = dyn_cast<hlo::SelectOp>(op);

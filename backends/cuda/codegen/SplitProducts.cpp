@@ -129,29 +129,6 @@ static void dropEmptyProducts(mlir::st::KernelOp kernel) {
   }
 }
 
-/// Replaces a kernel by one whose results are the same and of which some values lie in memory.
-static mlir::st::KernelOp cutKernel(mlir::st::KernelOp kernel, StringRef kind, ArrayRef<Cut> cuts) {
-  OpBuilder builder(kernel);
-  Operation *yield = kernel.getBody().front().getTerminator();
-  SmallVector<Value> rest;
-  SmallVector<Value> results(kernel.getNumResults());
-  for (auto [value, result] : llvm::zip_equal(yield->getOperands(), results)) {
-    for (const Cut &cut : cuts)
-      if (cut.inside == value)
-        result = cut.outside;
-    if (!result)
-      rest.push_back(value);
-  }
-  mlir::st::KernelOp left;
-  if (!rest.empty())
-    left = makePart(builder, kernel, kind, rest, cuts);
-  size_t next = 0;
-  for (auto [old, result] : llvm::zip_equal(kernel.getResults(), results))
-    old.replaceAllUsesWith(result ? result : left.getResult(next++));
-  kernel.erase();
-  return left;
-}
-
 /// The first product of a kernel, of two arguments that are matrices.
 Product SplitProductsPass::prepare(mlir::st::KernelOp &kernel) {
   auto first = [&] { return *kernel.getBody().front().getOps<hlo::DotGeneralOp>().begin(); };

@@ -477,6 +477,9 @@ FailureOr<SmallVector<KernelOp>> SplitReductionsPass::split(KernelOp kernel,
     return SmallVector<KernelOp>();
   }
   KernelOp parts = partial->build(builder);
+  auto partDims = llvm::map_to_vector(llvm::seq<unsigned>(0, reductions.size()),
+                                      [&](unsigned i) { return partial->getPartDims(i); });
+  whole.erase();
   ++numSplit;
 
   SmallVector<KernelOp> left;
@@ -485,38 +488,36 @@ FailureOr<SmallVector<KernelOp>> SplitReductionsPass::split(KernelOp kernel,
   for (auto [i, op] : llvm::enumerate(reductions)) {
     Value outside = parts.getResult(i);
     if (!isLast) {
-      auto total = KernelOp::create(builder, op.getLoc(), op.getResult(0).getType(),
-                                    builder.getStringAttr("reduce"), outside);
-      total->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
-      OpBuilder::InsertionGuard guard(builder);
-      Block *block = builder.createBlock(&total.getBody(), {}, outside.getType(), op.getLoc());
-      Value sum = reduceParts(builder, op, block->getArgument(0), partial->getPartDims(i));
-      mlir::st::YieldOp::create(builder, op.getLoc(), sum);
-      left.push_back(total);
-      outside = total.getResult(0);
+      outside = makeKernel(builder, kernel, "reduce", outside, op.getResult(0).getType(),
+                           [&](OpBuilder &inside, ValueRange inputs) {
+                             return reduceParts(inside, op, inputs[0], partDims[i]);
+                           });
+      left.push_back(outside.getDefiningOp<KernelOp>());
     }
     cuts.push_back({op.getResult(0), outside});
   }
+  if (!isLast) {
+    if (KernelOp rest = cutKernel(kernel, kernel.getKind(), cuts))
+      left.push_back(rest);
+    return left;
+  }
   KernelOp rest = makePart(builder, kernel, kernel.getKind(),
                            SmallVector<Value>(body.getTerminator()->getOperands()), cuts);
-  if (isLast) {
-    Block &block = rest.getBody().front();
-    OpBuilder inside = OpBuilder::atBlockBegin(&block);
-    for (auto [i, op] : llvm::enumerate(reductions)) {
-      auto place = llvm::find(rest.getInputs(), parts.getResult(i));
-      if (place == rest.getInputs().end())
-        continue; // Nothing that is read is made of it.
-      BlockArgument argument = block.getArgument(place - rest.getInputs().begin());
-      Value placeholder = hlo::ConstantOp::create(
-          inside, op.getLoc(), cast<ElementsAttr>(builder.getZeroAttr(argument.getType())));
-      argument.replaceAllUsesWith(placeholder);
-      argument.setType(parts.getResult(i).getType());
-      placeholder.replaceAllUsesWith(reduceParts(inside, op, argument, partial->getPartDims(i)));
-      placeholder.getDefiningOp()->erase();
-    }
+  Block &block = rest.getBody().front();
+  OpBuilder inside = OpBuilder::atBlockBegin(&block);
+  for (auto [i, op] : llvm::enumerate(reductions)) {
+    auto place = llvm::find(rest.getInputs(), parts.getResult(i));
+    if (place == rest.getInputs().end())
+      continue; // Nothing that is read is made of it.
+    BlockArgument argument = block.getArgument(place - rest.getInputs().begin());
+    Value placeholder = hlo::ConstantOp::create(
+        inside, op.getLoc(), cast<ElementsAttr>(builder.getZeroAttr(argument.getType())));
+    argument.replaceAllUsesWith(placeholder);
+    argument.setType(parts.getResult(i).getType());
+    placeholder.replaceAllUsesWith(reduceParts(inside, op, argument, partDims[i]));
+    placeholder.getDefiningOp()->erase();
   }
   left.push_back(rest);
-  whole.erase();
   kernel.replaceAllUsesWith(rest.getResults());
   kernel.erase();
   return left;
