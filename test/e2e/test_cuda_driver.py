@@ -105,8 +105,8 @@ def lost(number, times):
             run.communicate(timeout=60)  # The launcher ends what stands still.
             said = {process: (folder / f"{turn}-{process}").read_text() for process in others}
             st.expect(all(" error: " in text for text in said.values()), f"ST_SEED={SEED - 1}: {victim} is lost: {said}")
-            waited = re.findall(r"(?:all_reduce|reduce_scatter|all_gather) of ranks \d, \d in task|message of rank \d in task|"
-                                r"broadcast of process|barrier of all", "".join(said.values()))
+            waited = re.findall(r"(?:(?:all_reduce|reduce_scatter|all_gather) of ranks \d, \d|message of rank \d|"
+                                r"send to rank \d) in task|broadcast of process|barrier of all", "".join(said.values()))
             # The end of a process is noticed at once, also while nobody waits for anybody: then all say that they ran, and
             # the turn is one more.
             ran = number == signal.SIGKILL and all(
