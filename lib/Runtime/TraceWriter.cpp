@@ -22,7 +22,8 @@ std::string microseconds(int64_t picoseconds) {
 } // namespace
 
 absl::Status writeTrace(const StepTrace &trace, AtomicFile &file) {
-  std::string out = "{\"displayTimeUnit\":\"ns\",\"traceEvents\":[\n";
+  std::string out = absl::StrCat("{\"displayTimeUnit\":\"ns\",\"otherData\":{\"clock_bound_us\":",
+                                 microseconds(trace.clockBound), "},\"traceEvents\":[\n");
   absl::string_view separator = "";
   int64_t lastRank = -1;
   for (size_t i = 0; i < trace.rows.size(); ++i) {

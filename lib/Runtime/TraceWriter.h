@@ -9,7 +9,8 @@
 namespace st {
 
 /// Writes the trace: a process for each rank, a thread for each of its engines,
-/// a complete event for each span, in microseconds. The caller commits.
+/// a complete event for each span, in microseconds. "otherData" has by how many microseconds
+/// times of different ranks may be wrong beside each other. The caller commits.
 ///
 /// The format: "Trace Event Format", Google, 2016.
 absl::Status writeTrace(const StepTrace &trace, AtomicFile &file);

@@ -250,10 +250,12 @@ def traces(folder):
         trace = folder / f"trace-{name}.json"
         found, _ = train(program, folder, f"traced-{name}", env, [*launcher], f"--trace={trace}")
         st.expect(found == expected, f"{name}: losses {found[0]} in the place of {expected[0]}")
-        events = json.loads(trace.read_text())["traceEvents"]
+        trace = json.loads(trace.read_text())
+        events, bound = trace["traceEvents"], trace["otherData"]["clock_bound_us"]
+        st.expect(bound > 0, f"{name}: clocks to {bound} us")
         names = {(e["pid"], e["tid"]): e["args"]["name"] for e in events if e["name"] == "thread_name"}
         st.expect({rank for rank, _ in names} == set(range(8)), f"{name}: ranks {names}")
-        ends, labels = {}, {}
+        ends, labels, sent, received = {}, {}, {}, {}
         for event in events:
             if event["ph"] != "X":
                 continue
@@ -261,6 +263,15 @@ def traces(folder):
             st.expect(event["ts"] >= ends.get(row, 0) - 1e-3, f"{name}: {event} begins before {ends.get(row)}")
             ends[row] = event["ts"] + event["dur"]
             labels.setdefault(names[row], set()).add(re.sub(r"\d+", "N", event["name"]))
+            if found := re.match(r"send to rank (\d)", event["name"]):
+                sent.setdefault((event["pid"], int(found[1])), []).append(event["ts"])
+            if found := re.match(r"receive from rank (\d)", event["name"]):
+                received.setdefault((int(found[1]), event["pid"]), []).append(ends[row])
+        # By one clock: of messages between two ranks as many have been sent as have come, at any time.
+        st.expect(received and received.keys() == sent.keys(), f"{name}: {sent.keys()}, {received.keys()}")
+        for pair, times in received.items():
+            for left, came in zip(sorted(sent[pair]), sorted(times), strict=True):
+                st.expect(came >= left - bound - 1e-3, f"{name}: {pair}: came at {came}, sent at {left}, to {bound}")
         for row, label in (("tasks", "backward"), ("kernels", "product fN"), ("kernels", "all_reduce of N x N bytes"),
                            ("kernels", "receive from rank N")):
             st.expect(any(label in found for found in labels[row]), f"{name}: no {label} in {row}: {labels}")

@@ -35,6 +35,14 @@ def exchange(start, processes):
     return case
 
 
+def clocks(start):
+    """Processes of this machine share a clock, to which each adds its own 1000 seconds."""
+    def case(folder):
+        code, _, err = finish(start(4, CHECK, "clocks", 60))
+        st.expect(code == 0, f"exit {code}: {err}")
+    return case
+
+
 def large(folder):
     code, _, err = finish(by_tcp(2, CHECK, "large", 60))
     st.expect(code == 0, f"exit {code}: {err}")
@@ -202,7 +210,8 @@ if __name__ == "__main__":
             for start in (by_mpi, by_tcp)
             for name, case in (("two processes", lambda start: exchange(start, 2)),
                                ("five processes", lambda start: exchange(start, 5)),
-                               ("silence", silence), ("a message of another size", other_size))]
+                               ("silence", silence), ("a message of another size", other_size),
+                               ("clocks", clocks))]
     eight = [(by_mpi, 3), (by_tcp, 3)]
     if os.environ.get("ST_ALL"):
         eight += [(by_mpi, 2), (by_mpi, 8), (by_tcp, 8)]

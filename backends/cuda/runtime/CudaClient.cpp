@@ -3,6 +3,7 @@
 #include "backends/cuda/runtime/CommandRunner.h"
 #include "backends/cuda/runtime/CudnnLibrary.h"
 #include "lib/Proto/executable.pb.h"
+#include "lib/Runtime/ClockOffset.h"
 #include "lib/Support/StatusMacros.h"
 
 #include "absl/strings/str_cat.h"
@@ -275,13 +276,24 @@ absl::Status CudaExecutable::traceNextStep() {
 }
 
 absl::StatusOr<StepTrace> CudaExecutable::tracedStep() {
+  // From when process 0 began the step, by the clock of this one.
+  auto now = [] {
+    return std::chrono::nanoseconds(std::chrono::steady_clock::now().time_since_epoch());
+  };
+  ST_ASSIGN_OR_RETURN(const ClockOffset clock, compareClocks(communicator, now));
+  int64_t begin = std::chrono::nanoseconds(stepBegin.time_since_epoch()).count();
+  ST_RETURN_IF_ERROR(broadcastNumber(begin, 0, communicator));
+  const std::chrono::steady_clock::time_point origin(std::chrono::nanoseconds(begin) -
+                                                     clock.toFirst);
+  std::chrono::nanoseconds bound{0};
   std::vector<StepRecorder::Span> spans;
   for (size_t rank : here) {
     ST_RETURN_IF_ERROR(
-        ranks[rank].recorder->read(*ranks[rank].device, ranks[rank].number, stepBegin, spans));
+        ranks[rank].recorder->read(*ranks[rank].device, ranks[rank].number, origin, spans));
+    bound = std::max(bound, ranks[rank].recorder->bound());
     ranks[rank].recorder.reset();
   }
-  return gatherTrace(std::move(spans), names, communicator);
+  return gatherTrace(std::move(spans), clock.bound + bound, names, communicator);
 }
 
 class CudaClient : public Client {

@@ -27,8 +27,11 @@ public:
   absl::StatusOr<Mark> start(GpuStream &stream) { return stream.markTime(); }
   absl::Status end(GpuStream &stream, Row row, std::string label, Mark start);
 
-  /// What took how long, in picoseconds from a moment that all ranks of a process share. All work
-  /// has to be done.
+  /// By how much the times that are read may be wrong, by this process's clock.
+  std::chrono::nanoseconds bound() const;
+
+  /// What took how long, in picoseconds from `origin`, of this process's clock; a little may lie
+  /// before it. All work has to be done.
   struct Span {
     int64_t rank = 0;
     Row row = Row::Tasks;
@@ -46,13 +49,19 @@ private:
   };
 
   Mark base;
-  std::chrono::steady_clock::time_point baseTime;
+  std::chrono::steady_clock::time_point baseTime; ///< when that was, to `baseBound` either way
+  std::chrono::steady_clock::duration baseBound{0};
   std::vector<Recorded> recorded;
 };
 
-/// The spans of all processes, by rank, row and start; each process has those of its own ranks,
-/// from when it began the step. `devices` are names by rank. All processes call it.
+/// Every process gets the number that `root` holds.
+absl::Status broadcastNumber(int64_t &number, int64_t root, Communicator &communicator);
+
+/// The spans of all processes, by rank, row and start, from that of the first; each process has
+/// those of its own ranks, from a moment of process 0's clock, of which `bound` says by how much
+/// its ranks may be wrong. `devices` are names by rank. All processes call it.
 absl::StatusOr<StepTrace> gatherTrace(std::vector<StepRecorder::Span> own,
+                                      std::chrono::nanoseconds bound,
                                       const std::vector<std::string> &devices,
                                       Communicator &communicator);
 

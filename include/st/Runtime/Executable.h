@@ -72,6 +72,9 @@ struct StepTrace {
   std::vector<Row> rows;
   std::vector<std::string> labels;
   std::vector<Span> spans;
+  /// Picoseconds by which times of different ranks may be apart from what they were; zero of
+  /// simulated time and of one rank.
+  int64_t clockBound = 0;
 };
 
 /// What each rank was busy with at every instant of a step, and the chain of work that decided when

@@ -2,12 +2,14 @@
 // st-communicator-check MODE SECONDS, or the same by another launcher
 //
 //   exchange   threads send messages of many sizes to all others and compare what comes; broadcasts
+//   clocks     each process has a clock of its own, and finds how far it is from that of process 0
 //   large      two processes send each other 200 megabytes at the same time
 //   mute       process 1 does not send what process 0 waits for
 //   early      all but process 0 end, which goes on for longer than they wait for it
 //   endless    exchanges until it is ended
 //   size       process 1 sends less than process 0 waits for
 
+#include "lib/Runtime/ClockOffset.h"
 #include "lib/Support/ProcessEnd.h"
 #include "lib/Support/StatusMacros.h"
 #include "st/Runtime/Communicator.h"
@@ -95,6 +97,21 @@ absl::Status exchangeLarge(Communicator &group) {
   return absl::OkStatus();
 }
 
+// In seconds, of one process.
+constexpr int64_t kClocksApart = 1000;
+
+absl::Status findClocks(Communicator &group) {
+  const std::chrono::nanoseconds ahead = std::chrono::seconds(kClocksApart * group.process());
+  ST_ASSIGN_OR_RETURN(const ClockOffset found, compareClocks(group, [&] {
+                        return std::chrono::steady_clock::now().time_since_epoch() + ahead;
+                      }));
+  if (std::chrono::abs(found.toFirst + ahead) <= found.bound)
+    return group.barrier();
+  return absl::InternalError(absl::StrCat("a clock that is ", ahead.count(), " ns ahead is found ",
+                                          -found.toFirst.count(), " ns ahead, to ",
+                                          found.bound.count(), " ns"));
+}
+
 absl::Status run(const std::string &mode, double seconds) {
   GroupOptions options;
   options.ranks = 8;
@@ -109,6 +126,8 @@ absl::Status run(const std::string &mode, double seconds) {
   const Peer other{1 - group->process(), 7, "all_reduce @loss of ranks 0 to 7"};
   if (mode == "exchange")
     return exchangeByThreads(*group);
+  if (mode == "clocks")
+    return findClocks(*group);
   if (mode == "large")
     return exchangeLarge(*group);
   if (mode == "mute") {
