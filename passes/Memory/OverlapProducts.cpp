@@ -262,8 +262,6 @@ int64_t Weigher::choose(Operation *collective, ArrayRef<Product> products) const
   }
   double free = 1 - std::max(0.0, share + links.memoryShare - 1);
   int64_t best = 1;
-  // What filling and draining the tiles of one more product takes.
-  constexpr double kStartNs = 4000;
   // Less than a tenth of the collective is lost in what the times leave out.
   double most = links.time / 10;
   for (int64_t count : {2, 4, 8}) {

@@ -298,14 +298,15 @@ private:
 
   const std::vector<float> &read(const Tensor &tensor) {
     auto [it, isNew] = values.try_emplace(tensor.id);
+    std::vector<float> &elements = it->second;
     if (isNew) {
-      it->second.resize(static_cast<size_t>(tensor.size()));
+      elements.resize(static_cast<size_t>(tensor.size()));
       forEach(tensor.dims, [&](const Extents &at) {
-        it->second[static_cast<size_t>(place(at, tensor.dims))] =
+        elements[static_cast<size_t>(place(at, tensor.dims))] =
             readElement(pointers.at(tensor.id), tensor.type, offset(at, tensor.strides));
       });
     }
-    return it->second;
+    return elements;
   }
 
   void transpose(const Operation &op, std::vector<float> &made) {

@@ -489,7 +489,7 @@ FailureOr<SmallVector<KernelOp>> SplitReductionsPass::split(KernelOp kernel,
     Value outside = parts.getResult(i);
     if (!isLast) {
       outside = makeKernel(builder, kernel, "reduce", outside, op.getResult(0).getType(),
-                           [&](OpBuilder &inside, ValueRange inputs) {
+                           [&, op = op, i = i](OpBuilder &inside, ValueRange inputs) {
                              return reduceParts(inside, op, inputs[0], partDims[i]);
                            });
       left.push_back(outside.getDefiningOp<KernelOp>());

@@ -57,9 +57,9 @@ public:
   /// Unifies all of `nodes` with those of `others`, unless one is another loop of these already.
   void unifyUnrelated(ArrayRef<int> nodes, ArrayRef<int> others) {
     auto isAnother = [&](auto pair) {
-      auto [node, own] = pair;
-      return find(node) != find(own) &&
-             llvm::any_of(others, [&](int other) { return find(other) == find(node); });
+      const int loop = find(std::get<0>(pair));
+      return loop != find(std::get<1>(pair)) &&
+             llvm::any_of(others, [&](int other) { return find(other) == loop; });
     };
     auto pairs = llvm::zip(nodes, others);
     if (llvm::none_of(pairs, isAnother))
