@@ -35,20 +35,50 @@ static int64_t getOpCost(Operation *op) {
   return kNever;
 }
 
-int64_t mlir::st::getRecomputeCost(Value value, function_ref<bool(Value)> isAtHand,
-                                   int64_t budget) {
+/// Whether an op makes a number of others in a way in which indices are computed.
+static bool isIndexArithmetic(Operation *op) {
+  using namespace stablehlo;
+  return isa<AddOp, SubtractOp, MulOp, AndOp, OrOp, XorOp, MinOp, MaxOp, ShiftLeftOp,
+             ShiftRightLogicalOp, CompareOp>(op) &&
+         llvm::all_of(op->getOperandTypes(), [](Type type) {
+           return isa<IntegerType>(cast<RankedTensorType>(type).getElementType());
+         });
+}
+
+namespace {
+struct Cost {
+  int64_t cost = 0;
+  bool ofIndices = false; ///< a number that follows from an element's place alone
+};
+} // namespace
+
+static Cost getCost(Value value, function_ref<bool(Value)> isAtHand, int64_t budget) {
+  using namespace stablehlo;
   if (isAtHand(value))
-    return 0;
+    return {};
   Operation *op = value.getDefiningOp();
   if (!op || op->getNumResults() != 1)
-    return kNever;
-  int64_t cost = getOpCost(op);
+    return {kNever};
+  // A loop over elements counts their indices anyway: what is computed of them alone costs no pass.
+  const bool isArithmetic = isIndexArithmetic(op);
+  Cost all = {isArithmetic ? 1 : getOpCost(op),
+              isArithmetic ||
+                  isa<ConstantOp, IotaOp, AxisIndexOp, ReshapeOp, BroadcastInDimOp>(op)};
   for (Value operand : op->getOperands()) {
-    if (cost > budget)
-      break;
-    cost += getRecomputeCost(operand, isAtHand, budget - cost);
+    if (all.cost > budget)
+      return all;
+    Cost cost = getCost(operand, isAtHand, budget - all.cost);
+    all.cost += cost.cost;
+    all.ofIndices &= cost.ofIndices;
   }
-  return cost;
+  if (isArithmetic && !all.ofIndices)
+    all.cost += getOpCost(op) - 1;
+  return all;
+}
+
+int64_t mlir::st::getRecomputeCost(Value value, function_ref<bool(Value)> isAtHand,
+                                   int64_t budget) {
+  return getCost(value, isAtHand, budget).cost;
 }
 
 int64_t mlir::st::getTensorBytes(Type tensor) {

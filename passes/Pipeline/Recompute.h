@@ -6,7 +6,7 @@
 
 namespace mlir::st {
 
-/// Cost of one elementwise pass over a tensor; scalars and views cost 1.
+/// Cost of one elementwise pass over a tensor; scalars, views and arithmetic of indices cost 1.
 constexpr int64_t kPassCost = 8;
 
 /// What a tensor of this type takes.

@@ -232,3 +232,54 @@ module attributes {st.stages = 1 : i64, st.devices = [array<i64: 0>]} {
 // CHECK: st.task @backward0 backward stage 0
 // CHECK:   %[[READ:.*]] = st.read @[[STASH]]
 // CHECK:   stablehlo.convert %[[READ]] : (tensor<2x4xbf16>) -> tensor<2x4xf32>
+
+// -----
+
+// What is the same in each micro-batch is made once a step and kept, but for indices: a loop over elements has them,
+// however many ops they take.
+
+#rep0 = #st.sharding<@mesh, []>
+#batch = #st.sharding<@mesh, [{"micro"}, {}]>
+module attributes {st.stages = 1 : i64} {
+  st.mesh @mesh <[], micro=2>
+  func.func @main(
+      %x: tensor<16x2048xf32> {st.name = "x", st.role = "batch", st.sharding = #batch, st.global_type = tensor<32x2048xf32>},
+      %key: tensor<ui32> {st.name = "rng_key", st.role = "key", st.sharding = #rep0})
+      -> (tensor<f32> {st.name = "loss", st.role = "loss", st.sharding = #rep0}) {
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %zeros = stablehlo.constant dense<0.0> : tensor<16x2048xf32>
+    %eight = stablehlo.constant dense<8> : tensor<16x2048xui32>
+    %width = stablehlo.constant dense<2048> : tensor<16x2048xui32>
+    %column = stablehlo.iota dim = 1 : tensor<16x2048xui32>
+    %second = stablehlo.and %column, %eight : tensor<16x2048xui32>
+    %first = stablehlo.subtract %column, %second : tensor<16x2048xui32>
+    %row = stablehlo.iota dim = 0 : tensor<16x2048xui32>
+    %start = stablehlo.multiply %row, %width : tensor<16x2048xui32>
+    %index = stablehlo.add %start, %first : tensor<16x2048xui32>
+    %doubled = stablehlo.add %index, %index : tensor<16x2048xui32>
+    %mixed = stablehlo.xor %doubled, %width : tensor<16x2048xui32>
+    %keys = stablehlo.broadcast_in_dim %key, dims = [] : (tensor<ui32>) -> tensor<16x2048xui32>
+    %keep = stablehlo.compare LT, %mixed, %keys : (tensor<16x2048xui32>, tensor<16x2048xui32>) -> tensor<16x2048xi1>
+    %kept = stablehlo.select %keep, %x, %zeros : tensor<16x2048xi1>, tensor<16x2048xf32>
+    %angle = stablehlo.convert %mixed : (tensor<16x2048xui32>) -> tensor<16x2048xf32>
+    %cosine = stablehlo.cosine %angle : tensor<16x2048xf32>
+    %power = stablehlo.exponential %cosine : tensor<16x2048xf32>
+    %table = stablehlo.tanh %power : tensor<16x2048xf32>
+    %scaled = stablehlo.multiply %kept, %table : tensor<16x2048xf32>
+    %sum = stablehlo.reduce(%scaled init: %zero) applies stablehlo.add across dimensions = [0, 1] : (tensor<16x2048xf32>, tensor<f32>) -> tensor<f32>
+    %loss = st.accumulate %sum sum over micro : tensor<f32>
+    return %loss : tensor<f32>
+  }
+}
+
+// CHECK-LABEL: st.program @group0 stages [0]
+// CHECK: st.buffer @[[TABLE:step0]] "step" slots 1 : tensor<16x2048xf32>
+// CHECK-NOT: "step"
+// CHECK: st.task @prologue prologue
+// CHECK:   %[[MADE:.*]] = stablehlo.tanh
+// CHECK:   st.write %[[MADE]] to @[[TABLE]]
+// CHECK: st.task @forward0 forward
+// CHECK:   stablehlo.iota
+// CHECK:   stablehlo.xor
+// CHECK:   stablehlo.compare LT
+// CHECK:   st.read @[[TABLE]]

@@ -232,6 +232,9 @@ def recompute_memory(folder):
     grown = sizes["full"]["workspace"] - sizes["none"]["workspace"]
     st.expect(grown < 2 * of_layer, f"{grown} bytes more workspace, where a layer's stash is {of_layer}")
     rows, heads, length = 2, config["num_attention_heads"], 16
+    # A layer's input alone is kept of it; the embeddings, which are computed once, keep less than two such tensors.
+    of_tensors = sizes["full"]["activations"] / (rows * length * config["hidden_size"] * 4 * in_flight)
+    st.expect(layers / 2 <= of_tensors < layers / 2 + 2, f"{of_tensors} layers' inputs are kept of {layers / 2}")
     of_attention = (sizes["none"]["activations"] - sizes["selective"]["activations"]) / (layers / 2 * in_flight)
     expected = rows * heads * length * (9 * length - 4)  # The maximum of each row is kept instead, beside its sum.
     st.expect(expected <= of_attention <= 1.02 * expected, f"a layer's attention took {of_attention} bytes, not {expected}")
