@@ -6,6 +6,9 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
+/// What each level saves of a block that alone goes so far, and costs.
+using BlockLevels = std::array<std::pair<int64_t, double>, kNumRecomputeLevels>;
+
 /// One more level for one block.
 struct Step {
   size_t stage;
@@ -36,13 +39,8 @@ int64_t mlir::st::getSavedBytes(ArrayRef<StageStash> stages, const RecomputeLeve
 }
 
 /// The steps of one block, in order.
-static void addSteps(size_t number, const StageStash &stage, int64_t block,
+static void addSteps(size_t number, const BlockLevels &levels, int64_t block,
                      SmallVectorImpl<Step> &steps) {
-  SmallVector<std::pair<int64_t, double>> levels; // what each saves, and costs
-  for (unsigned i = 0; i < kNumRecomputeLevels; ++i) {
-    StashChoice choice = stage.choose({{block, static_cast<RecomputeLevel>(i)}});
-    levels.push_back({choice.savedBytes, choice.cost});
-  }
   for (unsigned at = 0, best = 0;; at = best) {
     double bestRatio = 0;
     for (unsigned i = 0; i < kNumRecomputeLevels; ++i) {
@@ -57,6 +55,15 @@ static void addSteps(size_t number, const StageStash &stage, int64_t block,
       return;
     steps.push_back({number, block, static_cast<RecomputeLevel>(best), bestRatio});
   }
+}
+
+static BlockLevels getLevels(const StageStash &stage, int64_t block) {
+  BlockLevels levels;
+  for (unsigned i = 0; i < kNumRecomputeLevels; ++i) {
+    StashChoice choice = stage.choose({{block, static_cast<RecomputeLevel>(i)}});
+    levels[i] = {choice.savedBytes, choice.cost};
+  }
+  return levels;
 }
 
 /// The last block to go a step further need only go as far as still has to be saved.
@@ -76,11 +83,46 @@ static void relax(const Step &last, ArrayRef<StageStash> stages, int64_t bytes,
   own[last.block] = best;
 }
 
+/// A step that saves more than was lacking makes steps before it needless. Blocks, those that cost
+/// most first, go back as far as what is saved in excess allows.
+static void giveBack(ArrayRef<StageStash> stages, ArrayRef<DenseMap<int64_t, BlockLevels>> alone,
+                     int64_t bytes, RecomputeLevels &levels) {
+  int64_t excess = getSavedBytes(stages, levels) - bytes;
+  SmallVector<std::tuple<double, size_t, int64_t>> order; // minus the cost, stage, block
+  for (auto [stage, own] : llvm::enumerate(levels))
+    for (auto [block, level] : own)
+      order.push_back({-alone[stage].at(block)[static_cast<size_t>(level)].second, stage, block});
+  llvm::sort(order);
+  for (auto [minusCost, stage, block] : order) {
+    const BlockLevels &own = alone[stage].at(block);
+    RecomputeLevel &level = levels[stage][block];
+    const int64_t saved = own[static_cast<size_t>(level)].first;
+    SmallVector<size_t> cheaper;
+    for (size_t i : llvm::seq<size_t>(0, kNumRecomputeLevels))
+      if (own[i].second < -minusCost && saved - own[i].first <= excess)
+        cheaper.push_back(i);
+    llvm::sort(cheaper, [&](size_t a, size_t b) {
+      return std::pair(own[a].second, a) < std::pair(own[b].second, b);
+    });
+    for (size_t i : cheaper) {
+      // Blocks share what they keep: alone they only say what may do.
+      const RecomputeLevel before = std::exchange(level, static_cast<RecomputeLevel>(i));
+      const int64_t left = getSavedBytes(stages, levels) - bytes;
+      if (left >= 0) {
+        excess = left;
+        break;
+      }
+      level = before;
+    }
+  }
+}
+
 RecomputeLevels mlir::st::chooseLevels(ArrayRef<StageStash> stages, int64_t bytes) {
   SmallVector<Step> steps;
+  SmallVector<DenseMap<int64_t, BlockLevels>> alone(stages.size());
   for (auto [number, stage] : llvm::enumerate(stages))
     for (int64_t block : stage.getForward().getBlocks())
-      addSteps(number, stage, block, steps);
+      addSteps(number, alone[number][block] = getLevels(stage, block), block, steps);
   // A block's own steps stay in order: each saves less for its cost than the one before.
   SmallVector<size_t> order = llvm::to_vector(llvm::seq<size_t>(0, steps.size()));
   llvm::sort(order, [&](size_t a, size_t b) {
@@ -105,7 +147,9 @@ RecomputeLevels mlir::st::chooseLevels(ArrayRef<StageStash> stages, int64_t byte
       fewest = middle + 1;
   }
   RecomputeLevels levels = take(fewest);
-  if (fewest > 0)
+  if (fewest > 0) {
     relax(steps[order[fewest - 1]], stages, bytes, levels);
+    giveBack(stages, alone, bytes, levels);
+  }
   return levels;
 }

@@ -14,7 +14,8 @@ int64_t getStashBytes(ProgramOp program);
 
 /// Levels that save at least `bytes` of the stash of a micro-batch at little cost. Where none do,
 /// those that save most. Blocks go up, one step at a time, along the lower convex hull of what
-/// their levels cost over what these save; the step is next that saves most for its cost.
+/// their levels cost over what these save; the step is next that saves most for its cost. What
+/// is saved in excess at the end is given back to the blocks that cost most.
 RecomputeLevels chooseLevels(ArrayRef<StageStash> stages, int64_t bytes);
 
 /// What the levels save.
