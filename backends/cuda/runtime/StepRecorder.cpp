@@ -35,7 +35,7 @@ absl::Status StepRecorder::begin(GpuStream &stream) {
 }
 
 std::chrono::nanoseconds StepRecorder::bound() const {
-  // "A resolution of approximately one half microsecond" has a driver's event (cuEventElapsedTime).
+  // The driver tells the time between two events to half a microsecond (cuEventElapsedTime).
   return baseBound + std::chrono::microseconds(1);
 }
 
