@@ -1,4 +1,4 @@
-#include "lib/Runtime/ClockOffset.h"
+#include "st/Runtime/ClockOffset.h"
 
 #include "lib/Support/StatusMacros.h"
 

@@ -3,8 +3,8 @@
 #include "backends/cuda/runtime/CommandRunner.h"
 #include "backends/cuda/runtime/CudnnLibrary.h"
 #include "lib/Proto/executable.pb.h"
-#include "lib/Runtime/ClockOffset.h"
 #include "lib/Support/StatusMacros.h"
+#include "st/Runtime/ClockOffset.h"
 
 #include "absl/strings/str_cat.h"
 

@@ -7,7 +7,9 @@
 #include "absl/strings/str_split.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
+#include <iterator>
 #include <limits>
 #include <map>
 #include <tuple>
@@ -35,7 +37,8 @@ absl::Status StepRecorder::begin(GpuStream &stream) {
 }
 
 std::chrono::nanoseconds StepRecorder::bound() const {
-  // The driver tells the time between two events to half a microsecond (cuEventElapsedTime).
+  // The driver tells the time between two events to half a microsecond, as a float of milliseconds
+  // (cuEventElapsedTime): in a step of some seconds that is rounded by as much.
   return baseBound + std::chrono::microseconds(1);
 }
 
@@ -50,11 +53,16 @@ absl::Status StepRecorder::read(const GpuDevice &device, int64_t rank,
                                 std::vector<Span> &spans) const {
   const double begin = std::chrono::duration<double>(baseTime - origin).count();
   auto picoseconds = [](double seconds) { return std::llround(seconds * 1e12); };
+  std::array<int64_t, std::size(kRowNames)> ends;
+  ends.fill(std::numeric_limits<int64_t>::min());
   for (const Recorded &each : recorded) {
     ST_ASSIGN_OR_RETURN(double start, device.secondsBetween(*base, *each.start));
     ST_ASSIGN_OR_RETURN(double duration, device.secondsBetween(*each.start, *each.end));
-    spans.push_back(
-        {rank, each.row, picoseconds(begin + start), picoseconds(duration), each.label});
+    // A row's work is done one after the other, but each time since the base is rounded.
+    int64_t &last = ends[static_cast<size_t>(each.row)];
+    const int64_t from = std::max<int64_t>(picoseconds(begin + start), last);
+    last = std::max<int64_t>(picoseconds(begin + start + duration), from);
+    spans.push_back({rank, each.row, from, last - from, each.label});
   }
   return absl::OkStatus();
 }

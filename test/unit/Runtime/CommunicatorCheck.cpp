@@ -9,9 +9,9 @@
 //   endless    exchanges until it is ended
 //   size       process 1 sends less than process 0 waits for
 
-#include "lib/Runtime/ClockOffset.h"
 #include "lib/Support/ProcessEnd.h"
 #include "lib/Support/StatusMacros.h"
+#include "st/Runtime/ClockOffset.h"
 #include "st/Runtime/Communicator.h"
 
 #include "absl/strings/numbers.h"
