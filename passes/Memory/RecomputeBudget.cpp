@@ -66,25 +66,8 @@ static BlockLevels getLevels(const StageStash &stage, int64_t block) {
   return levels;
 }
 
-/// The last block to go a step further need only go as far as still has to be saved.
-static void relax(const Step &last, ArrayRef<StageStash> stages, int64_t bytes,
-                  RecomputeLevels &levels) {
-  DenseMap<int64_t, RecomputeLevel> &own = levels[last.stage];
-  double leastCost = stages[last.stage].choose(own).cost;
-  RecomputeLevel best = last.level;
-  for (unsigned i = 0; i < kNumRecomputeLevels; ++i) {
-    own[last.block] = static_cast<RecomputeLevel>(i);
-    double cost = stages[last.stage].choose(own).cost;
-    if (cost < leastCost && getSavedBytes(stages, levels) >= bytes) {
-      leastCost = cost;
-      best = own[last.block];
-    }
-  }
-  own[last.block] = best;
-}
-
-/// A step that saves more than was lacking makes steps before it needless. Blocks, those that cost
-/// most first, go back as far as what is saved in excess allows.
+/// The last step may save more than was lacking: then it need not go so far, or steps before it are
+/// needless. Blocks, those that cost most first, go back as far as what is saved in excess allows.
 static void giveBack(ArrayRef<StageStash> stages, ArrayRef<DenseMap<int64_t, BlockLevels>> alone,
                      int64_t bytes, RecomputeLevels &levels) {
   int64_t excess = getSavedBytes(stages, levels) - bytes;
@@ -147,9 +130,6 @@ RecomputeLevels mlir::st::chooseLevels(ArrayRef<StageStash> stages, int64_t byte
       fewest = middle + 1;
   }
   RecomputeLevels levels = take(fewest);
-  if (fewest > 0) {
-    relax(steps[order[fewest - 1]], stages, bytes, levels);
-    giveBack(stages, alone, bytes, levels);
-  }
+  giveBack(stages, alone, bytes, levels);
   return levels;
 }
