@@ -59,6 +59,8 @@ public:
   }
 
   LogicalResult run();
+  /// Without output files.
+  OwningOpRef<ModuleOp> runInMemory();
 
 private:
   /// An error in what was asked for; those in the input have a place there.
@@ -67,6 +69,7 @@ private:
     return status.ok() ? success() : error() << str(status.message());
   }
 
+  LogicalResult advance();
   LogicalResult checkRequest();
   LogicalResult checkExplain();
   LogicalResult openFile(const std::string &path, std::unique_ptr<::st::AtomicFile> &file);
@@ -177,7 +180,8 @@ LogicalResult Compiler::openOutput() {
 }
 
 LogicalResult Compiler::importModel() {
-  FailureOr<ModelConfig> config = loadModelConfig(request.input, context);
+  FailureOr<ModelConfig> config =
+      request.model ? FailureOr<ModelConfig>(*request.model) : loadModelConfig(request.input, context);
   if (failed(config))
     return failure();
   // Nothing is recorded yet: an empty module stands for the one to come.
@@ -210,7 +214,7 @@ LogicalResult Compiler::importModel() {
   const bool isVit = config->type == ModelType::Vit;
   (*module)->setAttr("st.vocabulary",
                      builder.getI64IntegerAttr(isVit ? config->labelCount : config->vocabSize));
-  return isVit ? success() : attachVocabulary(*config);
+  return isVit || request.model ? success() : attachVocabulary(*config);
 }
 
 // A model folder may bring the WordPiece vocabulary that text is read with.
@@ -280,7 +284,7 @@ LogicalResult Compiler::readModule() {
 }
 
 LogicalResult Compiler::read(CompilePhase &phase) {
-  if (!request.startFrom && !isModuleFile(request.input)) {
+  if (request.model || (!request.startFrom && !isModuleFile(request.input))) {
     phase = CompilePhase::Import;
     if (failed(importModel()))
       return failure();
@@ -314,9 +318,11 @@ LogicalResult Compiler::loadParallel() {
   if (parallel)
     return success();
   parallel.emplace();
-  if (request.parallel.empty())
+  if (request.parallel.empty() && !request.parallelText)
     return success();
-  FailureOr<ParallelConfig> loaded = loadParallelConfig(request.parallel, context);
+  FailureOr<ParallelConfig> loaded =
+      request.parallelText ? parseParallelConfig(*request.parallelText, request.parallel, context)
+                           : loadParallelConfig(request.parallel, context);
   if (failed(loaded))
     return failure();
   parallel = std::move(*loaded);
@@ -561,11 +567,10 @@ LogicalResult Compiler::writeBinary() {
   return check(::st::writeTrainingBinary(request.runner, request.output, serialize(*executable)));
 }
 
-LogicalResult Compiler::run() {
+/// From the input to the last phase that was asked for.
+LogicalResult Compiler::advance() {
   context->loadDialect<StDialect>();
   using Clock = std::chrono::steady_clock;
-  if (failed(checkRequest()))
-    return failure();
   auto start = Clock::now();
   auto seconds = [&] { return std::chrono::duration<double>(Clock::now() - start).count(); };
   CompilePhase phase;
@@ -590,11 +595,26 @@ LogicalResult Compiler::run() {
     if (failed(observe(phase)))
       return failure();
   }
-  if (failed(dump(phase)) || failed(request.stopAfter ? writeModule() : writeBinary()))
+  return dump(phase);
+}
+
+LogicalResult Compiler::run() {
+  if (failed(checkRequest()) || failed(advance()) ||
+      failed(request.stopAfter ? writeModule() : writeBinary()))
     return failure();
   return commit();
 }
 
+OwningOpRef<ModuleOp> Compiler::runInMemory() {
+  return succeeded(advance()) ? std::move(module) : nullptr;
+}
+
 LogicalResult mlir::st::compile(const CompileRequest &request, MLIRContext *context) {
   return Compiler(request, context).run();
+}
+
+OwningOpRef<ModuleOp> mlir::st::compileToModule(const CompileRequest &request,
+                                                MLIRContext *context) {
+  assert(request.stopAfter && "a module is the state after some phase");
+  return Compiler(request, context).runInMemory();
 }

@@ -3,8 +3,10 @@
 #define ST_DRIVER_COMPILER_H
 
 #include "lib/Driver/CompileOptions.h"
+#include "lib/Frontend/ModelConfig.h"
 #include "lib/Report/WhatIf.h"
 #include "mlir/IR/MLIRContext.h"
+#include "mlir/IR/OwningOpRef.h"
 
 #include <optional>
 #include <string>
@@ -24,12 +26,20 @@ struct CompileRequest {
   /// What times the step of the program; none: the binary says nothing of that.
   ::st::MakeClient makeClient;
   std::string report; ///< file that gets a page about that step; empty: none
+  /// The model, instead of the one that `input` names.
+  std::optional<ModelConfig> model;
+  /// The text of a parallel-config file, instead of the file `parallel`.
+  std::optional<std::string> parallelText;
   CompileOptions options{{}};
 };
 
 /// Compiles. Diagnostics go to the context's handlers; a failed compilation
 /// leaves no output file.
 LogicalResult compile(const CompileRequest &request, MLIRContext *context);
+
+/// Compiles to the phase `stopAfter`, which has to be there, and returns the module: no file is
+/// written.
+OwningOpRef<ModuleOp> compileToModule(const CompileRequest &request, MLIRContext *context);
 
 } // namespace mlir::st
 

@@ -1,0 +1,106 @@
+#include "lib/Costs/GpuCosts.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+
+namespace st {
+namespace {
+
+/// Output tiles of the libraries' product kernels.
+struct Tile {
+  double rows, columns;
+  double efficiency; ///< of the peak that a tile of this size reaches within a multiprocessor
+};
+constexpr std::array<Tile, 5> kTiles = {
+    {{256, 128, 1.0}, {128, 256, 1.0}, {128, 128, 0.95}, {128, 64, 0.75}, {64, 64, 0.55}}};
+
+bool is16Bit(proto::ElementType type) { return type == proto::F16 || type == proto::BF16; }
+
+/// Bytes by which the rows of operands of `size` elements can be divided decide which instructions
+/// load them: 16 bytes at full speed, fewer at a part of it.
+double alignmentFactor(int64_t size, double bytes) {
+  const double rowBytes = static_cast<double>(size) * bytes;
+  if (std::fmod(rowBytes, 16) == 0)
+    return 1.0;
+  return std::fmod(rowBytes, 4) == 0 ? 0.5 : 0.25;
+}
+
+} // namespace
+
+GpuCosts::GpuCosts(const proto::ClusterDescription &cluster,
+                   const proto::ImplementationProfile &profile, const GpuConstants &constants)
+    : cluster(cluster), profile(profile), constants(constants),
+      collectives(cluster, constants.networkEfficiency) {
+  for (const proto::RegionProfile &region : profile.regions())
+    regions[region.name()] = &region;
+}
+
+double GpuCosts::peakFlops(proto::ElementType type) const {
+  return (is16Bit(type) ? cluster.f16_tflops().value() : cluster.f32_tflops().value()) * 1e12;
+}
+
+double GpuCosts::memoryUs(double bytes) const {
+  return bytes / (cluster.memory_gbytes_per_second().value() * constants.memoryEfficiency * 1e3);
+}
+
+double GpuCosts::productUs(const proto::OpWork &work) const {
+  const double processors = cluster.multiprocessors().value();
+  const double perProcessor = peakFlops(work.type()) / processors * constants.productEfficiency;
+  double best = 0;
+  for (const Tile &tile : kTiles) {
+    const double tiles = std::ceil(static_cast<double>(work.m()) / tile.rows) *
+                         std::ceil(static_cast<double>(work.n()) / tile.columns) *
+                         static_cast<double>(work.batch());
+    const double waves = std::ceil(tiles / processors);
+    const double tileFlops = 2 * tile.rows * tile.columns * static_cast<double>(work.k());
+    const double seconds = waves * tileFlops / (perProcessor * tile.efficiency);
+    if (best == 0 || seconds < best)
+      best = seconds;
+  }
+  // What the sizes of the first product stand for, if the kernel has several.
+  const double first = 2.0 * static_cast<double>(work.m()) * static_cast<double>(work.n()) *
+                       static_cast<double>(work.k()) * static_cast<double>(work.batch());
+  if (first > 0)
+    best *= work.flops() / first;
+  const double bytes = is16Bit(work.type()) ? 2 : 4;
+  const double aligned = std::min(alignmentFactor(work.k(), bytes), alignmentFactor(work.n(), bytes));
+  return std::max(best * 1e6 / aligned, memoryUs(work.read_bytes() + work.written_bytes()));
+}
+
+OpTime GpuCosts::op(const proto::OpWork &work) const {
+  const bool isProduct = work.kind() == proto::OpWork::PRODUCT;
+  OpTime time;
+  time.device = isProduct ? productUs(work) : memoryUs(work.read_bytes() + work.written_bytes());
+  double launches = 1;
+  if (profile.framework_ops() && isProduct) {
+    launches = work.is_gradient() ? profile.gradient_product_launches() : profile.product_launches();
+  } else if (profile.framework_ops()) {
+    auto found = regions.find(work.region());
+    const proto::RegionProfile &region =
+        found == regions.end() ? profile.other_regions() : *found->second;
+    launches = work.is_gradient() ? region.gradient_launches() : region.launches();
+  }
+  time.host = launches * constants.launchUs;
+  return time;
+}
+
+OpTime GpuCosts::collective(const std::string &kind, double bytes,
+                            const GroupPlacement &placement) const {
+  OpTime time;
+  if (placement.ranks <= 1)
+    return time;
+  time.host = std::max(profile.collective_launches(), 1.0) * constants.launchUs;
+  time.device = collectives.time(kind, bytes, placement);
+  return time;
+}
+
+double GpuCosts::transfer(double bytes, bool crossesNodes, int sharers) const {
+  return collectives.pointToPoint(bytes, crossesNodes, sharers);
+}
+
+OpTime GpuCosts::memoryPass(double bytes, double launches) const {
+  return {launches * constants.launchUs, memoryUs(bytes)};
+}
+
+} // namespace st

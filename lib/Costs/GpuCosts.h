@@ -1,0 +1,53 @@
+// Costs on a GPU under an implementation profile.
+//
+// A product runs in tiles on multiprocessors, wave after wave: its time is that of the tile shape
+// that finishes first, each wave at the peak rate times a fitted efficiency. Operands whose rows are no
+// multiples of 16 bytes take half as fast instructions. Everything else moves bytes at a fitted share of the memory's
+// bandwidth. An op costs the host so many launches as the profile says.
+#ifndef ST_COSTS_GPUCOSTS_H
+#define ST_COSTS_GPUCOSTS_H
+
+#include "lib/Costs/Costs.h"
+#include "lib/Proto/cluster.pb.h"
+#include "lib/Proto/profile.pb.h"
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/status/statusor.h"
+
+namespace st {
+
+/// The constants that st-fit fits, at most five for a cluster and profile.
+struct GpuConstants {
+  double launchUs = 10;            ///< host time of a launch
+  double productEfficiency = 0.75; ///< of the peak, of full waves
+  double memoryEfficiency = 0.75;  ///< of the memory's bandwidth
+  double networkEfficiency = 0.8;  ///< of the nominal rate of the cards
+  double stepUs = 1000;            ///< once a step on the host: data, logs, schedules
+};
+
+class GpuCosts : public Costs {
+public:
+  GpuCosts(const proto::ClusterDescription &cluster, const proto::ImplementationProfile &profile,
+           const GpuConstants &constants);
+
+  OpTime op(const proto::OpWork &work) const override;
+  OpTime collective(const std::string &kind, double bytes,
+                    const GroupPlacement &placement) const override;
+  double transfer(double bytes, bool crossesNodes, int sharers) const override;
+  OpTime memoryPass(double bytes, double launches) const override;
+  double peakFlops(proto::ElementType type) const override;
+
+private:
+  double productUs(const proto::OpWork &work) const;
+  double memoryUs(double bytes) const;
+
+  const proto::ClusterDescription &cluster;
+  const proto::ImplementationProfile &profile;
+  const GpuConstants constants;
+  CollectiveTime collectives;
+  absl::flat_hash_map<std::string, const proto::RegionProfile *> regions;
+};
+
+} // namespace st
+
+#endif // ST_COSTS_GPUCOSTS_H

@@ -1,0 +1,71 @@
+#include "lib/Driver/BlockCompiler.h"
+
+#include "lib/Driver/Compiler.h"
+#include "lib/Driver/GatherWork.h"
+#include "st/InitAll.h"
+
+#include "mlir/IR/Diagnostics.h"
+#include "mlir/IR/DialectRegistry.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::st;
+namespace proto = ::st::proto;
+
+/// More than one, so that gradients are accumulated and tasks are apart.
+constexpr int64_t kMicroBatches = 2;
+
+BlockCompiler::BlockCompiler(ModelConfig config, Task task, int64_t sequence, std::string precision,
+                             std::string target, int64_t vocabularyMultiple)
+    : config(std::move(config)), task(task), sequence(sequence), precision(std::move(precision)),
+      target(std::move(target)), vocabularyMultiple(vocabularyMultiple) {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  registerAllPasses();
+  context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  context->printOpOnDiagnostic(false);
+}
+
+BlockCompiler::~BlockCompiler() = default;
+
+absl::StatusOr<proto::ProgramWork> BlockCompiler::compile(const ::st::BlockKey &key) {
+  CompileRequest request;
+  request.input = request.parallel = "layout";
+  request.model = config;
+  request.model->layerCount = ::st::kCompiledLayers;
+  const int64_t multiple = vocabularyMultiple * key.tensor;
+  request.model->vocabSize = llvm::divideCeil(config.vocabSize, multiple) * multiple;
+  request.quiet = true;
+  request.stopAfter = key.formsKernels ? CompilePhase::Kernels : CompilePhase::Tasks;
+  request.parallelText = llvm::formatv(
+      R"({{"mode": "sharding", "data": 1, "sharding_size": {0}, "sharding_dim": "megatron", )"
+      R"("sequence_parallel": {1}, "accum_degree": {2}, "recompute": "{3}", )"
+      R"("precision": {{"compute": "{4}"})"
+      "}",
+      key.tensor, key.sequenceParallel && key.tensor > 1 ? "\"gather_again\"" : "false",
+      kMicroBatches, ::st::recomputeName(key.recompute), precision);
+  request.options = CompileOptions({{"task", stringify(task).str()},
+                                    {"batch", std::to_string(kMicroBatches * key.microBatch)},
+                                    {"seq", std::to_string(sequence)},
+                                    {"target", target},
+                                    {"optimizer", "adamw"}});
+  std::string error;
+  ScopedDiagnosticHandler handler(context.get(), [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && error.empty())
+      error = diagnostic.str();
+    return success();
+  });
+  OwningOpRef<ModuleOp> module = compileToModule(request, context.get());
+  if (!module)
+    return absl::InvalidArgumentError(error.empty() ? "the block does not compile" : error);
+  return gatherWork(*module);
+}
+
+absl::StatusOr<const proto::ProgramWork *> BlockCompiler::get(const ::st::BlockKey &key) {
+  auto found = compiled.find(key);
+  if (found == compiled.end())
+    found = compiled.emplace(key, compile(key)).first;
+  if (!found->second.ok())
+    return found->second.status();
+  return &*found->second;
+}

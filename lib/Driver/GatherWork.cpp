@@ -1,0 +1,416 @@
+#include "lib/Driver/GatherWork.h"
+
+#include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/IR/StDialect.h"
+#include "dialects/StableHLO/IR/StableHLODialect.h"
+
+#include "llvm/ADT/EquivalenceClasses.h"
+#include "llvm/ADT/MapVector.h"
+#include "llvm/ADT/SetVector.h"
+
+#include <map>
+#include <set>
+
+using namespace mlir;
+using namespace mlir::st;
+namespace proto = ::st::proto;
+
+/// Values of fewer elements decide nothing about memory traffic, and connect nothing: scalars,
+/// counters of random bits.
+constexpr int64_t kFewElements = 8;
+
+static int64_t elementsOf(Value value) {
+  auto type = dyn_cast<RankedTensorType>(value.getType());
+  return type ? type.getNumElements() : 0;
+}
+
+static bool isView(Operation *op) {
+  return isa_and_present<stablehlo::ReshapeOp, stablehlo::BroadcastInDimOp, stablehlo::ConvertOp>(op);
+}
+
+/// What costs nothing whoever runs it.
+static bool isFree(Operation *op) {
+  return op->hasTrait<OpTrait::ConstantLike>() || isView(op) ||
+         isa<stablehlo::IotaOp, AxisIndexOp, ReadOp, WriteOp, SendOp, RecvOp>(op);
+}
+
+static bool isCollective(Operation *op) {
+  return isa<AllReduceOp, AllGatherOp, ReduceScatterOp, AllToAllOp, CollectivePermuteOp>(op);
+}
+
+/// What is one kernel whoever runs it.
+static bool standsAlone(Operation *op) {
+  return isa<stablehlo::DotGeneralOp, KernelOp>(op) || isCollective(op);
+}
+
+/// The value that a chain of views shows.
+static Value throughViews(Value value) {
+  while (Operation *op = value.getDefiningOp()) {
+    if (!isView(op))
+      break;
+    value = op->getOperand(0);
+  }
+  return value;
+}
+
+static proto::ElementType protoType(Type type) {
+  if (type.isBF16())
+    return proto::BF16;
+  if (type.isF16())
+    return proto::F16;
+  if (type.isF64())
+    return proto::F64;
+  return type.isInteger() ? proto::I32 : proto::F32;
+}
+
+static int64_t widthOf(Type type) {
+  Type element = getElementTypeOrSelf(type);
+  return element.isIntOrFloat() ? llvm::divideCeil(element.getIntOrFloatBitWidth(), 8) : 0;
+}
+
+namespace {
+
+/// Where an op comes from.
+struct Origin {
+  std::string path;   ///< the scopes of the front end's layers, as "transformer.h.0/attn/dropout"
+  bool isGradient = false;
+
+  StringRef region() const { return StringRef(path).rsplit('/').second.empty() ? StringRef(path) : StringRef(path).rsplit('/').second; }
+};
+
+/// One task, its ops in groups.
+class TaskWork {
+public:
+  TaskWork(TaskOp task, const DenseMap<Operation *, int64_t> &blocks) : task(task), blocks(blocks) {}
+
+  void gather(llvm::MapVector<int64_t, proto::PhaseWork> &byBlock);
+
+private:
+  static Origin originOf(Operation *op);
+  void group();
+  void connect(Operation *op, llvm::MapVector<Value, SmallVector<Operation *>> &takers);
+  double bytesOf(Value value) const;
+  proto::OpWork sumUp(ArrayRef<Operation *> ops) const;
+  void describeProduct(stablehlo::DotGeneralOp dot, proto::OpWork &work) const;
+  void describeCollective(Operation *op, proto::OpWork &work) const;
+
+  TaskOp task;
+  const DenseMap<Operation *, int64_t> &blocks;
+  SmallVector<Operation *> ops;
+  DenseMap<Operation *, Origin> origins;
+  llvm::EquivalenceClasses<Operation *> groups;
+};
+
+} // namespace
+
+Origin TaskWork::originOf(Operation *op) {
+  Origin origin;
+  if (auto kernel = dyn_cast<KernelOp>(op))
+    for (Operation &inner : kernel.getBody().front())
+      if (!isFree(&inner)) {
+        op = &inner;
+        break;
+      }
+  op->getLoc()->walk([&](Location inner) {
+    auto named = dyn_cast<NameLoc>(inner);
+    if (!named)
+      return WalkResult::advance();
+    StringRef name = named.getName().getValue();
+    if (name.consume_front("transpose")) {
+      origin.isGradient = true;
+      if (!name.consume_front("(") || !name.consume_back(")"))
+        return WalkResult::advance();
+    }
+    origin.path = name.str();
+    return WalkResult::interrupt();
+  });
+  return origin;
+}
+
+/// An op belongs with those of the same layer whose values it takes, or that take what it takes.
+void TaskWork::connect(Operation *op, llvm::MapVector<Value, SmallVector<Operation *>> &takers) {
+  groups.insert(op);
+  if (standsAlone(op))
+    return;
+  const Origin &own = origins[op];
+  auto joins = [&](Operation *other) {
+    if (other == op || standsAlone(other))
+      return;
+    auto found = origins.find(other);
+    if (found != origins.end() && found->second.path == own.path &&
+        found->second.isGradient == own.isGradient && blocks.lookup(other) == blocks.lookup(op))
+      groups.unionSets(op, other);
+  };
+  for (Value operand : op->getOperands()) {
+    Value value = throughViews(operand);
+    if (Operation *maker = value.getDefiningOp())
+      joins(maker);
+    if (elementsOf(value) <= kFewElements)
+      continue;
+    for (Operation *other : takers[value])
+      joins(other);
+    takers[value].push_back(op);
+  }
+}
+
+void TaskWork::group() {
+  for (Operation &op : task.getBody().front())
+    if (!isFree(&op)) {
+      ops.push_back(&op);
+      origins[&op] = originOf(&op);
+    }
+  llvm::MapVector<Value, SmallVector<Operation *>> takers;
+  for (Operation *op : ops)
+    connect(op, takers);
+}
+
+/// In 16 bits where the program has the value so: a framework that computes in 16 bits keeps no other.
+double TaskWork::bytesOf(Value value) const {
+  int64_t width = widthOf(value.getType());
+  for (Operation *user : value.getUsers())
+    if (isa<stablehlo::ConvertOp>(user))
+      width = std::min(width, widthOf(user->getResult(0).getType()));
+  for (Operation *op = value.getDefiningOp(); isa_and_present<stablehlo::ConvertOp>(op);
+       op = op->getOperand(0).getDefiningOp())
+    width = std::min(width, widthOf(op->getOperand(0).getType()));
+  return static_cast<double>(elementsOf(value) * width);
+}
+
+void TaskWork::describeProduct(stablehlo::DotGeneralOp dot, proto::OpWork &work) const {
+  work.set_kind(proto::OpWork::PRODUCT);
+  auto numbers = dot.getDotDimensionNumbers();
+  const double before = work.flops();
+  auto left = cast<RankedTensorType>(dot.getLhs().getType()),
+       right = cast<RankedTensorType>(dot.getRhs().getType());
+  int64_t batch = 1, k = 1;
+  for (int64_t dim : numbers.getLhsBatchingDimensions())
+    batch *= left.getDimSize(dim);
+  for (int64_t dim : numbers.getLhsContractingDimensions())
+    k *= left.getDimSize(dim);
+  int64_t m = left.getNumElements() / (batch * k), n = right.getNumElements() / (batch * k);
+  work.set_flops(before + 2.0 * static_cast<double>(m) * static_cast<double>(n) *
+                              static_cast<double>(k) * static_cast<double>(batch));
+  // Of several products that share a kernel, the sizes of the first.
+  if (before > 0)
+    return;
+  work.set_m(m);
+  work.set_n(n);
+  work.set_k(k);
+  work.set_batch(batch);
+  work.set_type(protoType(left.getElementType()));
+}
+
+void TaskWork::describeCollective(Operation *op, proto::OpWork &work) const {
+  work.set_kind(proto::OpWork::COLLECTIVE);
+  work.set_collective(op->getName().stripDialect().str());
+  for (Attribute axis : op->getAttrOfType<ArrayAttr>("axes"))
+    work.add_axes(cast<StringAttr>(axis).getValue().str());
+  double bytes = 0;
+  const bool gathers = isa<AllGatherOp>(op);
+  for (Value value : gathers ? ValueRange(op->getResults()) : ValueRange(op->getOperands())) {
+    bytes += static_cast<double>(elementsOf(value) * widthOf(value.getType()));
+    work.set_type(protoType(getElementTypeOrSelf(value.getType())));
+  }
+  work.set_bytes(bytes);
+}
+
+proto::OpWork TaskWork::sumUp(ArrayRef<Operation *> members) const {
+  proto::OpWork work;
+  const Origin &origin = origins.find(members.front())->second;
+  work.set_region(origin.region().str());
+  work.set_is_gradient(origin.isGradient);
+  work.set_is_recomputed(!origin.isGradient && task.getPhase() == "backward");
+  work.set_ops(static_cast<double>(members.size()));
+  llvm::SmallPtrSet<Operation *, 8> inside(members.begin(), members.end());
+  llvm::SetVector<Value> taken, left;
+  for (Operation *op : members) {
+    for (Value operand : op->getOperands()) {
+      Value value = throughViews(operand);
+      Operation *maker = value.getDefiningOp();
+      if (!maker || inside.contains(maker) || (isFree(maker) && !isa<ReadOp, RecvOp>(maker)))
+        continue;
+      taken.insert(value);
+    }
+    for (Value result : op->getResults()) {
+      SmallVector<Value> shown = {result};
+      while (!shown.empty()) {
+        Value value = shown.pop_back_val();
+        for (Operation *user : value.getUsers())
+          if (isView(user))
+            shown.push_back(user->getResult(0));
+          else if (!inside.contains(user))
+            left.insert(result);
+      }
+    }
+    if (auto dot = dyn_cast<stablehlo::DotGeneralOp>(op))
+      describeProduct(dot, work);
+    else if (isa<KernelOp>(op))
+      op->walk([&](stablehlo::DotGeneralOp dot) { describeProduct(dot, work); });
+    else if (isCollective(op))
+      describeCollective(op, work);
+    else
+      work.set_flops(work.flops() + static_cast<double>(elementsOf(op->getResult(0))));
+  }
+  double read = 0, written = 0;
+  for (Value value : taken)
+    read += bytesOf(value);
+  for (Value value : left)
+    written += bytesOf(value);
+  work.set_read_bytes(read);
+  work.set_written_bytes(written);
+  return work;
+}
+
+void TaskWork::gather(llvm::MapVector<int64_t, proto::PhaseWork> &byBlock) {
+  group();
+  llvm::MapVector<Operation *, SmallVector<Operation *>> members;
+  for (Operation *op : ops)
+    members[groups.getLeaderValue(op)].push_back(op);
+  for (auto &[leader, list] : members) {
+    int64_t block = -1;
+    for (Operation *op : list)
+      block = std::max(block, blocks.lookup_or(op, -1));
+    proto::PhaseWork &phase = byBlock[block];
+    phase.set_block(block);
+    phase.set_phase(task.getPhase().str());
+    *phase.add_ops() = sumUp(list);
+  }
+}
+
+/// The block of each op: its mark, else that of what it takes or, of an update, of its parameter.
+static DenseMap<Operation *, int64_t> findBlocks(ProgramOp program) {
+  DenseMap<Operation *, int64_t> blocks;
+  for (auto task : program.getOps<TaskOp>())
+    for (Operation &op : task.getBody().front()) {
+      int64_t block = -1;
+      if (auto mark = op.getAttrOfType<IntegerAttr>(kBlockAttr))
+        block = mark.getInt();
+      else if (isa<KernelOp>(op))
+        op.walk([&](Operation *inner) {
+          if (auto mark = inner->getAttrOfType<IntegerAttr>(kBlockAttr))
+            block = std::max(block, mark.getInt());
+        });
+      else
+        for (Value operand : op.getOperands())
+          if (Operation *maker = operand.getDefiningOp())
+            block = std::max(block, blocks.lookup_or(maker, -1));
+      blocks[&op] = block;
+    }
+  return blocks;
+}
+
+/// The blocks whose forward pass takes a value, through views.
+static void gatherUsers(Value value, const DenseMap<Operation *, int64_t> &blocks,
+                        std::set<int64_t> &users) {
+  for (Operation *user : value.getUsers()) {
+    int64_t block = blocks.lookup_or(user, -1);
+    if (block >= 0)
+      users.insert(block);
+    else if (isView(user))
+      gatherUsers(user->getResult(0), blocks, users);
+  }
+}
+
+static void gatherStates(ProgramOp program, const DenseMap<Operation *, int64_t> &blocks,
+                         proto::ProgramWork &work) {
+  llvm::StringMap<std::set<int64_t>> users;
+  // A copy in another type may be made once a step, and read from a buffer.
+  llvm::StringMap<StringRef> shownBy;
+  for (auto task : program.getOps<TaskOp>())
+    for (auto write : task.getOps<WriteOp>())
+      if (auto read = throughViews(write.getValue()).getDefiningOp<ReadOp>())
+        shownBy[write.getTarget()] = read.getSource();
+  for (auto task : program.getOps<TaskOp>())
+    if (task.getPhase() == "forward")
+      for (auto read : task.getOps<ReadOp>()) {
+        StringRef source = read.getSource();
+        if (auto found = shownBy.find(source); found != shownBy.end())
+          source = found->second;
+        gatherUsers(read.getResult(), blocks, users[source]);
+      }
+  llvm::StringMap<StringRef> symbols;
+  for (auto state : program.getOps<StateOp>())
+    symbols[state.getName()] = state.getSymName();
+  for (auto state : program.getOps<StateOp>()) {
+    proto::StateWork &added = *work.add_states();
+    added.set_name(state.getName().str());
+    added.set_role(state.getRole().str());
+    StringRef owner = state.getOf().empty() ? state.getName() : state.getOf();
+    for (int64_t block : users[symbols.lookup(owner)])
+      added.add_blocks(block);
+    auto global = cast<RankedTensorType>(state.getGlobalType()),
+         local = cast<RankedTensorType>(state.getLocalType());
+    added.set_elements(global.getNumElements());
+    added.set_local_elements(local.getNumElements());
+    added.set_type(protoType(local.getElementType()));
+  }
+}
+
+static void gatherStashes(ProgramOp program, const DenseMap<Operation *, int64_t> &blocks,
+                          proto::ProgramWork &work) {
+  std::map<int64_t, double> bytes;
+  llvm::StringMap<Type> stashes;
+  for (auto buffer : program.getOps<BufferOp>())
+    if (buffer.getKind() == "stash")
+      stashes[buffer.getSymName()] = buffer.getType();
+  for (auto task : program.getOps<TaskOp>())
+    for (auto write : task.getOps<WriteOp>())
+      if (auto found = stashes.find(write.getTarget()); found != stashes.end()) {
+        auto type = cast<RankedTensorType>(found->second);
+        Operation *maker = write.getValue().getDefiningOp();
+        bytes[maker ? blocks.lookup_or(maker, -1) : -1] +=
+            static_cast<double>(type.getNumElements() * widthOf(type));
+      }
+  for (auto [block, sum] : bytes) {
+    proto::StashWork &stash = *work.add_stashes();
+    stash.set_block(block);
+    stash.set_bytes(sum);
+  }
+}
+
+/// What crosses from one layer to the next in the forward task.
+static void gatherBoundary(ProgramOp program, const DenseMap<Operation *, int64_t> &blocks,
+                           proto::ProgramWork &work) {
+  for (auto task : program.getOps<TaskOp>()) {
+    if (task.getPhase() != "forward")
+      continue;
+    llvm::SetVector<Value> crossing;
+    for (Operation &op : task.getBody().front()) {
+      if (blocks.lookup_or(&op, -1) != 2 || isView(&op))
+        continue;
+      for (Value operand : op.getOperands()) {
+        Value value = throughViews(operand);
+        Operation *maker = value.getDefiningOp();
+        if (maker && !isFree(maker) && blocks.lookup_or(maker, -1) == 1 && elementsOf(value) > kFewElements)
+          crossing.insert(value);
+      }
+    }
+    for (Value value : crossing) {
+      work.set_boundary_elements(work.boundary_elements() + static_cast<double>(elementsOf(value)));
+      int64_t width = widthOf(value.getType());
+      for (Operation *user : value.getUsers())
+        if (isa<stablehlo::ConvertOp>(user))
+          width = std::min(width, widthOf(user->getResult(0).getType()));
+      work.set_boundary_bytes(work.boundary_bytes() + static_cast<double>(elementsOf(value) * width));
+    }
+  }
+}
+
+proto::ProgramWork mlir::st::gatherWork(ModuleOp module) {
+  proto::ProgramWork work;
+  for (auto program : module.getOps<ProgramOp>()) {
+    DenseMap<Operation *, int64_t> blocks = findBlocks(program);
+    for (auto task : program.getOps<TaskOp>()) {
+      llvm::MapVector<int64_t, proto::PhaseWork> byBlock;
+      TaskWork(task, blocks).gather(byBlock);
+      for (auto &[block, phase] : byBlock) {
+        work.set_layers(std::max<int64_t>(work.layers(), block - 1));
+        *work.add_phases() = std::move(phase);
+      }
+    }
+    gatherStates(program, blocks, work);
+    gatherStashes(program, blocks, work);
+    gatherBoundary(program, blocks, work);
+  }
+  return work;
+}

@@ -1,0 +1,62 @@
+#include "lib/Planner/Layout.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <tuple>
+
+namespace st {
+
+const char *recomputeName(Recompute recompute) {
+  switch (recompute) {
+  case Recompute::None:
+    return "none";
+  case Recompute::Selective:
+    return "selective";
+  case Recompute::Full:
+    return "full";
+  }
+  return "";
+}
+
+const char *scheduleName(PipelineSchedule schedule) {
+  switch (schedule) {
+  case PipelineSchedule::GPipe:
+    return "gpipe";
+  case PipelineSchedule::OneForwardOneBackward:
+    return "1f1b";
+  case PipelineSchedule::Interleaved:
+    return "interleaved";
+  case PipelineSchedule::ZeroBubbleH1:
+    return "zb-h1";
+  }
+  return "";
+}
+
+bool Layout::operator==(const Layout &other) const {
+  auto key = [](const Layout &layout) {
+    return std::tuple(layout.tensor, layout.stages, layout.replicas, layout.virtualStages,
+                      layout.microBatch, layout.microBatches, layout.zero, layout.recompute,
+                      layout.schedule, layout.sequenceParallel, layout.offloadOptimizer);
+  };
+  return key(*this) == key(other);
+}
+
+std::string printLayout(const Layout &layout) {
+  std::string text = absl::StrCat("tp=", layout.tensor, " pp=", layout.stages,
+                                  " dp=", layout.replicas, " mb=", layout.microBatch,
+                                  " accum=", layout.microBatches,
+                                  " recompute=", recomputeName(layout.recompute));
+  if (layout.virtualStages > 1)
+    absl::StrAppend(&text, " vpp=", layout.virtualStages);
+  if (layout.stages > 1)
+    absl::StrAppend(&text, " schedule=", scheduleName(layout.schedule));
+  if (layout.zero > 0)
+    absl::StrAppend(&text, " zero=", layout.zero);
+  if (layout.sequenceParallel)
+    absl::StrAppend(&text, " sp");
+  if (layout.offloadOptimizer)
+    absl::StrAppend(&text, " offload");
+  return text;
+}
+
+} // namespace st

@@ -1,0 +1,42 @@
+// How a step is split over devices: what a planner chooses.
+#ifndef ST_PLANNER_LAYOUT_H
+#define ST_PLANNER_LAYOUT_H
+
+#include "absl/status/status.h"
+
+#include <cstdint>
+#include <string>
+
+namespace st {
+
+enum class Recompute : uint8_t { None, Selective, Full };
+const char *recomputeName(Recompute recompute);
+
+enum class PipelineSchedule : uint8_t { GPipe, OneForwardOneBackward, Interleaved, ZeroBubbleH1 };
+/// As the parallel file spells it: "gpipe", "1f1b", "interleaved", "zb-h1".
+const char *scheduleName(PipelineSchedule schedule);
+
+struct Layout {
+  int64_t tensor = 1;        ///< shards of a layer's weights
+  int64_t stages = 1;        ///< device groups of a pipeline
+  int64_t replicas = 1;      ///< copies of the model
+  int64_t virtualStages = 1; ///< stages of a device group
+  int64_t microBatch = 1;    ///< sequences of one micro-batch and replica
+  int64_t microBatches = 1;  ///< of a replica in a step
+  int64_t zero = 0;          ///< ZeRO level, 0 to 3
+  Recompute recompute = Recompute::None;
+  PipelineSchedule schedule = PipelineSchedule::OneForwardOneBackward;
+  bool sequenceParallel = false;
+  bool offloadOptimizer = false; ///< optimizer state is in the host's memory
+
+  int64_t devices() const { return tensor * stages * replicas; }
+  int64_t globalBatch() const { return replicas * microBatch * microBatches; }
+  bool operator==(const Layout &other) const;
+};
+
+/// "tp=8 pp=4 dp=2 mb=1 accum=16 recompute=full", and what else differs from the defaults.
+std::string printLayout(const Layout &layout);
+
+} // namespace st
+
+#endif // ST_PLANNER_LAYOUT_H

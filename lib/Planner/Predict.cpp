@@ -1,0 +1,16 @@
+#include "lib/Planner/Predict.h"
+
+namespace st {
+
+absl::StatusOr<StepEstimate> predictRow(const PredictContext &context, const GpuConstants &constants,
+                                        const MeasuredRow &row) {
+  absl::StatusOr<BlockSource *> blocks = context.findBlocks(row);
+  if (!blocks.ok())
+    return blocks.status();
+  const GpuCosts costs(context.cluster, context.profile, constants);
+  return estimateStep({row.model, context.cluster, context.profile, costs, **blocks, context.order,
+                       constants.stepUs},
+                      row.layout);
+}
+
+} // namespace st

@@ -1,0 +1,462 @@
+#include "lib/Planner/Step.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace st {
+
+const char *fitName(Fit fit) {
+  switch (fit) {
+  case Fit::Fits:
+    return "fits";
+  case Fit::WithinMargin:
+    return "within the margin";
+  case Fit::DoesNotFit:
+    return "does not fit";
+  }
+  return "";
+}
+
+std::vector<std::pair<const char *, double>> DeviceMemory::classes() const {
+  return {{"parameters", parameters},       {"gradients", gradients},
+          {"optimizer", optimizer},         {"activations", activations},
+          {"workspace", workspace},         {"communication", communication},
+          {"context", context},             {"fragmentation", fragmentation}};
+}
+
+std::vector<int64_t> layersOfStages(int64_t layers, int64_t stages) {
+  std::vector<int64_t> counts(stages, layers / stages);
+  for (int64_t stage = 0; stage < layers % stages; ++stage)
+    ++counts[stage];
+  return counts;
+}
+
+absl::Status checkLayout(const PlannedModel &model, const Layout &layout,
+                         const proto::ClusterDescription &cluster) {
+  auto refuse = [&](auto... parts) {
+    return absl::InvalidArgumentError(absl::StrCat(parts...));
+  };
+  if (model.heads % layout.tensor != 0)
+    return refuse("tp=", layout.tensor, " does not divide ", model.heads, " heads");
+  const int64_t stages = layout.stages * layout.virtualStages;
+  if (stages > model.layers)
+    return refuse(stages, " stages are more than ", model.layers, " layers");
+  if (layout.schedule == PipelineSchedule::Interleaved && layout.microBatches % layout.stages != 0)
+    return refuse("the interleaved schedule needs a multiple of pp=", layout.stages,
+                  " micro-batches, found ", layout.microBatches);
+  const int64_t most = static_cast<int64_t>(cluster.devices_per_node()) * cluster.max_nodes();
+  if (layout.devices() > most)
+    return refuse(layout.devices(), " devices are more than the ", most, " of cluster ", cluster.name());
+  return absl::OkStatus();
+}
+
+namespace {
+
+/// Both clocks of a block's passes for one micro-batch.
+struct BlockTimes {
+  OpTime forward, backward;
+  double productFlops = 0; ///< forward and backward, without what is computed again
+};
+
+class Composer {
+public:
+  Composer(const StepInputs &inputs, const Layout &layout, const proto::ProgramWork &work,
+           const proto::ProgramWork &kept)
+      : inputs(inputs), layout(layout), work(work), kept(kept), model(inputs.model),
+        profile(inputs.profile), cluster(inputs.cluster),
+        stages(layout.stages * layout.virtualStages),
+        layers(layersOfStages(model.layers, stages)) {}
+
+  StepEstimate compose(bool keepRuns);
+
+private:
+  static constexpr int64_t kLayer = kCompiledLayers, kHead = kCompiledLayers + 1;
+
+  bool isFirst(int64_t stage) const { return stage == 0; }
+  bool isLast(int64_t stage) const { return stage + 1 == stages; }
+  double activationWidth() const { return model.precision == "f32" ? 4 : 2; }
+
+  BlockTimes timeBlock(int64_t block) const;
+  OpTime timeOp(const proto::OpWork &op) const;
+  StageTimes timeStage(int64_t stage) const;
+  /// Sums something of the blocks of a stage.
+  template <typename T, typename F> T overBlocks(int64_t stage, F &&of) const;
+
+  GroupPlacement placeAxis(int64_t size, int64_t stride) const;
+  PipelineCosts timePipeline() const;
+  /// Elements of parameters that a device of a group has.
+  double parametersOf(int64_t group) const;
+  double tensorsOf(int64_t group) const;
+  double tiedElements() const;
+  double stashBytes(const proto::ProgramWork &of, int64_t block) const;
+  DeviceMemory sumMemory(int64_t group, int64_t inFlight) const;
+  void timeUpdate(int64_t group, std::vector<std::pair<std::string, double>> &parts) const;
+  void addTimers(const std::vector<GroupTimes> &groups, StepEstimate &step) const;
+
+  const StepInputs &inputs;
+  const Layout &layout;
+  const proto::ProgramWork &work; ///< of the blocks as the layout recomputes
+  const proto::ProgramWork &kept; ///< without recomputation
+  const PlannedModel &model;
+  const proto::ImplementationProfile &profile;
+  const proto::ClusterDescription &cluster;
+  const int64_t stages;
+  const std::vector<int64_t> layers;
+  BlockTimes embeddings, layer, head;
+};
+
+} // namespace
+
+/// Ranks are placed tensor shards first, then replicas, then stages.
+GroupPlacement Composer::placeAxis(int64_t size, int64_t stride) const {
+  const int64_t node = cluster.devices_per_node();
+  GroupPlacement placement;
+  placement.ranks = static_cast<int>(size);
+  placement.perNode =
+      static_cast<int>(std::clamp<int64_t>(node / std::max<int64_t>(stride, 1), 1, size));
+  const int64_t devices = std::min<int64_t>(node, layout.devices());
+  placement.sharers = static_cast<int>(std::max<int64_t>(devices / placement.perNode, 1));
+  return placement;
+}
+
+OpTime Composer::timeOp(const proto::OpWork &op) const {
+  if (op.kind() == proto::OpWork::COLLECTIVE)
+    return inputs.costs.collective(op.collective(), op.bytes(), placeAxis(layout.tensor, 1));
+  // A fused softmax that does not take this number of heads is several ops in f32.
+  const int64_t multiple = profile.fused_softmax_multiple();
+  if (profile.framework_ops() && op.region() == "softmax" && multiple > 0 &&
+      (layout.microBatch * model.heads / layout.tensor) % multiple != 0) {
+    const double bytes = op.read_bytes() + op.written_bytes();
+    OpTime fused = inputs.costs.op(op), pass = inputs.costs.memoryPass(bytes, 1);
+    // Scale, mask, conversion to f32, softmax, conversion back: the passes between are in f32.
+    return {fused.host + 4 * pass.host, fused.device + 6 * pass.device};
+  }
+  return inputs.costs.op(op);
+}
+
+BlockTimes Composer::timeBlock(int64_t block) const {
+  BlockTimes times;
+  OpTime forwardAgain;
+  for (const proto::PhaseWork &phase : work.phases()) {
+    if (phase.block() != block)
+      continue;
+    const bool isForward = phase.phase() == "forward", isBackward = phase.phase() == "backward";
+    if (!isForward && !isBackward)
+      continue;
+    for (const proto::OpWork &op : phase.ops()) {
+      // A framework keeps what is cheap as well, and runs a whole layer again under full recomputation.
+      if (profile.framework_ops() && op.is_recomputed() && layout.recompute != Recompute::Selective)
+        continue;
+      if (profile.framework_ops() && op.is_recomputed() && op.kind() == proto::OpWork::MEMORY &&
+          op.region() != "softmax" && op.region() != "dropout" && op.region() != "mask")
+        continue;
+      const OpTime time = timeOp(op);
+      (isForward ? times.forward : times.backward) += time;
+      if (op.kind() == proto::OpWork::PRODUCT && !(isBackward && op.is_recomputed()))
+        times.productFlops += op.flops();
+    }
+  }
+  if (profile.framework_ops() && layout.recompute == Recompute::Full && block > 0 && block < kHead)
+    times.backward += times.forward;
+  if (profile.framework_ops() && block > 0 && block < kHead) {
+    const OpTime extra = inputs.costs.memoryPass(0, profile.layer_launches());
+    times.forward += extra;
+    times.backward += extra;
+  }
+  return times;
+}
+
+template <typename T, typename F> T Composer::overBlocks(int64_t stage, F &&of) const {
+  T sum = of(layer, kLayer, static_cast<double>(layers[stage]));
+  if (isFirst(stage))
+    sum += of(embeddings, 0, 1.0);
+  if (isLast(stage))
+    sum += of(head, kHead, 1.0);
+  return sum;
+}
+
+StageTimes Composer::timeStage(int64_t stage) const {
+  const auto forward = overBlocks<OpTime>(
+      stage, [](const BlockTimes &times, int64_t, double count) { return times.forward * count; });
+  const auto backward = overBlocks<OpTime>(
+      stage, [](const BlockTimes &times, int64_t, double count) { return times.backward * count; });
+  return {std::max(forward.host, forward.device), std::max(backward.host, backward.device), 0};
+}
+
+PipelineCosts Composer::timePipeline() const {
+  PipelineCosts costs;
+  for (int64_t group = 0; group < layout.stages; ++group) {
+    auto &chunks = costs.stages.emplace_back();
+    for (int64_t chunk = 0; chunk < layout.virtualStages; ++chunk)
+      chunks.push_back(timeStage(chunk * layout.stages + group));
+  }
+  if (layout.stages == 1)
+    return costs;
+  const int64_t stride = layout.tensor * layout.replicas;
+  const bool crosses = stride >= cluster.devices_per_node();
+  const int sharers = static_cast<int>(
+      std::min<int64_t>(cluster.devices_per_node(), layout.devices()));
+  double bytes = work.boundary_bytes();
+  OpTime gather;
+  if (profile.scatters_boundaries() && layout.tensor > 1 && !layout.sequenceParallel) {
+    gather = inputs.costs.collective("all_gather", bytes, placeAxis(layout.tensor, 1));
+    bytes /= static_cast<double>(layout.tensor);
+  }
+  costs.message = inputs.costs.transfer(bytes, crosses, sharers) + gather.device;
+  if (profile.waits_for_messages())
+    costs.sendBusy = costs.message;
+  return costs;
+}
+
+double Composer::parametersOf(int64_t group) const {
+  double elements = 0;
+  for (int64_t chunk = 0; chunk < layout.virtualStages; ++chunk) {
+    const int64_t stage = chunk * layout.stages + group;
+    for (const proto::StateWork &state : work.states()) {
+      if (state.role() != "parameter" || state.blocks().empty())
+        continue;
+      auto isUsedBy = [&](int64_t block) {
+        return std::find(state.blocks().begin(), state.blocks().end(), block) != state.blocks().end();
+      };
+      const auto local = static_cast<double>(state.local_elements());
+      if ((isUsedBy(0) && isFirst(stage)) || (isUsedBy(kHead) && isLast(stage)))
+        elements += local;
+      else if (isUsedBy(kLayer))
+        elements += local * static_cast<double>(layers[stage]);
+    }
+  }
+  return elements;
+}
+
+double Composer::tensorsOf(int64_t group) const {
+  double tensors = 0, perLayer = 0;
+  for (const proto::StateWork &state : work.states())
+    if (state.role() == "parameter")
+      for (int64_t block : state.blocks())
+        perLayer += block == kLayer;
+  for (int64_t chunk = 0; chunk < layout.virtualStages; ++chunk)
+    tensors += perLayer * static_cast<double>(layers[chunk * layout.stages + group]);
+  return tensors;
+}
+
+double Composer::tiedElements() const {
+  double elements = 0;
+  for (const proto::StateWork &state : work.states())
+    if (state.role() == "parameter" && !state.blocks().empty() && state.blocks(0) == 0 &&
+        state.blocks(state.blocks_size() - 1) == kHead)
+      elements += static_cast<double>(state.local_elements());
+  return elements;
+}
+
+double Composer::stashBytes(const proto::ProgramWork &of, int64_t block) const {
+  double bytes = 0;
+  for (const proto::StashWork &stash : of.stashes())
+    if (stash.block() == block)
+      bytes += stash.bytes();
+  return bytes;
+}
+
+DeviceMemory Composer::sumMemory(int64_t group, int64_t inFlight) const {
+  DeviceMemory memory;
+  const proto::StateProfile &state =
+      model.precision == "f32" ? profile.state_f32() : profile.state_f16();
+  const double parameters = parametersOf(group), replicas = static_cast<double>(layout.replicas);
+  memory.parameters = parameters * state.weights() / (layout.zero >= 3 ? replicas : 1);
+  memory.gradients = parameters *
+                     (state.gradients() / (layout.zero >= 2 ? replicas : 1) +
+                      state.main_gradients() / (layout.zero >= 1 ? replicas : 1));
+  memory.optimizer = parameters * state.optimizer() / (layout.zero >= 1 ? replicas : 1);
+  if (layout.offloadOptimizer)
+    memory.optimizer = 0;
+
+  double held = 0, atOnce = 0;
+  for (int64_t chunk = 0; chunk < layout.virtualStages; ++chunk) {
+    const int64_t stage = chunk * layout.stages + group;
+    const bool isFull = layout.recompute == Recompute::Full;
+    const double ofLayer = isFull ? work.boundary_bytes() : stashBytes(work, kLayer);
+    held += ofLayer * static_cast<double>(layers[stage]);
+    if (isFirst(stage))
+      held += stashBytes(kept, 0);
+    // The head's activations are there for one micro-batch: its backward follows its forward.
+    if (isLast(stage))
+      atOnce = std::max(atOnce, stashBytes(kept, kHead));
+    if (isFull)
+      atOnce = std::max(atOnce, stashBytes(kept, kLayer));
+  }
+  memory.activations = held * static_cast<double>(inFlight) / static_cast<double>(layout.virtualStages);
+  // Gradients of activations are as large as the largest of these while one layer is worked on.
+  memory.workspace = atOnce + 2 * work.boundary_bytes();
+  if (layout.zero >= 3)
+    memory.workspace += 2 * parameters * state.weights() / std::max<double>(1, static_cast<double>(layers[group]));
+  const int communicators = (layout.tensor > 1) + (layout.replicas > 1) + (layout.stages > 1);
+  memory.communication = communicators * cluster.communicator_bytes().value();
+  memory.context = cluster.context_bytes().value();
+  memory.fragmentation = cluster.fragmentation().value() *
+                         (memory.activations + memory.workspace);
+  return memory;
+}
+
+void Composer::timeUpdate(int64_t group, std::vector<std::pair<std::string, double>> &parts) const {
+  const double all = parametersOf(group), tensors = tensorsOf(group);
+  const double own = layout.zero >= 1 ? all / static_cast<double>(layout.replicas) : all;
+  for (const proto::UpdateProfile &part : profile.update()) {
+    if (part.needs_f16() && model.precision != "f16")
+      continue;
+    if (part.after_one_replica() && layout.replicas == 1)
+      continue;
+    const OpTime time = inputs.costs.memoryPass(
+        (part.before_sharding() ? all : own) * part.bytes_per_parameter(),
+        part.launches() + part.launches_per_tensor() * tensors);
+    parts.emplace_back(part.timer(), std::max(time.host, time.device));
+  }
+}
+
+void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &step) const {
+  std::vector<std::vector<std::pair<std::string, double>>> rows(groups.size());
+  // The stage with the most to do sets the pace of what all wait for.
+  double pipelineEnd = 0;
+  for (const GroupTimes &group : groups)
+    pipelineEnd = std::max(pipelineEnd, group.end);
+
+  const double gradientWidth =
+      profile.gradient_type() == "f32" || model.precision == "f32" ? 4 : 2;
+  double end = 0;
+  std::vector<double> ends(groups.size());
+  for (size_t g = 0; g < groups.size(); ++g) {
+    auto &row = rows[g];
+    row = {{"forward-compute", groups[g].forward},
+           {"forward-recv", groups[g].forwardWait},
+           {"backward-compute", groups[g].backward + groups[g].weight},
+           {"backward-recv", groups[g].backwardWait},
+           {"backward-send", groups[g].sending}};
+    const double bytes = parametersOf(static_cast<int64_t>(g)) * gradientWidth;
+    double reduced = 0;
+    if (layout.replicas > 1) {
+      const GroupPlacement placement = placeAxis(layout.replicas, layout.tensor);
+      OpTime time = inputs.costs.collective("all_reduce", bytes, placement);
+      if (layout.zero >= 1) {
+        time = inputs.costs.collective("reduce_scatter", bytes, placement);
+        time += inputs.costs.collective("all_gather", bytes, placement);
+      }
+      reduced += std::max(time.host, time.device);
+      if (profile.reduces_in_backward())
+        reduced = std::max(0.0, reduced - 0.8 * groups[g].backward / static_cast<double>(layout.microBatches));
+    }
+    if (layout.replicas > 1 || profile.copies_with_one_replica())
+      reduced += inputs.costs.memoryPass(3 * bytes, 2).device;
+    row.emplace_back("backward-params-all-reduce", reduced);
+    ends[g] = groups[g].end + reduced;
+  }
+  // The first and the last stage add up the gradients of a table that both have.
+  if (layout.stages > 1 && tiedElements() > 0) {
+    const int64_t stride = layout.tensor * layout.replicas * (layout.stages - 1);
+    GroupPlacement pair = placeAxis(2, stride);
+    const double us =
+        inputs.costs.collective("all_reduce", tiedElements() * gradientWidth, pair).device;
+    const double start = std::max(ends.front(), ends.back());
+    for (size_t g : {size_t(0), groups.size() - 1}) {
+      rows[g].emplace_back("backward-embedding-all-reduce", start + us - ends[g]);
+      ends[g] = start + us;
+    }
+  }
+  for (double each : ends)
+    end = std::max(end, each);
+  double updateEnd = 0;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    double update = 0;
+    std::vector<std::pair<std::string, double>> parts;
+    timeUpdate(static_cast<int64_t>(g), parts);
+    for (auto &[name, us] : parts) {
+      update += us;
+      rows[g].emplace_back(name, us);
+    }
+    rows[g].emplace_back("optimizer", update);
+    updateEnd = std::max(updateEnd, end + update);
+  }
+  step.ms = (updateEnd + inputs.stepUs) * 1e-3;
+
+  std::vector<std::string> names;
+  for (const auto &row : rows)
+    for (const auto &[name, us] : row)
+      if (std::find(names.begin(), names.end(), name) == names.end())
+        names.push_back(name);
+  for (const std::string &name : names) {
+    std::vector<double> values;
+    for (const auto &row : rows) {
+      double sum = 0;
+      for (const auto &[other, us] : row)
+        if (other == name)
+          sum += us * 1e-3;
+      values.push_back(sum);
+    }
+    Timer timer{name, 0, 0, 0, values.back()};
+    std::sort(values.begin(), values.end());
+    timer.least = values.front();
+    timer.median = values[values.size() / 2];
+    timer.most = values.back();
+    step.timers.push_back(timer);
+  }
+}
+
+StepEstimate Composer::compose(bool keepRuns) {
+  embeddings = timeBlock(0);
+  layer = timeBlock(kLayer);
+  head = timeBlock(kHead);
+  const PipelineCosts costs = timePipeline();
+  std::vector<GroupTimes> groups = playPipeline(layout, costs, inputs.order, keepRuns);
+
+  StepEstimate step;
+  addTimers(groups, step);
+  for (size_t g = 0; g < groups.size(); ++g)
+    step.memory.push_back(sumMemory(static_cast<int64_t>(g), groups[g].inFlight));
+  for (size_t g = 0; g < step.memory.size(); ++g)
+    if (step.memory[g].total() > step.memory[step.fullest].total())
+      step.fullest = g;
+  const DeviceMemory &fullest = step.memory[step.fullest];
+  const double room = cluster.memory_bytes().value();
+  step.fit = fullest.total() <= room ? Fit::Fits
+             : fullest.total() - fullest.fragmentation <= room ? Fit::WithinMargin
+                                                              : Fit::DoesNotFit;
+  const auto layerCount = static_cast<double>(model.layers);
+  const double perDevice = embeddings.productFlops + head.productFlops + layer.productFlops * layerCount;
+  step.flops = perDevice * static_cast<double>(layout.tensor * layout.replicas * layout.microBatches);
+  for (const proto::StateWork &state : work.states()) {
+    if (state.role() != "parameter" || state.blocks().empty())
+      continue;
+    const int64_t block = state.blocks(0);
+    if (block == 0 || block == kHead)
+      step.parameters += static_cast<double>(state.elements());
+    else if (block == kLayer)
+      step.parameters += static_cast<double>(state.elements()) * layerCount;
+  }
+  const auto type = model.precision == "f32" ? proto::F32 : proto::F16;
+  step.lowerBoundMs = step.flops / static_cast<double>(layout.devices()) / inputs.costs.peakFlops(type) * 1e3;
+  if (keepRuns)
+    step.groups = std::move(groups);
+  return step;
+}
+
+absl::StatusOr<StepEstimate> estimateStep(const StepInputs &inputs, const Layout &layout,
+                                          bool keepRuns) {
+  if (absl::Status status = checkLayout(inputs.model, layout, inputs.cluster); !status.ok())
+    return status;
+  BlockKey key{layout.tensor, layout.microBatch, layout.sequenceParallel, layout.recompute,
+               !inputs.profile.framework_ops()};
+  BlockKey plain = key;
+  plain.recompute = Recompute::None;
+  // A framework runs a layer's forward pass again: nothing of it has to be compiled.
+  if (inputs.profile.framework_ops() && key.recompute == Recompute::Full)
+    key.recompute = Recompute::None;
+  absl::StatusOr<const proto::ProgramWork *> work = inputs.blocks.get(key);
+  if (!work.ok())
+    return work.status();
+  absl::StatusOr<const proto::ProgramWork *> kept = inputs.blocks.get(plain);
+  if (!kept.ok())
+    return kept.status();
+  return Composer(inputs, layout, **work, **kept).compose(keepRuns);
+}
+
+} // namespace st
