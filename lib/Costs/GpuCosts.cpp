@@ -26,12 +26,17 @@ double alignmentFactor(int64_t size, double bytes) {
   return std::fmod(rowBytes, 4) == 0 ? 0.5 : 0.25;
 }
 
+proto::ClusterDescription withEfficiency(proto::ClusterDescription cluster, double efficiency) {
+  cluster.mutable_card_efficiency()->set_value(efficiency);
+  return cluster;
+}
+
 } // namespace
 
 GpuCosts::GpuCosts(const proto::ClusterDescription &cluster,
                    const proto::ImplementationProfile &profile, const GpuConstants &constants)
-    : cluster(cluster), profile(profile), constants(constants),
-      collectives(cluster, constants.networkEfficiency) {
+    : cluster(withEfficiency(cluster, constants.networkEfficiency)), profile(profile),
+      constants(constants), collectives(this->cluster) {
   for (const proto::RegionProfile &region : profile.regions())
     regions[region.name()] = &region;
 }
@@ -91,7 +96,14 @@ OpTime GpuCosts::collective(const std::string &kind, double bytes,
   if (placement.ranks <= 1)
     return time;
   time.host = std::max(profile.collective_launches(), 1.0) * constants.launchUs;
-  time.device = collectives.time(kind, bytes, placement);
+  if (kind == "all_reduce")
+    time.device = collectives.allReduce(bytes, placement);
+  else if (kind == "all_gather")
+    time.device = collectives.allGather(bytes, placement);
+  else if (kind == "reduce_scatter")
+    time.device = collectives.reduceScatter(bytes, placement);
+  else
+    time.device = collectives.allToAll(bytes, placement);
   return time;
 }
 

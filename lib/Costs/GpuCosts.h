@@ -41,7 +41,7 @@ private:
   double productUs(const proto::OpWork &work) const;
   double memoryUs(double bytes) const;
 
-  const proto::ClusterDescription &cluster;
+  const proto::ClusterDescription cluster; ///< with the fitted efficiency of its cards
   const proto::ImplementationProfile &profile;
   const GpuConstants constants;
   CollectiveTime collectives;

@@ -119,6 +119,7 @@ GroupPlacement Composer::placeAxis(int64_t size, int64_t stride) const {
       static_cast<int>(std::clamp<int64_t>(node / std::max<int64_t>(stride, 1), 1, size));
   const int64_t devices = std::min<int64_t>(node, layout.devices());
   placement.sharers = static_cast<int>(std::max<int64_t>(devices / placement.perNode, 1));
+  placement.stride = static_cast<int>(stride);
   return placement;
 }
 

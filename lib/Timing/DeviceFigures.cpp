@@ -25,22 +25,30 @@ constexpr double kMinFigure = 1e-6, kMaxFigure = 1e15;
 constexpr uint32_t kMaxCount = 4096;
 
 absl::Status checkFigure(const proto::Figure &figure, absl::string_view field) {
-  if (!(figure.value() >= kMinFigure && figure.value() <= kMaxFigure))
-    return fieldError(field, absl::StrCat("expected a number from ", kMinFigure, " to ", kMaxFigure,
-                                          ", found ", figure.value()));
-  const std::string &source = figure.source();
-  if (source.empty() || std::string("vdra").find(source[0]) == std::string::npos ||
-      (source.size() > 1 && source[1] != ':'))
-    return fieldError(
-        field,
-        absl::StrCat("source must begin with 'v', 'd', 'r' or 'a' and a colon, is '", source, "'"));
-  return absl::OkStatus();
+  ST_RETURN_IF_ERROR(checkNumber(figure.value(), field));
+  return checkSource(figure.source(), field);
 }
 
 } // namespace
 
 absl::Status fieldError(absl::string_view field, absl::string_view what) {
   return absl::InvalidArgumentError(absl::StrCat(field, ": ", what));
+}
+
+absl::Status checkNumber(double value, absl::string_view field) {
+  if (!(value >= kMinFigure && value <= kMaxFigure))
+    return fieldError(field, absl::StrCat("expected a number from ", kMinFigure, " to ", kMaxFigure,
+                                          ", found ", value));
+  return absl::OkStatus();
+}
+
+absl::Status checkSource(const std::string &source, absl::string_view field) {
+  if (source.empty() || std::string("vdra").find(source[0]) == std::string::npos ||
+      (source.size() > 1 && source[1] != ':'))
+    return fieldError(
+        field,
+        absl::StrCat("source must begin with 'v', 'd', 'r' or 'a' and a colon, is '", source, "'"));
+  return absl::OkStatus();
 }
 
 absl::Status checkFigures(const google::protobuf::Message &description,

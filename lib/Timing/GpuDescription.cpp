@@ -2,7 +2,7 @@
 
 #include "lib/Support/InputFile.h"
 #include "lib/Support/StatusMacros.h"
-#include "lib/Timing/BuiltinDevices.h"
+#include "lib/Timing/BuiltinTexts.h"
 #include "lib/Timing/DeviceFigures.h"
 
 #include "absl/strings/match.h"

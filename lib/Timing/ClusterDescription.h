@@ -1,0 +1,35 @@
+// Loading and checking a cluster's description (devices/clusters/*.textproto).
+#pragma once
+
+#include "lib/Proto/cluster.pb.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+#include <string>
+#include <vector>
+
+namespace st {
+
+/// Parses the text form and fills in what the description of `device` says, so that a user of the
+/// result never asks which device it names. `name` (a file name) begins every error, which names
+/// the field, what was expected and what was found. The result has passed checkClusterDescription.
+absl::StatusOr<proto::ClusterDescription> parseClusterDescription(absl::string_view text,
+                                                                  const std::string &name);
+absl::StatusOr<proto::ClusterDescription> loadClusterDescription(const std::string &path);
+
+/// A description that is compiled in: the stem of a file in devices/clusters ("dgx-a100-80gb").
+/// NotFound lists the names there are.
+absl::StatusOr<proto::ClusterDescription> builtinClusterDescription(absl::string_view name);
+std::vector<std::string> builtinClusterDescriptionNames();
+
+/// The value of a --cluster option: a file, if it has a slash or ends in .textproto, or the name of
+/// one that is compiled in.
+absl::StatusOr<proto::ClusterDescription> findClusterDescription(const std::string &nameOrFile);
+
+/// Every figure that the shape of the cluster calls for is there, in bounds and with a source that
+/// starts with v, d, r or a; counts, shares and curves are consistent. Errors name the field.
+absl::Status checkClusterDescription(const proto::ClusterDescription &description);
+
+} // namespace st

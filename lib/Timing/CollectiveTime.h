@@ -1,0 +1,94 @@
+// What collectives take on a cluster when nothing else uses its links: measured curves where a
+// cluster has them, the formula of rings where it has none. docs/clusters.md gives the rules.
+//
+// Times are microseconds, sizes bytes of the whole tensor: what a rank has before an all-reduce, a
+// reduce-scatter or an all-to-all, and after an all-gather or a broadcast. No time grows when a rate
+// does, and none shrinks when there are more bytes.
+#pragma once
+
+#include "lib/Proto/cluster.pb.h"
+
+#include "absl/strings/string_view.h"
+
+#include <limits>
+#include <string>
+#include <vector>
+
+namespace st {
+
+/// Where the ranks of a group are.
+struct GroupPlacement {
+  int ranks = 1;
+  int perNode = 1; ///< ranks of the group that share a node
+  int sharers = 1; ///< groups of the same kind that use the cards of a node at once
+  int stride = 1;  ///< distance in device ids between neighbours of the group within a node
+};
+
+/// A measured curve, made monotone: where a larger message was faster than a smaller one, both get
+/// their geometric mean.
+class MeasuredCurve {
+public:
+  explicit MeasuredCurve(const proto::CollectiveCurve &curve);
+
+  const std::string &kind() const { return collective; }
+  int ranks() const { return numRanks; }
+
+  /// Between two points, a straight line over logarithms. Above the last, the rate of the last; below
+  /// the first, that rate and the latency that the first leaves.
+  double us(double bytes) const;
+
+  /// Of large messages: that of the last point.
+  double usPerByte() const { return points.back().us / points.back().bytes; }
+
+private:
+  struct Point {
+    double bytes, us;
+  };
+  std::string collective;
+  int numRanks;
+  std::vector<Point> points;
+};
+
+class CollectiveTime {
+public:
+  /// `description` must have passed checkClusterDescription.
+  explicit CollectiveTime(const proto::ClusterDescription &description);
+
+  /// Infinite for a group over several nodes of a cluster that has no network. 0 for one rank.
+  double allReduce(double bytes, const GroupPlacement &group) const;
+  double allGather(double bytes, const GroupPlacement &group) const;
+  double reduceScatter(double bytes, const GroupPlacement &group) const;
+  double allToAll(double bytes, const GroupPlacement &group) const;
+  double broadcast(double bytes, const GroupPlacement &group) const;
+
+  /// A message between two devices. Within a node, `distance` is that of their ids; across nodes,
+  /// `sharers` such messages leave a node at once.
+  double pointToPoint(double bytes, bool crossesNodes, int sharers = 1, int distance = 1) const;
+
+private:
+  /// What a ring sends: on each link, the share of the tensor's bytes and the number of messages.
+  struct Traffic {
+    double share;
+    int steps;
+  };
+  static Traffic traffic(absl::string_view kind, int ranks);
+
+  double insideNode(absl::string_view kind, double bytes, int ranks, int stride) const;
+  double usPerByteInside(int ranks, int stride) const;
+  double usPerByteBetween(int perNode, int sharers) const;
+  bool isFar(int ranks, int stride) const { return (ranks - 1) * stride + 1 > fastDomain; }
+  const MeasuredCurve *findCurve(absl::string_view kind, int ranks, bool far, bool exact) const;
+
+  double ring(absl::string_view kind, double bytes, const GroupPlacement &group) const;
+  double allReduceByNode(double bytes, const GroupPlacement &group) const;
+  double gatherByNode(absl::string_view kind, double bytes, const GroupPlacement &group) const;
+
+  std::vector<MeasuredCurve> curves;
+  int fastDomain;
+  double nodeUsPerByte = 0, farUsPerByte = 0, nodeLatency;
+  /// Without a network, the first message never arrives.
+  double cards = 1, cardUsPerByte = 0, networkLatency = std::numeric_limits<double>::infinity();
+  bool cardPerDevice;
+};
+
+} // namespace st
