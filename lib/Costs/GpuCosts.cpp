@@ -33,6 +33,22 @@ proto::ClusterDescription withEfficiency(proto::ClusterDescription cluster, doub
 
 } // namespace
 
+std::vector<std::string> constantNames() {
+  return {"launch_us", "product_efficiency", "memory_efficiency", "network_efficiency", "step_us"};
+}
+
+double *findConstant(GpuConstants &constants, absl::string_view name) {
+  if (name == "launch_us")
+    return &constants.launchUs;
+  if (name == "product_efficiency")
+    return &constants.productEfficiency;
+  if (name == "memory_efficiency")
+    return &constants.memoryEfficiency;
+  if (name == "network_efficiency")
+    return &constants.networkEfficiency;
+  return name == "step_us" ? &constants.stepUs : nullptr;
+}
+
 GpuCosts::GpuCosts(const proto::ClusterDescription &cluster,
                    const proto::ImplementationProfile &profile, const GpuConstants &constants)
     : cluster(withEfficiency(cluster, constants.networkEfficiency)), profile(profile),
@@ -76,7 +92,10 @@ double GpuCosts::productUs(const proto::OpWork &work) const {
 OpTime GpuCosts::op(const proto::OpWork &work) const {
   const bool isProduct = work.kind() == proto::OpWork::PRODUCT;
   OpTime time;
-  time.device = isProduct ? productUs(work) : memoryUs(work.read_bytes() + work.written_bytes());
+  double bytes = work.read_bytes() + work.written_bytes();
+  if (profile.framework_ops())
+    bytes = (work.read_elements() + work.written_elements()) * (is16Bit(work.type()) ? 2 : 4);
+  time.device = isProduct ? productUs(work) : memoryUs(bytes);
   double launches = 1;
   if (profile.framework_ops() && isProduct) {
     launches = work.is_gradient() ? profile.gradient_product_launches() : profile.product_launches();

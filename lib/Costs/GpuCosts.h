@@ -13,6 +13,10 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+#include <string>
+#include <vector>
 
 namespace st {
 
@@ -24,6 +28,11 @@ struct GpuConstants {
   double networkEfficiency = 0.8;  ///< of the nominal rate of the cards
   double stepUs = 1000;            ///< once a step on the host: data, logs, schedules
 };
+
+/// The constants by name, as files have them.
+std::vector<std::string> constantNames();
+/// Null where no constant has that name.
+double *findConstant(GpuConstants &constants, absl::string_view name);
 
 class GpuCosts : public Costs {
 public:

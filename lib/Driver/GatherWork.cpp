@@ -2,7 +2,7 @@
 
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/StDialect.h"
-#include "dialects/StableHLO/IR/StableHLODialect.h"
+#include "dialects/StableHLO/StableHLOOps.h"
 
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
@@ -81,20 +81,23 @@ struct Origin {
 /// One task, its ops in groups.
 class TaskWork {
 public:
-  TaskWork(TaskOp task, const DenseMap<Operation *, int64_t> &blocks) : task(task), blocks(blocks) {}
+  TaskWork(TaskOp task, const DenseMap<Operation *, int64_t> &blocks) : task(task), phase(task.getPhase()), blocks(blocks) {}
 
   void gather(llvm::MapVector<int64_t, proto::PhaseWork> &byBlock);
+  static Origin originOf(Operation *op);
 
 private:
-  static Origin originOf(Operation *op);
   void group();
   void connect(Operation *op, llvm::MapVector<Value, SmallVector<Operation *>> &takers);
   double bytesOf(Value value) const;
   proto::OpWork sumUp(ArrayRef<Operation *> ops) const;
+  proto::ElementType narrowestFloat(const llvm::SetVector<Value> &taken,
+                                    const llvm::SetVector<Value> &left) const;
   void describeProduct(stablehlo::DotGeneralOp dot, proto::OpWork &work) const;
   void describeCollective(Operation *op, proto::OpWork &work) const;
 
   TaskOp task;
+  const StringRef phase;
   const DenseMap<Operation *, int64_t> &blocks;
   SmallVector<Operation *> ops;
   DenseMap<Operation *, Origin> origins;
@@ -214,12 +217,31 @@ void TaskWork::describeCollective(Operation *op, proto::OpWork &work) const {
   work.set_bytes(bytes);
 }
 
+/// The type in which a framework holds these values: 16 bits if the program has one of them so.
+proto::ElementType TaskWork::narrowestFloat(const llvm::SetVector<Value> &taken,
+                                            const llvm::SetVector<Value> &left) const {
+  auto type = proto::F32;
+  auto look = [&](Value value) {
+    const proto::ElementType own = protoType(getElementTypeOrSelf(value.getType()));
+    if (own == proto::F16 || own == proto::BF16)
+      type = own;
+  };
+  for (const auto &values : {taken, left})
+    for (Value value : values) {
+      look(value);
+      for (Operation *user : value.getUsers())
+        if (isa<stablehlo::ConvertOp>(user))
+          look(user->getResult(0));
+    }
+  return type;
+}
+
 proto::OpWork TaskWork::sumUp(ArrayRef<Operation *> members) const {
   proto::OpWork work;
   const Origin &origin = origins.find(members.front())->second;
   work.set_region(origin.region().str());
   work.set_is_gradient(origin.isGradient);
-  work.set_is_recomputed(!origin.isGradient && task.getPhase() == "backward");
+  work.set_is_recomputed(!origin.isGradient && phase == "backward");
   work.set_ops(static_cast<double>(members.size()));
   llvm::SmallPtrSet<Operation *, 8> inside(members.begin(), members.end());
   llvm::SetVector<Value> taken, left;
@@ -251,11 +273,21 @@ proto::OpWork TaskWork::sumUp(ArrayRef<Operation *> members) const {
     else
       work.set_flops(work.flops() + static_cast<double>(elementsOf(op->getResult(0))));
   }
-  double read = 0, written = 0;
-  for (Value value : taken)
+  double read = 0, written = 0, largest = 0;
+  auto floats = [](Value value) {
+    return isa<FloatType>(getElementTypeOrSelf(value.getType())) ? static_cast<double>(elementsOf(value)) : 0.0;
+  };
+  for (Value value : taken) {
     read += bytesOf(value);
-  for (Value value : left)
+    work.set_read_elements(work.read_elements() + floats(value));
+  }
+  for (Value value : left) {
     written += bytesOf(value);
+    largest = std::max(largest, floats(value));
+  }
+  work.set_written_elements(largest);
+  if (work.kind() == proto::OpWork::MEMORY)
+    work.set_type(narrowestFloat(taken, left));
   work.set_read_bytes(read);
   work.set_written_bytes(written);
   return work;
@@ -277,19 +309,32 @@ void TaskWork::gather(llvm::MapVector<int64_t, proto::PhaseWork> &byBlock) {
   }
 }
 
-/// The block of each op: its mark, else that of what it takes or, of an update, of its parameter.
+/// The first scope of an op's location, which names its layer.
+static std::string layerOf(Operation *op) {
+  return StringRef(TaskWork::originOf(op).path).split('/').first.str();
+}
+
+/// The block of each op: its mark or, of gradients, that of the layer that their location names, else that
+/// of what it takes.
 static DenseMap<Operation *, int64_t> findBlocks(ProgramOp program) {
   DenseMap<Operation *, int64_t> blocks;
+  llvm::StringMap<int64_t> layers;
+  for (auto task : program.getOps<TaskOp>())
+    for (Operation &op : task.getBody().front())
+      op.walk([&](Operation *inner) {
+        auto mark = inner->getAttrOfType<IntegerAttr>(kBlockAttr);
+        if (!mark)
+          return;
+        blocks[&op] = std::max(blocks.lookup_or(&op, -1), mark.getInt());
+        layers.try_emplace(layerOf(inner), mark.getInt());
+      });
   for (auto task : program.getOps<TaskOp>())
     for (Operation &op : task.getBody().front()) {
+      if (blocks.contains(&op) || op.hasTrait<OpTrait::ConstantLike>())
+        continue;
       int64_t block = -1;
-      if (auto mark = op.getAttrOfType<IntegerAttr>(kBlockAttr))
-        block = mark.getInt();
-      else if (isa<KernelOp>(op))
-        op.walk([&](Operation *inner) {
-          if (auto mark = inner->getAttrOfType<IntegerAttr>(kBlockAttr))
-            block = std::max(block, mark.getInt());
-        });
+      if (auto found = layers.find(layerOf(&op)); found != layers.end())
+        block = found->second;
       else
         for (Value operand : op.getOperands())
           if (Operation *maker = operand.getDefiningOp())

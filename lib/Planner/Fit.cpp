@@ -26,22 +26,6 @@ FitErrors compareWithRows(const std::vector<double> &predicted, const std::vecto
   return errors;
 }
 
-std::vector<std::string> constantNames() {
-  return {"launch_us", "product_efficiency", "memory_efficiency", "network_efficiency", "step_us"};
-}
-
-double &constantByName(GpuConstants &constants, const std::string &name) {
-  if (name == "launch_us")
-    return constants.launchUs;
-  if (name == "product_efficiency")
-    return constants.productEfficiency;
-  if (name == "memory_efficiency")
-    return constants.memoryEfficiency;
-  if (name == "network_efficiency")
-    return constants.networkEfficiency;
-  return constants.stepUs;
-}
-
 namespace {
 
 /// A point of the simplex: logarithms of the constants, and what they cost.
@@ -103,7 +87,7 @@ absl::StatusOr<GpuConstants> fitConstants(const PredictContext &context,
   auto constantsAt = [&](const std::vector<double> &at) {
     GpuConstants constants = start;
     for (size_t i = 0; i < names.size(); ++i)
-      constantByName(constants, names[i]) = std::exp(at[i]);
+      *findConstant(constants, names[i]) = std::exp(at[i]);
     return constants;
   };
   auto cost = [&](const std::vector<double> &at) {
@@ -125,13 +109,13 @@ absl::StatusOr<GpuConstants> fitConstants(const PredictContext &context,
     for (const std::string &name : names)
       if (absl::string_view(name).find("efficiency") != absl::string_view::npos) {
         GpuConstants copy = constants;
-        penalty += std::max(0.0, constantByName(copy, name) - 1) * 10;
+        penalty += std::max(0.0, *findConstant(copy, name) - 1) * 10;
       }
     return sum / std::max(count, 1.0) + penalty;
   };
   std::vector<double> at;
   for (const std::string &name : names)
-    at.push_back(std::log(constantByName(start, name)));
+    at.push_back(std::log(*findConstant(start, name)));
   constexpr int kSteps = 400;
   const Vertex best = minimise(at, cost, kSteps);
   if (!failed.ok())

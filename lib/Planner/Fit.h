@@ -18,10 +18,6 @@ struct FitErrors {
 /// Errors of predictions of rows; both lists have one entry a row.
 FitErrors compareWithRows(const std::vector<double> &predicted, const std::vector<double> &measured);
 
-/// The constants that can be fitted, by name.
-std::vector<std::string> constantNames();
-double &constantByName(GpuConstants &constants, const std::string &name);
-
 /// Changes the named constants so that the mean absolute logarithm of predicted / measured is least
 /// (Nelder and Mead, "A simplex method for function minimization", 1965, on logarithms of the
 /// constants). Rows without a measured time are left out.

@@ -140,7 +140,6 @@ OpTime Composer::timeOp(const proto::OpWork &op) const {
 
 BlockTimes Composer::timeBlock(int64_t block) const {
   BlockTimes times;
-  OpTime forwardAgain;
   for (const proto::PhaseWork &phase : work.phases()) {
     if (phase.block() != block)
       continue;
