@@ -47,10 +47,12 @@ Value Bert::embeddings() {
       model.weight("bert.embeddings.token_type_embeddings.weight", {config.typeVocabSize, hidden});
   Value inputIds = model.batchArgument("input_ids", ids, config.vocabSize);
   Value typeIds = model.batchArgument("token_type_ids", ids, config.typeVocabSize);
-  Value x = emit.add(model.embedding(wordEmbeddings, inputIds, config.paddingToken),
-                     model.embedding(types, typeIds));
-  Value used = emit.sliceDim(positions, 0, 0, model.sequence);
-  x = emit.add(x, emit.broadcast(used, {1, 2}, emit.shapeOf(x)));
+  Value x = model.embedding(wordEmbeddings, inputIds, config.paddingToken);
+  {
+    ModelBuilder::Scope scope(model, "token_types");
+    x = emit.add(x, model.embedding(types, typeIds));
+  }
+  x = model.addPositions(x, positions);
   return model.dropout(model.layerNorm(x, "bert.embeddings.LayerNorm"), config.embeddingDropout);
 }
 
@@ -64,7 +66,7 @@ Value Bert::attentionBias() {
 
 Value Bert::addAndNorm(Value x, Value residual, const Twine &name) {
   x = model.dropout(x, config.hiddenDropout);
-  return model.layerNorm(emit.add(x, residual), name);
+  return model.layerNorm(model.addResidual(x, residual), name);
 }
 
 Value Bert::layer(Value x, Value bias, int64_t index) {
@@ -126,7 +128,8 @@ Value Bert::nextSentenceLoss(Value x) {
   ModelBuilder::Scope scope(model, "cls.seq_relationship");
   // The pooler reads the first token of each sequence.
   Value first = emit.reshape(emit.sliceDim(x, 1, 0, 1), {model.batch, config.hiddenSize});
-  Value pooled = emit.tanh(dense(first, "bert.pooler.dense", config.hiddenSize));
+  Value pooled = dense(first, "bert.pooler.dense", config.hiddenSize);
+  pooled = model.activation(pooled, Activation::Tanh);
   Value logits = dense(pooled, "cls.seq_relationship", 2);
   Value labels = model.batchArgument("next_sentence_label", {model.batch}, 2);
   return model.crossEntropy(logits, labels, -100);

@@ -25,9 +25,11 @@
 //   key        rng_key : tensor<2xui32> = [seed, step], absent without dropout.
 //
 // The result is the loss, a tensor<f32> of role "loss"; of encode the
-// hidden_states [B, S, H] of role "metric". An op's location names
-// its layer, and `st.block` counts the layers: 0 for the embeddings, 1 ... L for
-// the layers, L + 1 for the head. Constants carry no block. The module carries
+// hidden_states [B, S, H] of role "metric". An op's location names the module and,
+// last, what a framework would call there, such as
+// "bert.encoder.layer.0/attention/softmax"; a product with a weight has the
+// module's name alone. `st.block` counts the layers: 0 for the embeddings, 1 ... L
+// for the layers, L + 1 for the head. Constants carry no block. The module carries
 // `st.task`, `st.batch`, `st.sequence` and `st.model_config`, the
 // configuration's JSON.
 //

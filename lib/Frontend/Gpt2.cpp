@@ -44,15 +44,16 @@ Value Gpt2::embeddings() {
       model.weight("transformer.wpe.weight", {config.positionCount, config.hiddenSize});
   Value ids = model.batchArgument("input_ids", {model.batch, model.sequence}, config.vocabSize);
   Value x = model.embedding(wordEmbeddings, ids);
-  Value used = emit.sliceDim(positions, 0, 0, model.sequence);
-  x = emit.add(x, emit.broadcast(used, {1, 2}, emit.shapeOf(x)));
-  return model.dropout(x, config.embeddingDropout);
+  return model.dropout(model.addPositions(x, positions), config.embeddingDropout);
 }
 
 Value Gpt2::attention(Value x, Value bias, const std::string &name, int64_t layer) {
   int64_t hidden = config.hiddenSize;
   Value qkv = dense(x, name + ".attn.c_attn", 3 * hidden);
-  auto part = [&](int64_t i) { return emit.sliceDim(qkv, 2, i * hidden, (i + 1) * hidden); };
+  auto part = [&](int64_t i) {
+    ModelBuilder::Scope scope(model, "split_qkv");
+    return emit.sliceDim(qkv, 2, i * hidden, (i + 1) * hidden);
+  };
   Value query = part(0), key = part(1), value = part(2);
   double scale = config.scalesAttention ? 1.0 / std::sqrt(config.headSize) : 1.0;
   if (config.scalesAttentionByLayer)
@@ -82,11 +83,11 @@ Value Gpt2::decoder(Value x) {
     {
       ModelBuilder::Scope scope(model, "attn");
       Value normalized = model.layerNorm(x, name + ".ln_1");
-      x = emit.add(x, attention(normalized, bias, name, i));
+      x = model.addResidual(x, attention(normalized, bias, name, i));
     }
     ModelBuilder::Scope mlpScope(model, "mlp");
     Value normalized = model.layerNorm(x, name + ".ln_2");
-    x = emit.add(x, mlp(normalized, name));
+    x = model.addResidual(x, mlp(normalized, name));
   }
   model.setBlock(config.layerCount + 1);
   return x;

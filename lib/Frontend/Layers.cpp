@@ -24,6 +24,7 @@ Value ModelBuilder::broadcastLeading(Value x, ArrayRef<int64_t> shape) {
 //===----------------------------------------------------------------------===//
 
 Value ModelBuilder::addBias(Value x, const Twine &name) {
+  Scope scope(*this, "bias");
   int64_t last = emit.typeOf(x).getRank() - 1;
   Value bias = parameter(name, {emit.shapeOf(x)[last]}, {Init::Zeros},
                          /*decays=*/false);
@@ -54,6 +55,7 @@ Value ModelBuilder::tokenTable(const Twine &name) {
 }
 
 Value ModelBuilder::embedding(Value table, Value ids, std::optional<int64_t> padding) {
+  Scope scope(*this, "embedding");
   Value rows = gatherRows(table, ids);
   if (!padding)
     return rows;
@@ -61,6 +63,12 @@ Value ModelBuilder::embedding(Value table, Value ids, std::optional<int64_t> pad
   frozen.getDefiningOp()->setAttr(kStopGradientAttr, builder.getUnitAttr());
   Value isPadding = emit.compare(ComparisonDirection::EQ, ids, emit.splatLike(ids, *padding));
   return emit.select(broadcastLeading(isPadding, emit.shapeOf(rows)), frozen, rows);
+}
+
+Value ModelBuilder::addPositions(Value x, Value table) {
+  Scope scope(*this, "positions");
+  Value used = emit.sliceDim(table, 0, 0, emit.shapeOf(x)[1]);
+  return emit.add(x, emit.broadcast(used, {1, 2}, emit.shapeOf(x)));
 }
 
 Value ModelBuilder::gatherRows(Value table, Value ids) {
@@ -83,6 +91,7 @@ Value ModelBuilder::gatherRows(Value table, Value ids) {
 //===----------------------------------------------------------------------===//
 
 Value ModelBuilder::layerNorm(Value x, const Twine &name) {
+  Scope scope(*this, "layer_norm");
   ArrayRef<int64_t> shape = emit.shapeOf(x);
   int64_t last = shape.size() - 1;
   double perElement = 1.0 / shape[last];
@@ -102,6 +111,7 @@ Value ModelBuilder::layerNorm(Value x, const Twine &name) {
 }
 
 Value ModelBuilder::rmsNorm(Value x, const Twine &name) {
+  Scope scope(*this, "rms_norm");
   ArrayRef<int64_t> shape = emit.shapeOf(x);
   int64_t last = shape.size() - 1;
   Value gain = parameter(name + ".weight", {shape[last]}, {Init::Ones}, /*decays=*/false);
@@ -111,7 +121,13 @@ Value ModelBuilder::rmsNorm(Value x, const Twine &name) {
   return emit.mul(normalized, emit.broadcast(gain, {last}, shape));
 }
 
+Value ModelBuilder::addResidual(Value x, Value y) {
+  Scope scope(*this, "residual");
+  return emit.add(x, y);
+}
+
 Value ModelBuilder::activation(Value x, Activation kind) {
+  Scope scope(*this, "activation");
   switch (kind) {
   case Activation::Gelu: {
     Value erf = emit.erf(emit.scale(x, 1.0 / std::sqrt(2.0)));
@@ -166,6 +182,7 @@ static Value rowMaximum(ModelBuilder &model, Value x) {
 }
 
 Value ModelBuilder::softmax(Value x) {
+  Scope scope(*this, "softmax");
   int64_t last = emit.typeOf(x).getRank() - 1;
   Value exponential = emit.exp(emit.sub(x, rowMaximum(*this, x)));
   Value sum = emit.reduceAdd(exponential, {last});
@@ -178,21 +195,41 @@ Value ModelBuilder::splitHeads(Value x) {
   ArrayRef<int64_t> shape = emit.shapeOf(x);
   if (shape.size() == 4)
     return x;
+  Scope scope(*this, "split_heads");
   return emit.reshape(x, {shape[0], shape[1], shape[2] / config.headSize, config.headSize});
+}
+
+Value ModelBuilder::mergeHeads(Value x) {
+  Scope scope(*this, "merge_heads");
+  return emit.reshape(emit.transpose(x, {0, 2, 1, 3}),
+                      {batch, sequence, config.headCount * config.headSize});
+}
+
+Value ModelBuilder::attentionScores(Value query, Value key, double scale) {
+  Scope scope(*this, "scores");
+  query = splitHeads(emit.scale(query, scale));
+  // [B, S, h, d] x [B, T, h, d] -> [B, h, S, T]
+  return emit.dot(query, splitHeads(key), {{0, 2}, {0, 2}, {3}, {3}});
+}
+
+Value ModelBuilder::attentionContext(Value probabilities, Value value) {
+  Scope scope(*this, "context");
+  // [B, h, S, T] x [B, T, h, d] -> [B, h, S, d]
+  return emit.dot(probabilities, splitHeads(value), {{0, 1}, {0, 2}, {3}, {1}});
+}
+
+Value ModelBuilder::maskScores(Value scores, Value bias, ArrayRef<int64_t> biasDims) {
+  Scope scope(*this, "mask");
+  return emit.add(scores, emit.broadcast(bias, biasDims, emit.shapeOf(scores)));
 }
 
 Value ModelBuilder::attention(Value query, Value key, Value value, Value bias,
                               ArrayRef<int64_t> biasDims, std::optional<double> scale) {
-  query = splitHeads(emit.scale(query, scale.value_or(1.0 / std::sqrt(config.headSize))));
-  // [B, S, h, d] x [B, T, h, d] -> [B, h, S, T]
-  Value scores = emit.dot(query, splitHeads(key), {{0, 2}, {0, 2}, {3}, {3}});
+  Value scores = attentionScores(query, key, scale.value_or(1.0 / std::sqrt(config.headSize)));
   if (bias)
-    scores = emit.add(scores, emit.broadcast(bias, biasDims, emit.shapeOf(scores)));
+    scores = maskScores(scores, bias, biasDims);
   Value probabilities = dropout(softmax(scores), config.attentionDropout);
-  // [B, h, S, T] x [B, T, h, d] -> [B, h, S, d]
-  Value context = emit.dot(probabilities, splitHeads(value), {{0, 1}, {0, 2}, {3}, {1}});
-  return emit.reshape(emit.transpose(context, {0, 2, 1, 3}),
-                      {batch, sequence, config.headCount * config.headSize});
+  return mergeHeads(attentionContext(probabilities, value));
 }
 
 Value ModelBuilder::causalBias() {
@@ -211,6 +248,7 @@ Value ModelBuilder::causalBias() {
 //===----------------------------------------------------------------------===//
 
 Value ModelBuilder::crossEntropy(Value logits, Value labels, int64_t ignored) {
+  Scope scope(*this, "cross_entropy");
   ArrayRef<int64_t> shape = emit.shapeOf(logits);
   int64_t last = shape.size() - 1;
   Type word = builder.getI32Type();
@@ -235,6 +273,7 @@ Value ModelBuilder::mean(Value x) {
 }
 
 Value ModelBuilder::binaryCrossEntropy(Value logits, Value labels) {
+  Scope scope(*this, "binary_cross_entropy");
   // log(1 + e^x) - x y, where the logarithm is that of a number from 1 to 2 and
   // what is added to it, so that no exponential overflows.
   Value small = emit.exp(emit.neg(emit.abs(logits)));
@@ -244,6 +283,7 @@ Value ModelBuilder::binaryCrossEntropy(Value logits, Value labels) {
 }
 
 Value ModelBuilder::squaredError(Value x, Value labels) {
+  Scope scope(*this, "squared_error");
   Value difference = emit.sub(x, labels);
   return mean(emit.mul(difference, difference));
 }

@@ -99,6 +99,7 @@ Value Llama::repeatHeads(Value x) {
   int64_t shared = config.headCount / config.keyValueHeadCount;
   if (shared == 1)
     return x;
+  ModelBuilder::Scope scope(model, "repeat_heads");
   SmallVector<int64_t> shape(emit.shapeOf(x));
   Value repeated =
       emit.broadcast(x, {0, 1, 2, 4}, {shape[0], shape[1], shape[2], shared, shape[3]});
@@ -122,7 +123,11 @@ Value Llama::attention(Value x, Value bias, const std::string &name) {
 Value Llama::mlp(Value x, const std::string &name) {
   Value gate = dense(x, name + ".mlp.gate_proj", config.intermediateSize, config.mlpBias);
   Value inner = dense(x, name + ".mlp.up_proj", config.intermediateSize, config.mlpBias);
-  inner = emit.mul(model.activation(gate, config.activation), inner);
+  gate = model.activation(gate, config.activation);
+  {
+    ModelBuilder::Scope scope(model, "gate");
+    inner = emit.mul(gate, inner);
+  }
   return dense(inner, name + ".mlp.down_proj", config.hiddenSize, config.mlpBias);
 }
 
@@ -140,11 +145,11 @@ Value Llama::decoder(Value x) {
     {
       ModelBuilder::Scope scope(model, "self_attn");
       Value normalized = model.rmsNorm(x, name + ".input_layernorm");
-      x = emit.add(x, attention(normalized, bias, name));
+      x = model.addResidual(x, attention(normalized, bias, name));
     }
     ModelBuilder::Scope mlpScope(model, "mlp");
     Value normalized = model.rmsNorm(x, name + ".post_attention_layernorm");
-    x = emit.add(x, mlp(normalized, name));
+    x = model.addResidual(x, mlp(normalized, name));
   }
   model.setBlock(config.layerCount + 1);
   return x;

@@ -66,7 +66,8 @@ public:
   /// Ends @main with its one result: the loss, or an output of that name.
   void finish(Value result, StringRef name = "loss", StringRef role = "loss");
 
-  // Layers. Shapes: x is [..., H].
+  // Layers. Shapes: x is [..., H]. Each names its ops `<enclosing scopes>/<layer>`, such as
+  // ".../softmax"; a product with a weight has the name of the scope around.
 
   /// x W^T + b (x W + b for InOut) with the parameters `<name>.weight` and
   /// `<name>.bias`.
@@ -85,6 +86,10 @@ public:
   /// Rows of `table` [V, H] at `ids` [...]: [..., H]. No gradient flows to the row
   /// `padding`.
   Value embedding(Value table, Value ids, std::optional<int64_t> padding = std::nullopt);
+  /// x [B, S, H] plus the first S rows of `table` [positions, H].
+  Value addPositions(Value x, Value table);
+  /// x + y, one of which is a branch and the other what goes around it.
+  Value addResidual(Value x, Value y);
   /// Zeroes each element with the probability and scales the others up. Nothing
   /// where the probability is 0.
   Value dropout(Value x, double probability);
@@ -112,6 +117,13 @@ private:
   Value gatherRows(Value table, Value ids);
   void notifyOperationInserted(Operation *op, OpBuilder::InsertPoint previous) override;
   Value softmax(Value x);
+  /// [B, heads, S, T].
+  Value attentionScores(Value query, Value key, double scale);
+  Value maskScores(Value scores, Value bias, ArrayRef<int64_t> biasDims);
+  /// [B, heads, S, d].
+  Value attentionContext(Value probabilities, Value value);
+  /// x [B, heads, S, d] as [B, S, heads * d].
+  Value mergeHeads(Value x);
   Value mean(Value x);
   Value rngKey();
   Value insertBatch(ArrayRef<NamedAttribute> attrs, Type type);

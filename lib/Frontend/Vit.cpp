@@ -56,8 +56,7 @@ Value Vit::embeddings() {
   Value classTokens = emit.broadcast(emit.reshape(classToken, {hidden}), {2}, {batch, 1, hidden});
   Value x = emit.concatenate({classTokens, patches()}, 1);
   positions = emit.reshape(positions, {tokens, hidden});
-  x = emit.add(x, emit.broadcast(positions, {1, 2}, emit.shapeOf(x)));
-  return model.dropout(x, config.embeddingDropout);
+  return model.dropout(model.addPositions(x, positions), config.embeddingDropout);
 }
 
 Value Vit::attention(Value x, const std::string &name) {
@@ -78,14 +77,15 @@ Value Vit::encoder(Value x) {
     ModelBuilder::Scope scope(model, name);
     {
       ModelBuilder::Scope scope(model, "attention");
-      x = emit.add(x, attention(model.layerNorm(x, name + ".layernorm_before"), name));
+      Value normalized = model.layerNorm(x, name + ".layernorm_before");
+      x = model.addResidual(x, attention(normalized, name));
     }
     ModelBuilder::Scope mlpScope(model, "intermediate");
     Value inner = model.layerNorm(x, name + ".layernorm_after");
     inner = dense(inner, name + ".intermediate.dense", config.intermediateSize);
     inner = model.activation(inner, config.activation);
     Value out = dense(inner, name + ".output.dense", config.hiddenSize);
-    x = emit.add(x, model.dropout(out, config.hiddenDropout));
+    x = model.addResidual(x, model.dropout(out, config.hiddenDropout));
   }
   model.setBlock(config.layerCount + 1);
   return x;
