@@ -1,7 +1,7 @@
 // What collectives take on a cluster when nothing else uses its links: measured curves where a
 // cluster has them, the formula of rings where it has none (Patarasuk and Yuan, "Bandwidth optimal
-// all-reduce algorithms", 2009), and between nodes also two trees (Sanders, Speck and Träff, "Two-tree
-// algorithms", 2009). docs/clusters.md gives the rules.
+// all-reduce algorithms", 2009), and between nodes also two trees (Sanders, Speck and Träff,
+// "Two-tree algorithms", 2009). docs/clusters.md gives the rules.
 //
 // Times are microseconds, sizes bytes of the whole tensor: what a rank has before an all-reduce, a
 // reduce-scatter or an all-to-all, and after an all-gather or a broadcast. No time grows when a
