@@ -8,7 +8,7 @@
 
 namespace st {
 
-/// (stem of the file, its text), in the order of the stems.
+/// (stem of the file, its text).
 using BuiltinTexts = std::vector<std::pair<absl::string_view, absl::string_view>>;
 
 const BuiltinTexts &builtinDevices();  ///< devices/*.textproto

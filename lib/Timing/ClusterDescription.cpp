@@ -42,8 +42,8 @@ void fill(proto::ClusterDescription &cluster, const std::string &field,
   fill(cluster, field, figure.value(), figure.source());
 }
 
-/// The launch of a GPU description is that of a kernel within a graph, and its network is a share of
-/// a node's, so that a cluster has those two itself.
+/// The launch of a GPU description is that of a kernel within a graph, and its network is a share
+/// of a node's, so that a cluster has those two itself.
 void fillFromGpu(proto::ClusterDescription &cluster, const proto::GpuDescription &gpu) {
   fill(cluster, "memory_bytes", gpu.memory_bytes());
   fill(cluster, "multiprocessors", gpu.multiprocessors(), absl::StrCat("d: as in ", gpu.name()));
@@ -151,8 +151,7 @@ absl::Status checkWhole(bool present, const proto::Figure &figure, absl::string_
 
 absl::Status checkShare(const proto::Figure &figure, absl::string_view field) {
   if (figure.value() > 1)
-    return fieldError(field,
-                      absl::StrCat("expected a share of at most 1, found ", figure.value()));
+    return fieldError(field, absl::StrCat("expected a share of at most 1, found ", figure.value()));
   return absl::OkStatus();
 }
 
@@ -167,16 +166,14 @@ absl::Status checkTogether(const proto::ClusterDescription &cluster) {
   ST_RETURN_IF_ERROR(checkShare(cluster.card_efficiency(), "card_efficiency"));
   const double taken = cluster.context_bytes().value() + cluster.communicator_bytes().value();
   if (taken >= cluster.memory_bytes().value())
-    return fieldError("memory_bytes",
-                      absl::StrCat("expected more than the ", taken,
-                                   " bytes of context and communicator, found ",
-                                   cluster.memory_bytes().value()));
+    return fieldError("memory_bytes", absl::StrCat("expected more than the ", taken,
+                                                   " bytes of context and communicator, found ",
+                                                   cluster.memory_bytes().value()));
   if (cluster.has_fast_domain() &&
       std::fmod(cluster.devices_per_node(), cluster.fast_domain().value()) != 0)
-    return fieldError("fast_domain", absl::StrCat("expected a divisor of the ",
-                                                  cluster.devices_per_node(),
-                                                  " devices of a node, found ",
-                                                  cluster.fast_domain().value()));
+    return fieldError("fast_domain",
+                      absl::StrCat("expected a divisor of the ", cluster.devices_per_node(),
+                                   " devices of a node, found ", cluster.fast_domain().value()));
   if (cluster.has_node_far_gbytes_per_second() &&
       cluster.node_far_gbytes_per_second().value() > cluster.node_gbytes_per_second().value())
     return fieldError("node_far_gbytes_per_second",

@@ -17,7 +17,29 @@ int nodesOf(const GroupPlacement &group) {
 /// Messages one after the other from a root of a tree to its leaves.
 int treeDepth(int nodes) { return static_cast<int>(std::ceil(std::log2(nodes))); }
 
+int sizeOf(const LayoutSizes &sizes, absl::string_view axis) {
+  return axis == "tensor" ? sizes.tensor : axis == "data" ? sizes.data : sizes.pipeline;
+}
+
 } // namespace
+
+GroupPlacement placeGroup(const proto::ClusterDescription &cluster, const LayoutSizes &sizes,
+                          absl::string_view axis) {
+  const auto devices = static_cast<int>(cluster.devices_per_node());
+  const int total = sizes.tensor * sizes.data * sizes.pipeline;
+  int stride = 1;
+  for (const std::string &faster : cluster.placement()) {
+    if (faster == axis)
+      break;
+    stride *= sizeOf(sizes, faster);
+  }
+  GroupPlacement group;
+  group.ranks = sizeOf(sizes, axis);
+  group.perNode = std::clamp((devices + stride - 1) / stride, 1, group.ranks);
+  group.sharers = (std::min(devices, total) + group.perNode - 1) / group.perNode;
+  group.stride = group.perNode > 1 ? stride : 1;
+  return group;
+}
 
 MeasuredCurve::MeasuredCurve(const proto::CollectiveCurve &curve)
     : collective(curve.kind()), numRanks(static_cast<int>(curve.ranks())) {
@@ -52,17 +74,17 @@ double MeasuredCurve::us(double bytes) const {
   if (bytes <= first.bytes)
     // A curve whose first point has the rate of its last leaves no latency.
     return std::max(first.us - (first.bytes - bytes) * usPerByte(), first.us * bytes / first.bytes);
-  auto above = std::lower_bound(points.begin(), points.end(), bytes,
-                                [](const Point &point, double limit) { return point.bytes < limit; });
+  auto above =
+      std::lower_bound(points.begin(), points.end(), bytes,
+                       [](const Point &point, double limit) { return point.bytes < limit; });
   auto below = above - 1;
   const double part = std::log(bytes / below->bytes) / std::log(above->bytes / below->bytes);
   return below->us * std::pow(above->us / below->us, part);
 }
 
 CollectiveTime::CollectiveTime(const proto::ClusterDescription &description)
-    : fastDomain(description.has_fast_domain()
-                     ? static_cast<int>(description.fast_domain().value())
-                     : static_cast<int>(description.devices_per_node())),
+    : fastDomain(description.has_fast_domain() ? static_cast<int>(description.fast_domain().value())
+                                               : static_cast<int>(description.devices_per_node())),
       nodeLatency(description.node_latency_ns().value() / 1e3),
       cardPerDevice(description.card_per_device()) {
   for (const proto::CollectiveCurve &curve : description.curves())
@@ -73,8 +95,8 @@ CollectiveTime::CollectiveTime(const proto::ClusterDescription &description)
                                     : description.node_gbytes_per_second().value());
     farUsPerByte = nodeUsPerByte;
     if (description.has_node_far_gbytes_per_second())
-      farUsPerByte = std::max(nodeUsPerByte,
-                              usPerByteAt(description.node_far_gbytes_per_second().value()));
+      farUsPerByte =
+          std::max(nodeUsPerByte, usPerByteAt(description.node_far_gbytes_per_second().value()));
   }
   if (description.max_nodes() > 1) {
     cards = description.cards_per_node().value();
@@ -198,8 +220,8 @@ double CollectiveTime::allToAll(double bytes, const GroupPlacement &group) const
   const int nodes = nodesOf(group);
   if (nodes == 1)
     return insideNode("all_to_all", bytes, group.ranks, group.stride);
-  // What stays in the node and what leaves it go at the same time. All that the ranks of a node send
-  // to other nodes shares its cards.
+  // What stays in the node and what leaves it go at the same time. All that the ranks of a node
+  // send to other nodes shares its cards.
   const double inside = insideNode("all_to_all", bytes / nodes, group.perNode, group.stride);
   const double leaves = group.perNode * bytes * (nodes - 1) / nodes;
   return std::max(inside, (nodes - 1) * networkLatency +

