@@ -34,7 +34,7 @@ proto::ClusterDescription withEfficiency(proto::ClusterDescription cluster, doub
 } // namespace
 
 std::vector<std::string> constantNames() {
-  return {"launch_us", "product_efficiency", "memory_efficiency", "network_efficiency", "step_us"};
+  return {"launch_us", "product_efficiency", "memory_efficiency", "network_efficiency", "skew_us", "step_us"};
 }
 
 double *findConstant(GpuConstants &constants, absl::string_view name) {
@@ -46,6 +46,8 @@ double *findConstant(GpuConstants &constants, absl::string_view name) {
     return &constants.memoryEfficiency;
   if (name == "network_efficiency")
     return &constants.networkEfficiency;
+  if (name == "skew_us")
+    return &constants.skewUs;
   return name == "step_us" ? &constants.stepUs : nullptr;
 }
 
@@ -93,8 +95,10 @@ OpTime GpuCosts::op(const proto::OpWork &work) const {
   const bool isProduct = work.kind() == proto::OpWork::PRODUCT;
   OpTime time;
   double bytes = work.read_bytes() + work.written_bytes();
+  // The gradient of a framework's op takes what came back and one tensor that was kept.
   if (profile.framework_ops())
-    bytes = (work.read_elements() + work.written_elements()) * (is16Bit(work.type()) ? 2 : 4);
+    bytes = (std::min(work.read_elements(), 2 * work.largest_elements()) + work.written_elements()) *
+            (is16Bit(work.type()) ? 2 : 4);
   time.device = isProduct ? productUs(work) : memoryUs(bytes);
   double launches = 1;
   if (profile.framework_ops() && isProduct) {
@@ -104,6 +108,9 @@ OpTime GpuCosts::op(const proto::OpWork &work) const {
     const proto::RegionProfile &region =
         found == regions.end() ? profile.other_regions() : *found->second;
     launches = work.is_gradient() ? region.gradient_launches() : region.launches();
+    const double passes = work.is_gradient() ? region.gradient_passes() : region.passes();
+    if (work.is_gradient() ? region.has_gradient_passes() : region.has_passes())
+      time.device *= passes;
   }
   time.host = launches * constants.launchUs;
   return time;
@@ -114,7 +121,8 @@ OpTime GpuCosts::collective(const std::string &kind, double bytes,
   OpTime time;
   if (placement.ranks <= 1)
     return time;
-  time.host = std::max(profile.collective_launches(), 1.0) * constants.launchUs;
+  time.host = std::max(profile.collective_launches(), 1.0) * constants.launchUs +
+              constants.skewUs * (placement.ranks - 1);
   if (kind == "all_reduce")
     time.device = collectives.allReduce(bytes, placement);
   else if (kind == "all_gather")
@@ -123,6 +131,8 @@ OpTime GpuCosts::collective(const std::string &kind, double bytes,
     time.device = collectives.reduceScatter(bytes, placement);
   else
     time.device = collectives.allToAll(bytes, placement);
+  if (profile.waits_for_collectives())
+    time.host += time.device;
   return time;
 }
 

@@ -280,12 +280,14 @@ proto::OpWork TaskWork::sumUp(ArrayRef<Operation *> members) const {
   for (Value value : taken) {
     read += bytesOf(value);
     work.set_read_elements(work.read_elements() + floats(value));
+    work.set_largest_elements(std::max(work.largest_elements(), floats(value)));
   }
   for (Value value : left) {
     written += bytesOf(value);
     largest = std::max(largest, floats(value));
   }
   work.set_written_elements(largest);
+  work.set_largest_elements(std::max(work.largest_elements(), largest));
   if (work.kind() == proto::OpWork::MEMORY)
     work.set_type(narrowestFloat(taken, left));
   work.set_read_bytes(read);
@@ -298,6 +300,27 @@ void TaskWork::gather(llvm::MapVector<int64_t, proto::PhaseWork> &byBlock) {
   llvm::MapVector<Operation *, SmallVector<Operation *>> members;
   for (Operation *op : ops)
     members[groups.getLeaderValue(op)].push_back(op);
+  // What is added to an accumulator is read with it, and the sum written.
+  for (auto write : task.getOps<WriteOp>()) {
+    if (!write.getAccumulate() || elementsOf(write.getValue()) <= kFewElements)
+      continue;
+    proto::PhaseWork &phase = byBlock[blocks.lookup_or(write, -1)];
+    phase.set_block(blocks.lookup_or(write, -1));
+    phase.set_phase(this->phase.str());
+    proto::OpWork &work = *phase.add_ops();
+    const auto elements = static_cast<double>(elementsOf(write.getValue()));
+    const Type type = write.getValue().getType();
+    work.set_region("accumulate");
+    work.set_is_gradient(true);
+    work.set_ops(1);
+    work.set_flops(elements);
+    work.set_read_bytes(2 * elements * static_cast<double>(widthOf(type)));
+    work.set_written_bytes(elements * static_cast<double>(widthOf(type)));
+    work.set_read_elements(2 * elements);
+    work.set_written_elements(elements);
+    work.set_largest_elements(elements);
+    work.set_type(protoType(getElementTypeOrSelf(type)));
+  }
   for (auto &[leader, list] : members) {
     int64_t block = -1;
     for (Operation *op : list)

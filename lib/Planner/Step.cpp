@@ -61,6 +61,21 @@ struct BlockTimes {
   double productFlops = 0; ///< forward and backward, without what is computed again
 };
 
+/// The host's clock and the device's, of work that is queued in order.
+struct Clocks {
+  double host = 0, device = 0;
+
+  /// Runs a block `count` times: the device starts each when it is queued and the one before is done.
+  void run(const OpTime &block, double count = 1) {
+    if (count <= 0)
+      return;
+    const double first = std::max(device + block.device, host + block.host);
+    host += block.host * count;
+    device = first + std::max(block.host, block.device) * (count - 1);
+    device = std::max(device, host);
+  }
+};
+
 class Composer {
 public:
   Composer(const StepInputs &inputs, const Layout &layout, const proto::ProgramWork &work,
@@ -82,8 +97,8 @@ private:
   BlockTimes timeBlock(int64_t block) const;
   OpTime timeOp(const proto::OpWork &op) const;
   StageTimes timeStage(int64_t stage) const;
-  /// Sums something of the blocks of a stage.
-  template <typename T, typename F> T overBlocks(int64_t stage, F &&of) const;
+  void runForward(int64_t stage, Clocks &clocks) const;
+  void runBackward(int64_t stage, Clocks &clocks) const;
 
   GroupPlacement placeAxis(int64_t size, int64_t stride) const;
   PipelineCosts timePipeline() const;
@@ -169,21 +184,46 @@ BlockTimes Composer::timeBlock(int64_t block) const {
   return times;
 }
 
-template <typename T, typename F> T Composer::overBlocks(int64_t stage, F &&of) const {
-  T sum = of(layer, kLayer, static_cast<double>(layers[stage]));
+void Composer::runForward(int64_t stage, Clocks &clocks) const {
   if (isFirst(stage))
-    sum += of(embeddings, 0, 1.0);
+    clocks.run(embeddings.forward);
+  clocks.run(layer.forward, static_cast<double>(layers[stage]));
   if (isLast(stage))
-    sum += of(head, kHead, 1.0);
-  return sum;
+    clocks.run(head.forward);
 }
 
+void Composer::runBackward(int64_t stage, Clocks &clocks) const {
+  if (isLast(stage))
+    clocks.run(head.backward);
+  clocks.run(layer.backward, static_cast<double>(layers[stage]));
+  if (isFirst(stage))
+    clocks.run(embeddings.backward);
+}
+
+/// Without messages the host runs ahead from one micro-batch to the next; else each task starts and
+/// ends with both clocks alike.
 StageTimes Composer::timeStage(int64_t stage) const {
-  const auto forward = overBlocks<OpTime>(
-      stage, [](const BlockTimes &times, int64_t, double count) { return times.forward * count; });
-  const auto backward = overBlocks<OpTime>(
-      stage, [](const BlockTimes &times, int64_t, double count) { return times.backward * count; });
-  return {std::max(forward.host, forward.device), std::max(backward.host, backward.device), 0};
+  StageTimes times;
+  if (layout.stages == 1 || !profile.waits_for_messages()) {
+    Clocks clocks;
+    double before = 0, forward = 0;
+    // The second micro-batch stands for all: the first one fills the queue.
+    for (int i = 0; i < 2; ++i) {
+      before = clocks.device;
+      runForward(stage, clocks);
+      forward = clocks.device - before;
+      runBackward(stage, clocks);
+    }
+    times.forward = forward;
+    times.backward = clocks.device - before - forward;
+    return times;
+  }
+  Clocks forward, backward;
+  runForward(stage, forward);
+  runBackward(stage, backward);
+  times.forward = forward.device;
+  times.backward = backward.device;
+  return times;
 }
 
 PipelineCosts Composer::timePipeline() const {
@@ -205,7 +245,8 @@ PipelineCosts Composer::timePipeline() const {
     gather = inputs.costs.collective("all_gather", bytes, placeAxis(layout.tensor, 1));
     bytes /= static_cast<double>(layout.tensor);
   }
-  costs.message = inputs.costs.transfer(bytes, crosses, sharers) + gather.device;
+  costs.message = inputs.costs.transfer(bytes, crosses, sharers) + gather.device +
+                  inputs.costs.memoryPass(0, profile.message_launches()).host;
   if (profile.waits_for_messages())
     costs.sendBusy = costs.message;
   return costs;
