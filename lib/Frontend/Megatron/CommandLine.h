@@ -1,0 +1,58 @@
+//===- CommandLine.h - Command lines in shell text --------------*- C++ -*-===//
+
+#ifndef ST_LIB_FRONTEND_MEGATRON_COMMANDLINE_H
+#define ST_LIB_FRONTEND_MEGATRON_COMMANDLINE_H
+
+#include "mlir/Support/LLVM.h"
+#include "llvm/ADT/StringMap.h"
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace mlir::st {
+
+struct CommandWord {
+  std::string text;
+  unsigned line = 0;
+  /// An unquoted `;`, `&`, `|`, `<`, `>`, `(` or `)`.
+  bool isOperator = false;
+};
+
+/// A call of a training script.
+struct CommandLine {
+  /// The file name of the script, without its folders.
+  std::string script;
+  unsigned line = 0;
+  /// The words before and after the script.
+  std::vector<CommandWord> launcher, words;
+};
+
+/// Reads statements of a shell file one by one, with the variables that they assign: strings,
+/// arrays, and sums, differences and products of whole numbers. What a shell would have to run
+/// to know, such as `$(hostname)` or `$1`, stays in the words as it is written.
+class ShellReader {
+public:
+  /// The end of the statement that begins at `start`, past its newline: a line with those that
+  /// a backslash continues, and of an assignment those that its quotes or brackets hold.
+  size_t statementEnd(StringRef text, size_t start);
+
+  /// Runs a statement that begins in `line`: remembers what it assigns, and returns the call of
+  /// a training script if it has one.
+  std::optional<CommandLine> run(StringRef statement, unsigned line);
+
+private:
+  std::vector<CommandWord> split(StringRef text, unsigned line);
+  std::optional<size_t> assign(ArrayRef<CommandWord> words, size_t at);
+
+  llvm::StringMap<std::vector<std::string>> variables;
+  /// Set once quotes did not close: the text is not a shell file.
+  bool joinsNoLines = false;
+};
+
+/// Processes that the words before a script start: of torchrun, the launchers of PyTorch and
+/// DeepSpeed, mpirun and srun. Nothing where they do not say.
+std::optional<int64_t> launchedProcesses(const CommandLine &command);
+
+} // namespace mlir::st
+
+#endif // ST_LIB_FRONTEND_MEGATRON_COMMANDLINE_H

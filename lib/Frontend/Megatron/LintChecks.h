@@ -1,0 +1,59 @@
+//===- LintChecks.h - The checks of a Megatron log --------------*- C++ -*-===//
+
+#ifndef ST_LIB_FRONTEND_MEGATRON_LINTCHECKS_H
+#define ST_LIB_FRONTEND_MEGATRON_LINTCHECKS_H
+
+#include "lib/Frontend/Megatron/Lint.h"
+
+namespace mlir::st {
+
+/// The layout of a run as far as its arguments say it; zero where they do not.
+struct LintLayout {
+  int64_t tensorParallel = 1, pipelineParallel = 1, virtualStages = 1, contextParallel = 1;
+  int64_t worldSize = 0, dataParallel = 0;
+  int64_t layers = 0, microBatch = 0, globalBatch = 0;
+  /// Whether stages may differ in their layers.
+  bool isUneven = false;
+};
+
+class Linter {
+public:
+  explicit Linter(const MegatronLog &log);
+
+  /// Where a check adds what it found. `names` are the arguments involved; those that are given
+  /// bring their lines and values.
+  LintFinding &report(StringRef id, ArrayRef<StringRef> names, const Twine &sentence);
+  /// The same for a line that is no argument.
+  LintFinding &report(StringRef id, ArrayRef<StringRef> names, unsigned line, StringRef what,
+                      const Twine &value, const Twine &sentence);
+
+  const MegatronLog &log;
+  LintLayout layout;
+  std::vector<LintFinding> findings;
+};
+
+/// One check. It reports under the names in `ids` alone.
+struct LintCheck {
+  ArrayRef<StringRef> ids;
+  void (*run)(Linter &linter);
+};
+
+ArrayRef<LintCheck> layoutChecks();
+ArrayRef<LintCheck> settingChecks();
+ArrayRef<LintCheck> measurementChecks();
+
+/// The family of a run by its script, or else its tokenizer; nothing where neither says.
+std::optional<RunFamily> runFamily(const MegatronLog &log);
+std::optional<RunFamily> scriptFamily(StringRef script);
+std::optional<RunFamily> tokenizerFamily(StringRef tokenizer);
+/// The tokenizer that is given, or, without a dump, the one that the script takes by itself.
+StringRef tokenizerType(const MegatronLog &log);
+
+/// The product, or the largest number where it is larger.
+int64_t saturatingProduct(ArrayRef<int64_t> factors);
+/// A number for people: "44.8", "12800".
+std::string printNumber(double number);
+
+} // namespace mlir::st
+
+#endif // ST_LIB_FRONTEND_MEGATRON_LINTCHECKS_H
