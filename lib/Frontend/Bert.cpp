@@ -1,4 +1,4 @@
-//===- Bert.cpp - BertForPreTraining and BertForQuestionAnswering ---------===//
+//===- Bert.cpp - BERT and MegatronBERT -----------------------------------===//
 
 #include "lib/Frontend/ModelBuilder.h"
 #include <limits>
@@ -8,10 +8,13 @@ using namespace mlir::st;
 
 namespace {
 /// The encoder and heads of BERT (Devlin et al., 2018), as Hugging Face names
-/// and computes them: layer normalisation after each residual sum.
+/// and computes them: layer normalisation after the embeddings and each residual
+/// sum, or (MegatronBERT; Shoeybi et al., 2019) before each branch and at the end.
 class Bert {
 public:
-  explicit Bert(ModelBuilder &model) : model(model), emit(model.emit), config(model.config) {}
+  explicit Bert(ModelBuilder &model)
+      : model(model), emit(model.emit), config(model.config),
+        normalizesFirst(config.type == ModelType::MegatronBert) {}
 
   Value embeddings();
   Value encoder(Value x);
@@ -20,18 +23,25 @@ public:
 
 private:
   Value attentionBias();
+  Value attention(Value x, Value bias, const std::string &name);
+  Value feedForward(Value x, const std::string &name);
   Value layer(Value x, Value bias, int64_t index);
   Value maskedLmLoss(Value x);
   Value nextSentenceLoss(Value x);
   Value dense(Value x, const Twine &name, int64_t outSize) {
     return model.dense(x, name, outSize, WeightLayout::OutIn);
   }
-  /// LayerNorm(residual + dropout(x)).
-  Value addAndNorm(Value x, Value residual, const Twine &name);
+  /// x + dropout(branch), normalised where that comes last.
+  Value addBranch(Value x, Value branch, const Twine &name);
+  /// x, normalised where that comes first.
+  Value normalizedInput(Value x, const Twine &name) {
+    return normalizesFirst ? model.layerNorm(x, name) : x;
+  }
 
   ModelBuilder &model;
   Emitter &emit;
   const ModelConfig &config;
+  bool normalizesFirst;
   Value wordEmbeddings;
 };
 } // namespace
@@ -53,7 +63,9 @@ Value Bert::embeddings() {
     x = emit.add(x, model.embedding(types, typeIds));
   }
   x = model.addPositions(x, positions);
-  return model.dropout(model.layerNorm(x, "bert.embeddings.LayerNorm"), config.embeddingDropout);
+  if (!normalizesFirst)
+    x = model.layerNorm(x, "bert.embeddings.LayerNorm");
+  return model.dropout(x, config.embeddingDropout);
 }
 
 Value Bert::attentionBias() {
@@ -64,41 +76,45 @@ Value Bert::attentionBias() {
   return emit.scale(hidden, std::numeric_limits<float>::lowest());
 }
 
-Value Bert::addAndNorm(Value x, Value residual, const Twine &name) {
-  x = model.dropout(x, config.hiddenDropout);
-  return model.layerNorm(model.addResidual(x, residual), name);
+Value Bert::addBranch(Value x, Value branch, const Twine &name) {
+  branch = model.dropout(branch, config.hiddenDropout);
+  if (normalizesFirst)
+    return model.addResidual(x, branch);
+  return model.layerNorm(model.addResidual(branch, x), name);
 }
 
-Value Bert::layer(Value x, Value bias, int64_t index) {
-  std::string name = "bert.encoder.layer." + std::to_string(index);
-  int64_t hidden = config.hiddenSize;
-  ModelBuilder::Scope scope(model, name);
+Value Bert::attention(Value x, Value bias, const std::string &name) {
+  ModelBuilder::Scope scope(model, "attention");
+  Value input = normalizedInput(x, name + ".attention.ln");
   auto projected = [&](StringRef which) {
-    ModelBuilder::Scope scope(model, "attention/" + which);
-    return dense(x, name + ".attention.self." + which, hidden);
+    ModelBuilder::Scope scope(model, which);
+    return dense(input, name + ".attention.self." + which, config.hiddenSize);
   };
   Value query = projected("query");
   Value key = projected("key");
   Value value = projected("value");
-  Value context;
-  {
-    ModelBuilder::Scope scope(model, "attention");
-    context = model.attention(query, key, value, bias, {0, 3});
-  }
-  {
-    ModelBuilder::Scope scope(model, "attention/output");
-    Value out = dense(context, name + ".attention.output.dense", hidden);
-    x = addAndNorm(out, x, name + ".attention.output.LayerNorm");
-  }
-  Value inner;
+  Value context = model.attention(query, key, value, bias, {0, 3});
+  ModelBuilder::Scope outputScope(model, "output");
+  Value out = dense(context, name + ".attention.output.dense", config.hiddenSize);
+  return addBranch(x, out, name + ".attention.output.LayerNorm");
+}
+
+Value Bert::feedForward(Value x, const std::string &name) {
+  Value inner = normalizedInput(x, name + ".ln");
   {
     ModelBuilder::Scope scope(model, "intermediate");
-    inner = dense(x, name + ".intermediate.dense", config.intermediateSize);
+    inner = dense(inner, name + ".intermediate.dense", config.intermediateSize);
     inner = model.activation(inner, config.activation);
   }
   ModelBuilder::Scope outputScope(model, "output");
-  Value out = dense(inner, name + ".output.dense", hidden);
-  return addAndNorm(out, x, name + ".output.LayerNorm");
+  Value out = dense(inner, name + ".output.dense", config.hiddenSize);
+  return addBranch(x, out, name + ".output.LayerNorm");
+}
+
+Value Bert::layer(Value x, Value bias, int64_t index) {
+  std::string name = "bert.encoder.layer." + std::to_string(index);
+  ModelBuilder::Scope scope(model, name);
+  return feedForward(attention(x, bias, name), name);
 }
 
 Value Bert::encoder(Value x) {
@@ -108,7 +124,10 @@ Value Bert::encoder(Value x) {
     x = layer(x, bias, i);
   }
   model.setBlock(config.layerCount + 1);
-  return x;
+  if (!normalizesFirst)
+    return x;
+  ModelBuilder::Scope scope(model, "bert.encoder");
+  return model.layerNorm(x, "bert.encoder.ln");
 }
 
 Value Bert::maskedLmLoss(Value x) {
@@ -118,7 +137,7 @@ Value Bert::maskedLmLoss(Value x) {
                       "cls.predictions.transform.LayerNorm");
   Value decoder = config.tieWordEmbeddings ? wordEmbeddings
                                            : model.weight("cls.predictions.decoder.weight",
-                                                          {config.vocabSize, config.hiddenSize});
+                                                          {config.vocabRows, config.hiddenSize});
   Value logits = model.addBias(model.project(h, decoder), "cls.predictions.bias");
   Value labels = model.batchArgument("labels", {model.batch, model.sequence}, config.vocabSize);
   return model.crossEntropy(logits, labels, -100);

@@ -153,6 +153,40 @@ constexpr KnownKey llamaKeys[] = {{"attention_bias"},
                                   // How the same products are cut in parts.
                                   {"pretraining_tp", KeyType::Number}};
 
+constexpr KnownKey megatronBertKeys[] = {{"attention_probs_dropout_prob"},
+                                         {"hidden_act"},
+                                         {"hidden_dropout_prob"},
+                                         {"hidden_size"},
+                                         {"initializer_range"},
+                                         {"intermediate_size"},
+                                         {"layer_norm_eps"},
+                                         {"make_vocab_size_divisible_by"},
+                                         {"max_position_embeddings"},
+                                         {"num_attention_heads"},
+                                         {"num_hidden_layers"},
+                                         {"position_embedding_type"},
+                                         {"type_vocab_size"},
+                                         {"vocab_size"}};
+
+// No class of transformers reads them: Megatron-LM's arguments, under their own names and,
+// where transformers has others for the same, under those.
+constexpr KnownKey megatronGptKeys[] = {{"attention_dropout"},
+                                        {"ffn_hidden_size"},
+                                        {"hidden_act"},
+                                        {"hidden_dropout"},
+                                        {"hidden_dropout_prob"},
+                                        {"hidden_size"},
+                                        {"init_method_std"},
+                                        {"initializer_range"},
+                                        {"intermediate_size"},
+                                        {"layernorm_epsilon"},
+                                        {"make_vocab_size_divisible_by"},
+                                        {"max_position_embeddings"},
+                                        {"num_attention_heads"},
+                                        {"num_hidden_layers"},
+                                        {"num_layers"},
+                                        {"vocab_size"}};
+
 constexpr KnownKey vitKeys[] = {{"attention_probs_dropout_prob"},
                                 {"hidden_act"},
                                 {"hidden_dropout_prob"},
@@ -181,6 +215,10 @@ ArrayRef<KnownKey> mlir::st::keysOf(ModelType type) {
     return gpt2Keys;
   case ModelType::Llama:
     return llamaKeys;
+  case ModelType::MegatronBert:
+    return megatronBertKeys;
+  case ModelType::MegatronGpt:
+    return megatronGptKeys;
   case ModelType::Vit:
     return vitKeys;
   }

@@ -13,9 +13,11 @@ using namespace mlir::st;
 static StringRef tasksOf(ModelType type) {
   switch (type) {
   case ModelType::Bert:
+  case ModelType::MegatronBert:
     return "mlm, span or encode";
   case ModelType::Gpt2:
   case ModelType::Llama:
+  case ModelType::MegatronGpt:
     return "clm";
   case ModelType::Vit:
     return "classify";
@@ -28,9 +30,9 @@ static bool hasTask(ModelType type, Task task) {
   case Task::MaskedLm:
   case Task::Span:
   case Task::Encode:
-    return type == ModelType::Bert;
+    return type == ModelType::Bert || type == ModelType::MegatronBert;
   case Task::CausalLm:
-    return type == ModelType::Gpt2 || type == ModelType::Llama;
+    return type == ModelType::Gpt2 || type == ModelType::Llama || type == ModelType::MegatronGpt;
   case Task::Classify:
     return type == ModelType::Vit;
   }
@@ -85,11 +87,14 @@ static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config,
 static Value buildResult(ModelBuilder &model, ModelType type, Task task) {
   switch (type) {
   case ModelType::Bert:
+  case ModelType::MegatronBert:
     return buildBert(model, task);
   case ModelType::Gpt2:
     return buildGpt2(model);
   case ModelType::Llama:
     return buildLlama(model);
+  case ModelType::MegatronGpt:
+    return buildMegatronGpt(model);
   case ModelType::Vit:
     return buildVit(model);
   }

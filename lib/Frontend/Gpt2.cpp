@@ -39,7 +39,7 @@ private:
 
 Value Gpt2::embeddings() {
   ModelBuilder::Scope scope(model, "transformer.embeddings");
-  wordEmbeddings = model.weight("transformer.wte.weight", {config.vocabSize, config.hiddenSize});
+  wordEmbeddings = model.weight("transformer.wte.weight", {config.vocabRows, config.hiddenSize});
   Value positions =
       model.weight("transformer.wpe.weight", {config.positionCount, config.hiddenSize});
   Value ids = model.batchArgument("input_ids", {model.batch, model.sequence}, config.vocabSize);
@@ -98,7 +98,7 @@ Value Gpt2::loss(Value x) {
   x = model.layerNorm(x, "transformer.ln_f");
   Value head = config.tieWordEmbeddings
                    ? wordEmbeddings
-                   : model.weight("lm_head.weight", {config.vocabSize, config.hiddenSize});
+                   : model.weight("lm_head.weight", {config.vocabRows, config.hiddenSize});
   Value labels = model.batchArgument("labels", {model.batch, model.sequence}, config.vocabSize);
   return model.crossEntropy(model.project(x, head), labels, -100);
 }

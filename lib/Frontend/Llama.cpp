@@ -160,7 +160,7 @@ Value Llama::loss(Value x) {
   x = model.rmsNorm(x, "model.norm");
   Value head = config.tieWordEmbeddings
                    ? wordEmbeddings
-                   : model.weight("lm_head.weight", {config.vocabSize, config.hiddenSize});
+                   : model.weight("lm_head.weight", {config.vocabRows, config.hiddenSize});
   Value labels = model.batchArgument("labels", {model.batch, model.sequence}, config.vocabSize);
   return model.crossEntropy(model.project(x, head), labels, -100);
 }

@@ -80,7 +80,7 @@ public:
   /// x / root mean square of x, times the parameter `<name>.weight`.
   Value rmsNorm(Value x, const Twine &name);
   Value activation(Value x, Activation kind);
-  /// The parameter [V, H] of the tokens' embeddings. The row of the padding token,
+  /// The parameter [vocabRows, H] of the tokens' embeddings. The row of the padding token,
   /// where the model has one, starts as zero.
   Value tokenTable(const Twine &name);
   /// Rows of `table` [V, H] at `ids` [...]: [..., H]. No gradient flows to the row
@@ -140,6 +140,7 @@ private:
 Value buildBert(ModelBuilder &model, Task task);
 Value buildGpt2(ModelBuilder &model);
 Value buildLlama(ModelBuilder &model);
+Value buildMegatronGpt(ModelBuilder &model);
 Value buildVit(ModelBuilder &model);
 
 } // namespace mlir::st

@@ -21,6 +21,10 @@ StringRef mlir::st::stringify(ModelType type) {
     return "gpt2";
   case ModelType::Llama:
     return "llama";
+  case ModelType::MegatronBert:
+    return "megatron-bert";
+  case ModelType::MegatronGpt:
+    return "megatron-gpt";
   case ModelType::Vit:
     return "vit";
   }
@@ -114,12 +118,17 @@ static std::optional<int64_t> readPaddingToken(ConfigReader &reader, int64_t voc
   return std::nullopt;
 }
 
-static void readBert(ConfigReader &reader, ModelConfig &config) {
-  config.hiddenSize = reader.size("hidden_size", 768);
-  config.layerCount = reader.size("num_hidden_layers", 12, maxLayers);
-  config.headCount = reader.size("num_attention_heads", 12);
-  config.intermediateSize = reader.size("intermediate_size", 3072);
-  config.vocabSize = reader.size("vocab_size", 30522);
+/// What configurations of BERT and MegatronBERT differ in where keys are absent.
+struct BertSizes {
+  int64_t hidden, layers, heads, intermediate, vocabulary;
+};
+
+static void readAnyBert(ConfigReader &reader, ModelConfig &config, const BertSizes &sizes) {
+  config.hiddenSize = reader.size("hidden_size", sizes.hidden);
+  config.layerCount = reader.size("num_hidden_layers", sizes.layers, maxLayers);
+  config.headCount = reader.size("num_attention_heads", sizes.heads);
+  config.intermediateSize = reader.size("intermediate_size", sizes.intermediate);
+  config.vocabSize = reader.size("vocab_size", sizes.vocabulary);
   config.positionCount = reader.size("max_position_embeddings", 512);
   config.paddingToken = readPaddingToken(reader, config.vocabSize, 0);
   config.typeVocabSize = reader.size("type_vocab_size", 2);
@@ -130,6 +139,26 @@ static void readBert(ConfigReader &reader, ModelConfig &config) {
   config.layerNormEpsilon = reader.positive("layer_norm_eps", 1e-12);
   if (reader.string("position_embedding_type", "absolute") != "absolute")
     reader.unexpected("position_embedding_type", "\"absolute\"");
+}
+
+static void readBert(ConfigReader &reader, ModelConfig &config) {
+  readAnyBert(reader, config, {768, 12, 12, 3072, 30522});
+}
+
+/// The rows that the vocabulary is padded to. Megatron-LM multiplies the divisor by the number
+/// of tensor shards; here no layout changes the model, and whoever writes the key multiplies.
+static void readVocabRows(ConfigReader &reader, ModelConfig &config) {
+  const int64_t multiple = reader.sizeOrNull("make_vocab_size_divisible_by", 1);
+  config.vocabRows = llvm::divideCeil(config.vocabSize, multiple) * multiple;
+  if (config.vocabRows > INT32_MAX)
+    reader.unexpected("make_vocab_size_divisible_by",
+                      "a number that pads vocab_size = " + Twine(config.vocabSize) +
+                          " to at most 2147483647 rows");
+}
+
+static void readMegatronBert(ConfigReader &reader, ModelConfig &config) {
+  readAnyBert(reader, config, {1024, 24, 16, 4096, 29056});
+  readVocabRows(reader, config);
 }
 
 static void readGpt2(ConfigReader &reader, ModelConfig &config) {
@@ -232,6 +261,32 @@ static void readLlama(ConfigReader &reader, ModelConfig &config) {
     reader.unexpected("sliding_window", "null (attention within a window is not supported)");
 }
 
+/// The one of two keys for the same that is there.
+static StringRef eitherKey(ConfigReader &reader, StringRef key, StringRef other) {
+  const bool hasOther = reader.object().get(other);
+  if (hasOther && reader.object().get(key))
+    reader.error(other, "key '" + other + "' says the same as '" + key + "'; expected one of them");
+  return hasOther ? other : key;
+}
+
+static void readMegatronGpt(ConfigReader &reader, ModelConfig &config) {
+  auto either = [&](StringRef key, StringRef other) { return eitherKey(reader, key, other); };
+  config.hiddenSize = reader.size("hidden_size", 1024);
+  config.layerCount = reader.size(either("num_layers", "num_hidden_layers"), 24, maxLayers);
+  config.headCount = reader.size("num_attention_heads", 16);
+  config.intermediateSize =
+      reader.sizeOrNull(either("ffn_hidden_size", "intermediate_size"), 4 * config.hiddenSize);
+  config.vocabSize = reader.size("vocab_size", 50257);
+  readVocabRows(reader, config);
+  config.positionCount = reader.size("max_position_embeddings", 1024);
+  config.activation = readActivation(reader, "hidden_act", "gelu_new");
+  config.hiddenDropout = reader.probability(either("hidden_dropout", "hidden_dropout_prob"), 0.1);
+  config.embeddingDropout = config.hiddenDropout;
+  config.attentionDropout = reader.probability("attention_dropout", 0.1);
+  config.layerNormEpsilon = reader.positive("layernorm_epsilon", 1e-5);
+  config.initializerRange = reader.positive(either("init_method_std", "initializer_range"), 0.02);
+}
+
 /// As many labels as are named, else as many as are counted, else two.
 static int64_t readLabelCount(ConfigReader &reader) {
   int64_t count = reader.sizeOrNull("num_labels", 2);
@@ -313,6 +368,8 @@ static const ModelReader modelReaders[] = {
     {ModelType::Bert, readBert, "hidden_size", "num_attention_heads", true},
     {ModelType::Gpt2, readGpt2, "n_embd", "n_head", true},
     {ModelType::Llama, readLlama, "hidden_size", "num_attention_heads", false},
+    {ModelType::MegatronBert, readMegatronBert, "hidden_size", "num_attention_heads", true},
+    {ModelType::MegatronGpt, readMegatronGpt, "hidden_size", "num_attention_heads", true},
     {ModelType::Vit, readVit, "hidden_size", "num_attention_heads", true},
 };
 
@@ -353,13 +410,16 @@ FailureOr<ModelConfig> mlir::st::parseModelConfig(StringRef json, StringRef path
   const ModelReader *model = llvm::find_if(
       modelReaders, [&](const ModelReader &model) { return stringify(model.type) == type; });
   if (model == std::end(modelReaders))
-    reader.unexpected("model_type", "\"bert\", \"gpt2\", \"llama\" or \"vit\"");
+    reader.unexpected("model_type", "\"bert\", \"gpt2\", \"llama\", \"megatron-bert\", "
+                                    "\"megatron-gpt\" or \"vit\"");
   if (reader.failed())
     return failure();
 
   config.type = model->type;
-  model->read(reader, config);
   config.initializerRange = reader.positive("initializer_range", 0.02);
+  model->read(reader, config);
+  if (config.vocabRows == 0)
+    config.vocabRows = config.vocabSize;
   config.tieWordEmbeddings = reader.boolean("tie_word_embeddings", model->tiesByDefault);
   config.problem = readProblem(reader, config.labelCount);
   refuseUnsupportedCommon(reader);

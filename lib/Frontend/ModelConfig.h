@@ -16,7 +16,7 @@
 
 namespace mlir::st {
 
-enum class ModelType { Bert, Gpt2, Llama, Vit };
+enum class ModelType { Bert, Gpt2, Llama, MegatronBert, MegatronGpt, Vit };
 
 /// What the model is trained to do, which decides its head and its loss.
 enum class Task {
@@ -25,7 +25,7 @@ enum class Task {
   MaskedLm,
   /// `span`: where the answer starts and ends (BertForQuestionAnswering).
   Span,
-  /// `clm`: the next token (GPT2LMHeadModel, LlamaForCausalLM).
+  /// `clm`: the next token (GPT2LMHeadModel, LlamaForCausalLM, GPTModel of Megatron-LM).
   CausalLm,
   /// `classify`: what a picture shows (ViTForImageClassification).
   Classify,
@@ -75,6 +75,9 @@ struct ModelConfig {
   int64_t keyValueHeadCount = 0;
   int64_t intermediateSize = 0;
   int64_t vocabSize = 0;
+  /// Of the word embeddings and the output: vocabSize, or the next multiple of what the
+  /// model pads it to. No token stands for the padding, but softmax counts it.
+  int64_t vocabRows = 0;
   int64_t positionCount = 0;
   /// Zero where the model has no token types.
   int64_t typeVocabSize = 0;

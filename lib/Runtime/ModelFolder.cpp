@@ -43,6 +43,16 @@ constexpr ConfigKey kLlamaKeys[] = {{"num_hidden_layers", "32"}, {"num_attention
                                     {"num_key_value_heads", ""}, {"head_dim", ""},
                                     {"hidden_act", "\"silu\""},  {"rms_norm_eps", "1e-6"},
                                     {"rope_theta", "10000"},     {"rope_scaling", "null"}};
+constexpr ConfigKey kMegatronBertKeys[] = {{"num_hidden_layers", "24"},
+                                           {"num_attention_heads", "16"},
+                                           {"hidden_act", "\"gelu\""},
+                                           {"layer_norm_eps", "1e-12"},
+                                           {"position_embedding_type", "\"absolute\""},
+                                           {"is_decoder", "false"}};
+constexpr ConfigKey kMegatronGptKeys[] = {{"num_layers", "24"},
+                                          {"num_attention_heads", "16"},
+                                          {"hidden_act", "\"gelu_new\""},
+                                          {"layernorm_epsilon", "1e-5"}};
 constexpr ConfigKey kVitKeys[] = {{"num_hidden_layers", "12"}, {"num_attention_heads", "12"},
                                   {"hidden_act", "\"gelu\""},  {"layer_norm_eps", "1e-12"},
                                   {"image_size", "224"},       {"patch_size", "16"}};
@@ -52,6 +62,8 @@ constexpr ConfigKey kBertDropouts[] = {{"hidden_dropout_prob", "0.1"},
 constexpr ConfigKey kGpt2Dropouts[] = {
     {"embd_pdrop", "0.1"}, {"attn_pdrop", "0.1"}, {"resid_pdrop", "0.1"}};
 constexpr ConfigKey kLlamaDropouts[] = {{"attention_dropout", "0"}};
+constexpr ConfigKey kMegatronGptDropouts[] = {{"hidden_dropout", "0.1"},
+                                              {"attention_dropout", "0.1"}};
 constexpr ConfigKey kVitDropouts[] = {{"hidden_dropout_prob", "0"},
                                       {"attention_probs_dropout_prob", "0"}};
 
@@ -62,16 +74,27 @@ struct ModelKeys {
 constexpr ModelKeys kModels[] = {{"bert", kBertKeys, kBertDropouts},
                                  {"gpt2", kGpt2Keys, kGpt2Dropouts},
                                  {"llama", kLlamaKeys, kLlamaDropouts},
+                                 {"megatron-bert", kMegatronBertKeys, kBertDropouts},
+                                 {"megatron-gpt", kMegatronGptKeys, kMegatronGptDropouts},
                                  {"vit", kVitKeys, kVitDropouts}};
 
 // The classes of transformers whose parameters have the names that a task's have.
 struct TaskClass {
   absl::string_view type, task, name;
 };
-constexpr TaskClass kClasses[] = {
-    {"bert", "mlm", "BertForPreTraining"}, {"bert", "span", "BertForQuestionAnswering"},
-    {"bert", "encode", "BertModel"},       {"gpt2", "clm", "GPT2LMHeadModel"},
-    {"llama", "clm", "LlamaForCausalLM"},  {"vit", "classify", "ViTForImageClassification"}};
+constexpr TaskClass kClasses[] = {{"bert", "mlm", "BertForPreTraining"},
+                                  {"bert", "span", "BertForQuestionAnswering"},
+                                  {"bert", "encode", "BertModel"},
+                                  {"gpt2", "clm", "GPT2LMHeadModel"},
+                                  {"llama", "clm", "LlamaForCausalLM"},
+                                  {"megatron-bert", "mlm", "MegatronBertForPreTraining"},
+                                  {"megatron-bert", "span", "MegatronBertForQuestionAnswering"},
+                                  {"megatron-bert", "encode", "MegatronBertModel"},
+                                  {"vit", "classify", "ViTForImageClassification"}};
+
+// The names that transformers has for arguments of Megatron-LM.
+constexpr std::pair<absl::string_view, absl::string_view> kSameKey[] = {
+    {"num_hidden_layers", "num_layers"}, {"hidden_dropout_prob", "hidden_dropout"}};
 
 // The names that transformers has for some functions.
 constexpr std::pair<absl::string_view, absl::string_view> kSameActivation[] = {
@@ -153,6 +176,9 @@ Value valueOf(const ModelConfig &config, const ConfigKey &key) {
   if (name == "rope_scaling")
     return rotaryScaling(config);
   const Value *found = findField(config, name);
+  for (const auto &[other, usual] : kSameKey)
+    if (!found && usual == name)
+      found = findField(config, std::string(other));
   // The base of rotary positions may stand in the object of their scaling.
   for (const char *object : {"rope_scaling", "rope_parameters"})
     if (const Value *rotary = name == "rope_theta" ? findField(config, object) : nullptr)
@@ -219,7 +245,8 @@ bool tiesEmbeddings(const ModelConfig &config) {
     return tie->bool_value();
   const std::string type = textOf(config, "model_type");
   // The first BERTs do not name their type.
-  return type == "bert" || type == "gpt2" || (type.empty() && findField(config, "type_vocab_size"));
+  return type == "bert" || type == "gpt2" || type == "megatron-bert" || type == "megatron-gpt" ||
+         (type.empty() && findField(config, "type_vocab_size"));
 }
 
 absl::StatusOr<std::optional<ModelConfig>> readModelConfig(const std::string &path,

@@ -1,4 +1,5 @@
-"""BERT, GPT-2, Llama and ViT in plain JAX, written from their papers and Hugging Face's names.
+"""BERT, GPT-2, Llama, ViT and two models of Megatron-LM in plain JAX, written from their papers and the names
+that Hugging Face and Megatron-LM have for parameters.
 
 The independent half of the comparison: nothing here looks at what St emits. A
 model is a function of (config, parameters, batch, key): parameters and batch are
@@ -127,8 +128,42 @@ def bert_encoder(config, parameters, batch, drop):
     return x, linear
 
 
+def megatron_bert_encoder(config, parameters, batch, drop):
+    """As transformers' MegatronBertModel: the residual stream itself is normalised at its end alone."""
+    hidden_drop = config.get("hidden_dropout_prob", 0.1)
+    attention_drop = config.get("attention_probs_dropout_prob", 0.1)
+    activation = ACTIVATIONS[config.get("hidden_act", "gelu")]
+
+    def linear(name, x):
+        return jnp.einsum("...i,oi->...o", x, parameters[f"{name}.weight"]) + parameters[f"{name}.bias"]
+
+    def norm(name, x):
+        return layer_norm(parameters, name, x, config.get("layer_norm_eps", 1e-12))
+
+    def table(name):
+        return parameters[f"bert.embeddings.{name}_embeddings.weight"]
+
+    ids = batch["input_ids"]
+    stream = token_embeddings(table("word"), ids, config.get("pad_token_id", 0))
+    stream += table("position")[None, :ids.shape[1]] + table("token_type")[batch["token_type_ids"]]
+    stream = drop(stream, hidden_drop)
+    bias = jnp.where(batch["attention_mask"] == 1, 0, jnp.finfo(jnp.float32).min)[:, None, None, :]
+    for i in range(config["num_hidden_layers"]):
+        layer = f"bert.encoder.layer.{i}"
+        normalized = norm(f"{layer}.attention.ln", stream)
+        projected = [linear(f"{layer}.attention.self.{which}", normalized) for which in ("query", "key", "value")]
+        context = attention(*projected, config["num_attention_heads"], bias, lambda p: drop(p, attention_drop))
+        stream += drop(linear(f"{layer}.attention.output.dense", context), hidden_drop)
+        inner = activation(linear(f"{layer}.intermediate.dense", norm(f"{layer}.ln", stream)))
+        stream += drop(linear(f"{layer}.output.dense", inner), hidden_drop)
+    return norm("bert.encoder.ln", stream), linear
+
+
+BERT_ENCODERS = {"bert": bert_encoder, "megatron-bert": megatron_bert_encoder}
+
+
 def bert_mlm(config, parameters, batch, key=None):
-    x, linear = bert_encoder(config, parameters, batch, Dropout(key))
+    x, linear = BERT_ENCODERS[config["model_type"]](config, parameters, batch, Dropout(key))
     activation = ACTIVATIONS[config.get("hidden_act", "gelu")]
     h = activation(linear("cls.predictions.transform.dense", x))
     h = layer_norm(parameters, "cls.predictions.transform.LayerNorm", h, config.get("layer_norm_eps", 1e-12))
@@ -142,7 +177,7 @@ def bert_mlm(config, parameters, batch, key=None):
 
 
 def bert_span(config, parameters, batch, key=None):
-    x, linear = bert_encoder(config, parameters, batch, Dropout(key))
+    x, linear = BERT_ENCODERS[config["model_type"]](config, parameters, batch, Dropout(key))
     logits = linear("qa_outputs", x)
     length = x.shape[1]
 
@@ -261,6 +296,41 @@ def llama_clm(config, parameters, batch, key=None):
     return cross_entropy(x @ parameters[head].T, batch["labels"], -100)
 
 
+def megatron_gpt_clm(config, parameters, batch, key=None):
+    """As Megatron-LM's GPTModel; a row of the fused weight is [head, query or key or value, element]."""
+    drop = Dropout(key)
+    hidden_drop = config.get("hidden_dropout", config.get("hidden_dropout_prob", 0.1))
+    activation = ACTIVATIONS[config.get("hidden_act", "gelu_new")]
+    heads, hidden = config["num_attention_heads"], config["hidden_size"]
+    rows, length = batch["input_ids"].shape
+
+    def linear(name, x):
+        return jnp.einsum("...i,oi->...o", x, parameters[f"{name}.weight"]) + parameters[f"{name}.bias"]
+
+    def norm(name, x):
+        return layer_norm(parameters, name, x, config.get("layernorm_epsilon", 1e-5))
+
+    embedding = "language_model.embedding."
+    words = parameters[embedding + "word_embeddings.weight"]
+    x = drop(words[batch["input_ids"]] + parameters[embedding + "position_embeddings.weight"][:length], hidden_drop)
+    visible = jnp.tril(jnp.ones((length, length), bool))
+    for i in range(config.get("num_layers", config.get("num_hidden_layers"))):
+        layer = f"language_model.encoder.layers.{i}."
+        fused = linear(layer + "self_attention.query_key_value", norm(layer + "input_layernorm", x))
+        query, keys, values = jnp.moveaxis(fused.reshape(rows, length, heads, 3, hidden // heads), 3, 0)
+        scores = jnp.einsum("bqhd,bkhd->bhqk", query, keys) / math.sqrt(hidden // heads)
+        probabilities = jax.nn.softmax(jnp.where(visible, scores, -jnp.inf), axis=-1)
+        probabilities = drop(probabilities, config.get("attention_dropout", 0.1))
+        context = jnp.einsum("bhqk,bkhd->bqhd", probabilities, values).reshape(rows, length, hidden)
+        x = x + drop(linear(layer + "self_attention.dense", context), hidden_drop)
+        inner = activation(linear(layer + "mlp.dense_h_to_4h", norm(layer + "post_attention_layernorm", x)))
+        x = x + drop(linear(layer + "mlp.dense_4h_to_h", inner), hidden_drop)
+    x = norm("language_model.encoder.final_layernorm", x)
+    if not config.get("tie_word_embeddings", True):
+        words = parameters["language_model.output_layer.weight"]
+    return cross_entropy(x @ words.T, batch["labels"], -100)
+
+
 def vit_classify(config, parameters, batch, key=None):
     drop = Dropout(key)
     hidden_drop = config.get("hidden_dropout_prob", 0.0)
@@ -301,7 +371,8 @@ def vit_classify(config, parameters, batch, key=None):
 
 
 LOSSES = {("bert", "mlm"): bert_mlm, ("bert", "span"): bert_span, ("gpt2", "clm"): gpt2_clm,
-          ("llama", "clm"): llama_clm, ("vit", "classify"): vit_classify}
+          ("llama", "clm"): llama_clm, ("megatron-bert", "mlm"): bert_mlm, ("megatron-bert", "span"): bert_span,
+          ("megatron-gpt", "clm"): megatron_gpt_clm, ("vit", "classify"): vit_classify}
 
 
 def loss_function(config, task):

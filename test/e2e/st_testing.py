@@ -30,6 +30,15 @@ SMALL_GPT2 = {
     "n_positions": 64, "vocab_size": 512, "activation_function": "gelu_new", "attn_pdrop": 0.1, "embd_pdrop": 0.1,
     "resid_pdrop": 0.1, "initializer_range": 0.02, "layer_norm_epsilon": 1e-5,
 }
+SMALL_MEGATRON_BERT = SMALL_BERT | {
+    "architectures": ["MegatronBertForPreTraining"], "model_type": "megatron-bert", "vocab_size": 500,
+    "make_vocab_size_divisible_by": 128,
+}
+SMALL_MEGATRON_GPT = {
+    "model_type": "megatron-gpt", "hidden_size": 64, "num_layers": 8, "num_attention_heads": 8,
+    "max_position_embeddings": 64, "vocab_size": 500, "make_vocab_size_divisible_by": 128, "hidden_dropout": 0.1,
+    "attention_dropout": 0.1, "init_method_std": 0.02, "layernorm_epsilon": 1e-5,
+}
 
 
 class Failure(Exception):

@@ -13,7 +13,8 @@ from safetensors.numpy import load_file, save_file
 
 import st_testing as st
 from jax_models import loss_function
-from test_jax_models import BERT, BERT_DROPOUT, GPT2, LLAMA, VIT, check_gradients, check_loss, double
+from test_jax_models import (BERT, BERT_DROPOUT, GPT2, LLAMA, MEGATRON_BERT, MEGATRON_GPT, MEGATRON_GPT_DROPOUT, VIT,
+                             check_gradients, check_loss, double)
 
 jax.config.update("jax_enable_x64", True)
 
@@ -37,7 +38,7 @@ def batch_of(config):
                 "labels": labels.astype(np.int32)}
     ids = rng.integers(0, config["vocab_size"], (BATCH, SEQ)).astype(np.int32)
     batch = {"input_ids": ids, "labels": np.where(rng.random(ids.shape) < 0.4, np.roll(ids, -1, 1), -100)}
-    if config["model_type"] == "bert":
+    if config["model_type"].endswith("bert"):
         batch |= {"token_type_ids": ids % 2, "attention_mask": np.tile(np.arange(SEQ) < SEQ - 3, (BATCH, 1)),
                   "next_sentence_label": ids[:, 0] % 2}
     return {name: value.astype(np.int32) for name, value in batch.items()}
@@ -98,12 +99,20 @@ CASES = [
     ("bert, 1x2", step_matches(BERT, "mlm", LAYOUTS["1x2"])),
     ("gpt2, 1x2", step_matches(GPT2, "clm", LAYOUTS["1x2"])),
     ("llama, dropout, 1x2", step_matches(LLAMA | {"attention_dropout": 0.3}, "clm", LAYOUTS["1x2"], dropout=True)),
+    *((f"{name}, {shape}", step_matches(config, task, LAYOUTS[shape]))
+      for name, config, task in (("megatron-bert", MEGATRON_BERT, "mlm"), ("megatron-gpt", MEGATRON_GPT, "clm"))
+      for shape in ("1x2", "2x2, 2 micro-batches")),
+    ("megatron-bert, dropout, 2x2", step_matches(
+        MEGATRON_BERT | BERT_DROPOUT, "mlm", LAYOUTS["2x2, 2 micro-batches"], dropout=True)),
+    ("megatron-gpt, dropout, 1x2, attention computed again", step_matches(
+        MEGATRON_GPT | MEGATRON_GPT_DROPOUT, "clm", LAYOUTS["1x2, attention computed again"], dropout=True)),
     ("vit, dropout, 2x2", step_matches(
         VIT | BERT_DROPOUT, "classify", LAYOUTS["2x2, 2 micro-batches"], dropout=True)),
     *((f"{name}, dropout, {layout}", step_matches(config, task, LAYOUTS[layout], dropout=True))
       for name, config, task in (("bert", st.SMALL_BERT, "mlm"), ("gpt2", st.SMALL_GPT2, "clm"))
       for layout in LAYOUTS if layout.endswith("computed again")),
     ("llama learns", learns(LLAMA, "clm", 3e-3)),
+    ("megatron-gpt learns", learns(MEGATRON_GPT, "clm", 3e-3)),
     ("vit learns", learns(VIT, "classify", 3e-3)),
     ("vit learns numbers", learns(VIT | {"num_labels": 1}, "classify", 3e-3)),
     ("vit learns several labels", learns(VIT | {"problem_type": "multi_label_classification"}, "classify", 3e-3)),

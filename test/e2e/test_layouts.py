@@ -46,6 +46,8 @@ MODELS = {
     "bert-mlm": (st.SMALL_BERT, "mlm"),
     "bert-span": (st.SMALL_BERT, "span"),
     "gpt2-clm": (st.SMALL_GPT2, "clm"),
+    "megatron-bert-mlm": (st.SMALL_MEGATRON_BERT, "mlm"),
+    "megatron-gpt-clm": (st.SMALL_MEGATRON_GPT, "clm"),
 }
 OPTIMIZERS = {
     "adamw": ["--optimizer=adamw", "--lr=1e-3"],
@@ -144,6 +146,10 @@ def cases():
     for layout in LAYOUTS:
         yield layout_case("bert-span", "adamw", layout, -1)
         yield layout_case("gpt2-clm", "sgd-clip", layout, -1)
+    for model in ("megatron-bert-mlm", "megatron-gpt-clm"):
+        yield layout_case(model, "sgd", "2x2-hybrid", "megatron")
+        yield layout_case(model, "adamw", "4x8", "megatron")
+        yield layout_case(model, "adamw", "8x1-pipelined", -1)
     for name, parallel in REPLICAS.items():
         yield case("bert-mlm", "adamw" if "zero" in parallel else "sgd", name, parallel)
         yield case("gpt2-clm", "sgd-clip", name, parallel)

@@ -17,6 +17,8 @@ constexpr char kLlama[] =
     R"({"model_type": "llama", "num_hidden_layers": 2, "num_attention_heads": 4, "hidden_size": 32})";
 constexpr char kLinear[] =
     R"({"model_type": "llama", "rope_scaling": {"type": "linear", "factor": 2}})";
+constexpr char kMegatronGpt[] = R"({"model_type": "megatron-gpt", "num_layers": 2})";
+constexpr char kMegatronBert[] = R"({"model_type": "megatron-bert"})";
 constexpr char kVit[] = R"({"model_type": "vit"})";
 constexpr char kUntyped[] = R"({"type_vocab_size": 2})";
 
@@ -79,6 +81,11 @@ TEST(ModelFolderTest, ComparesWhatChangesTheFunction) {
        "\"rope_scaling\" is an object"},
       {kLlama, "num_hidden_layers", "2", ""},
       {kGpt2, "activation_function", "\"gelu_fast\"", ""},
+      {kMegatronGpt, "layernorm_epsilon", "1e-3", "\"layernorm_epsilon\" is 0.001"},
+      {kMegatronGpt, "num_attention_heads", "16", ""},
+      {kMegatronGpt, "tie_word_embeddings", "false", "does not tie"},
+      {kMegatronBert, "num_hidden_layers", "24", ""},
+      {kMegatronBert, "num_hidden_layers", "12", "\"num_hidden_layers\" is 12"},
       {kVit, "image_size", "[224, 224]", ""},
       {kVit, "image_size", "[224, 192]", "\"image_size\" is an array"},
       {kVit, "num_hidden_layers", "12", ""},
@@ -90,6 +97,13 @@ TEST(ModelFolderTest, ComparesWhatChangesTheFunction) {
     EXPECT_TRUE(absl::StrContains(found.status().message(), test.expected)) << found.status();
   }
   EXPECT_FALSE(readModelConfig("/nonexistent/config.json", programOf(kBert))->has_value());
+}
+
+TEST(ModelFolderTest, KnowsBothNamesOfAnArgument) {
+  const char *found = R"({"model_type": "megatron-gpt", "num_hidden_layers": 2})";
+  EXPECT_TRUE(readModelConfig(pathOf(found), programOf(kMegatronGpt)).ok());
+  const char *deeper = R"({"model_type": "megatron-gpt", "num_hidden_layers": 3})";
+  EXPECT_FALSE(readModelConfig(pathOf(deeper), programOf(kMegatronGpt)).ok());
 }
 
 TEST(ModelFolderTest, WarnsOfDropout) {
