@@ -39,6 +39,8 @@ public:
   virtual OpTime memoryPass(double bytes, double launches) const = 0;
   /// The peak rate of products in this type, FLOP/s: what no program exceeds.
   virtual double peakFlops(proto::ElementType type) const = 0;
+  /// What no product exceeds under these costs, FLOP/s.
+  virtual double fastestProduct(proto::ElementType type) const = 0;
 };
 
 } // namespace st

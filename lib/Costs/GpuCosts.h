@@ -46,6 +46,9 @@ public:
   double transfer(double bytes, bool crossesNodes, int sharers) const override;
   OpTime memoryPass(double bytes, double launches) const override;
   double peakFlops(proto::ElementType type) const override;
+  double fastestProduct(proto::ElementType type) const override {
+    return peakFlops(type) * constants.productEfficiency;
+  }
 
 private:
   double productUs(const proto::OpWork &work) const;

@@ -58,7 +58,8 @@ struct StepInputs {
   const Costs &costs;
   BlockSource &blocks;
   const PipelineOrder &order;
-  double stepUs = 0; ///< host time once a step
+  double stepUs = 0;         ///< host time once a step
+  double optimizerBytes = 12; ///< of a parameter: master weight and moments
 };
 
 /// InvalidArgument, with the reason, for a layout that cannot be run: what does not divide.
