@@ -19,6 +19,8 @@ GPT2 = st.SMALL_GPT2 | {"n_embd": 32, "n_layer": 2, "n_head": 2}
 LLAMA = {"architectures": ["LlamaForCausalLM"], "model_type": "llama", "hidden_size": 32, "intermediate_size": 64,
          "num_hidden_layers": 2, "num_attention_heads": 4, "num_key_value_heads": 2, "max_position_embeddings": 128,
          "vocab_size": 96, "hidden_act": "silu", "rms_norm_eps": 1e-5, "rope_theta": 10000.0}
+MEGATRON_BERT = BERT | {"model_type": "megatron-bert", "vocab_size": 500, "make_vocab_size_divisible_by": 128}
+MEGATRON_GPT = st.SMALL_MEGATRON_GPT | {"hidden_size": 32, "num_layers": 2, "num_attention_heads": 2}
 
 
 def step_inputs(program):
@@ -74,6 +76,8 @@ CASES = [
     ("bert span, ragged", BERT, "span", 37, {"recompute": "selective"}, 1e-4),
     ("gpt2 clm", GPT2, "clm", 64, {}, 1e-4),
     ("llama clm", LLAMA, "clm", 72, {}, 1e-4),
+    ("megatron-bert mlm", MEGATRON_BERT, "mlm", 48, {}, 1e-4),
+    ("megatron-gpt clm", MEGATRON_GPT, "clm", 64, {}, 1e-4),
     ("bert mlm, bf16", BERT, "mlm", 48, {"precision": "bf16"}, 5e-2),
     ("gpt2 clm, bf16, no dropout, several tiles",
      GPT2 | {"n_positions": 256, "n_layer": 1} | {key: 0.0 for key in GPT2 if "pdrop" in key}, "clm", 200, {"precision": "bf16"}, 5e-2),
