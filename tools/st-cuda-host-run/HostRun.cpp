@@ -1,5 +1,6 @@
 #include "tools/st-cuda-host-run/HostRun.h"
 
+#include "backends/cuda/codegen/HostImage.h"
 #include "backends/cuda/codegen/Passes.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "lib/Reference/TensorTypes.h"
@@ -151,6 +152,11 @@ LogicalResult HostRun::execute(const ref::NamedTensors &inputs) {
     return failure();
   ExecutionEngineOptions options;
   options.jitCodeGenOptLevel = llvm::CodeGenOptLevel::None;
+  auto addRounding = [](llvm::Module *code) {
+    cuda::addBf16Rounding(*code);
+    return llvm::Error::success();
+  };
+  options.transformer = addRounding;
   auto engine = ExecutionEngine::create(*code, options);
   if (!engine)
     return module.emitError("cannot be compiled: ") << llvm::toString(engine.takeError());

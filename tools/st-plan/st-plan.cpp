@@ -3,7 +3,7 @@
 #include "lib/Costs/Profile.h"
 #include "lib/Driver/DiagnosticPrinter.h"
 #include "lib/Driver/ErrorHandlers.h"
-#include "lib/Driver/PlannedModels.h"
+#include "lib/Driver/Planning/PlannedModels.h"
 #include "lib/Planner/Fit.h"
 #include "lib/Support/InputFile.h"
 #include "lib/Support/StandardStreams.h"

@@ -93,9 +93,8 @@ static FailureOr<std::unique_ptr<llvm::TargetMachine>> makeMachine(ModuleOp modu
   return machine;
 }
 
-/// What the code generator calls to move a bf16 where the instruction set has none: f32 to bf16, to
-/// nearest, ties to even. No library that every host has defines it.
-static void addRounding(llvm::Module &code) {
+/// To nearest, ties to even.
+void mlir::cuda::addBf16Rounding(llvm::Module &code) {
   llvm::IRBuilder<> builder(code.getContext());
   llvm::Type *word = builder.getInt32Ty();
   auto *type = llvm::FunctionType::get(builder.getBFloatTy(), {builder.getFloatTy()}, false);
@@ -119,7 +118,7 @@ static LogicalResult writeObject(ModuleOp module, llvm::Module &code, llvm::Targ
                                  int file) {
   code.setDataLayout(machine.createDataLayout());
   code.setTargetTriple(machine.getTargetTriple());
-  addRounding(code);
+  addBf16Rounding(code);
   if (llvm::Error error = makeOptimizingTransformer(kOptLevel, 0, &machine)(&code))
     return module.emitError("kernels cannot be optimised: ") << llvm::toString(std::move(error));
   llvm::raw_fd_ostream stream(file, /*shouldClose=*/true);

@@ -4,6 +4,10 @@
 #include "backends/cuda/codegen/CommandList.h"
 #include "lib/Proto/cuda.pb.h"
 
+namespace llvm {
+class Module;
+} // namespace llvm
+
 namespace mlir::cuda {
 
 /// Compiles the kernels of a module, lowered by `gpu-to-host`, for the instruction set of most
@@ -12,5 +16,9 @@ namespace mlir::cuda {
 /// describes them: all memory, and where in it each argument of the kernel lies. Fails with a
 /// diagnostic.
 FailureOr<::st::proto::CudaImage> compileHostImage(ModuleOp module, const CommandLists &lists);
+
+/// Defines `__truncsfbf2` in code for the host, which the code generator calls to round f32 to bf16 where
+/// the instruction set cannot: no library that every host has defines it.
+void addBf16Rounding(llvm::Module &code);
 
 } // namespace mlir::cuda

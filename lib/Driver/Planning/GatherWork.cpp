@@ -1,4 +1,4 @@
-#include "lib/Driver/GatherWork.h"
+#include "lib/Driver/Planning/GatherWork.h"
 
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/StDialect.h"

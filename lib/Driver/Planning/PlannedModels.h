@@ -1,8 +1,9 @@
 // What the planner asks the compiler for.
-#ifndef ST_DRIVER_PLANNEDMODELS_H
-#define ST_DRIVER_PLANNEDMODELS_H
+#ifndef ST_DRIVER_PLANNING_PLANNEDMODELS_H
+#define ST_DRIVER_PLANNING_PLANNEDMODELS_H
 
-#include "lib/Driver/BlockCompiler.h"
+#include "lib/Driver/Planning/BlockCompiler.h"
+#include "lib/Driver/Planning/PlanInput.h"
 #include "lib/Planner/Predict.h"
 
 namespace mlir::st {
@@ -10,11 +11,13 @@ namespace mlir::st {
 /// The orders of schedule-pipeline.
 ::st::PipelineOrder makePipelineOrder();
 
-/// Models of measured rows, and their blocks: each distinct model once.
+/// Models and their blocks: each distinct model once.
 class PlannedModels {
 public:
   explicit PlannedModels(std::string target) : target(std::move(target)) {}
 
+  /// Valid as long as this object.
+  BlockCompiler &find(const PlanInput &input);
   absl::StatusOr<::st::BlockSource *> find(const ::st::MeasuredRow &row);
 
 private:
@@ -24,4 +27,4 @@ private:
 
 } // namespace mlir::st
 
-#endif // ST_DRIVER_PLANNEDMODELS_H
+#endif // ST_DRIVER_PLANNING_PLANNEDMODELS_H

@@ -1,10 +1,10 @@
-#include "lib/Driver/BlockCompiler.h"
+#include "lib/Driver/Planning/BlockCompiler.h"
 
 #include "lib/Driver/Compiler.h"
-#include "lib/Driver/GatherWork.h"
+#include "lib/Driver/Planning/GatherWork.h"
+#include "lib/Driver/Planning/PlanInput.h"
 #include "st/InitAll.h"
 
-#include "mlir/IR/Diagnostics.h"
 #include "mlir/IR/DialectRegistry.h"
 #include "llvm/Support/FormatVariadic.h"
 
@@ -34,7 +34,7 @@ absl::StatusOr<proto::ProgramWork> BlockCompiler::compile(const ::st::BlockKey &
   request.model = config;
   request.model->layerCount = ::st::kCompiledLayers;
   const int64_t multiple = vocabularyMultiple * key.tensor;
-  request.model->vocabSize = llvm::divideCeil(config.vocabSize, multiple) * multiple;
+  request.model->vocabRows = llvm::divideCeil(config.vocabRows, multiple) * multiple;
   request.quiet = true;
   request.stopAfter = key.formsKernels ? CompilePhase::Kernels : CompilePhase::Tasks;
   request.parallelText = llvm::formatv(
@@ -49,15 +49,13 @@ absl::StatusOr<proto::ProgramWork> BlockCompiler::compile(const ::st::BlockKey &
                                     {"seq", std::to_string(sequence)},
                                     {"target", target},
                                     {"optimizer", "adamw"}});
-  std::string error;
-  ScopedDiagnosticHandler handler(context.get(), [&](Diagnostic &diagnostic) {
-    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && error.empty())
-      error = diagnostic.str();
-    return success();
+  OwningOpRef<ModuleOp> module;
+  absl::Status done = captureError(context.get(), [&] {
+    module = compileToModule(request, context.get());
+    return success(static_cast<bool>(module));
   });
-  OwningOpRef<ModuleOp> module = compileToModule(request, context.get());
-  if (!module)
-    return absl::InvalidArgumentError(error.empty() ? "the block does not compile" : error);
+  if (!done.ok())
+    return done;
   return gatherWork(*module);
 }
 

@@ -1,0 +1,182 @@
+#include "lib/Driver/Planning/PlanInput.h"
+
+#include "absl/strings/str_cat.h"
+#include "mlir/IR/Diagnostics.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+absl::Status mlir::st::captureError(MLIRContext *context, llvm::function_ref<LogicalResult()> work) {
+  std::string error;
+  ScopedDiagnosticHandler handler(context, [&](Diagnostic &diagnostic) {
+    if (diagnostic.getSeverity() == DiagnosticSeverity::Error && error.empty()) {
+      llvm::raw_string_ostream os(error);
+      if (auto place = diagnostic.getLocation()->findInstanceOf<FileLineColLoc>())
+        os << place.getFilename().getValue() << ':' << place.getLine() << ": ";
+      os << diagnostic;
+    }
+    return success();
+  });
+  if (succeeded(work()))
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(error.empty() ? "failed without a diagnostic" : error);
+}
+
+/// Completes an input from its configuration.
+static void describeModel(PlanInput &input, StringRef name, int64_t sequence, std::string precision) {
+  input.model.name = name.str();
+  input.model.layers = input.config.layerCount;
+  input.model.hidden = input.config.hiddenSize;
+  input.model.heads = input.config.headCount;
+  input.model.vocabulary = input.config.vocabSize;
+  input.model.sequence = sequence;
+  input.model.precision = std::move(precision);
+}
+
+/// Parses a configuration that the planner wrote itself from sizes that somebody gave.
+static absl::Status parseConfig(StringRef json, StringRef path, ModelConfig &config) {
+  MLIRContext context;
+  return captureError(&context, [&] {
+    FailureOr<ModelConfig> parsed = parseModelConfig(json, path, &context);
+    if (succeeded(parsed))
+      config = std::move(*parsed);
+    return success(succeeded(parsed));
+  });
+}
+
+static Task defaultTask(ModelType type) {
+  switch (type) {
+  case ModelType::Bert:
+  case ModelType::MegatronBert:
+    return Task::MaskedLm;
+  case ModelType::Vit:
+    return Task::Classify;
+  default:
+    return Task::CausalLm;
+  }
+}
+
+absl::StatusOr<PlanInput> mlir::st::readModelFolder(const std::string &path, std::optional<Task> task,
+                                                    std::optional<int64_t> sequence,
+                                                    const std::string &precision) {
+  PlanInput input;
+  MLIRContext context;
+  absl::Status loaded = captureError(&context, [&] {
+    FailureOr<ModelConfig> config = loadModelConfig(path, &context);
+    if (succeeded(config))
+      input.config = std::move(*config);
+    return success(succeeded(config));
+  });
+  if (!loaded.ok())
+    return loaded;
+  input.task = task.value_or(defaultTask(input.config.type));
+  StringRef name = StringRef(path).rtrim('/');
+  name.consume_back("/config.json");
+  describeModel(input, name.rsplit('/').second.empty() ? name : name.rsplit('/').second,
+                sequence.value_or(input.config.positionCount), precision);
+  return input;
+}
+
+static std::string megatronConfig(StringRef family, const ::st::PlannedModel &model, int64_t ffnHidden,
+                                  int64_t positions, double attentionDropout, double hiddenDropout) {
+  const StringRef type = family == "bert" ? "megatron-bert" : "megatron-gpt";
+  const StringRef ffn = family == "bert" ? "intermediate_size" : "ffn_hidden_size";
+  const StringRef layers = family == "bert" ? "num_hidden_layers" : "num_layers";
+  const StringRef attention = family == "bert" ? "attention_probs_dropout_prob" : "attention_dropout";
+  const StringRef hidden = family == "bert" ? "hidden_dropout_prob" : "hidden_dropout";
+  return llvm::formatv(R"({{"model_type": "{0}", "hidden_act": "gelu_new", "hidden_size": {1}, "{2}": {3}, )"
+                       R"("num_attention_heads": {4}, "{5}": {6}, "max_position_embeddings": {7}, )"
+                       R"("vocab_size": {8}, "{9}": {10}, "{11}": {12})"
+                       "}",
+                       type, model.hidden, layers, model.layers, model.heads, ffn, ffnHidden, positions,
+                       model.vocabulary, attention, attentionDropout, hidden, hiddenDropout);
+}
+
+/// Megatron-LM pads vocabularies to a multiple of this times the tensor shards.
+constexpr int64_t kMegatronMultiple = 128;
+
+absl::StatusOr<PlanInput> mlir::st::readMeasuredRow(const ::st::MeasuredRow &row) {
+  PlanInput input;
+  const int64_t ffn = row.ffnHidden > 0 ? row.ffnHidden : 4 * row.model.hidden;
+  constexpr double kDropout = 0.1; // Megatron-LM's default
+  if (absl::Status parsed = parseConfig(
+          megatronConfig(row.family, row.model, ffn, row.model.sequence, kDropout, kDropout), "row",
+          input.config);
+      !parsed.ok())
+    return parsed;
+  input.task = row.family == "bert" ? Task::MaskedLm : Task::CausalLm;
+  describeModel(input, row.family, row.model.sequence, row.model.precision);
+  input.vocabularyMultiple = kMegatronMultiple;
+  input.optimizer = row.optimizer;
+  input.layout = row.layout;
+  input.globalBatch = row.layout.globalBatch();
+  return input;
+}
+
+static ::st::Recompute recomputeOf(RunRecomputation recomputation) {
+  switch (recomputation) {
+  case RunRecomputation::None:
+    return ::st::Recompute::None;
+  case RunRecomputation::Selective:
+    return ::st::Recompute::Selective;
+  case RunRecomputation::Full:
+    return ::st::Recompute::Full;
+  }
+  llvm_unreachable("unknown recomputation");
+}
+
+absl::StatusOr<PlanInput> mlir::st::readTrainingRun(const TrainingRun &run) {
+  auto refuse = [&](const Twine &what) {
+    return absl::InvalidArgumentError((run.path + ": " + what).str());
+  };
+  if (run.layers == 0 || run.hidden == 0 || run.heads == 0 || run.sequence == 0)
+    return refuse("says no model: expected layers, hidden size, heads and sequence length");
+  if (run.swiglu || run.rmsNorm || run.positions != RunPositions::Learned || run.keyValueHeads != run.heads)
+    return refuse("the model has gated inner layers, RMS norms, shared key heads or positions that are not "
+                  "learned; expected Megatron's GPT or BERT without them");
+  PlanInput input;
+  ::st::PlannedModel sizes;
+  sizes.hidden = run.hidden;
+  sizes.layers = run.layers;
+  sizes.heads = run.heads;
+  const bool isBert = run.family == RunFamily::MegatronBert;
+  constexpr int64_t kGptVocabulary = 50257, kBertVocabulary = 30522;
+  sizes.vocabulary = run.vocabulary > 0 ? run.vocabulary : isBert ? kBertVocabulary : kGptVocabulary;
+  if (absl::Status parsed = parseConfig(
+          megatronConfig(isBert ? "bert" : "gpt", sizes, run.ffnHidden, std::max(run.maxPositions, run.sequence),
+                         run.attentionDropout, run.hiddenDropout),
+          run.path, input.config);
+      !parsed.ok())
+    return parsed;
+  input.task = isBert ? Task::MaskedLm : Task::CausalLm;
+  const char *precision = run.precision == RunPrecision::F16    ? "f16"
+                          : run.precision == RunPrecision::BF16 ? "bf16"
+                                                                : "f32";
+  describeModel(input, isBert ? "megatron-bert" : "megatron-gpt", run.sequence, precision);
+  input.vocabularyMultiple = run.vocabularyMultiple;
+  input.optimizer = run.optimizer;
+  ::st::Layout layout;
+  layout.tensor = run.tensorParallel;
+  layout.stages = run.pipelineParallel;
+  layout.virtualStages = std::max<int64_t>(run.virtualStages, 1);
+  layout.replicas = std::max<int64_t>(run.dataParallel, 1);
+  layout.microBatch = std::max<int64_t>(run.microBatch, 1);
+  layout.microBatches = run.accumulation > 0 ? run.accumulation
+                        : run.globalBatch > 0 ? run.globalBatch / layout.replicas / layout.microBatch
+                                              : 1;
+  layout.zero = run.zeroStage;
+  layout.recompute = recomputeOf(run.recomputation);
+  layout.sequenceParallel = run.sequenceParallel;
+  layout.offloadOptimizer = run.optimizerOffload != RunOffload::None;
+  if (layout.virtualStages > 1)
+    layout.schedule = ::st::PipelineSchedule::Interleaved;
+  if (layout.microBatches < 1)
+    return refuse("the global batch " + Twine(run.globalBatch) + " is smaller than " + Twine(layout.replicas) +
+                  " replicas x micro-batch " + Twine(layout.microBatch));
+  input.layout = layout;
+  input.globalBatch = layout.globalBatch();
+  input.fates = run.fates;
+  input.measured = run.measured;
+  return input;
+}

@@ -1,0 +1,43 @@
+// What users hand to the planner, as one description: a model, a run, and what of its layout is fixed.
+#ifndef ST_DRIVER_PLANNING_PLANINPUT_H
+#define ST_DRIVER_PLANNING_PLANINPUT_H
+
+#include "lib/Frontend/ModelConfig.h"
+#include "lib/Frontend/TrainingRun.h"
+#include "lib/Planner/Layout.h"
+#include "lib/Planner/Rows.h"
+
+#include "absl/status/statusor.h"
+
+namespace mlir::st {
+
+struct PlanInput {
+  ModelConfig config;
+  Task task = Task::CausalLm;
+  ::st::PlannedModel model;
+  /// The vocabulary is padded to a multiple of this times the tensor shards; 1: not.
+  int64_t vocabularyMultiple = 1;
+  std::string optimizer = "adam";
+  /// The layout of a run that was described whole: a Megatron log or command line.
+  std::optional<::st::Layout> layout;
+  int64_t globalBatch = 0; ///< 0: not said
+  std::vector<KeyFate> fates;
+  std::optional<RunMeasurements> measured;
+};
+
+/// Of a folder with a config.json, or the file. Errors are one line.
+absl::StatusOr<PlanInput> readModelFolder(const std::string &path, std::optional<Task> task,
+                                          std::optional<int64_t> sequence, const std::string &precision);
+
+/// Of a run that was read from Megatron's or DeepSpeed's files.
+absl::StatusOr<PlanInput> readTrainingRun(const TrainingRun &run);
+
+/// Of a measured row: the model as Megatron-LM trains it.
+absl::StatusOr<PlanInput> readMeasuredRow(const ::st::MeasuredRow &row);
+
+/// The text of a diagnostic of `work`, or OK where it succeeds.
+absl::Status captureError(MLIRContext *context, llvm::function_ref<LogicalResult()> work);
+
+} // namespace mlir::st
+
+#endif // ST_DRIVER_PLANNING_PLANINPUT_H

@@ -1,0 +1,228 @@
+#include "lib/Planner/Report.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include <google/protobuf/util/json_util.h>
+
+#include <algorithm>
+
+namespace st {
+namespace {
+
+constexpr double kMib = 1 << 20;
+
+const char *fateName(Candidate::Fate fate) {
+  switch (fate) {
+  case Candidate::Best:
+    return "best";
+  case Candidate::OnFront:
+    return "on the front";
+  case Candidate::Slower:
+    return "slower";
+  case Candidate::Full:
+    return "does not fit";
+  case Candidate::Refused:
+    return "cannot run";
+  case Candidate::Bounded:
+    return "bounded";
+  }
+  return "";
+}
+
+/// What gives most memory back, of what the layout does not do yet.
+std::string adviseMemory(const Layout &layout, const DeviceMemory &memory) {
+  if (memory.activations + memory.workspace > memory.optimizer && layout.recompute != Recompute::Full)
+    return "recompute activations (recompute=full)";
+  if (layout.replicas > 1 && layout.zero == 0)
+    return "split the optimizer state over the replicas (zero=1)";
+  if (memory.activations > memory.parameters && layout.microBatch > 1)
+    return "halve the micro-batch";
+  if (layout.replicas > 1 && layout.zero < 3)
+    return absl::StrCat("split more of the state over the replicas (zero=", layout.zero + 1, ")");
+  if (!layout.offloadOptimizer && memory.optimizer > 0)
+    return "keep the optimizer state in the host's memory, or use 8-bit Adam";
+  return "take more tensor shards or stages";
+}
+
+void addTimeline(const StepEstimate &step, proto::PlanStep &plan) {
+  for (const GroupTimes &group : step.groups) {
+    proto::PlanGroup &added = *plan.add_timeline();
+    for (const GroupTimes::Run &run : group.runs) {
+      proto::PlanRun &entry = *added.add_runs();
+      entry.set_task(run.unit.kind == PipelineUnit::Forward    ? "F"
+                     : run.unit.kind == PipelineUnit::Backward ? "B"
+                                                               : "W");
+      entry.set_chunk(static_cast<int>(run.unit.chunk));
+      entry.set_micro_batch(static_cast<int>(run.unit.microBatch));
+      entry.set_start_ms(run.start * 1e-3);
+      entry.set_end_ms(run.end * 1e-3);
+    }
+  }
+}
+
+} // namespace
+
+proto::PlanLayout describeLayout(const Layout &layout) {
+  proto::PlanLayout plan;
+  plan.set_tp(static_cast<int>(layout.tensor));
+  plan.set_pp(static_cast<int>(layout.stages));
+  plan.set_dp(static_cast<int>(layout.replicas));
+  plan.set_virtual_stages(static_cast<int>(layout.virtualStages));
+  plan.set_micro_batch(static_cast<int>(layout.microBatch));
+  plan.set_accumulation(static_cast<int>(layout.microBatches));
+  plan.set_global_batch(static_cast<int>(layout.globalBatch()));
+  plan.set_zero(static_cast<int>(layout.zero));
+  plan.set_recompute(recomputeName(layout.recompute));
+  plan.set_schedule(scheduleName(layout.schedule));
+  plan.set_sequence_parallel(layout.sequenceParallel);
+  plan.set_offload_optimizer(layout.offloadOptimizer);
+  plan.set_devices(static_cast<int>(layout.devices()));
+  plan.set_text(printLayout(layout));
+  return plan;
+}
+
+proto::PlanStep describeStep(const StepInputs &inputs, const Layout &layout, const StepEstimate &step) {
+  proto::PlanStep plan;
+  *plan.mutable_layout() = describeLayout(layout);
+  const auto batch = static_cast<double>(layout.globalBatch()), devices = static_cast<double>(layout.devices());
+  const auto type = inputs.model.precision == "f32" ? proto::F32 : proto::F16;
+  plan.set_predicted_ms(step.ms);
+  plan.set_ms_per_sample(step.ms / batch);
+  plan.set_samples_per_second(batch / step.ms * 1e3);
+  plan.set_tokens_per_second(plan.samples_per_second() * static_cast<double>(inputs.model.sequence));
+  plan.set_petaflops(step.flops / step.ms * 1e3 * 1e-15);
+  plan.set_tflops_per_device(plan.petaflops() * 1e3 / devices);
+  plan.set_percent_of_peak(plan.tflops_per_device() * 1e12 / inputs.costs.peakFlops(type) * 100);
+  plan.set_bound_ms(step.lowerBoundMs);
+  const DeviceMemory &fullest = step.memory[step.fullest];
+  double least = fullest.total();
+  for (const DeviceMemory &memory : step.memory)
+    least = std::min(least, memory.total());
+  plan.set_memory_mib(fullest.total() / kMib);
+  plan.set_least_memory_mib(least / kMib);
+  plan.set_fit(fitName(step.fit));
+  plan.set_fits(step.fit != Fit::DoesNotFit);
+  if (step.fit != Fit::Fits)
+    plan.set_change_first(adviseMemory(layout, fullest));
+  for (const Timer &timer : step.timers) {
+    proto::PlanTimer &added = *plan.add_timers();
+    added.set_name(timer.name);
+    added.set_least_ms(timer.least);
+    added.set_median_ms(timer.median);
+    added.set_most_ms(timer.most);
+    added.set_last_rank_ms(timer.last);
+  }
+  for (const auto &[name, bytes] : fullest.classes()) {
+    proto::PlanMemory &added = *plan.add_memory();
+    added.set_name(name);
+    added.set_mib(bytes / kMib);
+  }
+  addTimeline(step, plan);
+  return plan;
+}
+
+absl::StatusOr<proto::PlanReport> describeSearch(const StepInputs &inputs, const SearchResult &result) {
+  proto::PlanReport report;
+  report.set_model(inputs.model.name);
+  report.set_cluster(inputs.cluster.name());
+  report.set_profile(inputs.profile.name());
+  report.set_precision(inputs.model.precision);
+  report.set_sequence(static_cast<int>(inputs.model.sequence));
+  report.set_memory_limit_mib(inputs.cluster.memory_bytes().value() / kMib);
+  report.set_composed(static_cast<int>(result.composed));
+  report.set_bound_ms(result.boundMs);
+  report.set_gap(result.gap());
+  for (size_t i : result.front) {
+    const Layout &layout = result.candidates[i].layout;
+    absl::StatusOr<StepEstimate> step = estimateStep(inputs, layout, /*keepRuns=*/i == *result.best);
+    if (!step.ok())
+      return step.status();
+    proto::PlanStep plan = describeStep(inputs, layout, *step);
+    if (i == *result.best) {
+      *report.mutable_best() = plan;
+      report.set_parameters(step->parameters);
+    }
+    plan.clear_timeline();
+    *report.add_front() = std::move(plan);
+  }
+  for (const Candidate &candidate : result.candidates) {
+    proto::PlanCandidate &added = *report.add_candidates();
+    *added.mutable_layout() = describeLayout(candidate.layout);
+    added.set_fate(fateName(candidate.fate));
+    added.set_predicted_ms(candidate.ms);
+    added.set_memory_mib(candidate.bytes / kMib);
+    added.set_reason(candidate.reason);
+  }
+  return report;
+}
+
+std::string printStep(const proto::PlanStep &step) {
+  std::string text = absl::StrFormat(
+      "layout           %s\n"
+      "devices          %d, global batch %d\n"
+      "step             %.4g ms, %.4g ms a sample (roofline lower bound %.4g ms)\n"
+      "throughput       %.4g samples/s, %.4g tokens/s\n"
+      "rate             %.4g TFLOP/s a device (products of the model, without recomputation), %.1f %% of peak, "
+      "%.4g PFLOP/s in all\n"
+      "memory           %.1f to %.1f GiB a device: %s\n",
+      step.layout().text(), step.layout().devices(), step.layout().global_batch(), step.predicted_ms(),
+      step.ms_per_sample(), step.bound_ms(), step.samples_per_second(), step.tokens_per_second(),
+      step.tflops_per_device(), step.percent_of_peak(), step.petaflops(), step.least_memory_mib() / 1024,
+      step.memory_mib() / 1024, step.fit());
+  if (!step.change_first().empty())
+    absl::StrAppend(&text, "change first     ", step.change_first(), "\n");
+  absl::StrAppendFormat(&text, "\n%-38s %10s %10s %10s %10s\n", "timer (ms)", "min", "median", "max", "last rank");
+  for (const proto::PlanTimer &timer : step.timers())
+    if (timer.most_ms() > 0)
+      absl::StrAppendFormat(&text, "%-38s %10.2f %10.2f %10.2f %10.2f\n", timer.name(), timer.least_ms(),
+                            timer.median_ms(), timer.most_ms(), timer.last_rank_ms());
+  absl::StrAppendFormat(&text, "\n%-20s %12s\n", "memory, fullest", "MiB");
+  for (const proto::PlanMemory &memory : step.memory())
+    absl::StrAppendFormat(&text, "%-20s %12.0f\n", memory.name(), memory.mib());
+  absl::StrAppendFormat(&text, "%-20s %12.0f\n", "sum", step.memory_mib());
+  return text;
+}
+
+std::string printFront(const proto::PlanReport &report) {
+  std::string text = absl::StrFormat("%s, %.4g parameters, %s, sequence %d, on %s (%s)\n", report.model(),
+                                     report.parameters(), report.precision(), report.sequence(), report.cluster(),
+                                     report.profile());
+  absl::StrAppendFormat(&text, "%d layouts, %d composed; no layout is faster than %.4g ms (gap %.1f %%)\n\n",
+                        report.candidates_size(), report.composed(), report.bound_ms(), report.gap() * 100);
+  absl::StrAppendFormat(&text, "%10s %12s %10s  %s\n", "ms a step", "TFLOP/s", "GiB", "layout");
+  for (const proto::PlanStep &step : report.front())
+    absl::StrAppendFormat(&text, "%10.4g %12.4g %10.1f  %s\n", step.predicted_ms(), step.tflops_per_device(),
+                          step.memory_mib() / 1024, step.layout().text());
+  return text;
+}
+
+std::string printJson(const google::protobuf::Message &message) {
+  google::protobuf::util::JsonPrintOptions options;
+  options.preserve_proto_field_names = true;
+  options.always_print_primitive_fields = true;
+  std::string text;
+  (void)google::protobuf::util::MessageToJsonString(message, &text, options);
+  return text;
+}
+
+std::string emitParallelFile(const Layout &layout, const std::string &precision) {
+  const bool isPipelined = layout.stages > 1;
+  std::string text = absl::StrFormat(
+      "{\n  \"mode\": \"%s\",\n  \"sharding_size\": %d,\n  \"sharding_dim\": \"megatron\",\n"
+      "  \"stage_cnt\": %d,\n  \"data\": %d,\n  \"accum_degree\": %d",
+      isPipelined ? "hybrid" : "sharding", layout.tensor, layout.stages, layout.replicas, layout.microBatches);
+  if (isPipelined)
+    absl::StrAppendFormat(&text, ",\n  \"schedule\": \"%s\"", scheduleName(layout.schedule));
+  if (layout.virtualStages > 1)
+    absl::StrAppendFormat(&text, ",\n  \"virtual_stages\": %d", layout.virtualStages);
+  if (layout.zero > 0)
+    absl::StrAppendFormat(&text, ",\n  \"zero\": %d", layout.zero);
+  if (layout.sequenceParallel && layout.tensor > 1)
+    absl::StrAppend(&text, ",\n  \"sequence_parallel\": \"gather_again\"");
+  absl::StrAppendFormat(&text, ",\n  \"recompute\": \"%s\",\n  \"precision\": \"%s\"\n}\n",
+                        recomputeName(layout.recompute), precision);
+  return text;
+}
+
+} // namespace st
