@@ -10,6 +10,7 @@
 #include "absl/strings/str_join.h"
 
 #include <cmath>
+#include <optional>
 #include <set>
 
 namespace st {
@@ -110,6 +111,26 @@ absl::StatusOr<proto::FittedConstants> builtinConstants(absl::string_view cluste
       return constants;
   }
   return absl::NotFoundError(absl::StrCat("no constants were fitted for cluster ", cluster, " and profile ", profile));
+}
+
+absl::StatusOr<proto::FittedConstants> findConstants(absl::string_view cluster, absl::string_view profile) {
+  std::optional<proto::FittedConstants> sameProfile, any;
+  for (const auto &[name, text] : builtinFits()) {
+    proto::FittedConstants constants;
+    if (absl::Status parsed = parseDevice(text, std::string(name), constants); !parsed.ok())
+      return parsed;
+    if (constants.profile() == profile && constants.cluster() == cluster)
+      return constants;
+    if (constants.profile() == profile && !sameProfile)
+      sameProfile = constants;
+    if (!any)
+      any = constants;
+  }
+  if (sameProfile)
+    return *sameProfile;
+  if (any)
+    return *any;
+  return absl::NotFoundError("no constants ship");
 }
 
 absl::StatusOr<proto::FittedConstants> loadConstants(const std::string &path) {

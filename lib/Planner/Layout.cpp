@@ -32,6 +32,35 @@ const char *scheduleName(PipelineSchedule schedule) {
   return "";
 }
 
+std::optional<Recompute> parseRecompute(absl::string_view name) {
+  for (Recompute each : {Recompute::None, Recompute::Selective, Recompute::Full})
+    if (name == recomputeName(each))
+      return each;
+  return std::nullopt;
+}
+
+std::optional<PipelineSchedule> parseSchedule(absl::string_view name) {
+  for (PipelineSchedule each : {PipelineSchedule::GPipe, PipelineSchedule::OneForwardOneBackward,
+                                PipelineSchedule::Interleaved, PipelineSchedule::ZeroBubbleH1})
+    if (name == scheduleName(each))
+      return each;
+  return std::nullopt;
+}
+
+std::optional<double> optimizerBytes(absl::string_view name) {
+  if (name == "adam" || name == "adamw")
+    return 8;
+  // Block-wise quantisation keeps a scale in f32 for each 2048 values (Dettmers et al., "8-bit Optimizers via
+  // Block-wise Quantization", ICLR 2022).
+  if (name == "adam-8bit")
+    return 2 + 2 * 4.0 / 2048;
+  if (name == "adafactor")
+    return 0.01;
+  if (name == "sgd")
+    return 4;
+  return std::nullopt;
+}
+
 bool Layout::operator==(const Layout &other) const {
   auto key = [](const Layout &layout) {
     return std::tuple(layout.tensor, layout.stages, layout.replicas, layout.virtualStages,

@@ -2,19 +2,26 @@
 #ifndef ST_PLANNER_LAYOUT_H
 #define ST_PLANNER_LAYOUT_H
 
-#include "absl/status/status.h"
+#include "absl/strings/string_view.h"
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace st {
 
 enum class Recompute : uint8_t { None, Selective, Full };
 const char *recomputeName(Recompute recompute);
+std::optional<Recompute> parseRecompute(absl::string_view name);
 
 enum class PipelineSchedule : uint8_t { GPipe, OneForwardOneBackward, Interleaved, ZeroBubbleH1 };
 /// As the parallel file spells it: "gpipe", "1f1b", "interleaved", "zb-h1".
 const char *scheduleName(PipelineSchedule schedule);
+std::optional<PipelineSchedule> parseSchedule(absl::string_view name);
+
+/// Bytes that an optimizer keeps of a parameter: two moments (adam), two in 8 bits (adam-8bit), rows and
+/// columns of one (adafactor), one moment (sgd). None for another name.
+std::optional<double> optimizerBytes(absl::string_view name);
 
 struct Layout {
   int64_t tensor = 1;        ///< shards of a layer's weights

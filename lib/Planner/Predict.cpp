@@ -9,7 +9,7 @@ absl::StatusOr<StepEstimate> predictRow(const PredictContext &context, const Gpu
     return blocks.status();
   const GpuCosts costs(context.cluster, context.profile, constants);
   return estimateStep({row.model, context.cluster, context.profile, costs, **blocks, context.order,
-                       constants.stepUs},
+                       constants.stepUs, optimizerBytes(row.optimizer).value_or(8)},
                       row.layout);
 }
 

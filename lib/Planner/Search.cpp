@@ -156,7 +156,7 @@ void Searcher::bound(Candidate &candidate) const {
       inputs.model.precision == "f32" ? inputs.profile.state_f32() : inputs.profile.state_f16();
   const double elements = std::floor(layers / (stages * static_cast<double>(layout.virtualStages))) *
                           static_cast<double>(layout.virtualStages) * layerElements / tensor;
-  const double optimizer = layout.offloadOptimizer ? 0 : inputs.optimizerBytes;
+  const double optimizer = layout.offloadOptimizer ? 0 : state.master() + inputs.optimizerBytes;
   candidate.boundBytes =
       inputs.cluster.context_bytes().value() +
       elements * (state.weights() / (layout.zero >= 3 ? replicas : 1) +

@@ -309,7 +309,7 @@ DeviceMemory Composer::sumMemory(int64_t group, int64_t inFlight) const {
   memory.gradients = parameters *
                      (state.gradients() / (layout.zero >= 2 ? replicas : 1) +
                       state.main_gradients() / (layout.zero >= 1 ? replicas : 1));
-  memory.optimizer = parameters * inputs.optimizerBytes / (layout.zero >= 1 ? replicas : 1);
+  memory.optimizer = parameters * (state.master() + inputs.optimizerBytes) / (layout.zero >= 1 ? replicas : 1);
   if (layout.offloadOptimizer)
     memory.optimizer = 0;
 

@@ -59,7 +59,7 @@ struct StepInputs {
   BlockSource &blocks;
   const PipelineOrder &order;
   double stepUs = 0;         ///< host time once a step
-  double optimizerBytes = 12; ///< of a parameter: master weight and moments
+  double optimizerBytes = 8; ///< of a parameter, besides its master weight
 };
 
 /// InvalidArgument, with the reason, for a layout that cannot be run: what does not divide.

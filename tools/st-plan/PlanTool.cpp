@@ -1,0 +1,459 @@
+#include "tools/st-plan/PlanTool.h"
+
+#include "lib/Costs/Profile.h"
+#include "lib/Driver/ProgramFile.h"
+#include "lib/Frontend/DeepSpeed/DeepSpeedConfig.h"
+#include "lib/Frontend/Megatron/Lint.h"
+#include "lib/Frontend/Megatron/Megatron.h"
+#include "lib/Planner/Fit.h"
+#include "lib/Support/AtomicFile.h"
+#include "lib/Support/InputFile.h"
+#include "lib/Timing/ClusterDescription.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_split.h"
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/raw_ostream.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+constexpr size_t kLargestInput = size_t(64) << 20;
+
+template <typename... Parts> static absl::Status invalid(const Parts &...parts) {
+  return absl::InvalidArgumentError(absl::StrCat(parts...));
+}
+
+template <typename T> static std::vector<T> asVector(const llvm::cl::list<T> &list) {
+  return std::vector<T>(list.begin(), list.end());
+}
+
+//===----------------------------------------------------------------------===//
+// Inputs
+//===----------------------------------------------------------------------===//
+
+absl::Status PlanTool::loadCluster() {
+  auto foundCluster = ::st::findClusterDescription(flags.cluster);
+  if (!foundCluster.ok())
+    return invalid("--cluster: ", foundCluster.status().message());
+  cluster = *std::move(foundCluster);
+  auto foundProfile = ::st::findProfile(flags.profile);
+  if (!foundProfile.ok())
+    return invalid("--profile: ", foundProfile.status().message());
+  profile = *std::move(foundProfile);
+  auto fitted = flags.constants.empty() ? ::st::findConstants(cluster.name(), profile.name())
+                                        : ::st::loadConstants(flags.constants);
+  if (!fitted.ok())
+    return fitted.status();
+  auto read = ::st::readConstants(*fitted);
+  if (!read.ok())
+    return invalid(flags.constants.empty() ? "constants" : flags.constants.c_str(), ": ", read.status().message());
+  constants = *read;
+  costs = std::make_unique<::st::GpuCosts>(cluster, profile, constants);
+  return absl::OkStatus();
+}
+
+static bool isModelFolder(const std::string &path) {
+  return llvm::sys::fs::is_directory(path) || StringRef(path).ends_with(".json");
+}
+
+absl::StatusOr<PlanInput> PlanTool::loadInput() const {
+  std::optional<Task> task;
+  if (!flags.task.empty()) {
+    task = symbolizeTask(flags.task);
+    if (!task || *task == Task::Encode)
+      return invalid("--task=", flags.task.getValue(), ": expected mlm, span, clm or classify");
+  }
+  PlanInput input;
+  if (flags.model.empty())
+    return invalid("expected a model folder, a config.json, a Megatron log or a command line");
+  if (isModelFolder(flags.model)) {
+    auto folder = readModelFolder(flags.model, task,
+                                  flags.sequence > 0 ? std::optional<int64_t>(flags.sequence) : std::nullopt,
+                                  flags.precision);
+    if (!folder.ok())
+      return folder.status();
+    input = *std::move(folder);
+    if (flags.deepspeed.empty())
+      return input;
+    // Only the run is DeepSpeed's; the model stays.
+    auto text = ::st::readInputFile(flags.deepspeed, kLargestInput);
+    if (!text.ok())
+      return invalid(flags.deepspeed.getValue(), ": cannot read: ", text.status().message());
+    TrainingRun run;
+    if (absl::Status status = readDeepSpeedConfig(*text, flags.deepspeed, run, deviceCount(input)); !status.ok())
+      return status;
+    input.model.precision = run.precision == RunPrecision::F16    ? "f16"
+                            : run.precision == RunPrecision::BF16 ? "bf16"
+                                                                  : "f32";
+    input.optimizer = run.optimizer;
+    input.fates = run.fates;
+    input.globalBatch = run.globalBatch;
+    if (run.globalBatch > 0 && run.microBatch > 0) {
+      ::st::Layout layout;
+      layout.replicas = std::max<int64_t>(run.dataParallel, 1);
+      layout.microBatch = run.microBatch;
+      layout.microBatches = std::max<int64_t>(run.accumulation, 1);
+      layout.zero = run.zeroStage;
+      layout.offloadOptimizer = run.optimizerOffload != RunOffload::None;
+      layout.recompute = run.recomputation == RunRecomputation::Full ? ::st::Recompute::Full : ::st::Recompute::None;
+      input.layout = layout;
+    }
+    return input;
+  }
+  auto log = loadMegatronLog(flags.model);
+  if (!log.ok())
+    return log.status();
+  auto run = buildTrainingRun(*log);
+  if (!run.ok())
+    return run.status();
+  return readTrainingRun(*run);
+}
+
+absl::Status PlanTool::checkFlags() const {
+  if (flags.precision != "f32" && flags.precision != "f16" && flags.precision != "bf16")
+    return invalid("--precision=", flags.precision.getValue(), ": expected f32, f16 or bf16");
+  if (!flags.optimizer.empty() && !::st::optimizerBytes(flags.optimizer))
+    return invalid("--optimizer=", flags.optimizer.getValue(), ": expected adam, adam-8bit, adafactor or sgd");
+  if (flags.devices > 0 && flags.nodes > 0)
+    return invalid("--devices and --nodes exclude each other");
+  // std::addressof: LLVM's lists have an operator & of their own.
+  for (const auto *list : {std::addressof(flags.tp), std::addressof(flags.pp), std::addressof(flags.dp),
+                           std::addressof(flags.vpp), std::addressof(flags.microBatch), std::addressof(flags.scale)})
+    for (int64_t value : *list)
+      if (value < 1 || value > 1000000)
+        return invalid("--", list->ArgStr.str(), "=", value, ": expected integers from 1 to 1000000");
+  for (int64_t value : flags.zero)
+    if (value < 0 || value > 3)
+      return invalid("--zero=", value, ": expected 0 to 3");
+  if (flags.daysFor < 0)
+    return invalid("--days-for=", flags.daysFor.getValue(), ": expected a number of tokens above 0");
+  return absl::OkStatus();
+}
+
+int64_t PlanTool::deviceCount(const PlanInput &input) const {
+  if (flags.devices > 0)
+    return flags.devices;
+  if (flags.nodes > 0)
+    return static_cast<int64_t>(flags.nodes) * cluster.devices_per_node();
+  return input.layout ? input.layout->devices() : cluster.devices_per_node();
+}
+
+int64_t PlanTool::batchOf(const PlanInput &input) const {
+  if (flags.batch > 0)
+    return flags.batch;
+  // Without a word about it: eight sequences a device.
+  return input.globalBatch > 0 ? input.globalBatch : 8 * deviceCount(input);
+}
+
+absl::StatusOr<::st::SearchSpace> PlanTool::makeSpace(const PlanInput &input, int64_t devices, int64_t batch) const {
+  ::st::SearchSpace space;
+  space.devices = devices;
+  space.globalBatch = batch;
+  space.tensor = asVector(flags.tp);
+  space.stages = asVector(flags.pp);
+  space.replicas = asVector(flags.dp);
+  space.virtualStages = asVector(flags.vpp);
+  space.microBatch = asVector(flags.microBatch);
+  space.zero = flags.zero.empty() ? std::vector<int64_t>{0, 1} : asVector(flags.zero);
+  if (!flags.recompute.empty())
+    space.recompute.clear();
+  for (const std::string &name : flags.recompute) {
+    auto recompute = ::st::parseRecompute(name);
+    if (!recompute)
+      return invalid("--recompute=", name, ": expected none, selective or full");
+    space.recompute.push_back(*recompute);
+  }
+  if (!flags.schedule.empty())
+    space.schedules.clear();
+  for (const std::string &name : flags.schedule) {
+    auto schedule = ::st::parseSchedule(name);
+    if (!schedule)
+      return invalid("--schedule=", name, ": expected gpipe, 1f1b, interleaved or zb-h1");
+    space.schedules.push_back(*schedule);
+  }
+  if (!flags.sequenceParallel.empty())
+    space.sequenceParallel.clear();
+  for (const std::string &value : flags.sequenceParallel) {
+    if (value != "true" && value != "false")
+      return invalid("--sequence-parallel=", value, ": expected true or false");
+    space.sequenceParallel.push_back(value == "true");
+  }
+  if (flags.offload)
+    space.offloadOptimizer = {false, true};
+  return space;
+}
+
+::st::StepInputs PlanTool::inputsOf(const PlanInput &input) {
+  const std::string &optimizer = flags.optimizer.empty() ? input.optimizer : flags.optimizer.getValue();
+  return {input.model, cluster, profile, *costs, models.find(input), order, constants.stepUs,
+          ::st::optimizerBytes(optimizer).value_or(*::st::optimizerBytes("adam"))};
+}
+
+//===----------------------------------------------------------------------===//
+// Rows and logs
+//===----------------------------------------------------------------------===//
+
+absl::Status PlanTool::predictRows() {
+  auto text = ::st::readInputFile(flags.rows, kLargestInput);
+  if (!text.ok())
+    return invalid(flags.rows.getValue(), ": cannot read: ", text.status().message());
+  auto file = ::st::parseRows(*text, flags.rows, {});
+  if (!file.ok())
+    return file.status();
+  for (const std::string &column : file->unused)
+    llvm::errs() << "st-plan: note: " << flags.rows << ": column " << column << " has no effect on the prediction\n";
+  ::st::FindBlocks findBlocks = [&](const ::st::MeasuredRow &row) { return models.find(row); };
+  ::st::PredictContext context{cluster, profile, findBlocks, order};
+  std::vector<double> predicted, measured;
+  std::string out;
+  for (const ::st::MeasuredRow &row : file->rows) {
+    auto step = ::st::predictRow(context, constants, row);
+    if (!step.ok())
+      return invalid(flags.rows.getValue(), ":", row.line, ": ", step.status().message());
+    const double mib = step->memory[step->fullest].total() / (1 << 20);
+    const bool fits = step->fit != ::st::Fit::DoesNotFit;
+    std::string error = "null";
+    if (row.measuredMs) {
+      predicted.push_back(step->ms);
+      measured.push_back(*row.measuredMs);
+      error = absl::StrFormat("%.5f", step->ms / *row.measuredMs - 1);
+    }
+    if (flags.json)
+      absl::StrAppendFormat(&out,
+                            "{\"line\": %d, \"predicted_ms\": %.6f, \"memory_mib\": %.1f, \"fits\": %s, "
+                            "\"fit\": \"%s\", \"tflops_per_device\": %.3f, \"measured_ms\": %s, \"error\": %s}\n",
+                            row.line, step->ms, mib, fits ? "true" : "false", ::st::fitName(step->fit),
+                            step->flops / step->ms * 1e-9 / static_cast<double>(row.layout.devices()),
+                            row.measuredMs ? absl::StrFormat("%.6f", *row.measuredMs) : "null", error);
+    else
+      absl::StrAppendFormat(&out, "%5d %12.4g ms %9.0f MiB %-18s %8s  %s\n", row.line, step->ms, mib,
+                            ::st::fitName(step->fit),
+                            row.measuredMs ? absl::StrFormat("%+.1f %%", (step->ms / *row.measuredMs - 1) * 100) : "",
+                            ::st::printLayout(row.layout));
+  }
+  llvm::outs() << out;
+  if (!measured.empty()) {
+    const ::st::FitErrors errors = ::st::compareWithRows(predicted, measured);
+    llvm::errs() << absl::StrFormat("%d rows: mean error %.2f %%, worst %.2f %%, Kendall tau %.3f\n", measured.size(),
+                                    errors.mean * 100, errors.worst * 100, errors.tau);
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PlanTool::lintLog() {
+  auto log = loadMegatronLog(flags.lintLog);
+  if (!log.ok())
+    return log.status();
+  const std::vector<LintFinding> findings = lintMegatronLog(*log);
+  bool canPlan = true;
+  for (const LintFinding &finding : findings) {
+    llvm::outs() << printFinding(finding, flags.lintLog) << '\n';
+    canPlan &= !finding.preventsPlan;
+  }
+  llvm::outs() << findings.size() << (findings.size() == 1 ? " contradiction\n" : " contradictions\n");
+  if (!canPlan)
+    return absl::OkStatus();
+  auto run = buildTrainingRun(*log);
+  if (!run.ok())
+    return run.status();
+  auto input = readTrainingRun(*run);
+  if (!input.ok())
+    return input.status();
+  if (!input->measured || input->measured->timers.empty())
+    return absl::OkStatus();
+  auto step = ::st::estimateStep(inputsOf(*input), *input->layout);
+  if (!step.ok())
+    return step.status();
+  llvm::outs() << absl::StrFormat("\n%-38s %10s %10s %8s\n", "timer of the last rank (ms)", "log", "predicted", "ratio");
+  for (const auto &[name, measured] : input->measured->timers) {
+    double predicted = 0;
+    for (const ::st::Timer &timer : step->timers)
+      if (timer.name == name)
+        predicted = timer.last;
+    llvm::outs() << absl::StrFormat("%-38s %10.2f %10.2f %8s\n", name, measured, predicted,
+                                    predicted > 0 ? absl::StrFormat("%.2f", measured / predicted) : "");
+  }
+  if (input->measured->perSample)
+    llvm::outs() << absl::StrFormat("%-38s %10.2f %10.2f %8.2f\n", "a sample", *input->measured->perSample,
+                                    step->ms / static_cast<double>(input->layout->globalBatch()),
+                                    *input->measured->perSample * static_cast<double>(input->layout->globalBatch()) / step->ms);
+  if (input->measured->memoryMax)
+    llvm::outs() << absl::StrFormat("%-38s %10.0f %10.0f %8.2f\n", "memory of the fullest device (MiB)",
+                                    *input->measured->memoryMax, step->memory[step->fullest].total() / (1 << 20),
+                                    *input->measured->memoryMax / (step->memory[step->fullest].total() / (1 << 20)));
+  return absl::OkStatus();
+}
+
+//===----------------------------------------------------------------------===//
+// Plans
+//===----------------------------------------------------------------------===//
+
+absl::StatusOr<::st::SearchResult> PlanTool::search(const PlanInput &input, const ::st::SearchSpace &space,
+                                                    bool showsProgress) {
+  ::st::Progress progress;
+  if (showsProgress && !flags.quiet)
+    progress = [](size_t done, size_t all, double best) {
+      constexpr size_t kEvery = 256;
+      if (done % kEvery == 0 || done == all)
+        llvm::errs() << absl::StrFormat("\rst-plan: %d of %d layouts, best %.4g ms%s", done, all, best,
+                                        done == all ? "\n" : "");
+    };
+  return ::st::searchLayouts(inputsOf(input), space, progress);
+}
+
+/// Whether a layout has the degrees "tp=1,pp=32".
+static absl::StatusOr<bool> matches(const ::st::Layout &layout, const std::string &degrees) {
+  for (absl::string_view part : absl::StrSplit(degrees, ',')) {
+    const std::pair<std::string, std::string> pair = absl::StrSplit(part, absl::MaxSplits('=', 1));
+    int64_t value = 0, own = 0;
+    const bool isNumber = absl::SimpleAtoi(pair.second, &value);
+    if (pair.first == "recompute") {
+      if (!::st::parseRecompute(pair.second))
+        return invalid("--why-not=", degrees, ": expected recompute=none, selective or full");
+      if (pair.second != ::st::recomputeName(layout.recompute))
+        return false;
+      continue;
+    }
+    const std::map<std::string, int64_t> known = {
+        {"tp", layout.tensor},         {"pp", layout.stages}, {"dp", layout.replicas},
+        {"vpp", layout.virtualStages}, {"mb", layout.microBatch}, {"accum", layout.microBatches},
+        {"zero", layout.zero},         {"sp", layout.sequenceParallel}};
+    auto found = known.find(pair.first);
+    if (found == known.end() || !isNumber)
+      return invalid("--why-not=", degrees, ": expected degrees as tp=1,pp=32 (tp, pp, dp, vpp, mb, accum, zero, sp, recompute)");
+    own = found->second;
+    if (own != value)
+      return false;
+  }
+  return true;
+}
+
+absl::Status PlanTool::explainLosers(const ::st::SearchResult &result) const {
+  for (const std::string &degrees : flags.whyNot) {
+    std::vector<const ::st::Candidate *> found;
+    for (const ::st::Candidate &candidate : result.candidates) {
+      auto match = matches(candidate.layout, degrees);
+      if (!match.ok())
+        return match.status();
+      if (*match)
+        found.push_back(&candidate);
+    }
+    llvm::outs() << "\nwhy not " << degrees << ": " << found.size() << " layouts\n";
+    // The nearest to the best first: those that were composed, then by their bounds.
+    llvm::stable_sort(found, [](const ::st::Candidate *a, const ::st::Candidate *b) {
+      const bool runsA = a->fate <= ::st::Candidate::Slower, runsB = b->fate <= ::st::Candidate::Slower;
+      return runsA != runsB ? runsA : (a->ms > 0 ? a->ms : a->boundMs) < (b->ms > 0 ? b->ms : b->boundMs);
+    });
+    for (const ::st::Candidate *candidate : ArrayRef(found).take_front(flags.top))
+      llvm::outs() << "  " << ::st::printLayout(candidate->layout) << ": "
+                   << (candidate->reason.empty() ? "the best" : candidate->reason) << '\n';
+  }
+  return absl::OkStatus();
+}
+
+absl::Status PlanTool::emitLayout(const ::st::Layout &layout, const PlanInput &input) const {
+  if (flags.emit.empty())
+    return absl::OkStatus();
+  return writeOutput(flags.emit, ::st::emitParallelFile(layout, input.model.precision));
+}
+
+/// What became of the keys of a user's configuration.
+static void printFates(const std::vector<KeyFate> &fates) {
+  size_t unused = 0;
+  for (const KeyFate &fate : fates)
+    unused += fate.fate == KeyFate::NoEffect;
+  if (fates.empty())
+    return;
+  llvm::outs() << "configuration    " << fates.size() - unused << " keys honoured, " << unused
+               << " with no effect on the plan:";
+  for (const KeyFate &fate : fates)
+    if (fate.fate == KeyFate::NoEffect)
+      llvm::outs() << ' ' << fate.key;
+  llvm::outs() << "\n\n";
+}
+
+absl::Status PlanTool::predictRun(const PlanInput &input) {
+  const ::st::StepInputs inputs = inputsOf(input);
+  auto step = ::st::estimateStep(inputs, *input.layout, flags.json);
+  if (!step.ok())
+    return step.status();
+  const ::st::proto::PlanStep plan = ::st::describeStep(inputs, *input.layout, *step);
+  if (flags.json) {
+    llvm::outs() << ::st::printJson(plan) << '\n';
+    return emitLayout(*input.layout, input);
+  }
+  printFates(input.fates);
+  llvm::outs() << absl::StrFormat("model            %s, %.0f parameters, %s, sequence %d\n", input.model.name,
+                                  step->parameters, input.model.precision, input.model.sequence)
+               << ::st::printStep(plan);
+  return emitLayout(*input.layout, input);
+}
+
+absl::Status PlanTool::plan(const PlanInput &input) {
+  auto space = makeSpace(input, deviceCount(input), batchOf(input));
+  if (!space.ok())
+    return space.status();
+  auto result = search(input, *space, true);
+  if (!result.ok())
+    return result.status();
+  if (!result->best) {
+    std::string reason = "no layout fills the devices with the batch";
+    for (const ::st::Candidate &candidate : result->candidates)
+      reason = candidate.reason;
+    return invalid("no layout of ", space->devices, " devices and batch ", space->globalBatch, " fits ", cluster.name(),
+                   ": ", reason);
+  }
+  const ::st::StepInputs inputs = inputsOf(input);
+  auto report = ::st::describeSearch(inputs, *result);
+  if (!report.ok())
+    return report.status();
+  if (flags.json) {
+    llvm::outs() << ::st::printJson(*report) << '\n';
+  } else {
+    printFates(input.fates);
+    llvm::outs() << ::st::printFront(*report) << '\n' << ::st::printStep(report->best());
+    if (flags.daysFor > 0) {
+      const double seconds = flags.daysFor / report->best().tokens_per_second();
+      llvm::outs() << absl::StrFormat("\n%.4g tokens take %.4g days, %.4g device-hours\n", flags.daysFor.getValue(),
+                                      seconds / 86400, seconds / 3600 * static_cast<double>(space->devices));
+    }
+  }
+  if (absl::Status status = explainLosers(*result); !status.ok())
+    return status;
+  return emitLayout(result->candidates[*result->best].layout, input);
+}
+
+absl::Status PlanTool::run() {
+  if (absl::Status status = checkFlags(); !status.ok())
+    return status;
+  if (absl::Status status = loadCluster(); !status.ok())
+    return status;
+  if (!flags.rows.empty())
+    return predictRows();
+  if (!flags.lintLog.empty())
+    return lintLog();
+  auto input = loadInput();
+  if (!input.ok())
+    return input.status();
+  if (flags.largestModel)
+    return findLargestModel(*std::move(input));
+  if (flags.fewestDevices)
+    return findFewestDevices(*input);
+  if (!flags.scale.empty())
+    return scale(*input);
+  if (flags.shrinkTo > 0)
+    return shrink(*input);
+  if (!flags.whatIf.empty()) {
+    for (const std::string &changes : flags.whatIf)
+      if (absl::Status status = askWhatIf(*input, changes); !status.ok())
+        return status;
+    return absl::OkStatus();
+  }
+  // A run that somebody describes whole is predicted as it is, unless it is to be planned on other devices.
+  const bool isFree = flags.devices > 0 || flags.nodes > 0 || !flags.whyNot.empty() || !flags.tp.empty() ||
+                      !flags.pp.empty() || !flags.dp.empty() || flags.batch > 0;
+  return input->layout && !isFree ? predictRun(*input) : plan(*input);
+}
