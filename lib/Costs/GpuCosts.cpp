@@ -34,7 +34,7 @@ proto::ClusterDescription withEfficiency(proto::ClusterDescription cluster, doub
 } // namespace
 
 std::vector<std::string> constantNames() {
-  return {"launch_us", "product_efficiency", "memory_efficiency", "network_efficiency", "skew_us", "step_us"};
+  return {"launch_us", "product_efficiency", "memory_efficiency", "network_efficiency", "step_us"};
 }
 
 double *findConstant(GpuConstants &constants, absl::string_view name) {
@@ -46,8 +46,6 @@ double *findConstant(GpuConstants &constants, absl::string_view name) {
     return &constants.memoryEfficiency;
   if (name == "network_efficiency")
     return &constants.networkEfficiency;
-  if (name == "skew_us")
-    return &constants.skewUs;
   return name == "step_us" ? &constants.stepUs : nullptr;
 }
 
@@ -121,8 +119,7 @@ OpTime GpuCosts::collective(const std::string &kind, double bytes,
   OpTime time;
   if (placement.ranks <= 1)
     return time;
-  time.host = std::max(profile.collective_launches(), 1.0) * constants.launchUs +
-              constants.skewUs * (placement.ranks - 1);
+  time.host = std::max(profile.collective_launches(), 1.0) * constants.launchUs;
   if (kind == "all_reduce")
     time.device = collectives.allReduce(bytes, placement);
   else if (kind == "all_gather")

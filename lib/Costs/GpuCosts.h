@@ -26,7 +26,6 @@ struct GpuConstants {
   double productEfficiency = 0.75; ///< of the peak, of full waves
   double memoryEfficiency = 0.75;  ///< of the memory's bandwidth
   double networkEfficiency = 0.8;  ///< of the nominal rate of the cards
-  double skewUs = 20;              ///< how much later each further rank comes to a collective
   double stepUs = 3000;            ///< once a step on the host: data, logs, schedules
 };
 

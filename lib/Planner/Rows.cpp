@@ -37,6 +37,8 @@ private:
   const std::string &path;
   const RowDefaults &defaults;
   std::vector<const Column *> order; ///< null: no effect
+  bool hasReplicas = false;
+  int64_t devices = 0; ///< of the row; 0: not said
   std::vector<std::string> names;
 };
 
@@ -141,6 +143,8 @@ const std::vector<RowParser::Column> &RowParser::columns() {
        [](MeasuredRow &row, Text text) { return readTime(text, 1e3, row.measuredMs); }},
       {{"tflops_per_gpu", "tflops"},
        [](MeasuredRow &row, Text text) { return readTime(text, 1, row.tflopsPerDevice); }},
+      {{"full_s"}, [](MeasuredRow &row, Text text) { return readTime(text, 1e3, row.fullMs); }},
+      {{"sp_selective_s"}, [](MeasuredRow &row, Text text) { return readTime(text, 1e3, row.selectiveMs); }},
       {{"memory_mib"}, [](MeasuredRow &row, Text text) { return readTime(text, 1, row.memoryMib); }},
       {{"memory_gb", "memory_gib"},
        [](MeasuredRow &row, Text text) { return readTime(text, 1024, row.memoryMib); }},
@@ -161,11 +165,12 @@ absl::Status RowParser::readHeader(absl::string_view line, RowsFile &file) {
       if (std::find(column.names.begin(), column.names.end(), name) != column.names.end())
         found = &column;
     order.push_back(found);
+    hasReplicas |= found && found->names.front() == "dp";
     // Devices follow from the three degrees, which finish() compares with them.
     if (!found && name != "gpus" && name != "devices")
       file.unused.push_back(name);
   }
-  for (absl::string_view needed : {"tp", "pp", "dp", "micro_batch", "global_batch", "hidden", "heads", "layers"}) {
+  for (absl::string_view needed : {"tp", "pp", "micro_batch", "global_batch", "hidden", "heads", "layers"}) {
     const bool isThere = std::any_of(order.begin(), order.end(), [&](const Column *column) {
       return column && std::find(column->names.begin(), column->names.end(), needed) != column->names.end();
     });
@@ -177,6 +182,9 @@ absl::Status RowParser::readHeader(absl::string_view line, RowsFile &file) {
 
 absl::Status RowParser::finish(MeasuredRow &row) {
   Layout &layout = row.layout;
+  // Without a column for them, replicas are what the devices leave.
+  if (!hasReplicas && devices > 0 && devices % (layout.tensor * layout.stages) == 0)
+    layout.replicas = devices / (layout.tensor * layout.stages);
   const int64_t batch = layout.microBatches, once = layout.replicas * layout.microBatch;
   if (batch % once != 0)
     return error(row.line, absl::StrCat("global_batch ", batch, " is no multiple of dp x micro_batch = ",
@@ -211,19 +219,28 @@ absl::Status RowParser::readRow(absl::string_view line, int number, RowsFile &fi
     if (!wrong.empty())
       return error(number, absl::StrCat("column ", names[i], ": expected ", wrong, ", found \"", field, "\""));
   }
+  devices = 0;
+  for (size_t i = 0; i < fields.size(); ++i)
+    if (names[i] == "gpus" || names[i] == "devices")
+      if (std::string wrong = readCount(absl::StripAsciiWhitespace(fields[i]), devices); !wrong.empty())
+        return error(number, absl::StrCat("column ", names[i], ": expected ", wrong, ", found \"", fields[i], "\""));
   if (absl::Status status = finish(row); !status.ok())
     return status;
-  for (size_t i = 0; i < fields.size(); ++i) {
-    int64_t devices = 0;
-    if (names[i] != "gpus" && names[i] != "devices")
-      continue;
-    if (std::string wrong = readCount(absl::StripAsciiWhitespace(fields[i]), devices); !wrong.empty())
-      return error(number, absl::StrCat("column ", names[i], ": expected ", wrong, ", found \"", fields[i], "\""));
-    if (devices != row.layout.devices())
-      return error(number, absl::StrCat("column ", names[i], ": expected tp x pp x dp = ", row.layout.devices(),
-                                        ", found ", devices));
+  if (devices > 0 && devices != row.layout.devices())
+    return error(number, absl::StrCat("expected gpus = tp x pp x dp = ", row.layout.devices(), ", found ", devices));
+  if (!row.fullMs && !row.selectiveMs)
+    file.rows.push_back(row);
+  if (row.fullMs) {
+    file.rows.push_back(row);
+    file.rows.back().measuredMs = row.fullMs;
+    file.rows.back().layout.recompute = Recompute::Full;
   }
-  file.rows.push_back(std::move(row));
+  if (row.selectiveMs) {
+    file.rows.push_back(row);
+    file.rows.back().measuredMs = row.selectiveMs;
+    file.rows.back().layout.recompute = Recompute::Selective;
+    file.rows.back().layout.sequenceParallel = true;
+  }
   return absl::OkStatus();
 }
 

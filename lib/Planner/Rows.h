@@ -25,6 +25,9 @@ struct MeasuredRow {
   std::optional<double> measuredMs;      ///< of a step
   std::optional<double> memoryMib;       ///< of the fullest device
   std::optional<double> tflopsPerDevice; ///< instead of a time
+  /// With full recomputation, and with sequence parallelism and selective recomputation: such a row
+  /// of a file is one here for each.
+  std::optional<double> fullMs, selectiveMs;
 };
 
 struct RowsFile {

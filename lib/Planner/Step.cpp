@@ -148,7 +148,8 @@ OpTime Composer::timeOp(const proto::OpWork &op) const {
     const double bytes = op.read_bytes() + op.written_bytes();
     OpTime fused = inputs.costs.op(op), pass = inputs.costs.memoryPass(bytes, 1);
     // Scale, mask, conversion to f32, softmax, conversion back: the passes between are in f32.
-    return {fused.host + 4 * pass.host, fused.device + 6 * pass.device};
+    const double more = profile.unfused_softmax_launches();
+    return {fused.host + more * pass.host, fused.device + more * pass.device};
   }
   return inputs.costs.op(op);
 }
