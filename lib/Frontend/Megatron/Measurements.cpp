@@ -92,6 +92,8 @@ bool LogMeasurements::readTimerLine(StringRef text) {
 
 void LogMeasurements::readIteration(StringRef text, unsigned line) {
   auto [head, rest] = text.split('|');
+  if (!head.contains("iteration"))
+    return;
   StringRef numbers = head.drop_front(head.find("iteration") + StringRef("iteration").size());
   LoggedIteration result;
   result.line = line;

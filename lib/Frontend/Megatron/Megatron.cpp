@@ -19,11 +19,11 @@ std::optional<int64_t> mlir::st::knownVocabulary(StringRef path) {
                {"bert", "cased", 28996},
                {"gpt2", "", 50257}};
   // The folder names the model where the file is called vocab.txt.
-  auto [folder, name] = path.rsplit('/');
-  std::string lower =
-      (path.contains('/') ? folder.rsplit('/').second.str() + "/" + name.str() : path.str());
-  lower = StringRef(lower).lower();
-  for (StringRef text : {StringRef(lower).rsplit('/').second, StringRef(lower)})
+  std::string lower = path.lower();
+  StringRef folder, name = lower;
+  if (path.contains('/'))
+    std::tie(folder, name) = StringRef(lower).rsplit('/');
+  for (StringRef text : {name, folder.substr(folder.rfind('/') + 1)})
     for (const Known &entry : known)
       if (text.contains(entry.part) && text.contains(entry.other))
         return entry.tokens;
