@@ -61,7 +61,10 @@ StringRef mlir::st::tokenizerType(const MegatronLog &log) {
 std::optional<RunFamily> mlir::st::runFamily(const MegatronLog &log) {
   if (std::optional<RunFamily> family = scriptFamily(log.script))
     return family;
-  return tokenizerFamily(log.text("tokenizer_type"));
+  if (std::optional<RunFamily> family = tokenizerFamily(log.text("tokenizer_type")))
+    return family;
+  StringRef vocabulary = log.text("vocab_file");
+  return scriptFamily(vocabulary.substr(vocabulary.rfind('/') + 1));
 }
 
 static int64_t sizeOr(const MegatronLog &log, StringRef name, int64_t fallback) {

@@ -46,7 +46,8 @@ ArrayRef<LintCheck> layoutChecks();
 ArrayRef<LintCheck> settingChecks();
 ArrayRef<LintCheck> measurementChecks();
 
-/// The family of a run by its script, or else its tokenizer; nothing where neither says.
+/// The family of a run by its script, or else its tokenizer, or the name of its vocabulary; nothing
+/// where none says.
 std::optional<RunFamily> runFamily(const MegatronLog &log);
 std::optional<RunFamily> scriptFamily(StringRef script);
 std::optional<RunFamily> tokenizerFamily(StringRef tokenizer);

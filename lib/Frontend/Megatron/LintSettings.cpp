@@ -263,7 +263,7 @@ static void checkCommandLine(Linter &linter) {
   if (log.fromDump.empty())
     return;
   for (const auto &[name, given] : log.fromCommand) {
-    auto dumped = log.fromDump.find(name);
+    const auto *dumped = log.fromDump.find(name);
     bool isUnknown = given.text.find('$') != std::string::npos;
     if (dumped == log.fromDump.end() || isUnknown || isRewritten(name) ||
         isSameValue(given, dumped->second))

@@ -12,7 +12,7 @@ using namespace mlir::st;
 
 const GivenArgument *MegatronLog::find(StringRef name, bool orNone) const {
   for (const ArgumentMap *map : {&fromDump, &fromCommand})
-    if (auto found = map->find(name); found != map->end())
+    if (const auto *found = map->find(name); found != map->end())
       return orNone || !found->second.isNone ? &found->second : nullptr;
   return nullptr;
 }
@@ -182,7 +182,7 @@ absl::Status LogParser::readOption(ArrayRef<CommandWord> words, size_t &at) {
   auto [written, attached] = StringRef(word.text).drop_front(2).split('=');
   bool hasAttached = written.size() + 2 < word.text.size();
   std::string option = written.str();
-  std::replace(option.begin(), option.end(), '-', '_');
+  llvm::replace(option, '-', '_');
   const ArgumentAlias *alias = findAlias(option);
   const Argument *argument = findArgument(alias ? alias->name : StringRef(option));
   if (!argument)

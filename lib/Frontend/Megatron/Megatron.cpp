@@ -9,6 +9,8 @@
 using namespace mlir;
 using namespace mlir::st;
 
+constexpr int64_t gpt2Tokens = 50257;
+
 std::optional<int64_t> mlir::st::knownVocabulary(StringRef path) {
   struct Known {
     StringRef part, other;
@@ -17,7 +19,7 @@ std::optional<int64_t> mlir::st::knownVocabulary(StringRef path) {
                {"multilingual", "cased", 119547},
                {"bert", "uncased", 30522},
                {"bert", "cased", 28996},
-               {"gpt2", "", 50257}};
+               {"gpt2", "", gpt2Tokens}};
   // The folder names the model where the file is called vocab.txt.
   std::string lower = path.lower();
   StringRef folder, name = lower;
@@ -188,7 +190,7 @@ void RunBuilder::decideVocabulary() {
   else if (run.vocabulary == 0)
     run.vocabulary = knownVocabulary(log.text("vocab_file")).value_or(0);
   if (run.vocabulary == 0 && tokenizerType(log) == "GPT2BPETokenizer")
-    run.vocabulary = *knownVocabulary("gpt2");
+    run.vocabulary = gpt2Tokens;
   if (run.vocabulary != 0 && !log.measured.vocabulary)
     run.vocabulary += log.integer("vocab_extra_ids").value_or(0);
   if (run.paddedVocabulary == 0)

@@ -82,6 +82,7 @@ TEST(LintTest, OddSizesThatAreFine) {
   EXPECT_EQ(findings(changed("split", "969, 30, 1")), Strings());
   EXPECT_EQ(findings(changed("lr_decay_iters", "None")), Strings());
   EXPECT_EQ(findings(changed("load", "checkpoints/bert_cased_345m")), Strings());
+  EXPECT_EQ(findings(changed("vocab_extra_ids", "100")), Strings());
 }
 
 TEST(LintTest, CommandLineAndDump) {
@@ -106,6 +107,13 @@ TEST(LintTest, FindingsHaveTheirValues) {
   using Values = std::vector<std::pair<std::string, std::string>>;
   EXPECT_EQ(found[0].values, (Values{{"lr", "0.0001"}, {"min_lr", "0.5"}}));
   EXPECT_FALSE(found[0].preventsPlan);
+}
+
+TEST(LintTest, TheDocumentNamesEveryFinding) {
+  std::ifstream file(ST_SOURCE_DIR "/docs/other-configurations.md");
+  std::string document{std::istreambuf_iterator<char>(file), {}};
+  for (llvm::StringRef id : lintIds())
+    EXPECT_NE(document.find("`" + id.str() + "`"), std::string::npos) << id.str();
 }
 
 } // namespace
