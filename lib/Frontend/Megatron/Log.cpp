@@ -98,15 +98,22 @@ void LogParser::beginDump() {
 
 absl::Status LogParser::addDumped(StringRef name, StringRef value) {
   const Argument *argument = findArgument(name);
+  // Some versions print a flag under the name of the option that clears it.
+  const ArgumentAlias *alias = argument ? nullptr : findAlias(name);
+  if (alias) {
+    argument = findArgument(alias->name);
+    if (!alias->flagValue)
+      value = value == "True" ? "False" : value == "False" ? "True" : value;
+  }
   if (!argument)
     return error(line, "unknown argument " + quoted(name) + suggestArgument(name));
   GivenArgument given;
   if (std::string problem = readValue(*argument, value, given); !problem.empty())
-    return error(line, "argument '" + argument->name + "': " + problem);
+    return error(line, "argument '" + name + "': " + problem);
   given.line = line;
   auto [place, isNew] = log.fromDump.try_emplace(argument->name, given);
   if (!isNew && place->second.text != given.text)
-    return error(line, "argument '" + argument->name + "' is there twice: expected " +
+    return error(line, "argument '" + name + "' is there twice: expected " +
                            quoted(place->second.text) + " as before, found " + quoted(given.text));
   return absl::OkStatus();
 }

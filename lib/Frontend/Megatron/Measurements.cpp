@@ -163,9 +163,11 @@ void LogMeasurements::readSetup(StringRef text, unsigned line) {
     std::optional<int64_t> padded = integerAfter(text, "(new size:");
     if (size && padded)
       vocabulary = LoggedVocabulary{line, *size, *padded};
-  } else if (std::optional<int64_t> count =
-                 integerAfter(text, "setting number of micro-batches to constant")) {
-    microBatches = LoggedMicroBatches{line, *count};
+  } else {
+    for (StringRef key : {"setting number of micro-batches to constant",
+                          "setting number of microbatches to constant"})
+      if (std::optional<int64_t> count = integerAfter(text, key))
+        microBatches = LoggedMicroBatches{line, *count};
   }
 }
 

@@ -162,6 +162,10 @@ absl::Status RunBuilder::decideModel() {
     return error(log.find("num_key_value_heads") ? "num_key_value_heads" : "num_query_groups",
                  "expected a divisor of the " + Twine(run.heads) + " attention heads, found " +
                      Twine(run.keyValueHeads));
+  // Where all linear layers have a bias, those of queries, keys and values say so once more.
+  if (log.flag("add_qkv_bias") && !run.linearBias)
+    return error("add_qkv_bias", "expected False without biases of the other linear layers, since "
+                                 "no such model can be planned, found 'True'");
   run.rmsNorm = log.text("normalization").equals_insensitive("rmsnorm");
   // Megatron keeps the products of a gated layer as many as those of one that is not.
   if (run.ffnHidden == 0)

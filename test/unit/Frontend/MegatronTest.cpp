@@ -211,6 +211,45 @@ TEST(MegatronTest, TimersAsRanges) {
   EXPECT_EQ(run.measured->memoryMax, 4.5);
 }
 
+/// Lines of a newer version: other names, long ones without dots, values that are empty.
+TEST(MegatronTest, NewerDump) {
+  TrainingRun run = readRun("INFO:megatron.core:setting number of microbatches to constant 16\n"
+                            "------------------------ arguments ------------------------\n"
+                            "  add_bias_linear ................................. True\n"
+                            "  add_qkv_bias .................................... True\n"
+                            "  attention_backend ............................... AttnBackend.auto\n"
+                            "  config_logger_dir ............................... \n"
+                            "  cp_comm_type .................................... ['p2p']\n"
+                            "  encoder_num_layers .............................. 12\n"
+                            "  encoder_seq_length .............................. 512\n"
+                            "  fp16 ............................................ True\n"
+                            "  global_batch_size ............................... 16\n"
+                            "  hidden_size ..................................... 768\n"
+                            "  inference_dynamic_batching_buffer_guaranteed_fraction  0.2\n"
+                            "  inference_dynamic_batching_buffer_overflow_factor  None\n"
+                            "  keep_fp8_transpose_cache_when_using_custom_fsdp . False\n"
+                            "  micro_batch_size ................................ 1\n"
+                            "  no_bias_gelu_fusion ............................. True\n"
+                            "  num_attention_heads ............................. 12\n"
+                            "  num_layers ...................................... 12\n"
+                            "  num_query_groups ................................ 1\n"
+                            "  params_dtype .................................... torch.float16\n"
+                            "  recompute_granularity ........................... selective\n"
+                            "  seq_length ...................................... 512\n"
+                            "  tokenizer_type .................................. GPT2BPETokenizer\n"
+                            "  use_distributed_optimizer ....................... True\n"
+                            "  world_size ...................................... 1\n"
+                            "-------------------- end of arguments ---------------------\n");
+  EXPECT_EQ(run.layers, 12);
+  EXPECT_EQ(run.keyValueHeads, 12);
+  EXPECT_EQ(run.vocabulary, 50257);
+  EXPECT_EQ(run.accumulation, 16);
+  EXPECT_EQ(run.recomputation, RunRecomputation::Selective);
+  EXPECT_EQ(run.zeroStage, 1);
+  EXPECT_FALSE(run.fusedBiasGelu);
+  EXPECT_EQ(run.fates.size(), 24u);
+}
+
 TEST(MegatronTest, KnownVocabularies) {
   EXPECT_EQ(knownVocabulary("a/bert-large-cased-vocab.txt"), 28996);
   EXPECT_EQ(knownVocabulary("bert-base-uncased/vocab.txt"), 30522);
