@@ -19,9 +19,11 @@ BIN = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build")) / "bin"
 
 # Files of the tree that are input of a target as they are.
 FILES = {
+    "deep-speed-config": ["test/Inputs/DeepSpeed/*.json", "examples/**/*.json"],
     "hlo": ["test/Hlo/*.hlo"],
     "import": ["test/Import/*.mlir", "test/Sdy/*.mlir", "test/StableHLO/**/*.mlir"],
     "json": ["examples/**/*.json"],
+    "megatron-log": ["test/Inputs/Megatron/*.log", "scripts/*.sh"],
     "model-config": ["examples/models/*/config.json", "examples/parallel/*.json"],
     "parallel-config": ["examples/**/*.json"],
     "program-text": ["test/**/*.mlir"],

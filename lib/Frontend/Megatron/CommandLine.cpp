@@ -8,9 +8,7 @@
 using namespace mlir;
 using namespace mlir::st;
 
-/// Text that variables may expand to in one statement: each may double the one before it.
-constexpr size_t maxExpansion = size_t(1) << 20;
-/// Bytes of one assignment.
+/// Bytes of one assignment, and of what one variable holds: each may double the one before it.
 constexpr size_t maxAssignment = size_t(1) << 16;
 
 static bool isNameChar(char c) { return llvm::isAlnum(c) || c == '_'; }
@@ -67,27 +65,22 @@ size_t ShellReader::statementEnd(StringRef text, size_t start) {
     return lineEnd;
   StringRef reach = text.take_front(std::min(text.size(), start + maxAssignment));
   int depth = 0;
-  for (size_t at = start; at < reach.size(); ++at) {
+  size_t at = start;
+  while (at < reach.size()) {
     char c = reach[at];
-    if (c == '\\') {
-      ++at;
-    } else if (c == '\'' || c == '"') {
-      at = skipQuotes(reach, at);
-      if (at == StringRef::npos)
-        break;
-      --at;
-    } else if (c == '(') {
-      ++depth;
-    } else if (c == ')') {
-      --depth;
-    } else if (c == '#' && at > start && llvm::isSpace(reach[at - 1])) {
-      at = std::min(reach.find('\n', at), reach.size()) - 1;
-    } else if (c == '\n' && depth <= 0) {
+    if (c == '\n' && depth <= 0)
       return at + 1;
-    }
+    depth += (c == '(') - (c == ')');
+    if (c == '\'' || c == '"')
+      at = skipQuotes(reach, at);
+    else if (c == '#' && at > start && llvm::isSpace(reach[at - 1]))
+      at = std::min(reach.find('\n', at), reach.size());
+    else
+      at += c == '\\' ? 2 : 1;
   }
-  if (reach.size() == text.size() && depth <= 0)
-    return lineEnd;
+  // The last line may end without a newline.
+  if (at != StringRef::npos && depth <= 0 && reach.size() == text.size())
+    return text.size();
   joinsNoLines = true;
   return lineEnd;
 }
@@ -98,8 +91,8 @@ class WordSplitter {
 public:
   using Variables = llvm::StringMap<std::vector<std::string>>;
 
-  WordSplitter(StringRef text, unsigned line, const Variables &variables)
-      : text(text), line(line), variables(variables) {}
+  WordSplitter(StringRef text, unsigned line, const Variables &variables, size_t &budget)
+      : text(text), line(line), variables(variables), budget(budget) {}
 
   std::vector<CommandWord> run() {
     while (at < text.size())
@@ -131,11 +124,14 @@ private:
   StringRef text;
   unsigned line;
   const Variables &variables;
+  /// Bytes that variables may still expand to.
+  size_t &budget;
   size_t at = 0;
-  size_t expanded = 0;
   std::vector<CommandWord> words;
   std::string word;
   bool isOpen = false;
+  /// Cleared once a bracket did not close: this is no shell text.
+  bool bracketsClose = true;
 };
 } // namespace
 
@@ -168,6 +164,11 @@ void WordSplitter::step() {
   } else if (c == '$') {
     expand(false);
   } else if (StringRef(";&|<>()").contains(c)) {
+    // The number of a stream, as in "2>&1".
+    if ((c == '<' || c == '>') && !word.empty() && llvm::all_of(word, llvm::isDigit)) {
+      word.clear();
+      isOpen = false;
+    }
     finish();
     words.push_back({std::string(1, c), line, true});
     ++at;
@@ -199,8 +200,10 @@ void WordSplitter::stepQuoted() {
   ++at;
 }
 
-/// The bracket that closes the one at `at`; npos where none does.
+/// The bracket that closes the one at `at`; npos where none near does.
 static size_t findClosing(StringRef text, size_t at) {
+  constexpr size_t longest = 4096;
+  text = text.take_front(at + longest);
   char open = text[at], close = open == '(' ? ')' : '}';
   int depth = 0;
   for (; at < text.size(); ++at) {
@@ -217,9 +220,11 @@ void WordSplitter::expand(bool isQuoted) {
   size_t start = at++;
   char next = at < text.size() ? text[at] : ' ';
   if (next == '(' || next == '{') {
-    size_t end = findClosing(text, at);
-    if (end == StringRef::npos)
+    size_t end = bracketsClose ? findClosing(text, at) : StringRef::npos;
+    if (end == StringRef::npos) {
+      bracketsClose = false;
       return append("$");
+    }
     StringRef inside = text.slice(at + 1, end);
     at = end + 1;
     StringRef whole = text.slice(start, at);
@@ -262,9 +267,9 @@ void WordSplitter::expandVariable(StringRef name, StringRef whole, bool isQuoted
     if (i != 0)
       finish();
     StringRef value = found->second[i];
-    expanded += value.size();
-    if (expanded > maxExpansion)
+    if (value.size() > budget)
       return;
+    budget -= value.size();
     if (isQuoted || isArray || assignmentLength(word) != 0) {
       append(value);
       continue;
@@ -337,10 +342,10 @@ std::optional<int64_t> WordSplitter::factor(StringRef &expression) {
 }
 
 std::vector<CommandWord> ShellReader::split(StringRef text, unsigned line) {
-  return WordSplitter(text, line, variables).run();
+  return WordSplitter(text, line, variables, budget).run();
 }
 
-/// Runs the assignment at word `at`, if there is one, and returns the word past it.
+/// Runs the assignment at word `at`, if there is one, and returns its last word.
 std::optional<size_t> ShellReader::assign(ArrayRef<CommandWord> words, size_t at) {
   StringRef word = words[at].text;
   size_t length = words[at].isOperator ? 0 : assignmentLength(word);
@@ -363,9 +368,9 @@ std::optional<size_t> ShellReader::assign(ArrayRef<CommandWord> words, size_t at
   size_t bytes = 0;
   for (const std::string &value : values)
     bytes += value.size();
-  if (bytes <= maxExpansion)
+  if (bytes <= maxAssignment)
     variables[name] = std::move(values);
-  return at + 1;
+  return at;
 }
 
 static StringRef fileName(StringRef path) { return path.substr(path.rfind('/') + 1); }
@@ -378,30 +383,25 @@ static bool isTrainingScript(StringRef word) {
 
 std::optional<CommandLine> ShellReader::run(StringRef statement, unsigned line) {
   std::vector<CommandWord> words = split(statement, line);
-  size_t at = 0;
-  while (at < words.size() && isExport(words[at].text))
-    ++at;
-  while (at < words.size())
-    if (std::optional<size_t> next = assign(words, at))
-      at = *next;
-    else
-      break;
-
   CommandLine command;
-  bool isFound = false;
-  for (; at < words.size(); ++at) {
+  bool isFound = false, isStart = true;
+  for (size_t at = 0; at < words.size(); ++at) {
     const CommandWord &word = words[at];
     if (word.isOperator) {
       if (isFound)
         break;
       command.launcher.clear();
+      isStart = true;
     } else if (isFound) {
       command.words.push_back(word);
+    } else if (std::optional<size_t> last = isStart ? assign(words, at) : std::nullopt) {
+      at = *last;
     } else if (isTrainingScript(word.text)) {
       isFound = true;
       command.script = fileName(word.text).str();
       command.line = word.line;
     } else {
+      isStart &= isExport(word.text);
       command.launcher.push_back(word);
     }
   }

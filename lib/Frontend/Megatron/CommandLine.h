@@ -45,6 +45,8 @@ private:
   std::optional<size_t> assign(ArrayRef<CommandWord> words, size_t at);
 
   llvm::StringMap<std::vector<std::string>> variables;
+  /// Bytes that variables may still expand to: far more than any script needs.
+  size_t budget = size_t(1) << 24;
   /// Set once quotes did not close: the text is not a shell file.
   bool joinsNoLines = false;
 };

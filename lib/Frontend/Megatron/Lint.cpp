@@ -5,6 +5,7 @@
 #include "lib/Frontend/Megatron/LintChecks.h"
 #include "lib/Support/Text.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/StringMap.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/MathExtras.h"
 #include "llvm/Support/raw_ostream.h"
@@ -25,6 +26,13 @@ std::string mlir::st::printNumber(double number) {
   llvm::raw_string_ostream(text) << llvm::format("%.10g", number);
   return text;
 }
+
+std::string mlir::st::shorten(StringRef text) {
+  constexpr size_t limit = 80;
+  return text.size() <= limit ? text.str() : text.take_front(limit).str() + "...";
+}
+
+std::string Linter::shown(StringRef name) const { return shorten(log.text(name)); }
 
 std::optional<RunFamily> mlir::st::scriptFamily(StringRef script) {
   if (script.contains_insensitive("bert"))
@@ -53,7 +61,10 @@ StringRef mlir::st::tokenizerType(const MegatronLog &log) {
 std::optional<RunFamily> mlir::st::runFamily(const MegatronLog &log) {
   if (std::optional<RunFamily> family = scriptFamily(log.script))
     return family;
-  return tokenizerFamily(log.text("tokenizer_type"));
+  if (std::optional<RunFamily> family = tokenizerFamily(log.text("tokenizer_type")))
+    return family;
+  StringRef vocabulary = log.text("vocab_file");
+  return scriptFamily(vocabulary.substr(vocabulary.rfind('/') + 1));
 }
 
 static int64_t sizeOr(const MegatronLog &log, StringRef name, int64_t fallback) {
@@ -95,13 +106,14 @@ Linter::Linter(const MegatronLog &log) : log(log) {
     layout.isUneven |= log.flag(name);
 }
 
-LintFinding &Linter::report(StringRef id, ArrayRef<StringRef> names, const Twine &sentence) {
+LintFinding &Linter::report(StringRef id, ArrayRef<StringRef> names, const Twine &sentence,
+                            bool withNone) {
   LintFinding finding;
   finding.id = id.str();
   finding.sentence = sentence.str();
   for (StringRef name : names)
-    if (const GivenArgument *given = log.find(name, /*orNone=*/true)) {
-      finding.values.emplace_back(name.str(), given->text);
+    if (const GivenArgument *given = log.find(name, withNone)) {
+      finding.values.emplace_back(name.str(), shorten(given->text));
       finding.lines.push_back(given->line);
     }
   llvm::sort(finding.lines);
@@ -113,7 +125,7 @@ LintFinding &Linter::report(StringRef id, ArrayRef<StringRef> names, const Twine
 LintFinding &Linter::report(StringRef id, ArrayRef<StringRef> names, unsigned line, StringRef what,
                             const Twine &value, const Twine &sentence) {
   LintFinding &finding = report(id, names, sentence);
-  finding.values.emplace_back(what.str(), value.str());
+  finding.values.emplace_back(shorten(what), shorten(value.str()));
   if (!llvm::is_contained(finding.lines, line))
     finding.lines.insert(llvm::lower_bound(finding.lines, line), line);
   return finding;
@@ -130,6 +142,11 @@ std::vector<LintFinding> mlir::st::lintMegatronLog(const MegatronLog &log) {
   Linter linter(log);
   for (const LintCheck &check : allChecks())
     check.run(linter);
+  // A long log may repeat one contradiction in every line.
+  constexpr int mostOfOne = 10;
+  llvm::StringMap<int> counts;
+  llvm::erase_if(linter.findings,
+                 [&](const LintFinding &finding) { return ++counts[finding.id] > mostOfOne; });
   return std::move(linter.findings);
 }
 

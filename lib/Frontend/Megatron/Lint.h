@@ -21,7 +21,8 @@ struct LintFinding {
   bool preventsPlan = false;
 };
 
-/// All that contradicts itself in the log, in the order of the checks.
+/// All that contradicts itself in the log, in the order of the checks; of one that many lines
+/// repeat the first ten.
 std::vector<LintFinding> lintMegatronLog(const MegatronLog &log);
 
 /// The names of all findings there are.

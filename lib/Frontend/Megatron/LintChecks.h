@@ -20,12 +20,16 @@ class Linter {
 public:
   explicit Linter(const MegatronLog &log);
 
-  /// Where a check adds what it found. `names` are the arguments involved; those that are given
-  /// bring their lines and values.
-  LintFinding &report(StringRef id, ArrayRef<StringRef> names, const Twine &sentence);
+  /// Where a check adds what it found. `names` are the arguments involved; those that are given,
+  /// and with `withNone` those that are None, bring their lines and values.
+  LintFinding &report(StringRef id, ArrayRef<StringRef> names, const Twine &sentence,
+                      bool withNone = false);
   /// The same for a line that is no argument.
   LintFinding &report(StringRef id, ArrayRef<StringRef> names, unsigned line, StringRef what,
                       const Twine &value, const Twine &sentence);
+
+  /// The text of an argument as a sentence shows it: short.
+  std::string shown(StringRef name) const;
 
   const MegatronLog &log;
   LintLayout layout;
@@ -42,7 +46,8 @@ ArrayRef<LintCheck> layoutChecks();
 ArrayRef<LintCheck> settingChecks();
 ArrayRef<LintCheck> measurementChecks();
 
-/// The family of a run by its script, or else its tokenizer; nothing where neither says.
+/// The family of a run by its script, or else its tokenizer, or the name of its vocabulary; nothing
+/// where none says.
 std::optional<RunFamily> runFamily(const MegatronLog &log);
 std::optional<RunFamily> scriptFamily(StringRef script);
 std::optional<RunFamily> tokenizerFamily(StringRef tokenizer);
@@ -51,6 +56,8 @@ StringRef tokenizerType(const MegatronLog &log);
 
 /// The product, or the largest number where it is larger.
 int64_t saturatingProduct(ArrayRef<int64_t> factors);
+/// The text, cut off where it is too long to be read.
+std::string shorten(StringRef text);
 /// A number for people: "44.8", "12800".
 std::string printNumber(double number);
 

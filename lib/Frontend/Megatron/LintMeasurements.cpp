@@ -90,7 +90,10 @@ static void checkSampleTime(Linter &linter) {
   if (!iteration || !batchIsFixed(linter))
     return;
   auto batch = static_cast<double>(linter.layout.globalBatch);
-  for (const LoggedSampleTime &logged : linter.log.measured.sampleTimes) {
+  // The last ones are those that people take out of a log.
+  constexpr size_t most = 10;
+  ArrayRef<LoggedSampleTime> all = linter.log.measured.sampleTimes;
+  for (const LoggedSampleTime &logged : all.take_back(std::min(all.size(), most))) {
     double expected = *iteration / batch;
     // Two decimals are printed.
     double slack = std::max(tolerance * expected, 0.011);
@@ -132,7 +135,7 @@ static void checkPipelineTimers(Linter &linter) {
     if (has && stages == 1)
       linter.report("pipeline-timer", {"pipeline_model_parallel_size"}, logged.line,
                     messages->first, printNumber(messages->second),
-                    "there is one pipeline stage, and " + messages->first +
+                    "there is one pipeline stage, and " + shorten(messages->first) +
                         " measures messages between stages");
     // Coarser levels of timing have no timers of messages, nor of single passes.
     if (!has && stages > 1 && logged.find("forward-compute") && logged.find("backward-compute"))
@@ -157,19 +160,42 @@ static void checkEmbeddingTimer(Linter &linter) {
                           " ms although there is nothing to reduce between stages");
 }
 
-/// The sum of the timers that are not parts of others.
+/// The sum of the timers that are not parts of others, or a part that is more than all of them.
 static double sumTimers(const LoggedTimers &logged) {
   // All of a step's passes and messages, where a version measures that.
   std::optional<double> passes = logged.find("forward-backward");
-  double sum = passes.value_or(0.0);
+  double sum = passes.value_or(0.0), part = 0.0;
   for (const auto &[name, milliseconds] : logged.timers) {
     bool isPass = name == "forward-compute" || name == "backward-compute" ||
                   name == "backward-params-all-reduce" || name == "backward-embedding-all-reduce" ||
                   name == "backward-layernorm-all-reduce" || isPipelineTimer(name);
     if (name == "optimizer" || (isPass && !passes))
       sum += milliseconds;
+    if (name == "batch-generator")
+      part = milliseconds;
   }
-  return sum;
+  return std::max(sum, part);
+}
+
+/// The timers of which the optimizer's is the sum.
+static void checkOptimizerParts(Linter &linter) {
+  constexpr double tolerance = 1.05;
+  for (const LoggedTimers &logged : linter.log.measured.timers) {
+    std::optional<double> whole = logged.find("optimizer");
+    double sum = 0.0;
+    for (const auto &[name, milliseconds] : logged.timers)
+      if (StringRef(name).starts_with("optimizer-"))
+        sum += milliseconds;
+    // Two decimals are printed of each.
+    double slack = 0.005 * static_cast<double>(logged.timers.size());
+    if (!whole || sum <= *whole * tolerance + slack)
+      continue;
+    linter
+        .report("timer-sum", {}, logged.line, "sum of the optimizer's timers", printNumber(sum),
+                "the timers within the optimizer add up to " + printNumber(sum) +
+                    " ms, and the optimizer takes " + printNumber(*whole) + " ms")
+        .values.emplace_back("optimizer", printNumber(*whole));
+  }
 }
 
 static void checkTimerSum(Linter &linter) {
@@ -184,13 +210,17 @@ static void checkTimerSum(Linter &linter) {
         elapsed = measured.iterations[next].elapsed;
     std::optional<double> iteration = elapsed;
     StringRef source = "elapsed time per iteration (ms)";
+    double limit = iteration.value_or(0.0) * tolerance;
     if (!iteration && !measured.sampleTimes.empty() && batchIsFixed(linter)) {
-      iteration =
-          measured.sampleTimes.back().milliseconds * static_cast<double>(linter.layout.globalBatch);
+      auto batch = static_cast<double>(linter.layout.globalBatch);
+      double milliseconds = measured.sampleTimes.back().milliseconds;
+      iteration = milliseconds * batch;
+      // Two decimals are printed.
+      limit = (milliseconds + 0.005) * batch * tolerance;
       source = "ms per sample x global batch";
     }
     double sum = sumTimers(logged);
-    if (!iteration || sum <= *iteration * tolerance)
+    if (!iteration || sum <= limit)
       continue;
     linter
         .report("timer-sum", {}, logged.line, "sum of timers", printNumber(sum),
@@ -222,12 +252,10 @@ constexpr StringRef sampleIds[] = {"sample-count"},
                     memoryIds[] = {"memory-capacity", "memory-range"};
 
 ArrayRef<LintCheck> mlir::st::measurementChecks() {
-  static const LintCheck checks[] = {{sampleIds, checkSamples},
-                                     {iterationIds, checkIterations},
-                                     {sampleTimeIds, checkSampleTime},
-                                     {pipelineIds, checkPipelineTimers},
-                                     {embeddingIds, checkEmbeddingTimer},
-                                     {sumIds, checkTimerSum},
-                                     {memoryIds, checkMemory}};
+  static const LintCheck checks[] = {
+      {sampleIds, checkSamples},           {iterationIds, checkIterations},
+      {sampleTimeIds, checkSampleTime},    {pipelineIds, checkPipelineTimers},
+      {embeddingIds, checkEmbeddingTimer}, {sumIds, checkTimerSum},
+      {{}, checkOptimizerParts},           {memoryIds, checkMemory}};
   return checks;
 }

@@ -24,7 +24,7 @@ static void checkAttentionMask(Linter &linter) {
     linter.report("attention-mask", {"attn_mask_type", "tokenizer_type"},
                   nameOf(*family) + " attends " + (isBert ? "to both sides" : "to the left alone") +
                       ", and the mask type is " + mask);
-  for (StringRef name : {"reset_attention_mask", "reset_position_ids", "eod_mask_loss"})
+  for (StringRef name : {"reset_attention_mask", "reset_position_ids"})
     if (isBert && linter.log.flag(name))
       linter.report("attention-mask", {name, "tokenizer_type"},
                     name + " is about the ends of documents in a GPT sample, and this run is BERT");
@@ -63,16 +63,17 @@ static void checkTokenizer(Linter &linter) {
   std::optional<RunFamily> ofTokenizer = tokenizerFamily(tokenizer);
   if (family && ofTokenizer && *family != *ofTokenizer)
     linter.report("tokenizer-family", {"tokenizer_type"}, log.commandLine, "script", log.script,
-                  "the tokenizer " + tokenizer + " is not one of " + nameOf(*family) +
+                  "the tokenizer " + shorten(tokenizer) + " is not one of " + nameOf(*family) +
                       ", which the script trains");
   std::optional<RunFamily> ofVocabulary = scriptFamily(fileName(vocabulary));
   if (ofTokenizer && ofVocabulary && *ofTokenizer != *ofVocabulary)
     linter.report("tokenizer-vocabulary", {"tokenizer_type", "vocab_file"},
-                  "the tokenizer " + tokenizer + " cannot read a vocabulary of " +
+                  "the tokenizer " + shorten(tokenizer) + " cannot read a vocabulary of " +
                       nameOf(*ofVocabulary));
   if (tokenizer == "GPT2BPETokenizer" && !log.find("merge_file"))
     linter.report("merge-file", {"tokenizer_type", "merge_file"},
-                  "the tokenizer GPT2BPETokenizer needs a merge file, and none is given");
+                  "the tokenizer GPT2BPETokenizer needs a merge file, and none is given",
+                  /*withNone=*/true);
 }
 
 /// Pairs a length of the training with that of the decay of the learning rate.
@@ -101,8 +102,8 @@ static void checkLearningRate(Linter &linter) {
   std::optional<double> least = log.number("min_lr"), peak = log.number("lr");
   if (least && peak && *least > *peak)
     linter.report("min-lr", {"lr", "min_lr"},
-                  "the least learning rate, " + log.text("min_lr") +
-                      ", is above the learning rate, " + log.text("lr"));
+                  "the least learning rate, " + linter.shown("min_lr") +
+                      ", is above the learning rate, " + linter.shown("lr"));
 
   struct Length {
     StringRef warmup, decay, train;
@@ -211,8 +212,8 @@ static void checkSplit(Linter &linter) {
   double power = std::round(std::log10(std::max(sum, 1e-6)));
   if (sum <= 0.0 || std::fabs(sum / std::pow(10.0, power) - 1.0) > 1e-6)
     linter.report("split-sum", {"split"},
-                  "the shares of training, validation and test data, " + split + ", add up to " +
-                      printNumber(sum));
+                  "the shares of training, validation and test data, " + shorten(split) +
+                      ", add up to " + printNumber(sum));
 }
 
 static void checkFinetuning(Linter &linter) {
@@ -222,7 +223,7 @@ static void checkFinetuning(Linter &linter) {
   // A command line says nothing of what it leaves out; a dump does.
   if (!log.find("load") && !log.find("pretrained_checkpoint"))
     linter.report("finetune-load", {"finetune", "load"},
-                  "finetune is set, and there is no checkpoint to load");
+                  "finetune is set, and there is no checkpoint to load", /*withNone=*/true);
   else if (!log.text("load").empty() && log.text("load") == log.text("save"))
     linter.report("finetune-load", {"finetune", "load", "save"},
                   "finetune starts again from the checkpoint in load, and save overwrites it");
@@ -262,7 +263,7 @@ static void checkCommandLine(Linter &linter) {
   if (log.fromDump.empty())
     return;
   for (const auto &[name, given] : log.fromCommand) {
-    auto dumped = log.fromDump.find(name);
+    const auto *dumped = log.fromDump.find(name);
     bool isUnknown = given.text.find('$') != std::string::npos;
     if (dumped == log.fromDump.end() || isUnknown || isRewritten(name) ||
         isSameValue(given, dumped->second))

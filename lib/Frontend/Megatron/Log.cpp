@@ -12,7 +12,7 @@ using namespace mlir::st;
 
 const GivenArgument *MegatronLog::find(StringRef name, bool orNone) const {
   for (const ArgumentMap *map : {&fromDump, &fromCommand})
-    if (auto found = map->find(name); found != map->end())
+    if (const auto *found = map->find(name); found != map->end())
       return orNone || !found->second.isNone ? &found->second : nullptr;
   return nullptr;
 }
@@ -98,15 +98,22 @@ void LogParser::beginDump() {
 
 absl::Status LogParser::addDumped(StringRef name, StringRef value) {
   const Argument *argument = findArgument(name);
+  // Some versions print a flag under the name of the option that clears it.
+  const ArgumentAlias *alias = argument ? nullptr : findAlias(name);
+  if (alias) {
+    argument = findArgument(alias->name);
+    if (!alias->flagValue)
+      value = value == "True" ? "False" : value == "False" ? "True" : value;
+  }
   if (!argument)
     return error(line, "unknown argument " + quoted(name) + suggestArgument(name));
   GivenArgument given;
   if (std::string problem = readValue(*argument, value, given); !problem.empty())
-    return error(line, "argument '" + argument->name + "': " + problem);
+    return error(line, "argument '" + name + "': " + problem);
   given.line = line;
   auto [place, isNew] = log.fromDump.try_emplace(argument->name, given);
   if (!isNew && place->second.text != given.text)
-    return error(line, "argument '" + argument->name + "' is there twice: expected " +
+    return error(line, "argument '" + name + "' is there twice: expected " +
                            quoted(place->second.text) + " as before, found " + quoted(given.text));
   return absl::OkStatus();
 }
@@ -182,7 +189,7 @@ absl::Status LogParser::readOption(ArrayRef<CommandWord> words, size_t &at) {
   auto [written, attached] = StringRef(word.text).drop_front(2).split('=');
   bool hasAttached = written.size() + 2 < word.text.size();
   std::string option = written.str();
-  std::replace(option.begin(), option.end(), '-', '_');
+  llvm::replace(option, '-', '_');
   const ArgumentAlias *alias = findAlias(option);
   const Argument *argument = findArgument(alias ? alias->name : StringRef(option));
   if (!argument)

@@ -80,7 +80,8 @@ bool LogMeasurements::readTimerLine(StringRef text) {
   if (!name.ends_with("."))
     return false;
   name = name.rtrim('.').trim();
-  bool isPair = (value = value.ltrim()).consume_front("(");
+  value = value.ltrim();
+  bool isPair = value.consume_front("(");
   std::optional<double> milliseconds = takeNumber(value);
   if (isPair && milliseconds && value.consume_front(","))
     milliseconds = takeNumber(value);
@@ -92,11 +93,14 @@ bool LogMeasurements::readTimerLine(StringRef text) {
 
 void LogMeasurements::readIteration(StringRef text, unsigned line) {
   auto [head, rest] = text.split('|');
+  if (!head.contains("iteration"))
+    return;
   StringRef numbers = head.drop_front(head.find("iteration") + StringRef("iteration").size());
   LoggedIteration result;
   result.line = line;
   std::optional<int64_t> iteration = takeInteger(numbers);
-  if (!iteration || !(numbers = numbers.ltrim()).consume_front("/"))
+  numbers = numbers.ltrim();
+  if (!iteration || !numbers.consume_front("/"))
     return;
   std::optional<int64_t> total = takeInteger(numbers);
   if (!total || *iteration < 0 || *total < 0)
@@ -121,13 +125,15 @@ void LogMeasurements::readMemory(StringRef text, unsigned line) {
     if (!least || !text.consume_front("MiB"))
       return;
     std::optional<double> most = least;
-    if ((text = text.ltrim()).consume_front("-")) {
+    text = text.ltrim();
+    if (text.consume_front("-")) {
       most = takeNumber(text);
       text.consume_front("MiB");
     }
     if (!most)
       return;
-    if ((text = text.ltrim()).consume_front("/"))
+    text = text.ltrim();
+    if (text.consume_front("/"))
       result.capacity = takeNumber(text);
     result.least = *least;
     result.most = *most;
@@ -157,9 +163,11 @@ void LogMeasurements::readSetup(StringRef text, unsigned line) {
     std::optional<int64_t> padded = integerAfter(text, "(new size:");
     if (size && padded)
       vocabulary = LoggedVocabulary{line, *size, *padded};
-  } else if (std::optional<int64_t> count =
-                 integerAfter(text, "setting number of micro-batches to constant")) {
-    microBatches = LoggedMicroBatches{line, *count};
+  } else {
+    for (StringRef key : {"setting number of micro-batches to constant",
+                          "setting number of microbatches to constant"})
+      if (std::optional<int64_t> count = integerAfter(text, key))
+        microBatches = LoggedMicroBatches{line, *count};
   }
 }
 

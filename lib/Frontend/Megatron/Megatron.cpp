@@ -9,6 +9,8 @@
 using namespace mlir;
 using namespace mlir::st;
 
+constexpr int64_t gpt2Tokens = 50257;
+
 std::optional<int64_t> mlir::st::knownVocabulary(StringRef path) {
   struct Known {
     StringRef part, other;
@@ -17,13 +19,13 @@ std::optional<int64_t> mlir::st::knownVocabulary(StringRef path) {
                {"multilingual", "cased", 119547},
                {"bert", "uncased", 30522},
                {"bert", "cased", 28996},
-               {"gpt2", "", 50257}};
+               {"gpt2", "", gpt2Tokens}};
   // The folder names the model where the file is called vocab.txt.
-  auto [folder, name] = path.rsplit('/');
-  std::string lower =
-      (path.contains('/') ? folder.rsplit('/').second.str() + "/" + name.str() : path.str());
-  lower = StringRef(lower).lower();
-  for (StringRef text : {StringRef(lower).rsplit('/').second, StringRef(lower)})
+  std::string lower = path.lower();
+  StringRef folder, name = lower;
+  if (path.contains('/'))
+    std::tie(folder, name) = StringRef(lower).rsplit('/');
+  for (StringRef text : {name, folder.substr(folder.rfind('/') + 1)})
     for (const Known &entry : known)
       if (text.contains(entry.part) && text.contains(entry.other))
         return entry.tokens;
@@ -160,6 +162,10 @@ absl::Status RunBuilder::decideModel() {
     return error(log.find("num_key_value_heads") ? "num_key_value_heads" : "num_query_groups",
                  "expected a divisor of the " + Twine(run.heads) + " attention heads, found " +
                      Twine(run.keyValueHeads));
+  // Where all linear layers have a bias, those of queries, keys and values say so once more.
+  if (log.flag("add_qkv_bias") && !run.linearBias)
+    return error("add_qkv_bias", "expected False without biases of the other linear layers, since "
+                                 "no such model can be planned, found 'True'");
   run.rmsNorm = log.text("normalization").equals_insensitive("rmsnorm");
   // Megatron keeps the products of a gated layer as many as those of one that is not.
   if (run.ffnHidden == 0)
@@ -188,7 +194,7 @@ void RunBuilder::decideVocabulary() {
   else if (run.vocabulary == 0)
     run.vocabulary = knownVocabulary(log.text("vocab_file")).value_or(0);
   if (run.vocabulary == 0 && tokenizerType(log) == "GPT2BPETokenizer")
-    run.vocabulary = *knownVocabulary("gpt2");
+    run.vocabulary = gpt2Tokens;
   if (run.vocabulary != 0 && !log.measured.vocabulary)
     run.vocabulary += log.integer("vocab_extra_ids").value_or(0);
   if (run.paddedVocabulary == 0)

@@ -91,6 +91,9 @@ constexpr Argument table[] = {
     noEffect("mask_tensor_adding", Kind::Flag, kNumerics),
     noEffect("attention_dropout_seed", Kind::Any, kNumerics),
     noEffect("deterministic_mode", Kind::Flag, kNumerics),
+    noEffect("mrope_section", Kind::Any, kNumerics),
+    noEffect("relative_attention_max_distance", Kind::Any, kNumerics),
+    noEffect("relative_attention_num_buckets", Kind::Any, kNumerics),
 
     noEffect("apply_residual_connection_post_layernorm", Kind::Flag, kOrder),
 
@@ -154,6 +157,9 @@ constexpr Argument table[] = {
     noEffect("use_dataset_only", Kind::Flag, kData),
     noEffect("data_sharding", Kind::Flag, kData),
     noEffect("iterations_to_skip", Kind::Any, kData),
+    noEffect("enable_msc", Kind::Flag, kData),
+    noEffect("mid_level_dataset_surplus", Kind::Any, kData),
+    noEffect("skipped_train_samples", Kind::Count, kData),
 
     noEffect("merge_file", Kind::Text, kTokenizer),
     noEffect("tokenizer_model", Kind::Text, kTokenizer),
@@ -165,6 +171,7 @@ constexpr Argument table[] = {
     noEffect("trust_remote_code", Kind::Flag, kTokenizer),
     noEffect("tokenizer_metadata", Kind::Text, kTokenizer),
     noEffect("tokenizer_special_tokens", Kind::Any, kTokenizer),
+    noEffect("use_tokenizer_model_from_checkpoint_args", Kind::Flag, kTokenizer),
 
     noEffect("reset_attention_mask", Kind::Flag, kMask),
     noEffect("reset_position_ids", Kind::Flag, kMask),
@@ -314,6 +321,7 @@ constexpr Argument table[] = {
     noEffect("logging_interval", Kind::Any, kLogging),
     noEffect("iteration", Kind::Any, kLogging),
     noEffect("curr_iteration", Kind::Any, kLogging),
+    noEffect("train_sync_interval", Kind::Any, kLogging),
 
     noEffect("check_for_nan_in_loss_and_grad", Kind::Flag, kChecks),
     noEffect("check_for_spiky_loss", Kind::Flag, kChecks),
@@ -349,6 +357,7 @@ constexpr Argument table[] = {
     noEffect("external_cuda_graph", Kind::Flag, kLauncher),
     noEffect("high_priority_stream_groups", Kind::Any, kLauncher),
     noEffect("empty_unused_memory_level", Kind::Count, kLauncher),
+    noEffect("pipeline_model_parallel_comm_backend", Kind::Any, kLauncher),
 
     noEffect("async_tensor_model_parallel_allreduce", Kind::Flag, kOverlap),
     noEffect("gradient_accumulation_fusion", Kind::Flag, kOverlap),
@@ -447,6 +456,11 @@ constexpr Argument table[] = {
     noEffect("batch_invariant_mode", Kind::Flag, kOverlap),
     noEffect("disable_jit_fuser", Kind::Flag, kOverlap),
     noEffect("use_transformer_engine_op_fuser", Kind::Flag, kOverlap),
+    noEffect("deprecated_use_mcore_models", Kind::Flag, kOverlap),
+    noEffect("disable_bf16_reduced_precision_matmul", Kind::Flag, kOverlap),
+    noEffect("keep_fp8_transpose_cache_when_using_custom_fsdp", Kind::Flag, kOverlap),
+    noEffect("keep_fp8_transpose_cache", Kind::Flag, kOverlap),
+    noEffect("batch_p2p_communication", Kind::Flag, kOverlap),
 
     noEffect("fp8_margin", Kind::Any, kFp8),
     noEffect("fp8_interval", Kind::Any, kFp8),
@@ -526,6 +540,7 @@ constexpr Argument table[] = {
     noEffect("decoder_seq_length", Kind::Any, kDecoder),
     noEffect("decoder_num_layers", Kind::Any, kDecoder),
     noEffect("decoder_tp_comm_overlap", Kind::Flag, kDecoder),
+    noEffect("variable_seq_lengths", Kind::Flag, kDecoder),
 
     noEffect("inference_batch_times_seqlen_threshold", Kind::Any, kInference),
     noEffect("inference_max_batch_size", Kind::Any, kInference),
