@@ -358,11 +358,6 @@ void Composer::timeUpdate(int64_t group, std::vector<std::pair<std::string, doub
 
 void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &step) const {
   std::vector<std::vector<std::pair<std::string, double>>> rows(groups.size());
-  // The stage with the most to do sets the pace of what all wait for.
-  double pipelineEnd = 0;
-  for (const GroupTimes &group : groups)
-    pipelineEnd = std::max(pipelineEnd, group.end);
-
   const double gradientWidth =
       profile.gradient_type() == "f32" || model.precision == "f32" ? 4 : 2;
   double end = 0;
@@ -406,17 +401,27 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
   }
   for (double each : ends)
     end = std::max(end, each);
-  double updateEnd = 0;
+  std::vector<double> updateEnds;
   for (size_t g = 0; g < groups.size(); ++g) {
-    double update = 0;
+    // All ranks agree on overflows first: who is early waits there.
+    double update = end - ends[g];
     std::vector<std::pair<std::string, double>> parts;
     timeUpdate(static_cast<int64_t>(g), parts);
+    if (update > 0)
+      rows[g].emplace_back("optimizer-unscale-and-check-inf", update);
     for (auto &[name, us] : parts) {
       update += us;
       rows[g].emplace_back(name, us);
     }
     rows[g].emplace_back("optimizer", update);
-    updateEnd = std::max(updateEnd, end + update);
+    updateEnds.push_back(ends[g] + update);
+  }
+  const double updateEnd = *std::max_element(updateEnds.begin(), updateEnds.end());
+  for (size_t g = 0; g < groups.size(); ++g) {
+    rows[g].emplace_back("batch-generator", inputs.stepUs);
+    // Of no timer in Megatron: it shows in the first receive of the next step.
+    if (groups.size() > 1)
+      rows[g].emplace_back("wait-for-other-ranks", updateEnd - updateEnds[g]);
   }
   step.ms = (updateEnd + inputs.stepUs) * 1e-3;
 

@@ -18,7 +18,8 @@ from st_testing import ROOT, drawn_part, main
 
 BERT = {
     "model_type": "bert", "hidden_size": 16, "num_hidden_layers": 2, "num_attention_heads": 4,
-    "intermediate_size": 32, "vocab_size": 41, "max_position_embeddings": 10, "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1,
+    "intermediate_size": 32, "vocab_size": 41, "max_position_embeddings": 10, "hidden_dropout_prob": 0.1,
+    "attention_probs_dropout_prob": 0.1,
 }
 GPT2 = {
     "n_embd": 16, "n_layer": 2, "n_head": 4, "vocab_size": 41, "n_positions": 10, "embd_pdrop": 0.1,

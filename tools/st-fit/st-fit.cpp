@@ -81,6 +81,7 @@ absl::Status FitTool::load() {
   if (!foundProfile.ok())
     return foundProfile.status();
   profile = *std::move(foundProfile);
+  llvm::SHA256 hash;
   if (!flags.start.empty()) {
     auto constants = ::st::loadConstants(flags.start);
     if (!constants.ok())
@@ -89,8 +90,11 @@ absl::Status FitTool::load() {
     if (!read.ok())
       return read.status();
     start = *read;
+    // What was fitted before rests on those rows.
+    for (const auto &earlier : constants->rows())
+      *fitted.add_rows() = earlier;
+    hash.update(constants->hash());
   }
-  llvm::SHA256 hash;
   for (const std::string &path : flags.rows) {
     constexpr size_t kLargest = size_t(64) << 20;
     auto text = ::st::readInputFile(path, kLargest);

@@ -50,6 +50,9 @@ absl::Status PlanTool::loadCluster() {
   auto read = ::st::readConstants(*fitted);
   if (!read.ok())
     return invalid(flags.constants.empty() ? "constants" : flags.constants.c_str(), ": ", read.status().message());
+  if (flags.constants.empty() && (fitted->cluster() != cluster.name() || fitted->profile() != profile.name()))
+    llvm::errs() << "st-plan: note: nothing was measured for profile " << profile.name() << " on " << cluster.name()
+                 << "; constants are those fitted for " << fitted->profile() << " on " << fitted->cluster() << '\n';
   constants = *read;
   costs = std::make_unique<::st::GpuCosts>(cluster, profile, constants);
   return absl::OkStatus();

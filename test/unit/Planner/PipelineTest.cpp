@@ -1,0 +1,68 @@
+// Without messages every schedule has a closed form.
+
+#include "lib/Driver/Planning/PlannedModels.h"
+#include "lib/Planner/Pipeline.h"
+
+#include "gtest/gtest.h"
+
+using namespace st;
+
+static std::vector<GroupTimes> play(PipelineSchedule schedule, int64_t groups, int64_t chunks, int64_t microBatches,
+                                    StageTimes times, double message = 0) {
+  Layout layout;
+  layout.stages = groups;
+  layout.virtualStages = chunks;
+  layout.microBatches = microBatches;
+  layout.schedule = schedule;
+  PipelineCosts costs;
+  costs.stages.assign(groups, std::vector<StageTimes>(chunks, times));
+  costs.message = message;
+  return playPipeline(layout, costs, mlir::st::makePipelineOrder(), true);
+}
+
+static double end(const std::vector<GroupTimes> &groups) {
+  double last = 0;
+  for (const GroupTimes &group : groups)
+    last = std::max(last, group.end);
+  return last;
+}
+
+// (m + p - 1)(f + b): Narayanan et al., "Efficient large-scale language model training on GPU clusters", section 2.2.
+TEST(Pipeline, ClosedForms) {
+  const StageTimes times{10, 23, 0};
+  for (int64_t groups : {1, 2, 3, 4, 8})
+    for (int64_t microBatches : {1, 2, 4, 7, 8, 32}) {
+      const double expected = static_cast<double>(microBatches + groups - 1) * 33;
+      EXPECT_NEAR(end(play(PipelineSchedule::GPipe, groups, 1, microBatches, times)), expected, 1e-6);
+      EXPECT_NEAR(end(play(PipelineSchedule::OneForwardOneBackward, groups, 1, microBatches, times)), expected, 1e-6);
+    }
+}
+
+// With v stages a group the bubble is a v-th: m v + p - 1 units of one stage.
+TEST(Pipeline, Interleaved) {
+  for (int64_t groups : {2, 4, 8})
+    for (int64_t chunks : {2, 3, 4})
+      for (int64_t rounds : {1, 2, 5}) {
+        const int64_t microBatches = groups * rounds;
+        const double expected = static_cast<double>(microBatches * chunks + groups - 1) * 30;
+        EXPECT_NEAR(end(play(PipelineSchedule::Interleaved, groups, chunks, microBatches, {10, 20, 0})), expected, 1e-6)
+            << groups << " groups, " << chunks << " chunks, " << microBatches << " micro-batches";
+      }
+}
+
+// A group holds as many micro-batches as there are groups from it to the end.
+TEST(Pipeline, InFlight) {
+  const auto groups = play(PipelineSchedule::OneForwardOneBackward, 4, 1, 16, {10, 20, 0});
+  for (int64_t group = 0; group < 4; ++group)
+    EXPECT_EQ(groups[group].inFlight, 4 - group);
+  for (const GroupTimes &group : play(PipelineSchedule::GPipe, 4, 1, 16, {10, 20, 0}))
+    EXPECT_EQ(group.inFlight, 16);
+}
+
+// Work and waits fill a group's time up to its end.
+TEST(Pipeline, WorkAndWaitsAddUp) {
+  for (double message : {0.0, 3.0, 50.0})
+    for (const GroupTimes &group : play(PipelineSchedule::OneForwardOneBackward, 4, 1, 9, {10, 20, 0}, message))
+      EXPECT_NEAR(group.forward + group.backward + group.weight + group.forwardWait + group.backwardWait + group.sending,
+                  group.end, 1e-6);
+}

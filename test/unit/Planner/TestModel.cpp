@@ -1,0 +1,132 @@
+#include "TestModel.h"
+
+#include "lib/Costs/Profile.h"
+#include "lib/Driver/Planning/PlannedModels.h"
+#include "lib/Timing/ClusterDescription.h"
+
+using namespace st;
+
+static proto::OpWork *addOp(proto::PhaseWork &phase, proto::OpWork::Kind kind, const char *region) {
+  proto::OpWork *op = phase.add_ops();
+  op->set_kind(kind);
+  op->set_region(region);
+  op->set_type(proto::F16);
+  op->set_is_gradient(phase.phase() != "forward");
+  return op;
+}
+
+static void addProduct(proto::PhaseWork &phase, int64_t m, int64_t n, int64_t k) {
+  proto::OpWork *op = addOp(phase, proto::OpWork::PRODUCT, "product");
+  op->set_m(m);
+  op->set_n(n);
+  op->set_k(k);
+  op->set_batch(1);
+  op->set_flops(2.0 * static_cast<double>(m * n * k));
+  op->set_read_bytes(2.0 * static_cast<double>(m * k + k * n));
+  op->set_written_bytes(2.0 * static_cast<double>(m * n));
+}
+
+absl::StatusOr<const proto::ProgramWork *> TestBlocks::get(const BlockKey &key) {
+  auto [found, isNew] = made.try_emplace(key);
+  proto::ProgramWork &work = found->second;
+  if (!isNew)
+    return &work;
+  const int64_t tokens = model.sequence * key.microBatch, hidden = model.hidden;
+  const double elements = static_cast<double>(tokens * hidden);
+  work.set_layers(kCompiledLayers);
+  work.set_boundary_bytes(2 * elements);
+  work.set_boundary_elements(elements);
+  for (int64_t block = 0; block <= kCompiledLayers + 1; ++block) {
+    const bool isLayer = block > 0 && block <= kCompiledLayers;
+    const int64_t width = isLayer ? 4 * hidden : model.vocabulary;
+    for (const char *name : {"forward", "backward"}) {
+      proto::PhaseWork &phase = *work.add_phases();
+      phase.set_block(block);
+      phase.set_phase(name);
+      const int repeats = std::string_view(name) == "forward" ? 1 : 2;
+      for (int repeat = 0; repeat < repeats && block > 0; ++repeat) {
+        addProduct(phase, tokens, width / key.tensor, hidden);
+        if (isLayer)
+          addProduct(phase, tokens, hidden, width / key.tensor);
+      }
+      proto::OpWork *pass = addOp(phase, proto::OpWork::MEMORY, "residual");
+      pass->set_read_bytes(4 * elements);
+      pass->set_written_bytes(2 * elements);
+      pass->set_read_elements(2 * elements);
+      pass->set_written_elements(elements);
+      pass->set_largest_elements(elements);
+      pass->set_ops(1);
+      if (isLayer && key.tensor > 1) {
+        proto::OpWork *sum = addOp(phase, proto::OpWork::COLLECTIVE, "product");
+        sum->set_collective("all_reduce");
+        sum->add_axes("tp");
+        sum->set_bytes(2 * elements);
+      }
+    }
+    proto::StateWork &state = *work.add_states();
+    state.set_name("weight" + std::to_string(block));
+    state.set_role("parameter");
+    state.add_blocks(block);
+    state.set_elements((isLayer ? 2 : 1) * width * hidden);
+    state.set_local_elements(state.elements() / key.tensor);
+    state.set_type(proto::F16);
+    proto::StashWork &stash = *work.add_stashes();
+    stash.set_block(block);
+    stash.set_bytes(key.recompute == Recompute::None ? 16 * elements : 8 * elements);
+  }
+  return &work;
+}
+
+int64_t TestPlan::draw(std::initializer_list<int64_t> values) {
+  return *(values.begin() + std::uniform_int_distribution<size_t>(0, values.size() - 1)(random));
+}
+
+TestPlan::TestPlan(unsigned seed) : random(seed), blocks(model), order(mlir::st::makePipelineOrder()) {
+  model.name = "test";
+  model.layers = draw({4, 8, 12, 24, 48});
+  model.heads = draw({8, 16, 32});
+  model.hidden = model.heads * draw({64, 128});
+  model.sequence = draw({512, 1024, 2048});
+  model.vocabulary = draw({30720, 51200});
+  const std::vector<std::string> clusters = {"dgx-a100-80gb", "dgx-a100-40gb", "v100-4x32gb", "v100-4x16gb", "v100-16"};
+  cluster = *builtinClusterDescription(clusters[std::uniform_int_distribution<size_t>(0, clusters.size() - 1)(random)]);
+  const std::vector<std::string> profiles = {"megatron-lm", "megatron-deepspeed", "deepspeed"};
+  profile = *findProfile(profiles[std::uniform_int_distribution<size_t>(0, profiles.size() - 1)(random)]);
+}
+
+StepInputs TestPlan::inputs(const proto::ClusterDescription &other) {
+  costs = std::make_unique<GpuCosts>(other, profile, GpuConstants{});
+  constexpr double kStepUs = 1000;
+  return {model, other, profile, *costs, blocks, order, kStepUs, *optimizerBytes("adam")};
+}
+
+Layout TestPlan::drawLayout() {
+  for (;;) {
+    Layout layout;
+    layout.tensor = draw({1, 1, 2, 4, 8});
+    layout.stages = draw({1, 1, 2, 4, 8});
+    const int64_t node = cluster.devices_per_node();
+    layout.replicas = draw({1, 1, 2, 4, 8, 16});
+    layout.microBatch = draw({1, 2, 4, 8});
+    layout.microBatches = layout.stages * draw({1, 2, 3, 8});
+    layout.zero = draw({0, 0, 1});
+    layout.recompute = static_cast<Recompute>(draw({0, 1, 2}));
+    layout.sequenceParallel = layout.tensor > 1 && draw({0, 1}) == 1;
+    if (layout.stages > 1 && draw({0, 1}) == 1 && model.layers % (2 * layout.stages) == 0) {
+      layout.virtualStages = 2;
+      layout.schedule = PipelineSchedule::Interleaved;
+    }
+    const int64_t devices = layout.devices();
+    const bool fillsNodes = devices <= node ? node % devices == 0 : devices % node == 0;
+    if (fillsNodes && checkLayout(model, layout, cluster).ok())
+      return layout;
+  }
+}
+
+SearchSpace TestPlan::drawSpace() {
+  SearchSpace space;
+  space.devices = cluster.max_nodes() > 1 ? cluster.devices_per_node() * draw({1, 2, 4}) : cluster.devices_per_node();
+  space.globalBatch = space.devices * draw({1, 4, 8, 12});
+  space.zero = {0, 1};
+  return space;
+}
