@@ -51,6 +51,16 @@ def predicted_log(folder):
     st.expect("timer of the last rank" in text, text[-2000:])
 
 
+def parameters(folder):
+    """Counted exactly, whatever the profile makes of the program: 24 layers, the padded vocabulary, positions, a norm."""
+    hidden = 1024
+    layer = 12 * hidden * hidden + 13 * hidden
+    expected = 24 * layer + 50304 * hidden + 1024 * hidden + 2 * hidden
+    for profile in ("megatron-lm", "megatron-deepspeed", "deepspeed", "st"):
+        found = plan_json(GPT, "--devices=1", "--batch=4", "--mb=4", f"--profile={profile}")["parameters"]
+        st.expect(found == expected, f"{profile}: {found} parameters, expected {expected}")
+
+
 def questions(folder):
     """Each capacity question has an answer."""
     for flags, expected in ((["--largest-model"], "layers of hidden size 1024 fit on 8 devices"),
@@ -83,6 +93,7 @@ def bad(folder):
     cases = [
         ([folder / "none"], "none"), ([], "expected a model folder"),
         ([GPT, "--cluster=moon"], "--cluster: .*moon"), ([GPT, "--profile=moon"], "--profile: .*moon"),
+        ([GPT, "--cluster=dtu-t10"], "expected a cluster of GPUs"),
         ([GPT, f"--cluster={write('c.textproto', 'name: 3')}"], r"c\.textproto"),
         ([GPT, f"--profile={write('p.textproto', 'regions {')}"], r"p\.textproto"),
         ([GPT, f"--constants={write('f.textproto', constants)}"], r"no cost has a constant"),
@@ -113,7 +124,7 @@ def fit(folder):
     plan(f"--rows={ROWS}", "--profile=megatron-deepspeed", f"--constants={out}")
 
 
-CASES = [("measured rows", rows), ("best layout", best), ("a log", predicted_log), ("questions", questions),
+CASES = [("measured rows", rows), ("best layout", best), ("a log", predicted_log), ("exact parameters", parameters), ("questions", questions),
          ("a trillion parameters", large), ("bad input", bad), ("fit", fit)]
 
 if __name__ == "__main__":

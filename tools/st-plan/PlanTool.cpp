@@ -10,6 +10,7 @@
 #include "lib/Support/InputFile.h"
 #include "lib/Timing/ClusterDescription.h"
 
+#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -39,6 +40,10 @@ absl::Status PlanTool::loadCluster() {
   if (!foundCluster.ok())
     return invalid("--cluster: ", foundCluster.status().message());
   cluster = *std::move(foundCluster);
+  // A DTU's costs are its simulator's, which times compiled programs.
+  if (absl::StartsWith(cluster.device(), "dtu"))
+    return invalid("--cluster=", flags.cluster.getValue(), ": expected a cluster of GPUs, found ", cluster.device(),
+                   "; st-compile --target=", cluster.device(), " tells the time of a step on it");
   auto foundProfile = ::st::findProfile(flags.profile);
   if (!foundProfile.ok())
     return invalid("--profile: ", foundProfile.status().message());

@@ -367,16 +367,38 @@ static DenseMap<Operation *, int64_t> findBlocks(ProgramOp program) {
   return blocks;
 }
 
+/// The block that takes an operand. A kernel may join the end of one block and the start of the next: what inside
+/// of it takes the operand decides.
+static int64_t blockOfUse(OpOperand &use, const DenseMap<Operation *, int64_t> &blocks) {
+  if (auto kernel = dyn_cast<KernelOp>(use.getOwner()))
+    for (Operation *inner : kernel.getBody().getArgument(use.getOperandNumber()).getUsers())
+      if (auto mark = inner->getAttrOfType<IntegerAttr>(kBlockAttr))
+        return mark.getInt();
+  return blocks.lookup_or(use.getOwner(), -1);
+}
+
 /// The blocks whose forward pass takes a value, through views.
 static void gatherUsers(Value value, const DenseMap<Operation *, int64_t> &blocks,
                         std::set<int64_t> &users) {
-  for (Operation *user : value.getUsers()) {
-    int64_t block = blocks.lookup_or(user, -1);
+  for (OpOperand &use : value.getUses()) {
+    Operation *user = use.getOwner();
+    int64_t block = blockOfUse(use, blocks);
     if (block >= 0)
       users.insert(block);
     else if (isView(user))
       gatherUsers(user->getResult(0), blocks, users);
   }
+}
+
+/// What a value is a copy of, in another type perhaps: through views, and through a kernel of one operand that keeps
+/// its elements. Null where that is not read from a buffer.
+static ReadOp copiedFrom(Value value) {
+  value = throughViews(value);
+  Operation *maker = value.getDefiningOp();
+  if (maker && !isa<ReadOp>(maker) && maker->getNumOperands() == 1 && maker->getNumResults() == 1 &&
+      elementsOf(maker->getOperand(0)) == elementsOf(value))
+    maker = throughViews(maker->getOperand(0)).getDefiningOp();
+  return dyn_cast_or_null<ReadOp>(maker);
 }
 
 static void gatherStates(ProgramOp program, const DenseMap<Operation *, int64_t> &blocks,
@@ -386,7 +408,7 @@ static void gatherStates(ProgramOp program, const DenseMap<Operation *, int64_t>
   llvm::StringMap<StringRef> shownBy;
   for (auto task : program.getOps<TaskOp>())
     for (auto write : task.getOps<WriteOp>())
-      if (auto read = throughViews(write.getValue()).getDefiningOp<ReadOp>())
+      if (auto read = copiedFrom(write.getValue()))
         shownBy[write.getTarget()] = read.getSource();
   for (auto task : program.getOps<TaskOp>())
     if (task.getPhase() == "forward")
