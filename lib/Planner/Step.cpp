@@ -105,6 +105,7 @@ private:
   /// Elements of parameters that a device of a group has.
   double parametersOf(int64_t group) const;
   double tensorsOf(int64_t group) const;
+  int64_t layersOfGroup(int64_t group) const;
   double tiedElements() const;
   double stashBytes(const proto::ProgramWork &of, int64_t block) const;
   DeviceMemory sumMemory(int64_t group, int64_t inFlight) const;
@@ -273,15 +274,20 @@ double Composer::parametersOf(int64_t group) const {
   return elements;
 }
 
+int64_t Composer::layersOfGroup(int64_t group) const {
+  int64_t count = 0;
+  for (int64_t chunk = 0; chunk < layout.virtualStages; ++chunk)
+    count += layers[chunk * layout.stages + group];
+  return count;
+}
+
 double Composer::tensorsOf(int64_t group) const {
-  double tensors = 0, perLayer = 0;
+  double perLayer = 0;
   for (const proto::StateWork &state : work.states())
     if (state.role() == "parameter")
       for (int64_t block : state.blocks())
         perLayer += block == kLayer;
-  for (int64_t chunk = 0; chunk < layout.virtualStages; ++chunk)
-    tensors += perLayer * static_cast<double>(layers[chunk * layout.stages + group]);
-  return tensors;
+  return perLayer * static_cast<double>(layersOfGroup(group));
 }
 
 double Composer::tiedElements() const {
@@ -379,8 +385,13 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
         time += inputs.costs.collective("all_gather", bytes, placement);
       }
       reduced += std::max(time.host, time.device);
-      if (profile.reduces_in_backward())
-        reduced = std::max(0.0, reduced - 0.8 * groups[g].backward / static_cast<double>(layout.microBatches));
+      if (profile.reduces_in_backward()) {
+        // A layer's gradients are reduced when the last micro-batch has passed it, beside the layers before it:
+        // with equal layers the first one's reduction is never hidden.
+        const double last = groups[g].backward / static_cast<double>(layout.microBatches);
+        const double own = static_cast<double>(std::max<int64_t>(layersOfGroup(static_cast<int64_t>(g)), 1));
+        reduced = std::max(reduced / own, reduced - last * (own - 1) / own);
+      }
     }
     if (layout.replicas > 1 || profile.copies_with_one_replica())
       reduced += inputs.costs.memoryPass(3 * bytes, 2).device;

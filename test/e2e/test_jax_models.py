@@ -59,14 +59,14 @@ def check_loss(found, expected):
     return difference
 
 
-def check_gradients(found, expected):
-    """Each within 1e-4 of its norm, or of 3e-4 of the norm of all where it is next to zero, as for a
+def check_gradients(found, expected, near_zero=1e-4):
+    """Each within 1e-4 of its norm, or of `near_zero` of the norm of all where it is next to zero, as for a
     constant added to what a softmax normalises: that leaves room for the rounding of a few terms in f32."""
     total = np.sqrt(sum((g**2).sum() for g in expected.values()))
     worst = 0.0
     for name, gradient in expected.items():
         norm, error = np.linalg.norm(gradient), np.linalg.norm(found[name] - gradient)
-        bound = max(norm, 3e-4 * total)
+        bound = max(norm, near_zero * total)
         worst = max(worst, error / bound)
         expect(error <= 1e-4 * bound, f"gradient of {name} is off by {error / bound:.1e}")
     return worst
@@ -85,7 +85,9 @@ def gradients_match(config, task, key=None):
         gradient = jax.jit(jax.value_and_grad(lambda p: loss_function(config, task)(p, batch, key)))
         loss, gradients = gradient(double(parameters))
         expect(set(found) == {"loss"} | set(parameters), "results are not the loss and a gradient a parameter")
-        return f"loss {check_loss(found['loss'], loss):.0e}, gradients {check_gradients(found, double(gradients)):.0e}"
+        # A residual stream that is not normalised grows from layer to layer: so do the terms that cancel.
+        near_zero = 3e-4 if config["model_type"] == "megatron-bert" else 1e-4
+        return f"loss {check_loss(found['loss'], loss):.0e}, gradients {check_gradients(found, double(gradients), near_zero):.0e}"
     return run
 
 
