@@ -8,32 +8,6 @@
 
 namespace st {
 
-const char *fitName(Fit fit) {
-  switch (fit) {
-  case Fit::Fits:
-    return "fits";
-  case Fit::WithinMargin:
-    return "within the margin";
-  case Fit::DoesNotFit:
-    return "does not fit";
-  }
-  return "";
-}
-
-std::vector<std::pair<const char *, double>> DeviceMemory::classes() const {
-  return {{"parameters", parameters},       {"gradients", gradients},
-          {"optimizer", optimizer},         {"activations", activations},
-          {"workspace", workspace},         {"communication", communication},
-          {"context", context},             {"fragmentation", fragmentation}};
-}
-
-std::vector<int64_t> layersOfStages(int64_t layers, int64_t stages) {
-  std::vector<int64_t> counts(stages, layers / stages);
-  for (int64_t stage = 0; stage < layers % stages; ++stage)
-    ++counts[stage];
-  return counts;
-}
-
 absl::Status checkLayout(const PlannedModel &model, const Layout &layout,
                          const proto::ClusterDescription &cluster) {
   auto refuse = [&](auto... parts) {
@@ -82,17 +56,12 @@ public:
            const proto::ProgramWork &kept)
       : inputs(inputs), layout(layout), work(work), kept(kept), model(inputs.model),
         profile(inputs.profile), cluster(inputs.cluster),
-        stages(layout.stages * layout.virtualStages),
-        layers(layersOfStages(model.layers, stages)) {}
+        split(model, layout, work) {}
 
   StepEstimate compose(bool keepRuns);
 
 private:
-  static constexpr int64_t kLayer = kCompiledLayers, kHead = kCompiledLayers + 1;
-
-  bool isFirst(int64_t stage) const { return stage == 0; }
-  bool isLast(int64_t stage) const { return stage + 1 == stages; }
-  double activationWidth() const { return model.precision == "f32" ? 4 : 2; }
+  static constexpr int64_t kLayer = ModelSplit::kLayer, kHead = ModelSplit::kHead;
 
   BlockTimes timeBlock(int64_t block) const;
   OpTime timeOp(const proto::OpWork &op) const;
@@ -102,13 +71,6 @@ private:
 
   GroupPlacement placeAxis(int64_t size, int64_t stride) const;
   PipelineCosts timePipeline() const;
-  /// Elements of parameters that a device of a group has.
-  double parametersOf(int64_t group) const;
-  double tensorsOf(int64_t group) const;
-  int64_t layersOfGroup(int64_t group) const;
-  double tiedElements() const;
-  double stashBytes(const proto::ProgramWork &of, int64_t block) const;
-  DeviceMemory sumMemory(int64_t group, int64_t inFlight) const;
   void timeUpdate(int64_t group, std::vector<std::pair<std::string, double>> &parts) const;
   void addTimers(const std::vector<GroupTimes> &groups, StepEstimate &step) const;
 
@@ -119,8 +81,7 @@ private:
   const PlannedModel &model;
   const proto::ImplementationProfile &profile;
   const proto::ClusterDescription &cluster;
-  const int64_t stages;
-  const std::vector<int64_t> layers;
+  const ModelSplit split;
   BlockTimes embeddings, layer, head;
 };
 
@@ -187,18 +148,18 @@ BlockTimes Composer::timeBlock(int64_t block) const {
 }
 
 void Composer::runForward(int64_t stage, Clocks &clocks) const {
-  if (isFirst(stage))
+  if (split.isFirst(stage))
     clocks.run(embeddings.forward);
-  clocks.run(layer.forward, static_cast<double>(layers[stage]));
-  if (isLast(stage))
+  clocks.run(layer.forward, static_cast<double>(split.layersOfStage(stage)));
+  if (split.isLast(stage))
     clocks.run(head.forward);
 }
 
 void Composer::runBackward(int64_t stage, Clocks &clocks) const {
-  if (isLast(stage))
+  if (split.isLast(stage))
     clocks.run(head.backward);
-  clocks.run(layer.backward, static_cast<double>(layers[stage]));
-  if (isFirst(stage))
+  clocks.run(layer.backward, static_cast<double>(split.layersOfStage(stage)));
+  if (split.isFirst(stage))
     clocks.run(embeddings.backward);
 }
 
@@ -233,7 +194,7 @@ PipelineCosts Composer::timePipeline() const {
   for (int64_t group = 0; group < layout.stages; ++group) {
     auto &chunks = costs.stages.emplace_back();
     for (int64_t chunk = 0; chunk < layout.virtualStages; ++chunk)
-      chunks.push_back(timeStage(chunk * layout.stages + group));
+      chunks.push_back(timeStage(split.stageOf(group, chunk)));
   }
   if (layout.stages == 1)
     return costs;
@@ -254,101 +215,8 @@ PipelineCosts Composer::timePipeline() const {
   return costs;
 }
 
-double Composer::parametersOf(int64_t group) const {
-  double elements = 0;
-  for (int64_t chunk = 0; chunk < layout.virtualStages; ++chunk) {
-    const int64_t stage = chunk * layout.stages + group;
-    for (const proto::StateWork &state : work.states()) {
-      if (state.role() != "parameter" || state.blocks().empty())
-        continue;
-      auto isUsedBy = [&](int64_t block) {
-        return std::find(state.blocks().begin(), state.blocks().end(), block) != state.blocks().end();
-      };
-      const auto local = static_cast<double>(state.local_elements());
-      if ((isUsedBy(0) && isFirst(stage)) || (isUsedBy(kHead) && isLast(stage)))
-        elements += local;
-      else if (isUsedBy(kLayer))
-        elements += local * static_cast<double>(layers[stage]);
-    }
-  }
-  return elements;
-}
-
-int64_t Composer::layersOfGroup(int64_t group) const {
-  int64_t count = 0;
-  for (int64_t chunk = 0; chunk < layout.virtualStages; ++chunk)
-    count += layers[chunk * layout.stages + group];
-  return count;
-}
-
-double Composer::tensorsOf(int64_t group) const {
-  double perLayer = 0;
-  for (const proto::StateWork &state : work.states())
-    if (state.role() == "parameter")
-      for (int64_t block : state.blocks())
-        perLayer += block == kLayer;
-  return perLayer * static_cast<double>(layersOfGroup(group));
-}
-
-double Composer::tiedElements() const {
-  double elements = 0;
-  for (const proto::StateWork &state : work.states())
-    if (state.role() == "parameter" && !state.blocks().empty() && state.blocks(0) == 0 &&
-        state.blocks(state.blocks_size() - 1) == kHead)
-      elements += static_cast<double>(state.local_elements());
-  return elements;
-}
-
-double Composer::stashBytes(const proto::ProgramWork &of, int64_t block) const {
-  double bytes = 0;
-  for (const proto::StashWork &stash : of.stashes())
-    if (stash.block() == block)
-      bytes += stash.bytes();
-  return bytes;
-}
-
-DeviceMemory Composer::sumMemory(int64_t group, int64_t inFlight) const {
-  DeviceMemory memory;
-  const proto::StateProfile &state =
-      model.precision == "f32" ? profile.state_f32() : profile.state_f16();
-  const double parameters = parametersOf(group), replicas = static_cast<double>(layout.replicas);
-  memory.parameters = parameters * state.weights() / (layout.zero >= 3 ? replicas : 1);
-  memory.gradients = parameters *
-                     (state.gradients() / (layout.zero >= 2 ? replicas : 1) +
-                      state.main_gradients() / (layout.zero >= 1 ? replicas : 1));
-  memory.optimizer = parameters * (state.master() + inputs.optimizerBytes) / (layout.zero >= 1 ? replicas : 1);
-  if (layout.offloadOptimizer)
-    memory.optimizer = 0;
-
-  double held = 0, atOnce = 0;
-  for (int64_t chunk = 0; chunk < layout.virtualStages; ++chunk) {
-    const int64_t stage = chunk * layout.stages + group;
-    const bool isFull = layout.recompute == Recompute::Full;
-    const double ofLayer = isFull ? work.boundary_bytes() : stashBytes(work, kLayer);
-    held += ofLayer * static_cast<double>(layers[stage]);
-    if (isFirst(stage))
-      held += stashBytes(kept, 0);
-    // The head's activations are there for one micro-batch: its backward follows its forward.
-    if (isLast(stage))
-      atOnce = std::max(atOnce, stashBytes(kept, kHead));
-    if (isFull)
-      atOnce = std::max(atOnce, stashBytes(kept, kLayer));
-  }
-  memory.activations = held * static_cast<double>(inFlight) / static_cast<double>(layout.virtualStages);
-  // Gradients of activations are as large as the largest of these while one layer is worked on.
-  memory.workspace = atOnce + 2 * work.boundary_bytes();
-  if (layout.zero >= 3)
-    memory.workspace += 2 * parameters * state.weights() / std::max<double>(1, static_cast<double>(layers[group]));
-  const int communicators = (layout.tensor > 1) + (layout.replicas > 1) + (layout.stages > 1);
-  memory.communication = communicators * cluster.communicator_bytes().value();
-  memory.context = cluster.context_bytes().value();
-  memory.fragmentation = cluster.fragmentation().value() *
-                         (memory.activations + memory.workspace);
-  return memory;
-}
-
 void Composer::timeUpdate(int64_t group, std::vector<std::pair<std::string, double>> &parts) const {
-  const double all = parametersOf(group), tensors = tensorsOf(group);
+  const double all = split.parametersOf(group), tensors = split.tensorsOf(group);
   const double own = layout.zero >= 1 ? all / static_cast<double>(layout.replicas) : all;
   for (const proto::UpdateProfile &part : profile.update()) {
     if (part.needs_f16() && model.precision != "f16")
@@ -375,7 +243,7 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
            {"backward-compute", groups[g].backward + groups[g].weight},
            {"backward-recv", groups[g].backwardWait},
            {"backward-send", groups[g].sending}};
-    const double bytes = parametersOf(static_cast<int64_t>(g)) * gradientWidth;
+    const double bytes = split.parametersOf(static_cast<int64_t>(g)) * gradientWidth;
     double reduced = 0;
     if (layout.replicas > 1) {
       const GroupPlacement placement = placeAxis(layout.replicas, layout.tensor);
@@ -389,7 +257,7 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
         // A layer's gradients are reduced when the last micro-batch has passed it, beside the layers before it:
         // with equal layers the first one's reduction is never hidden.
         const double last = groups[g].backward / static_cast<double>(layout.microBatches);
-        const double own = static_cast<double>(std::max<int64_t>(layersOfGroup(static_cast<int64_t>(g)), 1));
+        const double own = static_cast<double>(std::max<int64_t>(split.layersOfGroup(static_cast<int64_t>(g)), 1));
         reduced = std::max(reduced / own, reduced - last * (own - 1) / own);
       }
     }
@@ -399,11 +267,11 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
     ends[g] = groups[g].end + reduced;
   }
   // The first and the last stage add up the gradients of a table that both have.
-  if (layout.stages > 1 && tiedElements() > 0) {
+  if (layout.stages > 1 && split.tiedElements() > 0) {
     const int64_t stride = layout.tensor * layout.replicas * (layout.stages - 1);
     GroupPlacement pair = placeAxis(2, stride);
     const double us =
-        inputs.costs.collective("all_reduce", tiedElements() * gradientWidth, pair).device;
+        inputs.costs.collective("all_reduce", split.tiedElements() * gradientWidth, pair).device;
     const double start = std::max(ends.front(), ends.back());
     for (size_t g : {size_t(0), groups.size() - 1}) {
       rows[g].emplace_back("backward-embedding-all-reduce", start + us - ends[g]);
@@ -468,16 +336,13 @@ StepEstimate Composer::compose(bool keepRuns) {
 
   StepEstimate step;
   addTimers(groups, step);
+  const MemoryInputs memory{model, cluster, profile, layout, split, work, kept, inputs.optimizerBytes};
   for (size_t g = 0; g < groups.size(); ++g)
-    step.memory.push_back(sumMemory(static_cast<int64_t>(g), groups[g].inFlight));
+    step.memory.push_back(sumMemory(memory, static_cast<int64_t>(g), groups[g].inFlight));
   for (size_t g = 0; g < step.memory.size(); ++g)
     if (step.memory[g].total() > step.memory[step.fullest].total())
       step.fullest = g;
-  const DeviceMemory &fullest = step.memory[step.fullest];
-  const double room = cluster.memory_bytes().value();
-  step.fit = fullest.total() <= room ? Fit::Fits
-             : fullest.total() - fullest.fragmentation <= room ? Fit::WithinMargin
-                                                              : Fit::DoesNotFit;
+  step.fit = judgeFit(step.memory[step.fullest], cluster.memory_bytes().value());
   const auto layerCount = static_cast<double>(model.layers);
   const double perDevice = embeddings.productFlops + head.productFlops + layer.productFlops * layerCount;
   step.flops = perDevice * static_cast<double>(layout.tensor * layout.replicas * layout.microBatches);

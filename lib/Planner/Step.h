@@ -3,7 +3,7 @@
 #define ST_PLANNER_STEP_H
 
 #include "lib/Costs/Costs.h"
-#include "lib/Planner/Blocks.h"
+#include "lib/Planner/Memory.h"
 #include "lib/Planner/Pipeline.h"
 #include "lib/Proto/cluster.pb.h"
 #include "lib/Proto/profile.pb.h"
@@ -20,22 +20,6 @@ struct Timer {
   std::string name;
   double least = 0, median = 0, most = 0, last = 0; ///< over the pipeline's ranks, and of the last
 };
-
-/// Bytes of one device by class.
-struct DeviceMemory {
-  double parameters = 0, gradients = 0, optimizer = 0, activations = 0, workspace = 0,
-         communication = 0, context = 0, fragmentation = 0;
-
-  double total() const {
-    return parameters + gradients + optimizer + activations + workspace + communication + context +
-           fragmentation;
-  }
-  /// (name, bytes) of each class.
-  std::vector<std::pair<const char *, double>> classes() const;
-};
-
-enum class Fit : uint8_t { Fits, WithinMargin, DoesNotFit };
-const char *fitName(Fit fit);
 
 struct StepEstimate {
   double ms = 0;
@@ -69,10 +53,6 @@ absl::Status checkLayout(const PlannedModel &model, const Layout &layout,
 /// Composes a step. Fails where checkLayout does or a block does not compile.
 absl::StatusOr<StepEstimate> estimateStep(const StepInputs &inputs, const Layout &layout,
                                           bool keepRuns = false);
-
-/// The layers of each stage of the model, embeddings and head aside: as equal as they divide, earlier
-/// stages have one more.
-std::vector<int64_t> layersOfStages(int64_t layers, int64_t stages);
 
 } // namespace st
 
