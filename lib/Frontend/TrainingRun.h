@@ -143,6 +143,8 @@ struct TrainingRun {
   int64_t gatherBucket = 0;
   RunOffload optimizerOffload = RunOffload::None;
   RunOffload parameterOffload = RunOffload::None;
+  /// Whether the software is to look for the micro-batch and the level of ZeRO itself.
+  bool autotunes = false;
   /// Whether a tensor between stages is sent in parts, one by each tensor-parallel device.
   bool scatterGatherInPipeline = true;
   bool fusedSoftmax = true;

@@ -17,9 +17,9 @@ const char *fitName(Fit fit) {
 }
 
 Fit judgeFit(const DeviceMemory &memory, double room) {
-  return memory.total() <= room                          ? Fit::Fits
-         : memory.total() - memory.fragmentation <= room ? Fit::WithinMargin
-                                                         : Fit::DoesNotFit;
+  if (memory.needed() + memory.margin <= room)
+    return Fit::Fits;
+  return memory.needed() <= room ? Fit::WithinMargin : Fit::DoesNotFit;
 }
 
 std::vector<std::pair<const char *, double>> DeviceMemory::classes() const {
@@ -29,6 +29,18 @@ std::vector<std::pair<const char *, double>> DeviceMemory::classes() const {
           {"context", context},       {"fragmentation", fragmentation}};
 }
 
+const proto::StateProfile &stateOf(const proto::ImplementationProfile &profile,
+                                   const std::string &precision) {
+  if (precision == "f32")
+    return profile.state_f32();
+  return precision == "bf16" && profile.has_state_bf16() ? profile.state_bf16()
+                                                         : profile.state_f16();
+}
+
+/// The share of a device that a caching allocator fills before it returns what it holds to the
+/// driver, over and over.
+constexpr double kMostReserved = 0.94;
+
 static double stashBytes(const proto::ProgramWork &work, int64_t block) {
   double bytes = 0;
   for (const proto::StashWork &stash : work.stashes())
@@ -37,49 +49,139 @@ static double stashBytes(const proto::ProgramWork &work, int64_t block) {
   return bytes;
 }
 
-DeviceMemory sumMemory(const MemoryInputs &inputs, int64_t group, int64_t inFlight) {
+/// Bytes of a buffer for so many elements at a time, or for all of them.
+static double bucket(double elements, double all, double width) {
+  return (elements > 0 ? std::min(elements, all) : all) * width;
+}
+
+MemoryModel::MemoryModel(const MemoryInputs &inputs)
+    : inputs(inputs), state(stateOf(inputs.profile, inputs.model.precision)),
+      embeddings(blockBytes(0, false)), layer(blockBytes(ModelSplit::kLayer, true)),
+      wholeLayer(inputs.layout.recompute == Recompute::Full ? blockBytes(ModelSplit::kLayer, false)
+                                                            : layer),
+      head(blockBytes(ModelSplit::kHead, false)), communicators(communicatorBytes()) {}
+
+/// Of a block whose forward pass keeps what the layout says, or all if it is run again.
+KeptTensors MemoryModel::blockBytes(int64_t block, bool recomputes) const {
+  if (inputs.profile.framework_ops())
+    return keptByFramework(inputs.kept, block, inputs.profile,
+                           recomputes && inputs.layout.recompute == Recompute::Selective);
+  const double bytes = stashBytes(recomputes ? inputs.work : inputs.kept, block);
+  return {bytes, 2 * inputs.work.boundary_bytes()};
+}
+
+double MemoryModel::shared(double bytes, int64_t fromLevel) const {
+  return inputs.layout.zero >= fromLevel ? bytes / static_cast<double>(inputs.layout.replicas)
+                                         : bytes;
+}
+
+void MemoryModel::addState(double parameters, DeviceMemory &memory) const {
+  memory.parameters = shared(parameters * state.weights(), 3);
+  memory.gradients =
+      shared(parameters * state.gradients(), 2) + shared(parameters * state.main_gradients(), 1);
+  if (!inputs.layout.offloadOptimizer)
+    memory.optimizer = shared(parameters * (state.master() + inputs.optimizerBytes), 1);
+}
+
+/// Activations of the micro-batches in flight, and what the block that runs has besides.
+void MemoryModel::addActivations(int64_t group, double inFlight, double parameters,
+                                 DeviceMemory &memory) const {
   const Layout &layout = inputs.layout;
   const ModelSplit &split = inputs.split;
-  DeviceMemory memory;
-  const proto::StateProfile &state =
-      inputs.model.precision == "f32" ? inputs.profile.state_f32() : inputs.profile.state_f16();
-  const double parameters = split.parametersOf(group),
-               replicas = static_cast<double>(layout.replicas);
-  memory.parameters = parameters * state.weights() / (layout.zero >= 3 ? replicas : 1);
-  memory.gradients = parameters * (state.gradients() / (layout.zero >= 2 ? replicas : 1) +
-                                   state.main_gradients() / (layout.zero >= 1 ? replicas : 1));
-  memory.optimizer =
-      parameters * (state.master() + inputs.optimizerBytes) / (layout.zero >= 1 ? replicas : 1);
-  if (layout.offloadOptimizer)
-    memory.optimizer = 0;
-
-  double held = 0, atOnce = 0;
+  const proto::MemoryProfile &buffers = inputs.profile.memory();
+  const bool isFull = layout.recompute == Recompute::Full;
+  const double boundary = inputs.work.boundary_bytes();
+  double held = 0, working = wholeLayer.working + (isFull ? wholeLayer.kept : 0);
   for (int64_t chunk = 0; chunk < layout.virtualStages; ++chunk) {
     const int64_t stage = split.stageOf(group, chunk);
-    const bool isFull = layout.recompute == Recompute::Full;
-    const double ofLayer =
-        isFull ? inputs.work.boundary_bytes() : stashBytes(inputs.work, ModelSplit::kLayer);
-    held += ofLayer * static_cast<double>(split.layersOfStage(stage));
-    if (split.isFirst(stage))
-      held += stashBytes(inputs.kept, 0);
+    held += (isFull ? boundary : layer.kept) * static_cast<double>(split.layersOfStage(stage));
+    if (split.isFirst(stage)) {
+      held += embeddings.kept;
+      working = std::max(working, embeddings.working);
+    }
     // The head's activations are there for one micro-batch: its backward follows its forward.
     if (split.isLast(stage))
-      atOnce = std::max(atOnce, stashBytes(inputs.kept, ModelSplit::kHead));
-    if (isFull)
-      atOnce = std::max(atOnce, stashBytes(inputs.kept, ModelSplit::kLayer));
+      working = std::max(working, head.kept + head.working);
+    else if (buffers.keeps_stage_output())
+      held += boundary / static_cast<double>(buffers.splits_stage_output() ? layout.tensor : 1);
   }
-  memory.activations =
-      held * static_cast<double>(inFlight) / static_cast<double>(layout.virtualStages);
-  // Gradients of activations are as large as the largest of these while one layer is worked on.
-  memory.workspace = atOnce + 2 * inputs.work.boundary_bytes();
+  memory.activations = held * inFlight / static_cast<double>(layout.virtualStages);
+  memory.workspace = working + 2 * boundary;
   if (layout.zero >= 3)
-    memory.workspace += 2 * parameters * state.weights() /
-                        std::max<double>(1, static_cast<double>(split.layersOfStage(group)));
-  const int communicators = (layout.tensor > 1) + (layout.replicas > 1) + (layout.stages > 1);
-  memory.communication = communicators * inputs.cluster.communicator_bytes().value();
-  memory.context = inputs.cluster.context_bytes().value();
-  memory.fragmentation =
-      inputs.cluster.fragmentation().value() * (memory.activations + memory.workspace);
+    memory.workspace += bucket(buffers.live_parameters(), parameters, state.weights());
+}
+
+/// What reducing gradients and updating parameters takes, once the activations are gone.
+double MemoryModel::updateBytes(double parameters) const {
+  const proto::ImplementationProfile &profile = inputs.profile;
+  const proto::MemoryProfile &buffers = profile.memory();
+  const bool isReduced = inputs.layout.replicas > 1;
+  const double width = profile.gradient_type() == "f32" || inputs.model.precision == "f32" ? 4 : 2;
+  double bytes = shared(parameters * state.update_buffers(), 1) +
+                 buffers.norm_bytes() * inputs.split.largestParameter();
+  if (isReduced || profile.copies_with_one_replica())
+    bytes += bucket(buffers.reduction_bucket_elements(), parameters, width);
+  if (inputs.layout.zero >= 1 && isReduced && buffers.gather_bucket_elements() > 0)
+    bytes += bucket(buffers.gather_bucket_elements(), parameters, state.weights());
+  return bytes;
+}
+
+namespace {
+
+/// Ranks of a communicator and how far apart they are.
+struct RankGroup {
+  int64_t ranks, stride;
+};
+
+RankGroup findGroup(const Layout &layout, const std::string &name) {
+  const int64_t tensor = layout.tensor, stage = tensor * layout.replicas;
+  if (name == "tensor")
+    return {tensor, 1};
+  if (name == "data")
+    return {layout.replicas, tensor};
+  if (name == "pipeline")
+    return {layout.stages, stage};
+  if (name == "embedding")
+    return {std::min<int64_t>(layout.stages, 2), stage * std::max<int64_t>(layout.stages - 1, 1)};
+  if (name == "model")
+    return {tensor * layout.stages, layout.stages > 1 ? layout.replicas : 1};
+  return {layout.devices(), 1};
+}
+
+} // namespace
+
+/// Rings within a node have one neighbour if they have two ranks, else two.
+double MemoryModel::communicatorBytes() const {
+  double bytes = 0;
+  for (const std::string &name : inputs.profile.memory().communicators()) {
+    const RankGroup group = findGroup(inputs.layout, name);
+    if (group.ranks <= 1)
+      continue;
+    const int64_t perNode =
+        std::clamp<int64_t>(inputs.cluster.devices_per_node() / group.stride, 1, group.ranks);
+    if (perNode < group.ranks)
+      bytes += inputs.cluster.network_communicator_bytes().value() * static_cast<double>(perNode);
+    else
+      bytes += inputs.cluster.communicator_bytes().value() / (group.ranks == 2 ? 2 : 1);
+  }
+  return bytes;
+}
+
+DeviceMemory MemoryModel::ofGroup(int64_t group, int64_t inFlight) const {
+  const double parameters = inputs.split.parametersOf(group);
+  DeviceMemory memory;
+  addState(parameters, memory);
+  addActivations(group, static_cast<double>(inFlight), parameters, memory);
+  memory.communication = communicators;
+  memory.context = inputs.cluster.context_bytes().value() + inputs.profile.memory().library_bytes();
+  // The update has the room of the activations, and the other way round. But an allocator that
+  // caches blocks by their sizes gives neither the blocks of the other, until it has to.
+  const double passes = memory.activations + memory.workspace, update = updateBytes(parameters);
+  memory.workspace += std::max(0.0, update - passes);
+  memory.margin =
+      inputs.cluster.fragmentation().value() * (memory.gradients + std::max(passes, update));
+  const double left = kMostReserved * inputs.cluster.memory_bytes().value() - memory.needed();
+  memory.fragmentation = std::clamp(left, 0.0, memory.margin + std::min(passes, update));
   return memory;
 }
 

@@ -39,6 +39,14 @@ double ModelSplit::parametersOf(int64_t group) const {
   return elements;
 }
 
+double ModelSplit::largestParameter() const {
+  double largest = 0;
+  for (const proto::StateWork &state : work.states())
+    if (state.role() == "parameter")
+      largest = std::max(largest, static_cast<double>(state.local_elements()));
+  return largest;
+}
+
 double ModelSplit::tensorsOf(int64_t group) const {
   double perLayer = 0;
   for (const proto::StateWork &state : work.states())

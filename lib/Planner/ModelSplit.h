@@ -30,6 +30,8 @@ public:
 
   /// Elements of parameters that a device of a group has.
   double parametersOf(int64_t group) const;
+  /// Elements of the largest parameter of any group, on a device.
+  double largestParameter() const;
   /// Tensors of parameters in the layers of a group.
   double tensorsOf(int64_t group) const;
   /// Elements, on a device, of tables that the embeddings and the head share.

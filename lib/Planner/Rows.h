@@ -16,10 +16,11 @@ namespace st {
 
 /// One run: a model, a layout, and what was measured.
 struct MeasuredRow {
-  int line = 0;             ///< in the file
-  std::string family;       ///< "gpt" or "bert"
+  int line = 0;       ///< in the file
+  std::string family; ///< "gpt" or "bert"
   PlannedModel model;
-  int64_t ffnHidden = 0;    ///< 0: four times the hidden size
+  int64_t ffnHidden = 0;      ///< 0: four times the hidden size
+  bool hasGivenModel = false; ///< the model is that of RowDefaults
   Layout layout;
   std::string optimizer = "adam";
   std::optional<double> measuredMs;      ///< of a step
@@ -42,10 +43,15 @@ struct RowDefaults {
   std::string precision = "f16";
   int64_t sequence = 2048, vocabulary = 50257;
   Recompute recompute = Recompute::Full;
+  int64_t devicesPerNode =
+      0; ///< of the cluster, where rows count nodes; 0: such rows need their degrees
+  /// Of files without columns for it. Without degrees, such rows are replicas that fill a node.
+  std::optional<PlannedModel> model;
+  std::string optimizer = "adam"; ///< with that model
 };
 
-/// Parses rows. The first line names the columns; docs/planning.md lists those that are known. InvalidArgument
-/// names the file, the line, the column, what was expected and what was found.
+/// Parses rows. The first line names the columns; docs/planning.md lists those that are known.
+/// InvalidArgument names the file, the line, the column, what was expected and what was found.
 absl::StatusOr<RowsFile> parseRows(absl::string_view text, const std::string &path,
                                    const RowDefaults &defaults);
 

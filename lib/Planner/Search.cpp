@@ -152,8 +152,7 @@ void Searcher::bound(Candidate &candidate) const {
   const double all = (layerFlops * layers * again + outerFlops) * perMicroBatch;
   const auto type = inputs.model.precision == "f32" ? proto::F32 : proto::F16;
   candidate.boundMs = all / stages * batches / inputs.costs.fastestProduct(type) * 1e3;
-  const proto::StateProfile &state =
-      inputs.model.precision == "f32" ? inputs.profile.state_f32() : inputs.profile.state_f16();
+  const proto::StateProfile &state = stateOf(inputs.profile, inputs.model.precision);
   const double elements = std::floor(layers / (stages * static_cast<double>(layout.virtualStages))) *
                           static_cast<double>(layout.virtualStages) * layerElements / tensor;
   const double optimizer = layout.offloadOptimizer ? 0 : state.master() + inputs.optimizerBytes;

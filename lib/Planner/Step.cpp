@@ -1,5 +1,7 @@
 #include "lib/Planner/Step.h"
 
+#include "lib/Planner/ReplicaTime.h"
+
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
@@ -244,27 +246,24 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
            {"backward-recv", groups[g].backwardWait},
            {"backward-send", groups[g].sending}};
     const double bytes = split.parametersOf(static_cast<int64_t>(g)) * gradientWidth;
-    double reduced = 0;
-    if (layout.replicas > 1) {
-      const GroupPlacement placement = placeAxis(layout.replicas, layout.tensor);
-      OpTime time = inputs.costs.collective("all_reduce", bytes, placement);
-      if (layout.zero >= 1) {
-        time = inputs.costs.collective("reduce_scatter", bytes, placement);
-        time += inputs.costs.collective("all_gather", bytes, placement);
-      }
-      reduced += std::max(time.host, time.device);
-      if (profile.reduces_in_backward()) {
-        // A layer's gradients are reduced when the last micro-batch has passed it, beside the layers before it:
-        // with equal layers the first one's reduction is never hidden.
-        const double last = groups[g].backward / static_cast<double>(layout.microBatches);
-        const double own = static_cast<double>(std::max<int64_t>(split.layersOfGroup(static_cast<int64_t>(g)), 1));
-        reduced = std::max(reduced / own, reduced - last * (own - 1) / own);
-      }
-    }
+    const auto group = static_cast<int64_t>(g);
+    ReplicaWork replica;
+    replica.gradientBytes = bytes;
+    replica.weightBytes = split.parametersOf(group) * (model.precision == "f32" ? 4 : 2);
+    replica.tensors = split.tensorsOf(group);
+    replica.layers = static_cast<double>(std::max<int64_t>(split.layersOfGroup(group), 1));
+    replica.passes = groups[g].forward + groups[g].backward + groups[g].weight;
+    replica.lastBackward = groups[g].backward / static_cast<double>(layout.microBatches);
+    const ReplicaTime between =
+        timeReplicas(layout, profile, inputs.costs, placeAxis(layout.replicas, layout.tensor), replica);
+    double reduced = between.reduction;
     if (layout.replicas > 1 || profile.copies_with_one_replica())
       reduced += inputs.costs.memoryPass(3 * bytes, 2).device;
     row.emplace_back("backward-params-all-reduce", reduced);
-    ends[g] = groups[g].end + reduced;
+    // Of no timer in Megatron.
+    if (between.gathers > 0)
+      row.emplace_back("params-all-gather", between.gathers);
+    ends[g] = groups[g].end + reduced + between.gathers;
   }
   // The first and the last stage add up the gradients of a table that both have.
   if (layout.stages > 1 && split.tiedElements() > 0) {
@@ -336,9 +335,9 @@ StepEstimate Composer::compose(bool keepRuns) {
 
   StepEstimate step;
   addTimers(groups, step);
-  const MemoryInputs memory{model, cluster, profile, layout, split, work, kept, inputs.optimizerBytes};
+  const MemoryModel memory({model, cluster, profile, layout, split, work, kept, inputs.optimizerBytes});
   for (size_t g = 0; g < groups.size(); ++g)
-    step.memory.push_back(sumMemory(memory, static_cast<int64_t>(g), groups[g].inFlight));
+    step.memory.push_back(memory.ofGroup(static_cast<int64_t>(g), groups[g].inFlight));
   for (size_t g = 0; g < step.memory.size(); ++g)
     if (step.memory[g].total() > step.memory[step.fullest].total())
       step.fullest = g;

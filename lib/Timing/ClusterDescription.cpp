@@ -123,7 +123,7 @@ bool isNeeded(const google::protobuf::Message &message, const std::string &field
   if (field == "node_far_gbytes_per_second")
     return cluster.devices_per_node() > 1 && cluster.has_fast_domain() &&
            cluster.fast_domain().value() < cluster.devices_per_node();
-  if (field == "node_measured_gbytes_per_second")
+  if (field == "node_measured_gbytes_per_second" || field == "network_communicator_bytes")
     return false;
   if (absl::StartsWith(field, "node_") || field == "fast_domain")
     return cluster.devices_per_node() > 1;

@@ -34,6 +34,10 @@ struct FitFlags {
   cl::opt<std::string> cluster{"cluster", cl::init("dgx-a100-80gb"), cl::value_desc("name|file"), cl::desc("cluster description")};
   cl::opt<std::string> profile{"profile", cl::init("megatron-lm"), cl::value_desc("name|file"), cl::desc("implementation profile")};
   cl::list<std::string> fit{"fit", cl::CommaSeparated, cl::value_desc("constant,..."), cl::desc("constants to fit, at most 5")};
+  cl::opt<std::string> model{"model", cl::value_desc("folder"), cl::desc("model of files without columns for it, as those of a tuner")};
+  cl::opt<std::string> task{"task", cl::value_desc("mlm|span|clm|classify"), cl::desc("what that model is trained to do")};
+  cl::opt<unsigned> sequence{"seq", cl::init(0), cl::value_desc("n"), cl::desc("tokens in a sequence of that model")};
+  cl::opt<std::string> precision{"precision", cl::init("f32"), cl::value_desc("f32|f16|bf16"), cl::desc("compute type of that model (default: f32)")};
   cl::opt<std::string> start{"start", cl::value_desc("file"), cl::desc("constants to start from; those that are not fitted keep their values")};
   cl::opt<bool> leaveOneOut{"leave-one-out", cl::init(true), cl::ZeroOrMore, cl::desc("fit again without each row (default: true)")};
   cl::opt<unsigned> folds{"folds", cl::init(0), cl::value_desc("n"), cl::desc("leave out an n-th of the rows at once instead of each by itself")};
@@ -46,6 +50,7 @@ public:
 
 private:
   absl::Status load();
+  absl::Status loadModel(::st::RowDefaults &defaults);
   absl::Status crossValidate(const ::st::PredictContext &context, const std::vector<std::string> &names);
   void compareNullModels() const;
   void flagContradictions() const;
@@ -58,6 +63,7 @@ private:
   ::st::proto::ClusterDescription cluster;
   ::st::proto::ImplementationProfile profile;
   ::st::GpuConstants start;
+  PlanInput given; ///< by --model
   std::vector<::st::MeasuredRow> rows;
   std::vector<std::string> files; ///< of each row
   ::st::proto::FittedConstants fitted;
@@ -70,6 +76,30 @@ static std::vector<double> measuredOf(const std::vector<::st::MeasuredRow> &rows
   for (const ::st::MeasuredRow &row : rows)
     measured.push_back(*row.measuredMs);
   return measured;
+}
+
+absl::Status FitTool::loadModel(::st::RowDefaults &defaults) {
+  defaults.devicesPerNode = cluster.devices_per_node();
+  if (flags.model.empty())
+    return absl::OkStatus();
+  std::optional<Task> task;
+  if (!flags.task.empty()) {
+    task = symbolizeTask(flags.task);
+    if (!task || *task == Task::Encode)
+      return absl::InvalidArgumentError(absl::StrCat("--task=", flags.task.getValue(), ": expected mlm, span, clm or classify"));
+  }
+  if (flags.precision != "f32" && flags.precision != "f16" && flags.precision != "bf16")
+    return absl::InvalidArgumentError(absl::StrCat("--precision=", flags.precision.getValue(), ": expected f32, f16 or bf16"));
+  auto input = readModelFolder(flags.model, task,
+                               flags.sequence > 0 ? std::optional<int64_t>(flags.sequence) : std::nullopt,
+                               flags.precision);
+  if (!input.ok())
+    return input.status();
+  given = *std::move(input);
+  defaults.model = given.model;
+  defaults.optimizer = given.optimizer;
+  defaults.recompute = ::st::Recompute::None;
+  return absl::OkStatus();
 }
 
 absl::Status FitTool::load() {
@@ -95,13 +125,16 @@ absl::Status FitTool::load() {
       *fitted.add_rows() = earlier;
     hash.update(constants->hash());
   }
+  ::st::RowDefaults defaults;
+  if (absl::Status status = loadModel(defaults); !status.ok())
+    return status;
   for (const std::string &path : flags.rows) {
     constexpr size_t kLargest = size_t(64) << 20;
     auto text = ::st::readInputFile(path, kLargest);
     if (!text.ok())
       return absl::InvalidArgumentError(absl::StrCat(path, ": cannot read: ", text.status().message()));
     hash.update(llvm::StringRef(*text));
-    auto file = ::st::parseRows(*text, path, {});
+    auto file = ::st::parseRows(*text, path, defaults);
     if (!file.ok())
       return file.status();
     const size_t before = rows.size();
@@ -240,7 +273,11 @@ absl::Status FitTool::run() {
   }
   if (absl::Status status = load(); !status.ok())
     return status;
-  ::st::FindBlocks findBlocks = [&](const ::st::MeasuredRow &row) { return models.find(row); };
+  ::st::FindBlocks findBlocks = [&](const ::st::MeasuredRow &row) -> absl::StatusOr<::st::BlockSource *> {
+    if (row.hasGivenModel)
+      return &models.find(given);
+    return models.find(row);
+  };
   const ::st::PredictContext context{cluster, profile, findBlocks, order};
   auto constants = ::st::fitConstants(context, rows, names, start);
   if (!constants.ok())

@@ -67,6 +67,17 @@ static bool isModelFolder(const std::string &path) {
   return llvm::sys::fs::is_directory(path) || StringRef(path).ends_with(".json");
 }
 
+/// Who brings a pretrained BERT to DeepSpeed trains one of Hugging Face's examples further, whose sequences have 128
+/// tokens unless said.
+static void assumeFineTuning(PlanInput &input, bool setsSequence) {
+  constexpr int64_t kTokens = 128;
+  input.task = Task::Span;
+  if (setsSequence)
+    input.model.sequence = std::min<int64_t>(input.model.sequence, kTokens);
+  llvm::errs() << "st-plan: note: " << input.model.name << " is fine-tuned on sequences of " << input.model.sequence
+               << " tokens; --task and --seq say otherwise\n";
+}
+
 absl::StatusOr<PlanInput> PlanTool::loadInput() const {
   std::optional<Task> task;
   if (!flags.task.empty()) {
@@ -86,6 +97,8 @@ absl::StatusOr<PlanInput> PlanTool::loadInput() const {
     input = *std::move(folder);
     if (flags.deepspeed.empty())
       return input;
+    if (input.config.type == ModelType::Bert && flags.task.empty())
+      assumeFineTuning(input, flags.sequence == 0);
     // Only the run is DeepSpeed's; the model stays.
     auto text = ::st::readInputFile(flags.deepspeed, kLargestInput);
     if (!text.ok())
@@ -98,6 +111,7 @@ absl::StatusOr<PlanInput> PlanTool::loadInput() const {
                                                                   : "f32";
     input.optimizer = run.optimizer;
     input.fates = run.fates;
+    input.autotunes = run.autotunes;
     input.globalBatch = run.globalBatch;
     if (run.globalBatch > 0 && run.microBatch > 0) {
       ::st::Layout layout;
@@ -208,12 +222,28 @@ absl::Status PlanTool::predictRows() {
   auto text = ::st::readInputFile(flags.rows, kLargestInput);
   if (!text.ok())
     return invalid(flags.rows.getValue(), ": cannot read: ", text.status().message());
-  auto file = ::st::parseRows(*text, flags.rows, {});
+  ::st::RowDefaults defaults;
+  defaults.devicesPerNode = cluster.devices_per_node();
+  PlanInput given;
+  if (!flags.model.empty()) {
+    auto input = loadInput();
+    if (!input.ok())
+      return input.status();
+    given = *std::move(input);
+    defaults.model = given.model;
+    defaults.optimizer = given.optimizer;
+    defaults.recompute = given.layout ? given.layout->recompute : ::st::Recompute::None;
+  }
+  auto file = ::st::parseRows(*text, flags.rows, defaults);
   if (!file.ok())
     return file.status();
   for (const std::string &column : file->unused)
     llvm::errs() << "st-plan: note: " << flags.rows << ": column " << column << " has no effect on the prediction\n";
-  ::st::FindBlocks findBlocks = [&](const ::st::MeasuredRow &row) { return models.find(row); };
+  ::st::FindBlocks findBlocks = [&](const ::st::MeasuredRow &row) -> absl::StatusOr<::st::BlockSource *> {
+    if (row.hasGivenModel)
+      return &models.find(given);
+    return models.find(row);
+  };
   ::st::PredictContext context{cluster, profile, findBlocks, order};
   std::vector<double> predicted, measured;
   std::string out;
@@ -460,6 +490,8 @@ absl::Status PlanTool::run() {
         return status;
     return absl::OkStatus();
   }
+  if (input->autotunes)
+    return tuneZero(*input);
   // A run that somebody describes whole is predicted as it is, unless it is to be planned on other devices.
   const bool isFree = flags.devices > 0 || flags.nodes > 0 || !flags.whyNot.empty() || !flags.tp.empty() ||
                       !flags.pp.empty() || !flags.dp.empty() || flags.batch > 0;

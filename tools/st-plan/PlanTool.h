@@ -29,6 +29,7 @@ private:
   absl::Status lintLog();
   absl::Status predictRun(const PlanInput &input);
   absl::Status plan(const PlanInput &input);
+  absl::Status tuneZero(const PlanInput &input);
   absl::Status explainLosers(const ::st::SearchResult &result) const;
   absl::Status emitLayout(const ::st::Layout &layout, const PlanInput &input) const;
 

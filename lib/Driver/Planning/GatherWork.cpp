@@ -9,6 +9,7 @@
 #include "llvm/ADT/SetVector.h"
 
 #include <map>
+#include <optional>
 #include <set>
 
 using namespace mlir;
@@ -78,10 +79,25 @@ struct Origin {
   StringRef region() const { return StringRef(path).rsplit('/').second.empty() ? StringRef(path) : StringRef(path).rsplit('/').second; }
 };
 
+/// The tensors that ops of the forward pass hand to each other.
+class TensorIndex {
+public:
+  TensorIndex(proto::ProgramWork &work, const DenseMap<Operation *, int64_t> &blocks) : work(work), blocks(blocks) {}
+
+  /// The index of what a value shows; none for weights, batches, and what is no tensor of floats.
+  std::optional<uint32_t> find(Value value, double bytes);
+
+private:
+  proto::ProgramWork &work;
+  const DenseMap<Operation *, int64_t> &blocks;
+  DenseMap<Value, uint32_t> indices;
+};
+
 /// One task, its ops in groups.
 class TaskWork {
 public:
-  TaskWork(TaskOp task, const DenseMap<Operation *, int64_t> &blocks) : task(task), phase(task.getPhase()), blocks(blocks) {}
+  TaskWork(TaskOp task, const DenseMap<Operation *, int64_t> &blocks, TensorIndex &tensors)
+      : task(task), phase(task.getPhase()), blocks(blocks), tensors(tensors) {}
 
   void gather(llvm::MapVector<int64_t, proto::PhaseWork> &byBlock);
   static Origin originOf(Operation *op);
@@ -91,6 +107,8 @@ private:
   void connect(Operation *op, llvm::MapVector<Value, SmallVector<Operation *>> &takers);
   double bytesOf(Value value) const;
   proto::OpWork sumUp(ArrayRef<Operation *> ops) const;
+  void nameTensors(const llvm::SetVector<Value> &taken, const llvm::SetVector<Value> &handedOn,
+                   proto::OpWork &work) const;
   proto::ElementType narrowestFloat(const llvm::SetVector<Value> &taken,
                                     const llvm::SetVector<Value> &left) const;
   void describeProduct(stablehlo::DotGeneralOp dot, proto::OpWork &work) const;
@@ -99,6 +117,7 @@ private:
   TaskOp task;
   const StringRef phase;
   const DenseMap<Operation *, int64_t> &blocks;
+  TensorIndex &tensors;
   SmallVector<Operation *> ops;
   DenseMap<Operation *, Origin> origins;
   llvm::EquivalenceClasses<Operation *> groups;
@@ -236,6 +255,43 @@ proto::ElementType TaskWork::narrowestFloat(const llvm::SetVector<Value> &taken,
   return type;
 }
 
+std::optional<uint32_t> TensorIndex::find(Value value, double bytes) {
+  Operation *maker = value.getDefiningOp();
+  if (!maker || isa<ReadOp>(maker) || elementsOf(value) <= kFewElements ||
+      !isa<FloatType>(getElementTypeOrSelf(value.getType())))
+    return std::nullopt;
+  auto [found, isNew] = indices.try_emplace(value, static_cast<uint32_t>(work.tensors_size()));
+  if (isNew) {
+    proto::TensorWork &tensor = *work.add_tensors();
+    tensor.set_block(blocks.lookup_or(maker, -1));
+    tensor.set_elements(static_cast<double>(elementsOf(value)));
+    tensor.set_bytes(bytes);
+  }
+  proto::TensorWork &tensor = *work.mutable_tensors(static_cast<int>(found->second));
+  tensor.set_bytes(std::min(tensor.bytes(), bytes));
+  return found->second;
+}
+
+/// Who keeps a gathered tensor for the backward pass keeps its shard, and gathers it again.
+void TaskWork::nameTensors(const llvm::SetVector<Value> &taken, const llvm::SetVector<Value> &handedOn,
+                           proto::OpWork &work) const {
+  if (phase != "forward")
+    return;
+  for (Value value : taken) {
+    while (auto gather = value.getDefiningOp<AllGatherOp>())
+      value = throughViews(gather->getOperand(0));
+    if (auto index = tensors.find(value, bytesOf(value)))
+      work.add_reads(*index);
+  }
+  // A framework's op has its results in the type in which it computes.
+  const double width = work.type() == proto::F16 || work.type() == proto::BF16 ? 2 : 4;
+  for (Value value : handedOn) {
+    const double bytes = std::min(bytesOf(value), static_cast<double>(elementsOf(value)) * width);
+    if (auto index = tensors.find(value, bytes))
+      work.add_writes(*index);
+  }
+}
+
 proto::OpWork TaskWork::sumUp(ArrayRef<Operation *> members) const {
   proto::OpWork work;
   const Origin &origin = origins.find(members.front())->second;
@@ -244,7 +300,8 @@ proto::OpWork TaskWork::sumUp(ArrayRef<Operation *> members) const {
   work.set_is_recomputed(!origin.isGradient && phase == "backward");
   work.set_ops(static_cast<double>(members.size()));
   llvm::SmallPtrSet<Operation *, 8> inside(members.begin(), members.end());
-  llvm::SetVector<Value> taken, left;
+  // What only the backward pass takes is left, but not handed on to an op.
+  llvm::SetVector<Value> taken, left, handedOn;
   for (Operation *op : members) {
     for (Value operand : op->getOperands()) {
       Value value = throughViews(operand);
@@ -260,8 +317,11 @@ proto::OpWork TaskWork::sumUp(ArrayRef<Operation *> members) const {
         for (Operation *user : value.getUsers())
           if (isView(user))
             shown.push_back(user->getResult(0));
-          else if (!inside.contains(user))
+          else if (!inside.contains(user)) {
             left.insert(result);
+            if (!isa<WriteOp>(user))
+              handedOn.insert(result);
+          }
       }
     }
     if (auto dot = dyn_cast<stablehlo::DotGeneralOp>(op))
@@ -292,6 +352,7 @@ proto::OpWork TaskWork::sumUp(ArrayRef<Operation *> members) const {
     work.set_type(narrowestFloat(taken, left));
   work.set_read_bytes(read);
   work.set_written_bytes(written);
+  nameTensors(taken, handedOn, work);
   return work;
 }
 
@@ -490,9 +551,10 @@ proto::ProgramWork mlir::st::gatherWork(ModuleOp module) {
   proto::ProgramWork work;
   for (auto program : module.getOps<ProgramOp>()) {
     DenseMap<Operation *, int64_t> blocks = findBlocks(program);
+    TensorIndex tensors(work, blocks);
     for (auto task : program.getOps<TaskOp>()) {
       llvm::MapVector<int64_t, proto::PhaseWork> byBlock;
-      TaskWork(task, blocks).gather(byBlock);
+      TaskWork(task, blocks, tensors).gather(byBlock);
       for (auto &[block, phase] : byBlock) {
         work.set_layers(std::max<int64_t>(work.layers(), block - 1));
         *work.add_phases() = std::move(phase);

@@ -21,6 +21,8 @@ struct PlanInput {
   /// The layout of a run that was described whole: a Megatron log or command line.
   std::optional<::st::Layout> layout;
   int64_t globalBatch = 0; ///< 0: not said
+  /// DeepSpeed's autotuner is to choose the micro-batch and the level of ZeRO.
+  bool autotunes = false;
   std::vector<KeyFate> fates;
   std::optional<RunMeasurements> measured;
 };

@@ -314,6 +314,7 @@ absl::Status ConfigReader::takeZero() {
   if (run.optimizerOffload != RunOffload::None && run.zeroStage == 0)
     return error("zero_optimization.offload_optimizer",
                  "expected a ZeRO stage from 1 to 3, found stage 0");
+  run.autotunes = flag("autotuning.enabled");
   if (flag("activation_checkpointing.partition_activations"))
     run.shardedCheckpoints = true;
   if (flag("activation_checkpointing.cpu_checkpointing"))

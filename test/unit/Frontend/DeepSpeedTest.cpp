@@ -42,6 +42,7 @@ TEST(DeepSpeedTest, BertBase) {
   EXPECT_FALSE(run.overlapGradientReduction);
   EXPECT_EQ(run.optimizer, "adamw");
   EXPECT_EQ(run.learningRate, 5e-5);
+  EXPECT_TRUE(run.autotunes);
   ASSERT_TRUE(findFate(run, "autotuning.metric"));
   EXPECT_EQ(findFate(run, "autotuning.metric")->reason, "the planner searches by itself");
   EXPECT_EQ(findFate(run, "zero_optimization.stage")->fate, KeyFate::Honoured);

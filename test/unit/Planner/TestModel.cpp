@@ -15,7 +15,18 @@ static proto::OpWork *addOp(proto::PhaseWork &phase, proto::OpWork::Kind kind, c
   return op;
 }
 
-static void addProduct(proto::PhaseWork &phase, int64_t m, int64_t n, int64_t k) {
+/// A tensor that the forward op takes.
+static void addInput(proto::ProgramWork &work, const proto::PhaseWork &phase, double bytes, proto::OpWork &op) {
+  if (phase.phase() != "forward")
+    return;
+  op.add_reads(static_cast<uint32_t>(work.tensors_size()));
+  proto::TensorWork &tensor = *work.add_tensors();
+  tensor.set_block(phase.block());
+  tensor.set_elements(bytes / 2);
+  tensor.set_bytes(bytes);
+}
+
+static proto::OpWork &addProduct(proto::PhaseWork &phase, int64_t m, int64_t n, int64_t k) {
   proto::OpWork *op = addOp(phase, proto::OpWork::PRODUCT, "product");
   op->set_m(m);
   op->set_n(n);
@@ -24,6 +35,7 @@ static void addProduct(proto::PhaseWork &phase, int64_t m, int64_t n, int64_t k)
   op->set_flops(2.0 * static_cast<double>(m * n * k));
   op->set_read_bytes(2.0 * static_cast<double>(m * k + k * n));
   op->set_written_bytes(2.0 * static_cast<double>(m * n));
+  return *op;
 }
 
 absl::StatusOr<const proto::ProgramWork *> TestBlocks::get(const BlockKey &key) {
@@ -45,9 +57,10 @@ absl::StatusOr<const proto::ProgramWork *> TestBlocks::get(const BlockKey &key) 
       phase.set_phase(name);
       const int repeats = std::string_view(name) == "forward" ? 1 : 2;
       for (int repeat = 0; repeat < repeats && block > 0; ++repeat) {
-        addProduct(phase, tokens, width / key.tensor, hidden);
+        addInput(work, phase, 2 * elements, addProduct(phase, tokens, width / key.tensor, hidden));
         if (isLayer)
-          addProduct(phase, tokens, hidden, width / key.tensor);
+          addInput(work, phase, 8 * elements / static_cast<double>(key.tensor),
+                   addProduct(phase, tokens, hidden, width / key.tensor));
       }
       proto::OpWork *pass = addOp(phase, proto::OpWork::MEMORY, "residual");
       pass->set_read_bytes(4 * elements);

@@ -1,0 +1,26 @@
+// What a framework keeps of a block's forward pass for its backward pass.
+#ifndef ST_PLANNER_KEPTTENSORS_H
+#define ST_PLANNER_KEPTTENSORS_H
+
+#include "lib/Proto/profile.pb.h"
+#include "lib/Proto/work.pb.h"
+
+#include <cstdint>
+
+namespace st {
+
+/// Bytes of one micro-batch on one device.
+struct KeptTensors {
+  double kept = 0;    ///< from the forward pass of the block to its backward pass
+  double working = 0; ///< besides, while the block runs: tensors on their way and their gradients
+};
+
+/// Under a profile of framework ops. A product keeps both factors but for weights, other ops what
+/// the profile says of their regions, and each tensor is kept once. With `selective`, what lies
+/// between the two products of an attention is made again (arXiv 2205.05198, section 5).
+KeptTensors keptByFramework(const proto::ProgramWork &work, int64_t block,
+                            const proto::ImplementationProfile &profile, bool selective);
+
+} // namespace st
+
+#endif // ST_PLANNER_KEPTTENSORS_H

@@ -1,0 +1,37 @@
+// What replicas of a model send each other in a step.
+#ifndef ST_PLANNER_REPLICATIME_H
+#define ST_PLANNER_REPLICATIME_H
+
+#include "lib/Costs/Costs.h"
+#include "lib/Planner/Layout.h"
+#include "lib/Proto/profile.pb.h"
+
+namespace st {
+
+/// What a device of a group has of the model, and how long its passes take.
+struct ReplicaWork {
+  double gradientBytes = 0, weightBytes = 0; ///< of all parameters, before ZeRO splits them
+  double tensors = 0;                        ///< parameters
+  double layers = 1;
+  double passes = 0;       ///< microseconds of forward and backward passes of a step
+  double lastBackward = 0; ///< microseconds of the backward pass of the last micro-batch
+};
+
+/// Microseconds that a step takes longer.
+struct ReplicaTime {
+  double reduction =
+      0; ///< of gradients, and of what follows from ZeRO-1 on: gathering updated weights
+  double gathers = 0; ///< of weights for forward and backward passes (ZeRO-3)
+};
+
+/// ZeRO-1 reduces gradients once a step and gathers what it updated. ZeRO-2 reduces those of each
+/// micro-batch. ZeRO-3 gathers weights for each forward and each backward pass of a micro-batch
+/// instead (arXiv 1910.02054, section 7). Host ops that the profile counts for each level wait for
+/// the device, so that they add to the step.
+ReplicaTime timeReplicas(const Layout &layout, const proto::ImplementationProfile &profile,
+                         const Costs &costs, const GroupPlacement &placement,
+                         const ReplicaWork &work);
+
+} // namespace st
+
+#endif // ST_PLANNER_REPLICATIME_H

@@ -1,0 +1,139 @@
+// Memory against published formulas, and what ZeRO and recomputation must do to it.
+
+#include "TestModel.h"
+
+#include "lib/Costs/Profile.h"
+#include "lib/Driver/Planning/PlannedModels.h"
+#include "lib/Planner/KeptTensors.h"
+
+#include "gtest/gtest.h"
+
+using namespace st;
+
+namespace {
+
+/// A GPT as Megatron-LM trains it, and the blocks that the compiler makes of it.
+class CompiledGpt {
+public:
+  CompiledGpt() {
+    row.family = "gpt";
+    row.model = {"gpt", 2, 512, 8, 256, 1024, "f16"};
+    auto found = models.find(row);
+    EXPECT_TRUE(found.ok()) << found.status();
+    blocks = *found;
+  }
+
+  KeptTensors layer(int64_t tensor, int64_t microBatch, bool sequenceParallel, bool selective) {
+    BlockKey key{tensor, microBatch, sequenceParallel, Recompute::None, false};
+    auto work = blocks->get(key);
+    EXPECT_TRUE(work.ok()) << work.status();
+    return keptByFramework(**work, kCompiledLayers, *findProfile("megatron-lm"), selective);
+  }
+
+  MeasuredRow row;
+
+private:
+  mlir::st::PlannedModels models{"cuda-sm_80"};
+  BlockSource *blocks = nullptr;
+};
+
+} // namespace
+
+// Korthikanti et al., "Reducing activation recomputation in large transformer models", arXiv
+// 2205.05198, equations 1, 2, 4 and table 2: bytes of the activations of a layer.
+TEST(Memory, ActivationsOfALayer) {
+  CompiledGpt gpt;
+  const auto s = static_cast<double>(gpt.row.model.sequence),
+             h = static_cast<double>(gpt.row.model.hidden),
+             a = static_cast<double>(gpt.row.model.heads);
+  for (int64_t tensor : {1, 2, 4})
+    for (int64_t microBatch : {1, 4}) {
+      const auto t = static_cast<double>(tensor), b = static_cast<double>(microBatch);
+      const double sbh = s * b * h, scores = 5 * a * s / h;
+      auto expect = [&](double found, double formula, const char *what) {
+        EXPECT_NEAR(found / (sbh * formula), 1, 0.001)
+            << what << ", t = " << tensor << ", b = " << microBatch;
+      };
+      expect(gpt.layer(tensor, microBatch, false, false).kept, 10 + 24 / t + scores / t,
+             "tensor parallel");
+      expect(gpt.layer(tensor, microBatch, false, true).kept, 10 + 24 / t,
+             "selective recomputation");
+      if (tensor == 1)
+        continue;
+      expect(gpt.layer(tensor, microBatch, true, false).kept, (34 + scores) / t,
+             "sequence parallel");
+      expect(gpt.layer(tensor, microBatch, true, true).kept, 34 / t, "both");
+    }
+}
+
+namespace {
+
+StepEstimate estimate(TestPlan &plan, const Layout &layout) {
+  auto step = estimateStep(plan.inputs(), layout);
+  EXPECT_TRUE(step.ok()) << step.status();
+  return *step;
+}
+
+} // namespace
+
+// arXiv 1910.02054, figure 1: with 16-bit weights and gradients and 12 bytes of optimizer state, 16
+// bytes a parameter fall to 4 + 12 / N, 2 + 14 / N and 16 / N.
+TEST(Memory, ZeroSplitsState) {
+  TestPlan plan(1);
+  plan.profile = *findProfile("deepspeed");
+  plan.cluster.set_max_nodes(64);
+  Layout layout;
+  layout.replicas = 8;
+  const double replicas = 8;
+  std::vector<double> expected = {16, 4 + 12 / replicas, 2 + 14 / replicas, 16 / replicas};
+  for (int64_t zero = 0; zero <= 3; ++zero) {
+    layout.zero = zero;
+    const StepEstimate step = estimate(plan, layout);
+    const DeviceMemory &memory = step.memory[0];
+    EXPECT_NEAR((memory.parameters + memory.gradients + memory.optimizer) / step.parameters,
+                expected[zero], 1e-9)
+        << "ZeRO-" << zero;
+  }
+}
+
+// A micro-batch more, or less recomputation, never takes less; the classes add up; and what is
+// needed is within the total.
+TEST(Memory, Monotone) {
+  for (unsigned seed = 0; seed < 2000; ++seed) {
+    TestPlan plan(seed);
+    Layout layout = plan.drawLayout();
+    const StepEstimate step = estimate(plan, layout);
+    for (const DeviceMemory &memory : step.memory) {
+      double sum = 0;
+      for (const auto &[name, bytes] : memory.classes()) {
+        EXPECT_GE(bytes, 0) << name;
+        sum += bytes;
+      }
+      EXPECT_NEAR(sum / memory.total(), 1, 1e-12);
+      EXPECT_LE(memory.needed(), memory.total());
+    }
+    const double before = step.memory[step.fullest].needed();
+    Layout more = layout;
+    more.microBatch *= 2;
+    const StepEstimate larger = estimate(plan, more);
+    EXPECT_GE(larger.memory[larger.fullest].needed(), before)
+        << "seed " << seed << ", " << printLayout(layout);
+    if (layout.recompute == Recompute::Full) {
+      Layout kept = layout;
+      kept.recompute = Recompute::None;
+      const StepEstimate all = estimate(plan, kept);
+      EXPECT_GE(all.memory[all.fullest].activations, step.memory[step.fullest].activations)
+          << "seed " << seed;
+    }
+  }
+}
+
+TEST(Memory, JudgesWhatIsNeeded) {
+  DeviceMemory memory;
+  memory.parameters = 90;
+  memory.fragmentation = 20;
+  memory.margin = 5;
+  EXPECT_EQ(judgeFit(memory, 100), Fit::Fits);
+  EXPECT_EQ(judgeFit(memory, 92), Fit::WithinMargin);
+  EXPECT_EQ(judgeFit(memory, 89), Fit::DoesNotFit);
+}
