@@ -113,6 +113,14 @@ absl::StatusOr<proto::FittedConstants> builtinConstants(absl::string_view cluste
   return absl::NotFoundError(absl::StrCat("no constants were fitted for cluster ", cluster, " and profile ", profile));
 }
 
+/// Names of clusters of the same devices begin alike: "v100-4x16gb", "v100-4x32gb".
+static size_t commonPrefix(absl::string_view a, absl::string_view b) {
+  size_t length = 0;
+  while (length < a.size() && length < b.size() && a[length] == b[length])
+    ++length;
+  return length;
+}
+
 absl::StatusOr<proto::FittedConstants> findConstants(absl::string_view cluster, absl::string_view profile) {
   std::optional<proto::FittedConstants> sameProfile, any;
   for (const auto &[name, text] : builtinFits()) {
@@ -121,7 +129,8 @@ absl::StatusOr<proto::FittedConstants> findConstants(absl::string_view cluster, 
       return parsed;
     if (constants.profile() == profile && constants.cluster() == cluster)
       return constants;
-    if (constants.profile() == profile && !sameProfile)
+    if (constants.profile() == profile &&
+        (!sameProfile || commonPrefix(constants.cluster(), cluster) > commonPrefix(sameProfile->cluster(), cluster)))
       sameProfile = constants;
     if (!any)
       any = constants;

@@ -23,7 +23,7 @@ absl::Status checkProfile(const proto::ImplementationProfile &profile);
 /// The constants that ship for a cluster and profile; NotFound where none do.
 absl::StatusOr<proto::FittedConstants> builtinConstants(absl::string_view cluster,
                                                         absl::string_view profile);
-/// The same, or else those of the profile on another cluster, or of any profile: constants are shares of a device's
+/// The same, or else those of the profile on the cluster whose name is most alike, or of any profile: constants are shares of a device's
 /// figures and host times, so that they are the best there is. NotFound where none ship.
 absl::StatusOr<proto::FittedConstants> findConstants(absl::string_view cluster, absl::string_view profile);
 absl::StatusOr<proto::FittedConstants> loadConstants(const std::string &path);

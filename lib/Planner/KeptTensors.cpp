@@ -67,11 +67,11 @@ const proto::RegionProfile &regionOf(const proto::ImplementationProfile &profile
 } // namespace
 
 KeptTensors keptByFramework(const proto::ProgramWork &work, int64_t block,
-                            const proto::ImplementationProfile &profile, bool selective) {
+                            const proto::ImplementationProfile &profile, const KeepRules &rules) {
   const Ops ops = forwardOps(work, block);
   const auto tensors = static_cast<size_t>(work.tensors_size());
   TensorSet again(tensors), kept(tensors);
-  if (selective)
+  if (rules.selective)
     addAttentionCore(ops, again);
   KeptTensors bytes;
   double largest = 0;
@@ -87,9 +87,13 @@ KeptTensors keptByFramework(const proto::ProgramWork &work, int64_t block,
       addAll(op->reads(), kept);
     if (region.keeps_output())
       addAll(op->writes(), kept);
+    // Without the fused kernel the scores are converted to f32, and what is kept is in f32.
+    const bool isUnfused = rules.unfusedSoftmax && op->region() == "softmax";
+    const double keptBytes = region.kept_bytes() + (isUnfused ? 2 : 0);
+    const double workingBytes = region.working_bytes() + (isUnfused ? 8 : 0);
     if (!takesAny(*op, again))
-      bytes.kept += region.kept_bytes() * op->largest_elements();
-    bytes.working = std::max(bytes.working, region.working_bytes() * op->largest_elements());
+      bytes.kept += keptBytes * op->largest_elements();
+    bytes.working = std::max(bytes.working, workingBytes * op->largest_elements());
   }
   for (size_t tensor = 0; tensor < tensors; ++tensor)
     if (kept[tensor] && !again[tensor])

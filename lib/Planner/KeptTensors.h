@@ -15,11 +15,19 @@ struct KeptTensors {
   double working = 0; ///< besides, while the block runs: tensors on their way and their gradients
 };
 
+/// How a layout runs the ops of a block.
+struct KeepRules {
+  /// What lies between the two products of an attention is made again (arXiv 2205.05198, section
+  /// 5).
+  bool selective = false;
+  /// The softmax is several ops in f32: its fused kernel does not take this number of heads.
+  bool unfusedSoftmax = false;
+};
+
 /// Under a profile of framework ops. A product keeps both factors but for weights, other ops what
-/// the profile says of their regions, and each tensor is kept once. With `selective`, what lies
-/// between the two products of an attention is made again (arXiv 2205.05198, section 5).
+/// the profile says of their regions, and each tensor is kept once.
 KeptTensors keptByFramework(const proto::ProgramWork &work, int64_t block,
-                            const proto::ImplementationProfile &profile, bool selective);
+                            const proto::ImplementationProfile &profile, const KeepRules &rules);
 
 } // namespace st
 

@@ -63,9 +63,15 @@ MemoryModel::MemoryModel(const MemoryInputs &inputs)
 
 /// Of a block whose forward pass keeps what the layout says, or all if it is run again.
 KeptTensors MemoryModel::blockBytes(int64_t block, bool recomputes) const {
-  if (inputs.profile.framework_ops())
-    return keptByFramework(inputs.kept, block, inputs.profile,
-                           recomputes && inputs.layout.recompute == Recompute::Selective);
+  const Layout &layout = inputs.layout;
+  if (inputs.profile.framework_ops()) {
+    const int64_t multiple = inputs.profile.fused_softmax_multiple();
+    KeepRules rules;
+    rules.selective = recomputes && layout.recompute == Recompute::Selective;
+    rules.unfusedSoftmax = inputs.model.precision != "f32" && multiple > 0 &&
+                           layout.microBatch * inputs.model.heads / layout.tensor % multiple != 0;
+    return keptByFramework(inputs.kept, block, inputs.profile, rules);
+  }
   const double bytes = stashBytes(recomputes ? inputs.work : inputs.kept, block);
   return {bytes, 2 * inputs.work.boundary_bytes()};
 }

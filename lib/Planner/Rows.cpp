@@ -72,6 +72,7 @@ RawRow RowParser::startRow(int number) const {
   row.model.sequence = defaults.sequence;
   row.model.vocabulary = defaults.vocabulary;
   row.layout.recompute = defaults.recompute;
+  row.layout.zero = defaults.zero;
   if (defaults.model) {
     row.model = *defaults.model;
     row.optimizer = defaults.optimizer;

@@ -48,6 +48,7 @@ struct RowDefaults {
   /// Of files without columns for it. Without degrees, such rows are replicas that fill a node.
   std::optional<PlannedModel> model;
   std::string optimizer = "adam"; ///< with that model
+  int64_t zero = 0;
 };
 
 /// Parses rows. The first line names the columns; docs/planning.md lists those that are known.

@@ -96,9 +96,7 @@ absl::Status FitTool::loadModel(::st::RowDefaults &defaults) {
   if (!input.ok())
     return input.status();
   given = *std::move(input);
-  defaults.model = given.model;
-  defaults.optimizer = given.optimizer;
-  defaults.recompute = ::st::Recompute::None;
+  defaults = rowDefaults(given, cluster.devices_per_node());
   return absl::OkStatus();
 }
 

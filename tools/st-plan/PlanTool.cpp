@@ -97,7 +97,7 @@ absl::StatusOr<PlanInput> PlanTool::loadInput() const {
     input = *std::move(folder);
     if (flags.deepspeed.empty())
       return input;
-    if (input.config.type == ModelType::Bert && flags.task.empty())
+    if (input.config.type == ModelType::Bert && (flags.task.empty() || task == Task::Classify))
       assumeFineTuning(input, flags.sequence == 0);
     // Only the run is DeepSpeed's; the model stays.
     auto text = ::st::readInputFile(flags.deepspeed, kLargestInput);
@@ -230,10 +230,10 @@ absl::Status PlanTool::predictRows() {
     if (!input.ok())
       return input.status();
     given = *std::move(input);
-    defaults.model = given.model;
-    defaults.optimizer = given.optimizer;
-    defaults.recompute = given.layout ? given.layout->recompute : ::st::Recompute::None;
+    defaults = rowDefaults(given, cluster.devices_per_node());
   }
+  if (!flags.zero.empty())
+    defaults.zero = flags.zero.front();
   auto file = ::st::parseRows(*text, flags.rows, defaults);
   if (!file.ok())
     return file.status();

@@ -114,6 +114,18 @@ absl::StatusOr<PlanInput> mlir::st::readMeasuredRow(const ::st::MeasuredRow &row
   return input;
 }
 
+::st::RowDefaults mlir::st::rowDefaults(const PlanInput &input, int64_t devicesPerNode) {
+  const bool isMegatron = input.config.type == ModelType::MegatronGpt || input.config.type == ModelType::MegatronBert;
+  ::st::RowDefaults defaults;
+  defaults.devicesPerNode = devicesPerNode;
+  defaults.model = input.model;
+  defaults.optimizer = input.optimizer;
+  defaults.recompute = input.layout  ? input.layout->recompute
+                       : isMegatron ? ::st::Recompute::Full
+                                    : ::st::Recompute::None;
+  return defaults;
+}
+
 static ::st::Recompute recomputeOf(RunRecomputation recomputation) {
   switch (recomputation) {
   case RunRecomputation::None:

@@ -37,6 +37,10 @@ absl::StatusOr<PlanInput> readTrainingRun(const TrainingRun &run);
 /// Of a measured row: the model as Megatron-LM trains it.
 absl::StatusOr<PlanInput> readMeasuredRow(const ::st::MeasuredRow &row);
 
+/// What rows of measured runs of that model say where their columns do not: Megatron-LM recomputes layers, others do
+/// not. `devicesPerNode` is the cluster's.
+::st::RowDefaults rowDefaults(const PlanInput &input, int64_t devicesPerNode);
+
 /// The text of a diagnostic of `work`, or OK where it succeeds.
 absl::Status captureError(MLIRContext *context, llvm::function_ref<LogicalResult()> work);
 

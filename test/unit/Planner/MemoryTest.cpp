@@ -27,7 +27,8 @@ public:
     BlockKey key{tensor, microBatch, sequenceParallel, Recompute::None, false};
     auto work = blocks->get(key);
     EXPECT_TRUE(work.ok()) << work.status();
-    return keptByFramework(**work, kCompiledLayers, *findProfile("megatron-lm"), selective);
+    return keptByFramework(**work, kCompiledLayers, *findProfile("megatron-lm"),
+                           {selective, false});
   }
 
   MeasuredRow row;
