@@ -13,7 +13,14 @@ struct Tile {
   double efficiency; ///< of the peak that a tile of this size reaches within a multiprocessor
 };
 constexpr std::array<Tile, 5> kTiles = {
-    {{256, 128, 1.0}, {128, 256, 1.0}, {128, 128, 0.95}, {128, 64, 0.75}, {64, 64, 0.55}}};
+    {{256, 128, 1.0}, {128, 256, 1.0}, {128, 128, 1.0}, {128, 64, 0.9}, {64, 64, 0.8}}};
+
+/// How much of a product's last wave of tiles stays empty: libraries have more tile shapes than these, and split the
+/// contraction, to fill it.
+constexpr double kEmptyTail = 0.25;
+
+/// The device's time between two kernels, and of a kernel that does next to nothing, in microseconds.
+constexpr double kKernelUs = 2;
 
 bool is16Bit(proto::ElementType type) { return type == proto::F16 || type == proto::BF16; }
 
@@ -73,7 +80,8 @@ double GpuCosts::productUs(const proto::OpWork &work) const {
     const double tiles = std::ceil(static_cast<double>(work.m()) / tile.rows) *
                          std::ceil(static_cast<double>(work.n()) / tile.columns) *
                          static_cast<double>(work.batch());
-    const double waves = std::ceil(tiles / processors);
+    const double filled = std::max(tiles / processors, 1.0);
+    const double waves = filled + kEmptyTail * (std::ceil(filled) - filled);
     const double tileFlops = 2 * tile.rows * tile.columns * static_cast<double>(work.k());
     const double seconds = waves * tileFlops / (perProcessor * tile.efficiency);
     if (best == 0 || seconds < best)
@@ -110,7 +118,11 @@ OpTime GpuCosts::op(const proto::OpWork &work) const {
     if (work.is_gradient() ? region.has_gradient_passes() : region.has_passes())
       time.device *= passes;
   }
+  if (launches > 0)
+    time.device += kKernelUs * (isProduct ? 1 : launches);
   time.host = launches * constants.launchUs;
+  if (work.is_gradient() && profile.framework_ops())
+    time.host *= profile.gradient_launch_share();
   return time;
 }
 

@@ -1,5 +1,6 @@
 #include "lib/Planner/Step.h"
 
+#include "lib/Planner/BlockTime.h"
 #include "lib/Planner/ReplicaTime.h"
 
 #include "absl/strings/str_cat.h"
@@ -31,27 +32,6 @@ absl::Status checkLayout(const PlannedModel &model, const Layout &layout,
 
 namespace {
 
-/// Both clocks of a block's passes for one micro-batch.
-struct BlockTimes {
-  OpTime forward, backward;
-  double productFlops = 0; ///< forward and backward, without what is computed again
-};
-
-/// The host's clock and the device's, of work that is queued in order.
-struct Clocks {
-  double host = 0, device = 0;
-
-  /// Runs a block `count` times: the device starts each when it is queued and the one before is done.
-  void run(const OpTime &block, double count = 1) {
-    if (count <= 0)
-      return;
-    const double first = std::max(device + block.device, host + block.host);
-    host += block.host * count;
-    device = first + std::max(block.host, block.device) * (count - 1);
-    device = std::max(device, host);
-  }
-};
-
 class Composer {
 public:
   Composer(const StepInputs &inputs, const Layout &layout, const proto::ProgramWork &work,
@@ -65,11 +45,9 @@ public:
 private:
   static constexpr int64_t kLayer = ModelSplit::kLayer, kHead = ModelSplit::kHead;
 
-  BlockTimes timeBlock(int64_t block) const;
-  OpTime timeOp(const proto::OpWork &op) const;
   StageTimes timeStage(int64_t stage) const;
-  void runForward(int64_t stage, Clocks &clocks) const;
-  void runBackward(int64_t stage, Clocks &clocks) const;
+  QueuedWork forwardOf(int64_t stage) const;
+  QueuedWork backwardOf(int64_t stage) const;
 
   GroupPlacement placeAxis(int64_t size, int64_t stride) const;
   PipelineCosts timePipeline() const;
@@ -84,7 +62,7 @@ private:
   const proto::ImplementationProfile &profile;
   const proto::ClusterDescription &cluster;
   const ModelSplit split;
-  BlockTimes embeddings, layer, head;
+  BlockTime embeddings, layer, head;
 };
 
 } // namespace
@@ -95,99 +73,45 @@ GroupPlacement Composer::placeAxis(int64_t size, int64_t stride) const {
   GroupPlacement placement;
   placement.ranks = static_cast<int>(size);
   placement.perNode =
-      static_cast<int>(std::clamp<int64_t>(node / std::max<int64_t>(stride, 1), 1, size));
+      static_cast<int>(std::clamp<int64_t>((node + stride - 1) / std::max<int64_t>(stride, 1), 1, size));
   const int64_t devices = std::min<int64_t>(node, layout.devices());
   placement.sharers = static_cast<int>(std::max<int64_t>(devices / placement.perNode, 1));
   placement.stride = static_cast<int>(stride);
   return placement;
 }
 
-OpTime Composer::timeOp(const proto::OpWork &op) const {
-  if (op.kind() == proto::OpWork::COLLECTIVE)
-    return inputs.costs.collective(op.collective(), op.bytes(), placeAxis(layout.tensor, 1));
-  // A fused softmax that does not take this number of heads is several ops in f32.
-  const int64_t multiple = profile.fused_softmax_multiple();
-  if (profile.framework_ops() && op.region() == "softmax" && multiple > 0 &&
-      (layout.microBatch * model.heads / layout.tensor) % multiple != 0) {
-    const double bytes = op.read_bytes() + op.written_bytes();
-    OpTime fused = inputs.costs.op(op), pass = inputs.costs.memoryPass(bytes, 1);
-    // Scale, mask, conversion to f32, softmax, conversion back: the passes between are in f32.
-    const double more = profile.unfused_softmax_launches();
-    return {fused.host + more * pass.host, fused.device + more * pass.device};
-  }
-  return inputs.costs.op(op);
-}
-
-BlockTimes Composer::timeBlock(int64_t block) const {
-  BlockTimes times;
-  for (const proto::PhaseWork &phase : work.phases()) {
-    if (phase.block() != block)
-      continue;
-    const bool isForward = phase.phase() == "forward", isBackward = phase.phase() == "backward";
-    if (!isForward && !isBackward)
-      continue;
-    for (const proto::OpWork &op : phase.ops()) {
-      // A framework keeps what is cheap as well, and runs a whole layer again under full recomputation.
-      if (profile.framework_ops() && op.is_recomputed() && layout.recompute != Recompute::Selective)
-        continue;
-      if (profile.framework_ops() && op.is_recomputed() && op.kind() == proto::OpWork::MEMORY &&
-          op.region() != "softmax" && op.region() != "dropout" && op.region() != "mask")
-        continue;
-      const OpTime time = timeOp(op);
-      (isForward ? times.forward : times.backward) += time;
-      if (op.kind() == proto::OpWork::PRODUCT && !(isBackward && op.is_recomputed()))
-        times.productFlops += op.flops();
-    }
-  }
-  if (profile.framework_ops() && layout.recompute == Recompute::Full && block > 0 && block < kHead)
-    times.backward += times.forward;
-  if (profile.framework_ops() && block > 0 && block < kHead) {
-    const OpTime extra = inputs.costs.memoryPass(0, profile.layer_launches());
-    times.forward += extra;
-    times.backward += extra;
-  }
-  return times;
-}
-
-void Composer::runForward(int64_t stage, Clocks &clocks) const {
+QueuedWork Composer::forwardOf(int64_t stage) const {
+  QueuedWork work = inputs.costs.memoryPass(0, profile.micro_batch_launches());
   if (split.isFirst(stage))
-    clocks.run(embeddings.forward);
-  clocks.run(layer.forward, static_cast<double>(split.layersOfStage(stage)));
+    work += embeddings.forward;
+  work += layer.forward.repeated(static_cast<double>(split.layersOfStage(stage)));
   if (split.isLast(stage))
-    clocks.run(head.forward);
+    work += head.forward;
+  return work;
 }
 
-void Composer::runBackward(int64_t stage, Clocks &clocks) const {
+QueuedWork Composer::backwardOf(int64_t stage) const {
+  QueuedWork work;
   if (split.isLast(stage))
-    clocks.run(head.backward);
-  clocks.run(layer.backward, static_cast<double>(split.layersOfStage(stage)));
+    work += head.backward;
+  work += layer.backward.repeated(static_cast<double>(split.layersOfStage(stage)));
   if (split.isFirst(stage))
-    clocks.run(embeddings.backward);
+    work += embeddings.backward;
+  return work;
 }
 
-/// Without messages the host runs ahead from one micro-batch to the next; else each task starts and
-/// ends with both clocks alike.
+/// Where the host waits for the device between tasks, each starts with both clocks alike; else the host runs ahead
+/// from one micro-batch to the next.
 StageTimes Composer::timeStage(int64_t stage) const {
+  const QueuedWork forward = forwardOf(stage), backward = backwardOf(stage);
   StageTimes times;
-  if (layout.stages == 1 || !profile.waits_for_messages()) {
-    Clocks clocks;
-    double before = 0, forward = 0;
-    // The second micro-batch stands for all: the first one fills the queue.
-    for (int i = 0; i < 2; ++i) {
-      before = clocks.device;
-      runForward(stage, clocks);
-      forward = clocks.device - before;
-      runBackward(stage, clocks);
-    }
-    times.forward = forward;
-    times.backward = clocks.device - before - forward;
+  times.forward = forward.span;
+  times.backward = backward.span;
+  if (layout.stages == 1 ? profile.waits_between_passes() : profile.waits_for_messages())
     return times;
-  }
-  Clocks forward, backward;
-  runForward(stage, forward);
-  runBackward(stage, backward);
-  times.forward = forward.device;
-  times.backward = backward.device;
+  const double each = std::max(forward.host + backward.host, forward.device + backward.device);
+  times.forward = std::min(times.forward, std::max(forward.device, each - backward.device));
+  times.backward = each - times.forward;
   return times;
 }
 
@@ -327,9 +251,10 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
 }
 
 StepEstimate Composer::compose(bool keepRuns) {
-  embeddings = timeBlock(0);
-  layer = timeBlock(kLayer);
-  head = timeBlock(kHead);
+  const BlockContext context{layout, model.heads, profile, inputs.costs, placeAxis(layout.tensor, 1)};
+  embeddings = timeBlock(context, work, 0);
+  layer = timeBlock(context, work, kLayer);
+  head = timeBlock(context, work, kHead);
   const PipelineCosts costs = timePipeline();
   std::vector<GroupTimes> groups = playPipeline(layout, costs, inputs.order, keepRuns);
 
