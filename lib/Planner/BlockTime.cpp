@@ -44,7 +44,7 @@ bool BlockTimer::isRun(const proto::OpWork &op) const {
 /// Ranks do not arrive at a collective at the same time: each waits for the last one.
 OpTime BlockTimer::timeCollective(const proto::OpWork &op) const {
   OpTime time = costs.collective(op.collective(), op.bytes(), tensorGroup);
-  time.device *= 1 + profile.collective_skew() * std::log2(std::max(tensorGroup.ranks, 1));
+  time.device += profile.collective_skew_us() * std::log2(std::max(tensorGroup.ranks, 1));
   return time;
 }
 

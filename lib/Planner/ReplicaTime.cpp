@@ -1,6 +1,7 @@
 #include "lib/Planner/ReplicaTime.h"
 
 #include <algorithm>
+#include <cmath>
 
 namespace st {
 namespace {
@@ -29,6 +30,8 @@ ReplicaTime timeReplicas(const Layout &layout, const proto::ImplementationProfil
   if (layout.zero == 1 || layout.zero == 2)
     last += elapsed(costs.collective("all_gather", work.weightBytes, placement));
   time.reduction = profile.reduces_in_backward() ? exposedReduction(last, work) : last;
+  const double nodes = std::ceil(static_cast<double>(placement.ranks) / placement.perNode);
+  time.reduction += profile.replica_skew() * std::log2(nodes) * work.passes;
   if (layout.zero >= 1)
     time.reduction += hostOps(zero.update_launches());
   if (layout.zero >= 2) {

@@ -64,8 +64,9 @@ private:
 
 class CollectiveTime {
 public:
-  /// `description` must have passed checkClusterDescription.
-  explicit CollectiveTime(const proto::ClusterDescription &description);
+  /// `description` must have passed checkClusterDescription. A collective's rings pass `mostCards` cards of a node at
+  /// most; 0: all that it has.
+  explicit CollectiveTime(const proto::ClusterDescription &description, double mostCards = 0);
 
   /// Infinite for a group over several nodes of a cluster that has no network. 0 for one rank.
   double allReduce(double bytes, const GroupPlacement &group) const;
@@ -102,6 +103,7 @@ private:
   /// Without a network, the first message never arrives.
   double cards = 1, cardUsPerByte = 0, networkLatency = std::numeric_limits<double>::infinity();
   bool cardPerDevice;
+  double mostCards;
 };
 
 } // namespace st
