@@ -78,6 +78,11 @@ absl::Status checkProfile(const proto::ImplementationProfile &profile) {
     return status;
   if (const std::string &type = profile.gradient_type(); type != "f16" && type != "f32")
     return fieldError("gradient_type", absl::StrCat("expected f16 or f32, found \"", type, "\""));
+  static const std::set<std::string> *const groups =
+      new std::set<std::string>{"world", "tensor", "data", "pipeline", "model", "embedding"};
+  for (const std::string &group : profile.memory().communicators())
+    if (!groups->count(group))
+      return fieldError("memory.communicators", absl::StrCat("expected ", absl::StrJoin(*groups, ", "), ", found \"", group, "\""));
   std::set<std::string> names;
   for (const proto::RegionProfile &region : profile.regions())
     if (!names.insert(region.name()).second)

@@ -134,24 +134,30 @@ double MemoryModel::updateBytes(double parameters) const {
 
 namespace {
 
-/// Ranks of a communicator and how far apart they are.
+/// Ranks of a communicator, and how many of them share a node.
 struct RankGroup {
-  int64_t ranks, stride;
+  int64_t ranks, perNode;
 };
 
-RankGroup findGroup(const Layout &layout, const std::string &name) {
+/// Tensor ranks are neighbours, replicas are the next, stages are far apart.
+RankGroup findGroup(const Layout &layout, int64_t node, const std::string &name) {
   const int64_t tensor = layout.tensor, stage = tensor * layout.replicas;
+  auto apart = [&](int64_t ranks, int64_t stride) {
+    return RankGroup{ranks, std::clamp<int64_t>(node / stride, 1, ranks)};
+  };
   if (name == "tensor")
-    return {tensor, 1};
+    return apart(tensor, 1);
   if (name == "data")
-    return {layout.replicas, tensor};
+    return apart(layout.replicas, tensor);
   if (name == "pipeline")
-    return {layout.stages, stage};
+    return apart(layout.stages, stage);
   if (name == "embedding")
-    return {std::min<int64_t>(layout.stages, 2), stage * std::max<int64_t>(layout.stages - 1, 1)};
+    return apart(std::min<int64_t>(layout.stages, 2),
+                 stage * std::max<int64_t>(layout.stages - 1, 1));
   if (name == "model")
-    return {tensor * layout.stages, layout.stages > 1 ? layout.replicas : 1};
-  return {layout.devices(), 1};
+    return {tensor * layout.stages,
+            std::min<int64_t>(tensor, node) * apart(layout.stages, stage).perNode};
+  return apart(layout.devices(), 1);
 }
 
 } // namespace
@@ -160,13 +166,12 @@ RankGroup findGroup(const Layout &layout, const std::string &name) {
 double MemoryModel::communicatorBytes() const {
   double bytes = 0;
   for (const std::string &name : inputs.profile.memory().communicators()) {
-    const RankGroup group = findGroup(inputs.layout, name);
+    const RankGroup group = findGroup(inputs.layout, inputs.cluster.devices_per_node(), name);
     if (group.ranks <= 1)
       continue;
-    const int64_t perNode =
-        std::clamp<int64_t>(inputs.cluster.devices_per_node() / group.stride, 1, group.ranks);
-    if (perNode < group.ranks)
-      bytes += inputs.cluster.network_communicator_bytes().value() * static_cast<double>(perNode);
+    if (group.perNode < group.ranks)
+      bytes +=
+          inputs.cluster.network_communicator_bytes().value() * static_cast<double>(group.perNode);
     else
       bytes += inputs.cluster.communicator_bytes().value() / (group.ranks == 2 ? 2 : 1);
   }

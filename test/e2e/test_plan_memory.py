@@ -4,6 +4,7 @@ import json
 import sys
 
 import st_testing as st
+from test_bad_tools import refuse
 
 PLAN = [st.BIN / "st-plan", "-q"]
 MEASURED = st.ROOT / "test/Inputs/Megatron/measured-memory.csv"
@@ -65,7 +66,20 @@ def zero_table(folder):
     return table["best"]
 
 
-CASES = [("measured memory", measured_memory), ("too large", too_large), ("table of ZeRO levels", zero_table)]
+def bad(folder):
+    """One line, exit 1, for profiles that name what is not there, and rows that contradict themselves."""
+    profile = folder / "p.textproto"
+    profile.write_text('name: "p" gradient_type: "f16" memory { communicators: "moon" }')
+    refuse([*PLAN, BERT, f"--profile={profile}"], r"memory\.communicators: expected .*found .moon", folder)
+    rows = folder / "r.csv"
+    rows.write_text("mbs,optimizer\n4,lion\n")
+    refuse([*PLAN, BERT, f"--rows={rows}"], r"r\.csv:2: column optimizer: expected adam", folder)
+    rows.write_text("optimizer\nadam\n")
+    refuse([*PLAN, BERT, f"--rows={rows}"], r"r\.csv:1: expected a column micro_batch", folder)
+
+
+CASES = [("measured memory", measured_memory), ("too large", too_large), ("table of ZeRO levels", zero_table),
+         ("bad input", bad)]
 
 if __name__ == "__main__":
     sys.exit(st.main(*CASES))

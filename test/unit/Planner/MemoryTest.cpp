@@ -5,6 +5,7 @@
 #include "lib/Costs/Profile.h"
 #include "lib/Driver/Planning/PlannedModels.h"
 #include "lib/Planner/KeptTensors.h"
+#include "lib/Timing/ClusterDescription.h"
 
 #include "gtest/gtest.h"
 
@@ -95,6 +96,23 @@ TEST(Memory, ZeroSplitsState) {
                 expected[zero], 1e-9)
         << "ZeRO-" << zero;
   }
+}
+
+// World and model within a node have rings with two neighbours, the other groups of two ranks one;
+// between nodes a communicator has buffers for each of its ranks in the node.
+TEST(Memory, BuffersOfCommunicators) {
+  TestPlan plan(1);
+  plan.cluster = *builtinClusterDescription("dgx-a100-40gb");
+  plan.profile = *findProfile("megatron-lm");
+  const double inNode = plan.cluster.communicator_bytes().value(),
+               network = plan.cluster.network_communicator_bytes().value();
+  Layout layout;
+  layout.tensor = layout.stages = layout.replicas = layout.microBatches = 2;
+  EXPECT_DOUBLE_EQ(estimate(plan, layout).memory[0].communication, 2 * inNode + 4 * inNode / 2);
+  layout.replicas = 8;
+  const double ofWorld = 8, ofData = 4, ofModel = 2, ofPairs = 2;
+  EXPECT_DOUBLE_EQ(estimate(plan, layout).memory[0].communication,
+                   inNode / 2 + network * (ofWorld + ofData + ofModel + ofPairs));
 }
 
 // A micro-batch more, or less recomputation, never takes less; the classes add up; and what is
