@@ -1,7 +1,5 @@
 #include "lib/Planner/BlockTime.h"
 
-#include <cmath>
-
 namespace st {
 namespace {
 
@@ -44,7 +42,7 @@ bool BlockTimer::isRun(const proto::OpWork &op) const {
 /// Ranks do not arrive at a collective at the same time: each waits for the last one.
 OpTime BlockTimer::timeCollective(const proto::OpWork &op) const {
   OpTime time = costs.collective(op.collective(), op.bytes(), tensorGroup);
-  time.device += profile.collective_skew_us() * std::log2(std::max(tensorGroup.ranks, 1));
+  time.device += profile.collective_skew_us() * (tensorGroup.ranks - 1);
   return time;
 }
 
