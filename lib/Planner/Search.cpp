@@ -191,6 +191,15 @@ absl::Status Searcher::compose(Candidate &candidate) {
   const DeviceMemory &memory = step->memory[step->fullest];
   candidate.ms = step->ms;
   candidate.bytes = memory.total();
+  // Of devices with room, the host has none.
+  if (step->fit == Fit::DoesNotFit && memory.needed() <= room) {
+    const int64_t ofNode = std::min<int64_t>(inputs.cluster.devices_per_node(), candidate.layout.devices());
+    candidate.fate = Candidate::Full;
+    candidate.reason = absl::StrFormat("offloads %.1f GiB to the memory of a node that has %.1f GiB",
+                                       step->hostBytes * static_cast<double>(ofNode) / (1 << 30),
+                                       inputs.cluster.host_bytes_per_node().value() / (1 << 30));
+    return absl::OkStatus();
+  }
   if (step->fit == Fit::DoesNotFit) {
     std::pair<const char *, double> most = {"", 0};
     for (const auto &each : memory.classes())

@@ -24,6 +24,8 @@ absl::Status checkLayout(const PlannedModel &model, const Layout &layout,
     return refuse("the interleaved schedule needs a multiple of pp=", layout.stages,
                   " micro-batches, found ", layout.microBatches);
   const int64_t most = static_cast<int64_t>(cluster.devices_per_node()) * cluster.max_nodes();
+  if (layout.offloadOptimizer && !cluster.has_host_bytes_per_node())
+    return refuse("cluster ", cluster.name(), " says nothing of its hosts' memory: nothing can be offloaded to it");
   if (layout.devices() > most)
     return refuse(layout.devices(), " devices are more than the ", most, " of cluster ", cluster.name());
   return absl::OkStatus();
@@ -35,6 +37,7 @@ namespace {
 struct BlockTimes {
   OpTime forward, backward;
   double productFlops = 0; ///< forward and backward, without what is computed again
+  double againFlops = 0;   ///< products that are computed again
 };
 
 /// The host's clock and the device's, of work that is queued in order.
@@ -73,6 +76,14 @@ private:
 
   GroupPlacement placeAxis(int64_t size, int64_t stride) const;
   PipelineCosts timePipeline() const;
+  /// Elements whose optimizer state a device of a group has.
+  double updatedElements(int64_t group) const {
+    return split.parametersOf(group) / static_cast<double>(layout.zero >= 1 ? layout.replicas : 1);
+  }
+  const proto::StateProfile &state() const { return stateOf(profile, model.precision); }
+  double timeOffload(int64_t group) const;
+  /// Of the host's memory, of the device with most.
+  double offloadedBytes() const;
   void timeUpdate(int64_t group, std::vector<std::pair<std::string, double>> &parts) const;
   void addTimers(const std::vector<GroupTimes> &groups, StepEstimate &step) const;
 
@@ -120,6 +131,7 @@ OpTime Composer::timeOp(const proto::OpWork &op) const {
 
 BlockTimes Composer::timeBlock(int64_t block) const {
   BlockTimes times;
+  double forwardFlops = 0;
   for (const proto::PhaseWork &phase : work.phases()) {
     if (phase.block() != block)
       continue;
@@ -135,12 +147,17 @@ BlockTimes Composer::timeBlock(int64_t block) const {
         continue;
       const OpTime time = timeOp(op);
       (isForward ? times.forward : times.backward) += time;
-      if (op.kind() == proto::OpWork::PRODUCT && !(isBackward && op.is_recomputed()))
-        times.productFlops += op.flops();
+      if (op.kind() != proto::OpWork::PRODUCT)
+        continue;
+      (isBackward && op.is_recomputed() ? times.againFlops : times.productFlops) += op.flops();
+      if (isForward)
+        forwardFlops += op.flops();
     }
   }
-  if (profile.framework_ops() && layout.recompute == Recompute::Full && block > 0 && block < kHead)
+  if (profile.framework_ops() && layout.recompute == Recompute::Full && block > 0 && block < kHead) {
     times.backward += times.forward;
+    times.againFlops += forwardFlops;
+  }
   if (profile.framework_ops() && block > 0 && block < kHead) {
     const OpTime extra = inputs.costs.memoryPass(0, profile.layer_launches());
     times.forward += extra;
@@ -217,6 +234,20 @@ PipelineCosts Composer::timePipeline() const {
   return costs;
 }
 
+/// Gradients go to the host, and weights that it updated come back. Its arithmetic is not counted.
+double Composer::timeOffload(int64_t group) const {
+  const double gradientWidth = profile.gradient_type() == "f32" || model.precision == "f32" ? 4 : 2;
+  const double bytes = updatedElements(group) * (gradientWidth + state().weights());
+  return bytes / (cluster.host_gbytes_per_second().value() * 1e3);
+}
+
+double Composer::offloadedBytes() const {
+  double most = 0;
+  for (int64_t group = 0; group < layout.stages; ++group)
+    most = std::max(most, updatedElements(group) * (state().master() + inputs.optimizerBytes));
+  return most;
+}
+
 void Composer::timeUpdate(int64_t group, std::vector<std::pair<std::string, double>> &parts) const {
   const double all = split.parametersOf(group), tensors = split.tensorsOf(group);
   const double own = layout.zero >= 1 ? all / static_cast<double>(layout.replicas) : all;
@@ -233,7 +264,13 @@ void Composer::timeUpdate(int64_t group, std::vector<std::pair<std::string, doub
 }
 
 void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &step) const {
-  std::vector<std::vector<std::pair<std::string, double>>> rows(groups.size());
+  struct Part {
+    std::string timer;
+    double us;
+    bool isWait = false;
+  };
+  std::vector<std::vector<Part>> rows(groups.size());
+  size_t unitParts = 0;
   const double gradientWidth =
       profile.gradient_type() == "f32" || model.precision == "f32" ? 4 : 2;
   double end = 0;
@@ -241,10 +278,11 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
   for (size_t g = 0; g < groups.size(); ++g) {
     auto &row = rows[g];
     row = {{"forward-compute", groups[g].forward},
-           {"forward-recv", groups[g].forwardWait},
+           {"forward-recv", groups[g].forwardWait, true},
            {"backward-compute", groups[g].backward + groups[g].weight},
-           {"backward-recv", groups[g].backwardWait},
+           {"backward-recv", groups[g].backwardWait, true},
            {"backward-send", groups[g].sending}};
+    unitParts = row.size();
     const double bytes = split.parametersOf(static_cast<int64_t>(g)) * gradientWidth;
     const auto group = static_cast<int64_t>(g);
     ReplicaWork replica;
@@ -259,10 +297,10 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
     double reduced = between.reduction;
     if (layout.replicas > 1 || profile.copies_with_one_replica())
       reduced += inputs.costs.memoryPass(3 * bytes, 2).device;
-    row.emplace_back("backward-params-all-reduce", reduced);
+    row.push_back({"backward-params-all-reduce", reduced});
     // Of no timer in Megatron.
     if (between.gathers > 0)
-      row.emplace_back("params-all-gather", between.gathers);
+      row.push_back({"params-all-gather", between.gathers});
     ends[g] = groups[g].end + reduced + between.gathers;
   }
   // The first and the last stage add up the gradients of a table that both have.
@@ -273,7 +311,8 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
         inputs.costs.collective("all_reduce", split.tiedElements() * gradientWidth, pair).device;
     const double start = std::max(ends.front(), ends.back());
     for (size_t g : {size_t(0), groups.size() - 1}) {
-      rows[g].emplace_back("backward-embedding-all-reduce", start + us - ends[g]);
+      rows[g].push_back({"backward-embedding-all-reduce", start - ends[g], true});
+      rows[g].push_back({"backward-embedding-all-reduce", us});
       ends[g] = start + us;
     }
   }
@@ -286,35 +325,42 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
     std::vector<std::pair<std::string, double>> parts;
     timeUpdate(static_cast<int64_t>(g), parts);
     if (update > 0)
-      rows[g].emplace_back("optimizer-unscale-and-check-inf", update);
+      rows[g].push_back({"optimizer-unscale-and-check-inf", update, true});
+    if (layout.offloadOptimizer)
+      parts.emplace_back("optimizer-offload", timeOffload(static_cast<int64_t>(g)));
     for (auto &[name, us] : parts) {
       update += us;
-      rows[g].emplace_back(name, us);
+      rows[g].push_back({name, us});
     }
-    rows[g].emplace_back("optimizer", update);
+    rows[g].push_back({"optimizer", update});
     updateEnds.push_back(ends[g] + update);
   }
   const double updateEnd = *std::max_element(updateEnds.begin(), updateEnds.end());
   for (size_t g = 0; g < groups.size(); ++g) {
-    rows[g].emplace_back("batch-generator", inputs.stepUs);
+    rows[g].push_back({"batch-generator", inputs.stepUs});
     // Of no timer in Megatron: it shows in the first receive of the next step.
     if (groups.size() > 1)
-      rows[g].emplace_back("wait-for-other-ranks", updateEnd - updateEnds[g]);
+      rows[g].push_back({"wait-for-other-ranks", updateEnd - updateEnds[g], true});
+    // "optimizer" is the sum of its parts.
+    auto &parts = step.parts.emplace_back();
+    for (size_t i = 0; i < rows[g].size(); ++i)
+      if (rows[g][i].timer != "optimizer")
+        parts.push_back({rows[g][i].timer, rows[g][i].us * 1e-3, rows[g][i].isWait, i >= unitParts});
   }
   step.ms = (updateEnd + inputs.stepUs) * 1e-3;
 
   std::vector<std::string> names;
   for (const auto &row : rows)
-    for (const auto &[name, us] : row)
-      if (std::find(names.begin(), names.end(), name) == names.end())
-        names.push_back(name);
+    for (const Part &part : row)
+      if (std::find(names.begin(), names.end(), part.timer) == names.end())
+        names.push_back(part.timer);
   for (const std::string &name : names) {
     std::vector<double> values;
     for (const auto &row : rows) {
       double sum = 0;
-      for (const auto &[other, us] : row)
-        if (other == name)
-          sum += us * 1e-3;
+      for (const Part &part : row)
+        if (part.timer == name)
+          sum += part.us * 1e-3;
       values.push_back(sum);
     }
     Timer timer{name, 0, 0, 0, values.back()};
@@ -324,6 +370,29 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
     timer.most = values.back();
     step.timers.push_back(timer);
   }
+}
+
+static double sumParameters(const PlannedModel &model, const proto::ProgramWork &work) {
+  double sum = 0;
+  for (const proto::StateWork &state : work.states()) {
+    if (state.role() != "parameter" || state.blocks().empty())
+      continue;
+    const int64_t block = state.blocks(0);
+    if (block == 0 || block == kCompiledLayers + 1)
+      sum += static_cast<double>(state.elements());
+    else if (block == kCompiledLayers)
+      sum += static_cast<double>(state.elements()) * static_cast<double>(model.layers);
+  }
+  return sum;
+}
+
+absl::StatusOr<double> countParameters(const StepInputs &inputs) {
+  BlockKey key;
+  key.formsKernels = !inputs.profile.framework_ops();
+  absl::StatusOr<const proto::ProgramWork *> work = inputs.blocks.get(key);
+  if (!work.ok())
+    return work.status();
+  return sumParameters(inputs.model, **work);
 }
 
 StepEstimate Composer::compose(bool keepRuns) {
@@ -342,18 +411,19 @@ StepEstimate Composer::compose(bool keepRuns) {
     if (step.memory[g].total() > step.memory[step.fullest].total())
       step.fullest = g;
   step.fit = judgeFit(step.memory[step.fullest], cluster.memory_bytes().value());
-  const auto layerCount = static_cast<double>(model.layers);
-  const double perDevice = embeddings.productFlops + head.productFlops + layer.productFlops * layerCount;
-  step.flops = perDevice * static_cast<double>(layout.tensor * layout.replicas * layout.microBatches);
-  for (const proto::StateWork &state : work.states()) {
-    if (state.role() != "parameter" || state.blocks().empty())
-      continue;
-    const int64_t block = state.blocks(0);
-    if (block == 0 || block == kHead)
-      step.parameters += static_cast<double>(state.elements());
-    else if (block == kLayer)
-      step.parameters += static_cast<double>(state.elements()) * layerCount;
+  if (layout.offloadOptimizer) {
+    step.hostBytes = offloadedBytes();
+    const int64_t ofNode = std::min<int64_t>(cluster.devices_per_node(), layout.devices());
+    if (step.hostBytes * static_cast<double>(ofNode) > cluster.host_bytes_per_node().value())
+      step.fit = Fit::DoesNotFit;
   }
+  const auto layerCount = static_cast<double>(model.layers);
+  const double perDevice = embeddings.productFlops + head.productFlops + layer.productFlops * layerCount,
+               again = embeddings.againFlops + head.againFlops + layer.againFlops * layerCount,
+               passes = static_cast<double>(layout.tensor * layout.replicas * layout.microBatches);
+  step.flops = perDevice * passes;
+  step.flopsWithRecomputation = (perDevice + again) * passes;
+  step.parameters = sumParameters(model, work);
   const auto type = model.precision == "f32" ? proto::F32 : proto::F16;
   step.lowerBoundMs = step.flops / static_cast<double>(layout.devices()) / inputs.costs.peakFlops(type) * 1e3;
   if (keepRuns)

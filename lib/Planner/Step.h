@@ -21,6 +21,14 @@ struct Timer {
   double least = 0, median = 0, most = 0, last = 0; ///< over the pipeline's ranks, and of the last
 };
 
+/// A part of a device group's step, in milliseconds, under the timer in which it shows.
+struct StepPart {
+  std::string timer;
+  double ms = 0;
+  bool isWait = false;     ///< for other ranks
+  bool afterUnits = false; ///< behind the last forward and backward passes
+};
+
 struct StepEstimate {
   double ms = 0;
   double lowerBoundMs = 0; ///< roofline: no schedule of the same work is faster
@@ -30,6 +38,8 @@ struct StepEstimate {
   double hostBytes = 0;             ///< of the host's memory, a device
   Fit fit = Fit::Fits;
   double flops = 0; ///< of products without recomputation, of all devices in a step
+  double flopsWithRecomputation = 0;
+  std::vector<std::vector<StepPart>> parts; ///< by device group: one after the other they are its step
   double parameters = 0;
   std::vector<GroupTimes> groups; ///< with what each ran, if asked for
 };
@@ -53,6 +63,9 @@ absl::Status checkLayout(const PlannedModel &model, const Layout &layout,
 /// Composes a step. Fails where checkLayout does or a block does not compile.
 absl::StatusOr<StepEstimate> estimateStep(const StepInputs &inputs, const Layout &layout,
                                           bool keepRuns = false);
+
+/// Parameters of the model, exact; its vocabulary as it is padded for one tensor shard.
+absl::StatusOr<double> countParameters(const StepInputs &inputs);
 
 } // namespace st
 

@@ -71,5 +71,11 @@ TEST(Metamorphic, PhasesAddUpToTheStep) {
         sum += timer.last;
     }
     EXPECT_NEAR(sum / step->ms, 1, 1e-6) << "seed " << seed << ", " << printLayout(layout);
+    for (const std::vector<StepPart> &parts : step->parts) {
+      double all = 0;
+      for (const StepPart &part : parts)
+        all += part.ms;
+      EXPECT_NEAR(all / step->ms, 1, 1e-6) << "seed " << seed << ", " << printLayout(layout);
+    }
   }
 }

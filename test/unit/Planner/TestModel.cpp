@@ -122,7 +122,8 @@ Layout TestPlan::drawLayout() {
     layout.replicas = draw({1, 1, 2, 4, 8, 16});
     layout.microBatch = draw({1, 2, 4, 8});
     layout.microBatches = layout.stages * draw({1, 2, 3, 8});
-    layout.zero = draw({0, 0, 1});
+    layout.zero = draw({0, 0, 1, 2, 3});
+    layout.offloadOptimizer = layout.zero > 0 && cluster.has_host_bytes_per_node() && draw({0, 1}) == 1;
     layout.recompute = static_cast<Recompute>(draw({0, 1, 2}));
     layout.sequenceParallel = layout.tensor > 1 && draw({0, 1}) == 1;
     if (layout.stages > 1 && draw({0, 1}) == 1 && model.layers % (2 * layout.stages) == 0) {
