@@ -53,20 +53,28 @@ struct PlanFlags {
   cl::opt<bool> offload{"offload", cl::desc("consider optimizer state in the host's memory as well")};
 
   cl::opt<bool> json{"json", cl::desc("print JSON")};
+  cl::opt<std::string> page{"page", cl::value_desc("file.html"),
+                            cl::desc("write the plan as a page: front, timeline, memory, and why layouts lost")};
   cl::opt<unsigned> top{"top", cl::init(8), cl::value_desc("n"), cl::desc("layouts to list (default: 8)")};
   cl::list<std::string> whyNot{"why-not", cl::value_desc("tp=1,pp=32"),
                                cl::desc("say why the layouts with these degrees lost")};
   cl::opt<std::string> emit{"emit", cl::value_desc("file"), cl::desc("write the best layout as a parallel file of st-compile")};
   cl::opt<bool> quiet{"q", cl::desc("no progress on stderr")};
 
-  cl::opt<bool> largestModel{"largest-model", cl::desc("how many layers of this width fit on the devices")};
+  cl::opt<bool> largestModel{"largest-model", cl::desc("the largest model that fits on the devices: layers of this width, "
+                                                      "and the same proportions")};
+  cl::opt<std::string> sizes{"sizes", cl::value_desc("file.csv"),
+                             cl::desc("of --largest-model: sizes to consider instead (columns layers, hidden, heads)")};
   cl::opt<bool> fewestDevices{"fewest-devices", cl::desc("the fewest nodes on which the model fits")};
   cl::opt<double> daysFor{"days-for", cl::init(0), cl::value_desc("tokens"),
                           cl::desc("days and device-hours for this many tokens, as 300e9")};
+  cl::opt<double> assumedTflops{"assumed-tflops", cl::init(0), cl::value_desc("x"),
+                                cl::desc("of --days-for: compare with 8 T P / (n X) at this X, TFLOP/s a device")};
   cl::list<int64_t> scale{"scale", cl::CommaSeparated, cl::value_desc("nodes,..."),
                           cl::desc("plan for these numbers of nodes, with the same batch and with a batch in proportion")};
   cl::list<std::string> whatIf{"what-if", cl::value_desc("network:x2,memory:40GB"),
-                               cl::desc("plan again with changed figures: network, node, flops, bandwidth, launch (xN), memory (xN or NGB)")};
+                               cl::desc("plan again with other hardware: network (xN, NGb of a node), node, flops, bandwidth, launch "
+                                      "(xN), memory (xN, NGB); with another question, answer that for it")};
   cl::opt<unsigned> shrinkTo{"shrink-to", cl::init(0), cl::value_desc("nodes"),
                              cl::desc("the same shapes per device with fewer layers and stages on this many nodes")};
 };
