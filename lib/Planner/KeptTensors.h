@@ -6,6 +6,8 @@
 #include "lib/Proto/work.pb.h"
 
 #include <cstdint>
+#include <map>
+#include <tuple>
 
 namespace st {
 
@@ -20,6 +22,9 @@ struct KeptTensors {
 /// between the two products of an attention is made again (arXiv 2205.05198, section 5).
 KeptTensors keptByFramework(const proto::ProgramWork &work, int64_t block,
                             const proto::ImplementationProfile &profile, bool selective);
+
+/// What keptByFramework said before, by program, block and whether it is selective.
+using KeptMemo = std::map<std::tuple<const proto::ProgramWork *, int64_t, bool>, KeptTensors>;
 
 } // namespace st
 

@@ -63,9 +63,15 @@ MemoryModel::MemoryModel(const MemoryInputs &inputs)
 
 /// Of a block whose forward pass keeps what the layout says, or all if it is run again.
 KeptTensors MemoryModel::blockBytes(int64_t block, bool recomputes) const {
-  if (inputs.profile.framework_ops())
-    return keptByFramework(inputs.kept, block, inputs.profile,
-                           recomputes && inputs.layout.recompute == Recompute::Selective);
+  if (inputs.profile.framework_ops()) {
+    const bool isSelective = recomputes && inputs.layout.recompute == Recompute::Selective;
+    if (!inputs.memo)
+      return keptByFramework(inputs.kept, block, inputs.profile, isSelective);
+    auto [found, isNew] = inputs.memo->try_emplace({&inputs.kept, block, isSelective});
+    if (isNew)
+      found->second = keptByFramework(inputs.kept, block, inputs.profile, isSelective);
+    return found->second;
+  }
   const double bytes = stashBytes(recomputes ? inputs.work : inputs.kept, block);
   return {bytes, 2 * inputs.work.boundary_bytes()};
 }

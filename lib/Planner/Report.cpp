@@ -1,6 +1,7 @@
 #include "lib/Planner/Report.h"
 
 #include "lib/Planner/MemoryAdvice.h"
+#include "lib/Planner/Placement.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -8,6 +9,8 @@
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
+#include <numeric>
+#include <tuple>
 
 namespace st {
 namespace {
@@ -77,6 +80,7 @@ proto::PlanLayout describeLayout(const Layout &layout) {
   plan.set_sequence_parallel(layout.sequenceParallel);
   plan.set_offload_optimizer(layout.offloadOptimizer);
   plan.set_devices(static_cast<int>(layout.devices()));
+  plan.set_placement(rankOrderName(layout.placement));
   plan.set_text(printLayout(layout));
   return plan;
 }
@@ -124,6 +128,24 @@ proto::PlanStep describeStep(const StepInputs &inputs, const Layout &layout, con
   return plan;
 }
 
+/// What was composed, by time, and then what was left out, by the bound of its time; a large space has too many to list.
+static std::vector<size_t> nearestCandidates(const SearchResult &result) {
+  constexpr size_t kMost = 1000;
+  std::vector<size_t> order(result.candidates.size());
+  std::iota(order.begin(), order.end(), size_t(0));
+  auto key = [&](size_t i) {
+    const Candidate &candidate = result.candidates[i];
+    const bool fits = candidate.fate <= Candidate::Slower;
+    const bool isRefused = candidate.fate == Candidate::Refused;
+    return std::tuple(!fits, isRefused, fits ? candidate.msPerSample() : candidate.boundMsPerSample(), i);
+  };
+  const size_t count = std::min(kMost, order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                    [&](size_t a, size_t b) { return key(a) < key(b); });
+  order.resize(count);
+  return order;
+}
+
 namespace {
 
 /// What a report says of its inputs.
@@ -165,12 +187,15 @@ absl::StatusOr<proto::PlanReport> describeSearch(const StepInputs &inputs, const
     plan.clear_timeline();
     *report.add_front() = std::move(plan);
   }
-  for (const Candidate &candidate : result.candidates) {
+  report.set_layouts(static_cast<int>(result.candidates.size()));
+  for (size_t i : nearestCandidates(result)) {
+    const Candidate &candidate = result.candidates[i];
     proto::PlanCandidate &added = *report.add_candidates();
     *added.mutable_layout() = describeLayout(candidate.layout);
     added.set_fate(fateName(candidate.fate));
     added.set_predicted_ms(candidate.ms);
     added.set_memory_mib(candidate.bytes / kMib);
+    added.set_bound_ms(candidate.boundMs);
     added.set_reason(candidate.reason);
   }
   return report;
@@ -211,11 +236,22 @@ std::string printFront(const proto::PlanReport &report) {
                                      report.parameters(), report.precision(), report.sequence(), report.cluster(),
                                      report.profile());
   absl::StrAppendFormat(&text, "%d layouts, %d composed; no layout is faster than %.4g ms (gap %.1f %%)\n\n",
-                        report.candidates_size(), report.composed(), report.bound_ms(), report.gap() * 100);
+                        report.layouts(), report.composed(), report.bound_ms(), report.gap() * 100);
+  // Of ranges, layouts differ in what a step is.
+  const auto &front = report.front();
+  const bool isRange = std::any_of(front.begin(), front.end(), [&](const proto::PlanStep &step) {
+    return step.layout().devices() != front[0].layout().devices() ||
+           step.layout().global_batch() != front[0].layout().global_batch();
+  });
+  absl::StrAppend(&text, isRange ? absl::StrFormat("%8s %8s %12s ", "devices", "batch", "ms a sample") : "");
   absl::StrAppendFormat(&text, "%10s %12s %10s  %s\n", "ms a step", "TFLOP/s", "GiB", "layout");
-  for (const proto::PlanStep &step : report.front())
+  for (const proto::PlanStep &step : front) {
+    if (isRange)
+      absl::StrAppendFormat(&text, "%8d %8d %12.4g ", step.layout().devices(), step.layout().global_batch(),
+                            step.ms_per_sample());
     absl::StrAppendFormat(&text, "%10.4g %12.4g %10.1f  %s\n", step.predicted_ms(), step.tflops_per_device(),
                           step.memory_mib() / 1024, step.layout().text());
+  }
   return text;
 }
 
@@ -240,6 +276,9 @@ std::string emitParallelFile(const Layout &layout, const std::string &precision)
     absl::StrAppendFormat(&text, ",\n  \"virtual_stages\": %d", layout.virtualStages);
   if (layout.zero > 0)
     absl::StrAppendFormat(&text, ",\n  \"zero\": %d", layout.zero);
+  // Without a mapping st-compile numbers devices in the order of Megatron-LM.
+  if (layout.placement != RankOrder::OfCluster && layout.placement != RankOrder::TensorDataPipeline)
+    absl::StrAppendFormat(&text, ",\n  \"device_mapping\": %s", printDeviceMapping({}, layout));
   if (layout.sequenceParallel && layout.tensor > 1)
     absl::StrAppend(&text, ",\n  \"sequence_parallel\": \"gather_again\"");
   absl::StrAppendFormat(&text, ",\n  \"recompute\": \"%s\",\n  \"precision\": \"%s\"\n}\n",

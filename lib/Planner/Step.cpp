@@ -1,6 +1,7 @@
 #include "lib/Planner/Step.h"
 
 #include "lib/Planner/ReplicaTime.h"
+#include "lib/Planner/StepMemo.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -33,13 +34,6 @@ absl::Status checkLayout(const PlannedModel &model, const Layout &layout,
 
 namespace {
 
-/// Both clocks of a block's passes for one micro-batch.
-struct BlockTimes {
-  OpTime forward, backward;
-  double productFlops = 0; ///< forward and backward, without what is computed again
-  double againFlops = 0;   ///< products that are computed again
-};
-
 /// The host's clock and the device's, of work that is queued in order.
 struct Clocks {
   double host = 0, device = 0;
@@ -61,20 +55,23 @@ public:
            const proto::ProgramWork &kept)
       : inputs(inputs), layout(layout), work(work), kept(kept), model(inputs.model),
         profile(inputs.profile), cluster(inputs.cluster),
+        placement(inputs.memo ? inputs.memo->place(cluster, layout) : placeRanks(cluster, layout)),
         split(model, layout, work) {}
 
   StepEstimate compose(bool keepRuns);
+  StepBound bound(BoundDetail detail);
 
 private:
   static constexpr int64_t kLayer = ModelSplit::kLayer, kHead = ModelSplit::kHead;
 
+  void timeBlocks();
   BlockTimes timeBlock(int64_t block) const;
   OpTime timeOp(const proto::OpWork &op) const;
   StageTimes timeStage(int64_t stage) const;
   void runForward(int64_t stage, Clocks &clocks) const;
   void runBackward(int64_t stage, Clocks &clocks) const;
 
-  GroupPlacement placeAxis(int64_t size, int64_t stride) const;
+  void timeLinks(PipelineCosts &costs) const;
   PipelineCosts timePipeline() const;
   /// Elements whose optimizer state a device of a group has.
   double updatedElements(int64_t group) const {
@@ -94,28 +91,16 @@ private:
   const PlannedModel &model;
   const proto::ImplementationProfile &profile;
   const proto::ClusterDescription &cluster;
+  const RankPlacement placement;
   const ModelSplit split;
   BlockTimes embeddings, layer, head;
 };
 
 } // namespace
 
-/// Ranks are placed tensor shards first, then replicas, then stages.
-GroupPlacement Composer::placeAxis(int64_t size, int64_t stride) const {
-  const int64_t node = cluster.devices_per_node();
-  GroupPlacement placement;
-  placement.ranks = static_cast<int>(size);
-  placement.perNode =
-      static_cast<int>(std::clamp<int64_t>(node / std::max<int64_t>(stride, 1), 1, size));
-  const int64_t devices = std::min<int64_t>(node, layout.devices());
-  placement.sharers = static_cast<int>(std::max<int64_t>(devices / placement.perNode, 1));
-  placement.stride = static_cast<int>(stride);
-  return placement;
-}
-
 OpTime Composer::timeOp(const proto::OpWork &op) const {
   if (op.kind() == proto::OpWork::COLLECTIVE)
-    return inputs.costs.collective(op.collective(), op.bytes(), placeAxis(layout.tensor, 1));
+    return inputs.costs.collective(op.collective(), op.bytes(), placement.tensor);
   // A fused softmax that does not take this number of heads is several ops in f32.
   const int64_t multiple = profile.fused_softmax_multiple();
   if (profile.framework_ops() && op.region() == "softmax" && multiple > 0 &&
@@ -215,23 +200,23 @@ PipelineCosts Composer::timePipeline() const {
     for (int64_t chunk = 0; chunk < layout.virtualStages; ++chunk)
       chunks.push_back(timeStage(split.stageOf(group, chunk)));
   }
-  if (layout.stages == 1)
-    return costs;
-  const int64_t stride = layout.tensor * layout.replicas;
-  const bool crosses = stride >= cluster.devices_per_node();
-  const int sharers = static_cast<int>(
-      std::min<int64_t>(cluster.devices_per_node(), layout.devices()));
+  if (layout.stages > 1)
+    timeLinks(costs);
+  return costs;
+}
+
+void Composer::timeLinks(PipelineCosts &costs) const {
   double bytes = work.boundary_bytes();
   OpTime gather;
   if (profile.scatters_boundaries() && layout.tensor > 1 && !layout.sequenceParallel) {
-    gather = inputs.costs.collective("all_gather", bytes, placeAxis(layout.tensor, 1));
+    gather = inputs.costs.collective("all_gather", bytes, placement.tensor);
     bytes /= static_cast<double>(layout.tensor);
   }
-  costs.message = inputs.costs.transfer(bytes, crosses, sharers) + gather.device +
-                  inputs.costs.memoryPass(0, profile.message_launches()).host;
-  if (profile.waits_for_messages())
-    costs.sendBusy = costs.message;
-  return costs;
+  const double around = gather.device + inputs.costs.memoryPass(0, profile.message_launches()).host;
+  for (const StageLink &link : placement.links) {
+    const double message = inputs.costs.transfer(bytes, link.crossesNodes, link.sharers) + around;
+    costs.links.push_back({message, profile.waits_for_messages() ? message : 0});
+  }
 }
 
 /// Gradients go to the host, and weights that it updated come back. Its arithmetic is not counted.
@@ -293,7 +278,7 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
     replica.passes = groups[g].forward + groups[g].backward + groups[g].weight;
     replica.lastBackward = groups[g].backward / static_cast<double>(layout.microBatches);
     const ReplicaTime between =
-        timeReplicas(layout, profile, inputs.costs, placeAxis(layout.replicas, layout.tensor), replica);
+        timeReplicas(layout, profile, inputs.costs, placement.data, replica);
     double reduced = between.reduction;
     if (layout.replicas > 1 || profile.copies_with_one_replica())
       reduced += inputs.costs.memoryPass(3 * bytes, 2).device;
@@ -305,10 +290,9 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
   }
   // The first and the last stage add up the gradients of a table that both have.
   if (layout.stages > 1 && split.tiedElements() > 0) {
-    const int64_t stride = layout.tensor * layout.replicas * (layout.stages - 1);
-    GroupPlacement pair = placeAxis(2, stride);
     const double us =
-        inputs.costs.collective("all_reduce", split.tiedElements() * gradientWidth, pair).device;
+        inputs.costs.collective("all_reduce", split.tiedElements() * gradientWidth, placement.tied)
+            .device;
     const double start = std::max(ends.front(), ends.back());
     for (size_t g : {size_t(0), groups.size() - 1}) {
       rows[g].push_back({"backward-embedding-all-reduce", start - ends[g], true});
@@ -395,16 +379,26 @@ absl::StatusOr<double> countParameters(const StepInputs &inputs) {
   return sumParameters(inputs.model, **work);
 }
 
+void Composer::timeBlocks() {
+  auto compute = [&] { return ModelTimes{timeBlock(0), timeBlock(kLayer), timeBlock(kHead)}; };
+  const ModelTimes times =
+      inputs.memo ? inputs.memo->blocks(work, layout, placement, compute) : compute();
+  embeddings = times.embeddings;
+  layer = times.layer;
+  head = times.head;
+}
+
 StepEstimate Composer::compose(bool keepRuns) {
-  embeddings = timeBlock(0);
-  layer = timeBlock(kLayer);
-  head = timeBlock(kHead);
+  timeBlocks();
   const PipelineCosts costs = timePipeline();
-  std::vector<GroupTimes> groups = playPipeline(layout, costs, inputs.order, keepRuns);
+  std::vector<GroupTimes> groups = inputs.memo && !keepRuns
+                                       ? inputs.memo->pipelines.play(layout, costs, inputs.order)
+                                       : playPipeline(layout, costs, inputs.order, keepRuns);
 
   StepEstimate step;
   addTimers(groups, step);
-  const MemoryModel memory({model, cluster, profile, layout, split, work, kept, inputs.optimizerBytes});
+  const MemoryModel memory({model, cluster, profile, layout, split, work, kept, inputs.optimizerBytes,
+                            inputs.memo ? &inputs.memo->kept : nullptr});
   for (size_t g = 0; g < groups.size(); ++g)
     step.memory.push_back(memory.ofGroup(static_cast<int64_t>(g), groups[g].inFlight));
   for (size_t g = 0; g < step.memory.size(); ++g)
@@ -431,24 +425,63 @@ StepEstimate Composer::compose(bool keepRuns) {
   return step;
 }
 
+/// Of memory only the groups that may be the fullest are looked at: the first, the last, and the
+/// last with one layer more than others.
+StepBound Composer::bound(BoundDetail detail) {
+  timeBlocks();
+  const std::vector<GroupTimes> groups = boundPipeline(layout, timePipeline());
+  StepBound bound;
+  if (detail == BoundDetail::Step) {
+    StepEstimate step;
+    addTimers(groups, step);
+    bound.ms = step.ms;
+  } else {
+    for (const GroupTimes &group : groups)
+      bound.ms = std::max(bound.ms, (group.end + inputs.stepUs) * 1e-3);
+  }
+  const MemoryModel memory({model, cluster, profile, layout, split, work, kept, inputs.optimizerBytes,
+                            &inputs.memo->kept});
+  const int64_t more = model.layers % (layout.stages * layout.virtualStages) % layout.stages;
+  for (int64_t group : {int64_t(0), std::max<int64_t>(more - 1, 0), layout.stages - 1}) {
+    const DeviceMemory own =
+        memory.ofGroup(group, inputs.memo->pipelines.inFlight(layout, inputs.order, group));
+    if (own.total() <= bound.memory.total())
+      continue;
+    bound.memory = own;
+    bound.group = group;
+  }
+  return bound;
+}
+
+StepBlocks blocksOf(const StepInputs &inputs, const Layout &layout) {
+  StepBlocks keys;
+  keys.work = {layout.tensor, layout.microBatch, layout.sequenceParallel, layout.recompute,
+               !inputs.profile.framework_ops()};
+  keys.kept = keys.work;
+  keys.kept.recompute = Recompute::None;
+  // A framework runs a layer's forward pass again: nothing of it has to be compiled.
+  if (inputs.profile.framework_ops() && keys.work.recompute == Recompute::Full)
+    keys.work.recompute = Recompute::None;
+  return keys;
+}
+
 absl::StatusOr<StepEstimate> estimateStep(const StepInputs &inputs, const Layout &layout,
                                           bool keepRuns) {
   if (absl::Status status = checkLayout(inputs.model, layout, inputs.cluster); !status.ok())
     return status;
-  BlockKey key{layout.tensor, layout.microBatch, layout.sequenceParallel, layout.recompute,
-               !inputs.profile.framework_ops()};
-  BlockKey plain = key;
-  plain.recompute = Recompute::None;
-  // A framework runs a layer's forward pass again: nothing of it has to be compiled.
-  if (inputs.profile.framework_ops() && key.recompute == Recompute::Full)
-    key.recompute = Recompute::None;
-  absl::StatusOr<const proto::ProgramWork *> work = inputs.blocks.get(key);
+  const StepBlocks keys = blocksOf(inputs, layout);
+  absl::StatusOr<const proto::ProgramWork *> work = inputs.blocks.get(keys.work);
   if (!work.ok())
     return work.status();
-  absl::StatusOr<const proto::ProgramWork *> kept = inputs.blocks.get(plain);
+  absl::StatusOr<const proto::ProgramWork *> kept = inputs.blocks.get(keys.kept);
   if (!kept.ok())
     return kept.status();
   return Composer(inputs, layout, **work, **kept).compose(keepRuns);
+}
+
+StepBound boundStep(const StepInputs &inputs, const Layout &layout, const proto::ProgramWork &work,
+                    const proto::ProgramWork &kept, BoundDetail detail) {
+  return Composer(inputs, layout, work, kept).bound(detail);
 }
 
 } // namespace st

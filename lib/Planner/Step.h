@@ -44,6 +44,8 @@ struct StepEstimate {
   std::vector<GroupTimes> groups; ///< with what each ran, if asked for
 };
 
+class StepMemo;
+
 /// All that a composition needs. Members outlive it.
 struct StepInputs {
   const PlannedModel &model;
@@ -54,6 +56,7 @@ struct StepInputs {
   const PipelineOrder &order;
   double stepUs = 0;         ///< host time once a step
   double optimizerBytes = 8; ///< of a parameter, besides its master weight
+  StepMemo *memo = nullptr;  ///< what other compositions with these inputs left
 };
 
 /// InvalidArgument, with the reason, for a layout that cannot be run: what does not divide.
@@ -66,6 +69,25 @@ absl::StatusOr<StepEstimate> estimateStep(const StepInputs &inputs, const Layout
 
 /// Parameters of the model, exact; its vocabulary as it is padded for one tensor shard.
 absl::StatusOr<double> countParameters(const StepInputs &inputs);
+
+/// What a composition takes blocks for: `work` as the layout recomputes, `kept` without that.
+struct StepBlocks {
+  BlockKey work, kept;
+};
+StepBlocks blocksOf(const StepInputs &inputs, const Layout &layout);
+
+/// What a composition does not fall below.
+struct StepBound {
+  double ms = 0;
+  DeviceMemory memory; ///< of `group`, the fullest of those that were looked at
+  int64_t group = 0;
+};
+enum class BoundDetail : uint8_t { Pipeline, Step };
+
+/// Bounds a step by the closed form of its schedule: the pipeline alone, or with what comes after
+/// it. The layout must have passed checkLayout; `inputs` has a memo.
+StepBound boundStep(const StepInputs &inputs, const Layout &layout, const proto::ProgramWork &work,
+                    const proto::ProgramWork &kept, BoundDetail detail);
 
 } // namespace st
 

@@ -86,7 +86,7 @@ std::string front(const proto::PlanReport &report) {
       note(absl::StrFormat(
           "Time of a step against memory of its fullest device. The dashed line is the memory of a "
           "device. %d layouts, %d composed; no layout is faster than %.4g ms (gap %.1f %%).",
-          report.candidates_size(), report.composed(), report.bound_ms(), report.gap() * 100)));
+          report.layouts(), report.composed(), report.bound_ms(), report.gap() * 100)));
   if (const int hidden = hiddenLayouts(report))
     absl::StrAppend(
         &out, note(absl::StrCat(

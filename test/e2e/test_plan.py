@@ -171,6 +171,26 @@ def large(folder):
     st.expect(report["front"], "no layout")
 
 
+def searched(folder):
+    """Ranges, limits and orders of ranks are searched; each loser has its reason."""
+    report = plan_json(GPT, "--devices=4:16", "--batch=32:64", "--mb=2,4", "--tp=1,2", "--recompute=none", "--zero=0", "--memory=40GB",
+                       "--sequence-parallel=false")
+    steps = [step["layout"] for step in report["front"]]
+    st.expect(all(4 <= layout["devices"] <= 16 and 32 <= layout["global_batch"] <= 64 for layout in steps), steps)
+    st.expect(len({layout["devices"] for layout in steps}) > 1, f"one number of devices on the front: {steps}")
+    st.expect(all(step["memory_mib"] < 40e9 / 2**20 for step in report["front"]), "more memory than the limit")
+    st.expect(report["gap"] < 1e-6 and report["composed"] < report["layouts"], report["gap"])
+    emitted = folder / "parallel.json"
+    flags = [GPT, "--devices=16", "--batch=32", "--tp=2", "--pp=2", "--mb=1", "--recompute=none", "--zero=0,1", "--sequence-parallel=false"]
+    layout = plan_json(*flags, "--placement=data-tensor-pipeline", f"--emit={emitted}")["best"]["layout"]
+    st.expect(layout["placement"] == "data-tensor-pipeline" and "placement=" in layout["text"], layout)
+    mapping = json.loads(emitted.read_text())["device_mapping"]
+    st.expect(mapping["stage_0"]["shard_1"] == [f"GPU:{id}" for id in range(4, 8)], mapping)
+    text = plan(*flags, "--replica-nodes=1", "--why-not=zero=0,placement=cluster", "--why-not=schedule=gpipe")
+    st.expect("why not zero=0,placement=cluster: 0 layouts" not in text, text[-1500:])
+    st.expect("no layout of the space has schedule=gpipe, only 1f1b, interleaved" in text, text[-1500:])
+
+
 def bad(folder):
     """One line, exit 1, for each kind of file and flag."""
     def write(name, text):
@@ -195,7 +215,12 @@ def bad(folder):
         ([f"--lint-log={write('l.log', 'nothing here')}"], r"l\.log"), ([write("m.log", "\0\1")], r"m\.log"),
         ([GPT, "--devices=8", "--nodes=1"], "exclude"), ([GPT, "--tp=0"], "--tp=0"), ([GPT, "--zero=4"], "--zero=4"),
         ([GPT, "--recompute=some"], "--recompute=some"), ([GPT, "--schedule=x"], "--schedule=x"),
-        ([GPT, *FEW, "--tp=1", "--why-not=x"], "--why-not=x"), ([GPT, "--what-if=moon:x2"], "moon"), ([GPT, "--days-for=-1"], "--days-for"),
+        ([GPT, *FEW, "--tp=1", "--why-not=x"], "--why-not=x"), ([GPT, "--why-not=sp=2"], "sp: expected true or false"),
+        ([GPT, "--devices=9:8"], "--devices=9:8: expected"), ([GPT, "--batch=many"], "--batch=many: expected"),
+        ([GPT, "--devices=8:16", "--largest-model"], "--devices=8:16: a range"), ([GPT, "--memory=2TB"], "--memory=2TB"),
+        ([GPT, "--placement=tp"], "--placement=tp"),
+        ([GPT, "--devices=8:4096", "--batch=1:1000000"], "more than 1000000 layouts"),
+        ([GPT, "--what-if=moon:x2"], "moon"), ([GPT, "--days-for=-1"], "--days-for"),
         ([GPT, "--optimizer=x"], "--optimizer=x"), ([GPT, "--precision=f8"], "--precision=f8"),
         ([GPT, "--devices=7", "--batch=1", "--dp=5"], "no layout"),
         # Models, and files that are no models.
@@ -245,6 +270,7 @@ def fit(folder):
 
 CASES = [("measured rows", rows), ("best layout", best), ("a log", predicted_log), ("exact parameters", parameters), ("questions", questions),
          ("largest models", largest), ("scaling", scaled), ("page", page), ("configurations", configurations),
+         ("searched", searched),
          ("a trillion parameters", large), ("bad input", bad), ("fit", fit)]
 
 if __name__ == "__main__":

@@ -2,7 +2,7 @@
 #ifndef ST_TOOLS_ST_PLAN_FLAGS_H
 #define ST_TOOLS_ST_PLAN_FLAGS_H
 
-#include "llvm/Support/CommandLine.h"
+#include "tools/st-plan/Range.h"
 
 #include <string>
 
@@ -28,13 +28,14 @@ struct PlanFlags {
   cl::opt<std::string> task{"task", cl::value_desc("mlm|span|clm|classify"), cl::desc("what the model is trained to do")};
   cl::opt<unsigned> sequence{"seq", cl::init(0), cl::value_desc("n"),
                              cl::desc("tokens in a sequence (default: as many as the model has positions)")};
-  cl::opt<unsigned> batch{"batch", cl::init(0), cl::value_desc("n"), cl::desc("sequences in a step")};
+  cl::opt<Range> batch{"batch", cl::value_desc("n|lo:hi"), cl::desc("sequences in a step, or a range of it")};
   cl::opt<std::string> precision{"precision", cl::init("bf16"), cl::value_desc("f32|f16|bf16"),
                                  cl::desc("compute type of a model folder (default: bf16)")};
   cl::opt<std::string> optimizer{"optimizer", cl::value_desc("adam|adam-8bit|adafactor|sgd"),
                                  cl::desc("optimizer (default: adam, or what the configuration says)")};
 
-  cl::opt<unsigned> devices{"devices", cl::init(0), cl::value_desc("n"), cl::desc("devices (default: one node)")};
+  cl::opt<Range> devices{"devices", cl::value_desc("n|lo:hi"),
+                         cl::desc("devices, or a range: whole nodes, or parts of one (default: one node)")};
   cl::opt<unsigned> nodes{"nodes", cl::init(0), cl::value_desc("n"), cl::desc("nodes, instead of --devices")};
   cl::list<int64_t> tp{"tp", cl::CommaSeparated, cl::value_desc("n,..."), cl::desc("tensor shards to consider")};
   cl::list<int64_t> pp{"pp", cl::CommaSeparated, cl::value_desc("n,..."), cl::desc("pipeline stages to consider")};
@@ -50,6 +51,12 @@ struct PlanFlags {
                                  cl::desc("gpipe, 1f1b, interleaved or zb-h1 (default: 1f1b and interleaved)")};
   cl::list<std::string> sequenceParallel{"sequence-parallel", cl::CommaSeparated, cl::value_desc("true|false,..."),
                                          cl::desc("sequence parallelism to consider (default: both)")};
+  cl::list<std::string> placement{"placement", cl::CommaSeparated, cl::value_desc("tensor-data-pipeline,..."),
+                                  cl::desc("orders of ranks over device ids to consider, the fastest axis first, or "
+                                           "cluster (default: all)")};
+  cl::opt<unsigned> replicaNodes{"replica-nodes", cl::init(0), cl::value_desc("n"),
+                                 cl::desc("nodes that shards and stages of one replica may take (default: all)")};
+  cl::opt<std::string> memory{"memory", cl::value_desc("nGB"), cl::desc("memory of a device to plan with, at most")};
   cl::opt<bool> offload{"offload", cl::desc("consider optimizer state in the host's memory as well")};
 
   cl::opt<bool> json{"json", cl::desc("print JSON")};

@@ -12,6 +12,7 @@
 #include "lib/Planner/Answers.h"
 #include "lib/Planner/Fit.h"
 #include "lib/Report/PlanPage.h"
+#include "lib/Planner/LayoutFilter.h"
 #include "lib/Support/AtomicFile.h"
 #include "lib/Support/InputFile.h"
 #include "lib/Support/JsonDepth.h"
@@ -46,6 +47,16 @@ absl::Status PlanTool::loadCluster() {
   if (!foundCluster.ok())
     return invalid("--cluster: ", foundCluster.status().message());
   cluster = *std::move(foundCluster);
+  if (!flags.memory.empty()) {
+    double gigabytes = 0;
+    absl::string_view number = flags.memory.getValue();
+    if (!absl::ConsumeSuffix(&number, "GB") || !absl::SimpleAtod(number, &gigabytes) ||
+        !(gigabytes > 0))
+      return invalid("--memory=", flags.memory.getValue(),
+                     ": expected gigabytes of a device as 40GB");
+    cluster.mutable_memory_bytes()->set_value(
+        std::min(cluster.memory_bytes().value(), gigabytes * 1e9));
+  }
   // A DTU's costs are its simulator's, which times compiled programs.
   if (absl::StartsWith(cluster.device(), "dtu"))
     return invalid("--cluster=", flags.cluster.getValue(), ": expected a cluster of GPUs, found ", cluster.device(),
@@ -185,6 +196,16 @@ absl::Status PlanTool::checkFlags() const {
   for (int64_t value : flags.zero)
     if (value < 0 || value > 3)
       return invalid("--zero=", value, ": expected 0 to 3");
+  const bool asksElse = flags.largestModel || flags.fewestDevices || !flags.scale.empty() || flags.shrinkTo > 0;
+  for (const auto &[name, range] : {std::pair<const char *, Range>("devices", flags.devices), {"batch", flags.batch}}) {
+    if (!range.fault.empty())
+      return invalid("--", name, "=", range.fault, ": expected a number above 0, or a range as 8:64");
+    if (range.isRange() && asksElse)
+      return invalid("--", name, "=", range.least, ":", range.most, ": a range has no effect on this question");
+  }
+  for (const std::string &degrees : flags.whyNot)
+    if (auto filter = ::st::LayoutFilter::parse(degrees); !filter.ok())
+      return invalid("--why-not=", degrees, ": ", filter.status().message());
   if (flags.daysFor.getNumOccurrences() && !(flags.daysFor > 0 && flags.daysFor < 1e30))
     return invalid("--days-for=", flags.daysFor.getValue(), ": expected a number of tokens above 0");
   if (flags.assumedTflops.getNumOccurrences() && !(flags.assumedTflops > 0 && flags.assumedTflops < 1e9))
@@ -251,6 +272,19 @@ absl::StatusOr<::st::SearchSpace> PlanTool::makeSpace(const PlanInput &input, in
   }
   if (flags.offload)
     space.offloadOptimizer = {false, true};
+  for (const std::string &name : flags.placement) {
+    auto order = ::st::parseRankOrder(name);
+    if (!order)
+      return invalid("--placement=", name,
+                     ": expected cluster, or an order of axes as tensor-data-pipeline");
+    space.placements.push_back(*order);
+  }
+  space.fastest = std::max<size_t>(flags.top, 1);
+  space.mostReplicaDevices = static_cast<int64_t>(flags.replicaNodes) * cluster.devices_per_node();
+  if (flags.devices.isRange())
+    space.mostDevices = flags.devices.most;
+  if (flags.batch.isRange())
+    space.mostGlobalBatch = flags.batch.most;
   return space;
 }
 
@@ -403,44 +437,21 @@ absl::StatusOr<::st::SearchResult> PlanTool::search(const PlanInput &input, cons
   return ::st::searchLayouts(inputsOf(input), space, progress);
 }
 
-/// Whether a layout has the degrees "tp=1,pp=32".
-static absl::StatusOr<bool> matches(const ::st::Layout &layout, const std::string &degrees) {
-  for (absl::string_view part : absl::StrSplit(degrees, ',')) {
-    const std::pair<std::string, std::string> pair = absl::StrSplit(part, absl::MaxSplits('=', 1));
-    int64_t value = 0, own = 0;
-    const bool isNumber = absl::SimpleAtoi(pair.second, &value);
-    if (pair.first == "recompute") {
-      if (!::st::parseRecompute(pair.second))
-        return invalid("--why-not=", degrees, ": expected recompute=none, selective or full");
-      if (pair.second != ::st::recomputeName(layout.recompute))
-        return false;
-      continue;
-    }
-    const std::map<std::string, int64_t> known = {
-        {"tp", layout.tensor},         {"pp", layout.stages}, {"dp", layout.replicas},
-        {"vpp", layout.virtualStages}, {"mb", layout.microBatch}, {"accum", layout.microBatches},
-        {"zero", layout.zero},         {"sp", layout.sequenceParallel}};
-    auto found = known.find(pair.first);
-    if (found == known.end() || !isNumber)
-      return invalid("--why-not=", degrees, ": expected degrees as tp=1,pp=32 (tp, pp, dp, vpp, mb, accum, zero, sp, recompute)");
-    own = found->second;
-    if (own != value)
-      return false;
-  }
-  return true;
-}
-
 absl::Status PlanTool::explainLosers(const ::st::SearchResult &result) const {
   for (const std::string &degrees : flags.whyNot) {
+    auto filter = ::st::LayoutFilter::parse(degrees);
+    if (!filter.ok())
+      return invalid("--why-not=", degrees, ": ", filter.status().message());
     std::vector<const ::st::Candidate *> found;
+    std::vector<::st::Layout> all;
     for (const ::st::Candidate &candidate : result.candidates) {
-      auto match = matches(candidate.layout, degrees);
-      if (!match.ok())
-        return match.status();
-      if (*match)
+      all.push_back(candidate.layout);
+      if (filter->matches(candidate.layout))
         found.push_back(&candidate);
     }
     llvm::outs() << "\nwhy not " << degrees << ": " << found.size() << " layouts\n";
+    if (found.empty())
+      llvm::outs() << "  " << filter->explainNone(all) << '\n';
     // The nearest to the best first: those that were composed, then by their bounds.
     llvm::stable_sort(found, [](const ::st::Candidate *a, const ::st::Candidate *b) {
       const bool runsA = a->fate <= ::st::Candidate::Slower, runsB = b->fate <= ::st::Candidate::Slower;

@@ -1,0 +1,51 @@
+// What steps of one model, cluster and profile have in common.
+#ifndef ST_PLANNER_STEPMEMO_H
+#define ST_PLANNER_STEPMEMO_H
+
+#include "lib/Costs/Costs.h"
+#include "lib/Planner/KeptTensors.h"
+#include "lib/Planner/Pipeline.h"
+#include "lib/Planner/Placement.h"
+#include "lib/Proto/work.pb.h"
+
+#include <functional>
+#include <map>
+#include <tuple>
+
+namespace st {
+
+/// Both clocks of a block's passes for one micro-batch.
+struct BlockTimes {
+  OpTime forward, backward;
+  double productFlops = 0; ///< forward and backward, without what is computed again
+  double againFlops = 0;   ///< products that are computed again
+};
+
+struct ModelTimes {
+  BlockTimes embeddings, layer, head;
+};
+
+/// Keeps what compositions compute again and again. Serves one StepInputs.
+class StepMemo {
+public:
+  const RankPlacement &place(const proto::ClusterDescription &cluster, const Layout &layout);
+  /// Blocks depend on the program, the layout but for what is around them, and on where the tensor
+  /// ranks are.
+  const ModelTimes &blocks(const proto::ProgramWork &work, const Layout &layout,
+                           const RankPlacement &placement,
+                           const std::function<ModelTimes()> &compute);
+
+  PipelineMemo pipelines;
+  KeptMemo kept;
+
+private:
+  using Sizes = std::tuple<int64_t, int64_t, int64_t, bool, RankOrder>;
+  using BlockUse = std::tuple<const proto::ProgramWork *, int64_t, int64_t, Recompute, bool,
+                              int64_t, int, int, int>;
+  std::map<Sizes, RankPlacement> placements;
+  std::map<BlockUse, ModelTimes> times;
+};
+
+} // namespace st
+
+#endif // ST_PLANNER_STEPMEMO_H
