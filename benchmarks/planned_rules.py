@@ -107,7 +107,6 @@ def compare_shards(planner, rows, constants):
         for name, cluster in (("as it is", nodes), ("network as fast as the node", even)):
             # The fitted share of the cards' rate would slow them again.
             flags = ["--constants=" + str(constants)] if cluster is even else []
-            # Ranks of one replica alone: pipelines and batches are free.
             times = {}
             for shards in SHARDS:
                 best = planner.plan(row, f"--tp={shards}", *flags, cluster=cluster)

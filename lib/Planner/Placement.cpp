@@ -1,6 +1,7 @@
 #include "lib/Planner/Placement.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
 
 #include <algorithm>
 #include <map>
@@ -117,8 +118,8 @@ GroupPlacement Placer::placeUnevenAxis(int axis) const {
   std::array<int64_t, 3> others = sizes;
   others[axis] = 1;
   int64_t most = 1;
-  std::vector<int> reaching((layout.devices() + node - 1) /
-                            node); // groups of a node that reach into others
+  // Of each node, the groups that reach into others.
+  std::vector<int> reaching((layout.devices() + node - 1) / node);
   for (int64_t group = 0; group < others[0] * others[1] * others[2]; ++group) {
     const int64_t first = numbering.id(group % others[0], group / others[0] % others[1],
                                        group / others[0] / others[1]);
@@ -230,6 +231,13 @@ std::vector<RankOrder> distinctOrders(const proto::ClusterDescription &cluster, 
     placements.push_back(std::move(placement));
   }
   return orders;
+}
+
+RankOrder resolveOrder(const proto::ClusterDescription &cluster, RankOrder order) {
+  if (order != RankOrder::OfCluster)
+    return order;
+  const auto axes = axesOf(cluster, order);
+  return *parseRankOrder(absl::StrJoin(axes, "-"));
 }
 
 std::string printDeviceMapping(const proto::ClusterDescription &cluster, const Layout &layout) {

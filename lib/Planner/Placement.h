@@ -60,6 +60,9 @@ RankPlacement placeRanks(const proto::ClusterDescription &cluster, const Layout 
 std::vector<RankOrder> distinctOrders(const proto::ClusterDescription &cluster, Layout layout,
                                       const std::vector<RankOrder> &among);
 
+/// The order that `OfCluster` stands for.
+RankOrder resolveOrder(const proto::ClusterDescription &cluster, RankOrder order);
+
 /// The `device_mapping` of a parallel file (docs/parallel-spec.md) for GPUs, which are numbered
 /// node by node.
 std::string printDeviceMapping(const proto::ClusterDescription &cluster, const Layout &layout);

@@ -15,14 +15,10 @@ const RankPlacement &StepMemo::place(const proto::ClusterDescription &cluster,
 const ModelTimes &StepMemo::blocks(const proto::ProgramWork &work, const Layout &layout,
                                    const RankPlacement &placement,
                                    const std::function<ModelTimes()> &compute) {
-  // Replicas are part of a block's time where they gather its parameters.
-  const int64_t gathering = layout.zero >= 3 ? layout.replicas : 0;
   const BlockUse use = {&work,
                         layout.tensor,
                         layout.microBatch,
                         layout.recompute,
-                        layout.sequenceParallel,
-                        gathering,
                         placement.tensor.perNode,
                         placement.tensor.sharers,
                         placement.tensor.stride};

@@ -29,8 +29,8 @@ struct ModelTimes {
 class StepMemo {
 public:
   const RankPlacement &place(const proto::ClusterDescription &cluster, const Layout &layout);
-  /// Blocks depend on the program, the layout but for what is around them, and on where the tensor
-  /// ranks are.
+  /// Computes the blocks of a program once for each micro-batch, recomputation and place of the
+  /// tensor ranks: all that their times depend on.
   const ModelTimes &blocks(const proto::ProgramWork &work, const Layout &layout,
                            const RankPlacement &placement,
                            const std::function<ModelTimes()> &compute);
@@ -40,8 +40,8 @@ public:
 
 private:
   using Sizes = std::tuple<int64_t, int64_t, int64_t, bool, RankOrder>;
-  using BlockUse = std::tuple<const proto::ProgramWork *, int64_t, int64_t, Recompute, bool,
-                              int64_t, int, int, int>;
+  using BlockUse =
+      std::tuple<const proto::ProgramWork *, int64_t, int64_t, Recompute, int, int, int>;
   std::map<Sizes, RankPlacement> placements;
   std::map<BlockUse, ModelTimes> times;
 };

@@ -50,6 +50,10 @@ static ::st::SearchSpace leanSpace(::st::SearchSpace space, const PlanFlags &fla
     space.recompute = {::st::Recompute::Full};
   if (flags.schedule.empty())
     space.schedules = {::st::PipelineSchedule::OneForwardOneBackward};
+  // Where ranks are changes no memory.
+  if (flags.placement.empty())
+    space.placements = {::st::RankOrder::OfCluster};
+  space.fastest = 1;
   return space;
 }
 

@@ -13,6 +13,7 @@
 #include "lib/Planner/Fit.h"
 #include "lib/Report/PlanPage.h"
 #include "lib/Planner/LayoutFilter.h"
+#include "lib/Planner/Placement.h"
 #include "lib/Support/AtomicFile.h"
 #include "lib/Support/InputFile.h"
 #include "lib/Support/JsonDepth.h"
@@ -471,7 +472,9 @@ absl::Status PlanTool::writePage(const ::st::proto::PlanReport &report) const {
 absl::Status PlanTool::emitLayout(const ::st::Layout &layout, const PlanInput &input) const {
   if (flags.emit.empty())
     return absl::OkStatus();
-  return writeOutput(flags.emit, ::st::emitParallelFile(layout, input.model.precision));
+  ::st::Layout placed = layout;
+  placed.placement = ::st::resolveOrder(cluster, layout.placement);
+  return writeOutput(flags.emit, ::st::emitParallelFile(placed, input.model.precision));
 }
 
 absl::Status PlanTool::predictRun(const PlanInput &input) {
