@@ -55,6 +55,9 @@ struct KeyFate {
   unsigned line = 0;
 };
 
+/// The reason of a key whose value is "auto" or null.
+constexpr char kLeftToTheRun[] = "left to the arguments of the run";
+
 /// What the log of a run measured. Times in milliseconds, memory in MiB of one device.
 struct RunMeasurements {
   /// By the name that the log gives them: a mean over the iterations of a report, and of

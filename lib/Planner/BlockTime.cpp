@@ -75,6 +75,7 @@ BlockTime BlockTimer::run() {
       profile.framework_ops() && isLayer ? costs.memoryPass(0, profile.layer_launches()) : OpTime();
   times.forward = entry;
   QueuedWork gradient;
+  double forwardFlops = 0;
   for (const proto::PhaseWork &phase : work.phases()) {
     const bool isForward = phase.phase() == "forward", isBackward = phase.phase() == "backward";
     if (phase.block() != block || (!isForward && !isBackward))
@@ -83,12 +84,17 @@ BlockTime BlockTimer::run() {
       if (!isRun(op))
         continue;
       (isForward ? times.forward : gradient) += timeOp(op);
-      if (op.kind() == proto::OpWork::PRODUCT && !(isBackward && op.is_recomputed()))
-        times.productFlops += op.flops();
+      if (op.kind() != proto::OpWork::PRODUCT)
+        continue;
+      (isBackward && op.is_recomputed() ? times.againFlops : times.productFlops) += op.flops();
+      if (isForward)
+        forwardFlops += op.flops();
     }
   }
   const bool runsAgain = profile.framework_ops() && layout.recompute == Recompute::Full && isLayer;
   times.backward = runsAgain ? times.forward : entry;
+  if (runsAgain)
+    times.againFlops += forwardFlops;
   times.backward += gradient;
   return times;
 }

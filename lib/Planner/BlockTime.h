@@ -13,6 +13,7 @@ namespace st {
 struct BlockTime {
   QueuedWork forward, backward;
   double productFlops = 0; ///< forward and backward, without what is computed again
+  double againFlops = 0;   ///< products that are computed again
 };
 
 /// What the time of a block depends on besides its program.

@@ -6,6 +6,8 @@
 #include "lib/Proto/work.pb.h"
 
 #include <cstdint>
+#include <map>
+#include <tuple>
 
 namespace st {
 
@@ -28,6 +30,9 @@ struct KeepRules {
 /// the profile says of their regions, and each tensor is kept once.
 KeptTensors keptByFramework(const proto::ProgramWork &work, int64_t block,
                             const proto::ImplementationProfile &profile, const KeepRules &rules);
+
+/// What keptByFramework said before, by program, block and the rules.
+using KeptMemo = std::map<std::tuple<const proto::ProgramWork *, int64_t, bool, bool>, KeptTensors>;
 
 } // namespace st
 

@@ -47,6 +47,34 @@ std::optional<PipelineSchedule> parseSchedule(absl::string_view name) {
   return std::nullopt;
 }
 
+const char *rankOrderName(RankOrder order) {
+  switch (order) {
+  case RankOrder::OfCluster:
+    return "cluster";
+  case RankOrder::TensorDataPipeline:
+    return "tensor-data-pipeline";
+  case RankOrder::TensorPipelineData:
+    return "tensor-pipeline-data";
+  case RankOrder::DataTensorPipeline:
+    return "data-tensor-pipeline";
+  case RankOrder::DataPipelineTensor:
+    return "data-pipeline-tensor";
+  case RankOrder::PipelineTensorData:
+    return "pipeline-tensor-data";
+  case RankOrder::PipelineDataTensor:
+    return "pipeline-data-tensor";
+  }
+  return "";
+}
+
+std::optional<RankOrder> parseRankOrder(absl::string_view name) {
+  for (auto order = RankOrder::OfCluster; order <= RankOrder::PipelineDataTensor;
+       order = static_cast<RankOrder>(static_cast<int>(order) + 1))
+    if (name == rankOrderName(order))
+      return order;
+  return std::nullopt;
+}
+
 std::optional<double> optimizerBytes(absl::string_view name) {
   if (name == "adam" || name == "adamw")
     return 8;
@@ -65,7 +93,8 @@ bool Layout::operator==(const Layout &other) const {
   auto key = [](const Layout &layout) {
     return std::tuple(layout.tensor, layout.stages, layout.replicas, layout.virtualStages,
                       layout.microBatch, layout.microBatches, layout.zero, layout.recompute,
-                      layout.schedule, layout.sequenceParallel, layout.offloadOptimizer);
+                      layout.schedule, layout.sequenceParallel, layout.offloadOptimizer,
+                      layout.placement);
   };
   return key(*this) == key(other);
 }
@@ -85,6 +114,8 @@ std::string printLayout(const Layout &layout) {
     absl::StrAppend(&text, " sp");
   if (layout.offloadOptimizer)
     absl::StrAppend(&text, " offload");
+  if (layout.placement != RankOrder::OfCluster)
+    absl::StrAppend(&text, " placement=", rankOrderName(layout.placement));
   return text;
 }
 

@@ -19,6 +19,20 @@ enum class PipelineSchedule : uint8_t { GPipe, OneForwardOneBackward, Interleave
 const char *scheduleName(PipelineSchedule schedule);
 std::optional<PipelineSchedule> parseSchedule(absl::string_view name);
 
+/// The order of a layout's axes over device ids, the fastest first.
+enum class RankOrder : uint8_t {
+  OfCluster, ///< that of the cluster's description
+  TensorDataPipeline,
+  TensorPipelineData,
+  DataTensorPipeline,
+  DataPipelineTensor,
+  PipelineTensorData,
+  PipelineDataTensor
+};
+/// "cluster", "tensor-data-pipeline" and so on.
+const char *rankOrderName(RankOrder order);
+std::optional<RankOrder> parseRankOrder(absl::string_view name);
+
 /// Bytes that an optimizer keeps of a parameter: two moments (adam), two in 8 bits (adam-8bit), rows and
 /// columns of one (adafactor), one moment (sgd). None for another name.
 std::optional<double> optimizerBytes(absl::string_view name);
@@ -35,6 +49,7 @@ struct Layout {
   PipelineSchedule schedule = PipelineSchedule::OneForwardOneBackward;
   bool sequenceParallel = false;
   bool offloadOptimizer = false; ///< optimizer state is in the host's memory
+  RankOrder placement = RankOrder::OfCluster;
 
   int64_t devices() const { return tensor * stages * replicas; }
   int64_t globalBatch() const { return replicas * microBatch * microBatches; }

@@ -70,7 +70,12 @@ KeptTensors MemoryModel::blockBytes(int64_t block, bool recomputes) const {
     rules.selective = recomputes && layout.recompute == Recompute::Selective;
     rules.unfusedSoftmax = inputs.model.precision != "f32" && multiple > 0 &&
                            layout.microBatch * inputs.model.heads / layout.tensor % multiple != 0;
-    return keptByFramework(inputs.kept, block, inputs.profile, rules);
+    if (!inputs.memo)
+      return keptByFramework(inputs.kept, block, inputs.profile, rules);
+    auto [found, isNew] = inputs.memo->try_emplace({&inputs.kept, block, rules.selective, rules.unfusedSoftmax});
+    if (isNew)
+      found->second = keptByFramework(inputs.kept, block, inputs.profile, rules);
+    return found->second;
   }
   const double bytes = stashBytes(recomputes ? inputs.work : inputs.kept, block);
   return {bytes, 2 * inputs.work.boundary_bytes()};

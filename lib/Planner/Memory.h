@@ -55,6 +55,7 @@ struct MemoryInputs {
   const proto::ProgramWork &work; ///< of the blocks as the layout recomputes
   const proto::ProgramWork &kept; ///< without recomputation
   double optimizerBytes = 8;      ///< of a parameter, besides its master weight
+  KeptMemo *memo = nullptr;       ///< of other layouts under the same profile
 };
 
 /// The memory of the device groups of a layout.

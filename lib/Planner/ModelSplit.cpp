@@ -18,33 +18,42 @@ int64_t ModelSplit::layersOfGroup(int64_t group) const {
   return count;
 }
 
-double ModelSplit::parametersOf(int64_t group) const {
-  double elements = 0;
-  for (int64_t chunk = 0; chunk < layout.virtualStages; ++chunk) {
-    const int64_t stage = stageOf(group, chunk);
-    for (const proto::StateWork &state : work.states()) {
-      if (state.role() != "parameter" || state.blocks().empty())
-        continue;
-      auto isUsedBy = [&](int64_t block) {
-        return std::find(state.blocks().begin(), state.blocks().end(), block) !=
-               state.blocks().end();
-      };
-      const auto local = static_cast<double>(state.local_elements());
-      if ((isUsedBy(0) && isFirst(stage)) || (isUsedBy(kHead) && isLast(stage)))
-        elements += local;
-      else if (isUsedBy(kLayer))
-        elements += local * static_cast<double>(layers[stage]);
-    }
+ModelSplit::ModelSplit(const PlannedModel &model, const Layout &layout,
+                       const proto::ProgramWork &work)
+    : layout(layout), work(work), stages(layout.stages * layout.virtualStages),
+      layers(layersOfStages(model.layers, stages)) {
+  for (const proto::StateWork &state : work.states()) {
+    if (state.role() != "parameter")
+      continue;
+    const auto local = static_cast<double>(state.local_elements());
+    largest = std::max(largest, local);
+    if (state.blocks().empty())
+      continue;
+    auto isUsedBy = [&](int64_t block) {
+      return std::find(state.blocks().begin(), state.blocks().end(), block) != state.blocks().end();
+    };
+    const bool ofEmbeddings = isUsedBy(0), ofHead = isUsedBy(kHead), ofLayer = isUsedBy(kLayer);
+    for (bool first : {false, true})
+      for (bool last : {false, true}) {
+        StageElements &stage = elements[first][last];
+        if ((ofEmbeddings && first) || (ofHead && last))
+          stage.once += local;
+        else if (ofLayer)
+          stage.perLayer += local;
+      }
   }
-  return elements;
 }
 
-double ModelSplit::largestParameter() const {
-  double largest = 0;
-  for (const proto::StateWork &state : work.states())
-    if (state.role() == "parameter")
-      largest = std::max(largest, static_cast<double>(state.local_elements()));
-  return largest;
+double ModelSplit::parametersOfStage(int64_t stage) const {
+  const StageElements &own = elements[isFirst(stage)][isLast(stage)];
+  return own.once + own.perLayer * static_cast<double>(layers[stage]);
+}
+
+double ModelSplit::parametersOf(int64_t group) const {
+  double sum = 0;
+  for (int64_t chunk = 0; chunk < layout.virtualStages; ++chunk)
+    sum += parametersOfStage(stageOf(group, chunk));
+  return sum;
 }
 
 double ModelSplit::tensorsOf(int64_t group) const {

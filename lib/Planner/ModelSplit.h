@@ -18,9 +18,7 @@ class ModelSplit {
 public:
   static constexpr int64_t kLayer = kCompiledLayers, kHead = kCompiledLayers + 1;
 
-  ModelSplit(const PlannedModel &model, const Layout &layout, const proto::ProgramWork &work)
-      : layout(layout), work(work), stages(layout.stages * layout.virtualStages),
-        layers(layersOfStages(model.layers, stages)) {}
+  ModelSplit(const PlannedModel &model, const Layout &layout, const proto::ProgramWork &work);
 
   bool isFirst(int64_t stage) const { return stage == 0; }
   bool isLast(int64_t stage) const { return stage + 1 == stages; }
@@ -30,18 +28,27 @@ public:
 
   /// Elements of parameters that a device of a group has.
   double parametersOf(int64_t group) const;
+  double parametersOfStage(int64_t stage) const;
   /// Elements of the largest parameter of any group, on a device.
-  double largestParameter() const;
+  double largestParameter() const { return largest; }
   /// Tensors of parameters in the layers of a group.
   double tensorsOf(int64_t group) const;
   /// Elements, on a device, of tables that the embeddings and the head share.
   double tiedElements() const;
 
 private:
+  /// Elements of a stage beside those of its layers, and of each of these.
+  struct StageElements {
+    double once = 0, perLayer = 0;
+  };
+
   const Layout &layout;
   const proto::ProgramWork &work;
   const int64_t stages;
   const std::vector<int64_t> layers;
+  /// By whether the stage is the first, and whether it is the last.
+  StageElements elements[2][2];
+  double largest = 0;
 };
 
 } // namespace st

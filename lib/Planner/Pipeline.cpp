@@ -27,9 +27,13 @@ private:
 
   /// Runs a group until it waits for a message that is not sent yet. Returns whether it moved.
   bool advance(int64_t number, Group &group);
-  void run(int64_t stage, Group &group, const PipelineUnit &unit, double arrival);
+  void run(int64_t number, int64_t stage, Group &group, const PipelineUnit &unit, double arrival);
   size_t slot(int64_t stage, int64_t microBatch) const {
     return static_cast<size_t>(stage * layout.microBatches + microBatch);
+  }
+  /// Between a group and the one before it.
+  const PipelineCosts::Link &linkBefore(int64_t number) const {
+    return costs.links[number == 0 ? layout.stages - 1 : number - 1];
   }
 
   const Layout &layout;
@@ -43,27 +47,31 @@ private:
 
 bool Player::advance(int64_t number, Group &group) {
   const size_t before = group.next;
+  // A group that is the next one of the ring as well sends itself nothing.
+  const bool sends = layout.stages > 1;
   for (; group.next < group.units.size(); ++group.next) {
     const PipelineUnit &unit = group.units[group.next];
     const int64_t stage = unit.chunk * layout.stages + number;
     double arrival = 0;
-    // A group that is the next one of the ring as well sends itself nothing.
-    const double message = layout.stages > 1 ? costs.message : 0;
     if (unit.kind == PipelineUnit::Forward && stage > 0)
-      arrival = forwardEnd[slot(stage - 1, unit.microBatch)] + message;
+      arrival =
+          forwardEnd[slot(stage - 1, unit.microBatch)] + (sends ? linkBefore(number).message : 0);
     else if (unit.kind == PipelineUnit::Backward && stage + 1 < stages)
-      arrival = backwardEnd[slot(stage + 1, unit.microBatch)] + message;
+      arrival =
+          backwardEnd[slot(stage + 1, unit.microBatch)] + (sends ? costs.links[number].message : 0);
     if (arrival == kNotYet)
       break;
-    run(stage, group, unit, arrival);
+    run(number, stage, group, unit, arrival);
   }
   return group.next != before;
 }
 
-void Player::run(int64_t stage, Group &group, const PipelineUnit &unit, double arrival) {
-  const StageTimes &times = costs.stages[stage % layout.stages][unit.chunk];
+void Player::run(int64_t number, int64_t stage, Group &group, const PipelineUnit &unit,
+                 double arrival) {
+  const StageTimes &times = costs.stages[number][unit.chunk];
   GroupTimes &sum = group.times;
   const double start = std::max(group.clock, arrival), wait = start - group.clock;
+  const bool sends = layout.stages > 1;
   double duration = 0, busy = 0;
   switch (unit.kind) {
   case PipelineUnit::Forward:
@@ -71,7 +79,7 @@ void Player::run(int64_t stage, Group &group, const PipelineUnit &unit, double a
     sum.forward += duration;
     sum.forwardWait += wait;
     sum.inFlight = std::max(sum.inFlight, ++group.held);
-    busy = stage + 1 < stages ? costs.sendBusy : 0;
+    busy = sends && stage + 1 < stages ? costs.links[number].sendBusy : 0;
     forwardEnd[slot(stage, unit.microBatch)] = start + duration;
     break;
   case PipelineUnit::Backward:
@@ -79,7 +87,7 @@ void Player::run(int64_t stage, Group &group, const PipelineUnit &unit, double a
     sum.backward += duration;
     sum.backwardWait += wait;
     --group.held;
-    busy = stage > 0 ? costs.sendBusy : 0;
+    busy = sends && stage > 0 ? linkBefore(number).sendBusy : 0;
     backwardEnd[slot(stage, unit.microBatch)] = start + duration;
     break;
   case PipelineUnit::Weight:
@@ -87,8 +95,6 @@ void Player::run(int64_t stage, Group &group, const PipelineUnit &unit, double a
     sum.weight += duration;
     break;
   }
-  if (layout.stages == 1)
-    busy = 0;
   sum.sending += busy;
   group.clock = start + duration + busy;
   sum.end = group.clock;
@@ -100,9 +106,13 @@ std::vector<GroupTimes> Player::play(const PipelineOrder &order) {
   std::vector<Group> groups(layout.stages);
   for (int64_t number = 0; number < layout.stages; ++number)
     groups[number].units = order(layout, number);
+  // Forward messages go up and backward ones down: both ways in turn, so that each pass takes a
+  // wave of either kind through all groups.
   for (bool moved = true; moved;) {
     moved = false;
     for (int64_t number = 0; number < layout.stages; ++number)
+      moved |= advance(number, groups[number]);
+    for (int64_t number = layout.stages - 1; number >= 0; --number)
       moved |= advance(number, groups[number]);
   }
   std::vector<GroupTimes> times;
@@ -114,6 +124,93 @@ std::vector<GroupTimes> Player::play(const PipelineOrder &order) {
 std::vector<GroupTimes> playPipeline(const Layout &layout, const PipelineCosts &costs,
                                      const PipelineOrder &order, bool keepRuns) {
   return Player(layout, costs, keepRuns).play(order);
+}
+
+std::vector<GroupTimes> boundPipeline(const Layout &layout, const PipelineCosts &costs) {
+  std::vector<GroupTimes> groups(layout.stages);
+  const auto batches = static_cast<double>(layout.microBatches);
+  const bool sends = layout.stages > 1;
+  std::vector<double> before(
+      layout.stages); ///< from a group's backward task to that of the first group
+  std::vector<double> backAtFirst(layout.stages);
+  double fill = 0;
+  for (int64_t number = 0; number < layout.stages; ++number) {
+    GroupTimes &group = groups[number];
+    const double forwardBusy = sends ? costs.links[number].sendBusy : 0;
+    const double backwardBusy =
+        sends ? costs.links[number > 0 ? number - 1 : layout.stages - 1].sendBusy : 0;
+    for (int64_t chunk = 0; chunk < layout.virtualStages; ++chunk) {
+      const StageTimes &times = costs.stages[number][chunk];
+      group.forward += times.forward * batches;
+      group.backward += times.backward * batches;
+      group.weight += times.weight * batches;
+      if (chunk + 1 < layout.virtualStages || number + 1 < layout.stages)
+        group.sending += forwardBusy * batches;
+      if (chunk > 0 || number > 0)
+        group.sending += backwardBusy * batches;
+    }
+    group.end = fill + group.forward + group.backward + group.weight + group.sending;
+    // Weight tasks may come after the last backward one, which is of the group's first stage.
+    backAtFirst[number] =
+        group.end - group.weight - (number > 0 ? backwardBusy : 0) + before[number];
+    if (number + 1 < layout.stages) {
+      const double message = costs.links[number].message;
+      fill += costs.stages[number][0].forward + message;
+      before[number + 1] = before[number] + costs.stages[number][0].backward + message;
+    }
+  }
+  double latest = 0;
+  for (int64_t number = layout.stages - 1; number >= 0; --number) {
+    groups[number].end = std::max(groups[number].end, latest - before[number]);
+    latest = std::max(latest, backAtFirst[number]);
+  }
+  return groups;
+}
+
+int64_t mostInFlight(const std::vector<PipelineUnit> &units) {
+  int64_t held = 0, most = 0;
+  for (const PipelineUnit &unit : units) {
+    if (unit.kind == PipelineUnit::Forward)
+      most = std::max(most, ++held);
+    else if (unit.kind == PipelineUnit::Backward)
+      --held;
+  }
+  return most;
+}
+
+const std::vector<GroupTimes> &PipelineMemo::play(const Layout &layout, const PipelineCosts &costs,
+                                                  const PipelineOrder &order) {
+  std::vector<double> key = {
+      static_cast<double>(layout.stages), static_cast<double>(layout.virtualStages),
+      static_cast<double>(layout.microBatches), static_cast<double>(layout.schedule)};
+  for (const PipelineCosts::Link &link : costs.links) {
+    key.push_back(link.message);
+    key.push_back(link.sendBusy);
+  }
+  for (const auto &chunks : costs.stages)
+    for (const StageTimes &times : chunks) {
+      key.push_back(times.forward);
+      key.push_back(times.backward);
+      key.push_back(times.weight);
+    }
+  auto &times = plays[std::move(key)];
+  if (!times)
+    times = std::make_unique<std::vector<GroupTimes>>(playPipeline(layout, costs, order));
+  return *times;
+}
+
+int64_t PipelineMemo::inFlight(const Layout &layout, const PipelineOrder &order, int64_t group) {
+  // Past this many rounds no schedule but GPipe's takes more micro-batches in before the first
+  // comes back.
+  constexpr int64_t kRounds = 3;
+  Layout few = layout;
+  if (layout.schedule != PipelineSchedule::GPipe)
+    few.microBatches = std::min(layout.microBatches, kRounds * layout.stages);
+  auto [found, isNew] = held.try_emplace(std::array<int64_t, 5>{
+      few.stages, few.virtualStages, few.microBatches, static_cast<int64_t>(few.schedule), group});
+  if (isNew)
+    found->second = mostInFlight(order(few, group));
+  return found->second;
 }
 
 } // namespace st

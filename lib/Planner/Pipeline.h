@@ -4,7 +4,11 @@
 
 #include "lib/Planner/Layout.h"
 
+#include "absl/container/flat_hash_map.h"
+
+#include <array>
 #include <functional>
+#include <memory>
 #include <vector>
 
 namespace st {
@@ -30,8 +34,12 @@ struct StageTimes {
 struct PipelineCosts {
   /// By group and chunk: stage `chunk * groups + group` of the model.
   std::vector<std::vector<StageTimes>> stages;
-  /// Of a message from one stage to the next. The sender is busy for `sendBusy` of it.
-  double message = 0, sendBusy = 0;
+  /// Of a message between a group and the next one, in either direction; the last one's next is the
+  /// first. The sender is busy for `sendBusy` of it.
+  struct Link {
+    double message = 0, sendBusy = 0;
+  };
+  std::vector<Link> links; ///< by group; empty where there is one group
 };
 
 /// What a group did between the start of the step and its last unit.
@@ -52,6 +60,32 @@ struct GroupTimes {
 /// Runs the units of all groups. Takes time in proportion to their number.
 std::vector<GroupTimes> playPipeline(const Layout &layout, const PipelineCosts &costs,
                                      const PipelineOrder &order, bool keepRuns = false);
+
+/// What no play of a schedule falls below, in time that does not grow with the micro-batches: a
+/// group starts when the first one has passed the groups before it and works for all of them, and
+/// the last one goes back through the groups before it. That is the time of 1F1B itself where
+/// stages are equal and messages take none. Waits and micro-batches in flight are left at 0.
+std::vector<GroupTimes> boundPipeline(const Layout &layout, const PipelineCosts &costs);
+
+/// The most micro-batches, over all chunks, that a group holds between forward and backward: its
+/// order decides that alone.
+int64_t mostInFlight(const std::vector<PipelineUnit> &units);
+
+/// Plays that have been there before: layouts that differ in what happens after the pipeline alone
+/// share one.
+class PipelineMemo {
+public:
+  /// What playPipeline returns, valid as long as the memo.
+  const std::vector<GroupTimes> &play(const Layout &layout, const PipelineCosts &costs,
+                                      const PipelineOrder &order);
+  /// At least so many are in flight in a group; exact for schedules that hold no more from some
+  /// number of micro-batches on.
+  int64_t inFlight(const Layout &layout, const PipelineOrder &order, int64_t group);
+
+private:
+  absl::flat_hash_map<std::vector<double>, std::unique_ptr<std::vector<GroupTimes>>> plays;
+  absl::flat_hash_map<std::array<int64_t, 5>, int64_t> held;
+};
 
 } // namespace st
 

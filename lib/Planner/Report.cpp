@@ -1,11 +1,16 @@
 #include "lib/Planner/Report.h"
 
+#include "lib/Planner/MemoryAdvice.h"
+#include "lib/Planner/Placement.h"
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 #include <google/protobuf/util/json_util.h>
 
 #include <algorithm>
+#include <numeric>
+#include <tuple>
 
 namespace st {
 namespace {
@@ -30,25 +35,22 @@ const char *fateName(Candidate::Fate fate) {
   return "";
 }
 
-/// What gives most memory back, of what the layout does not do yet.
-std::string adviseMemory(const Layout &layout, const DeviceMemory &memory) {
-  if (memory.activations + memory.workspace > memory.optimizer && layout.recompute != Recompute::Full)
-    return "recompute activations (recompute=full)";
-  if (layout.replicas > 1 && layout.zero == 0)
-    return "split the optimizer state over the replicas (zero=1)";
-  if (memory.activations > memory.parameters && layout.microBatch > 1)
-    return "halve the micro-batch";
-  if (layout.replicas > 1 && layout.zero < 3)
-    return absl::StrCat("split more of the state over the replicas (zero=", layout.zero + 1, ")");
-  if (!layout.offloadOptimizer && memory.optimizer > 0)
-    return "keep the optimizer state in the host's memory, or use 8-bit Adam";
-  return "take more tensor shards or stages";
-}
-
 void addTimeline(const StepEstimate &step, proto::PlanStep &plan) {
-  for (const GroupTimes &group : step.groups) {
+  for (size_t g = 0; g < step.groups.size(); ++g) {
     proto::PlanGroup &added = *plan.add_timeline();
-    for (const GroupTimes::Run &run : group.runs) {
+    for (const StepPart &part : step.parts[g]) {
+      proto::PlanPart &entry = *added.add_parts();
+      entry.set_name(part.timer);
+      entry.set_ms(part.ms);
+      entry.set_is_wait(part.isWait);
+      entry.set_after_units(part.afterUnits);
+    }
+    for (const auto &[name, bytes] : step.memory[g].classes()) {
+      proto::PlanMemory &memory = *added.add_memory();
+      memory.set_name(name);
+      memory.set_mib(bytes / kMib);
+    }
+    for (const GroupTimes::Run &run : step.groups[g].runs) {
       proto::PlanRun &entry = *added.add_runs();
       entry.set_task(run.unit.kind == PipelineUnit::Forward    ? "F"
                      : run.unit.kind == PipelineUnit::Backward ? "B"
@@ -78,6 +80,7 @@ proto::PlanLayout describeLayout(const Layout &layout) {
   plan.set_sequence_parallel(layout.sequenceParallel);
   plan.set_offload_optimizer(layout.offloadOptimizer);
   plan.set_devices(static_cast<int>(layout.devices()));
+  plan.set_placement(rankOrderName(layout.placement));
   plan.set_text(printLayout(layout));
   return plan;
 }
@@ -94,7 +97,11 @@ proto::PlanStep describeStep(const StepInputs &inputs, const Layout &layout, con
   plan.set_petaflops(step.flops / step.ms * 1e3 * 1e-15);
   plan.set_tflops_per_device(plan.petaflops() * 1e3 / devices);
   plan.set_percent_of_peak(plan.tflops_per_device() * 1e12 / inputs.costs.peakFlops(type) * 100);
+  plan.set_tflops_with_recomputation(step.flopsWithRecomputation / step.ms * 1e-9 / devices);
   plan.set_bound_ms(step.lowerBoundMs);
+  plan.set_parameters(step.parameters);
+  plan.set_model(inputs.model.name);
+  plan.set_host_memory_mib(step.hostBytes / kMib);
   const DeviceMemory &fullest = step.memory[step.fullest];
   double least = fullest.total();
   for (const DeviceMemory &memory : step.memory)
@@ -103,8 +110,7 @@ proto::PlanStep describeStep(const StepInputs &inputs, const Layout &layout, con
   plan.set_least_memory_mib(least / kMib);
   plan.set_fit(fitName(step.fit));
   plan.set_fits(step.fit != Fit::DoesNotFit);
-  if (step.fit != Fit::Fits)
-    plan.set_change_first(adviseMemory(layout, fullest));
+  plan.set_change_first(adviseOnMemory(inputs, layout, step));
   for (const Timer &timer : step.timers) {
     proto::PlanTimer &added = *plan.add_timers();
     added.set_name(timer.name);
@@ -122,7 +128,28 @@ proto::PlanStep describeStep(const StepInputs &inputs, const Layout &layout, con
   return plan;
 }
 
-absl::StatusOr<proto::PlanReport> describeSearch(const StepInputs &inputs, const SearchResult &result) {
+/// What was composed, by time, and then what was left out, by the bound of its time; a large space has too many to list.
+static std::vector<size_t> nearestCandidates(const SearchResult &result) {
+  constexpr size_t kMost = 1000;
+  std::vector<size_t> order(result.candidates.size());
+  std::iota(order.begin(), order.end(), size_t(0));
+  auto key = [&](size_t i) {
+    const Candidate &candidate = result.candidates[i];
+    const bool fits = candidate.fate <= Candidate::Slower;
+    const bool isRefused = candidate.fate == Candidate::Refused;
+    return std::tuple(!fits, isRefused, fits ? candidate.msPerSample() : candidate.boundMsPerSample(), i);
+  };
+  const size_t count = std::min(kMost, order.size());
+  std::partial_sort(order.begin(), order.begin() + static_cast<std::ptrdiff_t>(count), order.end(),
+                    [&](size_t a, size_t b) { return key(a) < key(b); });
+  order.resize(count);
+  return order;
+}
+
+namespace {
+
+/// What a report says of its inputs.
+proto::PlanReport beginReport(const StepInputs &inputs) {
   proto::PlanReport report;
   report.set_model(inputs.model.name);
   report.set_cluster(inputs.cluster.name());
@@ -130,6 +157,20 @@ absl::StatusOr<proto::PlanReport> describeSearch(const StepInputs &inputs, const
   report.set_precision(inputs.model.precision);
   report.set_sequence(static_cast<int>(inputs.model.sequence));
   report.set_memory_limit_mib(inputs.cluster.memory_bytes().value() / kMib);
+  return report;
+}
+
+} // namespace
+
+proto::PlanReport describeRun(const StepInputs &inputs, const proto::PlanStep &step) {
+  proto::PlanReport report = beginReport(inputs);
+  report.set_parameters(step.parameters());
+  *report.mutable_best() = step;
+  return report;
+}
+
+absl::StatusOr<proto::PlanReport> describeSearch(const StepInputs &inputs, const SearchResult &result) {
+  proto::PlanReport report = beginReport(inputs);
   report.set_composed(static_cast<int>(result.composed));
   report.set_bound_ms(result.boundMs);
   report.set_gap(result.gap());
@@ -146,12 +187,15 @@ absl::StatusOr<proto::PlanReport> describeSearch(const StepInputs &inputs, const
     plan.clear_timeline();
     *report.add_front() = std::move(plan);
   }
-  for (const Candidate &candidate : result.candidates) {
+  report.set_layouts(static_cast<int>(result.candidates.size()));
+  for (size_t i : nearestCandidates(result)) {
+    const Candidate &candidate = result.candidates[i];
     proto::PlanCandidate &added = *report.add_candidates();
     *added.mutable_layout() = describeLayout(candidate.layout);
     added.set_fate(fateName(candidate.fate));
     added.set_predicted_ms(candidate.ms);
     added.set_memory_mib(candidate.bytes / kMib);
+    added.set_bound_ms(candidate.boundMs);
     added.set_reason(candidate.reason);
   }
   return report;
@@ -161,15 +205,18 @@ std::string printStep(const proto::PlanStep &step) {
   std::string text = absl::StrFormat(
       "layout           %s\n"
       "devices          %d, global batch %d\n"
+      "parameters       %.0f\n"
       "step             %.4g ms, %.4g ms a sample (roofline lower bound %.4g ms)\n"
       "throughput       %.4g samples/s, %.4g tokens/s\n"
-      "rate             %.4g TFLOP/s a device (products of the model, without recomputation), %.1f %% of peak, "
-      "%.4g PFLOP/s in all\n"
+      "rate             %.4g TFLOP/s a device (products of the model, without recomputation; %.4g with), %.1f %% of "
+      "peak, %.4g PFLOP/s in all\n"
       "memory           %.1f to %.1f GiB a device: %s\n",
-      step.layout().text(), step.layout().devices(), step.layout().global_batch(), step.predicted_ms(),
-      step.ms_per_sample(), step.bound_ms(), step.samples_per_second(), step.tokens_per_second(),
-      step.tflops_per_device(), step.percent_of_peak(), step.petaflops(), step.least_memory_mib() / 1024,
-      step.memory_mib() / 1024, step.fit());
+      step.layout().text(), step.layout().devices(), step.layout().global_batch(), step.parameters(),
+      step.predicted_ms(), step.ms_per_sample(), step.bound_ms(), step.samples_per_second(), step.tokens_per_second(),
+      step.tflops_per_device(), step.tflops_with_recomputation(), step.percent_of_peak(), step.petaflops(),
+      step.least_memory_mib() / 1024, step.memory_mib() / 1024, step.fit());
+  if (step.host_memory_mib() > 0)
+    absl::StrAppendFormat(&text, "host memory      %.1f GiB a device, of what is offloaded\n", step.host_memory_mib() / 1024);
   if (!step.change_first().empty())
     absl::StrAppend(&text, "change first     ", step.change_first(), "\n");
   absl::StrAppendFormat(&text, "\n%-38s %10s %10s %10s %10s\n", "timer (ms)", "min", "median", "max", "last rank");
@@ -185,15 +232,26 @@ std::string printStep(const proto::PlanStep &step) {
 }
 
 std::string printFront(const proto::PlanReport &report) {
-  std::string text = absl::StrFormat("%s, %.4g parameters, %s, sequence %d, on %s (%s)\n", report.model(),
+  std::string text = absl::StrFormat("%s, %.0f parameters, %s, sequence %d, on %s (%s)\n", report.model(),
                                      report.parameters(), report.precision(), report.sequence(), report.cluster(),
                                      report.profile());
   absl::StrAppendFormat(&text, "%d layouts, %d composed; no layout is faster than %.4g ms (gap %.1f %%)\n\n",
-                        report.candidates_size(), report.composed(), report.bound_ms(), report.gap() * 100);
+                        report.layouts(), report.composed(), report.bound_ms(), report.gap() * 100);
+  // Of ranges, layouts differ in what a step is.
+  const auto &front = report.front();
+  const bool isRange = std::any_of(front.begin(), front.end(), [&](const proto::PlanStep &step) {
+    return step.layout().devices() != front[0].layout().devices() ||
+           step.layout().global_batch() != front[0].layout().global_batch();
+  });
+  absl::StrAppend(&text, isRange ? absl::StrFormat("%8s %8s %12s ", "devices", "batch", "ms a sample") : "");
   absl::StrAppendFormat(&text, "%10s %12s %10s  %s\n", "ms a step", "TFLOP/s", "GiB", "layout");
-  for (const proto::PlanStep &step : report.front())
+  for (const proto::PlanStep &step : front) {
+    if (isRange)
+      absl::StrAppendFormat(&text, "%8d %8d %12.4g ", step.layout().devices(), step.layout().global_batch(),
+                            step.ms_per_sample());
     absl::StrAppendFormat(&text, "%10.4g %12.4g %10.1f  %s\n", step.predicted_ms(), step.tflops_per_device(),
                           step.memory_mib() / 1024, step.layout().text());
+  }
   return text;
 }
 
@@ -218,6 +276,9 @@ std::string emitParallelFile(const Layout &layout, const std::string &precision)
     absl::StrAppendFormat(&text, ",\n  \"virtual_stages\": %d", layout.virtualStages);
   if (layout.zero > 0)
     absl::StrAppendFormat(&text, ",\n  \"zero\": %d", layout.zero);
+  // Without a mapping st-compile numbers devices in the order of Megatron-LM.
+  if (layout.placement != RankOrder::OfCluster && layout.placement != RankOrder::TensorDataPipeline)
+    absl::StrAppendFormat(&text, ",\n  \"device_mapping\": %s", printDeviceMapping({}, layout));
   if (layout.sequenceParallel && layout.tensor > 1)
     absl::StrAppend(&text, ",\n  \"sequence_parallel\": \"gather_again\"");
   absl::StrAppendFormat(&text, ",\n  \"recompute\": \"%s\",\n  \"precision\": \"%s\"\n}\n",

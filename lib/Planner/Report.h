@@ -11,6 +11,8 @@ namespace st {
 
 proto::PlanLayout describeLayout(const Layout &layout);
 proto::PlanStep describeStep(const StepInputs &inputs, const Layout &layout, const StepEstimate &step);
+/// A report of one layout alone, which somebody gave.
+proto::PlanReport describeRun(const StepInputs &inputs, const proto::PlanStep &step);
 /// The best layout and the front are composed again, for their details.
 absl::StatusOr<proto::PlanReport> describeSearch(const StepInputs &inputs, const SearchResult &result);
 

@@ -1,115 +1,88 @@
 #include "lib/Planner/Search.h"
 
+#include "lib/Planner/Sketch.h"
+#include "lib/Planner/StepMemo.h"
+
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 
 #include <algorithm>
-#include <cmath>
 #include <limits>
-#include <numeric>
+#include <map>
+#include <queue>
+#include <set>
 
 namespace st {
 namespace {
 
-std::vector<int64_t> divisorsOf(int64_t number) {
-  std::vector<int64_t> divisors;
-  for (int64_t i = 1; i * i <= number; ++i)
-    if (number % i == 0) {
-      divisors.push_back(i);
-      if (i * i != number)
-        divisors.push_back(number / i);
-    }
-  std::sort(divisors.begin(), divisors.end());
-  return divisors;
-}
+constexpr double kGib = 1 << 30;
 
-bool isAllowed(const std::vector<int64_t> &chosen, int64_t value) {
-  return chosen.empty() || std::find(chosen.begin(), chosen.end(), value) != chosen.end();
-}
+/// A sum in another order may be larger by some units of the last place.
+constexpr double kRounding = 1 - 1e-9;
 
-} // namespace
+/// What sketched blocks may take longer than compiled ones.
+constexpr double kSketchSlack = 1 - 2e-3;
 
-std::vector<Layout> enumerateLayouts(const SearchSpace &space, const PlannedModel &model) {
-  std::vector<Layout> layouts;
-  auto addVariants = [&](Layout layout) {
-    for (PipelineSchedule schedule : space.schedules) {
-      const bool isInterleaved = schedule == PipelineSchedule::Interleaved;
-      // Without a pipeline all schedules are one.
-      if (layout.stages == 1 && schedule != space.schedules.front())
-        continue;
-      for (int64_t chunks = isInterleaved && layout.stages > 1 ? 2 : 1;
-           chunks <= (isInterleaved && layout.stages > 1 ? space.mostVirtualStages : 1); ++chunks) {
-        if (!isAllowed(space.virtualStages, chunks) || layout.stages * chunks > model.layers)
-          continue;
-        layout.schedule = layout.stages == 1 ? PipelineSchedule::OneForwardOneBackward : schedule;
-        layout.virtualStages = chunks;
-        for (int64_t zero : space.zero)
-          for (Recompute recompute : space.recompute)
-            for (bool sequenceParallel : space.sequenceParallel)
-              for (bool offload : space.offloadOptimizer) {
-                // One tensor rank has no sequence to split, one replica no state.
-                if ((sequenceParallel && layout.tensor == 1 && space.sequenceParallel.size() > 1) ||
-                    (zero > 0 && layout.replicas == 1 && space.zero.size() > 1))
-                  continue;
-                layout.zero = zero;
-                layout.recompute = recompute;
-                layout.sequenceParallel = sequenceParallel;
-                layout.offloadOptimizer = offload;
-                layouts.push_back(layout);
-              }
-      }
-    }
-  };
-  for (int64_t tensor : divisorsOf(space.devices)) {
-    if (!isAllowed(space.tensor, tensor) || model.heads % tensor != 0)
-      continue;
-    for (int64_t stages : divisorsOf(space.devices / tensor)) {
-      const int64_t replicas = space.devices / tensor / stages;
-      if (!isAllowed(space.stages, stages) || !isAllowed(space.replicas, replicas) ||
-          stages > model.layers || space.globalBatch % replicas != 0)
-        continue;
-      for (int64_t microBatch : divisorsOf(space.globalBatch / replicas)) {
-        if (!isAllowed(space.microBatch, microBatch) || (space.microBatch.empty() && microBatch > space.mostMicroBatch))
-          continue;
-        Layout layout;
-        layout.tensor = tensor;
-        layout.stages = stages;
-        layout.replicas = replicas;
-        layout.microBatch = microBatch;
-        layout.microBatches = space.globalBatch / replicas / microBatch;
-        addVariants(layout);
-      }
-    }
+/// What a candidate's bounds are made of.
+enum class Bounds : uint8_t { Roofline, SketchedPipeline, SketchedStep, Blocks };
+
+/// A candidate that may still be the best or on the front.
+struct Open {
+  double msPerSample;
+  size_t index;
+  Bounds bounds;
+
+  /// The least comes out of a queue first.
+  bool operator<(const Open &other) const {
+    return msPerSample != other.msPerSample ? msPerSample > other.msPerSample : index > other.index;
   }
-  return layouts;
-}
-
-namespace {
+};
 
 class Searcher {
 public:
-  Searcher(const StepInputs &inputs, const SearchSpace &space, const Progress &progress)
-      : inputs(inputs), space(space), progress(progress) {}
+  Searcher(const StepInputs &given, const SearchSpace &space, const Progress &progress)
+      : inputs(given), space(space), progress(progress), sketches(given.blocks) {
+    inputs.memo = &memo;
+  }
 
   absl::StatusOr<SearchResult> search();
 
 private:
   absl::Status readReference();
-  void bound(Candidate &candidate) const;
+  void boundByRoofline(Candidate &candidate) const;
+  /// Sets the bounds of a candidate from blocks, and its fate where it does not fit.
+  void boundByBlocks(Candidate &candidate, const proto::ProgramWork &work,
+                     const proto::ProgramWork &kept, BoundDetail detail, double slack);
+  bool boundBySketch(Candidate &candidate, BoundDetail detail);
+  bool boundByCompiledBlocks(Candidate &candidate);
   /// Whether a layout that fits is at least as good as the candidate's bounds.
   bool isBounded(Candidate &candidate) const;
-  absl::Status compose(Candidate &candidate);
-  void judge(SearchResult &result) const;
-  std::string compare(const Candidate &loser, const Candidate &best) const;
+  /// Whether fewer than `fastest` layouts that fit are known to take less time a sample.
+  bool isAmongFastest(double msPerSample) const {
+    return fastest.size() < space.fastest || msPerSample < *fastest.rbegin();
+  }
+  void compose(size_t index);
+  void keepOnFront(size_t index);
+  void setFull(Candidate &candidate, const DeviceMemory &memory, int64_t group, bool isExact) const;
+  /// Takes a candidate one step further. Returns whether it is still open.
+  bool advance(Open &open);
 
-  const StepInputs &inputs;
+  void judge();
+  void boundAll();
+  std::string compare(size_t loser) const;
+
+  StepInputs inputs;
   const SearchSpace &space;
   const Progress &progress;
+  StepMemo memo;
+  BlockSketches sketches;
   /// Of one layer, the embeddings and the head, for one sequence on one device.
-  double layerFlops = 0, outerFlops = 0, layerElements = 0, outerElements = 0;
-  std::vector<Candidate> done;    ///< that fit
-  std::map<std::string, StepEstimate> estimates;
+  double layerFlops = 0, outerFlops = 0, layerElements = 0;
+  std::multiset<double> fastest; ///< times a sample
+  std::vector<size_t> front;     ///< of what was composed and fits, in no order
+  std::map<size_t, std::vector<Timer>> timers;
   double room = 0;
+  SearchResult result;
 };
 
 } // namespace
@@ -131,167 +104,272 @@ absl::Status Searcher::readReference() {
       else if (phase.block() == 0 || phase.block() == kCompiledLayers + 1)
         outerFlops += op.flops();
     }
-  for (const proto::StateWork &state : (*work)->states()) {
-    if (state.role() != "parameter" || state.blocks().empty())
-      continue;
-    (state.blocks(0) == kCompiledLayers ? layerElements : outerElements) +=
-        state.blocks(0) == 1 ? 0 : static_cast<double>(state.elements());
-  }
+  for (const proto::StateWork &state : (*work)->states())
+    if (state.role() == "parameter" && !state.blocks().empty() &&
+        state.blocks(0) == kCompiledLayers)
+      layerElements += static_cast<double>(state.elements());
   room = inputs.cluster.memory_bytes().value();
   return absl::OkStatus();
 }
 
-void Searcher::bound(Candidate &candidate) const {
+void Searcher::boundByRoofline(Candidate &candidate) const {
   const Layout &layout = candidate.layout;
-  const auto layers = static_cast<double>(inputs.model.layers);
-  const auto tensor = static_cast<double>(layout.tensor), stages = static_cast<double>(layout.stages),
-             batches = static_cast<double>(layout.microBatches), replicas = static_cast<double>(layout.replicas);
-  const double again = layout.recompute == Recompute::Full ? 4.0 / 3.0 : 1.0;
+  const auto layers = static_cast<double>(inputs.model.layers),
+             tensor = static_cast<double>(layout.tensor),
+             stages = static_cast<double>(layout.stages),
+             batches = static_cast<double>(layout.microBatches);
+  const bool runsAgain = inputs.profile.framework_ops() && layout.recompute == Recompute::Full;
+  const double again = runsAgain ? 4.0 / 3.0 : 1.0;
   const double perMicroBatch = static_cast<double>(layout.microBatch) / tensor;
   // All micro-batches pass the group with the most to do, which has at least the mean.
   const double all = (layerFlops * layers * again + outerFlops) * perMicroBatch;
   const auto type = inputs.model.precision == "f32" ? proto::F32 : proto::F16;
-  candidate.boundMs = all / stages * batches / inputs.costs.fastestProduct(type) * 1e3;
+  candidate.boundMs = all / stages * batches / inputs.costs.fastestProduct(type) * 1e3 * kRounding;
   const proto::StateProfile &state = stateOf(inputs.profile, inputs.model.precision);
-  const double elements = std::floor(layers / (stages * static_cast<double>(layout.virtualStages))) *
-                          static_cast<double>(layout.virtualStages) * layerElements / tensor;
-  const double optimizer = layout.offloadOptimizer ? 0 : state.master() + inputs.optimizerBytes;
-  candidate.boundBytes =
-      inputs.cluster.context_bytes().value() +
-      elements * (state.weights() / (layout.zero >= 3 ? replicas : 1) +
-                  state.gradients() / (layout.zero >= 2 ? replicas : 1) +
-                  (state.main_gradients() + optimizer) / (layout.zero >= 1 ? replicas : 1));
+  const double replicas = layout.zero >= 3 ? static_cast<double>(layout.replicas) : 1;
+  candidate.boundBytes = inputs.cluster.context_bytes().value() +
+                         layers / stages * layerElements / tensor * state.weights() / replicas;
+}
+
+void Searcher::setFull(Candidate &candidate, const DeviceMemory &memory, int64_t group,
+                       bool isExact) const {
+  std::pair<const char *, double> most = {"", 0};
+  for (const auto &each : memory.classes())
+    if (each.second > most.second)
+      most = each;
+  candidate.fate = Candidate::Full;
+  candidate.reason =
+      absl::StrFormat("takes %s%.1f of %.1f GiB on device group %d, most of it %s (%.1f GiB)",
+                      isExact ? "" : "at least ", memory.total() / kGib, room / kGib, group,
+                      most.first, most.second / kGib);
+}
+
+void Searcher::boundByBlocks(Candidate &candidate, const proto::ProgramWork &work,
+                             const proto::ProgramWork &kept, BoundDetail detail, double slack) {
+  const StepBound bound = boundStep(inputs, candidate.layout, work, kept, detail);
+  candidate.boundMs = std::max(candidate.boundMs, bound.ms * slack);
+  candidate.boundBytes = bound.memory.total();
+  if (judgeFit(bound.memory, room) == Fit::DoesNotFit)
+    setFull(candidate, bound.memory, bound.group, false);
+}
+
+bool Searcher::boundBySketch(Candidate &candidate, BoundDetail detail) {
+  const StepBlocks keys = blocksOf(inputs, candidate.layout);
+  const proto::ProgramWork *work = sketches.get(keys.work),
+                           *kept = work ? sketches.get(keys.kept) : nullptr;
+  if (!kept)
+    return false;
+  boundByBlocks(candidate, *work, *kept, detail,
+                candidate.layout.microBatch <= kCompiledSequences ? kRounding : kSketchSlack);
+  return true;
+}
+
+bool Searcher::boundByCompiledBlocks(Candidate &candidate) {
+  const StepBlocks keys = blocksOf(inputs, candidate.layout);
+  for (const BlockKey &key : {keys.work, keys.kept})
+    if (auto work = inputs.blocks.get(key); !work.ok()) {
+      candidate.fate = Candidate::Refused;
+      candidate.reason = std::string(work.status().message());
+      return false;
+    }
+  boundByBlocks(candidate, **inputs.blocks.get(keys.work), **inputs.blocks.get(keys.kept),
+                BoundDetail::Step, kRounding);
+  return true;
 }
 
 bool Searcher::isBounded(Candidate &candidate) const {
-  if (candidate.boundBytes > room) {
-    candidate.fate = Candidate::Full;
-    candidate.reason = absl::StrFormat("parameters, gradients and optimizer state alone take %.1f of %.1f GiB",
-                                       candidate.boundBytes / (1 << 30), room / (1 << 30));
+  if (isAmongFastest(candidate.boundMsPerSample()))
+    return false;
+  for (size_t index : front) {
+    const Candidate &other = result.candidates[index];
+    if (other.msPerSample() > candidate.boundMsPerSample() || other.bytes > candidate.boundBytes ||
+        other.layout.devices() > candidate.layout.devices())
+      continue;
+    candidate.fate = Candidate::Bounded;
+    candidate.reason =
+        space.hasBatchRange()
+            ? absl::StrFormat(
+                  "takes at least %.2f ms a sample and %.1f GiB; %s takes %.2f ms and %.1f GiB",
+                  candidate.boundMsPerSample(), candidate.boundBytes / kGib,
+                  printLayout(other.layout), other.msPerSample(), other.bytes / kGib)
+            : absl::StrFormat("takes at least %.2f ms and %.1f GiB; %s takes %.2f ms and %.1f GiB",
+                              candidate.boundMs, candidate.boundBytes / kGib,
+                              printLayout(other.layout), other.ms, other.bytes / kGib);
     return true;
   }
-  for (const Candidate &other : done)
-    if (other.ms <= candidate.boundMs && other.bytes <= candidate.boundBytes) {
-      candidate.fate = Candidate::Bounded;
-      candidate.reason = absl::StrFormat("takes at least %.2f ms and %.1f GiB; %s takes %.2f ms and %.1f GiB",
-                                         candidate.boundMs, candidate.boundBytes / (1 << 30),
-                                         printLayout(other.layout), other.ms, other.bytes / (1 << 30));
-      return true;
-    }
   return false;
 }
 
-absl::Status Searcher::compose(Candidate &candidate) {
+void Searcher::keepOnFront(size_t index) {
+  const Candidate &added = result.candidates[index];
+  auto isBetter = [](const Candidate &a, const Candidate &b) {
+    return a.msPerSample() <= b.msPerSample() && a.bytes <= b.bytes &&
+           a.layout.devices() <= b.layout.devices();
+  };
+  if (std::any_of(front.begin(), front.end(),
+                  [&](size_t other) { return isBetter(result.candidates[other], added); }))
+    return;
+  front.erase(
+      std::remove_if(front.begin(), front.end(),
+                     [&](size_t other) { return isBetter(added, result.candidates[other]); }),
+      front.end());
+  front.push_back(index);
+}
+
+void Searcher::compose(size_t index) {
+  Candidate &candidate = result.candidates[index];
   absl::StatusOr<StepEstimate> step = estimateStep(inputs, candidate.layout);
+  ++result.composed;
   if (!step.ok()) {
     candidate.fate = Candidate::Refused;
     candidate.reason = std::string(step.status().message());
-    return absl::OkStatus();
+    return;
   }
   const DeviceMemory &memory = step->memory[step->fullest];
   candidate.ms = step->ms;
   candidate.bytes = memory.total();
-  if (step->fit == Fit::DoesNotFit) {
-    std::pair<const char *, double> most = {"", 0};
-    for (const auto &each : memory.classes())
-      if (each.second > most.second)
-        most = each;
+  // Of devices with room, the host has none.
+  if (step->fit == Fit::DoesNotFit && memory.needed() <= room) {
+    const int64_t ofNode =
+        std::min<int64_t>(inputs.cluster.devices_per_node(), candidate.layout.devices());
     candidate.fate = Candidate::Full;
-    candidate.reason = absl::StrFormat("takes %.1f of %.1f GiB on device group %d, most of it %s (%.1f GiB)",
-                                       candidate.bytes / (1 << 30), room / (1 << 30), step->fullest, most.first,
-                                       most.second / (1 << 30));
-    return absl::OkStatus();
+    candidate.reason =
+        absl::StrFormat("offloads %.1f GiB to the memory of a node that has %.1f GiB",
+                        step->hostBytes * static_cast<double>(ofNode) / (1 << 30),
+                        inputs.cluster.host_bytes_per_node().value() / (1 << 30));
+    return;
   }
-  done.push_back(candidate);
-  estimates.emplace(printLayout(candidate.layout), *std::move(step));
-  return absl::OkStatus();
+  if (step->fit == Fit::DoesNotFit) {
+    setFull(candidate, memory, static_cast<int64_t>(step->fullest), true);
+    return;
+  }
+  timers[index] = std::move(step->timers);
+  fastest.insert(candidate.msPerSample());
+  if (fastest.size() > space.fastest)
+    fastest.erase(std::prev(fastest.end()));
+  keepOnFront(index);
+}
+
+bool Searcher::advance(Open &open) {
+  Candidate &candidate = result.candidates[open.index];
+  if (isBounded(candidate))
+    return false;
+  if (open.bounds == Bounds::Blocks) {
+    compose(open.index);
+    return false;
+  }
+  // A sketch of few sequences is what was compiled.
+  const bool isCompiled = candidate.layout.microBatch <= kCompiledSequences;
+  if (open.bounds == Bounds::Roofline && boundBySketch(candidate, BoundDetail::Pipeline))
+    open.bounds = Bounds::SketchedPipeline;
+  else if (open.bounds == Bounds::SketchedPipeline && boundBySketch(candidate, BoundDetail::Step))
+    open.bounds = isCompiled ? Bounds::Blocks : Bounds::SketchedStep;
+  else if (boundByCompiledBlocks(candidate))
+    open.bounds = Bounds::Blocks;
+  open.msPerSample = candidate.boundMsPerSample();
+  return candidate.fate == Candidate::Slower;
 }
 
 /// Names the timers in which a slower layout loses most.
-std::string Searcher::compare(const Candidate &loser, const Candidate &best) const {
-  const StepEstimate &slow = estimates.at(printLayout(loser.layout)),
-                     &fast = estimates.at(printLayout(best.layout));
-  auto find = [](const StepEstimate &step, const std::string &name) {
-    for (const Timer &timer : step.timers)
+std::string Searcher::compare(size_t index) const {
+  const Candidate &loser = result.candidates[index], &best = result.candidates[*result.best];
+  const double samples = static_cast<double>(loser.layout.globalBatch()),
+               bestSamples = static_cast<double>(best.layout.globalBatch());
+  // Of a range of batches, times are compared by the sample.
+  const double scale = space.hasBatchRange() ? samples : 1,
+               bestScale = space.hasBatchRange() ? bestSamples : 1;
+  auto find = [&](const std::string &name) {
+    for (const Timer &timer : timers.at(*result.best))
       if (timer.name == name)
-        return timer.most;
+        return timer.most / bestScale;
     return 0.0;
   };
   std::vector<std::pair<double, std::string>> losses;
-  for (const Timer &timer : slow.timers)
+  for (const Timer &timer : timers.at(index))
     if (timer.name != "optimizer")
-      losses.emplace_back(timer.most - find(fast, timer.name), timer.name);
+      losses.emplace_back(timer.most / scale - find(timer.name), timer.name);
   std::sort(losses.rbegin(), losses.rend());
-  std::string text = absl::StrFormat("takes %.2f ms, %.1f %% more", loser.ms, (loser.ms / best.ms - 1) * 100);
+  std::string text = absl::StrFormat("takes %.2f ms%s, %.1f %% more", loser.ms / scale,
+                                     space.hasBatchRange() ? " a sample" : "",
+                                     (loser.msPerSample() / best.msPerSample() - 1) * 100);
   for (size_t i = 0; i < losses.size() && i < 2; ++i)
-    if (losses[i].first > 0.01 * best.ms)
-      absl::StrAppend(&text, i == 0 ? ": " : ", ", absl::StrFormat("%s +%.2f ms", losses[i].second, losses[i].first));
+    if (losses[i].first > 0.01 * best.ms / bestScale)
+      absl::StrAppend(&text, i == 0 ? ": " : ", ",
+                      absl::StrFormat("%s +%.2f ms", losses[i].second, losses[i].first));
   return text;
 }
 
-void Searcher::judge(SearchResult &result) const {
-  std::vector<size_t> fitting;
-  for (size_t i = 0; i < result.candidates.size(); ++i)
-    if (result.candidates[i].fate == Candidate::Slower)
-      fitting.push_back(i);
-  std::stable_sort(fitting.begin(), fitting.end(), [&](size_t a, size_t b) {
-    const Candidate &x = result.candidates[a], &y = result.candidates[b];
-    return x.ms != y.ms ? x.ms < y.ms : x.bytes < y.bytes;
+void Searcher::judge() {
+  std::vector<Candidate> &candidates = result.candidates;
+  std::sort(front.begin(), front.end(), [&](size_t a, size_t b) {
+    const Candidate &x = candidates[a], &y = candidates[b];
+    return x.msPerSample() != y.msPerSample() ? x.msPerSample() < y.msPerSample()
+                                              : x.bytes < y.bytes;
   });
-  if (fitting.empty())
+  if (front.empty())
     return;
-  result.best = fitting.front();
+  result.front = front;
+  result.best = front.front();
+  for (size_t i : front)
+    candidates[i].fate = Candidate::OnFront;
+  for (const auto &[index, times] : timers)
+    if (index != *result.best)
+      candidates[index].reason = compare(index);
+  candidates[*result.best].fate = Candidate::Best;
+}
+
+void Searcher::boundAll() {
+  if (!result.best)
+    return;
   double least = std::numeric_limits<double>::infinity();
-  for (size_t i : fitting) {
-    Candidate &candidate = result.candidates[i];
-    if (candidate.bytes < least) {
-      least = candidate.bytes;
-      candidate.fate = Candidate::OnFront;
-      result.front.push_back(i);
-    }
-    if (i != *result.best)
-      candidate.reason = compare(candidate, result.candidates[*result.best]);
-  }
-  result.candidates[*result.best].fate = Candidate::Best;
+  for (const Candidate &candidate : result.candidates)
+    if (candidate.fate != Candidate::Full && candidate.fate != Candidate::Refused)
+      least = std::min(least,
+                       candidate.ms > 0 ? candidate.msPerSample() : candidate.boundMsPerSample());
+  result.boundMs =
+      least * static_cast<double>(result.candidates[*result.best].layout.globalBatch());
 }
 
 absl::StatusOr<SearchResult> Searcher::search() {
   if (absl::Status status = readReference(); !status.ok())
     return status;
-  SearchResult result;
-  for (const Layout &layout : enumerateLayouts(space, inputs.model)) {
-    Candidate candidate;
+  std::priority_queue<Open> open;
+  const std::vector<Layout> layouts = enumerateLayouts(space, inputs.model, inputs.cluster);
+  if (layouts.size() > kMostLayouts)
+    return absl::InvalidArgumentError(
+        absl::StrCat("more than ", kMostLayouts,
+                     " layouts to search; expected narrower ranges or fixed degrees"));
+  result.candidates.reserve(layouts.size());
+  size_t done = 0;
+  for (const Layout &layout : layouts) {
+    Candidate &candidate = result.candidates.emplace_back();
     candidate.layout = layout;
-    bound(candidate);
-    result.candidates.push_back(std::move(candidate));
-  }
-  // What may be fast comes first: it bounds the others.
-  std::stable_sort(result.candidates.begin(), result.candidates.end(),
-                   [](const Candidate &a, const Candidate &b) { return a.boundMs < b.boundMs; });
-  double best = std::numeric_limits<double>::infinity();
-  for (size_t i = 0; i < result.candidates.size(); ++i) {
-    Candidate &candidate = result.candidates[i];
-    if (absl::Status status = checkLayout(inputs.model, candidate.layout, inputs.cluster); !status.ok()) {
+    if (absl::Status status = checkLayout(inputs.model, layout, inputs.cluster); !status.ok()) {
       candidate.fate = Candidate::Refused;
       candidate.reason = std::string(status.message());
-    } else if (!isBounded(candidate)) {
-      if (absl::Status composed = compose(candidate); !composed.ok())
-        return composed;
-      ++result.composed;
-      if (candidate.fate == Candidate::Slower)
-        best = std::min(best, candidate.ms);
+      ++done;
+      continue;
     }
-    if (progress)
-      progress(i + 1, result.candidates.size(), best);
+    boundByRoofline(candidate);
+    open.push({candidate.boundMsPerSample(), result.candidates.size() - 1, Bounds::Roofline});
   }
-  judge(result);
-  result.boundMs = std::numeric_limits<double>::infinity();
-  for (const Candidate &candidate : result.candidates)
-    if (candidate.fate != Candidate::Full && candidate.fate != Candidate::Refused)
-      result.boundMs = std::min(result.boundMs, candidate.ms > 0 ? candidate.ms : candidate.boundMs);
-  if (!result.best)
-    result.boundMs = 0;
-  return result;
+  double best = std::numeric_limits<double>::infinity();
+  while (!open.empty()) {
+    Open next = open.top();
+    open.pop();
+    if (advance(next)) {
+      open.push(next);
+      continue;
+    }
+    const Candidate &candidate = result.candidates[next.index];
+    if (candidate.fate == Candidate::Slower)
+      best = std::min(best, candidate.ms);
+    if (progress)
+      progress(++done, result.candidates.size(), best);
+  }
+  judge();
+  boundAll();
+  return std::move(result);
 }
 
 absl::StatusOr<SearchResult> searchLayouts(const StepInputs &inputs, const SearchSpace &space,

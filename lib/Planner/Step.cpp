@@ -2,6 +2,7 @@
 
 #include "lib/Planner/BlockTime.h"
 #include "lib/Planner/ReplicaTime.h"
+#include "lib/Planner/StepMemo.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -25,6 +26,8 @@ absl::Status checkLayout(const PlannedModel &model, const Layout &layout,
     return refuse("the interleaved schedule needs a multiple of pp=", layout.stages,
                   " micro-batches, found ", layout.microBatches);
   const int64_t most = static_cast<int64_t>(cluster.devices_per_node()) * cluster.max_nodes();
+  if (layout.offloadOptimizer && !cluster.has_host_bytes_per_node())
+    return refuse("cluster ", cluster.name(), " says nothing of its hosts' memory: nothing can be offloaded to it");
   if (layout.devices() > most)
     return refuse(layout.devices(), " devices are more than the ", most, " of cluster ", cluster.name());
   return absl::OkStatus();
@@ -38,19 +41,30 @@ public:
            const proto::ProgramWork &kept)
       : inputs(inputs), layout(layout), work(work), kept(kept), model(inputs.model),
         profile(inputs.profile), cluster(inputs.cluster),
+        placement(inputs.memo ? inputs.memo->place(cluster, layout) : placeRanks(cluster, layout)),
         split(model, layout, work) {}
 
   StepEstimate compose(bool keepRuns);
+  StepBound bound(BoundDetail detail);
 
 private:
   static constexpr int64_t kLayer = ModelSplit::kLayer, kHead = ModelSplit::kHead;
 
+  void timeBlocks();
   StageTimes timeStage(int64_t stage) const;
   QueuedWork forwardOf(int64_t stage) const;
   QueuedWork backwardOf(int64_t stage) const;
 
-  GroupPlacement placeAxis(int64_t size, int64_t stride) const;
+  void timeLinks(PipelineCosts &costs) const;
   PipelineCosts timePipeline() const;
+  /// Elements whose optimizer state a device of a group has.
+  double updatedElements(int64_t group) const {
+    return split.parametersOf(group) / static_cast<double>(layout.zero >= 1 ? layout.replicas : 1);
+  }
+  const proto::StateProfile &state() const { return stateOf(profile, model.precision); }
+  double timeOffload(int64_t group) const;
+  /// Of the host's memory, of the device with most.
+  double offloadedBytes() const;
   void timeUpdate(int64_t group, std::vector<std::pair<std::string, double>> &parts) const;
   void addTimers(const std::vector<GroupTimes> &groups, StepEstimate &step) const;
 
@@ -61,24 +75,12 @@ private:
   const PlannedModel &model;
   const proto::ImplementationProfile &profile;
   const proto::ClusterDescription &cluster;
+  const RankPlacement placement;
   const ModelSplit split;
   BlockTime embeddings, layer, head;
 };
 
 } // namespace
-
-/// Ranks are placed tensor shards first, then replicas, then stages.
-GroupPlacement Composer::placeAxis(int64_t size, int64_t stride) const {
-  const int64_t node = cluster.devices_per_node();
-  GroupPlacement placement;
-  placement.ranks = static_cast<int>(size);
-  placement.perNode =
-      static_cast<int>(std::clamp<int64_t>((node + stride - 1) / std::max<int64_t>(stride, 1), 1, size));
-  const int64_t devices = std::min<int64_t>(node, layout.devices());
-  placement.sharers = static_cast<int>(std::max<int64_t>(devices / placement.perNode, 1));
-  placement.stride = static_cast<int>(stride);
-  return placement;
-}
 
 QueuedWork Composer::forwardOf(int64_t stage) const {
   QueuedWork work = inputs.costs.memoryPass(0, profile.micro_batch_launches());
@@ -122,23 +124,37 @@ PipelineCosts Composer::timePipeline() const {
     for (int64_t chunk = 0; chunk < layout.virtualStages; ++chunk)
       chunks.push_back(timeStage(split.stageOf(group, chunk)));
   }
-  if (layout.stages == 1)
-    return costs;
-  const int64_t stride = layout.tensor * layout.replicas;
-  const bool crosses = stride >= cluster.devices_per_node();
-  const int sharers = static_cast<int>(
-      std::min<int64_t>(cluster.devices_per_node(), layout.devices()));
+  if (layout.stages > 1)
+    timeLinks(costs);
+  return costs;
+}
+
+void Composer::timeLinks(PipelineCosts &costs) const {
   double bytes = work.boundary_bytes();
   OpTime gather;
   if (profile.scatters_boundaries() && layout.tensor > 1 && !layout.sequenceParallel) {
-    gather = inputs.costs.collective("all_gather", bytes, placeAxis(layout.tensor, 1));
+    gather = inputs.costs.collective("all_gather", bytes, placement.tensor);
     bytes /= static_cast<double>(layout.tensor);
   }
-  costs.message = inputs.costs.transfer(bytes, crosses, sharers) + gather.device +
-                  inputs.costs.memoryPass(0, profile.message_launches()).host;
-  if (profile.waits_for_messages())
-    costs.sendBusy = costs.message;
-  return costs;
+  const double around = gather.device + inputs.costs.memoryPass(0, profile.message_launches()).host;
+  for (const StageLink &link : placement.links) {
+    const double message = inputs.costs.transfer(bytes, link.crossesNodes, link.sharers) + around;
+    costs.links.push_back({message, profile.waits_for_messages() ? message : 0});
+  }
+}
+
+/// Gradients go to the host, and weights that it updated come back. Its arithmetic is not counted.
+double Composer::timeOffload(int64_t group) const {
+  const double gradientWidth = profile.gradient_type() == "f32" || model.precision == "f32" ? 4 : 2;
+  const double bytes = updatedElements(group) * (gradientWidth + state().weights());
+  return bytes / (cluster.host_gbytes_per_second().value() * 1e3);
+}
+
+double Composer::offloadedBytes() const {
+  double most = 0;
+  for (int64_t group = 0; group < layout.stages; ++group)
+    most = std::max(most, updatedElements(group) * (state().master() + inputs.optimizerBytes));
+  return most;
 }
 
 void Composer::timeUpdate(int64_t group, std::vector<std::pair<std::string, double>> &parts) const {
@@ -157,7 +173,13 @@ void Composer::timeUpdate(int64_t group, std::vector<std::pair<std::string, doub
 }
 
 void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &step) const {
-  std::vector<std::vector<std::pair<std::string, double>>> rows(groups.size());
+  struct Part {
+    std::string timer;
+    double us;
+    bool isWait = false;
+  };
+  std::vector<std::vector<Part>> rows(groups.size());
+  size_t unitParts = 0;
   const double gradientWidth =
       profile.gradient_type() == "f32" || model.precision == "f32" ? 4 : 2;
   double end = 0;
@@ -165,10 +187,11 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
   for (size_t g = 0; g < groups.size(); ++g) {
     auto &row = rows[g];
     row = {{"forward-compute", groups[g].forward},
-           {"forward-recv", groups[g].forwardWait},
+           {"forward-recv", groups[g].forwardWait, true},
            {"backward-compute", groups[g].backward + groups[g].weight},
-           {"backward-recv", groups[g].backwardWait},
+           {"backward-recv", groups[g].backwardWait, true},
            {"backward-send", groups[g].sending}};
+    unitParts = row.size();
     const double bytes = split.parametersOf(static_cast<int64_t>(g)) * gradientWidth;
     const auto group = static_cast<int64_t>(g);
     ReplicaWork replica;
@@ -179,25 +202,25 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
     replica.passes = groups[g].forward + groups[g].backward + groups[g].weight;
     replica.lastBackward = groups[g].backward / static_cast<double>(layout.microBatches);
     const ReplicaTime between =
-        timeReplicas(layout, profile, inputs.costs, placeAxis(layout.replicas, layout.tensor), replica);
+        timeReplicas(layout, profile, inputs.costs, placement.data, replica);
     double reduced = between.reduction;
     if (layout.replicas > 1 || profile.copies_with_one_replica())
       reduced += inputs.costs.memoryPass(3 * bytes, 2).device;
-    row.emplace_back("backward-params-all-reduce", reduced);
+    row.push_back({"backward-params-all-reduce", reduced});
     // Of no timer in Megatron.
     if (between.gathers > 0)
-      row.emplace_back("params-all-gather", between.gathers);
+      row.push_back({"params-all-gather", between.gathers});
     ends[g] = groups[g].end + reduced + between.gathers;
   }
   // The first and the last stage add up the gradients of a table that both have.
   if (layout.stages > 1 && split.tiedElements() > 0) {
-    const int64_t stride = layout.tensor * layout.replicas * (layout.stages - 1);
-    GroupPlacement pair = placeAxis(2, stride);
     const double us =
-        inputs.costs.collective("all_reduce", split.tiedElements() * gradientWidth, pair).device;
+        inputs.costs.collective("all_reduce", split.tiedElements() * gradientWidth, placement.tied)
+            .device;
     const double start = std::max(ends.front(), ends.back());
     for (size_t g : {size_t(0), groups.size() - 1}) {
-      rows[g].emplace_back("backward-embedding-all-reduce", start + us - ends[g]);
+      rows[g].push_back({"backward-embedding-all-reduce", start - ends[g], true});
+      rows[g].push_back({"backward-embedding-all-reduce", us});
       ends[g] = start + us;
     }
   }
@@ -210,35 +233,42 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
     std::vector<std::pair<std::string, double>> parts;
     timeUpdate(static_cast<int64_t>(g), parts);
     if (update > 0)
-      rows[g].emplace_back("optimizer-unscale-and-check-inf", update);
+      rows[g].push_back({"optimizer-unscale-and-check-inf", update, true});
+    if (layout.offloadOptimizer)
+      parts.emplace_back("optimizer-offload", timeOffload(static_cast<int64_t>(g)));
     for (auto &[name, us] : parts) {
       update += us;
-      rows[g].emplace_back(name, us);
+      rows[g].push_back({name, us});
     }
-    rows[g].emplace_back("optimizer", update);
+    rows[g].push_back({"optimizer", update});
     updateEnds.push_back(ends[g] + update);
   }
   const double updateEnd = *std::max_element(updateEnds.begin(), updateEnds.end());
   for (size_t g = 0; g < groups.size(); ++g) {
-    rows[g].emplace_back("batch-generator", inputs.stepUs);
+    rows[g].push_back({"batch-generator", inputs.stepUs});
     // Of no timer in Megatron: it shows in the first receive of the next step.
     if (groups.size() > 1)
-      rows[g].emplace_back("wait-for-other-ranks", updateEnd - updateEnds[g]);
+      rows[g].push_back({"wait-for-other-ranks", updateEnd - updateEnds[g], true});
+    // "optimizer" is the sum of its parts.
+    auto &parts = step.parts.emplace_back();
+    for (size_t i = 0; i < rows[g].size(); ++i)
+      if (rows[g][i].timer != "optimizer")
+        parts.push_back({rows[g][i].timer, rows[g][i].us * 1e-3, rows[g][i].isWait, i >= unitParts});
   }
   step.ms = (updateEnd + inputs.stepUs) * 1e-3;
 
   std::vector<std::string> names;
   for (const auto &row : rows)
-    for (const auto &[name, us] : row)
-      if (std::find(names.begin(), names.end(), name) == names.end())
-        names.push_back(name);
+    for (const Part &part : row)
+      if (std::find(names.begin(), names.end(), part.timer) == names.end())
+        names.push_back(part.timer);
   for (const std::string &name : names) {
     std::vector<double> values;
     for (const auto &row : rows) {
       double sum = 0;
-      for (const auto &[other, us] : row)
-        if (other == name)
-          sum += us * 1e-3;
+      for (const Part &part : row)
+        if (part.timer == name)
+          sum += part.us * 1e-3;
       values.push_back(sum);
     }
     Timer timer{name, 0, 0, 0, values.back()};
@@ -250,35 +280,71 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
   }
 }
 
+static double sumParameters(const PlannedModel &model, const proto::ProgramWork &work) {
+  double sum = 0;
+  for (const proto::StateWork &state : work.states()) {
+    if (state.role() != "parameter" || state.blocks().empty())
+      continue;
+    const int64_t block = state.blocks(0);
+    if (block == 0 || block == kCompiledLayers + 1)
+      sum += static_cast<double>(state.elements());
+    else if (block == kCompiledLayers)
+      sum += static_cast<double>(state.elements()) * static_cast<double>(model.layers);
+  }
+  return sum;
+}
+
+absl::StatusOr<double> countParameters(const StepInputs &inputs) {
+  BlockKey key;
+  key.formsKernels = !inputs.profile.framework_ops();
+  absl::StatusOr<const proto::ProgramWork *> work = inputs.blocks.get(key);
+  if (!work.ok())
+    return work.status();
+  return sumParameters(inputs.model, **work);
+}
+
+void Composer::timeBlocks() {
+  const BlockContext context{layout, model.heads, profile, inputs.costs, placement.tensor};
+  auto compute = [&] {
+    return ModelTimes{timeBlock(context, work, 0), timeBlock(context, work, kLayer), timeBlock(context, work, kHead)};
+  };
+  const ModelTimes times =
+      inputs.memo ? inputs.memo->blocks(work, layout, placement, compute) : compute();
+  embeddings = times.embeddings;
+  layer = times.layer;
+  head = times.head;
+}
+
 StepEstimate Composer::compose(bool keepRuns) {
-  const BlockContext context{layout, model.heads, profile, inputs.costs, placeAxis(layout.tensor, 1)};
-  embeddings = timeBlock(context, work, 0);
-  layer = timeBlock(context, work, kLayer);
-  head = timeBlock(context, work, kHead);
+  timeBlocks();
   const PipelineCosts costs = timePipeline();
-  std::vector<GroupTimes> groups = playPipeline(layout, costs, inputs.order, keepRuns);
+  std::vector<GroupTimes> groups = inputs.memo && !keepRuns
+                                       ? inputs.memo->pipelines.play(layout, costs, inputs.order)
+                                       : playPipeline(layout, costs, inputs.order, keepRuns);
 
   StepEstimate step;
   addTimers(groups, step);
-  const MemoryModel memory({model, cluster, profile, layout, split, work, kept, inputs.optimizerBytes});
+  const MemoryModel memory({model, cluster, profile, layout, split, work, kept, inputs.optimizerBytes,
+                            inputs.memo ? &inputs.memo->kept : nullptr});
   for (size_t g = 0; g < groups.size(); ++g)
     step.memory.push_back(memory.ofGroup(static_cast<int64_t>(g), groups[g].inFlight));
   for (size_t g = 0; g < step.memory.size(); ++g)
     if (step.memory[g].total() > step.memory[step.fullest].total())
       step.fullest = g;
   step.fit = judgeFit(step.memory[step.fullest], cluster.memory_bytes().value());
-  const auto layerCount = static_cast<double>(model.layers);
-  const double perDevice = embeddings.productFlops + head.productFlops + layer.productFlops * layerCount;
-  step.flops = perDevice * static_cast<double>(layout.tensor * layout.replicas * layout.microBatches);
-  for (const proto::StateWork &state : work.states()) {
-    if (state.role() != "parameter" || state.blocks().empty())
-      continue;
-    const int64_t block = state.blocks(0);
-    if (block == 0 || block == kHead)
-      step.parameters += static_cast<double>(state.elements());
-    else if (block == kLayer)
-      step.parameters += static_cast<double>(state.elements()) * layerCount;
+  if (layout.offloadOptimizer) {
+    step.hostBytes = offloadedBytes();
+    const int64_t ofNode = std::min<int64_t>(cluster.devices_per_node(), layout.devices());
+    if (step.hostBytes * static_cast<double>(ofNode) > cluster.host_bytes_per_node().value())
+      step.fit = Fit::DoesNotFit;
   }
+  const auto layerCount = static_cast<double>(model.layers);
+  const double perDevice = embeddings.productFlops + head.productFlops + layer.productFlops * layerCount,
+               again = embeddings.againFlops + head.againFlops + layer.againFlops * layerCount,
+               passes = static_cast<double>(layout.tensor * layout.replicas * layout.microBatches);
+  step.flops = perDevice * passes;
+  step.flopsWithRecomputation = (perDevice + again) * passes;
+  step.parameters = sumParameters(model, work);
   const auto type = model.precision == "f32" ? proto::F32 : proto::F16;
   step.lowerBoundMs = step.flops / static_cast<double>(layout.devices()) / inputs.costs.peakFlops(type) * 1e3;
   if (keepRuns)
@@ -286,24 +352,63 @@ StepEstimate Composer::compose(bool keepRuns) {
   return step;
 }
 
+/// Of memory only the groups that may be the fullest are looked at: the first, the last, and the
+/// last with one layer more than others.
+StepBound Composer::bound(BoundDetail detail) {
+  timeBlocks();
+  const std::vector<GroupTimes> groups = boundPipeline(layout, timePipeline());
+  StepBound bound;
+  if (detail == BoundDetail::Step) {
+    StepEstimate step;
+    addTimers(groups, step);
+    bound.ms = step.ms;
+  } else {
+    for (const GroupTimes &group : groups)
+      bound.ms = std::max(bound.ms, (group.end + inputs.stepUs) * 1e-3);
+  }
+  const MemoryModel memory({model, cluster, profile, layout, split, work, kept, inputs.optimizerBytes,
+                            &inputs.memo->kept});
+  const int64_t more = model.layers % (layout.stages * layout.virtualStages) % layout.stages;
+  for (int64_t group : {int64_t(0), std::max<int64_t>(more - 1, 0), layout.stages - 1}) {
+    const DeviceMemory own =
+        memory.ofGroup(group, inputs.memo->pipelines.inFlight(layout, inputs.order, group));
+    if (own.total() <= bound.memory.total())
+      continue;
+    bound.memory = own;
+    bound.group = group;
+  }
+  return bound;
+}
+
+StepBlocks blocksOf(const StepInputs &inputs, const Layout &layout) {
+  StepBlocks keys;
+  keys.work = {layout.tensor, layout.microBatch, layout.sequenceParallel, layout.recompute,
+               !inputs.profile.framework_ops()};
+  keys.kept = keys.work;
+  keys.kept.recompute = Recompute::None;
+  // A framework runs a layer's forward pass again: nothing of it has to be compiled.
+  if (inputs.profile.framework_ops() && keys.work.recompute == Recompute::Full)
+    keys.work.recompute = Recompute::None;
+  return keys;
+}
+
 absl::StatusOr<StepEstimate> estimateStep(const StepInputs &inputs, const Layout &layout,
                                           bool keepRuns) {
   if (absl::Status status = checkLayout(inputs.model, layout, inputs.cluster); !status.ok())
     return status;
-  BlockKey key{layout.tensor, layout.microBatch, layout.sequenceParallel, layout.recompute,
-               !inputs.profile.framework_ops()};
-  BlockKey plain = key;
-  plain.recompute = Recompute::None;
-  // A framework runs a layer's forward pass again: nothing of it has to be compiled.
-  if (inputs.profile.framework_ops() && key.recompute == Recompute::Full)
-    key.recompute = Recompute::None;
-  absl::StatusOr<const proto::ProgramWork *> work = inputs.blocks.get(key);
+  const StepBlocks keys = blocksOf(inputs, layout);
+  absl::StatusOr<const proto::ProgramWork *> work = inputs.blocks.get(keys.work);
   if (!work.ok())
     return work.status();
-  absl::StatusOr<const proto::ProgramWork *> kept = inputs.blocks.get(plain);
+  absl::StatusOr<const proto::ProgramWork *> kept = inputs.blocks.get(keys.kept);
   if (!kept.ok())
     return kept.status();
   return Composer(inputs, layout, **work, **kept).compose(keepRuns);
+}
+
+StepBound boundStep(const StepInputs &inputs, const Layout &layout, const proto::ProgramWork &work,
+                    const proto::ProgramWork &kept, BoundDetail detail) {
+  return Composer(inputs, layout, work, kept).bound(detail);
 }
 
 } // namespace st

@@ -21,6 +21,14 @@ struct Timer {
   double least = 0, median = 0, most = 0, last = 0; ///< over the pipeline's ranks, and of the last
 };
 
+/// A part of a device group's step, in milliseconds, under the timer in which it shows.
+struct StepPart {
+  std::string timer;
+  double ms = 0;
+  bool isWait = false;     ///< for other ranks
+  bool afterUnits = false; ///< behind the last forward and backward passes
+};
+
 struct StepEstimate {
   double ms = 0;
   double lowerBoundMs = 0; ///< roofline: no schedule of the same work is faster
@@ -30,9 +38,13 @@ struct StepEstimate {
   double hostBytes = 0;             ///< of the host's memory, a device
   Fit fit = Fit::Fits;
   double flops = 0; ///< of products without recomputation, of all devices in a step
+  double flopsWithRecomputation = 0;
+  std::vector<std::vector<StepPart>> parts; ///< by device group: one after the other they are its step
   double parameters = 0;
   std::vector<GroupTimes> groups; ///< with what each ran, if asked for
 };
+
+class StepMemo;
 
 /// All that a composition needs. Members outlive it.
 struct StepInputs {
@@ -44,6 +56,7 @@ struct StepInputs {
   const PipelineOrder &order;
   double stepUs = 0;         ///< host time once a step
   double optimizerBytes = 8; ///< of a parameter, besides its master weight
+  StepMemo *memo = nullptr;  ///< what other compositions with these inputs left
 };
 
 /// InvalidArgument, with the reason, for a layout that cannot be run: what does not divide.
@@ -53,6 +66,28 @@ absl::Status checkLayout(const PlannedModel &model, const Layout &layout,
 /// Composes a step. Fails where checkLayout does or a block does not compile.
 absl::StatusOr<StepEstimate> estimateStep(const StepInputs &inputs, const Layout &layout,
                                           bool keepRuns = false);
+
+/// Parameters of the model, exact; its vocabulary as it is padded for one tensor shard.
+absl::StatusOr<double> countParameters(const StepInputs &inputs);
+
+/// What a composition takes blocks for: `work` as the layout recomputes, `kept` without that.
+struct StepBlocks {
+  BlockKey work, kept;
+};
+StepBlocks blocksOf(const StepInputs &inputs, const Layout &layout);
+
+/// What a composition does not fall below.
+struct StepBound {
+  double ms = 0;
+  DeviceMemory memory; ///< of `group`, the fullest of those that were looked at
+  int64_t group = 0;
+};
+enum class BoundDetail : uint8_t { Pipeline, Step };
+
+/// Bounds a step by the closed form of its schedule: the pipeline alone, or with what comes after
+/// it. The layout must have passed checkLayout; `inputs` has a memo.
+StepBound boundStep(const StepInputs &inputs, const Layout &layout, const proto::ProgramWork &work,
+                    const proto::ProgramWork &kept, BoundDetail detail);
 
 } // namespace st
 

@@ -57,6 +57,14 @@ summary { cursor: pointer; color: var(--faint); }
 .m3 { fill: #009e73; background: #009e73; }
 .m4 { fill: #cc79a7; background: #cc79a7; }
 .m5 { fill: #999999; background: #999999; }
+.m6 { fill: #8c6bb1; background: #8c6bb1; }
+.m7 { fill: #d55e00; background: #d55e00; }
+.chart .front { fill: none; stroke: #0072b2; stroke-width: 1.6; }
+.slower { fill: #56b4e9; fill-opacity: 0.55; background: #56b4e9; }
+.full { fill: #d55e00; fill-opacity: 0.45; background: #d55e00; }
+#layouts td, #layouts th { text-align: left; white-space: normal; }
+#memory table { font-size: 0.82rem; }
+#front td:last-child, #front th:last-child { text-align: left; white-space: normal; }
 )css";
 
 } // namespace st

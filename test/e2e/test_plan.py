@@ -1,7 +1,9 @@
 """st-plan and st-fit: predictions of measured rows, plans, questions, and bad input."""
 
 import json
+import re
 import sys
+import xml.etree.ElementTree
 
 import st_testing as st
 from test_bad_tools import refuse
@@ -59,18 +61,105 @@ def parameters(folder):
     for profile in ("megatron-lm", "megatron-deepspeed", "deepspeed", "st"):
         found = plan_json(GPT, "--devices=1", "--batch=4", "--mb=4", f"--profile={profile}")["parameters"]
         st.expect(found == expected, f"{profile}: {found} parameters, expected {expected}")
+    # A rank takes a part of the positions alone.
+    split = plan_json(GPT, "--devices=4", "--batch=4", "--tp=4", "--sequence-parallel=true", "--recompute=full")["parameters"]
+    st.expect(split == expected, f"{split} parameters with sequence parallelism")
+
+
+FEW = ["--mb=1", "--recompute=full", "--schedule=1f1b", "--sequence-parallel=false"]  # layouts, so that a search is quick
 
 
 def questions(folder):
-    """Each capacity question has an answer."""
-    for flags, expected in ((["--largest-model"], "layers of hidden size 1024 fit on 8 devices"),
-                            (["--fewest-devices"], "1 nodes of dgx-a100-80gb"),
-                            (["--days-for=300e9"], "device-hours"),
+    """Each capacity question has an answer in words."""
+    for flags, expected in ((["--largest-model"], "layers of hidden size 1024, 8 devices"),
+                            (["--fewest-devices", "--days-for=300e9"], "1 node of dgx-a100-80gb"),
+                            (["--days-for=300e9", "--assumed-tflops=100"], "times as long"),
                             (["--scale=1,2"], "the batch grows with the nodes"),
                             (["--what-if=network:x2,memory:40GB"], "as it is"),
                             (["--why-not=tp=1,pp=8"], "why not tp=1,pp=8")):
-        text = plan(GPT, *flags)
+        text = plan(GPT, *FEW, *flags)
         st.expect(expected in text, f"{flags}: no {expected!r} in\n{text[-1500:]}")
+    text = plan(LOG, "--shrink-to=1", "--cluster=dgx-a100-40gb")
+    st.expect("8 devices instead of 32" in text, text[:500])
+
+
+def largest(folder):
+    """The largest model fits and the next does not; half the memory holds less; a file of sizes is looked through."""
+    def parameters(layers, hidden):
+        return 12 * layers * hidden * hidden + 13 * layers * hidden + 50304 * hidden + 1024 * hidden + 2 * hidden
+
+    flags = [GPT, *FEW, "--largest-model", "--devices=2", "--batch=8"]
+    found = []
+    for memory in ("x1", "x0.5"):
+        for scale in plan_json(*flags, f"--what-if=memory:{memory}")["scales"]:
+            best, after = scale["largest"], scale["next"]
+            st.expect(best["fits"] and best["plan"]["fits"] and not after["fits"] and after["reason"], f"{best} {after}")
+            st.expect(best["parameters"] == parameters(best["layers"], best["hidden"]), best)
+            st.expect(after["parameters"] > best["parameters"], f"{after['parameters']} after {best['parameters']}")
+            found.append(best["parameters"])
+    st.expect(found[2] < found[0] and found[3] < found[1], f"as much with half the memory: {found}")
+    sizes = folder / "sizes.csv"
+    sizes.write_text("name,layers,hidden,heads\nhuge,96,12288,96\nsmall,12,768,12\nmiddle,24,2048,16\n")
+    scale, = plan_json(*flags, f"--sizes={sizes}")["scales"]
+    st.expect(scale["largest"]["name"] == "middle" and scale["next"]["name"] == "huge", scale)
+
+
+def scaled(folder):
+    """Weak and strong scaling with days; a faster network is not slower; JSON of a changed cluster."""
+    flags = [GPT, *FEW, "--scale=2,1", "--batch=32", "--days-for=1e9"]
+    rows, faster = plan_json(*flags)["rows"], plan_json(*flags, "--what-if=network:x4")["rows"]
+    st.expect([(row["scaling"], row["nodes"]) for row in rows] == [("weak", 1), ("weak", 2), ("strong", 1), ("strong", 2)], rows)
+    st.expect(rows[1]["plan"]["layout"]["global_batch"] == 64 and rows[3]["plan"]["layout"]["global_batch"] == 32, rows)
+    for row, other in zip(rows, faster):
+        rate, days = row["plan"]["tokens_per_second"], row["training"]["days"]
+        st.expect(abs(1e9 / rate / 86400 / days - 1) < 1e-6, row["training"])
+        st.expect(other["plan"]["predicted_ms"] <= row["plan"]["predicted_ms"] * (1 + 1e-9), "slower with a faster network")
+    changed = plan_json(GPT, *FEW, "--what-if=memory:x0.01")
+    st.expect(changed["fits_before"] and not changed["fits_after"], changed["changes"])
+
+
+def page(folder):
+    """A page is XML with every section, a mark a layout of the front and no more than the JSON says."""
+    path = folder / "plan.html"
+    report = plan_json(GPT, *FEW, "--devices=8", "--batch=64", f"--page={path}")
+    tree = xml.etree.ElementTree.parse(path)
+    ids = {element.get("id") for element in tree.iter("section")}
+    st.expect(ids == {"front", "timeline", "time", "memory", "layouts"}, ids)
+    front = [section for section in tree.iter("section") if section.get("id") == "front"][0]
+    st.expect(len(list(front.iter("circle"))) <= len(report["front"]) == len(list(front.iter("tr"))) - 1, "front")
+    script = json.loads([s.text for s in tree.iter("script")][0])
+    st.expect(script["layout"] == {k: v for k, v in report["best"]["layout"].items() if v}, script["layout"])
+    for group in report["best"]["timeline"]:
+        st.expect(abs(sum(part["ms"] for part in group["parts"]) / report["best"]["predicted_ms"] - 1) < 1e-6, group["parts"])
+    plan(LOG, "--cluster=dgx-a100-40gb", f"--page={path}")
+    text = path.read_text()
+    xml.etree.ElementTree.fromstring(text)
+    st.expect("group 1" in text and "does not fit" not in text, "the page of a run")
+
+
+def configurations(folder):
+    """Every key of a configuration has a fate; what it says is taken."""
+    config = {"train_batch_size": 64, "train_micro_batch_size_per_gpu": "auto", "bf16": {"enabled": True},
+              "zero_optimization": {"stage": 2, "offload_optimizer": {"device": "cpu"}, "reduce_bucket_size": 1000}}
+    report = plan_json(GPT, f"--deepspeed={st.write_json(folder / 'open.json', config)}", "--recompute=none")
+    keys = {key["name"]: key["fate"] for key in report["keys"]}
+    st.expect(keys["zero_optimization.stage"] == "honoured" and len(keys) == 9, keys)
+    st.expect(keys["zero_optimization.reduce_bucket_size"] == "no effect on the plan", keys)
+    for candidate in report["candidates"]:
+        layout = candidate["layout"]
+        st.expect((layout["tp"], layout["pp"], layout["dp"], layout["zero"]) == (1, 1, 8, 2), layout)
+        st.expect(layout["offload_optimizer"] and layout["global_batch"] == 64, layout)
+    fixed = dict(config, train_micro_batch_size_per_gpu=4, activation_checkpointing={"number_checkpoints": 24})
+    layout = plan_json(GPT, f"--deepspeed={st.write_json(folder / 'fixed.json', fixed)}")["layout"]
+    st.expect((layout["micro_batch"], layout["accumulation"], layout["recompute"]) == (4, 2, "full"), layout)
+    text = plan(LOG, "--cluster=dgx-a100-40gb")
+    st.expect(re.search(r"\d+ keys honoured, \d+ with no effect on the plan:", text) and "tensorboard_dir" in text, text[-800:])
+    # Kernels that are not fused and reductions in f32 take longer.
+    slow = folder / "slow.log"
+    slow.write_text(re.sub(r"(masked_softmax_fusion|bias_gelu_fusion|accumulate_allreduce_grads_in_fp32)(\s*\.+\s*)(\w+)",
+                           lambda m: m[1] + m[2] + ("True" if m[1].startswith("acc") else "False"), LOG.read_text()))
+    times = [plan_json(path, "--cluster=dgx-a100-40gb")["predicted_ms"] for path in (LOG, slow)]
+    st.expect(times[1] > 1.02 * times[0], f"{times}")
 
 
 def large(folder):
@@ -82,6 +171,26 @@ def large(folder):
     st.expect(report["front"], "no layout")
 
 
+def searched(folder):
+    """Ranges, limits and orders of ranks are searched; each loser has its reason."""
+    report = plan_json(GPT, "--devices=4:16", "--batch=32:64", "--mb=2,4", "--tp=1,2", "--recompute=none", "--zero=0", "--memory=40GB",
+                       "--sequence-parallel=false")
+    steps = [step["layout"] for step in report["front"]]
+    st.expect(all(4 <= layout["devices"] <= 16 and 32 <= layout["global_batch"] <= 64 for layout in steps), steps)
+    st.expect(len({layout["devices"] for layout in steps}) > 1, f"one number of devices on the front: {steps}")
+    st.expect(all(step["memory_mib"] < 40e9 / 2**20 for step in report["front"]), "more memory than the limit")
+    st.expect(report["gap"] < 1e-6 and report["composed"] < report["layouts"], report["gap"])
+    emitted = folder / "parallel.json"
+    flags = [GPT, "--devices=16", "--batch=32", "--tp=2", "--pp=2", "--mb=1", "--recompute=none", "--zero=0,1", "--sequence-parallel=false"]
+    layout = plan_json(*flags, "--placement=data-tensor-pipeline", f"--emit={emitted}")["best"]["layout"]
+    st.expect(layout["placement"] == "data-tensor-pipeline" and "placement=" in layout["text"], layout)
+    mapping = json.loads(emitted.read_text())["device_mapping"]
+    st.expect(mapping["stage_0"]["shard_1"] == [f"GPU:{id}" for id in range(4, 8)], mapping)
+    text = plan(*flags, "--replica-nodes=1", "--why-not=zero=0,placement=cluster", "--why-not=schedule=gpipe")
+    st.expect("why not zero=0,placement=cluster: 0 layouts" not in text, text[-1500:])
+    st.expect("no layout of the space has schedule=gpipe, only 1f1b, interleaved" in text, text[-1500:])
+
+
 def bad(folder):
     """One line, exit 1, for each kind of file and flag."""
     def write(name, text):
@@ -90,6 +199,9 @@ def bad(folder):
         return path
 
     constants = 'constants { name: "a" value: 1 }'
+    offload = {"train_batch_size": 8, "train_micro_batch_size_per_gpu": 1, "zero_optimization": {"stage": 3, "offload_param": {"device": "cpu"}}}
+    header = "gpus,global_batch,micro_batch,tp,dp,hidden,heads,layers,sequence,pp,iteration_ms" + chr(10)
+    sizes = "layers,hidden,heads" + chr(10)
     cases = [
         ([folder / "none"], "none"), ([], "expected a model folder"),
         ([GPT, "--cluster=moon"], "--cluster: .*moon"), ([GPT, "--profile=moon"], "--profile: .*moon"),
@@ -103,9 +215,41 @@ def bad(folder):
         ([f"--lint-log={write('l.log', 'nothing here')}"], r"l\.log"), ([write("m.log", "\0\1")], r"m\.log"),
         ([GPT, "--devices=8", "--nodes=1"], "exclude"), ([GPT, "--tp=0"], "--tp=0"), ([GPT, "--zero=4"], "--zero=4"),
         ([GPT, "--recompute=some"], "--recompute=some"), ([GPT, "--schedule=x"], "--schedule=x"),
-        ([GPT, "--why-not=x"], "--why-not=x"), ([GPT, "--what-if=moon:x2"], "moon"), ([GPT, "--days-for=-1"], "--days-for"),
+        ([GPT, *FEW, "--tp=1", "--why-not=x"], "--why-not=x"), ([GPT, "--why-not=sp=2"], "sp: expected true or false"),
+        ([GPT, "--devices=9:8"], "--devices=9:8: expected"), ([GPT, "--batch=many"], "--batch=many: expected"),
+        ([GPT, "--devices=8:16", "--largest-model"], "--devices=8:16: a range"), ([GPT, "--memory=2TB"], "--memory=2TB"),
+        ([GPT, "--placement=tp"], "--placement=tp"),
+        ([GPT, "--devices=8:4096", "--batch=1:1000000"], "more than 1000000 layouts"),
+        ([GPT, "--what-if=moon:x2"], "moon"), ([GPT, "--days-for=-1"], "--days-for"),
         ([GPT, "--optimizer=x"], "--optimizer=x"), ([GPT, "--precision=f8"], "--precision=f8"),
         ([GPT, "--devices=7", "--batch=1", "--dp=5"], "no layout"),
+        # Models, and files that are no models.
+        ([write("h.json", '{"model_type": "gpt2", "n_embd": 0}')], r"h\.json:1.*n_embd"), ([write("j.json", "[1")], r"j\.json"),
+        ([write("ds.json", '{"train_batch_size": 8}')], "found a DeepSpeed configuration"),
+        ([write("par.json", '{"mode": "sharding", "sharding_size": 2}')], "found a parallel file"),
+        ([write("cmd.sh", "python pretrain_gpt.py --num-layers x")], r"cmd\.sh:1"),
+        ([write("cmd2.sh", "python pretrain_gpt.py --numb-layers 3")], r"cmd2\.sh:1"),
+        ([GPT, f"--deepspeed={write('w.json', json.dumps({'train_batch_size': 'x'}))}"], r"w\.json:1: key 'train_batch_size'"),
+        ([GPT, f"--deepspeed={write('u.json', json.dumps({'zero': 1}))}"], r"u\.json:1: unknown key 'zero'"),
+        ([GPT, f"--deepspeed={write('o.json', json.dumps(offload))}"], r"o\.json: parameters in the memory of the host"),
+        ([GPT, f"--deepspeed={folder / 'none.json'}"], r"none\.json: cannot read"), ([GPT, f"--constants={folder / 'none'}"], "none"),
+        # Rows and sizes.
+        ([f"--rows={write('b.csv', header + '2,3,1,1,2,1024,16,24,1024,1,1' + chr(10))}"], r"b\.csv:2"),
+        ([f"--rows={write('t.csv', 'tp,tp' + chr(10) + '1,1')}"], r"t\.csv:1: column tp is there twice"),
+        ([GPT, "--largest-model", f"--sizes={write('s.csv', 'layers,hidden' + chr(10) + '1,64')}"], r"s\.csv:\d: expected a column heads"),
+        ([GPT, "--largest-model", f"--sizes={write('z.csv', sizes + '1,64,3')}"], r"z\.csv:2: column heads: expected a divisor"),
+        ([GPT, "--largest-model", f"--sizes={write('y.csv', sizes + '0,64,4')}"], r"y\.csv:2: column layers: expected an integer from 1"),
+        ([GPT, "--largest-model", f"--sizes={folder / 'no.csv'}"], r"no\.csv: cannot read"),
+        # Outputs that cannot be written are said before the search.
+        ([GPT, f"--page={folder / 'no' / 'p.html'}"], r"p\.html: cannot write"), ([GPT, f"--page={folder}"], "cannot write: Is a directory"),
+        ([GPT, f"--emit={folder / 'no' / 'p.json'}"], r"p\.json: cannot write"), ([GPT, *FEW, "--tp=1", "--page=/dev/full"], "/dev/full: cannot write"),
+        # Flags that go together or do not.
+        ([GPT, "--scale=1", "--largest-model"], "exclude each other"), ([GPT, "--scale=1", "--page=x"], "--page has no effect with --scale"),
+        ([GPT, "--sizes=x"], "--sizes has no effect without --largest-model"), ([GPT, "--assumed-tflops=1"], "without --days-for"),
+        ([GPT, "--shrink-to=1"], "--shrink-to: expected a run"), ([LOG, "--seq=8"], "--seq has no effect"),
+        ([f"--lint-log={LOG}", "--tp=2"], "--tp has no effect with --lint-log"), ([GPT, "--what-if=network:3GB"], "--what-if=network:3GB"),
+        ([GPT, "--cluster=v100-16", "--what-if=network:x2"], "has no network to change"), ([GPT, "--what-if=memory:x0"], "memory:x0"),
+        ([GPT, "--cluster=v100-16", "--fewest-devices", "--batch=1", "--what-if=memory:1GB"], "does not fit on the 1 nodes"),
     ]
     for flags, pattern in cases:
         refuse([*PLAN, *flags], pattern, folder)
@@ -125,6 +269,8 @@ def fit(folder):
 
 
 CASES = [("measured rows", rows), ("best layout", best), ("a log", predicted_log), ("exact parameters", parameters), ("questions", questions),
+         ("largest models", largest), ("scaling", scaled), ("page", page), ("configurations", configurations),
+         ("searched", searched),
          ("a trillion parameters", large), ("bad input", bad), ("fit", fit)]
 
 if __name__ == "__main__":

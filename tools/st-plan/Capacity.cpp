@@ -1,195 +1,311 @@
 // Questions about capacity: one flag each.
 
+#include "lib/Driver/Planning/ModelSizes.h"
+#include "lib/Planner/Answers.h"
+#include "lib/Support/InputFile.h"
 #include "tools/st-plan/PlanTool.h"
+#include "tools/st-plan/WhatIf.h"
 
-#include "absl/strings/match.h"
-#include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
-#include "absl/strings/str_split.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace mlir::st;
 
-/// Layers that Megatron's stages can have in all, at most.
-constexpr int64_t kMostLayers = 1024;
-
 static absl::Status invalid(const std::string &what) { return absl::InvalidArgumentError(what); }
 
-/// A bisection over the layers: what fits with more fits with fewer.
-absl::Status PlanTool::findLargestModel(PlanInput input) {
-  const int64_t devices = deviceCount(input), batch = batchOf(input);
-  std::optional<::st::Candidate> found;
-  double parameters = 0;
-  int64_t least = 0, most = kMostLayers + 1;
-  while (most - least > 1) {
-    const int64_t layers = (least + most) / 2;
-    input.model.layers = layers;
-    auto space = makeSpace(input, devices, batch);
-    if (!space.ok())
-      return space.status();
-    auto result = search(input, *space, false);
-    if (!result.ok())
-      return result.status();
-    if (!flags.quiet)
-      llvm::errs() << "st-plan: " << layers << " layers: " << (result->best ? "fits" : "does not fit") << '\n';
-    if (!result->best) {
-      most = layers;
-      continue;
-    }
-    least = layers;
-    found = result->candidates[*result->best];
-    auto step = ::st::estimateStep(inputsOf(input), found->layout);
-    if (!step.ok())
-      return step.status();
-    parameters = step->parameters;
-  }
-  if (!found)
-    return invalid(absl::StrCat("no layer of hidden size ", input.model.hidden, " fits on ", devices, " devices of ",
-                                cluster.name()));
-  llvm::outs() << absl::StrFormat("%d layers of hidden size %d fit on %d devices of %s: %.4g parameters\n"
-                                  "%s: %.4g ms a step, %.1f GiB a device\n",
-                                  least, input.model.hidden, devices, cluster.name(), parameters,
-                                  ::st::printLayout(found->layout), found->ms, found->bytes / (1 << 30));
+/// Prints an answer, as JSON where that is asked for.
+template <typename Answer>
+static absl::Status print(const Answer &answer, bool asJson, std::string (*asText)(const Answer &)) {
+  llvm::outs() << (asJson ? ::st::printJson(answer) + "\n" : asText(answer));
   return absl::OkStatus();
 }
 
+//===----------------------------------------------------------------------===//
+// Plans of a question
+//===----------------------------------------------------------------------===//
+
+/// Why nothing fits: of the layouts that were refused, the one that lacks least.
+static std::string whyNothingFits(const ::st::SearchResult &result) {
+  const ::st::Candidate *nearest = nullptr;
+  auto bytesOf = [](const ::st::Candidate &candidate) { return std::max(candidate.bytes, candidate.boundBytes); };
+  for (const ::st::Candidate &candidate : result.candidates)
+    if (candidate.fate == ::st::Candidate::Full && (!nearest || bytesOf(candidate) < bytesOf(*nearest)))
+      nearest = &candidate;
+  if (nearest)
+    return absl::StrCat("does not fit: ", ::st::printLayout(nearest->layout), " ", nearest->reason);
+  if (!result.candidates.empty())
+    return absl::StrCat("cannot run: ", result.candidates.front().reason);
+  return "no layout fills the devices with the batch";
+}
+
+std::string PlanTool::explainNothing(const ::st::SearchResult &result) { return whyNothingFits(result); }
+
+/// The layouts among which one is that takes least memory: a sequence at a time, recomputed whole.
+static ::st::SearchSpace leanSpace(::st::SearchSpace space, const PlanFlags &flags) {
+  if (flags.microBatch.empty())
+    space.microBatch = {1};
+  if (flags.recompute.empty())
+    space.recompute = {::st::Recompute::Full};
+  if (flags.schedule.empty())
+    space.schedules = {::st::PipelineSchedule::OneForwardOneBackward};
+  // Where ranks are changes no memory.
+  if (flags.placement.empty())
+    space.placements = {::st::RankOrder::OfCluster};
+  space.fastest = 1;
+  return space;
+}
+
+absl::StatusOr<std::string> PlanTool::whyNot(const PlanInput &input, int64_t devices, int64_t batch) {
+  auto space = makeSpace(input, devices, batch);
+  if (!space.ok())
+    return space.status();
+  auto result = search(input, leanSpace(*space, flags), false);
+  if (!result.ok())
+    return result.status();
+  return result->best ? std::string() : whyNothingFits(*result);
+}
+
+absl::StatusOr<std::optional<::st::proto::PlanStep>> PlanTool::findPlan(const PlanInput &input, int64_t devices,
+                                                                        int64_t batch) {
+  auto space = makeSpace(input, devices, batch);
+  if (!space.ok())
+    return space.status();
+  auto result = search(input, *space, false);
+  if (!result.ok())
+    return result.status();
+  if (!result->best)
+    return std::nullopt;
+  const ::st::StepInputs inputs = inputsOf(input);
+  const ::st::Layout &layout = result->candidates[*result->best].layout;
+  auto step = ::st::estimateStep(inputs, layout);
+  if (!step.ok())
+    return step.status();
+  return ::st::describeStep(inputs, layout, *step);
+}
+
+void PlanTool::report(const std::string &what, bool fits) const {
+  if (!flags.quiet)
+    llvm::errs() << "st-plan: " << what << ": " << (fits ? "fits" : "does not fit") << '\n';
+}
+
+//===----------------------------------------------------------------------===//
+// --largest-model
+//===----------------------------------------------------------------------===//
+
+/// A bisection over the sizes, then the sizes above: what fits with more fits with less, apart from sizes whose heads
+/// or layers divide badly.
+absl::StatusOr<::st::proto::PlanLargestModel> PlanTool::findLargest(const PlanInput &input, const ModelScale &scale) {
+  constexpr size_t kBeyond = 3;
+  const int64_t devices = deviceCount(input), batch = batchOf(input);
+  std::map<size_t, std::string> reasons;
+  auto fits = [&](size_t i) -> absl::StatusOr<bool> {
+    auto resized = resizeModel(input, scale.sizes[i]);
+    if (!resized.ok())
+      return resized.status();
+    auto why = whyNot(*resized, devices, batch);
+    if (!why.ok())
+      return why.status();
+    reasons[i] = *why;
+    report(absl::StrFormat("%d layers of %d", scale.sizes[i].layers, scale.sizes[i].hidden), why->empty());
+    return why->empty();
+  };
+  size_t least = 0, most = scale.sizes.size(); // as many of the first fit; the first that does not
+  while (least < most) {
+    const size_t middle = (least + most) / 2;
+    auto does = fits(middle);
+    if (!does.ok())
+      return does.status();
+    (*does ? least : most) = *does ? middle + 1 : middle;
+  }
+  for (size_t i = least; i < std::min(least + 1 + kBeyond, scale.sizes.size()); ++i) {
+    auto does = reasons.count(i) ? absl::StatusOr<bool>(reasons[i].empty()) : fits(i);
+    if (!does.ok())
+      return does.status();
+    if (*does)
+      least = i + 1;
+  }
+  ::st::proto::PlanLargestModel answer;
+  answer.set_scale(scale.name);
+  answer.set_cluster(cluster.name());
+  answer.set_devices(static_cast<int>(devices));
+  answer.set_global_batch(static_cast<int>(batch));
+  auto describe = [&](size_t i, ::st::proto::PlanModelSize &size) -> absl::Status {
+    const ModelSize &chosen = scale.sizes[i];
+    size.set_name(chosen.name);
+    size.set_layers(static_cast<int>(chosen.layers));
+    size.set_hidden(static_cast<int>(chosen.hidden));
+    size.set_heads(static_cast<int>(chosen.heads));
+    auto resized = resizeModel(input, chosen);
+    if (!resized.ok())
+      return resized.status();
+    auto parameters = ::st::countParameters(inputsOf(*resized));
+    if (!parameters.ok())
+      return parameters.status();
+    size.set_parameters(*parameters);
+    size.set_fits(i < least);
+    if (i >= least) {
+      size.set_reason(reasons[i]);
+      return absl::OkStatus();
+    }
+    auto plan = findPlan(*resized, devices, batch);
+    if (!plan.ok())
+      return plan.status();
+    if (*plan)
+      *size.mutable_plan() = **plan;
+    return absl::OkStatus();
+  };
+  if (least > 0)
+    if (absl::Status status = describe(least - 1, *answer.mutable_largest()); !status.ok())
+      return status;
+  if (least < scale.sizes.size())
+    if (absl::Status status = describe(least, *answer.mutable_next()); !status.ok())
+      return status;
+  return answer;
+}
+
+absl::Status PlanTool::findLargestModel(const PlanInput &input) {
+  std::vector<ModelScale> scales;
+  if (flags.sizes.empty()) {
+    scales = {scaleLayers(input), scaleProportions(input)};
+  } else {
+    auto text = ::st::readInputFile(flags.sizes, kLargestInput);
+    if (!text.ok())
+      return invalid(absl::StrCat(flags.sizes.getValue(), ": cannot read: ", text.status().message()));
+    auto scale = parseModelSizes(*text, flags.sizes);
+    if (!scale.ok())
+      return scale.status();
+    scales = {*std::move(scale)};
+  }
+  ::st::proto::PlanLargestModels answer;
+  bool anyFits = false;
+  for (const ModelScale &scale : scales) {
+    auto largest = findLargest(input, scale);
+    if (!largest.ok())
+      return largest.status();
+    anyFits |= largest->largest().fits();
+    *answer.add_scales() = *std::move(largest);
+  }
+  if (!anyFits)
+    return invalid(absl::StrCat("no size fits on ", deviceCount(input), " devices of ", cluster.name(), ": ",
+                                answer.scales(0).next().reason()));
+  return print(answer, flags.json, ::st::printLargestModels);
+}
+
+//===----------------------------------------------------------------------===//
+// --fewest-devices and --scale
+//===----------------------------------------------------------------------===//
+
+/// One node after the other: whether a model fits depends on how the devices divide, so that more nodes may do worse.
 absl::Status PlanTool::findFewestDevices(const PlanInput &input) {
   const int64_t node = cluster.devices_per_node();
+  std::string before;
   for (int64_t nodes = 1; nodes <= cluster.max_nodes(); ++nodes) {
+    const int64_t devices = nodes * node;
     // The batch grows with the devices unless it is given, so that replicas divide it.
-    auto space = makeSpace(input, nodes * node, flags.batch > 0 ? batchOf(input) : 8 * nodes * node);
-    if (!space.ok())
-      return space.status();
-    auto result = search(input, *space, false);
-    if (!result.ok())
-      return result.status();
-    if (!flags.quiet)
-      llvm::errs() << "st-plan: " << nodes << (nodes == 1 ? " node: " : " nodes: ")
-                   << (result->best ? "fits" : "does not fit") << '\n';
-    if (!result->best)
+    const int64_t batch = flags.batch > 0 ? flags.batch : kSequencesPerDevice * devices;
+    auto why = whyNot(input, devices, batch);
+    if (!why.ok())
+      return why.status();
+    report(absl::StrCat(nodes, nodes == 1 ? " node" : " nodes"), why->empty());
+    if (!why->empty()) {
+      before = *why;
       continue;
-    const ::st::Candidate &best = result->candidates[*result->best];
-    llvm::outs() << absl::StrFormat("%d nodes of %s, %d devices: %s, %.4g ms a step, %.1f GiB a device\n", nodes,
-                                    cluster.name(), nodes * node, ::st::printLayout(best.layout), best.ms,
-                                    best.bytes / (1 << 30));
-    return absl::OkStatus();
+    }
+    auto plan = findPlan(input, devices, batch);
+    if (!plan.ok())
+      return plan.status();
+    ::st::proto::PlanFewestDevices answer;
+    answer.set_cluster(cluster.name());
+    answer.set_nodes(static_cast<int>(nodes));
+    *answer.mutable_plan() = **plan;
+    answer.set_one_node_less(before);
+    if (flags.daysFor > 0)
+      *answer.mutable_training() = ::st::describeTraining(answer.plan(), flags.daysFor, flags.assumedTflops);
+    return print(answer, flags.json, ::st::printFewestDevices);
   }
-  return invalid(absl::StrCat("the model does not fit on the ", cluster.max_nodes(), " nodes of ", cluster.name()));
+  return invalid(absl::StrCat("the model does not fit on the ", cluster.max_nodes(), " nodes of ", cluster.name(), ": ",
+                              before));
 }
 
 absl::Status PlanTool::scale(const PlanInput &input) {
-  const int64_t node = cluster.devices_per_node(), first = *llvm::min_element(flags.scale);
-  llvm::outs() << absl::StrFormat("%6s %8s %7s %12s %14s %10s %11s  %s\n", "nodes", "devices", "batch", "ms a step",
-                                  "tokens/s", "TFLOP/s", "efficiency", "layout");
-  for (bool isWeak : {true, false}) {
-    llvm::outs() << (isWeak ? "the batch grows with the nodes\n" : "the same batch\n");
-    double perDevice = 0;
-    for (int64_t nodes : flags.scale) {
-      const int64_t batch = isWeak ? batchOf(input) * nodes / first : batchOf(input);
-      auto space = makeSpace(input, nodes * node, batch);
-      if (!space.ok())
-        return space.status();
-      auto result = search(input, *space, false);
-      if (!result.ok())
-        return result.status();
-      if (!result->best) {
-        llvm::outs() << absl::StrFormat("%6d %8d %7d  no layout fits\n", nodes, nodes * node, batch);
+  std::vector<int64_t> counts(flags.scale.begin(), flags.scale.end());
+  llvm::sort(counts);
+  ::st::proto::PlanScale answer;
+  answer.set_cluster(cluster.name());
+  for (bool isWeak : {true, false})
+    for (int64_t nodes : counts) {
+      const int64_t devices = nodes * cluster.devices_per_node();
+      const int64_t batch = isWeak ? batchOf(input) * nodes / counts.front() : batchOf(input);
+      auto plan = findPlan(input, devices, batch);
+      if (!plan.ok())
+        return plan.status();
+      ::st::proto::PlanScaleRow &row = *answer.add_rows();
+      row.set_nodes(static_cast<int>(nodes));
+      row.set_scaling(isWeak ? "weak" : "strong");
+      row.set_fits(plan->has_value());
+      if (row.fits()) {
+        *row.mutable_plan() = **plan;
+        if (flags.daysFor > 0)
+          *row.mutable_training() = ::st::describeTraining(row.plan(), flags.daysFor, flags.assumedTflops);
         continue;
       }
-      const ::st::StepInputs inputs = inputsOf(input);
-      const ::st::Layout &layout = result->candidates[*result->best].layout;
-      auto step = ::st::estimateStep(inputs, layout);
-      if (!step.ok())
-        return step.status();
-      const ::st::proto::PlanStep plan = ::st::describeStep(inputs, layout, *step);
-      const double rate = plan.tokens_per_second() / static_cast<double>(nodes);
-      if (perDevice == 0)
-        perDevice = rate;
-      std::string days;
-      if (flags.daysFor > 0)
-        days = absl::StrFormat("  %.4g days", flags.daysFor / plan.tokens_per_second() / 86400);
-      llvm::outs() << absl::StrFormat("%6d %8d %7d %12.4g %14.4g %10.4g %9.1f %%  %s%s\n", nodes, nodes * node, batch,
-                                      plan.predicted_ms(), plan.tokens_per_second(), plan.tflops_per_device(),
-                                      rate / perDevice * 100, plan.layout().text(), days);
+      row.mutable_plan()->mutable_layout()->set_devices(static_cast<int>(devices));
+      row.mutable_plan()->mutable_layout()->set_global_batch(static_cast<int>(batch));
+      auto why = whyNot(input, devices, batch);
+      if (!why.ok())
+        return why.status();
+      row.set_reason(*why);
     }
-  }
+  ::st::completeScale(answer);
+  return print(answer, flags.json, ::st::printScale);
+}
+
+//===----------------------------------------------------------------------===//
+// --what-if and --shrink-to
+//===----------------------------------------------------------------------===//
+
+absl::Status PlanTool::changeCluster(llvm::StringRef changes) {
+  if (absl::Status status = changeHardware(cluster, constants, {changes.data(), changes.size()}); !status.ok())
+    return status;
+  costs = std::make_unique<::st::GpuCosts>(cluster, profile, constants);
   return absl::OkStatus();
 }
 
-/// Applies one change, "network:x2" or "memory:40GB".
-static absl::Status change(::st::proto::ClusterDescription &cluster, ::st::GpuConstants &constants,
-                           absl::string_view text) {
-  const std::pair<std::string, std::string> pair = absl::StrSplit(text, absl::MaxSplits(':', 1));
-  auto refuse = [&] {
-    return absl::InvalidArgumentError(
-        absl::StrCat("--what-if=", text,
-                     ": expected network, node, flops, bandwidth, launch or memory, a colon and a factor as x2; of memory also "
-                     "a size as 40GB"));
-  };
-  double value = 0;
-  absl::string_view number = pair.second;
-  const bool isFactor = absl::ConsumePrefix(&number, "x");
-  const bool isSize = !isFactor && absl::ConsumeSuffix(&number, "GB");
-  if (isFactor == isSize || !absl::SimpleAtod(number, &value) || !(value > 0) || value > 1e6 ||
-      (isSize && pair.first != "memory"))
-    return refuse();
-  auto multiply = [&](::st::proto::Figure &figure) { figure.set_value(figure.value() * value); };
-  if (pair.first == "network") {
-    multiply(*cluster.mutable_card_gbits_per_second());
-  } else if (pair.first == "node") {
-    multiply(*cluster.mutable_node_gbytes_per_second());
-    multiply(*cluster.mutable_node_measured_gbytes_per_second());
-    for (auto &curve : *cluster.mutable_curves())
-      for (auto &point : *curve.mutable_points())
-        point.set_us(point.us() / value);
-  } else if (pair.first == "flops") {
-    multiply(*cluster.mutable_f16_tflops());
-    multiply(*cluster.mutable_f32_tflops());
-  } else if (pair.first == "bandwidth") {
-    multiply(*cluster.mutable_memory_gbytes_per_second());
-  } else if (pair.first == "launch") {
-    constants.launchUs /= value;
-  } else if (pair.first == "memory") {
-    if (isSize)
-      cluster.mutable_memory_bytes()->set_value(value * 1e9);
-    else
-      multiply(*cluster.mutable_memory_bytes());
-  } else {
-    return refuse();
+absl::Status PlanTool::checkChanges() const {
+  for (const std::string &changes : flags.whatIf) {
+    ::st::proto::ClusterDescription changedCluster = cluster;
+    ::st::GpuConstants changedConstants = constants;
+    if (absl::Status status = changeHardware(changedCluster, changedConstants, changes); !status.ok())
+      return status;
   }
   return absl::OkStatus();
 }
 
 absl::Status PlanTool::askWhatIf(const PlanInput &input, llvm::StringRef changes) {
-  auto space = makeSpace(input, deviceCount(input), batchOf(input));
-  if (!space.ok())
-    return space.status();
-  auto before = search(input, *space, true);
+  auto before = findPlan(input, deviceCount(input), batchOf(input));
   if (!before.ok())
     return before.status();
   const ::st::proto::ClusterDescription keptCluster = cluster;
   const ::st::GpuConstants keptConstants = constants;
-  for (absl::string_view text : absl::StrSplit(absl::string_view(changes.data(), changes.size()), ','))
-    if (absl::Status status = change(cluster, constants, text); !status.ok())
-      return status;
-  costs = std::make_unique<::st::GpuCosts>(cluster, profile, constants);
-  auto after = search(input, *space, true);
-  auto describe = [](const ::st::SearchResult &result) {
-    if (!result.best)
-      return std::string("no layout fits");
-    const ::st::Candidate &best = result.candidates[*result.best];
-    return absl::StrFormat("%.4g ms, %.1f GiB, %s", best.ms, best.bytes / (1 << 30), ::st::printLayout(best.layout));
-  };
-  if (after.ok())
-    llvm::outs() << "as it is         " << describe(*before) << '\n'
-                 << changes << std::string(changes.size() < 16 ? 17 - changes.size() : 1, ' ') << describe(*after)
-                 << '\n';
+  if (absl::Status status = changeCluster(changes); !status.ok())
+    return status;
+  auto after = findPlan(input, deviceCount(input), batchOf(input));
+  if (!after.ok())
+    return after.status();
+  ::st::proto::PlanWhatIf answer;
+  answer.set_changes(changes.str());
+  answer.set_fits_before(before->has_value());
+  answer.set_fits_after(after->has_value());
+  if (*before)
+    *answer.mutable_before() = **before;
+  if (*after)
+    *answer.mutable_after() = **after;
   cluster = keptCluster;
   constants = keptConstants;
   costs = std::make_unique<::st::GpuCosts>(cluster, profile, constants);
-  return after.status();
+  return print(answer, flags.json, ::st::printWhatIf);
 }
 
 /// Stages go first, then replicas: a device keeps its layers, its shards and its micro-batch.
@@ -210,7 +326,8 @@ absl::Status PlanTool::shrink(const PlanInput &input) {
   PlanInput small = input;
   small.model.layers = layers * layout.stages;
   small.layout = layout;
-  llvm::outs() << absl::StrFormat("%d layers instead of %d, %d devices instead of %d\n", small.model.layers,
-                                  input.model.layers, layout.devices(), input.layout->devices());
+  if (!flags.json)
+    llvm::outs() << absl::StrFormat("%d layers instead of %d, %d devices instead of %d\n", small.model.layers,
+                                    input.model.layers, layout.devices(), input.layout->devices());
   return predictRun(small);
 }

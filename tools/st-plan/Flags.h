@@ -2,7 +2,7 @@
 #ifndef ST_TOOLS_ST_PLAN_FLAGS_H
 #define ST_TOOLS_ST_PLAN_FLAGS_H
 
-#include "llvm/Support/CommandLine.h"
+#include "tools/st-plan/Range.h"
 
 #include <string>
 
@@ -28,13 +28,14 @@ struct PlanFlags {
   cl::opt<std::string> task{"task", cl::value_desc("mlm|span|clm|classify"), cl::desc("what the model is trained to do")};
   cl::opt<unsigned> sequence{"seq", cl::init(0), cl::value_desc("n"),
                              cl::desc("tokens in a sequence (default: as many as the model has positions)")};
-  cl::opt<unsigned> batch{"batch", cl::init(0), cl::value_desc("n"), cl::desc("sequences in a step")};
+  cl::opt<Range> batch{"batch", cl::value_desc("n|lo:hi"), cl::desc("sequences in a step, or a range of it")};
   cl::opt<std::string> precision{"precision", cl::init("bf16"), cl::value_desc("f32|f16|bf16"),
                                  cl::desc("compute type of a model folder (default: bf16)")};
   cl::opt<std::string> optimizer{"optimizer", cl::value_desc("adam|adam-8bit|adafactor|sgd"),
                                  cl::desc("optimizer (default: adam, or what the configuration says)")};
 
-  cl::opt<unsigned> devices{"devices", cl::init(0), cl::value_desc("n"), cl::desc("devices (default: one node)")};
+  cl::opt<Range> devices{"devices", cl::value_desc("n|lo:hi"),
+                         cl::desc("devices, or a range: whole nodes, or parts of one (default: one node)")};
   cl::opt<unsigned> nodes{"nodes", cl::init(0), cl::value_desc("n"), cl::desc("nodes, instead of --devices")};
   cl::list<int64_t> tp{"tp", cl::CommaSeparated, cl::value_desc("n,..."), cl::desc("tensor shards to consider")};
   cl::list<int64_t> pp{"pp", cl::CommaSeparated, cl::value_desc("n,..."), cl::desc("pipeline stages to consider")};
@@ -50,23 +51,37 @@ struct PlanFlags {
                                  cl::desc("gpipe, 1f1b, interleaved or zb-h1 (default: 1f1b and interleaved)")};
   cl::list<std::string> sequenceParallel{"sequence-parallel", cl::CommaSeparated, cl::value_desc("true|false,..."),
                                          cl::desc("sequence parallelism to consider (default: both)")};
+  cl::list<std::string> placement{"placement", cl::CommaSeparated, cl::value_desc("tensor-data-pipeline,..."),
+                                  cl::desc("orders of ranks over device ids to consider, the fastest axis first, or "
+                                           "cluster (default: all)")};
+  cl::opt<unsigned> replicaNodes{"replica-nodes", cl::init(0), cl::value_desc("n"),
+                                 cl::desc("nodes that shards and stages of one replica may take (default: all)")};
+  cl::opt<std::string> memory{"memory", cl::value_desc("nGB"), cl::desc("memory of a device to plan with, at most")};
   cl::opt<bool> offload{"offload", cl::desc("consider optimizer state in the host's memory as well")};
 
   cl::opt<bool> json{"json", cl::desc("print JSON")};
+  cl::opt<std::string> page{"page", cl::value_desc("file.html"),
+                            cl::desc("write the plan as a page: front, timeline, memory, and why layouts lost")};
   cl::opt<unsigned> top{"top", cl::init(8), cl::value_desc("n"), cl::desc("layouts to list (default: 8)")};
   cl::list<std::string> whyNot{"why-not", cl::value_desc("tp=1,pp=32"),
                                cl::desc("say why the layouts with these degrees lost")};
   cl::opt<std::string> emit{"emit", cl::value_desc("file"), cl::desc("write the best layout as a parallel file of st-compile")};
   cl::opt<bool> quiet{"q", cl::desc("no progress on stderr")};
 
-  cl::opt<bool> largestModel{"largest-model", cl::desc("how many layers of this width fit on the devices")};
+  cl::opt<bool> largestModel{"largest-model", cl::desc("the largest model that fits on the devices: layers of this width, "
+                                                      "and the same proportions")};
+  cl::opt<std::string> sizes{"sizes", cl::value_desc("file.csv"),
+                             cl::desc("of --largest-model: sizes to consider instead (columns layers, hidden, heads)")};
   cl::opt<bool> fewestDevices{"fewest-devices", cl::desc("the fewest nodes on which the model fits")};
   cl::opt<double> daysFor{"days-for", cl::init(0), cl::value_desc("tokens"),
                           cl::desc("days and device-hours for this many tokens, as 300e9")};
+  cl::opt<double> assumedTflops{"assumed-tflops", cl::init(0), cl::value_desc("x"),
+                                cl::desc("of --days-for: compare with 8 T P / (n X) at this X, TFLOP/s a device")};
   cl::list<int64_t> scale{"scale", cl::CommaSeparated, cl::value_desc("nodes,..."),
                           cl::desc("plan for these numbers of nodes, with the same batch and with a batch in proportion")};
   cl::list<std::string> whatIf{"what-if", cl::value_desc("network:x2,memory:40GB"),
-                               cl::desc("plan again with changed figures: network, node, flops, bandwidth, launch (xN), memory (xN or NGB)")};
+                               cl::desc("plan again with other hardware: network (xN, NGb of a node), node, flops, bandwidth, launch "
+                                      "(xN), memory (xN, NGB); with another question, answer that for it")};
   cl::opt<unsigned> shrinkTo{"shrink-to", cl::init(0), cl::value_desc("nodes"),
                              cl::desc("the same shapes per device with fewer layers and stages on this many nodes")};
 };

@@ -1,13 +1,22 @@
 #include "tools/st-plan/PlanTool.h"
 
+#include "tools/st-plan/Fates.h"
+
 #include "lib/Costs/Profile.h"
+#include "lib/Driver/DiagnosticPrinter.h"
+#include "lib/Driver/Planning/RunProfile.h"
 #include "lib/Driver/ProgramFile.h"
 #include "lib/Frontend/DeepSpeed/DeepSpeedConfig.h"
 #include "lib/Frontend/Megatron/Lint.h"
 #include "lib/Frontend/Megatron/Megatron.h"
+#include "lib/Planner/Answers.h"
 #include "lib/Planner/Fit.h"
+#include "lib/Report/PlanPage.h"
+#include "lib/Planner/LayoutFilter.h"
+#include "lib/Planner/Placement.h"
 #include "lib/Support/AtomicFile.h"
 #include "lib/Support/InputFile.h"
+#include "lib/Support/JsonDepth.h"
 #include "lib/Timing/ClusterDescription.h"
 
 #include "absl/strings/match.h"
@@ -16,12 +25,11 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/str_split.h"
 #include "llvm/Support/FileSystem.h"
+#include "llvm/Support/JSON.h"
 #include "llvm/Support/raw_ostream.h"
 
 using namespace mlir;
 using namespace mlir::st;
-
-constexpr size_t kLargestInput = size_t(64) << 20;
 
 template <typename... Parts> static absl::Status invalid(const Parts &...parts) {
   return absl::InvalidArgumentError(absl::StrCat(parts...));
@@ -40,6 +48,16 @@ absl::Status PlanTool::loadCluster() {
   if (!foundCluster.ok())
     return invalid("--cluster: ", foundCluster.status().message());
   cluster = *std::move(foundCluster);
+  if (!flags.memory.empty()) {
+    double gigabytes = 0;
+    absl::string_view number = flags.memory.getValue();
+    if (!absl::ConsumeSuffix(&number, "GB") || !absl::SimpleAtod(number, &gigabytes) ||
+        !(gigabytes > 0))
+      return invalid("--memory=", flags.memory.getValue(),
+                     ": expected gigabytes of a device as 40GB");
+    cluster.mutable_memory_bytes()->set_value(
+        std::min(cluster.memory_bytes().value(), gigabytes * 1e9));
+  }
   // A DTU's costs are its simulator's, which times compiled programs.
   if (absl::StartsWith(cluster.device(), "dtu"))
     return invalid("--cluster=", flags.cluster.getValue(), ": expected a cluster of GPUs, found ", cluster.device(),
@@ -56,8 +74,8 @@ absl::Status PlanTool::loadCluster() {
   if (!read.ok())
     return invalid(flags.constants.empty() ? "constants" : flags.constants.c_str(), ": ", read.status().message());
   if (flags.constants.empty() && (fitted->cluster() != cluster.name() || fitted->profile() != profile.name()))
-    llvm::errs() << "st-plan: note: nothing was measured for profile " << profile.name() << " on " << cluster.name()
-                 << "; constants are those fitted for " << fitted->profile() << " on " << fitted->cluster() << '\n';
+    notes.push_back(absl::StrCat("nothing was measured for profile ", profile.name(), " on ", cluster.name(),
+                                 "; constants are those fitted for ", fitted->profile(), " on ", fitted->cluster()));
   constants = *read;
   costs = std::make_unique<::st::GpuCosts>(cluster, profile, constants);
   return absl::OkStatus();
@@ -78,6 +96,26 @@ static void assumeFineTuning(PlanInput &input, bool setsSequence) {
                << " tokens; --task and --seq say otherwise\n";
 }
 
+constexpr size_t kLargestModelFile = size_t(64) << 20;
+
+/// Says what a JSON file is that is another configuration of a run.
+static absl::Status checkIsModel(const std::string &path) {
+  auto text = llvm::sys::fs::is_directory(path) ? absl::StatusOr<std::string>("") : ::st::readInputFile(path, kLargestModelFile);
+  if (!text.ok() || ::st::nestsTooDeeply(*text))
+    return absl::OkStatus();
+  auto value = llvm::json::parse(*text);
+  if (!value) {
+    llvm::consumeError(value.takeError());
+    return absl::OkStatus();
+  }
+  const llvm::json::Object *object = value->getAsObject();
+  if (object && (object->get("train_batch_size") || object->get("zero_optimization")))
+    return invalid(path, ": expected a model, found a DeepSpeed configuration; give it with --deepspeed beside a model");
+  if (object && (object->get("sharding_size") || object->get("stage_cnt")))
+    return invalid(path, ": expected a model, found a parallel file of st-compile; --tp, --pp and --dp fix degrees");
+  return absl::OkStatus();
+}
+
 absl::StatusOr<PlanInput> PlanTool::loadInput() const {
   std::optional<Task> task;
   if (!flags.task.empty()) {
@@ -89,6 +127,8 @@ absl::StatusOr<PlanInput> PlanTool::loadInput() const {
   if (flags.model.empty())
     return invalid("expected a model folder, a config.json, a Megatron log or a command line");
   if (isModelFolder(flags.model)) {
+    if (absl::Status status = checkIsModel(flags.model); !status.ok())
+      return status;
     auto folder = readModelFolder(flags.model, task,
                                   flags.sequence > 0 ? std::optional<int64_t>(flags.sequence) : std::nullopt,
                                   flags.precision);
@@ -99,39 +139,46 @@ absl::StatusOr<PlanInput> PlanTool::loadInput() const {
       return input;
     if (input.config.type == ModelType::Bert && (flags.task.empty() || task == Task::Classify))
       assumeFineTuning(input, flags.sequence == 0);
-    // Only the run is DeepSpeed's; the model stays.
     auto text = ::st::readInputFile(flags.deepspeed, kLargestInput);
     if (!text.ok())
       return invalid(flags.deepspeed.getValue(), ": cannot read: ", text.status().message());
-    TrainingRun run;
-    if (absl::Status status = readDeepSpeedConfig(*text, flags.deepspeed, run, deviceCount(input)); !status.ok())
+    if (flags.precision.getNumOccurrences())
+      return invalid("--precision has no effect with --deepspeed, whose file says it");
+    if (absl::Status status = addDeepSpeedConfig(*text, flags.deepspeed, deviceCount(input), input); !status.ok())
       return status;
-    input.model.precision = run.precision == RunPrecision::F16    ? "f16"
-                            : run.precision == RunPrecision::BF16 ? "bf16"
-                                                                  : "f32";
-    input.optimizer = run.optimizer;
-    input.fates = run.fates;
-    input.autotunes = run.autotunes;
-    input.globalBatch = run.globalBatch;
-    if (run.globalBatch > 0 && run.microBatch > 0) {
-      ::st::Layout layout;
-      layout.replicas = std::max<int64_t>(run.dataParallel, 1);
-      layout.microBatch = run.microBatch;
-      layout.microBatches = std::max<int64_t>(run.accumulation, 1);
-      layout.zero = run.zeroStage;
-      layout.offloadOptimizer = run.optimizerOffload != RunOffload::None;
-      layout.recompute = run.recomputation == RunRecomputation::Full ? ::st::Recompute::Full : ::st::Recompute::None;
-      input.layout = layout;
-    }
     return input;
   }
+  for (const llvm::cl::Option *option : std::initializer_list<const llvm::cl::Option *>{
+           std::addressof(flags.sequence), std::addressof(flags.precision), std::addressof(flags.task)})
+    if (option->getNumOccurrences())
+      return invalid("--", option->ArgStr.str(), " has no effect on a log or a command line, which says it");
   auto log = loadMegatronLog(flags.model);
   if (!log.ok())
     return log.status();
   auto run = buildTrainingRun(*log);
   if (!run.ok())
     return run.status();
+  if (!flags.deepspeed.empty()) {
+    auto text = ::st::readInputFile(flags.deepspeed, kLargestInput);
+    if (!text.ok())
+      return invalid(flags.deepspeed.getValue(), ": cannot read: ", text.status().message());
+    if (absl::Status status = readDeepSpeedConfig(*text, flags.deepspeed, *run); !status.ok())
+      return status;
+  }
   return readTrainingRun(*run);
+}
+
+/// The switches of the profile that the run speaks of, and what its log says of the hardware.
+void PlanTool::takeRun(const PlanInput &input) {
+  if (!input.run)
+    return;
+  applyRun(*input.run, profile);
+  costs = std::make_unique<::st::GpuCosts>(cluster, profile, constants);
+  constexpr double kMib = 1 << 20, kNear = 0.1;
+  const double capacity = input.measured ? input.measured->memoryCapacity.value_or(0) : 0,
+               own = cluster.memory_bytes().value() / kMib;
+  if (capacity > 0 && std::abs(capacity / own - 1) > kNear)
+    notes.push_back(absl::StrFormat("the devices of the log have %.0f MiB, those of %s %.0f", capacity, cluster.name(), own));
 }
 
 absl::Status PlanTool::checkFlags() const {
@@ -150,9 +197,21 @@ absl::Status PlanTool::checkFlags() const {
   for (int64_t value : flags.zero)
     if (value < 0 || value > 3)
       return invalid("--zero=", value, ": expected 0 to 3");
-  if (flags.daysFor < 0)
+  const bool asksElse = flags.largestModel || flags.fewestDevices || !flags.scale.empty() || flags.shrinkTo > 0;
+  for (const auto &[name, range] : {std::pair<const char *, Range>("devices", flags.devices), {"batch", flags.batch}}) {
+    if (!range.fault.empty())
+      return invalid("--", name, "=", range.fault, ": expected a number above 0, or a range as 8:64");
+    if (range.isRange() && asksElse)
+      return invalid("--", name, "=", range.least, ":", range.most, ": a range has no effect on this question");
+  }
+  for (const std::string &degrees : flags.whyNot)
+    if (auto filter = ::st::LayoutFilter::parse(degrees); !filter.ok())
+      return invalid("--why-not=", degrees, ": ", filter.status().message());
+  if (flags.daysFor.getNumOccurrences() && !(flags.daysFor > 0 && flags.daysFor < 1e30))
     return invalid("--days-for=", flags.daysFor.getValue(), ": expected a number of tokens above 0");
-  return absl::OkStatus();
+  if (flags.assumedTflops.getNumOccurrences() && !(flags.assumedTflops > 0 && flags.assumedTflops < 1e9))
+    return invalid("--assumed-tflops=", flags.assumedTflops.getValue(), ": expected TFLOP/s of a device, above 0");
+  return checkQuestions();
 }
 
 int64_t PlanTool::deviceCount(const PlanInput &input) const {
@@ -166,8 +225,7 @@ int64_t PlanTool::deviceCount(const PlanInput &input) const {
 int64_t PlanTool::batchOf(const PlanInput &input) const {
   if (flags.batch > 0)
     return flags.batch;
-  // Without a word about it: eight sequences a device.
-  return input.globalBatch > 0 ? input.globalBatch : 8 * deviceCount(input);
+  return input.globalBatch > 0 ? input.globalBatch : kSequencesPerDevice * deviceCount(input);
 }
 
 absl::StatusOr<::st::SearchSpace> PlanTool::makeSpace(const PlanInput &input, int64_t devices, int64_t batch) const {
@@ -179,7 +237,17 @@ absl::StatusOr<::st::SearchSpace> PlanTool::makeSpace(const PlanInput &input, in
   space.replicas = asVector(flags.dp);
   space.virtualStages = asVector(flags.vpp);
   space.microBatch = asVector(flags.microBatch);
-  space.zero = flags.zero.empty() ? std::vector<int64_t>{0, 1} : asVector(flags.zero);
+  space.zero = {0, 1};
+  if (input.openRun) {
+    space.tensor = {1};
+    space.stages = {1};
+    space.zero = input.openRun->zeroLevels;
+    space.offloadOptimizer = {input.openRun->offloadsOptimizer};
+    if (input.openRun->recompute)
+      space.recompute = {*input.openRun->recompute};
+  }
+  if (!flags.zero.empty())
+    space.zero = asVector(flags.zero);
   if (!flags.recompute.empty())
     space.recompute.clear();
   for (const std::string &name : flags.recompute) {
@@ -205,6 +273,19 @@ absl::StatusOr<::st::SearchSpace> PlanTool::makeSpace(const PlanInput &input, in
   }
   if (flags.offload)
     space.offloadOptimizer = {false, true};
+  for (const std::string &name : flags.placement) {
+    auto order = ::st::parseRankOrder(name);
+    if (!order)
+      return invalid("--placement=", name,
+                     ": expected cluster, or an order of axes as tensor-data-pipeline");
+    space.placements.push_back(*order);
+  }
+  space.fastest = std::max<size_t>(flags.top, 1);
+  space.mostReplicaDevices = static_cast<int64_t>(flags.replicaNodes) * cluster.devices_per_node();
+  if (flags.devices.isRange())
+    space.mostDevices = flags.devices.most;
+  if (flags.batch.isRange())
+    space.mostGlobalBatch = flags.batch.most;
   return space;
 }
 
@@ -217,6 +298,15 @@ absl::StatusOr<::st::SearchSpace> PlanTool::makeSpace(const PlanInput &input, in
 //===----------------------------------------------------------------------===//
 // Rows and logs
 //===----------------------------------------------------------------------===//
+
+/// The line of a row that cannot be planned.
+static std::string describeFailure(int line, const std::string &reason) {
+  llvm::json::Object object{{"line", line},   {"predicted_ms", nullptr}, {"memory_mib", nullptr},
+                            {"fits", false}, {"fit", "cannot run"},     {"reason", reason}};
+  std::string text;
+  llvm::raw_string_ostream(text) << llvm::json::Value(std::move(object)) << '\n';
+  return text;
+}
 
 absl::Status PlanTool::predictRows() {
   auto text = ::st::readInputFile(flags.rows, kLargestInput);
@@ -249,8 +339,13 @@ absl::Status PlanTool::predictRows() {
   std::string out;
   for (const ::st::MeasuredRow &row : file->rows) {
     auto step = ::st::predictRow(context, constants, row);
-    if (!step.ok())
-      return invalid(flags.rows.getValue(), ":", row.line, ": ", step.status().message());
+    if (!step.ok()) {
+      // One row that cannot be planned leaves the others.
+      const std::string reason = oneLine(std::string(step.status().message()));
+      absl::StrAppend(&out, flags.json ? describeFailure(row.line, reason)
+                                       : absl::StrFormat("%5d cannot run: %s\n", row.line, reason));
+      continue;
+    }
     const double mib = step->memory[step->fullest].total() / (1 << 20);
     const bool fits = step->fit != ::st::Fit::DoesNotFit;
     std::string error = "null";
@@ -300,6 +395,7 @@ absl::Status PlanTool::lintLog() {
   auto input = readTrainingRun(*run);
   if (!input.ok())
     return input.status();
+  takeRun(*input);
   if (!input->measured || input->measured->timers.empty())
     return absl::OkStatus();
   auto step = ::st::estimateStep(inputsOf(*input), *input->layout);
@@ -342,44 +438,21 @@ absl::StatusOr<::st::SearchResult> PlanTool::search(const PlanInput &input, cons
   return ::st::searchLayouts(inputsOf(input), space, progress);
 }
 
-/// Whether a layout has the degrees "tp=1,pp=32".
-static absl::StatusOr<bool> matches(const ::st::Layout &layout, const std::string &degrees) {
-  for (absl::string_view part : absl::StrSplit(degrees, ',')) {
-    const std::pair<std::string, std::string> pair = absl::StrSplit(part, absl::MaxSplits('=', 1));
-    int64_t value = 0, own = 0;
-    const bool isNumber = absl::SimpleAtoi(pair.second, &value);
-    if (pair.first == "recompute") {
-      if (!::st::parseRecompute(pair.second))
-        return invalid("--why-not=", degrees, ": expected recompute=none, selective or full");
-      if (pair.second != ::st::recomputeName(layout.recompute))
-        return false;
-      continue;
-    }
-    const std::map<std::string, int64_t> known = {
-        {"tp", layout.tensor},         {"pp", layout.stages}, {"dp", layout.replicas},
-        {"vpp", layout.virtualStages}, {"mb", layout.microBatch}, {"accum", layout.microBatches},
-        {"zero", layout.zero},         {"sp", layout.sequenceParallel}};
-    auto found = known.find(pair.first);
-    if (found == known.end() || !isNumber)
-      return invalid("--why-not=", degrees, ": expected degrees as tp=1,pp=32 (tp, pp, dp, vpp, mb, accum, zero, sp, recompute)");
-    own = found->second;
-    if (own != value)
-      return false;
-  }
-  return true;
-}
-
 absl::Status PlanTool::explainLosers(const ::st::SearchResult &result) const {
   for (const std::string &degrees : flags.whyNot) {
+    auto filter = ::st::LayoutFilter::parse(degrees);
+    if (!filter.ok())
+      return invalid("--why-not=", degrees, ": ", filter.status().message());
     std::vector<const ::st::Candidate *> found;
+    std::vector<::st::Layout> all;
     for (const ::st::Candidate &candidate : result.candidates) {
-      auto match = matches(candidate.layout, degrees);
-      if (!match.ok())
-        return match.status();
-      if (*match)
+      all.push_back(candidate.layout);
+      if (filter->matches(candidate.layout))
         found.push_back(&candidate);
     }
     llvm::outs() << "\nwhy not " << degrees << ": " << found.size() << " layouts\n";
+    if (found.empty())
+      llvm::outs() << "  " << filter->explainNone(all) << '\n';
     // The nearest to the best first: those that were composed, then by their bounds.
     llvm::stable_sort(found, [](const ::st::Candidate *a, const ::st::Candidate *b) {
       const bool runsA = a->fate <= ::st::Candidate::Slower, runsB = b->fate <= ::st::Candidate::Slower;
@@ -392,42 +465,43 @@ absl::Status PlanTool::explainLosers(const ::st::SearchResult &result) const {
   return absl::OkStatus();
 }
 
+absl::Status PlanTool::writePage(const ::st::proto::PlanReport &report) const {
+  return flags.page.empty() ? absl::OkStatus() : writeOutput(flags.page, ::st::printPlanPage(report));
+}
+
 absl::Status PlanTool::emitLayout(const ::st::Layout &layout, const PlanInput &input) const {
   if (flags.emit.empty())
     return absl::OkStatus();
-  return writeOutput(flags.emit, ::st::emitParallelFile(layout, input.model.precision));
-}
-
-/// What became of the keys of a user's configuration.
-static void printFates(const std::vector<KeyFate> &fates) {
-  size_t unused = 0;
-  for (const KeyFate &fate : fates)
-    unused += fate.fate == KeyFate::NoEffect;
-  if (fates.empty())
-    return;
-  llvm::outs() << "configuration    " << fates.size() - unused << " keys honoured, " << unused
-               << " with no effect on the plan:";
-  for (const KeyFate &fate : fates)
-    if (fate.fate == KeyFate::NoEffect)
-      llvm::outs() << ' ' << fate.key;
-  llvm::outs() << "\n\n";
+  ::st::Layout placed = layout;
+  placed.placement = ::st::resolveOrder(cluster, layout.placement);
+  return writeOutput(flags.emit, ::st::emitParallelFile(placed, input.model.precision));
 }
 
 absl::Status PlanTool::predictRun(const PlanInput &input) {
   const ::st::StepInputs inputs = inputsOf(input);
-  auto step = ::st::estimateStep(inputs, *input.layout, flags.json);
+  auto step = ::st::estimateStep(inputs, *input.layout, flags.json || !flags.page.empty());
   if (!step.ok())
     return step.status();
-  const ::st::proto::PlanStep plan = ::st::describeStep(inputs, *input.layout, *step);
+  ::st::proto::PlanStep plan = ::st::describeStep(inputs, *input.layout, *step);
+  ::st::proto::PlanReport report = ::st::describeRun(inputs, plan);
+  if (flags.daysFor > 0)
+    *report.mutable_training() = ::st::describeTraining(plan, flags.daysFor, flags.assumedTflops);
+  if (absl::Status status = writePage(report); !status.ok())
+    return status;
+  if (absl::Status status = emitLayout(*input.layout, input); !status.ok())
+    return status;
   if (flags.json) {
+    addFates(input.fates, *plan.mutable_keys());
     llvm::outs() << ::st::printJson(plan) << '\n';
-    return emitLayout(*input.layout, input);
+    return absl::OkStatus();
   }
-  printFates(input.fates);
-  llvm::outs() << absl::StrFormat("model            %s, %.0f parameters, %s, sequence %d\n", input.model.name,
-                                  step->parameters, input.model.precision, input.model.sequence)
+  llvm::outs() << absl::StrFormat("model            %s, %s, sequence %d\n", input.model.name, input.model.precision,
+                                  input.model.sequence)
                << ::st::printStep(plan);
-  return emitLayout(*input.layout, input);
+  if (flags.daysFor > 0)
+    llvm::outs() << '\n' << ::st::printTraining(report.training(), plan.layout().devices(), plan.parameters());
+  llvm::outs() << printFates(input.fates);
+  return absl::OkStatus();
 }
 
 absl::Status PlanTool::plan(const PlanInput &input) {
@@ -437,38 +511,53 @@ absl::Status PlanTool::plan(const PlanInput &input) {
   auto result = search(input, *space, true);
   if (!result.ok())
     return result.status();
-  if (!result->best) {
-    std::string reason = "no layout fills the devices with the batch";
-    for (const ::st::Candidate &candidate : result->candidates)
-      reason = candidate.reason;
-    return invalid("no layout of ", space->devices, " devices and batch ", space->globalBatch, " fits ", cluster.name(),
-                   ": ", reason);
-  }
+  if (!result->best)
+    return invalid("no layout of ", space->devices, " devices and batch ", space->globalBatch, " runs on ", cluster.name(),
+                   ": ", explainNothing(*result));
   const ::st::StepInputs inputs = inputsOf(input);
   auto report = ::st::describeSearch(inputs, *result);
   if (!report.ok())
     return report.status();
-  if (flags.json) {
-    llvm::outs() << ::st::printJson(*report) << '\n';
-  } else {
-    printFates(input.fates);
-    llvm::outs() << ::st::printFront(*report) << '\n' << ::st::printStep(report->best());
-    if (flags.daysFor > 0) {
-      const double seconds = flags.daysFor / report->best().tokens_per_second();
-      llvm::outs() << absl::StrFormat("\n%.4g tokens take %.4g days, %.4g device-hours\n", flags.daysFor.getValue(),
-                                      seconds / 86400, seconds / 3600 * static_cast<double>(space->devices));
-    }
-  }
-  if (absl::Status status = explainLosers(*result); !status.ok())
+  if (flags.daysFor > 0)
+    *report->mutable_training() = ::st::describeTraining(report->best(), flags.daysFor, flags.assumedTflops);
+  if (absl::Status status = writePage(*report); !status.ok())
     return status;
-  return emitLayout(result->candidates[*result->best].layout, input);
+  if (absl::Status status = emitLayout(result->candidates[*result->best].layout, input); !status.ok())
+    return status;
+  if (flags.json) {
+    addFates(input.fates, *report->mutable_keys());
+    llvm::outs() << ::st::printJson(*report) << '\n';
+    return absl::OkStatus();
+  }
+  llvm::outs() << ::st::printFront(*report) << '\n' << ::st::printStep(report->best());
+  if (flags.daysFor > 0)
+    llvm::outs() << '\n'
+                 << ::st::printTraining(report->training(), report->best().layout().devices(), report->parameters());
+  llvm::outs() << printFates(input.fates);
+  return explainLosers(*result);
 }
 
 absl::Status PlanTool::run() {
+  absl::Status status = answer();
+  // An error is alone.
+  if (status.ok())
+    for (const std::string &note : notes)
+      llvm::errs() << "st-plan: note: " << note << '\n';
+  return status;
+}
+
+absl::Status PlanTool::answer() {
   if (absl::Status status = checkFlags(); !status.ok())
     return status;
   if (absl::Status status = loadCluster(); !status.ok())
     return status;
+  if (absl::Status status = checkChanges(); !status.ok())
+    return status;
+  // With another question, the answer is for the changed hardware.
+  if (!askedQuestions().empty())
+    for (const std::string &changes : flags.whatIf)
+      if (absl::Status status = changeCluster(changes); !status.ok())
+        return status;
   if (!flags.rows.empty())
     return predictRows();
   if (!flags.lintLog.empty())
@@ -476,8 +565,9 @@ absl::Status PlanTool::run() {
   auto input = loadInput();
   if (!input.ok())
     return input.status();
+  takeRun(*input);
   if (flags.largestModel)
-    return findLargestModel(*std::move(input));
+    return findLargestModel(*input);
   if (flags.fewestDevices)
     return findFewestDevices(*input);
   if (!flags.scale.empty())

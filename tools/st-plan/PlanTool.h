@@ -2,6 +2,7 @@
 #ifndef ST_TOOLS_ST_PLAN_PLANTOOL_H
 #define ST_TOOLS_ST_PLAN_PLANTOOL_H
 
+#include "lib/Driver/Planning/ModelSizes.h"
 #include "lib/Driver/Planning/PlannedModels.h"
 #include "lib/Planner/Report.h"
 #include "tools/st-plan/Flags.h"
@@ -18,12 +19,21 @@ public:
   absl::Status run();
 
 private:
+  absl::Status answer();
   /// Blocks are compiled for this target, whose kernels are those of all GPUs.
   static constexpr const char *kTarget = "cuda-sm_80";
+  static constexpr size_t kLargestInput = size_t(64) << 20;
+  /// Of a step, where nobody says.
+  static constexpr int64_t kSequencesPerDevice = 8;
 
   absl::Status loadCluster();
   absl::StatusOr<PlanInput> loadInput() const;
+  void takeRun(const PlanInput &input);
   absl::Status checkFlags() const;
+  absl::Status checkQuestions() const;
+  absl::Status checkRunsAlone(const std::string &question) const;
+  /// The questions that --what-if can go with.
+  std::vector<std::string> askedQuestions() const;
 
   absl::Status predictRows();
   absl::Status lintLog();
@@ -31,13 +41,25 @@ private:
   absl::Status plan(const PlanInput &input);
   absl::Status tuneZero(const PlanInput &input);
   absl::Status explainLosers(const ::st::SearchResult &result) const;
+  absl::Status writePage(const ::st::proto::PlanReport &report) const;
   absl::Status emitLayout(const ::st::Layout &layout, const PlanInput &input) const;
 
-  absl::Status findLargestModel(PlanInput input);
+  absl::Status findLargestModel(const PlanInput &input);
+  absl::StatusOr<::st::proto::PlanLargestModel> findLargest(const PlanInput &input, const ModelScale &scale);
   absl::Status findFewestDevices(const PlanInput &input);
   absl::Status scale(const PlanInput &input);
   absl::Status askWhatIf(const PlanInput &input, llvm::StringRef changes);
+  absl::Status changeCluster(llvm::StringRef changes);
+  /// Whether --what-if can be applied.
+  absl::Status checkChanges() const;
   absl::Status shrink(const PlanInput &input);
+
+  /// Empty where the model fits, else why it does not. Only layouts that take little memory are composed.
+  absl::StatusOr<std::string> whyNot(const PlanInput &input, int64_t devices, int64_t batch);
+  /// The best plan, or none where nothing fits.
+  absl::StatusOr<std::optional<::st::proto::PlanStep>> findPlan(const PlanInput &input, int64_t devices, int64_t batch);
+  static std::string explainNothing(const ::st::SearchResult &result);
+  void report(const std::string &what, bool fits) const;
 
   absl::StatusOr<::st::SearchSpace> makeSpace(const PlanInput &input, int64_t devices, int64_t batch) const;
   int64_t deviceCount(const PlanInput &input) const;
@@ -53,6 +75,7 @@ private:
   ::st::proto::ImplementationProfile profile;
   ::st::GpuConstants constants;
   std::unique_ptr<::st::GpuCosts> costs;
+  std::vector<std::string> notes; ///< for stderr, once there is an answer
 };
 
 } // namespace mlir::st

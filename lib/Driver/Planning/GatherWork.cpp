@@ -479,6 +479,12 @@ static void gatherStates(ProgramOp program, const DenseMap<Operation *, int64_t>
           source = found->second;
         gatherUsers(read.getResult(), blocks, users[source]);
       }
+  // Of some, only a part is taken, once a step: positions where a rank has a part of the sequence.
+  for (auto task : program.getOps<TaskOp>())
+    if (task.getPhase() == "prologue")
+      for (auto read : task.getOps<ReadOp>())
+        if (users[read.getSource()].empty())
+          gatherUsers(read.getResult(), blocks, users[read.getSource()]);
   llvm::StringMap<StringRef> symbols;
   for (auto state : program.getOps<StateOp>())
     symbols[state.getName()] = state.getSymName();

@@ -1,5 +1,8 @@
 #include "lib/Driver/Planning/PlanInput.h"
 
+#include "lib/Driver/Planning/RunProfile.h"
+#include "lib/Frontend/DeepSpeed/DeepSpeedConfig.h"
+
 #include "absl/strings/str_cat.h"
 #include "mlir/IR/Diagnostics.h"
 #include "llvm/Support/FormatVariadic.h"
@@ -138,6 +141,68 @@ static ::st::Recompute recomputeOf(RunRecomputation recomputation) {
   llvm_unreachable("unknown recomputation");
 }
 
+static const char *precisionOf(const TrainingRun &run) {
+  return run.precision == RunPrecision::F16    ? "f16"
+         : run.precision == RunPrecision::BF16 ? "bf16"
+                                               : "f32";
+}
+
+/// Whether the configuration has a key as "auto" or null.
+static bool isLeftOpen(const TrainingRun &run, StringRef key) {
+  return llvm::any_of(run.fates, [&](const KeyFate &fate) {
+    return fate.key == key && fate.reason == kLeftToTheRun;
+  });
+}
+
+/// Refuses what the planner does not place elsewhere.
+static absl::Status checkOffload(const TrainingRun &run) {
+  if (run.parameterOffload != RunOffload::None)
+    return absl::InvalidArgumentError(run.path + ": parameters in the memory of the host or on disk are not planned; "
+                                                 "expected offload_param with device none");
+  if (run.optimizerOffload == RunOffload::Disk)
+    return absl::InvalidArgumentError(run.path + ": optimizer state on disk is not planned; expected offload_optimizer "
+                                                 "with device none or cpu");
+  return absl::OkStatus();
+}
+
+absl::Status mlir::st::addDeepSpeedConfig(StringRef text, StringRef path, int64_t devices, PlanInput &input) {
+  TrainingRun run;
+  run.layers = input.model.layers;
+  if (absl::Status status = readDeepSpeedConfig(text, path, run, devices); !status.ok())
+    return status;
+  if (absl::Status status = checkOffload(run); !status.ok())
+    return status;
+  input.model.precision = precisionOf(run);
+  input.optimizer = run.optimizer;
+  input.autotunes = run.autotunes;
+  input.fates = planFates(run);
+  input.globalBatch = run.globalBatch;
+  input.run = run;
+  if (isLeftOpen(run, "train_micro_batch_size_per_gpu")) {
+    PlanInput::OpenRun &open = input.openRun.emplace();
+    open.zeroLevels = {run.zeroStage};
+    if (isLeftOpen(run, "zero_optimization.stage"))
+      open.zeroLevels = {0, 1, 2, 3};
+    if (run.recomputation != RunRecomputation::None)
+      open.recompute = recomputeOf(run.recomputation);
+    open.offloadsOptimizer = run.optimizerOffload != RunOffload::None;
+    return absl::OkStatus();
+  }
+  if (run.globalBatch == 0 || run.microBatch == 0)
+    return absl::OkStatus();
+  ::st::Layout layout;
+  layout.tensor = run.tensorParallel;
+  layout.stages = run.pipelineParallel;
+  layout.replicas = std::max<int64_t>(run.dataParallel, 1);
+  layout.microBatch = run.microBatch;
+  layout.microBatches = std::max<int64_t>(run.accumulation, 1);
+  layout.zero = run.zeroStage;
+  layout.offloadOptimizer = run.optimizerOffload != RunOffload::None;
+  layout.recompute = recomputeOf(run.recomputation);
+  input.layout = layout;
+  return absl::OkStatus();
+}
+
 absl::StatusOr<PlanInput> mlir::st::readTrainingRun(const TrainingRun &run) {
   auto refuse = [&](const Twine &what) {
     return absl::InvalidArgumentError((run.path + ": " + what).str());
@@ -147,6 +212,11 @@ absl::StatusOr<PlanInput> mlir::st::readTrainingRun(const TrainingRun &run) {
   if (run.swiglu || run.rmsNorm || run.positions != RunPositions::Learned || run.keyValueHeads != run.heads)
     return refuse("the model has gated inner layers, RMS norms, shared key heads or positions that are not "
                   "learned; expected Megatron's GPT or BERT without them");
+  if (!run.linearBias || (run.headSize != 0 && run.headSize * run.heads != run.hidden))
+    return refuse("the model has products without bias, or heads that do not fill the hidden size; expected Megatron's "
+                  "GPT or BERT with the defaults of both");
+  if (absl::Status status = checkOffload(run); !status.ok())
+    return status;
   PlanInput input;
   ::st::PlannedModel sizes;
   sizes.hidden = run.hidden;
@@ -162,10 +232,8 @@ absl::StatusOr<PlanInput> mlir::st::readTrainingRun(const TrainingRun &run) {
       !parsed.ok())
     return parsed;
   input.task = isBert ? Task::MaskedLm : Task::CausalLm;
-  const char *precision = run.precision == RunPrecision::F16    ? "f16"
-                          : run.precision == RunPrecision::BF16 ? "bf16"
-                                                                : "f32";
-  describeModel(input, isBert ? "megatron-bert" : "megatron-gpt", run.sequence, precision);
+  input.config.tieWordEmbeddings = !run.untiedEmbeddings;
+  describeModel(input, isBert ? "megatron-bert" : "megatron-gpt", run.sequence, precisionOf(run));
   input.vocabularyMultiple = run.vocabularyMultiple;
   input.optimizer = run.optimizer;
   ::st::Layout layout;
@@ -188,7 +256,8 @@ absl::StatusOr<PlanInput> mlir::st::readTrainingRun(const TrainingRun &run) {
                   " replicas x micro-batch " + Twine(layout.microBatch));
   input.layout = layout;
   input.globalBatch = layout.globalBatch();
-  input.fates = run.fates;
+  input.fates = planFates(run);
   input.measured = run.measured;
+  input.run = run;
   return input;
 }

@@ -23,13 +23,26 @@ struct PlanInput {
   int64_t globalBatch = 0; ///< 0: not said
   /// DeepSpeed's autotuner is to choose the micro-batch and the level of ZeRO.
   bool autotunes = false;
+  /// A run of DeepSpeed that leaves its micro-batch open: replicas alone, these ZeRO levels, and what else it says.
+  struct OpenRun {
+    std::vector<int64_t> zeroLevels;
+    std::optional<::st::Recompute> recompute;
+    bool offloadsOptimizer = false;
+  };
+  std::optional<OpenRun> openRun;
   std::vector<KeyFate> fates;
   std::optional<RunMeasurements> measured;
+  /// What was described, for the switches of the profile that it speaks of.
+  std::optional<TrainingRun> run;
 };
 
 /// Of a folder with a config.json, or the file. Errors are one line.
 absl::StatusOr<PlanInput> readModelFolder(const std::string &path, std::optional<Task> task,
                                           std::optional<int64_t> sequence, const std::string &precision);
+
+/// A DeepSpeed configuration over a model folder, on so many devices: only the run is DeepSpeed's. `path` names the
+/// configuration in errors.
+absl::Status addDeepSpeedConfig(StringRef text, StringRef path, int64_t devices, PlanInput &input);
 
 /// Of a run that was read from Megatron's or DeepSpeed's files.
 absl::StatusOr<PlanInput> readTrainingRun(const TrainingRun &run);

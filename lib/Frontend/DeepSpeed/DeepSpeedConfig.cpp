@@ -176,7 +176,7 @@ absl::Status ConfigReader::readValue(const std::string &name, const llvm::json::
                                       suggestDeepSpeedKey(name));
   KeyFate fate{KeyFate::Honoured, name, "", lineOf(name)};
   if (!isGiven(value)) {
-    fate.reason = "left to the arguments of the run";
+    fate.reason = kLeftToTheRun;
   } else {
     ST_RETURN_IF_ERROR(checkKind(*key, name, value));
     ST_RETURN_IF_ERROR(checkOff(*key, name, value));

@@ -5,6 +5,8 @@
 
 #include "gtest/gtest.h"
 
+#include <random>
+
 using namespace st;
 
 static std::vector<GroupTimes> play(PipelineSchedule schedule, int64_t groups, int64_t chunks, int64_t microBatches,
@@ -16,7 +18,8 @@ static std::vector<GroupTimes> play(PipelineSchedule schedule, int64_t groups, i
   layout.schedule = schedule;
   PipelineCosts costs;
   costs.stages.assign(groups, std::vector<StageTimes>(chunks, times));
-  costs.message = message;
+  if (groups > 1)
+    costs.links.assign(groups, {message, 0});
   return playPipeline(layout, costs, mlir::st::makePipelineOrder(), true);
 }
 
@@ -65,4 +68,53 @@ TEST(Pipeline, WorkAndWaitsAddUp) {
     for (const GroupTimes &group : play(PipelineSchedule::OneForwardOneBackward, 4, 1, 9, {10, 20, 0}, message))
       EXPECT_NEAR(group.forward + group.backward + group.weight + group.forwardWait + group.backwardWait + group.sending,
                   group.end, 1e-6);
+}
+
+// The closed form bounds each group's end, whatever the times are; equal stages without messages
+// reach it.
+TEST(Pipeline, BoundsItsPlay) {
+  std::mt19937 random(1);
+  auto draw = [&](double least, double most) {
+    return std::uniform_real_distribution<double>(least, most)(random);
+  };
+  for (int round = 0; round < 300; ++round) {
+    Layout layout;
+    layout.stages = std::uniform_int_distribution<int64_t>(1, 8)(random);
+    layout.microBatches = layout.stages * std::uniform_int_distribution<int64_t>(1, 5)(random);
+    layout.schedule = static_cast<PipelineSchedule>(round % 4);
+    if (layout.stages == 1)
+      layout.schedule = PipelineSchedule::OneForwardOneBackward;
+    layout.virtualStages = layout.schedule == PipelineSchedule::Interleaved ? 1 + round % 3 : 1;
+    const bool splits = layout.schedule == PipelineSchedule::ZeroBubbleH1;
+    PipelineCosts costs;
+    for (int64_t group = 0; group < layout.stages; ++group) {
+      costs.stages.emplace_back();
+      for (int64_t chunk = 0; chunk < layout.virtualStages; ++chunk)
+        costs.stages.back().push_back({draw(1, 10), draw(1, 20), splits ? draw(1, 10) : 0});
+      if (layout.stages > 1) {
+        const double message = draw(0, 5);
+        costs.links.push_back({message, round % 2 == 0 ? message : 0});
+      }
+    }
+    const PipelineOrder order = mlir::st::makePipelineOrder();
+    const auto played = playPipeline(layout, costs, order), bound = boundPipeline(layout, costs);
+    PipelineMemo memo;
+    for (int repeat = 0; repeat < 2; ++repeat)
+      EXPECT_EQ(memo.play(layout, costs, order).back().end, played.back().end);
+    for (size_t group = 0; group < played.size(); ++group) {
+      EXPECT_LE(bound[group].end, played[group].end * (1 + 1e-12))
+          << printLayout(layout) << ", group " << group;
+      EXPECT_NEAR(bound[group].forward, played[group].forward, 1e-9);
+      EXPECT_NEAR(bound[group].sending, played[group].sending, 1e-9);
+      EXPECT_EQ(memo.inFlight(layout, order, static_cast<int64_t>(group)), played[group].inFlight)
+          << printLayout(layout);
+    }
+  }
+  Layout layout;
+  layout.stages = 6;
+  layout.microBatches = 20;
+  PipelineCosts costs;
+  costs.stages.assign(6, {{10, 20, 0}});
+  costs.links.assign(6, {0, 0});
+  EXPECT_NEAR(boundPipeline(layout, costs).front().end, (20 + 6 - 1) * 30.0, 1e-9);
 }

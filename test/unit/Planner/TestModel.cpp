@@ -2,9 +2,16 @@
 
 #include "lib/Costs/Profile.h"
 #include "lib/Driver/Planning/PlannedModels.h"
-#include "lib/Timing/ClusterDescription.h"
+
+#include <cstdlib>
+#include <string_view>
 
 using namespace st;
+
+bool st::testsAll() {
+  const char *wish = std::getenv("ST_PLANNER_TESTS");
+  return wish && std::string_view(wish) == "all";
+}
 
 static proto::OpWork *addOp(proto::PhaseWork &phase, proto::OpWork::Kind kind, const char *region) {
   proto::OpWork *op = phase.add_ops();
@@ -50,6 +57,8 @@ absl::StatusOr<const proto::ProgramWork *> TestBlocks::get(const BlockKey &key) 
   work.set_boundary_elements(elements);
   for (int64_t block = 0; block <= kCompiledLayers + 1; ++block) {
     const bool isLayer = block > 0 && block <= kCompiledLayers;
+    if (!isLayer && hasLayersAlone)
+      continue;
     const int64_t width = isLayer ? 4 * hidden : model.vocabulary;
     for (const char *name : {"forward", "backward"}) {
       proto::PhaseWork &phase = *work.add_phases();
@@ -107,10 +116,10 @@ TestPlan::TestPlan(unsigned seed) : random(seed), blocks(model), order(mlir::st:
   profile = *findProfile(profiles[std::uniform_int_distribution<size_t>(0, profiles.size() - 1)(random)]);
 }
 
-StepInputs TestPlan::inputs(const proto::ClusterDescription &other) {
+StepInputs TestPlan::inputs(const proto::ClusterDescription &other, BlockSource *otherBlocks) {
   costs = std::make_unique<GpuCosts>(other, profile, GpuConstants{});
   constexpr double kStepUs = 1000;
-  return {model, other, profile, *costs, blocks, order, kStepUs, *optimizerBytes("adam")};
+  return {model, other, profile, *costs, otherBlocks ? *otherBlocks : blocks, order, kStepUs, *optimizerBytes("adam")};
 }
 
 Layout TestPlan::drawLayout() {
@@ -122,7 +131,9 @@ Layout TestPlan::drawLayout() {
     layout.replicas = draw({1, 1, 2, 4, 8, 16});
     layout.microBatch = draw({1, 2, 4, 8});
     layout.microBatches = layout.stages * draw({1, 2, 3, 8});
-    layout.zero = draw({0, 0, 1});
+    layout.zero = draw({0, 0, 1, 2, 3});
+    layout.offloadOptimizer = layout.zero > 0 && cluster.has_host_bytes_per_node() && draw({0, 1}) == 1;
+    layout.placement = static_cast<RankOrder>(draw({0, 0, 1, 2, 3, 4, 5, 6}));
     layout.recompute = static_cast<Recompute>(draw({0, 1, 2}));
     layout.sequenceParallel = layout.tensor > 1 && draw({0, 1}) == 1;
     if (layout.stages > 1 && draw({0, 1}) == 1 && model.layers % (2 * layout.stages) == 0) {
@@ -138,8 +149,13 @@ Layout TestPlan::drawLayout() {
 
 SearchSpace TestPlan::drawSpace() {
   SearchSpace space;
-  space.devices = cluster.max_nodes() > 1 ? cluster.devices_per_node() * draw({1, 2, 4}) : cluster.devices_per_node();
-  space.globalBatch = space.devices * draw({1, 4, 8, 12});
-  space.zero = {0, 1};
+  space.devices =
+      cluster.devices_per_node() * (cluster.max_nodes() > 1 ? draw({1, 2, 3, 4, 8}) : 1);
+  space.globalBatch = space.devices * draw({1, 2, 4, 8, 12});
+  space.zero = draw({0, 1}) == 0 ? std::vector<int64_t>{0, 1} : std::vector<int64_t>{0, 1, 2, 3};
+  if (draw({0, 1, 2}) == 0)
+    space.schedules.push_back(PipelineSchedule::GPipe);
+  if (draw({0, 1, 2}) == 0)
+    space.offloadOptimizer = {false, true};
   return space;
 }

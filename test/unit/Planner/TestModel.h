@@ -4,17 +4,23 @@
 
 #include "lib/Costs/GpuCosts.h"
 #include "lib/Planner/Search.h"
+#include "lib/Timing/ClusterDescription.h"
 
 #include <map>
 #include <random>
 
 namespace st {
 
+/// Whether long tests try all that they can: ST_PLANNER_TESTS=all.
+bool testsAll();
+
 /// Blocks of a transformer by its products and passes alone. The planner must not know the difference.
 class TestBlocks : public BlockSource {
 public:
   explicit TestBlocks(const PlannedModel &model) : model(model) {}
   absl::StatusOr<const proto::ProgramWork *> get(const BlockKey &key) override;
+
+  bool hasLayersAlone = false; ///< nothing to do for the embeddings and the head
 
 private:
   const PlannedModel &model;
@@ -27,21 +33,20 @@ public:
   explicit TestPlan(unsigned seed);
 
   StepInputs inputs() { return inputs(cluster); }
-  /// With another cluster, which the result refers to.
-  StepInputs inputs(const proto::ClusterDescription &other);
+  /// With another cluster, which the result refers to, and other blocks.
+  StepInputs inputs(const proto::ClusterDescription &other, BlockSource *otherBlocks = nullptr);
   /// A layout that can run.
   Layout drawLayout();
   SearchSpace drawSpace();
+  int64_t draw(std::initializer_list<int64_t> values);
 
   std::mt19937 random;
   PlannedModel model;
   proto::ClusterDescription cluster;
   proto::ImplementationProfile profile;
+  TestBlocks blocks;
 
 private:
-  int64_t draw(std::initializer_list<int64_t> values);
-
-  TestBlocks blocks;
   PipelineOrder order;
   std::unique_ptr<GpuCosts> costs;
 };

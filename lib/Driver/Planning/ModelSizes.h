@@ -1,0 +1,38 @@
+// The same kind of model in other sizes: what --largest-model looks through.
+#ifndef ST_DRIVER_PLANNING_MODELSIZES_H
+#define ST_DRIVER_PLANNING_MODELSIZES_H
+
+#include "lib/Driver/Planning/PlanInput.h"
+
+namespace mlir::st {
+
+struct ModelSize {
+  std::string name; ///< may be empty
+  int64_t layers = 0, hidden = 0, heads = 0;
+  int64_t ffnHidden = 0; ///< 0: as wide, against the hidden size, as the model's own
+};
+
+/// Sizes in ascending order.
+struct ModelScale {
+  std::string name; ///< "layers of hidden size 12288", a file
+  std::vector<ModelSize> sizes;
+};
+
+/// The model's width with 1 to 1024 layers.
+ModelScale scaleLayers(const PlanInput &input);
+
+/// The model's proportions: heads of its size in fours, layers and hidden size with them. Of a
+/// model with 96 layers of 12288 and 96 heads (GPT-3) that is n layers of 128 n.
+ModelScale scaleProportions(const PlanInput &input);
+
+/// Of a CSV file with columns layers, hidden, heads, and if wanted name and ffn_hidden.
+/// InvalidArgument names the file, the line, the column, what was expected and what was found.
+absl::StatusOr<ModelScale> parseModelSizes(StringRef text, const std::string &path);
+
+/// The input with a model of this size. InvalidArgument where the heads do not divide the hidden
+/// size.
+absl::StatusOr<PlanInput> resizeModel(const PlanInput &input, const ModelSize &size);
+
+} // namespace mlir::st
+
+#endif // ST_DRIVER_PLANNING_MODELSIZES_H

@@ -1,0 +1,18 @@
+// A plan's step as the figures that the pictures of a step take.
+#ifndef ST_REPORT_PLANFIGURES_H
+#define ST_REPORT_PLANFIGURES_H
+
+#include "lib/Proto/plan.pb.h"
+#include "lib/Report/StepFigures.h"
+
+namespace st {
+
+/// What a part of a step is to the pictures.
+TimeClass classOfPart(const proto::PlanPart &part);
+
+/// The tracks and the times by class of each device group. The step must have its timeline.
+StepFigures figuresOfPlan(const proto::PlanStep &step);
+
+} // namespace st
+
+#endif // ST_REPORT_PLANFIGURES_H

@@ -1,0 +1,18 @@
+// A plan as one page that a browser opens without a network.
+#ifndef ST_REPORT_PLANPAGE_H
+#define ST_REPORT_PLANPAGE_H
+
+#include "lib/Proto/plan.pb.h"
+
+#include <string>
+
+namespace st {
+
+/// HTML that is XML as well: the best layout, the front of time against memory, the timeline of its
+/// step, where the time goes, memory by class, and why other layouts lost. A report without
+/// candidates has no front. The element of id "plan" has the best layout as JSON.
+std::string printPlanPage(const proto::PlanReport &report);
+
+} // namespace st
+
+#endif // ST_REPORT_PLANPAGE_H

@@ -1,0 +1,114 @@
+// Where ranks are, counted device by device.
+
+#include "TestModel.h"
+
+#include "lib/Planner/Placement.h"
+
+#include "gtest/gtest.h"
+
+#include <set>
+
+using namespace st;
+
+namespace {
+
+/// Nodes of a group along an axis, at most.
+size_t mostNodes(const RankNumbering &numbering, const Layout &layout, int64_t node,
+                 bool alongTensor) {
+  size_t most = 0;
+  for (int64_t stage = 0; stage < layout.stages; ++stage)
+    for (int64_t other = 0; other < (alongTensor ? layout.replicas : layout.tensor); ++other) {
+      std::set<int64_t> nodes;
+      for (int64_t own = 0; own < (alongTensor ? layout.tensor : layout.replicas); ++own)
+        nodes.insert(numbering.id(alongTensor ? own : other, alongTensor ? other : own, stage) /
+                     node);
+      most = std::max(most, nodes.size());
+    }
+  return most;
+}
+
+std::vector<RankOrder> allOrders() {
+  std::vector<RankOrder> orders;
+  for (int i = 0; i <= static_cast<int>(RankOrder::PipelineDataTensor); ++i)
+    orders.push_back(static_cast<RankOrder>(i));
+  return orders;
+}
+
+} // namespace
+
+TEST(Placement, CountsNodesOfTheWorstGroup) {
+  const proto::ClusterDescription cluster = *builtinClusterDescription("dgx-a100-80gb");
+  for (int64_t tensor : {1, 2, 3, 4, 6, 8, 12, 16})
+    for (int64_t stages : {1, 2, 3, 5, 8})
+      for (int64_t replicas : {1, 2, 3, 8})
+        for (RankOrder order : allOrders()) {
+          Layout layout;
+          layout.tensor = tensor;
+          layout.stages = stages;
+          layout.replicas = replicas;
+          layout.placement = order;
+          const RankNumbering numbering(cluster, layout);
+          const RankPlacement placement = placeRanks(cluster, layout);
+          for (bool alongTensor : {true, false}) {
+            const GroupPlacement &group = alongTensor ? placement.tensor : placement.data;
+            const auto nodes = static_cast<int>(mostNodes(numbering, layout, 8, alongTensor));
+            EXPECT_EQ(group.perNode, (group.ranks + nodes - 1) / nodes) << printLayout(layout);
+            EXPECT_LE(group.sharers, 8);
+          }
+        }
+}
+
+TEST(Placement, NumbersEachRankOnce) {
+  const proto::ClusterDescription cluster = *builtinClusterDescription("dgx-a100-80gb");
+  Layout layout;
+  layout.tensor = 2;
+  layout.stages = 3;
+  layout.replicas = 5;
+  for (RankOrder order : allOrders()) {
+    layout.placement = order;
+    const RankNumbering numbering(cluster, layout);
+    std::set<int64_t> ids;
+    for (int64_t shard = 0; shard < 2; ++shard)
+      for (int64_t replica = 0; replica < 5; ++replica)
+        for (int64_t stage = 0; stage < 3; ++stage)
+          ids.insert(numbering.id(shard, replica, stage));
+    EXPECT_EQ(ids.size(), 30U);
+    EXPECT_EQ(*ids.rbegin(), 29);
+  }
+}
+
+TEST(Placement, LinksCrossWhereANodeEnds) {
+  const proto::ClusterDescription cluster = *builtinClusterDescription("dgx-a100-80gb");
+  Layout layout;
+  layout.tensor = 2;
+  layout.stages = 8;
+  const RankPlacement placement = placeRanks(cluster, layout);
+  for (int64_t group = 0; group + 1 < 8; ++group)
+    EXPECT_EQ(placement.links[group].crossesNodes, group == 3) << group;
+  EXPECT_EQ(placement.links[3].sharers, 2);
+  EXPECT_EQ(placement.tied.perNode, 1);
+}
+
+// Within a node without far devices, and with one axis alone, no order differs.
+TEST(Placement, ConsidersOrdersOnlyWhereTheyMatter) {
+  const proto::ClusterDescription cluster = *builtinClusterDescription("dgx-a100-80gb");
+  Layout layout;
+  layout.tensor = 2;
+  layout.stages = 2;
+  layout.replicas = 2;
+  EXPECT_EQ(distinctOrders(cluster, layout, {}).size(), 1U);
+  layout = {};
+  layout.replicas = 64;
+  EXPECT_EQ(distinctOrders(cluster, layout, {}).size(), 1U);
+  layout.tensor = 8;
+  EXPECT_EQ(distinctOrders(cluster, layout, {}).size(), 2U);
+}
+
+TEST(Placement, PrintsAMapping) {
+  Layout layout;
+  layout.tensor = 2;
+  layout.replicas = 2;
+  layout.placement = RankOrder::DataTensorPipeline;
+  EXPECT_EQ(printDeviceMapping({}, layout), "{\n    \"stage_0\": {\"shard_0\": [\"GPU:0\", "
+                                            "\"GPU:1\"], \"shard_1\": [\"GPU:2\", \"GPU:3\"]}}");
+}

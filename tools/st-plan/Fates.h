@@ -1,0 +1,19 @@
+// What became of the keys of a user's configuration.
+#ifndef ST_TOOLS_ST_PLAN_FATES_H
+#define ST_TOOLS_ST_PLAN_FATES_H
+
+#include "lib/Frontend/TrainingRun.h"
+#include "lib/Proto/plan.pb.h"
+
+namespace mlir::st {
+
+/// How many keys are honoured, and those without effect by the reason for it. Empty where there are
+/// none.
+std::string printFates(const std::vector<KeyFate> &fates);
+
+void addFates(const std::vector<KeyFate> &fates,
+              google::protobuf::RepeatedPtrField<::st::proto::PlanKey> &keys);
+
+} // namespace mlir::st
+
+#endif // ST_TOOLS_ST_PLAN_FATES_H
