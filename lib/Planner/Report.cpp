@@ -153,6 +153,7 @@ absl::StatusOr<proto::PlanReport> describeSearch(const StepInputs &inputs, const
     added.set_predicted_ms(candidate.ms);
     added.set_memory_mib(candidate.bytes / kMib);
     added.set_reason(candidate.reason);
+    added.set_bound_ms(candidate.boundMs);
   }
   return report;
 }
