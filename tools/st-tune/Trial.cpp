@@ -19,8 +19,8 @@
 
 using namespace mlir::st;
 
-/// Of what a trial prints so much is read.
-constexpr uint64_t kLargestOutput = uint64_t(256) << 20;
+/// Of what a trial prints this much is read, from the end.
+constexpr size_t kLargestOutput = size_t(64) << 20;
 constexpr size_t kLongestReason = 400;
 
 std::string mlir::st::trialKey(const TuneSettings &settings, const CandidateSet &set,
@@ -50,6 +50,12 @@ static std::string lastLine(llvm::StringRef text) {
       text.rtrim().rsplit('\n').second.empty() ? text.rtrim() : text.rtrim().rsplit('\n').second;
   return ::st::escapeControls(
       absl::string_view(line.data(), std::min(line.size(), kLongestReason)));
+}
+
+static absl::StatusOr<std::string> readTail(const std::string &path) {
+  ST_ASSIGN_OR_RETURN(std::unique_ptr<::st::MappedFile> file, ::st::MappedFile::open(path));
+  const absl::string_view content = file->content();
+  return std::string(content.substr(content.size() - std::min(content.size(), kLargestOutput)));
 }
 
 static bool saysOutOfMemory(llvm::StringRef text) {
@@ -147,8 +153,8 @@ absl::StatusOr<Ended> TrialRun::runCommand(const std::vector<std::string> &argum
                       runChild(arguments, out, error, std::max(0.0, limitSeconds - row.seconds)));
   row.seconds += end.seconds;
   Ended ended{end, {}, {}};
-  ST_ASSIGN_OR_RETURN(ended.out, ::st::readFile(out, kLargestOutput));
-  ST_ASSIGN_OR_RETURN(ended.error, ::st::readFile(error, kLargestOutput));
+  ST_ASSIGN_OR_RETURN(ended.out, readTail(out));
+  ST_ASSIGN_OR_RETURN(ended.error, readTail(error));
   return ended;
 }
 
@@ -192,7 +198,7 @@ absl::Status TrialRun::readInStep(const Ended &ended) {
   }
   if (!settings.compiles)
     return absl::OkStatus(); // It is ranked by its end-to-end throughput.
-  absl::StatusOr<std::string> metrics = ::st::readFile(path("metrics.jsonl"), kLargestOutput);
+  absl::StatusOr<std::string> metrics = readTail(path("metrics.jsonl"));
   ST_ASSIGN_OR_RETURN(InStepTime time,
                       metrics.ok() ? readMetrics(*metrics) : readPrintedSteps(ended.out));
   row.inStepMs = time.ms;
