@@ -84,6 +84,13 @@ def simulated(folder):
     st.check_run([*st.COMPILE, "-q", model, f"--target={target}", "--batch=8", "--seq=16", f"--parallel={best}", "-o", folder / "by-hand"])
     text = st.check_run([folder / "by-hand", "--timing-only"]).stdout
     st.expect(float(re.search(r"^simulated step ([\d.]+) ms", text, re.M)[1]) == fastest["in_step_ms"], text)
+    # Steps that run, by their metrics or by what is printed, have the simulated time of the step that is only timed.
+    one = plan_file(folder, (1.0, 0, fastest["layout"]))
+    for number, launch in enumerate(([], ["--launch={binary} --steps={steps}"])):
+        lines = folder / f"steps-{number}.jsonl"
+        tune(model, f"--plan={one}", f"--target={target}", "--steps=2", "--baseline=false", f"--results={lines}", *launch, *COMPILE)
+        row, = rows(lines)
+        st.expect(row["in_step_ms"] == fastest["in_step_ms"] and row["simulated"], f"{row}, expected {fastest['in_step_ms']} ms")
     # A second time nothing runs but the doubling, which the first run left out.
     again = tune(*flags, f"--results={results}")
     st.expect(rows(results)[:3] == found, "finished trials ran again")

@@ -4,6 +4,7 @@
 
 #include "absl/status/statusor.h"
 
+#include <cstdint>
 #include <string>
 #include <vector>
 

@@ -30,12 +30,14 @@ static double meanFrom(const std::vector<double> &values, size_t first) {
 }
 
 static absl::StatusOr<InStepTime> summarise(const StepTimes &times) {
-  if (!times.simulated.empty())
-    return InStepTime{meanFrom(times.simulated, 0), true};
-  if (times.wall.size() < 2)
+  const bool isSimulated = !times.simulated.empty();
+  if (!isSimulated && times.wall.size() < 2)
     return notFound(
         absl::StrCat("expected the times of at least two steps, found ", times.wall.size()));
-  return InStepTime{meanFrom(times.wall, 1), false};
+  const double ms = isSimulated ? meanFrom(times.simulated, 0) : meanFrom(times.wall, 1);
+  if (!(ms > 0))
+    return notFound("the steps are too short for the clock");
+  return InStepTime{ms, isSimulated};
 }
 
 absl::StatusOr<InStepTime> mlir::st::readMetrics(StringRef text) {

@@ -6,6 +6,7 @@
 #include "absl/status/statusor.h"
 #include "llvm/ADT/StringRef.h"
 
+#include <cstdint>
 #include <optional>
 #include <string>
 
@@ -35,6 +36,7 @@ public:
   /// none matches; an error where the group holds no positive number.
   absl::StatusOr<std::optional<double>> find(llvm::StringRef text) const;
 
+  const std::string &getFlag() const { return flag; }
   const std::string &getRegex() const { return regex; }
 
 private:

@@ -5,6 +5,8 @@
 #include "absl/strings/str_replace.h"
 #include "llvm/ADT/STLExtras.h"
 
+#include <cctype>
+
 using namespace mlir::st;
 
 /// Those that say where files of the trial are, and how long it runs.

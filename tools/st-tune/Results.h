@@ -5,6 +5,7 @@
 #include "absl/status/statusor.h"
 #include "llvm/Support/JSON.h"
 
+#include <cstdint>
 #include <map>
 #include <memory>
 #include <string>

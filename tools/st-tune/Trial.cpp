@@ -17,6 +17,8 @@
 #include "llvm/Support/Regex.h"
 #include "llvm/Support/SHA256.h"
 
+#include <algorithm>
+
 using namespace mlir::st;
 
 /// Of what a trial prints this much is read, from the end.
@@ -94,6 +96,7 @@ private:
   void fail(TrialStatus status, const std::string &error);
   void failWith(const Ended &ended, TrialStatus status, llvm::StringRef what);
   absl::Status readFigures(const Ended &ended);
+  absl::StatusOr<double> findFigure(const FigurePattern &pattern, const Ended &ended) const;
   absl::Status readInStep(const Ended &ended);
   absl::Status readEndToEnd(const Ended &ended);
   void describe();
@@ -108,7 +111,6 @@ private:
   const TuneCandidate &candidate;
   const double limitSeconds;
   const std::string folder;
-  std::string command;
   TrialRow row;
 };
 
@@ -181,18 +183,22 @@ absl::StatusOr<bool> TrialRun::compile() {
   return false;
 }
 
+/// In samples a second.
+absl::StatusOr<double> TrialRun::findFigure(const FigurePattern &pattern,
+                                            const Ended &ended) const {
+  for (const std::string *text : {&ended.out, &ended.error}) {
+    ST_ASSIGN_OR_RETURN(std::optional<double> figure, pattern.find(*text));
+    if (figure)
+      return toSamplesPerSecond(*figure, settings.unit, candidate.layout.globalBatch(),
+                                set.sequence);
+  }
+  return absl::NotFoundError(absl::StrCat("nothing that it printed matches ", pattern.getFlag()));
+}
+
 absl::Status TrialRun::readInStep(const Ended &ended) {
   const auto batch = static_cast<double>(candidate.layout.globalBatch());
   if (settings.inStep) {
-    std::optional<double> figure;
-    for (const std::string *text : {&ended.out, &ended.error})
-      if (!figure) {
-        ST_ASSIGN_OR_RETURN(figure, settings.inStep->find(*text));
-      }
-    if (!figure)
-      return absl::NotFoundError("nothing that it printed matches --metric-pattern");
-    row.inStepSamplesPerSecond =
-        toSamplesPerSecond(*figure, settings.unit, candidate.layout.globalBatch(), set.sequence);
+    ST_ASSIGN_OR_RETURN(row.inStepSamplesPerSecond, findFigure(*settings.inStep, ended));
     row.inStepMs = batch / row.inStepSamplesPerSecond * 1e3;
     return absl::OkStatus();
   }
@@ -210,15 +216,7 @@ absl::Status TrialRun::readInStep(const Ended &ended) {
 /// The wall clock of a simulator says nothing of the device that it simulates.
 absl::Status TrialRun::readEndToEnd(const Ended &ended) {
   if (settings.endToEnd) {
-    std::optional<double> figure;
-    for (const std::string *text : {&ended.out, &ended.error})
-      if (!figure) {
-        ST_ASSIGN_OR_RETURN(figure, settings.endToEnd->find(*text));
-      }
-    if (!figure)
-      return absl::NotFoundError("nothing that it printed matches --end-to-end-pattern");
-    row.endToEndSamplesPerSecond =
-        toSamplesPerSecond(*figure, settings.unit, candidate.layout.globalBatch(), set.sequence);
+    ST_ASSIGN_OR_RETURN(row.endToEndSamplesPerSecond, findFigure(*settings.endToEnd, ended));
   } else if (settings.launch.uses("steps") && !row.isSimulated) {
     row.endToEndSamplesPerSecond =
         static_cast<double>(candidate.layout.globalBatch()) * settings.steps / ended.end.seconds;
@@ -239,8 +237,8 @@ absl::Status TrialRun::execute() {
   values["name"] = row.name;
   values["steps"] = absl::StrCat(settings.steps);
   values["sequence"] = absl::StrCat(set.sequence);
-  command = settings.launch.expand(values);
-  ST_ASSIGN_OR_RETURN(Ended ended, runCommand({"/bin/sh", "-c", command}, "run"));
+  ST_ASSIGN_OR_RETURN(Ended ended,
+                      runCommand({"/bin/sh", "-c", settings.launch.expand(values)}, "run"));
   detail("run_s", ended.end.seconds);
   if (!ended.end.succeeded()) {
     failWith(ended, TrialStatus::Failed, "the run");
