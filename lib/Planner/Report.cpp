@@ -197,6 +197,7 @@ absl::StatusOr<proto::PlanReport> describeSearch(const StepInputs &inputs, const
     added.set_memory_mib(candidate.bytes / kMib);
     added.set_bound_ms(candidate.boundMs);
     added.set_reason(candidate.reason);
+    added.set_bound_ms(candidate.boundMs);
   }
   return report;
 }

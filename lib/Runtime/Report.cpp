@@ -73,7 +73,8 @@ std::string printStepJson(const StepReport &report) {
                       printMetric(report.loss, 9), printMetric(report.learningRate, 17));
   if (report.simulatedPicoseconds)
     absl::StrAppend(&line, ", \"sim_ms\": ", printMilliseconds(*report.simulatedPicoseconds));
-  absl::StrAppendFormat(&line, ", \"host_s\": %.6f", report.hostSeconds);
+  absl::StrAppendFormat(&line, ", \"host_s\": %.6f, \"data_s\": %.6f", report.hostSeconds,
+                        report.dataSeconds);
   for (const auto &[name, value] : report.metrics)
     absl::StrAppend(&line, ", ", quoteJson(name), ": ", printMetric(value, 9));
   return line + "}\n";

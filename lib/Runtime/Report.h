@@ -26,6 +26,7 @@ struct StepReport {
   double learningRate = 0;
   std::optional<int64_t> simulatedPicoseconds; ///< none on a real device
   double hostSeconds = 0;
+  double dataSeconds = 0; ///< of these, making the batch and handing it to the devices
   std::map<std::string, float> metrics;
 };
 
@@ -33,8 +34,8 @@ struct StepReport {
 /// digits that tell any two floats apart, the simulated time every picosecond.
 std::string printStep(const StepReport &report);
 
-/// The same as a line of JSON: step, loss, lr, sim_ms, host_s and the program's
-/// own metrics.
+/// The same as a line of JSON: step, loss, lr, sim_ms, host_s, data_s and the
+/// program's own metrics.
 std::string printStepJson(const StepReport &report);
 
 /// Milliseconds to the picosecond, without trailing zeros.

@@ -266,6 +266,7 @@ absl::Status Trainer::runStep(int64_t step) {
   report.step = step;
   report.learningRate = schedule.at(step);
   ST_RETURN_IF_ERROR(feeder->feed(batch, {trainer.seed, step, report.learningRate}));
+  report.dataSeconds = watch.seconds();
   // The last one is as all others but the first are.
   const bool isTraced =
       !executable->isSimulated() && !options.trace.empty() && stepsRun + 1 == options.steps;

@@ -1,0 +1,20 @@
+// Configurations of DeepSpeed for trials of foreign software.
+#ifndef ST_TOOLS_ST_TUNE_DEEPSPEEDFILE_H
+#define ST_TOOLS_ST_TUNE_DEEPSPEEDFILE_H
+
+#include "lib/Planner/Layout.h"
+
+#include "absl/status/statusor.h"
+
+#include <string>
+
+namespace mlir::st {
+
+/// The user's configuration ("{}" for none) with the batch sizes and the ZeRO stage of a layout,
+/// and without the section that lets DeepSpeed tune itself. `path` begins the errors.
+absl::StatusOr<std::string> writeDeepSpeedConfig(const std::string &text, const std::string &path,
+                                                 const ::st::Layout &layout);
+
+} // namespace mlir::st
+
+#endif // ST_TOOLS_ST_TUNE_DEEPSPEEDFILE_H

@@ -1,0 +1,55 @@
+// What a run says about its speed.
+#ifndef ST_TOOLS_ST_TUNE_FIGURES_H
+#define ST_TOOLS_ST_TUNE_FIGURES_H
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "llvm/ADT/StringRef.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace mlir::st {
+
+/// Time of a step, without the start of the run, its first step and the making of batches.
+struct InStepTime {
+  double ms = 0;
+  bool isSimulated = false; ///< time of a simulated device, which no wall clock measures
+};
+
+/// From the file that a training binary writes for --metrics: a line of JSON a step. The error says
+/// what is missing.
+absl::StatusOr<InStepTime> readMetrics(llvm::StringRef text);
+
+/// From what a training binary prints: "step 2  loss ...  host 0.123 s" lines, or the simulated
+/// step. Steps include their batches here.
+absl::StatusOr<InStepTime> readPrintedSteps(llvm::StringRef text);
+
+/// A regular expression with one group, which finds a number in what a command prints.
+class FigurePattern {
+public:
+  /// `flag` begins the errors.
+  static absl::StatusOr<FigurePattern> parse(const std::string &flag, const std::string &regex);
+
+  /// The number of the last line that matches; lines end at carriage returns too. Nothing where
+  /// none matches; an error where the group holds no positive number.
+  absl::StatusOr<std::optional<double>> find(llvm::StringRef text) const;
+
+  const std::string &getFlag() const { return flag; }
+  const std::string &getRegex() const { return regex; }
+
+private:
+  std::string flag, regex;
+};
+
+/// What a figure counts.
+enum class FigureUnit : uint8_t { SamplesPerSecond, TokensPerSecond, Milliseconds, Seconds };
+std::optional<FigureUnit> parseFigureUnit(llvm::StringRef name);
+
+/// Samples a second of a figure; times are those of a step of `batch` sequences.
+double toSamplesPerSecond(double figure, FigureUnit unit, int64_t batch, int64_t sequence);
+
+} // namespace mlir::st
+
+#endif // ST_TOOLS_ST_TUNE_FIGURES_H

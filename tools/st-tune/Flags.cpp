@@ -1,0 +1,48 @@
+#include "tools/st-tune/Flags.h"
+
+#include "llvm/ADT/STLExtras.h"
+
+using namespace mlir::st;
+
+namespace {
+
+struct PassedFlag {
+  const char *name, *value, *help;
+};
+
+} // namespace
+
+/// What describes the space in which st-plan searches. Its other flags ask questions.
+static constexpr PassedFlag kPlanFlags[] = {
+    {"cluster", "name|file", "st-plan: cluster description (default: the one of the target)"},
+    {"profile", "name|file", "st-plan: implementation profile (default: st, or st-plan's)"},
+    {"constants", "file", "st-plan: fitted constants"},
+    {"deepspeed", "file", "st-plan: DeepSpeed configuration; {deepspeed} is made from it"},
+    {"task", "mlm|span|clm|classify", "st-plan and st-compile: what the model is trained to do"},
+    {"seq", "n", "st-plan and st-compile: tokens in a sequence"},
+    {"batch", "n,...", "st-plan: sequences in a step; of several numbers each is planned"},
+    {"precision", "f32|f16|bf16", "st-plan: compute type"},
+    {"optimizer", "name", "st-plan and st-compile: optimizer"},
+    {"devices", "n", "st-plan: devices"},
+    {"nodes", "n", "st-plan: nodes, instead of --devices"},
+    {"tp", "n,...", "st-plan: tensor shards to consider"},
+    {"pp", "n,...", "st-plan: pipeline stages to consider"},
+    {"dp", "n,...", "st-plan: replicas to consider"},
+    {"virtual-stages", "n,...", "st-plan: stages of a device group to consider"},
+    {"mb", "n,...", "st-plan: micro-batches to consider"},
+    {"zero", "0-3,...", "st-plan: ZeRO levels to consider"},
+    {"recompute", "none|selective|full,...", "st-plan: recomputation to consider"},
+    {"schedule", "name,...", "st-plan: schedules to consider"},
+    {"sequence-parallel", "true|false,...", "st-plan: sequence parallelism to consider"},
+};
+
+TuneFlags::TuneFlags() {
+  for (const PassedFlag &flag : kPlanFlags)
+    planFlags.push_back(std::make_unique<cl::opt<std::string>>(
+        llvm::StringRef(flag.name), cl::value_desc(flag.value), cl::desc(flag.help)));
+}
+
+std::string TuneFlags::planFlag(llvm::StringRef name) const {
+  auto found = llvm::find_if(planFlags, [&](const auto &flag) { return flag->ArgStr == name; });
+  return found == planFlags.end() ? std::string() : (*found)->getValue();
+}

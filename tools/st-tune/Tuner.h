@@ -1,0 +1,50 @@
+// Plans, measures, compares.
+#ifndef ST_TOOLS_ST_TUNE_TUNER_H
+#define ST_TOOLS_ST_TUNE_TUNER_H
+
+#include "tools/st-tune/Flags.h"
+#include "tools/st-tune/Settings.h"
+#include "tools/st-tune/Tables.h"
+#include "tools/st-tune/Trial.h"
+
+namespace mlir::st {
+
+class Tuner {
+public:
+  Tuner(const TuneFlags &flags, std::string toolFolder)
+      : flags(flags), toolFolder(std::move(toolFolder)) {}
+
+  /// Measures and prints. Fails, besides for bad input, where no trial succeeds; Cancelled where a
+  /// signal is to end the process.
+  absl::Status run();
+
+private:
+  absl::Status plan();
+  absl::StatusOr<::st::proto::PlanReport> runPlanner(const std::string &batch) const;
+  /// Whether the plan's lower bounds hold for what is measured.
+  bool measuresPlannedHardware() const;
+
+  absl::StatusOr<TrialRow> measure(const TuneCandidate &candidate);
+  /// A finished row of the same trial, or null where it is to run.
+  const TrialRow *findFinished(const std::string &key) const;
+  absl::Status measureBaseline();
+  absl::Status measureCandidates();
+  bool restCannotWin(size_t next, double best) const;
+
+  void note(const std::string &text) const;
+  absl::Status conclude() const;
+
+  const TuneFlags &flags;
+  const std::string toolFolder;
+  TuneSettings settings;
+  CandidateSet set;
+  std::unique_ptr<ResultsFile> results;
+  std::unique_ptr<WorkFolder> work;
+  std::vector<MeasuredTrial> baseline, trials;
+  size_t resumed = 0; ///< trials that an earlier run finished
+  double seconds = 0; ///< of the trials of this run
+};
+
+} // namespace mlir::st
+
+#endif // ST_TOOLS_ST_TUNE_TUNER_H
