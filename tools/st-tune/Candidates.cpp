@@ -59,6 +59,12 @@ static absl::StatusOr<::st::Layout> readLayout(const ::st::proto::PlanLayout &pl
     return absl::InvalidArgumentError(absl::StrCat("expected zero 0 to 3, found ", layout.zero));
   layout.recompute = *recompute;
   layout.schedule = *schedule;
+  std::optional<::st::RankOrder> placement = ::st::parseRankOrder(plan.placement());
+  if (!plan.placement().empty() && !placement)
+    return absl::InvalidArgumentError(
+        absl::StrCat("expected placement cluster, or an order as tensor-data-pipeline, found \"",
+                     plan.placement(), "\""));
+  layout.placement = placement.value_or(::st::RankOrder::OfCluster);
   // What is measured must be all that was planned.
   if (!plan.text().empty() && plan.text() != ::st::printLayout(layout))
     return absl::InvalidArgumentError(absl::StrCat("expected layout \"", ::st::printLayout(layout),
@@ -139,5 +145,7 @@ std::string mlir::st::experimentName(const ::st::Layout &layout) {
     absl::StrAppend(&name, "_sp");
   if (layout.offloadOptimizer)
     absl::StrAppend(&name, "_offload");
+  if (layout.placement != ::st::RankOrder::OfCluster)
+    absl::StrAppend(&name, "_", ::st::rankOrderName(layout.placement));
   return name;
 }

@@ -33,6 +33,7 @@ static constexpr PassedFlag kPlanFlags[] = {
     {"zero", "0-3,...", "st-plan: ZeRO levels to consider"},
     {"recompute", "none|selective|full,...", "st-plan: recomputation to consider"},
     {"schedule", "name,...", "st-plan: schedules to consider"},
+    {"placement", "tensor-data-pipeline,...", "st-plan: orders of ranks to consider"},
     {"sequence-parallel", "true|false,...", "st-plan: sequence parallelism to consider"},
 };
 

@@ -26,6 +26,7 @@ std::map<std::string, std::string> mlir::st::layoutValues(const ::st::Layout &la
           {"zero", text(layout.zero)},
           {"recompute", ::st::recomputeName(layout.recompute)},
           {"schedule", ::st::scheduleName(layout.schedule)},
+          {"placement", ::st::rankOrderName(layout.placement)},
           {"sequence_parallel", text(layout.sequenceParallel)},
           {"offload", text(layout.offloadOptimizer)}};
 }

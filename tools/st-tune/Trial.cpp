@@ -266,6 +266,7 @@ void TrialRun::describe() {
                                       {"recompute", ::st::recomputeName(layout.recompute)},
                                       {"schedule", ::st::scheduleName(layout.schedule)},
                                       {"sequence_parallel", layout.sequenceParallel},
+                                      {"placement", ::st::rankOrderName(layout.placement)},
                                       {"offload_optimizer", layout.offloadOptimizer},
                                       {"devices", layout.devices()}});
   detail("model", set.model);
