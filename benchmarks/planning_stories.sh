@@ -37,7 +37,7 @@ dtu() {
 zero() {
   title "DeepSpeed's ZeRO table for BERT-base"
   show 7 examples/models/bert-base-cased --deepspeed=test/Inputs/DeepSpeed/bert-base.json --cluster=v100-16 \
-    --profile=deepspeed --seq=128 --zero-table
+    --profile=deepspeed --task=span --seq=128
 }
 
 # BERT-345M from 1 to 128 A100: a log predicted, then more nodes.

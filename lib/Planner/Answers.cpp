@@ -108,7 +108,7 @@ std::string printScale(const proto::PlanScale &scale) {
       std::any_of(scale.rows().begin(), scale.rows().end(),
                   [](const proto::PlanScaleRow &row) { return row.training().tokens() > 0; });
   std::string text = absl::StrFormat("%6s %8s %7s %12s %11s %9s %11s %s  %s\n", "nodes", "devices",
-                                     "batch", "ms a step", "tokens/s", "TFLOP/s", "efficiency",
+                                     "batch", "ms a step", "tokens/s", "TFLOP/s", "per node",
                                      hasDays ? "     days  device-hours" : "", "layout");
   std::string scaling;
   for (const proto::PlanScaleRow &row : scale.rows()) {

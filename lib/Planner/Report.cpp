@@ -5,6 +5,7 @@
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 
 #include <google/protobuf/util/json_util.h>
 
@@ -33,6 +34,36 @@ const char *fateName(Candidate::Fate fate) {
     return "bounded";
   }
   return "";
+}
+
+void addState(const StepInputs &inputs, proto::PlanStep &plan) {
+  const proto::StateProfile &state = stateOf(inputs.profile, inputs.model.precision);
+  const std::pair<const char *, double> classes[] = {{"weights", state.weights()},
+                                                     {"gradients", state.gradients()},
+                                                     {"main gradients", state.main_gradients()},
+                                                     {"master weights", state.master()},
+                                                     {"optimizer", inputs.optimizerBytes}};
+  for (const auto &[name, bytes] : classes)
+    if (bytes > 0) {
+      proto::PlanState &added = *plan.add_state();
+      added.set_name(name);
+      added.set_bytes(bytes);
+    }
+}
+
+/// "20 bytes a parameter (weights 2, ...): 349.2 GB of weights, 3492 GB in all".
+std::string printState(const proto::PlanStep &step) {
+  constexpr double kGigabyte = 1e9;
+  double sum = 0;
+  std::vector<std::string> parts;
+  for (const proto::PlanState &state : step.state()) {
+    sum += state.bytes();
+    parts.push_back(absl::StrFormat("%s %.3g", state.name(), state.bytes()));
+  }
+  return absl::StrFormat("%.3g bytes a parameter (%s): %.4g GB of weights, %.4g GB in all", sum,
+                         absl::StrJoin(parts, ", "),
+                         (step.state().empty() ? 0 : step.state(0).bytes()) * step.parameters() / kGigabyte,
+                         sum * step.parameters() / kGigabyte);
 }
 
 void addTimeline(const StepEstimate &step, proto::PlanStep &plan) {
@@ -124,6 +155,7 @@ proto::PlanStep describeStep(const StepInputs &inputs, const Layout &layout, con
     added.set_name(name);
     added.set_mib(bytes / kMib);
   }
+  addState(inputs, plan);
   addTimeline(step, plan);
   return plan;
 }
@@ -207,12 +239,13 @@ std::string printStep(const proto::PlanStep &step) {
       "layout           %s\n"
       "devices          %d, global batch %d\n"
       "parameters       %.0f\n"
+      "state            %s\n"
       "step             %.4g ms, %.4g ms a sample (roofline lower bound %.4g ms)\n"
       "throughput       %.4g samples/s, %.4g tokens/s\n"
       "rate             %.4g TFLOP/s a device (products of the model, without recomputation; %.4g with), %.1f %% of "
       "peak, %.4g PFLOP/s in all\n"
       "memory           %.1f to %.1f GiB a device: %s\n",
-      step.layout().text(), step.layout().devices(), step.layout().global_batch(), step.parameters(),
+      step.layout().text(), step.layout().devices(), step.layout().global_batch(), step.parameters(), printState(step),
       step.predicted_ms(), step.ms_per_sample(), step.bound_ms(), step.samples_per_second(), step.tokens_per_second(),
       step.tflops_per_device(), step.tflops_with_recomputation(), step.percent_of_peak(), step.petaflops(),
       step.least_memory_mib() / 1024, step.memory_mib() / 1024, step.fit());
