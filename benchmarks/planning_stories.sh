@@ -36,8 +36,7 @@ dtu() {
 # The table of DeepSpeed's tuner for BERT-base on 16 V100.
 zero() {
   title "DeepSpeed's ZeRO table for BERT-base"
-  show 7 examples/models/bert-base-cased --deepspeed=test/Inputs/DeepSpeed/bert-base.json --cluster=v100-16 \
-    --profile=deepspeed --task=span --seq=128
+  show 7 examples/models/bert-base-cased --deepspeed=test/Inputs/DeepSpeed/bert-base.json --cluster=v100-16 --profile=deepspeed
 }
 
 # BERT-345M from 1 to 128 A100: a log predicted, then more nodes.
@@ -50,47 +49,47 @@ bert345m() {
   show 4 test/Inputs/Megatron/megatron-bert-345m-32gpus.log --cluster=dgx-a100-40gb --shrink-to=1
 }
 
-# 175 B on nodes of four V100-32GB.
+# 175 B on nodes of four V100-32GB: ZeRO-3 alone, tensor shards with stages and replicas (3D), and both.
 nodes175b() {
-  local model=examples/models/gpt3-175b on="--cluster=v100-4x32gb --precision=f16"
-  local zero3="--zero=3 --tp=1 --pp=1 --profile=deepspeed" both="--zero=0,1,2,3 --profile=megatron-deepspeed"
-  title "175 B on nodes of four V100: the fewest nodes"
-  for way in "$zero3" "$zero3 --offload" "--zero=0,1" "$both" "$both --offload"; do
-    # shellcheck disable=SC2086
-    show 3 $model $on $way --fewest-devices
-  done
-  title "175 B on nodes of four V100: the largest model of one node"
-  for way in "$zero3" "$zero3 --offload" "--zero=0,1" "--zero=0,1 --offload"; do
-    # shellcheck disable=SC2086
-    show 0 $model $on $way --largest-model --nodes=1 --batch=16
-  done
-  title "175 B on nodes of four V100: nodes against days"
-  for network in 135 400; do
-    # shellcheck disable=SC2086
-    show 0 $model $on --batch=1536 --recompute=full --mb=1,2 --scale=32,64,128,256 --days-for=300e9 \
-      --what-if=network:${network}Gb
-    # shellcheck disable=SC2086
-    show 0 $model $on $zero3 --batch=1536 --scale=64,96,128,192 --days-for=300e9 --what-if=network:${network}Gb
-  done
-  title "The closed form"
-  show 0 $model --cluster=dgx-a100-80gb --precision=f16 --nodes=128 --batch=1536 --recompute=full --mb=1,2 --tp=8 \
-    --days-for=300e9 --assumed-tflops=140
+  local model=examples/models/gpt3-175b on="--cluster=v100-4x32gb --precision=f16" network
+  local zero3="--profile=deepspeed --zero=3 --tp=1 --pp=1" threed="--profile=megatron-lm --zero=0,1"
+  local both="--profile=megatron-deepspeed --zero=0,1,2,3"
+  # shellcheck disable=SC2086
+  {
+    title "175 B on nodes of four V100: what is kept of a parameter"
+    show '^(parameters +[0-9]{9}|state)' $model $on $threed --nodes=64 --batch=1536 --tp=4 --mb=1 --recompute=full
+    show '^(parameters +[0-9]{9}|state)' $model $on $zero3 --nodes=64 --batch=1536 --mb=1 --recompute=full
+    title "175 B on nodes of four V100: the fewest nodes"
+    for way in "$zero3" "$zero3 --offload" "$threed" "$threed --offload" "$both" "$both --offload"; do
+      for network in 135 400; do
+        show '^[0-9]+ nodes?|^tp=|tokens take' $model $on $way --fewest-devices --days-for=300e9 --what-if=network:${network}Gb
+      done
+    done
+    title "175 B on nodes of four V100: the largest model of one node"
+    for way in "$zero3" "$zero3 --offload" "$threed" "$threed --offload" "$both" "$both --offload"; do
+      show 'proportions|largest that fits' $model $on $way --largest-model --nodes=1 --batch=16
+    done
+    title "175 B on nodes of four V100: nodes against days"
+    for network in 135 400; do
+      for way in "$threed --recompute=full --mb=1,2" "$zero3"; do
+        show 0 $model $on $way --batch=1536 --scale=48,64,96,128,192,256 --days-for=300e9 --what-if=network:${network}Gb
+      done
+    done
+    title "The closed form"
+    show '^(layout|rate|3e|closed|   )' $model --cluster=dgx-a100-80gb --precision=f16 --nodes=128 --batch=1536 --recompute=full \
+      --mb=1,2 --tp=8 --days-for=300e9 --assumed-tflops=140
+  }
 }
 
 # The 104 B tune-up from Adam to 8-bit Adam, on 32 nodes of four V100-32GB.
 adam8bit() {
-  local folder
-  folder=$(mktemp -d)
-  printf '{"model_type": "megatron-gpt", "num_layers": 64, "hidden_size": 11600, "num_attention_heads": 80, %s}\n' \
-    '"max_position_embeddings": 2048, "vocab_size": 50257' >"$folder/config.json"
   title "104 B: from Adam to Adam in 8 bits"
-  for way in "--tp=4 --pp=32 --dp=1 --optimizer=adam" "--tp=4 --pp=16 --dp=2 --optimizer=adam" \
-    "--tp=4 --pp=16 --dp=2 --optimizer=adam-8bit"; do
+  for way in "--pp=32 --dp=1 --optimizer=adam" "--pp=16 --dp=2 --optimizer=adam" "--pp=16 --dp=2 --optimizer=adam-8bit"; do
     # shellcheck disable=SC2086
-    show '^(layout|step|rate|memory  |[a-z]+ +[0-9]+$)' "$folder" --cluster=v100-4x32gb --precision=f16 --nodes=32 \
-      --batch=2048 --mb=1 --zero=1 --recompute=full --schedule=1f1b --sequence-parallel=false $way
+    show '^(layout|state|step|memory  |change|[a-z]+ +[0-9]+$)' examples/models/megatron-gpt-104b --cluster=v100-4x32gb \
+      --profile=megatron-deepspeed --precision=f16 --nodes=32 --batch=2048 --tp=4 --mb=1 --zero=1 --recompute=full \
+      --schedule=1f1b --sequence-parallel=false $way
   done
-  rm -rf "$folder"
 }
 
 if [ $# -eq 0 ]; then set -- dtu zero bert345m nodes175b adam8bit; fi

@@ -4,7 +4,9 @@
 #include "absl/strings/str_format.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
+#include <vector>
 
 namespace st {
 namespace {
@@ -134,6 +136,27 @@ std::string printScale(const proto::PlanScale &scale) {
   }
   if (hasDays)
     absl::StrAppend(&text, "* on the front of nodes against days: fewer nodes take longer\n");
+  return text;
+}
+
+std::string printPhases(const proto::PlanLint &lint) {
+  if (lint.phases().empty())
+    return lint.no_prediction().empty() ? "" : absl::StrCat("no prediction: ", lint.no_prediction(), "\n");
+  std::string text = absl::StrFormat("\n%-38s %10s %10s %8s\n", "timer of the last rank (ms)", "log", "predicted", "ratio");
+  std::vector<const proto::PlanLogPhase *> off;
+  for (const proto::PlanLogPhase &phase : lint.phases()) {
+    absl::StrAppendFormat(&text, "%-38s %10.2f %10.2f %8s\n", phase.name(), phase.log(), phase.predicted(),
+                          phase.predicted() > 0 ? absl::StrFormat("%.2f", phase.log() / phase.predicted()) : "");
+    if (phase.is_off())
+      off.push_back(&phase);
+  }
+  std::sort(off.begin(), off.end(), [](const auto *a, const auto *b) {
+    return std::abs(a->log() - a->predicted()) > std::abs(b->log() - b->predicted());
+  });
+  absl::StrAppend(&text, off.empty() ? "\nno phase is off\n" : "\n");
+  for (const proto::PlanLogPhase *phase : off)
+    absl::StrAppendFormat(&text, "off: %s takes %.2f ms, %.2f are predicted\n", phase->name(), phase->log(),
+                          phase->predicted());
   return text;
 }
 

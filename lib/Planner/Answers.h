@@ -22,6 +22,8 @@ std::string printTraining(const proto::PlanTraining &training, int devices, doub
 std::string printLargestModels(const proto::PlanLargestModels &answer);
 std::string printFewestDevices(const proto::PlanFewestDevices &answer);
 std::string printScale(const proto::PlanScale &scale);
+/// The phases of a log beside the predicted ones, and which of them are off.
+std::string printPhases(const proto::PlanLint &lint);
 std::string printWhatIf(const proto::PlanWhatIf &answer);
 
 } // namespace st

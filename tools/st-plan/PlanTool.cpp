@@ -7,7 +7,6 @@
 #include "lib/Driver/Planning/RunProfile.h"
 #include "lib/Driver/ProgramFile.h"
 #include "lib/Frontend/DeepSpeed/DeepSpeedConfig.h"
-#include "lib/Frontend/Megatron/Lint.h"
 #include "lib/Frontend/Megatron/Megatron.h"
 #include "lib/Planner/Answers.h"
 #include "lib/Planner/Fit.h"
@@ -87,13 +86,13 @@ static bool isModelFolder(const std::string &path) {
 
 /// Who brings a pretrained BERT to DeepSpeed trains one of Hugging Face's examples further, whose sequences have 128
 /// tokens unless said.
-static void assumeFineTuning(PlanInput &input, bool setsSequence) {
+static std::string assumeFineTuning(PlanInput &input, bool setsSequence) {
   constexpr int64_t kTokens = 128;
   input.task = Task::Span;
   if (setsSequence)
     input.model.sequence = std::min<int64_t>(input.model.sequence, kTokens);
-  llvm::errs() << "st-plan: note: " << input.model.name << " is fine-tuned on sequences of " << input.model.sequence
-               << " tokens; --task and --seq say otherwise\n";
+  return absl::StrCat(input.model.name, " is fine-tuned on sequences of ", input.model.sequence,
+                      " tokens; --task and --seq say otherwise");
 }
 
 constexpr size_t kLargestModelFile = size_t(64) << 20;
@@ -116,7 +115,7 @@ static absl::Status checkIsModel(const std::string &path) {
   return absl::OkStatus();
 }
 
-absl::StatusOr<PlanInput> PlanTool::loadInput() const {
+absl::StatusOr<PlanInput> PlanTool::loadInput() {
   std::optional<Task> task;
   if (!flags.task.empty()) {
     task = symbolizeTask(flags.task);
@@ -138,7 +137,7 @@ absl::StatusOr<PlanInput> PlanTool::loadInput() const {
     if (flags.deepspeed.empty())
       return input;
     if (input.config.type == ModelType::Bert && (flags.task.empty() || task == Task::Classify))
-      assumeFineTuning(input, flags.sequence == 0);
+      notes.push_back(assumeFineTuning(input, flags.sequence == 0));
     auto text = ::st::readInputFile(flags.deepspeed, kLargestInput);
     if (!text.ok())
       return invalid(flags.deepspeed.getValue(), ": cannot read: ", text.status().message());
@@ -296,7 +295,7 @@ absl::StatusOr<::st::SearchSpace> PlanTool::makeSpace(const PlanInput &input, in
 }
 
 //===----------------------------------------------------------------------===//
-// Rows and logs
+// Rows
 //===----------------------------------------------------------------------===//
 
 /// The line of a row that cannot be planned.
@@ -373,51 +372,6 @@ absl::Status PlanTool::predictRows() {
     llvm::errs() << absl::StrFormat("%d rows: mean error %.2f %%, worst %.2f %%, Kendall tau %.3f\n", measured.size(),
                                     errors.mean * 100, errors.worst * 100, errors.tau);
   }
-  return absl::OkStatus();
-}
-
-absl::Status PlanTool::lintLog() {
-  auto log = loadMegatronLog(flags.lintLog);
-  if (!log.ok())
-    return log.status();
-  const std::vector<LintFinding> findings = lintMegatronLog(*log);
-  bool canPlan = true;
-  for (const LintFinding &finding : findings) {
-    llvm::outs() << printFinding(finding, flags.lintLog) << '\n';
-    canPlan &= !finding.preventsPlan;
-  }
-  llvm::outs() << findings.size() << (findings.size() == 1 ? " contradiction\n" : " contradictions\n");
-  if (!canPlan)
-    return absl::OkStatus();
-  auto run = buildTrainingRun(*log);
-  if (!run.ok())
-    return run.status();
-  auto input = readTrainingRun(*run);
-  if (!input.ok())
-    return input.status();
-  takeRun(*input);
-  if (!input->measured || input->measured->timers.empty())
-    return absl::OkStatus();
-  auto step = ::st::estimateStep(inputsOf(*input), *input->layout);
-  if (!step.ok())
-    return step.status();
-  llvm::outs() << absl::StrFormat("\n%-38s %10s %10s %8s\n", "timer of the last rank (ms)", "log", "predicted", "ratio");
-  for (const auto &[name, measured] : input->measured->timers) {
-    double predicted = 0;
-    for (const ::st::Timer &timer : step->timers)
-      if (timer.name == name)
-        predicted = timer.last;
-    llvm::outs() << absl::StrFormat("%-38s %10.2f %10.2f %8s\n", name, measured, predicted,
-                                    predicted > 0 ? absl::StrFormat("%.2f", measured / predicted) : "");
-  }
-  if (input->measured->perSample)
-    llvm::outs() << absl::StrFormat("%-38s %10.2f %10.2f %8.2f\n", "a sample", *input->measured->perSample,
-                                    step->ms / static_cast<double>(input->layout->globalBatch()),
-                                    *input->measured->perSample * static_cast<double>(input->layout->globalBatch()) / step->ms);
-  if (input->measured->memoryMax)
-    llvm::outs() << absl::StrFormat("%-38s %10.0f %10.0f %8.2f\n", "memory of the fullest device (MiB)",
-                                    *input->measured->memoryMax, step->memory[step->fullest].total() / (1 << 20),
-                                    *input->measured->memoryMax / (step->memory[step->fullest].total() / (1 << 20)));
   return absl::OkStatus();
 }
 

@@ -4,6 +4,7 @@
 
 #include "lib/Driver/Planning/ModelSizes.h"
 #include "lib/Driver/Planning/PlannedModels.h"
+#include "lib/Frontend/Megatron/Log.h"
 #include "lib/Planner/Report.h"
 #include "tools/st-plan/Flags.h"
 
@@ -27,7 +28,7 @@ private:
   static constexpr int64_t kSequencesPerDevice = 8;
 
   absl::Status loadCluster();
-  absl::StatusOr<PlanInput> loadInput() const;
+  absl::StatusOr<PlanInput> loadInput();
   void takeRun(const PlanInput &input);
   absl::Status checkFlags() const;
   absl::Status checkQuestions() const;
@@ -37,6 +38,7 @@ private:
 
   absl::Status predictRows();
   absl::Status lintLog();
+  absl::Status comparePhases(const MegatronLog &log, ::st::proto::PlanLint &lint);
   absl::Status predictRun(const PlanInput &input);
   absl::Status plan(const PlanInput &input);
   absl::Status tuneZero(const PlanInput &input);
