@@ -37,6 +37,8 @@ public:
   virtual double transfer(double bytes, bool crossesNodes, int sharers) const = 0;
   /// A pass over `bytes` of the device's memory in `launches` launches.
   virtual OpTime memoryPass(double bytes, double launches) const = 0;
+  /// The share of full speed at which matrix units take the sizes of a product.
+  virtual double sizeFactor(const proto::OpWork &work) const { return 1; }
   /// The peak rate of products in this type, FLOP/s: what no program exceeds.
   virtual double peakFlops(proto::ElementType type) const = 0;
   /// What no product exceeds under these costs, FLOP/s.

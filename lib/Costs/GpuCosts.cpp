@@ -24,13 +24,18 @@ constexpr double kKernelUs = 2;
 
 bool is16Bit(proto::ElementType type) { return type == proto::F16 || type == proto::BF16; }
 
-/// Bytes by which the rows of operands of `size` elements can be divided decide which instructions
-/// load them: 16 bytes at full speed, fewer at a part of it.
+/// The share of full speed at which matrix units take a size of `size` elements of `bytes`: rows that begin in the
+/// middle of a cache line of 128 bytes take more loads, and below 16 bytes other instructions (NVIDIA's guide to matrix
+/// multiplication asks for multiples of 128 bytes on an A100, and of 16 to use tensor cores well; the steps between
+/// are assumed).
 double alignmentFactor(int64_t size, double bytes) {
+  constexpr std::array<std::pair<double, double>, 6> kSteps = {
+      {{128, 1.0}, {64, 0.95}, {32, 0.9}, {16, 0.85}, {8, 0.6}, {4, 0.5}}};
   const double rowBytes = static_cast<double>(size) * bytes;
-  if (std::fmod(rowBytes, 16) == 0)
-    return 1.0;
-  return std::fmod(rowBytes, 4) == 0 ? 0.5 : 0.25;
+  for (const auto &[multiple, factor] : kSteps)
+    if (std::fmod(rowBytes, multiple) == 0)
+      return factor;
+  return 0.25;
 }
 
 proto::ClusterDescription withEfficiency(proto::ClusterDescription cluster, double efficiency) {
@@ -92,9 +97,12 @@ double GpuCosts::productUs(const proto::OpWork &work) const {
                        static_cast<double>(work.k()) * static_cast<double>(work.batch());
   if (first > 0)
     best *= work.flops() / first;
+  return std::max(best * 1e6 / sizeFactor(work), memoryUs(work.read_bytes() + work.written_bytes()));
+}
+
+double GpuCosts::sizeFactor(const proto::OpWork &work) const {
   const double bytes = is16Bit(work.type()) ? 2 : 4;
-  const double aligned = std::min(alignmentFactor(work.k(), bytes), alignmentFactor(work.n(), bytes));
-  return std::max(best * 1e6 / aligned, memoryUs(work.read_bytes() + work.written_bytes()));
+  return std::min(alignmentFactor(work.k(), bytes), alignmentFactor(work.n(), bytes));
 }
 
 OpTime GpuCosts::op(const proto::OpWork &work) const {

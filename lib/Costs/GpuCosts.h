@@ -45,6 +45,7 @@ public:
   double transfer(double bytes, bool crossesNodes, int sharers) const override;
   OpTime memoryPass(double bytes, double launches) const override;
   double peakFlops(proto::ElementType type) const override;
+  double sizeFactor(const proto::OpWork &work) const override;
   double fastestProduct(proto::ElementType type) const override {
     return peakFlops(type) * constants.productEfficiency;
   }

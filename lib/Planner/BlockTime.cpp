@@ -6,8 +6,8 @@ namespace {
 class BlockTimer {
 public:
   BlockTimer(const BlockContext &context, const proto::ProgramWork &work, int64_t block)
-      : layout(context.layout), heads(context.heads), profile(context.profile), costs(context.costs),
-        tensorGroup(context.tensorGroup), work(work), block(block),
+      : layout(context.layout), heads(context.heads), profile(context.profile),
+        costs(context.costs), tensorGroup(context.tensorGroup), work(work), block(block),
         isLayer(block > 0 && block < ModelSplit::kHead) {}
 
   BlockTime run();
@@ -19,6 +19,7 @@ private:
   OpTime timeOp(const proto::OpWork &op) const;
   OpTime timeCollective(const proto::OpWork &op) const;
   OpTime unfusedSoftmax(const proto::OpWork &op) const;
+  void noteSizes(const proto::OpWork &op, const OpTime &time, BlockTime &times) const;
 
   const Layout &layout;
   const int64_t heads;
@@ -35,8 +36,8 @@ bool BlockTimer::isRun(const proto::OpWork &op) const {
     return true;
   if (layout.recompute != Recompute::Selective)
     return false;
-  return op.kind() != proto::OpWork::MEMORY || op.region() == "softmax" || op.region() == "dropout" ||
-         op.region() == "mask";
+  return op.kind() != proto::OpWork::MEMORY || op.region() == "softmax" ||
+         op.region() == "dropout" || op.region() == "mask";
 }
 
 /// Ranks do not arrive at a collective at the same time: each waits for the last one.
@@ -46,16 +47,18 @@ OpTime BlockTimer::timeCollective(const proto::OpWork &op) const {
   return time;
 }
 
-/// What a softmax takes beside its fused form where that does not take this number of heads: scale, mask, conversion
-/// to f32, softmax and conversion back are ops of their own.
+/// What a softmax takes beside its fused form where that does not take this number of heads: scale,
+/// mask, conversion to f32, softmax and conversion back are ops of their own.
 OpTime BlockTimer::unfusedSoftmax(const proto::OpWork &op) const {
   const double bytes = op.read_bytes() + op.written_bytes();
   if (op.is_gradient()) {
-    OpTime more = costs.memoryPass(bytes * profile.unfused_softmax_passes(), profile.unfused_softmax_gradient_launches());
+    OpTime more = costs.memoryPass(bytes * profile.unfused_softmax_passes(),
+                                   profile.unfused_softmax_gradient_launches());
     more.host *= profile.gradient_launch_share();
     return more;
   }
-  return costs.memoryPass(bytes * profile.unfused_softmax_passes(), profile.unfused_softmax_launches());
+  return costs.memoryPass(bytes * profile.unfused_softmax_passes(),
+                          profile.unfused_softmax_launches());
 }
 
 OpTime BlockTimer::timeOp(const proto::OpWork &op) const {
@@ -67,6 +70,17 @@ OpTime BlockTimer::timeOp(const proto::OpWork &op) const {
       (layout.microBatch * heads / layout.tensor) % multiple != 0)
     time += unfusedSoftmax(op);
   return time;
+}
+
+void BlockTimer::noteSizes(const proto::OpWork &op, const OpTime &time, BlockTime &times) const {
+  const double factor = costs.sizeFactor(op);
+  if (factor == 1)
+    return;
+  times.lostUs += time.device * (1 - factor);
+  constexpr int64_t kGoodMultiple = 64;
+  for (int64_t size : {op.k(), op.n()})
+    if (size % kGoodMultiple != 0)
+      times.badSizes.insert(size);
 }
 
 BlockTime BlockTimer::run() {
@@ -83,9 +97,11 @@ BlockTime BlockTimer::run() {
     for (const proto::OpWork &op : phase.ops()) {
       if (!isRun(op))
         continue;
-      (isForward ? times.forward : gradient) += timeOp(op);
+      const OpTime time = timeOp(op);
+      (isForward ? times.forward : gradient) += time;
       if (op.kind() != proto::OpWork::PRODUCT)
         continue;
+      noteSizes(op, time, times);
       (isBackward && op.is_recomputed() ? times.againFlops : times.productFlops) += op.flops();
       if (isForward)
         forwardFlops += op.flops();

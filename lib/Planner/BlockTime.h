@@ -7,6 +7,8 @@
 #include "lib/Planner/QueuedWork.h"
 #include "lib/Proto/profile.pb.h"
 
+#include <set>
+
 namespace st {
 
 /// One block's passes of one micro-batch.
@@ -14,6 +16,9 @@ struct BlockTime {
   QueuedWork forward, backward;
   double productFlops = 0; ///< forward and backward, without what is computed again
   double againFlops = 0;   ///< products that are computed again
+  /// Device time that products lose to sizes that matrix units take badly, and these sizes.
+  double lostUs = 0;
+  std::set<int64_t> badSizes;
 };
 
 /// What the time of a block depends on besides its program.

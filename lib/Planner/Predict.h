@@ -7,6 +7,7 @@
 #include "lib/Planner/Step.h"
 
 #include <functional>
+#include <optional>
 
 namespace st {
 
@@ -21,8 +22,20 @@ struct PredictContext {
   const PipelineOrder &order;
 };
 
-absl::StatusOr<StepEstimate> predictRow(const PredictContext &context, const GpuConstants &constants,
-                                        const MeasuredRow &row);
+absl::StatusOr<StepEstimate> predictRow(const PredictContext &context,
+                                        const GpuConstants &constants, const MeasuredRow &row);
+
+/// What a row's own timers say of the rest of its step, in milliseconds.
+struct OwnTimers {
+  double drain = 0;   ///< how long the last rank waits for the first one to end its backward passes
+  double without = 0; ///< the step of the last rank but for that wait: its passes, and predicted
+                      ///< messages, reduction and update
+};
+
+/// Plays the schedule with the row's measured passes on every stage. Empty for a row without these
+/// timers.
+std::optional<OwnTimers> playOwnTimers(const MeasuredRow &row, const StepEstimate &step,
+                                       const PipelineOrder &order);
 
 } // namespace st
 

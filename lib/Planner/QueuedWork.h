@@ -8,14 +8,16 @@
 
 namespace st {
 
-/// Ops in order. The host queues one after the other; the device starts each when it is queued and the one before is
-/// done. Times are microseconds. Three numbers are enough to put such work in sequence, as in the (max, +) algebra of
-/// event systems (Baccelli et al., "Synchronization and Linearity", 1992): `span` grows by what the later work has
-/// left to do after each point at which the device waited for the host.
+/// Ops in order. The host queues one after the other; the device starts each when it is queued and
+/// the one before is done. Times are microseconds. Three numbers are enough to put such work in
+/// sequence, as in the (max, +) algebra of event systems (Baccelli et al., "Synchronization and
+/// Linearity", 1992): `span` grows by what the later work has left to do after each point at which
+/// the device waited for the host.
 struct QueuedWork {
   double host = 0;   ///< of the host, without waits
   double device = 0; ///< of the device, without waits
-  double span = 0;   ///< until the device is done, where both clocks start alike and the device is idle
+  double span =
+      0; ///< until the device is done, where both clocks start alike and the device is idle
 
   QueuedWork() = default;
   QueuedWork(const OpTime &op) : host(op.host), device(op.device), span(op.host + op.device) {}

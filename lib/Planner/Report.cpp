@@ -142,6 +142,7 @@ proto::PlanStep describeStep(const StepInputs &inputs, const Layout &layout, con
   plan.set_fit(fitName(step.fit));
   plan.set_fits(step.fit != Fit::DoesNotFit);
   plan.set_change_first(adviseOnMemory(inputs, layout, step));
+  plan.set_note(step.note);
   for (const Timer &timer : step.timers) {
     proto::PlanTimer &added = *plan.add_timers();
     added.set_name(timer.name);
@@ -253,6 +254,8 @@ std::string printStep(const proto::PlanStep &step) {
     absl::StrAppendFormat(&text, "host memory      %.1f GiB a device, of what is offloaded\n", step.host_memory_mib() / 1024);
   if (!step.change_first().empty())
     absl::StrAppend(&text, "change first     ", step.change_first(), "\n");
+  if (!step.note().empty())
+    absl::StrAppend(&text, "note             ", step.note(), "\n");
   absl::StrAppendFormat(&text, "\n%-38s %10s %10s %10s %10s\n", "timer (ms)", "min", "median", "max", "last rank");
   for (const proto::PlanTimer &timer : step.timers())
     if (timer.most_ms() > 0)

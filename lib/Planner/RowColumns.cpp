@@ -187,6 +187,8 @@ std::vector<RowColumn> makeColumns() {
         "end_to_end_samples_per_second"},
        number([](RawRow &raw) -> auto & { return raw.samplesPerSecond; }, 1),
        true},
+      {{"forward_ms"}, number([](RawRow &raw) -> auto & { return raw.row.forwardMs; }, 1), true},
+      {{"backward_ms"}, number([](RawRow &raw) -> auto & { return raw.row.backwardMs; }, 1), true},
       {{"tflops_per_gpu", "tflops"},
        number([](RawRow &raw) -> auto & { return raw.row.tflopsPerDevice; }, 1),
        true},

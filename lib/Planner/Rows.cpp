@@ -58,7 +58,7 @@ absl::Status RowParser::readHeader(absl::string_view line, RowsFile &file) {
   if (!defaults.model)
     needed = {"tp", "pp", "micro_batch", "global_batch", "hidden", "heads", "layers"};
   for (absl::string_view name : needed)
-    if (!hasColumn(name))
+    if (!hasColumn(name) && !(name == "micro_batch" && defaults.microBatch > 0))
       return error(1, absl::StrCat("expected a column ", name, ", found none"));
   return absl::OkStatus();
 }
@@ -73,6 +73,7 @@ RawRow RowParser::startRow(int number) const {
   row.model.vocabulary = defaults.vocabulary;
   row.layout.recompute = defaults.recompute;
   row.layout.zero = defaults.zero;
+  row.layout.microBatch = std::max<int64_t>(defaults.microBatch, 1);
   if (defaults.model) {
     row.model = *defaults.model;
     row.optimizer = defaults.optimizer;

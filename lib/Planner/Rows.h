@@ -26,6 +26,8 @@ struct MeasuredRow {
   std::optional<double> measuredMs;      ///< of a step
   std::optional<double> memoryMib;       ///< of the fullest device
   std::optional<double> tflopsPerDevice; ///< instead of a time
+  /// Timers of the last rank: the passes of all micro-batches of a step.
+  std::optional<double> forwardMs, backwardMs;
   /// With full recomputation, and with sequence parallelism and selective recomputation: such a row
   /// of a file is one here for each.
   std::optional<double> fullMs, selectiveMs;
@@ -49,6 +51,7 @@ struct RowDefaults {
   std::optional<PlannedModel> model;
   std::string optimizer = "adam"; ///< with that model
   int64_t zero = 0;
+  int64_t microBatch = 0; ///< 0: rows need a column for it
 };
 
 /// Parses rows. The first line names the columns; docs/planning.md lists those that are known.

@@ -5,6 +5,8 @@
 #include "lib/Planner/StepMemo.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 
 #include <algorithm>
 #include <cmath>
@@ -56,6 +58,7 @@ private:
   QueuedWork backwardOf(int64_t stage) const;
 
   void timeLinks(PipelineCosts &costs) const;
+  std::string noteSizes() const;
   PipelineCosts timePipeline() const;
   /// Elements whose optimizer state a device of a group has.
   double updatedElements(int64_t group) const {
@@ -315,6 +318,16 @@ void Composer::timeBlocks() {
   head = times.head;
 }
 
+/// Names the sizes of a layer's products that cost more than a hundredth of it.
+std::string Composer::noteSizes() const {
+  const double all = layer.forward.device + layer.backward.device;
+  if (layer.lostUs < 0.01 * all)
+    return "";
+  return absl::StrFormat("the matrix units take sizes that are no multiples of 64 badly: %s of a layer's products "
+                         "cost %.1f %% of its device time",
+                         absl::StrJoin(layer.badSizes, ", "), layer.lostUs / all * 100);
+}
+
 StepEstimate Composer::compose(bool keepRuns) {
   timeBlocks();
   const PipelineCosts costs = timePipeline();
@@ -345,6 +358,7 @@ StepEstimate Composer::compose(bool keepRuns) {
   step.flops = perDevice * passes;
   step.flopsWithRecomputation = (perDevice + again) * passes;
   step.parameters = sumParameters(model, work);
+  step.note = noteSizes();
   const auto type = model.precision == "f32" ? proto::F32 : proto::F16;
   step.lowerBoundMs = step.flops / static_cast<double>(layout.devices()) / inputs.costs.peakFlops(type) * 1e3;
   if (keepRuns)

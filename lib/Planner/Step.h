@@ -41,6 +41,7 @@ struct StepEstimate {
   double flopsWithRecomputation = 0;
   std::vector<std::vector<StepPart>> parts; ///< by device group: one after the other they are its step
   double parameters = 0;
+  std::string note;               ///< what is slow for a reason that a user can change; empty: nothing
   std::vector<GroupTimes> groups; ///< with what each ran, if asked for
 };
 

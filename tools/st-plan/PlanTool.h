@@ -37,6 +37,8 @@ private:
   std::vector<std::string> askedQuestions() const;
 
   absl::Status predictRows();
+  /// What rows take from the model and the flags where they have no columns for it.
+  absl::StatusOr<::st::RowDefaults> rowDefaultsOf(PlanInput &given);
   absl::Status lintLog();
   absl::Status comparePhases(const MegatronLog &log, ::st::proto::PlanLint &lint);
   absl::Status predictRun(const PlanInput &input);

@@ -36,6 +36,7 @@ absl::Status PlanTool::checkRunsAlone(const std::string &question) const {
                         static_cast<const llvm::cl::Option *>(std::addressof(flags.task)),
                         static_cast<const llvm::cl::Option *>(std::addressof(flags.sequence)),
                         static_cast<const llvm::cl::Option *>(std::addressof(flags.precision)),
+                        static_cast<const llvm::cl::Option *>(std::addressof(flags.microBatch)),
                         static_cast<const llvm::cl::Option *>(std::addressof(flags.zero))};
   for (const llvm::cl::Option *option : std::initializer_list<const llvm::cl::Option *>{
            std::addressof(flags.deepspeed), std::addressof(flags.task),

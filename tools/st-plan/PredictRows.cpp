@@ -1,0 +1,164 @@
+// Predictions of measured runs: --rows.
+
+#include "tools/st-plan/PlanTool.h"
+
+#include "lib/Driver/DiagnosticPrinter.h"
+#include "lib/Planner/Fit.h"
+#include "lib/Support/InputFile.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "llvm/Support/JSON.h"
+#include "llvm/Support/raw_ostream.h"
+
+#include <optional>
+
+using namespace mlir;
+using namespace mlir::st;
+
+namespace {
+
+/// One line of JSON. Numbers have as many digits as they are worth.
+class JsonLine {
+public:
+  explicit JsonLine(int line) : out(text), json(out) {
+    json.objectBegin();
+    json.attribute("line", line);
+  }
+
+  void add(llvm::StringRef name, llvm::json::Value value) {
+    json.attribute(name, std::move(value));
+  }
+  void addNumber(llvm::StringRef name, std::optional<double> value, int digits) {
+    json.attributeBegin(name);
+    json.rawValue(value ? absl::StrFormat("%.*f", digits, *value) : "null");
+    json.attributeEnd();
+  }
+  std::string finish() {
+    json.objectEnd();
+    return text + "\n";
+  }
+
+private:
+  std::string text;
+  llvm::raw_string_ostream out;
+  llvm::json::OStream json;
+};
+
+} // namespace
+
+/// The line of a row that cannot be planned.
+static std::string describeFailure(int line, const std::string &reason, bool isJson) {
+  if (!isJson)
+    return absl::StrFormat("%5d cannot run: %s\n", line, reason);
+  JsonLine json(line);
+  json.addNumber("predicted_ms", std::nullopt, 0);
+  json.addNumber("memory_mib", std::nullopt, 0);
+  json.add("fits", false);
+  json.add("fit", "cannot run");
+  json.add("reason", reason);
+  return json.finish();
+}
+
+static std::string printRow(const ::st::MeasuredRow &row, const ::st::StepEstimate &step,
+                            const std::optional<::st::OwnTimers> &own) {
+  std::string text = absl::StrFormat(
+      "%5d %12.4g ms %9.0f MiB %-18s %8s  %s\n", row.line, step.ms,
+      step.memory[step.fullest].total() / (1 << 20), ::st::fitName(step.fit),
+      row.measuredMs ? absl::StrFormat("%+.1f %%", (step.ms / *row.measuredMs - 1) * 100) : "",
+      ::st::printLayout(row.layout));
+  if (own)
+    absl::StrAppendFormat(
+        &text, "      by its own timers: %.4g ms until the pipeline drains, %.4g ms besides\n",
+        own->drain, own->without);
+  if (!step.note.empty())
+    absl::StrAppend(&text, "      ", step.note, "\n");
+  return text;
+}
+
+static std::string describeRow(const ::st::MeasuredRow &row, const ::st::StepEstimate &step,
+                               const std::optional<::st::OwnTimers> &own) {
+  JsonLine json(row.line);
+  json.addNumber("predicted_ms", step.ms, 6);
+  json.addNumber("memory_mib", step.memory[step.fullest].total() / (1 << 20), 1);
+  json.add("fits", step.fit != ::st::Fit::DoesNotFit);
+  json.add("fit", ::st::fitName(step.fit));
+  json.addNumber("tflops_per_device",
+                 step.flops / step.ms * 1e-9 / static_cast<double>(row.layout.devices()), 3);
+  json.addNumber("measured_ms", row.measuredMs, 6);
+  json.addNumber("error",
+                 row.measuredMs ? std::optional(step.ms / *row.measuredMs - 1) : std::nullopt, 5);
+  if (own) {
+    json.addNumber("drain_wait_ms", own->drain, 3);
+    json.addNumber("timers_without_drain_ms", own->without, 3);
+  }
+  if (!step.note.empty())
+    json.add("note", step.note);
+  return json.finish();
+}
+
+absl::StatusOr<::st::RowDefaults> PlanTool::rowDefaultsOf(PlanInput &given) {
+  ::st::RowDefaults defaults;
+  defaults.devicesPerNode = cluster.devices_per_node();
+  if (!flags.model.empty()) {
+    auto input = loadInput();
+    if (!input.ok())
+      return input.status();
+    given = *std::move(input);
+    defaults = rowDefaults(given, cluster.devices_per_node());
+  }
+  if (!flags.zero.empty())
+    defaults.zero = flags.zero.front();
+  if (!flags.microBatch.empty())
+    defaults.microBatch = flags.microBatch.front();
+  return defaults;
+}
+
+absl::Status PlanTool::predictRows() {
+  auto text = ::st::readInputFile(flags.rows, kLargestInput);
+  if (!text.ok())
+    return absl::InvalidArgumentError(
+        absl::StrCat(flags.rows.getValue(), ": cannot read: ", text.status().message()));
+  PlanInput given;
+  auto defaults = rowDefaultsOf(given);
+  if (!defaults.ok())
+    return defaults.status();
+  auto file = ::st::parseRows(*text, flags.rows, *defaults);
+  if (!file.ok())
+    return file.status();
+  for (const std::string &column : file->unused)
+    llvm::errs() << "st-plan: note: " << flags.rows << ": column " << column
+                 << " has no effect on the prediction\n";
+  ::st::FindBlocks findBlocks =
+      [&](const ::st::MeasuredRow &row) -> absl::StatusOr<::st::BlockSource *> {
+    if (row.hasGivenModel)
+      return &models.find(given);
+    return models.find(row);
+  };
+  ::st::PredictContext context{cluster, profile, findBlocks, order};
+  std::vector<double> predicted, measured;
+  std::string out;
+  for (const ::st::MeasuredRow &row : file->rows) {
+    auto step = ::st::predictRow(context, constants, row);
+    if (!step.ok()) {
+      // One row that cannot be planned leaves the others.
+      out += describeFailure(row.line, oneLine(std::string(step.status().message())), flags.json);
+      continue;
+    }
+    if (row.measuredMs) {
+      predicted.push_back(step->ms);
+      measured.push_back(*row.measuredMs);
+    }
+    const std::optional<::st::OwnTimers> own = ::st::playOwnTimers(row, *step, order);
+    out += flags.json ? describeRow(row, *step, own) : printRow(row, *step, own);
+  }
+  llvm::outs() << out;
+  llvm::outs().flush();
+  if (!measured.empty()) {
+    const ::st::FitErrors errors = ::st::compareWithRows(predicted, measured);
+    llvm::errs() << absl::StrFormat(
+        "%d rows: mean error %.2f %%, worst %.2f %%, Kendall tau %.3f\n", measured.size(),
+        errors.mean * 100, errors.worst * 100, errors.tau);
+  }
+  return absl::OkStatus();
+}
