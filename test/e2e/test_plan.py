@@ -51,11 +51,16 @@ def predicted_log(folder):
         st.expect(timer in text, f"no {timer} in\n{text[-2000:]}")
     text = plan(f"--lint-log={LOG}")
     st.expect("timer of the last rank" in text, text[-2000:])
-    # This cluster's collectives over all ranks were slow: its own products were not.
+    # This cluster's collectives over all ranks were slow. A phase is off by a quarter and by 2 % of a step (128 samples).
     lint = plan_json(f"--lint-log={LOG}", "--cluster=dgx-a100-40gb")
     st.expect({finding["id"] for finding in lint["findings"]} == {"cased-vocabulary", "decay-length", "sample-count"}, lint["findings"])
-    off = {phase["name"] for phase in lint["phases"] if phase["is_off"]}
-    st.expect("backward-params-all-reduce" in off and "backward-compute" not in off, off)
+    phases = {phase["name"]: phase for phase in lint["phases"]}
+    st.expect(phases["backward-params-all-reduce"]["is_off"], phases["backward-params-all-reduce"])
+    step = 128 * phases["a sample"]["log"]
+    for name, phase in phases.items():
+        low, high = sorted((phase["log"], phase["predicted"]))
+        is_far = high > 1.25 * low and high - low > 0.02 * step
+        st.expect(phase["is_off"] == (is_far and name not in ("optimizer", "a sample", "memory of the fullest device (MiB)")), phase)
 
 
 def parameters(folder):
