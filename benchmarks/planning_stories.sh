@@ -27,10 +27,11 @@ show() {
   sed 's/^/    /' <<<"$text"
 }
 
-# BERT-large on 32 clusters of DTU T10.
+# BERT-large on 32 clusters of DTU T10: stages and shards of four and eight.
 dtu() {
   title "Which layout for BERT-large on 32 clusters"
-  show 12 examples/models/bert-large-uncased --cluster=dtu-t10 --devices=32 --batch=32 --seq=384
+  show 13 examples/models/bert-large-uncased --cluster=dtu-t10 --devices=32 --batch=32 --seq=384 --tp=4,8 --pp=4,8 --mb=1 \
+    --zero=0 --recompute=none --schedule=1f1b --sequence-parallel=false --simulate=1
 }
 
 # The table of DeepSpeed's tuner for BERT-base on 16 V100.

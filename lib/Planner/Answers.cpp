@@ -141,12 +141,16 @@ std::string printScale(const proto::PlanScale &scale) {
 
 std::string printPhases(const proto::PlanLint &lint) {
   if (lint.phases().empty())
-    return lint.no_prediction().empty() ? "" : absl::StrCat("no prediction: ", lint.no_prediction(), "\n");
-  std::string text = absl::StrFormat("\n%-38s %10s %10s %8s\n", "timer of the last rank (ms)", "log", "predicted", "ratio");
+    return lint.no_prediction().empty()
+               ? ""
+               : absl::StrCat("no prediction: ", lint.no_prediction(), "\n");
+  std::string text = absl::StrFormat("\n%-38s %10s %10s %8s\n", "timer of the last rank (ms)",
+                                     "log", "predicted", "ratio");
   std::vector<const proto::PlanLogPhase *> off;
   for (const proto::PlanLogPhase &phase : lint.phases()) {
-    absl::StrAppendFormat(&text, "%-38s %10.2f %10.2f %8s\n", phase.name(), phase.log(), phase.predicted(),
-                          phase.predicted() > 0 ? absl::StrFormat("%.2f", phase.log() / phase.predicted()) : "");
+    absl::StrAppendFormat(
+        &text, "%-38s %10.2f %10.2f %8s\n", phase.name(), phase.log(), phase.predicted(),
+        phase.predicted() > 0 ? absl::StrFormat("%.2f", phase.log() / phase.predicted()) : "");
     if (phase.is_off())
       off.push_back(&phase);
   }
@@ -155,8 +159,8 @@ std::string printPhases(const proto::PlanLint &lint) {
   });
   absl::StrAppend(&text, off.empty() ? "\nno phase is off\n" : "\n");
   for (const proto::PlanLogPhase *phase : off)
-    absl::StrAppendFormat(&text, "off: %s takes %.2f ms, %.2f are predicted\n", phase->name(), phase->log(),
-                          phase->predicted());
+    absl::StrAppendFormat(&text, "off: %s takes %.2f ms, %.2f are predicted\n", phase->name(),
+                          phase->log(), phase->predicted());
   return text;
 }
 

@@ -15,7 +15,8 @@ using namespace mlir::st;
 /// A phase is off beyond this ratio, where that is more than a share of the step.
 constexpr double kOffRatio = 1.25, kOffShare = 0.02;
 
-static void addPhase(::st::proto::PlanLint &lint, const std::string &name, double log, double predicted, double stepMs) {
+static void addPhase(::st::proto::PlanLint &lint, const std::string &name, double log,
+                     double predicted, double stepMs) {
   ::st::proto::PlanLogPhase &phase = *lint.add_phases();
   phase.set_name(name);
   phase.set_log(log);
@@ -46,7 +47,8 @@ absl::Status PlanTool::comparePhases(const MegatronLog &log, ::st::proto::PlanLi
       if (timer.name == name)
         predicted = timer.last;
     // The parts of the update say which of them is off.
-    const bool isSum = name == "optimizer" && measured.timers.count("optimizer-unscale-and-check-inf") > 0;
+    const bool isSum =
+        name == "optimizer" && measured.timers.count("optimizer-unscale-and-check-inf") > 0;
     addPhase(lint, name, ms, predicted, isSum ? 0 : stepMs);
   }
   if (measured.perSample)
@@ -81,7 +83,8 @@ absl::Status PlanTool::lintLog() {
     llvm::outs() << ::st::printJson(lint) << '\n';
     return absl::OkStatus();
   }
-  llvm::outs() << text << lint.findings_size() << (lint.findings_size() == 1 ? " contradiction\n" : " contradictions\n")
+  llvm::outs() << text << lint.findings_size()
+               << (lint.findings_size() == 1 ? " contradiction\n" : " contradictions\n")
                << ::st::printPhases(lint);
   return absl::OkStatus();
 }

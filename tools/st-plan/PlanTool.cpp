@@ -361,8 +361,10 @@ absl::Status PlanTool::predictRun(const PlanInput &input) {
     return step.status();
   ::st::proto::PlanStep plan = ::st::describeStep(inputs, *input.layout, *step);
   ::st::proto::PlanReport report = ::st::describeRun(inputs, plan);
-  if (flags.daysFor > 0)
+  if (flags.daysFor > 0) {
     *report.mutable_training() = ::st::describeTraining(plan, flags.daysFor, flags.assumedTflops);
+    *plan.mutable_training() = report.training();
+  }
   if (absl::Status status = writePage(report); !status.ok())
     return status;
   if (absl::Status status = emitLayout(*input.layout, input); !status.ok())
