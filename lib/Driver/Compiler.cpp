@@ -61,6 +61,7 @@ public:
   LogicalResult run();
   /// Without output files.
   OwningOpRef<ModuleOp> runInMemory();
+  FailureOr<::st::proto::Executable> runToExecutable();
 
 private:
   /// An error in what was asked for; those in the input have a place there.
@@ -98,6 +99,7 @@ private:
   LogicalResult commit();
   void report(CompilePhase phase, double seconds);
   LogicalResult writeModule();
+  FailureOr<::st::proto::Executable> makeExecutable();
   LogicalResult writeBinary();
 
   const CompileRequest &request;
@@ -516,6 +518,8 @@ LogicalResult Compiler::dump(CompilePhase phase) {
 }
 
 LogicalResult Compiler::observe(CompilePhase phase) {
+  if (request.observer)
+    request.observer(phase, *module);
   if (phase == CompilePhase::Planned && page)
     memory = gatherMemoryUse(*module);
   if (phase != CompilePhase::Resharded || !explanation)
@@ -548,7 +552,7 @@ LogicalResult Compiler::writeModule() {
   return check(output ? output->write(text) : writeOutput("-", text));
 }
 
-LogicalResult Compiler::writeBinary() {
+FailureOr<::st::proto::Executable> Compiler::makeExecutable() {
   const bool isGpu = ::st::isGpuName(options.get(*module, "target"));
   if (isGpu && page)
     return error() << "--report=" << request.report
@@ -559,10 +563,18 @@ LogicalResult Compiler::writeBinary() {
     return failure();
   if (!request.quiet)
     printMemory(*executable, llvm::errs());
-  if (!isGpu && failed(dtu::verifyOrder(*module, *executable, dtu::kOrderWork, !request.quiet)))
+  if (!isGpu && request.provesOrder &&
+      failed(dtu::verifyOrder(*module, *executable, dtu::kOrderWork, !request.quiet)))
     return failure();
   if (!isGpu && request.makeClient &&
       failed(check(predictStep(request, memory, page.get(), *executable))))
+    return failure();
+  return executable;
+}
+
+LogicalResult Compiler::writeBinary() {
+  FailureOr<::st::proto::Executable> executable = makeExecutable();
+  if (failed(executable))
     return failure();
   return check(::st::writeTrainingBinary(request.runner, request.output, serialize(*executable)));
 }
@@ -609,8 +621,20 @@ OwningOpRef<ModuleOp> Compiler::runInMemory() {
   return succeeded(advance()) ? std::move(module) : nullptr;
 }
 
+FailureOr<::st::proto::Executable> Compiler::runToExecutable() {
+  if (failed(advance()))
+    return failure();
+  return makeExecutable();
+}
+
 LogicalResult mlir::st::compile(const CompileRequest &request, MLIRContext *context) {
   return Compiler(request, context).run();
+}
+
+FailureOr<::st::proto::Executable> mlir::st::compileToExecutable(const CompileRequest &request,
+                                                                 MLIRContext *context) {
+  assert(!request.stopAfter && "a program is what all phases leave");
+  return Compiler(request, context).runToExecutable();
 }
 
 OwningOpRef<ModuleOp> mlir::st::compileToModule(const CompileRequest &request,

@@ -4,10 +4,12 @@
 
 #include "lib/Driver/CompileOptions.h"
 #include "lib/Frontend/ModelConfig.h"
+#include "lib/Proto/executable.pb.h"
 #include "lib/Report/WhatIf.h"
 #include "mlir/IR/MLIRContext.h"
 #include "mlir/IR/OwningOpRef.h"
 
+#include <functional>
 #include <optional>
 #include <string>
 
@@ -26,6 +28,10 @@ struct CompileRequest {
   /// What times the step of the program; none: the binary says nothing of that.
   ::st::MakeClient makeClient;
   std::string report; ///< file that gets a page about that step; empty: none
+  /// Sees the module after each phase; may be empty.
+  std::function<void(CompilePhase, ModuleOp)> observer;
+  /// Whether the programs are proven free of deadlock and of races. No binary goes without.
+  bool provesOrder = true;
   /// The model, instead of the one that `input` names.
   std::optional<ModelConfig> model;
   /// The text of a parallel-config file, instead of the file `parallel`.
@@ -36,6 +42,11 @@ struct CompileRequest {
 /// Compiles. Diagnostics go to the context's handlers; a failed compilation
 /// leaves no output file.
 LogicalResult compile(const CompileRequest &request, MLIRContext *context);
+
+/// Compiles to the program of a training binary, whose step is timed where the request says by
+/// what. No file is written.
+FailureOr<::st::proto::Executable> compileToExecutable(const CompileRequest &request,
+                                                       MLIRContext *context);
 
 /// Compiles to the phase `stopAfter`, which has to be there, and returns the module: no file is
 /// written.

@@ -39,6 +39,8 @@ struct SearchResult {
   /// Of all layouts that could run: none is faster than this, with the batch of the best.
   double boundMs = 0;
   size_t composed = 0;
+  /// Compiled whole and timed by a simulator, in the order of their composed times.
+  std::vector<size_t> simulated;
 
   /// How far the best may be from the fastest step that the bound allows, as a share of the best.
   double gap() const { return best ? 1 - boundMs / candidates[*best].ms : 0; }

@@ -2,6 +2,7 @@
 
 #include "lib/Planner/BlockTime.h"
 #include "lib/Planner/ReplicaTime.h"
+#include "lib/Planner/SimulatedStep.h"
 #include "lib/Planner/StepMemo.h"
 
 #include "absl/strings/str_cat.h"
@@ -410,6 +411,8 @@ absl::StatusOr<StepEstimate> estimateStep(const StepInputs &inputs, const Layout
                                           bool keepRuns) {
   if (absl::Status status = checkLayout(inputs.model, layout, inputs.cluster); !status.ok())
     return status;
+  if (inputs.simulated)
+    return estimateSimulatedStep(inputs, layout, keepRuns);
   const StepBlocks keys = blocksOf(inputs, layout);
   absl::StatusOr<const proto::ProgramWork *> work = inputs.blocks.get(keys.work);
   if (!work.ok())

@@ -5,11 +5,13 @@
 #include "lib/Costs/Costs.h"
 #include "lib/Planner/Memory.h"
 #include "lib/Planner/Pipeline.h"
+#include "lib/Planner/SimulatedBlocks.h"
 #include "lib/Proto/cluster.pb.h"
 #include "lib/Proto/profile.pb.h"
 
 #include "absl/status/statusor.h"
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -31,6 +33,9 @@ struct StepPart {
 
 struct StepEstimate {
   double ms = 0;
+  /// Where the layout was compiled whole and simulated, so that `ms` and `memory` are exact: what
+  /// the composition says.
+  std::optional<double> composedMs;
   double lowerBoundMs = 0; ///< roofline: no schedule of the same work is faster
   std::vector<Timer> timers;
   std::vector<DeviceMemory> memory; ///< by device group
@@ -58,6 +63,8 @@ struct StepInputs {
   double stepUs = 0;         ///< host time once a step
   double optimizerBytes = 8; ///< of a parameter, besides its master weight
   StepMemo *memo = nullptr;  ///< what other compositions with these inputs left
+  SimulatedBlocks *simulated =
+      nullptr; ///< what steps are composed of on devices that a simulator times
 };
 
 /// InvalidArgument, with the reason, for a layout that cannot be run: what does not divide.

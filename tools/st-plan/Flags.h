@@ -66,6 +66,10 @@ struct PlanFlags {
   cl::list<std::string> whyNot{"why-not", cl::value_desc("tp=1,pp=32"),
                                cl::desc("say why the layouts with these degrees lost")};
   cl::opt<std::string> emit{"emit", cl::value_desc("file"), cl::desc("write the best layout as a parallel file of st-compile")};
+  cl::opt<unsigned> simulate{
+      "simulate", cl::init(3), cl::value_desc("n"),
+      cl::desc("on a DTU cluster: how many of the fastest layouts are compiled whole and "
+               "simulated (default: 3)")};
   cl::opt<bool> quiet{"q", cl::desc("no progress on stderr")};
 
   cl::opt<bool> largestModel{"largest-model", cl::desc("the largest model that fits on the devices: layers of this width, "

@@ -10,9 +10,11 @@
 #include "lib/Frontend/Megatron/Megatron.h"
 #include "lib/Planner/Answers.h"
 #include "lib/Planner/Fit.h"
-#include "lib/Report/PlanPage.h"
 #include "lib/Planner/LayoutFilter.h"
 #include "lib/Planner/Placement.h"
+#include "lib/Planner/SimulatedReport.h"
+#include "lib/Planner/SimulatedSearch.h"
+#include "lib/Report/PlanPage.h"
 #include "lib/Support/AtomicFile.h"
 #include "lib/Support/InputFile.h"
 #include "lib/Support/JsonDepth.h"
@@ -57,10 +59,11 @@ absl::Status PlanTool::loadCluster() {
     cluster.mutable_memory_bytes()->set_value(
         std::min(cluster.memory_bytes().value(), gigabytes * 1e9));
   }
-  // A DTU's costs are its simulator's, which times compiled programs.
-  if (absl::StartsWith(cluster.device(), "dtu"))
-    return invalid("--cluster=", flags.cluster.getValue(), ": expected a cluster of GPUs, found ", cluster.device(),
-                   "; st-compile --target=", cluster.device(), " tells the time of a step on it");
+  if (simulates())
+    return loadSimulatedCluster();
+  if (flags.simulate.getNumOccurrences() > 0)
+    return invalid("--simulate has no effect: the devices of cluster ", cluster.name(),
+                   " are not simulated");
   auto foundProfile = ::st::findProfile(flags.profile);
   if (!foundProfile.ok())
     return invalid("--profile: ", foundProfile.status().message());
@@ -290,13 +293,18 @@ absl::StatusOr<::st::SearchSpace> PlanTool::makeSpace(const PlanInput &input, in
 
 ::st::StepInputs PlanTool::inputsOf(const PlanInput &input) {
   const std::string &optimizer = flags.optimizer.empty() ? input.optimizer : flags.optimizer.getValue();
-  return {input.model, cluster, profile, *costs, models.find(input), order, constants.stepUs,
-          ::st::optimizerBytes(optimizer).value_or(*::st::optimizerBytes("adam"))};
+  ::st::StepInputs inputs{input.model,
+                          cluster,
+                          profile,
+                          *costs,
+                          models->find(input),
+                          order,
+                          constants.stepUs,
+                          ::st::optimizerBytes(optimizer).value_or(*::st::optimizerBytes("adam"))};
+  if (simulates())
+    inputs.simulated = &simulatedOf(input);
+  return inputs;
 }
-
-//===----------------------------------------------------------------------===//
-// Rows
-//===----------------------------------------------------------------------===//
 
 //===----------------------------------------------------------------------===//
 // Plans
@@ -306,12 +314,14 @@ absl::StatusOr<::st::SearchResult> PlanTool::search(const PlanInput &input, cons
                                                     bool showsProgress) {
   ::st::Progress progress;
   if (showsProgress && !flags.quiet)
-    progress = [](size_t done, size_t all, double best) {
-      constexpr size_t kEvery = 256;
-      if (done % kEvery == 0 || done == all)
+    progress = [every = simulates() ? 8 : 256](size_t done, size_t all, double best) {
+      if (done % every == 0 || done == all)
         llvm::errs() << absl::StrFormat("\rst-plan: %d of %d layouts, best %.4g ms%s", done, all, best,
                                         done == all ? "\n" : "");
     };
+  if (simulates())
+    return ::st::searchSimulated(inputsOf(input), space, std::max(1u, flags.simulate.getValue()),
+                                 progress);
   return ::st::searchLayouts(inputsOf(input), space, progress);
 }
 
@@ -397,6 +407,8 @@ absl::Status PlanTool::plan(const PlanInput &input) {
   auto report = ::st::describeSearch(inputs, *result);
   if (!report.ok())
     return report.status();
+  if (simulates())
+    ::st::describeSimulated(inputs, *result, *report);
   if (flags.daysFor > 0)
     *report->mutable_training() = ::st::describeTraining(report->best(), flags.daysFor, flags.assumedTflops);
   if (absl::Status status = writePage(*report); !status.ok())
@@ -409,6 +421,8 @@ absl::Status PlanTool::plan(const PlanInput &input) {
     return absl::OkStatus();
   }
   llvm::outs() << ::st::printFront(*report) << '\n' << ::st::printStep(report->best());
+  if (simulates())
+    llvm::outs() << '\n' << ::st::printSimulated(*report);
   if (flags.daysFor > 0)
     llvm::outs() << '\n'
                  << ::st::printTraining(report->training(), report->best().layout().devices(), report->parameters());

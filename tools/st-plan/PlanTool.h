@@ -4,6 +4,7 @@
 
 #include "lib/Driver/Planning/ModelSizes.h"
 #include "lib/Driver/Planning/PlannedModels.h"
+#include "lib/Driver/Planning/SimulatedPrograms.h"
 #include "lib/Frontend/Megatron/Log.h"
 #include "lib/Planner/Report.h"
 #include "tools/st-plan/Flags.h"
@@ -14,14 +15,16 @@ namespace mlir::st {
 
 class PlanTool {
 public:
-  explicit PlanTool(const PlanFlags &flags) : flags(flags), models(kTarget), order(makePipelineOrder()) {}
+  explicit PlanTool(const PlanFlags &flags)
+      : flags(flags), models(std::make_unique<PlannedModels>(kTarget)), order(makePipelineOrder()) {
+  }
 
   /// Answers what the flags ask. The error is one line without the tool's name.
   absl::Status run();
 
 private:
   absl::Status answer();
-  /// Blocks are compiled for this target, whose kernels are those of all GPUs.
+  /// Blocks for GPUs are compiled for this target, whose kernels are those of all GPUs.
   static constexpr const char *kTarget = "cuda-sm_80";
   static constexpr size_t kLargestInput = size_t(64) << 20;
   /// Of a step, where nobody says.
@@ -72,8 +75,16 @@ private:
   absl::StatusOr<::st::SearchResult> search(const PlanInput &input, const ::st::SearchSpace &space, bool showsProgress);
   ::st::StepInputs inputsOf(const PlanInput &input);
 
+  /// Whether programs for the cluster's devices are timed by a simulator.
+  bool simulates() const;
+  /// Refuses what only clusters of other devices have.
+  absl::Status checkSimulated() const;
+  absl::Status loadSimulatedCluster();
+  SimulatedPrograms &simulatedOf(const PlanInput &input);
+
   const PlanFlags &flags;
-  PlannedModels models;
+  std::unique_ptr<PlannedModels> models;
+  std::map<std::string, std::unique_ptr<SimulatedPrograms>> simulated; ///< by model
   const ::st::PipelineOrder order;
   ::st::proto::ClusterDescription cluster;
   ::st::proto::ImplementationProfile profile;

@@ -132,8 +132,8 @@ absl::Status PlanTool::predictRows() {
   ::st::FindBlocks findBlocks =
       [&](const ::st::MeasuredRow &row) -> absl::StatusOr<::st::BlockSource *> {
     if (row.hasGivenModel)
-      return &models.find(given);
-    return models.find(row);
+      return &models->find(given);
+    return models->find(row);
   };
   ::st::PredictContext context{cluster, profile, findBlocks, order};
   std::vector<double> predicted, measured;

@@ -63,6 +63,9 @@ public:
   Buffer *arena(int64_t rank) override { return arenas.empty() ? nullptr : &arenas[rank]; }
   Event launchStep() override { return Event::completed(simulator->execute(schedules)); }
   absl::StatusOr<StepTime> timeStep(StepTrace *trace, StepTimeline *timeline) override;
+  absl::StatusOr<std::vector<LoneTask>> timeEachTask(int64_t group) const override;
+  absl::StatusOr<std::vector<std::vector<int64_t>>>
+  timeSideBySide(const std::vector<std::vector<int64_t>> &wanted) const override;
   absl::StatusOr<StepWork> lastStepWork() const override;
   bool timeDependsOnData() const override { return loads; }
 
@@ -83,6 +86,7 @@ private:
   std::vector<int64_t> devices;            // of each rank
   std::vector<std::vector<int64_t>> tasks; // of each rank, by entry of its schedule
   std::vector<size_t> taskCounts;          // of each rank
+  std::vector<size_t> firstRanks;          // of each group, and the number of all ranks
   bool derated = false;
 };
 
@@ -117,6 +121,7 @@ absl::Status DtuExecutable::loadTasks(const proto::Executable &program) {
       }
       ids.push_back(it->second);
     }
+    firstRanks.push_back(schedules.size());
     dtu::RankSchedule schedule;
     std::vector<int64_t> entries;
     for (const proto::ScheduleEntry &entry : group.schedule()) {
@@ -127,6 +132,7 @@ absl::Status DtuExecutable::loadTasks(const proto::Executable &program) {
     tasks.insert(tasks.end(), group.device_ids_size(), entries);
     taskCounts.insert(taskCounts.end(), group.device_ids_size(), group.tasks_size());
   }
+  firstRanks.push_back(schedules.size());
   return absl::OkStatus();
 }
 
@@ -211,6 +217,60 @@ std::vector<TaskWork> DtuExecutable::sumTasks(size_t rank,
     sum.instructions += entry.instructions;
   }
   return sums;
+}
+
+/// Each task as it runs first in the schedule.
+absl::StatusOr<std::vector<LoneTask>> DtuExecutable::timeEachTask(int64_t group) const {
+  if (group < 0 || group + 1 >= static_cast<int64_t>(firstRanks.size()))
+    return absl::InvalidArgumentError(absl::StrCat("there is no device group ", group));
+  const size_t first = firstRanks[group];
+  const auto count = static_cast<int64_t>(firstRanks[group + 1] - first);
+  std::vector<dtu::TaskRun> runs;
+  std::vector<int64_t> ran; // the task of each
+  for (size_t i = 0; i < schedules[first].size(); ++i)
+    if (std::find(ran.begin(), ran.end(), tasks[first][i]) == ran.end()) {
+      runs.push_back(schedules[first][i]);
+      ran.push_back(tasks[first][i]);
+    }
+  ST_ASSIGN_OR_RETURN(std::vector<dtu::LoneTask> timed,
+                      simulator->timeTasks(static_cast<int64_t>(first), count, runs));
+  std::vector<LoneTask> result(taskCounts[first]);
+  for (size_t i = 0; i < timed.size(); ++i) {
+    LoneTask &task = result[ran[i]];
+    task.duration = timed[i].duration;
+    for (const dtu::LoneTask::Message &message : timed[i].messages)
+      task.messages.push_back({message.isSend, message.rank, message.peer, message.channel,
+                               message.bytes, message.time, message.underway});
+  }
+  return result;
+}
+
+absl::StatusOr<std::vector<std::vector<int64_t>>>
+DtuExecutable::timeSideBySide(const std::vector<std::vector<int64_t>> &wanted) const {
+  std::vector<dtu::RankSchedule> runs(schedules.size());
+  for (size_t group = 0; group < wanted.size(); ++group) {
+    const size_t first = firstRanks[group];
+    dtu::RankSchedule schedule;
+    for (int64_t task : wanted[group]) {
+      const auto at = std::find(tasks[first].begin(), tasks[first].end(), task);
+      if (at == tasks[first].end())
+        return absl::InvalidArgumentError(
+            absl::StrCat("device group ", group, " never runs task ", task));
+      schedule.push_back(schedules[first][static_cast<size_t>(at - tasks[first].begin())]);
+    }
+    std::fill(runs.begin() + static_cast<int64_t>(first),
+              runs.begin() + static_cast<int64_t>(firstRanks[group + 1]), schedule);
+  }
+  ST_ASSIGN_OR_RETURN(dtu::TimingResult result, simulator->timeSideBySide(runs));
+  std::vector<std::vector<int64_t>> took(wanted.size());
+  for (size_t group = 0; group < wanted.size(); ++group)
+    for (size_t entry = 0; entry < wanted[group].size(); ++entry) {
+      int64_t sum = 0;
+      for (size_t rank = firstRanks[group]; rank < firstRanks[group + 1]; ++rank)
+        sum += result.ranks[rank].taskEnd[entry] - result.ranks[rank].taskStart[entry];
+      took[group].push_back(sum / static_cast<int64_t>(firstRanks[group + 1] - firstRanks[group]));
+    }
+  return took;
 }
 
 absl::StatusOr<StepWork> DtuExecutable::lastStepWork() const {

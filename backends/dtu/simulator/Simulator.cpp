@@ -229,6 +229,42 @@ absl::StatusOr<TimingResult> Simulator::replayTime(const std::vector<RankSchedul
   return st::dtu::replayTime(impl->description, impl->ranks, impl->programs, schedules, log);
 }
 
+absl::StatusOr<std::vector<LoneTask>> Simulator::timeTasks(int64_t first, int64_t count,
+                                                           const std::vector<TaskRun> &runs) const {
+  std::vector<RankSchedule> schedules(impl->ranks.size());
+  for (int64_t rank = first; rank < first + count; ++rank)
+    schedules[static_cast<size_t>(rank)] = runs;
+  ST_RETURN_IF_ERROR(impl->checkSchedules(schedules));
+  ST_ASSIGN_OR_RETURN(std::vector<TimedTask> timed,
+                      st::dtu::timeTasks(impl->description, impl->ranks, impl->programs,
+                                         static_cast<size_t>(first), static_cast<size_t>(count),
+                                         runs));
+  std::vector<LoneTask> tasks;
+  for (const TimedTask &from : timed) {
+    LoneTask &task = tasks.emplace_back();
+    task.duration = from.duration;
+    for (const TaskEvent &event : from.events)
+      task.messages.push_back({event.isSend, static_cast<int64_t>(event.rank), event.message.peer,
+                               event.message.channel, event.message.bytes, event.time,
+                               event.underway});
+  }
+  return tasks;
+}
+
+absl::StatusOr<TimingResult>
+Simulator::timeSideBySide(const std::vector<RankSchedule> &schedules) const {
+  ST_RETURN_IF_ERROR(impl->checkSchedules(schedules));
+  Boundary boundary;
+  for (const RankConfig &rank : impl->ranks) {
+    const bool isFirst = boundary.sideOf.empty() || rank.rankInGroup == 0;
+    boundary.sideOf.push_back(isFirst ? static_cast<int64_t>(boundary.sideOf.size())
+                                      : boundary.sideOf.back());
+    boundary.isInside.push_back(!schedules[boundary.isInside.size()].empty());
+  }
+  return simulateTime(impl->description, impl->ranks, impl->programs, schedules, /*loaded=*/{},
+                      /*trace=*/nullptr, &boundary);
+}
+
 std::vector<ExecutedWork> Simulator::executedWork() const {
   return impl->data ? impl->data->executedWork() : std::vector<ExecutedWork>(impl->ranks.size());
 }

@@ -150,6 +150,18 @@ struct TimingResult {
   std::vector<LinkTiming> links; ///< links that carried anything, in a fixed order
 };
 
+/// A run of a task by a group of ranks that starts together on an idle machine, where messages of
+/// other groups are there when they are received. Times in picoseconds from the start.
+struct LoneTask {
+  struct Message {
+    bool isSend;
+    int64_t rank, peer, channel, bytes;
+    int64_t time, underway; ///< when the rank gets to it; of a send, until it arrives
+  };
+  int64_t duration = 0;
+  std::vector<Message> messages; ///< with other groups, in the order of time
+};
+
 class Simulator {
 public:
   /// Checks the description, device ids and that the arenas on each cluster fit its L3 slice and
@@ -182,6 +194,17 @@ public:
   /// An error where a program's time depends on data.
   absl::StatusOr<TimingResult> replayTime(const std::vector<RankSchedule> &schedules,
                                           StepLog *log = nullptr) const;
+
+  /// Of the ranks [first, first + count), which are a group: each of the runs by itself, as
+  /// replayTime() puts them together.
+  absl::StatusOr<std::vector<LoneTask>> timeTasks(int64_t first, int64_t count,
+                                                  const std::vector<TaskRun> &runs) const;
+
+  /// Device groups side by side, each by its schedule: messages of other groups are there when they
+  /// are received, so that no group waits for another, but they share chips. Ranks of a group
+  /// follow each other; those without a schedule do nothing. Only starts and ends of tasks are of
+  /// interest then.
+  absl::StatusOr<TimingResult> timeSideBySide(const std::vector<RankSchedule> &schedules) const;
 
   /// Simulated time of the same schedules, from an idle machine. Touches no memory; needs no
   /// execute() before. Deterministic to the last picosecond. `trace` and `log` may be null; they

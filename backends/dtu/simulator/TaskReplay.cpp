@@ -1,7 +1,7 @@
 #include "backends/dtu/simulator/TaskReplay.h"
 
 #include "backends/dtu/simulator/ReplayLog.h"
-#include "backends/dtu/simulator/TaskCells.h"
+#include "backends/dtu/simulator/TimedTask.h"
 #include "lib/Support/StatusMacros.h"
 
 #include "absl/strings/str_cat.h"
@@ -16,29 +16,12 @@
 namespace st::dtu {
 namespace {
 
-/// A message between groups as a task gets to it.
-struct ReplayEvent {
-  Picoseconds time, underway;
-  bool isSend;
-  size_t rank;
-  size_t number; ///< orders events of one instant
-  OuterMessage message;
-};
-
-/// What a group does in one task: all its cells in the order of time.
-struct ReplayTask {
-  std::shared_ptr<const GroupTask> of;
-  std::vector<ReplayEvent> events;
-  Picoseconds duration = 0;
-  int64_t instructions = 0;
-};
-
 struct ReplayGroup {
   size_t first = 0, count = 0;
   const RankSchedule *schedule = nullptr;
 
   size_t entry = 0, next = 0; ///< in the schedule; in the task's events
-  const ReplayTask *task = nullptr;
+  const TimedTask *task = nullptr;
   std::set<size_t> sentAhead; ///< events of the task behind `next` that have been met
   /// The task's own time 0. It moves on by what a message comes late.
   Picoseconds start = 0;
@@ -75,14 +58,14 @@ public:
 
 private:
   absl::Status findGroups();
-  absl::StatusOr<const ReplayTask *> taskOf(const ReplayGroup &group, TaskRun run);
-  void count(const ReplayGroup &group, const ReplayTask &task);
+  absl::StatusOr<const TimedTask *> taskOf(const ReplayGroup &group, TaskRun run);
+  void count(const ReplayGroup &group, const TimedTask &task);
   absl::Status begin(ReplayGroup &group);
   void end(ReplayGroup &group);
   /// Goes on with the group, through tasks without messages, to its next message or its end.
   absl::Status goOn(size_t group);
   absl::Status meet(size_t group, Picoseconds now);
-  void send(const ReplayGroup &group, const ReplayEvent &event, Picoseconds now);
+  void send(const ReplayGroup &group, const TaskEvent &event, Picoseconds now);
   bool sendAhead(ReplayGroup &group);
   absl::Status deadlock() const;
 
@@ -91,7 +74,7 @@ private:
   const std::vector<RankConfig> &configs;
   const std::vector<RankSchedule> &schedules;
   std::vector<ReplayGroup> groups;
-  std::map<const GroupTask *, ReplayTask> tasks;
+  std::map<const GroupTask *, TimedTask> tasks;
   std::map<Route, std::deque<Mail>> mail;
   std::map<Route, size_t> waiting; ///< group
   /// When a group gets to its next message. Groups of one instant go by their numbers.
@@ -122,36 +105,19 @@ absl::Status TaskReplay::findGroups() {
   return absl::OkStatus();
 }
 
-absl::StatusOr<const ReplayTask *> TaskReplay::taskOf(const ReplayGroup &group, TaskRun run) {
+absl::StatusOr<const TimedTask *> TaskReplay::taskOf(const ReplayGroup &group, TaskRun run) {
   ST_ASSIGN_OR_RETURN(std::shared_ptr<const GroupTask> of,
                       cells.task(group.first, group.count, run));
   auto [it, isNew] = tasks.try_emplace(of.get());
-  ReplayTask &task = it->second;
+  TimedTask &task = it->second;
   if (!isNew)
     return &task;
-  task.of = of;
-  for (const Cell &cell : of->cells) {
-    std::vector<size_t> sent(cell.ranks.size()), received(cell.ranks.size());
-    for (const RankTiming &rank : cell.measured->ranks)
-      task.duration = std::max(task.duration, rank.finish);
-    for (const MeasuredCell::Event &event : cell.measured->events) {
-      const size_t rank = cell.ranks[event.index];
-      const OuterMessage &message = event.isSend
-                                        ? of->sends[rank - group.first][sent[event.index]++]
-                                        : of->receives[rank - group.first][received[event.index]++];
-      task.events.push_back(
-          {event.time, event.underway, event.isSend, rank, task.events.size(), message});
-    }
-    task.instructions += cell.measured->instructions;
-  }
-  std::sort(task.events.begin(), task.events.end(), [](const ReplayEvent &a, const ReplayEvent &b) {
-    return std::tie(a.time, a.number) < std::tie(b.time, b.number);
-  });
+  task = sumUpCells(std::move(of), group.first);
   return &task;
 }
 
 /// What a task does whenever it is run.
-void TaskReplay::count(const ReplayGroup &group, const ReplayTask &task) {
+void TaskReplay::count(const ReplayGroup &group, const TimedTask &task) {
   instructions += task.instructions;
   const ProgramId program = (*group.schedule)[group.entry].program;
   for (const Cell &cell : task.of->cells)
@@ -210,7 +176,7 @@ absl::Status TaskReplay::goOn(size_t index) {
   }
 }
 
-void TaskReplay::send(const ReplayGroup &group, const ReplayEvent &event, Picoseconds now) {
+void TaskReplay::send(const ReplayGroup &group, const TaskEvent &event, Picoseconds now) {
   const auto destination = static_cast<size_t>(event.message.peer);
   const LinkPath path = machine.path(event.rank, destination);
   // On links that others use as well it may take longer than when it was measured.
@@ -230,7 +196,7 @@ void TaskReplay::send(const ReplayGroup &group, const ReplayEvent &event, Picose
 
 absl::Status TaskReplay::meet(size_t index, Picoseconds now) {
   ReplayGroup &group = groups[index];
-  const ReplayEvent &event = group.task->events[group.next];
+  const TaskEvent &event = group.task->events[group.next];
   if (event.isSend) {
     send(group, event, now);
   } else {
@@ -264,7 +230,7 @@ bool TaskReplay::sendAhead(ReplayGroup &group) {
     return false;
   std::set<size_t> waits;
   for (size_t i = group.next; i < group.task->events.size(); ++i) {
-    const ReplayEvent &event = group.task->events[i];
+    const TaskEvent &event = group.task->events[i];
     if (!event.isSend) {
       waits.insert(event.rank);
     } else if (!waits.count(event.rank) && group.sentAhead.insert(i).second) {
@@ -308,6 +274,20 @@ absl::StatusOr<TimingResult> TaskReplay::run() {
 }
 
 } // namespace
+
+absl::StatusOr<std::vector<TimedTask>>
+timeTasks(const proto::DtuDescription &description, const std::vector<RankConfig> &ranks,
+          const std::vector<std::unique_ptr<DecodedProgram>> &programs, size_t first, size_t count,
+          const std::vector<TaskRun> &runs) {
+  ST_RETURN_IF_ERROR(TimeMachine::create(description, ranks).status());
+  TaskCells cells(description, ranks, programs);
+  std::vector<TimedTask> tasks;
+  for (const TaskRun &run : runs) {
+    ST_ASSIGN_OR_RETURN(std::shared_ptr<const GroupTask> task, cells.task(first, count, run));
+    tasks.push_back(sumUpCells(std::move(task), first));
+  }
+  return tasks;
+}
 
 absl::StatusOr<TimingResult>
 replayTime(const proto::DtuDescription &description, const std::vector<RankConfig> &ranks,

@@ -3,6 +3,7 @@
 
 #include "backends/dtu/simulator/Decoded.h"
 #include "backends/dtu/simulator/Simulator.h"
+#include "backends/dtu/simulator/TimedTask.h"
 
 #include "absl/status/statusor.h"
 
@@ -15,5 +16,11 @@ absl::StatusOr<TimingResult>
 replayTime(const proto::DtuDescription &description, const std::vector<RankConfig> &ranks,
            const std::vector<std::unique_ptr<DecodedProgram>> &programs,
            const std::vector<RankSchedule> &schedules, StepLog *log = nullptr);
+
+/// Each of the runs by the group of ranks [first, first + count), by itself.
+absl::StatusOr<std::vector<TimedTask>>
+timeTasks(const proto::DtuDescription &description, const std::vector<RankConfig> &ranks,
+          const std::vector<std::unique_ptr<DecodedProgram>> &programs, size_t first, size_t count,
+          const std::vector<TaskRun> &runs);
 
 } // namespace st::dtu

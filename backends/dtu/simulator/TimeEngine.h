@@ -75,6 +75,8 @@ struct Boundary {
     Picoseconds arrival; ///< of a send, on links that only this run uses
   };
   std::vector<bool> isInside;    ///< by rank
+  /// By rank, unless empty: ranks of different sides run at a time and are outside for each other.
+  std::vector<int64_t> sideOf;
   std::vector<Message> messages; ///< in the order of time
   std::optional<Rotation> rotation;
   ChipMemory *memory = nullptr; ///< shared by runs on one machine; may be null
@@ -173,8 +175,11 @@ private:
   LinkPath rotatedPath(size_t rank, size_t peer, size_t turns, Picoseconds now);
   bool linkTraffic(const Instance &instance, const LinkInst &link, Traffic &traffic);
   bool checkPeer(int64_t peer);
-  bool isOutside(int64_t peer) const {
-    return boundary && !boundary->isInside[static_cast<size_t>(peer)];
+  bool isOutside(size_t rank, int64_t peer) const {
+    const auto other = static_cast<size_t>(peer);
+    return boundary &&
+           (!boundary->isInside[other] ||
+            (!boundary->sideOf.empty() && boundary->sideOf[rank] != boundary->sideOf[other]));
   }
 
   /// Says in the log what a message is and which links it takes.

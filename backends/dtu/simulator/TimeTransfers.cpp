@@ -223,14 +223,14 @@ void TimeEngine::send(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
     return;
   size_t source = rank, destination = static_cast<size_t>(peer);
   LinkPath path = machine.path(source, destination);
-  if (boundary && boundary->rotation && !isOutside(peer)) {
+  if (boundary && boundary->rotation && !isOutside(rank, peer)) {
     const size_t turns = boundary->rotation->turnOf(destination);
     path = rotatedPath(rank, destination, turns, now);
     source = boundary->rotation->before(source, turns);
     destination = boundary->rotation->before(destination, turns);
   }
   Completion completion = machine.send(rank, now, path, traffic);
-  if (isOutside(peer)) {
+  if (isOutside(rank, peer)) {
     boundary->messages.push_back({/*isSend=*/true, rank, now, completion.arrival});
   } else {
     flights.push_back(
@@ -270,7 +270,7 @@ bool TimeEngine::receive(size_t rank, uint32_t index, Slot slot, Picoseconds now
     return false;
   Channel channel(peer, inst.channel);
   std::deque<int64_t> &messages = state.arrived[channel];
-  if (isOutside(peer)) {
+  if (isOutside(rank, peer)) {
     boundary->messages.push_back({/*isSend=*/false, rank, now, now});
     messages.push_back(traffic.bytes);
     state.landing += traffic.bytes;

@@ -118,6 +118,20 @@ struct StepTimeline {
   std::vector<Traffic> traffic;
 };
 
+/// A task of a device group by itself: on an idle machine, its ranks start together, and messages
+/// of other groups are there when they are received. Times in picoseconds from its start.
+struct LoneTask {
+  struct Message {
+    bool isSend = false;
+    int64_t rank = 0, peer = 0; ///< of the peer, which is in another group, its global rank
+    int64_t channel = 0, bytes = 0;
+    int64_t time = 0;     ///< when the rank gets to it
+    int64_t underway = 0; ///< of a send: until it arrives
+  };
+  int64_t duration = 0;
+  std::vector<Message> messages; ///< with other groups, in the order of time
+};
+
 class Executable {
 public:
   virtual ~Executable() = default;
@@ -136,6 +150,18 @@ public:
   virtual bool isSimulated() const { return true; }
   /// The time of one step. `trace` and `timeline` may be null.
   virtual absl::StatusOr<StepTime> timeStep(StepTrace *trace, StepTimeline *timeline) = 0;
+  /// The tasks of a device group, given by its number, each by itself: of what schedules are made
+  /// of.
+  virtual absl::StatusOr<std::vector<LoneTask>> timeEachTask(int64_t /*group*/) const {
+    return absl::UnimplementedError("no tasks of these devices are timed by themselves");
+  }
+  /// Tasks that device groups run one after the other, side by side with other groups: each group's
+  /// messages with others are there when they are received, but chips are shared. `tasks`: by
+  /// group; may be empty. Returns how long each took, as the mean over ranks.
+  virtual absl::StatusOr<std::vector<std::vector<int64_t>>>
+  timeSideBySide(const std::vector<std::vector<int64_t>> & /*tasks*/) const {
+    return absl::UnimplementedError("no tasks of these devices are timed by themselves");
+  }
   /// Of devices that are not simulated: the next step is measured, which takes it longer than
   /// others, and then told of once. With several processes all of them call both.
   virtual absl::Status traceNextStep() { return notMeasured(); }

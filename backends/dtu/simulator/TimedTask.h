@@ -1,0 +1,32 @@
+// A task of a device group by itself: how long it takes, and when it gets to its messages with
+// other groups (docs/dtu-isa.md, "Replayed time").
+#pragma once
+
+#include "backends/dtu/simulator/TaskCells.h"
+
+#include <memory>
+#include <vector>
+
+namespace st::dtu {
+
+/// A message between groups as a task gets to it.
+struct TaskEvent {
+  Picoseconds time, underway; ///< underway: of a send, until it arrives
+  bool isSend;
+  size_t rank;
+  size_t number; ///< orders events of one instant
+  OuterMessage message;
+};
+
+/// What a group does in one task: all its cells in the order of time.
+struct TimedTask {
+  std::shared_ptr<const GroupTask> of;
+  std::vector<TaskEvent> events;
+  Picoseconds duration = 0;
+  int64_t instructions = 0;
+};
+
+/// `first`: the first rank of the group.
+TimedTask sumUpCells(std::shared_ptr<const GroupTask> of, size_t first);
+
+} // namespace st::dtu

@@ -1,0 +1,135 @@
+"""Plans that st-plan finds for simulated clusters, against the simulator: 8 searches of small BERT, GPT-2 and Llama, of
+which the 5 fastest layouts each are compiled whole.
+
+  benchmarks/planned_steps.py [--only=NAME] [--build=build]
+
+A line a plan: the time of the step that the search composed of blocks, that of the whole program, and how far apart they
+are, which must be 2 % at most; then how many pairs of plans of one search that differ by more than 3 % come in the right
+order. The best plan of each search is given to st-compile as st-plan wrote it: the time of its binary must be the same to
+the picosecond, and its memory to the byte. Simulated times depend on the programs alone.
+"""
+
+import argparse
+import itertools
+import json
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+SEQUENCE = 128
+TOLERANCE, DIFFERENT = 0.02, 0.03
+
+BERT = {"model_type": "bert", "hidden_size": 256, "num_hidden_layers": 8, "num_attention_heads": 8, "intermediate_size": 1024,
+        "hidden_act": "gelu", "hidden_dropout_prob": 0.1, "attention_probs_dropout_prob": 0.1, "max_position_embeddings": 128,
+        "type_vocab_size": 2, "vocab_size": 2048, "pad_token_id": 0}
+GPT2 = {"model_type": "gpt2", "n_embd": 256, "n_layer": 8, "n_head": 8, "n_positions": 128, "vocab_size": 2048,
+        "activation_function": "gelu_new", "attn_pdrop": 0.1, "embd_pdrop": 0.1, "resid_pdrop": 0.1}
+LLAMA = {"model_type": "llama", "hidden_size": 256, "num_hidden_layers": 8, "num_attention_heads": 8, "num_key_value_heads": 4,
+         "intermediate_size": 704, "max_position_embeddings": 128, "vocab_size": 2048, "rms_norm_eps": 1e-5,
+         "hidden_act": "silu", "tie_word_embeddings": False}
+
+# name: (configuration, task, cluster, flags)
+SEARCHES = {
+    "bert on a chip": (BERT, "mlm", "dtu-t10", "--devices=4 --batch=16 --mb=2 --recompute=none --sequence-parallel=false"),
+    "bert on 8": (BERT, "mlm", "dtu-t10", "--devices=8 --batch=32 --tp=1,8 --mb=4 --recompute=none --zero=1 --schedule=1f1b"),
+    "bert on 8 of T20": (BERT, "mlm", "dtu-t20", "--devices=8 --batch=32 --tp=4 --mb=2 --schedule=1f1b --zero=1"),
+    "gpt2 on a chip": (GPT2, "clm", "dtu-t10", "--devices=4 --batch=16 --tp=1,2 --mb=1 --recompute=none,full "
+                                               "--sequence-parallel=false --schedule=1f1b"),
+    "gpt2 on 16": (GPT2, "clm", "dtu-t10", "--devices=16 --batch=32 --tp=4 --mb=2 --recompute=none --schedule=1f1b"),
+    "gpt2 in f32": (GPT2, "clm", "dtu-t10", "--devices=8 --batch=16 --tp=2,4 --mb=1 --precision=f32 --recompute=none,selective "
+                                            "--sequence-parallel=false --schedule=1f1b"),
+    "llama on a chip": (LLAMA, "clm", "dtu-t10", "--devices=4 --batch=16 --tp=1,2 --mb=2 --recompute=none "
+                                                 "--sequence-parallel=false --schedule=1f1b,zb-h1,gpipe"),
+    "llama on 8, ZeRO": (LLAMA, "clm", "dtu-t10", "--devices=8 --batch=32 --tp=1,2 --mb=2 --recompute=none --zero=0,1,2,3 "
+                                                  "--sequence-parallel=false --schedule=1f1b"),
+}
+
+
+def run(*command):
+    done = subprocess.run([str(part) for part in command], capture_output=True, text=True)
+    if done.returncode != 0:
+        raise SystemExit(f"{' '.join(map(str, command))}\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def search(bin, folder, name, plans=5):
+    """The plans that were compiled whole, and the parallel file of the best."""
+    config, task, cluster, flags = SEARCHES[name]
+    model, parallel = folder / "model", folder / "parallel.json"
+    model.mkdir(exist_ok=True)
+    (model / "config.json").write_text(json.dumps(config))
+    report = json.loads(run(bin / "st-plan", "-q", model, f"--task={task}", f"--cluster={cluster}", f"--seq={SEQUENCE}",
+                            f"--simulate={plans}", "--json", f"--emit={parallel}", *flags.split()))
+    return report, model, parallel
+
+
+def compare_with_binary(bin, folder, name, report, model, parallel):
+    """What st-compile makes of the emitted file takes the same time, to the picosecond, and memory, to the byte."""
+    _, task, cluster, _ = SEARCHES[name]
+    best = report["best"]["layout"]["text"]
+    plan = next(plan for plan in report["simulated"] if plan["layout"]["text"] == best)
+    binary = folder / "step"
+    run(bin / "st-compile", "-q", model, f"--task={task}", f"--batch={plan['layout']['global_batch']}", f"--seq={SEQUENCE}",
+        f"--target={cluster}", f"--parallel={parallel}", "-o", binary, "--predict=false")
+    milliseconds = re.search(r"simulated step ([\d.]+) ms", run(binary, "--timing-only"))[1]
+    arenas = re.findall(r"^  arena (\d+) bytes", run(bin / "st-translate", "--executable-to-text", binary), re.M)
+    problems = []
+    if round(float(milliseconds) * 1e9) != int(plan["picoseconds"]):
+        problems.append(f"{name}: the binary takes {milliseconds} ms, the plan {plan['picoseconds']} ps")
+    if arenas != plan["arena_bytes"]:
+        problems.append(f"{name}: the binary has arenas of {arenas} bytes, the plan {plan['arena_bytes']}")
+    return problems
+
+
+def misordered(plans):
+    """(Pairs that differ by more than DIFFERENT, those that the composition orders otherwise)."""
+    pairs = [(a, b) for a, b in itertools.combinations(plans, 2)
+             if abs(a["simulated_ms"] / b["simulated_ms"] - 1) > DIFFERENT]
+    wrong = [(a, b) for a, b in pairs
+             if (a["simulated_ms"] < b["simulated_ms"]) != (a["composed_ms"] < b["composed_ms"])]
+    return pairs, wrong
+
+
+def check_plans(name, plans):
+    problems = [f"{name}: {plan['layout']['text']} composes {plan['difference']:+.2%} off" for plan in plans
+                if abs(plan["difference"]) > TOLERANCE]
+    pairs, wrong = misordered(plans)
+    problems += [f"{name}: order of {a['layout']['text']} and {b['layout']['text']}" for a, b in wrong]
+    return len(pairs), problems
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--only", default="", help="searches whose names hold this")
+    parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
+    options = parser.parse_args()
+    bin = options.build.resolve() / "bin"
+    plans, pairs, problems = [], 0, []
+    for name in SEARCHES:
+        if options.only not in name:
+            continue
+        with tempfile.TemporaryDirectory() as folder:
+            report, model, parallel = search(bin, pathlib.Path(folder), name)
+            problems += compare_with_binary(bin, pathlib.Path(folder), name, report, model, parallel)
+        print(f"{name}, {len(report['candidates'])} layouts\n{'composed ms':>12} {'simulated ms':>14} {'off by':>8} {'bytes':>12}")
+        for plan in report["simulated"]:
+            print(f"{plan['composed_ms']:12.4f} {plan['simulated_ms']:14.9f} {plan['difference']:+8.2%} {plan['memory_bytes']:>12}  "
+                  f"{plan['layout']['text']}", flush=True)
+        count, found = check_plans(name, report["simulated"])
+        plans += report["simulated"]
+        pairs += count
+        problems += found
+    if plans:
+        errors = [abs(plan["difference"]) for plan in plans]
+        print(f"{len(plans)} plans: mean {sum(errors) / len(errors):.2%}, worst {max(errors):.2%}; {pairs} pairs more than "
+              f"{DIFFERENT:.0%} apart; {len(problems)} problems")
+    for problem in problems:
+        print(problem)
+    return 1 if problems or not plans else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

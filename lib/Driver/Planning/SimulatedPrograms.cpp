@@ -1,0 +1,214 @@
+#include "lib/Driver/Planning/SimulatedPrograms.h"
+
+#include "lib/Driver/Compiler.h"
+#include "lib/Planner/Report.h"
+#include "lib/Support/StatusMacros.h"
+#include "lib/Timing/DtuDescription.h"
+#include "passes/Memory/MemoryUtils.h"
+#include "st/InitAll.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+#include "mlir/IR/DialectRegistry.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+SimulatedPrograms::SimulatedPrograms(const PlanInput &input, std::string optimizer,
+                                     std::string target, ::st::MakeClient makeClient)
+    : input(input), optimizer(std::move(optimizer)), target(std::move(target)),
+      makeClient(std::move(makeClient)), description(*::st::builtinDtuDescription(this->target)) {
+  DialectRegistry registry;
+  registerAllDialects(registry);
+  registerAllPasses();
+  context = std::make_unique<MLIRContext>(registry, MLIRContext::Threading::DISABLED);
+  context->printOpOnDiagnostic(false);
+}
+
+SimulatedPrograms::~SimulatedPrograms() = default;
+
+//===----------------------------------------------------------------------===//
+// Compiling
+//===----------------------------------------------------------------------===//
+
+/// A parallel file whose stages begin at these layers.
+static std::string withStageStarts(std::string parallel, ArrayRef<int64_t> starts) {
+  if (starts.empty())
+    return parallel;
+  std::vector<std::string> patterns;
+  for (int64_t layer : starts)
+    patterns.push_back(absl::StrCat("\"*.{layer,layers,h}.", layer, "\""));
+  parallel.resize(parallel.rfind('}'));
+  return absl::StrCat(StringRef(parallel).rtrim().str(), ",\n  \"stages\": [",
+                      absl::StrJoin(patterns, ", "), "]\n}\n");
+}
+
+static CompileRequest makeRequest(const PlanInput &input, const ::st::Layout &layout,
+                                  StringRef optimizer, StringRef target) {
+  CompileRequest request;
+  request.input = input.config.path;
+  request.parallel = "layout";
+  request.model = input.config;
+  if (input.vocabularyMultiple > 1) {
+    const int64_t multiple = input.vocabularyMultiple * layout.tensor;
+    request.model->vocabRows = llvm::divideCeil(input.config.vocabRows, multiple) * multiple;
+  }
+  request.quiet = true;
+  request.parallelText = ::st::emitParallelFile(layout, input.model.precision);
+  request.options = CompileOptions({{"task", stringify(input.task).str()},
+                                    {"batch", std::to_string(layout.globalBatch())},
+                                    {"seq", std::to_string(input.model.sequence)},
+                                    {"target", target.str()},
+                                    {"optimizer", optimizer.str()}});
+  return request;
+}
+
+absl::StatusOr<SimulatedPrograms::Program> SimulatedPrograms::compile(const ::st::Layout &layout,
+                                                                      int64_t layerCount,
+                                                                      std::vector<int64_t> starts) {
+  Program program;
+  CompileRequest request = makeRequest(input, layout, optimizer, target);
+  request.model->layerCount = layerCount;
+  request.parallelText = withStageStarts(*request.parallelText, starts);
+  // Only whole plans are run.
+  request.provesOrder = false;
+  request.observer = [&](CompilePhase phase, ModuleOp module) {
+    if (phase != CompilePhase::Planned)
+      return;
+    const int64_t alignment = module->getAttrOfType<TargetAttr>("st.target").getAlignment();
+    for (auto each : module.getOps<ProgramOp>()) {
+      int64_t &bytes = program.stashBytes.emplace_back(0), &slots = program.slots.emplace_back(1);
+      for (auto buffer : each.getOps<BufferOp>())
+        if (buffer.getKind() == "stash" && !buffer.isOnHost()) {
+          bytes += llvm::alignTo(getNumBytes(buffer.getType()), alignment);
+          slots = std::max<int64_t>(slots, buffer.getSlots());
+        }
+    }
+  };
+  ST_RETURN_IF_ERROR(captureError(context.get(), [&] {
+    FailureOr<::st::proto::Executable> made = compileToExecutable(request, context.get());
+    if (succeeded(made))
+      program.executable = std::move(*made);
+    return success(succeeded(made));
+  }));
+  return program;
+}
+
+absl::StatusOr<::st::WholeStep> SimulatedPrograms::timeWhole(const ::st::Layout &layout) {
+  auto [found, isNew] = wholes.try_emplace(::st::printLayout(layout), absl::UnknownError(""));
+  if (isNew)
+    found->second = compileWhole(layout);
+  return found->second;
+}
+
+const ::st::WholeStep *SimulatedPrograms::findWhole(const ::st::Layout &layout) const {
+  auto found = wholes.find(::st::printLayout(layout));
+  return found != wholes.end() && found->second.ok() ? &*found->second : nullptr;
+}
+
+absl::StatusOr<::st::WholeStep> SimulatedPrograms::compileWhole(const ::st::Layout &layout) {
+  CompileRequest request = makeRequest(input, layout, optimizer, target);
+  request.makeClient = makeClient;
+  ::st::proto::Executable executable;
+  ST_RETURN_IF_ERROR(captureError(context.get(), [&] {
+    FailureOr<::st::proto::Executable> made = compileToExecutable(request, context.get());
+    if (succeeded(made))
+      executable = std::move(*made);
+    return success(succeeded(made));
+  }));
+  if (!executable.has_prediction())
+    return absl::InvalidArgumentError("how long a step takes depends on its data");
+  ::st::WholeStep whole;
+  whole.picoseconds = executable.prediction().picoseconds();
+  for (const ::st::proto::Group &group : executable.groups()) {
+    whole.arenaBytes.push_back(group.arena_bytes());
+    auto &classes = whole.memory.emplace_back();
+    for (const ::st::proto::MemoryClass &entry : group.memory())
+      if (entry.name() != "host")
+        classes.emplace_back(entry.name(), entry.bytes());
+  }
+  return whole;
+}
+
+::st::Layout SimulatedPrograms::layoutOf(const ::st::SimulatedKey &key) {
+  ::st::Layout layout;
+  layout.tensor = key.tensor;
+  layout.replicas = key.replicas;
+  layout.microBatch = key.microBatch;
+  layout.microBatches = key.microBatches;
+  layout.zero = key.zero;
+  layout.recompute = key.recompute;
+  layout.sequenceParallel = key.sequenceParallel;
+  if (key.splitsBackward)
+    layout.schedule = ::st::PipelineSchedule::ZeroBubbleH1;
+  return layout;
+}
+
+absl::StatusOr<const std::vector<SimulatedPrograms::Program> *>
+SimulatedPrograms::programsOf(const ::st::SimulatedKey &key) {
+  auto found = programs.find(key);
+  if (found == programs.end()) {
+    ::st::Layout layout = layoutOf(key);
+    auto make = [&]() -> absl::StatusOr<std::vector<Program>> {
+      std::vector<Program> made;
+      if (key.isPipelined) {
+        layout.stages = kPipelineLayers.size();
+        std::vector<int64_t> starts;
+        int64_t layer = 0;
+        for (int64_t count : kPipelineLayers) {
+          if (layer > 0)
+            starts.push_back(layer);
+          layer += count;
+        }
+        ST_ASSIGN_OR_RETURN(made.emplace_back(), compile(layout, layer, starts));
+        return made;
+      }
+      for (int64_t count : {1, 2}) {
+        ST_ASSIGN_OR_RETURN(made.emplace_back(), compile(layout, count, {}));
+      }
+      return made;
+    };
+    found = programs.emplace(key, make()).first;
+  }
+  if (!found->second.ok())
+    return found->second.status();
+  return &*found->second;
+}
+
+absl::StatusOr<std::vector<int64_t>> SimulatedPrograms::layersOfStages(const ::st::Layout &layout) {
+  const int64_t count = layout.stages * layout.virtualStages;
+  if (count == 1)
+    return std::vector<int64_t>{input.model.layers};
+  auto [found, isNew] = cuts.try_emplace({count, layout.globalBatch()}, absl::UnknownError(""));
+  if (!isNew)
+    return found->second;
+  // The cut is by what blocks compute and send, whoever of a stage does it.
+  ::st::Layout stagesAlone;
+  stagesAlone.stages = count;
+  stagesAlone.microBatch = layout.globalBatch();
+  CompileRequest request = makeRequest(input, stagesAlone, optimizer, target);
+  request.stopAfter = CompilePhase::Staged;
+  std::vector<int64_t> layersOf(count, 0);
+  absl::Status done = captureError(context.get(), [&] {
+    OwningOpRef<ModuleOp> module = compileToModule(request, context.get());
+    if (!module)
+      return failure();
+    // Of each block where most of its ops are: all of the forward pass, and nearly all of the
+    // backward pass.
+    std::map<int64_t, std::map<int64_t, int64_t>> ops;
+    (*module)->walk([&](Operation *op) {
+      auto block = op->getAttrOfType<IntegerAttr>("st.block"),
+           stage = op->getAttrOfType<IntegerAttr>("st.stage");
+      if (block && stage)
+        ++ops[block.getInt()][stage.getInt()];
+    });
+    for (int64_t layer = 1; layer <= input.model.layers; ++layer) {
+      auto most = llvm::max_element(ops[layer], llvm::less_second());
+      if (most != ops[layer].end())
+        ++layersOf[most->first];
+    }
+    return success();
+  });
+  found->second = done.ok() ? absl::StatusOr<std::vector<int64_t>>(layersOf) : done;
+  return found->second;
+}

@@ -1,0 +1,100 @@
+// Programs for simulated devices: small ones that stand for the stages of a layout, and whole ones.
+#ifndef ST_DRIVER_PLANNING_SIMULATEDPROGRAMS_H
+#define ST_DRIVER_PLANNING_SIMULATEDPROGRAMS_H
+
+#include "lib/Driver/Planning/PlanInput.h"
+#include "lib/Planner/SimulatedBlocks.h"
+#include "lib/Proto/executable.pb.h"
+#include "lib/Report/WhatIf.h"
+#include "mlir/IR/MLIRContext.h"
+#include "st/Runtime/Executable.h"
+
+#include <array>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+
+namespace mlir::st {
+
+/// Compiles through the phases of st-compile and times tasks with the simulator.
+class SimulatedPrograms : public ::st::SimulatedBlocks {
+public:
+  /// `target`: a DTU whose description is compiled in; `optimizer` as --optimizer of st-compile
+  /// takes it.
+  SimulatedPrograms(const PlanInput &input, std::string optimizer, std::string target,
+                    ::st::MakeClient makeClient);
+  ~SimulatedPrograms() override;
+
+  absl::StatusOr<::st::StageWork> stage(const ::st::SimulatedKey &key, ::st::StageKind kind,
+                                        const ::st::StagePlace &place) override;
+  absl::StatusOr<::st::StageWork> layer(const ::st::SimulatedKey &key) override;
+  absl::StatusOr<::st::Contention> contention(const ::st::Layout &layout) override;
+  std::vector<int64_t> chipsOf(const ::st::SimulatedKey &key, int64_t group) const override;
+  absl::StatusOr<std::vector<int64_t>> layersOfStages(const ::st::Layout &layout) override;
+
+  /// What st-compile makes of the same model and the parallel file of the layout.
+  absl::StatusOr<::st::WholeStep> timeWhole(const ::st::Layout &layout) override;
+  const ::st::WholeStep *findWhole(const ::st::Layout &layout) const override;
+
+private:
+  /// A program of one or several stages, and what its buffers say beyond the executable.
+  struct Program {
+    ::st::proto::Executable executable;
+    std::vector<int64_t> stashBytes; ///< of one micro-batch, by device group
+    std::vector<int64_t> slots;      ///< most micro-batches of a stash, by device group
+  };
+  /// The layers of the stages of a program that stands for pipelines: the second and the third
+  /// differ in them alone.
+  static constexpr std::array<int64_t, 4> kPipelineLayers = {1, 1, 2, 1};
+  enum : size_t { kFirst, kMiddle, kDeeper, kLast };
+  /// Where the device groups of a program are put: the numbers of their first clusters.
+  using Placement = std::vector<int64_t>;
+
+  /// The layout of a program that stands for others, in one stage.
+  static ::st::Layout layoutOf(const ::st::SimulatedKey &key);
+  /// Picoseconds of the tasks of a phase.
+  static double phaseTime(const ::st::proto::Group &group, ArrayRef<::st::LoneTask> tasks,
+                          StringRef phase);
+
+  absl::StatusOr<::st::WholeStep> compileWhole(const ::st::Layout &layout);
+  absl::StatusOr<Program> compile(const ::st::Layout &layout, int64_t layers,
+                                  std::vector<int64_t> starts);
+  absl::StatusOr<const std::vector<Program> *> programsOf(const ::st::SimulatedKey &key);
+  absl::StatusOr<std::unique_ptr<::st::Executable>> load(const Program &program,
+                                                         const Placement &placement) const;
+  absl::StatusOr<::st::Slowdown> measureSlowdown(const Program &program, int64_t ranks) const;
+  absl::StatusOr<const Program *> pipelineOf(const ::st::SimulatedKey &key, int64_t stages);
+  absl::StatusOr<double> compareWithPipeline(const ::st::Layout &layout, const Program &program,
+                                             const ::st::Contention &contention) const;
+  absl::StatusOr<std::vector<std::vector<::st::LoneTask>>>
+  timeGroups(const Program &program, const Placement &placement,
+             const std::vector<size_t> &groups) const;
+  absl::StatusOr<::st::StageWork> measure(const Program &program, size_t group, int64_t previous,
+                                          int64_t next, const Placement &placement,
+                                          int64_t shards) const;
+
+  const PlanInput input;
+  const std::string optimizer, target;
+  const ::st::MakeClient makeClient;
+  const ::st::proto::DtuDescription description;
+  std::unique_ptr<MLIRContext> context;
+  std::map<::st::SimulatedKey, absl::StatusOr<std::vector<Program>>> programs;
+  std::map<std::tuple<::st::SimulatedKey, ::st::StageKind, int64_t, int64_t, int64_t>,
+           absl::StatusOr<::st::StageWork>>
+      stages;
+  std::map<::st::SimulatedKey, absl::StatusOr<::st::StageWork>> layers;
+  /// By the stages of the small pipeline and its schedule.
+  std::map<std::tuple<::st::SimulatedKey, int64_t, ::st::PipelineSchedule>,
+           absl::StatusOr<::st::Contention>>
+      contentions;
+  std::map<std::pair<::st::SimulatedKey, int64_t>, absl::StatusOr<Program>>
+      pipelines; ///< of fewer stages, by their number
+  std::map<std::pair<int64_t, int64_t>, absl::StatusOr<std::vector<int64_t>>>
+      cuts;                                                      ///< by stages and batch
+  std::map<std::string, absl::StatusOr<::st::WholeStep>> wholes; ///< by printed layout
+};
+
+} // namespace mlir::st
+
+#endif // ST_DRIVER_PLANNING_SIMULATEDPROGRAMS_H

@@ -1,0 +1,219 @@
+#include "lib/Driver/Planning/SimulatedPrograms.h"
+
+#include "lib/Support/StatusMacros.h"
+#include "st/Runtime/Client.h"
+
+#include <deque>
+
+using namespace mlir;
+using namespace mlir::st;
+using ::st::LoneTask;
+using ::st::StageKind;
+using ::st::StageWork;
+
+/// Device groups put elsewhere: their first clusters. Their memories are never full: what stands
+/// for a large layout may be put in one place several times.
+static void place(::st::proto::Executable &executable, ArrayRef<int64_t> starts) {
+  ::st::proto::DtuDescription &dtu = *executable.mutable_dtu();
+  constexpr double kEnough = 64;
+  dtu.mutable_l3_bytes_per_chip()->set_value(kEnough * dtu.l3_bytes_per_chip().value());
+  const int64_t period = dtu.clusters_per_chip() * dtu.chips_per_group();
+  for (auto [group, start] : llvm::zip_equal(executable.groups(), starts))
+    dtu.set_max_chips(std::max<int64_t>(dtu.max_chips(),
+                                        llvm::divideCeil(start + group.device_ids_size(), period) *
+                                            dtu.chips_per_group()));
+  for (auto [group, start] : llvm::zip_equal(*executable.mutable_groups(), starts))
+    for (int64_t i = 0; i < group.device_ids_size(); ++i) {
+      const int64_t cluster = start + i, perChip = dtu.clusters_per_chip();
+      group.set_device_ids(static_cast<int>(i),
+                           cluster / perChip * dtu.ids_per_chip() + cluster % perChip);
+    }
+}
+
+double SimulatedPrograms::phaseTime(const ::st::proto::Group &group, ArrayRef<LoneTask> tasks,
+                                    StringRef phase) {
+  double sum = 0;
+  for (auto [task, timed] : llvm::zip_equal(group.tasks(), tasks))
+    if (task.phase() == phase)
+      sum += static_cast<double>(timed.duration);
+  return sum;
+}
+
+/// What a group's tasks of a phase send to another group, and when that is there, less when its
+/// task of that phase gets to it: how long after the one the other may start. None where nothing is
+/// sent.
+static std::optional<double> lagBetween(const ::st::proto::Group &from,
+                                        ArrayRef<LoneTask> fromTasks, const ::st::proto::Group &to,
+                                        ArrayRef<LoneTask> toTasks, StringRef phase,
+                                        int64_t shards) {
+  using Route = std::tuple<int64_t, int64_t, int64_t>;
+  std::map<Route, std::deque<int64_t>> arrivals;
+  for (auto [task, timed] : llvm::zip_equal(from.tasks(), fromTasks))
+    if (task.phase() == phase)
+      for (const LoneTask::Message &message : timed.messages)
+        if (message.isSend)
+          arrivals[{message.rank, message.peer, message.channel}].push_back(message.time +
+                                                                            message.underway);
+  // Replicas whose messages share a link are soon out of step, and then each has the link to
+  // itself: what counts is the replica that gets its messages first.
+  std::map<int64_t, double> lags; // by replica
+  for (auto [task, timed] : llvm::zip_equal(to.tasks(), toTasks))
+    if (task.phase() == phase)
+      for (const LoneTask::Message &message : timed.messages) {
+        auto found = message.isSend ? arrivals.end()
+                                    : arrivals.find({message.peer, message.rank, message.channel});
+        if (found == arrivals.end() || found->second.empty())
+          continue;
+        const auto own = static_cast<double>(found->second.front() - message.time);
+        found->second.pop_front();
+        auto [lag, isNew] = lags.try_emplace((message.rank - to.first_rank()) / shards, own);
+        lag->second = std::max(lag->second, own);
+      }
+  if (lags.empty())
+    return std::nullopt;
+  return llvm::min_element(lags, llvm::less_second())->second;
+}
+
+absl::StatusOr<std::unique_ptr<::st::Executable>>
+SimulatedPrograms::load(const Program &program, const Placement &placement) const {
+  ::st::proto::Executable executable = program.executable;
+  place(executable, placement);
+  ::st::ClientOptions options;
+  options.timingOnly = true;
+  return makeClient(options)->load(executable);
+}
+
+absl::StatusOr<std::vector<std::vector<LoneTask>>>
+SimulatedPrograms::timeGroups(const Program &program, const Placement &placement,
+                              const std::vector<size_t> &groups) const {
+  ST_ASSIGN_OR_RETURN(std::unique_ptr<::st::Executable> loaded, load(program, placement));
+  std::vector<std::vector<LoneTask>> timed(program.executable.groups_size());
+  for (size_t group : groups) {
+    ST_ASSIGN_OR_RETURN(timed[group], loaded->timeEachTask(static_cast<int64_t>(group)));
+  }
+  return timed;
+}
+
+/// `previous` and `next`: groups of the program that the group receives from and sends to, -1 for
+/// none.
+absl::StatusOr<StageWork> SimulatedPrograms::measure(const Program &program, size_t own,
+                                                     int64_t previous, int64_t next,
+                                                     const Placement &placement,
+                                                     int64_t shards) const {
+  std::vector<size_t> groups = {own};
+  for (int64_t other : {previous, next})
+    if (other >= 0)
+      groups.push_back(static_cast<size_t>(other));
+  ST_ASSIGN_OR_RETURN(auto timed, timeGroups(program, placement, groups));
+  const ::st::proto::Group &group = program.executable.groups(static_cast<int>(own));
+  StageWork work = {};
+  for (auto [part, phase] : {std::pair(::st::PrologueTime, "prologue"),
+                             {::st::StatisticsTime, "statistics"},
+                             {::st::ForwardTime, "forward"},
+                             {::st::BackwardTime, "backward"},
+                             {::st::WeightTime, "weight"},
+                             {::st::TotalsTime, "totals"},
+                             {::st::UpdateTime, "update"}})
+    work[part] = phaseTime(group, timed[own], phase);
+  auto lagTo = [&](int64_t other, StringRef phase) {
+    return other < 0
+               ? std::nullopt
+               : lagBetween(group, timed[own], program.executable.groups(static_cast<int>(other)),
+                            timed[other], phase, shards);
+  };
+  work[::st::ForwardLag] = lagTo(next, "forward").value_or(0);
+  work[::st::BackwardLag] = lagTo(previous, "backward").value_or(0);
+  work[::st::UpdateLag] = lagTo(own == kFirst ? previous : next, "update").value_or(::st::kNoLag);
+  const auto slots = static_cast<double>(program.slots[own]),
+             stash = static_cast<double>(program.stashBytes[own]);
+  for (const ::st::proto::MemoryClass &entry : group.memory()) {
+    const auto bytes = static_cast<double>(entry.bytes());
+    if (entry.name() == "parameters")
+      work[::st::ParameterBytes] += bytes;
+    else if (entry.name() == "gradients")
+      work[::st::GradientBytes] += bytes;
+    else if (entry.name() == "optimizer")
+      work[::st::OptimizerBytes] += bytes;
+    else if (entry.name() == "activations")
+      work[::st::StepBytes] += bytes - stash * slots;
+    else if (entry.name() == "workspace")
+      work[::st::WorkspaceBytes] += bytes;
+    else if (entry.name() == "inputs")
+      work[::st::InputBytes] += bytes / static_cast<double>(program.executable.micro_batches());
+  }
+  work[::st::ActivationBytes] = stash;
+  return work;
+}
+
+absl::StatusOr<StageWork> SimulatedPrograms::stage(const ::st::SimulatedKey &key, StageKind kind,
+                                                   const ::st::StagePlace &place) {
+  ST_ASSIGN_OR_RETURN(const std::vector<Program> *made, programsOf(key));
+  const ::st::proto::DtuDescription &dtu = made->front().executable.dtu();
+  // Where a group is on its chip, and whether a neighbour is on the same chip, on one that is
+  // joined to it or beyond, is all that its place says to its tasks.
+  const int64_t perChip = dtu.clusters_per_chip(), period = perChip * dtu.chips_per_group(),
+                ranks = key.tensor * key.replicas, start = place.own * ranks % period;
+  auto shift = [&](int64_t other) {
+    const int64_t away = other * ranks - place.own * ranks, reach = 2 * period;
+    return std::abs(away) <= reach ? away : (away < 0 ? -reach : reach) + away % period;
+  };
+  const int64_t toPrevious = shift(place.previous), toNext = shift(place.next);
+  auto [found, isNew] =
+      stages.try_emplace({key, kind, start, toPrevious, toNext}, absl::UnknownError(""));
+  if (!isNew)
+    return found->second;
+  const int64_t own = start + 4 * period, previous = own + toPrevious, next = own + toNext;
+  // Above ZeRO-1 replicas meet in every task.
+  const int64_t shards = key.zero > 1 ? ranks : key.tensor;
+  switch (kind) {
+  case StageKind::Whole:
+    found->second = measure(made->front(), 0, -1, -1, {start}, shards);
+    break;
+  case StageKind::First:
+    found->second =
+        measure(made->front(), kFirst, kLast, kMiddle, {own, next, next, previous}, shards);
+    break;
+  case StageKind::Middle:
+    found->second =
+        measure(made->front(), kMiddle, kFirst, kDeeper, {previous, own, next, next}, shards);
+    break;
+  case StageKind::Last:
+    found->second =
+        measure(made->front(), kLast, kDeeper, kFirst, {next, previous, previous, own}, shards);
+    break;
+  }
+  return found->second;
+}
+
+static StageWork difference(StageWork more, const StageWork &less) {
+  for (auto [a, b] : llvm::zip_equal(more, less))
+    a -= b;
+  more[::st::UpdateLag] = 0; // of shared tables alone
+  return more;
+}
+
+absl::StatusOr<StageWork> SimulatedPrograms::layer(const ::st::SimulatedKey &key) {
+  auto [found, isNew] = layers.try_emplace(key, absl::UnknownError(""));
+  if (!isNew)
+    return found->second;
+  auto make = [&]() -> absl::StatusOr<StageWork> {
+    ST_ASSIGN_OR_RETURN(const std::vector<Program> *made, programsOf(key));
+    if (!key.isPipelined) {
+      ST_ASSIGN_OR_RETURN(StageWork one, measure((*made)[0], 0, -1, -1, {0}, key.tensor));
+      ST_ASSIGN_OR_RETURN(StageWork two, measure((*made)[1], 0, -1, -1, {0}, key.tensor));
+      return difference(two, one);
+    }
+    // All groups equally far apart: what differs is then the layers'.
+    const ::st::proto::DtuDescription &dtu = made->front().executable.dtu();
+    const int64_t period = dtu.clusters_per_chip() * dtu.chips_per_group(),
+                  apart = llvm::divideCeil(key.tensor * key.replicas, period) * period;
+    const Placement placement = {0, apart, 2 * apart, 3 * apart};
+    ST_ASSIGN_OR_RETURN(StageWork one,
+                        measure(made->front(), kMiddle, kFirst, kDeeper, placement, key.tensor));
+    ST_ASSIGN_OR_RETURN(StageWork two,
+                        measure(made->front(), kDeeper, kMiddle, kLast, placement, key.tensor));
+    return difference(two, one);
+  };
+  found->second = make();
+  return found->second;
+}

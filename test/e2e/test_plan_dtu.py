@@ -1,0 +1,60 @@
+"""Plans for simulated clusters: composed steps against the simulator, and emitted layouts against st-compile.
+
+A part of what benchmarks/planned_steps.py does for all of its searches, drawn anew in each run."""
+
+import json
+import sys
+
+import st_testing as st
+from test_bad_tools import refuse
+
+sys.path.insert(0, str(st.ROOT / "benchmarks"))
+import planned_steps
+
+PLAN = [st.BIN / "st-plan", "-q"]
+# Smaller searches than the benchmark's, of one or two layouts that are found and compiled whole.
+SPACES = [("bert on a chip", "--tp=1 --pp=2 --schedule=1f1b --zero=0"), ("bert on 8", "--tp=1 --pp=4"),
+          ("gpt2 on 16", "--pp=1 --sequence-parallel=true"), ("gpt2 in f32", "--tp=2 --pp=2 --recompute=none --zero=0"),
+          ("llama on a chip", "--tp=2 --schedule=zb-h1"), ("llama on 8, ZeRO", "--tp=1 --pp=2 --zero=3")]
+
+
+def space(name, more):
+    def case(folder):
+        config, task, cluster, flags = planned_steps.SEARCHES[name]
+        given = {flag.split("=")[0] for flag in more.split()}
+        kept = [flag for flag in flags.split() if flag.split("=")[0] not in given]
+        planned_steps.SEARCHES["drawn"] = (config, task, cluster, " ".join([*kept, more]))
+        report, model, parallel = planned_steps.search(st.BIN, folder, "drawn", plans=2)
+        plans = report["simulated"]
+        st.expect(plans and len(plans) <= 2, f"{len(plans)} plans were simulated")
+        st.expect(report["best"]["predicted_ms"] == min(plan["simulated_ms"] for plan in plans), "the best is another one")
+        _, problems = planned_steps.check_plans(name, plans)
+        problems += planned_steps.compare_with_binary(st.BIN, folder, "drawn", report, model, parallel)
+        st.expect(not problems, "; ".join(problems))
+        return ", ".join(f"{plan['layout']['text']} {plan['difference']:+.2%}" for plan in plans)
+    return case
+
+
+def table(folder):
+    """The terminal's table says what JSON says."""
+    config, task, cluster, _ = planned_steps.SEARCHES["gpt2 on a chip"]
+    model = st.write_json(folder / "model" / "config.json", config | {"n_layer": 2}).parent
+    text = st.check_run([*PLAN, model, f"--task={task}", f"--cluster={cluster}", "--seq=64", "--devices=1", "--batch=2", "--mb=1",
+                         "--recompute=none"]).stdout
+    st.expect("compiled whole and simulated" in text and "tp=1 pp=1 dp=1 mb=1 accum=2" in text, text)
+
+
+def bad(folder):
+    model = st.write_json(folder / "model" / "config.json", planned_steps.GPT2).parent
+    dtu = [*PLAN, model, "--cluster=dtu-t10"]
+    for flags, pattern in ((["--profile=megatron-lm"], "--profile=megatron-lm: expected st"), (["--constants=x"], "--constants=x"),
+                           (["--what-if=network:x2"], "--what-if"), (["--offload"], "--offload"),
+                           (["--placement=pipeline-tensor-data"], "--placement"),
+                           (["--optimizer=adafactor"], "--optimizer=adafactor"), ([f"--rows={folder}/x.csv"], "--rows"),
+                           ([f"--lint-log={folder}/x.log"], "--lint-log")):
+        refuse([*dtu, *flags], pattern, folder)
+    refuse([*PLAN, model, "--simulate=2"], "--simulate has no effect", folder)
+
+
+if __name__ == "__main__":
+    sys.exit(st.main(*((name, space(name, more)) for name, more in st.drawn_part(SPACES, 3)), ("table", table), ("bad input", bad)))

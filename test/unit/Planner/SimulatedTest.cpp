@@ -1,0 +1,207 @@
+// Steps of simulated devices: pipelines whose times are known, and searches whose simulator is made
+// up.
+
+#include "TestModel.h"
+
+#include "lib/Driver/Planning/PlannedModels.h"
+#include "lib/Planner/SimulatedPipeline.h"
+#include "lib/Planner/SimulatedSearch.h"
+
+#include "gtest/gtest.h"
+
+using namespace st;
+
+static Layout pipelineLayout(int64_t groups, int64_t microBatches) {
+  Layout layout;
+  layout.stages = groups;
+  layout.microBatches = microBatches;
+  return layout;
+}
+
+/// Stages of one kind, each on a chip of its own.
+static SimulatedPipeline makePipeline(const Layout &layout, SimulatedStageTimes times) {
+  SimulatedPipeline pipeline;
+  for (int64_t group = 0; group < layout.stages; ++group) {
+    SimulatedGroup &made = pipeline.groups.emplace_back();
+    made.chunks.assign(layout.virtualStages, times);
+    made.chips = {group};
+  }
+  return pipeline;
+}
+
+static double end(const Layout &layout, const SimulatedPipeline &pipeline) {
+  double last = 0;
+  for (const SimulatedGroupTimes &group :
+       playSimulated(layout, pipeline, mlir::st::makePipelineOrder(), true))
+    last = std::max(last, group.end);
+  return last;
+}
+
+// (m + p - 1)(f + b), where messages take no time; with a prologue before and an update behind.
+TEST(SimulatedPipeline, ClosedForms) {
+  for (int64_t groups : {1, 2, 3, 8})
+    for (int64_t microBatches : {1, 2, 7, 16}) {
+      const Layout layout = pipelineLayout(groups, microBatches);
+      SimulatedPipeline pipeline = makePipeline(layout, {10, 23, 0, 10, 23});
+      const double expected = static_cast<double>(microBatches + groups - 1) * 33;
+      EXPECT_NEAR(end(layout, pipeline), expected, 1e-6);
+      for (SimulatedGroup &group : pipeline.groups) {
+        group.prologue = 5;
+        group.update = 7;
+      }
+      EXPECT_NEAR(end(layout, pipeline), expected + 12, 1e-6);
+    }
+}
+
+// What is sent before a task ends is there earlier, what is under way when it ends later.
+TEST(SimulatedPipeline, Lags) {
+  const Layout layout = pipelineLayout(2, 1);
+  EXPECT_NEAR(end(layout, makePipeline(layout, {10, 20, 0, 6, 20})), 6 + 10 + 20 + 20, 1e-6);
+  EXPECT_NEAR(end(layout, makePipeline(layout, {10, 20, 0, 13, 24})), 13 + 10 + 24 + 20, 1e-6);
+}
+
+// While both groups of a chip are busy a task takes twice as long; with one micro-batch they never
+// are, but for updates.
+TEST(SimulatedPipeline, SharedChips) {
+  Layout layout = pipelineLayout(2, 1);
+  SimulatedPipeline pipeline = makePipeline(layout, {10, 20, 0, 10, 20});
+  for (SimulatedGroup &group : pipeline.groups) {
+    group.chips = {0};
+    group.update = 6;
+  }
+  for (auto &row : pipeline.slowdown)
+    row.fill(1);
+  // The last group's update beside the first one's backward task: 12 in which that does 6 of 20.
+  EXPECT_NEAR(end(layout, pipeline), 10 + 10 + 20 + 12 + 14 + 6, 1e-6);
+  pipeline.pace = 1.5;
+  EXPECT_NEAR(end(layout, pipeline), 15 + 15 + 30 + 12 + (30 - 6) + 6, 1e-6);
+  layout = pipelineLayout(1, 4);
+  pipeline = makePipeline(layout, {10, 20, 0, 10, 20});
+  pipeline.slowdown[ForwardTask].fill(9);
+  EXPECT_NEAR(end(layout, pipeline), 120, 1e-6) << "a group does not slow itself down";
+}
+
+// The first and the last stage wait for each other before the update, where they share a table.
+TEST(SimulatedPipeline, SharedTables) {
+  const Layout layout = pipelineLayout(3, 2);
+  SimulatedPipeline pipeline = makePipeline(layout, {10, 20, 0, 10, 20});
+  const double apart = end(layout, pipeline);
+  pipeline.firstUpdateLag = pipeline.lastUpdateLag = 4;
+  for (SimulatedGroup &group : pipeline.groups)
+    group.update = 1;
+  EXPECT_NEAR(end(layout, pipeline), apart + 4 + 1, 1e-6);
+}
+
+namespace {
+
+/// Tasks are proportional to layers; the simulator knows better by a share that depends on the
+/// layout.
+class MadeUpBlocks : public SimulatedBlocks {
+public:
+  explicit MadeUpBlocks(const PlannedModel &model) : model(model) {}
+
+  absl::StatusOr<StageWork> stage(const SimulatedKey &key, StageKind, const StagePlace &) override {
+    return layer(key);
+  }
+  absl::StatusOr<StageWork> layer(const SimulatedKey &key) override {
+    StageWork work = {};
+    work[ForwardTime] = work[ForwardLag] =
+        1e9 * static_cast<double>(key.microBatch) / static_cast<double>(key.tensor);
+    work[BackwardTime] = work[BackwardLag] = 2 * work[ForwardTime];
+    work[ParameterBytes] = 1e6 / static_cast<double>(key.tensor);
+    work[ActivationBytes] = 1e5 * static_cast<double>(key.microBatch);
+    return work;
+  }
+  absl::StatusOr<Contention> contention(const Layout &) override { return Contention(); }
+  std::vector<int64_t> chipsOf(const SimulatedKey &, int64_t group) const override {
+    return {group};
+  }
+  absl::StatusOr<std::vector<int64_t>> layersOfStages(const Layout &layout) override {
+    return st::layersOfStages(model.layers, layout.stages * layout.virtualStages);
+  }
+  absl::StatusOr<WholeStep> timeWhole(const Layout &layout) override {
+    if (layout.tensor == refused)
+      return absl::InvalidArgumentError("is refused");
+    WholeStep whole;
+    whole.picoseconds = 1000000 * (100 - 10 * layout.stages) + layout.replicas;
+    for (int64_t group = 0; group < layout.stages; ++group) {
+      whole.arenaBytes.push_back(arena + group);
+      whole.memory.push_back({{"parameters", 40}, {"inputs", 60 + group}});
+    }
+    return known[printLayout(layout)] = whole;
+  }
+  const WholeStep *findWhole(const Layout &layout) const override {
+    auto found = known.find(printLayout(layout));
+    return found == known.end() ? nullptr : &found->second;
+  }
+
+  const PlannedModel &model;
+  int64_t refused = 0, arena = 100;
+  std::map<std::string, WholeStep> known;
+};
+
+} // namespace
+
+// The best is what the simulator says of the fastest ones, to the picosecond and the byte; what it
+// refuses is replaced.
+TEST(SimulatedSearch, TakesWhatWasSimulated) {
+  TestPlan plan(1);
+  plan.model.layers = 8;
+  plan.model.heads = 8;
+  plan.cluster.mutable_memory_bytes()->set_value(1e12);
+  MadeUpBlocks blocks(plan.model);
+  StepInputs inputs = plan.inputs();
+  inputs.simulated = &blocks;
+  SearchSpace space;
+  space.devices = 8;
+  space.globalBatch = 16;
+  space.recompute = {Recompute::None};
+  space.sequenceParallel = {false};
+  constexpr size_t kSimulated = 5;
+  for (int64_t refused : {0, 8}) {
+    blocks.refused = refused;
+    blocks.known.clear();
+    auto result = searchSimulated(inputs, space, kSimulated);
+    ASSERT_TRUE(result.ok() && result->best);
+    ASSERT_EQ(result->simulated.size(), kSimulated);
+    const Candidate &best = result->candidates[*result->best];
+    int64_t least = INT64_MAX;
+    for (size_t i : result->simulated) {
+      const Candidate &candidate = result->candidates[i];
+      EXPECT_NE(candidate.layout.tensor, refused);
+      const WholeStep &whole = blocks.known.at(printLayout(candidate.layout));
+      EXPECT_EQ(candidate.ms, static_cast<double>(whole.picoseconds) * 1e-9);
+      EXPECT_EQ(candidate.bytes, static_cast<double>(99 + candidate.layout.stages));
+      least = std::min(least, whole.picoseconds);
+    }
+    EXPECT_EQ(best.ms, static_cast<double>(least) * 1e-9);
+    auto step = estimateStep(inputs, best.layout);
+    ASSERT_TRUE(step.ok() && step->composedMs);
+    EXPECT_EQ(step->ms, best.ms);
+    EXPECT_EQ(step->memory[step->fullest].total(), best.bytes);
+    double sum = 0;
+    for (const Timer &timer : step->timers)
+      sum += timer.last;
+    EXPECT_NEAR(sum, step->ms, 1e-9);
+  }
+}
+
+// What the compiler's plan takes decides what fits, whatever was composed.
+TEST(SimulatedSearch, JudgesMemoryByThePlan) {
+  TestPlan plan(1);
+  plan.model.layers = 8;
+  plan.model.heads = 8;
+  plan.cluster.mutable_memory_bytes()->set_value(1e9);
+  MadeUpBlocks blocks(plan.model);
+  blocks.arena = 1000000001;
+  StepInputs inputs = plan.inputs();
+  inputs.simulated = &blocks;
+  SearchSpace space;
+  space.devices = 4;
+  space.globalBatch = 8;
+  auto result = searchSimulated(inputs, space, 3);
+  ASSERT_TRUE(result.ok());
+  EXPECT_FALSE(result->best);
+  EXPECT_TRUE(result->simulated.empty());
+  EXPECT_GT(result->composed, 3u);
+}
