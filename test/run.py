@@ -17,6 +17,7 @@ import time
 import xml.etree.ElementTree
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent
+SCRIPT_FOLDERS = ["e2e", "fuzz", "install"]
 BUILD = pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build"))
 
 
@@ -80,9 +81,16 @@ def run_script(script):
     return done, time.time() - start
 
 
-def run_scripts(folder, counts, verbose):
+# What takes longest starts first, so that no processor is idle while the last one runs.
+LONG = ["test_cuda_driver.py", "test_partition.py", "test_specs.py", "test_processes.py", "test_bert_large.py", "test_cuda_ptx.py",
+        "test_jax_ops.py", "test_gradients.py", "test_jax_training.py", "test_cuda_models.py", "test_cuda_training.py",
+        "test_layouts.py", "test_large_plans.py"]
+
+
+def run_scripts(folders, counts, verbose):
     """Runs test_*.py scripts, as many at a time as there are processors; each ends with 'N passed, N failed'."""
-    scripts = sorted((ROOT / "test" / folder).glob("test_*.py"))
+    scripts = [script for folder in folders for script in sorted((ROOT / "test" / folder).glob("test_*.py"))]
+    scripts.sort(key=lambda script: LONG.index(script.name) if script.name in LONG else len(LONG))
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for script, (done, seconds) in zip(scripts, pool.map(run_script, scripts), strict=True):
             last = done.stdout.strip().splitlines()[-1] if done.stdout.strip() else ""
@@ -90,7 +98,7 @@ def run_scripts(folder, counts, verbose):
             passed, failed = (int(match[1]), int(match[2])) if match else (0, 1)
             if done.returncode != 0 and failed == 0:
                 failed = 1
-            print(f"{folder}/{script.name}: {passed} passed, {failed} failed ({seconds:.0f} s)", flush=True)
+            print(f"{script.parent.name}/{script.name}: {passed} passed, {failed} failed ({seconds:.0f} s)", flush=True)
             if failed or verbose:
                 print(done.stdout)
             counts.add(passed, failed)
@@ -98,19 +106,18 @@ def run_scripts(folder, counts, verbose):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--only", choices=["unit", "lit", "e2e", "fuzz", "install"])
+    parser.add_argument("--only", choices=["unit", "lit", *SCRIPT_FOLDERS])
     parser.add_argument("-v", "--verbose", action="store_true")
     options = parser.parse_args()
     counts = Counts()
     suites = {
         "unit": lambda: run_unit(counts, options.verbose),
         "lit": lambda: run_lit(counts, options.verbose),
-        "e2e": lambda: run_scripts("e2e", counts, options.verbose),
-        "fuzz": lambda: run_scripts("fuzz", counts, options.verbose),
-        "install": lambda: run_scripts("install", counts, options.verbose),
+        "scripts": lambda: run_scripts([options.only] if options.only else SCRIPT_FOLDERS, counts, options.verbose),
     }
+    wanted = "scripts" if options.only in SCRIPT_FOLDERS else options.only
     for name, suite in suites.items():
-        if options.only in (None, name):
+        if wanted in (None, name):
             start = time.time()
             suite()
             print(f"-- {name}: {time.time() - start:.0f} s", flush=True)
