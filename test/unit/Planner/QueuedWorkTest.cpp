@@ -1,6 +1,7 @@
-// Queued work against a host and a device that are played op by op, and rows played by their own timers.
-#include "lib/Planner/Predict.h"
+// Queued work against a host and a device that are played op by op, and rows played by their own
+// timers.
 #include "lib/Planner/QueuedWork.h"
+#include "lib/Planner/Predict.h"
 
 #include "gtest/gtest.h"
 
@@ -45,7 +46,8 @@ TEST(QueuedWorkTest, SpanIsThatOfOpsPlayedOneByOne) {
   }
 }
 
-/// Two stages, four micro-batches, 1F1B: the last stage ends a backward pass before the first one does.
+/// Two stages, four micro-batches, 1F1B: the last stage ends a backward pass before the first one
+/// does.
 TEST(QueuedWorkTest, OwnTimersGiveTheDrainOfThePipeline) {
   MeasuredRow row;
   row.layout.stages = 2;
