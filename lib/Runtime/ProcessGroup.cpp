@@ -23,7 +23,7 @@ void ProcessGroup::setSelf(const Member &member) {
 
 absl::Status ProcessGroup::checkPeer(const Peer &peer) const {
   if (peer.process >= 0 && peer.process < self.processes && peer.process != self.process &&
-      peer.channel >= 0 && peer.channel <= kMostChannel)
+      peer.channel >= 0 && peer.channel <= kAgreementChannel)
     return absl::OkStatus();
   return absl::InternalError(absl::StrCat(peer.what, ": no channel ", peer.channel,
                                           " between process ", self.process, " and ", peer.process,

@@ -5,6 +5,7 @@
 #include "absl/strings/str_format.h"
 #include "lib/Support/AtomicFile.h"
 #include "lib/Support/Files.h"
+#include "lib/Support/StatusMacros.h"
 #include "lib/Support/Text.h"
 
 #include <algorithm>
@@ -153,7 +154,7 @@ std::string printStepTimeJson(const StepTime &time, const proto::Executable &pro
                          printMilliseconds(time.serialSum), messages, devices);
 }
 
-absl::StatusOr<std::unique_ptr<LineFile>> LineFile::create(const std::string &path) {
+absl::StatusOr<std::unique_ptr<LineFile>> LineFile::create(const std::string &path, bool appends) {
   struct stat info;
   const bool exists = ::stat(path.c_str(), &info) == 0;
   const InPlace inPlace = writesInPlace(path);
@@ -162,7 +163,7 @@ absl::StatusOr<std::unique_ptr<LineFile>> LineFile::create(const std::string &pa
   if (inPlace.holds) {
     fd = openInPlace(path, inPlace);
   } else if (exists) {
-    fd = ::open(path.c_str(), O_WRONLY | O_CLOEXEC);
+    fd = ::open(path.c_str(), appends ? O_RDWR | O_APPEND | O_CLOEXEC : O_WRONLY | O_CLOEXEC);
   } else {
     note = RemovedOnEarlyEnd(path);
     fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
@@ -170,7 +171,14 @@ absl::StatusOr<std::unique_ptr<LineFile>> LineFile::create(const std::string &pa
   if (fd < 0)
     return systemError(path, "cannot write", errno);
   return std::unique_ptr<LineFile>(
-      new LineFile(path, fd, !exists, !inPlace.holds, std::move(note)));
+      new LineFile(path, fd, !exists, !inPlace.holds && !appends, std::move(note)));
+}
+
+// Whether a run that was killed left half a line.
+bool LineFile::endsWithinLine() const {
+  const off_t end = ::lseek(fd, 0, SEEK_END);
+  char last = '\n';
+  return end > 0 && ::pread(fd, &last, 1, end - 1) == 1 && last != '\n';
 }
 
 LineFile::~LineFile() {
@@ -182,8 +190,11 @@ LineFile::~LineFile() {
 absl::Status LineFile::write(const std::string &line) {
   if (isEmpty && replaces && ::ftruncate(fd, 0) != 0)
     return systemError(path, "cannot write", errno);
+  const bool breaksLine = isEmpty && !replaces && endsWithinLine();
   isEmpty = false;
   note.forget();
+  if (breaksLine)
+    ST_RETURN_IF_ERROR(write("\n"));
   for (size_t done = 0; done < line.size();) {
     ssize_t written = ::write(fd, line.data() + done, line.size() - done);
     if (written < 0 && errno == EINTR)

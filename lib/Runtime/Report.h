@@ -54,10 +54,11 @@ std::string printStepTimeJson(const StepTime &time, const proto::Executable &pro
 
 /// A file that grows by whole lines while the run goes on. What was there before
 /// stays until the first line takes its place, so that a run that fails before
-/// its first step changes nothing.
+/// its first step changes nothing. One that `appends` leaves it there and starts a new line.
 class LineFile {
 public:
-  static absl::StatusOr<std::unique_ptr<LineFile>> create(const std::string &path);
+  static absl::StatusOr<std::unique_ptr<LineFile>> create(const std::string &path,
+                                                          bool appends = false);
   ~LineFile();
   LineFile(const LineFile &) = delete;
   LineFile &operator=(const LineFile &) = delete;
@@ -65,6 +66,7 @@ public:
   absl::Status write(const std::string &line);
 
 private:
+  bool endsWithinLine() const;
   LineFile(std::string path, int fd, bool isNew, bool replaces, RemovedOnEarlyEnd note)
       : path(std::move(path)), fd(fd), isNew(isNew), replaces(replaces), note(std::move(note)) {}
   std::string path;

@@ -29,8 +29,8 @@ namespace st {
 namespace {
 
 // Behind the channels of messages.
-constexpr int kCollectives = kMostChannel + 1;
-constexpr int kGoodbye = kMostChannel + 2; ///< the last message of all
+constexpr int kCollectives = kAgreementChannel + 1;
+constexpr int kGoodbye = kAgreementChannel + 2; ///< the last message of all
 
 /// What goes over a connection: a header and then the bytes.
 struct Message {

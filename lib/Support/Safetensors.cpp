@@ -88,7 +88,8 @@ absl::Status SafetensorsReader::parse() {
             [](const SafetensorsHeaderEntry &a, const SafetensorsHeaderEntry &b) {
               return std::tie(a.begin, a.end, a.spec.name) < std::tie(b.begin, b.end, b.spec.name);
             });
-  const uint8_t *data = base + kLengthBytes + headerSize;
+  headerEnd = kLengthBytes + headerSize;
+  const uint8_t *data = base + headerEnd;
   uint64_t dataSize = size - kLengthBytes - headerSize, end = 0;
   for (SafetensorsHeaderEntry &entry : header->entries) {
     if (absl::Status status = checkEntry(entry, end, dataSize); !status.ok())
@@ -120,12 +121,14 @@ SafetensorsWriter::create(const std::string &path, absl::Span<const SafetensorsS
   std::string length;
   for (size_t i = 0; i < kLengthBytes; ++i)
     length += static_cast<char>(header->size() >> (8 * i) & 0xFF);
-  if (absl::Status status = (*file)->write(absl::StrCat(length, *header)); !status.ok())
+  std::string whole = absl::StrCat(length, *header);
+  if (absl::Status status = (*file)->write(whole); !status.ok())
     return status;
   uint64_t total = 0;
   for (const SafetensorsSpec &spec : specs)
     total += *byteSize(spec.type, spec.shape);
-  return std::unique_ptr<SafetensorsWriter>(new SafetensorsWriter(path, std::move(*file), total));
+  return std::unique_ptr<SafetensorsWriter>(
+      new SafetensorsWriter(path, std::move(whole), std::move(*file), total));
 }
 
 absl::Status SafetensorsWriter::append(absl::Span<const uint8_t> data) {

@@ -62,6 +62,9 @@ public:
 
   const SafetensorsMetadata &metadata() const { return fileMetadata; }
 
+  /// The length and the header as they stand in the file.
+  absl::string_view header() const { return file->content().substr(0, headerEnd); }
+
 private:
   SafetensorsReader(std::string path, std::unique_ptr<MappedFile> file)
       : filePath(std::move(path)), file(std::move(file)) {}
@@ -70,6 +73,7 @@ private:
 
   std::string filePath;
   std::unique_ptr<MappedFile> file;
+  size_t headerEnd = 0;
   std::vector<SafetensorsTensor> entries;
   absl::flat_hash_map<std::string, size_t> index;
   SafetensorsMetadata fileMetadata;
@@ -84,6 +88,9 @@ public:
   create(const std::string &path, absl::Span<const SafetensorsSpec> specs,
          const SafetensorsMetadata &metadata = {});
 
+  /// The length and the header as they stand in the file.
+  absl::string_view header() const { return fileHeader; }
+
   /// Adds the next bytes; the pieces need not coincide with tensors.
   absl::Status append(absl::Span<const uint8_t> data);
 
@@ -94,10 +101,12 @@ public:
   absl::Status commit();
 
 private:
-  SafetensorsWriter(std::string path, std::unique_ptr<AtomicFile> file, uint64_t remaining)
-      : path(std::move(path)), file(std::move(file)), remaining(remaining) {}
+  SafetensorsWriter(std::string path, std::string header, std::unique_ptr<AtomicFile> file,
+                    uint64_t remaining)
+      : path(std::move(path)), fileHeader(std::move(header)), file(std::move(file)),
+        remaining(remaining) {}
 
-  std::string path;
+  std::string path, fileHeader;
   std::unique_ptr<AtomicFile> file;
   uint64_t remaining;
 };

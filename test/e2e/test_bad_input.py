@@ -382,6 +382,7 @@ def checkpoint(folder, edit):
     tensors = load_file(path)
     edit(tensors)
     save_file(tensors, path)
+    st.forget_checksums(folder / "ckpt")
     return [f"--resume={folder / 'ckpt'}"]
 
 
@@ -459,8 +460,10 @@ def flag_cases():
     for data in ("text:", "squad:"):
         yield flag_case(f"data={data}", [f"--data={data}"], f"--data={data}: expected the name of a file")
     yield flag_case("data's name on two lines", ["--data=text:a\nb"], r"a\\nb: cannot read")
+    yield flag_case("keep without save", ["--keep=2"], "--save-interval, --save-minutes and --keep need --save=DIR")
+    yield flag_case("save-interval=x", ["--save-interval=x"], "--save-interval=x: expected a whole number")
     for flag in ("steps=1", "lr=1", "warmup=1", "total-steps=1", "seed=1", "data=synthetic", "metrics={0}/m",
-                 "save={0}/s", "resume={0}", "init={0}", "host-threads=1", "host-isa=auto", "drop-message=0",
+                 "save={0}/s", "save-interval=1", "train-steps=1", "lr-decay-style=linear", "resume={0}", "init={0}", "host-threads=1", "host-isa=auto", "drop-message=0",
                  "inputs={0}/i"):
         name = flag.split("=")[0]
         yield flag_case(f"{name} beside timing-only", ["--timing-only", f"--{flag}"],

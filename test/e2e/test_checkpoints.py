@@ -53,6 +53,11 @@ def rewrite(path, edit):
     path.write_text(changed)
 
 
+def edited(state, **changes):
+    """The state with other values, and without the checksum that would tell so."""
+    return {k: v for k, v in dict(state, **changes).items() if k != "self_crc32"}
+
+
 def other_model(key, value, pattern):
     """The checkpoint of a model that differs in one key of its configuration."""
     def run(folder):
@@ -91,6 +96,7 @@ def other_vocabulary(folder):
 def same_function(folder):
     """A default that is written out, and another name of the same activation, are no difference."""
     path = saved(folder)
+    st.forget_checksums(path, ["files"])
     rewrite(path / "config.json", lambda t: json.dumps({k: v for k, v in json.loads(t).items() if k != "hidden_act"}))
     done = st.check_run([Binary.get(), "--steps=1", f"--resume={path}"])
     st.expect("warning" not in done.stderr, done.stderr)
@@ -116,18 +122,24 @@ def each_key(folder):
     """Every key of trainer_state.json is there, once, of its type, and no other."""
     path = saved(folder) / "trainer_state.json"
     text = path.read_text()
-    state = json.loads(text)
+    state = edited(json.loads(text))
     some = next(iter(state["crc32"]))
     cases = [(dict(state, extra=1), r"unknown key 'extra'"), ([state], "object|JSON")]
     for key in ("format", "step", "examples", "seed", "optimizer"):
         cases.append(({k: v for k, v in state.items() if k != key}, f'"{key}".*found nothing'))
     for key in state:
-        wrong = [None, "3", [], True] + ([{}] if key != "crc32" else [3]) + ([-1, 1.5, 1e300] if key != "crc32" else [])
+        isObject = key in ("crc32", "files")
+        wrong = [None, "3", [], True] + ([3] if isObject else [{}, -1, 1.5, 1e300])
         cases += [(dict(state, **{key: value}), f'"{key}"') for value in wrong]
     for value in (3, "", "xyz", "0123456G", None):
         cases.append((dict(state, crc32=dict(state["crc32"], **{some: value})), re.escape(some)))
     cases.append((dict(state, crc32=dict(state["crc32"], x="00000000")), "'x' is not one of the model's tensors"))
-    cases.append((dict(state, format=3), "format 3, expected 1 to 2"))
+    cases.append((dict(state, format=4), "format 4, expected 1 to 3"))
+    rate = state["learning_rate"]
+    for key, value in (("style", "steep"), ("peak", -1), ("min", "x"), ("warmup", 1.5), ("decay_end", None)):
+        cases.append((dict(state, learning_rate=dict(rate, **{key: value})), f'"{key}": expected'))
+    cases.append((dict(state, learning_rate=dict(rate, more=1)), "learning_rate.*alone"))
+    cases.append((dict(state, files=dict(state["files"], x="00000000")), "'x' is no file of a checkpoint"))
     cases.append((dict(state, optimizer={"kind": "adamw", "beta1": "x"}), "'beta1'.*expected a number"))
     given = state["optimizer"]
     name = next(k for k in given if k != "kind")
@@ -140,21 +152,23 @@ def each_key(folder):
         line = next(line for line in text.splitlines() if f'"{key}"' in line)
         path.write_text(text.replace(line, line.rstrip(",") + ",\n" + line, 1))
         resume(path.parent, rf"trainer_state\.json: .*'{re.escape(path_of_key)}' appears twice")
-    path.write_text(json.dumps({k: v for k, v in state.items() if k != "crc32"}))
+    path.write_text(json.dumps({k: v for k, v in state.items() if k not in ("crc32", "files")}))
     st.check_run([Binary.get(), "--steps=1", f"--resume={path.parent}"])
     return f"{len(cases)} edits"
 
 
-def first_format(folder):
-    """Checkpoints of before the optimizer was written down."""
+def earlier_formats(folder):
+    """Checkpoints of before the optimizer, and of before the learning rate, was written down."""
     path = saved(folder)
-    rewrite(path / "trainer_state.json", lambda t: json.dumps(
-        {k: v for k, v in dict(json.loads(t), format=1).items() if k != "optimizer"}))
-    st.check_run([Binary.get(), "--steps=1", f"--resume={path}"])
+    for number, new in ((2, ("learning_rate", "files")), (1, ("learning_rate", "files", "optimizer"))):
+        rewrite(path / "trainer_state.json", lambda t: json.dumps(
+            {k: v for k, v in edited(json.loads(t), format=number).items() if k not in new}))
+        st.check_run([Binary.get(), "--steps=1", f"--resume={path}"])
 
 
 def duplicate_config_key(folder):
     path = saved(folder)
+    st.forget_checksums(path, ["files"])
     rewrite(path / "config.json", lambda t: t.replace("{", '{"hidden\\u005fact": "relu", ', 1))
     resume(path, r"config\.json: .*'hidden_act' appears twice")
 
@@ -162,7 +176,8 @@ def duplicate_config_key(folder):
 def one_line_names(folder):
     """A name with a line end does not become two lines."""
     path = saved(folder)
-    rewrite(path / "trainer_state.json", lambda t: t.replace('"crc32": {', '"crc32": {"a\\nerror: b": "00000000",'))
+    rewrite(path / "trainer_state.json", lambda t: json.dumps(edited(json.loads(t))).replace(
+        '"crc32": {', '"crc32": {"a\\nerror: b": "00000000",', 1))
     done = st.run([Binary.get(), "--steps=1", f"--resume={path}"])
     st.expect(done.returncode == 1 and len(done.stderr.splitlines()) == 2 and r"a\nerror: b" in done.stderr,
               done.stderr)
@@ -346,14 +361,14 @@ CASES = [
     ("the same function", same_function),
     ("each file damaged", each_file),
     ("each key of the state", each_key),
-    ("format 1", first_format),
+    ("formats 1 and 2", earlier_formats),
     ("a key twice in the configuration", duplicate_config_key),
     ("names are one line", one_line_names),
     ("full disk", full_disk),
     ("killed", killed),
     ("cut short", cut_short),
     ("SIGINT", interrupted(signal.SIGINT)),
-    ("SIGTERM", interrupted(signal.SIGTERM)),
+    ("SIGHUP", interrupted(signal.SIGHUP)),
     ("a failed run", failed_run),
     ("standard output", standard_output),
     ("standard output is full", full_output),

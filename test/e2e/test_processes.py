@@ -192,6 +192,29 @@ def train_on(folder):
     return f"{binary} --steps=1000000 --watchdog={WATCHDOG}", has_begun, 1
 
 
+def told_to_stop(folder):
+    """One of four processes gets SIGTERM: all end behind the same step, with 0, and the same command goes on."""
+    binary = compile_gpt2(folder, {"mode": "hybrid", "data": 2, "zero": 1, "stage_cnt": 2, "accum_degree": 2})
+    steps = 60
+    alone = st.check_run([binary, f"--steps={steps}"]).stdout
+    expected = [line.split("  host")[0] for line in alone.splitlines() if line.startswith("step ")]
+    for turn, start in enumerate((by_mpi, by_tcp)):
+        command = f"{binary} --train-steps={steps} --save={folder / start.__name__} --save-interval=7 --watchdog={WATCHDOG}"
+        said_first = 'rank=${OMPI_COMM_WORLD_RANK:-$RANK}; echo process $rank of 4 is $$'
+        run = start(4, "sh", "-c", f"{said_first}; exec {command}")
+        pids = wait_for_all(run, 4)
+        lines = []
+        while not lines or not lines[-1].startswith("step 9 "):
+            lines.append(run.stdout.readline())
+        os.kill(pids[3 - turn], signal.SIGTERM)
+        code, out, err = finish(run)
+        st.expect(code == 0 and "SIGTERM: the run ends after step" in err, f"{start.__name__}: exit {code}: {err}")
+        code, more, err = finish(start(4, "sh", "-c", f"exec {command}"))
+        st.expect(code == 0 and "going on after step" in err, f"{start.__name__}: exit {code}: {err}")
+        found = [line.split("  host")[0] for line in "".join(lines + [out, more]).splitlines() if line.startswith("step ")]
+        st.expect(found == expected, f"{start.__name__}: {found}\n{expected}")
+
+
 def not_for_several(folder):
     """The simulator runs in one process, and a rank in one at most."""
     dtu = st.compile_model(folder, "model", st.SMALL_GPT2, "clm", None, batch=1)
@@ -222,4 +245,5 @@ if __name__ == "__main__":
                      ("a program runs once", runs_once),
                      ("one of those that talk is killed", killed("st-communicator-check", talk, KILLED)),
                      ("one of those that train is killed", killed("gpt2.bin", train_on, KILLED)),
+                     ("one of those that train is told to stop", told_to_stop),
                      ("what is not for several", not_for_several)))

@@ -17,20 +17,42 @@
 #include <set>
 #include <utility>
 
-ABSL_FLAG(int64_t, steps, 10, "training steps to run");
+ABSL_FLAG(int64_t, steps, 10, "training steps to run; after --resume as many more");
+ABSL_FLAG(int64_t, train_steps, 0,
+          "the step at which training is done, counted from the start of all runs, in the place of "
+          "--steps");
 ABSL_FLAG(std::optional<double>, lr, std::nullopt,
-          "peak learning rate; unset: the one given to st-compile");
+          "peak learning rate; unset: the resumed run's, or the one given to st-compile");
+ABSL_FLAG(double, min_lr, 0, "learning rate at the end of the decay");
+ABSL_FLAG(std::string, lr_decay_style, "",
+          "constant, linear, cosine or inverse-square-root, as in Megatron-LM");
 ABSL_FLAG(int64_t, warmup, 0, "steps over which the learning rate rises linearly from 0");
+ABSL_FLAG(int64_t, lr_warmup_samples, 0, "the same in samples");
+ABSL_FLAG(double, lr_warmup_fraction, 0, "the same as a part of the decay's length");
+ABSL_FLAG(int64_t, lr_decay_steps, 0,
+          "step from which on the learning rate is --min-lr; unset: --train-steps");
+ABSL_FLAG(int64_t, lr_decay_samples, 0, "the same in samples");
 ABSL_FLAG(int64_t, total_steps, 0,
-          "steps at whose end the learning rate has fallen linearly to 0; 0: it does not fall");
+          "the learning rate falls linearly to 0, which it would reach one step after this one");
 ABSL_FLAG(std::optional<uint32_t>, seed, std::nullopt,
           "seed of initialisation, dropout and data; unset: the checkpoint's, or 0");
 ABSL_FLAG(std::string, data, "synthetic",
           "synthetic, text:FILE, squad:FILE, or a .safetensors file of batches");
 ABSL_FLAG(std::string, metrics, "", "file for a line of JSON a step");
 ABSL_FLAG(std::string, trace, "", "file for a Perfetto trace of one step");
-ABSL_FLAG(std::string, save, "", "folder for a checkpoint after the last step");
-ABSL_FLAG(std::string, resume, "", "folder of a checkpoint to go on from, of any layout");
+ABSL_FLAG(std::string, save, "",
+          "folder for a checkpoint after the last step, or behind the step in which SIGTERM or "
+          "SIGUSR1 comes");
+ABSL_FLAG(int64_t, save_interval, 0,
+          "saves every so many steps, to folders of --save, and goes on from the newest of them "
+          "when it is started again");
+ABSL_FLAG(double, save_minutes, 0, "the same, behind the first step after so many minutes");
+ABSL_FLAG(int64_t, keep, 0, "of the checkpoints in --save the newest that stay; 0: all");
+ABSL_FLAG(int64_t, exit_interval, 0, "ends the run behind a step that this divides");
+ABSL_FLAG(double, exit_duration_in_mins, 0,
+          "ends the run behind the first step after so many minutes");
+ABSL_FLAG(std::string, resume, "",
+          "folder of a checkpoint to go on from, of any layout, or of several: from the newest");
 ABSL_FLAG(std::string, init, "",
           "Hugging Face folder whose weights the run starts from (model.safetensors)");
 ABSL_FLAG(std::string, inputs, "",
@@ -75,6 +97,21 @@ bool isOurs(const absl::CommandLineFlag &flag) {
   return absl::EndsWith(flag.Filename(), "st-runner/Flags.cpp");
 }
 
+// Names of other trainers for the same flag.
+const std::map<absl::string_view, absl::string_view> kAliases = {
+    {"train-iters", "train-steps"},
+    {"max-steps", "train-steps"},
+    {"lr-warmup-iters", "warmup"},
+    {"lr-warmup-steps", "warmup"},
+    {"lr-decay-iters", "lr-decay-steps"},
+    {"save-total-limit", "keep"},
+    {"load", "resume"}};
+
+absl::string_view withoutAlias(absl::string_view name) {
+  auto it = kAliases.find(name);
+  return it == kAliases.end() ? name : it->second;
+}
+
 // The flag of that name on the command line, or null. Abseil's own flags are not offered.
 absl::CommandLineFlag *findFlag(absl::string_view name) {
   if (absl::StrContains(name, '_'))
@@ -117,7 +154,8 @@ absl::StatusOr<std::set<std::string>> parseArguments(int argc, char **argv) {
       return absl::InvalidArgumentError(absl::StrCat("unexpected argument \"", argument, "\""));
     const std::pair<absl::string_view, absl::string_view> parts =
         absl::StrSplit(argument, absl::MaxSplits('=', 1));
-    absl::CommandLineFlag *flag = findFlag(parts.first);
+    const absl::string_view name = withoutAlias(parts.first);
+    absl::CommandLineFlag *flag = findFlag(name);
     if (!flag)
       return absl::InvalidArgumentError(
           absl::StrCat("unknown flag --", parts.first, "; --help lists the flags"));
@@ -128,7 +166,7 @@ absl::StatusOr<std::set<std::string>> parseArguments(int argc, char **argv) {
       value = flag->IsOfType<bool>() ? "true" : argv[i];
     }
     ST_RETURN_IF_ERROR(setFlag(*flag, parts.first, value));
-    given.insert(std::string(parts.first));
+    given.insert(std::string(name));
   }
   return given;
 }
@@ -149,17 +187,32 @@ absl::Status checkEffect(const std::set<std::string> &given) {
           absl::StrCat("--", name, " has no effect with ", beside,
                        isTiming && name == "metrics" ? "; --report has the simulated time" : ""));
   }
+  if (given.count("steps") && given.count("train-steps"))
+    return absl::InvalidArgumentError("--steps and --train-steps: give one of them");
   if (given.count("inputs") != given.count("outputs"))
     return absl::InvalidArgumentError("--inputs and --outputs go together");
   return absl::OkStatus();
 }
 
+LearningRateOptions learningRateOptions() {
+  LearningRateOptions rate;
+  rate.peak = absl::GetFlag(FLAGS_lr);
+  rate.floor = absl::GetFlag(FLAGS_min_lr);
+  rate.style = absl::GetFlag(FLAGS_lr_decay_style);
+  rate.warmupSteps = absl::GetFlag(FLAGS_warmup);
+  rate.warmupSamples = absl::GetFlag(FLAGS_lr_warmup_samples);
+  rate.warmupFraction = absl::GetFlag(FLAGS_lr_warmup_fraction);
+  rate.decaySteps = absl::GetFlag(FLAGS_lr_decay_steps);
+  rate.decaySamples = absl::GetFlag(FLAGS_lr_decay_samples);
+  rate.totalSteps = absl::GetFlag(FLAGS_total_steps);
+  return rate;
+}
+
 TrainOptions trainOptions(const std::set<std::string> &given) {
   TrainOptions options;
   options.steps = absl::GetFlag(FLAGS_steps);
-  options.learningRate = absl::GetFlag(FLAGS_lr);
-  options.warmup = absl::GetFlag(FLAGS_warmup);
-  options.decaySteps = absl::GetFlag(FLAGS_total_steps);
+  options.trainSteps = absl::GetFlag(FLAGS_train_steps);
+  options.rate = learningRateOptions();
   options.seed = absl::GetFlag(FLAGS_seed);
   if (given.count("data"))
     options.data = absl::GetFlag(FLAGS_data);
@@ -167,6 +220,11 @@ TrainOptions trainOptions(const std::set<std::string> &given) {
   options.trace = absl::GetFlag(FLAGS_trace);
   options.report = absl::GetFlag(FLAGS_report);
   options.save = absl::GetFlag(FLAGS_save);
+  options.saving.interval = absl::GetFlag(FLAGS_save_interval);
+  options.saving.minutes = absl::GetFlag(FLAGS_save_minutes);
+  options.saving.keep = absl::GetFlag(FLAGS_keep);
+  options.exitInterval = absl::GetFlag(FLAGS_exit_interval);
+  options.exitMinutes = absl::GetFlag(FLAGS_exit_duration_in_mins);
   options.resume = absl::GetFlag(FLAGS_resume);
   options.init = absl::GetFlag(FLAGS_init);
   options.timingOnly = absl::GetFlag(FLAGS_timing_only);

@@ -3,7 +3,7 @@
 #define ST_RUNNER_FLAGS_H
 
 #include "lib/Runtime/RunOnce.h"
-#include "lib/Runtime/Trainer.h"
+#include "lib/Runtime/Training/Trainer.h"
 #include "st/Runtime/Client.h"
 
 #include "absl/status/statusor.h"

@@ -1,7 +1,7 @@
 #include "tools/st-runner/OutputPaths.h"
 #include "tools/st-runner/Flags.h"
 
-#include "lib/Runtime/CheckpointFiles.h"
+#include "lib/Runtime/Checkpoint/CheckpointFiles.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/strip.h"

@@ -17,11 +17,12 @@ namespace st {
 /// the order in which they were sent.
 struct Peer {
   int64_t process = 0;
-  int channel = 0; ///< 0 to kMostChannel
+  int channel = 0; ///< 0 to kMostChannel, or kAgreementChannel
   /// What it is for, as an error says it: "all_reduce @loss of ranks 0 to 3".
   absl::string_view what;
 };
-constexpr int kMostChannel = 32767;
+constexpr int kMostChannel = 32766;
+constexpr int kAgreementChannel = 32767; ///< of the training loop; the last tag that MPI promises
 
 /// A group of processes; each holds some ranks of the executable. Every process
 /// makes the same collective calls in the same order. What waits for another process for longer

@@ -1,7 +1,7 @@
 // Whole runs of a hand-assembled program on simulated clusters, through the
 // client and, as a training binary, through the runner.
 #include "lib/Runtime/Payload.h"
-#include "lib/Runtime/Trainer.h"
+#include "lib/Runtime/Training/Trainer.h"
 #include "lib/Runtime/ValidateExecutable.h"
 
 #include "absl/strings/match.h"

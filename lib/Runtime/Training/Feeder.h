@@ -1,6 +1,6 @@
 // Puts what a step reads into the arenas and takes out what it reports.
-#ifndef ST_RUNTIME_FEEDER_H
-#define ST_RUNTIME_FEEDER_H
+#ifndef ST_RUNTIME_TRAINING_FEEDER_H
+#define ST_RUNTIME_TRAINING_FEEDER_H
 
 #include "lib/Proto/executable.pb.h"
 #include "lib/Runtime/Data/BatchSource.h"
@@ -52,4 +52,4 @@ absl::StatusOr<BatchSpec> batchSpecOf(const proto::Executable &program);
 
 } // namespace st
 
-#endif // ST_RUNTIME_FEEDER_H
+#endif // ST_RUNTIME_TRAINING_FEEDER_H

@@ -1,5 +1,5 @@
-#include "lib/Runtime/Checkpoint.h"
-#include "lib/Runtime/CheckpointFiles.h"
+#include "lib/Runtime/Checkpoint/Checkpoint.h"
+#include "lib/Runtime/Checkpoint/CheckpointFiles.h"
 #include "lib/Runtime/ModelFolder.h"
 
 #include "absl/strings/str_cat.h"
@@ -12,14 +12,15 @@
 namespace st {
 namespace {
 
+constexpr uint64_t kLargestText = 256 << 20;
+
 // Where a file of the checkpoint that holds lies: see Checkpoint.h.
 std::string pathOf(const std::string &folder, absl::string_view file) {
   const std::string path = absl::StrCat(folder, "/", file), next = absl::StrCat(path, kNext);
   return exists(absl::StrCat(folder, "/", kTrainerFile, kNext)) && exists(next) ? next : path;
 }
 
-absl::Status checkTensor(const SafetensorsReader &file, const StateTensor &tensor,
-                         const Checksums &checksums) {
+absl::Status checkTensor(const SafetensorsReader &file, const StateTensor &tensor) {
   const std::string &name = tensor.state->name();
   auto error = [&](absl::string_view what) {
     return absl::InvalidArgumentError(absl::StrCat(file.path(), ": tensor \"", name, "\"", what));
@@ -30,20 +31,25 @@ absl::Status checkTensor(const SafetensorsReader &file, const StateTensor &tenso
   if (found->type != tensor.type || found->shape != tensor.shape)
     return error(absl::StrCat(" is ", describeType(found->type, found->shape), ", the model's is ",
                               describeType(tensor.type, tensor.shape)));
-  auto it = checksums.find(name);
-  if (it != checksums.end() && it->second != checksumOf(found->data))
-    return error(absl::StrCat(" is damaged: it does not match its checksum in ", kTrainerFile));
   return absl::OkStatus();
+}
+
+absl::Status checkText(const std::string &path, absl::string_view text, absl::string_view what,
+                       const std::string &checksum) {
+  if (checksumOf(text) == checksum)
+    return absl::OkStatus();
+  return inFile(path,
+                absl::StrCat("damaged: ", what, " does not match its checksum in ", kTrainerFile));
 }
 
 // Every tensor of the program is in its file as it should be, and nothing else.
 absl::Status checkFile(const SafetensorsReader &file, absl::string_view name,
-                       const std::vector<StateTensor> &states, const Checksums &checksums) {
+                       const std::vector<StateTensor> &states) {
   size_t expected = 0;
   for (const StateTensor &tensor : states) {
     if (fileOf(tensor) != name)
       continue;
-    ST_RETURN_IF_ERROR(checkTensor(file, tensor, checksums));
+    ST_RETURN_IF_ERROR(checkTensor(file, tensor));
     ++expected;
   }
   if (file.tensors().size() == expected)
@@ -78,6 +84,37 @@ absl::Status CheckpointReader::checkModel(const std::string &folder,
   return absl::OkStatus();
 }
 
+absl::Status CheckpointReader::readFiles(const std::string &folder) {
+  ST_ASSIGN_OR_RETURN(file, readTrainerFile(pathOf(folder, kTrainerFile)));
+  for (absl::string_view name : {kModelFile, kOptimizerFile}) {
+    ST_ASSIGN_OR_RETURN(auto of, SafetensorsReader::open(pathOf(folder, name)));
+    tensors.push_back(std::move(of));
+  }
+  for (const auto &[name, checksum] : file.files)
+    ST_RETURN_IF_ERROR(checkListedFile(folder, name, checksum));
+  for (const std::unique_ptr<SafetensorsReader> &of : tensors)
+    for (const SafetensorsTensor &tensor : of->tensors()) {
+      auto it = file.checksums.find(tensor.name);
+      if (it != file.checksums.end() && it->second != checksumOf(tensor.data))
+        return inFile(of->path(), absl::StrCat("tensor \"", tensor.name, "\"",
+                                               " is damaged: it does not match its checksum in ",
+                                               kTrainerFile));
+    }
+  return absl::OkStatus();
+}
+
+absl::Status CheckpointReader::checkListedFile(const std::string &folder, const std::string &name,
+                                               const std::string &checksum) const {
+  const std::string path = pathOf(folder, name);
+  if (name == kModelFile || name == kOptimizerFile)
+    return checkText(path, tensors[name == kModelFile ? 0 : 1]->header(), "its header", checksum);
+  if (name != kConfigFile && name != kVocabularyFile)
+    return inFile(pathOf(folder, kTrainerFile), absl::StrCat("\"files\": ", quoteForMessage(name),
+                                                             " is no file of a checkpoint"));
+  ST_ASSIGN_OR_RETURN(const std::string text, readFile(path, kLargestText));
+  return checkText(path, text, "it", checksum);
+}
+
 absl::Status CheckpointReader::checkChecksums(const std::string &folder,
                                               const std::vector<StateTensor> &states) {
   for (const auto &[name, checksum] : file.checksums)
@@ -94,13 +131,11 @@ absl::StatusOr<std::unique_ptr<CheckpointReader>>
 CheckpointReader::open(const std::string &path, const proto::Executable &program,
                        const std::vector<StateTensor> &states) {
   std::unique_ptr<CheckpointReader> reader(new CheckpointReader);
-  ST_ASSIGN_OR_RETURN(reader->file, readTrainerFile(pathOf(path, kTrainerFile)));
+  if (absl::Status status = reader->readFiles(path); !status.ok())
+    return absl::DataLossError(status.message());
   ST_RETURN_IF_ERROR(reader->checkModel(path, program));
-  for (absl::string_view name : {kModelFile, kOptimizerFile}) {
-    ST_ASSIGN_OR_RETURN(auto file, SafetensorsReader::open(pathOf(path, name)));
-    ST_RETURN_IF_ERROR(checkFile(*file, name, states, reader->file.checksums));
-    reader->tensors.push_back(std::move(file));
-  }
+  ST_RETURN_IF_ERROR(checkFile(*reader->tensors[0], kModelFile, states));
+  ST_RETURN_IF_ERROR(checkFile(*reader->tensors[1], kOptimizerFile, states));
   ST_RETURN_IF_ERROR(reader->checkChecksums(path, states));
   return reader;
 }

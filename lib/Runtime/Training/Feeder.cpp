@@ -1,4 +1,4 @@
-#include "lib/Runtime/Feeder.h"
+#include "lib/Runtime/Training/Feeder.h"
 #include "lib/Runtime/TensorLayout.h"
 
 #include "absl/strings/str_cat.h"

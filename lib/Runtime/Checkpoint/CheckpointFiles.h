@@ -1,10 +1,11 @@
 // The files of a checkpoint. Private to those who read and write it; Checkpoint.h
 // says how the names change hands.
-#ifndef ST_RUNTIME_CHECKPOINTFILES_H
-#define ST_RUNTIME_CHECKPOINTFILES_H
+#ifndef ST_RUNTIME_CHECKPOINT_CHECKPOINTFILES_H
+#define ST_RUNTIME_CHECKPOINT_CHECKPOINTFILES_H
 
 #include "lib/Runtime/States.h"
 
+#include "absl/status/status.h"
 #include "absl/strings/string_view.h"
 #include "absl/types/span.h"
 
@@ -28,9 +29,21 @@ constexpr absl::string_view kNext = ".next";
 /// The file that a tensor belongs to.
 absl::string_view fileOf(const StateTensor &tensor);
 
+/// Whether the folder holds a checkpoint, the old one or the new one (see Checkpoint.h).
+bool holdsCheckpoint(const std::string &folder);
+
+/// Removes the temporary files that killed saves left in a folder whose lock is held.
+void removeLeftovers(const std::string &folder);
+
+/// Forces names of a folder to disk.
+absl::Status syncFolder(const std::string &path);
+
 /// As in Checksums.
 std::string checksumOf(absl::Span<const uint8_t> bytes);
+inline std::string checksumOf(absl::string_view text) {
+  return checksumOf({reinterpret_cast<const uint8_t *>(text.data()), text.size()});
+}
 
 } // namespace st
 
-#endif // ST_RUNTIME_CHECKPOINTFILES_H
+#endif // ST_RUNTIME_CHECKPOINT_CHECKPOINTFILES_H

@@ -1,8 +1,9 @@
 // Drives a training run: data, steps, metrics, checkpoints.
-#ifndef ST_RUNTIME_TRAINER_H
-#define ST_RUNTIME_TRAINER_H
+#ifndef ST_RUNTIME_TRAINING_TRAINER_H
+#define ST_RUNTIME_TRAINING_TRAINER_H
 
 #include "lib/Proto/executable.pb.h"
+#include "lib/Runtime/Training/LearningRate.h"
 #include "st/Runtime/Client.h"
 #include "st/Runtime/Communicator.h"
 
@@ -15,16 +16,28 @@
 
 namespace st {
 
+/// When a run saves besides at its end. With any of these the folder holds a series of
+/// checkpoints (see CheckpointSeries), and a run goes on from the newest of them.
+struct SaveOptions {
+  int64_t interval = 0; ///< steps; 0: not by steps
+  double minutes = 0;   ///< 0: not by time
+  int64_t keep = 0;     ///< how many checkpoints stay; 0: all
+
+  bool isSeries() const { return interval > 0 || minutes > 0 || keep > 0; }
+};
+
 /// What may vary from run to run of one training binary.
 struct TrainOptions {
-  int64_t steps = 10;
-  std::optional<double> learningRate;               ///< else the program's
-  int64_t warmup = 0;                               ///< steps
-  int64_t decaySteps = 0;                           ///< see LearningRateSchedule::total
+  int64_t steps = 10;                               ///< to run now, unless trainSteps says
+  int64_t trainSteps = 0;                           ///< the step that ends the run; 0: `steps`
+  LearningRateOptions rate;                         ///< else the checkpoint's, or the program's
   std::optional<uint32_t> seed;                     ///< else the checkpoint's, or 0
   std::optional<std::string> data;                  ///< see createBatchSource; else synthetic
   std::string metrics, trace, report, save, resume; ///< paths; empty: none
   std::string init;                                 ///< see PretrainedWeights; empty: none
+  SaveOptions saving;
+  int64_t exitInterval = 0; ///< ends behind a step that this divides; 0: never
+  double exitMinutes = 0;   ///< ends behind the first step after this time; 0: never
   bool timingOnly = false;
   int hostThreads = 0;
 };
@@ -37,11 +50,12 @@ struct TrainOptions {
 ///   avg_step_fps simulated 0.247, host 0.12
 ///   (a table of the peak memory of each device)
 ///
-/// A loss that is NaN or infinite ends the run with an error that names the step.
+/// A loss that is NaN or infinite ends the run with an error that names the step. With a folder
+/// to save to, SIGTERM and SIGUSR1 end the run behind the step that they meet, saved.
 /// Nothing is allocated before data, checkpoint and outputs were found to be usable.
 absl::Status train(const proto::Executable &program, Client &client, Communicator &communicator,
                    const TrainOptions &options, std::FILE *out, std::FILE *progress);
 
 } // namespace st
 
-#endif // ST_RUNTIME_TRAINER_H
+#endif // ST_RUNTIME_TRAINING_TRAINER_H

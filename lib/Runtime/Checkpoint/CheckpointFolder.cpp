@@ -1,31 +1,18 @@
-#include "lib/Runtime/Checkpoint.h"
-#include "lib/Runtime/CheckpointFiles.h"
+#include "lib/Runtime/Checkpoint/Checkpoint.h"
+#include "lib/Runtime/Checkpoint/CheckpointFiles.h"
 #include "lib/Runtime/ModelFolder.h"
 
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_format.h"
 #include "lib/Support/AtomicFile.h"
 #include "lib/Support/Files.h"
 #include "lib/Support/Safetensors.h"
 #include "lib/Support/StatusMacros.h"
 
 #include <cerrno>
-#include <cstdio>
-#include <cstring>
-#include <fcntl.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
 namespace st {
-
-absl::string_view fileOf(const StateTensor &tensor) {
-  return tensor.state->role() == "parameter" ? kModelFile : kOptimizerFile;
-}
-
-std::string checksumOf(absl::Span<const uint8_t> bytes) {
-  return absl::StrFormat("%08x", crc32_z(0, bytes.data(), bytes.size()));
-}
 
 namespace {
 
@@ -34,9 +21,10 @@ class CheckpointWriter {
 public:
   explicit CheckpointWriter(std::string folder) : folder(std::move(folder)) {}
 
-  absl::Status addStates(absl::string_view file, const std::vector<StateTensor> &states,
-                         Executable &executable, Checksums &checksums);
-  absl::Status addText(absl::string_view file, absl::string_view content);
+  // Notes the checksums in `file`.
+  absl::Status addStates(absl::string_view name, const std::vector<StateTensor> &states,
+                         Executable &executable, TrainerFile &file);
+  absl::Status addText(absl::string_view name, absl::string_view content);
 
   /// Puts what was added in place.
   absl::Status publish();
@@ -53,39 +41,37 @@ private:
   }
   absl::Status commitNext();
   absl::Status takePlaces() const;
-  absl::Status syncFolder() const;
 
   std::string folder;
   std::vector<std::pair<absl::string_view, std::unique_ptr<SafetensorsWriter>>> tensors;
   std::vector<std::pair<absl::string_view, std::unique_ptr<AtomicFile>>> texts;
 };
 
-absl::Status CheckpointWriter::addStates(absl::string_view file,
+absl::Status CheckpointWriter::addStates(absl::string_view name,
                                          const std::vector<StateTensor> &states,
-                                         Executable &executable, Checksums &checksums) {
+                                         Executable &executable, TrainerFile &file) {
   std::vector<SafetensorsSpec> specs;
   for (const StateTensor &tensor : states)
-    if (fileOf(tensor) == file)
+    if (fileOf(tensor) == name)
       specs.push_back({tensor.state->name(), tensor.type, tensor.shape});
   // "pt" is how Hugging Face's loaders know that the names are PyTorch's.
   ST_ASSIGN_OR_RETURN(std::unique_ptr<SafetensorsWriter> writer,
-                      SafetensorsWriter::create(nextOf(file), specs, {{"format", "pt"}}));
+                      SafetensorsWriter::create(nextOf(name), specs, {{"format", "pt"}}));
+  file.files[std::string(name)] = checksumOf(writer->header());
   for (const StateTensor &tensor : states) {
-    if (fileOf(tensor) != file)
+    if (fileOf(tensor) != name)
       continue;
     ST_ASSIGN_OR_RETURN(std::vector<uint8_t> global, readState(tensor, executable));
-    checksums[tensor.state->name()] = checksumOf(global);
+    file.checksums[tensor.state->name()] = checksumOf(global);
     ST_RETURN_IF_ERROR(writer->append(global));
   }
-  tensors.emplace_back(file, std::move(writer));
+  tensors.emplace_back(name, std::move(writer));
   return tensors.back().second->flush();
 }
 
-absl::Status CheckpointWriter::addText(absl::string_view file, absl::string_view content) {
-  if (content.empty())
-    return absl::OkStatus();
-  ST_ASSIGN_OR_RETURN(auto text, AtomicFile::create(nextOf(file)));
-  texts.emplace_back(file, std::move(text));
+absl::Status CheckpointWriter::addText(absl::string_view name, absl::string_view content) {
+  ST_ASSIGN_OR_RETURN(auto text, AtomicFile::create(nextOf(name)));
+  texts.emplace_back(name, std::move(text));
   ST_RETURN_IF_ERROR(texts.back().second->write(content));
   return texts.back().second->flush();
 }
@@ -110,7 +96,7 @@ absl::Status CheckpointWriter::commitNext() {
     ST_RETURN_IF_ERROR(writer->commit());
   for (auto &[file, text] : texts)
     ST_RETURN_IF_ERROR(text->commit());
-  return syncFolder();
+  return syncFolder(folder);
 }
 
 // From the files that have a ".next"; what the new checkpoint does not have goes.
@@ -121,7 +107,7 @@ absl::Status CheckpointWriter::takePlaces() const {
               : ::unlink(pathOf(file).c_str()) != 0 && errno != ENOENT)
       return systemError(pathOf(file), "cannot replace", errno);
   }
-  return syncFolder();
+  return syncFolder(folder);
 }
 
 absl::Status CheckpointWriter::finishEarlier() const {
@@ -131,18 +117,7 @@ absl::Status CheckpointWriter::finishEarlier() const {
   for (absl::string_view file : kCheckpointFiles)
     if (exists(nextOf(file)) && ::rename(nextOf(file).c_str(), pathOf(file).c_str()) != 0)
       return systemError(pathOf(file), "cannot replace", errno);
-  return syncFolder();
-}
-
-absl::Status CheckpointWriter::syncFolder() const {
-  const int fd = ::open(folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (fd < 0)
-    return systemError(folder, "cannot open", errno);
-  // Some file systems cannot synchronise a folder, and need not.
-  const bool good = ::fsync(fd) == 0 || errno == EINVAL;
-  const absl::Status status = good ? absl::OkStatus() : systemError(folder, "cannot write", errno);
-  ::close(fd);
-  return status;
+  return syncFolder(folder);
 }
 
 } // namespace
@@ -155,6 +130,9 @@ absl::StatusOr<std::unique_ptr<CheckpointFolder>> CheckpointFolder::claim(const 
   std::unique_ptr<CheckpointFolder> folder(new CheckpointFolder(path, made));
   if (made)
     folder->note = std::move(note);
+  ST_ASSIGN_OR_RETURN(folder->lock, FolderLock::take(path));
+  if (folder->lock.isHeld())
+    removeLeftovers(path);
   // Neither a look at the permissions nor at the file system says as much as trying.
   for (absl::string_view file : kCheckpointFiles) {
     const std::string target = absl::StrCat(path, "/", file);
@@ -182,16 +160,24 @@ absl::Status CheckpointFolder::readAll(const std::vector<StateTensor> &states,
 
 absl::Status CheckpointFolder::save(const proto::Executable &program,
                                     const std::vector<StateTensor> &states, Executable &executable,
-                                    const TrainerState &trainer) {
+                                    const TrainerState &trainer,
+                                    const std::optional<LearningRateSchedule> &schedule) {
   CheckpointWriter writer(path);
   ST_RETURN_IF_ERROR(writer.finishEarlier());
   TrainerFile file;
   file.trainer = trainer;
+  file.schedule = schedule;
   describeOptimizer(program, file);
   for (absl::string_view name : {kModelFile, kOptimizerFile})
-    ST_RETURN_IF_ERROR(writer.addStates(name, states, executable, file.checksums));
-  ST_RETURN_IF_ERROR(writer.addText(kConfigFile, savedConfig(program)));
-  ST_RETURN_IF_ERROR(writer.addText(kVocabularyFile, program.model().vocab_txt()));
+    ST_RETURN_IF_ERROR(writer.addStates(name, states, executable, file));
+  const std::pair<absl::string_view, std::string> texts[] = {
+      {kConfigFile, savedConfig(program)}, {kVocabularyFile, program.model().vocab_txt()}};
+  for (const auto &[name, content] : texts) {
+    if (content.empty())
+      continue;
+    file.files[std::string(name)] = checksumOf(content);
+    ST_RETURN_IF_ERROR(writer.addText(name, content));
+  }
   ST_RETURN_IF_ERROR(writer.addText(kTrainerFile, printTrainerFile(file)));
   ST_RETURN_IF_ERROR(writer.publish());
   made = false;

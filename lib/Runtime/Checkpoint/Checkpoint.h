@@ -12,12 +12,13 @@
 // last. So as long as there is a trainer_state.json.next, a file is read from its
 // ".next" where there is one; without it, ".next" files are leftovers. Other files
 // of the folder stay as they are.
-#ifndef ST_RUNTIME_CHECKPOINT_H
-#define ST_RUNTIME_CHECKPOINT_H
+#ifndef ST_RUNTIME_CHECKPOINT_CHECKPOINT_H
+#define ST_RUNTIME_CHECKPOINT_CHECKPOINT_H
 
 #include "lib/Proto/executable.pb.h"
+#include "lib/Runtime/Checkpoint/FolderLock.h"
+#include "lib/Runtime/Checkpoint/TrainerState.h"
 #include "lib/Runtime/States.h"
-#include "lib/Runtime/TrainerState.h"
 #include "lib/Support/ProcessEnd.h"
 #include "lib/Support/Safetensors.h"
 
@@ -25,14 +26,15 @@
 #include "absl/status/statusor.h"
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 namespace st {
 
-/// A folder that will hold a checkpoint. Claiming it makes it where it is missing
-/// and proves that it can be written; one that was made and never saved to
-/// vanishes again.
+/// A folder that will hold a checkpoint. Claiming it makes it where it is missing, keeps other
+/// runs out of it, proves that it can be written and removes what killed saves left behind; one
+/// that was made and never saved to vanishes again.
 class CheckpointFolder {
 public:
   static absl::StatusOr<std::unique_ptr<CheckpointFolder>> claim(const std::string &path);
@@ -44,7 +46,8 @@ public:
   /// this returns, CheckpointReader finds the old checkpoint or the new one,
   /// whole. An error where replicas of a tensor differ.
   absl::Status save(const proto::Executable &program, const std::vector<StateTensor> &states,
-                    Executable &executable, const TrainerState &trainer);
+                    Executable &executable, const TrainerState &trainer,
+                    const std::optional<LearningRateSchedule> &schedule);
 
   /// What a process does while another one saves: the same reads.
   static absl::Status readAll(const std::vector<StateTensor> &states, Executable &executable);
@@ -54,20 +57,24 @@ private:
   std::string path;
   bool made;
   RemovedOnEarlyEnd note;
+  FolderLock lock;
 };
 
 /// A checkpoint of the same model, of whatever layout.
 class CheckpointReader {
 public:
-  /// Checks all of it against the program. An error names the file and the key or
-  /// the tensor that is missing, unknown, of another type or shape, damaged, or of
-  /// another function (see readModelConfig) or optimizer. Who edited a tensor on
-  /// purpose removes its "crc32" from trainer_state.json.
+  /// Checks all of it, first for damage (DataLoss), then against the program. An error names
+  /// the file and the key or the tensor that is missing, unknown, of another type or shape,
+  /// damaged, or of another function (see readModelConfig) or optimizer. Who edited a file on
+  /// purpose removes "crc32", "files" and "self_crc32" from trainer_state.json.
   static absl::StatusOr<std::unique_ptr<CheckpointReader>>
   open(const std::string &path, const proto::Executable &program,
        const std::vector<StateTensor> &states);
 
   const TrainerState &trainer() const { return file.trainer; }
+
+  /// The schedule of the run that saved it, where it says one.
+  const std::optional<LearningRateSchedule> &schedule() const { return file.schedule; }
 
   /// What differs and is no error, as lines that begin with "warning: ".
   const std::string &warnings() const { return text; }
@@ -77,6 +84,9 @@ public:
 
 private:
   CheckpointReader() = default;
+  absl::Status readFiles(const std::string &folder);
+  absl::Status checkListedFile(const std::string &folder, const std::string &name,
+                               const std::string &checksum) const;
   absl::Status checkModel(const std::string &path, const proto::Executable &program);
   absl::Status checkChecksums(const std::string &path, const std::vector<StateTensor> &states);
   TrainerFile file;
@@ -86,4 +96,4 @@ private:
 
 } // namespace st
 
-#endif // ST_RUNTIME_CHECKPOINT_H
+#endif // ST_RUNTIME_CHECKPOINT_CHECKPOINT_H

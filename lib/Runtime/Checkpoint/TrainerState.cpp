@@ -1,4 +1,5 @@
-#include "lib/Runtime/TrainerState.h"
+#include "lib/Runtime/Checkpoint/TrainerState.h"
+#include "lib/Runtime/Checkpoint/CheckpointFiles.h"
 #include "lib/Runtime/Json.h"
 
 #include "absl/strings/ascii.h"
@@ -17,8 +18,9 @@ namespace {
 using google::protobuf::Struct;
 using google::protobuf::Value;
 
-// Format 1 says nothing of the optimizer.
-constexpr int64_t kFormat = 2;
+// Format 1 says nothing of the optimizer, format 2 nothing of the learning rate.
+constexpr int64_t kFormat = 3;
+const char *const kSelfChecksum = "self_crc32";
 constexpr uint64_t kLargestFile = 64 << 20;
 constexpr int64_t kMostSteps = int64_t{1} << 53;
 
@@ -33,9 +35,10 @@ private:
     return absl::InvalidArgumentError(absl::StrCat(path, ": ", what));
   }
   absl::StatusOr<int64_t> count(const std::string &name, int64_t limit) const;
-  absl::Status refuseUnknownKeys(bool hasOptimizer) const;
+  absl::Status refuseUnknownKeys(int64_t format) const;
   absl::Status readOptimizer(TrainerFile &file) const;
-  absl::Status readChecksums(Checksums &checksums) const;
+  absl::Status readSchedule(std::optional<LearningRateSchedule> &schedule) const;
+  absl::Status readChecksums(const std::string &key, Checksums &checksums) const;
 
   const std::string &path;
   const Struct &object;
@@ -51,11 +54,13 @@ absl::StatusOr<int64_t> TrainerFileParser::count(const std::string &name, int64_
                             value ? printForMessage(*value) : "nothing"));
 }
 
-absl::Status TrainerFileParser::refuseUnknownKeys(bool hasOptimizer) const {
+absl::Status TrainerFileParser::refuseUnknownKeys(int64_t format) const {
   std::string first;
   for (const auto &[key, value] : object.fields()) {
-    const bool known = key == "format" || key == "step" || key == "examples" || key == "seed" ||
-                       key == "crc32" || (hasOptimizer && key == "optimizer");
+    const bool known =
+        key == "format" || key == "step" || key == "examples" || key == "seed" || key == "crc32" ||
+        (format > 1 && key == "optimizer") ||
+        (format > 2 && (key == "learning_rate" || key == "files" || key == kSelfChecksum));
     if (!known && (first.empty() || key < first))
       first = key;
   }
@@ -84,18 +89,58 @@ absl::Status TrainerFileParser::readOptimizer(TrainerFile &file) const {
   return absl::OkStatus();
 }
 
-absl::Status TrainerFileParser::readChecksums(Checksums &checksums) const {
-  const Value *value = findField(object, "crc32");
+absl::Status TrainerFileParser::readSchedule(std::optional<LearningRateSchedule> &schedule) const {
+  const std::string key = "learning_rate";
+  const Value *value = findField(object, key);
+  if (!value)
+    return absl::OkStatus();
+  auto expected = [&](absl::string_view what, const std::string &name, const Value *found) {
+    return error(absl::StrCat("\"", key, "\": \"", name, "\": expected ", what, ", found ",
+                              found ? printForMessage(*found) : "nothing"));
+  };
+  if (!value->has_struct_value())
+    return error(
+        absl::StrCat("\"", key, "\": expected an object, found ", printForMessage(*value)));
+  const Struct &fields = value->struct_value();
+  LearningRateSchedule read;
+  const Value *style = findField(fields, "style");
+  const std::optional<DecayStyle> named =
+      style ? decayStyleNamed(style->string_value()) : std::nullopt;
+  if (!named)
+    return expected("constant, linear, cosine or inverse-square-root", "style", style);
+  read.style = *named;
+  for (auto [name, rate] : {std::pair{"peak", &read.peak}, {"min", &read.floor}}) {
+    const Value *found = findField(fields, name);
+    if (!found || !found->has_number_value() || !(found->number_value() >= 0))
+      return expected("a number from 0", name, found);
+    *rate = found->number_value();
+  }
+  for (auto [name, steps] : {std::pair{"warmup", &read.warmup},
+                             {"decay_begin", &read.decayBegin},
+                             {"decay_end", &read.decayEnd}}) {
+    ST_ASSIGN_OR_RETURN(*steps, TrainerFileParser(path, fields).count(name, kMostSteps));
+  }
+  if (fields.fields_size() != 6)
+    return error(absl::StrCat("\"", key,
+                              "\": expected style, peak, min, warmup, decay_begin and "
+                              "decay_end alone"));
+  schedule = read;
+  return absl::OkStatus();
+}
+
+absl::Status TrainerFileParser::readChecksums(const std::string &key, Checksums &checksums) const {
+  const Value *value = findField(object, key);
   if (!value)
     return absl::OkStatus();
   if (!value->has_struct_value())
-    return error(absl::StrCat("\"crc32\": expected an object, found ", printForMessage(*value)));
+    return error(
+        absl::StrCat("\"", key, "\": expected an object, found ", printForMessage(*value)));
   for (const auto &[name, entry] : value->struct_value().fields()) {
     const std::string &text = entry.string_value();
     if (text.size() != 8 || !std::all_of(text.begin(), text.end(), [](unsigned char c) {
           return absl::ascii_isdigit(c) || (c >= 'a' && c <= 'f');
         }))
-      return error(absl::StrCat("\"crc32\": ", quoteForMessage(name),
+      return error(absl::StrCat("\"", key, "\": ", quoteForMessage(name),
                                 ": expected eight hexadecimal digits, found ",
                                 printForMessage(entry)));
     checksums[name] = text;
@@ -108,16 +153,47 @@ absl::StatusOr<TrainerFile> TrainerFileParser::run() {
   ST_ASSIGN_OR_RETURN(int64_t format, count("format", kMostSteps));
   if (format < 1 || format > kFormat)
     return error(absl::StrCat("format ", format, ", expected 1 to ", kFormat));
-  const bool hasOptimizer = format > 1;
-  ST_RETURN_IF_ERROR(refuseUnknownKeys(hasOptimizer));
+  ST_RETURN_IF_ERROR(refuseUnknownKeys(format));
   ST_ASSIGN_OR_RETURN(file.trainer.step, count("step", kMostSteps));
   ST_ASSIGN_OR_RETURN(file.trainer.examples, count("examples", kMostSteps));
   ST_ASSIGN_OR_RETURN(int64_t seed, count("seed", UINT32_MAX));
   file.trainer.seed = static_cast<uint32_t>(seed);
-  if (hasOptimizer)
+  ST_RETURN_IF_ERROR(readSchedule(file.schedule));
+  if (format > 1)
     ST_RETURN_IF_ERROR(readOptimizer(file));
-  ST_RETURN_IF_ERROR(readChecksums(file.checksums));
+  ST_RETURN_IF_ERROR(readChecksums("crc32", file.checksums));
+  ST_RETURN_IF_ERROR(readChecksums("files", file.files));
   return file;
+}
+
+std::string printChecksums(const Checksums &checksums) {
+  std::string text = "{";
+  absl::string_view separator = "\n  ";
+  for (const auto &[name, value] : checksums) {
+    absl::StrAppend(&text, separator, quoteJson(name), ": ", quoteJson(value));
+    separator = ",\n  ";
+  }
+  return text + "\n }";
+}
+
+std::string printSchedule(const LearningRateSchedule &schedule) {
+  return absl::StrCat("{\n  \"style\": ", quoteJson(nameOf(schedule.style)),
+                      ",\n  \"peak\": ", printJsonNumber(schedule.peak),
+                      ",\n  \"min\": ", printJsonNumber(schedule.floor),
+                      ",\n  \"warmup\": ", schedule.warmup,
+                      ",\n  \"decay_begin\": ", schedule.decayBegin,
+                      ",\n  \"decay_end\": ", schedule.decayEnd, "\n }");
+}
+
+// The last lines of a file whose text before them is `before`.
+std::string selfChecksum(absl::string_view before) {
+  return absl::StrCat(",\n \"", kSelfChecksum, "\": \"", checksumOf(before), "\"\n}\n");
+}
+
+// Whether the last key covers all before it, where the file has that key.
+bool isWhole(absl::string_view text) {
+  const size_t key = text.rfind(absl::StrCat(",\n \"", kSelfChecksum, "\""));
+  return key != absl::string_view::npos && text.substr(key) == selfChecksum(text.substr(0, key));
 }
 
 } // namespace
@@ -127,22 +203,25 @@ std::string printTrainerFile(const TrainerFile &file) {
   std::string text =
       absl::StrFormat("{\n \"format\": %d,\n \"step\": %d,\n \"examples\": %d,\n \"seed\": %d,\n",
                       kFormat, file.trainer.step, file.trainer.examples, file.trainer.seed);
+  if (file.schedule)
+    absl::StrAppend(&text, " \"learning_rate\": ", printSchedule(*file.schedule), ",\n");
   absl::StrAppend(&text, " \"optimizer\": {\n  \"kind\": ", quoteJson(file.optimizer));
   for (const auto &[name, value] : file.constants)
     absl::StrAppend(&text, ",\n  ", quoteJson(name), ": ", printJsonNumber(value));
-  absl::StrAppend(&text, "\n },\n \"crc32\": {");
-  absl::string_view separator = "\n  ";
-  for (const auto &[name, value] : file.checksums) {
-    absl::StrAppend(&text, separator, quoteJson(name), ": ", quoteJson(value));
-    separator = ",\n  ";
-  }
-  return text + "\n }\n}\n";
+  absl::StrAppend(&text, "\n },\n \"crc32\": ", printChecksums(file.checksums),
+                  ",\n \"files\": ", printChecksums(file.files));
+  return absl::StrCat(text, selfChecksum(text));
 }
 
 absl::StatusOr<TrainerFile> readTrainerFile(const std::string &path) {
   ST_ASSIGN_OR_RETURN(std::string text, readFile(path, kLargestFile));
   ST_ASSIGN_OR_RETURN(Struct object, parseJsonObject(text, path));
-  return TrainerFileParser(path, object).run();
+  ST_ASSIGN_OR_RETURN(TrainerFile file, TrainerFileParser(path, object).run());
+  if (findField(object, kSelfChecksum) && !isWhole(text))
+    return absl::DataLossError(
+        absl::StrCat(path, ": damaged: it does not match its \"", kSelfChecksum,
+                     "\" (remove this key if the file was changed on purpose)"));
+  return file;
 }
 
 void describeOptimizer(const proto::Executable &program, TrainerFile &file) {

@@ -1,13 +1,15 @@
 // trainer_state.json of a checkpoint: how far a run has come, and with what.
-#ifndef ST_RUNTIME_TRAINERSTATE_H
-#define ST_RUNTIME_TRAINERSTATE_H
+#ifndef ST_RUNTIME_CHECKPOINT_TRAINERSTATE_H
+#define ST_RUNTIME_CHECKPOINT_TRAINERSTATE_H
 
 #include "lib/Proto/executable.pb.h"
+#include "lib/Runtime/Training/LearningRate.h"
 
 #include "absl/status/statusor.h"
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace st {
@@ -19,26 +21,35 @@ struct TrainerState {
   uint32_t seed = 0;
 };
 
-/// The CRC-32 of each tensor, as eight hexadecimal digits.
+/// CRC-32 by name, as eight hexadecimal digits.
 using Checksums = std::map<std::string, std::string>;
 
 /// The content of the file:
 ///
-///   {"format": 2, "step": 10, "examples": 80, "seed": 0,
-///    "optimizer": {"kind": "adamw", "beta1": 0.9, …}, "crc32": {"w": "89abcdef", …}}
+///   {"format": 3, "step": 10, "examples": 80, "seed": 0,
+///    "learning_rate": {"style": "linear", "peak": 1e-4, …},
+///    "optimizer": {"kind": "adamw", "beta1": 0.9, …},
+///    "crc32": {"w": "89abcdef", …}, "files": {"config.json": "01234567", …},
+///    "self_crc32": "76543210"}
+///
+/// Format 1 has no "optimizer"; only format 3 has "learning_rate", "files" and "self_crc32".
 struct TrainerFile {
   TrainerState trainer;
+  /// The schedule that the run had; none where the program reads no learning rate.
+  std::optional<LearningRateSchedule> schedule;
   /// As the program that saved it says; unknown in files of format 1.
   bool hasOptimizer = false;
   std::string optimizer;
   std::map<std::string, double> constants;
-  Checksums checksums;
+  Checksums checksums; ///< of tensors
+  Checksums files;     ///< of text files, and of the headers of safetensors files
 };
 
 std::string printTrainerFile(const TrainerFile &file);
 
-/// Every key has to be there, once and of its type, and no other; "crc32" may be
-/// left out, or any of its entries. Errors begin with the path.
+/// Every key has to be there, once and of its type, and no other; checksums and
+/// "learning_rate" may be left out, and entries of "crc32" and "files". "self_crc32" is the last
+/// key and covers all before it. Errors begin with the path; damage is DataLoss.
 absl::StatusOr<TrainerFile> readTrainerFile(const std::string &path);
 
 /// The optimizer of a program, in the form of the file.
@@ -51,4 +62,4 @@ absl::StatusOr<std::string> compareOptimizer(const std::string &path, const Trai
 
 } // namespace st
 
-#endif // ST_RUNTIME_TRAINERSTATE_H
+#endif // ST_RUNTIME_CHECKPOINT_TRAINERSTATE_H

@@ -1,14 +1,17 @@
-#include "lib/Runtime/Trainer.h"
-#include "lib/Runtime/Checkpoint.h"
-#include "lib/Runtime/Feeder.h"
+#include "lib/Runtime/Training/Trainer.h"
+#include "lib/Runtime/Checkpoint/Checkpoint.h"
+#include "lib/Runtime/Checkpoint/CheckpointFiles.h"
+#include "lib/Runtime/Checkpoint/CheckpointSeries.h"
 #include "lib/Runtime/HostMemory.h"
-#include "lib/Runtime/LearningRate.h"
 #include "lib/Runtime/Parallel.h"
 #include "lib/Runtime/Prediction.h"
 #include "lib/Runtime/Pretrained.h"
 #include "lib/Runtime/Report.h"
 #include "lib/Runtime/States.h"
 #include "lib/Runtime/TraceWriter.h"
+#include "lib/Runtime/Training/Feeder.h"
+#include "lib/Runtime/Training/LearningRate.h"
+#include "lib/Runtime/Training/RunControl.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -41,16 +44,21 @@ public:
   Trainer(const proto::Executable &program, Client &client, Communicator &communicator,
           const TrainOptions &options, std::FILE *out, std::FILE *progress)
       : program(program), client(client), communicator(communicator), options(options), out(out),
-        progress(progress) {}
+        progress(progress), control(options, communicator) {}
 
   absl::Status run();
 
 private:
   absl::Status checkOptions();
+  absl::Status checkSaving() const;
+  absl::Status claimCheckpoints();
+  absl::Status openCheckpoint();
+  absl::Status chooseSchedule();
   absl::Status openInputsAndOutputs();
   absl::Status load();
   absl::Status timeStep();
   absl::Status initialize();
+  absl::Status runSteps();
   absl::Status runStep(int64_t step);
   absl::Status save();
   // Progress, of which nobody misses a line.
@@ -71,11 +79,14 @@ private:
   std::FILE *out, *progress;
 
   LearningRateSchedule schedule;
+  // Made first, so that a signal that comes while all is loaded is not lost.
+  RunControl control;
   BatchSpec spec;
   std::vector<StateTensor> states;
   std::unique_ptr<BatchSource> source;
   // Goes last of the outputs: the others may lie in the folder that it removes.
   std::unique_ptr<CheckpointFolder> checkpoint;
+  std::unique_ptr<CheckpointSeries> series;
   std::unique_ptr<LineFile> metrics;
   std::unique_ptr<AtomicFile> trace, report;
   std::unique_ptr<CheckpointReader> resumed;
@@ -86,6 +97,8 @@ private:
   TrainerState trainer;
   double hostSeconds = 0;
   int64_t stepsRun = 0;
+  int64_t lastStep = 0;   // as far as the run knows before it runs
+  int64_t savedStep = -1; // of the newest checkpoint of `series`
 };
 
 absl::Status require(bool holds, absl::string_view what) {
@@ -103,50 +116,98 @@ bool readsLearningRate(const proto::Executable &program) {
 absl::Status Trainer::run() {
   ST_RETURN_IF_ERROR(checkOptions());
   ST_RETURN_IF_ERROR(openInputsAndOutputs());
+  lastStep = options.trainSteps > 0 ? options.trainSteps : trainer.step + options.steps;
+  if (options.trainSteps > 0 && trainer.step >= lastStep && !options.timingOnly) {
+    print(
+        absl::StrFormat("step %d of %d is done: nothing is left to do\n", trainer.step, lastStep));
+    return absl::OkStatus();
+  }
   ST_RETURN_IF_ERROR(load());
   const bool isMeasured = !executable->isSimulated();
-  if (isMeasured && !options.trace.empty() && options.steps == 0)
+  const bool hasSteps = trainer.step < lastStep;
+  if (isMeasured && !options.trace.empty() && !hasSteps)
     return absl::InvalidArgumentError("--trace has no step to measure: expected --steps above 0");
   const bool wantsTime = options.timingOnly || (trace && !isMeasured) || report;
-  bool isTimed = wantsTime || (options.steps > 0 && executable->isSimulated());
+  bool isTimed = wantsTime || (hasSteps && executable->isSimulated());
   if (isTimed && (options.timingOnly || !executable->timeDependsOnData()))
     ST_RETURN_IF_ERROR(timeStep());
   if (options.timingOnly)
     return printSummary();
   ST_RETURN_IF_ERROR(initialize());
-  const int64_t before = trainer.step;
-  for (int64_t i = 1; i <= options.steps; ++i)
-    ST_RETURN_IF_ERROR(runStep(before + i));
+  ST_RETURN_IF_ERROR(runSteps());
   if (stepsRun > 0)
     ST_RETURN_IF_ERROR(printSummary());
-  return options.save.empty() ? absl::OkStatus() : save();
+  const bool isSaved = options.saving.isSeries() && savedStep == trainer.step;
+  return options.save.empty() || isSaved ? absl::OkStatus() : save();
+}
+
+absl::Status Trainer::runSteps() {
+  ST_ASSIGN_OR_RETURN(AfterStep then, control.beforeFirst());
+  while (then.end.empty() && trainer.step < lastStep) {
+    ST_RETURN_IF_ERROR(runStep(trainer.step + 1));
+    ST_ASSIGN_OR_RETURN(then, control.after(trainer.step));
+    if (then.saves)
+      ST_RETURN_IF_ERROR(save());
+  }
+  if (!then.end.empty())
+    print(absl::StrFormat("%s: the run ends after step %d of %d\n", then.end, trainer.step,
+                          lastStep));
+  return absl::OkStatus();
 }
 
 absl::Status Trainer::checkOptions() {
-  schedule.peak = options.learningRate.value_or(program.optimizer().learning_rate());
-  schedule.warmup = options.warmup;
-  schedule.total = options.decaySteps;
   constexpr int kMostThreads = 1024;
   ST_RETURN_IF_ERROR(
       require(options.steps >= 0, absl::StrCat("--steps=", options.steps, ": expected 0 or more")));
   ST_RETURN_IF_ERROR(
-      require(schedule.peak >= 0 && std::isfinite(schedule.peak),
-              absl::StrCat("--lr=", schedule.peak, ": expected a finite number from 0")));
-  ST_RETURN_IF_ERROR(require(options.warmup >= 0,
-                             absl::StrCat("--warmup=", options.warmup, ": expected 0 or more")));
-  ST_RETURN_IF_ERROR(require(options.decaySteps == 0 || options.decaySteps > options.warmup,
-                             absl::StrCat("--total-steps=", options.decaySteps,
-                                          ": expected more than --warmup=", options.warmup)));
+      require(options.trainSteps >= 0,
+              absl::StrCat("--train-steps=", options.trainSteps, ": expected 0 or more")));
   ST_RETURN_IF_ERROR(require(
       options.hostThreads >= 0 && options.hostThreads <= kMostThreads,
       absl::StrCat("--host-threads=", options.hostThreads, ": expected 0 to ", kMostThreads)));
   ST_RETURN_IF_ERROR(
       require(options.init.empty() || options.resume.empty(),
               "--init starts a run and --resume goes on with one; give one of them"));
-  const bool asksForRate = options.learningRate || options.warmup > 0 || options.decaySteps > 0;
-  return require(readsLearningRate(program) || !asksForRate,
-                 "--lr, --warmup and --total-steps have no effect: this program reads no "
+  ST_RETURN_IF_ERROR(checkSaving());
+  return require(readsLearningRate(program) || !options.rate.isGiven(),
+                 "--lr and the flags of its schedule have no effect: this program reads no "
                  "learning rate");
+}
+
+absl::Status Trainer::checkSaving() const {
+  const SaveOptions &saving = options.saving;
+  auto requireTime = [](double value, absl::string_view flag) {
+    return require(value >= 0 && std::isfinite(value),
+                   absl::StrCat(flag, "=", value, ": expected minutes from 0"));
+  };
+  auto requireCount = [](int64_t value, absl::string_view flag) {
+    return require(value >= 0, absl::StrCat(flag, "=", value, ": expected 0 or more"));
+  };
+  ST_RETURN_IF_ERROR(requireCount(saving.interval, "--save-interval"));
+  ST_RETURN_IF_ERROR(requireTime(saving.minutes, "--save-minutes"));
+  ST_RETURN_IF_ERROR(requireCount(saving.keep, "--keep"));
+  ST_RETURN_IF_ERROR(requireCount(options.exitInterval, "--exit-interval"));
+  ST_RETURN_IF_ERROR(requireTime(options.exitMinutes, "--exit-duration-in-mins"));
+  return require(!saving.isSeries() || !options.save.empty(),
+                 "--save-interval, --save-minutes and --keep need --save=DIR");
+}
+
+// The flags' where there are any, else that of the run that is resumed, else the program's rate.
+absl::Status Trainer::chooseSchedule() {
+  const int64_t batch = std::max<int64_t>(1, spec.batch);
+  ST_ASSIGN_OR_RETURN(schedule, resolveSchedule(options.rate, program.optimizer().learning_rate(),
+                                                batch, options.trainSteps));
+  if (!resumed || !resumed->schedule() || *resumed->schedule() == schedule)
+    return absl::OkStatus();
+  const LearningRateSchedule &before = *resumed->schedule();
+  if (options.rate.isGiven()) {
+    print(absl::StrCat("warning: the learning rate was ", before.describe(), "; it goes on as ",
+                       schedule.describe(), "\n"));
+    return absl::OkStatus();
+  }
+  print(absl::StrCat("the learning rate goes on as in the checkpoint: ", before.describe(), "\n"));
+  schedule = before;
+  return absl::OkStatus();
 }
 
 bool hasLoss(const proto::Executable &program) {
@@ -157,6 +218,52 @@ bool hasLoss(const proto::Executable &program) {
   return false;
 }
 
+// The folder comes before all other files: these may lie in it, and what killed saves left in it
+// goes before anybody reads it.
+absl::Status Trainer::claimCheckpoints() {
+  if (options.save.empty())
+    return absl::OkStatus();
+  if (communicator.process() == 0) {
+    if (options.saving.isSeries()) {
+      ST_ASSIGN_OR_RETURN(series, CheckpointSeries::claim(options.save, options.saving.keep));
+    } else {
+      ST_ASSIGN_OR_RETURN(checkpoint, CheckpointFolder::claim(options.save));
+    }
+  }
+  return communicator.numProcesses() > 1 ? communicator.barrier() : absl::OkStatus();
+}
+
+// What --resume names, or the newest of the series that the run saves to.
+absl::Status Trainer::openCheckpoint() {
+  const auto warn = [&](const std::string &line) { print(line); };
+  const bool goesOn = options.saving.isSeries() && options.resume.empty();
+  const std::string &path = goesOn ? options.save : options.resume;
+  if (path.empty())
+    return absl::OkStatus();
+  if (goesOn || (!holdsCheckpoint(path) && !listSeries(path).empty())) {
+    ST_ASSIGN_OR_RETURN(resumed, openNewest(path, program, states, warn));
+    if (!resumed && !goesOn)
+      return absl::DataLossError(absl::StrCat(path, ": none of its checkpoints is whole"));
+  } else {
+    ST_ASSIGN_OR_RETURN(resumed, CheckpointReader::open(path, program, states));
+  }
+  if (!resumed)
+    return absl::OkStatus();
+  trainer = resumed->trainer();
+  print(resumed->warnings());
+  if (goesOn) {
+    savedStep = trainer.step;
+    print(absl::StrFormat("going on after step %d of %s\n", trainer.step, escapeControls(path)));
+  } else if (options.saving.isSeries()) {
+    const std::vector<SeriesEntry> entries = listSeries(options.save);
+    if (!entries.empty() && entries.front().step > trainer.step)
+      return absl::InvalidArgumentError(absl::StrCat(
+          options.save, ": holds step ", entries.front().step, ", later than step ", trainer.step,
+          " of --resume; save to another folder or remove the later checkpoints"));
+  }
+  return absl::OkStatus();
+}
+
 // Everything that can fail for the user's files fails here, before minutes of work.
 absl::Status Trainer::openInputsAndOutputs() {
   if (!options.timingOnly && !hasLoss(program))
@@ -164,12 +271,10 @@ absl::Status Trainer::openInputsAndOutputs() {
         "this program has no loss to train by; run it with --inputs=FILE --outputs=FILE");
   ST_ASSIGN_OR_RETURN(states, collectStates(program));
   ST_ASSIGN_OR_RETURN(spec, batchSpecOf(program));
-  if (!options.resume.empty()) {
-    ST_ASSIGN_OR_RETURN(resumed, CheckpointReader::open(options.resume, program, states));
-    trainer = resumed->trainer();
-    print(resumed->warnings());
-  }
-  if (!options.init.empty()) {
+  ST_RETURN_IF_ERROR(claimCheckpoints());
+  ST_RETURN_IF_ERROR(openCheckpoint());
+  ST_RETURN_IF_ERROR(chooseSchedule());
+  if (!options.init.empty() && !resumed) {
     ST_ASSIGN_OR_RETURN(pretrained, PretrainedWeights::open(options.init, program, states));
     print(pretrained->note());
   }
@@ -177,15 +282,12 @@ absl::Status Trainer::openInputsAndOutputs() {
   spec.seed = trainer.seed;
   if (options.data && spec.inputs.empty())
     return absl::InvalidArgumentError("--data has no effect: this program reads no batches");
-  if (!options.timingOnly && !spec.inputs.empty() && (options.steps > 0 || options.data)) {
+  if (!options.timingOnly && !spec.inputs.empty() &&
+      (options.steps > 0 || options.trainSteps > 0 || options.data)) {
     ST_ASSIGN_OR_RETURN(source, createBatchSource(options.data.value_or("synthetic"), spec));
   }
   if (communicator.process() != 0)
     return absl::OkStatus();
-  // The folder comes first: the other files may lie in it.
-  if (!options.save.empty()) {
-    ST_ASSIGN_OR_RETURN(checkpoint, CheckpointFolder::claim(options.save));
-  }
   if (!options.trace.empty()) {
     ST_ASSIGN_OR_RETURN(trace, AtomicFile::create(options.trace));
   }
@@ -193,7 +295,7 @@ absl::Status Trainer::openInputsAndOutputs() {
     ST_ASSIGN_OR_RETURN(report, AtomicFile::create(options.report));
   }
   if (!options.metrics.empty()) {
-    ST_ASSIGN_OR_RETURN(metrics, LineFile::create(options.metrics));
+    ST_ASSIGN_OR_RETURN(metrics, LineFile::create(options.metrics, /*appends=*/savedStep >= 0));
   }
   return absl::OkStatus();
 }
@@ -268,8 +370,7 @@ absl::Status Trainer::runStep(int64_t step) {
   ST_RETURN_IF_ERROR(feeder->feed(batch, {trainer.seed, step, report.learningRate}));
   report.dataSeconds = watch.seconds();
   // The last one is as all others but the first are.
-  const bool isTraced =
-      !executable->isSimulated() && !options.trace.empty() && stepsRun + 1 == options.steps;
+  const bool isTraced = !executable->isSimulated() && !options.trace.empty() && step == lastStep;
   if (isTraced)
     ST_RETURN_IF_ERROR(executable->traceNextStep());
   ST_RETURN_IF_ERROR(executable->launchStep().wait());
@@ -330,9 +431,17 @@ absl::Status Trainer::printSummary() {
 
 absl::Status Trainer::save() {
   Stopwatch watch;
+  const std::optional<LearningRateSchedule> rate =
+      readsLearningRate(program) ? std::optional(schedule) : std::nullopt;
   // What one process writes all read together.
-  ST_RETURN_IF_ERROR(checkpoint ? checkpoint->save(program, states, *executable, trainer)
-                                : CheckpointFolder::readAll(states, *executable));
+  if (series) {
+    ST_RETURN_IF_ERROR(series->save(program, states, *executable, trainer, rate));
+  } else if (checkpoint) {
+    ST_RETURN_IF_ERROR(checkpoint->save(program, states, *executable, trainer, rate));
+  } else {
+    ST_RETURN_IF_ERROR(CheckpointFolder::readAll(states, *executable));
+  }
+  savedStep = trainer.step;
   print(absl::StrFormat("saved step %d to %s in %.1f s\n", trainer.step,
                         escapeControls(options.save), watch.seconds()));
   return communicator.barrier();

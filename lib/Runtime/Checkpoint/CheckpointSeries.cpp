@@ -1,0 +1,137 @@
+#include "lib/Runtime/Checkpoint/CheckpointSeries.h"
+#include "lib/Runtime/Checkpoint/CheckpointFiles.h"
+
+#include "absl/strings/numbers.h"
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/strip.h"
+#include "lib/Support/Files.h"
+#include "lib/Support/StatusMacros.h"
+#include "lib/Support/Text.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <optional>
+#include <sys/stat.h>
+#include <system_error>
+#include <unistd.h>
+
+namespace st {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr absl::string_view kPrefix = "step-";
+
+std::string folderOf(const std::string &path, int64_t step) {
+  return absl::StrCat(path, "/", kPrefix, absl::StrFormat("%07d", step));
+}
+
+// All folders that have the name of a checkpoint, whole or not.
+std::vector<SeriesEntry> listFolders(const std::string &path) {
+  std::vector<SeriesEntry> found;
+  std::error_code ignored;
+  for (const auto &entry : fs::directory_iterator(path, ignored)) {
+    const std::string name = entry.path().filename().string();
+    absl::string_view digits = name;
+    int64_t step = 0;
+    if (absl::ConsumePrefix(&digits, kPrefix) && absl::SimpleAtoi(digits, &step) && step >= 0 &&
+        folderOf(path, step) == absl::StrCat(path, "/", name))
+      found.push_back({step, folderOf(path, step)});
+  }
+  std::sort(found.begin(), found.end(),
+            [](const SeriesEntry &a, const SeriesEntry &b) { return a.step > b.step; });
+  return found;
+}
+
+// Files of ours, and the folder if nobody put others there. The file that makes it a checkpoint
+// goes first: what is left is none, whenever this is cut short.
+void removeCheckpoint(const std::string &folder) {
+  for (auto file = std::rbegin(kCheckpointFiles); file != std::rend(kCheckpointFiles); ++file) {
+    const std::string path = absl::StrCat(folder, "/", *file);
+    ::unlink(path.c_str());
+    ::unlink(absl::StrCat(path, kNext).c_str());
+  }
+  removeLeftovers(folder);
+  ::rmdir(folder.c_str());
+}
+
+} // namespace
+
+std::vector<SeriesEntry> listSeries(const std::string &path) {
+  std::vector<SeriesEntry> entries = listFolders(path);
+  entries.erase(
+      std::remove_if(entries.begin(), entries.end(),
+                     [](const SeriesEntry &entry) { return !holdsCheckpoint(entry.path); }),
+      entries.end());
+  return entries;
+}
+
+absl::StatusOr<std::unique_ptr<CheckpointSeries>> CheckpointSeries::claim(const std::string &path,
+                                                                          int64_t keep) {
+  RemovedOnEarlyEnd note(path);
+  const bool made = ::mkdir(path.c_str(), 0777) == 0;
+  if (!made && errno != EEXIST)
+    return systemError(path, "cannot make the folder", errno);
+  std::unique_ptr<CheckpointSeries> series(new CheckpointSeries(path, keep, made));
+  if (made)
+    series->note = std::move(note);
+  ST_ASSIGN_OR_RETURN(series->lock, FolderLock::take(path));
+  ST_RETURN_IF_ERROR(AtomicFile::probe(absl::StrCat(path, "/", kTrainerFile)));
+  if (!series->lock.isHeld())
+    return series;
+  for (const SeriesEntry &entry : listFolders(path)) {
+    if (holdsCheckpoint(entry.path))
+      removeLeftovers(entry.path);
+    else
+      removeCheckpoint(entry.path);
+  }
+  return series;
+}
+
+CheckpointSeries::~CheckpointSeries() {
+  if (made)
+    ::rmdir(path.c_str());
+}
+
+absl::Status CheckpointSeries::save(const proto::Executable &program,
+                                    const std::vector<StateTensor> &states, Executable &executable,
+                                    const TrainerState &trainer,
+                                    const std::optional<LearningRateSchedule> &schedule) {
+  ST_ASSIGN_OR_RETURN(std::unique_ptr<CheckpointFolder> folder,
+                      CheckpointFolder::claim(folderOf(path, trainer.step)));
+  ST_RETURN_IF_ERROR(folder->save(program, states, executable, trainer, schedule));
+  ST_RETURN_IF_ERROR(syncFolder(path));
+  made = false;
+  note.forget();
+  removeOld(trainer.step);
+  return absl::OkStatus();
+}
+
+void CheckpointSeries::removeOld(int64_t justSaved) const {
+  std::vector<SeriesEntry> entries = listSeries(path);
+  for (int64_t count = static_cast<int64_t>(entries.size()); keep > 0 && count > keep; --count) {
+    const auto oldest =
+        std::find_if(entries.rbegin(), entries.rend(),
+                     [&](const SeriesEntry &entry) { return entry.step != justSaved; });
+    removeCheckpoint(oldest->path);
+    entries.erase(std::next(oldest).base());
+  }
+}
+
+absl::StatusOr<std::unique_ptr<CheckpointReader>>
+openNewest(const std::string &path, const proto::Executable &program,
+           const std::vector<StateTensor> &states,
+           const std::function<void(const std::string &)> &warn) {
+  for (const SeriesEntry &entry : listSeries(path)) {
+    auto reader = CheckpointReader::open(entry.path, program, states);
+    if (reader.ok() || !absl::IsDataLoss(reader.status()))
+      return reader;
+    warn(absl::StrCat("warning: ", escapeControls(reader.status().message()),
+                      "; going on from the checkpoint before it\n"));
+  }
+  return std::unique_ptr<CheckpointReader>();
+}
+
+} // namespace st

@@ -1,0 +1,32 @@
+// That two runs do not write into one folder.
+#ifndef ST_RUNTIME_CHECKPOINT_FOLDERLOCK_H
+#define ST_RUNTIME_CHECKPOINT_FOLDERLOCK_H
+
+#include "absl/status/statusor.h"
+
+#include <string>
+
+namespace st {
+
+/// An advisory lock (flock) of a folder, which goes with the process that holds it, however that
+/// ends. A file system without locks gives none: then nothing keeps other runs out.
+class FolderLock {
+public:
+  FolderLock() = default;
+  FolderLock(FolderLock &&other) noexcept : fd(other.fd) { other.fd = -1; }
+  FolderLock &operator=(FolderLock &&other) noexcept;
+  ~FolderLock() { release(); }
+
+  /// An error, at once, where another run holds it or the folder cannot be opened.
+  static absl::StatusOr<FolderLock> take(const std::string &path);
+
+  bool isHeld() const { return fd >= 0; }
+
+private:
+  void release();
+  int fd = -1;
+};
+
+} // namespace st
+
+#endif // ST_RUNTIME_CHECKPOINT_FOLDERLOCK_H

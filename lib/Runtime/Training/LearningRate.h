@@ -1,0 +1,69 @@
+// The learning rate of each step.
+#ifndef ST_RUNTIME_TRAINING_LEARNINGRATE_H
+#define ST_RUNTIME_TRAINING_LEARNINGRATE_H
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+namespace st {
+
+/// What becomes of the rate after the warm-up, under Megatron-LM's names.
+enum class DecayStyle { Constant, Linear, Cosine, InverseSquareRoot };
+
+/// "constant", "linear", "cosine" or "inverse-square-root".
+absl::string_view nameOf(DecayStyle style);
+std::optional<DecayStyle> decayStyleNamed(absl::string_view name);
+
+/// The rate rises linearly from 0 over the first `warmup` steps to `peak`, falls from step
+/// `decayBegin` to step `decayEnd`, and is `floor` from then on. Megatron-LM's formulas
+/// (megatron/core/optimizer_param_scheduler.py), with steps counted from 1.
+struct LearningRateSchedule {
+  DecayStyle style = DecayStyle::Constant;
+  double peak = 0;
+  double floor = 0;
+  int64_t warmup = 0;
+  int64_t decayBegin = 0, decayEnd = 0; ///< unused by Constant
+
+  double at(int64_t step) const;
+
+  bool operator==(const LearningRateSchedule &other) const;
+
+  /// "cosine from 1e-4 to 1e-5, warm-up 100 steps, decay until step 1000"
+  std::string describe() const;
+};
+
+/// What the command line says of the schedule.
+struct LearningRateOptions {
+  std::optional<double> peak; ///< --lr; else the program's
+  double floor = 0;           ///< --min-lr
+  std::string style;          ///< --lr-decay-style; empty: constant, or linear with totalSteps
+
+  // At most one of three.
+  int64_t warmupSteps = 0;   ///< --warmup
+  int64_t warmupSamples = 0; ///< --lr-warmup-samples
+  double warmupFraction = 0; ///< --lr-warmup-fraction, of the decay's length
+
+  // At most one of three.
+  int64_t decaySteps = 0;   ///< --lr-decay-steps
+  int64_t decaySamples = 0; ///< --lr-decay-samples
+  int64_t totalSteps = 0;   ///< --total-steps: linear to 0 one step after this one
+
+  /// Whether anything of it was given.
+  bool isGiven() const;
+};
+
+/// The schedule of a run of `trainSteps` steps (0: not known), which is the length of the decay
+/// where the options give none. `batch` is the number of samples a step, `programPeak` the
+/// learning rate that the program was compiled with. An error names the flag.
+absl::StatusOr<LearningRateSchedule> resolveSchedule(const LearningRateOptions &options,
+                                                     double programPeak, int64_t batch,
+                                                     int64_t trainSteps);
+
+} // namespace st
+
+#endif // ST_RUNTIME_TRAINING_LEARNINGRATE_H

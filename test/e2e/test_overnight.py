@@ -1,0 +1,308 @@
+"""Runs that are killed, stopped and damaged go on from their checkpoints and end as if nothing had happened."""
+
+import json
+import os
+import pathlib
+import random
+import resource
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+
+import st_testing as st
+from test_bad_input import expect_error
+
+TINY_GPT = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 16, "n_layer": 2, "n_head": 4,
+            "vocab_size": 64, "n_positions": 16}
+STEPS = 40
+INTERVAL = 4
+SERIES = [f"--train-steps={STEPS}", f"--save-interval={INTERVAL}", "--keep=3", "--lr-decay-style=cosine", "--min-lr=1e-5",
+          "--warmup=5", "--lr=1e-3"]
+ALL = bool(os.environ.get("ST_ALL"))
+
+
+class Run:
+    """One program, and what an undisturbed run of it prints and saves."""
+
+    folder = tempfile.TemporaryDirectory(prefix="st-overnight-")
+    binary = losses = final = None
+
+    @classmethod
+    def get(cls):
+        if cls.binary is None:
+            cls.binary = st.compile_model(cls.folder.name, "tiny", TINY_GPT, "clm", st.layout(2, 2, accum=2), batch=4, seq=16)
+            whole = pathlib.Path(cls.folder.name) / "whole"
+            cls.losses = losses_of(st.check_run([cls.binary, *SERIES, f"--save={whole}"]).stdout)
+            cls.final = contents(whole / step_name(STEPS))
+        return cls.binary
+
+
+def step_name(step):
+    return f"step-{step:07d}"
+
+
+def contents(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def losses_of(text):
+    """Loss by step, as it is printed."""
+    return {int(line.split()[1]): line.split()[3] for line in text.splitlines() if line.startswith("step ")}
+
+
+def command(folder, *flags):
+    return [Run.get(), *SERIES, f"--save={folder}", *flags]
+
+
+def finish(folder):
+    """Starts the run again until it is done: the last steps and the last checkpoint are the undisturbed run's."""
+    done = st.check_run(command(folder))
+    for step, loss in losses_of(done.stdout).items():
+        st.expect(loss == Run.losses[step], f"step {step}: loss {loss}, undisturbed {Run.losses[step]}")
+    st.expect(contents(folder / step_name(STEPS)) == Run.final, "the last checkpoint is another")
+    left = [str(path) for path in folder.rglob("*") if ".tmp." in path.name or path.name.endswith(".next")]
+    st.expect(not left, f"left over: {left}")
+    return done
+
+
+def newest(folder):
+    steps = [int(path.name[5:]) for path in folder.glob("step-*")
+             if (path / "trainer_state.json").exists() or (path / "trainer_state.json.next").exists()]
+    return max(steps, default=0)
+
+
+def forty_and_sixty(folder):
+    """A run in two parts is the run in one."""
+    first = st.check_run(command(folder / "run", f"--exit-interval={STEPS * 2 // 5}"))
+    st.expect("--exit-interval=16: the run ends after step 16 of 40" in first.stderr, first.stderr)
+    second = finish(folder / "run")
+    st.expect(losses_of(first.stdout) | losses_of(second.stdout) == Run.losses, "other losses")
+    again = st.check_run(command(folder / "run"))
+    st.expect(f"step {STEPS} of {STEPS} is done" in again.stderr and not again.stdout, again.stderr)
+
+
+def keeps_the_newest(folder):
+    st.check_run(command(folder / "run"))
+    names = sorted(path.name for path in (folder / "run").iterdir())
+    st.expect(names == [step_name(STEPS - 2 * INTERVAL), step_name(STEPS - INTERVAL), step_name(STEPS)], f"{names}")
+    mine = folder / "run" / step_name(STEPS) / "notes.txt"
+    mine.write_text("mine")
+    more = [flag for flag in command(folder / "run") if "train-steps" not in str(flag)] + ["--train-steps=56"]
+    st.check_run(more)
+    st.expect(mine.read_text() == "mine", "a file of the user is gone")
+
+
+def killed(folder):
+    """SIGKILL at random moments, many of them in saves: at most an interval is done again."""
+    count = 1000 if ALL else 15
+    draw = random.Random(7)
+    run = folder / "run"
+    kills = saving = 0
+    for _ in range(count):
+        before = newest(run) if run.exists() else 0
+        if before == STEPS:
+            finish(run)
+            subprocess.run(["rm", "-r", run], check=True)
+            before = 0
+        process = subprocess.Popen(command(run), stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+        first = process.stdout.readline()
+        st.expect(not first or before - INTERVAL < int(first.split()[1]) - 1 <= before + INTERVAL, f"{before}: {first}")
+        time.sleep(draw.uniform(0, 0.25))
+        process.kill()
+        process.wait()
+        process.stdout.close()
+        kills += process.returncode == -signal.SIGKILL
+        saving += any(".tmp." in path.name or path.name.endswith(".next") for path in run.rglob("*"))
+    st.expect(kills > count // 3 and saving > 0, f"{kills} kills, {saving} in a save")
+    finish(run)
+    return f"{kills} kills, {saving} of them in a save"
+
+
+def damaged(folder):
+    """A flipped bit or a cut anywhere in the newest checkpoint is named, and the one before it goes on."""
+    count = 1000 if ALL else 25
+    draw = random.Random(11)
+    run = folder / "run"
+    st.check_run(command(run, "--exit-interval=12"))
+    for _ in range(count):
+        file = draw.choice(sorted((run / step_name(12)).iterdir()))
+        whole = file.read_bytes()
+        at = draw.randrange(len(whole))
+        flipped = bytearray(whole)
+        flipped[at] ^= 1 << draw.randrange(8)
+        file.write_bytes(bytes(flipped) if draw.random() < 0.7 else whole[:at])
+        done = st.check_run(command(run, "--exit-interval=9"))
+        warnings = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
+        st.expect(len(warnings) == 1 and f"{step_name(12)}/{file.name}" in warnings[0], f"{file} {at}: {done.stderr}")
+        st.expect(losses_of(done.stdout) == {9: Run.losses[9]}, done.stdout)
+        subprocess.run(["rm", "-r", run / step_name(9)], check=True)
+        file.write_bytes(whole)
+    finish(run)
+    return f"{count} damages"
+
+
+def all_damaged(folder):
+    """Where no checkpoint is whole, the run starts again and says so; --resume of it is an error."""
+    run = folder / "run"
+    st.check_run(command(run, "--exit-interval=4"))
+    (run / step_name(4) / "model.safetensors").write_bytes(b"")
+    expect_error([Run.get(), "--steps=1", f"--resume={run}"], "none of its checkpoints is whole")
+    done = finish(run)
+    st.expect("model.safetensors" in done.stderr and losses_of(done.stdout) == Run.losses, done.stderr)
+
+
+def another_model(folder):
+    """A checkpoint that is whole and does not fit is an error, and stays."""
+    run = folder / "run"
+    st.check_run(command(run, "--exit-interval=4"))
+    before = contents(run / step_name(4))
+    other = st.compile_model(folder, "other", dict(TINY_GPT, n_embd=32), "clm", None, batch=4, seq=16)
+    expect_error([other, *SERIES, f"--save={run}"], r"step-0000004/model\.safetensors: tensor")
+    st.expect(contents(run / step_name(4)) == before, "it has changed")
+
+
+def signalled(number):
+    """The step ends, it is saved, exit code 0, and the same command goes on."""
+    def run(folder):
+        target = folder / "run"
+        process = subprocess.Popen(command(target), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        for _ in range(6):
+            line = process.stdout.readline()
+        process.send_signal(number)
+        out, err = process.communicate(timeout=60)
+        st.expect(process.returncode == 0, f"ended with {process.returncode}: {err}")
+        last = max(losses_of(line + out))
+        st.expect(f"{signal.Signals(number).name}: the run ends after step {last} of {STEPS}" in err, err)
+        st.expect(newest(target) == last, f"saved {newest(target)}, done {last}")
+        second = finish(target)
+        st.expect(min(losses_of(second.stdout)) == last + 1, second.stdout)
+    return run
+
+
+def one_folder(folder):
+    """A signal also saves where one checkpoint is all that is asked for."""
+    process = subprocess.Popen([Run.get(), "--steps=1000000", f"--save={folder / 'one'}"], stdout=subprocess.PIPE,
+                               stderr=subprocess.DEVNULL, text=True)
+    for _ in range(3):
+        line = process.stdout.readline()
+    process.send_signal(signal.SIGTERM)
+    out, _ = process.communicate(timeout=60)
+    last = max(losses_of(line + out))
+    st.expect(process.returncode == 0, f"ended with {process.returncode}")
+    st.expect(json.loads((folder / "one/trainer_state.json").read_text())["step"] == last, "another step")
+
+
+def by_time(folder):
+    """Minutes count too: every step saves, and the first one is the last."""
+    target = folder / "run"
+    flags = [f"--train-steps={STEPS}", "--save-minutes=1e-6", f"--save={target}", "--lr=1e-3"]
+    done = st.check_run([Run.get(), *flags, "--exit-duration-in-mins=1e-6"])
+    st.expect(len(losses_of(done.stdout)) == 1 and newest(target) == 1, done.stderr)
+    done = st.check_run([Run.get(), *flags])
+    st.expect(done.stderr.count("saved step ") == STEPS - 1, done.stderr)
+
+
+def two_runs(folder):
+    """The second run in a folder ends at once, and the first goes on."""
+    target = folder / "run"
+    first = subprocess.Popen(command(target)[:1] + ["--steps=1000000", "--save-interval=1000000", f"--save={target}"],
+                             stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    first.stdout.readline()
+    expect_error(command(target), "run: another run saves its checkpoints here")
+    first.send_signal(signal.SIGTERM)
+    first.communicate(timeout=60)
+    st.expect(first.returncode == 0 and newest(target) > 0, "the first run did not go on")
+
+
+def full_disk(folder):
+    """A save that fails ends the run in one line, and the checkpoint before it is whole."""
+    target = folder / "run"
+    st.check_run(command(target, "--exit-interval=4"))
+    before = contents(target / step_name(4))
+    done = st.run(command(target), preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (20000, 20000)))
+    last = done.stderr.splitlines()[-1]
+    st.expect(done.returncode == 1 and "step-0000008/" in last and "cannot write: File too large" in last, done.stderr)
+    st.expect(contents(target / step_name(4)) == before and newest(target) == 4, "the checkpoint before it is gone")
+    finish(target)
+
+
+def no_folder(folder):
+    (folder / "file").write_text("")
+    expect_error(command(folder / "file"), "file: cannot open: Not a directory")
+    expect_error(command(folder / "a/b"), "a/b: cannot make the folder: No such file")
+    st.expect(sorted(path.name for path in folder.iterdir()) == ["file"], "something was made")
+
+
+def schedules(folder):
+    """Without flags the schedule of the checkpoint goes on; with others there is a warning. Metrics grow."""
+    run, metrics = folder / "run", folder / "metrics"
+    st.check_run(command(run, "--exit-interval=8", f"--metrics={metrics}"))
+    with open(metrics, "a") as file:
+        file.write('{"step": 9, "los')
+    plain = [Run.get(), f"--train-steps={STEPS}", "--save-interval=4", f"--save={run}", f"--metrics={metrics}"]
+    done = st.check_run([*plain, "--exit-interval=16"])
+    st.expect("the learning rate goes on as in the checkpoint: cosine from 0.001 to 1e-05" in done.stderr, done.stderr)
+    lines = metrics.read_text().splitlines()
+    st.expect([json.loads(line)["step"] for line in lines[:8] + lines[9:]] == list(range(1, 17)), f"{lines}")
+    done = st.check_run([*plain, "--lr=2e-3", "--exit-interval=20"])
+    st.expect("warning: the learning rate was cosine" in done.stderr and "goes on as constant at 0.002" in done.stderr,
+              done.stderr)
+
+
+def from_an_earlier_step(folder):
+    """Whoever goes back to an earlier step does not mix it with later ones."""
+    run = folder / "run"
+    st.check_run(command(run, "--exit-interval=12"))
+    expect_error([*command(run), f"--resume={run / step_name(8)}"], "holds step 12, later than step 8 of --resume")
+    other = folder / "other"
+    st.check_run([*command(other), f"--resume={run / step_name(8)}"])
+    st.expect(contents(other / step_name(STEPS)) == Run.final, "another end")
+
+
+def other_layouts(folder):
+    """The newest checkpoint goes on in any layout."""
+    run = folder / "run"
+    st.check_run(command(run, "--exit-interval=12"))
+    layouts = {"alone": None, "stages": st.layout(2, 1), "replicas": {"mode": "sharding", "data": 2, "zero": 1}}
+    for name, layout in layouts.items():
+        binary = st.compile_model(folder, name, TINY_GPT, "clm", layout, batch=4, seq=16)
+        found = losses_of(st.check_run([binary, "--steps=12", f"--resume={run}", "--lr=1e-3", *SERIES[3:6],
+                                        f"--lr-decay-steps={STEPS}"]).stdout)
+        difference = st.relative_difference([float(Run.losses[step]) for step in sorted(found)],
+                                            [float(found[step]) for step in sorted(found)])
+        st.expect(min(found) == 13 and difference <= 1e-5, f"{name}: {difference}")
+
+
+def bad_flags(folder):
+    for flags, pattern in ((["--save-interval=2"], "need --save=DIR"),
+                           (["--keep=-1", "--save=x"], "--keep=-1: expected 0 or more"),
+                           (["--save-minutes=-1", "--save=x"], "--save-minutes=-1: expected minutes from 0"),
+                           (["--steps=2", "--train-iters=2"], "--steps and --train-steps: give one of them"),
+                           (["--lr-decay-style=linear"], "needs a length")):
+        expect_error([Run.get(), *flags], pattern)
+
+
+CASES = [
+    ("two parts are the whole", forty_and_sixty),
+    ("the newest are kept", keeps_the_newest),
+    ("killed", killed),
+    ("damaged", damaged),
+    ("all damaged", all_damaged),
+    ("another model", another_model),
+    ("SIGTERM", signalled(signal.SIGTERM)),
+    ("SIGUSR1", signalled(signal.SIGUSR1)),
+    ("SIGTERM with one folder", one_folder),
+    ("by time", by_time),
+    ("two runs in one folder", two_runs),
+    ("full disk", full_disk),
+    ("no folder", no_folder),
+    ("schedules", schedules),
+    ("from an earlier step", from_an_earlier_step),
+    ("other layouts", other_layouts),
+    ("bad flags", bad_flags),
+]
+
+if __name__ == "__main__":
+    sys.exit(st.main(*CASES))

@@ -1,0 +1,120 @@
+#include "lib/Runtime/Training/LearningRate.h"
+
+#include "absl/strings/match.h"
+
+#include <cmath>
+#include <gtest/gtest.h>
+
+namespace st {
+namespace {
+
+LearningRateSchedule resolve(const LearningRateOptions &options, int64_t batch = 8,
+                             int64_t trainSteps = 0) {
+  absl::StatusOr<LearningRateSchedule> schedule = resolveSchedule(options, 1e-3, batch, trainSteps);
+  EXPECT_TRUE(schedule.ok()) << schedule.status();
+  return schedule.value_or(LearningRateSchedule());
+}
+
+LearningRateOptions decaying(const char *style, double peak, double floor, int64_t warmup,
+                             int64_t steps) {
+  LearningRateOptions options;
+  options.style = style;
+  options.peak = peak;
+  options.floor = floor;
+  options.warmupSteps = warmup;
+  options.decaySteps = steps;
+  return options;
+}
+
+TEST(LearningRateTest, TotalStepsLeavesTheLastStepSomething) {
+  LearningRateOptions options;
+  options.peak = 1;
+  options.warmupSteps = 4;
+  options.totalSteps = 10;
+  const LearningRateSchedule schedule = resolve(options);
+  EXPECT_EQ(schedule.at(1), 0.25);
+  EXPECT_EQ(schedule.at(4), 1);
+  EXPECT_EQ(schedule.at(5), 1);
+  EXPECT_EQ(schedule.at(8), 0.5);
+  EXPECT_DOUBLE_EQ(schedule.at(10), 1.0 / 6);
+  EXPECT_EQ(schedule.at(11), 0);
+  EXPECT_EQ(schedule.at(100), 0);
+}
+
+TEST(LearningRateTest, StaysWhereNothingIsSaid) {
+  EXPECT_EQ(resolve({}).at(1), 1e-3);
+  EXPECT_EQ(resolve({}).at(1000), 1e-3);
+}
+
+// A published BERT run: a million iterations, of which the rate falls over 990,000.
+TEST(LearningRateTest, MegatronsLinear) {
+  LearningRateOptions options = decaying("linear", 1e-4, 1e-5, 0, 990000);
+  options.warmupFraction = 0.01;
+  const LearningRateSchedule schedule = resolve(options);
+  EXPECT_NEAR(schedule.at(4950), 5.0e-5, 1e-16);
+  EXPECT_NEAR(schedule.at(9900), 1e-4, 1e-16);
+  EXPECT_NEAR(schedule.at(499950), 5.5e-5, 1e-16);
+  EXPECT_NEAR(schedule.at(990000), 1e-5, 1e-16);
+  EXPECT_NEAR(schedule.at(2000000), 1e-5, 1e-16);
+}
+
+TEST(LearningRateTest, MegatronsCosineAndInverseSquareRoot) {
+  const LearningRateSchedule cosine = resolve(decaying("cosine", 1, 0.1, 100, 1100));
+  EXPECT_NEAR(cosine.at(350), 0.1 + 0.9 * 0.5 * (1 + std::sqrt(0.5)), 1e-12);
+  EXPECT_NEAR(cosine.at(600), 0.55, 1e-12);
+  EXPECT_EQ(cosine.at(1100), 0.1);
+  const LearningRateSchedule root = resolve(decaying("inverse-square-root", 1, 0.1, 100, 100000));
+  EXPECT_EQ(root.at(100), 1);
+  EXPECT_NEAR(root.at(400), 0.5, 1e-12);
+  EXPECT_EQ(root.at(99999), 0.1);
+  EXPECT_EQ(root.at(100001), 0.1);
+}
+
+TEST(LearningRateTest, LengthsFromSamplesAndFromTheRun) {
+  LearningRateOptions options;
+  options.style = "linear";
+  options.warmupSamples = 81;
+  options.decaySamples = 800;
+  EXPECT_EQ(resolve(options).warmup, 11);
+  EXPECT_EQ(resolve(options).decayEnd, 100);
+  options.decaySamples = 0;
+  EXPECT_EQ(resolve(options, 8, 500).decayEnd, 500);
+}
+
+TEST(LearningRateTest, EveryStyleStaysBetweenItsEnds) {
+  for (const char *style : {"constant", "linear", "cosine", "inverse-square-root"}) {
+    const bool decays = std::string(style) != "constant";
+    const LearningRateSchedule schedule =
+        resolve(decaying(style, 1, decays ? 0.25 : 0, 10, decays ? 50 : 0));
+    double before = 2;
+    for (int64_t step = 1; step < 80; ++step) {
+      const double rate = schedule.at(step);
+      EXPECT_TRUE(step <= 10 ? std::abs(rate - 0.1 * static_cast<double>(step)) < 1e-12
+                             : rate >= 0.25 && rate <= before)
+          << style << " " << step;
+      before = step < 10 ? 2 : rate;
+    }
+  }
+}
+
+TEST(LearningRateTest, ErrorsNameTheFlag) {
+  auto expect = [](const LearningRateOptions &options, const char *expected) {
+    const absl::Status status = resolveSchedule(options, 1e-3, 8, 0).status();
+    EXPECT_TRUE(absl::StrContains(status.message(), expected)) << status;
+  };
+  expect(decaying("exponential", 1, 0, 0, 10), "--lr-decay-style=exponential: expected constant");
+  expect(decaying("linear", 1, 2, 0, 10), "--min-lr=2: expected at most the peak");
+  expect(decaying("linear", 1, 0, 10, 10), "--lr-decay-steps=10: expected more than --warmup=10");
+  expect(decaying("linear", 1, 0, 0, 0), "--lr-decay-style=linear needs a length");
+  expect(decaying("constant", 1, 0, 0, 10), "have no effect with a constant learning rate");
+  expect(decaying("constant", 1, 0.5, 0, 0), "--min-lr has no effect");
+  LearningRateOptions twice = decaying("linear", 1, 0, 5, 10);
+  twice.warmupFraction = 0.5;
+  expect(twice, "--lr-warmup-fraction: give one of them");
+  twice = decaying("linear", 1, 0, 5, 10);
+  twice.totalSteps = 10;
+  expect(twice, "--total-steps: give one of them");
+}
+
+} // namespace
+} // namespace st
