@@ -5,9 +5,11 @@
 #include "absl/strings/str_format.h"
 #include "absl/strings/strip.h"
 #include "lib/Support/Files.h"
+#include "lib/Support/ProcessEnd.h"
 
 #include <algorithm>
 #include <cerrno>
+#include <cstdio>
 #include <fcntl.h>
 #include <filesystem>
 #include <system_error>
@@ -43,7 +45,22 @@ bool holdsCheckpoint(const std::string &folder) {
   return exists(path) || exists(absl::StrCat(path, kNext));
 }
 
+absl::Status finishMove(const std::string &folder) {
+  SignalsWait wait;
+  const auto pathOf = [&](absl::string_view file) { return absl::StrCat(folder, "/", file); };
+  if (!exists(absl::StrCat(pathOf(kTrainerFile), kNext)))
+    return absl::OkStatus();
+  for (absl::string_view file : kCheckpointFiles) {
+    const std::string path = pathOf(file), next = absl::StrCat(path, kNext);
+    if (exists(next) && ::rename(next.c_str(), path.c_str()) != 0)
+      return systemError(path, "cannot replace", errno);
+  }
+  return syncFolder(folder);
+}
+
 void removeLeftovers(const std::string &folder) {
+  for (absl::string_view file : kCheckpointFiles)
+    ::unlink(absl::StrCat(folder, "/", file, kNext).c_str());
   std::error_code ignored; // Whatever cannot be removed takes space and does no harm.
   for (const auto &entry : std::filesystem::directory_iterator(folder, ignored))
     if (isTemporary(entry.path().filename().string()))

@@ -32,7 +32,10 @@ absl::string_view fileOf(const StateTensor &tensor);
 /// Whether the folder holds a checkpoint, the old one or the new one (see Checkpoint.h).
 bool holdsCheckpoint(const std::string &folder);
 
-/// Removes the temporary files that killed saves left in a folder whose lock is held.
+/// Gives the files of a checkpoint that holds, and whose save was cut short, their final names.
+absl::Status finishMove(const std::string &folder);
+
+/// Removes what killed saves left in a folder whose lock is held, once finishMove is done.
 void removeLeftovers(const std::string &folder);
 
 /// Forces names of a folder to disk.

@@ -29,9 +29,6 @@ public:
   /// Puts what was added in place.
   absl::Status publish();
 
-  /// Ends what a publish began that did not come to its end.
-  absl::Status finishEarlier() const;
-
 private:
   std::string pathOf(absl::string_view file) const { return absl::StrCat(folder, "/", file); }
   std::string nextOf(absl::string_view file) const { return pathOf(absl::StrCat(file, kNext)); }
@@ -110,16 +107,6 @@ absl::Status CheckpointWriter::takePlaces() const {
   return syncFolder(folder);
 }
 
-absl::Status CheckpointWriter::finishEarlier() const {
-  SignalsWait wait;
-  if (!exists(nextOf(kTrainerFile)))
-    return absl::OkStatus();
-  for (absl::string_view file : kCheckpointFiles)
-    if (exists(nextOf(file)) && ::rename(nextOf(file).c_str(), pathOf(file).c_str()) != 0)
-      return systemError(pathOf(file), "cannot replace", errno);
-  return syncFolder(folder);
-}
-
 } // namespace
 
 absl::StatusOr<std::unique_ptr<CheckpointFolder>> CheckpointFolder::claim(const std::string &path) {
@@ -131,8 +118,10 @@ absl::StatusOr<std::unique_ptr<CheckpointFolder>> CheckpointFolder::claim(const 
   if (made)
     folder->note = std::move(note);
   ST_ASSIGN_OR_RETURN(folder->lock, FolderLock::take(path));
-  if (folder->lock.isHeld())
+  if (folder->lock.isHeld()) {
+    ST_RETURN_IF_ERROR(finishMove(path));
     removeLeftovers(path);
+  }
   // Neither a look at the permissions nor at the file system says as much as trying.
   for (absl::string_view file : kCheckpointFiles) {
     const std::string target = absl::StrCat(path, "/", file);
@@ -162,8 +151,8 @@ absl::Status CheckpointFolder::save(const proto::Executable &program,
                                     const std::vector<StateTensor> &states, Executable &executable,
                                     const TrainerState &trainer,
                                     const std::optional<LearningRateSchedule> &schedule) {
+  ST_RETURN_IF_ERROR(finishMove(path));
   CheckpointWriter writer(path);
-  ST_RETURN_IF_ERROR(writer.finishEarlier());
   TrainerFile file;
   file.trainer = trainer;
   file.schedule = schedule;

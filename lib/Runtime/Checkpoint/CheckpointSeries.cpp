@@ -82,10 +82,12 @@ absl::StatusOr<std::unique_ptr<CheckpointSeries>> CheckpointSeries::claim(const 
   if (!series->lock.isHeld())
     return series;
   for (const SeriesEntry &entry : listFolders(path)) {
-    if (holdsCheckpoint(entry.path))
-      removeLeftovers(entry.path);
-    else
+    if (!holdsCheckpoint(entry.path)) {
       removeCheckpoint(entry.path);
+      continue;
+    }
+    ST_RETURN_IF_ERROR(finishMove(entry.path));
+    removeLeftovers(entry.path);
   }
   return series;
 }
