@@ -6,6 +6,7 @@ import pathlib
 import random
 import resource
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
@@ -275,6 +276,31 @@ def other_layouts(folder):
         st.expect(min(found) == 13 and difference <= 1e-5, f"{name}: {difference}")
 
 
+def watched(folder):
+    """Megatron-LM's lines and TensorBoard's events, of which a run that goes on adds a file."""
+    run, events = folder / "run", folder / "events"
+    flags = [f"--tensorboard-dir={events}", "--log-style=megatron", "--log-interval=8"]
+    done = st.check_run(command(run, "--exit-interval=24", *flags))
+    lines = [line for line in done.stdout.splitlines() if line.startswith(" iteration ")]
+    st.expect([int(line.split()[1].split("/")[0]) for line in lines] == [8, 16, 24], done.stdout)
+    mean = sum(float(Run.losses[step]) for step in range(9, 17)) / 8
+    found = float(lines[1].split("lm loss:")[1].split()[0])
+    st.expect(abs(found - mean) < 1e-5 * mean, f"mean loss {mean}, printed {found}")
+    st.check_run(command(run, *flags))
+    count = 0
+    for file in events.iterdir():
+        data = file.read_bytes()
+        records = 0
+        while data:
+            length, = struct.unpack("<Q", data[:8])
+            st.expect(len(data) >= length + 16, f"{file.name} is cut")
+            st.expect((b"brain.Event:2" if records == 0 else b"\x04loss") in data[12:12 + length], f"record {records}")
+            records += 1
+            data = data[length + 16:]
+        count += records - 1
+    st.expect(count == STEPS, f"{count} events")
+
+
 def bad_flags(folder):
     for flags, pattern in ((["--save-interval=2"], "need --save=DIR"),
                            (["--keep=-1", "--save=x"], "--keep=-1: expected 0 or more"),
@@ -301,6 +327,7 @@ CASES = [
     ("schedules", schedules),
     ("from an earlier step", from_an_earlier_step),
     ("other layouts", other_layouts),
+    ("watched", watched),
     ("bad flags", bad_flags),
 ]
 

@@ -39,6 +39,10 @@ ABSL_FLAG(std::optional<uint32_t>, seed, std::nullopt,
 ABSL_FLAG(std::string, data, "synthetic",
           "synthetic, text:FILE, squad:FILE, or a .safetensors file of batches");
 ABSL_FLAG(std::string, metrics, "", "file for a line of JSON a step");
+ABSL_FLAG(std::string, tensorboard, "",
+          "folder for TensorBoard's events, a value of each metric a step");
+ABSL_FLAG(std::string, log_style, "st", "lines of the steps: st, or megatron for Megatron-LM's");
+ABSL_FLAG(int64_t, log_interval, 1, "steps to a line");
 ABSL_FLAG(std::string, trace, "", "file for a Perfetto trace of one step");
 ABSL_FLAG(std::string, save, "",
           "folder for a checkpoint after the last step, or behind the step in which SIGTERM or "
@@ -105,7 +109,8 @@ const std::map<absl::string_view, absl::string_view> kAliases = {
     {"lr-warmup-steps", "warmup"},
     {"lr-decay-iters", "lr-decay-steps"},
     {"save-total-limit", "keep"},
-    {"load", "resume"}};
+    {"load", "resume"},
+    {"tensorboard-dir", "tensorboard"}};
 
 absl::string_view withoutAlias(absl::string_view name) {
   auto it = kAliases.find(name);
@@ -216,7 +221,10 @@ TrainOptions trainOptions(const std::set<std::string> &given) {
   options.seed = absl::GetFlag(FLAGS_seed);
   if (given.count("data"))
     options.data = absl::GetFlag(FLAGS_data);
-  options.metrics = absl::GetFlag(FLAGS_metrics);
+  options.log.metrics = absl::GetFlag(FLAGS_metrics);
+  options.log.tensorboard = absl::GetFlag(FLAGS_tensorboard);
+  options.log.style = absl::GetFlag(FLAGS_log_style);
+  options.log.interval = absl::GetFlag(FLAGS_log_interval);
   options.trace = absl::GetFlag(FLAGS_trace);
   options.report = absl::GetFlag(FLAGS_report);
   options.save = absl::GetFlag(FLAGS_save);

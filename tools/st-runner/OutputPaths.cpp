@@ -65,7 +65,8 @@ std::vector<NamedFile> filesOf(const RunRequest &request, const std::string &bin
   if (identityOf(train.resume) != identityOf(train.save))
     addFolder("resume", train.resume, false);
   addFolder("save", train.save, true);
-  add("metrics", train.metrics, true);
+  add("metrics", train.log.metrics, true);
+  add("tensorboard", train.log.tensorboard, true);
   add("trace", train.trace, true);
   add("report", train.report, true);
   return files;

@@ -65,10 +65,14 @@ private:
   void print(const std::string &text) {
     if (communicator.process() != 0)
       return;
+    if (log)
+      log->clear();
     std::fputs(text.c_str(), progress);
     std::fflush(progress);
   }
-  absl::Status printResult(const std::string &text);
+  absl::Status printResult(const std::string &text) {
+    return log ? log->print(text) : absl::OkStatus();
+  }
   absl::Status printSummary();
   absl::Status saveTrace(const StepTrace &rows);
 
@@ -87,7 +91,7 @@ private:
   // Goes last of the outputs: the others may lie in the folder that it removes.
   std::unique_ptr<CheckpointFolder> checkpoint;
   std::unique_ptr<CheckpointSeries> series;
-  std::unique_ptr<LineFile> metrics;
+  std::unique_ptr<StepLog> log; // of process 0
   std::unique_ptr<AtomicFile> trace, report;
   std::unique_ptr<CheckpointReader> resumed;
   std::unique_ptr<PretrainedWeights> pretrained;
@@ -142,6 +146,8 @@ absl::Status Trainer::run() {
 }
 
 absl::Status Trainer::runSteps() {
+  if (log)
+    log->begin({lastStep, std::max<int64_t>(1, spec.batch), spec.batch * spec.sequence});
   ST_ASSIGN_OR_RETURN(AfterStep then, control.beforeFirst());
   while (then.end.empty() && trainer.step < lastStep) {
     ST_RETURN_IF_ERROR(runStep(trainer.step + 1));
@@ -294,9 +300,7 @@ absl::Status Trainer::openInputsAndOutputs() {
   if (!options.report.empty()) {
     ST_ASSIGN_OR_RETURN(report, AtomicFile::create(options.report));
   }
-  if (!options.metrics.empty()) {
-    ST_ASSIGN_OR_RETURN(metrics, LineFile::create(options.metrics, /*appends=*/savedStep >= 0));
-  }
+  ST_ASSIGN_OR_RETURN(log, StepLog::open(options.log, /*appends=*/savedStep >= 0, out, progress));
   return absl::OkStatus();
 }
 
@@ -397,15 +401,7 @@ absl::Status Trainer::runStep(int64_t step) {
   hostSeconds += report.hostSeconds;
   ++stepsRun;
   trainer.step = step;
-  ST_RETURN_IF_ERROR(printResult(printStep(report)));
-  return metrics ? metrics->write(printStepJson(report)) : absl::OkStatus();
-}
-
-absl::Status Trainer::printResult(const std::string &text) {
-  if (communicator.process() == 0 && (std::fputs(text.c_str(), out) < 0 || std::fflush(out) != 0))
-    return absl::UnavailableError(
-        absl::StrCat("cannot write to standard output: ", std::strerror(errno)));
-  return absl::OkStatus();
+  return log ? log->write(report, trainer.examples) : absl::OkStatus();
 }
 
 absl::Status Trainer::printSummary() {

@@ -4,6 +4,7 @@
 
 #include "lib/Proto/executable.pb.h"
 #include "lib/Runtime/Training/LearningRate.h"
+#include "lib/Runtime/Training/StepLog.h"
 #include "st/Runtime/Client.h"
 #include "st/Runtime/Communicator.h"
 
@@ -28,13 +29,14 @@ struct SaveOptions {
 
 /// What may vary from run to run of one training binary.
 struct TrainOptions {
-  int64_t steps = 10;                               ///< to run now, unless trainSteps says
-  int64_t trainSteps = 0;                           ///< the step that ends the run; 0: `steps`
-  LearningRateOptions rate;                         ///< else the checkpoint's, or the program's
-  std::optional<uint32_t> seed;                     ///< else the checkpoint's, or 0
-  std::optional<std::string> data;                  ///< see createBatchSource; else synthetic
-  std::string metrics, trace, report, save, resume; ///< paths; empty: none
-  std::string init;                                 ///< see PretrainedWeights; empty: none
+  int64_t steps = 10;              ///< to run now, unless trainSteps says
+  int64_t trainSteps = 0;          ///< the step that ends the run; 0: `steps`
+  LearningRateOptions rate;        ///< else the checkpoint's, or the program's
+  std::optional<uint32_t> seed;    ///< else the checkpoint's, or 0
+  std::optional<std::string> data; ///< see createBatchSource; else synthetic
+  LogOptions log;
+  std::string trace, report, save, resume; ///< paths; empty: none
+  std::string init;                        ///< see PretrainedWeights; empty: none
   SaveOptions saving;
   int64_t exitInterval = 0; ///< ends behind a step that this divides; 0: never
   double exitMinutes = 0;   ///< ends behind the first step after this time; 0: never

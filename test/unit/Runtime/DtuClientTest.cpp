@@ -138,7 +138,7 @@ TEST_F(DtuClientTest, TrainsAsByHand) {
   TrainOptions options;
   options.steps = 3;
   options.seed = 11;
-  options.metrics = path("metrics");
+  options.log.metrics = path("metrics");
   options.save = path("save");
   options.report = path("report");
   absl::Status status = run(makeProgram(), options);
@@ -146,7 +146,7 @@ TEST_F(DtuClientTest, TrainsAsByHand) {
 
   std::vector<float> w(8);
   fillNormal({11, 0}, 0, 1, w.data(), 8);
-  std::vector<std::string> lines = absl::StrSplit(*readFile(options.metrics, 1 << 20), '\n');
+  std::vector<std::string> lines = absl::StrSplit(*readFile(options.log.metrics, 1 << 20), '\n');
   for (int step = 0; step < 3; ++step) {
     double loss = 0;
     for (float &value : w) {

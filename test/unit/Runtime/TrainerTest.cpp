@@ -76,7 +76,7 @@ std::string content(const std::string &path) { return *readFile(path, 1 << 20); 
 
 TEST_F(TrainerTest, PrintsAndWritesMetrics) {
   TrainOptions options = makeOptions(3);
-  options.metrics = path("metrics");
+  options.log.metrics = path("metrics");
   options.trace = path("trace");
   options.report = path("report");
   proto::Executable program = makeToyProgram(2, 2);
@@ -86,7 +86,7 @@ TEST_F(TrainerTest, PrintsAndWritesMetrics) {
   EXPECT_TRUE(absl::EndsWith(steps()[0], "  sim 12.345678901 ms"));
   EXPECT_TRUE(absl::StrContains(printed, "avg_step_fps simulated 81, host "));
   EXPECT_TRUE(absl::StrContains(printed, "peak memory of each device"));
-  std::vector<std::string> lines = absl::StrSplit(content(options.metrics), '\n');
+  std::vector<std::string> lines = absl::StrSplit(content(options.log.metrics), '\n');
   ASSERT_EQ(lines.size(), 4u);
   auto fields = *parseJsonObject(lines[1], "metrics");
   EXPECT_EQ(findField(fields, "step")->number_value(), 2);
@@ -148,7 +148,7 @@ TEST_F(TrainerTest, NoStepsSaveTheInitialModel) {
 TEST_F(TrainerTest, ANanEndsTheRun) {
   TrainOptions options = makeOptions(5);
   options.save = path("save");
-  options.metrics = path("metrics");
+  options.log.metrics = path("metrics");
   absl::Status status = run(makeToyProgram(1, 1), options, /*nanAt=*/3);
   EXPECT_EQ(status.message(), "step 3: the loss is NaN");
   EXPECT_EQ(steps().size(), 2u);
@@ -174,13 +174,12 @@ TEST_F(TrainerTest, BadOptionsAndPaths) {
   expectError(still, with([](TrainOptions &o) { o.rate.peak = 1; }), "reads no learning rate");
   still.mutable_groups(0)->mutable_inputs()->DeleteSubrange(2, 1);
   expectError(still, with([](TrainOptions &o) { o.data = "synthetic"; }), "reads no batches");
-  for (auto member :
-       {&TrainOptions::metrics, &TrainOptions::trace, &TrainOptions::save, &TrainOptions::report})
+  for (auto member : {&TrainOptions::trace, &TrainOptions::save, &TrainOptions::report})
     expectError(program, with([&](TrainOptions &o) { o.*member = "/nonexistent/x"; }),
                 "/nonexistent/x: cannot");
   expectError(program, with([&](TrainOptions &o) {
                 o.save = path("save");
-                o.metrics = "/nonexistent/x";
+                o.log.metrics = "/nonexistent/x";
               }),
               "/nonexistent/x: cannot write");
   EXPECT_TRUE(fs::is_empty(folder));

@@ -1,0 +1,153 @@
+#include "lib/Runtime/Training/StepLog.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "lib/Support/StatusMacros.h"
+
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <unistd.h>
+
+namespace st {
+namespace {
+
+// What a step took: on a simulated device its time, not that of the simulation.
+double millisecondsOf(const StepReport &report) {
+  constexpr double kPicosecondsPerMillisecond = 1e9, kMillisecondsPerSecond = 1e3;
+  return report.simulatedPicoseconds
+             ? static_cast<double>(*report.simulatedPicoseconds) / kPicosecondsPerMillisecond
+             : report.hostSeconds * kMillisecondsPerSecond;
+}
+
+std::string printDuration(double seconds) {
+  constexpr double kMinute = 60, kHour = 3600, kDay = 86400;
+  if (seconds < 2 * kMinute)
+    return absl::StrFormat("%.0f s", seconds);
+  if (seconds < 2 * kHour)
+    return absl::StrFormat("%.0f min", seconds / kMinute);
+  return seconds < 2 * kDay ? absl::StrFormat("%.1f h", seconds / kHour)
+                            : absl::StrFormat("%.1f days", seconds / kDay);
+}
+
+} // namespace
+
+StepLog::StepLog(const LogOptions &options, std::FILE *out, std::FILE *progress)
+    : options(options), out(out), progress(progress),
+      isTerminal(::isatty(::fileno(progress)) == 1) {}
+
+absl::StatusOr<std::unique_ptr<StepLog>> StepLog::open(const LogOptions &options, bool appends,
+                                                       std::FILE *out, std::FILE *progress) {
+  if (options.style != "st" && options.style != "megatron")
+    return absl::InvalidArgumentError(
+        absl::StrCat("--log-style=", options.style, ": expected st or megatron"));
+  if (options.interval < 1)
+    return absl::InvalidArgumentError(
+        absl::StrCat("--log-interval=", options.interval, ": expected 1 or more"));
+  std::unique_ptr<StepLog> log(new StepLog(options, out, progress));
+  if (!options.metrics.empty()) {
+    ST_ASSIGN_OR_RETURN(log->metrics, LineFile::create(options.metrics, appends));
+  }
+  if (!options.tensorboard.empty()) {
+    ST_ASSIGN_OR_RETURN(log->events, EventFile::create(options.tensorboard));
+  }
+  return log;
+}
+
+absl::Status StepLog::write(const StepReport &report, int64_t examples) {
+  clear();
+  ++steps;
+  loss += report.loss;
+  milliseconds += millisecondsOf(report);
+  if (report.step % options.interval == 0 || report.step == run.lastStep)
+    ST_RETURN_IF_ERROR(writeLine(report, examples));
+  if (metrics)
+    ST_RETURN_IF_ERROR(metrics->write(printStepJson(report)));
+  if (events)
+    ST_RETURN_IF_ERROR(writeEvents(report));
+  showProgress(report);
+  return absl::OkStatus();
+}
+
+absl::Status StepLog::writeLine(const StepReport &report, int64_t examples) {
+  const double count = static_cast<double>(steps);
+  const std::string line =
+      options.style == "megatron"
+          ? printMegatronLine(report, run, examples, loss / count, milliseconds / count)
+          : printStep(report);
+  steps = 0;
+  loss = milliseconds = 0;
+  return print(line);
+}
+
+absl::Status StepLog::writeEvents(const StepReport &report) {
+  constexpr double kMillisecondsPerSecond = 1e3;
+  const double seconds = millisecondsOf(report) / kMillisecondsPerSecond;
+  std::map<std::string, double> scalars = {{"loss", report.loss},
+                                           {"learning-rate", report.learningRate},
+                                           {"batch-size", static_cast<double>(run.batch)},
+                                           {"iteration-time", seconds},
+                                           {"host-time", report.hostSeconds},
+                                           {"data-time", report.dataSeconds}};
+  if (run.tokens > 0 && seconds > 0)
+    scalars["tokens-per-second"] = static_cast<double>(run.tokens) / seconds;
+  for (const auto &[name, value] : report.metrics)
+    scalars[name] = value;
+  return events->write(report.step, scalars);
+}
+
+void StepLog::showProgress(const StepReport &report) {
+  if (!isTerminal || report.step == run.lastStep)
+    return;
+  // The first step touches all memory; it only counts as long as it is alone.
+  if (timedSteps == 1 && isFirstCounted) {
+    timedSteps = 0;
+    timedSeconds = 0;
+    isFirstCounted = false;
+  }
+  timedSeconds += report.hostSeconds;
+  ++timedSteps;
+  const double each = timedSeconds / static_cast<double>(timedSteps);
+  std::string text =
+      absl::StrFormat("step %d of %d, %s left", report.step, run.lastStep,
+                      printDuration(each * static_cast<double>(run.lastStep - report.step)));
+  if (run.tokens > 0 && each > 0)
+    absl::StrAppendFormat(&text, ", %.4g tokens/s on this host",
+                          static_cast<double>(run.tokens) / each);
+  std::fprintf(progress, "%s", text.c_str());
+  std::fflush(progress);
+  isShown = true;
+}
+
+void StepLog::clear() {
+  if (!isShown)
+    return;
+  std::fputs("\r\033[K", progress);
+  std::fflush(progress);
+  isShown = false;
+}
+
+absl::Status StepLog::print(const std::string &text) {
+  clear();
+  if (std::fputs(text.c_str(), out) < 0 || std::fflush(out) != 0)
+    return absl::UnavailableError(
+        absl::StrCat("cannot write to standard output: ", std::strerror(errno)));
+  return absl::OkStatus();
+}
+
+std::string printMegatronLine(const StepReport &report, const LoggedRun &run, int64_t examples,
+                              double loss, double milliseconds) {
+  std::string line = absl::StrFormat(
+      " iteration %8d/%8d | consumed samples: %12d | elapsed time per iteration (ms): %.1f | "
+      "learning rate: %.3E | global batch size: %5d | lm loss: %.6E |",
+      report.step, run.lastStep, examples, milliseconds, report.learningRate, run.batch, loss);
+  const auto add = [&](const char *label, const char *name) {
+    if (auto it = report.metrics.find(name); it != report.metrics.end())
+      absl::StrAppendFormat(&line, " %s: %.3f |", label, it->second);
+  };
+  add("loss scale", "loss_scale");
+  add("grad norm", "grad_norm");
+  return line + "\n";
+}
+
+} // namespace st

@@ -1,0 +1,81 @@
+// What a run tells of its steps: lines, metrics, TensorBoard's events, how far it is.
+#ifndef ST_RUNTIME_TRAINING_STEPLOG_H
+#define ST_RUNTIME_TRAINING_STEPLOG_H
+
+#include "lib/Runtime/Report.h"
+#include "lib/Runtime/Training/EventFile.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <cstdint>
+#include <cstdio>
+#include <memory>
+#include <string>
+
+namespace st {
+
+struct LogOptions {
+  std::string style = "st"; ///< of the lines on standard output: "st" or "megatron"
+  int64_t interval = 1;     ///< a line every so many steps
+  std::string metrics;      ///< file for a line of JSON a step; empty: none
+  std::string tensorboard;  ///< folder for events; empty: none
+};
+
+/// What the lines need to know of the run.
+struct LoggedRun {
+  int64_t lastStep = 0;
+  int64_t batch = 1;  ///< samples a step
+  int64_t tokens = 0; ///< a step; 0: samples are not made of tokens
+};
+
+/// Of one process; the others of a run have none.
+class StepLog {
+public:
+  /// Opens the files; one that `appends` keeps the metrics of earlier runs. `progress` gets a
+  /// line that is written over at each step where it is a terminal. An error names the flag or
+  /// the file.
+  static absl::StatusOr<std::unique_ptr<StepLog>> open(const LogOptions &options, bool appends,
+                                                       std::FILE *out, std::FILE *progress);
+
+  /// Before the first step.
+  void begin(const LoggedRun &run) { this->run = run; }
+
+  /// Behind each step. `examples`: rows of batches seen by all runs.
+  absl::Status write(const StepReport &report, int64_t examples);
+
+  /// Takes the progress line away, so that others can print.
+  void clear();
+
+  /// Text for standard output.
+  absl::Status print(const std::string &text);
+
+private:
+  StepLog(const LogOptions &options, std::FILE *out, std::FILE *progress);
+  absl::Status writeLine(const StepReport &report, int64_t examples);
+  absl::Status writeEvents(const StepReport &report);
+  void showProgress(const StepReport &report);
+
+  LogOptions options;
+  std::FILE *out, *progress;
+  bool isTerminal = false, isShown = false;
+  LoggedRun run;
+  std::unique_ptr<LineFile> metrics;
+  std::unique_ptr<EventFile> events;
+  // Since the last line.
+  int64_t steps = 0;
+  double loss = 0, milliseconds = 0;
+  // For the time that is left.
+  bool isFirstCounted = true;
+  int64_t timedSteps = 0;
+  double timedSeconds = 0;
+};
+
+/// Megatron-LM's line of an interval that ends with `report`: `loss` and `milliseconds` are means
+/// a step. Metrics that the program does not have are left out.
+std::string printMegatronLine(const StepReport &report, const LoggedRun &run, int64_t examples,
+                              double loss, double milliseconds);
+
+} // namespace st
+
+#endif // ST_RUNTIME_TRAINING_STEPLOG_H
