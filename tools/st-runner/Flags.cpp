@@ -36,8 +36,10 @@ ABSL_FLAG(int64_t, total_steps, 0,
           "the learning rate falls linearly to 0, which it would reach one step after this one");
 ABSL_FLAG(std::optional<uint32_t>, seed, std::nullopt,
           "seed of initialisation, dropout and data; unset: the checkpoint's, or 0");
-ABSL_FLAG(std::string, data, "synthetic",
-          "synthetic, text:FILE, squad:FILE, or a .safetensors file of batches");
+ABSL_FLAG(
+    std::string, data, "synthetic",
+    "synthetic, text:FILE, squad:FILE, megatron:PREFIX (of .bin and .idx), or a .safetensors file "
+    "of batches");
 ABSL_FLAG(std::string, metrics, "", "file for a line of JSON a step");
 ABSL_FLAG(std::string, tensorboard, "",
           "folder for TensorBoard's events, a value of each metric a step");

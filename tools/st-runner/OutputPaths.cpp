@@ -55,7 +55,11 @@ std::vector<NamedFile> filesOf(const RunRequest &request, const std::string &bin
   absl::string_view data = train.data ? absl::string_view(*train.data) : "";
   if (data != "synthetic" && !absl::ConsumePrefix(&data, "text:"))
     absl::ConsumePrefix(&data, "squad:");
-  add("data", data == "synthetic" ? "" : std::string(data), false);
+  if (absl::ConsumePrefix(&data, "megatron:"))
+    for (const char *ending : {".bin", ".idx"})
+      add("data", absl::StrCat(data, ending), false);
+  else
+    add("data", data == "synthetic" ? "" : std::string(data), false);
   if (request.once) {
     add("inputs", request.once->inputs, false);
     add("outputs", request.once->outputs, true);

@@ -25,10 +25,12 @@ absl::StatusOr<std::unique_ptr<BatchSource>> createBatchSource(const std::string
   absl::string_view path = data;
   const bool isText = absl::ConsumePrefix(&path, "text:");
   const bool isSquad = !isText && absl::ConsumePrefix(&path, "squad:");
-  if (!isSynthetic && !isText && !isSquad) {
+  const bool isIndexed = !isText && !isSquad && absl::ConsumePrefix(&path, "megatron:");
+  if (!isSynthetic && !isText && !isSquad && !isIndexed) {
     if (!absl::EndsWith(data, ".safetensors"))
       return absl::InvalidArgumentError(absl::StrCat(
-          "--data=", data, ": expected synthetic, text:FILE, squad:FILE or a .safetensors file"));
+          "--data=", data,
+          ": expected synthetic, text:FILE, squad:FILE, megatron:PREFIX or a .safetensors file"));
     return createTensorFileSource(data, spec);
   }
   if (path.empty())
@@ -43,8 +45,9 @@ absl::StatusOr<std::unique_ptr<BatchSource>> createBatchSource(const std::string
                      "of batches (.safetensors)"));
   if (isSquad)
     return createSquadSource(std::string(path), spec);
-  ST_ASSIGN_OR_RETURN(Corpus corpus, isText ? readTextCorpus(std::string(path), spec)
-                                            : createSyntheticCorpus(spec));
+  ST_ASSIGN_OR_RETURN(Corpus corpus, isText      ? readTextCorpus(std::string(path), spec)
+                                     : isIndexed ? openIndexedCorpus(std::string(path), spec)
+                                                 : createSyntheticCorpus(spec));
   return createCorpusSource(std::move(corpus), spec);
 }
 

@@ -67,8 +67,8 @@ public:
   virtual absl::StatusOr<Batch> batch(int64_t index) const = 0;
 };
 
-/// Opens what --data names: "synthetic", "text:FILE", "squad:FILE" or the path of
-/// a safetensors file. Errors are one line.
+/// Opens what --data names: "synthetic", "text:FILE", "squad:FILE", "megatron:PREFIX" or the path
+/// of a safetensors file. Errors are one line.
 absl::StatusOr<std::unique_ptr<BatchSource>> createBatchSource(const std::string &data,
                                                                const BatchSpec &spec);
 

@@ -81,6 +81,23 @@ absl::StatusOr<Corpus> readTextCorpus(const std::string &path, const BatchSpec &
   return corpus;
 }
 
+absl::StatusOr<Corpus> openIndexedCorpus(const std::string &prefix, const BatchSpec &spec) {
+  Corpus corpus;
+  corpus.name = prefix;
+  corpus.vocabulary = spec.vocabulary;
+  if (spec.task != "clm") {
+    // Which tokens mask and divide a pair only the vocabulary says.
+    if (spec.vocabTxt.empty())
+      return absl::InvalidArgumentError(
+          absl::StrCat("--data=megatron:", prefix, ": the task ", spec.task,
+                       " needs the model folder's vocab.txt, and the program has none"));
+    ST_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, createTokenizer(spec));
+    corpus.ids = tokenizer->ids();
+  }
+  ST_ASSIGN_OR_RETURN(corpus.indexed, IndexedDataset::open(prefix));
+  return corpus;
+}
+
 absl::StatusOr<Corpus> createSyntheticCorpus(const BatchSpec &spec) {
   constexpr int32_t kMostTokens = 256;
   constexpr int64_t kLength = 1 << 16, kSentence = 16;
