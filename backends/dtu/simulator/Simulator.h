@@ -195,8 +195,8 @@ public:
   absl::StatusOr<TimingResult> replayTime(const std::vector<RankSchedule> &schedules,
                                           StepLog *log = nullptr) const;
 
-  /// Of the ranks [first, first + count), which are a group: each of the runs by itself, as
-  /// replayTime() puts them together.
+  /// Times each run alone on the device group that has the ranks [first, first + count).
+  /// replayTime() composes such times.
   absl::StatusOr<std::vector<LoneTask>> timeTasks(int64_t first, int64_t count,
                                                   const std::vector<TaskRun> &runs) const;
 

@@ -17,7 +17,7 @@ replayTime(const proto::DtuDescription &description, const std::vector<RankConfi
            const std::vector<std::unique_ptr<DecodedProgram>> &programs,
            const std::vector<RankSchedule> &schedules, StepLog *log = nullptr);
 
-/// Each of the runs by the group of ranks [first, first + count), by itself.
+/// Times each run alone on the device group that has the ranks [first, first + count).
 absl::StatusOr<std::vector<TimedTask>>
 timeTasks(const proto::DtuDescription &description, const std::vector<RankConfig> &ranks,
           const std::vector<std::unique_ptr<DecodedProgram>> &programs, size_t first, size_t count,

@@ -1,5 +1,5 @@
-// A task of a device group by itself: how long it takes, and when it gets to its messages with
-// other groups (docs/dtu-isa.md, "Replayed time").
+// A task that runs alone on its device group: its duration, and the times at which it reaches its
+// messages with other groups (docs/dtu-isa.md, "Replayed time").
 #pragma once
 
 #include "backends/dtu/simulator/TaskCells.h"

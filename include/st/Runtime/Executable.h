@@ -118,8 +118,8 @@ struct StepTimeline {
   std::vector<Traffic> traffic;
 };
 
-/// A task of a device group by itself: on an idle machine, its ranks start together, and messages
-/// of other groups are there when they are received. Times in picoseconds from its start.
+/// A task that runs alone on its device group. The machine is idle, the group's ranks start together,
+/// and messages of other groups have arrived when they are received. Times in picoseconds from its start.
 struct LoneTask {
   struct Message {
     bool isSend = false;
@@ -150,8 +150,7 @@ public:
   virtual bool isSimulated() const { return true; }
   /// The time of one step. `trace` and `timeline` may be null.
   virtual absl::StatusOr<StepTime> timeStep(StepTrace *trace, StepTimeline *timeline) = 0;
-  /// The tasks of a device group, given by its number, each by itself: of what schedules are made
-  /// of.
+  /// Times each task of a device group alone. `group` is the number of the group.
   virtual absl::StatusOr<std::vector<LoneTask>> timeEachTask(int64_t /*group*/) const {
     return absl::UnimplementedError("no tasks of these devices are timed by themselves");
   }
