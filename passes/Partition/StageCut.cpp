@@ -125,7 +125,8 @@ static SmallVector<int64_t> piecesOfBlocks(ArrayRef<Operation *> ops) {
 }
 
 /// Microseconds of an op on one of the devices that share it, with those of the sum over devices
-/// that it leaves to be made.
+/// that it leaves to be made. Nothing is counted for the starts of either: which ops share a kernel
+/// is not known yet, and starts of collectives alone would outweigh all work of a small model.
 static double timeOf(Operation *op, const MeshAxes &axes) {
   int64_t shards = 1;
   double sums = 0;
@@ -135,18 +136,17 @@ static double timeOf(Operation *op, const MeshAxes &axes) {
     for (const Splits &splits : sharding.dims)
       own *= shardCount(splits);
     SmallVector<Axis> summed;
+    // An op whose operand is a sum already passes it on.
     for (Axis axis : sharding.unreduced)
-      if (axis != kMicroAxis && llvm::none_of(op->getOperands(), [&](Value operand) {
-            return axes.read(operand).isUnreducedOver(axis);
+      if (axis != kMicroAxis && llvm::any_of(op->getOperands(), [&](Value operand) {
+            return axes.read(operand).isSplitOver(axis);
           }))
         summed.push_back(axis);
     auto type = dyn_cast<RankedTensorType>(result.getType());
     if (type && !summed.empty())
-      sums += axes.costs()
-                  .collective("all_reduce",
-                              static_cast<double>(type.getNumElements() / own * elementBytes(type)),
-                              axes.placeGroup(summed))
-                  .total();
+      sums += timeOfBytes("all_reduce",
+                          static_cast<double>(type.getNumElements() / own * elementBytes(type)),
+                          summed, axes);
     shards = std::max(shards, own * axes.size(summed));
   }
   return axes.costs().op(workInKernel(op)).device / static_cast<double>(shards) + sums;

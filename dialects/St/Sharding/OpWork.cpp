@@ -130,6 +130,14 @@ absl::string_view mlir::st::kindOfCollective(Operation *op) {
   return axes.placeGroup(along);
 }
 
+double mlir::st::timeOfBytes(absl::string_view kind, double bytes, ArrayRef<Axis> along,
+                             const MeshAxes &axes) {
+  auto time = [&](double sent) {
+    return axes.costs().collective(kind, sent, axes.placeGroup(along)).total();
+  };
+  return time(bytes) - time(0);
+}
+
 ::st::OpTime mlir::st::timeOfCollective(Operation *op, const MeshAxes &axes) {
   ValueRange whole =
       isa<AllGatherOp>(op) ? ValueRange(op->getResults()) : ValueRange(op->getOperands());

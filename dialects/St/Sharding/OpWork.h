@@ -3,6 +3,7 @@
 
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/St/Interfaces/ShardingRule.h"
+#include "dialects/St/Sharding/Splits.h"
 #include "lib/Costs/Costs.h"
 
 namespace mlir::st {
@@ -27,6 +28,10 @@ std::unique_ptr<::st::Costs> makeCosts(MeshOp mesh);
 /// The kind of a collective, as costs call it, and the devices that take part in it.
 absl::string_view kindOfCollective(Operation *op);
 ::st::GroupPlacement groupOfCollective(Operation *op, const MeshAxes &axes);
+
+/// What the bytes of a collective along these axes add to its start and latencies, microseconds.
+double timeOfBytes(absl::string_view kind, double bytes, ArrayRef<Axis> along,
+                   const MeshAxes &axes);
 
 /// The time of a collective.
 ::st::OpTime timeOfCollective(Operation *op, const MeshAxes &axes);

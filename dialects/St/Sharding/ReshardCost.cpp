@@ -1,4 +1,5 @@
 #include "dialects/St/Sharding/ReshardCost.h"
+#include "dialects/St/Sharding/OpWork.h"
 #include "dialects/St/Sharding/ReshardPlan.h"
 #include "lib/Costs/Costs.h"
 #include "mlir/IR/BuiltinTypes.h"
@@ -76,13 +77,8 @@ double mlir::st::stepCost(const ReshardStep &step, int64_t elementBytes, const M
         .total();
   }
   bool isGather = step.kind == ReshardStep::AllGather;
-  auto time = [&](double bytes) {
-    return axes.costs()
-        .collective(getCollective(step.kind), bytes, axes.placeGroup(step.axes))
-        .total();
-  };
-  return timeOfStart(axes) + time(bytesOf(isGather ? step.elementsAfter : step.elementsBefore)) -
-         time(0);
+  double bytes = bytesOf(isGather ? step.elementsAfter : step.elementsBefore);
+  return timeOfStart(axes) + timeOfBytes(getCollective(step.kind), bytes, step.axes, axes);
 }
 
 double mlir::st::leastCost(double bytes, const MeshAxes &axes) {
