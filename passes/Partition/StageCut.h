@@ -12,7 +12,7 @@ namespace mlir::st {
 SmallVector<int64_t> cutEvenly(ArrayRef<double> costs, int64_t parts, ArrayRef<double> before = {});
 
 /// The stage of each forward op, given in program order, by the time that the ops take a device in
-/// their shardings, sums over devices included, and the bytes that cross a cut. Blocks (`st.block`)
+/// their shardings, the bytes of sums over devices included, and the bytes that cross a cut. Blocks (`st.block`)
 /// stay whole where there are at least as many as stages; an op without one goes with the block
 /// before it.
 SmallVector<int64_t> cutIntoStages(ArrayRef<Operation *> forward, int64_t stages,
