@@ -8,7 +8,7 @@ namespace {
 TEST(GpuDescription, EveryShippedFileLoads) {
   std::vector<std::string> names = builtinGpuDescriptionNames();
   EXPECT_EQ(names,
-            (std::vector<std::string>{"cuda-host", "cuda-sm_80", "cuda-sm_90", "cuda-sm_90-h200"}));
+            (std::vector<std::string>{"cuda-host", "cuda-sm_80", "cuda-sm_90-h200", "cuda-sm_90"}));
   for (const std::string &name : names) {
     absl::StatusOr<proto::GpuDescription> description = builtinGpuDescription(name);
     ASSERT_TRUE(description.ok()) << description.status();
@@ -18,7 +18,7 @@ TEST(GpuDescription, EveryShippedFileLoads) {
   }
   EXPECT_EQ(
       builtinGpuDescription("dtu-t10").status().message(),
-      "no GPU description 'dtu-t10'; there are cuda-host, cuda-sm_80, cuda-sm_90, cuda-sm_90-h200");
+      "no GPU description 'dtu-t10'; there are cuda-host, cuda-sm_80, cuda-sm_90-h200, cuda-sm_90");
 }
 
 TEST(GpuDescription, NamesSayWhatIsAGpu) {
