@@ -3,23 +3,31 @@
 #define ST_COSTS_COSTS_H
 
 #include "lib/Proto/work.pb.h"
-#include "lib/Timing/CollectiveTime.h"
+#include "lib/Timing/GroupPlacement.h"
 
-#include <string>
+#include "absl/strings/string_view.h"
 
 namespace st {
 
 /// Microseconds of an op on two clocks: the host queues work ahead of the device.
 struct OpTime {
-  double host = 0;
+  double host = 0; ///< of launches; where the device launches its own kernels, that
   double device = 0;
+  /// How long the device's memory is busy with it, beside what else uses it. 0 where costs do not
+  /// tell.
+  double memory = 0;
 
+  /// On a device that does one after the other.
+  double total() const { return host + device; }
   OpTime &operator+=(const OpTime &other) {
     host += other.host;
     device += other.device;
+    memory += other.memory;
     return *this;
   }
-  OpTime operator*(double factor) const { return {host * factor, device * factor}; }
+  OpTime operator*(double factor) const {
+    return {host * factor, device * factor, memory * factor};
+  }
 };
 
 /// Costs on one kind of device in one kind of cluster. All times are microseconds.
@@ -27,11 +35,13 @@ class Costs {
 public:
   virtual ~Costs() = default;
 
-  /// An op of a compiled program that is no collective. `isGradient` ops and others may run in
-  /// another number of launches.
+  /// An op of a compiled program that is no collective, launched by itself. `isGradient` ops and
+  /// others may run in another number of launches. Of work that has no bytes, as that of an op
+  /// within a kernel, the device's time is that of its operations.
   virtual OpTime op(const proto::OpWork &work) const = 0;
-  /// A collective of this kind ("all_reduce", ...) on `bytes`, of the whole tensor.
-  virtual OpTime collective(const std::string &kind, double bytes,
+  /// A collective of this kind ("all_reduce", ...) on `bytes`, of the whole tensor; of a
+  /// "collective_permute" those of the part that a device sends.
+  virtual OpTime collective(absl::string_view kind, double bytes,
                             const GroupPlacement &placement) const = 0;
   /// A message from one device to another.
   virtual double transfer(double bytes, bool crossesNodes, int sharers) const = 0;

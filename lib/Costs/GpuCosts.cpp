@@ -134,7 +134,7 @@ OpTime GpuCosts::op(const proto::OpWork &work) const {
   return time;
 }
 
-OpTime GpuCosts::collective(const std::string &kind, double bytes,
+OpTime GpuCosts::collective(absl::string_view kind, double bytes,
                             const GroupPlacement &placement) const {
   OpTime time;
   if (placement.ranks <= 1)

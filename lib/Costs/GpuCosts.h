@@ -10,6 +10,7 @@
 #include "lib/Costs/Costs.h"
 #include "lib/Proto/cluster.pb.h"
 #include "lib/Proto/profile.pb.h"
+#include "lib/Timing/CollectiveTime.h"
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/status/statusor.h"
@@ -40,7 +41,7 @@ public:
            const GpuConstants &constants);
 
   OpTime op(const proto::OpWork &work) const override;
-  OpTime collective(const std::string &kind, double bytes,
+  OpTime collective(absl::string_view kind, double bytes,
                     const GroupPlacement &placement) const override;
   double transfer(double bytes, bool crossesNodes, int sharers) const override;
   OpTime memoryPass(double bytes, double launches) const override;

@@ -182,8 +182,8 @@ LogicalResult Compiler::openOutput() {
 }
 
 LogicalResult Compiler::importModel() {
-  FailureOr<ModelConfig> config =
-      request.model ? FailureOr<ModelConfig>(*request.model) : loadModelConfig(request.input, context);
+  FailureOr<ModelConfig> config = request.model ? FailureOr<ModelConfig>(*request.model)
+                                                : loadModelConfig(request.input, context);
   if (failed(config))
     return failure();
   // Nothing is recorded yet: an empty module stands for the one to come.
@@ -554,9 +554,6 @@ LogicalResult Compiler::writeModule() {
 
 FailureOr<::st::proto::Executable> Compiler::makeExecutable() {
   const bool isGpu = ::st::isGpuName(options.get(*module, "target"));
-  if (isGpu && page)
-    return error() << "--report=" << request.report
-                   << ": how long a step takes on a GPU is not predicted";
   FailureOr<::st::proto::Executable> executable =
       isGpu ? cuda::buildExecutable(*module) : dtu::buildExecutable(*module);
   if (failed(executable))
@@ -566,8 +563,9 @@ FailureOr<::st::proto::Executable> Compiler::makeExecutable() {
   if (!isGpu && request.provesOrder &&
       failed(dtu::verifyOrder(*module, *executable, dtu::kOrderWork, !request.quiet)))
     return failure();
-  if (!isGpu && request.makeClient &&
-      failed(check(predictStep(request, memory, page.get(), *executable))))
+  if (request.makeClient &&
+      failed(check(isGpu ? predictGpuStep(request, memory, page.get(), *executable)
+                         : predictStep(request, memory, page.get(), *executable))))
     return failure();
   return executable;
 }

@@ -21,7 +21,7 @@ struct Link {
 
 /// What a device does in a nanosecond.
 struct DeviceSpeed {
-  int64_t flops = 0, flops16 = 0, bytes = 0;
+  int64_t flops = 0, flops16 = 0, vectorBytes = 0, bytes = 0;
   int64_t kernelNs = 0;
 };
 } // namespace
@@ -35,7 +35,8 @@ static void recordSpeed(ModuleOp module, const DeviceSpeed &speed, ArrayRef<doub
   });
   MLIRContext *context = module.getContext();
   module->setAttr(kSpeedAttr,
-                  SpeedAttr::get(context, speed.flops, speed.flops16, speed.bytes, speed.kernelNs,
+                  SpeedAttr::get(context, speed.flops, speed.flops16, speed.vectorBytes,
+                                 speed.bytes, speed.kernelNs,
                                  DenseI64ArrayAttr::get(context, rates), latency / 1000));
 }
 
@@ -62,18 +63,6 @@ static void recordCosts(ModuleOp module, const DeviceSpeed &speed,
     }
   }
   recordSpeed(module, speed, costs, latency);
-  // Of ranks on one device, and of axes of one position, there are no links.
-  double fastest = 0;
-  for (double cost : costs)
-    if (cost > 0 && (fastest == 0 || cost < fastest))
-      fastest = cost;
-  bool isUniform = true;
-  for (double &cost : costs) {
-    cost = cost > 0 ? cost / fastest : 1;
-    isUniform &= cost == 1;
-  }
-  if (!isUniform)
-    mesh->setAttr(kLinkCostsAttr, DenseF64ArrayAttr::get(module.getContext(), costs));
 }
 
 void mlir::st::recordLinkCosts(ModuleOp module, const ::st::proto::DtuDescription &description) {
@@ -85,6 +74,9 @@ void mlir::st::recordLinkCosts(ModuleOp module, const ::st::proto::DtuDescriptio
   };
   DeviceSpeed speed{flops(description.fp32_macs_per_core_cycle().value()),
                     flops(description.bf16_macs_per_core_cycle().value()),
+                    static_cast<int64_t>(description.vector_bytes_per_cycle().value() *
+                                         static_cast<double>(description.cores_per_cluster()) *
+                                         description.clock_ghz().value()),
                     static_cast<int64_t>(description.l3_gbytes_per_second().value() /
                                          description.clusters_per_chip()),
                     static_cast<int64_t>(2 * description.dte_latency_ns().value())};
@@ -97,8 +89,11 @@ void mlir::st::recordLinkCosts(ModuleOp module, const ::st::proto::DtuDescriptio
 
 void mlir::st::recordLinkCosts(ModuleOp module, const ::st::proto::GpuDescription &description) {
   constexpr double perNs = 1e3, picoseconds = 1e3;
+  // What multiplies and adds, in 4 bytes, does one operation of another kind.
+  constexpr double bytesPerFlop = 4.0 / 2;
   DeviceSpeed speed{static_cast<int64_t>(perNs * description.f32_tflops().value()),
                     static_cast<int64_t>(perNs * description.f16_tflops().value()),
+                    static_cast<int64_t>(bytesPerFlop * perNs * description.f32_tflops().value()),
                     static_cast<int64_t>(description.memory_gbytes_per_second().value()),
                     static_cast<int64_t>(description.launch_ns().value())};
   auto link = [&](const ::st::proto::Figure &bytesPerNs, const ::st::proto::Figure &ns) {

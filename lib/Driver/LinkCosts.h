@@ -7,10 +7,9 @@
 
 namespace mlir::st {
 
-/// Records on the module how fast a device of the description is (`st.speed`), and on its mesh
-/// (`st.link_costs`) how much longer than along its fastest axis a byte takes along each: over the
-/// slowest link between neighbours of a ring along the axis, in any stage. Reshards and propagation
-/// weigh collectives by it. The module has its devices, all of them the description's.
+/// Records on the module how fast a device of the description and its links are (`st.speed`): along
+/// each axis of the mesh the slowest link between neighbours of a ring, in any stage. The module
+/// has its devices, all of them the description's.
 void recordLinkCosts(ModuleOp module, const ::st::proto::DtuDescription &description);
 void recordLinkCosts(ModuleOp module, const ::st::proto::GpuDescription &description);
 

@@ -16,6 +16,11 @@ absl::Status checkReportRequest(const CompileRequest &request);
 absl::Status predictStep(const CompileRequest &request, const ::st::MemoryUse &memory,
                          ::st::AtomicFile *page, ::st::proto::Executable &executable);
 
+/// The same of a program for GPUs, by the costs of its commands. Nothing is predicted where that
+/// depends on data, nor of this machine in the place of GPUs: there a page is an error.
+absl::Status predictGpuStep(const CompileRequest &request, const ::st::MemoryUse &memory,
+                            ::st::AtomicFile *page, ::st::proto::Executable &executable);
+
 } // namespace mlir::st
 
 #endif // ST_DRIVER_PREDICTSTEP_H

@@ -15,14 +15,6 @@ namespace {
 /// More devices than these are shown by their groups alone.
 constexpr int64_t kMostDevices = 64;
 
-TimeClass classOfPhase(const std::string &phase) {
-  if (phase == "forward")
-    return TimeClass::Forward;
-  if (phase == "backward" || phase == "weight")
-    return TimeClass::Backward;
-  return phase == "update" ? TimeClass::Update : TimeClass::Other;
-}
-
 TimeClass classOf(StepTimeline::Kind kind, TimeClass compute) {
   switch (kind) {
   case StepTimeline::Kind::Launch:
@@ -66,7 +58,9 @@ private:
   const proto::Task &taskOf(const proto::Group &group, int64_t entry) const {
     return group.tasks(static_cast<int>(group.schedule(static_cast<int>(entry)).task()));
   }
-  std::string label(const proto::Group &group, int64_t entry) const;
+  std::string label(const proto::Group &group, int64_t entry) const {
+    return labelOf(program, group, entry);
+  }
   void countDevices();
   ClassTimes timesOf(const proto::Group &group, int64_t rank) const;
   EngineShares sharesOf(int64_t rank) const;
@@ -96,16 +90,6 @@ private:
   std::map<int64_t, ChipWork> chips;
   StepFigures figures;
 };
-
-std::string Gatherer::label(const proto::Group &group, int64_t entry) const {
-  const proto::Task &task = taskOf(group, entry);
-  const bool isPerMicroBatch = task.phase() == "forward" || task.phase() == "backward" ||
-                               task.phase() == "weight" || task.phase() == "statistics";
-  return isPerMicroBatch && program.micro_batches() > 1
-             ? absl::StrCat(task.name(), ", micro-batch ",
-                            group.schedule(static_cast<int>(entry)).micro_batch())
-             : task.name();
-}
 
 void Gatherer::countDevices() {
   for (int g = 0; g < program.groups_size(); ++g)
@@ -315,6 +299,24 @@ const char *timeClassName(TimeClass timeClass) {
       "forward",     "backward",  "update",  "once a step",
       "collectives", "transfers", "waiting", "launches"};
   return names[static_cast<size_t>(timeClass)];
+}
+
+TimeClass classOfPhase(const std::string &phase) {
+  if (phase == "forward")
+    return TimeClass::Forward;
+  if (phase == "backward" || phase == "weight")
+    return TimeClass::Backward;
+  return phase == "update" ? TimeClass::Update : TimeClass::Other;
+}
+
+std::string labelOf(const proto::Executable &program, const proto::Group &group, int64_t entry) {
+  const proto::ScheduleEntry &scheduled = group.schedule(static_cast<int>(entry));
+  const proto::Task &task = group.tasks(static_cast<int>(scheduled.task()));
+  const bool isPerMicroBatch = task.phase() == "forward" || task.phase() == "backward" ||
+                               task.phase() == "weight" || task.phase() == "statistics";
+  return isPerMicroBatch && program.micro_batches() > 1
+             ? absl::StrCat(task.name(), ", micro-batch ", scheduled.micro_batch())
+             : task.name();
 }
 
 StepFigures gatherFigures(const proto::Executable &program, const TimedStep &timed,

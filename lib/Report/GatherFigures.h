@@ -8,6 +8,10 @@
 
 namespace st {
 
+TimeClass classOfPhase(const std::string &phase);
+/// Of an entry of a group's schedule: "forward0, micro-batch 2".
+std::string labelOf(const proto::Executable &program, const proto::Group &group, int64_t entry);
+
 /// The program holds the prediction of this very timing.
 StepFigures gatherFigures(const proto::Executable &program, const TimedStep &timed,
                           const MemoryUse &memory);

@@ -338,8 +338,12 @@ std::string printPage(const StepFigures &figures) {
       escapeHtml(title), "</title>\n<style>\n", kPageStyle,
       "</style>\n</head>\n<body>\n<main>\n<h1>", escapeHtml(title), "</h1>\n<p>",
       escapeHtml(figures.summary), ", on ", escapeHtml(figures.device),
-      ". All times are simulated.</p>\n", summary(figures), advice(figures), timeline(figures),
-      stages(figures), memory(figures), engines(figures), links(figures), criticalPath(figures),
+      figures.basis.empty() ? ". All times are simulated.</p>\n"
+                            : absl::StrCat(". All times are predicted from ",
+                                           escapeHtml(figures.basis), "; nothing ran.</p>\n"),
+      summary(figures), advice(figures), timeline(figures), stages(figures), memory(figures),
+      figures.basis.empty() ? absl::StrCat(engines(figures), links(figures), criticalPath(figures))
+                            : "",
       "</main>\n<script type=\"application/json\" id=\"figures\">\n", printFigures(figures),
       "\n</script>\n</body>\n</html>\n");
 }

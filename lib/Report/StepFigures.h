@@ -43,6 +43,9 @@ struct EngineShares {
 /// Times in picoseconds.
 struct StepFigures {
   std::string name, summary, device, schedule;
+  /// What times were made of where no simulator has run, "costs of ...". Then nothing is known of
+  /// engines, links and the critical path.
+  std::string basis;
   int64_t total = 0, lowerBound = 0, serialSum = 0;
   int64_t microBatches = 1, batch = 0, numDevices = 0, memoryBytes = 0;
   int64_t simulatedInstructions = 0;

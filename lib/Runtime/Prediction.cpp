@@ -190,4 +190,23 @@ std::string comparePrediction(const proto::Executable &program, const StepTime &
   return Comparison(program, time, executed).print();
 }
 
+std::string compareMeasured(const proto::Executable &program, std::vector<double> seconds) {
+  if (!program.has_prediction() || seconds.empty())
+    return "";
+  constexpr double kMillisecond = 1e-3, kPicosecond = 1e-12;
+  std::string steps = "the first step";
+  if (seconds.size() > 1) {
+    seconds.erase(seconds.begin());
+    steps = seconds.size() == 1
+                ? "the step after the first"
+                : absl::StrCat("the median of ", seconds.size(), " steps after the first");
+  }
+  const auto middle = seconds.begin() + static_cast<ptrdiff_t>(seconds.size() / 2);
+  std::nth_element(seconds.begin(), middle, seconds.end());
+  const double predicted = static_cast<double>(program.prediction().picoseconds()) * kPicosecond;
+  return absl::StrFormat("predicted step %.4g ms (%s), measured %.4g ms (%s): %+.1f %%\n",
+                         predicted / kMillisecond, escapeControls(program.prediction().basis()),
+                         *middle / kMillisecond, steps, 100 * (*middle / predicted - 1));
+}
+
 } // namespace st

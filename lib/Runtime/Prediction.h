@@ -6,6 +6,7 @@
 #include "st/Runtime/Client.h"
 
 #include <string>
+#include <vector>
 
 namespace st {
 
@@ -25,6 +26,11 @@ absl::Status predict(Client &client, proto::Executable &program, TimedStep *time
 /// task does before how long it takes. Empty where the program holds no prediction.
 std::string comparePrediction(const proto::Executable &program, const StepTime &time,
                               const StepWork *executed);
+
+/// One line about a step that is measured: what was predicted, and the median of the measured
+/// seconds, of which the first, in which libraries choose and graphs are made, is left out if there
+/// are others. Empty where the program holds no prediction or nothing was measured.
+std::string compareMeasured(const proto::Executable &program, std::vector<double> seconds);
 
 } // namespace st
 

@@ -196,7 +196,7 @@ absl::StatusOr<std::string> runOnce(const proto::Executable &program, Client &cl
   if (!writes)
     return "";
   ST_RETURN_IF_ERROR(run.write());
-  if (!program.has_prediction())
+  if (!program.has_prediction() || !executable->isSimulated())
     return run.note();
   ST_ASSIGN_OR_RETURN(StepTime time, executable->timeStep(nullptr, nullptr));
   ST_ASSIGN_OR_RETURN(StepWork executed, executable->lastStepWork());

@@ -9,6 +9,7 @@
 #pragma once
 
 #include "lib/Proto/cluster.pb.h"
+#include "lib/Timing/GroupPlacement.h"
 
 #include "absl/strings/string_view.h"
 
@@ -17,14 +18,6 @@
 #include <vector>
 
 namespace st {
-
-/// Where the ranks of a group are.
-struct GroupPlacement {
-  int ranks = 1;
-  int perNode = 1; ///< ranks of the group that share a node
-  int sharers = 1; ///< groups of the same kind that use the cards of a node at once
-  int stride = 1;  ///< distance in device ids between neighbours of the group within a node
-};
 
 /// How many positions each axis of a layout has.
 struct LayoutSizes {

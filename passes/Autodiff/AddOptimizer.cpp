@@ -421,7 +421,7 @@ static constexpr FactContract kContract = {
     {}, FactSet({Fact::Update, Fact::Optimizer}) | FactSet::from(Fact::Layout)};
 
 namespace {
-struct AddOptimizer : st::impl::AddOptimizerBase<AddOptimizer> {
+struct AddOptimizer : mlir::st::impl::AddOptimizerBase<AddOptimizer> {
   using AddOptimizerBase::AddOptimizerBase;
 
   void runOnOperation() override {

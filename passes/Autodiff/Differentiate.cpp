@@ -118,7 +118,7 @@ static constexpr FactContract kContract = {
     {}, FactSet({Fact::Gradients, Fact::Update, Fact::Optimizer}) | FactSet::from(Fact::Layout)};
 
 namespace {
-struct Differentiate : st::impl::DifferentiateBase<Differentiate> {
+struct Differentiate : mlir::st::impl::DifferentiateBase<Differentiate> {
   void runOnOperation() override {
     if (failed(checkFacts(getOperation(), getArgument(), kContract)))
       return signalPassFailure();

@@ -40,7 +40,7 @@ void st::inlineCustomGradients(ModuleOp module) {
 }
 
 namespace {
-struct InlineCustomGradients : st::impl::InlineCustomGradientsBase<InlineCustomGradients> {
+struct InlineCustomGradients : mlir::st::impl::InlineCustomGradientsBase<InlineCustomGradients> {
   void runOnOperation() override {
     if (failed(checkFacts(getOperation(), getArgument(), kBeforeLayout)))
       return signalPassFailure();

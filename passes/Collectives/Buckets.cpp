@@ -64,7 +64,8 @@ namespace {
 /// Fills the buckets of one part of a task, in which no border lies.
 class Filler {
 public:
-  Filler(std::vector<Bucket> &buckets, int64_t most) : buckets(buckets), most(most) {}
+  Filler(std::vector<Bucket> &buckets, llvm::function_ref<int64_t(Operation *)> most)
+      : buckets(buckets), most(most) {}
 
   void visit(Operation *op);
   /// Nothing may move from here on to what was visited so far.
@@ -83,7 +84,7 @@ private:
   llvm::BitVector close(const llvm::BitVector &needed) const;
 
   std::vector<Bucket> &buckets;
-  int64_t most;
+  llvm::function_ref<int64_t(Operation *)> most;
   /// The buckets that an op and that a bucket's collectives need.
   DenseMap<Operation *, llvm::BitVector> needs;
   std::vector<llvm::BitVector> needsOfBucket;
@@ -114,12 +115,13 @@ llvm::BitVector Filler::close(const llvm::BitVector &needed) const {
 
 void Filler::take(Operation *op, const llvm::BitVector &needed) {
   int64_t bytes = std::max(bytesOf(op->getOperands()), bytesOf(op->getResults()));
-  if (bytes >= most)
+  const int64_t limit = most(op);
+  if (bytes >= limit)
     return;
   Key key{op->getName(), op->getPropertiesAsAttribute(),
           getElementTypeOrSelf(op->getOperand(0).getType())};
   auto it = open.find(key);
-  if (it == open.end() || it->second.bytes + bytes > most ||
+  if (it == open.end() || it->second.bytes + bytes > limit ||
       close(needed).test(it->second.bucket)) {
     open[key] = {static_cast<unsigned>(buckets.size()), 0};
     it = open.find(key);
@@ -156,9 +158,10 @@ void Filler::end() {
   order = StorageOrder();
 }
 
-std::vector<Bucket> mlir::st::fillBuckets(Block &block, int64_t bytes) {
+std::vector<Bucket> mlir::st::fillBuckets(Block &block,
+                                          llvm::function_ref<int64_t(Operation *)> most) {
   std::vector<Bucket> buckets;
-  Filler filler(buckets, bytes);
+  Filler filler(buckets, most);
   for (Operation &op : block) {
     if (isBorder(&op))
       filler.end();

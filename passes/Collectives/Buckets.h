@@ -32,8 +32,9 @@ SmallVector<Operation *> getProducers(Operation *op);
 /// Collectives in program order, all alike.
 using Bucket = SmallVector<Operation *>;
 
-/// Fills buckets with the collectives of a block, each of at most `bytes`. Of collectives that are
-/// one bucket none depends on another, also not through other buckets.
-std::vector<Bucket> fillBuckets(Block &block, int64_t bytes);
+/// Fills buckets with the collectives of a block, each of at most `most(op)` bytes, which is the
+/// same for collectives that are alike. Of collectives that are one bucket none depends on another,
+/// also not through other buckets.
+std::vector<Bucket> fillBuckets(Block &block, llvm::function_ref<int64_t(Operation *)> most);
 
 } // namespace mlir::st

@@ -1,4 +1,7 @@
 #include "dialects/St/IR/ModuleFacts.h"
+#include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Sharding/OpWork.h"
+#include "dialects/St/Sharding/TensorSharding.h"
 #include "passes/Collectives/Buckets.h"
 #include "passes/Collectives/Passes.h"
 
@@ -10,8 +13,22 @@ namespace mlir::st {
 using namespace mlir;
 using namespace mlir::st;
 
-/// As in PyTorch's DistributedDataParallel.
-static constexpr int64_t kDefaultBytes = int64_t(25) << 20;
+/// The bytes of a bucket of such collectives in which what each collective takes beside its bytes
+/// (its start, and its messages' latencies) is a twentieth of its time. A larger bucket would save
+/// little, and waits longer for its last tensor; none is larger than those of PyTorch's
+/// DistributedDataParallel.
+static int64_t getBucketBytes(Operation *op, const MeshAxes &axes) {
+  constexpr double most = 25 << 20, share = 1.0 / 20;
+  auto time = [&](double bytes) {
+    return axes.costs()
+        .collective(kindOfCollective(op), bytes, groupOfCollective(op, axes))
+        .total();
+  };
+  const double fixed = time(0), ofBytes = time(most) - fixed;
+  const double worthIt =
+      ofBytes > 0 ? (1 / share - 1) * fixed / ofBytes : 1; // of one rank: nothing
+  return static_cast<int64_t>(most * std::min(1.0, worthIt));
+}
 
 namespace {
 /// What lies between the collectives of a bucket, in program order: what they need, and what needs
@@ -92,14 +109,16 @@ struct CombineCollectives : mlir::st::impl::CombineCollectivesBase<CombineCollec
     ModuleOp module = getOperation();
     if (failed(checkFacts(module, getArgument(), kContract)))
       return signalPassFailure();
-    int64_t bytes = bucketBytes;
-    if (bytes < 0) {
-      auto recorded = module->getAttrOfType<IntegerAttr>("st.bucket_bytes");
-      bytes = recorded ? recorded.getInt() : kDefaultBytes;
-    }
+    std::optional<int64_t> given;
+    if (auto recorded = module->getAttrOfType<IntegerAttr>("st.bucket_bytes"))
+      given = recorded.getInt();
+    if (bucketBytes >= 0)
+      given = bucketBytes;
+    MeshAxes axes(getMesh(module));
+    auto most = [&](Operation *op) { return given ? *given : getBucketBytes(op, axes); };
     for (auto program : module.getOps<ProgramOp>())
       for (auto task : program.getOps<TaskOp>())
-        for (Bucket &bucket : fillBuckets(task.getBody().front(), bytes))
+        for (Bucket &bucket : fillBuckets(task.getBody().front(), most))
           if (bucket.size() > 1) {
             combine(bucket);
             combined += bucket.size() - 1;

@@ -286,7 +286,7 @@ Value OpExpansion::run() {
 }
 
 namespace {
-struct ExpandComplex : st::impl::ExpandComplexBase<ExpandComplex> {
+struct ExpandComplex : mlir::st::impl::ExpandComplexBase<ExpandComplex> {
   using ExpandComplexBase::ExpandComplexBase;
   void runOnOperation() override;
   void expandOps(func::FuncOp function);

@@ -141,7 +141,7 @@ static Value expand(Emitter &emit, Operation *op) {
 }
 
 namespace {
-struct ExpandOps : st::impl::ExpandOpsBase<ExpandOps> {
+struct ExpandOps : mlir::st::impl::ExpandOpsBase<ExpandOps> {
   using ExpandOpsBase::ExpandOpsBase;
 
   void runOnOperation() override {

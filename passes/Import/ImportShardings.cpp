@@ -535,7 +535,7 @@ LogicalResult GspmdImport::run() {
 //===----------------------------------------------------------------------===//
 
 namespace {
-struct ImportShardings : st::impl::ImportShardingsBase<ImportShardings> {
+struct ImportShardings : mlir::st::impl::ImportShardingsBase<ImportShardings> {
   using ImportShardingsBase::ImportShardingsBase;
 
   void runOnOperation() override {

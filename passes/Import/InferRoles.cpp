@@ -421,7 +421,7 @@ static constexpr FactContract kContract = {
     {}, FactSet({Fact::Roles, Fact::Optimizer}) | FactSet::from(Fact::Layout)};
 
 namespace {
-struct InferRoles : st::impl::InferRolesBase<InferRoles> {
+struct InferRoles : mlir::st::impl::InferRolesBase<InferRoles> {
   using InferRolesBase::InferRolesBase;
 
   void runOnOperation() override {

@@ -100,7 +100,7 @@ void CallInliner::eraseUnused(ModuleOp module) {
 }
 
 namespace {
-struct InlineCalls : st::impl::InlineCallsBase<InlineCalls> {
+struct InlineCalls : mlir::st::impl::InlineCallsBase<InlineCalls> {
   using InlineCallsBase::InlineCallsBase;
 
   void runOnOperation() override {

@@ -207,7 +207,7 @@ static int64_t markBlocks(func::FuncOp function) {
 }
 
 namespace {
-struct MarkBlocks : st::impl::MarkBlocksBase<MarkBlocks> {
+struct MarkBlocks : mlir::st::impl::MarkBlocksBase<MarkBlocks> {
   using MarkBlocksBase::MarkBlocksBase;
 
   void runOnOperation() override {

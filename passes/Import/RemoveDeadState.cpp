@@ -54,7 +54,7 @@ static unsigned removeDeadState(func::FuncOp function) {
 }
 
 namespace {
-struct RemoveDeadState : st::impl::RemoveDeadStateBase<RemoveDeadState> {
+struct RemoveDeadState : mlir::st::impl::RemoveDeadStateBase<RemoveDeadState> {
   using RemoveDeadStateBase::RemoveDeadStateBase;
 
   void runOnOperation() override {

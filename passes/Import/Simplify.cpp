@@ -14,7 +14,7 @@ using namespace mlir;
 using namespace mlir::st;
 
 namespace {
-struct Simplify : st::impl::SimplifyBase<Simplify> {
+struct Simplify : mlir::st::impl::SimplifyBase<Simplify> {
   using SimplifyBase::SimplifyBase;
 
   void runOnOperation() override {

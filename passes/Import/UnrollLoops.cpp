@@ -29,7 +29,7 @@ static void unroll(stablehlo::WhileOp op, int64_t trips) {
 }
 
 namespace {
-struct UnrollLoops : st::impl::UnrollLoopsBase<UnrollLoops> {
+struct UnrollLoops : mlir::st::impl::UnrollLoopsBase<UnrollLoops> {
   using UnrollLoopsBase::UnrollLoopsBase;
 
   void runOnOperation() override {

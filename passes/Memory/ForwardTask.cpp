@@ -54,36 +54,6 @@ static bool isCollective(Operation *op) {
 
 bool ForwardTask::isExpensive(Operation *op) { return isProduct(op) || isCollective(op); }
 
-/// How many products an element of the result adds up.
-static int64_t getContracted(Operation *op) {
-  if (auto dot = dyn_cast<stablehlo::DotGeneralOp>(op)) {
-    int64_t count = 1;
-    auto type = cast<RankedTensorType>(dot.getLhs().getType());
-    for (int64_t dim : dot.getDotDimensionNumbers().getLhsContractingDimensions())
-      count *= type.getDimSize(dim);
-    return count;
-  }
-  auto convolution = cast<stablehlo::ConvolutionOp>(op);
-  auto kernel = cast<RankedTensorType>(convolution.getRhs().getType());
-  int64_t features =
-      kernel.getDimSize(convolution.getDimensionNumbers().getKernelOutputFeatureDimension());
-  return kernel.getNumElements() / std::max<int64_t>(features, 1);
-}
-
-double ForwardTask::getCost(Operation *op) {
-  // Devices that do tens of operations of a product while a byte comes from memory, and hundreds
-  // while it comes over a link; of what is fused into loops few bytes come from memory.
-  constexpr double perElementwiseByte = 4, perSentByte = 128;
-  double bytes = 0, elements = 0;
-  for (Value result : op->getResults()) {
-    bytes += static_cast<double>(getNumBytes(result.getType()));
-    elements += static_cast<double>(cast<RankedTensorType>(result.getType()).getNumElements());
-  }
-  if (isProduct(op))
-    return 2 * elements * static_cast<double>(getContracted(op));
-  return bytes * (isCollective(op) ? perSentByte : perElementwiseByte);
-}
-
 // ---- the task -------------------------------------------------------------------
 
 ForwardTask::ForwardTask(TaskOp task, const ValueSources &sources) : task(task), sources(&sources) {

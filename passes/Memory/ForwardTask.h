@@ -56,8 +56,6 @@ public:
   bool isStatistic(Operation *op) const { return statistics.contains(op); }
   /// Whether an op gathers an activation, or only changes the shape or type of what one gathers.
   bool isGathered(Operation *op) const { return gathered.contains(op); }
-  /// About the time of an op, in floating-point operations of a product.
-  static double getCost(Operation *op);
 
 private:
   void assignBlocks();

@@ -1,10 +1,11 @@
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/Offload.h"
+#include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/StableHLO/StableHLOOps.h"
-#include "passes/Memory/ForwardTask.h"
 #include "passes/Memory/MemoryUtils.h"
 #include "passes/Memory/OffloadableStashes.h"
 #include "passes/Memory/Passes.h"
+#include "passes/Memory/TaskGraph.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 
@@ -21,11 +22,11 @@ struct OffloadStash : mlir::st::impl::OffloadStashBase<OffloadStash> {
   using OffloadStashBase::OffloadStashBase;
   void runOnOperation() override;
   /// Marks buffers until at most `bytes` stay; whether there are any that may go.
-  bool mark(ProgramOp program, int64_t bytes);
+  bool mark(ProgramOp program, const MeshAxes &axes, int64_t bytes);
 };
 
 /// A buffer that may go, and how long a value waits in it: in tasks, of which the last part of the
-/// one that makes it and the first part of the one that reads it count by what their ops cost.
+/// one that makes it and the first part of the one that reads it count by the time of their ops.
 struct Candidate {
   BufferOp buffer;
   double wait = 0;
@@ -34,7 +35,7 @@ struct Candidate {
 /// When each task runs, and which part of it lies before an op.
 class StashTimes {
 public:
-  explicit StashTimes(ProgramOp program);
+  StashTimes(ProgramOp program, const MeshAxes &axes);
   /// On the average of the micro-batches.
   double getWait(StringRef buffer) const;
 
@@ -48,31 +49,18 @@ private:
 };
 } // namespace
 
-/// About the time of a task's op: what it multiplies, and the bytes that it takes and leaves.
-static double getCost(Operation *op) {
-  // As many operations of a product as a device does while a byte comes from memory.
-  constexpr double kPerByte = 4;
-  if (isa<ReadOp, WriteOp, stablehlo::ReshapeOp, stablehlo::ConstantOp>(op))
-    return 0;
-  double cost = 0;
-  if (auto loop = dyn_cast<LoopOp>(op)) {
-    for (Operation &inner : loop.getBody().front())
-      cost += getCost(&inner);
-    return cost * static_cast<double>(loop.getTrips().value_or(1));
-  }
-  for (ValueRange values : {ValueRange(op->getOperands()), ValueRange(op->getResults())})
-    for (Value value : values)
-      if (isa<RankedTensorType>(value.getType()))
-        cost += kPerByte * static_cast<double>(getNumBytes(value.getType()));
-  auto kernel = dyn_cast<KernelOp>(op);
-  if (!kernel)
-    return std::max(cost, ForwardTask::getCost(op));
-  for (auto product : kernel.getBody().getOps<stablehlo::DotGeneralOp>())
-    cost += ForwardTask::getCost(product);
-  return cost;
+/// The time of a task's op, microseconds: of a loop that of all its trips.
+static double getTime(Operation *op, const MeshAxes &axes) {
+  auto loop = dyn_cast<LoopOp>(op);
+  if (!loop)
+    return timeTaskOp(op, axes).time;
+  double time = 0;
+  for (Operation &inner : loop.getBody().front())
+    time += getTime(&inner, axes);
+  return time * static_cast<double>(loop.getTrips().value_or(1));
 }
 
-StashTimes::StashTimes(ProgramOp program) {
+StashTimes::StashTimes(ProgramOp program, const MeshAxes &axes) {
   for (auto schedule : program.getOps<ScheduleOp>())
     for (auto [position, task] : llvm::enumerate(schedule.getTasks())) {
       SmallVector<int64_t> &own = runs[cast<FlatSymbolRefAttr>(task).getValue()];
@@ -82,13 +70,13 @@ StashTimes::StashTimes(ProgramOp program) {
     }
   for (auto task : program.getOps<TaskOp>()) {
     Block &body = task.getBody().front();
-    double whole = 1; // a task may have nothing that costs
+    double whole = 0;
     for (Operation &op : body)
-      whole += getCost(&op);
+      whole += getTime(&op, axes);
     double before = 0;
     for (Operation &op : body) {
-      Access here{task.getSymName(), before / whole};
-      before += getCost(&op);
+      Access here{task.getSymName(), whole > 0 ? before / whole : 0};
+      before += getTime(&op, axes);
       if (auto write = dyn_cast<WriteOp>(op))
         writes[write.getTarget()] = here;
       for (Value operand : op.getOperands())
@@ -113,8 +101,8 @@ double StashTimes::getWait(StringRef buffer) const {
 /// in both directions a quarter of a task's bytes is on the device anyway (getLastUnderWay).
 static constexpr double kShortestWait = 0.25;
 
-bool OffloadStash::mark(ProgramOp program, int64_t bytes) {
-  StashTimes times(program);
+bool OffloadStash::mark(ProgramOp program, const MeshAxes &axes, int64_t bytes) {
+  StashTimes times(program, axes);
   SmallVector<Candidate> candidates;
   int64_t staying = 0;
   auto bytesOf = [](BufferOp buffer) {
@@ -189,9 +177,10 @@ void OffloadStash::runOnOperation() {
                        << target.getDevice() << " has no link to a host's memory";
     return signalPassFailure();
   }
+  MeshAxes axes(getMesh(module));
   bool isPossible = false;
   for (auto program : module.getOps<ProgramOp>()) {
-    isPossible |= mark(program, budget.getInt());
+    isPossible |= mark(program, axes, budget.getInt());
     llvm::StringSet<> onHost;
     for (auto buffer : program.getOps<BufferOp>())
       if (buffer.isOnHost())

@@ -19,8 +19,8 @@ struct OverlapCollectives : mlir::st::impl::OverlapCollectivesBase<OverlapCollec
   using OverlapCollectivesBase::OverlapCollectivesBase;
 
   void runOnOperation() override;
-  void overlap(ProgramOp program, SpeedAttr speed, MeshOp mesh);
-  void overlap(Block &body, SpeedAttr speed, MeshOp mesh, int64_t bytes);
+  void overlap(ProgramOp program, const MeshAxes &axes);
+  void overlap(Block &body, const MeshAxes &axes, int64_t bytes);
   int64_t bytesForTasks(ProgramOp program, MeshOp mesh);
 };
 
@@ -292,9 +292,9 @@ int64_t OverlapCollectives::bytesForTasks(ProgramOp program, MeshOp mesh) {
 }
 
 /// Takes orders until none is better: what this leaves, it would leave.
-void OverlapCollectives::overlap(Block &body, SpeedAttr speed, MeshOp mesh, int64_t bytes) {
+void OverlapCollectives::overlap(Block &body, const MeshAxes &axes, int64_t bytes) {
   for (;;) {
-    SmallVector<TaskNode, 0> graph = buildTaskGraph(body, speed, mesh);
+    SmallVector<TaskNode, 0> graph = buildTaskGraph(body, axes);
     if (llvm::none_of(graph, [](const TaskNode &node) { return node.isLink; }))
       return;
     Order order = chooseOrder(graph, bytes);
@@ -307,15 +307,15 @@ void OverlapCollectives::overlap(Block &body, SpeedAttr speed, MeshOp mesh, int6
   }
 }
 
-void OverlapCollectives::overlap(ProgramOp program, SpeedAttr speed, MeshOp mesh) {
+void OverlapCollectives::overlap(ProgramOp program, const MeshAxes &axes) {
   // Tasks share their area: one may take what another does.
-  int64_t bytes = bytesForTasks(program, mesh);
+  int64_t bytes = bytesForTasks(program, getMesh(program));
   for (auto task : program.getOps<TaskOp>()) {
-    SmallVector<TaskNode, 0> graph = buildTaskGraph(task.getBody().front(), speed, mesh);
+    SmallVector<TaskNode, 0> graph = buildTaskGraph(task.getBody().front(), axes);
     bytes = std::max(bytes, peakBytesOf(graph, programOrder(graph)));
   }
   for (auto task : program.getOps<TaskOp>())
-    overlap(task.getBody().front(), speed, mesh, bytes);
+    overlap(task.getBody().front(), axes, bytes);
 }
 
 static constexpr FactContract kContract = {
@@ -323,12 +323,11 @@ static constexpr FactContract kContract = {
 
 void OverlapCollectives::runOnOperation() {
   ModuleOp module = getOperation();
-  SpeedAttr speed;
-  if (failed(checkFacts(module, getArgument(), kContract)) ||
-      failed(getSpeed(module, assumeSpeed, speed)))
+  if (failed(checkFacts(module, getArgument(), kContract)))
     return signalPassFailure();
-  if (!speed)
+  if (!module->hasAttr(kSpeedAttr) && !assumeSpeed)
     return;
+  MeshAxes axes(getMesh(module));
   for (auto program : module.getOps<ProgramOp>())
-    overlap(program, speed, getMesh(module));
+    overlap(program, axes);
 }

@@ -21,7 +21,7 @@ struct OverlapProducts : mlir::st::impl::OverlapProductsBase<OverlapProducts> {
   using OverlapProductsBase::OverlapProductsBase;
 
   void runOnOperation() override;
-  void split(Block &body, SpeedAttr speed, MeshOp mesh);
+  void split(Block &body, const MeshAxes &axes);
 };
 
 /// A kernel of products, whose results are cut along their first dimension of more than one
@@ -235,7 +235,7 @@ namespace {
 /// Decides into how many parts products and a collective beside them are cut.
 class Weigher {
 public:
-  Weigher(SpeedAttr speed, MeshOp mesh, bool always) : speed(speed), mesh(mesh), always(always) {}
+  Weigher(const MeshAxes &axes, bool always) : axes(axes), always(always) {}
 
   /// 1 where cutting is not worth it.
   int64_t choose(Operation *collective, ArrayRef<Product> products) const;
@@ -243,8 +243,7 @@ public:
   bool hasOtherWork(Operation *sum, KernelOp maker) const;
 
 private:
-  SpeedAttr speed;
-  MeshOp mesh;
+  const MeshAxes &axes;
   bool always;
 };
 } // namespace
@@ -252,10 +251,10 @@ private:
 int64_t Weigher::choose(Operation *collective, ArrayRef<Product> products) const {
   if (always)
     return llvm::all_of(products, [](const Product &p) { return p.size % 2 == 0; }) ? 2 : 1;
-  TaskNode links = timeTaskOp(collective, speed, mesh);
+  TaskNode links = timeTaskOp(collective, axes);
   double device = 0, fixed = links.fixedTime, share = 0;
   for (const Product &product : products) {
-    TaskNode node = timeTaskOp(product.kernel, speed, mesh);
+    TaskNode node = timeTaskOp(product.kernel, axes);
     device += node.time;
     fixed += node.fixedTime;
     share = std::max(share, node.memoryShare);
@@ -284,7 +283,7 @@ bool Weigher::hasOtherWork(Operation *sum, KernelOp maker) const {
     return false;
   // Beyond so many kernels nobody would bring one forward.
   constexpr int64_t within = 12;
-  double needed = timeTaskOp(sum, speed, mesh).time, found = 0;
+  double needed = timeTaskOp(sum, axes).time, found = 0;
   DenseSet<Operation *> waiting = {sum};
   int64_t kernels = 0;
   for (Operation *op = maker->getNextNode(); op && kernels < within; op = op->getNextNode()) {
@@ -296,7 +295,7 @@ bool Weigher::hasOtherWork(Operation *sum, KernelOp maker) const {
     if (!isa<KernelOp>(op))
       continue;
     ++kernels;
-    found += waits ? 0 : timeTaskOp(op, speed, mesh).time;
+    found += waits ? 0 : timeTaskOp(op, axes).time;
   }
   return found >= needed / 2;
 }
@@ -384,8 +383,8 @@ static bool cutGather(AllGatherOp gather, const Weigher &weigher) {
   return true;
 }
 
-void OverlapProducts::split(Block &body, SpeedAttr speed, MeshOp mesh) {
-  Weigher weigher(speed, mesh, always);
+void OverlapProducts::split(Block &body, const MeshAxes &axes) {
+  Weigher weigher(axes, always);
   SmallVector<Operation *> collectives;
   for (Operation &op : body)
     if (isa<AllGatherOp, AllReduceOp, ReduceScatterOp>(op))
@@ -401,13 +400,12 @@ static constexpr FactContract kContract = {
 
 void OverlapProducts::runOnOperation() {
   ModuleOp module = getOperation();
-  SpeedAttr speed;
-  if (failed(checkFacts(module, getArgument(), kContract)) ||
-      failed(getSpeed(module, assumeSpeed || always, speed)))
+  if (failed(checkFacts(module, getArgument(), kContract)))
     return signalPassFailure();
-  if (!speed)
+  if (!module->hasAttr(kSpeedAttr) && !(assumeSpeed || always))
     return;
+  MeshAxes axes(getMesh(module));
   for (auto program : module.getOps<ProgramOp>())
     for (auto task : program.getOps<TaskOp>())
-      split(task.getBody().front(), speed, getMesh(module));
+      split(task.getBody().front(), axes);
 }

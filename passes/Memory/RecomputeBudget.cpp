@@ -41,11 +41,12 @@ int64_t mlir::st::getSavedBytes(ArrayRef<StageStash> stages, const RecomputeLeve
 /// The steps of one block, in order.
 static void addSteps(size_t number, const BlockLevels &levels, int64_t block,
                      SmallVectorImpl<Step> &steps) {
+  constexpr double least = 1e-6; // a picosecond, for what costs nothing
   for (unsigned at = 0, best = 0;; at = best) {
     double bestRatio = 0;
     for (unsigned i = 0; i < kNumRecomputeLevels; ++i) {
       double saved = static_cast<double>(levels[i].first - levels[at].first);
-      double ratio = saved / std::max(levels[i].second - levels[at].second, 1.0);
+      double ratio = saved / std::max(levels[i].second - levels[at].second, least);
       if (saved > 0 && ratio > bestRatio) {
         bestRatio = ratio;
         best = i;

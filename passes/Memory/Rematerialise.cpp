@@ -1,5 +1,6 @@
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/RecomputePolicy.h"
+#include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "passes/Memory/MemoryUtils.h"
 #include "passes/Memory/Passes.h"
@@ -50,7 +51,7 @@ FailureOr<RecomputePolicy> Rematerialise::getPolicy() {
 
 /// The stages of a program that have a backward half.
 static SmallVector<StageStash, 0> findStages(ProgramOp program, const ValueSources &sources,
-                                             bool gathersAgain) {
+                                             const MeshAxes &axes, bool gathersAgain) {
   SmallVector<StageStash, 0> stages;
   for (auto forward : program.getOps<TaskOp>()) {
     if (forward.getPhase() != "forward")
@@ -62,7 +63,7 @@ static SmallVector<StageStash, 0> findStages(ProgramOp program, const ValueSourc
       else if (task.getStage() == forward.getStage() && task.getPhase() == "weight")
         weight = task;
     if (backward || weight)
-      stages.emplace_back(program, sources, forward, backward, weight, gathersAgain);
+      stages.emplace_back(program, sources, axes, forward, backward, weight, gathersAgain);
   }
   return stages;
 }
@@ -118,8 +119,9 @@ static void noteLoops(ArrayRef<StageStash> stages) {
 
 LogicalResult Rematerialise::rematerialise(ProgramOp program, RecomputePolicy policy) {
   ValueSources sources(program);
+  MeshAxes axes(getMesh(getOperation()));
   bool gathersAgain = getOperation()->hasAttr(kGatherAgainAttr);
-  SmallVector<StageStash, 0> stages = findStages(program, sources, gathersAgain);
+  SmallVector<StageStash, 0> stages = findStages(program, sources, axes, gathersAgain);
   recordSavings(stages, policy);
   if (policy.kind == RecomputePolicy::None && !gathersAgain)
     return success();

@@ -1,14 +1,15 @@
 #include "passes/Memory/StageStash.h"
+#include "dialects/St/Sharding/OpWork.h"
 #include "passes/Memory/MemoryUtils.h"
 #include "passes/Memory/MinimumCut.h"
 
 using namespace mlir;
 using namespace mlir::st;
 
-StageStash::StageStash(ProgramOp program, const ValueSources &sources, TaskOp forward,
-                       TaskOp backward, TaskOp weight, bool gathersAgain)
-    : forward(forward, sources), backward(backward ? backward : weight), weight(weight),
-      gathersAgain(gathersAgain) {
+StageStash::StageStash(ProgramOp program, const ValueSources &sources, const MeshAxes &axes,
+                       TaskOp forward, TaskOp backward, TaskOp weight, bool gathersAgain)
+    : forward(forward, sources), axes(&axes), backward(backward ? backward : weight),
+      weight(weight), gathersAgain(gathersAgain) {
   findStashed(program);
   findDerived();
 }
@@ -84,7 +85,8 @@ bool StageStash::isAllowed(Operation *op, int64_t block, RecomputeLevel level) c
   llvm_unreachable("unknown level");
 }
 
-/// Random bits take some hundred operations an element, and other masks few.
+/// Random bits take some hundred operations an element, and other masks few: elementwise passes in
+/// f32.
 static constexpr double kCheapPasses = 16;
 
 bool StageStash::isDroppable(Value value, int64_t block, RecomputeLevel level) const {
@@ -102,10 +104,18 @@ bool StageStash::isDroppable(Value value, int64_t block, RecomputeLevel level) c
     return false;
   if (level == RecomputeLevel::Everything || forward.isAttention(op))
     return true;
-  double elements = static_cast<double>(cast<RankedTensorType>(value.getType()).getNumElements());
-  constexpr double costOfPass = 16; // of f32
+  ::st::proto::OpWork pass;
+  pass.set_type(::st::proto::F32);
+  pass.set_flops(static_cast<double>(cast<RankedTensorType>(value.getType()).getNumElements()));
   return getRecomputeCost(value, [&](Value other) { return isInStorage(other); }) <=
-         kCheapPasses * costOfPass * elements;
+         kCheapPasses * axes->costs().op(pass).device;
+}
+
+double StageStash::timeOf(Operation *op) const {
+  auto [it, isNew] = times.try_emplace(op, 0);
+  if (isNew)
+    it->second = timeInTask(op, *axes);
+  return it->second;
 }
 
 double StageStash::getRecomputeCost(ArrayRef<Value> values,
@@ -117,7 +127,7 @@ double StageStash::getRecomputeCost(ArrayRef<Value> values,
     Operation *op = worklist.pop_back_val().getDefiningOp();
     if (!op || isa<ReadOp>(op) || !seen.insert(op).second)
       continue;
-    cost += ForwardTask::getCost(op);
+    cost += timeOf(op);
     for (Value operand : op->getOperands())
       if (!isAtHand(operand))
         worklist.push_back(operand);

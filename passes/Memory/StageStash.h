@@ -1,6 +1,7 @@
 // What a stage's forward task keeps for its backward tasks, and what these can compute again.
 #pragma once
 
+#include "dialects/St/Sharding/TensorSharding.h"
 #include "passes/Memory/ForwardTask.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/StringSet.h"
@@ -22,15 +23,16 @@ struct StashChoice {
   llvm::SetVector<Value> dropped; ///< stashed before, computed again now
   llvm::SetVector<Value> added;   ///< kept in their place
   int64_t savedBytes = 0;         ///< for a micro-batch
-  double cost = 0;                ///< as ForwardTask::getCost has it
+  double cost = 0;                ///< of computing again, microseconds (timeInTask)
 };
 
 class StageStash {
 public:
   /// `weight` may be null; `backward` is the task that computes again: without a backward half of
   /// its own, the weight task. With `gathersAgain` activations are gathered again on every level.
-  StageStash(ProgramOp program, const ValueSources &sources, TaskOp forward, TaskOp backward,
-             TaskOp weight, bool gathersAgain);
+  /// The axes have to outlive it.
+  StageStash(ProgramOp program, const ValueSources &sources, const MeshAxes &axes, TaskOp forward,
+             TaskOp backward, TaskOp weight, bool gathersAgain);
 
   const ForwardTask &getForward() const { return forward; }
   TaskOp getBackward() const { return backward; }
@@ -65,7 +67,12 @@ private:
   void chooseInBlock(int64_t block, RecomputeLevel level, StashChoice &choice) const;
   double getRecomputeCost(ArrayRef<Value> values, function_ref<bool(Value)> isAtHand) const;
 
+  /// timeInTask of an op, found once.
+  double timeOf(Operation *op) const;
+
   ForwardTask forward;
+  const MeshAxes *axes;
+  mutable DenseMap<Operation *, double> times;
   TaskOp backward, weight;
   bool gathersAgain;
   DenseMap<Value, WriteOp> stashed; ///< that only the backward tasks of the stage read

@@ -1,6 +1,6 @@
 #include "passes/Memory/TaskGraph.h"
 #include "dialects/St/IR/ShardingUtils.h"
-#include "dialects/St/Sharding/OpCost.h"
+#include "dialects/St/Sharding/OpWork.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "passes/Memory/MemoryUtils.h"
 
@@ -17,84 +17,50 @@ static int64_t getNumBytes(ValueRange values) {
   return bytes;
 }
 
-static bool isProduct(Operation &op) {
-  return isa<stablehlo::DotGeneralOp, stablehlo::ConvolutionOp>(op);
+static void setTimes(TaskNode &node, const ::st::OpTime &time) {
+  node.time = time.total();
+  if (time.device > 0)
+    node.memoryShare = time.memory / time.device;
 }
 
-static void timeKernel(TaskNode &node, SpeedAttr speed) {
-  // Products read tiles of their operands more than once.
-  constexpr double again = 2.5;
-  auto kernel = cast<KernelOp>(node.op);
-  double products = 0;
-  for (Operation &op : kernel.getBody().front())
-    if (isProduct(op)) {
-      bool is16Bit = getElementTypeOrSelf(op.getOperand(0)).getIntOrFloatBitWidth() == 16;
-      int64_t rate = is16Bit ? speed.getFlops16PerNs() : speed.getFlopsPerNs();
-      products += estimateCost(&op) / static_cast<double>(rate);
-    }
-  double memory =
-      static_cast<double>(getNumBytes(kernel.getInputs()) + getNumBytes(kernel.getResults())) /
-      static_cast<double>(speed.getBytesPerNs());
-  double longer = std::max(products, memory);
-  node.fixedTime = static_cast<double>(speed.getKernelNs());
-  node.time = node.fixedTime + longer;
-  node.memoryShare = products > 0 ? std::min(1.0, again * memory / longer) : 1;
+static void timeKernel(TaskNode &node, const MeshAxes &axes) {
+  ::st::OpTime time = axes.costs().op(workOf(node.op));
+  node.fixedTime = time.host;
+  setTimes(node, time);
 }
 
-static double nsPerByteOf(ArrayRef<int64_t> bytesPerUs) {
-  double slowest = 0;
-  for (int64_t rate : bytesPerUs)
-    if (rate > 0)
-      slowest = std::max(slowest, 1000.0 / static_cast<double>(rate));
-  return slowest;
-}
-
-/// A ring of n sends what it moves n - 1 times in parts, a sum of everything twice. Bytes that are
-/// sent are read and written; where they are summed, another part is read, and of a scattered sum
-/// copied.
-static void timeLinkOp(TaskNode &node, SpeedAttr speed, MeshOp mesh) {
-  Operation *op = node.op;
-  ArrayRef<int64_t> rates = speed.getLinkBytesPerUs().asArrayRef();
-  auto bytes =
-      static_cast<double>(std::max(getNumBytes(op->getOperands()), getNumBytes(op->getResults())));
-  double members = 1, steps = 1, touched = 2, nsPerByte = nsPerByteOf(rates);
-  if (auto axes = op->getAttrOfType<ArrayAttr>("axes")) {
-    SmallVector<int64_t> along;
-    for (Attribute axis : axes) {
-      auto position = llvm::find(mesh.getAxisNames(), axis) - mesh.getAxisNames().begin();
-      members *= static_cast<double>(mesh.getAxisSizes()[position]);
-      along.push_back(rates[position]);
-    }
-    nsPerByte = nsPerByteOf(along);
-    if (isa<CollectivePermuteOp>(op))
-      members = 1;
-    else
-      steps = (members - 1) * (isa<AllReduceOp>(op) ? 2 : 1);
-    touched = isa<AllReduceOp>(op) ? 2.5 : isa<ReduceScatterOp>(op) ? 5 : 2;
+/// Of a message between groups the slowest link of the mesh counts.
+static void timeLinkOp(TaskNode &node, const MeshAxes &axes) {
+  if (node.op->hasAttr("axes")) {
+    node.fixedTime =
+        axes.costs()
+            .collective(kindOfCollective(node.op), /*bytes=*/0, groupOfCollective(node.op, axes))
+            .total();
+    setTimes(node, timeOfCollective(node.op, axes));
+    return;
   }
-  double moved = steps * bytes / members;
-  node.fixedTime = steps * static_cast<double>(speed.getLinkNs());
-  node.time = node.fixedTime + moved * nsPerByte;
-  if (node.time > 0)
-    node.memoryShare = touched * moved / static_cast<double>(speed.getBytesPerNs()) / node.time;
+  auto bytes = static_cast<double>(
+      std::max(getNumBytes(node.op->getOperands()), getNumBytes(node.op->getResults())));
+  ::st::OpTime time = axes.costs().memoryPass(2 * bytes, 0);
+  time.device = axes.costs().transfer(bytes, /*crossesNodes=*/true, /*sharers=*/1);
+  node.fixedTime = axes.costs().transfer(0, /*crossesNodes=*/true, /*sharers=*/1);
+  setTimes(node, time);
 }
 
 /// Whether a write puts a value where it has been made, most likely, and is no code then.
 static bool isMadeInPlace(WriteOp write) {
   Operation *maker = getRoot(write.getValue()).getDefiningOp();
-  return !write.getAccumulate() && !isa<ReadOp>(maker) && !movesOverLinks(maker);
+  return maker && !write.getAccumulate() && !isa<ReadOp>(maker) && !movesOverLinks(maker);
 }
 
 /// An op that is no kernel: a copy, or nothing.
-static void timeOther(TaskNode &node, SpeedAttr speed) {
+static void timeOther(TaskNode &node, const MeshAxes &axes) {
   auto write = dyn_cast<WriteOp>(node.op);
   if (isa<ReadOp, CaptureOp, stablehlo::ConstantOp, stablehlo::ReshapeOp>(node.op) ||
       (write && isMadeInPlace(write)))
     return;
-  node.time = static_cast<double>(speed.getKernelNs()) +
-              2 * static_cast<double>(getNumBytes(node.op->getOperands())) /
-                  static_cast<double>(speed.getBytesPerNs());
-  node.memoryShare = 1;
+  setTimes(node, axes.costs().memoryPass(
+                     2 * static_cast<double>(getNumBytes(node.op->getOperands())), /*launches=*/1));
 }
 
 // ---- edges --------------------------------------------------------------------------------------
@@ -182,41 +148,24 @@ void GraphBuilder::addEdges(int64_t number) {
   }
 }
 
-LogicalResult mlir::st::getSpeed(ModuleOp module, bool assume, SpeedAttr &speed) {
-  MeshOp mesh = getMesh(module);
-  size_t axes = mesh.getAxisSizes().size();
-  speed = module->getAttrOfType<SpeedAttr>(kSpeedAttr);
-  if (!speed && assume) {
-    SmallVector<int64_t> links(axes, 25000);
-    speed = SpeedAttr::get(module.getContext(), /*flopsPerNs=*/5000, /*flops16PerNs=*/20000,
-                           /*bytesPerNs=*/128, /*kernelNs=*/400,
-                           DenseI64ArrayAttr::get(module.getContext(), links), /*linkNs=*/800);
-  }
-  if (!speed || static_cast<size_t>(speed.getLinkBytesPerUs().size()) == axes)
-    return success();
-  return module.emitError() << "st.speed has " << speed.getLinkBytesPerUs().size()
-                            << " link_bytes_per_us, expected one for each of " << axes
-                            << " axes of the mesh";
-}
-
-TaskNode mlir::st::timeTaskOp(Operation *op, SpeedAttr speed, MeshOp mesh) {
+TaskNode mlir::st::timeTaskOp(Operation *op, const MeshAxes &axes) {
   TaskNode node;
   node.op = op;
   node.isLink = movesOverLinks(op);
   auto kernel = dyn_cast<KernelOp>(op);
   if (node.isLink)
-    timeLinkOp(node, speed, mesh);
+    timeLinkOp(node, axes);
   else if (!kernel)
-    timeOther(node, speed);
+    timeOther(node, axes);
   else if (getJoinedOffsets(kernel).empty()) // else its operands are made in their places
-    timeKernel(node, speed);
+    timeKernel(node, axes);
   return node;
 }
 
-SmallVector<TaskNode, 0> mlir::st::buildTaskGraph(Block &body, SpeedAttr speed, MeshOp mesh) {
+SmallVector<TaskNode, 0> mlir::st::buildTaskGraph(Block &body, const MeshAxes &axes) {
   SmallVector<TaskNode, 0> nodes;
   for (Operation &op : body)
-    nodes.push_back(timeTaskOp(&op, speed, mesh));
+    nodes.push_back(timeTaskOp(&op, axes));
   GraphBuilder builder(body, nodes);
   for (size_t number = 0; number < nodes.size(); ++number)
     builder.addEdges(static_cast<int64_t>(number));

@@ -245,7 +245,7 @@ static constexpr FactContract kContract = {{Fact::Mesh, Fact::Layout, Fact::Shar
                                            FactSet::from(Fact::Stages)};
 
 namespace {
-struct AssignStages : st::impl::AssignStagesBase<AssignStages> {
+struct AssignStages : mlir::st::impl::AssignStagesBase<AssignStages> {
   using AssignStagesBase::AssignStagesBase;
 
   void runOnOperation() override {
@@ -262,7 +262,7 @@ struct AssignStages : st::impl::AssignStagesBase<AssignStages> {
       return signalPassFailure();
     }
     MeshAxes axes(getMesh(module));
-    StageAnalysis analysis(function, getStageGroups(module));
+    StageAnalysis analysis(function, getStageGroups(module), axes);
     if (!analysis.getFault().empty()) {
       emitError(module.getLoc()) << analysis.getFault();
       return signalPassFailure();

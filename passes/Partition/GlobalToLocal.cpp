@@ -254,7 +254,7 @@ static constexpr FactContract kContract = {{Fact::Mesh, Fact::Shardings},
                                            FactSet::from(Fact::LocalTypes)};
 
 namespace {
-struct GlobalToLocal : st::impl::GlobalToLocalBase<GlobalToLocal> {
+struct GlobalToLocal : mlir::st::impl::GlobalToLocalBase<GlobalToLocal> {
   using GlobalToLocalBase::GlobalToLocalBase;
 
   void runOnOperation() override {

@@ -411,7 +411,7 @@ void Padder::run() {
 static constexpr FactContract kContract = {{Fact::Mesh}, FactSet::from(Fact::Shardings)};
 
 namespace {
-struct PadDimensions : st::impl::PadDimensionsBase<PadDimensions> {
+struct PadDimensions : mlir::st::impl::PadDimensionsBase<PadDimensions> {
   using PadDimensionsBase::PadDimensionsBase;
 
   void runOnOperation() override {

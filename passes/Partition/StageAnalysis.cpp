@@ -139,7 +139,7 @@ void StageAnalysis::cutForward() {
       ops.push_back(&op);
   }
   auto starts = function->getParentOfType<ModuleOp>()->getAttrOfType<ArrayAttr>(kStageStartsAttr);
-  SmallVector<int64_t> cut = starts ? cutAtStarts(ops, starts) : cutIntoStages(ops, stages);
+  SmallVector<int64_t> cut = starts ? cutAtStarts(ops, starts) : cutIntoStages(ops, stages, axes);
   for (auto [op, stage] : llvm::zip_equal(ops, cut)) {
     // Whatever the blocks say, values only flow forward.
     for (Value value : readsOf(op))
@@ -413,8 +413,8 @@ int64_t StageAnalysis::homeFor(BlockArgument argument, int64_t stage) const {
   return homes.find_first();
 }
 
-StageAnalysis::StageAnalysis(func::FuncOp function, ArrayRef<int64_t> groups)
-    : function(function), groups(groups), stages(groups.size()),
+StageAnalysis::StageAnalysis(func::FuncOp function, ArrayRef<int64_t> groups, const MeshAxes &axes)
+    : function(function), axes(axes), groups(groups), stages(groups.size()),
       terminator(function.front().getTerminator()) {
   for (BlockArgument argument : function.getArguments()) {
     auto result =

@@ -1,6 +1,7 @@
 // Who owns an op: the stages in which each op of a step is computed.
 #pragma once
 
+#include "dialects/St/Sharding/TensorSharding.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "llvm/ADT/SetVector.h"
 #include "llvm/ADT/SmallBitVector.h"
@@ -12,7 +13,7 @@ using StageSet = llvm::SmallBitVector;
 class StageAnalysis {
 public:
   /// `groups` says for each stage which device group runs it.
-  StageAnalysis(func::FuncOp function, ArrayRef<int64_t> groups);
+  StageAnalysis(func::FuncOp function, ArrayRef<int64_t> groups, const MeshAxes &axes);
 
   /// What is wrong with where the module's `st.stage_starts` say that stages begin; empty: nothing.
   StringRef getFault() const { return fault; }
@@ -55,6 +56,7 @@ private:
   StringRef roleOf(BlockArgument argument) const;
 
   mutable func::FuncOp function;
+  const MeshAxes &axes;
   SmallVector<int64_t> groups; ///< one a stage
   int64_t stages;
   std::string fault;

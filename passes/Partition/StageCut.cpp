@@ -1,5 +1,5 @@
 #include "passes/Partition/StageCut.h"
-#include "dialects/St/Sharding/OpCost.h"
+#include "dialects/St/Sharding/OpWork.h"
 #include "dialects/St/Sharding/ReshardPlan.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include <limits>
@@ -124,22 +124,53 @@ static SmallVector<int64_t> piecesOfBlocks(ArrayRef<Operation *> ops) {
   return blockOf;
 }
 
-SmallVector<int64_t> mlir::st::cutIntoStages(ArrayRef<Operation *> forward, int64_t stages) {
+/// Microseconds of an op on one of the devices that share it, with those of the sum over devices
+/// that it leaves to be made. Nothing is counted for the starts of either: which ops share a kernel
+/// is not known yet, and starts of collectives alone would outweigh all work of a small model.
+static double timeOf(Operation *op, const MeshAxes &axes) {
+  int64_t shards = 1;
+  double sums = 0;
+  for (Value result : op->getResults()) {
+    TensorSharding sharding = axes.read(result);
+    int64_t own = 1;
+    for (const Splits &splits : sharding.dims)
+      own *= shardCount(splits);
+    SmallVector<Axis> summed;
+    // An op whose operand is a sum already passes it on.
+    for (Axis axis : sharding.unreduced)
+      if (axis != kMicroAxis && llvm::any_of(op->getOperands(), [&](Value operand) {
+            return axes.read(operand).isSplitOver(axis);
+          }))
+        summed.push_back(axis);
+    auto type = dyn_cast<RankedTensorType>(result.getType());
+    if (type && !summed.empty())
+      sums += timeOfBytes("all_reduce",
+                          static_cast<double>(type.getNumElements() / own * elementBytes(type)),
+                          summed, axes);
+    shards = std::max(shards, own * axes.size(summed));
+  }
+  return axes.costs().op(workInKernel(op)).device / static_cast<double>(shards) + sums;
+}
+
+SmallVector<int64_t> mlir::st::cutIntoStages(ArrayRef<Operation *> forward, int64_t stages,
+                                             const MeshAxes &axes) {
   constexpr int64_t mostRuns = 500;
   auto countOf = [](ArrayRef<int64_t> pieces) {
     return pieces.empty() ? 0 : *std::max_element(pieces.begin(), pieces.end()) + 1;
   };
   SmallVector<int64_t> pieceOf = piecesOfBlocks(forward);
-  // An op without elements to compute takes a place too.
+  // An op without elements to compute takes a place too: that of one on a number.
   double least = 0;
   if (countOf(pieceOf) < stages) {
     pieceOf = joinOps(forward, std::max(mostRuns, stages));
-    least = 1;
+    ::st::proto::OpWork number;
+    number.set_flops(1);
+    least = axes.costs().op(number).device;
   }
   int64_t count = countOf(pieceOf);
   SmallVector<double> costs(count, 0);
   for (auto [op, piece] : llvm::zip_equal(forward, pieceOf))
-    costs[piece] += estimateCost(op) + least;
+    costs[piece] += timeOf(op, axes) + least;
   SmallVector<int64_t> runs = cutEvenly(costs, stages, bytesOfCuts(forward, pieceOf, count));
   SmallVector<int64_t> result;
   for (int64_t piece : pieceOf)

@@ -1,7 +1,7 @@
 // Forward ops cut into consecutive stages of about equal cost.
 #pragma once
 
-#include "mlir/IR/Operation.h"
+#include "dialects/St/Sharding/TensorSharding.h"
 
 namespace mlir::st {
 
@@ -11,9 +11,11 @@ namespace mlir::st {
 /// even. Where there are at least as many costs as parts, no run is empty.
 SmallVector<int64_t> cutEvenly(ArrayRef<double> costs, int64_t parts, ArrayRef<double> before = {});
 
-/// The stage of each forward op, given in program order, by what the ops cost and the bytes that
-/// cross a cut. Blocks (`st.block`) stay whole where there are at least as many as stages; an op
-/// without one goes with the block before it.
-SmallVector<int64_t> cutIntoStages(ArrayRef<Operation *> forward, int64_t stages);
+/// The stage of each forward op, given in program order, by the time that the ops take a device in
+/// their shardings, the bytes of sums over devices included, and the bytes that cross a cut. Blocks (`st.block`)
+/// stay whole where there are at least as many as stages; an op without one goes with the block
+/// before it.
+SmallVector<int64_t> cutIntoStages(ArrayRef<Operation *> forward, int64_t stages,
+                                   const MeshAxes &axes);
 
 } // namespace mlir::st

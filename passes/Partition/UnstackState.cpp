@@ -380,7 +380,7 @@ size_t Unstacking::run() {
 //===----------------------------------------------------------------------===//
 
 namespace {
-struct UnstackState : st::impl::UnstackStateBase<UnstackState> {
+struct UnstackState : mlir::st::impl::UnstackStateBase<UnstackState> {
   using UnstackStateBase::UnstackStateBase;
 
   void runOnOperation() override {

@@ -77,7 +77,7 @@ static LogicalResult checkSeeds(func::FuncOp function, const MeshAxes &axes) {
 static constexpr FactContract kContract = {{Fact::Mesh}, FactSet::from(Fact::Shardings)};
 
 namespace {
-struct PropagateShardings : st::impl::PropagateShardingsBase<PropagateShardings> {
+struct PropagateShardings : mlir::st::impl::PropagateShardingsBase<PropagateShardings> {
   using PropagateShardingsBase::PropagateShardingsBase;
 
   void runOnOperation() override {

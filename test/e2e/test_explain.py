@@ -98,16 +98,17 @@ def advice(folder):
 def links(folder):
     """On T10, whose chips have four clusters, replicas are further from each other than the shards of one."""
     model = st.write_json(folder / "model" / "config.json", st.SMALL_GPT2).parent
-    costs = {}
+    rates = {}
     for shards in (4, 8):
         parallel = st.write_json(folder / f"{shards}.json", {"mode": "sharding", "data": 2, "sharding_size": shards})
         done = st.check_run([*st.COMPILE, "-q", model, "--task=clm", "--batch=4", "--seq=32", "--target=dtu-t10",
                              f"--parallel={parallel}", "--compile-to=configured"])
-        found = re.search(r"st\.link_costs = array<f64: (\S+), (\S+)>", done.stdout)
-        costs[shards] = found and (float(found[1]), float(found[2]))
-    st.expect(costs[4] and costs[4][0] > 2 and costs[4][1] == 1, f"found {costs}")
-    st.expect(costs[8] is None or costs[8][0] >= 1, f"found {costs}")
-    return f"{costs[4][0]:.2f} times"
+        found = re.search(r"link_bytes_per_us = \[(\d+), (\d+)\]", done.stdout)
+        st.expect(found, "there are no rates of links")
+        rates[shards] = int(found[1]), int(found[2])
+    st.expect(rates[4][1] > 2 * rates[4][0], f"found {rates}")
+    st.expect(rates[8][1] >= rates[8][0] > 0, f"found {rates}")
+    return f"{rates[4][1] / rates[4][0]:.2f} times"
 
 
 def refusals(folder):

@@ -273,7 +273,30 @@ def depends_on_data(folder):
            "how long a step takes depends on its data", folder)
 
 
-CASES = [*((name, pages(name)) for name in LAYOUTS), ("72 devices", replayed), ("what if", what_if), ("names", names),
+def gpus(folder):
+    """Of GPUs the page has what commands cost: it adds up, is the binary's, and more bandwidth makes the step shorter."""
+    totals = {}
+    for target in ("cuda-sm_90", "cuda-sm_90-h200"):
+        layout = spec(tensor=2, stages=2, micro=4, schedule="1f1b", precision="bf16")
+        page, binary, said, command = compile_page(folder, GPT2, "clm", layout, 8, f"--target={target}")
+        stands_alone(page)
+        st.expect(f"on {target}. All times are predicted from costs of its commands" in page.text, page.text[:500])
+        st.expect(not {"engines", "links", "path"} & page.tables.keys(), f"sections {page.tables.keys()}")
+        st.expect(f"a step takes {page.total / 1e9:.3f} ms" in said, said)
+        prediction, = fields(mutated.Mutator(binary).program, "Executable", "prediction")
+        st.expect(fields(prediction, "Prediction", "picoseconds") == [page.total], "another prediction")
+        st.expect(page.figures["lower_bound"] < page.total < page.figures["serial_sum"], "bounds")
+        for row in page.figures["devices"]:
+            st.expect(sum(row["times"].values()) == page.total and min(row["times"].values()) >= 0, f"{row}")
+            st.expect(all(row["times"][name] > 0 for name in ("forward", "backward", "update", "collectives", "waiting")),
+                      f"{row}")
+        totals[target] = page.total
+    st.expect(totals["cuda-sm_90-h200"] < totals["cuda-sm_90"], f"{totals}")
+    refuse([*command, "-q", "--target=cuda-host"], "nothing is predicted", folder)
+    return ", ".join(f"{total / 1e9:.3f} ms" for total in totals.values())
+
+
+CASES = [*((name, pages(name)) for name in LAYOUTS), ("72 devices", replayed), ("GPUs", gpus), ("what if", what_if), ("names", names),
          ("refused", refused), ("time that depends on data", depends_on_data)]
 
 if __name__ == "__main__":

@@ -2,6 +2,7 @@
 
 #include "backends/common/ProgramToExecutable.h"
 #include "backends/cuda/IR/CudaDialect.h"
+#include "backends/cuda/codegen/Passes.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
@@ -138,6 +139,13 @@ proto::CudaKernel CommandLists::describe(size_t kernel) const {
     description.add_argument_bytes(bytesOf(type));
   for (int64_t alignment : grids[kernel].alignments)
     description.add_argument_alignments(alignment);
+  if (auto bytes = function->getAttrOfType<FloatAttr>(kBytesAttr))
+    description.set_bytes(bytes.getValueAsDouble());
+  if (auto flops = function->getAttrOfType<FloatAttr>(kProductFlopsAttr))
+    description.set_product_flops(flops.getValueAsDouble());
+  if (auto type = function->getAttrOfType<TypeAttr>(kProductTypeAttr))
+    if (auto binary = mlir::st::getBinaryType(type.getValue()))
+      description.set_product_type(*binary);
   return description;
 }
 

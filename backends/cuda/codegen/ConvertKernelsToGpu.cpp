@@ -63,6 +63,39 @@ FailureOr<const KernelLibrary::Entry *> KernelLibrary::get(st::KernelOp kernel,
   return bucket.back().get();
 }
 
+/// Says on the function what the kernel does. One that picks rows reads as many as it makes,
+/// whatever it picks them from.
+static void describeWork(st::KernelOp kernel, gpu::GPUFuncOp function) {
+  auto bytesOf = [](ValueRange values) {
+    double bytes = 0;
+    for (Value value : values)
+      if (auto type = dyn_cast<RankedTensorType>(value.getType()))
+        bytes += static_cast<double>(type.getNumElements()) *
+                 llvm::divideCeil(type.getElementType().getIntOrFloatBitWidth(), 8);
+    return bytes;
+  };
+  const double written = bytesOf(kernel->getResults()), read = bytesOf(kernel->getOperands());
+  double flops = 0;
+  Type type;
+  kernel->walk([&](stablehlo::DotGeneralOp dot) {
+    auto left = cast<RankedTensorType>(dot.getLhs().getType());
+    double contracted = 1;
+    for (int64_t dim : dot.getDotDimensionNumbers().getLhsContractingDimensions())
+      contracted *= static_cast<double>(left.getDimSize(dim));
+    flops += 2 * contracted *
+             static_cast<double>(cast<RankedTensorType>(dot.getType()).getNumElements());
+    type = left.getElementType();
+  });
+  Builder builder(kernel.getContext());
+  const bool picks = kernel.getKind() == "gather";
+  function->setAttr(kBytesAttr,
+                    builder.getF64FloatAttr(written + (picks ? std::min(read, written) : read)));
+  if (flops == 0)
+    return;
+  function->setAttr(kProductFlopsAttr, builder.getF64FloatAttr(flops));
+  function->setAttr(kProductTypeAttr, TypeAttr::get(type));
+}
+
 FailureOr<std::unique_ptr<KernelLibrary::Entry>> KernelLibrary::emit(st::KernelOp kernel,
                                                                      ArrayRef<Place> places) {
   using Generator = LogicalResult (*)(KernelEmitter &);
@@ -92,6 +125,7 @@ FailureOr<std::unique_ptr<KernelLibrary::Entry>> KernelLibrary::emit(st::KernelO
   auto function =
       gpu::GPUFuncOp::create(builder, kernel.getLoc(), name, builder.getFunctionType(types, {}));
   function->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
+  describeWork(kernel, function);
   KernelEmitter emitter(kernel, kernel.getBody().front(), function, alignments);
   if (failed(generator->second(emitter)))
     return failure();

@@ -19,6 +19,12 @@ constexpr llvm::StringLiteral kRankTableAttr = "cuda.rank_table";
 /// Of a module: bytes that a rank needs beside its arena.
 constexpr llvm::StringLiteral kScratchAttr = "cuda.scratch_bytes";
 
+/// Of a gpu.func: the bytes of memory that a launch reads and writes, the operations of matrix
+/// products in it (both f64), and the type of their operands.
+constexpr llvm::StringLiteral kBytesAttr = "cuda.bytes";
+constexpr llvm::StringLiteral kProductFlopsAttr = "cuda.product_flops";
+constexpr llvm::StringLiteral kProductTypeAttr = "cuda.product_type";
+
 #define GEN_PASS_DECL
 #include "backends/cuda/codegen/Passes.h.inc"
 

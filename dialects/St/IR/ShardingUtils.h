@@ -18,9 +18,6 @@ constexpr llvm::StringLiteral kStopGradientAttr = "st.stop_gradient";
 constexpr llvm::StringLiteral kGlobalTypeAttr = "st.global_type";
 /// Of an argument or result that was made larger so that it divides: its type before.
 constexpr llvm::StringLiteral kUnpaddedTypeAttr = "st.unpadded_type";
-/// Of a mesh: for each spatial axis how many times longer a byte takes along it than along the
-/// fastest (an array of f64); a target says it.
-constexpr llvm::StringLiteral kLinkCostsAttr = "st.link_costs";
 /// Of a module whose target is known: a SpeedAttr.
 constexpr llvm::StringLiteral kSpeedAttr = "st.speed";
 

@@ -22,7 +22,23 @@ void StDialect::initialize() {
       >();
 }
 
+/// Of each axis of the mesh one link.
+static LogicalResult verifySpeed(Operation *op, Attribute attribute) {
+  auto speed = dyn_cast<SpeedAttr>(attribute);
+  auto module = dyn_cast<ModuleOp>(op);
+  if (!speed || !module)
+    return op->emitError("expects ") << kSpeedAttr << " to be a #st.speed of a module";
+  MeshOp mesh = getMesh(module);
+  if (!mesh || static_cast<size_t>(speed.getLinkBytesPerUs().size()) == mesh.getAxisSizes().size())
+    return success();
+  return op->emitError() << kSpeedAttr << " has " << speed.getLinkBytesPerUs().size()
+                         << " link_bytes_per_us, expected one for each of "
+                         << mesh.getAxisSizes().size() << " axes of the mesh";
+}
+
 LogicalResult StDialect::verifyOperationAttribute(Operation *op, NamedAttribute attribute) {
+  if (attribute.getName() == kSpeedAttr)
+    return verifySpeed(op, attribute.getValue());
   if (attribute.getName() != kShardingAttr)
     return success();
   if (auto sharding = dyn_cast<ShardingAttr>(attribute.getValue()))

@@ -151,6 +151,7 @@ def St_SpeedAttr : St_Attr<"Speed", "speed"> {
   let parameters = (ins
     "int64_t":$flops_per_ns,
     "int64_t":$flops16_per_ns,
+    "int64_t":$vector_bytes_per_ns,
     "int64_t":$bytes_per_ns,
     "int64_t":$kernel_ns,
     "::mlir::DenseI64ArrayAttr":$link_bytes_per_us,
@@ -158,8 +159,9 @@ def St_SpeedAttr : St_Attr<"Speed", "speed"> {
   let assemblyFormat = "`<` struct(params) `>`";
   let description = [{
     Peaks that shared passes weigh ops by (`st.speed` of the module), not what a step is timed with:
-    operations of products in 32 and in 16 bits, bytes of device memory, the start of a kernel; along
-    each axis of the mesh the slowest link between neighbours of a ring, and the longest latency.
+    operations of products in 32 and in 16 bits, bytes of the results of elementwise ops, bytes of device
+    memory, the start of a kernel; along each axis of the mesh the slowest link between neighbours of a
+    ring, and the longest latency.
   }];
 }
 

@@ -1,4 +1,5 @@
 #include "dialects/St/Sharding/ChooseSharding.h"
+#include "dialects/St/Sharding/OpWork.h"
 #include "dialects/St/Sharding/ReshardPlan.h"
 #include "mlir/IR/Matchers.h"
 #include <limits>
@@ -13,21 +14,9 @@ using Linearity = ShardingRule::Linearity;
 
 constexpr double kImpossible = std::numeric_limits<double>::infinity();
 
-/// What the op's own work costs when nothing is split, in bytes sent meanwhile.
-static double workOf(Operation *op, const ShardingRule &rule) {
-  // Operations, and bytes of device memory, in the time of a byte on a link.
-  constexpr double flopsPerByte = 200, touch = 0.05;
-  double bytes = 0, iterations = 1;
-  auto add = [&](Value value) {
-    if (auto type = dyn_cast<RankedTensorType>(value.getType()))
-      bytes += static_cast<double>(type.getNumElements() * elementBytes(type));
-  };
-  llvm::for_each(op->getOperands(), add);
-  llvm::for_each(op->getResults(), add);
-  bool contracts = rule.linearity == Linearity::Separately && rule.linearOperands.size() == 2;
-  for (const Factor &factor : rule.factors)
-    iterations *= static_cast<double>(factor.size);
-  return touch * bytes + (contracts ? 2 * iterations / flopsPerByte : 0);
+/// What the op's own work costs when nothing is split.
+static double costOfWork(Operation *op, const ShardingRule &rule, const MeshAxes &axes) {
+  return axes.costs().op(workOf(op, rule)).device;
 }
 
 /// Whether a step moves parts between some of the axes as they are: no sum makes fewer of them.
@@ -69,7 +58,7 @@ static bool usesMicro(const OpSharding &how) {
 
 double mlir::st::costOf(Operation *op, const ShardingRule &rule, const OpSharding &how,
                         const ChoiceContext &context) {
-  double cost = workOf(op, rule) / static_cast<double>(shardCount(how));
+  double cost = costOfWork(op, rule, context.axes) / static_cast<double>(shardCount(how));
   if (context.isOfStep && usesMicro(how))
     cost *= static_cast<double>(context.axes.size(kMicroAxis));
   for (auto [i, operand] : llvm::enumerate(op->getOperands())) {

@@ -1,5 +1,7 @@
 #include "dialects/St/Sharding/ReshardCost.h"
+#include "dialects/St/Sharding/OpWork.h"
 #include "dialects/St/Sharding/ReshardPlan.h"
+#include "lib/Costs/Costs.h"
 #include "mlir/IR/BuiltinTypes.h"
 #include "mlir/IR/TypeUtilities.h"
 
@@ -35,16 +37,52 @@ int64_t mlir::st::bytesSent(const ReshardStep &step, int64_t elementBytes, const
   llvm_unreachable("all kinds are listed");
 }
 
+static absl::string_view getCollective(ReshardStep::Kind kind) {
+  switch (kind) {
+  case ReshardStep::ReduceScatter:
+    return "reduce_scatter";
+  case ReshardStep::AllReduce:
+    return "all_reduce";
+  case ReshardStep::AllToAll:
+    return "all_to_all";
+  case ReshardStep::AllGather:
+    return "all_gather";
+  case ReshardStep::CollectivePermute:
+    return "collective_permute";
+  default:
+    llvm_unreachable("moves no data");
+  }
+}
+
+static double timeOnFastestLink(double bytes, const MeshAxes &axes) {
+  auto transfer = [&](double sent) {
+    return axes.costs().transfer(sent, /*crossesNodes=*/false, /*sharers=*/1);
+  };
+  return transfer(bytes) - transfer(0);
+}
+
+/// Starts and latencies hide behind other work more often than bytes do: they decide between plans
+/// that send about as much.
+static double timeOfStart(const MeshAxes &axes) {
+  constexpr double kStartBytes = 512;
+  return timeOnFastestLink(kStartBytes, axes);
+}
+
 double mlir::st::stepCost(const ReshardStep &step, int64_t elementBytes, const MeshAxes &axes) {
-  // Bandwidth of memory in terms of that of links.
-  constexpr double touch = 0.05;
+  auto bytesOf = [&](int64_t elements) { return static_cast<double>(elements * elementBytes); };
   if (!step.movesData()) {
     bool isSlice = step.kind == ReshardStep::AllSlice || step.kind == ReshardStep::MicroSlice;
-    int64_t touched = isSlice ? step.elementsAfter : step.elementsBefore;
-    return touch * static_cast<double>(touched * elementBytes);
+    return axes.costs()
+        .memoryPass(bytesOf(isSlice ? step.elementsAfter : step.elementsBefore), 0)
+        .total();
   }
-  return kStartBytes +
-         axes.linkCost(step.axes) * static_cast<double>(bytesSent(step, elementBytes, axes));
+  bool isGather = step.kind == ReshardStep::AllGather;
+  double bytes = bytesOf(isGather ? step.elementsAfter : step.elementsBefore);
+  return timeOfStart(axes) + timeOfBytes(getCollective(step.kind), bytes, step.axes, axes);
+}
+
+double mlir::st::leastCost(double bytes, const MeshAxes &axes) {
+  return timeOfStart(axes) + timeOnFastestLink(bytes, axes);
 }
 
 double mlir::st::reshardCost(ArrayRef<ReshardStep> steps, int64_t elementBytes,

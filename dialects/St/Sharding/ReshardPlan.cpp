@@ -84,7 +84,7 @@ private:
 double Search::atLeast(const TensorSharding &sharding) const {
   int64_t missing = goalElements - moves.elements(sharding);
   auto cost = [&](double elements) {
-    return kStartBytes + elements * static_cast<double>(elementBytes);
+    return leastCost(elements * static_cast<double>(elementBytes), axes);
   };
   double growth = missing > 0 ? cost(static_cast<double>(missing)) : 0;
   if (moves.needsNoCollective(sharding))

@@ -1,5 +1,6 @@
 #include "dialects/St/Sharding/TensorSharding.h"
 #include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/Sharding/OpWork.h"
 #include "dialects/St/Sharding/ReshardPlans.h"
 
 using namespace mlir;
@@ -65,20 +66,33 @@ MeshAxes::MeshAxes(MeshOp mesh) {
   for (Axis axis = 0; axis < count(); ++axis)
     if (sizes[axis] > 1)
       usedAxes.push_back(axis);
-  linkCosts.assign(sizes.size(), 1.0);
-  if (auto costs = mesh->getAttrOfType<DenseF64ArrayAttr>(kLinkCostsAttr);
-      costs && costs.size() + 1 == count())
-    llvm::copy(costs.asArrayRef(), linkCosts.begin() + 1);
+  auto module = mesh->getParentOfType<ModuleOp>();
+  if (auto speed = module ? module->getAttrOfType<SpeedAttr>(kSpeedAttr) : SpeedAttr())
+    llvm::append_range(linkRates, speed.getLinkBytesPerUs().asArrayRef());
+  targetCosts = makeCosts(mesh);
   planned = std::make_unique<ReshardPlans>();
 }
 
 MeshAxes::~MeshAxes() = default;
 
-double MeshAxes::linkCost(ArrayRef<Axis> axes) const {
-  double slowest = 1;
-  for (Axis axis : axes)
-    slowest = std::max(slowest, linkCosts[axis]);
-  return slowest;
+::st::GroupPlacement MeshAxes::placeGroup(ArrayRef<Axis> axes) const {
+  ::st::GroupPlacement group;
+  group.ranks = static_cast<int>(size(axes));
+  std::optional<int64_t> slowest;
+  for (Axis axis : axes) {
+    if (axis == kMicroAxis || sizes[axis] == 1)
+      continue;
+    const int link = static_cast<int>(axis) - 1;
+    // Ranks along an axis without links share a device, and none of them waits for another one's.
+    const int64_t rate = linkRates.empty() || linkRates[link] == 0
+                             ? std::numeric_limits<int64_t>::max()
+                             : linkRates[link];
+    if (!slowest || rate < *slowest) {
+      slowest = rate;
+      group.link = link;
+    }
+  }
+  return group;
 }
 
 std::optional<Axis> MeshAxes::lookup(StringAttr name) const {

@@ -3,6 +3,11 @@
 
 #include "dialects/St/IR/StDialect.h"
 #include "dialects/St/Sharding/Splits.h"
+#include "lib/Timing/GroupPlacement.h"
+
+namespace st {
+class Costs;
+}
 
 namespace mlir::st {
 
@@ -37,7 +42,8 @@ struct TensorSharding {
 
 class ReshardPlans;
 
-/// The axes of a mesh by number, what their links cost, and the reshards planned over them.
+/// The axes of a mesh by number, the costs of the mesh's target, and the reshards planned over
+/// them.
 class MeshAxes {
 public:
   explicit MeshAxes(MeshOp mesh);
@@ -55,9 +61,10 @@ public:
   int64_t size(ArrayRef<Axis> axes) const;
   ArrayAttr namesOf(ArrayRef<Axis> axes) const;
 
-  /// How many times longer than along the fastest axis of the mesh a byte takes along these, the
-  /// slowest of them counting: as kLinkCostsAttr says, else 1.
-  double linkCost(ArrayRef<Axis> axes) const;
+  /// On a device of the target: OpWork.h says which.
+  const ::st::Costs &costs() const { return *targetCosts; }
+  /// The devices along these axes, as `costs` take them: the slowest links count.
+  ::st::GroupPlacement placeGroup(ArrayRef<Axis> axes) const;
 
   /// The plans of planReshard.
   ReshardPlans &plans() const { return *planned; }
@@ -72,7 +79,8 @@ private:
   SmallVector<StringAttr> names;
   SmallVector<int64_t> sizes;
   SmallVector<Axis> usedAxes;
-  SmallVector<double> linkCosts;
+  SmallVector<int64_t> linkRates; ///< of each spatial axis, bytes a microsecond; empty if unknown
+  std::unique_ptr<::st::Costs> targetCosts;
   std::unique_ptr<ReshardPlans> planned;
 };
 

@@ -100,6 +100,7 @@ private:
   StepTime time;
   TrainerState trainer;
   double hostSeconds = 0;
+  std::vector<double> stepSeconds; ///< of each step, reading its batch aside
   int64_t stepsRun = 0;
   int64_t lastStep = 0;   // as far as the run knows before it runs
   int64_t savedStep = -1; // of the newest checkpoint of `series`
@@ -399,6 +400,7 @@ absl::Status Trainer::runStep(int64_t step) {
     report.simulatedPicoseconds = time.total;
   report.hostSeconds = watch.seconds();
   hostSeconds += report.hostSeconds;
+  stepSeconds.push_back(report.hostSeconds - report.dataSeconds);
   ++stepsRun;
   trainer.step = step;
   return log ? log->write(report, trainer.examples) : absl::OkStatus();
@@ -409,7 +411,7 @@ absl::Status Trainer::printSummary() {
   if (!executable->isSimulated())
     return printResult(
         absl::StrFormat("avg_step_fps host %.6g\n", static_cast<double>(stepsRun) / hostSeconds) +
-        printMemory(program));
+        printMemory(program) + compareMeasured(program, stepSeconds));
   std::string text = absl::StrFormat("avg_step_fps simulated %.6g",
                                      kPicosecondsPerSecond / static_cast<double>(time.total));
   if (stepsRun > 0)

@@ -17,7 +17,7 @@ namespace {
 class CountedCosts : public Costs {
 public:
   OpTime op(const proto::OpWork &) const override { return {}; }
-  OpTime collective(const std::string &kind, double bytes,
+  OpTime collective(absl::string_view kind, double bytes,
                     const GroupPlacement &placement) const override {
     const double n = placement.ranks, share = (n - 1) / n * (kind == "all_reduce" ? 2 : 1);
     return {0, share * bytes};

@@ -24,9 +24,17 @@ protected:
     context.loadDialect<StDialect, func::FuncDialect, stablehlo::StableHLODialect>();
   }
 
-  /// A mesh, and a tensor type of f32, that the plans of a test are for.
-  void use(StringRef mesh, ArrayRef<int64_t> shape) {
-    module = parseSourceString<ModuleOp>(("st.mesh @mesh <" + mesh).str(), &context);
+  /// A mesh, and a tensor type of f32, that the plans of a test are for. `links`, if given: bytes a
+  /// microsecond along each axis.
+  void use(StringRef mesh, ArrayRef<int64_t> shape, StringRef links = "") {
+    std::string speed;
+    if (!links.empty())
+      speed = ("attributes {st.speed = #st.speed<flops_per_ns = 1, flops16_per_ns = 1, "
+               "vector_bytes_per_ns = 1, bytes_per_ns = 1, kernel_ns = 0, link_bytes_per_us = [" +
+               links + "], link_ns = 0>}")
+                  .str();
+    module = parseSourceString<ModuleOp>(
+        ("module " + Twine(speed) + " { st.mesh @mesh <" + mesh + "}").str(), &context);
     axes = std::make_unique<MeshAxes>(*module->getOps<MeshOp>().begin());
     type = RankedTensorType::get(shape, Float32Type::get(&context));
   }
@@ -114,7 +122,7 @@ TEST_F(ReshardPlanTest, SlowLinksAreAvoided) {
   use("[\"x\"=2, \"y\"=2], micro=1>", {256, 256});
   StringRef from = "[{\"x\"}, {}], unreduced = sum [\"y\"]", to = "[{}, {}]";
   EXPECT_EQ(kinds(from, to), (Kinds{Kind::AllReduce, Kind::AllGather}));
-  use("[\"x\"=2, \"y\"=2], micro=1> {st.link_costs = array<f64: 1.0, 8.0>}", {256, 256});
+  use("[\"x\"=2, \"y\"=2], micro=1>", {256, 256}, "8, 1");
   // Over the slow axis a quarter less is sent where the fast one is gathered last.
   const ReshardPlan *plan = planReshard(read(from), read(to), type, *axes);
   EXPECT_EQ(plan->front().axes[0], 2);

@@ -1,0 +1,35 @@
+// What the commands of a program for GPUs cost.
+#ifndef ST_DRIVER_GPUCOMMANDCOSTS_H
+#define ST_DRIVER_GPUCOMMANDCOSTS_H
+
+#include "lib/Costs/Costs.h"
+#include "lib/Proto/executable.pb.h"
+
+#include "absl/status/statusor.h"
+
+#include <optional>
+#include <vector>
+
+namespace mlir::st {
+
+/// A command as a clock sees it. Loops are the commands in them.
+struct TimedCommand {
+  enum Kind { Kernel, Exchange, Send, Receive };
+  Kind kind = Kernel;
+  bool aside = false, waits = false; ///< as those of a CudaCommand
+  double us = 0;                     ///< of a kernel; of a message the copy on this device
+  double bytes = 0;                  ///< of a message; of an exchange those of a piece
+  bool isSame = false;               ///< of an exchange: all members get the same piece
+  int64_t first = 0, count = 0;      ///< members of an exchange, in the rank's table
+  int64_t peer = 0, channel = 0;     ///< of a message
+};
+
+/// The commands of a task; nothing where how often a loop runs depends on data. InvalidArgument
+/// where the task cannot be read.
+absl::StatusOr<std::optional<std::vector<TimedCommand>>>
+timeCommands(const ::st::proto::Task &task, const ::st::proto::CudaCode &code,
+             const ::st::Costs &costs);
+
+} // namespace mlir::st
+
+#endif // ST_DRIVER_GPUCOMMANDCOSTS_H
