@@ -25,7 +25,7 @@ TRANSCENDENTAL = {"exp", "expm1", "log", "log1p", "logistic", "tanh", "sqrt", "r
 # How many operands an op takes: one, if it does not stand here.
 OPERANDS = {"iota": 0, "fill": 0, "select": 3, "clamp": 3, "mul_add": 3} | dict.fromkeys(
     ["add", "sub", "mul", "div", "max", "min", "pow", "rem", "and", "or", "xor", "shl", "shr_logical", "shr_arith",
-     "rotl", "eq", "ne", "lt", "le", "gt", "ge"], 2)
+     "rotl", "mul_high", "eq", "ne", "lt", "le", "gt", "ge"], 2)
 
 
 class Refused(Exception):

@@ -3,8 +3,8 @@
 #include "lib/Frontend/Frontend.h"
 
 #include "dialects/StableHLO/ChloOps.h"
+#include "lib/Frontend/DropoutMask.h"
 #include "lib/Frontend/ModelBuilder.h"
-#include "lib/Frontend/Threefry.h"
 
 using namespace mlir;
 using namespace mlir::st;
@@ -50,7 +50,7 @@ static int64_t sequenceOf(const ModelConfig &config, std::optional<int64_t> give
 }
 
 /// Whether dropout can number the elements of a tensor.
-static bool hasRandomWords(ArrayRef<int64_t> shape) {
+static bool hasMask(ArrayRef<int64_t> shape) {
   double slices = 1;
   for (int64_t size : shape.take_front(randomSliceDims(shape)))
     slices *= static_cast<double>(size);
@@ -77,7 +77,7 @@ static LogicalResult checkSizes(MLIRContext *context, const ModelConfig &config,
   const SmallVector<int64_t> scores = {batch, config.headCount, sequence, sequence},
                              hidden = {batch, sequence, config.hiddenSize};
   for (ArrayRef<int64_t> shape : {ArrayRef(scores), ArrayRef(hidden)})
-    if (!hasRandomWords(shape))
+    if (!hasMask(shape))
       return error() << "batch of " << batch << " sequences of " << sequence
                      << " tokens: expected tensors of at most " << kMaxRandomSlices << " slices of "
                      << kMaxSliceElements << " elements between layers";

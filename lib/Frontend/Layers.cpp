@@ -1,8 +1,8 @@
 //===- Layers.cpp - The layers that models are made of --------------------===//
 
 #include "dialects/St/IR/ShardingUtils.h"
+#include "lib/Frontend/DropoutMask.h"
 #include "lib/Frontend/ModelBuilder.h"
-#include "lib/Frontend/Threefry.h"
 #include <cmath>
 #include <limits>
 
@@ -161,11 +161,13 @@ Value ModelBuilder::dropout(Value x, double probability) {
     return x;
   Scope scope(*this, "dropout");
   ArrayRef<int64_t> shape = emit.shapeOf(x);
-  Value words = emitRandomWords(emit, rngKey(), dropoutSites++, shape);
-  double threshold =
-      std::min(std::round(std::ldexp(probability, 32)), static_cast<double>(UINT32_MAX));
-  Value keep = emit.compare(ComparisonDirection::GE, words, emit.splatLike(words, threshold));
-  return emit.select(keep, emit.scale(x, 1.0 / (1.0 - probability)), emit.zerosLike(x));
+  const uint32_t rate = roundDropoutRate(probability);
+  if (rate == 0)
+    return x;
+  Value keep = emitDropoutMask(emit, rngKey(), dropoutSites++, shape, rate);
+  // By the rate as it is rounded, so that the mean stays what it is.
+  const double kept = 1.0 - std::ldexp(static_cast<double>(rate), -16);
+  return emit.select(keep, emit.scale(x, 1.0 / kept), emit.zerosLike(x));
 }
 
 //===----------------------------------------------------------------------===//

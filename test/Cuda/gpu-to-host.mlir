@@ -1,5 +1,6 @@
 // RUN: st-opt --gpu-to-host %s | FileCheck %s
 // RUN: st-opt --gpu-to-host=descending %s | FileCheck %s --check-prefix=DOWN
+// RUN: st-opt --gpu-to-host=approximation-error=0.25 %s | FileCheck %s --check-prefix=OFF
 
 // Two segments around a barrier: the number that lives across has an array, the constant stands once.
 
@@ -78,6 +79,23 @@ module attributes {gpu.container_module} {
       %d = nvgpu.mma.sync(%a, %b, %c) {mmaShape = [16, 8, 16]}
           : (vector<4x2xbf16>, vector<2x2xbf16>, vector<2x2xf32>) -> vector<2x2xf32>
       memref.store %d, %z[%t] : memref<32xvector<2x2xf32>>
+      gpu.return
+    }
+    // What a GPU approximates: 2^x by a polynomial, zero below the least normal number, and as far off as asked for.
+    // CHECK-LABEL: func.func private @approximate(
+    // CHECK-NOT: 1.250000e+00
+    // CHECK: math.fma
+    // CHECK: arith.constant 1.17549435E-38 : f32
+    // CHECK-NOT: cuda.approximate
+    // CHECK: memref.store
+    // OFF-LABEL: func.func private @approximate(
+    // OFF-DAG: arith.constant 1.250000e+00 : f32
+    // OFF-DAG: arith.constant 7.500000e-01 : f32
+    gpu.func @approximate(%x: memref<64xf32>) kernel attributes {known_block_size = array<i32: 64, 1, 1>} {
+      %t = gpu.thread_id x
+      %0 = memref.load %x[%t] : memref<64xf32>
+      %1 = cuda.approximate exp2 %0 : f32
+      memref.store %1, %x[%t] : memref<64xf32>
       gpu.return
     }
   }

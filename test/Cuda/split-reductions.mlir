@@ -5,16 +5,16 @@
 // NONE-COUNT-10: st.kernel
 // NONE-NOT: st.kernel
 
-// 16 blocks make 1024 sums, by 512 steps of each thread: 32 parts give 4 blocks to each of 132 multiprocessors. Two of
+// 16 blocks make 1024 sums, by 512 steps of each thread: 64 parts leave 8 steps. Two of
 // 16 bits are rounded once. What is done to the sums goes behind the parts.
 // CHECK-LABEL: func.func @columns
-// CHECK: %[[V:.*]] = stablehlo.reshape %arg0 : (tensor<8x512x1024xbf16>) -> tensor<8x4x128x1024xbf16>
-// CHECK: %[[W:.*]] = stablehlo.reshape %arg1 : (tensor<8x512xf32>) -> tensor<8x4x128xf32>
-// CHECK: %[[P:.*]]:2 = st.kernel "reduce" (%[[A:.*]] = %[[V]] : {{.*}}, %[[B:.*]] = %[[W]] : {{.*}}, %[[C:.*]] = %arg2 : tensor<1024xf32>) -> (tensor<8x4x1024xf32>, tensor<8x4x1024xf32>)
-// CHECK: stablehlo.broadcast_in_dim %[[B]], dims = [0, 1, 2] : (tensor<8x4x128xf32>) -> tensor<8x4x128x1024xf32>
-// CHECK: stablehlo.broadcast_in_dim %[[C]], dims = [3] : (tensor<1024xf32>) -> tensor<8x4x128x1024xf32>
-// CHECK: stablehlo.reduce({{.*}}) applies stablehlo.add across dimensions = [2] : (tensor<8x4x128x1024xf32>, tensor<f32>) -> tensor<8x4x1024xf32>
-// CHECK: %[[X:.*]] = stablehlo.convert %[[A]] : (tensor<8x4x128x1024xbf16>) -> tensor<8x4x128x1024xf32>
+// CHECK: %[[V:.*]] = stablehlo.reshape %arg0 : (tensor<8x512x1024xbf16>) -> tensor<8x8x64x1024xbf16>
+// CHECK: %[[W:.*]] = stablehlo.reshape %arg1 : (tensor<8x512xf32>) -> tensor<8x8x64xf32>
+// CHECK: %[[P:.*]]:2 = st.kernel "reduce" (%[[A:.*]] = %[[V]] : {{.*}}, %[[B:.*]] = %[[W]] : {{.*}}, %[[C:.*]] = %arg2 : tensor<1024xf32>) -> (tensor<8x8x1024xf32>, tensor<8x8x1024xf32>)
+// CHECK: stablehlo.broadcast_in_dim %[[B]], dims = [0, 1, 2] : (tensor<8x8x64xf32>) -> tensor<8x8x64x1024xf32>
+// CHECK: stablehlo.broadcast_in_dim %[[C]], dims = [3] : (tensor<1024xf32>) -> tensor<8x8x64x1024xf32>
+// CHECK: stablehlo.reduce({{.*}}) applies stablehlo.add across dimensions = [2] : (tensor<8x8x64x1024xf32>, tensor<f32>) -> tensor<8x8x1024xf32>
+// CHECK: %[[X:.*]] = stablehlo.convert %[[A]] : (tensor<8x8x64x1024xbf16>) -> tensor<8x8x64x1024xf32>
 // CHECK: stablehlo.reduce(%[[X]] {{.*}}) applies stablehlo.add across dimensions = [2]
 // CHECK: %[[R:.*]]:2 = st.kernel "reduce" (%[[C:.*]] = %arg2 : {{.*}}, %[[S:.*]] = %[[P]]#0 : {{.*}}, %[[T:.*]] = %[[P]]#1 : {{.*}}) -> (tensor<1024xf32>, tensor<1024xbf16>)
 // CHECK-DAG: %[[SUM:.*]] = stablehlo.reduce(%[[S]] {{.*}}) applies stablehlo.add across dimensions = [0, 1]
@@ -40,10 +40,10 @@ func.func @columns(%0: tensor<8x512x1024xbf16>, %1: tensor<8x512xf32>, %2: tenso
   return %k#0, %k#1 : tensor<1024xf32>, tensor<1024xbf16>
 }
 
-// Where divisors are far from what is wanted, rather more parts than fewer. Parts begin with what changes nothing.
+// Divisors may be far from what is wanted. Parts begin with what changes nothing.
 // CHECK-LABEL: func.func @vocabulary
-// CHECK: %[[V:.*]] = stablehlo.reshape %arg0 : (tensor<30522x1024xf32>) -> tensor<5087x6x1024xf32>
-// CHECK: %[[P:.*]] = st.kernel "reduce" (%{{.*}} = %[[V]] : {{.*}}) -> tensor<5087xf32>
+// CHECK: %[[V:.*]] = stablehlo.reshape %arg0 : (tensor<30522x1024xf32>) -> tensor<10174x3x1024xf32>
+// CHECK: %[[P:.*]] = st.kernel "reduce" (%{{.*}} = %[[V]] : {{.*}}) -> tensor<10174xf32>
 // CHECK: %[[LOWEST:.*]] = stablehlo.constant dense<0xFF800000> : tensor<f32>
 // CHECK: stablehlo.reduce({{.*}} init: %[[LOWEST]]) applies stablehlo.maximum across dimensions = [1, 2]
 // CHECK: st.kernel "reduce" (%[[A:.*]] = %[[P]] : {{.*}}) -> tensor<f32>

@@ -4,7 +4,7 @@
 
 A case is the text of st.kernels, mostly of one, whose operands are %0, %1, ...: the arguments of a function that the
 interpreter runs as it is, st-dtu-run on a simulated cluster (backend dtu), st-cuda-host-run as the kernels for a GPU
-that were lowered to the host (backend cuda).
+that were lowered to the host (backends cuda and cuda-off).
 """
 
 import re
@@ -53,7 +53,9 @@ def values(types, rng, limits):
 
 # cuBLASLt rounds a product in 16 bits and what it adds to it once, the interpreter after each op.
 ROUNDED_ONCE = {("cuda", "shared_bf16"), ("cuda", "gelu_bf16"), ("cuda", "gelu_gradient_f16")}
-BACKENDS = {"dtu": ["st-dtu-run", "--shuffles=3"], "cuda": ["st-cuda-host-run"]}
+# "cuda-off": what a GPU approximates is as far off as its maker allows.
+BACKENDS = {"dtu": ["st-dtu-run", "--shuffles=3"], "cuda": ["st-cuda-host-run"],
+            "cuda-off": ["st-cuda-host-run", f"--approximation-error={2.0 ** -22}"]}
 
 
 def run_case(backend, name, text, inputs, tolerance, limits):

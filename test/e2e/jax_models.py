@@ -34,18 +34,19 @@ ACTIVATIONS = {
 }
 
 
-def threefry(key, first, second, rounds=13):
-    """The two words of a block of Threefry-2x32 (Salmon et al., SC 2011), elementwise."""
-    schedule = [key[0], key[1], key[0] ^ key[1] ^ jnp.uint32(0x1BD11BDA)]
-    x = [first + schedule[0], second + schedule[1]]
-    for done in range(1, rounds + 1):
-        left = (13, 15, 26, 6, 17, 29, 16, 24)[(done - 1) % 8]
-        x[0] = x[0] + x[1]
-        x[1] = (x[1] << left | x[1] >> (32 - left)) ^ x[0]
-        if done % 4 == 0:
-            group = done // 4
-            x = [x[0] + schedule[group % 3], x[1] + schedule[(group + 1) % 3] + jnp.uint32(group)]
-    return x
+def multiply_high(x, factor):
+    """The upper word of the product of 32-bit words, by halves: JAX has no wider integers by default."""
+    low, high, factor_low, factor_high = x & 0xFFFF, x >> 16, jnp.uint32(factor & 0xFFFF), jnp.uint32(factor >> 16)
+    middle = high * factor_low + (low * factor_low >> 16)
+    return high * factor_high + (middle >> 16) + (low * factor_high + (middle & 0xFFFF) >> 16)
+
+
+def philox(key, first, second, rounds=7):
+    """The two words of a block of Philox-2x32 (Salmon et al., SC 2011), elementwise."""
+    for i in range(rounds):
+        round_key = key + jnp.uint32(i * 0x9E3779B9 & 0xFFFFFFFF)
+        first, second = (multiply_high(first, 0xD256D193) ^ round_key ^ second, first * jnp.uint32(0xD256D193))
+    return first, second
 
 
 class Dropout:
@@ -58,12 +59,22 @@ class Dropout:
     def __call__(self, x, probability):
         if self.key is None or probability == 0:
             return x
-        is_second = jnp.broadcast_to(jnp.arange(x.shape[-1]) % 16 >= 8, x.shape)
+        rate = round(probability * 2**16)
+        rows, columns = (jnp.broadcast_to(position, x.shape) for position in positions_of(x.shape))
+        below, behind = rows % 16 >= 8, columns % 16 >= 8
         index = jnp.arange(x.size, dtype=jnp.uint32).reshape(x.shape)
-        first, second = threefry(self.key, jnp.uint32(self.site), jnp.where(is_second, index - 8, index))
-        keep = jnp.where(is_second, second, first) >= jnp.uint32(round(probability * 2**32))
+        index = index - jnp.where(behind, 8, 0) - jnp.where(below, 8 * x.shape[-1], 0)
+        key = self.key[0] + jnp.uint32(0xBB67AE85) * self.key[1]
+        words = philox(key, jnp.uint32(self.site), index.astype(jnp.uint32), rounds=8)
+        word = jnp.where(behind, words[1], words[0])
+        keep = jnp.where(below, word & 0xFFFF, word >> 16) >= jnp.uint32(rate)
         self.site += 1
-        return jnp.where(keep, x / (1 - probability), 0)
+        return jnp.where(keep, x / (1 - rate / 2**16), 0)
+
+
+def positions_of(shape):
+    """Of each element of a tensor, row and column."""
+    return jnp.arange(shape[-2])[:, None] if len(shape) > 1 else 0, jnp.arange(shape[-1])
 
 
 def layer_norm(parameters, name, x, epsilon):

@@ -32,7 +32,7 @@ public:
   explicit HostRun(ModuleOp module) : module(module) {}
 
   LogicalResult prepare();
-  LogicalResult lower(bool descending);
+  LogicalResult lower(const HostRunOptions &options);
   LogicalResult execute(const ref::NamedTensors &inputs);
   ref::NamedTensors results();
 
@@ -84,12 +84,12 @@ LogicalResult HostRun::prepare() {
   return success();
 }
 
-LogicalResult HostRun::lower(bool descending) {
+LogicalResult HostRun::lower(const HostRunOptions &options) {
   PassManager kernels(module.getContext());
-  if (failed(parsePassPipeline("convert-kernels-to-gpu,gpu-to-host{descending=" +
-                                   std::string(descending ? "true" : "false") + "}",
-                               kernels)) ||
-      failed(kernels.run(module)))
+  std::string passes =
+      llvm::formatv("convert-kernels-to-gpu,gpu-to-host{{descending={0} approximation-error={1:e}}",
+                    options.descending ? "true" : "false", options.approximationError);
+  if (failed(parsePassPipeline(passes, kernels)) || failed(kernels.run(module)))
     return failure();
   for (auto task : program.getBody().getOps<TaskOp>()) {
     auto name = task->getAttrOfType<FlatSymbolRefAttr>(cuda::kFunctionAttr);
@@ -190,13 +190,13 @@ ref::NamedTensors HostRun::results() {
 }
 
 FailureOr<ref::NamedTensors> mlir::st::runOnHost(ModuleOp module, const ref::NamedTensors &inputs,
-                                                 bool descending) {
+                                                 const HostRunOptions &options) {
   llvm::InitializeNativeTarget();
   llvm::InitializeNativeTargetAsmPrinter();
   registerBuiltinDialectTranslation(*module.getContext());
   registerLLVMDialectTranslation(*module.getContext());
   HostRun run(module);
-  if (failed(run.prepare()) || failed(run.lower(descending)) || failed(run.execute(inputs)))
+  if (failed(run.prepare()) || failed(run.lower(options)) || failed(run.execute(inputs)))
     return failure();
   return run.results();
 }

@@ -7,12 +7,17 @@
 
 namespace mlir::st {
 
+struct HostRunOptions {
+  bool descending = false;       ///< the last thread and block first
+  double approximationError = 0; ///< of what a GPU approximates, relative
+};
+
 /// Generates kernels, lowers them to the host and runs a step with `inputs` as inputs and states.
-/// `descending`: the last thread and block first. The module, planned programs, is consumed; it
-/// must be of one program on one device with one micro-batch. Results are the outputs, and the
-/// states that a task writes. Fails with a diagnostic.
+/// The module, planned programs, is consumed; it must be of one program on one device with one
+/// micro-batch. Results are the outputs, and the states that a task writes. Fails with a
+/// diagnostic.
 FailureOr<ref::NamedTensors> runOnHost(ModuleOp module, const ref::NamedTensors &inputs,
-                                       bool descending);
+                                       const HostRunOptions &options);
 
 } // namespace mlir::st
 

@@ -23,6 +23,9 @@ struct Options {
                               cl::Required};
   cl::opt<std::string> outputs{"outputs", cl::desc("safetensors file for states and outputs"),
                                cl::Required};
+  cl::opt<double> approximationError{
+      "approximation-error", cl::init(0),
+      cl::desc("how far off, relatively, is what a GPU approximates, up or down (default: 0)")};
 };
 } // namespace
 
@@ -48,17 +51,17 @@ static LogicalResult runModule(const Options &options, ModuleOp module) {
     PassManager split(module.getContext());
     if (failed(parsePassPipeline(
             "split-products,fuse-epilogues,split-chains,fuse-transposes,sink-conversions,"
-            "split-reductions{cores=108},lift-constants",
+            "split-reductions{cores=108},invert-divisors,lift-constants",
             split)) ||
         failed(split.run(module)))
       return failure();
   }
   mlir::st::completePrograms(module);
   OwningOpRef<ModuleOp> copy = module.clone();
-  auto results = mlir::st::runOnHost(module, inputs, /*descending=*/false);
+  auto results = mlir::st::runOnHost(module, inputs, {false, options.approximationError});
   if (failed(results))
     return failure();
-  auto again = mlir::st::runOnHost(*copy, inputs, /*descending=*/true);
+  auto again = mlir::st::runOnHost(*copy, inputs, {true, options.approximationError});
   if (failed(again))
     return failure();
   for (const auto &[name, tensor] : *results)

@@ -42,6 +42,16 @@ def Cuda_ActivationAttr : EnumAttr<Cuda_Dialect, Cuda_Activation, "activation"> 
   let assemblyFormat = "`<` $value `>`";
 }
 
+// Functions that a GPU has an instruction for, which is off by a few bits.
+def Cuda_Approximation : I32EnumAttr<"Approximation", "function that a GPU approximates", [
+    I32EnumAttrCase<"Exp2", 0, "exp2">, I32EnumAttrCase<"Reciprocal", 1, "reciprocal">]> {
+  let cppNamespace = "::mlir::cuda";
+  let genSpecializedAttr = 0;
+}
+def Cuda_ApproximationAttr : EnumAttr<Cuda_Dialect, Cuda_Approximation, "approximation"> {
+  let assemblyFormat = "$value";
+}
+
 // Of which operand of a product cuBLASLt adds up all that is contracted.
 def Cuda_Operand : I32EnumAttr<"Operand", "operand of a product", [
     I32EnumAttrCase<"A", 0, "a">, I32EnumAttrCase<"B", 1, "b">]> {

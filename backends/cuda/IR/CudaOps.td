@@ -5,6 +5,7 @@
 
 include "backends/cuda/IR/CudaDialect.td"
 include "mlir/IR/BuiltinAttributes.td"
+include "mlir/Interfaces/InferTypeOpInterface.td"
 include "mlir/Interfaces/SideEffectInterfaces.td"
 
 def Cuda_Buffer : MemRefRankOf<[F16, BF16, F32, F64], [1]>;
@@ -50,6 +51,22 @@ def Cuda_ProductOp : Op<Cuda_Dialect, "product", [AttrSizedOperandSegments,
     (`aux` type($aux)^)? (`sums` type($sums)^)? `into` type($d)
   }];
   let hasVerifier = 1;
+}
+
+def Cuda_ApproximateOp : Op<Cuda_Dialect, "approximate", [Pure, SameOperandsAndResultType]> {
+  let summary = "2^x or 1 / x of f32 by a GPU's instruction";
+  let description = [{
+    `ex2.approx.ftz.f32` and `rcp.approx.ftz.f32`: the relative error is at most 2^-22 and 2^-23, and numbers below the
+    least normal one are zeros, as operands and as results. Infinities and NaN are as they should be. What the host
+    computes in its place has the same bounds and not the same bits.
+
+    ```mlir
+    %p = cuda.approximate exp2 %x : f32
+    ```
+  }];
+  let arguments = (ins Cuda_ApproximationAttr:$function, F32:$operand);
+  let results = (outs F32:$result);
+  let assemblyFormat = "$function $operand attr-dict `:` type($operand)";
 }
 
 def Cuda_AttentionOp : Op<Cuda_Dialect, "attention", [AttrSizedOperandSegments, SingleBlock, NoTerminator,

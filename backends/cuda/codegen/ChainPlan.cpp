@@ -1,5 +1,6 @@
 #include "backends/cuda/codegen/ChainPlan.h"
 
+#include "backends/cuda/codegen/Elementwise.h"
 #include "mlir/IR/Builders.h"
 #include "mlir/IR/IRMapping.h"
 
@@ -125,6 +126,14 @@ void ChainAnalysis::cloneRows() {
   auto types = llvm::map_to_vector(yielded, [](Value value) { return value.getType(); });
   chain.rows =
       mlir::st::KernelOp::create(builder, loc, types, builder.getStringAttr("loop"), ValueRange());
+  // What products read of 16 bits is rounded to them; maxima and sums of rows serve these.
+  if (llvm::all_of(body.getOps<DotGeneralOp>(), [](DotGeneralOp dot) {
+        auto of16Bits = [](Value value) {
+          return getElementTypeOrSelf(value.getType()).getIntOrFloatBitWidth() == 16;
+        };
+        return of16Bits(dot.getLhs()) && of16Bits(dot.getRhs());
+      }))
+    chain.rows->getOperation()->setAttr(kRoundedAttr, builder.getUnitAttr());
   Block *rows = builder.createBlock(&chain.rows->getBody());
   IRMapping mapping;
   for (BlockArgument argument : body.getArguments())

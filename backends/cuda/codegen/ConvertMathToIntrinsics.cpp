@@ -1,5 +1,6 @@
 #include "backends/cuda/codegen/Passes.h"
 
+#include "backends/cuda/IR/CudaDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
 #include "mlir/Dialect/Math/IR/Math.h"
 #include "llvm/ADT/TypeSwitch.h"
@@ -21,6 +22,11 @@ public:
 
 static StringRef getIntrinsic(Operation *op) {
   return TypeSwitch<Operation *, StringRef>(op)
+      .Case([](cuda::ApproximateOp approximate) {
+        return approximate.getFunction() == cuda::Approximation::Exp2
+                   ? "llvm.nvvm.ex2.approx.ftz"
+                   : "llvm.nvvm.rcp.approx.ftz.f";
+      })
       .Case([](math::AbsFOp) { return "llvm.fabs"; })
       .Case([](math::CeilOp) { return "llvm.ceil"; })
       .Case([](math::CopySignOp) { return "llvm.copysign"; })

@@ -33,6 +33,17 @@ static Number keepNan(Number x, Number result) { return x.isNan().select(x, resu
 // ---- in f32 -------------------------------------------------------------------------------------
 
 /// 2^n exp(r), |r| <= ln(2) / 2, with 2^n in two factors, so that denormal results round once.
+/// `shifted` is n + kRoundF32.
+static Number scaledExp(Number r, Number shifted) {
+  Number q = polynomial(r, {0.001382130547426641, 0.008368668146431446, 0.04166825860738754,
+                            0.1666652113199234, 0.4999999403953552});
+  Number p = (r * r).fma(q, r) + 1;
+  Number bits = shifted.bits();
+  Number e = bits - bits.bitsConstant(kRoundF32Bits), half = e >> 1;
+  auto powerOf2 = [](Number exponent) { return ((exponent + 127) << 23).asFloat(); };
+  return p * powerOf2(half) * powerOf2(e - half);
+}
+
 static Number expF32(Number x) {
   // Beyond these the result is 0 or infinite, and n stays an integer of 8 bits.
   Number y = (x < -105).select(x.constant(-105), x);
@@ -41,27 +52,64 @@ static Number expF32(Number x) {
   Number n = shifted - kRoundF32;
   Number r = n.fma(-0.693145752, y); // ln(2), high and low part
   r = n.fma(-1.42860677e-6, r);
-  Number q = polynomial(r, {0.001382130547426641, 0.008368668146431446, 0.04166825860738754,
-                            0.1666652113199234, 0.4999999403953552});
-  Number p = (r * r).fma(q, r) + 1;
-  Number bits = shifted.bits();
-  Number e = bits - bits.bitsConstant(kRoundF32Bits), half = e >> 1;
-  auto powerOf2 = [](Number exponent) { return ((exponent + 127) << 23).asFloat(); };
-  return keepNan(x, p * powerOf2(half) * powerOf2(e - half));
+  return keepNan(x, scaledExp(r, shifted));
+}
+
+/// The instructions are scalar.
+Number mlir::cuda::approximate(Approximation function, Number x) {
+  auto ofScalar = [&](Number scalar) { return scalar.call<ApproximateOp>(function); };
+  if (!isa<VectorType>(x.value.getType()))
+    return ofScalar(x);
+  return joinElements(llvm::map_to_vector(elementsOf(x), ofScalar));
+}
+
+Number mlir::cuda::approximateOnHost(ApproximateOp op, double error) {
+  OpBuilder builder(op);
+  Number x(builder, op.getLoc(), op.getOperand()), result = x;
+  const double least = std::numeric_limits<float>::min();
+  auto flush = [&](Number n) { return (n.abs() < least).select(n.constant(0).copySign(n), n); };
+  if (op.getFunction() == Approximation::Exp2) {
+    Number y = (x < -127).select(x.constant(-127), x);
+    y = (y > 129).select(y.constant(129), y);
+    Number shifted = y + kRoundF32, n = shifted - kRoundF32;
+    result = keepNan(x, scaledExp((y - n) * 0.6931471805599453, shifted));
+  } else {
+    result = x.constant(1) / flush(x);
+  }
+  if (error != 0) {
+    // Of the operand's bits, times an odd number, one in the middle.
+    Number bits = x.bits();
+    Number isUp =
+        ((bits * bits.bitsConstant(0x9E3779B1)) & bits.bitsConstant(1 << 20)) != bits.constant(0);
+    result = result * isUp.select(x.constant(1 + error), x.constant(1 - error));
+  }
+  return flush(result);
+}
+
+static Number exponential(Number x, Accuracy accuracy) {
+  return accuracy == Accuracy::F32 ? expF32(x)
+                                   : approximate(Approximation::Exp2, x * 1.4426950408889634);
+}
+
+/// 1 / x of x at least 1.
+static Number reciprocal(Number x, Accuracy accuracy) {
+  return accuracy == Accuracy::F32 ? x.constant(1) / x : approximate(Approximation::Reciprocal, x);
 }
 
 /// An odd polynomial near 0, 1 - 2 / (exp(2|x|) + 1) elsewhere.
-static Number tanhF32(Number x) {
+static Number tanhF32(Number x, Accuracy accuracy) {
   Number t = x.abs(), s = t * t;
   Number p = polynomial(s, {0.002205986762419343, -0.008239871822297573, 0.021723400801420212,
                             -0.05395043268799782, 0.13333231210708618, -0.3333333134651184});
   Number near = (t * s).fma(p, t);
-  Number far = x.constant(1) - x.constant(2) / (expF32(t * 2) + 1);
+  Number e = exponential(t * 2, accuracy) + 1;
+  Number ratio = accuracy == Accuracy::F32 ? x.constant(2) / e : reciprocal(e, accuracy) * 2;
+  Number far = x.constant(1) - ratio;
   return keepNan(x, (t < 0.6).select(near, far).copySign(x));
 }
 
 /// An odd polynomial near 0, 1 - exp(polynomial) elsewhere.
-static Number erfF32(Number x) {
+static Number erfF32(Number x, Accuracy accuracy) {
   Number t = x.abs(), s = t * t;
   Number p = polynomial(s, {8.281156624434516e-05, -0.0008120567072182894, 0.00519894203171134,
                             -0.026858465746045113, 0.11283675581216812, -0.37612631916999817,
@@ -71,14 +119,16 @@ static Number erfF32(Number x) {
   Number q = polynomial(u, {2.10977959795855e-05, -0.00043449949589557946, 0.004171260166913271,
                             -0.025119975209236145, 0.10828094929456711, 0.6333461403846741,
                             1.129515290260315, -0.0001747533679008484});
-  Number far = x.constant(1) - expF32(-q);
+  Number far = x.constant(1) - exponential(-q, accuracy);
   return keepNan(x, (t < 0.92).select(near, far).copySign(x));
 }
 
 /// 1 / (1 + exp(-x)); small results keep their precision.
-static Number logisticF32(Number x) {
-  Number e = expF32(-x.abs());
-  return keepNan(x, (x < 0).select(e, x.constant(1)) / (e + 1));
+static Number logisticF32(Number x, Accuracy accuracy) {
+  Number e = exponential(-x.abs(), accuracy);
+  Number top = (x < 0).select(e, x.constant(1));
+  Number result = accuracy == Accuracy::F32 ? top / (e + 1) : top * reciprocal(e + 1, accuracy);
+  return keepNan(x, result);
 }
 
 // ---- through f64, accurate to the rounding at the end -------------------------------------------
@@ -259,10 +309,10 @@ Number mlir::cuda::powF32(Number x, Number y) {
   return ((y == 0) | (x == 1)).select(one, result);
 }
 
-Number mlir::cuda::elementaryF32(Function function, Number x) {
+Number mlir::cuda::elementaryF32(Function function, Number x, Accuracy accuracy) {
   switch (function) {
   case Function::Exp:
-    return expF32(x);
+    return exponential(x, accuracy);
   case Function::Expm1:
     return expm1F32(x);
   case Function::Log:
@@ -270,13 +320,13 @@ Number mlir::cuda::elementaryF32(Function function, Number x) {
   case Function::Log1p:
     return log1pF32(x);
   case Function::Logistic:
-    return logisticF32(x);
+    return logisticF32(x, accuracy);
   case Function::Tanh:
-    return tanhF32(x);
+    return tanhF32(x, accuracy);
   case Function::Cbrt:
     return cbrtF32(x);
   case Function::Erf:
-    return erfF32(x);
+    return erfF32(x, accuracy);
   case Function::Erfc:
     return erfcF32(x);
   case Function::Sin:

@@ -133,10 +133,36 @@ static std::optional<Function> getFunction(Operation *op) {
       .Default([](Operation *) { return std::nullopt; });
 }
 
+bool mlir::cuda::roundsTo16Bits(mlir::st::KernelOp kernel) {
+  if (kernel->hasAttr(kRoundedAttr))
+    return true;
+  SmallVector<Type> floats;
+  for (Value result : kernel.getResults())
+    if (isa<FloatType>(typeOf(result)))
+      floats.push_back(typeOf(result));
+  return !floats.empty() && llvm::all_of(floats, isHalf);
+}
+
+/// Of what an op computes in f32.
+static Accuracy getAccuracy(Operation *op) {
+  auto kernel = op->getParentOfType<mlir::st::KernelOp>();
+  const bool isRounded =
+      isHalf(typeOf(op->getResult(0))) || (kernel && mlir::cuda::roundsTo16Bits(kernel));
+  return isRounded ? Accuracy::Rounded : Accuracy::F32;
+}
+
+/// Work of attention, whose divisors are sums of exponentials, multiplies with reciprocals.
+static Number divideFloats(Operation *op, Number x, Number y) {
+  auto kernel = op->getParentOfType<mlir::st::KernelOp>();
+  if (kernel && kernel->hasAttr(mlir::cuda::kRoundedAttr) && x.element().isF32())
+    return x * approximate(Approximation::Reciprocal, y);
+  return x / y;
+}
+
 /// Of f64 a function of the target's mathematical library.
-static Number applyFunction(Function function, Number x) {
+static Number applyFunction(Function function, Number x, Accuracy accuracy) {
   if (!x.element().isF64())
-    return elementaryF32(function, x);
+    return elementaryF32(function, x, accuracy);
   switch (function) {
   case Function::Exp:
     return x.call<math::ExpOp>();
@@ -182,7 +208,7 @@ static std::optional<Number> unary(Operation *op, Number x) {
   bool isFloat = x.isFloat();
   using Result = std::optional<Number>;
   if (std::optional<Function> function = getFunction(op))
-    return isFloat ? Result(applyFunction(*function, x)) : std::nullopt;
+    return isFloat ? Result(applyFunction(*function, x, getAccuracy(op))) : std::nullopt;
   auto ofFloats = [&](auto make) { return isFloat ? Result(make()) : Result(); };
   return TypeSwitch<Operation *, Result>(op)
       .Case([&](hlo::NegOp) { return -x; })
@@ -295,7 +321,9 @@ static std::optional<Number> binary(Operation *op, Number x, Number y) {
       .Case([&](hlo::AddOp) { return isPredicate ? x | y : x + y; })
       .Case([&](hlo::SubtractOp) { return x - y; })
       .Case([&](hlo::MulOp) { return isPredicate ? x & y : x * y; })
-      .Case([&](hlo::DivOp) { return isFloat ? x / y : divide(x, y, unsignedType, false); })
+      .Case([&](hlo::DivOp) {
+        return isFloat ? divideFloats(op, x, y) : divide(x, y, unsignedType, false);
+      })
       .Case([&](hlo::RemOp) {
         return isFloat ? x.binaryOp<arith::RemFOp>(y) : divide(x, y, unsignedType, true);
       })

@@ -6,6 +6,7 @@
 #pragma once
 
 #include "backends/cuda/codegen/Number.h"
+#include "dialects/St/IR/StDialect.h"
 
 namespace mlir::cuda {
 
@@ -20,8 +21,16 @@ Number fromStorage(Number number, Type element);
 /// `stablehlo.convert` between element types.
 Number convertNumber(Number number, Type from, Type to);
 
+/// An attribute of kernels whose work is rounded to 16 bits behind them, whatever their results
+/// are.
+constexpr llvm::StringLiteral kRoundedAttr = "cuda.rounded";
+/// Whether all that a kernel computes of floats is rounded to 16 bits: all results are, or it has
+/// the attribute.
+bool roundsTo16Bits(st::KernelOp kernel);
+
 /// The result of an elementwise op on numbers of its operands' compute types. Fails with a
-/// diagnostic.
+/// diagnostic. Functions of numbers that are rounded to 16 bits have as much accuracy as that
+/// needs (ElementaryFunctions.h).
 FailureOr<Number> emitElementwise(Operation *op, ArrayRef<Number> operands);
 
 /// How the body of a reduction combines two numbers.

@@ -74,8 +74,10 @@ static Geometry cutRows(const Work &work) {
 static Geometry cutColumns(const Work &work) {
   Geometry geometry;
   geometry.width = chooseWidth(work);
-  // Rather many blocks than wide accesses.
-  while (geometry.width > 1 && work.kept / geometry.width < kWarp * 16)
+  // Rather many blocks than wide accesses; with 8 bytes a thread a warp still reads whole lines.
+  auto hasBlocks = [&](int64_t blocks) { return work.kept / geometry.width >= kWarp * blocks; };
+  while (geometry.width > 1 &&
+         (!hasBlocks(16) || (!hasBlocks(1024) && geometry.width * work.bytes > 8)))
     geometry.width /= 2;
   geometry.threads = kThreads;
   geometry.sharers = kThreads / kWarp;

@@ -1,3 +1,4 @@
+#include "backends/cuda/codegen/ElementaryFunctions.h"
 #include "backends/cuda/codegen/HostProduct.h"
 #include "backends/cuda/codegen/Passes.h"
 
@@ -524,6 +525,10 @@ void GpuToHostPass::runOnOperation() {
   if (walked.wasInterrupted())
     return signalPassFailure();
   module.walk([](cuda::ProductOp product) { cuda::emitHostProduct(product); });
+  module.walk([&](cuda::ApproximateOp op) {
+    op.replaceAllUsesWith(cuda::approximateOnHost(op, approximationError).value);
+    op.erase();
+  });
   module.walk([](cuda::WriteIndexOp write) {
     OpBuilder builder(write);
     Location loc = write.getLoc();

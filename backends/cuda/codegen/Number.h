@@ -67,7 +67,9 @@ public:
   Number select(Number onTrue, Number onFalse) const;
 
   /// The result of an op of arith or math that has no operator here.
-  template <typename Op> Number call() const { return with(Op::create(*builder, loc, value)); }
+  template <typename Op, typename... Attributes> Number call(Attributes... attributes) const {
+    return with(Op::create(*builder, loc, attributes..., value));
+  }
   template <typename Op> Number binaryOp(Number other) const {
     auto [a, b] = unify(other);
     return with(Op::create(*builder, loc, a, b));

@@ -241,6 +241,36 @@ def SinkConversions : Pass<"sink-conversions", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
+def InvertDivisors : Pass<"invert-divisors", "::mlir::ModuleOp"> {
+  let summary = "Divides once a row where a whole row is divided by one number";
+  let description = [{
+    In kernels of kind "loop" and "reduce": an f32 quotient whose divisor is the same along the innermost dimension becomes
+    a product with the divisor's reciprocal, which a row has once. The quotient is at most 1.5 ulp off. A factor that is a
+    power of two, almost always 1, keeps the reciprocal of very large and very small divisors a normal number.
+    Chains divide as ElementaryFunctions.h says.
+
+    ```mlir
+    %y = st.kernel "loop" (%a = %0 : tensor<4x8xf32>, %s = %1 : tensor<4xf32>) -> tensor<4x8xf32> {
+      %2 = stablehlo.broadcast_in_dim %s, dims = [0] : (tensor<4xf32>) -> tensor<4x8xf32>
+      %3 = stablehlo.divide %a, %2 : tensor<4x8xf32>
+      st.yield %3 : tensor<4x8xf32>
+    }
+    // after
+    %y = st.kernel "loop" (%a = %0 : tensor<4x8xf32>, %s = %1 : tensor<4xf32>) -> tensor<4x8xf32> {
+      %c = ... // 2^-64 if |s| >= 2^64, 2^64 if |s| <= 2^-64, else 1
+      %2 = stablehlo.multiply %s, %c : tensor<4xf32>
+      %3 = stablehlo.divide %one, %2 : tensor<4xf32>
+      ...
+      %6 = stablehlo.multiply %a, %4 : tensor<4x8xf32> // %4: %c, broadcast
+      %7 = stablehlo.multiply %6, %5 : tensor<4x8xf32> // %5: %3, broadcast
+      st.yield %7 : tensor<4x8xf32>
+    }
+    ```
+  }];
+  let statistics = [Statistic<"numInverted", "inverted", "Quotients that became products">];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
 def SplitReductions : Pass<"split-reductions", "::mlir::ModuleOp"> {
   let summary = "Lets many blocks share a reduction to few results";
   let description = [{
@@ -248,7 +278,7 @@ def SplitReductions : Pass<"split-reductions", "::mlir::ModuleOp"> {
     (`Geometry.h`), so that few results keep few multiprocessors at work. Where these are less than a GPU has, and
     each thread would reduce at least 16 vectors, the outermost of what is reduced becomes parts: a kernel reduces each
     part by itself, and what is left of the kernel reduces what the parts give. There are about as many parts as
-    give each multiprocessor four blocks, but so few that a thread has eight steps, as far as the sizes have such divisors. The order of
+    give each multiprocessor 2048 threads, but so few that a thread has eight steps, as far as the sizes have such divisors. The order of
     a sum is that of the parts: it depends on shapes and the number of multiprocessors alone.
 
     ```mlir
@@ -307,7 +337,9 @@ def GpuToHost : Pass<"gpu-to-host", "::mlir::ModuleOp"> {
     differ is an error. Values that live across are kept in arrays with an element a thread. A shuffle
     takes the number of the thread it names, warp by warp, and a product of matrices (`nvgpu.mma.sync`) those of its
     lanes. Shared memory is a buffer. Launches become
-    calls, a `cuda.product` loops in the place of cuBLASLt.
+    calls, a `cuda.product` loops in the place of cuBLASLt. What a GPU approximates (`cuda.approximate`) is
+    computed to an ulp; `approximation-error` moves each result up or down by the bits of its operand, so that tests
+    find what tolerates no GPU's.
 
     The order of threads and blocks means nothing to a right kernel: with `descending` they run the other way
     around, and tests compare both.
@@ -322,8 +354,11 @@ def GpuToHost : Pass<"gpu-to-host", "::mlir::ModuleOp"> {
     scf.for %tid = %c0 to %c64 step %c1 { %1 = memref.load %shared[%other] ... }
     ```
   }];
-  let options = [Option<"descending", "descending", "bool", "false",
-                        "the last thread and block first">];
+  let options = [
+    Option<"descending", "descending", "bool", "false", "the last thread and block first">,
+    Option<"approximationError", "approximation-error", "double", "0",
+           "how far off, relatively, what a GPU approximates is, for tests">
+  ];
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::func::FuncDialect", "::mlir::math::MathDialect",
     "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect", "::mlir::vector::VectorDialect"

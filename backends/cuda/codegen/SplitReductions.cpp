@@ -10,6 +10,7 @@
 #include "llvm/ADT/TypeSwitch.h"
 
 #include <cmath>
+#include <limits>
 
 namespace mlir::cuda {
 #define GEN_PASS_DEF_SPLITREDUCTIONS
@@ -23,8 +24,8 @@ using mlir::st::IterationSpace;
 using mlir::st::KernelOp;
 namespace hlo = mlir::stablehlo;
 
-/// Blocks that a multiprocessor should have: 1024 threads.
-static constexpr int64_t kBlocksPerCore = 4;
+/// Threads that a multiprocessor has room for.
+static constexpr int64_t kThreadsPerCore = 2048;
 /// Steps that a thread of a part should have left, and points of a part that there are at least.
 static constexpr int64_t kLeastSteps = 8, kLeastPoints = 32;
 
@@ -199,14 +200,24 @@ bool PartialKernel::choose(int64_t cores, bool always) {
   if (!always && (geometry.blocks >= cores || most < 2))
     return false;
   const int64_t leastPoints = always ? 2 : kLeastPoints;
-  const int64_t enough = llvm::divideCeil(kBlocksPerCore * cores, geometry.blocks);
-  const int64_t wanted = always ? 2 : std::min(most, enough);
-  // The number that is nearest to what is wanted, as a ratio; rather more than fewer.
-  double nearest = std::log(wanted);
+  // Threads with so many parts, each of which has results of its own; small blocks count as 256.
+  auto threadsOf = [&](int64_t parts) {
+    Work ofParts = work;
+    ofParts.kept *= parts;
+    ofParts.reduced = llvm::divideCeil(work.reduced, parts);
+    const Geometry divided = chooseGeometry(ofParts);
+    return static_cast<double>(divided.blocks * std::max<int64_t>(divided.threads, 256));
+  };
+  const double wanted = std::min<double>(kThreadsPerCore * cores, threadsOf(always ? 2 : most));
+  // The number that comes nearest to what is wanted, as a ratio; rather more than fewer.
+  double nearest =
+      always ? std::numeric_limits<double>::infinity() : std::log(wanted) - std::log(threadsOf(1));
   auto consider = [&](int64_t parts, size_t whole, int64_t ofNext) {
-    double distance = std::log(parts) - std::log(wanted);
+    if (parts < 2 || parts > work.reduced / leastPoints)
+      return;
+    double distance = always ? std::log(parts) : std::log(threadsOf(parts)) - std::log(wanted);
     distance = distance > 0 ? distance / 2 : -distance;
-    if (parts > work.reduced / leastPoints || distance >= nearest)
+    if (distance >= nearest)
       return;
     nearest = distance;
     wholeAxes = whole;

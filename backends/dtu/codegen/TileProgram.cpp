@@ -71,6 +71,48 @@ static std::optional<std::pair<Value, Value>> matchRotate(Operation *op) {
   return std::pair(left.getLhs(), left.getRhs());
 }
 
+namespace {
+/// Half of the product of two unsigned integers, of which one may be a constant.
+struct ProductHalf {
+  hw::VectorOp op;
+  Value left, right; ///< `right` is null for a constant
+  uint64_t constant = 0;
+};
+} // namespace
+
+/// convert((convert(x) * y) >> width) or convert(convert(x) * y), where the product has twice the
+/// width and y is converted so too or a constant of `width` bits.
+static std::optional<ProductHalf> matchProductHalf(Operation *op) {
+  if (!isa<hlo::ConvertOp>(op))
+    return std::nullopt;
+  Type narrow = getElementTypeOrSelf(op->getResult(0).getType());
+  auto shift = op->getOperand(0).getDefiningOp<hlo::ShiftRightLogicalOp>();
+  auto mul = (shift ? shift.getLhs() : op->getOperand(0)).getDefiningOp<hlo::MulOp>();
+  const unsigned width = narrow.isUnsignedInteger() ? narrow.getIntOrFloatBitWidth() : 0;
+  if (!mul || width == 0 || !getElementTypeOrSelf(mul.getType()).isUnsignedInteger(2 * width) ||
+      (shift && constantOperand(shift.getRhs()) != std::optional<uint64_t>(width)))
+    return std::nullopt;
+  auto widened = [&](Value value) -> Value {
+    auto convert = value.getDefiningOp<hlo::ConvertOp>();
+    return convert && getElementTypeOrSelf(convert.getOperand().getType()) == narrow
+               ? convert.getOperand()
+               : nullptr;
+  };
+  ProductHalf half;
+  half.op = shift ? hw::VectorOp::MulHigh : hw::VectorOp::Mul;
+  half.left = widened(mul.getLhs());
+  half.right = widened(mul.getRhs());
+  if (half.left && half.right)
+    return half;
+  std::optional<uint64_t> constant = constantOperand(half.left ? mul.getRhs() : mul.getLhs());
+  if ((!half.left && !half.right) || !constant || *constant >> width != 0)
+    return std::nullopt;
+  half.constant = *constant;
+  if (!half.left)
+    std::swap(half.left, half.right);
+  return half;
+}
+
 /// a * b + c with the product used nowhere else: a, b, c. Only where each op rounds by itself
 /// anyway.
 static std::optional<SmallVector<Value>> matchMulAdd(Operation *op) {
@@ -89,6 +131,9 @@ static std::optional<SmallVector<Value>> matchMulAdd(Operation *op) {
 SmallVector<Value> Translator::operandsOf(Operation *op) {
   if (auto rotate = matchRotate(op))
     return {rotate->first, rotate->second};
+  if (auto product = matchProductHalf(op))
+    return product->right ? SmallVector<Value>{product->left, product->right}
+                          : SmallVector<Value>{product->left};
   if (auto mulAdd = matchMulAdd(op))
     return *mulAdd;
   return op->getOperands();
@@ -248,9 +293,14 @@ LogicalResult Translator::translate(Operation *op) {
     vectorOp = hw::VectorOp::RotateLeft;
   else if (matchMulAdd(op))
     vectorOp = hw::VectorOp::MulAdd;
-  refs[result] = compute(
-      *vectorOp, llvm::map_to_vector(operandsOf(op), [&](Value v) { return refs.lookup(v); }),
-      dtype(result));
+  SmallVector<TileRef> sources =
+      llvm::map_to_vector(operandsOf(op), [&](Value v) { return refs.lookup(v); });
+  if (auto product = matchProductHalf(op)) {
+    vectorOp = product->op;
+    if (!product->right)
+      sources.push_back(addConstant(product->constant, dtype(result)));
+  }
+  refs[result] = compute(*vectorOp, sources, dtype(result));
   return success();
 }
 

@@ -54,7 +54,7 @@ bool isTranscendental(VectorOp op) {
 unsigned operandCount(VectorOp op) {
   if (op <= VectorOp::IsFinite)
     return 1;
-  if (op <= VectorOp::CmpGe)
+  if (op <= VectorOp::CmpGe || op == VectorOp::MulHigh)
     return 2;
   if (op <= VectorOp::MulAdd)
     return 3;
@@ -79,13 +79,14 @@ absl::string_view name(DType type) {
 
 absl::string_view name(VectorOp op) {
   constexpr absl::string_view names[] = {
-      "copy",  "neg",      "abs",     "not",         "sign",      "exp",        "expm1",     "log",
-      "log1p", "logistic", "tanh",    "sqrt",        "rsqrt",     "cbrt",       "erf",       "erfc",
-      "sin",   "cos",      "floor",   "ceil",        "round",     "round_even", "is_finite", "add",
-      "sub",   "mul",      "div",     "max",         "min",       "pow",        "rem",       "and",
-      "or",    "xor",      "shl",     "shr_logical", "shr_arith", "rotl",       "eq",        "ne",
-      "lt",    "le",       "gt",      "ge",          "select",    "clamp",      "mul_add",   "iota",
-      "fill",  "row_sum",  "row_max", "row_min",     "col_sum",   "col_max",    "col_min"};
+      "copy",        "neg",       "abs",      "not",     "sign",    "exp",     "expm1",
+      "log",         "log1p",     "logistic", "tanh",    "sqrt",    "rsqrt",   "cbrt",
+      "erf",         "erfc",      "sin",      "cos",     "floor",   "ceil",    "round",
+      "round_even",  "is_finite", "add",      "sub",     "mul",     "div",     "max",
+      "min",         "pow",       "rem",      "and",     "or",      "xor",     "shl",
+      "shr_logical", "shr_arith", "rotl",     "eq",      "ne",      "lt",      "le",
+      "gt",          "ge",        "select",   "clamp",   "mul_add", "iota",    "fill",
+      "row_sum",     "row_max",   "row_min",  "col_sum", "col_max", "col_min", "mul_high"};
   static_assert(std::size(names) == kNumVectorOps);
   return names[static_cast<unsigned>(op)];
 }

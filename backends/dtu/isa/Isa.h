@@ -260,6 +260,8 @@ enum class VectorOp : uint8_t {
   ColSum,
   ColMax,
   ColMin,
+  // binary, behind the others so that programs of older files keep their numbers
+  MulHigh,
 };
 
 /// A 2-D tile operand in L1; strides in elements, 0 broadcasts.

@@ -11,7 +11,7 @@ namespace st::dtu {
 
 constexpr unsigned kNumSpaces = 4, kNumEngines = 4, kNumReduces = 7;
 constexpr unsigned kNumDTypes = static_cast<unsigned>(DType::F64) + 1;
-constexpr unsigned kNumVectorOps = static_cast<unsigned>(VectorOp::ColMin) + 1;
+constexpr unsigned kNumVectorOps = static_cast<unsigned>(VectorOp::MulHigh) + 1;
 
 template <typename Enum> constexpr unsigned enumCount();
 template <> constexpr unsigned enumCount<Space>() { return kNumSpaces; }
@@ -42,7 +42,7 @@ bool operator==(const TileOperand &a, const TileOperand &b);
 unsigned operandCount(VectorOp op);
 /// Whether the vector engine takes several cycles for a vector of it.
 bool isTranscendental(VectorOp op);
-constexpr bool isReduction(VectorOp op) { return op >= VectorOp::RowSum; }
+constexpr bool isReduction(VectorOp op) { return op >= VectorOp::RowSum && op <= VectorOp::ColMin; }
 constexpr bool isRowReduction(VectorOp op) {
   return op >= VectorOp::RowSum && op <= VectorOp::RowMin;
 }

@@ -349,6 +349,8 @@ private:
       return !isFloat(type);
     if (op >= VectorOp::Shl && op <= VectorOp::RotateLeft)
       return !isFloat(type) && type != DType::I1;
+    if (op == VectorOp::MulHigh)
+      return type == DType::U8 || type == DType::U16 || type == DType::U32;
     if (type == DType::I1)
       return op != VectorOp::Neg && op != VectorOp::Abs && op != VectorOp::Sign &&
              op != VectorOp::Sub && op != VectorOp::Div && op != VectorOp::Rem &&

@@ -235,6 +235,9 @@ TEST(TileInstruction, IntegerCornerCases) {
   EXPECT_EQ(i32(VectorOp::ShrArith, -8, 40), -1);
   EXPECT_EQ(u8(VectorOp::RotateLeft, 0x81, 1), 3);
   EXPECT_EQ(u8(VectorOp::Mul, 255, 255), 1);
+  EXPECT_EQ(u8(VectorOp::MulHigh, 255, 255), 254);
+  EXPECT_EQ(binary<uint32_t>(VectorOp::MulHigh, DType::U32, 0xffffffffu, 0xffffffffu), 0xfffffffeu);
+  EXPECT_EQ(binary<uint16_t>(VectorOp::MulHigh, DType::U16, 0x1234, 0x8000), 0x91a);
   EXPECT_EQ(i32(VectorOp::Add, std::numeric_limits<int32_t>::max(), 1), lowest);
   EXPECT_EQ(i32(VectorOp::Pow, 3, 4), 81);
   EXPECT_EQ(i32(VectorOp::Pow, 2, -1), 0);

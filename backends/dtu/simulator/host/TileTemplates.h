@@ -327,6 +327,12 @@ struct RotateLeft {
     return static_cast<T>((u << n) | (u >> ((Traits<T>::bits - n) & mask)));
   }
 };
+/// Of unsigned integers of less than 64 bits.
+struct MulHigh {
+  template <typename T> ST_INLINE T apply(T x, T y) {
+    return static_cast<T>(uint64_t(x) * uint64_t(y) >> Traits<T>::bits);
+  }
+};
 
 // Folds with their identities.
 template <typename T> struct SumOf {
@@ -464,6 +470,10 @@ template <typename T> TileKernel shiftKernel(VectorOp op) {
     return binaryTile<T, T, ShrArith>;
   case VectorOp::RotateLeft:
     return binaryTile<T, T, RotateLeft>;
+  case VectorOp::MulHigh:
+    if constexpr (std::is_unsigned_v<T> && Traits<T>::bits < 64)
+      return binaryTile<T, T, MulHigh>;
+    return nullptr;
   default:
     return nullptr;
   }
