@@ -86,7 +86,7 @@ LogicalResult HostRun::prepare() {
 
 LogicalResult HostRun::lower(bool descending) {
   PassManager kernels(module.getContext());
-  if (failed(parsePassPipeline("convert-kernels-to-gpu,gpu-to-host{descending=" +
+  if (failed(parsePassPipeline("convert-kernels-to-gpu,merge-launches,gpu-to-host{descending=" +
                                    std::string(descending ? "true" : "false") + "}",
                                kernels)) ||
       failed(kernels.run(module)))
