@@ -17,7 +17,7 @@ TASKS = LOCAL + ",split-tasks,rematerialise,combine-collectives,reuse-accumulato
 ROADS = (LOCAL, TASKS, TASKS + ",schedule-pipeline",
          TASKS + ",schedule-pipeline,form-loops,lower-loops,lower-tensor-ops,form-kernels,overlap-products{always},"
          "overlap-collectives{assume-speed},offload-stash,plan-memory,verify-memory-plan",
-         TASKS.replace("rematerialise", "rematerialise{otherwise=selective}") +
+         TASKS.replace("rematerialise", "rematerialise{otherwise=selective reuse-products}") +
          ",schedule-pipeline,form-loops,lower-loops,lower-tensor-ops,form-kernels{chains=streamed},overlap-products{always},"
          "split-products,fuse-epilogues,split-chains,derive-row-sums,fuse-transposes,sink-conversions,split-reductions{always},lift-constants,"
          "overlap-collectives{assume-speed},offload-stash,plan-memory,verify-memory-plan")
