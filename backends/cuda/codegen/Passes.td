@@ -307,7 +307,7 @@ def MergeLaunches : Pass<"merge-launches", "::mlir::ModuleOp"> {
     those of all: a kernel that finds its buffers by the number of its block. A launch moves up to
     the first one where nothing in between writes what it reads or writes, or reads what it writes. Kernels whose threads
     meet, and buffers that move with the micro-batch or the rank, stay. A merged kernel has at most
-    480 buffers.
+    36 buffers, for their addresses take registers.
 
     ```mlir
     gpu.launch_func @kernels::@loop_0 blocks in (%c4, %c1, %c1) threads in (...) args(%a)
