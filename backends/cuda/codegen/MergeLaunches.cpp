@@ -70,8 +70,6 @@ struct Group {
 
 class Merger {
 public:
-  explicit Merger(ModuleOp module) : module(module), symbols(module) {}
-
   void mergeIn(Block &block);
   int64_t numMerged = 0;
 
@@ -84,8 +82,6 @@ private:
   gpu::GPUFuncOp mergedKernel(Group &group, ArrayRef<SmallVector<unsigned>> arguments);
   bool canMerge(gpu::GPUFuncOp kernel);
 
-  ModuleOp module;
-  SymbolTable symbols;
   llvm::MapVector<Operation *, Group> open; ///< by kernel
   DenseMap<Operation *, bool> mergeable;
   std::map<std::pair<Operation *, SmallVector<SmallVector<unsigned>>>, gpu::GPUFuncOp> merged;
@@ -144,7 +140,8 @@ bool Merger::canMerge(gpu::GPUFuncOp kernel) {
   auto [it, isNew] = mergeable.try_emplace(kernel, false);
   if (isNew)
     it->second =
-        kernel.getNumWorkgroupAttributions() == 0 && kernel.getKnownGridSize() &&
+        kernel.getNumWorkgroupAttributions() == 0 && kernel.getNumPrivateAttributions() == 0 &&
+        kernel.getBody().hasOneBlock() && kernel.getKnownGridSize() &&
         !kernel
              .walk([](Operation *op) {
                return isa<gpu::BarrierOp, gpu::ShuffleOp, nvgpu::MmaSyncOp, gpu::GridDimOp>(op)
@@ -328,7 +325,7 @@ struct MergeLaunches : mlir::cuda::impl::MergeLaunchesBase<MergeLaunches> {
   using MergeLaunchesBase::MergeLaunchesBase;
 
   void runOnOperation() override {
-    Merger merger(getOperation());
+    Merger merger;
     for (auto function : getOperation().getOps<func::FuncOp>())
       if (!function.isExternal())
         merger.mergeIn(function.getBody().front());
