@@ -56,7 +56,8 @@ static FailureOr<SmallVector<int64_t>> planArenas(ModuleOp module, ArrayRef<Sear
   (*copy)->setAttr("st.target",
                    TargetAttr::get(module.getContext(), target.getBackend(), target.getDevice(),
                                    target.getAlignment(), target.getScratchBytes(),
-                                   std::numeric_limits<int64_t>::max(), target.getHostBytes()));
+                                   std::numeric_limits<int64_t>::max(), target.getHostBytes(),
+                                   target.getMatrixAlignment(), target.getMatrixRowBytes()));
   std::string tasks = getPhasePipeline(module, CompilePhase::Tasks);
   std::string pipeline = StringRef(tasks).split(',').second.str();
   for (CompilePhase phase : {CompilePhase::Scheduled, CompilePhase::Kernels, CompilePhase::Planned})

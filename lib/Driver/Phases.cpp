@@ -68,7 +68,8 @@ std::string mlir::st::getPhasePipeline(ModuleOp module, CompilePhase phase) {
   const bool isCuda = target && target.getBackend() == "cuda";
   // Chains make scores again as they stream by: nothing of attention needs to be kept.
   if (phase == CompilePhase::Tasks && isCuda)
-    return "split-tasks,rematerialise{otherwise=selective},combine-collectives,reuse-accumulators";
+    return "split-tasks,rematerialise{otherwise=selective "
+           "reuse-products=true},combine-collectives,reuse-accumulators";
   if (phase == CompilePhase::Kernels && isCuda)
     return "form-loops,lower-loops,lower-tensor-ops,form-kernels{chains=streamed},overlap-products,"
            "split-products,fuse-epilogues,split-chains,derive-row-sums,fuse-transposes,sink-"

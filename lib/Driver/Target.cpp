@@ -82,11 +82,13 @@ void Target::record(ModuleOp module) const {
   std::string text =
       std::visit([](const auto &held) { return held.ShortDebugString(); }, description);
   if (const auto *gpu = std::get_if<GpuDescription>(&description)) {
+    const int64_t alignment = std::max<int64_t>(bytes(gpu->matrix_alignment_bytes()), 1);
     // A block is a GPU's core: what it shares no other one sees. All blocks meet in L2.
     module->setAttr("st.target",
                     TargetAttr::get(context, "cuda", gpu->name(), kAlignment,
                                     bytes(gpu->block_shared_bytes()), bytes(gpu->memory_bytes()),
-                                    /*host_bytes=*/0));
+                                    /*host_bytes=*/0, alignment,
+                                    std::max(bytes(gpu->matrix_row_bytes()), alignment)));
     set("st.cores", gpu->multiprocessors());
     set("st.shared_bytes", bytes(gpu->l2_bytes()));
     module->setAttr(cuda::kDescriptionAttr, StringAttr::get(context, text));
@@ -97,7 +99,8 @@ void Target::record(ModuleOp module) const {
                   TargetAttr::get(context, "dtu", dtu.name(), kAlignment,
                                   bytes(dtu.l1_bytes_per_core()),
                                   bytes(dtu.l3_bytes_per_chip()) / dtu.clusters_per_chip(),
-                                  ::st::dtuSizes(dtu).hostBytes));
+                                  ::st::dtuSizes(dtu).hostBytes, /*matrix_alignment=*/1,
+                                  /*matrix_row_bytes=*/1));
   set("st.cores", dtu.cores_per_cluster());
   set("st.shared_bytes", bytes(dtu.l2_bytes_per_cluster()));
   module->setAttr(dtu::kDescriptionAttr, StringAttr::get(context, text));

@@ -24,7 +24,7 @@ static bool isNeeded(const google::protobuf::Message &message, const std::string
     return description.max_nodes() > 1;
   if (field == "node_gbytes_per_second" || field == "node_latency_ns")
     return description.gpus_per_node() > 1;
-  return true;
+  return field != "matrix_alignment_bytes" && field != "matrix_row_bytes";
 }
 
 absl::Status checkGpuDescription(const proto::GpuDescription &description) {

@@ -29,6 +29,11 @@ def Rematerialise : Pass<"rematerialise", "::mlir::ModuleOp"> {
     what is cheap (no products, collectives or random bits), the core of attention, both, or
     everything, and the block goes a step further that frees most bytes for its cost.
 
+    With `reuse-products`, and any policy but `"none"`, a value that only elementwise ops of the backward task
+    read, and that follows element by element from results of products (with their bias), is computed again
+    from these: a target that has each product's result in memory writes a tensor less. Of softmax over a
+    vocabulary logits are kept and each row's maximum, and no exponentials.
+
     Copies stand before the first op that needs one, which computes one block at a time.
     Collectives are repeated like other ops: every rank of a group does the same. With
     weight gradients in tasks of their own the backward task computes again and hands on what the
@@ -75,7 +80,9 @@ def Rematerialise : Pass<"rematerialise", "::mlir::ModuleOp"> {
     Option<"policy", "policy", "std::string", "\"\"",
            "none, selective, full, fit or a number of bytes; by default what the module's st.recompute says">,
     Option<"otherwise", "otherwise", "std::string", "\"none\"",
-           "the policy of a module that says nothing">
+           "the policy of a module that says nothing">,
+    Option<"reuseProducts", "reuse-products", "bool", "false",
+           "what follows element by element from results of products is not kept beside them">
   ];
   let statistics = [
     Statistic<"numDropped", "dropped", "Stashed values that are computed again instead">,

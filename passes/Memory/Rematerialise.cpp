@@ -148,6 +148,8 @@ LogicalResult Rematerialise::rematerialise(ProgramOp program, RecomputePolicy po
   }
   for (auto [stage, own] : llvm::zip_equal(stages, levels)) {
     StashChoice choice = stage.choose(own);
+    if (reuseProducts && policy.kind != RecomputePolicy::None)
+      stage.reuseProducts(choice);
     isChanged |= !choice.dropped.empty();
     numDropped += choice.dropped.size();
     numAdded += choice.added.size();

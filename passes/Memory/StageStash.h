@@ -43,6 +43,12 @@ public:
   /// computed again and what the backward tasks read.
   StashChoice choose(const DenseMap<int64_t, RecomputeLevel> &levels) const;
 
+  /// Drops what follows element by element from what products write anyway, and from values that
+  /// are kept or as small as a sixteenth, and keeps these: a write to memory less. Only what
+  /// backward tasks compute with in turn, outside of products, where reading these takes no more
+  /// than reading the value did.
+  void reuseProducts(StashChoice &choice) const;
+
   /// The write of a value into its stash; null for values that are not stashed.
   WriteOp getWrite(Value value) const { return stashed.lookup(value); }
   /// The stashed values of a block.
@@ -61,6 +67,8 @@ private:
   /// Whether a stashed value is one of those that a level wants to drop.
   bool isDroppable(Value value, int64_t block, RecomputeLevel level) const;
   bool isInStorage(Value value) const;
+  bool isReadByProduct(Value value) const;
+  std::optional<llvm::SetVector<Value>> findOrigins(Value value, const StashChoice &choice) const;
   bool isDerived(Value value) const { return derived.contains(value); }
   llvm::SetVector<Value> cut(const llvm::SetVector<Value> &wanted, int64_t block,
                              RecomputeLevel level, function_ref<bool(Value)> isAtHand) const;

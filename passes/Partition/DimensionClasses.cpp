@@ -132,20 +132,69 @@ void DimensionClasses::require(Value value, const TensorSharding &sharding) {
 
 void DimensionClasses::settle() {
   paddedUnits = units;
-  std::vector<int64_t> multiples(units.size(), 1);
+  multiples.assign(units.size(), 1);
+  shards.assign(units.size(), 1);
   for (auto [node, parts] : requirements) {
     Node root = find(node);
     if (sizes[node] == 0)
       continue;
     // A unit of the dimension has elements enough for some of the parts.
     int64_t needed = parts / std::gcd(parts, sizes[node] / units[root]);
+    shards[root] = std::lcm(shards[root], parts);
     multiples[root] = std::lcm(multiples[root], needed);
     paddedUnits[root] = llvm::alignTo(units[root], multiples[root]);
     isPadded |= paddedUnits[root] != units[root];
   }
 }
 
-DimensionClasses::DimensionClasses(func::FuncOp function, const MeshAxes &axes) {
+/// Makes each shard of a dimension a multiple of `elements`; false where that adds too much.
+bool DimensionClasses::alignRows(Node node, int64_t elements, int64_t mostPercent) {
+  const Node root = find(node);
+  const int64_t parts = shards[root] * elements;
+  const int64_t multiple =
+      std::lcm(multiples[root], parts / std::gcd(parts, sizes[node] / units[root]));
+  const int64_t padded = llvm::alignTo(units[root], multiple);
+  if ((padded - paddedUnits[root]) * 100 > mostPercent * paddedUnits[root])
+    return false;
+  multiples[root] = multiple;
+  isPadded |= padded != units[root];
+  paddedUnits[root] = padded;
+  return true;
+}
+
+/// Aligns what products contract and keep of parameters, and so all tensors that have such a
+/// dimension: activations and gradients.
+void DimensionClasses::alignProducts(func::FuncOp function, const RowAlignment &alignment) {
+  DenseSet<Value> weights;
+  for (BlockArgument argument : function.getArguments())
+    if (auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
+        role && role.getValue() == "parameter")
+      weights.insert(argument);
+  auto align = [&](Value weight, ArrayRef<int64_t> batch) {
+    auto type = cast<RankedTensorType>(weight.getType());
+    if (!weights.contains(weight) || !type.getElementType().isFloat())
+      return;
+    const int64_t bytes = llvm::divideCeil(type.getElementTypeBitWidth(), 8);
+    for (int64_t dim = 0; dim < type.getRank(); ++dim)
+      if (Node node = nodeOf(weight, dim); sizes[node] != 0 && !llvm::is_contained(batch, dim))
+        for (int64_t row : {alignment.best, alignment.least})
+          if (row <= bytes || alignRows(node, row / bytes, alignment.mostPercent))
+            break;
+  };
+  for (Operation &op : function.front()) {
+    if (isa<stablehlo::ConvertOp, stablehlo::TransposeOp, stablehlo::ReshapeOp, ConstrainOp>(op) &&
+        weights.contains(op.getOperand(0)))
+      weights.insert(op.getResult(0));
+    if (auto product = dyn_cast<stablehlo::DotGeneralOp>(op)) {
+      auto numbers = product.getDotDimensionNumbers();
+      align(product.getLhs(), numbers.getLhsBatchingDimensions());
+      align(product.getRhs(), numbers.getRhsBatchingDimensions());
+    }
+  }
+}
+
+DimensionClasses::DimensionClasses(func::FuncOp function, const MeshAxes &axes,
+                                   const RowAlignment &alignment) {
   Block &body = function.front();
   addBlock(body);
   Operation *end = body.getTerminator();
@@ -163,6 +212,8 @@ DimensionClasses::DimensionClasses(func::FuncOp function, const MeshAxes &axes) 
       require(value, axes.read(given));
   function.walk([&](ConstrainOp op) { require(op.getResult(), axes.read(op.getSharding())); });
   settle();
+  if (alignment.least > 1)
+    alignProducts(function, alignment);
 }
 
 Type DimensionClasses::paddedType(Value value) const {

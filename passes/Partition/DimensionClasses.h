@@ -7,13 +7,22 @@
 
 namespace mlir::st {
 
+/// What products want of the rows of their operands and results, in bytes.
+struct RowAlignment {
+  int64_t least =
+      1; ///< below which matrix units are not used well; 1: nothing is padded for products
+  int64_t best = 1;        ///< a multiple of `least`: rows begin where a line of the cache does
+  int64_t mostPercent = 0; ///< how much larger a dimension may become for it
+};
+
 /// Dimensions that become larger together. A class has a number of units, and each of its
 /// dimensions that many parts of equal size: a dimension of 12 heads of 64 elements in one, and one
 /// of 12 heads, are a class of 12 units.
 class DimensionClasses {
 public:
-  /// Reads the seeds: shardings of arguments and results and of st.constrain.
-  DimensionClasses(func::FuncOp function, const MeshAxes &axes);
+  /// Reads the seeds: shardings of arguments and results and of st.constrain. Dimensions of
+  /// parameters that are operands of products are aligned as well.
+  DimensionClasses(func::FuncOp function, const MeshAxes &axes, const RowAlignment &alignment = {});
 
   /// Whether some dimension has to be larger than it is.
   bool anyPadding() const { return isPadded; }
@@ -40,6 +49,8 @@ private:
   void joinFactors(Operation &op);
   void joinLoop(Operation &op);
   void require(Value value, const TensorSharding &sharding);
+  void alignProducts(func::FuncOp function, const RowAlignment &alignment);
+  bool alignRows(Node node, int64_t elements, int64_t mostPercent);
   void settle();
 
   DenseMap<Value, Node> first; ///< of the value's dimensions, which follow each other
@@ -52,6 +63,8 @@ private:
   };
   std::vector<Requirement> requirements;
   std::vector<int64_t> paddedUnits;
+  std::vector<int64_t> multiples; ///< that a root's units are padded to
+  std::vector<int64_t> shards;    ///< into which seeds split a root's dimensions
   DenseMap<Operation *, ShardingRule> rules;
   DenseSet<std::pair<Operation *, int64_t>> joined; ///< factors whose dimensions are one class
   bool isPadded = false;

@@ -1,6 +1,7 @@
 #include "dialects/St/IR/ModuleFacts.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/Signature.h"
+#include "dialects/St/IR/StDialect.h"
 #include "dialects/St/Sharding/ChooseSharding.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Transforms/RegionUtils.h"
@@ -60,7 +61,8 @@ private:
     Value value;
   };
   llvm::MapVector<Value, SmallVector<Masked, 1>> maskedForms;
-  DenseSet<Value> clean; ///< whose padding is zero
+  DenseMap<std::pair<Value, int64_t>, Value> clamped; ///< indices and the last row that they name
+  DenseSet<Value> clean;                              ///< whose padding is zero
   int64_t maskCount = 0;
 };
 } // namespace
@@ -213,14 +215,20 @@ void Padder::clampIndices(hlo::GatherOp gather) {
   int64_t largest = width - !element.isUnsigned() >= 63
                         ? std::numeric_limits<int64_t>::max()
                         : (int64_t{1} << (width - !element.isUnsigned())) - 1;
-  builder.setInsertionPoint(gather);
+  Value &known = clamped[{indices, last}];
+  if (known) {
+    gather.getStartIndicesMutable().assign(known);
+    return;
+  }
+  setAfter(indices);
   auto splat = [&](int64_t value) {
     return hlo::ConstantOp::create(
         builder, gather.getLoc(),
         SplatElementsAttr::get(type, builder.getIntegerAttr(element, APInt(width, value))));
   };
-  gather.getStartIndicesMutable().assign(hlo::ClampOp::create(
-      builder, gather.getLoc(), type, splat(0), indices, splat(std::min(last, largest))));
+  Value first = splat(0), end = splat(std::min(last, largest));
+  known = hlo::ClampOp::create(builder, gather.getLoc(), type, first, indices, end);
+  gather.getStartIndicesMutable().assign(known);
 }
 
 /// What ops in the regions of an op read from outside is as it was.
@@ -418,6 +426,13 @@ struct PadDimensions : mlir::st::impl::PadDimensionsBase<PadDimensions> {
     if (failed(checkFacts(getOperation(), getArgument(), kContract)))
       return signalPassFailure();
     MeshAxes axes(getMesh(getOperation()));
+    RowAlignment alignment = {rowAlignment, rowBytes, mostPercent};
+    if (auto target = getOperation()->getAttrOfType<TargetAttr>("st.target")) {
+      alignment.least = target.getMatrixAlignment();
+      alignment.best = target.getMatrixRowBytes();
+    }
+    alignment.best =
+        llvm::alignTo(std::max<int64_t>(alignment.best, 1), std::max<int64_t>(alignment.least, 1));
     for (auto function : getOperation().getOps<func::FuncOp>()) {
       if (function.isExternal())
         continue;
@@ -425,7 +440,7 @@ struct PadDimensions : mlir::st::impl::PadDimensionsBase<PadDimensions> {
         function.emitOpError("expects a body of one block");
         return signalPassFailure();
       }
-      DimensionClasses classes(function, axes);
+      DimensionClasses classes(function, axes, alignment);
       if (!classes.anyPadding())
         continue;
       Padder padder(function, classes);

@@ -57,7 +57,7 @@ def ApplyParallelConfig : Pass<"apply-parallel-config", "::mlir::ModuleOp"> {
 }
 
 def PadDimensions : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
-  let summary = "Makes dimensions so large that their shardings divide them";
+  let summary = "Makes dimensions so large that their shardings divide them, and that products take them well";
   let description = [{
     Needs an `st.mesh` and the seeds that propagation starts from: `st.sharding` on arguments and
     results, and `st.constrain`. Leaves a program in which every seed divides the dimensions that it
@@ -71,8 +71,14 @@ def PadDimensions : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
     was. Heads that do not divide become more heads, for a dimension that a reshape makes of several is
     enlarged in its most major one.
 
+    Matrix units want rows that begin at a multiple of some bytes (16 for NVIDIA's, best 128). Where
+    `st.target` names such multiples (`matrix_alignment`, `matrix_row_bytes`; the options where there is
+    no target), the dimensions of a parameter that products contract or keep become a multiple of the
+    larger one, else of the smaller one, on each shard: 30522 columns of a vocabulary in bf16 become
+    30528, 50257 become 50304. What would enlarge a dimension by more than `most-percent` stays.
+
     Arguments and results that become larger get `st.unpadded_type`, their type before: callers give
-    and get that. A program without uneven seeds stays as it is.
+    and get that. A program without uneven seeds or rows stays as it is.
 
     ```mlir
     func.func @main(%x: tensor<6x4xf32> {st.sharding = #st.sharding<@mesh, [{"data"}, {} ]>}) -> tensor<4xf32> {
@@ -83,6 +89,12 @@ def PadDimensions : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
       %1 = stablehlo.reduce(%m init: %0) applies stablehlo.add across dimensions = [0]
     ```
   }];
+  let options = [
+    Option<"rowAlignment", "row-alignment", "int64_t", "1",
+           "Bytes of which rows of products' operands are a multiple, where no target says; 1: any">,
+    Option<"rowBytes", "row-bytes", "int64_t", "1", "The same, preferred to row-alignment">,
+    Option<"mostPercent", "most-percent", "int64_t", "6", "How much larger a dimension may become for it">
+  ];
   let statistics = [
     Statistic<"insertedMasks", "inserted-masks", "Values whose padding is masked">
   ];

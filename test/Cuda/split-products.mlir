@@ -146,3 +146,43 @@ func.func @converted_bias(%0: tensor<4x8xbf16>, %1: tensor<8x2x3xbf16>, %2: tens
   }
   return %k : tensor<4x2x3xbf16>
 }
+
+// Where the sum is written beside what follows from it, the product writes it, and the loop reads it.
+// CHECK-LABEL: func.func @converted_bias_and_more
+// CHECK: %[[V:.*]] = st.kernel "loop" ({{.*}} : tensor<16xf32>) -> tensor<16xbf16>
+// CHECK: %[[D:.*]] = st.kernel "matmul" (%{{.*}} = %arg0 : {{.*}}, %{{.*}} = %arg1 : {{.*}}, %{{.*}} = %[[V]] : tensor<16xbf16>) -> tensor<4x16xbf16>
+// CHECK: %[[T:.*]] = st.kernel "loop" (%{{.*}} = %[[D]] : tensor<4x16xbf16>) -> tensor<4x16xbf16>
+// CHECK: return %[[D]], %[[T]]
+func.func @converted_bias_and_more(%0: tensor<4x8xbf16>, %1: tensor<8x16xbf16>, %2: tensor<16xf32>) -> (tensor<4x16xbf16>, tensor<4x16xbf16>) {
+  %k:2 = st.kernel "matmul" (%a = %0 : tensor<4x8xbf16>, %b = %1 : tensor<8x16xbf16>, %v = %2 : tensor<16xf32>) -> (tensor<4x16xbf16>, tensor<4x16xbf16>) {
+    %p = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<4x8xbf16>, tensor<8x16xbf16>) -> tensor<4x16xbf16>
+    %w = stablehlo.broadcast_in_dim %v, dims = [1] : (tensor<16xf32>) -> tensor<4x16xf32>
+    %c = stablehlo.convert %w : (tensor<4x16xf32>) -> tensor<4x16xbf16>
+    %r = stablehlo.add %p, %c : tensor<4x16xbf16>
+    %t = stablehlo.tanh %r : tensor<4x16xbf16>
+    st.yield %r, %t : tensor<4x16xbf16>, tensor<4x16xbf16>
+  }
+  return %k#0, %k#1 : tensor<4x16xbf16>, tensor<4x16xbf16>
+}
+
+// The same of a loop behind a product.
+// CHECK-LABEL: func.func @bias_of_a_loop
+// CHECK: %[[V:.*]] = st.kernel "loop" ({{.*}} : tensor<16xf32>) -> tensor<16xbf16>
+// CHECK: %[[D:.*]] = st.kernel "matmul" (%{{.*}} = %arg0 : {{.*}}, %{{.*}} = %arg1 : {{.*}}, %{{.*}} = %[[V]] : tensor<16xbf16>) -> tensor<4x16xbf16>
+// CHECK: %[[T:.*]] = st.kernel "loop" (%[[S:.*]] = %[[D]] : tensor<4x16xbf16>) -> tensor<4x16xbf16>
+// CHECK-NEXT: stablehlo.tanh %[[S]]
+// CHECK: return %[[D]], %[[T]]
+func.func @bias_of_a_loop(%0: tensor<4x8xbf16>, %1: tensor<8x16xbf16>, %2: tensor<16xf32>) -> (tensor<4x16xbf16>, tensor<4x16xbf16>) {
+  %d = st.kernel "matmul" (%a = %0 : tensor<4x8xbf16>, %b = %1 : tensor<8x16xbf16>) -> tensor<4x16xbf16> {
+    %p = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<4x8xbf16>, tensor<8x16xbf16>) -> tensor<4x16xbf16>
+    st.yield %p : tensor<4x16xbf16>
+  }
+  %k:2 = st.kernel "loop" (%p = %d : tensor<4x16xbf16>, %v = %2 : tensor<16xf32>) -> (tensor<4x16xbf16>, tensor<4x16xbf16>) {
+    %w = stablehlo.broadcast_in_dim %v, dims = [1] : (tensor<16xf32>) -> tensor<4x16xf32>
+    %c = stablehlo.convert %w : (tensor<4x16xf32>) -> tensor<4x16xbf16>
+    %r = stablehlo.add %p, %c : tensor<4x16xbf16>
+    %t = stablehlo.tanh %r : tensor<4x16xbf16>
+    st.yield %r, %t : tensor<4x16xbf16>, tensor<4x16xbf16>
+  }
+  return %k#0, %k#1 : tensor<4x16xbf16>, tensor<4x16xbf16>
+}

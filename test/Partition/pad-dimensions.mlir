@@ -1,4 +1,5 @@
 // RUN: st-opt --split-input-file --pad-dimensions %s | FileCheck %s
+// RUN: st-opt --split-input-file --pad-dimensions='row-alignment=16 row-bytes=128' %s | FileCheck %s --check-prefix=ROWS
 
 // What a reduction reads is masked; what lies between is not. State comes and goes with zeros.
 st.mesh @mesh <["data"=4], micro=1>
@@ -85,4 +86,34 @@ st.mesh @mesh <["data"=4], micro=1>
 func.func @main(%x: tensor<8xf32> {st.sharding = #st.sharding<@mesh, [{"data"}]>}) -> tensor<8xf32> {
   %y = stablehlo.reverse %x, dims = [0] : tensor<8xf32>
   return %y : tensor<8xf32>
+}
+
+// -----
+
+// Rows of weights that products read: 1003 columns of 16 bits on 4 devices are 4 times a multiple of 64. 197 become no
+// 256, nor 200 where 2 percent are more than asked for. What no product reads stays, and so does a batch.
+st.mesh @mesh <["tensor"=4], micro=1>
+// CHECK-LABEL: func.func @aligned(
+// CHECK-SAME: tensor<1004x64xf32>
+// CHECK-SAME: tensor<197x64xbf16>
+// ROWS-LABEL: func.func @aligned(
+// ROWS-SAME: %[[X:[^:]*]]: tensor<5x64xbf16> {st.role = "batch"}
+// ROWS-SAME: %[[W:[^:]*]]: tensor<1024x64xf32> {{.*}}st.unpadded_type = tensor<1003x64xf32>}
+// ROWS-SAME: tensor<200x64xbf16> {{.*}}st.unpadded_type = tensor<197x64xbf16>}
+// ROWS-SAME: tensor<1003xf32> {st.role = "parameter"}
+func.func @aligned(%x: tensor<5x64xbf16> {st.role = "batch"},
+                %w: tensor<1003x64xf32> {st.role = "parameter", st.sharding = #st.sharding<@mesh, [{"tensor"}, {}]>},
+                %v: tensor<197x64xbf16> {st.role = "parameter"},
+                %b: tensor<1003xf32> {st.role = "parameter"}) -> (tensor<5xf32>, tensor<5x197xbf16>, tensor<1003xf32>) {
+  %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+  // ROWS: %[[WC:.*]] = stablehlo.convert %[[W]] : (tensor<1024x64xf32>) -> tensor<1024x64xbf16>
+  // ROWS: %[[Y:.*]] = stablehlo.dot_general %[[X]], %[[WC]], {{.*}} -> tensor<5x1024xbf16>
+  // ROWS: stablehlo.select %{{.*}}, %{{.*}}, %{{.*}} : tensor<5x1024xi1>, tensor<5x1024xf32>
+  %wc = stablehlo.convert %w : (tensor<1003x64xf32>) -> tensor<1003x64xbf16>
+  %y = stablehlo.dot_general %x, %wc, contracting_dims = [1] x [1] : (tensor<5x64xbf16>, tensor<1003x64xbf16>) -> tensor<5x1003xbf16>
+  %f = stablehlo.convert %y : (tensor<5x1003xbf16>) -> tensor<5x1003xf32>
+  %m = stablehlo.reduce(%f init: %low) applies stablehlo.maximum across dimensions = [1] : (tensor<5x1003xf32>, tensor<f32>) -> tensor<5xf32>
+  %z = stablehlo.dot_general %x, %v, contracting_dims = [1] x [1] : (tensor<5x64xbf16>, tensor<197x64xbf16>) -> tensor<5x197xbf16>
+  %e = stablehlo.tanh %b : tensor<1003xf32>
+  return %m, %z, %e : tensor<5xf32>, tensor<5x197xbf16>, tensor<1003xf32>
 }

@@ -9,7 +9,10 @@ where there are fewer than the layout names.
 """
 
 import os
+import re
 import sys
+
+from safetensors.numpy import load_file
 
 import st_testing as st
 
@@ -93,6 +96,30 @@ def resumes(folder):
     return f"{apart:.2g}"
 
 
+def pads_rows(compute, shards, columns):
+    """A vocabulary whose rows matrix units do not take well is padded in the program: its products are aligned, and
+    neither losses nor checkpoints show it."""
+    def check(folder):
+        config, layout = dict(BERT, vocab_size=1003, num_hidden_layers=1), parallel(compute, sharding_size=shards, sharding_dim=0)
+        binaries = [st.compile_model(folder, target, config, "mlm", layout, f"--target={target}", "--optimizer=adamw", "--lr=1e-3")
+                    for target in ("dtu-t10", TARGET)]
+        text = st.check_run([st.BIN / "st-translate", "--executable-to-text", binaries[1]]).stdout
+        sizes = {int(size) for line in re.findall(r"  product .* ([0-9]+ x [0-9]+ x [0-9]+) ", text) for size in line.split(" x ")}
+        st.expect(columns in sizes and not any(size > 32 and size % 32 for size in sizes), f"products of {sorted(sizes)}")
+        saved = [folder / "of-dtu", folder / "of-gpu"]
+        for binary, place in zip(binaries, saved):
+            st.train(binary, f"--save={place}", steps=1)
+        tensors = [load_file(place / "model.safetensors") for place in saved]
+        shapes = [{name: value.shape for name, value in found.items()} for found in tensors]
+        st.expect(shapes[0] == shapes[1] and any(1003 in shape for shape in shapes[1].values()), f"tensors of {shapes}")
+        # Each goes on from its own checkpoint and from the other's.
+        first, *others = (st.losses(st.train(binary, f"--resume={place}", steps=2)) for binary in binaries for place in saved)
+        apart = max(st.relative_difference(first, other) for other in others)
+        st.expect(apart <= BOUNDS[compute], f"losses are {apart:.3g} apart: {others} and {first}")
+        return f"{apart:.2g}"
+    return check
+
+
 def needs_driver(target):
     """Code for a GPU is compiled anywhere; running it without a driver is one line."""
     def check(folder):
@@ -128,6 +155,7 @@ CASES += [(f"gpt2, f32, {name}", trains("gpt2", layout, BOUNDS["f32"])) for name
 CASES += [("products in tf32", rounds_operands)]
 CASES += [("ranks that share a GPU", shares_a_gpu)]
 CASES += [("a checkpoint of the simulator", resumes)]
+CASES += [("a vocabulary of 1003, bf16", pads_rows("bf16", 1, 1024)), ("a vocabulary of 1003, f32, 2 shards", pads_rows("f32", 2, 512))]
 CASES += [(f"no driver, {target}", needs_driver(target)) for target in ("cuda-sm_80", "cuda-sm_90")]
 CASES += [("flags of the simulator", refuses_simulator_flags)]
 

@@ -17,7 +17,7 @@ TASKS = LOCAL + ",split-tasks,rematerialise,combine-collectives,reuse-accumulato
 ROADS = (LOCAL, TASKS, TASKS + ",schedule-pipeline",
          TASKS + ",schedule-pipeline,form-loops,lower-loops,lower-tensor-ops,form-kernels,overlap-products{always},"
          "overlap-collectives{assume-speed},offload-stash,plan-memory,verify-memory-plan",
-         TASKS.replace("rematerialise", "rematerialise{otherwise=selective}") +
+         TASKS.replace("rematerialise", "rematerialise{otherwise=selective reuse-products}") +
          ",schedule-pipeline,form-loops,lower-loops,lower-tensor-ops,form-kernels{chains=streamed},overlap-products{always},"
          "split-products,fuse-epilogues,split-chains,derive-row-sums,fuse-transposes,sink-conversions,split-reductions{always},invert-divisors,lift-constants,"
          "overlap-collectives{assume-speed},offload-stash,plan-memory,verify-memory-plan")
@@ -260,6 +260,10 @@ class Step:
         parallel["offload"] = self.rng.choice([False, True, {"bytes": int(2 ** self.rng.uniform(6, 13))}])
         if "schedule" in parallel and self.rng.random() < 0.4:
             parallel["schedule"] = self.rng.choice(["zb-h1", "zb-h2"])
+        if self.rng.random() < 0.5:
+            # Rows of weights of 4 or 8 elements, as matrix units want them.
+            road = road.replace("pad-dimensions", "pad-dimensions{row-alignment=%d row-bytes=%d most-percent=100}" % (
+                self.rng.choice([(16, 16), (8, 32), (16, 32)])))
         attributes = (f"st.prepare = {json.dumps(PREPARE.format(optimizer=optimizer))}, st.passes = {json.dumps(road)}, "
                       f"st.parallel = {quoted(json.dumps(parallel))}")
         body = "\n  ".join(self.lines)

@@ -87,7 +87,8 @@ LogicalResult HostRun::prepare() {
 LogicalResult HostRun::lower(const HostRunOptions &options) {
   PassManager kernels(module.getContext());
   std::string passes =
-      llvm::formatv("convert-kernels-to-gpu,gpu-to-host{{descending={0} approximation-error={1:e}}",
+      llvm::formatv("convert-kernels-to-gpu,merge-launches,gpu-to-host{{descending={0} "
+                    "approximation-error={1:e}}",
                     options.descending ? "true" : "false", options.approximationError);
   if (failed(parsePassPipeline(passes, kernels)) || failed(kernels.run(module)))
     return failure();

@@ -91,11 +91,13 @@ static int64_t alignmentOf(const proto::CudaPlace &place) {
 
 // ---- commands -----------------------------------------------------------------------------------
 
-/// Whether nothing but loads, of the whole or of parts, uses an argument of a kernel.
-static bool isOnlyRead(Value buffer) {
-  return llvm::all_of(buffer.getUsers(), [](Operation *user) {
+bool mlir::cuda::isOnlyRead(Value buffer) {
+  return llvm::all_of(buffer.getUses(), [](OpOperand &use) {
+    Operation *user = use.getOwner();
     if (isa<memref::LoadOp, vector::LoadOp, vector::TransferReadOp>(user))
       return true;
+    if (auto choice = dyn_cast<scf::IfOp>(user->getParentOp()); choice && isa<scf::YieldOp>(user))
+      return isOnlyRead(choice.getResult(use.getOperandNumber()));
     return isa<ViewLikeOpInterface>(user) && user->getNumResults() == 1 &&
            isOnlyRead(user->getResult(0));
   });

@@ -8,6 +8,9 @@
 
 namespace mlir::cuda {
 
+/// Whether nothing but loads, of the whole or of parts, uses an argument of a kernel.
+bool isOnlyRead(Value buffer);
+
 /// Reads functions as `convert-kernels-to-gpu` leaves them, before anything is folded.
 class CommandLists {
 public:

@@ -58,7 +58,8 @@ FailureOr<proto::Executable> mlir::cuda::buildExecutable(ModuleOp module) {
   if (failed(description))
     return failure();
   PassManager passes(module.getContext());
-  if (failed(parsePassPipeline("convert-kernels-to-gpu{attention=true}", passes)) || failed(passes.run(module)))
+  if (failed(parsePassPipeline("convert-kernels-to-gpu{attention=true},merge-launches", passes)) ||
+      failed(passes.run(module)))
     return failure();
 
   proto::Executable executable;

@@ -328,6 +328,37 @@ def LiftConstants : Pass<"lift-constants", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::st::StDialect"];
 }
 
+def MergeLaunches : Pass<"merge-launches", "::mlir::ModuleOp"> {
+  let summary = "Launches that do the same to different buffers are one";
+  let description = [{
+    Needs functions that launch kernels, as `convert-kernels-to-gpu` leaves them. An optimizer updates hundreds of
+    parameters, most of them of few shapes, and weights are converted one by one: launches of one kernel, each of
+    which takes longer than its work. Those between two collectives, messages or loops become one, whose blocks are
+    those of all: a kernel that finds its buffers by the number of its block. A launch moves up to
+    the first one where nothing in between writes what it reads or writes, or reads what it writes. Kernels whose threads
+    meet, and buffers that move with the micro-batch or the rank, stay. A merged kernel has at most
+    36 buffers, for their addresses take registers.
+
+    ```mlir
+    gpu.launch_func @kernels::@loop_0 blocks in (%c4, %c1, %c1) threads in (...) args(%a)
+    gpu.launch_func @kernels::@loop_0 blocks in (%c4, %c1, %c1) threads in (...) args(%b)
+    // after
+    gpu.launch_func @kernels::@loop_0_times_2 blocks in (%c8, %c1, %c1) threads in (...) args(%a, %b)
+    gpu.func @loop_0_times_2(%a, %b) kernel {
+      %block = gpu.block_id x
+      %instance = arith.divui %block, %c4
+      %is_first = arith.cmpi ult, %instance, %c1
+      %buffer = scf.if %is_first { scf.yield %a } else { scf.yield %b }
+      %own = arith.remui %block, %c4          // where loop_0 had its block
+    ```
+  }];
+  let statistics = [Statistic<"numMerged", "merged", "Launches that became part of another">];
+  let dependentDialects = [
+    "::mlir::arith::ArithDialect", "::mlir::gpu::GPUDialect", "::mlir::memref::MemRefDialect",
+    "::mlir::scf::SCFDialect"
+  ];
+}
+
 def GpuToHost : Pass<"gpu-to-host", "::mlir::ModuleOp"> {
   let summary = "Writes kernels as functions that run block after block and thread after thread";
   let description = [{

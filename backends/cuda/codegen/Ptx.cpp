@@ -39,7 +39,7 @@ static Operation *findLibraryCall(ModuleOp module) {
 
 FailureOr<std::string> mlir::cuda::compileToPtx(ModuleOp module, const PtxOptions &options) {
   if (module.getOps<gpu::GPUModuleOp>().empty() &&
-      failed(runPasses(module, "convert-kernels-to-gpu")))
+      failed(runPasses(module, "convert-kernels-to-gpu,merge-launches")))
     return failure();
   if (failed(runPasses(module, "lower-kernels-to-nvvm{chip=" + options.chip + "}")))
     return failure();

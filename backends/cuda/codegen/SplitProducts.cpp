@@ -21,6 +21,7 @@ private:
   Product prepare(mlir::st::KernelOp &kernel);
   void pack(mlir::st::KernelOp kernel, hlo::DotGeneralOp dot);
   void narrowBias(mlir::st::KernelOp kernel, const Product &product);
+  void takeBias(mlir::st::KernelOp kernel);
 };
 } // namespace
 
@@ -151,14 +152,15 @@ Product SplitProductsPass::prepare(mlir::st::KernelOp &kernel) {
   return *matchProduct(first());
 }
 
-/// A bias that is all that follows a product, and is converted to its type: converted by a kernel
-/// of its own, it is cuBLASLt's.
+/// A bias that is converted to the product's type, where the kernel writes the sum: converted by a
+/// kernel of its own, it is cuBLASLt's, and a loop behind it need not write the sum.
 void SplitProductsPass::narrowBias(mlir::st::KernelOp kernel, const Product &product) {
   auto add = product.result.hasOneUse() ? dyn_cast<hlo::AddOp>(*product.result.user_begin())
                                         : hlo::AddOp();
-  bool isLast = add && llvm::all_of(add->getUsers(),
-                                    [](Operation *user) { return isa<mlir::st::YieldOp>(user); });
-  if (!isLast || product.bias || add.getType().getElementType().isF64())
+  bool isWritten = add && llvm::any_of(add->getUsers(), [](Operation *user) {
+                     return isa<mlir::st::YieldOp>(user);
+                   });
+  if (!isWritten || product.bias || add.getType().getElementType().isF64())
     return;
   unsigned side = add.getLhs() == product.result ? 1 : 0;
   Bias bias = matchBias(add->getOperand(side), product);
@@ -172,6 +174,44 @@ void SplitProductsPass::narrowBias(mlir::st::KernelOp kernel, const Product &pro
   Value spread = add->getOperand(side);
   add->setOperand(side, rebuildBias(inside, spread, argument));
   dropUnused(kernel);
+  ++numNarrowed;
+}
+
+/// A bias that the loop behind a product adds, where the loop also writes the sum: of the product
+/// it is cuBLASLt's, and the loop reads the sum.
+void SplitProductsPass::takeBias(mlir::st::KernelOp kernel) {
+  std::optional<Product> product = matchProductKernel(kernel);
+  if (!product || kernel->getNumResults() != 1 || !kernel.getResult(0).hasOneUse() ||
+      product->addend || product->bias || getElementTypeOrSelf(product->result).isF64())
+    return;
+  OpOperand &use = *kernel.getResult(0).use_begin();
+  auto loop = dyn_cast<mlir::st::KernelOp>(use.getOwner());
+  if (!loop || loop.getKind() != "loop")
+    return;
+  BlockArgument made = loop.getBody().getArgument(use.getOperandNumber());
+  auto add = made.hasOneUse() ? dyn_cast<hlo::AddOp>(*made.user_begin()) : hlo::AddOp();
+  if (!add ||
+      llvm::none_of(add->getUsers(), [](Operation *user) { return isa<mlir::st::YieldOp>(user); }))
+    return;
+  Value spread = add->getOperand(add.getLhs() == made ? 1 : 0);
+  Bias bias = matchBias(spread, *product);
+  if (!bias.argument)
+    return;
+  Value vector = loop.getInputs()[bias.argument.getArgNumber()];
+  if (Operation *maker = vector.getDefiningOp(); maker && !maker->isBeforeInBlock(kernel))
+    return;
+  if (bias.isConverted) {
+    OpBuilder outside(kernel);
+    vector = makeConversion(outside, kernel, vector, add.getType().getElementType());
+  }
+  Block &body = kernel.getBody().front();
+  kernel.getInputsMutable().append(vector);
+  Value argument = body.addArgument(vector.getType(), kernel.getLoc());
+  Operation *end = body.getTerminator();
+  OpBuilder inside(end);
+  Value addend = rebuildBias(inside, spread, argument);
+  end->setOperand(0, hlo::AddOp::create(inside, add.getLoc(), product->result, addend));
+  cutKernel(loop, "loop", Cut{add.getResult(), kernel.getResult(0)});
   ++numNarrowed;
 }
 
@@ -206,4 +246,11 @@ void SplitProductsPass::runOnOperation() {
   for (mlir::st::KernelOp kernel : products)
     if (failed(split(kernel)))
       return signalPassFailure();
+  products.clear();
+  getOperation()->walk([&](mlir::st::KernelOp kernel) {
+    if (kernel.getKind() == "matmul")
+      products.push_back(kernel);
+  });
+  for (mlir::st::KernelOp kernel : products)
+    takeBias(kernel);
 }

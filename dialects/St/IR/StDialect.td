@@ -137,12 +137,16 @@ def St_TargetAttr : St_Attr<"Target", "target"> {
     "int64_t":$alignment,
     "int64_t":$scratch_bytes,
     "int64_t":$memory_bytes,
-    DefaultValuedParameter<"int64_t", "0">:$host_bytes);
+    DefaultValuedParameter<"int64_t", "0">:$host_bytes,
+    DefaultValuedParameter<"int64_t", "1">:$matrix_alignment,
+    DefaultValuedParameter<"int64_t", "1">:$matrix_row_bytes);
   let assemblyFormat = "`<` struct(params) `>`";
   let description = [{
     `alignment`: of buffers in the arena, bytes. `scratch_bytes`: working memory of one core: a fused
     kernel keeps the rows that it reduces there. `memory_bytes`: device memory of one device.
     `host_bytes`: what it may take of its host's memory, 2^60 where nothing limits it; 0 without a link to the host.
+    `matrix_alignment`, `matrix_row_bytes`: bytes of which a row of a product's operands should be a multiple,
+    and had best be; 1: any row is as good.
   }];
 }
 

@@ -1,0 +1,83 @@
+// RUN: st-opt %s --merge-launches | FileCheck %s
+
+// Launches of a kernel are one, at the place of the first: what lies between touches nothing of theirs. Buffers that all
+// share are not chosen. What another launch wrote before, or reads, keeps a launch where it is, and so do a copy
+// of its buffer, threads that meet and a place that moves with the micro-batch.
+// CHECK: gpu.module @kernels
+// CHECK-NOT: @alone
+// CHECK: gpu.func @scale_times_3(%[[A0:.*]]: memref<8xf32>, %[[S:.*]]: memref<1xf32>, %[[A1:.*]]: memref<8xf32>, %[[B1:.*]]: memref<8xf32>, %[[A2:[^:]*]]: memref<8xf32>)
+// CHECK-SAME: known_block_size = array<i32: 4, 1, 1>, known_grid_size = array<i32: 6, 1, 1>
+// CHECK: %[[BLOCK:.*]] = gpu.block_id x
+// CHECK: %[[INSTANCE:.*]] = arith.divui %[[BLOCK]], %c2{{.*}}
+// CHECK: %[[OWN:.*]] = arith.remui %[[BLOCK]], %c2{{.*}}
+// CHECK: %[[FIRST:.*]] = arith.cmpi ult, %[[INSTANCE]], %c1
+// CHECK: %[[BUFFERS:.*]]:2 = scf.if %[[FIRST]] -> (memref<8xf32>, memref<8xf32>)
+// CHECK-NEXT: scf.yield %[[A0]], %[[A0]]
+// CHECK: scf.if
+// CHECK: scf.yield %[[A1]], %[[B1]]
+// CHECK: scf.yield %[[A2]], %[[A2]]
+// CHECK: arith.muli %[[OWN]], %c4
+// CHECK: memref.load %[[BUFFERS]]#0
+// CHECK: memref.load %[[S]]
+// CHECK: memref.store %{{.*}}, %[[BUFFERS]]#1
+// CHECK: gpu.func @meet
+// CHECK-LABEL: func.func @task
+// CHECK: gpu.launch_func @kernels::@scale_times_3 blocks in (%c6
+// CHECK: gpu.launch_func @kernels::@meet
+// CHECK: gpu.launch_func @kernels::@meet
+// CHECK: gpu.memcpy
+// CHECK: gpu.launch_func @kernels::@scale blocks in (%c2
+// CHECK: gpu.launch_func @kernels::@scale blocks in (%c2
+// CHECK-NOT: launch
+module attributes {gpu.container_module} {
+  gpu.module @kernels {
+    gpu.func @scale(%from: memref<8xf32>, %factor: memref<1xf32>, %to: memref<8xf32>) kernel
+        attributes {known_block_size = array<i32: 4, 1, 1>, known_grid_size = array<i32: 2, 1, 1>} {
+      %c0 = arith.constant 0 : index
+      %c4 = arith.constant 4 : index
+      %block = gpu.block_id x
+      %thread = gpu.thread_id x
+      %first = arith.muli %block, %c4 : index
+      %i = arith.addi %first, %thread : index
+      %x = memref.load %from[%i] : memref<8xf32>
+      %f = memref.load %factor[%c0] : memref<1xf32>
+      %y = arith.mulf %x, %f : f32
+      memref.store %y, %to[%i] : memref<8xf32>
+      gpu.return
+    }
+    gpu.func @meet(%from: memref<8xf32>) kernel
+        attributes {known_block_size = array<i32: 4, 1, 1>, known_grid_size = array<i32: 2, 1, 1>} {
+      gpu.barrier
+      gpu.return
+    }
+    gpu.func @alone(%from: memref<8xf32>) kernel {
+      gpu.return
+    }
+  }
+  func.func @task(%arena: memref<?xi8>, %mb: index) {
+    %c1 = arith.constant 1 : index
+    %c2 = arith.constant 2 : index
+    %c4 = arith.constant 4 : index
+    %a0 = arith.constant 0 : index
+    %a1 = arith.constant 32 : index
+    %a2 = arith.constant 64 : index
+    %b1 = arith.constant 96 : index
+    %s = arith.constant 128 : index
+    %v0 = memref.view %arena[%a0][] : memref<?xi8> to memref<8xf32>
+    %v1 = memref.view %arena[%a1][] : memref<?xi8> to memref<8xf32>
+    %v2 = memref.view %arena[%a2][] : memref<?xi8> to memref<8xf32>
+    %w1 = memref.view %arena[%b1][] : memref<?xi8> to memref<8xf32>
+    %vs = memref.view %arena[%s][] : memref<?xi8> to memref<1xf32>
+    gpu.launch_func @kernels::@scale blocks in (%c2, %c1, %c1) threads in (%c4, %c1, %c1) args(%v0 : memref<8xf32>, %vs : memref<1xf32>, %v0 : memref<8xf32>)
+    gpu.launch_func @kernels::@scale blocks in (%c2, %c1, %c1) threads in (%c4, %c1, %c1) args(%v1 : memref<8xf32>, %vs : memref<1xf32>, %w1 : memref<8xf32>)
+    gpu.launch_func @kernels::@meet blocks in (%c2, %c1, %c1) threads in (%c4, %c1, %c1) args(%v0 : memref<8xf32>)
+    gpu.launch_func @kernels::@scale blocks in (%c2, %c1, %c1) threads in (%c4, %c1, %c1) args(%v2 : memref<8xf32>, %vs : memref<1xf32>, %v2 : memref<8xf32>)
+    gpu.launch_func @kernels::@meet blocks in (%c2, %c1, %c1) threads in (%c4, %c1, %c1) args(%v1 : memref<8xf32>)
+    gpu.memcpy %v1, %w1 : memref<8xf32>, memref<8xf32>
+    gpu.launch_func @kernels::@scale blocks in (%c2, %c1, %c1) threads in (%c4, %c1, %c1) args(%w1 : memref<8xf32>, %vs : memref<1xf32>, %v2 : memref<8xf32>)
+    %moving = arith.muli %mb, %a1 : index
+    %moved = memref.view %arena[%moving][] : memref<?xi8> to memref<8xf32>
+    gpu.launch_func @kernels::@scale blocks in (%c2, %c1, %c1) threads in (%c4, %c1, %c1) args(%moved : memref<8xf32>, %vs : memref<1xf32>, %moved : memref<8xf32>)
+    return
+  }
+}
