@@ -52,6 +52,9 @@ ABSL_FLAG(std::string, report, "", "file for what each device does in a step, as
 ABSL_FLAG(double, watchdog, 60, "seconds that one of several processes waits for another one");
 ABSL_FLAG(std::string, attention, "cudnn",
           "what computes attention on GPUs: cudnn, where it can, or generated kernels");
+ABSL_FLAG(std::string, products, "timed",
+          "how products are computed on GPUs: as is timed to be the fastest when the program is "
+          "loaded, or by the first algorithm that cuBLASLt proposes, whose bits repeat");
 ABSL_FLAG(std::optional<uint32_t>, drop_message, std::nullopt,
           "for tests: lose this link message of the first step, counted from 0");
 
@@ -60,9 +63,9 @@ namespace {
 
 // The flags that have an effect on each kind of run, by their names on the command line.
 const std::set<std::string> kTiming = {"timing-only", "time-tasks", "trace", "report", "derate"};
-const std::set<std::string> kOnce = {"inputs",   "outputs",      "init",
-                                     "seed",     "host-threads", "host-isa",
-                                     "watchdog", "drop-message", "attention"};
+const std::set<std::string> kOnce = {"inputs",       "outputs",  "init",     "seed",
+                                     "host-threads", "host-isa", "watchdog", "drop-message",
+                                     "attention",    "products"};
 
 // Abseil names flags with underscores; on the command line they are kebab-case.
 std::string kebab(absl::string_view name) {
@@ -201,6 +204,10 @@ absl::StatusOr<ClientOptions> clientOptions() {
   if (options.attention != "cudnn" && options.attention != "generated")
     return absl::InvalidArgumentError(
         absl::StrCat("--attention=", options.attention, ": expected cudnn or generated"));
+  options.products = absl::GetFlag(FLAGS_products);
+  if (options.products != "timed" && options.products != "first")
+    return absl::InvalidArgumentError(
+        absl::StrCat("--products=", options.products, ": expected timed or first"));
   return options;
 }
 

@@ -1,5 +1,6 @@
 #include "backends/cuda/runtime/CommandRunner.h"
 
+#include "backends/cuda/runtime/CommandTrial.h"
 #include "lib/Support/StatusMacros.h"
 
 #include "absl/cleanup/cleanup.h"
@@ -21,7 +22,9 @@ Address CommandRunner::addressOf(const proto::CudaPlace &place) const {
   int64_t offset = place.offset() + microBatch % place.slots() * place.stride();
   if (place.has_position())
     offset += entry(place.position()) * place.position_stride();
-  return (place.scratch() ? rank.scratch : rank.arena) + static_cast<Address>(offset);
+  const Address address =
+      (place.scratch() ? rank.scratch : rank.arena) + static_cast<Address>(offset);
+  return trial ? trial->translate(address) : address;
 }
 
 absl::Status CommandRunner::launch(const proto::CudaLaunch &launch) {
@@ -50,19 +53,40 @@ ProductOperands CommandRunner::operandsOf(const proto::CudaProduct &product) con
 }
 
 absl::Status CommandRunner::prepare(GpuStream &chosen, const proto::CudaAttention &attention,
-                                    AttentionWays &ways) {
-  const absl::Status able = ways.usesLibrary ? chosen.prepare(attention)
-                                             : absl::CancelledError("another way is asked for");
+                                    Ways &ways) {
+  CommandTrial tried(*this, chosen, attention, ways);
+  const absl::Status able = ways.attention.usesLibrary
+                                ? chosen.prepare(attention, tried)
+                                : absl::CancelledError("another way is asked for");
   if (able.ok()) {
-    ++ways.byLibrary;
+    ++ways.attention.byLibrary;
     return absl::OkStatus();
   }
-  ++ways.byKernels;
-  ways.refused.Update(able);
+  ++ways.attention.byKernels;
+  ways.attention.refused.Update(able);
   return prepare(attention.body(), ways);
 }
 
-absl::Status CommandRunner::prepare(const Commands &commands, AttentionWays &ways) {
+absl::Status CommandRunner::prepare(GpuStream &chosen, const proto::CudaProduct &product,
+                                    Ways &ways) {
+  ProductWays &known = ways.products;
+  CommandTrial tried(*this, chosen, product, ways);
+  const absl::StatusOr<bool> able =
+      chosen.prepare(product, operandsOf(product), known.areTimed ? &tried : nullptr);
+  if (product.body().empty())
+    return able.status();
+  if (able.ok() && *able) {
+    ++known.whole;
+    return absl::OkStatus();
+  }
+  if (!able.ok() && !absl::IsUnimplemented(able.status()))
+    return able.status();
+  ++(able.ok() ? known.slower : known.refused);
+  known.reason.Update(able.status());
+  return prepare(product.body(), ways);
+}
+
+absl::Status CommandRunner::prepare(const Commands &commands, Ways &ways) {
   for (const proto::CudaCommand &command : commands) {
     GpuStream &chosen = command.aside() ? *rank.aside : *rank.stream;
     if (command.has_loop())
@@ -70,18 +94,22 @@ absl::Status CommandRunner::prepare(const Commands &commands, AttentionWays &way
     else if (command.has_attention())
       ST_RETURN_IF_ERROR(prepare(chosen, command.attention(), ways));
     else if (command.has_product())
-      ST_RETURN_IF_ERROR(chosen.prepare(command.product(), operandsOf(command.product())));
+      ST_RETURN_IF_ERROR(prepare(chosen, command.product(), ways));
   }
   return absl::OkStatus();
 }
 
-absl::Status CommandRunner::prepare(const proto::CudaProgram &program, AttentionWays &ways) {
+absl::Status CommandRunner::prepare(const proto::CudaProgram &program, Ways &ways) {
   return prepare(program.commands(), ways);
 }
 
-absl::Status CommandRunner::attend(const proto::CudaAttention &attention) {
-  if (!stream->canAttend(attention))
-    return run(attention.body());
+absl::Status CommandRunner::multiply(const proto::CudaProduct &product) {
+  return product.body().empty() || stream->canMultiply(product)
+             ? stream->multiply(product, operandsOf(product))
+             : run(product.body());
+}
+
+AttentionOperands CommandRunner::operandsOf(const proto::CudaAttention &attention) const {
   AttentionOperands operands;
   operands.q = addressOf(attention.q().place());
   operands.k = addressOf(attention.k().place());
@@ -97,7 +125,12 @@ absl::Status CommandRunner::attend(const proto::CudaAttention &attention) {
   operands.dQ = addressIf(attention.has_d_q(), attention.d_q().place());
   operands.dK = addressIf(attention.has_d_k(), attention.d_k().place());
   operands.dV = addressIf(attention.has_d_v(), attention.d_v().place());
-  return stream->attend(attention, operands);
+  return operands;
+}
+
+absl::Status CommandRunner::attend(const proto::CudaAttention &attention) {
+  return stream->canAttend(attention) ? stream->attend(attention, operandsOf(attention))
+                                      : run(attention.body());
 }
 
 absl::Status CommandRunner::repeat(const proto::CudaLoop &loop) {
@@ -119,7 +152,7 @@ absl::Status CommandRunner::repeat(const proto::CudaLoop &loop) {
 std::string CommandRunner::labelOf(const proto::CudaCommand &command) const {
   switch (command.what_case()) {
   case proto::CudaCommand::kLaunch:
-    return kernels[static_cast<size_t>(command.launch().kernel())];
+    return kernels[static_cast<size_t>(command.launch().kernel())].name();
   case proto::CudaCommand::kCopy:
     return absl::StrCat("copy of ", command.copy().rows() * command.copy().row_bytes(), " bytes");
   case proto::CudaCommand::kProduct: {
@@ -149,8 +182,10 @@ std::string CommandRunner::labelOf(const proto::CudaCommand &command) const {
 }
 
 absl::Status CommandRunner::run(const proto::CudaCommand &command) {
-  if (!rank.recorder || command.has_loop() ||
-      (command.has_attention() && !stream->canAttend(command.attention())))
+  const bool isBody =
+      (command.has_attention() && !stream->canAttend(command.attention())) ||
+      (!command.product().body().empty() && !stream->canMultiply(command.product()));
+  if (!rank.recorder || command.has_loop() || isBody)
     return give(command);
   ST_ASSIGN_OR_RETURN(Mark start, rank.recorder->start(*stream));
   ST_RETURN_IF_ERROR(give(command));
@@ -167,7 +202,7 @@ absl::Status CommandRunner::give(const proto::CudaCommand &command) {
   case proto::CudaCommand::kCopy:
     return copy(command.copy());
   case proto::CudaCommand::kProduct:
-    return stream->multiply(command.product(), operandsOf(command.product()));
+    return multiply(command.product());
   case proto::CudaCommand::kLoop:
     return repeat(command.loop());
   case proto::CudaCommand::kAttention:
@@ -241,6 +276,13 @@ absl::Status CommandRunner::runTogether(const Commands &commands, int begin, int
     rank.recordedCommands += count;
   }
   return stream->launch(*recording.graph);
+}
+
+absl::Status CommandRunner::runAlone(const Commands &commands, GpuStream &chosen) {
+  stream = &chosen;
+  isTogether = true; // No graph is made of them.
+  absl::Cleanup apart = [&] { isTogether = false; };
+  return run(commands);
 }
 
 /// The stream of a command, with what it waits for.

@@ -41,6 +41,9 @@ struct ClientOptions {
   double watchdogSeconds = 60;
   /// On GPUs, who computes attention: "cudnn", where it can, or "generated" kernels.
   std::string attention = "cudnn";
+  /// On GPUs, how products are computed: as is "timed" to be the fastest when the program is
+  /// loaded, or as the library proposes "first", with which bits repeat from machine to machine.
+  std::string products = "timed";
   /// Figures of the program's description that are other than it says, by their names and a factor:
   /// what if {"chip_gbytes_per_second", 2}?
   std::vector<std::pair<std::string, double>> scales;
