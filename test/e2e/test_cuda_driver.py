@@ -124,11 +124,17 @@ def lost(number, times):
 ATTENTION = parallel("bf16")
 
 
-def compile_attention(folder, model, *flags):
-    """For the host with the figures of an H100, by which no score is kept in memory."""
+def h100_host(folder):
+    """The host with the figures of an H100."""
     text = (st.ROOT / "devices/cuda-sm_90.textproto").read_text().replace('chip: "sm_90"', 'chip: "host"')
     target = folder / "cuda-h100-host.textproto"
     target.write_text(text.replace('name: "cuda-sm_90"', 'name: "cuda-h100-host"'))
+    return target
+
+
+def compile_attention(folder, model, *flags):
+    """With the figures of an H100 no score is kept in memory."""
+    target = h100_host(folder)
     if not flags:
         return compile_for_host(folder, model, ATTENTION, target)
     config, task = MODELS[model]

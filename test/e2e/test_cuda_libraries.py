@@ -11,54 +11,46 @@ import sys
 import cuda_standins as standins
 import st_testing as st
 from process_launchers import MPIRUN
-from test_cuda_driver import MODELS, SEED, compile_for_host, train
+from test_cuda_driver import MODELS, SEED, compile_for_host, h100_host, train
 from test_cuda_training import BERT, parallel
 
-# A BERT with the GELU that cuBLASLt has: of its products some have each epilogue.
+# A BERT with the GELU that cuBLASLt has.
 EPILOGUES = parallel("bf16")
 MODELS["bert, gelu_new"] = ({**BERT, "hidden_act": "gelu_new"}, "mlm")
-KINDS = {"no-gelu": " gelu aux", "no-gelu-gradient": " gelu_gradient aux", "no-sums": " sums of b"}
+KINDS = {"no-gelu": " gelu aux", "no-gelu-gradient": " gelu_gradient aux", "no-sums": " sums of "}
 
 
-def falls_back(folder):
+def falls_back(precision, kinds, bound):
     """Where cuBLASLt has no algorithm for an epilogue, kernels behind the product do the same but for what 16 bits round."""
-    binary = compile_for_host(folder, "bert, gelu_new", EPILOGUES)
-    text = st.check_run([st.BIN / "st-translate", "--executable-to-text", binary]).stdout
-    epilogues = re.findall(r"^ *product (.*) or$", text, re.M)
-    st.expect(all(any(kind in line for line in epilogues) for kind in KINDS.values()), f"not all epilogues: {epilogues}")
-    expected, _ = train(binary, folder, "host")
-    gpu, env = standins.for_gpu(binary)
-    env["ST_STANDIN_SEED"] = str(SEED)
-    whole, said = train(gpu, folder, "whole", env)
-    st.expect(whole == expected and "products:" not in said, said)
-    for words in (*KINDS, ",".join(KINDS)):
-        found, said = train(gpu, folder, words, {**env, "ST_STANDIN_BLASLT": words})
-        refused = sum(any(KINDS[word] in line for word in words.split(",")) for line in epilogues)
-        line = re.search(r"^products: (\d+) of (\d+) epilogues are kernels of their own: cuBLASLt has no algorithm for a product "
-                         r"bf16 to (?:bf16|f32) of .*$", said, re.M)
-        st.expect(line and (int(line[1]), int(line[2])) == (refused, len(epilogues)), f"{words}: {refused} of {epilogues}: {said}")
-        difference = max(abs(x - y) for x, y in zip(found[0], expected[0]))
-        st.expect(difference < 5e-4, f"{words}: ST_SEED={SEED - 1}: losses {found[0]}, expected {expected[0]}")
-        st.expect(words != "no-gelu" or difference > 0, f"{words}: GELU of what is rounded is as that of what is not")
-    # In f32 nothing is rounded on the way.
-    exact = compile_for_host(folder, "bert, gelu_new", parallel("f32"))
-    expected, _ = train(exact, folder, "host-f32")
-    gpu, env = standins.for_gpu(exact)
-    env = {**env, "ST_STANDIN_SEED": str(SEED), "ST_STANDIN_BLASLT": ",".join(KINDS)}
-    found, said = train(gpu, folder, "f32", env)
-    difference = max(abs(x - y) for x, y in zip(found[0], expected[0]))
-    st.expect("cuBLASLt has no algorithm for a product f32 to f32" in said and difference < 1e-5,
-              f"ST_SEED={SEED - 1}: losses {found[0]}, expected {expected[0]}; {said}")
-    trace = folder / "trace.json"
-    train(gpu, folder, "traced", env, (), f"--trace={trace}")
-    kernels = [event["name"] for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X"]
-    st.expect(sum(name.startswith("product f32") for name in kernels) >= len(epilogues), "products are not traced")
-    return f"{len(epilogues)} epilogues"
+    def check(folder):
+        binary = compile_for_host(folder, "bert, gelu_new", parallel(precision), h100_host(folder))
+        text = st.check_run([st.BIN / "st-translate", "--executable-to-text", binary]).stdout
+        epilogues = re.findall(r"^ *product (.*) or$", text, re.M)
+        st.expect(all(any(KINDS[kind] in line for line in epilogues) for kind in kinds), f"not all of {kinds}: {epilogues}")
+        expected, _ = train(binary, folder, "host")
+        gpu, env = standins.for_gpu(binary)
+        env["ST_STANDIN_SEED"] = str(SEED)
+        whole, said = train(gpu, folder, "whole", env)
+        st.expect(whole == expected and "products:" not in said, said)
+        for words in (*kinds, ",".join(kinds)):
+            trace = folder / f"trace-{words}.json"
+            found, said = train(gpu, folder, words, {**env, "ST_STANDIN_BLASLT": words, "ST_CACHE_DIR": str(folder / words)}, (),
+                                f"--trace={trace}")
+            refused = sum(any(KINDS[word] in line for word in words.split(",")) for line in epilogues)
+            line = re.search(r"^products: (\d+) of (\d+) epilogues are kernels of their own: cuBLASLt has no algorithm for a product "
+                             rf"{precision} to (?:bf16|f32) of .*$", said, re.M)
+            st.expect(line and (int(line[1]), int(line[2])) == (refused, len(epilogues)), f"{words}: {refused} of {len(epilogues)}: {said}")
+            difference = max(abs(x - y) for x, y in zip(found[0], expected[0]))
+            st.expect(difference < bound, f"{words}: ST_SEED={SEED - 1}: losses {found[0]}, expected {expected[0]}")
+        kernels = [event["name"] for event in json.loads(trace.read_text())["traceEvents"] if event["ph"] == "X"]
+        st.expect(sum(name.startswith(f"product {precision}") for name in kernels) >= len(epilogues), "products are not traced")
+        return f"{len(epilogues)} epilogues"
+    return check
 
 
 def times_products(folder):
     """The fastest algorithm is taken, and epilogues only where they are faster; later runs and other processes do the same."""
-    binary = compile_for_host(folder, "bert, gelu_new", EPILOGUES)
+    binary = compile_for_host(folder, "bert, gelu_new", EPILOGUES, h100_host(folder))
     expected, _ = train(binary, folder, "host")
     gpu, env = standins.for_gpu(binary)
     env["ST_STANDIN_SEED"] = "0"
@@ -95,7 +87,7 @@ def times_products(folder):
 def processes_agree(folder):
     """Processes to which other algorithms are the fastest take those of the first, and so compute the same bits."""
     binary = compile_for_host(folder, "gpt2", parallel("bf16", data=2))
-    gpu, env = standins.for_gpu(binary)
+    gpu, env = standins.for_gpu(binary, gpus=1)  # Two would be of different kinds.
     env["ST_STANDIN_SEED"] = "0"
     timed = ("--products=timed",)
     (whole, _), (slow, said) = [train(gpu, folder, name, {**env, "ST_CACHE_DIR": str(folder / name), "ST_STANDIN_BLASLT": words}, (),
@@ -133,12 +125,17 @@ def missing_libraries(folder):
                   f"-Wl,-rpath,{standins.LIBRARIES}", f"-Wl,-rpath-link,{packages / 'nvidia/first/lib'}"])
     for name in ("libcuda.so.1", "libnccl.so.2", "libcudnn.so.9"):
         (own / name).symlink_to(standins.LIBRARIES / name)
-    (own / "libcublasLt.so").write_text("")
-    env = {**env, "LD_LIBRARY_PATH": str(own)}
+    # In the place of those that the machine may have, where the loader looks last.
+    none = folder / "none"
+    none.mkdir()
+    for name in ("libcublasLt.so", "libcublasLt.so.12", "libcublasLt.so.13"):
+        (none / name).write_text("")
+    env = {**env, "LD_LIBRARY_PATH": f"{own}:{standins.LIBRARIES}"}
     st.check_run([gpu, "--steps=1"], env={**env, "ST_CUDA_LIBRARIES": f"{folder / 'nowhere'}:{packages}"})
     st.check_run([gpu, "--steps=1"], env={**env, "ST_CUDA_LIBRARIES": f"{blas.parent}:{packages}"})
     # Without the folder in which it is, and without one library.
     (packages / "nvidia/first/lib/libst-needed.so.1").unlink()
+    env["LD_LIBRARY_PATH"] = f"{own}:{none}"
     for name, libraries, line in (
             ("none", "", f"libcublasLt.so cannot be opened, which comes with CUDA and multiplies matrices: .*libcublasLt.so: file too "
              "short (ST_CUDA_LIBRARIES names folders"),
@@ -230,7 +227,9 @@ def refuses(folder):
     return f"{len(cases)} cases"
 
 
-CASES = [("epilogues that cuBLASLt lacks", falls_back), ("products are timed", times_products),
+CASES = [("epilogues of f32 that cuBLASLt lacks", falls_back("f32", [*KINDS], 1e-5)),
+         ("epilogues of bf16 that cuBLASLt lacks", falls_back("bf16", ["no-gelu-gradient", "no-sums"], 5e-4)),
+         ("products are timed", times_products),
          ("processes choose alike", processes_agree),
          ("libraries are missing", missing_libraries), ("the stand-in of cuBLASLt refuses", refuses)]
 

@@ -85,7 +85,8 @@ SharedLibrary::SharedLibrary(absl::Span<const char *const> names, const char *pu
     for (const char *candidate : names) {
       const std::string file = inFolders ? findFile(candidate) : candidate;
       std::string error;
-      if (handle || file.empty())
+      // What lies in our folders is what is asked for: another one is not taken silently.
+      if (handle || !refused.empty() || file.empty())
         continue;
       handle = open(file, error);
       if (!handle && refused.empty() && !isNotFound(error, file))
