@@ -15,7 +15,6 @@ from test_cuda_driver import MODELS, SEED, compile_for_host, h100_host, train
 from test_cuda_training import BERT, parallel
 
 # A BERT with the GELU that cuBLASLt has.
-EPILOGUES = parallel("bf16")
 MODELS["bert, gelu_new"] = ({**BERT, "hidden_act": "gelu_new"}, "mlm")
 KINDS = {"no-gelu": " gelu aux", "no-gelu-gradient": " gelu_gradient aux", "no-sums": " sums of "}
 
@@ -50,7 +49,7 @@ def falls_back(precision, kinds, bound):
 
 def times_products(folder):
     """The fastest algorithm is taken, and epilogues only where they are faster; later runs and other processes do the same."""
-    binary = compile_for_host(folder, "bert, gelu_new", EPILOGUES, h100_host(folder))
+    binary = compile_for_host(folder, "bert, gelu_new", parallel("bf16"), h100_host(folder))
     expected, _ = train(binary, folder, "host")
     gpu, env = standins.for_gpu(binary)
     env["ST_STANDIN_SEED"] = "0"

@@ -424,6 +424,9 @@ int cublasLtMatmulAlgoCheck(void *, void *desc, void *a, void *b, void *c, void 
   if (algorithm.problem != hashOf(*static_cast<Desc *>(desc), layouts) ||
       algorithm.kind >= std::size(kKinds))
     return kInvalidValue;
+  if (!isTypeListed(*static_cast<Desc *>(desc), layouts) ||
+      !isDocumented(*static_cast<Desc *>(desc), *layouts[3]))
+    return kNotSupported;
   result->workspaceBytes = kKinds[algorithm.kind].workspace;
   return kSuccess;
 }
