@@ -52,7 +52,7 @@ install_python() {
   cat scripts/requirements*.txt >"$stamp"
 }
 
-# Of CUDA, cuBLASLt and NCCL only the headers, which a test compares declarations with.
+# Of CUDA, cuBLASLt, NCCL and cuDNN only the headers, which a test compares declarations with.
 install_cuda_headers() {
   local into=.venv/cuda-headers wheels
   cmp -s scripts/requirements-headers.txt "$into/.st-requirements" && return

@@ -78,7 +78,9 @@ private:
   absl::Status check(const proto::CudaCommand &command);
   absl::Status check(const proto::CudaLaunch &launch) const;
   absl::Status check(const proto::CudaCopy &copy) const;
-  absl::Status check(const proto::CudaProduct &product) const;
+  absl::Status check(const proto::CudaProduct &product);
+  /// What a command has for those that do the same as it.
+  absl::Status checkBody(absl::string_view what, const Commands &body);
   absl::Status checkEpilogue(const proto::CudaProduct &product, int64_t dWidth) const;
   absl::Status check(const proto::CudaExchange &exchange) const;
   absl::Status check(const proto::CudaAttention &attention);
@@ -212,7 +214,7 @@ absl::Status TaskValidator::checkMatrix(absl::string_view what, const proto::Cud
   return checkPlace(what, place, elements);
 }
 
-absl::Status TaskValidator::check(const proto::CudaProduct &product) const {
+absl::Status TaskValidator::check(const proto::CudaProduct &product) {
   for (int64_t size : {product.m(), product.n(), product.k()})
     if (size < 1 || size > kMostMatrix)
       return error(absl::StrCat("a product of a side of ", size));
@@ -244,7 +246,24 @@ absl::Status TaskValidator::check(const proto::CudaProduct &product) const {
     ST_RETURN_IF_ERROR(checkAlignment("the bias", product.bias(), dWidth));
     ST_RETURN_IF_ERROR(checkPlace("the bias", product.bias(), product.n() * dWidth));
   }
-  return checkEpilogue(product, dWidth);
+  ST_RETURN_IF_ERROR(checkEpilogue(product, dWidth));
+  if (product.body().empty())
+    return absl::OkStatus();
+  if (product.activation() == proto::CudaProduct::NONE && !product.has_sums())
+    return error("a product without an activation or sums has commands");
+  return checkBody("a product", product.body());
+}
+
+absl::Status TaskValidator::checkBody(absl::string_view what, const Commands &body) {
+  for (const proto::CudaCommand &each : body) {
+    if (each.aside() || each.waits())
+      return error(absl::StrCat(what, " has commands that run on several streams"));
+    if (!each.has_launch() && !each.has_copy() && !each.has_product())
+      return error(absl::StrCat(what, " has commands other than launches, copies and products"));
+    if (each.has_product() && !each.product().body().empty())
+      return error(absl::StrCat(what, " has a product with commands of its own"));
+  }
+  return checkCommands(body);
 }
 
 /// What cuBLASLt does of single products alone.
@@ -378,13 +397,7 @@ absl::Status TaskValidator::check(const proto::CudaAttention &attention) {
       *statistics.mutable_place() = *place;
       ST_RETURN_IF_ERROR(checkHeads(what, attention, statistics, rows, 1, full));
     }
-  for (const proto::CudaCommand &each : attention.body()) {
-    if (each.aside() || each.waits())
-      return error("attention has commands that run on several streams");
-    if (!each.has_launch() && !each.has_copy() && !each.has_product())
-      return error("attention has commands other than launches, copies and products");
-  }
-  return checkCommands(attention.body());
+  return checkBody("attention", attention.body());
 }
 
 absl::Status TaskValidator::check(const proto::CudaCommand &command) {

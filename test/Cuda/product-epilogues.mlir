@@ -1,4 +1,5 @@
 // RUN: st-opt --convert-kernels-to-gpu %s | FileCheck %s
+// RUN: st-opt --convert-kernels-to-gpu %s | FileCheck %s --check-prefix=BODY
 
 // What a product computes beside or behind its sums, from places of the plan: GELU at 1024 and its argument at 2048, its gradient at
 // that, and the sums of an operand.
@@ -7,10 +8,33 @@
 // CHECK: %[[X:.*]] = memref.view %[[ARENA]][%c2048
 // CHECK: %[[Y:.*]] = memref.view %[[ARENA]][%c1024
 // CHECK: cuda.product %{{.*}} * %{{.*}} aux %[[X]] into %[[Y]] 4 x 8 x 8 a <8, 1> b <8, 1> d <8, 1> {activation = #cuda.activation<gelu>, scale = 5.000000e-01 : f64}
+// CHECK: {{^    }}}
 // CHECK: %[[AUX:.*]] = memref.view %[[ARENA]][%c2048
 // CHECK: cuda.product %{{.*}} * %{{.*}} aux %[[AUX]] into %{{.*}} 4 x 8 x 8 a <8, 1> b <8, 1> d <8, 1> {activation = #cuda.activation<gelu_gradient>}
+// CHECK: {{^    }}}
 // CHECK: %[[SUMS:.*]] = memref.view %[[ARENA]][%c5120{{.*}} to memref<8xf32>
 // CHECK: cuda.product %{{.*}} * %{{.*}} sums b %[[SUMS]] into %{{.*}} 8 x 8 x 4 a <1, 8> b <8, 1> d <8, 1>
+
+// The same by a product without an epilogue and a kernel: GELU of what lies at 2048, GELU's gradient in the place of the result,
+// and sums of an operand.
+
+// BODY: memref.view %[[ARENA:.*]][%c2048
+// BODY: cuda.product %{{.*}} aux %[[X:.*]] into %{{.*}} {activation = #cuda.activation<gelu>
+// BODY-NEXT: cuda.product %{{.*}} * %{{.*}} into %[[X]] 4 x 8 x 8 a <8, 1> b <8, 1> d <8, 1> {scale = 5.000000e-01 : f64}
+// BODY: %[[FROM:.*]] = memref.view %[[ARENA]][%c2048
+// BODY: %[[TO:.*]] = memref.view %[[ARENA]][%c1024
+// BODY: gpu.launch_func @kernels::@loop_0 {{.*}} args(%[[FROM]] : memref<32xf32>, %[[TO]] : memref<32xf32>)
+// BODY: cuda.product %{{.*}} aux %{{.*}} into %[[D:.*]] 4 x 8 x 8 {{.*}} {activation = #cuda.activation<gelu_gradient>
+// BODY-NEXT: cuda.product %{{.*}} * %{{.*}} into %[[D]] 4 x 8 x 8 a <8, 1> b <8, 1> d <8, 1> :
+// BODY: %[[FROM:.*]] = memref.view %[[ARENA]][%c3072
+// BODY: %[[AUX:.*]] = memref.view %[[ARENA]][%c2048
+// BODY: %[[TO:.*]] = memref.view %[[ARENA]][%c3072
+// BODY: gpu.launch_func @kernels::@loop_1 {{.*}} args(%[[FROM]] : memref<32xf32>, %[[AUX]] : memref<32xf32>, %[[TO]] : memref<32xf32>)
+// BODY: cuda.product %{{.*}} sums b %{{.*}} into %[[D:.*]] 8 x 8 x 4
+// BODY-NEXT: cuda.product %{{.*}} * %{{.*}} into %[[D]] 8 x 8 x 4 a <1, 8> b <8, 1> d <8, 1> :
+// BODY: %[[FROM:.*]] = memref.view %[[ARENA]][%c3072
+// BODY: %[[TO:.*]] = memref.view %[[ARENA]][%c5120
+// BODY: gpu.launch_func @kernels::@reduce_2 {{.*}} args(%[[FROM]] : memref<32xf32>, %[[TO]] : memref<8xf32>)
 st.mesh @mesh <["x"=1], micro=1>
 st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh {
   st.input @i "i" role "batch" global tensor<4x8xf32> slice <@mesh, [{}, {}]> local tensor<4x8xf32> micro_dim -1 at <offset = 0>

@@ -109,3 +109,26 @@ func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %v: memref<8xbf16>, %d: mem
   cuda.product %a * %b sums a %v into %d 8 x 8 x 8 a <8, 1> b <8, 1> d <8, 1> : memref<64xf32>, memref<64xf32> sums memref<8xbf16> into memref<64xf32>
   return
 }
+
+// -----
+
+func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %d: memref<64xf32>) {
+  // expected-error @+1 {{'cuda.product' op has a body, expected an activation or sums, which it does in another way}}
+  cuda.product %a * %b into %d 8 x 8 x 8 a <8, 1> b <8, 1> d <8, 1> : memref<64xf32>, memref<64xf32> into memref<64xf32> {
+    cuda.product %a * %b into %d 8 x 8 x 8 a <8, 1> b <8, 1> d <8, 1> : memref<64xf32>, memref<64xf32> into memref<64xf32>
+  }
+  return
+}
+
+// -----
+
+func.func @f(%a: memref<64xf32>, %b: memref<64xf32>, %v: memref<8xf32>, %d: memref<64xf32>) {
+  // expected-error @+1 {{'cuda.product' op has a body that does more than launches, products and copies}}
+  cuda.product %a * %b sums a %v into %d 8 x 8 x 8 a <8, 1> b <8, 1> d <8, 1> : memref<64xf32>, memref<64xf32> sums memref<8xf32> into memref<64xf32> {
+    %i = arith.constant 0 : index
+    %x = arith.constant 0.0 : f32
+    // expected-note @+1 {{memref.store is here}}
+    memref.store %x, %v[%i] : memref<8xf32>
+  }
+  return
+}

@@ -1,14 +1,21 @@
 // Stands in for libcublasLt.so: see Streams.h. Matrices lie column by column, as its documentation
-// says; sums are carried in f32 in the order of the depth, as `cuda-host` does.
+// says; sums are carried in f32 in the order of the depth, as `cuda-host` does, by each of several
+// algorithms, which differ in what they ask of memory. What NVIDIA does not document is refused.
+// ST_STANDIN_BLASLT, of words with commas between them: "no-gelu", "no-gelu-gradient", "no-sums":
+// no algorithm has that epilogue; "slow-epilogues": they take long; "slow-first": the first
+// algorithm does; "first-fails": it is proposed and does not run.
 #include "backends/cuda/runtime/DriverLibraries.h"
 #include "lib/Support/Float16.h"
 #include "test/standins/Streams.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
+#include <cstdlib>
 #include <cstring>
 #include <iterator>
-#include <map>
+#include <string>
+#include <thread>
 #include <type_traits>
 #include <vector>
 
@@ -18,7 +25,22 @@ using namespace st::cuda;
 namespace {
 
 constexpr int kSuccess = 0, kInvalidValue = 7, kExecutionFailed = 13, kNotSupported = 15;
-constexpr size_t kWorkspaceBytes = 1 << 20; // of an algorithm that is chosen
+constexpr std::chrono::milliseconds kSlow(30);
+
+/// Whether a word is in ST_STANDIN_BLASLT.
+bool isSwitchedTo(const char *word) {
+  const char *text = std::getenv("ST_STANDIN_BLASLT");
+  return text &&
+         (std::string(",") + text + ",").find(std::string(",") + word + ",") != std::string::npos;
+}
+
+/// What an algorithm asks for. A 16-byte alignment is also one of leading dimensions and strides of
+/// a batch.
+struct AlgorithmKind {
+  uint64_t alignment;
+  uint64_t workspace;
+};
+constexpr AlgorithmKind kKinds[] = {{16, 1 << 20}, {16, 0}, {1, 0}, {1, 4 << 20}};
 
 struct Desc {
   int computeType, scaleType;
@@ -55,6 +77,7 @@ struct Preference {
 /// What an algorithm was chosen for; it is refused for anything else.
 struct Algorithm {
   uint64_t problem = 0;
+  uint32_t kind = 0;
   uint32_t alignments[4];
   uint8_t biasAlignment = 0, auxAlignment = 0; // logarithms
 };
@@ -63,7 +86,8 @@ static_assert(sizeof(Algorithm) <= sizeof(ProductAlgorithm::algorithm));
 uint64_t hashOf(const Desc &desc, const Layout *const *layouts) {
   uint64_t hash = 1469598103934665603u;
   auto add = [&](uint64_t value) { hash = (hash ^ value) * 1099511628211u; };
-  add(desc.computeType), add(desc.transA), add(desc.transB), add(desc.epilogue);
+  add(desc.computeType), add(desc.scaleType), add(desc.transA), add(desc.transB),
+      add(desc.epilogue);
   add(static_cast<uint64_t>(desc.auxLeading));
   for (int i = 0; i < 4; ++i) {
     const Layout &layout = *layouts[i];
@@ -175,6 +199,47 @@ uint8_t alignmentOf(uint64_t address) {
   return power;
 }
 
+/// The rows of cublasLtMatmul's table of types that are of floats of 16, 32 and 64 bits; the vector
+/// of an epilogue is of d's type in all of them.
+bool isTypeListed(const Desc &desc, const Layout *const *layouts) {
+  struct Row {
+    int compute, scale, operand, result;
+  };
+  constexpr Row rows[] = {
+      {kComputeF32, kTypeF32, kTypeF16, kTypeF16}, {kComputeF32, kTypeF32, kTypeBF16, kTypeBF16},
+      {kComputeF32, kTypeF32, kTypeF16, kTypeF32}, {kComputeF32, kTypeF32, kTypeBF16, kTypeF32},
+      {kComputeF32, kTypeF32, kTypeF32, kTypeF32}, {kComputeTf32, kTypeF32, kTypeF32, kTypeF32},
+      {kComputeF64, kTypeF64, kTypeF64, kTypeF64}};
+  return std::any_of(std::begin(rows), std::end(rows), [&](const Row &row) {
+    return desc.computeType == row.compute && desc.scaleType == row.scale &&
+           layouts[0]->type == row.operand && layouts[1]->type == row.operand &&
+           layouts[2]->type == row.result && layouts[3]->type == row.result;
+  });
+}
+
+/// Whether the matrices are those of one product: a wrong one is an invalid value.
+bool isProduct(const Desc &desc, const Layout *const *layouts) {
+  const Layout &a = *layouts[0], &b = *layouts[1], &c = *layouts[2], &d = *layouts[3];
+  for (int i = 0; i < 4; ++i)
+    if (layouts[i]->leading < static_cast<int64_t>(layouts[i]->rows) ||
+        layouts[i]->batchCount != d.batchCount || layouts[i]->batchCount < 1)
+      return false;
+  const auto isTranspose = [](int32_t trans) { return trans == 0 || trans == 1; };
+  return isTranspose(desc.transA) && isTranspose(desc.transB) &&
+         (desc.transA ? a.columns : a.rows) == d.rows &&
+         (desc.transB ? b.rows : b.columns) == d.columns &&
+         (desc.transA ? a.rows : a.columns) == (desc.transB ? b.columns : b.rows) &&
+         c.rows == d.rows && c.columns == d.columns && c.leading == d.leading;
+}
+
+bool isSwitchedOff(const Desc &desc) {
+  if (desc.hasSums())
+    return isSwitchedTo("no-sums");
+  if (desc.has(kEpilogueGeluGradient))
+    return isSwitchedTo("no-gelu-gradient");
+  return desc.has(kEpilogueGelu) && isSwitchedTo("no-gelu");
+}
+
 /// Whether the documentation of epilogues allows a product.
 bool isDocumented(const Desc &desc, const Layout &d) {
   constexpr uint32_t known[] = {kEpilogueDefault,      kEpilogueBias,
@@ -182,15 +247,32 @@ bool isDocumented(const Desc &desc, const Layout &d) {
                                 kEpilogueGeluAux,      kEpilogueGeluAux | kEpilogueBias,
                                 kEpilogueGeluGradient, kEpilogueSumsA,
                                 kEpilogueSumsB};
-  if (std::find(std::begin(known), std::end(known), desc.epilogue) == std::end(known))
+  if (std::find(std::begin(known), std::end(known), desc.epilogue) == std::end(known) ||
+      isSwitchedOff(desc))
     return false;
   if (desc.hasAux() && (desc.auxLeading % 8 != 0 || desc.auxLeading < int64_t(d.rows) ||
                         d.batchCount != 1 || !desc.aux))
     return false;
+  const bool hasVector = desc.hasSums() || (desc.epilogue & kEpilogueBias);
+  if (hasVector && (!desc.bias || desc.bias % d.width() != 0))
+    return false;
+  if (desc.hasAux() && desc.aux % d.width() != 0)
+    return false;
   const bool isPlain = desc.epilogue == kEpilogueDefault;
-  return isPlain ||
-         (d.type != kTypeF64 && (desc.bias || desc.hasAux() || desc.has(kEpilogueGelu)) &&
-          (!desc.hasSums() || d.batchCount == 1));
+  return isPlain || (d.type != kTypeF64 && (!desc.hasSums() || d.batchCount == 1));
+}
+
+/// Whether an algorithm of a kind can do with matrices whose addresses are aligned so far.
+bool hasKind(const AlgorithmKind &kind, const Layout *const *layouts, const uint32_t *alignments) {
+  for (int i = 0; i < 4; ++i) {
+    const Layout &layout = *layouts[i];
+    const uint64_t distances = static_cast<uint64_t>(layout.leading) * layout.width() |
+                               static_cast<uint64_t>(layout.batchStride) * layout.width() |
+                               alignments[i];
+    if (distances % std::max(kind.alignment, layout.width()) != 0)
+      return false;
+  }
+  return true;
 }
 
 bool fits(const void *pointer, const Layout &layout, uint32_t alignment) {
@@ -304,24 +386,32 @@ int cublasLtMatmulAlgoGetHeuristic(void *, void *desc, void *a, void *b, void *c
                                    void *preference, int most, ProductAlgorithm *found,
                                    int *count) {
   const auto &preferred = *static_cast<const Preference *>(preference);
-  if (most < 1 || preferred.workspace < kWorkspaceBytes)
-    return kNotSupported;
   const Layout *layouts[] = {static_cast<Layout *>(a), static_cast<Layout *>(b),
                              static_cast<Layout *>(c), static_cast<Layout *>(d)};
   const Desc &described = *static_cast<Desc *>(desc);
   *count = 0;
-  if (!isDocumented(described, *layouts[3]))
+  if (most < 1 || !isProduct(described, layouts))
+    return kInvalidValue;
+  if (!isTypeListed(described, layouts) || !isDocumented(described, *layouts[3]))
     return kNotSupported;
   Algorithm algorithm;
   algorithm.problem = hashOf(described, layouts);
   algorithm.biasAlignment = alignmentOf(described.bias);
   algorithm.auxAlignment = alignmentOf(described.aux);
-  std::memcpy(algorithm.alignments, preferred.alignments, sizeof(algorithm.alignments));
-  *found = {};
-  std::memcpy(found->algorithm, &algorithm, sizeof(algorithm));
-  found->workspaceBytes = kWorkspaceBytes;
-  *count = 1;
-  return kSuccess;
+  for (const AlgorithmKind &kind : kKinds) {
+    if (*count == most || kind.workspace > preferred.workspace ||
+        !hasKind(kind, layouts, preferred.alignments))
+      continue;
+    algorithm.kind = static_cast<uint32_t>(&kind - kKinds);
+    for (int i = 0; i < 4; ++i) // It runs with any address that is aligned as its kind asks.
+      algorithm.alignments[i] =
+          static_cast<uint32_t>(std::max(kind.alignment, layouts[i]->width()));
+    ProductAlgorithm &made = found[(*count)++];
+    made = {};
+    std::memcpy(made.algorithm, &algorithm, sizeof(algorithm));
+    made.workspaceBytes = kind.workspace;
+  }
+  return *count ? kSuccess : kNotSupported;
 }
 
 int cublasLtMatmulAlgoCheck(void *, void *desc, void *a, void *b, void *c, void *d,
@@ -331,9 +421,14 @@ int cublasLtMatmulAlgoCheck(void *, void *desc, void *a, void *b, void *c, void 
   Algorithm algorithm;
   std::memcpy(&algorithm, chosen, sizeof(algorithm));
   *result = {};
-  result->workspaceBytes = kWorkspaceBytes;
-  return algorithm.problem == hashOf(*static_cast<Desc *>(desc), layouts) ? kSuccess
-                                                                          : kInvalidValue;
+  if (algorithm.problem != hashOf(*static_cast<Desc *>(desc), layouts) ||
+      algorithm.kind >= std::size(kKinds))
+    return kInvalidValue;
+  if (!isTypeListed(*static_cast<Desc *>(desc), layouts) ||
+      !isDocumented(*static_cast<Desc *>(desc), *layouts[3]))
+    return kNotSupported;
+  result->workspaceBytes = kKinds[algorithm.kind].workspace;
+  return kSuccess;
 }
 
 int cublasLtMatmul(void *, void *descriptor, const void *alpha, const void *a, void *aLayout,
@@ -346,18 +441,21 @@ int cublasLtMatmul(void *, void *descriptor, const void *alpha, const void *a, v
   const Layout *layouts[] = {&la, &lb, &lc, &ld};
   Algorithm algorithm;
   std::memcpy(&algorithm, chosen, sizeof(algorithm));
-  const uint64_t k = desc.transA ? la.rows : la.columns;
-  if (algorithm.problem != hashOf(desc, layouts) ||
-      (desc.transA ? la.columns : la.rows) != ld.rows ||
-      (desc.transB ? lb.rows : lb.columns) != ld.columns ||
-      (desc.transB ? lb.columns : lb.rows) != k || lc.rows != ld.rows || lc.columns != ld.columns)
+  if (algorithm.problem != hashOf(desc, layouts) || algorithm.kind >= std::size(kKinds) ||
+      !isProduct(desc, layouts))
     return kInvalidValue;
+  if (algorithm.kind == 0 && isSwitchedTo("first-fails"))
+    return kNotSupported;
+  const uint64_t needed = kKinds[algorithm.kind].workspace;
   if (!fits(a, la, algorithm.alignments[0]) || !fits(b, lb, algorithm.alignments[1]) ||
       !fits(c, lc, algorithm.alignments[2]) || !fits(d, ld, algorithm.alignments[3]) ||
-      workspaceBytes < kWorkspaceBytes ||
-      !standin::isTaken(reinterpret_cast<uint64_t>(workspace), workspaceBytes) ||
+      workspaceBytes < needed || reinterpret_cast<uint64_t>(workspace) % 256 != 0 ||
+      !standin::isTaken(reinterpret_cast<uint64_t>(workspace), std::max<size_t>(needed, 1)) ||
       !epilogueFits(desc, ld, algorithm))
     return kInvalidValue;
+  const bool isSlow = (algorithm.kind == 0 && isSwitchedTo("slow-first")) ||
+                      (desc.epilogue != kEpilogueDefault && desc.epilogue != kEpilogueBias &&
+                       isSwitchedTo("slow-epilogues"));
   auto give = [&](auto sum, auto operand, auto result) {
     using Sum = decltype(sum);
     using Operand = decltype(operand);
@@ -367,7 +465,9 @@ int cublasLtMatmul(void *, void *descriptor, const void *alpha, const void *a, v
     std::memcpy(&old, beta, sizeof(Sum));
     return standin::enqueue(stream, [=] {
       // Algorithms use their workspace: nobody else may at the time.
-      std::memset(workspace, 0x5a, 64);
+      std::memset(workspace, 0x5a, std::min<size_t>(needed, 64));
+      if (isSlow)
+        std::this_thread::sleep_for(kSlow);
       multiply<Sum, Operand, Result>(
           desc, scale, static_cast<const Operand *>(a), la, static_cast<const Operand *>(b), lb,
           old, static_cast<const Result *>(c), lc, static_cast<Result *>(d), ld);

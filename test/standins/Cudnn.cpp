@@ -1,7 +1,8 @@
 // Stands in for libcudnn.so.9: see Streams.h. A graph is computed operation by operation, in f32,
 // from what its descriptors say; what NVIDIA's engines take for attention is told apart by the
 // kinds of its operations alone, and the rest is refused.
-// ST_STANDIN_CUDNN="old" is of too low a version, "none" has no engine for anything.
+// ST_STANDIN_CUDNN="old" is of too low a version, "none" has no engine for anything; of "fails"
+// plans do not run, of "wrong" they compute something else, of "unwritten" nothing.
 #include "backends/cuda/runtime/CudnnLibrary.h"
 #include "lib/Support/Float16.h"
 #include "test/standins/Streams.h"
@@ -143,6 +144,28 @@ int checkReshape(const Desc &op) {
   return turned == y->extents(kCudnnTensorDims) && y->extents(kCudnnTensorStrides)[2] == 1
              ? kSuccess
              : fail(kNotSupported, "a reshape that is no transpose");
+}
+
+/// NVIDIA documents engines for heads of up to 128 elements, a multiple of 8, whose rows are as far
+/// apart.
+bool hasHeads(const Desc &graph) {
+  constexpr int64_t most = 128, multiple = 8;
+  for (const void *pointer : graph.pointers.at(kCudnnGraphOps)) {
+    const Desc &op = *static_cast<const Desc *>(pointer);
+    if (op.kind != kCudnnMatmulOp)
+      continue;
+    for (int attribute : {kCudnnMatmulOpA, kCudnnMatmulOpB, kCudnnMatmulOpC}) {
+      const Desc &tensor = *op.other(attribute);
+      if (tensor.number(kCudnnTensorIsVirtual))
+        continue;
+      const Extents dims = tensor.extents(kCudnnTensorDims);
+      const Extents strides = tensor.extents(kCudnnTensorStrides);
+      const size_t inner = strides[3] == 1 ? 3 : 2; // The other is that of rows.
+      if (dims[inner] % multiple != 0 || dims[inner] > most || strides[5 - inner] % multiple != 0)
+        return false;
+    }
+  }
+  return true;
 }
 
 /// Probabilities made again by the logarithms of sums, and by them the gradients: of q into f32.
@@ -545,7 +568,7 @@ int cudnnBackendGetAttribute(void *descriptor, int attribute, int, int64_t most,
   if (attribute != kCudnnHeuristicsResults)
     return fail(kBadParam, "an attribute that is not there");
   const Desc *graph = desc.other(kCudnnHeuristicsGraph);
-  if (isSwitchedTo("none") || (!isAttention(*graph) && !isGradient(*graph))) {
+  if (isSwitchedTo("none") || !hasHeads(*graph) || (!isAttention(*graph) && !isGradient(*graph))) {
     *count = 0;
     return kSuccess;
   }
@@ -568,6 +591,11 @@ int cudnnBackendExecute(void *handle, void *planned, void *variantPack) {
   void *workspace = const_cast<void *>(pack.pointers.at(kCudnnPackWorkspace).front());
   if (!standin::isTaken(reinterpret_cast<uint64_t>(workspace), kWorkspaceBytes))
     return fail(kBadParam, "the workspace is no memory of a GPU");
+  if (isSwitchedTo("fails"))
+    return fail(kExecutionFailed, "an engine does not run");
+  if (reinterpret_cast<uint64_t>(workspace) % 256 != 0)
+    return fail(kBadParam, "the workspace is not aligned to 256 bytes");
+  const bool isWrong = isSwitchedTo("wrong"), isUnwritten = isSwitchedTo("unwritten");
   auto operations = std::make_shared<std::vector<Operation>>();
   auto onHost = std::make_shared<std::map<int64_t, float>>(); // Read now: they are the caller's.
   for (const void *op : graph.pointers.at(kCudnnGraphOps))
@@ -590,8 +618,12 @@ int cudnnBackendExecute(void *handle, void *planned, void *variantPack) {
     for (auto &[id, number] : *onHost)
       pointers[id] = reinterpret_cast<uint8_t *>(&number);
     Run run(pointers);
-    for (const Operation &op : *operations)
-      run.run(op);
+    for (Operation op : *operations) {
+      if (isWrong && op.kind == kCudnnPointwiseOp && op.mode == kCudnnSub)
+        op.mode = kCudnnAdd;
+      if (!isUnwritten)
+        run.run(op);
+    }
     return 0;
   });
   return given == 0 ? kSuccess : fail(kExecutionFailed, "the stream takes no work");

@@ -85,6 +85,9 @@ ABSL_FLAG(std::string, graphs, "on",
 ABSL_FLAG(bool, sync, false,
           "wait for each command of a GPU before the next one is given, without graphs, so that an "
           "error names the command that has failed, its rank and its arguments; slow");
+ABSL_FLAG(std::string, products, "timed",
+          "how products are computed on GPUs: as is timed to be the fastest when the program is "
+          "loaded, or by the first algorithm that cuBLASLt proposes, whose bits repeat");
 ABSL_FLAG(std::optional<uint32_t>, drop_message, std::nullopt,
           "for tests: lose this link message of the first step, counted from 0");
 
@@ -95,7 +98,7 @@ namespace {
 const std::set<std::string> kTiming = {"timing-only", "time-tasks", "trace", "report", "derate"};
 const std::set<std::string> kOnce = {"inputs",       "outputs",  "init",     "seed",
                                      "host-threads", "host-isa", "watchdog", "drop-message",
-                                     "attention",    "graphs",   "sync"};
+                                     "attention",    "graphs",   "sync",     "products"};
 
 // Abseil names flags with underscores; on the command line they are kebab-case.
 std::string kebab(absl::string_view name) {
@@ -279,6 +282,10 @@ absl::StatusOr<ClientOptions> clientOptions() {
     return absl::InvalidArgumentError(absl::StrCat("--graphs=", graphs, ": expected on or off"));
   options.graphs = graphs == "on";
   options.sync = absl::GetFlag(FLAGS_sync);
+  options.products = absl::GetFlag(FLAGS_products);
+  if (options.products != "timed" && options.products != "first")
+    return absl::InvalidArgumentError(
+        absl::StrCat("--products=", options.products, ": expected timed or first"));
   return options;
 }
 

@@ -159,7 +159,8 @@ void CommandPrinter::print(const proto::CudaCommand &command, unsigned indent) {
     break;
   case proto::CudaCommand::kProduct:
     print(command.product());
-    break;
+    os << (command.product().body().empty() ? "\n" : " or\n");
+    return print(command.product().body(), indent + 2);
   case proto::CudaCommand::kLoop:
     os << "loop ";
     if (command.loop().has_predicate()) {

@@ -22,6 +22,15 @@ static bool liesIn(Value buffer, ArrayRef<int64_t> strides, ArrayRef<int64_t> co
   return last < cast<MemRefType>(buffer.getType()).getNumElements();
 }
 
+LogicalResult mlir::cuda::verifyIsBody(Operation *user, Block &body) {
+  for (Operation &op : body)
+    if (!isMemoryEffectFree(&op) && !isa<gpu::LaunchFuncOp, gpu::MemcpyOp, ProductOp>(op))
+      return user->emitOpError("has a body that does more than launches, products and copies")
+                 .attachNote(op.getLoc())
+             << op.getName() << " is here";
+  return success();
+}
+
 LogicalResult AttentionOp::verify() {
   const int64_t batch = getBatch(), heads = getHeads(), rows = getRows(), columns = getColumns(),
                 depth = getDepth(), width = getWidth();
@@ -74,10 +83,5 @@ LogicalResult AttentionOp::verify() {
     if (!liesIn(tensor.buffer, *tensor.strides, {batch, heads, tensor.rows}, tensor.width))
       return emitOpError("has ") << tensor.name << " with strides that lead out of its buffer";
   }
-  for (Operation &op : getBody().front())
-    if (!isMemoryEffectFree(&op) && !isa<gpu::LaunchFuncOp, gpu::MemcpyOp, ProductOp>(op))
-      return emitOpError("has a body that does more than launches, products and copies")
-                 .attachNote(op.getLoc())
-             << op.getName() << " is here";
-  return success();
+  return verifyIsBody(*this, getBody().front());
 }

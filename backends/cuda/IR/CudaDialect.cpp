@@ -82,6 +82,15 @@ static LogicalResult verifySums(ProductOp op) {
   return success();
 }
 
+static LogicalResult verifyBody(ProductOp op) {
+  if (op.getBody().empty())
+    return success();
+  if (op.getActivation() == Activation::None && !op.getSums())
+    return op.emitOpError(
+        "has a body, expected an activation or sums, which it does in another way");
+  return verifyIsBody(op, op.getBody().front());
+}
+
 LogicalResult ProductOp::verify() {
   if (getM() < 1 || getN() < 1 || getK() < 1)
     return emitOpError("is of ") << getM() << " x " << getN() << " x " << getK()
@@ -115,5 +124,6 @@ LogicalResult ProductOp::verify() {
              << getBatch().size() << " dimensions and " << side.matrix.getBatch().size()
              << " strides of matrix " << side.name;
   }
-  return success(succeeded(verifyActivation(*this)) && succeeded(verifySums(*this)));
+  return success(succeeded(verifyActivation(*this)) && succeeded(verifySums(*this)) &&
+                 succeeded(verifyBody(*this)));
 }

@@ -31,5 +31,8 @@ bool isMatrix(int64_t row, int64_t column, int64_t rows, int64_t columns);
 bool hasActivation(Type result, size_t batch, int64_t row, int64_t column);
 /// Whether cuBLASLt adds up an operand beside a product: of single matrices.
 bool hasOperandSums(Type result, size_t batch);
+/// Checks that the body of an op, which does the same as the op, has launches, products and copies
+/// alone.
+LogicalResult verifyIsBody(Operation *user, Block &body);
 
 } // namespace mlir::cuda

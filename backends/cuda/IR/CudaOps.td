@@ -12,8 +12,8 @@ def Cuda_Buffer : MemRefRankOf<[F16, BF16, F32, F64], [1]>;
 def Cuda_Memory : MemRefRankOf<[I8], [1]>;
 def Cuda_Row : MemRefRankOf<[I8], [1]>;
 
-def Cuda_ProductOp : Op<Cuda_Dialect, "product", [AttrSizedOperandSegments,
-                                                  MemoryEffects<[MemRead, MemWrite]>]> {
+def Cuda_ProductOp : Op<Cuda_Dialect, "product", [AttrSizedOperandSegments, SingleBlock, NoTerminator,
+                                                  NoRegionArguments, MemoryEffects<[MemRead, MemWrite]>]> {
   let summary = "d = f(scale * a * b + c + bias), as one call of cuBLASLt computes it";
   let description = [{
     a: m x k, b: k x n, d and c: m x n, bias: n, added to each row. All is computed in f32 (of f64 in
@@ -29,13 +29,20 @@ def Cuda_ProductOp : Op<Cuda_Dialect, "product", [AttrSizedOperandSegments,
     the others it is called again. A batch stride of 0 is the same matrix for all. In each
     matrix neighbours are along one side, so that cuBLASLt takes it as it is or transposed.
 
+    A product with an activation or sums may have a body, which does the same by a product without them and kernels:
+    where a program runs decides which of the two is done. In 16 bits the body rounds the product before it is activated.
+
     ```mlir
     cuda.product %x * %w bias %b into %y 4 x 8 x 16 a <16, 1> b <8, 1> d <8, 1>
         : memref<64xf32>, memref<128xf32> bias memref<8xf32> into memref<32xf32>
     cuda.product %x * %w bias %b aux %h into %y 4 x 8 x 16 a <16, 1> b <8, 1> d <8, 1> {activation = #cuda.activation<gelu>}
         : memref<64xf32>, memref<128xf32> bias memref<8xf32> aux memref<32xf32> into memref<32xf32>
     cuda.product %x * %dy sums b %db into %dw 16 x 8 x 4 a <1, 16> b <8, 1> d <8, 1>
-        : memref<64xf32>, memref<32xf32> sums memref<8xf32> into memref<128xf32>
+        : memref<64xf32>, memref<32xf32> sums memref<8xf32> into memref<128xf32> {
+      cuda.product %x * %dy into %dw 16 x 8 x 4 a <1, 16> b <8, 1> d <8, 1>
+          : memref<64xf32>, memref<32xf32> into memref<128xf32>
+      gpu.launch_func @kernels::@reduce_0 ...
+    }
     ```
   }];
   let arguments = (ins Cuda_Buffer:$a, Cuda_Buffer:$b, Optional<Cuda_Buffer>:$c,
@@ -45,10 +52,11 @@ def Cuda_ProductOp : Op<Cuda_Dialect, "product", [AttrSizedOperandSegments,
                        DefaultValuedAttr<DenseI64ArrayAttr, "{}">:$batch,
                        DefaultValuedAttr<F64Attr, "1.0">:$scale,
                        DefaultValuedAttr<Cuda_ActivationAttr, "::mlir::cuda::Activation::None">:$activation);
+  let regions = (region MaxSizedRegion<1>:$body);
   let assemblyFormat = [{
     $a `*` $b (`plus` $c^)? (`bias` $bias^)? (`aux` $aux^)? (`sums` $summed^ $sums)? `into` $d $m `x` $n `x` $k `a` $a_matrix `b` $b_matrix
     `d` $d_matrix attr-dict `:` type($a) `,` type($b) (`plus` type($c)^)? (`bias` type($bias)^)?
-    (`aux` type($aux)^)? (`sums` type($sums)^)? `into` type($d)
+    (`aux` type($aux)^)? (`sums` type($sums)^)? `into` type($d) ($body^)?
   }];
   let hasVerifier = 1;
 }

@@ -77,6 +77,8 @@ void Reader::visit(const proto::CudaProduct &product) {
     add(product.aux(), dBytes, product.activation() == proto::CudaProduct::GELU);
   if (product.has_sums())
     add(product.sums(), (product.sums_of_a() ? m : n) * dWidth, true);
+  for (const proto::CudaCommand &each : product.body())
+    visit(each);
 }
 
 /// What the library touches, and what the commands in its place do.

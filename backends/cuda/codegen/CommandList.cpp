@@ -164,6 +164,7 @@ static void setMatrix(MatrixAttr from, proto::CudaMatrix &to) {
   to.mutable_batch()->Add(from.getBatch().begin(), from.getBatch().end());
 }
 
+/// All but the body.
 static LogicalResult translateProduct(ProductOp product, proto::CudaProduct &command) {
   command.set_m(product.getM());
   command.set_n(product.getN());
@@ -260,8 +261,13 @@ LogicalResult CommandLists::translateOp(Operation *op, Commands &commands) {
       })
       .Case(
           [&](gpu::MemcpyOp copy) { return translateCopy(copy, *commands.Add()->mutable_copy()); })
-      .Case([&](ProductOp product) {
-        return translateProduct(product, *commands.Add()->mutable_product());
+      .Case([&](ProductOp product) -> LogicalResult {
+        proto::CudaProduct &command = *commands.Add()->mutable_product();
+        if (failed(translateProduct(product, command)))
+          return failure();
+        if (product.getBody().empty())
+          return success();
+        return translateBlock(product.getBody().front(), *command.mutable_body());
       })
       .Case([&](AttentionOp attention) -> LogicalResult {
         proto::CudaAttention &command = *commands.Add()->mutable_attention();

@@ -242,10 +242,12 @@ LogicalResult TaskConverter::convertProduct(st::KernelOp kernel, ArrayRef<Place>
   Value addend = viewOf(product->addend), bias = viewOf(product->bias);
   Value aux = viewOf(product->aux), sums = viewOf(product->sums);
   auto summed = sums ? OperandAttr::get(kernel.getContext(), product->summed) : OperandAttr();
-  ProductOp::create(builder, loc, a, b, addend, bias, aux, sums, summed, view(loc, places[inputs]),
-                    layout.m, layout.n, layout.k, matrix(layout.a), matrix(layout.b),
-                    matrix(layout.d), layout.batch, APFloat(product->scale), product->activation);
-  return success();
+  auto op = ProductOp::create(builder, loc, a, b, addend, bias, aux, sums, summed,
+                              view(loc, places[inputs]), layout.m, layout.n, layout.k,
+                              matrix(layout.a), matrix(layout.b), matrix(layout.d), layout.batch,
+                              APFloat(product->scale), product->activation);
+  const bool hasEpilogue = product->activation != Activation::None || product->sums;
+  return hasEpilogue ? emitProductBody(kernel, *product, places, op) : success();
 }
 
 /// Whether a kernel joins what has been made in its places of the result: there is nothing to do.
@@ -454,11 +456,13 @@ void ConvertKernelsToGpuPass::runOnOperation() {
   SmallVector<OwningOpRef<st::KernelOp>> kernels;
   Builder attributes(&getContext());
   int64_t scratchBytes = 0;
+  const int64_t bodyScratchBytes = getBodyScratchBytes(module);
   for (auto program : module.getOps<mlir::st::ProgramOp>()) {
     SmallVector<Attribute> constants;
     mlir::st::RankTable table(program, mlir::st::getMesh(program));
     for (auto task : program.getBody().getOps<mlir::st::TaskOp>()) {
       TaskConverter converter(task, library, table, {attention, explain});
+      converter.bodyScratchBytes = bodyScratchBytes;
       FailureOr<func::FuncOp> function = converter.run();
       if (failed(function))
         return signalPassFailure();

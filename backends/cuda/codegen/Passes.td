@@ -17,8 +17,9 @@ def ConvertKernelsToGpu : Pass<"convert-kernels-to-gpu", "::mlir::ModuleOp"> {
 
     A kernel's arguments are its inputs and results as dense buffers of one dimension, an `i1` as a byte.
     Blocks and threads have one dimension, known from the start; docs/cuda.md has the rule by which they
-    are chosen. A kernel of kind "matmul" is no gpu.func but a `cuda.product` of the task. Such kernels are as
-    `split-products` leaves them, chains as `split-chains` does. With `attention` a chain that cuDNN may compute is launched in a
+    are chosen. A kernel of kind "matmul" is no gpu.func but a `cuda.product` of the task; one with an activation or sums has
+    a body, a product without these and launches that do the same. Such kernels are as
+    `split-products` and `fuse-epilogues` leave them, chains as `split-chains` does. With `attention` a chain that cuDNN may compute is launched in a
     `cuda.attention`. An op or a kind of kernel for which there is no code is an error that names it.
 
     ```mlir
@@ -368,7 +369,7 @@ def GpuToHost : Pass<"gpu-to-host", "::mlir::ModuleOp"> {
     differ is an error. Values that live across are kept in arrays with an element a thread. A shuffle
     takes the number of the thread it names, warp by warp, and a product of matrices (`nvgpu.mma.sync`) those of its
     lanes. Shared memory is a buffer. Launches become
-    calls, a `cuda.product` loops in the place of cuBLASLt. What a GPU approximates (`cuda.approximate`) is
+    calls, a `cuda.product` loops in the place of cuBLASLt, without its body. What a GPU approximates (`cuda.approximate`) is
     computed to an ulp; `approximation-error` moves each result up or down by the bits of its operand, so that tests
     find what tolerates no GPU's.
 

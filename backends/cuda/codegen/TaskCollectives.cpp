@@ -353,6 +353,7 @@ LogicalResult TaskConverter::convertCollective(Operation *op) {
     return op->emitOpError("of ") << count << " devices has no CUDA code generation; expected "
                                   << "at most " << kMostMembers;
   Collective all{op, position, count};
+  all.scratchBytes = bodyScratchBytes;
   for (auto [operand, result] : llvm::zip_equal(op->getOperands(), op->getResults())) {
     FailureOr<Place> from = placeOf(operand), to = placeOf(result);
     if (failed(from) || failed(to))
@@ -376,6 +377,7 @@ LogicalResult TaskConverter::convertAllSlice(mlir::st::AllSliceOp slice) {
   if (failed(from) || failed(to))
     return failure();
   Collective alone{slice, 0, 1, {{*from, *to}}};
+  alone.scratchBytes = bodyScratchBytes;
   Place target = *to;
   if (!alone.isFree(*to))
     target = behind(alone.takeScratch(to->type.getNumElements()), 0, to->type);

@@ -63,6 +63,9 @@ struct AttentionOptions {
   bool explains = false; ///< remarks say why others are none
 };
 
+/// Scratch memory that bodies of a module's products may take.
+int64_t getBodyScratchBytes(ModuleOp module);
+
 /// The function that runs one task.
 class TaskConverter {
 public:
@@ -75,7 +78,9 @@ public:
   SmallVector<Attribute> constants;
   /// Kernels that were made for writes, to be erased when the library needs them no more.
   SmallVector<OwningOpRef<st::KernelOp>> ownKernels;
-  int64_t scratchBytes = 0; ///< that collectives take
+  int64_t scratchBytes = 0; ///< that collectives and bodies of products take
+  /// Of it the first that only bodies of products take: collectives run beside them.
+  int64_t bodyScratchBytes = 0;
   int64_t numAttention = 0;
 
 private:
@@ -98,6 +103,19 @@ private:
   LogicalResult convertKernel(st::KernelOp kernel);
   LogicalResult launch(st::KernelOp kernel, ArrayRef<Place> places);
   LogicalResult convertProduct(st::KernelOp kernel, ArrayRef<Place> places);
+  /// Writes what a product with an activation or sums does in another way into its body.
+  LogicalResult emitProductBody(st::KernelOp kernel, const Product &product, ArrayRef<Place> places,
+                                ProductOp op);
+  LogicalResult activate(st::KernelOp kernel, const Product &product, const Place &before,
+                         const Place &result, const Place *aux);
+  LogicalResult addUpOperand(st::KernelOp kernel, const Product &product, const Place &operand,
+                             const Place &sums);
+  /// Along a dimension, in f32, rounded once.
+  LogicalResult addUp(st::KernelOp like, const Place &from, int64_t dim, const Place &to);
+  /// A kernel of places, of which `write` makes the result.
+  using OwnBody = llvm::function_ref<Value(OpBuilder &, ValueRange)>;
+  LogicalResult launchOwn(st::KernelOp like, StringRef kind, ArrayRef<Place> inputs,
+                          const Place &result, OwnBody write);
   /// A chain as a cuda.attention, if it is one, alone or with that behind it, or as its launch.
   LogicalResult convertChain(st::KernelOp kernel, ArrayRef<Place> places);
   /// Nothing where it is none.

@@ -1,5 +1,6 @@
 #include "backends/cuda/runtime/CommandRunner.h"
 
+#include "backends/cuda/runtime/CommandTrial.h"
 #include "lib/Support/StatusMacros.h"
 
 #include "absl/cleanup/cleanup.h"
@@ -17,8 +18,9 @@ namespace st::cuda {
 static constexpr int64_t kLeastRecorded = 3, kMostRecorded = 200000;
 
 Address CommandRunner::addressOf(const proto::CudaPlace &place) const {
-  return (place.scratch() ? rank.scratch : rank.arena) +
-         static_cast<Address>(offsetOf(place, context));
+  const Address address = (place.scratch() ? rank.scratch : rank.arena) +
+                          static_cast<Address>(offsetOf(place, context));
+  return trial ? trial->translate(address) : address;
 }
 
 absl::Status CommandRunner::launch(const proto::CudaLaunch &launch) {
@@ -47,19 +49,40 @@ ProductOperands CommandRunner::operandsOf(const proto::CudaProduct &product) con
 }
 
 absl::Status CommandRunner::prepare(GpuStream &chosen, const proto::CudaAttention &attention,
-                                    AttentionWays &ways) {
-  const absl::Status able = ways.usesLibrary ? chosen.prepare(attention)
-                                             : absl::CancelledError("another way is asked for");
+                                    Ways &ways) {
+  CommandTrial tried(*this, chosen, attention, ways);
+  const absl::Status able = ways.attention.usesLibrary
+                                ? chosen.prepare(attention, tried)
+                                : absl::CancelledError("another way is asked for");
   if (able.ok()) {
-    ++ways.byLibrary;
+    ++ways.attention.byLibrary;
     return absl::OkStatus();
   }
-  ++ways.byKernels;
-  ways.refused.Update(able);
+  ++ways.attention.byKernels;
+  ways.attention.refused.Update(able);
   return prepare(attention.body(), ways);
 }
 
-absl::Status CommandRunner::prepare(const Commands &commands, AttentionWays &ways) {
+absl::Status CommandRunner::prepare(GpuStream &chosen, const proto::CudaProduct &product,
+                                    Ways &ways) {
+  ProductWays &known = ways.products;
+  CommandTrial tried(*this, chosen, product, ways);
+  const absl::StatusOr<bool> able =
+      chosen.prepare(product, operandsOf(product), known.areTimed ? &tried : nullptr);
+  if (product.body().empty())
+    return able.status();
+  if (able.ok() && *able) {
+    ++known.whole;
+    return absl::OkStatus();
+  }
+  if (!able.ok() && !absl::IsUnimplemented(able.status()))
+    return able.status();
+  ++(able.ok() ? known.slower : known.refused);
+  known.reason.Update(able.status());
+  return prepare(product.body(), ways);
+}
+
+absl::Status CommandRunner::prepare(const Commands &commands, Ways &ways) {
   for (const proto::CudaCommand &command : commands) {
     GpuStream &chosen = command.aside() ? *rank.aside : *rank.stream;
     if (command.has_loop())
@@ -67,18 +90,22 @@ absl::Status CommandRunner::prepare(const Commands &commands, AttentionWays &way
     else if (command.has_attention())
       ST_RETURN_IF_ERROR(prepare(chosen, command.attention(), ways));
     else if (command.has_product())
-      ST_RETURN_IF_ERROR(chosen.prepare(command.product(), operandsOf(command.product())));
+      ST_RETURN_IF_ERROR(prepare(chosen, command.product(), ways));
   }
   return absl::OkStatus();
 }
 
-absl::Status CommandRunner::prepare(const proto::CudaProgram &program, AttentionWays &ways) {
+absl::Status CommandRunner::prepare(const proto::CudaProgram &program, Ways &ways) {
   return prepare(program.commands(), ways);
 }
 
-absl::Status CommandRunner::attend(const proto::CudaAttention &attention) {
-  if (!stream->canAttend(attention))
-    return run(attention.body());
+absl::Status CommandRunner::multiply(const proto::CudaProduct &product) {
+  return product.body().empty() || stream->canMultiply(product)
+             ? stream->multiply(product, operandsOf(product))
+             : run(product.body());
+}
+
+AttentionOperands CommandRunner::operandsOf(const proto::CudaAttention &attention) const {
   AttentionOperands operands;
   operands.q = addressOf(attention.q().place());
   operands.k = addressOf(attention.k().place());
@@ -94,7 +121,12 @@ absl::Status CommandRunner::attend(const proto::CudaAttention &attention) {
   operands.dQ = addressIf(attention.has_d_q(), attention.d_q().place());
   operands.dK = addressIf(attention.has_d_k(), attention.d_k().place());
   operands.dV = addressIf(attention.has_d_v(), attention.d_v().place());
-  return stream->attend(attention, operands);
+  return operands;
+}
+
+absl::Status CommandRunner::attend(const proto::CudaAttention &attention) {
+  return stream->canAttend(attention) ? stream->attend(attention, operandsOf(attention))
+                                      : run(attention.body());
 }
 
 absl::Status CommandRunner::repeat(const proto::CudaLoop &loop) {
@@ -114,7 +146,11 @@ absl::Status CommandRunner::repeat(const proto::CudaLoop &loop) {
 }
 
 absl::Status CommandRunner::giveTimed(const proto::CudaCommand &command) {
-  if (!rank.recorder)
+  // The commands of a body are timed themselves.
+  const bool isBody =
+      (command.has_attention() && !stream->canAttend(command.attention())) ||
+      (!command.product().body().empty() && !stream->canMultiply(command.product()));
+  if (!rank.recorder || isBody)
     return give(command);
   ST_ASSIGN_OR_RETURN(Mark start, rank.recorder->start(*stream));
   ST_RETURN_IF_ERROR(give(command));
@@ -140,7 +176,7 @@ absl::Status CommandRunner::give(const proto::CudaCommand &command) {
   case proto::CudaCommand::kCopy:
     return copy(command.copy());
   case proto::CudaCommand::kProduct:
-    return stream->multiply(command.product(), operandsOf(command.product()));
+    return multiply(command.product());
   case proto::CudaCommand::kLoop:
     return repeat(command.loop());
   case proto::CudaCommand::kAttention:
@@ -243,6 +279,13 @@ absl::Status CommandRunner::runTogether(const Commands &commands, int begin, int
                       absl::StrCat(transfers.where(absl::StrCat("graph of ", count, " commands")),
                                    ": ", status.message(),
                                    isGraphToBlame ? "; --graphs=off runs without graphs" : ""));
+}
+
+absl::Status CommandRunner::runAlone(const Commands &commands, GpuStream &chosen) {
+  stream = &chosen;
+  isTogether = true; // No graph is made of them.
+  absl::Cleanup apart = [&] { isTogether = false; };
+  return run(commands);
 }
 
 /// The stream of a command, with what it waits for.

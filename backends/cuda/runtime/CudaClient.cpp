@@ -55,7 +55,8 @@ class CudaExecutable : public Executable {
 public:
   CudaExecutable(Communicator &communicator, const ClientOptions &options)
       : communicator(communicator), watchdogSeconds(options.watchdogSeconds),
-        usesAttentionLibrary(options.attention == "cudnn"), usesGraphs(options.graphs),
+        usesAttentionLibrary(options.attention == "cudnn"),
+        timesProducts(options.products == "timed"), usesGraphs(options.graphs),
         isOneByOne(options.sync) {}
 
   absl::Status load(const proto::Executable &program);
@@ -92,13 +93,18 @@ private:
   /// Gives a rank of this process its memory.
   absl::Status place(Rank &rank, const proto::Executable &program, const proto::Group &group,
                      int64_t device);
+  /// Chooses how to compute products and attention.
+  absl::Status prepare(Ways &ways);
+  /// Takes what the first process chose that has a product, so that all compute the same bits.
+  /// Whether something else had been chosen here.
+  absl::StatusOr<bool> agreeOnChoices();
   absl::Status runStep();
   absl::Status runRank(size_t rank);
   absl::Status runCommands(size_t rank);
 
   Communicator &communicator;
   double watchdogSeconds;
-  bool usesAttentionLibrary, usesGraphs, isOneByOne;
+  bool usesAttentionLibrary, timesProducts, usesGraphs, isOneByOne;
   std::optional<RemoteRanks> remote;
   int64_t numDevices = 0;
   std::map<int64_t, std::unique_ptr<GpuDevice>> devices; // by number; the ranks of one share it
@@ -205,12 +211,74 @@ void sayHowAttentionGoes(const AttentionWays &ways) {
     std::fprintf(stderr, "%s; generated kernels do it\n",
                  std::string(cudnn.status().message()).c_str());
   else if (ways.byKernels == 0)
-    std::fprintf(stderr, "attention: cuDNN %s\n", (*cudnn)->version().c_str());
+    std::fprintf(stderr, "attention: cuDNN %s%s%s\n", (*cudnn)->version().c_str(),
+                 ways.untried.ok() ? "" : ", which was not compared with generated kernels: ",
+                 std::string(ways.untried.message()).c_str());
   else
     std::fprintf(stderr,
                  "attention: cuDNN %s for %lld of %lld, generated kernels for the others: %s\n",
                  (*cudnn)->version().c_str(), static_cast<long long>(ways.byLibrary),
                  static_cast<long long>(all), std::string(ways.refused.message()).c_str());
+}
+
+/// One line, of a program in which products are not computed with their epilogues, or untried.
+void sayHowProductsGo(const ProductWays &ways) {
+  std::string said;
+  if (ways.refused > 0)
+    absl::StrAppend(&said, ways.refused, " of ", ways.whole + ways.refused + ways.slower,
+                    " epilogues are kernels of their own: ", ways.reason.message());
+  if (ways.slower > 0)
+    absl::StrAppend(&said, said.empty() ? "" : "; ", ways.slower, " of ",
+                    ways.whole + ways.refused + ways.slower,
+                    " epilogues are kernels of their own, which take less time");
+  if (!ways.untried.ok())
+    absl::StrAppend(&said, said.empty() ? "" : "; ",
+                    "some are not timed: ", ways.untried.message());
+  if (!said.empty())
+    std::fprintf(stderr, "products: %s\n", said.c_str());
+}
+
+absl::Status CudaExecutable::prepare(Ways &ways) {
+  ways = {};
+  ways.attention.usesLibrary = usesAttentionLibrary;
+  ways.products.areTimed = timesProducts;
+  const Carriers carriers = {*remote, groups, *exchange, watchdogSeconds};
+  for (size_t rank : here) {
+    CommandRunner runner(ranks[rank], carriers, kernels);
+    ranks[rank].stream->forgetProducts();
+    ranks[rank].aside->forgetProducts();
+    std::set<const DecodedTask *> seen;
+    for (const TaskRun &run : *schedules[rank])
+      if (seen.insert(run.task).second)
+        ST_RETURN_IF_ERROR(runner.prepare(run.task->program, ways));
+  }
+  return absl::OkStatus();
+}
+
+absl::StatusOr<bool> CudaExecutable::agreeOnChoices() {
+  bool isOther = false;
+  for (int64_t process = 0;
+       communicator.numProcesses() > 1 && process < communicator.numProcesses(); ++process) {
+    // Devices of one kind have the same choices.
+    std::set<std::string> own;
+    if (process == communicator.process())
+      for (const auto &[number, device] : devices)
+        own.insert(device->choices());
+    auto count = static_cast<int64_t>(own.size());
+    ST_RETURN_IF_ERROR(broadcastNumber(count, process, communicator));
+    auto next = own.begin();
+    for (int64_t i = 0; i < count; ++i) {
+      std::string text = process == communicator.process() ? *next++ : std::string();
+      auto size = static_cast<int64_t>(text.size());
+      ST_RETURN_IF_ERROR(broadcastNumber(size, process, communicator));
+      text.resize(static_cast<size_t>(size));
+      ST_RETURN_IF_ERROR(communicator.broadcast(
+          absl::MakeSpan(reinterpret_cast<uint8_t *>(text.data()), text.size()), process));
+      for (const auto &[number, device] : devices)
+        isOther |= device->adoptChoices(text);
+    }
+  }
+  return isOther;
 }
 
 absl::Status CudaExecutable::load(const proto::Executable &program) {
@@ -225,19 +293,18 @@ absl::Status CudaExecutable::load(const proto::Executable &program) {
     used.push_back(ranks[i].device);
   }
   exchange = std::make_unique<Exchange>(static_cast<int64_t>(here.size()));
-  const Carriers carriers = {*remote, groups, *exchange, watchdogSeconds};
   kernels.assign(program.cuda().kernels().begin(), program.cuda().kernels().end());
-  AttentionWays ways;
-  ways.usesLibrary = usesAttentionLibrary;
-  for (size_t rank : here) {
-    CommandRunner runner(ranks[rank], carriers, kernels);
-    std::set<const DecodedTask *> seen;
-    for (const TaskRun &run : *schedules[rank])
-      if (seen.insert(run.task).second)
-        ST_RETURN_IF_ERROR(runner.prepare(run.task->program, ways));
+  Ways ways;
+  ST_RETURN_IF_ERROR(prepare(ways));
+  if (program.cuda().gpu().chip() != "host") {
+    ST_ASSIGN_OR_RETURN(const bool isOther, agreeOnChoices());
+    if (isOther)
+      ST_RETURN_IF_ERROR(prepare(ways));
+    if (communicator.process() == 0) {
+      sayHowProductsGo(ways.products);
+      sayHowAttentionGoes(ways.attention);
+    }
   }
-  if (program.cuda().gpu().chip() != "host" && communicator.process() == 0)
-    sayHowAttentionGoes(ways);
   for (auto &[number, device] : devices)
     device->keepChoices();
   ST_ASSIGN_OR_RETURN(groups, GpuGroups::create(peers, used, communicator, watchdogSeconds));

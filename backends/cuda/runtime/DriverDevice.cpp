@@ -122,6 +122,16 @@ absl::Status DriverDevice::openStagingStream() {
                                       "creating a stream");
 }
 
+void DriverDevice::release(Address memory) {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    allocations.erase(std::remove(allocations.begin(), allocations.end(), memory),
+                      allocations.end());
+  }
+  if (enter().ok())
+    driver.release(memory);
+}
+
 template <class Begin, class End>
 absl::Status DriverDevice::stage(size_t bytes, Begin begin, End end) {
   ST_RETURN_IF_ERROR(enter());
@@ -176,12 +186,12 @@ absl::Status DriverDevice::read(Address from, absl::Span<uint8_t> bytes) {
 absl::StatusOr<ProductChoices *> DriverDevice::getChoices() {
   ST_ASSIGN_OR_RETURN(const BlasLt *blas, getBlasLt());
   std::lock_guard<std::mutex> lock(mutex);
-  if (!choices) {
+  if (!productChoices) {
     char name[256] = "";
     ST_RETURN_IF_ERROR(driver.check(driver.getName(name, sizeof(name), number), "asking a GPU"));
-    choices = std::make_unique<ProductChoices>(name, blas->getVersion());
+    productChoices = ProductChoices::get(name, blas->getVersion());
   }
-  return choices.get();
+  return productChoices.get();
 }
 
 absl::StatusOr<std::unique_ptr<GpuStream>> DriverDevice::createStream() {

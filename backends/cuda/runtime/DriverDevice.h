@@ -35,6 +35,7 @@ public:
   void reach(const DriverDevice &other);
 
   absl::StatusOr<Address> allocate(int64_t bytes) override;
+  void release(Address memory) override;
   absl::Status write(Address to, absl::Span<const uint8_t> bytes) override;
   absl::Status read(Address from, absl::Span<uint8_t> bytes) override;
   absl::StatusOr<std::unique_ptr<GpuStream>> createStream() override;
@@ -60,8 +61,12 @@ public:
   /// Of cuBLASLt for this GPU, which is looked for now.
   absl::StatusOr<ProductChoices *> getChoices();
   void keepChoices() override {
-    if (choices)
-      choices->save();
+    if (productChoices)
+      productChoices->save();
+  }
+  std::string choices() const override { return productChoices ? productChoices->used() : ""; }
+  bool adoptChoices(const std::string &other) override {
+    return productChoices && productChoices->adopt(other);
   }
 
   /// Whether rows that are so many bytes apart are copied by one command.
@@ -91,8 +96,8 @@ private:
     Handle event = nullptr;
   } halves[2];
 
-  std::mutex mutex; ///< of what follows
-  std::unique_ptr<ProductChoices> choices;
+  std::mutex mutex;                               ///< of what follows
+  std::shared_ptr<ProductChoices> productChoices; // of all GPUs of a kind
   std::vector<DevicePointer> allocations;
   std::vector<Handle> events[2]; // that nobody uses, without and with a time
 };

@@ -1,58 +1,16 @@
 #include "backends/cuda/runtime/DriverLibraries.h"
 #include "backends/cuda/runtime/CudnnLibrary.h"
+#include "backends/cuda/runtime/SharedLibrary.h"
 
 #include "lib/Support/StatusMacros.h"
 
 #include "absl/strings/str_cat.h"
 
-#include <dlfcn.h>
-#include <initializer_list>
-
 namespace st::cuda {
 namespace {
 
-/// Of a number such as 21400: 2.14.0.
-std::string printVersion(int64_t version) {
-  return absl::StrCat(version / 10000, ".", version / 100 % 100, ".", version % 100);
-}
-
-/// A library that stays open as long as the process runs.
-class Library {
-public:
-  Library(std::initializer_list<const char *> names, const char *purpose)
-      : name(*names.begin()), purpose(purpose) {
-    for (auto it = names.begin(); it != names.end() && !handle; ++it)
-      handle = ::dlopen(*it, RTLD_NOW | RTLD_LOCAL);
-    if (!handle)
-      status = absl::UnavailableError(absl::StrCat(name, " is missing, which ", purpose));
-  }
-
-  template <class Function> void find(Function &function, const char *symbol) {
-    if (!status.ok())
-      return;
-    function = reinterpret_cast<Function>(::dlsym(handle, symbol));
-    if (!function)
-      status = absl::UnavailableError(
-          absl::StrCat(name, " has no ", symbol, ": a newer one is needed, which ", purpose));
-  }
-
-  /// Versions as NCCL and cuDNN number them.
-  void expectVersion(int64_t found, int64_t least) {
-    if (status.ok() && found < least)
-      status = absl::UnavailableError(absl::StrCat(name, " is of version ", printVersion(found),
-                                                   ", at least ", printVersion(least),
-                                                   " is needed, which ", purpose));
-  }
-
-  absl::Status status;
-
-private:
-  const char *name, *purpose;
-  void *handle = nullptr;
-};
-
 absl::StatusOr<Driver> openDriver() {
-  Library library({"libcuda.so.1"}, "comes with NVIDIA's driver and runs programs for GPUs");
+  SharedLibrary library({"libcuda.so.1"}, "comes with NVIDIA's driver and runs programs for GPUs");
   Driver driver;
   library.find(driver.init, "cuInit");
   library.find(driver.getErrorString, "cuGetErrorString");
@@ -104,8 +62,8 @@ absl::StatusOr<Driver> openDriver() {
 }
 
 absl::StatusOr<BlasLt> openBlasLt() {
-  Library library({"libcublasLt.so", "libcublasLt.so.13", "libcublasLt.so.12"},
-                  "comes with CUDA and multiplies matrices");
+  SharedLibrary library({"libcublasLt.so", "libcublasLt.so.13", "libcublasLt.so.12"},
+                        "comes with CUDA and multiplies matrices");
   BlasLt blas;
   library.find(blas.getVersion, "cublasLtGetVersion");
   library.find(blas.create, "cublasLtCreate");
@@ -126,7 +84,7 @@ absl::StatusOr<BlasLt> openBlasLt() {
 }
 
 absl::StatusOr<Nccl> openNccl() {
-  Library library({"libnccl.so.2"}, "joins GPUs");
+  SharedLibrary library({"libnccl.so.2"}, "joins GPUs");
   Nccl nccl;
   library.find(nccl.getVersion, "ncclGetVersion");
   library.find(nccl.getErrorString, "ncclGetErrorString");
@@ -147,7 +105,14 @@ absl::StatusOr<Nccl> openNccl() {
 }
 
 absl::StatusOr<Cudnn> openCudnn() {
-  Library library({"libcudnn.so.9"}, "computes attention");
+  // Its parts, and these by their names, it opens itself, when it makes plans.
+  preloadLibraries({"libcudart.so.13", "libcudart.so.12", "libnvrtc.so.13", "libnvrtc.so.12",
+                    "libcublasLt.so.13", "libcublasLt.so.12", "libcublas.so.13",
+                    "libcublas.so.12"});
+  SharedLibrary library({"libcudnn.so.9"}, "computes attention");
+  preloadLibraries({"libcudnn_graph.so.9", "libcudnn_ops.so.9",
+                    "libcudnn_engines_runtime_compiled.so.9", "libcudnn_engines_precompiled.so.9",
+                    "libcudnn_heuristic.so.9"});
   Cudnn cudnn;
   library.find(cudnn.getVersion, "cudnnGetVersion");
   library.find(cudnn.getLastError, "cudnnGetLastErrorString");

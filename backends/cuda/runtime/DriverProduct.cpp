@@ -1,5 +1,6 @@
 #include "backends/cuda/runtime/DriverProduct.h"
 
+#include "backends/cuda/runtime/CommandExtents.h"
 #include "lib/Support/StatusMacros.h"
 
 #include "absl/strings/ascii.h"
@@ -14,6 +15,9 @@ namespace st::cuda {
 namespace {
 
 constexpr int kNotSupported = 15; // CUBLAS_STATUS_NOT_SUPPORTED
+constexpr int kMostTried = 8;     // algorithms of a product
+/// What is tried later has to take less than this of the best time before: no noise of clocks.
+constexpr double kWorthwhile = 0.98;
 
 absl::Status check(int result, const char *what) {
   return result == 0 ? absl::OkStatus()
@@ -73,19 +77,15 @@ std::string nameOfEpilogue(const proto::CudaProduct &product) {
   return name;
 }
 
-int64_t widthOf(proto::ElementType type) {
-  return type == proto::F64 ? 8 : type == proto::F32 ? 4 : 2;
-}
-
 } // namespace
 
 absl::StatusOr<std::unique_ptr<DriverProduct>>
 DriverProduct::create(Handle library, const proto::CudaProduct &product,
                       const ProductOperands &operands, size_t workspaceBytes,
-                      ProductChoices &choices) {
+                      ProductChoices &choices, const ProductTrial *trial) {
   ST_ASSIGN_OR_RETURN(const BlasLt *blas, getBlasLt());
   auto made = std::unique_ptr<DriverProduct>(new DriverProduct(*blas, library, product));
-  ST_RETURN_IF_ERROR(made->prepare(operands, workspaceBytes, choices));
+  ST_RETURN_IF_ERROR(made->prepare(operands, workspaceBytes, choices, trial));
   return made;
 }
 
@@ -122,7 +122,7 @@ absl::Status DriverProduct::addLayout(Handle &layout, int type, const proto::Cud
 }
 
 absl::Status DriverProduct::prepare(const ProductOperands &operands, size_t workspaceBytes,
-                                    ProductChoices &choices) {
+                                    ProductChoices &choices, const ProductTrial *trial) {
   const bool isF64 = product.type() == proto::F64;
   const int type = typeOf(product.type()), dType = typeOf(product.d_type());
   ST_RETURN_IF_ERROR(check(blas.createDesc(&desc,
@@ -167,17 +167,26 @@ absl::Status DriverProduct::prepare(const ProductOperands &operands, size_t work
     if (alignment)
       alignments.push_back(alignment);
 
-  const std::string known = key(alignments, workspaceBytes);
+  const std::string known = absl::StrCat(key(alignments, workspaceBytes), trial ? " timed" : "");
   ProductAlgorithm checked = {};
-  if (std::optional<ProductAlgorithm> proposed = choices.find(known);
-      proposed && proposed->workspaceBytes <= workspaceBytes &&
-      blas.accepts(library, desc, b, a, d, d, proposed->algorithm, &checked) == 0 &&
-      checked.workspaceBytes <= proposed->workspaceBytes) {
-    algorithm = *proposed;
+  if (std::optional<ProductChoice> before = choices.find(known);
+      before && before->algorithm.workspaceBytes <= workspaceBytes &&
+      blas.accepts(library, desc, b, a, d, d, before->algorithm.algorithm, &checked) == 0 &&
+      checked.workspaceBytes <= before->algorithm.workspaceBytes &&
+      (!before->isApart || !product.body().empty())) {
+    choice = *before;
     return absl::OkStatus();
   }
-  ST_RETURN_IF_ERROR(choose(alignments, workspaceBytes));
-  choices.add(known, algorithm);
+  ST_ASSIGN_OR_RETURN(const std::vector<ProductAlgorithm> proposed,
+                      propose(alignments, workspaceBytes, trial ? kMostTried : 1));
+  choice.algorithm = proposed.front();
+  if (trial && (proposed.size() > 1 || trial->trial.hasBody())) {
+    const absl::StatusOr<ProductOperands> tried = trial->trial.productOperands();
+    if (!tried.ok()) // No memory for it, which is said elsewhere: a later run may try it.
+      return absl::OkStatus();
+    ST_RETURN_IF_ERROR(choose(proposed, *tried, *trial));
+  }
+  choices.add(known, choice);
   return absl::OkStatus();
 }
 
@@ -214,7 +223,8 @@ std::string DriverProduct::key(absl::Span<const uint32_t> alignments, size_t wor
                       absl::StrJoin(alignments, ","), " workspace ", workspaceBytes);
 }
 
-absl::Status DriverProduct::choose(absl::Span<const uint32_t> alignments, size_t workspaceBytes) {
+absl::StatusOr<std::vector<ProductAlgorithm>>
+DriverProduct::propose(absl::Span<const uint32_t> alignments, size_t workspaceBytes, int most) {
   Handle preference = nullptr;
   ST_RETURN_IF_ERROR(check(blas.createPreference(&preference), "choosing an algorithm"));
   int result =
@@ -222,16 +232,54 @@ absl::Status DriverProduct::choose(absl::Span<const uint32_t> alignments, size_t
   for (int operand = 0; operand < 4 && result == 0; ++operand)
     result = blas.setPreference(preference, kPreferAlignmentA + operand, &alignments[operand],
                                 sizeof(uint32_t));
+  std::vector<ProductAlgorithm> found(static_cast<size_t>(most));
   int count = 0;
   if (result == 0)
-    result = blas.choose(library, desc, b, a, d, d, preference, 1, &algorithm, &count);
+    result = blas.choose(library, desc, b, a, d, d, preference, most, found.data(), &count);
   blas.destroyPreference(preference);
   if (result != kNotSupported)
     ST_RETURN_IF_ERROR(check(result, "choosing an algorithm"));
-  if (result == kNotSupported || count == 0)
-    return absl::UnimplementedError(
-        absl::StrCat("cuBLASLt has no algorithm for a product of ", product.m(), " x ", product.k(),
-                     " and ", product.k(), " x ", product.n(), nameOfEpilogue(product)));
+  found.resize(result == 0 ? static_cast<size_t>(count) : 0);
+  found.erase(std::remove_if(found.begin(), found.end(),
+                             [](const ProductAlgorithm &each) { return each.state != 0; }),
+              found.end());
+  if (found.empty())
+    return absl::UnimplementedError(absl::StrCat(
+        "cuBLASLt has no algorithm for a product ",
+        absl::AsciiStrToLower(proto::ElementType_Name(product.type())), " to ",
+        absl::AsciiStrToLower(proto::ElementType_Name(product.d_type())), " of ", product.m(),
+        " x ", product.k(), " and ", product.k(), " x ", product.n(), nameOfEpilogue(product)));
+  return found;
+}
+
+absl::Status DriverProduct::choose(absl::Span<const ProductAlgorithm> proposed,
+                                   const ProductOperands &operands, const ProductTrial &trial) {
+  double best = 0; // none yet
+  ProductAlgorithm fastest = {};
+  absl::Status refused;
+  for (const ProductAlgorithm &each : proposed) {
+    choice.algorithm = each;
+    const absl::StatusOr<double> seconds =
+        trial.time([&] { return run(operands, trial.workspace, trial.stream); });
+    if (absl::IsAborted(seconds.status()))
+      return seconds.status();
+    refused.Update(seconds.status());
+    if (!seconds.ok() || (best > 0 && *seconds >= best * kWorthwhile))
+      continue;
+    best = *seconds;
+    fastest = each;
+  }
+  if (best == 0) // None of what it proposes runs.
+    return absl::UnimplementedError(absl::StrCat(refused.message(),
+                                                 nameOfEpilogue(product).empty() ? "" : ", with",
+                                                 nameOfEpilogue(product)));
+  choice.algorithm = fastest;
+  if (!trial.trial.hasBody())
+    return absl::OkStatus();
+  const absl::StatusOr<double> seconds = trial.time([&] { return trial.trial.runBody(); });
+  if (absl::IsAborted(seconds.status()))
+    return seconds.status();
+  choice.isApart = seconds.ok() && *seconds < best * kWorthwhile;
   return absl::OkStatus();
 }
 
@@ -260,8 +308,8 @@ absl::Status DriverProduct::runBatch(int dim, const ProductOperands &operands,
   return check(blas.multiply(library, desc, alphaPointer, pointer(operands.b), b,
                              pointer(operands.a), a, betaPointer,
                              pointer(operands.addend ? operands.addend : operands.d), d,
-                             pointer(operands.d), d, algorithm.algorithm, pointer(workspace),
-                             algorithm.workspaceBytes, stream),
+                             pointer(operands.d), d, choice.algorithm.algorithm, pointer(workspace),
+                             choice.algorithm.workspaceBytes, stream),
                "a product");
 }
 

@@ -1,3 +1,4 @@
+#include "backends/cuda/runtime/AttentionTrial.h"
 #include "backends/cuda/runtime/DriverAttention.h"
 #include "backends/cuda/runtime/DriverDevice.h"
 #include "backends/cuda/runtime/DriverProduct.h"
@@ -5,13 +6,18 @@
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <map>
+#include <optional>
 
 namespace st::cuda {
 namespace {
 
 constexpr size_t kWorkspaceBytes = size_t{32} << 20; // as NVIDIA advises for its newest GPUs
 constexpr int64_t kMostAttentionBytes = int64_t{1} << 30;
+/// How often work is timed, and how often it is done each time.
+constexpr int kTimings = 3, kTimedRuns = 3;
 
 class DriverGraph : public GpuGraph {
 public:
@@ -72,11 +78,17 @@ public:
       ST_RETURN_IF_ERROR(driver.check(result, "running a program's kernels"));
     return result != kNotReady;
   }
-  absl::Status prepare(const proto::CudaProduct &product,
-                       const ProductOperands &operands) override {
-    return getProduct(product, operands).status();
+  absl::StatusOr<bool> prepare(const proto::CudaProduct &product, const ProductOperands &operands,
+                               GpuTrial *trial) override {
+    ST_ASSIGN_OR_RETURN(const DriverProduct *known, getProduct(product, operands, trial));
+    return !known->isApart();
   }
-  absl::Status prepare(const proto::CudaAttention &attention) override;
+  bool canMultiply(const proto::CudaProduct &product) const override {
+    auto it = products.find(&product);
+    return it != products.end() && it->second && !it->second->isApart();
+  }
+  void forgetProducts() override { products.clear(); }
+  absl::Status prepare(const proto::CudaAttention &attention, GpuTrial &trial) override;
   bool canAttend(const proto::CudaAttention &attention) const override {
     return attentions.count(&attention) != 0;
   }
@@ -102,13 +114,15 @@ private:
   DevicePointer workspace = 0;
   std::map<const proto::CudaProduct *, std::unique_ptr<DriverProduct>> products;
   std::unique_ptr<CudnnHandle> cudnn;
+  absl::Status failedTrial; ///< the first of a plan
   DevicePointer attentionWorkspace = 0;
   int64_t attentionBytes = 0;                                                    // of it
   std::map<std::string, absl::StatusOr<std::unique_ptr<DriverAttention>>> plans; // of equal ones
   std::map<const proto::CudaAttention *, DriverAttention *> attentions;
 
   absl::StatusOr<DriverProduct *> getProduct(const proto::CudaProduct &product,
-                                             const ProductOperands &operands);
+                                             const ProductOperands &operands, GpuTrial *trial);
+  absl::StatusOr<double> time(const std::function<absl::Status()> &work);
 };
 
 absl::Status DriverStream::copy(Address to, int64_t toPitch, Address from, int64_t fromPitch,
@@ -172,8 +186,26 @@ absl::Status DriverStream::launch(int64_t kernel, absl::Span<const Address> argu
                       "launching a kernel");
 }
 
+/// The least of several times of a few runs each.
+absl::StatusOr<double> DriverStream::time(const std::function<absl::Status()> &work) {
+  double least = HUGE_VAL;
+  ST_RETURN_IF_ERROR(work()); // The first run loads code.
+  for (int timing = 0; timing < kTimings; ++timing) {
+    ST_ASSIGN_OR_RETURN(const Mark begin, markTime());
+    for (int i = 0; i < kTimedRuns; ++i)
+      ST_RETURN_IF_ERROR(work());
+    ST_ASSIGN_OR_RETURN(const Mark end, markTime());
+    if (absl::Status done = wait(); !done.ok())
+      return absl::AbortedError(done.message());
+    ST_ASSIGN_OR_RETURN(const double seconds, device.secondsBetween(*begin, *end));
+    least = std::min(least, seconds / kTimedRuns);
+  }
+  return least;
+}
+
 absl::StatusOr<DriverProduct *> DriverStream::getProduct(const proto::CudaProduct &product,
-                                                         const ProductOperands &operands) {
+                                                         const ProductOperands &operands,
+                                                         GpuTrial *trial) {
   ST_RETURN_IF_ERROR(device.enter());
   if (!library) {
     ST_ASSIGN_OR_RETURN(const BlasLt *blas, getBlasLt());
@@ -184,26 +216,34 @@ absl::StatusOr<DriverProduct *> DriverStream::getProduct(const proto::CudaProduc
   std::unique_ptr<DriverProduct> &made = products[&product];
   if (!made) {
     ST_ASSIGN_OR_RETURN(ProductChoices * choices, device.getChoices());
-    ST_ASSIGN_OR_RETURN(
-        made, DriverProduct::create(library, product, operands, kWorkspaceBytes, *choices));
+    std::optional<ProductTrial> tried;
+    if (trial)
+      tried.emplace(
+          ProductTrial{*trial, workspace, stream,
+                       [&](const std::function<absl::Status()> &work) { return time(work); }});
+    ST_ASSIGN_OR_RETURN(made, DriverProduct::create(library, product, operands, kWorkspaceBytes,
+                                                    *choices, tried ? &*tried : nullptr));
   }
   return made.get();
 }
 
 absl::Status DriverStream::multiply(const proto::CudaProduct &product,
                                     const ProductOperands &operands) {
-  ST_ASSIGN_OR_RETURN(DriverProduct * known, getProduct(product, operands));
+  ST_ASSIGN_OR_RETURN(DriverProduct * known, getProduct(product, operands, /*trial=*/nullptr));
   return known->run(operands, workspace, stream);
 }
 
-absl::Status DriverStream::prepare(const proto::CudaAttention &attention) {
+absl::Status DriverStream::prepare(const proto::CudaAttention &attention, GpuTrial &trial) {
   ST_RETURN_IF_ERROR(device.enter());
+  // Gradients are not compared: an engine that fails for one plan is trusted with no later one.
+  ST_RETURN_IF_ERROR(failedTrial);
   if (!cudnn) {
     ST_ASSIGN_OR_RETURN(cudnn, CudnnHandle::create(stream));
   }
   const std::string key = DriverAttention::key(attention);
   auto known = plans.find(key);
-  if (known == plans.end())
+  const bool isNew = known == plans.end();
+  if (isNew)
     known =
         plans.emplace(key, DriverAttention::create(*cudnn, attention, kMostAttentionBytes)).first;
   ST_RETURN_IF_ERROR(known->second.status());
@@ -211,6 +251,15 @@ absl::Status DriverStream::prepare(const proto::CudaAttention &attention) {
   if (const int64_t bytes = (*known->second)->workspaceBytes(); bytes > attentionBytes) {
     ST_ASSIGN_OR_RETURN(attentionWorkspace, device.allocate(bytes));
     attentionBytes = bytes;
+  }
+  if (isNew) {
+    absl::Status tried =
+        tryAttention(**known->second, attention, trial, device, *this, attentionWorkspace);
+    if (!tried.ok()) {
+      known->second = tried;
+      failedTrial = tried;
+    }
+    ST_RETURN_IF_ERROR(tried);
   }
   attentions[&attention] = known->second->get();
   return absl::OkStatus();

@@ -41,6 +41,20 @@ struct AttentionOperands {
   Address dO = 0, dQ = 0, dK = 0, dV = 0;    ///< of a gradient
 };
 
+/// What a stream tries out before the first step: how a command runs in memory beside the
+/// program's.
+class GpuTrial {
+public:
+  virtual ~GpuTrial() = default;
+  /// The operands of the command there, which hold random numbers. An error where there is no
+  /// memory for them.
+  virtual absl::StatusOr<ProductOperands> productOperands() = 0;
+  virtual absl::StatusOr<AttentionOperands> attentionOperands() = 0;
+  virtual bool hasBody() const = 0;
+  /// Gives the stream the commands that do the same on these operands.
+  virtual absl::Status runBody() = 0;
+};
+
 /// Work of a stream that was recorded, to be given again as a whole.
 class GpuGraph {
 public:
@@ -67,13 +81,20 @@ public:
   virtual absl::Status launch(int64_t kernel, absl::Span<const Address> arguments) = 0;
   virtual absl::Status multiply(const proto::CudaProduct &product,
                                 const ProductOperands &operands) = 0;
-  /// Chooses how to, and takes the memory for that, before the first time.
-  virtual absl::Status prepare(const proto::CudaProduct &product,
-                               const ProductOperands &operands) = 0;
+  /// Chooses how to, and takes the memory for that, before the first time: by how long it takes in
+  /// a trial, if there is one. False where the commands in its body are faster. Unimplemented where
+  /// the device has no way to do all of it.
+  virtual absl::StatusOr<bool> prepare(const proto::CudaProduct &product,
+                                       const ProductOperands &operands, GpuTrial *trial) = 0;
+  /// Whether `prepare` said so; only then is it multiplied.
+  virtual bool canMultiply(const proto::CudaProduct &product) const = 0;
+  /// Products are prepared anew.
+  virtual void forgetProducts() {}
 
   /// Whether a library computes some attention, which then takes its memory; the status says why
-  /// not. What was not prepared, it does not.
-  virtual absl::Status prepare(const proto::CudaAttention &attention) = 0;
+  /// not, as where its results in the trial are not those of the commands in its body. What was not
+  /// prepared, it does not.
+  virtual absl::Status prepare(const proto::CudaAttention &attention, GpuTrial &trial) = 0;
   virtual bool canAttend(const proto::CudaAttention &attention) const = 0;
   virtual absl::Status attend(const proto::CudaAttention &attention,
                               const AttentionOperands &operands) = 0;
@@ -116,8 +137,10 @@ class GpuDevice {
 public:
   virtual ~GpuDevice() = default;
 
-  /// Memory of zeros, aligned to 256 bytes; it goes with the device.
+  /// Memory of zeros, aligned to 256 bytes; it goes with the device, or is given back when no
+  /// stream uses it.
   virtual absl::StatusOr<Address> allocate(int64_t bytes) = 0;
+  virtual void release(Address memory) = 0;
   virtual absl::Status write(Address to, absl::Span<const uint8_t> bytes) = 0;
   virtual absl::Status read(Address from, absl::Span<uint8_t> bytes) = 0;
 
@@ -128,6 +151,11 @@ public:
 
   /// Leaves what was chosen for products to later runs.
   virtual void keepChoices() {}
+  /// What was chosen for products in this run, for devices of the same kind in other processes;
+  /// empty: nothing.
+  virtual std::string choices() const { return {}; }
+  /// Chooses the same. True where something else had been chosen.
+  virtual bool adoptChoices(const std::string & /*choices*/) { return false; }
 
   /// The same for two devices of any processes if they are one; empty: NCCL does not know it.
   virtual absl::StatusOr<std::string> identity() { return std::string(); }
@@ -152,8 +180,8 @@ absl::StatusOr<std::string> createGroupId();
 /// How many GPUs this machine has. Unavailable without a driver.
 absl::StatusOr<int64_t> countGpus();
 
-/// GPU `ordinal` of this machine, through libcuda.so.1, libcublasLt.so for products, and libcudnn.so.9
-/// for attention. An error names what is missing, but for the last.
+/// GPU `ordinal` of this machine, through libcuda.so.1, libcublasLt.so for products, and
+/// libcudnn.so.9 for attention. An error names what is missing, but for the last.
 absl::StatusOr<std::unique_ptr<GpuDevice>> createDriverDevice(const proto::CudaCode &code,
                                                               int64_t ordinal);
 

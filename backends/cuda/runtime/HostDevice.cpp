@@ -125,11 +125,13 @@ public:
                         const ProductOperands &operands) override {
     return multiplyOnHost(product, operands);
   }
-  absl::Status prepare(const proto::CudaProduct &, const ProductOperands &) override {
-    return absl::OkStatus();
+  absl::StatusOr<bool> prepare(const proto::CudaProduct &, const ProductOperands &,
+                               GpuTrial *) override {
+    return true;
   }
+  bool canMultiply(const proto::CudaProduct &) const override { return true; }
 
-  absl::Status prepare(const proto::CudaAttention &) override {
+  absl::Status prepare(const proto::CudaAttention &, GpuTrial &) override {
     return absl::UnimplementedError("the host has no library for attention");
   }
   bool canAttend(const proto::CudaAttention &) const override { return false; }
@@ -167,6 +169,16 @@ public:
       return absl::ResourceExhaustedError(absl::StrCat("no memory for ", bytes, " bytes"));
     allocations.emplace_back(memory, size);
     return reinterpret_cast<Address>(memory);
+  }
+
+  void release(Address memory) override {
+    auto it = std::find_if(allocations.begin(), allocations.end(), [&](const auto &allocation) {
+      return allocation.first == pointer(memory);
+    });
+    if (it == allocations.end())
+      return;
+    ::munmap(it->first, it->second);
+    allocations.erase(it);
   }
 
   absl::Status write(Address to, absl::Span<const uint8_t> bytes) override {

@@ -46,6 +46,9 @@ struct ClientOptions {
   /// On GPUs: no graphs, and each command is waited for before the next one is given, so that an
   /// error names what has failed. Slow.
   bool sync = false;
+  /// On GPUs, how products are computed: as is "timed" to be the fastest when the program is
+  /// loaded, or as the library proposes "first", with which bits repeat from machine to machine.
+  std::string products = "timed";
   /// Figures of the program's description that are other than it says, by their names and a factor:
   /// what if {"chip_gbytes_per_second", 2}?
   std::vector<std::pair<std::string, double>> scales;

@@ -1,5 +1,5 @@
-// Our declarations of cuDNN are those of its header, where this is found; and cuDNN, where it is
-// found, has engines for our attention on GPUs that need not be there.
+// Our declarations of cuDNN are those of its header, as scripts/setup.sh --tests fetches it; and
+// cuDNN, where it is found, has engines for our attention on GPUs that need not be there.
 #include "backends/cuda/runtime/DriverAttention.h"
 
 #include "absl/strings/str_cat.h"
@@ -8,6 +8,7 @@
 #include <cstdlib>
 
 #if __has_include(<cudnn_graph.h>)
+#include "CalledAs.h"
 #include <cudnn_graph.h>
 #endif
 
@@ -15,6 +16,19 @@ namespace st::cuda {
 namespace {
 
 #if __has_include(<cudnn_graph.h>)
+CALLED_AS(Cudnn::getVersion, cudnnGetVersion);
+CALLED_AS(Cudnn::create, cudnnCreate);
+CALLED_AS(Cudnn::destroy, cudnnDestroy);
+CALLED_AS(Cudnn::setStream, cudnnSetStream);
+CALLED_AS(Cudnn::createDesc, cudnnBackendCreateDescriptor);
+CALLED_AS(Cudnn::destroyDesc, cudnnBackendDestroyDescriptor);
+CALLED_AS(Cudnn::setAttribute, cudnnBackendSetAttribute);
+CALLED_AS(Cudnn::getAttribute, cudnnBackendGetAttribute);
+CALLED_AS(Cudnn::finalize, cudnnBackendFinalize);
+CALLED_AS(Cudnn::execute, cudnnBackendExecute);
+// It returns nothing.
+static_assert(std::is_same_v<decltype(Cudnn::getLastError), decltype(&cudnnGetLastErrorString)>);
+
 TEST(CudnnLibrary, NumbersAreThoseOfTheHeader) {
   EXPECT_LE(kCudnnLeastVersion, static_cast<size_t>(CUDNN_VERSION));
   EXPECT_EQ(kCudnnPointwise, CUDNN_BACKEND_POINTWISE_DESCRIPTOR);
