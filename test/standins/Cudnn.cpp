@@ -4,7 +4,6 @@
 // ST_STANDIN_CUDNN="old" is of too low a version, "none" has no engine for anything.
 #include "backends/cuda/runtime/CudnnLibrary.h"
 #include "lib/Support/Float16.h"
-#include "test/standins/Faults.h"
 #include "test/standins/Streams.h"
 
 #include <algorithm>
@@ -433,7 +432,6 @@ void cudnnGetLastErrorString(char *text, size_t bytes) {
 }
 
 int cudnnCreate(void **library) {
-  ST_STANDIN_MAY_FAIL(cudnnCreate);
   *library = new Library;
   return standin::currentGpu() < 0 ? fail(kExecutionFailed, "no GPU is entered") : kSuccess;
 }
@@ -498,7 +496,6 @@ int cudnnBackendSetAttribute(void *descriptor, int attribute, int type, int64_t 
 }
 
 int cudnnBackendFinalize(void *descriptor) {
-  ST_STANDIN_MAY_FAIL(cudnnBackendFinalize);
   auto &desc = *static_cast<Desc *>(descriptor);
   int status = kSuccess;
   switch (desc.kind) {
@@ -559,7 +556,6 @@ int cudnnBackendGetAttribute(void *descriptor, int attribute, int, int64_t most,
 }
 
 int cudnnBackendExecute(void *handle, void *planned, void *variantPack) {
-  ST_STANDIN_MAY_FAIL(cudnnBackendExecute);
   const auto &plan = *static_cast<Desc *>(planned), &pack = *static_cast<Desc *>(variantPack);
   if (!plan.isFinal || !pack.isFinal || plan.pointers.at(kCudnnPlanHandle).front() != handle)
     return fail(kBadParam, "a plan or its pointers are not finalised");

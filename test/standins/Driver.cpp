@@ -1,6 +1,5 @@
 // Stands in for libcuda.so.1: see Streams.h.
 #include "backends/cuda/runtime/DriverLibraries.h"
-#include "test/standins/Faults.h"
 #include "test/standins/Streams.h"
 
 #include <algorithm>
@@ -247,7 +246,6 @@ using namespace standin;
 extern "C" {
 
 int cuInit(unsigned) {
-  ST_STANDIN_MAY_FAIL(cuInit);
   isStarted = true;
   return kSuccess;
 }
@@ -274,19 +272,8 @@ int cuDeviceGet(int *device, int ordinal) {
 }
 
 int cuDeviceGetAttribute(int *value, int attribute, int) {
-  const auto capability = static_cast<int>(findFault("capability").value_or(90));
-  *value = attribute == kCapabilityMajor ? capability / 10 : capability % 10;
+  *value = attribute == kCapabilityMajor ? 9 : 0;
   return attribute == kCapabilityMajor || attribute == kCapabilityMinor ? kSuccess : kInvalidValue;
-}
-
-int cuDriverGetVersion(int *version) {
-  *version = 13000;
-  return kSuccess;
-}
-
-int cuDeviceTotalMem_v2(size_t *bytes, int) {
-  *bytes = size_t{80} << 30;
-  return kSuccess;
 }
 
 int cuDeviceGetName(char *name, int length, int device) {
@@ -303,7 +290,6 @@ int cuDeviceGetUuid_v2(char *uuid, int device) {
 }
 
 int cuDevicePrimaryCtxRetain(void **context, int device) {
-  ST_STANDIN_MAY_FAIL(cuDevicePrimaryCtxRetain);
   *context = reinterpret_cast<void *>(static_cast<intptr_t>(device) + 1);
   return kSuccess;
 }
@@ -321,13 +307,10 @@ int cuCtxEnablePeerAccess(void *, unsigned) { return kSuccess; }
 // ---- memory -------------------------------------------------------------------------------------
 
 int cuMemAlloc_v2(unsigned long long *memory, size_t bytes) {
-  ST_STANDIN_MAY_FAIL(cuMemAlloc_v2);
   if (int error = state())
     return error;
   if (bytes == 0)
     return kInvalidValue;
-  if (std::optional<long> most = findFault("largest"); most && bytes >> 20 >= size_t(*most))
-    return kOutOfMemory;
   *memory = reinterpret_cast<unsigned long long>(gpuMemory.take(bytes));
   return *memory ? kSuccess : kOutOfMemory;
 }
@@ -336,7 +319,6 @@ int cuMemFree_v2(unsigned long long memory) {
   return error ? error : gpuMemory.giveBack(memory);
 }
 int cuMemAllocHost_v2(void **memory, size_t bytes) {
-  ST_STANDIN_MAY_FAIL(cuMemAllocHost_v2);
   if (int error = state())
     return error;
   *memory = hostMemory.take(bytes);
@@ -429,7 +411,6 @@ int cuMemcpy2DAsync_v2(const Copy2D *given, void *stream) {
 // ---- kernels ------------------------------------------------------------------------------------
 
 int cuModuleLoadDataEx(void **loaded, const void *image, unsigned, int *, void **) {
-  ST_STANDIN_MAY_FAIL(cuModuleLoadDataEx);
   if (int error = state())
     return error;
   const char *table = std::getenv("ST_STANDIN_KERNELS");
@@ -474,7 +455,6 @@ int cuModuleGetFunction(void **function, void *module, const char *name) {
 int cuLaunchKernel(void *function, unsigned blocksX, unsigned blocksY, unsigned blocksZ,
                    unsigned threadsX, unsigned threadsY, unsigned threadsZ, unsigned sharedBytes,
                    void *stream, void **arguments, void **extra) {
-  ST_STANDIN_MAY_FAIL(cuLaunchKernel);
   const auto &kernel = *static_cast<const Kernel *>(function);
   if (blocksX != kernel.blocks || threadsX != kernel.threads || blocksY * blocksZ != 1 ||
       threadsY * threadsZ != 1 || sharedBytes != 0 || extra)
@@ -486,12 +466,7 @@ int cuLaunchKernel(void *function, unsigned blocksX, unsigned blocksY, unsigned 
     if (!gpuMemory.has(addresses.back(), 1))
       return kIllegalAddress;
   }
-  const std::optional<long> fault = findFault("kernel");
-  return enqueue(stream, [entry = kernel.entry, addresses, fault]() -> int {
-    while (fault == 0)
-      std::this_thread::sleep_for(std::chrono::seconds(1));
-    if (fault)
-      return static_cast<int>(*fault);
+  return enqueue(stream, [entry = kernel.entry, addresses] {
     struct Buffer {
       void *allocated, *aligned;
       int64_t offset, size, stride;
@@ -563,7 +538,6 @@ int cuEventQuery(void *event) {
   return moment->isReached ? int(kSuccess) : kNotReady;
 }
 int cuEventElapsedTime(float *milliseconds, void *begin, void *end) {
-  ST_STANDIN_MAY_FAIL(cuEventElapsedTime);
   const auto &first = *static_cast<Event *>(begin), &second = *static_cast<Event *>(end);
   if (!first.isTimed || !second.isTimed || !first.last || !second.last || first.gpu != second.gpu)
     return kInvalidHandle;
@@ -594,7 +568,6 @@ int cuStreamWaitEvent(void *stream, void *event, unsigned) {
 }
 
 int cuStreamBeginCapture_v2(void *stream, int) {
-  ST_STANDIN_MAY_FAIL(cuStreamBeginCapture_v2);
   auto *captured = static_cast<Stream *>(stream);
   if (captured->capture)
     return kCaptureUnsupported;
@@ -602,7 +575,6 @@ int cuStreamBeginCapture_v2(void *stream, int) {
   return kSuccess;
 }
 int cuStreamEndCapture(void *stream, void **graph) {
-  ST_STANDIN_MAY_FAIL(cuStreamEndCapture);
   auto *captured = static_cast<Stream *>(stream);
   if (!captured->capture)
     return kCaptureInvalidated;
@@ -610,7 +582,6 @@ int cuStreamEndCapture(void *stream, void **graph) {
   return kSuccess;
 }
 int cuGraphInstantiateWithFlags(void **executable, void *graph, unsigned long long) {
-  ST_STANDIN_MAY_FAIL(cuGraphInstantiateWithFlags);
   *executable = new Graph(*static_cast<Graph *>(graph));
   return kSuccess;
 }
@@ -623,7 +594,6 @@ int cuGraphExecDestroy(void *graph) {
   return kSuccess;
 }
 int cuGraphLaunch(void *executable, void *stream) {
-  ST_STANDIN_MAY_FAIL(cuGraphLaunch);
   for (const Work &work : static_cast<Graph *>(executable)->works)
     if (int error = enqueue(stream, work))
       return error;
