@@ -44,7 +44,8 @@ def for_gpu(binary, gpus=8, nccl=True, cudnn=True):
     lines = []
     for kernel in values(code, "CudaCode", "kernels"):
         ((name,), (blocks,), (threads,)) = (values(kernel, "CudaKernel", key) for key in ("name", "blocks", "threads"))
-        lines.append(f"{name.decode()} {len(values(kernel, 'CudaKernel', 'argument_bytes'))} {blocks} {threads}\n")
+        arguments = zip(*(values(kernel, "CudaKernel", key) for key in ("argument_bytes", "argument_alignments")), strict=True)
+        lines.append(" ".join([name.decode(), str(blocks), str(threads), *(f"{size}:{align}" for size, align in arguments)]) + "\n")
     changed = pathlib.Path(f"{binary}-gpu")
     mutator.write(changed)
     table = pathlib.Path(f"{binary}-kernels")

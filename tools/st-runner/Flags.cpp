@@ -52,6 +52,11 @@ ABSL_FLAG(std::string, report, "", "file for what each device does in a step, as
 ABSL_FLAG(double, watchdog, 60, "seconds that one of several processes waits for another one");
 ABSL_FLAG(std::string, attention, "cudnn",
           "what computes attention on GPUs: cudnn, where it can, or generated kernels");
+ABSL_FLAG(std::string, graphs, "on",
+          "on: commands of a step that repeat are given to GPUs as CUDA graphs; off: one by one");
+ABSL_FLAG(bool, sync, false,
+          "wait for each command of a GPU before the next one is given, without graphs, so that an "
+          "error names the command that has failed, its rank and its arguments; slow");
 ABSL_FLAG(std::optional<uint32_t>, drop_message, std::nullopt,
           "for tests: lose this link message of the first step, counted from 0");
 
@@ -60,9 +65,9 @@ namespace {
 
 // The flags that have an effect on each kind of run, by their names on the command line.
 const std::set<std::string> kTiming = {"timing-only", "time-tasks", "trace", "report", "derate"};
-const std::set<std::string> kOnce = {"inputs",   "outputs",      "init",
-                                     "seed",     "host-threads", "host-isa",
-                                     "watchdog", "drop-message", "attention"};
+const std::set<std::string> kOnce = {"inputs",       "outputs",  "init",     "seed",
+                                     "host-threads", "host-isa", "watchdog", "drop-message",
+                                     "attention",    "graphs",   "sync"};
 
 // Abseil names flags with underscores; on the command line they are kebab-case.
 std::string kebab(absl::string_view name) {
@@ -201,6 +206,11 @@ absl::StatusOr<ClientOptions> clientOptions() {
   if (options.attention != "cudnn" && options.attention != "generated")
     return absl::InvalidArgumentError(
         absl::StrCat("--attention=", options.attention, ": expected cudnn or generated"));
+  const std::string graphs = absl::GetFlag(FLAGS_graphs);
+  if (graphs != "on" && graphs != "off")
+    return absl::InvalidArgumentError(absl::StrCat("--graphs=", graphs, ": expected on or off"));
+  options.graphs = graphs == "on";
+  options.sync = absl::GetFlag(FLAGS_sync);
   return options;
 }
 

@@ -3,9 +3,8 @@
 #include "lib/Support/StatusMacros.h"
 
 #include "absl/cleanup/cleanup.h"
-#include "absl/strings/ascii.h"
+#include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
-#include "absl/strings/str_join.h"
 
 #include <algorithm>
 #include <utility>
@@ -18,10 +17,8 @@ namespace st::cuda {
 static constexpr int64_t kLeastRecorded = 3, kMostRecorded = 200000;
 
 Address CommandRunner::addressOf(const proto::CudaPlace &place) const {
-  int64_t offset = place.offset() + microBatch % place.slots() * place.stride();
-  if (place.has_position())
-    offset += entry(place.position()) * place.position_stride();
-  return (place.scratch() ? rank.scratch : rank.arena) + static_cast<Address>(offset);
+  return (place.scratch() ? rank.scratch : rank.arena) +
+         static_cast<Address>(offsetOf(place, context));
 }
 
 absl::Status CommandRunner::launch(const proto::CudaLaunch &launch) {
@@ -116,48 +113,24 @@ absl::Status CommandRunner::repeat(const proto::CudaLoop &loop) {
   }
 }
 
-std::string CommandRunner::labelOf(const proto::CudaCommand &command) const {
-  switch (command.what_case()) {
-  case proto::CudaCommand::kLaunch:
-    return kernels[static_cast<size_t>(command.launch().kernel())];
-  case proto::CudaCommand::kCopy:
-    return absl::StrCat("copy of ", command.copy().rows() * command.copy().row_bytes(), " bytes");
-  case proto::CudaCommand::kProduct: {
-    const proto::CudaProduct &product = command.product();
-    return absl::StrCat("product ", absl::AsciiStrToLower(proto::ElementType_Name(product.type())),
-                        " ", absl::StrJoin(product.batch(), " x "),
-                        product.batch().empty() ? "" : " of ", product.m(), " x ", product.k(),
-                        " x ", product.n());
-  }
-  case proto::CudaCommand::kAttention: {
-    const proto::CudaAttention &attention = command.attention();
-    return absl::StrCat(attention.has_o() ? "attention " : "gradient of attention ",
-                        absl::AsciiStrToLower(proto::ElementType_Name(attention.type())), " ",
-                        attention.batch(), " x ", attention.heads(), " of ", attention.rows(),
-                        " x ", attention.columns());
-  }
-  case proto::CudaCommand::kExchange:
-    return absl::StrCat(command.exchange().name(), " of ", command.exchange().count(), " x ",
-                        command.exchange().bytes(), " bytes");
-  case proto::CudaCommand::kSend:
-    return absl::StrCat("send to rank ", entry(command.send().peer()));
-  case proto::CudaCommand::kReceive:
-    return absl::StrCat("receive from rank ", entry(command.receive().peer()));
-  default:
-    return "index";
-  }
-}
-
-absl::Status CommandRunner::run(const proto::CudaCommand &command) {
-  if (!rank.recorder || command.has_loop() ||
-      (command.has_attention() && !stream->canAttend(command.attention())))
+absl::Status CommandRunner::giveTimed(const proto::CudaCommand &command) {
+  if (!rank.recorder)
     return give(command);
   ST_ASSIGN_OR_RETURN(Mark start, rank.recorder->start(*stream));
   ST_RETURN_IF_ERROR(give(command));
   const bool isAside = stream == rank.aside.get();
   return rank.recorder->end(*stream,
                             isAside ? StepRecorder::Row::Transfers : StepRecorder::Row::Kernels,
-                            labelOf(command), std::move(start));
+                            labelOf(command, context), std::move(start));
+}
+
+/// What carries bytes between ranks says itself where it failed.
+absl::Status CommandRunner::named(const absl::Status &status,
+                                  const proto::CudaCommand &command) const {
+  if (status.ok() || absl::StrContains(status.message(), " in task \""))
+    return status;
+  return absl::Status(status.code(), absl::StrCat(transfers.where(describe(command, context)), ": ",
+                                                  status.message()));
 }
 
 absl::Status CommandRunner::give(const proto::CudaCommand &command) {
@@ -176,7 +149,7 @@ absl::Status CommandRunner::give(const proto::CudaCommand &command) {
     return stream->writeWord(addressOf(command.index().to()),
                              static_cast<uint32_t>(command.index().has_entry()
                                                        ? entry(command.index().entry())
-                                                       : microBatch));
+                                                       : context.microBatch));
   case proto::CudaCommand::kExchange:
     return transfers.swap(*stream, command.exchange(), addressOf(command.exchange().from()),
                           addressOf(command.exchange().to()));
@@ -215,6 +188,34 @@ static int64_t countWork(const proto::CudaCommand &command) {
   return __builtin_mul_overflow(body, command.loop().trips(), &all) ? kMostRecorded : all;
 }
 
+absl::Status CommandRunner::run(const proto::CudaCommand &command) {
+  if (command.has_loop() || (command.has_attention() && !stream->canAttend(command.attention())))
+    return give(command); // Its parts come here.
+  if (!rank.oneByOne)
+    return named(giveTimed(command), command);
+  return rank.oneByOne->run(/*waitsForOthers=*/countWork(command) == 0, [&] {
+    absl::Status status = giveTimed(command);
+    if (status.ok())
+      status = transfers.wait(*stream);
+    return named(status, command);
+  });
+}
+
+template <class RunAll>
+void CommandRunner::record(Rank::Recording &recording, int64_t count, RunAll runAll) {
+  absl::Status status = stream->beginRecording();
+  if (status.ok()) {
+    status = runAll();
+    absl::StatusOr<std::unique_ptr<GpuGraph>> graph = stream->endRecording();
+    status.Update(graph.status());
+    if (status.ok())
+      recording.graph = *std::move(graph);
+  }
+  recording.isRefused = !status.ok();
+  rank.recordedCommands += status.ok() ? count : 0;
+  rank.graphs->count(status, transfers.where(absl::StrCat("of ", count, " commands")));
+}
+
 absl::Status CommandRunner::runTogether(const Commands &commands, int begin, int end,
                                         int64_t count) {
   auto runAll = [&] {
@@ -223,24 +224,23 @@ absl::Status CommandRunner::runTogether(const Commands &commands, int begin, int
       status = run(commands[i]);
     return status;
   };
-  if (count < kLeastRecorded || !stream->canRecord() || isTogether || rank.recorder)
+  if (count < kLeastRecorded || !rank.graphs || !stream->canRecord() || isTogether || rank.recorder)
     return runAll();
   isTogether = true; // What loops repeat is part of this.
   absl::Cleanup apart = [&] { isTogether = false; };
-  Rank::Recording &recording = rank.recordings[{&commands[begin], microBatch}];
-  if (!recording.graph) {
-    // What runs once is not worth it.
-    if (recording.runs++ == 0 || rank.recordedCommands + count > kMostRecorded)
-      return runAll();
-    ST_RETURN_IF_ERROR(stream->beginRecording());
-    absl::Status status = runAll();
-    absl::StatusOr<std::unique_ptr<GpuGraph>> graph = stream->endRecording();
-    ST_RETURN_IF_ERROR(status);
-    ST_RETURN_IF_ERROR(graph.status());
-    recording.graph = *std::move(graph);
-    rank.recordedCommands += count;
-  }
-  return stream->launch(*recording.graph);
+  Rank::Recording &recording = rank.recordings[{&commands[begin], context.microBatch}];
+  // What runs once is not worth it.
+  if (!recording.graph && !recording.isRefused && recording.runs++ > 0 &&
+      rank.recordedCommands + count <= kMostRecorded)
+    record(recording, count, runAll);
+  if (!recording.graph)
+    return runAll();
+  const absl::Status status = stream->launch(*recording.graph);
+  if (status.ok())
+    return status;
+  return absl::Status(status.code(),
+                      absl::StrCat(transfers.where(absl::StrCat("graph of ", count, " commands")),
+                                   ": ", status.message(), "; --graphs=off runs without graphs"));
 }
 
 /// The stream of a command, with what it waits for.
@@ -278,7 +278,7 @@ absl::Status CommandRunner::run(const Commands &commands) {
 absl::Status CommandRunner::run(const proto::CudaProgram &program, absl::string_view name,
                                 int64_t number) {
   transfers.enter(name, number);
-  microBatch = number;
+  context.microBatch = number;
   Mark start;
   if (rank.recorder) {
     ST_ASSIGN_OR_RETURN(start, rank.recorder->start(*rank.stream));

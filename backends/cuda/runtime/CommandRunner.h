@@ -2,6 +2,7 @@
 #ifndef ST_BACKENDS_CUDA_RUNTIME_COMMANDRUNNER_H
 #define ST_BACKENDS_CUDA_RUNTIME_COMMANDRUNNER_H
 
+#include "backends/cuda/runtime/CommandText.h"
 #include "backends/cuda/runtime/Transfers.h"
 
 #include <string>
@@ -18,12 +19,12 @@ struct AttentionWays {
 };
 
 /// Commands were checked by validateExecutable. What lies between exchanges, messages and bytes
-/// that the host waits for becomes a graph when it runs for the second time.
+/// that the host waits for becomes a graph when it runs for the second time; where none can be
+/// made, its commands are given one by one.
 class CommandRunner {
 public:
-  /// `kernels` are their names.
-  CommandRunner(Rank &rank, const Carriers &carriers, absl::Span<const std::string> kernels)
-      : rank(rank), transfers(rank, carriers), kernels(kernels) {}
+  CommandRunner(Rank &rank, const Carriers &carriers, absl::Span<const proto::CudaKernel> kernels)
+      : rank(rank), transfers(rank, carriers), context{kernels, rank.table} {}
 
   /// `task` is what errors call the program.
   absl::Status run(const proto::CudaProgram &program, absl::string_view task, int64_t microBatch);
@@ -37,10 +38,9 @@ private:
 
   Rank &rank;
   Transfers transfers;
-  absl::Span<const std::string> kernels;
+  CommandContext context;
   GpuStream *stream = nullptr; ///< of the commands that are being given
-  int64_t microBatch = 0;
-  bool isTogether = false; ///< what runs is part of a graph, or will be
+  bool isTogether = false;     ///< what runs is part of a graph, or will be
 
   int64_t entry(int64_t number) const { return rank.table[static_cast<size_t>(number)]; }
   Address addressOf(const proto::CudaPlace &place) const;
@@ -50,9 +50,12 @@ private:
   ProductOperands operandsOf(const proto::CudaProduct &product) const;
   absl::Status run(const Commands &commands);
   absl::Status runTogether(const Commands &commands, int begin, int end, int64_t count);
+  /// Leaves in the recording that it is refused, where it is.
+  template <class RunAll> void record(Rank::Recording &recording, int64_t count, RunAll runAll);
   absl::Status run(const proto::CudaCommand &command);
+  absl::Status giveTimed(const proto::CudaCommand &command);
   absl::Status give(const proto::CudaCommand &command);
-  std::string labelOf(const proto::CudaCommand &command) const;
+  absl::Status named(const absl::Status &status, const proto::CudaCommand &command) const;
   absl::Status choose(const proto::CudaCommand &command);
   absl::Status launch(const proto::CudaLaunch &launch);
   absl::Status copy(const proto::CudaCopy &copy);

@@ -55,7 +55,8 @@ class CudaExecutable : public Executable {
 public:
   CudaExecutable(Communicator &communicator, const ClientOptions &options)
       : communicator(communicator), watchdogSeconds(options.watchdogSeconds),
-        usesAttentionLibrary(options.attention == "cudnn") {}
+        usesAttentionLibrary(options.attention == "cudnn"), usesGraphs(options.graphs),
+        isOneByOne(options.sync) {}
 
   absl::Status load(const proto::Executable &program);
 
@@ -93,10 +94,11 @@ private:
                      int64_t device);
   absl::Status runStep();
   absl::Status runRank(size_t rank);
+  absl::Status runCommands(size_t rank);
 
   Communicator &communicator;
   double watchdogSeconds;
-  bool usesAttentionLibrary;
+  bool usesAttentionLibrary, usesGraphs, isOneByOne;
   std::optional<RemoteRanks> remote;
   int64_t numDevices = 0;
   std::map<int64_t, std::unique_ptr<GpuDevice>> devices; // by number; the ranks of one share it
@@ -105,8 +107,11 @@ private:
   std::deque<Rank> ranks;                   // those of other processes without a device
   std::vector<CudaBuffer> arenas;
   std::vector<std::shared_ptr<const Schedule>> schedules;
-  std::vector<size_t> here;                // the ranks of this process
-  std::vector<std::string> kernels, names; // of kernels, and of the devices of ranks
+  std::vector<size_t> here; // the ranks of this process
+  std::vector<proto::CudaKernel> kernels;
+  std::vector<std::string> names; // of the devices of ranks
+  GraphUse graphs;
+  std::map<const GpuDevice *, OneByOne> oneByOne;
   std::chrono::steady_clock::time_point stepBegin;
   std::unique_ptr<Exchange> exchange;
   GpuGroups groups; // ends first: memory of a GPU is not given back while a message is under way
@@ -221,8 +226,7 @@ absl::Status CudaExecutable::load(const proto::Executable &program) {
   }
   exchange = std::make_unique<Exchange>(static_cast<int64_t>(here.size()));
   const Carriers carriers = {*remote, groups, *exchange, watchdogSeconds};
-  for (const proto::CudaKernel &kernel : program.cuda().kernels())
-    kernels.push_back(kernel.name());
+  kernels.assign(program.cuda().kernels().begin(), program.cuda().kernels().end());
   AttentionWays ways;
   ways.usesLibrary = usesAttentionLibrary;
   for (size_t rank : here) {
@@ -237,10 +241,16 @@ absl::Status CudaExecutable::load(const proto::Executable &program) {
   for (auto &[number, device] : devices)
     device->keepChoices();
   ST_ASSIGN_OR_RETURN(groups, GpuGroups::create(peers, used, communicator, watchdogSeconds));
+  for (size_t number : here) {
+    Rank &rank = ranks[number];
+    rank.sharers = groups.countSharers(rank.number);
+    rank.graphs = usesGraphs && !isOneByOne ? &graphs : nullptr;
+    rank.oneByOne = isOneByOne ? &oneByOne[rank.device] : nullptr;
+  }
   return absl::OkStatus();
 }
 
-absl::Status CudaExecutable::runRank(size_t rank) {
+absl::Status CudaExecutable::runCommands(size_t rank) {
   const Carriers carriers = {*remote, groups, *exchange, watchdogSeconds};
   CommandRunner runner(ranks[rank], carriers, kernels);
   if (ranks[rank].recorder)
@@ -250,9 +260,22 @@ absl::Status CudaExecutable::runRank(size_t rank) {
   return runner.finish();
 }
 
+/// The driver tells that work has failed to whoever asks next: a command that has nothing to do
+/// with it.
+absl::Status CudaExecutable::runRank(size_t rank) {
+  const absl::Status status = runCommands(rank);
+  if (status.ok() || isOneByOne || ranks[rank].stream->isDone().ok())
+    return status;
+  return absl::Status(status.code(), absl::StrCat(status.message(),
+                                                  "; a command that the GPU was given before has "
+                                                  "failed: run with --sync to see which"));
+}
+
 // A thread a rank: they wait for each other. For one that the host does not start, nobody waits.
 absl::Status CudaExecutable::runStep() {
   exchange->begin();
+  for (auto &[device, commands] : oneByOne)
+    commands.begin();
   stepBegin = std::chrono::steady_clock::now();
   std::vector<std::thread> threads;
   for (size_t rank : absl::MakeSpan(here).subspan(1)) {
@@ -266,6 +289,8 @@ absl::Status CudaExecutable::runStep() {
   exchange->end(runRank(here.front()));
   for (std::thread &thread : threads)
     thread.join();
+  if (const std::string line = graphs.takeReport(); !line.empty())
+    std::fprintf(stderr, "%s\n", line.c_str());
   return exchange->status();
 }
 

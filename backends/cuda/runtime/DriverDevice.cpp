@@ -5,6 +5,7 @@
 #include "absl/strings/strip.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 
 namespace st::cuda {
@@ -65,6 +66,9 @@ void DriverDevice::reach(const DriverDevice &other) {
 absl::Status DriverDevice::load(const proto::CudaCode &code) {
   ST_RETURN_IF_ERROR(driver.check(driver.retainContext(&context, number), "opening a GPU"));
   ST_RETURN_IF_ERROR(enter());
+  int pitch = 0;
+  ST_RETURN_IF_ERROR(driver.check(driver.getAttribute(&pitch, kMaxPitch, number), "asking a GPU"));
+  maxPitch = pitch;
   if (code.kernels().empty())
     return absl::OkStatus();
   ST_ASSIGN_OR_RETURN(const proto::CudaImage *image, chooseImage(code));
@@ -96,17 +100,33 @@ absl::StatusOr<Address> DriverDevice::allocate(int64_t bytes) {
     std::lock_guard<std::mutex> lock(mutex);
     allocations.push_back(memory);
   }
-  ST_RETURN_IF_ERROR(driver.check(driver.setBytes(memory, 0, size), "clearing memory of a GPU"));
+  // Without a stream that would be work of the legacy stream, which nobody waits for and which none
+  // of our streams is in order with: it could clear what was written meanwhile.
+  std::lock_guard<std::mutex> lock(staging);
+  ST_RETURN_IF_ERROR(openStagingStream());
+  ST_RETURN_IF_ERROR(
+      driver.check(driver.setBytes(memory, 0, size, stagingStream), "clearing memory of a GPU"));
+  ST_RETURN_IF_ERROR(driver.check(driver.synchronize(stagingStream), "clearing memory of a GPU"));
   return memory;
+}
+
+void DriverDevice::copyOneByOne(const absl::Status &refused) {
+  if (!copiesOneByOne.exchange(true))
+    std::fprintf(stderr, "GPU %d copies rows one by one: %s\n", number,
+                 std::string(refused.message()).c_str());
+}
+
+absl::Status DriverDevice::openStagingStream() {
+  return stagingStream ? absl::OkStatus()
+                       : driver.check(driver.createStream(&stagingStream, kStreamNonBlocking),
+                                      "creating a stream");
 }
 
 template <class Begin, class End>
 absl::Status DriverDevice::stage(size_t bytes, Begin begin, End end) {
   ST_RETURN_IF_ERROR(enter());
   std::lock_guard<std::mutex> lock(staging);
-  if (!stagingStream)
-    ST_RETURN_IF_ERROR(
-        driver.check(driver.createStream(&stagingStream, kStreamNonBlocking), "creating a stream"));
+  ST_RETURN_IF_ERROR(openStagingStream());
   for (auto &half : halves) {
     if (!half.memory)
       ST_RETURN_IF_ERROR(driver.check(driver.allocatePinned(&half.memory, kStagedBytes),

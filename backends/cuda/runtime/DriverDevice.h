@@ -8,6 +8,8 @@
 #include "backends/cuda/runtime/ProductChoices.h"
 #include "lib/Support/StatusMacros.h"
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <mutex>
 #include <string>
@@ -62,6 +64,11 @@ public:
       choices->save();
   }
 
+  /// Whether rows that are so many bytes apart are copied by one command.
+  bool canCopyRows(int64_t pitch) const { return !copiesOneByOne && pitch <= maxPitch; }
+  /// The driver has refused to: says so, and from now on rows are copied one by one.
+  void copyOneByOne(const absl::Status &refused);
+
   const Driver &driver;
   std::vector<Kernel> kernels;
 
@@ -70,9 +77,12 @@ private:
   /// Pieces of bytes through pinned memory, of which one is filled or emptied while another is on
   /// its way. `begin` and `end` do that with a piece.
   template <class Begin, class End> absl::Status stage(size_t bytes, Begin begin, End end);
+  absl::Status openStagingStream();
 
   DeviceNumber number;
   Handle context = nullptr, module = nullptr;
+  int64_t maxPitch = 0;
+  std::atomic<bool> copiesOneByOne{false};
 
   std::mutex staging; ///< of what follows
   Handle stagingStream = nullptr;

@@ -68,7 +68,7 @@ absl::StatusOr<Driver> openDriver() {
   library.find(driver.enablePeer, "cuCtxEnablePeerAccess");
   library.find(driver.allocate, "cuMemAlloc_v2");
   library.find(driver.release, "cuMemFree_v2");
-  library.find(driver.setBytes, "cuMemsetD8_v2");
+  library.find(driver.setBytes, "cuMemsetD8Async");
   library.find(driver.setBytes2D, "cuMemsetD2D8Async");
   library.find(driver.setWords, "cuMemsetD32Async");
   library.find(driver.allocatePinned, "cuMemAllocHost_v2");

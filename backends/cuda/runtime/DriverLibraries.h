@@ -17,9 +17,10 @@ using DevicePointer = unsigned long long;
 using DeviceNumber = int;
 using Handle = void *; ///< of a context, a module, a function, a stream
 
-constexpr int kCapabilityMajor = 75, kCapabilityMinor = 76; // attributes of a device
-constexpr int kJitErrorLog = 5, kJitErrorLogBytes = 6;      // options of a module
+constexpr int kMaxPitch = 11, kCapabilityMajor = 75, kCapabilityMinor = 76; // of a device
+constexpr int kJitErrorLog = 5, kJitErrorLogBytes = 6;                      // options of a module
 constexpr unsigned kStreamNonBlocking = 1, kEventDisableTiming = 2, kMemoryUnified = 4;
+constexpr int kErrorInvalidValue = 1;    // of an argument
 constexpr int kNotReady = 600;      // an answer, no error
 constexpr int kCaptureOfThread = 1; // other threads may do what a capture does not allow
 
@@ -55,7 +56,7 @@ struct Driver {
   int (*enablePeer)(Handle context, unsigned flags);
   int (*allocate)(DevicePointer *memory, size_t bytes);
   int (*release)(DevicePointer memory);
-  int (*setBytes)(DevicePointer memory, unsigned char value, size_t bytes);
+  int (*setBytes)(DevicePointer memory, unsigned char value, size_t bytes, Handle stream);
   int (*setBytes2D)(DevicePointer memory, size_t pitch, unsigned char value, size_t width,
                     size_t height, Handle stream);
   int (*setWords)(DevicePointer memory, unsigned value, size_t words, Handle stream);

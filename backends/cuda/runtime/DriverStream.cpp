@@ -93,6 +93,8 @@ public:
 
 private:
   absl::StatusOr<Mark> record(bool isTimed);
+  absl::Status copyOneByOne(Address to, int64_t toPitch, Address from, int64_t fromPitch,
+                            Extent extent);
 
   DriverDevice &device;
   const Driver &driver;
@@ -117,6 +119,8 @@ absl::Status DriverStream::copy(Address to, int64_t toPitch, Address from, int64
     return absl::OkStatus();
   if (extent.rows == 1)
     return driver.check(driver.copy(to, from, bytes, stream), "a copy on a GPU");
+  if (!device.canCopyRows(std::max(fromPitch, toPitch)))
+    return copyOneByOne(to, toPitch, from, fromPitch, extent);
   Copy2D copy;
   copy.source = from;
   copy.sourcePitch = static_cast<size_t>(fromPitch);
@@ -124,7 +128,25 @@ absl::Status DriverStream::copy(Address to, int64_t toPitch, Address from, int64
   copy.targetPitch = static_cast<size_t>(toPitch);
   copy.width = bytes;
   copy.height = static_cast<size_t>(extent.rows);
-  return driver.check(driver.copy2D(&copy, stream), "a copy on a GPU");
+  const int result = driver.copy2D(&copy, stream);
+  if (result != kErrorInvalidValue)
+    return driver.check(result, "a copy on a GPU");
+  // As documented, it may fail for pitches that cuMemAllocPitch has not chosen.
+  const absl::Status refused = driver.check(
+      result, absl::StrCat("a copy of rows ", fromPitch, " and ", toPitch, " bytes apart").c_str());
+  ST_RETURN_IF_ERROR(copyOneByOne(to, toPitch, from, fromPitch, extent));
+  device.copyOneByOne(refused);
+  return absl::OkStatus();
+}
+
+absl::Status DriverStream::copyOneByOne(Address to, int64_t toPitch, Address from,
+                                        int64_t fromPitch, Extent extent) {
+  for (int64_t row = 0; row < extent.rows; ++row)
+    ST_RETURN_IF_ERROR(driver.check(driver.copy(to + static_cast<Address>(row * toPitch),
+                                                from + static_cast<Address>(row * fromPitch),
+                                                static_cast<size_t>(extent.rowBytes), stream),
+                                    "a copy on a GPU"));
+  return absl::OkStatus();
 }
 
 absl::Status DriverStream::zero(Address to, int64_t pitch, Extent extent) {

@@ -94,16 +94,19 @@ absl::StatusOr<Exchange::Message> Exchange::receive(const Channel &channel) {
 }
 
 absl::StatusOr<Exchange::Message> Exchange::takePlace(GpuDevice &device, int64_t bytes) {
-  std::lock_guard<std::mutex> lock(mutex);
-  std::deque<Message> &unused = places[{&device, bytes}];
-  if (unused.empty()) {
-    ST_ASSIGN_OR_RETURN(Address place, device.allocate(bytes));
-    return Message{&device, place, bytes, Mark()};
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    std::deque<Message> &unused = places[{&device, bytes}];
+    if (!unused.empty()) {
+      // The one that was returned first has been read the longest ago.
+      Message place = std::move(unused.front());
+      unused.pop_front();
+      return place;
+    }
   }
-  // The one that was returned first has been read the longest ago.
-  Message place = std::move(unused.front());
-  unused.pop_front();
-  return place;
+  // Waits for the GPU, for which nobody else has to.
+  ST_ASSIGN_OR_RETURN(Address place, device.allocate(bytes));
+  return Message{&device, place, bytes, Mark()};
 }
 
 void Exchange::returnPlace(Message message) {

@@ -59,6 +59,17 @@ absl::StatusOr<std::vector<std::string>> shareIdentities(absl::Span<GpuDevice *c
   return identities;
 }
 
+/// By rank, how many have its GPU. Where the GPUs have no names only those of this process count.
+std::vector<int64_t> countSharing(absl::Span<GpuDevice *const> devices,
+                                  const std::vector<std::string> &identities) {
+  std::vector<int64_t> counts;
+  for (size_t rank = 0; rank < devices.size(); ++rank)
+    counts.push_back(identities[rank].empty()
+                         ? std::count(devices.begin(), devices.end(), devices[rank])
+                         : std::count(identities.begin(), identities.end(), identities[rank]));
+  return counts;
+}
+
 /// Whether each of the members has a GPU of its own.
 bool areApart(const std::vector<int64_t> &members, const std::vector<std::string> &identities) {
   std::set<std::string> seen;
@@ -178,6 +189,7 @@ absl::StatusOr<GpuGroups> GpuGroups::create(const ProgramPeers &peers,
                                             Communicator &communicator, double watchdogSeconds) {
   GpuGroups made;
   ST_ASSIGN_OR_RETURN(std::vector<std::string> identities, shareIdentities(devices, communicator));
+  made.sharers = countSharing(devices, identities);
   // All processes have the same groups in the same order.
   std::vector<Key> keys;
   for (const std::vector<int64_t> &members : peers.exchanges)

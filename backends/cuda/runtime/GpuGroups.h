@@ -29,6 +29,10 @@ public:
   /// Of a rank of this process; null: there is none.
   GpuGroup *find(int64_t rank, absl::Span<const int64_t> members) const;
   GpuGroup *find(int64_t rank, const Exchange::Channel &channel) const;
+
+  /// How many ranks of all processes have the GPU of a rank of this process.
+  int64_t countSharers(int64_t rank) const { return sharers[static_cast<size_t>(rank)]; }
+
   static constexpr int64_t kSender = 0, kReceiver = 1; ///< members of a channel's group
 
 private:
@@ -42,6 +46,7 @@ private:
 
   std::map<std::pair<int64_t, Key>, std::unique_ptr<GpuGroup>> groups; // by rank
   std::map<GpuDevice *, Address> places;                               // for trials
+  std::vector<int64_t> sharers;                                        // by rank
 };
 
 } // namespace st::cuda

@@ -1,5 +1,6 @@
 #include "backends/cuda/runtime/Transfers.h"
 
+#include "backends/cuda/runtime/Backoff.h"
 #include "lib/Support/ProcessEnd.h"
 #include "lib/Support/StatusMacros.h"
 
@@ -37,14 +38,15 @@ absl::Status Transfers::waitUntil(const std::string &what, bool forSent, IsDone 
   Clock::time_point begin = Clock::now();
   std::optional<NotedOnEarlyEnd> noted;
   const std::string *last = nullptr; // what was waited for when this was looked at last
-  for (int64_t tries = 0;; ++tries) {
+  Backoff backoff(rank.sharers);
+  while (true) {
     ST_ASSIGN_OR_RETURN(bool done, isDone());
     if (done)
       return absl::OkStatus();
-    if (tries % 256 != 255)
+    const std::chrono::microseconds pause = backoff.next();
+    if (pause.count() == 0)
       continue;
-    // Others may need this processor to answer.
-    std::this_thread::sleep_for(std::chrono::microseconds(20));
+    std::this_thread::sleep_for(pause);
     const std::string *waited = what.empty() ? nullptr : &what;
     for (auto it = underWay.begin(); !waited && it != underWay.end(); ++it) {
       if (it->isSent && !forSent)

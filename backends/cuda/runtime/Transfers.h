@@ -5,6 +5,8 @@
 #include "backends/cuda/runtime/Exchange.h"
 #include "backends/cuda/runtime/GpuDevice.h"
 #include "backends/cuda/runtime/GpuGroups.h"
+#include "backends/cuda/runtime/GraphUse.h"
+#include "backends/cuda/runtime/OneByOne.h"
 #include "backends/cuda/runtime/RemoteRanks.h"
 #include "backends/cuda/runtime/StepRecorder.h"
 #include "lib/Proto/cuda.pb.h"
@@ -23,6 +25,7 @@ namespace st::cuda {
 struct Rank {
   int64_t number = 0; ///< among all groups
   GpuDevice *device = nullptr;
+  int64_t sharers = 1; ///< ranks of this GPU
   Address arena = 0, scratch = 0;
   std::unique_ptr<GpuStream> stream, aside; ///< of kernels, and of transfers beside it
   absl::Span<const int64_t> table;
@@ -33,10 +36,13 @@ struct Rank {
   struct Recording {
     int64_t runs = 0;
     std::unique_ptr<GpuGraph> graph;
+    bool isRefused = false; ///< it cannot be made
   };
   std::map<std::pair<const proto::CudaCommand *, int64_t>, Recording> recordings; // by the first
   int64_t recordedCommands = 0;
+  GraphUse *graphs = nullptr; ///< null: none are made
 
+  OneByOne *oneByOne = nullptr;           ///< null: nobody waits for each command
   std::unique_ptr<StepRecorder> recorder; ///< null: the step is not traced
 };
 
@@ -69,6 +75,9 @@ public:
   absl::Status send(GpuStream &stream, const proto::CudaSend &send, Address from);
   absl::Status receive(GpuStream &stream, const proto::CudaReceive &receive, Address to);
 
+  /// Something of the task that was entered, as errors call it.
+  std::string where(absl::string_view what) const;
+
   /// Returns when the work of a stream is done, or when it cannot be: a rank is lost, or has
   /// failed.
   absl::Status wait(GpuStream &stream);
@@ -91,7 +100,6 @@ private:
   std::vector<GpuGroup *> used;
 
   int64_t entry(int64_t number) const { return rank.table[static_cast<size_t>(number)]; }
-  std::string where(absl::string_view what) const;
   absl::Status swapByNccl(GpuGroup &group, GpuStream &stream, const proto::CudaExchange &command,
                           Address from, Address to, absl::Span<const int64_t> members);
   absl::Status transfer(GpuGroup &group, GpuStream &stream, absl::Span<const GpuGroup::Piece> sent,

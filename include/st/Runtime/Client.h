@@ -41,6 +41,11 @@ struct ClientOptions {
   double watchdogSeconds = 60;
   /// On GPUs, who computes attention: "cudnn", where it can, or "generated" kernels.
   std::string attention = "cudnn";
+  /// On GPUs, whether commands that repeat are given as CUDA graphs, where these can be made.
+  bool graphs = true;
+  /// On GPUs: no graphs, and each command is waited for before the next one is given, so that an
+  /// error names what has failed. Slow.
+  bool sync = false;
   /// Figures of the program's description that are other than it says, by their names and a factor:
   /// what if {"chip_gbytes_per_second", 2}?
   std::vector<std::pair<std::string, double>> scales;

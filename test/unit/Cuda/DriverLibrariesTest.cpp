@@ -60,6 +60,7 @@ CALLED_AS(Driver::getUuid, cuDeviceGetUuid_v2);
 CALLED_AS(Driver::getAttribute, cuDeviceGetAttribute);
 CALLED_AS(Driver::retainContext, cuDevicePrimaryCtxRetain);
 CALLED_AS(Driver::allocate, cuMemAlloc);
+CALLED_AS(Driver::setBytes, cuMemsetD8Async);
 CALLED_AS(Driver::setBytes2D, cuMemsetD2D8Async);
 CALLED_AS(Driver::setWords, cuMemsetD32Async);
 CALLED_AS(Driver::allocatePinned, cuMemAllocHost);
@@ -110,6 +111,8 @@ TEST(DriverLibraries, NumbersAreThoseOfTheHeaders) {
   EXPECT_LE(kNcclLeastVersion, NCCL_VERSION_CODE);
   const ncclConfig_t theirs = NCCL_CONFIG_INITIALIZER;
   EXPECT_EQ(NcclConfig().magic, theirs.magic);
+  EXPECT_EQ(kErrorInvalidValue, CUDA_ERROR_INVALID_VALUE);
+  EXPECT_EQ(kMaxPitch, CU_DEVICE_ATTRIBUTE_MAX_PITCH);
   EXPECT_EQ(kCapabilityMajor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR);
   EXPECT_EQ(kCapabilityMinor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
   EXPECT_EQ(kJitErrorLog, CU_JIT_ERROR_LOG_BUFFER);
