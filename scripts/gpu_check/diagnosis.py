@@ -52,7 +52,7 @@ RULES = [
     (r"taking memory of a GPU failed", "cuMemAlloc_v2", DRIVER_NEXT[2]),
     (r"taking pinned memory of the host failed", "cuMemAllocHost_v2", "`ulimit -l unlimited`, or free memory of the host"),
     (r"clearing memory of a GPU failed", "cuMemsetD8", "--sync names the command before it"),
-    (r"(?:recording|capturing) a graph failed", "cuStreamBeginCapture or cuStreamEndCapture", GRAPHS),
+    (r"(?:recording|capturing) a graph[^\n]* failed", "cuStreamBeginCapture or cuStreamEndCapture", GRAPHS),
     (r"preparing a graph failed", "cuGraphInstantiateWithFlags", GRAPHS),
     (r"(?:running|launching) a graph failed", "cuGraphLaunch", GRAPHS),
     (r"cuBLASLt cannot start", "cublasLtCreate", "compare the versions in the libraries stage: cuBLASLt 13 needs driver 580"),
@@ -74,6 +74,27 @@ RULES = [
     (r"an illegal memory access", "a kernel (cuLaunchKernel reported later)", SANITIZER),
     (r"is not done (?:for|after)|waited in vain", "an exchange between ranks", "NCCL_DEBUG=INFO; --watchdog=SECONDS to wait longer"),
 ]
+
+# Lines of runs that ended well by another way than the first: pattern, call, what to try next.
+FALLBACKS = [
+    (r"^graphs: \d+ of \d+ cannot be made[^\n]*", None, "the stages before ran these commands one by one; see how the driver "
+     "refuses them: run the command of the log with --trace=FILE, which names them"),
+    (r"^GPU \d+ copies rows one by one[^\n]*", "cuMemcpy2DAsync_v2", "nothing is wrong; report the pitch that the driver refuses"),
+    (r"^attention: [^\n]*generated kernels[^\n]*", None, "CUDNN_LOGLEVEL_DBG=3 prints why cuDNN has no engine for it"),
+    (r"^(?:product|cuBLASLt)[^\n]*(?:instead|one by one|fall)[^\n]*", "cublasLtMatmulAlgoGetHeuristic",
+     "CUBLASLT_LOG_LEVEL=5 prints the layouts that were asked for"),
+]
+
+
+def find_fallback(text, allowed=()):
+    """(the line, Diagnosis) of the first way that was not taken, but for those that were asked for; None: all were."""
+    for pattern, call, next_ in FALLBACKS:
+        for match in re.finditer(pattern, text, re.M):
+            line = match.group(0)
+            if not any(word in line for word in allowed):
+                known = of_text(line)
+                return line, Diagnosis(call or (known.call if known else line), next_)
+    return None
 
 
 def last_error(text):

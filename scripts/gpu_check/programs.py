@@ -10,7 +10,7 @@ import diagnosis
 import tensors
 from bundle import Damaged
 from running import run_together
-from table import FAILED, LEFT_OUT, OK
+from table import FAILED, FALLBACK, LEFT_OUT, OK
 
 NEEDS = {"driver": "a GPU", "cublasLt": "libcublasLt", "cudnn": "libcudnn", "nccl": "libnccl", "glibc": "a newer glibc"}
 RERUN_SECONDS = 15  # of each run that diagnoses the first failure
@@ -194,7 +194,12 @@ def run_row(check, stage, row, log, end):
             result = outcome.describe() + ": " + diagnosis.last_error(outcome.text).split("error: ")[-1]
         else:
             text, numbers = judge_tensors(command) if "inputs" in row else judge_training(command, outcome)
-            check.table.add(stage.name, row["name"], OK, outcome.seconds, text, **numbers)
+            other = diagnosis.find_fallback(outcome.text, row.get("ways", ()))
+            if other:
+                check.table.add(stage.name, row["name"], FALLBACK, outcome.seconds, "%s; %s" % (other[0], text), other[1], log.path,
+                                **numbers)
+            else:
+                check.table.add(stage.name, row["name"], OK, outcome.seconds, text, **numbers)
             return
     except Damaged as error:
         found, result = diagnosis.of_text(str(error)), str(error)

@@ -4,6 +4,7 @@ import json
 import textwrap
 
 OK, FAILED, MISSING, LEFT_OUT = "ok", "FAILED", "missing", "left out"
+FALLBACK = "fallback"  # The numbers are right, by another way than the one that was to be tried.
 
 
 class Table:
@@ -24,7 +25,7 @@ class Table:
             row.update(call=diagnosis.call, next=diagnosis.next, more=diagnosis.more)
             for title, text in (("call", diagnosis.call), *(("", line) for line in diagnosis.more), ("next", diagnosis.next)):
                 self.say(textwrap.fill(text, 150, initial_indent="         %-5s " % title, subsequent_indent=" " * 15))
-        if log and state == FAILED:
+        if log and state in (FAILED, FALLBACK):
             row["log"] = str(log)
             self.say("         log   %s" % log)
         self.rows.append(row)
@@ -37,8 +38,8 @@ class Table:
     def finish(self, seconds):
         """The last lines, and whether nothing failed."""
         failed = [row for row in self.rows if row["state"] == FAILED]
-        self.say("%d ok, %d failed, %d missing, %d left out in %.0f s" % (
-            self.count(OK), len(failed), self.count(MISSING), self.count(LEFT_OUT), seconds))
+        self.say("%d ok, %d failed, %d fallback, %d missing, %d left out in %.0f s" % (
+            self.count(OK), len(failed), self.count(FALLBACK), self.count(MISSING), self.count(LEFT_OUT), seconds))
         if failed:
             self.say("first failure: stage %s, %s: %s" % (failed[0]["stage"], failed[0]["row"], failed[0].get("call", "")))
             self.say("next: %s" % failed[0].get("next", ""))

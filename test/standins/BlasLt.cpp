@@ -2,6 +2,7 @@
 // says; sums are carried in f32 in the order of the depth, as `cuda-host` does.
 #include "backends/cuda/runtime/DriverLibraries.h"
 #include "lib/Support/Float16.h"
+#include "test/standins/Faults.h"
 #include "test/standins/Streams.h"
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include <cstring>
 #include <iterator>
 #include <map>
+#include <string>
 #include <type_traits>
 #include <vector>
 
@@ -220,6 +222,8 @@ extern "C" {
 size_t cublasLtGetVersion() { return 130000; }
 
 int cublasLtCreate(void **library) {
+  if (int planned = standin::findFailure(__func__))
+    return planned;
   *library = library;
   return standin::currentGpu() < 0 ? 1 : kSuccess;
 }
@@ -303,6 +307,8 @@ int cublasLtMatmulPreferenceDestroy(void *preference) {
 int cublasLtMatmulAlgoGetHeuristic(void *, void *desc, void *a, void *b, void *c, void *d,
                                    void *preference, int most, ProductAlgorithm *found,
                                    int *count) {
+  if (int planned = standin::findFailure(__func__))
+    return planned;
   const auto &preferred = *static_cast<const Preference *>(preference);
   if (most < 1 || preferred.workspace < kWorkspaceBytes)
     return kNotSupported;
@@ -310,6 +316,8 @@ int cublasLtMatmulAlgoGetHeuristic(void *, void *desc, void *a, void *b, void *c
                              static_cast<Layout *>(c), static_cast<Layout *>(d)};
   const Desc &described = *static_cast<Desc *>(desc);
   *count = 0;
+  if (int planned = standin::findFailure("epilogue" + std::to_string(described.epilogue)))
+    return planned;
   if (!isDocumented(described, *layouts[3]))
     return kNotSupported;
   Algorithm algorithm;
@@ -340,6 +348,8 @@ int cublasLtMatmul(void *, void *descriptor, const void *alpha, const void *a, v
                    const void *b, void *bLayout, const void *beta, const void *c, void *cLayout,
                    void *d, void *dLayout, const void *chosen, void *workspace,
                    size_t workspaceBytes, void *stream) {
+  if (int planned = standin::findFailure(__func__))
+    return planned;
   const Desc desc = *static_cast<Desc *>(descriptor);
   const Layout la = *static_cast<Layout *>(aLayout), lb = *static_cast<Layout *>(bLayout),
                lc = *static_cast<Layout *>(cLayout), ld = *static_cast<Layout *>(dLayout);
@@ -371,6 +381,9 @@ int cublasLtMatmul(void *, void *descriptor, const void *alpha, const void *a, v
       multiply<Sum, Operand, Result>(
           desc, scale, static_cast<const Operand *>(a), la, static_cast<const Operand *>(b), lb,
           old, static_cast<const Result *>(c), lc, static_cast<Result *>(d), ld);
+      if (int wrong = standin::findFailure("product"))
+        static_cast<Result *>(d)[(ld.columns - 1) * static_cast<uint64_t>(ld.leading) + ld.rows -
+                                 1] = static_cast<Result>(static_cast<Sum>(wrong));
       return kSuccess;
     });
   };

@@ -4,6 +4,7 @@
 // ST_STANDIN_CUDNN="old" is of too low a version, "none" has no engine for anything.
 #include "backends/cuda/runtime/CudnnLibrary.h"
 #include "lib/Support/Float16.h"
+#include "test/standins/Faults.h"
 #include "test/standins/Streams.h"
 
 #include <algorithm>
@@ -432,6 +433,8 @@ void cudnnGetLastErrorString(char *text, size_t bytes) {
 }
 
 int cudnnCreate(void **library) {
+  if (int planned = standin::findFailure(__func__))
+    return planned;
   *library = new Library;
   return standin::currentGpu() < 0 ? fail(kExecutionFailed, "no GPU is entered") : kSuccess;
 }
@@ -496,6 +499,8 @@ int cudnnBackendSetAttribute(void *descriptor, int attribute, int type, int64_t 
 }
 
 int cudnnBackendFinalize(void *descriptor) {
+  if (int planned = standin::findFailure(__func__))
+    return planned;
   auto &desc = *static_cast<Desc *>(descriptor);
   int status = kSuccess;
   switch (desc.kind) {
@@ -556,6 +561,8 @@ int cudnnBackendGetAttribute(void *descriptor, int attribute, int, int64_t most,
 }
 
 int cudnnBackendExecute(void *handle, void *planned, void *variantPack) {
+  if (int planned = standin::findFailure(__func__))
+    return planned;
   const auto &plan = *static_cast<Desc *>(planned), &pack = *static_cast<Desc *>(variantPack);
   if (!plan.isFinal || !pack.isFinal || plan.pointers.at(kCudnnPlanHandle).front() != handle)
     return fail(kBadParam, "a plan or its pointers are not finalised");
