@@ -102,7 +102,7 @@ class Bundle:
     def add_for_standins(self, name, binary):
         sys.path.insert(0, str(ROOT / "test/e2e"))
         import cuda_standins
-        changed, settings = cuda_standins.for_gpu(binary)
+        changed, settings = cuda_standins.for_gpu(binary, ptx=True)
         self.add_file(f"programs/sm_90/{name}.gz", tools.program_of(changed))
         self.add_file(f"programs/sm_90/{name}.kernels", pathlib.Path(settings["ST_STANDIN_KERNELS"]).read_bytes())
 

@@ -54,6 +54,7 @@ class Check:
     def __init__(self, bundle, results, work, seconds):
         self.bundle, self.results, self.work = bundle, results, work
         self.table = Table(results)
+        self.seconds = seconds
         self.deadline = time.monotonic() + seconds
         self.has = {}  # kind of library -> whether it is usable
         self.gpus, self.chip = [], None
@@ -71,7 +72,7 @@ def run_stages(check, names):
         now = time.monotonic()
         end = min(now + stage.limit, check.deadline)
         if end - now < 1:
-            check.table.add(stage.name, "all", FAILED, 0, "not run: the %d seconds of the check are over" % WHOLE_SECONDS,
+            check.table.add(stage.name, "all", FAILED, 0, "not run: the %g seconds of the check are over" % check.seconds,
                             diagnosis.Diagnosis("none", "run this stage alone: --stages=%s" % stage.name))
             continue
         stage.run(check, stage, log, end)

@@ -15,6 +15,7 @@ PACKAGES = {"libcublasLt": "cublas", "libcudnn": "cudnn", "libnccl": "nccl", "cu
 DRIVER = ("install NVIDIA's driver, or start the container with `--gpus all` and NVIDIA's container toolkit; then `nvidia-smi` "
           "lists the GPU")
 SANITIZER = "compute-sanitizer on the same command (see the log) names the access; --sync names the kernel"
+ASYNCHRONOUS = "a kernel before the call that reports it (cuLaunchKernel)"
 GRAPHS = "run the same command with --graphs=off; if it passes, launches work and only recording them does not"
 GENERATED = "run the same command with --attention=generated: if it passes, cuDNN's plan is at fault"
 
@@ -70,8 +71,8 @@ RULES = [
      "copy the bundle to this machine again, whole (tar keeps the files' modes)"),
     (r"version `(GLIBC_[\d.]+)' not found", r"the loader: \1 of libc.so.6", "take a machine or container with a newer glibc"),
     (r"cannot start: (.*)", r"exec: \1", "the bundle is for x86-64 Linux, and its folder for results must allow programs to run"),
-    (r"(?:cannot (?:write|create|open)) ?([^\n]*)", r"writing \1", "choose a folder with space and rights by --results"),
-    (r"an illegal memory access", "a kernel (cuLaunchKernel reported later)", SANITIZER),
+    (r"(\S+): cannot (?:write|create|open)(?::? ([^\n]*))?", r"writing \1 (\2)", "choose a folder with space and rights by --results"),
+    (r"an illegal memory access", ASYNCHRONOUS, SANITIZER),
     (r"is not done (?:for|after)|waited in vain", "an exchange between ranks", "NCCL_DEBUG=INFO; --watchdog=SECONDS to wait longer"),
 ]
 
@@ -80,6 +81,8 @@ FALLBACKS = [
     (r"^graphs: \d+ of \d+ cannot be made[^\n]*", None, "the stages before ran these commands one by one; see how the driver "
      "refuses them: run the command of the log with --trace=FILE, which names them"),
     (r"^GPU \d+ copies rows one by one[^\n]*", "cuMemcpy2DAsync_v2", "nothing is wrong; report the pitch that the driver refuses"),
+    (r"^GPU \d+: the driver compiles PTX[^\n]*", "cuModuleLoadDataEx", "update the driver to 580 or newer, whose CUDA 13 the "
+     "cubins are for; until then each start compiles kernels"),
     (r"^attention: [^\n]*generated kernels[^\n]*", None, "CUDNN_LOGLEVEL_DBG=3 prints why cuDNN has no engine for it"),
     (r"^(?:product|cuBLASLt)[^\n]*(?:instead|one by one|fall)[^\n]*", "cublasLtMatmulAlgoGetHeuristic",
      "CUBLASLT_LOG_LEVEL=5 prints the layouts that were asked for"),
@@ -114,8 +117,9 @@ def of_text(text):
                 next_ = PIP % PACKAGES["lib" + match.group(2)]
             number = re.search(r"\((\d+)\)", line)
             next_ = match.expand(next_) if "\\" in next_ else next_
-            return Diagnosis(match.expand(call) if "\\" in call else call,
-                             DRIVER_NEXT.get(int(number.group(1)), next_) if number else next_)
+            if number and next_ not in (GRAPHS, DRIVER):
+                next_ = DRIVER_NEXT.get(int(number.group(1)), next_)
+            return Diagnosis(match.expand(call) if "\\" in call else call, next_)
     number = re.search(r"failed: [^\n]* \((\d+)\)", line)
     if number:
         return Diagnosis(line.split("error: ")[-1], DRIVER_NEXT.get(int(number.group(1)), "see the log"))
@@ -125,10 +129,9 @@ def of_text(text):
 def of_outcome(outcome):
     """Of a run that failed."""
     if outcome.code is None:
-        known = of_text(outcome.text)
         lines = [line for line in outcome.text.splitlines() if line.strip()]
-        return Diagnosis("%s; last line: %s" % (known.call if known else outcome.describe(), lines[-1] if lines else "none"),
-                         "a kernel or a wait hangs: --sync names the kernel; `nvidia-smi` and `dmesg | grep -i xid` show the GPU")
+        return Diagnosis("%s; last line: %s" % (outcome.describe(), lines[-1] if lines else "none"),
+                         "a kernel or a wait hangs: --sync names the command; `nvidia-smi` and `dmesg | grep -i xid` show the GPU")
     known = of_text(outcome.text)
     if known:
         return known

@@ -40,7 +40,8 @@ def sanitize(check, stage, log, end):
             check.table.add(stage.name, row["name"], OK, outcome.seconds, (errors or ["nothing found"])[-1].strip("= "))
             continue
         if outcome.code == ERROR_CODE:
-            text = " ".join(line.strip("= ") for line in errors[1:4])
+            said = [line.strip("= ") for line in errors if not line.endswith("COMPUTE-SANITIZER")]
+            text = " ".join(said[:3])
             found = diagnosis.Diagnosis("%s: %s" % (row["tool"], text), "the log has the kernel, block and thread; "
                                         "`st-translate --executable-to-text` of the program has the kernel's arguments")
         else:

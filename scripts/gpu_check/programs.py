@@ -154,23 +154,27 @@ def judge_training(command, outcome):
 def diagnose_again(check, command, log, found, end):
     """Of the first failure: the same with --sync, and if that works with --graphs=off."""
     check.is_diagnosed = True
-    if "inputs" not in command.row and "no end within" not in found.call:
-        flags = (["--sync"], ["--graphs=off"])
-    else:
-        flags = (["--sync"],)
-    for more in flags:
+    ways = (["--sync"],) if "inputs" in command.row or outcome_is_hang(found) else (["--sync"], ["--graphs=off"])
+    for more in ways:
         seconds = min(RERUN_SECONDS, check.deadline - time.monotonic())
         if seconds < 1:
             return
         outcome = command.run(log, seconds, *more)
         if "unknown flag %s" % more[0].split("=")[0] in outcome.text:
             found.more.append("the runner of this bundle has no %s" % more[0])
-            continue
-        last = diagnosis.last_error(outcome.text).split("error: ")[-1]
-        if not outcome.is_good:
-            found.more.append("with %s: %s" % (more[0], last if outcome.code is not None else outcome.describe() + ": " + last))
+        elif outcome.is_good:
+            found.more.append("with %s it runs" % more[0])
+        else:
+            last = diagnosis.last_error(outcome.text).split("error: ")[-1]
+            found.more.append("with %s: %s%s" % (more[0], outcome.describe() + ": " if outcome.code is None else "", last))
+            named = re.search(r"((?:kernel|product|attention|gradient) .*?) in task ", last)
+            if named and (found.call == diagnosis.ASYNCHRONOUS or outcome_is_hang(found)):
+                found.call = "%s%s" % ("cuLaunchKernel of " * named.group(1).startswith("kernel"), named.group(1))
             return
-        found.more.append("with %s it runs" % more[0])
+
+
+def outcome_is_hang(found):
+    return "no end within" in found.call
 
 
 def run_row(check, stage, row, log, end):

@@ -41,12 +41,14 @@ class Log:
 
 
 def end_group(process):
-    """A process that hangs in the driver may outlive SIGKILL: it is not waited for longer than two seconds."""
-    try:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait(2)
-    except (ProcessLookupError, subprocess.TimeoutExpired):
-        pass
+    """First by SIGTERM, at which training binaries say what they wait for. A process that hangs in the driver may outlive
+    SIGKILL too: it is not waited for any longer."""
+    for number, seconds in ((signal.SIGTERM, 1), (signal.SIGKILL, 1)):
+        try:
+            os.killpg(process.pid, number)
+            process.wait(seconds)
+        except (ProcessLookupError, subprocess.TimeoutExpired):
+            pass
 
 
 def run(log, command, limit, environment, folder=None):
@@ -74,7 +76,7 @@ def run_together(log, commands, limit, folder=None):
         code = 127
     finally:
         for process in processes:
-            end_group(process)
+            end_group(process)  # Also of one that has ended: what it has started.
     seconds = time.monotonic() - begin
     with open(log.path, "rb") as output:
         output.seek(offset)

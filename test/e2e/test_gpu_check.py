@@ -124,7 +124,7 @@ def change_manifest(edit):
 def shift_loss(step):
     def edit(manifest):
         for row in manifest["rows"]:
-            if row.get("losses"):
+            if len(row.get("losses", [])) >= step:
                 row["losses"][step - 1] *= 1.01
     return change_manifest(edit)
 
@@ -168,10 +168,13 @@ PLANTED = {
                                      is_quick=True),
     "a glibc that is too old": Planted("libraries", "glibc", "GLIBC_2.99", "glibc 2.99 or newer",
                                        change=change_manifest(lambda manifest: manifest.update(glibc="2.99"))),
+    "an older driver": Planted("loop", "f32", "cuModuleLoadDataEx", "580 or newer", fail="cuModuleLoadDataEx:1:209", state="fallback",
+                               is_quick=True),
     "kernels are refused": Planted("loop", "f32", "cuModuleLoadDataEx", "no image of the kernels", fail="cuModuleLoadDataEx:all:209"),
-    "an illegal address": Planted("loop", "f32", "with --sync|kernel", "compute-sanitizer", fail="loop_0:all:700", is_quick=True,
+    "an illegal address": Planted("loop", "f32", "cuLaunchKernel of kernel loop_0", "compute-sanitizer", fail="loop_0:all:700", is_quick=True,
                                   more="with --sync: .*loop_0.* rank 0"),
-    "a kernel that never ends": Planted("loop", "f32", "no end within", "--sync", fail="loop_0:all:-1", flags=("--seconds=5",)),
+    "a kernel that never ends": Planted("loop", "f32", "cuLaunchKernel of kernel loop_0", "hangs", fail="loop_0:all:-1",
+                                       flags=("--seconds=15",), more="with --sync: no end within .*waiting for kernel loop_0"),
     "no memory": Planted("loop", "f32", "cuMemAlloc_v2", "nvidia-smi", fail="cuMemAlloc_v2:1:2"),
     "a wrong product": Planted("product", "bf16", "cublasLtMatmul", "version", fail="product:all:100", is_quick=True),
     "a product fails": Planted("product", "bf16", r"cublasLtMatmul \(status 13\)", "CUBLASLT_LOG_LEVEL",
@@ -196,14 +199,14 @@ PLANTED = {
                                             fail="cudnnBackendExecute:all:5000"),
     "compute-sanitizer finds an error": Planted("sanitizer", "memcheck, GPT-2 f32", "Invalid __global__ write .*loop_0", "block and thread",
                                                 change=place_program("compute-sanitizer", SANITIZER)),
-    "a kernel of one op fails": Planted("conformance", "collectives, f32", "kernel", "compute-sanitizer", fail="loop_0:all:700"),
-    "NCCL does not join": Planted("ranks", "2 replicas", "NCCL, making a group", "NCCL_DEBUG", fail="ncclCommInitRankConfig:all:1",
+    "a kernel of one op fails": Planted("conformance", "reductions, f32", "cuLaunchKernel of kernel loop_0", "compute-sanitizer", fail="loop_0:all:700"),
+    "NCCL does not join": Planted("ranks", "2 replicas", "NCCL, joining a group", "NCCL_DEBUG", fail="ncclCommInitRankConfig:all:1",
                                   environment={"ST_STANDIN_GPUS": "2"}),
     "BERT-large does not fit": Planted("bert-large", "8 x 32", "cuMemAlloc_v2", "micro-batch", fail="cuMemAlloc_v2:1:2"),
     "no trace": Planted("bert-large", "8 x 32, dropout 0$", "writing .*trace", "--results", change=block_trace),
     "PyTorch fails": Planted("pytorch", "8 x 512, dropout 0.1$", "", "", change=place_program("python-with-torch", TORCH),
                              state="left out"),
-    "the time is over": Planted("loop", "all", "none", "--stages=loop", flags=("--seconds=0",)),
+    "the time is over": Planted("libraries", "all", "none", "--stages=libraries", flags=("--seconds=0",)),
 }
 
 
@@ -250,7 +253,8 @@ def runs_whole(folder):
     wanted = {"libraries", *SMALL_STAGES.split(",")} | ({"gpt2-bf16", "attention", "conformance", "ranks", "bert-large"}
                                                         if IS_WHOLE else set())
     st.expect(stages == wanted, f"{stages}:\n{text}")
-    st.expect({row["stage"] for row in states["left out"]} == {"sanitizer", "pytorch"}, text)
+    if not machine.why_not:
+        st.expect({row["stage"] for row in states["left out"]} == {"sanitizer", "pytorch"}, text)
     results = machine.folder / f"results-{machine.turn}"
     st.expect((results / "table.txt").read_text() in text and (results / "00-libraries.log").stat().st_size > 100, text)
     where = "an empty environment" if machine.why_not else "a bare root"

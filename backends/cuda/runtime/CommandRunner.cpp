@@ -1,5 +1,6 @@
 #include "backends/cuda/runtime/CommandRunner.h"
 
+#include "lib/Support/ProcessEnd.h"
 #include "lib/Support/StatusMacros.h"
 
 #include "absl/cleanup/cleanup.h"
@@ -194,6 +195,9 @@ absl::Status CommandRunner::run(const proto::CudaCommand &command) {
   if (!rank.oneByOne)
     return named(giveTimed(command), command);
   return rank.oneByOne->run(/*waitsForOthers=*/countWork(command) == 0, [&] {
+    // A kernel that never ends is named to who ends the process.
+    const NotedOnEarlyEnd noted(
+        absl::StrCat("waiting for ", transfers.where(describe(command, context))));
     absl::Status status = giveTimed(command);
     if (status.ok())
       status = transfers.wait(*stream);
