@@ -73,7 +73,7 @@ def run_stages(check, names):
         end = min(now + stage.limit, check.deadline)
         if end - now < 1:
             check.table.add(stage.name, "all", FAILED, 0, "not run: the %g seconds of the check are over" % check.seconds,
-                            diagnosis.Diagnosis("none", "run this stage alone: --stages=%s" % stage.name))
+                            diagnosis.Diagnosis("none", "run this stage alone: --stages=%s" % stage.name), log.path)
             continue
         stage.run(check, stage, log, end)
 
