@@ -180,6 +180,8 @@ int cuLaunchKernel(void *function, unsigned blocksX, unsigned blocksY, unsigned 
       return error;
     if (int error = checkArguments(kernel, addresses))
       return error;
+    if (const long time = setting("ST_STANDIN_KERNEL_US", 0))
+      std::this_thread::sleep_for(std::chrono::microseconds(time));
     run(kernel, addresses);
     return int(kSuccess);
   });

@@ -16,6 +16,7 @@
 //   ST_STANDIN_KERNELS  a file with a line for each kernel: name, blocks, threads, and for each
 //                       argument BYTES:ALIGNMENT
 //   ST_STANDIN_SEED     of the pauses; 0: none
+//   ST_STANDIN_KERNEL_US  microseconds that a kernel takes longer
 //
 // Faults.h has what else tests ask of the driver.
 #ifndef ST_TEST_STANDINS_STREAMS_H

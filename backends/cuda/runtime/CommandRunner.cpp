@@ -242,9 +242,11 @@ absl::Status CommandRunner::runTogether(const Commands &commands, int begin, int
   const absl::Status status = stream->launch(*recording.graph);
   if (status.ok())
     return status;
+  const bool isGraphToBlame = stream->isDone().ok(); // and not what was given before it
   return absl::Status(status.code(),
                       absl::StrCat(transfers.where(absl::StrCat("graph of ", count, " commands")),
-                                   ": ", status.message(), "; --graphs=off runs without graphs"));
+                                   ": ", status.message(),
+                                   isGraphToBlame ? "; --graphs=off runs without graphs" : ""));
 }
 
 /// The stream of a command, with what it waits for.
