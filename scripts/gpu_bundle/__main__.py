@@ -1,6 +1,6 @@
 """Makes a folder with all that scripts/gpu-check.sh needs on a machine that has a GPU and nothing of St.
 
-  scripts/gpu-bundle.sh [DIR] [--chips=sm_80,sm_90] [--stages=NAME,...] [--build=build] [--large-steps=5] [--standins] [--small]
+  scripts/gpu-bundle.sh [DIR] [--chips=sm_80,sm_90] [--stages=NAME,...] [--build=build] [--large-steps=20] [--standins] [--small]
 
 Needs a build of st-compile, st-translate and st-runner, and ptxas. Expected losses come from this machine: those of small models
 from the same kernels on the host, those of BERT-large from the DTU simulator in --large-steps steps of 1 x 128, which takes
@@ -182,7 +182,8 @@ def add_small_programs(bundle):
             bundle.add_once(name, small.text, small.inputs, parallel, small.expects)
             bundle.add_row({"stage": stage, "name": small.name, "program": name, "inputs": f"{name}.in", "wanted": f"{name}.wanted",
                             "bounds": small.bounds, "call": small.call, "limit": 10,
-                            "needs": ["glibc", "driver"] + ["cublasLt"] * (stage != "loop")})
+                            # An epilogue is to be tried, also where a kernel would be faster.
+                            "flags_if_known": ["--products=first"], "needs": ["runner", "driver"] + ["cublasLt"] * (stage != "loop")})
 
 
 def parse_arguments():
@@ -192,7 +193,7 @@ def parse_arguments():
     parser.add_argument("--build", type=pathlib.Path, default=pathlib.Path(os.environ.get("ST_BUILD", ROOT / "build")))
     parser.add_argument("--chips", type=lambda text: text.split(","), default=["sm_80", "sm_90"])
     parser.add_argument("--stages", type=lambda text: text.split(","), default=[])
-    parser.add_argument("--large-steps", type=int, default=5, help="0: no losses of BERT-large from the simulator")
+    parser.add_argument("--large-steps", type=int, default=20, help="0: no losses of BERT-large from the simulator")
     parser.add_argument("--standins", action="store_true")
     parser.add_argument("--small", action="store_true")
     options = parser.parse_args()

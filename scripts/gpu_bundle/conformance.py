@@ -41,4 +41,4 @@ def add(bundle):
                 names[f"result{i}"] = suite.label(key)
             bundle.add_row({"stage": "conformance", "name": f"{group}, {element}, {len(keys)} cases", "program": name,
                             "inputs": f"{name}.in", "wanted": f"{name}.wanted", "bounds": bounds, "owners": names, "limit": 15,
-                            "needs": ["glibc", "driver", "cublasLt"], "call": "the kernels of the ops that are named"})
+                            "needs": ["runner", "driver", "cublasLt"], "call": "the kernels of the ops that are named"})

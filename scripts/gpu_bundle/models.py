@@ -17,7 +17,7 @@ GPT2 = {
 # Losses beside those of the same kernels on the host, whose sums have another order.
 BOUNDS = {"f32": 1e-5, "bf16": 1e-3}
 STEPS = 5
-WITH_PRODUCTS = ["glibc", "driver", "cublasLt"]
+WITH_PRODUCTS = ["runner", "driver", "cublasLt"]
 PIPELINE = {"mode": "hybrid", "data": 2, "zero": 1, "sharding_size": 2, "stage_cnt": 2, "accum_degree": 2}
 BERT_LARGE = ROOT / "examples/models/bert-large-uncased/config.json"
 # In bf16 on both sides, with other kernels and roundings.
@@ -92,7 +92,7 @@ def add_large(bundle):
     config = large_config(bundle, 0.1)
     if bundle.large_steps:
         losses = bundle.add_model("bert-losses", config, layout("bf16"), flags(1, min(sequence, 128)), bundle.large_steps,
-                                  expected_on="dtu-t10")
+                                  expected_on="dtu-t10-large")
         bundle.add_row(row("bert-large", f"losses of 1 x {min(sequence, 128)}", "bert-losses", bundle.large_steps, 30,
                            losses=losses, bound=LARGE_BOUND))
     guess = math.log(config["vocab_size"]) + math.log(2)

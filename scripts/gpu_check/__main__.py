@@ -30,7 +30,7 @@ class Stage:
         self.name, self.limit, self.run, self.what = name, limit, run, what
 
 
-# Limits in seconds. What the diagnosis of the first failure takes is left of the whole.
+# Limits in seconds, which leave some for the diagnosis of the first failure.
 STAGES = [
     Stage("libraries", 30, libraries.run_stage, "NVIDIA's libraries and their versions, and the GPUs"),
     Stage("loop", 10, programs.run_stage, "one generated kernel"),
@@ -58,24 +58,26 @@ class Check:
         self.deadline = time.monotonic() + seconds
         self.has = {}  # kind of library -> whether it is usable
         self.gpus, self.chip = [], None
+        self.flags = set()  # of training binaries
         self.environment = {"ST_CACHE_DIR": str(results / "cache")}
         for key, value in bundle.manifest.get("environment", {}).items():
             self.environment[key] = value.replace("{bundle}", str(bundle.folder))
-        self.is_diagnosed = False
+        self.is_diagnosed, self.diagnosis_seconds = False, 0
 
 
 def run_stages(check, names):
-    for number, stage in enumerate(STAGES):
-        if names and stage.name not in names and stage.name != "libraries":
-            continue
-        log = Log(check.results / ("%02d-%s.log" % (number, stage.name)))
-        now = time.monotonic()
-        end = min(now + stage.limit, check.deadline)
-        if end - now < 1:
+    """What a stage leaves of its time the later ones may take, and the last one has all that is left."""
+    stages = [stage for stage in STAGES if not names or stage.name in names or stage.name == "libraries"]
+    end = time.monotonic()
+    for stage in stages:
+        log = Log(check.results / ("%02d-%s.log" % (STAGES.index(stage), stage.name)))
+        end += stage.limit
+        last = check.deadline if stage is STAGES[-1] else min(end + check.diagnosis_seconds, check.deadline)
+        if last - time.monotonic() < 1:
             check.table.add(stage.name, "all", FAILED, 0, "not run: the %g seconds of the check are over" % check.seconds,
                             diagnosis.Diagnosis("none", "run this stage alone: --stages=%s" % stage.name), log.path)
             continue
-        stage.run(check, stage, log, end)
+        stage.run(check, stage, log, last)
 
 
 def parse_arguments():

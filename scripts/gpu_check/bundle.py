@@ -24,6 +24,12 @@ def training_binary(runner, program):
     return runner + program + body + struct.pack("<I", zlib.crc32(body + tail)) + tail
 
 
+def write_executable(path, content):
+    path.write_bytes(content)
+    path.chmod(0o755)
+    return path
+
+
 class Bundle:
     def __init__(self, folder):
         self.folder = folder
@@ -46,16 +52,16 @@ class Bundle:
             raise Damaged("%s: its SHA-256 is not that of bundle.json" % path)
         return gzip.decompress(data) if name.endswith(".gz") else data
 
+    def runner(self, folder):
+        """The runner without a program, in a folder."""
+        return write_executable(folder / "runner", self.read("runner.gz"))
+
     def program(self, name, chip, folder):
         """The training binary of a program for a chip, made in a folder where it is not there yet."""
         path = folder / ("%s-%s" % (name, chip))
-        if not path.exists():
-            content = training_binary(self.read("runner.gz"), self.read("programs/%s/%s.gz" % (chip, name)))
-            part = path.with_suffix(".part")
-            part.write_bytes(content)
-            part.chmod(0o755)
-            part.rename(path)
-        return path
+        if path.exists():
+            return path
+        return write_executable(path, training_binary(self.read("runner.gz"), self.read("programs/%s/%s.gz" % (chip, name))))
 
     def tensors(self, name, folder):
         """A .safetensors file of the bundle, unpacked into a folder."""

@@ -84,8 +84,8 @@ FALLBACKS = [
     (r"^GPU \d+: the driver compiles PTX[^\n]*", "cuModuleLoadDataEx", "update the driver to 580 or newer, whose CUDA 13 the "
      "cubins are for; until then each start compiles kernels"),
     (r"^attention: [^\n]*generated kernels[^\n]*", None, "CUDNN_LOGLEVEL_DBG=3 prints why cuDNN has no engine for it"),
-    (r"^(?:product|cuBLASLt)[^\n]*(?:instead|one by one|fall)[^\n]*", "cublasLtMatmulAlgoGetHeuristic",
-     "CUBLASLT_LOG_LEVEL=5 prints the layouts that were asked for"),
+    (r"^products: [^\n]*(?:kernels of their own: |not timed: )[^\n]*", None, "CUBLASLT_LOG_LEVEL=5 prints the layouts that were "
+     "asked for"),
 ]
 
 

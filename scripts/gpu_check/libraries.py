@@ -9,6 +9,7 @@ import shutil
 import sys
 
 import diagnosis
+from bundle import Damaged
 from running import run
 from table import FAILED, MISSING, OK
 
@@ -123,15 +124,31 @@ def check_glibc(check, stage, log):
     have, need = os.confstr("CS_GNU_LIBC_VERSION").split()[-1], check.bundle.manifest["glibc"]
     numbers = lambda text: [int(part) for part in text.split(".")]
     good = numbers(have) >= numbers(need)
-    check.has["glibc"] = good
     check.table.add(stage.name, "glibc", OK if good else FAILED, 0, "%s, at least %s is needed" % (have, need),
                     None if good else diagnosis.Diagnosis("the loader: GLIBC_%s of libc.so.6" % need,
                                                           "take a machine or container with glibc %s or newer" % need), log.path)
 
 
+def check_runner(check, stage, log):
+    """Whether training binaries start at all, and which flags they have."""
+    try:
+        path = check.bundle.runner(check.work)
+    except Damaged as error:
+        check.has["runner"] = False
+        check.table.add(stage.name, "runner", FAILED, 0, str(error), diagnosis.of_text(str(error)), log.path)
+        return
+    outcome = run(log, [path, "--help"], 10, {})
+    check.has["runner"] = outcome.is_good
+    check.flags = set(re.findall(r"^ +(--[\w-]+)", outcome.text, re.M))
+    check.table.add(stage.name, "runner", OK if outcome.is_good else FAILED, outcome.seconds,
+                    "%d flags" % len(check.flags) if outcome.is_good else outcome.describe(),
+                    None if outcome.is_good else diagnosis.of_outcome(outcome), log.path)
+
+
 def run_stage(check, stage, log, end):
     """Opens each library in the way that training binaries do."""
     check_glibc(check, stage, log)
+    check_runner(check, stage, log)
     path = search_path(log, check.environment.get("LD_LIBRARY_PATH", ""))
     if path:
         check.environment["LD_LIBRARY_PATH"] = path

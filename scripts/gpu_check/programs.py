@@ -12,7 +12,7 @@ from bundle import Damaged
 from running import run_together
 from table import FAILED, FALLBACK, LEFT_OUT, OK
 
-NEEDS = {"driver": "a GPU", "cublasLt": "libcublasLt", "cudnn": "libcudnn", "nccl": "libnccl", "glibc": "a newer glibc"}
+NEEDS = {"driver": "GPU", "cublasLt": "libcublasLt", "cudnn": "libcudnn", "nccl": "libnccl", "runner": "runner that starts"}
 RERUN_SECONDS = 15  # of each run that diagnoses the first failure
 
 
@@ -27,8 +27,9 @@ class Command:
 
     def flags(self):
         row = self.row
+        known = [flag for flag in row.get("flags_if_known", ()) if flag.split("=")[0] in self.check.flags]
         if "inputs" in row:
-            return ["--inputs=%s" % self.check.bundle.tensors(row["inputs"], self.check.work), "--outputs=%s" % self.found]
+            return known + ["--inputs=%s" % self.check.bundle.tensors(row["inputs"], self.check.work), "--outputs=%s" % self.found]
         flags = ["--steps=%d" % row["steps"], "--metrics=%s" % self.metrics, "--watchdog=10", *row.get("flags", [])]
         return flags + (["--trace=%s" % self.trace] if row.get("trace") else [])
 
@@ -151,7 +152,7 @@ def judge_training(command, outcome):
 # ---- failures -----------------------------------------------------------------------------------
 
 
-def diagnose_again(check, command, log, found, end):
+def diagnose_again(check, command, log, found):
     """Of the first failure: the same with --sync, and if that works with --graphs=off."""
     check.is_diagnosed = True
     ways = (["--sync"],) if "inputs" in command.row or outcome_is_hang(found) else (["--sync"], ["--graphs=off"])
@@ -160,6 +161,7 @@ def diagnose_again(check, command, log, found, end):
         if seconds < 1:
             return
         outcome = command.run(log, seconds, *more)
+        check.diagnosis_seconds += outcome.seconds
         if "unknown flag %s" % more[0].split("=")[0] in outcome.text:
             found.more.append("the runner of this bundle has no %s" % more[0])
         elif outcome.is_good:
@@ -181,7 +183,7 @@ def run_row(check, stage, row, log, end):
     """Runs a row and writes it into the table."""
     lacking = [NEEDS[need] for need in row["needs"] if not check.has.get(need)]
     if lacking:
-        check.table.add(stage.name, row["name"], LEFT_OUT, 0, "not run: no %s" % ", no ".join(lacking).replace("no a ", "no "))
+        check.table.add(stage.name, row["name"], LEFT_OUT, 0, "not run: no %s" % ", no ".join(lacking))
         return
     begin = time.monotonic()
     limit = min(row["limit"], end - begin)
@@ -212,7 +214,7 @@ def run_row(check, stage, row, log, end):
         log.write("wrong: %s" % error)
     seconds = time.monotonic() - begin
     if outcome and not check.is_diagnosed:
-        diagnose_again(check, command, log, found, end)
+        diagnose_again(check, command, log, found)
     check.table.add(stage.name, row["name"], FAILED, seconds, result, found, log.path)
 
 

@@ -382,8 +382,9 @@ int cublasLtMatmul(void *, void *descriptor, const void *alpha, const void *a, v
           desc, scale, static_cast<const Operand *>(a), la, static_cast<const Operand *>(b), lb,
           old, static_cast<const Result *>(c), lc, static_cast<Result *>(d), ld);
       if (int wrong = standin::findFailure("product"))
-        static_cast<Result *>(d)[(ld.columns - 1) * static_cast<uint64_t>(ld.leading) + ld.rows -
-                                 1] = static_cast<Result>(static_cast<Sum>(wrong));
+        static_cast<Result *>(
+            d)[(ld.columns - 1) * static_cast<uint64_t>(ld.leading) + ld.rows - 1] =
+            static_cast<Result>(static_cast<Sum>(wrong));
       return kSuccess;
     });
   };

@@ -1,5 +1,6 @@
-// Two functions of glibc 2.35 and 2.36 that the static libstdc++ and libgcc of newer systems ask for. With definitions of
-// our own a training binary starts on glibc 2.34, which is what long-term distributions of GPU machines have.
+// Two functions of glibc 2.35 and 2.36 that the static libstdc++ and libgcc of newer systems ask
+// for. With definitions of our own a training binary starts on glibc 2.34, which is what long-term
+// distributions of GPU machines have.
 #include <cstdint>
 #include <link.h>
 #include <sys/random.h>

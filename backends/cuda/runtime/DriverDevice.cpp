@@ -92,9 +92,10 @@ absl::Status DriverDevice::load(const proto::CudaCode &code) {
   for (size_t next = 1; next < images.size() && !loaded.ok(); ++next)
     loaded = loadImage(*images[next]);
   if (!loaded.ok())
-    return images.size() == 1 ? first
-                              : absl::Status(first.code(), absl::StrCat(first.message(), "; of PTX: ",
-                                                                        loaded.message()));
+    return images.size() == 1
+               ? first
+               : absl::Status(first.code(),
+                              absl::StrCat(first.message(), "; of PTX: ", loaded.message()));
   if (!first.ok())
     std::fprintf(stderr, "GPU %d: the driver compiles PTX, as it refuses the cubin: %s\n", number,
                  std::string(first.message()).c_str());
