@@ -8,10 +8,10 @@
 
 namespace st::cuda {
 
-/// One of `sharers` that wait for one GPU. Each question takes the driver's lock of the GPU's
-/// context, which those who give it work need too. Who has the GPU alone asks again at once, and
-/// yields its processor from time to time. Of several each asks a few times at once; then the
-/// pauses grow with the time that it has waited, of which they are an eighth, up to a millisecond.
+/// One of `sharers` that wait for one GPU. All that is asked of the driver goes through its
+/// context, as does the work that others give it. Who has the GPU alone asks again at once, and
+/// yields its processor from time to time. Of several each asks a few times at once; then it pauses
+/// for an eighth of the time that it has paused already, up to a millisecond.
 class Backoff {
 public:
   explicit Backoff(int64_t sharers) : isAlone(sharers <= 1) {}
