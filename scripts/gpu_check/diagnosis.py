@@ -83,7 +83,7 @@ FALLBACKS = [
     (r"^GPU \d+ copies rows one by one[^\n]*", "cuMemcpy2DAsync_v2", "nothing is wrong; report the pitch that the driver refuses"),
     (r"^GPU \d+: the driver compiles PTX[^\n]*", "cuModuleLoadDataEx", "update the driver to 580 or newer, whose CUDA 13 the "
      "cubins are for; until then each start compiles kernels"),
-    (r"^attention: [^\n]*generated kernels[^\n]*", None, "CUDNN_LOGLEVEL_DBG=3 prints why cuDNN has no engine for it"),
+    (r"^attention: (?![^\n]*not compared)[^\n]*generated kernels[^\n]*", None, "CUDNN_LOGLEVEL_DBG=3 prints why cuDNN has no engine for it"),
     (r"^products: [^\n]*(?:kernels of their own: |not timed: )[^\n]*", None, "CUBLASLT_LOG_LEVEL=5 prints the layouts that were "
      "asked for"),
 ]
