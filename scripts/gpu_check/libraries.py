@@ -7,6 +7,7 @@ import pathlib
 import re
 import shutil
 import sys
+import time
 
 import diagnosis
 from bundle import Damaged
@@ -37,7 +38,7 @@ def package_folders(log):
     found = []
     for python in pythons():
         code = "import site, sys; print('\\n'.join([*sys.path, site.getusersitepackages()]))"
-        outcome = run(log, [python, "-c", code], 10, {})
+        outcome = run(log, [python, "-c", code], 3, {})
         for folder in outcome.text.splitlines() if outcome.is_good else []:
             if folder.startswith("/"):
                 found += sorted(glob.glob(folder + "/nvidia/*/lib")) + glob.glob(folder + "/torch/lib")
@@ -69,10 +70,10 @@ def find_tool(name):
     return next((place for place in places if place and os.access(place, os.X_OK)), None)
 
 
-def probe(log, kind, environment):
+def probe(log, kind, environment, limit):
     """What probe.py says of a library, as a dictionary with "error" and "call" where it fails."""
     script = pathlib.Path(__file__).with_name("probe.py")
-    outcome = run(log, [sys.executable, script, kind, *KINDS[kind][0]], 10, environment)
+    outcome = run(log, [sys.executable, script, kind, *KINDS[kind][0]], limit, environment)
     for line in reversed(outcome.text.splitlines()):
         try:
             return json.loads(line)
@@ -155,7 +156,7 @@ def run_stage(check, stage, log, end):
     if shutil.which("nvidia-smi"):
         run(log, ["nvidia-smi"], 5, {})
     for kind, (_, _, lost) in KINDS.items():
-        found = probe(log, kind, check.environment)
+        found = probe(log, kind, check.environment, max(1, min(10, end - time.monotonic())))
         wrong = found if "error" in found else too_old(check, kind, found) or (
             check_gpus(check, found) if kind == "driver" else None)
         check.has[kind] = wrong is None

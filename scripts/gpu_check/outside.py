@@ -49,11 +49,12 @@ def sanitize(check, stage, log, end):
         check.table.add(stage.name, row["name"], FAILED, outcome.seconds, text, found, log.path)
 
 
-def torch_python(log):
+def torch_python(log, end):
     """A python3 with PyTorch for GPUs, and why there is none."""
     reason = "no python3 was found"
     for python in libraries.pythons():
-        outcome = run(log, [python, "-c", "import torch; print(torch.__version__, torch.cuda.is_available())"], 30, {})
+        outcome = run(log, [python, "-c", "import torch; print(torch.__version__, torch.cuda.is_available())"],
+                      max(1, min(30, end - time.monotonic())), {})
         words = outcome.text.split()
         if outcome.is_good and words[-1:] == ["True"]:
             return python, words[0]
@@ -70,7 +71,7 @@ def time_torch(check, stage, log, end):
     if not check.has.get("driver"):
         check.table.add(stage.name, "PyTorch", LEFT_OUT, 0, "not run: no GPU")
         return
-    python, version = torch_python(log)
+    python, version = torch_python(log, end)
     if not python:
         check.table.add(stage.name, "PyTorch", LEFT_OUT, 0, "%s; ST_TORCH names a python3 that has it" % version)
         return
