@@ -2,7 +2,7 @@
 #
 # The compiler side links the shared libMLIR and libLLVM; the runtime side links
 # Protobuf, Abseil and libxsmm statically, so that a training binary needs
-# little beyond glibc and libstdc++.
+# nothing beyond glibc.
 
 if(NOT DEFINED MLIR_DIR)
   set(MLIR_DIR /usr/lib/llvm-22/lib/cmake/mlir)

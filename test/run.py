@@ -82,9 +82,9 @@ def run_script(script):
 
 
 # What takes longest starts first, so that no processor is idle while the last one runs.
-LONG = ["test_cuda_driver.py", "test_partition.py", "test_specs.py", "test_processes.py", "test_bert_large.py", "test_cuda_ptx.py",
-        "test_jax_ops.py", "test_gradients.py", "test_jax_training.py", "test_cuda_models.py", "test_cuda_training.py",
-        "test_layouts.py", "test_large_plans.py"]
+LONG = ["test_cuda_driver.py", "test_gpu_check.py", "test_partition.py", "test_specs.py", "test_processes.py",
+        "test_bert_large.py", "test_cuda_ptx.py", "test_jax_ops.py", "test_gradients.py", "test_jax_training.py",
+        "test_cuda_models.py", "test_cuda_training.py", "test_layouts.py", "test_large_plans.py"]
 
 
 def run_scripts(folders, counts, verbose):

@@ -12,7 +12,7 @@ import st_testing as st
 import test_mutated_binary as mutated
 
 LIBRARIES = st.BIN.parent / "standins"
-HOST, CUBIN = 3, 2  # Kinds of images.
+HOST, CUBIN, PTX = 3, 2, 1  # Kinds of images.
 
 
 def numbers(message):
@@ -29,9 +29,9 @@ def change(fields, message, name, value):
     fields[:] = [[key, value if key == number else old] for key, old in fields]
 
 
-def for_gpu(binary, gpus=8, nccl=True, cudnn=True):
+def for_gpu(binary, gpus=8, nccl=True, cudnn=True, ptx=False):
     """A binary for sm_90 of one for cuda-host, and the environment that it runs in: so many GPUs, with or without NCCL and
-    cuDNN."""
+    cuDNN. Its kernels are a cubin, and with `ptx` they come once more as what the driver would compile."""
     mutated.MESSAGES["Task"][4] = mutated.TASK_PROGRAMS[False]
     mutator = mutated.Mutator(binary)
     (code,) = values(mutator.program, "Executable", "cuda")
@@ -41,6 +41,9 @@ def for_gpu(binary, gpus=8, nccl=True, cudnn=True):
         st.expect(values(image, "CudaImage", "kind") == [HOST], "kernels for the host are expected")
         change(image, "CudaImage", "kind", CUBIN)
         change(image, "CudaImage", "chip", b"sm_90")
+        if ptx:
+            code.append([numbers("CudaCode")["images"], [list(field) for field in image]])
+            change(code[-1][1], "CudaImage", "kind", PTX)
     lines = []
     for kernel in values(code, "CudaCode", "kernels"):
         ((name,), (blocks,), (threads,)) = (values(kernel, "CudaKernel", key) for key in ("name", "blocks", "threads"))

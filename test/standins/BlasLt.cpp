@@ -6,6 +6,7 @@
 // algorithm does; "first-fails": it is proposed and does not run.
 #include "backends/cuda/runtime/DriverLibraries.h"
 #include "lib/Support/Float16.h"
+#include "test/standins/Faults.h"
 #include "test/standins/Streams.h"
 
 #include <algorithm>
@@ -14,6 +15,7 @@
 #include <cstdlib>
 #include <cstring>
 #include <iterator>
+#include <map>
 #include <string>
 #include <thread>
 #include <type_traits>
@@ -302,6 +304,8 @@ extern "C" {
 size_t cublasLtGetVersion() { return 130000; }
 
 int cublasLtCreate(void **library) {
+  if (int planned = standin::findFailure(__func__))
+    return planned;
   *library = library;
   return standin::currentGpu() < 0 ? 1 : kSuccess;
 }
@@ -385,6 +389,8 @@ int cublasLtMatmulPreferenceDestroy(void *preference) {
 int cublasLtMatmulAlgoGetHeuristic(void *, void *desc, void *a, void *b, void *c, void *d,
                                    void *preference, int most, ProductAlgorithm *found,
                                    int *count) {
+  if (int planned = standin::findFailure(__func__))
+    return planned;
   const auto &preferred = *static_cast<const Preference *>(preference);
   const Layout *layouts[] = {static_cast<Layout *>(a), static_cast<Layout *>(b),
                              static_cast<Layout *>(c), static_cast<Layout *>(d)};
@@ -392,6 +398,8 @@ int cublasLtMatmulAlgoGetHeuristic(void *, void *desc, void *a, void *b, void *c
   *count = 0;
   if (most < 1 || !isProduct(described, layouts))
     return kInvalidValue;
+  if (int planned = standin::findFailure("epilogue" + std::to_string(described.epilogue)))
+    return planned;
   if (!isTypeListed(described, layouts) || !isDocumented(described, *layouts[3]))
     return kNotSupported;
   Algorithm algorithm;
@@ -435,6 +443,8 @@ int cublasLtMatmul(void *, void *descriptor, const void *alpha, const void *a, v
                    const void *b, void *bLayout, const void *beta, const void *c, void *cLayout,
                    void *d, void *dLayout, const void *chosen, void *workspace,
                    size_t workspaceBytes, void *stream) {
+  if (int planned = standin::findFailure(__func__))
+    return planned;
   const Desc desc = *static_cast<Desc *>(descriptor);
   const Layout la = *static_cast<Layout *>(aLayout), lb = *static_cast<Layout *>(bLayout),
                lc = *static_cast<Layout *>(cLayout), ld = *static_cast<Layout *>(dLayout);
@@ -471,6 +481,10 @@ int cublasLtMatmul(void *, void *descriptor, const void *alpha, const void *a, v
       multiply<Sum, Operand, Result>(
           desc, scale, static_cast<const Operand *>(a), la, static_cast<const Operand *>(b), lb,
           old, static_cast<const Result *>(c), lc, static_cast<Result *>(d), ld);
+      if (int wrong = standin::findFailure("product"))
+        static_cast<Result *>(
+            d)[(ld.columns - 1) * static_cast<uint64_t>(ld.leading) + ld.rows - 1] =
+            static_cast<Result>(static_cast<Sum>(wrong));
       return kSuccess;
     });
   };

@@ -5,6 +5,7 @@
 // plans do not run, of "wrong" they compute something else, of "unwritten" nothing.
 #include "backends/cuda/runtime/CudnnLibrary.h"
 #include "lib/Support/Float16.h"
+#include "test/standins/Faults.h"
 #include "test/standins/Streams.h"
 
 #include <algorithm>
@@ -455,6 +456,8 @@ void cudnnGetLastErrorString(char *text, size_t bytes) {
 }
 
 int cudnnCreate(void **library) {
+  if (int planned = standin::findFailure(__func__))
+    return planned;
   *library = new Library;
   return standin::currentGpu() < 0 ? fail(kExecutionFailed, "no GPU is entered") : kSuccess;
 }
@@ -519,6 +522,8 @@ int cudnnBackendSetAttribute(void *descriptor, int attribute, int type, int64_t 
 }
 
 int cudnnBackendFinalize(void *descriptor) {
+  if (int planned = standin::findFailure(__func__))
+    return planned;
   auto &desc = *static_cast<Desc *>(descriptor);
   int status = kSuccess;
   switch (desc.kind) {
@@ -579,6 +584,8 @@ int cudnnBackendGetAttribute(void *descriptor, int attribute, int, int64_t most,
 }
 
 int cudnnBackendExecute(void *handle, void *planned, void *variantPack) {
+  if (int planned = standin::findFailure(__func__))
+    return planned;
   const auto &plan = *static_cast<Desc *>(planned), &pack = *static_cast<Desc *>(variantPack);
   if (!plan.isFinal || !pack.isFinal || plan.pointers.at(kCudnnPlanHandle).front() != handle)
     return fail(kBadParam, "a plan or its pointers are not finalised");

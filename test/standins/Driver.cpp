@@ -80,11 +80,25 @@ int cuDeviceGet(int *device, int ordinal) {
 
 int cuDeviceGetAttribute(int *value, int attribute, int) {
   ST_STANDIN_CALL();
-  const std::map<int, int> known = {
-      {kMaxPitch, kMostPitch}, {kCapabilityMajor, 9}, {kCapabilityMinor, 0}};
+  const int planned = findFailure("capability"), capability = planned ? planned : 90;
+  const std::map<int, int> known = {{kMaxPitch, kMostPitch},
+                                    {kCapabilityMajor, capability / 10},
+                                    {kCapabilityMinor, capability % 10}};
   const auto it = known.find(attribute);
   *value = it == known.end() ? 0 : it->second;
   return it == known.end() ? kInvalidValue : kSuccess;
+}
+
+int cuDriverGetVersion(int *version) {
+  ST_STANDIN_CALL();
+  *version = 13000;
+  return kSuccess;
+}
+
+int cuDeviceTotalMem_v2(size_t *bytes, int) {
+  ST_STANDIN_CALL();
+  *bytes = size_t{80} << 30;
+  return kSuccess;
 }
 
 int cuDeviceGetName(char *name, int length, int device) {

@@ -173,7 +173,10 @@ int cuLaunchKernel(void *function, unsigned blocksX, unsigned blocksY, unsigned 
   for (size_t i = 0; i < kernel.arguments.size(); ++i)
     addresses.push_back(*static_cast<const uint64_t *>(arguments[i]));
   return enqueue(stream, [&kernel, addresses] {
-    if (int error = findFailure(kernel.name))
+    const int error = findFailure(kernel.name);
+    while (error == kNeverEnds)
+      std::this_thread::sleep_for(std::chrono::seconds(1));
+    if (error)
       return error;
     if (int error = checkArguments(kernel, addresses))
       return error;

@@ -4,7 +4,12 @@
 //                      the driver, whose N-th call returns the error and does nothing, or a kernel,
 //                      whose N-th run (of whatever launch or graph) fails: as on a GPU nobody is
 //                      told before a later call, and from then on every call for that GPU fails.
-//                      N counts from 1; "all" is every time. ERROR is a number of cuda.h.
+//                      N counts from 1; "all" is every time. ERROR is a number of cuda.h, and of a
+//                      kernel -1 that it never ends. Functions of the other libraries fail in the
+//                      same way, with their own numbers. Three names are of no function: of
+//                      "capability" the number is what GPUs have in the place of 90; of
+//                      "epilogueE" it is the status where an algorithm is asked for with cuBLASLt's
+//                      epilogue E; of "product" it is what the last element of results becomes.
 //   ST_STANDIN_COUNTS  a file for the number of calls of each function, written when the process
 //                      ends: a line with name and number for each
 #ifndef ST_TEST_STANDINS_FAULTS_H
@@ -21,6 +26,9 @@ void planFailures(const std::string &text);
 
 /// Counts a use of a function or kernel; the error that was planned for it, or 0.
 int findFailure(const std::string &name);
+
+/// In the place of an error: the kernel never ends.
+constexpr int kNeverEnds = -1;
 
 /// How often a function was called.
 int64_t countCalls(const std::string &function);

@@ -5,6 +5,7 @@
 // tells. A group is given to its stream some time after the call; for the first message between two
 // ranks not before both have asked for it. Until then the communicator is in progress and takes
 // nothing else. ST_STANDIN_NCCL_VERSION is the version that it says it has.
+#include "test/standins/Faults.h"
 #include "test/standins/Streams.h"
 
 #include <atomic>
@@ -328,6 +329,8 @@ const char *ncclGetErrorString(int result) {
 }
 
 int ncclGetUniqueId(UniqueId *id) {
+  if (int planned = standin::findFailure(__func__))
+    return planned;
   std::random_device random;
   std::memset(id, 0, sizeof(*id));
   const std::string text = "st-nccl-" + std::to_string(::getpid()) + "-" + std::to_string(random());
@@ -343,6 +346,8 @@ struct Config {
 
 int ncclCommInitRankConfig(void **communicator, int ranks, UniqueId id, int rank,
                            const Config *config) {
+  if (int planned = standin::findFailure(__func__))
+    return planned;
   if (config->magic != kMagic || config->size < sizeof(Config) || config->blocking != 0 ||
       rank < 0 || rank >= ranks)
     return kInvalidArgument;
@@ -370,6 +375,8 @@ int ncclGroupStart() {
   return kSuccess;
 }
 int ncclGroupEnd() {
+  if (int planned = standin::findFailure(__func__))
+    return planned;
   if (--depth > 0)
     return kSuccess;
   return runGroup();
@@ -377,6 +384,8 @@ int ncclGroupEnd() {
 
 int ncclSend(const void *bytes, size_t count, int type, int peer, void *communicator,
              void *stream) {
+  if (int planned = standin::findFailure(__func__))
+    return planned;
   return give(bytes, count, type, peer, communicator, stream, true);
 }
 int ncclRecv(void *bytes, size_t count, int type, int peer, void *communicator, void *stream) {

@@ -1,6 +1,7 @@
 #include "backends/cuda/runtime/CommandRunner.h"
 
 #include "backends/cuda/runtime/CommandTrial.h"
+#include "lib/Support/ProcessEnd.h"
 #include "lib/Support/StatusMacros.h"
 
 #include "absl/cleanup/cleanup.h"
@@ -230,6 +231,9 @@ absl::Status CommandRunner::run(const proto::CudaCommand &command) {
   if (!rank.oneByOne)
     return named(giveTimed(command), command);
   return rank.oneByOne->run(/*waitsForOthers=*/countWork(command) == 0, [&] {
+    // A kernel that never ends is named to who ends the process.
+    const NotedOnEarlyEnd noted(
+        absl::StrCat("waiting for ", transfers.where(describe(command, context))));
     absl::Status status = giveTimed(command);
     if (status.ok())
       status = transfers.wait(*stream);

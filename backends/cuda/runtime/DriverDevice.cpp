@@ -35,14 +35,15 @@ DriverDevice::~DriverDevice() {
 }
 
 // A cubin runs on GPUs of its major version from its minor one on, PTX on all that are not older.
-absl::StatusOr<const proto::CudaImage *>
-DriverDevice::chooseImage(const proto::CudaCode &code) const {
+absl::StatusOr<std::vector<const proto::CudaImage *>>
+DriverDevice::chooseImages(const proto::CudaCode &code) const {
   int major = 0, minor = 0;
   ST_RETURN_IF_ERROR(
       driver.check(driver.getAttribute(&major, kCapabilityMajor, number), "asking a GPU"));
   ST_RETURN_IF_ERROR(
       driver.check(driver.getAttribute(&minor, kCapabilityMinor, number), "asking a GPU"));
   const int own = 10 * major + minor;
+  std::vector<const proto::CudaImage *> chosen;
   for (const proto::CudaImage &image : code.images()) {
     absl::string_view digits = image.chip();
     int chip = 0;
@@ -50,8 +51,10 @@ DriverDevice::chooseImage(const proto::CudaCode &code) const {
       continue;
     if (image.kind() == proto::CudaImage::PTX ||
         (image.kind() == proto::CudaImage::CUBIN && chip / 10 == major))
-      return &image;
+      chosen.push_back(&image);
   }
+  if (!chosen.empty())
+    return chosen;
   return absl::UnimplementedError(absl::StrCat("the program is for ", code.gpu().chip(),
                                                ", and GPU ", number, " of this machine is sm_",
                                                own));
@@ -63,6 +66,18 @@ void DriverDevice::reach(const DriverDevice &other) {
     driver.enablePeer(other.context, 0);
 }
 
+absl::Status DriverDevice::loadImage(const proto::CudaImage &image) {
+  std::string log(4096, '\0');
+  int names[] = {kJitErrorLog, kJitErrorLogBytes};
+  void *values[] = {log.data(), reinterpret_cast<void *>(log.size())};
+  // PTX is a text, which ends with a zero as std::string's does.
+  absl::Status loaded = driver.check(
+      driver.loadModule(&module, image.data().c_str(), 2, names, values), "loading kernels");
+  return loaded.ok() ? loaded
+                     : absl::UnavailableError(
+                           absl::StrCat(loaded.message(), *log.c_str() ? ": " : "", log.c_str()));
+}
+
 absl::Status DriverDevice::load(const proto::CudaCode &code) {
   ST_RETURN_IF_ERROR(driver.check(driver.retainContext(&context, number), "opening a GPU"));
   ST_RETURN_IF_ERROR(enter());
@@ -71,16 +86,19 @@ absl::Status DriverDevice::load(const proto::CudaCode &code) {
   maxPitch = pitch;
   if (code.kernels().empty())
     return absl::OkStatus();
-  ST_ASSIGN_OR_RETURN(const proto::CudaImage *image, chooseImage(code));
-  std::string log(4096, '\0');
-  int names[] = {kJitErrorLog, kJitErrorLogBytes};
-  void *values[] = {log.data(), reinterpret_cast<void *>(log.size())};
-  // PTX is a text, which ends with a zero as std::string's does.
-  absl::Status loaded = driver.check(
-      driver.loadModule(&module, image->data().c_str(), 2, names, values), "loading kernels");
+  ST_ASSIGN_OR_RETURN(const std::vector<const proto::CudaImage *> images, chooseImages(code));
+  // A driver that is older than the toolkit refuses its cubins, and compiles the PTX.
+  absl::Status first = loadImage(*images.front()), loaded = first;
+  for (size_t next = 1; next < images.size() && !loaded.ok(); ++next)
+    loaded = loadImage(*images[next]);
   if (!loaded.ok())
-    return absl::UnavailableError(
-        absl::StrCat(loaded.message(), *log.c_str() ? ": " : "", log.c_str()));
+    return images.size() == 1
+               ? first
+               : absl::Status(first.code(),
+                              absl::StrCat(first.message(), "; of PTX: ", loaded.message()));
+  if (!first.ok())
+    std::fprintf(stderr, "GPU %d: the driver compiles PTX, as it refuses the cubin: %s\n", number,
+                 std::string(first.message()).c_str());
   for (const proto::CudaKernel &kernel : code.kernels()) {
     Kernel &made = kernels.emplace_back();
     made.blocks = static_cast<unsigned>(kernel.blocks());

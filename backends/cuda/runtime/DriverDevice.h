@@ -78,7 +78,9 @@ public:
   std::vector<Kernel> kernels;
 
 private:
-  absl::StatusOr<const proto::CudaImage *> chooseImage(const proto::CudaCode &code) const;
+  absl::StatusOr<std::vector<const proto::CudaImage *>>
+  chooseImages(const proto::CudaCode &code) const;
+  absl::Status loadImage(const proto::CudaImage &image);
   /// Pieces of bytes through pinned memory, of which one is filled or emptied while another is on
   /// its way. `begin` and `end` do that with a piece.
   template <class Begin, class End> absl::Status stage(size_t bytes, Begin begin, End end);
