@@ -54,6 +54,8 @@ public:
   int64_t countSums(const ChainProduct &product) const {
     return kSize * getColumns(product) / kThreads;
   }
+  /// The own point of the `index`th.
+  virtual int64_t getPartOfSum(const ChainProduct &product, int64_t index) const = 0;
   /// Puts them in their places.
   virtual void store(const ChainProduct &product, ArrayRef<Number> sums) = 0;
   /// Of a number for one of its own points: all of the threads' that have this point, combined.

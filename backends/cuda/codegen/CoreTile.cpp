@@ -33,6 +33,9 @@ public:
   Numbers multiply(const ChainProduct &product, Value first) override;
   void publish(ArrayRef<Number> points) override;
   Numbers add(const ChainProduct &product, Value first, ArrayRef<Number> sums) override;
+  int64_t getPartOfSum(const ChainProduct &, int64_t index) const override {
+    return index % kNumbers / 2;
+  }
   void store(const ChainProduct &product, ArrayRef<Number> sums) override;
   Number combine(const Combiner &combiner, Number number, int64_t part) override;
 
