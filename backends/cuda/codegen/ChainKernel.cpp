@@ -1,12 +1,13 @@
 // Kernels of kind "chain": products that make rows, work on these, products that read them.
 //
-// A block takes 64 points along its own loop; along the other loop everything streams by, 64 points
-// at a time. Of such a tile of 64 x 64 each of 256 threads has 16 points in registers
-// (ChainTile.h): what products give, then all that is made of them point by point. Reductions run
-// along what streams by. Each that depends on another one has a pass of its own over all tiles,
-// which computes the products again, so nothing is ever kept of a tile. In the last pass values of
-// tiles are stored, and what products read goes through shared memory, where sums of 64 x width
-// points stay in registers from tile to tile.
+// A block takes 64 points along its own loop; along the other loop everything streams by, up to 64
+// points at a time. Of such a tile each thread has some points in registers (ChainTile.h): what
+// products give, then all that is made of them point by point. Reductions run along what streams
+// by. Each that depends on another one has a pass of its own over all tiles, which computes the
+// products again, so nothing is ever kept of a tile; a softmax has its maxima and sums in one pass,
+// and where only products read it the last pass finds them (chains/SoftmaxPass.cpp). In the last
+// pass values of tiles are stored, and products read them, whose sums of 64 x width points stay in
+// registers from tile to tile.
 //
 // Rows are the block's own loop, and their columns stream by; for products that contract the rows
 // it is the other way around.
@@ -60,12 +61,16 @@ SmallVector<ChainProduct *> ChainKernel::producersOf(ArrayRef<Value> needed) {
   return found;
 }
 
-FailureOr<ChainKernel::Numbers> ChainKernel::forTiles(Numbers carried, AtTile body) {
+FailureOr<ChainKernel::Numbers> ChainKernel::forTiles(Numbers carried,
+                                                      ArrayRef<ChainProduct *> products,
+                                                      AtTile body) {
   LogicalResult result = success();
+  tile->beginPass(products, firstTile, endTiles);
   carried = emitter.loop(firstTile, endTiles, 1, carried, [&](Value i, ArrayRef<Number> before) {
     Numbers next(before);
+    tile->enterTile(i);
     if (succeeded(result))
-      result = body(emitter.mul(i, ChainTile::kSize), next);
+      result = body(emitter.mul(i, tile->shape.streamedSize), next);
     return next;
   });
   return failed(result) ? FailureOr<Numbers>(failure()) : carried;
@@ -145,9 +150,10 @@ LogicalResult ChainKernel::reduce(Sums &level) {
   if (failed(prepare(needed)))
     return failure();
   SmallVector<ChainProduct *> producers = producersOf(needed);
-  FailureOr<Numbers> sums = forTiles(totals, [&](Value first, SmallVectorImpl<Number> &carried) {
-    return accumulate(first, multiply(first, producers), level, carried);
-  });
+  FailureOr<Numbers> sums =
+      forTiles(totals, producers, [&](Value first, SmallVectorImpl<Number> &carried) {
+        return accumulate(first, multiply(first, producers), level, carried);
+      });
   if (failed(sums))
     return failure();
   for (auto [i, sum] : llvm::enumerate(level))
@@ -184,12 +190,19 @@ FailureOr<Number> ChainKernel::getPanel(Value panel, Value exists) {
   return exists ? emitter.number(exists).select(wide, wide.constant(0)) : wide;
 }
 
+/// All products of the last pass.
+SmallVector<ChainProduct *> ChainKernel::withConsumers(ArrayRef<ChainProduct *> producers) {
+  SmallVector<ChainProduct *> products(producers);
+  for (ChainProduct &product : chain.consumers)
+    products.push_back(&product);
+  return products;
+}
+
 /// Adds a tile to the products' sums.
 void ChainKernel::addProducts(Value first, const Results &results, ArrayRef<Numbers> panels,
                               MutableArrayRef<Number> sums) {
   for (auto [value, numbers] : llvm::zip_equal(results.panels, panels)) {
     tile->publish(numbers);
-    emitter.barrier();
     size_t next = 0;
     for (const ChainProduct &product : chain.consumers) {
       const size_t count = tile->countSums(product);
@@ -259,23 +272,12 @@ LogicalResult ChainKernel::finish() {
     return success();
   };
   if (!tiles.empty()) {
-    FailureOr<Numbers> made = forTiles(results.sums, makeTile);
+    FailureOr<Numbers> made = forTiles(results.sums, withConsumers(producers), makeTile);
     if (failed(made))
       return failure();
     storeProducts(*made);
   }
   return storeRows(results);
-}
-
-/// While one block waits at a barrier another works. What gradients keep in registers leaves room
-/// for one block; what attention itself does leaves room for two where its heads are not large.
-static int64_t countTogether(const Chain &chain) {
-  constexpr int64_t kMostWidth = 64;
-  auto isNarrow = [](const ChainProduct &product) { return product.width <= kMostWidth; };
-  return chain.producers.size() == 1 && chain.consumers.size() == 1 &&
-                 isNarrow(chain.producers.front()) && isNarrow(chain.consumers.front())
-             ? 2
-             : 1;
 }
 
 LogicalResult ChainKernel::emit() {
@@ -297,16 +299,17 @@ LogicalResult ChainKernel::emit() {
   values.setPosition(outer, emitter.div(emitter.block(), tiles));
   Value firstOwn = emitter.mul(emitter.rem(emitter.block(), tiles), ChainTile::kSize);
   tile = ChainTile::create(emitter, chain, values, firstOwn);
-  int64_t streamedTiles = llvm::divideCeil(chain.space.getSize(chain.streamed), ChainTile::kSize);
+  const int64_t streamedSize = tile->shape.streamedSize, perOwn = ChainTile::kSize / streamedSize;
+  int64_t streamedTiles = llvm::divideCeil(chain.space.getSize(chain.streamed), streamedSize);
   firstTile = emitter.index(0);
   endTiles = emitter.index(streamedTiles);
   // Of rows that stream by those from the diagonal on, of columns those up to it.
   if (isCausal(chain, values)) {
     Value diagonal = emitter.rem(emitter.block(), tiles);
     if (chain.own < chain.streamed)
-      endTiles = emitter.min(emitter.add(diagonal, 1), streamedTiles);
+      endTiles = emitter.min(emitter.mul(emitter.add(diagonal, 1), perOwn), streamedTiles);
     else
-      firstTile = diagonal;
+      firstTile = emitter.mul(diagonal, perOwn);
   }
   for (int64_t part = 0; part < tile->ownParts; ++part)
     own.push_back(tile->makePoint(tile->getOwnPlace(firstOwn, part), chain.own));
@@ -331,7 +334,7 @@ LogicalResult ChainKernel::emit() {
   }
   if (!isFinished && failed(finish()))
     return failure();
-  emitter.finish({blocks, ChainTile::kThreads, countTogether(chain)});
+  emitter.finish({blocks, tile->shape.threads, tile->shape.together});
   return success();
 }
 

@@ -42,7 +42,7 @@ private:
 
   LogicalResult prepare(ArrayRef<Value> needed);
   SmallVector<ChainProduct *> producersOf(ArrayRef<Value> needed);
-  FailureOr<Numbers> forTiles(Numbers carried, AtTile body);
+  FailureOr<Numbers> forTiles(Numbers carried, ArrayRef<ChainProduct *> products, AtTile body);
   Made multiply(Value first, ArrayRef<ChainProduct *> producers);
   LogicalResult forPoints(Value first, const Made &made, AtPoint body);
   LogicalResult accumulate(Value first, const Made &made, const Sums &level,
@@ -63,6 +63,7 @@ private:
   // The last pass.
   Results getResults();
   FailureOr<Number> getPanel(Value panel, Value exists);
+  SmallVector<ChainProduct *> withConsumers(ArrayRef<ChainProduct *> producers);
   void addProducts(Value first, const Results &results, ArrayRef<Numbers> panels,
                    MutableArrayRef<Number> sums);
   void storeProducts(ArrayRef<Number> sums);

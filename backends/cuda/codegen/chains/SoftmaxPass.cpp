@@ -97,7 +97,7 @@ LogicalResult ChainKernel::reduceWithExponentials(Sums &maxima, Sums &level) {
     ofOwn = known;
     return success();
   };
-  FailureOr<Numbers> sums = forTiles(totals, atTile);
+  FailureOr<Numbers> sums = forTiles(totals, producers, atTile);
   if (failed(sums))
     return failure();
   Numbers scales;
@@ -192,7 +192,7 @@ LogicalResult ChainKernel::finishWithSoftmax(Sums &maxima, Sums &level) {
     ofOwn = known;
     return success();
   };
-  FailureOr<Numbers> made = forTiles(totals, atTile);
+  FailureOr<Numbers> made = forTiles(totals, withConsumers(producers), atTile);
   if (failed(made))
     return failure();
   Numbers scales;
