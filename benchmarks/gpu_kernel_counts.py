@@ -8,7 +8,8 @@ work on one tile. Counts are static: both sides of a branch inside of a loop cou
 
 Columns, a score of 64 x 64 per head: products of the tile; issue slots (instructions of a thread); of these by class; cycles
 of a tile of 64 x 64 in which four schedulers issue these, one a cycle; the busiest other unit and its cycles; cycles in which
-tensor cores compute the products, and the larger of the others against these.
+tensor cores compute the products, and the larger of the others against these. Last rows have all kernels of a pass against the
+products that it cannot do without: two forward, five backward.
 """
 
 import argparse
@@ -27,14 +28,15 @@ SCORES, WARP, SCHEDULERS = 64 * 64, 32, 4
 # GHz on 132 (NVIDIA's data sheets). mma.sync reaches about 63 % of the latter (Luo et al., "Benchmarking and Dissecting the
 # Nvidia Hopper GPU Architecture through Microbenchmarking", 2024); wgmma would reach it.
 PRODUCTS = {"sm_80": 1024, "sm_90": 0.63 * 2048}
-# Results a cycle and multiprocessor ("CUDA C++ Programming Guide", throughput of native arithmetic instructions).
+# Results a cycle and multiprocessor ("CUDA C++ Programming Guide", throughput of native arithmetic instructions). Conversions
+# that are no packed rounding (F2F) count as special functions: the guide does not tell them apart.
 RATES = {"sm_80": {"f32": 64, "integer": 64, "special": 16, "shared": 32, "global": 32},
          "sm_90": {"f32": 128, "integer": 64, "special": 16, "shared": 32, "global": 32}}
 CLASSES = {
-    "tensor": ("HMMA",), "f32": ("FADD", "FMUL", "FFMA"), "special": ("MUFU",),
+    "tensor": ("HMMA",), "f32": ("FADD", "FMUL", "FFMA"), "special": ("MUFU", "F2F", "F2I", "I2F"),
     "shared": ("LDSM", "LDS", "STS", "SHFL", "ATOMS"), "global": ("LDG", "STG", "LDGSTS", "LDGDEPBAR", "RED", "ATOMG"),
     "integer": ("IMAD", "IADD3", "SHF", "LOP3", "LEA", "IMNMX", "VIMNMX", "PRMT", "SEL", "FSEL", "ISETP", "FSETP", "FMNMX",
-                "F2FP", "F2F", "I2F", "F2I", "I2FP", "VIADD", "IABS", "PLOP3", "FCHK"),
+                "F2FP", "I2FP", "VIADD", "IABS", "PLOP3", "FCHK"),
     "control": ("BAR", "BRA", "BSSY", "BSYNC", "CALL", "RET", "DEPBAR", "WARPSYNC", "NOP"),
 }
 
@@ -117,7 +119,9 @@ def measure(options, folder, dropout):
 
 
 def report(options, dropout, kernels):
-    rates, total = RATES[options.chip], collections.Counter()
+    rates = RATES[options.chip]
+    tensor_cycles = SCORES * 64 / PRODUCTS[options.chip]  # of a product
+    cycles = []
     for name, products, passes in kernels:
         if not passes:
             sys.exit(f"error: {name} has no loop with tensor instructions")
@@ -131,12 +135,14 @@ def report(options, dropout, kernels):
         issue = slots * SCORES / WARP / SCHEDULERS
         units = {unit: classes[unit] * SCORES / rate for unit, rate in rates.items()}
         busiest = max(units, key=units.get)
-        tensor = classes["tensor"] * SCORES * 64 / PRODUCTS[options.chip]
-        total.update({"slots": slots, "issue": issue, "tensor": tensor, "cycles": max(issue, units[busiest])})
+        cycles.append(max(issue, units[busiest]))
         parts = ", ".join(f"{unit} {count:.1f}" for unit, count in classes.most_common() if count >= 0.05)
+        tensor = classes["tensor"] * tensor_cycles
         print(f"| {dropout:g} | {name} | {classes['tensor']:.0f} | {slots:.1f} | {parts} | {issue:.0f} | {busiest} "
-              f"{units[busiest]:.0f} | {tensor:.0f} | {max(issue, units[busiest]) / tensor:.2f} |")
-    return total
+              f"{units[busiest]:.0f} | {tensor:.0f} | {cycles[-1] / tensor:.2f} |")
+    for what, taken, least in (("forward", cycles[0], 2), ("backward", sum(cycles[1:]), 5)):
+        print(f"| {dropout:g} | {what}, of {least} products | | | | {taken:.0f} | | {least * tensor_cycles:.0f} | "
+              f"{taken / least / tensor_cycles:.2f} |")
 
 
 def main():

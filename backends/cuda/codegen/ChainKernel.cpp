@@ -11,8 +11,8 @@
 //
 // Rows are the block's own loop, and their columns stream by; for products that contract the rows
 // it is the other way around.
-#include "backends/cuda/codegen/CausalChain.h"
 #include "backends/cuda/codegen/chains/ChainKernel.h"
+#include "backends/cuda/codegen/CausalChain.h"
 #include "backends/cuda/codegen/chains/Homogeneity.h"
 
 using namespace mlir;
@@ -61,9 +61,8 @@ SmallVector<ChainProduct *> ChainKernel::producersOf(ArrayRef<Value> needed) {
   return found;
 }
 
-FailureOr<ChainKernel::Numbers> ChainKernel::forTiles(Numbers carried,
-                                                      ArrayRef<ChainProduct *> products,
-                                                      AtTile body) {
+FailureOr<ChainKernel::Numbers>
+ChainKernel::forTiles(Numbers carried, ArrayRef<ChainProduct *> products, AtTile body) {
   LogicalResult result = success();
   tile->beginPass(products, firstTile, endTiles);
   carried = emitter.loop(firstTile, endTiles, 1, carried, [&](Value i, ArrayRef<Number> before) {
@@ -76,14 +75,16 @@ FailureOr<ChainKernel::Numbers> ChainKernel::forTiles(Numbers carried,
   return failed(result) ? FailureOr<Numbers>(failure()) : carried;
 }
 
-/// Rounded to the products' types.
+/// Rounded to the products' types, two neighbours by one instruction.
 ChainKernel::Made ChainKernel::multiply(Value first, ArrayRef<ChainProduct *> producers) {
   Made made;
   for (const ChainProduct *product : producers) {
     Numbers numbers = tile->multiply(*product, first);
     Type type = getComputeType(getElementTypeOrSelf(product->rows.getType()));
-    for (Number &number : numbers)
-      number = number.toFloat(type);
+    for (size_t i = 0; i + 1 < numbers.size() && !type.isF32(); i += 2) {
+      Number pair = joinElements(ArrayRef(numbers).slice(i, 2)).toFloat(type);
+      llvm::copy(elementsOf(pair), numbers.begin() + i);
+    }
     made.push_back({product->rows, std::move(numbers)});
   }
   return made;
@@ -181,8 +182,13 @@ ChainKernel::Results ChainKernel::getResults() {
   return results;
 }
 
-/// What products read at the current point: zero where there is none.
+/// What products read at the current point: zero where there is none. A value that is rounded to
+/// the type in which all threads are shown it is not rounded before.
 FailureOr<Number> ChainKernel::getPanel(Value panel, Value exists) {
+  auto round = panel.getDefiningOp<stablehlo::ConvertOp>();
+  if (round && getElementTypeOrSelf(round.getOperand().getType()).isF32() &&
+      getElementTypeOrSelf(panel.getType()) == tile->getPanelType())
+    panel = round.getOperand();
   FailureOr<Number> number = values.get(panel);
   if (failed(number))
     return failure();

@@ -65,6 +65,8 @@ public:
   /// Shows all threads what a product reads: this thread's points, in f32, zeros where there are
   /// none.
   virtual void publish(ArrayRef<Number> points) = 0;
+  /// To which these are rounded.
+  virtual Type getPanelType() { return f32(); }
   /// The sums of a product that reads rows, with what the tile adds that was published.
   virtual Numbers add(const ChainProduct &product, Value first, ArrayRef<Number> sums) = 0;
   /// How many of these a thread has.

@@ -29,6 +29,7 @@ public:
   void enterTile(Value tile) override { operands.enterTile(tile); }
   Numbers multiply(const ChainProduct &product, Value first) override;
   void publish(ArrayRef<Number> points) override;
+  Type getPanelType() override { return narrow; }
   Numbers add(const ChainProduct &product, Value first, ArrayRef<Number> sums) override;
   int64_t getPartOfSum(const ChainProduct &, int64_t index) const override {
     return index % kNumbers / 2;
@@ -159,8 +160,7 @@ ChainTile::Numbers CoreTile::multiply(const ChainProduct &product, Value) {
       SmallVector<Value> b =
           operands.getStreamed(product, static_cast<int64_t>(core) * kColumns, depth);
       for (size_t i = 0; i < 2; ++i)
-        cores[core + i] =
-            emitter.multiplyMatrices(a, ArrayRef(b).slice(2 * i, 2), cores[core + i]);
+        cores[core + i] = emitter.multiplyMatrices(a, ArrayRef(b).slice(2 * i, 2), cores[core + i]);
     }
   }
   Numbers points;

@@ -25,10 +25,10 @@ static constexpr int64_t kWarp = 32;
 namespace {
 /// One kernel as a function of the grid's size and the kernel's arguments.
 ///
-/// Ops are of three sorts. Those that all threads meet at (barriers, shuffles, loads and products of a
-/// warp's matrices and what holds them) cut the code into segments; their blocks are "common". Uniform ops
-/// are the same for all threads of a block and stand once. All others run in a loop over threads,
-/// one for each segment.
+/// Ops are of three sorts. Those that all threads meet at (barriers, shuffles, loads and products
+/// of a warp's matrices and what holds them) cut the code into segments; their blocks are "common".
+/// Uniform ops are the same for all threads of a block and stand once. All others run in a loop
+/// over threads, one for each segment.
 class HostKernel {
 public:
   HostKernel(gpu::GPUFuncOp kernel, bool descending)
@@ -311,8 +311,8 @@ void HostKernel::emitMatrixProduct(nvgpu::MmaSyncOp op) {
   });
 }
 
-/// Of matrices of 8 x 8 lane 8 i + j says where row j of the ith is; each lane gets two neighbours of
-/// the row of its quad, or two rows' elements of that column.
+/// Of matrices of 8 x 8 lane 8 i + j says where row j of the ith is; each lane gets two neighbours
+/// of the row of its quad, or two rows' elements of that column.
 void HostKernel::emitMatrixLoad(nvgpu::LdMatrixOp op) {
   Value result = arrayOf(op.getRes());
   Value place = op.getIndices().front();

@@ -233,10 +233,10 @@ void KernelEmitter::copyAsync(unsigned buffer, Value position, Value memory, Val
   Value count =
       exists ? arith::SelectOp::create(builder, loc, exists, index(elements), index(0)).getResult()
              : Value();
-  nvgpu::DeviceAsyncCopyOp::create(
-      builder, loc, nvgpu::DeviceAsyncTokenType::get(builder.getContext()), memory, target,
-      entry().getArgument(buffer), position, builder.getIndexAttr(elements), count,
-      builder.getUnitAttr());
+  nvgpu::DeviceAsyncCopyOp::create(builder, loc,
+                                   nvgpu::DeviceAsyncTokenType::get(builder.getContext()), memory,
+                                   target, entry().getArgument(buffer), position,
+                                   builder.getIndexAttr(elements), count, builder.getUnitAttr());
 }
 
 void KernelEmitter::waitForCopies() {

@@ -354,7 +354,7 @@ def ConvertMatrixProducts : Pass<"convert-matrix-products"> {
     Of `nvgpu.mma.sync` those of bf16 and f16 with sums in f32, 16 x 8 x 16: what kernels of chains have.
     Upstream's lowering knows no bf16. Of `nvgpu.ldmatrix` four matrices of 16-bit floats, of `nvgpu.device_async_copy`
     16 bytes without a token (waits are `nvvm.cp.async.wait.group`); indices have 32 bits, as `lower-kernels-to-nvvm` says
-    them. Everything else is an error.
+    them. Everything else is an error. Floats are rounded to 16 bits by the instruction that rounds two.
 
     ```mlir
     %0 = nvgpu.ldmatrix %m[%i] {numTiles = 4 : i32, transpose = false} : memref<64xbf16, 3> -> vector<4x2xbf16>

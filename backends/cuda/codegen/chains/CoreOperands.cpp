@@ -72,8 +72,7 @@ void CoreOperands::prepare(Rows &rows) {
   Value row = emitter.rem(lane, kMatrix);
   Value second = emitter.mul(emitter.rem(emitter.div(lane, kMatrix), 2), kMatrix);
   Value third = emitter.mul(emitter.div(lane, 2 * kMatrix), kMatrix);
-  rows.turnedLane =
-      emitter.add(emitter.mul(emitter.add(row, second), rows.pitch()), third);
+  rows.turnedLane = emitter.add(emitter.mul(emitter.add(row, second), rows.pitch()), third);
   rows.lane = emitter.add(emitter.mul(emitter.add(row, third), rows.pitch()), second);
   rows.outer = tile->getOuterPosition(*rows.matrix);
 }
@@ -127,26 +126,25 @@ void CoreOperands::load(const Rows &rows, Value first, Value target) {
       }
       Value inRow = emitter.add(rows.outer, emitter.mul(place, matrix.widthStride));
       Value position =
-          point.exists
-              ? emitter.add(inRow, emitter.mul(point.coordinate, stride))
-              : emitter.add(emitter.add(emitter.add(inRow, emitter.mul(across, stride)),
-                                        emitter.mul(first, stride)),
-                            below * stride);
-      Value to = emitter.add(
-          emitter.add(emitter.add(emitter.mul(across, rows.pitch()), along), target),
-          below * rows.pitch());
+          point.exists ? emitter.add(inRow, emitter.mul(point.coordinate, stride))
+                       : emitter.add(emitter.add(emitter.add(inRow, emitter.mul(across, stride)),
+                                                 emitter.mul(first, stride)),
+                                     below * stride);
+      Value to =
+          emitter.add(emitter.add(emitter.add(emitter.mul(across, rows.pitch()), along), target),
+                      below * rows.pitch());
       if (isAsync)
         return emitter.copyAsync(matrix.buffer, position, rows.memory, to, exists);
       Number loaded = emitter.load(matrix.buffer, position, matrix.element, access, isWhole);
       if (exists)
         loaded = emitter.number(exists).select(
-            loaded, emitter.constant(emitter.builder.getFloatAttr(matrix.element, 0), matrix.element)
-                        .splat(access));
+            loaded,
+            emitter.constant(emitter.builder.getFloatAttr(matrix.element, 0), matrix.element)
+                .splat(access));
       emitter.storeShared(rows.memory, to, loaded);
     };
-    emitter.onlyIf(begin + threads > all
-                       ? emitter.less(emitter.add(emitter.thread(), begin), all)
-                       : Value(),
+    emitter.onlyIf(begin + threads > all ? emitter.less(emitter.add(emitter.thread(), begin), all)
+                                         : Value(),
                    move);
   }
 }
@@ -155,9 +153,9 @@ void CoreOperands::load(const Rows &rows, Value first, Value target) {
 void CoreOperands::load(Value number) {
   for (unsigned i : loaded) {
     const Rows &rows = streamed[i];
-    Value target = plan.stages > 1 ? emitter.mul(emitter.rem(number, plan.stages),
-                                                 rows.size * rows.pitch())
-                                   : emitter.index(0);
+    Value target = plan.stages > 1
+                       ? emitter.mul(emitter.rem(number, plan.stages), rows.size * rows.pitch())
+                       : emitter.index(0);
     load(rows, emitter.mul(number, plan.streamedSize), target);
   }
 }

@@ -8,8 +8,8 @@ namespace mlir::cuda {
 
 /// The matrices that stream by, a tile of them at a time, and those along the own points where they
 /// are too many for registers. Where 16 bytes of them are neighbours, the next tile is on its way
-/// while one is worked on. A row in shared memory has 16 bytes more than its own, so that eight rows
-/// that are read together lie in different banks.
+/// while one is worked on. A row in shared memory has 16 bytes more than its own, so that eight
+/// rows that are read together lie in different banks.
 class CoreOperands {
 public:
   /// Depth of a core's product, and columns that are read together.

@@ -76,12 +76,11 @@ LogicalResult mlir::cuda::makeCopiesOfThreads(gpu::GPUFuncOp kernel, int64_t thr
   Location loc = kernel.getLoc();
   OpBuilder builder = OpBuilder::atBlockBegin(&kernel.getBody().front());
   Value thread = gpu::ThreadIdOp::create(builder, loc, gpu::Dimension::x);
-  auto space =
-      gpu::AddressSpaceAttr::get(builder.getContext(), gpu::AddressSpace::Workgroup);
+  auto space = gpu::AddressSpaceAttr::get(builder.getContext(), gpu::AddressSpace::Workgroup);
   auto remember = [&]() -> Value {
-    return kernel.addWorkgroupAttribution(MemRefType::get({threads}, builder.getIndexType(),
-                                                          MemRefLayoutAttrInterface(), space),
-                                          loc);
+    return kernel.addWorkgroupAttribution(
+        MemRefType::get({threads}, builder.getIndexType(), MemRefLayoutAttrInterface(), space),
+        loc);
   };
   for (Delayed &copy : copies) {
     OpBuilder at(copy.op);
@@ -97,9 +96,9 @@ LogicalResult mlir::cuda::makeCopiesOfThreads(gpu::GPUFuncOp kernel, int64_t thr
     for (Value *each : {&copy.pending, &copy.from, &copy.to, &copy.elements})
       *each = remember();
     memref::StoreOp::create(builder, loc, makeIndex(builder, loc, 0), copy.pending, thread);
-    for (auto [value, memory] : {std::pair(from, copy.from), std::pair(to, copy.to),
-                                 std::pair(elements, copy.elements),
-                                 std::pair(makeIndex(at, loc, 1), copy.pending)})
+    for (auto [value, memory] :
+         {std::pair(from, copy.from), std::pair(to, copy.to), std::pair(elements, copy.elements),
+          std::pair(makeIndex(at, loc, 1), copy.pending)})
       memref::StoreOp::create(at, loc, value, memory, thread);
   }
   for (NVVM::CpAsyncWaitGroupOp wait : waits) {

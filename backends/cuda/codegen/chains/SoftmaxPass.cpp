@@ -18,9 +18,9 @@ static Number getBelow(Number greatest) {
   return (greatest == lowest).select(greatest.constant(0), greatest);
 }
 
-/// Makes the maxima so far what exponentials are taken below, and scales the sums of those that were
-/// taken below the maxima `before`. `carried`: maxima, then sums, of each own point. `scales`: by
-/// sum and own point.
+/// Makes the maxima so far what exponentials are taken below, and scales the sums of those that
+/// were taken below the maxima `before`. `carried`: maxima, then sums, of each own point. `scales`:
+/// by sum and own point.
 LogicalResult ChainKernel::enterMaxima(const Sums &maxima, const Sums &level,
                                        ArrayRef<Number> before, MutableArrayRef<Number> carried,
                                        SmallVectorImpl<Number> &scales) {
@@ -111,14 +111,13 @@ LogicalResult ChainKernel::reduceWithExponentials(Sums &maxima, Sums &level) {
 bool ChainKernel::canFinishWithSoftmax(const Sums &level) {
   Results results = getResults();
   return results.tiles.empty() && !results.panels.empty() &&
-         llvm::all_of(results.panels, [&](Value panel) {
-           return findSoftmaxScale(panel, level).has_value();
-         });
+         llvm::all_of(results.panels,
+                      [&](Value panel) { return findSoftmaxScale(panel, level).has_value(); });
 }
 
 /// One pass for maxima, sums and products: sums of products are scaled as those of exponentials
-/// are, and divided by the latter at last ("FlashAttention-2", 2023). All threads of a row then need
-/// the same maximum at each tile.
+/// are, and divided by the latter at last ("FlashAttention-2", 2023). All threads of a row then
+/// need the same maximum at each tile.
 LogicalResult ChainKernel::finishWithSoftmax(Sums &maxima, Sums &level) {
   Results results = getResults();
   const size_t parts = tile->ownParts, numMaxima = maxima.size() * parts,
@@ -138,14 +137,15 @@ LogicalResult ChainKernel::finishWithSoftmax(Sums &maxima, Sums &level) {
   llvm::append_range(tiles, results.panels);
   SmallVector<ChainProduct *> producers = producersOf(tiles);
   /// The scale of each of the products' sums, of those of softmax sums and own points.
-  auto forSums = [&](llvm::function_ref<void(size_t index, const SoftmaxScale &, size_t part)> body) {
-    size_t index = 0;
-    for (const ChainProduct &product : chain.consumers) {
-      const SoftmaxScale scale = *findSoftmaxScale(product.rows, level);
-      for (int64_t i = 0, end = tile->countSums(product); i < end; ++i)
-        body(index++, scale, tile->getPartOfSum(product, i));
-    }
-  };
+  auto forSums =
+      [&](llvm::function_ref<void(size_t index, const SoftmaxScale &, size_t part)> body) {
+        size_t index = 0;
+        for (const ChainProduct &product : chain.consumers) {
+          const SoftmaxScale scale = *findSoftmaxScale(product.rows, level);
+          for (int64_t i = 0, end = tile->countSums(product); i < end; ++i)
+            body(index++, scale, tile->getPartOfSum(product, i));
+        }
+      };
   // Tiles are not divided.
   auto enterOne = [&] {
     for (PointValues::Sum &sum : level)
