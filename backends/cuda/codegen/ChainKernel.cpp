@@ -289,6 +289,9 @@ LogicalResult ChainKernel::finish() {
 LogicalResult ChainKernel::emit() {
   if (failed(values.findReductions()))
     return failure();
+  for (Sums &level : values.levels)
+    for (PointValues::Sum &sum : level)
+      sum.combiner.useInstruction();
   GroupSet streamed = GroupSet(1) << chain.streamed;
   if (!values.levels.empty() && (values.reduced != streamed || chain.own > chain.streamed))
     return emitter.kernel->emitOpError(

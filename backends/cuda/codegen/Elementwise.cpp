@@ -206,18 +206,13 @@ static std::optional<Number> unary(Operation *op, Number x) {
 
 // ---- two operands -------------------------------------------------------------------------------
 
-/// Of f32 GPUs have an instruction that hands NaNs on.
 static Number maximum(Number x, Number y, bool isUnsigned) {
-  if (x.element().isF32())
-    return x.binaryOp<arith::MaximumFOp>(y);
   if (x.isFloat())
     return ((x > y) | x.isNan()).select(x, y);
   return (isUnsigned ? y.lessUnsigned(x) : y < x).select(x, y);
 }
 
 static Number minimum(Number x, Number y, bool isUnsigned) {
-  if (x.element().isF32())
-    return x.binaryOp<arith::MinimumFOp>(y);
   if (x.isFloat())
     return ((x < y) | x.isNan()).select(x, y);
   return (isUnsigned ? x.lessUnsigned(y) : x < y).select(x, y);
@@ -375,6 +370,8 @@ Type Combiner::getType() const {
 }
 
 Number Combiner::combine(Number a, Number b) const {
+  if (byInstruction && a.element().isF32() && (kind == Kind::Max || kind == Kind::Min))
+    return kind == Kind::Max ? a.binaryOp<arith::MaximumFOp>(b) : a.binaryOp<arith::MinimumFOp>(b);
   switch (kind) {
   case Kind::Add:
     return a + b;
