@@ -42,3 +42,17 @@ func.func @one(%0: tensor<8x4xf32>, %1: tensor<6x4xf32>) -> tensor<6x4xf32> {
   }
   return %k : tensor<6x4xf32>
 }
+
+// What is given twice is one argument.
+// CHECK-LABEL: func.func @twice
+// CHECK: st.kernel "chain" (%[[A:.*]] = %arg0 : tensor<8x4xf32>, %[[B:.*]] = %arg1 : tensor<6x4xf32>) ->
+// CHECK: stablehlo.dot_general %{{.*}}, %[[A]], contracting_dims = [0] x [0]
+func.func @twice(%0: tensor<8x4xf32>, %1: tensor<6x4xf32>) -> tensor<6x4xf32> {
+  %k = st.kernel "chain" (%a = %0 : tensor<8x4xf32>, %b = %1 : tensor<6x4xf32>, %c = %0 : tensor<8x4xf32>) -> tensor<6x4xf32> {
+    %s = stablehlo.dot_general %a, %b, contracting_dims = [1] x [1] : (tensor<8x4xf32>, tensor<6x4xf32>) -> tensor<8x6xf32>
+    %t = stablehlo.tanh %s : tensor<8x6xf32>
+    %d = stablehlo.dot_general %t, %c, contracting_dims = [0] x [0] : (tensor<8x6xf32>, tensor<8x4xf32>) -> tensor<6x4xf32>
+    st.yield %d : tensor<6x4xf32>
+  }
+  return %k : tensor<6x4xf32>
+}

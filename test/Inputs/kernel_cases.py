@@ -52,7 +52,9 @@ def values(types, rng, limits):
 
 
 # cuBLASLt rounds a product in 16 bits and what it adds to it once, the interpreter after each op.
-ROUNDED_ONCE = {("cuda", "shared_bf16"), ("cuda", "gelu_bf16"), ("cuda", "gelu_gradient_f16")}
+ROUNDED_ONCE = {("cuda", "shared_bf16"), ("cuda", "gelu_bf16"), ("cuda", "gelu_gradient_f16"),
+                # Probabilities are rounded before their sum divides them, as flash attention does.
+                ("cuda", "dropout_bf16"), ("cuda", "dropout_f16_ragged")}
 # "cuda-off": what a GPU approximates is as far off as its maker allows.
 BACKENDS = {"dtu": ["st-dtu-run", "--shuffles=3"], "cuda": ["st-cuda-host-run"],
             "cuda-off": ["st-cuda-host-run", f"--approximation-error={2.0 ** -22}"]}
@@ -630,6 +632,41 @@ def attention(batch, heads, rows, columns, width, kept=False, turned=False, row_
     st.yield %o{", %p, %z" if kept else ""} : {", ".join(f"tensor<{t}>" for t in results)}"""), inputs
 
 
+def attention_dropout(batch, heads, rows, columns, width, element="f32", low="0xFF800000", squared=False):
+    """Attention as models have it: scores are rounded to their type, the softmax is of f32, some probabilities are dropped
+    and the others grow; maxima and sums of rows are results. `low`: what maxima start from. `squared`: products read
+    what a later maximum does not scale."""
+    b, h, r, c, w, t = batch, heads, rows, columns, width, element
+    query, matrix, space = f"{b}x{r}x{h}x{w}x{t}", f"{b}x{c}x{h}x{w}x{t}", f"{b}x{h}x{r}x{c}"
+    row, out = f"{b}x{h}x{r}xf32", f"{b}x{h}x{r}x{w}x{t}"
+    inputs = [query, matrix, matrix, f"{space}xi1", f"{b}x{c}xf32"]
+    probabilities = f"%p = stablehlo.multiply %e, %e : tensor<{space}xf32>" if squared else f"""
+    %one = stablehlo.constant dense<1.0> : tensor<{row}>
+    %i = stablehlo.divide %one, %z : tensor<{row}>
+    %ib = stablehlo.broadcast_in_dim %i, dims = [0, 1, 2] : (tensor<{row}>) -> tensor<{space}xf32>
+    %p = stablehlo.multiply %e, %ib : tensor<{space}xf32>"""
+    return kernel("chain", inputs, [out, row, row], f"""
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %low = stablehlo.constant dense<{low}> : tensor<f32>
+    %s = stablehlo.dot_general %a0, %a1, batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : (tensor<{query}>, tensor<{matrix}>) -> tensor<{space}x{t}>
+    %sf = stablehlo.convert %s : (tensor<{space}x{t}>) -> tensor<{space}xf32>
+    %k = stablehlo.broadcast_in_dim %a4, dims = [0, 3] : (tensor<{b}x{c}xf32>) -> tensor<{space}xf32>
+    %x = stablehlo.add %sf, %k : tensor<{space}xf32>
+    %m = stablehlo.reduce(%x init: %low) applies stablehlo.maximum across dimensions = [3] : (tensor<{space}xf32>, tensor<f32>) -> tensor<{row}>
+    %mb = stablehlo.broadcast_in_dim %m, dims = [0, 1, 2] : (tensor<{row}>) -> tensor<{space}xf32>
+    %d = stablehlo.subtract %x, %mb : tensor<{space}xf32>
+    %e = stablehlo.exponential %d : tensor<{space}xf32>
+    %z = stablehlo.reduce(%e init: %zero) applies stablehlo.add across dimensions = [3] : (tensor<{space}xf32>, tensor<f32>) -> tensor<{row}>
+    {probabilities}
+    %g = stablehlo.constant dense<1.25> : tensor<{space}xf32>
+    %zb = stablehlo.constant dense<0.0> : tensor<{space}xf32>
+    %grown = stablehlo.multiply %p, %g : tensor<{space}xf32>
+    %kept = stablehlo.select %a3, %grown, %zb : tensor<{space}xi1>, tensor<{space}xf32>
+    %pt = stablehlo.convert %kept : (tensor<{space}xf32>) -> tensor<{space}x{t}>
+    %o = stablehlo.dot_general %pt, %a2, batching_dims = [0, 1] x [0, 2], contracting_dims = [3] x [1] : (tensor<{space}x{t}>, tensor<{matrix}>) -> tensor<{out}>
+    st.yield %o, %m, %z : tensor<{out}>, tensor<{row}>, tensor<{row}>"""), inputs, {i: (-1, 2) for i in range(3)}
+
+
 def attention_gradient(batch, rows, columns, width):
     """Two products make rows, two read them, and one result is of rows."""
     b, r, c, w = batch, rows, columns, width
@@ -713,6 +750,11 @@ CHAINS = {
     "long": lambda: attention(1, 2, 150, 700, 64),
     "kept": lambda: attention(2, 2, 50, 40, 16, kept=True),
     "turned": lambda: attention(2, 2, 50, 45, 16, turned=True),
+    "dropout": lambda: attention_dropout(2, 2, 50, 150, 16),
+    "dropout_low": lambda: attention_dropout(2, 1, 70, 130, 12, low="4.0"),
+    "dropout_squared": lambda: attention_dropout(1, 2, 40, 130, 16, squared=True),
+    "dropout_bf16": lambda: attention_dropout(2, 2, 130, 150, 64, element="bf16"),
+    "dropout_f16_ragged": lambda: attention_dropout(2, 2, 37, 150, 24, element="f16"),
     "no_reduction": lambda: attention(2, 2, 70, 90, 12, row_reductions=False),
     "gradient": lambda: attention_gradient(3, 50, 70, 16),
     "gradient_long": lambda: attention_gradient(2, 200, 384, 64),

@@ -1,65 +1,23 @@
 // Kernels of kind "chain": products that make rows, work on these, products that read them.
 //
-// A block takes 64 points along its own loop; along the other loop everything streams by, 64 points
-// at a time. Of such a tile of 64 x 64 each of 256 threads has 16 points in registers
-// (ChainTile.h): what products give, then all that is made of them point by point. Reductions run
-// along what streams by. Each that depends on another one has a pass of its own over all tiles,
-// which computes the products again, so nothing is ever kept of a tile. In the last pass values of
-// tiles are stored, and what products read goes through shared memory, where sums of 64 x width
-// points stay in registers from tile to tile.
+// A block takes 64 points along its own loop; along the other loop everything streams by, up to 64
+// points at a time. Of such a tile each thread has some points in registers (ChainTile.h): what
+// products give, then all that is made of them point by point. Reductions run along what streams
+// by. Each that depends on another one has a pass of its own over all tiles, which computes the
+// products again, so nothing is ever kept of a tile; a softmax has its maxima and sums in one pass,
+// and where only products read it the last pass finds them (chains/SoftmaxPass.cpp). In the last
+// pass values of tiles are stored, and products read them, whose sums of 64 x width points stay in
+// registers from tile to tile.
 //
 // Rows are the block's own loop, and their columns stream by; for products that contract the rows
 // it is the other way around.
+#include "backends/cuda/codegen/chains/ChainKernel.h"
 #include "backends/cuda/codegen/CausalChain.h"
-#include "backends/cuda/codegen/ChainTile.h"
+#include "backends/cuda/codegen/chains/Homogeneity.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
 using mlir::st::GroupSet;
-
-namespace {
-class ChainKernel {
-public:
-  ChainKernel(KernelEmitter &emitter, Chain &chain)
-      : emitter(emitter), chain(chain), values(emitter, chain.body(), chain.space) {}
-
-  LogicalResult emit();
-
-private:
-  using Point = ChainTile::Point;
-  using Numbers = ChainTile::Numbers;
-  using AtTile = llvm::function_ref<LogicalResult(Value first, SmallVectorImpl<Number> &carried)>;
-  /// `own` and `point`: numbers among this thread's own points and points of a tile.
-  using AtPoint = llvm::function_ref<LogicalResult(int64_t own, int64_t point, Value exists)>;
-
-  KernelEmitter &emitter;
-  Chain &chain;
-  PointValues values;
-  std::unique_ptr<ChainTile> tile;
-  SmallVector<Point> own;    ///< of this thread
-  Value firstTile, endTiles; ///< of those that stream by
-  SmallVector<PointValues::Known> ofOwn;
-
-  void enterOwn(int64_t part);
-  void leaveOwn(int64_t part);
-
-  /// What products make at this thread's points of a tile.
-  using Made = SmallVector<std::pair<Value, Numbers>>;
-  using Sums = SmallVector<PointValues::Sum>;
-
-  LogicalResult prepare(ArrayRef<Value> needed);
-  SmallVector<ChainProduct *> producersOf(ArrayRef<Value> needed);
-  FailureOr<Numbers> forTiles(Numbers carried, AtTile body);
-  Made multiply(Value first, ArrayRef<ChainProduct *> producers);
-  LogicalResult forPoints(Value first, const Made &made, AtPoint body);
-  LogicalResult accumulate(Value first, const Made &made, const Sums &level,
-                           MutableArrayRef<Number> totals);
-  LogicalResult finishSum(PointValues::Sum &sum, ArrayRef<Number> totals);
-  LogicalResult reduce(Sums &level);
-  LogicalResult reduceWithExponentials(Sums &maxima, Sums &level);
-  LogicalResult finish();
-};
-} // namespace
 
 // ---- points -------------------------------------------------------------------------------------
 
@@ -103,25 +61,30 @@ SmallVector<ChainProduct *> ChainKernel::producersOf(ArrayRef<Value> needed) {
   return found;
 }
 
-FailureOr<ChainKernel::Numbers> ChainKernel::forTiles(Numbers carried, AtTile body) {
+FailureOr<ChainKernel::Numbers>
+ChainKernel::forTiles(Numbers carried, ArrayRef<ChainProduct *> products, AtTile body) {
   LogicalResult result = success();
+  tile->beginPass(products, firstTile, endTiles);
   carried = emitter.loop(firstTile, endTiles, 1, carried, [&](Value i, ArrayRef<Number> before) {
     Numbers next(before);
+    tile->enterTile(i);
     if (succeeded(result))
-      result = body(emitter.mul(i, ChainTile::kSize), next);
+      result = body(emitter.mul(i, tile->shape.streamedSize), next);
     return next;
   });
   return failed(result) ? FailureOr<Numbers>(failure()) : carried;
 }
 
-/// Rounded to the products' types.
+/// Rounded to the products' types, two neighbours by one instruction.
 ChainKernel::Made ChainKernel::multiply(Value first, ArrayRef<ChainProduct *> producers) {
   Made made;
   for (const ChainProduct *product : producers) {
     Numbers numbers = tile->multiply(*product, first);
     Type type = getComputeType(getElementTypeOrSelf(product->rows.getType()));
-    for (Number &number : numbers)
-      number = number.toFloat(type);
+    for (size_t i = 0; i + 1 < numbers.size() && !type.isF32(); i += 2) {
+      Number pair = joinElements(ArrayRef(numbers).slice(i, 2)).toFloat(type);
+      llvm::copy(elementsOf(pair), numbers.begin() + i);
+    }
     made.push_back({product->rows, std::move(numbers)});
   }
   return made;
@@ -188,9 +151,10 @@ LogicalResult ChainKernel::reduce(Sums &level) {
   if (failed(prepare(needed)))
     return failure();
   SmallVector<ChainProduct *> producers = producersOf(needed);
-  FailureOr<Numbers> sums = forTiles(totals, [&](Value first, SmallVectorImpl<Number> &carried) {
-    return accumulate(first, multiply(first, producers), level, carried);
-  });
+  FailureOr<Numbers> sums =
+      forTiles(totals, producers, [&](Value first, SmallVectorImpl<Number> &carried) {
+        return accumulate(first, multiply(first, producers), level, carried);
+      });
   if (failed(sums))
     return failure();
   for (auto [i, sum] : llvm::enumerate(level))
@@ -199,174 +163,80 @@ LogicalResult ChainKernel::reduce(Sums &level) {
   return success();
 }
 
-/// Of a sum of exp(x - the maximum of x), as softmax has it, the number of that maximum among
-/// others.
-static std::optional<size_t> findMaximum(const PointValues::Sum &sum,
-                                         ArrayRef<PointValues::Sum> maxima) {
-  stablehlo::ReduceOp reduce = sum.op;
-  auto exponential = reduce.getInputs()[0].getDefiningOp<stablehlo::ExpOp>();
-  auto difference =
-      exponential ? exponential.getOperand().getDefiningOp<stablehlo::SubtractOp>() : nullptr;
-  if (!difference || !getElementTypeOrSelf(difference.getType()).isF32() ||
-      !isa<stablehlo::AddOp>(reduce.getBody().front().front()))
-    return std::nullopt;
-  Value subtracted = difference.getRhs();
-  while (isa_and_nonnull<stablehlo::BroadcastInDimOp, stablehlo::ReshapeOp>(
-      subtracted.getDefiningOp()))
-    subtracted = subtracted.getDefiningOp()->getOperand(0);
-  for (auto [i, maximum] : llvm::enumerate(maxima)) {
-    stablehlo::ReduceOp other = maximum.op;
-    if (other.getResult(0) == subtracted && other.getInputs()[0] == difference.getLhs() &&
-        isa<stablehlo::MaxOp>(other.getBody().front().front()))
-      return i;
-  }
-  return std::nullopt;
-}
+// ---- the last pass ------------------------------------------------------------------------------
 
-/// Sums of exponentials in the pass that finds the maxima: each thread adds up what lies below the
-/// greatest that it has seen, and scales its sum when it sees a greater one (Milakov and
-/// Gimelshein, "Online normalizer calculation for softmax", 2018).
-LogicalResult ChainKernel::reduceWithExponentials(Sums &maxima, Sums &level) {
-  const size_t parts = tile->ownParts;
-  SmallVector<Value> needed;
-  Numbers totals;
-  for (Sums *sums : {&maxima, &level})
-    for (PointValues::Sum &sum : *sums) {
-      if (sums == &maxima)
-        needed.push_back(sum.op.getInputs()[0]);
-      totals.append(parts, values.identityOf(sum));
-    }
-  if (failed(prepare(needed)))
-    return failure();
-  auto exponential = [&](PointValues::Sum &sum, Number x) {
-    return emitElementwise(sum.op.getInputs()[0].getDefiningOp(), x);
-  };
-  SmallVector<ChainProduct *> producers = producersOf(needed);
-  auto atTile = [&](Value first, SmallVectorImpl<Number> &carried) -> LogicalResult {
-    Made made = multiply(first, producers);
-    Numbers before(carried.begin(), carried.end());
-    MutableArrayRef<Number> all(carried);
-    if (failed(accumulate(first, made, maxima, all.take_front(maxima.size() * parts))))
-      return failure();
-    SmallVector<PointValues::Known> known = ofOwn;
-    for (auto [i, sum] : llvm::enumerate(level)) {
-      const size_t maximum = *findMaximum(sum, maxima);
-      for (size_t part = 0; part < parts; ++part) {
-        // Nothing is below an infinite one but itself.
-        Number greatest = carried[maximum * parts + part];
-        Number lowest = greatest.extreme(/*largest=*/false, /*isUnsigned=*/false);
-        Number below = (greatest == lowest).select(greatest.constant(0), greatest);
-        FailureOr<Number> scale = exponential(sum, before[maximum * parts + part] - below);
-        if (failed(scale))
-          return failure();
-        Number &total = carried[(maxima.size() + i) * parts + part];
-        total = total * *scale;
-        ofOwn[part][maxima[maximum].op.getResult(0)] = below.value;
-      }
-    }
-    LogicalResult result = accumulate(first, made, level, all.drop_front(maxima.size() * parts));
-    ofOwn = known;
-    return result;
-  };
-  FailureOr<Numbers> sums = forTiles(totals, atTile);
-  if (failed(sums))
-    return failure();
-  auto ofSum = [&](size_t i) { return MutableArrayRef(*sums).slice(i * parts, parts); };
-  for (auto [i, maximum] : llvm::enumerate(maxima))
-    if (failed(finishSum(maximum, ofSum(i))))
-      return failure();
-  for (auto [i, sum] : llvm::enumerate(level)) {
-    const size_t maximum = *findMaximum(sum, maxima);
-    for (size_t part = 0; part < parts; ++part) {
-      Number greatest = emitter.number(ofOwn[part].lookup(maxima[maximum].op.getResult(0)));
-      FailureOr<Number> scale = exponential(sum, ofSum(maximum)[part] - greatest);
-      if (failed(scale))
-        return failure();
-      Number &total = ofSum(maxima.size() + i)[part];
-      total = total * *scale;
-    }
-    if (failed(finishSum(sum, ofSum(maxima.size() + i))))
-      return failure();
-  }
-  return success();
-}
-
-/// The last pass: results.
-LogicalResult ChainKernel::finish() {
+ChainKernel::Results ChainKernel::getResults() {
+  Results results;
   Operation *yield = chain.body().getTerminator();
-  SmallVector<std::pair<Value, unsigned>> stored; // with their buffers
-  SmallVector<Value> needed, tiles, panels;
   for (auto [value, result] : llvm::zip(yield->getOperands(), chain.stored)) {
-    stored.push_back({value, emitter.getResultBuffer(result)});
-    needed.push_back(value);
+    results.stored.push_back({value, emitter.getResultBuffer(result)});
     if (!values.isOfRow(value))
-      tiles.push_back(value);
+      results.tiles.push_back(value);
   }
   Number zero = emitter.constant(emitter.builder.getF32FloatAttr(0), emitter.builder.getF32Type());
-  Numbers sums;
   for (ChainProduct &product : chain.consumers) {
-    if (!llvm::is_contained(panels, product.rows))
-      panels.push_back(product.rows);
-    sums.append(tile->countSums(product), zero);
+    if (!llvm::is_contained(results.panels, product.rows))
+      results.panels.push_back(product.rows);
+    results.sums.append(tile->countSums(product), zero);
   }
-  llvm::append_range(needed, panels);
-  llvm::append_range(tiles, panels);
-  if (failed(prepare(needed)))
+  return results;
+}
+
+/// What products read at the current point: zero where there is none. A value that is rounded to
+/// the type in which all threads are shown it is not rounded before.
+FailureOr<Number> ChainKernel::getPanel(Value panel, Value exists) {
+  auto round = panel.getDefiningOp<stablehlo::ConvertOp>();
+  if (round && getElementTypeOrSelf(round.getOperand().getType()).isF32() &&
+      getElementTypeOrSelf(panel.getType()) == tile->getPanelType())
+    panel = round.getOperand();
+  FailureOr<Number> number = values.get(panel);
+  if (failed(number))
     return failure();
-  GroupSet all = (GroupSet(1) << chain.space.getNumGroups()) - 1;
-  SmallVector<ChainProduct *> producers = producersOf(tiles);
-  auto makeTile = [&](Value first, SmallVectorImpl<Number> &carried) -> LogicalResult {
-    SmallVector<Numbers> read(panels.size(), Numbers(tile->ownParts * tile->streamedParts, zero));
-    auto atPoint = [&](int64_t part, int64_t point, Value streamedExists) -> LogicalResult {
-      Value exists = emitter.both(own[part].exists, streamedExists);
-      for (auto [value, buffer] : stored)
-        if (!values.isOfRow(value) && failed(values.store(value, buffer, all, exists)))
-          return failure();
-      for (auto [panel, numbers] : llvm::zip_equal(panels, read)) {
-        FailureOr<Number> number = values.get(panel);
-        if (failed(number))
-          return failure();
-        numbers[point] = number->toFloat(emitter.builder.getF32Type());
-        if (streamedExists)
-          numbers[point] = emitter.number(streamedExists).select(numbers[point], zero);
-      }
-      return success();
-    };
-    if (failed(forPoints(first, multiply(first, producers), atPoint)))
-      return failure();
-    for (auto [value, numbers] : llvm::zip_equal(panels, read)) {
-      tile->publish(numbers);
-      emitter.barrier();
-      size_t next = 0;
-      for (const ChainProduct &product : chain.consumers) {
-        size_t count = tile->countSums(product);
-        if (product.rows == value) {
-          Numbers added = tile->add(product, first, ArrayRef(carried).slice(next, count));
-          llvm::copy(added, carried.begin() + next);
-        }
-        next += count;
-      }
-    }
-    return success();
-  };
-  if (!tiles.empty()) {
-    FailureOr<Numbers> made = forTiles(sums, makeTile);
-    if (failed(made))
-      return failure();
+  Number wide = number->toFloat(emitter.builder.getF32Type());
+  return exists ? emitter.number(exists).select(wide, wide.constant(0)) : wide;
+}
+
+/// All products of the last pass.
+SmallVector<ChainProduct *> ChainKernel::withConsumers(ArrayRef<ChainProduct *> producers) {
+  SmallVector<ChainProduct *> products(producers);
+  for (ChainProduct &product : chain.consumers)
+    products.push_back(&product);
+  return products;
+}
+
+/// Adds a tile to the products' sums.
+void ChainKernel::addProducts(Value first, const Results &results, ArrayRef<Numbers> panels,
+                              MutableArrayRef<Number> sums) {
+  for (auto [value, numbers] : llvm::zip_equal(results.panels, panels)) {
+    tile->publish(numbers);
     size_t next = 0;
     for (const ChainProduct &product : chain.consumers) {
-      size_t count = tile->countSums(product);
-      tile->store(product, ArrayRef(*made).slice(next, count));
+      const size_t count = tile->countSums(product);
+      MutableArrayRef<Number> own = sums.slice(next, count);
+      if (product.rows == value)
+        llvm::copy(tile->add(product, first, own), own.begin());
       next += count;
     }
   }
-  // Results of rows alone: the first of the threads that share one.
-  GroupSet rows = all & ~(GroupSet(1) << chain.streamed);
+}
+
+void ChainKernel::storeProducts(ArrayRef<Number> sums) {
+  for (const ChainProduct &product : chain.consumers) {
+    const size_t count = tile->countSums(product);
+    tile->store(product, sums.take_front(count));
+    sums = sums.drop_front(count);
+  }
+}
+
+/// Results of rows alone: the first of the threads that share one.
+LogicalResult ChainKernel::storeRows(const Results &results) {
+  GroupSet rows = (GroupSet(1) << chain.space.getNumGroups()) - 1;
+  rows &= ~(GroupSet(1) << chain.streamed);
   for (int64_t part = 0; part < tile->ownParts; ++part) {
     enterOwn(part);
     Value condition =
         emitter.both(own[part].exists, emitter.isZero(tile->getStreamedPlace(emitter.index(0), 0)));
-    for (auto [value, buffer] : stored)
+    for (auto [value, buffer] : results.stored)
       if (values.isOfRow(value) && failed(values.store(value, buffer, rows, condition)))
         return failure();
     leaveOwn(part);
@@ -374,20 +244,54 @@ LogicalResult ChainKernel::finish() {
   return success();
 }
 
-/// While one block waits at a barrier another works. What gradients keep in registers leaves room
-/// for one block; what attention itself does leaves room for two where its heads are not large.
-static int64_t countTogether(const Chain &chain) {
-  constexpr int64_t kMostWidth = 64;
-  auto isNarrow = [](const ChainProduct &product) { return product.width <= kMostWidth; };
-  return chain.producers.size() == 1 && chain.consumers.size() == 1 &&
-                 isNarrow(chain.producers.front()) && isNarrow(chain.consumers.front())
-             ? 2
-             : 1;
+LogicalResult ChainKernel::finish() {
+  Results results = getResults();
+  SmallVector<Value> needed, tiles(results.tiles);
+  for (auto [value, buffer] : results.stored)
+    needed.push_back(value);
+  llvm::append_range(needed, results.panels);
+  llvm::append_range(tiles, results.panels);
+  if (failed(prepare(needed)))
+    return failure();
+  GroupSet all = (GroupSet(1) << chain.space.getNumGroups()) - 1;
+  SmallVector<ChainProduct *> producers = producersOf(tiles);
+  auto makeTile = [&](Value first, SmallVectorImpl<Number> &carried) -> LogicalResult {
+    SmallVector<Numbers> panels(results.panels.size());
+    for (Numbers &panel : panels)
+      panel.assign(tile->ownParts * tile->streamedParts, emitter.number(first));
+    auto atPoint = [&](int64_t part, int64_t point, Value streamedExists) -> LogicalResult {
+      Value exists = emitter.both(own[part].exists, streamedExists);
+      for (auto [value, buffer] : results.stored)
+        if (!values.isOfRow(value) && failed(values.store(value, buffer, all, exists)))
+          return failure();
+      for (auto [panel, numbers] : llvm::zip_equal(results.panels, panels)) {
+        FailureOr<Number> number = getPanel(panel, streamedExists);
+        if (failed(number))
+          return failure();
+        numbers[point] = *number;
+      }
+      return success();
+    };
+    if (failed(forPoints(first, multiply(first, producers), atPoint)))
+      return failure();
+    addProducts(first, results, panels, carried);
+    return success();
+  };
+  if (!tiles.empty()) {
+    FailureOr<Numbers> made = forTiles(results.sums, withConsumers(producers), makeTile);
+    if (failed(made))
+      return failure();
+    storeProducts(*made);
+  }
+  return storeRows(results);
 }
 
 LogicalResult ChainKernel::emit() {
   if (failed(values.findReductions()))
     return failure();
+  for (Sums &level : values.levels)
+    for (PointValues::Sum &sum : level)
+      sum.combiner.useInstruction();
   GroupSet streamed = GroupSet(1) << chain.streamed;
   if (!values.levels.empty() && (values.reduced != streamed || chain.own > chain.streamed))
     return emitter.kernel->emitOpError(
@@ -404,34 +308,42 @@ LogicalResult ChainKernel::emit() {
   values.setPosition(outer, emitter.div(emitter.block(), tiles));
   Value firstOwn = emitter.mul(emitter.rem(emitter.block(), tiles), ChainTile::kSize);
   tile = ChainTile::create(emitter, chain, values, firstOwn);
-  int64_t streamedTiles = llvm::divideCeil(chain.space.getSize(chain.streamed), ChainTile::kSize);
+  const int64_t streamedSize = tile->shape.streamedSize, perOwn = ChainTile::kSize / streamedSize;
+  int64_t streamedTiles = llvm::divideCeil(chain.space.getSize(chain.streamed), streamedSize);
   firstTile = emitter.index(0);
   endTiles = emitter.index(streamedTiles);
   // Of rows that stream by those from the diagonal on, of columns those up to it.
   if (isCausal(chain, values)) {
     Value diagonal = emitter.rem(emitter.block(), tiles);
     if (chain.own < chain.streamed)
-      endTiles = emitter.min(emitter.add(diagonal, 1), streamedTiles);
+      endTiles = emitter.min(emitter.mul(emitter.add(diagonal, 1), perOwn), streamedTiles);
     else
-      firstTile = diagonal;
+      firstTile = emitter.mul(diagonal, perOwn);
   }
   for (int64_t part = 0; part < tile->ownParts; ++part)
     own.push_back(tile->makePoint(tile->getOwnPlace(firstOwn, part), chain.own));
   ofOwn.resize(tile->ownParts);
   tile->begin();
+  bool isFinished = false;
   for (size_t i = 0; i < values.levels.size(); ++i) {
     Sums &level = values.levels[i];
     Sums *next = i + 1 < values.levels.size() ? &values.levels[i + 1] : nullptr;
     bool isSoftmax = next && llvm::all_of(*next, [&](const PointValues::Sum &sum) {
                        return findMaximum(sum, level).has_value();
                      });
-    if (failed(isSoftmax ? reduceWithExponentials(level, *next) : reduce(level)))
+    const bool isLast = i + 1 + isSoftmax == values.levels.size();
+    if (isSoftmax && isLast && canFinishWithSoftmax(*next)) {
+      if (failed(finishWithSoftmax(level, *next)))
+        return failure();
+      isFinished = true;
+    } else if (failed(isSoftmax ? reduceWithExponentials(level, *next) : reduce(level))) {
       return failure();
+    }
     i += isSoftmax;
   }
-  if (failed(finish()))
+  if (!isFinished && failed(finish()))
     return failure();
-  emitter.finish({blocks, ChainTile::kThreads, countTogether(chain)});
+  emitter.finish({blocks, tile->shape.threads, tile->shape.together});
   return success();
 }
 

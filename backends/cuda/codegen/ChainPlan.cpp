@@ -150,9 +150,11 @@ void ChainAnalysis::cloneRows() {
   mlir::st::YieldOp::create(builder, loc, llvm::map_to_vector(yielded, [&](Value value) {
                               return mapping.lookup(value);
                             }));
-  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(rows->without_terminator())))
-    if (op.use_empty())
-      op.erase();
+  // A reverse iterator does not outlive the op that it has passed.
+  auto ops = llvm::map_to_vector(rows->without_terminator(), [](Operation &op) { return &op; });
+  for (Operation *op : llvm::reverse(ops))
+    if (op->use_empty())
+      op->erase();
 }
 
 // ---- products -----------------------------------------------------------------------------------

@@ -16,6 +16,11 @@ struct ChainMatrix {
   Type element;
   SmallVector<int64_t> strides; ///< by group, in elements
   int64_t widthStride = 1;
+
+  bool operator==(const ChainMatrix &other) const {
+    return buffer == other.buffer && element == other.element && strides == other.strides &&
+           widthStride == other.widthStride;
+  }
 };
 
 struct ChainProduct {

@@ -7,6 +7,7 @@ using namespace mlir::cuda;
 
 /// Threads along a side of a tile, and points of a thread along it.
 static constexpr int64_t kSide = 16, kPart = ChainTile::kSize / kSide;
+static constexpr int64_t kThreads = kSide * kSide;
 /// Depth of a slice of a product's operands.
 static constexpr int64_t kSlice = 16;
 /// Elements of a row in shared memory, so that neither side meets a bank twice.
@@ -22,6 +23,9 @@ public:
   Numbers multiply(const ChainProduct &product, Value first) override;
   void publish(ArrayRef<Number> points) override;
   Numbers add(const ChainProduct &product, Value first, ArrayRef<Number> sums) override;
+  int64_t getPartOfSum(const ChainProduct &product, int64_t index) const override {
+    return index / (getColumns(product) / kSide);
+  }
   void store(const ChainProduct &product, ArrayRef<Number> sums) override;
   Number combine(const Combiner &combiner, Number number, int64_t part) override;
 
@@ -44,7 +48,7 @@ std::unique_ptr<ChainTile> ChainTile::create(KernelEmitter &emitter, const Chain
 
 ChainTile::Point ChainTile::makePoint(Value coordinate, unsigned group) {
   int64_t size = chain.space.getSize(group);
-  if (size % kSize == 0)
+  if (size % (group == chain.streamed ? shape.streamedSize : kSize) == 0)
     return {coordinate, {}};
   return {emitter.min(coordinate, size - 1), emitter.less(coordinate, size)};
 }
@@ -66,7 +70,7 @@ std::unique_ptr<ChainTile> ChainTile::createPlain(KernelEmitter &emitter, const 
 
 PlainTile::PlainTile(KernelEmitter &emitter, const Chain &chain, const PointValues &values,
                      Value firstOwn)
-    : ChainTile(emitter, chain, values, firstOwn, kPart, kPart) {
+    : ChainTile(emitter, chain, values, firstOwn, {kThreads, kPart, kPart, kSize}) {
   slow = emitter.div(emitter.thread(), kSide);
   fast = emitter.rem(emitter.thread(), kSide);
   // The columns of rows are neighbours in memory.

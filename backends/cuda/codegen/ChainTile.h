@@ -8,15 +8,22 @@
 
 namespace mlir::cuda {
 
-/// A tile has 64 points along the block's own loop and 64 of what streams by. Each thread has some
-/// points along either loop, and all of what these make: its points of the tile, one own point
+/// A tile has 64 points along the block's own loop and up to 64 of what streams by. Each thread has
+/// some points along either loop, and all of what these make: its points of the tile, one own point
 /// after the other. A product is made of operands that come through memory of the block.
 class ChainTile {
 public:
   using Numbers = SmallVector<Number>;
 
-  /// Points of a tile along either loop, and threads of a block.
-  static constexpr int64_t kSize = 64, kThreads = 256;
+  /// Points of a tile along the block's own loop, and most of them along what streams by.
+  static constexpr int64_t kSize = 64;
+
+  /// How a block works on a tile.
+  struct Shape {
+    int64_t threads, ownParts, streamedParts; ///< of a thread
+    int64_t streamedSize;                     ///< a divisor of kSize
+    int64_t together = 1;                     ///< blocks that share a multiprocessor
+  };
 
   /// With tensor cores where all that products read is of one 16-bit type. `firstOwn`: the block's
   /// first point.
@@ -29,6 +36,10 @@ public:
     Value coordinate, exists; ///< null: always
   };
   Point makePoint(Value coordinate, unsigned group);
+  /// Where a matrix begins at the coordinates of the outer loops.
+  Value getOuterPosition(const ChainMatrix &matrix);
+
+  const Shape shape;
 
   /// How many points a thread has along either loop, and where: `first` is where the tile begins.
   /// The constant of a part is added last, so that what is the same of several parts' coordinates
@@ -43,17 +54,27 @@ public:
 
   /// Code ahead of all tiles. The coordinates of outer loops are known.
   virtual void begin() {}
+  /// A pass over tiles `begin` to `end`, numbers of tiles, with the products that it computes.
+  virtual void beginPass(ArrayRef<ChainProduct *> products, Value begin, Value end) {
+    (void)products, (void)begin, (void)end;
+  }
+  /// Ahead of what a pass does with a tile: what it reads is there.
+  virtual void enterTile(Value tile) { (void)tile; }
   /// A product that makes rows, in f32 at this thread's points of the tile that begins at `first`.
   virtual Numbers multiply(const ChainProduct &product, Value first) = 0;
   /// Shows all threads what a product reads: this thread's points, in f32, zeros where there are
   /// none.
   virtual void publish(ArrayRef<Number> points) = 0;
+  /// To which these are rounded.
+  virtual Type getPanelType() { return f32(); }
   /// The sums of a product that reads rows, with what the tile adds that was published.
   virtual Numbers add(const ChainProduct &product, Value first, ArrayRef<Number> sums) = 0;
   /// How many of these a thread has.
   int64_t countSums(const ChainProduct &product) const {
-    return kSize * getColumns(product) / kThreads;
+    return kSize * getColumns(product) / shape.threads;
   }
+  /// The own point of the `index`th.
+  virtual int64_t getPartOfSum(const ChainProduct &product, int64_t index) const = 0;
   /// Puts them in their places.
   virtual void store(const ChainProduct &product, ArrayRef<Number> sums) = 0;
   /// Of a number for one of its own points: all of the threads' that have this point, combined.
@@ -61,13 +82,13 @@ public:
 
 protected:
   ChainTile(KernelEmitter &emitter, const Chain &chain, const PointValues &values, Value firstOwn,
-            int64_t ownParts, int64_t streamedParts)
-      : ownParts(ownParts), streamedParts(streamedParts), emitter(emitter), chain(chain),
-        values(values), firstOwn(firstOwn) {}
+            Shape shape)
+      : shape(shape), ownParts(shape.ownParts), streamedParts(shape.streamedParts),
+        emitter(emitter), chain(chain), values(values), firstOwn(firstOwn) {}
 
   static std::unique_ptr<ChainTile> createPlain(KernelEmitter &emitter, const Chain &chain,
                                                 const PointValues &values, Value firstOwn);
-  /// Null where the types are none for tensor cores.
+  /// Null where the types are none for tensor cores, or operands are too many for shared memory.
   static std::unique_ptr<ChainTile> createCores(KernelEmitter &emitter, const Chain &chain,
                                                 const PointValues &values, Value firstOwn);
 
@@ -82,9 +103,6 @@ protected:
   Type f32() { return emitter.builder.getF32Type(); }
   int64_t getOwnSize() const { return chain.space.getSize(chain.own); }
   int64_t getStreamedSize() const { return chain.space.getSize(chain.streamed); }
-  /// Where a matrix begins at the coordinates of the outer loops.
-  Value getOuterPosition(const ChainMatrix &matrix);
-
   KernelEmitter &emitter;
   const Chain &chain;
   const PointValues &values;

@@ -1,73 +1,57 @@
-// Tiles with tensor cores. Of eight warps each makes 16 own points of half the streamed ones, as
-// m16n8k16 of nvgpu.mma.sync leaves them: a quad of four lanes has two rows eight apart, and of
-// each eight columns a lane has two neighbours. These are the points that a thread works on, so
-// that what a product makes is never moved. Operands come through shared memory, in 16 bits.
+// Tiles with tensor cores. Each of four warps makes 16 own points of all streamed ones, as m16n8k16
+// of nvgpu.mma.sync leaves them: a quad of four lanes has two rows eight apart, and of each eight
+// columns a lane has two neighbours. These are the points that a thread works on, and what they
+// become is the first operand of the products that read it, so that nothing of a tile is ever
+// moved. Second operands come through shared memory (chains/CoreOperands.h).
 #include "backends/cuda/codegen/ChainTile.h"
+#include "backends/cuda/codegen/chains/CoreOperands.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
 
 /// Rows, columns and depth of a product of a warp's core, and how many numbers each lane has.
-static constexpr int64_t kRows = 16, kColumns = 8, kDepth = 16, kNumbers = 4;
-static constexpr int64_t kWarp = 32, kQuad = 4;
-/// Warps along the own points of a tile, and cores of a warp along the streamed ones.
-static constexpr int64_t kWarpsAlong = ChainTile::kSize / kRows;
-static constexpr int64_t kCores = ChainTile::kSize / 2 / kColumns;
-/// Most depth of an operand that comes at once.
-static constexpr int64_t kSlice = 64;
-/// Elements of an access, and what a row in shared memory has beyond its own, so that a quad's rows
-/// lie in different banks.
-static constexpr int64_t kAccess = 8, kPad = 8;
-/// Of operands along the own points that are kept in registers, the depth of all together.
-static constexpr int64_t kMostKept = 128;
+static constexpr int64_t kRows = 16, kColumns = 8, kDepth = CoreOperands::kDepth, kNumbers = 4;
+static constexpr int64_t kWarp = 32, kQuad = 4, kWarps = ChainTile::kSize / kRows;
+/// Registers of a multiprocessor, of a thread at most, and those that a thread needs beside what
+/// products have in them.
+static constexpr int64_t kRegisters = 65536, kMostRegisters = 255, kOtherRegisters = 64;
 
 namespace {
 class CoreTile : public ChainTile {
 public:
   CoreTile(KernelEmitter &emitter, const Chain &chain, const PointValues &values, Value firstOwn,
-           Type narrow);
+           Shape shape, CoreOperands::Plan plan);
 
   int64_t getOwnOffset(int64_t part) const override { return part * (kRows / 2); }
   int64_t getStreamedOffset(int64_t part) const override { return part / 2 * kColumns + part % 2; }
   void begin() override;
+  void beginPass(ArrayRef<ChainProduct *> products, Value begin, Value end) override;
+  void enterTile(Value tile) override { operands.enterTile(tile); }
   Numbers multiply(const ChainProduct &product, Value first) override;
   void publish(ArrayRef<Number> points) override;
+  Type getPanelType() override { return narrow; }
   Numbers add(const ChainProduct &product, Value first, ArrayRef<Number> sums) override;
+  int64_t getPartOfSum(const ChainProduct &, int64_t index) const override {
+    return index % kNumbers / 2;
+  }
   void store(const ChainProduct &product, ArrayRef<Number> sums) override;
   Number combine(const Combiner &combiner, Number number, int64_t part) override;
 
 private:
-  /// Rows of a matrix in shared memory: 64 points of a group, and part of the depth or columns.
-  struct Rows {
-    Value memory;
-    int64_t pitch = 0;
-  };
+  SmallVector<Value> loadOwn(const ChainProduct &product, int64_t depth);
 
-  void load(const Rows &rows, const ChainMatrix &matrix, unsigned group, Value first, int64_t start,
-            int64_t count, int64_t width, bool zeroBeyond);
-  Value pad(Value exists, Number number);
-  Number narrowZero(int64_t count) { return zero().toFloat(narrow).splat(count); }
-  SmallVector<Value> fetchRows(const Rows &rows, Value depth);
-  SmallVector<Value> fetchColumns(const Rows &rows, Value column, int64_t depth);
-  SmallVector<Value> fetchTurned(const Rows &rows, Value depth, Value column);
-
-  Type narrow;             ///< of all operands
-  Value warpRow, warpHalf; ///< first row of this warp in a tile, and which half of the columns
-  Value laneRow, lanePair; ///< of this thread in a core's operands: its row, and twice its column
-  Rows left, right, wide, panel;
+  CoreOperands operands;
+  Type narrow;    ///< of all operands
+  Value lanePair; ///< twice this thread's column in a core's operands
   DenseMap<const ChainProduct *, SmallVector<Value>> kept; ///< operands along the own points
+  SmallVector<Value> panel; ///< what products read, as first operands of cores, depth by depth
 };
 } // namespace
 
-/// Points of a slice that begins at `start`, in whole cores.
-static int64_t getSlice(int64_t width, int64_t start) {
-  return std::min(kSlice, static_cast<int64_t>(llvm::alignTo(width - start, kDepth)));
-}
+// ---- how a block works --------------------------------------------------------------------------
 
-// ---- threads ------------------------------------------------------------------------------------
-
-std::unique_ptr<ChainTile> ChainTile::createCores(KernelEmitter &emitter, const Chain &chain,
-                                                  const PointValues &values, Value firstOwn) {
+/// The type of all that products read, where it is one of 16 bits.
+static Type getNarrowType(const Chain &chain) {
   SmallVector<Type> types;
   for (const ChainProduct &product : chain.producers)
     types.append({product.own.element, product.streamed.element});
@@ -75,160 +59,109 @@ std::unique_ptr<ChainTile> ChainTile::createCores(KernelEmitter &emitter, const 
     types.append({getElementTypeOrSelf(product.rows.getType()), product.streamed.element});
   if (types.empty() || !llvm::all_equal(types) || !isa<FloatType>(types.front()) ||
       types.front().getIntOrFloatBitWidth() != 16)
+    return {};
+  return types.front();
+}
+
+std::unique_ptr<ChainTile> ChainTile::createCores(KernelEmitter &emitter, const Chain &chain,
+                                                  const PointValues &values, Value firstOwn) {
+  if (!getNarrowType(chain))
     return nullptr;
-  return std::make_unique<CoreTile>(emitter, chain, values, firstOwn, types.front());
+  int64_t depth = 0, columns = 0;
+  for (const ChainProduct &product : chain.producers)
+    depth += getColumns(product);
+  for (const ChainProduct &product : chain.consumers)
+    columns += getColumns(product);
+  /// What a thread has of rows of a warp: of f32, and of operands.
+  auto ofSums = [](int64_t width) { return kRows * width / kWarp; };
+  auto ofOperands = [](int64_t width) { return kRows * width / kWarp / 2; };
+  const bool keepsOwn = depth <= CoreOperands::kMostKept;
+  constexpr int64_t most = 128; // in products
+  for (int64_t stages = CoreOperands::canCopyAsync(emitter, chain) ? 2 : 1; stages > 0; --stages)
+    for (int64_t size = kSize; size >= kDepth; size /= 2) {
+      const int64_t registers = ofSums(columns) + (keepsOwn ? ofOperands(depth) : 0) +
+                                ofSums(size) * static_cast<int64_t>(chain.producers.size());
+      CoreOperands::Plan plan{size, stages, keepsOwn};
+      if ((registers > most && size > kDepth) || !CoreOperands::fits(chain, plan))
+        continue;
+      const int64_t used = std::min(registers + kOtherRegisters, kMostRegisters);
+      Shape shape{kWarps * kWarp, kRows / kColumns, 2 * size / kColumns, size,
+                  kRegisters / (kWarps * kWarp * used)};
+      return std::make_unique<CoreTile>(emitter, chain, values, firstOwn, shape, plan);
+    }
+  return nullptr;
 }
 
 CoreTile::CoreTile(KernelEmitter &emitter, const Chain &chain, const PointValues &values,
-                   Value firstOwn, Type narrow)
-    : ChainTile(emitter, chain, values, firstOwn, kRows / kColumns, 2 * kCores), narrow(narrow) {
+                   Value firstOwn, Shape shape, CoreOperands::Plan plan)
+    : ChainTile(emitter, chain, values, firstOwn, shape),
+      operands(emitter, chain, plan, shape.threads), narrow(getNarrowType(chain)) {
   Value warp = emitter.div(emitter.thread(), kWarp), lane = emitter.rem(emitter.thread(), kWarp);
-  warpRow = emitter.mul(emitter.rem(warp, kWarpsAlong), kRows);
-  warpHalf = emitter.div(warp, kWarpsAlong);
-  laneRow = emitter.div(lane, kQuad);
   lanePair = emitter.mul(emitter.rem(lane, kQuad), 2);
-  ownLane = emitter.add(warpRow, laneRow);
-  streamedLane = emitter.add(emitter.mul(warpHalf, kSize / 2), lanePair);
-  auto addRows = [&](int64_t columns) {
-    const int64_t pitch = columns + kPad;
-    return Rows{emitter.addShared(kSize * pitch, narrow), pitch};
-  };
-  int64_t depth = 0, keptDepth = 0, columns = 0;
-  for (const ChainProduct &product : chain.producers) {
-    depth = std::max(depth, getSlice(product.width, 0));
-    keptDepth += getColumns(product);
-  }
-  for (const ChainProduct &product : chain.consumers)
-    columns = std::max(columns, getColumns(product));
-  // What products of rows are multiplied with comes where operands of the rows were.
-  if (depth > 0 && columns > 0) {
-    right = addRows(std::max(depth, columns));
-    wide = right;
-  } else if (depth > 0) {
-    right = addRows(depth);
-  } else {
-    wide = addRows(columns);
-  }
-  if (keptDepth <= kMostKept)
-    for (const ChainProduct &product : chain.producers)
-      kept[&product] = {};
-  else
-    left = addRows(depth);
-  if (columns > 0)
-    panel = addRows(kSize);
+  ownLane = emitter.add(emitter.mul(warp, kRows), emitter.div(lane, kQuad));
+  streamedLane = lanePair;
 }
 
 // ---- operands -----------------------------------------------------------------------------------
 
-/// Brings 64 points of a matrix along a group, from one on, and `count` along its width, from
-/// `start` on, to shared memory; zeros beyond the width, and beyond the group if that matters.
-void CoreTile::load(const Rows &rows, const ChainMatrix &matrix, unsigned group, Value first,
-                    int64_t start, int64_t count, int64_t width, bool zeroBeyond) {
+/// A core's first operand from memory: this thread's pairs of the own points, from a depth on.
+SmallVector<Value> CoreTile::loadOwn(const ChainProduct &product, int64_t depth) {
+  const ChainMatrix &matrix = product.own;
   Value outer = getOuterPosition(matrix);
-  const bool isDeep = matrix.widthStride == 1;
-  const bool isWhole = isDeep && width % kAccess == 0 &&
-                       llvm::all_of(matrix.strides, [](int64_t s) { return s % kAccess == 0; });
-  const int64_t access = isWhole ? kAccess : 1, perRow = count / access, all = kSize * perRow;
-  for (int64_t begin = 0; begin < all; begin += kThreads) {
-    Value number = emitter.add(emitter.thread(), begin);
-    // Neighbouring threads take neighbours in memory.
-    Value across = isDeep ? emitter.div(number, perRow) : emitter.rem(number, kSize);
-    Value along =
-        isDeep ? emitter.mul(emitter.rem(number, perRow), access) : emitter.div(number, kSize);
-    auto move = [&] {
-      Point point = makePoint(emitter.add(first, across), group);
-      Value place = emitter.add(along, start), exists = zeroBeyond ? point.exists : Value();
-      if (start + count > width) {
-        exists = emitter.both(exists, emitter.less(place, width));
-        place = emitter.min(place, width - access);
-      }
-      Value position =
-          emitter.add(outer, emitter.add(emitter.mul(point.coordinate, matrix.strides[group]),
-                                         emitter.mul(place, matrix.widthStride)));
-      Number loaded = emitter.load(matrix.buffer, position, matrix.element, access, isWhole);
-      if (exists)
-        loaded = emitter.number(exists).select(loaded, narrowZero(access));
-      emitter.storeShared(rows.memory, emitter.add(emitter.mul(across, rows.pitch), along), loaded);
-    };
-    emitter.onlyIf(begin + kThreads > all ? emitter.less(number, all) : Value(), move);
-  }
-}
-
-/// A core's first operand: this warp's rows, from a depth on.
-SmallVector<Value> CoreTile::fetchRows(const Rows &rows, Value depth) {
+  const bool isAligned =
+      matrix.widthStride == 1 && llvm::all_of(matrix.strides, [](int64_t s) { return s % 2 == 0; });
+  const Number none = zero().toFloat(narrow);
   SmallVector<Value> pairs;
   for (int64_t pair = 0; pair < kNumbers; ++pair) {
-    Value place =
-        emitter.add(emitter.mul(getOwnPlace(emitter.index(0), pair % 2), rows.pitch), lanePair);
-    place = emitter.add(emitter.add(place, depth), pair / 2 * (kDepth / 2));
-    pairs.push_back(emitter.loadSharedPair(rows.memory, place, narrow));
-  }
-  return pairs;
-}
-
-/// Its second operand, whose columns lie row by row.
-SmallVector<Value> CoreTile::fetchColumns(const Rows &rows, Value column, int64_t depth) {
-  Value place = emitter.add(emitter.mul(emitter.add(column, laneRow), rows.pitch),
-                            emitter.add(lanePair, depth));
-  return {emitter.loadSharedPair(rows.memory, place, narrow),
-          emitter.loadSharedPair(rows.memory, emitter.add(place, kDepth / 2), narrow)};
-}
-
-/// Its second operand, whose columns lie column by column.
-SmallVector<Value> CoreTile::fetchTurned(const Rows &rows, Value depth, Value column) {
-  Value place = emitter.add(emitter.mul(emitter.add(depth, lanePair), rows.pitch),
-                            emitter.add(column, laneRow));
-  SmallVector<Value> pairs;
-  for (int64_t half = 0; half < 2; ++half) {
-    Value upper = emitter.add(place, half * (kDepth / 2) * rows.pitch);
-    Number pair[] = {emitter.loadShared(rows.memory, upper, narrow),
-                     emitter.loadShared(rows.memory, emitter.add(upper, rows.pitch), narrow)};
-    pairs.push_back(joinElements(pair).value);
+    Value row = makePoint(getOwnPlace(firstOwn, pair % 2), chain.own).coordinate;
+    Value start = emitter.add(outer, emitter.mul(row, matrix.strides[chain.own]));
+    auto load = [&](Value place, int64_t width) {
+      const bool isBeyond = depth + kDepth > product.width;
+      Value inside = isBeyond ? emitter.min(place, product.width - width) : place;
+      Number number =
+          emitter.load(matrix.buffer, emitter.add(start, emitter.mul(inside, matrix.widthStride)),
+                       matrix.element, width, isAligned);
+      return isBeyond ? emitter.number(emitter.less(place, product.width))
+                            .select(number, width > 1 ? none.splat(width) : none)
+                      : number;
+    };
+    Value place = emitter.add(lanePair, depth + pair / 2 * (kDepth / 2));
+    if (isAligned && product.width % 2 == 0)
+      pairs.push_back(load(place, 2).value);
+    else
+      pairs.push_back(joinElements({load(place, 1), load(emitter.add(place, 1), 1)}).value);
   }
   return pairs;
 }
 
 /// Where they are few, operands along the own points stay in registers.
 void CoreTile::begin() {
-  for (const ChainProduct &product : chain.producers) {
-    auto own = kept.find(&product);
-    if (own == kept.end())
-      continue;
-    for (int64_t start = 0; start < product.width; start += kSlice) {
-      const int64_t count = getSlice(product.width, start);
-      load(right, product.own, chain.own, firstOwn, start, count, product.width, false);
-      emitter.barrier();
-      for (int64_t depth = 0; depth < count; depth += kDepth)
-        llvm::append_range(own->second, fetchRows(right, emitter.index(depth)));
-      emitter.barrier();
-    }
-  }
+  operands.begin(*this, firstOwn);
+  for (const ChainProduct &product : chain.producers)
+    for (int64_t depth = 0; operands.plan.keepsOwn && depth < product.width; depth += kDepth)
+      llvm::append_range(kept[&product], loadOwn(product, depth));
+}
+
+void CoreTile::beginPass(ArrayRef<ChainProduct *> products, Value begin, Value end) {
+  operands.beginPass(products, begin, end);
 }
 
 // ---- products -----------------------------------------------------------------------------------
 
-ChainTile::Numbers CoreTile::multiply(const ChainProduct &product, Value first) {
-  auto own = kept.find(&product);
-  SmallVector<Numbers> cores(kCores, Numbers(kNumbers, zero()));
-  for (int64_t start = 0; start < product.width; start += kSlice) {
-    const int64_t count = getSlice(product.width, start);
-    load(right, product.streamed, chain.streamed, first, start, count, product.width, false);
-    if (own == kept.end())
-      load(left, product.own, chain.own, firstOwn, start, count, product.width, false);
-    emitter.barrier();
-    for (int64_t depth = 0; depth < count; depth += kDepth) {
-      SmallVector<Value> a =
-          own == kept.end()
-              ? fetchRows(left, emitter.index(depth))
-              : SmallVector<Value>(
-                    ArrayRef(own->second).slice((start + depth) / kDepth * kNumbers, kNumbers));
-      for (auto [i, sums] : llvm::enumerate(cores)) {
-        Value column =
-            emitter.add(emitter.mul(warpHalf, kSize / 2), static_cast<int64_t>(i) * kColumns);
-        sums = emitter.multiplyMatrices(a, fetchColumns(right, column, depth), sums);
-      }
+ChainTile::Numbers CoreTile::multiply(const ChainProduct &product, Value) {
+  SmallVector<Numbers> cores(shape.streamedSize / kColumns, Numbers(kNumbers, zero()));
+  for (int64_t depth = 0; depth < product.width; depth += kDepth) {
+    SmallVector<Value> a =
+        operands.plan.keepsOwn
+            ? SmallVector<Value>(
+                  ArrayRef(kept[&product]).slice(depth / kDepth * kNumbers, kNumbers))
+            : operands.getOwn(product, depth);
+    for (size_t core = 0; core < cores.size(); core += 2) {
+      SmallVector<Value> b =
+          operands.getStreamed(product, static_cast<int64_t>(core) * kColumns, depth);
+      for (size_t i = 0; i < 2; ++i)
+        cores[core + i] = emitter.multiplyMatrices(a, ArrayRef(b).slice(2 * i, 2), cores[core + i]);
     }
-    emitter.barrier();
   }
   Numbers points;
   for (int64_t row = 0; row < ownParts; ++row)
@@ -237,34 +170,30 @@ ChainTile::Numbers CoreTile::multiply(const ChainProduct &product, Value first) 
   return points;
 }
 
+/// A warp's sums of two cores beside each other are, rounded, the first operand of one.
 void CoreTile::publish(ArrayRef<Number> points) {
-  for (int64_t row = 0; row < ownParts; ++row)
-    for (int64_t part = 0; part < streamedParts; part += 2) {
-      Value place = emitter.add(emitter.mul(getOwnPlace(emitter.index(0), row), panel.pitch),
-                                getStreamedPlace(emitter.index(0), part));
+  panel.clear();
+  for (int64_t part = 0; part < streamedParts; part += 2)
+    for (int64_t row = 0; row < ownParts; ++row) {
       Number pair = joinElements(points.slice(row * streamedParts + part, 2));
-      emitter.storeShared(panel.memory, place, pair.toFloat(narrow));
+      panel.push_back(pair.toFloat(narrow).value);
     }
 }
 
-ChainTile::Numbers CoreTile::add(const ChainProduct &product, Value first, ArrayRef<Number> sums) {
-  const int64_t columns = getColumns(product);
+ChainTile::Numbers CoreTile::add(const ChainProduct &product, Value, ArrayRef<Number> sums) {
   const int64_t most =
-      std::min(kSize, static_cast<int64_t>(llvm::alignTo(getStreamedSize(), kDepth)));
-  load(wide, product.streamed, chain.streamed, first, 0, columns, product.width, true);
-  emitter.barrier();
+      std::min(shape.streamedSize, static_cast<int64_t>(llvm::alignTo(getStreamedSize(), kDepth)));
   Numbers added(sums);
   for (int64_t depth = 0; depth < most; depth += kDepth) {
-    SmallVector<Value> a = fetchRows(panel, emitter.index(depth));
-    for (size_t core = 0; core * kNumbers < added.size(); ++core) {
-      Value column =
-          emitter.add(emitter.mul(warpHalf, columns / 2), static_cast<int64_t>(core) * kColumns);
-      auto own = MutableArrayRef(added).slice(core * kNumbers, kNumbers);
-      llvm::copy(emitter.multiplyMatrices(a, fetchTurned(wide, emitter.index(depth), column), own),
-                 own.begin());
+    ArrayRef<Value> a = ArrayRef(panel).slice(depth / kDepth * kNumbers, kNumbers);
+    for (int64_t column = 0; column < getColumns(product); column += 2 * kColumns) {
+      SmallVector<Value> b = operands.getStreamedTurned(product, depth, column);
+      for (int64_t i = 0; i < 2; ++i) {
+        auto own = MutableArrayRef(added).slice((column / kColumns + i) * kNumbers, kNumbers);
+        llvm::copy(emitter.multiplyMatrices(a, ArrayRef(b).slice(2 * i, 2), own), own.begin());
+      }
     }
   }
-  emitter.barrier();
   return added;
 }
 
@@ -274,10 +203,9 @@ void CoreTile::store(const ChainProduct &product, ArrayRef<Number> sums) {
   Type type = getComputeType(matrix.element);
   const bool inPairs = matrix.widthStride == 1 && product.width % 2 == 0;
   const bool isAligned = llvm::all_of(matrix.strides, [](int64_t s) { return s % 2 == 0; });
-  Value half = emitter.add(emitter.mul(warpHalf, getColumns(product) / 2), lanePair);
   for (size_t i = 0; i < sums.size(); i += inPairs ? 2 : 1) {
     Value row = getOwnPlace(firstOwn, i % kNumbers / 2);
-    Value column = emitter.add(half, static_cast<int64_t>(i / kNumbers * kColumns + i % 2));
+    Value column = emitter.add(lanePair, static_cast<int64_t>(i / kNumbers * kColumns + i % 2));
     Value exists = getOwnSize() % kSize == 0 ? Value() : emitter.less(row, getOwnSize());
     if (product.width % kDepth != 0)
       exists = emitter.both(exists, emitter.less(column, product.width));
@@ -291,16 +219,9 @@ void CoreTile::store(const ChainProduct &product, ArrayRef<Number> sums) {
 
 // ---- reductions ---------------------------------------------------------------------------------
 
-/// A quad has half of a row, one of another warp the other.
-Number CoreTile::combine(const Combiner &combiner, Number number, int64_t part) {
+/// A quad has all of a row.
+Number CoreTile::combine(const Combiner &combiner, Number number, int64_t) {
   for (int64_t mask = 1; mask < kQuad; mask *= 2)
     number = combiner.combine(number, emitter.shuffleXor(number, mask));
-  Value shared = emitter.addShared(2 * kSize, combiner.getType());
-  Value row = getOwnPlace(emitter.index(0), part);
-  emitter.onlyIf(emitter.isZero(lanePair), [&] {
-    emitter.storeShared(shared, emitter.add(emitter.mul(warpHalf, kSize), row), number);
-  });
-  emitter.barrier();
-  return combiner.combine(emitter.loadShared(shared, row, combiner.getType()),
-                          emitter.loadShared(shared, emitter.add(row, kSize), combiner.getType()));
+  return number;
 }

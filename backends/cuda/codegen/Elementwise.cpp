@@ -398,6 +398,8 @@ Type Combiner::getType() const {
 }
 
 Number Combiner::combine(Number a, Number b) const {
+  if (byInstruction && a.element().isF32() && (kind == Kind::Max || kind == Kind::Min))
+    return kind == Kind::Max ? a.binaryOp<arith::MaximumFOp>(b) : a.binaryOp<arith::MinimumFOp>(b);
   switch (kind) {
   case Kind::Add:
     return a + b;

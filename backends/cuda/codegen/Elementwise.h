@@ -45,6 +45,9 @@ public:
   Number combine(Number a, Number b) const;
   /// The number of partial results' type that changes nothing; `like` may be any number.
   Number identity(Number like) const;
+  /// Takes maxima and minima of f32 by GPUs' instruction, which hands NaNs on too. Loops over wide
+  /// rows do not want it: with less code they are unrolled further, and take twice the registers.
+  void useInstruction() { byInstruction = true; }
   /// All elements of a vector combined, halves with halves.
   Number combineElements(Number vector) const;
 
@@ -54,6 +57,7 @@ private:
 
   Kind kind;
   Type element; // of the tensor
+  bool byInstruction = false;
 };
 
 } // namespace mlir::cuda

@@ -1,6 +1,7 @@
 #include "backends/cuda/codegen/ElementaryFunctions.h"
 #include "backends/cuda/codegen/HostProduct.h"
 #include "backends/cuda/codegen/Passes.h"
+#include "backends/cuda/codegen/chains/HostCopies.h"
 
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
@@ -25,10 +26,10 @@ static constexpr int64_t kWarp = 32;
 namespace {
 /// One kernel as a function of the grid's size and the kernel's arguments.
 ///
-/// Ops are of three sorts. Those that all threads meet at (barriers, shuffles, products of a warp's
-/// matrices and what holds them) cut the code into segments; their blocks are "common". Uniform ops
-/// are the same for all threads of a block and stand once. All others run in a loop over threads,
-/// one for each segment.
+/// Ops are of three sorts. Those that all threads meet at (barriers, shuffles, loads and products
+/// of a warp's matrices and what holds them) cut the code into segments; their blocks are "common".
+/// Uniform ops are the same for all threads of a block and stand once. All others run in a loop
+/// over threads, one for each segment.
 class HostKernel {
 public:
   HostKernel(gpu::GPUFuncOp kernel, bool descending)
@@ -73,6 +74,7 @@ private:
   LogicalResult emitMeeting(Operation *op);
   void emitShuffle(gpu::ShuffleOp op);
   void emitMatrixProduct(nvgpu::MmaSyncOp op);
+  void emitMatrixLoad(nvgpu::LdMatrixOp op);
   LogicalResult emitFor(scf::ForOp op);
   LogicalResult emitIf(scf::IfOp op);
   /// Copies values of all threads into others' arrays.
@@ -99,7 +101,7 @@ static Type hostType(Type type) {
 bool HostKernel::holdsMeeting(Operation *op) {
   return op
       ->walk([](Operation *inner) {
-        return isa<gpu::BarrierOp, gpu::ShuffleOp, nvgpu::MmaSyncOp>(inner)
+        return isa<gpu::BarrierOp, gpu::ShuffleOp, nvgpu::MmaSyncOp, nvgpu::LdMatrixOp>(inner)
                    ? WalkResult::interrupt()
                    : WalkResult::advance();
       })
@@ -310,6 +312,38 @@ void HostKernel::emitMatrixProduct(nvgpu::MmaSyncOp op) {
   });
 }
 
+/// Of matrices of 8 x 8 lane 8 i + j says where row j of the ith is; each lane gets two neighbours
+/// of the row of its quad, or two rows' elements of that column.
+void HostKernel::emitMatrixLoad(nvgpu::LdMatrixOp op) {
+  Value result = arrayOf(op.getRes());
+  Value place = op.getIndices().front();
+  if (isUniform(place))
+    mapUniform(place);
+  Value memory = mapUniform(op.getSrcMemref());
+  auto type = cast<VectorType>(op.getRes().getType());
+  constexpr int64_t quad = 4, side = 8;
+  forThreads([&](Value thread) {
+    auto combine = [&](auto tag, Value a, int64_t b) -> Value {
+      return decltype(tag)::create(builder, loc, a, index(b));
+    };
+    auto sum = [&](Value a, Value b) -> Value { return arith::AddIOp::create(builder, loc, a, b); };
+    Value lane = combine(arith::RemUIOp(), thread, kWarp);
+    Value first = arith::SubIOp::create(builder, loc, thread, lane);
+    Value row = combine(arith::DivUIOp(), lane, quad);
+    Value pair = combine(arith::MulIOp(), combine(arith::RemUIOp(), lane, quad), 2);
+    Value loaded = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+    for (int64_t i = 0; i < type.getDimSize(0); ++i)
+      for (int64_t j = 0; j < 2; ++j) {
+        Value neighbour = sum(pair, index(j));
+        Value holder = sum(sum(first, index(i * side)), op.getTranspose() ? neighbour : row);
+        Value at = sum(valueAt(place, holder), op.getTranspose() ? row : neighbour);
+        Value number = memref::LoadOp::create(builder, loc, memory, at);
+        loaded = vector::InsertOp::create(builder, loc, number, loaded, ArrayRef<int64_t>{i, j});
+      }
+    memref::StoreOp::create(builder, loc, loaded, result, thread);
+  });
+}
+
 void HostKernel::emitShuffle(gpu::ShuffleOp op) {
   Value result = arrayOf(op.getShuffleResult()), valid = arrayOf(op.getValid());
   for (Value operand : op->getOperands())
@@ -401,6 +435,10 @@ LogicalResult HostKernel::emitMeeting(Operation *op) {
         emitMatrixProduct(product);
         return success();
       })
+      .Case([&](nvgpu::LdMatrixOp load) {
+        emitMatrixLoad(load);
+        return success();
+      })
       .Case([&](gpu::ShuffleOp shuffle) {
         emitShuffle(shuffle);
         return success();
@@ -443,6 +481,8 @@ LogicalResult HostKernel::emit(func::FuncOp &function) {
   blockSize.assign(size->begin(), size->end());
   for (int64_t extent : blockSize)
     threads *= extent;
+  if (failed(cuda::makeCopiesOfThreads(kernel, threads, descending)))
+    return failure();
   Block &body = kernel.getBody().front();
   SmallVector<Type> types(3, builder.getIndexType());
   llvm::append_range(types, kernel.getFunctionType().getInputs());

@@ -3,6 +3,7 @@
 #include "mlir/Dialect/Arith/IR/Arith.h"
 #include "mlir/Dialect/GPU/IR/GPUDialect.h"
 #include "mlir/Dialect/LLVMIR/LLVMDialect.h"
+#include "mlir/Dialect/LLVMIR/NVVMDialect.h"
 #include "mlir/Dialect/MemRef/IR/MemRef.h"
 #include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
 #include "mlir/Dialect/SCF/IR/SCF.h"
@@ -214,12 +215,33 @@ Number KernelEmitter::loadShared(Value memory, Value position, Type computeType)
   return fromStorage(number(memref::LoadOp::create(builder, loc, memory, position)), computeType);
 }
 
-Value KernelEmitter::loadSharedPair(Value memory, Value position, Type type) {
-  Type stored = cast<MemRefType>(memory.getType()).getElementType();
-  Value pair = vector::LoadOp::create(builder, loc, VectorType::get({2}, stored), memory, position,
-                                      /*nontemporal=*/false, llvm::MaybeAlign(sizeof(uint32_t)));
-  return stored == type ? pair
-                        : vector::BitCastOp::create(builder, loc, VectorType::get({2}, type), pair);
+SmallVector<Value> KernelEmitter::loadMatrices(Value memory, Value position, bool transposed) {
+  Type element = cast<MemRefType>(memory.getType()).getElementType();
+  constexpr int64_t matrices = 4;
+  Value loaded = nvgpu::LdMatrixOp::create(builder, loc, VectorType::get({matrices, 2}, element),
+                                           memory, position, transposed, matrices);
+  SmallVector<Value> pairs;
+  for (int64_t i = 0; i < matrices; ++i)
+    pairs.push_back(vector::ExtractOp::create(builder, loc, loaded, ArrayRef<int64_t>{i}));
+  return pairs;
+}
+
+void KernelEmitter::copyAsync(unsigned buffer, Value position, Value memory, Value target,
+                              Value exists) {
+  const int64_t bytes = cast<MemRefType>(memory.getType()).getElementTypeBitWidth() / 8;
+  const int64_t elements = kSharedAlignment / bytes;
+  Value count =
+      exists ? arith::SelectOp::create(builder, loc, exists, index(elements), index(0)).getResult()
+             : Value();
+  nvgpu::DeviceAsyncCopyOp::create(builder, loc,
+                                   nvgpu::DeviceAsyncTokenType::get(builder.getContext()), memory,
+                                   target, entry().getArgument(buffer), position,
+                                   builder.getIndexAttr(elements), count, builder.getUnitAttr());
+}
+
+void KernelEmitter::waitForCopies() {
+  NVVM::CpAsyncCommitGroupOp::create(builder, loc);
+  NVVM::CpAsyncWaitGroupOp::create(builder, loc, 0);
 }
 
 void KernelEmitter::storeShared(Value memory, Value position, Number number) {

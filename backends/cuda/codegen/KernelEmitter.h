@@ -76,8 +76,17 @@ public:
   Number loadShared(Value memory, Value position, Type computeType);
   /// A vector goes to a position that is a multiple of its width.
   void storeShared(Value memory, Value position, Number number);
-  /// Two neighbours of a 16-bit float type, at an even position, as a vector.
-  Value loadSharedPair(Value memory, Value position, Type type);
+  /// Four matrices of 8 x 8 floats of 16 bits, as nvgpu.ldmatrix brings them to the threads of a
+  /// warp: of each thread two neighbours of a row (or column, if `transposed`) of each. Thread
+  /// 8 i + j says where row j of matrix i is, at 16 bytes.
+  SmallVector<Value> loadMatrices(Value memory, Value position, bool transposed);
+  /// Copies as many elements as 16 bytes have from a buffer to shared memory while the threads go
+  /// on, both at positions of 16 bytes; zeros where `exists` does not hold (null: always). Known to
+  /// be there for this thread after `waitForCopies`.
+  void copyAsync(unsigned buffer, Value position, Value memory, Value target, Value exists);
+  void waitForCopies();
+  /// Whether a buffer begins at a multiple of so many bytes.
+  bool isAligned(unsigned buffer, int64_t bytes) const { return alignments[buffer] % bytes == 0; }
   /// Memory of the block for so many numbers of a type.
   Value addShared(int64_t elements, Type type);
 

@@ -55,7 +55,8 @@ def ConvertKernelsToGpu : Pass<"convert-kernels-to-gpu", "::mlir::ModuleOp"> {
   let dependentDialects = [
     "::mlir::arith::ArithDialect", "::mlir::cuda::CudaDialect", "::mlir::func::FuncDialect",
     "::mlir::gpu::GPUDialect", "::mlir::math::MathDialect", "::mlir::memref::MemRefDialect", "::mlir::scf::SCFDialect",
-    "::mlir::nvgpu::NVGPUDialect", "::mlir::stablehlo::StableHLODialect", "::mlir::vector::VectorDialect"
+    "::mlir::nvgpu::NVGPUDialect", "::mlir::NVVM::NVVMDialect", "::mlir::stablehlo::StableHLODialect",
+    "::mlir::vector::VectorDialect"
   ];
 }
 
@@ -136,7 +137,8 @@ def SplitChains : Pass<"split-chains", "::mlir::ModuleOp"> {
     Needs kernels without places in memory. A kernel of kind "chain" computes, for some of its rows, products that
     contract their columns; a product that contracts the rows needs all of them. Such products become a
     chain of their own, for some of the columns, in which the rows are computed again. What
-    reductions make of rows is a result of the first and an argument of the second.
+    reductions make of rows is a result of the first and an argument of the second. What a chain is given twice becomes
+    one argument of it.
 
     ```mlir
     %q, %k = st.kernel "chain" (%a = %0, %b = %1, %c = %2) {
@@ -414,12 +416,20 @@ def ConvertMathToIntrinsics : Pass<"convert-math-to-intrinsics"> {
 }
 
 def ConvertMatrixProducts : Pass<"convert-matrix-products"> {
-  let summary = "Lowers products of a warp's matrices to the instruction of tensor cores";
+  let summary = "Lowers products of a warp's matrices, and what brings these, to instructions of tensor cores";
   let description = [{
     Of `nvgpu.mma.sync` those of bf16 and f16 with sums in f32, 16 x 8 x 16: what kernels of chains have.
-    Upstream's lowering knows no bf16. Everything else is an error.
+    Upstream's lowering knows no bf16. Of `nvgpu.ldmatrix` four matrices of 16-bit floats, of `nvgpu.device_async_copy`
+    16 bytes without a token (waits are `nvvm.cp.async.wait.group`); indices have 32 bits, as `lower-kernels-to-nvvm` says
+    them. Everything else is an error. Floats are rounded to 16 bits by the instruction that rounds two.
+
+    ```mlir
+    %0 = nvgpu.ldmatrix %m[%i] {numTiles = 4 : i32, transpose = false} : memref<64xbf16, 3> -> vector<4x2xbf16>
+    // becomes
+    %0 = nvvm.ldmatrix %p {num = 4, layout = row, ...} : (!llvm.ptr<3>) -> !llvm.struct<(i32, i32, i32, i32)>
+    ```
   }];
-  let dependentDialects = ["::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect", "::mlir::vector::VectorDialect"];
+  let dependentDialects = ["::mlir::arith::ArithDialect", "::mlir::LLVM::LLVMDialect", "::mlir::NVVM::NVVMDialect", "::mlir::vector::VectorDialect"];
 }
 
 #endif // ST_BACKENDS_CUDA_CODEGEN_PASSES_TD

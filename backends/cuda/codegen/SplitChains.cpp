@@ -82,13 +82,29 @@ LogicalResult SplitChainsPass::split(mlir::st::KernelOp kernel) {
   return success();
 }
 
+/// What is given twice is one argument, so that products are seen to read the same matrix.
+static void mergeInputs(mlir::st::KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  for (unsigned i = body.getNumArguments(); i-- > 0;) {
+    const auto same = llvm::find(kernel.getInputs(), kernel.getInputs()[i]);
+    const auto first = static_cast<unsigned>(same - kernel.getInputs().begin());
+    if (first == i)
+      continue;
+    body.getArgument(i).replaceAllUsesWith(body.getArgument(first));
+    body.eraseArgument(i);
+    kernel->eraseOperand(i);
+  }
+}
+
 void SplitChainsPass::runOnOperation() {
   SmallVector<mlir::st::KernelOp> chains;
   getOperation()->walk([&](mlir::st::KernelOp kernel) {
     if (kernel.getKind() == "chain")
       chains.push_back(kernel);
   });
-  for (mlir::st::KernelOp kernel : chains)
+  for (mlir::st::KernelOp kernel : chains) {
+    mergeInputs(kernel);
     if (failed(split(kernel)))
       return signalPassFailure();
+  }
 }
