@@ -135,9 +135,9 @@ def report(options, dropout, kernels):
         issue = slots * SCORES / WARP / SCHEDULERS
         units = {unit: classes[unit] * SCORES / rate for unit, rate in rates.items()}
         busiest = max(units, key=units.get)
-        cycles.append(max(issue, units[busiest]))
-        parts = ", ".join(f"{unit} {count:.1f}" for unit, count in classes.most_common() if count >= 0.05)
         tensor = classes["tensor"] * tensor_cycles
+        cycles.append(max(issue, units[busiest], tensor))
+        parts = ", ".join(f"{unit} {count:.1f}" for unit, count in classes.most_common() if count >= 0.05)
         print(f"| {dropout:g} | {name} | {classes['tensor']:.0f} | {slots:.1f} | {parts} | {issue:.0f} | {busiest} "
               f"{units[busiest]:.0f} | {tensor:.0f} | {cycles[-1] / tensor:.2f} |")
     for what, taken, least in (("forward", cycles[0], 2), ("backward", sum(cycles[1:]), 5)):
