@@ -15,9 +15,9 @@ absl::Status CommandTrial::takeMemory() {
     memory->add(runner.addressOf(place), bytes);
   };
   if (product)
-    visitPlaces(*product, runner.kernels, add);
+    visitPlaces(*product, runner.context.kernels, add);
   else
-    visitPlaces(*attention, runner.kernels, add);
+    visitPlaces(*attention, runner.context.kernels, add);
   taken = memory->take(product ? product->type() : attention->type());
   untried.Update(taken);
   return taken;
