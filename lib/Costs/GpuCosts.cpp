@@ -29,8 +29,8 @@ bool is16Bit(proto::ElementType type) { return type == proto::F16 || type == pro
 /// multiplication asks for multiples of 128 bytes on an A100, and of 16 to use tensor cores well; the steps between
 /// are assumed).
 double alignmentFactor(int64_t size, double bytes) {
-  constexpr std::array<std::pair<double, double>, 6> kSteps = {
-      {{128, 1.0}, {64, 0.95}, {32, 0.9}, {16, 0.85}, {8, 0.6}, {4, 0.5}}};
+  constexpr std::array<std::pair<double, double>, 7> kSteps = {
+      {{128, 1.0}, {64, 0.95}, {32, 0.9}, {16, 0.85}, {8, 0.6}, {4, 0.5}, {2, 0.4}}};
   const double rowBytes = static_cast<double>(size) * bytes;
   for (const auto &[multiple, factor] : kSteps)
     if (std::fmod(rowBytes, multiple) == 0)

@@ -6,7 +6,7 @@ namespace {
 class BlockTimer {
 public:
   BlockTimer(const BlockContext &context, const proto::ProgramWork &work, int64_t block)
-      : layout(context.layout), heads(context.heads), profile(context.profile),
+      : layout(context.layout), heads(context.heads), vocabulary(context.vocabulary), profile(context.profile),
         costs(context.costs), tensorGroup(context.tensorGroup), work(work), block(block),
         isLayer(block > 0 && block < ModelSplit::kHead) {}
 
@@ -17,12 +17,13 @@ private:
   /// under full recomputation.
   bool isRun(const proto::OpWork &op) const;
   OpTime timeOp(const proto::OpWork &op) const;
+  proto::OpWork withoutPadding(proto::OpWork op) const;
   OpTime timeCollective(const proto::OpWork &op) const;
   OpTime unfusedSoftmax(const proto::OpWork &op) const;
   void noteSizes(const proto::OpWork &op, const OpTime &time, BlockTime &times) const;
 
   const Layout &layout;
-  const int64_t heads;
+  const int64_t heads, vocabulary;
   const proto::ImplementationProfile &profile;
   const Costs &costs;
   const GroupPlacement &tensorGroup;
@@ -61,9 +62,23 @@ OpTime BlockTimer::unfusedSoftmax(const proto::OpWork &op) const {
                           profile.unfused_softmax_launches());
 }
 
+/// An op of the head as it is over the vocabulary itself: blocks are compiled for a padded one.
+proto::OpWork BlockTimer::withoutPadding(proto::OpWork op) const {
+  constexpr int64_t kMostPadding = 128;
+  auto unpad = [&](int64_t size) {
+    return size >= vocabulary && size < vocabulary + kMostPadding ? vocabulary : size;
+  };
+  op.set_n(unpad(op.n()));
+  op.set_k(unpad(op.k()));
+  return op;
+}
+
 OpTime BlockTimer::timeOp(const proto::OpWork &op) const {
   if (op.kind() == proto::OpWork::COLLECTIVE)
     return timeCollective(op);
+  const bool isOfHead = block == ModelSplit::kHead && op.kind() == proto::OpWork::PRODUCT;
+  if (isOfHead && layout.tensor == 1 && profile.unpadded_whole_vocabulary())
+    return costs.op(withoutPadding(op));
   OpTime time = costs.op(op);
   const int64_t multiple = profile.fused_softmax_multiple();
   if (profile.framework_ops() && op.region() == "softmax" && multiple > 0 &&

@@ -24,7 +24,8 @@ struct BlockTime {
 /// What the time of a block depends on besides its program.
 struct BlockContext {
   const Layout &layout;
-  int64_t heads; ///< of the whole model
+  int64_t heads;      ///< of the whole model
+  int64_t vocabulary; ///< without padding
   const proto::ImplementationProfile &profile;
   const Costs &costs;
   GroupPlacement tensorGroup; ///< where the tensor shards of a rank are

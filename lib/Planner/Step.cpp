@@ -308,7 +308,7 @@ absl::StatusOr<double> countParameters(const StepInputs &inputs) {
 }
 
 void Composer::timeBlocks() {
-  const BlockContext context{layout, model.heads, profile, inputs.costs, placement.tensor};
+  const BlockContext context{layout, model.heads, model.vocabulary, profile, inputs.costs, placement.tensor};
   auto compute = [&] {
     return ModelTimes{timeBlock(context, work, 0), timeBlock(context, work, kLayer), timeBlock(context, work, kHead)};
   };
