@@ -147,11 +147,7 @@ absl::Status CommandRunner::repeat(const proto::CudaLoop &loop) {
 }
 
 absl::Status CommandRunner::giveTimed(const proto::CudaCommand &command) {
-  // The commands of a body are timed themselves.
-  const bool isBody =
-      (command.has_attention() && !stream->canAttend(command.attention())) ||
-      (!command.product().body().empty() && !stream->canMultiply(command.product()));
-  if (!rank.recorder || isBody)
+  if (!rank.recorder)
     return give(command);
   ST_ASSIGN_OR_RETURN(Mark start, rank.recorder->start(*stream));
   ST_RETURN_IF_ERROR(give(command));
@@ -225,8 +221,15 @@ static int64_t countWork(const proto::CudaCommand &command) {
   return __builtin_mul_overflow(body, command.loop().trips(), &all) ? kMostRecorded : all;
 }
 
+/// Whether a command is given as the commands of its body.
+bool CommandRunner::runsBody(const proto::CudaCommand &command) const {
+  return command.has_loop() ||
+         (command.has_attention() && !stream->canAttend(command.attention())) ||
+         (!command.product().body().empty() && !stream->canMultiply(command.product()));
+}
+
 absl::Status CommandRunner::run(const proto::CudaCommand &command) {
-  if (command.has_loop() || (command.has_attention() && !stream->canAttend(command.attention())))
+  if (runsBody(command))
     return give(command); // Its parts come here.
   if (!rank.oneByOne)
     return named(giveTimed(command), command);

@@ -75,6 +75,7 @@ private:
   absl::Status runTogether(const Commands &commands, int begin, int end, int64_t count);
   /// Leaves in the recording that it is refused, where it is.
   template <class RunAll> void record(Rank::Recording &recording, int64_t count, RunAll runAll);
+  bool runsBody(const proto::CudaCommand &command) const;
   absl::Status run(const proto::CudaCommand &command);
   absl::Status giveTimed(const proto::CudaCommand &command);
   absl::Status give(const proto::CudaCommand &command);
