@@ -6,6 +6,7 @@
 // CHECK: gpu.module @kernels
 // CHECK-NOT: @alone
 // CHECK: gpu.func @scale_times_3(%[[A0:.*]]: memref<8xf32>, %[[S:.*]]: memref<1xf32>, %[[A1:.*]]: memref<8xf32>, %[[B1:.*]]: memref<8xf32>, %[[A2:[^:]*]]: memref<8xf32>)
+// CHECK-SAME: cuda.bytes = 2.040000e+02 : f64
 // CHECK-SAME: known_block_size = array<i32: 4, 1, 1>, known_grid_size = array<i32: 6, 1, 1>
 // CHECK: %[[BLOCK:.*]] = gpu.block_id x
 // CHECK: %[[INSTANCE:.*]] = arith.divui %[[BLOCK]], %c2{{.*}}
@@ -32,7 +33,7 @@
 module attributes {gpu.container_module} {
   gpu.module @kernels {
     gpu.func @scale(%from: memref<8xf32>, %factor: memref<1xf32>, %to: memref<8xf32>) kernel
-        attributes {known_block_size = array<i32: 4, 1, 1>, known_grid_size = array<i32: 2, 1, 1>} {
+        attributes {cuda.bytes = 68.0, known_block_size = array<i32: 4, 1, 1>, known_grid_size = array<i32: 2, 1, 1>} {
       %c0 = arith.constant 0 : index
       %c4 = arith.constant 4 : index
       %block = gpu.block_id x

@@ -247,6 +247,11 @@ gpu::GPUFuncOp Merger::mergedKernel(Group &group, ArrayRef<SmallVector<unsigned>
   known->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
   SymbolTable::setSymbolName(known, name);
   known->setAttr(gpu::GPUDialect::getKernelFuncAttrName(), builder.getUnitAttr());
+  // What it costs. Buffers that launches share count for each of them.
+  for (StringRef name : {kBytesAttr, kProductFlopsAttr})
+    if (auto each = kernel->getAttrOfType<FloatAttr>(name))
+      known->setAttr(name, builder.getF64FloatAttr(each.getValueAsDouble() *
+                                                   static_cast<double>(arguments.size())));
   known.setKnownBlockSizeAttr(kernel.getKnownBlockSizeAttr());
   const int32_t blocks = kernel.getKnownGridSize()->front();
   known.setKnownGridSize(ArrayRef<int32_t>{blocks * static_cast<int32_t>(arguments.size()), 1, 1});
