@@ -135,7 +135,7 @@ def forward(element, has_gelu, has_bias, has_aux):
         value = w.same("add", value, w.along_rows(w.argument(N), value))
     results = ([gelu(w, value)] if has_gelu else []) + ([value] if has_aux or not has_gelu else [])
     name = "_".join(["GELU"] * has_gelu + ["AUX"] * has_aux + ["BIAS"] * has_bias)
-    listed = " bias [0-9]+" * has_bias + " gelu" * has_gelu + " aux [0-9]+" * has_aux + r"(?m:$)"
+    listed = " bias [0-9]+" * has_bias + " gelu" * has_gelu + " aux [0-9]+" * has_aux + r"(?m:( or)?$)"
     return finish(f"{name} {element}", w, results, listed, f"cublasLtMatmul with epilogue {name}")
 
 

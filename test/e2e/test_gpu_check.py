@@ -67,9 +67,9 @@ class Machine:
 
 def get_machine(made=[]):
     if not made:
-        made.append(tempfile.TemporaryDirectory(prefix="st-gpu-check-"))
-        made.append(Machine(pathlib.Path(made[0].name)))
-    return made[1]
+        folder = tempfile.TemporaryDirectory(prefix="st-gpu-check-")
+        made += [Machine(pathlib.Path(folder.name)), folder]
+    return made[0]
 
 
 # ---- failures -----------------------------------------------------------------------------------
