@@ -240,6 +240,9 @@ gpu::GPUFuncOp Merger::mergedKernel(Group &group, ArrayRef<SmallVector<unsigned>
   SmallVector<Type> types(group.numbers.size());
   for (const auto &[buffer, number] : group.numbers)
     types[number] = buffer.type;
+  // Of before there is another: as many launches can share their buffers in several ways, with a
+  // kernel of the same name each.
+  SymbolTable symbols(kernel->getParentOp());
   OpBuilder builder(kernel->getContext());
   builder.setInsertionPointAfter(kernel);
   auto name = (kernel.getName() + "_times_" + Twine(arguments.size())).str();
@@ -255,7 +258,7 @@ gpu::GPUFuncOp Merger::mergedKernel(Group &group, ArrayRef<SmallVector<unsigned>
   known.setKnownBlockSizeAttr(kernel.getKnownBlockSizeAttr());
   const int32_t blocks = kernel.getKnownGridSize()->front();
   known.setKnownGridSize(ArrayRef<int32_t>{blocks * static_cast<int32_t>(arguments.size()), 1, 1});
-  SymbolTable(kernel->getParentOp()).insert(known);
+  symbols.insert(known);
 
   builder.setInsertionPointToStart(&known.getBody().front());
   Value block = gpu::BlockIdOp::create(builder, loc, gpu::Dimension::x);
