@@ -11,6 +11,7 @@
 
 #include <cmath>
 #include <limits>
+#include <numeric>
 
 namespace mlir::cuda {
 #define GEN_PASS_DEF_SPLITREDUCTIONS
@@ -205,6 +206,8 @@ bool PartialKernel::choose(int64_t cores, bool always) {
     Work ofParts = work;
     ofParts.kept *= parts;
     ofParts.reduced = llvm::divideCeil(work.reduced, parts);
+    if (work.reducesInnermost) // Of which a part has less.
+      ofParts.innermost = std::gcd(work.innermost, ofParts.reduced);
     const Geometry divided = chooseGeometry(ofParts);
     return static_cast<double>(divided.blocks * std::max<int64_t>(divided.threads, 256));
   };
