@@ -81,7 +81,9 @@ def plans_for(device):
         found = re.search(r"st\.target = (#st\.target<[^>]*>)", text)[1]
         wanted = (f'#st.target<backend = "cuda", device = "{device}", alignment = 128, '
                   f'scratch_bytes = {figure(device, "block_shared_bytes"):.0f}, '
-                  f'memory_bytes = {figure(device, "memory_bytes"):.0f}>')
+                  f'memory_bytes = {figure(device, "memory_bytes"):.0f}, '
+                  f'matrix_alignment = {figure(device, "matrix_alignment_bytes"):.0f}, '
+                  f'matrix_row_bytes = {figure(device, "matrix_row_bytes"):.0f}>')
         st.expect(found == wanted, f"{found}, expected {wanted}")
         network, node = (figure(device, f"{link}_gbytes_per_second") for link in ("network", "node"))
         speed = re.search(r"#st\.speed<([^>]*)>", text)[1]
