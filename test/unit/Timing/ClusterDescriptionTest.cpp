@@ -96,7 +96,7 @@ TEST(ClusterDescription, ErrorsNameFileAndField) {
             "c.textproto: devices_per_node: expected 1 to 4096, found 0");
   EXPECT_EQ(parseClusterDescription("device: \"cuda-sm_70\"", "c.textproto").status().message(),
             "c.textproto: device: no GPU description 'cuda-sm_70'; there are cuda-host, "
-            "cuda-sm_80, cuda-sm_90");
+            "cuda-sm_80, cuda-sm_90-h200, cuda-sm_90");
   EXPECT_EQ(
       parseClusterDescription("device: \"tpu\"", "c.textproto").status().message().substr(0, 61),
       "c.textproto: device: no device description 'tpu'; there are d");
