@@ -79,10 +79,10 @@ def replicas_cost_nothing(folder):
         model = json.loads((EXAMPLES / "models/gpt3-175b/config.json").read_text()) | {"n_layer": 16}
         _, ops = compile_large(folder, st.write_json(folder / "model/config.json", model).parent, path, 16 * data)
         counts.append(ops)
-    # A few ops are others: the masks of a larger batch are drawn in slices, which takes some 14 ops more a mask.
+    # A few ops are others: the masks of a larger batch are drawn in slices, 135 ops more at import.
     for phase in zip(*counts, strict=True):
         ops = [int(count) for _, count in phase]
-        st.expect(max(ops) <= 1.025 * min(ops), f"{phase[0][0]}: {ops} ops")
+        st.expect(max(ops) - min(ops) <= 140, f"{phase[0][0]}: {ops} ops")
     st.expect(counts[0][-1][0] == "scheduled", f"ends with {counts[0][-1][0]}")
     return f"{ops} ops for 2, 8 and 64 replicas"
 

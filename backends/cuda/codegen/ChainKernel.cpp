@@ -1,7 +1,7 @@
 // Kernels of kind "chain": products that make rows, work on these, products that read them.
 //
-// A block takes 64 points along its own loop; along the other loop everything streams by, up to 64
-// points at a time. Of such a tile each thread has some points in registers (ChainTile.h): what
+// A block takes 64 indices of the parallel loop and streams over the other loop, up to 64 indices
+// at a time. Each thread holds some elements of such a tile in registers (ChainTile.h): what
 // products give, then all that is made of them point by point. Reductions run along what streams
 // by. Each that depends on another one has a pass of its own over all tiles, which computes the
 // products again, so nothing is ever kept of a tile; a softmax has its maxima and sums in one pass,

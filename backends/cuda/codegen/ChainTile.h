@@ -8,14 +8,14 @@
 
 namespace mlir::cuda {
 
-/// A tile has 64 points along the block's own loop and up to 64 of what streams by. Each thread has
-/// some points along either loop, and all of what these make: its points of the tile, one own point
-/// after the other. A product is made of operands that come through memory of the block.
+/// A tile has 64 elements along the block's parallel loop and up to 64 along the streamed loop. Each
+/// thread holds the elements at its indices of both loops, in the order of its parallel indices. A
+/// product reads its operands from shared memory.
 class ChainTile {
 public:
   using Numbers = SmallVector<Number>;
 
-  /// Points of a tile along the block's own loop, and most of them along what streams by.
+  /// Elements of a tile along the parallel loop, and at most along the streamed loop.
   static constexpr int64_t kSize = 64;
 
   /// How a block works on a tile.

@@ -1,8 +1,8 @@
 // Tiles with tensor cores. Each of four warps makes 16 own points of all streamed ones, as m16n8k16
 // of nvgpu.mma.sync leaves them: a quad of four lanes has two rows eight apart, and of each eight
 // columns a lane has two neighbours. These are the points that a thread works on, and what they
-// become is the first operand of the products that read it, so that nothing of a tile is ever
-// moved. Second operands come through shared memory (chains/CoreOperands.h).
+// become is the first operand of the products that read it, so no element of a tile ever
+// moves. Second operands come through shared memory (chains/CoreOperands.h).
 #include "backends/cuda/codegen/ChainTile.h"
 #include "backends/cuda/codegen/chains/CoreOperands.h"
 

@@ -85,9 +85,9 @@ public:
   /// be there for this thread after `waitForCopies`.
   void copyAsync(unsigned buffer, Value position, Value memory, Value target, Value exists);
   void waitForCopies();
-  /// Whether a buffer begins at a multiple of so many bytes.
+  /// Whether a buffer is aligned to `bytes`.
   bool isAligned(unsigned buffer, int64_t bytes) const { return alignments[buffer] % bytes == 0; }
-  /// Memory of the block for so many numbers of a type.
+  /// Allocates shared memory for `elements` values of a type.
   Value addShared(int64_t elements, Type type);
 
   // The threads of a block.

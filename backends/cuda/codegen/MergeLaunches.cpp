@@ -23,7 +23,7 @@ using namespace mlir;
 using namespace mlir::cuda;
 
 /// ptxas loads addresses of all launches before it chooses some, and spills where they are a
-/// hundred. So many are those of eight updates of AdamW.
+/// hundred. Eight updates of AdamW have 36.
 static constexpr size_t kMostBuffers = 36;
 
 namespace {
@@ -107,7 +107,7 @@ static Touched rangeOf(const Buffer &buffer, bool isWritten) {
   return {buffer.inScratch, buffer.offset, buffer.offset + bytes, isWritten};
 }
 
-/// Of a launch, with what it does not write told apart. Nothing where a place is not fixed.
+/// The buffers of a launch, and which of them it writes. None if an address is not fixed.
 static std::optional<SmallVector<Buffer>> buffersOf(gpu::LaunchFuncOp launch, gpu::GPUFuncOp kernel,
                                                     TouchedBytes &ranges) {
   SmallVector<Buffer> buffers;
@@ -135,7 +135,7 @@ static bool addRanges(Operation &op, TouchedBytes &ranges) {
 
 // ---- groups -------------------------------------------------------------------------------------
 
-/// Whether blocks of a kernel may stand beside others': each thread works by itself.
+/// Whether a kernel can be merged: its threads do not synchronize or share memory.
 bool Merger::canMerge(gpu::GPUFuncOp kernel) {
   auto [it, isNew] = mergeable.try_emplace(kernel, false);
   if (isNew)

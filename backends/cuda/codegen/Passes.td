@@ -371,9 +371,9 @@ def GpuToHost : Pass<"gpu-to-host", "::mlir::ModuleOp"> {
     differ is an error. Values that live across are kept in arrays with an element a thread. A shuffle
     takes the number of the thread it names, warp by warp, and a product of matrices (`nvgpu.mma.sync`) those of its
     lanes. Shared memory is a buffer. Launches become
-    calls, a `cuda.product` loops in the place of cuBLASLt, without its body. What a GPU approximates (`cuda.approximate`) is
-    computed to an ulp; `approximation-error` moves each result up or down by the bits of its operand, so that tests
-    find what tolerates no GPU's.
+    calls, a `cuda.product` loops in the place of cuBLASLt, without its body. The host computes
+    `cuda.approximate` to one ulp. `approximation-error` adds or subtracts a relative error, chosen by the bits of the operand:
+    a test fails if a program does not tolerate the error of a GPU.
 
     The order of threads and blocks means nothing to a right kernel: with `descending` they run the other way
     around, and tests compare both.

@@ -105,7 +105,7 @@ LogicalResult TaskConverter::addUpOperand(st::KernelOp kernel, const Product &pr
   return addUp(kernel, partial, 0, result);
 }
 
-/// Its result is first what goes into the activation: in the place of the aux, if GELU keeps one.
+/// First writes the input of the activation: to the aux if GELU keeps one, else to the result.
 LogicalResult TaskConverter::activate(st::KernelOp kernel, const Product &product,
                                       const Place &before, const Place &result, const Place *aux) {
   SmallVector<Place> inputs{before};

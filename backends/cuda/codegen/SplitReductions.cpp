@@ -201,12 +201,12 @@ bool PartialKernel::choose(int64_t cores, bool always) {
   if (!always && (geometry.blocks >= cores || most < 2))
     return false;
   const int64_t leastPoints = always ? 2 : kLeastPoints;
-  // Threads with so many parts, each of which has results of its own; small blocks count as 256.
+  // The number of threads if the reduction is split into `parts`. Small blocks count as 256.
   auto threadsOf = [&](int64_t parts) {
     Work ofParts = work;
     ofParts.kept *= parts;
     ofParts.reduced = llvm::divideCeil(work.reduced, parts);
-    if (work.reducesInnermost) // Of which a part has less.
+    if (work.reducesInnermost) // A part has a shorter row.
       ofParts.innermost = std::gcd(work.innermost, ofParts.reduced);
     const Geometry divided = chooseGeometry(ofParts);
     return static_cast<double>(divided.blocks * std::max<int64_t>(divided.threads, 256));
