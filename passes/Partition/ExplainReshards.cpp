@@ -1,6 +1,7 @@
 #include "passes/Partition/ExplainReshards.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/Sharding/ChooseSharding.h"
+#include "dialects/St/Sharding/ReshardCost.h"
 #include "dialects/St/Sharding/ReshardPlans.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include <queue>
@@ -195,23 +196,6 @@ static void addOnce(std::vector<std::string> &list, std::string text) {
     list.push_back(std::move(text));
 }
 
-static StringRef nameOfKind(ReshardStep::Kind kind) {
-  switch (kind) {
-  case ReshardStep::ReduceScatter:
-    return "reduce_scatter";
-  case ReshardStep::AllReduce:
-    return "all_reduce";
-  case ReshardStep::AllToAll:
-    return "all_to_all";
-  case ReshardStep::CollectivePermute:
-    return "collective_permute";
-  case ReshardStep::AllGather:
-    return "all_gather";
-  default:
-    llvm_unreachable("moves no data");
-  }
-}
-
 /// What is summed over the micro-batches, does not vary along them, and leads to what does.
 void Explainer::findStatistics() {
   DenseSet<Operation *> summed, looped;
@@ -252,7 +236,7 @@ void Explainer::addCollectives(ReshardOp reshard, ExplainedReshard &explained) {
   for (const ReshardStep &step : *plan) {
     if (!step.movesData())
       continue;
-    std::string what = nameOfKind(step.kind).str();
+    std::string what = collectiveName(step).str();
     if (step.kind == ReshardStep::ReduceScatter || step.kind == ReshardStep::AllReduce)
       what += " " + stringifyReduceKind(from.kind).str();
     what += " over ";

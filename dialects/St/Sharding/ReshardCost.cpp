@@ -37,8 +37,8 @@ int64_t mlir::st::bytesSent(const ReshardStep &step, int64_t elementBytes, const
   llvm_unreachable("all kinds are listed");
 }
 
-static absl::string_view getCollective(ReshardStep::Kind kind) {
-  switch (kind) {
+StringRef mlir::st::collectiveName(const ReshardStep &step) {
+  switch (step.kind) {
   case ReshardStep::ReduceScatter:
     return "reduce_scatter";
   case ReshardStep::AllReduce:
@@ -78,7 +78,7 @@ double mlir::st::stepCost(const ReshardStep &step, int64_t elementBytes, const M
   }
   bool isGather = step.kind == ReshardStep::AllGather;
   double bytes = bytesOf(isGather ? step.elementsAfter : step.elementsBefore);
-  return timeOfStart(axes) + timeOfBytes(getCollective(step.kind), bytes, step.axes, axes);
+  return timeOfStart(axes) + timeOfBytes(collectiveName(step).str(), bytes, step.axes, axes);
 }
 
 double mlir::st::leastCost(double bytes, const MeshAxes &axes) {

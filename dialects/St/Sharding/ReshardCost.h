@@ -11,6 +11,9 @@ struct ReshardStep;
 /// Bytes of one element, rounded up.
 int64_t elementBytes(Type type);
 
+/// "all_reduce" and the like. The step must move data.
+StringRef collectiveName(const ReshardStep &step);
+
 /// Bytes that a device sends in one execution of a step, the most of any device.
 int64_t bytesSent(const ReshardStep &step, int64_t elementBytes, const MeshAxes &axes);
 

@@ -133,30 +133,6 @@ static_assert(offsetof(NcclConfig, version) == offsetof(ncclConfig_t, version));
 static_assert(offsetof(NcclConfig, blocking) == offsetof(ncclConfig_t, blocking));
 static_assert(sizeof(NcclConfig) <= sizeof(ncclConfig_t));
 
-/// Whether an argument is passed as what the header declares: pointers and handles as any pointer,
-/// enumerations as int, structures by their size.
-template <class Ours, class Theirs> constexpr bool isPassedAs() {
-  if constexpr (std::is_pointer_v<Theirs>)
-    return std::is_pointer_v<Ours>;
-  else if constexpr (std::is_enum_v<Theirs>)
-    return std::is_integral_v<Ours> && sizeof(Ours) == sizeof(Theirs);
-  else if constexpr (std::is_class_v<Theirs>)
-    return std::is_class_v<Ours> && sizeof(Ours) == sizeof(Theirs);
-  else
-    return std::is_integral_v<Ours> == std::is_integral_v<Theirs> && sizeof(Ours) == sizeof(Theirs);
-}
-
-template <class OurResult, class... Ours, class TheirResult, class... Theirs>
-constexpr bool isCalledAs(OurResult (*)(Ours...), TheirResult (*)(Theirs...)) {
-  if constexpr (sizeof...(Ours) == sizeof...(Theirs))
-    return isPassedAs<OurResult, TheirResult>() && (isPassedAs<Ours, Theirs>() && ...);
-  else
-    return false;
-}
-// Of a member that is a pointer to a function.
-#define CALLED_AS(MEMBER, FUNCTION)                                                                \
-  static_assert(isCalledAs(decltype(MEMBER){}, static_cast<decltype(&FUNCTION)>(nullptr)))
-
 CALLED_AS(Driver::getUuid, cuDeviceGetUuid_v2);
 CALLED_AS(Driver::getAttribute, cuDeviceGetAttribute);
 CALLED_AS(Driver::retainContext, cuDevicePrimaryCtxRetain);
