@@ -37,10 +37,6 @@ std::string ownPath() {
 absl::StatusOr<std::unique_ptr<Communicator>> joinOthers(const proto::Executable &program,
                                                          double watchdogSeconds) {
   ST_ASSIGN_OR_RETURN(const Launch launch, detectLaunch());
-  if (launch.processes > 1 && program.target() != "cuda")
-    return absl::InvalidArgumentError(absl::StrCat(launch.launcher, " started ", launch.processes,
-                                                   " processes, but target \"", program.target(),
-                                                   "\" runs in one"));
   GroupOptions options;
   options.watchdogSeconds = watchdogSeconds;
   options.ranks = 0;
@@ -53,7 +49,7 @@ absl::Status runWith(Communicator &communicator, const proto::Executable &progra
                      const RunRequest &request) {
   std::unique_ptr<Client> client = program.target() == "cuda"
                                        ? createCudaClient(request.client, communicator)
-                                       : createDtuClient(request.client);
+                                       : createDtuClient(request.client, communicator);
   if (program.target() != client->target())
     return absl::UnimplementedError(
         absl::StrCat("this runner has no target \"", program.target(), "\""));

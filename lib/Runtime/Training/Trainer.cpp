@@ -505,10 +505,12 @@ absl::Status Trainer::printSummary() {
   absl::StrAppend(&text, "\nsimulated step ", printMilliseconds(time.total), " ms (roofline bound ",
                   printMilliseconds(time.lowerBound), " ms, sum of all instructions ",
                   printMilliseconds(time.serialSum), " ms)\n");
-  StepWork executed;
+  StepWork executed; // which all processes gather
   if (stepsRun > 0) {
     ST_ASSIGN_OR_RETURN(executed, executable->lastStepWork());
   }
+  if (communicator.process() != 0)
+    return absl::OkStatus();
   return printResult(text + printMemory(program) +
                      comparePrediction(program, time, stepsRun > 0 ? &executed : nullptr));
 }
