@@ -489,7 +489,9 @@ absl::Status Trainer::runStep(int64_t step) {
   trainer.step = step;
   if (options.supervisor)
     options.supervisor->done(step);
-  return log ? log->write(report, trainer.examples) : absl::OkStatus();
+  // JSON and TensorBoard have no NaN; what follows one says so.
+  return log && std::isfinite(report.loss) ? log->write(report, trainer.examples)
+                                           : absl::OkStatus();
 }
 
 absl::Status Trainer::printSummary() {
