@@ -10,10 +10,15 @@ Columns, a score of 64 x 64 per head: products of the tile; issue slots (instruc
 of a tile of 64 x 64 in which four schedulers issue these, one a cycle; the busiest other unit and its cycles; cycles in which
 tensor cores compute the products, and the larger of the others against these. Last rows have all kernels of a pass against the
 products that it cannot do without: two forward, five backward.
+
+With --ways a table of ways to compute the gradient follows: the two kernels as counted, and one kernel that is that of keys and
+values with what the gradient of queries adds to it. Cycles of a tile are the largest of issue slots, units, tensor cores and L2; bytes
+of device memory come on top, as they are those of other kernels.
 """
 
 import argparse
 import collections
+import copy
 import json
 import pathlib
 import re
@@ -25,13 +30,20 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parent.parent
 SCORES, WARP, SCHEDULERS = 64 * 64, 32, 4
 # Multiply-adds of 16-bit floats a cycle and multiprocessor: A100 312 TFLOP/s at 1.41 GHz on 108, H100 SXM 989 TFLOP/s at 1.83
-# GHz on 132 (NVIDIA's data sheets). mma.sync reaches about 63 % of the latter (Luo et al., "Benchmarking and Dissecting the
-# Nvidia Hopper GPU Architecture through Microbenchmarking", 2024); wgmma would reach it.
-PRODUCTS = {"sm_80": 1024, "sm_90": 0.63 * 2048}
-# Results a cycle and multiprocessor ("CUDA C++ Programming Guide", throughput of native arithmetic instructions). Conversions
-# that are no packed rounding (F2F) count as special functions: the guide does not tell them apart.
+# GHz on 132 (NVIDIA's data sheets). mma.sync reaches 62.9 % of the latter on average, wgmma over 95 % (Luo et al., "Dissecting
+# the NVIDIA Hopper Architecture through Microbenchmarking and Multiple Level Analysis", arXiv 2501.12084, section 6.2).
+PRODUCTS = {"sm_80": 1024, "sm_90": 0.629 * 2048}
+# Bytes a cycle and multiprocessor. L2: 5120 a cycle of all 108 (NVIDIA's A100 whitepaper); 6.65 TB/s, as OpenXLA's cost model of
+# products measured it on an H100. Device memory: 2.04 and 3.35 TB/s (data sheets).
+L2 = {"sm_80": 5120 / 108, "sm_90": 6650 / 132 / 1.83}
+MEMORY = {"sm_80": 2039 / 108 / 1.41, "sm_90": 3350 / 132 / 1.83}
+# Results a cycle and multiprocessor ("CUDA C++ Programming Guide", throughput of native arithmetic instructions); of shared
+# memory words of 4 bytes, one from each of 32 banks. Conversions that are no packed rounding (F2F) count as special functions:
+# the guide does not tell them apart.
 RATES = {"sm_80": {"f32": 64, "integer": 64, "special": 16, "shared": 32, "global": 32},
          "sm_90": {"f32": 128, "integer": 64, "special": 16, "shared": 32, "global": 32}}
+# Words of shared memory that a thread's instruction moves: ldmatrix brings as many matrices of 8 x 8 to a warp.
+WORDS = {"M88.4": 4, "MT88.4": 4, "M88.2": 2, "MT88.2": 2, "128": 4, "64": 2}
 CLASSES = {
     "tensor": ("HMMA",), "f32": ("FADD", "FMUL", "FFMA"), "special": ("MUFU", "F2F", "F2I", "I2F"),
     "shared": ("LDSM", "LDS", "STS", "SHFL", "ATOMS"), "global": ("LDG", "STG", "LDGSTS", "LDGDEPBAR", "RED", "ATOMG"),
@@ -62,6 +74,13 @@ def class_of(op):
     return next((name for name, stems in CLASSES.items() if stem in stems), "other")
 
 
+def shared_words(op):
+    """Words of shared memory that an instruction reads or writes for each thread."""
+    if class_of(op) != "shared" and not op.startswith("LDGSTS"):
+        return 0
+    return next((words for suffix, words in WORDS.items() if op.endswith(suffix)), 1)
+
+
 def functions(sass):
     """The instructions of each function: labels as strings, else (predicate, op, operands)."""
     found, code = {}, None
@@ -78,7 +97,7 @@ def functions(sass):
 
 
 def loops(code):
-    """Instructions of each loop that has tensor instructions and holds no other such loop, by stem."""
+    """Instructions of each loop that has tensor instructions and holds no other such loop."""
     places = {item: i for i, item in enumerate(code) if isinstance(item, str)}
     spans = []
     for i, item in enumerate(code):
@@ -87,7 +106,7 @@ def loops(code):
             if start < i and any(isinstance(op, tuple) and op[1].startswith("HMMA") for op in code[start:i]):
                 spans.append((start, i))
     inner = [s for s in spans if not any(o != s and s[0] <= o[0] and o[1] <= s[1] for o in spans)]
-    return [collections.Counter(op[1].split(".")[0] for op in code[start:end + 1] if isinstance(op, tuple))
+    return [collections.Counter(op[1] for op in code[start:end + 1] if isinstance(op, tuple))
             for start, end in sorted(inner)]
 
 
@@ -97,8 +116,10 @@ def chains(planned):
             for body in re.findall(r'st\.kernel "chain".*?st\.yield', planned, re.S)]
 
 
-def measure(options, folder, dropout):
+def measure(options, folder, dropout, width=None):
     config = json.loads((ROOT / options.model / "config.json").read_text())
+    if width:
+        config["num_attention_heads"] = config["hidden_size"] // width
     config |= {"num_hidden_layers": 1, "hidden_dropout_prob": dropout, "attention_probs_dropout_prob": dropout}
     (folder / "model").mkdir(exist_ok=True)
     (folder / "model/config.json").write_text(json.dumps(config))
@@ -114,35 +135,92 @@ def measure(options, folder, dropout):
     counts = chains(planned.read_text())
     if len(names) != len(counts):
         sys.exit(f"error: {len(names)} functions of chains for {len(counts)} kernels: two are alike")
-    for name, products in zip(names, counts):
-        yield name, products, loops(code[name])
+    return [Kernel(options, name, products, loops(code[name])) for name, products in zip(names, counts)]
+
+
+class Kernel:
+    """Counts of a kernel a score and product of 64: of a tile of 64 x 64 with operands 64 deep."""
+
+    def __init__(self, options, name, products, passes):
+        if not passes:
+            sys.exit(f"error: {name} has no loop with tensor instructions")
+        self.name, self.products = name, products
+        # Operands are 64 deep: 128 tensor instructions a product of 64 x 64 scores, one for each score of a thread.
+        each = sum(count for op, count in passes[-1].items() if class_of(op) == "tensor") / products
+        self.classes, self.words = collections.Counter(), 0
+        for instructions in passes:
+            for op, count in instructions.items():
+                self.classes[class_of(op)] += count / each
+                self.words += shared_words(op) * count / each
+        self.chip = options.chip
+
+    @property
+    def slots(self):
+        return sum(self.classes.values())
+
+    @property
+    def issue(self):
+        return self.slots * SCORES / WARP / SCHEDULERS
+
+    @property
+    def tensor(self):
+        return self.classes["tensor"] * SCORES * 64 / PRODUCTS[self.chip]
+
+    @property
+    def units(self):
+        return {unit: (self.words if unit == "shared" else self.classes[unit]) * SCORES / rate
+                for unit, rate in RATES[self.chip].items()}
+
+    @property
+    def cycles(self):
+        return max(self.issue, self.tensor, *self.units.values())
+
+    def with_more(self, words=0, **classes):
+        """The same with further instructions a score."""
+        more = copy.copy(self)
+        more.classes = self.classes + collections.Counter(classes)
+        more.words = self.words + words
+        return more
 
 
 def report(options, dropout, kernels):
-    rates = RATES[options.chip]
-    tensor_cycles = SCORES * 64 / PRODUCTS[options.chip]  # of a product
-    cycles = []
-    for name, products, passes in kernels:
-        if not passes:
-            sys.exit(f"error: {name} has no loop with tensor instructions")
-        # Operands are 64 deep: 128 tensor instructions a product of 64 x 64 scores, one for each score of a thread.
-        each = passes[-1]["HMMA"] / products
-        classes = collections.Counter()
-        for instructions in passes:
-            for stem, count in instructions.items():
-                classes[class_of(stem)] += count / each
-        slots = sum(classes.values())
-        issue = slots * SCORES / WARP / SCHEDULERS
-        units = {unit: classes[unit] * SCORES / rate for unit, rate in rates.items()}
-        busiest = max(units, key=units.get)
-        tensor = classes["tensor"] * tensor_cycles
-        cycles.append(max(issue, units[busiest], tensor))
-        parts = ", ".join(f"{unit} {count:.1f}" for unit, count in classes.most_common() if count >= 0.05)
-        print(f"| {dropout:g} | {name} | {classes['tensor']:.0f} | {slots:.1f} | {parts} | {issue:.0f} | {busiest} "
-              f"{units[busiest]:.0f} | {tensor:.0f} | {cycles[-1] / tensor:.2f} |")
-    for what, taken, least in (("forward", cycles[0], 2), ("backward", sum(cycles[1:]), 5)):
-        print(f"| {dropout:g} | {what}, of {least} products | | | | {taken:.0f} | | {least * tensor_cycles:.0f} | "
-              f"{taken / least / tensor_cycles:.2f} |")
+    for kernel in kernels:
+        busiest = max(kernel.units, key=kernel.units.get)
+        parts = ", ".join(f"{unit} {count:.1f}" for unit, count in kernel.classes.most_common() if count >= 0.05)
+        print(f"| {dropout:g} | {kernel.name} | {kernel.classes['tensor']:.0f} | {kernel.slots:.1f} | {parts} | {kernel.issue:.0f} | "
+              f"{busiest} {kernel.units[busiest]:.0f} | {kernel.tensor:.0f} | {kernel.cycles / kernel.tensor:.2f} |")
+    product = SCORES * 64 / PRODUCTS[options.chip]
+    for what, of, least in (("forward", kernels[:1], 2), ("backward", kernels[1:], 5)):
+        taken = sum(kernel.cycles for kernel in of)
+        print(f"| {dropout:g} | {what}, of {least} products | | | | {taken:.0f} | | {least * product:.0f} | "
+              f"{taken / least / product:.2f} |")
+
+
+def ways(options, dropout, width, sequence, kernels):
+    """Rows of a table: ways of the gradient for heads of a width (cycles of 64 x 64 scores)."""
+    deep, tiles = width / 64, sequence / 64
+    operands, sums = 2 * 64 * width * 2, 64 * width * 4  # two matrices of 16 bits, a tile of dq in f32
+    vector = 4 if options.chip == "sm_90" else 1         # red.global.add.v4.f32 is sm_90's
+    _, rows, columns = kernels
+
+    def cycles(kernel, l2):
+        return max(kernel.cycles * deep, l2 / L2[options.chip])
+
+    # A product more: keys from shared memory for 32 rows of a warp; ds to shared memory and back, as 16 bits.
+    one = columns.with_more(words=1 + 1 / deep, tensor=1, shared=0.25 + 0.625 / deep)
+    # dq is rounded by a kernel behind it, and is zero before.
+    around = 64 * width * (4 + 4 + 2) / tiles
+    found = [("two kernels", rows, columns, operands, 0, "yes"),
+             ("one, atomic additions", one.with_more(**{"global": 1 / vector}), None, operands + sums, around, "no"),
+             ("one, blocks in turn", one.with_more(**{"global": 0.5, "control": 0.3}), None, operands + 2 * sums, around, "yes"),
+             ("one, sums of each block kept", one.with_more(**{"global": 0.25}), None, operands + sums, 2 * sums + 64 * width * 2 / tiles,
+              "yes")]
+    product = SCORES * 64 / PRODUCTS[options.chip]
+    for name, first, second, l2, memory, same in found:
+        taken = cycles(first, l2) + (cycles(second, l2) if second else 0) + memory / MEMORY[options.chip]
+        slots = deep * (first.slots + (second.slots if second else 0))
+        print(f"| {dropout:g} | {sequence} x {width} | {name} | {slots:.1f} | {l2 * (2 if second else 1) / 1024:.0f} | {memory / 1024:.1f} | "
+              f"{taken:.0f} | {taken / 5 / product / deep:.2f} | {same} |")
 
 
 def main():
@@ -151,12 +229,25 @@ def main():
     parser.add_argument("--chip", default="sm_90", choices=sorted(PRODUCTS))
     parser.add_argument("--dropouts", default="0,0.1")
     parser.add_argument("--model", default="examples/models/bert-large-uncased")
+    parser.add_argument("--width", type=int, help="of a head, where it is not the model's")
+    parser.add_argument("--ways", action="store_true", help="also ways of the backward pass, by width of heads and sequence")
     options = parser.parse_args()
     print("| dropout | kernel | products | slots a score | of these | issue | busiest unit | tensor cores | of these |")
     print("| ---: | --- | ---: | ---: | --- | ---: | --- | ---: | ---: |")
-    for dropout in map(float, options.dropouts.split(",")):
+    dropouts = list(map(float, options.dropouts.split(",")))
+    for dropout in dropouts:
         with tempfile.TemporaryDirectory() as folder:
-            report(options, dropout, measure(options, pathlib.Path(folder), dropout))
+            report(options, dropout, measure(options, pathlib.Path(folder), dropout, options.width))
+    if not options.ways:
+        return
+    print("\n| dropout | sequence x head | way | slots a score | KB of L2 | KB of memory | cycles | of tensor cores' | same bits |")
+    print("| ---: | --- | --- | ---: | ---: | ---: | ---: | ---: | --- |")
+    for width, sequences in ((64, (512, 1024)), (128, (2048, 4096))):
+        for dropout in dropouts:
+            with tempfile.TemporaryDirectory() as folder:
+                kernels = measure(options, pathlib.Path(folder), dropout, width)
+            for sequence in sequences:
+                ways(options, dropout, width, sequence, kernels)
 
 
 if __name__ == "__main__":

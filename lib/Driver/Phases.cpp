@@ -72,7 +72,7 @@ std::string mlir::st::getPhasePipeline(ModuleOp module, CompilePhase phase) {
            "reuse-products=true},combine-collectives,reuse-accumulators";
   if (phase == CompilePhase::Kernels && isCuda)
     return "form-loops,lower-loops,lower-tensor-ops,form-kernels{chains=streamed},overlap-products,"
-           "split-products,fuse-epilogues,split-chains,derive-row-sums,fuse-transposes,sink-"
+           "split-products,fuse-epilogues,split-chains,derive-row-sums,hoist-row-values,fuse-transposes,sink-"
            "conversions,"
            "split-reductions,invert-divisors,"
            "lift-constants,overlap-collectives,offload-stash";

@@ -54,7 +54,7 @@ def values(types, rng, limits):
 # cuBLASLt rounds a product in 16 bits and what it adds to it once, the interpreter after each op.
 ROUNDED_ONCE = {("cuda", "shared_bf16"), ("cuda", "gelu_bf16"), ("cuda", "gelu_gradient_f16"),
                 # Probabilities are rounded before their sum divides them, as flash attention does.
-                ("cuda", "dropout_bf16"), ("cuda", "dropout_f16_ragged")}
+                ("cuda", "dropout_bf16"), ("cuda", "dropout_f16_ragged"), ("cuda", "dropout_bf16_wide")}
 # "cuda-off": what a GPU approximates is as far off as its maker allows.
 BACKENDS = {"dtu": ["st-dtu-run", "--shuffles=3"], "cuda": ["st-cuda-host-run"],
             "cuda-off": ["st-cuda-host-run", f"--approximation-error={2.0 ** -22}"]}
@@ -755,6 +755,7 @@ CHAINS = {
     "dropout_squared": lambda: attention_dropout(1, 2, 40, 130, 16, squared=True),
     "dropout_bf16": lambda: attention_dropout(2, 2, 130, 150, 64, element="bf16"),
     "dropout_f16_ragged": lambda: attention_dropout(2, 2, 37, 150, 24, element="f16"),
+    "dropout_bf16_wide": lambda: attention_dropout(1, 1, 40, 90, 128, element="bf16"),
     "no_reduction": lambda: attention(2, 2, 70, 90, 12, row_reductions=False),
     "gradient": lambda: attention_gradient(3, 50, 70, 16),
     "gradient_long": lambda: attention_gradient(2, 200, 384, 64),
@@ -766,6 +767,7 @@ CHAINS = {
     "whole_gradient_kept": lambda: whole_gradient(2, 2, 50, 40, 16, kept=True),
     "whole_gradient_f16": lambda: whole_gradient(2, 2, 37, 53, 5, element="f16"),
     "whole_gradient_bf16": lambda: whole_gradient(2, 2, 64, 48, 8, element="bf16"),
+    "whole_gradient_bf16_wide": lambda: whole_gradient(1, 1, 70, 40, 128, element="bf16"),
     "row_means": lambda: row_means(2, 50, 40, 16),
     "whole_gradient_long": lambda: whole_gradient(1, 2, 700, 384, 64),
 }

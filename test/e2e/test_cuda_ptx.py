@@ -102,10 +102,10 @@ def row_kernels(rows, columns, element):
             f"return %softmax, %norm, %columns, %t : {x}, {x}, {c}, {t}\n}}\n")
 
 
-def attention(element):
+def attention(element, width=64):
     """Attention of 512 tokens and its gradient, as chains: of the rows, and of the columns."""
-    q, s, r = f"tensor<2x512x4x64x{element}>", f"tensor<2x4x512x512x{element}>", f"tensor<2x4x512x{element}>"
-    o = f"tensor<2x4x512x64x{element}>"
+    q, s, r = f"tensor<2x512x4x{width}x{element}>", f"tensor<2x4x512x512x{element}>", f"tensor<2x4x512x{element}>"
+    o = f"tensor<2x4x512x{width}x{element}>"
     make = f"batching_dims = [0, 2] x [0, 2], contracting_dims = [3] x [3] : ({q}, {q}) -> {s}"
 
     def read(depth):
@@ -179,7 +179,9 @@ def check_kernels(folder, case, source, chip, least, access):
     for name in names:
         registers, shared, spills = kernels[name]
         found[case, name] = registers, shared
-        expect(spills == 0, f"{name} spills {spills} bytes")
+        # Attention uses all registers that a thread may have: up to ten of 4 bytes may be stored and loaded again.
+        most = 80 if name.startswith("chain") else 0
+        expect(spills <= most, f"{name} spills {spills} bytes, expected at most {most}")
     return f"{len(names)} kernels, at most {max(registers for registers, *_ in kernels.values())} registers"
 
 
@@ -234,6 +236,10 @@ def cases():
             yield name, lambda folder, name=name, text=attention(element), chip=chip: check(
                 folder, name, text, chip, least=2,
                 access="mma.sync.aligned.m16n8k16.row.col.f32.bf16" if "bf16" in name else "fma.rn.f32")
+    for chip in CHIPS:
+        name = f"attention, heads of 128, bf16, {chip}"
+        yield name, lambda folder, name=name, chip=chip: check(
+            folder, name, attention("bf16", 128), chip, least=2, access="mma.sync.aligned.m16n8k16.row.col.f32.bf16")
     for model, task in (("bert-large-uncased", "mlm"), ("gpt2", "clm")):
         for compute in ("f32", "bf16"):
             for chip in CHIPS:

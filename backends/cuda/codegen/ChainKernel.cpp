@@ -1,16 +1,17 @@
-// Kernels of kind "chain": products that make rows, work on these, products that read them.
+// Kernels of kind "chain": fused attention-like kernels of products (matmuls), elementwise work and
+// reductions of their results, and products that read these.
 //
-// A block takes 64 indices of the parallel loop and streams over the other loop, up to 64 indices
-// at a time. Each thread holds some elements of such a tile in registers (ChainTile.h): what
-// products give, then all that is made of them point by point. Reductions run along what streams
-// by. Each that depends on another one has a pass of its own over all tiles, which computes the
-// products again, so nothing is ever kept of a tile; a softmax has its maxima and sums in one pass,
-// and where only products read it the last pass finds them (chains/SoftmaxPass.cpp). In the last
-// pass values of tiles are stored, and products read them, whose sums of 64 x width points stay in
-// registers from tile to tile.
+// A block takes 64 indices of the parallel loop, and iterates over the reduction loop in tiles of
+// up to 64 indices. Each thread holds some elements of a tile in registers (ChainTile.h):
+// accumulators of products, then what elementwise ops compute from them. Reductions run along the
+// reduction loop. One that depends on another has a separate pass over all tiles, which computes
+// the products again, so nothing of a tile is stored; a softmax has its maxima and sums in one
+// pass, and where only products read it the last pass computes them too (chains/SoftmaxPass.cpp).
+// In the last pass values of tiles are stored, and products read them, whose accumulators of 64 x
+// width elements stay in registers from tile to tile.
 //
-// Rows are the block's own loop, and their columns stream by; for products that contract the rows
-// it is the other way around.
+// The parallel loop is that of rows, and the reduction loop that of columns; for products that
+// contract the rows it is the other way around.
 #include "backends/cuda/codegen/chains/ChainKernel.h"
 #include "backends/cuda/codegen/CausalChain.h"
 #include "backends/cuda/codegen/chains/Homogeneity.h"
@@ -19,9 +20,9 @@ using namespace mlir;
 using namespace mlir::cuda;
 using mlir::st::GroupSet;
 
-// ---- points -------------------------------------------------------------------------------------
+// ---- elements -----------------------------------------------------------------------------------
 
-/// What is known of a point along the block's own loop stays known between passes.
+/// Values of a parallel index are cached, so that later passes over the reduction loop reuse them.
 void ChainKernel::enterOwn(int64_t part) {
   std::swap(values.ofRow, ofOwn[part]);
   values.coordinates[chain.own] = own[part].coordinate;
@@ -29,7 +30,7 @@ void ChainKernel::enterOwn(int64_t part) {
 
 void ChainKernel::leaveOwn(int64_t part) { std::swap(values.ofRow, ofOwn[part]); }
 
-/// Makes known, of each own point, what does not vary along what streams by.
+/// Computes, for each parallel index, what does not vary along the reduction loop.
 LogicalResult ChainKernel::prepare(ArrayRef<Value> needed) {
   for (int64_t part = 0; part < tile->ownParts; ++part) {
     enterOwn(part);
@@ -42,7 +43,7 @@ LogicalResult ChainKernel::prepare(ArrayRef<Value> needed) {
   return success();
 }
 
-/// The products that make what values of tiles are computed from.
+/// The products from which values of tiles are computed.
 SmallVector<ChainProduct *> ChainKernel::producersOf(ArrayRef<Value> needed) {
   SmallVector<Value> stack(needed);
   DenseSet<Value> seen;
@@ -90,7 +91,7 @@ ChainKernel::Made ChainKernel::multiply(Value first, ArrayRef<ChainProduct *> pr
   return made;
 }
 
-/// At each of a thread's points of the tile that begins at `first`.
+/// Calls `body` for each of a thread's elements of the tile that begins at `first`.
 LogicalResult ChainKernel::forPoints(Value first, const Made &made, AtPoint body) {
   for (int64_t part = 0; part < tile->streamedParts; ++part) {
     Point streamed = tile->makePoint(tile->getStreamedPlace(first, part), chain.streamed);
@@ -113,7 +114,7 @@ LogicalResult ChainKernel::forPoints(Value first, const Made &made, AtPoint body
 
 // ---- passes over all tiles ----------------------------------------------------------------------
 
-/// Adds the points of a tile to totals, of each reduction one for each own point.
+/// Adds the elements of a tile to totals: for each reduction one for each parallel index.
 LogicalResult ChainKernel::accumulate(Value first, const Made &made, const Sums &level,
                                       MutableArrayRef<Number> totals) {
   return forPoints(first, made, [&](int64_t part, int64_t, Value exists) {
@@ -128,7 +129,7 @@ LogicalResult ChainKernel::accumulate(Value first, const Made &made, const Sums 
   });
 }
 
-/// Combines what all threads have of an own point.
+/// Combines what all threads have of a parallel index.
 LogicalResult ChainKernel::finishSum(PointValues::Sum &sum, ArrayRef<Number> totals) {
   for (int64_t part = 0; part < tile->ownParts; ++part) {
     Number total = tile->combine(sum.combiner, totals[part], part);
@@ -182,7 +183,7 @@ ChainKernel::Results ChainKernel::getResults() {
   return results;
 }
 
-/// What products read at the current point: zero where there is none. A value that is rounded to
+/// What products read of the current element: zero where there is none. A value that is rounded to
 /// the type in which all threads are shown it is not rounded before.
 FailureOr<Number> ChainKernel::getPanel(Value panel, Value exists) {
   auto round = panel.getDefiningOp<stablehlo::ConvertOp>();
@@ -228,7 +229,7 @@ void ChainKernel::storeProducts(ArrayRef<Number> sums) {
   }
 }
 
-/// Results of rows alone: the first of the threads that share one.
+/// Results that are per row: the first of the threads that share a row stores them.
 LogicalResult ChainKernel::storeRows(const Results &results) {
   GroupSet rows = (GroupSet(1) << chain.space.getNumGroups()) - 1;
   rows &= ~(GroupSet(1) << chain.streamed);
@@ -312,7 +313,7 @@ LogicalResult ChainKernel::emit() {
   int64_t streamedTiles = llvm::divideCeil(chain.space.getSize(chain.streamed), streamedSize);
   firstTile = emitter.index(0);
   endTiles = emitter.index(streamedTiles);
-  // Of rows that stream by those from the diagonal on, of columns those up to it.
+  // A reduction loop over rows begins at the diagonal, one over columns ends there.
   if (isCausal(chain, values)) {
     Value diagonal = emitter.rem(emitter.block(), tiles);
     if (chain.own < chain.streamed)

@@ -1,11 +1,11 @@
-// Tiles without tensor cores: of 16 x 16 threads each has every 16th point along either side, and
-// makes all of a product at these by itself.
+// Tiles without tensor cores: of 16 x 16 threads each has every 16th element along either side, and
+// computes a product's results there alone.
 #include "backends/cuda/codegen/ChainTile.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
 
-/// Threads along a side of a tile, and points of a thread along it.
+/// Threads along a side of a tile, and elements of a thread along it.
 static constexpr int64_t kSide = 16, kPart = ChainTile::kSize / kSide;
 static constexpr int64_t kThreads = kSide * kSide;
 /// Depth of a slice of a product's operands.
@@ -68,9 +68,19 @@ std::unique_ptr<ChainTile> ChainTile::createPlain(KernelEmitter &emitter, const 
   return std::make_unique<PlainTile>(emitter, chain, values, firstOwn);
 }
 
+/// Two blocks share a multiprocessor where 128 registers a thread are enough: its sums of products
+/// take a quarter of these at most.
+static int64_t countTogether(const Chain &chain) {
+  int64_t columns = 0;
+  for (const ChainProduct &product : chain.consumers)
+    columns += product.width;
+  return kPart * llvm::divideCeil(columns, kSide) <= 32 ? 2 : 1;
+}
+
 PlainTile::PlainTile(KernelEmitter &emitter, const Chain &chain, const PointValues &values,
                      Value firstOwn)
-    : ChainTile(emitter, chain, values, firstOwn, {kThreads, kPart, kPart, kSize}) {
+    : ChainTile(emitter, chain, values, firstOwn,
+                {kThreads, kPart, kPart, kSize, countTogether(chain)}) {
   slow = emitter.div(emitter.thread(), kSide);
   fast = emitter.rem(emitter.thread(), kSide);
   // The columns of rows are neighbours in memory.
@@ -88,8 +98,8 @@ PlainTile::PlainTile(KernelEmitter &emitter, const Chain &chain, const PointValu
   slice = emitter.addShared(kSlice * columns, f32());
 }
 
-/// Brings 64 points of an operand along `group` and a slice of its depth to shared memory, depth by
-/// depth; zeros where there is no more of it.
+/// Brings 64 indices of an operand along `group` and a slice of its depth to shared memory, depth
+/// by depth; zeros where there is no more of it.
 void PlainTile::loadSlice(Value shared, const ChainMatrix &matrix, Value outer, unsigned group,
                           Value first, Value depth, int64_t width) {
   // Neighbouring threads take neighbours in memory.

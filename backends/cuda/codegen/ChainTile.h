@@ -1,4 +1,4 @@
-// How the threads of a block share the points of a chain's tile, and multiply for it.
+// How the threads of a block share the elements of a chain's tile, and multiply for it.
 #pragma once
 
 #include "backends/cuda/codegen/ChainPlan.h"
@@ -8,9 +8,9 @@
 
 namespace mlir::cuda {
 
-/// A tile has 64 elements along the block's parallel loop and up to 64 along the streamed loop. Each
-/// thread holds the elements at its indices of both loops, in the order of its parallel indices. A
-/// product reads its operands from shared memory.
+/// A tile has 64 elements along the block's parallel loop and up to 64 along the streamed loop.
+/// Each thread holds the elements at its indices of both loops, in the order of its parallel
+/// indices. A product reads its operands from shared memory.
 class ChainTile {
 public:
   using Numbers = SmallVector<Number>;
@@ -26,12 +26,12 @@ public:
   };
 
   /// With tensor cores where all that products read is of one 16-bit type. `firstOwn`: the block's
-  /// first point.
+  /// first index of the parallel loop.
   static std::unique_ptr<ChainTile> create(KernelEmitter &emitter, const Chain &chain,
                                            const PointValues &values, Value firstOwn);
   virtual ~ChainTile() = default;
 
-  /// A point along one of the two loops; where there is none, the last one stands in.
+  /// An index of one of the two loops; where it is beyond the end, the last one is used instead.
   struct Point {
     Value coordinate, exists; ///< null: always
   };
@@ -41,7 +41,7 @@ public:
 
   const Shape shape;
 
-  /// How many points a thread has along either loop, and where: `first` is where the tile begins.
+  /// How many indices a thread has of either loop, and which: the tile begins at `first`.
   /// The constant of a part is added last, so that what is the same of several parts' coordinates
   /// without their low bits is seen to be.
   const int64_t ownParts, streamedParts;
@@ -60,10 +60,9 @@ public:
   }
   /// Ahead of what a pass does with a tile: what it reads is there.
   virtual void enterTile(Value tile) { (void)tile; }
-  /// A product that makes rows, in f32 at this thread's points of the tile that begins at `first`.
+  /// Accumulators of a product: this thread's elements, in f32, of the tile that begins at `first`.
   virtual Numbers multiply(const ChainProduct &product, Value first) = 0;
-  /// Shows all threads what a product reads: this thread's points, in f32, zeros where there are
-  /// none.
+  /// Gives all threads what a product reads: this thread's elements, in f32, zeros beyond the end.
   virtual void publish(ArrayRef<Number> points) = 0;
   /// To which these are rounded.
   virtual Type getPanelType() { return f32(); }
@@ -73,11 +72,11 @@ public:
   int64_t countSums(const ChainProduct &product) const {
     return kSize * getColumns(product) / shape.threads;
   }
-  /// The own point of the `index`th.
+  /// The parallel index of the `index`th, by its number in the thread.
   virtual int64_t getPartOfSum(const ChainProduct &product, int64_t index) const = 0;
-  /// Puts them in their places.
+  /// Stores them.
   virtual void store(const ChainProduct &product, ArrayRef<Number> sums) = 0;
-  /// Of a number for one of its own points: all of the threads' that have this point, combined.
+  /// Combines the numbers of all threads that have a parallel index.
   virtual Number combine(const Combiner &combiner, Number number, int64_t part) = 0;
 
 protected:

@@ -1,17 +1,19 @@
-// Tiles with tensor cores. Each of four warps makes 16 own points of all streamed ones, as m16n8k16
-// of nvgpu.mma.sync leaves them: a quad of four lanes has two rows eight apart, and of each eight
-// columns a lane has two neighbours. These are the points that a thread works on, and what they
-// become is the first operand of the products that read it, so no element of a tile ever
-// moves. Second operands come through shared memory (chains/CoreOperands.h).
+// Tiles with tensor cores. A warp computes one or two products of 16 parallel indices below each
+// other, for all indices of the reduction loop, as m16n8k16 of nvgpu.mma.sync leaves them: a quad
+// of four lanes has two rows eight apart, and of each eight columns a lane has two neighbours.
+// These are the elements of a thread, and what it computes from them is the first operand of the
+// products that read it, so no element of a tile ever moves. Second operands come through shared
+// memory (chains/CoreOperands.h): two products of 16 rows share one, at twice the registers.
 #include "backends/cuda/codegen/ChainTile.h"
 #include "backends/cuda/codegen/chains/CoreOperands.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
 
-/// Rows, columns and depth of a product of a warp's core, and how many numbers each lane has.
-static constexpr int64_t kRows = 16, kColumns = 8, kDepth = CoreOperands::kDepth, kNumbers = 4;
-static constexpr int64_t kWarp = 32, kQuad = 4, kWarps = ChainTile::kSize / kRows;
+/// Rows, columns and depth of a core's product, and how many numbers each lane has.
+static constexpr int64_t kRows = CoreOperands::kRows, kColumns = 8, kDepth = CoreOperands::kDepth,
+                         kNumbers = 4;
+static constexpr int64_t kWarp = 32, kQuad = 4;
 /// Registers of a multiprocessor, of a thread at most, and those that a thread needs beside what
 /// products have in them.
 static constexpr int64_t kRegisters = 65536, kMostRegisters = 255, kOtherRegisters = 64;
@@ -31,20 +33,25 @@ public:
   void publish(ArrayRef<Number> points) override;
   Type getPanelType() override { return narrow; }
   Numbers add(const ChainProduct &product, Value first, ArrayRef<Number> sums) override;
-  int64_t getPartOfSum(const ChainProduct &, int64_t index) const override {
-    return index % kNumbers / 2;
+  /// Sums of a core are those of its columns, and lie behind each other.
+  int64_t getPartOfSum(const ChainProduct &product, int64_t index) const override {
+    const int64_t ofCore = countSums(product) / operands.plan.cores;
+    return index / ofCore * (kRows / kColumns) + index % kNumbers / 2;
   }
   void store(const ChainProduct &product, ArrayRef<Number> sums) override;
   Number combine(const Combiner &combiner, Number number, int64_t part) override;
 
 private:
-  SmallVector<Value> loadOwn(const ChainProduct &product, int64_t depth);
+  SmallVector<Value> loadOwn(const ChainProduct &product, int64_t core, int64_t depth);
+  SmallVector<SmallVector<Value>> getOwn(const ChainProduct &product, int64_t depth);
 
   CoreOperands operands;
   Type narrow;    ///< of all operands
   Value lanePair; ///< twice this thread's column in a core's operands
-  DenseMap<const ChainProduct *, SmallVector<Value>> kept; ///< operands along the own points
-  SmallVector<Value> panel; ///< what products read, as first operands of cores, depth by depth
+  /// Operands along the parallel loop in registers, depth by depth and there core by core.
+  DenseMap<const ChainProduct *, SmallVector<SmallVector<Value>>> kept;
+  /// What products read, as first operands, core by core and in it depth by depth.
+  SmallVector<SmallVector<Value>> panels;
 };
 } // namespace
 
@@ -63,49 +70,71 @@ static Type getNarrowType(const Chain &chain) {
   return types.front();
 }
 
+/// Registers of a thread that products have: sums of the consumers, parallel operands, tiles, and
+/// these again as operands of the consumers.
+static int64_t countRegisters(const Chain &chain, const CoreOperands::Plan &plan) {
+  auto columnsOf = [](const ChainProduct &product) {
+    return static_cast<int64_t>(llvm::alignTo(product.width, kDepth));
+  };
+  int64_t ofRow = 0; // of 32 bits
+  for (const ChainProduct &product : chain.consumers)
+    ofRow += columnsOf(product) + plan.streamedSize / 2;
+  for (auto [i, product] : llvm::enumerate(chain.producers))
+    ofRow += plan.streamedSize + (plan.keeps(i) ? columnsOf(product) / 2 : 0);
+  return ofRow * plan.cores * kRows / kWarp;
+}
+
+/// The plan with copies that run ahead, then with the fewest bytes of shared memory, of those for
+/// which there are registers and shared memory.
+static std::optional<CoreOperands::Plan> choosePlan(const KernelEmitter &emitter,
+                                                    const Chain &chain) {
+  constexpr int64_t most = 208;
+  std::optional<CoreOperands::Plan> best;
+  int64_t bestBytes = 0;
+  for (int64_t stages = CoreOperands::canCopyAsync(emitter, chain) ? 2 : 1; stages > 0 && !best;
+       --stages)
+    for (int64_t cores : {1, 2})
+      for (int64_t size = ChainTile::kSize; size >= kDepth; size /= 2)
+        for (unsigned kept = 1U << chain.producers.size(); kept-- > 0;) {
+          const CoreOperands::Plan plan{size, stages, cores, kept};
+          const int64_t bytes = CoreOperands::countBytes(chain, plan);
+          if (countRegisters(chain, plan) > most || !CoreOperands::fits(chain, plan) ||
+              (best && bytes >= bestBytes))
+            continue;
+          best = plan;
+          bestBytes = bytes;
+        }
+  return best;
+}
+
 std::unique_ptr<ChainTile> ChainTile::createCores(KernelEmitter &emitter, const Chain &chain,
                                                   const PointValues &values, Value firstOwn) {
-  if (!getNarrowType(chain))
+  std::optional<CoreOperands::Plan> plan;
+  if (getNarrowType(chain))
+    plan = choosePlan(emitter, chain);
+  if (!plan)
     return nullptr;
-  int64_t depth = 0, columns = 0;
-  for (const ChainProduct &product : chain.producers)
-    depth += getColumns(product);
-  for (const ChainProduct &product : chain.consumers)
-    columns += getColumns(product);
-  /// What a thread has of rows of a warp: of f32, and of operands.
-  auto ofSums = [](int64_t width) { return kRows * width / kWarp; };
-  auto ofOperands = [](int64_t width) { return kRows * width / kWarp / 2; };
-  const bool keepsOwn = depth <= CoreOperands::kMostKept;
-  constexpr int64_t most = 128; // in products
-  for (int64_t stages = CoreOperands::canCopyAsync(emitter, chain) ? 2 : 1; stages > 0; --stages)
-    for (int64_t size = kSize; size >= kDepth; size /= 2) {
-      const int64_t registers = ofSums(columns) + (keepsOwn ? ofOperands(depth) : 0) +
-                                ofSums(size) * static_cast<int64_t>(chain.producers.size());
-      CoreOperands::Plan plan{size, stages, keepsOwn};
-      if ((registers > most && size > kDepth) || !CoreOperands::fits(chain, plan))
-        continue;
-      const int64_t used = std::min(registers + kOtherRegisters, kMostRegisters);
-      Shape shape{kWarps * kWarp, kRows / kColumns, 2 * size / kColumns, size,
-                  kRegisters / (kWarps * kWarp * used)};
-      return std::make_unique<CoreTile>(emitter, chain, values, firstOwn, shape, plan);
-    }
-  return nullptr;
+  const int64_t threads = plan->warps() * kWarp,
+                used = std::min(countRegisters(chain, *plan) + kOtherRegisters, kMostRegisters);
+  const Shape shape{threads, plan->cores * kRows / kColumns, 2 * plan->streamedSize / kColumns,
+                    plan->streamedSize, kRegisters / (threads * used)};
+  return std::make_unique<CoreTile>(emitter, chain, values, firstOwn, shape, *plan);
 }
 
 CoreTile::CoreTile(KernelEmitter &emitter, const Chain &chain, const PointValues &values,
                    Value firstOwn, Shape shape, CoreOperands::Plan plan)
-    : ChainTile(emitter, chain, values, firstOwn, shape),
-      operands(emitter, chain, plan, shape.threads), narrow(getNarrowType(chain)) {
+    : ChainTile(emitter, chain, values, firstOwn, shape), operands(emitter, chain, plan),
+      narrow(getNarrowType(chain)) {
   Value warp = emitter.div(emitter.thread(), kWarp), lane = emitter.rem(emitter.thread(), kWarp);
   lanePair = emitter.mul(emitter.rem(lane, kQuad), 2);
-  ownLane = emitter.add(emitter.mul(warp, kRows), emitter.div(lane, kQuad));
+  ownLane = emitter.add(emitter.mul(warp, plan.cores * kRows), emitter.div(lane, kQuad));
   streamedLane = lanePair;
 }
 
 // ---- operands -----------------------------------------------------------------------------------
 
-/// A core's first operand from memory: this thread's pairs of the own points, from a depth on.
-SmallVector<Value> CoreTile::loadOwn(const ChainProduct &product, int64_t depth) {
+/// A core's first operand from memory: this thread's pairs of its rows, from a depth on.
+SmallVector<Value> CoreTile::loadOwn(const ChainProduct &product, int64_t core, int64_t depth) {
   const ChainMatrix &matrix = product.own;
   Value outer = getOuterPosition(matrix);
   const bool isAligned =
@@ -113,7 +142,8 @@ SmallVector<Value> CoreTile::loadOwn(const ChainProduct &product, int64_t depth)
   const Number none = zero().toFloat(narrow);
   SmallVector<Value> pairs;
   for (int64_t pair = 0; pair < kNumbers; ++pair) {
-    Value row = makePoint(getOwnPlace(firstOwn, pair % 2), chain.own).coordinate;
+    const int64_t part = core * (kRows / kColumns) + pair % 2;
+    Value row = makePoint(getOwnPlace(firstOwn, part), chain.own).coordinate;
     Value start = emitter.add(outer, emitter.mul(row, matrix.strides[chain.own]));
     auto load = [&](Value place, int64_t width) {
       const bool isBeyond = depth + kDepth > product.width;
@@ -134,12 +164,12 @@ SmallVector<Value> CoreTile::loadOwn(const ChainProduct &product, int64_t depth)
   return pairs;
 }
 
-/// Where they are few, operands along the own points stay in registers.
 void CoreTile::begin() {
   operands.begin(*this, firstOwn);
-  for (const ChainProduct &product : chain.producers)
-    for (int64_t depth = 0; operands.plan.keepsOwn && depth < product.width; depth += kDepth)
-      llvm::append_range(kept[&product], loadOwn(product, depth));
+  for (auto [i, product] : llvm::enumerate(chain.producers))
+    for (int64_t depth = 0; operands.plan.keeps(i) && depth < product.width; depth += kDepth)
+      for (int64_t core = 0; core < operands.plan.cores; ++core)
+        kept[&product].push_back(loadOwn(product, core, depth));
 }
 
 void CoreTile::beginPass(ArrayRef<ChainProduct *> products, Value begin, Value end) {
@@ -148,52 +178,74 @@ void CoreTile::beginPass(ArrayRef<ChainProduct *> products, Value begin, Value e
 
 // ---- products -----------------------------------------------------------------------------------
 
+/// First operands of all of this warp's cores.
+SmallVector<SmallVector<Value>> CoreTile::getOwn(const ChainProduct &product, int64_t depth) {
+  const auto cores = static_cast<size_t>(operands.plan.cores);
+  if (auto found = kept.find(&product); found != kept.end())
+    return SmallVector<SmallVector<Value>>(
+        ArrayRef(found->second).slice(depth / kDepth * cores, cores));
+  SmallVector<SmallVector<Value>> loaded;
+  for (size_t core = 0; core < cores; ++core)
+    loaded.push_back(operands.getOwn(product, static_cast<int64_t>(core), depth));
+  return loaded;
+}
+
 ChainTile::Numbers CoreTile::multiply(const ChainProduct &product, Value) {
-  SmallVector<Numbers> cores(shape.streamedSize / kColumns, Numbers(kNumbers, zero()));
+  const auto cores = static_cast<size_t>(operands.plan.cores);
+  const size_t columns = shape.streamedSize / kColumns;
+  // Of each core the sums of 8 columns, then of the next ones.
+  SmallVector<Numbers> sums(cores * columns, Numbers(kNumbers, zero()));
   for (int64_t depth = 0; depth < product.width; depth += kDepth) {
-    SmallVector<Value> a =
-        operands.plan.keepsOwn
-            ? SmallVector<Value>(
-                  ArrayRef(kept[&product]).slice(depth / kDepth * kNumbers, kNumbers))
-            : operands.getOwn(product, depth);
-    for (size_t core = 0; core < cores.size(); core += 2) {
+    SmallVector<SmallVector<Value>> a = getOwn(product, depth);
+    for (size_t column = 0; column < columns; column += 2) {
       SmallVector<Value> b =
-          operands.getStreamed(product, static_cast<int64_t>(core) * kColumns, depth);
-      for (size_t i = 0; i < 2; ++i)
-        cores[core + i] = emitter.multiplyMatrices(a, ArrayRef(b).slice(2 * i, 2), cores[core + i]);
+          operands.getStreamed(product, static_cast<int64_t>(column) * kColumns, depth);
+      for (size_t core = 0; core < cores; ++core)
+        for (size_t i = 0; i < 2; ++i) {
+          Numbers &sum = sums[core * columns + column + i];
+          sum = emitter.multiplyMatrices(a[core], ArrayRef(b).slice(2 * i, 2), sum);
+        }
     }
   }
   Numbers points;
-  for (int64_t row = 0; row < ownParts; ++row)
-    for (const Numbers &sums : cores)
-      points.append({sums[2 * row], sums[2 * row + 1]});
+  for (int64_t part = 0; part < ownParts; ++part)
+    for (size_t column = 0; column < columns; ++column) {
+      const Numbers &sum = sums[part / 2 * columns + column];
+      points.append({sum[part % 2 * 2], sum[part % 2 * 2 + 1]});
+    }
   return points;
 }
 
-/// A warp's sums of two cores beside each other are, rounded, the first operand of one.
+/// A warp's sums of two products beside each other are, rounded, the first operand of one.
 void CoreTile::publish(ArrayRef<Number> points) {
-  panel.clear();
-  for (int64_t part = 0; part < streamedParts; part += 2)
-    for (int64_t row = 0; row < ownParts; ++row) {
-      Number pair = joinElements(points.slice(row * streamedParts + part, 2));
-      panel.push_back(pair.toFloat(narrow).value);
-    }
+  panels.assign(operands.plan.cores, {});
+  for (auto [core, panel] : llvm::enumerate(panels))
+    for (int64_t column = 0; column < streamedParts; column += 2)
+      for (int64_t row = 0; row < kRows / kColumns; ++row) {
+        const int64_t part = static_cast<int64_t>(core) * (kRows / kColumns) + row;
+        Number pair = joinElements(points.slice(part * streamedParts + column, 2));
+        panel.push_back(pair.toFloat(narrow).value);
+      }
 }
 
 ChainTile::Numbers CoreTile::add(const ChainProduct &product, Value, ArrayRef<Number> sums) {
   const int64_t most =
       std::min(shape.streamedSize, static_cast<int64_t>(llvm::alignTo(getStreamedSize(), kDepth)));
+  const int64_t ofCore = countSums(product) / operands.plan.cores;
   Numbers added(sums);
-  for (int64_t depth = 0; depth < most; depth += kDepth) {
-    ArrayRef<Value> a = ArrayRef(panel).slice(depth / kDepth * kNumbers, kNumbers);
+  for (int64_t depth = 0; depth < most; depth += kDepth)
     for (int64_t column = 0; column < getColumns(product); column += 2 * kColumns) {
       SmallVector<Value> b = operands.getStreamedTurned(product, depth, column);
-      for (int64_t i = 0; i < 2; ++i) {
-        auto own = MutableArrayRef(added).slice((column / kColumns + i) * kNumbers, kNumbers);
-        llvm::copy(emitter.multiplyMatrices(a, ArrayRef(b).slice(2 * i, 2), own), own.begin());
+      for (auto [core, panel] : llvm::enumerate(panels)) {
+        ArrayRef<Value> a = ArrayRef(panel).slice(depth / kDepth * kNumbers, kNumbers);
+        for (int64_t i = 0; i < 2; ++i) {
+          const int64_t first =
+              static_cast<int64_t>(core) * ofCore + (column / kColumns + i) * kNumbers;
+          auto own = MutableArrayRef(added).slice(first, kNumbers);
+          llvm::copy(emitter.multiplyMatrices(a, ArrayRef(b).slice(2 * i, 2), own), own.begin());
+        }
       }
     }
-  }
   return added;
 }
 
@@ -203,9 +255,11 @@ void CoreTile::store(const ChainProduct &product, ArrayRef<Number> sums) {
   Type type = getComputeType(matrix.element);
   const bool inPairs = matrix.widthStride == 1 && product.width % 2 == 0;
   const bool isAligned = llvm::all_of(matrix.strides, [](int64_t s) { return s % 2 == 0; });
+  const size_t ofCore = sums.size() / operands.plan.cores;
   for (size_t i = 0; i < sums.size(); i += inPairs ? 2 : 1) {
-    Value row = getOwnPlace(firstOwn, i % kNumbers / 2);
-    Value column = emitter.add(lanePair, static_cast<int64_t>(i / kNumbers * kColumns + i % 2));
+    Value row = getOwnPlace(firstOwn, getPartOfSum(product, static_cast<int64_t>(i)));
+    Value column =
+        emitter.add(lanePair, static_cast<int64_t>(i % ofCore / kNumbers * kColumns + i % 2));
     Value exists = getOwnSize() % kSize == 0 ? Value() : emitter.less(row, getOwnSize());
     if (product.width % kDepth != 0)
       exists = emitter.both(exists, emitter.less(column, product.width));

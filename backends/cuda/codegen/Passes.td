@@ -192,6 +192,43 @@ def DeriveRowSums : Pass<"derive-row-sums", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
+def HoistRowValues : Pass<"hoist-row-values", "::mlir::ModuleOp"> {
+  let summary = "Computes what gradients of attention need of each row once, ahead of their kernels";
+  let description = [{
+    Needs kernels without places in memory, chains as `derive-row-sums` leaves them. In kernels of kind "chain" all of whose
+    products read 16 bits, an element that is multiplied with several values of its row is multiplied with their product, once.
+
+    A chain of products that contract the rows has their rows pass by, tile by tile: what it computes of a row alone, such
+    as one over a sum, each thread would compute for each tile. Of the two chains of a gradient a kernel of kind "loop" computes
+    such values before both, with what kernels of kind "loop" multiply or divide for it alone. A gradient that
+    cuDNN may compute stays as it is.
+
+    ```mlir
+    %k = st.kernel "chain" (%a = %0, %b = %1, ..., %s = %sum) {
+      ...
+      %3 = stablehlo.multiply %2, %scale : ...
+      %4 = stablehlo.divide %one, %s : ... // of rows
+      %5 = stablehlo.broadcast_in_dim %4, dims = [0] : ...
+      %6 = stablehlo.multiply %3, %5 : ...
+    // after
+    %r = st.kernel "loop" (%s = %sum) {
+      %4 = stablehlo.divide %one, %s : ...
+      %5 = stablehlo.multiply %4, %scale : ...
+      st.yield %5 : ...
+    }
+    %k = st.kernel "chain" (%a = %0, %b = %1, ..., %r = %r) {
+      ...
+      %5 = stablehlo.broadcast_in_dim %r, dims = [0] : ...
+      %6 = stablehlo.multiply %2, %5 : ...
+    ```
+  }];
+  let statistics = [
+    Statistic<"numRegrouped", "regrouped", "Products of elements that became products of rows">,
+    Statistic<"numHoisted", "hoisted", "Values of rows that are computed once">
+  ];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
 def FuseTransposes : Pass<"fuse-transposes", "::mlir::ModuleOp"> {
   let summary = "Has chains write products in the order of dimensions in which they are read";
   let description = [{

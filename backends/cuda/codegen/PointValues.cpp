@@ -1,5 +1,7 @@
 #include "backends/cuda/codegen/PointValues.h"
 
+#include "backends/cuda/codegen/Elementwise.h"
+
 using namespace mlir;
 using namespace mlir::cuda;
 using mlir::st::GroupSet;
@@ -129,6 +131,8 @@ FailureOr<Number> PointValues::compute(Value value) {
     return get(op->getOperand(0));
   if (isa<hlo::ReduceOp>(op))
     return op->emitOpError("of what columns of a reduction give has no CUDA code generation");
+  if (auto product = findFusedProduct(op))
+    return computeFused(op, product);
   SmallVector<Number> operands;
   for (Value operand : op->getOperands()) {
     FailureOr<Number> number = get(operand);
@@ -137,6 +141,25 @@ FailureOr<Number> PointValues::compute(Value value) {
     operands.push_back(*number);
   }
   return emitElementwise(op, operands);
+}
+
+/// The product of f32 that is the first operand of a sum or difference in a kernel whose work is
+/// rounded to 16 bits, and is read by nothing else.
+hlo::MulOp PointValues::findFusedProduct(Operation *op) const {
+  if (!isa<hlo::AddOp, hlo::SubtractOp>(op) || !elementOf(op->getResult(0)).isF32() ||
+      !op->getParentOp()->hasAttr(kRoundedAttr))
+    return {};
+  auto product = op->getOperand(0).getDefiningOp<hlo::MulOp>();
+  return product && product->hasOneUse() && !isOfRow(product) ? product : hlo::MulOp();
+}
+
+/// A product and a sum or difference, rounded once.
+FailureOr<Number> PointValues::computeFused(Operation *op, hlo::MulOp product) {
+  FailureOr<Number> left = get(product.getLhs()), right = get(product.getRhs()),
+                    addend = get(op->getOperand(1));
+  if (failed(left) || failed(right) || failed(addend))
+    return failure();
+  return left->fma(*right, isa<hlo::SubtractOp>(op) ? -*addend : *addend);
 }
 
 /// Computes what a value needs of its row, so that loops over chunks find it.

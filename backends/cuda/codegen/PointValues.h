@@ -58,6 +58,8 @@ public:
 private:
   SmallVector<int64_t> sizesOf(ArrayRef<unsigned> groups) const;
   FailureOr<Number> compute(Value value);
+  stablehlo::MulOp findFusedProduct(Operation *op) const;
+  FailureOr<Number> computeFused(Operation *op, stablehlo::MulOp product);
   FailureOr<Number> computeIota(stablehlo::IotaOp iota);
   Number loadAccess(BlockArgument argument, Value seenAs, int64_t offset);
 };

@@ -16,17 +16,17 @@ private:
   using Point = ChainTile::Point;
   using Numbers = ChainTile::Numbers;
   using AtTile = llvm::function_ref<LogicalResult(Value first, SmallVectorImpl<Number> &carried)>;
-  /// `own` and `point`: numbers among this thread's own points and points of a tile.
+  /// `own` and `point`: numbers among this thread's parallel indices and its elements of a tile.
   using AtPoint = llvm::function_ref<LogicalResult(int64_t own, int64_t point, Value exists)>;
-  /// What products make at this thread's points of a tile.
+  /// Accumulators of products: this thread's elements of a tile.
   using Made = SmallVector<std::pair<Value, Numbers>>;
   using Sums = SmallVector<PointValues::Sum>;
-  /// What the last pass makes.
+  /// What the last pass computes.
   struct Results {
     SmallVector<std::pair<Value, unsigned>> stored; ///< with their buffers
-    SmallVector<Value> tiles;                       ///< of these, what varies along tiles
-    SmallVector<Value> panels;                      ///< what products read
-    Numbers sums;                                   ///< of products, before any tile
+    SmallVector<Value> tiles;  ///< of these, what varies along the reduction loop
+    SmallVector<Value> panels; ///< what products read
+    Numbers sums;              ///< of products, before any tile
   };
 
   KernelEmitter &emitter;
@@ -34,7 +34,7 @@ private:
   PointValues values;
   std::unique_ptr<ChainTile> tile;
   SmallVector<Point> own;    ///< of this thread
-  Value firstTile, endTiles; ///< of those that stream by
+  Value firstTile, endTiles; ///< of the reduction loop
   SmallVector<PointValues::Known> ofOwn;
 
   void enterOwn(int64_t part);
@@ -56,6 +56,7 @@ private:
                             MutableArrayRef<Number> carried, SmallVectorImpl<Number> &scales);
   LogicalResult finishSoftmax(Sums &maxima, Sums &level, MutableArrayRef<Number> sums,
                               SmallVectorImpl<Number> &scales);
+  Numbers getIdentities(const Sums &maxima, const Sums &level);
   LogicalResult reduceWithExponentials(Sums &maxima, Sums &level);
   LogicalResult finishWithSoftmax(Sums &maxima, Sums &level);
   bool canFinishWithSoftmax(const Sums &level);

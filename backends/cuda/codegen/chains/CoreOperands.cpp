@@ -4,7 +4,7 @@ using namespace mlir;
 using namespace mlir::cuda;
 
 static constexpr int64_t kWarp = 32, kMatrix = 8;
-/// Elements of 16 bytes: of an access, and of what a row has beyond its own.
+/// Elements of 16 bytes: of an access, and of the padding behind a row.
 static constexpr int64_t kAccess = 8;
 /// Bytes of static shared memory that a block may have.
 static constexpr int64_t kMostShared = 48 << 10, kBytes = 2;
@@ -27,10 +27,13 @@ SmallVector<CoreOperands::Rows> CoreOperands::collectStreamed(const Chain &chain
   return all;
 }
 
-SmallVector<CoreOperands::Rows> CoreOperands::collectOwn(const Chain &chain) {
-  return llvm::map_to_vector(chain.producers, [&](const ChainProduct &product) {
-    return Rows{&product.own, chain.own, product.width, ChainTile::kSize, {}, {}, {}, {}};
-  });
+/// Those that are not in registers.
+SmallVector<CoreOperands::Rows> CoreOperands::collectOwn(const Chain &chain, Plan plan) {
+  SmallVector<Rows> all;
+  for (auto [i, product] : llvm::enumerate(chain.producers))
+    if (!plan.keeps(i))
+      all.push_back({&product.own, chain.own, product.width, ChainTile::kSize, {}, {}, {}, {}});
+  return all;
 }
 
 bool CoreOperands::canCopyAsync(const KernelEmitter &emitter, const Chain &chain) {
@@ -46,17 +49,28 @@ bool CoreOperands::fits(const Chain &chain, Plan plan) {
   int64_t bytes = 0;
   for (const Rows &rows : collectStreamed(chain, plan.streamedSize))
     bytes += plan.stages * rows.size * rows.pitch() * kBytes;
-  for (const Rows &rows : collectOwn(chain))
-    bytes += plan.keepsOwn ? 0 : rows.size * rows.pitch() * kBytes;
+  for (const Rows &rows : collectOwn(chain, plan))
+    bytes += rows.size * rows.pitch() * kBytes;
   return bytes <= kMostShared;
 }
 
-CoreOperands::CoreOperands(KernelEmitter &emitter, const Chain &chain, Plan plan, int64_t threads)
-    : plan(plan), emitter(emitter), chain(chain), threads(threads),
-      streamed(collectStreamed(chain, plan.streamedSize)) {
-  if (!plan.keepsOwn)
-    own = collectOwn(chain);
+/// Each warp reads all columns of each product, and rows that are not in registers for each tile.
+int64_t CoreOperands::countBytes(const Chain &chain, Plan plan) {
+  constexpr int64_t size = ChainTile::kSize;
+  int64_t columns = 0;
+  for (const Rows &rows : collectStreamed(chain, size))
+    columns += rows.columns();
+  for (const auto *products : {&chain.producers, &chain.consumers})
+    for (const ChainProduct &product : *products)
+      columns += plan.warps() * static_cast<int64_t>(llvm::alignTo(product.width, kDepth));
+  for (const Rows &rows : collectOwn(chain, plan))
+    columns += size / plan.streamedSize * rows.columns();
+  return columns * size * kBytes;
 }
+
+CoreOperands::CoreOperands(KernelEmitter &emitter, const Chain &chain, Plan plan)
+    : plan(plan), emitter(emitter), chain(chain), threads(plan.warps() * kWarp),
+      streamed(collectStreamed(chain, plan.streamedSize)), own(collectOwn(chain, plan)) {}
 
 CoreOperands::Rows &CoreOperands::find(const ChainMatrix &matrix, int64_t width) {
   return *llvm::find_if(
@@ -193,27 +207,31 @@ void CoreOperands::enterTile(Value number) {
 
 // ---- to cores -----------------------------------------------------------------------------------
 
-SmallVector<Value> CoreOperands::getOwn(const ChainProduct &product, int64_t depth) {
+SmallVector<Value> CoreOperands::getOwn(const ChainProduct &product, int64_t core, int64_t depth) {
   const Rows &rows = *llvm::find_if(own, [&](const Rows &r) { return r.matrix == &product.own; });
   Value warp = emitter.div(emitter.thread(), kWarp);
-  Value place = emitter.add(emitter.mul(warp, kDepth * rows.pitch()), rows.turnedLane);
-  return emitter.loadMatrices(rows.memory, emitter.add(place, depth), false);
+  Value place = emitter.add(emitter.mul(warp, plan.cores * kRows * rows.pitch()), rows.turnedLane);
+  return emitter.loadMatrices(rows.memory, emitter.add(place, core * kRows * rows.pitch() + depth),
+                              false);
+}
+
+/// 16 x 16 elements of the current tile, from a row and a column on.
+SmallVector<Value> CoreOperands::loadFromTile(const ChainProduct &product, int64_t row,
+                                              int64_t column, bool isTurned) {
+  const Rows &rows = find(product.streamed, product.width);
+  Value place = isTurned ? rows.turnedLane : rows.lane;
+  if (plan.stages > 1)
+    place = emitter.add(place, emitter.mul(stage, rows.size * rows.pitch()));
+  return emitter.loadMatrices(rows.memory, emitter.add(place, row * rows.pitch() + column),
+                              isTurned);
 }
 
 SmallVector<Value> CoreOperands::getStreamed(const ChainProduct &product, int64_t row,
                                              int64_t depth) {
-  const Rows &rows = find(product.streamed, product.width);
-  Value place = rows.lane;
-  if (plan.stages > 1)
-    place = emitter.add(place, emitter.mul(stage, rows.size * rows.pitch()));
-  return emitter.loadMatrices(rows.memory, emitter.add(place, row * rows.pitch() + depth), false);
+  return loadFromTile(product, row, depth, /*isTurned=*/false);
 }
 
 SmallVector<Value> CoreOperands::getStreamedTurned(const ChainProduct &product, int64_t depth,
                                                    int64_t column) {
-  const Rows &rows = find(product.streamed, product.width);
-  Value place = rows.turnedLane;
-  if (plan.stages > 1)
-    place = emitter.add(place, emitter.mul(stage, rows.size * rows.pitch()));
-  return emitter.loadMatrices(rows.memory, emitter.add(place, depth * rows.pitch() + column), true);
+  return loadFromTile(product, depth, column, /*isTurned=*/true);
 }

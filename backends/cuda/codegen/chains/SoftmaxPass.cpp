@@ -1,10 +1,11 @@
-// Passes over tiles that know neither the maxima of their rows nor the sums of exponentials below
-// these before the last tile.
+// Passes over tiles in which the maxima of rows, and the sums of exponentials below these, are
+// known after the last tile only.
 #include "backends/cuda/codegen/chains/ChainKernel.h"
 #include "backends/cuda/codegen/chains/Homogeneity.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
+namespace hlo = mlir::stablehlo;
 
 FailureOr<Number> ChainKernel::emitExponential(const PointValues::Sum &sum, Number x) {
   stablehlo::ReduceOp reduce = sum.op;
@@ -18,9 +19,9 @@ static Number getBelow(Number greatest) {
   return (greatest == lowest).select(greatest.constant(0), greatest);
 }
 
-/// Makes the maxima so far what exponentials are taken below, and scales the sums of those that
-/// were taken below the maxima `before`. `carried`: maxima, then sums, of each own point. `scales`:
-/// by sum and own point.
+/// Takes exponentials below the maxima so far from here on, and scales the sums of those that were
+/// taken below the maxima `before`. `carried`: maxima, then sums, for each row of the thread.
+/// `scales`: by sum and row.
 LogicalResult ChainKernel::enterMaxima(const Sums &maxima, const Sums &level,
                                        ArrayRef<Number> before, MutableArrayRef<Number> carried,
                                        SmallVectorImpl<Number> &scales) {
@@ -42,8 +43,9 @@ LogicalResult ChainKernel::enterMaxima(const Sums &maxima, const Sums &level,
   return success();
 }
 
-/// Makes maxima and sums known. `sums` are those of all tiles, `scales` what exponentials below the
-/// maxima of tiles are to those below the last ones, which may be the reductions' initial values.
+/// Sets maxima and sums for what follows. `sums` are those of all tiles, `scales` what exponentials
+/// below the maxima of tiles are to those below the last ones, which may be the reductions' initial
+/// values.
 LogicalResult ChainKernel::finishSoftmax(Sums &maxima, Sums &level, MutableArrayRef<Number> sums,
                                          SmallVectorImpl<Number> &scales) {
   const size_t parts = tile->ownParts;
@@ -68,19 +70,28 @@ LogicalResult ChainKernel::finishSoftmax(Sums &maxima, Sums &level, MutableArray
   return success();
 }
 
+static SmallVector<Value> inputsOf(ArrayRef<PointValues::Sum> sums) {
+  return llvm::map_to_vector(sums, [](const PointValues::Sum &sum) -> Value {
+    return hlo::ReduceOp(sum.op).getInputs()[0];
+  });
+}
+
+/// What maxima and sums of each row of a thread begin with.
+ChainKernel::Numbers ChainKernel::getIdentities(const Sums &maxima, const Sums &level) {
+  Numbers totals;
+  for (const Sums *sums : {&maxima, &level})
+    for (const PointValues::Sum &sum : *sums)
+      totals.append(tile->ownParts, values.identityOf(sum));
+  return totals;
+}
+
 /// Sums of exponentials in the pass that finds the maxima: each thread adds up what lies below the
 /// greatest that it has seen, and scales its sum when it sees a greater one (Milakov and
 /// Gimelshein, "Online normalizer calculation for softmax", 2018).
 LogicalResult ChainKernel::reduceWithExponentials(Sums &maxima, Sums &level) {
   const size_t parts = tile->ownParts, numMaxima = maxima.size() * parts;
-  SmallVector<Value> needed;
-  Numbers totals;
-  for (Sums *sums : {&maxima, &level})
-    for (PointValues::Sum &sum : *sums) {
-      if (sums == &maxima)
-        needed.push_back(sum.op.getInputs()[0]);
-      totals.append(parts, values.identityOf(sum));
-    }
+  SmallVector<Value> needed = inputsOf(maxima);
+  Numbers totals = getIdentities(maxima, level);
   if (failed(prepare(needed)))
     return failure();
   SmallVector<ChainProduct *> producers = producersOf(needed);
@@ -107,7 +118,7 @@ LogicalResult ChainKernel::reduceWithExponentials(Sums &maxima, Sums &level) {
 // ---- the last pass, with the softmax ------------------------------------------------------------
 
 /// Whether all that products read is a softmax that a later maximum scales, and nothing else is
-/// made of tiles.
+/// computed from tiles.
 bool ChainKernel::canFinishWithSoftmax(const Sums &level) {
   Results results = getResults();
   return results.tiles.empty() && !results.panels.empty() &&
@@ -122,21 +133,15 @@ LogicalResult ChainKernel::finishWithSoftmax(Sums &maxima, Sums &level) {
   Results results = getResults();
   const size_t parts = tile->ownParts, numMaxima = maxima.size() * parts,
                numReduced = numMaxima + level.size() * parts;
-  SmallVector<Value> needed;
-  Numbers totals;
-  for (Sums *sums : {&maxima, &level})
-    for (PointValues::Sum &sum : *sums) {
-      if (sums == &maxima)
-        needed.push_back(sum.op.getInputs()[0]);
-      totals.append(parts, values.identityOf(sum));
-    }
+  SmallVector<Value> needed = inputsOf(maxima);
+  Numbers totals = getIdentities(maxima, level);
   totals.append(results.sums);
   if (failed(prepare(needed)))
     return failure();
   SmallVector<Value> tiles(needed);
   llvm::append_range(tiles, results.panels);
   SmallVector<ChainProduct *> producers = producersOf(tiles);
-  /// The scale of each of the products' sums, of those of softmax sums and own points.
+  /// Visits the scale of each of the products' sums, by softmax sum and row.
   auto forSums =
       [&](llvm::function_ref<void(size_t index, const SoftmaxScale &, size_t part)> body) {
         size_t index = 0;
