@@ -70,6 +70,9 @@ def SplitProducts : Pass<"split-products", "::mlir::ModuleOp"> {
     behind each other, or that have no neighbours in memory, are transposed by kernels of kind "copy" before. A bias of
     another type than the product's, if nothing follows it, is converted before.
 
+    What the loop behind a product adds to it, a bias, a tensor of the same shape (a residual) or both, becomes part of
+    the product where the loop writes the sum anyway: then the loop reads the sum alone. The sum is rounded once.
+
     ```mlir
     %y = st.kernel "matmul" (%a = %0 : tensor<4x8xf32>, %b = %1 : tensor<8x4xf32>) -> tensor<4x4xf32> {
       %2 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : ...
@@ -90,7 +93,8 @@ def SplitProducts : Pass<"split-products", "::mlir::ModuleOp"> {
   let statistics = [
     Statistic<"numSplit", "split", "Products whose kernels were split">,
     Statistic<"numPacked", "packed", "Operands of products that are transposed before">,
-    Statistic<"numNarrowed", "narrowed", "Biases that are converted to their product's type before">
+    Statistic<"numNarrowed", "narrowed", "Biases that are converted to their product's type before">,
+    Statistic<"numAdded", "added", "Tensors that a product adds in the place of the loop behind it">
   ];
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
