@@ -248,6 +248,35 @@ def SinkConversions : Pass<"sink-conversions", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
+def SeparateMaxima : Pass<"separate-maxima", "::mlir::ModuleOp"> {
+  let summary = "Sums of differences from a row's maximum do not wait for the maximum";
+  let description = [{
+    In kernels of kind "loop" and "reduce" whose rows are too long for registers: a sum of f32 whose terms are
+    differences from the row's maximum, or numbers that do not depend on it, becomes the sum of the numbers less the
+    maximum as often as it is subtracted. Both are added up in the pass over the row that looks for the maximum. Of one
+    term, such as a cross-entropy's logit of the target, the bits are the same.
+
+    ```mlir
+    %y:2 = st.kernel "loop" (%x = %0 : tensor<4x9000xf32>, %is = %1 : tensor<4x9000xi1>) -> (tensor<4xf32>, tensor<4xf32>) {
+      %m = stablehlo.reduce(%x init: %low) applies stablehlo.maximum across dimensions = [1] : ...
+      %b = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<4xf32>) -> tensor<4x9000xf32>
+      %d = stablehlo.subtract %x, %b : tensor<4x9000xf32>
+      %t = stablehlo.select %is, %d, %zeros : tensor<4x9000xi1>, tensor<4x9000xf32>
+      %s = stablehlo.reduce(%t init: %zero) applies stablehlo.add across dimensions = [1] : ...
+      st.yield %m, %s : tensor<4xf32>, tensor<4xf32>
+    }
+    // after, of %s
+      %t = stablehlo.select %is, %x, %zeros : tensor<4x9000xi1>, tensor<4x9000xf32>
+      %n = stablehlo.select %is, %ones, %zeros : tensor<4x9000xi1>, tensor<4x9000xf32>
+      %u = stablehlo.reduce(%t init: %zero) applies stablehlo.add across dimensions = [1] : ...
+      %c = stablehlo.reduce(%n init: %zero) applies stablehlo.add across dimensions = [1] : ...
+      %s = ... // %c != 0 ? %u - %m * %c : %u
+    ```
+  }];
+  let statistics = [Statistic<"numSeparated", "separated", "Sums that do not wait for a maximum any more">];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
 def InvertDivisors : Pass<"invert-divisors", "::mlir::ModuleOp"> {
   let summary = "Divides once a row where a whole row is divided by one number";
   let description = [{
