@@ -75,7 +75,7 @@ std::string mlir::st::getPhasePipeline(ModuleOp module, CompilePhase phase) {
            "split-products,fuse-epilogues,split-chains,derive-row-sums,fuse-transposes,sink-"
            "conversions,"
            "split-reductions,invert-divisors,separate-maxima,"
-           "lift-constants,overlap-collectives,offload-stash";
+           "lift-constants,group-kernels,overlap-collectives,offload-stash";
   return kPhases[static_cast<int>(phase)].pipeline.str();
 }
 

@@ -364,6 +364,28 @@ def LiftConstants : Pass<"lift-constants", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::st::StDialect"];
 }
 
+def GroupKernels : Pass<"group-kernels", "::mlir::ModuleOp"> {
+  let summary = "Equal kernels of small results stand behind each other";
+  let description = [{
+    Needs tasks of kernels without places in memory. A kernel of kind "loop" or "reduce" whose results are at most
+    16 KiB moves up behind the last equal one, if all that it reads is there by then: the sums of squares of each
+    gradient for the norm of all, biases that are converted. Their results then have memory of their own, and
+    `merge-launches` makes them one launch.
+
+    ```mlir
+    %0 = st.kernel "reduce" (%a = %g0 : tensor<4096xf32>) -> tensor<f32> { ... }
+    %1 = st.kernel "loop" (%a = %0 : tensor<f32>) -> tensor<f32> { ... }
+    %2 = st.kernel "reduce" (%a = %g1 : tensor<4096xf32>) -> tensor<f32> { ... }
+    // after
+    %0 = st.kernel "reduce" (%a = %g0 : tensor<4096xf32>) -> tensor<f32> { ... }
+    %2 = st.kernel "reduce" (%a = %g1 : tensor<4096xf32>) -> tensor<f32> { ... }
+    %1 = st.kernel "loop" (%a = %0 : tensor<f32>) -> tensor<f32> { ... }
+    ```
+  }];
+  let statistics = [Statistic<"numMoved", "moved", "Kernels that moved up to an equal one">];
+  let dependentDialects = ["::mlir::st::StDialect"];
+}
+
 def MergeLaunches : Pass<"merge-launches", "::mlir::ModuleOp"> {
   let summary = "Launches that do the same to different buffers are one";
   let description = [{
@@ -371,8 +393,8 @@ def MergeLaunches : Pass<"merge-launches", "::mlir::ModuleOp"> {
     parameters, most of them of few shapes, and weights are converted one by one: launches of one kernel, each of
     which takes longer than its work. Those between two collectives, messages or loops become one, whose blocks are
     those of all: a kernel that finds its buffers by the number of its block. A launch moves up to
-    the first one where nothing in between writes what it reads or writes, or reads what it writes. Kernels whose threads
-    meet, and buffers that move with the micro-batch or the rank, stay. A merged kernel has at most
+    the first one where nothing in between writes what it reads or writes, or reads what it writes. Attention,
+    and buffers that move with the micro-batch or the rank, stay. A merged kernel has at most
     36 buffers, for their addresses take registers.
 
     ```mlir
