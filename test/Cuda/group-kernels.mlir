@@ -18,7 +18,7 @@ module {
     st.buffer @g1 "accumulator" slots 1 : tensor<4096xf32>
     st.buffer @n "step" slots 1 : tensor<f32>
     st.buffer @o "step" slots 1 : tensor<4096xf32>
-    st.task @update update {
+    st.task @update update stage 0 (%mb) {
       %g0 = st.read @g0 : tensor<4096xf32>
       %g1 = st.read @g1 : tensor<4096xf32>
       %0 = st.kernel "reduce" (%a = %g0 : tensor<4096xf32>) -> tensor<f32> {

@@ -275,7 +275,9 @@ gpu::GPUFuncOp Merger::mergedKernel(Group &group, ArrayRef<SmallVector<unsigned>
       mapping.map(kernel.getArgument(i), known.getArgument(arguments[0][i]));
   }
   // The attributes that were copied count them already.
-  known->removeAttr(gpu::GPUFuncOp::getNumWorkgroupAttributionsAttrName());
+  if (!kernel.getWorkgroupAttributions().empty())
+    known->setAttr(gpu::GPUFuncOp::getNumWorkgroupAttributionsAttrName(),
+                   builder.getI64IntegerAttr(0));
   for (BlockArgument memory : kernel.getWorkgroupAttributions())
     mapping.map(memory, known.addWorkgroupAttribution(memory.getType(), loc));
   if (std::optional<ArrayAttr> attributes = kernel.getWorkgroupAttribAttrs())
