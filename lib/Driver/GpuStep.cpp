@@ -269,9 +269,8 @@ std::vector<GpuStep::Work> Player::worksOf(const proto::Group &group) {
   std::vector<GpuStep::Work> works;
   for (auto &[name, work] : byName)
     works.push_back(std::move(work));
-  std::stable_sort(
-      works.begin(), works.end(),
-      [](const GpuStep::Work &a, const GpuStep::Work &b) { return a.us > b.us; });
+  std::stable_sort(works.begin(), works.end(),
+                   [](const GpuStep::Work &a, const GpuStep::Work &b) { return a.us > b.us; });
   return works;
 }
 

@@ -34,7 +34,7 @@ struct GpuStep {
     int64_t launches = 0;
     double us = 0, flops = 0, moved = 0; ///< as of a TimedCommand
   };
-  std::vector<Work> works; ///< the longest first
+  std::vector<Work> works;             ///< the longest first
   std::vector<std::vector<Run>> ranks; ///< by global rank
 };
 

@@ -83,12 +83,11 @@ std::string printFigures(const StepFigures &figures) {
       ", \"kernels\": ",
       printList(figures.kernels, kAll,
                 [](const StepFigures::Kernel &kernel) {
-                  return absl::StrCat("{\"name\": ", quoteJson(kernel.name),
-                                      ", \"kind\": ", quoteJson(kernel.kind),
-                                      ", \"launches\": ", kernel.launches,
-                                      ", \"picoseconds\": ", kernel.picoseconds,
-                                      ", \"flops\": ", kernel.flops,
-                                      ", \"bytes\": ", kernel.bytes, "}");
+                  return absl::StrCat(
+                      "{\"name\": ", quoteJson(kernel.name), ", \"kind\": ", quoteJson(kernel.kind),
+                      ", \"launches\": ", kernel.launches,
+                      ", \"picoseconds\": ", kernel.picoseconds, ", \"flops\": ", kernel.flops,
+                      ", \"bytes\": ", kernel.bytes, "}");
                 }),
       ",\n\"memory\": ", printMemorySteps(figures.memory), ",\n\"what_if\": ",
       printList(figures.whatIfs, kAll,

@@ -359,9 +359,9 @@ std::string kernels(const StepFigures &figures) {
                                  textCell(absl::StrFormat("%.3f", of.flops / 1e12)),
                                  textCell(absl::StrFormat("%.1f", of.bytes / 1e6))};
   };
-  const std::vector<HtmlCell> head = {textCell("kernels"),     textCell("launches"),
-                                      textCell("ms"),          textCell("of the step"),
-                                      textCell("TFLOP"),       textCell("MB")};
+  const std::vector<HtmlCell> head = {textCell("kernels"), textCell("launches"),
+                                      textCell("ms"),      textCell("of the step"),
+                                      textCell("TFLOP"),   textCell("MB")};
   Rows sums = {head}, rows = {head};
   for (const auto &[name, sum] : kinds)
     sums.push_back(row(name, sum));
@@ -369,12 +369,12 @@ std::string kernels(const StepFigures &figures) {
     rows.push_back(row(kernel.name, kernel));
   return section(
       "kernels", "Kernels",
-      absl::StrCat("<p>Products take ", productShare(figures, all.flops, figures.peakFlops),
-                   " (16 bits, data sheet), ",
-                   productShare(figures, all.flops, figures.reachedFlops),
-                   " (what the costs allow a large product).</p>\n", htmlTable(sums),
-                   "<details><summary>Each kernel</summary>\n", htmlTable(rows), "</details>\n",
-                   note("Of the device that has most to do. MB are what a kernel reads and writes.")));
+      absl::StrCat(
+          "<p>Products take ", productShare(figures, all.flops, figures.peakFlops),
+          " (16 bits, data sheet), ", productShare(figures, all.flops, figures.reachedFlops),
+          " (what the costs allow a large product).</p>\n", htmlTable(sums),
+          "<details><summary>Each kernel</summary>\n", htmlTable(rows), "</details>\n",
+          note("Of the device that has most to do. MB are what a kernel reads and writes.")));
 }
 
 } // namespace

@@ -82,9 +82,9 @@ std::optional<llvm::SetVector<Value>> StageStash::findOrigins(Value value,
         isa<hlo::ReduceOp>(op) && getNumBytes(current.getType()) * kSmallPart <= bytes;
     if (isa<hlo::ConstantOp>(op))
       continue; // of any block
-    if (current != value && (isInStorage(current) || isKept || isSmall ||
-                             isWrittenByProduct(current) ||
-                             (forward.isActivation(current) && isRounded(current, value)))) {
+    if (current != value &&
+        (isInStorage(current) || isKept || isSmall || isWrittenByProduct(current) ||
+         (forward.isActivation(current) && isRounded(current, value)))) {
       origins.insert(current);
       continue;
     }

@@ -2,8 +2,7 @@
 
 // Launches of a kernel are one, at the place of the first: what lies between touches nothing of theirs. Buffers that all
 // share are not chosen. What another launch wrote before, or reads, keeps a launch where it is, and so do a copy
-// of its buffer, a kernel that asks for the number of blocks, and a place that moves with the micro-batch. Threads that meet do so
-// within a block: each has the shared memory of one launch.
+// of its buffer, threads that meet and a place that moves with the micro-batch.
 // CHECK: gpu.module @kernels
 // CHECK-NOT: @alone
 // CHECK: gpu.func @scale_times_3(%[[A0:.*]]: memref<8xf32>, %[[S:.*]]: memref<1xf32>, %[[A1:.*]]: memref<8xf32>, %[[B1:.*]]: memref<8xf32>, %[[A2:[^:]*]]: memref<8xf32>)
@@ -22,19 +21,11 @@
 // CHECK: memref.load %[[BUFFERS]]#0
 // CHECK: memref.load %[[S]]
 // CHECK: memref.store %{{.*}}, %[[BUFFERS]]#1
-// CHECK: gpu.func @meet_times_2(%[[M0:.*]]: memref<8xf32>, %[[M1:.*]]: memref<8xf32>)
-// CHECK-SAME: workgroup(%[[SHARED:.*]] : memref<4xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64})
-// CHECK-SAME: known_grid_size = array<i32: 4, 1, 1>
-// CHECK: %[[MEMORY:.*]] = scf.if
-// CHECK: memref.store %{{.*}}, %[[SHARED]]
-// CHECK: gpu.barrier
-// CHECK: memref.store %{{.*}}, %[[MEMORY]]
-// CHECK: gpu.func @count(
+// CHECK: gpu.func @meet
 // CHECK-LABEL: func.func @task
 // CHECK: gpu.launch_func @kernels::@scale_times_3 blocks in (%c6
-// CHECK: gpu.launch_func @kernels::@meet_times_2 blocks in (%c4
-// CHECK: gpu.launch_func @kernels::@count
-// CHECK: gpu.launch_func @kernels::@count
+// CHECK: gpu.launch_func @kernels::@meet
+// CHECK: gpu.launch_func @kernels::@meet
 // CHECK: gpu.memcpy
 // CHECK: gpu.launch_func @kernels::@scale blocks in (%c2
 // CHECK: gpu.launch_func @kernels::@scale blocks in (%c2
@@ -55,19 +46,9 @@ module attributes {gpu.container_module} {
       memref.store %y, %to[%i] : memref<8xf32>
       gpu.return
     }
-    gpu.func @meet(%to: memref<8xf32>) workgroup(%shared : memref<4xf32, #gpu.address_space<workgroup>> {llvm.align = 16 : i64}) kernel
+    gpu.func @meet(%from: memref<8xf32>) kernel
         attributes {known_block_size = array<i32: 4, 1, 1>, known_grid_size = array<i32: 2, 1, 1>} {
-      %thread = gpu.thread_id x
-      %one = arith.constant 1.0 : f32
-      memref.store %one, %shared[%thread] : memref<4xf32, #gpu.address_space<workgroup>>
       gpu.barrier
-      %x = memref.load %shared[%thread] : memref<4xf32, #gpu.address_space<workgroup>>
-      memref.store %x, %to[%thread] : memref<8xf32>
-      gpu.return
-    }
-    gpu.func @count(%from: memref<8xf32>) kernel
-        attributes {known_block_size = array<i32: 4, 1, 1>, known_grid_size = array<i32: 2, 1, 1>} {
-      %blocks = gpu.grid_dim x
       gpu.return
     }
     gpu.func @alone(%from: memref<8xf32>) kernel {
@@ -92,9 +73,7 @@ module attributes {gpu.container_module} {
     gpu.launch_func @kernels::@scale blocks in (%c2, %c1, %c1) threads in (%c4, %c1, %c1) args(%v1 : memref<8xf32>, %vs : memref<1xf32>, %w1 : memref<8xf32>)
     gpu.launch_func @kernels::@meet blocks in (%c2, %c1, %c1) threads in (%c4, %c1, %c1) args(%v0 : memref<8xf32>)
     gpu.launch_func @kernels::@scale blocks in (%c2, %c1, %c1) threads in (%c4, %c1, %c1) args(%v2 : memref<8xf32>, %vs : memref<1xf32>, %v2 : memref<8xf32>)
-    gpu.launch_func @kernels::@meet blocks in (%c2, %c1, %c1) threads in (%c4, %c1, %c1) args(%w1 : memref<8xf32>)
-    gpu.launch_func @kernels::@count blocks in (%c2, %c1, %c1) threads in (%c4, %c1, %c1) args(%v0 : memref<8xf32>)
-    gpu.launch_func @kernels::@count blocks in (%c2, %c1, %c1) threads in (%c4, %c1, %c1) args(%v1 : memref<8xf32>)
+    gpu.launch_func @kernels::@meet blocks in (%c2, %c1, %c1) threads in (%c4, %c1, %c1) args(%v1 : memref<8xf32>)
     gpu.memcpy %v1, %w1 : memref<8xf32>, memref<8xf32>
     gpu.launch_func @kernels::@scale blocks in (%c2, %c1, %c1) threads in (%c4, %c1, %c1) args(%w1 : memref<8xf32>, %vs : memref<1xf32>, %v2 : memref<8xf32>)
     %moving = arith.muli %mb, %a1 : index

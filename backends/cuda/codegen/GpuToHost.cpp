@@ -133,28 +133,14 @@ Operation *HostKernel::commonAncestor(Operation *op) {
   return op;
 }
 
-/// Whether a value is made within an op's regions.
-static bool isInside(Value value, Operation *op) {
-  return op->isProperAncestor(value.getParentBlock()->getParentOp()) ||
-         value.getParentBlock()->getParentOp() == op;
-}
-
 bool HostKernel::isUniform(Value value) {
   if (uniform.contains(value))
     return true;
   Operation *op = value.getDefiningOp();
   if (!op || !commonBlocks.contains(op->getBlock()) || meetings.contains(op) ||
-      (op->getNumRegions() > 0 && !isa<scf::IfOp>(op)) || !isMemoryEffectFree(op))
+      isa<gpu::ThreadIdOp, gpu::LaneIdOp>(op) || op->getNumRegions() > 0 || !isMemoryEffectFree(op))
     return false;
-  return !op->walk([&](Operation *inner) {
-              const bool isSame =
-                  !isa<gpu::ThreadIdOp, gpu::LaneIdOp>(inner) &&
-                  llvm::all_of(inner->getOperands(), [&](Value operand) {
-                    return isInside(operand, op) || isUniform(operand);
-                  });
-              return isSame ? WalkResult::advance() : WalkResult::interrupt();
-            })
-              .wasInterrupted();
+  return llvm::all_of(op->getOperands(), [&](Value operand) { return isUniform(operand); });
 }
 
 /// Whether a thread's value is read in another segment than it is made in.
@@ -190,11 +176,8 @@ Value HostKernel::mapUniform(Value value) {
   if (Value mapped = uniform.lookupOrNull(value))
     return mapped;
   Operation *op = value.getDefiningOp();
-  op->walk([&](Operation *inner) {
-    for (Value operand : inner->getOperands())
-      if (!isInside(operand, op))
-        mapUniform(operand);
-  });
+  for (Value operand : op->getOperands())
+    mapUniform(operand);
   builder.clone(*op, uniform);
   return uniform.lookup(value);
 }

@@ -2,9 +2,9 @@
 //
 // Three shapes, by what is reduced. Points: a thread computes all values at a few neighbouring
 // points. Rows: threads share a row, whose columns they hold in registers or, where these are too
-// many, read again for each reduction but sums of exponentials below a maximum. Columns: a warp stands side by side on what is kept, and the
-// warps of a block share what is reduced. A value that does not vary along what is reduced is
-// computed once a row; every other value once a chunk of it.
+// many, read again for each reduction but sums of exponentials below a maximum. Columns: a warp
+// stands side by side on what is kept, and the warps of a block share what is reduced. A value that
+// does not vary along what is reduced is computed once a row; every other value once a chunk of it.
 #include "backends/cuda/codegen/Geometry.h"
 #include "backends/cuda/codegen/PointValues.h"
 #include "backends/cuda/codegen/rows/OnlineSums.h"

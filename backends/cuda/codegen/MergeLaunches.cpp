@@ -135,18 +135,18 @@ static bool addRanges(Operation &op, TouchedBytes &ranges) {
 
 // ---- groups -------------------------------------------------------------------------------------
 
-/// Whether a kernel can be merged. All threads of a block go the same way, so they may meet; what
-/// chains ask of registers and warps is theirs alone.
+/// Whether a kernel can be merged: its threads do not synchronize or share memory.
 bool Merger::canMerge(gpu::GPUFuncOp kernel) {
   auto [it, isNew] = mergeable.try_emplace(kernel, false);
   if (isNew)
     it->second =
-        kernel.getNumPrivateAttributions() == 0 &&
+        kernel.getNumWorkgroupAttributions() == 0 && kernel.getNumPrivateAttributions() == 0 &&
         kernel.getBody().hasOneBlock() && kernel.getKnownGridSize() &&
         !kernel
              .walk([](Operation *op) {
-               return isa<nvgpu::MmaSyncOp, gpu::GridDimOp>(op) ? WalkResult::interrupt()
-                                                                : WalkResult::advance();
+               return isa<gpu::BarrierOp, gpu::ShuffleOp, nvgpu::MmaSyncOp, gpu::GridDimOp>(op)
+                          ? WalkResult::interrupt()
+                          : WalkResult::advance();
              })
              .wasInterrupted();
   return it->second;
@@ -274,14 +274,6 @@ gpu::GPUFuncOp Merger::mergedKernel(Group &group, ArrayRef<SmallVector<unsigned>
     else
       mapping.map(kernel.getArgument(i), known.getArgument(arguments[0][i]));
   }
-  // The attributes that were copied count them already.
-  if (!kernel.getWorkgroupAttributions().empty())
-    known->setAttr(gpu::GPUFuncOp::getNumWorkgroupAttributionsAttrName(),
-                   builder.getI64IntegerAttr(0));
-  for (BlockArgument memory : kernel.getWorkgroupAttributions())
-    mapping.map(memory, known.addWorkgroupAttribution(memory.getType(), loc));
-  if (std::optional<ArrayAttr> attributes = kernel.getWorkgroupAttribAttrs())
-    known.setWorkgroupAttribAttrsAttr(*attributes);
   SmallVector<SmallVector<Value>> values;
   for (const SmallVector<unsigned> &launch : arguments)
     values.push_back(llvm::map_to_vector(

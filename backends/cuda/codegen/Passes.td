@@ -393,8 +393,8 @@ def MergeLaunches : Pass<"merge-launches", "::mlir::ModuleOp"> {
     parameters, most of them of few shapes, and weights are converted one by one: launches of one kernel, each of
     which takes longer than its work. Those between two collectives, messages or loops become one, whose blocks are
     those of all: a kernel that finds its buffers by the number of its block. A launch moves up to
-    the first one where nothing in between writes what it reads or writes, or reads what it writes. Attention,
-    and buffers that move with the micro-batch or the rank, stay. A merged kernel has at most
+    the first one where nothing in between writes what it reads or writes, or reads what it writes. Kernels whose threads
+    meet, and buffers that move with the micro-batch or the rank, stay. A merged kernel has at most
     36 buffers, for their addresses take registers.
 
     ```mlir

@@ -85,6 +85,5 @@ void GroupKernelsPass::runOn(Block &block) {
 }
 
 void GroupKernelsPass::runOnOperation() {
-  getOperation()->walk(
-      [&](mlir::st::TaskOp task) { runOn(task.getBody().front()); });
+  getOperation()->walk([&](mlir::st::TaskOp task) { runOn(task.getBody().front()); });
 }

@@ -9,8 +9,9 @@ namespace mlir::cuda {
 
 /// Of a sum whose every term is exp(x - m), times what does not depend on the maximum m, or zero,
 /// where x is at most m: the number of m among the `maxima`, which are reductions of the level
-/// before, and the exponential. Below another number m' the sum is exp(m' - m) times that below m, so that one pass
-/// finds both (Milakov and Gimelshein, "Online normalizer calculation for softmax", 2018).
+/// before, and the exponential. Below another number m' the sum is exp(m' - m) times that below m,
+/// so that one pass finds both (Milakov and Gimelshein, "Online normalizer calculation for
+/// softmax", 2018).
 struct OnlineSum {
   size_t maximum;
   stablehlo::ExpOp exponential;

@@ -110,8 +110,7 @@ bool MaximumSeparator::separate(hlo::ReduceOp sum) {
   Value numbers = addUp(linear.numbers), counts = addUp(linear.counts);
   mlir::st::Emitter row(builder, builder.getBlock(), sum.getLoc());
   // What no element reads may be infinite.
-  Value isRead =
-      row.compare(hlo::ComparisonDirection::NE, counts, row.splatLike(counts, 0));
+  Value isRead = row.compare(hlo::ComparisonDirection::NE, counts, row.splatLike(counts, 0));
   Value below = row.sub(numbers, row.mul(maximum, counts));
   sum.getResult(0).replaceAllUsesWith(row.select(isRead, below, numbers));
   sum.erase();
