@@ -368,9 +368,9 @@ def GroupKernels : Pass<"group-kernels", "::mlir::ModuleOp"> {
   let summary = "Equal kernels of small results stand behind each other";
   let description = [{
     Needs tasks of kernels without places in memory. A kernel of kind "loop" or "reduce" whose results are at most
-    16 KiB moves up behind the last equal one, if all that it reads is there by then: the sums of squares of each
-    gradient for the norm of all, biases that are converted. Their results then have memory of their own, and
-    `merge-launches` makes them one launch.
+    16 KiB moves up behind the last equal one, if all that it reads is there by then: biases that are converted, the squares of
+    each gradient. Their results then have memory of their own, and `merge-launches` makes one launch of those whose
+    threads do not meet.
 
     ```mlir
     %0 = st.kernel "reduce" (%a = %g0 : tensor<4096xf32>) -> tensor<f32> { ... }
