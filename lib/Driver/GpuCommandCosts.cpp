@@ -22,9 +22,10 @@ public:
 
 private:
   bool addLoop(const proto::CudaLoop &loop);
-  double timeOf(const proto::CudaLaunch &launch) const;
-  double timeOf(const proto::CudaProduct &product) const;
-  double timeOf(const proto::CudaAttention &attention) const;
+  void time(const proto::CudaLaunch &launch, TimedCommand &timed) const;
+  void time(const proto::CudaProduct &product, TimedCommand &timed) const;
+  void time(const proto::CudaAttention &attention, TimedCommand &timed) const;
+  void time(const proto::CudaCopy &copy, TimedCommand &timed) const;
   double timeOfBytes(double bytes) const;
 
   const proto::CudaCode &code;
@@ -50,17 +51,43 @@ double CommandTimer::timeOfBytes(double bytes) const {
   return costs.op(work).device;
 }
 
-double CommandTimer::timeOf(const proto::CudaLaunch &launch) const {
-  const proto::CudaKernel &kernel = code.kernels(static_cast<int>(launch.kernel()));
-  double time = timeOfBytes(kernel.bytes());
-  if (kernel.product_flops() == 0)
-    return time;
-  // Of products that share a kernel with what is between them only the number of operations is
-  // known: they run at the rate of large ones.
-  return std::max(time, kernel.product_flops() / costs.fastestProduct(kernel.product_type()) * 1e6);
+static const char *nameOf(proto::ElementType type) {
+  return type == proto::BF16  ? "bf16"
+         : type == proto::F16 ? "f16"
+         : type == proto::F64 ? "f64"
+                              : "f32";
 }
 
-double CommandTimer::timeOf(const proto::CudaProduct &product) const {
+/// What the costs say of `work`.
+static void setWork(const ::st::Costs &costs, const proto::OpWork &work, TimedCommand &timed) {
+  timed.us = costs.op(work).device;
+  timed.flops = work.flops();
+  timed.moved = work.read_bytes() + work.written_bytes();
+}
+
+void CommandTimer::time(const proto::CudaLaunch &launch, TimedCommand &timed) const {
+  const proto::CudaKernel &kernel = code.kernels(static_cast<int>(launch.kernel()));
+  timed.name = kernel.name();
+  timed.moved = kernel.bytes();
+  timed.us = timeOfBytes(kernel.bytes());
+  if (kernel.product_flops() == 0)
+    return;
+  // Of products that share a kernel with what is between them only the number of operations is
+  // known: they run at the rate of large ones.
+  timed.work = TimedCommand::Attention;
+  timed.flops = kernel.product_flops();
+  timed.us = std::max(timed.us,
+                      kernel.product_flops() / costs.fastestProduct(kernel.product_type()) * 1e6);
+}
+
+void CommandTimer::time(const proto::CudaCopy &copy, TimedCommand &timed) const {
+  timed.work = TimedCommand::Copy;
+  timed.name = "copy";
+  timed.moved = 2.0 * static_cast<double>(copy.row_bytes()) * static_cast<double>(copy.rows());
+  timed.us = timeOfBytes(timed.moved);
+}
+
+void CommandTimer::time(const proto::CudaProduct &product, TimedCommand &timed) const {
   const int64_t batch = std::accumulate(product.batch().begin(), product.batch().end(), int64_t(1),
                                         std::multiplies<>());
   const auto m = static_cast<double>(product.m()), n = static_cast<double>(product.n()),
@@ -80,13 +107,17 @@ double CommandTimer::timeOf(const proto::CudaProduct &product) const {
   work.set_written_bytes(
       results +
       (product.activation() == proto::CudaProduct::GELU && product.has_aux() ? results : 0));
+  timed.work = TimedCommand::Product;
+  timed.name = absl::StrCat("product ", batch == 1 ? "" : absl::StrCat(batch, " x "), product.m(),
+                            " x ", product.n(), " x ", product.k(), " ", nameOf(product.type()));
   if (product.tf32())
     useTensorCores(work);
-  return costs.op(work).device;
+  setWork(costs, work, timed);
+  timed.flops = 2 * m * n * k * count;
 }
 
 /// Two products, backward five; half of each where a row sees the columns up to itself alone.
-double CommandTimer::timeOf(const proto::CudaAttention &attention) const {
+void CommandTimer::time(const proto::CudaAttention &attention, TimedCommand &timed) const {
   const auto heads = static_cast<double>(attention.batch() * attention.heads()),
              rows = static_cast<double>(attention.rows()),
              columns = static_cast<double>(attention.columns()),
@@ -107,7 +138,9 @@ double CommandTimer::timeOf(const proto::CudaAttention &attention) const {
       heads * widthOf(attention.type()) * (rows * (depth + width) + columns * (depth + width));
   work.set_read_bytes(bytes);
   work.set_written_bytes(isGradient ? bytes : 0);
-  return costs.op(work).device;
+  timed.work = TimedCommand::Attention;
+  timed.name = isGradient ? "attention's gradient" : "attention";
+  setWork(costs, work, timed);
 }
 
 bool CommandTimer::addLoop(const proto::CudaLoop &loop) {
@@ -122,10 +155,12 @@ bool CommandTimer::addLoop(const proto::CudaLoop &loop) {
   });
   out.resize(first);
   if (isAlone) {
-    TimedCommand all;
-    for (const TimedCommand &command : body)
-      all.us += command.us * static_cast<double>(loop.trips());
-    out.push_back(all);
+    for (TimedCommand command : body) {
+      command.aside = command.waits = false;
+      command.us *= static_cast<double>(loop.trips());
+      command.times *= loop.trips();
+      out.push_back(std::move(command));
+    }
     return true;
   }
   for (int64_t trip = 0; trip < loop.trips(); ++trip)
@@ -151,17 +186,17 @@ bool CommandTimer::add(const Commands &commands) {
       timed.channel = message.channel();
     };
     if (command.has_launch())
-      timed.us = timeOf(command.launch());
+      time(command.launch(), timed);
     else if (command.has_product())
-      timed.us = timeOf(command.product());
+      time(command.product(), timed);
     else if (command.has_attention())
-      timed.us = timeOf(command.attention());
+      time(command.attention(), timed);
     else if (command.has_copy())
-      timed.us = timeOfBytes(2.0 * static_cast<double>(command.copy().row_bytes()) *
-                             static_cast<double>(command.copy().rows()));
-    else if (command.has_index())
+      time(command.copy(), timed);
+    else if (command.has_index()) {
+      timed.name = "index";
       timed.us = timeOfBytes(0);
-    else if (command.has_send())
+    } else if (command.has_send())
       setMessage(command.send(), TimedCommand::Send);
     else if (command.has_receive())
       setMessage(command.receive(), TimedCommand::Receive);
@@ -172,7 +207,7 @@ bool CommandTimer::add(const Commands &commands) {
       timed.first = command.exchange().first();
       timed.count = command.exchange().count();
     }
-    out.push_back(timed);
+    out.push_back(std::move(timed));
   }
   return true;
 }

@@ -8,6 +8,7 @@
 #include "absl/status/statusor.h"
 
 #include <optional>
+#include <string>
 #include <vector>
 
 namespace mlir::st {
@@ -22,6 +23,14 @@ struct TimedCommand {
   bool isSame = false;               ///< of an exchange: all members get the same piece
   int64_t first = 0, count = 0;      ///< members of an exchange, in the rank's table
   int64_t peer = 0, channel = 0;     ///< of a message
+
+  /// Of a kernel: its name in the program, or what a library computes ("product 512 x 64 x 64
+  /// bf16"). `flops` are those of matrix products, `moved` the bytes that it reads and writes.
+  enum Work { Loop, Product, Attention, Copy };
+  Work work = Loop;
+  std::string name;
+  double flops = 0, moved = 0;
+  int64_t times = 1; ///< in a loop
 };
 
 /// The commands of a task; nothing where how often a loop runs depends on data. InvalidArgument

@@ -15,8 +15,9 @@ static int64_t picoseconds(double us) { return static_cast<int64_t>(us * 1e6); }
 namespace {
 class GpuGatherer {
 public:
-  GpuGatherer(const proto::Executable &program, const GpuStep &step, const ::st::MemoryUse &memory)
-      : program(program), step(step), memory(memory) {}
+  GpuGatherer(const proto::Executable &program, const GpuStep &step, const ::st::Costs &costs,
+              const ::st::MemoryUse &memory)
+      : program(program), step(step), costs(costs), memory(memory) {}
 
   StepFigures run();
 
@@ -25,9 +26,11 @@ private:
   void addGroup(const proto::Group &group);
   void addTrack(const proto::Group &group);
   void addMemory();
+  void addKernels();
 
   const proto::Executable &program;
   const GpuStep &step;
+  const ::st::Costs &costs;
   const ::st::MemoryUse &memory;
   std::map<int64_t, int64_t> ranksOn; ///< by device
   StepFigures figures;
@@ -125,6 +128,28 @@ void GpuGatherer::addMemory() {
                            memory.groups[static_cast<size_t>(fullest)][entry]});
 }
 
+static const char *nameOf(TimedCommand::Work kind) {
+  switch (kind) {
+  case TimedCommand::Product:
+    return "product";
+  case TimedCommand::Attention:
+    return "attention";
+  case TimedCommand::Copy:
+    return "copy";
+  case TimedCommand::Loop:
+    break;
+  }
+  return "loop";
+}
+
+void GpuGatherer::addKernels() {
+  for (const GpuStep::Work &work : step.works)
+    figures.kernels.push_back({work.name, nameOf(work.kind), work.launches, picoseconds(work.us),
+                               work.flops, work.moved});
+  figures.peakFlops = costs.peakFlops(proto::BF16);
+  figures.reachedFlops = costs.fastestProduct(proto::BF16);
+}
+
 StepFigures GpuGatherer::run() {
   const proto::Prediction &prediction = program.prediction();
   figures.name = program.model().model_type();
@@ -147,10 +172,11 @@ StepFigures GpuGatherer::run() {
   for (const proto::Group &group : program.groups())
     addGroup(group);
   addMemory();
+  addKernels();
   return std::move(figures);
 }
 
 StepFigures mlir::st::gatherGpuFigures(const proto::Executable &program, const GpuStep &step,
-                                       const ::st::MemoryUse &memory) {
-  return GpuGatherer(program, step, memory).run();
+                                       const ::st::Costs &costs, const ::st::MemoryUse &memory) {
+  return GpuGatherer(program, step, costs, memory).run();
 }

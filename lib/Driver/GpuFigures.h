@@ -9,7 +9,7 @@ namespace mlir::st {
 
 /// The program holds the prediction of this very play.
 ::st::StepFigures gatherGpuFigures(const ::st::proto::Executable &program, const GpuStep &step,
-                                   const ::st::MemoryUse &memory);
+                                   const ::st::Costs &costs, const ::st::MemoryUse &memory);
 
 } // namespace mlir::st
 

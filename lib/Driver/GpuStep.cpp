@@ -54,6 +54,7 @@ private:
   void send(int64_t rank, const TimedCommand &command);
   double timeOfExchange(const std::vector<int64_t> &members, const TimedCommand &command) const;
   double timeOfMessage(int64_t from, int64_t to, double bytes) const;
+  std::vector<GpuStep::Work> worksOf(const proto::Group &group);
   int64_t nodeOf(int64_t rank) const { return states[rank].device / gpusPerNode; }
 
   /// When a command begins on its stream, and what it leaves there.
@@ -249,6 +250,30 @@ bool Player::advance(int64_t rank) {
   return hasMoved;
 }
 
+/// What the kernels of a rank of the group add up to.
+std::vector<GpuStep::Work> Player::worksOf(const proto::Group &group) {
+  std::map<std::string, GpuStep::Work> byName;
+  for (const proto::ScheduleEntry &entry : group.schedule())
+    for (const TimedCommand &command : tasks[&group.tasks(static_cast<int>(entry.task()))]) {
+      if (command.kind != TimedCommand::Kernel)
+        continue;
+      GpuStep::Work &work = byName[command.name];
+      work.kind = command.work;
+      work.name = command.name;
+      work.launches += command.times;
+      work.us += command.us;
+      const auto times = static_cast<double>(command.times);
+      work.flops += command.flops * times;
+      work.moved += command.moved * times;
+    }
+  std::vector<GpuStep::Work> works;
+  for (auto &[name, work] : byName)
+    works.push_back(std::move(work));
+  std::stable_sort(works.begin(), works.end(),
+                   [](const GpuStep::Work &a, const GpuStep::Work &b) { return a.us > b.us; });
+  return works;
+}
+
 absl::StatusOr<std::optional<GpuStep>> Player::run() {
   ST_RETURN_IF_ERROR(prepare());
   if (dependsOnData)
@@ -258,6 +283,7 @@ absl::StatusOr<std::optional<GpuStep>> Player::run() {
     for (int64_t rank = 0; rank < static_cast<int64_t>(states.size()); ++rank)
       hasMoved |= advance(rank);
   }
+  const proto::Group *busiest = nullptr;
   for (size_t rank = 0; rank < states.size(); ++rank) {
     if (states[rank].entry < states[rank].group->schedule_size())
       return absl::InvalidArgumentError(
@@ -265,9 +291,13 @@ absl::StatusOr<std::optional<GpuStep>> Player::run() {
     double kernels = 0;
     for (const GpuStep::Run &run : step.ranks[rank])
       kernels += run.kernels;
+    if (!busiest || kernels > step.kernels)
+      busiest = states[rank].group;
     step.kernels = std::max(step.kernels, kernels);
     step.total = std::max(step.total, states[rank].kernels);
   }
+  if (busiest)
+    step.works = worksOf(*busiest);
   return std::move(step);
 }
 

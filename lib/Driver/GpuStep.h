@@ -3,6 +3,7 @@
 #define ST_DRIVER_GPUSTEP_H
 
 #include "lib/Costs/GpuCosts.h"
+#include "lib/Driver/GpuCommandCosts.h"
 #include "lib/Proto/executable.pb.h"
 
 #include "absl/status/statusor.h"
@@ -26,6 +27,14 @@ struct GpuStep {
   double total = 0;
   double kernels = 0;   ///< of the rank with the most of them: no order of the commands is faster
   double serialSum = 0; ///< all commands of all ranks one after the other
+  /// Commands of one name on the rank with the most kernels' time, summed over its step.
+  struct Work {
+    TimedCommand::Work kind = TimedCommand::Loop;
+    std::string name;
+    int64_t launches = 0;
+    double us = 0, flops = 0, moved = 0; ///< as of a TimedCommand
+  };
+  std::vector<Work> works;             ///< the longest first
   std::vector<std::vector<Run>> ranks; ///< by global rank
 };
 

@@ -74,8 +74,8 @@ std::string mlir::st::getPhasePipeline(ModuleOp module, CompilePhase phase) {
     return "form-loops,lower-loops,lower-tensor-ops,form-kernels{chains=streamed},overlap-products,"
            "split-products,fuse-epilogues,split-chains,derive-row-sums,hoist-row-values,fuse-transposes,sink-"
            "conversions,"
-           "split-reductions,invert-divisors,"
-           "lift-constants,overlap-collectives,offload-stash";
+           "split-reductions,invert-divisors,separate-maxima,"
+           "lift-constants,group-kernels,overlap-collectives,offload-stash";
   return kPhases[static_cast<int>(phase)].pipeline.str();
 }
 

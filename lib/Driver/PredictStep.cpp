@@ -97,6 +97,7 @@ absl::Status mlir::st::predictGpuStep(const CompileRequest &request, const ::st:
     return refuse(request, ": how long a step takes depends on its data, which only a run has");
   if (!request.quiet)
     printPrediction(executable, llvm::errs());
-  return page ? page->write(::st::printPage(gatherGpuFigures(executable, *step, memory)))
+  return page ? page->write(
+                    ::st::printPage(gatherGpuFigures(executable, *step, *described->costs, memory)))
               : absl::OkStatus();
 }

@@ -79,6 +79,16 @@ std::string printFigures(const StepFigures &figures) {
                                       ", \"start\": ", piece.start, ", \"end\": ", piece.end,
                                       ", \"times\": ", printTimes(piece.times), "}");
                 }),
+      ",\n\"peak_flops\": ", figures.peakFlops, ", \"reached_flops\": ", figures.reachedFlops,
+      ", \"kernels\": ",
+      printList(figures.kernels, kAll,
+                [](const StepFigures::Kernel &kernel) {
+                  return absl::StrCat(
+                      "{\"name\": ", quoteJson(kernel.name), ", \"kind\": ", quoteJson(kernel.kind),
+                      ", \"launches\": ", kernel.launches,
+                      ", \"picoseconds\": ", kernel.picoseconds, ", \"flops\": ", kernel.flops,
+                      ", \"bytes\": ", kernel.bytes, "}");
+                }),
       ",\n\"memory\": ", printMemorySteps(figures.memory), ",\n\"what_if\": ",
       printList(figures.whatIfs, kAll,
                 [](const StepFigures::WhatIf &whatIf) {

@@ -327,6 +327,56 @@ std::string criticalPath(const StepFigures &figures) {
                                    "it.")));
 }
 
+/// What the step would take if it did nothing but its matrix products, at a rate of FLOP/s.
+std::string productShare(const StepFigures &figures, double flops, double rate) {
+  const double picoseconds = flops / rate * 1e12;
+  return absl::StrCat(printShare(picoseconds / static_cast<double>(figures.total)),
+                      " of the step at ", absl::StrFormat("%.0f", rate / 1e12), " TFLOP/s");
+}
+
+std::string kernels(const StepFigures &figures) {
+  struct Sum {
+    int64_t launches = 0, picoseconds = 0;
+    double flops = 0, bytes = 0;
+  };
+  std::map<std::string, Sum> kinds;
+  Sum all;
+  auto add = [](Sum &sum, const StepFigures::Kernel &kernel) {
+    sum.launches += kernel.launches;
+    sum.picoseconds += kernel.picoseconds;
+    sum.flops += kernel.flops;
+    sum.bytes += kernel.bytes;
+  };
+  for (const StepFigures::Kernel &kernel : figures.kernels) {
+    add(kinds[kernel.kind], kernel);
+    add(all, kernel);
+  }
+  auto row = [&](const std::string &name, const auto &of) {
+    return std::vector<HtmlCell>{textCell(name),
+                                 textCell(absl::StrCat(of.launches)),
+                                 timeCell(of.picoseconds),
+                                 shareCell(ofStep(figures, of.picoseconds)),
+                                 textCell(absl::StrFormat("%.3f", of.flops / 1e12)),
+                                 textCell(absl::StrFormat("%.1f", of.bytes / 1e6))};
+  };
+  const std::vector<HtmlCell> head = {textCell("kernels"), textCell("launches"),
+                                      textCell("ms"),      textCell("of the step"),
+                                      textCell("TFLOP"),   textCell("MB")};
+  Rows sums = {head}, rows = {head};
+  for (const auto &[name, sum] : kinds)
+    sums.push_back(row(name, sum));
+  for (const StepFigures::Kernel &kernel : figures.kernels)
+    rows.push_back(row(kernel.name, kernel));
+  return section(
+      "kernels", "Kernels",
+      absl::StrCat(
+          "<p>Products take ", productShare(figures, all.flops, figures.peakFlops),
+          " (16 bits, data sheet), ", productShare(figures, all.flops, figures.reachedFlops),
+          " (what the costs allow a large product).</p>\n", htmlTable(sums),
+          "<details><summary>Each kernel</summary>\n", htmlTable(rows), "</details>\n",
+          note("Of the device that has most to do. MB are what a kernel reads and writes.")));
+}
+
 } // namespace
 
 std::string printPage(const StepFigures &figures) {
@@ -343,7 +393,7 @@ std::string printPage(const StepFigures &figures) {
                                            escapeHtml(figures.basis), "; nothing ran.</p>\n"),
       summary(figures), advice(figures), timeline(figures), stages(figures), memory(figures),
       figures.basis.empty() ? absl::StrCat(engines(figures), links(figures), criticalPath(figures))
-                            : "",
+                            : kernels(figures),
       "</main>\n<script type=\"application/json\" id=\"figures\">\n", printFigures(figures),
       "\n</script>\n</body>\n</html>\n");
 }

@@ -107,6 +107,17 @@ struct StepFigures {
   };
   std::vector<Piece> path; ///< from the start of the step to its end
 
+  /// Commands of one name on the device that has most to do, in a step. Only where no simulator has
+  /// run.
+  struct Kernel {
+    std::string name, kind; ///< "product", "attention", "loop" or "copy"
+    int64_t launches = 0, picoseconds = 0;
+    double flops = 0, bytes = 0; ///< of matrix products; read and written
+  };
+  std::vector<Kernel> kernels; ///< the longest first
+  /// FLOP/s of matrix products: by the data sheet, and what the costs say a large one reaches.
+  double peakFlops = 0, reachedFlops = 0;
+
   struct WhatIf {
     std::string what;
     std::vector<std::pair<std::string, double>> scales; ///< ClientOptions::scales

@@ -32,7 +32,8 @@ def Rematerialise : Pass<"rematerialise", "::mlir::ModuleOp"> {
     With `reuse-products`, and any policy but `"none"`, a value that only elementwise ops of the backward task
     read, and that follows element by element from results of products (with their bias), is computed again
     from these: a target that has each product's result in memory writes a tensor less. Of softmax over a
-    vocabulary logits are kept and each row's maximum, and no exponentials.
+    vocabulary logits are kept and each row's maximum, and no exponentials. Likewise what follows in f32 from a tensor of
+    16 bits with as many elements is computed again from that: of a norm its input and its rows' statistics are kept.
 
     Copies stand before the first op that needs one, which computes one block at a time.
     Collectives are repeated like other ops: every rank of a group does the same. With

@@ -1,4 +1,5 @@
-// Keeping what products write in the place of what follows from it element by element.
+// Keeping what products write, or what has half as many bits, in the place of what follows from it
+// element by element.
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "passes/Memory/MemoryUtils.h"
 #include "passes/Memory/StageStash.h"
@@ -33,6 +34,17 @@ static bool isElementwise(Operation *op) {
              hlo::IotaOp>(op);
 }
 
+/// Whether a value has 16 bits for each element of another, which has 32 or more: what was rounded
+/// before ops in f32.
+static bool isRounded(Value value, Value wide) {
+  auto type = cast<RankedTensorType>(value.getType()),
+       wideType = cast<RankedTensorType>(wide.getType());
+  return isa<Float16Type, BFloat16Type>(type.getElementType()) &&
+         isa<FloatType>(wideType.getElementType()) &&
+         type.getNumElements() == wideType.getNumElements() &&
+         2 * getNumBytes(type) <= getNumBytes(wideType);
+}
+
 bool StageStash::isReadByProduct(Value value) const {
   StringRef symbol = stashed.lookup(value).getTarget();
   bool found = false;
@@ -50,8 +62,8 @@ bool StageStash::isReadByProduct(Value value) const {
   return found;
 }
 
-/// What a value is computed again from, if that is cheap: results of products, kept values, storage
-/// and small values.
+/// What a value is computed again from, if that is cheap: results of products, what was rounded to
+/// 16 bits before it, kept values, storage and small values.
 std::optional<llvm::SetVector<Value>> StageStash::findOrigins(Value value,
                                                               const StashChoice &choice) const {
   constexpr int64_t kSmallPart = 16;
@@ -68,18 +80,24 @@ std::optional<llvm::SetVector<Value>> StageStash::findOrigins(Value value,
                         (stashed.contains(current) && !choice.dropped.contains(current));
     const bool isSmall =
         isa<hlo::ReduceOp>(op) && getNumBytes(current.getType()) * kSmallPart <= bytes;
+    if (isa<hlo::ConstantOp>(op))
+      continue; // of any block
     if (current != value &&
-        (isInStorage(current) || isKept || isSmall || isWrittenByProduct(current)))
+        (isInStorage(current) || isKept || isSmall || isWrittenByProduct(current) ||
+         (forward.isActivation(current) && isRounded(current, value)))) {
       origins.insert(current);
-    else if (!isAllowed(op, block, RecomputeLevel::Cheap) || !isElementwise(op))
+      continue;
+    }
+    if (!isAllowed(op, block, RecomputeLevel::Cheap) || !isElementwise(op))
       return std::nullopt;
-    else
-      llvm::append_range(worklist, op->getOperands());
+    llvm::append_range(worklist, op->getOperands());
   }
   int64_t read = 0;
   for (Value origin : origins)
     read += getNumBytes(origin.getType());
-  if (read > bytes + bytes / kSmallPart)
+  // Products write their results in any case; another tensor has to be less than this one.
+  const int64_t most = llvm::any_of(origins, isWrittenByProduct) ? bytes : bytes / 2;
+  if (read > most + bytes / kSmallPart)
     return std::nullopt;
   return origins;
 }
@@ -92,7 +110,9 @@ void StageStash::reuseProducts(StashChoice &choice) const {
           isReadByProduct(value))
         continue;
       std::optional<llvm::SetVector<Value>> origins = findOrigins(value, choice);
-      if (!origins || llvm::none_of(*origins, isWrittenByProduct))
+      if (!origins || llvm::none_of(*origins, [&](Value origin) {
+            return isWrittenByProduct(origin) || isRounded(origin, value);
+          }))
         continue;
       choice.dropped.insert(value);
       choice.savedBytes += getNumBytes(value.getType());

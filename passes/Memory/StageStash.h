@@ -43,10 +43,10 @@ public:
   /// computed again and what the backward tasks read.
   StashChoice choose(const DenseMap<int64_t, RecomputeLevel> &levels) const;
 
-  /// Drops what follows element by element from what products write anyway, and from values that
-  /// are kept or as small as a sixteenth, and keeps these: a write to memory less. Only what
-  /// backward tasks compute with in turn, outside of products, where reading these takes no more
-  /// than reading the value did.
+  /// Drops what follows element by element from what products write anyway, or in f32 from what was
+  /// rounded to 16 bits, and from values that are kept or as small as a sixteenth, and keeps these:
+  /// a write to memory less, or half of it. Only what backward tasks compute with in turn, outside
+  /// of products, where reading these takes no more than reading the value did.
   void reuseProducts(StashChoice &choice) const;
 
   /// The write of a value into its stash; null for values that are not stashed.

@@ -186,3 +186,49 @@ func.func @bias_of_a_loop(%0: tensor<4x8xbf16>, %1: tensor<8x16xbf16>, %2: tenso
   }
   return %k#0, %k#1 : tensor<4x16xbf16>, tensor<4x16xbf16>
 }
+
+// A residual goes the same way: the product adds bias and residual, the loop reads the sum. What the loop adds and does not
+// write stays where it is.
+// CHECK-LABEL: func.func @residual_of_a_loop
+// CHECK: %[[V:.*]] = st.kernel "loop" ({{.*}} : tensor<16xf32>) -> tensor<16xbf16>
+// CHECK: %[[D:.*]] = st.kernel "matmul" (%{{.*}} = %arg0 : {{.*}}, %{{.*}} = %arg1 : {{.*}}, %[[B:.*]] = %[[V]] : tensor<16xbf16>, %[[R:.*]] = %arg3 : tensor<4x16xbf16>) -> tensor<4x16xbf16>
+// CHECK: %[[P:.*]] = stablehlo.dot_general
+// CHECK: %[[W:.*]] = stablehlo.broadcast_in_dim %[[B]]
+// CHECK: %[[Q:.*]] = stablehlo.add %[[P]], %[[W]]
+// CHECK: stablehlo.add %[[Q]], %[[R]]
+// CHECK: %[[T:.*]] = st.kernel "loop" (%[[X:.*]] = %[[D]] : tensor<4x16xbf16>) -> tensor<4x16xbf16>
+// CHECK-NEXT: %[[H:.*]] = stablehlo.tanh %[[X]]
+// CHECK: return %[[D]], %[[T]]
+func.func @residual_of_a_loop(%0: tensor<4x8xbf16>, %1: tensor<8x16xbf16>, %2: tensor<16xf32>, %3: tensor<4x16xbf16>) -> (tensor<4x16xbf16>, tensor<4x16xbf16>) {
+  %d = st.kernel "matmul" (%a = %0 : tensor<4x8xbf16>, %b = %1 : tensor<8x16xbf16>) -> tensor<4x16xbf16> {
+    %p = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<4x8xbf16>, tensor<8x16xbf16>) -> tensor<4x16xbf16>
+    st.yield %p : tensor<4x16xbf16>
+  }
+  %k:2 = st.kernel "loop" (%p = %d : tensor<4x16xbf16>, %v = %2 : tensor<16xf32>, %x = %3 : tensor<4x16xbf16>) -> (tensor<4x16xbf16>, tensor<4x16xbf16>) {
+    %w = stablehlo.broadcast_in_dim %v, dims = [1] : (tensor<16xf32>) -> tensor<4x16xf32>
+    %c = stablehlo.convert %w : (tensor<4x16xf32>) -> tensor<4x16xbf16>
+    %q = stablehlo.add %p, %c : tensor<4x16xbf16>
+    %r = stablehlo.add %q, %x : tensor<4x16xbf16>
+    %t = stablehlo.tanh %r : tensor<4x16xbf16>
+    st.yield %r, %t : tensor<4x16xbf16>, tensor<4x16xbf16>
+  }
+  return %k#0, %k#1 : tensor<4x16xbf16>, tensor<4x16xbf16>
+}
+
+// CHECK-LABEL: func.func @residual_alone
+// CHECK: st.kernel "matmul" (%{{.*}} = %arg0 : {{.*}}, %{{.*}} = %arg1 : tensor<8x16xbf16>) -> tensor<4x16xbf16>
+// CHECK: st.kernel "loop"
+// CHECK: stablehlo.add
+// CHECK: stablehlo.tanh
+func.func @residual_alone(%0: tensor<4x8xbf16>, %1: tensor<8x16xbf16>, %2: tensor<4x16xbf16>) -> tensor<4x16xbf16> {
+  %d = st.kernel "matmul" (%a = %0 : tensor<4x8xbf16>, %b = %1 : tensor<8x16xbf16>) -> tensor<4x16xbf16> {
+    %p = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : (tensor<4x8xbf16>, tensor<8x16xbf16>) -> tensor<4x16xbf16>
+    st.yield %p : tensor<4x16xbf16>
+  }
+  %k = st.kernel "loop" (%p = %d : tensor<4x16xbf16>, %x = %2 : tensor<4x16xbf16>) -> tensor<4x16xbf16> {
+    %r = stablehlo.add %p, %x : tensor<4x16xbf16>
+    %t = stablehlo.tanh %r : tensor<4x16xbf16>
+    st.yield %t : tensor<4x16xbf16>
+  }
+  return %k : tensor<4x16xbf16>
+}

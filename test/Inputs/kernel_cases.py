@@ -116,6 +116,38 @@ def layer_norm(rows, cols):
     st.yield %o2, %mean : {x}, {r}""")
 
 
+def cross_entropy(rows, columns, real, element="f32"):
+    """Of rows of logits, the last columns of which are padding: the maximum, the sum of exponentials below it, and what the
+    target's logit is below it. The first columns are far below the others, or minus infinity."""
+    wide, of_row = f"tensor<{rows}x{columns}xf32>", f"tensor<{rows}xf32>"
+    return kernel("loop", [f"{rows}x{columns}x{element}", f"{rows}xi32"], [f"{rows}xf32"] * 3, f"""
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %low = stablehlo.constant dense<0xFF800000> : tensor<f32>
+    %lows = stablehlo.constant dense<0xFF800000> : {wide}
+    %zeros = stablehlo.constant dense<0.0> : {wide}
+    %spread = stablehlo.constant dense<40.0> : {wide}
+    %column = stablehlo.iota dim = 1 : tensor<{rows}x{columns}xi32>
+    %end = stablehlo.constant dense<{real}> : tensor<{rows}x{columns}xi32>
+    %begin = stablehlo.constant dense<1024> : tensor<{rows}x{columns}xi32>
+    %isReal = stablehlo.compare LT, %column, %end : (tensor<{rows}x{columns}xi32>, tensor<{rows}x{columns}xi32>) -> tensor<{rows}x{columns}xi1>
+    %isFirst = stablehlo.compare LT, %column, %begin : (tensor<{rows}x{columns}xi32>, tensor<{rows}x{columns}xi32>) -> tensor<{rows}x{columns}xi1>
+    %wide = stablehlo.convert %a0 : (tensor<{rows}x{columns}x{element}>) -> {wide}
+    %scaled = stablehlo.multiply %wide, %spread : {wide}
+    %x = stablehlo.select %isFirst, %lows, %scaled : tensor<{rows}x{columns}xi1>, {wide}
+    %masked = stablehlo.select %isReal, %x, %lows : tensor<{rows}x{columns}xi1>, {wide}
+    %max = stablehlo.reduce(%masked init: %low) applies stablehlo.maximum across dimensions = [1] : ({wide}, tensor<f32>) -> {of_row}
+    %maxes = stablehlo.broadcast_in_dim %max, dims = [0] : ({of_row}) -> {wide}
+    %below = stablehlo.subtract %x, %maxes : {wide}
+    %exp = stablehlo.exponential %below : {wide}
+    %term = stablehlo.select %isReal, %exp, %zeros : tensor<{rows}x{columns}xi1>, {wide}
+    %sum = stablehlo.reduce(%term init: %zero) applies stablehlo.add across dimensions = [1] : ({wide}, tensor<f32>) -> {of_row}
+    %targets = stablehlo.broadcast_in_dim %a1, dims = [0] : (tensor<{rows}xi32>) -> tensor<{rows}x{columns}xi32>
+    %isTarget = stablehlo.compare EQ, %column, %targets : (tensor<{rows}x{columns}xi32>, tensor<{rows}x{columns}xi32>) -> tensor<{rows}x{columns}xi1>
+    %one = stablehlo.select %isTarget, %below, %zeros : tensor<{rows}x{columns}xi1>, {wide}
+    %target = stablehlo.reduce(%one init: %zero) applies stablehlo.add across dimensions = [1] : ({wide}, tensor<f32>) -> {of_row}
+    st.yield %max, %sum, %target : {of_row}, {of_row}, {of_row}""")
+
+
 def softmax(shape):
     *lead, cols = shape
     x, r = f"tensor<{'x'.join(map(str, shape))}xf32>", f"tensor<{'x'.join([*map(str, lead), 'f32'])}>"
@@ -260,6 +292,9 @@ LOOPS = {
     "softmax": lambda: (softmax([2, 3, 50, 50]), ["2x3x50x50xf32"]),
     "softmax_vocabulary": lambda: (softmax([20, 30522]), ["20x30522xf32"]),
     "softmax_one_row": lambda: (softmax([30522]), ["30522xf32"]),
+    "cross_entropy": lambda: (cross_entropy(6, 30528, 30522), ["6x30528xf32", "6xi32"], {1: (1024, 30522)}),
+    "cross_entropy_bf16": lambda: (cross_entropy(3, 50304, 50257, "bf16"), ["3x50304xbf16", "3xi32"], {1: (1024, 50257)}),
+    "cross_entropy_odd": lambda: (cross_entropy(2, 9001, 9001), ["2x9001xf32", "2xi32"], {1: (1024, 9001)}),
     "elementwise": lambda: (elementwise("33x77"), ["33x77xf32", "33x77xf32", "f32"]),
     "elementwise_large": lambda: (elementwise("1000x333"), ["1000x333xf32", "1000x333xf32", "f32"]),
     "elementwise_tiny": lambda: (elementwise("3"), ["3xf32", "3xf32", "f32"]),

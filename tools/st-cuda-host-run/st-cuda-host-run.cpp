@@ -51,7 +51,7 @@ static LogicalResult runModule(const Options &options, ModuleOp module) {
     PassManager split(module.getContext());
     if (failed(parsePassPipeline(
             "split-products,fuse-epilogues,split-chains,fuse-transposes,sink-conversions,"
-            "split-reductions{cores=108},invert-divisors,lift-constants",
+            "split-reductions{cores=108},invert-divisors,separate-maxima,lift-constants",
             split)) ||
         failed(split.run(module)))
       return failure();

@@ -2,11 +2,12 @@
 //
 // Three shapes, by what is reduced. Points: a thread computes all values at a few neighbouring
 // points. Rows: threads share a row, whose columns they hold in registers or, where these are too
-// many, read again for each reduction. Columns: a warp stands side by side on what is kept, and the
-// warps of a block share what is reduced. A value that does not vary along what is reduced is
-// computed once a row; every other value once a chunk of it.
+// many, read again for each reduction but sums of exponentials below a maximum. Columns: a warp
+// stands side by side on what is kept, and the warps of a block share what is reduced. A value that
+// does not vary along what is reduced is computed once a row; every other value once a chunk of it.
 #include "backends/cuda/codegen/Geometry.h"
 #include "backends/cuda/codegen/PointValues.h"
+#include "backends/cuda/codegen/rows/OnlineSums.h"
 
 using namespace mlir;
 using namespace mlir::cuda;
@@ -31,6 +32,19 @@ private:
     SmallVector<Value> coordinates;
     Value exists; // null: always
   };
+
+  /// A sum that is added up in the pass of the level before: its place among the numbers that the
+  /// pass carries, and that of its maximum so far.
+  struct OnlineTotal {
+    Sum sum;
+    OnlineSum how;
+    size_t total, greatest;
+  };
+  using OnlineSums = SmallVector<OnlineTotal>;
+  OnlineSums enterOnline(ArrayRef<Sum> level, ArrayRef<Sum> next, SmallVectorImpl<Number> &totals);
+  LogicalResult accumulateOnline(ArrayRef<Sum> level, OnlineSums &online, Value exists,
+                                 SmallVectorImpl<Number> &carried);
+  FailureOr<Number> rescale(ArrayRef<Sum> level, OnlineTotal &online, ArrayRef<Number> carried);
 
   LogicalResult emitPoints(const Geometry &geometry);
   LogicalResult emitRows(const Geometry &geometry);
@@ -64,6 +78,66 @@ LogicalResult LoopKernel::emitPoints(const Geometry &geometry) {
                      succeeded(storeResults(/*ofRows=*/true, all, {})));
   });
   return result;
+}
+
+/// All sums of the next level, if each can be added up with the maxima of this one. Their totals,
+/// and the greatest number so far, join `totals`.
+LoopKernel::OnlineSums LoopKernel::enterOnline(ArrayRef<Sum> level, ArrayRef<Sum> next,
+                                               SmallVectorImpl<Number> &totals) {
+  OnlineSums online;
+  for (const Sum &sum : next) {
+    std::optional<OnlineSum> how = findOnlineSum(sum, level);
+    if (!how)
+      return {};
+    online.push_back({sum, *how, 0, 0});
+  }
+  for (OnlineTotal &one : online) {
+    one.total = totals.size();
+    totals.push_back(identityOf(one.sum));
+    one.greatest = totals.size();
+    Number least = totals[one.how.maximum];
+    totals.push_back(width > 1 ? least.extract(0) : least);
+  }
+  return online;
+}
+
+/// A chunk's terms, below the greatest number of the thread's chunks so far, which `carried` has
+/// already.
+LogicalResult LoopKernel::accumulateOnline(ArrayRef<Sum> level, OnlineSums &online, Value exists,
+                                           SmallVectorImpl<Number> &carried) {
+  for (OnlineTotal &one : online) {
+    const Sum &maximum = level[one.how.maximum];
+    hlo::ReduceOp reduce = maximum.op;
+    Number greatest = maximum.combiner.combineElements(carried[one.how.maximum]);
+    Number below = getBelow(greatest);
+    FailureOr<Number> scale = emitElementwise(one.how.exponential, carried[one.greatest] - below);
+    if (failed(scale))
+      return failure();
+    // What is known of the row with this maximum is not known of the next chunk.
+    Known before = ofRow;
+    ofRow[reduce.getResult(0)] = below.value;
+    Number total = carried[one.total];
+    FailureOr<Number> next =
+        accumulate(one.sum, total * (width > 1 ? scale->splat(width) : *scale), exists);
+    ofRow = std::move(before);
+    if (failed(next))
+      return failure();
+    carried[one.total] = *next;
+    carried[one.greatest] = greatest;
+  }
+  return success();
+}
+
+/// A thread's sum below the maximum of its row, which is known by now.
+FailureOr<Number> LoopKernel::rescale(ArrayRef<Sum> level, OnlineTotal &online,
+                                      ArrayRef<Number> carried) {
+  hlo::ReduceOp reduce = level[online.how.maximum].op;
+  Number maximum = emitter.number(ofRow.lookup(reduce.getResult(0)));
+  FailureOr<Number> scale =
+      emitElementwise(online.how.exponential, carried[online.greatest] - maximum);
+  if (failed(scale))
+    return failure();
+  return online.sum.combiner.combineElements(carried[online.total]) * *scale;
 }
 
 LogicalResult LoopKernel::emitRows(const Geometry &geometry) {
@@ -120,14 +194,21 @@ LogicalResult LoopKernel::emitRows(const Geometry &geometry) {
   };
 
   DenseSet<Value> seen;
-  for (SmallVector<Sum> &level : levels) {
+  auto combine = [&](const Sum &sum, Number total) {
+    return emitter.combineAcross(sum.combiner, total, geometry.sharers, geometry.threads);
+  };
+  for (size_t i = 0; i < levels.size(); ++i) {
     seen.clear();
+    SmallVector<Sum> &level = levels[i];
     SmallVector<Number> totals;
     for (Sum &sum : level) {
       if (failed(prepare(sum.op.getInputs()[0], seen)))
         return failure();
       totals.push_back(identityOf(sum));
     }
+    OnlineSums online;
+    if (!geometry.isResident && i + 1 < levels.size())
+      online = enterOnline(level, levels[i + 1], totals);
     FailureOr<SmallVector<Number>> sums =
         forChunks(totals, [&](Value exists, SmallVectorImpl<Number> &next) -> LogicalResult {
           for (auto [i, sum] : llvm::enumerate(level)) {
@@ -136,15 +217,20 @@ LogicalResult LoopKernel::emitRows(const Geometry &geometry) {
               return failure();
             next[i] = *total;
           }
-          return success();
+          return accumulateOnline(level, online, exists, next);
         });
     if (failed(sums))
       return failure();
-    for (auto [sum, total] : llvm::zip_equal(level, *sums))
-      if (failed(finishSum(sum,
-                           emitter.combineAcross(sum.combiner, sum.combiner.combineElements(total),
-                                                 geometry.sharers, geometry.threads))))
+    for (auto [sum, total] : llvm::zip(level, *sums))
+      if (failed(finishSum(sum, combine(sum, sum.combiner.combineElements(total)))))
         return failure();
+    for (OnlineTotal &sum : online) {
+      FailureOr<Number> total = rescale(level, sum, *sums);
+      if (failed(total) || failed(finishSum(sum.sum, combine(sum.sum, *total))))
+        return failure();
+    }
+    if (!online.empty())
+      ++i;
   }
 
   bool hasColumns = false;

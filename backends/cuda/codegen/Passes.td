@@ -70,6 +70,9 @@ def SplitProducts : Pass<"split-products", "::mlir::ModuleOp"> {
     behind each other, or that have no neighbours in memory, are transposed by kernels of kind "copy" before. A bias of
     another type than the product's, if nothing follows it, is converted before.
 
+    What the loop behind a product adds to it, a bias, a tensor of the same shape (a residual) or both, becomes part of
+    the product where the loop writes the sum anyway: then the loop reads the sum alone. The sum is rounded once.
+
     ```mlir
     %y = st.kernel "matmul" (%a = %0 : tensor<4x8xf32>, %b = %1 : tensor<8x4xf32>) -> tensor<4x4xf32> {
       %2 = stablehlo.dot_general %a, %b, contracting_dims = [1] x [0] : ...
@@ -90,7 +93,8 @@ def SplitProducts : Pass<"split-products", "::mlir::ModuleOp"> {
   let statistics = [
     Statistic<"numSplit", "split", "Products whose kernels were split">,
     Statistic<"numPacked", "packed", "Operands of products that are transposed before">,
-    Statistic<"numNarrowed", "narrowed", "Biases that are converted to their product's type before">
+    Statistic<"numNarrowed", "narrowed", "Biases that are converted to their product's type before">,
+    Statistic<"numAdded", "added", "Tensors that a product adds in the place of the loop behind it">
   ];
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
@@ -281,6 +285,35 @@ def SinkConversions : Pass<"sink-conversions", "::mlir::ModuleOp"> {
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
 
+def SeparateMaxima : Pass<"separate-maxima", "::mlir::ModuleOp"> {
+  let summary = "Sums of differences from a row's maximum do not wait for the maximum";
+  let description = [{
+    In kernels of kind "loop" and "reduce" whose rows are too long for registers: a sum of f32 whose terms are
+    differences from the row's maximum, or numbers that do not depend on it, becomes the sum of the numbers less the
+    maximum as often as it is subtracted. Both are added up in the pass over the row that looks for the maximum. Of one
+    term, such as a cross-entropy's logit of the target, the bits are the same.
+
+    ```mlir
+    %y:2 = st.kernel "loop" (%x = %0 : tensor<4x9000xf32>, %is = %1 : tensor<4x9000xi1>) -> (tensor<4xf32>, tensor<4xf32>) {
+      %m = stablehlo.reduce(%x init: %low) applies stablehlo.maximum across dimensions = [1] : ...
+      %b = stablehlo.broadcast_in_dim %m, dims = [0] : (tensor<4xf32>) -> tensor<4x9000xf32>
+      %d = stablehlo.subtract %x, %b : tensor<4x9000xf32>
+      %t = stablehlo.select %is, %d, %zeros : tensor<4x9000xi1>, tensor<4x9000xf32>
+      %s = stablehlo.reduce(%t init: %zero) applies stablehlo.add across dimensions = [1] : ...
+      st.yield %m, %s : tensor<4xf32>, tensor<4xf32>
+    }
+    // after, of %s
+      %t = stablehlo.select %is, %x, %zeros : tensor<4x9000xi1>, tensor<4x9000xf32>
+      %n = stablehlo.select %is, %ones, %zeros : tensor<4x9000xi1>, tensor<4x9000xf32>
+      %u = stablehlo.reduce(%t init: %zero) applies stablehlo.add across dimensions = [1] : ...
+      %c = stablehlo.reduce(%n init: %zero) applies stablehlo.add across dimensions = [1] : ...
+      %s = ... // %c != 0 ? %u - %m * %c : %u
+    ```
+  }];
+  let statistics = [Statistic<"numSeparated", "separated", "Sums that do not wait for a maximum any more">];
+  let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
+}
+
 def InvertDivisors : Pass<"invert-divisors", "::mlir::ModuleOp"> {
   let summary = "Divides once a row where a whole row is divided by one number";
   let description = [{
@@ -365,6 +398,28 @@ def LiftConstants : Pass<"lift-constants", "::mlir::ModuleOp"> {
     ```
   }];
   let statistics = [Statistic<"numLifted", "lifted", "Constants of kernels that are alike">];
+  let dependentDialects = ["::mlir::st::StDialect"];
+}
+
+def GroupKernels : Pass<"group-kernels", "::mlir::ModuleOp"> {
+  let summary = "Equal kernels of small results stand behind each other";
+  let description = [{
+    Needs tasks of kernels without places in memory. A kernel of kind "loop" or "reduce" whose results are at most
+    16 KiB moves up behind the last equal one, if all that it reads is there by then: biases that are converted, the squares of
+    each gradient. Their results then have memory of their own, and `merge-launches` makes one launch of those whose
+    threads do not meet.
+
+    ```mlir
+    %0 = st.kernel "reduce" (%a = %g0 : tensor<4096xf32>) -> tensor<f32> { ... }
+    %1 = st.kernel "loop" (%a = %0 : tensor<f32>) -> tensor<f32> { ... }
+    %2 = st.kernel "reduce" (%a = %g1 : tensor<4096xf32>) -> tensor<f32> { ... }
+    // after
+    %0 = st.kernel "reduce" (%a = %g0 : tensor<4096xf32>) -> tensor<f32> { ... }
+    %2 = st.kernel "reduce" (%a = %g1 : tensor<4096xf32>) -> tensor<f32> { ... }
+    %1 = st.kernel "loop" (%a = %0 : tensor<f32>) -> tensor<f32> { ... }
+    ```
+  }];
+  let statistics = [Statistic<"numMoved", "moved", "Kernels that moved up to an equal one">];
   let dependentDialects = ["::mlir::st::StDialect"];
 }
 

@@ -21,7 +21,7 @@ private:
   Product prepare(mlir::st::KernelOp &kernel);
   void pack(mlir::st::KernelOp kernel, hlo::DotGeneralOp dot);
   void narrowBias(mlir::st::KernelOp kernel, const Product &product);
-  void takeBias(mlir::st::KernelOp kernel);
+  void takeAdditions(mlir::st::KernelOp kernel);
 };
 } // namespace
 
@@ -177,42 +177,86 @@ void SplitProductsPass::narrowBias(mlir::st::KernelOp kernel, const Product &pro
   ++numNarrowed;
 }
 
-/// A bias that the loop behind a product adds, where the loop also writes the sum: of the product
-/// it is cuBLASLt's, and the loop reads the sum.
-void SplitProductsPass::takeBias(mlir::st::KernelOp kernel) {
+namespace {
+/// An addition behind a product: of a bias, or of a tensor of the result's shape.
+struct Addition {
+  hlo::AddOp op;
+  Value other;         ///< what is added
+  BlockArgument input; ///< of the loop: the bias' vector, or that tensor
+  bool isBias = false, isConverted = false;
+};
+} // namespace
+
+/// The additions of a loop to what a product makes, one behind the other, up to the last one that
+/// the loop writes: at most one of a bias and one of a tensor.
+static SmallVector<Addition> findAdditions(BlockArgument made, const Product &product) {
+  SmallVector<Addition> additions;
+  size_t numWritten = 0;
+  Value value = made;
+  auto has = [&](bool isBias) {
+    return llvm::any_of(additions, [&](const Addition &one) { return one.isBias == isBias; });
+  };
+  while (value.hasOneUse()) {
+    auto add = dyn_cast<hlo::AddOp>(*value.user_begin());
+    if (!add || add.getLhs() == add.getRhs())
+      break;
+    Addition next;
+    next.op = add;
+    next.other = add->getOperand(add.getLhs() == value ? 1 : 0);
+    if (Bias bias = matchBias(next.other, product); bias.argument) {
+      next.input = bias.argument;
+      next.isBias = true;
+      next.isConverted = bias.isConverted;
+    } else {
+      next.input = dyn_cast<BlockArgument>(next.other);
+    }
+    if (!next.input || has(next.isBias))
+      break;
+    additions.push_back(next);
+    value = add.getResult();
+    if (llvm::any_of(add->getUsers(), [](Operation *user) { return isa<mlir::st::YieldOp>(user); }))
+      numWritten = additions.size();
+  }
+  additions.resize(numWritten);
+  return additions;
+}
+
+/// What the loop behind a product adds, a bias and a residual, where the loop also writes the sum:
+/// of the product it is cuBLASLt's, and the loop reads the sum.
+void SplitProductsPass::takeAdditions(mlir::st::KernelOp kernel) {
   std::optional<Product> product = matchProductKernel(kernel);
   if (!product || kernel->getNumResults() != 1 || !kernel.getResult(0).hasOneUse() ||
-      product->addend || product->bias || getElementTypeOrSelf(product->result).isF64())
+      product->addend || product->bias || product->activation != Activation::None ||
+      getElementTypeOrSelf(product->result).isF64())
     return;
   OpOperand &use = *kernel.getResult(0).use_begin();
   auto loop = dyn_cast<mlir::st::KernelOp>(use.getOwner());
-  if (!loop || loop.getKind() != "loop")
+  if (!loop || loop.getKind() != "loop" || loop->getBlock() != kernel->getBlock())
     return;
-  BlockArgument made = loop.getBody().getArgument(use.getOperandNumber());
-  auto add = made.hasOneUse() ? dyn_cast<hlo::AddOp>(*made.user_begin()) : hlo::AddOp();
-  if (!add ||
-      llvm::none_of(add->getUsers(), [](Operation *user) { return isa<mlir::st::YieldOp>(user); }))
+  const SmallVector<Addition> additions =
+      findAdditions(loop.getBody().getArgument(use.getOperandNumber()), *product);
+  auto inputOf = [&](const Addition &one) { return loop.getInputs()[one.input.getArgNumber()]; };
+  if (additions.empty() || llvm::any_of(additions, [&](const Addition &one) {
+        Operation *maker = inputOf(one).getDefiningOp();
+        return maker && !maker->isBeforeInBlock(kernel);
+      }))
     return;
-  Value spread = add->getOperand(add.getLhs() == made ? 1 : 0);
-  Bias bias = matchBias(spread, *product);
-  if (!bias.argument)
-    return;
-  Value vector = loop.getInputs()[bias.argument.getArgNumber()];
-  if (Operation *maker = vector.getDefiningOp(); maker && !maker->isBeforeInBlock(kernel))
-    return;
-  if (bias.isConverted) {
-    OpBuilder outside(kernel);
-    vector = makeConversion(outside, kernel, vector, add.getType().getElementType());
-  }
   Block &body = kernel.getBody().front();
-  kernel.getInputsMutable().append(vector);
-  Value argument = body.addArgument(vector.getType(), kernel.getLoc());
   Operation *end = body.getTerminator();
-  OpBuilder inside(end);
-  Value addend = rebuildBias(inside, spread, argument);
-  end->setOperand(0, hlo::AddOp::create(inside, add.getLoc(), product->result, addend));
-  cutKernel(loop, "loop", Cut{add.getResult(), kernel.getResult(0)});
-  ++numNarrowed;
+  OpBuilder outside(kernel), inside(end);
+  for (const Addition &one : additions) {
+    hlo::AddOp add = one.op;
+    Value input = inputOf(one);
+    if (one.isConverted)
+      input = makeConversion(outside, kernel, input, add.getType().getElementType());
+    kernel.getInputsMutable().append(input);
+    Value argument = body.addArgument(input.getType(), kernel.getLoc());
+    Value other = one.isBias ? rebuildBias(inside, one.other, argument) : argument;
+    end->setOperand(0, hlo::AddOp::create(inside, add.getLoc(), end->getOperand(0), other));
+    ++(one.isBias ? numNarrowed : numAdded);
+  }
+  hlo::AddOp last = additions.back().op;
+  cutKernel(loop, "loop", Cut{last.getResult(), kernel.getResult(0)});
 }
 
 LogicalResult SplitProductsPass::split(mlir::st::KernelOp kernel) {
@@ -252,5 +296,5 @@ void SplitProductsPass::runOnOperation() {
       products.push_back(kernel);
   });
   for (mlir::st::KernelOp kernel : products)
-    takeBias(kernel);
+    takeAdditions(kernel);
 }

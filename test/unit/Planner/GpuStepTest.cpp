@@ -155,6 +155,52 @@ TEST_F(GpuStepTest, MessagesArriveAfterTheirWay) {
   EXPECT_DOUBLE_EQ(total(), 10 + 50 + 10);
 }
 
+TEST_F(GpuStepTest, WorksAreThoseOfTheBusiestRankByName) {
+  const int64_t small = addKernel(10), large = addKernel(30), products = addKernel(10, 50e3);
+  for (auto [kernel, name] : {std::pair(small, "small"), {large, "large"}, {products, "chain"}})
+    program.mutable_cuda()->mutable_kernels(static_cast<int>(kernel))->set_name(name);
+  addGroup({0}, 2, [&](proto::CudaProgram &code) { launch(*code.add_commands(), large); });
+  addGroup({1}, 2, [&](proto::CudaProgram &code) {
+    launch(*code.add_commands(), small);
+    proto::CudaLoop &loop = *code.add_commands()->mutable_loop();
+    loop.set_trips(3);
+    launch(*loop.add_body(), small);
+    launch(*loop.add_body(), products);
+    proto::CudaProduct &product = *code.add_commands()->mutable_product();
+    product.set_m(10);
+    product.set_n(20);
+    product.set_k(40);
+    product.set_type(proto::BF16);
+    proto::CudaCopy &copy = *code.add_commands()->mutable_copy();
+    copy.set_row_bytes(2);
+    copy.set_rows(3);
+  });
+  auto step = playGpuStep(program, costs);
+  ASSERT_TRUE(step.ok() && *step);
+  struct Expected {
+    const char *name;
+    TimedCommand::Work kind;
+    int64_t launches;
+    double us, flops, moved;
+  };
+  // A product's bytes: operands of 16 bits, a result of 32.
+  const std::vector<Expected> expected = {
+      {"product 10 x 20 x 40 bf16", TimedCommand::Product, 1, 3200, 16e3, 3200},
+      {"chain", TimedCommand::Attention, 3, 150, 150e3, 30},
+      {"small", TimedCommand::Loop, 4, 40, 0, 40},
+      {"copy", TimedCommand::Copy, 1, 12, 0, 12}};
+  ASSERT_EQ((*step)->works.size(), expected.size());
+  for (size_t i = 0; i < expected.size(); ++i) {
+    const GpuStep::Work &work = (*step)->works[i];
+    EXPECT_EQ(work.name, expected[i].name);
+    EXPECT_EQ(work.kind, expected[i].kind) << work.name;
+    EXPECT_EQ(work.launches, expected[i].launches) << work.name;
+    EXPECT_DOUBLE_EQ(work.us, expected[i].us) << work.name;
+    EXPECT_DOUBLE_EQ(work.flops, expected[i].flops) << work.name;
+    EXPECT_DOUBLE_EQ(work.moved, expected[i].moved) << work.name;
+  }
+}
+
 TEST_F(GpuStepTest, RanksThatWaitInVainAreAnError) {
   addGroup({0}, 2,
            [&](proto::CudaProgram &code) { code.add_commands()->mutable_receive()->set_peer(1); });

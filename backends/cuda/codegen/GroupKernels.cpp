@@ -1,0 +1,89 @@
+// Equal kernels of small results behind each other, so that one launch can do them.
+#include "backends/cuda/codegen/Passes.h"
+#include "dialects/St/IR/StDialect.h"
+#include "llvm/ADT/MapVector.h"
+
+namespace mlir::cuda {
+#define GEN_PASS_DEF_GROUPKERNELS
+#include "backends/cuda/codegen/Passes.h.inc"
+} // namespace mlir::cuda
+
+using namespace mlir;
+using mlir::st::KernelOp;
+
+/// Results that wait in memory for a later kernel.
+static constexpr int64_t kMostBytes = 16384;
+
+namespace {
+class GroupKernelsPass : public mlir::cuda::impl::GroupKernelsBase<GroupKernelsPass> {
+public:
+  using GroupKernelsBase::GroupKernelsBase;
+  void runOnOperation() override;
+
+private:
+  void runOn(Block &block);
+};
+} // namespace
+
+static int64_t bytesOf(Type type) {
+  auto tensor = dyn_cast<RankedTensorType>(type);
+  return tensor ? tensor.getNumElements() *
+                      llvm::divideCeil(tensor.getElementType().getIntOrFloatBitWidth(), 8)
+                : kMostBytes + 1;
+}
+
+static bool isSmall(KernelOp kernel) {
+  int64_t bytes = 0;
+  for (Type type : kernel->getResultTypes())
+    bytes += bytesOf(type);
+  return (kernel.getKind() == "loop" || kernel.getKind() == "reduce") && bytes <= kMostBytes;
+}
+
+static llvm::hash_code hashOf(KernelOp kernel) {
+  llvm::hash_code hash =
+      llvm::hash_combine(kernel.getKind(), llvm::hash_combine_range(kernel->getOperandTypes()),
+                         llvm::hash_combine_range(kernel->getResultTypes()));
+  for (Operation &op : kernel.getBody().front())
+    hash = llvm::hash_combine(hash, op.getName(), llvm::hash_combine_range(op.getResultTypes()));
+  return hash;
+}
+
+static bool areEqual(KernelOp a, KernelOp b) {
+  constexpr auto kSameCode = OperationEquivalence::Flags(
+      OperationEquivalence::IgnoreLocations | OperationEquivalence::IgnoreDiscardableAttrs);
+  return a.getKind() == b.getKind() && a->getOperandTypes() == b->getOperandTypes() &&
+         a->getResultTypes() == b->getResultTypes() &&
+         OperationEquivalence::isRegionEquivalentTo(&a.getBody(), &b.getBody(), kSameCode);
+}
+
+/// Whether all that a kernel reads is there before `place`.
+static bool isReadyBefore(KernelOp kernel, Operation *place) {
+  return llvm::all_of(kernel->getOperands(), [&](Value operand) {
+    Operation *op = operand.getDefiningOp();
+    return !op || op->getBlock() != place->getBlock() || op->isBeforeInBlock(place);
+  });
+}
+
+void GroupKernelsPass::runOn(Block &block) {
+  /// The last kernel of each kind.
+  DenseMap<size_t, SmallVector<KernelOp, 1>> groups;
+  for (auto kernel : llvm::make_early_inc_range(block.getOps<KernelOp>())) {
+    if (!isSmall(kernel))
+      continue;
+    auto &bucket = groups[hashOf(kernel)];
+    auto last = llvm::find_if(bucket, [&](KernelOp other) { return areEqual(other, kernel); });
+    if (last == bucket.end()) {
+      bucket.push_back(kernel);
+      continue;
+    }
+    if (kernel->getPrevNode() != *last && isReadyBefore(kernel, *last)) {
+      kernel->moveAfter(*last);
+      ++numMoved;
+    }
+    *last = kernel;
+  }
+}
+
+void GroupKernelsPass::runOnOperation() {
+  getOperation()->walk([&](mlir::st::TaskOp task) { runOn(task.getBody().front()); });
+}
