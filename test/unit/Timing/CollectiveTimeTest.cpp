@@ -206,6 +206,26 @@ TEST(CollectiveTime, NodesShareTheirCards) {
   EXPECT_NEAR(cubeMesh.allReduce(10e6, {2, 1, 8}), 2 * 10 + 2000, 1e-9);
 }
 
+TEST(CollectiveTime, GroupsThatShareACardWaitForEachOther) {
+  // One card of 24 GB/s for a group: four groups of two devices in each node have a quarter of it where all pass the
+  // same one, and one each where they do not.
+  const auto description = cluster("dgx-a100-80gb");
+  CollectiveTime apart(description, /*mostCards=*/1), together(description, 1, /*sameCards=*/true);
+  constexpr double kBytes = 8 * kGiB;
+  const auto busBandwidth = [&](const CollectiveTime &time, const GroupPlacement &group) {
+    return 2 * (group.ranks - 1.0) / group.ranks * kBytes / 1e3 / time.allReduce(kBytes, group);
+  };
+  EXPECT_NEAR(busBandwidth(apart, {32, 2, 4}), 24, 0.1);
+  EXPECT_NEAR(busBandwidth(together, {32, 2, 4}), 6, 0.05);
+  EXPECT_NEAR(busBandwidth(together, {32, 4, 2}), 12, 0.1);
+  EXPECT_NEAR(busBandwidth(together, {32, 8, 1}), 24, 0.1);
+  // Alone in its node, a device has the card nearest to it.
+  EXPECT_DOUBLE_EQ(together.allReduce(kBytes, {32, 1, 8}), apart.allReduce(kBytes, {32, 1, 8}));
+  // Without a limit groups share all cards as before.
+  EXPECT_DOUBLE_EQ(CollectiveTime(description, 0, true).allReduce(kBytes, {32, 2, 4}),
+                   CollectiveTime(description).allReduce(kBytes, {32, 2, 4}));
+}
+
 TEST(CollectiveTime, SmallMessagesAvoidALongRing) {
   CollectiveTime time(cluster("dgx-a100-80gb"));
   // 64 nodes: 6 levels of a tree up and down instead of 126 messages.
