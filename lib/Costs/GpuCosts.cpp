@@ -64,7 +64,8 @@ double *findConstant(GpuConstants &constants, absl::string_view name) {
 GpuCosts::GpuCosts(const proto::ClusterDescription &cluster,
                    const proto::ImplementationProfile &profile, const GpuConstants &constants)
     : cluster(withEfficiency(cluster, constants.networkEfficiency)), profile(profile),
-      constants(constants), collectives(this->cluster, profile.cards_per_collective()) {
+      constants(constants),
+      collectives(this->cluster, profile.cards_per_collective(), profile.collectives_share_cards()) {
   for (const proto::RegionProfile &region : profile.regions())
     regions[region.name()] = &region;
 }

@@ -189,6 +189,7 @@ std::vector<RowColumn> makeColumns() {
        true},
       {{"forward_ms"}, number([](RawRow &raw) -> auto & { return raw.row.forwardMs; }, 1), true},
       {{"backward_ms"}, number([](RawRow &raw) -> auto & { return raw.row.backwardMs; }, 1), true},
+      {{"optimizer_ms"}, number([](RawRow &raw) -> auto & { return raw.row.optimizerMs; }, 1), true},
       {{"tflops_per_gpu", "tflops"},
        number([](RawRow &raw) -> auto & { return raw.row.tflopsPerDevice; }, 1),
        true},

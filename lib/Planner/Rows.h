@@ -26,8 +26,8 @@ struct MeasuredRow {
   std::optional<double> measuredMs;      ///< of a step
   std::optional<double> memoryMib;       ///< of the fullest device
   std::optional<double> tflopsPerDevice; ///< instead of a time
-  /// Timers of the last rank: the passes of all micro-batches of a step.
-  std::optional<double> forwardMs, backwardMs;
+  /// Timers of the last rank: the passes of all micro-batches of a step, and the update.
+  std::optional<double> forwardMs, backwardMs, optimizerMs;
   /// With full recomputation, and with sequence parallelism and selective recomputation: such a row
   /// of a file is one here for each.
   std::optional<double> fullMs, selectiveMs;

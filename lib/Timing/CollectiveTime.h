@@ -58,8 +58,9 @@ private:
 class CollectiveTime {
 public:
   /// `description` must have passed checkClusterDescription. A collective's rings pass `mostCards` cards of a node at
-  /// most; 0: all that it has.
-  explicit CollectiveTime(const proto::ClusterDescription &description, double mostCards = 0);
+  /// most; 0: all that it has. With `sameCards`, all groups with several devices in a node pass the same ones; a
+  /// device that is its group's only one in the node has a card to itself.
+  explicit CollectiveTime(const proto::ClusterDescription &description, double mostCards = 0, bool sameCards = false);
 
   /// Infinite for a group over several nodes of a cluster that has no network. 0 for one rank.
   double allReduce(double bytes, const GroupPlacement &group) const;
@@ -97,6 +98,7 @@ private:
   double cards = 1, cardUsPerByte = 0, networkLatency = std::numeric_limits<double>::infinity();
   bool cardPerDevice;
   double mostCards;
+  bool sameCards;
 };
 
 } // namespace st

@@ -32,6 +32,22 @@ def rows(folder):
     return f"mean error {sum(errors) / len(errors):.1%}"
 
 
+def contradicted(folder):
+    """A row that took longer than another for the same work is named, and left out of a fit."""
+    path = folder / "timers.csv"
+    same = "1024,16,2,512,1,2"
+    path.write_text("hidden,heads,layers,sequence,tp,pp,dp,micro_batch,global_batch,iteration_ms,forward_ms,backward_ms\n"
+                    f"{same},1,2,8,60,20,35\n{same},2,2,16,61,20,36\n{same},4,2,32,95,41,50\n")
+    lines = [json.loads(line) for line in plan(f"--rows={path}", "--json").splitlines()]
+    st.expect(not any("contradicts" in line for line in lines[:2]), lines)
+    st.expect([each["line"] for each in lines[2]["contradicts"]] == [2, 3], lines[2])
+    st.expect("contradicts the row of line 2: forward 41 ms, 20 ms for the same work" in plan(f"--rows={path}"), "the table")
+    out = folder / "fit.textproto"
+    done = st.check_run([st.BIN / "st-fit", path, "--fit=launch_us", "--leave-one-out=false", "-o", out], 100)
+    st.expect("timers.csv:4 contradicts" in done.stderr and "it is left out" in done.stderr, done.stderr)
+    st.expect('rows { file: "timers.csv" lines: 2 }' in out.read_text(), out.read_text())
+
+
 def best(folder):
     """The best layout is a file that st-compile takes, and the devices' work is the batch."""
     emitted = folder / "parallel.json"
@@ -278,7 +294,7 @@ def fit(folder):
     plan(f"--rows={ROWS}", "--profile=megatron-deepspeed", f"--constants={out}")
 
 
-CASES = [("measured rows", rows), ("best layout", best), ("a log", predicted_log), ("exact parameters", parameters), ("questions", questions),
+CASES = [("measured rows", rows), ("contradictory rows", contradicted), ("best layout", best), ("a log", predicted_log), ("exact parameters", parameters), ("questions", questions),
          ("largest models", largest), ("scaling", scaled), ("page", page), ("configurations", configurations),
          ("searched", searched),
          ("a trillion parameters", large), ("bad input", bad), ("fit", fit)]

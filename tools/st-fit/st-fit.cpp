@@ -5,6 +5,7 @@
 #include "lib/Driver/ErrorHandlers.h"
 #include "lib/Driver/Planning/PlannedModels.h"
 #include "lib/Driver/ProgramFile.h"
+#include "lib/Planner/Contradictions.h"
 #include "lib/Planner/Fit.h"
 #include "lib/Support/InputFile.h"
 #include "lib/Support/StandardStreams.h"
@@ -53,7 +54,7 @@ private:
   absl::Status loadModel(::st::RowDefaults &defaults);
   absl::Status crossValidate(const ::st::PredictContext &context, const std::vector<std::string> &names);
   void compareNullModels() const;
-  void flagContradictions() const;
+  void leaveOutContradictions();
   absl::StatusOr<std::vector<double>> predict(const ::st::PredictContext &context, const ::st::GpuConstants &constants,
                                               const std::vector<::st::MeasuredRow> &of) const;
 
@@ -236,27 +237,29 @@ void FitTool::compareNullModels() const {
   }
 }
 
-/// Rows of the same model and layout have the same time, and more micro-batches of the same take longer.
-void FitTool::flagContradictions() const {
-  constexpr double kSame = 0.15;
-  for (size_t i = 0; i < rows.size(); ++i)
-    for (size_t j = 0; j < i; ++j) {
-      const ::st::MeasuredRow &a = rows[i], &b = rows[j];
-      ::st::Layout same = b.layout;
-      same.microBatches = a.layout.microBatches;
-      const bool sameModel = a.model.hidden == b.model.hidden && a.model.layers == b.model.layers &&
-                             a.model.heads == b.model.heads && a.model.sequence == b.model.sequence &&
-                             a.model.vocabulary == b.model.vocabulary;
-      if (!sameModel || !(same == a.layout))
-        continue;
-      const double ratio = *a.measuredMs / *b.measuredMs;
-      const auto steps = static_cast<double>(a.layout.microBatches) / static_cast<double>(b.layout.microBatches);
-      const bool contradicts = steps == 1 ? std::fabs(std::log(ratio)) > kSame : steps > 1 ? ratio < 1 : ratio > 1;
-      if (contradicts)
-        llvm::errs() << "st-fit: warning: " << files[i] << ":" << a.line << " contradicts " << files[j] << ":" << b.line
-                     << absl::StrFormat(": %.4g ms for %d micro-batches, %.4g ms for %d\n", *a.measuredMs,
-                                        a.layout.microBatches, *b.measuredMs, b.layout.microBatches);
+/// Rows that took longer than others for the same work are named and left out.
+void FitTool::leaveOutContradictions() {
+  const std::vector<::st::Contradiction> found = ::st::findContradictions(rows);
+  for (const ::st::Contradiction &each : found)
+    llvm::errs() << "st-fit: warning: " << files[each.row] << ":" << rows[each.row].line << " contradicts "
+                 << files[each.peer] << ":" << rows[each.peer].line << ": " << each.what << "; it is left out\n";
+  const std::vector<bool> flagged = ::st::flaggedRows(found, rows.size());
+  size_t kept = 0;
+  for (size_t i = 0; i < rows.size(); ++i) {
+    if (flagged[i]) {
+      for (auto &used : *fitted.mutable_rows())
+        if (used.file() == llvm::sys::path::filename(files[i]) && used.lines() > 0)
+          used.set_lines(used.lines() - 1);
+      continue;
     }
+    if (kept != i) {
+      rows[kept] = std::move(rows[i]);
+      files[kept] = std::move(files[i]);
+    }
+    ++kept;
+  }
+  rows.resize(kept);
+  files.resize(kept);
 }
 
 absl::Status FitTool::run() {
@@ -271,6 +274,7 @@ absl::Status FitTool::run() {
   }
   if (absl::Status status = load(); !status.ok())
     return status;
+  leaveOutContradictions();
   ::st::FindBlocks findBlocks = [&](const ::st::MeasuredRow &row) -> absl::StatusOr<::st::BlockSource *> {
     if (row.hasGivenModel)
       return &models.find(given);
@@ -292,7 +296,6 @@ absl::Status FitTool::run() {
     if (absl::Status status = crossValidate(context, names); !status.ok())
       return status;
   compareNullModels();
-  flagContradictions();
   fitted.set_cluster(cluster.name());
   fitted.set_profile(profile.name());
   for (const std::string &name : ::st::constantNames()) {

@@ -3,6 +3,7 @@
 #include "tools/st-plan/PlanTool.h"
 
 #include "lib/Driver/DiagnosticPrinter.h"
+#include "lib/Planner/Contradictions.h"
 #include "lib/Planner/Fit.h"
 #include "lib/Support/InputFile.h"
 
@@ -45,6 +46,12 @@ private:
   llvm::json::OStream json;
 };
 
+/// A row that took less for the same work.
+struct RowConflict {
+  int line = 0;
+  std::string what;
+};
+
 } // namespace
 
 /// The line of a row that cannot be planned.
@@ -61,7 +68,8 @@ static std::string describeFailure(int line, const std::string &reason, bool isJ
 }
 
 static std::string printRow(const ::st::MeasuredRow &row, const ::st::StepEstimate &step,
-                            const std::optional<::st::OwnTimers> &own) {
+                            const std::optional<::st::OwnTimers> &own,
+                            const std::vector<RowConflict> &conflicts) {
   std::string text = absl::StrFormat(
       "%5d %12.4g ms %9.0f MiB %-18s %8s  %s\n", row.line, step.ms,
       step.memory[step.fullest].total() / (1 << 20), ::st::fitName(step.fit),
@@ -71,13 +79,17 @@ static std::string printRow(const ::st::MeasuredRow &row, const ::st::StepEstima
     absl::StrAppendFormat(
         &text, "      by its own timers: %.4g ms until the pipeline drains, %.4g ms besides\n",
         own->drain, own->without);
+  for (const RowConflict &conflict : conflicts)
+    absl::StrAppend(&text, "      contradicts the row of line ", conflict.line, ": ", conflict.what,
+                    "\n");
   if (!step.note.empty())
     absl::StrAppend(&text, "      ", step.note, "\n");
   return text;
 }
 
 static std::string describeRow(const ::st::MeasuredRow &row, const ::st::StepEstimate &step,
-                               const std::optional<::st::OwnTimers> &own) {
+                               const std::optional<::st::OwnTimers> &own,
+                               const std::vector<RowConflict> &conflicts) {
   JsonLine json(row.line);
   json.addNumber("predicted_ms", step.ms, 6);
   json.addNumber("memory_mib", step.memory[step.fullest].total() / (1 << 20), 1);
@@ -91,6 +103,12 @@ static std::string describeRow(const ::st::MeasuredRow &row, const ::st::StepEst
   if (own) {
     json.addNumber("drain_wait_ms", own->drain, 3);
     json.addNumber("timers_without_drain_ms", own->without, 3);
+  }
+  if (!conflicts.empty()) {
+    llvm::json::Array contradicted;
+    for (const RowConflict &conflict : conflicts)
+      contradicted.push_back(llvm::json::Object{{"line", conflict.line}, {"what", conflict.what}});
+    json.add("contradicts", std::move(contradicted));
   }
   if (!step.note.empty())
     json.add("note", step.note);
@@ -138,7 +156,11 @@ absl::Status PlanTool::predictRows() {
   ::st::PredictContext context{cluster, profile, findBlocks, order};
   std::vector<double> predicted, measured;
   std::string out;
-  for (const ::st::MeasuredRow &row : file->rows) {
+  std::vector<std::vector<RowConflict>> conflicts(file->rows.size());
+  for (const ::st::Contradiction &each : ::st::findContradictions(file->rows))
+    conflicts[each.row].push_back({file->rows[each.peer].line, each.what});
+  for (size_t i = 0; i < file->rows.size(); ++i) {
+    const ::st::MeasuredRow &row = file->rows[i];
     auto step = ::st::predictRow(context, constants, row);
     if (!step.ok()) {
       // One row that cannot be planned leaves the others.
@@ -150,7 +172,8 @@ absl::Status PlanTool::predictRows() {
       measured.push_back(*row.measuredMs);
     }
     const std::optional<::st::OwnTimers> own = ::st::playOwnTimers(row, *step, order);
-    out += flags.json ? describeRow(row, *step, own) : printRow(row, *step, own);
+    out += flags.json ? describeRow(row, *step, own, conflicts[i])
+                      : printRow(row, *step, own, conflicts[i]);
   }
   llvm::outs() << out;
   llvm::outs().flush();

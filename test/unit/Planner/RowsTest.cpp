@@ -1,6 +1,7 @@
 // Files of measured runs.
 
 #include "lib/Planner/Rows.h"
+#include "lib/Planner/Contradictions.h"
 
 #include "gtest/gtest.h"
 
@@ -86,4 +87,65 @@ TEST(Rows, Errors) {
   EXPECT_EQ(errorOf(std::string(kModel) + "tp,pp,micro_batch,global_batch",
                     std::string(kSizes) + ",1,1,8"),
             "r.csv:2: column tp: expected an integer from 1, found \"\"");
+}
+
+static std::vector<Contradiction> contradictionsOf(const std::string &header,
+                                                   const std::vector<std::string> &lines) {
+  std::string text = header + "\n";
+  for (const std::string &line : lines)
+    text += line + "\n";
+  auto file = parseRows(text, "r.csv", {});
+  EXPECT_TRUE(file.ok()) << file.status();
+  return file.ok() ? findContradictions(file->rows) : std::vector<Contradiction>();
+}
+
+// Replicas change nothing of a rank's passes and update: the slower row is disturbed.
+TEST(Contradictions, TimersOfTheSameWork) {
+  const std::string header =
+      std::string(kModel) + "tp,pp,dp,micro_batch,global_batch,forward_ms,backward_ms,optimizer_ms";
+  const std::string two = std::string(kSizes) + "2,2,2,4,32,",
+                    eight = std::string(kSizes) + "2,2,8,4,128,";
+  const auto found =
+      contradictionsOf(header, {two + "53.94,99.2,10.59", eight + "89.49,113.45,48.84"});
+  ASSERT_EQ(found.size(), 1u);
+  EXPECT_EQ(found[0].row, 1u);
+  EXPECT_EQ(found[0].peer, 0u);
+  EXPECT_EQ(found[0].what, "forward 89.49 ms, 53.94 ms for the same work");
+  EXPECT_EQ(flaggedRows(found, 2), (std::vector<bool>{false, true}));
+
+  const auto update = contradictionsOf(header, {two + "53.94,99.2,48.84", eight + "55,101,10.59"});
+  ASSERT_EQ(update.size(), 1u);
+  EXPECT_EQ(update[0].row, 0u);
+  EXPECT_EQ(update[0].what, "optimizer 48.84 ms, 10.59 ms for the same work");
+
+  EXPECT_TRUE(contradictionsOf(header, {two + "53.94,99.2,10.59", eight + "60,110,11"}).empty())
+      << "a few per cent";
+  // Other work: twice the micro-batches, and half of the layers in a stage.
+  EXPECT_TRUE(contradictionsOf(header, {two + "53.94,99.2,10.59",
+                                        std::string(kSizes) + "2,2,2,4,64,108,200,10.59"})
+                  .empty());
+  EXPECT_TRUE(contradictionsOf(
+                  header, {two + "53.94,99.2,10.59", std::string(kSizes) + "2,1,2,4,32,108,200,21"})
+                  .empty());
+  // ZeRO splits the update over replicas, not the passes.
+  EXPECT_TRUE(
+      contradictionsOf(header + ",zero", {two + "53.94,99.2,40,1", eight + "54,99,10,1"}).empty());
+  EXPECT_EQ(
+      contradictionsOf(header + ",zero", {two + "53.94,99.2,40,1", eight + "54,199,10,1"}).size(),
+      1u);
+}
+
+TEST(Contradictions, StepsOfOneLayout) {
+  const std::string header = std::string(kModel) + "tp,pp,dp,micro_batch,global_batch,iteration_ms";
+  const std::string same = std::string(kSizes) + "1,1,8,2,";
+  EXPECT_TRUE(
+      contradictionsOf(header, {same + "32,100", same + "32,110", same + "64,190"}).empty());
+  const auto twice = contradictionsOf(header, {same + "32,100", same + "32,120"});
+  ASSERT_EQ(twice.size(), 1u);
+  EXPECT_EQ(twice[0].row, 1u);
+  // Two micro-batches took longer than four.
+  const auto fewer = contradictionsOf(header, {same + "64,190", same + "32,200"});
+  ASSERT_EQ(fewer.size(), 1u);
+  EXPECT_EQ(fewer[0].row, 1u);
+  EXPECT_EQ(fewer[0].what, "200 ms for 2 micro-batches, 190 ms for 4");
 }

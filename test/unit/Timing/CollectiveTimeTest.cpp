@@ -206,6 +206,26 @@ TEST(CollectiveTime, NodesShareTheirCards) {
   EXPECT_NEAR(cubeMesh.allReduce(10e6, {2, 1, 8}), 2 * 10 + 2000, 1e-9);
 }
 
+TEST(CollectiveTime, GroupsThatShareACardWaitForEachOther) {
+  // One card of 24 GB/s for a group: four groups of two devices in each node have a quarter of it where all pass the
+  // same one, and one each where they do not.
+  const auto description = cluster("dgx-a100-80gb");
+  CollectiveTime apart(description, /*mostCards=*/1), together(description, 1, /*sameCards=*/true);
+  constexpr double kBytes = 8 * kGiB;
+  // Within nodes the bytes move as fast in both, so that the whole is a little less than four times as slow.
+  const auto slower = [&](const GroupPlacement &group) {
+    return together.allReduce(kBytes, group) / apart.allReduce(kBytes, group);
+  };
+  EXPECT_NEAR(slower({32, 2, 4}), 4, 0.1);
+  EXPECT_NEAR(slower({32, 4, 2}), 2, 0.2);
+  EXPECT_DOUBLE_EQ(slower({32, 8, 1}), 1);
+  // Alone in its node, a device has the card nearest to it.
+  EXPECT_DOUBLE_EQ(together.allReduce(kBytes, {32, 1, 8}), apart.allReduce(kBytes, {32, 1, 8}));
+  // Without a limit groups share all cards as before.
+  EXPECT_DOUBLE_EQ(CollectiveTime(description, 0, true).allReduce(kBytes, {32, 2, 4}),
+                   CollectiveTime(description).allReduce(kBytes, {32, 2, 4}));
+}
+
 TEST(CollectiveTime, SmallMessagesAvoidALongRing) {
   CollectiveTime time(cluster("dgx-a100-80gb"));
   // 64 nodes: 6 levels of a tree up and down instead of 126 messages.
