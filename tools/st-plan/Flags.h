@@ -48,7 +48,7 @@ struct PlanFlags {
   cl::list<std::string> recompute{"recompute", cl::CommaSeparated, cl::value_desc("none|selective|full,..."),
                                   cl::desc("recomputation to consider (default: all)")};
   cl::list<std::string> schedule{"schedule", cl::CommaSeparated, cl::value_desc("name,..."),
-                                 cl::desc("gpipe, 1f1b, interleaved or zb-h1 (default: 1f1b and interleaved)")};
+                                 cl::desc("gpipe, 1f1b, interleaved, zb-h1 or zb-h2 (default: 1f1b and interleaved)")};
   cl::list<std::string> sequenceParallel{"sequence-parallel", cl::CommaSeparated, cl::value_desc("true|false,..."),
                                          cl::desc("sequence parallelism to consider (default: both)")};
   cl::list<std::string> placement{"placement", cl::CommaSeparated, cl::value_desc("tensor-data-pipeline,..."),

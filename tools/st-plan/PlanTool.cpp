@@ -263,7 +263,7 @@ absl::StatusOr<::st::SearchSpace> PlanTool::makeSpace(const PlanInput &input, in
   for (const std::string &name : flags.schedule) {
     auto schedule = ::st::parseSchedule(name);
     if (!schedule)
-      return invalid("--schedule=", name, ": expected gpipe, 1f1b, interleaved or zb-h1");
+      return invalid("--schedule=", name, ": expected ", ::st::kScheduleNames, " (plans know no other schedule of st-compile)");
     space.schedules.push_back(*schedule);
   }
   if (!flags.sequenceParallel.empty())
