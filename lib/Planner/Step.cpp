@@ -173,11 +173,16 @@ void Composer::timeLinks(PipelineCosts &costs) const {
   }
 }
 
-/// Gradients go to the host, and weights that it updated come back. Its arithmetic is not counted.
+/// Gradients go to the host, and weights that it updated come back. In between its processors read and write master
+/// weights and the optimizer's state; what is computed with them takes less than their way through memory, which the
+/// devices of a node share.
 double Composer::timeOffload(int64_t group) const {
   const double gradientWidth = profile.gradient_type() == "f32" || model.precision == "f32" ? 4 : 2;
-  const double bytes = updatedElements(group) * (gradientWidth + state().weights());
-  return bytes / (cluster.host_gbytes_per_second().value() * 1e3);
+  const double elements = updatedElements(group), moved = gradientWidth + state().weights();
+  const double passed = moved + 2 * (state().master() + inputs.optimizerBytes);
+  const auto sharers = static_cast<double>(std::min<int64_t>(cluster.devices_per_node(), layout.devices()));
+  return elements * (moved / (cluster.host_gbytes_per_second().value() * 1e3) +
+                     passed * sharers / (cluster.host_memory_gbytes_per_second().value() * 1e3));
 }
 
 double Composer::offloadedBytes() const {

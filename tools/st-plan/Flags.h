@@ -70,6 +70,9 @@ struct PlanFlags {
       "simulate", cl::init(3), cl::value_desc("n"),
       cl::desc("on a DTU cluster: how many of the fastest layouts are compiled whole and "
                "simulated (default: 3)")};
+  cl::opt<unsigned> compose{"compose", cl::init(200), cl::value_desc("n"),
+                            cl::desc("on a DTU cluster: layouts to compose at most, about a second each, those that promise "
+                                     "to be the fastest first; 0: all that may be (default: 200)")};
   cl::opt<bool> quiet{"q", cl::desc("no progress on stderr")};
 
   cl::opt<bool> largestModel{"largest-model", cl::desc("the largest model that fits on the devices: layers of this width, "

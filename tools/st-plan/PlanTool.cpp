@@ -320,8 +320,8 @@ absl::StatusOr<::st::SearchResult> PlanTool::search(const PlanInput &input, cons
                                         done == all ? "\n" : "");
     };
   if (simulates())
-    return ::st::searchSimulated(inputsOf(input), space, std::max(1u, flags.simulate.getValue()),
-                                 progress);
+    return ::st::searchSimulated(inputsOf(input), space,
+                                 {std::max(1u, flags.simulate.getValue()), flags.compose}, progress);
   return ::st::searchLayouts(inputsOf(input), space, progress);
 }
 
