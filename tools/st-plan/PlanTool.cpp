@@ -64,6 +64,8 @@ absl::Status PlanTool::loadCluster() {
   if (flags.simulate.getNumOccurrences() > 0)
     return invalid("--simulate has no effect: the devices of cluster ", cluster.name(),
                    " are not simulated");
+  if (flags.compose.getNumOccurrences() > 0)
+    return invalid("--compose has no effect: the devices of cluster ", cluster.name(), " are not simulated");
   auto foundProfile = ::st::findProfile(flags.profile);
   if (!foundProfile.ok())
     return invalid("--profile: ", foundProfile.status().message());
@@ -188,6 +190,8 @@ absl::Status PlanTool::checkFlags() const {
     return invalid("--precision=", flags.precision.getValue(), ": expected f32, f16 or bf16");
   if (!flags.optimizer.empty() && !::st::optimizerBytes(flags.optimizer))
     return invalid("--optimizer=", flags.optimizer.getValue(), ": expected adam, adam-8bit, adafactor or sgd");
+  if (flags.nodes.getNumOccurrences() > 0 && flags.nodes == 0)
+    return invalid("--nodes=0: expected at least 1");
   if (flags.devices > 0 && flags.nodes > 0)
     return invalid("--devices and --nodes exclude each other");
   // std::addressof: LLVM's lists have an operator & of their own.
