@@ -42,9 +42,9 @@ std::optional<Recompute> parseRecompute(absl::string_view name) {
 }
 
 std::optional<PipelineSchedule> parseSchedule(absl::string_view name) {
-  for (PipelineSchedule each :
-       {PipelineSchedule::GPipe, PipelineSchedule::OneForwardOneBackward, PipelineSchedule::Interleaved,
-        PipelineSchedule::ZeroBubbleH1, PipelineSchedule::ZeroBubbleH2})
+  for (PipelineSchedule each : {PipelineSchedule::GPipe, PipelineSchedule::OneForwardOneBackward,
+                                PipelineSchedule::Interleaved, PipelineSchedule::ZeroBubbleH1,
+                                PipelineSchedule::ZeroBubbleH2})
     if (name == scheduleName(each))
       return each;
   return std::nullopt;

@@ -14,14 +14,20 @@ enum class Recompute : uint8_t { None, Selective, Full };
 const char *recomputeName(Recompute recompute);
 std::optional<Recompute> parseRecompute(absl::string_view name);
 
-enum class PipelineSchedule : uint8_t { GPipe, OneForwardOneBackward, Interleaved, ZeroBubbleH1, ZeroBubbleH2 };
+enum class PipelineSchedule : uint8_t {
+  GPipe,
+  OneForwardOneBackward,
+  Interleaved,
+  ZeroBubbleH1,
+  ZeroBubbleH2
+};
 /// As the parallel file spells it: "gpipe", "1f1b", "interleaved", "zb-h1", "zb-h2".
 const char *scheduleName(PipelineSchedule schedule);
 std::optional<PipelineSchedule> parseSchedule(absl::string_view name);
 /// Whether gradients of weights are tasks of their own.
 bool splitsBackward(PipelineSchedule schedule);
-/// What parseSchedule knows, for messages. Of the compiler's schedules "sequential" and "zb-v" are missing: plans deal
-/// stages to the groups in one direction.
+/// What parseSchedule knows, for messages. Of the compiler's schedules "sequential" and "zb-v" are
+/// missing: plans deal stages to the groups in one direction.
 constexpr char kScheduleNames[] = "gpipe, 1f1b, interleaved, zb-h1 or zb-h2";
 
 /// The order of a layout's axes over device ids, the fastest first.

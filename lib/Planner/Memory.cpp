@@ -111,11 +111,13 @@ void MemoryModel::addActivations(int64_t group, const HeldMicroBatches &counts, 
   const proto::MemoryProfile &buffers = inputs.profile.memory();
   const bool isFull = layout.recompute == Recompute::Full;
   const double boundary = inputs.work.boundary_bytes();
-  double held = 0, heldForWeights = 0, gradients = 0, working = wholeLayer.working + (isFull ? wholeLayer.kept : 0);
+  double held = 0, heldForWeights = 0, gradients = 0,
+         working = wholeLayer.working + (isFull ? wholeLayer.kept : 0);
   for (int64_t chunk = 0; chunk < layout.virtualStages; ++chunk) {
     const int64_t stage = split.stageOf(group, chunk);
     const auto layers = static_cast<double>(split.layersOfStage(stage));
-    const double kept = isFull ? boundary : layer.kept, forWeights = std::min(kept, layer.keptForWeights);
+    const double kept = isFull ? boundary : layer.kept,
+                 forWeights = std::min(kept, layer.keptForWeights);
     held += (kept - forWeights) * layers;
     heldForWeights += forWeights * layers;
     gradients += layer.gradientsForWeights * layers;

@@ -202,7 +202,8 @@ const std::vector<GroupTimes> &PipelineMemo::play(const Layout &layout, const Pi
   return *times;
 }
 
-HeldMicroBatches PipelineMemo::mostHeld(const Layout &layout, const PipelineOrder &order, int64_t group) {
+HeldMicroBatches PipelineMemo::mostHeld(const Layout &layout, const PipelineOrder &order,
+                                        int64_t group) {
   // Past this many rounds no schedule but GPipe's takes more micro-batches in before the first
   // comes back.
   constexpr int64_t kRounds = 3;

@@ -42,8 +42,9 @@ struct PipelineCosts {
   std::vector<Link> links; ///< by group; empty where there is one group
 };
 
-/// The most micro-batches, over all chunks, whose tensors a group has at once: what a forward task leaves for a
-/// backward or a weight task, and a backward task for a weight task. Its order decides that alone.
+/// The most micro-batches, over all chunks, whose tensors a group has at once: what a forward task
+/// leaves for a backward or a weight task, and a backward task for a weight task. Its order decides
+/// that alone.
 struct HeldMicroBatches {
   int64_t forwardToBackward = 0, forwardToWeight = 0, backwardToWeight = 0;
 };

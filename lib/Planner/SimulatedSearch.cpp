@@ -15,8 +15,8 @@ namespace {
 
 class SimulatedSearcher {
 public:
-  SimulatedSearcher(const StepInputs &given, const SearchSpace &space, const SimulatedEffort &effort,
-                    const Progress &progress)
+  SimulatedSearcher(const StepInputs &given, const SearchSpace &space,
+                    const SimulatedEffort &effort, const Progress &progress)
       : inputs(given), space(space), effort(effort), progress(progress) {
     inputs.memo = &memo;
   }
@@ -27,10 +27,11 @@ private:
   absl::Status readReference();
   /// Milliseconds a sample with the blocks' ops at the device's peaks.
   double estimate(const Candidate &candidate) const;
-  /// The most promising of each number of shards and stages, then the others: estimates of unlike layouts may be
-  /// short by unlike shares.
+  /// The most promising of each number of shards and stages, then the others: estimates of unlike
+  /// layouts may be short by unlike shares.
   std::vector<std::pair<double, size_t>> orderByEstimate();
-  /// Whether a layout that is estimated to take so long is worth a composition; if not, the candidate says why.
+  /// Whether a layout that is estimated to take so long is worth a composition; if not, the
+  /// candidate says why.
   bool isPromising(double estimated, Candidate &candidate) const;
   void compose(Candidate &candidate);
   void refuseFull(Candidate &candidate) const;
@@ -47,7 +48,8 @@ private:
   size_t explored = 0;           ///< layouts of the order's first part
   double sampleFlops = 0;        ///< of the products of one sequence
   std::multiset<double> fastest; ///< composed milliseconds a sample, of as many as may be simulated
-  double leastShare = std::numeric_limits<double>::infinity(); ///< of a composed time in its estimate
+  double leastShare =
+      std::numeric_limits<double>::infinity(); ///< of a composed time in its estimate
   SearchResult result;
 };
 
@@ -60,7 +62,8 @@ absl::Status SimulatedSearcher::readReference() {
   for (const proto::PhaseWork &phase : work->phases())
     for (const proto::OpWork &op : phase.ops())
       if (op.kind() == proto::OpWork::PRODUCT && !op.is_recomputed())
-        sampleFlops += op.flops() * (phase.block() == kCompiledLayers               ? static_cast<double>(inputs.model.layers)
+        sampleFlops += op.flops() * (phase.block() == kCompiledLayers
+                                         ? static_cast<double>(inputs.model.layers)
                                      : phase.block() > 0 && phase.block() < kCompiledLayers ? 0.0
                                                                                             : 1.0);
   return absl::OkStatus();
@@ -81,13 +84,15 @@ std::vector<std::pair<double, size_t>> SimulatedSearcher::orderByEstimate() {
   std::vector<std::pair<double, size_t>> order;
   for (size_t i = 0; i < result.candidates.size(); ++i) {
     Candidate &candidate = result.candidates[i];
-    if (const absl::Status status = checkLayout(inputs.model, candidate.layout, inputs.cluster); !status.ok()) {
+    if (const absl::Status status = checkLayout(inputs.model, candidate.layout, inputs.cluster);
+        !status.ok()) {
       candidate.fate = Candidate::Refused;
       candidate.reason = std::string(status.message());
       continue;
     }
     candidate.boundMs = sampleFlops * static_cast<double>(candidate.layout.globalBatch()) /
-                        static_cast<double>(candidate.layout.devices()) / inputs.costs.peakFlops(type) * 1e3;
+                        static_cast<double>(candidate.layout.devices()) /
+                        inputs.costs.peakFlops(type) * 1e3;
     order.emplace_back(estimate(candidate), i);
   }
   std::sort(order.begin(), order.end());
@@ -103,8 +108,9 @@ std::vector<std::pair<double, size_t>> SimulatedSearcher::orderByEstimate() {
 bool SimulatedSearcher::isPromising(double estimated, Candidate &candidate) const {
   if (effort.composed > 0 && result.composed >= effort.composed) {
     candidate.fate = Candidate::Bounded;
-    candidate.reason = absl::StrFormat("takes at least %.4g ms; %d other layouts that promised to be faster were composed",
-                                       candidate.boundMs, result.composed);
+    candidate.reason = absl::StrFormat(
+        "takes at least %.4g ms; %d other layouts that promised to be faster were composed",
+        candidate.boundMs, result.composed);
     return false;
   }
   const double least = estimated * leastShare;
@@ -112,9 +118,10 @@ bool SimulatedSearcher::isPromising(double estimated, Candidate &candidate) cons
     return true;
   const auto samples = static_cast<double>(candidate.layout.globalBatch());
   candidate.fate = Candidate::Bounded;
-  candidate.reason = absl::StrFormat("takes at least %.4g ms by its estimate, %.4g ms: no composed layout took less than %.2f "
-                                     "times that",
-                                     least * samples, estimated * samples, leastShare);
+  candidate.reason = absl::StrFormat(
+      "takes at least %.4g ms by its estimate, %.4g ms: no composed layout took less than %.2f "
+      "times that",
+      least * samples, estimated * samples, leastShare);
   return false;
 }
 
@@ -205,9 +212,9 @@ void SimulatedSearcher::judge() {
   result.boundMs = best.ms;
   for (const Candidate &candidate : result.candidates)
     if (candidate.fate != Candidate::Full && candidate.fate != Candidate::Refused)
-      result.boundMs =
-          std::min(result.boundMs, (candidate.ms > 0 ? candidate.msPerSample() : candidate.boundMsPerSample()) *
-                                       static_cast<double>(best.layout.globalBatch()));
+      result.boundMs = std::min(result.boundMs, (candidate.ms > 0 ? candidate.msPerSample()
+                                                                  : candidate.boundMsPerSample()) *
+                                                    static_cast<double>(best.layout.globalBatch()));
 }
 
 absl::StatusOr<SearchResult> SimulatedSearcher::search() {
@@ -217,8 +224,9 @@ absl::StatusOr<SearchResult> SimulatedSearcher::search() {
   for (const Layout &layout : enumerateLayouts(own, inputs.model, inputs.cluster))
     result.candidates.emplace_back().layout = layout;
   if (result.candidates.size() > kMostLayouts)
-    return absl::InvalidArgumentError(absl::StrCat("more than ", kMostLayouts,
-                                                   " layouts to search; expected narrower ranges or fixed degrees"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("more than ", kMostLayouts,
+                     " layouts to search; expected narrower ranges or fixed degrees"));
   ST_RETURN_IF_ERROR(readReference());
   double best = std::numeric_limits<double>::infinity();
   size_t done = 0;
@@ -240,7 +248,8 @@ absl::StatusOr<SearchResult> SimulatedSearcher::search() {
 }
 
 absl::StatusOr<SearchResult> searchSimulated(const StepInputs &inputs, const SearchSpace &space,
-                                             const SimulatedEffort &effort, const Progress &progress) {
+                                             const SimulatedEffort &effort,
+                                             const Progress &progress) {
   return SimulatedSearcher(inputs, space, effort, progress).search();
 }
 

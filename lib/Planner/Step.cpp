@@ -38,8 +38,9 @@ absl::Status checkLayout(const PlannedModel &model, const Layout &layout,
 
 absl::Status checkLayout(const StepInputs &inputs, const Layout &layout) {
   if (layout.hasWeightTasks() && inputs.profile.framework_ops())
-    return absl::InvalidArgumentError(absl::StrCat("schedule=", scheduleName(layout.schedule), " needs profile st: profile ",
-                                                   inputs.profile.name(), " has no tasks for gradients of weights alone"));
+    return absl::InvalidArgumentError(
+        absl::StrCat("schedule=", scheduleName(layout.schedule), " needs profile st: profile ",
+                     inputs.profile.name(), " has no tasks for gradients of weights alone"));
   return checkLayout(inputs.model, layout, inputs.cluster);
 }
 
@@ -125,13 +126,15 @@ QueuedWork Composer::weightOf(int64_t stage) const {
 }
 
 HeldMicroBatches Composer::heldBy(int64_t group, const GroupTimes &times) const {
-  return layout.hasWeightTasks() ? mostHeld(inputs.order(layout, group)) : HeldMicroBatches{times.inFlight};
+  return layout.hasWeightTasks() ? mostHeld(inputs.order(layout, group))
+                                 : HeldMicroBatches{times.inFlight};
 }
 
 /// Where the host waits for the device between tasks, each starts with both clocks alike; else the host runs ahead
 /// from one micro-batch to the next.
 StageTimes Composer::timeStage(int64_t stage) const {
-  const QueuedWork forward = forwardOf(stage), backward = backwardOf(stage), weight = weightOf(stage);
+  const QueuedWork forward = forwardOf(stage), backward = backwardOf(stage),
+                   weight = weightOf(stage);
   StageTimes times;
   times.forward = forward.span;
   times.backward = backward.span;
@@ -142,7 +145,8 @@ StageTimes Composer::timeStage(int64_t stage) const {
                                forward.device + backward.device + weight.device);
   times.forward =
       std::min(times.forward, std::max(forward.device, each - backward.device - weight.device));
-  times.weight = std::min(times.weight, std::max(weight.device, each - times.forward - backward.device));
+  times.weight =
+      std::min(times.weight, std::max(weight.device, each - times.forward - backward.device));
   times.backward = each - times.forward - times.weight;
   return times;
 }
@@ -173,14 +177,15 @@ void Composer::timeLinks(PipelineCosts &costs) const {
   }
 }
 
-/// Gradients go to the host, and weights that it updated come back. In between its processors read and write master
-/// weights and the optimizer's state; what is computed with them takes less than their way through memory, which the
-/// devices of a node share.
+/// Gradients go to the host, and weights that it updated come back. In between its processors read
+/// and write master weights and the optimizer's state; what is computed with them takes less than
+/// their way through memory, which the devices of a node share.
 double Composer::timeOffload(int64_t group) const {
   const double gradientWidth = profile.gradient_type() == "f32" || model.precision == "f32" ? 4 : 2;
   const double elements = updatedElements(group), moved = gradientWidth + state().weights();
   const double passed = moved + 2 * (state().master() + inputs.optimizerBytes);
-  const auto sharers = static_cast<double>(std::min<int64_t>(cluster.devices_per_node(), layout.devices()));
+  const auto sharers =
+      static_cast<double>(std::min<int64_t>(cluster.devices_per_node(), layout.devices()));
   return elements * (moved / (cluster.host_gbytes_per_second().value() * 1e3) +
                      passed * sharers / (cluster.host_memory_gbytes_per_second().value() * 1e3));
 }
@@ -374,7 +379,8 @@ StepEstimate Composer::compose(bool keepRuns) {
   const MemoryModel memory({model, cluster, profile, layout, split, work, kept, inputs.optimizerBytes,
                             inputs.memo ? &inputs.memo->kept : nullptr});
   for (size_t g = 0; g < groups.size(); ++g)
-    step.memory.push_back(memory.ofGroup(static_cast<int64_t>(g), heldBy(static_cast<int64_t>(g), groups[g])));
+    step.memory.push_back(
+        memory.ofGroup(static_cast<int64_t>(g), heldBy(static_cast<int64_t>(g), groups[g])));
   for (size_t g = 0; g < step.memory.size(); ++g)
     if (step.memory[g].total() > step.memory[step.fullest].total())
       step.fullest = g;
@@ -430,8 +436,12 @@ StepBound Composer::bound(BoundDetail detail) {
 
 StepBlocks blocksOf(const StepInputs &inputs, const Layout &layout) {
   StepBlocks keys;
-  keys.work = {layout.tensor, layout.microBatch, layout.sequenceParallel, layout.recompute,
-               !inputs.profile.framework_ops(), layout.hasWeightTasks()};
+  keys.work = {layout.tensor,
+               layout.microBatch,
+               layout.sequenceParallel,
+               layout.recompute,
+               !inputs.profile.framework_ops(),
+               layout.hasWeightTasks()};
   keys.kept = keys.work;
   keys.kept.recompute = Recompute::None;
   // A framework runs a layer's forward pass again: nothing of it has to be compiled.

@@ -65,7 +65,8 @@ absl::Status PlanTool::loadCluster() {
     return invalid("--simulate has no effect: the devices of cluster ", cluster.name(),
                    " are not simulated");
   if (flags.compose.getNumOccurrences() > 0)
-    return invalid("--compose has no effect: the devices of cluster ", cluster.name(), " are not simulated");
+    return invalid("--compose has no effect: the devices of cluster ", cluster.name(),
+                   " are not simulated");
   auto foundProfile = ::st::findProfile(flags.profile);
   if (!foundProfile.ok())
     return invalid("--profile: ", foundProfile.status().message());
@@ -267,7 +268,8 @@ absl::StatusOr<::st::SearchSpace> PlanTool::makeSpace(const PlanInput &input, in
   for (const std::string &name : flags.schedule) {
     auto schedule = ::st::parseSchedule(name);
     if (!schedule)
-      return invalid("--schedule=", name, ": expected ", ::st::kScheduleNames, " (plans know no other schedule of st-compile)");
+      return invalid("--schedule=", name, ": expected ", ::st::kScheduleNames,
+                     " (plans know no other schedule of st-compile)");
     space.schedules.push_back(*schedule);
   }
   if (!flags.sequenceParallel.empty())
@@ -324,8 +326,8 @@ absl::StatusOr<::st::SearchResult> PlanTool::search(const PlanInput &input, cons
                                         done == all ? "\n" : "");
     };
   if (simulates())
-    return ::st::searchSimulated(inputsOf(input), space,
-                                 {std::max(1u, flags.simulate.getValue()), flags.compose}, progress);
+    return ::st::searchSimulated(
+        inputsOf(input), space, {std::max(1u, flags.simulate.getValue()), flags.compose}, progress);
   return ::st::searchLayouts(inputsOf(input), space, progress);
 }
 

@@ -44,7 +44,8 @@ absl::StatusOr<proto::ProgramWork> BlockCompiler::compile(const ::st::BlockKey &
       "}",
       key.tensor, key.sequenceParallel && key.tensor > 1 ? "\"gather_again\"" : "false",
       kMicroBatches, ::st::recomputeName(key.recompute), precision,
-      key.splitsBackward ? R"("mode": "hybrid", "stage_cnt": 1, "schedule": "zb-h1")" : R"("mode": "sharding")");
+      key.splitsBackward ? R"("mode": "hybrid", "stage_cnt": 1, "schedule": "zb-h1")"
+                         : R"("mode": "sharding")");
   request.options = CompileOptions({{"task", stringify(task).str()},
                                     {"batch", std::to_string(kMicroBatches * key.microBatch)},
                                     {"seq", std::to_string(sequence)},

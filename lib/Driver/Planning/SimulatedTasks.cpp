@@ -116,9 +116,10 @@ absl::StatusOr<StageWork> SimulatedPrograms::measure(const Program &program, siz
                              {::st::UpdateTime, "update"}})
     work[part] = phaseTime(group, timed[own], phase);
   auto lagTo = [&](int64_t other, StringRef phase) {
-    // Replicas that meet in a phase's tasks are in step there: in backward tasks from ZeRO-2 on, whose gradients are
-    // reduced there, in all from ZeRO-3 on, whose weights are gathered.
-    const int64_t level = phase == "forward" ? 3 : 2, shards = key.tensor * (key.zero >= level ? key.replicas : 1);
+    // Replicas that meet in a phase's tasks are in step there: in backward tasks from ZeRO-2 on,
+    // whose gradients are reduced there, in all from ZeRO-3 on, whose weights are gathered.
+    const int64_t level = phase == "forward" ? 3 : 2,
+                  shards = key.tensor * (key.zero >= level ? key.replicas : 1);
     return other < 0
                ? std::nullopt
                : lagBetween(group, timed[own], program.executable.groups(static_cast<int>(other)),
@@ -194,8 +195,8 @@ static StageWork difference(StageWork more, const StageWork &less) {
 }
 
 /// The smaller program of one stage, less its layers but one.
-absl::StatusOr<StageWork> SimulatedPrograms::wholeStage(const ::st::SimulatedKey &key, const Program &program,
-                                                        int64_t start) {
+absl::StatusOr<StageWork> SimulatedPrograms::wholeStage(const ::st::SimulatedKey &key,
+                                                        const Program &program, int64_t start) {
   ST_ASSIGN_OR_RETURN(StageWork work, measure(program, 0, -1, -1, {start}, key));
   ST_ASSIGN_OR_RETURN(const StageWork layer, this->layer(key));
   for (auto [part, ofLayer] : llvm::zip_equal(work, layer))

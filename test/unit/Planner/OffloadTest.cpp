@@ -21,10 +21,11 @@ TEST(Offload, FreesTheDeviceAndNeedsTheHost) {
   // A master weight and two moments in f32 of a quarter of the parameters.
   EXPECT_NEAR(moved->hostBytes, 12 * moved->parameters / 4, 1);
   EXPECT_LT(moved->memory[0].optimizer, kept->memory[0].optimizer);
-  // A gradient goes and a weight comes, in 16 bits; the host reads and writes its 12 bytes a parameter, the gradient
-  // and the weight, four devices beside each other.
+  // A gradient goes and a weight comes, in 16 bits; the host reads and writes its 12 bytes a
+  // parameter, the gradient and the weight, four devices beside each other.
   const double own = moved->parameters / 4;
-  EXPECT_NEAR(moved->ms - kept->ms, own * (4 / 10e9 + (4 + 2 * 12) * 4 / 100e9) * 1e3, 0.01 * kept->ms);
+  EXPECT_NEAR(moved->ms - kept->ms, own * (4 / 10e9 + (4 + 2 * 12) * 4 / 100e9) * 1e3,
+              0.01 * kept->ms);
   plan.cluster.mutable_host_bytes_per_node()->set_value(1);
   EXPECT_EQ(estimateStep(plan.inputs(), layout)->fit, Fit::DoesNotFit);
   plan.cluster.clear_host_bytes_per_node();

@@ -224,7 +224,8 @@ TEST(SimulatedSearch, LeavesOutWhatPromisesLess) {
   size_t composed = 0;
   double slowest = 0;
   for (size_t i : result->simulated)
-    slowest = std::max(slowest, estimateStep(inputs, result->candidates[i].layout)->composedMs.value());
+    slowest =
+        std::max(slowest, estimateStep(inputs, result->candidates[i].layout)->composedMs.value());
   for (const Candidate &candidate : result->candidates) {
     if (candidate.fate != Candidate::Bounded) {
       composed += candidate.fate != Candidate::Refused;

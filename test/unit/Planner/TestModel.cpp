@@ -61,7 +61,8 @@ absl::StatusOr<const proto::ProgramWork *> TestBlocks::get(const BlockKey &key) 
       continue;
     const int64_t width = isLayer ? 4 * hidden : model.vocabulary;
     for (const char *name : {"forward", "backward", "weight"}) {
-      const bool isForward = std::string_view(name) == "forward", isWeight = std::string_view(name) == "weight";
+      const bool isForward = std::string_view(name) == "forward",
+                 isWeight = std::string_view(name) == "weight";
       if (isWeight && !key.splitsBackward)
         continue;
       proto::PhaseWork &phase = *work.add_phases();

@@ -16,8 +16,10 @@ namespace {
 
 mlir::st::ModelConfig smallGpt() {
   mlir::MLIRContext context;
-  auto config = mlir::st::parseModelConfig(R"({"model_type": "gpt2", "n_embd": 128, "n_layer": 4, "n_head": 4,
-    "n_positions": 64, "vocab_size": 512, "attn_pdrop": 0.0, "embd_pdrop": 0.0, "resid_pdrop": 0.0})", "config.json", &context);
+  auto config =
+      mlir::st::parseModelConfig(R"({"model_type": "gpt2", "n_embd": 128, "n_layer": 4, "n_head": 4,
+    "n_positions": 64, "vocab_size": 512, "attn_pdrop": 0.0, "embd_pdrop": 0.0, "resid_pdrop": 0.0})",
+                                 "config.json", &context);
   EXPECT_TRUE(succeeded(config));
   return *config;
 }
@@ -27,7 +29,8 @@ std::map<std::string, double> productsOf(const proto::ProgramWork &work) {
   std::map<std::string, double> flops;
   for (const proto::PhaseWork &phase : work.phases())
     for (const proto::OpWork &op : phase.ops())
-      if (phase.block() == kCompiledLayers && op.kind() == proto::OpWork::PRODUCT && !op.is_recomputed())
+      if (phase.block() == kCompiledLayers && op.kind() == proto::OpWork::PRODUCT &&
+          !op.is_recomputed())
         flops[phase.phase()] += op.flops();
   return flops;
 }
@@ -35,7 +38,8 @@ std::map<std::string, double> productsOf(const proto::ProgramWork &work) {
 } // namespace
 
 TEST(WeightTask, ComesFromCompiledBlocks) {
-  mlir::st::BlockCompiler compiler(smallGpt(), mlir::st::Task::CausalLm, 64, "bf16", "cuda-sm_80", 1);
+  mlir::st::BlockCompiler compiler(smallGpt(), mlir::st::Task::CausalLm, 64, "bf16", "cuda-sm_80",
+                                   1);
   BlockKey key;
   key.formsKernels = true;
   auto together = compiler.get(key);
@@ -68,7 +72,8 @@ TEST(WeightTask, FillsTheBubble) {
   auto first = estimateStep(plan.inputs(), layout);
   layout.schedule = PipelineSchedule::ZeroBubbleH2;
   auto second = estimateStep(plan.inputs(), layout);
-  ASSERT_TRUE(plain.ok() && first.ok() && second.ok()) << plain.status() << first.status() << second.status();
+  ASSERT_TRUE(plain.ok() && first.ok() && second.ok())
+      << plain.status() << first.status() << second.status();
   EXPECT_LT(first->ms, plain->ms);
   EXPECT_LT(second->ms, first->ms);
   EXPECT_EQ(first->flops, plain->flops);
@@ -83,12 +88,13 @@ TEST(WeightTask, FrameworksHaveNone) {
   layout.microBatches = 8;
   layout.schedule = PipelineSchedule::ZeroBubbleH1;
   auto refused = estimateStep(plan.inputs(), layout);
-  EXPECT_EQ(refused.status().message(), "schedule=zb-h1 needs profile st: profile " + plan.profile.name() +
+  EXPECT_EQ(refused.status().message(), "schedule=zb-h1 needs profile st: profile " +
+                                            plan.profile.name() +
                                             " has no tasks for gradients of weights alone");
 }
 
-// Qi et al., "Zero bubble pipeline parallelism", ICLR 2024: H1 holds as many micro-batches as 1F1B's first stage, on
-// every stage.
+// Qi et al., "Zero bubble pipeline parallelism", ICLR 2024: H1 holds as many micro-batches as
+// 1F1B's first stage, on every stage.
 TEST(WeightTask, HeldMicroBatches) {
   Layout layout;
   layout.stages = 4;
