@@ -78,11 +78,13 @@ def draw_search(random):
 
 
 def drawn_searches(seed):
-    """Endless: (name, search)."""
+    """Endless: names of searches, which join SEARCHES."""
     for number in itertools.count():
         found = draw_search(random.Random(f"{seed} {number}"))
         config, _, cluster, flags = found
-        yield f"{number}: {config['model_type']} on {cluster} {flags}", found
+        name = f"{number}: {config['model_type']} on {cluster} {flags}"
+        SEARCHES[name] = found
+        yield name
 
 
 def run(*command):
@@ -92,9 +94,9 @@ def run(*command):
     return done.stdout
 
 
-def search(bin, folder, search, plans=5):
+def search(bin, folder, name, plans=5):
     """The plans that were compiled whole, and the parallel file of the best."""
-    config, task, cluster, flags = search
+    config, task, cluster, flags = SEARCHES[name]
     model, parallel = folder / "model", folder / "parallel.json"
     model.mkdir(exist_ok=True)
     (model / "config.json").write_text(json.dumps(config))
@@ -103,9 +105,9 @@ def search(bin, folder, search, plans=5):
     return report, model, parallel
 
 
-def compare_with_binary(bin, folder, name, search, report, model, parallel):
+def compare_with_binary(bin, folder, name, report, model, parallel):
     """What st-compile makes of the emitted file takes the same time, to the picosecond, and memory, to the byte."""
-    _, task, cluster, flags = search
+    _, task, cluster, _ = SEARCHES[name]
     best = report["best"]["layout"]["text"]
     plan = next(plan for plan in report["simulated"] if plan["layout"]["text"] == best)
     binary = folder / "step"
@@ -147,16 +149,15 @@ def main():
     options = parser.parse_args()
     bin = options.build.resolve() / "bin"
     plans, pairs, problems = [], 0, []
-    searches = SEARCHES.items() if options.seed is None else drawn_searches(options.seed)
-    for name, each in searches:
+    searches = list(SEARCHES) if options.seed is None else drawn_searches(options.seed)
+    for name in searches:
         if options.seed is not None and len(plans) >= options.plans:
             break
         if options.only not in name:
             continue
         with tempfile.TemporaryDirectory() as folder:
-            found = search(bin, pathlib.Path(folder), each, plans=5 if options.seed is None else 4)
-            report, model, parallel = found
-            problems += compare_with_binary(bin, pathlib.Path(folder), name, each, report, model, parallel)
+            report, model, parallel = search(bin, pathlib.Path(folder), name, plans=5 if options.seed is None else 4)
+            problems += compare_with_binary(bin, pathlib.Path(folder), name, report, model, parallel)
         print(f"{name}, {len(report['candidates'])} layouts\n{'composed ms':>12} {'simulated ms':>14} {'off by':>8} {'bytes':>12}")
         for plan in report["simulated"]:
             print(f"{plan['composed_ms']:12.4f} {plan['simulated_ms']:14.9f} {plan['difference']:+8.2%} {plan['memory_bytes']:>12}  "
