@@ -1,7 +1,8 @@
 """Plans that st-plan finds for simulated clusters, against the simulator: 8 searches of small BERT, GPT-2 and Llama, of
-which the 5 fastest layouts each are compiled whole.
+which the 5 fastest layouts each are compiled whole. With --seed, as many searches of models, clusters and layouts that the
+seed draws as it takes to have 40 plans.
 
-  benchmarks/planned_steps.py [--only=NAME] [--build=build]
+  benchmarks/planned_steps.py [--seed=N] [--only=NAME] [--build=build]
 
 A line a plan: the time of the step that the search composed of blocks, that of the whole program, and how far apart they
 are, which must be 2 % at most; then how many pairs of plans of one search that differ by more than 3 % come in the right
@@ -13,6 +14,7 @@ import argparse
 import itertools
 import json
 import pathlib
+import random
 import re
 import subprocess
 import sys
@@ -46,6 +48,43 @@ SEARCHES = {
     "llama on 8, ZeRO": (LLAMA, "clm", "dtu-t10", "--devices=8 --batch=32 --tp=1,2 --mb=2 --recompute=none --zero=0,1,2,3 "
                                                   "--sequence-parallel=false --schedule=1f1b"),
 }
+
+
+def draw_search(random):
+    """A model, a cluster and flags that leave a few layouts: one value of what a program depends on most, and two of some."""
+    heads, layers = random.choice([4, 8, 16]), random.choice([4, 6, 8, 12])
+    hidden, vocabulary = heads * random.choice([16, 32, 64]), random.choice([1024, 2048, 3072])
+    dropout = random.choice([0.0, 0.1])
+    family = random.choice(["bert", "gpt2", "llama"])
+    config = dict({"bert": BERT, "gpt2": GPT2, "llama": LLAMA}[family], vocab_size=vocabulary)
+    if family == "bert":
+        config.update(hidden_size=hidden, num_hidden_layers=layers, num_attention_heads=heads, intermediate_size=4 * hidden,
+                      hidden_dropout_prob=dropout, attention_probs_dropout_prob=dropout)
+    elif family == "gpt2":
+        config.update(n_embd=hidden, n_layer=layers, n_head=heads, attn_pdrop=dropout, embd_pdrop=dropout, resid_pdrop=dropout)
+    else:
+        config.update(hidden_size=hidden, num_hidden_layers=layers, num_attention_heads=heads,
+                      num_key_value_heads=heads // random.choice([1, 2]), intermediate_size=64 * (hidden * 8 // 3 // 64 or 1))
+    devices = random.choice([4, 8, 8, 16])
+    cluster = random.choice(["dtu-t10", "dtu-t10", "dtu-t20"])
+    tensor = random.sample([size for size in (1, 2, 4, 8) if size <= min(devices, heads)], 2)
+    micro_batch = random.choice([1, 2, 4])
+    flags = [f"--devices={devices}", f"--batch={micro_batch * devices * random.choice([1, 2, 4])}", f"--mb={micro_batch}",
+             "--tp=" + ",".join(map(str, sorted(tensor))), "--recompute=" + random.choice(["none", "none", "selective", "full"]),
+             "--schedule=" + random.choice(["1f1b", "1f1b,zb-h1", "gpipe,1f1b", "1f1b,interleaved"]),
+             "--zero=" + random.choice(["0", "0,1", "2", "3"]), "--sequence-parallel=" + random.choice(["false", "true,false"]),
+             "--precision=" + random.choice(["bf16", "bf16", "f32"])]
+    return config, "mlm" if family == "bert" else "clm", cluster, " ".join(flags)
+
+
+def drawn_searches(seed):
+    """Endless: names of searches, which join SEARCHES."""
+    for number in itertools.count():
+        found = draw_search(random.Random(f"{seed} {number}"))
+        config, _, cluster, flags = found
+        name = f"{number}: {config['model_type']} on {cluster} {flags}"
+        SEARCHES[name] = found
+        yield name
 
 
 def run(*command):
@@ -103,16 +142,21 @@ def check_plans(name, plans):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--seed", type=int, help="draw the searches")
+    parser.add_argument("--plans", type=int, default=40, help="of drawn searches")
     parser.add_argument("--only", default="", help="searches whose names hold this")
     parser.add_argument("--build", type=pathlib.Path, default=ROOT / "build")
     options = parser.parse_args()
     bin = options.build.resolve() / "bin"
     plans, pairs, problems = [], 0, []
-    for name in SEARCHES:
+    searches = list(SEARCHES) if options.seed is None else drawn_searches(options.seed)
+    for name in searches:
+        if options.seed is not None and len(plans) >= options.plans:
+            break
         if options.only not in name:
             continue
         with tempfile.TemporaryDirectory() as folder:
-            report, model, parallel = search(bin, pathlib.Path(folder), name)
+            report, model, parallel = search(bin, pathlib.Path(folder), name, plans=5 if options.seed is None else 4)
             problems += compare_with_binary(bin, pathlib.Path(folder), name, report, model, parallel)
         print(f"{name}, {len(report['candidates'])} layouts\n{'composed ms':>12} {'simulated ms':>14} {'off by':>8} {'bytes':>12}")
         for plan in report["simulated"]:

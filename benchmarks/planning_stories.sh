@@ -72,7 +72,7 @@ nodes175b() {
     done
     title "175 B on nodes of four V100: nodes against days"
     for network in 135 400; do
-      for way in "$threed --recompute=full --mb=1,2" "$zero3"; do
+      for way in "$threed --recompute=full --mb=1,2" "$zero3" "$both --recompute=full --mb=1,2"; do
         show 0 $model $on $way --batch=1536 --scale=48,64,96,128,192,256 --days-for=300e9 --what-if=network:${network}Gb
       done
     done

@@ -106,14 +106,15 @@ BlockTime BlockTimer::run() {
   QueuedWork gradient;
   double forwardFlops = 0;
   for (const proto::PhaseWork &phase : work.phases()) {
-    const bool isForward = phase.phase() == "forward", isBackward = phase.phase() == "backward";
+    const bool isForward = phase.phase() == "forward", isWeight = phase.phase() == "weight",
+               isBackward = isWeight || phase.phase() == "backward";
     if (phase.block() != block || (!isForward && !isBackward))
       continue;
     for (const proto::OpWork &op : phase.ops()) {
       if (!isRun(op))
         continue;
       const OpTime time = timeOp(op);
-      (isForward ? times.forward : gradient) += time;
+      (isForward ? times.forward : isWeight ? times.weight : gradient) += time;
       if (op.kind() != proto::OpWork::PRODUCT)
         continue;
       noteSizes(op, time, times);

@@ -14,6 +14,7 @@ namespace st {
 /// One block's passes of one micro-batch.
 struct BlockTime {
   QueuedWork forward, backward;
+  QueuedWork weight;       ///< gradients of weights, where they are a task of their own
   double productFlops = 0; ///< forward and backward, without what is computed again
   double againFlops = 0;   ///< products that are computed again
   /// Device time that products lose to sizes that matrix units take badly, and these sizes.

@@ -19,9 +19,10 @@ struct BlockKey {
   bool sequenceParallel = false;
   Recompute recompute = Recompute::None;
   bool formsKernels = false; ///< St's kernels instead of tensor ops
+  bool splitsBackward = false; ///< gradients of weights are tasks of their own
 
   auto tie() const {
-    return std::tie(tensor, microBatch, sequenceParallel, recompute, formsKernels);
+    return std::tie(tensor, microBatch, sequenceParallel, recompute, formsKernels, splitsBackward);
   }
   bool operator<(const BlockKey &other) const { return tie() < other.tie(); }
 };

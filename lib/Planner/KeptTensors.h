@@ -14,6 +14,8 @@ namespace st {
 /// Bytes of one micro-batch on one device.
 struct KeptTensors {
   double kept = 0;    ///< from the forward pass of the block to its backward pass
+  /// Of `kept`, until the weight task where there is one; and from the backward pass to that task.
+  double keptForWeights = 0, gradientsForWeights = 0;
   double working = 0; ///< besides, while the block runs: tensors on their way and their gradients
 };
 

@@ -28,6 +28,8 @@ const char *scheduleName(PipelineSchedule schedule) {
     return "interleaved";
   case PipelineSchedule::ZeroBubbleH1:
     return "zb-h1";
+  case PipelineSchedule::ZeroBubbleH2:
+    return "zb-h2";
   }
   return "";
 }
@@ -41,10 +43,15 @@ std::optional<Recompute> parseRecompute(absl::string_view name) {
 
 std::optional<PipelineSchedule> parseSchedule(absl::string_view name) {
   for (PipelineSchedule each : {PipelineSchedule::GPipe, PipelineSchedule::OneForwardOneBackward,
-                                PipelineSchedule::Interleaved, PipelineSchedule::ZeroBubbleH1})
+                                PipelineSchedule::Interleaved, PipelineSchedule::ZeroBubbleH1,
+                                PipelineSchedule::ZeroBubbleH2})
     if (name == scheduleName(each))
       return each;
   return std::nullopt;
+}
+
+bool splitsBackward(PipelineSchedule schedule) {
+  return schedule == PipelineSchedule::ZeroBubbleH1 || schedule == PipelineSchedule::ZeroBubbleH2;
 }
 
 const char *rankOrderName(RankOrder order) {

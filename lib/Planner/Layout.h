@@ -14,10 +14,21 @@ enum class Recompute : uint8_t { None, Selective, Full };
 const char *recomputeName(Recompute recompute);
 std::optional<Recompute> parseRecompute(absl::string_view name);
 
-enum class PipelineSchedule : uint8_t { GPipe, OneForwardOneBackward, Interleaved, ZeroBubbleH1 };
-/// As the parallel file spells it: "gpipe", "1f1b", "interleaved", "zb-h1".
+enum class PipelineSchedule : uint8_t {
+  GPipe,
+  OneForwardOneBackward,
+  Interleaved,
+  ZeroBubbleH1,
+  ZeroBubbleH2
+};
+/// As the parallel file spells it: "gpipe", "1f1b", "interleaved", "zb-h1", "zb-h2".
 const char *scheduleName(PipelineSchedule schedule);
 std::optional<PipelineSchedule> parseSchedule(absl::string_view name);
+/// Whether gradients of weights are tasks of their own.
+bool splitsBackward(PipelineSchedule schedule);
+/// What parseSchedule knows, for messages. Of the compiler's schedules "sequential" and "zb-v" are
+/// missing: plans deal stages to the groups in one direction.
+constexpr char kScheduleNames[] = "gpipe, 1f1b, interleaved, zb-h1 or zb-h2";
 
 /// The order of a layout's axes over device ids, the fastest first.
 enum class RankOrder : uint8_t {
@@ -51,6 +62,8 @@ struct Layout {
   bool offloadOptimizer = false; ///< optimizer state is in the host's memory
   RankOrder placement = RankOrder::OfCluster;
 
+  /// Whether gradients of weights are tasks of their own: without a pipeline all schedules are one.
+  bool hasWeightTasks() const { return stages > 1 && splitsBackward(schedule); }
   int64_t devices() const { return tensor * stages * replicas; }
   int64_t globalBatch() const { return replicas * microBatch * microBatches; }
   bool operator==(const Layout &other) const;

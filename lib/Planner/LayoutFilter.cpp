@@ -56,7 +56,7 @@ const std::array<Key, 14> kKeys = {{
      [](absl::string_view word) {
        return parseSchedule(word) ? std::optional<std::string>(word) : std::nullopt;
      },
-     "gpipe, 1f1b, interleaved or zb-h1"},
+     kScheduleNames},
     {"sp", [](const Layout &l) { return printSwitch(l.sequenceParallel); }, readSwitch, kSwitch},
     {"offload", [](const Layout &l) { return printSwitch(l.offloadOptimizer); }, readSwitch,
      kSwitch},

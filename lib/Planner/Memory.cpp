@@ -41,11 +41,19 @@ const proto::StateProfile &stateOf(const proto::ImplementationProfile &profile,
 /// driver, over and over.
 constexpr double kMostReserved = 0.94;
 
-static double stashBytes(const proto::ProgramWork &work, int64_t block) {
-  double bytes = 0;
-  for (const proto::StashWork &stash : work.stashes())
-    if (stash.block() == block)
-      bytes += stash.bytes();
+static KeptTensors stashBytes(const proto::ProgramWork &work, int64_t block) {
+  KeptTensors bytes;
+  for (const proto::StashWork &stash : work.stashes()) {
+    if (stash.block() != block)
+      continue;
+    const bool isForWeights = stash.until() == "weight";
+    if (stash.made() == "backward") {
+      bytes.gradientsForWeights += stash.bytes();
+      continue;
+    }
+    bytes.kept += stash.bytes();
+    bytes.keptForWeights += isForWeights ? stash.bytes() : 0;
+  }
   return bytes;
 }
 
@@ -77,8 +85,9 @@ KeptTensors MemoryModel::blockBytes(int64_t block, bool recomputes) const {
       found->second = keptByFramework(inputs.kept, block, inputs.profile, rules);
     return found->second;
   }
-  const double bytes = stashBytes(recomputes ? inputs.work : inputs.kept, block);
-  return {bytes, 2 * inputs.work.boundary_bytes()};
+  KeptTensors bytes = stashBytes(recomputes ? inputs.work : inputs.kept, block);
+  bytes.working = 2 * inputs.work.boundary_bytes();
+  return bytes;
 }
 
 double MemoryModel::shared(double bytes, int64_t fromLevel) const {
@@ -95,28 +104,41 @@ void MemoryModel::addState(double parameters, DeviceMemory &memory) const {
 }
 
 /// Activations of the micro-batches in flight, and what the block that runs has besides.
-void MemoryModel::addActivations(int64_t group, double inFlight, double parameters,
+void MemoryModel::addActivations(int64_t group, const HeldMicroBatches &counts, double parameters,
                                  DeviceMemory &memory) const {
   const Layout &layout = inputs.layout;
   const ModelSplit &split = inputs.split;
   const proto::MemoryProfile &buffers = inputs.profile.memory();
   const bool isFull = layout.recompute == Recompute::Full;
   const double boundary = inputs.work.boundary_bytes();
-  double held = 0, working = wholeLayer.working + (isFull ? wholeLayer.kept : 0);
+  double held = 0, heldForWeights = 0, gradients = 0,
+         working = wholeLayer.working + (isFull ? wholeLayer.kept : 0);
   for (int64_t chunk = 0; chunk < layout.virtualStages; ++chunk) {
     const int64_t stage = split.stageOf(group, chunk);
-    held += (isFull ? boundary : layer.kept) * static_cast<double>(split.layersOfStage(stage));
+    const auto layers = static_cast<double>(split.layersOfStage(stage));
+    const double kept = isFull ? boundary : layer.kept,
+                 forWeights = std::min(kept, layer.keptForWeights);
+    held += (kept - forWeights) * layers;
+    heldForWeights += forWeights * layers;
+    gradients += layer.gradientsForWeights * layers;
     if (split.isFirst(stage)) {
-      held += embeddings.kept;
+      held += embeddings.kept - embeddings.keptForWeights;
+      heldForWeights += embeddings.keptForWeights;
+      gradients += embeddings.gradientsForWeights;
       working = std::max(working, embeddings.working);
     }
     // The head's activations are there for one micro-batch: its backward follows its forward.
-    if (split.isLast(stage))
-      working = std::max(working, head.kept + head.working);
-    else if (buffers.keeps_stage_output())
+    if (split.isLast(stage)) {
+      working = std::max(working, head.kept - head.keptForWeights + head.working);
+      heldForWeights += head.keptForWeights;
+      gradients += head.gradientsForWeights;
+    } else if (buffers.keeps_stage_output())
       held += boundary / static_cast<double>(buffers.splits_stage_output() ? layout.tensor : 1);
   }
-  memory.activations = held * inFlight / static_cast<double>(layout.virtualStages);
+  memory.activations = (held * static_cast<double>(counts.forwardToBackward) +
+                        heldForWeights * static_cast<double>(counts.forwardToWeight) +
+                        gradients * static_cast<double>(counts.backwardToWeight)) /
+                       static_cast<double>(layout.virtualStages);
   memory.workspace = working + 2 * boundary;
   if (layout.zero >= 3)
     memory.workspace += bucket(buffers.live_parameters(), parameters, state.weights());
@@ -183,11 +205,11 @@ double MemoryModel::communicatorBytes() const {
   return bytes;
 }
 
-DeviceMemory MemoryModel::ofGroup(int64_t group, int64_t inFlight) const {
+DeviceMemory MemoryModel::ofGroup(int64_t group, const HeldMicroBatches &held) const {
   const double parameters = inputs.split.parametersOf(group);
   DeviceMemory memory;
   addState(parameters, memory);
-  addActivations(group, static_cast<double>(inFlight), parameters, memory);
+  addActivations(group, held, parameters, memory);
   memory.communication = communicators;
   memory.context = inputs.cluster.context_bytes().value() + inputs.profile.memory().library_bytes();
   // The update has the room of the activations, and the other way round. But an allocator that

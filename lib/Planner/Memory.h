@@ -4,6 +4,7 @@
 
 #include "lib/Planner/KeptTensors.h"
 #include "lib/Planner/ModelSplit.h"
+#include "lib/Planner/Pipeline.h"
 #include "lib/Proto/cluster.pb.h"
 #include "lib/Proto/profile.pb.h"
 
@@ -63,14 +64,13 @@ class MemoryModel {
 public:
   explicit MemoryModel(const MemoryInputs &inputs);
 
-  /// Of a device of a group with at most `inFlight` micro-batches, over all chunks, between forward
-  /// and backward.
-  DeviceMemory ofGroup(int64_t group, int64_t inFlight) const;
+  /// Of a device of a group that holds at most so many micro-batches.
+  DeviceMemory ofGroup(int64_t group, const HeldMicroBatches &held) const;
 
 private:
   KeptTensors blockBytes(int64_t block, bool recomputes) const;
   void addState(double parameters, DeviceMemory &memory) const;
-  void addActivations(int64_t group, double inFlight, double parameters,
+  void addActivations(int64_t group, const HeldMicroBatches &held, double parameters,
                       DeviceMemory &memory) const;
   double updateBytes(double parameters) const;
   double communicatorBytes() const;

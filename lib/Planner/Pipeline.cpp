@@ -167,13 +167,16 @@ std::vector<GroupTimes> boundPipeline(const Layout &layout, const PipelineCosts 
   return groups;
 }
 
-int64_t mostInFlight(const std::vector<PipelineUnit> &units) {
-  int64_t held = 0, most = 0;
+HeldMicroBatches mostHeld(const std::vector<PipelineUnit> &units) {
+  int64_t forwards = 0, backwards = 0, weights = 0;
+  HeldMicroBatches most;
   for (const PipelineUnit &unit : units) {
-    if (unit.kind == PipelineUnit::Forward)
-      most = std::max(most, ++held);
-    else if (unit.kind == PipelineUnit::Backward)
-      --held;
+    (unit.kind == PipelineUnit::Forward    ? forwards
+     : unit.kind == PipelineUnit::Backward ? backwards
+                                           : weights)++;
+    most.forwardToBackward = std::max(most.forwardToBackward, forwards - backwards);
+    most.forwardToWeight = std::max(most.forwardToWeight, forwards - weights);
+    most.backwardToWeight = std::max(most.backwardToWeight, backwards - weights);
   }
   return most;
 }
@@ -199,7 +202,8 @@ const std::vector<GroupTimes> &PipelineMemo::play(const Layout &layout, const Pi
   return *times;
 }
 
-int64_t PipelineMemo::inFlight(const Layout &layout, const PipelineOrder &order, int64_t group) {
+HeldMicroBatches PipelineMemo::mostHeld(const Layout &layout, const PipelineOrder &order,
+                                        int64_t group) {
   // Past this many rounds no schedule but GPipe's takes more micro-batches in before the first
   // comes back.
   constexpr int64_t kRounds = 3;
@@ -209,7 +213,7 @@ int64_t PipelineMemo::inFlight(const Layout &layout, const PipelineOrder &order,
   auto [found, isNew] = held.try_emplace(std::array<int64_t, 5>{
       few.stages, few.virtualStages, few.microBatches, static_cast<int64_t>(few.schedule), group});
   if (isNew)
-    found->second = mostInFlight(order(few, group));
+    found->second = st::mostHeld(order(few, group));
   return found->second;
 }
 

@@ -42,6 +42,14 @@ struct PipelineCosts {
   std::vector<Link> links; ///< by group; empty where there is one group
 };
 
+/// The most micro-batches, over all chunks, whose tensors a group has at once: what a forward task
+/// leaves for a backward or a weight task, and a backward task for a weight task. Its order decides
+/// that alone.
+struct HeldMicroBatches {
+  int64_t forwardToBackward = 0, forwardToWeight = 0, backwardToWeight = 0;
+};
+HeldMicroBatches mostHeld(const std::vector<PipelineUnit> &units);
+
 /// What a group did between the start of the step and its last unit.
 struct GroupTimes {
   double forward = 0, backward = 0, weight = 0; ///< at work
@@ -67,10 +75,6 @@ std::vector<GroupTimes> playPipeline(const Layout &layout, const PipelineCosts &
 /// stages are equal and messages take none. Waits and micro-batches in flight are left at 0.
 std::vector<GroupTimes> boundPipeline(const Layout &layout, const PipelineCosts &costs);
 
-/// The most micro-batches, over all chunks, that a group holds between forward and backward: its
-/// order decides that alone.
-int64_t mostInFlight(const std::vector<PipelineUnit> &units);
-
 /// Plays that have been there before: layouts that differ in what happens after the pipeline alone
 /// share one.
 class PipelineMemo {
@@ -78,13 +82,13 @@ public:
   /// What playPipeline returns, valid as long as the memo.
   const std::vector<GroupTimes> &play(const Layout &layout, const PipelineCosts &costs,
                                       const PipelineOrder &order);
-  /// At least so many are in flight in a group; exact for schedules that hold no more from some
+  /// At least so many are held by a group; exact for schedules that hold no more from some
   /// number of micro-batches on.
-  int64_t inFlight(const Layout &layout, const PipelineOrder &order, int64_t group);
+  HeldMicroBatches mostHeld(const Layout &layout, const PipelineOrder &order, int64_t group);
 
 private:
   absl::flat_hash_map<std::vector<double>, std::unique_ptr<std::vector<GroupTimes>>> plays;
-  absl::flat_hash_map<std::array<int64_t, 5>, int64_t> held;
+  absl::flat_hash_map<std::array<int64_t, 5>, HeldMicroBatches> held;
 };
 
 } // namespace st

@@ -344,7 +344,7 @@ absl::StatusOr<SearchResult> Searcher::search() {
   for (const Layout &layout : layouts) {
     Candidate &candidate = result.candidates.emplace_back();
     candidate.layout = layout;
-    if (absl::Status status = checkLayout(inputs.model, layout, inputs.cluster); !status.ok()) {
+    if (absl::Status status = checkLayout(inputs, layout); !status.ok()) {
       candidate.fate = Candidate::Refused;
       candidate.reason = std::string(status.message());
       ++done;

@@ -63,7 +63,7 @@ SimulatedKey SimulatedKey::of(const Layout &layout) {
   key.zero = layout.zero;
   key.microBatches = layout.microBatches;
   key.isPipelined = layout.stages > 1;
-  key.splitsBackward = layout.schedule == PipelineSchedule::ZeroBubbleH1 && layout.stages > 1;
+  key.splitsBackward = layout.hasWeightTasks();
   key.sequenceParallel = layout.sequenceParallel;
   key.recompute = layout.recompute;
   return key;

@@ -36,6 +36,14 @@ absl::Status checkLayout(const PlannedModel &model, const Layout &layout,
   return absl::OkStatus();
 }
 
+absl::Status checkLayout(const StepInputs &inputs, const Layout &layout) {
+  if (layout.hasWeightTasks() && inputs.profile.framework_ops())
+    return absl::InvalidArgumentError(
+        absl::StrCat("schedule=", scheduleName(layout.schedule), " needs profile st: profile ",
+                     inputs.profile.name(), " has no tasks for gradients of weights alone"));
+  return checkLayout(inputs.model, layout, inputs.cluster);
+}
+
 namespace {
 
 class Composer {
@@ -57,6 +65,8 @@ private:
   StageTimes timeStage(int64_t stage) const;
   QueuedWork forwardOf(int64_t stage) const;
   QueuedWork backwardOf(int64_t stage) const;
+  QueuedWork weightOf(int64_t stage) const;
+  HeldMicroBatches heldBy(int64_t group, const GroupTimes &times) const;
 
   void timeLinks(PipelineCosts &costs) const;
   std::string noteSizes() const;
@@ -106,18 +116,38 @@ QueuedWork Composer::backwardOf(int64_t stage) const {
   return work;
 }
 
+QueuedWork Composer::weightOf(int64_t stage) const {
+  QueuedWork work = layer.weight.repeated(static_cast<double>(split.layersOfStage(stage)));
+  if (split.isLast(stage))
+    work += head.weight;
+  if (split.isFirst(stage))
+    work += embeddings.weight;
+  return work;
+}
+
+HeldMicroBatches Composer::heldBy(int64_t group, const GroupTimes &times) const {
+  return layout.hasWeightTasks() ? mostHeld(inputs.order(layout, group))
+                                 : HeldMicroBatches{times.inFlight};
+}
+
 /// Where the host waits for the device between tasks, each starts with both clocks alike; else the host runs ahead
 /// from one micro-batch to the next.
 StageTimes Composer::timeStage(int64_t stage) const {
-  const QueuedWork forward = forwardOf(stage), backward = backwardOf(stage);
+  const QueuedWork forward = forwardOf(stage), backward = backwardOf(stage),
+                   weight = weightOf(stage);
   StageTimes times;
   times.forward = forward.span;
   times.backward = backward.span;
+  times.weight = weight.span;
   if (layout.stages == 1 ? profile.waits_between_passes() : profile.waits_for_messages())
     return times;
-  const double each = std::max(forward.host + backward.host, forward.device + backward.device);
-  times.forward = std::min(times.forward, std::max(forward.device, each - backward.device));
-  times.backward = each - times.forward;
+  const double each = std::max(forward.host + backward.host + weight.host,
+                               forward.device + backward.device + weight.device);
+  times.forward =
+      std::min(times.forward, std::max(forward.device, each - backward.device - weight.device));
+  times.weight =
+      std::min(times.weight, std::max(weight.device, each - times.forward - backward.device));
+  times.backward = each - times.forward - times.weight;
   return times;
 }
 
@@ -147,11 +177,17 @@ void Composer::timeLinks(PipelineCosts &costs) const {
   }
 }
 
-/// Gradients go to the host, and weights that it updated come back. Its arithmetic is not counted.
+/// Gradients go to the host, and weights that it updated come back. In between its processors read
+/// and write master weights and the optimizer's state; what is computed with them takes less than
+/// their way through memory, which the devices of a node share.
 double Composer::timeOffload(int64_t group) const {
   const double gradientWidth = profile.gradient_type() == "f32" || model.precision == "f32" ? 4 : 2;
-  const double bytes = updatedElements(group) * (gradientWidth + state().weights());
-  return bytes / (cluster.host_gbytes_per_second().value() * 1e3);
+  const double elements = updatedElements(group), moved = gradientWidth + state().weights();
+  const double passed = moved + 2 * (state().master() + inputs.optimizerBytes);
+  const auto sharers =
+      static_cast<double>(std::min<int64_t>(cluster.devices_per_node(), layout.devices()));
+  return elements * (moved / (cluster.host_gbytes_per_second().value() * 1e3) +
+                     passed * sharers / (cluster.host_memory_gbytes_per_second().value() * 1e3));
 }
 
 double Composer::offloadedBytes() const {
@@ -204,7 +240,9 @@ void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &st
     replica.tensors = split.tensorsOf(group);
     replica.layers = static_cast<double>(std::max<int64_t>(split.layersOfGroup(group), 1));
     replica.passes = groups[g].forward + groups[g].backward + groups[g].weight;
-    replica.lastBackward = groups[g].backward / static_cast<double>(layout.microBatches);
+    // The tasks that gradients of weights come from.
+    replica.lastBackward = (layout.hasWeightTasks() ? groups[g].weight : groups[g].backward) /
+                           static_cast<double>(layout.microBatches);
     const ReplicaTime between =
         timeReplicas(layout, profile, inputs.costs, placement.data, replica);
     double reduced = between.reduction;
@@ -341,7 +379,8 @@ StepEstimate Composer::compose(bool keepRuns) {
   const MemoryModel memory({model, cluster, profile, layout, split, work, kept, inputs.optimizerBytes,
                             inputs.memo ? &inputs.memo->kept : nullptr});
   for (size_t g = 0; g < groups.size(); ++g)
-    step.memory.push_back(memory.ofGroup(static_cast<int64_t>(g), groups[g].inFlight));
+    step.memory.push_back(
+        memory.ofGroup(static_cast<int64_t>(g), heldBy(static_cast<int64_t>(g), groups[g])));
   for (size_t g = 0; g < step.memory.size(); ++g)
     if (step.memory[g].total() > step.memory[step.fullest].total())
       step.fullest = g;
@@ -386,7 +425,7 @@ StepBound Composer::bound(BoundDetail detail) {
   const int64_t more = model.layers % (layout.stages * layout.virtualStages) % layout.stages;
   for (int64_t group : {int64_t(0), std::max<int64_t>(more - 1, 0), layout.stages - 1}) {
     const DeviceMemory own =
-        memory.ofGroup(group, inputs.memo->pipelines.inFlight(layout, inputs.order, group));
+        memory.ofGroup(group, inputs.memo->pipelines.mostHeld(layout, inputs.order, group));
     if (own.total() <= bound.memory.total())
       continue;
     bound.memory = own;
@@ -397,8 +436,12 @@ StepBound Composer::bound(BoundDetail detail) {
 
 StepBlocks blocksOf(const StepInputs &inputs, const Layout &layout) {
   StepBlocks keys;
-  keys.work = {layout.tensor, layout.microBatch, layout.sequenceParallel, layout.recompute,
-               !inputs.profile.framework_ops()};
+  keys.work = {layout.tensor,
+               layout.microBatch,
+               layout.sequenceParallel,
+               layout.recompute,
+               !inputs.profile.framework_ops(),
+               layout.hasWeightTasks()};
   keys.kept = keys.work;
   keys.kept.recompute = Recompute::None;
   // A framework runs a layer's forward pass again: nothing of it has to be compiled.
@@ -409,10 +452,13 @@ StepBlocks blocksOf(const StepInputs &inputs, const Layout &layout) {
 
 absl::StatusOr<StepEstimate> estimateStep(const StepInputs &inputs, const Layout &layout,
                                           bool keepRuns) {
-  if (absl::Status status = checkLayout(inputs.model, layout, inputs.cluster); !status.ok())
-    return status;
-  if (inputs.simulated)
+  if (inputs.simulated) {
+    if (absl::Status status = checkLayout(inputs.model, layout, inputs.cluster); !status.ok())
+      return status;
     return estimateSimulatedStep(inputs, layout, keepRuns);
+  }
+  if (absl::Status status = checkLayout(inputs, layout); !status.ok())
+    return status;
   const StepBlocks keys = blocksOf(inputs, layout);
   absl::StatusOr<const proto::ProgramWork *> work = inputs.blocks.get(keys.work);
   if (!work.ok())

@@ -71,6 +71,9 @@ struct StepInputs {
 absl::Status checkLayout(const PlannedModel &model, const Layout &layout,
                          const proto::ClusterDescription &cluster);
 
+/// The same, and what the profile's programs do not have.
+absl::Status checkLayout(const StepInputs &inputs, const Layout &layout);
+
 /// Composes a step. Fails where checkLayout does or a block does not compile.
 absl::StatusOr<StepEstimate> estimateStep(const StepInputs &inputs, const Layout &layout,
                                           bool keepRuns = false);

@@ -47,8 +47,9 @@ struct PlanFlags {
                          cl::desc("ZeRO levels to consider (default: 0 and 1)")};
   cl::list<std::string> recompute{"recompute", cl::CommaSeparated, cl::value_desc("none|selective|full,..."),
                                   cl::desc("recomputation to consider (default: all)")};
-  cl::list<std::string> schedule{"schedule", cl::CommaSeparated, cl::value_desc("name,..."),
-                                 cl::desc("gpipe, 1f1b, interleaved or zb-h1 (default: 1f1b and interleaved)")};
+  cl::list<std::string> schedule{
+      "schedule", cl::CommaSeparated, cl::value_desc("name,..."),
+      cl::desc("gpipe, 1f1b, interleaved, zb-h1 or zb-h2 (default: 1f1b and interleaved)")};
   cl::list<std::string> sequenceParallel{"sequence-parallel", cl::CommaSeparated, cl::value_desc("true|false,..."),
                                          cl::desc("sequence parallelism to consider (default: both)")};
   cl::list<std::string> placement{"placement", cl::CommaSeparated, cl::value_desc("tensor-data-pipeline,..."),
@@ -70,6 +71,11 @@ struct PlanFlags {
       "simulate", cl::init(3), cl::value_desc("n"),
       cl::desc("on a DTU cluster: how many of the fastest layouts are compiled whole and "
                "simulated (default: 3)")};
+  cl::opt<unsigned> compose{
+      "compose", cl::init(200), cl::value_desc("n"),
+      cl::desc(
+          "on a DTU cluster: layouts to compose at most, about a second each, those that promise "
+          "to be the fastest first; 0: all that may be (default: 200)")};
   cl::opt<bool> quiet{"q", cl::desc("no progress on stderr")};
 
   cl::opt<bool> largestModel{"largest-model", cl::desc("the largest model that fits on the devices: layers of this width, "

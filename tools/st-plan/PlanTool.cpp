@@ -64,6 +64,9 @@ absl::Status PlanTool::loadCluster() {
   if (flags.simulate.getNumOccurrences() > 0)
     return invalid("--simulate has no effect: the devices of cluster ", cluster.name(),
                    " are not simulated");
+  if (flags.compose.getNumOccurrences() > 0)
+    return invalid("--compose has no effect: the devices of cluster ", cluster.name(),
+                   " are not simulated");
   auto foundProfile = ::st::findProfile(flags.profile);
   if (!foundProfile.ok())
     return invalid("--profile: ", foundProfile.status().message());
@@ -188,6 +191,8 @@ absl::Status PlanTool::checkFlags() const {
     return invalid("--precision=", flags.precision.getValue(), ": expected f32, f16 or bf16");
   if (!flags.optimizer.empty() && !::st::optimizerBytes(flags.optimizer))
     return invalid("--optimizer=", flags.optimizer.getValue(), ": expected adam, adam-8bit, adafactor or sgd");
+  if (flags.nodes.getNumOccurrences() > 0 && flags.nodes == 0)
+    return invalid("--nodes=0: expected at least 1");
   if (flags.devices > 0 && flags.nodes > 0)
     return invalid("--devices and --nodes exclude each other");
   // std::addressof: LLVM's lists have an operator & of their own.
@@ -263,7 +268,8 @@ absl::StatusOr<::st::SearchSpace> PlanTool::makeSpace(const PlanInput &input, in
   for (const std::string &name : flags.schedule) {
     auto schedule = ::st::parseSchedule(name);
     if (!schedule)
-      return invalid("--schedule=", name, ": expected gpipe, 1f1b, interleaved or zb-h1");
+      return invalid("--schedule=", name, ": expected ", ::st::kScheduleNames,
+                     " (plans know no other schedule of st-compile)");
     space.schedules.push_back(*schedule);
   }
   if (!flags.sequenceParallel.empty())
@@ -320,8 +326,8 @@ absl::StatusOr<::st::SearchResult> PlanTool::search(const PlanInput &input, cons
                                         done == all ? "\n" : "");
     };
   if (simulates())
-    return ::st::searchSimulated(inputsOf(input), space, std::max(1u, flags.simulate.getValue()),
-                                 progress);
+    return ::st::searchSimulated(
+        inputsOf(input), space, {std::max(1u, flags.simulate.getValue()), flags.compose}, progress);
   return ::st::searchLayouts(inputsOf(input), space, progress);
 }
 

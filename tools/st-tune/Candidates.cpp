@@ -53,8 +53,8 @@ static absl::StatusOr<::st::Layout> readLayout(const ::st::proto::PlanLayout &pl
         "expected recompute none, selective or full, found \"", plan.recompute(), "\""));
   std::optional<::st::PipelineSchedule> schedule = ::st::parseSchedule(plan.schedule());
   if (!schedule)
-    return absl::InvalidArgumentError(absl::StrCat(
-        "expected schedule gpipe, 1f1b, interleaved or zb-h1, found \"", plan.schedule(), "\""));
+    return absl::InvalidArgumentError(absl::StrCat("expected schedule ", ::st::kScheduleNames,
+                                                   ", found \"", plan.schedule(), "\""));
   if (layout.zero < 0 || layout.zero > 3)
     return absl::InvalidArgumentError(absl::StrCat("expected zero 0 to 3, found ", layout.zero));
   layout.recompute = *recompute;

@@ -38,12 +38,14 @@ absl::StatusOr<proto::ProgramWork> BlockCompiler::compile(const ::st::BlockKey &
   request.quiet = true;
   request.stopAfter = key.formsKernels ? CompilePhase::Kernels : CompilePhase::Tasks;
   request.parallelText = llvm::formatv(
-      R"({{"mode": "sharding", "data": 1, "sharding_size": {0}, "sharding_dim": "megatron", )"
+      R"({{{5}, "data": 1, "sharding_size": {0}, "sharding_dim": "megatron", )"
       R"("sequence_parallel": {1}, "accum_degree": {2}, "recompute": "{3}", )"
       R"("precision": {{"compute": "{4}"})"
       "}",
       key.tensor, key.sequenceParallel && key.tensor > 1 ? "\"gather_again\"" : "false",
-      kMicroBatches, ::st::recomputeName(key.recompute), precision);
+      kMicroBatches, ::st::recomputeName(key.recompute), precision,
+      key.splitsBackward ? R"("mode": "hybrid", "stage_cnt": 1, "schedule": "zb-h1")"
+                         : R"("mode": "sharding")");
   request.options = CompileOptions({{"task", stringify(task).str()},
                                     {"batch", std::to_string(kMicroBatches * key.microBatch)},
                                     {"seq", std::to_string(sequence)},

@@ -7,6 +7,7 @@
 #include "llvm/ADT/EquivalenceClasses.h"
 #include "llvm/ADT/MapVector.h"
 #include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/StringSet.h"
 
 #include <map>
 #include <optional>
@@ -297,7 +298,7 @@ proto::OpWork TaskWork::sumUp(ArrayRef<Operation *> members) const {
   const Origin &origin = origins.find(members.front())->second;
   work.set_region(origin.region().str());
   work.set_is_gradient(origin.isGradient);
-  work.set_is_recomputed(!origin.isGradient && phase == "backward");
+  work.set_is_recomputed(!origin.isGradient && (phase == "backward" || phase == "weight"));
   work.set_ops(static_cast<double>(members.size()));
   llvm::SmallPtrSet<Operation *, 8> inside(members.begin(), members.end());
   // What only the backward pass takes is left, but not handed on to an op.
@@ -505,23 +506,32 @@ static void gatherStates(ProgramOp program, const DenseMap<Operation *, int64_t>
 
 static void gatherStashes(ProgramOp program, const DenseMap<Operation *, int64_t> &blocks,
                           proto::ProgramWork &work) {
-  std::map<int64_t, double> bytes;
+  std::map<std::tuple<int64_t, StringRef, StringRef>, double> bytes;
   llvm::StringMap<Type> stashes;
+  llvm::StringSet<> ofWeights; ///< that weight tasks take
   for (auto buffer : program.getOps<BufferOp>())
     if (buffer.getKind() == "stash")
       stashes[buffer.getSymName()] = buffer.getType();
+  for (auto task : program.getOps<TaskOp>())
+    if (task.getPhase() == "weight")
+      for (auto read : task.getOps<ReadOp>())
+        ofWeights.insert(read.getSource());
   for (auto task : program.getOps<TaskOp>())
     for (auto write : task.getOps<WriteOp>())
       if (auto found = stashes.find(write.getTarget()); found != stashes.end()) {
         auto type = cast<RankedTensorType>(found->second);
         Operation *maker = write.getValue().getDefiningOp();
-        bytes[maker ? blocks.lookup_or(maker, -1) : -1] +=
+        bytes[{maker ? blocks.lookup_or(maker, -1) : -1, task.getPhase(),
+               ofWeights.contains(write.getTarget()) ? "weight" : "backward"}] +=
             static_cast<double>(type.getNumElements() * widthOf(type));
       }
-  for (auto [block, sum] : bytes) {
+  for (auto &[key, sum] : bytes) {
+    const auto &[block, made, until] = key;
     proto::StashWork &stash = *work.add_stashes();
     stash.set_block(block);
     stash.set_bytes(sum);
+    stash.set_made(made.str());
+    stash.set_until(until.str());
   }
 }
 

@@ -17,6 +17,8 @@ static ScheduleKind kindOf(::st::PipelineSchedule schedule) {
     return ScheduleKind::Interleaved;
   case ::st::PipelineSchedule::ZeroBubbleH1:
     return ScheduleKind::ZeroBubbleH1;
+  case ::st::PipelineSchedule::ZeroBubbleH2:
+    return ScheduleKind::ZeroBubbleH2;
   }
   llvm_unreachable("unknown schedule");
 }

@@ -54,10 +54,9 @@ static ::st::Contention correct(const ::st::Contention &contention, double facto
   return {scale(contention.slowdown, factor), contention.pace};
 }
 
-/// Whether ranks that wait for no message of each other have parts of one chip.
+/// Whether ranks of several stages or replicas have parts of one chip.
 static bool sharesChips(const ::st::Layout &layout, int64_t perChip) {
-  const int64_t together = layout.zero > 1 ? layout.tensor * layout.replicas : layout.tensor;
-  return layout.stages > 1 && together % perChip != 0;
+  return layout.stages > 1 && layout.tensor % perChip != 0;
 }
 
 /// In a pipeline, what shares a chip begins when messages come: neither in step, as the replicas of
@@ -205,7 +204,6 @@ SimulatedPrograms::compareWithPipeline(const ::st::Layout &layout, const Program
                                        const ::st::Contention &contention) const {
   const auto key = ::st::SimulatedKey::of(layout);
   const ::st::PipelineOrder order = makePipelineOrder();
-  const int64_t shards = key.zero > 1 ? key.tensor * key.replicas : key.tensor;
   Placement placement;
   ::st::SimulatedPipeline pipeline;
   pipeline.launch = description.task_launch_ns().value() * 1e-3;
@@ -215,7 +213,7 @@ SimulatedPrograms::compareWithPipeline(const ::st::Layout &layout, const Program
     const int64_t previous = group == 0 ? layout.stages - 1 : group - 1,
                   next = (group + 1) % layout.stages;
     ST_ASSIGN_OR_RETURN(StageWork work, measure(program, static_cast<size_t>(group), previous, next,
-                                                placement, shards));
+                                                placement, key));
     ::st::SimulatedGroup &made = pipeline.groups.emplace_back();
     made.addStage(work, layout.microBatches);
     made.prologue += (work[::st::PrologueTime] + work[::st::TotalsTime]) * kUsPerPicosecond;

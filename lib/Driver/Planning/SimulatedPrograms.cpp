@@ -163,7 +163,8 @@ SimulatedPrograms::programsOf(const ::st::SimulatedKey &key) {
         ST_ASSIGN_OR_RETURN(made.emplace_back(), compile(layout, layer, starts));
         return made;
       }
-      for (int64_t count : {1, 2}) {
+      const auto [fewer, more] = layersOfPrograms();
+      for (int64_t count : {fewer, more}) {
         ST_ASSIGN_OR_RETURN(made.emplace_back(), compile(layout, count, {}));
       }
       return made;

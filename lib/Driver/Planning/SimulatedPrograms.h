@@ -47,6 +47,14 @@ private:
   /// The layers of the stages of a program that stands for pipelines: the second and the third
   /// differ in them alone.
   static constexpr std::array<int64_t, 4> kPipelineLayers = {1, 1, 2, 1};
+  /// The layers of the two programs of one stage. Buckets of gradients may hold those of more than
+  /// a layer, so that the second layer adds more to the first than others do: on the mean of two
+  /// the model is nearly a line.
+  std::pair<int64_t, int64_t> layersOfPrograms() const {
+    return input.model.layers <= 2
+               ? std::pair<int64_t, int64_t>{1, 2}
+               : std::pair<int64_t, int64_t>{2, std::min<int64_t>(input.model.layers, 4)};
+  }
   enum : size_t { kFirst, kMiddle, kDeeper, kLast };
   /// Where the device groups of a program are put: the numbers of their first clusters.
   using Placement = std::vector<int64_t>;
@@ -67,12 +75,14 @@ private:
   absl::StatusOr<const Program *> pipelineOf(const ::st::SimulatedKey &key, int64_t stages);
   absl::StatusOr<double> compareWithPipeline(const ::st::Layout &layout, const Program &program,
                                              const ::st::Contention &contention) const;
+  absl::StatusOr<::st::StageWork> wholeStage(const ::st::SimulatedKey &key, const Program &program,
+                                             int64_t start);
   absl::StatusOr<std::vector<std::vector<::st::LoneTask>>>
   timeGroups(const Program &program, const Placement &placement,
              const std::vector<size_t> &groups) const;
   absl::StatusOr<::st::StageWork> measure(const Program &program, size_t group, int64_t previous,
                                           int64_t next, const Placement &placement,
-                                          int64_t shards) const;
+                                          const ::st::SimulatedKey &key) const;
 
   const PlanInput input;
   const std::string optimizer, target;

@@ -99,7 +99,7 @@ SimulatedPrograms::timeGroups(const Program &program, const Placement &placement
 absl::StatusOr<StageWork> SimulatedPrograms::measure(const Program &program, size_t own,
                                                      int64_t previous, int64_t next,
                                                      const Placement &placement,
-                                                     int64_t shards) const {
+                                                     const ::st::SimulatedKey &key) const {
   std::vector<size_t> groups = {own};
   for (int64_t other : {previous, next})
     if (other >= 0)
@@ -116,6 +116,10 @@ absl::StatusOr<StageWork> SimulatedPrograms::measure(const Program &program, siz
                              {::st::UpdateTime, "update"}})
     work[part] = phaseTime(group, timed[own], phase);
   auto lagTo = [&](int64_t other, StringRef phase) {
+    // Replicas that meet in a phase's tasks are in step there: in backward tasks from ZeRO-2 on,
+    // whose gradients are reduced there, in all from ZeRO-3 on, whose weights are gathered.
+    const int64_t level = phase == "forward" ? 3 : 2,
+                  shards = key.tensor * (key.zero >= level ? key.replicas : 1);
     return other < 0
                ? std::nullopt
                : lagBetween(group, timed[own], program.executable.groups(static_cast<int>(other)),
@@ -163,23 +167,21 @@ absl::StatusOr<StageWork> SimulatedPrograms::stage(const ::st::SimulatedKey &key
   if (!isNew)
     return found->second;
   const int64_t own = start + 4 * period, previous = own + toPrevious, next = own + toNext;
-  // Above ZeRO-1 replicas meet in every task.
-  const int64_t shards = key.zero > 1 ? ranks : key.tensor;
   switch (kind) {
   case StageKind::Whole:
-    found->second = measure(made->front(), 0, -1, -1, {start}, shards);
+    found->second = wholeStage(key, made->front(), start);
     break;
   case StageKind::First:
     found->second =
-        measure(made->front(), kFirst, kLast, kMiddle, {own, next, next, previous}, shards);
+        measure(made->front(), kFirst, kLast, kMiddle, {own, next, next, previous}, key);
     break;
   case StageKind::Middle:
     found->second =
-        measure(made->front(), kMiddle, kFirst, kDeeper, {previous, own, next, next}, shards);
+        measure(made->front(), kMiddle, kFirst, kDeeper, {previous, own, next, next}, key);
     break;
   case StageKind::Last:
     found->second =
-        measure(made->front(), kLast, kDeeper, kFirst, {next, previous, previous, own}, shards);
+        measure(made->front(), kLast, kDeeper, kFirst, {next, previous, previous, own}, key);
     break;
   }
   return found->second;
@@ -192,6 +194,16 @@ static StageWork difference(StageWork more, const StageWork &less) {
   return more;
 }
 
+/// The smaller program of one stage, less its layers but one.
+absl::StatusOr<StageWork> SimulatedPrograms::wholeStage(const ::st::SimulatedKey &key,
+                                                        const Program &program, int64_t start) {
+  ST_ASSIGN_OR_RETURN(StageWork work, measure(program, 0, -1, -1, {start}, key));
+  ST_ASSIGN_OR_RETURN(const StageWork layer, this->layer(key));
+  for (auto [part, ofLayer] : llvm::zip_equal(work, layer))
+    part -= ofLayer * static_cast<double>(layersOfPrograms().first - 1);
+  return work;
+}
+
 absl::StatusOr<StageWork> SimulatedPrograms::layer(const ::st::SimulatedKey &key) {
   auto [found, isNew] = layers.try_emplace(key, absl::UnknownError(""));
   if (!isNew)
@@ -199,9 +211,13 @@ absl::StatusOr<StageWork> SimulatedPrograms::layer(const ::st::SimulatedKey &key
   auto make = [&]() -> absl::StatusOr<StageWork> {
     ST_ASSIGN_OR_RETURN(const std::vector<Program> *made, programsOf(key));
     if (!key.isPipelined) {
-      ST_ASSIGN_OR_RETURN(StageWork one, measure((*made)[0], 0, -1, -1, {0}, key.tensor));
-      ST_ASSIGN_OR_RETURN(StageWork two, measure((*made)[1], 0, -1, -1, {0}, key.tensor));
-      return difference(two, one);
+      ST_ASSIGN_OR_RETURN(StageWork few, measure((*made)[0], 0, -1, -1, {0}, key));
+      ST_ASSIGN_OR_RETURN(StageWork more, measure((*made)[1], 0, -1, -1, {0}, key));
+      const auto [fewLayers, moreLayers] = layersOfPrograms();
+      StageWork layer = difference(more, few);
+      for (double &part : layer)
+        part /= static_cast<double>(moreLayers - fewLayers);
+      return layer;
     }
     // All groups equally far apart: what differs is then the layers'.
     const ::st::proto::DtuDescription &dtu = made->front().executable.dtu();
@@ -209,9 +225,9 @@ absl::StatusOr<StageWork> SimulatedPrograms::layer(const ::st::SimulatedKey &key
                   apart = llvm::divideCeil(key.tensor * key.replicas, period) * period;
     const Placement placement = {0, apart, 2 * apart, 3 * apart};
     ST_ASSIGN_OR_RETURN(StageWork one,
-                        measure(made->front(), kMiddle, kFirst, kDeeper, placement, key.tensor));
+                        measure(made->front(), kMiddle, kFirst, kDeeper, placement, key));
     ST_ASSIGN_OR_RETURN(StageWork two,
-                        measure(made->front(), kDeeper, kMiddle, kLast, placement, key.tensor));
+                        measure(made->front(), kDeeper, kMiddle, kLast, placement, key));
     return difference(two, one);
   };
   found->second = make();

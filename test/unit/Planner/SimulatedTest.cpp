@@ -161,7 +161,7 @@ TEST(SimulatedSearch, TakesWhatWasSimulated) {
   for (int64_t refused : {0, 8}) {
     blocks.refused = refused;
     blocks.known.clear();
-    auto result = searchSimulated(inputs, space, kSimulated);
+    auto result = searchSimulated(inputs, space, {kSimulated});
     ASSERT_TRUE(result.ok() && result->best);
     ASSERT_EQ(result->simulated.size(), kSimulated);
     const Candidate &best = result->candidates[*result->best];
@@ -199,9 +199,45 @@ TEST(SimulatedSearch, JudgesMemoryByThePlan) {
   SearchSpace space;
   space.devices = 4;
   space.globalBatch = 8;
-  auto result = searchSimulated(inputs, space, 3);
+  auto result = searchSimulated(inputs, space, {3});
   ASSERT_TRUE(result.ok());
   EXPECT_FALSE(result->best);
   EXPECT_TRUE(result->simulated.empty());
   EXPECT_GT(result->composed, 3u);
+}
+
+// What is left out would not have been simulated, unless the limit says so.
+TEST(SimulatedSearch, LeavesOutWhatPromisesLess) {
+  TestPlan plan(1);
+  plan.model.layers = 8;
+  plan.model.heads = 8;
+  plan.cluster.mutable_memory_bytes()->set_value(1e12);
+  MadeUpBlocks blocks(plan.model);
+  StepInputs inputs = plan.inputs();
+  inputs.simulated = &blocks;
+  SearchSpace space;
+  space.devices = 8;
+  space.globalBatch = 64;
+  space.schedules = {PipelineSchedule::GPipe, PipelineSchedule::OneForwardOneBackward};
+  auto result = searchSimulated(inputs, space, {2});
+  ASSERT_TRUE(result.ok());
+  size_t composed = 0;
+  double slowest = 0;
+  for (size_t i : result->simulated)
+    slowest =
+        std::max(slowest, estimateStep(inputs, result->candidates[i].layout)->composedMs.value());
+  for (const Candidate &candidate : result->candidates) {
+    if (candidate.fate != Candidate::Bounded) {
+      composed += candidate.fate != Candidate::Refused;
+      continue;
+    }
+    EXPECT_GT(candidate.boundMs, 0);
+    EXPECT_GE(estimateStep(inputs, candidate.layout)->ms, slowest) << printLayout(candidate.layout);
+  }
+  EXPECT_EQ(composed, result->composed);
+  EXPECT_LT(composed, result->candidates.size());
+  auto few = searchSimulated(inputs, space, {2, 4});
+  ASSERT_TRUE(few.ok());
+  EXPECT_EQ(few->composed, 4u);
+  EXPECT_LE(few->boundMs, few->candidates[*few->best].ms);
 }

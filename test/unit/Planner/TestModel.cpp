@@ -60,17 +60,23 @@ absl::StatusOr<const proto::ProgramWork *> TestBlocks::get(const BlockKey &key) 
     if (!isLayer && hasLayersAlone)
       continue;
     const int64_t width = isLayer ? 4 * hidden : model.vocabulary;
-    for (const char *name : {"forward", "backward"}) {
+    for (const char *name : {"forward", "backward", "weight"}) {
+      const bool isForward = std::string_view(name) == "forward",
+                 isWeight = std::string_view(name) == "weight";
+      if (isWeight && !key.splitsBackward)
+        continue;
       proto::PhaseWork &phase = *work.add_phases();
       phase.set_block(block);
       phase.set_phase(name);
-      const int repeats = std::string_view(name) == "forward" ? 1 : 2;
+      const int repeats = isForward || key.splitsBackward ? 1 : 2;
       for (int repeat = 0; repeat < repeats && block > 0; ++repeat) {
         addInput(work, phase, 2 * elements, addProduct(phase, tokens, width / key.tensor, hidden));
         if (isLayer)
           addInput(work, phase, 8 * elements / static_cast<double>(key.tensor),
                    addProduct(phase, tokens, hidden, width / key.tensor));
       }
+      if (isWeight)
+        continue;
       proto::OpWork *pass = addOp(phase, proto::OpWork::MEMORY, "residual");
       pass->set_read_bytes(4 * elements);
       pass->set_written_bytes(2 * elements);

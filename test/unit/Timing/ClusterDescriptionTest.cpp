@@ -143,8 +143,11 @@ TEST(ClusterDescription, FiguresThatNothingNeedsMayBeAbsent) {
               c.clear_network_latency_ns();
               c.clear_host_bytes_per_node();
               c.clear_host_gbytes_per_second();
+              c.clear_host_memory_gbytes_per_second();
             }),
             "");
+  EXPECT_EQ(errorAfter([](auto &c) { c.clear_host_memory_gbytes_per_second(); }),
+            "host_memory_gbytes_per_second: is missing");
   EXPECT_EQ(errorAfter([](auto &c) { c.clear_node_far_gbytes_per_second(); }, "dtu-t10"),
             "node_far_gbytes_per_second: is missing");
 }
