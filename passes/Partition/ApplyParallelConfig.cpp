@@ -53,6 +53,7 @@ private:
   ShardingAttr cutFor(BlockArgument argument);
   void noteWhole(BlockArgument argument);
   void seedParameters(const ParameterSeeds &given, const MeshAxes &axes);
+  ShardingAttr fitTo(BlockArgument state, ShardingAttr seed, const MeshAxes &axes);
   ShardingAttr spreadOverReplicas(BlockArgument argument, ShardingAttr seed, const MeshAxes &axes);
   void seedAnnotated(const ParameterSeeds &given, const MeshAxes &axes);
   void seedByRole(const ParameterSeeds &given, const MeshAxes &axes);
@@ -82,6 +83,7 @@ private:
   bool isAnnotated;
   /// The seed of each parameter by name, for its optimizer state.
   DenseMap<StringAttr, ShardingAttr> parameterSeeds;
+  DenseMap<StringAttr, RankedTensorType> parameterTypes;
   SmallVector<StringRef> wholeParameters;
 };
 } // namespace
@@ -328,7 +330,8 @@ void ConfigApplication::seedParameters(const ParameterSeeds &given, const MeshAx
       noteWhole(parameter);
   }
   for (BlockArgument argument : function.getArguments()) {
-    if (roleOf(argument) != "parameter" || !isa<RankedTensorType>(argument.getType()))
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (roleOf(argument) != "parameter" || !type)
       continue;
     ShardingAttr seed;
     if (auto it = given.find(argument); it != given.end())
@@ -341,8 +344,23 @@ void ConfigApplication::seedParameters(const ParameterSeeds &given, const MeshAx
       seed = spreadOverReplicas(argument, seed, axes);
     setSeed(argument, seed);
     if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr))
-      parameterSeeds[name] = seed;
+      parameterSeeds[name] = seed, parameterTypes[name] = type;
   }
+}
+
+/// A parameter's seed for state of other sizes, such as a number for each block of a row: without
+/// what does not divide them.
+ShardingAttr ConfigApplication::fitTo(BlockArgument state, ShardingAttr seed,
+                                      const MeshAxes &axes) {
+  auto type = cast<RankedTensorType>(state.getType());
+  auto of = function.getArgAttrOfType<StringAttr>(state.getArgNumber(), kOfAttr);
+  if (parameterTypes.lookup(of).getShape() == type.getShape())
+    return seed;
+  TensorSharding sharding = axes.read(seed);
+  for (auto [dim, size] : llvm::enumerate(type.getShape()))
+    if (size % shardCount(sharding.dims[dim]) != 0)
+      sharding.dims[dim].clear();
+  return axes.write(sharding);
 }
 
 SmallVector<Axis> ConfigApplication::replicaAxes(const MeshAxes &axes) const {
@@ -403,7 +421,7 @@ void ConfigApplication::seedAnnotated(const ParameterSeeds &rules, const MeshAxe
       given = splitOn(argument, std::nullopt, {});
     if (roleOf(argument) == "parameter")
       if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr)) {
-        parameterSeeds[name] = given;
+        parameterSeeds[name] = given, parameterTypes[name] = type;
         if (rules.contains(argument))
           ruled.insert(name);
       }
@@ -422,7 +440,7 @@ void ConfigApplication::seedAnnotated(const ParameterSeeds &rules, const MeshAxe
     ShardingAttr own = seedOf(argument), seed = of ? parameterSeeds.lookup(of) : nullptr;
     if (roleOf(argument) == "optimizer_state" && own &&
         (own.isReplicated() || ruled.contains(of)) && seed && seed.getRank() == own.getRank())
-      setSeed(argument, seed);
+      setSeed(argument, fitTo(argument, seed, axes));
     if (auto result = function.getArgAttrOfType<IntegerAttr>(i, "tf.aliasing_output"))
       signature.setResultAttr(result.getInt(), kShardingAttr, nullptr);
   }
@@ -453,9 +471,11 @@ void ConfigApplication::seedByRole(const ParameterSeeds &given, const MeshAxes &
     auto of = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kOfAttr);
     if (roleOf(argument) != "optimizer_state" || !of)
       continue;
-    if (ShardingAttr seed = parameterSeeds.lookup(of);
-        seed && seed.getRank() == seedOf(argument).getRank())
-      setSeed(argument, config.zero > 0 ? spreadOverReplicas(argument, seed, axes) : seed);
+    ShardingAttr seed = parameterSeeds.lookup(of);
+    if (!seed || seed.getRank() != seedOf(argument).getRank())
+      continue;
+    seed = fitTo(argument, seed, axes);
+    setSeed(argument, config.zero > 0 ? spreadOverReplicas(argument, seed, axes) : seed);
   }
   reportWhole();
 }
@@ -528,7 +548,10 @@ void ConfigApplication::constrainReplicas(const ParameterSeeds &given, const Mes
     return;
   DenseMap<StringAttr, BlockArgument> optimizerStates;
   for (BlockArgument argument : function.getArguments())
-    if (auto of = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kOfAttr))
+    if (auto of = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kOfAttr);
+        of && parameterTypes.lookup(of) &&
+        parameterTypes.lookup(of).getShape() ==
+            cast<RankedTensorType>(argument.getType()).getShape())
       optimizerStates.try_emplace(of, argument);
   scatterGradients(function, updates, axes, replicas, [&](BlockArgument state) {
     auto name = function.getArgAttrOfType<StringAttr>(state.getArgNumber(), kNameAttr);

@@ -77,7 +77,8 @@ void mlir::st::gatherParameters(func::FuncOp function, const Updates &updates, c
       SmallVector<OpOperand *> uses[2]; // of the forward pass, and of the backward pass
       for (OpOperand &use : value.getUses()) {
         Operation *user = use.getOwner();
-        if (updates.ops.contains(user) || user->hasTrait<OpTrait::IsTerminator>())
+        if (updates.ops.contains(user) || updates.reductions.contains(user) ||
+            user->hasTrait<OpTrait::IsTerminator>())
           continue;
         if (isNarrowing(user))
           values.push_back(user->getResult(0));
@@ -124,7 +125,9 @@ void mlir::st::scatterGradients(func::FuncOp function, const Updates &updates, c
     TensorSharding sharding = updateOf(state);
     Operation *op = gradient.getDefiningOp();
     bool isSplit = llvm::any_of(replicas, [&](Axis axis) { return sharding.isSplitOver(axis); });
-    if (!op || !isSplit || gradient.getType() != state.getType())
+    if (!op || !isSplit ||
+        cast<RankedTensorType>(gradient.getType()).getShape() !=
+            cast<RankedTensorType>(state.getType()).getShape())
       continue;
     if (axes.size(kMicroAxis) > 1)
       sharding.addUnreduced(kMicroAxis);
