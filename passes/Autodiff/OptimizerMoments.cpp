@@ -1,5 +1,6 @@
 #include "passes/Autodiff/OptimizerMoments.h"
 
+#include <limits>
 #include <numeric>
 
 using namespace mlir;
@@ -196,10 +197,14 @@ void OptimizerMoments::set(const Moment &moment, Value updated) {
     return source.setState(moment.state, updated);
   const Blocks blocks(Emitter::shapeOf(updated));
   Value maxima = maximaOf(emit, moment.isSigned ? emit.abs(updated) : updated, blocks);
-  // A block of zeros has codes of zero.
-  Value isZero = emit.compare(Direction::EQ, maxima, emit.zerosLike(maxima));
-  Value divisor = emit.select(isZero, emit.splatLike(maxima, 1), maxima);
-  Value codes = encode(emit, emit.div(updated, spread(emit, divisor, blocks)), moment.isSigned);
+  // A block of zeros, or of less than a normal number, has codes of zero. One inverse a block: how
+  // a kernel divides may depend on what it is fused with, and copies of a parameter have to stay
+  // equal.
+  Value isZero = emit.compare(Direction::LT, maxima,
+                              emit.splatLike(maxima, std::numeric_limits<float>::min()));
+  Value inverse =
+      emit.select(isZero, emit.zerosLike(maxima), emit.div(emit.splatLike(maxima, 1), maxima));
+  Value codes = encode(emit, emit.mul(updated, spread(emit, inverse, blocks)), moment.isSigned);
   source.setState(moment.state, codes);
   source.setState(moment.absmax, maxima);
 }
