@@ -53,7 +53,6 @@ private:
   ShardingAttr cutFor(BlockArgument argument);
   void noteWhole(BlockArgument argument);
   void seedParameters(const ParameterSeeds &given, const MeshAxes &axes);
-  ShardingAttr fitTo(BlockArgument state, ShardingAttr seed, const MeshAxes &axes);
   ShardingAttr spreadOverReplicas(BlockArgument argument, ShardingAttr seed, const MeshAxes &axes);
   void seedAnnotated(const ParameterSeeds &given, const MeshAxes &axes);
   void seedByRole(const ParameterSeeds &given, const MeshAxes &axes);
@@ -348,21 +347,6 @@ void ConfigApplication::seedParameters(const ParameterSeeds &given, const MeshAx
   }
 }
 
-/// A parameter's seed for state of other sizes, such as a number for each block of a row: without
-/// what does not divide them.
-ShardingAttr ConfigApplication::fitTo(BlockArgument state, ShardingAttr seed,
-                                      const MeshAxes &axes) {
-  auto type = cast<RankedTensorType>(state.getType());
-  auto of = function.getArgAttrOfType<StringAttr>(state.getArgNumber(), kOfAttr);
-  if (parameterTypes.lookup(of).getShape() == type.getShape())
-    return seed;
-  TensorSharding sharding = axes.read(seed);
-  for (auto [dim, size] : llvm::enumerate(type.getShape()))
-    if (size % shardCount(sharding.dims[dim]) != 0)
-      sharding.dims[dim].clear();
-  return axes.write(sharding);
-}
-
 SmallVector<Axis> ConfigApplication::replicaAxes(const MeshAxes &axes) const {
   SmallVector<Axis> replicas;
   for (StringRef name : {kDataAxis, kExpertAxis})
@@ -440,7 +424,7 @@ void ConfigApplication::seedAnnotated(const ParameterSeeds &rules, const MeshAxe
     ShardingAttr own = seedOf(argument), seed = of ? parameterSeeds.lookup(of) : nullptr;
     if (roleOf(argument) == "optimizer_state" && own &&
         (own.isReplicated() || ruled.contains(of)) && seed && seed.getRank() == own.getRank())
-      setSeed(argument, fitTo(argument, seed, axes));
+      setSeed(argument, fitSeed(argument, seed, parameterTypes.lookup(of), axes));
     if (auto result = function.getArgAttrOfType<IntegerAttr>(i, "tf.aliasing_output"))
       signature.setResultAttr(result.getInt(), kShardingAttr, nullptr);
   }
@@ -474,7 +458,7 @@ void ConfigApplication::seedByRole(const ParameterSeeds &given, const MeshAxes &
     ShardingAttr seed = parameterSeeds.lookup(of);
     if (!seed || seed.getRank() != seedOf(argument).getRank())
       continue;
-    seed = fitTo(argument, seed, axes);
+    seed = fitSeed(argument, seed, parameterTypes.lookup(of), axes);
     setSeed(argument, config.zero > 0 ? spreadOverReplicas(argument, seed, axes) : seed);
   }
   reportWhole();
@@ -546,13 +530,7 @@ void ConfigApplication::constrainReplicas(const ParameterSeeds &given, const Mes
   });
   if (config.zero < 2)
     return;
-  DenseMap<StringAttr, BlockArgument> optimizerStates;
-  for (BlockArgument argument : function.getArguments())
-    if (auto of = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kOfAttr);
-        of && parameterTypes.lookup(of) &&
-        parameterTypes.lookup(of).getShape() ==
-            cast<RankedTensorType>(argument.getType()).getShape())
-      optimizerStates.try_emplace(of, argument);
+  DenseMap<StringAttr, BlockArgument> optimizerStates = findStatesInShape(function, parameterTypes);
   scatterGradients(function, updates, axes, replicas, [&](BlockArgument state) {
     auto name = function.getArgAttrOfType<StringAttr>(state.getArgNumber(), kNameAttr);
     BlockArgument kept = name ? optimizerStates.lookup(name) : nullptr;

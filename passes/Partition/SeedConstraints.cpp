@@ -136,3 +136,33 @@ void mlir::st::scatterGradients(func::FuncOp function, const Updates &updates, c
     gradient.replaceAllUsesExcept(scattered, scattered.getDefiningOp());
   }
 }
+
+//===----------------------------------------------------------------------===//
+// State
+//===----------------------------------------------------------------------===//
+
+DenseMap<StringAttr, BlockArgument>
+mlir::st::findStatesInShape(func::FuncOp function,
+                            const DenseMap<StringAttr, RankedTensorType> &parameters) {
+  DenseMap<StringAttr, BlockArgument> states;
+  for (BlockArgument argument : function.getArguments()) {
+    auto of = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kOfAttr);
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    RankedTensorType parameter = of ? parameters.lookup(of) : RankedTensorType();
+    if (parameter && type && parameter.getShape() == type.getShape())
+      states.try_emplace(of, argument);
+  }
+  return states;
+}
+
+ShardingAttr mlir::st::fitSeed(BlockArgument state, ShardingAttr seed, RankedTensorType parameter,
+                               const MeshAxes &axes) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(state.getType()).getShape();
+  if (parameter.getShape() == shape)
+    return seed;
+  TensorSharding sharding = axes.read(seed);
+  for (auto [splits, size] : llvm::zip_equal(sharding.dims, shape))
+    if (size % shardCount(splits) != 0)
+      splits.clear();
+  return axes.write(sharding);
+}

@@ -23,4 +23,13 @@ void scatterGradients(func::FuncOp function, const Updates &updates, const MeshA
                       ArrayRef<Axis> replicas,
                       function_ref<TensorSharding(BlockArgument)> updateOf);
 
+/// The first optimizer state of each parameter that has the parameter's shape.
+DenseMap<StringAttr, BlockArgument>
+findStatesInShape(func::FuncOp function, const DenseMap<StringAttr, RankedTensorType> &parameters);
+
+/// The seed of a parameter of type `parameter`, for state of it that may have other sizes, such as
+/// a number for each block of a row: without what does not divide these.
+ShardingAttr fitSeed(BlockArgument state, ShardingAttr seed, RankedTensorType parameter,
+                     const MeshAxes &axes);
+
 } // namespace mlir::st
