@@ -366,19 +366,7 @@ ShardingAttr ConfigApplication::spreadOverReplicas(BlockArgument argument, Shard
                  [&](Axis axis) { return sharding.isSplitOver(axis) || axes.size(axis) == 1; });
   if (free.empty())
     return seed;
-  for (auto [dim, size] : llvm::enumerate(type.getShape())) {
-    int64_t outer = 1; // behind all parts, unsplit ones among them
-    for (const Split &split : sharding.dims[dim])
-      outer *= split.size;
-    if (size == 0 || size % (outer * axes.size(free)) != 0)
-      continue;
-    for (Axis axis : free) {
-      sharding.dims[dim] = *unite(sharding.dims[dim], splitAt(axis, axes.size(axis), outer));
-      outer *= axes.size(axis);
-    }
-    return axes.write(sharding);
-  }
-  return seed;
+  return splitFurther(sharding, type.getShape(), free, axes) ? axes.write(sharding) : seed;
 }
 
 void ConfigApplication::reportWhole() {

@@ -155,14 +155,39 @@ mlir::st::findStatesInShape(func::FuncOp function,
   return states;
 }
 
+bool mlir::st::splitFurther(TensorSharding &sharding, ArrayRef<int64_t> shape, ArrayRef<Axis> free,
+                            const MeshAxes &axes) {
+  for (auto [dim, size] : llvm::enumerate(shape)) {
+    int64_t outer = 1; // behind all parts, unsplit ones among them
+    for (const Split &split : sharding.dims[dim])
+      outer *= split.size;
+    if (size == 0 || size % (outer * axes.size(free)) != 0)
+      continue;
+    for (Axis axis : free) {
+      sharding.dims[dim] = *unite(sharding.dims[dim], splitAt(axis, axes.size(axis), outer));
+      outer *= axes.size(axis);
+    }
+    return true;
+  }
+  return false;
+}
+
 ShardingAttr mlir::st::fitSeed(BlockArgument state, ShardingAttr seed, RankedTensorType parameter,
                                const MeshAxes &axes) {
   ArrayRef<int64_t> shape = cast<RankedTensorType>(state.getType()).getShape();
   if (parameter.getShape() == shape)
     return seed;
   TensorSharding sharding = axes.read(seed);
-  for (auto [splits, size] : llvm::zip_equal(sharding.dims, shape))
-    if (size % shardCount(splits) != 0)
-      splits.clear();
+  SmallVector<Axis> displaced;
+  for (auto [splits, size] : llvm::zip_equal(sharding.dims, shape)) {
+    if (size % shardCount(splits) == 0)
+      continue;
+    for (const Split &split : splits)
+      if (split.axis != kUnsplit)
+        displaced.push_back(split.axis);
+    splits.clear();
+  }
+  if (!displaced.empty())
+    splitFurther(sharding, shape, displaced, axes);
   return axes.write(sharding);
 }

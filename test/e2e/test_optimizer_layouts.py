@@ -86,4 +86,4 @@ CASES = [(f"{optimizer}, {name}, {target}{', clipped' if clip else ''}", case(op
          for target in ("dtu-t10", "cuda-host") for clip in [(i + j) % 3 == 0]]
 
 if __name__ == "__main__":
-    sys.exit(st.main(*st.drawn_part(CASES, 20)))
+    sys.exit(st.main(*st.drawn_part(CASES, 30)))

@@ -55,4 +55,4 @@ def eight_bits_train(folder):
 CASES = [(f"bytes of {optimizer}", bytes_of(optimizer)) for optimizer in MOST] + [("8 bits train", eight_bits_train)]
 
 if __name__ == "__main__":
-    sys.exit(st.main(*CASES))
+    sys.exit(st.main(*st.drawn_part(CASES, 2)))

@@ -12,7 +12,7 @@ import numpy as np
 import optax
 from reference_optimizers import dynamic_map
 from st_programs import interpret, signature, transform
-from st_testing import expect, main
+from st_testing import drawn_part, expect, main
 
 RATE, STEPS = 0.05, 6
 
@@ -182,4 +182,4 @@ CASES = [
 ]
 
 if __name__ == "__main__":
-    sys.exit(main(*CASES))
+    sys.exit(main(*drawn_part(CASES, 2)))
