@@ -2,6 +2,7 @@
 #include "lib/Driver/DiagnosticPrinter.h"
 #include "lib/Driver/FitMemory.h"
 #include "lib/Driver/ImportProgram.h"
+#include "lib/Driver/LossScaleOptions.h"
 #include "lib/Driver/MemoryUse.h"
 #include "lib/Driver/OptimizerOptions.h"
 #include "lib/Driver/PredictStep.h"
@@ -337,17 +338,18 @@ LogicalResult Compiler::assignPrecision() {
     return failure();
   const PrecisionConfig precision = parallel->precision.value_or(PrecisionConfig());
   if (precision.compute == "f32")
-    return success();
+    return refuseLossScaleOptions(*module, options, "the program is computed in f32");
   if (!computesLoss(*module))
     return emitError(parallel->locate("precision", context))
            << "precision.compute is \"" << precision.compute
            << "\", but the program is no forward pass with a loss: its types are its own; expected "
               "\"f32\"";
   std::string text = "assign-precision{compute=" + precision.compute + "}";
-  if (precision.lossScale == "dynamic")
-    text += ",scale-loss";
-  else if (precision.lossScale != "none")
-    text += ",scale-loss{scale=" + precision.lossScale + "}";
+  FailureOr<std::string> scale = lossScalePipeline(*module, options, precision.lossScale);
+  if (failed(scale))
+    return failure();
+  if (!scale->empty())
+    text += "," + *scale;
   return runPipeline(CompilePhase::Precision, text);
 }
 

@@ -83,16 +83,20 @@ std::optional<RankOrder> parseRankOrder(absl::string_view name) {
 }
 
 std::optional<double> optimizerBytes(absl::string_view name) {
-  if (name == "adam" || name == "adamw")
+  // Block-wise quantisation keeps a scale in f32 for each 256 values, as bitsandbytes and the
+  // compiler do (Dettmers et al., "8-bit Optimizers via Block-wise Quantization", ICLR 2022, have
+  // 2048).
+  constexpr double kEightBits = 1 + 4.0 / 256;
+  if (name == "adam" || name == "adamw" || name == "lamb")
     return 8;
-  // Block-wise quantisation keeps a scale in f32 for each 2048 values (Dettmers et al., "8-bit Optimizers via
-  // Block-wise Quantization", ICLR 2022).
-  if (name == "adam-8bit")
-    return 2 + 2 * 4.0 / 2048;
+  if (name == "adam-8bit" || name == "adamw-8bit" || name == "lamb-8bit")
+    return 2 * kEightBits;
   if (name == "adafactor")
     return 0.01;
   if (name == "sgd")
     return 4;
+  if (name == "sgd-8bit")
+    return kEightBits;
   return std::nullopt;
 }
 
@@ -107,10 +111,10 @@ bool Layout::operator==(const Layout &other) const {
 }
 
 std::string printLayout(const Layout &layout) {
-  std::string text = absl::StrCat("tp=", layout.tensor, " pp=", layout.stages,
-                                  " dp=", layout.replicas, " mb=", layout.microBatch,
-                                  " accum=", layout.microBatches,
-                                  " recompute=", recomputeName(layout.recompute));
+  std::string text =
+      absl::StrCat("tp=", layout.tensor, " pp=", layout.stages, " dp=", layout.replicas,
+                   " mb=", layout.microBatch, " accum=", layout.microBatches,
+                   " recompute=", recomputeName(layout.recompute));
   if (layout.virtualStages > 1)
     absl::StrAppend(&text, " vpp=", layout.virtualStages);
   if (layout.stages > 1)

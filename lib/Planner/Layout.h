@@ -44,8 +44,9 @@ enum class RankOrder : uint8_t {
 const char *rankOrderName(RankOrder order);
 std::optional<RankOrder> parseRankOrder(absl::string_view name);
 
-/// Bytes that an optimizer keeps of a parameter: two moments (adam), two in 8 bits (adam-8bit), rows and
-/// columns of one (adafactor), one moment (sgd). None for another name.
+/// Bytes that an optimizer keeps of a parameter: two moments (adam, adamw, lamb), rows and columns
+/// of one (adafactor), one moment (sgd); in 8 bits those of adam-8bit and so on. None for another
+/// name.
 std::optional<double> optimizerBytes(absl::string_view name);
 
 struct Layout {

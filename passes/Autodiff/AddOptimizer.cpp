@@ -5,6 +5,7 @@
 #include "dialects/St/IR/Signature.h"
 #include "dialects/StableHLO/Utils/Emitter.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "passes/Autodiff/Optimizers.h"
 #include "passes/Autodiff/Passes.h"
 #include <cmath>
 #include <limits>
@@ -22,7 +23,7 @@ namespace {
 struct Update {
   unsigned argument;
   StringAttr name;
-  bool decays;
+  double weightDecay;
   Value gradient;
   Value updated;
 };
@@ -34,7 +35,7 @@ struct State {
 };
 
 /// Rewrites one @main.
-class StepBuilder {
+class StepBuilder : public StateSource {
 public:
   StepBuilder(func::FuncOp function, const AddOptimizerOptions &options)
       : function(function), options(options), signature(function),
@@ -50,21 +51,24 @@ public:
   void finish();
   size_t count() const { return updates.size(); }
 
+  Value addState(StringAttr parameter, StringRef suffix, RankedTensorType type) override {
+    return addArgument(parameter.getValue() + suffix, "optimizer_state", type, parameter);
+  }
+  void setState(Value argument, Value updated) override {
+    states.push_back({cast<BlockArgument>(argument).getArgNumber(), updated});
+  }
+
 private:
   BlockArgument addArgument(const Twine &name, StringRef role, RankedTensorType type,
                             StringAttr of = {});
-  Value addState(const Update &update, StringRef suffix);
   /// A scalar of optimizer state that belongs to no parameter.
   Value addCounter(StringRef name);
   bool isLossScale(unsigned argument);
-  void setState(Value argument, Value updated);
-  /// 1 - decay^step, exact also where decay^step is close to one.
-  Value biasCorrection(Value step, double decay);
+  double weightDecayOf(unsigned argument);
   void prepareScalars();
-  void updateAdam(Update &update);
-  void updateSgd(Update &update);
   /// What becomes of a scale, and of the counts that go with it.
   void updateScale();
+  void updateDynamicScale();
   Value full(Value scalar, Value like) { return emit.broadcast(scalar, {}, emit.shapeOf(like)); }
   NamedAttrList resultAttrs(Attribute name, StringRef role, Attribute of = {});
 
@@ -84,8 +88,7 @@ private:
   Value lossScale;
   /// Of a scaled loss: whether all gradients are finite, and how often they were not before.
   Value isFinite, skippedSteps;
-  // Scalars that all updates share; null where they are not needed.
-  Value learningRate, decayFactor, stepSize, inverseRootCorrection;
+  std::unique_ptr<Optimizer> optimizer;
 };
 } // namespace
 
@@ -102,6 +105,12 @@ static StringRef roleOf(Attribute role) {
 bool StepBuilder::isLossScale(unsigned argument) {
   auto name = function.getArgAttrOfType<StringAttr>(argument, kNameAttr);
   return scaling && name && name.getValue() == kLossScaleName;
+}
+
+double StepBuilder::weightDecayOf(unsigned argument) {
+  if (auto given = function.getArgAttrOfType<FloatAttr>(argument, kWeightDecayAttr))
+    return given.getValueAsDouble();
+  return function.getArgAttr(argument, kNoDecayAttr) ? 0 : options.weightDecay;
 }
 
 LogicalResult StepBuilder::collect() {
@@ -133,7 +142,7 @@ LogicalResult StepBuilder::collect() {
     if (!Emitter::typeOf(argument).getElementType().isF32())
       return function.emitOpError("expected parameter ")
              << name << " to have f32 elements, found " << argument.getType();
-    updates.push_back({i, name, !function.getArgAttr(i, kNoDecayAttr), gradient, Value()});
+    updates.push_back({i, name, weightDecayOf(i), gradient, Value()});
   }
   if (updates.empty())
     return function.emitOpError("has no argument of role \"parameter\"");
@@ -154,17 +163,8 @@ BlockArgument StepBuilder::addArgument(const Twine &name, StringRef role, Ranked
   return signature.appendArgument(type, attrs, emit.loc);
 }
 
-Value StepBuilder::addState(const Update &update, StringRef suffix) {
-  auto type = Emitter::typeOf(function.front().getArgument(update.argument));
-  return addArgument(update.name.getValue() + suffix, "optimizer_state", type, update.name);
-}
-
 Value StepBuilder::addCounter(StringRef name) {
   return addArgument(name, "optimizer_state", RankedTensorType::get({}, builder.getF32Type()));
-}
-
-void StepBuilder::setState(Value argument, Value updated) {
-  states.push_back({cast<BlockArgument>(argument).getArgNumber(), updated});
 }
 
 NamedAttrList StepBuilder::resultAttrs(Attribute name, StringRef role, Attribute of) {
@@ -230,8 +230,7 @@ void StepBuilder::unscale() {
   isFinite = emit.compare(stablehlo::ComparisonDirection::EQ, count, emit.zerosLike(count));
 }
 
-// A step whose gradients are not all finite leaves every state as it was. The scale follows
-// torch.amp.GradScaler.
+// A step whose gradients are not all finite leaves every state as it was.
 void StepBuilder::updateScale() {
   if (!scaling)
     return;
@@ -245,21 +244,40 @@ void StepBuilder::updateScale() {
     state.updated = emit.select(isFinite, state.updated, old);
   }
   Value zero = emit.zerosLike(lossScale), one = emit.splatLike(lossScale, 1.0);
-  if (skippedSteps)
-    setState(skippedSteps, emit.add(skippedSteps, emit.select(isFinite, zero, one)));
-  auto interval = scaling.getAs<IntegerAttr>("growth_interval");
-  if (!interval)
-    return;
+  setState(skippedSteps, emit.add(skippedSteps, emit.select(isFinite, zero, one)));
+  if (scaling.getAs<IntegerAttr>("growth_interval"))
+    updateDynamicScale();
+}
+
+// Follows Megatron-LM's DynamicGradScaler (megatron/core/optimizer/grad_scaler.py); with a
+// hysteresis of 1 it is torch.amp.GradScaler's.
+void StepBuilder::updateDynamicScale() {
+  auto countOf = [&](StringRef name) {
+    return static_cast<double>(scaling.getAs<IntegerAttr>(name).getInt());
+  };
+  const double hysteresis = countOf("hysteresis");
+  Value zero = emit.zerosLike(lossScale), one = emit.splatLike(lossScale, 1.0);
   Value goodSteps = addCounter("loss_scale.good_steps");
   Value counted = emit.select(isFinite, emit.add(goodSteps, one), zero);
   Value grows = emit.compare(stablehlo::ComparisonDirection::GE, counted,
-                             emit.splatLike(counted, static_cast<double>(interval.getInt())));
+                             emit.splatLike(counted, countOf("growth_interval")));
   Value doubled = emit.scale(lossScale, 2.0);
   // It does not grow beyond f32.
   Value canGrow = emit.compare(stablehlo::ComparisonDirection::LT, doubled,
                                emit.splatLike(doubled, std::numeric_limits<double>::infinity()));
   Value grown = emit.select(emit.bitAnd(grows, canGrow), doubled, lossScale);
-  setState(lossScale, emit.select(isFinite, grown, emit.scale(lossScale, 0.5)));
+  Value least = emit.splatLike(lossScale, scaling.getAs<FloatAttr>("min_scale").getValueAsDouble());
+  Value fallen = emit.max(emit.scale(lossScale, 0.5), least);
+  if (hysteresis > 1) {
+    // How many steps were left out since the scale last grew, as far as it matters.
+    Value overflows = addCounter("loss_scale.overflows");
+    Value most = emit.splatLike(overflows, hysteresis);
+    Value more = emit.min(emit.add(overflows, one), most);
+    fallen = emit.select(emit.compare(stablehlo::ComparisonDirection::GE, more, most), fallen,
+                         lossScale);
+    setState(overflows, emit.select(isFinite, emit.select(grows, zero, overflows), more));
+  }
+  setState(lossScale, emit.select(isFinite, grown, fallen));
   setState(goodSteps, emit.select(grows, zero, counted));
 }
 
@@ -296,68 +314,29 @@ void StepBuilder::clip() {
 // Updates
 //===----------------------------------------------------------------------===//
 
-Value StepBuilder::biasCorrection(Value step, double decay) {
-  if (decay == 0.0)
-    return emit.splatLike(step, 1.0);
-  return emit.neg(emit.expm1(emit.scale(step, std::log(decay))));
-}
-
 void StepBuilder::prepareScalars() {
   emit.loc = NameLoc::get(builder.getStringAttr("optimizer"));
+  optimizer = createOptimizer(emit, options, *this);
   auto scalar = RankedTensorType::get({}, builder.getF32Type());
-  learningRate = addArgument("learning_rate", "scalar", scalar);
-  if (options.kind == OptimizerKind::Sgd)
-    return;
-  Value step = addArgument("step", "scalar", scalar);
-  // Steps that were left out do not count.
+  Value learningRate = addArgument("learning_rate", "scalar", scalar), step;
+  if (optimizer->readsStep())
+    step = addArgument("step", "scalar", scalar);
+  // Steps that were left out do not count: neither here, nor in the host's schedule.
   if (scaling) {
-    skippedSteps = addCounter("loss_scale.skipped_steps");
-    step = emit.sub(step, skippedSteps);
+    skippedSteps = addCounter(kSkippedStepsName);
+    if (step)
+      step = emit.sub(step, skippedSteps);
   }
-  Value one = emit.splat(scalar, 1.0);
-  if (options.kind == OptimizerKind::AdamW && options.weightDecay != 0.0)
-    decayFactor = emit.sub(one, emit.scale(learningRate, options.weightDecay));
-  stepSize = emit.div(learningRate, biasCorrection(step, options.beta1));
-  inverseRootCorrection = emit.div(one, emit.sqrt(biasCorrection(step, options.beta2)));
-}
-
-void StepBuilder::updateAdam(Update &update) {
-  Value parameter = function.front().getArgument(update.argument), gradient = update.gradient;
-  Value moment = addState(update, ".exp_avg"), square = addState(update, ".exp_avg_sq");
-  if (update.decays && options.kind == OptimizerKind::Adam && options.weightDecay != 0.0)
-    gradient = emit.add(gradient, emit.scale(parameter, options.weightDecay));
-  Value newMoment = emit.add(moment, emit.scale(emit.sub(gradient, moment), 1.0 - options.beta1));
-  Value newSquare = emit.add(emit.scale(square, options.beta2),
-                             emit.scale(emit.mul(gradient, gradient), 1.0 - options.beta2));
-  Value root = emit.mul(emit.sqrt(newSquare), full(inverseRootCorrection, square));
-  Value direction = emit.div(newMoment, emit.offset(root, options.epsilon));
-  if (update.decays && decayFactor)
-    parameter = emit.mul(parameter, full(decayFactor, parameter));
-  update.updated = emit.sub(parameter, emit.mul(direction, full(stepSize, direction)));
-  setState(moment, newMoment);
-  setState(square, newSquare);
-}
-
-void StepBuilder::updateSgd(Update &update) {
-  Value parameter = function.front().getArgument(update.argument), gradient = update.gradient;
-  if (update.decays && options.weightDecay != 0.0)
-    gradient = emit.add(gradient, emit.scale(parameter, options.weightDecay));
-  if (options.momentum != 0.0) {
-    Value velocity = addState(update, ".momentum");
-    gradient = emit.add(emit.scale(velocity, options.momentum), gradient);
-    setState(velocity, gradient);
-  }
-  update.updated = emit.sub(parameter, emit.mul(gradient, full(learningRate, gradient)));
+  optimizer->prepare(learningRate, step);
 }
 
 void StepBuilder::update() {
   prepareScalars();
   for (Update &update : updates) {
     emit.loc = NameLoc::get(builder.getStringAttr("optimizer/" + update.name.getValue()));
-    if (options.kind == OptimizerKind::Sgd)
-      updateSgd(update);
-    else
-      updateAdam(update);
+    Value parameter = function.front().getArgument(update.argument);
+    update.updated =
+        optimizer->update({update.name, parameter, update.gradient, update.weightDecay});
   }
   updateScale();
 }
@@ -365,56 +344,6 @@ void StepBuilder::update() {
 //===----------------------------------------------------------------------===//
 // The pass
 //===----------------------------------------------------------------------===//
-
-static StringRef stringify(OptimizerKind kind) {
-  switch (kind) {
-  case OptimizerKind::AdamW:
-    return "adamw";
-  case OptimizerKind::Adam:
-    return "adam";
-  case OptimizerKind::Sgd:
-    return "sgd";
-  }
-  llvm_unreachable("unknown optimizer");
-}
-
-/// Reports the first option out of its range.
-static LogicalResult checkOptions(Operation *op, const AddOptimizerOptions &options) {
-  auto check = [&](StringRef name, double value, double below) -> LogicalResult {
-    if (value >= 0.0 && value < below)
-      return success();
-    auto error = op->emitError() << name << ": expected at least 0";
-    if (std::isfinite(below))
-      error << " and below " << below;
-    return error << ", found " << value;
-  };
-  constexpr double any = std::numeric_limits<double>::infinity();
-  return success(succeeded(check("beta1", options.beta1, 1.0)) &&
-                 succeeded(check("beta2", options.beta2, 1.0)) &&
-                 succeeded(check("momentum", options.momentum, 1.0)) &&
-                 succeeded(check("epsilon", options.epsilon, any)) &&
-                 succeeded(check("weight-decay", options.weightDecay, any)) &&
-                 succeeded(check("clip-norm", options.clipNorm, any)));
-}
-
-/// What later phases and the runner want to know of the optimizer.
-static DictionaryAttr describe(Builder &builder, const AddOptimizerOptions &options) {
-  SmallVector<NamedAttribute> fields;
-  auto number = [&](StringRef name, double value) {
-    fields.push_back(builder.getNamedAttr(name, builder.getF64FloatAttr(value)));
-  };
-  fields.push_back(builder.getNamedAttr("kind", builder.getStringAttr(stringify(options.kind))));
-  number("weight_decay", options.weightDecay);
-  number("clip_norm", options.clipNorm);
-  if (options.kind == OptimizerKind::Sgd) {
-    number("momentum", options.momentum);
-  } else {
-    number("beta1", options.beta1);
-    number("beta2", options.beta2);
-    number("epsilon", options.epsilon);
-  }
-  return builder.getDictionaryAttr(fields);
-}
 
 /// Which parameter lacks its gradient, collect() says.
 static constexpr FactContract kContract = {
@@ -428,8 +357,20 @@ struct AddOptimizer : mlir::st::impl::AddOptimizerBase<AddOptimizer> {
     if (failed(checkFacts(getOperation(), getArgument(), kContract)))
       return signalPassFailure();
     ModuleOp module = getOperation();
-    AddOptimizerOptions options{kind, beta1, beta2, epsilon, weightDecay, momentum, clipNorm};
-    if (failed(checkOptions(module, options)))
+    AddOptimizerOptions options;
+    options.kind = kind;
+    options.beta1 = beta1;
+    options.beta2 = beta2;
+    options.epsilon = epsilon;
+    options.weightDecay = weightDecay;
+    options.momentum = momentum;
+    options.clipNorm = clipNorm;
+    options.decayRate = decayRate;
+    options.clippingThreshold = clippingThreshold;
+    options.minFactoredSize = minFactoredSize;
+    options.stateBits = stateBits;
+    options.min8BitSize = min8BitSize;
+    if (failed(checkOptimizer(module, options)))
       return signalPassFailure();
     auto function = module.lookupSymbol<func::FuncOp>("main");
     if (!function || function.isExternal()) {
@@ -445,7 +386,7 @@ struct AddOptimizer : mlir::st::impl::AddOptimizerBase<AddOptimizer> {
     step.finish();
     updatedParameters += step.count();
     Builder builder(module.getContext());
-    module->setAttr("st.optimizer", describe(builder, options));
+    module->setAttr("st.optimizer", describeOptimizer(builder, options));
   }
 };
 } // namespace

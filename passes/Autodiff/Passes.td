@@ -67,17 +67,25 @@ def AddOptimizer : Pass<"add-optimizer", "::mlir::ModuleOp"> {
   let description = [{
     Needs what `differentiate` leaves. Replaces the results of role "gradient" by
     updated parameters and optimizer state, which come in as donated arguments
-    (`tf.aliasing_output`), in the semantics of the optimizers of PyTorch:
+    (`tf.aliasing_output`), in the semantics of the optimizers of PyTorch and optax:
 
     - `adamw`: decoupled weight decay, p -= lr * decay * p;
     - `adam`: weight decay as an L2 term of the gradient;
-    - `sgd`: momentum, and weight decay as an L2 term.
+    - `sgd`: momentum, and weight decay as an L2 term;
+    - `lamb`: optax.lamb;
+    - `adafactor`: optax.adafactor without momentum; weight decay as of `adamw`.
 
     State is `<parameter>.exp_avg` and `<parameter>.exp_avg_sq`, or
     `<parameter>.momentum` where there is momentum, with `st.of` naming the
-    parameter and zeros to start with. Parameters marked `st.no_decay` do not
-    decay. New scalar arguments: `learning_rate` (the host computes warm-up and
-    decay) and for Adam `step`, counted from 1.
+    parameter and zeros to start with. Adafactor keeps `<parameter>.exp_avg_sq_row` and
+    `.exp_avg_sq_col`, the means over the largest and the second largest dimension, where the latter
+    is `min-factored-size` at least. Parameters marked `st.no_decay` do not decay, and
+    `st.weight_decay` (f64) is a parameter's own decay. New scalar arguments: `learning_rate` (the
+    host computes warm-up and decay) and but for SGD `step`, counted from 1.
+
+    With `state-bits=8` a moment of a parameter of `min-8bit-size` elements or more is `ui8` codes of
+    the dynamic map and a second state, `.absmax`, the largest magnitude of each block of 256
+    elements of a row (Dettmers et al., arXiv 2110.02861).
 
     With `clip-norm` the gradients are scaled to a global norm of at most that;
     the norm before is one more result, `grad_norm` of role "metric". Results
@@ -89,13 +97,25 @@ def AddOptimizer : Pass<"add-optimizer", "::mlir::ModuleOp"> {
            "The optimizer", [{::llvm::cl::values(
              clEnumValN(::mlir::st::OptimizerKind::AdamW, "adamw", "Adam with decoupled weight decay"),
              clEnumValN(::mlir::st::OptimizerKind::Adam, "adam", "Adam"),
-             clEnumValN(::mlir::st::OptimizerKind::Sgd, "sgd", "Gradient descent with momentum"))}]>,
-    Option<"beta1", "beta1", "double", "0.9", "Adam: decay of the first moment, in [0, 1)">,
-    Option<"beta2", "beta2", "double", "0.999", "Adam: decay of the second moment, in [0, 1)">,
-    Option<"epsilon", "epsilon", "double", "1e-8", "Adam: added to the root of the second moment">,
+             clEnumValN(::mlir::st::OptimizerKind::Sgd, "sgd", "Gradient descent with momentum"),
+             clEnumValN(::mlir::st::OptimizerKind::Lamb, "lamb", "Adam, each parameter's step as long as the parameter"),
+             clEnumValN(::mlir::st::OptimizerKind::Adafactor, "adafactor", "Second moments of rows and columns"))}]>,
+    Option<"beta1", "beta1", "double", "0.9", "Adam, LAMB: decay of the first moment, in [0, 1)">,
+    Option<"beta2", "beta2", "double", "0.999", "Adam, LAMB: decay of the second moment, in [0, 1)">,
+    Option<"epsilon", "epsilon", "double", "1e-8",
+           "Adam, LAMB: added to the root of the second moment; Adafactor: to squares of gradients">,
     Option<"weightDecay", "weight-decay", "double", "0.01", "Weight decay, at least 0">,
     Option<"momentum", "momentum", "double", "0.9", "SGD: momentum, in [0, 1)">,
-    Option<"clipNorm", "clip-norm", "double", "0.0", "Largest global norm of the gradients; 0 is none">
+    Option<"clipNorm", "clip-norm", "double", "0.0", "Largest global norm of the gradients; 0 is none">,
+    Option<"decayRate", "decay-rate", "double", "0.8",
+           "Adafactor: the second moment of step t decays by 1 - t^-rate">,
+    Option<"clippingThreshold", "clipping-threshold", "double", "1.0",
+           "Adafactor: largest root mean square of an update; 0 is none">,
+    Option<"minFactoredSize", "min-factored-size", "int64_t", "128",
+           "Adafactor: least size of the second largest dimension of a parameter that is factored">,
+    Option<"stateBits", "state-bits", "int64_t", "32", "Bits of an element of a moment, 32 or 8">,
+    Option<"min8BitSize", "min-8bit-size", "int64_t", "4096",
+           "Parameters of fewer elements keep moments of 32 bits">
   ];
   let statistics = [
     Statistic<"updatedParameters", "updated-parameters", "Parameters that are updated">

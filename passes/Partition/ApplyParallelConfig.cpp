@@ -82,6 +82,7 @@ private:
   bool isAnnotated;
   /// The seed of each parameter by name, for its optimizer state.
   DenseMap<StringAttr, ShardingAttr> parameterSeeds;
+  DenseMap<StringAttr, RankedTensorType> parameterTypes;
   SmallVector<StringRef> wholeParameters;
 };
 } // namespace
@@ -328,7 +329,8 @@ void ConfigApplication::seedParameters(const ParameterSeeds &given, const MeshAx
       noteWhole(parameter);
   }
   for (BlockArgument argument : function.getArguments()) {
-    if (roleOf(argument) != "parameter" || !isa<RankedTensorType>(argument.getType()))
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (roleOf(argument) != "parameter" || !type)
       continue;
     ShardingAttr seed;
     if (auto it = given.find(argument); it != given.end())
@@ -341,7 +343,7 @@ void ConfigApplication::seedParameters(const ParameterSeeds &given, const MeshAx
       seed = spreadOverReplicas(argument, seed, axes);
     setSeed(argument, seed);
     if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr))
-      parameterSeeds[name] = seed;
+      parameterSeeds[name] = seed, parameterTypes[name] = type;
   }
 }
 
@@ -364,19 +366,7 @@ ShardingAttr ConfigApplication::spreadOverReplicas(BlockArgument argument, Shard
                  [&](Axis axis) { return sharding.isSplitOver(axis) || axes.size(axis) == 1; });
   if (free.empty())
     return seed;
-  for (auto [dim, size] : llvm::enumerate(type.getShape())) {
-    int64_t outer = 1; // behind all parts, unsplit ones among them
-    for (const Split &split : sharding.dims[dim])
-      outer *= split.size;
-    if (size == 0 || size % (outer * axes.size(free)) != 0)
-      continue;
-    for (Axis axis : free) {
-      sharding.dims[dim] = *unite(sharding.dims[dim], splitAt(axis, axes.size(axis), outer));
-      outer *= axes.size(axis);
-    }
-    return axes.write(sharding);
-  }
-  return seed;
+  return splitFurther(sharding, type.getShape(), free, axes) ? axes.write(sharding) : seed;
 }
 
 void ConfigApplication::reportWhole() {
@@ -403,7 +393,7 @@ void ConfigApplication::seedAnnotated(const ParameterSeeds &rules, const MeshAxe
       given = splitOn(argument, std::nullopt, {});
     if (roleOf(argument) == "parameter")
       if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr)) {
-        parameterSeeds[name] = given;
+        parameterSeeds[name] = given, parameterTypes[name] = type;
         if (rules.contains(argument))
           ruled.insert(name);
       }
@@ -422,7 +412,7 @@ void ConfigApplication::seedAnnotated(const ParameterSeeds &rules, const MeshAxe
     ShardingAttr own = seedOf(argument), seed = of ? parameterSeeds.lookup(of) : nullptr;
     if (roleOf(argument) == "optimizer_state" && own &&
         (own.isReplicated() || ruled.contains(of)) && seed && seed.getRank() == own.getRank())
-      setSeed(argument, seed);
+      setSeed(argument, fitSeed(argument, seed, parameterTypes.lookup(of), axes));
     if (auto result = function.getArgAttrOfType<IntegerAttr>(i, "tf.aliasing_output"))
       signature.setResultAttr(result.getInt(), kShardingAttr, nullptr);
   }
@@ -453,9 +443,11 @@ void ConfigApplication::seedByRole(const ParameterSeeds &given, const MeshAxes &
     auto of = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kOfAttr);
     if (roleOf(argument) != "optimizer_state" || !of)
       continue;
-    if (ShardingAttr seed = parameterSeeds.lookup(of);
-        seed && seed.getRank() == seedOf(argument).getRank())
-      setSeed(argument, config.zero > 0 ? spreadOverReplicas(argument, seed, axes) : seed);
+    ShardingAttr seed = parameterSeeds.lookup(of);
+    if (!seed || seed.getRank() != seedOf(argument).getRank())
+      continue;
+    seed = fitSeed(argument, seed, parameterTypes.lookup(of), axes);
+    setSeed(argument, config.zero > 0 ? spreadOverReplicas(argument, seed, axes) : seed);
   }
   reportWhole();
 }
@@ -526,10 +518,7 @@ void ConfigApplication::constrainReplicas(const ParameterSeeds &given, const Mes
   });
   if (config.zero < 2)
     return;
-  DenseMap<StringAttr, BlockArgument> optimizerStates;
-  for (BlockArgument argument : function.getArguments())
-    if (auto of = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kOfAttr))
-      optimizerStates.try_emplace(of, argument);
+  DenseMap<StringAttr, BlockArgument> optimizerStates = findStatesInShape(function, parameterTypes);
   scatterGradients(function, updates, axes, replicas, [&](BlockArgument state) {
     auto name = function.getArgAttrOfType<StringAttr>(state.getArgNumber(), kNameAttr);
     BlockArgument kept = name ? optimizerStates.lookup(name) : nullptr;

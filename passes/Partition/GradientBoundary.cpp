@@ -2,6 +2,7 @@
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/Sharding/OpSharding.h"
 #include "dialects/StableHLO/StableHLOOps.h"
+#include "mlir/Transforms/RegionUtils.h"
 
 using namespace mlir;
 using namespace mlir::st;
@@ -50,8 +51,15 @@ static Value beforeMoves(Value value) {
   return value;
 }
 
-Updates mlir::st::findUpdates(func::FuncOp function) {
-  DenseSet<Value> stateful = findStateful(function);
+static bool isSameShape(Value a, Value b) {
+  auto ranked = dyn_cast<RankedTensorType>(a.getType());
+  auto other = dyn_cast<RankedTensorType>(b.getType());
+  return ranked && other && ranked.getShape() == other.getShape();
+}
+
+/// Back from updated states through elementwise ops in their shape, to gradients and to whatever
+/// else the update has in that shape.
+static Updates findElementwise(func::FuncOp function, const DenseSet<Value> &stateful) {
   SmallVector<std::pair<Value, BlockArgument>> worklist;
   Operation *terminator = function.front().getTerminator();
   for (BlockArgument argument : function.getArguments()) {
@@ -78,9 +86,59 @@ Updates mlir::st::findUpdates(func::FuncOp function) {
     }
     updates.ops.insert(op);
     for (Value operand : op->getOperands())
-      if (operand.getType() == value.getType())
+      if (isSameShape(operand, value))
         worklist.emplace_back(operand, state);
   }
+  return updates;
+}
+
+/// Values that depend on the data of the step otherwise than through a gradient.
+static DenseSet<Value> findBeforeGradients(func::FuncOp function, const Updates &updates) {
+  DenseSet<Value> before;
+  for (BlockArgument argument : function.getArguments()) {
+    auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
+    if (role && (role == "batch" || role == "key"))
+      before.insert(argument);
+  }
+  for (Operation &op : function.front().without_terminator()) {
+    SetVector<Value> captured;
+    getUsedValuesDefinedAbove(op.getRegions(), captured);
+    auto isBefore = [&](Value value) {
+      return before.contains(value) && !updates.gradients.contains(value);
+    };
+    if (llvm::any_of(op.getOperands(), isBefore) || llvm::any_of(captured, isBefore))
+      before.insert(op.result_begin(), op.result_end());
+  }
+  return before;
+}
+
+/// The other ops that updates are made of: sums over a parameter or a gradient, and what follows.
+static void addReductions(func::FuncOp function, const DenseSet<Value> &before, Updates &updates) {
+  SmallVector<Operation *> worklist(updates.ops.begin(), updates.ops.end());
+  while (!worklist.empty())
+    for (Value operand : worklist.pop_back_val()->getOperands()) {
+      Operation *op = operand.getDefiningOp();
+      if (op && !before.contains(operand) && !updates.gradients.contains(operand) &&
+          !updates.ops.contains(op) && op->getNumOperands() > 0 &&
+          updates.reductions.insert(op).second)
+        worklist.push_back(op);
+    }
+}
+
+Updates mlir::st::findUpdates(func::FuncOp function) {
+  Updates updates = findElementwise(function, findStateful(function));
+  // A number for all elements that the update itself computes, of states and gradients, is none of
+  // the gradients.
+  const DenseSet<Value> before = findBeforeGradients(function, updates);
+  llvm::MapVector<Value, BlockArgument> gradients;
+  for (auto [value, state] : updates.gradients)
+    if (before.contains(value))
+      gradients.insert({value, state});
+  // Without data there is nothing to tell them by.
+  if (gradients.empty())
+    return updates;
+  updates.gradients = std::move(gradients);
+  addReductions(function, before, updates);
   return updates;
 }
 

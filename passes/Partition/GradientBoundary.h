@@ -10,15 +10,17 @@ namespace mlir::st {
 struct Updates {
   /// What the updates read that they do not compute, and a state whose update reads it.
   llvm::MapVector<Value, BlockArgument> gradients;
-  /// The ops of the updates.
+  /// The ops of the updates that are elementwise in the shape of a state.
   DenseSet<Operation *> ops;
+  /// The others: norms of a gradient or a parameter, means of rows, and what follows from them.
+  DenseSet<Operation *> reductions;
 };
 
 /// Whether an op rounds what it takes to fewer bits.
 bool isNarrowing(Operation *op);
 
 /// Goes from donated results back through elementwise ops in the shape of the state to the first
-/// other op, and from there through collectives and transfers.
+/// other op that depends on the step's data, and from there through collectives and transfers.
 Updates findUpdates(func::FuncOp function);
 
 /// Puts an `st.accumulate` on every gradient of a per-device function with a single

@@ -77,7 +77,8 @@ void mlir::st::gatherParameters(func::FuncOp function, const Updates &updates, c
       SmallVector<OpOperand *> uses[2]; // of the forward pass, and of the backward pass
       for (OpOperand &use : value.getUses()) {
         Operation *user = use.getOwner();
-        if (updates.ops.contains(user) || user->hasTrait<OpTrait::IsTerminator>())
+        if (updates.ops.contains(user) || updates.reductions.contains(user) ||
+            user->hasTrait<OpTrait::IsTerminator>())
           continue;
         if (isNarrowing(user))
           values.push_back(user->getResult(0));
@@ -124,7 +125,9 @@ void mlir::st::scatterGradients(func::FuncOp function, const Updates &updates, c
     TensorSharding sharding = updateOf(state);
     Operation *op = gradient.getDefiningOp();
     bool isSplit = llvm::any_of(replicas, [&](Axis axis) { return sharding.isSplitOver(axis); });
-    if (!op || !isSplit || gradient.getType() != state.getType())
+    if (!op || !isSplit ||
+        cast<RankedTensorType>(gradient.getType()).getShape() !=
+            cast<RankedTensorType>(state.getType()).getShape())
       continue;
     if (axes.size(kMicroAxis) > 1)
       sharding.addUnreduced(kMicroAxis);
@@ -132,4 +135,59 @@ void mlir::st::scatterGradients(func::FuncOp function, const Updates &updates, c
     Value scattered = constrain(builder, gradient, sharding, axes, op);
     gradient.replaceAllUsesExcept(scattered, scattered.getDefiningOp());
   }
+}
+
+//===----------------------------------------------------------------------===//
+// State
+//===----------------------------------------------------------------------===//
+
+DenseMap<StringAttr, BlockArgument>
+mlir::st::findStatesInShape(func::FuncOp function,
+                            const DenseMap<StringAttr, RankedTensorType> &parameters) {
+  DenseMap<StringAttr, BlockArgument> states;
+  for (BlockArgument argument : function.getArguments()) {
+    auto of = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kOfAttr);
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    RankedTensorType parameter = of ? parameters.lookup(of) : RankedTensorType();
+    if (parameter && type && parameter.getShape() == type.getShape())
+      states.try_emplace(of, argument);
+  }
+  return states;
+}
+
+bool mlir::st::splitFurther(TensorSharding &sharding, ArrayRef<int64_t> shape, ArrayRef<Axis> free,
+                            const MeshAxes &axes) {
+  for (auto [dim, size] : llvm::enumerate(shape)) {
+    int64_t outer = 1; // behind all parts, unsplit ones among them
+    for (const Split &split : sharding.dims[dim])
+      outer *= split.size;
+    if (size == 0 || size % (outer * axes.size(free)) != 0)
+      continue;
+    for (Axis axis : free) {
+      sharding.dims[dim] = *unite(sharding.dims[dim], splitAt(axis, axes.size(axis), outer));
+      outer *= axes.size(axis);
+    }
+    return true;
+  }
+  return false;
+}
+
+ShardingAttr mlir::st::fitSeed(BlockArgument state, ShardingAttr seed, RankedTensorType parameter,
+                               const MeshAxes &axes) {
+  ArrayRef<int64_t> shape = cast<RankedTensorType>(state.getType()).getShape();
+  if (parameter.getShape() == shape)
+    return seed;
+  TensorSharding sharding = axes.read(seed);
+  SmallVector<Axis> displaced;
+  for (auto [splits, size] : llvm::zip_equal(sharding.dims, shape)) {
+    if (size % shardCount(splits) == 0)
+      continue;
+    for (const Split &split : splits)
+      if (split.axis != kUnsplit)
+        displaced.push_back(split.axis);
+    splits.clear();
+  }
+  if (!displaced.empty())
+    splitFurther(sharding, shape, displaced, axes);
+  return axes.write(sharding);
 }

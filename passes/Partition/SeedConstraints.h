@@ -23,4 +23,18 @@ void scatterGradients(func::FuncOp function, const Updates &updates, const MeshA
                       ArrayRef<Axis> replicas,
                       function_ref<TensorSharding(BlockArgument)> updateOf);
 
+/// The first optimizer state of each parameter that has the parameter's shape.
+DenseMap<StringAttr, BlockArgument>
+findStatesInShape(func::FuncOp function, const DenseMap<StringAttr, RankedTensorType> &parameters);
+
+/// Splits the first dimension that the axes `free` together divide by them; false where none is.
+bool splitFurther(TensorSharding &sharding, ArrayRef<int64_t> shape, ArrayRef<Axis> free,
+                  const MeshAxes &axes);
+
+/// The seed of a parameter of type `parameter`, for state of it that may have other sizes, such as
+/// a number for each block of a row: axes that do not divide these split another dimension, if one
+/// divides.
+ShardingAttr fitSeed(BlockArgument state, ShardingAttr seed, RankedTensorType parameter,
+                     const MeshAxes &axes);
+
 } // namespace mlir::st

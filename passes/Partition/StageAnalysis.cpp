@@ -11,6 +11,10 @@ using namespace mlir::st;
 
 static constexpr int64_t kNever = int64_t(1) << 48;
 
+static ArrayRef<int64_t> shapeOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+
 static int64_t rankOf(Value value) {
   auto type = dyn_cast<RankedTensorType>(value.getType());
   return type ? type.getRank() : 0;
@@ -220,7 +224,7 @@ void StageAnalysis::placeUpdates() {
       Value value = worklist.pop_back_val();
       Operation *op = value.getDefiningOp();
       if (!op || forward.contains(op) || !isStateful(value) ||
-          value.getType() != argument.getType() || isa<ConstrainOp>(op) ||
+          shapeOf(value) != shapeOf(argument) || isa<ConstrainOp>(op) ||
           !isPointwise(getShardingRule(op)) || !seen.insert(op).second)
         continue;
       auto [it, isNew] = opStages.try_emplace(op, where);

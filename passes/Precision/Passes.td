@@ -53,9 +53,9 @@ def ScaleLoss : Pass<"scale-loss", "::mlir::ModuleOp"> {
     `differentiate`. The loss itself stays as it is: an `st.custom_gradient` around it multiplies its cotangent.
     `add-optimizer` divides the gradients by the scale again, and leaves out a step whose gradients are not all finite.
 
-    With `scale` 0 the scale is dynamic: a new argument `loss_scale.scale` of role "optimizer_state", 2^16 at first,
-    which `add-optimizer` halves after a step that was left out and doubles after `growth-interval` others in a row.
-    The module's `st.loss_scale` says what was chosen.
+    With `scale` 0 the scale is dynamic, as Megatron-LM's: a new argument `loss_scale.scale` of role "optimizer_state",
+    `initial-scale` at first. `add-optimizer` halves it from the `hysteresis`-th step on that was left out since it last
+    grew, down to `min-scale`, and doubles it after `growth-interval` other steps in a row. The module's `st.loss_scale` says what was chosen.
 
     ```mlir
     return %loss : tensor<f32>
@@ -74,9 +74,12 @@ def ScaleLoss : Pass<"scale-loss", "::mlir::ModuleOp"> {
   }];
   let options = [
     Option<"scale", "scale", "double", "0.0", "A fixed scale; 0 is a dynamic one">,
-    Option<"initialScale", "initial-scale", "double", "65536.0", "What a dynamic scale starts from">,
-    Option<"growthInterval", "growth-interval", "int64_t", "2000",
-           "Good steps in a row after which a dynamic scale is doubled">
+    Option<"initialScale", "initial-scale", "double", "4294967296.0", "What a dynamic scale starts from">,
+    Option<"growthInterval", "growth-interval", "int64_t", "1000",
+           "Good steps in a row after which a dynamic scale is doubled">,
+    Option<"hysteresis", "hysteresis", "int64_t", "2",
+           "Steps left out since a dynamic scale last grew, from which on each halves it">,
+    Option<"minScale", "min-scale", "double", "1.0", "What a dynamic scale does not fall below">
   ];
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }

@@ -80,10 +80,13 @@ struct ScaleLoss : mlir::st::impl::ScaleLossBase<ScaleLoss> {
         scaled.getDefiningOp()->setDiscardableAttr(kBlockAttr, attr);
     end->replaceUsesOfWith(loss, scaled);
     NamedAttrList fields;
-    if (isDynamic)
+    if (isDynamic) {
       fields.set("growth_interval", builder.getI64IntegerAttr(growthInterval));
-    else
+      fields.set("hysteresis", builder.getI64IntegerAttr(hysteresis));
+      fields.set("min_scale", builder.getF64FloatAttr(minScale));
+    } else {
       fields.set("scale", builder.getF64FloatAttr(scale));
+    }
     module->setAttr(kLossScaleAttr, fields.getDictionary(&getContext()));
     if (auto precision = module->getAttrOfType<DictionaryAttr>(kPrecisionAttr)) {
       SmallString<32> text("dynamic");
@@ -111,8 +114,12 @@ LogicalResult ScaleLoss::checkOptions() {
     return getOperation().emitError(
                "initial-scale: expected a positive number that f32 holds, found ")
            << initialScale.getValue();
-  if (growthInterval < 1)
-    return getOperation().emitError("growth-interval: expected at least 1, found ")
-           << growthInterval.getValue();
+  if (!isScale(minScale) || minScale > initialScale)
+    return getOperation().emitError("min-scale: expected a positive number of at most ")
+           << initialScale.getValue() << ", found " << minScale.getValue();
+  for (auto &[name, count] : {std::pair("growth-interval", growthInterval.getValue()),
+                              std::pair("hysteresis", hysteresis.getValue())})
+    if (count < 1)
+      return getOperation().emitError(name) << ": expected at least 1, found " << count;
   return success();
 }

@@ -92,6 +92,12 @@ void StepGraph::addNode(Operation &op) {
 // Pins
 //===----------------------------------------------------------------------===//
 
+/// An update in 8 bits has values of other types in the state's shape.
+static bool isSameShape(Value a, Value b) {
+  return cast<RankedTensorType>(a.getType()).getShape() ==
+         cast<RankedTensorType>(b.getType()).getShape();
+}
+
 /// Pins the value and, through ops elementwise in its shape, what it is made from. A constraint
 /// says itself how its value is split, and what it is made from need not be.
 void StepGraph::pin(Value value, const TensorSharding &sharding) {
@@ -105,7 +111,7 @@ void StepGraph::pin(Value value, const TensorSharding &sharding) {
       continue;
     node.isPinned = true;
     for (Value operand : node.op->getOperands())
-      if (operand.getType() == next.getType())
+      if (isSameShape(operand, next))
         worklist.push_back(operand);
   }
 }
@@ -138,7 +144,7 @@ static int64_t countParts(const TensorSharding &sharding) {
 TensorSharding StepGraph::updateSharding(BlockArgument state) const {
   TensorSharding finest = axes.read(Value(state));
   for (BlockArgument other : relatives.lookup(parameterOf(state))) {
-    if (other.getType() != state.getType())
+    if (!isSameShape(other, state))
       continue;
     TensorSharding sharding = axes.read(Value(other));
     if (countParts(sharding) > countParts(finest))

@@ -2,7 +2,7 @@
 // RUN: st-opt --split-reductions %s | FileCheck %s --check-prefix=NONE
 
 // Without a number of multiprocessors nothing is split.
-// NONE-COUNT-10: st.kernel
+// NONE-COUNT-11: st.kernel
 // NONE-NOT: st.kernel
 
 // 16 blocks make 1024 sums, by 512 steps of each thread: 64 parts leave 8 steps. Two of
@@ -151,4 +151,22 @@ func.func @stay(%0: tensor<4096x1024xf32>, %1: tensor<3x1024xf32>, %2: tensor<10
     st.yield %r : tensor<f32>
   }
   return %k, %l, %m, %n : tensor<4096xf32>, tensor<3xf32>, tensor<f32>, tensor<f32>
+}
+
+// An argument of which a part alone is read has no loops of its own.
+// CHECK-LABEL: func.func @slice
+// CHECK: %[[P:.*]] = st.kernel "reduce" (%{{.*}} = %{{.*}} : tensor<{{.*}}x{{.*}}xf32>, %[[B:.*]] = %arg1 : tensor<2xf32>) -> tensor<{{[0-9]+}}xf32>
+// CHECK: stablehlo.slice %[[B]] [0:1]
+// CHECK: st.kernel "reduce" (%{{.*}} = %[[P]] : tensor<{{.*}}xf32>) -> tensor<f32>
+func.func @slice(%0: tensor<1048576xf32>, %1: tensor<2xf32>) -> tensor<f32> {
+  %k = st.kernel "reduce" (%a = %0 : tensor<1048576xf32>, %b = %1 : tensor<2xf32>) -> tensor<f32> {
+    %zero = stablehlo.constant dense<0.0> : tensor<f32>
+    %s = stablehlo.slice %b [0:1] : (tensor<2xf32>) -> tensor<1xf32>
+    %n = stablehlo.reshape %s : (tensor<1xf32>) -> tensor<f32>
+    %w = stablehlo.broadcast_in_dim %n, dims = [] : (tensor<f32>) -> tensor<1048576xf32>
+    %p = stablehlo.multiply %a, %w : tensor<1048576xf32>
+    %r = stablehlo.reduce(%p init: %zero) applies stablehlo.add across dimensions = [0] : (tensor<1048576xf32>, tensor<f32>) -> tensor<f32>
+    st.yield %r : tensor<f32>
+  }
+  return %k : tensor<f32>
 }

@@ -45,3 +45,13 @@ def clip(options, gradients):
 
 
 OPTIMIZERS = {"adamw": adamw, "adam": adam, "sgd": sgd}
+
+
+def dynamic_map(is_signed):
+    """The 256 values of 8 bits that bitsandbytes.functional.create_dynamic_map builds, ascending, in float64."""
+    values = [0.0, 1.0]
+    for decade in range(7):
+        bounds = np.linspace(0.1, 1, 2 ** (decade if is_signed else decade + 1) + 1)
+        centres = (bounds[1:] + bounds[:-1]) / 2 * 10.0 ** (decade - 6)
+        values += [*centres, *(-centres if is_signed else [])]
+    return np.sort(values)

@@ -9,7 +9,7 @@ from safetensors.numpy import load_file, save_file
 
 from st_testing import BIN, check_run, write_json
 
-DTYPES = {"f32": np.float32, "i32": np.int32, "ui32": np.uint32, "i1": np.bool_}
+DTYPES = {"f32": np.float32, "i32": np.int32, "ui32": np.uint32, "ui8": np.uint8, "i1": np.bool_}
 
 
 @dataclasses.dataclass

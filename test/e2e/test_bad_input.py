@@ -107,6 +107,14 @@ def config_cases():
         yield config_case(f"{number}, which f32 loses", TINY_BERT, f"--{number}: expected .* that 32 bits hold",
                           extra=[f"--{number}"])
     yield config_case("optimizer without number", TINY_BERT, r"--beta2=: expected a value", extra=["--beta2="])
+    yield config_case("8 bits of adafactor", TINY_BERT, "--optimizer=adafactor-8bit: expected adamw, adam, sgd, lamb, adafactor, ",
+                      extra=["--optimizer=adafactor-8bit"])
+    yield config_case("size of 32 bits", TINY_BERT, "--min-8bit-size has no effect with --optimizer=lamb",
+                      extra=["--optimizer=lamb", "--min-8bit-size=2"])
+    yield config_case("decay without number", TINY_BERT, r"--weight-decay-groups: expected PATTERN=DECAY with a number .*, found vectors",
+                      extra=["--weight-decay-groups=vectors"])
+    yield config_case("decay of nothing", TINY_BERT, r"--weight-decay-groups: no parameter is of the group \*\.weigth",
+                      extra=["--weight-decay-groups=vectors=0,*.weigth=0.1"])
     yield config_case("momentum of adamw", TINY_BERT, "--momentum has no effect with --optimizer=adamw",
                       extra=["--momentum=0.5"])
     for name in ("beta1", "beta2", "epsilon"):

@@ -34,7 +34,10 @@ def optimizer_flags(text):
     options = re.search(r"add-optimizer\{(.*?)\}", text)
     if not options:
         return []
-    return [f"--{option.replace('kind', 'optimizer')}" for option in options.group(1).split()]
+    flags = options.group(1).replace("kind=", "optimizer=")
+    if "state-bits=8" in flags:
+        flags = re.sub(r"optimizer=(\w+) state-bits=8", r"optimizer=\1-8bit", flags)
+    return [f"--{option}" for option in flags.split()]
 
 
 def describe_difference(given, expected, actual):

@@ -21,7 +21,10 @@ ROADS = (LOCAL, TASKS, TASKS + ",schedule-pipeline",
          ",schedule-pipeline,form-loops,lower-loops,lower-tensor-ops,form-kernels{chains=streamed},overlap-products{always},"
          "split-products,fuse-epilogues,split-chains,derive-row-sums,hoist-row-values,fuse-transposes,sink-conversions,split-reductions{always},invert-divisors,separate-maxima,lift-constants,group-kernels,"
          "overlap-collectives{assume-speed},offload-stash,plan-memory,verify-memory-plan")
-OPTIMIZERS = ("kind=sgd", "kind=sgd momentum=0", "kind=adamw", "kind=adam", "kind=sgd clip-norm=0.5")
+# Numbers whose default is the optimizer's in st-compile are said, as they are in the pass.
+OPTIMIZERS = ("kind=sgd", "kind=sgd momentum=0", "kind=adamw", "kind=adam", "kind=sgd clip-norm=0.5",
+              "kind=lamb epsilon=1e-6 clip-norm=0.5", "kind=adafactor epsilon=1e-30 weight-decay=0.01 min-factored-size=2",
+              "kind=adamw state-bits=8 min-8bit-size=2", "kind=sgd state-bits=8 min-8bit-size=8 clip-norm=0.5")
 
 
 def quoted(text):

@@ -31,7 +31,7 @@ struct PlanFlags {
   cl::opt<Range> batch{"batch", cl::value_desc("n|lo:hi"), cl::desc("sequences in a step, or a range of it")};
   cl::opt<std::string> precision{"precision", cl::init("bf16"), cl::value_desc("f32|f16|bf16"),
                                  cl::desc("compute type of a model folder (default: bf16)")};
-  cl::opt<std::string> optimizer{"optimizer", cl::value_desc("adam|adam-8bit|adafactor|sgd"),
+  cl::opt<std::string> optimizer{"optimizer", cl::value_desc("adam|lamb|sgd|adam-8bit|lamb-8bit|sgd-8bit|adafactor"),
                                  cl::desc("optimizer (default: adam, or what the configuration says)")};
 
   cl::opt<Range> devices{"devices", cl::value_desc("n|lo:hi"),

@@ -190,7 +190,7 @@ absl::Status PlanTool::checkFlags() const {
   if (flags.precision != "f32" && flags.precision != "f16" && flags.precision != "bf16")
     return invalid("--precision=", flags.precision.getValue(), ": expected f32, f16 or bf16");
   if (!flags.optimizer.empty() && !::st::optimizerBytes(flags.optimizer))
-    return invalid("--optimizer=", flags.optimizer.getValue(), ": expected adam, adam-8bit, adafactor or sgd");
+    return invalid("--optimizer=", flags.optimizer.getValue(), ": expected adam, lamb, sgd, the same with -8bit, or adafactor");
   if (flags.nodes.getNumOccurrences() > 0 && flags.nodes == 0)
     return invalid("--nodes=0: expected at least 1");
   if (flags.devices > 0 && flags.nodes > 0)

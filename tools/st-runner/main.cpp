@@ -49,7 +49,7 @@ absl::Status runWith(Communicator &communicator, const proto::Executable &progra
                      const RunRequest &request) {
   std::unique_ptr<Client> client = program.target() == "cuda"
                                        ? createCudaClient(request.client, communicator)
-                                       : createDtuClient(request.client, communicator);
+                                       : createSharedDtuClient(request.client, communicator);
   if (program.target() != client->target())
     return absl::UnimplementedError(
         absl::StrCat("this runner has no target \"", program.target(), "\""));

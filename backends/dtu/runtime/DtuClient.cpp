@@ -461,7 +461,8 @@ std::unique_ptr<Client> createDtuClient(const ClientOptions &options) {
   return std::make_unique<DtuClient>(options, nullptr);
 }
 
-std::unique_ptr<Client> createDtuClient(const ClientOptions &options, Communicator &communicator) {
+std::unique_ptr<Client> createSharedDtuClient(const ClientOptions &options,
+                                              Communicator &communicator) {
   return std::make_unique<DtuClient>(options,
                                      communicator.numProcesses() > 1 ? &communicator : nullptr);
 }

@@ -256,7 +256,8 @@ bool IterationSpace::isSpanned() const {
 }
 
 std::optional<unsigned> IterationSpace::getAxis(Value value, int64_t dim) const {
-  int axis = axesOf.lookup(value)[dim];
+  auto axes = axesOf.find(value);
+  const int axis = axes == axesOf.end() ? -1 : axes->second[dim];
   return axis < 0 ? std::nullopt : std::optional<unsigned>(axis);
 }
 

@@ -33,7 +33,8 @@ public:
   static FailureOr<IterationSpace> analyze(Block &body, const DenseSet<Value> &ignored = {});
 
   size_t getNumAxes() const { return axisSizes.size(); }
-  /// Axis of a dimension of a value, or nothing for a dimension of size 1.
+  /// Axis of a dimension of a value; nothing for a dimension of size 1, and for an argument of
+  /// which only slices are read.
   std::optional<unsigned> getAxis(Value value, int64_t dim) const;
   int64_t getAxisSize(unsigned axis) const { return axisSizes[axis]; }
 

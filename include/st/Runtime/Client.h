@@ -73,7 +73,8 @@ std::unique_ptr<Client> createDtuClient(const ClientOptions &options);
 
 /// The same for several processes that simulate a program together: each holds the ranks that the
 /// communicator gives it, and each simulates the time of all.
-std::unique_ptr<Client> createDtuClient(const ClientOptions &options, Communicator &communicator);
+std::unique_ptr<Client> createSharedDtuClient(const ClientOptions &options,
+                                              Communicator &communicator);
 
 /// A client for GPUs and for the host in their place. CUDA is looked for when a program is loaded.
 /// Of a program that several processes run together, each holds the ranks that the communicator

@@ -10,6 +10,9 @@
 namespace st {
 namespace {
 
+/// The state that counts steps that were left out, as the compiler names it.
+constexpr absl::string_view kSkippedSteps = "loss_scale.skipped_steps";
+
 template <typename T> absl::Span<const uint8_t> bytesOf(const T &value) {
   return {reinterpret_cast<const uint8_t *>(&value), sizeof(value)};
 }
@@ -32,12 +35,18 @@ absl::StatusOr<const HostTensor *> findTensor(const Batch &batch, const proto::I
 
 Feeder::Feeder(const proto::Executable &program, Executable &executable)
     : program(program), executable(executable) {
-  for (const proto::Group &group : program.groups())
+  for (const proto::Group &group : program.groups()) {
     for (const proto::Output &output : group.outputs())
       if (output.role() == "loss" && !loss) {
         lossGroup = &group;
         loss = &output;
       }
+    for (const proto::State &state : group.states())
+      if (state.name() == kSkippedSteps && state.role() == "optimizer_state" && !skipped) {
+        skippedGroup = &group;
+        skipped = &state;
+      }
+  }
 }
 
 absl::Status Feeder::feed(const Batch &batch, const StepScalars &scalars) {
@@ -78,15 +87,15 @@ absl::Status Feeder::write(const proto::Group &group, const proto::Input &input,
   return absl::OkStatus();
 }
 
-absl::StatusOr<float> Feeder::readScalar(int64_t rank, const proto::Output &output) const {
+absl::StatusOr<float> Feeder::readScalar(int64_t rank, int64_t offset) const {
   float value = 0;
   absl::Span<uint8_t> bytes(reinterpret_cast<uint8_t *>(&value), sizeof(value));
-  ST_RETURN_IF_ERROR(executable.arena(rank)->read(output.offset(), bytes));
+  ST_RETURN_IF_ERROR(executable.arena(rank)->read(offset, bytes));
   return value;
 }
 
 absl::StatusOr<float> Feeder::readLoss() const {
-  return readScalar(lossGroup->first_rank(), *loss);
+  return readScalar(lossGroup->first_rank(), loss->offset());
 }
 
 absl::StatusOr<std::map<std::string, float>> Feeder::readMetrics() const {
@@ -97,9 +106,16 @@ absl::StatusOr<std::map<std::string, float>> Feeder::readMetrics() const {
           output.global().shape_size() == 0 && output.global().element() == proto::F32;
       if (output.role() != "metric" || !isScalar || metrics.count(output.name()))
         continue;
-      ST_ASSIGN_OR_RETURN(metrics[output.name()], readScalar(group.first_rank(), output));
+      ST_ASSIGN_OR_RETURN(metrics[output.name()], readScalar(group.first_rank(), output.offset()));
     }
   return metrics;
+}
+
+absl::StatusOr<int64_t> Feeder::readSkippedSteps() const {
+  if (!skipped)
+    return 0;
+  ST_ASSIGN_OR_RETURN(const float count, readScalar(skippedGroup->first_rank(), skipped->offset()));
+  return static_cast<int64_t>(count);
 }
 
 absl::StatusOr<BatchSpec> batchSpecOf(const proto::Executable &program) {

@@ -34,15 +34,22 @@ public:
   /// The scalar f32 metrics of the last step, by name.
   absl::StatusOr<std::map<std::string, float>> readMetrics() const;
 
+  /// Whether steps are left out: gradients of a scaled loss may not be finite.
+  bool skipsSteps() const { return skipped != nullptr; }
+  /// How many steps were left out since training began; 0 of a program that leaves out none.
+  absl::StatusOr<int64_t> readSkippedSteps() const;
+
 private:
   absl::Status write(const proto::Group &group, const proto::Input &input,
                      absl::Span<const uint8_t> global);
-  absl::StatusOr<float> readScalar(int64_t rank, const proto::Output &output) const;
+  absl::StatusOr<float> readScalar(int64_t rank, int64_t offset) const;
 
   const proto::Executable &program;
   Executable &executable;
   const proto::Group *lossGroup = nullptr;
   const proto::Output *loss = nullptr;
+  const proto::Group *skippedGroup = nullptr;
+  const proto::State *skipped = nullptr;
 };
 
 /// The distinct batch inputs of a program over all groups, and what its model

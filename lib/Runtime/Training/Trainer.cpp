@@ -457,7 +457,9 @@ absl::Status Trainer::runStep(int64_t step) {
   }
   StepReport report;
   report.step = step;
-  report.learningRate = schedule.at(step);
+  // A step that was left out is none of the schedule's.
+  ST_ASSIGN_OR_RETURN(const int64_t skipped, feeder->readSkippedSteps());
+  report.learningRate = schedule.at(step - skipped);
   ST_RETURN_IF_ERROR(feeder->feed(batch, {trainer.seed, step, report.learningRate}));
   report.dataSeconds = watch.seconds();
   // The last one is as all others but the first are.
@@ -472,6 +474,10 @@ absl::Status Trainer::runStep(int64_t step) {
   ST_ASSIGN_OR_RETURN(report.loss, feeder->readLoss());
   lossOfStep = report.loss;
   ST_ASSIGN_OR_RETURN(report.metrics, feeder->readMetrics());
+  if (feeder->skipsSteps()) {
+    ST_ASSIGN_OR_RETURN(const int64_t count, feeder->readSkippedSteps());
+    report.metrics["skipped_steps"] = static_cast<float>(count);
+  }
   if (executable->timeDependsOnData()) {
     // Each step takes its own time; the first is the one that is traced.
     if (stepsRun == 0) {

@@ -1,0 +1,43 @@
+// Moments of a parameter, which an optimizer keeps in 32 bits or in 8.
+//
+// In 8 bits a moment is two states: the code of each element (ui8, in the parameter's shape) and
+// the largest magnitude of each block (f32, `<name>.absmax`), by which the elements of the block
+// were divided before they were coded. Codes are those of bitsandbytes: the dynamic map of Dettmers
+// et al., "8-bit Optimizers via Block-wise Quantization" (arXiv 2110.02861), of 7 exponent bits,
+// signed or not, ascending; an element gets the code nearest to it. A block is 256 consecutive
+// elements of the last dimension, the last block of a row being what is left, or the row where it
+// is shorter. That is bitsandbytes' block where 256 divides the last dimension. Blocks are those of
+// the whole parameter under any layout; where a shard ends within a block, maxima of 32 elements
+// are what devices exchange.
+#pragma once
+
+#include "passes/Autodiff/Optimizers.h"
+
+namespace mlir::st {
+
+/// A moment as a step finds it.
+struct Moment {
+  Value value; ///< f32, in the parameter's shape
+  bool isSigned;
+  Value state;
+  Value absmax; ///< of 8 bits; else null
+};
+
+class OptimizerMoments {
+public:
+  OptimizerMoments(Emitter &emit, const AddOptimizerOptions &options, StateSource &source)
+      : emit(emit), options(options), source(source) {}
+
+  /// A moment of the parameter's shape. One that is not signed is never below zero.
+  Moment add(const ParameterUpdate &update, StringRef suffix, bool isSigned);
+  void set(const Moment &moment, Value updated);
+
+private:
+  bool isCoded(RankedTensorType type) const;
+
+  Emitter &emit;
+  const AddOptimizerOptions &options;
+  StateSource &source;
+};
+
+} // namespace mlir::st
