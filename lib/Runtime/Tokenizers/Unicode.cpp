@@ -8,6 +8,7 @@
 #include <iterator>
 #include <utf8proc.h>
 #include <utility>
+#include <vector>
 
 namespace st {
 namespace {
@@ -64,17 +65,20 @@ void decompose(char32_t code, SourceRange from, bool isCompatible, std::vector<P
   }
 }
 
-// Marks behind a character in the order of their classes.
+// Marks behind a character in the order of their classes, of one class as they are.
 void reorder(std::vector<Part> &parts) {
   for (auto begin = parts.begin(); begin != parts.end();) {
-    if (begin->combining == 0) {
-      ++begin;
-      continue;
-    }
     auto end = std::find_if(begin, parts.end(), [](const Part &p) { return p.combining == 0; });
-    std::stable_sort(begin, end,
-                     [](const Part &a, const Part &b) { return a.combining < b.combining; });
-    begin = end;
+    if (end - begin > 1) {
+      std::vector<std::pair<int, size_t>> order;
+      for (auto it = begin; it != end; ++it)
+        order.emplace_back(it->combining, it - begin);
+      std::sort(order.begin(), order.end());
+      const std::vector<Part> run(begin, end);
+      std::transform(order.begin(), order.end(), begin,
+                     [&](const std::pair<int, size_t> &place) { return run[place.second]; });
+    }
+    begin = end == parts.end() ? end : std::next(end);
   }
 }
 
