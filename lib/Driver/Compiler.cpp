@@ -238,7 +238,9 @@ LogicalResult Compiler::attachTokenizer(const ModelConfig &config) {
   if (files.empty())
     return success();
   // A binary could not read text with it, and would say so only then.
-  const std::string prefix = folder.empty() ? "" : (folder + "/").str();
+  if (!folder.empty() && !llvm::sys::path::is_separator(folder.back()))
+    folder += '/';
+  const std::string prefix = folder.str().str();
   if (failed(
           check(::st::createFileTokenizer(files, config.json, config.vocabSize, prefix).status())))
     return failure();

@@ -7,6 +7,8 @@
 #include "mlir/Tools/mlir-translate/Translation.h"
 #include "tools/st-translate/Translations.h"
 #include "llvm/ADT/STLExtras.h"
+#include "llvm/ADT/SmallString.h"
+#include "llvm/ADT/StringExtras.h"
 #include "llvm/Support/CommandLine.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Path.h"
@@ -14,6 +16,7 @@
 #include "llvm/Support/raw_ostream.h"
 
 #include <climits>
+#include <cstring>
 
 namespace mlir::st {
 namespace {
@@ -35,15 +38,16 @@ TokenizerResult openTokenizer(const std::string &path) {
     // The file may have another name.
     if (!found.ok())
       return absl::InvalidArgumentError(
-          path + found.status().message().substr(strlen(::st::kTokenizerJson)).data());
+          path + std::string(found.status().message()).substr(std::strlen(::st::kTokenizerJson)));
     return found;
   }
-  for (const char *name : ::st::kTokenizerFileNames)
-    if (llvm::SmallString<128> file(path);
-        llvm::sys::path::append(file, name), llvm::sys::fs::exists(file)) {
-      ST_ASSIGN_OR_RETURN(files[name],
-                          ::st::readFile(file.str().str(), ::st::kLargestTokenizerFile));
-    }
+  for (const char *name : ::st::kTokenizerFileNames) {
+    llvm::SmallString<128> file(path);
+    llvm::sys::path::append(file, name);
+    if (!llvm::sys::fs::exists(file))
+      continue;
+    ST_ASSIGN_OR_RETURN(files[name], ::st::readFile(file.str().str(), ::st::kLargestTokenizerFile));
+  }
   return ::st::createFileTokenizer(files, "", INT_MAX, path + "/");
 }
 
