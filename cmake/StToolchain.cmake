@@ -43,6 +43,17 @@ endforeach()
 find_package(Threads REQUIRED)
 find_package(GTest REQUIRED)
 find_package(ZLIB REQUIRED)
+find_path(ST_NLOHMANN_JSON nlohmann/json.hpp REQUIRED)
+
+# Unicode and regular expressions of the tokenizers, linked statically as all that a training binary needs.
+foreach(library utf8proc pcre2)
+  string(REPLACE pcre2 pcre2-8 archive ${library})
+  find_library(ST_${library} lib${archive}.a REQUIRED)
+  find_path(ST_${library}_INCLUDE ${library}.h REQUIRED)
+  add_library(st::${library} STATIC IMPORTED GLOBAL)
+  set_target_properties(st::${library} PROPERTIES
+    IMPORTED_LOCATION ${ST_${library}} INTERFACE_INCLUDE_DIRECTORIES ${ST_${library}_INCLUDE})
+endforeach()
 
 find_program(ST_CCACHE ccache)
 if(ST_CCACHE)

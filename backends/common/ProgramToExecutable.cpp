@@ -400,6 +400,10 @@ static void setModel(ModuleOp module, proto::Executable &executable) {
   model.set_vocabulary(integerOf(module, "st.vocabulary"));
   model.set_config_json(stringOf(module, "st.model_config"));
   model.set_vocab_txt(stringOf(module, "st.vocab_txt"));
+  if (auto files = module->getAttrOfType<DictionaryAttr>("st.tokenizer_files"))
+    for (NamedAttribute file : files)
+      if (auto text = dyn_cast<StringAttr>(file.getValue()))
+        (*model.mutable_tokenizer_files())[file.getName().str()] = text.str();
   proto::OptimizerInfo &optimizer = *executable.mutable_optimizer();
   if (auto description = module->getAttrOfType<DictionaryAttr>("st.optimizer"))
     for (NamedAttribute field : description) {

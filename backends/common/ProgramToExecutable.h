@@ -27,8 +27,8 @@ struct ExecutableSource {
 
 /// Fills in all but the target and its description. What an Executable says of the model comes from
 /// the module's attributes: `st.model_type`, `st.task`, `st.batch`, `st.sequence`, `st.vocabulary`,
-/// `st.model_config`, `st.vocab_txt`, `st.optimizer`, `st.learning_rate`; those that are missing
-/// stay empty. Fails with a diagnostic.
+/// `st.model_config`, `st.vocab_txt`, `st.tokenizer_files`, `st.optimizer`, `st.learning_rate`;
+/// those that are missing stay empty. Fails with a diagnostic.
 LogicalResult fillExecutable(ModuleOp module, const ExecutableSource &source,
                              ::st::proto::Executable &executable);
 

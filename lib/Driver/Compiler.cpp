@@ -21,8 +21,8 @@
 #include "lib/Frontend/Frontend.h"
 #include "lib/Hlo/HloImporter.h"
 #include "lib/Proto/executable.pb.h"
-#include "lib/Runtime/Data/Tokenizer.h"
 #include "lib/Runtime/Payload.h"
+#include "lib/Runtime/Tokenizers/TokenizerFiles.h"
 #include "lib/Support/AtomicFile.h"
 #include "lib/Support/InputFile.h"
 #include "lib/Support/ProcessEnd.h"
@@ -80,7 +80,7 @@ private:
   LogicalResult importModel();
   LogicalResult refuseModelOptions();
   LogicalResult readModule();
-  LogicalResult attachVocabulary(const ModelConfig &config);
+  LogicalResult attachTokenizer(const ModelConfig &config);
   LogicalResult advanceTo(CompilePhase phase);
   LogicalResult checkPhase(CompilePhase phase, StringRef who);
   LogicalResult runPipeline(CompilePhase phase, StringRef pipeline);
@@ -217,26 +217,44 @@ LogicalResult Compiler::importModel() {
   const bool isVit = config->type == ModelType::Vit;
   (*module)->setAttr("st.vocabulary",
                      builder.getI64IntegerAttr(isVit ? config->labelCount : config->vocabSize));
-  return isVit || request.model ? success() : attachVocabulary(*config);
+  return isVit || request.model ? success() : attachTokenizer(*config);
 }
 
-// A model folder may bring the WordPiece vocabulary that text is read with.
-LogicalResult Compiler::attachVocabulary(const ModelConfig &config) {
-  SmallString<128> path(request.input);
-  if (!llvm::sys::fs::is_directory(path))
-    llvm::sys::path::remove_filename(path);
-  llvm::sys::path::append(path, "vocab.txt");
-  if (!llvm::sys::fs::exists(path))
+// A model folder may bring the tokenizer that text is read with.
+LogicalResult Compiler::attachTokenizer(const ModelConfig &config) {
+  SmallString<128> folder(request.input);
+  if (!llvm::sys::fs::is_directory(folder))
+    llvm::sys::path::remove_filename(folder);
+  ::st::TokenizerFiles files;
+  for (const char *name : ::st::kTokenizerFileNames) {
+    SmallString<128> path(folder);
+    llvm::sys::path::append(path, name);
+    if (!llvm::sys::fs::exists(path))
+      continue;
+    auto text = ::st::readInputFile(path.str().str(), ::st::kLargestTokenizerFile);
+    if (!text.ok())
+      return error() << path << ": cannot read: " << str(text.status().message());
+    files[name] = *std::move(text);
+  }
+  if (files.empty())
     return success();
-  constexpr size_t largest = size_t(64) << 20;
-  auto text = ::st::readInputFile(path.str().str(), largest);
-  if (!text.ok())
-    return error() << path << ": cannot read: " << str(text.status().message());
   // A binary could not read text with it, and would say so only then.
-  auto tokenizer =
-      ::st::createWordPieceTokenizer(*text, config.json, config.vocabSize, path.str().str());
-  (*module)->setAttr("st.vocab_txt", StringAttr::get(context, *text));
-  return check(tokenizer.status());
+  if (!folder.empty() && !llvm::sys::path::is_separator(folder.back()))
+    folder += '/';
+  const std::string prefix = folder.str().str();
+  if (failed(
+          check(::st::createFileTokenizer(files, config.json, config.vocabSize, prefix).status())))
+    return failure();
+  Builder builder(context);
+  SmallVector<NamedAttribute> attached;
+  for (const auto &[name, text] : files)
+    if (name == ::st::kVocabTxt)
+      (*module)->setAttr("st.vocab_txt", builder.getStringAttr(text));
+    else
+      attached.push_back(builder.getNamedAttr(name, builder.getStringAttr(text)));
+  if (!attached.empty())
+    (*module)->setAttr("st.tokenizer_files", builder.getDictionaryAttr(attached));
+  return success();
 }
 
 /// Refuses what the command line says about a model and the input, a program, says itself.

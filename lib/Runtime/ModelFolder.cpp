@@ -1,5 +1,4 @@
 #include "lib/Runtime/ModelFolder.h"
-#include "lib/Runtime/Data/Tokenizer.h"
 #include "lib/Runtime/Json.h"
 
 #include "absl/strings/str_cat.h"
@@ -260,22 +259,6 @@ absl::StatusOr<std::optional<ModelConfig>> readModelConfig(const std::string &pa
   ST_ASSIGN_OR_RETURN(ModelConfig own, ownConfig(program));
   ST_RETURN_IF_ERROR(checkFunction(path, found, own));
   return found;
-}
-
-absl::Status checkVocabulary(const std::string &path, const proto::Executable &program) {
-  if (program.model().vocab_txt().empty() || !exists(path))
-    return absl::OkStatus();
-  ST_ASSIGN_OR_RETURN(std::string text, readFile(path, kLargestText));
-  const std::vector<absl::string_view> found = vocabularyPieces(text),
-                                       own = vocabularyPieces(program.model().vocab_txt());
-  for (size_t i = 0; i < std::min(found.size(), own.size()); ++i)
-    if (found[i] != own[i])
-      return inFile(path, absl::StrCat("line ", i + 1, " is ", quoteForMessage(found[i]),
-                                       ", in the program's vocabulary ", quoteForMessage(own[i])));
-  if (found.size() != own.size())
-    return inFile(path,
-                  absl::StrCat(found.size(), " lines, the program's vocabulary has ", own.size()));
-  return absl::OkStatus();
 }
 
 std::string compareDropout(const std::string &path, const ModelConfig &found,

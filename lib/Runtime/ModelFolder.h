@@ -1,4 +1,4 @@
-// The texts of a model folder, config.json and vocab.txt, held against what a
+// The config.json of a model folder, held against that of what a
 // program was compiled from.
 #ifndef ST_RUNTIME_MODELFOLDER_H
 #define ST_RUNTIME_MODELFOLDER_H
@@ -25,9 +25,6 @@ bool tiesEmbeddings(const ModelConfig &config);
 /// base, patches. A key that is left out has the default of Hugging Face.
 absl::StatusOr<std::optional<ModelConfig>> readModelConfig(const std::string &path,
                                                            const proto::Executable &program);
-
-/// An error where there is a vocab.txt at `path` with other pieces than the program's.
-absl::Status checkVocabulary(const std::string &path, const proto::Executable &program);
 
 /// Lines that begin with "warning: ", one for each dropout of the program that is
 /// another than that of the config.json at `path`: it changes the training and not the model.

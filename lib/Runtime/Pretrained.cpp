@@ -1,6 +1,7 @@
 #include "lib/Runtime/Pretrained.h"
 #include "lib/Runtime/Json.h"
 #include "lib/Runtime/ModelFolder.h"
+#include "lib/Runtime/Tokenizers/ProgramTokenizer.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -211,7 +212,7 @@ absl::Status PretrainedWeights::match(const proto::Executable &program,
                                       const std::vector<StateTensor> &states) {
   ST_ASSIGN_OR_RETURN(std::optional<ModelConfig> config,
                       readModelConfig(absl::StrCat(path, "/config.json"), program));
-  ST_RETURN_IF_ERROR(checkVocabulary(absl::StrCat(path, "/vocab.txt"), program));
+  ST_RETURN_IF_ERROR(checkTokenizer(path, program, /*needsAll=*/false));
   const bool ties = config && tiesEmbeddings(*config);
   std::set<const SafetensorsTensor *> used;
   for (const StateTensor &state : states) {

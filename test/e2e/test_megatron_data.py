@@ -18,13 +18,13 @@ PIECES = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", ".", *(chr(ord("a") + i)
 CODES = {np.uint8: 1, np.int16: 3, np.int32: 4, np.int64: 5, np.uint16: 8}
 
 
-def write_dataset(prefix, sequences, kind=np.uint16):
+def write_dataset(prefix, sequences, kind=np.uint16, documents=None):
     """What tools/preprocess_data.py of Megatron-LM leaves."""
     arrays = [np.asarray(sequence, kind) for sequence in sequences]
     pathlib.Path(f"{prefix}.bin").write_bytes(b"".join(array.tobytes() for array in arrays))
     sizes = np.array([len(array) for array in arrays], np.int32)
     places = np.concatenate([[0], np.cumsum(sizes[:-1], dtype=np.int64) * np.dtype(kind).itemsize]).astype(np.int64)
-    documents = np.arange(len(arrays) + 1, dtype=np.int64)
+    documents = np.arange(len(arrays) + 1, dtype=np.int64) if documents is None else np.array(documents, np.int64)
     pathlib.Path(f"{prefix}.idx").write_bytes(
         b"MMIDIDX\x00\x00" + struct.pack("<QBQQ", 1, CODES[kind], len(arrays), len(documents)) +
         sizes.tobytes() + places.tobytes() + documents.tobytes())
@@ -68,7 +68,7 @@ def bert(folder):
     tokens = [[int(word) for word in re.findall(r"\d+", line)][1:-1] for line in done.stdout.splitlines()]
     # Without [CLS] and [SEP], as preprocess_data.py has them.
     st.expect(len(tokens) == len(lines), f"{len(tokens)} lines of tokens")
-    write_dataset(folder / "data", tokens)
+    write_dataset(folder / "data", tokens, documents=[0, len(tokens)])
     st.expect(losses(binary, f"megatron:{folder / 'data'}") == losses(binary, f"text:{folder / 'text'}"), "other losses")
 
 
@@ -91,6 +91,10 @@ def damaged(folder):
     for cut in (30, len(good[0]) - 1, len(good[0]) - 8):
         expect(r"data\.idx: (truncated or damaged|not an index)", good[0][:cut])
     expect(r"data\.idx: sequence 1 has 100 tokens from byte 401 on", good[0].replace(struct.pack("<q", 400), struct.pack("<q", 401)))
+    bounds = struct.pack("<qqq", 0, 1, 2)
+    for wrong, pattern in (((0, 1, 3), "the documents end with sequence 3, expected 2"), ((0, 2, 1), "document 2 begins with sequence 1"),
+                           ((1, 1, 2), "document 0 begins with sequence 1: expected 0")):
+        expect(rf"data\.idx: {pattern}", good[0].replace(bounds, struct.pack("<qqq", *wrong)))
     expect(r"data\.bin: 598 bytes, expected 600", None, good[1][:-2])
     expect(r"data\.bin: token 300 at place \d+: expected 0 to 299", None, struct.pack("<H", 300) * 300)
     index.unlink()
@@ -99,7 +103,7 @@ def damaged(folder):
     index.write_bytes(good[0])
     expect_error([binary, "--steps=1", f"--data=megatron:{prefix}", f"--metrics={tokens}"], "are the same file")
     other = st.compile_model(folder, "bert", TINY_BERT, "mlm", None, batch=2, seq=16)
-    expect_error([other, "--steps=1", f"--data=megatron:{prefix}"], r"the task mlm needs the model folder's vocab\.txt")
+    expect_error([other, "--steps=1", f"--data=megatron:{prefix}"], r"the task mlm needs the model folder's tokenizer\.json or vocab\.txt")
 
 
 if __name__ == "__main__":

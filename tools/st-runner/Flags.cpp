@@ -36,10 +36,23 @@ ABSL_FLAG(int64_t, total_steps, 0,
           "the learning rate falls linearly to 0, which it would reach one step after this one");
 ABSL_FLAG(std::optional<uint32_t>, seed, std::nullopt,
           "seed of initialisation, dropout and data; unset: the checkpoint's, or 0");
+ABSL_FLAG(std::string, data, "synthetic",
+          "synthetic, text:FILE, jsonl:FILE, squad:FILE, megatron:PREFIX (of .bin and .idx), or a "
+          ".safetensors file of batches");
 ABSL_FLAG(
-    std::string, data, "synthetic",
-    "synthetic, text:FILE, squad:FILE, megatron:PREFIX (of .bin and .idx), or a .safetensors file "
-    "of batches");
+    std::string, split, "1",
+    "weights of the documents for training, validation and tests, as 949,50,1; the first part "
+    "is trained on");
+ABSL_FLAG(double, mask_prob, 0.15, "part of the tokens that masked-language training asks for");
+ABSL_FLAG(double, short_seq_prob, 0.1, "part of its samples that aim at a random length");
+ABSL_FLAG(std::string, other_segment, "elsewhere",
+          "second segments that do not follow the first: from elsewhere in the text, as BERT's, or "
+          "swapped with it, as Megatron-LM's");
+ABSL_FLAG(bool, eod_mask_loss, false, "no loss where the input is the end of a document");
+ABSL_FLAG(bool, reset_position_ids, false, "positions count anew behind the end of a document");
+ABSL_FLAG(bool, reset_attention_mask, false, "attention does not cross the end of a document");
+ABSL_FLAG(bool, prefix_lm, false,
+          "a prefix of each sample is seen in both directions and has no loss");
 ABSL_FLAG(std::string, metrics, "", "file for a line of JSON a step");
 ABSL_FLAG(std::string, tensorboard, "",
           "folder for TensorBoard's events, a value of each metric a step");
@@ -241,6 +254,28 @@ LearningRateOptions learningRateOptions() {
   return rate;
 }
 
+absl::StatusOr<DataOptions> dataOptions() {
+  DataOptions options;
+  ST_ASSIGN_OR_RETURN(options.split, Split::parse(absl::GetFlag(FLAGS_split)));
+  options.maskProbability = absl::GetFlag(FLAGS_mask_prob);
+  options.shortSequenceProbability = absl::GetFlag(FLAGS_short_seq_prob);
+  options.masksEndOfDocument = absl::GetFlag(FLAGS_eod_mask_loss);
+  options.resetsPositions = absl::GetFlag(FLAGS_reset_position_ids);
+  options.resetsAttention = absl::GetFlag(FLAGS_reset_attention_mask);
+  options.hasPrefix = absl::GetFlag(FLAGS_prefix_lm);
+  for (auto [name, value] : {std::pair("mask-prob", options.maskProbability),
+                             std::pair("short-seq-prob", options.shortSequenceProbability)})
+    if (!(value >= 0 && value <= 1))
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", name, "=", value, ": expected a probability, 0 to 1"));
+  const std::string other = absl::GetFlag(FLAGS_other_segment);
+  if (other != "elsewhere" && other != "swapped")
+    return absl::InvalidArgumentError(
+        absl::StrCat("--other-segment=", other, ": expected elsewhere or swapped"));
+  options.otherSegment = other == "swapped" ? OtherSegment::Swapped : OtherSegment::Elsewhere;
+  return options;
+}
+
 TrainOptions trainOptions(const std::set<std::string> &given) {
   TrainOptions options;
   options.steps = absl::GetFlag(FLAGS_steps);
@@ -331,6 +366,7 @@ absl::StatusOr<RunRequest> parseCommandLine(int argc, char **argv, const std::st
   ST_RETURN_IF_ERROR(checkEffect(given));
   RunRequest request;
   request.train = trainOptions(given);
+  ST_ASSIGN_OR_RETURN(request.train.samples, dataOptions());
   ST_ASSIGN_OR_RETURN(request.client, clientOptions());
   request.watchdogSeconds = request.client.watchdogSeconds = absl::GetFlag(FLAGS_watchdog);
   request.supervise.restarts = absl::GetFlag(FLAGS_restarts);

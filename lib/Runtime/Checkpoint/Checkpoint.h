@@ -4,7 +4,8 @@
 //   optimizer.safetensors  the optimizer's tensors, whole
 //   trainer_state.json     how far the run has come
 //   config.json            the model folder's, for the class that was trained
-//   vocab.txt              as the model folder had it
+//   tokenizer.json, vocab.json, merges.txt, vocab.txt
+//                          as the model folder had them
 //
 // A new checkpoint takes the place of an old one in two moves. All files are
 // written under names that end in ".next", trainer_state.json.next last: from then

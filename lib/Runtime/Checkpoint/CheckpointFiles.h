@@ -4,6 +4,7 @@
 #define ST_RUNTIME_CHECKPOINT_CHECKPOINTFILES_H
 
 #include "lib/Runtime/States.h"
+#include "lib/Runtime/Tokenizers/TokenizerFiles.h"
 
 #include "absl/status/status.h"
 #include "absl/strings/string_view.h"
@@ -16,12 +17,12 @@ namespace st {
 constexpr absl::string_view kModelFile = "model.safetensors";
 constexpr absl::string_view kOptimizerFile = "optimizer.safetensors";
 constexpr absl::string_view kConfigFile = "config.json";
-constexpr absl::string_view kVocabularyFile = "vocab.txt";
 constexpr absl::string_view kTrainerFile = "trainer_state.json";
 
 /// In the order in which they take their names.
-constexpr absl::string_view kCheckpointFiles[] = {kModelFile, kOptimizerFile, kConfigFile,
-                                                  kVocabularyFile, kTrainerFile};
+constexpr absl::string_view kCheckpointFiles[] = {kModelFile,     kOptimizerFile, kConfigFile,
+                                                  kTokenizerJson, kVocabJson,     kMergesTxt,
+                                                  kVocabTxt,      kTrainerFile};
 
 /// What a new file's name ends in until it takes its place.
 constexpr absl::string_view kNext = ".next";

@@ -1,6 +1,7 @@
 #include "lib/Runtime/Checkpoint/Checkpoint.h"
 #include "lib/Runtime/Checkpoint/CheckpointFiles.h"
 #include "lib/Runtime/ModelFolder.h"
+#include "lib/Runtime/Tokenizers/ProgramTokenizer.h"
 
 #include "absl/strings/str_cat.h"
 #include "lib/Support/AtomicFile.h"
@@ -159,8 +160,8 @@ absl::Status CheckpointFolder::save(const proto::Executable &program,
   describeOptimizer(program, file);
   for (absl::string_view name : {kModelFile, kOptimizerFile})
     ST_RETURN_IF_ERROR(writer.addStates(name, states, executable, file));
-  const std::pair<absl::string_view, std::string> texts[] = {
-      {kConfigFile, savedConfig(program)}, {kVocabularyFile, program.model().vocab_txt()}};
+  TokenizerFiles texts = tokenizerFilesOf(program.model());
+  texts[std::string(kConfigFile)] = savedConfig(program);
   for (const auto &[name, content] : texts) {
     if (content.empty())
       continue;

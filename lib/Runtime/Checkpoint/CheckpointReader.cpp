@@ -1,6 +1,7 @@
 #include "lib/Runtime/Checkpoint/Checkpoint.h"
 #include "lib/Runtime/Checkpoint/CheckpointFiles.h"
 #include "lib/Runtime/ModelFolder.h"
+#include "lib/Runtime/Tokenizers/ProgramTokenizer.h"
 
 #include "absl/strings/str_cat.h"
 #include "lib/Support/Files.h"
@@ -76,10 +77,7 @@ absl::Status CheckpointReader::checkModel(const std::string &folder,
     return absl::NotFoundError(absl::StrCat(configPath, ": missing, the program has one"));
   if (config)
     absl::StrAppend(&warnings, compareDropout(configPath, *config, program));
-  const std::string vocabularyPath = pathOf(folder, kVocabularyFile);
-  ST_RETURN_IF_ERROR(checkVocabulary(vocabularyPath, program));
-  if (!program.model().vocab_txt().empty() && !exists(vocabularyPath))
-    return absl::NotFoundError(absl::StrCat(vocabularyPath, ": missing, the program has one"));
+  ST_RETURN_IF_ERROR(checkTokenizer(folder, program, /*needsAll=*/true));
   text = warnings;
   return absl::OkStatus();
 }
@@ -108,10 +106,12 @@ absl::Status CheckpointReader::checkListedFile(const std::string &folder, const 
   const std::string path = pathOf(folder, name);
   if (name == kModelFile || name == kOptimizerFile)
     return checkText(path, tensors[name == kModelFile ? 0 : 1]->header(), "its header", checksum);
-  if (name != kConfigFile && name != kVocabularyFile)
+  const bool isTokenizers = std::find(kTokenizerFileNames.begin(), kTokenizerFileNames.end(),
+                                      name) != kTokenizerFileNames.end();
+  if (name != kConfigFile && !isTokenizers)
     return inFile(pathOf(folder, kTrainerFile), absl::StrCat("\"files\": ", quoteForMessage(name),
                                                              " is no file of a checkpoint"));
-  ST_ASSIGN_OR_RETURN(const std::string text, readFile(path, kLargestText));
+  ST_ASSIGN_OR_RETURN(const std::string text, readFile(path, kLargestTokenizerFile));
   return checkText(path, text, "it", checksum);
 }
 

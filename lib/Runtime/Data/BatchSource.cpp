@@ -26,11 +26,21 @@ absl::StatusOr<std::unique_ptr<BatchSource>> createBatchSource(const std::string
   const bool isText = absl::ConsumePrefix(&path, "text:");
   const bool isSquad = !isText && absl::ConsumePrefix(&path, "squad:");
   const bool isIndexed = !isText && !isSquad && absl::ConsumePrefix(&path, "megatron:");
-  if (!isSynthetic && !isText && !isSquad && !isIndexed) {
+  const bool isJsonLines =
+      !isText && !isSquad && !isIndexed && absl::ConsumePrefix(&path, "jsonl:");
+  const bool isCorpus = isText || isIndexed || isJsonLines || isSynthetic;
+  if (absl::string_view flag =
+          optionWithoutEffect(spec.options, isCorpus && spec.task != "classify", spec.task);
+      !flag.empty())
+    return absl::InvalidArgumentError(
+        absl::StrCat(flag, " has no effect with --data=", data,
+                     spec.task.empty() ? "" : absl::StrCat(" and the task ", spec.task)));
+  if (!isCorpus && !isSquad) {
     if (!absl::EndsWith(data, ".safetensors"))
-      return absl::InvalidArgumentError(absl::StrCat(
-          "--data=", data,
-          ": expected synthetic, text:FILE, squad:FILE, megatron:PREFIX or a .safetensors file"));
+      return absl::InvalidArgumentError(
+          absl::StrCat("--data=", data,
+                       ": expected synthetic, text:FILE, jsonl:FILE, squad:FILE, megatron:PREFIX "
+                       "or a .safetensors file"));
     return createTensorFileSource(data, spec);
   }
   if (path.empty())
@@ -45,9 +55,10 @@ absl::StatusOr<std::unique_ptr<BatchSource>> createBatchSource(const std::string
                      "of batches (.safetensors)"));
   if (isSquad)
     return createSquadSource(std::string(path), spec);
-  ST_ASSIGN_OR_RETURN(Corpus corpus, isText      ? readTextCorpus(std::string(path), spec)
-                                     : isIndexed ? openIndexedCorpus(std::string(path), spec)
-                                                 : createSyntheticCorpus(spec));
+  ST_ASSIGN_OR_RETURN(Corpus corpus, isText        ? readTextCorpus(std::string(path), spec)
+                                     : isJsonLines ? readJsonLinesCorpus(std::string(path), spec)
+                                     : isIndexed   ? openIndexedCorpus(std::string(path), spec)
+                                                   : createSyntheticCorpus(spec));
   return createCorpusSource(std::move(corpus), spec);
 }
 

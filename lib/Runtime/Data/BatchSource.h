@@ -4,6 +4,8 @@
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
+#include "lib/Runtime/Data/DataOptions.h"
+#include "lib/Runtime/Tokenizers/TokenizerFiles.h"
 #include "lib/Support/ElementType.h"
 
 #include <cstdint>
@@ -35,7 +37,9 @@ struct HostTensor {
 ///   clm   input_ids, labels [B,S]
 ///   classify  pixel_values [B,channels,height,width], labels [B]
 ///
-/// A label of -100 is ignored. The label of position i in clm is token i + 1, of
+/// and where the program reads them, for clm position_ids [B,S], segment_ids [B,S] (a position sees
+/// those of its own number alone) and prefix_length [B] (so many positions see each other in both
+/// directions). A label of -100 is ignored. The label of position i in clm is token i + 1, of
 /// the last position -100. next_sentence_label is 0 where the second segment
 /// follows the first in the text. Sequences are padded on the right, where the
 /// attention mask is 0.
@@ -53,8 +57,10 @@ struct BatchSpec {
       task; ///< "mlm", "span", "clm", "classify"; else the batches can only come from a file
   int64_t batch = 0, sequence = 0;
   int64_t vocabulary = 0; ///< token ids, or classes
-  std::string configJson, vocabTxt;
+  std::string configJson;
+  TokenizerFiles tokenizerFiles; ///< of the model folder
   uint32_t seed = 0;
+  DataOptions options;
   std::vector<Input> inputs;
 };
 
@@ -67,8 +73,8 @@ public:
   virtual absl::StatusOr<Batch> batch(int64_t index) const = 0;
 };
 
-/// Opens what --data names: "synthetic", "text:FILE", "squad:FILE", "megatron:PREFIX" or the path
-/// of a safetensors file. Errors are one line.
+/// Opens what --data names: "synthetic", "text:FILE", "jsonl:FILE", "squad:FILE", "megatron:PREFIX"
+/// or the path of a safetensors file. Errors are one line.
 absl::StatusOr<std::unique_ptr<BatchSource>> createBatchSource(const std::string &data,
                                                                const BatchSpec &spec);
 

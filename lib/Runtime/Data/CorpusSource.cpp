@@ -1,5 +1,6 @@
 #include "lib/Runtime/Data/Corpus.h"
 #include "lib/Runtime/Data/CounterRandom.h"
+#include "lib/Runtime/Data/PairSamples.h"
 #include "lib/Runtime/Data/TaskBatch.h"
 
 #include "absl/strings/str_cat.h"
@@ -7,6 +8,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <tuple>
 
 namespace st {
 namespace {
@@ -15,78 +17,119 @@ using Tokens = std::vector<int32_t>;
 
 class CorpusSource : public BatchSource {
 public:
-  CorpusSource(Corpus corpus, const BatchSpec &spec) : corpus(std::move(corpus)), spec(spec) {}
+  CorpusSource(Corpus corpus, const BatchSpec &spec) : corpus(std::move(corpus)), spec(spec) {
+    if (spec.task == "mlm")
+      pairs = makePairSamples(this->corpus, spec, room());
+  }
+
+  /// How many there are before the first comes again.
+  int64_t numSamples() const {
+    return spec.task == "mlm" ? static_cast<int64_t>(pairs.size())
+                              : (corpus.end() - corpus.begin()) / spec.sequence;
+  }
 
   absl::StatusOr<Batch> batch(int64_t index) const override {
     TaskBatch batch(spec, corpus.ids);
     for (int64_t row = 0; row < spec.batch; ++row) {
-      int64_t example = index * spec.batch + row;
+      const int64_t example = index * spec.batch + row;
       CounterRandom random(spec.seed, CounterRandom::Examples, static_cast<uint64_t>(example));
-      if (spec.task == "mlm")
-        ST_RETURN_IF_ERROR(fillMaskedPair(batch, row, random));
-      else if (spec.task == "span")
+      if (spec.task == "span") {
         ST_RETURN_IF_ERROR(fillSpan(batch, row, random));
+        continue;
+      }
+      const int64_t count = numSamples();
+      const int64_t sample = permute(spec.seed, example % count, count, example / count);
+      if (spec.task == "mlm")
+        ST_RETURN_IF_ERROR(fillMaskedPair(batch, row, pairs[sample], random));
       else
-        ST_RETURN_IF_ERROR(fillWindow(batch, row, example));
+        ST_RETURN_IF_ERROR(fillWindow(batch, row, sample, random));
     }
     return batch.take();
   }
 
 private:
-  // Tokens of text in a row: the room there is, or one time in ten less.
-  int64_t chooseLength(CounterRandom &random, int64_t least) const {
-    int64_t room = spec.sequence - kPairOverhead;
-    return random.chance(10) ? least + random.below(room - least + 1) : room;
-  }
+  // Tokens of text in a row.
+  int64_t room() const { return spec.sequence - kPairOverhead; }
 
-  absl::Status fillMaskedPair(TaskBatch &batch, int64_t row, CounterRandom &random) const;
+  absl::Status fillMaskedPair(TaskBatch &batch, int64_t row, const PairSample &sample,
+                              CounterRandom &random) const;
+  absl::StatusOr<Tokens> otherSegment(int64_t following, int64_t length,
+                                      CounterRandom &random) const;
   void mask(absl::Span<int32_t> tokens, absl::Span<int32_t> labels, std::vector<int64_t> candidates,
             CounterRandom &random) const;
   absl::Status fillSpan(TaskBatch &batch, int64_t row, CounterRandom &random) const;
-  absl::Status fillWindow(TaskBatch &batch, int64_t row, int64_t example) const;
+  absl::Status fillWindow(TaskBatch &batch, int64_t row, int64_t window,
+                          CounterRandom &random) const;
 
   Corpus corpus;
   BatchSpec spec;
+  std::vector<PairSample> pairs;
 };
 
-// The first segment ends and the second begins where a sentence does, so that
-// the cut itself does not give away which case it is.
-absl::Status CorpusSource::fillMaskedPair(TaskBatch &batch, int64_t row,
-                                          CounterRandom &random) const {
-  const int64_t length = chooseLength(random, 2);
-  const int64_t sentence = random.below(corpus.numSentences() - 1);
-  int64_t firstBegin = corpus.sentence(sentence), next = sentence + 1;
-  while (next + 1 < corpus.numSentences() && corpus.sentence(next + 1) - firstBegin <= length / 2)
-    ++next;
-  int64_t firstEnd = corpus.sentence(next);
-  firstBegin = std::max(firstBegin, firstEnd - length / 2);
-
-  const bool isRandom = random.chance(50);
-  int64_t second = next;
-  if (isRandom && corpus.numSentences() > 2) {
-    second = random.below(corpus.numSentences() - 1);
-    second += second >= next;
+// Takes tokens off the longer segment, in front or behind, until both fit.
+void truncate(Tokens &first, Tokens &second, size_t room, CounterRandom &random) {
+  size_t total = first.size() + second.size();
+  std::pair<size_t, size_t> cuts[2] = {}; // in front and behind
+  size_t lengths[2] = {first.size(), second.size()};
+  for (; total > room; --total) {
+    const int longer = lengths[1] > lengths[0];
+    --lengths[longer];
+    ++(random.chance(50) ? cuts[longer].first : cuts[longer].second);
   }
-  int64_t secondBegin = corpus.sentence(second);
-  int64_t secondEnd = std::min(corpus.size(), secondBegin + length - (firstEnd - firstBegin));
-  ST_ASSIGN_OR_RETURN(const Tokens firstText, corpus.range(firstBegin, firstEnd));
-  ST_ASSIGN_OR_RETURN(const Tokens secondText, corpus.range(secondBegin, secondEnd));
-  batch.setPair(row, firstText, secondText);
-  batch.row("next_sentence_label", row)[0] = second != next;
+  Tokens *segments[2] = {&first, &second};
+  for (int i = 0; i < 2; ++i) {
+    segments[i]->erase(segments[i]->begin(), segments[i]->begin() + cuts[i].first);
+    segments[i]->resize(segments[i]->size() - cuts[i].second);
+  }
+}
 
-  std::vector<int64_t> candidates(firstEnd - firstBegin + secondEnd - secondBegin);
+// Tokens from a sentence on that is not the one that follows.
+absl::StatusOr<Tokens> CorpusSource::otherSegment(int64_t following, int64_t length,
+                                                  CounterRandom &random) const {
+  int64_t other = corpus.part.begin + random.below(corpus.part.end - corpus.part.begin - 1);
+  other += other >= following;
+  const int64_t begin = corpus.sentence(other);
+  return corpus.range(begin, std::min(corpus.end(), begin + length));
+}
+
+// The first segment ends and the second begins where a sentence does, so that
+// the place itself does not give away which case it is.
+absl::Status CorpusSource::fillMaskedPair(TaskBatch &batch, int64_t row, const PairSample &sample,
+                                          CounterRandom &random) const {
+  const int64_t middle = sample.sentence + 1 + random.below(sample.count - 1);
+  const int64_t begin = corpus.sentence(sample.sentence), next = corpus.sentence(middle),
+                end = corpus.sentence(sample.sentence + sample.count);
+  const bool follows = random.chance(50);
+  const bool isSwapped = !follows && spec.options.otherSegment == OtherSegment::Swapped;
+  ST_ASSIGN_OR_RETURN(Tokens first, corpus.range(begin, next));
+  Tokens second;
+  if (follows || isSwapped) {
+    ST_ASSIGN_OR_RETURN(second, corpus.range(next, end));
+  } else {
+    ST_ASSIGN_OR_RETURN(second, otherSegment(middle, std::max<int64_t>(1, end - next), random));
+  }
+  truncate(first, second, static_cast<size_t>(sample.target), random);
+  if (isSwapped)
+    std::swap(first, second);
+  batch.setPair(row, first, second);
+  batch.row("next_sentence_label", row)[0] = !follows;
+
+  std::vector<int64_t> candidates(first.size() + second.size());
   std::iota(candidates.begin(), candidates.end(), 1);
-  for (size_t i = firstEnd - firstBegin; i < candidates.size(); ++i)
+  for (size_t i = first.size(); i < candidates.size(); ++i)
     ++candidates[i]; // past the [SEP] between the segments
   mask(batch.row("input_ids", row), batch.row("labels", row), std::move(candidates), random);
   return absl::OkStatus();
 }
 
+// Of the tokens that a fraction is, the part of one is a probability: the mean is that of all.
 void CorpusSource::mask(absl::Span<int32_t> tokens, absl::Span<int32_t> labels,
                         std::vector<int64_t> candidates, CounterRandom &random) const {
   const int64_t total = static_cast<int64_t>(candidates.size());
-  const int64_t chosen = std::max<int64_t>(1, (total * 15 + 50) / 100);
-  for (int64_t i = 0; i < chosen; ++i) {
+  const double wanted = spec.options.maskProbability * static_cast<double>(total);
+  const int64_t whole = static_cast<int64_t>(wanted);
+  const int64_t chosen = whole + random.happens(wanted - static_cast<double>(whole));
+  for (int64_t i = 0; i < std::clamp<int64_t>(chosen, 1, total); ++i) {
     std::swap(candidates[i], candidates[i + random.below(total - i)]);
     const int64_t position = candidates[i];
     labels[position] = tokens[position];
@@ -102,10 +145,11 @@ void CorpusSource::mask(absl::Span<int32_t> tokens, absl::Span<int32_t> labels,
 
 absl::Status CorpusSource::fillSpan(TaskBatch &batch, int64_t row, CounterRandom &random) const {
   constexpr int64_t kLongestQuestion = 8;
-  const int64_t length = chooseLength(random, 2);
+  // The room there is, or one time in ten less.
+  const int64_t length = random.chance(10) ? 2 + random.below(room() - 1) : room();
   const int64_t question = 1 + random.below(std::min(kLongestQuestion, length / 2));
   const int64_t passage = length - question;
-  const int64_t begin = random.below(corpus.size() - passage + 1);
+  const int64_t begin = corpus.begin() + random.below(corpus.end() - corpus.begin() - passage + 1);
   const int64_t place = random.below(passage - question + 1);
   ST_ASSIGN_OR_RETURN(const Tokens text, corpus.range(begin, begin + passage));
   batch.setPair(row, absl::MakeConstSpan(text).subspan(place, question), text);
@@ -115,35 +159,41 @@ absl::Status CorpusSource::fillSpan(TaskBatch &batch, int64_t row, CounterRandom
   return absl::OkStatus();
 }
 
-absl::Status CorpusSource::fillWindow(TaskBatch &batch, int64_t row, int64_t example) const {
-  const int64_t windows = corpus.size() / spec.sequence;
-  const int64_t begin =
-      permute(spec.seed, example % windows, windows, example / windows) * spec.sequence;
+absl::Status CorpusSource::fillWindow(TaskBatch &batch, int64_t row, int64_t window,
+                                      CounterRandom &random) const {
+  const int64_t begin = corpus.begin() + window * spec.sequence;
   ST_ASSIGN_OR_RETURN(const Tokens text, corpus.range(begin, begin + spec.sequence));
   batch.setText(row, text);
+  batch.markDocuments(row, spec.options);
+  if (spec.options.hasPrefix)
+    batch.setPrefix(row, 1 + random.below(spec.sequence - 1));
+  return absl::OkStatus();
+}
+
+// What the program must read for the options to have an effect.
+absl::Status checkOptions(const BatchSpec &spec, const TokenIds &ids) {
+  const DataOptions &options = spec.options;
+  auto reads = [&](absl::string_view name) {
+    return std::any_of(spec.inputs.begin(), spec.inputs.end(),
+                       [&](const BatchSpec::Input &input) { return input.name == name; });
+  };
+  const std::tuple<bool, const char *, const char *> needs[] = {
+      {options.masksEndOfDocument, "--eod-mask-loss", nullptr},
+      {options.resetsPositions, "--reset-position-ids", "position_ids"},
+      {options.resetsAttention, "--reset-attention-mask", "segment_ids"},
+      {options.hasPrefix, "--prefix-lm", "prefix_length"}};
+  for (auto [isGiven, flag, input] : needs) {
+    if (isGiven && input && !reads(input))
+      return absl::InvalidArgumentError(
+          absl::StrCat(flag, ": the program reads no \"", input, "\""));
+    if (isGiven && !options.hasPrefix && ids.endOfDocument < 0)
+      return absl::InvalidArgumentError(
+          absl::StrCat(flag, ": the model's tokenizer has no token that ends a document"));
+  }
   return absl::OkStatus();
 }
 
 } // namespace
-
-int64_t Corpus::size() const {
-  return indexed ? indexed->numTokens() : static_cast<int64_t>(tokens.size());
-}
-
-int64_t Corpus::numSentences() const {
-  return indexed ? indexed->numSequences() : static_cast<int64_t>(sentences.size());
-}
-
-int64_t Corpus::sentence(int64_t i) const { return indexed ? indexed->begin(i) : sentences[i]; }
-
-absl::StatusOr<std::vector<int32_t>> Corpus::range(int64_t begin, int64_t end) const {
-  std::vector<int32_t> text(end - begin);
-  if (indexed)
-    ST_RETURN_IF_ERROR(indexed->read(begin, vocabulary, absl::MakeSpan(text)));
-  else
-    std::copy(tokens.begin() + begin, tokens.begin() + end, text.begin());
-  return text;
-}
 
 absl::Status checkSequenceLength(const BatchSpec &spec) {
   const int64_t least = spec.task == "clm" ? 2 : kPairOverhead + 5;
@@ -157,13 +207,23 @@ absl::Status checkSequenceLength(const BatchSpec &spec) {
 absl::StatusOr<std::unique_ptr<BatchSource>> createCorpusSource(Corpus corpus,
                                                                 const BatchSpec &spec) {
   ST_RETURN_IF_ERROR(checkSequenceLength(spec));
-  if (corpus.size() < spec.sequence)
-    return absl::InvalidArgumentError(absl::StrCat(
-        corpus.name, ": ", corpus.size(), " tokens, fewer than one sequence of ", spec.sequence));
+  ST_RETURN_IF_ERROR(checkOptions(spec, corpus.ids));
+  ST_RETURN_IF_ERROR(corpus.choosePart(spec.options));
+  const std::string name =
+      corpus.part.end - corpus.part.begin == corpus.numSentences()
+          ? corpus.name
+          : absl::StrCat(corpus.name, ", the part for ", nameOf(spec.options.part));
+  if (const int64_t tokens = corpus.end() - corpus.begin(); tokens < spec.sequence)
+    return absl::InvalidArgumentError(
+        absl::StrCat(name, ": ", tokens, " tokens, fewer than one sequence of ", spec.sequence));
   if (spec.task == "mlm" && corpus.numSentences() < 2)
     return absl::InvalidArgumentError(
         absl::StrCat(corpus.name, ": one sentence, and next-sentence prediction takes two"));
-  return std::make_unique<CorpusSource>(std::move(corpus), spec);
+  auto source = std::make_unique<CorpusSource>(std::move(corpus), spec);
+  if (source->numSamples() == 0)
+    return absl::InvalidArgumentError(absl::StrCat(
+        name, ": no document has two sentences, which next-sentence prediction takes"));
+  return source;
 }
 
 } // namespace st

@@ -5,7 +5,6 @@
 #include "lib/Support/Threefry.h"
 
 #include <cstdint>
-#include <numeric>
 
 namespace st {
 
@@ -14,7 +13,7 @@ namespace st {
 class CounterRandom {
 public:
   /// What the numbers are for; keeps the sequences apart.
-  enum Stream : uint32_t { Examples, Order, Corpus, Classes };
+  enum Stream : uint32_t { Examples, Order, Corpus, Classes, Lengths };
 
   CounterRandom(uint32_t seed, Stream stream, uint64_t index)
       : key(threefry2x32(threefryFoldIn({0x53742D64, seed}, stream), threefryKey(index))) {}
@@ -26,6 +25,9 @@ public:
     return static_cast<int64_t>(uint64_t{next()} * static_cast<uint64_t>(bound) >> 32);
   }
 
+  /// True with this probability, to 2^-32.
+  bool happens(double probability) { return next() < probability * 4294967296.0; }
+
   /// True with the probability `percent` / 100.
   bool chance(int64_t percent) { return below(100) < percent; }
 
@@ -34,15 +36,27 @@ private:
   uint64_t counter = 0;
 };
 
-/// Where place `index` of 0 .. count-1 goes in pass number `pass`: a different
-/// permutation each pass, index -> a index + c modulo count with a prime to count.
+/// Where place `index` of 0 .. count-1 goes in pass number `pass`: another permutation each pass. A
+/// Feistel network of four rounds on the least even number of bits that holds `count`, applied
+/// until it falls below it (Black and Rogaway 2002).
 inline int64_t permute(uint32_t seed, int64_t index, int64_t count, int64_t pass) {
-  CounterRandom order(seed, CounterRandom::Order, static_cast<uint64_t>(pass));
-  const int64_t offset = order.below(count);
-  int64_t multiplier = 1 + order.below(count);
-  while (std::gcd(multiplier, count) != 1)
-    ++multiplier;
-  return static_cast<int64_t>((static_cast<__int128>(multiplier) * index + offset) % count);
+  const ThreefryPair key = threefryFoldIn(threefryFoldIn({0x53742D64, seed}, CounterRandom::Order),
+                                          static_cast<uint32_t>(pass));
+  int half = 1;
+  while (half < 31 && int64_t{1} << (2 * half) < count)
+    ++half;
+  const uint64_t mask = (uint64_t{1} << half) - 1;
+  uint64_t value = static_cast<uint64_t>(index);
+  do {
+    uint64_t left = value >> half, right = value & mask;
+    for (uint32_t round = 0; round < 4; ++round) {
+      const uint64_t mixed = left ^ (threefryBits(key, right * 4 + round) & mask);
+      left = right;
+      right = mixed;
+    }
+    value = left << half | right;
+  } while (value >= static_cast<uint64_t>(count));
+  return static_cast<int64_t>(value);
 }
 
 } // namespace st

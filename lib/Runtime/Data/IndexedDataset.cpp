@@ -55,6 +55,7 @@ absl::StatusOr<std::unique_ptr<IndexedDataset>> IndexedDataset::open(const std::
   ST_RETURN_IF_ERROR(set->readIndex());
   ST_ASSIGN_OR_RETURN(set->data, MappedFile::open(set->binPath));
   ST_RETURN_IF_ERROR(set->checkSequences());
+  ST_RETURN_IF_ERROR(set->checkDocuments());
   set->tokens = static_cast<int64_t>(set->data->content().size()) / set->width;
   return set;
 }
@@ -75,17 +76,18 @@ absl::Status IndexedDataset::readIndex() {
                                         "(8 to 64 bits) or 8 (unsigned 16)"));
   width = type.width;
   isSigned = type.isSigned;
-  const uint64_t count = load<uint64_t>(at + 9), documents = load<uint64_t>(at + 17);
+  const uint64_t count = load<uint64_t>(at + 9), bound = load<uint64_t>(at + 17);
   const uint64_t left = text.size() - kHeader;
   constexpr uint64_t kEach = sizeof(int32_t) + sizeof(int64_t);
-  if (count > left / kEach || documents != (left - count * kEach) / sizeof(int64_t) ||
+  if (count > left / kEach || bound != (left - count * kEach) / sizeof(int64_t) ||
       (left - count * kEach) % sizeof(int64_t) != 0)
-    return inFile(idxPath,
-                  absl::StrCat("truncated or damaged: ", count, " sequences and ", documents,
-                               " document bounds in a file of ", text.size(), " bytes"));
+    return inFile(idxPath, absl::StrCat("truncated or damaged: ", count, " sequences and ", bound,
+                                        " document bounds in a file of ", text.size(), " bytes"));
   sequences = static_cast<int64_t>(count);
   lengths = text.data() + kHeader;
   places = lengths + count * sizeof(int32_t);
+  bounds = places + count * sizeof(int64_t);
+  documents = static_cast<int64_t>(bound) - 1;
   return absl::OkStatus();
 }
 
@@ -105,7 +107,29 @@ absl::Status IndexedDataset::checkSequences() const {
   return absl::OkStatus();
 }
 
+absl::Status IndexedDataset::checkDocuments() const {
+  int64_t last = 0;
+  for (int64_t i = 0; i <= documents; ++i) {
+    const int64_t first = document(i);
+    if (first < last || (i == 0 && first != 0))
+      return inFile(idxPath,
+                    absl::StrCat("document ", i, " begins with sequence ", first, ": expected ",
+                                 i == 0 ? "0" : absl::StrCat(last, " or more")));
+    last = first;
+  }
+  if (documents < 0 || last != sequences)
+    return inFile(idxPath,
+                  absl::StrCat("the documents end with sequence ", last, ", expected ", sequences));
+  return absl::OkStatus();
+}
+
+int64_t IndexedDataset::document(int64_t i) const {
+  return load<int64_t>(bounds + i * static_cast<int64_t>(sizeof(int64_t)));
+}
+
 int64_t IndexedDataset::begin(int64_t i) const {
+  if (i == sequences)
+    return tokens;
   return load<int64_t>(places + i * static_cast<int64_t>(sizeof(int64_t))) / width;
 }
 

@@ -116,7 +116,7 @@ absl::Status SquadSource::readParagraph(const Struct &paragraph) {
   ST_ASSIGN_OR_RETURN(const std::string *context, string(paragraph, "context"));
   ST_ASSIGN_OR_RETURN(const ListValue *entries, list(paragraph, "qas"));
   std::vector<Token> tokens;
-  tokenizer->encode(*context, tokens);
+  ST_RETURN_IF_ERROR(tokenizer->encode(*context, tokens));
   if (tokens.empty())
     return entries->values().empty() ? absl::OkStatus() : error("an empty context");
   contexts.emplace_back();
@@ -137,7 +137,7 @@ absl::Status SquadSource::readQuestion(const Struct &entry, const std::string &c
   Question question;
   question.context = contexts.size() - 1;
   std::vector<Token> encoded;
-  tokenizer->encode(*text, encoded);
+  ST_RETURN_IF_ERROR(tokenizer->encode(*text, encoded));
   const int64_t most = std::min(kLongestQuestion, (spec.sequence - kPairOverhead) / 2);
   encoded.resize(std::min(encoded.size(), static_cast<size_t>(most)));
   for (const Token &token : encoded)

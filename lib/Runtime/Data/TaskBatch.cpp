@@ -25,6 +25,12 @@ TaskBatch::TaskBatch(const BatchSpec &spec, const TokenIds &ids)
   }
   if (spec.task == "mlm")
     add("next_sentence_label", {batch});
+  if (spec.task == "clm")
+    for (const BatchSpec::Input &input : spec.inputs)
+      if (input.name == "position_ids" || input.name == "segment_ids")
+        add(input.name.c_str(), {batch, sequence});
+      else if (input.name == "prefix_length")
+        add(input.name.c_str(), {batch});
 }
 
 absl::Span<int32_t> TaskBatch::row(const char *name, int64_t row) {
@@ -53,6 +59,38 @@ void TaskBatch::setPair(int64_t index, absl::Span<const int32_t> first,
     put(token, 1);
   put(ids.sep, 1);
   std::fill(tokens.begin() + end, tokens.end(), ids.pad);
+}
+
+bool TaskBatch::has(const char *name) const {
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [&](const HostTensor &tensor) { return tensor.name == name; });
+}
+
+void TaskBatch::markDocuments(int64_t index, const DataOptions &options) {
+  const absl::Span<int32_t> tokens = row("input_ids", index), labels = row("labels", index);
+  const bool hasPositions = has("position_ids"), hasSegments = has("segment_ids");
+  int32_t position = 0, segment = 0;
+  for (int64_t i = 0; i < sequence; ++i) {
+    if (hasPositions)
+      row("position_ids", index)[i] = position;
+    if (hasSegments)
+      row("segment_ids", index)[i] = segment;
+    ++position;
+    if (tokens[i] != ids.endOfDocument)
+      continue;
+    if (options.masksEndOfDocument)
+      labels[i] = kIgnoredLabel;
+    if (options.resetsPositions)
+      position = 0;
+    segment += options.resetsAttention;
+  }
+}
+
+void TaskBatch::setPrefix(int64_t index, int64_t length) {
+  row("prefix_length", index)[0] = static_cast<int32_t>(length);
+  // The label of a position is the next token: the last of the prefix predicts the first behind it.
+  const absl::Span<int32_t> labels = row("labels", index);
+  std::fill(labels.begin(), labels.begin() + length - 1, kIgnoredLabel);
 }
 
 void TaskBatch::setText(int64_t index, absl::Span<const int32_t> text) {

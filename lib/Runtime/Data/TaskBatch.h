@@ -25,12 +25,20 @@ public:
   /// Writes a row of clm: the tokens fill the sequence.
   void setText(int64_t row, absl::Span<const int32_t> tokens);
 
+  /// For a row of clm: what the options say of tokens that end a document.
+  void markDocuments(int64_t row, const DataOptions &options);
+
+  /// The first `length` positions of a row of clm are a prefix: it has no loss.
+  void setPrefix(int64_t row, int64_t length);
+
   /// One row of a [B,S] tensor, or the element of a [B] tensor, of this task.
   absl::Span<int32_t> row(const char *name, int64_t row);
 
   Batch take() { return std::move(tensors); }
 
 private:
+  bool has(const char *name) const;
+
   int64_t batch, sequence;
   TokenIds ids;
   Batch tensors;

@@ -1,14 +1,17 @@
 #include "lib/Runtime/Data/Corpus.h"
 #include "lib/Runtime/Data/CounterRandom.h"
-#include "lib/Runtime/Json.h"
+#include "lib/Runtime/Parallel.h"
+#include "lib/Runtime/Tokenizers/JsonNode.h"
 
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_split.h"
 #include "lib/Support/Files.h"
 #include "lib/Support/StatusMacros.h"
 
 #include <algorithm>
 #include <array>
+#include <tuple>
 
 namespace st {
 namespace {
@@ -56,28 +59,119 @@ void addSentence(Corpus &corpus, const std::vector<Token> &tokens) {
   }
 }
 
+// Begins a document that has a sentence, and ends the one before it.
+void addDocument(Corpus &corpus, int32_t closing) {
+  const int64_t first = static_cast<int64_t>(corpus.sentences.size());
+  if (!corpus.documents.empty() && corpus.documents.back() == first)
+    return;
+  if (closing >= 0 && first > 0)
+    corpus.tokens.push_back(closing);
+  corpus.documents.push_back(first);
+}
+
+// Encodes texts on all processors and hands their tokens over in order.
+absl::Status encodeAll(const Tokenizer &tokenizer, absl::Span<const absl::string_view> texts,
+                       absl::FunctionRef<void(size_t, const std::vector<Token> &)> add) {
+  constexpr size_t kTogether = 4096, kBlock = 64;
+  for (size_t begin = 0; begin < texts.size(); begin += kTogether) {
+    const absl::Span<const absl::string_view> some = texts.subspan(begin, kTogether);
+    std::vector<std::vector<Token>> tokens(some.size());
+    std::vector<absl::Status> statuses(some.size());
+    const int64_t blocks = static_cast<int64_t>((some.size() + kBlock - 1) / kBlock);
+    ST_RETURN_IF_ERROR(parallelFor(hostThreadCount(0), blocks, [&](int64_t block) {
+      const size_t first = static_cast<size_t>(block) * kBlock;
+      for (size_t i = first; i < std::min(first + kBlock, some.size()); ++i)
+        statuses[i] = tokenizer.encode(some[i], tokens[i]);
+    }));
+    for (size_t i = 0; i < some.size(); ++i) {
+      ST_RETURN_IF_ERROR(statuses[i]);
+      add(begin + i, tokens[i]);
+    }
+  }
+  return absl::OkStatus();
+}
+
+// The "text" of each line.
+absl::Status readJsonLines(const std::string &path, absl::string_view file,
+                           std::vector<std::string> &texts) {
+  int64_t number = 0;
+  for (absl::string_view line : absl::StrSplit(file, '\n')) {
+    const std::string place = absl::StrCat(path, ":", ++number);
+    if (absl::StripAsciiWhitespace(line).empty())
+      continue;
+    ST_ASSIGN_OR_RETURN(nlohmann::json entry, parseJsonText(line, place));
+    ST_ASSIGN_OR_RETURN(JsonNode field, JsonNode(entry, place).at("text"));
+    ST_ASSIGN_OR_RETURN(std::string text, field.text());
+    texts.push_back(std::move(text));
+  }
+  return texts.empty() ? inFile(path, "no documents") : absl::OkStatus();
+}
+
 } // namespace
 
 absl::StatusOr<std::unique_ptr<Tokenizer>> createTokenizer(const BatchSpec &spec) {
-  if (!spec.vocabTxt.empty())
-    return createWordPieceTokenizer(spec.vocabTxt, spec.configJson, spec.vocabulary);
-  return createByteTokenizer(spec.vocabulary, /*withSpecialTokens=*/spec.task != "clm");
+  if (spec.tokenizerFiles.empty())
+    return createByteTokenizer(spec.vocabulary, /*withSpecialTokens=*/spec.task != "clm");
+  ST_ASSIGN_OR_RETURN(
+      std::unique_ptr<Tokenizer> tokenizer,
+      createFileTokenizer(spec.tokenizerFiles, spec.configJson, spec.vocabulary, kModelsPrefix));
+  const TokenIds &ids = tokenizer->ids();
+  const std::tuple<const char *, int32_t, bool> needed[] = {
+      {"[PAD] or <pad>", ids.pad, spec.task != "clm"},
+      {"[CLS] or <s>", ids.cls, spec.task != "clm"},
+      {"[SEP] or </s>", ids.sep, spec.task != "clm"},
+      {"[MASK] or <mask>", ids.mask, spec.task == "mlm"}};
+  for (auto [name, id, isNeeded] : needed)
+    if (isNeeded && id < 0)
+      return absl::InvalidArgumentError(absl::StrCat("the model's tokenizer has no token ", name,
+                                                     ", which the task ", spec.task, " needs"));
+  return tokenizer;
 }
 
 absl::StatusOr<Corpus> readTextCorpus(const std::string &path, const BatchSpec &spec) {
   ST_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, createTokenizer(spec));
   ST_ASSIGN_OR_RETURN(std::string text, readFile(path, kLargestText));
+  std::vector<absl::string_view> sentences;
+  for (size_t begin = 0, end = 0; begin < text.size(); begin = end) {
+    end = findSentenceEnd(text, begin);
+    sentences.push_back(absl::string_view(text).substr(begin, end - begin));
+  }
   Corpus corpus;
   corpus.name = path;
   corpus.ids = tokenizer->ids();
-  std::vector<Token> tokens;
-  for (size_t begin = 0; begin < text.size();) {
-    size_t end = findSentenceEnd(text, begin);
-    tokens.clear();
-    tokenizer->encode(absl::string_view(text).substr(begin, end - begin), tokens);
-    addSentence(corpus, tokens);
-    begin = end;
+  ST_RETURN_IF_ERROR(
+      encodeAll(*tokenizer, sentences,
+                [&](size_t, const std::vector<Token> &tokens) { addSentence(corpus, tokens); }));
+  return corpus;
+}
+
+absl::StatusOr<Corpus> readJsonLinesCorpus(const std::string &path, const BatchSpec &spec) {
+  ST_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, createTokenizer(spec));
+  ST_ASSIGN_OR_RETURN(const std::string file, readFile(path, kLargestText));
+  std::vector<std::string> texts;
+  ST_RETURN_IF_ERROR(readJsonLines(path, file, texts));
+  std::vector<absl::string_view> sentences;
+  std::vector<size_t> firsts; // sentence of each document
+  for (const std::string &text : texts) {
+    firsts.push_back(sentences.size());
+    for (size_t begin = 0, end = 0; begin < text.size(); begin = end) {
+      end = findSentenceEnd(text, begin);
+      sentences.push_back(absl::string_view(text).substr(begin, end - begin));
+    }
   }
+  Corpus corpus;
+  corpus.name = path;
+  corpus.ids = tokenizer->ids();
+  const int32_t closing = spec.task == "clm" ? corpus.ids.endOfDocument : -1;
+  size_t document = 0;
+  auto add = [&](size_t sentence, const std::vector<Token> &tokens) {
+    for (; document < firsts.size() && firsts[document] <= sentence; ++document)
+      addDocument(corpus, closing);
+    addSentence(corpus, tokens);
+  };
+  ST_RETURN_IF_ERROR(encodeAll(*tokenizer, sentences, add));
+  if (closing >= 0 && !corpus.tokens.empty())
+    corpus.tokens.push_back(closing);
   return corpus;
 }
 
@@ -87,10 +181,11 @@ absl::StatusOr<Corpus> openIndexedCorpus(const std::string &prefix, const BatchS
   corpus.vocabulary = spec.vocabulary;
   if (spec.task != "clm") {
     // Which tokens mask and divide a pair only the vocabulary says.
-    if (spec.vocabTxt.empty())
+    if (spec.tokenizerFiles.empty())
       return absl::InvalidArgumentError(
           absl::StrCat("--data=megatron:", prefix, ": the task ", spec.task,
-                       " needs the model folder's vocab.txt, and the program has none"));
+                       " needs the model folder's tokenizer.json or vocab.txt, and the program "
+                       "has neither"));
     ST_ASSIGN_OR_RETURN(std::unique_ptr<Tokenizer> tokenizer, createTokenizer(spec));
     corpus.ids = tokenizer->ids();
   }

@@ -2,8 +2,10 @@
 #ifndef ST_RUNTIME_DATA_TOKENIZER_H
 #define ST_RUNTIME_DATA_TOKENIZER_H
 
+#include "absl/status/status.h"
 #include "absl/status/statusor.h"
 #include "absl/strings/string_view.h"
+#include "absl/types/span.h"
 
 #include <cstdint>
 #include <memory>
@@ -18,18 +20,27 @@ struct Token {
   uint32_t begin = 0, end = 0;
 };
 
-/// The ids that mean something to a task, and the range of those that stand for text.
+/// The ids that mean something to a task, and the range of those that stand for text. -1: the
+/// vocabulary has none.
 struct TokenIds {
   int32_t pad = 0, cls = 1, sep = 2, mask = 3;
   int32_t textBegin = 4, textEnd = 4;
+  int32_t endOfDocument = -1;
 };
 
+/// Several threads may use one at once.
 class Tokenizer {
 public:
   virtual ~Tokenizer() = default;
 
-  /// Appends the tokens of `text`, without special ones.
-  virtual void encode(absl::string_view text, std::vector<Token> &tokens) const = 0;
+  /// Appends the tokens of `text`, without special ones around it. What is not UTF-8 counts as
+  /// U+FFFD, but where tokens are bytes. An error where the model knows no token for a piece.
+  virtual absl::Status encode(absl::string_view text, std::vector<Token> &tokens) const = 0;
+
+  /// The tokens of a text with the special ones that the model expects around it.
+  virtual std::vector<int32_t> addSpecial(absl::Span<const int32_t> tokens) const {
+    return {tokens.begin(), tokens.end()};
+  }
 
   const TokenIds &ids() const { return tokenIds; }
 

@@ -1,5 +1,6 @@
 #include "lib/Runtime/Training/Feeder.h"
 #include "lib/Runtime/TensorLayout.h"
+#include "lib/Runtime/Tokenizers/ProgramTokenizer.h"
 
 #include "absl/strings/str_cat.h"
 #include "lib/Support/StatusMacros.h"
@@ -126,7 +127,7 @@ absl::StatusOr<BatchSpec> batchSpecOf(const proto::Executable &program) {
   spec.sequence = model.sequence();
   spec.vocabulary = model.vocabulary();
   spec.configJson = model.config_json();
-  spec.vocabTxt = model.vocab_txt();
+  spec.tokenizerFiles = tokenizerFilesOf(model);
   for (const proto::Group &group : program.groups())
     for (const proto::Input &input : group.inputs()) {
       if (input.role() != "batch")

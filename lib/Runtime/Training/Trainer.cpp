@@ -2,6 +2,7 @@
 #include "lib/Runtime/Checkpoint/Checkpoint.h"
 #include "lib/Runtime/Checkpoint/CheckpointFiles.h"
 #include "lib/Runtime/Checkpoint/CheckpointSeries.h"
+#include "lib/Runtime/Data/ReadAhead.h"
 #include "lib/Runtime/HostMemory.h"
 #include "lib/Runtime/Parallel.h"
 #include "lib/Runtime/Prediction.h"
@@ -375,7 +376,9 @@ absl::Status Trainer::openInputsAndOutputs() {
     return absl::InvalidArgumentError("--data has no effect: this program reads no batches");
   if (!options.timingOnly && !spec.inputs.empty() &&
       (options.steps > 0 || options.trainSteps > 0 || options.data)) {
+    spec.options = options.samples;
     ST_ASSIGN_OR_RETURN(source, createBatchSource(options.data.value_or("synthetic"), spec));
+    source = readAhead(std::move(source));
   }
   if (communicator.process() != 0)
     return absl::OkStatus();

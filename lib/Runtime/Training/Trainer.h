@@ -3,6 +3,7 @@
 #define ST_RUNTIME_TRAINING_TRAINER_H
 
 #include "lib/Proto/executable.pb.h"
+#include "lib/Runtime/Data/DataOptions.h"
 #include "lib/Runtime/Training/LearningRate.h"
 #include "lib/Runtime/Training/SpikeWatch.h"
 #include "lib/Runtime/Training/StepLog.h"
@@ -36,6 +37,7 @@ struct TrainOptions {
   LearningRateOptions rate;        ///< else the checkpoint's, or the program's
   std::optional<uint32_t> seed;    ///< else the checkpoint's, or 0
   std::optional<std::string> data; ///< see createBatchSource; else synthetic
+  DataOptions samples;             ///< of text
   LogOptions log;
   std::string trace, report, save, resume; ///< paths; empty: none
   std::string init;                        ///< see PretrainedWeights; empty: none

@@ -173,7 +173,7 @@ TEST(TextCorpusTest, LongTextsAreCut) {
     while (text.size() < 300000)
       text += piece;
     BatchSpec spec = makeSpec("mlm");
-    spec.vocabTxt = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nword\ne\n##e\n";
+    spec.tokenizerFiles["vocab.txt"] = "[PAD]\n[UNK]\n[CLS]\n[SEP]\n[MASK]\nword\ne\n##e\n";
     spec.vocabulary = 8;
     Corpus corpus = *readTextCorpus(writeFile("long.txt", text), spec);
     EXPECT_GE(corpus.sentences.size(), 4u);

@@ -113,18 +113,6 @@ TEST(ModelFolderTest, WarnsOfDropout) {
   EXPECT_EQ(compareDropout("c", *parseJsonObject(kBert, ""), programOf(kBert)), "");
 }
 
-TEST(ModelFolderTest, ComparesVocabularies) {
-  proto::Executable program = programOf(kBert);
-  EXPECT_TRUE(checkVocabulary(pathOf("a\nb\n"), program).ok()); // It has none of its own.
-  program.mutable_model()->set_vocab_txt("a\nb\n");
-  EXPECT_TRUE(checkVocabulary(pathOf("a\r\nb"), program).ok());
-  EXPECT_TRUE(checkVocabulary("/nonexistent", program).ok());
-  EXPECT_TRUE(absl::StrContains(checkVocabulary(pathOf("a\nc\n"), program).message(),
-                                ": line 2 is 'c', in the program's vocabulary 'b'"));
-  EXPECT_TRUE(absl::StrContains(checkVocabulary(pathOf("a\nb\nc\n"), program).message(),
-                                ": 3 lines, the program's vocabulary has 2"));
-}
-
 TEST(ModelFolderTest, SavesTheClassThatWasTrained) {
   const std::string own =
       R"({ "model_type" : "bert", "architectures": ["X"], "layer_norm_eps": 1e-12, "dtype": "float16"})";

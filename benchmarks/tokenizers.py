@@ -1,0 +1,60 @@
+"""Tokens a second of St's tokenizers beside Hugging Face's `tokenizers`, on one thread, in turns on the same texts (theirs by
+`encode_batch_fast`, which leaves out where tokens are; ours has it).
+
+    .venv/bin/python benchmarks/tokenizers.py
+
+Prints a table: the best of three passes of each. Both have encoded the texts once before, so their caches of words are warm.
+"""
+
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import time
+
+os.environ["TOKENIZERS_PARALLELISM"] = "false"
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+sys.path.insert(0, str(ROOT / "test/e2e"))
+sys.path.remove(str(ROOT / "benchmarks"))   # where this file would hide the library of its name
+
+import tokenizer_kinds as kinds  # noqa: E402
+
+PASSES = 3
+
+
+def seconds_of_ours(folder, texts):
+    done = subprocess.run([kinds.CHECK, folder, str(PASSES + 1)], input=kinds.packed(texts), capture_output=True, check=True)
+    rows = [line.split() for line in done.stdout.decode().splitlines()]
+    return min(float(row[0]) for row in rows[1:]), int(rows[0][1])
+
+
+def seconds_of_theirs(tokenizer, texts):
+    best = float("inf")
+    for _ in range(PASSES + 1):
+        start = time.perf_counter()
+        tokenizer.encode_batch_fast(texts, add_special_tokens=False)
+        best = min(best, time.perf_counter() - start)
+    return best
+
+
+def main():
+    texts = [line for text in kinds.plain_text() for line in text.split("\n") if line.strip()] * 3
+    texts += kinds.training_lines()[-400:]
+    size = sum(len(text.encode()) for text in texts)
+    print(f"{len(texts)} lines, {size / 1e6:.2f} MB\n\n| tokenizer | tokens | St, million/s | tokenizers, million/s | times |\n| --- | --- | --- | --- | --- |")
+    with tempfile.TemporaryDirectory() as name:
+        folder = pathlib.Path(name)
+        for kind, make in kinds.kinds(folder).items():
+            tokenizer = make()
+            tokenizer.no_truncation()
+            tokenizer.no_padding()
+            (folder / "one").mkdir(exist_ok=True)
+            tokenizer.save(str(folder / "one/tokenizer.json"))
+            ours, count = seconds_of_ours(folder / "one", texts)
+            theirs = seconds_of_theirs(tokenizer, texts)
+            print(f"| {kind} | {count} | {count / ours / 1e6:.2f} | {count / theirs / 1e6:.2f} | {theirs / ours:.1f} |")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,51 @@
+// Tokens that are found in a text before anything else is done with it.
+#ifndef ST_RUNTIME_TOKENIZERS_ADDEDTOKENS_H
+#define ST_RUNTIME_TOKENIZERS_ADDEDTOKENS_H
+
+#include "lib/Runtime/Tokenizers/Normalizer.h"
+#include "lib/Runtime/Tokenizers/WordModel.h"
+
+#include <array>
+#include <optional>
+#include <vector>
+
+namespace st {
+
+/// An entry of a tokenizer.json's "added_tokens".
+struct AddedToken {
+  std::string content;
+  int32_t id = 0;
+  bool isSingleWord = false;                    ///< only where no letter is beside it
+  bool stripsLeft = false, stripsRight = false; ///< takes the white space there
+  bool isNormalized = true;                     ///< looked for in normalized text
+};
+
+/// A part of a text: a token, or text between them.
+struct Segment {
+  size_t begin = 0, end = 0;
+  std::optional<int32_t> token;
+};
+
+/// Tokens that are looked for at once; where several begin the longest is found.
+class AddedTokens {
+public:
+  void add(AddedToken token);
+  bool empty() const { return tokens.empty(); }
+
+  /// Divides a text, in order. Parts between tokens are not empty.
+  std::vector<Segment> split(absl::string_view text) const;
+
+private:
+  const AddedToken *findAt(absl::string_view text, size_t place) const;
+
+  std::vector<AddedToken> tokens; // the longest first
+  std::array<bool, 256> isFirstByte = {};
+};
+
+/// Those of a tokenizer.json. An error names one whose id is not the model's.
+absl::StatusOr<std::vector<AddedToken>> readAddedTokens(const JsonNode &node,
+                                                        const WordModel &model);
+
+} // namespace st
+
+#endif // ST_RUNTIME_TOKENIZERS_ADDEDTOKENS_H

@@ -1,0 +1,47 @@
+// The second stage of a tokenizer: normalized text cut into words, across which no token reaches.
+#ifndef ST_RUNTIME_TOKENIZERS_PRETOKENIZER_H
+#define ST_RUNTIME_TOKENIZERS_PRETOKENIZER_H
+
+#include "lib/Runtime/Tokenizers/AlignedText.h"
+#include "lib/Runtime/Tokenizers/JsonNode.h"
+
+#include <memory>
+#include <vector>
+
+namespace st {
+
+/// A text and the words in it, in order. Bytes outside of words are dropped.
+struct Words {
+  struct Range {
+    size_t begin = 0, end = 0;
+  };
+  AlignedText text;
+  std::vector<Range> ranges;
+
+  /// One word.
+  explicit Words(AlignedText whole) : text(std::move(whole)) {
+    if (!text.empty())
+      ranges.push_back({0, text.size()});
+  }
+};
+
+class PreTokenizer {
+public:
+  virtual ~PreTokenizer() = default;
+  virtual absl::Status apply(Words &words) const = 0;
+};
+
+/// The pre-tokenizer that a tokenizer.json describes. Known types: BertPreTokenizer, ByteLevel,
+/// CharDelimiterSplit, Digits, Metaspace, Punctuation, Sequence, Split, Whitespace,
+/// WhitespaceSplit. An error names another.
+absl::StatusOr<std::unique_ptr<PreTokenizer>> readPreTokenizer(const JsonNode &node);
+
+/// BERT's: words are divided by white space, punctuation stands alone.
+std::unique_ptr<PreTokenizer> createBertPreTokenizer();
+
+/// GPT-2's.
+absl::StatusOr<std::unique_ptr<PreTokenizer>> createByteLevelPreTokenizer(bool addsPrefixSpace);
+
+} // namespace st
+
+#endif // ST_RUNTIME_TOKENIZERS_PRETOKENIZER_H

@@ -1,0 +1,21 @@
+// The tokenizer that a program was compiled with.
+#ifndef ST_RUNTIME_TOKENIZERS_PROGRAMTOKENIZER_H
+#define ST_RUNTIME_TOKENIZERS_PROGRAMTOKENIZER_H
+
+#include "lib/Proto/executable.pb.h"
+#include "lib/Runtime/Tokenizers/TokenizerFiles.h"
+
+namespace st {
+
+/// The tokenizer's files of the model folder.
+TokenizerFiles tokenizerFilesOf(const proto::ModelInfo &model);
+
+/// An error where a folder has one of the program's files with another tokenizer in it: another
+/// piece in its vocab.txt, another merge, another stage in its tokenizer.json. Where `needsAll`, a
+/// file that the folder lacks is an error too.
+absl::Status checkTokenizer(const std::string &folder, const proto::Executable &program,
+                            bool needsAll);
+
+} // namespace st
+
+#endif // ST_RUNTIME_TOKENIZERS_PROGRAMTOKENIZER_H
