@@ -216,15 +216,24 @@ LogicalResult Compiler::importModel() {
   const bool isVit = config->type == ModelType::Vit;
   (*module)->setAttr("st.vocabulary",
                      builder.getI64IntegerAttr(isVit ? config->labelCount : config->vocabSize));
-  return isVit || request.model ? success() : attachVocabulary(*config);
+  SmallVector<Attribute> flags;
+  for (const auto &[name, value] : request.runFlags)
+    flags.push_back(builder.getStrArrayAttr({name, value}));
+  if (!flags.empty())
+    (*module)->setAttr("st.run_flags", builder.getArrayAttr(flags));
+  const bool isBare = request.model && request.vocabularyFile.empty();
+  return isVit || isBare ? success() : attachVocabulary(*config);
 }
 
 // A model folder may bring the WordPiece vocabulary that text is read with.
 LogicalResult Compiler::attachVocabulary(const ModelConfig &config) {
-  SmallString<128> path(request.input);
-  if (!llvm::sys::fs::is_directory(path))
-    llvm::sys::path::remove_filename(path);
-  llvm::sys::path::append(path, "vocab.txt");
+  SmallString<128> path(request.vocabularyFile);
+  if (path.empty()) {
+    path = request.input;
+    if (!llvm::sys::fs::is_directory(path))
+      llvm::sys::path::remove_filename(path);
+    llvm::sys::path::append(path, "vocab.txt");
+  }
   if (!llvm::sys::fs::exists(path))
     return success();
   constexpr size_t largest = size_t(64) << 20;
