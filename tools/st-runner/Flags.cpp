@@ -305,6 +305,7 @@ absl::StatusOr<RunRequest> parseCommandLine(int argc, char **argv, const std::st
   RunRequest request;
   request.flags = printFlags(settings);
   request.replayed = settings.replayed();
+  request.isSaveOfBinary = settings.isSet("save") && !settings.isGiven("save");
   request.train = trainOptions(settings);
   ST_ASSIGN_OR_RETURN(request.client, clientOptions());
   request.watchdogSeconds = request.client.watchdogSeconds = absl::GetFlag(FLAGS_watchdog);

@@ -17,7 +17,9 @@
 #include <algorithm>
 #include <climits>
 #include <cstdio>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
 
@@ -73,6 +75,11 @@ absl::Status runRequest(RunRequest request, const std::string &binary) {
   payload = std::string();
   if (!request.once && !request.train.timingOnly)
     request.train.heading = printConfiguration(program, request, binary);
+  // As Megatron-LM does. What cannot be made, whoever saves says.
+  std::error_code ignored;
+  if (request.isSaveOfBinary)
+    std::filesystem::create_directories(std::filesystem::path(request.train.save).parent_path(),
+                                        ignored);
   if (!request.replayed.empty())
     ST_RETURN_IF_ERROR(checkReplay(request.train.heading, request.replayed));
   ST_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> communicator,

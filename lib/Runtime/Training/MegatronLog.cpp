@@ -12,6 +12,9 @@ namespace {
 
 using Kind = StepTimeline::Kind;
 
+constexpr double kPicosecondsPerMillisecond = 1e9;
+constexpr absl::string_view kFromNextStage = "forward-send-backward-recv";
+
 int64_t in(const StepTimeline::Sums &sums, Kind kind) { return sums[static_cast<size_t>(kind)]; }
 
 int64_t waited(const StepTimeline::Sums &sums) {
@@ -37,9 +40,12 @@ public:
           group.tasks(static_cast<int>(group.schedule(static_cast<int>(i)).task())).phase());
     splitOptimizer();
     StepTimers timers;
-    for (const auto &[name, isOfStages] : kNames)
-      if (isPipelined || !isOfStages)
-        timers.emplace_back(name, static_cast<double>(times[name]) / 1e9);
+    for (const auto &[name, isOfStages] : kNames) {
+      // The last stage of a pipeline gets its gradients from nobody.
+      const bool isEmpty = name == kFromNextStage && times[name] == 0;
+      if ((isPipelined || !isOfStages) && !isEmpty)
+        timers.emplace_back(name, static_cast<double>(times[name]) / kPicosecondsPerMillisecond);
+    }
     return timers;
   }
 

@@ -32,7 +32,8 @@ using StepTimers = std::vector<std::pair<std::string, double>>;
 ///                                       0: gradients are summed in f32, and casts of weights
 ///                                       belong to the tasks that read them
 ///
-/// A program of one stage has no timers of sends and receives.
+/// A program of one stage has no timers of sends and receives, and the last stage of a pipeline
+/// no forward-send-backward-recv.
 StepTimers megatronTimers(const proto::Executable &program, const StepTimeline &timeline,
                           const StepTrace &trace);
 

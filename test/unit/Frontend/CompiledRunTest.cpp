@@ -128,8 +128,8 @@ Change changeOf(const ArgumentOutcome &outcome) {
     return it->second;
   std::string other = otherValue(outcome.value);
   // Counts stay whole.
-  if (outcome.value.find_first_not_of("0123456789") == std::string::npos)
-    other = std::to_string(std::stoll(outcome.value) * 2);
+  if (!outcome.value.empty() && outcome.value.find_first_not_of("0123456789") == std::string::npos)
+    other = outcome.value == "0" ? "1" : std::to_string(std::stoll(outcome.value) * 2);
   return {{}, {{outcome.name, other}}};
 }
 
@@ -175,7 +175,8 @@ TEST(CompiledRunTest, AnotherValueOfAnArgumentWithoutEffectIsTheSameRunOrRefused
   for (const ArgumentOutcome &outcome : start.outcomes) {
     if (outcome.fate != ArgumentOutcome::NoEffect)
       continue;
-    const bool isNumber = outcome.value.find_first_not_of("0123456789.e-") == std::string::npos;
+    const bool isNumber = !outcome.value.empty() &&
+                          outcome.value.find_first_not_of("0123456789.e-") == std::string::npos;
     const bool isFlag = outcome.value == "True" || outcome.value == "False";
     if (!isNumber && !isFlag)
       continue;
@@ -251,7 +252,7 @@ TEST(CompiledRunTest, ACommandLineHasMegatronsDefaults) {
   const CompiledRun run = compileText(command);
   EXPECT_NE(run.config.find(R"("vocab_size": 50257)"), std::string::npos) << run.config;
   EXPECT_EQ(run.options.at("task"), "clm");
-  EXPECT_EQ(run.options.at("weight-decay"), "0.01");
+  EXPECT_EQ(run.options.at("clip-norm"), "1.0");
   EXPECT_EQ(flagOf(run, "seed"), "1234");
   EXPECT_EQ(flagOf(run, "lr-decay-steps"), "20");
   EXPECT_EQ(tryCompile(command + " --reset-position-ids").status().message(),

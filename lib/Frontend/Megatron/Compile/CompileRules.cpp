@@ -1,8 +1,9 @@
 //===- CompileRules.cpp - What compiling does with an argument ------------===//
 //
 // The one table that says what st-compile does with each argument. An argument whose mechanism is
-// missing becomes honoured by changing its line here: to `runFlag` where its value goes to a flag
-// of the training binary as it is, else to `program` and a line in CompiledRun.cpp.
+// missing becomes honoured by changing its line here: to `runFlag` or `option` where its value
+// goes to a flag of the training binary or of st-compile as it is, else to `program` and a line in
+// CompiledRun.cpp.
 //
 //===----------------------------------------------------------------------===//
 
@@ -21,6 +22,9 @@ static constexpr Rule program(StringRef name, StringRef as,
 }
 static constexpr Rule runFlag(StringRef name, StringRef flag) {
   return {name, Rule::RunFlag, flag};
+}
+static constexpr Rule option(StringRef name, StringRef option) {
+  return {name, Rule::CompileOption, option};
 }
 static constexpr Rule unused(StringRef name, StringRef why) { return {name, Rule::NoEffect, why}; }
 static constexpr Rule only(StringRef name, StringRef accepted, StringRef why,
@@ -101,8 +105,8 @@ constexpr Rule table[] = {
     program("adam_beta2", "--beta2 of st-compile"),
     program("adam_eps", "--epsilon of st-compile"),
     program("sgd_momentum", "--momentum of st-compile"),
-    program("weight_decay", "--weight-decay of st-compile, of all but biases and norms"),
-    program("clip_grad", "--clip-norm of st-compile"),
+    option("weight_decay", "weight-decay"),
+    option("clip_grad", "clip-norm"),
 
     // The step and its layout.
     program("micro_batch_size", "accum_degree of the layout"),

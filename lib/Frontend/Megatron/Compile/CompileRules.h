@@ -13,6 +13,8 @@ struct CompileRule {
     Program,
     /// Becomes the run-time flag `text` with the value as it is.
     RunFlag,
+    /// Becomes the option `text` of st-compile with the value as it is.
+    CompileOption,
     /// `text`: why.
     NoEffect,
     /// Other values than `accepted` are refused; these have no effect. `text`: why.

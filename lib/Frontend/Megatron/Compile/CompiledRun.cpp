@@ -245,8 +245,7 @@ void CompiledRunBuilder::chooseOptimizer() {
     options["epsilon"] = number("adam_eps", "1e-8");
     ignore("sgd_momentum", "the optimizer is adam");
   }
-  options["weight-decay"] = number("weight_decay", "0.01");
-  options["clip-norm"] = number("clip_grad", "1.0");
+  options["clip-norm"] = "1.0"; // Megatron's default
 }
 
 //===----------------------------------------------------------------------===//
@@ -376,6 +375,11 @@ ArgumentOutcome CompiledRunBuilder::outcomeOf(const GivenArgument &given) {
     return isAccepted(rule.accepted, outcome.value)
                ? become(ArgumentOutcome::NoEffect, "other values are refused: " + rule.text.str())
                : become(ArgumentOutcome::Refused, expectedOf(rule));
+  if (rule.kind == CompileRule::CompileOption) {
+    outcome.text = "--" + rule.text.str() + " of st-compile";
+    if (!given.isNone)
+      result.options[rule.text.str()] = given.text;
+  }
   if (rule.kind == CompileRule::RunFlag)
     honourFlag(given, rule.text, outcome);
   return outcome;
