@@ -340,16 +340,13 @@ static std::string expectedOf(const CompileRule &rule) {
   return text + ": " + rule.text.str();
 }
 
-/// A value that a flag takes as it is, unless it is None, False or 0, which is its default.
+/// A value that a flag takes as it is, unless it is None or False, which is its default.
 void CompiledRunBuilder::honourFlag(const GivenArgument &given, StringRef flagName,
                                     ArgumentOutcome &outcome) {
   outcome.text = "--" + flagName.str() + " of the run";
-  const bool isFlag = given.argument->kind == ArgumentKind::Flag;
-  const bool isNumber = !isFlag && given.argument->kind != ArgumentKind::Text;
-  if (given.isNone || (isFlag && !given.flag()) ||
-      (isNumber && given.number == 0 && flagName != "seed"))
-    return;
-  setFlag(flagName, isFlag ? "true" : given.text);
+  const bool isSwitch = given.argument->kind == ArgumentKind::Flag;
+  if (!given.isNone && (!isSwitch || given.flag()))
+    setFlag(flagName, isSwitch ? "true" : given.text);
 }
 
 ArgumentOutcome CompiledRunBuilder::outcomeOf(const GivenArgument &given) {
