@@ -175,6 +175,10 @@ def loads(folder):
     st.expect(first("--no-load-optim")[1]["step"] == 5, "without the optimizer the step is lost")
     done, step = first("--finetune")
     st.expect(step["step"] == 1 and step["loss"] < whole[0], f"{step}")
+    tuned = runs.losses_of(folder / "part")
+    (folder / "log").write_text(done.stderr)
+    st.check_run([other, f"--replay={folder / 'log'}", f"--metrics={folder / 'again'}"])
+    st.expect(runs.losses_of(folder / "again") == tuned, "a replayed run starts from other parameters")
 
 
 if __name__ == "__main__":

@@ -130,6 +130,8 @@ absl::StatusOr<LoggedConfiguration> readLoggedConfiguration(const std::string &p
       ST_RETURN_IF_ERROR(readFlag(line, number, path, logged));
     } else if (isInside && absl::ConsumePrefix(&line, "# resumed ")) {
       logged.resumed = std::string(line);
+    } else if (isInside && absl::ConsumePrefix(&line, "# seed ")) {
+      logged.seed = std::string(line.substr(0, line.find(',')));
     } else if (isInside && absl::ConsumePrefix(&line, "# ")) {
       logged.facts.emplace_back(line);
     }

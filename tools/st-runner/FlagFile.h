@@ -34,6 +34,7 @@ struct LoggedConfiguration {
   };
   std::vector<Flag> flags;        ///< that have a value
   std::vector<std::string> facts; ///< "binary 1a2b", "data 600 bytes, 3c4d", ...
+  std::string seed;               ///< that the run had; empty: not said
   std::string resumed;            ///< the checkpoint that the run began with; empty: none
 };
 

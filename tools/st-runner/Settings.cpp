@@ -59,11 +59,11 @@ const std::set<std::string> kEither[] = {
     {"total-steps", "min-lr"},
 };
 
-// What a replayed run does not write again.
-const std::set<std::string> kOutputs = {
-    "save",     "save-interval", "save-minutes", "keep",          "load",        "resume",
-    "finetune", "no-load-optim", "no-load-rng",  "metrics",       "tensorboard", "trace",
-    "report",   "restarts",      "step-timeout", "record-batches"};
+// What a replayed run does not write again, and what a log says in another way.
+const std::set<std::string> kNotReplayed = {
+    "save",        "save-interval", "save-minutes", "keep",  "load",   "resume",
+    "no-load-rng", "metrics",       "tensorboard",  "trace", "report", "record-batches",
+    "restarts",    "step-timeout",  "replay",       "flags", "seed"};
 
 // The flag of that name on the command line, or null. Abseil's own flags are not offered.
 absl::CommandLineFlag *findFlag(absl::string_view name) {
@@ -183,21 +183,24 @@ absl::Status Settings::addFile(const std::string &path) {
 absl::Status Settings::replay(const std::string &path) {
   ST_ASSIGN_OR_RETURN(const LoggedConfiguration logged, readLoggedConfiguration(path));
   log = path;
-  std::vector<LoggedConfiguration::Flag> flags = logged.flags;
-  if (!logged.resumed.empty())
-    flags.push_back({"resume", logged.resumed, "", 0});
-  for (const auto &[name, value, source, line] : flags) {
-    const bool isRestored = name == "resume" && line == 0;
-    if (isSet(name) || (kOutputs.count(name) && !isRestored) || name == "replay" || name == "flags")
+  bool isInPart = false;
+  for (const auto &[name, value, source, line] : logged.flags) {
+    const bool isOfLoad = name == "finetune" || name == "no-load-optim";
+    isInPart |= isOfLoad && value == "true";
+    if (isSet(name) || kNotReplayed.count(name) || (isOfLoad && logged.resumed.empty()))
       continue;
-    absl::Status status = set(name, value, absl::StrCat("log ", path));
+    const absl::Status status = set(name, value, absl::StrCat("log ", path));
     if (!status.ok())
       return absl::Status(status.code(), absl::StrCat(path, ":", line, ": ", status.message()));
     // A default is a value all the same, but nobody gave it.
     if (source == "default")
       sources.erase(name);
   }
-  return absl::OkStatus();
+  if (!logged.seed.empty() && !isSet("seed"))
+    ST_RETURN_IF_ERROR(set("seed", logged.seed, absl::StrCat("log ", path)));
+  if (logged.resumed.empty())
+    return absl::OkStatus();
+  return set(isInPart ? "load" : "resume", logged.resumed, absl::StrCat("log ", path));
 }
 
 absl::Status Settings::addDefaults(const std::vector<proto::RunFlag> &flags) {

@@ -356,7 +356,7 @@ absl::Status Trainer::loadInPart() {
 absl::Status Trainer::openCheckpoint() {
   const auto warn = [&](const std::string &line) { print(line); };
   const std::string path = chooseCheckpoint(options, warn);
-  const bool goesOn = options.saving.isSeries() && path == options.save;
+  const bool goesOn = options.saving.isSeries() && options.resume.empty() && path == options.save;
   if (path.empty())
     return absl::OkStatus();
   if (goesOn || (!holdsCheckpoint(path) && !listSeries(path).empty())) {
