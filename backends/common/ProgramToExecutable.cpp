@@ -417,6 +417,21 @@ static void setModel(ModuleOp module, proto::Executable &executable) {
     optimizer.set_learning_rate(rate.getValueAsDouble());
 }
 
+static LogicalResult setRunFlags(ModuleOp module, proto::Executable &executable) {
+  auto flags = module->getAttrOfType<ArrayAttr>("st.run_flags");
+  if (!flags)
+    return success();
+  for (Attribute flag : flags) {
+    auto pair = dyn_cast<ArrayAttr>(flag);
+    if (!pair || pair.size() != 2 || !isa<StringAttr>(pair[0]) || !isa<StringAttr>(pair[1]))
+      return module.emitError("st.run_flags: expected pairs of strings, found ") << flag;
+    proto::RunFlag &added = *executable.add_run_flags();
+    added.set_name(cast<StringAttr>(pair[0]).str());
+    added.set_value(cast<StringAttr>(pair[1]).str());
+  }
+  return success();
+}
+
 static std::string summaryOf(ModuleOp module, const proto::Executable &executable) {
   int64_t stages = 0;
   std::set<int64_t> devices; // several ranks may share one
@@ -445,7 +460,7 @@ LogicalResult mlir::st::fillExecutable(ModuleOp module, const ExecutableSource &
     return module.emitError("has no st.program");
   setModel(module, executable);
   executable.set_summary(summaryOf(module, executable));
-  return success();
+  return setRunFlags(module, executable);
 }
 
 std::string mlir::st::serialize(const proto::Executable &executable) {

@@ -81,6 +81,7 @@ private:
   LogicalResult refuseModelOptions();
   LogicalResult readModule();
   LogicalResult attachTokenizer(const ModelConfig &config);
+  LogicalResult readTokenizerFiles(::st::TokenizerFiles &files, std::string &prefix);
   LogicalResult advanceTo(CompilePhase phase);
   LogicalResult checkPhase(CompilePhase phase, StringRef who);
   LogicalResult runPipeline(CompilePhase phase, StringRef pipeline);
@@ -217,31 +218,49 @@ LogicalResult Compiler::importModel() {
   const bool isVit = config->type == ModelType::Vit;
   (*module)->setAttr("st.vocabulary",
                      builder.getI64IntegerAttr(isVit ? config->labelCount : config->vocabSize));
-  return isVit || request.model ? success() : attachTokenizer(*config);
+  SmallVector<Attribute> flags;
+  for (const auto &[name, value] : request.runFlags)
+    flags.push_back(builder.getStrArrayAttr({name, value}));
+  if (!flags.empty())
+    (*module)->setAttr("st.run_flags", builder.getArrayAttr(flags));
+  const bool isBare = request.model && request.vocabularyFile.empty();
+  return isVit || isBare ? success() : attachTokenizer(*config);
 }
 
-// A model folder may bring the tokenizer that text is read with.
-LogicalResult Compiler::attachTokenizer(const ModelConfig &config) {
-  SmallString<128> folder(request.input);
-  if (!llvm::sys::fs::is_directory(folder))
-    llvm::sys::path::remove_filename(folder);
-  ::st::TokenizerFiles files;
-  for (const char *name : ::st::kTokenizerFileNames) {
-    SmallString<128> path(folder);
-    llvm::sys::path::append(path, name);
-    if (!llvm::sys::fs::exists(path))
-      continue;
-    auto text = ::st::readInputFile(path.str().str(), ::st::kLargestTokenizerFile);
+// The vocabulary that the request names, or what a model folder brings to read text with.
+LogicalResult Compiler::readTokenizerFiles(::st::TokenizerFiles &files, std::string &prefix) {
+  const auto read = [&](const char *name, const std::string &path) -> LogicalResult {
+    auto text = ::st::readInputFile(path, ::st::kLargestTokenizerFile);
     if (!text.ok())
       return error() << path << ": cannot read: " << str(text.status().message());
     files[name] = *std::move(text);
+    return success();
+  };
+  if (!request.vocabularyFile.empty()) {
+    prefix = request.vocabularyFile + " as ";
+    return read(::st::kVocabTxt, request.vocabularyFile);
   }
+  SmallString<128> folder(request.input);
+  if (!llvm::sys::fs::is_directory(folder))
+    llvm::sys::path::remove_filename(folder);
+  if (!folder.empty() && !llvm::sys::path::is_separator(folder.back()))
+    folder += '/';
+  prefix = folder.str().str();
+  for (const char *name : ::st::kTokenizerFileNames)
+    if (const std::string path = prefix + name; llvm::sys::fs::exists(path))
+      if (failed(read(name, path)))
+        return failure();
+  return success();
+}
+
+LogicalResult Compiler::attachTokenizer(const ModelConfig &config) {
+  ::st::TokenizerFiles files;
+  std::string prefix;
+  if (failed(readTokenizerFiles(files, prefix)))
+    return failure();
   if (files.empty())
     return success();
   // A binary could not read text with it, and would say so only then.
-  if (!folder.empty() && !llvm::sys::path::is_separator(folder.back()))
-    folder += '/';
-  const std::string prefix = folder.str().str();
   if (failed(
           check(::st::createFileTokenizer(files, config.json, config.vocabSize, prefix).status())))
     return failure();

@@ -12,6 +12,8 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace mlir::st {
 
@@ -36,6 +38,10 @@ struct CompileRequest {
   std::optional<ModelConfig> model;
   /// The text of a parallel-config file, instead of the file `parallel`.
   std::optional<std::string> parallelText;
+  /// The WordPiece vocabulary of `model`; empty: it has none.
+  std::string vocabularyFile;
+  /// Flags of the training binary, by name, that hold unless its command line says otherwise.
+  std::vector<std::pair<std::string, std::string>> runFlags;
   CompileOptions options{{}};
 };
 

@@ -23,13 +23,14 @@ public:
 
 private:
   Value attentionBias();
-  Value attention(Value x, Value bias, const std::string &name);
+  Value attention(Value x, Value bias, const std::string &name, int64_t index);
   Value feedForward(Value x, const std::string &name);
   Value layer(Value x, Value bias, int64_t index);
   Value maskedLmLoss(Value x);
   Value nextSentenceLoss(Value x);
-  Value dense(Value x, const Twine &name, int64_t outSize) {
-    return model.dense(x, name, outSize, WeightLayout::OutIn);
+  Value dense(Value x, const Twine &name, int64_t outSize,
+              std::optional<double> standardDeviation = std::nullopt) {
+    return model.dense(x, name, outSize, WeightLayout::OutIn, standardDeviation);
   }
   /// x + dropout(branch), normalised where that comes last.
   Value addBranch(Value x, Value branch, const Twine &name);
@@ -53,12 +54,16 @@ Value Bert::embeddings() {
   wordEmbeddings = model.tokenTable("bert.embeddings.word_embeddings.weight");
   Value positions =
       model.weight("bert.embeddings.position_embeddings.weight", {config.positionCount, hidden});
-  Value types =
-      model.weight("bert.embeddings.token_type_embeddings.weight", {config.typeVocabSize, hidden});
+  Value types;
+  if (config.hasBinaryHead)
+    types = model.weight("bert.embeddings.token_type_embeddings.weight",
+                         {config.typeVocabSize, hidden});
   Value inputIds = model.batchArgument("input_ids", ids, config.vocabSize);
-  Value typeIds = model.batchArgument("token_type_ids", ids, config.typeVocabSize);
+  Value typeIds;
+  if (types)
+    typeIds = model.batchArgument("token_type_ids", ids, config.typeVocabSize);
   Value x = model.embedding(wordEmbeddings, inputIds, config.paddingToken);
-  {
+  if (types) {
     ModelBuilder::Scope scope(model, "token_types");
     x = emit.add(x, model.embedding(types, typeIds));
   }
@@ -83,7 +88,7 @@ Value Bert::addBranch(Value x, Value branch, const Twine &name) {
   return model.layerNorm(model.addResidual(branch, x), name);
 }
 
-Value Bert::attention(Value x, Value bias, const std::string &name) {
+Value Bert::attention(Value x, Value bias, const std::string &name, int64_t index) {
   ModelBuilder::Scope scope(model, "attention");
   Value input = normalizedInput(x, name + ".attention.ln");
   auto projected = [&](StringRef which) {
@@ -93,9 +98,10 @@ Value Bert::attention(Value x, Value bias, const std::string &name) {
   Value query = projected("query");
   Value key = projected("key");
   Value value = projected("value");
-  Value context = model.attention(query, key, value, bias, {0, 3});
+  Value context = model.attention(query, key, value, bias, {0, 3}, std::nullopt, index);
   ModelBuilder::Scope outputScope(model, "output");
-  Value out = dense(context, name + ".attention.output.dense", config.hiddenSize);
+  Value out = dense(context, name + ".attention.output.dense", config.hiddenSize,
+                    model.residualDeviation());
   return addBranch(x, out, name + ".attention.output.LayerNorm");
 }
 
@@ -107,14 +113,14 @@ Value Bert::feedForward(Value x, const std::string &name) {
     inner = model.activation(inner, config.activation);
   }
   ModelBuilder::Scope outputScope(model, "output");
-  Value out = dense(inner, name + ".output.dense", config.hiddenSize);
+  Value out = dense(inner, name + ".output.dense", config.hiddenSize, model.residualDeviation());
   return addBranch(x, out, name + ".output.LayerNorm");
 }
 
 Value Bert::layer(Value x, Value bias, int64_t index) {
   std::string name = "bert.encoder.layer." + std::to_string(index);
   ModelBuilder::Scope scope(model, name);
-  return feedForward(attention(x, bias, name), name);
+  return feedForward(attention(x, bias, name, index), name);
 }
 
 Value Bert::encoder(Value x) {
@@ -133,7 +139,7 @@ Value Bert::encoder(Value x) {
 Value Bert::maskedLmLoss(Value x) {
   ModelBuilder::Scope scope(model, "cls.predictions");
   Value h = dense(x, "cls.predictions.transform.dense", config.hiddenSize);
-  h = model.layerNorm(model.activation(h, config.activation),
+  h = model.layerNorm(model.activation(h, config.headActivation),
                       "cls.predictions.transform.LayerNorm");
   Value decoder = config.tieWordEmbeddings ? wordEmbeddings
                                            : model.weight("cls.predictions.decoder.weight",
@@ -156,6 +162,8 @@ Value Bert::nextSentenceLoss(Value x) {
 
 Value Bert::preTrainingLoss(Value x) {
   Value maskedLm = maskedLmLoss(x);
+  if (!config.hasBinaryHead)
+    return maskedLm;
   Value nextSentence = nextSentenceLoss(x);
   ModelBuilder::Scope scope(model, "loss");
   return emit.add(maskedLm, nextSentence);

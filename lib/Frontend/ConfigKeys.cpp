@@ -153,24 +153,29 @@ constexpr KnownKey llamaKeys[] = {{"attention_bias"},
                                   // How the same products are cut in parts.
                                   {"pretraining_tp", KeyType::Number}};
 
-constexpr KnownKey megatronBertKeys[] = {{"attention_probs_dropout_prob"},
+constexpr KnownKey megatronBertKeys[] = {{"apply_query_key_layer_scaling"},
+                                         {"attention_probs_dropout_prob"},
+                                         {"bert_binary_head"},
                                          {"hidden_act"},
                                          {"hidden_dropout_prob"},
                                          {"hidden_size"},
                                          {"initializer_range"},
                                          {"intermediate_size"},
                                          {"layer_norm_eps"},
+                                         {"lm_head_act"},
                                          {"make_vocab_size_divisible_by"},
                                          {"max_position_embeddings"},
                                          {"num_attention_heads"},
                                          {"num_hidden_layers"},
                                          {"position_embedding_type"},
                                          {"type_vocab_size"},
+                                         {"use_scaled_init_method"},
                                          {"vocab_size"}};
 
 // No class of transformers reads them: Megatron-LM's arguments, under their own names and,
 // where transformers has others for the same, under those.
-constexpr KnownKey megatronGptKeys[] = {{"attention_dropout"},
+constexpr KnownKey megatronGptKeys[] = {{"apply_query_key_layer_scaling"},
+                                        {"attention_dropout"},
                                         {"ffn_hidden_size"},
                                         {"hidden_act"},
                                         {"hidden_dropout"},

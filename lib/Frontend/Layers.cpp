@@ -226,12 +226,24 @@ Value ModelBuilder::maskScores(Value scores, Value bias, ArrayRef<int64_t> biasD
 }
 
 Value ModelBuilder::attention(Value query, Value key, Value value, Value bias,
-                              ArrayRef<int64_t> biasDims, std::optional<double> scale) {
-  Value scores = attentionScores(query, key, scale.value_or(1.0 / std::sqrt(config.headSize)));
+                              ArrayRef<int64_t> biasDims, std::optional<double> scale,
+                              int64_t layer) {
+  const double factor = config.scalesProductsByLayer ? layer + 1 : 1;
+  Value scores =
+      attentionScores(query, key, scale.value_or(1.0 / std::sqrt(config.headSize)) / factor);
+  if (factor != 1) {
+    Scope scope(*this, "layer_scaling");
+    scores = emit.scale(scores, factor);
+  }
   if (bias)
     scores = maskScores(scores, bias, biasDims);
   Value probabilities = dropout(softmax(scores), config.attentionDropout);
   return mergeHeads(attentionContext(probabilities, value));
+}
+
+double ModelBuilder::residualDeviation() const {
+  return config.scalesResidualInit ? config.initializerRange / std::sqrt(2.0 * config.layerCount)
+                                   : config.initializerRange;
 }
 
 Value ModelBuilder::causalBias() {

@@ -1,7 +1,6 @@
 //===- MegatronGpt.cpp - GPT as Megatron-LM trains it ---------------------===//
 
 #include "lib/Frontend/ModelBuilder.h"
-#include <cmath>
 
 using namespace mlir;
 using namespace mlir::st;
@@ -15,14 +14,14 @@ class MegatronGpt {
 public:
   explicit MegatronGpt(ModelBuilder &model)
       : model(model), emit(model.emit), config(model.config),
-        residualDeviation(config.initializerRange / std::sqrt(2.0 * config.layerCount)) {}
+        residualDeviation(model.residualDeviation()) {}
 
   Value embeddings();
   Value decoder(Value x);
   Value loss(Value x);
 
 private:
-  Value attention(Value x, Value bias, const std::string &name);
+  Value attention(Value x, Value bias, const std::string &name, int64_t layer);
   Value mlp(Value x, const std::string &name);
   Value dense(Value x, const Twine &name, int64_t outSize,
               std::optional<double> standardDeviation = std::nullopt) {
@@ -32,8 +31,6 @@ private:
   ModelBuilder &model;
   Emitter &emit;
   const ModelConfig &config;
-  /// The layers that write to the residual stream start smaller, by the root
-  /// of how many there are.
   double residualDeviation;
   Value wordEmbeddings;
 };
@@ -50,7 +47,7 @@ Value MegatronGpt::embeddings() {
   return model.dropout(x, config.embeddingDropout);
 }
 
-Value MegatronGpt::attention(Value x, Value bias, const std::string &name) {
+Value MegatronGpt::attention(Value x, Value bias, const std::string &name, int64_t layer) {
   int64_t size = config.headSize;
   Value qkv;
   {
@@ -67,7 +64,7 @@ Value MegatronGpt::attention(Value x, Value bias, const std::string &name) {
     return emit.sliceDim(qkv, 3, i * size, (i + 1) * size);
   };
   Value query = part(0), key = part(1), value = part(2);
-  Value context = model.attention(query, key, value, bias, {2, 3});
+  Value context = model.attention(query, key, value, bias, {2, 3}, std::nullopt, layer);
   ModelBuilder::Scope scope(model, "dense");
   Value out = dense(context, name + ".self_attention.dense", config.hiddenSize, residualDeviation);
   return model.dropout(out, config.hiddenDropout);
@@ -98,7 +95,7 @@ Value MegatronGpt::decoder(Value x) {
     {
       ModelBuilder::Scope scope(model, "self_attention");
       Value normalized = model.layerNorm(x, name + ".input_layernorm");
-      x = model.addResidual(x, attention(normalized, bias, name));
+      x = model.addResidual(x, attention(normalized, bias, name, i));
     }
     ModelBuilder::Scope mlpScope(model, "mlp");
     Value normalized = model.layerNorm(x, name + ".post_attention_layernorm");

@@ -98,9 +98,12 @@ public:
   /// softmax(scale q k^T + bias) v over heads, with dropout; `scale` is 1 / sqrt(d)
   /// where it is not given. q, k and v are [B, S, heads * d], split or not; `bias`,
   /// where it is not null, broadcasts along `biasDims` to [B, heads, S, S]. Returns
-  /// [B, S, heads * d].
+  /// [B, S, heads * d]. Layer `layer`, counted from 0, divides the products by its number and
+  /// multiplies the scores by it where the configuration says so.
   Value attention(Value query, Value key, Value value, Value bias, ArrayRef<int64_t> biasDims,
-                  std::optional<double> scale = std::nullopt);
+                  std::optional<double> scale = std::nullopt, int64_t layer = 0);
+  /// Of the normal numbers that a layer which writes to the residual stream starts from.
+  double residualDeviation() const;
   /// [S, S]: 0 where a position sees another, the lowest number where that is later.
   Value causalBias();
   /// The mean cross entropy of `logits` [..., C] over the labels [...] that are

@@ -133,6 +133,7 @@ static void readAnyBert(ConfigReader &reader, ModelConfig &config, const BertSiz
   config.paddingToken = readPaddingToken(reader, config.vocabSize, 0);
   config.typeVocabSize = reader.size("type_vocab_size", 2);
   config.activation = readActivation(reader, "hidden_act", "gelu");
+  config.headActivation = config.activation;
   config.hiddenDropout = reader.probability("hidden_dropout_prob", 0.1);
   config.embeddingDropout = config.hiddenDropout;
   config.attentionDropout = reader.probability("attention_probs_dropout_prob", 0.1);
@@ -159,6 +160,12 @@ static void readVocabRows(ConfigReader &reader, ModelConfig &config) {
 static void readMegatronBert(ConfigReader &reader, ModelConfig &config) {
   readAnyBert(reader, config, {1024, 24, 16, 4096, 29056});
   readVocabRows(reader, config);
+  // What transformers' class lacks and Megatron-LM's has.
+  config.scalesProductsByLayer = reader.boolean("apply_query_key_layer_scaling", false);
+  config.scalesResidualInit = reader.boolean("use_scaled_init_method", false);
+  config.hasBinaryHead = reader.boolean("bert_binary_head", true);
+  config.headActivation =
+      readActivation(reader, "lm_head_act", reader.string("hidden_act", "gelu"));
 }
 
 static void readGpt2(ConfigReader &reader, ModelConfig &config) {
@@ -285,6 +292,8 @@ static void readMegatronGpt(ConfigReader &reader, ModelConfig &config) {
   config.attentionDropout = reader.probability("attention_dropout", 0.1);
   config.layerNormEpsilon = reader.positive("layernorm_epsilon", 1e-5);
   config.initializerRange = reader.positive(either("init_method_std", "initializer_range"), 0.02);
+  config.scalesProductsByLayer = reader.boolean("apply_query_key_layer_scaling", false);
+  config.scalesResidualInit = true;
 }
 
 /// As many labels as are named, else as many as are counted, else two.

@@ -97,6 +97,16 @@ struct ModelConfig {
   /// Whether scores are divided by the root of headSize, and those of layer i by i + 1.
   bool scalesAttention = true;
   bool scalesAttentionByLayer = false;
+  /// Whether the products of queries and keys of layer i are divided by i + 1, and the scores that
+  /// softmax takes multiplied by it: in 16 bits the products then do not overflow.
+  bool scalesProductsByLayer = false;
+  /// Whether layers that write to the residual stream start smaller, by the root of how many
+  /// there are.
+  bool scalesResidualInit = false;
+  /// Of a BERT: what its head for masked tokens computes, and whether there are token types and a
+  /// head that says whether the second sentence follows the first.
+  Activation headActivation = Activation::Gelu;
+  bool hasBinaryHead = true;
   RotaryPositions rotary;
   /// patchSize divides imageSize.
   Extent imageSize;

@@ -1,6 +1,7 @@
 #include "lib/Runtime/Payload.h"
 
 #include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
 #include "lib/Support/AtomicFile.h"
 #include "lib/Support/Files.h"
 #include "lib/Support/StatusMacros.h"
@@ -104,6 +105,17 @@ absl::StatusOr<absl::string_view> findPayload(absl::string_view file) {
   if (crc(payload) != footer.payloadCrc)
     return damaged("the training program does not match its checksum");
   return payload;
+}
+
+absl::string_view payloadWithin(absl::string_view file) {
+  const absl::StatusOr<Footer> footer = parseFooter(file);
+  return footer.ok() ? file.substr(footer->runnerBytes, footer->payloadBytes) : absl::string_view();
+}
+
+std::string checksumsOf(absl::string_view file) {
+  const absl::StatusOr<Footer> footer = parseFooter(file);
+  return footer.ok() ? absl::StrFormat("%08x, program %08x", footer->runnerCrc, footer->payloadCrc)
+                     : "";
 }
 
 absl::Status writeTrainingBinary(const std::string &runnerPath, const std::string &outputPath,

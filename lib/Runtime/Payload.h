@@ -33,6 +33,12 @@ std::string appendPayload(absl::string_view runner, absl::string_view payload);
 /// without the file's name.
 absl::StatusOr<absl::string_view> findPayload(absl::string_view file);
 
+/// The same without checking the checksums; empty where there is none.
+absl::string_view payloadWithin(absl::string_view file);
+
+/// The CRC-32s of the footer: "1a2b3c4d, program 5e6f7a8b"; empty where the file has none.
+std::string checksumsOf(absl::string_view file);
+
 /// Writes `runnerPath` with `payload` appended to `outputPath`, executable and atomically.
 absl::Status writeTrainingBinary(const std::string &runnerPath, const std::string &outputPath,
                                  absl::string_view payload);

@@ -3,6 +3,7 @@
 #include "lib/Driver/Compiler.h"
 #include "lib/Driver/DiagnosticPrinter.h"
 #include "lib/Driver/ErrorHandlers.h"
+#include "lib/Driver/MegatronRun.h"
 #include "lib/Support/StandardStreams.h"
 #include "st/InitAll.h"
 #include "tools/CommandLine.h"
@@ -30,6 +31,17 @@ struct Flags {
                                    cl::desc("continue from IR after this phase")};
   cl::opt<std::string> dumpPhasesTo{"dump-phases-to", cl::value_desc("folder"),
                                     cl::desc("write the IR after each phase to this folder")};
+  cl::opt<std::string> megatron{
+      "megatron", cl::value_desc("file"),
+      cl::desc("compile the run of a Megatron log or of a file with a Megatron command line: its "
+               "model, its layout, and its run as defaults of the binary's flags")};
+  cl::opt<std::string> vocabFile{
+      "vocab-file", cl::value_desc("file"),
+      cl::desc("with --megatron: WordPiece vocabulary instead of the log's")};
+  cl::opt<std::string> arguments{
+      "arguments", cl::value_desc("file"),
+      cl::desc("with --megatron: write what becomes of each argument to this file (a table; JSON "
+               "where the name ends in .json; - is standard output)")};
   cl::opt<std::string> explain{
       "explain", cl::value_desc("file"),
       cl::desc("write what each reshard moves, why, and what would avoid it, to this file (a "
@@ -86,6 +98,30 @@ static bool readPhase(const cl::opt<std::string> &flag, std::optional<CompilePha
   return phase.has_value();
 }
 
+/// Fills the request with options, and with the run of --megatron where there is one.
+static bool readOptions(const Flags &flags, CompileRequest &request, MLIRContext *context) {
+  std::map<std::string, std::string> given;
+  for (auto &option : flags.options)
+    if (option->getNumOccurrences() > 0)
+      given[option->ArgStr.str()] = *option;
+  if (flags.megatron.empty()) {
+    for (const auto *flag : {&flags.vocabFile, &flags.arguments})
+      if (flag->getNumOccurrences() > 0)
+        return fail("--" + flag->ArgStr + " has no effect without --megatron") == 0;
+    request.options = CompileOptions(std::move(given));
+    return true;
+  }
+  if (flags.input.getNumOccurrences() > 0)
+    return fail("--megatron=" + flags.megatron + " is a model already; found the input " +
+                flags.input) == 0;
+  if (request.startFrom)
+    return fail("--megatron has no effect with --compile-from") == 0;
+  request.input = flags.megatron;
+  absl::Status read = readMegatronRun({flags.megatron, flags.vocabFile, flags.arguments},
+                                      std::move(given), request, context);
+  return read.ok() || fail(std::string(read.message())) == 0;
+}
+
 static std::string runnerBeside(const char *argv0) {
   static int anchor;
   SmallString<128> path(llvm::sys::fs::getMainExecutable(argv0, &anchor));
@@ -114,12 +150,6 @@ int main(int argc, char **argv) {
   if (!readPhase(flags.compileTo, request.stopAfter) ||
       !readPhase(flags.compileFrom, request.startFrom))
     return 1;
-  std::map<std::string, std::string> given;
-  for (auto &option : flags.options)
-    if (option->getNumOccurrences() > 0)
-      given[option->ArgStr.str()] = *option;
-  request.options = CompileOptions(std::move(given));
-
   if (flags.predict)
     request.makeClient = ::st::createDtuClient;
   request.report = flags.report;
@@ -129,6 +159,8 @@ int main(int argc, char **argv) {
   registerAllPasses();
   MLIRContext context(registry);
   context.printOpOnDiagnostic(false);
+  if (!readOptions(flags, request, &context))
+    return 1;
   DiagnosticPrinter printer(&context, "st-compile", request.input);
   if (succeeded(compile(request, &context)))
     return 0;

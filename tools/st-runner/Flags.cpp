@@ -1,17 +1,15 @@
 #include "tools/st-runner/Flags.h"
 #include "tools/st-runner/OutputPaths.h"
+#include "tools/st-runner/RunLog.h"
+#include "tools/st-runner/Settings.h"
 
 #include "lib/Support/StatusMacros.h"
 
 #include "absl/flags/flag.h"
-#include "absl/flags/reflection.h"
-#include "absl/strings/match.h"
 #include "absl/strings/numbers.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_split.h"
-#include "absl/strings/strip.h"
 
-#include <algorithm>
 #include <cstdio>
 #include <map>
 #include <set>
@@ -26,6 +24,10 @@ ABSL_FLAG(std::optional<double>, lr, std::nullopt,
 ABSL_FLAG(double, min_lr, 0, "learning rate at the end of the decay");
 ABSL_FLAG(std::string, lr_decay_style, "",
           "constant, linear, cosine or inverse-square-root, as in Megatron-LM");
+ABSL_FLAG(bool, override_lr_scheduler, false,
+          "the flags' learning rate replaces the checkpoint's, without a warning");
+ABSL_FLAG(bool, use_checkpoint_lr_scheduler, false,
+          "the checkpoint's learning rate holds, whatever the flags say");
 ABSL_FLAG(int64_t, warmup, 0, "steps over which the learning rate rises linearly from 0");
 ABSL_FLAG(int64_t, lr_warmup_samples, 0, "the same in samples");
 ABSL_FLAG(double, lr_warmup_fraction, 0, "the same as a part of the decay's length");
@@ -53,9 +55,12 @@ ABSL_FLAG(bool, reset_position_ids, false, "positions count anew behind the end 
 ABSL_FLAG(bool, reset_attention_mask, false, "attention does not cross the end of a document");
 ABSL_FLAG(bool, prefix_lm, false,
           "a prefix of each sample is seen in both directions and has no loss");
+ABSL_FLAG(std::string, record_batches, "",
+          "file (.safetensors) for the batches of the run, which --data can read");
 ABSL_FLAG(std::string, metrics, "", "file for a line of JSON a step");
 ABSL_FLAG(std::string, tensorboard, "",
           "folder for TensorBoard's events, a value of each metric a step");
+ABSL_FLAG(int64_t, tensorboard_log_interval, 1, "steps to an event");
 ABSL_FLAG(std::string, log_style, "st", "lines of the steps: st, or megatron for Megatron-LM's");
 ABSL_FLAG(int64_t, log_interval, 1, "steps to a line");
 ABSL_FLAG(std::string, trace, "", "file for a Perfetto trace of one step");
@@ -86,6 +91,19 @@ ABSL_FLAG(double, step_timeout, 0,
           "0: no limit");
 ABSL_FLAG(std::string, resume, "",
           "folder of a checkpoint to go on from, of any layout, or of several: from the newest");
+ABSL_FLAG(std::string, load, "",
+          "the same, but a folder without a checkpoint starts a new run, with a warning");
+ABSL_FLAG(bool, finetune, false, "of --load takes the parameters alone, and starts from step 0");
+ABSL_FLAG(bool, no_load_optim, false,
+          "of --load the optimizer's state is not taken: it starts anew");
+ABSL_FLAG(bool, no_load_rng, false, "the binary's seed holds, and not that of the checkpoint");
+ABSL_FLAG(std::string, flags, "",
+          "file of flags, as they are written on the command line; @FILE is the same");
+ABSL_FLAG(std::string, replay, "",
+          "log of a run that is repeated with the same flags, but for its outputs: refused where "
+          "binary, device or data are others");
+ABSL_FLAG(bool, defaults, true,
+          "whether the flags hold that st-compile --megatron has put into this binary");
 ABSL_FLAG(std::string, init, "",
           "Hugging Face folder whose weights the run starts from (model.safetensors)");
 ABSL_FLAG(std::string, inputs, "",
@@ -122,98 +140,15 @@ namespace st {
 namespace {
 
 // The flags that have an effect on each kind of run, by their names on the command line.
-const std::set<std::string> kTiming = {"timing-only", "time-tasks", "trace", "report", "derate"};
-const std::set<std::string> kOnce = {"inputs",       "outputs",  "init",     "seed",
-                                     "host-threads", "host-isa", "watchdog", "drop-message",
-                                     "attention",    "graphs",   "sync",     "products"};
+const std::set<std::string> kTiming = {"timing-only", "time-tasks", "trace",
+                                       "report",      "derate",     "flags"};
+const std::set<std::string> kOnce = {
+    "inputs",       "outputs",   "init",   "seed", "host-threads", "host-isa", "watchdog",
+    "drop-message", "attention", "graphs", "sync", "products",     "flags"};
 
-// Abseil names flags with underscores; on the command line they are kebab-case.
-std::string kebab(absl::string_view name) {
-  std::string out(name);
-  std::replace(out.begin(), out.end(), '_', '-');
-  return out;
-}
-
-bool isOurs(const absl::CommandLineFlag &flag) {
-  return absl::EndsWith(flag.Filename(), "st-runner/Flags.cpp");
-}
-
-// Names of other trainers for the same flag.
-const std::map<absl::string_view, absl::string_view> kAliases = {
-    {"train-iters", "train-steps"},
-    {"max-steps", "train-steps"},
-    {"lr-warmup-iters", "warmup"},
-    {"lr-warmup-steps", "warmup"},
-    {"lr-decay-iters", "lr-decay-steps"},
-    {"save-total-limit", "keep"},
-    {"load", "resume"},
-    {"tensorboard-dir", "tensorboard"}};
-
-absl::string_view withoutAlias(absl::string_view name) {
-  auto it = kAliases.find(name);
-  return it == kAliases.end() ? name : it->second;
-}
-
-// The flag of that name on the command line, or null. Abseil's own flags are not offered.
-absl::CommandLineFlag *findFlag(absl::string_view name) {
-  if (absl::StrContains(name, '_'))
-    return nullptr;
-  std::string underscored(name);
-  std::replace(underscored.begin(), underscored.end(), '-', '_');
-  absl::CommandLineFlag *flag = absl::FindCommandLineFlag(underscored);
-  return flag && isOurs(*flag) ? flag : nullptr;
-}
-
-absl::string_view expectedValue(const absl::CommandLineFlag &flag) {
-  if (flag.IsOfType<bool>())
-    return "true or false";
-  if (flag.IsOfType<std::optional<double>>() || flag.IsOfType<double>())
-    return "a number";
-  if (flag.IsOfType<std::optional<uint32_t>>())
-    return "a whole number from 0 to 4294967295";
-  return flag.IsOfType<int>() ? "a whole number below 2147483648"
-                              : "a whole number below 9223372036854775808";
-}
-
-absl::Status setFlag(absl::CommandLineFlag &flag, absl::string_view name, absl::string_view value) {
-  // Abseil takes an empty text for an optional flag that is not set.
-  if (value.empty() && flag.IsOfType<std::string>())
-    return absl::InvalidArgumentError(absl::StrCat("--", name, "=: its value is empty"));
-  std::string error;
-  if (value.empty() || !flag.ParseFrom(value, &error))
-    return absl::InvalidArgumentError(
-        absl::StrCat("--", name, "=", value, ": expected ", expectedValue(flag)));
-  return absl::OkStatus();
-}
-
-// Sets the flags and returns which were given. Abseil's own parser takes several
-// lines for an error and knows no kebab-case.
-absl::StatusOr<std::set<std::string>> parseArguments(int argc, char **argv) {
-  std::set<std::string> given;
-  for (int i = 1; i < argc; ++i) {
-    absl::string_view argument = argv[i];
-    if (!absl::ConsumePrefix(&argument, "--"))
-      return absl::InvalidArgumentError(absl::StrCat("unexpected argument \"", argument, "\""));
-    const std::pair<absl::string_view, absl::string_view> parts =
-        absl::StrSplit(argument, absl::MaxSplits('=', 1));
-    const absl::string_view name = withoutAlias(parts.first);
-    absl::CommandLineFlag *flag = findFlag(name);
-    if (!flag)
-      return absl::InvalidArgumentError(
-          absl::StrCat("unknown flag --", parts.first, "; --help lists the flags"));
-    absl::string_view value = parts.second;
-    if (!absl::StrContains(argument, '=')) {
-      if (!flag->IsOfType<bool>() && ++i == argc)
-        return absl::InvalidArgumentError(absl::StrCat("--", argument, " needs a value"));
-      value = flag->IsOfType<bool>() ? "true" : argv[i];
-    }
-    ST_RETURN_IF_ERROR(setFlag(*flag, parts.first, value));
-    given.insert(std::string(name));
-  }
-  return given;
-}
-
-absl::Status checkEffect(const std::set<std::string> &given) {
+absl::Status checkEffect(const Settings &settings) {
+  const std::vector<std::string> names = settings.given();
+  const std::set<std::string> given(names.begin(), names.end());
   const bool isTiming = absl::GetFlag(FLAGS_timing_only);
   const bool isOnce = given.count("inputs") || given.count("outputs");
   for (const std::string &name : given) {
@@ -235,6 +170,9 @@ absl::Status checkEffect(const std::set<std::string> &given) {
     if (given.count(name) && !given.count("on-spike"))
       return absl::InvalidArgumentError(
           absl::StrCat("--", name, " has no effect without --on-spike"));
+  if (given.count("override-lr-scheduler") && given.count("use-checkpoint-lr-scheduler"))
+    return absl::InvalidArgumentError(
+        "--override-lr-scheduler and --use-checkpoint-lr-scheduler: give one of them");
   if (given.count("inputs") != given.count("outputs"))
     return absl::InvalidArgumentError("--inputs and --outputs go together");
   return absl::OkStatus();
@@ -251,6 +189,8 @@ LearningRateOptions learningRateOptions() {
   rate.decaySteps = absl::GetFlag(FLAGS_lr_decay_steps);
   rate.decaySamples = absl::GetFlag(FLAGS_lr_decay_samples);
   rate.totalSteps = absl::GetFlag(FLAGS_total_steps);
+  rate.overridesCheckpoint = absl::GetFlag(FLAGS_override_lr_scheduler);
+  rate.isCheckpoints = absl::GetFlag(FLAGS_use_checkpoint_lr_scheduler);
   return rate;
 }
 
@@ -276,16 +216,47 @@ absl::StatusOr<DataOptions> dataOptions() {
   return options;
 }
 
-TrainOptions trainOptions(const std::set<std::string> &given) {
+// What may go with a flag of the binary.
+absl::Status checkLoading(const Settings &settings) {
+  for (const char *name : {"finetune", "no-load-optim", "no-load-rng"})
+    if (settings.isGiven(name) && !settings.isSet("load"))
+      return absl::InvalidArgumentError(absl::StrCat("--", name, " has no effect without --load"));
+  return absl::OkStatus();
+}
+
+// Whether only the binary says something of the learning rate: the checkpoint may know better.
+bool isRateOfBinary(const Settings &settings) {
+  for (const char *name :
+       {"lr", "min-lr", "lr-decay-style", "warmup", "lr-warmup-samples", "lr-warmup-fraction",
+        "lr-decay-steps", "lr-decay-samples", "total-steps"})
+    if (settings.isGiven(name))
+      return false;
+  return true;
+}
+
+LoadOptions loadOptions() {
+  LoadOptions load;
+  load.folder = absl::GetFlag(FLAGS_load);
+  load.finetune = absl::GetFlag(FLAGS_finetune);
+  load.withoutOptimizer = absl::GetFlag(FLAGS_no_load_optim);
+  load.withoutSeed = absl::GetFlag(FLAGS_no_load_rng);
+  return load;
+}
+
+TrainOptions trainOptions(const Settings &settings) {
   TrainOptions options;
   options.steps = absl::GetFlag(FLAGS_steps);
   options.trainSteps = absl::GetFlag(FLAGS_train_steps);
   options.rate = learningRateOptions();
+  options.rate.isOfBinary = isRateOfBinary(settings);
+  options.load = loadOptions();
   options.seed = absl::GetFlag(FLAGS_seed);
-  if (given.count("data"))
+  options.isSeedOfBinary = options.seed && !settings.isGiven("seed");
+  if (settings.isSet("data"))
     options.data = absl::GetFlag(FLAGS_data);
   options.log.metrics = absl::GetFlag(FLAGS_metrics);
   options.log.tensorboard = absl::GetFlag(FLAGS_tensorboard);
+  options.log.eventInterval = absl::GetFlag(FLAGS_tensorboard_log_interval);
   options.log.style = absl::GetFlag(FLAGS_log_style);
   options.log.interval = absl::GetFlag(FLAGS_log_interval);
   options.trace = absl::GetFlag(FLAGS_trace);
@@ -301,6 +272,7 @@ TrainOptions trainOptions(const std::set<std::string> &given) {
   options.spikes.window = absl::GetFlag(FLAGS_spike_window);
   options.resume = absl::GetFlag(FLAGS_resume);
   options.init = absl::GetFlag(FLAGS_init);
+  options.recordBatches = absl::GetFlag(FLAGS_record_batches);
   options.timingOnly = absl::GetFlag(FLAGS_timing_only);
   options.hostThreads = absl::GetFlag(FLAGS_host_threads);
   return options;
@@ -350,11 +322,7 @@ absl::StatusOr<ClientOptions> clientOptions() {
 void printHelp(absl::string_view tool) {
   std::printf("%s: trains the program that st-compile put into it.\n\nflags:\n",
               std::string(tool).c_str());
-  std::map<std::string, absl::CommandLineFlag *> ours;
-  for (auto [name, flag] : absl::GetAllFlags())
-    if (isOurs(*flag))
-      ours[kebab(name)] = flag;
-  for (auto [name, flag] : ours) {
+  for (auto [name, flag] : runnerFlags()) {
     std::string value = flag->DefaultValue();
     std::string suffix = value.empty() ? "" : absl::StrCat(" (default ", value, ")");
     std::printf("  --%-14s %s%s\n", name.c_str(), flag->Help().c_str(), suffix.c_str());
@@ -362,10 +330,18 @@ void printHelp(absl::string_view tool) {
 }
 
 absl::StatusOr<RunRequest> parseCommandLine(int argc, char **argv, const std::string &binary) {
-  ST_ASSIGN_OR_RETURN(std::set<std::string> given, parseArguments(argc, argv));
-  ST_RETURN_IF_ERROR(checkEffect(given));
+  Settings settings;
+  ST_RETURN_IF_ERROR(settings.parse(argc, argv));
+  ST_RETURN_IF_ERROR(checkEffect(settings));
+  const bool isTraining = !absl::GetFlag(FLAGS_timing_only) && !settings.isGiven("inputs");
+  if (isTraining && absl::GetFlag(FLAGS_defaults))
+    ST_RETURN_IF_ERROR(settings.addDefaults(defaultFlagsOf(binary)));
+  ST_RETURN_IF_ERROR(checkLoading(settings));
   RunRequest request;
-  request.train = trainOptions(given);
+  request.flags = printFlags(settings);
+  request.replayed = settings.replayed();
+  request.isSaveOfBinary = settings.isSet("save") && !settings.isGiven("save");
+  request.train = trainOptions(settings);
   ST_ASSIGN_OR_RETURN(request.train.samples, dataOptions());
   ST_ASSIGN_OR_RETURN(request.client, clientOptions());
   request.watchdogSeconds = request.client.watchdogSeconds = absl::GetFlag(FLAGS_watchdog);
@@ -379,7 +355,7 @@ absl::StatusOr<RunRequest> parseCommandLine(int argc, char **argv, const std::st
   if (!(request.watchdogSeconds > 0 && request.watchdogSeconds <= kDay))
     return absl::InvalidArgumentError(absl::StrCat("--watchdog=", request.watchdogSeconds,
                                                    ": expected seconds above 0, at most ", kDay));
-  if (given.count("inputs")) {
+  if (settings.isGiven("inputs")) {
     request.once.emplace();
     request.once->inputs = absl::GetFlag(FLAGS_inputs);
     request.once->outputs = absl::GetFlag(FLAGS_outputs);

@@ -20,6 +20,9 @@ struct RunRequest {
   ClientOptions client;
   std::optional<RunOnceOptions> once;
   SuperviseOptions supervise;
+  std::string flags;           ///< all of them with their values and sources, a line each
+  bool isSaveOfBinary = false; ///< --save is the binary's: folders on the way to it are made
+  std::string replayed;        ///< the log of the run that this one repeats; empty: none
   double watchdogSeconds = 60; ///< see GroupOptions
 };
 

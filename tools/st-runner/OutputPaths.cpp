@@ -65,11 +65,14 @@ std::vector<NamedFile> filesOf(const RunRequest &request, const std::string &bin
     add("outputs", request.once->outputs, true);
   }
   addFolder("init", train.init, false);
+  if (identityOf(train.load.folder) != identityOf(train.save))
+    addFolder("load", train.load.folder, false);
   // Going on in the same folder is what it is there for.
   if (identityOf(train.resume) != identityOf(train.save))
     addFolder("resume", train.resume, false);
   addFolder("save", train.save, true);
   add("metrics", train.log.metrics, true);
+  add("record-batches", train.recordBatches, true);
   add("tensorboard", train.log.tensorboard, true);
   add("trace", train.trace, true);
   add("report", train.report, true);

@@ -10,13 +10,16 @@
 #include "lib/Support/Text.h"
 #include "st/Runtime/Communicator.h"
 #include "tools/st-runner/Flags.h"
+#include "tools/st-runner/RunLog.h"
 
 #include "absl/strings/str_cat.h"
 
 #include <algorithm>
 #include <climits>
 #include <cstdio>
+#include <filesystem>
 #include <string>
+#include <system_error>
 #include <unistd.h>
 #include <utility>
 
@@ -62,10 +65,19 @@ absl::Status runWith(Communicator &communicator, const proto::Executable &progra
   return absl::OkStatus();
 }
 
-absl::Status runRequest(const RunRequest &request, const std::string &binary) {
+absl::Status runRequest(RunRequest request, const std::string &binary) {
   ST_ASSIGN_OR_RETURN(std::string payload, readPayload(binary));
   ST_ASSIGN_OR_RETURN(proto::Executable program, parseExecutable(payload));
   payload = std::string();
+  if (!request.once && !request.train.timingOnly)
+    request.train.heading = printConfiguration(program, request, binary);
+  // As Megatron-LM does. What cannot be made, whoever saves says.
+  std::error_code ignored;
+  if (request.isSaveOfBinary)
+    std::filesystem::create_directories(std::filesystem::path(request.train.save).parent_path(),
+                                        ignored);
+  if (!request.replayed.empty())
+    ST_RETURN_IF_ERROR(checkReplay(request.train.heading, request.replayed));
   ST_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> communicator,
                       joinOthers(program, request.watchdogSeconds));
   absl::Status status = runWith(*communicator, program, request);

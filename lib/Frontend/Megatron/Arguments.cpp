@@ -2,6 +2,7 @@
 
 #include "lib/Frontend/Megatron/Arguments.h"
 
+#include "lib/Frontend/Megatron/Other/Tables.h"
 #include "lib/Support/Text.h"
 #include "llvm/ADT/StringExtras.h"
 #include "llvm/ADT/StringMap.h"
@@ -12,9 +13,16 @@ using namespace mlir::st;
 
 using Kind = ArgumentKind;
 
+ArrayRef<ArrayRef<Argument>> mlir::st::argumentTables() {
+  static const ArrayRef<Argument> tables[] = {planArguments(),  trainingArguments(),
+                                              dataArguments(),  runArguments(),
+                                              modelArguments(), implementationArguments()};
+  return tables;
+}
+
 static llvm::StringMap<const Argument *> indexArguments() {
   llvm::StringMap<const Argument *> index;
-  for (ArrayRef<Argument> table : {planArguments(), otherArguments()})
+  for (ArrayRef<Argument> table : argumentTables())
     for (const Argument &argument : table)
       index.try_emplace(argument.name, &argument);
   return index;
@@ -44,7 +52,7 @@ std::string mlir::st::suggestArgument(StringRef name) {
     nearest = distance;
     suggestion = known;
   };
-  for (ArrayRef<Argument> table : {planArguments(), otherArguments()})
+  for (ArrayRef<Argument> table : argumentTables())
     for (const Argument &argument : table)
       consider(argument.name);
   for (const ArgumentAlias &alias : argumentAliases())

@@ -60,8 +60,8 @@ struct ArgumentAlias {
 
 /// The arguments that decide something of a run or restrict what can be one.
 ArrayRef<Argument> planArguments();
-/// Those that change nothing that a plan knows.
-ArrayRef<Argument> otherArguments();
+/// All tables: `planArguments`, and by theme those that change nothing that a plan knows.
+ArrayRef<ArrayRef<Argument>> argumentTables();
 ArrayRef<ArgumentAlias> argumentAliases();
 
 /// The argument of this name; null where there is none.

@@ -44,6 +44,9 @@ absl::StatusOr<std::unique_ptr<StepLog>> StepLog::open(const LogOptions &options
   if (options.interval < 1)
     return absl::InvalidArgumentError(
         absl::StrCat("--log-interval=", options.interval, ": expected 1 or more"));
+  if (options.eventInterval < 1)
+    return absl::InvalidArgumentError(
+        absl::StrCat("--tensorboard-log-interval=", options.eventInterval, ": expected 1 or more"));
   std::unique_ptr<StepLog> log(new StepLog(options, out, progress));
   if (!options.metrics.empty()) {
     ST_ASSIGN_OR_RETURN(log->metrics, LineFile::create(options.metrics, appends));
@@ -59,25 +62,44 @@ absl::Status StepLog::write(const StepReport &report, int64_t examples) {
   ++steps;
   loss += report.loss;
   milliseconds += millisecondsOf(report);
+  dataSeconds += report.dataSeconds;
+  ++sampledSteps;
+  sampledMilliseconds += millisecondsOf(report);
   if (report.step % options.interval == 0 || report.step == run.lastStep)
     ST_RETURN_IF_ERROR(writeLine(report, examples));
   if (metrics)
     ST_RETURN_IF_ERROR(metrics->write(printStepJson(report)));
-  if (events)
+  if (events && (report.step % options.eventInterval == 0 || report.step == run.lastStep))
     ST_RETURN_IF_ERROR(writeEvents(report));
   showProgress(report);
   return absl::OkStatus();
 }
 
 absl::Status StepLog::writeLine(const StepReport &report, int64_t examples) {
-  const double count = static_cast<double>(steps);
-  const std::string line =
-      options.style == "megatron"
-          ? printMegatronLine(report, run, examples, loss / count, milliseconds / count)
-          : printStep(report);
+  const std::string lines =
+      options.style == "megatron" ? printMegatronLines(report, examples) : printStep(report);
   steps = 0;
-  loss = milliseconds = 0;
-  return print(line);
+  loss = milliseconds = dataSeconds = 0;
+  return print(lines);
+}
+
+// Megatron-LM prints the memory once, and what users keep of its logs the time of a sample over
+// 100 iterations.
+std::string StepLog::printMegatronLines(const StepReport &report, int64_t examples) {
+  constexpr int64_t kSampled = 100;
+  const double count = static_cast<double>(steps);
+  std::string text = printMegatronLine(report, run, examples, loss / count, milliseconds / count);
+  if (!run.timers.empty())
+    text += printTimers(run.timers, 1e3 * dataSeconds / count);
+  if (!hasMemory)
+    text += run.memory;
+  hasMemory = true;
+  if (sampledSteps >= kSampled || report.step == run.lastStep) {
+    text += printSampleTime(sampledSteps, sampledSteps * run.batch, sampledMilliseconds);
+    sampledSteps = 0;
+    sampledMilliseconds = 0;
+  }
+  return text;
 }
 
 absl::Status StepLog::writeEvents(const StepReport &report) {

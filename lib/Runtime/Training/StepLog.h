@@ -4,6 +4,7 @@
 
 #include "lib/Runtime/Report.h"
 #include "lib/Runtime/Training/EventFile.h"
+#include "lib/Runtime/Training/MegatronLog.h"
 
 #include "absl/status/status.h"
 #include "absl/status/statusor.h"
@@ -16,10 +17,11 @@
 namespace st {
 
 struct LogOptions {
-  std::string style = "st"; ///< of the lines on standard output: "st" or "megatron"
-  int64_t interval = 1;     ///< a line every so many steps
-  std::string metrics;      ///< file for a line of JSON a step; empty: none
-  std::string tensorboard;  ///< folder for events; empty: none
+  std::string style = "st";  ///< of the lines on standard output: "st" or "megatron"
+  int64_t interval = 1;      ///< a line every so many steps
+  std::string metrics;       ///< file for a line of JSON a step; empty: none
+  std::string tensorboard;   ///< folder for events; empty: none
+  int64_t eventInterval = 1; ///< events every so many steps
 };
 
 /// What the lines need to know of the run.
@@ -27,6 +29,8 @@ struct LoggedRun {
   int64_t lastStep = 0;
   int64_t batch = 1;  ///< samples a step
   int64_t tokens = 0; ///< a step; 0: samples are not made of tokens
+  StepTimers timers;  ///< of Megatron-LM's lines; empty: not known
+  std::string memory; ///< the line of the devices' memory
 };
 
 /// Of one process; the others of a run have none.
@@ -53,6 +57,7 @@ public:
 private:
   StepLog(const LogOptions &options, std::FILE *out, std::FILE *progress);
   absl::Status writeLine(const StepReport &report, int64_t examples);
+  std::string printMegatronLines(const StepReport &report, int64_t examples);
   absl::Status writeEvents(const StepReport &report);
   void showProgress(const StepReport &report);
 
@@ -64,7 +69,11 @@ private:
   std::unique_ptr<EventFile> events;
   // Since the last line.
   int64_t steps = 0;
-  double loss = 0, milliseconds = 0;
+  double loss = 0, milliseconds = 0, dataSeconds = 0;
+  // Since the last time of a sample.
+  int64_t sampledSteps = 0;
+  double sampledMilliseconds = 0;
+  bool hasMemory = false; ///< the line of the memory is printed
   // For the time that is left.
   bool isFirstCounted = true;
   int64_t timedSteps = 0;

@@ -3,6 +3,7 @@
 #include "lib/Runtime/Checkpoint/CheckpointFiles.h"
 #include "lib/Runtime/Checkpoint/CheckpointSeries.h"
 #include "lib/Runtime/Data/ReadAhead.h"
+#include "lib/Runtime/Data/RecordedBatches.h"
 #include "lib/Runtime/HostMemory.h"
 #include "lib/Runtime/Parallel.h"
 #include "lib/Runtime/Prediction.h"
@@ -12,6 +13,7 @@
 #include "lib/Runtime/TraceWriter.h"
 #include "lib/Runtime/Training/Feeder.h"
 #include "lib/Runtime/Training/LearningRate.h"
+#include "lib/Runtime/Training/LoadCheckpoint.h"
 #include "lib/Runtime/Training/RunControl.h"
 #include "lib/Runtime/Training/SpikeWatch.h"
 
@@ -55,9 +57,11 @@ private:
   absl::Status checkOptions();
   absl::Status checkSaving() const;
   absl::Status claimCheckpoints();
+  absl::Status loadInPart();
   absl::Status openCheckpoint();
   absl::Status chooseSchedule();
   absl::Status openInputsAndOutputs();
+  void printHeading();
   absl::Status load();
   absl::Status timeStep();
   absl::Status initialize();
@@ -100,10 +104,13 @@ private:
   std::unique_ptr<StepLog> log; // of process 0
   std::unique_ptr<AtomicFile> trace, report;
   std::unique_ptr<CheckpointReader> resumed;
+  std::string resumedPath; // of the checkpoint that the run begins with; empty: none
   std::unique_ptr<PretrainedWeights> pretrained;
   std::unique_ptr<Executable> executable;
   std::unique_ptr<Feeder> feeder;
   StepTime time;
+  RecordedBatches recorded;
+  StepTimers timers; // of a step of Megatron-LM's log
   TrainerState trainer;
   double hostSeconds = 0;
   std::vector<double> stepSeconds; ///< of each step, reading its batch aside
@@ -137,6 +144,7 @@ absl::Status Trainer::run() {
         absl::StrFormat("step %d of %d is done: nothing is left to do\n", trainer.step, lastStep));
     return absl::OkStatus();
   }
+  printHeading();
   ST_RETURN_IF_ERROR(load());
   const bool isMeasured = !executable->isSimulated();
   const bool hasSteps = trainer.step < lastStep;
@@ -150,6 +158,8 @@ absl::Status Trainer::run() {
     return printSummary();
   ST_RETURN_IF_ERROR(initialize());
   ST_RETURN_IF_ERROR(runSteps());
+  if (!options.recordBatches.empty() && stepsRun > 0 && communicator.process() == 0)
+    ST_RETURN_IF_ERROR(recorded.write(options.recordBatches));
   if (stepsRun > 0)
     ST_RETURN_IF_ERROR(printSummary());
   const bool isSaved = options.saving.isSeries() && savedStep == trainer.step;
@@ -158,7 +168,8 @@ absl::Status Trainer::run() {
 
 absl::Status Trainer::runSteps() {
   if (log)
-    log->begin({lastStep, std::max<int64_t>(1, spec.batch), spec.batch * spec.sequence});
+    log->begin({lastStep, std::max<int64_t>(1, spec.batch), spec.batch * spec.sequence, timers,
+                printMemoryRange(program)});
   // The first checkpoint that a spike may lead back to.
   if (options.spikes.restores() && savedStep < 0 && trainer.step < lastStep)
     ST_RETURN_IF_ERROR(save());
@@ -289,7 +300,18 @@ absl::Status Trainer::chooseSchedule() {
   if (!resumed || !resumed->schedule() || *resumed->schedule() == schedule)
     return absl::OkStatus();
   const LearningRateSchedule &before = *resumed->schedule();
-  if (options.rate.isGiven()) {
+  const LearningRateOptions &rate = options.rate;
+  if (rate.overridesCheckpoint) {
+    print(absl::StrCat("the learning rate was ", before.describe(), "; it goes on as ",
+                       schedule.describe(), "\n"));
+    return absl::OkStatus();
+  }
+  // As Megatron-LM has it: what a configuration says is to be what the checkpoint had.
+  if (rate.isGiven() && rate.isOfBinary && !rate.isCheckpoints)
+    return absl::InvalidArgumentError(absl::StrCat(
+        "the checkpoint's learning rate is ", before.describe(), ", this binary's ",
+        schedule.describe(), "; give --use-checkpoint-lr-scheduler or --override-lr-scheduler"));
+  if (rate.isGiven() && !rate.isCheckpoints) {
     print(absl::StrCat("warning: the learning rate was ", before.describe(), "; it goes on as ",
                        schedule.describe(), "\n"));
     return absl::OkStatus();
@@ -322,11 +344,20 @@ absl::Status Trainer::claimCheckpoints() {
   return communicator.numProcesses() > 1 ? communicator.barrier() : absl::OkStatus();
 }
 
-// What --resume names, or the newest of the series that the run saves to.
+// Of --load what LoadOptions says: its parameters come as those of a pretrained model.
+absl::Status Trainer::loadInPart() {
+  ST_ASSIGN_OR_RETURN(pretrained, PretrainedWeights::open(resumedPath, program, states));
+  print(pretrained->note());
+  if (!options.load.finetune)
+    trainer = resumed->trainer();
+  resumed.reset();
+  return absl::OkStatus();
+}
+
 absl::Status Trainer::openCheckpoint() {
   const auto warn = [&](const std::string &line) { print(line); };
-  const bool goesOn = options.saving.isSeries() && options.resume.empty();
-  const std::string &path = goesOn ? options.save : options.resume;
+  const std::string path = chooseCheckpoint(options, warn);
+  const bool goesOn = options.saving.isSeries() && options.resume.empty() && path == options.save;
   if (path.empty())
     return absl::OkStatus();
   if (goesOn || (!holdsCheckpoint(path) && !listSeries(path).empty())) {
@@ -338,6 +369,9 @@ absl::Status Trainer::openCheckpoint() {
   }
   if (!resumed)
     return absl::OkStatus();
+  resumedPath = checkpointAt(path, resumed->trainer().step);
+  if (!goesOn && (options.load.finetune || options.load.withoutOptimizer))
+    return loadInPart();
   trainer = resumed->trainer();
   spikes.restore(trainer.recentLosses);
   if (options.supervisor)
@@ -370,7 +404,8 @@ absl::Status Trainer::openInputsAndOutputs() {
     ST_ASSIGN_OR_RETURN(pretrained, PretrainedWeights::open(options.init, program, states));
     print(pretrained->note());
   }
-  trainer.seed = options.seed.value_or(trainer.seed);
+  if (!resumed || !options.isSeedOfBinary || options.load.withoutSeed)
+    trainer.seed = options.seed.value_or(trainer.seed);
   spec.seed = trainer.seed;
   if (options.data && spec.inputs.empty())
     return absl::InvalidArgumentError("--data has no effect: this program reads no batches");
@@ -392,6 +427,19 @@ absl::Status Trainer::openInputsAndOutputs() {
   return absl::OkStatus();
 }
 
+// What the log of the run begins with, and what --replay reads.
+void Trainer::printHeading() {
+  if (options.heading.empty())
+    return;
+  std::string text = options.heading;
+  absl::StrAppend(&text, "# seed ", trainer.seed, ", after step ", trainer.step, "\n");
+  if (readsLearningRate(program))
+    absl::StrAppend(&text, "# learning rate ", schedule.describe(), "\n");
+  if (!resumedPath.empty())
+    absl::StrAppend(&text, "# resumed ", escapeControls(resumedPath), "\n");
+  print(absl::StrCat(text, kConfigurationEnd, "\n"));
+}
+
 absl::Status Trainer::load() {
   if (!options.timingOnly)
     ST_RETURN_IF_ERROR(checkHostMemory(program));
@@ -411,7 +459,12 @@ absl::Status Trainer::load() {
 absl::Status Trainer::timeStep() {
   Stopwatch watch;
   StepTrace rows;
-  ST_ASSIGN_OR_RETURN(time, executable->timeStep(trace ? &rows : nullptr, nullptr));
+  StepTimeline timeline;
+  const bool hasTimers = log && options.log.style == "megatron" && !executable->timeDependsOnData();
+  ST_ASSIGN_OR_RETURN(time, executable->timeStep(trace || hasTimers ? &rows : nullptr,
+                                                 hasTimers ? &timeline : nullptr));
+  if (hasTimers)
+    timers = megatronTimers(program, timeline, rows);
   print(absl::StrFormat("timed one step in %.1f s", watch.seconds()));
   if (time.simulatedTasks < time.tasks)
     print(absl::StrFormat(", %d of %d runs of a task simulated", time.simulatedTasks, time.tasks));
@@ -457,6 +510,8 @@ absl::Status Trainer::runStep(int64_t step) {
       trainer.examples += rows;
     ST_ASSIGN_OR_RETURN(batch, source->batch((trainer.examples + rows - 1) / rows));
     trainer.examples += rows;
+    if (!options.recordBatches.empty())
+      ST_RETURN_IF_ERROR(recorded.add(batch));
   }
   StepReport report;
   report.step = step;

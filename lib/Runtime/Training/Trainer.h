@@ -20,6 +20,12 @@
 
 namespace st {
 
+/// Between these lines the log of a run has its flags, versions and hashes.
+constexpr absl::string_view kConfigurationBegin =
+    "-------------------- run configuration --------------------";
+constexpr absl::string_view kConfigurationEnd =
+    "---------------- end of run configuration -----------------";
+
 /// When a run saves besides at its end. With any of these the folder holds a series of
 /// checkpoints (see CheckpointSeries), and a run goes on from the newest of them.
 struct SaveOptions {
@@ -30,17 +36,29 @@ struct SaveOptions {
   bool isSeries() const { return interval > 0 || minutes > 0 || keep > 0; }
 };
 
+/// What a run takes of a folder that may hold a checkpoint.
+struct LoadOptions {
+  std::string folder;            ///< of one or of a series; without any the run is new. Empty: none
+  bool finetune = false;         ///< its parameters alone, from step 0
+  bool withoutOptimizer = false; ///< not the optimizer's state
+  bool withoutSeed = false;      ///< not the seed, where the binary has one
+};
+
 /// What may vary from run to run of one training binary.
 struct TrainOptions {
-  int64_t steps = 10;              ///< to run now, unless trainSteps says
-  int64_t trainSteps = 0;          ///< the step that ends the run; 0: `steps`
-  LearningRateOptions rate;        ///< else the checkpoint's, or the program's
-  std::optional<uint32_t> seed;    ///< else the checkpoint's, or 0
+  int64_t steps = 10;           ///< to run now, unless trainSteps says
+  int64_t trainSteps = 0;       ///< the step that ends the run; 0: `steps`
+  LearningRateOptions rate;     ///< else the checkpoint's, or the program's
+  std::optional<uint32_t> seed; ///< else the checkpoint's, or 0
+  bool isSeedOfBinary = false;  ///< the checkpoint's goes before it
+  LoadOptions load;
+  std::string heading;             ///< of the log, up to what the trainer adds; empty: none
   std::optional<std::string> data; ///< see createBatchSource; else synthetic
   DataOptions samples;             ///< of text
   LogOptions log;
   std::string trace, report, save, resume; ///< paths; empty: none
   std::string init;                        ///< see PretrainedWeights; empty: none
+  std::string recordBatches;               ///< file for the batches of the run; empty: none
   SaveOptions saving;
   int64_t exitInterval = 0; ///< ends behind a step that this divides; 0: never
   double exitMinutes = 0;   ///< ends behind the first step after this time; 0: never

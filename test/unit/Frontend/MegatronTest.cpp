@@ -94,7 +94,7 @@ TEST(MegatronTest, EveryArgumentHasItsFate) {
 
 TEST(MegatronTest, TablesNameEachArgumentOnce) {
   std::set<std::string> names;
-  for (llvm::ArrayRef<Argument> table : {planArguments(), otherArguments()})
+  for (llvm::ArrayRef<Argument> table : argumentTables())
     for (const Argument &argument : table) {
       EXPECT_TRUE(names.insert(argument.name.str()).second) << argument.name.str();
       EXPECT_EQ(argument.note.empty(), argument.fate == ArgumentFate::Honoured)

@@ -1,0 +1,250 @@
+//===- CompileRules.cpp - What compiling does with an argument ------------===//
+//
+// The one table that says what st-compile does with each argument. An argument whose mechanism is
+// missing becomes honoured by changing its line here: to `runFlag` or `option` where its value
+// goes to a flag of the training binary or of st-compile as it is, else to `program` and a line in
+// CompiledRun.cpp.
+//
+//===----------------------------------------------------------------------===//
+
+#include "lib/Frontend/Megatron/Compile/CompileRules.h"
+
+#include "lib/Frontend/Megatron/Other/Tables.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+using Rule = CompileRule;
+
+static constexpr Rule program(StringRef name, StringRef as,
+                              std::optional<RunFamily> family = std::nullopt) {
+  return {name, Rule::Program, as, "", family};
+}
+static constexpr Rule runFlag(StringRef name, StringRef flag) {
+  return {name, Rule::RunFlag, flag};
+}
+static constexpr Rule option(StringRef name, StringRef option) {
+  return {name, Rule::CompileOption, option};
+}
+static constexpr Rule unused(StringRef name, StringRef why) { return {name, Rule::NoEffect, why}; }
+static constexpr Rule only(StringRef name, StringRef accepted, StringRef why,
+                           std::optional<RunFamily> family = std::nullopt) {
+  return {name, Rule::Only, why, accepted, family};
+}
+
+static constexpr RunFamily kBert = RunFamily::MegatronBert, kGpt = RunFamily::MegatronGpt;
+
+static constexpr StringRef kOff = "None|False";
+static constexpr StringRef kCompiler = "the compiler chooses what it fuses and overlaps";
+static constexpr StringRef kNoEvaluation = "no evaluation program is in the binary yet";
+static constexpr StringRef kLossScale =
+    "a dynamic loss scale begins at 2^16, doubles after 2000 good steps and halves at once";
+static constexpr StringRef kPairs =
+    "pairs have 15 % of their tokens masked, and one of ten is short";
+static constexpr StringRef kEvents =
+    "events always have loss, learning rate, batch size, times and the program's metrics";
+static constexpr StringRef kNoEvents = "events do not have it";
+static constexpr StringRef kAutoresume = "NVIDIA's autoresume service is not asked";
+static constexpr StringRef kRetrieval = "belongs to retrieval models";
+static constexpr StringRef kPictures = "belongs to vision models";
+static constexpr StringRef kProcesses = "the processes of a run find each other by themselves";
+static constexpr StringRef kMapped = "token files are mapped into memory and read as needed";
+static constexpr StringRef kDocuments = "is about ends of documents in a sample of GPT";
+
+constexpr Rule table[] = {
+    // The model.
+    program("num_layers", "num_hidden_layers or num_layers of the model"),
+    program("encoder_num_layers", "num_hidden_layers or num_layers of the model"),
+    program("hidden_size", "hidden_size of the model"),
+    program("ffn_hidden_size", "intermediate_size or ffn_hidden_size of the model"),
+    program("num_attention_heads", "num_attention_heads of the model"),
+    program("kv_channels", "hidden_size / num_attention_heads of the model; others are refused"),
+    program("max_position_embeddings", "max_position_embeddings of the model"),
+    program("seq_length", "--seq of st-compile"),
+    program("encoder_seq_length", "--seq of st-compile"),
+    program("attention_dropout", "dropout of the model"),
+    program("hidden_dropout", "dropout of the model"),
+    program("layernorm_epsilon", "layer_norm_eps or layernorm_epsilon of the model"),
+    program("bias_gelu_fusion", "hidden_act of the model: gelu_new, or gelu without the fusion"),
+    program("bert_binary_head", "bert_binary_head of the model", kBert),
+    program("apply_query_key_layer_scaling", "apply_query_key_layer_scaling of the model"),
+    program("init_method_std", "initializer_range or init_method_std of the model, over the root "
+                               "of 2 num_layers where a layer writes to the residual stream"),
+    program("untie_embeddings_and_output_weights", "tie_word_embeddings of the model"),
+    program("vocab_size", "vocab_size of the model"),
+    program("padded_vocab_size", "make_vocab_size_divisible_by of the model"),
+    program("vocab_file", "vocab_size and vocab.txt of the model"),
+    program("vocab_extra_ids", "vocab_size of the model"),
+    program("make_vocab_size_divisible_by", "make_vocab_size_divisible_by of the model"),
+    program("tokenizer_type", "the model's family, do_lower_case of its configuration"),
+    only("init_method_xavier_uniform", kOff, "initial values are normal"),
+    only("apply_residual_connection_post_layernorm", kOff,
+         "residuals leave a layer before its normalisation"),
+    only("fp32_residual_connection", kOff, "residuals are in the type of the products"),
+    only("openai_gelu", kOff, "GELU is fused with the bias, or exact"),
+    only("onnx_safe", kOff, "nothing is exported"),
+    unused("attention_softmax_in_fp32", "softmax is computed in f32 always"),
+    unused("lazy_mpu_init", "devices are set up when a run starts"),
+    unused("use_cpu_initialization", "initial values are a function of the seed on any device"),
+
+    // Numbers.
+    program("fp16", "precision of the layout"),
+    program("bf16", "precision of the layout"),
+    unused("params_dtype", "follows from fp16 and bf16"),
+    program("accumulate_allreduce_grads_in_fp32", "precision.reduce of the layout"),
+    only("fp16_lm_cross_entropy", kOff, "the cross entropy is computed in f32"),
+    program("loss_scale", "precision.loss_scale of the layout"),
+    unused("initial_loss_scale", kLossScale),
+    unused("loss_scale_window", kLossScale),
+    unused("hysteresis", kLossScale),
+    unused("min_loss_scale", kLossScale),
+
+    // The optimizer.
+    program("optimizer", "--optimizer of st-compile; adam has the decay of AdamW, as Apex's"),
+    program("adam_beta1", "--beta1 of st-compile"),
+    program("adam_beta2", "--beta2 of st-compile"),
+    program("adam_eps", "--epsilon of st-compile"),
+    program("sgd_momentum", "--momentum of st-compile"),
+    option("weight_decay", "weight-decay"),
+    option("clip_grad", "clip-norm"),
+
+    // The step and its layout.
+    program("micro_batch_size", "accum_degree of the layout"),
+    program("global_batch_size", "--batch of st-compile"),
+    only("rampup_batch_size", "None",
+         "a compiled schedule has one number of micro-batches, and no program is compiled for "
+         "each"),
+    program("tensor_model_parallel_size", "sharding_size of the layout"),
+    program("pipeline_model_parallel_size", "stage_cnt of the layout"),
+    program("num_layers_per_virtual_pipeline_stage", "virtual_stages of the layout"),
+    program("virtual_pipeline_model_parallel_size", "virtual_stages of the layout"),
+    program("data_parallel_size", "data of the layout"),
+    program("world_size", "data of the layout"),
+    program("sequence_parallel", "sequence_parallel of the layout"),
+    program("use_distributed_optimizer", "zero of the layout"),
+    program("zero_stage", "zero of the layout"),
+    program("checkpoint_activations", "recompute of the layout"),
+    program("checkpoint_num_layers",
+            "the inputs of each layer are kept; other numbers than 1 are refused"),
+    program("recompute_activations", "recompute of the layout"),
+    program("recompute_granularity", "recompute of the layout"),
+    program("recompute_method", "recompute of the layout"),
+    program("recompute_num_layers",
+            "the inputs of each layer are kept; other numbers than 1 are refused"),
+    only("distribute_checkpointed_activations", kOff, "kept inputs of layers are not split"),
+    unused("scatter_gather_tensors_in_pipeline", kCompiler),
+    unused("masked_softmax_fusion", kCompiler),
+    unused("bias_dropout_fusion", kCompiler),
+    unused("DDP_impl", kCompiler),
+    unused("use_contiguous_buffers_in_ddp", kCompiler),
+    unused("overlap_grad_reduce", kCompiler),
+    unused("use_flash_attn", kCompiler),
+
+    // The learning rate.
+    program("lr", "--lr of st-compile and of the run"),
+    program("min_lr", "--min-lr of the run"),
+    program("lr_decay_style", "--lr-decay-style of the run"),
+    program("lr_decay_iters", "--lr-decay-steps of the run"),
+    program("lr_decay_samples", "--lr-decay-samples of the run"),
+    program("lr_warmup_fraction", "--lr-warmup-fraction of the run"),
+    program("lr_warmup_iters", "--warmup of the run"),
+    program("lr_warmup_samples", "--lr-warmup-samples of the run"),
+    runFlag("override_lr_scheduler", "override-lr-scheduler"),
+    runFlag("use_checkpoint_lr_scheduler", "use-checkpoint-lr-scheduler"),
+    runFlag("override_opt_param_scheduler", "override-lr-scheduler"),
+    runFlag("use_checkpoint_opt_param_scheduler", "use-checkpoint-lr-scheduler"),
+
+    // The length of the training, and checkpoints.
+    program("train_iters", "--train-steps of the run"),
+    program("train_samples", "--train-steps of the run"),
+    runFlag("exit_interval", "exit-interval"),
+    runFlag("exit_duration_in_mins", "exit-duration-in-mins"),
+    runFlag("save", "save"),
+    program("save_interval", "--save-interval of the run"),
+    runFlag("load", "load"),
+    program("finetune", "--finetune of the run"),
+    program("no_load_optim", "--no-load-optim of the run"),
+    program("no_load_rng", "--no-load-rng of the run"),
+    only("no_save_optim", kOff, "checkpoints are whole"),
+    only("no_save_rng", kOff, "checkpoints are whole"),
+    unused("consumed_train_samples", "the checkpoint says it"),
+    unused("consumed_valid_samples", kNoEvaluation),
+    only("adlr_autoresume", kOff, kAutoresume),
+    unused("adlr_autoresume_interval", kAutoresume),
+
+    // Data.
+    program("data_path", "--data of the run"),
+    only("data_impl", "infer|mmap|None", "token files are those that data_impl=mmap writes"),
+    only("dataloader_type", "single|None", "the order of samples is a function of the seed"),
+    runFlag("seed", "seed"),
+    unused("split", "all sequences are trained on: no evaluation program is in the binary yet"),
+    unused("mask_prob", kPairs),
+    unused("short_seq_prob", kPairs),
+    only("use_one_sent_docs", kOff, "pairs are of two sentences", kBert),
+    only("eod_mask_loss", kOff, kDocuments, kGpt),
+    only("reset_attention_mask", kOff, kDocuments, kGpt),
+    only("reset_position_ids", kOff, kDocuments, kGpt),
+    unused("mmap_warmup", kMapped),
+    unused("num_workers", "batches are made by the process that trains"),
+    unused("merge_file", "token files have tokens, which nobody merges"),
+
+    // Evaluation and logging.
+    unused("eval_interval", kNoEvaluation),
+    unused("eval_iters", kNoEvaluation),
+    program("log_interval", "--log-interval of the run, with --log-style=megatron"),
+    runFlag("tensorboard_dir", "tensorboard"),
+    runFlag("tensorboard_log_interval", "tensorboard-log-interval"),
+    unused("tensorboard_queue_size", "events are written when they come"),
+    unused("log_learning_rate_to_tensorboard", kEvents),
+    unused("log_loss_scale_to_tensorboard", kEvents),
+    unused("log_batch_size_to_tensorboard", kEvents),
+    unused("log_timers_to_tensorboard", kNoEvents),
+    unused("log_memory_to_tensorboard", kNoEvents),
+    unused("log_validation_ppl_to_tensorboard", kNoEvaluation),
+    unused("log_num_zeros_in_grad", "no step counts zeros of its gradients yet"),
+    unused("log_params_norm", "no step computes the norm of its parameters yet"),
+
+    // Processes.
+    unused("rank", kProcesses),
+    unused("local_rank", kProcesses),
+    unused("distributed_backend", kProcesses),
+
+    // Other models.
+    unused("bert_load", kRetrieval),
+    unused("biencoder_projection_dim", kRetrieval),
+    unused("biencoder_shared_query_context_model", kRetrieval),
+    unused("block_data_path", kRetrieval),
+    unused("embedding_path", kRetrieval),
+    unused("evidence_data_path", kRetrieval),
+    unused("ict_head_size", kRetrieval),
+    unused("ict_load", kRetrieval),
+    unused("indexer_batch_size", kRetrieval),
+    unused("indexer_log_interval", kRetrieval),
+    unused("query_in_block_prob", kRetrieval),
+    unused("retriever_report_topk_accuracies", kRetrieval),
+    unused("retriever_score_scaling", kRetrieval),
+    unused("retriever_seq_length", kRetrieval),
+    unused("sample_rate", kRetrieval),
+    unused("titles_data_path", kRetrieval),
+    unused("img_dim", kPictures),
+    unused("num_channels", kPictures),
+    unused("num_classes", kPictures),
+    unused("patch_dim", kPictures),
+    unused("decoder_seq_length", "belongs to models with an encoder and a decoder"),
+};
+
+static bool isOf(const Argument &argument, ArrayRef<Argument> arguments) {
+  return &argument >= arguments.begin() && &argument < arguments.end();
+}
+
+CompileRule mlir::st::findCompileRule(const Argument &argument) {
+  for (const Rule &rule : table)
+    if (rule.name == argument.name)
+      return rule;
+  if (argument.fate == ArgumentFate::Restricted)
+    return only(argument.name, argument.note, "no other value can be compiled");
+  if (isOf(argument, implementationArguments()) || isOf(argument, modelArguments()) ||
+      isOfProcesses(argument))
+    return unused(argument.name, argument.note);
+  return only(argument.name, "None|False|0|0.0", "st-compile does not know what to do with it");
+}

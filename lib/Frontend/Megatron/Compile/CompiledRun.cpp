@@ -1,0 +1,441 @@
+//===- CompiledRun.cpp - What is compiled of a run of Megatron ------------===//
+
+#include "lib/Frontend/Megatron/Compile/CompiledRun.h"
+
+#include "lib/Frontend/Megatron/Compile/CompileRules.h"
+#include "lib/Frontend/Megatron/LintChecks.h"
+#include "lib/Frontend/Megatron/Megatron.h"
+#include "lib/Support/InputFile.h"
+#include "lib/Support/StatusMacros.h"
+#include "llvm/ADT/StringExtras.h"
+#include "llvm/ADT/StringMap.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+namespace {
+/// The text of a JSON object, a key a line.
+class JsonText {
+public:
+  void add(StringRef key, const Twine &value) {
+    text += (text.empty() ? "{\n  \"" : ",\n  \"") + key.str() + "\": " + value.str();
+  }
+  void addText(StringRef key, const Twine &value) { add(key, "\"" + value + "\""); }
+  void addFlag(StringRef key, bool value) { add(key, value ? "true" : "false"); }
+  std::string take() { return text + "\n}\n"; }
+
+private:
+  std::string text;
+};
+
+class CompiledRunBuilder {
+public:
+  CompiledRunBuilder(const MegatronLog &log, TrainingRun run, const std::string &vocabularyFile)
+      : log(log), run(std::move(run)), givenVocabulary(vocabularyFile) {}
+
+  absl::StatusOr<CompiledRun> build();
+
+private:
+  bool isBert() const { return run.family == RunFamily::MegatronBert; }
+  /// As it is written, or Megatron's default.
+  std::string number(StringRef name, StringRef standard) const {
+    const GivenArgument *given = log.find(name);
+    return given ? given->text : standard.str();
+  }
+  bool flag(StringRef name, bool standard) const {
+    return log.integer(name).value_or(standard ? 1 : 0) != 0;
+  }
+  void refuse(StringRef name, const Twine &expected) { refused[name] = expected.str(); }
+  void ignore(StringRef name, const Twine &reason) { ignored[name] = reason.str(); }
+  void setFlag(StringRef name, const Twine &value) {
+    result.flags.push_back({name.str(), value.str()});
+  }
+
+  absl::Status readVocabulary();
+  void refuseOtherSizes();
+  void describeBert(JsonText &json);
+  void describeGpt(JsonText &json);
+  void describeModel();
+  void describeLayout();
+  void describePrecision(JsonText &json);
+  void describeRecomputation(JsonText &json);
+  void chooseOptimizer();
+  void setLearningRate();
+  void setLength();
+  void setCheckpoints();
+  void setData();
+  void setLogging();
+  void listOutcomes();
+  ArgumentOutcome outcomeOf(const GivenArgument &given);
+  void honourFlag(const GivenArgument &given, StringRef flagName, ArgumentOutcome &outcome);
+
+  const MegatronLog &log;
+  TrainingRun run;
+  const std::string &givenVocabulary;
+  CompiledRun result;
+  /// By argument, where its value or another argument decides: what was expected, or why the
+  /// argument has no effect.
+  llvm::StringMap<std::string> refused, ignored;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// The model
+//===----------------------------------------------------------------------===//
+
+absl::Status CompiledRunBuilder::readVocabulary() {
+  const std::string path = givenVocabulary.empty() ? log.text("vocab_file").str() : givenVocabulary;
+  constexpr size_t largest = size_t(64) << 20;
+  absl::StatusOr<std::string> text = absl::NotFoundError("");
+  if (!path.empty() && isBert())
+    text = ::st::readInputFile(path, largest);
+  if (text.ok()) {
+    result.vocabularyFile = path;
+    StringRef lines = *text;
+    lines.consume_back("\n");
+    run.vocabulary =
+        static_cast<int64_t>(lines.count('\n')) + 1 + log.integer("vocab_extra_ids").value_or(0);
+    run.paddedVocabulary =
+        std::max(log.integer("padded_vocab_size").value_or(0),
+                 padVocabulary(run.vocabulary, run.vocabularyMultiple, run.tensorParallel));
+  } else if (!givenVocabulary.empty()) {
+    return absl::InvalidArgumentError(givenVocabulary +
+                                      ": cannot read: " + std::string(text.status().message()));
+  }
+  if (run.vocabulary > 0)
+    return absl::OkStatus();
+  return absl::InvalidArgumentError(
+      log.path + ": says no vocabulary of a known size; expected vocab_size, or a vocab_file " +
+      (isBert() ? "that is on this machine (--vocab-file)" : "of GPT-2"));
+}
+
+/// What says the same as another argument has to agree with it.
+void CompiledRunBuilder::refuseOtherSizes() {
+  const std::pair<StringRef, StringRef> pairs[] = {{"encoder_seq_length", "seq_length"},
+                                                   {"encoder_num_layers", "num_layers"}};
+  for (auto [name, other] : pairs)
+    if (log.find(name) && log.find(other) && log.integer(name) != log.integer(other))
+      refuse(name, "the " + Twine(*log.integer(other)) + " of " + other);
+  if (run.headSize * run.heads != run.hidden)
+    refuse("kv_channels", Twine(run.hidden / run.heads) + ", the hidden size over the heads");
+}
+
+void CompiledRunBuilder::describeBert(JsonText &json) {
+  json.addText("model_type", "megatron-bert");
+  json.add("num_hidden_layers", Twine(run.layers));
+  json.add("intermediate_size", Twine(run.ffnHidden));
+  json.add("hidden_dropout_prob", number("hidden_dropout", "0.1"));
+  json.add("attention_probs_dropout_prob", number("attention_dropout", "0.1"));
+  json.add("layer_norm_eps", number("layernorm_epsilon", "1e-5"));
+  json.add("initializer_range", number("init_method_std", "0.02"));
+  json.addFlag("use_scaled_init_method", true);
+  // The head of the masked tokens has the exact function always.
+  json.addText("lm_head_act", "gelu");
+  json.addFlag("bert_binary_head", run.binaryHead);
+  json.add("pad_token_id", "null");
+  json.addFlag("do_lower_case", tokenizerType(log) != "BertWordPieceCase");
+}
+
+void CompiledRunBuilder::describeGpt(JsonText &json) {
+  json.addText("model_type", "megatron-gpt");
+  json.add("num_layers", Twine(run.layers));
+  json.add("ffn_hidden_size", Twine(run.ffnHidden));
+  json.add("hidden_dropout", number("hidden_dropout", "0.1"));
+  json.add("attention_dropout", number("attention_dropout", "0.1"));
+  json.add("layernorm_epsilon", number("layernorm_epsilon", "1e-5"));
+  json.add("init_method_std", number("init_method_std", "0.02"));
+}
+
+void CompiledRunBuilder::describeModel() {
+  JsonText json;
+  if (isBert())
+    describeBert(json);
+  else
+    describeGpt(json);
+  json.add("hidden_size", Twine(run.hidden));
+  json.add("num_attention_heads", Twine(run.heads));
+  json.add("max_position_embeddings", Twine(std::max(run.maxPositions, run.sequence)));
+  json.add("vocab_size", Twine(run.vocabulary));
+  // The number of shards is in the padded number already.
+  json.add("make_vocab_size_divisible_by", Twine(run.paddedVocabulary));
+  json.addText("hidden_act", run.fusedBiasGelu ? "gelu_new" : "gelu");
+  json.addFlag("apply_query_key_layer_scaling", flag("apply_query_key_layer_scaling", false));
+  json.addFlag("tie_word_embeddings", !run.untiedEmbeddings);
+  result.config = json.take();
+  result.options["task"] = isBert() ? "mlm" : "clm";
+  result.options["seq"] = std::to_string(run.sequence);
+  result.options["batch"] = std::to_string(run.globalBatch);
+}
+
+//===----------------------------------------------------------------------===//
+// The layout
+//===----------------------------------------------------------------------===//
+
+void CompiledRunBuilder::describePrecision(JsonText &json) {
+  const bool isF16 = run.precision == RunPrecision::F16;
+  if (!isF16)
+    ignore("loss_scale", "there is no loss scale without fp16");
+  if (run.precision == RunPrecision::F32) {
+    ignore("accumulate_allreduce_grads_in_fp32", "all is computed in f32");
+    return;
+  }
+  auto name = [](RunPrecision precision) {
+    return precision == RunPrecision::F32 ? "f32" : precision == RunPrecision::F16 ? "f16" : "bf16";
+  };
+  std::string text = llvm::formatv(R"({{"compute": "{0}", "reduce": "{1}")", name(run.precision),
+                                   name(run.reduceType));
+  if (isF16)
+    text += ", \"loss_scale\": " + number("loss_scale", "\"dynamic\"");
+  json.add("precision", text + "}");
+}
+
+void CompiledRunBuilder::describeRecomputation(JsonText &json) {
+  const bool isFull = run.recomputation == RunRecomputation::Full;
+  for (StringRef name : {"checkpoint_num_layers", "recompute_num_layers"})
+    if (!isFull)
+      ignore(name, "layers as a whole are not recomputed");
+    else if (log.integer(name).value_or(1) != 1)
+      refuse(name, "1: the inputs of each layer are kept");
+  if (isFull && run.recomputeBlocks)
+    refuse("recompute_method", "uniform: all layers are recomputed");
+  json.addText("recompute", isFull                                             ? "full"
+                            : run.recomputation == RunRecomputation::Selective ? "selective"
+                                                                               : "none");
+}
+
+void CompiledRunBuilder::describeLayout() {
+  const bool isPipelined = run.pipelineParallel > 1;
+  JsonText json;
+  json.addText("mode", isPipelined ? "hybrid" : "sharding");
+  json.add("sharding_size", Twine(run.tensorParallel));
+  json.addText("sharding_dim", "megatron");
+  json.add("stage_cnt", Twine(run.pipelineParallel));
+  json.add("data", Twine(std::max<int64_t>(run.dataParallel, 1)));
+  json.add("accum_degree", Twine(std::max<int64_t>(run.accumulation, 1)));
+  if (isPipelined)
+    json.addText("schedule", run.virtualStages > 1 ? "interleaved" : "1f1b");
+  if (run.virtualStages > 1)
+    json.add("virtual_stages", Twine(run.virtualStages));
+  if (run.zeroStage > 0)
+    json.add("zero", Twine(run.zeroStage));
+  if (run.sequenceParallel && run.tensorParallel > 1)
+    json.addText("sequence_parallel", "gather_again");
+  else
+    ignore("sequence_parallel", "there are no tensor shards");
+  describeRecomputation(json);
+  describePrecision(json);
+  result.parallel = json.take();
+}
+
+void CompiledRunBuilder::chooseOptimizer() {
+  const bool isSgd = run.optimizer == "sgd";
+  if (!isSgd &&
+      !llvm::is_contained({"adam", "adamw", "fusedadamw", "fused_adam"}, StringRef(run.optimizer)))
+    refuse("optimizer", "adam or sgd");
+  auto &options = result.options;
+  options["optimizer"] = isSgd ? "sgd" : "adamw";
+  if (isSgd) {
+    options["momentum"] = number("sgd_momentum", "0.9");
+    for (StringRef name : {"adam_beta1", "adam_beta2", "adam_eps"})
+      ignore(name, "the optimizer is sgd");
+  } else {
+    options["beta1"] = number("adam_beta1", "0.9");
+    options["beta2"] = number("adam_beta2", "0.999");
+    options["epsilon"] = number("adam_eps", "1e-8");
+    ignore("sgd_momentum", "the optimizer is adam");
+  }
+  options["clip-norm"] = "1.0"; // Megatron's default
+}
+
+//===----------------------------------------------------------------------===//
+// The run
+//===----------------------------------------------------------------------===//
+
+void CompiledRunBuilder::setLearningRate() {
+  if (log.find("lr")) {
+    result.options["lr"] = number("lr", "");
+    setFlag("lr", number("lr", ""));
+  }
+  const std::string style = run.decayStyle;
+  if (style == "WSD")
+    refuse("lr_decay_style", "constant, linear, cosine or inverse-square-root");
+  setFlag("lr-decay-style", style);
+  const bool decays = style != "constant";
+  for (StringRef name : {"min_lr", "lr_decay_iters", "lr_decay_samples"})
+    if (!decays)
+      ignore(name, "the learning rate is constant");
+  if (decays && log.find("min_lr"))
+    setFlag("min-lr", number("min_lr", ""));
+  if (decays && run.decaySamples > 0)
+    setFlag("lr-decay-samples", Twine(run.decaySamples));
+  else if (decays && run.decayIterations > 0)
+    setFlag("lr-decay-steps", Twine(run.decayIterations));
+  if (run.warmupFraction)
+    setFlag("lr-warmup-fraction", number("lr_warmup_fraction", ""));
+  else if (run.warmupSamples > 0)
+    setFlag("lr-warmup-samples", Twine(run.warmupSamples));
+  else if (run.warmupIterations > 0)
+    setFlag("warmup", Twine(run.warmupIterations));
+  if (run.warmupFraction)
+    for (StringRef name : {"lr_warmup_iters", "lr_warmup_samples"})
+      if (log.integer(name).value_or(0) != 0)
+        refuse(name, "0 beside lr_warmup_fraction");
+}
+
+void CompiledRunBuilder::setLength() {
+  const int64_t steps =
+      run.trainSamples > 0 ? run.trainSamples / run.globalBatch : run.trainIterations;
+  if (steps > 0)
+    setFlag("train-steps", Twine(steps));
+}
+
+void CompiledRunBuilder::setCheckpoints() {
+  if (log.integer("save_interval").value_or(0) > 0) {
+    if (log.find("save"))
+      setFlag("save-interval", Twine(*log.integer("save_interval")));
+    else
+      ignore("save_interval", "there is no save");
+  }
+  for (auto [name, flagName] : {std::pair<StringRef, StringRef>{"finetune", "finetune"},
+                                {"no_load_optim", "no-load-optim"},
+                                {"no_load_rng", "no-load-rng"}}) {
+    if (!log.find("load"))
+      ignore(name, "there is no load");
+    else if (log.flag(name))
+      setFlag(flagName, "true");
+  }
+}
+
+void CompiledRunBuilder::setData() {
+  const GivenArgument *path = log.find("data_path");
+  if (path && path->texts.size() > 1)
+    refuse("data_path", "one prefix of token files");
+  else if (path)
+    setFlag("data", "megatron:" + path->text);
+  if (!log.find("seed"))
+    setFlag("seed", "1234");
+}
+
+void CompiledRunBuilder::setLogging() {
+  setFlag("log-style", "megatron");
+  const std::string interval = number("log_interval", "100");
+  if (interval == "0")
+    refuse("log_interval", "1 or more");
+  setFlag("log-interval", interval);
+}
+
+//===----------------------------------------------------------------------===//
+// Outcomes
+//===----------------------------------------------------------------------===//
+
+static bool isAccepted(StringRef accepted, StringRef value) {
+  // Some versions print whole numbers as 1.0.
+  value.consume_back(".0");
+  return llvm::is_contained(llvm::split(accepted, "|"), value);
+}
+
+static std::string expectedOf(const CompileRule &rule) {
+  std::string text = llvm::join(llvm::split(rule.accepted, "|"), " or ");
+  return text + ": " + rule.text.str();
+}
+
+/// A value that a flag takes as it is, unless it is None or False, which is its default.
+void CompiledRunBuilder::honourFlag(const GivenArgument &given, StringRef flagName,
+                                    ArgumentOutcome &outcome) {
+  outcome.text = "--" + flagName.str() + " of the run";
+  const bool isSwitch = given.argument->kind == ArgumentKind::Flag;
+  if (!given.isNone && (!isSwitch || given.flag()))
+    setFlag(flagName, isSwitch ? "true" : given.text);
+}
+
+ArgumentOutcome CompiledRunBuilder::outcomeOf(const GivenArgument &given) {
+  const StringRef name = given.argument->name;
+  const CompileRule rule = findCompileRule(*given.argument);
+  ArgumentOutcome outcome{ArgumentOutcome::Honoured, name.str(), given.isNone ? "None" : given.text,
+                          rule.text.str(), given.line};
+  auto become = [&](ArgumentOutcome::Fate fate, std::string text) {
+    outcome.fate = fate;
+    outcome.text = std::move(text);
+    return outcome;
+  };
+  if (auto it = refused.find(name); it != refused.end())
+    return become(ArgumentOutcome::Refused, it->second);
+  if (auto it = ignored.find(name); it != ignored.end())
+    return become(ArgumentOutcome::NoEffect, it->second);
+  if (rule.family && *rule.family != run.family)
+    return become(ArgumentOutcome::NoEffect,
+                  "belongs to " + std::string(isBert() ? "GPT" : "BERT"));
+  if (rule.kind == CompileRule::NoEffect)
+    outcome.fate = ArgumentOutcome::NoEffect;
+  if (rule.kind == CompileRule::Only)
+    return isAccepted(rule.accepted, outcome.value)
+               ? become(ArgumentOutcome::NoEffect, "other values are refused: " + rule.text.str())
+               : become(ArgumentOutcome::Refused, expectedOf(rule));
+  if (rule.kind == CompileRule::CompileOption) {
+    outcome.text = "--" + rule.text.str() + " of st-compile";
+    if (!given.isNone)
+      result.options[rule.text.str()] = given.text;
+  }
+  if (rule.kind == CompileRule::RunFlag)
+    honourFlag(given, rule.text, outcome);
+  return outcome;
+}
+
+void CompiledRunBuilder::listOutcomes() {
+  for (const ArgumentMap *map : {&log.fromCommand, &log.fromDump})
+    for (const auto &[name, given] : *map)
+      if (map == &log.fromDump || !log.fromDump.contains(name))
+        result.outcomes.push_back(outcomeOf(given));
+}
+
+absl::StatusOr<CompiledRun> CompiledRunBuilder::build() {
+  ST_RETURN_IF_ERROR(readVocabulary());
+  if (run.globalBatch == 0)
+    return absl::InvalidArgumentError(log.path + ": says no global batch");
+  refuseOtherSizes();
+  describeModel();
+  describeLayout();
+  chooseOptimizer();
+  setLearningRate();
+  setLength();
+  setCheckpoints();
+  setData();
+  setLogging();
+  listOutcomes();
+  return std::move(result);
+}
+
+absl::StatusOr<CompiledRun> mlir::st::compileMegatronRun(const MegatronLog &log,
+                                                         const std::string &vocabularyFile) {
+  absl::StatusOr<TrainingRun> run = buildTrainingRun(log);
+  if (!run.ok())
+    return run.status();
+  auto refuse = [&](const Twine &what) {
+    return absl::InvalidArgumentError((log.path + ": " + what).str());
+  };
+  if (run->swiglu || run->rmsNorm || run->positions != RunPositions::Learned ||
+      run->keyValueHeads != run->heads || !run->linearBias)
+    return refuse("the model has gated inner layers, RMS norms, shared key heads, positions that "
+                  "are not learned or products without bias; expected Megatron's GPT or BERT "
+                  "without them");
+  return CompiledRunBuilder(log, std::move(*run), vocabularyFile).build();
+}
+
+absl::Status CompiledRun::refusal(StringRef path) const {
+  const auto isRefused = [](const ArgumentOutcome &outcome) {
+    return outcome.fate == ArgumentOutcome::Refused;
+  };
+  const auto first = llvm::find_if(outcomes, isRefused);
+  if (first == outcomes.end())
+    return absl::OkStatus();
+  const auto count = llvm::count_if(outcomes, isRefused);
+  std::string text = path.str();
+  if (first->line != 0)
+    text += ":" + std::to_string(first->line);
+  text += ": argument '" + first->name + "': expected " + first->text + "; found " +
+          quoted(first->value);
+  if (count > 1)
+    text += " (and " + std::to_string(count - 1) + " more; --arguments=- lists them)";
+  return absl::InvalidArgumentError(text);
+}

@@ -1,0 +1,63 @@
+//===- CompiledRun.h - What is compiled of a run of Megatron ----*- C++ -*-===//
+//
+// A Megatron log or command line as the inputs of a compilation and the flags of the run. Every
+// argument has an outcome: honoured, without effect and why, or refused.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ST_LIB_FRONTEND_MEGATRON_COMPILE_COMPILEDRUN_H
+#define ST_LIB_FRONTEND_MEGATRON_COMPILE_COMPILEDRUN_H
+
+#include "lib/Frontend/Megatron/Log.h"
+#include <map>
+
+namespace mlir::st {
+
+struct ArgumentOutcome {
+  enum Fate { Honoured, NoEffect, Refused } fate = Honoured;
+  std::string name, value;
+  /// Honoured: as what. NoEffect: why. Refused: what was expected.
+  std::string text;
+  /// Its line in the file; 0 for a default of Megatron that nobody wrote.
+  unsigned line = 0;
+};
+
+StringRef stringify(ArgumentOutcome::Fate fate);
+
+/// A flag of the training binary that holds unless the command line says otherwise.
+struct DefaultFlag {
+  std::string name, value;
+};
+
+struct CompiledRun {
+  /// Texts of a config.json and of a parallel-config file.
+  std::string config, parallel;
+  /// Of st-compile, by name: task, batch, seq, optimizer, ...
+  std::map<std::string, std::string> options;
+  std::vector<DefaultFlag> flags;
+  /// The WordPiece vocabulary of a BERT; empty where the file is not on this machine.
+  std::string vocabularyFile;
+  /// Every argument of the file, in its order.
+  std::vector<ArgumentOutcome> outcomes;
+
+  /// "run.log:12: argument 'x': expected ..., found ..." of the first refused argument and how
+  /// many more there are; OK where none is refused.
+  absl::Status refusal(StringRef path) const;
+};
+
+/// Makes the inputs of a compilation from a log. `vocabularyFile` goes before the log's. Refused
+/// arguments are outcomes, no errors. An error is one line: a log that contradicts itself or
+/// says too little.
+absl::StatusOr<CompiledRun> compileMegatronRun(const MegatronLog &log,
+                                               const std::string &vocabularyFile = "");
+
+/// The outcomes as a table for people, or as JSON: an array of objects with `argument`, `value`,
+/// `outcome` and `as`.
+std::string printOutcomes(ArrayRef<ArgumentOutcome> outcomes);
+std::string printOutcomesJson(ArrayRef<ArgumentOutcome> outcomes);
+/// "139 arguments: 80 honoured, 59 without effect"
+std::string summariseOutcomes(ArrayRef<ArgumentOutcome> outcomes);
+
+} // namespace mlir::st
+
+#endif // ST_LIB_FRONTEND_MEGATRON_COMPILE_COMPILEDRUN_H

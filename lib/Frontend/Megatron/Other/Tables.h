@@ -1,0 +1,28 @@
+//===- Tables.h - Arguments of Megatron that no plan knows ------*- C++ -*-===//
+
+#ifndef ST_LIB_FRONTEND_MEGATRON_OTHER_TABLES_H
+#define ST_LIB_FRONTEND_MEGATRON_OTHER_TABLES_H
+
+#include "lib/Frontend/Megatron/Arguments.h"
+
+namespace mlir::st {
+
+/// An argument that no plan depends on, and why.
+constexpr Argument noEffect(StringRef name, ArgumentKind kind, StringRef reason) {
+  return {name, kind, ArgumentFate::NoEffect, {}, reason, ""};
+}
+
+// The tables by theme; `argumentTables` has them all.
+ArrayRef<Argument> trainingArguments();
+ArrayRef<Argument> dataArguments();
+ArrayRef<Argument> runArguments();
+ArrayRef<Argument> implementationArguments();
+ArrayRef<Argument> modelArguments();
+
+/// Whether the argument is about processes, what they print and what they check: the same is
+/// trained with any value.
+bool isOfProcesses(const Argument &argument);
+
+} // namespace mlir::st
+
+#endif // ST_LIB_FRONTEND_MEGATRON_OTHER_TABLES_H

@@ -1,0 +1,46 @@
+// Files of flags, and the logs that begin with one.
+#ifndef ST_RUNNER_FLAGFILE_H
+#define ST_RUNNER_FLAGFILE_H
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
+
+#include <string>
+#include <vector>
+
+namespace st {
+
+/// A word of a file of flags.
+struct FlagWord {
+  std::string text;
+  int line = 0;
+};
+
+/// The words of a file: white space parts them, quotes of either kind hold them together, `#`
+/// before a word begins a comment that ends with the line, and a backslash at the end of a line is
+/// passed over. An error names file and line.
+absl::StatusOr<std::vector<FlagWord>> splitFlags(absl::string_view text, const std::string &path);
+
+/// The same of the file at `path`.
+absl::StatusOr<std::vector<FlagWord>> readFlagFile(const std::string &path);
+
+/// What a log says of its run, between kConfigurationBegin and kConfigurationEnd: of several runs
+/// the last.
+struct LoggedConfiguration {
+  struct Flag {
+    std::string name, value, source;
+    int line = 0;
+  };
+  std::vector<Flag> flags;        ///< that have a value
+  std::vector<std::string> facts; ///< "binary 1a2b", "data 600 bytes, 3c4d", ...
+  std::string seed;               ///< that the run had; empty: not said
+  std::string resumed;            ///< the checkpoint that the run began with; empty: none
+};
+
+/// An error names the log, and where it has no configuration says so.
+absl::StatusOr<LoggedConfiguration> readLoggedConfiguration(const std::string &path);
+
+} // namespace st
+
+#endif // ST_RUNNER_FLAGFILE_H

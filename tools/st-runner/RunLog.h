@@ -1,0 +1,39 @@
+// What the log of a run begins with.
+#ifndef ST_RUNNER_RUNLOG_H
+#define ST_RUNNER_RUNLOG_H
+
+#include "lib/Proto/executable.pb.h"
+#include "tools/st-runner/Flags.h"
+#include "tools/st-runner/Settings.h"
+
+#include <string>
+#include <vector>
+
+namespace st {
+
+/// The flags that st-compile put into a training binary; none where the file is none, about which
+/// whoever reads its program will say more.
+std::vector<proto::RunFlag> defaultFlagsOf(const std::string &binary);
+
+/// A line a flag: "--name=value  # source", or "# --name is not set".
+std::string printFlags(const Settings &settings);
+
+/// The block between kConfigurationBegin and kConfigurationEnd:
+///
+///   # version 0.1, program format 3
+///   # binary 1a2b3c4d, program 5e6f7a8b
+///   # device dtu-t10 9abcdef0
+///   # data 600 bytes, 12345678: tokens.bin
+///   --lr=0.0001  # binary
+///
+/// Hashes are CRC-32s; of a file of more than 256 MiB that of its length and of 4096 blocks of
+/// 64 KiB at even distances.
+std::string printConfiguration(const proto::Executable &program, const RunRequest &request,
+                               const std::string &binary);
+
+/// An error in one line unless the replayed log has the same versions, binary, device and data.
+absl::Status checkReplay(const std::string &configuration, const std::string &log);
+
+} // namespace st
+
+#endif // ST_RUNNER_RUNLOG_H
