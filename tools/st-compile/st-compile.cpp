@@ -42,6 +42,9 @@ struct Flags {
   cl::opt<bool> predict{"predict", cl::init(true), cl::ZeroOrMore,
                         cl::desc("time a step of the binary, which then compares what it does "
                                  "with that (default: true)")};
+  cl::opt<bool> eval{"eval", cl::ZeroOrMore,
+                     cl::desc("the binary can evaluate the model as well, without dropout, on other "
+                              "data than it trains on (its --eval-interval)")};
   cl::opt<std::string> report{
       "report", cl::value_desc("file"),
       cl::desc("write a page (HTML) about the predicted step to this file: where its time goes, "
@@ -120,6 +123,7 @@ int main(int argc, char **argv) {
       given[option->ArgStr.str()] = *option;
   request.options = CompileOptions(std::move(given));
 
+  request.evaluates = flags.eval;
   if (flags.predict)
     request.makeClient = ::st::createDtuClient;
   request.report = flags.report;

@@ -6,6 +6,7 @@
 #include "st/Runtime/Event.h"
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 #include <array>
 #include <cstdint>
@@ -145,6 +146,11 @@ public:
   /// Starts one training step on what the arenas hold. The next step may be
   /// started once the event is set.
   virtual Event launchStep() = 0;
+
+  /// The program's other program of this name, which shares the arenas: states are where they were.
+  /// Whoever starts one of the two loses what the other has in its inputs and outputs. Null if
+  /// there is none.
+  virtual Executable *other(absl::string_view /*name*/) { return nullptr; }
 
   /// Whether the devices are simulated, so that timeStep and lastStepWork have an answer.
   virtual bool isSimulated() const { return true; }
