@@ -30,6 +30,12 @@ absl::StatusOr<Launch> readLaunch(absl::string_view launcher, const char *proces
   return launch;
 }
 
+/// Whether torchrun itself listens at the port that it names.
+bool torchrunListens() {
+  const char *listens = std::getenv("TORCHELASTIC_USE_AGENT_STORE");
+  return listens && absl::string_view(listens) == "True";
+}
+
 /// Process 0's address, as launchers leave it.
 absl::Status findFirst(TcpOptions &options) {
   const char *address = std::getenv("MASTER_ADDR");
@@ -41,9 +47,7 @@ absl::Status findFirst(TcpOptions &options) {
   int64_t port = 0;
   ST_RETURN_IF_ERROR(readNumber("MASTER_PORT", 1, 65535, port));
   options.port = static_cast<int>(port);
-  // At the port that torchrun names listens torchrun itself.
-  const char *listens = std::getenv("TORCHELASTIC_USE_AGENT_STORE");
-  if (!listens || absl::string_view(listens) != "True")
+  if (!torchrunListens())
     return absl::OkStatus();
   const char *job = std::getenv("TORCHELASTIC_RUN_ID");
   const char *restarts = std::getenv("TORCHELASTIC_RESTART_COUNT");
@@ -58,6 +62,10 @@ bool slurmOffersMpi() {
   const bool offersPmix = std::getenv("PMIX_NAMESPACE");
   const bool offersPmi = std::getenv("PMI_RANK") && !std::getenv("MASTER_ADDR");
   return (offersPmix || offersPmi) && MpiLibrary::open().ok();
+}
+
+bool isJoinedByMpi(const Launch &launch) {
+  return launch.launcher == kMpirun || (launch.launcher == kSrun && slurmOffersMpi());
 }
 
 } // namespace
@@ -91,6 +99,21 @@ absl::StatusOr<Launch> detectLaunch() {
   return Launch();
 }
 
+absl::Status requireRestartable(const Launch &launch) {
+  if (launch.processes == 1)
+    return absl::OkStatus();
+  const std::string started =
+      absl::StrCat("--restarts: ", launch.launcher, " started ", launch.processes, " processes");
+  if (isJoinedByMpi(launch))
+    return absl::FailedPreconditionError(
+        absl::StrCat(started, ", which MPI joins only once; expected processes with RANK, "
+                              "WORLD_SIZE, MASTER_ADDR and MASTER_PORT"));
+  if (torchrunListens())
+    return absl::FailedPreconditionError(
+        absl::StrCat(started, " by torchrun, which starts them again itself: --max-restarts"));
+  return absl::OkStatus();
+}
+
 absl::StatusOr<std::unique_ptr<Communicator>> joinProcesses(const Launch &launch,
                                                             const GroupOptions &options) {
   if (launch.processes == 1)
@@ -100,7 +123,7 @@ absl::StatusOr<std::unique_ptr<Communicator>> joinProcesses(const Launch &launch
   if (launch.processes > options.ranks)
     return absl::InvalidArgumentError(absl::StrCat(started, " for a program of ", options.ranks,
                                                    options.ranks == 1 ? " rank" : " ranks"));
-  if (launch.launcher == kMpirun || (launch.launcher == kSrun && slurmOffersMpi())) {
+  if (isJoinedByMpi(launch)) {
     ST_ASSIGN_OR_RETURN(std::unique_ptr<Communicator> group, createMpiCommunicator(options));
     // Each alone would train and write the same files.
     if (group->numProcesses() != launch.processes)

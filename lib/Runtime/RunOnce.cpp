@@ -198,14 +198,16 @@ absl::StatusOr<std::string> runOnce(const proto::Executable &program, Client &cl
   ST_RETURN_IF_ERROR(checkHostMemory(program));
   ST_ASSIGN_OR_RETURN(std::unique_ptr<Executable> executable, client.load(program));
   ST_RETURN_IF_ERROR(run.run(*executable));
-  if (!writes)
-    return "";
-  ST_RETURN_IF_ERROR(run.write());
-  if (!program.has_prediction() || !executable->isSimulated())
-    return run.note();
-  ST_ASSIGN_OR_RETURN(StepTime time, executable->timeStep(nullptr, nullptr));
-  ST_ASSIGN_OR_RETURN(StepWork executed, executable->lastStepWork());
-  return run.note() + comparePrediction(program, time, &executed);
+  if (writes)
+    ST_RETURN_IF_ERROR(run.write());
+  std::string compared;
+  if (program.has_prediction() && executable->isSimulated()) {
+    // What each process has done all gather together.
+    ST_ASSIGN_OR_RETURN(StepTime time, executable->timeStep(nullptr, nullptr));
+    ST_ASSIGN_OR_RETURN(StepWork executed, executable->lastStepWork());
+    compared = comparePrediction(program, time, &executed);
+  }
+  return writes ? run.note() + compared : "";
 }
 
 } // namespace st

@@ -1,5 +1,6 @@
 """Runs that are killed, stopped and damaged go on from their checkpoints and end as if nothing had happened."""
 
+import contextlib
 import json
 import os
 import pathlib
@@ -13,6 +14,8 @@ import tempfile
 import time
 
 import st_testing as st
+from process_launchers import by_tcp
+from process_launchers import finish as finish_processes
 from test_bad_input import expect_error
 
 TINY_GPT = {"architectures": ["GPT2LMHeadModel"], "model_type": "gpt2", "n_embd": 16, "n_layer": 2, "n_head": 4,
@@ -127,6 +130,38 @@ def killed(folder):
         kills += process.returncode == -signal.SIGKILL
         saving += in_a_save(run)
     st.expect(kills > count // 3 and saving > 0, f"{kills} kills, {saving} in a save")
+    finish(run)
+    return f"{kills} kills, {saving} of them in a save"
+
+
+def killed_in_four(folder):
+    """The same in four processes, of which one is killed: the others end with it, and all four go on."""
+    count = 1000 if ALL else 6
+    draw = random.Random(13)
+    run = folder / "run"
+    kills = saving = 0
+    for turn in range(count):
+        if run.exists() and newest(run) == STEPS:
+            finish(run)
+            subprocess.run(["rm", "-r", run], check=True)
+        before = newest(run) if run.exists() else 0
+        group = by_tcp(4, "sh", "-c", 'echo $RANK is $$ >&2; exec "$@"', "sh", *command(run, "--watchdog=20"))
+        pids = [int(line.split()[-1]) for line in (group.stderr.readline() for _ in range(4))]
+        first = group.stdout.readline()
+        st.expect(not first or before - INTERVAL < int(first.split()[1]) - 1 <= before + INTERVAL, f"{before}: {first}")
+        time.sleep(draw.uniform(0, 0.25))
+        deadline = time.time() + (0.5 if turn % 2 else 0)
+        while time.time() < deadline and group.poll() is None and not in_a_save(run):
+            pass
+        saves = in_a_save(run)
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(draw.choice(pids), signal.SIGKILL)
+        begin = time.time()
+        code, _, err = finish_processes(group)
+        st.expect(time.time() - begin < 60, f"the others ended after {time.time() - begin:.0f} s: {err}")
+        kills += code != 0
+        saving += code != 0 and saves
+    st.expect(kills > count // 3, f"{kills} kills")
     finish(run)
     return f"{kills} kills, {saving} of them in a save"
 
@@ -324,6 +359,7 @@ CASES = [
     ("two parts are the whole", forty_and_sixty),
     ("the newest are kept", keeps_the_newest),
     ("killed", killed),
+    ("killed in four processes", killed_in_four),
     ("damaged", damaged),
     ("all damaged", all_damaged),
     ("another model", another_model),

@@ -1,7 +1,7 @@
 """Processes that were started together run one program together; one that is lost ends the others.
 
-First what talks is test/unit/Runtime/CommunicatorCheck.cpp, then training programs for GPUs, on the host in their
-place: losses, checkpoints and results are those of one process, to the bit, however many share the ranks. Each process
+First what talks is test/unit/Runtime/CommunicatorCheck.cpp, then training programs for simulated DTUs, and for GPUs with the
+host in their place: losses, simulated times, checkpoints and results are those of one process, to the bit, however many share the ranks. Each process
 says which other one ended, and what it waited for, before the launcher ends them all. One that hangs is found by the
 watchdog. All of it holds for those that mpirun joins by MPI, and for those that find each other by TCP.
 """
@@ -76,14 +76,14 @@ LAYOUT = {"mode": "hybrid", "data": 2, "zero": 1, "sharding_size": 2, "stage_cnt
 GPT2 = dict(st.SMALL_GPT2, n_layer=2)
 
 
-def compile_gpt2(folder, layout):
-    return st.compile_model(folder, "gpt2", GPT2, "clm", layout, "--target=cuda-host", "--optimizer=adamw", "--lr=1e-3")
+def compile_gpt2(folder, layout, target="cuda-host"):
+    return st.compile_model(folder, "gpt2", GPT2, "clm", layout, f"--target={target}", "--optimizer=adamw", "--lr=1e-3")
 
 
-def trains(layout, *counts):
-    """The losses and the checkpoint are those of one process. `counts`: launchers and how many they start."""
+def trains(layout, target, *counts):
+    """The losses, the simulated step and the checkpoint are those of one process. `counts`: launchers and how many they start."""
     def case(folder):
-        binary = compile_gpt2(folder, layout)
+        binary = compile_gpt2(folder, layout, target)
 
         def run_in(start, processes):
             name = f"{start.__name__}-{processes}"
@@ -93,9 +93,11 @@ def trains(layout, *counts):
             st.expect(code == 0, f"{processes} processes: exit {code}: {err}")
             st.expect((f"in {processes} processes" in err) == (processes > 1), err)
             st.expect(len(re.findall("^step 3 ", out, re.M)) == 1, f"{processes} processes print\n{out}")
-            # Written by whole lines of JSON, of which the time differs.
-            losses = st.losses([json.loads(line) for line in metrics.read_text().splitlines()])
-            return losses, {path.name: path.read_bytes() for path in saved.iterdir()}
+            # Written by whole lines of JSON, of which the host's time differs.
+            steps = [json.loads(line) for line in metrics.read_text().splitlines()]
+            simulated = [step.get("sim_ms") for step in steps], re.findall("^simulated step .*", out, re.M)
+            st.expect((simulated[0][0] is not None and len(simulated[1]) == 1) == target.startswith("dtu"), out)
+            return st.losses(steps), simulated, {path.name: path.read_bytes() for path in saved.iterdir()}
 
         alone = run_in(by_mpi, 1)
         st.expect(len(set(alone[0])) == 3, f"the loss does not move: {alone[0]}")
@@ -105,7 +107,11 @@ def trains(layout, *counts):
     return case
 
 
-def runs_once(folder):
+def runs_once(target):
+    return lambda folder: collectives_run_once(folder, target)
+
+
+def collectives_run_once(folder, target):
     """--inputs and --outputs: StableHLO's collectives between four devices, in as many processes and in fewer."""
     keys = [key for key in conformance.COLLECTIVES if conformance.allows(key, "f32")]
     program, given, binary = (folder / f"collectives.{kind}" for kind in ("mlir", "in", "bin"))
@@ -113,12 +119,13 @@ def runs_once(folder):
     program.write_text(function.text())
     save_file({f"arg{i}": a for i, a in enumerate(function.arguments.values())}, given)
     parallel = st.write_json(folder / "parallel.json", {"mode": "sharding", "data": 1, "sharding_size": 4})
-    st.check_run([*st.COMPILE, program, "--target=cuda-host", f"--parallel={parallel}", "-o", binary])
+    st.check_run([*st.COMPILE, program, f"--target={target}", f"--parallel={parallel}", "-o", binary])
 
     def results(start, processes):
         found = folder / f"found-{start.__name__}-{processes}"
         code, _, err = finish(start(processes, binary, f"--inputs={given}", f"--outputs={found}"))
         st.expect(code == 0, f"{processes} processes: exit {code}: {err}")
+        st.expect(err.count("as predicted: the time of the step, and what it did") == (target == "dtu-t10"), err)
         return found.read_bytes()
 
     alone = results(by_mpi, 1)
@@ -182,14 +189,16 @@ def talk(folder):
     return f"{CHECK} endless {WATCHDOG}", all_have_joined, 0.5
 
 
-def train_on(folder):
+def train_on(target):
     """Until the first step is done processes load and initialise; after that, tasks exchange all the time."""
-    binary = compile_gpt2(folder, {"mode": "hybrid", "data": 2, "zero": 1, "stage_cnt": 2, "accum_degree": 2})
-
     def has_begun(line):
         st.expect(line, "ended early")
         return line.startswith("step 1 ")
-    return f"{binary} --steps=1000000 --watchdog={WATCHDOG}", has_begun, 1
+
+    def prepare(folder):
+        binary = compile_gpt2(folder, {"mode": "hybrid", "data": 2, "zero": 1, "stage_cnt": 2, "accum_degree": 2}, target)
+        return f"{binary} --steps=1000000 --watchdog={WATCHDOG}", has_begun, 1
+    return prepare
 
 
 def told_to_stop(folder):
@@ -216,12 +225,12 @@ def told_to_stop(folder):
 
 
 def not_for_several(folder):
-    """The simulator runs in one process, and a rank in one at most."""
+    """A rank runs in one process."""
     dtu = st.compile_model(folder, "model", st.SMALL_GPT2, "clm", None, batch=1)
     cuda = compile_gpt2(folder, {"mode": "sharding", "data": 2})
     for start, launcher in ((by_mpi, "mpirun"), (by_tcp, "RANK and WORLD_SIZE")):
         code, _, err = finish(start(2, dtu, "--steps=1"))
-        st.expect(code == 1 and f'error: {launcher} started 2 processes, but target "dtu" runs in one' in err, err)
+        st.expect(code == 1 and f"error: {launcher} started 2 processes for a program of 1 rank" in err, err)
         code, _, err = finish(start(3, cuda, "--steps=1"))
         st.expect(code == 1 and f"error: {launcher} started 3 processes for a program of 2 ranks" in err, err)
     done = st.run([cuda, "--steps=1", "--watchdog=0"])
@@ -239,11 +248,15 @@ if __name__ == "__main__":
     if os.environ.get("ST_ALL"):
         eight += [(by_mpi, 2), (by_mpi, 8), (by_tcp, 8)]
     sys.exit(st.main(*both, ("a large message", large), ("some end early", early),
-                     ("a program of eight ranks", trains(LAYOUT, *eight)),
+                     ("a program of eight ranks", trains(LAYOUT, "cuda-host", *eight)),
                      ("a program of four ranks", trains({"mode": "sharding", "data": 2, "zero": 3, "sharding_size": 2},
-                                                        (by_mpi, 4), (by_tcp, 4))),
-                     ("a program runs once", runs_once),
+                                                        "cuda-host", (by_mpi, 4), (by_tcp, 4))),
+                     ("a simulated program of eight ranks", trains(LAYOUT, "dtu-t10", (by_mpi, 2), (by_tcp, 3), (by_tcp, 8))),
+                     ("a simulated program of sixteen ranks", trains(dict(LAYOUT, sharding_size=4), "dtu-t10", (by_mpi, 4), (by_tcp, 16))),
+                     ("a program runs once", runs_once("cuda-host")),
+                     ("a simulated program runs once", runs_once("dtu-t10")),
                      ("one of those that talk is killed", killed("st-communicator-check", talk, KILLED)),
-                     ("one of those that train is killed", killed("gpt2.bin", train_on, KILLED)),
+                     ("one of those that train is killed", killed("gpt2.bin", train_on("cuda-host"), KILLED)),
+                     ("one of those that simulate is killed", killed("gpt2.bin", train_on("dtu-t10"), KILLED)),
                      ("one of those that train is told to stop", told_to_stop),
                      ("what is not for several", not_for_several)))

@@ -57,6 +57,20 @@ ABSL_FLAG(int64_t, keep, 0, "of the checkpoints in --save the newest that stay; 
 ABSL_FLAG(int64_t, exit_interval, 0, "ends the run behind a step that this divides");
 ABSL_FLAG(double, exit_duration_in_mins, 0,
           "ends the run behind the first step after so many minutes");
+ABSL_FLAG(std::string, on_spike, "",
+          "what a loss does that is far above the recent ones, NaN or infinite: stop ends the run; "
+          "skip restores the newest checkpoint and leaves the batch out; rewind leaves out all "
+          "batches since that checkpoint; unset: NaN and infinite losses end the run");
+ABSL_FLAG(double, spike_deviations, 10,
+          "distance from the median loss, in (robust) standard deviations, that makes a spike");
+ABSL_FLAG(int64_t, spike_window, 100, "steps whose losses that median is taken over");
+ABSL_FLAG(
+    int64_t, restarts, 0,
+    "starts the run again when its process is lost, up to so many times in succession without "
+    "a later step; needs --save with --save-interval or --save-minutes");
+ABSL_FLAG(double, step_timeout, 0,
+          "with --restarts: seconds without a completed step after which the run counts as lost; "
+          "0: no limit");
 ABSL_FLAG(std::string, resume, "",
           "folder of a checkpoint to go on from, of any layout, or of several: from the newest");
 ABSL_FLAG(std::string, init, "",
@@ -204,6 +218,10 @@ absl::Status checkEffect(const std::set<std::string> &given) {
   }
   if (given.count("steps") && given.count("train-steps"))
     return absl::InvalidArgumentError("--steps and --train-steps: give one of them");
+  for (const char *name : {"spike-deviations", "spike-window"})
+    if (given.count(name) && !given.count("on-spike"))
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", name, " has no effect without --on-spike"));
   if (given.count("inputs") != given.count("outputs"))
     return absl::InvalidArgumentError("--inputs and --outputs go together");
   return absl::OkStatus();
@@ -243,6 +261,9 @@ TrainOptions trainOptions(const std::set<std::string> &given) {
   options.saving.keep = absl::GetFlag(FLAGS_keep);
   options.exitInterval = absl::GetFlag(FLAGS_exit_interval);
   options.exitMinutes = absl::GetFlag(FLAGS_exit_duration_in_mins);
+  options.spikes.action = absl::GetFlag(FLAGS_on_spike);
+  options.spikes.deviations = absl::GetFlag(FLAGS_spike_deviations);
+  options.spikes.window = absl::GetFlag(FLAGS_spike_window);
   options.resume = absl::GetFlag(FLAGS_resume);
   options.init = absl::GetFlag(FLAGS_init);
   options.timingOnly = absl::GetFlag(FLAGS_timing_only);
@@ -312,6 +333,12 @@ absl::StatusOr<RunRequest> parseCommandLine(int argc, char **argv, const std::st
   request.train = trainOptions(given);
   ST_ASSIGN_OR_RETURN(request.client, clientOptions());
   request.watchdogSeconds = request.client.watchdogSeconds = absl::GetFlag(FLAGS_watchdog);
+  request.supervise.restarts = absl::GetFlag(FLAGS_restarts);
+  request.supervise.stepSeconds = absl::GetFlag(FLAGS_step_timeout);
+  ST_RETURN_IF_ERROR(checkSuperviseOptions(request.supervise));
+  if (request.supervise.isOn() && !request.train.saving.isSeries())
+    return absl::InvalidArgumentError("--restarts needs --save=DIR and --save-interval or "
+                                      "--save-minutes: without checkpoints the run starts anew");
   constexpr double kDay = 24 * 60 * 60;
   if (!(request.watchdogSeconds > 0 && request.watchdogSeconds <= kDay))
     return absl::InvalidArgumentError(absl::StrCat("--watchdog=", request.watchdogSeconds,

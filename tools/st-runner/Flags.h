@@ -19,6 +19,7 @@ struct RunRequest {
   TrainOptions train;
   ClientOptions client;
   std::optional<RunOnceOptions> once;
+  SuperviseOptions supervise;
   double watchdogSeconds = 60; ///< see GroupOptions
 };
 

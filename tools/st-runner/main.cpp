@@ -37,10 +37,6 @@ std::string ownPath() {
 absl::StatusOr<std::unique_ptr<Communicator>> joinOthers(const proto::Executable &program,
                                                          double watchdogSeconds) {
   ST_ASSIGN_OR_RETURN(const Launch launch, detectLaunch());
-  if (launch.processes > 1 && program.target() != "cuda")
-    return absl::InvalidArgumentError(absl::StrCat(launch.launcher, " started ", launch.processes,
-                                                   " processes, but target \"", program.target(),
-                                                   "\" runs in one"));
   GroupOptions options;
   options.watchdogSeconds = watchdogSeconds;
   options.ranks = 0;
@@ -53,7 +49,7 @@ absl::Status runWith(Communicator &communicator, const proto::Executable &progra
                      const RunRequest &request) {
   std::unique_ptr<Client> client = program.target() == "cuda"
                                        ? createCudaClient(request.client, communicator)
-                                       : createDtuClient(request.client);
+                                       : createDtuClient(request.client, communicator);
   if (program.target() != client->target())
     return absl::UnimplementedError(
         absl::StrCat("this runner has no target \"", program.target(), "\""));
@@ -66,9 +62,7 @@ absl::Status runWith(Communicator &communicator, const proto::Executable &progra
   return absl::OkStatus();
 }
 
-absl::Status run(int argc, char **argv) {
-  const std::string binary = ownPath();
-  ST_ASSIGN_OR_RETURN(RunRequest request, parseCommandLine(argc, argv, binary));
+absl::Status runRequest(const RunRequest &request, const std::string &binary) {
   ST_ASSIGN_OR_RETURN(std::string payload, readPayload(binary));
   ST_ASSIGN_OR_RETURN(proto::Executable program, parseExecutable(payload));
   payload = std::string();
@@ -79,6 +73,39 @@ absl::Status run(int argc, char **argv) {
   if (!status.ok() && communicator->numProcesses() > 1)
     (void)communicator.release();
   return status;
+}
+
+// Prints the error, if it is one, in one line, and returns the exit code.
+int endWith(absl::Status status, const std::string &tool) {
+  if (status.ok() && (std::fflush(stdout) != 0 || std::ferror(stdout)))
+    status = absl::UnavailableError("cannot write to standard output");
+  if (status.ok())
+    return 0;
+  // Names of files and in them may hold anything; the error is one line all the same.
+  std::fprintf(stderr, "%s: error: %s\n", tool.c_str(), escapeControls(status.message()).c_str());
+  return 1;
+}
+
+absl::StatusOr<int> superviseRequest(RunRequest request, const std::string &binary,
+                                     const std::string &tool) {
+  ST_ASSIGN_OR_RETURN(const Launch launch, detectLaunch());
+  ST_RETURN_IF_ERROR(requireRestartable(launch));
+  const auto body = [&](RunProgress &progress) {
+    request.train.supervisor = &progress;
+    return endWith(runRequest(request, binary), tool);
+  };
+  return supervise(request.supervise, body, stderr);
+}
+
+int run(int argc, char **argv, const std::string &tool) {
+  const std::string binary = ownPath();
+  const absl::StatusOr<RunRequest> request = parseCommandLine(argc, argv, binary);
+  if (!request.ok())
+    return endWith(request.status(), tool);
+  if (!request->supervise.isOn())
+    return endWith(runRequest(*request, binary), tool);
+  const absl::StatusOr<int> code = superviseRequest(*request, binary, tool);
+  return code.ok() ? *code : endWith(code.status(), tool);
 }
 
 } // namespace
@@ -94,13 +121,5 @@ int main(int argc, char **argv) {
                   [](const char *argument) { return argument == std::string("--help"); });
   if (wantsHelp)
     st::printHelp(tool);
-  absl::Status status = wantsHelp ? absl::OkStatus() : st::run(argc, argv);
-  if (status.ok() && (std::fflush(stdout) != 0 || std::ferror(stdout)))
-    status = absl::UnavailableError("cannot write to standard output");
-  if (status.ok())
-    return 0;
-  // Names of files and in them may hold anything; the error is one line all the same.
-  std::fprintf(stderr, "%s: error: %s\n", tool.c_str(),
-               st::escapeControls(status.message()).c_str());
-  return 1;
+  return wantsHelp ? st::endWith(absl::OkStatus(), tool) : st::run(argc, argv, tool);
 }

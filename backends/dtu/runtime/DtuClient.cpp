@@ -4,6 +4,7 @@
 #include "absl/strings/str_split.h"
 #include "absl/strings/strip.h"
 #include "backends/dtu/isa/Binary.h"
+#include "backends/dtu/runtime/ProcessLinks.h"
 #include "backends/dtu/simulator/Simulator.h"
 #include "lib/Proto/executable.pb.h"
 #include "lib/Support/StatusMacros.h"
@@ -18,26 +19,33 @@
 namespace st {
 namespace {
 
-// The arena of a rank: host memory that the simulator owns.
+/// The arena of a rank: host memory that the simulator owns. Of a rank that another process
+/// simulates, that process alone has it.
 class DtuBuffer : public Buffer {
 public:
-  DtuBuffer(uint8_t *base, int64_t bytes) : base(base), bytes(bytes) {}
+  /// `base`: null where the rank is not here. `communicator`: null where there is one process.
+  DtuBuffer(uint8_t *base, int64_t bytes, Communicator *communicator, int64_t owner)
+      : base(base), bytes(bytes), communicator(communicator), owner(owner) {}
 
   int64_t size() const override { return bytes; }
 
 private:
   absl::Status writeWithin(int64_t offset, absl::Span<const uint8_t> from) override {
-    std::copy(from.begin(), from.end(), base + offset);
+    if (base)
+      std::copy(from.begin(), from.end(), base + offset);
     return absl::OkStatus();
   }
 
   absl::Status readWithin(int64_t offset, absl::Span<uint8_t> to) const override {
-    std::copy_n(base + offset, to.size(), to.begin());
-    return absl::OkStatus();
+    if (base)
+      std::copy_n(base + offset, to.size(), to.begin());
+    return communicator ? communicator->broadcast(to, owner) : absl::OkStatus();
   }
 
   uint8_t *base;
   int64_t bytes;
+  Communicator *communicator;
+  int64_t owner;
 };
 
 std::string engineName(const dtu::TraceTrack &track) {
@@ -52,10 +60,11 @@ std::string deviceName(int64_t id) { return absl::StrCat("/device:XLA_DTU:", id)
 
 class DtuExecutable : public Executable {
 public:
-  /// Takes no memory for data but what the simulator takes as it is touched.
+  /// Takes no memory for data but what the simulator takes as it is touched. `communicator`: of
+  /// the processes that simulate the ranks together; null where this one has all.
   static absl::StatusOr<std::unique_ptr<DtuExecutable>>
   create(const proto::Executable &program, const proto::DtuDescription &description,
-         const dtu::SimulatorOptions &options, const std::string &timeTasks);
+         dtu::SimulatorOptions options, const std::string &timeTasks, Communicator *communicator);
 
   absl::Status fillArenas(const proto::Executable &program);
   /// Adds a program over the same arenas. `options` are those of this program.
@@ -101,6 +110,8 @@ private:
   /// Whether timeStep times each kind of task once.
   absl::StatusOr<bool> replays(bool traces) const;
 
+  Communicator *communicator = nullptr;
+  std::unique_ptr<dtu::ProcessLinks> links; // goes after the simulator
   std::unique_ptr<dtu::Simulator> simulator;
   std::string timeTasks;
   bool loads = false; ///< a program branches on what it reads from memory
@@ -119,15 +130,21 @@ private:
 
 absl::StatusOr<std::unique_ptr<DtuExecutable>>
 DtuExecutable::create(const proto::Executable &program, const proto::DtuDescription &description,
-                      const dtu::SimulatorOptions &options, const std::string &timeTasks) {
+                      dtu::SimulatorOptions options, const std::string &timeTasks,
+                      Communicator *communicator) {
   std::vector<dtu::RankConfig> ranks = dtu::ranksOf(program);
   auto executable = std::make_unique<DtuExecutable>();
+  if (communicator) {
+    executable->communicator = communicator;
+    executable->links = std::make_unique<dtu::ProcessLinks>(*communicator);
+    options.remote = executable->links.get();
+  }
   executable->timeTasks = timeTasks;
   executable->derated = description.derates_size() > 0;
   for (const dtu::RankConfig &rank : ranks)
     executable->devices.push_back(rank.deviceId);
   ST_ASSIGN_OR_RETURN(executable->simulator,
-                      dtu::Simulator::create(description, std::move(ranks), options));
+                      dtu::Simulator::create(description, std::move(ranks), std::move(options)));
   ST_RETURN_IF_ERROR(executable->loadTasks(program));
   return executable;
 }
@@ -168,9 +185,12 @@ absl::Status DtuExecutable::fillArenas(const proto::Executable &program) {
   for (const proto::Group &group : program.groups())
     for (int64_t i = 0; i < group.device_ids_size(); ++i) {
       const int64_t rank = static_cast<int64_t>(arenas.size());
-      arenas.emplace_back(simulator->memory(rank), group.arena_bytes());
+      arenas.emplace_back(simulator->memory(rank), group.arena_bytes(), communicator,
+                          communicator ? communicator->processOf(rank) : 0);
       for (auto &[name, other] : others)
         other->arenas.push_back(arenas.back());
+      if (links && !links->isHere(rank))
+        continue;
       for (const proto::ConstantData &constant : group.constants()) {
         absl::Span<const uint8_t> bytes(reinterpret_cast<const uint8_t *>(constant.data().data()),
                                         constant.data().size());
@@ -196,7 +216,7 @@ absl::Status DtuExecutable::addOther(const proto::Executable &program,
   options.memoryOf = simulator.get();
   options.dropMessages.clear();
   ST_ASSIGN_OR_RETURN(std::unique_ptr<DtuExecutable> other,
-                      create(program, description, options, timeTasks));
+                      create(program, description, options, timeTasks, communicator));
   other->shareArenas(shared, program);
   others[program.name()] = std::move(other);
   return absl::OkStatus();
@@ -206,8 +226,8 @@ absl::Status DtuExecutable::addOther(const proto::Executable &program,
 absl::Status DtuExecutable::runStep() {
   if (shared && shared->last != this) {
     for (const Constant &constant : constants)
-      std::copy(constant.data.begin(), constant.data.end(),
-                simulator->memory(static_cast<int64_t>(constant.rank)) + constant.offset);
+      if (uint8_t *memory = simulator->memory(static_cast<int64_t>(constant.rank)))
+        std::copy(constant.data.begin(), constant.data.end(), memory + constant.offset);
     shared->last = this;
   }
   return simulator->execute(schedules);
@@ -231,6 +251,8 @@ absl::StatusOr<StepTime> DtuExecutable::timeStep(StepTrace *trace, StepTimeline 
   dtu::StepLog log;
   dtu::StepLog *const wanted = timeline ? &log : nullptr;
   StepTime time;
+  if (communicator && loads)
+    ST_RETURN_IF_ERROR(dtu::shareExecuted(*simulator, *communicator));
   ST_ASSIGN_OR_RETURN(bool isReplayed, replays(trace));
   ST_ASSIGN_OR_RETURN(dtu::TimingResult result,
                       isReplayed ? simulator->replayTime(schedules, wanted)
@@ -337,6 +359,8 @@ DtuExecutable::timeSideBySide(const std::vector<std::vector<int64_t>> &wanted) c
 
 absl::StatusOr<StepWork> DtuExecutable::lastStepWork() const {
   StepWork work;
+  if (communicator)
+    ST_RETURN_IF_ERROR(dtu::shareExecuted(*simulator, *communicator));
   const std::vector<dtu::ExecutedWork> executed = simulator->executedWork();
   for (size_t rank = 0; rank < executed.size(); ++rank)
     work.ranks.push_back(sumTasks(rank, executed[rank].tasks));
@@ -388,7 +412,8 @@ StepTimeline DtuExecutable::convert(const dtu::StepLog &from,
 
 class DtuClient : public Client {
 public:
-  explicit DtuClient(ClientOptions options) : options(std::move(options)) {}
+  DtuClient(ClientOptions options, Communicator *communicator)
+      : options(std::move(options)), communicator(communicator) {}
 
   absl::string_view target() const override { return "dtu"; }
 
@@ -405,6 +430,7 @@ private:
   }
 
   ClientOptions options;
+  Communicator *communicator; ///< null where this process has all ranks
   std::vector<Device> known;
 };
 
@@ -470,9 +496,9 @@ absl::StatusOr<std::unique_ptr<Executable>> DtuClient::load(const proto::Executa
       derate.set_link(link);
       derate.set_factor(factor);
     }
-  ST_ASSIGN_OR_RETURN(
-      std::unique_ptr<DtuExecutable> executable,
-      DtuExecutable::create(program, description, simulatorOptions, options.timeTasks));
+  ST_ASSIGN_OR_RETURN(std::unique_ptr<DtuExecutable> executable,
+                      DtuExecutable::create(program, description, simulatorOptions,
+                                            options.timeTasks, communicator));
   if (options.dropMessage >= 0) {
     // Only the timing of the whole step says who sends how much.
     ST_ASSIGN_OR_RETURN(StepTime time, executable->timeStep(nullptr, nullptr));
@@ -480,7 +506,7 @@ absl::StatusOr<std::unique_ptr<Executable>> DtuClient::load(const proto::Executa
                         findMessage(options.dropMessage, time));
     simulatorOptions.dropMessages.push_back(dropped);
     ST_ASSIGN_OR_RETURN(executable, DtuExecutable::create(program, description, simulatorOptions,
-                                                          options.timeTasks));
+                                                          options.timeTasks, communicator));
   }
   if (!program.others().empty())
     executable->startSharing(program);
@@ -498,7 +524,12 @@ absl::StatusOr<std::unique_ptr<Executable>> DtuClient::load(const proto::Executa
 } // namespace
 
 std::unique_ptr<Client> createDtuClient(const ClientOptions &options) {
-  return std::make_unique<DtuClient>(options);
+  return std::make_unique<DtuClient>(options, nullptr);
+}
+
+std::unique_ptr<Client> createDtuClient(const ClientOptions &options, Communicator &communicator) {
+  return std::make_unique<DtuClient>(options,
+                                     communicator.numProcesses() > 1 ? &communicator : nullptr);
 }
 
 } // namespace st

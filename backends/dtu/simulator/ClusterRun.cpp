@@ -9,12 +9,6 @@
 #include <limits>
 
 namespace st::dtu {
-namespace {
-
-/// A message no link would carry; bounds what a program can ask of the host.
-constexpr int64_t kMaxMessageBytes = int64_t(1) << 32;
-
-} // namespace
 
 ClusterRun::ClusterRun(DataEngine &engine, int64_t rank, const RankMemory &arenas)
     : engine(engine), rank(rank) {
@@ -139,6 +133,8 @@ bool ClusterRun::claimArrived() {
   }
   // With nothing awaited this rank can never go on, and nobody needs to wake it.
   mailbox.parked = ready.empty();
+  if (mailbox.parked)
+    engine.await(mailbox.awaited, 1);
   return !ready.empty();
 }
 
@@ -360,11 +356,15 @@ ClusterRun::Step ClusterRun::send(Instance &instance, const LinkInst &inst) {
   ++work.instructions;
   work.sentBytes += bytes;
   executed.sentTo[peer] += bytes;
-  if (isDropped(sent++))
+  if (isDropped(sent++)) {
     engine.pool.giveBack(std::move(message));
-  else
-    engine.deliver(rank, peer, inst.channel, std::move(message));
-  return Step::Next;
+    return Step::Next;
+  }
+  const absl::Status delivered = engine.deliver(rank, peer, inst.channel, std::move(message));
+  if (delivered.ok())
+    return Step::Next;
+  context.fail(std::string(delivered.message()));
+  return Step::Fault;
 }
 
 ClusterRun::Step ClusterRun::receive(Instance &instance, const LinkInst &inst) {

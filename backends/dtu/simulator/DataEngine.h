@@ -9,6 +9,7 @@
 #include "backends/dtu/simulator/ControlFlow.h"
 #include "backends/dtu/simulator/Execute.h"
 #include "backends/dtu/simulator/Mailbox.h"
+#include "backends/dtu/simulator/RemoteLinks.h"
 
 #include "absl/status/status.h"
 
@@ -49,6 +50,7 @@ struct DataMachine {
   std::vector<SimulatorOptions::DroppedMessage> dropMessages;
   const std::vector<std::unique_ptr<DecodedProgram>> *programs = nullptr;
   const std::vector<RankConfig> *ranks = nullptr;
+  RemoteLinks *remote = nullptr; ///< null: all ranks are here
 
   /// The L1s of a cluster lie a little apart from multiples of 4 KiB, so that equal offsets of
   /// different cores do not fall into the same sets of the host's caches.
@@ -71,6 +73,9 @@ public:
   std::vector<ExecutedWork> executedWork() const;
   /// What each rank has loaded in the last execution.
   std::vector<const LoadedValues *> loadedValues() const;
+  /// Both of one rank, as numbers that another process takes.
+  std::vector<int64_t> executedRecord(int64_t rank) const;
+  absl::Status setExecutedRecord(int64_t rank, absl::Span<const int64_t> record);
 
 private:
   friend class ClusterRun;
@@ -96,8 +101,27 @@ private:
   void makeReady(int64_t rank);
   void work();
 
-  /// Hands a message over; wakes its receiver if that waits for it.
-  void deliver(int64_t source, int64_t destination, int64_t channel, Message message);
+  // Ranks of other processes. A thread for each of these processes receives its messages while a
+  // rank here waits for one of them, and only then: what comes later belongs to the next step.
+  std::mutex remoteMutex;
+  std::condition_variable remoteChanged;
+  std::vector<int64_t> awaitedFrom; ///< messages that ranks here wait for, by process
+  int64_t awaitedFromAll = 0;       ///< their sum; changes under both mutexes
+  bool isOver = false;              ///< the step, for the receiving threads
+  absl::Status remoteFailure;       ///< of a link to another process; with readyMutex
+
+  bool isHere(int64_t rank) const { return !machine.remote || machine.remote->isHere(rank); }
+  /// A rank here begins (or ends, with -1) to wait for messages on `keys`.
+  void await(const std::vector<ChannelKey> &keys, int64_t change);
+  void receiveFrom(int64_t process);
+  absl::Status receiveOne(int64_t process);
+  absl::Status runStep(int64_t workers);
+  absl::Status checkFinished() const;
+
+  /// Hands a message over, to another process where its receiver is not here; wakes a receiver
+  /// that waits for it.
+  absl::Status deliver(int64_t source, int64_t destination, int64_t channel, Message message);
+  void deliverHere(int64_t source, int64_t destination, int64_t channel, Message message);
 };
 
 } // namespace st::dtu

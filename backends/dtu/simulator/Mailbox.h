@@ -12,6 +12,9 @@
 
 namespace st::dtu {
 
+/// A message no link would carry; bounds what a program can ask of the host.
+constexpr int64_t kMaxMessageBytes = int64_t(1) << 32;
+
 struct FreeBytes {
   void operator()(uint8_t *p) const;
 };

@@ -139,11 +139,16 @@ absl::Status Simulator::Impl::makeDataEngine() {
   std::vector<RankMemory> pointers;
   for (const RankConfig &config : ranks) {
     if (options.memoryOf) {
-      const auto rank = static_cast<int64_t>(pointers.size());
-      ST_ASSIGN_OR_RETURN(pointers.emplace_back(), options.memoryOf->lendMemory(rank));
+      const auto next = static_cast<int64_t>(pointers.size());
+      ST_ASSIGN_OR_RETURN(pointers.emplace_back(), options.memoryOf->lendMemory(next));
       continue;
     }
+    const auto rank = static_cast<int64_t>(arenas.size());
     LazyMemory &arena = arenas.emplace_back(), &host = hostArenas.emplace_back();
+    if (options.remote && !options.remote->isHere(rank)) {
+      pointers.emplace_back();
+      continue;
+    }
     if (arena.allocate(config.arenaBytes) && host.allocate(config.hostBytes)) {
       pointers.push_back({arena.data, host.data});
       continue;
@@ -166,6 +171,7 @@ absl::Status Simulator::Impl::makeDataEngine() {
   machine.dropMessages = options.dropMessages;
   machine.programs = &programs;
   machine.ranks = &ranks;
+  machine.remote = options.remote;
   data = std::make_unique<DataEngine>(std::move(machine), pointers);
   return absl::OkStatus();
 }
@@ -276,6 +282,15 @@ Simulator::timeSideBySide(const std::vector<RankSchedule> &schedules) const {
   }
   return simulateTime(impl->description, impl->ranks, impl->programs, schedules, /*loaded=*/{},
                       /*trace=*/nullptr, &boundary);
+}
+
+std::vector<int64_t> Simulator::executedRecord(int64_t rank) const {
+  return impl->data ? impl->data->executedRecord(rank) : std::vector<int64_t>{0, 0, 0};
+}
+
+absl::Status Simulator::setExecutedRecord(int64_t rank, absl::Span<const int64_t> record) {
+  ST_RETURN_IF_ERROR(impl->makeDataEngine());
+  return impl->data->setExecutedRecord(rank, record);
 }
 
 std::vector<ExecutedWork> Simulator::executedWork() const {

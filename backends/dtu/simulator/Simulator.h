@@ -12,6 +12,7 @@
 #pragma once
 
 #include "backends/dtu/isa/Isa.h"
+#include "backends/dtu/simulator/RemoteLinks.h"
 #include "backends/dtu/simulator/StepLog.h"
 #include "backends/dtu/simulator/host/HostIsa.h"
 #include "lib/Proto/device.pb.h"
@@ -69,6 +70,8 @@ struct SimulatorOptions {
     int64_t index = 0; ///< n-th message this rank sends since create(), from 0
   };
   std::vector<DroppedMessage> dropMessages;
+  /// For ranks that other processes simulate; null: all are here. Must outlive the simulator.
+  RemoteLinks *remote = nullptr;
 };
 
 using ProgramId = int64_t;
@@ -184,15 +187,16 @@ public:
 
   int64_t numRanks() const;
   /// The rank's arena: arenaBytes bytes, zero at first, taken from the host as they are touched.
-  /// Null if there is no such rank or the host cannot reserve the arenas.
+  /// Null if there is no such rank here or the host cannot reserve the arenas.
   uint8_t *memory(int64_t rank);
 
   /// Takes what memory() gives from the host; an error where the host refuses.
   absl::Status reserveMemory();
 
-  /// Runs schedules[rank] on data to its end. Messages between ranks must balance within one call.
-  /// Errors: a fault (out-of-bounds address, ...) naming rank, program, stream and instruction; a
-  /// deadlock naming what each rank waits for. After an error the memories are unspecified.
+  /// Runs schedules[rank] on data to its end, of the ranks that are here. Messages between ranks
+  /// must balance within one call. Errors: a fault (out-of-bounds address, ...) naming rank,
+  /// program, stream and instruction; a deadlock naming what each rank waits for. After an error
+  /// the memories are unspecified.
   absl::Status execute(const std::vector<RankSchedule> &schedules);
 
   /// The same from one run of each kind of task, put together by the schedules and the messages
@@ -217,6 +221,10 @@ public:
   /// change no time.
   absl::StatusOr<TimingResult> time(const std::vector<RankSchedule> &schedules,
                                     Trace *trace = nullptr, StepLog *log = nullptr) const;
+
+  /// Takes what another process's executedRecord says of a rank that it simulates.
+  absl::Status setExecutedRecord(int64_t rank, absl::Span<const int64_t> record);
+  std::vector<int64_t> executedRecord(int64_t rank) const;
 
   /// Of each rank what it did in the last execute(), counted as the data went; nothing before.
   std::vector<ExecutedWork> executedWork() const;

@@ -71,6 +71,10 @@ public:
 /// A client that simulates DTU clusters on the host.
 std::unique_ptr<Client> createDtuClient(const ClientOptions &options);
 
+/// The same for several processes that simulate a program together: each holds the ranks that the
+/// communicator gives it, and each simulates the time of all.
+std::unique_ptr<Client> createDtuClient(const ClientOptions &options, Communicator &communicator);
+
 /// A client for GPUs and for the host in their place. CUDA is looked for when a program is loaded.
 /// Of a program that several processes run together, each holds the ranks that the communicator
 /// gives it.

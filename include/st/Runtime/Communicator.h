@@ -61,6 +61,10 @@ struct Launch {
 /// By what launchers leave in the environment. An error if that cannot be true.
 absl::StatusOr<Launch> detectLaunch();
 
+/// An error where a process of the launch cannot join the others again after it was lost: MPI
+/// joins once, and torchrun starts processes again itself.
+absl::Status requireRestartable(const Launch &launch);
+
 struct GroupOptions {
   int64_t ranks = 1;           ///< of the executable: neighbours are held by the same process
   double watchdogSeconds = 60; ///< how long to wait for another process

@@ -5,6 +5,7 @@
 #include "absl/strings/ascii.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
 #include "lib/Support/Files.h"
 #include "lib/Support/StatusMacros.h"
 #include "lib/Support/Text.h"
@@ -36,6 +37,7 @@ private:
   }
   absl::StatusOr<int64_t> count(const std::string &name, int64_t limit) const;
   absl::Status refuseUnknownKeys(int64_t format) const;
+  absl::Status readLosses(std::vector<double> &losses) const;
   absl::Status readOptimizer(TrainerFile &file) const;
   absl::Status readSchedule(std::optional<LearningRateSchedule> &schedule) const;
   absl::Status readChecksums(const std::string &key, Checksums &checksums) const;
@@ -57,15 +59,30 @@ absl::StatusOr<int64_t> TrainerFileParser::count(const std::string &name, int64_
 absl::Status TrainerFileParser::refuseUnknownKeys(int64_t format) const {
   std::string first;
   for (const auto &[key, value] : object.fields()) {
-    const bool known =
-        key == "format" || key == "step" || key == "examples" || key == "seed" || key == "crc32" ||
-        (format > 1 && key == "optimizer") ||
-        (format > 2 && (key == "learning_rate" || key == "files" || key == kSelfChecksum));
+    const bool known = key == "format" || key == "step" || key == "examples" || key == "seed" ||
+                       key == "crc32" || (format > 1 && key == "optimizer") ||
+                       (format > 2 && (key == "recent_losses" || key == "learning_rate" ||
+                                       key == "files" || key == kSelfChecksum));
     if (!known && (first.empty() || key < first))
       first = key;
   }
   return first.empty() ? absl::OkStatus()
                        : error(absl::StrCat("unknown key ", quoteForMessage(first)));
+}
+
+absl::Status TrainerFileParser::readLosses(std::vector<double> &losses) const {
+  const std::string key = "recent_losses";
+  const Value *value = findField(object, key);
+  if (!value)
+    return absl::OkStatus();
+  if (!value->has_list_value())
+    return error(absl::StrCat("\"", key, "\": expected an array, found ", printForMessage(*value)));
+  for (const Value &loss : value->list_value().values()) {
+    if (!loss.has_number_value())
+      return error(absl::StrCat("\"", key, "\": expected numbers, found ", printForMessage(loss)));
+    losses.push_back(loss.number_value());
+  }
+  return absl::OkStatus();
 }
 
 absl::Status TrainerFileParser::readOptimizer(TrainerFile &file) const {
@@ -158,6 +175,7 @@ absl::StatusOr<TrainerFile> TrainerFileParser::run() {
   ST_ASSIGN_OR_RETURN(file.trainer.examples, count("examples", kMostSteps));
   ST_ASSIGN_OR_RETURN(int64_t seed, count("seed", UINT32_MAX));
   file.trainer.seed = static_cast<uint32_t>(seed);
+  ST_RETURN_IF_ERROR(readLosses(file.trainer.recentLosses));
   ST_RETURN_IF_ERROR(readSchedule(file.schedule));
   if (format > 1)
     ST_RETURN_IF_ERROR(readOptimizer(file));
@@ -203,6 +221,12 @@ std::string printTrainerFile(const TrainerFile &file) {
   std::string text =
       absl::StrFormat("{\n \"format\": %d,\n \"step\": %d,\n \"examples\": %d,\n \"seed\": %d,\n",
                       kFormat, file.trainer.step, file.trainer.examples, file.trainer.seed);
+  if (!file.trainer.recentLosses.empty())
+    absl::StrAppend(
+        &text, " \"recent_losses\": [",
+        absl::StrJoin(file.trainer.recentLosses, ", ",
+                      [](std::string *out, double loss) { *out += printJsonNumber(loss); }),
+        "],\n");
   if (file.schedule)
     absl::StrAppend(&text, " \"learning_rate\": ", printSchedule(*file.schedule), ",\n");
   absl::StrAppend(&text, " \"optimizer\": {\n  \"kind\": ", quoteJson(file.optimizer));

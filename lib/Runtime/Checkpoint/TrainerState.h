@@ -11,6 +11,7 @@
 #include <map>
 #include <optional>
 #include <string>
+#include <vector>
 
 namespace st {
 
@@ -19,6 +20,7 @@ struct TrainerState {
   int64_t step = 0;     ///< steps done
   int64_t examples = 0; ///< rows of batches seen
   uint32_t seed = 0;
+  std::vector<double> recentLosses; ///< of the steps up to this one, as SpikeWatch keeps them
 };
 
 /// CRC-32 by name, as eight hexadecimal digits.
@@ -27,12 +29,13 @@ using Checksums = std::map<std::string, std::string>;
 /// The content of the file:
 ///
 ///   {"format": 3, "step": 10, "examples": 80, "seed": 0,
-///    "learning_rate": {"style": "linear", "peak": 1e-4, …},
+///    "recent_losses": [7.25, 7.1], "learning_rate": {"style": "linear", "peak": 1e-4, …},
 ///    "optimizer": {"kind": "adamw", "beta1": 0.9, …},
 ///    "crc32": {"w": "89abcdef", …}, "files": {"config.json": "01234567", …},
 ///    "self_crc32": "76543210"}
 ///
-/// Format 1 has no "optimizer"; only format 3 has "learning_rate", "files" and "self_crc32".
+/// Format 1 has no "optimizer"; only format 3 has "recent_losses" (of runs that watch their
+/// loss), "learning_rate", "files" and "self_crc32".
 struct TrainerFile {
   TrainerState trainer;
   /// The schedule that the run had; none where the program reads no learning rate.

@@ -12,6 +12,7 @@
 #include "lib/Runtime/Training/Feeder.h"
 #include "lib/Runtime/Training/LearningRate.h"
 #include "lib/Runtime/Training/RunControl.h"
+#include "lib/Runtime/Training/SpikeWatch.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
@@ -24,6 +25,7 @@
 #include <cmath>
 #include <cstring>
 #include <memory>
+#include <set>
 #include <vector>
 
 namespace st {
@@ -60,6 +62,9 @@ private:
   absl::Status initialize();
   absl::Status runSteps();
   absl::Status runStep(int64_t step);
+  absl::StatusOr<bool> watchLoss(int64_t step);
+  absl::Status answerSpike(int64_t step);
+  absl::Status goBack(int64_t step);
   absl::Status save();
   // Progress, of which nobody misses a line.
   void print(const std::string &text) {
@@ -102,8 +107,12 @@ private:
   double hostSeconds = 0;
   std::vector<double> stepSeconds; ///< of each step, reading its batch aside
   int64_t stepsRun = 0;
-  int64_t lastStep = 0;   // as far as the run knows before it runs
-  int64_t savedStep = -1; // of the newest checkpoint of `series`
+  SpikeWatch spikes{options.spikes};
+  float lossOfStep = 0;
+  int64_t spikeStep = 0, spikesThere = 0; // the latest step that had a spike, and how many
+  std::set<int64_t> leftOut;              // batches of spikes, by the rows before them
+  int64_t lastStep = 0;                   // as far as the run knows before it runs
+  int64_t savedStep = -1;                 // of the newest checkpoint of `series`
 };
 
 absl::Status require(bool holds, absl::string_view what) {
@@ -149,9 +158,18 @@ absl::Status Trainer::run() {
 absl::Status Trainer::runSteps() {
   if (log)
     log->begin({lastStep, std::max<int64_t>(1, spec.batch), spec.batch * spec.sequence});
+  // The first checkpoint that a spike may lead back to.
+  if (options.spikes.restores() && savedStep < 0 && trainer.step < lastStep)
+    ST_RETURN_IF_ERROR(save());
   ST_ASSIGN_OR_RETURN(AfterStep then, control.beforeFirst());
   while (then.end.empty() && trainer.step < lastStep) {
-    ST_RETURN_IF_ERROR(runStep(trainer.step + 1));
+    const int64_t step = trainer.step + 1;
+    ST_RETURN_IF_ERROR(runStep(step));
+    ST_ASSIGN_OR_RETURN(const bool isSpike, watchLoss(step));
+    if (isSpike) {
+      ST_RETURN_IF_ERROR(answerSpike(step));
+      continue;
+    }
     ST_ASSIGN_OR_RETURN(then, control.after(trainer.step));
     if (then.saves)
       ST_RETURN_IF_ERROR(save());
@@ -159,6 +177,64 @@ absl::Status Trainer::runSteps() {
   if (!then.end.empty())
     print(absl::StrFormat("%s: the run ends after step %d of %d\n", then.end, trainer.step,
                           lastStep));
+  return absl::OkStatus();
+}
+
+// Whether the loss is a spike that leads back to a checkpoint; one that ends the run is an error.
+absl::StatusOr<bool> Trainer::watchLoss(int64_t step) {
+  const bool isFinite = std::isfinite(lossOfStep);
+  if (options.spikes.isWatching() ? !spikes.isSpike(lossOfStep) : isFinite)
+    return false;
+  if (options.spikes.restores())
+    return true;
+  if (!isFinite)
+    return absl::OutOfRangeError(absl::StrFormat("step %d: the loss is %s", step,
+                                                 std::isnan(lossOfStep) ? "NaN" : "infinite"));
+  return absl::OutOfRangeError(
+      absl::StrFormat("step %d: the loss %.6g is a spike: expected at most %.6g (--on-spike=stop)",
+                      step, lossOfStep, spikes.bound()));
+}
+
+// Each process reads the same loss and so does the same.
+absl::Status Trainer::answerSpike(int64_t step) {
+  constexpr int64_t kMostSpikes = 3;
+  spikesThere = step > spikeStep ? 1 : spikesThere + 1;
+  spikeStep = std::max(spikeStep, step);
+  if (spikesThere > kMostSpikes)
+    return absl::OutOfRangeError(absl::StrFormat("step %d: the loss %.6g is a spike, the %dth at "
+                                                 "or before step %d in succession: going back "
+                                                 "does not help (--on-spike=%s)",
+                                                 step, lossOfStep, spikesThere, spikeStep,
+                                                 options.spikes.action));
+  const int64_t rows = std::max<int64_t>(1, spec.batch), seen = trainer.examples;
+  print(absl::StrFormat("step %d: the loss %.6g is a spike, expected at most %.6g; ", step,
+                        lossOfStep, spikes.bound()));
+  ST_RETURN_IF_ERROR(goBack(step));
+  if (options.spikes.action == "rewind")
+    trainer.examples = seen;
+  else
+    leftOut.insert(seen - rows);
+  return absl::OkStatus();
+}
+
+absl::Status Trainer::goBack(int64_t step) {
+  Stopwatch watch;
+  const auto warn = [&](const std::string &line) { print(line); };
+  ST_ASSIGN_OR_RETURN(resumed, openNewest(options.save, program, states, warn));
+  if (!resumed)
+    return absl::DataLossError(absl::StrFormat(
+        "%s: none of its checkpoints is whole; step %d cannot go back to one", options.save, step));
+  ST_RETURN_IF_ERROR(resumed->restore(states, *executable));
+  const uint32_t seed = trainer.seed;
+  trainer = resumed->trainer();
+  trainer.seed = seed;
+  spikes.restore(trainer.recentLosses);
+  resumed.reset();
+  savedStep = trainer.step;
+  print(absl::StrFormat(
+      "back to step %d in %.1f s, without %s (--on-spike=%s)\n", trainer.step, watch.seconds(),
+      options.spikes.action == "skip" ? "the batch of the spike" : "the batches since",
+      options.spikes.action));
   return absl::OkStatus();
 }
 
@@ -195,8 +271,13 @@ absl::Status Trainer::checkSaving() const {
   ST_RETURN_IF_ERROR(requireCount(saving.keep, "--keep"));
   ST_RETURN_IF_ERROR(requireCount(options.exitInterval, "--exit-interval"));
   ST_RETURN_IF_ERROR(requireTime(options.exitMinutes, "--exit-duration-in-mins"));
-  return require(!saving.isSeries() || !options.save.empty(),
-                 "--save-interval, --save-minutes and --keep need --save=DIR");
+  ST_RETURN_IF_ERROR(require(!saving.isSeries() || !options.save.empty(),
+                             "--save-interval, --save-minutes and --keep need --save=DIR"));
+  ST_RETURN_IF_ERROR(checkSpikeOptions(options.spikes));
+  return require(!options.spikes.restores() || saving.isSeries(),
+                 absl::StrCat("--on-spike=", options.spikes.action,
+                              " needs --save=DIR and --save-interval or --save-minutes: it goes "
+                              "back to the newest checkpoint"));
 }
 
 // The flags' where there are any, else that of the run that is resumed, else the program's rate.
@@ -257,6 +338,9 @@ absl::Status Trainer::openCheckpoint() {
   if (!resumed)
     return absl::OkStatus();
   trainer = resumed->trainer();
+  spikes.restore(trainer.recentLosses);
+  if (options.supervisor)
+    options.supervisor->step = trainer.step;
   print(resumed->warnings());
   if (goesOn) {
     savedStep = trainer.step;
@@ -366,6 +450,8 @@ absl::Status Trainer::runStep(int64_t step) {
   Batch batch;
   if (source) {
     const int64_t rows = std::max<int64_t>(1, spec.batch);
+    while (leftOut.count(trainer.examples))
+      trainer.examples += rows;
     ST_ASSIGN_OR_RETURN(batch, source->batch((trainer.examples + rows - 1) / rows));
     trainer.examples += rows;
   }
@@ -384,9 +470,7 @@ absl::Status Trainer::runStep(int64_t step) {
     ST_RETURN_IF_ERROR(saveTrace(rows));
   }
   ST_ASSIGN_OR_RETURN(report.loss, feeder->readLoss());
-  if (!std::isfinite(report.loss))
-    return absl::OutOfRangeError(absl::StrFormat("step %d: the loss is %s", step,
-                                                 std::isnan(report.loss) ? "NaN" : "infinite"));
+  lossOfStep = report.loss;
   ST_ASSIGN_OR_RETURN(report.metrics, feeder->readMetrics());
   if (executable->timeDependsOnData()) {
     // Each step takes its own time; the first is the one that is traced.
@@ -403,7 +487,11 @@ absl::Status Trainer::runStep(int64_t step) {
   stepSeconds.push_back(report.hostSeconds - report.dataSeconds);
   ++stepsRun;
   trainer.step = step;
-  return log ? log->write(report, trainer.examples) : absl::OkStatus();
+  if (options.supervisor)
+    options.supervisor->done(step);
+  // JSON and TensorBoard have no NaN; what follows one says so.
+  return log && std::isfinite(report.loss) ? log->write(report, trainer.examples)
+                                           : absl::OkStatus();
 }
 
 absl::Status Trainer::printSummary() {
@@ -419,16 +507,19 @@ absl::Status Trainer::printSummary() {
   absl::StrAppend(&text, "\nsimulated step ", printMilliseconds(time.total), " ms (roofline bound ",
                   printMilliseconds(time.lowerBound), " ms, sum of all instructions ",
                   printMilliseconds(time.serialSum), " ms)\n");
-  StepWork executed;
+  StepWork executed; // which all processes gather
   if (stepsRun > 0) {
     ST_ASSIGN_OR_RETURN(executed, executable->lastStepWork());
   }
+  if (communicator.process() != 0)
+    return absl::OkStatus();
   return printResult(text + printMemory(program) +
                      comparePrediction(program, time, stepsRun > 0 ? &executed : nullptr));
 }
 
 absl::Status Trainer::save() {
   Stopwatch watch;
+  trainer.recentLosses = options.spikes.isWatching() ? spikes.losses() : std::vector<double>();
   const std::optional<LearningRateSchedule> rate =
       readsLearningRate(program) ? std::optional(schedule) : std::nullopt;
   // What one process writes all read together.

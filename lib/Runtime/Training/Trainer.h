@@ -4,7 +4,9 @@
 
 #include "lib/Proto/executable.pb.h"
 #include "lib/Runtime/Training/LearningRate.h"
+#include "lib/Runtime/Training/SpikeWatch.h"
 #include "lib/Runtime/Training/StepLog.h"
+#include "lib/Runtime/Training/Supervisor.h"
 #include "st/Runtime/Client.h"
 #include "st/Runtime/Communicator.h"
 
@@ -40,6 +42,8 @@ struct TrainOptions {
   SaveOptions saving;
   int64_t exitInterval = 0; ///< ends behind a step that this divides; 0: never
   double exitMinutes = 0;   ///< ends behind the first step after this time; 0: never
+  SpikeOptions spikes;
+  RunProgress *supervisor = nullptr; ///< hears of each step; null: the run has none
   bool timingOnly = false;
   int hostThreads = 0;
 };
@@ -52,7 +56,8 @@ struct TrainOptions {
 ///   avg_step_fps simulated 0.247, host 0.12
 ///   (a table of the peak memory of each device)
 ///
-/// A loss that is NaN or infinite ends the run with an error that names the step. With a folder
+/// A loss that is NaN or infinite ends the run with an error that names the step, unless
+/// options.spikes says otherwise. With a folder
 /// to save to, SIGTERM and SIGUSR1 end the run behind the step that they meet, saved.
 /// Nothing is allocated before data, checkpoint and outputs were found to be usable.
 absl::Status train(const proto::Executable &program, Client &client, Communicator &communicator,
