@@ -40,6 +40,13 @@ ABSL_FLAG(
     std::string, data, "synthetic",
     "synthetic, text:FILE, squad:FILE, megatron:PREFIX (of .bin and .idx), or a .safetensors file "
     "of batches");
+ABSL_FLAG(int64_t, eval_interval, 0,
+          "evaluates on --valid-data every so many steps; 0: only at the end");
+ABSL_FLAG(int64_t, eval_iters, 10, "batches of an evaluation, the same each time");
+ABSL_FLAG(std::string, valid_data, "",
+          "data, named as those of --data, on which the run evaluates on the way and at its end");
+ABSL_FLAG(std::string, test_data, "", "the same for an evaluation at the end");
+ABSL_FLAG(bool, eval_only, false, "evaluates the model of --resume or --init, without training");
 ABSL_FLAG(std::string, metrics, "", "file for a line of JSON a step");
 ABSL_FLAG(std::string, tensorboard, "",
           "folder for TensorBoard's events, a value of each metric a step");
@@ -134,6 +141,9 @@ const std::map<absl::string_view, absl::string_view> kAliases = {
     {"lr-decay-iters", "lr-decay-steps"},
     {"save-total-limit", "keep"},
     {"load", "resume"},
+    {"skip-train", "eval-only"},
+    {"valid-data-path", "valid-data"},
+    {"test-data-path", "test-data"},
     {"tensorboard-dir", "tensorboard"}};
 
 absl::string_view withoutAlias(absl::string_view name) {
@@ -222,6 +232,13 @@ absl::Status checkEffect(const std::set<std::string> &given) {
     if (given.count(name) && !given.count("on-spike"))
       return absl::InvalidArgumentError(
           absl::StrCat("--", name, " has no effect without --on-spike"));
+  if (given.count("eval-iters") && !given.count("valid-data") && !given.count("test-data"))
+    return absl::InvalidArgumentError(
+        "--eval-iters has no effect: give --valid-data or --test-data");
+  for (const char *name : {"save", "steps", "train-steps", "eval-interval", "on-spike"})
+    if (absl::GetFlag(FLAGS_eval_only) && given.count(name))
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", name, " has no effect with --eval-only"));
   if (given.count("inputs") != given.count("outputs"))
     return absl::InvalidArgumentError("--inputs and --outputs go together");
   return absl::OkStatus();
@@ -266,6 +283,11 @@ TrainOptions trainOptions(const std::set<std::string> &given) {
   options.spikes.window = absl::GetFlag(FLAGS_spike_window);
   options.resume = absl::GetFlag(FLAGS_resume);
   options.init = absl::GetFlag(FLAGS_init);
+  options.evaluation.interval = absl::GetFlag(FLAGS_eval_interval);
+  options.evaluation.batches = absl::GetFlag(FLAGS_eval_iters);
+  options.evaluation.validation = absl::GetFlag(FLAGS_valid_data);
+  options.evaluation.test = absl::GetFlag(FLAGS_test_data);
+  options.evaluation.only = absl::GetFlag(FLAGS_eval_only);
   options.timingOnly = absl::GetFlag(FLAGS_timing_only);
   options.hostThreads = absl::GetFlag(FLAGS_host_threads);
   return options;
