@@ -38,8 +38,6 @@ bool isExactMatch(absl::string_view found, absl::string_view expected) {
 
 double f1Score(absl::string_view found, absl::string_view expected) {
   const std::vector<std::string> a = wordsOf(found), b = wordsOf(expected);
-  if (a.empty() || b.empty())
-    return a.empty() && b.empty() ? 1 : 0;
   std::map<std::string, int64_t> left;
   for (const std::string &word : b)
     ++left[word];
@@ -49,6 +47,8 @@ double f1Score(absl::string_view found, absl::string_view expected) {
       --it->second;
       ++shared;
     }
+  if (shared == 0)
+    return 0;
   return 2 * static_cast<double>(shared) / static_cast<double>(a.size() + b.size());
 }
 

@@ -12,14 +12,14 @@
 namespace st {
 
 /// The text in lower case, without punctuation and the articles a, an and the, its words one space
-/// apart.
+/// apart. Letters and punctuation are those of ASCII; others stay as they are.
 std::string normalizeAnswer(absl::string_view text);
 
 /// Whether two answers are the same once they are normalised.
 bool isExactMatch(absl::string_view found, absl::string_view expected);
 
-/// The harmonic mean of the parts of their words that two normalised answers share, from 0 to 1; of
-/// answers without words 1 if both are.
+/// The harmonic mean of the parts of their words that two normalised answers share, from 0 to 1; 0
+/// where they share none.
 double f1Score(absl::string_view found, absl::string_view expected);
 
 /// Where start[i] + end[j] is largest, with first <= i <= j < last and at most `most` tokens from i to
