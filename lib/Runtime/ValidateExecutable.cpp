@@ -420,14 +420,16 @@ absl::Status checkOther(const proto::Executable &first, const proto::Executable 
           known->slice().SerializeAsString() != state.slice().SerializeAsString())
         return error(absl::StrCat("state \"", state.name(), "\" is not where the first has it"));
     }
-    // What it writes must leave all of the first one's states alone.
+    // What is written for it must leave all of the first one's states alone.
+    int64_t end = 0;
+    for (const proto::State &state : group.states())
+      end = std::max(end, state.offset() + blockOf(state.global(), state.slice(), 0).numBytes());
     for (const proto::Input &input : same.inputs())
-      for (const proto::State &state : group.states())
-        if (input.offset() <
-                state.offset() + blockOf(state.global(), state.slice(), 0).numBytes() &&
-            state.offset() < input.offset() + blockOf(input, 1, 0, 0).numBytes())
-          return error(absl::StrCat("input \"", input.name(), "\" lies on state \"", state.name(),
-                                    "\""));
+      if (input.offset() < end)
+        return error(absl::StrCat("input \"", input.name(), "\" lies among the first one's states"));
+    for (const proto::ConstantData &constant : same.constants())
+      if (constant.offset() < end)
+        return error("a constant lies among the first one's states");
   }
   return absl::OkStatus();
 }

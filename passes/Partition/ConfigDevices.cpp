@@ -17,6 +17,8 @@ void ParallelConfig::keepForwardOnly() {
   if (schedule == "listed")
     schedule = virtualStages > 1 ? "interleaved" : "gpipe";
   scheduleOrder.clear();
+  if (precision)
+    precision->lossScale = "none";
 }
 
 void ParallelConfig::numberGpus() {

@@ -62,12 +62,14 @@ void EvaluationSums::addAnswers(absl::Span<const float> starts, absl::Span<const
       ++begin;
     if (begin >= end || first[row] < begin || last[row] < first[row] || last[row] >= end)
       continue;
-    const auto [from, to] = findBestSpan(starts.subspan(at, sequence), ends.subspan(at, sequence),
-                                         begin, end, kLongestAnswer);
-    const auto text = [&](int64_t from, int64_t to) {
+    const auto textAt = [&](int64_t from, int64_t to) {
       return textOf({ids + at + from, static_cast<size_t>(to - from + 1)});
     };
-    const std::string found = text(from, to), expected = text(first[row], last[row]);
+    const std::pair<int64_t, int64_t> best =
+        findBestSpan(starts.subspan(at, sequence), ends.subspan(at, sequence), begin, end,
+                     kLongestAnswer);
+    const std::string found = textAt(best.first, best.second),
+                      expected = textAt(first[row], last[row]);
     ++answers;
     exact += isExactMatch(found, expected) ? 1 : 0;
     f1 += f1Score(found, expected);
