@@ -140,8 +140,8 @@ LogicalResult Compiler::checkRequest() {
                    << getCompilePhaseName(*request.startFrom) << " already has its layout";
   if (!request.stopAfter && failed(check(checkRunner(request.runner))))
     return failure();
-  if (failed(checkEvaluation()) || failed(check(checkReportRequest(request))) || failed(checkExplain()) ||
-      failed(openFile(request.report, page)))
+  if (failed(checkEvaluation()) || failed(check(checkReportRequest(request))) ||
+      failed(checkExplain()) || failed(openFile(request.report, page)))
     return failure();
   return openOutput();
 }

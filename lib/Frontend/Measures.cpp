@@ -22,9 +22,8 @@ void ModelBuilder::measureCorrect(StringRef name, Value logits, Value labels, in
   Value largest = broadcastLeading(emit.reduceMax(logits, {last}), shape);
   Value place = emit.iota(shape, builder.getI32Type(), last);
   Value isLargest = emit.compare(ComparisonDirection::GE, logits, largest);
-  Value candidates =
-      emit.select(isLargest, emit.neg(place),
-                  emit.splatLike(place, -static_cast<double>(shape[last])));
+  Value candidates = emit.select(isLargest, emit.neg(place),
+                                 emit.splatLike(place, -static_cast<double>(shape[last])));
   Value chosen = emit.neg(emit.reduceMax(candidates, {last}));
 
   Value counts = emit.compare(ComparisonDirection::NE, labels, emit.splatLike(labels, ignored));

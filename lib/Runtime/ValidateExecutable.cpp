@@ -313,8 +313,7 @@ absl::Status GroupValidator::checkOutput(const proto::Output &output) {
     return error(absl::StrCat(owner, " has micro-batches of ", bytes, " bytes ",
                               output.micro_stride(), " bytes apart"));
   for (int64_t part = 0; part < parts; ++part)
-    ST_RETURN_IF_ERROR(
-        claim(owner, output.offset() + part * output.micro_stride(), bytes, false));
+    ST_RETURN_IF_ERROR(claim(owner, output.offset() + part * output.micro_stride(), bytes, false));
   return absl::OkStatus();
 }
 
@@ -404,8 +403,8 @@ absl::Status checkOther(const proto::Executable &first, const proto::Executable 
     return error("it has other device groups");
   for (int i = 0; i < first.groups_size(); ++i) {
     const proto::Group &group = first.groups(i), &same = other.groups(i);
-    if (!std::equal(group.device_ids().begin(), group.device_ids().end(),
-                    same.device_ids().begin(), same.device_ids().end()) ||
+    if (!std::equal(group.device_ids().begin(), group.device_ids().end(), same.device_ids().begin(),
+                    same.device_ids().end()) ||
         same.arena_bytes() > group.arena_bytes() ||
         same.host_arena_bytes() > group.host_arena_bytes())
       return error("it has other devices or larger arenas");
@@ -426,7 +425,8 @@ absl::Status checkOther(const proto::Executable &first, const proto::Executable 
       end = std::max(end, state.offset() + blockOf(state.global(), state.slice(), 0).numBytes());
     for (const proto::Input &input : same.inputs())
       if (input.offset() < end)
-        return error(absl::StrCat("input \"", input.name(), "\" lies among the first one's states"));
+        return error(
+            absl::StrCat("input \"", input.name(), "\" lies among the first one's states"));
     for (const proto::ConstantData &constant : same.constants())
       if (constant.offset() < end)
         return error("a constant lies among the first one's states");

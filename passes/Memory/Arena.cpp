@@ -43,7 +43,7 @@ StorageLayout::StorageLayout(ProgramOp program, int64_t alignment, int64_t micro
   for (auto state : program.getOps<StateOp>())
     if (!addresses.contains(state.getSymName()))
       (state.getRole() == "parameter" ? classes.parameters : classes.optimizer) +=
-        place(state, state.getLocalType(), 1, end);
+          place(state, state.getLocalType(), 1, end);
   for (auto input : program.getOps<InputOp>())
     classes.inputs +=
         place(input, input.getLocalType(), input.isPerMicroBatch() ? microBatches : 1, end);

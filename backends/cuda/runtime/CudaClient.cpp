@@ -129,8 +129,8 @@ private:
   std::chrono::steady_clock::time_point stepBegin;
   std::unique_ptr<Exchange> exchange;
   // Of programs that share arenas.
-  CudaExecutable *first = nullptr;         ///< of which the arenas are; null: this one
-  const CudaExecutable *lastToRun = this;  ///< of `first`: whose constants are in the arenas
+  CudaExecutable *first = nullptr;        ///< of which the arenas are; null: this one
+  const CudaExecutable *lastToRun = this; ///< of `first`: whose constants are in the arenas
   std::map<int64_t, google::protobuf::RepeatedPtrField<proto::ConstantData>> constants; // by rank
   std::map<std::string, std::unique_ptr<CudaExecutable>, std::less<>> others;
   GpuGroups groups; // ends first: memory of a GPU is not given back while a message is under way

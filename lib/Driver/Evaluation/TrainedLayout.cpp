@@ -52,9 +52,8 @@ LogicalResult TrainedLayout::givePlaces(ModuleOp module) const {
   Builder builder(module.getContext());
   auto ops = llvm::to_vector(module.getOps<ProgramOp>());
   if (ops.size() != programs.size())
-    return module.emitError("the evaluation has ")
-           << ops.size() << " device groups, expected the " << programs.size()
-           << " of the training step";
+    return module.emitError("the evaluation has ") << ops.size() << " device groups, expected the "
+                                                   << programs.size() << " of the training step";
   for (auto [op, program] : llvm::zip_equal(ops, programs)) {
     if (ArrayRef<int64_t>(op.getDevices()) != ArrayRef<int64_t>(program.devices))
       return op.emitOpError("of the evaluation has other devices than the training step");
@@ -88,8 +87,7 @@ void mlir::st::addProgram(::st::proto::Executable &to, ::st::proto::Executable p
     }
     other.set_arena_bytes(training.arena_bytes());
   }
-  const int64_t scratch =
-      std::max(to.cuda().scratch_bytes(), program.cuda().scratch_bytes());
+  const int64_t scratch = std::max(to.cuda().scratch_bytes(), program.cuda().scratch_bytes());
   if (scratch > 0) {
     to.mutable_cuda()->set_scratch_bytes(scratch);
     program.mutable_cuda()->set_scratch_bytes(scratch);

@@ -29,7 +29,8 @@ std::string printEvaluationJson(const EvaluationReport &report);
 /// Megatron-LM's lines: the losses as "value", and exp(min(20, loss)) as "PPL".
 std::string printMegatronEvaluation(const EvaluationReport &report);
 
-/// The values by Megatron-LM's tags for TensorBoard: "lm loss validation", "lm loss validation ppl".
+/// The values by Megatron-LM's tags for TensorBoard: "lm loss validation", "lm loss validation
+/// ppl".
 std::map<std::string, double> tagEvaluation(const EvaluationReport &report);
 
 } // namespace st

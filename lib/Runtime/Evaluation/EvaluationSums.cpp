@@ -65,9 +65,8 @@ void EvaluationSums::addAnswers(absl::Span<const float> starts, absl::Span<const
     const auto textAt = [&](int64_t from, int64_t to) {
       return textOf({ids + at + from, static_cast<size_t>(to - from + 1)});
     };
-    const std::pair<int64_t, int64_t> best =
-        findBestSpan(starts.subspan(at, sequence), ends.subspan(at, sequence), begin, end,
-                     kLongestAnswer);
+    const std::pair<int64_t, int64_t> best = findBestSpan(
+        starts.subspan(at, sequence), ends.subspan(at, sequence), begin, end, kLongestAnswer);
     const std::string found = textAt(best.first, best.second),
                       expected = textAt(first[row], last[row]);
     ++answers;

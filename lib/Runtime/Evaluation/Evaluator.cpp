@@ -87,17 +87,15 @@ absl::Status require(bool holds, absl::string_view what) {
 absl::StatusOr<std::unique_ptr<Evaluator>> Evaluator::open(const proto::Executable &program,
                                                            const EvaluationOptions &options,
                                                            const BatchSpec &spec) {
-  ST_RETURN_IF_ERROR(require(options.interval >= 0, absl::StrCat("--eval-interval=",
-                                                                 options.interval,
-                                                                 ": expected 0 or more")));
   ST_RETURN_IF_ERROR(
-      require(options.batches >= 1,
-              absl::StrCat("--eval-iters=", options.batches, ": expected 1 or more")));
+      require(options.interval >= 0,
+              absl::StrCat("--eval-interval=", options.interval, ": expected 0 or more")));
+  ST_RETURN_IF_ERROR(require(options.batches >= 1, absl::StrCat("--eval-iters=", options.batches,
+                                                                ": expected 1 or more")));
   ST_RETURN_IF_ERROR(require(options.interval == 0 || !options.validation.empty(),
                              "--eval-interval needs data: give --valid-data"));
-  ST_RETURN_IF_ERROR(
-      require(!options.only || !options.validation.empty() || !options.test.empty(),
-              "--eval-only needs data: give --valid-data or --test-data"));
+  ST_RETURN_IF_ERROR(require(!options.only || !options.validation.empty() || !options.test.empty(),
+                             "--eval-only needs data: give --valid-data or --test-data"));
   const proto::Executable *evaluation = findProgram(program);
   if (!evaluation)
     return absl::InvalidArgumentError("this binary has no evaluation: compile it with --eval");

@@ -18,8 +18,8 @@
 namespace st {
 
 struct EvaluationOptions {
-  int64_t interval = 0; ///< steps between two evaluations; 0: none on the way
-  int64_t batches = 10; ///< of an evaluation
+  int64_t interval = 0;         ///< steps between two evaluations; 0: none on the way
+  int64_t batches = 10;         ///< of an evaluation
   std::string validation, test; ///< data, see createBatchSource; empty: none
   bool only = false;            ///< evaluates and does not train
 
@@ -27,8 +27,8 @@ struct EvaluationOptions {
 };
 
 /// Evaluates by the program "evaluation" of an executable, which is forward only and reads the
-/// parameters where training has them: they stay as they are, and so does all else that a step goes on
-/// from. Every evaluation of a part sees the same first batches of its data.
+/// parameters where training has them: they stay as they are, and so does all else that a step goes
+/// on from. Every evaluation of a part sees the same first batches of its data.
 class Evaluator {
 public:
   /// Opens the data. An error names the flag that does not fit to the others, a binary without an

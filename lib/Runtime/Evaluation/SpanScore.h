@@ -22,8 +22,8 @@ bool isExactMatch(absl::string_view found, absl::string_view expected);
 /// where they share none.
 double f1Score(absl::string_view found, absl::string_view expected);
 
-/// Where start[i] + end[j] is largest, with first <= i <= j < last and at most `most` tokens from i to
-/// j; of equal sums the first. There must be a token from `first` to before `last`.
+/// Where start[i] + end[j] is largest, with first <= i <= j < last and at most `most` tokens from i
+/// to j; of equal sums the first. There must be a token from `first` to before `last`.
 std::pair<int64_t, int64_t> findBestSpan(absl::Span<const float> start, absl::Span<const float> end,
                                          int64_t first, int64_t last, int64_t most);
 

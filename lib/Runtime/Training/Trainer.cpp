@@ -189,8 +189,8 @@ absl::Status Trainer::runSteps() {
   return absl::OkStatus();
 }
 
-// On the way when it is due; at the end what was not, and the test. It leaves all that training goes on
-// from as it is.
+// On the way when it is due; at the end what was not, and the test. It leaves all that training
+// goes on from as it is.
 absl::Status Trainer::evaluate(bool isEnd) {
   if (!evaluator)
     return absl::OkStatus();
