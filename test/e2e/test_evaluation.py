@@ -146,7 +146,7 @@ def evaluates(config, task, parallel, *flags):
 
 def resumed(folder):
     """A run that is resumed evaluates and trains as one that went through."""
-    binary = st.compile_model(folder, "m", GPT2, "clm", st.layout(2, 2, "pipeline", accum=2), "--eval", batch=BATCH, seq=LENGTH)
+    binary = st.compile_model(folder, "m", GPT2, "clm", st.layout(2, 2, "hybrid", accum=2), "--eval", batch=BATCH, seq=LENGTH)
     run = [binary, "--valid-data=synthetic", "--test-data=synthetic", "--eval-interval=3", "--eval-iters=1", "--lr=1e-3"]
     st.check_run([*run, "--steps=6", f"--metrics={folder / 'whole'}", f"--save={folder / 'a'}"])
     st.check_run([*run, "--steps=4", f"--metrics={folder / 'first'}", f"--save={folder / 'b'}"])

@@ -3,6 +3,7 @@
 #include "dialects/St/IR/ShardingUtils.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Memory/MemoryUtils.h"
+#include "passes/Partition/DimensionClasses.h"
 #include "passes/Partition/StageStarts.h"
 
 #include <set>
@@ -19,6 +20,8 @@ void TrainedLayout::keepStages(ModuleOp module) {
     auto stage = function.getArgAttrOfType<IntegerAttr>(i, kStageAttr);
     if (!role || role.getValue() != "parameter" || !name || !stage)
       continue;
+    shapes[name.getValue().str()] =
+        SmallVector<int64_t>(cast<RankedTensorType>(function.getArgumentTypes()[i]).getShape());
     if (!stages.emplace(name.getValue().str(), stage.getInt()).second)
       inSeveral.insert(name.getValue().str());
   }
@@ -46,6 +49,10 @@ void TrainedLayout::giveStages(ModuleOp module) const {
   for (const auto &[name, stage] : stages)
     entries.push_back(builder.getNamedAttr(name, builder.getI64IntegerAttr(stage)));
   module->setAttr(kParameterStagesAttr, builder.getDictionaryAttr(entries));
+  entries.clear();
+  for (const auto &[name, shape] : shapes)
+    entries.push_back(builder.getNamedAttr(name, builder.getDenseI64ArrayAttr(shape)));
+  module->setAttr(kParameterShapesAttr, builder.getDictionaryAttr(entries));
 }
 
 LogicalResult TrainedLayout::givePlaces(ModuleOp module) const {

@@ -13,12 +13,13 @@ namespace mlir::st {
 
 class TrainedLayout {
 public:
-  /// Keeps the stages of the parameters of a module behind assign-stages.
+  /// Keeps the padded shapes and the stages of the parameters of a module behind assign-stages.
   void keepStages(ModuleOp module);
   /// Keeps where the parameters lie, of a module behind plan-memory.
   void keepPlaces(ModuleOp module);
 
-  /// Has assign-stages cut the forward pass of another module of the model at the same places.
+  /// Has pad-dimensions give the parameters of another module of the model the same shapes, and
+  /// assign-stages cut its forward pass at the same places.
   void giveStages(ModuleOp module) const;
   /// Has plan-memory put the parameters of another module, which has its programs, where they are.
   /// Fails with a diagnostic where a rank of it reads what it does not hold.
@@ -35,6 +36,7 @@ private:
     std::map<std::string, Place> parameters;
     int64_t end = 0; ///< of all states
   };
+  std::map<std::string, SmallVector<int64_t>> shapes;
   std::map<std::string, int64_t> stages; ///< of parameters that are in one alone
   std::vector<Program> programs;
 };
