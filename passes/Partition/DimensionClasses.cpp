@@ -212,11 +212,11 @@ DimensionClasses::DimensionClasses(func::FuncOp function, const MeshAxes &axes,
       require(value, axes.read(given));
   function.walk([&](ConstrainOp op) { require(op.getResult(), axes.read(op.getSharding())); });
   settle();
-  if (alignment.least > 1)
-    alignProducts(function, alignment);
-  if (auto shapes = function->getParentOfType<ModuleOp>()->getAttrOfType<DictionaryAttr>(
-          kParameterShapesAttr))
+  auto module = function->getParentOfType<ModuleOp>();
+  if (auto shapes = module->getAttrOfType<DictionaryAttr>(kParameterShapesAttr))
     followShapes(function, shapes);
+  else if (alignment.least > 1)
+    alignProducts(function, alignment);
 }
 
 void DimensionClasses::followShapes(func::FuncOp function, DictionaryAttr shapes) {
