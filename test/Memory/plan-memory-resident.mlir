@@ -5,8 +5,8 @@
 module attributes {st.target = #st.target<backend = "dtu", device = "test", alignment = 64, scratch_bytes = 65536, memory_bytes = 100000>} {
   st.mesh @mesh <[], micro=1>
   // CHECK-LABEL: st.program @group0
-  // CHECK-SAME: st.arena_bytes = 576
-  // CHECK-SAME: st.memory = {activations = 0 : i64, gradients = 0 : i64, inputs = 64 : i64, optimizer = 192 : i64, parameters = 128 : i64, workspace = 192 : i64}
+  // CHECK-SAME: st.arena_bytes = 512
+  // CHECK-SAME: st.memory = {activations = 0 : i64, gradients = 0 : i64, inputs = 64 : i64, optimizer = 192 : i64, parameters = 128 : i64, workspace = 128 : i64}
   st.program @group0 stages [0] devices [0] first_rank 0 mesh @mesh attributes {st.resident = {b = 192 : i64, w = 0 : i64}, st.resident_end = 300 : i64} {
     // CHECK: st.state @w {{.*}} at <offset = 0>
     st.state @w "w" role "parameter" of "" global tensor<4x4xf32> slice <@mesh, [{}, {}]> local tensor<4x4xf32>
@@ -33,6 +33,6 @@ module attributes {st.target = #st.target<backend = "dtu", device = "test", alig
       }
       st.write %2 to @y : tensor<4x4xf32>
     }
-    st.schedule [@forward0] micro_batches [0]
+    st.schedule "sequential" [@forward0 0]
   }
 }
