@@ -119,8 +119,9 @@ struct StepTimeline {
   std::vector<Traffic> traffic;
 };
 
-/// A task that runs alone on its device group. The machine is idle, the group's ranks start together,
-/// and messages of other groups have arrived when they are received. Times in picoseconds from its start.
+/// A task that runs alone on its device group. The machine is idle, the group's ranks start
+/// together, and messages of other groups have arrived when they are received. Times in picoseconds
+/// from its start.
 struct LoneTask {
   struct Message {
     bool isSend = false;
