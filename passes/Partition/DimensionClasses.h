@@ -7,8 +7,9 @@
 
 namespace mlir::st {
 
-/// On the module: a dictionary of the padded shapes that another program's parameters have, by their
-/// names. Those of this one get the same, as far as seeds divide them, whatever products want.
+/// On the module: a dictionary of the padded shapes that another program's parameters have, by
+/// their names. Those of this one get the same, as far as seeds divide them, whatever products
+/// want.
 constexpr llvm::StringLiteral kParameterShapesAttr = "st.parameter_shapes";
 
 /// What products want of the rows of their operands and results, in bytes.
