@@ -124,6 +124,21 @@ static int64_t microDimOf(InputOp op) {
   return op.getMicroDim();
 }
 
+/// Of an output, -1 where it is the same of all micro-batches.
+static int64_t microDimOf(OutputOp op) {
+  auto micro = StringAttr::get(op.getContext(), MeshOp::kMicro);
+  int64_t dim = 0;
+  for (ArrayAttr parts : op.getSharding().getDims()) {
+    for (Attribute part : parts) {
+      if (part == micro)
+        return dim;
+      dim += hasUnsplitParts(op.getSharding()) && isa<IntegerAttr>(part);
+    }
+    ++dim;
+  }
+  return -1;
+}
+
 // ---- groups ---------------------------------------------------------------------------------
 
 namespace {
@@ -241,10 +256,11 @@ LogicalResult GroupBuilder::addInput(InputOp op) {
 }
 
 LogicalResult GroupBuilder::addOutput(OutputOp op) {
-  if (op.isPerMicroBatch() && static_cast<int64_t>(mesh.getMicro()) > 1)
+  const int64_t microDim = microDimOf(op);
+  if (op.isPerMicroBatch() && microDim < 0)
     return op.emitOpError("\"") << op.getName()
-                                << "\" differs from micro-batch to micro-batch, which a binary "
-                                   "cannot give back yet; expected one micro-batch (accum_degree)";
+                                << "\" is a sum over micro-batches that is not formed, which a "
+                                   "binary cannot give back";
   proto::Output &output = *group.add_outputs();
   FailureOr<AddressAttr> address = place(op, op.getLocalType());
   if (failed(address) || failed(setType(op, op.getGlobalType(), *output.mutable_global())))
@@ -255,6 +271,11 @@ LogicalResult GroupBuilder::addOutput(OutputOp op) {
                       *output.mutable_slice())))
     return failure();
   output.set_offset(address->getOffset());
+  if (microDim >= 0) {
+    output.set_micro_dim(microDim);
+    output.set_micro_stride(address->getSlots() > 1 ? address->getStride()
+                                                    : bytesOf(op.getLocalType()));
+  }
   return success();
 }
 

@@ -1,5 +1,6 @@
 #include "lib/Driver/Compiler.h"
 #include "lib/Driver/DiagnosticPrinter.h"
+#include "lib/Driver/Evaluation/TrainedLayout.h"
 #include "lib/Driver/FitMemory.h"
 #include "lib/Driver/ImportProgram.h"
 #include "lib/Driver/LossScaleOptions.h"
@@ -102,6 +103,8 @@ private:
   void report(CompilePhase phase, double seconds);
   LogicalResult writeModule();
   FailureOr<::st::proto::Executable> makeExecutable();
+  LogicalResult checkEvaluation();
+  LogicalResult addEvaluation(::st::proto::Executable &executable);
   LogicalResult writeBinary();
 
   const CompileRequest &request;
@@ -118,6 +121,8 @@ private:
   /// The page about the step; null where nobody asks.
   std::unique_ptr<::st::AtomicFile> page;
   ::st::MemoryUse memory;
+  /// What an evaluation needs to know of this program.
+  TrainedLayout layout;
   /// Complete only once the compilation is: a failed one leaves none.
   std::vector<std::unique_ptr<::st::AtomicFile>> dumps;
   bool makesFolder = false; ///< the folder of the dumps was not there
@@ -137,8 +142,8 @@ LogicalResult Compiler::checkRequest() {
                    << getCompilePhaseName(*request.startFrom) << " already has its layout";
   if (!request.stopAfter && failed(check(checkRunner(request.runner))))
     return failure();
-  if (failed(check(checkReportRequest(request))) || failed(checkExplain()) ||
-      failed(openFile(request.report, page)))
+  if (failed(checkEvaluation()) || failed(check(checkReportRequest(request))) ||
+      failed(checkExplain()) || failed(openFile(request.report, page)))
     return failure();
   return openOutput();
 }
@@ -210,7 +215,8 @@ LogicalResult Compiler::importModel() {
     return error()
            << "--unroll has no effect: the input is a model's configuration, which has no loops";
   module = buildModel(context, *config, *task, batch,
-                      options.isGiven("seq") ? std::optional(sequence) : std::nullopt);
+                      options.isGiven("seq") ? std::optional(sequence) : std::nullopt,
+                      request.trained ? Purpose::Evaluate : Purpose::Train);
   if (!module)
     return failure();
   Builder builder(context);
@@ -375,13 +381,17 @@ LogicalResult Compiler::assignPrecision() {
     return failure();
   const PrecisionConfig precision = parallel->precision.value_or(PrecisionConfig());
   if (precision.compute == "f32")
-    return refuseLossScaleOptions(*module, options, "the program is computed in f32");
-  if (!computesLoss(*module))
+    return request.trained
+               ? success()
+               : refuseLossScaleOptions(*module, options, "the program is computed in f32");
+  if (!computesLoss(*module) && !request.trained)
     return emitError(parallel->locate("precision", context))
            << "precision.compute is \"" << precision.compute
            << "\", but the program is no forward pass with a loss: its types are its own; expected "
               "\"f32\"";
   std::string text = "assign-precision{compute=" + precision.compute + "}";
+  if (request.trained)
+    return runPipeline(CompilePhase::Precision, text);
   FailureOr<std::string> scale = lossScalePipeline(*module, options, precision.lossScale);
   if (failed(scale))
     return failure();
@@ -439,6 +449,8 @@ LogicalResult Compiler::configure() {
     return failure();
   if (parallel->isNumbered && target->isGpu())
     parallel->numberGpus();
+  if (request.trained)
+    parallel->keepForwardOnly();
   const ParallelConfig &config = *parallel;
   if (!config.isNumbered && !config.path.empty() && config.onGpus != target->isGpu())
     return emitError(config.locate(config.keyOf(0, 0), context))
@@ -471,6 +483,8 @@ LogicalResult Compiler::configure() {
   if (failed(applyParallelConfig(*module, config, schedule)))
     return failure();
   target->recordCosts(*module);
+  if (request.trained)
+    request.trained->giveStages(*module);
   return success();
 }
 
@@ -504,7 +518,11 @@ LogicalResult Compiler::advanceTo(CompilePhase phase) {
   bool wantsLoss = phase == CompilePhase::Differentiate || phase == CompilePhase::Optimizer;
   if (wantsLoss && !computesLoss(*module))
     return phase == CompilePhase::Differentiate ? runPipeline(phase, "inline-custom-gradients")
+           : request.trained                    ? success()
                                                 : refuseOptimizerOptions(*module, options);
+  if (phase == CompilePhase::Planned && request.trained &&
+      failed(request.trained->givePlaces(*module)))
+    return failure();
   switch (phase) {
   case CompilePhase::Import:
     return success();
@@ -559,6 +577,10 @@ LogicalResult Compiler::dump(CompilePhase phase) {
 LogicalResult Compiler::observe(CompilePhase phase) {
   if (request.observer)
     request.observer(phase, *module);
+  if (phase == CompilePhase::Staged && request.evaluates)
+    layout.keepStages(*module);
+  if (phase == CompilePhase::Planned && request.evaluates)
+    layout.keepPlaces(*module);
   if (phase == CompilePhase::Planned && page)
     memory = gatherMemoryUse(*module);
   if (phase != CompilePhase::Resharded || !explanation)
@@ -597,6 +619,8 @@ FailureOr<::st::proto::Executable> Compiler::makeExecutable() {
       isGpu ? cuda::buildExecutable(*module) : dtu::buildExecutable(*module);
   if (failed(executable))
     return failure();
+  if (request.evaluates && failed(addEvaluation(*executable)))
+    return failure();
   if (!request.quiet)
     printMemory(*executable, llvm::errs());
   if (!isGpu && request.provesOrder &&
@@ -607,6 +631,38 @@ FailureOr<::st::proto::Executable> Compiler::makeExecutable() {
                          : predictStep(request, memory, page.get(), *executable))))
     return failure();
   return executable;
+}
+
+LogicalResult Compiler::checkEvaluation() {
+  if (!request.evaluates)
+    return success();
+  if (request.stopAfter)
+    return error() << "--eval has no effect: --compile-to="
+                   << getCompilePhaseName(*request.stopAfter) << " stops before a binary";
+  if (!request.model && (request.startFrom || isModuleFile(request.input)))
+    return error() << "--eval: expected a model's configuration, whose evaluation is known, found "
+                   << request.input;
+  return success();
+}
+
+LogicalResult Compiler::addEvaluation(::st::proto::Executable &executable) {
+  CompileRequest evaluation = request;
+  evaluation.evaluates = false;
+  evaluation.trained = &layout;
+  evaluation.quiet = true;
+  evaluation.explain.clear();
+  evaluation.report.clear();
+  evaluation.dumpPhasesTo.clear();
+  evaluation.observer = nullptr;
+  // What there is to remark on the layout has been said of the training step.
+  ScopedDiagnosticHandler handler(context, [](Diagnostic &diagnostic) {
+    return success(diagnostic.getSeverity() != DiagnosticSeverity::Error);
+  });
+  FailureOr<::st::proto::Executable> program = compileToExecutable(evaluation, context);
+  if (failed(program))
+    return failure();
+  addProgram(executable, *std::move(program), "evaluation");
+  return success();
 }
 
 LogicalResult Compiler::writeBinary() {

@@ -17,6 +17,8 @@
 
 namespace mlir::st {
 
+class TrainedLayout;
+
 struct CompileRequest {
   std::string input = "-"; ///< model folder, config.json, or IR
   std::string output = "-";
@@ -32,6 +34,10 @@ struct CompileRequest {
   std::string report; ///< file that gets a page about that step; empty: none
   /// Sees the module after each phase; may be empty.
   std::function<void(CompilePhase, ModuleOp)> observer;
+  /// Whether the binary can evaluate the model as well as train it.
+  bool evaluates = false;
+  /// Not null: what is compiled is the evaluation of the model that was compiled to this layout.
+  const TrainedLayout *trained = nullptr;
   /// Whether the programs are proven free of deadlock and of races. No binary goes without.
   bool provesOrder = true;
   /// The model, instead of the one that `input` names.

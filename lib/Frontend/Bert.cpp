@@ -146,6 +146,7 @@ Value Bert::maskedLmLoss(Value x) {
                                                           {config.vocabRows, config.hiddenSize});
   Value logits = model.addBias(model.project(h, decoder), "cls.predictions.bias");
   Value labels = model.batchArgument("labels", {model.batch, model.sequence}, config.vocabSize);
+  model.measureCorrect("masked_lm", logits, labels, -100);
   return model.crossEntropy(logits, labels, -100);
 }
 
@@ -157,6 +158,7 @@ Value Bert::nextSentenceLoss(Value x) {
   pooled = model.activation(pooled, Activation::Tanh);
   Value logits = dense(pooled, "cls.seq_relationship", 2);
   Value labels = model.batchArgument("next_sentence_label", {model.batch}, 2);
+  model.measureCorrect("next_sentence", logits, labels, -100);
   return model.crossEntropy(logits, labels, -100);
 }
 
@@ -165,6 +167,8 @@ Value Bert::preTrainingLoss(Value x) {
   if (!config.hasBinaryHead)
     return maskedLm;
   Value nextSentence = nextSentenceLoss(x);
+  model.measure("lm_loss", maskedLm);
+  model.measure("next_sentence_loss", nextSentence);
   ModelBuilder::Scope scope(model, "loss");
   return emit.add(maskedLm, nextSentence);
 }
@@ -176,6 +180,7 @@ Value Bert::spanLoss(Value x) {
   auto lossOf = [&](StringRef positionName, int64_t index) {
     Value one = emit.reshape(emit.sliceDim(logits, 2, index, index + 1), {batch, sequence});
     Value positions = model.batchArgument(positionName, {batch}, sequence);
+    model.measure(index == 0 ? "start_logits" : "end_logits", one);
     // A position past the end counts as an answer outside of this window.
     positions =
         emit.clamp(emit.splatLike(positions, 0), positions, emit.splatLike(positions, sequence));

@@ -107,7 +107,8 @@ static ModelConfig withoutDropout(ModelConfig config) {
 }
 
 OwningOpRef<ModuleOp> st::buildModel(MLIRContext *context, const ModelConfig &config, Task task,
-                                     int64_t batch, std::optional<int64_t> givenSequence) {
+                                     int64_t batch, std::optional<int64_t> givenSequence,
+                                     Purpose purpose) {
   if (failed(checkSizes(context, config, task, batch, givenSequence)))
     return nullptr;
   int64_t sequence = sequenceOf(config, givenSequence);
@@ -120,11 +121,14 @@ OwningOpRef<ModuleOp> st::buildModel(MLIRContext *context, const ModelConfig &co
   module.get()->setAttr("st.model_config", attrs.getStringAttr(config.json));
 
   const bool trains = task != Task::Encode;
-  const ModelConfig used = trains ? config : withoutDropout(config);
+  const bool evaluates = trains && purpose == Purpose::Evaluate;
+  const ModelConfig used = trains && !evaluates ? config : withoutDropout(config);
   ModelBuilder model(*module, used, batch, sequence);
+  if (evaluates)
+    model.keepMeasures();
   Value result = buildResult(model, config.type, task);
   if (trains)
-    model.finish(result);
+    model.finish(result, "loss", evaluates ? "metric" : "loss");
   else
     model.finish(result, "hidden_states", "metric");
   return module;

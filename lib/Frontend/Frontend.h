@@ -47,12 +47,26 @@
 
 namespace mlir::st {
 
+/// What the model's result is for.
+enum class Purpose {
+  Train,
+  /// No dropout. All results are of role "metric": the loss, and
+  ///   mlm   lm_loss, next_sentence_loss; masked_lm_correct, masked_lm_count,
+  ///         next_sentence_correct, next_sentence_count, how many labels there are and of
+  ///         how many the largest logit is
+  ///   span  start_logits, end_logits [B, S]
+  ///   clm   token_correct, token_count
+  ///   classify  label_correct, label_count, of pictures of one class each
+  Evaluate
+};
+
 /// Builds the forward loss of `config` for `task` on batches of `batch`
 /// sequences of `sequence` tokens (128 where it is not given; a picture has as many
 /// as its patches, and one). A null module after a diagnostic where the
 /// model has no such task or the sizes do not fit. Loads the dialects it needs.
 OwningOpRef<ModuleOp> buildModel(MLIRContext *context, const ModelConfig &config, Task task,
-                                 int64_t batch, std::optional<int64_t> sequence);
+                                 int64_t batch, std::optional<int64_t> sequence,
+                                 Purpose purpose = Purpose::Train);
 
 } // namespace mlir::st
 

@@ -100,7 +100,9 @@ Value Gpt2::loss(Value x) {
                    ? wordEmbeddings
                    : model.weight("lm_head.weight", {config.vocabRows, config.hiddenSize});
   Value labels = model.batchArgument("labels", {model.batch, model.sequence}, config.vocabSize);
-  return model.crossEntropy(model.project(x, head), labels, -100);
+  Value logits = model.project(x, head);
+  model.measureCorrect("token", logits, labels, -100);
+  return model.crossEntropy(logits, labels, -100);
 }
 
 Value st::buildGpt2(ModelBuilder &model) {

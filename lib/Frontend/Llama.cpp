@@ -162,7 +162,9 @@ Value Llama::loss(Value x) {
                    ? wordEmbeddings
                    : model.weight("lm_head.weight", {config.vocabRows, config.hiddenSize});
   Value labels = model.batchArgument("labels", {model.batch, model.sequence}, config.vocabSize);
-  return model.crossEntropy(model.project(x, head), labels, -100);
+  Value logits = model.project(x, head);
+  model.measureCorrect("token", logits, labels, -100);
+  return model.crossEntropy(logits, labels, -100);
 }
 
 Value st::buildLlama(ModelBuilder &model) {

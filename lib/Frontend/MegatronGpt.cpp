@@ -112,7 +112,9 @@ Value MegatronGpt::loss(Value x) {
                                         : model.weight("language_model.output_layer.weight",
                                                        {config.vocabRows, config.hiddenSize});
   Value labels = model.batchArgument("labels", {model.batch, model.sequence}, config.vocabSize);
-  return model.crossEntropy(model.project(x, head), labels, -100);
+  Value logits = model.project(x, head);
+  model.measureCorrect("token", logits, labels, -100);
+  return model.crossEntropy(logits, labels, -100);
 }
 
 Value st::buildMegatronGpt(ModelBuilder &model) {

@@ -114,5 +114,7 @@ void ModelBuilder::finish(Value result, StringRef name, StringRef role) {
   builder.setListener(nullptr);
   func::ReturnOp::create(builder, builder.getUnknownLoc());
   signature.appendResult(result, roleAttrs(builder, name, role));
+  for (auto &[measure, value] : measures)
+    signature.appendResult(value, roleAttrs(builder, measure, "metric"));
   signature.write();
 }

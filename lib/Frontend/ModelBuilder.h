@@ -63,7 +63,15 @@ public:
   Value batchArgument(StringRef name, ArrayRef<int64_t> shape, int64_t limit);
   /// An f32 argument.
   Value batchArgument(StringRef name, ArrayRef<int64_t> shape);
-  /// Ends @main with its one result: the loss, or an output of that name.
+  /// Makes @main give what `measure` and the counts are given as well, as an evaluation wants it.
+  void keepMeasures() { keepsMeasures = true; }
+  /// A result of an evaluation; else nothing.
+  void measure(StringRef name, Value value);
+  /// For an evaluation, of the labels [...] that are not `ignored`: how many there are, as
+  /// `<name>_count`, and of how many `logits` [..., C] are largest, as `<name>_correct`. Of equal
+  /// logits the first counts.
+  void measureCorrect(StringRef name, Value logits, Value labels, int64_t ignored);
+  /// Ends @main with its results: the loss, or an output of that name, and what was measured.
   void finish(Value result, StringRef name = "loss", StringRef role = "loss");
 
   // Layers. Shapes: x is [..., H]. Each names its ops `<enclosing scopes>/<layer>`, such as
@@ -137,6 +145,8 @@ private:
   /// Numbers the dropouts of the model in program order.
   uint32_t dropoutSites = 0;
   Value rngKeyArgument;
+  bool keepsMeasures = false;
+  SmallVector<std::pair<std::string, Value>> measures;
 };
 
 /// The forward losses, one function for each model: the value to return.

@@ -99,9 +99,11 @@ Value Vit::loss(Value x) {
   Value logits = dense(first, "classifier", config.labelCount);
   SmallVector<int64_t> shape = {model.batch, config.labelCount};
   switch (config.problem) {
-  case Problem::SingleLabel:
-    return model.crossEntropy(
-        logits, model.batchArgument("labels", {model.batch}, config.labelCount), -100);
+  case Problem::SingleLabel: {
+    Value labels = model.batchArgument("labels", {model.batch}, config.labelCount);
+    model.measureCorrect("label", logits, labels, -100);
+    return model.crossEntropy(logits, labels, -100);
+  }
   case Problem::MultiLabel:
     return model.binaryCrossEntropy(logits, model.batchArgument("labels", shape));
   case Problem::Regression:

@@ -137,16 +137,21 @@ absl::Status OneRun::feedInputs(Executable &executable) const {
 
 absl::Status OneRun::take(const proto::Output &output, int64_t rank, int64_t globalRank,
                           Executable &executable) {
-  const TensorBlock block = blockOf(output.global(), output.slice(), rank);
+  const TensorBlock whole = blockOf(output.global(), proto::Slice(), 0);
   auto [it, isNew] = results.try_emplace(output.name());
   Result &result = it->second;
   if (isNew) {
-    result.spec = {output.name(), block.type, block.globalShape};
-    result.bytes.resize(blockOf(output.global(), proto::Slice(), 0).numBytes());
+    result.spec = {output.name(), whole.type, whole.globalShape};
+    result.bytes.resize(whole.numBytes());
   }
-  std::vector<uint8_t> local(block.numBytes());
-  ST_RETURN_IF_ERROR(executable.arena(globalRank)->read(output.offset(), absl::MakeSpan(local)));
-  copyToGlobal(block, local.data(), result.bytes.data());
+  for (int64_t part = 0; part < countParts(output, program.micro_batches()); ++part) {
+    const TensorBlock block = blockOf(output, program.micro_batches(), part, rank);
+    std::vector<uint8_t> local(block.numBytes());
+    ST_RETURN_IF_ERROR(
+        executable.arena(globalRank)
+            ->read(output.offset() + part * output.micro_stride(), absl::MakeSpan(local)));
+    copyToGlobal(block, local.data(), result.bytes.data());
+  }
   return absl::OkStatus();
 }
 

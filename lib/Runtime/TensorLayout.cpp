@@ -141,19 +141,33 @@ TensorBlock blockOf(const proto::TensorType &global, const proto::Slice &slice, 
   return block;
 }
 
-TensorBlock blockOf(const proto::Input &input, int64_t microBatches, int64_t microBatch,
-                    int64_t rank) {
-  TensorBlock block = wholeBlock(input.global(), input.slice());
-  if (int64_t dim = input.micro_dim(); dim >= 0) {
-    const proto::Slice &slice = input.slice();
+static TensorBlock blockOf(const proto::TensorType &global, const proto::Slice &slice, int64_t dim,
+                           int64_t microBatches, int64_t microBatch, int64_t rank) {
+  TensorBlock block = wholeBlock(global, slice);
+  if (dim >= 0) {
     if (slice.local_size() != 0)
       block.shape[dim] = slice.local(dim) * slice.counts(dim);
     else
       block.shape[dim] /= microBatches;
     block.start[dim] = microBatch * block.shape[dim];
   }
-  cut(block, input.slice(), rank);
+  cut(block, slice, rank);
   return block;
+}
+
+TensorBlock blockOf(const proto::Input &input, int64_t microBatches, int64_t microBatch,
+                    int64_t rank) {
+  return blockOf(input.global(), input.slice(), input.micro_dim(), microBatches, microBatch, rank);
+}
+
+TensorBlock blockOf(const proto::Output &output, int64_t microBatches, int64_t microBatch,
+                    int64_t rank) {
+  return blockOf(output.global(), output.slice(), output.has_micro_dim() ? output.micro_dim() : -1,
+                 microBatches, microBatch, rank);
+}
+
+int64_t countParts(const proto::Output &output, int64_t microBatches) {
+  return output.has_micro_dim() ? microBatches : 1;
 }
 
 void forEachRun(const TensorBlock &block, absl::FunctionRef<void(int64_t, int64_t, int64_t)> run) {

@@ -45,6 +45,12 @@ TensorBlock blockOf(const proto::TensorType &global, const proto::Slice &slice, 
 TensorBlock blockOf(const proto::Input &input, int64_t microBatches, int64_t microBatch,
                     int64_t rank);
 
+/// The same of an output: what a rank gives of one micro-batch. Those that are the same of all
+/// micro-batches have one.
+TensorBlock blockOf(const proto::Output &output, int64_t microBatches, int64_t microBatch,
+                    int64_t rank);
+int64_t countParts(const proto::Output &output, int64_t microBatches);
+
 /// Calls `run` for each stretch of elements that is contiguous in the global
 /// tensor and in the block, in the order of the block and without its padding.
 void forEachRun(const TensorBlock &block,

@@ -297,15 +297,24 @@ absl::Status GroupValidator::checkInput(const proto::Input &input) {
 
 absl::Status GroupValidator::checkOutput(const proto::Output &output) {
   std::string owner = absl::StrCat("output \"", output.name(), "\"");
+  const int64_t microBatches = program.micro_batches();
+  const int64_t microDim = output.has_micro_dim() ? output.micro_dim() : -1;
   ST_RETURN_IF_ERROR(checkTensor(owner, output.global()));
-  ST_RETURN_IF_ERROR(checkSlice(owner, output.global(), output.slice(), 1, -1));
+  ST_RETURN_IF_ERROR(checkSlice(owner, output.global(), output.slice(),
+                                microDim < 0 ? 1 : microBatches, microDim));
   if (output.role() == "loss" &&
       (output.global().element() != proto::F32 || output.global().shape_size() != 0))
     return error(absl::StrCat(owner, " is the loss but not an f32 scalar"));
   if (output.role() != "loss" && output.role() != "metric")
     return error(absl::StrCat(owner, " has the unknown role \"", output.role(), "\""));
-  return claim(owner, output.offset(), blockOf(output.global(), output.slice(), 0).numBytes(),
-               false);
+  const int64_t bytes = blockOf(output, microBatches, 0, 0).numBytes();
+  const int64_t parts = countParts(output, microBatches);
+  if (parts > 1 && (output.micro_stride() < bytes || output.micro_stride() > group.arena_bytes()))
+    return error(absl::StrCat(owner, " has micro-batches of ", bytes, " bytes ",
+                              output.micro_stride(), " bytes apart"));
+  for (int64_t part = 0; part < parts; ++part)
+    ST_RETURN_IF_ERROR(claim(owner, output.offset() + part * output.micro_stride(), bytes, false));
+  return absl::OkStatus();
 }
 
 absl::Status GroupValidator::checkOverlaps() {
@@ -381,6 +390,50 @@ bool hasOutput(const proto::Executable &program) {
                      [](const proto::Group &group) { return group.outputs_size() > 0; });
 }
 
+// A program beside the first one: of the same ranks, with states that lie where the first has them.
+absl::Status checkOther(const proto::Executable &first, const proto::Executable &other) {
+  const auto error = [&](absl::string_view what) {
+    return invalid(absl::StrCat("program \"", other.name(), "\": ", what));
+  };
+  if (other.name().empty() || other.others_size() > 0 || other.target() != first.target())
+    return error("expected a name, the same target and no further programs");
+  if (absl::Status status = validateExecutable(other); !status.ok())
+    return error(status.message());
+  if (other.groups_size() != first.groups_size())
+    return error("it has other device groups");
+  for (int i = 0; i < first.groups_size(); ++i) {
+    const proto::Group &group = first.groups(i), &same = other.groups(i);
+    if (!std::equal(group.device_ids().begin(), group.device_ids().end(), same.device_ids().begin(),
+                    same.device_ids().end()) ||
+        same.arena_bytes() > group.arena_bytes() ||
+        same.host_arena_bytes() > group.host_arena_bytes())
+      return error("it has other devices or larger arenas");
+    if (other.cuda().scratch_bytes() > first.cuda().scratch_bytes())
+      return error("it has a larger scratch memory");
+    for (const proto::State &state : same.states()) {
+      const auto known = std::find_if(
+          group.states().begin(), group.states().end(),
+          [&](const proto::State &candidate) { return candidate.name() == state.name(); });
+      if (known == group.states().end() || known->offset() != state.offset() ||
+          known->global().SerializeAsString() != state.global().SerializeAsString() ||
+          known->slice().SerializeAsString() != state.slice().SerializeAsString())
+        return error(absl::StrCat("state \"", state.name(), "\" is not where the first has it"));
+    }
+    // What is written for it must leave all of the first one's states alone.
+    int64_t end = 0;
+    for (const proto::State &state : group.states())
+      end = std::max(end, state.offset() + blockOf(state.global(), state.slice(), 0).numBytes());
+    for (const proto::Input &input : same.inputs())
+      if (input.offset() < end)
+        return error(
+            absl::StrCat("input \"", input.name(), "\" lies among the first one's states"));
+    for (const proto::ConstantData &constant : same.constants())
+      if (constant.offset() < end)
+        return error("a constant lies among the first one's states");
+  }
+  return absl::OkStatus();
+}
+
 } // namespace
 
 absl::Status validateExecutable(const proto::Executable &program) {
@@ -407,7 +460,11 @@ absl::Status validateExecutable(const proto::Executable &program) {
     return invalid("no group has an output");
   if (program.has_prediction())
     ST_RETURN_IF_ERROR(checkPrediction(program, ranks));
-  return program.target() == "cuda" ? validateCuda(program) : absl::OkStatus();
+  if (program.target() == "cuda")
+    ST_RETURN_IF_ERROR(validateCuda(program));
+  for (const proto::Executable &other : program.others())
+    ST_RETURN_IF_ERROR(checkOther(program, other));
+  return absl::OkStatus();
 }
 
 absl::StatusOr<proto::Executable> parseExecutable(absl::string_view payload) {

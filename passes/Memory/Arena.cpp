@@ -20,11 +20,30 @@ int64_t StorageLayout::place(OpType op, Type type, int64_t copies, int64_t &aren
   return arenaEnd - before;
 }
 
+/// What others have put into the arena counts as it does for them: parameters that are read here,
+/// and the rest.
+void StorageLayout::placeResident(ProgramOp program, DictionaryAttr resident) {
+  for (auto state : program.getOps<StateOp>()) {
+    auto offset = resident.getAs<IntegerAttr>(state.getName());
+    if (!offset)
+      continue;
+    state.setAddressAttr(AddressAttr::get(context, offset.getInt(), 0, 1));
+    addresses[state.getSymName()] = state.getAddressAttr();
+    classes.parameters += llvm::alignTo(getNumBytes(state.getLocalType()), alignment);
+  }
+  if (auto residentEnd = program->getAttrOfType<IntegerAttr>(kResidentEndAttr))
+    end = llvm::alignTo(residentEnd.getInt(), alignment);
+  classes.optimizer += end - classes.parameters;
+}
+
 StorageLayout::StorageLayout(ProgramOp program, int64_t alignment, int64_t microBatches)
     : context(program.getContext()), alignment(alignment) {
+  if (auto resident = program->getAttrOfType<DictionaryAttr>(kResidentAttr))
+    placeResident(program, resident);
   for (auto state : program.getOps<StateOp>())
-    (state.getRole() == "parameter" ? classes.parameters : classes.optimizer) +=
-        place(state, state.getLocalType(), 1, end);
+    if (!addresses.contains(state.getSymName()))
+      (state.getRole() == "parameter" ? classes.parameters : classes.optimizer) +=
+          place(state, state.getLocalType(), 1, end);
   for (auto input : program.getOps<InputOp>())
     classes.inputs +=
         place(input, input.getLocalType(), input.isPerMicroBatch() ? microBatches : 1, end);

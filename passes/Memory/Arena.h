@@ -28,6 +28,7 @@ public:
   const MemoryClasses &getClasses() const { return classes; }
 
 private:
+  void placeResident(ProgramOp program, DictionaryAttr resident);
   /// Writes the address on a storage op and returns the bytes it takes of the arena that so far
   /// ends at `arenaEnd`.
   template <typename OpType> int64_t place(OpType op, Type type, int64_t copies, int64_t &arenaEnd);

@@ -5,6 +5,10 @@
 
 namespace mlir::st {
 
+/// On a program: where states lie that another program of the same arena has put there, by their
+/// names, and what it has put there in all. Everything else goes behind.
+constexpr llvm::StringLiteral kResidentAttr = "st.resident", kResidentEndAttr = "st.resident_end";
+
 constexpr llvm::StringLiteral kAddressesAttr = "st.addresses";
 constexpr llvm::StringLiteral kArenaBytesAttr = "st.arena_bytes";
 /// Bytes of a program's second arena, in the host's memory; absent: it has none.

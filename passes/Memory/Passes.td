@@ -249,6 +249,10 @@ def PlanMemory : Pass<"plan-memory", "::mlir::ModuleOp"> {
     content itself if it does so element by element, which is how parameters and
     optimizer state are updated in place.
 
+    A program that shares the arena with another one has the attributes `st.resident`, the offsets
+    of that one's states by their names, and `st.resident_end`: its states of these names lie there,
+    and everything else lies from that end on.
+
     Buffers with `space "host"` have places in a second arena, of the host's memory; what is read
     of them lies on the device as any value does.
 

@@ -13,6 +13,14 @@ std::string ParallelConfig::keyOf(size_t stage, size_t device) const {
   return llvm::formatv("device_mapping.stage_{0}.shard_{1}", stage, device % shardCount());
 }
 
+void ParallelConfig::keepForwardOnly() {
+  if (schedule == "listed")
+    schedule = virtualStages > 1 ? "interleaved" : "gpipe";
+  scheduleOrder.clear();
+  if (precision)
+    precision->lossScale = "none";
+}
+
 void ParallelConfig::numberGpus() {
   onGpus = true;
   int64_t gpu = 0;

@@ -212,8 +212,30 @@ DimensionClasses::DimensionClasses(func::FuncOp function, const MeshAxes &axes,
       require(value, axes.read(given));
   function.walk([&](ConstrainOp op) { require(op.getResult(), axes.read(op.getSharding())); });
   settle();
-  if (alignment.least > 1)
+  auto module = function->getParentOfType<ModuleOp>();
+  if (auto shapes = module->getAttrOfType<DictionaryAttr>(kParameterShapesAttr))
+    followShapes(function, shapes);
+  else if (alignment.least > 1)
     alignProducts(function, alignment);
+}
+
+void DimensionClasses::followShapes(func::FuncOp function, DictionaryAttr shapes) {
+  for (BlockArgument argument : function.getArguments()) {
+    auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr);
+    auto shape = name ? shapes.getAs<DenseI64ArrayAttr>(name.getValue()) : DenseI64ArrayAttr();
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (!shape || !type || shape.size() != type.getRank())
+      continue;
+    for (int64_t dim = 0; dim < type.getRank(); ++dim) {
+      const Node node = nodeOf(argument, dim), root = find(node);
+      const int64_t part = std::max<int64_t>(sizes[node] / units[root], 1),
+                    padded = shape[dim] / part;
+      if (shape[dim] % part != 0 || padded < units[root] || padded % multiples[root] != 0)
+        continue;
+      paddedUnits[root] = padded;
+      isPadded |= padded != units[root];
+    }
+  }
 }
 
 Type DimensionClasses::paddedType(Value value) const {

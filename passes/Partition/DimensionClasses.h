@@ -7,6 +7,11 @@
 
 namespace mlir::st {
 
+/// On the module: a dictionary of the padded shapes that another program's parameters have, by
+/// their names. Those of this one get the same, as far as seeds divide them, whatever products
+/// want.
+constexpr llvm::StringLiteral kParameterShapesAttr = "st.parameter_shapes";
+
 /// What products want of the rows of their operands and results, in bytes.
 struct RowAlignment {
   int64_t least =
@@ -50,6 +55,7 @@ private:
   void joinLoop(Operation &op);
   void require(Value value, const TensorSharding &sharding);
   void alignProducts(func::FuncOp function, const RowAlignment &alignment);
+  void followShapes(func::FuncOp function, DictionaryAttr shapes);
   bool alignRows(Node node, int64_t elements, int64_t mostPercent);
   void settle();
 

@@ -75,6 +75,9 @@ struct ParallelConfig {
   void setStashAttributes(ModuleOp module) const;
   /// Numbers devices that no device_mapping names as GPUs: in the same order, without gaps.
   void numberGpus();
+  /// For a program without a backward pass on the same devices: an order that lists backward tasks
+  /// gives way to one of the same stages, and no loss is scaled.
+  void keepForwardOnly();
   int64_t stageCount() const { return devices.size(); }
   int64_t shardCount() const { return devices[0].size() / dataCount; }
   /// The key of the device_mapping that names a device of a stage.

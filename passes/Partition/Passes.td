@@ -77,6 +77,9 @@ def PadDimensions : Pass<"pad-dimensions", "::mlir::ModuleOp"> {
     larger one, else of the smaller one, on each shard: 30522 columns of a vocabulary in bf16 become
     30528, 50257 become 50304. What would enlarge a dimension by more than `most-percent` stays.
 
+    A module whose `st.parameter_shapes` say how large another program has made parameters, by their
+    names, gives its own the same shapes in the place of what products want.
+
     Arguments and results that become larger get `st.unpadded_type`, their type before: callers give
     and get that. A program without uneven seeds or rows stays as it is.
 
@@ -137,7 +140,8 @@ def AssignStages : Pass<"assign-stages", "::mlir::ModuleOp"> {
     - Forward ops, on which the loss depends, are cut into consecutive stages of about
       equal cost: between blocks (`st.block`, which a front end puts on ops) where there
       are any, else anywhere in program order; or where the module's `st.stage_starts` say, a
-      name pattern for each stage but the first.
+      name pattern for each stage but the first; or, before either, as another program's
+      parameters have stages by their names (`st.parameter_stages`).
     - A backward op takes the lowest stage of the forward values and parameters it
       reads, not above those of its cotangents; without any, that of its cotangents.
     - An update follows its parameter. A parameter used on several device groups appears,

@@ -142,8 +142,12 @@ void StageAnalysis::cutForward() {
     else
       ops.push_back(&op);
   }
-  auto starts = function->getParentOfType<ModuleOp>()->getAttrOfType<ArrayAttr>(kStageStartsAttr);
-  SmallVector<int64_t> cut = starts ? cutAtStarts(ops, starts) : cutIntoStages(ops, stages, axes);
+  auto module = function->getParentOfType<ModuleOp>();
+  auto starts = module->getAttrOfType<ArrayAttr>(kStageStartsAttr);
+  auto known = module->getAttrOfType<DictionaryAttr>(kParameterStagesAttr);
+  SmallVector<int64_t> cut = known    ? followParameters(function, ops, known)
+                             : starts ? cutAtStarts(ops, starts)
+                                      : cutIntoStages(ops, stages, axes);
   for (auto [op, stage] : llvm::zip_equal(ops, cut)) {
     // Whatever the blocks say, values only flow forward.
     for (Value value : readsOf(op))

@@ -14,10 +14,10 @@ public:
   NameFinder(func::FuncOp function, ArrayRef<Operation *> forward);
 
   StageStart find(const llvm::GlobPattern &pattern);
-
-private:
   /// The parameters that an op reads.
   SmallVector<StringRef> parametersOf(Operation *op) const;
+
+private:
   /// The scopes of a location, outermost first, joined in runs.
   ArrayRef<std::string> scopesOf(Location location);
   size_t startOfBlock(size_t op) const;
@@ -167,6 +167,31 @@ SmallVector<StageStart> mlir::st::findStageStarts(func::FuncOp function,
     }
   }
   return starts;
+}
+
+SmallVector<int64_t> mlir::st::followParameters(func::FuncOp function,
+                                                ArrayRef<Operation *> forward,
+                                                DictionaryAttr stages) {
+  NameFinder finder(function, forward);
+  auto blockOf = [](Operation *op) { return op->getAttrOfType<IntegerAttr>(kBlockAttr); };
+  SmallVector<int64_t> result(forward.size(), 0);
+  int64_t stage = 0;
+  for (size_t begin = 0; begin < forward.size();) {
+    // A block, or an op without one.
+    size_t end = begin + 1;
+    while (end < forward.size() && blockOf(forward[begin]) &&
+           (!blockOf(forward[end]) || blockOf(forward[end]) == blockOf(forward[begin])))
+      ++end;
+    std::optional<int64_t> found;
+    for (size_t i = begin; i < end && !found; ++i)
+      for (StringRef name : finder.parametersOf(forward[i]))
+        if (auto known = stages.getAs<IntegerAttr>(name); known && !found)
+          found = known.getInt();
+    stage = std::max(stage, found.value_or(stage));
+    std::fill(result.begin() + begin, result.begin() + end, stage);
+    begin = end;
+  }
+  return result;
 }
 
 std::string mlir::st::findFault(ArrayRef<StageStart> starts, ArrayRef<StringRef> patterns,

@@ -8,6 +8,10 @@ namespace mlir::st {
 /// On the module, after apply-parallel-config: a glob for each stage but the first.
 constexpr llvm::StringLiteral kStageStartsAttr = "st.stage_starts";
 
+/// On the module: a dictionary of the stages of another program's parameters by their names, which
+/// the forward pass of this one is cut like. It goes before `kStageStartsAttr`.
+constexpr llvm::StringLiteral kParameterStagesAttr = "st.parameter_stages";
+
 /// Where a pattern of `kStageStartsAttr` points to.
 struct StageStart {
   /// Among the forward ops; none where nothing matches.
@@ -29,6 +33,12 @@ SmallVector<Operation *> forwardOpsOfState(func::FuncOp function);
 ///   matches `layer_3` and `Bert/layer_3`.
 SmallVector<StageStart> findStageStarts(func::FuncOp function, ArrayRef<Operation *> forward,
                                         ArrayRef<StringRef> patterns);
+
+/// The stage of each of the forward ops, given in program order: that of the first parameter with a
+/// known stage that its block (`st.block`) reads, or without blocks the op and those before it. Ops
+/// before any go with the first, the others with those before them.
+SmallVector<int64_t> followParameters(func::FuncOp function, ArrayRef<Operation *> forward,
+                                      DictionaryAttr stages);
 
 /// What is wrong with where the stages begin, or nothing: one that matches nothing, that begins
 /// with the model or before another one, named by its pattern; `index` is its number.

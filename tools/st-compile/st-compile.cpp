@@ -54,6 +54,10 @@ struct Flags {
   cl::opt<bool> predict{"predict", cl::init(true), cl::ZeroOrMore,
                         cl::desc("time a step of the binary, which then compares what it does "
                                  "with that (default: true)")};
+  cl::opt<bool> eval{
+      "eval", cl::ZeroOrMore,
+      cl::desc("the binary can evaluate the model as well, without dropout, on other "
+               "data than it trains on (its --eval-interval)")};
   cl::opt<std::string> report{
       "report", cl::value_desc("file"),
       cl::desc("write a page (HTML) about the predicted step to this file: where its time goes, "
@@ -150,8 +154,11 @@ int main(int argc, char **argv) {
   if (!readPhase(flags.compileTo, request.stopAfter) ||
       !readPhase(flags.compileFrom, request.startFrom))
     return 1;
+  request.evaluates = flags.eval;
   if (flags.predict)
-    request.makeClient = ::st::createDtuClient;
+    request.makeClient = [](const ::st::ClientOptions &options) {
+      return ::st::createDtuClient(options);
+    };
   request.report = flags.report;
 
   DialectRegistry registry;

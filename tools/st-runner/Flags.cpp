@@ -57,6 +57,14 @@ ABSL_FLAG(bool, prefix_lm, false,
           "a prefix of each sample is seen in both directions and has no loss");
 ABSL_FLAG(std::string, record_batches, "",
           "file (.safetensors) for the batches of the run, which --data can read");
+ABSL_FLAG(int64_t, eval_interval, 0,
+          "evaluates on --valid-data, or the part of --data that --split leaves for it, every so "
+          "many steps; 0: only at the end, if there is --valid-data or --test-data");
+ABSL_FLAG(int64_t, eval_iters, 10, "batches of an evaluation, the same each time");
+ABSL_FLAG(std::string, valid_data, "",
+          "data, named as those of --data, on which the run evaluates on the way and at its end");
+ABSL_FLAG(std::string, test_data, "", "the same for an evaluation at the end");
+ABSL_FLAG(bool, eval_only, false, "evaluates the model of --resume or --init, without training");
 ABSL_FLAG(std::string, metrics, "", "file for a line of JSON a step");
 ABSL_FLAG(std::string, tensorboard, "",
           "folder for TensorBoard's events, a value of each metric a step");
@@ -173,6 +181,15 @@ absl::Status checkEffect(const Settings &settings) {
   if (given.count("override-lr-scheduler") && given.count("use-checkpoint-lr-scheduler"))
     return absl::InvalidArgumentError(
         "--override-lr-scheduler and --use-checkpoint-lr-scheduler: give one of them");
+  const bool evaluates = given.count("eval-interval") || given.count("eval-only") ||
+                         given.count("valid-data") || given.count("test-data");
+  if (given.count("eval-iters") && !evaluates)
+    return absl::InvalidArgumentError(
+        "--eval-iters has no effect: give --eval-interval, --valid-data or --test-data");
+  for (const char *name : {"save", "steps", "train-steps", "eval-interval", "on-spike"})
+    if (absl::GetFlag(FLAGS_eval_only) && given.count(name))
+      return absl::InvalidArgumentError(
+          absl::StrCat("--", name, " has no effect with --eval-only"));
   if (given.count("inputs") != given.count("outputs"))
     return absl::InvalidArgumentError("--inputs and --outputs go together");
   return absl::OkStatus();
@@ -273,6 +290,13 @@ TrainOptions trainOptions(const Settings &settings) {
   options.resume = absl::GetFlag(FLAGS_resume);
   options.init = absl::GetFlag(FLAGS_init);
   options.recordBatches = absl::GetFlag(FLAGS_record_batches);
+  options.evaluation.interval = absl::GetFlag(FLAGS_eval_interval);
+  options.evaluation.batches = absl::GetFlag(FLAGS_eval_iters);
+  options.evaluation.validation = absl::GetFlag(FLAGS_valid_data);
+  options.evaluation.test = absl::GetFlag(FLAGS_test_data);
+  if (options.data)
+    options.evaluation.training = *options.data;
+  options.evaluation.only = absl::GetFlag(FLAGS_eval_only);
   options.timingOnly = absl::GetFlag(FLAGS_timing_only);
   options.hostThreads = absl::GetFlag(FLAGS_host_threads);
   return options;

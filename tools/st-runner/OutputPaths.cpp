@@ -52,14 +52,18 @@ std::vector<NamedFile> filesOf(const RunRequest &request, const std::string &bin
       if (!folder.empty())
         files.push_back({files.back().flag, absl::StrCat(folder, "/", name), isOutput});
   };
-  absl::string_view data = train.data ? absl::string_view(*train.data) : "";
-  if (data != "synthetic" && !absl::ConsumePrefix(&data, "text:"))
-    absl::ConsumePrefix(&data, "squad:");
-  if (absl::ConsumePrefix(&data, "megatron:"))
-    for (const char *ending : {".bin", ".idx"})
-      add("data", absl::StrCat(data, ending), false);
-  else
-    add("data", data == "synthetic" ? "" : std::string(data), false);
+  auto addData = [&](const std::string &flag, absl::string_view data) {
+    if (data != "synthetic" && !absl::ConsumePrefix(&data, "text:"))
+      absl::ConsumePrefix(&data, "squad:");
+    if (absl::ConsumePrefix(&data, "megatron:"))
+      for (const char *ending : {".bin", ".idx"})
+        add(flag, absl::StrCat(data, ending), false);
+    else
+      add(flag, data == "synthetic" ? "" : std::string(data), false);
+  };
+  addData("data", train.data.value_or(""));
+  addData("valid-data", train.evaluation.validation);
+  addData("test-data", train.evaluation.test);
   if (request.once) {
     add("inputs", request.once->inputs, false);
     add("outputs", request.once->outputs, true);

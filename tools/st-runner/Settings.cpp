@@ -47,6 +47,9 @@ const std::map<absl::string_view, absl::string_view> kAliases = {
     {"logging-steps", "log-interval"},
     {"save-steps", "save-interval"},
     {"save-total-limit", "keep"},
+    {"skip-train", "eval-only"},
+    {"valid-data-path", "valid-data"},
+    {"test-data-path", "test-data"},
     {"tensorboard-dir", "tensorboard"}};
 
 // Flags of which one is said: what the binary says gives way to another that somebody gave.

@@ -54,16 +54,22 @@ std::string deviceName(int64_t id) { return absl::StrCat("GPU:", id); }
 class CudaExecutable : public Executable {
 public:
   CudaExecutable(Communicator &communicator, const ClientOptions &options)
-      : communicator(communicator), watchdogSeconds(options.watchdogSeconds),
+      : communicator(communicator), options(options), watchdogSeconds(options.watchdogSeconds),
         usesAttentionLibrary(options.attention == "cudnn"),
         timesProducts(options.products == "timed"), usesGraphs(options.graphs),
         isOneByOne(options.sync) {}
 
-  absl::Status load(const proto::Executable &program);
+  /// `first`: a program that has the arenas already, in the place of arenas of its own. It outlives
+  /// this one.
+  absl::Status load(const proto::Executable &program, CudaExecutable *first = nullptr);
 
   int64_t numRanks() const override { return static_cast<int64_t>(ranks.size()); }
   Buffer *arena(int64_t rank) override { return &arenas[static_cast<size_t>(rank)]; }
   Event launchStep() override { return Event::completed(runStep()); }
+  Executable *other(absl::string_view name) override {
+    auto it = others.find(name);
+    return it == others.end() ? nullptr : it->second.get();
+  }
 
   bool isSimulated() const override { return false; }
   absl::StatusOr<StepTime> timeStep(StepTrace *, StepTimeline *) override {
@@ -98,11 +104,13 @@ private:
   /// Takes what the first process chose that has a product, so that all compute the same bits.
   /// Whether something else had been chosen here.
   absl::StatusOr<bool> agreeOnChoices();
+  absl::Status writeConstants(const Rank &rank);
   absl::Status runStep();
   absl::Status runRank(size_t rank);
   absl::Status runCommands(size_t rank);
 
   Communicator &communicator;
+  ClientOptions options;
   double watchdogSeconds;
   bool usesAttentionLibrary, timesProducts, usesGraphs, isOneByOne;
   std::optional<RemoteRanks> remote;
@@ -120,6 +128,11 @@ private:
   std::map<const GpuDevice *, OneByOne> oneByOne;
   std::chrono::steady_clock::time_point stepBegin;
   std::unique_ptr<Exchange> exchange;
+  // Of programs that share arenas.
+  CudaExecutable *first = nullptr;        ///< of which the arenas are; null: this one
+  const CudaExecutable *lastToRun = this; ///< of `first`: whose constants are in the arenas
+  std::map<int64_t, google::protobuf::RepeatedPtrField<proto::ConstantData>> constants; // by rank
+  std::map<std::string, std::unique_ptr<CudaExecutable>, std::less<>> others;
   GpuGroups groups; // ends first: memory of a GPU is not given back while a message is under way
 };
 
@@ -154,11 +167,21 @@ absl::StatusOr<GpuDevice *> CudaExecutable::getDevice(const proto::CudaCode &cod
 absl::Status CudaExecutable::place(Rank &rank, const proto::Executable &program,
                                    const proto::Group &group, int64_t device) {
   ST_ASSIGN_OR_RETURN(rank.device, getDevice(program.cuda(), device));
-  ST_ASSIGN_OR_RETURN(rank.arena, rank.device->allocate(group.arena_bytes()));
-  ST_ASSIGN_OR_RETURN(rank.scratch, rank.device->allocate(program.cuda().scratch_bytes()));
+  if (first) {
+    rank.arena = first->ranks[static_cast<size_t>(rank.number)].arena;
+    rank.scratch = first->ranks[static_cast<size_t>(rank.number)].scratch;
+  } else {
+    ST_ASSIGN_OR_RETURN(rank.arena, rank.device->allocate(group.arena_bytes()));
+    ST_ASSIGN_OR_RETURN(rank.scratch, rank.device->allocate(program.cuda().scratch_bytes()));
+  }
   ST_ASSIGN_OR_RETURN(rank.stream, rank.device->createStream());
   ST_ASSIGN_OR_RETURN(rank.aside, rank.device->createStream());
-  for (const proto::ConstantData &constant : group.constants()) {
+  constants[rank.number] = group.constants();
+  return first ? absl::OkStatus() : writeConstants(rank);
+}
+
+absl::Status CudaExecutable::writeConstants(const Rank &rank) {
+  for (const proto::ConstantData &constant : constants[rank.number]) {
     absl::Span<const uint8_t> bytes(reinterpret_cast<const uint8_t *>(constant.data().data()),
                                     constant.data().size());
     ST_RETURN_IF_ERROR(
@@ -281,7 +304,8 @@ absl::StatusOr<bool> CudaExecutable::agreeOnChoices() {
   return isOther;
 }
 
-absl::Status CudaExecutable::load(const proto::Executable &program) {
+absl::Status CudaExecutable::load(const proto::Executable &program, CudaExecutable *first) {
+  this->first = first;
   ST_RETURN_IF_ERROR(countDevices(program));
   ST_ASSIGN_OR_RETURN(ProgramPeers peers, ProgramPeers::find(program));
   ST_ASSIGN_OR_RETURN(remote, RemoteRanks::create(peers, communicator));
@@ -314,6 +338,11 @@ absl::Status CudaExecutable::load(const proto::Executable &program) {
     rank.graphs = usesGraphs && !isOneByOne ? &graphs : nullptr;
     rank.oneByOne = isOneByOne ? &oneByOne[rank.device] : nullptr;
   }
+  for (const proto::Executable &other : program.others()) {
+    auto loaded = std::make_unique<CudaExecutable>(communicator, options);
+    ST_RETURN_IF_ERROR(loaded->load(other, this));
+    others[other.name()] = std::move(loaded);
+  }
   return absl::OkStatus();
 }
 
@@ -340,6 +369,12 @@ absl::Status CudaExecutable::runRank(size_t rank) {
 
 // A thread a rank: they wait for each other. For one that the host does not start, nobody waits.
 absl::Status CudaExecutable::runStep() {
+  // Where another program ran last, it has used the places of this one's constants.
+  const CudaExecutable *&last = first ? first->lastToRun : lastToRun;
+  for (size_t rank : here)
+    if (last != this)
+      ST_RETURN_IF_ERROR(writeConstants(ranks[rank]));
+  last = this;
   exchange->begin();
   for (auto &[device, commands] : oneByOne)
     commands.begin();

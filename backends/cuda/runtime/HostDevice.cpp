@@ -10,6 +10,10 @@
 #include <chrono>
 #include <cstring>
 #include <dlfcn.h>
+#include <iterator>
+#include <map>
+#include <memory>
+#include <mutex>
 #include <string>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -36,6 +40,8 @@ public:
   ~Library() {
     if (handle)
       ::dlclose(handle);
+    if (file >= 0)
+      ::close(file);
   }
 
   absl::Status open(const std::string &bytes);
@@ -43,10 +49,11 @@ public:
 
 private:
   void *handle = nullptr;
+  int file = -1; // open as long as the library, by whose name the loader knows it again
 };
 
 absl::Status Library::open(const std::string &bytes) {
-  const int file = ::memfd_create("st-kernels", MFD_CLOEXEC);
+  file = ::memfd_create("st-kernels", MFD_CLOEXEC);
   if (file < 0)
     return absl::UnavailableError(absl::StrCat("no memory for kernels: ", std::strerror(errno)));
   size_t written = 0;
@@ -57,7 +64,6 @@ absl::Status Library::open(const std::string &bytes) {
   }
   if (written == bytes.size())
     handle = ::dlopen(absl::StrCat("/proc/self/fd/", file).c_str(), RTLD_NOW | RTLD_LOCAL);
-  ::close(file);
   if (handle)
     return absl::OkStatus();
   const char *reason = ::dlerror();
@@ -70,6 +76,22 @@ absl::StatusOr<Entry> Library::find(const std::string &kernel) const {
   if (!symbol)
     return absl::InvalidArgumentError(absl::StrCat("the program's code has no kernel ", kernel));
   return reinterpret_cast<Entry>(symbol);
+}
+
+// Devices of one program share it.
+absl::StatusOr<std::shared_ptr<const Library>> shareLibrary(const std::string &bytes) {
+  static std::mutex mutex;
+  static std::map<std::string, std::weak_ptr<const Library>> known; // by their bytes
+  std::lock_guard<std::mutex> lock(mutex);
+  for (auto it = known.begin(); it != known.end();)
+    it = it->second.expired() ? known.erase(it) : std::next(it);
+  if (auto it = known.find(bytes); it != known.end())
+    if (std::shared_ptr<const Library> library = it->second.lock())
+      return library;
+  auto library = std::make_shared<Library>();
+  ST_RETURN_IF_ERROR(library->open(bytes));
+  known[bytes] = library;
+  return library;
 }
 
 class HostMark : public GpuMark {
@@ -206,7 +228,7 @@ public:
   }
 
 private:
-  Library library;
+  std::shared_ptr<const Library> library;
   std::vector<Entry> entries; // by kernel
   std::vector<std::pair<void *, size_t>> allocations;
 };
@@ -233,9 +255,9 @@ absl::Status HostDevice::load(const proto::CudaCode &code) {
   if (image == code.images().end())
     return absl::InvalidArgumentError("the program has no kernels for the host");
   ST_RETURN_IF_ERROR(checkProcessor(image->chip()));
-  ST_RETURN_IF_ERROR(library.open(image->data()));
+  ST_ASSIGN_OR_RETURN(library, shareLibrary(image->data()));
   for (const proto::CudaKernel &kernel : code.kernels()) {
-    ST_ASSIGN_OR_RETURN(entries.emplace_back(), library.find(kernel.name()));
+    ST_ASSIGN_OR_RETURN(entries.emplace_back(), library->find(kernel.name()));
   }
   return absl::OkStatus();
 }

@@ -67,10 +67,21 @@ public:
          dtu::SimulatorOptions options, const std::string &timeTasks, Communicator *communicator);
 
   absl::Status fillArenas(const proto::Executable &program);
+  /// Adds a program over the same arenas. `options` are those of this program.
+  absl::Status addOther(const proto::Executable &program, const proto::DtuDescription &description,
+                        dtu::SimulatorOptions options);
+  /// This program's own share in arenas that others will use as well.
+  void startSharing(const proto::Executable &program) {
+    shareArenas(std::make_shared<SharedArenas>(SharedArenas{this}), program);
+  }
 
   int64_t numRanks() const override { return simulator->numRanks(); }
   Buffer *arena(int64_t rank) override { return arenas.empty() ? nullptr : &arenas[rank]; }
-  Event launchStep() override { return Event::completed(simulator->execute(schedules)); }
+  Event launchStep() override { return Event::completed(runStep()); }
+  Executable *other(absl::string_view name) override {
+    auto it = others.find(name);
+    return it == others.end() ? nullptr : it->second.get();
+  }
   absl::StatusOr<StepTime> timeStep(StepTrace *trace, StepTimeline *timeline) override;
   absl::StatusOr<std::vector<LoneTask>> timeEachTask(int64_t group) const override;
   absl::StatusOr<std::vector<std::vector<int64_t>>>
@@ -79,7 +90,19 @@ public:
   bool timeDependsOnData() const override { return loads; }
 
 private:
+  /// The arenas that several programs share.
+  struct SharedArenas {
+    const DtuExecutable *last = nullptr; ///< whose constants are there
+  };
+  struct Constant {
+    size_t rank;
+    int64_t offset;
+    std::string data;
+  };
+
+  absl::Status runStep();
   absl::Status loadTasks(const proto::Executable &program);
+  void shareArenas(std::shared_ptr<SharedArenas> arenas, const proto::Executable &program);
   StepTrace convert(const dtu::Trace &from) const;
   StepTimeline convert(const dtu::StepLog &from, const dtu::TimingResult &result) const;
   std::vector<TaskWork> sumTasks(size_t rank, const std::vector<dtu::TaskWork> &entries) const;
@@ -99,6 +122,10 @@ private:
   std::vector<size_t> taskCounts;          // of each rank
   std::vector<size_t> firstRanks;          // of each group, and the number of all ranks
   bool derated = false;
+  // Where there are several programs.
+  std::shared_ptr<SharedArenas> shared;
+  std::vector<Constant> constants;
+  std::map<std::string, std::unique_ptr<DtuExecutable>, std::less<>> others;
 };
 
 absl::StatusOr<std::unique_ptr<DtuExecutable>>
@@ -160,6 +187,8 @@ absl::Status DtuExecutable::fillArenas(const proto::Executable &program) {
       const int64_t rank = static_cast<int64_t>(arenas.size());
       arenas.emplace_back(simulator->memory(rank), group.arena_bytes(), communicator,
                           communicator ? communicator->processOf(rank) : 0);
+      for (auto &[name, other] : others)
+        other->arenas.push_back(arenas.back());
       if (links && !links->isHere(rank))
         continue;
       for (const proto::ConstantData &constant : group.constants()) {
@@ -169,6 +198,39 @@ absl::Status DtuExecutable::fillArenas(const proto::Executable &program) {
       }
     }
   return absl::OkStatus();
+}
+
+void DtuExecutable::shareArenas(std::shared_ptr<SharedArenas> arenas,
+                                const proto::Executable &program) {
+  shared = std::move(arenas);
+  for (const proto::Group &group : program.groups())
+    for (int64_t i = 0; i < group.device_ids_size(); ++i)
+      for (const proto::ConstantData &constant : group.constants())
+        constants.push_back(
+            {static_cast<size_t>(group.first_rank() + i), constant.offset(), constant.data()});
+}
+
+absl::Status DtuExecutable::addOther(const proto::Executable &program,
+                                     const proto::DtuDescription &description,
+                                     dtu::SimulatorOptions options) {
+  options.memoryOf = simulator.get();
+  options.dropMessages.clear();
+  ST_ASSIGN_OR_RETURN(std::unique_ptr<DtuExecutable> other,
+                      create(program, description, options, timeTasks, communicator));
+  other->shareArenas(shared, program);
+  others[program.name()] = std::move(other);
+  return absl::OkStatus();
+}
+
+/// Where another program ran last, it has used the places of this one's constants.
+absl::Status DtuExecutable::runStep() {
+  if (shared && shared->last != this) {
+    for (const Constant &constant : constants)
+      if (uint8_t *memory = simulator->memory(static_cast<int64_t>(constant.rank)))
+        std::copy(constant.data.begin(), constant.data.end(), memory + constant.offset);
+    shared->last = this;
+  }
+  return simulator->execute(schedules);
 }
 
 absl::StatusOr<bool> DtuExecutable::replays(bool traces) const {
@@ -446,6 +508,10 @@ absl::StatusOr<std::unique_ptr<Executable>> DtuClient::load(const proto::Executa
     ST_ASSIGN_OR_RETURN(executable, DtuExecutable::create(program, description, simulatorOptions,
                                                           options.timeTasks, communicator));
   }
+  if (!program.others().empty())
+    executable->startSharing(program);
+  for (const proto::Executable &other : program.others())
+    ST_RETURN_IF_ERROR(executable->addOther(other, description, simulatorOptions));
   if (!options.timingOnly)
     ST_RETURN_IF_ERROR(executable->fillArenas(program));
   const int64_t memory = dtuSizes(program.dtu()).l3Bytes;

@@ -138,6 +138,11 @@ absl::Status Simulator::Impl::makeDataEngine() {
     return absl::OkStatus();
   std::vector<RankMemory> pointers;
   for (const RankConfig &config : ranks) {
+    if (options.memoryOf) {
+      const auto next = static_cast<int64_t>(pointers.size());
+      ST_ASSIGN_OR_RETURN(pointers.emplace_back(), options.memoryOf->lendMemory(next));
+      continue;
+    }
     const auto rank = static_cast<int64_t>(arenas.size());
     LazyMemory &arena = arenas.emplace_back(), &host = hostArenas.emplace_back();
     if (options.remote && !options.remote->isHere(rank)) {
@@ -207,7 +212,15 @@ int64_t Simulator::numRanks() const { return static_cast<int64_t>(impl->ranks.si
 
 absl::Status Simulator::reserveMemory() { return impl->makeDataEngine(); }
 
+absl::StatusOr<RankMemory> Simulator::lendMemory(int64_t rank) {
+  ST_RETURN_IF_ERROR(impl->makeDataEngine());
+  return RankMemory{impl->arenas[static_cast<size_t>(rank)].data,
+                    impl->hostArenas[static_cast<size_t>(rank)].data};
+}
+
 uint8_t *Simulator::memory(int64_t rank) {
+  if (impl->options.memoryOf)
+    return impl->options.memoryOf->memory(rank);
   if (!impl->makeDataEngine().ok() || rank < 0 || rank >= numRanks())
     return nullptr;
   return impl->arenas[static_cast<size_t>(rank)].data;

@@ -49,7 +49,13 @@ struct RankConfig {
 std::vector<RankConfig> ranksOf(const proto::Group &group);
 std::vector<RankConfig> ranksOf(const proto::Executable &executable);
 
+class Simulator;
+struct RankMemory;
+
 struct SimulatorOptions {
+  /// Whose memory is used, in the place of memory of its own; of the same ranks, and outlives this
+  /// simulator.
+  Simulator *memoryOf = nullptr;
   int hostThreads = 0; ///< 0: as many as the machine has processors
   HostIsa hostIsa = HostIsa::Auto;
   /// Fill L1 and L2 with NaN patterns before each task, so that a read of undefined bytes shows.
@@ -227,6 +233,7 @@ public:
   HostIsa hostIsa() const; ///< what Auto came to
 
 private:
+  absl::StatusOr<RankMemory> lendMemory(int64_t rank);
   struct Impl;
   explicit Simulator(std::unique_ptr<Impl> impl);
   std::unique_ptr<Impl> impl;

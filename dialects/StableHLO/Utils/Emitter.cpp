@@ -238,10 +238,15 @@ Value Emitter::reduceAdd(Value x, ArrayRef<int64_t> dims) {
 }
 
 Value Emitter::reduceMax(Value x, ArrayRef<int64_t> dims) {
-  auto floatType = cast<FloatType>(typeOf(x).getElementType());
-  auto lowest = APFloat::getInf(floatType.getFloatSemantics(), true);
-  auto init = DenseElementsAttr::get(RankedTensorType::get({}, floatType),
-                                     FloatAttr::get(floatType, lowest));
+  Type type = typeOf(x).getElementType();
+  TypedAttr lowest;
+  if (auto floatType = dyn_cast<FloatType>(type))
+    lowest = FloatAttr::get(type, APFloat::getInf(floatType.getFloatSemantics(), true));
+  else
+    lowest = IntegerAttr::get(type, type.isUnsignedInteger()
+                                        ? APInt::getZero(type.getIntOrFloatBitWidth())
+                                        : APInt::getSignedMinValue(type.getIntOrFloatBitWidth()));
+  auto init = DenseElementsAttr::get(RankedTensorType::get({}, type), lowest);
   return reduce<MaxOp>(x, constant(init), dims);
 }
 

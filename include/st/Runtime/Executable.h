@@ -6,6 +6,7 @@
 #include "st/Runtime/Event.h"
 
 #include "absl/status/statusor.h"
+#include "absl/strings/string_view.h"
 
 #include <array>
 #include <cstdint>
@@ -118,8 +119,9 @@ struct StepTimeline {
   std::vector<Traffic> traffic;
 };
 
-/// A task that runs alone on its device group. The machine is idle, the group's ranks start together,
-/// and messages of other groups have arrived when they are received. Times in picoseconds from its start.
+/// A task that runs alone on its device group. The machine is idle, the group's ranks start
+/// together, and messages of other groups have arrived when they are received. Times in picoseconds
+/// from its start.
 struct LoneTask {
   struct Message {
     bool isSend = false;
@@ -145,6 +147,11 @@ public:
   /// Starts one training step on what the arenas hold. The next step may be
   /// started once the event is set.
   virtual Event launchStep() = 0;
+
+  /// The program's other program of this name, which shares the arenas: states are where they were.
+  /// Whoever starts one of the two loses what the other has in its inputs and outputs. Null if
+  /// there is none.
+  virtual Executable *other(absl::string_view /*name*/) { return nullptr; }
 
   /// Whether the devices are simulated, so that timeStep and lastStepWork have an answer.
   virtual bool isSimulated() const { return true; }

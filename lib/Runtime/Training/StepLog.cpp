@@ -75,6 +75,14 @@ absl::Status StepLog::write(const StepReport &report, int64_t examples) {
   return absl::OkStatus();
 }
 
+absl::Status StepLog::write(const EvaluationReport &report) {
+  ST_RETURN_IF_ERROR(print(options.style == "megatron" ? printMegatronEvaluation(report)
+                                                       : printEvaluation(report)));
+  if (metrics)
+    ST_RETURN_IF_ERROR(metrics->write(printEvaluationJson(report)));
+  return events ? events->write(report.step, tagEvaluation(report)) : absl::OkStatus();
+}
+
 absl::Status StepLog::writeLine(const StepReport &report, int64_t examples) {
   const std::string lines =
       options.style == "megatron" ? printMegatronLines(report, examples) : printStep(report);

@@ -2,6 +2,7 @@
 #ifndef ST_RUNTIME_TRAINING_STEPLOG_H
 #define ST_RUNTIME_TRAINING_STEPLOG_H
 
+#include "lib/Runtime/Evaluation/EvaluationReport.h"
 #include "lib/Runtime/Report.h"
 #include "lib/Runtime/Training/EventFile.h"
 #include "lib/Runtime/Training/MegatronLog.h"
@@ -47,6 +48,9 @@ public:
 
   /// Behind each step. `examples`: rows of batches seen by all runs.
   absl::Status write(const StepReport &report, int64_t examples);
+
+  /// Behind an evaluation.
+  absl::Status write(const EvaluationReport &report);
 
   /// Takes the progress line away, so that others can print.
   void clear();

@@ -70,6 +70,7 @@ private:
   absl::StatusOr<bool> watchLoss(int64_t step);
   absl::Status answerSpike(int64_t step);
   absl::Status goBack(int64_t step);
+  absl::Status evaluate(bool isEnd);
   absl::Status save();
   // Progress, of which nobody misses a line.
   void print(const std::string &text) {
@@ -98,6 +99,7 @@ private:
   BatchSpec spec;
   std::vector<StateTensor> states;
   std::unique_ptr<BatchSource> source;
+  std::unique_ptr<Evaluator> evaluator; // where the run evaluates
   // Goes last of the outputs: the others may lie in the folder that it removes.
   std::unique_ptr<CheckpointFolder> checkpoint;
   std::unique_ptr<CheckpointSeries> series;
@@ -139,7 +141,10 @@ absl::Status Trainer::run() {
   ST_RETURN_IF_ERROR(checkOptions());
   ST_RETURN_IF_ERROR(openInputsAndOutputs());
   lastStep = options.trainSteps > 0 ? options.trainSteps : trainer.step + options.steps;
-  if (options.trainSteps > 0 && trainer.step >= lastStep && !options.timingOnly) {
+  if (options.evaluation.only)
+    lastStep = trainer.step;
+  if (options.trainSteps > 0 && trainer.step >= lastStep && !options.timingOnly &&
+      !options.evaluation.only) {
     print(
         absl::StrFormat("step %d of %d is done: nothing is left to do\n", trainer.step, lastStep));
     return absl::OkStatus();
@@ -160,6 +165,8 @@ absl::Status Trainer::run() {
   ST_RETURN_IF_ERROR(runSteps());
   if (!options.recordBatches.empty() && stepsRun > 0 && communicator.process() == 0)
     ST_RETURN_IF_ERROR(recorded.write(options.recordBatches));
+  if (trainer.step >= lastStep)
+    ST_RETURN_IF_ERROR(evaluate(/*isEnd=*/true));
   if (stepsRun > 0)
     ST_RETURN_IF_ERROR(printSummary());
   const bool isSaved = options.saving.isSeries() && savedStep == trainer.step;
@@ -185,11 +192,31 @@ absl::Status Trainer::runSteps() {
     ST_ASSIGN_OR_RETURN(then, control.after(trainer.step));
     if (then.saves)
       ST_RETURN_IF_ERROR(save());
+    if (then.end.empty())
+      ST_RETURN_IF_ERROR(evaluate(/*isEnd=*/false));
   }
   if (!then.end.empty())
     print(absl::StrFormat("%s: the run ends after step %d of %d\n", then.end, trainer.step,
                           lastStep));
   return absl::OkStatus();
+}
+
+// On the way when it is due; at the end what was not, and the test. It leaves all that training
+// goes on from as it is.
+absl::Status Trainer::evaluate(bool isEnd) {
+  if (!evaluator)
+    return absl::OkStatus();
+  const bool isDue = evaluator->isDue(trainer.step);
+  const bool wasDone = isEnd && isDue && stepsRun > 0;
+  if (isEnd ? evaluator->hasValidation() && !wasDone : isDue) {
+    ST_ASSIGN_OR_RETURN(const EvaluationReport report, evaluator->validate(trainer.step));
+    if (log)
+      ST_RETURN_IF_ERROR(log->write(report));
+  }
+  if (!isEnd || !evaluator->hasTest())
+    return absl::OkStatus();
+  ST_ASSIGN_OR_RETURN(const EvaluationReport report, evaluator->testAfter(trainer.step));
+  return log ? log->write(report) : absl::OkStatus();
 }
 
 // Whether the loss is a spike that leads back to a checkpoint; one that ends the run is an error.
@@ -415,6 +442,10 @@ absl::Status Trainer::openInputsAndOutputs() {
     ST_ASSIGN_OR_RETURN(source, createBatchSource(options.data.value_or("synthetic"), spec));
     source = readAhead(std::move(source));
   }
+  if (options.evaluation.isWanted()) {
+    spec.options = options.samples;
+    ST_ASSIGN_OR_RETURN(evaluator, Evaluator::open(program, options.evaluation, spec));
+  }
   if (communicator.process() != 0)
     return absl::OkStatus();
   if (!options.trace.empty()) {
@@ -453,7 +484,7 @@ absl::Status Trainer::load() {
     print(absl::StrFormat(", in %d processes", communicator.numProcesses()));
   print("\n");
   feeder = std::make_unique<Feeder>(program, *executable);
-  return absl::OkStatus();
+  return evaluator && !options.timingOnly ? evaluator->load(*executable) : absl::OkStatus();
 }
 
 absl::Status Trainer::timeStep() {

@@ -4,6 +4,7 @@
 
 #include "lib/Proto/executable.pb.h"
 #include "lib/Runtime/Data/DataOptions.h"
+#include "lib/Runtime/Evaluation/Evaluator.h"
 #include "lib/Runtime/Training/LearningRate.h"
 #include "lib/Runtime/Training/SpikeWatch.h"
 #include "lib/Runtime/Training/StepLog.h"
@@ -64,6 +65,7 @@ struct TrainOptions {
   double exitMinutes = 0;   ///< ends behind the first step after this time; 0: never
   SpikeOptions spikes;
   RunProgress *supervisor = nullptr; ///< hears of each step; null: the run has none
+  EvaluationOptions evaluation;
   bool timingOnly = false;
   int hostThreads = 0;
 };
