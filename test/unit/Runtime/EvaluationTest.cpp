@@ -54,7 +54,7 @@ TEST(EvaluationSumsTest, SpansAreTextOfTheVocabulary) {
   spec.task = "span";
   spec.batch = 2;
   spec.sequence = 8;
-  spec.vocabTxt = "[PAD]\n[CLS]\n[SEP]\nwho\nsanta\n##s\nclara\nthe\n";
+  spec.tokenizerFiles["vocab.txt"] = "[PAD]\n[CLS]\n[SEP]\nwho\nsanta\n##s\nclara\nthe\n";
   Batch batch;
   const auto add = [&](const char *name, std::vector<int64_t> shape, std::vector<int32_t> values) {
     batch.emplace_back(name, ElementType::I32, std::move(shape));
