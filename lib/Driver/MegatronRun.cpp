@@ -40,6 +40,8 @@ absl::Status mlir::st::readMegatronRun(const MegatronRequest &megatron,
   request.options = CompileOptions(std::move(given));
   for (const DefaultFlag &flag : run->flags)
     request.runFlags.emplace_back(flag.name, flag.value);
+  // A binary alone has an evaluation.
+  request.evaluates |= run->evaluates && !request.stopAfter;
   request.vocabularyFile = run->vocabularyFile;
   if (request.quiet)
     return absl::OkStatus();

@@ -46,6 +46,9 @@ def trains(name, samples, timers, bound, **values):
         apart, done, losses = runs.apart(binary, log, folder, 20)
         st.expect(apart <= bound, f"losses {apart:.1e} from JAX's")
         st.expect(losses[-1] < losses[0], f"{losses}")
+        left_out = runs.left_out_steps(folder / "metrics")
+        st.expect((0 < len(left_out) < 10) == ("fp16" not in values), f"steps without an update: {left_out}")
+        st.expect("validation loss at" in done.stdout and "| sop loss value: " in done.stdout, done.stdout)
         step_ms = json.loads((folder / "metrics").read_text().splitlines()[0])["sim_ms"]
         check_megatron_lines(done.stdout, step_ms, 20, samples, timers)
         return f"losses within {apart:.1e} of JAX's, {losses[0]:.4f} -> {losses[-1]:.4f}"

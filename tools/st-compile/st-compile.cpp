@@ -154,7 +154,7 @@ int main(int argc, char **argv) {
   if (!readPhase(flags.compileTo, request.stopAfter) ||
       !readPhase(flags.compileFrom, request.startFrom))
     return 1;
-  request.evaluates = flags.eval;
+  request.evaluates |= flags.eval;
   if (flags.predict)
     request.makeClient = [](const ::st::ClientOptions &options) {
       return ::st::createDtuClient(options);

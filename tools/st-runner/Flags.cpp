@@ -233,6 +233,21 @@ absl::StatusOr<DataOptions> dataOptions() {
   return options;
 }
 
+// What the binary says of how a text is read and evaluated on says nothing of data that is no text.
+std::vector<proto::RunFlag> fittingDefaults(const Settings &settings,
+                                            std::vector<proto::RunFlag> flags) {
+  const std::set<std::string> ofText = {"split",         "mask-prob",     "short-seq-prob",
+                                        "eod-mask-loss", "eval-interval", "eval-iters"};
+  const std::string data = absl::GetFlag(FLAGS_data);
+  const bool isText = data == "synthetic" || absl::StartsWith(data, "text:") ||
+                      absl::StartsWith(data, "jsonl:") || absl::StartsWith(data, "megatron:");
+  if (settings.isGiven("data") && !isText)
+    flags.erase(std::remove_if(flags.begin(), flags.end(),
+                               [&](const auto &flag) { return ofText.count(flag.name()) != 0; }),
+                flags.end());
+  return flags;
+}
+
 // What may go with a flag of the binary.
 absl::Status checkLoading(const Settings &settings) {
   for (const char *name : {"finetune", "no-load-optim", "no-load-rng"})
@@ -359,7 +374,7 @@ absl::StatusOr<RunRequest> parseCommandLine(int argc, char **argv, const std::st
   ST_RETURN_IF_ERROR(checkEffect(settings));
   const bool isTraining = !absl::GetFlag(FLAGS_timing_only) && !settings.isGiven("inputs");
   if (isTraining && absl::GetFlag(FLAGS_defaults))
-    ST_RETURN_IF_ERROR(settings.addDefaults(defaultFlagsOf(binary)));
+    ST_RETURN_IF_ERROR(settings.addDefaults(fittingDefaults(settings, defaultFlagsOf(binary))));
   ST_RETURN_IF_ERROR(checkLoading(settings));
   RunRequest request;
   request.flags = printFlags(settings);

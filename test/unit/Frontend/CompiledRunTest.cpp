@@ -256,8 +256,14 @@ TEST(CompiledRunTest, ACommandLineHasMegatronsDefaults) {
   EXPECT_EQ(flagOf(run, "seed"), "1234");
   EXPECT_EQ(flagOf(run, "lr-decay-steps"), "20");
   EXPECT_EQ(tryCompile(command + " --reset-position-ids").status().message(),
-            "run.log:1: argument 'reset_position_ids': expected None or False: is about ends of "
-            "documents in a sample of GPT; found 'True'");
+            "run.log:1: argument 'reset_position_ids': expected None or False: attention and "
+            "positions of a model go across the ends of documents; found 'True'");
+  // Megatron's defaults of what the command line leaves out.
+  EXPECT_TRUE(run.evaluates);
+  EXPECT_EQ(flagOf(run, "eval-interval"), "10");
+  EXPECT_EQ(flagOf(run, "eval-iters"), "100");
+  EXPECT_EQ(flagOf(run, "split"), "969,30,1");
+  EXPECT_FALSE(compileText(command + " --eval-iters 0").evaluates);
 }
 
 TEST(CompiledRunTest, TablesHaveEveryArgument) {

@@ -20,8 +20,9 @@ static constexpr Rule program(StringRef name, StringRef as,
                               std::optional<RunFamily> family = std::nullopt) {
   return {name, Rule::Program, as, "", family};
 }
-static constexpr Rule runFlag(StringRef name, StringRef flag) {
-  return {name, Rule::RunFlag, flag};
+static constexpr Rule runFlag(StringRef name, StringRef flag,
+                              std::optional<RunFamily> family = std::nullopt) {
+  return {name, Rule::RunFlag, flag, "", family};
 }
 static constexpr Rule option(StringRef name, StringRef option) {
   return {name, Rule::CompileOption, option};
@@ -36,11 +37,6 @@ static constexpr RunFamily kBert = RunFamily::MegatronBert, kGpt = RunFamily::Me
 
 static constexpr StringRef kOff = "None|False";
 static constexpr StringRef kCompiler = "the compiler chooses what it fuses and overlaps";
-static constexpr StringRef kNoEvaluation = "no evaluation program is in the binary yet";
-static constexpr StringRef kLossScale =
-    "a dynamic loss scale begins at 2^16, doubles after 2000 good steps and halves at once";
-static constexpr StringRef kPairs =
-    "pairs have 15 % of their tokens masked, and one of ten is short";
 static constexpr StringRef kEvents =
     "events always have loss, learning rate, batch size, times and the program's metrics";
 static constexpr StringRef kNoEvents = "events do not have it";
@@ -49,7 +45,8 @@ static constexpr StringRef kRetrieval = "belongs to retrieval models";
 static constexpr StringRef kPictures = "belongs to vision models";
 static constexpr StringRef kProcesses = "the processes of a run find each other by themselves";
 static constexpr StringRef kMapped = "token files are mapped into memory and read as needed";
-static constexpr StringRef kDocuments = "is about ends of documents in a sample of GPT";
+static constexpr StringRef kDocuments =
+    "attention and positions of a model go across the ends of documents";
 
 constexpr Rule table[] = {
     // The model.
@@ -94,10 +91,10 @@ constexpr Rule table[] = {
     program("accumulate_allreduce_grads_in_fp32", "precision.reduce of the layout"),
     only("fp16_lm_cross_entropy", kOff, "the cross entropy is computed in f32"),
     program("loss_scale", "precision.loss_scale of the layout"),
-    unused("initial_loss_scale", kLossScale),
-    unused("loss_scale_window", kLossScale),
-    unused("hysteresis", kLossScale),
-    unused("min_loss_scale", kLossScale),
+    option("initial_loss_scale", "initial-loss-scale"),
+    option("loss_scale_window", "loss-scale-window"),
+    option("hysteresis", "hysteresis"),
+    option("min_loss_scale", "min-loss-scale"),
 
     // The optimizer.
     program("optimizer", "--optimizer of st-compile; adam has the decay of AdamW, as Apex's"),
@@ -168,7 +165,7 @@ constexpr Rule table[] = {
     only("no_save_optim", kOff, "checkpoints are whole"),
     only("no_save_rng", kOff, "checkpoints are whole"),
     unused("consumed_train_samples", "the checkpoint says it"),
-    unused("consumed_valid_samples", kNoEvaluation),
+    unused("consumed_valid_samples", "each evaluation takes the same first samples"),
     only("adlr_autoresume", kOff, kAutoresume),
     unused("adlr_autoresume_interval", kAutoresume),
 
@@ -177,11 +174,11 @@ constexpr Rule table[] = {
     only("data_impl", "infer|mmap|None", "token files are those that data_impl=mmap writes"),
     only("dataloader_type", "single|None", "the order of samples is a function of the seed"),
     runFlag("seed", "seed"),
-    unused("split", "all sequences are trained on: no evaluation program is in the binary yet"),
-    unused("mask_prob", kPairs),
-    unused("short_seq_prob", kPairs),
+    runFlag("split", "split"),
+    runFlag("mask_prob", "mask-prob", kBert),
+    runFlag("short_seq_prob", "short-seq-prob", kBert),
     only("use_one_sent_docs", kOff, "pairs are of two sentences", kBert),
-    only("eod_mask_loss", kOff, kDocuments, kGpt),
+    runFlag("eod_mask_loss", "eod-mask-loss", kGpt),
     only("reset_attention_mask", kOff, kDocuments, kGpt),
     only("reset_position_ids", kOff, kDocuments, kGpt),
     unused("mmap_warmup", kMapped),
@@ -189,8 +186,8 @@ constexpr Rule table[] = {
     unused("merge_file", "token files have tokens, which nobody merges"),
 
     // Evaluation and logging.
-    unused("eval_interval", kNoEvaluation),
-    unused("eval_iters", kNoEvaluation),
+    program("eval_interval", "--eval-interval of the run"),
+    program("eval_iters", "--eval of st-compile and --eval-iters of the run"),
     program("log_interval", "--log-interval of the run, with --log-style=megatron"),
     runFlag("tensorboard_dir", "tensorboard"),
     runFlag("tensorboard_log_interval", "tensorboard-log-interval"),
@@ -200,7 +197,7 @@ constexpr Rule table[] = {
     unused("log_batch_size_to_tensorboard", kEvents),
     unused("log_timers_to_tensorboard", kNoEvents),
     unused("log_memory_to_tensorboard", kNoEvents),
-    unused("log_validation_ppl_to_tensorboard", kNoEvaluation),
+    unused("log_validation_ppl_to_tensorboard", "events always have it"),
     unused("log_num_zeros_in_grad", "no step counts zeros of its gradients yet"),
     unused("log_params_norm", "no step computes the norm of its parameters yet"),
 

@@ -65,6 +65,7 @@ private:
   void setLength();
   void setCheckpoints();
   void setData();
+  void setEvaluation();
   void setLogging();
   void listOutcomes();
   ArgumentOutcome outcomeOf(const GivenArgument &given);
@@ -174,8 +175,12 @@ void CompiledRunBuilder::describeModel() {
 
 void CompiledRunBuilder::describePrecision(JsonText &json) {
   const bool isF16 = run.precision == RunPrecision::F16;
+  const bool isDynamic = isF16 && (!log.find("loss_scale") || log.find("loss_scale")->isNone);
   if (!isF16)
     ignore("loss_scale", "there is no loss scale without fp16");
+  for (StringRef name : {"initial_loss_scale", "loss_scale_window", "hysteresis", "min_loss_scale"})
+    if (!isDynamic)
+      ignore(name, "there is no dynamic loss scale");
   if (run.precision == RunPrecision::F32) {
     ignore("accumulate_allreduce_grads_in_fp32", "all is computed in f32");
     return;
@@ -317,6 +322,21 @@ void CompiledRunBuilder::setData() {
     setFlag("seed", "1234");
 }
 
+// Megatron evaluates on parts of data_path; without data there is nothing to evaluate on.
+void CompiledRunBuilder::setEvaluation() {
+  const int64_t batches = log.integer("eval_iters").value_or(100);
+  result.evaluates = batches > 0 && log.find("data_path");
+  if (!result.evaluates) {
+    for (StringRef name : {"eval_interval", "eval_iters"})
+      ignore(name, batches > 0 ? "there is no data_path" : "there are no evaluations");
+    return;
+  }
+  setFlag("eval-interval", number("eval_interval", "1000"));
+  setFlag("eval-iters", Twine(batches));
+  if (!log.find("split"))
+    setFlag("split", "969,30,1");
+}
+
 void CompiledRunBuilder::setLogging() {
   setFlag("log-style", "megatron");
   const std::string interval = number("log_interval", "100");
@@ -374,8 +394,12 @@ ArgumentOutcome CompiledRunBuilder::outcomeOf(const GivenArgument &given) {
                : become(ArgumentOutcome::Refused, expectedOf(rule));
   if (rule.kind == CompileRule::CompileOption) {
     outcome.text = "--" + rule.text.str() + " of st-compile";
+    // Some versions print counts as 1000.0.
+    StringRef value = given.text;
+    if (rule.text == "loss-scale-window" || rule.text == "hysteresis")
+      value.consume_back(".0");
     if (!given.isNone)
-      result.options[rule.text.str()] = given.text;
+      result.options[rule.text.str()] = value.str();
   }
   if (rule.kind == CompileRule::RunFlag)
     honourFlag(given, rule.text, outcome);
@@ -401,6 +425,7 @@ absl::StatusOr<CompiledRun> CompiledRunBuilder::build() {
   setLength();
   setCheckpoints();
   setData();
+  setEvaluation();
   setLogging();
   listOutcomes();
   return std::move(result);

@@ -35,6 +35,7 @@ struct CompiledRun {
   /// Of st-compile, by name: task, batch, seq, optimizer, ...
   std::map<std::string, std::string> options;
   std::vector<DefaultFlag> flags;
+  bool evaluates = false; ///< the binary needs an evaluation
   /// The WordPiece vocabulary of a BERT; empty where the file is not on this machine.
   std::string vocabularyFile;
   /// Every argument of the file, in its order.
