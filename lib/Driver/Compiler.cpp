@@ -3,6 +3,7 @@
 #include "lib/Driver/Evaluation/TrainedLayout.h"
 #include "lib/Driver/FitMemory.h"
 #include "lib/Driver/ImportProgram.h"
+#include "lib/Driver/Input/ReadInput.h"
 #include "lib/Driver/LossScaleOptions.h"
 #include "lib/Driver/MemoryUse.h"
 #include "lib/Driver/OptimizerOptions.h"
@@ -19,13 +20,9 @@
 #include "dialects/St/IR/ScheduleKind.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/StDialect.h"
-#include "lib/Frontend/Frontend.h"
-#include "lib/Hlo/HloImporter.h"
 #include "lib/Proto/executable.pb.h"
 #include "lib/Runtime/Payload.h"
-#include "lib/Runtime/Tokenizers/TokenizerFiles.h"
 #include "lib/Support/AtomicFile.h"
-#include "lib/Support/InputFile.h"
 #include "lib/Support/ProcessEnd.h"
 #include "lib/Timing/GpuDescription.h"
 #include "passes/Partition/ExplainReshards.h"
@@ -38,7 +35,6 @@
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/Format.h"
 #include "llvm/Support/Path.h"
-#include "llvm/Support/SourceMgr.h"
 #include "llvm/Support/raw_ostream.h"
 
 #include <chrono>
@@ -78,11 +74,6 @@ private:
   LogicalResult openFile(const std::string &path, std::unique_ptr<::st::AtomicFile> &file);
   LogicalResult openOutput();
   LogicalResult read(CompilePhase &phase);
-  LogicalResult importModel();
-  LogicalResult refuseModelOptions();
-  LogicalResult readModule();
-  LogicalResult attachTokenizer(const ModelConfig &config);
-  LogicalResult readTokenizerFiles(::st::TokenizerFiles &files, std::string &prefix);
   LogicalResult advanceTo(CompilePhase phase);
   LogicalResult checkPhase(CompilePhase phase, StringRef who);
   LogicalResult runPipeline(CompilePhase phase, StringRef pipeline);
@@ -188,161 +179,20 @@ LogicalResult Compiler::openOutput() {
   return check(opened.status());
 }
 
-LogicalResult Compiler::importModel() {
-  FailureOr<ModelConfig> config = request.model ? FailureOr<ModelConfig>(*request.model)
-                                                : loadModelConfig(request.input, context);
-  if (failed(config))
-    return failure();
-  // Nothing is recorded yet: an empty module stands for the one to come.
-  OwningOpRef<ModuleOp> none = ModuleOp::create(UnknownLoc::get(context));
-  std::string taskName = options.get(*none, "task");
-  std::optional<Task> task = symbolizeTask(taskName);
-  if (!task)
-    return error() << "--task=" << taskName << ": expected mlm, span, clm, classify or encode";
-  int64_t batch = 0, sequence = 0;
-  for (auto [name, value] :
-       {std::pair<StringRef, int64_t *>{"batch", &batch}, {"seq", &sequence}}) {
-    std::string text = options.get(*none, name);
-    if (StringRef(text).getAsInteger(10, *value) || *value < 1 || *value > INT32_MAX)
-      return error() << "--" << name << "=" << text << ": expected an integer from 1 to "
-                     << INT32_MAX;
-  }
-  if (options.isGiven("roles"))
-    return error() << "--roles=" << options.get(*none, "roles")
-                   << ": expected a program, whose arguments have roles; " << request.input
-                   << " is a model's configuration";
-  if (options.isGiven("unroll"))
-    return error()
-           << "--unroll has no effect: the input is a model's configuration, which has no loops";
-  module = buildModel(context, *config, *task, batch,
-                      options.isGiven("seq") ? std::optional(sequence) : std::nullopt,
-                      request.trained ? Purpose::Evaluate : Purpose::Train);
-  if (!module)
-    return failure();
-  Builder builder(context);
-  (*module)->setAttr("st.model_type", builder.getStringAttr(stringify(config->type)));
-  const bool isVit = config->type == ModelType::Vit;
-  (*module)->setAttr("st.vocabulary",
-                     builder.getI64IntegerAttr(isVit ? config->labelCount : config->vocabSize));
-  SmallVector<Attribute> flags;
-  for (const auto &[name, value] : request.runFlags)
-    flags.push_back(builder.getStrArrayAttr({name, value}));
-  if (!flags.empty())
-    (*module)->setAttr("st.run_flags", builder.getArrayAttr(flags));
-  const bool isBare = request.model && request.vocabularyFile.empty();
-  return isVit || isBare ? success() : attachTokenizer(*config);
-}
-
-// The vocabulary that the request names, or what a model folder brings to read text with.
-LogicalResult Compiler::readTokenizerFiles(::st::TokenizerFiles &files, std::string &prefix) {
-  const auto read = [&](const char *name, const std::string &path) -> LogicalResult {
-    auto text = ::st::readInputFile(path, ::st::kLargestTokenizerFile);
-    if (!text.ok())
-      return error() << path << ": cannot read: " << str(text.status().message());
-    files[name] = *std::move(text);
-    return success();
-  };
-  if (!request.vocabularyFile.empty()) {
-    prefix = request.vocabularyFile + " as ";
-    return read(::st::kVocabTxt, request.vocabularyFile);
-  }
-  SmallString<128> folder(request.input);
-  if (!llvm::sys::fs::is_directory(folder))
-    llvm::sys::path::remove_filename(folder);
-  if (!folder.empty() && !llvm::sys::path::is_separator(folder.back()))
-    folder += '/';
-  prefix = folder.str().str();
-  for (const char *name : ::st::kTokenizerFileNames)
-    if (const std::string path = prefix + name; llvm::sys::fs::exists(path))
-      if (failed(read(name, path)))
-        return failure();
-  return success();
-}
-
-LogicalResult Compiler::attachTokenizer(const ModelConfig &config) {
-  ::st::TokenizerFiles files;
-  std::string prefix;
-  if (failed(readTokenizerFiles(files, prefix)))
-    return failure();
-  if (files.empty())
-    return success();
-  // A binary could not read text with it, and would say so only then.
-  if (failed(
-          check(::st::createFileTokenizer(files, config.json, config.vocabSize, prefix).status())))
-    return failure();
-  Builder builder(context);
-  SmallVector<NamedAttribute> attached;
-  for (const auto &[name, text] : files)
-    if (name == ::st::kVocabTxt)
-      (*module)->setAttr("st.vocab_txt", builder.getStringAttr(text));
-    else
-      attached.push_back(builder.getNamedAttr(name, builder.getStringAttr(text)));
-  if (!attached.empty())
-    (*module)->setAttr("st.tokenizer_files", builder.getDictionaryAttr(attached));
-  return success();
-}
-
-/// Refuses what the command line says about a model and the input, a program, says itself.
-LogicalResult Compiler::refuseModelOptions() {
-  // A model that an earlier compilation imported has them recorded, and they were compared.
-  if ((*module)->hasAttr("st.options"))
-    return success();
-  for (StringRef name : {"task", "batch", "seq"})
-    if (options.isGiven(name))
-      return error() << "--" << name << " has no effect: the input is a program and no model";
-  if (hasRoles(*module) && options.isGiven("roles"))
-    return error() << "--roles has no effect: the program's arguments have their roles";
-  if (hasRoles(*module) && options.isGiven("unroll"))
-    return error()
-           << "--unroll has no effect: a program whose arguments have roles is not imported";
-  return success();
-}
-
-static bool hasHloName(StringRef path) {
-  return path.ends_with(".hlo") || path.ends_with(".hlo.txt") || path.ends_with(".pb");
-}
-
-/// Whether a file is HLO: of its text also by what it begins with.
-static bool isHlo(StringRef path, StringRef content) {
-  return hasHloName(path) || content.starts_with("HloModule ");
-}
-
-static bool isModuleFile(StringRef path) {
-  return path == "-" || path.ends_with(".mlir") || path.ends_with(".mlirbc") || hasHloName(path);
-}
-
-LogicalResult Compiler::readModule() {
-  auto file = readInput(request.input);
-  if (!file.ok())
-    return check(file.status());
-  if (!request.startFrom && isHlo(request.input, (*file)->getBuffer())) {
-    auto parsed = parseHlo((*file)->getBuffer(), (*file)->getBufferIdentifier(), context);
-    if (parsed)
-      module = importHloModule(*parsed, context);
-    return success(static_cast<bool>(module));
-  }
-  auto source = std::make_shared<llvm::SourceMgr>();
-  source->AddNewSourceBuffer(*std::move(file), SMLoc());
-  module = parseProgram(source, ParserConfig(context));
-  if (!module)
-    return failure();
-  return options.check(*module);
-}
-
 LogicalResult Compiler::read(CompilePhase &phase) {
   if (request.model || (!request.startFrom && !isModuleFile(request.input))) {
     phase = CompilePhase::Import;
-    if (failed(importModel()))
+    if (failed(importModel(request, context, module)))
       return failure();
   } else {
     phase = request.startFrom.value_or(CompilePhase::Import);
-    if (failed(readModule()))
+    if (failed(readModule(request, context, module)))
       return failure();
     if (request.startFrom &&
         failed(checkPhase(phase, ("--compile-from=" + getCompilePhaseName(phase)).str())))
       return failure();
     // What has no roles comes from another tool.
-    if (!request.startFrom && failed(refuseModelOptions()))
+    if (!request.startFrom && failed(refuseModelOptions(request, *module)))
       return failure();
     int64_t unroll;
     std::string given = options.get(*module, "unroll");

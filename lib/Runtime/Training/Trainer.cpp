@@ -54,8 +54,6 @@ public:
   absl::Status run();
 
 private:
-  absl::Status checkOptions();
-  absl::Status checkSaving() const;
   absl::Status claimCheckpoints();
   absl::Status loadInPart();
   absl::Status openCheckpoint();
@@ -125,10 +123,6 @@ private:
   int64_t savedStep = -1;                 // of the newest checkpoint of `series`
 };
 
-absl::Status require(bool holds, absl::string_view what) {
-  return holds ? absl::OkStatus() : absl::InvalidArgumentError(what);
-}
-
 bool readsLearningRate(const proto::Executable &program) {
   for (const proto::Group &group : program.groups())
     for (const proto::Input &input : group.inputs())
@@ -138,7 +132,7 @@ bool readsLearningRate(const proto::Executable &program) {
 }
 
 absl::Status Trainer::run() {
-  ST_RETURN_IF_ERROR(checkOptions());
+  ST_RETURN_IF_ERROR(checkTrainOptions(options, readsLearningRate(program)));
   ST_RETURN_IF_ERROR(openInputsAndOutputs());
   lastStep = options.trainSteps > 0 ? options.trainSteps : trainer.step + options.steps;
   if (options.evaluation.only)
@@ -275,48 +269,6 @@ absl::Status Trainer::goBack(int64_t step) {
       options.spikes.action == "skip" ? "the batch of the spike" : "the batches since",
       options.spikes.action));
   return absl::OkStatus();
-}
-
-absl::Status Trainer::checkOptions() {
-  constexpr int kMostThreads = 1024;
-  ST_RETURN_IF_ERROR(
-      require(options.steps >= 0, absl::StrCat("--steps=", options.steps, ": expected 0 or more")));
-  ST_RETURN_IF_ERROR(
-      require(options.trainSteps >= 0,
-              absl::StrCat("--train-steps=", options.trainSteps, ": expected 0 or more")));
-  ST_RETURN_IF_ERROR(require(
-      options.hostThreads >= 0 && options.hostThreads <= kMostThreads,
-      absl::StrCat("--host-threads=", options.hostThreads, ": expected 0 to ", kMostThreads)));
-  ST_RETURN_IF_ERROR(
-      require(options.init.empty() || options.resume.empty(),
-              "--init starts a run and --resume goes on with one; give one of them"));
-  ST_RETURN_IF_ERROR(checkSaving());
-  return require(readsLearningRate(program) || !options.rate.isGiven(),
-                 "--lr and the flags of its schedule have no effect: this program reads no "
-                 "learning rate");
-}
-
-absl::Status Trainer::checkSaving() const {
-  const SaveOptions &saving = options.saving;
-  auto requireTime = [](double value, absl::string_view flag) {
-    return require(value >= 0 && std::isfinite(value),
-                   absl::StrCat(flag, "=", value, ": expected minutes from 0"));
-  };
-  auto requireCount = [](int64_t value, absl::string_view flag) {
-    return require(value >= 0, absl::StrCat(flag, "=", value, ": expected 0 or more"));
-  };
-  ST_RETURN_IF_ERROR(requireCount(saving.interval, "--save-interval"));
-  ST_RETURN_IF_ERROR(requireTime(saving.minutes, "--save-minutes"));
-  ST_RETURN_IF_ERROR(requireCount(saving.keep, "--keep"));
-  ST_RETURN_IF_ERROR(requireCount(options.exitInterval, "--exit-interval"));
-  ST_RETURN_IF_ERROR(requireTime(options.exitMinutes, "--exit-duration-in-mins"));
-  ST_RETURN_IF_ERROR(require(!saving.isSeries() || !options.save.empty(),
-                             "--save-interval, --save-minutes and --keep need --save=DIR"));
-  ST_RETURN_IF_ERROR(checkSpikeOptions(options.spikes));
-  return require(!options.spikes.restores() || saving.isSeries(),
-                 absl::StrCat("--on-spike=", options.spikes.action,
-                              " needs --save=DIR and --save-interval or --save-minutes: it goes "
-                              "back to the newest checkpoint"));
 }
 
 // The flags' where there are any, else that of the run that is resumed, else the program's rate.

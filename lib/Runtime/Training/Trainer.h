@@ -70,6 +70,9 @@ struct TrainOptions {
   int hostThreads = 0;
 };
 
+/// What of the options can be refused without a file. An error names the flag.
+absl::Status checkTrainOptions(const TrainOptions &options, bool readsLearningRate);
+
 /// Runs `options.steps` steps and writes what the options ask for. Results go to
 /// `out`, progress to `progress`:
 ///

@@ -1,0 +1,118 @@
+#include "lib/Driver/DiagnosticPrinter.h"
+#include "lib/Driver/Input/ReadInput.h"
+#include "lib/Frontend/Frontend.h"
+#include "lib/Runtime/Tokenizers/TokenizerFiles.h"
+#include "lib/Support/InputFile.h"
+
+#include "llvm/Support/FileSystem.h"
+#include "llvm/Support/Path.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+static InFlightDiagnostic error(MLIRContext *context) {
+  return emitError(getCommandLineLoc(context));
+}
+
+static StringRef str(absl::string_view text) { return {text.data(), text.size()}; }
+
+// The vocabulary that the request names, or what a model folder brings to read text with.
+static LogicalResult readTokenizerFiles(const CompileRequest &request, MLIRContext *context,
+                                        ::st::TokenizerFiles &files, std::string &prefix) {
+  const auto read = [&](const char *name, const std::string &path) -> LogicalResult {
+    auto text = ::st::readInputFile(path, ::st::kLargestTokenizerFile);
+    if (!text.ok())
+      return error(context) << path << ": cannot read: " << str(text.status().message());
+    files[name] = *std::move(text);
+    return success();
+  };
+  if (!request.vocabularyFile.empty()) {
+    prefix = request.vocabularyFile + " as ";
+    return read(::st::kVocabTxt, request.vocabularyFile);
+  }
+  SmallString<128> folder(request.input);
+  if (!llvm::sys::fs::is_directory(folder))
+    llvm::sys::path::remove_filename(folder);
+  if (!folder.empty() && !llvm::sys::path::is_separator(folder.back()))
+    folder += '/';
+  prefix = folder.str().str();
+  for (const char *name : ::st::kTokenizerFileNames)
+    if (const std::string path = prefix + name; llvm::sys::fs::exists(path))
+      if (failed(read(name, path)))
+        return failure();
+  return success();
+}
+
+static LogicalResult attachTokenizer(const CompileRequest &request, const ModelConfig &config,
+                                     ModuleOp module) {
+  MLIRContext *context = module.getContext();
+  ::st::TokenizerFiles files;
+  std::string prefix;
+  if (failed(readTokenizerFiles(request, context, files, prefix)))
+    return failure();
+  if (files.empty())
+    return success();
+  // A binary could not read text with it, and would say so only then.
+  const absl::Status status =
+      ::st::createFileTokenizer(files, config.json, config.vocabSize, prefix).status();
+  if (!status.ok())
+    return error(context) << str(status.message());
+  Builder builder(context);
+  SmallVector<NamedAttribute> attached;
+  for (const auto &[name, text] : files)
+    if (name == ::st::kVocabTxt)
+      module->setAttr("st.vocab_txt", builder.getStringAttr(text));
+    else
+      attached.push_back(builder.getNamedAttr(name, builder.getStringAttr(text)));
+  if (!attached.empty())
+    module->setAttr("st.tokenizer_files", builder.getDictionaryAttr(attached));
+  return success();
+}
+
+LogicalResult mlir::st::importModel(const CompileRequest &request, MLIRContext *context,
+                                    OwningOpRef<ModuleOp> &module) {
+  const CompileOptions &options = request.options;
+  FailureOr<ModelConfig> config = request.model ? FailureOr<ModelConfig>(*request.model)
+                                                : loadModelConfig(request.input, context);
+  if (failed(config))
+    return failure();
+  // Nothing is recorded yet: an empty module stands for the one to come.
+  OwningOpRef<ModuleOp> none = ModuleOp::create(UnknownLoc::get(context));
+  std::string taskName = options.get(*none, "task");
+  std::optional<Task> task = symbolizeTask(taskName);
+  if (!task)
+    return error(context) << "--task=" << taskName
+                          << ": expected mlm, span, clm, classify or encode";
+  int64_t batch = 0, sequence = 0;
+  for (auto [name, value] :
+       {std::pair<StringRef, int64_t *>{"batch", &batch}, {"seq", &sequence}}) {
+    std::string text = options.get(*none, name);
+    if (StringRef(text).getAsInteger(10, *value) || *value < 1 || *value > INT32_MAX)
+      return error(context) << "--" << name << "=" << text << ": expected an integer from 1 to "
+                            << INT32_MAX;
+  }
+  if (options.isGiven("roles"))
+    return error(context) << "--roles=" << options.get(*none, "roles")
+                          << ": expected a program, whose arguments have roles; " << request.input
+                          << " is a model's configuration";
+  if (options.isGiven("unroll"))
+    return error(context)
+           << "--unroll has no effect: the input is a model's configuration, which has no loops";
+  module = buildModel(context, *config, *task, batch,
+                      options.isGiven("seq") ? std::optional(sequence) : std::nullopt,
+                      request.trained ? Purpose::Evaluate : Purpose::Train);
+  if (!module)
+    return failure();
+  Builder builder(context);
+  (*module)->setAttr("st.model_type", builder.getStringAttr(stringify(config->type)));
+  const bool isVit = config->type == ModelType::Vit;
+  (*module)->setAttr("st.vocabulary",
+                     builder.getI64IntegerAttr(isVit ? config->labelCount : config->vocabSize));
+  SmallVector<Attribute> flags;
+  for (const auto &[name, value] : request.runFlags)
+    flags.push_back(builder.getStrArrayAttr({name, value}));
+  if (!flags.empty())
+    (*module)->setAttr("st.run_flags", builder.getArrayAttr(flags));
+  const bool isBare = request.model && request.vocabularyFile.empty();
+  return isVit || isBare ? success() : attachTokenizer(request, *config, *module);
+}

@@ -1,0 +1,36 @@
+//===- ReadInput.h - What st-compile is given -------------------*- C++ -*-===//
+//
+// The input of a compilation as a module: a model's configuration, from which the front end builds
+// one, or a program in StableHLO's text or bytecode, or in HLO. Errors are diagnostics.
+//
+//===----------------------------------------------------------------------===//
+
+#ifndef ST_LIB_DRIVER_INPUT_READINPUT_H
+#define ST_LIB_DRIVER_INPUT_READINPUT_H
+
+#include "lib/Driver/Compiler.h"
+
+#include "mlir/IR/BuiltinOps.h"
+#include "mlir/IR/OwningOpRef.h"
+
+namespace mlir::st {
+
+/// Whether the name of a file says that it holds a program and no model.
+bool isModuleFile(StringRef path);
+
+/// Builds the model of `request.model`, or of the configuration that `request.input` names, for
+/// the task, the batch and the sequence of the options. Attaches the tokenizer of the model's
+/// folder and the run's flags.
+LogicalResult importModel(const CompileRequest &request, MLIRContext *context,
+                          OwningOpRef<ModuleOp> &module);
+
+/// Reads the program that `request.input` names, as it is there.
+LogicalResult readModule(const CompileRequest &request, MLIRContext *context,
+                         OwningOpRef<ModuleOp> &module);
+
+/// Refuses options that say about a model what `program` says itself.
+LogicalResult refuseModelOptions(const CompileRequest &request, ModuleOp program);
+
+} // namespace mlir::st
+
+#endif // ST_LIB_DRIVER_INPUT_READINPUT_H
