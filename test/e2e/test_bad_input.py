@@ -564,17 +564,6 @@ def step_brings_its_update(folder):
         expect_error([*command, f"--{flag}"], f"--{flag.split('=')[0]} has no effect: ")
 
 
-def result_of_each_micro_batch(folder):
-    """What a binary gives back is one tensor a step."""
-    text, parallel = folder / "f.mlir", folder / "parallel.json"
-    text.write_text("func.func @main(%x: tensor<4x2xf32>) -> tensor<4x2xf32> {\n"
-                    "  %0 = stablehlo.tanh %x : tensor<4x2xf32>\n  return %0 : tensor<4x2xf32>\n}\n")
-    st.write_json(parallel, {"mode": "hybrid", "data": 1, "accum_degree": 2})
-    out = folder / "f.bin"
-    expect_error([*st.COMPILE, text, f"--parallel={parallel}", "--target=dtu-t10", "-o", out],
-                 "\"result0\" differs from micro-batch to micro-batch", out)
-
-
 def same_number(folder):
     """1e-4 and 0.0001 are one learning rate, 2e-4 is another."""
     command, out = compile_command(folder, extra=["--lr=1e-4", "--compile-to=planned"])
@@ -608,7 +597,6 @@ def cases():
     yield "compile: no phase dtu of a GPU", no_dtu_phase_of_a_gpu
     yield "compile: devices of another target", devices_of_another_target
     yield "compile: a step with its update", step_brings_its_update
-    yield "compile: a result of each micro-batch", result_of_each_micro_batch
     yield "compile: the same number", same_number
     yield "run: loss not finite", nan_loss
 

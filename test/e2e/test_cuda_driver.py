@@ -158,7 +158,7 @@ def attends(model, mask):
         st.expect(len(commands) == 4 and all(mask in line for line, _ in commands), f"no attention with {mask}: {commands}")
         st.expect(sum(bool(gradient) for _, gradient in commands) == 2, f"no gradients: {commands}")
         expected, said = train(binary, folder, "host")
-        st.expect("attention" not in said, said)
+        st.expect("attention: " not in said, said)
         gpu, env = standins.for_gpu(binary)
         env["ST_STANDIN_SEED"] = str(SEED)
         found, said = train(gpu, folder, "cudnn", env)
@@ -200,8 +200,9 @@ def same_gradients(model):
             found[way] = {key: value for path in (folder / way).rglob("*.safetensors") for key, value in load_file(path).items()
                           if key.endswith(".momentum")}
         largest = {key: np.abs(value).max() for key, value in found["generated"].items()}
-        # Some, as that of a key's bias, are zero but for what is rounded.
-        far = {key: np.abs(found["cudnn"][key] - value).max() / max(largest[key], 1e-3 * max(largest.values()))
+        # Some are zero but for what is rounded, as that of a key's bias; the pooler's cancels over the rows, so that both ways
+        # are 18 % away from f32's.
+        far = {key: np.abs(found["cudnn"][key] - value).max() / max(largest[key], 2e-2 * max(largest.values()))
                for key, value in found["generated"].items()}
         worst = max(far, key=far.get)
         st.expect(len(far) > 20 and 0 < far[worst] < 2e-2, f"{len(far)} gradients, that of {worst} is {far[worst]:.1e} away")

@@ -179,9 +179,22 @@ def refused(folder):
     binary = st.compile_model(folder, "m", GPT2, "clm", None, "--eval", batch=2, seq=8)
     expect_error([plain, "--steps=1", "--eval-interval=1", "--valid-data=synthetic"], "this binary has no evaluation: compile it with --eval")
     expect_error([binary, "--steps=1", "--eval-interval=1"], "--eval-interval needs data: give --valid-data")
-    expect_error([binary, "--eval-only"], "--eval-only needs data: give --valid-data or --test-data")
+    expect_error([binary, "--eval-only"], "--eval-only needs data: give --valid-data, --test-data, or --split with parts for them")
     expect_error([binary, "--eval-only", "--valid-data=synthetic", "--save=x"], "--save has no effect with --eval-only")
     expect_error([binary, "--valid-data=synthetic", "--eval-iters=0"], "--eval-iters=0: expected 1 or more")
+
+
+def of_each_micro_batch(folder):
+    """What a function computes of each micro-batch its binary gives back as one tensor."""
+    program, parallel, binary = folder / "f.mlir", folder / "parallel.json", folder / "f.bin"
+    program.write_text("func.func @main(%x: tensor<4x2xf32>) -> tensor<4x2xf32> {\n"
+                       "  %0 = stablehlo.negate %x : tensor<4x2xf32>\n  return %0 : tensor<4x2xf32>\n}\n")
+    st.write_json(parallel, {"mode": "hybrid", "data": 1, "accum_degree": 2})
+    st.check_run([*st.COMPILE, program, f"--parallel={parallel}", "--target=dtu-t10", "-o", binary])
+    x = np.arange(8, dtype=np.float32).reshape(4, 2)
+    save_file({"arg0": x}, folder / "in")
+    st.check_run([binary, f"--inputs={folder / 'in'}", f"--outputs={folder / 'out'}"])
+    st.expect((load_file(folder / "out")["result0"] == -x).all(), "other values")
 
 
 def evaluations():
@@ -197,4 +210,5 @@ def evaluations():
 if __name__ == "__main__":
     sys.exit(st.main(*st.drawn_part(evaluations(), 2),
                      ("bert mlm, host in the place of GPUs", evaluates(BERT, "mlm", HYBRID | {"zero": 1}, "--target=cuda-host")),
-                     ("resumed", resumed), ("logged", logged), ("refused", refused)))
+                     ("resumed", resumed), ("logged", logged), ("refused", refused),
+                     ("a result of each micro-batch", of_each_micro_batch)))
