@@ -11,9 +11,9 @@ of a tile of 64 x 64 in which four schedulers issue these, one a cycle; the busi
 tensor cores compute the products, and the larger of the others against these. Last rows have all kernels of a pass against the
 products that it cannot do without: two forward, five backward.
 
-With --ways a table of ways to compute the gradient follows: the two kernels as counted, and one kernel that is that of keys and
-values with what the gradient of queries adds to it. Cycles of a tile are the largest of issue slots, units, tensor cores and L2; bytes
-of device memory come on top, as they are those of other kernels.
+--ways adds a table of ways to compute the gradient: the two kernels as counted, and a model of one kernel, which is the kernel of
+keys and values plus the work for the gradient of queries. The cycles of a tile are the maximum over issue slots, units, tensor cores
+and L2. Bytes of device memory are added, because other kernels move them.
 """
 
 import argparse

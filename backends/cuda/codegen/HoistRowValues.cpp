@@ -47,7 +47,7 @@ static bool isRowFactor(Value value) {
   return getSplat(value) || value.getDefiningOp<hlo::BroadcastInDimOp>();
 }
 
-/// The product of two row factors, of which one may be the same for all rows. Null: they repeat
+/// The product of two row factors; one may be uniform over the rows. Null if they are broadcast
 /// along different dimensions.
 static Value multiplyFactors(OpBuilder &builder, Value one, Value other) {
   if (getSplat(one))
@@ -244,7 +244,7 @@ void HoistRowValuesPass::runOnOperation() {
     regroup(chain);
     KernelOp other = hasColumnProducts(chain) ? findOtherHalf(chain) : KernelOp();
     std::string reason;
-    // cuDNN computes a gradient by itself, and its formula is found in the two chains alone.
+    // cuDNN may compute this gradient. Its matcher recognises the two chains only as they are.
     if (other && llvm::is_contained(chains, other) && !hasColumnProducts(other) &&
         failed(matchAttentionGradient(other, chain, reason)))
       halves.push_back({other, chain});

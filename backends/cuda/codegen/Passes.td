@@ -94,7 +94,7 @@ def SplitProducts : Pass<"split-products", "::mlir::ModuleOp"> {
     Statistic<"numSplit", "split", "Products whose kernels were split">,
     Statistic<"numPacked", "packed", "Operands of products that are transposed before">,
     Statistic<"numNarrowed", "narrowed", "Biases that are converted to their product's type before">,
-    Statistic<"numAdded", "added", "Tensors that a product adds in the place of the loop behind it">
+    Statistic<"numAdded", "added", "Tensors that a product adds instead of the loop after it">
   ];
   let dependentDialects = ["::mlir::st::StDialect", "::mlir::stablehlo::StableHLODialect"];
 }
@@ -204,8 +204,8 @@ def HoistRowValues : Pass<"hoist-row-values", "::mlir::ModuleOp"> {
 
     A chain of products that contract the rows has their rows pass by, tile by tile: what it computes of a row alone, such
     as one over a sum, each thread would compute for each tile. Of the two chains of a gradient a kernel of kind "loop" computes
-    such values before both, with what kernels of kind "loop" multiply or divide for it alone. A gradient that
-    cuDNN may compute stays as it is.
+    such values before both. It takes over multiplications and divisions of other "loop" kernels that only it uses. The
+    pass leaves a gradient that cuDNN may compute as it is.
 
     ```mlir
     %k = st.kernel "chain" (%a = %0, %b = %1, ..., %s = %sum) {
@@ -463,7 +463,7 @@ def GpuToHost : Pass<"gpu-to-host", "::mlir::ModuleOp"> {
     differ is an error. Values that live across are kept in arrays with an element a thread. A shuffle
     takes the number of the thread it names, warp by warp, and a product of matrices (`nvgpu.mma.sync`) those of its
     lanes. Shared memory is a buffer. Launches become
-    calls, a `cuda.product` loops in the place of cuBLASLt, without its body. The host computes
+    calls. A `cuda.product` becomes loops that do the work of cuBLASLt; its body is dropped. The host computes
     `cuda.approximate` to one ulp. `approximation-error` adds or subtracts a relative error, chosen by the bits of the operand:
     a test fails if a program does not tolerate the error of a GPU.
 

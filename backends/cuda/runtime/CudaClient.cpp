@@ -59,8 +59,8 @@ public:
         timesProducts(options.products == "timed"), usesGraphs(options.graphs),
         isOneByOne(options.sync) {}
 
-  /// `first`: a program that has the arenas already, in the place of arenas of its own. It outlives
-  /// this one.
+  /// `first`: an executable whose arenas this one shares; it must outlive this one. Null: this one
+  /// allocates its arenas.
   absl::Status load(const proto::Executable &program, CudaExecutable *first = nullptr);
 
   int64_t numRanks() const override { return static_cast<int64_t>(ranks.size()); }
@@ -129,7 +129,7 @@ private:
   std::chrono::steady_clock::time_point stepBegin;
   std::unique_ptr<Exchange> exchange;
   // Of programs that share arenas.
-  CudaExecutable *first = nullptr;        ///< of which the arenas are; null: this one
+  CudaExecutable *first = nullptr;        ///< owns the arenas; null: this one does
   const CudaExecutable *lastToRun = this; ///< of `first`: whose constants are in the arenas
   std::map<int64_t, google::protobuf::RepeatedPtrField<proto::ConstantData>> constants; // by rank
   std::map<std::string, std::unique_ptr<CudaExecutable>, std::less<>> others;

@@ -53,8 +53,8 @@ class Simulator;
 struct RankMemory;
 
 struct SimulatorOptions {
-  /// Whose memory is used, in the place of memory of its own; of the same ranks, and outlives this
-  /// simulator.
+  /// The simulator whose memory this one shares; it has the same ranks and must outlive this one.
+  /// Null: this one has its own memory.
   Simulator *memoryOf = nullptr;
   int hostThreads = 0; ///< 0: as many as the machine has processors
   HostIsa hostIsa = HostIsa::Auto;
