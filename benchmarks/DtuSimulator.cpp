@@ -3,9 +3,9 @@
 //
 //   build/bin/st-dtu-benchmarks [--benchmark_filter=...]
 #include "backends/dtu/isa/Text.h"
-#include "backends/dtu/simulator/CopyPlan.h"
-#include "backends/dtu/simulator/HostMatmul.h"
 #include "backends/dtu/simulator/Simulator.h"
+#include "backends/dtu/simulator/data/CopyPlan.h"
+#include "backends/dtu/simulator/data/HostMatmul.h"
 #include "lib/Timing/DtuDescription.h"
 
 #include "absl/strings/str_cat.h"

@@ -8,8 +8,8 @@
 //
 // Prints medians and ratios. A few rounds even out a machine that others use too.
 #include "backends/dtu/isa/Text.h"
-#include "backends/dtu/simulator/HostMatmul.h"
 #include "backends/dtu/simulator/Simulator.h"
+#include "backends/dtu/simulator/data/HostMatmul.h"
 #include "lib/Timing/DtuDescription.h"
 
 #include "absl/strings/str_cat.h"

@@ -2,7 +2,7 @@
 
 #include "dialects/StableHLO/ChloOps.h"
 
-#include "dialects/StableHLO/ShardingRules.h"
+#include "dialects/StableHLO/Sharding/ShardingRules.h"
 #include "mlir/Transforms/InliningUtils.h"
 
 using namespace mlir;

@@ -2,7 +2,7 @@
 
 #include "dialects/StableHLO/StableHLODialect.h"
 
-#include "dialects/StableHLO/ShardingRules.h"
+#include "dialects/StableHLO/Sharding/ShardingRules.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/Transforms/InliningUtils.h"
 

@@ -2,7 +2,7 @@
 
 #include "dialects/StableHLO/StableHLOOps.h"
 
-#include "dialects/StableHLO/AssemblyFormat.h"
+#include "dialects/StableHLO/Assembly/AssemblyFormat.h"
 
 using namespace mlir;
 using namespace mlir::stablehlo;

@@ -6,7 +6,7 @@
 //===----------------------------------------------------------------------===//
 
 #include "dialects/StableHLO/StableHLOOps.h"
-#include "dialects/StableHLO/VerifierUtils.h"
+#include "dialects/StableHLO/Verification/VerifierUtils.h"
 
 using namespace mlir;
 using namespace mlir::stablehlo;

@@ -2,7 +2,7 @@
 #ifndef ST_DRIVER_COMPILER_H
 #define ST_DRIVER_COMPILER_H
 
-#include "lib/Driver/CompileOptions.h"
+#include "lib/Driver/Options/CompileOptions.h"
 #include "lib/Frontend/ModelConfig.h"
 #include "lib/Proto/executable.pb.h"
 #include "lib/Report/WhatIf.h"

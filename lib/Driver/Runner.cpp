@@ -1,6 +1,6 @@
 #include "lib/Driver/Runner.h"
 
-#include "lib/Runtime/Payload.h"
+#include "lib/Runtime/Program/Payload.h"
 #include "llvm/Object/ObjectFile.h"
 #include "llvm/Support/FileSystem.h"
 #include "llvm/Support/MemoryBuffer.h"

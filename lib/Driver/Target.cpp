@@ -2,7 +2,7 @@
 
 #include "backends/cuda/codegen/Passes.h"
 #include "backends/dtu/codegen/Passes.h"
-#include "lib/Driver/LinkCosts.h"
+#include "lib/Driver/Prediction/LinkCosts.h"
 #include "lib/Timing/DtuDescription.h"
 #include "lib/Timing/GpuDescription.h"
 

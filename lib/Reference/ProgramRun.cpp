@@ -1,7 +1,7 @@
 #include "lib/Reference/ProgramRun.h"
 
 #include "dialects/St/IR/ShardingUtils.h"
-#include "lib/Reference/DataMovement.h"
+#include "lib/Reference/Numerics/DataMovement.h"
 #include "lib/Reference/TensorTypes.h"
 
 namespace mlir::st::ref {

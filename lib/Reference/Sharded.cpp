@@ -1,8 +1,8 @@
 #include "lib/Reference/Sharded.h"
 
 #include "dialects/St/IR/ShardingUtils.h"
-#include "lib/Reference/DataMovement.h"
-#include "lib/Reference/ScalarComputation.h"
+#include "lib/Reference/Evaluation/ScalarComputation.h"
+#include "lib/Reference/Numerics/DataMovement.h"
 #include "lib/Reference/TensorTypes.h"
 
 #include <cstring>

@@ -2,7 +2,7 @@
 #ifndef ST_REFERENCE_SHARDED_H
 #define ST_REFERENCE_SHARDED_H
 
-#include "lib/Reference/Evaluator.h"
+#include "lib/Reference/Evaluation/Evaluator.h"
 
 namespace mlir::st::ref {
 

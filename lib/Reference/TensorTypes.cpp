@@ -1,7 +1,7 @@
 #include "lib/Reference/TensorTypes.h"
 
-#include "lib/Reference/DataMovement.h"
-#include "lib/Reference/Elementwise.h"
+#include "lib/Reference/Numerics/DataMovement.h"
+#include "lib/Reference/Numerics/Elementwise.h"
 #include "mlir/IR/DialectResourceBlobManager.h"
 
 #include <cstring>

@@ -4,7 +4,7 @@
 
 #include "lib/Proto/executable.pb.h"
 #include "lib/Report/StepFigures.h"
-#include "lib/Runtime/Prediction.h"
+#include "lib/Runtime/Program/Prediction.h"
 
 namespace st {
 

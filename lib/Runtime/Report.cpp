@@ -1,5 +1,5 @@
 #include "lib/Runtime/Report.h"
-#include "lib/Runtime/TensorLayout.h"
+#include "lib/Runtime/State/TensorLayout.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"

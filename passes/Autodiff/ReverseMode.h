@@ -3,7 +3,7 @@
 #ifndef ST_PASSES_AUTODIFF_REVERSEMODE_H
 #define ST_PASSES_AUTODIFF_REVERSEMODE_H
 
-#include "passes/Autodiff/GradientRules.h"
+#include "passes/Autodiff/Rules/GradientRules.h"
 
 namespace mlir::st {
 /// Emits, before the terminator of `block`, the gradients of the float scalar

@@ -6,10 +6,10 @@
 #include "mlir/Transforms/RegionUtils.h"
 #include "passes/Import/FrontendAttributes.h"
 #include "passes/Import/GspmdSharding.h"
-#include "passes/Import/ManualComputation.h"
 #include "passes/Import/MeshAxes.h"
 #include "passes/Import/Passes.h"
-#include "passes/Import/ShardBody.h"
+#include "passes/Import/ShardMap/ManualComputation.h"
+#include "passes/Import/ShardMap/ShardBody.h"
 #include "llvm/ADT/SetVector.h"
 
 namespace mlir::st {
@@ -118,11 +118,10 @@ static FailureOr<ShardingAttr> convertSdy(Operation *at, sdy::TensorShardingAttr
   if (llvm::all_of(priorities, [](int64_t priority) { return priority == 0; }))
     priorities.clear();
   // What sdy's own verifier lets pass is refused here.
-  auto sharding = ShardingAttr::getChecked([&] { return at->emitError(); }, at->getContext(),
-                                           FlatSymbolRefAttr::get(at->getContext(), "mesh"),
-                                           given.getDims(), ReduceKind::Sum, ArrayRef<StringAttr>(),
-                                           ArrayRef(open), ArrayRef(priorities),
-                                           given.getReplicated());
+  auto sharding = ShardingAttr::getChecked(
+      [&] { return at->emitError(); }, at->getContext(),
+      FlatSymbolRefAttr::get(at->getContext(), "mesh"), given.getDims(), ReduceKind::Sum,
+      ArrayRef<StringAttr>(), ArrayRef(open), ArrayRef(priorities), given.getReplicated());
   if (!sharding)
     return failure();
   return sharding;

@@ -1,7 +1,7 @@
 // Scatters that combine in a way that no transfer does.
 
 #include "passes/Kernels/FormLoops.h"
-#include "passes/Kernels/LowerTensorOps.h"
+#include "passes/Kernels/Lowering/LowerTensorOps.h"
 
 using namespace mlir;
 using namespace mlir::st;

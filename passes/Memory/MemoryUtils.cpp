@@ -1,5 +1,5 @@
 #include "passes/Memory/MemoryUtils.h"
-#include "dialects/StableHLO/JoinedRuns.h"
+#include "dialects/StableHLO/Sharding/JoinedRuns.h"
 #include "dialects/StableHLO/Utils/IterationSpace.h"
 #include <numeric>
 

@@ -1,5 +1,5 @@
 #include "passes/Memory/OffloadableStashes.h"
-#include "passes/Memory/ForwardTask.h"
+#include "passes/Memory/Recompute/ForwardTask.h"
 #include "llvm/ADT/StringMap.h"
 #include "llvm/ADT/StringSet.h"
 

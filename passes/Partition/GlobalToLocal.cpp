@@ -7,7 +7,7 @@
 #include "passes/Partition/AttributeListener.h"
 #include "passes/Partition/GradientBoundary.h"
 #include "passes/Partition/Passes.h"
-#include "passes/Partition/ReshardEmitter.h"
+#include "passes/Partition/Reshard/ReshardEmitter.h"
 
 namespace mlir::st {
 #define GEN_PASS_DEF_GLOBALTOLOCAL

@@ -3,7 +3,7 @@
 #include "dialects/St/IR/Signature.h"
 #include "dialects/St/IR/StackedState.h"
 #include "dialects/St/Sharding/OpSharding.h"
-#include "dialects/StableHLO/ShardingRules.h"
+#include "dialects/StableHLO/Sharding/ShardingRules.h"
 #include "dialects/StableHLO/StableHLOOps.h"
 #include "mlir/IR/IRMapping.h"
 #include "passes/Partition/Passes.h"

@@ -9,7 +9,7 @@ import subprocess
 import sys
 
 ROOT = pathlib.Path(__file__).resolve().parent.parent.parent
-FOOTER_BYTES = 40  # lib/Runtime/Payload.h
+FOOTER_BYTES = 40  # lib/Runtime/Program/Payload.h
 
 
 class Failed(Exception):

@@ -1,7 +1,7 @@
 """What scripts/gpu-bundle.sh made: a list of rows (bundle.json), programs, inputs and what is expected.
 
 A program is stored without the runner that all share: a training binary is the runner, the program and a footer of 40
-bytes, which lib/Runtime/Payload.h describes.
+bytes, which lib/Runtime/Program/Payload.h describes.
 """
 
 import gzip

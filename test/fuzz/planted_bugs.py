@@ -30,18 +30,18 @@ class Bug:
     new: str
 
 
-RULES, PIECES = "dialects/StableHLO/ShardingReductions.cpp", "dialects/StableHLO/ShardingPieces.cpp"
-WINDOWS = "dialects/StableHLO/ShardingWindows.cpp"
-SHAPE, INDEXING = "dialects/StableHLO/ShardingShape.cpp", "dialects/StableHLO/ShardingIndexing.cpp"
-ELEMENTWISE = "dialects/StableHLO/ShardingElementwise.cpp"
-EMITTER, MOVES = "passes/Partition/ReshardEmitter.cpp", "dialects/St/Sharding/ReshardMoves.cpp"
-ASSIGN = "passes/Partition/AssignStages.cpp"
+RULES, PIECES = "dialects/StableHLO/Sharding/ShardingReductions.cpp", "dialects/StableHLO/Sharding/ShardingPieces.cpp"
+WINDOWS = "dialects/StableHLO/Sharding/ShardingWindows.cpp"
+SHAPE, INDEXING = "dialects/StableHLO/Sharding/ShardingShape.cpp", "dialects/StableHLO/Sharding/ShardingIndexing.cpp"
+ELEMENTWISE = "dialects/StableHLO/Sharding/ShardingElementwise.cpp"
+EMITTER, MOVES = "passes/Partition/Reshard/ReshardEmitter.cpp", "dialects/St/Sharding/ReshardMoves.cpp"
+ASSIGN = "passes/Partition/Stages/AssignStages.cpp"
 PADDING = "passes/Partition/PadDimensions.cpp"
-LOOPS, SOLVERS = "dialects/StableHLO/ShardingLoops.cpp", "dialects/StableHLO/ShardingLinearAlgebra.cpp"
+LOOPS, SOLVERS = "dialects/StableHLO/Sharding/ShardingLoops.cpp", "dialects/StableHLO/Sharding/ShardingLinearAlgebra.cpp"
 SIMPLIFY = "passes/Collectives/SimplifyCollectives.cpp"
 TASKS, PROGRAMS = "passes/Pipeline/TaskAnalysis.cpp", "passes/Pipeline/ProgramEmitter.cpp"
-AGAIN = "passes/Memory/RecomputeEmitter.cpp"
-HALVES = "backends/cuda/codegen/SplitReductions.cpp"
+AGAIN = "passes/Memory/Recompute/RecomputeEmitter.cpp"
+HALVES = "backends/cuda/codegen/passes/SplitReductions.cpp"
 PRODUCTS, GRAPH = "passes/Memory/OverlapProducts.cpp", "passes/Memory/TaskGraph.cpp"
 BUGS = [
     # Factor rules.
@@ -151,7 +151,7 @@ BUGS = [
     Bug("state-keeps-what-padding-holds", PADDING, "  cleanState();\n  shareMasked();", "  shareMasked();"),
     Bug("padding-of-any-dimension-is-clean", PADDING, "    if (from == typeBefore(result))\n      clean.insert(pad);",
         "    clean.insert(pad);"),
-    Bug("groups-are-padded", "dialects/StableHLO/ShardingWindows.cpp", "      rule.factors[group].isCounted = true;", "      ;"),
+    Bug("groups-are-padded", "dialects/StableHLO/Sharding/ShardingWindows.cpp", "      rule.factors[group].isCounted = true;", "      ;"),
     # Kernels of the CUDA backend.
     Bug("parts-count-from-zero", HALVES, "return hlo::AddOp::create(builder, loc, first, along(place + 1));",
         "return along(place + 1);"),

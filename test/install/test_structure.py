@@ -84,8 +84,8 @@ def pass_errors():
     for td in sorted((ROOT / "passes").rglob("Passes.td")) + sorted((ROOT / "backends").rglob("Passes.td")):
         for name in re.findall(r'Pass<"([a-z0-9-]+)"', td.read_text()):
             camel = "".join(word.capitalize() for word in name.removeprefix("st-").split("-"))
-            if not any(p.stem.lower() == camel.lower() for p in td.parent.glob("*.cpp")):
-                yield f"{td.relative_to(ROOT)}: pass {name} has no {camel}.cpp beside it"
+            if not any(p.stem.lower() == camel.lower() for p in td.parent.rglob("*.cpp")):
+                yield f"{td.relative_to(ROOT)}: pass {name} has no {camel}.cpp below its folder"
             if f"{name}.mlir" not in lit_files:
                 yield f"{td.relative_to(ROOT)}: pass {name} has no lit file {name}.mlir"
 

@@ -4,7 +4,7 @@
 // ST_STANDIN_BLASLT, of words with commas between them: "no-gelu", "no-gelu-gradient", "no-sums":
 // no algorithm has that epilogue; "slow-epilogues": they take long; "slow-first": the first
 // algorithm does; "first-fails": it is proposed and does not run.
-#include "backends/cuda/runtime/DriverLibraries.h"
+#include "backends/cuda/runtime/libraries/DriverLibraries.h"
 #include "lib/Support/Float16.h"
 #include "test/standins/Faults.h"
 #include "test/standins/Streams.h"

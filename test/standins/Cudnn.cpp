@@ -3,7 +3,7 @@
 // kinds of its operations alone, and the rest is refused.
 // ST_STANDIN_CUDNN="old" is of too low a version, "none" has no engine for anything; of "fails"
 // plans do not run, of "wrong" they compute something else, of "unwritten" nothing.
-#include "backends/cuda/runtime/CudnnLibrary.h"
+#include "backends/cuda/runtime/libraries/CudnnLibrary.h"
 #include "lib/Support/Float16.h"
 #include "test/standins/Faults.h"
 #include "test/standins/Streams.h"

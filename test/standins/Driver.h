@@ -2,7 +2,7 @@
 #ifndef ST_TEST_STANDINS_DRIVER_H
 #define ST_TEST_STANDINS_DRIVER_H
 
-#include "backends/cuda/runtime/DriverLibraries.h"
+#include "backends/cuda/runtime/libraries/DriverLibraries.h"
 #include "test/standins/Faults.h"
 #include "test/standins/Streams.h"
 

@@ -3,7 +3,7 @@
 #include "lib/Driver/Compiler.h"
 #include "lib/Driver/DiagnosticPrinter.h"
 #include "lib/Driver/ErrorHandlers.h"
-#include "lib/Driver/MegatronRun.h"
+#include "lib/Driver/Options/MegatronRun.h"
 #include "lib/Support/StandardStreams.h"
 #include "st/InitAll.h"
 #include "tools/CommandLine.h"

@@ -1,7 +1,7 @@
 #include "tools/st-cuda-host-run/HostRun.h"
 
-#include "backends/cuda/codegen/HostImage.h"
 #include "backends/cuda/codegen/Passes.h"
+#include "backends/cuda/codegen/lowering/HostImage.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "lib/Reference/TensorTypes.h"
 #include "tools/KernelProgram.h"

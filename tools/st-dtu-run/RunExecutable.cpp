@@ -3,7 +3,7 @@
 #include "absl/strings/str_cat.h"
 #include "backends/dtu/isa/Binary.h"
 #include "backends/dtu/simulator/Simulator.h"
-#include "lib/Runtime/TensorLayout.h"
+#include "lib/Runtime/State/TensorLayout.h"
 #include "lib/Support/Safetensors.h"
 #include "lib/Support/StatusMacros.h"
 

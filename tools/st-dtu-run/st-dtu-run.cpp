@@ -2,8 +2,8 @@
 // simulator together, against which tests hold the reference interpreter.
 //
 // Programs need no plan (tools/KernelProgram.h). One of device code runs as it is.
-#include "backends/dtu/codegen/ExecutableBuilder.h"
 #include "backends/dtu/codegen/Passes.h"
+#include "backends/dtu/codegen/executable/ExecutableBuilder.h"
 #include "backends/dtu/isa/Isa.h"
 #include "st/InitAll.h"
 #include "tools/CommandLine.h"

@@ -1,7 +1,7 @@
 // Questions about capacity: one flag each.
 
 #include "lib/Driver/Planning/ModelSizes.h"
-#include "lib/Planner/Answers.h"
+#include "lib/Planner/Answers/Answers.h"
 #include "lib/Support/InputFile.h"
 #include "tools/st-plan/PlanTool.h"
 #include "tools/st-plan/WhatIf.h"
@@ -17,7 +17,8 @@ static absl::Status invalid(const std::string &what) { return absl::InvalidArgum
 
 /// Prints an answer, as JSON where that is asked for.
 template <typename Answer>
-static absl::Status print(const Answer &answer, bool asJson, std::string (*asText)(const Answer &)) {
+static absl::Status print(const Answer &answer, bool asJson,
+                          std::string (*asText)(const Answer &)) {
   llvm::outs() << (asJson ? ::st::printJson(answer) + "\n" : asText(answer));
   return absl::OkStatus();
 }
@@ -29,9 +30,12 @@ static absl::Status print(const Answer &answer, bool asJson, std::string (*asTex
 /// Why nothing fits: of the layouts that were refused, the one that lacks least.
 static std::string whyNothingFits(const ::st::SearchResult &result) {
   const ::st::Candidate *nearest = nullptr;
-  auto bytesOf = [](const ::st::Candidate &candidate) { return std::max(candidate.bytes, candidate.boundBytes); };
+  auto bytesOf = [](const ::st::Candidate &candidate) {
+    return std::max(candidate.bytes, candidate.boundBytes);
+  };
   for (const ::st::Candidate &candidate : result.candidates)
-    if (candidate.fate == ::st::Candidate::Full && (!nearest || bytesOf(candidate) < bytesOf(*nearest)))
+    if (candidate.fate == ::st::Candidate::Full &&
+        (!nearest || bytesOf(candidate) < bytesOf(*nearest)))
       nearest = &candidate;
   if (nearest)
     return absl::StrCat("does not fit: ", ::st::printLayout(nearest->layout), " ", nearest->reason);
@@ -40,7 +44,9 @@ static std::string whyNothingFits(const ::st::SearchResult &result) {
   return "no layout fills the devices with the batch";
 }
 
-std::string PlanTool::explainNothing(const ::st::SearchResult &result) { return whyNothingFits(result); }
+std::string PlanTool::explainNothing(const ::st::SearchResult &result) {
+  return whyNothingFits(result);
+}
 
 /// The layouts among which one is that takes least memory: a sequence at a time, recomputed whole.
 static ::st::SearchSpace leanSpace(::st::SearchSpace space, const PlanFlags &flags) {
@@ -57,7 +63,8 @@ static ::st::SearchSpace leanSpace(::st::SearchSpace space, const PlanFlags &fla
   return space;
 }
 
-absl::StatusOr<std::string> PlanTool::whyNot(const PlanInput &input, int64_t devices, int64_t batch) {
+absl::StatusOr<std::string> PlanTool::whyNot(const PlanInput &input, int64_t devices,
+                                             int64_t batch) {
   auto space = makeSpace(input, devices, batch);
   if (!space.ok())
     return space.status();
@@ -67,8 +74,8 @@ absl::StatusOr<std::string> PlanTool::whyNot(const PlanInput &input, int64_t dev
   return result->best ? std::string() : whyNothingFits(*result);
 }
 
-absl::StatusOr<std::optional<::st::proto::PlanStep>> PlanTool::findPlan(const PlanInput &input, int64_t devices,
-                                                                        int64_t batch) {
+absl::StatusOr<std::optional<::st::proto::PlanStep>>
+PlanTool::findPlan(const PlanInput &input, int64_t devices, int64_t batch) {
   auto space = makeSpace(input, devices, batch);
   if (!space.ok())
     return space.status();
@@ -94,9 +101,10 @@ void PlanTool::report(const std::string &what, bool fits) const {
 // --largest-model
 //===----------------------------------------------------------------------===//
 
-/// A bisection over the sizes, then the sizes above: what fits with more fits with less, apart from sizes whose heads
-/// or layers divide badly.
-absl::StatusOr<::st::proto::PlanLargestModel> PlanTool::findLargest(const PlanInput &input, const ModelScale &scale) {
+/// A bisection over the sizes, then the sizes above: what fits with more fits with less, apart from
+/// sizes whose heads or layers divide badly.
+absl::StatusOr<::st::proto::PlanLargestModel> PlanTool::findLargest(const PlanInput &input,
+                                                                    const ModelScale &scale) {
   constexpr size_t kBeyond = 3;
   const int64_t devices = deviceCount(input), batch = batchOf(input);
   std::map<size_t, std::string> reasons;
@@ -108,7 +116,8 @@ absl::StatusOr<::st::proto::PlanLargestModel> PlanTool::findLargest(const PlanIn
     if (!why.ok())
       return why.status();
     reasons[i] = *why;
-    report(absl::StrFormat("%d layers of %d", scale.sizes[i].layers, scale.sizes[i].hidden), why->empty());
+    report(absl::StrFormat("%d layers of %d", scale.sizes[i].layers, scale.sizes[i].hidden),
+           why->empty());
     return why->empty();
   };
   size_t least = 0, most = scale.sizes.size(); // as many of the first fit; the first that does not
@@ -172,7 +181,8 @@ absl::Status PlanTool::findLargestModel(const PlanInput &input) {
   } else {
     auto text = ::st::readInputFile(flags.sizes, kLargestInput);
     if (!text.ok())
-      return invalid(absl::StrCat(flags.sizes.getValue(), ": cannot read: ", text.status().message()));
+      return invalid(
+          absl::StrCat(flags.sizes.getValue(), ": cannot read: ", text.status().message()));
     auto scale = parseModelSizes(*text, flags.sizes);
     if (!scale.ok())
       return scale.status();
@@ -188,8 +198,8 @@ absl::Status PlanTool::findLargestModel(const PlanInput &input) {
     *answer.add_scales() = *std::move(largest);
   }
   if (!anyFits)
-    return invalid(absl::StrCat("no size fits on ", deviceCount(input), " devices of ", cluster.name(), ": ",
-                                answer.scales(0).next().reason()));
+    return invalid(absl::StrCat("no size fits on ", deviceCount(input), " devices of ",
+                                cluster.name(), ": ", answer.scales(0).next().reason()));
   return print(answer, flags.json, ::st::printLargestModels);
 }
 
@@ -197,7 +207,8 @@ absl::Status PlanTool::findLargestModel(const PlanInput &input) {
 // --fewest-devices and --scale
 //===----------------------------------------------------------------------===//
 
-/// One node after the other: whether a model fits depends on how the devices divide, so that more nodes may do worse.
+/// One node after the other: whether a model fits depends on how the devices divide, so that more
+/// nodes may do worse.
 absl::Status PlanTool::findFewestDevices(const PlanInput &input) {
   const int64_t node = cluster.devices_per_node();
   std::string before;
@@ -222,11 +233,12 @@ absl::Status PlanTool::findFewestDevices(const PlanInput &input) {
     *answer.mutable_plan() = **plan;
     answer.set_one_node_less(before);
     if (flags.daysFor > 0)
-      *answer.mutable_training() = ::st::describeTraining(answer.plan(), flags.daysFor, flags.assumedTflops);
+      *answer.mutable_training() =
+          ::st::describeTraining(answer.plan(), flags.daysFor, flags.assumedTflops);
     return print(answer, flags.json, ::st::printFewestDevices);
   }
-  return invalid(absl::StrCat("the model does not fit on the ", cluster.max_nodes(), " nodes of ", cluster.name(), ": ",
-                              before));
+  return invalid(absl::StrCat("the model does not fit on the ", cluster.max_nodes(), " nodes of ",
+                              cluster.name(), ": ", before));
 }
 
 absl::Status PlanTool::scale(const PlanInput &input) {
@@ -248,7 +260,8 @@ absl::Status PlanTool::scale(const PlanInput &input) {
       if (row.fits()) {
         *row.mutable_plan() = **plan;
         if (flags.daysFor > 0)
-          *row.mutable_training() = ::st::describeTraining(row.plan(), flags.daysFor, flags.assumedTflops);
+          *row.mutable_training() =
+              ::st::describeTraining(row.plan(), flags.daysFor, flags.assumedTflops);
         continue;
       }
       row.mutable_plan()->mutable_layout()->set_devices(static_cast<int>(devices));
@@ -267,7 +280,8 @@ absl::Status PlanTool::scale(const PlanInput &input) {
 //===----------------------------------------------------------------------===//
 
 absl::Status PlanTool::changeCluster(llvm::StringRef changes) {
-  if (absl::Status status = changeHardware(cluster, constants, {changes.data(), changes.size()}); !status.ok())
+  if (absl::Status status = changeHardware(cluster, constants, {changes.data(), changes.size()});
+      !status.ok())
     return status;
   costs = std::make_unique<::st::GpuCosts>(cluster, profile, constants);
   return absl::OkStatus();
@@ -277,7 +291,8 @@ absl::Status PlanTool::checkChanges() const {
   for (const std::string &changes : flags.whatIf) {
     ::st::proto::ClusterDescription changedCluster = cluster;
     ::st::GpuConstants changedConstants = constants;
-    if (absl::Status status = changeHardware(changedCluster, changedConstants, changes); !status.ok())
+    if (absl::Status status = changeHardware(changedCluster, changedConstants, changes);
+        !status.ok())
       return status;
   }
   return absl::OkStatus();
@@ -311,7 +326,8 @@ absl::Status PlanTool::askWhatIf(const PlanInput &input, llvm::StringRef changes
 /// Stages go first, then replicas: a device keeps its layers, its shards and its micro-batch.
 absl::Status PlanTool::shrink(const PlanInput &input) {
   if (!input.layout)
-    return invalid("--shrink-to: expected a run with a layout, as a Megatron log; found a model alone");
+    return invalid(
+        "--shrink-to: expected a run with a layout, as a Megatron log; found a model alone");
   const int64_t devices = static_cast<int64_t>(flags.shrinkTo) * cluster.devices_per_node();
   ::st::Layout layout = *input.layout;
   const int64_t layers = ::st::layersOfStages(input.model.layers, layout.stages).front();
@@ -319,7 +335,8 @@ absl::Status PlanTool::shrink(const PlanInput &input) {
     return invalid(absl::StrCat("--shrink-to=", flags.shrinkTo.getValue(), ": ", layout.tensor,
                                 " tensor shards do not fit on ", devices, " devices"));
   layout.stages = std::max<int64_t>(1, std::min(layout.stages, devices / layout.tensor));
-  layout.replicas = std::max<int64_t>(1, std::min(layout.replicas, devices / layout.tensor / layout.stages));
+  layout.replicas =
+      std::max<int64_t>(1, std::min(layout.replicas, devices / layout.tensor / layout.stages));
   layout.virtualStages = layout.stages == 1 ? 1 : layout.virtualStages;
   if (layout.stages == 1)
     layout.schedule = ::st::PipelineSchedule::OneForwardOneBackward;
@@ -327,7 +344,8 @@ absl::Status PlanTool::shrink(const PlanInput &input) {
   small.model.layers = layers * layout.stages;
   small.layout = layout;
   if (!flags.json)
-    llvm::outs() << absl::StrFormat("%d layers instead of %d, %d devices instead of %d\n", small.model.layers,
-                                    input.model.layers, layout.devices(), input.layout->devices());
+    llvm::outs() << absl::StrFormat("%d layers instead of %d, %d devices instead of %d\n",
+                                    small.model.layers, input.model.layers, layout.devices(),
+                                    input.layout->devices());
   return predictRun(small);
 }

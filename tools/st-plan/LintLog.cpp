@@ -2,7 +2,7 @@
 
 #include "lib/Frontend/Megatron/Lint.h"
 #include "lib/Frontend/Megatron/Megatron.h"
-#include "lib/Planner/Answers.h"
+#include "lib/Planner/Answers/Answers.h"
 #include "tools/st-plan/PlanTool.h"
 
 #include "llvm/Support/raw_ostream.h"

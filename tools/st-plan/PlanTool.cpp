@@ -8,12 +8,12 @@
 #include "lib/Driver/ProgramFile.h"
 #include "lib/Frontend/DeepSpeed/DeepSpeedConfig.h"
 #include "lib/Frontend/Megatron/Megatron.h"
-#include "lib/Planner/Answers.h"
-#include "lib/Planner/Fit.h"
-#include "lib/Planner/LayoutFilter.h"
-#include "lib/Planner/Placement.h"
-#include "lib/Planner/SimulatedReport.h"
-#include "lib/Planner/SimulatedSearch.h"
+#include "lib/Planner/Answers/Answers.h"
+#include "lib/Planner/Fitting/Fit.h"
+#include "lib/Planner/Search/LayoutFilter.h"
+#include "lib/Planner/Search/Placement.h"
+#include "lib/Planner/Simulated/SimulatedReport.h"
+#include "lib/Planner/Simulated/SimulatedSearch.h"
 #include "lib/Report/PlanPage.h"
 #include "lib/Support/AtomicFile.h"
 #include "lib/Support/InputFile.h"
@@ -77,10 +77,13 @@ absl::Status PlanTool::loadCluster() {
     return fitted.status();
   auto read = ::st::readConstants(*fitted);
   if (!read.ok())
-    return invalid(flags.constants.empty() ? "constants" : flags.constants.c_str(), ": ", read.status().message());
-  if (flags.constants.empty() && (fitted->cluster() != cluster.name() || fitted->profile() != profile.name()))
-    notes.push_back(absl::StrCat("nothing was measured for profile ", profile.name(), " on ", cluster.name(),
-                                 "; constants are those fitted for ", fitted->profile(), " on ", fitted->cluster()));
+    return invalid(flags.constants.empty() ? "constants" : flags.constants.c_str(), ": ",
+                   read.status().message());
+  if (flags.constants.empty() &&
+      (fitted->cluster() != cluster.name() || fitted->profile() != profile.name()))
+    notes.push_back(absl::StrCat("nothing was measured for profile ", profile.name(), " on ",
+                                 cluster.name(), "; constants are those fitted for ",
+                                 fitted->profile(), " on ", fitted->cluster()));
   constants = *read;
   costs = std::make_unique<::st::GpuCosts>(cluster, profile, constants);
   return absl::OkStatus();
@@ -90,8 +93,8 @@ static bool isModelFolder(const std::string &path) {
   return llvm::sys::fs::is_directory(path) || StringRef(path).ends_with(".json");
 }
 
-/// Who brings a pretrained BERT to DeepSpeed trains one of Hugging Face's examples further, whose sequences have 128
-/// tokens unless said.
+/// Who brings a pretrained BERT to DeepSpeed trains one of Hugging Face's examples further, whose
+/// sequences have 128 tokens unless said.
 static std::string assumeFineTuning(PlanInput &input, bool setsSequence) {
   constexpr int64_t kTokens = 128;
   input.task = Task::Span;
@@ -105,7 +108,8 @@ constexpr size_t kLargestModelFile = size_t(64) << 20;
 
 /// Says what a JSON file is that is another configuration of a run.
 static absl::Status checkIsModel(const std::string &path) {
-  auto text = llvm::sys::fs::is_directory(path) ? absl::StatusOr<std::string>("") : ::st::readInputFile(path, kLargestModelFile);
+  auto text = llvm::sys::fs::is_directory(path) ? absl::StatusOr<std::string>("")
+                                                : ::st::readInputFile(path, kLargestModelFile);
   if (!text.ok() || ::st::nestsTooDeeply(*text))
     return absl::OkStatus();
   auto value = llvm::json::parse(*text);
@@ -115,9 +119,12 @@ static absl::Status checkIsModel(const std::string &path) {
   }
   const llvm::json::Object *object = value->getAsObject();
   if (object && (object->get("train_batch_size") || object->get("zero_optimization")))
-    return invalid(path, ": expected a model, found a DeepSpeed configuration; give it with --deepspeed beside a model");
+    return invalid(path, ": expected a model, found a DeepSpeed configuration; give it with "
+                         "--deepspeed beside a model");
   if (object && (object->get("sharding_size") || object->get("stage_cnt")))
-    return invalid(path, ": expected a model, found a parallel file of st-compile; --tp, --pp and --dp fix degrees");
+    return invalid(
+        path,
+        ": expected a model, found a parallel file of st-compile; --tp, --pp and --dp fix degrees");
   return absl::OkStatus();
 }
 
@@ -134,9 +141,10 @@ absl::StatusOr<PlanInput> PlanTool::loadInput() {
   if (isModelFolder(flags.model)) {
     if (absl::Status status = checkIsModel(flags.model); !status.ok())
       return status;
-    auto folder = readModelFolder(flags.model, task,
-                                  flags.sequence > 0 ? std::optional<int64_t>(flags.sequence) : std::nullopt,
-                                  flags.precision);
+    auto folder =
+        readModelFolder(flags.model, task,
+                        flags.sequence > 0 ? std::optional<int64_t>(flags.sequence) : std::nullopt,
+                        flags.precision);
     if (!folder.ok())
       return folder.status();
     input = *std::move(folder);
@@ -149,14 +157,17 @@ absl::StatusOr<PlanInput> PlanTool::loadInput() {
       return invalid(flags.deepspeed.getValue(), ": cannot read: ", text.status().message());
     if (flags.precision.getNumOccurrences())
       return invalid("--precision has no effect with --deepspeed, whose file says it");
-    if (absl::Status status = addDeepSpeedConfig(*text, flags.deepspeed, deviceCount(input), input); !status.ok())
+    if (absl::Status status = addDeepSpeedConfig(*text, flags.deepspeed, deviceCount(input), input);
+        !status.ok())
       return status;
     return input;
   }
   for (const llvm::cl::Option *option : std::initializer_list<const llvm::cl::Option *>{
-           std::addressof(flags.sequence), std::addressof(flags.precision), std::addressof(flags.task)})
+           std::addressof(flags.sequence), std::addressof(flags.precision),
+           std::addressof(flags.task)})
     if (option->getNumOccurrences())
-      return invalid("--", option->ArgStr.str(), " has no effect on a log or a command line, which says it");
+      return invalid("--", option->ArgStr.str(),
+                     " has no effect on a log or a command line, which says it");
   auto log = loadMegatronLog(flags.model);
   if (!log.ok())
     return log.status();
@@ -183,41 +194,52 @@ void PlanTool::takeRun(const PlanInput &input) {
   const double capacity = input.measured ? input.measured->memoryCapacity.value_or(0) : 0,
                own = cluster.memory_bytes().value() / kMib;
   if (capacity > 0 && std::abs(capacity / own - 1) > kNear)
-    notes.push_back(absl::StrFormat("the devices of the log have %.0f MiB, those of %s %.0f", capacity, cluster.name(), own));
+    notes.push_back(absl::StrFormat("the devices of the log have %.0f MiB, those of %s %.0f",
+                                    capacity, cluster.name(), own));
 }
 
 absl::Status PlanTool::checkFlags() const {
   if (flags.precision != "f32" && flags.precision != "f16" && flags.precision != "bf16")
     return invalid("--precision=", flags.precision.getValue(), ": expected f32, f16 or bf16");
   if (!flags.optimizer.empty() && !::st::optimizerBytes(flags.optimizer))
-    return invalid("--optimizer=", flags.optimizer.getValue(), ": expected adam, lamb, sgd, the same with -8bit, or adafactor");
+    return invalid("--optimizer=", flags.optimizer.getValue(),
+                   ": expected adam, lamb, sgd, the same with -8bit, or adafactor");
   if (flags.nodes.getNumOccurrences() > 0 && flags.nodes == 0)
     return invalid("--nodes=0: expected at least 1");
   if (flags.devices > 0 && flags.nodes > 0)
     return invalid("--devices and --nodes exclude each other");
   // std::addressof: LLVM's lists have an operator & of their own.
-  for (const auto *list : {std::addressof(flags.tp), std::addressof(flags.pp), std::addressof(flags.dp),
-                           std::addressof(flags.vpp), std::addressof(flags.microBatch), std::addressof(flags.scale)})
+  for (const auto *list :
+       {std::addressof(flags.tp), std::addressof(flags.pp), std::addressof(flags.dp),
+        std::addressof(flags.vpp), std::addressof(flags.microBatch), std::addressof(flags.scale)})
     for (int64_t value : *list)
       if (value < 1 || value > 1000000)
-        return invalid("--", list->ArgStr.str(), "=", value, ": expected integers from 1 to 1000000");
+        return invalid("--", list->ArgStr.str(), "=", value,
+                       ": expected integers from 1 to 1000000");
   for (int64_t value : flags.zero)
     if (value < 0 || value > 3)
       return invalid("--zero=", value, ": expected 0 to 3");
-  const bool asksElse = flags.largestModel || flags.fewestDevices || !flags.scale.empty() || flags.shrinkTo > 0;
-  for (const auto &[name, range] : {std::pair<const char *, Range>("devices", flags.devices), {"batch", flags.batch}}) {
+  const bool asksElse =
+      flags.largestModel || flags.fewestDevices || !flags.scale.empty() || flags.shrinkTo > 0;
+  for (const auto &[name, range] :
+       {std::pair<const char *, Range>("devices", flags.devices), {"batch", flags.batch}}) {
     if (!range.fault.empty())
-      return invalid("--", name, "=", range.fault, ": expected a number above 0, or a range as 8:64");
+      return invalid("--", name, "=", range.fault,
+                     ": expected a number above 0, or a range as 8:64");
     if (range.isRange() && asksElse)
-      return invalid("--", name, "=", range.least, ":", range.most, ": a range has no effect on this question");
+      return invalid("--", name, "=", range.least, ":", range.most,
+                     ": a range has no effect on this question");
   }
   for (const std::string &degrees : flags.whyNot)
     if (auto filter = ::st::LayoutFilter::parse(degrees); !filter.ok())
       return invalid("--why-not=", degrees, ": ", filter.status().message());
   if (flags.daysFor.getNumOccurrences() && !(flags.daysFor > 0 && flags.daysFor < 1e30))
-    return invalid("--days-for=", flags.daysFor.getValue(), ": expected a number of tokens above 0");
-  if (flags.assumedTflops.getNumOccurrences() && !(flags.assumedTflops > 0 && flags.assumedTflops < 1e9))
-    return invalid("--assumed-tflops=", flags.assumedTflops.getValue(), ": expected TFLOP/s of a device, above 0");
+    return invalid("--days-for=", flags.daysFor.getValue(),
+                   ": expected a number of tokens above 0");
+  if (flags.assumedTflops.getNumOccurrences() &&
+      !(flags.assumedTflops > 0 && flags.assumedTflops < 1e9))
+    return invalid("--assumed-tflops=", flags.assumedTflops.getValue(),
+                   ": expected TFLOP/s of a device, above 0");
   return checkQuestions();
 }
 
@@ -235,7 +257,8 @@ int64_t PlanTool::batchOf(const PlanInput &input) const {
   return input.globalBatch > 0 ? input.globalBatch : kSequencesPerDevice * deviceCount(input);
 }
 
-absl::StatusOr<::st::SearchSpace> PlanTool::makeSpace(const PlanInput &input, int64_t devices, int64_t batch) const {
+absl::StatusOr<::st::SearchSpace> PlanTool::makeSpace(const PlanInput &input, int64_t devices,
+                                                      int64_t batch) const {
   ::st::SearchSpace space;
   space.devices = devices;
   space.globalBatch = batch;
@@ -298,7 +321,8 @@ absl::StatusOr<::st::SearchSpace> PlanTool::makeSpace(const PlanInput &input, in
 }
 
 ::st::StepInputs PlanTool::inputsOf(const PlanInput &input) {
-  const std::string &optimizer = flags.optimizer.empty() ? input.optimizer : flags.optimizer.getValue();
+  const std::string &optimizer =
+      flags.optimizer.empty() ? input.optimizer : flags.optimizer.getValue();
   ::st::StepInputs inputs{input.model,
                           cluster,
                           profile,
@@ -316,14 +340,14 @@ absl::StatusOr<::st::SearchSpace> PlanTool::makeSpace(const PlanInput &input, in
 // Plans
 //===----------------------------------------------------------------------===//
 
-absl::StatusOr<::st::SearchResult> PlanTool::search(const PlanInput &input, const ::st::SearchSpace &space,
-                                                    bool showsProgress) {
+absl::StatusOr<::st::SearchResult>
+PlanTool::search(const PlanInput &input, const ::st::SearchSpace &space, bool showsProgress) {
   ::st::Progress progress;
   if (showsProgress && !flags.quiet)
     progress = [every = simulates() ? 8 : 256](size_t done, size_t all, double best) {
       if (done % every == 0 || done == all)
-        llvm::errs() << absl::StrFormat("\rst-plan: %d of %d layouts, best %.4g ms%s", done, all, best,
-                                        done == all ? "\n" : "");
+        llvm::errs() << absl::StrFormat("\rst-plan: %d of %d layouts, best %.4g ms%s", done, all,
+                                        best, done == all ? "\n" : "");
     };
   if (simulates())
     return ::st::searchSimulated(
@@ -348,8 +372,10 @@ absl::Status PlanTool::explainLosers(const ::st::SearchResult &result) const {
       llvm::outs() << "  " << filter->explainNone(all) << '\n';
     // The nearest to the best first: those that were composed, then by their bounds.
     llvm::stable_sort(found, [](const ::st::Candidate *a, const ::st::Candidate *b) {
-      const bool runsA = a->fate <= ::st::Candidate::Slower, runsB = b->fate <= ::st::Candidate::Slower;
-      return runsA != runsB ? runsA : (a->ms > 0 ? a->ms : a->boundMs) < (b->ms > 0 ? b->ms : b->boundMs);
+      const bool runsA = a->fate <= ::st::Candidate::Slower,
+                 runsB = b->fate <= ::st::Candidate::Slower;
+      return runsA != runsB ? runsA
+                            : (a->ms > 0 ? a->ms : a->boundMs) < (b->ms > 0 ? b->ms : b->boundMs);
     });
     for (const ::st::Candidate *candidate : ArrayRef(found).take_front(flags.top))
       llvm::outs() << "  " << ::st::printLayout(candidate->layout) << ": "
@@ -359,7 +385,8 @@ absl::Status PlanTool::explainLosers(const ::st::SearchResult &result) const {
 }
 
 absl::Status PlanTool::writePage(const ::st::proto::PlanReport &report) const {
-  return flags.page.empty() ? absl::OkStatus() : writeOutput(flags.page, ::st::printPlanPage(report));
+  return flags.page.empty() ? absl::OkStatus()
+                            : writeOutput(flags.page, ::st::printPlanPage(report));
 }
 
 absl::Status PlanTool::emitLayout(const ::st::Layout &layout, const PlanInput &input) const {
@@ -390,11 +417,13 @@ absl::Status PlanTool::predictRun(const PlanInput &input) {
     llvm::outs() << ::st::printJson(plan) << '\n';
     return absl::OkStatus();
   }
-  llvm::outs() << absl::StrFormat("model            %s, %s, sequence %d\n", input.model.name, input.model.precision,
-                                  input.model.sequence)
+  llvm::outs() << absl::StrFormat("model            %s, %s, sequence %d\n", input.model.name,
+                                  input.model.precision, input.model.sequence)
                << ::st::printStep(plan);
   if (flags.daysFor > 0)
-    llvm::outs() << '\n' << ::st::printTraining(report.training(), plan.layout().devices(), plan.parameters());
+    llvm::outs() << '\n'
+                 << ::st::printTraining(report.training(), plan.layout().devices(),
+                                        plan.parameters());
   llvm::outs() << printFates(input.fates);
   return absl::OkStatus();
 }
@@ -407,8 +436,8 @@ absl::Status PlanTool::plan(const PlanInput &input) {
   if (!result.ok())
     return result.status();
   if (!result->best)
-    return invalid("no layout of ", space->devices, " devices and batch ", space->globalBatch, " runs on ", cluster.name(),
-                   ": ", explainNothing(*result));
+    return invalid("no layout of ", space->devices, " devices and batch ", space->globalBatch,
+                   " runs on ", cluster.name(), ": ", explainNothing(*result));
   const ::st::StepInputs inputs = inputsOf(input);
   auto report = ::st::describeSearch(inputs, *result);
   if (!report.ok())
@@ -416,10 +445,12 @@ absl::Status PlanTool::plan(const PlanInput &input) {
   if (simulates())
     ::st::describeSimulated(inputs, *result, *report);
   if (flags.daysFor > 0)
-    *report->mutable_training() = ::st::describeTraining(report->best(), flags.daysFor, flags.assumedTflops);
+    *report->mutable_training() =
+        ::st::describeTraining(report->best(), flags.daysFor, flags.assumedTflops);
   if (absl::Status status = writePage(*report); !status.ok())
     return status;
-  if (absl::Status status = emitLayout(result->candidates[*result->best].layout, input); !status.ok())
+  if (absl::Status status = emitLayout(result->candidates[*result->best].layout, input);
+      !status.ok())
     return status;
   if (flags.json) {
     addFates(input.fates, *report->mutable_keys());
@@ -431,7 +462,8 @@ absl::Status PlanTool::plan(const PlanInput &input) {
     llvm::outs() << '\n' << ::st::printSimulated(*report);
   if (flags.daysFor > 0)
     llvm::outs() << '\n'
-                 << ::st::printTraining(report->training(), report->best().layout().devices(), report->parameters());
+                 << ::st::printTraining(report->training(), report->best().layout().devices(),
+                                        report->parameters());
   llvm::outs() << printFates(input.fates);
   return explainLosers(*result);
 }
@@ -481,8 +513,10 @@ absl::Status PlanTool::answer() {
   }
   if (input->autotunes)
     return tuneZero(*input);
-  // A run that somebody describes whole is predicted as it is, unless it is to be planned on other devices.
-  const bool isFree = flags.devices > 0 || flags.nodes > 0 || !flags.whyNot.empty() || !flags.tp.empty() ||
-                      !flags.pp.empty() || !flags.dp.empty() || flags.batch > 0;
+  // A run that somebody describes whole is predicted as it is, unless it is to be planned on other
+  // devices.
+  const bool isFree = flags.devices > 0 || flags.nodes > 0 || !flags.whyNot.empty() ||
+                      !flags.tp.empty() || !flags.pp.empty() || !flags.dp.empty() ||
+                      flags.batch > 0;
   return input->layout && !isFree ? predictRun(*input) : plan(*input);
 }

@@ -6,7 +6,7 @@
 #include "lib/Driver/Planning/PlannedModels.h"
 #include "lib/Driver/Planning/SimulatedPrograms.h"
 #include "lib/Frontend/Megatron/Log.h"
-#include "lib/Planner/Report.h"
+#include "lib/Planner/Answers/Report.h"
 #include "tools/st-plan/Flags.h"
 
 #include "absl/status/status.h"
@@ -52,7 +52,8 @@ private:
   absl::Status emitLayout(const ::st::Layout &layout, const PlanInput &input) const;
 
   absl::Status findLargestModel(const PlanInput &input);
-  absl::StatusOr<::st::proto::PlanLargestModel> findLargest(const PlanInput &input, const ModelScale &scale);
+  absl::StatusOr<::st::proto::PlanLargestModel> findLargest(const PlanInput &input,
+                                                            const ModelScale &scale);
   absl::Status findFewestDevices(const PlanInput &input);
   absl::Status scale(const PlanInput &input);
   absl::Status askWhatIf(const PlanInput &input, llvm::StringRef changes);
@@ -61,18 +62,22 @@ private:
   absl::Status checkChanges() const;
   absl::Status shrink(const PlanInput &input);
 
-  /// Empty where the model fits, else why it does not. Only layouts that take little memory are composed.
+  /// Empty where the model fits, else why it does not. Only layouts that take little memory are
+  /// composed.
   absl::StatusOr<std::string> whyNot(const PlanInput &input, int64_t devices, int64_t batch);
   /// The best plan, or none where nothing fits.
-  absl::StatusOr<std::optional<::st::proto::PlanStep>> findPlan(const PlanInput &input, int64_t devices, int64_t batch);
+  absl::StatusOr<std::optional<::st::proto::PlanStep>> findPlan(const PlanInput &input,
+                                                                int64_t devices, int64_t batch);
   static std::string explainNothing(const ::st::SearchResult &result);
   void report(const std::string &what, bool fits) const;
 
-  absl::StatusOr<::st::SearchSpace> makeSpace(const PlanInput &input, int64_t devices, int64_t batch) const;
+  absl::StatusOr<::st::SearchSpace> makeSpace(const PlanInput &input, int64_t devices,
+                                              int64_t batch) const;
   int64_t deviceCount(const PlanInput &input) const;
   int64_t batchOf(const PlanInput &input) const;
   /// Searches a space; the result's inputs live until the next call.
-  absl::StatusOr<::st::SearchResult> search(const PlanInput &input, const ::st::SearchSpace &space, bool showsProgress);
+  absl::StatusOr<::st::SearchResult> search(const PlanInput &input, const ::st::SearchSpace &space,
+                                            bool showsProgress);
   ::st::StepInputs inputsOf(const PlanInput &input);
 
   /// Whether programs for the cluster's devices are timed by a simulator.

@@ -3,8 +3,8 @@
 #include "tools/st-plan/PlanTool.h"
 
 #include "lib/Driver/DiagnosticPrinter.h"
-#include "lib/Planner/Contradictions.h"
-#include "lib/Planner/Fit.h"
+#include "lib/Planner/Fitting/Contradictions.h"
+#include "lib/Planner/Fitting/Fit.h"
 #include "lib/Support/InputFile.h"
 
 #include "absl/strings/str_cat.h"

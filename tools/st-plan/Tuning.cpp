@@ -1,6 +1,7 @@
-// The table of ZeRO levels against micro-batches, where a DeepSpeed configuration asks its autotuner for it.
+// The table of ZeRO levels against micro-batches, where a DeepSpeed configuration asks its
+// autotuner for it.
 
-#include "lib/Planner/ZeroTable.h"
+#include "lib/Planner/Answers/ZeroTable.h"
 #include "tools/st-plan/PlanTool.h"
 
 #include "llvm/Support/raw_ostream.h"
@@ -9,7 +10,8 @@ using namespace mlir::st;
 
 absl::Status PlanTool::tuneZero(const PlanInput &input) {
   const std::vector<int64_t> levels =
-      flags.zero.empty() ? std::vector<int64_t>{0, 1, 2, 3} : std::vector<int64_t>(flags.zero.begin(), flags.zero.end());
+      flags.zero.empty() ? std::vector<int64_t>{0, 1, 2, 3}
+                         : std::vector<int64_t>(flags.zero.begin(), flags.zero.end());
   const int64_t accumulation = input.layout ? input.layout->microBatches : 1;
   const ::st::StepInputs inputs = inputsOf(input);
   auto table = ::st::tuneZero(inputs, deviceCount(input), accumulation, levels);

@@ -2,7 +2,7 @@
 #ifndef ST_RUNNER_FLAGS_H
 #define ST_RUNNER_FLAGS_H
 
-#include "lib/Runtime/RunOnce.h"
+#include "lib/Runtime/Program/RunOnce.h"
 #include "lib/Runtime/Training/Trainer.h"
 #include "st/Runtime/Client.h"
 

@@ -1,7 +1,7 @@
 #include "tools/st-runner/RunLog.h"
 #include "tools/st-runner/FlagFile.h"
 
-#include "lib/Runtime/Payload.h"
+#include "lib/Runtime/Program/Payload.h"
 #include "lib/Support/Files.h"
 #include "lib/Support/StatusMacros.h"
 #include "lib/Support/Text.h"

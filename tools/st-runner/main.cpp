@@ -2,8 +2,8 @@
 // training binary that runs that program.
 
 #include "lib/Proto/executable.pb.h"
-#include "lib/Runtime/Payload.h"
-#include "lib/Runtime/ValidateExecutable.h"
+#include "lib/Runtime/Program/Payload.h"
+#include "lib/Runtime/Program/ValidateExecutable.h"
 #include "lib/Support/ProcessEnd.h"
 #include "lib/Support/StandardStreams.h"
 #include "lib/Support/StatusMacros.h"

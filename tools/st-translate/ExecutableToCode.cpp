@@ -1,9 +1,9 @@
 //===- ExecutableToCode.cpp - st-translate --executable-to-ptx, -sass -----===//
 
-#include "backends/cuda/codegen/Ptx.h"
+#include "backends/cuda/codegen/lowering/Ptx.h"
 #include "lib/Proto/executable.pb.h"
-#include "lib/Runtime/Payload.h"
-#include "lib/Runtime/ValidateExecutable.h"
+#include "lib/Runtime/Program/Payload.h"
+#include "lib/Runtime/Program/ValidateExecutable.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
 #include "tools/st-translate/Translations.h"
 #include "llvm/ADT/ScopeExit.h"

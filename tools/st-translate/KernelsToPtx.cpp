@@ -1,6 +1,6 @@
 //===- KernelsToPtx.cpp - st-translate --kernels-to-ptx -------------------===//
 
-#include "backends/cuda/codegen/Ptx.h"
+#include "backends/cuda/codegen/lowering/Ptx.h"
 #include "lib/Driver/ProgramFile.h"
 #include "mlir/Tools/mlir-translate/Translation.h"
 #include "st/InitAll.h"

@@ -1,6 +1,6 @@
 #include "tools/st-tune/Tuner.h"
 
-#include "lib/Planner/Report.h"
+#include "lib/Planner/Answers/Report.h"
 #include "lib/Support/AtomicFile.h"
 #include "lib/Support/Files.h"
 #include "lib/Support/InputFile.h"

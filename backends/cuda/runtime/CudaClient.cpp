@@ -1,7 +1,7 @@
 #include "st/Runtime/Client.h"
 
-#include "backends/cuda/runtime/CommandRunner.h"
-#include "backends/cuda/runtime/CudnnLibrary.h"
+#include "backends/cuda/runtime/commands/CommandRunner.h"
+#include "backends/cuda/runtime/libraries/CudnnLibrary.h"
 #include "lib/Proto/executable.pb.h"
 #include "lib/Support/StatusMacros.h"
 #include "st/Runtime/ClockOffset.h"

@@ -1,8 +1,8 @@
 // Which bytes of memories an instruction reads and writes.
 #pragma once
 
-#include "backends/dtu/isa/StreamWalker.h"
 #include "backends/dtu/isa/StridedBytes.h"
+#include "backends/dtu/isa/order/StreamWalker.h"
 
 #include "absl/functional/function_ref.h"
 #include "absl/status/status.h"

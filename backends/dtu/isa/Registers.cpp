@@ -1,7 +1,7 @@
 #include "backends/dtu/isa/Registers.h"
 
 #include "backends/dtu/isa/Fields.h"
-#include "backends/dtu/isa/StreamWalker.h"
+#include "backends/dtu/isa/order/StreamWalker.h"
 
 #include "absl/strings/string_view.h"
 

@@ -2,7 +2,7 @@
 #ifndef ST_BACKENDS_DTU_RUNTIME_PROCESSLINKS_H
 #define ST_BACKENDS_DTU_RUNTIME_PROCESSLINKS_H
 
-#include "backends/dtu/simulator/RemoteLinks.h"
+#include "backends/dtu/simulator/data/RemoteLinks.h"
 #include "st/Runtime/Communicator.h"
 
 #include <memory>

@@ -3,7 +3,7 @@
 #pragma once
 
 #include "backends/dtu/simulator/ControlFlow.h"
-#include "backends/dtu/simulator/DataEngine.h"
+#include "backends/dtu/simulator/data/DataEngine.h"
 
 namespace st::dtu {
 

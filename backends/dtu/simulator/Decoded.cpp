@@ -1,6 +1,6 @@
 #include "backends/dtu/simulator/Decoded.h"
 
-#include "backends/dtu/simulator/VectorRuns.h"
+#include "backends/dtu/simulator/data/VectorRuns.h"
 
 #include "backends/dtu/isa/Names.h"
 

@@ -4,7 +4,7 @@
 
 #include "backends/dtu/isa/Isa.h"
 #include "backends/dtu/isa/Validator.h"
-#include "backends/dtu/simulator/CopyPlan.h"
+#include "backends/dtu/simulator/data/CopyPlan.h"
 #include "backends/dtu/simulator/host/HostKernels.h"
 #include "lib/Timing/DtuCosts.h"
 

@@ -1,9 +1,9 @@
 #include "backends/dtu/simulator/Simulator.h"
 
 #include "backends/dtu/isa/Validator.h"
-#include "backends/dtu/simulator/DataEngine.h"
-#include "backends/dtu/simulator/TaskReplay.h"
-#include "backends/dtu/simulator/TimeEngine.h"
+#include "backends/dtu/simulator/data/DataEngine.h"
+#include "backends/dtu/simulator/replay/TaskReplay.h"
+#include "backends/dtu/simulator/time/TimeEngine.h"
 #include "lib/Support/StatusMacros.h"
 #include "lib/Timing/DtuDescription.h"
 

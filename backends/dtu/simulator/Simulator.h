@@ -12,9 +12,9 @@
 #pragma once
 
 #include "backends/dtu/isa/Isa.h"
-#include "backends/dtu/simulator/RemoteLinks.h"
-#include "backends/dtu/simulator/StepLog.h"
+#include "backends/dtu/simulator/data/RemoteLinks.h"
 #include "backends/dtu/simulator/host/HostIsa.h"
+#include "backends/dtu/simulator/time/StepLog.h"
 #include "lib/Proto/device.pb.h"
 #include "lib/Proto/executable.pb.h"
 

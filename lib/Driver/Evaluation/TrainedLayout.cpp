@@ -4,7 +4,7 @@
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "passes/Memory/MemoryUtils.h"
 #include "passes/Partition/DimensionClasses.h"
-#include "passes/Partition/StageStarts.h"
+#include "passes/Partition/Stages/StageStarts.h"
 
 #include <set>
 

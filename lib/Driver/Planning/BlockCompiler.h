@@ -3,7 +3,7 @@
 #define ST_DRIVER_BLOCKCOMPILER_H
 
 #include "lib/Frontend/ModelConfig.h"
-#include "lib/Planner/Blocks.h"
+#include "lib/Planner/Step/Blocks.h"
 #include "mlir/IR/MLIRContext.h"
 
 #include <map>
@@ -13,8 +13,8 @@ namespace mlir::st {
 
 class BlockCompiler : public ::st::BlockSource {
 public:
-  /// `target` is what kernels are formed for, a name of --target. The vocabulary is padded to a multiple of
-  /// `vocabularyMultiple` times the tensor shards.
+  /// `target` is what kernels are formed for, a name of --target. The vocabulary is padded to a
+  /// multiple of `vocabularyMultiple` times the tensor shards.
   BlockCompiler(ModelConfig config, Task task, int64_t sequence, std::string precision,
                 std::string target, int64_t vocabularyMultiple);
   ~BlockCompiler() override;

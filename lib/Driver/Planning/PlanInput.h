@@ -1,11 +1,12 @@
-// What users hand to the planner, as one description: a model, a run, and what of its layout is fixed.
+// What users hand to the planner, as one description: a model, a run, and what of its layout is
+// fixed.
 #ifndef ST_DRIVER_PLANNING_PLANINPUT_H
 #define ST_DRIVER_PLANNING_PLANINPUT_H
 
 #include "lib/Frontend/ModelConfig.h"
 #include "lib/Frontend/TrainingRun.h"
+#include "lib/Planner/Fitting/Rows.h"
 #include "lib/Planner/Layout.h"
-#include "lib/Planner/Rows.h"
 
 #include "absl/status/statusor.h"
 
@@ -23,7 +24,8 @@ struct PlanInput {
   int64_t globalBatch = 0; ///< 0: not said
   /// DeepSpeed's autotuner is to choose the micro-batch and the level of ZeRO.
   bool autotunes = false;
-  /// A run of DeepSpeed that leaves its micro-batch open: replicas alone, these ZeRO levels, and what else it says.
+  /// A run of DeepSpeed that leaves its micro-batch open: replicas alone, these ZeRO levels, and
+  /// what else it says.
   struct OpenRun {
     std::vector<int64_t> zeroLevels;
     std::optional<::st::Recompute> recompute;
@@ -38,10 +40,11 @@ struct PlanInput {
 
 /// Of a folder with a config.json, or the file. Errors are one line.
 absl::StatusOr<PlanInput> readModelFolder(const std::string &path, std::optional<Task> task,
-                                          std::optional<int64_t> sequence, const std::string &precision);
+                                          std::optional<int64_t> sequence,
+                                          const std::string &precision);
 
-/// A DeepSpeed configuration over a model folder, on so many devices: only the run is DeepSpeed's. `path` names the
-/// configuration in errors.
+/// A DeepSpeed configuration over a model folder, on so many devices: only the run is DeepSpeed's.
+/// `path` names the configuration in errors.
 absl::Status addDeepSpeedConfig(StringRef text, StringRef path, int64_t devices, PlanInput &input);
 
 /// Of a run that was read from Megatron's or DeepSpeed's files.
@@ -50,8 +53,8 @@ absl::StatusOr<PlanInput> readTrainingRun(const TrainingRun &run);
 /// Of a measured row: the model as Megatron-LM trains it.
 absl::StatusOr<PlanInput> readMeasuredRow(const ::st::MeasuredRow &row);
 
-/// What rows of measured runs of that model say where their columns do not: Megatron-LM recomputes layers, others do
-/// not. `devicesPerNode` is the cluster's.
+/// What rows of measured runs of that model say where their columns do not: Megatron-LM recomputes
+/// layers, others do not. `devicesPerNode` is the cluster's.
 ::st::RowDefaults rowDefaults(const PlanInput &input, int64_t devicesPerNode);
 
 /// The text of a diagnostic of `work`, or OK where it succeeds.

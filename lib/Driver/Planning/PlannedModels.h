@@ -4,7 +4,7 @@
 
 #include "lib/Driver/Planning/BlockCompiler.h"
 #include "lib/Driver/Planning/PlanInput.h"
-#include "lib/Planner/Predict.h"
+#include "lib/Planner/Step/Predict.h"
 
 namespace mlir::st {
 

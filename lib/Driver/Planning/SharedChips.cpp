@@ -1,6 +1,6 @@
 #include "lib/Driver/Planning/PlannedModels.h"
 #include "lib/Driver/Planning/SimulatedPrograms.h"
-#include "lib/Planner/SimulatedPipeline.h"
+#include "lib/Planner/Simulated/SimulatedPipeline.h"
 #include "lib/Support/StatusMacros.h"
 #include "st/Runtime/Client.h"
 

@@ -1,7 +1,7 @@
 #include "lib/Driver/Planning/SimulatedPrograms.h"
 
 #include "lib/Driver/Compiler.h"
-#include "lib/Planner/Report.h"
+#include "lib/Planner/Answers/Report.h"
 #include "lib/Support/StatusMacros.h"
 #include "lib/Timing/DtuDescription.h"
 #include "passes/Memory/MemoryUtils.h"

@@ -3,7 +3,7 @@
 #define ST_DRIVER_PLANNING_SIMULATEDPROGRAMS_H
 
 #include "lib/Driver/Planning/PlanInput.h"
-#include "lib/Planner/SimulatedBlocks.h"
+#include "lib/Planner/Simulated/SimulatedBlocks.h"
 #include "lib/Proto/executable.pb.h"
 #include "lib/Report/WhatIf.h"
 #include "mlir/IR/MLIRContext.h"

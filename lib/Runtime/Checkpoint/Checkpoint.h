@@ -19,7 +19,7 @@
 #include "lib/Proto/executable.pb.h"
 #include "lib/Runtime/Checkpoint/FolderLock.h"
 #include "lib/Runtime/Checkpoint/TrainerState.h"
-#include "lib/Runtime/States.h"
+#include "lib/Runtime/State/States.h"
 #include "lib/Support/ProcessEnd.h"
 #include "lib/Support/Safetensors.h"
 

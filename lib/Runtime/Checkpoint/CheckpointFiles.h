@@ -3,7 +3,7 @@
 #ifndef ST_RUNTIME_CHECKPOINT_CHECKPOINTFILES_H
 #define ST_RUNTIME_CHECKPOINT_CHECKPOINTFILES_H
 
-#include "lib/Runtime/States.h"
+#include "lib/Runtime/State/States.h"
 #include "lib/Runtime/Tokenizers/TokenizerFiles.h"
 
 #include "absl/status/status.h"

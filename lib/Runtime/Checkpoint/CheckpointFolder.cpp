@@ -1,6 +1,6 @@
 #include "lib/Runtime/Checkpoint/Checkpoint.h"
 #include "lib/Runtime/Checkpoint/CheckpointFiles.h"
-#include "lib/Runtime/ModelFolder.h"
+#include "lib/Runtime/State/ModelFolder.h"
 #include "lib/Runtime/Tokenizers/ProgramTokenizer.h"
 
 #include "absl/strings/str_cat.h"

@@ -1,6 +1,6 @@
 #include "lib/Runtime/Data/PictureSource.h"
 #include "lib/Runtime/Data/CounterRandom.h"
-#include "lib/Runtime/NormalInit.h"
+#include "lib/Runtime/State/NormalInit.h"
 
 #include <algorithm>
 #include <functional>

@@ -1,6 +1,6 @@
 #include "lib/Runtime/Data/TensorFileSource.h"
 #include "lib/Runtime/Data/ValueRange.h"
-#include "lib/Runtime/TensorLayout.h"
+#include "lib/Runtime/State/TensorLayout.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

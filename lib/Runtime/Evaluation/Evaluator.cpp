@@ -1,7 +1,7 @@
 #include "lib/Runtime/Evaluation/Evaluator.h"
 
 #include "lib/Runtime/Evaluation/EvaluationSums.h"
-#include "lib/Runtime/TensorLayout.h"
+#include "lib/Runtime/State/TensorLayout.h"
 
 #include "absl/strings/str_cat.h"
 #include "lib/Support/Float16.h"

@@ -1,6 +1,6 @@
 #include "lib/Runtime/Tokenizers/AddedTokens.h"
-#include "lib/Runtime/Tokenizers/Regex.h"
-#include "lib/Runtime/Tokenizers/Unicode.h"
+#include "lib/Runtime/Tokenizers/Text/Regex.h"
+#include "lib/Runtime/Tokenizers/Text/Unicode.h"
 
 #include "absl/strings/match.h"
 #include "lib/Support/StatusMacros.h"

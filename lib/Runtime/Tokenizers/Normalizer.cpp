@@ -1,7 +1,7 @@
 #include "lib/Runtime/Tokenizers/Normalizer.h"
-#include "lib/Runtime/Tokenizers/ByteLevel.h"
-#include "lib/Runtime/Tokenizers/Regex.h"
-#include "lib/Runtime/Tokenizers/Unicode.h"
+#include "lib/Runtime/Tokenizers/Text/ByteLevel.h"
+#include "lib/Runtime/Tokenizers/Text/Regex.h"
+#include "lib/Runtime/Tokenizers/Text/Unicode.h"
 
 #include "absl/functional/function_ref.h"
 #include "absl/strings/ascii.h"

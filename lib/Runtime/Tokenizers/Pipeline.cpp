@@ -1,5 +1,5 @@
 #include "lib/Runtime/Tokenizers/Pipeline.h"
-#include "lib/Runtime/Tokenizers/Unicode.h"
+#include "lib/Runtime/Tokenizers/Text/Unicode.h"
 
 #include "lib/Support/StatusMacros.h"
 #include "lib/Support/Text.h"

@@ -1,8 +1,8 @@
 #include "lib/Runtime/Tokenizers/PreTokenizer.h"
-#include "lib/Runtime/Tokenizers/ByteLevel.h"
-#include "lib/Runtime/Tokenizers/Regex.h"
 #include "lib/Runtime/Tokenizers/Split.h"
-#include "lib/Runtime/Tokenizers/Unicode.h"
+#include "lib/Runtime/Tokenizers/Text/ByteLevel.h"
+#include "lib/Runtime/Tokenizers/Text/Regex.h"
+#include "lib/Runtime/Tokenizers/Text/Unicode.h"
 
 #include "absl/strings/match.h"
 #include "lib/Support/StatusMacros.h"

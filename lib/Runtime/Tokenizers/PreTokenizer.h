@@ -2,8 +2,8 @@
 #ifndef ST_RUNTIME_TOKENIZERS_PRETOKENIZER_H
 #define ST_RUNTIME_TOKENIZERS_PRETOKENIZER_H
 
-#include "lib/Runtime/Tokenizers/AlignedText.h"
 #include "lib/Runtime/Tokenizers/JsonNode.h"
+#include "lib/Runtime/Tokenizers/Text/AlignedText.h"
 
 #include <memory>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "lib/Runtime/Tokenizers/AlignedText.h"
+#include "lib/Runtime/Tokenizers/Text/AlignedText.h"
 #include "lib/Runtime/Tokenizers/WordModel.h"
 
 #include "lib/Support/StatusMacros.h"

@@ -1,5 +1,5 @@
 #include "lib/Runtime/Tokenizers/WordModel.h"
-#include "lib/Runtime/Tokenizers/AlignedText.h"
+#include "lib/Runtime/Tokenizers/Text/AlignedText.h"
 
 #include "absl/strings/str_format.h"
 #include "lib/Support/StatusMacros.h"

@@ -1,5 +1,5 @@
 #include "lib/Runtime/Training/Feeder.h"
-#include "lib/Runtime/TensorLayout.h"
+#include "lib/Runtime/State/TensorLayout.h"
 #include "lib/Runtime/Tokenizers/ProgramTokenizer.h"
 
 #include "absl/strings/str_cat.h"

@@ -3,8 +3,8 @@
 #include "backends/dtu/isa/Binary.h"
 #include "backends/dtu/isa/Text.h"
 #include "backends/dtu/isa/Validator.h"
-#include "lib/Runtime/Payload.h"
-#include "lib/Runtime/ValidateExecutable.h"
+#include "lib/Runtime/Program/Payload.h"
+#include "lib/Runtime/Program/ValidateExecutable.h"
 #include "test/fuzz/targets/FuzzTarget.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {

@@ -1,6 +1,6 @@
 // A user's parallel-config file.
 
-#include "passes/Partition/ParallelConfig.h"
+#include "passes/Partition/Config/ParallelConfig.h"
 #include "test/fuzz/targets/FuzzTarget.h"
 
 using namespace mlir;

@@ -2,12 +2,12 @@
 // or a fault. What is proven holds: no deadlock, and the same bytes however instances interleave.
 
 #include "backends/dtu/isa/Binary.h"
-#include "backends/dtu/isa/ExecutableOrder.h"
 #include "backends/dtu/isa/Fields.h"
-#include "backends/dtu/isa/StreamWalker.h"
 #include "backends/dtu/isa/Validator.h"
+#include "backends/dtu/isa/order/ExecutableOrder.h"
+#include "backends/dtu/isa/order/StreamWalker.h"
 #include "backends/dtu/simulator/Simulator.h"
-#include "lib/Runtime/ValidateExecutable.h"
+#include "lib/Runtime/Program/ValidateExecutable.h"
 #include "test/fuzz/targets/FuzzTarget.h"
 #include "test/fuzz/targets/ProgramMutator.h"
 

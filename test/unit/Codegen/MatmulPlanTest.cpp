@@ -1,5 +1,5 @@
 // How products are tiled: several of one left operand in one kernel, against each in its own.
-#include "backends/dtu/codegen/MatmulTime.h"
+#include "backends/dtu/codegen/products/MatmulTime.h"
 #include "lib/Timing/DtuDescription.h"
 
 #include <gtest/gtest.h>

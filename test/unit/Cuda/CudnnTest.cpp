@@ -1,6 +1,6 @@
 // Our declarations of cuDNN are those of its header, as scripts/setup.sh --tests fetches it; and
 // cuDNN, where it is found, has engines for our attention on GPUs that need not be there.
-#include "backends/cuda/runtime/DriverAttention.h"
+#include "backends/cuda/runtime/driver/DriverAttention.h"
 
 #include "absl/strings/str_cat.h"
 #include "gtest/gtest.h"

@@ -1,5 +1,5 @@
 // Our declarations of NVIDIA's libraries are those of its headers, where these are found.
-#include "backends/cuda/runtime/DriverLibraries.h"
+#include "backends/cuda/runtime/libraries/DriverLibraries.h"
 
 #include "gtest/gtest.h"
 

@@ -1,4 +1,4 @@
-#include "backends/cuda/runtime/Exchange.h"
+#include "backends/cuda/runtime/communication/Exchange.h"
 
 #include "gtest/gtest.h"
 

@@ -1,4 +1,4 @@
-#include "backends/cuda/runtime/ProductChoices.h"
+#include "backends/cuda/runtime/driver/ProductChoices.h"
 
 #include "gtest/gtest.h"
 

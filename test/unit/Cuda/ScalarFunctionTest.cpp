@@ -1,5 +1,5 @@
 // Functions that are recognised by their values.
-#include "backends/cuda/codegen/ScalarFunction.h"
+#include "backends/cuda/codegen/analysis/ScalarFunction.h"
 #include "mlir/Dialect/Func/IR/FuncOps.h"
 #include "mlir/Parser/Parser.h"
 

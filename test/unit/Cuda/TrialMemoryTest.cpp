@@ -1,4 +1,4 @@
-#include "backends/cuda/runtime/TrialMemory.h"
+#include "backends/cuda/runtime/trial/TrialMemory.h"
 
 #include "gtest/gtest.h"
 

@@ -1,5 +1,5 @@
 // Copies that are put off, against memories in which they were carried out at once.
-#include "backends/dtu/simulator/DeferredCopies.h"
+#include "backends/dtu/simulator/data/DeferredCopies.h"
 
 #include <gtest/gtest.h>
 

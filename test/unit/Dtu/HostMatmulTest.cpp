@@ -1,6 +1,6 @@
 // Matrix products on every host instruction set: against a loop in f64, and bit for
 // bit in the order of sums that docs/dtu-isa.md states.
-#include "backends/dtu/simulator/HostMatmul.h"
+#include "backends/dtu/simulator/data/HostMatmul.h"
 
 #include "backends/dtu/simulator/Simulator.h"
 #include "lib/Timing/DtuDescription.h"

@@ -1,5 +1,5 @@
 // Tiles that are packed once for all who multiply with them, while their source is written to.
-#include "backends/dtu/simulator/PackedTiles.h"
+#include "backends/dtu/simulator/data/PackedTiles.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Planted races and deadlocks, each found, and the same programs put right.
-#include "backends/dtu/isa/ProgramOrder.h"
+#include "backends/dtu/isa/order/ProgramOrder.h"
 #include "backends/dtu/isa/StridedBytes.h"
 #include "backends/dtu/isa/Text.h"
 

@@ -2,7 +2,7 @@
 #include "SimulatorFixture.h"
 
 #include "backends/dtu/isa/Names.h"
-#include "backends/dtu/simulator/VectorRuns.h"
+#include "backends/dtu/simulator/data/VectorRuns.h"
 
 #include <random>
 

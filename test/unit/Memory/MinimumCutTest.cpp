@@ -1,5 +1,5 @@
 // The minimum cut against all subsets of the nodes of small random graphs.
-#include "passes/Memory/MinimumCut.h"
+#include "passes/Memory/Recompute/MinimumCut.h"
 
 #include <gtest/gtest.h>
 #include <random>

@@ -2,8 +2,8 @@
 
 #include "TestModel.h"
 
-#include "lib/Planner/Answers.h"
-#include "lib/Planner/MemoryAdvice.h"
+#include "lib/Planner/Answers/Answers.h"
+#include "lib/Planner/Memory/MemoryAdvice.h"
 #include "gtest/gtest.h"
 
 using namespace st;

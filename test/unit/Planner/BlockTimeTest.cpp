@@ -1,7 +1,7 @@
-#include "lib/Planner/BlockTime.h"
+#include "lib/Planner/Step/BlockTime.h"
 
 #include "TestModel.h"
-#include "lib/Planner/ModelSplit.h"
+#include "lib/Planner/Step/ModelSplit.h"
 
 #include "gtest/gtest.h"
 

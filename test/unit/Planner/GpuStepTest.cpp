@@ -1,5 +1,5 @@
 // Programs of commands for GPUs, written by hand, played against costs that are easy to add up.
-#include "lib/Driver/GpuStep.h"
+#include "lib/Driver/Prediction/GpuStep.h"
 #include "lib/Timing/GpuDescription.h"
 
 #include <gtest/gtest.h>

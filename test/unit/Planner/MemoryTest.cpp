@@ -4,7 +4,7 @@
 
 #include "lib/Costs/Profile.h"
 #include "lib/Driver/Planning/PlannedModels.h"
-#include "lib/Planner/KeptTensors.h"
+#include "lib/Planner/Memory/KeptTensors.h"
 #include "lib/Timing/ClusterDescription.h"
 
 #include "gtest/gtest.h"

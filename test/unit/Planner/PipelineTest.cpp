@@ -1,7 +1,7 @@
 // Without messages every schedule has a closed form.
 
+#include "lib/Planner/Step/Pipeline.h"
 #include "lib/Driver/Planning/PlannedModels.h"
-#include "lib/Planner/Pipeline.h"
 
 #include "gtest/gtest.h"
 
@@ -9,8 +9,8 @@
 
 using namespace st;
 
-static std::vector<GroupTimes> play(PipelineSchedule schedule, int64_t groups, int64_t chunks, int64_t microBatches,
-                                    StageTimes times, double message = 0) {
+static std::vector<GroupTimes> play(PipelineSchedule schedule, int64_t groups, int64_t chunks,
+                                    int64_t microBatches, StageTimes times, double message = 0) {
   Layout layout;
   layout.stages = groups;
   layout.virtualStages = chunks;
@@ -30,14 +30,18 @@ static double end(const std::vector<GroupTimes> &groups) {
   return last;
 }
 
-// (m + p - 1)(f + b): Narayanan et al., "Efficient large-scale language model training on GPU clusters", section 2.2.
+// (m + p - 1)(f + b): Narayanan et al., "Efficient large-scale language model training on GPU
+// clusters", section 2.2.
 TEST(Pipeline, ClosedForms) {
   const StageTimes times{10, 23, 0};
   for (int64_t groups : {1, 2, 3, 4, 8})
     for (int64_t microBatches : {1, 2, 4, 7, 8, 32}) {
       const double expected = static_cast<double>(microBatches + groups - 1) * 33;
-      EXPECT_NEAR(end(play(PipelineSchedule::GPipe, groups, 1, microBatches, times)), expected, 1e-6);
-      EXPECT_NEAR(end(play(PipelineSchedule::OneForwardOneBackward, groups, 1, microBatches, times)), expected, 1e-6);
+      EXPECT_NEAR(end(play(PipelineSchedule::GPipe, groups, 1, microBatches, times)), expected,
+                  1e-6);
+      EXPECT_NEAR(
+          end(play(PipelineSchedule::OneForwardOneBackward, groups, 1, microBatches, times)),
+          expected, 1e-6);
     }
 }
 
@@ -48,7 +52,9 @@ TEST(Pipeline, Interleaved) {
       for (int64_t rounds : {1, 2, 5}) {
         const int64_t microBatches = groups * rounds;
         const double expected = static_cast<double>(microBatches * chunks + groups - 1) * 30;
-        EXPECT_NEAR(end(play(PipelineSchedule::Interleaved, groups, chunks, microBatches, {10, 20, 0})), expected, 1e-6)
+        EXPECT_NEAR(
+            end(play(PipelineSchedule::Interleaved, groups, chunks, microBatches, {10, 20, 0})),
+            expected, 1e-6)
             << groups << " groups, " << chunks << " chunks, " << microBatches << " micro-batches";
       }
 }
@@ -65,8 +71,10 @@ TEST(Pipeline, InFlight) {
 // Work and waits fill a group's time up to its end.
 TEST(Pipeline, WorkAndWaitsAddUp) {
   for (double message : {0.0, 3.0, 50.0})
-    for (const GroupTimes &group : play(PipelineSchedule::OneForwardOneBackward, 4, 1, 9, {10, 20, 0}, message))
-      EXPECT_NEAR(group.forward + group.backward + group.weight + group.forwardWait + group.backwardWait + group.sending,
+    for (const GroupTimes &group :
+         play(PipelineSchedule::OneForwardOneBackward, 4, 1, 9, {10, 20, 0}, message))
+      EXPECT_NEAR(group.forward + group.backward + group.weight + group.forwardWait +
+                      group.backwardWait + group.sending,
                   group.end, 1e-6);
 }
 

@@ -2,7 +2,7 @@
 
 #include "TestModel.h"
 
-#include "lib/Planner/Placement.h"
+#include "lib/Planner/Search/Placement.h"
 
 #include "gtest/gtest.h"
 

@@ -1,7 +1,7 @@
 // Queued work against a host and a device that are played op by op, and rows played by their own
 // timers.
-#include "lib/Planner/QueuedWork.h"
-#include "lib/Planner/Predict.h"
+#include "lib/Planner/Step/QueuedWork.h"
+#include "lib/Planner/Step/Predict.h"
 
 #include "gtest/gtest.h"
 

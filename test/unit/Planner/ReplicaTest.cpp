@@ -3,8 +3,8 @@
 #include "TestModel.h"
 
 #include "lib/Costs/Profile.h"
-#include "lib/Planner/ReplicaTime.h"
-#include "lib/Planner/ZeroTable.h"
+#include "lib/Planner/Answers/ZeroTable.h"
+#include "lib/Planner/Step/ReplicaTime.h"
 #include "lib/Timing/ClusterDescription.h"
 
 #include "gtest/gtest.h"

@@ -1,7 +1,7 @@
 // Files of measured runs.
 
-#include "lib/Planner/Rows.h"
-#include "lib/Planner/Contradictions.h"
+#include "lib/Planner/Fitting/Rows.h"
+#include "lib/Planner/Fitting/Contradictions.h"
 
 #include "gtest/gtest.h"
 

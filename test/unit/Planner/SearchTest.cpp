@@ -4,7 +4,7 @@
 
 #include "lib/Costs/Profile.h"
 #include "lib/Driver/Planning/PlannedModels.h"
-#include "lib/Planner/LayoutFilter.h"
+#include "lib/Planner/Search/LayoutFilter.h"
 
 #include "gtest/gtest.h"
 

@@ -4,8 +4,8 @@
 #include "TestModel.h"
 
 #include "lib/Driver/Planning/PlannedModels.h"
-#include "lib/Planner/SimulatedPipeline.h"
-#include "lib/Planner/SimulatedSearch.h"
+#include "lib/Planner/Simulated/SimulatedPipeline.h"
+#include "lib/Planner/Simulated/SimulatedSearch.h"
 
 #include "gtest/gtest.h"
 

@@ -1,9 +1,9 @@
 // Sketched blocks stand for compiled ones.
 
-#include "lib/Planner/Sketch.h"
+#include "lib/Planner/Search/Sketch.h"
 #include "lib/Costs/Profile.h"
 #include "lib/Driver/Planning/PlannedModels.h"
-#include "lib/Planner/StepMemo.h"
+#include "lib/Planner/Search/StepMemo.h"
 #include "lib/Timing/ClusterDescription.h"
 
 #include "gtest/gtest.h"

@@ -3,7 +3,7 @@
 #define ST_TEST_UNIT_PLANNER_TESTMODEL_H
 
 #include "lib/Costs/GpuCosts.h"
-#include "lib/Planner/Search.h"
+#include "lib/Planner/Search/Search.h"
 #include "lib/Timing/ClusterDescription.h"
 
 #include <map>
@@ -14,7 +14,8 @@ namespace st {
 /// Whether long tests try all that they can: ST_PLANNER_TESTS=all.
 bool testsAll();
 
-/// Blocks of a transformer by its products and passes alone. The planner must not know the difference.
+/// Blocks of a transformer by its products and passes alone. The planner must not know the
+/// difference.
 class TestBlocks : public BlockSource {
 public:
   explicit TestBlocks(const PlannedModel &model) : model(model) {}

@@ -1,8 +1,8 @@
-#include "lib/Reference/Contraction.h"
-#include "lib/Reference/DataMovement.h"
-#include "lib/Reference/Indexing.h"
-#include "lib/Reference/Reductions.h"
-#include "lib/Reference/SpecialFunctions.h"
+#include "lib/Reference/Numerics/Contraction.h"
+#include "lib/Reference/Numerics/DataMovement.h"
+#include "lib/Reference/Numerics/Indexing.h"
+#include "lib/Reference/Numerics/Reductions.h"
+#include "lib/Reference/Numerics/SpecialFunctions.h"
 
 #include <cmath>
 #include <gtest/gtest.h>

@@ -1,5 +1,5 @@
 #include "lib/Reference/Sharded.h"
-#include "lib/Reference/DataMovement.h"
+#include "lib/Reference/Numerics/DataMovement.h"
 #include "mlir/AsmParser/AsmParser.h"
 #include "mlir/Parser/Parser.h"
 
@@ -48,8 +48,8 @@ TEST_F(ShardedTest, BlocksAreSplitEach) {
   RankGrid grid = RankGrid::ofDevices(mesh);
   Tensor global = iota(ElementType::I32, {12}, 0);
   RankValues pieces;
-  ASSERT_TRUE(succeeded(shard(global, parseSharding("#st.sharding<@mesh, [{2, \"b\"}]>"), grid, mesh,
-                              pieces)));
+  ASSERT_TRUE(succeeded(
+      shard(global, parseSharding("#st.sharding<@mesh, [{2, \"b\"}]>"), grid, mesh, pieces)));
   // Of 2 x 3 x 2 rank 1 has the second third of both halves.
   EXPECT_EQ(SmallVector<int32_t>(pieces[1].data<int32_t>(), pieces[1].data<int32_t>() + 4),
             (SmallVector<int32_t>{2, 3, 8, 9}));

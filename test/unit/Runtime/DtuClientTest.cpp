@@ -1,8 +1,8 @@
 // Whole runs of a hand-assembled program on simulated clusters, through the
 // client and, as a training binary, through the runner.
-#include "lib/Runtime/Payload.h"
+#include "lib/Runtime/Program/Payload.h"
+#include "lib/Runtime/Program/ValidateExecutable.h"
 #include "lib/Runtime/Training/Trainer.h"
-#include "lib/Runtime/ValidateExecutable.h"
 
 #include "absl/strings/match.h"
 #include "absl/strings/str_cat.h"
@@ -10,7 +10,7 @@
 #include "backends/dtu/isa/Binary.h"
 #include "backends/dtu/isa/Text.h"
 #include "lib/Runtime/Json.h"
-#include "lib/Runtime/NormalInit.h"
+#include "lib/Runtime/State/NormalInit.h"
 #include "lib/Support/Files.h"
 #include "lib/Support/Safetensors.h"
 #include "lib/Timing/DtuDescription.h"

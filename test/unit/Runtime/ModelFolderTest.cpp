@@ -1,4 +1,4 @@
-#include "lib/Runtime/ModelFolder.h"
+#include "lib/Runtime/State/ModelFolder.h"
 #include "ToyProgram.h"
 #include "lib/Runtime/Json.h"
 #include "lib/Support/AtomicFile.h"

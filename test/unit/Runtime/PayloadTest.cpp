@@ -1,4 +1,4 @@
-#include "lib/Runtime/Payload.h"
+#include "lib/Runtime/Program/Payload.h"
 
 #include "absl/strings/str_cat.h"
 #include "lib/Support/AtomicFile.h"

@@ -1,4 +1,4 @@
-#include "lib/Runtime/Prediction.h"
+#include "lib/Runtime/Program/Prediction.h"
 
 #include <gtest/gtest.h>
 

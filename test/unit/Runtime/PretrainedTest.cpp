@@ -1,4 +1,4 @@
-#include "lib/Runtime/Pretrained.h"
+#include "lib/Runtime/State/Pretrained.h"
 #include "ToyProgram.h"
 #include "lib/Support/Float16.h"
 

@@ -1,7 +1,7 @@
-#include "lib/Runtime/States.h"
+#include "lib/Runtime/State/States.h"
 #include "ToyProgram.h"
-#include "lib/Runtime/NormalInit.h"
 #include "lib/Runtime/Parallel.h"
+#include "lib/Runtime/State/NormalInit.h"
 
 #include <atomic>
 #include <cmath>

@@ -1,4 +1,4 @@
-#include "lib/Runtime/TensorLayout.h"
+#include "lib/Runtime/State/TensorLayout.h"
 
 #include <gtest/gtest.h>
 #include <numeric>

@@ -1,6 +1,6 @@
 #include "lib/Runtime/Data/Tokenizer.h"
 #include "lib/Runtime/Tokenizers/ProgramTokenizer.h"
-#include "lib/Runtime/Tokenizers/Unicode.h"
+#include "lib/Runtime/Tokenizers/Text/Unicode.h"
 
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_join.h"

@@ -1,4 +1,4 @@
-#include "lib/Runtime/ValidateExecutable.h"
+#include "lib/Runtime/Program/ValidateExecutable.h"
 #include "ToyProgram.h"
 
 #include "absl/strings/match.h"

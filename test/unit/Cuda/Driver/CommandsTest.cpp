@@ -1,8 +1,8 @@
 // How ranks wait for a GPU, and what errors say of commands.
-#include "backends/cuda/runtime/Backoff.h"
-#include "backends/cuda/runtime/CommandText.h"
-#include "backends/cuda/runtime/GraphUse.h"
-#include "backends/cuda/runtime/OneByOne.h"
+#include "backends/cuda/runtime/commands/Backoff.h"
+#include "backends/cuda/runtime/commands/CommandText.h"
+#include "backends/cuda/runtime/commands/GraphUse.h"
+#include "backends/cuda/runtime/trial/OneByOne.h"
 
 #include "gtest/gtest.h"
 

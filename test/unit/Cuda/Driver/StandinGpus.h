@@ -2,7 +2,7 @@
 #ifndef ST_TEST_UNIT_CUDA_DRIVER_STANDINGPUS_H
 #define ST_TEST_UNIT_CUDA_DRIVER_STANDINGPUS_H
 
-#include "backends/cuda/runtime/DriverDevice.h"
+#include "backends/cuda/runtime/driver/DriverDevice.h"
 #include "test/standins/Faults.h"
 
 #include "gtest/gtest.h"

@@ -1,0 +1,106 @@
+#include "backends/cuda/codegen/analysis/Origin.h"
+
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "mlir/IR/OperationSupport.h"
+
+using namespace mlir;
+using namespace mlir::cuda;
+using mlir::st::KernelOp;
+
+Value mlir::cuda::originOf(Value value, llvm::function_ref<Value(mlir::st::ReadOp)> getWritten) {
+  while (true) {
+    Value from;
+    if (auto argument = dyn_cast<BlockArgument>(value)) {
+      if (auto kernel = dyn_cast<KernelOp>(argument.getOwner()->getParentOp()))
+        from = kernel.getInputs()[argument.getArgNumber()];
+    } else if (auto kernel = value.getDefiningOp<KernelOp>()) {
+      from = kernel.getBody().front().getTerminator()->getOperand(
+          cast<OpResult>(value).getResultNumber());
+    } else if (auto read = value.getDefiningOp<mlir::st::ReadOp>()) {
+      from = getWritten(read);
+    }
+    if (!from)
+      return value;
+    value = from;
+  }
+}
+
+Origins::Origins(Operation *root) {
+  if (auto program = root->getParentOfType<mlir::st::ProgramOp>())
+    root = program;
+  root->walk([&](mlir::st::ProgramOp program) {
+    DenseSet<StringAttr> stashes, written;
+    for (auto buffer : program.getOps<mlir::st::BufferOp>())
+      if (buffer.isPerMicroBatch())
+        stashes.insert(buffer.getSymNameAttr());
+    program.walk([&](mlir::st::WriteOp write) {
+      StringAttr symbol = write.getTargetAttr().getAttr();
+      if (stashes.contains(symbol) && written.insert(symbol).second && !write.getAccumulate())
+        writes[{program, symbol}] = write;
+      else
+        writes.erase({program, symbol});
+    });
+  });
+}
+
+Value Origins::of(Value value) const {
+  auto getWritten = [&](mlir::st::ReadOp read) {
+    auto program = read->getParentOfType<mlir::st::ProgramOp>();
+    mlir::st::WriteOp write = writes.lookup({program, read.getSourceAttr().getAttr()});
+    return write ? write.getValue() : Value();
+  };
+  value = originOf(value, getWritten);
+  while (auto reshape = value.getDefiningOp<stablehlo::ReshapeOp>())
+    value = originOf(reshape.getOperand(), getWritten);
+  return value;
+}
+
+namespace {
+/// Compares values with a memory: ops of random bits read each other many times.
+class Comparison {
+public:
+  explicit Comparison(const Origins &origins) : origins(origins) {}
+
+  bool isSame(Value one, Value other) {
+    one = origins.of(one);
+    other = origins.of(other);
+    if (one == other)
+      return true;
+    auto [found, isNew] = known.try_emplace({one, other}, false);
+    if (!isNew)
+      return found->second;
+    const bool result = compute(one, other);
+    known[{one, other}] = result;
+    return result;
+  }
+
+private:
+  bool compute(Value one, Value other);
+
+  const Origins &origins;
+  DenseMap<std::pair<Value, Value>, bool> known;
+};
+} // namespace
+
+bool Comparison::compute(Value one, Value other) {
+  Operation *a = one.getDefiningOp(), *b = other.getDefiningOp();
+  if (!a || !b || a->getName() != b->getName() || one.getType() != other.getType())
+    return false;
+  if (auto read = dyn_cast<mlir::st::ReadOp>(a)) {
+    // Of what the program is given: the same for all tasks of a micro-batch.
+    auto program = read->getParentOfType<mlir::st::ProgramOp>();
+    Operation *source = SymbolTable::lookupNearestSymbolFrom(program, read.getSourceAttr());
+    return isa_and_nonnull<mlir::st::InputOp, mlir::st::StateOp>(source) &&
+           b->getParentOfType<mlir::st::ProgramOp>() == program &&
+           cast<mlir::st::ReadOp>(b).getSourceAttr() == read.getSourceAttr();
+  }
+  if (a->getNumRegions() != 0 || !isMemoryEffectFree(a) || a->getNumResults() != 1)
+    return false;
+  return OperationEquivalence::isEquivalentTo(
+      a, b, [&](Value x, Value y) { return success(isSame(x, y)); },
+      /*markEquivalent=*/nullptr,
+      OperationEquivalence::Flags(OperationEquivalence::IgnoreLocations |
+                                  OperationEquivalence::IgnoreDiscardableAttrs));
+}
+
+bool Origins::areSame(Value one, Value other) const { return Comparison(*this).isSame(one, other); }

@@ -1,0 +1,142 @@
+#include "backends/cuda/codegen/analysis/SampledRows.h"
+
+#include "backends/cuda/codegen/analysis/PositionComparison.h"
+#include "backends/cuda/codegen/analysis/Splat.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <cmath>
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::cuda;
+using mlir::st::IterationSpace;
+namespace hlo = mlir::stablehlo;
+
+bool mlir::cuda::isSame(const Sample &one, const Sample &other) {
+  return llvm::all_of(llvm::zip_equal(one.numbers, other.numbers), [](auto pair) {
+    auto [x, y] = pair;
+    return std::abs(x - y) <= 1e-9 * (1 + std::abs(x) + std::abs(y));
+  });
+}
+
+namespace {
+using Unary = double (*)(double);
+using Binary = double (*)(double, double);
+} // namespace
+
+static Unary unaryOf(Operation *op) {
+  return TypeSwitch<Operation *, Unary>(op)
+      .Case<hlo::ConvertOp, hlo::BroadcastInDimOp, hlo::ReshapeOp>(
+          [](Operation *) -> Unary { return [](double x) { return x; }; })
+      .Case([](hlo::NegOp) -> Unary { return [](double x) { return -x; }; })
+      .Case([](hlo::ExpOp) -> Unary { return [](double x) { return std::exp(x); }; })
+      .Case([](hlo::LogOp) -> Unary { return [](double x) { return std::log(x); }; })
+      .Default([](Operation *) -> Unary { return nullptr; });
+}
+
+static Binary binaryOf(Operation *op) {
+  return TypeSwitch<Operation *, Binary>(op)
+      .Case([](hlo::AddOp) -> Binary { return [](double x, double y) { return x + y; }; })
+      .Case([](hlo::SubtractOp) -> Binary { return [](double x, double y) { return x - y; }; })
+      .Case([](hlo::MulOp) -> Binary { return [](double x, double y) { return x * y; }; })
+      .Case([](hlo::DivOp) -> Binary { return [](double x, double y) { return x / y; }; })
+      .Default([](Operation *) -> Binary { return nullptr; });
+}
+
+/// A sum or a maximum along the columns, from their neutral element on.
+static std::optional<Sample> reduce(hlo::ReduceOp op, const IterationSpace &space, unsigned columns,
+                                    const Samples &samples) {
+  if (op.getInputs().size() != 1 || !llvm::hasNItems(op.getBody().front(), 2))
+    return std::nullopt;
+  Value input = op.getInputs().front();
+  std::optional<double> init = getSplat(op.getInitValues().front());
+  Operation &step = op.getBody().front().front();
+  const bool isSum = isa<hlo::AddOp>(step);
+  if ((!isSum && !isa<hlo::MaxOp>(step)) || !init ||
+      *init != (isSum ? 0 : -std::numeric_limits<double>::infinity()))
+    return std::nullopt;
+  const st::GroupSet reduced = space.getGroups(input) & ~space.getGroups(op.getResult(0));
+  if (reduced != st::GroupSet(1) << columns)
+    return std::nullopt;
+  const Sample &of = samples.find(input)->second;
+  Sample made;
+  for (int64_t row = 0; row < Sample::kRows; ++row) {
+    double number = *init;
+    for (int64_t column = 0; column < Sample::kColumns; ++column)
+      number = isSum ? number + of.at(row, column) : std::max(number, of.at(row, column));
+    for (int64_t column = 0; column < Sample::kColumns; ++column)
+      made.at(row, column) = number;
+  }
+  return made;
+}
+
+static std::optional<Sample> compute(Operation *op, const IterationSpace &space, unsigned columns,
+                                     const Samples &samples) {
+  if (!isa<FloatType>(getElementTypeOrSelf(op->getResult(0).getType())))
+    return std::nullopt;
+  if (std::optional<double> splat = getSplat(op->getResult(0)))
+    return Sample(*splat);
+  if (auto reduction = dyn_cast<hlo::ReduceOp>(op))
+    return reduce(reduction, space, columns, samples);
+  Unary unary = unaryOf(op);
+  Binary binary = binaryOf(op);
+  if (!unary && !binary)
+    return std::nullopt;
+  Sample made = samples.find(op->getOperand(0))->second;
+  for (size_t i = 0; i < made.numbers.size(); ++i)
+    made.numbers[i] =
+        unary ? unary(made.numbers[i])
+              : binary(made.numbers[i], samples.find(op->getOperand(1))->second.numbers[i]);
+  return made;
+}
+
+// ---- masks --------------------------------------------------------------------------------------
+
+/// Whether a choice between two numbers is 0 where the column is at most the row, and elsewhere so
+/// low that no score added to it counts. What compares the row with the column alone is known from
+/// their order.
+static bool isCausalMask(hlo::SelectOp select, const IterationSpace &space,
+                         const RowsAndColumns &groups) {
+  auto compare = PositionComparison::match(select.getPred(), space, groups.rows, groups.columns);
+  std::optional<double> onTrue = getSplat(select.getOnTrue()),
+                        onFalse = getSplat(select.getOnFalse());
+  return compare && onTrue && onFalse && llvm::all_of(ArrayRef<int>{-1, 0, 1}, [&](int order) {
+           const double number = compare->holds(order) ? *onTrue : *onFalse;
+           return order >= 0 ? number == 0 : number <= kFarBelow;
+         });
+}
+
+static Sample causalMask() {
+  Sample made;
+  for (int64_t row = 0; row < Sample::kRows; ++row)
+    for (int64_t column = row + 1; column < Sample::kColumns; ++column)
+      made.at(row, column) = kFarBelow;
+  return made;
+}
+
+LogicalResult mlir::cuda::sampleRows(Block &body, const IterationSpace &space,
+                                     const RowsAndColumns &groups, Samples &samples,
+                                     std::string &reason) {
+  for (Operation &op : body.without_terminator()) {
+    if (isa<hlo::IotaOp, hlo::CompareOp>(op))
+      continue; // Read by masks alone: what else reads them is refused.
+    const bool hasOperands = llvm::all_of(op.getOperands(), [&](Value operand) {
+      return samples.contains(operand) || getSplat(operand);
+    });
+    std::optional<Sample> made;
+    auto select = dyn_cast<hlo::SelectOp>(op);
+    if (select && isCausalMask(select, space, groups))
+      made = causalMask();
+    else if (hasOperands && op.getNumResults() == 1)
+      made = compute(&op, space, groups.columns, samples);
+    if (!made) {
+      reason = (op.getName().getStringRef() + " is no part of it").str();
+      return failure();
+    }
+    samples.try_emplace(op.getResult(0), std::move(*made));
+  }
+  return success();
+}
+
+bool mlir::cuda::hasCausalMask(Block &body) { return !body.getOps<hlo::SelectOp>().empty(); }

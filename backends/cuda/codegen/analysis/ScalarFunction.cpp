@@ -1,0 +1,207 @@
+#include "backends/cuda/codegen/analysis/ScalarFunction.h"
+
+#include "llvm/ADT/TypeSwitch.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::cuda;
+namespace hlo = mlir::stablehlo;
+using Numbers = ScalarFunction::Numbers;
+
+static constexpr double kSlope = 0.79788456080286535588; // sqrt(2 / pi)
+static constexpr double kCubic = 0.044715;
+
+double mlir::cuda::gelu(double x) {
+  return x / 2 * (1 + std::tanh(kSlope * (x + kCubic * x * x * x)));
+}
+
+double mlir::cuda::geluDerivative(double x) {
+  double t = std::tanh(kSlope * (x + kCubic * x * x * x));
+  return (1 + t) / 2 + x / 2 * (1 - t * t) * kSlope * (1 + 3 * kCubic * x * x);
+}
+
+// ---- values -------------------------------------------------------------------------------------
+
+/// One number whatever the point, of a float constant of equal elements.
+static std::optional<double> getSplat(hlo::ConstantOp constant) {
+  auto splat = dyn_cast<SplatElementsAttr>(constant.getValue());
+  if (!splat || !isa<FloatType>(splat.getElementType()))
+    return std::nullopt;
+  return splat.getSplatValue<APFloat>().convertToDouble();
+}
+
+static std::optional<double> apply(Operation *op, double x) {
+  return TypeSwitch<Operation *, std::optional<double>>(op)
+      .Case([&](hlo::NegOp) { return -x; })
+      .Case([&](hlo::AbsOp) { return std::fabs(x); })
+      .Case([&](hlo::ExpOp) { return std::exp(x); })
+      .Case([&](hlo::Expm1Op) { return std::expm1(x); })
+      .Case([&](hlo::LogOp) { return std::log(x); })
+      .Case([&](hlo::Log1pOp) { return std::log1p(x); })
+      .Case([&](hlo::LogisticOp) { return 1 / (1 + std::exp(-x)); })
+      .Case([&](hlo::SqrtOp) { return std::sqrt(x); })
+      .Case([&](hlo::RsqrtOp) { return 1 / std::sqrt(x); })
+      .Case([&](hlo::TanhOp) { return std::tanh(x); })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+static std::optional<double> apply(Operation *op, double x, double y) {
+  return TypeSwitch<Operation *, std::optional<double>>(op)
+      .Case([&](hlo::AddOp) { return x + y; })
+      .Case([&](hlo::SubtractOp) { return x - y; })
+      .Case([&](hlo::MulOp) { return x * y; })
+      .Case([&](hlo::DivOp) { return x / y; })
+      .Case([&](hlo::MaxOp) { return std::fmax(x, y); })
+      .Case([&](hlo::MinOp) { return std::fmin(x, y); })
+      .Case([&](hlo::PowOp) { return std::pow(x, y); })
+      .Default([](Operation *) { return std::nullopt; });
+}
+
+/// Whether an element of the result is the operand's at the same place of memory.
+static bool keepsPlaces(Operation *op) {
+  auto operand = cast<RankedTensorType>(op->getOperand(0).getType());
+  auto result = cast<RankedTensorType>(op->getResult(0).getType());
+  if (auto broadcast = dyn_cast<hlo::BroadcastInDimOp>(op))
+    return operand.getNumElements() == result.getNumElements() &&
+           llvm::is_sorted(broadcast.getBroadcastDimensions());
+  return isa<hlo::ReshapeOp>(op) ||
+         (isa<hlo::ConvertOp>(op) && isa<FloatType>(operand.getElementType()) &&
+          isa<FloatType>(result.getElementType()));
+}
+
+std::optional<Numbers> ScalarFunction::evaluateOp(Operation *op, Known &known) const {
+  if (auto constant = dyn_cast<hlo::ConstantOp>(op)) {
+    std::optional<double> number = getSplat(constant);
+    return number ? std::optional(Numbers{*number}) : std::nullopt;
+  }
+  if (op->getNumResults() != 1 || op->getNumOperands() < 1 || op->getNumOperands() > 2)
+    return std::nullopt;
+  std::optional<Numbers> left = evaluate(op->getOperand(0), known);
+  if (!left)
+    return std::nullopt;
+  // A constant is the same at all places.
+  if (keepsPlaces(op) || (isa<hlo::BroadcastInDimOp>(op) && left->size() == 1))
+    return left;
+  std::optional<Numbers> right;
+  if (op->getNumOperands() == 2 && !(right = evaluate(op->getOperand(1), known)))
+    return std::nullopt;
+  Numbers result;
+  for (size_t point = 0; point < std::max(left->size(), right ? right->size() : 0); ++point) {
+    auto at = [&](const Numbers &numbers) { return numbers[numbers.size() == 1 ? 0 : point]; };
+    std::optional<double> number = right ? apply(op, at(*left), at(*right)) : apply(op, at(*left));
+    if (!number)
+      return std::nullopt;
+    result.push_back(*number);
+  }
+  return result;
+}
+
+/// At all points, or one number for a constant. Nothing where it is no elementwise function of what
+/// is known.
+std::optional<Numbers> ScalarFunction::evaluate(Value value, Known &known) const {
+  value = origin(value);
+  if (auto it = known.find(value); it != known.end())
+    return it->second;
+  Operation *op = value.getDefiningOp();
+  std::optional<Numbers> numbers = op ? evaluateOp(op, known) : std::nullopt;
+  known[value] = numbers;
+  return numbers;
+}
+
+// ---- functions ----------------------------------------------------------------------------------
+
+/// Beyond both sides of where GELU is curved.
+static Numbers samplePoints() {
+  Numbers points;
+  for (double x = -8.137; x < 8.5; x += 0.25)
+    points.push_back(x);
+  points.push_back(0);
+  return points;
+}
+
+static bool agree(double found, double expected) {
+  constexpr double kTolerance = 1e-6;
+  return std::fabs(found - expected) <= kTolerance * std::fmax(1, std::fabs(expected));
+}
+
+bool ScalarFunction::isGelu(Value value, Value x) const {
+  const Numbers points = samplePoints();
+  Known known{{origin(x), points}};
+  std::optional<Numbers> found = evaluate(value, known);
+  return found && found->size() == points.size() &&
+         llvm::all_of(llvm::zip_equal(points, *found), [](auto pair) {
+           auto [x, y] = pair;
+           return agree(y, gelu(x));
+         });
+}
+
+bool ScalarFunction::isGeluGradient(Value value, Value gradient, Value x) const {
+  const Numbers points = samplePoints();
+  if (origin(gradient) == origin(x))
+    return false;
+  for (double factor : {1.0, -0.37, 2.5}) {
+    // Not the same at all points, so that a product with its sum, say, is found out.
+    Numbers factors = llvm::map_to_vector(points, [&](double point) { return factor + point / 8; });
+    Known known{{origin(gradient), factors}, {origin(x), points}};
+    std::optional<Numbers> found = evaluate(value, known);
+    if (!found || found->size() != points.size())
+      return false;
+    for (auto [factor, x, y] : llvm::zip_equal(factors, points, *found))
+      if (!agree(y, factor * geluDerivative(x)))
+        return false;
+  }
+  return true;
+}
+
+// ---- ops ----------------------------------------------------------------------------------------
+
+namespace {
+/// Writes formulas of f32 values of one shape.
+class Formula {
+public:
+  Formula(OpBuilder &builder, Location loc, Value like)
+      : builder(builder), loc(loc),
+        type(cast<RankedTensorType>(like.getType()).clone(builder.getF32Type())) {}
+
+  Value number(double value) {
+    return hlo::ConstantOp::create(builder, loc, DenseElementsAttr::get(type, float(value)));
+  }
+  Value widen(Value x) { return convert(x, type); }
+  Value convert(Value x, Type to) {
+    return x.getType() == to ? x : hlo::ConvertOp::create(builder, loc, to, x).getResult();
+  }
+  Value add(Value x, Value y) { return hlo::AddOp::create(builder, loc, x, y); }
+  Value mul(Value x, Value y) { return hlo::MulOp::create(builder, loc, x, y); }
+  Value sub(Value x, Value y) { return hlo::SubtractOp::create(builder, loc, x, y); }
+  /// sqrt(2 / pi) * (x + cubic * x^3)
+  Value slope(Value x) {
+    Value square = mul(x, x);
+    Value inner = add(mul(square, number(kCubic)), number(1));
+    return mul(mul(x, inner), number(kSlope));
+  }
+  Value tanh(Value x) { return hlo::TanhOp::create(builder, loc, x); }
+
+private:
+  OpBuilder &builder;
+  Location loc;
+  RankedTensorType type;
+};
+} // namespace
+
+Value mlir::cuda::emitGelu(OpBuilder &builder, Location loc, Value x) {
+  Formula f(builder, loc, x);
+  Value wide = f.widen(x);
+  Value half = f.mul(wide, f.number(0.5));
+  return f.convert(f.mul(half, f.add(f.tanh(f.slope(wide)), f.number(1))), x.getType());
+}
+
+Value mlir::cuda::emitGeluGradient(OpBuilder &builder, Location loc, Value gradient, Value x) {
+  Formula f(builder, loc, x);
+  Value wide = f.widen(x), one = f.number(1), half = f.number(0.5);
+  Value t = f.tanh(f.slope(wide));
+  Value inner = f.add(f.mul(f.mul(wide, wide), f.number(3 * kCubic)), one);
+  Value steep = f.mul(f.mul(f.sub(one, f.mul(t, t)), f.number(kSlope)), inner);
+  Value derivative = f.mul(f.add(f.add(t, one), f.mul(wide, steep)), half);
+  return f.convert(f.mul(f.widen(gradient), derivative), x.getType());
+}

@@ -1,0 +1,122 @@
+#include "backends/cuda/codegen/attention/Attention.h"
+
+#include "backends/cuda/codegen/attention/AttentionChain.h"
+
+using namespace mlir;
+using namespace mlir::cuda;
+
+namespace {
+class Matcher {
+public:
+  Matcher(mlir::st::KernelOp kernel, std::string &reason) : rows(kernel, reason) {}
+
+  FailureOr<Attention> run();
+
+private:
+  AttentionChain rows;
+  Attention found;
+  std::mt19937 random;
+
+  LogicalResult checkFormula();
+  LogicalResult sample(const Sample &scores, const Sample &bias, Samples &samples);
+  LogicalResult setStatistics(const Samples &samples, const ExpectedRows &expected);
+};
+} // namespace
+
+LogicalResult Matcher::sample(const Sample &scores, const Sample &bias, Samples &samples) {
+  samples.try_emplace(rows.chain.producers.front().rows, scores);
+  if (rows.bias)
+    samples.try_emplace(rows.bias, bias);
+  return rows.sample(samples);
+}
+
+/// What else the kernel stores: numbers of its rows.
+LogicalResult Matcher::setStatistics(const Samples &samples, const ExpectedRows &expected) {
+  const st::IterationSpace &space = rows.chain.space;
+  for (auto [number, index] : llvm::enumerate(rows.chain.stored)) {
+    Value value = rows.chain.body().getTerminator()->getOperand(number);
+    st::GroupSet along = space.getGroups(value);
+    if ((along >> rows.groups.rows & 1) && (along >> rows.groups.columns & 1))
+      return rows.refuse("it stores something of each score");
+    if (!getElementTypeOrSelf(value.getType()).isF32())
+      return rows.refuse("what it stores of rows is not of f32");
+    SmallVector<int64_t> strides = space.getStrides(value);
+    auto isDense = [&](unsigned group, int64_t size, int64_t stride) {
+      return size == 1 || strides[group] == stride;
+    };
+    if (!isDense(rows.groups.rows, found.rows, 1) || !isDense(rows.head, found.heads, found.rows) ||
+        !isDense(rows.batch, found.batch, found.heads * found.rows))
+      return rows.refuse("what it stores of rows does not lie dense");
+    auto is = [&](const Sample &statistic) {
+      return isSame(samples.find(value)->second, statistic);
+    };
+    Value result = rows.kernel.getResult(index);
+    Value &place = is(expected.max) ? found.max : found.sum;
+    if ((!is(expected.max) && !is(expected.sum)) || (place && place != result))
+      return rows.refuse("it stores other numbers of rows than a maximum and a sum of "
+                         "exponentials");
+    place = result;
+  }
+  return success();
+}
+
+LogicalResult Matcher::checkFormula() {
+  const Sample none;
+  Value made = rows.chain.consumers.front().rows;
+  Sample scores = rows.draw(kAllGroups, 1, random);
+  Samples first;
+  if (failed(sample(scores, none, first)))
+    return failure();
+  found.isCausal = hasCausalMask(rows.chain.body());
+  found.scale = findScale(scores, first.find(made)->second);
+  if (found.scale == 0)
+    return rows.refuse("it is no softmax of its scores");
+  if (found.isCausal && rows.bias)
+    return rows.refuse("it is causal and adds another mask");
+  for (int trial = 0; trial < kTrials; ++trial) {
+    scores = rows.draw(kAllGroups, 2, random);
+    Sample bias = rows.bias ? rows.draw(rows.chain.space.getGroups(rows.bias), 1, random) : none;
+    Samples samples;
+    if (failed(sample(scores, bias, samples)))
+      return failure();
+    ExpectedRows expected(found, scores, bias);
+    if (!isSame(samples.find(made)->second, expected.probabilities))
+      return rows.refuse("it is no softmax of its scores");
+    if (failed(setStatistics(samples, expected)))
+      return failure();
+  }
+  return success();
+}
+
+FailureOr<Attention> Matcher::run() {
+  if (failed(rows.read(found)))
+    return failure();
+  const Chain &chain = rows.chain;
+  if (chain.own > chain.streamed || chain.producers.size() != 1 || chain.consumers.size() != 1)
+    return rows.refuse("it is not one product of scores and one of probabilities");
+  const ChainProduct &scores = chain.producers.front(), &values = chain.consumers.front();
+  found.depth = scores.width;
+  found.width = values.width;
+  if (failed(rows.set("q", scores.own, chain.own, found, found.q)) ||
+      failed(rows.set("k", scores.streamed, chain.streamed, found, found.k)) ||
+      failed(rows.set("v", values.streamed, chain.streamed, found, found.v)) ||
+      failed(rows.set("o", values.own, chain.own, found, found.o)))
+    return failure();
+  if (scores.own.element != values.own.element || scores.own.element != values.streamed.element)
+    return rows.refuse("its matrices are of several types");
+  SmallVector<BlockArgument> read = rows.readArguments();
+  if (read.size() > 1)
+    return rows.refuse("it reads more than a mask beside its scores");
+  if (!read.empty()) {
+    rows.bias = read.front();
+    if (failed(rows.setBias(found)))
+      return failure();
+  }
+  if (failed(checkFormula()))
+    return failure();
+  return found;
+}
+
+FailureOr<Attention> mlir::cuda::matchAttention(mlir::st::KernelOp chain, std::string &reason) {
+  return Matcher(chain, reason).run();
+}

@@ -1,0 +1,112 @@
+#include "backends/cuda/codegen/attention/AttentionChain.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::cuda;
+
+/// Of the groups that are not the rows or the columns, the outer is the batch.
+LogicalResult AttentionChain::read(Attention &attention) {
+  FailureOr<Chain> analyzed = analyzeChain(kernel);
+  if (failed(analyzed))
+    return failure();
+  chain = std::move(*analyzed);
+  groups = {std::min(chain.own, chain.streamed), std::max(chain.own, chain.streamed)};
+  const unsigned count = chain.space.getNumGroups();
+  SmallVector<unsigned> others;
+  for (unsigned group = 0; group < count; ++group)
+    if (group != groups.rows && group != groups.columns)
+      others.push_back(group);
+  if (others.size() > 2)
+    return refuse("its batch has more than two dimensions");
+  batch = others.empty() ? count : others[0];
+  head = others.size() < 2 ? count : others[1];
+  auto sizeOf = [&](unsigned group) { return group < count ? chain.space.getSize(group) : 1; };
+  attention.batch = sizeOf(batch);
+  attention.heads = sizeOf(head);
+  attention.rows = sizeOf(groups.rows);
+  attention.columns = sizeOf(groups.columns);
+  return success();
+}
+
+LogicalResult AttentionChain::set(StringRef name, const ChainMatrix &matrix, unsigned along,
+                                  const Attention &attention, Attention::Tensor &tensor) {
+  auto strideOf = [&](unsigned group) {
+    return group < matrix.strides.size() ? matrix.strides[group] : 0;
+  };
+  const unsigned inputs = kernel.getInputs().size();
+  Value value = matrix.buffer < inputs ? Value(kernel.getInputs()[matrix.buffer])
+                                       : Value(kernel.getResult(matrix.buffer - inputs));
+  tensor = {value, strideOf(batch), strideOf(head), strideOf(along)};
+  if (!matrix.element.isF16() && !matrix.element.isBF16())
+    return refuse(name + " is not of a 16-bit type");
+  if (matrix.widthStride != 1)
+    return refuse(name + " has rows that do not lie dense");
+  if ((tensor.batch == 0 && attention.batch > 1) || (tensor.head == 0 && attention.heads > 1))
+    return refuse(name + " is the same for several heads");
+  return success();
+}
+
+SmallVector<BlockArgument> AttentionChain::readArguments() const {
+  SmallVector<BlockArgument> read;
+  for (BlockArgument argument : chain.body().getArguments()) {
+    const bool isProduct = llvm::any_of(
+        chain.producers, [&](const ChainProduct &product) { return product.rows == argument; });
+    if (!argument.use_empty() && !isProduct)
+      read.push_back(argument);
+  }
+  return read;
+}
+
+LogicalResult AttentionChain::setBias(Attention &attention) {
+  if (!getElementTypeOrSelf(bias.getType()).isF32())
+    return refuse("its mask is not of f32");
+  SmallVector<int64_t> strides = chain.space.getStrides(bias);
+  auto strideOf = [&](unsigned group) { return group < strides.size() ? strides[group] : 0; };
+  attention.bias = {outside(bias), strideOf(batch), strideOf(head), strideOf(groups.rows)};
+  if (strideOf(groups.columns) != 1)
+    return refuse("its mask has rows that do not lie dense");
+  return success();
+}
+
+Sample AttentionChain::draw(st::GroupSet along, double most, std::mt19937 &random) const {
+  std::uniform_real_distribution<double> numbers(-most, most);
+  Sample made;
+  const bool alongRows = along >> groups.rows & 1, alongColumns = along >> groups.columns & 1;
+  for (int64_t row = 0; row < Sample::kRows; ++row)
+    for (int64_t column = 0; column < Sample::kColumns; ++column) {
+      const bool isNew = (alongRows || row == 0) && (alongColumns || column == 0);
+      made.at(row, column) =
+          isNew ? numbers(random) : made.at(alongRows ? row : 0, alongColumns ? column : 0);
+    }
+  return made;
+}
+
+ExpectedRows::ExpectedRows(const Attention &attention, const Sample &scores, const Sample &bias) {
+  for (int64_t row = 0; row < Sample::kRows; ++row) {
+    auto score = [&](int64_t column) {
+      return attention.scale * scores.at(row, column) + bias.at(row, column);
+    };
+    const int64_t seen = attention.isCausal ? row + 1 : Sample::kColumns;
+    double most = score(0), all = 0;
+    for (int64_t column = 1; column < seen; ++column)
+      most = std::max(most, score(column));
+    for (int64_t column = 0; column < seen; ++column)
+      all += std::exp(score(column) - most);
+    for (int64_t column = 0; column < Sample::kColumns; ++column) {
+      probabilities.at(row, column) = column < seen ? std::exp(score(column) - most) / all : 0;
+      max.at(row, column) = most;
+      sum.at(row, column) = all;
+    }
+  }
+}
+
+/// Between two columns the logarithm of probabilities differs as scores do. It is a constant of
+/// f32.
+double mlir::cuda::findScale(const Sample &scores, const Sample &probabilities) {
+  constexpr int64_t last = Sample::kRows - 1; // which sees all columns
+  const double scale =
+      static_cast<float>(std::log(probabilities.at(last, 0) / probabilities.at(last, 1)) /
+                         (scores.at(last, 0) - scores.at(last, 1)));
+  return scale > 0 && std::isfinite(scale) ? scale : 0;
+}

@@ -1,0 +1,280 @@
+#include "backends/cuda/codegen/analysis/Origin.h"
+#include "backends/cuda/codegen/attention/AttentionChain.h"
+
+using namespace mlir;
+using namespace mlir::cuda;
+
+namespace {
+class GradientMatcher {
+public:
+  GradientMatcher(mlir::st::KernelOp ofRows, mlir::st::KernelOp ofColumns, std::string &reason)
+      : rows(ofRows, reason), columns(ofColumns, reason), origins(ofRows) {}
+
+  FailureOr<Attention> run();
+
+private:
+  AttentionChain rows, columns;
+  Origins origins;
+  Attention found;
+  std::mt19937 random;
+
+  /// Which product is which, by its place among a chain's: of scores, of the gradient of
+  /// probabilities, and among the columns' results the gradient of v.
+  struct Roles {
+    unsigned scores = 0, columnScores = 0, values = 0;
+  };
+
+  /// What is read of rows that attention kept: its maxima or its sums.
+  struct Statistic {
+    BlockArgument argument;
+    bool isMax = false;
+  };
+  SmallVector<Statistic> statistics;
+  Attention forward; ///< that kept them
+  bool hasForward = false;
+
+  bool setTensors(const Roles &roles);
+  bool sampleBoth(const Roles &roles, const Sample &scores, const Sample &gradients,
+                  const Sample &bias, const ExpectedRows *expected, Samples &ofRows,
+                  Samples &ofColumns);
+  bool hasFormula(const Roles &roles);
+  bool isStatistic(AttentionChain &chain, BlockArgument argument);
+  bool isOfForward() const;
+  LogicalResult setBias();
+};
+} // namespace
+
+/// Whether two values outside of kernels lie in the same place, as several reads of a buffer do.
+static bool isSamePlace(Value one, Value other) {
+  auto addressOf = [](Value value) -> Attribute {
+    Operation *op = value.getDefiningOp();
+    auto addresses = op ? op->getAttrOfType<ArrayAttr>("st.addresses") : ArrayAttr();
+    unsigned number = op ? cast<OpResult>(value).getResultNumber() : 0;
+    return addresses && number < addresses.size() ? addresses[number] : Attribute();
+  };
+  return one == other ||
+         (one.getType() == other.getType() && addressOf(one) && addressOf(one) == addressOf(other));
+}
+
+static bool isSameTensor(const Attention::Tensor &one, const Attention::Tensor &other) {
+  return one.batch == other.batch && one.head == other.head && one.row == other.row &&
+         isSamePlace(one.value, other.value);
+}
+
+/// Both chains read the same matrices where the formula says so.
+bool GradientMatcher::setTensors(const Roles &roles) {
+  const Chain &a = rows.chain, &b = columns.chain;
+  const ChainProduct &scores = a.producers[roles.scores], &other = a.producers[1 - roles.scores];
+  const ChainProduct &dQ = a.consumers.front();
+  const ChainProduct &scoresAgain = b.producers[roles.columnScores],
+                     &otherAgain = b.producers[1 - roles.columnScores];
+  const ChainProduct &dV = b.consumers[roles.values], &dK = b.consumers[1 - roles.values];
+  const unsigned row = rows.groups.rows, column = rows.groups.columns;
+  const unsigned rowAgain = columns.groups.rows, columnAgain = columns.groups.columns;
+  found.depth = scores.width;
+  found.width = other.width;
+  Attention::Tensor k, k2, q2, q3, v2, dO2, dO3;
+  return succeeded(rows.set("q", scores.own, row, found, found.q)) &&
+         succeeded(rows.set("k", scores.streamed, column, found, found.k)) &&
+         succeeded(rows.set("do", other.own, row, found, found.dO)) &&
+         succeeded(rows.set("v", other.streamed, column, found, found.v)) &&
+         succeeded(rows.set("dq", dQ.own, row, found, found.dQ)) &&
+         succeeded(rows.set("k", dQ.streamed, column, found, k)) &&
+         succeeded(columns.set("k", scoresAgain.own, columnAgain, found, k2)) &&
+         succeeded(columns.set("q", scoresAgain.streamed, rowAgain, found, q2)) &&
+         succeeded(columns.set("v", otherAgain.own, columnAgain, found, v2)) &&
+         succeeded(columns.set("do", otherAgain.streamed, rowAgain, found, dO2)) &&
+         succeeded(columns.set("dk", dK.own, columnAgain, found, found.dK)) &&
+         succeeded(columns.set("q", dK.streamed, rowAgain, found, q3)) &&
+         succeeded(columns.set("dv", dV.own, columnAgain, found, found.dV)) &&
+         succeeded(columns.set("do", dV.streamed, rowAgain, found, dO3)) &&
+         isSameTensor(found.k, k) && isSameTensor(found.k, k2) && isSameTensor(found.q, q2) &&
+         isSameTensor(found.q, q3) && isSameTensor(found.v, v2) && isSameTensor(found.dO, dO2) &&
+         isSameTensor(found.dO, dO3);
+}
+
+bool GradientMatcher::sampleBoth(const Roles &roles, const Sample &scores, const Sample &gradients,
+                                 const Sample &bias, const ExpectedRows *expected, Samples &ofRows,
+                                 Samples &ofColumns) {
+  // Where nothing is expected yet, the scale shows whatever they are.
+  for (const Statistic &statistic : statistics)
+    (statistic.argument.getOwner() == &rows.chain.body() ? ofRows : ofColumns)
+        .try_emplace(statistic.argument, !expected         ? Sample(statistic.isMax ? 0 : 1)
+                                         : statistic.isMax ? expected->max
+                                                           : expected->sum);
+  ofRows.try_emplace(rows.chain.producers[roles.scores].rows, scores);
+  ofRows.try_emplace(rows.chain.producers[1 - roles.scores].rows, gradients);
+  if (rows.bias)
+    ofRows.try_emplace(rows.bias, bias);
+  if (failed(rows.sample(ofRows)))
+    return false;
+  ofColumns.try_emplace(columns.chain.producers[roles.columnScores].rows, scores);
+  ofColumns.try_emplace(columns.chain.producers[1 - roles.columnScores].rows, gradients);
+  for (BlockArgument argument : columns.readArguments()) {
+    if (ofColumns.contains(argument))
+      continue;
+    Value outside = columns.outside(argument);
+    auto result = dyn_cast<OpResult>(outside);
+    if (!result || result.getOwner() != rows.kernel) {
+      ofColumns.try_emplace(argument, bias);
+      continue;
+    }
+    // What the first chain stored.
+    const auto *stored = llvm::find(rows.chain.stored, result.getResultNumber());
+    if (stored == rows.chain.stored.end())
+      return false;
+    Value made = rows.chain.body().getTerminator()->getOperand(stored - rows.chain.stored.begin());
+    ofColumns.try_emplace(argument, ofRows.find(made)->second);
+  }
+  return succeeded(columns.sample(ofColumns));
+}
+
+/// dV is made of probabilities p, dQ and dK of scale * p * (dp - sum of p * dp along the row).
+bool GradientMatcher::hasFormula(const Roles &roles) {
+  Value ofValues = columns.chain.consumers[roles.values].rows;
+  Value ofKeys = columns.chain.consumers[1 - roles.values].rows;
+  Value ofQueries = rows.chain.consumers.front().rows;
+  found.scale = 1;
+  for (int trial = 0; trial <= kTrials; ++trial) {
+    Sample scores = rows.draw(kAllGroups, 2, random), gradients = rows.draw(kAllGroups, 2, random);
+    Sample bias;
+    if (rows.bias && trial > 0)
+      bias = rows.draw(rows.chain.space.getGroups(rows.bias), 1, random);
+    std::optional<ExpectedRows> expected;
+    if (trial > 0)
+      expected.emplace(found, scores, bias);
+    Samples ofRows, ofColumns;
+    if (!sampleBoth(roles, scores, gradients, bias, expected ? &*expected : nullptr, ofRows,
+                    ofColumns))
+      return false;
+    if (trial == 0) { // Without a bias the scale shows.
+      found.scale = findScale(scores, ofColumns.find(ofValues)->second);
+      if (found.scale == 0)
+        return false;
+      continue;
+    }
+    Sample ofScores;
+    for (int64_t row = 0; row < Sample::kRows; ++row) {
+      double sum = 0;
+      for (int64_t column = 0; column < Sample::kColumns; ++column)
+        sum += expected->probabilities.at(row, column) * gradients.at(row, column);
+      for (int64_t column = 0; column < Sample::kColumns; ++column)
+        ofScores.at(row, column) = found.scale * expected->probabilities.at(row, column) *
+                                   (gradients.at(row, column) - sum);
+    }
+    if (!isSame(ofColumns.find(ofValues)->second, expected->probabilities) ||
+        !isSame(ofColumns.find(ofKeys)->second, ofScores) ||
+        !isSame(ofRows.find(ofQueries)->second, ofScores))
+      return false;
+  }
+  return true;
+}
+
+/// Takes note of what is read if it is a maximum or a sum that attention kept of each row.
+bool GradientMatcher::isStatistic(AttentionChain &chain, BlockArgument argument) {
+  Value origin = origins.of(chain.outside(argument));
+  Operation *op = origin.getDefiningOp();
+  auto kernel = op ? op->getParentOfType<mlir::st::KernelOp>() : nullptr;
+  std::string reason;
+  if (!kernel || kernel.getKind() != "chain" || kernel == rows.kernel || kernel == columns.kernel)
+    return false;
+  if (!hasForward) {
+    FailureOr<Attention> attention = matchAttention(kernel, reason);
+    if (failed(attention))
+      return false;
+    forward = *attention;
+    hasForward = true;
+  }
+  for (bool isMax : {true, false})
+    if (Value kept = isMax ? forward.max : forward.sum;
+        kept && origins.of(kept) == origin &&
+        !(chain.chain.space.getGroups(argument) >> chain.groups.columns & 1)) {
+      statistics.push_back({argument, isMax});
+      return true;
+    }
+  return false;
+}
+
+/// Whether what was kept of rows is of the same scores: chunks of a longer row may be given the
+/// maximum of all of it.
+bool GradientMatcher::isOfForward() const {
+  if (statistics.empty())
+    return true;
+  auto isSameAs = [&](const Attention::Tensor &one, const Attention::Tensor &other) {
+    return one.batch == other.batch && one.head == other.head && one.row == other.row &&
+           !one.value == !other.value && (!one.value || origins.areSame(one.value, other.value));
+  };
+  return forward.batch == found.batch && forward.heads == found.heads &&
+         forward.rows == found.rows && forward.columns == found.columns &&
+         forward.depth == found.depth && forward.scale == found.scale &&
+         forward.isCausal == found.isCausal && isSameAs(forward.q, found.q) &&
+         isSameAs(forward.k, found.k) && isSameAs(forward.bias, found.bias);
+}
+
+/// The same mask, in both chains or in none.
+LogicalResult GradientMatcher::setBias() {
+  SmallVector<BlockArgument> ofRows = rows.readArguments(), ofColumns = columns.readArguments();
+  llvm::erase_if(ofRows, [&](BlockArgument argument) { return isStatistic(rows, argument); });
+  llvm::erase_if(ofColumns, [&](BlockArgument argument) { return isStatistic(columns, argument); });
+  if (ofRows.size() > 1)
+    return rows.refuse("it reads more than a mask beside its scores");
+  if (!ofRows.empty()) {
+    rows.bias = ofRows.front();
+    if (failed(rows.setBias(found)))
+      return failure();
+  }
+  for (BlockArgument argument : ofColumns) {
+    Value outside = columns.outside(argument);
+    if (outside.getDefiningOp() == rows.kernel)
+      continue;
+    columns.bias = argument;
+    Attention again = found;
+    if (!rows.bias || failed(columns.setBias(again)) || !isSameTensor(found.bias, again.bias))
+      return rows.refuse("its two kernels read different masks");
+  }
+  return success();
+}
+
+FailureOr<Attention> GradientMatcher::run() {
+  Attention again;
+  if (failed(rows.read(found)) || failed(columns.read(again)))
+    return failure();
+  const Chain &a = rows.chain, &b = columns.chain;
+  if (a.own > a.streamed || b.own < b.streamed || a.producers.size() != 2 ||
+      b.producers.size() != 2 || a.consumers.size() != 1 || b.consumers.size() != 2)
+    return rows.refuse("it is no gradient of attention by its products");
+  const Type type = a.producers.front().own.element;
+  for (const auto *products : {&a.producers, &a.consumers, &b.producers, &b.consumers})
+    for (const ChainProduct &product : *products)
+      if (product.own.element != type || product.streamed.element != type)
+        return rows.refuse("its matrices are of several types");
+  if (found.batch != again.batch || found.heads != again.heads || found.rows != again.rows ||
+      found.columns != again.columns)
+    return rows.refuse("its two kernels are of different sizes");
+  for (unsigned index : a.stored)
+    for (Operation *user : rows.kernel.getResult(index).getUsers())
+      if (user != columns.kernel)
+        return rows.refuse("what it stores of rows is read elsewhere");
+  if (!b.stored.empty())
+    return rows.refuse("it stores something of each score");
+  if (failed(setBias()))
+    return failure();
+  found.isCausal = hasCausalMask(a.body());
+  if (found.isCausal != hasCausalMask(b.body()) || (found.isCausal && rows.bias))
+    return rows.refuse("it is causal and adds another mask");
+  for (unsigned roles = 0; roles < 8; ++roles) {
+    const Roles tried = {roles & 1, roles >> 1 & 1, roles >> 2};
+    if (!setTensors(tried) || !hasFormula(tried))
+      continue;
+    if (!isOfForward())
+      return rows.refuse("the maxima or sums that it reads are of other scores");
+    return found;
+  }
+  return rows.refuse("it is no gradient of a softmax");
+}
+
+FailureOr<Attention> mlir::cuda::matchAttentionGradient(mlir::st::KernelOp ofRows,
+                                                        mlir::st::KernelOp ofColumns,
+                                                        std::string &reason) {
+  return GradientMatcher(ofRows, ofColumns, reason).run();
+}

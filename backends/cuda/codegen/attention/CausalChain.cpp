@@ -1,0 +1,124 @@
+#include "backends/cuda/codegen/attention/CausalChain.h"
+
+#include "backends/cuda/codegen/analysis/PositionComparison.h"
+#include "backends/cuda/codegen/analysis/Splat.h"
+
+using namespace mlir;
+using namespace mlir::cuda;
+namespace hlo = mlir::stablehlo;
+
+namespace {
+/// What a value is at points beyond the diagonal.
+enum class Beyond { Unknown, Zero, FarBelow };
+
+class CausalAnalysis {
+public:
+  CausalAnalysis(const Chain &chain, const PointValues &values)
+      : chain(chain), values(values), row(std::min(chain.own, chain.streamed)),
+        column(std::max(chain.own, chain.streamed)) {}
+
+  Beyond get(Value value);
+
+private:
+  Beyond compute(Operation *op);
+  bool isScore(Value value);
+  bool variesAlongRow(Value value);
+
+  const Chain &chain;
+  const PointValues &values;
+  unsigned row, column; ///< groups
+  DenseMap<Value, Beyond> known;
+};
+} // namespace
+
+bool CausalAnalysis::variesAlongRow(Value value) {
+  return values.space.getGroups(skipBroadcasts(value)) >> column & 1;
+}
+
+/// What a product makes, in another type or scaled.
+bool CausalAnalysis::isScore(Value value) {
+  if (llvm::any_of(chain.producers, [&](const ChainProduct &p) { return p.rows == value; }))
+    return true;
+  Operation *op = value.getDefiningOp();
+  if (isa_and_nonnull<hlo::ConvertOp>(op))
+    return isScore(op->getOperand(0));
+  if (isa_and_nonnull<hlo::MulOp, hlo::DivOp>(op))
+    return isScore(op->getOperand(0)) && getSplat(op->getOperand(1));
+  return false;
+}
+
+Beyond CausalAnalysis::compute(Operation *op) {
+  if (isa<hlo::BroadcastInDimOp, hlo::ReshapeOp, hlo::ConvertOp, hlo::NegOp>(op)) {
+    Beyond inner = get(op->getOperand(0));
+    return isa<hlo::NegOp>(op) && inner == Beyond::FarBelow ? Beyond::Unknown : inner;
+  }
+  if (auto select = dyn_cast<hlo::SelectOp>(op)) {
+    if (auto compare = PositionComparison::match(select.getPred(), values.space, row, column)) {
+      const bool holds = compare->holds(/*order=*/-1);
+      Value other = holds ? select.getOnFalse() : select.getOnTrue();
+      Value taken = holds ? select.getOnTrue() : select.getOnFalse();
+      std::optional<double> constant = getSplat(taken);
+      // Of a table, or of scores themselves.
+      if (constant && *constant <= kFarBelow && (getSplat(other) == 0.0 || isScore(other)))
+        return Beyond::FarBelow;
+      return constant == 0.0 ? Beyond::Zero : get(taken);
+    }
+    Beyond a = get(select.getOnTrue()), b = get(select.getOnFalse());
+    return a == b && a == Beyond::Zero ? a : Beyond::Unknown;
+  }
+  if (isa<hlo::AddOp>(op)) {
+    Value a = op->getOperand(0), b = op->getOperand(1);
+    if ((get(a) == Beyond::FarBelow && isScore(b)) || (get(b) == Beyond::FarBelow && isScore(a)))
+      return Beyond::FarBelow;
+    return get(a) == Beyond::Zero && get(b) == Beyond::Zero ? Beyond::Zero : Beyond::Unknown;
+  }
+  if (isa<hlo::SubtractOp>(op)) {
+    Beyond a = get(op->getOperand(0)), b = get(op->getOperand(1));
+    if (a == Beyond::FarBelow)
+      return variesAlongRow(op->getOperand(1)) ? Beyond::Unknown : a;
+    return a == Beyond::Zero && b == Beyond::Zero ? a : Beyond::Unknown;
+  }
+  if (isa<hlo::ExpOp>(op))
+    return get(op->getOperand(0)) == Beyond::FarBelow ? Beyond::Zero : Beyond::Unknown;
+  if (isa<hlo::MulOp>(op))
+    return get(op->getOperand(0)) == Beyond::Zero || get(op->getOperand(1)) == Beyond::Zero
+               ? Beyond::Zero
+               : Beyond::Unknown;
+  if (isa<hlo::DivOp>(op))
+    return get(op->getOperand(0)) == Beyond::Zero ? Beyond::Zero : Beyond::Unknown;
+  if (std::optional<double> constant = getSplat(op->getResult(0)))
+    return *constant == 0 ? Beyond::Zero : Beyond::Unknown;
+  return Beyond::Unknown;
+}
+
+Beyond CausalAnalysis::get(Value value) {
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return Beyond::Unknown;
+  if (auto found = known.find(value); found != known.end())
+    return found->second;
+  Beyond beyond = compute(op);
+  known[value] = beyond;
+  return beyond;
+}
+
+bool mlir::cuda::isCausal(const Chain &chain, const PointValues &values) {
+  CausalAnalysis analysis(chain, values);
+  for (const SmallVector<PointValues::Sum> &level : values.levels)
+    for (const PointValues::Sum &sum : level) {
+      hlo::ReduceOp reduce = sum.op;
+      Operation &combination = reduce.getBody().front().front();
+      Beyond beyond = analysis.get(reduce.getInputs()[0]);
+      if (!(isa<hlo::MaxOp>(combination) && beyond == Beyond::FarBelow) &&
+          !(isa<hlo::AddOp>(combination) && beyond == Beyond::Zero))
+        return false;
+    }
+  for (const ChainProduct &product : chain.consumers)
+    if (analysis.get(product.rows) != Beyond::Zero)
+      return false;
+  size_t stored = chain.stored.size();
+  for (auto [i, value] : llvm::enumerate(chain.body().getTerminator()->getOperands()))
+    if (i < stored && !values.isOfRow(value))
+      return false;
+  return true;
+}

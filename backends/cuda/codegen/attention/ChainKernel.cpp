@@ -1,0 +1,356 @@
+// Kernels of kind "chain": fused attention-like kernels of products (matmuls), elementwise work and
+// reductions of their results, and products that read these.
+//
+// A block takes 64 indices of the parallel loop, and iterates over the reduction loop in tiles of
+// up to 64 indices. Each thread holds some elements of a tile in registers (ChainTile.h):
+// accumulators of products, then what elementwise ops compute from them. Reductions run along the
+// reduction loop. One that depends on another has a separate pass over all tiles, which computes
+// the products again, so nothing of a tile is stored; a softmax has its maxima and sums in one
+// pass, and where only products read it the last pass computes them too (chains/SoftmaxPass.cpp).
+// In the last pass values of tiles are stored, and products read them, whose accumulators of 64 x
+// width elements stay in registers from tile to tile.
+//
+// The parallel loop is that of rows, and the reduction loop that of columns; for products that
+// contract the rows it is the other way around.
+#include "backends/cuda/codegen/attention/ChainKernel.h"
+#include "backends/cuda/codegen/attention/CausalChain.h"
+#include "backends/cuda/codegen/attention/Homogeneity.h"
+
+using namespace mlir;
+using namespace mlir::cuda;
+using mlir::st::GroupSet;
+
+// ---- elements -----------------------------------------------------------------------------------
+
+/// Values of a parallel index are cached, so that later passes over the reduction loop reuse them.
+void ChainKernel::enterOwn(int64_t part) {
+  std::swap(values.ofRow, ofOwn[part]);
+  values.coordinates[chain.own] = own[part].coordinate;
+}
+
+void ChainKernel::leaveOwn(int64_t part) { std::swap(values.ofRow, ofOwn[part]); }
+
+/// Computes, for each parallel index, what does not vary along the reduction loop.
+LogicalResult ChainKernel::prepare(ArrayRef<Value> needed) {
+  for (int64_t part = 0; part < tile->ownParts; ++part) {
+    enterOwn(part);
+    DenseSet<Value> seen;
+    for (Value value : needed)
+      if (failed(values.prepare(value, seen)))
+        return failure();
+    leaveOwn(part);
+  }
+  return success();
+}
+
+/// The products from which values of tiles are computed.
+SmallVector<ChainProduct *> ChainKernel::producersOf(ArrayRef<Value> needed) {
+  SmallVector<Value> stack(needed);
+  DenseSet<Value> seen;
+  while (!stack.empty()) {
+    Value value = stack.pop_back_val();
+    if (values.isOfRow(value) || !seen.insert(value).second)
+      continue;
+    Operation *op = value.getDefiningOp();
+    if (op && !mlir::st::isArgumentSlice(op))
+      llvm::append_range(stack, op->getOperands());
+  }
+  SmallVector<ChainProduct *> found;
+  for (ChainProduct &product : chain.producers)
+    if (seen.contains(product.rows))
+      found.push_back(&product);
+  return found;
+}
+
+FailureOr<ChainKernel::Numbers>
+ChainKernel::forTiles(Numbers carried, ArrayRef<ChainProduct *> products, AtTile body) {
+  LogicalResult result = success();
+  tile->beginPass(products, firstTile, endTiles);
+  carried = emitter.loop(firstTile, endTiles, 1, carried, [&](Value i, ArrayRef<Number> before) {
+    Numbers next(before);
+    tile->enterTile(i);
+    if (succeeded(result))
+      result = body(emitter.mul(i, tile->shape.streamedSize), next);
+    return next;
+  });
+  return failed(result) ? FailureOr<Numbers>(failure()) : carried;
+}
+
+/// Rounded to the products' types, two neighbours by one instruction.
+ChainKernel::Made ChainKernel::multiply(Value first, ArrayRef<ChainProduct *> producers) {
+  Made made;
+  for (const ChainProduct *product : producers) {
+    Numbers numbers = tile->multiply(*product, first);
+    Type type = getComputeType(getElementTypeOrSelf(product->rows.getType()));
+    for (size_t i = 0; i + 1 < numbers.size() && !type.isF32(); i += 2) {
+      Number pair = joinElements(ArrayRef(numbers).slice(i, 2)).toFloat(type);
+      llvm::copy(elementsOf(pair), numbers.begin() + i);
+    }
+    made.push_back({product->rows, std::move(numbers)});
+  }
+  return made;
+}
+
+/// Calls `body` for each of a thread's elements of the tile that begins at `first`.
+LogicalResult ChainKernel::forPoints(Value first, const Made &made, AtPoint body) {
+  for (int64_t part = 0; part < tile->streamedParts; ++part) {
+    Point streamed = tile->makePoint(tile->getStreamedPlace(first, part), chain.streamed);
+    for (int64_t row = 0; row < tile->ownParts; ++row) {
+      int64_t point = row * tile->streamedParts + part;
+      enterOwn(row);
+      values.coordinates[chain.streamed] = streamed.coordinate;
+      values.ofChunk.clear();
+      for (const auto &[value, numbers] : made)
+        values.ofChunk[value] = numbers[point].value;
+      LogicalResult result = body(row, point, streamed.exists);
+      values.ofChunk.clear();
+      leaveOwn(row);
+      if (failed(result))
+        return failure();
+    }
+  }
+  return success();
+}
+
+// ---- passes over all tiles ----------------------------------------------------------------------
+
+/// Adds the elements of a tile to totals: for each reduction one for each parallel index.
+LogicalResult ChainKernel::accumulate(Value first, const Made &made, const Sums &level,
+                                      MutableArrayRef<Number> totals) {
+  return forPoints(first, made, [&](int64_t part, int64_t, Value exists) {
+    for (auto [i, sum] : llvm::enumerate(level)) {
+      Number &total = totals[i * tile->ownParts + part];
+      FailureOr<Number> next = values.accumulate(sum, total, exists);
+      if (failed(next))
+        return failure();
+      total = *next;
+    }
+    return success();
+  });
+}
+
+/// Combines what all threads have of a parallel index.
+LogicalResult ChainKernel::finishSum(PointValues::Sum &sum, ArrayRef<Number> totals) {
+  for (int64_t part = 0; part < tile->ownParts; ++part) {
+    Number total = tile->combine(sum.combiner, totals[part], part);
+    enterOwn(part);
+    LogicalResult result = values.finishSum(sum, total);
+    leaveOwn(part);
+    if (failed(result))
+      return failure();
+  }
+  return success();
+}
+
+LogicalResult ChainKernel::reduce(Sums &level) {
+  SmallVector<Value> needed;
+  Numbers totals;
+  for (PointValues::Sum &sum : level) {
+    needed.push_back(sum.op.getInputs()[0]);
+    totals.append(tile->ownParts, values.identityOf(sum));
+  }
+  if (failed(prepare(needed)))
+    return failure();
+  SmallVector<ChainProduct *> producers = producersOf(needed);
+  FailureOr<Numbers> sums =
+      forTiles(totals, producers, [&](Value first, SmallVectorImpl<Number> &carried) {
+        return accumulate(first, multiply(first, producers), level, carried);
+      });
+  if (failed(sums))
+    return failure();
+  for (auto [i, sum] : llvm::enumerate(level))
+    if (failed(finishSum(sum, ArrayRef(*sums).slice(i * tile->ownParts, tile->ownParts))))
+      return failure();
+  return success();
+}
+
+// ---- the last pass ------------------------------------------------------------------------------
+
+ChainKernel::Results ChainKernel::getResults() {
+  Results results;
+  Operation *yield = chain.body().getTerminator();
+  for (auto [value, result] : llvm::zip(yield->getOperands(), chain.stored)) {
+    results.stored.push_back({value, emitter.getResultBuffer(result)});
+    if (!values.isOfRow(value))
+      results.tiles.push_back(value);
+  }
+  Number zero = emitter.constant(emitter.builder.getF32FloatAttr(0), emitter.builder.getF32Type());
+  for (ChainProduct &product : chain.consumers) {
+    if (!llvm::is_contained(results.panels, product.rows))
+      results.panels.push_back(product.rows);
+    results.sums.append(tile->countSums(product), zero);
+  }
+  return results;
+}
+
+/// What products read of the current element: zero where there is none. A value that is rounded to
+/// the type in which all threads are shown it is not rounded before.
+FailureOr<Number> ChainKernel::getPanel(Value panel, Value exists) {
+  auto round = panel.getDefiningOp<stablehlo::ConvertOp>();
+  if (round && getElementTypeOrSelf(round.getOperand().getType()).isF32() &&
+      getElementTypeOrSelf(panel.getType()) == tile->getPanelType())
+    panel = round.getOperand();
+  FailureOr<Number> number = values.get(panel);
+  if (failed(number))
+    return failure();
+  Number wide = number->toFloat(emitter.builder.getF32Type());
+  return exists ? emitter.number(exists).select(wide, wide.constant(0)) : wide;
+}
+
+/// All products of the last pass.
+SmallVector<ChainProduct *> ChainKernel::withConsumers(ArrayRef<ChainProduct *> producers) {
+  SmallVector<ChainProduct *> products(producers);
+  for (ChainProduct &product : chain.consumers)
+    products.push_back(&product);
+  return products;
+}
+
+/// Adds a tile to the products' sums.
+void ChainKernel::addProducts(Value first, const Results &results, ArrayRef<Numbers> panels,
+                              MutableArrayRef<Number> sums) {
+  for (auto [value, numbers] : llvm::zip_equal(results.panels, panels)) {
+    tile->publish(numbers);
+    size_t next = 0;
+    for (const ChainProduct &product : chain.consumers) {
+      const size_t count = tile->countSums(product);
+      MutableArrayRef<Number> own = sums.slice(next, count);
+      if (product.rows == value)
+        llvm::copy(tile->add(product, first, own), own.begin());
+      next += count;
+    }
+  }
+}
+
+void ChainKernel::storeProducts(ArrayRef<Number> sums) {
+  for (const ChainProduct &product : chain.consumers) {
+    const size_t count = tile->countSums(product);
+    tile->store(product, sums.take_front(count));
+    sums = sums.drop_front(count);
+  }
+}
+
+/// Results that are per row: the first of the threads that share a row stores them.
+LogicalResult ChainKernel::storeRows(const Results &results) {
+  GroupSet rows = (GroupSet(1) << chain.space.getNumGroups()) - 1;
+  rows &= ~(GroupSet(1) << chain.streamed);
+  for (int64_t part = 0; part < tile->ownParts; ++part) {
+    enterOwn(part);
+    Value condition =
+        emitter.both(own[part].exists, emitter.isZero(tile->getStreamedPlace(emitter.index(0), 0)));
+    for (auto [value, buffer] : results.stored)
+      if (values.isOfRow(value) && failed(values.store(value, buffer, rows, condition)))
+        return failure();
+    leaveOwn(part);
+  }
+  return success();
+}
+
+LogicalResult ChainKernel::finish() {
+  Results results = getResults();
+  SmallVector<Value> needed, tiles(results.tiles);
+  for (auto [value, buffer] : results.stored)
+    needed.push_back(value);
+  llvm::append_range(needed, results.panels);
+  llvm::append_range(tiles, results.panels);
+  if (failed(prepare(needed)))
+    return failure();
+  GroupSet all = (GroupSet(1) << chain.space.getNumGroups()) - 1;
+  SmallVector<ChainProduct *> producers = producersOf(tiles);
+  auto makeTile = [&](Value first, SmallVectorImpl<Number> &carried) -> LogicalResult {
+    SmallVector<Numbers> panels(results.panels.size());
+    for (Numbers &panel : panels)
+      panel.assign(tile->ownParts * tile->streamedParts, emitter.number(first));
+    auto atPoint = [&](int64_t part, int64_t point, Value streamedExists) -> LogicalResult {
+      Value exists = emitter.both(own[part].exists, streamedExists);
+      for (auto [value, buffer] : results.stored)
+        if (!values.isOfRow(value) && failed(values.store(value, buffer, all, exists)))
+          return failure();
+      for (auto [panel, numbers] : llvm::zip_equal(results.panels, panels)) {
+        FailureOr<Number> number = getPanel(panel, streamedExists);
+        if (failed(number))
+          return failure();
+        numbers[point] = *number;
+      }
+      return success();
+    };
+    if (failed(forPoints(first, multiply(first, producers), atPoint)))
+      return failure();
+    addProducts(first, results, panels, carried);
+    return success();
+  };
+  if (!tiles.empty()) {
+    FailureOr<Numbers> made = forTiles(results.sums, withConsumers(producers), makeTile);
+    if (failed(made))
+      return failure();
+    storeProducts(*made);
+  }
+  return storeRows(results);
+}
+
+LogicalResult ChainKernel::emit() {
+  if (failed(values.findReductions()))
+    return failure();
+  for (Sums &level : values.levels)
+    for (PointValues::Sum &sum : level)
+      sum.combiner.useInstruction();
+  GroupSet streamed = GroupSet(1) << chain.streamed;
+  if (!values.levels.empty() && (values.reduced != streamed || chain.own > chain.streamed))
+    return emitter.kernel->emitOpError(
+        "reduces something else than its columns, which has no CUDA code generation in a chain");
+  values.reduced = streamed;
+  int64_t tiles = llvm::divideCeil(chain.space.getSize(chain.own), ChainTile::kSize);
+  SmallVector<unsigned> outer;
+  int64_t blocks = tiles;
+  for (unsigned group = 0; group < chain.space.getNumGroups(); ++group)
+    if (group != chain.own && group != chain.streamed) {
+      outer.push_back(group);
+      blocks *= chain.space.getSize(group);
+    }
+  values.setPosition(outer, emitter.div(emitter.block(), tiles));
+  Value firstOwn = emitter.mul(emitter.rem(emitter.block(), tiles), ChainTile::kSize);
+  tile = ChainTile::create(emitter, chain, values, firstOwn);
+  const int64_t streamedSize = tile->shape.streamedSize, perOwn = ChainTile::kSize / streamedSize;
+  int64_t streamedTiles = llvm::divideCeil(chain.space.getSize(chain.streamed), streamedSize);
+  firstTile = emitter.index(0);
+  endTiles = emitter.index(streamedTiles);
+  // A reduction loop over rows begins at the diagonal, one over columns ends there.
+  if (isCausal(chain, values)) {
+    Value diagonal = emitter.rem(emitter.block(), tiles);
+    if (chain.own < chain.streamed)
+      endTiles = emitter.min(emitter.mul(emitter.add(diagonal, 1), perOwn), streamedTiles);
+    else
+      firstTile = emitter.mul(diagonal, perOwn);
+  }
+  for (int64_t part = 0; part < tile->ownParts; ++part)
+    own.push_back(tile->makePoint(tile->getOwnPlace(firstOwn, part), chain.own));
+  ofOwn.resize(tile->ownParts);
+  tile->begin();
+  bool isFinished = false;
+  for (size_t i = 0; i < values.levels.size(); ++i) {
+    Sums &level = values.levels[i];
+    Sums *next = i + 1 < values.levels.size() ? &values.levels[i + 1] : nullptr;
+    bool isSoftmax = next && llvm::all_of(*next, [&](const PointValues::Sum &sum) {
+                       return findMaximum(sum, level).has_value();
+                     });
+    const bool isLast = i + 1 + isSoftmax == values.levels.size();
+    if (isSoftmax && isLast && canFinishWithSoftmax(*next)) {
+      if (failed(finishWithSoftmax(level, *next)))
+        return failure();
+      isFinished = true;
+    } else if (failed(isSoftmax ? reduceWithExponentials(level, *next) : reduce(level))) {
+      return failure();
+    }
+    i += isSoftmax;
+  }
+  if (!isFinished && failed(finish()))
+    return failure();
+  emitter.finish({blocks, tile->shape.threads, tile->shape.together});
+  return success();
+}
+
+LogicalResult mlir::cuda::emitChainKernel(KernelEmitter &emitter) {
+  FailureOr<Chain> chain = analyzeChain(cast<mlir::st::KernelOp>(emitter.kernel));
+  if (failed(chain))
+    return failure();
+  return ChainKernel(emitter, *chain).emit();
+}

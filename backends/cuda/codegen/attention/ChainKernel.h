@@ -1,0 +1,75 @@
+// The generator of kernels of kind "chain": see ChainKernel.cpp.
+#pragma once
+
+#include "backends/cuda/codegen/attention/ChainTile.h"
+
+namespace mlir::cuda {
+
+class ChainKernel {
+public:
+  ChainKernel(KernelEmitter &emitter, Chain &chain)
+      : emitter(emitter), chain(chain), values(emitter, chain.body(), chain.space) {}
+
+  LogicalResult emit();
+
+private:
+  using Point = ChainTile::Point;
+  using Numbers = ChainTile::Numbers;
+  using AtTile = llvm::function_ref<LogicalResult(Value first, SmallVectorImpl<Number> &carried)>;
+  /// `own` and `point`: numbers among this thread's parallel indices and its elements of a tile.
+  using AtPoint = llvm::function_ref<LogicalResult(int64_t own, int64_t point, Value exists)>;
+  /// Accumulators of products: this thread's elements of a tile.
+  using Made = SmallVector<std::pair<Value, Numbers>>;
+  using Sums = SmallVector<PointValues::Sum>;
+  /// What the last pass computes.
+  struct Results {
+    SmallVector<std::pair<Value, unsigned>> stored; ///< with their buffers
+    SmallVector<Value> tiles;  ///< of these, what varies along the reduction loop
+    SmallVector<Value> panels; ///< what products read
+    Numbers sums;              ///< of products, before any tile
+  };
+
+  KernelEmitter &emitter;
+  Chain &chain;
+  PointValues values;
+  std::unique_ptr<ChainTile> tile;
+  SmallVector<Point> own;    ///< of this thread
+  Value firstTile, endTiles; ///< of the reduction loop
+  SmallVector<PointValues::Known> ofOwn;
+
+  void enterOwn(int64_t part);
+  void leaveOwn(int64_t part);
+
+  LogicalResult prepare(ArrayRef<Value> needed);
+  SmallVector<ChainProduct *> producersOf(ArrayRef<Value> needed);
+  FailureOr<Numbers> forTiles(Numbers carried, ArrayRef<ChainProduct *> products, AtTile body);
+  Made multiply(Value first, ArrayRef<ChainProduct *> producers);
+  LogicalResult forPoints(Value first, const Made &made, AtPoint body);
+  LogicalResult accumulate(Value first, const Made &made, const Sums &level,
+                           MutableArrayRef<Number> totals);
+  LogicalResult finishSum(PointValues::Sum &sum, ArrayRef<Number> totals);
+  LogicalResult reduce(Sums &level);
+
+  // Softmax: maxima and the sums of exponentials below them (chains/SoftmaxPass.cpp).
+  FailureOr<Number> emitExponential(const PointValues::Sum &sum, Number x);
+  LogicalResult enterMaxima(const Sums &maxima, const Sums &level, ArrayRef<Number> before,
+                            MutableArrayRef<Number> carried, SmallVectorImpl<Number> &scales);
+  LogicalResult finishSoftmax(Sums &maxima, Sums &level, MutableArrayRef<Number> sums,
+                              SmallVectorImpl<Number> &scales);
+  Numbers getIdentities(const Sums &maxima, const Sums &level);
+  LogicalResult reduceWithExponentials(Sums &maxima, Sums &level);
+  LogicalResult finishWithSoftmax(Sums &maxima, Sums &level);
+  bool canFinishWithSoftmax(const Sums &level);
+
+  // The last pass.
+  Results getResults();
+  FailureOr<Number> getPanel(Value panel, Value exists);
+  SmallVector<ChainProduct *> withConsumers(ArrayRef<ChainProduct *> producers);
+  void addProducts(Value first, const Results &results, ArrayRef<Numbers> panels,
+                   MutableArrayRef<Number> sums);
+  void storeProducts(ArrayRef<Number> sums);
+  LogicalResult storeRows(const Results &results);
+  LogicalResult finish();
+};
+
+} // namespace mlir::cuda

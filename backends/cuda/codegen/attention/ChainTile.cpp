@@ -1,0 +1,238 @@
+// Tiles without tensor cores: of 16 x 16 threads each has every 16th element along either side, and
+// computes a product's results there alone.
+#include "backends/cuda/codegen/attention/ChainTile.h"
+
+using namespace mlir;
+using namespace mlir::cuda;
+
+/// Threads along a side of a tile, and elements of a thread along it.
+static constexpr int64_t kSide = 16, kPart = ChainTile::kSize / kSide;
+static constexpr int64_t kThreads = kSide * kSide;
+/// Depth of a slice of a product's operands.
+static constexpr int64_t kSlice = 16;
+/// Elements of a row in shared memory, so that neither side meets a bank twice.
+static constexpr int64_t kPitch = ChainTile::kSize + 1;
+
+namespace {
+class PlainTile : public ChainTile {
+public:
+  PlainTile(KernelEmitter &emitter, const Chain &chain, const PointValues &values, Value firstOwn);
+
+  int64_t getOwnOffset(int64_t part) const override { return part * kSide; }
+  int64_t getStreamedOffset(int64_t part) const override { return part * kSide; }
+  Numbers multiply(const ChainProduct &product, Value first) override;
+  void publish(ArrayRef<Number> points) override;
+  Numbers add(const ChainProduct &product, Value first, ArrayRef<Number> sums) override;
+  int64_t getPartOfSum(const ChainProduct &product, int64_t index) const override {
+    return index / (getColumns(product) / kSide);
+  }
+  void store(const ChainProduct &product, ArrayRef<Number> sums) override;
+  Number combine(const Combiner &combiner, Number number, int64_t part) override;
+
+private:
+  void loadSlice(Value shared, const ChainMatrix &matrix, Value outer, unsigned group, Value first,
+                 Value depth, int64_t width);
+
+  Value slow, fast;                ///< numbers of this thread along the sides of a block
+  Value left, right, panel, slice; ///< shared memory
+};
+} // namespace
+
+// ---- what all tiles have ------------------------------------------------------------------------
+
+std::unique_ptr<ChainTile> ChainTile::create(KernelEmitter &emitter, const Chain &chain,
+                                             const PointValues &values, Value firstOwn) {
+  std::unique_ptr<ChainTile> cores = createCores(emitter, chain, values, firstOwn);
+  return cores ? std::move(cores) : createPlain(emitter, chain, values, firstOwn);
+}
+
+ChainTile::Point ChainTile::makePoint(Value coordinate, unsigned group) {
+  int64_t size = chain.space.getSize(group);
+  if (size % (group == chain.streamed ? shape.streamedSize : kSize) == 0)
+    return {coordinate, {}};
+  return {emitter.min(coordinate, size - 1), emitter.less(coordinate, size)};
+}
+
+Value ChainTile::getOuterPosition(const ChainMatrix &matrix) {
+  Value position = emitter.index(0);
+  for (auto [group, stride] : llvm::enumerate(matrix.strides))
+    if (group != chain.own && group != chain.streamed && stride != 0)
+      position = emitter.add(position, emitter.mul(values.coordinates[group], stride));
+  return position;
+}
+
+// ---- tiles without tensor cores -----------------------------------------------------------------
+
+std::unique_ptr<ChainTile> ChainTile::createPlain(KernelEmitter &emitter, const Chain &chain,
+                                                  const PointValues &values, Value firstOwn) {
+  return std::make_unique<PlainTile>(emitter, chain, values, firstOwn);
+}
+
+/// Two blocks share a multiprocessor where 128 registers a thread are enough: its sums of products
+/// take a quarter of these at most.
+static int64_t countTogether(const Chain &chain) {
+  int64_t columns = 0;
+  for (const ChainProduct &product : chain.consumers)
+    columns += product.width;
+  return kPart * llvm::divideCeil(columns, kSide) <= 32 ? 2 : 1;
+}
+
+PlainTile::PlainTile(KernelEmitter &emitter, const Chain &chain, const PointValues &values,
+                     Value firstOwn)
+    : ChainTile(emitter, chain, values, firstOwn,
+                {kThreads, kPart, kPart, kSize, countTogether(chain)}) {
+  slow = emitter.div(emitter.thread(), kSide);
+  fast = emitter.rem(emitter.thread(), kSide);
+  // The columns of rows are neighbours in memory.
+  bool ownsRows = chain.own < chain.streamed;
+  ownLane = ownsRows ? slow : fast;
+  streamedLane = ownsRows ? fast : slow;
+  left = emitter.addShared(kSlice * kPitch, f32());
+  right = emitter.addShared(kSlice * kPitch, f32());
+  if (chain.consumers.empty())
+    return;
+  panel = emitter.addShared(kSize * kPitch, f32());
+  int64_t columns = 0;
+  for (const ChainProduct &product : chain.consumers)
+    columns = std::max(columns, getColumns(product));
+  slice = emitter.addShared(kSlice * columns, f32());
+}
+
+/// Brings 64 indices of an operand along `group` and a slice of its depth to shared memory, depth
+/// by depth; zeros where there is no more of it.
+void PlainTile::loadSlice(Value shared, const ChainMatrix &matrix, Value outer, unsigned group,
+                          Value first, Value depth, int64_t width) {
+  // Neighbouring threads take neighbours in memory.
+  bool isDeep = matrix.widthStride == 1;
+  for (int64_t part = 0; part < kPart; ++part) {
+    Value across = isDeep ? emitter.add(slow, part * kSide) : emitter.rem(emitter.thread(), kSize);
+    Value along =
+        isDeep ? fast
+               : emitter.add(emitter.div(emitter.thread(), kSize), part * (kThreads / kSize));
+    Point point = makePoint(emitter.add(first, across), group);
+    Value place = emitter.add(depth, along);
+    Value exists = width % kSlice == 0 ? Value() : emitter.less(place, width);
+    if (exists)
+      place = emitter.min(place, width - 1);
+    Value position =
+        emitter.add(outer, emitter.add(emitter.mul(point.coordinate, matrix.strides[group]),
+                                       emitter.mul(place, matrix.widthStride)));
+    Number number = emitter.load(matrix.buffer, position, matrix.element).toFloat(f32());
+    if (exists)
+      number = emitter.number(exists).select(number, zero());
+    emitter.storeShared(shared, emitter.add(emitter.mul(along, kPitch), across), number);
+  }
+}
+
+ChainTile::Numbers PlainTile::multiply(const ChainProduct &product, Value first) {
+  Value ownOuter = getOuterPosition(product.own);
+  Value streamedOuter = getOuterPosition(product.streamed);
+  Numbers none(kPart * kPart, zero());
+  return emitter.loop(
+      emitter.index(0), emitter.index(product.width), kSlice, none,
+      [&](Value depth, ArrayRef<Number> carried) {
+        loadSlice(left, product.own, ownOuter, chain.own, firstOwn, depth, product.width);
+        loadSlice(right, product.streamed, streamedOuter, chain.streamed, first, depth,
+                  product.width);
+        emitter.barrier();
+        Numbers added =
+            emitter.loop(emitter.index(0), emitter.index(kSlice), 1, carried,
+                         [&](Value step, ArrayRef<Number> before) {
+                           Value row = emitter.mul(step, kPitch);
+                           auto fetch = [&](Value shared, Value lane, int64_t part) {
+                             Value place = emitter.add(emitter.add(row, lane), part * kSide);
+                             return emitter.loadShared(shared, place, f32());
+                           };
+                           Numbers a, b, next;
+                           for (int64_t part = 0; part < kPart; ++part) {
+                             a.push_back(fetch(left, ownLane, part));
+                             b.push_back(fetch(right, streamedLane, part));
+                           }
+                           for (int64_t point = 0; point < kPart * kPart; ++point)
+                             next.push_back(a[point / kPart].fma(b[point % kPart], before[point]));
+                           return next;
+                         });
+        emitter.barrier();
+        return added;
+      });
+}
+
+void PlainTile::publish(ArrayRef<Number> points) {
+  for (int64_t point = 0; point < kPart * kPart; ++point) {
+    Value row = getOwnPlace(emitter.index(0), point / kPart);
+    Value column = getStreamedPlace(emitter.index(0), point % kPart);
+    emitter.storeShared(panel, emitter.add(emitter.mul(row, kPitch), column), points[point]);
+  }
+}
+
+ChainTile::Numbers PlainTile::add(const ChainProduct &product, Value first, ArrayRef<Number> sums) {
+  const ChainMatrix &matrix = product.streamed;
+  Value outer = getOuterPosition(matrix);
+  int64_t pitch = getColumns(product), columns = pitch / kSide;
+  bool isTurned = matrix.widthStride != 1 && matrix.strides[chain.streamed] == 1;
+  int64_t most = std::min(kSize, static_cast<int64_t>(llvm::alignTo(getStreamedSize(), kSlice)));
+  return emitter.loop(
+      emitter.index(0), emitter.index(most), kSlice, sums,
+      [&](Value start, ArrayRef<Number> carried) {
+        Value along = isTurned ? fast : slow;
+        Point point = makePoint(emitter.add(emitter.add(first, start), along), chain.streamed);
+        for (int64_t part = 0; part < columns; ++part) {
+          Value across = emitter.add(isTurned ? slow : fast, part * kSide);
+          Value exists = point.exists, column = across;
+          if (product.width % kSide != 0) {
+            exists = emitter.both(exists, emitter.less(across, product.width));
+            column = emitter.min(across, product.width - 1);
+          }
+          Value position = emitter.add(
+              outer, emitter.add(emitter.mul(point.coordinate, matrix.strides[chain.streamed]),
+                                 emitter.mul(column, matrix.widthStride)));
+          Number number = emitter.load(matrix.buffer, position, matrix.element).toFloat(f32());
+          if (exists)
+            number = emitter.number(exists).select(number, zero());
+          emitter.storeShared(slice, emitter.add(emitter.mul(along, pitch), across), number);
+        }
+        emitter.barrier();
+        Numbers added = emitter.loop(
+            emitter.index(0), emitter.index(kSlice), 1, carried,
+            [&](Value step, ArrayRef<Number> before) {
+              Numbers a, b, next;
+              Value place = emitter.add(emitter.add(emitter.mul(slow, kPitch), start), step);
+              for (int64_t part = 0; part < kPart; ++part)
+                a.push_back(
+                    emitter.loadShared(panel, emitter.add(place, part * kSide * kPitch), f32()));
+              Value row = emitter.add(emitter.mul(step, pitch), fast);
+              for (int64_t part = 0; part < columns; ++part)
+                b.push_back(emitter.loadShared(slice, emitter.add(row, part * kSide), f32()));
+              for (int64_t point = 0; point < kPart * columns; ++point)
+                next.push_back(a[point / columns].fma(b[point % columns], before[point]));
+              return next;
+            });
+        emitter.barrier();
+        return added;
+      });
+}
+
+void PlainTile::store(const ChainProduct &product, ArrayRef<Number> sums) {
+  const ChainMatrix &matrix = product.own;
+  Value outer = getOuterPosition(matrix);
+  int64_t columns = getColumns(product) / kSide;
+  Type type = getComputeType(matrix.element);
+  for (int64_t part = 0; part < kPart; ++part) {
+    Value row = emitter.add(firstOwn, emitter.add(slow, part * kSide));
+    Value rowExists = getOwnSize() % kSize == 0 ? Value() : emitter.less(row, getOwnSize());
+    Value start = emitter.add(outer, emitter.mul(row, matrix.strides[chain.own]));
+    for (int64_t i = 0; i < columns; ++i) {
+      Value column = emitter.add(fast, i * kSide), exists = rowExists;
+      if (product.width % kSide != 0)
+        exists = emitter.both(exists, emitter.less(column, product.width));
+      Value position = emitter.add(start, emitter.mul(column, matrix.widthStride));
+      emitter.onlyIf(exists, [&] {
+        emitter.store(matrix.buffer, position, sums[part * columns + i].toFloat(type));
+      });
+    }
+  }
+}
+
+Number PlainTile::combine(const Combiner &combiner, Number number, int64_t) {
+  return emitter.combineAcross(combiner, number, kSide, kThreads);
+}

@@ -1,0 +1,237 @@
+#include "backends/cuda/codegen/attention/CoreOperands.h"
+
+using namespace mlir;
+using namespace mlir::cuda;
+
+static constexpr int64_t kWarp = 32, kMatrix = 8;
+/// Elements of 16 bytes: of an access, and of the padding behind a row.
+static constexpr int64_t kAccess = 8;
+/// Bytes of static shared memory that a block may have.
+static constexpr int64_t kMostShared = 48 << 10, kBytes = 2;
+
+int64_t CoreOperands::Rows::pitch() const { return columns() + kAccess; }
+
+// ---- which there are ----------------------------------------------------------------------------
+
+/// Products that read the same matrix share it.
+SmallVector<CoreOperands::Rows> CoreOperands::collectStreamed(const Chain &chain, int64_t size) {
+  SmallVector<Rows> all;
+  for (auto *products : {&chain.producers, &chain.consumers})
+    for (const ChainProduct &product : *products) {
+      const ChainMatrix &matrix = product.streamed;
+      if (llvm::none_of(all, [&](const Rows &rows) {
+            return *rows.matrix == matrix && rows.width == product.width;
+          }))
+        all.push_back({&matrix, chain.streamed, product.width, size, {}, {}, {}, {}});
+    }
+  return all;
+}
+
+/// Those that are not in registers.
+SmallVector<CoreOperands::Rows> CoreOperands::collectOwn(const Chain &chain, Plan plan) {
+  SmallVector<Rows> all;
+  for (auto [i, product] : llvm::enumerate(chain.producers))
+    if (!plan.keeps(i))
+      all.push_back({&product.own, chain.own, product.width, ChainTile::kSize, {}, {}, {}, {}});
+  return all;
+}
+
+bool CoreOperands::canCopyAsync(const KernelEmitter &emitter, const Chain &chain) {
+  return llvm::all_of(collectStreamed(chain, ChainTile::kSize), [&](const Rows &rows) {
+    const ChainMatrix &matrix = *rows.matrix;
+    return matrix.widthStride == 1 && rows.width % kAccess == 0 &&
+           emitter.isAligned(matrix.buffer, kAccess * kBytes) &&
+           llvm::all_of(matrix.strides, [](int64_t stride) { return stride % kAccess == 0; });
+  });
+}
+
+bool CoreOperands::fits(const Chain &chain, Plan plan) {
+  int64_t bytes = 0;
+  for (const Rows &rows : collectStreamed(chain, plan.streamedSize))
+    bytes += plan.stages * rows.size * rows.pitch() * kBytes;
+  for (const Rows &rows : collectOwn(chain, plan))
+    bytes += rows.size * rows.pitch() * kBytes;
+  return bytes <= kMostShared;
+}
+
+/// Each warp reads all columns of each product, and rows that are not in registers for each tile.
+int64_t CoreOperands::countBytes(const Chain &chain, Plan plan) {
+  constexpr int64_t size = ChainTile::kSize;
+  int64_t columns = 0;
+  for (const Rows &rows : collectStreamed(chain, size))
+    columns += rows.columns();
+  for (const auto *products : {&chain.producers, &chain.consumers})
+    for (const ChainProduct &product : *products)
+      columns += plan.warps() * static_cast<int64_t>(llvm::alignTo(product.width, kDepth));
+  for (const Rows &rows : collectOwn(chain, plan))
+    columns += size / plan.streamedSize * rows.columns();
+  return columns * size * kBytes;
+}
+
+CoreOperands::CoreOperands(KernelEmitter &emitter, const Chain &chain, Plan plan)
+    : plan(plan), emitter(emitter), chain(chain), threads(plan.warps() * kWarp),
+      streamed(collectStreamed(chain, plan.streamedSize)), own(collectOwn(chain, plan)) {}
+
+CoreOperands::Rows &CoreOperands::find(const ChainMatrix &matrix, int64_t width) {
+  return *llvm::find_if(
+      streamed, [&](const Rows &rows) { return *rows.matrix == matrix && rows.width == width; });
+}
+
+// ---- to shared memory ---------------------------------------------------------------------------
+
+/// Where this thread's row of four matrices of 8 x 8 is, of 16 x 16 elements: the matrices below
+/// each other first, or (turned) beside each other.
+void CoreOperands::prepare(Rows &rows) {
+  Value lane = emitter.rem(emitter.thread(), kWarp);
+  Value row = emitter.rem(lane, kMatrix);
+  Value second = emitter.mul(emitter.rem(emitter.div(lane, kMatrix), 2), kMatrix);
+  Value third = emitter.mul(emitter.div(lane, 2 * kMatrix), kMatrix);
+  rows.turnedLane = emitter.add(emitter.mul(emitter.add(row, second), rows.pitch()), third);
+  rows.lane = emitter.add(emitter.mul(emitter.add(row, third), rows.pitch()), second);
+  rows.outer = tile->getOuterPosition(*rows.matrix);
+}
+
+void CoreOperands::begin(ChainTile &forTile, Value firstOwn) {
+  tile = &forTile;
+  Type type = chain.producers.empty() ? chain.consumers.front().streamed.element
+                                      : chain.producers.front().own.element;
+  for (Rows &rows : streamed) {
+    rows.memory = emitter.addShared(plan.stages * rows.size * rows.pitch(), type);
+    prepare(rows);
+  }
+  for (Rows &rows : own) {
+    rows.memory = emitter.addShared(rows.size * rows.pitch(), type);
+    prepare(rows);
+    load(rows, firstOwn, emitter.index(0));
+  }
+}
+
+/// Brings rows of a matrix, from `first` on, to a place in shared memory; zeros where there are
+/// none. Copies that run ahead where there are stages for it.
+void CoreOperands::load(const Rows &rows, Value first, Value target) {
+  const ChainMatrix &matrix = *rows.matrix;
+  const bool isAsync = plan.stages > 1 && rows.group == chain.streamed;
+  const bool isDeep = matrix.widthStride == 1;
+  const bool isWhole = isDeep && rows.width % kAccess == 0 &&
+                       llvm::all_of(matrix.strides, [](int64_t s) { return s % kAccess == 0; });
+  const int64_t access = isWhole ? kAccess : 1, perRow = rows.columns() / access;
+  const int64_t all = rows.size * perRow, stride = matrix.strides[rows.group];
+  for (int64_t begin = 0; begin < all; begin += threads) {
+    // Neighbouring threads take neighbours in memory. What no tile changes comes first.
+    Value across, along;
+    int64_t below = 0; // rows
+    if (isDeep && threads % perRow == 0) {
+      across = emitter.div(emitter.thread(), perRow);
+      along = emitter.mul(emitter.rem(emitter.thread(), perRow), access);
+      below = begin / perRow;
+    } else {
+      Value number = emitter.add(emitter.thread(), begin);
+      across = isDeep ? emitter.div(number, perRow) : emitter.rem(number, rows.size);
+      along = isDeep ? emitter.mul(emitter.rem(number, perRow), access)
+                     : emitter.div(number, rows.size);
+    }
+    auto move = [&] {
+      ChainTile::Point point =
+          tile->makePoint(emitter.add(emitter.add(first, across), below), rows.group);
+      Value place = along, exists = point.exists;
+      if (rows.columns() > rows.width) {
+        exists = emitter.both(exists, emitter.less(place, rows.width));
+        place = emitter.min(place, rows.width - access);
+      }
+      Value inRow = emitter.add(rows.outer, emitter.mul(place, matrix.widthStride));
+      Value position =
+          point.exists ? emitter.add(inRow, emitter.mul(point.coordinate, stride))
+                       : emitter.add(emitter.add(emitter.add(inRow, emitter.mul(across, stride)),
+                                                 emitter.mul(first, stride)),
+                                     below * stride);
+      Value to =
+          emitter.add(emitter.add(emitter.add(emitter.mul(across, rows.pitch()), along), target),
+                      below * rows.pitch());
+      if (isAsync)
+        return emitter.copyAsync(matrix.buffer, position, rows.memory, to, exists);
+      Number loaded = emitter.load(matrix.buffer, position, matrix.element, access, isWhole);
+      if (exists)
+        loaded = emitter.number(exists).select(
+            loaded,
+            emitter.constant(emitter.builder.getFloatAttr(matrix.element, 0), matrix.element)
+                .splat(access));
+      emitter.storeShared(rows.memory, to, loaded);
+    };
+    emitter.onlyIf(begin + threads > all ? emitter.less(emitter.add(emitter.thread(), begin), all)
+                                         : Value(),
+                   move);
+  }
+}
+
+/// The tile of that number to the stage that it has.
+void CoreOperands::load(Value number) {
+  for (unsigned i : loaded) {
+    const Rows &rows = streamed[i];
+    Value target = plan.stages > 1
+                       ? emitter.mul(emitter.rem(number, plan.stages), rows.size * rows.pitch())
+                       : emitter.index(0);
+    load(rows, emitter.mul(number, plan.streamedSize), target);
+  }
+}
+
+void CoreOperands::beginPass(ArrayRef<ChainProduct *> products, Value begin, Value endOfPass) {
+  loaded.clear();
+  end = endOfPass;
+  for (const ChainProduct *product : products) {
+    const auto number =
+        static_cast<unsigned>(&find(product->streamed, product->width) - streamed.begin());
+    if (!llvm::is_contained(loaded, number))
+      loaded.push_back(number);
+  }
+  if (plan.stages == 1)
+    return;
+  // Another pass may still read.
+  emitter.barrier();
+  emitter.onlyIf(emitter.less(begin, end), [&] { load(begin); });
+}
+
+/// Of a tile whose copies were begun a tile before, or which is loaded now.
+void CoreOperands::enterTile(Value number) {
+  if (plan.stages == 1) {
+    emitter.barrier();
+    load(number);
+    emitter.barrier();
+    return;
+  }
+  stage = emitter.rem(number, plan.stages);
+  emitter.waitForCopies();
+  emitter.barrier();
+  Value next = emitter.add(number, 1);
+  emitter.onlyIf(emitter.less(next, end), [&] { load(next); });
+}
+
+// ---- to cores -----------------------------------------------------------------------------------
+
+SmallVector<Value> CoreOperands::getOwn(const ChainProduct &product, int64_t core, int64_t depth) {
+  const Rows &rows = *llvm::find_if(own, [&](const Rows &r) { return r.matrix == &product.own; });
+  Value warp = emitter.div(emitter.thread(), kWarp);
+  Value place = emitter.add(emitter.mul(warp, plan.cores * kRows * rows.pitch()), rows.turnedLane);
+  return emitter.loadMatrices(rows.memory, emitter.add(place, core * kRows * rows.pitch() + depth),
+                              false);
+}
+
+/// 16 x 16 elements of the current tile, from a row and a column on.
+SmallVector<Value> CoreOperands::loadFromTile(const ChainProduct &product, int64_t row,
+                                              int64_t column, bool isTurned) {
+  const Rows &rows = find(product.streamed, product.width);
+  Value place = isTurned ? rows.turnedLane : rows.lane;
+  if (plan.stages > 1)
+    place = emitter.add(place, emitter.mul(stage, rows.size * rows.pitch()));
+  return emitter.loadMatrices(rows.memory, emitter.add(place, row * rows.pitch() + column),
+                              isTurned);
+}
+
+SmallVector<Value> CoreOperands::getStreamed(const ChainProduct &product, int64_t row,
+                                             int64_t depth) {
+  return loadFromTile(product, row, depth, /*isTurned=*/false);
+}
+
+SmallVector<Value> CoreOperands::getStreamedTurned(const ChainProduct &product, int64_t depth,
+                                                   int64_t column) {
+  return loadFromTile(product, depth, column, /*isTurned=*/true);
+}

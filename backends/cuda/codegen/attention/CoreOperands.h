@@ -1,0 +1,84 @@
+// Operands of tensor cores that come through shared memory.
+#pragma once
+
+#include "backends/cuda/codegen/attention/ChainPlan.h"
+#include "backends/cuda/codegen/attention/ChainTile.h"
+
+namespace mlir::cuda {
+
+/// The matrices along the reduction loop, a tile of them at a time, and those along the parallel
+/// loop that are too many for registers. Where 16 bytes of them are neighbours, the next tile is on
+/// its way while one is worked on. A row in shared memory is followed by 16 bytes of padding, so
+/// that eight rows that are read together are in different banks.
+class CoreOperands {
+public:
+  /// Rows and depth of a core's product; columns that are read together.
+  static constexpr int64_t kRows = 16, kDepth = 16;
+
+  /// How a block works on its tiles.
+  struct Plan {
+    int64_t streamedSize; ///< rows of a tile along the reduction loop
+    int64_t stages;       ///< tiles in shared memory: two where copies run ahead
+    int64_t cores;        ///< products of 16 rows that a warp has below each other
+    unsigned kept;        ///< producers, by bit, whose parallel operands are in registers
+
+    bool keeps(size_t producer) const { return kept >> producer & 1; }
+    int64_t warps() const { return ChainTile::kSize / (kRows * cores); }
+  };
+
+  /// Whether all operands of the reduction loop are copied 16 bytes at a time.
+  static bool canCopyAsync(const KernelEmitter &emitter, const Chain &chain);
+  /// Whether a block's static shared memory has room.
+  static bool fits(const Chain &chain, Plan plan);
+  /// Bytes of shared memory that a block reads and writes for 64 x 64 elements.
+  static int64_t countBytes(const Chain &chain, Plan plan);
+
+  CoreOperands(KernelEmitter &emitter, const Chain &chain, Plan plan);
+  const Plan plan;
+
+  /// Code ahead of all tiles.
+  void begin(ChainTile &tile, Value firstOwn);
+  void beginPass(ArrayRef<ChainProduct *> products, Value begin, Value end);
+  void enterTile(Value number);
+
+  /// First operand of one of this warp's cores: 16 indices of the parallel loop, 16 of the depth.
+  SmallVector<Value> getOwn(const ChainProduct &product, int64_t core, int64_t depth);
+  /// Second operands of two products of 8 columns: 16 indices of the reduction loop from `row` on,
+  /// 16 of the depth.
+  SmallVector<Value> getStreamed(const ChainProduct &product, int64_t row, int64_t depth);
+  /// Second operands of two products of 8 columns: 16 indices of the reduction loop are the depth,
+  /// from `depth` on, and there are 16 columns.
+  SmallVector<Value> getStreamedTurned(const ChainProduct &product, int64_t depth, int64_t column);
+
+private:
+  /// Rows of a matrix in shared memory.
+  struct Rows {
+    const ChainMatrix *matrix = nullptr;
+    unsigned group = 0;
+    int64_t width = 0, size = 0; ///< of the matrix; rows of a tile
+    Value memory;
+    Value outer, lane, turnedLane; ///< of this thread
+    int64_t columns() const { return static_cast<int64_t>(llvm::alignTo(width, kDepth)); }
+    int64_t pitch() const;
+  };
+
+  static SmallVector<Rows> collectStreamed(const Chain &chain, int64_t size);
+  static SmallVector<Rows> collectOwn(const Chain &chain, Plan plan);
+  void prepare(Rows &rows);
+  Rows &find(const ChainMatrix &matrix, int64_t width);
+  void load(const Rows &rows, Value first, Value target);
+  void load(Value number);
+  SmallVector<Value> loadFromTile(const ChainProduct &product, int64_t row, int64_t column,
+                                  bool isTurned);
+
+  KernelEmitter &emitter;
+  const Chain &chain;
+  int64_t threads;
+  ChainTile *tile = nullptr;
+  SmallVector<Rows> streamed, own;
+  SmallVector<unsigned> loaded; ///< of `streamed`: those of this pass
+  Value end;                    ///< of this pass
+  Value stage;                  ///< tiles ahead of the current one in shared memory
+};
+
+} // namespace mlir::cuda

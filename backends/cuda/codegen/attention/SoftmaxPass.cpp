@@ -1,0 +1,218 @@
+// Passes over tiles in which the maxima of rows, and the sums of exponentials below these, are
+// known after the last tile only.
+#include "backends/cuda/codegen/attention/ChainKernel.h"
+#include "backends/cuda/codegen/attention/Homogeneity.h"
+
+using namespace mlir;
+using namespace mlir::cuda;
+namespace hlo = mlir::stablehlo;
+
+FailureOr<Number> ChainKernel::emitExponential(const PointValues::Sum &sum, Number x) {
+  stablehlo::ReduceOp reduce = sum.op;
+  return emitElementwise(reduce.getInputs()[0].getDefiningOp(), x);
+}
+
+/// Of a maximum so far, what exponentials are taken below: nothing is below an infinite one but
+/// itself.
+static Number getBelow(Number greatest) {
+  Number lowest = greatest.extreme(/*largest=*/false, /*isUnsigned=*/false);
+  return (greatest == lowest).select(greatest.constant(0), greatest);
+}
+
+/// Takes exponentials below the maxima so far from here on, and scales the sums of those that were
+/// taken below the maxima `before`. `carried`: maxima, then sums, for each row of the thread.
+/// `scales`: by sum and row.
+LogicalResult ChainKernel::enterMaxima(const Sums &maxima, const Sums &level,
+                                       ArrayRef<Number> before, MutableArrayRef<Number> carried,
+                                       SmallVectorImpl<Number> &scales) {
+  const size_t parts = tile->ownParts;
+  for (auto [i, sum] : llvm::enumerate(level)) {
+    const size_t maximum = *findMaximum(sum, maxima);
+    for (size_t part = 0; part < parts; ++part) {
+      Number below = getBelow(carried[maximum * parts + part]);
+      FailureOr<Number> scale = emitExponential(sum, before[maximum * parts + part] - below);
+      if (failed(scale))
+        return failure();
+      Number &total = carried[(maxima.size() + i) * parts + part];
+      total = total * *scale;
+      scales.push_back(*scale);
+      stablehlo::ReduceOp reduce = maxima[maximum].op;
+      ofOwn[part][reduce.getResult(0)] = below.value;
+    }
+  }
+  return success();
+}
+
+/// Sets maxima and sums for what follows. `sums` are those of all tiles, `scales` what exponentials
+/// below the maxima of tiles are to those below the last ones, which may be the reductions' initial
+/// values.
+LogicalResult ChainKernel::finishSoftmax(Sums &maxima, Sums &level, MutableArrayRef<Number> sums,
+                                         SmallVectorImpl<Number> &scales) {
+  const size_t parts = tile->ownParts;
+  auto ofSum = [&](size_t i) { return sums.slice(i * parts, parts); };
+  for (auto [i, maximum] : llvm::enumerate(maxima))
+    if (failed(finishSum(maximum, ofSum(i))))
+      return failure();
+  for (auto [i, sum] : llvm::enumerate(level)) {
+    const size_t maximum = *findMaximum(sum, maxima);
+    for (size_t part = 0; part < parts; ++part) {
+      Number greatest = emitter.number(ofOwn[part].lookup(maxima[maximum].op.getResult(0)));
+      FailureOr<Number> scale = emitExponential(sum, ofSum(maximum)[part] - greatest);
+      if (failed(scale))
+        return failure();
+      Number &total = ofSum(maxima.size() + i)[part];
+      total = total * *scale;
+      scales.push_back(*scale);
+    }
+    if (failed(finishSum(sum, ofSum(maxima.size() + i))))
+      return failure();
+  }
+  return success();
+}
+
+static SmallVector<Value> inputsOf(ArrayRef<PointValues::Sum> sums) {
+  return llvm::map_to_vector(sums, [](const PointValues::Sum &sum) -> Value {
+    return hlo::ReduceOp(sum.op).getInputs()[0];
+  });
+}
+
+/// What maxima and sums of each row of a thread begin with.
+ChainKernel::Numbers ChainKernel::getIdentities(const Sums &maxima, const Sums &level) {
+  Numbers totals;
+  for (const Sums *sums : {&maxima, &level})
+    for (const PointValues::Sum &sum : *sums)
+      totals.append(tile->ownParts, values.identityOf(sum));
+  return totals;
+}
+
+/// Sums of exponentials in the pass that finds the maxima: each thread adds up what lies below the
+/// greatest that it has seen, and scales its sum when it sees a greater one (Milakov and
+/// Gimelshein, "Online normalizer calculation for softmax", 2018).
+LogicalResult ChainKernel::reduceWithExponentials(Sums &maxima, Sums &level) {
+  const size_t parts = tile->ownParts, numMaxima = maxima.size() * parts;
+  SmallVector<Value> needed = inputsOf(maxima);
+  Numbers totals = getIdentities(maxima, level);
+  if (failed(prepare(needed)))
+    return failure();
+  SmallVector<ChainProduct *> producers = producersOf(needed);
+  auto atTile = [&](Value first, SmallVectorImpl<Number> &carried) -> LogicalResult {
+    Made made = multiply(first, producers);
+    Numbers before(carried.begin(), carried.end()), scales;
+    MutableArrayRef<Number> all(carried);
+    if (failed(accumulate(first, made, maxima, all.take_front(numMaxima))))
+      return failure();
+    SmallVector<PointValues::Known> known = ofOwn;
+    if (failed(enterMaxima(maxima, level, before, all, scales)) ||
+        failed(accumulate(first, made, level, all.drop_front(numMaxima))))
+      return failure();
+    ofOwn = known;
+    return success();
+  };
+  FailureOr<Numbers> sums = forTiles(totals, producers, atTile);
+  if (failed(sums))
+    return failure();
+  Numbers scales;
+  return finishSoftmax(maxima, level, *sums, scales);
+}
+
+// ---- the last pass, with the softmax ------------------------------------------------------------
+
+/// Whether all that products read is a softmax that a later maximum scales, and nothing else is
+/// computed from tiles.
+bool ChainKernel::canFinishWithSoftmax(const Sums &level) {
+  Results results = getResults();
+  return results.tiles.empty() && !results.panels.empty() &&
+         llvm::all_of(results.panels,
+                      [&](Value panel) { return findSoftmaxScale(panel, level).has_value(); });
+}
+
+/// One pass for maxima, sums and products: sums of products are scaled as those of exponentials
+/// are, and divided by the latter at last ("FlashAttention-2", 2023). All threads of a row then
+/// need the same maximum at each tile.
+LogicalResult ChainKernel::finishWithSoftmax(Sums &maxima, Sums &level) {
+  Results results = getResults();
+  const size_t parts = tile->ownParts, numMaxima = maxima.size() * parts,
+               numReduced = numMaxima + level.size() * parts;
+  SmallVector<Value> needed = inputsOf(maxima);
+  Numbers totals = getIdentities(maxima, level);
+  totals.append(results.sums);
+  if (failed(prepare(needed)))
+    return failure();
+  SmallVector<Value> tiles(needed);
+  llvm::append_range(tiles, results.panels);
+  SmallVector<ChainProduct *> producers = producersOf(tiles);
+  /// Visits the scale of each of the products' sums, by softmax sum and row.
+  auto forSums =
+      [&](llvm::function_ref<void(size_t index, const SoftmaxScale &, size_t part)> body) {
+        size_t index = 0;
+        for (const ChainProduct &product : chain.consumers) {
+          const SoftmaxScale scale = *findSoftmaxScale(product.rows, level);
+          for (int64_t i = 0, end = tile->countSums(product); i < end; ++i)
+            body(index++, scale, tile->getPartOfSum(product, i));
+        }
+      };
+  // Tiles are not divided.
+  auto enterOne = [&] {
+    for (PointValues::Sum &sum : level)
+      for (PointValues::Known &known : ofOwn)
+        known[sum.op.getResult(0)] = values.identityOf(sum).constant(1).value;
+  };
+  auto atTile = [&](Value first, SmallVectorImpl<Number> &carried) -> LogicalResult {
+    Made made = multiply(first, producers);
+    Numbers before(carried.begin(), carried.end()), scales;
+    MutableArrayRef<Number> all(carried), sums = all.drop_front(numReduced);
+    if (failed(accumulate(first, made, maxima, all.take_front(numMaxima))))
+      return failure();
+    for (size_t i = 0; i < numMaxima; ++i)
+      carried[i] = tile->combine(maxima[i / parts].combiner, carried[i], i % parts);
+    SmallVector<PointValues::Known> known = ofOwn;
+    if (failed(enterMaxima(maxima, level, before, all, scales)))
+      return failure();
+    enterOne();
+    forSums([&](size_t index, const SoftmaxScale &scale, size_t part) {
+      sums[index] = sums[index] * scales[scale.sum * parts + part];
+    });
+    SmallVector<Numbers> panels(results.panels.size());
+    for (Numbers &panel : panels)
+      panel.assign(parts * tile->streamedParts, emitter.number(first));
+    auto atPoint = [&](int64_t part, int64_t point, Value exists) -> LogicalResult {
+      for (auto [i, sum] : llvm::enumerate(level)) {
+        Number &total = carried[numMaxima + i * parts + part];
+        FailureOr<Number> next = values.accumulate(sum, total, exists);
+        if (failed(next))
+          return failure();
+        total = *next;
+      }
+      for (auto [panel, numbers] : llvm::zip_equal(results.panels, panels)) {
+        FailureOr<Number> number = getPanel(panel, exists);
+        if (failed(number))
+          return failure();
+        numbers[point] = *number;
+      }
+      return success();
+    };
+    if (failed(forPoints(first, made, atPoint)))
+      return failure();
+    addProducts(first, results, panels, sums);
+    ofOwn = known;
+    return success();
+  };
+  FailureOr<Numbers> made = forTiles(totals, withConsumers(producers), atTile);
+  if (failed(made))
+    return failure();
+  Numbers scales;
+  MutableArrayRef<Number> all(*made), sums = all.drop_front(numReduced);
+  if (failed(finishSoftmax(maxima, level, all.take_front(numReduced), scales)))
+    return failure();
+  Numbers divided;
+  for (auto [i, scale] : llvm::enumerate(scales)) {
+    stablehlo::ReduceOp reduce = level[i / parts].op;
+    divided.push_back(scale / emitter.number(ofOwn[i % parts].lookup(reduce.getResult(0))));
+  }
+  forSums([&](size_t index, const SoftmaxScale &scale, size_t part) {
+    const size_t i = scale.sum * parts + part;
+    sums[index] = sums[index] * (scale.isDivided ? divided[i] : scales[i]);
+  });
+  storeProducts(sums);
+  return storeRows(results);
+}

@@ -1,0 +1,114 @@
+#include "backends/cuda/IR/CudaDialect.h"
+#include "backends/cuda/codegen/emission/TaskConverter.h"
+
+using namespace mlir;
+using namespace mlir::cuda;
+
+/// Whether two places have bytes in common, whatever the micro-batch.
+static bool overlap(const Place &one, const Place &other) {
+  auto endOf = [](const Place &place) {
+    return place.address.getOffset() + (place.address.getSlots() - 1) * place.address.getStride() +
+           place.bytes();
+  };
+  return one.isScratch == other.isScratch && one.address.getOffset() < endOf(other) &&
+         other.address.getOffset() < endOf(one);
+}
+
+/// cuDNN reads 16 bytes at once, and writes one result while it reads for others: the plan of
+/// memory is that of kernels which run one after the other.
+static std::string findObstacle(ArrayRef<mlir::st::KernelOp> kernels,
+                                ArrayRef<SmallVector<Place>> places) {
+  for (const SmallVector<Place> &ofKernel : places)
+    for (const Place &place : ofKernel)
+      if (place.alignment() != kMostAlignment)
+        return "its places are not aligned to 16 bytes";
+  for (size_t writer = 0; writer < kernels.size(); ++writer)
+    for (size_t reader = 0; reader < kernels.size(); ++reader) {
+      mlir::st::KernelOp readerOp = kernels[reader], writerOp = kernels[writer];
+      ArrayRef<Place> results = places[writer], inputs = places[reader];
+      for (const Place &result : results.drop_front(writerOp.getInputs().size()))
+        for (auto [input, place] : llvm::zip(readerOp.getInputs(), inputs))
+          if (!llvm::is_contained(kernels, input.getDefiningOp()) && overlap(result, place))
+            return "a result lies where its kernels read";
+    }
+  return "";
+}
+
+LogicalResult TaskConverter::convertChain(st::KernelOp kernel, ArrayRef<Place> places) {
+  if (attention.isTold) {
+    SmallVector<st::KernelOp> kernels{kernel};
+    auto next = dyn_cast_or_null<st::KernelOp>(kernel->getNextNode());
+    // Attention is one chain, and its gradient two.
+    if (next && next.getKind() == "chain" && llvm::is_contained(kernel->getUsers(), next))
+      kernels.push_back(next);
+    FailureOr<bool> isAttention = convertAttention(kernels);
+    if (failed(isAttention))
+      return failure();
+    if (*isAttention)
+      return success();
+  }
+  return launch(kernel, places);
+}
+
+FailureOr<bool> TaskConverter::convertAttention(ArrayRef<st::KernelOp> kernels) {
+  SmallVector<SmallVector<Place>> places;
+  for (st::KernelOp kernel : kernels) {
+    FailureOr<SmallVector<Place>> own = placesOf(kernel);
+    if (failed(own))
+      return failure();
+    places.push_back(std::move(*own));
+  }
+  std::string reason;
+  FailureOr<Attention> found = kernels.size() == 1
+                                   ? matchAttention(kernels[0], reason)
+                                   : matchAttentionGradient(kernels[0], kernels[1], reason);
+  if (failed(found) && reason.empty())
+    return failure();
+  if (succeeded(found))
+    reason = findObstacle(kernels, places);
+  if (reason.empty()) {
+    isConverted = kernels.back();
+    if (failed(emitAttention(kernels, *found, places)))
+      return failure();
+    return true;
+  }
+  if (attention.explains)
+    kernels.front()->emitRemark() << "is not attention as cuDNN computes it: " << reason;
+  return false;
+}
+
+LogicalResult TaskConverter::emitAttention(ArrayRef<st::KernelOp> kernels, const Attention &found,
+                                           ArrayRef<SmallVector<Place>> places) {
+  Location loc = kernels.front()->getLoc();
+  auto viewOf = [&](Value value) {
+    for (size_t i = 0; value && i < kernels.size(); ++i) {
+      st::KernelOp kernel = kernels[i];
+      SmallVector<Value> values(kernel.getInputs());
+      llvm::append_range(values, kernel.getResults());
+      if (const auto *it = llvm::find(values, value); it != values.end())
+        return view(loc, places[i][it - values.begin()]);
+    }
+    return Value();
+  };
+  auto strides = [&](const Attention::Tensor &tensor) {
+    return tensor.value ? builder.getDenseI64ArrayAttr({tensor.batch, tensor.head, tensor.row})
+                        : DenseI64ArrayAttr();
+  };
+  Value q = viewOf(found.q.value), k = viewOf(found.k.value), v = viewOf(found.v.value);
+  Value bias = viewOf(found.bias.value);
+  Value o = viewOf(found.o.value), max = viewOf(found.max), sum = viewOf(found.sum);
+  Value dO = viewOf(found.dO.value), dQ = viewOf(found.dQ.value), dK = viewOf(found.dK.value),
+        dV = viewOf(found.dV.value);
+  auto op = AttentionOp::create(
+      builder, loc, q, k, v, bias, o, max, sum, dO, dQ, dK, dV, found.batch, found.heads,
+      found.rows, found.columns, found.depth, found.width, strides(found.q), strides(found.k),
+      strides(found.v), strides(found.o), strides(found.bias), strides(found.dO), strides(found.dQ),
+      strides(found.dK), strides(found.dV), APFloat(found.scale), found.isCausal);
+  ++numAttention;
+  OpBuilder::InsertionGuard guard(builder);
+  builder.createBlock(&op.getBody());
+  for (auto [kernel, own] : llvm::zip_equal(kernels, places))
+    if (failed(launch(kernel, own)))
+      return failure();
+  return success();
+}

@@ -1,0 +1,41 @@
+// From the functions of tasks to the command lists of an Executable.
+#pragma once
+
+#include "backends/cuda/codegen/passes/AssignStreams.h"
+#include "lib/Proto/cuda.pb.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+
+namespace mlir::cuda {
+
+/// Whether nothing but loads, of the whole or of parts, uses an argument of a kernel.
+bool isOnlyRead(Value buffer);
+
+/// Reads functions as `convert-kernels-to-gpu` leaves them, before anything is folded.
+class CommandLists {
+public:
+  /// The commands of a task. Fails with a diagnostic on an op that stands for none.
+  FailureOr<::st::proto::CudaProgram> translate(func::FuncOp task);
+
+  /// What all tasks so far have launched, by the numbers that commands have.
+  ArrayRef<gpu::GPUFuncOp> getKernels() const { return kernels; }
+  ::st::proto::CudaKernel describe(size_t kernel) const;
+
+private:
+  using Commands = google::protobuf::RepeatedPtrField<::st::proto::CudaCommand>;
+
+  struct Grid {
+    int64_t blocks = 0, threads = 0;
+    SmallVector<int64_t> alignments; ///< of the arguments, in all launches
+    SmallVector<KernelArgument> arguments;
+  };
+  SmallVector<gpu::GPUFuncOp> kernels;
+  SmallVector<Grid> grids;
+  DenseMap<Operation *, int64_t> numbers;
+
+  LogicalResult translateBlock(Block &block, Commands &commands);
+  LogicalResult translateOp(Operation *op, Commands &commands);
+  LogicalResult translateLaunch(gpu::LaunchFuncOp launch, ::st::proto::CudaLaunch &command);
+};
+
+} // namespace mlir::cuda

@@ -1,0 +1,360 @@
+// Kernels of kind "gather" and "scatter".
+//
+// A thread of a gather makes some neighbours of the result: it looks up where their window starts
+// and clamps that into bounds. A thread of a scatter owns a column of some rows of the table, into
+// which it takes all updates in their order: no two threads touch one element, so that nothing
+// depends on which comes first.
+#include "backends/cuda/codegen/kernels/Geometry.h"
+#include "backends/cuda/codegen/kernels/KernelEmitter.h"
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "dialects/StableHLO/Utils/IterationSpace.h"
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/IR/Matchers.h"
+#include "llvm/Support/MathExtras.h"
+
+#include <numeric>
+
+using namespace mlir;
+using namespace mlir::cuda;
+namespace hlo = mlir::stablehlo;
+using llvm::divideCeil;
+using mlir::st::denseStrides;
+
+/// Threads among which a scatter's table is divided: each looks at all indices.
+static constexpr int64_t kOwners = 65536, kThreads = 256;
+/// Updates that a thread fetches at once.
+static constexpr int64_t kUpdatesTogether = 16;
+
+namespace {
+/// Dimension numbers of gather and scatter under one set of names.
+struct IndexedAccess {
+  RankedTensorType table, indices, points; // points: gather's result, scatter's updates
+  ArrayRef<int64_t> windowDims;            // of points: those that range over a window
+  ArrayRef<int64_t> droppedDims;           // of table: size 1 in a window and not in points
+  ArrayRef<int64_t> tableBatchDims, indexBatchDims;
+  ArrayRef<int64_t> indexedDims; // of table: of each index component
+  int64_t componentDim = 0;      // of indices
+  SmallVector<int64_t> window;   // sizes along the table's dimensions
+
+  /// The dimension of points that ranges over a window's dimension of the table; -1: none.
+  SmallVector<int64_t> windowDimOf() const;
+  SmallVector<int64_t> pointDims() const;
+};
+
+class IndexedKernel {
+public:
+  IndexedKernel(KernelEmitter &emitter, Operation *op, IndexedAccess access)
+      : emitter(emitter), op(op), access(std::move(access)),
+        element(this->access.table.getElementType()) {}
+
+  LogicalResult emitGather(Value table, Value indices);
+  LogicalResult emitScatter(hlo::ScatterOp scatter);
+
+private:
+  KernelEmitter &emitter;
+  Operation *op;
+  IndexedAccess access;
+  Type element;
+
+  FailureOr<unsigned> bufferOf(Value value);
+  /// Where the window of a point starts along each dimension of the table, from the point's
+  /// coordinates (those of `pointDims`). `valid` gathers whether it lies inside; where null, starts
+  /// are clamped.
+  SmallVector<Value> startsOf(unsigned indices, ArrayRef<Value> point, Value *valid);
+  int64_t chooseWidth() const;
+};
+} // namespace
+
+SmallVector<int64_t> IndexedAccess::windowDimOf() const {
+  SmallVector<int64_t> dims;
+  unsigned next = 0;
+  for (int64_t dim = 0; dim < table.getRank(); ++dim) {
+    bool isPoint = llvm::is_contained(droppedDims, dim) || llvm::is_contained(tableBatchDims, dim);
+    dims.push_back(isPoint ? -1 : windowDims[next++]);
+  }
+  return dims;
+}
+
+SmallVector<int64_t> IndexedAccess::pointDims() const {
+  SmallVector<int64_t> dims;
+  for (int64_t dim = 0; dim < points.getRank(); ++dim)
+    if (!llvm::is_contained(windowDims, dim))
+      dims.push_back(dim);
+  return dims;
+}
+
+FailureOr<unsigned> IndexedKernel::bufferOf(Value value) {
+  while (auto reshape = value.getDefiningOp<hlo::ReshapeOp>())
+    value = reshape.getOperand();
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return emitter.getBuffer(argument);
+  return op->emitOpError("of a computed value has no CUDA code generation");
+}
+
+SmallVector<Value> IndexedKernel::startsOf(unsigned indices, ArrayRef<Value> point, Value *valid) {
+  SmallVector<Value> starts(access.table.getRank(), emitter.index(0));
+  SmallVector<int64_t> strides = denseStrides(access.indices.getShape());
+  int64_t components = access.componentDim;
+  Value place = emitter.index(0);
+  for (auto [i, coordinate] : llvm::enumerate(point)) {
+    int64_t dim = static_cast<int64_t>(i) + (static_cast<int64_t>(i) >= components ? 1 : 0);
+    place = emitter.add(place, emitter.mul(coordinate, strides[dim]));
+  }
+  // A vector of one component may have no dimension of its own.
+  int64_t step = components < access.indices.getRank() ? strides[components] : 0;
+  Type type = access.indices.getElementType();
+  bool isUnsigned = type.isUnsignedInteger();
+  for (auto [k, dim] : llvm::enumerate(access.indexedDims)) {
+    Value from = emitter.add(place, static_cast<int64_t>(k) * step);
+    Number start = emitter.load(indices, from, type).toInteger(64, isUnsigned);
+    Number zero = start.constant(0),
+           last = start.bitsConstant(access.table.getDimSize(dim) - access.window[dim]);
+    // Taken as unsigned, a negative number is beyond all others.
+    Number isAbove = last.lessUnsigned(start);
+    if (valid)
+      *valid = emitter.both(*valid, (~isAbove).value);
+    Number inside = isAbove.select(last, start);
+    if (!isUnsigned)
+      inside = (start < zero).select(zero, inside);
+    starts[dim] = emitter.toIndex(inside, isUnsigned);
+  }
+  for (auto [dim, indexDim] : llvm::zip_equal(access.tableBatchDims, access.indexBatchDims))
+    starts[dim] = point[indexDim - (indexDim > components ? 1 : 0)];
+  return starts;
+}
+
+/// Neighbours of the result are neighbours in the table where both end with the same dimension,
+/// which no index moves.
+int64_t IndexedKernel::chooseWidth() const {
+  int64_t last = access.table.getRank() - 1;
+  if (last < 0 || llvm::is_contained(access.indexedDims, last) ||
+      access.windowDimOf()[last] != access.points.getRank() - 1)
+    return 1;
+  Work work;
+  work.bytes = divideCeil(getStorageType(element).getIntOrFloatBitWidth(), 8);
+  // Both sides' lines have to be whole vectors.
+  work.innermost = std::gcd(access.points.getShape().back(), access.table.getShape().back());
+  return chooseGeometry(work).width;
+}
+
+LogicalResult IndexedKernel::emitGather(Value table, Value indices) {
+  FailureOr<unsigned> tableBuffer = bufferOf(table), indexBuffer = bufferOf(indices);
+  if (failed(tableBuffer) || failed(indexBuffer))
+    return failure();
+  int64_t width = chooseWidth(), points = access.points.getNumElements();
+  Launch launch{static_cast<int64_t>(divideCeil(points, width * kThreads)), kThreads};
+  Value position =
+      emitter.mul(emitter.add(emitter.mul(emitter.block(), kThreads), emitter.thread()), width);
+  emitter.onlyIf(emitter.less(position, points), [&] {
+    SmallVector<Value> place = emitter.delinearize(position, access.points.getShape()), point;
+    for (int64_t dim : access.pointDims())
+      point.push_back(place[dim]);
+    SmallVector<Value> starts = startsOf(*indexBuffer, point, nullptr);
+    SmallVector<int64_t> strides = denseStrides(access.table.getShape());
+    Value from = emitter.index(0);
+    for (auto [dim, windowDim] : llvm::enumerate(access.windowDimOf())) {
+      Value coordinate = windowDim < 0 ? starts[dim] : emitter.add(starts[dim], place[windowDim]);
+      from = emitter.add(from, emitter.mul(coordinate, strides[dim]));
+    }
+    emitter.store(emitter.getResultBuffer(0), position,
+                  emitter.load(*tableBuffer, from, element, width, /*isAligned=*/true),
+                  /*isAligned=*/true);
+  });
+  emitter.finish(launch);
+  return success();
+}
+
+LogicalResult IndexedKernel::emitScatter(hlo::ScatterOp scatter) {
+  FailureOr<unsigned> indexBuffer = bufferOf(scatter.getScatterIndices()),
+                      updateBuffer = bufferOf(scatter.getUpdates()[0]);
+  if (failed(indexBuffer) || failed(updateBuffer))
+    return failure();
+  Value input = scatter.getInputs()[0];
+  while (isa_and_nonnull<hlo::BroadcastInDimOp, hlo::ReshapeOp>(input.getDefiningOp()))
+    input = input.getDefiningOp()->getOperand(0);
+  SplatElementsAttr splat;
+  std::optional<unsigned> inputBuffer;
+  if (!matchPattern(input, m_Constant(&splat))) {
+    FailureOr<unsigned> found = bufferOf(scatter.getInputs()[0]);
+    if (failed(found))
+      return failure();
+    inputBuffer = *found;
+  }
+  Block &body = scatter.getUpdateComputation().front();
+  std::optional<Combiner> combiner;
+  if (body.getTerminator()->getOperand(0) != body.getArgument(1)) {
+    FailureOr<Combiner> found = Combiner::get(scatter);
+    if (failed(found))
+      return failure();
+    combiner = *found;
+  }
+
+  // Columns: trailing dimensions of the table that every window has whole. Rows: all before.
+  SmallVector<int64_t> windowDim = access.windowDimOf();
+  SmallVector<int64_t> tableStrides = denseStrides(access.table.getShape());
+  int64_t columns = 1, firstColumnDim = access.table.getRank();
+  while (firstColumnDim > 0) {
+    int64_t dim = firstColumnDim - 1;
+    if (llvm::is_contained(access.indexedDims, dim) || windowDim[dim] < 0 ||
+        access.window[dim] != access.table.getDimSize(dim))
+      break;
+    columns *= access.table.getDimSize(dim);
+    firstColumnDim = dim;
+  }
+  int64_t rows = access.table.getNumElements() / columns;
+  int64_t parts = std::clamp<int64_t>(kOwners / columns, 1, rows), share = divideCeil(rows, parts);
+  parts = divideCeil(rows, share);
+  Launch launch{static_cast<int64_t>(divideCeil(parts * columns, kThreads)), kThreads};
+
+  Value owner = emitter.add(emitter.mul(emitter.block(), kThreads), emitter.thread());
+  emitter.onlyIf(emitter.less(owner, parts * columns), [&] {
+    Value column = emitter.rem(owner, columns);
+    Value first = emitter.mul(emitter.div(owner, columns), share);
+    Value end = emitter.min(emitter.add(first, share), rows);
+    unsigned result = emitter.getResultBuffer(0);
+    auto placeOf = [&](Value row) { return emitter.add(emitter.mul(row, columns), column); };
+    auto startOf = [&](Value row) {
+      return inputBuffer ? emitter.load(*inputBuffer, placeOf(row), element)
+                         : emitter.constant(splat.getSplatValue<Attribute>(), element);
+    };
+    auto combine = [&](Number old, Number update) {
+      if (!combiner)
+        return update;
+      auto widen = [&](Number x) { return x.isFloat() ? x.toFloat(combiner->getType()) : x; };
+      Number sum = combiner->combine(widen(old), widen(update));
+      return sum.isFloat() ? sum.toFloat(getComputeType(element)) : sum;
+    };
+
+    // All updates, those of a point that are in one column one after the other.
+    SmallVector<int64_t> sizes, outerDims, pointDims = access.pointDims();
+    for (int64_t dim : pointDims)
+      sizes.push_back(access.points.getDimSize(dim));
+    for (int64_t dim = 0; dim < firstColumnDim; ++dim)
+      if (windowDim[dim] >= 0) {
+        outerDims.push_back(dim);
+        sizes.push_back(access.window[dim]);
+      }
+    int64_t updates = 1;
+    for (int64_t size : sizes)
+      updates *= size;
+    SmallVector<int64_t> updateStrides = denseStrides(access.points.getShape());
+    SmallVector<int64_t> columnSizes(access.table.getShape().drop_front(firstColumnDim));
+    SmallVector<Value> columnPlace = emitter.delinearize(column, columnSizes);
+    // Where an update lies, the row of the table that it is for, and whether that is one of the
+    // thread's.
+    auto find = [&](Value i, Value &from, Value &row) {
+      SmallVector<Value> place = emitter.delinearize(i, sizes);
+      ArrayRef<Value> point = ArrayRef(place).take_front(pointDims.size());
+      Value valid;
+      SmallVector<Value> coordinates = startsOf(*indexBuffer, point, &valid);
+      from = row = emitter.index(0);
+      for (auto [dim, coordinate] : llvm::zip_equal(pointDims, point))
+        from = emitter.add(from, emitter.mul(coordinate, updateStrides[dim]));
+      for (auto [dim, offset] :
+           llvm::zip_equal(outerDims, ArrayRef(place).drop_front(pointDims.size()))) {
+        coordinates[dim] = emitter.add(coordinates[dim], offset);
+        from = emitter.add(from, emitter.mul(offset, updateStrides[windowDim[dim]]));
+      }
+      for (int64_t dim = 0; dim < firstColumnDim; ++dim)
+        row = emitter.add(row, emitter.mul(coordinates[dim], tableStrides[dim] / columns));
+      for (auto [k, offset] : llvm::enumerate(columnPlace))
+        from = emitter.add(from, emitter.mul(offset, updateStrides[windowDim[firstColumnDim + k]]));
+      // first <= row < end
+      valid = emitter.both(valid, emitter.less(row, end));
+      return emitter.both(valid, emitter.less(first, emitter.add(row, 1)));
+    };
+    Value all = emitter.index(updates);
+    if (share == 1) {
+      // One element, in a register. An update for another is fetched from where all fetch it, so
+      // that many are on their way at once.
+      const int64_t together = std::clamp<int64_t>(updates, 1, kUpdatesTogether);
+      const bool isWhole = updates % together == 0;
+      auto atUpdates = [&](Value begin, ArrayRef<Number> before) -> SmallVector<Number> {
+        Number total = before[0];
+        for (int64_t k = 0; k < together; ++k) {
+          Value i = emitter.add(begin, k), exists;
+          if (!isWhole) {
+            exists = emitter.less(i, updates);
+            i = emitter.min(i, updates - 1);
+          }
+          Value from, row;
+          Value valid = emitter.both(exists, find(i, from, row));
+          from =
+              arith::SelectOp::create(emitter.builder, emitter.loc, valid, from, emitter.index(0));
+          Number update = emitter.load(*updateBuffer, from, element);
+          total = emitter.number(valid).select(combine(total, update), total);
+        }
+        return {total};
+      };
+      SmallVector<Number> last =
+          emitter.loop(emitter.index(0), all, together, {startOf(first)}, atUpdates);
+      emitter.store(result, placeOf(first), last[0]);
+      return;
+    }
+    emitter.loop(first, end, 1, {}, [&](Value row, ArrayRef<Number>) -> SmallVector<Number> {
+      emitter.store(result, placeOf(row), startOf(row));
+      return {};
+    });
+    emitter.loop(emitter.index(0), all, 1, {},
+                 [&](Value i, ArrayRef<Number>) -> SmallVector<Number> {
+                   Value from, row;
+                   Value valid = find(i, from, row);
+                   emitter.onlyIf(valid, [&] {
+                     Number update = emitter.load(*updateBuffer, from, element);
+                     if (combiner)
+                       update = combine(emitter.load(result, placeOf(row), element), update);
+                     emitter.store(result, placeOf(row), update);
+                   });
+                   return {};
+                 });
+  });
+  emitter.finish(launch);
+  return success();
+}
+
+// ---- entries ------------------------------------------------------------------------------------
+
+LogicalResult mlir::cuda::emitGatherKernel(KernelEmitter &emitter) {
+  auto gathers = emitter.body.getOps<hlo::GatherOp>();
+  if (!llvm::hasSingleElement(gathers))
+    return emitter.kernel->emitOpError("of kind gather expects one gather");
+  hlo::GatherOp op = *gathers.begin();
+  if (emitter.body.getTerminator()->getOperand(0) != op.getResult())
+    return op.emitOpError("fused with other ops has no CUDA code generation");
+  auto numbers = op.getDimensionNumbers();
+  IndexedAccess access{op.getOperand().getType(),
+                       op.getStartIndices().getType(),
+                       op.getResult().getType(),
+                       numbers.getOffsetDims(),
+                       numbers.getCollapsedSliceDims(),
+                       numbers.getOperandBatchingDims(),
+                       numbers.getStartIndicesBatchingDims(),
+                       numbers.getStartIndexMap(),
+                       numbers.getIndexVectorDim(),
+                       SmallVector<int64_t>(op.getSliceSizes())};
+  return IndexedKernel(emitter, op, std::move(access))
+      .emitGather(op.getOperand(), op.getStartIndices());
+}
+
+LogicalResult mlir::cuda::emitScatterKernel(KernelEmitter &emitter) {
+  auto scatters = emitter.body.getOps<hlo::ScatterOp>();
+  if (!llvm::hasSingleElement(scatters) || (*scatters.begin()).getInputs().size() != 1)
+    return emitter.kernel->emitOpError("of kind scatter expects one scatter of one tensor");
+  hlo::ScatterOp op = *scatters.begin();
+  if (emitter.body.getTerminator()->getOperand(0) != op.getResult(0))
+    return op.emitOpError("fused with other ops has no CUDA code generation");
+  auto numbers = op.getScatterDimensionNumbers();
+  IndexedAccess access{cast<RankedTensorType>(op.getInputs()[0].getType()),
+                       cast<RankedTensorType>(op.getScatterIndices().getType()),
+                       cast<RankedTensorType>(op.getUpdates()[0].getType()),
+                       numbers.getUpdateWindowDims(),
+                       numbers.getInsertedWindowDims(),
+                       numbers.getInputBatchingDims(),
+                       numbers.getScatterIndicesBatchingDims(),
+                       numbers.getScatterDimsToOperandDims(),
+                       numbers.getIndexVectorDim(),
+                       {}};
+  for (int64_t dim : access.windowDimOf())
+    access.window.push_back(dim < 0 ? 1 : access.points.getDimSize(dim));
+  return IndexedKernel(emitter, op, std::move(access)).emitScatter(op);
+}

@@ -1,0 +1,135 @@
+#include "backends/cuda/codegen/kernels/OnlineSums.h"
+
+#include "backends/cuda/codegen/analysis/Splat.h"
+#include "mlir/IR/OperationSupport.h"
+
+#include <cmath>
+
+using namespace mlir;
+using namespace mlir::cuda;
+namespace hlo = mlir::stablehlo;
+
+namespace {
+/// How values depend on one maximum of rows.
+class MaximumDependence {
+public:
+  explicit MaximumDependence(hlo::ReduceOp reduce)
+      : maximum(reduce.getResult(0)), input(reduce.getInputs()[0]),
+        masked(findMasked(reduce.getInputs()[0])) {}
+
+  enum Kind {
+    Free,   ///< not at all
+    Scaled, ///< an exponential below it times what is free, or zero
+    Other,
+  };
+  Kind get(Value value);
+
+  /// Whether scaled values have no exponential of what is greater than the maximum.
+  bool isBounded() const { return exponential && (isOfInput || isMasked); }
+  hlo::ExpOp exponential; ///< that scaled values have
+
+private:
+  static hlo::SelectOp findMasked(Value input);
+  Kind compute(Value value);
+  Kind computeSelect(hlo::SelectOp select);
+
+  Value maximum, input;
+  hlo::SelectOp masked; ///< the maximum's input, if it is the least number where a mask is false
+  bool isOfInput = false, isMasked = false;
+  DenseMap<Value, Kind> known;
+};
+} // namespace
+
+hlo::SelectOp MaximumDependence::findMasked(Value input) {
+  auto select = input.getDefiningOp<hlo::SelectOp>();
+  const std::optional<double> least = select ? getSplat(select.getOnFalse()) : std::nullopt;
+  return least && std::isinf(*least) && *least < 0 ? select : hlo::SelectOp();
+}
+
+/// Whether two values of a body are the same: kernels are not free of repeated ops.
+static bool isSame(Value a, Value b) {
+  if (a == b)
+    return true;
+  Operation *left = a.getDefiningOp(), *right = b.getDefiningOp();
+  return left && right &&
+         OperationEquivalence::isEquivalentTo(
+             left, right, [](Value x, Value y) { return success(isSame(x, y)); },
+             /*markEquivalent=*/nullptr, OperationEquivalence::IgnoreLocations);
+}
+
+MaximumDependence::Kind MaximumDependence::computeSelect(hlo::SelectOp select) {
+  const Kind onTrue = get(select.getOnTrue()), onFalse = get(select.getOnFalse());
+  if (get(select.getPred()) != Free)
+    return Other;
+  if (onTrue == Free && onFalse == Free)
+    return Free;
+  if (onTrue == Scaled && getSplat(select.getOnFalse()) == 0.0) {
+    isMasked |= masked && isSame(select.getPred(), masked.getPred());
+    return Scaled;
+  }
+  return onFalse == Scaled && getSplat(select.getOnTrue()) == 0.0 ? Scaled : Other;
+}
+
+MaximumDependence::Kind MaximumDependence::compute(Value value) {
+  if (value == maximum)
+    return Other;
+  Operation *op = value.getDefiningOp();
+  if (!op)
+    return Free;
+  if (auto exp = dyn_cast<hlo::ExpOp>(op)) {
+    auto difference = exp.getOperand().getDefiningOp<hlo::SubtractOp>();
+    if (difference && skipBroadcasts(difference.getRhs()) == maximum &&
+        get(difference.getLhs()) == Free && (!exponential || exponential == exp)) {
+      exponential = exp;
+      isOfInput = difference.getLhs() == input;
+      if (masked && masked.getOnTrue() != difference.getLhs())
+        masked = {};
+      return Scaled;
+    }
+  }
+  if (auto select = dyn_cast<hlo::SelectOp>(op))
+    return computeSelect(select);
+  if (isa<hlo::MulOp>(op)) {
+    const Kind left = get(op->getOperand(0)), right = get(op->getOperand(1));
+    if ((left == Scaled && right == Free) || (left == Free && right == Scaled))
+      return Scaled;
+  }
+  const bool isFree =
+      llvm::all_of(op->getOperands(), [&](Value operand) { return get(operand) == Free; });
+  return isFree ? Free : Other;
+}
+
+MaximumDependence::Kind MaximumDependence::get(Value value) {
+  if (auto found = known.find(value); found != known.end())
+    return found->second;
+  const Kind kind = compute(value);
+  known[value] = kind;
+  return kind;
+}
+
+std::optional<OnlineSum> mlir::cuda::findOnlineSum(const PointValues::Sum &sum,
+                                                   ArrayRef<PointValues::Sum> maxima) {
+  hlo::ReduceOp reduce = sum.op;
+  Value term = reduce.getInputs()[0];
+  if (!isa<hlo::AddOp>(reduce.getBody().front().front()) ||
+      !getElementTypeOrSelf(term.getType()).isF32())
+    return std::nullopt;
+  std::optional<OnlineSum> found;
+  for (auto [i, other] : llvm::enumerate(maxima)) {
+    hlo::ReduceOp maximum = other.op;
+    MaximumDependence dependence(maximum);
+    const MaximumDependence::Kind kind = dependence.get(term);
+    if (kind == MaximumDependence::Free)
+      continue;
+    if (kind != MaximumDependence::Scaled || found ||
+        !isa<hlo::MaxOp>(maximum.getBody().front().front()) || !dependence.isBounded())
+      return std::nullopt;
+    found = {i, dependence.exponential};
+  }
+  return found;
+}
+
+Number mlir::cuda::getBelow(Number greatest) {
+  Number lowest = greatest.extreme(/*largest=*/false, /*isUnsigned=*/false);
+  return (greatest == lowest).select(greatest.constant(0), greatest);
+}

@@ -1,0 +1,586 @@
+#include "backends/cuda/codegen/Passes.h"
+#include "backends/cuda/codegen/attention/HostCopies.h"
+#include "backends/cuda/codegen/kernels/ElementaryFunctions.h"
+#include "backends/cuda/codegen/products/HostProduct.h"
+
+#include "mlir/Dialect/Arith/IR/Arith.h"
+#include "mlir/Dialect/Func/IR/FuncOps.h"
+#include "mlir/Dialect/GPU/IR/GPUDialect.h"
+#include "mlir/Dialect/MemRef/IR/MemRef.h"
+#include "mlir/Dialect/NVGPU/IR/NVGPUDialect.h"
+#include "mlir/Dialect/SCF/IR/SCF.h"
+#include "mlir/Dialect/Vector/IR/VectorOps.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
+#include "llvm/ADT/TypeSwitch.h"
+
+namespace mlir::cuda {
+#define GEN_PASS_DEF_GPUTOHOST
+#include "backends/cuda/codegen/Passes.h.inc"
+} // namespace mlir::cuda
+
+using namespace mlir;
+
+static constexpr int64_t kWarp = 32;
+
+namespace {
+/// One kernel as a function of the grid's size and the kernel's arguments.
+///
+/// Ops are of three sorts. Those that all threads meet at (barriers, shuffles, loads and products
+/// of a warp's matrices and what holds them) cut the code into segments; their blocks are "common".
+/// Uniform ops are the same for all threads of a block and stand once. All others run in a loop
+/// over threads, one for each segment.
+class HostKernel {
+public:
+  HostKernel(gpu::GPUFuncOp kernel, bool descending)
+      : kernel(kernel), loc(kernel.getLoc()), builder(kernel.getContext()), descending(descending) {
+  }
+
+  LogicalResult emit(func::FuncOp &function);
+
+private:
+  gpu::GPUFuncOp kernel;
+  Location loc;
+  OpBuilder builder;
+  bool descending;
+  SmallVector<int64_t> blockSize;
+  int64_t threads = 1;
+
+  func::FuncOp host;
+  IRMapping uniform;             // of values that are the same for all threads
+  DenseMap<Value, Value> arrays; // of values that live across segments: an element a thread
+  DenseMap<Operation *, unsigned> segments;
+  DenseSet<Block *> commonBlocks;
+  DenseSet<Operation *> meetings;
+  SmallVector<Value> allocations;
+  unsigned numSegments = 0;
+
+  bool holdsMeeting(Operation *op);
+  void assignSegments(Block &block);
+  Operation *commonAncestor(Operation *op);
+  bool isUniform(Value value);
+  bool livesOn(Value value);
+  Value allocate(MemRefType type);
+  Value arrayOf(Value value);
+  Value index(int64_t value) { return arith::ConstantIndexOp::create(builder, loc, value); }
+
+  Value mapUniform(Value value);
+  Value valueAt(Value value, Value thread);
+  void forThreads(llvm::function_ref<void(Value)> body);
+  Value threadId(gpu::ThreadIdOp op, Value thread);
+
+  LogicalResult emitBlock(Block &block);
+  void emitRun(ArrayRef<Operation *> run);
+  LogicalResult emitMeeting(Operation *op);
+  void emitShuffle(gpu::ShuffleOp op);
+  void emitMatrixProduct(nvgpu::MmaSyncOp op);
+  void emitMatrixLoad(nvgpu::LdMatrixOp op);
+  LogicalResult emitFor(scf::ForOp op);
+  LogicalResult emitIf(scf::IfOp op);
+  /// Copies values of all threads into others' arrays.
+  void assign(ValueRange from, ValueRange to);
+};
+
+class GpuToHostPass : public mlir::cuda::impl::GpuToHostBase<GpuToHostPass> {
+public:
+  using GpuToHostBase::GpuToHostBase;
+  void runOnOperation() override;
+};
+} // namespace
+
+/// The type without the memory spaces of GPUs.
+static Type hostType(Type type) {
+  auto memref = dyn_cast<MemRefType>(type);
+  if (!memref || !isa_and_nonnull<gpu::AddressSpaceAttr>(memref.getMemorySpace()))
+    return type;
+  return MemRefType::get(memref.getShape(), memref.getElementType(), memref.getLayout());
+}
+
+// ---- analysis -----------------------------------------------------------------------------------
+
+bool HostKernel::holdsMeeting(Operation *op) {
+  return op
+      ->walk([](Operation *inner) {
+        return isa<gpu::BarrierOp, gpu::ShuffleOp, nvgpu::MmaSyncOp, nvgpu::LdMatrixOp>(inner)
+                   ? WalkResult::interrupt()
+                   : WalkResult::advance();
+      })
+      .wasInterrupted();
+}
+
+void HostKernel::assignSegments(Block &block) {
+  commonBlocks.insert(&block);
+  ++numSegments;
+  for (Operation &op : block) {
+    bool ends = op.hasTrait<OpTrait::IsTerminator>();
+    if (!ends && !holdsMeeting(&op)) {
+      segments[&op] = numSegments;
+      continue;
+    }
+    meetings.insert(&op);
+    segments[&op] = ++numSegments;
+    for (Region &region : op.getRegions())
+      for (Block &inner : region)
+        assignSegments(inner);
+    ++numSegments;
+  }
+}
+
+/// What an op stands in, or is, directly in a common block.
+Operation *HostKernel::commonAncestor(Operation *op) {
+  while (!commonBlocks.contains(op->getBlock()))
+    op = op->getParentOp();
+  return op;
+}
+
+bool HostKernel::isUniform(Value value) {
+  if (uniform.contains(value))
+    return true;
+  Operation *op = value.getDefiningOp();
+  if (!op || !commonBlocks.contains(op->getBlock()) || meetings.contains(op) ||
+      isa<gpu::ThreadIdOp, gpu::LaneIdOp>(op) || op->getNumRegions() > 0 || !isMemoryEffectFree(op))
+    return false;
+  return llvm::all_of(op->getOperands(), [&](Value operand) { return isUniform(operand); });
+}
+
+/// Whether a thread's value is read in another segment than it is made in.
+bool HostKernel::livesOn(Value value) {
+  unsigned own = segments.lookup(value.getDefiningOp());
+  return llvm::any_of(value.getUsers(), [&](Operation *user) {
+    Operation *common = commonAncestor(user);
+    return meetings.contains(common) || segments.lookup(common) != own;
+  });
+}
+
+// ---- values -------------------------------------------------------------------------------------
+
+/// Memory that is freed at the end of the function.
+Value HostKernel::allocate(MemRefType type) {
+  // Vectors are accessed with the alignment of their whole size.
+  allocations.push_back(memref::AllocOp::create(builder, loc, type, builder.getI64IntegerAttr(64)));
+  return allocations.back();
+}
+
+/// The array of a value; made at the head of the function.
+Value HostKernel::arrayOf(Value value) {
+  Value &array = arrays[value];
+  if (!array) {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&host.getBody().front());
+    array = allocate(MemRefType::get({threads}, value.getType()));
+  }
+  return array;
+}
+
+Value HostKernel::mapUniform(Value value) {
+  if (Value mapped = uniform.lookupOrNull(value))
+    return mapped;
+  Operation *op = value.getDefiningOp();
+  for (Value operand : op->getOperands())
+    mapUniform(operand);
+  builder.clone(*op, uniform);
+  return uniform.lookup(value);
+}
+
+Value HostKernel::valueAt(Value value, Value thread) {
+  if (isUniform(value))
+    return mapUniform(value);
+  return memref::LoadOp::create(builder, loc, arrayOf(value), thread);
+}
+
+Value HostKernel::threadId(gpu::ThreadIdOp op, Value thread) {
+  unsigned dimension = static_cast<unsigned>(op.getDimension());
+  int64_t stride = 1;
+  for (unsigned i = 0; i < dimension; ++i)
+    stride *= blockSize[i];
+  Value id = arith::DivUIOp::create(builder, loc, thread, index(stride));
+  return arith::RemUIOp::create(builder, loc, id, index(blockSize[dimension]));
+}
+
+void HostKernel::forThreads(llvm::function_ref<void(Value)> body) {
+  auto loop = scf::ForOp::create(builder, loc, index(0), index(threads), index(1));
+  OpBuilder::InsertionGuard guard(builder);
+  builder.setInsertionPointToStart(loop.getBody());
+  Value thread = loop.getInductionVar();
+  if (descending)
+    thread = arith::SubIOp::create(builder, loc, index(threads - 1), thread);
+  body(thread);
+}
+
+void HostKernel::assign(ValueRange from, ValueRange to) {
+  if (from.empty())
+    return;
+  SmallVector<Value> targets = llvm::map_to_vector(to, [&](Value value) { return arrayOf(value); });
+  for (Value value : from)
+    if (isUniform(value))
+      mapUniform(value);
+  forThreads([&](Value thread) {
+    SmallVector<Value> values =
+        llvm::map_to_vector(from, [&](Value value) { return valueAt(value, thread); });
+    for (auto [value, target] : llvm::zip_equal(values, targets))
+      memref::StoreOp::create(builder, loc, value, target, thread);
+  });
+}
+
+// ---- code ---------------------------------------------------------------------------------------
+
+/// Ops of one segment, for each thread.
+void HostKernel::emitRun(ArrayRef<Operation *> run) {
+  if (run.empty())
+    return;
+  DenseSet<Operation *> inside(run.begin(), run.end());
+  llvm::SetVector<Value> outside;
+  for (Operation *op : run)
+    op->walk([&](Operation *inner) {
+      for (Value operand : inner->getOperands()) {
+        Operation *maker = operand.getDefiningOp();
+        Block *block = operand.getParentBlock();
+        if (commonBlocks.contains(block) && !(maker && inside.contains(maker)))
+          outside.insert(operand);
+      }
+    });
+  for (Value value : outside)
+    if (isUniform(value))
+      mapUniform(value);
+  forThreads([&](Value thread) {
+    IRMapping mapping;
+    for (Value value : outside)
+      mapping.map(value, valueAt(value, thread));
+    for (Operation *op : run) {
+      if (auto id = dyn_cast<gpu::ThreadIdOp>(op)) {
+        mapping.map(id.getResult(), threadId(id, thread));
+      } else {
+        Operation *clone = builder.clone(*op, mapping);
+        for (Value result : clone->getResults())
+          result.setType(hostType(result.getType()));
+      }
+      for (Value result : op->getResults())
+        if (livesOn(result))
+          memref::StoreOp::create(builder, loc, mapping.lookup(result), arrayOf(result), thread);
+    }
+  });
+}
+
+/// Of m16n8k16: four neighbouring lanes, a quad, hold a row of a and of the sums, and a column of
+/// b, each of them two neighbours of every eight along the depth or the row; the second pair of a,
+/// and of the sums, is eight rows further. Sums go along the depth.
+void HostKernel::emitMatrixProduct(nvgpu::MmaSyncOp op) {
+  Value result = arrayOf(op.getResult());
+  for (Value operand : op->getOperands())
+    if (isUniform(operand))
+      mapUniform(operand);
+  constexpr int64_t quad = 4, depth = 16, half = 8;
+  forThreads([&](Value thread) {
+    auto sum = [&](Value a, Value b) -> Value { return arith::AddIOp::create(builder, loc, a, b); };
+    auto times = [&](Value a, int64_t b) -> Value {
+      return arith::MulIOp::create(builder, loc, a, index(b));
+    };
+    auto element = [&](Value whole, int64_t i, int64_t j) -> Value {
+      return vector::ExtractOp::create(builder, loc, whole, ArrayRef<int64_t>{i, j});
+    };
+    auto wide = [&](Value number) -> Value {
+      return arith::ExtFOp::create(builder, loc, builder.getF32Type(), number);
+    };
+    Value lane = arith::RemUIOp::create(builder, loc, thread, index(kWarp));
+    Value first = arith::SubIOp::create(builder, loc, thread, lane);
+    Value row = arith::DivUIOp::create(builder, loc, lane, index(quad));
+    Value column = times(arith::RemUIOp::create(builder, loc, lane, index(quad)), 2);
+    /// What the lanes of the quad of a row of a, or of a column of b, hold.
+    auto quadOf = [&](Value operand, Value number) {
+      SmallVector<Value> held;
+      for (int64_t i = 0; i < quad; ++i)
+        held.push_back(valueAt(operand, sum(sum(first, times(number, quad)), index(i))));
+      return held;
+    };
+    SmallVector<Value> a = quadOf(op.getMatrixA(), row);
+    SmallVector<Value> b[] = {quadOf(op.getMatrixB(), column),
+                              quadOf(op.getMatrixB(), sum(column, index(1)))};
+    Value sums = valueAt(op.getMatrixC(), thread);
+    for (int64_t i = 0; i < 2; ++i)
+      for (int64_t j = 0; j < 2; ++j) {
+        Value total = element(sums, i, j);
+        for (int64_t k = 0; k < depth; ++k) {
+          const int64_t holder = k % half / 2, upper = k / half;
+          Value left = wide(element(a[holder], i + 2 * upper, k % 2));
+          Value right = wide(element(b[j][holder], upper, k % 2));
+          Value product = arith::MulFOp::create(builder, loc, left, right);
+          total = arith::AddFOp::create(builder, loc, total, product);
+        }
+        sums = vector::InsertOp::create(builder, loc, total, sums, ArrayRef<int64_t>{i, j});
+      }
+    memref::StoreOp::create(builder, loc, sums, result, thread);
+  });
+}
+
+/// Of matrices of 8 x 8 lane 8 i + j says where row j of the ith is; each lane gets two neighbours
+/// of the row of its quad, or two rows' elements of that column.
+void HostKernel::emitMatrixLoad(nvgpu::LdMatrixOp op) {
+  Value result = arrayOf(op.getRes());
+  Value place = op.getIndices().front();
+  if (isUniform(place))
+    mapUniform(place);
+  Value memory = mapUniform(op.getSrcMemref());
+  auto type = cast<VectorType>(op.getRes().getType());
+  constexpr int64_t quad = 4, side = 8;
+  forThreads([&](Value thread) {
+    auto combine = [&](auto tag, Value a, int64_t b) -> Value {
+      return decltype(tag)::create(builder, loc, a, index(b));
+    };
+    auto sum = [&](Value a, Value b) -> Value { return arith::AddIOp::create(builder, loc, a, b); };
+    Value lane = combine(arith::RemUIOp(), thread, kWarp);
+    Value first = arith::SubIOp::create(builder, loc, thread, lane);
+    Value row = combine(arith::DivUIOp(), lane, quad);
+    Value pair = combine(arith::MulIOp(), combine(arith::RemUIOp(), lane, quad), 2);
+    Value loaded = arith::ConstantOp::create(builder, loc, builder.getZeroAttr(type));
+    for (int64_t i = 0; i < type.getDimSize(0); ++i)
+      for (int64_t j = 0; j < 2; ++j) {
+        Value neighbour = sum(pair, index(j));
+        Value holder = sum(sum(first, index(i * side)), op.getTranspose() ? neighbour : row);
+        Value at = sum(valueAt(place, holder), op.getTranspose() ? row : neighbour);
+        Value number = memref::LoadOp::create(builder, loc, memory, at);
+        loaded = vector::InsertOp::create(builder, loc, number, loaded, ArrayRef<int64_t>{i, j});
+      }
+    memref::StoreOp::create(builder, loc, loaded, result, thread);
+  });
+}
+
+void HostKernel::emitShuffle(gpu::ShuffleOp op) {
+  Value result = arrayOf(op.getShuffleResult()), valid = arrayOf(op.getValid());
+  for (Value operand : op->getOperands())
+    if (isUniform(operand))
+      mapUniform(operand);
+  forThreads([&](Value thread) {
+    auto toIndex = [&](Value value) -> Value {
+      return arith::IndexCastUIOp::create(builder, loc, builder.getIndexType(), value);
+    };
+    auto combine = [&](auto tag, Value a, Value b) -> Value {
+      return decltype(tag)::create(builder, loc, a, b);
+    };
+    Value offset = toIndex(valueAt(op.getOffset(), thread));
+    Value width = toIndex(valueAt(op.getWidth(), thread));
+    // Lanes of a warp in parts of `width`, each by itself.
+    Value lane = combine(arith::RemUIOp(), thread, index(kWarp));
+    Value inPart = combine(arith::RemUIOp(), lane, width);
+    Value first = combine(arith::SubIOp(), thread, inPart), partner;
+    switch (op.getMode()) {
+    case gpu::ShuffleMode::XOR:
+      partner = combine(arith::XOrIOp(), inPart, offset);
+      break;
+    case gpu::ShuffleMode::UP:
+      partner = combine(arith::SubIOp(), inPart, offset);
+      break;
+    case gpu::ShuffleMode::DOWN:
+      partner = combine(arith::AddIOp(), inPart, offset);
+      break;
+    case gpu::ShuffleMode::IDX:
+      partner = offset;
+      break;
+    }
+    Value source = combine(arith::AddIOp(), first, partner);
+    auto less = [&](Value a, Value b) -> Value {
+      return arith::CmpIOp::create(builder, loc, arith::CmpIPredicate::ult, a, b);
+    };
+    Value exists = combine(arith::AndIOp(), less(partner, width), less(source, index(threads)));
+    // A thread without a partner keeps what it has.
+    source = arith::SelectOp::create(builder, loc, exists, source, thread);
+    Value number = valueAt(op.getValue(), source);
+    memref::StoreOp::create(builder, loc, number, result, thread);
+    memref::StoreOp::create(builder, loc, exists, valid, thread);
+  });
+}
+
+LogicalResult HostKernel::emitFor(scf::ForOp op) {
+  for (Value bound : {op.getLowerBound(), op.getUpperBound(), op.getStep()})
+    if (!isUniform(bound))
+      return op.emitOpError(
+          "holds a barrier or a shuffle and has bounds that differ between threads");
+  assign(op.getInitArgs(), op.getRegionIterArgs());
+  auto loop = scf::ForOp::create(builder, loc, mapUniform(op.getLowerBound()),
+                                 mapUniform(op.getUpperBound()), mapUniform(op.getStep()));
+  uniform.map(op.getInductionVar(), loop.getInductionVar());
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(loop.getBody());
+    if (failed(emitBlock(*op.getBody())))
+      return failure();
+    assign(op.getBody()->getTerminator()->getOperands(), op.getRegionIterArgs());
+  }
+  assign(op.getRegionIterArgs(), op.getResults());
+  return success();
+}
+
+LogicalResult HostKernel::emitIf(scf::IfOp op) {
+  if (!isUniform(op.getCondition()))
+    return op.emitOpError(
+        "holds a barrier or a shuffle and has a condition that differs between threads");
+  bool hasElse = !op.getElseRegion().empty();
+  auto branch = scf::IfOp::create(builder, loc, mapUniform(op.getCondition()), hasElse);
+  for (auto [from, to] : {std::pair(&op.getThenRegion(), &branch.getThenRegion()),
+                          std::pair(&op.getElseRegion(), &branch.getElseRegion())}) {
+    if (from->empty())
+      continue;
+    OpBuilder::InsertionGuard guard(builder);
+    builder.setInsertionPointToStart(&to->front());
+    if (failed(emitBlock(from->front())))
+      return failure();
+    assign(from->front().getTerminator()->getOperands(), op.getResults());
+  }
+  return success();
+}
+
+LogicalResult HostKernel::emitMeeting(Operation *op) {
+  return TypeSwitch<Operation *, LogicalResult>(op)
+      .Case([](gpu::BarrierOp) { return success(); })
+      .Case([&](nvgpu::MmaSyncOp product) {
+        emitMatrixProduct(product);
+        return success();
+      })
+      .Case([&](nvgpu::LdMatrixOp load) {
+        emitMatrixLoad(load);
+        return success();
+      })
+      .Case([&](gpu::ShuffleOp shuffle) {
+        emitShuffle(shuffle);
+        return success();
+      })
+      .Case([&](scf::ForOp loop) { return emitFor(loop); })
+      .Case([&](scf::IfOp branch) { return emitIf(branch); })
+      .Default([](Operation *other) {
+        return other->emitOpError(
+            "holds a barrier or a shuffle, expected scf.for or scf.if to do so");
+      });
+}
+
+LogicalResult HostKernel::emitBlock(Block &block) {
+  // Uniform values of an inner block are valid in it alone.
+  IRMapping outer = uniform;
+  SmallVector<Operation *> run;
+  for (Operation &op : block) {
+    if (op.hasTrait<OpTrait::IsTerminator>())
+      break;
+    if (meetings.contains(&op)) {
+      emitRun(run);
+      run.clear();
+      if (failed(emitMeeting(&op)))
+        return failure();
+    } else if (op.getNumResults() == 0 || !isUniform(op.getResult(0))) {
+      run.push_back(&op);
+    }
+  }
+  emitRun(run);
+  uniform = outer;
+  return success();
+}
+
+LogicalResult HostKernel::emit(func::FuncOp &function) {
+  std::optional<ArrayRef<int32_t>> size = kernel.getKnownBlockSize();
+  if (!size)
+    return kernel.emitOpError("has no known_block_size, which gpu-to-host needs");
+  if (!llvm::hasSingleElement(kernel.getBody()))
+    return kernel.emitOpError("has several blocks, expected structured control flow");
+  blockSize.assign(size->begin(), size->end());
+  for (int64_t extent : blockSize)
+    threads *= extent;
+  if (failed(cuda::makeCopiesOfThreads(kernel, threads, descending)))
+    return failure();
+  Block &body = kernel.getBody().front();
+  SmallVector<Type> types(3, builder.getIndexType());
+  llvm::append_range(types, kernel.getFunctionType().getInputs());
+  builder.setInsertionPoint(kernel->getParentOp());
+  host = func::FuncOp::create(builder, loc, kernel.getName(), builder.getFunctionType(types, {}));
+  host.setPrivate();
+  function = host;
+  Block *entry = host.addEntryBlock();
+  builder.setInsertionPointToEnd(entry);
+  func::ReturnOp::create(builder, loc);
+  builder.setInsertionPointToStart(entry);
+
+  unsigned numArguments = kernel.getFunctionType().getNumInputs();
+  for (unsigned i = 0; i < numArguments; ++i)
+    uniform.map(body.getArgument(i), entry->getArgument(i + 3));
+  for (BlockArgument buffer : body.getArguments().drop_front(numArguments))
+    uniform.map(buffer, allocate(cast<MemRefType>(hostType(buffer.getType()))));
+  assignSegments(body);
+
+  Value ids[3];
+  for (int i = 2; i >= 0; --i) {
+    Value end = entry->getArgument(i);
+    auto loop = scf::ForOp::create(builder, loc, index(0), end, index(1));
+    builder.setInsertionPointToStart(loop.getBody());
+    ids[i] = loop.getInductionVar();
+    if (descending) {
+      Value last = arith::SubIOp::create(builder, loc, end, index(1));
+      ids[i] = arith::SubIOp::create(builder, loc, last, ids[i]);
+    }
+  }
+  for (Operation &op : body) {
+    if (auto id = dyn_cast<gpu::BlockIdOp>(op))
+      uniform.map(id.getResult(), ids[static_cast<unsigned>(id.getDimension())]);
+    if (auto dim = dyn_cast<gpu::GridDimOp>(op))
+      uniform.map(dim.getResult(), entry->getArgument(static_cast<unsigned>(dim.getDimension())));
+    if (auto dim = dyn_cast<gpu::BlockDimOp>(op))
+      uniform.map(dim.getResult(), index(blockSize[static_cast<unsigned>(dim.getDimension())]));
+  }
+  if (failed(emitBlock(body)))
+    return failure();
+  builder.setInsertionPoint(entry->getTerminator());
+  for (Value memory : allocations)
+    memref::DeallocOp::create(builder, loc, memory);
+  return success();
+}
+
+// ---- the pass -----------------------------------------------------------------------------------
+
+static LogicalResult replaceLaunch(gpu::LaunchFuncOp launch) {
+  if (launch.getAsyncToken() || !launch.getAsyncDependencies().empty())
+    return launch.emitOpError("is asynchronous, which gpu-to-host does not know");
+  OpBuilder builder(launch);
+  gpu::KernelDim3 grid = launch.getGridSizeOperandValues();
+  SmallVector<Value> operands{grid.x, grid.y, grid.z};
+  llvm::append_range(operands, launch.getKernelOperands());
+  func::CallOp::create(builder, launch.getLoc(), launch.getKernelName(), TypeRange(), operands);
+  launch.erase();
+  return success();
+}
+
+void GpuToHostPass::runOnOperation() {
+  ModuleOp module = getOperation();
+  SymbolTable symbols(module);
+  for (auto gpuModule : llvm::make_early_inc_range(module.getOps<gpu::GPUModuleOp>())) {
+    for (auto kernel : gpuModule.getOps<gpu::GPUFuncOp>()) {
+      func::FuncOp function;
+      if (failed(HostKernel(kernel, descending).emit(function)))
+        return signalPassFailure();
+      if (symbols.lookup(function.getSymName()) != nullptr) {
+        kernel.emitOpError("has the name of a function of the module");
+        return signalPassFailure();
+      }
+      symbols.insert(function);
+    }
+    symbols.erase(gpuModule);
+  }
+  WalkResult walked = module.walk([](gpu::LaunchFuncOp launch) {
+    return failed(replaceLaunch(launch)) ? WalkResult::interrupt() : WalkResult::advance();
+  });
+  if (walked.wasInterrupted())
+    return signalPassFailure();
+  module.walk([](cuda::ProductOp product) { cuda::emitHostProduct(product); });
+  module.walk([&](cuda::ApproximateOp op) {
+    op.replaceAllUsesWith(cuda::approximateOnHost(op, approximationError).value);
+    op.erase();
+  });
+  module.walk([](cuda::WriteIndexOp write) {
+    OpBuilder builder(write);
+    Location loc = write.getLoc();
+    Value number = arith::IndexCastOp::create(builder, loc, builder.getI32Type(), write.getValue());
+    memref::StoreOp::create(builder, loc, number, write.getTarget(),
+                            ValueRange(arith::ConstantIndexOp::create(builder, loc, 0)));
+    write.erase();
+  });
+  module.walk([](gpu::MemcpyOp copy) {
+    OpBuilder builder(copy);
+    memref::CopyOp::create(builder, copy.getLoc(), copy.getSrc(), copy.getDst());
+    copy.erase();
+  });
+  module->removeAttr(gpu::GPUDialect::getContainerModuleAttrName());
+}

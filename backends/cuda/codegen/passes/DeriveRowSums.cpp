@@ -1,0 +1,323 @@
+// Sums of rows that a gradient of attention needs, from what the forward pass has made of them.
+#include "backends/cuda/codegen/Passes.h"
+#include "backends/cuda/codegen/analysis/Origin.h"
+#include "backends/cuda/codegen/analysis/Splat.h"
+#include "backends/cuda/codegen/kernels/KernelParts.h"
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "dialects/StableHLO/Utils/Reducers.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace mlir::cuda {
+#define GEN_PASS_DEF_DERIVEROWSUMS
+#include "backends/cuda/codegen/Passes.h.inc"
+} // namespace mlir::cuda
+
+using namespace mlir;
+using namespace mlir::cuda;
+using mlir::st::KernelOp;
+namespace hlo = mlir::stablehlo;
+
+namespace {
+/// What values of one shape are multiplied of, whatever is rounded on the way.
+struct Factors {
+  double scale = 1;
+  SmallVector<Value> values;   ///< that vary along rows and columns
+  SmallVector<Value> masks;    ///< predicates: 0 where they do not hold
+  SmallVector<Value> divisors; ///< of rows: what all of a row is divided by
+  bool isKnown = true;
+
+  void add(Value value, const Origins &origins);
+};
+
+/// A sum over the columns of a product, which is made of rows and `values`, with what is
+/// multiplied with it.
+struct RowSum {
+  hlo::ReduceOp op;
+  hlo::DotGeneralOp product; ///< of the gradient of what the forward pass made, and `values`
+  Factors others;
+};
+
+/// What the forward pass made of rows: a product of these with `values`.
+struct Forward {
+  Value read;    ///< in the backward task
+  Value divisor; ///< of the rows; null: none
+  double scale = 1;
+};
+
+class DeriveRowSumsPass : public mlir::cuda::impl::DeriveRowSumsBase<DeriveRowSumsPass> {
+public:
+  void runOnOperation() override;
+
+private:
+  LogicalResult derive(KernelOp chain, const Origins &origins);
+};
+} // namespace
+
+// ---- factors ------------------------------------------------------------------------------------
+
+/// What a value repeats along the last dimension; null where it does more.
+static Value getOfRow(Value value) {
+  auto broadcast = value.getDefiningOp<hlo::BroadcastInDimOp>();
+  const int64_t last = cast<RankedTensorType>(value.getType()).getRank() - 1;
+  return broadcast && !llvm::is_contained(broadcast.getBroadcastDimensions(), last)
+             ? broadcast.getOperand()
+             : Value();
+}
+
+void Factors::add(Value value, const Origins &origins) {
+  Operation *op = value.getDefiningOp();
+  if (std::optional<double> number = getSplat(value)) {
+    scale *= *number;
+  } else if (auto select = dyn_cast_or_null<hlo::SelectOp>(op);
+             select && getSplat(select.getOnFalse()) == 0.0) {
+    if (llvm::none_of(masks, [&](Value mask) { return origins.areSame(mask, select.getPred()); }))
+      masks.push_back(select.getPred());
+    add(select.getOnTrue(), origins);
+  } else if (isa_and_nonnull<hlo::MulOp>(op)) {
+    add(op->getOperand(0), origins);
+    add(op->getOperand(1), origins);
+  } else if (auto convert = dyn_cast_or_null<hlo::ConvertOp>(op);
+             convert && isa<FloatType>(getElementTypeOrSelf(convert.getOperand()))) {
+    add(convert.getOperand(), origins);
+  } else if (Value row = getOfRow(value)) {
+    // One over something, or it cannot be divided by again.
+    auto inverse = row.getDefiningOp<hlo::DivOp>();
+    isKnown &= inverse && getSplat(inverse.getLhs()) == 1.0;
+    if (isKnown)
+      divisors.push_back(inverse.getRhs());
+  } else if (Value divisor =
+                 isa_and_nonnull<hlo::DivOp>(op) ? getOfRow(op->getOperand(1)) : Value()) {
+    divisors.push_back(divisor);
+    add(op->getOperand(0), origins);
+  } else {
+    values.push_back(value);
+  }
+}
+
+/// Whether each value of either list is one of the other's.
+static bool areSame(ArrayRef<Value> one, ArrayRef<Value> other, const Origins &origins) {
+  if (one.size() != other.size())
+    return false;
+  SmallVector<Value> left(other);
+  for (Value value : one) {
+    auto same =
+        llvm::find_if(left, [&](Value candidate) { return origins.areSame(value, candidate); });
+    if (same == left.end())
+      return false;
+    left.erase(same);
+  }
+  return true;
+}
+
+// ---- what is found ------------------------------------------------------------------------------
+
+static Value getOutside(Value argument) {
+  auto kernel = cast<KernelOp>(cast<BlockArgument>(argument).getOwner()->getParentOp());
+  return kernel.getInputs()[cast<BlockArgument>(argument).getArgNumber()];
+}
+
+/// A sum of a row's columns of a product with something else.
+static std::optional<RowSum> matchRowSum(hlo::ReduceOp op, const Origins &origins) {
+  if (op.getInputs().size() != 1 ||
+      !isa_and_nonnull<hlo::AddOp>(mlir::st::findCombiner(op.getBody())) ||
+      !mlir::st::isNeutral(op.getBody(), op.getInitValues()[0]))
+    return std::nullopt;
+  Value operand = op.getInputs()[0];
+  const int64_t last = cast<RankedTensorType>(operand.getType()).getRank() - 1;
+  if (op.getDimensions() != ArrayRef<int64_t>(last) || !getElementTypeOrSelf(operand).isF32())
+    return std::nullopt;
+  Factors factors;
+  factors.add(operand, origins);
+  if (!factors.isKnown || !factors.divisors.empty())
+    return std::nullopt;
+  for (auto *it = factors.values.begin(); it != factors.values.end(); ++it) {
+    auto product = it->getDefiningOp<hlo::DotGeneralOp>();
+    if (!product || !isa<BlockArgument>(product.getLhs()) || !isa<BlockArgument>(product.getRhs()))
+      continue;
+    RowSum found{op, product, factors};
+    found.others.values.erase(found.others.values.begin() + (it - factors.values.begin()));
+    // cuDNN makes such sums by itself, and does all attention of 16 bits without dropout.
+    if (!found.others.values.empty() &&
+        (!factors.masks.empty() || getElementTypeOrSelf(product.getLhs()).isF32()))
+      return found;
+  }
+  return std::nullopt;
+}
+
+/// Whether a product of rows and columns is laid out as its sums are: batches, rows, columns.
+static bool isInOrder(hlo::DotGeneralOp dot) {
+  auto numbers = dot.getDotDimensionNumbers();
+  return numbers.getLhsContractingDimensions().size() == 1 &&
+         cast<RankedTensorType>(dot.getType()).getRank() ==
+             static_cast<int64_t>(numbers.getLhsBatchingDimensions().size()) + 2;
+}
+
+/// The only dimension of a product's right operand that is of no batch and not contracted.
+static int64_t getColumnDim(hlo::DotGeneralOp dot) {
+  auto numbers = dot.getDotDimensionNumbers();
+  int64_t dim = 0;
+  while (llvm::is_contained(numbers.getRhsBatchingDimensions(), dim) ||
+         llvm::is_contained(numbers.getRhsContractingDimensions(), dim))
+    ++dim;
+  return dim;
+}
+
+/// Whether a value of the forward pass is the product of the rows that the sum is of, up to what a
+/// row is divided by, with the same `values`, and lies as its gradient does.
+static std::optional<Forward> matchForward(RowSum &sum, Value read, const Origins &origins) {
+  Value made = origins.of(read);
+  SmallVector<int64_t> order =
+      llvm::to_vector(llvm::seq<int64_t>(0, cast<RankedTensorType>(read.getType()).getRank()));
+  if (auto transpose = made.getDefiningOp<hlo::TransposeOp>()) {
+    order.assign(transpose.getPermutation().begin(), transpose.getPermutation().end());
+    made = origins.of(transpose.getOperand());
+  }
+  auto dot = made.getDefiningOp<hlo::DotGeneralOp>();
+  Value gradient = getOutside(sum.product.getLhs());
+  if (!dot || isa<BlockArgument>(dot.getLhs()) || !isInOrder(dot) || !isInOrder(sum.product) ||
+      read.getType() != gradient.getType() ||
+      dot.getRhs().getType() != sum.product.getRhs().getType() ||
+      cast<RankedTensorType>(dot.getLhs().getType()).getShape() !=
+          cast<RankedTensorType>(sum.product.getType()).getShape() ||
+      !origins.areSame(dot.getRhs(), sum.product.getRhs()))
+    return std::nullopt;
+  // Both multiply with the same dimensions of `values`: rows' columns there, the others here.
+  auto ours = sum.product.getDotDimensionNumbers(), theirs = dot.getDotDimensionNumbers();
+  const int64_t batches = static_cast<int64_t>(ours.getLhsBatchingDimensions().size());
+  if (ours.getRhsBatchingDimensions() != theirs.getRhsBatchingDimensions() ||
+      theirs.getLhsBatchingDimensions() !=
+          ArrayRef(llvm::to_vector(llvm::seq<int64_t>(0, batches))) ||
+      theirs.getLhsContractingDimensions() != ArrayRef<int64_t>(batches + 1) ||
+      getColumnDim(sum.product) != theirs.getRhsContractingDimensions()[0])
+    return std::nullopt;
+  // Dimension i of the gradient is dimension order[i] of the product: batches, rows, columns.
+  for (int64_t i = 0; i < batches; ++i)
+    if (order[ours.getLhsBatchingDimensions()[i]] != i)
+      return std::nullopt;
+  if (order[ours.getLhsContractingDimensions()[0]] != batches + 1)
+    return std::nullopt;
+  Factors rows;
+  rows.add(dot.getLhs(), origins);
+  if (!rows.isKnown || rows.divisors.size() > 1 || rows.scale == 0 ||
+      !areSame(rows.masks, sum.others.masks, origins) ||
+      !areSame(rows.values, sum.others.values, origins))
+    return std::nullopt;
+  return Forward{read, rows.divisors.empty() ? Value() : rows.divisors[0],
+                 sum.others.scale / rows.scale};
+}
+
+// ---- the kernels --------------------------------------------------------------------------------
+
+/// Sums over the columns of a gradient times what it is the gradient of, as `sum` lies.
+static Value emitSums(OpBuilder &builder, KernelOp chain, RowSum &sum, const Forward &forward,
+                      Value divisor) {
+  Location loc = sum.op.getLoc();
+  Value gradient = getOutside(sum.product.getLhs());
+  auto numbers = sum.product.getDotDimensionNumbers();
+  const int64_t columns = numbers.getLhsContractingDimensions()[0];
+  auto type = cast<RankedTensorType>(gradient.getType());
+  auto wide = type.clone(builder.getF32Type());
+  SmallVector<int64_t> shape(type.getShape());
+  shape.erase(shape.begin() + columns);
+  Value sums = makeKernel(
+      builder, chain, "loop", {gradient, forward.read},
+      RankedTensorType::get(shape, builder.getF32Type()),
+      [&](OpBuilder &inside, ValueRange inputs) {
+        auto widen = [&](Value x) -> Value {
+          return x.getType() == wide ? x : hlo::ConvertOp::create(inside, loc, wide, x).getResult();
+        };
+        Value product = hlo::MulOp::create(inside, loc, widen(inputs[0]), widen(inputs[1]));
+        IRMapping mapping;
+        mapping.map(sum.op.getInputs()[0], product);
+        mapping.map(sum.op.getInitValues()[0],
+                    inside.clone(*sum.op.getInitValues()[0].getDefiningOp())->getResult(0));
+        auto reduce = cast<hlo::ReduceOp>(inside.clone(*sum.op, mapping));
+        reduce.setDimensions({columns});
+        reduce.getResult(0).setType(RankedTensorType::get(shape, inside.getF32Type()));
+        return reduce.getResult(0);
+      });
+  // Batches, then rows.
+  SmallVector<int64_t> order(numbers.getLhsBatchingDimensions());
+  for (int64_t dim = 0; dim < type.getRank(); ++dim)
+    if (dim != columns && !llvm::is_contained(numbers.getLhsBatchingDimensions(), dim))
+      order.push_back(dim);
+  for (int64_t &dim : order)
+    dim -= dim > columns;
+  auto result = cast<RankedTensorType>(sum.op.getResult(0).getType());
+  if (!llvm::is_sorted(order))
+    sums = makeKernel(builder, chain, "copy", sums, result,
+                      [&](OpBuilder &inside, ValueRange inputs) -> Value {
+                        return hlo::TransposeOp::create(inside, loc, result, inputs[0],
+                                                        inside.getDenseI64ArrayAttr(order));
+                      });
+  if (!divisor && forward.scale == 1)
+    return sums;
+  SmallVector<Value> inputs{sums};
+  if (divisor)
+    inputs.push_back(divisor);
+  return makeKernel(
+      builder, chain, "loop", inputs, result, [&](OpBuilder &inside, ValueRange inputs) -> Value {
+        Value made = inputs[0];
+        if (divisor)
+          made = hlo::MulOp::create(inside, loc, made, inputs[1]);
+        if (forward.scale == 1)
+          return made;
+        auto scale = DenseElementsAttr::get(
+            result, inside.getF32FloatAttr(static_cast<float>(forward.scale)));
+        return hlo::MulOp::create(inside, loc, made, hlo::ConstantOp::create(inside, loc, scale));
+      });
+}
+
+/// What of a chain's inputs, or of what the task reads, is a value of the forward pass.
+static Value findRead(Block &task, KernelOp before, Value value, const Origins &origins) {
+  Value origin = origins.of(value);
+  for (Operation &op : task) {
+    if (&op == before)
+      break;
+    if (auto read = dyn_cast<mlir::st::ReadOp>(op);
+        read && origins.of(read) == origin && read.getType() == value.getType())
+      return read;
+  }
+  return {};
+}
+
+LogicalResult DeriveRowSumsPass::derive(KernelOp chain, const Origins &origins) {
+  Block &task = *chain->getBlock();
+  for (auto reduce : chain.getBody().front().getOps<hlo::ReduceOp>()) {
+    std::optional<RowSum> sum = matchRowSum(reduce, origins);
+    if (!sum)
+      continue;
+    for (Operation &op : task) {
+      if (&op == chain)
+        break;
+      auto read = dyn_cast<mlir::st::ReadOp>(op);
+      std::optional<Forward> forward = read ? matchForward(*sum, read, origins) : std::nullopt;
+      if (!forward)
+        continue;
+      Value divisor = forward->divisor ? findRead(task, chain, forward->divisor, origins) : Value();
+      if (forward->divisor && !divisor)
+        continue;
+      if (chain->hasAttr("st.addresses"))
+        return chain.emitOpError("has its place in memory: expected derive-row-sums before "
+                                 "plan-memory");
+      OpBuilder builder(chain);
+      Value made = emitSums(builder, chain, *sum, *forward, divisor);
+      cutKernel(chain, "chain", Cut{reduce.getResult(0), made});
+      ++numDerived;
+      return success();
+    }
+  }
+  return success();
+}
+
+void DeriveRowSumsPass::runOnOperation() {
+  SmallVector<KernelOp> chains;
+  getOperation()->walk([&](KernelOp kernel) {
+    if (kernel.getKind() == "chain")
+      chains.push_back(kernel);
+  });
+  const Origins origins(getOperation());
+  for (KernelOp chain : chains)
+    if (failed(derive(chain, origins)))
+      return signalPassFailure();
+}

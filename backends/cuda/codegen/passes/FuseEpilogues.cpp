@@ -1,0 +1,437 @@
+#include "backends/cuda/codegen/Passes.h"
+#include "backends/cuda/codegen/analysis/Origin.h"
+#include "backends/cuda/codegen/analysis/ScalarFunction.h"
+#include "backends/cuda/codegen/kernels/KernelParts.h"
+#include "backends/cuda/codegen/products/Product.h"
+#include "dialects/St/IR/ShardingUtils.h"
+#include "mlir/IR/IRMapping.h"
+
+namespace mlir::cuda {
+#define GEN_PASS_DEF_FUSEEPILOGUES
+#include "backends/cuda/codegen/Passes.h.inc"
+} // namespace mlir::cuda
+
+using namespace mlir;
+using namespace mlir::cuda;
+using mlir::st::KernelOp;
+
+// ---- across kernels and tasks -------------------------------------------------------------------
+
+namespace {
+/// The memory in which a micro-batch's tasks leave values to each other.
+class Stashes {
+public:
+  explicit Stashes(ModuleOp module) {
+    module.walk([&](mlir::st::ProgramOp program) {
+      for (auto buffer : program.getOps<mlir::st::BufferOp>())
+        if (buffer.isPerMicroBatch() && !buffer.isOnHost())
+          uses[{program, buffer.getSymNameAttr()}].buffer = buffer;
+    });
+    module.walk([&](Operation *op) {
+      if (auto read = dyn_cast<mlir::st::ReadOp>(op))
+        note(op, read.getSourceAttr(), &Use::reads);
+      else if (auto write = dyn_cast<mlir::st::WriteOp>(op))
+        note(op, write.getTargetAttr(), &Use::writes);
+    });
+  }
+
+  /// What the task that wrote it had in the place of a value that is read.
+  Value getWritten(mlir::st::ReadOp read) const {
+    auto it = uses.find(keyOf(read, read.getSourceAttr()));
+    if (it == uses.end() || it->second.writes.size() != 1)
+      return {};
+    auto write = cast<mlir::st::WriteOp>(it->second.writes.front());
+    return write.getAccumulate() ? Value() : write.getValue();
+  }
+
+  /// Removes what nobody reads any more. Returns the kernels that made it.
+  llvm::SetVector<KernelOp> dropUnread();
+
+private:
+  using Key = std::pair<Operation *, StringAttr>;
+  struct Use {
+    mlir::st::BufferOp buffer;
+    SmallVector<Operation *> reads, writes;
+  };
+  llvm::MapVector<Key, Use> uses;
+
+  static Key keyOf(Operation *op, FlatSymbolRefAttr symbol) {
+    return {op->getParentOfType<mlir::st::ProgramOp>(), symbol.getAttr()};
+  }
+  void note(Operation *op, FlatSymbolRefAttr symbol, SmallVector<Operation *> Use::*list) {
+    if (auto it = uses.find(keyOf(op, symbol)); it != uses.end())
+      (it->second.*list).push_back(op);
+  }
+};
+} // namespace
+
+llvm::SetVector<KernelOp> Stashes::dropUnread() {
+  llvm::SetVector<KernelOp> writers;
+  for (auto &[key, use] : uses) {
+    size_t before = use.reads.size();
+    llvm::erase_if(use.reads, [](Operation *read) {
+      bool isUnused = read->use_empty();
+      if (isUnused)
+        read->erase();
+      return isUnused;
+    });
+    if (before == 0 || !use.reads.empty())
+      continue;
+    for (Operation *write : use.writes) {
+      if (auto writer = write->getOperand(0).getDefiningOp<KernelOp>())
+        writers.insert(writer);
+      write->erase();
+    }
+    use.buffer.erase();
+  }
+  uses.remove_if([](const auto &entry) { return entry.second.reads.empty(); });
+  return writers;
+}
+
+// ---- kernels ------------------------------------------------------------------------------------
+
+namespace {
+/// What is written behind the ops of a product, in its body.
+using Writer = llvm::function_ref<SmallVector<Value>(OpBuilder &, Block &, Value)>;
+
+class EpilogueFuser {
+public:
+  explicit EpilogueFuser(ModuleOp module) : stashes(module) {}
+
+  Stashes stashes;
+
+  bool fuseGeluGradient(KernelOp kernel);
+  bool fuseGelu(KernelOp kernel);
+  bool fuseSums(KernelOp reduce);
+
+private:
+  /// Where a value was made: in the body of a kernel, maybe of the task that stashed it.
+  Value originOf(Value value) const {
+    return mlir::cuda::originOf(value,
+                                [&](mlir::st::ReadOp read) { return stashes.getWritten(read); });
+  }
+};
+
+class FuseEpiloguesPass : public mlir::cuda::impl::FuseEpiloguesBase<FuseEpiloguesPass> {
+public:
+  void runOnOperation() override;
+};
+} // namespace
+
+/// The only op that reads a value, if it is a kernel that does so once and as often as the value is
+/// made.
+static KernelOp getOnlyReader(Value value) {
+  auto kernel = value.hasOneUse() ? dyn_cast<KernelOp>(*value.user_begin()) : KernelOp();
+  return kernel && kernel->getBlock() == value.getParentBlock() ? kernel : KernelOp();
+}
+
+/// A kernel with the inputs of a product, then others, whose results are made of its result.
+static KernelOp extend(OpBuilder &builder, KernelOp product, ValueRange further, Writer write) {
+  Block &old = product.getBody().front();
+  SmallVector<Value> inputs(product.getInputs());
+  llvm::append_range(inputs, further);
+  auto *body = new Block;
+  for (Value input : inputs)
+    body->addArgument(input.getType(), product.getLoc());
+  IRMapping mapping;
+  mapping.map(old.getArguments(), body->getArguments().take_front(old.getNumArguments()));
+  OpBuilder inside(product.getContext());
+  inside.setInsertionPointToEnd(body);
+  for (Operation &op : old.without_terminator())
+    inside.clone(op, mapping);
+  Value result = mapping.lookup(old.getTerminator()->getOperand(0));
+  SmallVector<Value> results = write(inside, *body, result);
+  mlir::st::YieldOp::create(inside, product.getLoc(), results);
+  auto types = llvm::map_to_vector(results, [](Value value) { return value.getType(); });
+  auto kernel =
+      KernelOp::create(builder, product.getLoc(), types, builder.getStringAttr("matmul"), inputs);
+  kernel->setDiscardableAttrs(product->getDiscardableAttrDictionary());
+  kernel.getBody().push_back(body);
+  return kernel;
+}
+
+/// Removes results that nobody reads, with all that only they need.
+static void dropUnusedResults(KernelOp kernel) {
+  SmallVector<Value> kept, used;
+  for (auto [result, value] : llvm::zip_equal(
+           kernel.getResults(), kernel.getBody().front().getTerminator()->getOperands()))
+    if (!result.use_empty()) {
+      kept.push_back(value);
+      used.push_back(result);
+    }
+  if (kept.size() == kernel.getNumResults())
+    return;
+  OpBuilder builder(kernel);
+  if (!kept.empty()) {
+    KernelOp part = makePart(builder, kernel, kernel.getKind(), kept, {});
+    for (auto [old, now] : llvm::zip_equal(used, part.getResults()))
+      old.replaceAllUsesWith(now);
+  }
+  kernel.erase();
+}
+
+/// A product of one result, which an activation could follow.
+static std::optional<Product> getPlainProduct(KernelOp kernel) {
+  std::optional<Product> product = matchProductKernel(kernel);
+  if (!product || kernel.getNumResults() != 1 || product->addend ||
+      product->activation != Activation::None ||
+      !hasActivation(getElementTypeOrSelf(kernel.getResult(0).getType()),
+                     product->layout.batch.size(), product->layout.d.row, product->layout.d.column))
+    return std::nullopt;
+  return product;
+}
+
+// ---- the gradient of GELU -----------------------------------------------------------------------
+
+/// Of a product that loops multiply with GELU's gradient: these may keep more of the forward pass
+/// than GELU's argument, but all of it has to be a function of that.
+bool EpilogueFuser::fuseGeluGradient(KernelOp kernel) {
+  std::optional<Product> product = getPlainProduct(kernel);
+  if (!product || product->bias)
+    return false;
+  Type type = kernel.getResult(0).getType();
+  auto origin = [&](Value value) { return originOf(value); };
+  ScalarFunction function(origin);
+  SmallVector<KernelOp> between;
+  for (KernelOp loop = getOnlyReader(kernel.getResult(0)); loop && loop.getKind() == "loop";
+       loop = getOnlyReader(loop.getResult(0))) {
+    if (loop.getNumResults() != 1)
+      return false;
+    between.push_back(loop);
+    if (loop.getResult(0).getType() != type)
+      continue;
+    auto isArgument = [&](Value input) {
+      return input.getType() == type &&
+             function.isGeluGradient(loop.getResult(0), kernel.getResult(0), input);
+    };
+    auto inputs = loop.getInputs();
+    auto aux = llvm::find_if(inputs, isArgument);
+    if (aux == inputs.end())
+      continue;
+    OpBuilder builder(loop);
+    KernelOp fused =
+        extend(builder, kernel, *aux, [&](OpBuilder &inside, Block &body, Value result) {
+          Value x = body.getArguments().back();
+          return SmallVector<Value>{emitGeluGradient(inside, loop.getLoc(), result, x)};
+        });
+    // Of its operands cuBLASLt allows the addend alone in the place of the result.
+    fused->setAttr("st.apart", builder.getUnitAttr());
+    loop.getResult(0).replaceAllUsesWith(fused.getResult(0));
+    for (KernelOp done : llvm::reverse(between))
+      done.erase();
+    kernel.erase();
+    return true;
+  }
+  return false;
+}
+
+// ---- GELU ---------------------------------------------------------------------------------------
+
+/// Adds a loop's bias in the product that only the loop reads, in the type of its result, where the
+/// loop writes GELU of the sum.
+static bool moveBias(KernelOp &kernel, KernelOp loop) {
+  std::optional<Product> product = getPlainProduct(kernel);
+  Block &body = loop.getBody().front();
+  if (!kernel.getResult(0).hasOneUse() || product->bias)
+    return false;
+  auto it = llvm::find(loop.getInputs(), kernel.getResult(0));
+  BlockArgument argument = body.getArgument(std::distance(loop.getInputs().begin(), it));
+  auto add = argument.hasOneUse() ? dyn_cast<stablehlo::AddOp>(*argument.user_begin())
+                                  : stablehlo::AddOp();
+  if (!add || add.getType() != kernel.getResult(0).getType())
+    return false;
+  Value spread = add->getOperand(add.getLhs() == argument ? 1 : 0);
+  Bias bias = matchBias(spread, *product);
+  ScalarFunction function([](Value value) { return value; });
+  if (!bias.argument || llvm::none_of(body.getTerminator()->getOperands(), [&](Value value) {
+        return value.getType() == add.getType() && function.isGelu(value, add);
+      }))
+    return false;
+  OpBuilder builder(loop);
+  Value vector = loop.getInputs()[bias.argument.getArgNumber()];
+  if (bias.isConverted)
+    vector = makeConversion(builder, loop, vector, add.getType().getElementType());
+  KernelOp biased =
+      extend(builder, kernel, vector, [&](OpBuilder &inside, Block &body, Value result) {
+        Value columns = rebuildBias(inside, spread, body.getArguments().back());
+        return SmallVector<Value>{stablehlo::AddOp::create(inside, add.getLoc(), result, columns)};
+      });
+  auto values = llvm::to_vector(body.getTerminator()->getOperands());
+  KernelOp rest = makePart(builder, loop, "loop", values, Cut{add, biased.getResult(0)});
+  loop.replaceAllUsesWith(rest.getResults());
+  loop.erase();
+  kernel.erase();
+  kernel = biased;
+  return true;
+}
+
+/// Of a product of which a loop writes GELU. What the product was without it becomes a second
+/// result, where others read it.
+bool EpilogueFuser::fuseGelu(KernelOp kernel) {
+  if (!getPlainProduct(kernel))
+    return false;
+  if (KernelOp loop = getOnlyReader(kernel.getResult(0)); loop && loop.getKind() == "loop")
+    moveBias(kernel, loop);
+  Value x = kernel.getResult(0);
+  ScalarFunction function([&](Value value) { return originOf(value); });
+  for (Operation *user : x.getUsers()) {
+    auto loop = dyn_cast<KernelOp>(user);
+    if (!loop || loop.getKind() != "loop")
+      continue;
+    auto results = loop.getResults();
+    auto gelu = llvm::find_if(results, [&](Value result) {
+      return result.getType() == x.getType() && function.isGelu(result, x);
+    });
+    if (gelu == results.end())
+      continue;
+    // What the loop hands on is the product's.
+    for (Value result : results)
+      if (originOf(result) == originOf(x))
+        result.replaceAllUsesWith(x);
+    OpBuilder builder(kernel);
+    KernelOp fused = extend(builder, kernel, {}, [&](OpBuilder &inside, Block &, Value result) {
+      return SmallVector<Value>{emitGelu(inside, loop.getLoc(), result), result};
+    });
+    (*gelu).replaceAllUsesWith(fused.getResult(0));
+    x.replaceAllUsesWith(fused.getResult(1));
+    kernel.erase();
+    dropUnusedResults(loop);
+    dropUnusedResults(fused);
+    return true;
+  }
+  return false;
+}
+
+// ---- gradients of biases ------------------------------------------------------------------------
+
+/// The sum of a tensor along dimensions, in f32 where its elements are narrower.
+static Value emitSums(OpBuilder &builder, Location loc, Value summed, ArrayRef<int64_t> dims,
+                      RankedTensorType type) {
+  auto convert = [&](Value value, Type element) -> Value {
+    auto from = cast<RankedTensorType>(value.getType());
+    return from.getElementType() == element
+               ? value
+               : stablehlo::ConvertOp::create(builder, loc, from.clone(element), value);
+  };
+  Type f32 = builder.getF32Type();
+  Value zero = stablehlo::ConstantOp::create(
+      builder, loc, cast<ElementsAttr>(builder.getZeroAttr(RankedTensorType::get({}, f32))));
+  auto reduce = stablehlo::ReduceOp::create(
+      builder, loc, convert(summed, f32), zero, dims,
+      [&](OpBuilder &inside, Location loc, ValueRange values) {
+        return SmallVector<Value>{stablehlo::AddOp::create(inside, loc, values[0], values[1])};
+      });
+  return convert(reduce.getResult(0), type.getElementType());
+}
+
+static bool mayTouch(Operation *op, FlatSymbolRefAttr storage) {
+  if (auto read = dyn_cast<mlir::st::ReadOp>(op))
+    return read.getSourceAttr() == storage;
+  if (auto write = dyn_cast<mlir::st::WriteOp>(op))
+    return write.getTargetAttr() == storage;
+  return op->getNumRegions() > 0 && !isa<KernelOp>(op);
+}
+
+/// Moves the writes of a value that stand before an op behind it, if that is all that reads it
+/// there and nothing in between touches what they write.
+static bool moveReadersBehind(Value value, Operation *op) {
+  SmallVector<Operation *> early;
+  for (Operation *user : value.getUsers()) {
+    if (user->getBlock() != op->getBlock())
+      return false;
+    if (!user->isBeforeInBlock(op))
+      continue;
+    auto write = dyn_cast<mlir::st::WriteOp>(user);
+    if (!write)
+      return false;
+    for (Operation *between = user->getNextNode(); between != op; between = between->getNextNode())
+      if (mayTouch(between, write.getTargetAttr()))
+        return false;
+    early.push_back(user);
+  }
+  for (Operation *write : early)
+    write->moveAfter(op);
+  return true;
+}
+
+/// Of a kernel that adds up what a product contracts, the product does it.
+bool EpilogueFuser::fuseSums(KernelOp reduce) {
+  if (reduce.getNumResults() != 1)
+    return false;
+  auto origin = [&](Value value) { return originOf(value); };
+  Value sums = reduce.getResult(0);
+  auto type = cast<RankedTensorType>(sums.getType());
+  SetVector<Operation *> readers;
+  for (Value input : reduce.getInputs())
+    readers.insert(input.user_begin(), input.user_end());
+  for (Operation *reader : readers) {
+    auto kernel = dyn_cast<KernelOp>(reader);
+    if (!kernel || kernel->getBlock() != reduce->getBlock() || kernel.getKind() != "matmul" ||
+        kernel.getNumResults() != 1)
+      continue;
+    std::optional<Product> product = matchProductKernel(kernel);
+    if (!product || product->activation != Activation::None)
+      continue;
+    std::optional<Operand> summed = matchOperandSums(*product, sums, origin);
+    if (!summed || !moveReadersBehind(sums, kernel))
+      continue;
+    auto numbers = product->dot.getDotDimensionNumbers();
+    bool isA = *summed == Operand::A;
+    auto argument = cast<BlockArgument>(isA ? product->dot.getLhs() : product->dot.getRhs());
+    ArrayRef<int64_t> dims =
+        isA ? numbers.getLhsContractingDimensions() : numbers.getRhsContractingDimensions();
+    OpBuilder builder(kernel);
+    KernelOp fused = extend(builder, kernel, {}, [&](OpBuilder &inside, Block &body, Value result) {
+      Value operand = body.getArgument(argument.getArgNumber());
+      return SmallVector<Value>{result, emitSums(inside, reduce.getLoc(), operand, dims, type)};
+    });
+    kernel.getResult(0).replaceAllUsesWith(fused.getResult(0));
+    sums.replaceAllUsesWith(fused.getResult(1));
+    kernel.erase();
+    reduce.erase();
+    return true;
+  }
+  return false;
+}
+
+// ---- the pass -----------------------------------------------------------------------------------
+
+/// Whether products of f32 round their operands, which sums of these do not.
+static bool roundsOperands(ModuleOp module) {
+  auto precision = module->getAttrOfType<DictionaryAttr>(mlir::st::kPrecisionAttr);
+  auto products = precision ? precision.getAs<StringAttr>("products") : StringAttr();
+  return products && products.getValue() == "tf32";
+}
+
+void FuseEpiloguesPass::runOnOperation() {
+  ModuleOp module = getOperation();
+  auto planned = module.walk([](KernelOp kernel) {
+    if (!kernel->hasAttr("st.addresses"))
+      return WalkResult::advance();
+    kernel.emitOpError("has its place in memory: expected fuse-epilogues before plan-memory");
+    return WalkResult::interrupt();
+  });
+  if (planned.wasInterrupted())
+    return signalPassFailure();
+  EpilogueFuser fuser(module);
+  auto kernelsOf = [&](StringRef kind) {
+    SmallVector<KernelOp> kernels;
+    module.walk([&](KernelOp kernel) {
+      if (kernel.getKind() == kind)
+        kernels.push_back(kernel);
+    });
+    return kernels;
+  };
+  for (KernelOp kernel : kernelsOf("matmul"))
+    numGeluGradients += fuser.fuseGeluGradient(kernel);
+  for (KernelOp writer : fuser.stashes.dropUnread())
+    dropUnusedResults(writer);
+  for (KernelOp kernel : kernelsOf("matmul"))
+    numGelus += fuser.fuseGelu(kernel);
+  const bool isRounded = roundsOperands(module);
+  for (KernelOp kernel : kernelsOf("reduce")) {
+    auto input = kernel.getInputs().empty() ? Value() : kernel.getInputs().front();
+    if (!isRounded || (input && !getElementTypeOrSelf(input.getType()).isF32()))
+      numSums += fuser.fuseSums(kernel);
+  }
+}

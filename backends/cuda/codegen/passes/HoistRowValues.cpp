@@ -1,0 +1,254 @@
+// What gradients of attention need of each row: multiplied beforehand, and computed once.
+#include "backends/cuda/codegen/Passes.h"
+#include "backends/cuda/codegen/analysis/Origin.h"
+#include "backends/cuda/codegen/analysis/Splat.h"
+#include "backends/cuda/codegen/attention/Attention.h"
+#include "backends/cuda/codegen/attention/ChainPlan.h"
+#include "backends/cuda/codegen/kernels/KernelParts.h"
+#include "dialects/StableHLO/Utils/Emitter.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace mlir::cuda {
+#define GEN_PASS_DEF_HOISTROWVALUES
+#include "backends/cuda/codegen/Passes.h.inc"
+} // namespace mlir::cuda
+
+using namespace mlir;
+using namespace mlir::cuda;
+using mlir::st::KernelOp;
+namespace hlo = mlir::stablehlo;
+
+namespace {
+class HoistRowValuesPass : public mlir::cuda::impl::HoistRowValuesBase<HoistRowValuesPass> {
+public:
+  void runOnOperation() override;
+
+private:
+  void regroup(KernelOp chain);
+  void hoist(KernelOp rows, KernelOp columns);
+};
+} // namespace
+
+static Block &bodyOf(KernelOp kernel) { return kernel.getBody().front(); }
+
+// ---- factors ------------------------------------------------------------------------------------
+
+/// Whether all products of a chain read 16 bits, so that the rounding of f32 does not show.
+static bool readsNarrow(KernelOp chain) {
+  auto products = bodyOf(chain).getOps<hlo::DotGeneralOp>();
+  return !products.empty() && llvm::all_of(products, [](hlo::DotGeneralOp dot) {
+    return getElementTypeOrSelf(dot.getLhs()).getIntOrFloatBitWidth() == 16;
+  });
+}
+
+/// What a value of f32 repeats for all elements of a row, or for all elements at all.
+static bool isRowFactor(Value value) {
+  return getSplat(value) || value.getDefiningOp<hlo::BroadcastInDimOp>();
+}
+
+/// The product of two row factors; one may be uniform over the rows. Null if they are broadcast
+/// along different dimensions.
+static Value multiplyFactors(OpBuilder &builder, Value one, Value other) {
+  if (getSplat(one))
+    std::swap(one, other);
+  mlir::st::Emitter emitter(builder, builder.getInsertionBlock(), one.getLoc());
+  std::optional<double> splat = getSplat(other);
+  if (std::optional<double> first = getSplat(one))
+    return emitter.splatLike(one, static_cast<float>(*first) * static_cast<float>(*splat));
+  auto broadcast = one.getDefiningOp<hlo::BroadcastInDimOp>();
+  auto second = other.getDefiningOp<hlo::BroadcastInDimOp>();
+  Value row = broadcast.getOperand();
+  if (!splat && (second.getBroadcastDimensions() != broadcast.getBroadcastDimensions() ||
+                 second.getOperand().getType() != row.getType()))
+    return {};
+  Value product =
+      emitter.mul(row, splat ? emitter.splatLike(row, *splat) : Value(second.getOperand()));
+  return hlo::BroadcastInDimOp::create(builder, one.getLoc(), one.getType(), product,
+                                       broadcast.getBroadcastDimensionsAttr());
+}
+
+/// x * a * b, with a and b of rows, becomes x * (a * b): one product an element.
+void HoistRowValuesPass::regroup(KernelOp chain) {
+  auto products = llvm::to_vector(bodyOf(chain).getOps<hlo::MulOp>());
+  for (hlo::MulOp outer : products) {
+    const bool isLeft = isRowFactor(outer.getLhs());
+    Value factor = isLeft ? outer.getLhs() : outer.getRhs();
+    auto inner = (isLeft ? outer.getRhs() : outer.getLhs()).getDefiningOp<hlo::MulOp>();
+    if (!inner || !inner->hasOneUse() || !isRowFactor(factor) ||
+        !getElementTypeOrSelf(outer.getType()).isF32() ||
+        isRowFactor(inner.getLhs()) == isRowFactor(inner.getRhs()))
+      continue;
+    const bool isInnerLeft = isRowFactor(inner.getLhs());
+    OpBuilder builder(outer);
+    Value both = multiplyFactors(builder, isInnerLeft ? inner.getLhs() : inner.getRhs(), factor);
+    if (!both)
+      continue;
+    outer->setOperands({isInnerLeft ? inner.getRhs() : inner.getLhs(), both});
+    inner.erase();
+    ++numRegrouped;
+  }
+}
+
+// ---- values of rows -----------------------------------------------------------------------------
+
+/// The values of fewer dimensions than scores that a chain computes from its arguments and
+/// broadcasts to scores. What depends on scores, such as their sums, is not among them.
+static llvm::SetVector<Value> findRowValues(KernelOp chain) {
+  DenseSet<Value> ofScores;
+  llvm::SetVector<Value> found;
+  for (Operation &op : bodyOf(chain).without_terminator()) {
+    if (isa<hlo::DotGeneralOp, hlo::ReduceOp>(op) ||
+        llvm::any_of(op.getOperands(), [&](Value operand) { return ofScores.contains(operand); }))
+      ofScores.insert(op.getResults().begin(), op.getResults().end());
+    auto broadcast = dyn_cast<hlo::BroadcastInDimOp>(op);
+    Value row = broadcast && !broadcast.use_empty() ? broadcast.getOperand() : Value();
+    Operation *made = row ? row.getDefiningOp() : nullptr;
+    if (made && !ofScores.contains(row) && !getSplat(row) && !isa<hlo::SliceOp>(made) &&
+        cast<RankedTensorType>(row.getType()).getNumElements() > 1 &&
+        getElementTypeOrSelf(row.getType()).isF32())
+      found.insert(row);
+  }
+  return found;
+}
+
+/// Whether only `user` reads what a kernel before it computes element by element.
+static bool canAbsorb(Value input, KernelOp user) {
+  auto from = input.getDefiningOp<KernelOp>();
+  return from && from.getKind() == "loop" && from->getNumResults() == 1 && input.hasOneUse() &&
+         from->getBlock() == user->getBlock() &&
+         llvm::all_of(bodyOf(from).without_terminator(), [](Operation &op) {
+           return isa<hlo::MulOp, hlo::DivOp, hlo::ConstantOp>(op);
+         });
+}
+
+/// Takes the kernels that only this one reads into it.
+static void absorb(KernelOp kernel) {
+  auto *body = new Block;
+  OpBuilder builder(kernel), inside(kernel.getContext());
+  inside.setInsertionPointToEnd(body);
+  IRMapping mapping;
+  SmallVector<Value> inputs;
+  SmallVector<KernelOp> absorbed;
+  auto mapArgument = [&](BlockArgument argument, Value input) {
+    const auto *place = llvm::find(inputs, input);
+    const auto number = static_cast<unsigned>(place - inputs.begin());
+    if (place == inputs.end()) {
+      inputs.push_back(input);
+      body->addArgument(input.getType(), argument.getLoc());
+    }
+    mapping.map(argument, body->getArgument(number));
+  };
+  auto cloneBody = [&](KernelOp from) {
+    for (Operation &op : bodyOf(from).without_terminator())
+      inside.clone(op, mapping);
+  };
+  for (auto [argument, input] :
+       llvm::zip_equal(bodyOf(kernel).getArguments(), kernel.getInputs())) {
+    if (!canAbsorb(input, kernel)) {
+      mapArgument(argument, input);
+      continue;
+    }
+    auto from = input.getDefiningOp<KernelOp>();
+    for (auto [inner, outer] : llvm::zip_equal(bodyOf(from).getArguments(), from.getInputs()))
+      mapArgument(inner, outer);
+    cloneBody(from);
+    mapping.map(argument, mapping.lookup(bodyOf(from).getTerminator()->getOperand(0)));
+    absorbed.push_back(from);
+  }
+  cloneBody(kernel);
+  inside.clone(*bodyOf(kernel).getTerminator(), mapping);
+  auto whole = KernelOp::create(builder, kernel.getLoc(), kernel.getResultTypes(),
+                                kernel.getKindAttr(), inputs);
+  whole->setDiscardableAttrs(kernel->getDiscardableAttrDictionary());
+  whole.getBody().push_back(body);
+  kernel->replaceAllUsesWith(whole->getResults());
+  kernel.erase();
+  for (KernelOp from : absorbed)
+    from.erase();
+}
+
+/// Of values of rows that are the same, the first is broadcast for all.
+static void mergeRowValues(KernelOp chain, const Origins &origins) {
+  const llvm::SetVector<Value> values = findRowValues(chain);
+  for (auto broadcast : bodyOf(chain).getOps<hlo::BroadcastInDimOp>())
+    if (values.contains(broadcast.getOperand()))
+      broadcast->setOperand(0, *llvm::find_if(values, [&](Value value) {
+                              return origins.areSame(value, broadcast.getOperand());
+                            }));
+}
+
+/// Has one kernel compute the values of rows that two chains need, ahead of both.
+void HoistRowValuesPass::hoist(KernelOp rows, KernelOp columns) {
+  const Origins origins(columns);
+  mergeRowValues(columns, origins);
+  mergeRowValues(rows, origins);
+  const llvm::SetVector<Value> ofColumns = findRowValues(columns), ofRows = findRowValues(rows);
+  if (ofColumns.empty())
+    return;
+  OpBuilder builder(columns);
+  KernelOp hoisted = makePart(builder, columns, "loop", ofColumns.getArrayRef(), {});
+  // What the first chain makes of its scores, the second one alone can wait for.
+  const bool isFirst = llvm::all_of(hoisted.getInputs(), [&](Value input) {
+    Operation *made = input.getDefiningOp();
+    return !made || made->getBlock() != rows->getBlock() || made->isBeforeInBlock(rows);
+  });
+  if (isFirst)
+    hoisted->moveBefore(rows);
+  auto cutsOf = [&](const llvm::SetVector<Value> &of) {
+    SmallVector<Cut> cuts;
+    for (Value value : of)
+      for (auto [hoistedValue, result] : llvm::zip_equal(ofColumns, hoisted.getResults()))
+        if (origins.areSame(value, hoistedValue))
+          cuts.push_back({value, result});
+    return cuts;
+  };
+  SmallVector<Cut> cutsOfRows = cutsOf(ofRows), cutsOfColumns = cutsOf(ofColumns);
+  cutKernel(columns, "chain", cutsOfColumns);
+  if (isFirst && !cutsOfRows.empty())
+    cutKernel(rows, "chain", cutsOfRows);
+  absorb(hoisted);
+  numHoisted += ofColumns.size();
+}
+
+// ---- the pass -----------------------------------------------------------------------------------
+
+/// The chain before one that contracts its rows: the two are the halves of a gradient, where its
+/// products contract columns.
+static KernelOp findOtherHalf(KernelOp columns) {
+  for (Operation *op = columns->getPrevNode(); op; op = op->getPrevNode())
+    if (auto kernel = dyn_cast<KernelOp>(op); kernel && kernel.getKind() == "chain")
+      return kernel;
+  return {};
+}
+
+static bool hasColumnProducts(KernelOp chain) {
+  return llvm::any_of(bodyOf(chain).getOps<hlo::DotGeneralOp>(), [](hlo::DotGeneralOp dot) {
+    return !isa<BlockArgument>(dot.getLhs()) && contractsRows(dot);
+  });
+}
+
+void HoistRowValuesPass::runOnOperation() {
+  SmallVector<KernelOp> chains;
+  getOperation()->walk([&](KernelOp kernel) {
+    if (kernel.getKind() == "chain" && readsNarrow(kernel))
+      chains.push_back(kernel);
+  });
+  for (KernelOp chain : chains)
+    if (chain->hasAttr("st.addresses")) {
+      chain.emitOpError("has its place in memory: expected hoist-row-values before plan-memory");
+      return signalPassFailure();
+    }
+  SmallVector<std::pair<KernelOp, KernelOp>> halves;
+  for (KernelOp chain : chains) {
+    regroup(chain);
+    KernelOp other = hasColumnProducts(chain) ? findOtherHalf(chain) : KernelOp();
+    std::string reason;
+    // cuDNN may compute this gradient. Its matcher recognises the two chains only as they are.
+    if (other && llvm::is_contained(chains, other) && !hasColumnProducts(other) &&
+        failed(matchAttentionGradient(other, chain, reason)))
+      halves.push_back({other, chain});
+  }
+  for (auto [rows, columns] : halves)
+    hoist(rows, columns);
+}

@@ -1,0 +1,110 @@
+#include "backends/cuda/codegen/Passes.h"
+#include "backends/cuda/codegen/attention/ChainPlan.h"
+#include "backends/cuda/codegen/kernels/KernelParts.h"
+#include "llvm/ADT/SetVector.h"
+
+namespace mlir::cuda {
+#define GEN_PASS_DEF_SPLITCHAINS
+#include "backends/cuda/codegen/Passes.h.inc"
+} // namespace mlir::cuda
+
+using namespace mlir;
+using namespace mlir::cuda;
+namespace hlo = mlir::stablehlo;
+
+namespace {
+class SplitChainsPass : public mlir::cuda::impl::SplitChainsBase<SplitChainsPass> {
+public:
+  void runOnOperation() override;
+
+private:
+  LogicalResult split(mlir::st::KernelOp kernel);
+};
+} // namespace
+
+/// Whether a result is a product that contracts rows which the kernel makes.
+static bool isColumnProduct(Value result) {
+  auto dot = result.getDefiningOp<hlo::DotGeneralOp>();
+  return dot && !isa<BlockArgument>(dot.getLhs()) && contractsRows(dot);
+}
+
+/// The reductions that what the products read is made of, without those behind them.
+static llvm::SetVector<Value> findReductions(ArrayRef<Value> products) {
+  llvm::SetVector<Value> reductions;
+  SmallVector<Value> stack;
+  DenseSet<Value> seen;
+  for (Value product : products)
+    stack.push_back(product.getDefiningOp<hlo::DotGeneralOp>().getLhs());
+  while (!stack.empty()) {
+    Value value = stack.pop_back_val();
+    Operation *op = value.getDefiningOp();
+    if (!op || !seen.insert(value).second)
+      continue;
+    if (isa<hlo::ReduceOp>(op))
+      reductions.insert(value);
+    else
+      llvm::append_range(stack, op->getOperands());
+  }
+  return reductions;
+}
+
+LogicalResult SplitChainsPass::split(mlir::st::KernelOp kernel) {
+  Operation *yield = kernel.getBody().front().getTerminator();
+  SmallVector<Value> columns, others;
+  for (Value value : yield->getOperands())
+    (isColumnProduct(value) ? columns : others).push_back(value);
+  if (columns.empty())
+    return success();
+  SmallVector<Value> reductions = findReductions(columns).takeVector();
+  if (others.empty() && reductions.empty())
+    return success();
+  if (kernel->hasAttr("st.addresses"))
+    return kernel.emitOpError("has its place in memory: expected split-chains before plan-memory");
+  SmallVector<Value> outputs = others;
+  for (Value reduction : reductions)
+    if (!llvm::is_contained(outputs, reduction))
+      outputs.push_back(reduction);
+  OpBuilder builder(kernel);
+  auto first = makePart(builder, kernel, "chain", outputs, {});
+  if (first.getBody().front().getOps<hlo::DotGeneralOp>().empty())
+    first.setKind("loop");
+  auto made = [&](Value value) {
+    return first.getResult(llvm::find(outputs, value) - outputs.begin());
+  };
+  SmallVector<Cut> cuts =
+      llvm::map_to_vector(reductions, [&](Value value) { return Cut{value, made(value)}; });
+  auto second = makePart(builder, kernel, "chain", columns, cuts);
+  size_t next = 0;
+  for (auto [value, result] : llvm::zip_equal(yield->getOperands(), kernel.getResults()))
+    result.replaceAllUsesWith(isColumnProduct(value) ? second.getResult(next++) : made(value));
+  kernel.erase();
+  ++numSplit;
+  return success();
+}
+
+/// What is given twice is one argument, so that products are seen to read the same matrix.
+static void mergeInputs(mlir::st::KernelOp kernel) {
+  Block &body = kernel.getBody().front();
+  for (unsigned i = body.getNumArguments(); i-- > 0;) {
+    const auto same = llvm::find(kernel.getInputs(), kernel.getInputs()[i]);
+    const auto first = static_cast<unsigned>(same - kernel.getInputs().begin());
+    if (first == i)
+      continue;
+    body.getArgument(i).replaceAllUsesWith(body.getArgument(first));
+    body.eraseArgument(i);
+    kernel->eraseOperand(i);
+  }
+}
+
+void SplitChainsPass::runOnOperation() {
+  SmallVector<mlir::st::KernelOp> chains;
+  getOperation()->walk([&](mlir::st::KernelOp kernel) {
+    if (kernel.getKind() == "chain")
+      chains.push_back(kernel);
+  });
+  for (mlir::st::KernelOp kernel : chains) {
+    mergeInputs(kernel);
+    if (failed(split(kernel)))
+      return signalPassFailure();
+  }
+}

@@ -1,0 +1,42 @@
+// How long to pause between two questions whether a GPU is done.
+#ifndef ST_BACKENDS_CUDA_RUNTIME_COMMANDS_BACKOFF_H
+#define ST_BACKENDS_CUDA_RUNTIME_COMMANDS_BACKOFF_H
+
+#include <algorithm>
+#include <chrono>
+#include <cstdint>
+
+namespace st::cuda {
+
+/// One of `sharers` that wait for one GPU. All that is asked of the driver goes through its
+/// context, as does the work that others give it. Who has the GPU alone asks again at once, and
+/// yields its processor from time to time. Of several each asks a few times at once; then it pauses
+/// for an eighth of the time that it has paused already, up to a millisecond.
+class Backoff {
+public:
+  explicit Backoff(int64_t sharers) : isAlone(sharers <= 1) {}
+
+  /// Before the next question; 0: none.
+  std::chrono::microseconds next() {
+    ++asked;
+    if (isAlone)
+      return asked % kAloneAtOnce == 0 ? kLeast : std::chrono::microseconds(0);
+    if (asked <= kSharedAtOnce)
+      return std::chrono::microseconds(0);
+    const std::chrono::microseconds pause = std::clamp(paused / 8, kLeast, kMost);
+    paused += pause;
+    return pause;
+  }
+
+  static constexpr int64_t kAloneAtOnce = 256, kSharedAtOnce = 8;
+  static constexpr std::chrono::microseconds kLeast{20}, kMost{1000};
+
+private:
+  bool isAlone;
+  int64_t asked = 0;
+  std::chrono::microseconds paused{0};
+};
+
+} // namespace st::cuda
+
+#endif // ST_BACKENDS_CUDA_RUNTIME_COMMANDS_BACKOFF_H

@@ -1,0 +1,93 @@
+// Gives a rank's commands to its stream.
+#ifndef ST_BACKENDS_CUDA_RUNTIME_COMMANDS_COMMANDRUNNER_H
+#define ST_BACKENDS_CUDA_RUNTIME_COMMANDS_COMMANDRUNNER_H
+
+#include "backends/cuda/runtime/commands/CommandText.h"
+#include "backends/cuda/runtime/communication/Transfers.h"
+
+#include <string>
+
+#include "absl/strings/string_view.h"
+
+namespace st::cuda {
+
+class TrialMemory;
+
+/// How attention of a program is computed.
+struct AttentionWays {
+  bool usesLibrary = true; ///< where it can
+  int64_t byLibrary = 0, byKernels = 0;
+  absl::Status refused; ///< the first reason for which kernels do
+  absl::Status untried; ///< why the library's results were not compared
+};
+
+/// How products with an activation or sums are computed, and the others.
+struct ProductWays {
+  bool areTimed = true; ///< algorithms, and the commands in bodies beside them
+  int64_t whole = 0;    ///< with their epilogue
+  int64_t refused = 0;  ///< the library has no algorithm
+  int64_t slower = 0;   ///< than the commands in the body
+  absl::Status reason;  ///< the first for which it has none
+  absl::Status untried; ///< why something was not timed
+};
+
+struct Ways {
+  AttentionWays attention;
+  ProductWays products;
+};
+
+/// Commands were checked by validateExecutable. What lies between exchanges, messages and bytes
+/// that the host waits for becomes a graph when it runs for the second time; where none can be
+/// made, its commands are given one by one.
+class CommandRunner {
+public:
+  CommandRunner(Rank &rank, const Carriers &carriers, absl::Span<const proto::CudaKernel> kernels)
+      : rank(rank), transfers(rank, carriers), context{kernels, rank.table} {}
+
+  /// `task` is what errors call the program.
+  absl::Status run(const proto::CudaProgram &program, absl::string_view task, int64_t microBatch);
+  /// Chooses how to compute the products and the attention of a task.
+  absl::Status prepare(const proto::CudaProgram &program, Ways &ways);
+  /// Returns when all that was run is done.
+  absl::Status finish() { return transfers.finish(); }
+
+private:
+  friend class CommandTrial;
+  using Commands = google::protobuf::RepeatedPtrField<proto::CudaCommand>;
+
+  Rank &rank;
+  Transfers transfers;
+  CommandContext context;
+  GpuStream *stream = nullptr;        ///< of the commands that are being given
+  bool isTogether = false;            ///< what runs is part of a graph, or will be
+  const TrialMemory *trial = nullptr; ///< where places lie while a command is tried
+
+  int64_t entry(int64_t number) const { return rank.table[static_cast<size_t>(number)]; }
+  Address addressOf(const proto::CudaPlace &place) const;
+  absl::Status prepare(const Commands &commands, Ways &ways);
+  absl::Status prepare(GpuStream &chosen, const proto::CudaAttention &attention, Ways &ways);
+  absl::Status prepare(GpuStream &chosen, const proto::CudaProduct &product, Ways &ways);
+  ProductOperands operandsOf(const proto::CudaProduct &product) const;
+  AttentionOperands operandsOf(const proto::CudaAttention &attention) const;
+  /// Gives commands to one stream, one by one.
+  absl::Status runAlone(const Commands &commands, GpuStream &chosen);
+  absl::Status run(const Commands &commands);
+  absl::Status runTogether(const Commands &commands, int begin, int end, int64_t count);
+  /// Leaves in the recording that it is refused, where it is.
+  template <class RunAll> void record(Rank::Recording &recording, int64_t count, RunAll runAll);
+  bool runsBody(const proto::CudaCommand &command) const;
+  absl::Status run(const proto::CudaCommand &command);
+  absl::Status giveTimed(const proto::CudaCommand &command);
+  absl::Status give(const proto::CudaCommand &command);
+  absl::Status named(const absl::Status &status, const proto::CudaCommand &command) const;
+  absl::Status choose(const proto::CudaCommand &command);
+  absl::Status launch(const proto::CudaLaunch &launch);
+  absl::Status copy(const proto::CudaCopy &copy);
+  absl::Status repeat(const proto::CudaLoop &loop);
+  absl::Status attend(const proto::CudaAttention &attention);
+  absl::Status multiply(const proto::CudaProduct &product);
+};
+
+} // namespace st::cuda
+
+#endif // ST_BACKENDS_CUDA_RUNTIME_COMMANDS_COMMANDRUNNER_H

@@ -1,0 +1,118 @@
+#include "backends/cuda/runtime/communication/Exchange.h"
+
+#include "lib/Support/StatusMacros.h"
+
+#include "absl/strings/str_cat.h"
+
+namespace st::cuda {
+
+void Exchange::begin() {
+  std::lock_guard<std::mutex> lock(mutex);
+  blocked = ended = 0;
+  failure = absl::OkStatus();
+  meetings.clear();
+  queues.clear();
+}
+
+void Exchange::fail(const absl::Status &status) {
+  if (failure.ok())
+    failure = status;
+  changed.notify_all();
+}
+
+void Exchange::checkProgress() {
+  if (blocked > 0 && blocked + ended == ranks)
+    fail(absl::InvalidArgumentError(
+        absl::StrCat("the program cannot go on: ", blocked, " of ", ranks,
+                     " ranks wait for what nobody sends, the others have ended")));
+}
+
+void Exchange::end(const absl::Status &status) {
+  std::lock_guard<std::mutex> lock(mutex);
+  ++ended;
+  if (!status.ok())
+    fail(status);
+  checkProgress();
+}
+
+absl::Status Exchange::status() {
+  std::lock_guard<std::mutex> lock(mutex);
+  return failure;
+}
+
+absl::StatusOr<std::vector<Exchange::Pieces>> Exchange::meet(absl::Span<const int64_t> members,
+                                                             int64_t rank, const Pieces &brought) {
+  std::unique_lock<std::mutex> lock(mutex);
+  Meeting &meeting = meetings[{members.begin(), members.end()}];
+  meeting.brought.resize(members.size());
+  for (size_t i = 0; i < members.size(); ++i)
+    if (members[i] == rank)
+      meeting.brought[i] = brought;
+  if (++meeting.arrived >= members.size()) {
+    blocked -= static_cast<int64_t>(meeting.arrived) - 1;
+    meeting.arrived = 0;
+    ++meeting.held;
+    meeting.seen = meeting.brought;
+    changed.notify_all();
+  } else {
+    const int64_t held = meeting.held;
+    ++blocked;
+    checkProgress();
+    changed.wait(lock, [&] { return meeting.held != held || !failure.ok(); });
+  }
+  if (!failure.ok())
+    return failure;
+  // Nobody comes to the next but one before all have left this one.
+  return meeting.seen;
+}
+
+void Exchange::send(const Channel &channel, const Message &message) {
+  std::lock_guard<std::mutex> lock(mutex);
+  Queue &queue = queues[channel];
+  queue.messages.push_back(message);
+  if (queue.waiting > 0) {
+    --queue.waiting;
+    --blocked;
+    changed.notify_all();
+  }
+}
+
+absl::StatusOr<Exchange::Message> Exchange::receive(const Channel &channel) {
+  std::unique_lock<std::mutex> lock(mutex);
+  Queue &queue = queues[channel];
+  if (queue.messages.empty()) {
+    ++queue.waiting;
+    ++blocked;
+    checkProgress();
+    changed.wait(lock, [&] { return !queue.messages.empty() || !failure.ok(); });
+  }
+  if (!failure.ok())
+    return failure;
+  Message message = queue.messages.front();
+  queue.messages.pop_front();
+  return message;
+}
+
+absl::StatusOr<Exchange::Message> Exchange::takePlace(GpuDevice &device, int64_t bytes) {
+  {
+    std::lock_guard<std::mutex> lock(mutex);
+    std::deque<Message> &unused = places[{&device, bytes}];
+    if (!unused.empty()) {
+      // The one that was returned first has been read the longest ago.
+      Message place = std::move(unused.front());
+      unused.pop_front();
+      return place;
+    }
+  }
+  // Waits for the GPU, for which nobody else has to.
+  ST_ASSIGN_OR_RETURN(Address place, device.allocate(bytes));
+  return Message{&device, place, bytes, Mark()};
+}
+
+void Exchange::returnPlace(Message message) {
+  std::lock_guard<std::mutex> lock(mutex);
+  const std::pair<GpuDevice *, int64_t> key = {message.device, message.bytes};
+  places[key].push_back(std::move(message));
+}
+
+} // namespace st::cuda

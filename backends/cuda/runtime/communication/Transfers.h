@@ -1,0 +1,115 @@
+// What ranks give each other.
+#ifndef ST_BACKENDS_CUDA_RUNTIME_COMMUNICATION_TRANSFERS_H
+#define ST_BACKENDS_CUDA_RUNTIME_COMMUNICATION_TRANSFERS_H
+
+#include "backends/cuda/runtime/GpuDevice.h"
+#include "backends/cuda/runtime/commands/GraphUse.h"
+#include "backends/cuda/runtime/commands/StepRecorder.h"
+#include "backends/cuda/runtime/communication/Exchange.h"
+#include "backends/cuda/runtime/communication/GpuGroups.h"
+#include "backends/cuda/runtime/communication/RemoteRanks.h"
+#include "backends/cuda/runtime/trial/OneByOne.h"
+#include "lib/Proto/cuda.pb.h"
+
+#include "absl/strings/string_view.h"
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+namespace st::cuda {
+
+/// A rank that this process holds.
+struct Rank {
+  int64_t number = 0; ///< among all groups
+  GpuDevice *device = nullptr;
+  int64_t sharers = 1; ///< ranks of this GPU
+  Address arena = 0, scratch = 0;
+  std::unique_ptr<GpuStream> stream, aside; ///< of kernels, and of transfers beside it
+  absl::Span<const int64_t> table;
+  /// For what is sent beside what the rank does, by channel.
+  std::map<Exchange::Channel, std::unique_ptr<GpuStream>> sideStreams;
+
+  /// Commands behind each other that are the same work whenever the micro-batch is.
+  struct Recording {
+    int64_t runs = 0;
+    std::unique_ptr<GpuGraph> graph;
+    bool isRefused = false; ///< it cannot be made
+  };
+  std::map<std::pair<const proto::CudaCommand *, int64_t>, Recording> recordings; // by the first
+  int64_t recordedCommands = 0;
+  GraphUse *graphs = nullptr; ///< null: none are made
+
+  OneByOne *oneByOne = nullptr;           ///< null: nobody waits for each command
+  std::unique_ptr<StepRecorder> recorder; ///< null: the step is not traced
+};
+
+/// What carries bytes between ranks.
+struct Carriers {
+  const RemoteRanks &remote;
+  const GpuGroups &groups;
+  Exchange &exchange;
+  double watchdogSeconds;
+};
+
+/// The exchanges and messages of a rank, as work of its stream. Three ways, and an exchange takes
+/// the first for all of its members or the others for each:
+///  - NCCL, where each has a GPU of its own (GpuGroups),
+///  - copies by the streams of the ranks of this process, which wait for each other's marks,
+///  - the host's memory, to ranks of other processes. Only for these does the host wait for the
+///  stream.
+class Transfers {
+public:
+  Transfers(Rank &rank, const Carriers &carriers) : rank(rank), carriers(carriers) {}
+
+  /// What errors say from now on.
+  void enter(absl::string_view name, int64_t number) {
+    task = name;
+    microBatch = number;
+  }
+
+  absl::Status swap(GpuStream &stream, const proto::CudaExchange &command, Address from,
+                    Address to);
+  absl::Status send(GpuStream &stream, const proto::CudaSend &send, Address from);
+  absl::Status receive(GpuStream &stream, const proto::CudaReceive &receive, Address to);
+
+  /// Something of the task that was entered, as errors call it.
+  std::string where(absl::string_view what) const;
+
+  /// Returns when the work of a stream is done, or when it cannot be: a rank is lost, or has
+  /// failed.
+  absl::Status wait(GpuStream &stream);
+  /// Returns when all work of the rank is done, and what it has sent is taken.
+  absl::Status finish();
+
+private:
+  /// What a stream does until a mark.
+  struct UnderWay {
+    Mark mark;
+    std::string what;
+    bool isSent; ///< nothing of this rank waits for it
+  };
+
+  Rank &rank;
+  const Carriers &carriers;
+  absl::string_view task;
+  int64_t microBatch = 0;
+  std::deque<UnderWay> underWay; // by NCCL
+  std::vector<GpuGroup *> used;
+
+  int64_t entry(int64_t number) const { return rank.table[static_cast<size_t>(number)]; }
+  absl::Status swapByNccl(GpuGroup &group, GpuStream &stream, const proto::CudaExchange &command,
+                          Address from, Address to, absl::Span<const int64_t> members);
+  absl::Status transfer(GpuGroup &group, GpuStream &stream, absl::Span<const GpuGroup::Piece> sent,
+                        absl::Span<const GpuGroup::Piece> received, const std::string &what);
+  /// Until `isDone` says so. Waited for is `what`, or, where that is empty, the first of what is
+  /// under way; of that, what this rank has sent only if so said.
+  template <class IsDone>
+  absl::Status waitUntil(const std::string &what, bool forSent, IsDone isDone);
+};
+
+} // namespace st::cuda
+
+#endif // ST_BACKENDS_CUDA_RUNTIME_COMMUNICATION_TRANSFERS_H

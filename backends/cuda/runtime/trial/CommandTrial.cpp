@@ -1,0 +1,50 @@
+#include "backends/cuda/runtime/trial/CommandTrial.h"
+
+#include "backends/cuda/runtime/commands/CommandExtents.h"
+#include "lib/Support/StatusMacros.h"
+
+#include "absl/cleanup/cleanup.h"
+
+namespace st::cuda {
+
+absl::Status CommandTrial::takeMemory() {
+  if (memory)
+    return taken;
+  memory.emplace(*runner.rank.device);
+  auto add = [&](const proto::CudaPlace &place, int64_t bytes) {
+    memory->add(runner.addressOf(place), bytes);
+  };
+  if (product)
+    visitPlaces(*product, runner.context.kernels, add);
+  else
+    visitPlaces(*attention, runner.context.kernels, add);
+  taken = memory->take(product ? product->type() : attention->type());
+  untried.Update(taken);
+  return taken;
+}
+
+template <class Work> auto CommandTrial::inMemory(Work work) {
+  runner.trial = &*memory;
+  absl::Cleanup outside = [&] { runner.trial = nullptr; };
+  return work();
+}
+
+absl::StatusOr<ProductOperands> CommandTrial::productOperands() {
+  ST_RETURN_IF_ERROR(takeMemory());
+  return inMemory([&] { return runner.operandsOf(*product); });
+}
+
+absl::StatusOr<AttentionOperands> CommandTrial::attentionOperands() {
+  ST_RETURN_IF_ERROR(takeMemory());
+  return inMemory([&] { return runner.operandsOf(*attention); });
+}
+
+absl::Status CommandTrial::runBody() {
+  ST_RETURN_IF_ERROR(takeMemory());
+  if (!isPrepared)
+    ST_RETURN_IF_ERROR(runner.prepare(body, ways));
+  isPrepared = true;
+  return inMemory([&] { return runner.runAlone(body, stream); });
+}
+
+} // namespace st::cuda

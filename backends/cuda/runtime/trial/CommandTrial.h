@@ -1,0 +1,50 @@
+// Trying a command before a program runs.
+#ifndef ST_BACKENDS_CUDA_RUNTIME_TRIAL_COMMANDTRIAL_H
+#define ST_BACKENDS_CUDA_RUNTIME_TRIAL_COMMANDTRIAL_H
+
+#include "backends/cuda/runtime/commands/CommandRunner.h"
+#include "backends/cuda/runtime/trial/TrialMemory.h"
+
+#include <optional>
+
+namespace st::cuda {
+
+/// A product or attention with the commands in its body. Takes memory when a stream first asks for
+/// it.
+class CommandTrial : public GpuTrial {
+public:
+  /// `ways` remember where there is no memory for it; all outlive the trial.
+  CommandTrial(CommandRunner &runner, GpuStream &stream, const proto::CudaProduct &product,
+               Ways &ways)
+      : runner(runner), stream(stream), ways(ways), product(&product), body(product.body()),
+        untried(ways.products.untried) {}
+  CommandTrial(CommandRunner &runner, GpuStream &stream, const proto::CudaAttention &attention,
+               Ways &ways)
+      : runner(runner), stream(stream), ways(ways), attention(&attention), body(attention.body()),
+        untried(ways.attention.untried) {}
+
+  absl::StatusOr<ProductOperands> productOperands() override;
+  absl::StatusOr<AttentionOperands> attentionOperands() override;
+  bool hasBody() const override { return !body.empty(); }
+  absl::Status runBody() override;
+
+private:
+  CommandRunner &runner;
+  GpuStream &stream;
+  Ways &ways;
+  const proto::CudaProduct *product = nullptr;
+  const proto::CudaAttention *attention = nullptr; ///< one of the two
+  const CommandRunner::Commands &body;
+  absl::Status &untried;
+  std::optional<TrialMemory> memory;
+  absl::Status taken;      ///< whether it is there
+  bool isPrepared = false; ///< the body
+
+  absl::Status takeMemory();
+  /// What a runner does with its places in the memory of the trial.
+  template <class Work> auto inMemory(Work work);
+};
+
+} // namespace st::cuda
+
+#endif // ST_BACKENDS_CUDA_RUNTIME_TRIAL_COMMANDTRIAL_H

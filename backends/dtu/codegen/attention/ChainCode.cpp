@@ -1,0 +1,70 @@
+#include "backends/dtu/codegen/attention/ChainCode.h"
+
+using namespace mlir;
+using namespace mlir::dtu;
+
+Expr mlir::dtu::rowAddress(StreamBuilder &dte, Expr address, ArrayRef<int64_t> strides,
+                           const TilePosition &position, int64_t bytes) {
+  for (auto [at, stride] : llvm::zip_equal(position.at, strides))
+    address = dte.compact(address) + at * (stride * bytes);
+  return address;
+}
+
+void ChainCode::loadShare(const ChainProduct &product, const TilePosition &position,
+                          const Expr &start, int64_t block, const Expr &target) const {
+  StreamBuilder &dte = builder.dte;
+  const StreamedMatrix &matrix = product.matrix;
+  int64_t width = hw::byteWidth(product.type), bytes = hw::byteWidth(matrix.type);
+  int64_t share = block / builder.workers(), size = chain.space.getSize(matrix.group);
+  Expr first = dte.compact(start + Expr::instance() * share);
+  hw::Extent own = dte.extent(share, first, size, size % block == 0);
+  hw::Extent across{matrix.width, hw::kZero, 0};
+  int64_t streamStride = matrix.streamStride() * bytes, widthStride = matrix.widthStride * bytes;
+  int64_t step = matrix.streamInside ? width : matrix.width * width;
+  CopyShape copy;
+  if (matrix.streamInside)
+    copy.add(across, block * width, widthStride);
+  copy.add(own, step, streamStride);
+  if (!matrix.streamInside)
+    copy.add(across, width, widthStride);
+  Expr source = rowAddress(dte, emitter.argumentBases[matrix.argument] + matrix.offset * bytes,
+                           matrix.strides, position, bytes);
+  source = dte.compact(source) + first * streamStride;
+  hw::Address to = l1Address(target + Expr::instance() * (share * step));
+  to.core = Expr(0).toAffine();
+  emitCopy(dte, to, l3Address(source), std::move(copy), product.type, matrix.type,
+           builder.workers());
+}
+
+void ChainCode::storeResult(const ChainProduct &product, hw::Extent rows, int64_t rowStride,
+                            const TilePosition &position, const Expr &from) const {
+  StreamBuilder &dte = builder.dte;
+  int64_t width = hw::byteWidth(product.resultType);
+  CopyShape copy;
+  copy.add(rows, rowStride * width, product.matrix.width * width);
+  copy.add({product.matrix.width, hw::kZero, 0}, product.resultColumnStride * width, width);
+  Expr target =
+      rowAddress(dte, resultBases[product.result], product.resultStrides, position, width);
+  emitCopy(dte, l3Address(target), l1Address(from), std::move(copy), product.resultType,
+           product.resultType);
+}
+
+void ChainCode::round(const ChainProduct &product, hw::Extent rows, const Expr &from,
+                      const Expr &to) const {
+  if (product.resultType == hw::DType::F32)
+    return;
+  hw::Vector vector;
+  vector.op = hw::VectorOp::Copy;
+  auto set = [&](hw::TileOperand &operand, const Expr &place, hw::DType type) {
+    operand.address.space = hw::Space::L1;
+    operand.address.offset = place.toAffine();
+    operand.type = type;
+    operand.rowStride = product.matrix.width;
+    operand.colStride = 1;
+  };
+  set(vector.dst, to, product.resultType);
+  set(vector.src[0], from, hw::DType::F32);
+  vector.rows = rows;
+  vector.cols = {product.matrix.width, hw::kZero, 0};
+  builder.core.emit(std::move(vector));
+}

@@ -1,0 +1,538 @@
+#include "backends/dtu/codegen/attention/ChainPlan.h"
+#include "backends/dtu/isa/Names.h"
+
+#include "backends/dtu/codegen/kernels/VectorOps.h"
+#include "mlir/IR/Builders.h"
+#include "mlir/IR/IRMapping.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::dtu;
+using stablehlo::DotGeneralOp;
+
+static ArrayRef<int64_t> shapeOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+static std::optional<hw::DType> elementDType(Value value) {
+  return getDType(getElementTypeOrSelf(value.getType()));
+}
+
+// ---- the part on rows -------------------------------------------------------------------------
+
+namespace {
+class ChainAnalysis {
+public:
+  ChainAnalysis(Block &body, Chain &chain) : body(body), chain(chain) {}
+  LogicalResult run();
+
+private:
+  Block &body;
+  Chain &chain;
+  SmallVector<IterationSpace::AxisStrides> accesses; // along the axes, of all products
+
+  LogicalResult collectProducts();
+  void cloneRows();
+  LogicalResult analyzeProducer(ChainProduct &product, Value rows);
+  LogicalResult analyzeConsumer(ChainProduct &product, Value rows, bool contractsRows);
+  LogicalResult setTypes(ChainProduct &product);
+  void setGroups();
+  LogicalResult translate();
+  int makeTile(TileRef &read, GroupSet tile);
+  Block &rowBody() const { return chain.rows->getBody().front(); }
+  Value producedRows(size_t producer) const {
+    return rowBody().getArgument(body.getNumArguments() + producer);
+  }
+  Value consumedRows(size_t consumer) const {
+    return rowBody().getTerminator()->getOperand(chain.stored.size() + consumer);
+  }
+  Value contractedRows(size_t product) const {
+    return consumedRows(chain.consumers.size() + product);
+  }
+};
+} // namespace
+
+static LogicalResult refuse(DotGeneralOp dot) {
+  return dot.emitOpError("of this form has no DTU code generation inside a chain");
+}
+
+/// The only dimension for which `isOne` with more than one point; nothing if there are several or
+/// none.
+static std::optional<int64_t> onlyDim(Value operand, llvm::function_ref<bool(int64_t)> isOne) {
+  std::optional<int64_t> only;
+  for (int64_t dim = 0, rank = shapeOf(operand).size(); dim < rank; ++dim)
+    if (shapeOf(operand)[dim] != 1 && isOne(dim)) {
+      if (only)
+        return std::nullopt;
+      only = dim;
+    }
+  return only;
+}
+
+static std::optional<int64_t> onlyContracted(Value operand, ArrayRef<int64_t> contracted) {
+  return onlyDim(operand, [&](int64_t dim) { return llvm::is_contained(contracted, dim); });
+}
+
+/// Whether the rows' last dimension stays, of those that have more than one point.
+static bool contractsRows(DotGeneralOp dot) {
+  ArrayRef<int64_t> shape = shapeOf(dot.getLhs());
+  int64_t last = shape.size();
+  while (last > 0 && shape[last - 1] == 1)
+    --last;
+  return !llvm::is_contained(dot.getDotDimensionNumbers().getLhsContractingDimensions(), last - 1);
+}
+
+/// A product that reads arguments makes rows; one that reads a value of the body takes them.
+LogicalResult ChainAnalysis::collectProducts() {
+  for (auto dot : body.getOps<DotGeneralOp>()) {
+    ChainProduct product;
+    product.op = dot;
+    auto *yield = body.getTerminator();
+    auto result = llvm::find(yield->getOperands(), dot.getResult());
+    if (result == yield->operand_end()) {
+      chain.producers.push_back(std::move(product));
+      continue;
+    }
+    product.result = result - yield->operand_begin();
+    if (!dot->hasOneUse())
+      return refuse(dot);
+    (contractsRows(dot) ? chain.columnProducts : chain.consumers).push_back(std::move(product));
+  }
+  for (auto [index, value] : llvm::enumerate(body.getTerminator()->getOperands()))
+    if (!value.getDefiningOp<DotGeneralOp>())
+      chain.stored.push_back(index);
+  if (chain.producers.empty() || chain.consumers.empty())
+    return body.getParentOp()->emitOpError(
+        "of kind chain has no products on both sides of its rows");
+  return success();
+}
+
+void ChainAnalysis::cloneRows() {
+  Location loc = body.getParentOp()->getLoc();
+  OpBuilder builder(body.getParentOp()->getContext());
+  SmallVector<Value> yielded;
+  Operation *yield = body.getTerminator();
+  for (unsigned index : chain.stored)
+    yielded.push_back(yield->getOperand(index));
+  for (auto *products : {&chain.consumers, &chain.columnProducts})
+    for (ChainProduct &product : *products)
+      yielded.push_back(product.op.getLhs());
+  auto types = llvm::map_to_vector(yielded, [](Value value) { return value.getType(); });
+  chain.rows = mlir::st::KernelOp::create(builder, loc, types, builder.getStringAttr("loop"), {});
+  Block *rows = builder.createBlock(&chain.rows->getBody());
+  IRMapping mapping;
+  for (BlockArgument argument : body.getArguments())
+    mapping.map(argument, rows->addArgument(argument.getType(), loc));
+  for (ChainProduct &product : chain.producers) {
+    // The matrix engine leaves f32, rounded where the product's type is narrower.
+    auto type = cast<RankedTensorType>(product.op.getType());
+    Value made = rows->addArgument(type.clone(builder.getF32Type()), loc);
+    if (!type.getElementType().isF32())
+      made = stablehlo::ConvertOp::create(builder, loc, type, made);
+    mapping.map(product.op.getResult(), made);
+  }
+  for (Operation &op : body.without_terminator())
+    if (!isa<DotGeneralOp>(op))
+      builder.clone(op, mapping);
+  mlir::st::YieldOp::create(builder, loc, llvm::map_to_vector(yielded, [&](Value value) {
+                              return mapping.lookup(value);
+                            }));
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(rows->without_terminator())))
+    if (op.use_empty())
+      op.erase();
+}
+
+// ---- products ---------------------------------------------------------------------------------
+
+LogicalResult ChainAnalysis::setTypes(ChainProduct &product) {
+  auto type = elementDType(product.op.getLhs());
+  if (!type || type != elementDType(product.op.getRhs()) ||
+      !llvm::is_contained({hw::DType::F32, hw::DType::BF16, hw::DType::F16}, *type))
+    return refuse(product.op);
+  product.type = *type;
+  return success();
+}
+
+/// `width`: the dimension that lies across the columns of rows.
+static void setMatrix(ChainProduct &product, const OperandAccess &rhs, int64_t width) {
+  product.matrix.argument = rhs.argument.getArgNumber();
+  product.matrix.offset = rhs.offset;
+  product.matrix.width = shapeOf(product.op.getRhs())[width];
+  product.matrix.widthStride = rhs.strides[width];
+  product.matrix.type = elementDType(rhs.argument).value_or(hw::DType::I1);
+}
+
+LogicalResult ChainAnalysis::analyzeProducer(ChainProduct &product, Value rows) {
+  DotGeneralOp dot = product.op;
+  auto numbers = dot.getDotDimensionNumbers();
+  auto lhsDepth = onlyContracted(dot.getLhs(), numbers.getLhsContractingDimensions());
+  auto rhsDepth = onlyContracted(dot.getRhs(), numbers.getRhsContractingDimensions());
+  FailureOr<OperandAccess> lhs = traceOperand(dot.getLhs()), rhs = traceOperand(dot.getRhs());
+  if (failed(lhs) || failed(rhs))
+    return failure();
+  if (!lhsDepth || !rhsDepth)
+    return refuse(dot);
+  auto [left, right] = getResultStrides(dot, rows, chain.space, *lhs, *rhs);
+  accesses.append({left, right});
+  product.rows.argument = lhs->argument.getArgNumber();
+  product.rows.offset = lhs->offset;
+  product.rows.depth = {lhs->strides[*lhsDepth]};
+  product.rows.type = elementDType(lhs->argument).value_or(hw::DType::I1);
+  setMatrix(product, *rhs, *rhsDepth);
+  return setTypes(product);
+}
+
+LogicalResult ChainAnalysis::analyzeConsumer(ChainProduct &product, Value rows,
+                                             bool contractsRows) {
+  DotGeneralOp dot = product.op;
+  auto numbers = dot.getDotDimensionNumbers();
+  ArrayRef<int64_t> lhsBatch = numbers.getLhsBatchingDimensions(),
+                    rhsBatch = numbers.getRhsBatchingDimensions(),
+                    rhsContracted = numbers.getRhsContractingDimensions();
+  auto lhsDepth = onlyContracted(dot.getLhs(), numbers.getLhsContractingDimensions());
+  auto rhsDepth = onlyContracted(dot.getRhs(), rhsContracted);
+  auto isRhsFree = [&](int64_t dim) {
+    return !llvm::is_contained(rhsBatch, dim) && !llvm::is_contained(rhsContracted, dim);
+  };
+  auto width = onlyDim(dot.getRhs(), isRhsFree);
+  FailureOr<OperandAccess> rhs = traceOperand(dot.getRhs());
+  if (failed(rhs))
+    return failure();
+  size_t axes = chain.space.getNumAxes();
+  if (!lhsDepth || !rhsDepth || !width || axes < 2 ||
+      chain.space.getAxis(rows, *lhsDepth) != axes - (contractsRows ? 2 : 1))
+    return refuse(dot);
+  IterationSpace::AxisStrides right(axes, 0), made = right;
+  SmallVector<int64_t> strides = denseStrides(shapeOf(dot.getResult()));
+  right[*chain.space.getAxis(rows, *lhsDepth)] = rhs->strides[*rhsDepth];
+  int64_t resultDim = 0;
+  for (auto [l, r] : llvm::zip_equal(lhsBatch, rhsBatch)) {
+    if (std::optional<unsigned> axis = chain.space.getAxis(rows, l)) {
+      right[*axis] = rhs->strides[r];
+      made[*axis] = strides[resultDim];
+    }
+    ++resultDim;
+  }
+  for (int64_t dim = 0, rank = shapeOf(rows).size(); dim < rank; ++dim) {
+    if (llvm::is_contained(lhsBatch, dim) ||
+        llvm::is_contained(numbers.getLhsContractingDimensions(), dim))
+      continue;
+    if (std::optional<unsigned> axis = chain.space.getAxis(rows, dim))
+      made[*axis] = strides[resultDim];
+    ++resultDim;
+  }
+  for (int64_t dim = 0; dim < *width; ++dim)
+    resultDim += isRhsFree(dim);
+  product.resultColumnStride = strides[resultDim];
+  product.resultType = elementDType(dot.getResult()).value_or(hw::DType::I1);
+  accesses.append({right, made});
+  setMatrix(product, *rhs, *width);
+  return setTypes(product);
+}
+
+/// The products' accesses along the groups, in the order in which they were collected.
+void ChainAnalysis::setGroups() {
+  chain.space.formGroups(accesses);
+  size_t next = 0;
+  auto take = [&] { return chain.space.getStrides(accesses[next++]); };
+  for (ChainProduct &product : chain.producers) {
+    product.rows.strides = take();
+    product.matrix.strides = take();
+  }
+  for (auto *products : {&chain.consumers, &chain.columnProducts})
+    for (ChainProduct &product : *products) {
+      product.matrix.strides = take();
+      product.resultStrides = take();
+    }
+  for (ChainProduct *product : getProducts(chain))
+    product->matrix.group = chain.columnGroup();
+  for (ChainProduct &product : chain.columnProducts)
+    product.matrix.group = chain.rowGroup();
+}
+
+/// The value that a product reads: a tile that the core computes. What varies along rows or columns
+/// alone (a broadcast of row statistics), or comes as it is, is copied to one.
+int ChainAnalysis::makeTile(TileRef &read, GroupSet tile) {
+  TileProgram &program = chain.program;
+  const TileValue &value = program.values[read.value];
+  if (value.kind == TileValue::Kind::Computed && (value.groups & tile) == tile)
+    return read.value;
+  TileOp copy;
+  copy.dstType = read.type;
+  copy.sources = {read};
+  copy.groups = value.groups | tile;
+  auto *known = llvm::find_if(program.ops, [&](const TileOp &op) {
+    return op.op == copy.op && !op.reduction && op.groups == copy.groups &&
+           op.dstType == copy.dstType && op.sources.front().value == read.value &&
+           op.sources.front().type == read.type;
+  });
+  if (known == program.ops.end()) {
+    TileValue made;
+    made.groups = copy.groups;
+    made.type = copy.dstType;
+    made.level = value.level;
+    copy.dst = program.values.size();
+    program.values.push_back(std::move(made));
+    program.ops.push_back(std::move(copy));
+    known = &program.ops.back();
+  }
+  read = {known->dst, known->dstType};
+  return known->dst;
+}
+
+LogicalResult ChainAnalysis::translate() {
+  FailureOr<TileProgram> program = TileProgram::build(rowBody(), chain.space);
+  if (failed(program))
+    return failure();
+  chain.program = std::move(*program);
+  GroupSet tile = GroupSet(1) << chain.rowGroup() | GroupSet(1) << chain.columnGroup();
+  for (auto [index, value] : llvm::enumerate(chain.program.values)) {
+    if (value.kind != TileValue::Kind::Input || value.argument < body.getNumArguments())
+      continue;
+    value.kind = TileValue::Kind::Accumulator;
+    chain.producers[value.argument - body.getNumArguments()].value = index;
+  }
+  size_t output = chain.stored.size();
+  for (auto *products : {&chain.consumers, &chain.columnProducts})
+    for (ChainProduct &product : *products)
+      product.value = makeTile(chain.program.outputs[output++].ref, tile);
+  // What a product makes or reads is a tile of whole rows, one for each point of the other loops.
+  GroupSet column = GroupSet(1) << chain.columnGroup();
+  chain.program.setRates(~column, 0);
+  for (ChainProduct *product : getProducts(chain)) {
+    StreamedMatrix &matrix = product->matrix;
+    const TileValue *value = product->value < 0 ? nullptr : &chain.program.values[product->value];
+    int other = chain.rowGroup() + chain.columnGroup() - static_cast<int>(matrix.group);
+    if (!value || (value->groups & tile) != tile || matrix.strides[other] != 0)
+      return refuse(product->op);
+    matrix.streamInside = matrix.streamStride() == 1 && matrix.widthStride != 1;
+  }
+  for (ChainProduct &product : chain.columnProducts) {
+    auto *known = llvm::find_if(
+        chain.panels, [&](const ChainPanel &panel) { return panel.value == product.value; });
+    product.panel = known - chain.panels.begin();
+    if (known == chain.panels.end())
+      chain.panels.push_back({product.value, product.type});
+  }
+  return success();
+}
+
+LogicalResult ChainAnalysis::run() {
+  if (failed(collectProducts()))
+    return failure();
+  cloneRows();
+  FailureOr<IterationSpace> space = IterationSpace::analyze(rowBody());
+  if (failed(space))
+    return failure();
+  chain.space = *space;
+  for (auto [index, product] : llvm::enumerate(chain.producers))
+    if (failed(analyzeProducer(product, producedRows(index))))
+      return failure();
+  for (auto [index, product] : llvm::enumerate(chain.consumers))
+    if (failed(analyzeConsumer(product, consumedRows(index), false)))
+      return failure();
+  for (auto [index, product] : llvm::enumerate(chain.columnProducts))
+    if (failed(analyzeConsumer(product, contractedRows(index), true)))
+      return failure();
+  setGroups();
+  unsigned axes = chain.space.getNumAxes();
+  if (axes < 2 || chain.space.getGroupOfAxis(axes - 1) == chain.space.getGroupOfAxis(axes - 2))
+    return refuse(chain.producers.front().op);
+  if (failed(translate()))
+    return failure();
+  std::optional<GroupSet> reduced = chain.program.getReducedGroups();
+  if (!reduced || (*reduced & ~(GroupSet(1) << chain.columnGroup())) != 0)
+    return body.getParentOp()->emitOpError(
+        "reduces more than its columns, which has no DTU code generation inside a chain");
+  return success();
+}
+
+FailureOr<Chain> mlir::dtu::analyzeChain(Block &body) {
+  Chain chain;
+  if (failed(ChainAnalysis(body, chain).run()))
+    return failure();
+  return chain;
+}
+
+SmallVector<ChainProduct *> mlir::dtu::getProducts(Chain &chain) {
+  SmallVector<ChainProduct *> products;
+  for (auto *list : {&chain.producers, &chain.consumers, &chain.columnProducts})
+    for (ChainProduct &product : *list)
+      products.push_back(&product);
+  return products;
+}
+
+// ---- tiling -----------------------------------------------------------------------------------
+
+static int64_t align(int64_t bytes) { return llvm::alignTo(bytes, kBufferAlignment); }
+
+/// Where everything lies with so many rows, columns of a block and rows of a block.
+static ChainTiling layOut(const Chain &chain, const TileStorage &storage, int64_t workers,
+                          int64_t rows, int64_t block, int64_t rowBlock) {
+  int64_t columns = chain.space.getSize(unsigned(chain.columnGroup()));
+  ChainTiling tiling;
+  tiling.rows = rows;
+  tiling.block = block;
+  TileShape shape{chain.rowGroup(), chain.columnGroup(), rows, columns};
+  tiling.end = storage.bytes(shape);
+  auto take = [&](int64_t bytes) {
+    int64_t start = tiling.end;
+    tiling.end += align(bytes);
+    return start;
+  };
+  auto addBlock = [&](const ChainProduct &product) {
+    int64_t bytes = block * product.matrix.width * hw::byteWidth(product.type);
+    tiling.blockBytes = std::max(tiling.blockBytes, align(bytes));
+  };
+  if (!chain.columnProducts.empty()) {
+    tiling.share = llvm::divideCeil(columns, workers);
+    tiling.rowBlock = rowBlock;
+    int64_t matrixBytes = 0;
+    for (const ChainProduct &product : chain.columnProducts) {
+      int64_t bytes = rowBlock * hw::byteWidth(product.type);
+      tiling.slotMatrix = std::max(tiling.slotMatrix, align(bytes * tiling.share));
+      matrixBytes = std::max(matrixBytes, align(bytes * product.matrix.width));
+    }
+    tiling.slotBytes = tiling.slotMatrix + matrixBytes;
+    tiling.slots = storage.temporaries(shape);
+    // Sums that are rounded are over before the next tile; what is stored is not.
+    int64_t sums = tiling.slots + 2 * tiling.slotBytes;
+    for (const ChainProduct &product : chain.columnProducts) {
+      tiling.columnResults.push_back(sums);
+      if (product.resultType != hw::DType::F32)
+        sums += align(tiling.share * product.matrix.width * hw::byteWidth(hw::DType::F32));
+    }
+    tiling.end = std::max(tiling.end, sums);
+    for (auto [product, sum] : llvm::zip_equal(chain.columnProducts, tiling.columnResults)) {
+      tiling.columnRounded.push_back(
+          take(tiling.share * product.matrix.width * hw::byteWidth(product.resultType)));
+      if (product.resultType == hw::DType::F32)
+        sum = tiling.columnRounded.back();
+    }
+  }
+  for (const ChainProduct &product : chain.producers) {
+    addBlock(product);
+    tiling.rowOperands.push_back(take(rows * product.matrix.width * hw::byteWidth(product.type)));
+  }
+  int64_t firstResult = tiling.end;
+  for (const ChainProduct &product : chain.consumers) {
+    addBlock(product);
+    int64_t elements = rows * product.matrix.width;
+    tiling.results.push_back(take(elements * hw::byteWidth(hw::DType::F32)));
+    bool isRounded = product.resultType != hw::DType::F32;
+    tiling.rounded.push_back(isRounded ? take(elements * hw::byteWidth(product.resultType))
+                                       : tiling.results.back());
+  }
+  tiling.resultBytes = take(tiling.end - firstResult) - firstResult;
+  tiling.blocks = take(2 * tiling.blockBytes);
+  int64_t allRows = chain.space.getSize(unsigned(chain.rowGroup()));
+  for (const ChainPanel &panel : chain.panels) {
+    tiling.panels.push_back(tiling.panelsEnd);
+    tiling.panelsEnd += align(allRows * columns * hw::byteWidth(panel.type));
+  }
+  return tiling;
+}
+
+static double ceilDiv(int64_t a, int64_t b) { return static_cast<double>(llvm::divideCeil(a, b)); }
+
+/// Estimated nanoseconds of the products that contract the rows of one point of the outer loops: a
+/// block is multiplied while the next one comes.
+static double estimateColumns(const Chain &chain, int64_t rowBlock, const Machine &machine) {
+  int64_t columns = chain.space.getSize(unsigned(chain.columnGroup()));
+  int64_t rows = chain.space.getSize(unsigned(chain.rowGroup()));
+  int64_t share = llvm::divideCeil(columns, machine.workers);
+  double time = 0;
+  for (const ChainProduct &product : chain.columnProducts) {
+    int64_t width = hw::byteWidth(product.type), matrixWidth = product.matrix.width;
+    double step = machine.matmulTime(share, matrixWidth, rowBlock, width == 2);
+    auto part = double(rowBlock * share * width), block = double(rowBlock * matrixWidth * width);
+    double load = 2 * machine.dteLatency + 4 * machine.syncTime +
+                  (part + block / double(machine.workers)) / machine.dteRate;
+    // Nothing is multiplied while the first block comes, and the result goes.
+    if (&product == chain.columnProducts.begin())
+      time += load;
+    time += ceilDiv(rows, rowBlock) * std::max(step + 2 * machine.syncTime, load);
+  }
+  return time;
+}
+
+/// Estimated nanoseconds for the rows of one point of the outer loops: a block is multiplied while
+/// the next one comes.
+static double estimate(const Chain &chain, const ChainTiling &tiling, const Machine &machine) {
+  int64_t columns = chain.space.getSize(unsigned(chain.columnGroup()));
+  int64_t rows = chain.space.getSize(unsigned(chain.rowGroup()));
+  double time = 0;
+  auto add = [&](const ChainProduct &product, int64_t made, int64_t depth) {
+    int64_t width = hw::byteWidth(product.type);
+    double step = machine.matmulTime(tiling.rows, made, depth, width == 2);
+    auto bytes = double(tiling.block * product.matrix.width * width);
+    time += ceilDiv(columns, tiling.block) *
+            std::max(step + 2 * machine.syncTime,
+                     machine.dteLatency + 4 * machine.syncTime + bytes / machine.dteRate);
+  };
+  for (const ChainProduct &product : chain.producers)
+    add(product, tiling.block, product.matrix.width);
+  for (const ChainProduct &product : chain.consumers)
+    add(product, product.matrix.width, tiling.block);
+  for (const TileOp &op : chain.program.ops)
+    time += machine.vectorTime(tiling.rows, columns, 4, hw::isTranscendental(op.op));
+  // The rows of panels leave while the core multiplies them. What that takes is the same for all
+  // tiles, but for the latency.
+  time += machine.dteLatency * static_cast<double>(chain.panels.size());
+  return ceilDiv(rows, tiling.rows * machine.workers) * time;
+}
+
+namespace {
+/// Rows of a block of the products that contract them, the faster the more bytes it takes.
+struct RowBlock {
+  int64_t rows = 0;
+  double time = 0;
+};
+} // namespace
+
+/// Those of which none takes less memory and less time.
+static SmallVector<RowBlock> getRowBlocks(const Chain &chain, const Machine &machine) {
+  constexpr int64_t kMostRows = 512;
+  if (chain.columnProducts.empty())
+    return {{0, 0}};
+  int64_t rows = chain.space.getSize(unsigned(chain.rowGroup()));
+  int64_t most = llvm::alignTo(std::min(kMostRows, rows), machine.workers);
+  SmallVector<RowBlock> blocks;
+  for (int64_t block = machine.workers; block <= most; block += machine.workers) {
+    double time = estimateColumns(chain, block, machine);
+    if (blocks.empty() || time < blocks.back().time)
+      blocks.push_back({block, time});
+  }
+  return blocks;
+}
+
+std::optional<ChainTiling> mlir::dtu::chooseTiling(const Chain &chain, const TileStorage &storage,
+                                                   const Machine &machine) {
+  constexpr int64_t kMostRows = 64, kMostColumns = 512;
+  int64_t columns = chain.space.getSize(unsigned(chain.columnGroup()));
+  int64_t rows = chain.space.getSize(unsigned(chain.rowGroup()));
+  std::optional<ChainTiling> best;
+  double bestTime = 0;
+  int64_t mostRows = std::min<int64_t>(kMostRows, llvm::divideCeil(rows, machine.workers));
+  int64_t mostColumns = llvm::alignTo(std::min(kMostColumns, columns), machine.workers);
+  SmallVector<RowBlock> rowBlocks = getRowBlocks(chain, machine);
+  for (int64_t tileRows = 1; tileRows <= mostRows; ++tileRows)
+    for (int64_t block = machine.workers; block <= mostColumns; block += machine.workers) {
+      auto layOutWith = [&](const RowBlock &rowBlock) {
+        return layOut(chain, storage, machine.workers, tileRows, block, rowBlock.rows);
+      };
+      auto *firstTooLarge = llvm::partition_point(rowBlocks, [&](const RowBlock &rowBlock) {
+        return layOutWith(rowBlock).end <= machine.l1Bytes;
+      });
+      if (firstTooLarge == rowBlocks.begin())
+        continue;
+      const RowBlock &rowBlock = *std::prev(firstTooLarge);
+      ChainTiling tiling = layOutWith(rowBlock);
+      double time = estimate(chain, tiling, machine) + rowBlock.time;
+      if (best && time >= bestTime)
+        continue;
+      best = tiling;
+      bestTime = time;
+    }
+  return best;
+}

@@ -1,0 +1,278 @@
+#include "backends/dtu/codegen/kernels/LoopPlan.h"
+
+#include "llvm/Support/Error.h"
+#include "llvm/Support/MathExtras.h"
+
+using namespace mlir;
+using namespace mlir::dtu;
+
+/// Elements of a tile beyond which a larger one gains nothing, and below which instructions cost
+/// more than their work.
+static constexpr int64_t kLargestTile = 8192, kSmallestTile = 1024;
+/// Columns of the vector engine's widest element type.
+static constexpr int64_t kVectorColumns = 32;
+
+namespace {
+class Planner {
+public:
+  Planner(TileProgram &program, TileStorage &storage, const IterationSpace &space,
+          const Machine &machine)
+      : program(program), storage(storage), space(space), machine(machine) {}
+
+  llvm::Expected<LoopPlan> run();
+
+private:
+  TileProgram &program;
+  TileStorage &storage;
+  const IterationSpace &space;
+  const Machine &machine;
+  LoopPlan plan;
+  GroupSet reduced = 0;
+  int kept = -1, walked = -1; // the tile's group that is kept, and the one that is reduced
+
+  unsigned numGroups() const { return space.getNumGroups(); }
+  int64_t size(int group) const { return group < 0 ? 1 : space.getSize(group); }
+  static GroupSet bit(int group) { return group < 0 ? 0 : GroupSet(1) << group; }
+  bool isReduced(int group) const { return reduced & bit(group); }
+  bool fits(const TileShape &shape) const { return storage.bytes(shape) <= machine.l1Bytes; }
+
+  void chooseGroups();
+  bool planWhole();
+  bool planElementwise();
+  bool planSteps();
+  void setItems(const TileShape &shape);
+  void setSteps(const TileShape &shape);
+  bool assignSingle(GroupSet moving);
+  bool assignPhases(GroupSet stepGroups, GroupSet itemGroups);
+  void collectPhases();
+  /// The size of equal tiles that cover `size` with as few as tiles of at most `most` do.
+  static int64_t even(int64_t size, int64_t most, int64_t multiple);
+};
+} // namespace
+
+int64_t Planner::even(int64_t size, int64_t most, int64_t multiple) {
+  most = std::clamp<int64_t>(most, 1, std::max<int64_t>(size, 1));
+  int64_t tile = llvm::divideCeil(size, llvm::divideCeil(size, most));
+  int64_t rounded = llvm::alignTo(tile, multiple);
+  return rounded <= most ? rounded : tile;
+}
+
+/// Columns are the last group, so that what is contiguous in memory is contiguous in a tile. Rows
+/// are the innermost group of the other kind where there is a reduction, else the innermost group
+/// left.
+void Planner::chooseGroups() {
+  int last = static_cast<int>(numGroups()) - 1;
+  plan.shape.colGroup = last;
+  plan.shape.padsRows = true;
+  for (int group = last - 1; group >= 0 && plan.shape.rowGroup < 0; --group)
+    if (reduced == 0 || isReduced(group) != isReduced(last))
+      plan.shape.rowGroup = group;
+  if (reduced == 0)
+    return;
+  walked = isReduced(last) ? last : plan.shape.rowGroup;
+  kept = isReduced(last) ? plan.shape.rowGroup : last;
+}
+
+// ---- one phase: everything a tile needs fits L1 at once ------------------------------------
+
+bool Planner::assignSingle(GroupSet moving) {
+  program.setRates(moving, 0);
+  TilePhase phase;
+  for (auto [index, op] : llvm::enumerate(program.ops))
+    if (program.values[op.dst].rate == Rate::Step || (op.reduction && op.groups & moving))
+      phase.ops.push_back(index);
+  for (auto [index, value] : llvm::enumerate(program.values))
+    if (value.kind == TileValue::Kind::Input && value.rate == Rate::Step)
+      phase.inputs.push_back(index);
+  for (unsigned index = 0; index < program.outputs.size(); ++index)
+    phase.outputs.push_back(index);
+  plan.phases = {phase};
+  storage.reset();
+  return storage.assign(plan.phases, plan.shape);
+}
+
+void Planner::setItems(const TileShape &shape) {
+  plan.items.clear();
+  for (unsigned group = 0; group < numGroups(); ++group) {
+    if (isReduced(group))
+      continue;
+    int64_t tile = static_cast<int>(group) == shape.rowGroup   ? shape.rows
+                   : static_cast<int>(group) == shape.colGroup ? shape.cols
+                                                               : 1;
+    plan.items.push_back({group, tile, static_cast<int64_t>(llvm::divideCeil(size(group), tile))});
+  }
+}
+
+void Planner::setSteps(const TileShape &shape) {
+  plan.steps.clear();
+  for (unsigned group = 0; group < numGroups(); ++group) {
+    if (!isReduced(group))
+      continue;
+    int64_t tile = static_cast<int>(group) == shape.rowGroup   ? shape.rows
+                   : static_cast<int>(group) == shape.colGroup ? shape.cols
+                                                               : 1;
+    plan.steps.push_back({group, tile, static_cast<int64_t>(llvm::divideCeil(size(group), tile))});
+  }
+}
+
+/// Groups other than `fixed` that have more than one point.
+static GroupSet movingGroups(const IterationSpace &space, GroupSet fixed) {
+  GroupSet moving = 0;
+  for (unsigned group = 0; group < space.getNumGroups(); ++group)
+    if (!(fixed >> group & 1) && space.getSize(group) > 1)
+      moving |= GroupSet(1) << group;
+  return moving;
+}
+
+/// No reduction: tiles are cut from rows and columns alike.
+bool Planner::planElementwise() {
+  TileShape shape = plan.shape;
+  int64_t rows = size(shape.rowGroup), cols = size(shape.colGroup);
+  int64_t volume = space.getVolume(~GroupSet(0));
+  for (int64_t most = kLargestTile; most >= 1; most /= 2) {
+    int64_t aim =
+        std::clamp<int64_t>(volume / (2 * machine.workers), std::min(kSmallestTile, most), most);
+    shape.cols = cols <= aim ? cols : even(cols, aim, kVectorColumns);
+    shape.rows = even(rows, std::max<int64_t>(1, aim / shape.cols), 1);
+    GroupSet fixed = (shape.cols == cols ? bit(shape.colGroup) : 0) |
+                     (shape.rows == rows ? bit(shape.rowGroup) : 0);
+    if (!assignSingle(movingGroups(space, fixed)))
+      return false;
+    if (!fits(shape))
+      continue;
+    setItems(shape);
+    storage.place(plan.shape = shape);
+    return true;
+  }
+  return false;
+}
+
+/// A reduction along columns whose rows fit L1 whole.
+bool Planner::planWhole() {
+  if (walked != plan.shape.colGroup || reduced != bit(walked))
+    return false;
+  TileShape shape = plan.shape;
+  shape.cols = size(walked);
+  int64_t rows = size(kept);
+  if (!assignSingle(movingGroups(space, bit(walked))))
+    return false;
+  int64_t aim = std::min(kLargestTile / shape.cols,
+                         static_cast<int64_t>(llvm::divideCeil(rows, 2 * machine.workers)));
+  for (int64_t most = std::max<int64_t>(1, aim); most >= 1; most /= 2) {
+    shape.rows = even(rows, most, 1);
+    if (!fits(shape))
+      continue;
+    setItems(shape);
+    storage.place(plan.shape = shape);
+    return true;
+  }
+  return false;
+}
+
+// ---- several phases: an inner loop runs through the reduction --------------------------------
+
+/// Phase p runs through the space for the reductions of level p + 1; the last one of those that
+/// have outputs for every step makes all of these, so that an output may take the place of an input
+/// that earlier phases read.
+void Planner::collectPhases() {
+  auto isStep = [&](int value) { return program.values[value].rate == Rate::Step; };
+  plan.phases.assign(program.getNumLevels() + 1, {});
+  SmallVector<unsigned> stepOutputs;
+  int last = 0;
+  for (auto [index, output] : llvm::enumerate(program.outputs)) {
+    if (!(output.groups & reduced))
+      continue;
+    stepOutputs.push_back(index);
+    last = std::max(last, program.values[output.ref.value].level);
+  }
+  for (auto [phaseIndex, phase] : llvm::enumerate(plan.phases)) {
+    int level = static_cast<int>(phaseIndex) + 1;
+    DenseSet<int> needed;
+    if (static_cast<int>(phaseIndex) == last)
+      for (unsigned index : stepOutputs) {
+        phase.outputs.push_back(index);
+        needed.insert(program.outputs[index].ref.value);
+      }
+    for (size_t i = program.ops.size(); i-- > 0;) {
+      const TileOp &op = program.ops[i];
+      bool reduces = op.reduction && program.values[op.dst].level == level;
+      if (reduces || (!op.reduction && isStep(op.dst) && needed.contains(op.dst))) {
+        phase.ops.push_back(i);
+        for (const TileRef &source : op.sources)
+          needed.insert(source.value);
+      } else if (!op.reduction && program.values[op.dst].rate == Rate::Item &&
+                 program.values[op.dst].level == level) {
+        phase.itemOps.push_back(i);
+      }
+    }
+    std::reverse(phase.ops.begin(), phase.ops.end());
+    std::reverse(phase.itemOps.begin(), phase.itemOps.end());
+    for (auto [index, value] : llvm::enumerate(program.values))
+      if (value.kind == TileValue::Kind::Input && isStep(index) && needed.contains(index))
+        phase.inputs.push_back(index);
+  }
+}
+
+bool Planner::assignPhases(GroupSet stepGroups, GroupSet itemGroups) {
+  program.setRates(stepGroups, itemGroups);
+  // A result of a reduction is an item value even where there is one item only.
+  for (TileOp &op : program.ops) {
+    TileValue &dst = program.values[op.dst];
+    if (dst.level > 0 && dst.rate == Rate::Invariant)
+      dst.rate = Rate::Item;
+  }
+  collectPhases();
+  storage.reset();
+  return storage.assign(plan.phases, plan.shape);
+}
+
+bool Planner::planSteps() {
+  TileShape shape = plan.shape;
+  bool columnsWalked = walked == shape.colGroup;
+  plan.split = space.getVolume(~reduced) == 1;
+  if (!assignPhases(reduced, ~reduced))
+    return false;
+  for (int64_t most = kLargestTile; most >= 1; most /= 2) {
+    // Enough items for all workers, then steps as long as a tile allows.
+    int64_t share = llvm::divideCeil(size(kept), machine.workers);
+    int64_t keptTile = columnsWalked ? std::clamp<int64_t>(most / kSmallestTile, 1, share)
+                                     : std::clamp<int64_t>(llvm::alignTo(share, 16), 1,
+                                                           std::min<int64_t>(256, most));
+    keptTile = even(size(kept), keptTile, columnsWalked ? 1 : 16);
+    int64_t walkedTile = std::max<int64_t>(1, most / keptTile);
+    if (plan.split)
+      walkedTile =
+          std::min<int64_t>(walkedTile, std::max(kSmallestTile, size(walked) / machine.workers));
+    walkedTile = even(size(walked), walkedTile, columnsWalked ? kVectorColumns : 1);
+    shape.rows = columnsWalked ? keptTile : walkedTile;
+    shape.cols = columnsWalked ? walkedTile : keptTile;
+    if (!fits(shape))
+      continue;
+    setItems(shape);
+    setSteps(shape);
+    storage.place(plan.shape = shape);
+    return true;
+  }
+  return false;
+}
+
+llvm::Expected<LoopPlan> Planner::run() {
+  auto error = [](const Twine &message) { return llvm::createStringError(message); };
+  std::optional<GroupSet> reductions = program.getReducedGroups();
+  if (!reductions)
+    return error("reduces different dimensions, which has no DTU code generation");
+  reduced = *reductions;
+  chooseGroups();
+  // A long reduction to a scalar is shared by all workers.
+  bool isLong = space.getVolume(~reduced) == 1 && space.getVolume(reduced) > 4 * kSmallestTile;
+  bool planned = reduced == 0 ? planElementwise() : (!isLong && planWhole()) || planSteps();
+  if (!planned)
+    return error("does not fit the memory of a core, " + Twine(machine.l1Bytes) + " bytes, " +
+                 Twine(kCellAreaBytes) + " of them for constants and scalars");
+  return plan;
+}
+
+llvm::Expected<LoopPlan> mlir::dtu::planLoop(TileProgram &program, TileStorage &storage,
+                                             const IterationSpace &space, const Machine &machine) {
+  return Planner(program, storage, space, machine).run();
+}

@@ -1,0 +1,340 @@
+#include "backends/dtu/codegen/products/MatmulPlan.h"
+#include "backends/dtu/codegen/products/MatmulTime.h"
+
+#include "llvm/Support/MathExtras.h"
+
+#include <limits>
+
+using namespace mlir;
+using namespace mlir::dtu;
+
+// ---- the product's dimensions ---------------------------------------------------------------
+
+static ArrayRef<int64_t> shapeOf(Value value) {
+  return cast<RankedTensorType>(value.getType()).getShape();
+}
+
+FailureOr<OperandAccess> mlir::dtu::traceOperand(Value value) {
+  if (auto argument = dyn_cast<BlockArgument>(value))
+    return OperandAccess{argument, 0, denseStrides(shapeOf(value))};
+  Operation *op = value.getDefiningOp();
+  if (!isa<stablehlo::TransposeOp, stablehlo::SliceOp, stablehlo::ConvertOp, stablehlo::ReshapeOp>(
+          op))
+    return op->emitOpError("feeding a product has no DTU code generation");
+  FailureOr<OperandAccess> inner = traceOperand(op->getOperand(0));
+  if (failed(inner))
+    return failure();
+  OperandAccess access = *inner;
+  if (auto transpose = dyn_cast<stablehlo::TransposeOp>(op)) {
+    for (auto [dim, from] : llvm::enumerate(transpose.getPermutation()))
+      access.strides[dim] = inner->strides[from];
+  } else if (auto slice = dyn_cast<stablehlo::SliceOp>(op)) {
+    for (size_t dim = 0; dim < access.strides.size(); ++dim) {
+      access.offset += slice.getStartIndices()[dim] * inner->strides[dim];
+      access.strides[dim] *= slice.getStrides()[dim];
+    }
+  } else if (isa<stablehlo::ReshapeOp>(op)) {
+    SmallVector<int64_t> nonUnit;
+    for (auto [size, stride] : llvm::zip_equal(shapeOf(op->getOperand(0)), inner->strides))
+      if (size != 1)
+        nonUnit.push_back(stride);
+    access.strides.clear();
+    size_t next = 0;
+    for (int64_t size : shapeOf(value))
+      access.strides.push_back(size == 1 || next == nonUnit.size() ? 0 : nonUnit[next++]);
+    if (next != nonUnit.size())
+      return op->emitOpError("feeding a product changes more than unit dimensions");
+  }
+  return access;
+}
+
+/// The values through which the products read their operands and nothing else does.
+static DenseSet<Value> operandValues(Block &body) {
+  DenseSet<Value> only;
+  auto isOnlyOperand = [&](Value value) {
+    return llvm::all_of(value.getUsers(), [&](Operation *user) {
+      return isa<stablehlo::DotGeneralOp>(user) ||
+             (user->getNumResults() == 1 && only.contains(user->getResult(0)));
+    });
+  };
+  for (Operation &op : llvm::reverse(body.without_terminator()))
+    if (!isa<stablehlo::DotGeneralOp>(op) && op.getNumResults() == 1 && !op.use_empty() &&
+        isOnlyOperand(op.getResult(0)))
+      only.insert(op.getResult(0));
+  for (BlockArgument argument : body.getArguments())
+    if (!argument.use_empty() && isOnlyOperand(argument))
+      only.insert(argument);
+  return only;
+}
+
+/// Contracted dimensions with more than one point, from far to near in lhs, merged where both
+/// agree. Leaves the strides of rhs along them in `rhsDepth`.
+static void collectDepth(stablehlo::DotGeneralOp dot, const OperandAccess &lhs,
+                         const OperandAccess &rhs, MatmulShape &shape,
+                         SmallVectorImpl<int64_t> &rhsDepth) {
+  struct Dim {
+    int64_t size, left, right;
+  };
+  SmallVector<Dim> dims;
+  auto numbers = dot.getDotDimensionNumbers();
+  for (auto [l, r] : llvm::zip_equal(numbers.getLhsContractingDimensions(),
+                                     numbers.getRhsContractingDimensions()))
+    if (shapeOf(dot.getLhs())[l] != 1)
+      dims.push_back({shapeOf(dot.getLhs())[l], lhs.strides[l], rhs.strides[r]});
+  llvm::sort(dims, [](const Dim &a, const Dim &b) {
+    return std::tie(b.left, b.right) < std::tie(a.left, a.right);
+  });
+  for (size_t i = dims.size(); i-- > 1;)
+    if (dims[i - 1].left == dims[i].left * dims[i].size &&
+        dims[i - 1].right == dims[i].right * dims[i].size) {
+      dims[i - 1] = {dims[i - 1].size * dims[i].size, dims[i].left, dims[i].right};
+      dims.erase(dims.begin() + i);
+    }
+  for (const Dim &dim : dims) {
+    shape.depthSizes.push_back(dim.size);
+    shape.lhs.depth.push_back(dim.left);
+    rhsDepth.push_back(dim.right);
+  }
+}
+
+std::pair<IterationSpace::AxisStrides, IterationSpace::AxisStrides>
+mlir::dtu::getResultStrides(stablehlo::DotGeneralOp dot, Value result, const IterationSpace &space,
+                            const OperandAccess &lhs, const OperandAccess &rhs) {
+  IterationSpace::AxisStrides left(space.getNumAxes(), 0), right(space.getNumAxes(), 0);
+  auto numbers = dot.getDotDimensionNumbers();
+  int64_t resultDim = 0;
+  auto set = [&](std::optional<int64_t> l, std::optional<int64_t> r) {
+    if (std::optional<unsigned> axis = space.getAxis(result, resultDim++)) {
+      left[*axis] = l ? lhs.strides[*l] : 0;
+      right[*axis] = r ? rhs.strides[*r] : 0;
+    }
+  };
+  for (auto [l, r] :
+       llvm::zip_equal(numbers.getLhsBatchingDimensions(), numbers.getRhsBatchingDimensions()))
+    set(l, r);
+  auto isFree = [](int64_t dim, ArrayRef<int64_t> a, ArrayRef<int64_t> b) {
+    return !llvm::is_contained(a, dim) && !llvm::is_contained(b, dim);
+  };
+  for (int64_t dim = 0, rank = lhs.strides.size(); dim < rank; ++dim)
+    if (isFree(dim, numbers.getLhsBatchingDimensions(), numbers.getLhsContractingDimensions()))
+      set(dim, std::nullopt);
+  for (int64_t dim = 0, rank = rhs.strides.size(); dim < rank; ++dim)
+    if (isFree(dim, numbers.getRhsBatchingDimensions(), numbers.getRhsContractingDimensions()))
+      set(std::nullopt, dim);
+  return {left, right};
+}
+
+/// The right operands, all of which must lie alike; so must the left one of every product.
+static FailureOr<SmallVector<OperandAccess>>
+traceRightOperands(ArrayRef<stablehlo::DotGeneralOp> dots, const OperandAccess &left) {
+  SmallVector<OperandAccess> traced;
+  for (stablehlo::DotGeneralOp dot : dots) {
+    FailureOr<OperandAccess> lhs = traceOperand(dot.getLhs()), rhs = traceOperand(dot.getRhs());
+    if (failed(lhs) || failed(rhs))
+      return failure();
+    traced.push_back(*rhs);
+    stablehlo::DotGeneralOp first = dots.front();
+    auto elementOf = [](const OperandAccess &access) {
+      return getElementTypeOrSelf(access.argument.getType());
+    };
+    bool isLike = lhs->argument == left.argument && lhs->offset == left.offset &&
+                  lhs->strides == left.strides && rhs->strides == traced.front().strides &&
+                  elementOf(*rhs) == elementOf(traced.front()) &&
+                  dot.getRhs().getType() == first.getRhs().getType() &&
+                  shapeOf(dot.getResult()) == shapeOf(first.getResult()) &&
+                  dot.getDotDimensionNumbers() == first.getDotDimensionNumbers();
+    if (!isLike) {
+      InFlightDiagnostic diagnostic = dot.emitOpError(
+          "is unlike the first product of its kernel; expected the same left operand, and a right "
+          "one of the same type that lies the same way");
+      diagnostic.attachNote(first.getLoc()) << "first product";
+      return diagnostic;
+    }
+  }
+  return traced;
+}
+
+FailureOr<MatmulShape> mlir::dtu::analyzeMatmul(Block &body, IterationSpace &space) {
+  MatmulShape shape;
+  for (auto dot : body.getOps<stablehlo::DotGeneralOp>())
+    shape.ops.push_back(dot);
+  if (shape.ops.empty())
+    return body.getParentOp()->emitOpError("of kind matmul has no product");
+  stablehlo::DotGeneralOp first = shape.ops.front();
+  FailureOr<OperandAccess> lhs = traceOperand(first.getLhs());
+  if (failed(lhs))
+    return failure();
+  FailureOr<SmallVector<OperandAccess>> rhs = traceRightOperands(shape.ops, *lhs);
+  if (failed(rhs))
+    return failure();
+  FailureOr<IterationSpace> analysed = IterationSpace::analyze(body, operandValues(body));
+  if (failed(analysed))
+    return failure();
+  space = *analysed;
+  auto [left, right] = getResultStrides(first, first.getResult(), space, *lhs, rhs->front());
+  space.formGroups({left, right});
+
+  auto setOperand = [&](MatmulOperand &operand, const OperandAccess &access,
+                        ArrayRef<int64_t> axisStrides) {
+    operand.argument = access.argument.getArgNumber();
+    operand.offset = access.offset;
+    operand.strides = space.getStrides(IterationSpace::AxisStrides(axisStrides));
+    operand.type =
+        getDType(getElementTypeOrSelf(access.argument.getType())).value_or(hw::DType::I1);
+  };
+  setOperand(shape.lhs, *lhs, left);
+  SmallVector<int64_t> rhsDepths;
+  collectDepth(first, *lhs, rhs->front(), shape, rhsDepths);
+  for (const OperandAccess &access : *rhs) {
+    setOperand(shape.rhs.emplace_back(), access, right);
+    shape.rhs.back().depth = rhsDepths;
+  }
+  for (unsigned group = 0; group < space.getNumGroups(); ++group) {
+    bool inLhs = shape.lhs.strides[group] != 0, inRhs = shape.rhs.front().strides[group] != 0;
+    int *role = inLhs && !inRhs ? &shape.rowGroup : inRhs && !inLhs ? &shape.colGroup : nullptr;
+    if (role && (*role < 0 || space.getSize(group) >= space.getSize(unsigned(*role))))
+      *role = group;
+  }
+
+  auto type = getDType(getElementTypeOrSelf(first.getLhs().getType()));
+  auto other = getDType(getElementTypeOrSelf(first.getRhs().getType()));
+  if (!type || type != other ||
+      !llvm::is_contained({hw::DType::F32, hw::DType::BF16, hw::DType::F16}, *type))
+    return first.emitOpError("of ") << first.getLhs().getType() << " and "
+                                    << first.getRhs().getType() << " has no DTU code generation";
+  shape.type = *type;
+  int64_t lhsDepth = shape.lhs.depth.empty() ? 0 : shape.lhs.depth.back();
+  int64_t rhsDepth = rhsDepths.empty() ? 0 : rhsDepths.back();
+  shape.lhs.depthOutside = shape.lhsRowStride() == 1 && lhsDepth != 1;
+  for (MatmulOperand &rhs : shape.rhs)
+    rhs.depthOutside = rhsDepth != 1;
+  return shape;
+}
+
+// ---- tiling -----------------------------------------------------------------------------------
+
+namespace {
+class TilingSearch {
+public:
+  TilingSearch(const MatmulSizes &sizes, const Machine &machine, const MatmulEpilogue &epilogue)
+      : sizes(sizes), machine(machine), epilogue(epilogue) {}
+
+  std::optional<MatmulTiling> run();
+
+private:
+  struct Candidate {
+    MatmulTiling tiling;
+    double time; // simulated
+  };
+
+  const MatmulSizes &sizes;
+  const Machine &machine;
+  const MatmulEpilogue &epilogue;
+  SmallVector<Candidate, 0> found;
+
+  void tryTile(int64_t tileRows, int64_t tileCols);
+  void consider(const MatmulTiling &tiling) {
+    found.push_back({tiling, matmulTime(sizes, tiling, machine, epilogue)});
+  }
+  bool sharesEvenly(const MatmulTiling &tiling) const;
+  static SmallVector<int64_t> candidates(int64_t size, ArrayRef<int64_t> sizes);
+};
+} // namespace
+
+/// The sizes, each evened out so that equal tiles cover `size`, and `size` itself where it is
+/// small.
+SmallVector<int64_t> TilingSearch::candidates(int64_t size, ArrayRef<int64_t> sizes) {
+  SmallVector<int64_t> result;
+  for (int64_t most : sizes) {
+    int64_t tile = llvm::divideCeil(size, llvm::divideCeil(size, most));
+    if (tile > 16)
+      tile = llvm::alignTo(tile, 16);
+    tile = std::min(tile, size);
+    if (!llvm::is_contained(result, tile))
+      result.push_back(tile);
+  }
+  return result;
+}
+
+/// The workers cut each panel into equal shares along its outer dimension.
+bool TilingSearch::sharesEvenly(const MatmulTiling &t) const {
+  int64_t lhsOuter = sizes.lhs.depthOutside ? t.chunk * t.depth : t.gridRows * t.rows;
+  int64_t rhsOuter = sizes.rhs.depthOutside ? t.chunk * t.depth : t.gridCols * t.cols;
+  return (!t.sharesLhs() || lhsOuter % machine.workers == 0) &&
+         (!t.sharesRhs() || rhsOuter % machine.workers == 0);
+}
+
+void TilingSearch::tryTile(int64_t tileRows, int64_t tileCols) {
+  for (unsigned slots : {2u, 1u}) {
+    int64_t left = machine.l1Bytes - epilogue.bytes(slots, tileRows, tileCols);
+    for (int64_t tileDepth : candidates(sizes.depth, {32, 64, 96, 128, 192, 256, 384, 512, 1024})) {
+      // The operands' buffers start aligned, each twice.
+      if (2 * (llvm::alignTo(tileRows * tileDepth * sizes.width, kBufferAlignment) +
+               sizes.products *
+                   llvm::alignTo(tileCols * tileDepth * sizes.width, kBufferAlignment)) >
+          uint64_t(std::max<int64_t>(left, 0)))
+        continue;
+      MatmulTiling tiling{tileRows, tileCols, tileDepth, slots};
+      consider(tiling);
+      for (tiling.gridRows = 1; tiling.gridRows <= machine.workers && sizes.outerDepth == 1;
+           tiling.gridRows *= 2) {
+        tiling.gridCols = machine.workers / tiling.gridRows;
+        if (tiling.gridRows * tiling.gridCols != machine.workers)
+          continue;
+        for (tiling.chunk = 1; tiling.chunk <= 8 && (tiling.chunk - 1) * tileDepth < sizes.depth;
+             tiling.chunk *= 2)
+          if (2 * panelBytes(sizes, tiling) <= machine.l2Bytes && sharesEvenly(tiling))
+            consider(tiling);
+      }
+    }
+  }
+}
+
+std::optional<MatmulTiling> TilingSearch::run() {
+  for (int64_t tileRows : candidates(sizes.rows, {16, 32, 48, 64, 96, 128, 192, 256}))
+    for (int64_t tileCols : candidates(sizes.cols, {16, 32, 48, 64, 96, 128, 192, 256}))
+      tryTile(tileRows, tileCols);
+  // Estimates of less than this apart say nothing.
+  constexpr double tolerance = 1.01;
+  double least = std::numeric_limits<double>::infinity(), leastHost = least;
+  for (const Candidate &candidate : found)
+    least = std::min(least, candidate.time);
+  std::optional<MatmulTiling> chosen;
+  for (const auto &[tiling, time] : found) {
+    if (time > tolerance * least)
+      continue;
+    double host = matmulHostTime(sizes, tiling, machine);
+    if (host >= leastHost)
+      continue;
+    leastHost = host;
+    chosen = tiling;
+  }
+  return chosen;
+}
+
+MatmulSizes mlir::dtu::getSizes(const MatmulShape &shape, const IterationSpace &space) {
+  MatmulSizes sizes;
+  sizes.rows = shape.rowGroup < 0 ? 1 : space.getSize(unsigned(shape.rowGroup));
+  sizes.cols = shape.colGroup < 0 ? 1 : space.getSize(unsigned(shape.colGroup));
+  sizes.outer = space.getVolume(~GroupSet(0)) / (sizes.rows * sizes.cols);
+  sizes.depth = shape.innerDepth();
+  sizes.products = static_cast<int64_t>(shape.rhs.size());
+  for (int64_t size : ArrayRef(shape.depthSizes).drop_back(shape.depthSizes.empty() ? 0 : 1))
+    sizes.outerDepth *= size;
+  sizes.width = hw::byteWidth(shape.type);
+  auto sourceOf = [](const MatmulOperand &operand, int64_t freeStride) {
+    const int64_t width = hw::byteWidth(operand.type);
+    return MatmulSource{width, freeStride * width,
+                        operand.depth.empty() ? 0 : operand.depth.back() * width,
+                        operand.depthOutside};
+  };
+  sizes.lhs = sourceOf(shape.lhs, shape.lhsRowStride());
+  sizes.rhs = sourceOf(shape.rhs.front(), shape.rhsColStride());
+  return sizes;
+}
+
+std::optional<MatmulTiling> mlir::dtu::chooseTiling(const MatmulSizes &sizes,
+                                                    const Machine &machine,
+                                                    const MatmulEpilogue &epilogue) {
+  return TilingSearch(sizes, machine, epilogue).run();
+}

@@ -1,0 +1,588 @@
+#include "backends/dtu/isa/order/SteadyOrder.h"
+
+#include "backends/dtu/isa/Fields.h"
+
+#include "absl/strings/string_view.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <tuple>
+
+namespace st::dtu {
+namespace {
+
+/// Trips after which the first state is compared with, and trips that must be left.
+constexpr int64_t kFirstPatience = 2, kLeastTripsLeft = 2;
+/// Of repetitions that were added, so many of the last keep times of their own.
+constexpr int64_t kRecent = 2;
+/// To which times may move.
+constexpr int64_t kMostTime = int64_t(1) << 31;
+/// That addresses may move by.
+constexpr int64_t kMostBytes = int64_t(1) << 60;
+
+DriftBound::Value evaluate(const Affine &affine, const StreamWalker &walker,
+                           const RegisterDrift &drift) {
+  auto eachTerm = [&](auto &&visit) {
+    for (const Affine::Term &term : affine.terms)
+      visit(term.reg, term.coefficient);
+  };
+  return DriftBound::evaluate(walker.value(affine), eachTerm, drift);
+}
+
+/// Tells a bound of the sizes, cores and semaphores of an instruction.
+class Decisions {
+public:
+  Decisions(const StreamWalker &walker, DriftBound &bound, const RegisterDrift &drift)
+      : walker(walker), bound(bound), drift(drift) {}
+
+  template <typename I> void operator()(const I &instruction) {
+    Fields<I>::visit(*this, instruction);
+  }
+  void affine(absl::string_view name, const Affine &value) {
+    if (name == "sem")
+      bound.keepEqual(evaluate(value, walker, drift));
+  }
+  void address(const char *, const Address &value) {
+    if (value.space == Space::L1 && walker.stream->engine != Engine::Core)
+      bound.keepEqual(evaluate(value.core, walker, drift));
+  }
+  void view(const char *name, const View &value) { address(name, value.address); }
+  void extent(const char *, const Extent &value) {
+    bound.keepExtent(value.tile, value.reg, value.limit, walker.registers, drift);
+  }
+  void sizes(const char *name, const std::vector<Extent> &values) {
+    for (const Extent &value : values)
+      extent(name, value);
+  }
+  void operand(const char *name, const TileOperand &value) { address(name, value.address); }
+  void operands(const std::array<TileOperand, 3> &values) {
+    for (const TileOperand &value : values)
+      operand("", value);
+  }
+  void reg(const char *, uint8_t) {}
+  template <typename... Rest> void integer(const char *, Rest &&...) {}
+  template <typename... Rest> void bits(const char *, Rest &&...) {}
+  template <typename... Rest> void flag(const char *, Rest &&...) {}
+  template <typename... Rest> void enumeration(const char *, Rest &&...) {}
+
+private:
+  const StreamWalker &walker;
+  DriftBound &bound;
+  const RegisterDrift &drift;
+};
+
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Accesses of repetitions to come
+//===----------------------------------------------------------------------===//
+
+/// Whether an access of a repetition to come may race with another one, of such or of before, that
+/// its like in the repetition followed did not race with.
+class SteadyOrder::Conflicts {
+public:
+  Conflicts(SteadyOrder &steady, const Search &search, const Gain &gain, int64_t times)
+      : steady(steady), search(search), gain(gain), times(times) {}
+
+  bool any();
+  int64_t compared = 0;
+
+private:
+  /// Records of one instruction of an instance in one memory.
+  struct Trail {
+    int64_t memory, low, high; ///< low to before high are all bytes of all repetitions
+    size_t instance;
+    bool isWrite;
+    std::vector<const Record *> records;
+  };
+
+  void makeTrails();
+  StridedBytes all(const Record &record) const {
+    return record.access.bytes.repeated(times + 1, record.drift);
+  }
+  /// What a record's instance knows of another one grows with each repetition.
+  bool isFresh(const Record &record, size_t other) const {
+    return gain.times[other] > 0 && timeNow(other) - record.known[other] < gain.lags[other];
+  }
+  int64_t timeNow(size_t index) const { return steady.state.clocks[index][index]; }
+  bool meet(const Record &one, const Record &other);
+  /// Whether `later` may race with what `earlier` was in repetitions before.
+  bool meetsEarlier(const Record &later, const Record &earlier);
+  bool meetsHistory(const Trail &trail);
+  bool meetsBox(const Record &record, size_t other, const AccessBox &box);
+
+  SteadyOrder &steady;
+  const Search &search;
+  const Gain &gain;
+  const int64_t times;
+  std::vector<Trail> trails;
+};
+
+void SteadyOrder::Conflicts::makeTrails() {
+  std::map<std::tuple<int64_t, size_t, uint32_t, bool>, Trail> found;
+  for (const Record &record : search.records) {
+    const MemoryAccess &access = record.access;
+    const StridedBytes bytes = all(record);
+    auto [entry, isNew] = found.try_emplace(
+        {record.memory, access.instance, access.pc, access.isWrite},
+        Trail{record.memory, bytes.low, bytes.high, access.instance, access.isWrite, {}});
+    Trail &trail = entry->second;
+    trail.low = std::min(trail.low, bytes.low);
+    trail.high = std::max(trail.high, bytes.high);
+    trail.records.push_back(&record);
+  }
+  for (auto &entry : found)
+    trails.push_back(std::move(entry.second));
+}
+
+bool SteadyOrder::Conflicts::any() {
+  makeTrails();
+  for (size_t i = 0; i < trails.size(); ++i) {
+    const Trail &one = trails[i];
+    if (meetsHistory(one))
+      return true;
+    for (size_t k = i + 1; k < trails.size() && trails[k].memory == one.memory; ++k) {
+      const Trail &other = trails[k];
+      if (other.instance == one.instance || (!one.isWrite && !other.isWrite) ||
+          one.low >= other.high || other.low >= one.high)
+        continue;
+      for (const Record *record : one.records)
+        for (const Record *beside : other.records)
+          if (meet(*record, *beside))
+            return true;
+    }
+  }
+  return false;
+}
+
+bool SteadyOrder::Conflicts::meet(const Record &one, const Record &other) {
+  ++compared;
+  if (one.drift == other.drift)
+    return meetsEarlier(one, other) || meetsEarlier(other, one);
+  return all(one).meets(all(other));
+}
+
+bool SteadyOrder::Conflicts::meetsEarlier(const Record &later, const Record &earlier) {
+  const size_t other = earlier.access.instance;
+  const int64_t known = later.known[other], time = earlier.access.time, drift = later.drift;
+  // The two of one repetition were compared, and are as far apart in all.
+  if (isFresh(later, other)) {
+    for (int64_t back = 1; back <= times && time - back * gain.times[other] > known; ++back) {
+      if (later.access.bytes.meets(earlier.access.bytes.shifted(-back * drift)))
+        return true;
+      if (drift == 0)
+        break;
+    }
+    return false;
+  }
+  if (gain.times[other] == 0 && time <= known)
+    return false;
+  return later.access.bytes.meets(earlier.access.bytes.repeated(times + 1, -drift));
+}
+
+bool SteadyOrder::Conflicts::meetsHistory(const Trail &trail) {
+  return steady.state.memories[trail.memory].anyOther(
+      trail.instance, trail.isWrite, trail.low, trail.high,
+      [&](size_t other, const AccessBox &box) {
+        return std::any_of(trail.records.begin(), trail.records.end(),
+                           [&](const Record *record) { return meetsBox(*record, other, box); });
+      });
+}
+
+bool SteadyOrder::Conflicts::meetsBox(const Record &record, size_t other, const AccessBox &box) {
+  // Those of the repetition followed are compared as records.
+  if (box.first > steady.timeOf(search.from, other))
+    return false;
+  ++compared;
+  const StridedBytes &bytes = record.access.bytes;
+  const int64_t known = record.known[other], drift = record.drift;
+  if (isFresh(record, other)) {
+    for (int64_t on = 1; on <= times && box.last > known + on * gain.times[other]; ++on)
+      if (bytes.shifted(on * drift).meets(box.all))
+        return true;
+    return false;
+  }
+  return box.last > known && bytes.shifted(drift).repeated(times, drift).meets(box.all);
+}
+
+//===----------------------------------------------------------------------===//
+// States
+//===----------------------------------------------------------------------===//
+
+SteadyOrder::SteadyOrder(const Program &program, const std::vector<std::vector<uint32_t>> &matches,
+                         OrderState &state, bool followsAccesses)
+    : loopEnds(matches), state(state), followsAccesses(followsAccesses),
+      doubtful(state.instances.size()), searches(kMaxLoopDepth) {
+  for (const Stream &stream : program.streams)
+    facts.emplace_back(stream, /*peers=*/true);
+}
+
+/// Shows each number of the state that has to recur until `show` returns false.
+template <typename Show> bool SteadyOrder::showState(Show &&show) const {
+  auto showAll = [&](const auto &indices) {
+    return show(indices.size()) && std::all_of(indices.begin(), indices.end(), show);
+  };
+  for (const InstanceState &instance : state.instances)
+    if (!show(instance.walker.pc) ||
+        !show(instance.waitsForSemaphore ? instance.waitsFor + 1 : size_t(0)))
+      return false;
+  if (!showAll(state.ready) || !showAll(state.late))
+    return false;
+  for (const SemaphoreState &semaphore : state.semaphores) {
+    if (!show(static_cast<size_t>(semaphore.count)) || !show(semaphore.signallers.size()))
+      return false;
+    for (const Signaller &signaller : semaphore.signallers) {
+      if (!show(signaller.tokens.size()))
+        return false;
+      for (const Signaller::Token &token : signaller.tokens)
+        if (!show(static_cast<size_t>(signaller.given - token.upTo)))
+          return false;
+    }
+  }
+  return std::all_of(state.barriers.begin(), state.barriers.end(),
+                     [&](const BarrierState &barrier) { return showAll(barrier.waiting); });
+}
+
+template <typename Visit> void SteadyOrder::eachClock(Visit &&visit) {
+  for (VectorClock &clock : state.clocks)
+    visit(clock);
+  for (SemaphoreState &semaphore : state.semaphores)
+    for (Signaller &signaller : semaphore.signallers)
+      for (Signaller::Token &token : signaller.tokens)
+        visit(token.clock);
+}
+
+template <typename Visit> void SteadyOrder::eachCount(Visit &&visit) {
+  for (SemaphoreState &semaphore : state.semaphores) {
+    visit(semaphore.taken);
+    for (Signaller &signaller : semaphore.signallers) {
+      visit(signaller.given);
+      for (Signaller::Token &token : signaller.tokens)
+        visit(token.upTo);
+    }
+  }
+}
+
+int64_t SteadyOrder::timeOf(const Snapshot &snapshot, size_t index) const {
+  return snapshot.clocks[index][index];
+}
+
+void SteadyOrder::record(Snapshot &snapshot) {
+  snapshot.disturbances = disturbances;
+  snapshot.shape.clear();
+  snapshot.counts.clear();
+  snapshot.clocks.clear();
+  showState([&](size_t value) {
+    snapshot.shape.push_back(value);
+    return true;
+  });
+  eachCount([&](int64_t count) { snapshot.counts.push_back(count); });
+  eachClock([&](const VectorClock &clock) { snapshot.clocks.push_back(clock); });
+  snapshot.places.resize(state.instances.size());
+  for (size_t i = 0; i < state.instances.size(); ++i) {
+    const StreamWalker &walker = state.instances[i].walker;
+    std::copy_n(walker.registers, kNumRegisters, snapshot.places[i].registers);
+    std::copy_n(walker.limits, kMaxLoopDepth, snapshot.places[i].limits);
+  }
+}
+
+bool SteadyOrder::matches(const Snapshot &snapshot) const {
+  if (snapshot.disturbances != disturbances)
+    return false;
+  size_t at = 0;
+  return showState([&](size_t value) {
+           return at < snapshot.shape.size() && snapshot.shape[at++] == value;
+         }) &&
+         at == snapshot.shape.size();
+}
+
+//===----------------------------------------------------------------------===//
+// The search
+//===----------------------------------------------------------------------===//
+
+void SteadyOrder::reset(size_t depth) {
+  for (size_t i = depth; i < depths; ++i) {
+    Search &search = searches[i];
+    following -= search.period > 0;
+    search.period = search.trips = search.patience = 0;
+    search.from.disturbances = -1;
+    search.recurring.clear();
+    search.records.clear();
+  }
+  depths = std::min(depths, depth);
+}
+
+void SteadyOrder::restart(Search &search, int64_t patience) {
+  following -= search.period > 0;
+  search.period = search.trips = 0;
+  search.patience = patience;
+  search.records.clear();
+  record(search.from);
+}
+
+void SteadyOrder::follow(size_t index) {
+  const StreamWalker &walker = state.instances[index].walker;
+  const Instruction &instruction = walker.next();
+  const StreamRegisters &fact = factsOf(index);
+  for (size_t depth = 0; depth < depths; ++depth) {
+    Search &search = searches[depth];
+    if (search.period == 0)
+      continue;
+    RegisterDrift &drift = search.drifts[index];
+    auto valueOf = [&](const Affine &affine) { return evaluate(affine, walker, drift); };
+    if (auto *loop = std::get_if<Loop>(&instruction)) {
+      search.bound.visitLoop(loop->reg, walker.openLoops, valueOf(loop->start),
+                             valueOf(loop->limit), drift);
+    } else if (std::holds_alternative<EndLoop>(instruction)) {
+      const auto &loop = std::get<Loop>(walker.stream->instructions[(*walker.matches)[walker.pc]]);
+      search.bound.visitEndLoop(loop.reg, walker.openLoops - 1, loop.step, walker.registers,
+                                walker.limits, drift);
+    } else if (auto *leave = std::get_if<Leave>(&instruction)) {
+      search.bound.visitLeave(leave->unless, drift);
+    } else if (auto *made = std::get_if<Index>(&instruction)) {
+      if (fact.live[walker.pc + 1].test(made->dst))
+        search.bound.visitIndex(made->dst, valueOf(made->value), made->divide, made->modulo,
+                                made->multiply, drift);
+    } else if (auto *table = std::get_if<Table>(&instruction)) {
+      if (fact.live[walker.pc + 1].test(table->dst))
+        search.bound.visitTable(table->dst, valueOf(table->index), drift);
+    } else {
+      std::visit(Decisions(walker, search.bound, drift), instruction);
+    }
+  }
+}
+
+void SteadyOrder::access(const MemoryAccess &access, int64_t memory, const Address &address) {
+  const StreamWalker &walker = state.instances[access.instance].walker;
+  for (size_t depth = 0; depth < depths; ++depth) {
+    Search &search = searches[depth];
+    if (search.period == 0)
+      continue;
+    DriftBound::Value offset = evaluate(address.offset, walker, search.drifts[access.instance]);
+    if (!offset.isKnown || std::abs(offset.drift) >= kMostBytes)
+      search.bound.keepEqual({0, 0, false});
+    search.records.push_back({access, memory, offset.drift, state.clocks[access.instance]});
+  }
+}
+
+int64_t SteadyOrder::endTrip(size_t index, uint32_t end) {
+  if (index != anchor) {
+    if (++missed < 4 * state.instances.size())
+      return 0;
+    anchor = index;
+    reset(0);
+  }
+  missed = 0;
+  const StreamWalker &walker = state.instances[index].walker;
+  const bool again = walker.pc <= end;
+  const size_t depth = factsOf(index).depth[end] - 1;
+  reset(depth + (again ? 1 : 0));
+  if (!again)
+    return 0;
+  Search &search = searches[depth];
+  depths = std::max(depths, depth + 1);
+  ++search.trips;
+  if (search.period > 0)
+    return search.trips == search.period ? endFollowing(depth) : 0;
+  const auto &loop =
+      std::get<Loop>(walker.stream->instructions[loopEnds[state.instances[index].stream][end]]);
+  if ((walker.limits[depth] - walker.registers[loop.reg]) / loop.step < kLeastTripsLeft)
+    return 0;
+  if (search.from.disturbances >= 0 && matches(search.from) && recurs(search))
+    beginFollowing(search);
+  else if (search.patience == 0 || search.trips >= search.patience)
+    restart(search, std::max(kFirstPatience, 2 * search.patience));
+  return 0;
+}
+
+/// What the registers gained since the last time all stood like this is what they gain, if
+/// endFollowing() can show it.
+void SteadyOrder::beginFollowing(Search &search) {
+  search.period = search.trips;
+  search.trips = 0;
+  search.bound = {};
+  search.drifts.clear();
+  for (size_t i = 0; i < state.instances.size(); ++i) {
+    const Place &before = search.from.places[i];
+    const StreamWalker &walker = state.instances[i].walker;
+    search.drifts.emplace_back(before.registers, before.limits, walker.registers, walker.limits);
+  }
+  search.guessed = search.drifts;
+  search.recurring.resize(search.drifts.size());
+  search.around.clear();
+  for (const Search &other : searches)
+    if (other.period > 0 && &other != &search)
+      search.around.push_back(other.drifts);
+  search.records.clear();
+  record(search.from);
+  ++following;
+}
+
+/// Whether what is live gained as much as was guessed, and as much as follows from the guess.
+bool SteadyOrder::isLinear(Search &search) {
+  bool result = true;
+  for (size_t i = 0; i < state.instances.size(); ++i) {
+    const Place &before = search.from.places[i];
+    const StreamWalker &walker = state.instances[i].walker;
+    const RegisterDrift gained(before.registers, before.limits, walker.registers, walker.limits);
+    for (const RegisterDrift *other : {&search.guessed[i], &search.drifts[i]}) {
+      const RegisterSet differing = factsOf(i).live[walker.pc] & gained.differsFrom(*other);
+      search.recurring[i] |= differing;
+      result = result && differing.none() && gained.hasLimitsOf(*other, walker.openLoops);
+    }
+  }
+  return result;
+}
+
+/// Whether those registers that have to are what they were.
+bool SteadyOrder::recurs(const Search &search) const {
+  for (size_t i = 0; i < search.recurring.size(); ++i)
+    for (size_t reg = 0; reg < kNumRegisters; ++reg)
+      if (search.recurring[i].test(reg) &&
+          state.instances[i].walker.registers[reg] != search.from.places[i].registers[reg])
+        return false;
+  return true;
+}
+
+int64_t SteadyOrder::repetitions(size_t depth) {
+  Search &search = searches[depth];
+  if (!isLinear(search))
+    return 0;
+  // A search around this one sees the first and the last repetition, between which all is linear.
+  // It must find its drifts unchanged by one.
+  size_t around = 0;
+  for (size_t outer = 0; outer < depth; ++outer) {
+    if (searches[outer].period == 0)
+      continue;
+    const std::vector<RegisterDrift> &before = search.around[around++];
+    for (size_t i = 0; i < state.instances.size(); ++i) {
+      const RegisterDrift &now = searches[outer].drifts[i];
+      const StreamWalker &walker = state.instances[i].walker;
+      if ((factsOf(i).live[walker.pc] & now.differsFrom(before[i])).any() ||
+          !now.hasLimitsOf(before[i], walker.openLoops))
+        return 0;
+    }
+  }
+  return search.bound.repetitions() - (around > 0);
+}
+
+bool SteadyOrder::findGain(const Snapshot &from, Gain &gain) {
+  const size_t count = state.instances.size();
+  size_t at = 0;
+  if (!followsAccesses) {
+    bool areEqual = true;
+    eachClock([&](const VectorClock &clock) { areEqual = areEqual && clock == from.clocks[at++]; });
+    return areEqual;
+  }
+  gain.times.resize(count);
+  gain.lags.assign(count, INT64_MAX);
+  for (size_t i = 0; i < count; ++i)
+    gain.times[i] = static_cast<int64_t>(state.clocks[i][i]) - timeOf(from, i);
+  bool areKept = true;
+  eachClock([&](const VectorClock &clock) {
+    const VectorClock &before = from.clocks[at++];
+    for (size_t i = 0; i < count; ++i) {
+      const int64_t lagBefore = timeOf(from, i) - before[i],
+                    lag = static_cast<int64_t>(state.clocks[i][i]) - clock[i];
+      if (lag == lagBefore)
+        continue;
+      gain.lags[i] = std::min({gain.lags[i], lag, lagBefore});
+      // What is known of messages is to be exact.
+      const Engine engine = state.instances[i].walker.stream->engine;
+      areKept = areKept && engine != Engine::Tx && engine != Engine::Rx;
+    }
+  });
+  return areKept;
+}
+
+int64_t SteadyOrder::endFollowing(size_t depth) {
+  Search &search = searches[depth];
+  Gain gain;
+  int64_t times = matches(search.from) && findGain(search.from, gain) ? repetitions(depth) : 0;
+  int64_t compared = 0;
+  for (size_t i = 0; i < gain.times.size(); ++i)
+    if (gain.times[i] > 0)
+      times = std::min(times, (kMostTime - state.clocks[i][i]) / gain.times[i]);
+  for (const Record &record : search.records)
+    if (record.drift != 0)
+      times = std::min(times, kMostBytes / std::max<int64_t>(1, std::abs(record.drift)));
+  if (times > 0 && followsAccesses) {
+    Conflicts conflicts(*this, search, gain, times);
+    if (conflicts.any())
+      times = 0;
+    compared = conflicts.compared;
+  }
+  if (times > 0)
+    add(search, gain, times);
+  restart(search, 2 * std::max(kFirstPatience, search.period));
+  return compared;
+}
+
+void SteadyOrder::add(const Search &search, const Gain &gain, int64_t times) {
+  if (followsAccesses)
+    addRecords(search, gain, times);
+  auto move = [&](int64_t &value, int64_t drift) { value += times * drift; };
+  for (size_t i = 0; i < state.instances.size(); ++i) {
+    StreamWalker &walker = state.instances[i].walker;
+    const RegisterSet &live = factsOf(i).live[walker.pc];
+    for (size_t reg = 0; reg < kNumRegisters; ++reg)
+      if (live.test(reg))
+        move(walker.registers[reg], search.drifts[i].registers[reg]);
+    for (size_t k = 0; k < walker.openLoops; ++k)
+      move(walker.limits[k], search.drifts[i].limits[k]);
+  }
+  size_t at = 0;
+  eachCount([&](int64_t &count) { move(count, count - search.from.counts[at++]); });
+  if (!followsAccesses)
+    return;
+  std::vector<int64_t> now;
+  for (size_t i = 0; i < state.clocks.size(); ++i) {
+    now.push_back(state.clocks[i][i]);
+    doubtful[i] = doubtful[i] || gain.lags[i] != INT64_MAX;
+  }
+  eachClock([&](VectorClock &clock) {
+    for (size_t i = 0; i < now.size(); ++i)
+      if (now[i] - clock[i] < gain.lags[i])
+        clock[i] += static_cast<uint32_t>(times * gain.times[i]);
+  });
+}
+
+void SteadyOrder::addRecords(const Search &search, const Gain &gain, int64_t times) {
+  for (const Record &record : search.records) {
+    const int64_t gained = gain.times[record.access.instance];
+    MemoryAccess next = record.access;
+    auto moveBy = [&](int64_t repetitions) {
+      next.bytes = record.access.bytes.shifted(repetitions * record.drift);
+      next.time = static_cast<uint32_t>(record.access.time + repetitions * gained);
+    };
+    AccessHistory &history = state.memories[record.memory];
+    const int64_t joined = record.drift == 0 ? 0 : times - kRecent;
+    if (joined > 0) {
+      moveBy(joined);
+      next.bytes = record.access.bytes.shifted(record.drift).repeated(joined, record.drift);
+      history.addRow(next, static_cast<uint32_t>(record.access.time + gained));
+    }
+    for (int64_t i = record.drift == 0 ? times : std::max<int64_t>(1, joined + 1); i <= times;
+         ++i) {
+      moveBy(i);
+      history.add(next, /*mayJoin=*/false);
+    }
+  }
+  // A search around this one has the same records last, in its own drifts.
+  for (Search &outer : searches) {
+    if (&outer == &search)
+      break;
+    if (outer.period == 0)
+      continue;
+    const size_t first = outer.records.size() - search.records.size();
+    for (size_t i = 0; i < search.records.size(); ++i) {
+      Record row = outer.records[first + i];
+      const int64_t drift = search.records[i].drift;
+      row.access.bytes = row.access.bytes.shifted(drift).repeated(times, drift);
+      row.access.time += static_cast<uint32_t>(times * gain.times[row.access.instance]);
+      outer.records.push_back(std::move(row));
+    }
+  }
+}
+
+} // namespace st::dtu

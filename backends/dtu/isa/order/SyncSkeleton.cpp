@@ -1,0 +1,153 @@
+#include "backends/dtu/isa/order/SyncSkeleton.h"
+
+#include "backends/dtu/isa/order/StreamWalker.h"
+
+#include <bitset>
+#include <vector>
+
+namespace st::dtu {
+namespace {
+
+using Registers = std::bitset<kNumRegisters>;
+
+void read(const Affine &affine, Registers &live) {
+  for (const Affine::Term &term : affine.terms)
+    live.set(term.reg);
+}
+
+void read(const std::vector<Extent> &sizes, Registers &live) {
+  for (const Extent &size : sizes)
+    live.set(size.reg);
+}
+
+/// Which instructions of a stream are kept: backwards from those that synchronise, through the
+/// registers that they read.
+class Kept {
+public:
+  explicit Kept(const Stream &stream)
+      : instructions(stream.instructions), kept(instructions.size()), matches(matchLoops(stream)) {
+    Registers live;
+    walk(0, instructions.size(), live, live);
+  }
+
+  bool operator[](size_t i) const { return kept[i]; }
+
+private:
+  /// Turns what is live behind [begin, end) into what is live before it; `left` is live behind the
+  /// loop around.
+  void walk(size_t begin, size_t end, Registers &live, const Registers &left);
+  void walkLoop(size_t begin, size_t end, Registers &live);
+  void visit(size_t i, Registers &live, const Registers &left);
+
+  const std::vector<Instruction> &instructions;
+  std::vector<bool> kept;
+  std::vector<uint32_t> matches; ///< the other end of each loop
+};
+
+void Kept::walk(size_t begin, size_t end, Registers &live, const Registers &left) {
+  for (size_t i = end; i-- > begin;) {
+    if (!std::holds_alternative<EndLoop>(instructions[i])) {
+      visit(i, live, left);
+      continue;
+    }
+    walkLoop(matches[i], i, live);
+    i = matches[i];
+  }
+}
+
+void Kept::walkLoop(size_t begin, size_t end, Registers &live) {
+  const auto &loop = std::get<Loop>(instructions[begin]);
+  const Registers left = live;
+  // What a trip needs, the trip before it leaves.
+  Registers before;
+  do {
+    before = live;
+    Registers body = live;
+    walk(begin + 1, end, body, left);
+    body.reset(loop.reg);
+    live |= body;
+  } while (before != live);
+  bool isKept = left[loop.reg];
+  for (size_t i = begin + 1; i < end && !isKept; ++i)
+    isKept = kept[i];
+  if (!isKept)
+    return;
+  kept[begin] = kept[end] = true;
+  live.reset(loop.reg);
+  read(loop.start, live);
+  read(loop.limit, live);
+}
+
+void Kept::visit(size_t i, Registers &live, const Registers &left) {
+  const Instruction &instruction = instructions[i];
+  auto define = [&](uint8_t reg) -> bool {
+    if (!live[reg])
+      return false;
+    live.reset(reg);
+    return kept[i] = true;
+  };
+  if (auto *wait = std::get_if<Wait>(&instruction)) {
+    kept[i] = true;
+    read(wait->semaphore, live);
+  } else if (auto *signal = std::get_if<Signal>(&instruction)) {
+    kept[i] = true;
+    read(signal->semaphore, live);
+  } else if (std::holds_alternative<Barrier>(instruction)) {
+    kept[i] = true;
+  } else if (auto *send = std::get_if<Send>(&instruction)) {
+    kept[i] = true;
+    live.set(send->peer);
+    read(send->sizes, live);
+  } else if (auto *recv = std::get_if<Recv>(&instruction)) {
+    kept[i] = true;
+    live.set(recv->peer);
+    read(recv->sizes, live);
+  } else if (auto *leave = std::get_if<Leave>(&instruction)) {
+    kept[i] = true;
+    live |= left;
+    live.set(leave->unless);
+  } else if (auto *index = std::get_if<Index>(&instruction)) {
+    if (define(index->dst))
+      read(index->value, live);
+  } else if (auto *table = std::get_if<Table>(&instruction)) {
+    if (define(table->dst))
+      read(table->index, live);
+  } else if (auto *load = std::get_if<Load>(&instruction)) {
+    if (define(load->dst)) {
+      read(load->address.offset, live);
+      read(load->address.core, live);
+    }
+  }
+}
+
+} // namespace
+
+/// Which bytes a message is made of says nothing of its order.
+static Instruction withoutAddress(Instruction instruction) {
+  View *view = nullptr;
+  if (auto *send = std::get_if<Send>(&instruction))
+    view = &send->src;
+  else if (auto *recv = std::get_if<Recv>(&instruction))
+    view = &recv->dst;
+  if (view)
+    *view = View{Address{}, std::vector<int64_t>(view->strides.size(), 0)};
+  return instruction;
+}
+
+Program skeletonOf(const Program &program) {
+  Program skeleton = program;
+  for (size_t s = 0; s < program.streams.size(); ++s) {
+    const std::vector<Instruction> &all = program.streams[s].instructions;
+    Stream &stream = skeleton.streams[s];
+    stream.instructions.clear();
+    stream.labels.clear();
+    stream.labelStarts.clear();
+    Kept kept(program.streams[s]);
+    for (size_t i = 0; i < all.size(); ++i)
+      if (kept[i])
+        stream.instructions.push_back(withoutAddress(all[i]));
+  }
+  return skeleton;
+}
+
+} // namespace st::dtu

@@ -1,0 +1,189 @@
+#include "backends/dtu/simulator/data/DeferredCopies.h"
+
+#include <algorithm>
+
+namespace st::dtu {
+namespace {
+
+/// A smaller copy costs less than to keep it in mind.
+constexpr int64_t kLeastBytes = 1024;
+/// Of a place; the oldest is carried out for another.
+constexpr size_t kMostCopies = 16;
+
+bool isDense(const RowsView &rows) { return rows.rows == 1 || rows.stride == rows.rowBytes; }
+
+bool meet(const uint8_t *low, const uint8_t *high, const uint8_t *otherLow,
+          const uint8_t *otherHigh) {
+  return low < otherHigh && otherLow < high;
+}
+
+} // namespace
+
+void DeferredCopies::reset(int64_t cores) {
+  places.resize(static_cast<size_t>(cores) + 1);
+  for (auto &copies : places)
+    copies.clear();
+}
+
+/// Rows first .. end-1 of a tile; bytes of what is one row.
+DeferredCopies::Deferred DeferredCopies::part(const Deferred &copy, int64_t first, int64_t end) {
+  Deferred result = copy;
+  if (copy.src.rows == 1) {
+    result.dst += first;
+    result.src.data += first;
+    result.src.rowBytes = result.src.stride = end - first;
+    return result;
+  }
+  result.dst += first * copy.src.rowBytes;
+  result.src.data += first * copy.src.stride;
+  result.src.rows = end - first;
+  return result;
+}
+
+/// True if `other` follows `copy` on both sides and is part of it now.
+bool DeferredCopies::append(Deferred &copy, const Deferred &other) {
+  RowsView &src = copy.src;
+  if (copy.dstEnd() != other.dst)
+    return false;
+  if (src.rows == 1 && other.src.rows == 1 && src.data + src.rowBytes == other.src.data) {
+    src.rowBytes += other.src.rowBytes;
+    src.stride = src.rowBytes;
+    return true;
+  }
+  if (src.rows == 1 || src.rowBytes != other.src.rowBytes ||
+      src.data + src.rows * src.stride != other.src.data)
+    return false;
+  if (other.src.rows > 1 && other.src.stride != src.stride)
+    return false;
+  src.rows += other.src.rows;
+  return true;
+}
+
+void DeferredCopies::carryOut(const Deferred &copy) {
+  const RowsView &src = copy.src;
+  copyRows(copy.dst, src.rowBytes, src.data, src.stride, src.rows, src.rowBytes);
+}
+
+bool DeferredCopies::canWait(const CopyPlan &plan, RowsView &rows) {
+  const int64_t width = plan.dstWidth;
+  if (plan.kind != CopyPlan::Kind::Rows || plan.count > 2 || plan.elements * width < kLeastBytes)
+    return false;
+  const CopyPlan::Dim &row = plan.dims[plan.count - 1];
+  rows = {nullptr, 1, row.size * width, row.size * width};
+  if (plan.count == 2) {
+    const CopyPlan::Dim &outer = plan.dims[0];
+    // Rows that overlap or run backwards are nobody's tile.
+    if (outer.dst != rows.rowBytes || outer.src < rows.rowBytes)
+      return false;
+    rows.rows = outer.size;
+    rows.stride = outer.src;
+  }
+  return true;
+}
+
+void DeferredCopies::defer(Place place, uint8_t *dst, const RowsView &src) {
+  auto &copies = places[static_cast<size_t>(place)];
+  Deferred added = {dst, src};
+  if (isDense(src))
+    added.src = {src.data, 1, src.rows * src.rowBytes, src.rows * src.rowBytes};
+  // Several queues bring a tile, each some rows of it.
+  for (auto it = copies.begin(); it != copies.end();) {
+    if (!append(*it, added) && !append(added, *it)) {
+      ++it;
+      continue;
+    }
+    if (it->dst < added.dst)
+      added = *it;
+    it = copies.erase(it);
+  }
+  if (copies.size() == kMostCopies) {
+    carryOut(copies.front());
+    copies.erase(copies.begin());
+  }
+  copies.push_back(added);
+}
+
+void DeferredCopies::carryOutInto(Place place, const uint8_t *low, const uint8_t *high,
+                                  bool overwritten) {
+  auto &copies = places[static_cast<size_t>(place)];
+  auto keep = copies.begin();
+  Deferred tail; // Tiles do not overlap: one at most goes on behind `high`.
+  for (Deferred &copy : copies) {
+    if (!meet(copy.dst, copy.dstEnd(), low, high)) {
+      *keep++ = copy;
+      continue;
+    }
+    if (!overwritten) {
+      carryOut(copy);
+      continue;
+    }
+    const int64_t size = copy.dstEnd() - copy.dst;
+    const int64_t from = std::max<int64_t>(low - copy.dst, 0),
+                  to = std::min<int64_t>(high - copy.dst, size);
+    const bool dense = copy.src.rows == 1;
+    const int64_t unit = dense ? 1 : copy.src.rowBytes;
+    const int64_t first = from / unit, end = (to + unit - 1) / unit;
+    // Of rows that are written in part the rest is still to come.
+    if (from % unit)
+      carryOut(part(copy, first, first + 1));
+    if (to % unit && (end - 1 > first || from % unit == 0))
+      carryOut(part(copy, end - 1, end));
+    if (end * unit < size)
+      tail = part(copy, end, size / unit);
+    if (first > 0)
+      *keep++ = part(copy, 0, first);
+  }
+  copies.erase(keep, copies.end());
+  if (tail.dst)
+    copies.push_back(tail);
+}
+
+void DeferredCopies::beforeSourceWrite(const uint8_t *low, const uint8_t *high) {
+  for (auto &copies : places) {
+    auto keep = copies.begin();
+    for (Deferred &copy : copies) {
+      const RowsView &src = copy.src;
+      if (meet(src.data, src.data + (src.rows - 1) * src.stride + src.rowBytes, low, high))
+        carryOut(copy);
+      else
+        *keep++ = copy;
+    }
+    copies.erase(keep, copies.end());
+  }
+}
+
+RowsView DeferredCopies::find(Place place, const RowsView &view, Found wanted) {
+  auto &copies = places[static_cast<size_t>(place)];
+  const uint8_t *low = view.data;
+  const uint8_t *high = low + (view.rows - 1) * view.stride + view.rowBytes;
+  for (const Deferred &copy : copies) {
+    if (!meet(copy.dst, copy.dstEnd(), low, high))
+      continue;
+    const RowsView &src = copy.src;
+    const int64_t offset = low - copy.dst;
+    RowsView found = view;
+    found.isElsewhere = true;
+    if (low < copy.dst || high > copy.dstEnd())
+      break;
+    if (src.rows == 1) {
+      found.data = src.data + offset;
+      return found;
+    }
+    const int64_t row = offset / src.rowBytes, column = offset % src.rowBytes;
+    found.data = src.data + row * src.stride + column;
+    found.stride = src.stride;
+    if (column + view.rowBytes <= src.rowBytes && (view.rows == 1 || view.stride == src.rowBytes))
+      return found;
+    if (wanted == Found::Split && view.rows == 1 && column == 0 &&
+        view.rowBytes % src.rowBytes == 0) {
+      found.rows = view.rowBytes / src.rowBytes;
+      found.rowBytes = src.rowBytes;
+      return found;
+    }
+    break;
+  }
+  beforeRead(place, low, high);
+  return view;
+}
+
+} // namespace st::dtu

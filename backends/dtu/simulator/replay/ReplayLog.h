@@ -1,0 +1,64 @@
+// The log of a step whose tasks were timed once for all (TaskReplay).
+#pragma once
+
+#include "backends/dtu/simulator/replay/TaskCells.h"
+#include "backends/dtu/simulator/time/StepLogger.h"
+
+#include <map>
+#include <memory>
+#include <tuple>
+#include <vector>
+
+namespace st::dtu {
+
+class ReplayLog {
+public:
+  ReplayLog(const std::vector<RankConfig> &ranks, StepLog &log);
+
+  /// The group of that first rank begins a task.
+  void begin(size_t first, std::shared_ptr<const GroupTask> task, Picoseconds start,
+             Picoseconds duration);
+  /// `rank` gets to a receive at `local`, in the task's own time, and its group stands still until
+  /// the message, whose send began at `sent`, has arrived.
+  void wait(size_t rank, Picoseconds local, Picoseconds late, size_t sender, Picoseconds sent);
+  void addTraffic(const LinkPath &path, size_t rank, ProgramId program, int64_t bytes);
+
+  template <typename LinkName> void finish(LinkName &&linkName) {
+    for (const auto &[key, bytes] : traffic)
+      log.traffic.push_back({linkName(std::get<0>(key)), static_cast<int64_t>(std::get<1>(key)),
+                             std::get<2>(key), /*what=*/"", bytes});
+    finishTimes();
+  }
+
+private:
+  struct Stop {
+    Picoseconds local, late, sent;
+    size_t rank, sender;
+  };
+  struct Run {
+    std::shared_ptr<const GroupTask> task;
+    Picoseconds start, duration;
+    std::vector<Stop> stops; ///< in the order of time
+
+    Picoseconds end() const;
+  };
+  struct Group {
+    size_t first = 0, count = 0;
+    std::vector<Run> runs;
+  };
+
+  const std::vector<StepLog::Segment> &measured(const Group &group, const Run &run,
+                                                size_t rank) const;
+  /// What a rank of the group did in a run, in the time of the step.
+  std::vector<StepLog::Segment> segmentsOf(const Group &group, const Run &run, size_t rank) const;
+  void finishTimes();
+  void followPath();
+  void addVisit(const Group &group, size_t run, size_t rank, Picoseconds start, Picoseconds end);
+
+  StepLog &log;
+  std::vector<size_t> groupOf; ///< of a rank, index in groups
+  std::vector<Group> groups;
+  std::map<std::tuple<int32_t, size_t, ProgramId>, int64_t> traffic;
+};
+
+} // namespace st::dtu

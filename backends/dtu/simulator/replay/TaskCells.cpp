@@ -1,0 +1,271 @@
+#include "backends/dtu/simulator/replay/TaskCells.h"
+
+#include "backends/dtu/simulator/replay/TimingForm.h"
+#include "lib/Support/StatusMacros.h"
+#include "lib/Timing/DtuDescription.h"
+
+#include "absl/strings/str_cat.h"
+
+#include <algorithm>
+#include <numeric>
+
+namespace st::dtu {
+namespace {
+
+/// Disjoint sets of the numbers below a size.
+class Sets {
+public:
+  explicit Sets(size_t size) : parents(size) { std::iota(parents.begin(), parents.end(), 0); }
+
+  size_t find(size_t i) {
+    while (parents[i] != i)
+      i = parents[i] = parents[parents[i]];
+    return i;
+  }
+  /// The lowest member stands for its set.
+  void join(size_t a, size_t b) {
+    std::tie(a, b) = std::minmax(find(a), find(b));
+    parents[b] = a;
+  }
+
+private:
+  std::vector<size_t> parents;
+};
+
+/// Numbers what it is shown in the order of first sight.
+template <typename T> class Sight {
+public:
+  size_t operator()(const T &value) { return seen.emplace(value, seen.size()).first->second; }
+
+private:
+  std::map<T, size_t> seen;
+};
+
+/// How far a message goes: within a chip, a group of chips, or beyond.
+int distance(const DtuPlace &a, const DtuPlace &b) {
+  return a.chip == b.chip ? 0 : a.group == b.group ? 1 : 2;
+}
+
+} // namespace
+
+TaskCells::TaskCells(const proto::DtuDescription &description, const std::vector<RankConfig> &ranks,
+                     const std::vector<std::unique_ptr<DecodedProgram>> &programs, bool logs)
+    : description(description), configs(ranks), programs(programs), logs(logs),
+      forms(programs.size()) {
+  for (const RankConfig &rank : ranks)
+    places.push_back(*dtuPlace(description, rank.deviceId));
+}
+
+absl::StatusOr<TaskCells::Form> TaskCells::formOf(ProgramId program) {
+  Form &form = forms[static_cast<size_t>(program)];
+  if (form.isKnown)
+    return form;
+  TimingForm made = timingFormOf(*programs[static_cast<size_t>(program)]);
+  if (made.readsData)
+    return absl::FailedPreconditionError(
+        absl::StrCat("the time of program '", programs[static_cast<size_t>(program)]->source.name,
+                     "' depends on data; its tasks cannot be timed once for all"));
+  form = {formIds.emplace(made.text, formIds.size()).first->second, made.variesByRun,
+          /*isKnown=*/true};
+  return form;
+}
+
+absl::StatusOr<std::shared_ptr<const GroupTask>> TaskCells::task(size_t first, size_t count,
+                                                                 TaskRun run) {
+  ST_ASSIGN_OR_RETURN(Form form, formOf(run.program));
+  // Of what does not vary by run all micro-batches are alike.
+  std::array<int64_t, 3> key = {static_cast<int64_t>(first), run.program,
+                                form.variesByRun ? run.microBatch : -1};
+  auto found = known.find(key);
+  if (found == known.end()) {
+    ST_ASSIGN_OR_RETURN(std::shared_ptr<const GroupTask> made, cut(first, count, run));
+    found = known.emplace(key, std::move(made)).first;
+  }
+  return found->second;
+}
+
+absl::StatusOr<std::shared_ptr<const GroupTask>> TaskCells::cut(size_t first, size_t count,
+                                                                TaskRun run) {
+  const DecodedProgram &program = *programs[static_cast<size_t>(run.program)];
+  ST_ASSIGN_OR_RETURN(Form form, formOf(run.program));
+  auto made = std::make_shared<GroupTask>();
+  std::vector<TaskMessages> &said = made->said;
+  Sets sets(count);
+  std::map<int64_t, size_t> onChip;
+  for (size_t i = 0; i < count; ++i) {
+    sets.join(i, onChip.emplace(places[first + i].chip, i).first->second);
+    ST_ASSIGN_OR_RETURN(TaskMessages messages,
+                        messagesOf(program, configs[first + i], run.microBatch, scripts));
+    for (int64_t peer : messages.peers)
+      if (const auto at = static_cast<size_t>(peer); at >= first && at < first + count)
+        sets.join(i, at - first);
+    said.push_back(std::move(messages));
+  }
+  ST_RETURN_IF_ERROR(listOuterMessages(first, program, *made));
+  std::map<size_t, Cell> cells;
+  for (size_t i = 0; i < count; ++i)
+    cells[sets.find(i)].ranks.push_back(first + i);
+  for (auto &entry : cells) {
+    Cell &cell = entry.second;
+    auto [at, isNew] = measured.emplace(keyOf(cell, said, first, run, form), nullptr);
+    if (isNew) {
+      const size_t turn = form.variesByRun ? cell.ranks.size() : turnOf(cell, said, first);
+      ST_ASSIGN_OR_RETURN(at->second, measure(cell, run, turn));
+      if (!at->second) {
+        ST_ASSIGN_OR_RETURN(at->second, measure(cell, run, cell.ranks.size()));
+      }
+    }
+    cell.measured = at->second;
+    made->cells.push_back(std::move(cell));
+  }
+  return std::shared_ptr<const GroupTask>(std::move(made));
+}
+
+absl::Status TaskCells::listOuterMessages(size_t first, const DecodedProgram &program,
+                                          GroupTask &task) const {
+  const size_t count = task.said.size();
+  task.sends.resize(count);
+  task.receives.resize(count);
+  for (size_t i = 0; i < count; ++i) {
+    const TaskMessages &says = task.said[i];
+    auto isOuter = [&](int64_t peer) {
+      return static_cast<size_t>(peer) < first || static_cast<size_t>(peer) >= first + count;
+    };
+    for (int64_t peer : says.peers)
+      if (peer < 0 || static_cast<size_t>(peer) >= configs.size())
+        return absl::InvalidArgumentError(absl::StrCat("rank ", first + i, ", program '",
+                                                       program.source.name, "': rank ", peer,
+                                                       " of ", configs.size()));
+    if (std::none_of(says.peers.begin(), says.peers.end(), isOuter))
+      continue;
+    for (const MessageScript::Step &step : says.script->steps)
+      if ((step.opcode == Opcode::Send || step.opcode == Opcode::Recv) &&
+          isOuter(says.peers[step.peer]))
+        (step.opcode == Opcode::Send ? task.sends : task.receives)[i].push_back(
+            {says.peers[step.peer], says.channels[step.channel], step.amount});
+  }
+  return absl::OkStatus();
+}
+
+/// Two cells of one key are one cell on two places of the machine: rank by rank their programs have
+/// one form, their messages go the same ways, and chips, groups of chips and devices coincide
+/// alike.
+std::string TaskCells::keyOf(const Cell &cell, const std::vector<TaskMessages> &said, size_t first,
+                             TaskRun run, const Form &form) const {
+  std::string key = absl::StrCat(form.id, "\n");
+  Sight<int64_t> chip, group, device, channel;
+  std::map<size_t, size_t> indexOf;
+  for (size_t rank : cell.ranks)
+    indexOf.emplace(rank, indexOf.size());
+  for (size_t rank : cell.ranks) {
+    const DtuPlace &place = places[rank];
+    absl::StrAppend(&key, chip(place.chip), ",", group(place.group), ",",
+                    device(configs[rank].deviceId), ":");
+    if (form.variesByRun) {
+      absl::StrAppend(&key, run.microBatch, ",", configs[rank].rankInGroup, "[");
+      for (int64_t entry : configs[rank].table)
+        absl::StrAppend(&key, entry, ",");
+    }
+    const TaskMessages &says = said[rank - first];
+    for (int64_t peer : says.peers) {
+      auto inside = indexOf.find(static_cast<size_t>(peer));
+      if (inside != indexOf.end())
+        absl::StrAppend(&key, "i", inside->second, ",");
+      else
+        absl::StrAppend(&key, "o", distance(place, places[static_cast<size_t>(peer)]), ",");
+    }
+    for (int64_t number : says.channels)
+      absl::StrAppend(&key, "c", channel(number), ",");
+    absl::StrAppend(&key, says.script->id, "\n");
+  }
+  return key;
+}
+
+/// The fewest ranks of a cell that, one turn after the other, do all that it does: where each turn
+/// has groups of chips of its own that are numbered alike, and its ranks say the same, to ranks as
+/// many turns further on or to groups of chips outside that no other turn speaks to.
+size_t TaskCells::turnOf(const Cell &cell, const std::vector<TaskMessages> &said,
+                         size_t first) const {
+  const size_t count = cell.ranks.size();
+  std::map<size_t, size_t> indexOf;
+  for (size_t rank : cell.ranks)
+    indexOf.emplace(rank, indexOf.size());
+  const int64_t perGroup = description.chips_per_group();
+  auto isTurn = [&](size_t turn) {
+    std::map<int64_t, size_t> turnOfGroup;
+    auto owns = [&](int64_t group, size_t number) {
+      return turnOfGroup.emplace(group, number).first->second == number;
+    };
+    for (size_t i = 0; i < count; ++i) {
+      const size_t rank = cell.ranks[i], like = cell.ranks[i % turn], begin = i - i % turn;
+      const DtuPlace &own = places[rank], &other = places[like];
+      const int64_t shift = places[cell.ranks[begin]].chip - places[cell.ranks[0]].chip;
+      if (shift % perGroup != 0 || own.chip != other.chip + shift || own.cluster != other.cluster ||
+          !owns(own.group, i / turn))
+        return false;
+      const TaskMessages &mine = said[rank - first], &theirs = said[like - first];
+      if (mine.script != theirs.script || mine.channels != theirs.channels)
+        return false;
+      for (size_t m = 0; m < mine.peers.size(); ++m) {
+        const auto to = static_cast<size_t>(mine.peers[m]),
+                   toLike = static_cast<size_t>(theirs.peers[m]);
+        auto inside = indexOf.find(to), insideLike = indexOf.find(toLike);
+        if ((inside == indexOf.end()) != (insideLike == indexOf.end()))
+          return false;
+        if (inside == indexOf.end()
+                ? distance(own, places[to]) != distance(other, places[toLike]) ||
+                      !owns(places[to].group, i / turn)
+                : inside->second != (insideLike->second + begin) % count)
+          return false;
+      }
+    }
+    return true;
+  };
+  for (size_t turn = 1; turn < count; ++turn)
+    if (count % turn == 0 && isTurn(turn))
+      return turn;
+  return count;
+}
+
+/// The cell as one of its turns says for all; null where none can.
+absl::StatusOr<std::shared_ptr<const MeasuredCell>> TaskCells::measure(const Cell &cell,
+                                                                       TaskRun run, size_t turn) {
+  std::vector<RankSchedule> schedules(configs.size());
+  Boundary boundary;
+  boundary.isInside.resize(configs.size());
+  boundary.memory = &memory;
+  std::map<size_t, size_t> indexOf;
+  for (size_t rank : cell.ranks) {
+    if (indexOf.size() < turn)
+      schedules[rank] = {run};
+    boundary.isInside[rank] = true;
+    indexOf.emplace(rank, indexOf.size());
+  }
+  if (turn < cell.ranks.size())
+    boundary.rotation = Rotation{cell.ranks, turn};
+  StepLog log;
+  ST_ASSIGN_OR_RETURN(TimingResult result,
+                      simulateTime(description, configs, programs, schedules, {},
+                                   /*trace=*/nullptr, &boundary, logs ? &log : nullptr));
+  simulated += result.simulatedTasks;
+  instructions += result.simulatedInstructions;
+  if (boundary.rotation && boundary.rotation->isAmbiguous)
+    return std::shared_ptr<const MeasuredCell>();
+  auto made = std::make_shared<MeasuredCell>();
+  for (size_t i = 0; i < cell.ranks.size(); ++i)
+    made->ranks.push_back(result.ranks[cell.ranks[i % turn]]);
+  for (size_t i = 0; logs && i < cell.ranks.size(); ++i)
+    made->segments.push_back(log.segments[cell.ranks[i % turn]]);
+  for (const Boundary::Message &message : boundary.messages)
+    for (size_t i = indexOf.at(message.rank); i < cell.ranks.size(); i += turn)
+      made->events.push_back({message.isSend, i, message.time, message.arrival - message.time});
+  // What the whole cell does at one instant it does rank by rank.
+  std::stable_sort(made->events.begin(), made->events.end(),
+                   [](const MeasuredCell::Event &a, const MeasuredCell::Event &b) {
+                     return std::tie(a.time, a.index) < std::tie(b.time, b.index);
+                   });
+  made->instructions = result.instructions * static_cast<int64_t>(cell.ranks.size() / turn);
+  return std::shared_ptr<const MeasuredCell>(std::move(made));
+}
+
+} // namespace st::dtu

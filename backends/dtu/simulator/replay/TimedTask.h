@@ -1,0 +1,32 @@
+// A task that runs alone on its device group: its duration, and the times at which it reaches its
+// messages with other groups (docs/dtu-isa.md, "Replayed time").
+#pragma once
+
+#include "backends/dtu/simulator/replay/TaskCells.h"
+
+#include <memory>
+#include <vector>
+
+namespace st::dtu {
+
+/// A message between groups as a task gets to it.
+struct TaskEvent {
+  Picoseconds time, underway; ///< underway: of a send, until it arrives
+  bool isSend;
+  size_t rank;
+  size_t number; ///< orders events of one instant
+  OuterMessage message;
+};
+
+/// What a group does in one task: all its cells in the order of time.
+struct TimedTask {
+  std::shared_ptr<const GroupTask> of;
+  std::vector<TaskEvent> events;
+  Picoseconds duration = 0;
+  int64_t instructions = 0;
+};
+
+/// `first`: the first rank of the group.
+TimedTask sumUpCells(std::shared_ptr<const GroupTask> of, size_t first);
+
+} // namespace st::dtu

@@ -1,0 +1,88 @@
+// Watches a run in simulated time and says what each rank was busy with or waited for.
+#pragma once
+
+#include "backends/dtu/simulator/Simulator.h"
+#include "backends/dtu/simulator/time/StepLog.h"
+
+#include <map>
+#include <optional>
+#include <string>
+#include <tuple>
+#include <vector>
+
+namespace st::dtu {
+
+/// The groups of ranks, numbered, by rank.
+std::vector<size_t> groupsOf(const std::vector<RankConfig> &ranks);
+
+class StepLogger {
+public:
+  StepLogger(const std::vector<RankConfig> &ranks, StepLog &log);
+
+  void launchTask(size_t rank, int64_t now);
+  void beginTask(size_t rank, int64_t now);
+  void endTask(size_t rank, int64_t now);
+  /// A core or a dte begins (1) or ceases (-1) to have something to do.
+  void addWorker(size_t rank, int64_t now, int change);
+  /// Those that have something to do after trips that were added without being followed. None of
+  /// these begins or ends an idle time, since only messages do.
+  void setWorkers(size_t rank, int workers) { ranks[rank].workers = workers; }
+  void send(size_t rank, size_t peer, int64_t now, int64_t end);
+  void waitForMessage(size_t rank, size_t peer, int64_t now);
+  /// The message that the rank waits for; its send began at `sent`.
+  void arrive(size_t rank, size_t sender, int64_t sent, int64_t now);
+  void receive(size_t rank, size_t peer, int64_t now, int64_t end);
+  void addTraffic(int32_t link, size_t rank, int64_t program, const std::string &what,
+                  int64_t bytes) {
+    traffic[{link, rank, program, what}] += bytes;
+  }
+
+  /// Fills the log but for its traffic's names of links, which `linkName` gives.
+  template <typename LinkName> void finish(LinkName &&linkName) {
+    for (const auto &[key, bytes] : traffic)
+      log.traffic.push_back({linkName(std::get<0>(key)), static_cast<int64_t>(std::get<1>(key)),
+                             std::get<2>(key), std::get<3>(key), bytes});
+    finishTimes();
+  }
+
+private:
+  /// A message that was waited for when it arrived.
+  struct Late {
+    int64_t waitStart, arrival, sent;
+    size_t sender;
+  };
+  struct Rank {
+    int workers = 0;
+    bool launches = false, runs = false;
+    bool waits = false;        ///< for a message
+    int64_t since = 0;         ///< what came before is logged
+    int64_t waitStart = 0;     ///< of the wait for a message
+    int64_t receivesUntil = 0; ///< the last message it took
+    int64_t sendsUntil = 0;
+    size_t receivesFrom = 0, sendsTo = 0; ///< the last peers; also of the wait
+    std::optional<StepLog::Kind> idle;    ///< of this idle time so far
+    std::optional<int64_t> unnamed;       ///< since when it is for nobody knows what
+    StepLog::Kind lastMessage = StepLog::Kind::Collective; ///< of the task
+    std::vector<Late> late;
+    std::vector<int64_t> starts, ends; ///< of its tasks
+  };
+
+  /// Logs what the rank did until now.
+  void advance(size_t rank, int64_t now);
+  StepLog::Kind kindOfMessage(size_t rank, size_t peer) const {
+    return groupOf[peer] == groupOf[rank] ? StepLog::Kind::Collective : StepLog::Kind::Transfer;
+  }
+  std::optional<StepLog::Kind> idleKind(size_t rank, const Rank &state) const;
+  void nameIdle(size_t rank, StepLog::Kind kind);
+  void finishTimes();
+  void followPath();
+  /// The stay at `rank` that ends at `time`; these then say where the chain comes from.
+  StepLog::Visit stayBefore(size_t &rank, int64_t &time) const;
+
+  StepLog &log;
+  std::vector<size_t> groupOf;
+  std::vector<Rank> ranks;
+  std::map<std::tuple<int32_t, size_t, int64_t, std::string>, int64_t> traffic;
+};
+
+} // namespace st::dtu

@@ -1,0 +1,199 @@
+// Runs schedules in simulated time (docs/dtu-isa.md, "Time"). It shares the
+// decoded programs with the data engine and touches no memory of the machine.
+//
+// One event queue holds what happens next; all that happens at one instant is
+// ordered by named priorities, then by rank and instance, so a run is the same
+// to the last picosecond every time.
+#pragma once
+
+#include "backends/dtu/simulator/time/SteadyLoops.h"
+#include "backends/dtu/simulator/time/StepLogger.h"
+
+#include "absl/status/statusor.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <vector>
+
+namespace st::dtu {
+
+/// Gathers what tracks do into merged spans.
+class TraceBuilder {
+public:
+  TraceBuilder(Trace *trace, size_t ranks) : trace(trace), tracks(ranks) {}
+
+  /// `engine` `number` of a rank works from `start` to `end` for kernel `label`.
+  void add(size_t rank, Engine engine, int64_t number, const std::string &label, Picoseconds start,
+           Picoseconds end);
+  /// Ends the spans of a rank, so that no span reaches from one task into the next.
+  void endTask(size_t rank);
+  void finish();
+
+private:
+  struct Open {
+    int32_t track = 0;
+    TraceSpan span;
+    const std::string *label = nullptr;
+  };
+  Trace *trace;
+  std::vector<std::map<std::pair<Engine, int64_t>, Open>> tracks;
+  std::map<std::string, int32_t> labelIndices;
+};
+
+/// Ranks in a circle that do the same, turn by turn: those of the first turn run for all. What one
+/// of them sends to a later turn arrives at the rank that stands for the receiver, as from the rank
+/// that sends to that one.
+struct Rotation {
+  std::vector<size_t> circle; ///< ranks, ascending
+  size_t turn = 0;            ///< ranks of a turn
+  /// Set where messages of different turns asked for a link at one instant: their order follows
+  /// from the numbers of ranks, which are no circle, so that the run says nothing.
+  bool isAmbiguous = false;
+
+  /// How many turns a rank of the circle is from the first.
+  size_t turnOf(size_t rank) const { return indexOf(rank) / turn; }
+  /// The rank so many turns before.
+  size_t before(size_t rank, size_t turns) const {
+    return circle[(indexOf(rank) + circle.size() - turns * turn) % circle.size()];
+  }
+
+private:
+  size_t indexOf(size_t rank) const {
+    return static_cast<size_t>(std::lower_bound(circle.begin(), circle.end(), rank) -
+                               circle.begin());
+  }
+};
+
+/// Where a run covers some of the ranks only: their messages with the others. What these send is
+/// there when it is received.
+struct Boundary {
+  struct Message {
+    bool isSend;
+    size_t rank;
+    Picoseconds time;    ///< when the instruction starts
+    Picoseconds arrival; ///< of a send, on links that only this run uses
+  };
+  std::vector<bool> isInside; ///< by rank
+  /// By rank, unless empty: ranks of different sides run at a time and are outside for each other.
+  std::vector<int64_t> sideOf;
+  std::vector<Message> messages; ///< in the order of time
+  std::optional<Rotation> rotation;
+  ChipMemory *memory = nullptr; ///< shared by runs on one machine; may be null
+};
+
+class TimeEngine {
+public:
+  TimeEngine(TimeMachine machine, const std::vector<RankConfig> &ranks,
+             const std::vector<std::unique_ptr<DecodedProgram>> &programs,
+             const std::vector<RankSchedule> &schedules,
+             const std::vector<const LoadedValues *> &loaded, Trace *trace,
+             Boundary *boundary = nullptr, StepLog *log = nullptr);
+
+  absl::StatusOr<TimingResult> run();
+
+private:
+  /// The priorities at one instant in their order, as docs/dtu-isa.md, "Time", names them.
+  enum class Priority : uint8_t { Arrival, Continue, BeginTask };
+  struct Event {
+    Picoseconds time;
+    uint64_t order; ///< priority, rank, instance or message: 2, 22 and 40 bits
+
+    Priority priority() const { return static_cast<Priority>(order >> 62); }
+    size_t rank() const { return order >> 40 & 0x3fffff; }
+    uint64_t index() const { return order & 0xffffffffff; }
+    bool operator>(const Event &other) const {
+      return time != other.time ? time > other.time : order > other.order;
+    }
+  };
+  using State = InstanceState;
+  using Instance = TimeInstance;
+  using Semaphore = TimeSemaphore;
+  using Rank = TimeRank;
+  using Channel = Rank::Channel;
+  struct Flight {
+    size_t destination;
+    Channel channel;
+    int64_t bytes;
+    size_t sender;    ///< that runs; in a rotation it may stand for another
+    Picoseconds sent; ///< when its send began
+  };
+
+  TimeMachine machine;
+  const std::vector<RankConfig> &configs;
+  const std::vector<std::unique_ptr<DecodedProgram>> &programs;
+  const std::vector<RankSchedule> &schedules;
+  const std::vector<const LoadedValues *> &loaded; ///< by rank; empty if nothing was executed
+  TraceBuilder trace;
+  const bool tracing;
+  Boundary *boundary; ///< null where all ranks run
+  std::optional<StepLogger> logger;
+  std::vector<Rank> ranks;
+  std::vector<Flight> flights;
+  std::vector<Event> queue; ///< a heap, the next event first
+  /// In a rotation: when each link was asked for last, and for a message over how many turns.
+  std::map<int32_t, std::pair<Picoseconds, size_t>> asked;
+  ChipMemory ownMemory;
+  std::optional<SteadyLoops> steady;
+  std::string fault;
+
+  static Event eventOf(Picoseconds time, Priority priority, size_t rank, uint64_t index) {
+    return {time,
+            static_cast<uint64_t>(priority) << 62 | static_cast<uint64_t>(rank) << 40 | index};
+  }
+  void post(Picoseconds time, Priority priority, size_t rank, uint64_t index);
+  Event next();
+  /// Instances on the chip of `rank` run that did not, or are due at other times than they were.
+  void reschedule(size_t rank);
+  bool canBeSteady() const;
+  static bool isWorker(const Instance &instance) {
+    const Engine engine = instance.stream->engine;
+    return engine == Engine::Core || engine == Engine::Dte;
+  }
+  void setState(size_t rank, Instance &instance, State state, Picoseconds now);
+  void scheduleTask(size_t rank, Picoseconds now);
+  void endTask(size_t rank, Picoseconds now);
+  void beginTask(size_t rank, Picoseconds now);
+  void arrive(const Flight &flight, Picoseconds now);
+
+  /// Runs an instance until an instruction takes time or blocks.
+  void advance(size_t rank, uint32_t index, Picoseconds now);
+  /// True if the instance can go on at the same instant.
+  bool step(size_t rank, uint32_t index, Slot slot, Picoseconds now);
+  void work(size_t rank, uint32_t index, Slot slot, Picoseconds now);
+  bool wait(size_t rank, uint32_t index, Slot slot, Picoseconds now);
+  void signal(size_t rank, int64_t semaphore, int64_t count, Picoseconds now);
+  bool barrier(size_t rank, uint32_t index, Slot slot, Picoseconds now);
+  void send(size_t rank, uint32_t index, Slot slot, Picoseconds now);
+  bool receive(size_t rank, uint32_t index, Slot slot, Picoseconds now);
+
+  void load(size_t rank, uint32_t index, Slot slot, Picoseconds now);
+
+  bool place(const Instance &instance, const FlatAddress &address, int64_t cores, Traffic &traffic);
+  Completion copy(size_t rank, const Instance &instance, Slot slot, Picoseconds now);
+  Completion rows(size_t rank, const Instance &instance, Slot slot, Picoseconds now);
+  LinkPath rotatedPath(size_t rank, size_t peer, size_t turns, Picoseconds now);
+  bool linkTraffic(const Instance &instance, const LinkInst &link, Traffic &traffic);
+  bool checkPeer(int64_t peer);
+  bool isOutside(size_t rank, int64_t peer) const {
+    const auto other = static_cast<size_t>(peer);
+    return boundary &&
+           (!boundary->isInside[other] ||
+            (!boundary->sideOf.empty() && boundary->sideOf[rank] != boundary->sideOf[other]));
+  }
+
+  /// Says in the log what a message is and which links it takes.
+  void logSend(size_t rank, const Instance &instance, const LinkPath &path, int64_t bytes);
+  void finish(size_t rank, uint32_t index, Picoseconds start, const Completion &completion,
+              bool visible = true);
+  absl::Status deadlock() const;
+};
+
+absl::StatusOr<TimingResult>
+simulateTime(const proto::DtuDescription &description, const std::vector<RankConfig> &ranks,
+             const std::vector<std::unique_ptr<DecodedProgram>> &programs,
+             const std::vector<RankSchedule> &schedules,
+             const std::vector<const LoadedValues *> &loaded, Trace *trace,
+             Boundary *boundary = nullptr, StepLog *log = nullptr);
+
+} // namespace st::dtu

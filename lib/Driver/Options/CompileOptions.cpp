@@ -1,0 +1,104 @@
+#include "lib/Driver/Options/CompileOptions.h"
+
+#include "mlir/IR/Builders.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+static constexpr StringLiteral kOptionsAttr = "st.options";
+
+static constexpr OptionInfo kOptions[] = {
+    {"task", "mlm", CompilePhase::Import, "mlm|span|clm|classify|encode",
+     "what the model is trained to do"},
+    {"batch", "1", CompilePhase::Import, "n", "sequences in a step, all micro-batches together"},
+    {"seq", "128", CompilePhase::Import, "n", "tokens in a sequence"},
+    {"roles", "", CompilePhase::Import, "argN=role,...",
+     "imported program: roles (and :names) of arguments and results, where they are not inferred"},
+    {"unroll", "256", CompilePhase::Import, "n",
+     "imported program: most trips of a loop that is unrolled; 0 leaves all loops as they are"},
+    {"loss-scale", "", CompilePhase::Precision, "x",
+     "16-bit precision: a fixed loss scale; default: as the parallel file says"},
+    {"initial-loss-scale", "4294967296", CompilePhase::Precision, "x",
+     "what a dynamic loss scale starts from"},
+    {"min-loss-scale", "1", CompilePhase::Precision, "x", "what a dynamic loss scale stops at"},
+    {"loss-scale-window", "1000", CompilePhase::Precision, "n",
+     "steps in a row without an overflow that double a dynamic loss scale"},
+    {"hysteresis", "2", CompilePhase::Precision, "n",
+     "overflows since a dynamic loss scale last grew, from which on each halves it"},
+    {"optimizer", "adamw", CompilePhase::Optimizer,
+     "adamw|adam|sgd|lamb|adafactor|adamw-8bit|adam-8bit|sgd-8bit|lamb-8bit", "the optimizer"},
+    {"beta1", "0.9", CompilePhase::Optimizer, "x", "Adam, LAMB: decay of the first moment"},
+    {"beta2", "0.999", CompilePhase::Optimizer, "x", "Adam, LAMB: decay of the second moment"},
+    {"epsilon", "", CompilePhase::Optimizer, "x",
+     "Adam, LAMB: added to the root of the second moment (1e-8; LAMB 1e-6); Adafactor: to squares "
+     "of gradients (1e-30)"},
+    {"weight-decay", "", CompilePhase::Optimizer, "x", "weight decay (0.01; Adafactor 0)"},
+    {"weight-decay-groups", "", CompilePhase::Optimizer, "pattern=x,...",
+     "weight decay of the parameters of a name, or of all vectors: vectors=0"},
+    {"momentum", "0.9", CompilePhase::Optimizer, "x", "SGD: momentum"},
+    {"decay-rate", "0.8", CompilePhase::Optimizer, "x",
+     "Adafactor: the second moment of step t decays by 1 - t^-x"},
+    {"clipping-threshold", "1", CompilePhase::Optimizer, "x",
+     "Adafactor: largest root mean square of an update; 0: no clipping"},
+    {"min-factored-size", "128", CompilePhase::Optimizer, "n",
+     "Adafactor: matrices of fewer rows or columns keep all second moments"},
+    {"min-8bit-size", "4096", CompilePhase::Optimizer, "n",
+     "8 bits: parameters of fewer elements keep moments of 32 bits"},
+    {"clip-norm", "0", CompilePhase::Optimizer, "x",
+     "largest global norm of the gradients; 0: no clipping"},
+    {"lr", "1e-4", CompilePhase::Optimizer, "x",
+     "learning rate that the binary uses unless told otherwise"},
+    {"target", "dtu-t10", CompilePhase::Configured, "name|file",
+     "device: a name, or a description file (.textproto)"},
+    {"schedule", "", CompilePhase::Configured, "name",
+     "order of micro-batches: sequential, gpipe, 1f1b, interleaved, zb-h1, zb-h2 or zb-v; default: "
+     "as "
+     "the mode says"},
+};
+
+ArrayRef<OptionInfo> mlir::st::getOptionInfos() { return kOptions; }
+
+std::string CompileOptions::resolve(const OptionInfo &info) const {
+  auto it = given.find(info.name.str());
+  return it == given.end() ? info.defaultValue.str() : it->second;
+}
+
+static StringAttr getRecorded(ModuleOp module, StringRef name) {
+  auto recorded = module->getAttrOfType<DictionaryAttr>(kOptionsAttr);
+  return recorded ? recorded.getAs<StringAttr>(name) : StringAttr();
+}
+
+/// Whether two values of an option are one, as 1e-4 and 0.0001 are.
+static bool isSame(StringRef a, StringRef b) {
+  double x, y;
+  return a == b || (!a.getAsDouble(x) && !b.getAsDouble(y) && x == y);
+}
+
+LogicalResult CompileOptions::check(ModuleOp module) const {
+  for (auto &[name, value] : given)
+    if (StringAttr recorded = getRecorded(module, name);
+        recorded && !isSame(recorded.getValue(), value))
+      return emitError(UnknownLoc::get(module.getContext()))
+             << "--" << name << "=" << value
+             << " contradicts the module, which was compiled with --" << name << "="
+             << recorded.getValue();
+  return success();
+}
+
+std::string CompileOptions::get(ModuleOp module, StringRef name) const {
+  if (StringAttr recorded = getRecorded(module, name))
+    return recorded.getValue().str();
+  for (const OptionInfo &info : kOptions)
+    if (info.name == name)
+      return resolve(info);
+  llvm_unreachable("an option that is not in the table");
+}
+
+void CompileOptions::record(ModuleOp module, CompilePhase phase) const {
+  NamedAttrList list(module->getAttrOfType<DictionaryAttr>(kOptionsAttr));
+  Builder builder(module.getContext());
+  for (const OptionInfo &info : kOptions)
+    if (info.readBy == phase && !list.get(info.name))
+      list.set(info.name, builder.getStringAttr(resolve(info)));
+  module->setAttr(kOptionsAttr, list.getDictionary(module.getContext()));
+}

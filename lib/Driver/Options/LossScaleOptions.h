@@ -1,0 +1,17 @@
+// What a user says of the loss scale of 16-bit precision.
+#pragma once
+
+#include "lib/Driver/Options/CompileOptions.h"
+#include "mlir/IR/BuiltinOps.h"
+
+namespace mlir::st {
+
+/// The pass that scales the loss, empty where nothing does. `fromFile` is what the parallel file
+/// says: "none", "dynamic" or a number. Errors name the flag.
+FailureOr<std::string> lossScalePipeline(ModuleOp module, const CompileOptions &options,
+                                         StringRef fromFile);
+
+/// Refuses what is said of the scale of a loss that is not scaled, because of `why`.
+LogicalResult refuseLossScaleOptions(ModuleOp module, const CompileOptions &options, StringRef why);
+
+} // namespace mlir::st

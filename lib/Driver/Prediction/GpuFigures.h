@@ -1,0 +1,16 @@
+// What a page shows of a step that was played by the costs of its commands.
+#ifndef ST_DRIVER_GPUFIGURES_H
+#define ST_DRIVER_GPUFIGURES_H
+
+#include "lib/Driver/Prediction/GpuStep.h"
+#include "lib/Report/StepFigures.h"
+
+namespace mlir::st {
+
+/// The program holds the prediction of this very play.
+::st::StepFigures gatherGpuFigures(const ::st::proto::Executable &program, const GpuStep &step,
+                                   const ::st::Costs &costs, const ::st::MemoryUse &memory);
+
+} // namespace mlir::st
+
+#endif // ST_DRIVER_GPUFIGURES_H

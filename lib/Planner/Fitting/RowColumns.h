@@ -1,0 +1,31 @@
+// The columns of files of measured runs.
+#ifndef ST_PLANNER_ROWCOLUMNS_H
+#define ST_PLANNER_ROWCOLUMNS_H
+
+#include "lib/Planner/Fitting/Rows.h"
+
+#include <functional>
+
+namespace st {
+
+/// A row as its columns say it, before they are compared with each other. 0: not said.
+struct RawRow {
+  MeasuredRow row;
+  int64_t globalBatch = 0, accumulation = 0, devices = 0, nodes = 0, replicas = 0;
+  std::optional<double> msPerSample, samplesPerSecond;
+};
+
+struct RowColumn {
+  /// The first one is its name in messages.
+  std::vector<absl::string_view> names;
+  /// Stores a value; returns what was expected if it is none.
+  std::function<std::string(RawRow &, absl::string_view)> read;
+  bool isMeasured = false; ///< may be empty: what nobody measured
+};
+
+/// Null for a column without effect. Names are compared in lower case.
+const RowColumn *findRowColumn(absl::string_view name);
+
+} // namespace st
+
+#endif // ST_PLANNER_ROWCOLUMNS_H

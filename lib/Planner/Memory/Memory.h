@@ -1,0 +1,87 @@
+// The memory of a device by class.
+#ifndef ST_PLANNER_MEMORY_H
+#define ST_PLANNER_MEMORY_H
+
+#include "lib/Planner/Memory/KeptTensors.h"
+#include "lib/Planner/Step/ModelSplit.h"
+#include "lib/Planner/Step/Pipeline.h"
+#include "lib/Proto/cluster.pb.h"
+#include "lib/Proto/profile.pb.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+namespace st {
+
+/// Bytes of one device by class, at its fullest.
+struct DeviceMemory {
+  double parameters = 0, gradients = 0, optimizer = 0;
+  double activations = 0; ///< kept from forward to backward passes
+  double workspace = 0;   ///< while a block or the update runs, beyond the room of the activations
+  double communication = 0; ///< buffers of communicators
+  double context = 0;       ///< driver and libraries
+  /// What the allocator holds besides: blocks that the activations left and the update could not
+  /// use, and the other way round, and pieces too small for anything. It gives most of it back
+  /// before it fails.
+  double fragmentation = 0;
+  double margin = 0; ///< of that, what it cannot give back, by the cluster's description
+
+  double total() const { return needed() + fragmentation; }
+  /// Without which nothing runs.
+  double needed() const {
+    return parameters + gradients + optimizer + activations + workspace + communication + context;
+  }
+  /// (name, bytes) of each class.
+  std::vector<std::pair<const char *, double>> classes() const;
+};
+
+enum class Fit : uint8_t { Fits, WithinMargin, DoesNotFit };
+const char *fitName(Fit fit);
+/// Whether a device with `room` bytes has enough; "within the margin" where little is left for
+/// fragmentation.
+Fit judgeFit(const DeviceMemory &memory, double room);
+
+/// The state of parameters in a precision: "f16", "bf16" or "f32".
+const proto::StateProfile &stateOf(const proto::ImplementationProfile &profile,
+                                   const std::string &precision);
+
+/// What the memory of a layout depends on. Members outlive it.
+struct MemoryInputs {
+  const PlannedModel &model;
+  const proto::ClusterDescription &cluster;
+  const proto::ImplementationProfile &profile;
+  const Layout &layout;
+  const ModelSplit &split;
+  const proto::ProgramWork &work; ///< of the blocks as the layout recomputes
+  const proto::ProgramWork &kept; ///< without recomputation
+  double optimizerBytes = 8;      ///< of a parameter, besides its master weight
+  KeptMemo *memo = nullptr;       ///< of other layouts under the same profile
+};
+
+/// The memory of the device groups of a layout.
+class MemoryModel {
+public:
+  explicit MemoryModel(const MemoryInputs &inputs);
+
+  /// Of a device of a group that holds at most so many micro-batches.
+  DeviceMemory ofGroup(int64_t group, const HeldMicroBatches &held) const;
+
+private:
+  KeptTensors blockBytes(int64_t block, bool recomputes) const;
+  void addState(double parameters, DeviceMemory &memory) const;
+  void addActivations(int64_t group, const HeldMicroBatches &held, double parameters,
+                      DeviceMemory &memory) const;
+  double updateBytes(double parameters) const;
+  double communicatorBytes() const;
+  double shared(double bytes, int64_t fromLevel) const;
+
+  const MemoryInputs inputs;
+  const proto::StateProfile &state;
+  const KeptTensors embeddings, layer, wholeLayer, head; ///< of one micro-batch
+  const double communicators;
+};
+
+} // namespace st
+
+#endif // ST_PLANNER_MEMORY_H

@@ -1,0 +1,85 @@
+#include "lib/Planner/Memory/MemoryAdvice.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include <vector>
+
+namespace st {
+namespace {
+
+struct Change {
+  std::string what;
+  Layout layout;
+  double optimizerBytes;
+};
+
+/// In the order of what they usually cost in time.
+std::vector<Change> changesOf(const StepInputs &inputs, const Layout &layout) {
+  std::vector<Change> changes;
+  auto add = [&](std::string what, auto edit) {
+    Change change{std::move(what), layout, inputs.optimizerBytes};
+    edit(change);
+    changes.push_back(std::move(change));
+  };
+  const double eightBit = *optimizerBytes("adam-8bit");
+  if (layout.zero == 0 && layout.replicas > 1)
+    add("split the optimizer state over the replicas (zero=1)",
+        [](Change &c) { c.layout.zero = 1; });
+  if (layout.tensor > 1 && !layout.sequenceParallel)
+    add("split the sequence between products (sequence parallelism)",
+        [](Change &c) { c.layout.sequenceParallel = true; });
+  if (layout.recompute == Recompute::None)
+    add("recompute the attention scores (recompute=selective)",
+        [](Change &c) { c.layout.recompute = Recompute::Selective; });
+  if (layout.microBatch % 2 == 0)
+    add(absl::StrCat("halve the micro-batch (mb=", layout.microBatch / 2, ")"), [](Change &c) {
+      c.layout.microBatch /= 2;
+      c.layout.microBatches *= 2;
+    });
+  if (inputs.optimizerBytes > eightBit && !layout.offloadOptimizer)
+    add("keep Adam's moments in 8 bits (optimizer=adam-8bit)",
+        [&](Change &c) { c.optimizerBytes = eightBit; });
+  if (layout.recompute != Recompute::Full)
+    add("recompute whole layers (recompute=full)",
+        [](Change &c) { c.layout.recompute = Recompute::Full; });
+  for (int64_t zero : {2, 3})
+    if (layout.zero < zero && layout.replicas > 1)
+      add(absl::StrCat("split ", zero == 2 ? "gradients" : "parameters",
+                       " over the replicas as well (zero=", zero, ")"),
+          [&](Change &c) { c.layout.zero = zero; });
+  if (!layout.offloadOptimizer && inputs.cluster.has_host_bytes_per_node())
+    add("keep the optimizer state in the host's memory (offload)",
+        [](Change &c) { c.layout.offloadOptimizer = true; });
+  return changes;
+}
+
+} // namespace
+
+std::string adviseOnMemory(const StepInputs &inputs, const Layout &layout,
+                           const StepEstimate &step) {
+  if (step.fit == Fit::Fits)
+    return "";
+  constexpr double kGib = 1 << 30;
+  double least = step.memory[step.fullest].needed();
+  std::string most;
+  for (const Change &change : changesOf(inputs, layout)) {
+    StepInputs changed = inputs;
+    changed.optimizerBytes = change.optimizerBytes;
+    const absl::StatusOr<StepEstimate> other = estimateStep(changed, change.layout);
+    if (!other.ok())
+      continue;
+    const double bytes = other->memory[other->fullest].needed();
+    std::string text = absl::StrFormat("%s: %.1f GiB a device, a step of %.4g ms", change.what,
+                                       bytes / kGib, other->ms);
+    if (other->fit == Fit::Fits)
+      return text;
+    if (bytes < least) {
+      least = bytes;
+      most = absl::StrCat(text, ", which does not suffice by itself");
+    }
+  }
+  return most.empty() ? "take more tensor shards or stages" : most;
+}
+
+} // namespace st

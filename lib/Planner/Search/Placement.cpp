@@ -1,0 +1,261 @@
+#include "lib/Planner/Search/Placement.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_join.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+
+namespace st {
+namespace {
+
+constexpr std::array<const char *, 3> kAxes = {"tensor", "data", "pipeline"};
+
+std::array<const char *, 3> axesOf(const proto::ClusterDescription &cluster, RankOrder order) {
+  const auto &[tensor, data, pipeline] = kAxes;
+  switch (order) {
+  case RankOrder::TensorPipelineData:
+    return {tensor, pipeline, data};
+  case RankOrder::DataTensorPipeline:
+    return {data, tensor, pipeline};
+  case RankOrder::DataPipelineTensor:
+    return {data, pipeline, tensor};
+  case RankOrder::PipelineTensorData:
+    return {pipeline, tensor, data};
+  case RankOrder::PipelineDataTensor:
+    return {pipeline, data, tensor};
+  case RankOrder::OfCluster:
+    if (cluster.placement_size() == static_cast<int>(kAxes.size())) {
+      std::array<const char *, 3> axes;
+      for (size_t i = 0; i < kAxes.size(); ++i)
+        axes[i] = *std::find_if(kAxes.begin(), kAxes.end(), [&](const char *axis) {
+          return cluster.placement(static_cast<int>(i)) == axis;
+        });
+      return axes;
+    }
+    break;
+  case RankOrder::TensorDataPipeline:
+    break;
+  }
+  return kAxes;
+}
+
+/// Places the groups of one layout.
+class Placer {
+public:
+  Placer(const proto::ClusterDescription &cluster, const Layout &layout);
+  RankPlacement place() const;
+
+private:
+  int64_t strideOf(int axis) const {
+    return axis == 0 ? numbering.tensorStride() : numbering.dataStride();
+  }
+  /// 0: tensor, 1: data.
+  GroupPlacement placeAxis(int axis) const;
+  /// Counts nodes of each group along an axis, where they are not alike.
+  GroupPlacement placeUnevenAxis(int axis) const;
+  GroupPlacement placeTied() const;
+  void placeLinks(std::vector<StageLink> &links) const;
+  /// Calls `visit` with the device id of each shard and replica of a stage.
+  template <typename Visit> void forEachOfStage(int64_t stage, Visit visit) const {
+    for (int64_t replica = 0; replica < layout.replicas; ++replica)
+      for (int64_t shard = 0; shard < layout.tensor; ++shard)
+        visit(numbering.id(shard, replica, stage));
+  }
+
+  const Layout &layout;
+  const RankNumbering numbering;
+  const std::array<int64_t, 3> sizes;
+  const int64_t node;
+  const bool hasFarDevices;
+  proto::ClusterDescription nodes; ///< what placeGroup reads of a cluster
+};
+
+} // namespace
+
+RankNumbering::RankNumbering(const proto::ClusterDescription &cluster, const Layout &layout)
+    : axes(axesOf(cluster, layout.placement)) {
+  const std::array<int64_t, 3> sizes = {layout.tensor, layout.replicas, layout.stages};
+  int64_t stride = 1;
+  for (const char *axis : axes) {
+    const size_t at = std::find(kAxes.begin(), kAxes.end(), axis) - kAxes.begin();
+    strides[at] = stride;
+    stride *= sizes[at];
+  }
+}
+
+Placer::Placer(const proto::ClusterDescription &cluster, const Layout &layout)
+    : layout(layout), numbering(cluster, layout),
+      sizes({layout.tensor, layout.replicas, layout.stages}), node(cluster.devices_per_node()),
+      hasFarDevices(cluster.has_fast_domain() &&
+                    cluster.fast_domain().value() < static_cast<double>(node)) {
+  nodes.set_devices_per_node(cluster.devices_per_node());
+  for (const char *axis : numbering.order())
+    nodes.add_placement(axis);
+}
+
+GroupPlacement Placer::placeAxis(int axis) const {
+  const int64_t size = sizes[axis], stride = strideOf(axis);
+  const bool isEven = layout.devices() <= node ||
+                      (stride >= node          ? stride % node == 0
+                       : size * stride <= node ? node % (size * stride) == 0
+                                               : node % stride == 0 && size * stride % node == 0);
+  GroupPlacement group =
+      isEven ? placeGroup(nodes,
+                          {static_cast<int>(layout.tensor), static_cast<int>(layout.replicas),
+                           static_cast<int>(layout.stages)},
+                          kAxes[axis])
+             : placeUnevenAxis(axis);
+  // Distances only count where a node has devices that are farther from each other than others.
+  if (!hasFarDevices || group.perNode == 1)
+    group.stride = 1;
+  return group;
+}
+
+GroupPlacement Placer::placeUnevenAxis(int axis) const {
+  const int64_t size = sizes[axis], stride = strideOf(axis);
+  std::array<int64_t, 3> others = sizes;
+  others[axis] = 1;
+  int64_t most = 1;
+  // Of each node, the groups that reach into others.
+  std::vector<int> reaching((layout.devices() + node - 1) / node);
+  for (int64_t group = 0; group < others[0] * others[1] * others[2]; ++group) {
+    const int64_t first = numbering.id(group % others[0], group / others[0] % others[1],
+                                       group / others[0] / others[1]);
+    int64_t used = 0;
+    for (int64_t rank = 0, before = -1; rank < size; ++rank) {
+      const int64_t own = (first + rank * stride) / node;
+      used += own != before;
+      before = own;
+    }
+    most = std::max(most, used);
+    for (int64_t rank = 0, before = -1; used > 1 && rank < size; ++rank) {
+      const int64_t own = (first + rank * stride) / node;
+      reaching[own] += own != before;
+      before = own;
+    }
+  }
+  GroupPlacement placement;
+  placement.ranks = static_cast<int>(size);
+  placement.perNode = static_cast<int>((size + most - 1) / most);
+  placement.stride = static_cast<int>(stride);
+  placement.sharers = std::max(1, *std::max_element(reaching.begin(), reaching.end()));
+  return placement;
+}
+
+GroupPlacement Placer::placeTied() const {
+  GroupPlacement pair;
+  pair.ranks = 2;
+  pair.perNode = 2;
+  pair.stride =
+      hasFarDevices ? static_cast<int>(numbering.pipelineStride() * (layout.stages - 1)) : 1;
+  const int64_t distance = numbering.pipelineStride() * (layout.stages - 1);
+  std::map<int64_t, int> leaving;
+  forEachOfStage(0, [&](int64_t id) {
+    if (id / node != (id + distance) / node)
+      ++leaving[id / node];
+  });
+  for (const auto &[each, count] : leaving) {
+    pair.perNode = 1;
+    pair.stride = 1;
+    pair.sharers = std::max(pair.sharers, count);
+  }
+  return pair;
+}
+
+void Placer::placeLinks(std::vector<StageLink> &links) const {
+  links.resize(layout.stages);
+  if (layout.devices() <= node)
+    return;
+  // Only a group of several stages sends from the last device group to the first.
+  const int64_t used = layout.virtualStages > 1 ? layout.stages : layout.stages - 1;
+  std::vector<int> leaving((layout.devices() + node - 1) / node);
+  for (int64_t group = 0; group < used; ++group) {
+    const int64_t next = (group + 1) % layout.stages;
+    const int64_t distance = (next - group) * numbering.pipelineStride();
+    forEachOfStage(group, [&](int64_t id) {
+      if (id / node == (id + distance) / node)
+        return;
+      ++leaving[id / node];
+      links[group].crossesNodes = true;
+    });
+  }
+  const int most = *std::max_element(leaving.begin(), leaving.end());
+  for (StageLink &link : links)
+    if (link.crossesNodes)
+      link.sharers = most;
+}
+
+RankPlacement Placer::place() const {
+  RankPlacement placement;
+  placement.tensor = placeAxis(0);
+  placement.data = placeAxis(1);
+  if (layout.stages > 1) {
+    placement.tied = placeTied();
+    placeLinks(placement.links);
+  }
+  return placement;
+}
+
+bool RankPlacement::isLike(const RankPlacement &other) const {
+  auto alike = [](const GroupPlacement &a, const GroupPlacement &b) {
+    // A group within a node leaves the cards to others.
+    const bool stays = a.perNode == a.ranks;
+    return a.ranks == b.ranks && a.perNode == b.perNode && a.stride == b.stride &&
+           (stays || a.sharers == b.sharers);
+  };
+  return alike(tensor, other.tensor) && alike(data, other.data) && alike(tied, other.tied) &&
+         links == other.links;
+}
+
+RankPlacement placeRanks(const proto::ClusterDescription &cluster, const Layout &layout) {
+  return Placer(cluster, layout).place();
+}
+
+std::vector<RankOrder> distinctOrders(const proto::ClusterDescription &cluster, Layout layout,
+                                      const std::vector<RankOrder> &among) {
+  static const std::vector<RankOrder> all = {
+      RankOrder::OfCluster,          RankOrder::TensorDataPipeline, RankOrder::TensorPipelineData,
+      RankOrder::DataTensorPipeline, RankOrder::DataPipelineTensor, RankOrder::PipelineTensorData,
+      RankOrder::PipelineDataTensor};
+  std::vector<RankOrder> orders;
+  std::vector<RankPlacement> placements;
+  for (RankOrder order : among.empty() ? all : among) {
+    layout.placement = order;
+    RankPlacement placement = placeRanks(cluster, layout);
+    if (std::any_of(placements.begin(), placements.end(),
+                    [&](const RankPlacement &other) { return placement.isLike(other); }))
+      continue;
+    orders.push_back(order);
+    placements.push_back(std::move(placement));
+  }
+  return orders;
+}
+
+RankOrder resolveOrder(const proto::ClusterDescription &cluster, RankOrder order) {
+  if (order != RankOrder::OfCluster)
+    return order;
+  const auto axes = axesOf(cluster, order);
+  return *parseRankOrder(absl::StrJoin(axes, "-"));
+}
+
+std::string printDeviceMapping(const proto::ClusterDescription &cluster, const Layout &layout) {
+  const RankNumbering numbering(cluster, layout);
+  std::string text = "{";
+  for (int64_t stage = 0; stage < layout.stages; ++stage) {
+    absl::StrAppend(&text, stage > 0 ? "," : "", "\n    \"stage_", stage, "\": {");
+    for (int64_t shard = 0; shard < layout.tensor; ++shard) {
+      absl::StrAppend(&text, shard > 0 ? ", " : "", "\"shard_", shard,
+                      "\": ", layout.replicas > 1 ? "[" : "");
+      for (int64_t replica = 0; replica < layout.replicas; ++replica)
+        absl::StrAppend(&text, replica > 0 ? ", " : "",
+                        "\"GPU:", numbering.id(shard, replica, stage), "\"");
+      absl::StrAppend(&text, layout.replicas > 1 ? "]" : "");
+    }
+    absl::StrAppend(&text, "}");
+  }
+  return text + "}";
+}
+
+} // namespace st

@@ -1,0 +1,380 @@
+#include "lib/Planner/Search/Search.h"
+
+#include "lib/Planner/Search/Sketch.h"
+#include "lib/Planner/Search/StepMemo.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include <algorithm>
+#include <limits>
+#include <map>
+#include <queue>
+#include <set>
+
+namespace st {
+namespace {
+
+constexpr double kGib = 1 << 30;
+
+/// A sum in another order may be larger by some units of the last place.
+constexpr double kRounding = 1 - 1e-9;
+
+/// What sketched blocks may take longer than compiled ones.
+constexpr double kSketchSlack = 1 - 2e-3;
+
+/// What a candidate's bounds are made of.
+enum class Bounds : uint8_t { Roofline, SketchedPipeline, SketchedStep, Blocks };
+
+/// A candidate that may still be the best or on the front.
+struct Open {
+  double msPerSample;
+  size_t index;
+  Bounds bounds;
+
+  /// The least comes out of a queue first.
+  bool operator<(const Open &other) const {
+    return msPerSample != other.msPerSample ? msPerSample > other.msPerSample : index > other.index;
+  }
+};
+
+class Searcher {
+public:
+  Searcher(const StepInputs &given, const SearchSpace &space, const Progress &progress)
+      : inputs(given), space(space), progress(progress), sketches(given.blocks) {
+    inputs.memo = &memo;
+  }
+
+  absl::StatusOr<SearchResult> search();
+
+private:
+  absl::Status readReference();
+  void boundByRoofline(Candidate &candidate) const;
+  /// Sets the bounds of a candidate from blocks, and its fate where it does not fit.
+  void boundByBlocks(Candidate &candidate, const proto::ProgramWork &work,
+                     const proto::ProgramWork &kept, BoundDetail detail, double slack);
+  bool boundBySketch(Candidate &candidate, BoundDetail detail);
+  bool boundByCompiledBlocks(Candidate &candidate);
+  /// Whether a layout that fits is at least as good as the candidate's bounds.
+  bool isBounded(Candidate &candidate) const;
+  /// Whether fewer than `fastest` layouts that fit are known to take less time a sample.
+  bool isAmongFastest(double msPerSample) const {
+    return fastest.size() < space.fastest || msPerSample < *fastest.rbegin();
+  }
+  void compose(size_t index);
+  void keepOnFront(size_t index);
+  void setFull(Candidate &candidate, const DeviceMemory &memory, int64_t group, bool isExact) const;
+  /// Takes a candidate one step further. Returns whether it is still open.
+  bool advance(Open &open);
+
+  void judge();
+  void boundAll();
+  std::string compare(size_t loser) const;
+
+  StepInputs inputs;
+  const SearchSpace &space;
+  const Progress &progress;
+  StepMemo memo;
+  BlockSketches sketches;
+  /// Of one layer, the embeddings and the head, for one sequence on one device.
+  double layerFlops = 0, outerFlops = 0, layerElements = 0;
+  std::multiset<double> fastest; ///< times a sample
+  std::vector<size_t> front;     ///< of what was composed and fits, in no order
+  std::map<size_t, std::vector<Timer>> timers;
+  double room = 0;
+  SearchResult result;
+};
+
+} // namespace
+
+/// The smallest program of the model says what there is to compute and to keep.
+absl::Status Searcher::readReference() {
+  BlockKey key;
+  key.formsKernels = !inputs.profile.framework_ops();
+  absl::StatusOr<const proto::ProgramWork *> work = inputs.blocks.get(key);
+  if (!work.ok())
+    return work.status();
+  for (const proto::PhaseWork &phase : (*work)->phases())
+    for (const proto::OpWork &op : phase.ops()) {
+      if (op.kind() != proto::OpWork::PRODUCT ||
+          (phase.phase() == "backward" && op.is_recomputed()))
+        continue;
+      if (phase.block() == kCompiledLayers)
+        layerFlops += op.flops();
+      else if (phase.block() == 0 || phase.block() == kCompiledLayers + 1)
+        outerFlops += op.flops();
+    }
+  for (const proto::StateWork &state : (*work)->states())
+    if (state.role() == "parameter" && !state.blocks().empty() &&
+        state.blocks(0) == kCompiledLayers)
+      layerElements += static_cast<double>(state.elements());
+  room = inputs.cluster.memory_bytes().value();
+  return absl::OkStatus();
+}
+
+void Searcher::boundByRoofline(Candidate &candidate) const {
+  const Layout &layout = candidate.layout;
+  const auto layers = static_cast<double>(inputs.model.layers),
+             tensor = static_cast<double>(layout.tensor),
+             stages = static_cast<double>(layout.stages),
+             batches = static_cast<double>(layout.microBatches);
+  const bool runsAgain = inputs.profile.framework_ops() && layout.recompute == Recompute::Full;
+  const double again = runsAgain ? 4.0 / 3.0 : 1.0;
+  const double perMicroBatch = static_cast<double>(layout.microBatch) / tensor;
+  // All micro-batches pass the group with the most to do, which has at least the mean.
+  const double all = (layerFlops * layers * again + outerFlops) * perMicroBatch;
+  const auto type = inputs.model.precision == "f32" ? proto::F32 : proto::F16;
+  candidate.boundMs = all / stages * batches / inputs.costs.fastestProduct(type) * 1e3 * kRounding;
+  const proto::StateProfile &state = stateOf(inputs.profile, inputs.model.precision);
+  const double replicas = layout.zero >= 3 ? static_cast<double>(layout.replicas) : 1;
+  candidate.boundBytes = inputs.cluster.context_bytes().value() +
+                         layers / stages * layerElements / tensor * state.weights() / replicas;
+}
+
+void Searcher::setFull(Candidate &candidate, const DeviceMemory &memory, int64_t group,
+                       bool isExact) const {
+  std::pair<const char *, double> most = {"", 0};
+  for (const auto &each : memory.classes())
+    if (each.second > most.second)
+      most = each;
+  candidate.fate = Candidate::Full;
+  candidate.reason =
+      absl::StrFormat("takes %s%.1f of %.1f GiB on device group %d, most of it %s (%.1f GiB)",
+                      isExact ? "" : "at least ", memory.total() / kGib, room / kGib, group,
+                      most.first, most.second / kGib);
+}
+
+void Searcher::boundByBlocks(Candidate &candidate, const proto::ProgramWork &work,
+                             const proto::ProgramWork &kept, BoundDetail detail, double slack) {
+  const StepBound bound = boundStep(inputs, candidate.layout, work, kept, detail);
+  candidate.boundMs = std::max(candidate.boundMs, bound.ms * slack);
+  candidate.boundBytes = bound.memory.total();
+  if (judgeFit(bound.memory, room) == Fit::DoesNotFit)
+    setFull(candidate, bound.memory, bound.group, false);
+}
+
+bool Searcher::boundBySketch(Candidate &candidate, BoundDetail detail) {
+  const StepBlocks keys = blocksOf(inputs, candidate.layout);
+  const proto::ProgramWork *work = sketches.get(keys.work),
+                           *kept = work ? sketches.get(keys.kept) : nullptr;
+  if (!kept)
+    return false;
+  boundByBlocks(candidate, *work, *kept, detail,
+                candidate.layout.microBatch <= kCompiledSequences ? kRounding : kSketchSlack);
+  return true;
+}
+
+bool Searcher::boundByCompiledBlocks(Candidate &candidate) {
+  const StepBlocks keys = blocksOf(inputs, candidate.layout);
+  for (const BlockKey &key : {keys.work, keys.kept})
+    if (auto work = inputs.blocks.get(key); !work.ok()) {
+      candidate.fate = Candidate::Refused;
+      candidate.reason = std::string(work.status().message());
+      return false;
+    }
+  boundByBlocks(candidate, **inputs.blocks.get(keys.work), **inputs.blocks.get(keys.kept),
+                BoundDetail::Step, kRounding);
+  return true;
+}
+
+bool Searcher::isBounded(Candidate &candidate) const {
+  if (isAmongFastest(candidate.boundMsPerSample()))
+    return false;
+  for (size_t index : front) {
+    const Candidate &other = result.candidates[index];
+    if (other.msPerSample() > candidate.boundMsPerSample() || other.bytes > candidate.boundBytes ||
+        other.layout.devices() > candidate.layout.devices())
+      continue;
+    candidate.fate = Candidate::Bounded;
+    candidate.reason =
+        space.hasBatchRange()
+            ? absl::StrFormat(
+                  "takes at least %.2f ms a sample and %.1f GiB; %s takes %.2f ms and %.1f GiB",
+                  candidate.boundMsPerSample(), candidate.boundBytes / kGib,
+                  printLayout(other.layout), other.msPerSample(), other.bytes / kGib)
+            : absl::StrFormat("takes at least %.2f ms and %.1f GiB; %s takes %.2f ms and %.1f GiB",
+                              candidate.boundMs, candidate.boundBytes / kGib,
+                              printLayout(other.layout), other.ms, other.bytes / kGib);
+    return true;
+  }
+  return false;
+}
+
+void Searcher::keepOnFront(size_t index) {
+  const Candidate &added = result.candidates[index];
+  auto isBetter = [](const Candidate &a, const Candidate &b) {
+    return a.msPerSample() <= b.msPerSample() && a.bytes <= b.bytes &&
+           a.layout.devices() <= b.layout.devices();
+  };
+  if (std::any_of(front.begin(), front.end(),
+                  [&](size_t other) { return isBetter(result.candidates[other], added); }))
+    return;
+  front.erase(
+      std::remove_if(front.begin(), front.end(),
+                     [&](size_t other) { return isBetter(added, result.candidates[other]); }),
+      front.end());
+  front.push_back(index);
+}
+
+void Searcher::compose(size_t index) {
+  Candidate &candidate = result.candidates[index];
+  absl::StatusOr<StepEstimate> step = estimateStep(inputs, candidate.layout);
+  ++result.composed;
+  if (!step.ok()) {
+    candidate.fate = Candidate::Refused;
+    candidate.reason = std::string(step.status().message());
+    return;
+  }
+  const DeviceMemory &memory = step->memory[step->fullest];
+  candidate.ms = step->ms;
+  candidate.bytes = memory.total();
+  // Of devices with room, the host has none.
+  if (step->fit == Fit::DoesNotFit && memory.needed() <= room) {
+    const int64_t ofNode =
+        std::min<int64_t>(inputs.cluster.devices_per_node(), candidate.layout.devices());
+    candidate.fate = Candidate::Full;
+    candidate.reason =
+        absl::StrFormat("offloads %.1f GiB to the memory of a node that has %.1f GiB",
+                        step->hostBytes * static_cast<double>(ofNode) / (1 << 30),
+                        inputs.cluster.host_bytes_per_node().value() / (1 << 30));
+    return;
+  }
+  if (step->fit == Fit::DoesNotFit) {
+    setFull(candidate, memory, static_cast<int64_t>(step->fullest), true);
+    return;
+  }
+  timers[index] = std::move(step->timers);
+  fastest.insert(candidate.msPerSample());
+  if (fastest.size() > space.fastest)
+    fastest.erase(std::prev(fastest.end()));
+  keepOnFront(index);
+}
+
+bool Searcher::advance(Open &open) {
+  Candidate &candidate = result.candidates[open.index];
+  if (isBounded(candidate))
+    return false;
+  if (open.bounds == Bounds::Blocks) {
+    compose(open.index);
+    return false;
+  }
+  // A sketch of few sequences is what was compiled.
+  const bool isCompiled = candidate.layout.microBatch <= kCompiledSequences;
+  if (open.bounds == Bounds::Roofline && boundBySketch(candidate, BoundDetail::Pipeline))
+    open.bounds = Bounds::SketchedPipeline;
+  else if (open.bounds == Bounds::SketchedPipeline && boundBySketch(candidate, BoundDetail::Step))
+    open.bounds = isCompiled ? Bounds::Blocks : Bounds::SketchedStep;
+  else if (boundByCompiledBlocks(candidate))
+    open.bounds = Bounds::Blocks;
+  open.msPerSample = candidate.boundMsPerSample();
+  return candidate.fate == Candidate::Slower;
+}
+
+/// Names the timers in which a slower layout loses most.
+std::string Searcher::compare(size_t index) const {
+  const Candidate &loser = result.candidates[index], &best = result.candidates[*result.best];
+  const double samples = static_cast<double>(loser.layout.globalBatch()),
+               bestSamples = static_cast<double>(best.layout.globalBatch());
+  // Of a range of batches, times are compared by the sample.
+  const double scale = space.hasBatchRange() ? samples : 1,
+               bestScale = space.hasBatchRange() ? bestSamples : 1;
+  auto find = [&](const std::string &name) {
+    for (const Timer &timer : timers.at(*result.best))
+      if (timer.name == name)
+        return timer.most / bestScale;
+    return 0.0;
+  };
+  std::vector<std::pair<double, std::string>> losses;
+  for (const Timer &timer : timers.at(index))
+    if (timer.name != "optimizer")
+      losses.emplace_back(timer.most / scale - find(timer.name), timer.name);
+  std::sort(losses.rbegin(), losses.rend());
+  std::string text = absl::StrFormat("takes %.2f ms%s, %.1f %% more", loser.ms / scale,
+                                     space.hasBatchRange() ? " a sample" : "",
+                                     (loser.msPerSample() / best.msPerSample() - 1) * 100);
+  for (size_t i = 0; i < losses.size() && i < 2; ++i)
+    if (losses[i].first > 0.01 * best.ms / bestScale)
+      absl::StrAppend(&text, i == 0 ? ": " : ", ",
+                      absl::StrFormat("%s +%.2f ms", losses[i].second, losses[i].first));
+  return text;
+}
+
+void Searcher::judge() {
+  std::vector<Candidate> &candidates = result.candidates;
+  std::sort(front.begin(), front.end(), [&](size_t a, size_t b) {
+    const Candidate &x = candidates[a], &y = candidates[b];
+    return x.msPerSample() != y.msPerSample() ? x.msPerSample() < y.msPerSample()
+                                              : x.bytes < y.bytes;
+  });
+  if (front.empty())
+    return;
+  result.front = front;
+  result.best = front.front();
+  for (size_t i : front)
+    candidates[i].fate = Candidate::OnFront;
+  for (const auto &[index, times] : timers)
+    if (index != *result.best)
+      candidates[index].reason = compare(index);
+  candidates[*result.best].fate = Candidate::Best;
+}
+
+void Searcher::boundAll() {
+  if (!result.best)
+    return;
+  double least = std::numeric_limits<double>::infinity();
+  for (const Candidate &candidate : result.candidates)
+    if (candidate.fate != Candidate::Full && candidate.fate != Candidate::Refused)
+      least = std::min(least,
+                       candidate.ms > 0 ? candidate.msPerSample() : candidate.boundMsPerSample());
+  result.boundMs =
+      least * static_cast<double>(result.candidates[*result.best].layout.globalBatch());
+}
+
+absl::StatusOr<SearchResult> Searcher::search() {
+  if (absl::Status status = readReference(); !status.ok())
+    return status;
+  std::priority_queue<Open> open;
+  const std::vector<Layout> layouts = enumerateLayouts(space, inputs.model, inputs.cluster);
+  if (layouts.size() > kMostLayouts)
+    return absl::InvalidArgumentError(
+        absl::StrCat("more than ", kMostLayouts,
+                     " layouts to search; expected narrower ranges or fixed degrees"));
+  result.candidates.reserve(layouts.size());
+  size_t done = 0;
+  for (const Layout &layout : layouts) {
+    Candidate &candidate = result.candidates.emplace_back();
+    candidate.layout = layout;
+    if (absl::Status status = checkLayout(inputs, layout); !status.ok()) {
+      candidate.fate = Candidate::Refused;
+      candidate.reason = std::string(status.message());
+      ++done;
+      continue;
+    }
+    boundByRoofline(candidate);
+    open.push({candidate.boundMsPerSample(), result.candidates.size() - 1, Bounds::Roofline});
+  }
+  double best = std::numeric_limits<double>::infinity();
+  while (!open.empty()) {
+    Open next = open.top();
+    open.pop();
+    if (advance(next)) {
+      open.push(next);
+      continue;
+    }
+    const Candidate &candidate = result.candidates[next.index];
+    if (candidate.fate == Candidate::Slower)
+      best = std::min(best, candidate.ms);
+    if (progress)
+      progress(++done, result.candidates.size(), best);
+  }
+  judge();
+  boundAll();
+  return std::move(result);
+}
+
+absl::StatusOr<SearchResult> searchLayouts(const StepInputs &inputs, const SearchSpace &space,
+                                           const Progress &progress) {
+  return Searcher(inputs, space, progress).search();
+}
+
+} // namespace st

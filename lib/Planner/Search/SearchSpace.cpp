@@ -1,0 +1,197 @@
+#include "lib/Planner/Search/SearchSpace.h"
+
+#include "lib/Planner/Search/Placement.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+namespace st {
+namespace {
+
+std::vector<int64_t> divisorsOf(int64_t number) {
+  std::vector<int64_t> divisors;
+  for (int64_t i = 1; i * i <= number; ++i)
+    if (number % i == 0) {
+      divisors.push_back(i);
+      if (i * i != number)
+        divisors.push_back(number / i);
+    }
+  std::sort(divisors.begin(), divisors.end());
+  return divisors;
+}
+
+bool isAllowed(const std::vector<int64_t> &chosen, int64_t value) {
+  return chosen.empty() || std::find(chosen.begin(), chosen.end(), value) != chosen.end();
+}
+
+class Enumerator {
+public:
+  Enumerator(const SearchSpace &space, const PlannedModel &model,
+             const proto::ClusterDescription &cluster)
+      : space(space), model(model), cluster(cluster) {}
+
+  std::vector<Layout> enumerate();
+
+private:
+  std::vector<int64_t> deviceCounts() const;
+  void addDegrees(int64_t devices);
+  void addBatches(Layout layout);
+  void addBatchesOfRange(Layout layout);
+  void addSchedules(Layout layout);
+  void addVariants(Layout layout, const std::vector<RankOrder> &orders);
+  bool isFull() const { return layouts.size() > kMostLayouts; }
+  /// The orders to consider for the degrees at hand, without and with several stages a group.
+  std::array<std::vector<RankOrder>, 2> ordersOf(Layout layout) const;
+
+  const SearchSpace &space;
+  const PlannedModel &model;
+  const proto::ClusterDescription &cluster;
+  std::array<std::vector<RankOrder>, 2> orders;
+  std::vector<Layout> layouts;
+};
+
+} // namespace
+
+std::array<std::vector<RankOrder>, 2> Enumerator::ordersOf(Layout layout) const {
+  std::array<std::vector<RankOrder>, 2> found;
+  for (int64_t chunks : {1, 2}) {
+    layout.virtualStages = chunks;
+    found[chunks - 1] = distinctOrders(cluster, layout, space.placements);
+  }
+  return found;
+}
+
+void Enumerator::addVariants(Layout layout, const std::vector<RankOrder> &placements) {
+  // One tensor rank has no sequence to split, one replica no state.
+  const bool splitsSequences = layout.tensor > 1 || space.sequenceParallel.size() == 1;
+  const int64_t leastZero = *std::min_element(space.zero.begin(), space.zero.end());
+  for (int64_t zero : space.zero)
+    for (Recompute recompute : space.recompute)
+      for (bool sequenceParallel : space.sequenceParallel)
+        for (bool offload : space.offloadOptimizer)
+          for (RankOrder order : placements) {
+            if ((sequenceParallel && !splitsSequences) ||
+                (zero > leastZero && layout.replicas == 1))
+              continue;
+            layout.zero = zero;
+            layout.recompute = recompute;
+            layout.sequenceParallel = sequenceParallel;
+            layout.offloadOptimizer = offload;
+            layout.placement = order;
+            layouts.push_back(layout);
+          }
+}
+
+void Enumerator::addSchedules(Layout layout) {
+  if (isFull())
+    return;
+  if (layout.stages == 1) {
+    // Without a pipeline all schedules are one.
+    if (isAllowed(space.virtualStages, 1))
+      addVariants(layout, orders[0]);
+    return;
+  }
+  for (PipelineSchedule schedule : space.schedules) {
+    const bool isInterleaved = schedule == PipelineSchedule::Interleaved;
+    layout.schedule = schedule;
+    for (int64_t chunks = isInterleaved ? 2 : 1;
+         chunks <= (isInterleaved ? space.mostVirtualStages : 1); ++chunks) {
+      if (!isAllowed(space.virtualStages, chunks) || layout.stages * chunks > model.layers)
+        continue;
+      layout.virtualStages = chunks;
+      addVariants(layout, orders[chunks > 1]);
+    }
+  }
+}
+
+void Enumerator::addBatchesOfRange(Layout layout) {
+  std::vector<int64_t> sizes = space.microBatch;
+  for (int64_t size = 1; space.microBatch.empty() && size <= space.mostMicroBatch; size *= 2)
+    sizes.push_back(size);
+  for (int64_t microBatch : sizes) {
+    const int64_t sequences = layout.replicas * microBatch;
+    const int64_t least = (space.globalBatch + sequences - 1) / sequences,
+                  most = space.mostGlobalBatch / sequences;
+    std::set<int64_t> counts;
+    auto add = [&](int64_t count) {
+      if (count >= least && count <= most)
+        counts.insert(count);
+    };
+    for (int64_t count = least; count <= most; count *= 2)
+      add(count);
+    add(most);
+    add((least + layout.stages - 1) / layout.stages * layout.stages);
+    add(most / layout.stages * layout.stages);
+    layout.microBatch = microBatch;
+    for (int64_t count : counts) {
+      layout.microBatches = count;
+      addSchedules(layout);
+    }
+  }
+}
+
+void Enumerator::addBatches(Layout layout) {
+  if (space.hasBatchRange()) {
+    addBatchesOfRange(layout);
+    return;
+  }
+  if (space.globalBatch % layout.replicas != 0)
+    return;
+  const int64_t ofReplica = space.globalBatch / layout.replicas;
+  for (int64_t microBatch : divisorsOf(ofReplica)) {
+    if (!isAllowed(space.microBatch, microBatch) ||
+        (space.microBatch.empty() && microBatch > space.mostMicroBatch))
+      continue;
+    layout.microBatch = microBatch;
+    layout.microBatches = ofReplica / microBatch;
+    addSchedules(layout);
+  }
+}
+
+void Enumerator::addDegrees(int64_t devices) {
+  for (int64_t tensor : divisorsOf(devices)) {
+    if (!isAllowed(space.tensor, tensor) || model.heads % tensor != 0 || isFull())
+      continue;
+    for (int64_t stages : divisorsOf(devices / tensor)) {
+      Layout layout;
+      layout.tensor = tensor;
+      layout.stages = stages;
+      layout.replicas = devices / tensor / stages;
+      if (!isAllowed(space.stages, stages) || !isAllowed(space.replicas, layout.replicas) ||
+          stages > model.layers ||
+          (space.mostReplicaDevices > 0 && tensor * stages > space.mostReplicaDevices))
+        continue;
+      orders = ordersOf(layout);
+      addBatches(layout);
+    }
+  }
+}
+
+std::vector<int64_t> Enumerator::deviceCounts() const {
+  if (!space.hasDeviceRange())
+    return {space.devices};
+  const int64_t node = cluster.devices_per_node();
+  std::vector<int64_t> counts;
+  for (int64_t part : divisorsOf(node))
+    if (part < node && part >= space.devices && part <= space.mostDevices)
+      counts.push_back(part);
+  const int64_t most =
+      std::min(space.mostDevices, node * static_cast<int64_t>(cluster.max_nodes()));
+  for (int64_t count = (space.devices + node - 1) / node * node; count <= most; count += node)
+    counts.push_back(count);
+  return counts;
+}
+
+std::vector<Layout> Enumerator::enumerate() {
+  for (int64_t devices : deviceCounts())
+    addDegrees(devices);
+  return std::move(layouts);
+}
+
+std::vector<Layout> enumerateLayouts(const SearchSpace &space, const PlannedModel &model,
+                                     const proto::ClusterDescription &cluster) {
+  return Enumerator(space, model, cluster).enumerate();
+}
+
+} // namespace st

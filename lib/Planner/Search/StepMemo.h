@@ -1,0 +1,44 @@
+// What steps of one model, cluster and profile have in common.
+#ifndef ST_PLANNER_STEPMEMO_H
+#define ST_PLANNER_STEPMEMO_H
+
+#include "lib/Planner/Memory/KeptTensors.h"
+#include "lib/Planner/Search/Placement.h"
+#include "lib/Planner/Step/BlockTime.h"
+#include "lib/Planner/Step/Pipeline.h"
+#include "lib/Proto/work.pb.h"
+
+#include <functional>
+#include <map>
+#include <tuple>
+
+namespace st {
+
+struct ModelTimes {
+  BlockTime embeddings, layer, head;
+};
+
+/// Keeps what compositions compute again and again. Serves one StepInputs.
+class StepMemo {
+public:
+  const RankPlacement &place(const proto::ClusterDescription &cluster, const Layout &layout);
+  /// Computes the blocks of a program once for each micro-batch, recomputation and place of the
+  /// tensor ranks: all that their times depend on.
+  const ModelTimes &blocks(const proto::ProgramWork &work, const Layout &layout,
+                           const RankPlacement &placement,
+                           const std::function<ModelTimes()> &compute);
+
+  PipelineMemo pipelines;
+  KeptMemo kept;
+
+private:
+  using Sizes = std::tuple<int64_t, int64_t, int64_t, bool, RankOrder>;
+  using BlockUse =
+      std::tuple<const proto::ProgramWork *, int64_t, int64_t, Recompute, int, int, int>;
+  std::map<Sizes, RankPlacement> placements;
+  std::map<BlockUse, ModelTimes> times;
+};
+
+} // namespace st
+
+#endif // ST_PLANNER_STEPMEMO_H

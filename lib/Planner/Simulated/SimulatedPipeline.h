@@ -1,0 +1,51 @@
+// The tasks of a step against a clock, where device groups that share a chip slow each other down.
+#ifndef ST_PLANNER_SIMULATEDPIPELINE_H
+#define ST_PLANNER_SIMULATEDPIPELINE_H
+
+#include "lib/Planner/Simulated/SimulatedBlocks.h"
+#include "lib/Planner/Step/Pipeline.h"
+
+#include <vector>
+
+namespace st {
+
+/// One stage's tasks, in microseconds on devices that have nothing else to do.
+struct SimulatedStageTimes {
+  double forward = 0, backward = 0, weight = 0;
+  double forwardLag = 0, backwardLag = 0; ///< as ForwardLag and BackwardLag
+};
+
+struct SimulatedGroup {
+  std::vector<SimulatedStageTimes> chunks;
+  double prologue = 0, update = 0; ///< before its first unit, and after its last one
+  std::vector<int64_t> chips;      ///< that its devices are on
+
+  /// Adds a stage, its tasks along the micro-batches alone.
+  void addStage(const StageWork &work, int64_t microBatches);
+};
+
+struct SimulatedPipeline {
+  std::vector<SimulatedGroup> groups;
+  /// From the end of the first group's units until the last one's update may start, and the other
+  /// way round; kNoLag where neither waits.
+  double firstUpdateLag = kNoLag, lastUpdateLag = kNoLag;
+  Slowdown slowdown = {}; ///< of groups that share a chip
+  double pace = 1;        ///< of forward, backward and weight tasks
+  double launch =
+      0; ///< the part of each task in which it neither slows others down nor is slowed down
+};
+
+/// What a group did.
+struct SimulatedGroupTimes {
+  GroupTimes units; ///< `end`: when the last one ended
+  double prologue = 0, exchange = 0, update = 0, end = 0;
+};
+
+/// Runs the tasks of all groups.
+std::vector<SimulatedGroupTimes> playSimulated(const Layout &layout,
+                                               const SimulatedPipeline &pipeline,
+                                               const PipelineOrder &order, bool keepRuns);
+
+} // namespace st
+
+#endif // ST_PLANNER_SIMULATEDPIPELINE_H

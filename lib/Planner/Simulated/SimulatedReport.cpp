@@ -1,0 +1,41 @@
+#include "lib/Planner/Simulated/SimulatedReport.h"
+
+#include "lib/Planner/Answers/Report.h"
+
+#include "absl/strings/str_format.h"
+
+#include <algorithm>
+
+namespace st {
+
+void describeSimulated(const StepInputs &inputs, const SearchResult &result,
+                       proto::PlanReport &report) {
+  for (size_t i : result.simulated) {
+    const Layout &layout = result.candidates[i].layout;
+    const absl::StatusOr<StepEstimate> step = estimateStep(inputs, layout);
+    const WholeStep *whole = inputs.simulated->findWhole(layout);
+    if (!step.ok() || !step->composedMs || !whole)
+      continue;
+    proto::PlanSimulated &added = *report.add_simulated();
+    *added.mutable_layout() = describeLayout(layout);
+    added.set_composed_ms(*step->composedMs);
+    added.set_simulated_ms(step->ms);
+    added.set_picoseconds(whole->picoseconds);
+    added.set_difference(*step->composedMs / step->ms - 1);
+    added.set_memory_bytes(*std::max_element(whole->arenaBytes.begin(), whole->arenaBytes.end()));
+    for (int64_t bytes : whole->arenaBytes)
+      added.add_arena_bytes(bytes);
+  }
+}
+
+std::string printSimulated(const proto::PlanReport &report) {
+  std::string text = absl::StrFormat("compiled whole and simulated\n%12s %14s %10s %14s  %s\n",
+                                     "composed ms", "simulated ms", "off by", "bytes", "layout");
+  for (const proto::PlanSimulated &each : report.simulated())
+    absl::StrAppendFormat(&text, "%12.6g %14.6g %+8.2f %% %14d  %s\n", each.composed_ms(),
+                          each.simulated_ms(), each.difference() * 100, each.memory_bytes(),
+                          each.layout().text());
+  return text;
+}
+
+} // namespace st

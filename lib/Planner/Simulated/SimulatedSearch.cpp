@@ -1,0 +1,256 @@
+#include "lib/Planner/Simulated/SimulatedSearch.h"
+
+#include "lib/Planner/Search/StepMemo.h"
+#include "lib/Support/StatusMacros.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+namespace st {
+namespace {
+
+class SimulatedSearcher {
+public:
+  SimulatedSearcher(const StepInputs &given, const SearchSpace &space,
+                    const SimulatedEffort &effort, const Progress &progress)
+      : inputs(given), space(space), effort(effort), progress(progress) {
+    inputs.memo = &memo;
+  }
+
+  absl::StatusOr<SearchResult> search();
+
+private:
+  absl::Status readReference();
+  /// Milliseconds a sample with the blocks' ops at the device's peaks.
+  double estimate(const Candidate &candidate) const;
+  /// The most promising of each number of shards and stages, then the others: estimates of unlike
+  /// layouts may be short by unlike shares.
+  std::vector<std::pair<double, size_t>> orderByEstimate();
+  /// Whether a layout that is estimated to take so long is worth a composition; if not, the
+  /// candidate says why.
+  bool isPromising(double estimated, Candidate &candidate) const;
+  void compose(Candidate &candidate);
+  void refuseFull(Candidate &candidate) const;
+  void simulateFastest();
+  void judge();
+  /// Candidates that fit, the fastest first.
+  std::vector<size_t> fitting() const;
+
+  StepInputs inputs;
+  const SearchSpace &space;
+  const SimulatedEffort effort;
+  const Progress &progress;
+  StepMemo memo;
+  size_t explored = 0;           ///< layouts of the order's first part
+  double sampleFlops = 0;        ///< of the products of one sequence
+  std::multiset<double> fastest; ///< composed milliseconds a sample, of as many as may be simulated
+  double leastShare =
+      std::numeric_limits<double>::infinity(); ///< of a composed time in its estimate
+  SearchResult result;
+};
+
+} // namespace
+
+absl::Status SimulatedSearcher::readReference() {
+  BlockKey key;
+  key.formsKernels = true;
+  ST_ASSIGN_OR_RETURN(const proto::ProgramWork *work, inputs.blocks.get(key));
+  for (const proto::PhaseWork &phase : work->phases())
+    for (const proto::OpWork &op : phase.ops())
+      if (op.kind() == proto::OpWork::PRODUCT && !op.is_recomputed())
+        sampleFlops += op.flops() * (phase.block() == kCompiledLayers
+                                         ? static_cast<double>(inputs.model.layers)
+                                     : phase.block() > 0 && phase.block() < kCompiledLayers ? 0.0
+                                                                                            : 1.0);
+  return absl::OkStatus();
+}
+
+double SimulatedSearcher::estimate(const Candidate &candidate) const {
+  const StepBlocks keys = blocksOf(inputs, candidate.layout);
+  const auto work = inputs.blocks.get(keys.work), kept = inputs.blocks.get(keys.kept);
+  // What fails here will say why when it is composed.
+  if (!work.ok() || !kept.ok())
+    return candidate.boundMsPerSample();
+  return boundStep(inputs, candidate.layout, **work, **kept, BoundDetail::Step).ms /
+         static_cast<double>(candidate.layout.globalBatch());
+}
+
+std::vector<std::pair<double, size_t>> SimulatedSearcher::orderByEstimate() {
+  const auto type = inputs.model.precision == "f32" ? proto::F32 : proto::F16;
+  std::vector<std::pair<double, size_t>> order;
+  for (size_t i = 0; i < result.candidates.size(); ++i) {
+    Candidate &candidate = result.candidates[i];
+    if (const absl::Status status = checkLayout(inputs.model, candidate.layout, inputs.cluster);
+        !status.ok()) {
+      candidate.fate = Candidate::Refused;
+      candidate.reason = std::string(status.message());
+      continue;
+    }
+    candidate.boundMs = sampleFlops * static_cast<double>(candidate.layout.globalBatch()) /
+                        static_cast<double>(candidate.layout.devices()) /
+                        inputs.costs.peakFlops(type) * 1e3;
+    order.emplace_back(estimate(candidate), i);
+  }
+  std::sort(order.begin(), order.end());
+  std::set<std::pair<int64_t, int64_t>> seen;
+  const auto others = std::stable_partition(order.begin(), order.end(), [&](const auto &each) {
+    const Layout &layout = result.candidates[each.second].layout;
+    return seen.emplace(layout.tensor, layout.stages).second;
+  });
+  explored = static_cast<size_t>(others - order.begin());
+  return order;
+}
+
+bool SimulatedSearcher::isPromising(double estimated, Candidate &candidate) const {
+  if (effort.composed > 0 && result.composed >= effort.composed) {
+    candidate.fate = Candidate::Bounded;
+    candidate.reason = absl::StrFormat(
+        "takes at least %.4g ms; %d other layouts that promised to be faster were composed",
+        candidate.boundMs, result.composed);
+    return false;
+  }
+  const double least = estimated * leastShare;
+  if (result.composed < explored || fastest.size() < effort.simulated || least <= *fastest.rbegin())
+    return true;
+  const auto samples = static_cast<double>(candidate.layout.globalBatch());
+  candidate.fate = Candidate::Bounded;
+  candidate.reason = absl::StrFormat(
+      "takes at least %.4g ms by its estimate, %.4g ms: no composed layout took less than %.2f "
+      "times that",
+      least * samples, estimated * samples, leastShare);
+  return false;
+}
+
+void SimulatedSearcher::refuseFull(Candidate &candidate) const {
+  candidate.fate = Candidate::Full;
+  constexpr double kMib = 1 << 20;
+  candidate.reason = absl::StrFormat("takes %.1f of %.1f MiB", candidate.bytes / kMib,
+                                     inputs.cluster.memory_bytes().value() / kMib);
+}
+
+void SimulatedSearcher::compose(Candidate &candidate) {
+  const absl::StatusOr<StepEstimate> step = estimateStep(inputs, candidate.layout);
+  if (!step.ok()) {
+    candidate.fate = Candidate::Refused;
+    candidate.reason = std::string(step.status().message());
+    return;
+  }
+  ++result.composed;
+  candidate.ms = step->ms;
+  candidate.bytes = step->memory[step->fullest].total();
+  candidate.fate = Candidate::Slower;
+  if (step->fit != Fit::Fits) {
+    refuseFull(candidate);
+    return;
+  }
+  fastest.insert(candidate.msPerSample());
+  if (fastest.size() > effort.simulated)
+    fastest.erase(std::prev(fastest.end()));
+}
+
+std::vector<size_t> SimulatedSearcher::fitting() const {
+  std::vector<size_t> found;
+  for (size_t i = 0; i < result.candidates.size(); ++i)
+    if (result.candidates[i].fate == Candidate::Slower)
+      found.push_back(i);
+  std::stable_sort(found.begin(), found.end(), [&](size_t a, size_t b) {
+    const Candidate &x = result.candidates[a], &y = result.candidates[b];
+    return x.msPerSample() != y.msPerSample() ? x.msPerSample() < y.msPerSample()
+                                              : x.bytes < y.bytes;
+  });
+  return found;
+}
+
+void SimulatedSearcher::simulateFastest() {
+  for (size_t i : fitting()) {
+    if (result.simulated.size() == effort.simulated)
+      return;
+    Candidate &candidate = result.candidates[i];
+    const absl::StatusOr<WholeStep> whole = inputs.simulated->timeWhole(candidate.layout);
+    if (!whole.ok()) {
+      candidate.fate = Candidate::Refused;
+      candidate.reason = std::string(whole.status().message());
+      continue;
+    }
+    candidate.ms = static_cast<double>(whole->picoseconds) * 1e-9;
+    candidate.bytes =
+        static_cast<double>(*std::max_element(whole->arenaBytes.begin(), whole->arenaBytes.end()));
+    if (candidate.bytes <= inputs.cluster.memory_bytes().value())
+      result.simulated.push_back(i);
+    else
+      refuseFull(candidate);
+  }
+}
+
+void SimulatedSearcher::judge() {
+  if (result.simulated.empty())
+    return;
+  result.best =
+      *std::min_element(result.simulated.begin(), result.simulated.end(), [&](size_t a, size_t b) {
+        return result.candidates[a].msPerSample() < result.candidates[b].msPerSample();
+      });
+  const Candidate &best = result.candidates[*result.best];
+  double least = std::numeric_limits<double>::infinity();
+  for (size_t i : fitting()) {
+    Candidate &candidate = result.candidates[i];
+    // A composition that is faster than what was simulated to be the best is no finding.
+    if (i != *result.best)
+      candidate.reason =
+          absl::StrFormat("takes %.4g ms, %+.1f %% a sample against the best", candidate.ms,
+                          (candidate.msPerSample() / best.msPerSample() - 1) * 100);
+    if (candidate.msPerSample() < best.msPerSample() || candidate.bytes >= least)
+      continue;
+    least = candidate.bytes;
+    candidate.fate = Candidate::OnFront;
+    result.front.push_back(i);
+  }
+  result.candidates[*result.best].fate = Candidate::Best;
+  result.boundMs = best.ms;
+  for (const Candidate &candidate : result.candidates)
+    if (candidate.fate != Candidate::Full && candidate.fate != Candidate::Refused)
+      result.boundMs = std::min(result.boundMs, (candidate.ms > 0 ? candidate.msPerSample()
+                                                                  : candidate.boundMsPerSample()) *
+                                                    static_cast<double>(best.layout.globalBatch()));
+}
+
+absl::StatusOr<SearchResult> SimulatedSearcher::search() {
+  // Programs have their ranks in one order.
+  SearchSpace own = space;
+  own.placements = {RankOrder::OfCluster};
+  for (const Layout &layout : enumerateLayouts(own, inputs.model, inputs.cluster))
+    result.candidates.emplace_back().layout = layout;
+  if (result.candidates.size() > kMostLayouts)
+    return absl::InvalidArgumentError(
+        absl::StrCat("more than ", kMostLayouts,
+                     " layouts to search; expected narrower ranges or fixed degrees"));
+  ST_RETURN_IF_ERROR(readReference());
+  double best = std::numeric_limits<double>::infinity();
+  size_t done = 0;
+  for (const auto &[estimated, i] : orderByEstimate()) {
+    Candidate &candidate = result.candidates[i];
+    if (isPromising(estimated, candidate)) {
+      compose(candidate);
+      if (candidate.ms > 0)
+        leastShare = std::min(leastShare, candidate.msPerSample() / estimated);
+    }
+    if (candidate.fate == Candidate::Slower)
+      best = std::min(best, candidate.ms);
+    if (progress)
+      progress(++done, result.candidates.size(), best);
+  }
+  simulateFastest();
+  judge();
+  return std::move(result);
+}
+
+absl::StatusOr<SearchResult> searchSimulated(const StepInputs &inputs, const SearchSpace &space,
+                                             const SimulatedEffort &effort,
+                                             const Progress &progress) {
+  return SimulatedSearcher(inputs, space, effort, progress).search();
+}
+
+} // namespace st

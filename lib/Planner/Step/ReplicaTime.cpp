@@ -1,0 +1,56 @@
+#include "lib/Planner/Step/ReplicaTime.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace st {
+namespace {
+
+double elapsed(const OpTime &time) { return std::max(time.host, time.device); }
+
+/// A layer's gradients are reduced when the last micro-batch has passed it, beside the layers
+/// before it: with equal layers the first one's reduction is never hidden.
+double exposedReduction(double us, const ReplicaWork &work) {
+  return std::max(us / work.layers, us - work.lastBackward * (work.layers - 1) / work.layers);
+}
+
+} // namespace
+
+ReplicaTime timeReplicas(const Layout &layout, const proto::ImplementationProfile &profile,
+                         const Costs &costs, const GroupPlacement &placement,
+                         const ReplicaWork &work) {
+  ReplicaTime time;
+  if (layout.replicas == 1)
+    return time;
+  const auto microBatches = static_cast<double>(layout.microBatches);
+  const proto::ZeroProfile &zero = profile.zero();
+  auto hostOps = [&](double launches) { return costs.memoryPass(0, launches * work.tensors).host; };
+  double last = elapsed(costs.collective(layout.zero >= 1 ? "reduce_scatter" : "all_reduce",
+                                         work.gradientBytes, placement));
+  if (layout.zero == 1 || layout.zero == 2)
+    last += elapsed(costs.collective("all_gather", work.weightBytes, placement));
+  time.reduction = profile.reduces_in_backward() ? exposedReduction(last, work) : last;
+  const double nodes = std::ceil(static_cast<double>(placement.ranks) / placement.perNode);
+  time.reduction += profile.replica_skew() * std::log2(nodes) * work.passes;
+  if (layout.zero >= 1)
+    time.reduction += hostOps(zero.update_launches());
+  if (layout.zero >= 2) {
+    const double each = elapsed(costs.collective("reduce_scatter", work.gradientBytes, placement));
+    time.reduction +=
+        (microBatches - 1) * (profile.reduces_in_backward() ? exposedReduction(each, work) : each) +
+        microBatches * hostOps(zero.gradient_launches());
+  }
+  if (layout.zero >= 3) {
+    const double all =
+        2 * microBatches * elapsed(costs.collective("all_gather", work.weightBytes, placement));
+    // The weights of the next layer are gathered beside the layer that runs; nothing runs beside
+    // the first.
+    time.gathers = zero.prefetches() ? std::max(all / work.layers,
+                                                all - work.passes * (work.layers - 1) / work.layers)
+                                     : all;
+    time.gathers += 2 * microBatches * hostOps(zero.gather_launches());
+  }
+  return time;
+}
+
+} // namespace st

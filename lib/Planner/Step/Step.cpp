@@ -1,0 +1,482 @@
+#include "lib/Planner/Step/Step.h"
+
+#include "lib/Planner/Search/StepMemo.h"
+#include "lib/Planner/Simulated/SimulatedStep.h"
+#include "lib/Planner/Step/BlockTime.h"
+#include "lib/Planner/Step/ReplicaTime.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/strings/str_format.h"
+#include "absl/strings/str_join.h"
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace st {
+
+absl::Status checkLayout(const PlannedModel &model, const Layout &layout,
+                         const proto::ClusterDescription &cluster) {
+  auto refuse = [&](auto... parts) { return absl::InvalidArgumentError(absl::StrCat(parts...)); };
+  if (model.heads % layout.tensor != 0)
+    return refuse("tp=", layout.tensor, " does not divide ", model.heads, " heads");
+  const int64_t stages = layout.stages * layout.virtualStages;
+  if (stages > model.layers)
+    return refuse(stages, " stages are more than ", model.layers, " layers");
+  if (layout.schedule == PipelineSchedule::Interleaved && layout.microBatches % layout.stages != 0)
+    return refuse("the interleaved schedule needs a multiple of pp=", layout.stages,
+                  " micro-batches, found ", layout.microBatches);
+  const int64_t most = static_cast<int64_t>(cluster.devices_per_node()) * cluster.max_nodes();
+  if (layout.offloadOptimizer && !cluster.has_host_bytes_per_node())
+    return refuse("cluster ", cluster.name(),
+                  " says nothing of its hosts' memory: nothing can be offloaded to it");
+  if (layout.devices() > most)
+    return refuse(layout.devices(), " devices are more than the ", most, " of cluster ",
+                  cluster.name());
+  return absl::OkStatus();
+}
+
+absl::Status checkLayout(const StepInputs &inputs, const Layout &layout) {
+  if (layout.hasWeightTasks() && inputs.profile.framework_ops())
+    return absl::InvalidArgumentError(
+        absl::StrCat("schedule=", scheduleName(layout.schedule), " needs profile st: profile ",
+                     inputs.profile.name(), " has no tasks for gradients of weights alone"));
+  return checkLayout(inputs.model, layout, inputs.cluster);
+}
+
+namespace {
+
+class Composer {
+public:
+  Composer(const StepInputs &inputs, const Layout &layout, const proto::ProgramWork &work,
+           const proto::ProgramWork &kept)
+      : inputs(inputs), layout(layout), work(work), kept(kept), model(inputs.model),
+        profile(inputs.profile), cluster(inputs.cluster),
+        placement(inputs.memo ? inputs.memo->place(cluster, layout) : placeRanks(cluster, layout)),
+        split(model, layout, work) {}
+
+  StepEstimate compose(bool keepRuns);
+  StepBound bound(BoundDetail detail);
+
+private:
+  static constexpr int64_t kLayer = ModelSplit::kLayer, kHead = ModelSplit::kHead;
+
+  void timeBlocks();
+  StageTimes timeStage(int64_t stage) const;
+  QueuedWork forwardOf(int64_t stage) const;
+  QueuedWork backwardOf(int64_t stage) const;
+  QueuedWork weightOf(int64_t stage) const;
+  HeldMicroBatches heldBy(int64_t group, const GroupTimes &times) const;
+
+  void timeLinks(PipelineCosts &costs) const;
+  std::string noteSizes() const;
+  PipelineCosts timePipeline() const;
+  /// Elements whose optimizer state a device of a group has.
+  double updatedElements(int64_t group) const {
+    return split.parametersOf(group) / static_cast<double>(layout.zero >= 1 ? layout.replicas : 1);
+  }
+  const proto::StateProfile &state() const { return stateOf(profile, model.precision); }
+  double timeOffload(int64_t group) const;
+  /// Of the host's memory, of the device with most.
+  double offloadedBytes() const;
+  void timeUpdate(int64_t group, std::vector<std::pair<std::string, double>> &parts) const;
+  void addTimers(const std::vector<GroupTimes> &groups, StepEstimate &step) const;
+
+  const StepInputs &inputs;
+  const Layout &layout;
+  const proto::ProgramWork &work; ///< of the blocks as the layout recomputes
+  const proto::ProgramWork &kept; ///< without recomputation
+  const PlannedModel &model;
+  const proto::ImplementationProfile &profile;
+  const proto::ClusterDescription &cluster;
+  const RankPlacement placement;
+  const ModelSplit split;
+  BlockTime embeddings, layer, head;
+};
+
+} // namespace
+
+QueuedWork Composer::forwardOf(int64_t stage) const {
+  QueuedWork work = inputs.costs.memoryPass(0, profile.micro_batch_launches());
+  if (split.isFirst(stage))
+    work += embeddings.forward;
+  work += layer.forward.repeated(static_cast<double>(split.layersOfStage(stage)));
+  if (split.isLast(stage))
+    work += head.forward;
+  return work;
+}
+
+QueuedWork Composer::backwardOf(int64_t stage) const {
+  QueuedWork work;
+  if (split.isLast(stage))
+    work += head.backward;
+  work += layer.backward.repeated(static_cast<double>(split.layersOfStage(stage)));
+  if (split.isFirst(stage))
+    work += embeddings.backward;
+  return work;
+}
+
+QueuedWork Composer::weightOf(int64_t stage) const {
+  QueuedWork work = layer.weight.repeated(static_cast<double>(split.layersOfStage(stage)));
+  if (split.isLast(stage))
+    work += head.weight;
+  if (split.isFirst(stage))
+    work += embeddings.weight;
+  return work;
+}
+
+HeldMicroBatches Composer::heldBy(int64_t group, const GroupTimes &times) const {
+  return layout.hasWeightTasks() ? mostHeld(inputs.order(layout, group))
+                                 : HeldMicroBatches{times.inFlight};
+}
+
+/// Where the host waits for the device between tasks, each starts with both clocks alike; else the
+/// host runs ahead from one micro-batch to the next.
+StageTimes Composer::timeStage(int64_t stage) const {
+  const QueuedWork forward = forwardOf(stage), backward = backwardOf(stage),
+                   weight = weightOf(stage);
+  StageTimes times;
+  times.forward = forward.span;
+  times.backward = backward.span;
+  times.weight = weight.span;
+  if (layout.stages == 1 ? profile.waits_between_passes() : profile.waits_for_messages())
+    return times;
+  const double each = std::max(forward.host + backward.host + weight.host,
+                               forward.device + backward.device + weight.device);
+  times.forward =
+      std::min(times.forward, std::max(forward.device, each - backward.device - weight.device));
+  times.weight =
+      std::min(times.weight, std::max(weight.device, each - times.forward - backward.device));
+  times.backward = each - times.forward - times.weight;
+  return times;
+}
+
+PipelineCosts Composer::timePipeline() const {
+  PipelineCosts costs;
+  for (int64_t group = 0; group < layout.stages; ++group) {
+    auto &chunks = costs.stages.emplace_back();
+    for (int64_t chunk = 0; chunk < layout.virtualStages; ++chunk)
+      chunks.push_back(timeStage(split.stageOf(group, chunk)));
+  }
+  if (layout.stages > 1)
+    timeLinks(costs);
+  return costs;
+}
+
+void Composer::timeLinks(PipelineCosts &costs) const {
+  double bytes = work.boundary_bytes();
+  OpTime gather;
+  if (profile.scatters_boundaries() && layout.tensor > 1 && !layout.sequenceParallel) {
+    gather = inputs.costs.collective("all_gather", bytes, placement.tensor);
+    bytes /= static_cast<double>(layout.tensor);
+  }
+  const double around = gather.device + inputs.costs.memoryPass(0, profile.message_launches()).host;
+  for (const StageLink &link : placement.links) {
+    const double message = inputs.costs.transfer(bytes, link.crossesNodes, link.sharers) + around;
+    costs.links.push_back({message, profile.waits_for_messages() ? message : 0});
+  }
+}
+
+/// Gradients go to the host, and weights that it updated come back. In between its processors read
+/// and write master weights and the optimizer's state; what is computed with them takes less than
+/// their way through memory, which the devices of a node share.
+double Composer::timeOffload(int64_t group) const {
+  const double gradientWidth = profile.gradient_type() == "f32" || model.precision == "f32" ? 4 : 2;
+  const double elements = updatedElements(group), moved = gradientWidth + state().weights();
+  const double passed = moved + 2 * (state().master() + inputs.optimizerBytes);
+  const auto sharers =
+      static_cast<double>(std::min<int64_t>(cluster.devices_per_node(), layout.devices()));
+  return elements * (moved / (cluster.host_gbytes_per_second().value() * 1e3) +
+                     passed * sharers / (cluster.host_memory_gbytes_per_second().value() * 1e3));
+}
+
+double Composer::offloadedBytes() const {
+  double most = 0;
+  for (int64_t group = 0; group < layout.stages; ++group)
+    most = std::max(most, updatedElements(group) * (state().master() + inputs.optimizerBytes));
+  return most;
+}
+
+void Composer::timeUpdate(int64_t group, std::vector<std::pair<std::string, double>> &parts) const {
+  const double all = split.parametersOf(group), tensors = split.tensorsOf(group);
+  const double own = layout.zero >= 1 ? all / static_cast<double>(layout.replicas) : all;
+  for (const proto::UpdateProfile &part : profile.update()) {
+    if (part.needs_f16() && model.precision != "f16")
+      continue;
+    if (part.after_one_replica() && layout.replicas == 1)
+      continue;
+    const OpTime time =
+        inputs.costs.memoryPass((part.before_sharding() ? all : own) * part.bytes_per_parameter(),
+                                part.launches() + part.launches_per_tensor() * tensors);
+    parts.emplace_back(part.timer(), std::max(time.host, time.device));
+  }
+}
+
+void Composer::addTimers(const std::vector<GroupTimes> &groups, StepEstimate &step) const {
+  struct Part {
+    std::string timer;
+    double us;
+    bool isWait = false;
+  };
+  std::vector<std::vector<Part>> rows(groups.size());
+  size_t unitParts = 0;
+  const double gradientWidth = profile.gradient_type() == "f32" || model.precision == "f32" ? 4 : 2;
+  double end = 0;
+  std::vector<double> ends(groups.size());
+  for (size_t g = 0; g < groups.size(); ++g) {
+    auto &row = rows[g];
+    row = {{"forward-compute", groups[g].forward},
+           {"forward-recv", groups[g].forwardWait, true},
+           {"backward-compute", groups[g].backward + groups[g].weight},
+           {"backward-recv", groups[g].backwardWait, true},
+           {"backward-send", groups[g].sending}};
+    unitParts = row.size();
+    const double bytes = split.parametersOf(static_cast<int64_t>(g)) * gradientWidth;
+    const auto group = static_cast<int64_t>(g);
+    ReplicaWork replica;
+    replica.gradientBytes = bytes;
+    replica.weightBytes = split.parametersOf(group) * (model.precision == "f32" ? 4 : 2);
+    replica.tensors = split.tensorsOf(group);
+    replica.layers = static_cast<double>(std::max<int64_t>(split.layersOfGroup(group), 1));
+    replica.passes = groups[g].forward + groups[g].backward + groups[g].weight;
+    // The tasks that gradients of weights come from.
+    replica.lastBackward = (layout.hasWeightTasks() ? groups[g].weight : groups[g].backward) /
+                           static_cast<double>(layout.microBatches);
+    const ReplicaTime between =
+        timeReplicas(layout, profile, inputs.costs, placement.data, replica);
+    double reduced = between.reduction;
+    if (layout.replicas > 1 || profile.copies_with_one_replica())
+      reduced += inputs.costs.memoryPass(3 * bytes, 2).device;
+    row.push_back({"backward-params-all-reduce", reduced});
+    // Of no timer in Megatron.
+    if (between.gathers > 0)
+      row.push_back({"params-all-gather", between.gathers});
+    ends[g] = groups[g].end + reduced + between.gathers;
+  }
+  // The first and the last stage add up the gradients of a table that both have.
+  if (layout.stages > 1 && split.tiedElements() > 0) {
+    const double us =
+        inputs.costs.collective("all_reduce", split.tiedElements() * gradientWidth, placement.tied)
+            .device;
+    const double start = std::max(ends.front(), ends.back());
+    for (size_t g : {size_t(0), groups.size() - 1}) {
+      rows[g].push_back({"backward-embedding-all-reduce", start - ends[g], true});
+      rows[g].push_back({"backward-embedding-all-reduce", us});
+      ends[g] = start + us;
+    }
+  }
+  for (double each : ends)
+    end = std::max(end, each);
+  std::vector<double> updateEnds;
+  for (size_t g = 0; g < groups.size(); ++g) {
+    // All ranks agree on overflows first: who is early waits there.
+    double update = end - ends[g];
+    std::vector<std::pair<std::string, double>> parts;
+    timeUpdate(static_cast<int64_t>(g), parts);
+    if (update > 0)
+      rows[g].push_back({"optimizer-unscale-and-check-inf", update, true});
+    if (layout.offloadOptimizer)
+      parts.emplace_back("optimizer-offload", timeOffload(static_cast<int64_t>(g)));
+    for (auto &[name, us] : parts) {
+      update += us;
+      rows[g].push_back({name, us});
+    }
+    rows[g].push_back({"optimizer", update});
+    updateEnds.push_back(ends[g] + update);
+  }
+  const double updateEnd = *std::max_element(updateEnds.begin(), updateEnds.end());
+  for (size_t g = 0; g < groups.size(); ++g) {
+    rows[g].push_back({"batch-generator", inputs.stepUs});
+    // Of no timer in Megatron: it shows in the first receive of the next step.
+    if (groups.size() > 1)
+      rows[g].push_back({"wait-for-other-ranks", updateEnd - updateEnds[g], true});
+    // "optimizer" is the sum of its parts.
+    auto &parts = step.parts.emplace_back();
+    for (size_t i = 0; i < rows[g].size(); ++i)
+      if (rows[g][i].timer != "optimizer")
+        parts.push_back(
+            {rows[g][i].timer, rows[g][i].us * 1e-3, rows[g][i].isWait, i >= unitParts});
+  }
+  step.ms = (updateEnd + inputs.stepUs) * 1e-3;
+
+  std::vector<std::string> names;
+  for (const auto &row : rows)
+    for (const Part &part : row)
+      if (std::find(names.begin(), names.end(), part.timer) == names.end())
+        names.push_back(part.timer);
+  for (const std::string &name : names) {
+    std::vector<double> values;
+    for (const auto &row : rows) {
+      double sum = 0;
+      for (const Part &part : row)
+        if (part.timer == name)
+          sum += part.us * 1e-3;
+      values.push_back(sum);
+    }
+    Timer timer{name, 0, 0, 0, values.back()};
+    std::sort(values.begin(), values.end());
+    timer.least = values.front();
+    timer.median = values[values.size() / 2];
+    timer.most = values.back();
+    step.timers.push_back(timer);
+  }
+}
+
+static double sumParameters(const PlannedModel &model, const proto::ProgramWork &work) {
+  double sum = 0;
+  for (const proto::StateWork &state : work.states()) {
+    if (state.role() != "parameter" || state.blocks().empty())
+      continue;
+    const int64_t block = state.blocks(0);
+    if (block == 0 || block == kCompiledLayers + 1)
+      sum += static_cast<double>(state.elements());
+    else if (block == kCompiledLayers)
+      sum += static_cast<double>(state.elements()) * static_cast<double>(model.layers);
+  }
+  return sum;
+}
+
+absl::StatusOr<double> countParameters(const StepInputs &inputs) {
+  BlockKey key;
+  key.formsKernels = !inputs.profile.framework_ops();
+  absl::StatusOr<const proto::ProgramWork *> work = inputs.blocks.get(key);
+  if (!work.ok())
+    return work.status();
+  return sumParameters(inputs.model, **work);
+}
+
+void Composer::timeBlocks() {
+  const BlockContext context{layout,  model.heads,  model.vocabulary,
+                             profile, inputs.costs, placement.tensor};
+  auto compute = [&] {
+    return ModelTimes{timeBlock(context, work, 0), timeBlock(context, work, kLayer),
+                      timeBlock(context, work, kHead)};
+  };
+  const ModelTimes times =
+      inputs.memo ? inputs.memo->blocks(work, layout, placement, compute) : compute();
+  embeddings = times.embeddings;
+  layer = times.layer;
+  head = times.head;
+}
+
+/// Names the sizes of a layer's products that cost more than a hundredth of it.
+std::string Composer::noteSizes() const {
+  const double all = layer.forward.device + layer.backward.device;
+  if (layer.lostUs < 0.01 * all)
+    return "";
+  return absl::StrFormat(
+      "the matrix units take sizes that are no multiples of 64 badly: %s of a layer's products "
+      "cost %.1f %% of its device time",
+      absl::StrJoin(layer.badSizes, ", "), layer.lostUs / all * 100);
+}
+
+StepEstimate Composer::compose(bool keepRuns) {
+  timeBlocks();
+  const PipelineCosts costs = timePipeline();
+  std::vector<GroupTimes> groups = inputs.memo && !keepRuns
+                                       ? inputs.memo->pipelines.play(layout, costs, inputs.order)
+                                       : playPipeline(layout, costs, inputs.order, keepRuns);
+
+  StepEstimate step;
+  addTimers(groups, step);
+  const MemoryModel memory({model, cluster, profile, layout, split, work, kept,
+                            inputs.optimizerBytes, inputs.memo ? &inputs.memo->kept : nullptr});
+  for (size_t g = 0; g < groups.size(); ++g)
+    step.memory.push_back(
+        memory.ofGroup(static_cast<int64_t>(g), heldBy(static_cast<int64_t>(g), groups[g])));
+  for (size_t g = 0; g < step.memory.size(); ++g)
+    if (step.memory[g].total() > step.memory[step.fullest].total())
+      step.fullest = g;
+  step.fit = judgeFit(step.memory[step.fullest], cluster.memory_bytes().value());
+  if (layout.offloadOptimizer) {
+    step.hostBytes = offloadedBytes();
+    const int64_t ofNode = std::min<int64_t>(cluster.devices_per_node(), layout.devices());
+    if (step.hostBytes * static_cast<double>(ofNode) > cluster.host_bytes_per_node().value())
+      step.fit = Fit::DoesNotFit;
+  }
+  const auto layerCount = static_cast<double>(model.layers);
+  const double perDevice =
+                   embeddings.productFlops + head.productFlops + layer.productFlops * layerCount,
+               again = embeddings.againFlops + head.againFlops + layer.againFlops * layerCount,
+               passes = static_cast<double>(layout.tensor * layout.replicas * layout.microBatches);
+  step.flops = perDevice * passes;
+  step.flopsWithRecomputation = (perDevice + again) * passes;
+  step.parameters = sumParameters(model, work);
+  step.note = noteSizes();
+  const auto type = model.precision == "f32" ? proto::F32 : proto::F16;
+  step.lowerBoundMs =
+      step.flops / static_cast<double>(layout.devices()) / inputs.costs.peakFlops(type) * 1e3;
+  if (keepRuns)
+    step.groups = std::move(groups);
+  return step;
+}
+
+/// Of memory only the groups that may be the fullest are looked at: the first, the last, and the
+/// last with one layer more than others.
+StepBound Composer::bound(BoundDetail detail) {
+  timeBlocks();
+  const std::vector<GroupTimes> groups = boundPipeline(layout, timePipeline());
+  StepBound bound;
+  if (detail == BoundDetail::Step) {
+    StepEstimate step;
+    addTimers(groups, step);
+    bound.ms = step.ms;
+  } else {
+    for (const GroupTimes &group : groups)
+      bound.ms = std::max(bound.ms, (group.end + inputs.stepUs) * 1e-3);
+  }
+  const MemoryModel memory({model, cluster, profile, layout, split, work, kept,
+                            inputs.optimizerBytes, &inputs.memo->kept});
+  const int64_t more = model.layers % (layout.stages * layout.virtualStages) % layout.stages;
+  for (int64_t group : {int64_t(0), std::max<int64_t>(more - 1, 0), layout.stages - 1}) {
+    const DeviceMemory own =
+        memory.ofGroup(group, inputs.memo->pipelines.mostHeld(layout, inputs.order, group));
+    if (own.total() <= bound.memory.total())
+      continue;
+    bound.memory = own;
+    bound.group = group;
+  }
+  return bound;
+}
+
+StepBlocks blocksOf(const StepInputs &inputs, const Layout &layout) {
+  StepBlocks keys;
+  keys.work = {layout.tensor,
+               layout.microBatch,
+               layout.sequenceParallel,
+               layout.recompute,
+               !inputs.profile.framework_ops(),
+               layout.hasWeightTasks()};
+  keys.kept = keys.work;
+  keys.kept.recompute = Recompute::None;
+  // A framework runs a layer's forward pass again: nothing of it has to be compiled.
+  if (inputs.profile.framework_ops() && keys.work.recompute == Recompute::Full)
+    keys.work.recompute = Recompute::None;
+  return keys;
+}
+
+absl::StatusOr<StepEstimate> estimateStep(const StepInputs &inputs, const Layout &layout,
+                                          bool keepRuns) {
+  if (inputs.simulated) {
+    if (absl::Status status = checkLayout(inputs.model, layout, inputs.cluster); !status.ok())
+      return status;
+    return estimateSimulatedStep(inputs, layout, keepRuns);
+  }
+  if (absl::Status status = checkLayout(inputs, layout); !status.ok())
+    return status;
+  const StepBlocks keys = blocksOf(inputs, layout);
+  absl::StatusOr<const proto::ProgramWork *> work = inputs.blocks.get(keys.work);
+  if (!work.ok())
+    return work.status();
+  absl::StatusOr<const proto::ProgramWork *> kept = inputs.blocks.get(keys.kept);
+  if (!kept.ok())
+    return kept.status();
+  return Composer(inputs, layout, **work, **kept).compose(keepRuns);
+}
+
+StepBound boundStep(const StepInputs &inputs, const Layout &layout, const proto::ProgramWork &work,
+                    const proto::ProgramWork &kept, BoundDetail detail) {
+  return Composer(inputs, layout, work, kept).bound(detail);
+}
+
+} // namespace st

@@ -1,0 +1,115 @@
+// Computations on shards: every rank runs the body on its part of each operand.
+#include "dialects/Sdy/SdyDialect.h"
+#include "lib/Reference/Evaluation/OpHandlers.h"
+#include "lib/Reference/Sharded.h"
+
+namespace mlir::st::ref {
+namespace {
+
+/// The axes of a sharding that the body sees as split.
+ShardingAttr manualPart(sdy::ManualComputationOp op, sdy::TensorShardingAttr sharding) {
+  SmallVector<ArrayAttr> dims;
+  for (ArrayAttr dim : sharding.getDims()) {
+    SmallVector<Attribute> axes(dim.begin(), dim.end());
+    llvm::erase_if(axes, [&](Attribute axis) {
+      return !llvm::is_contained(op.getManualAxes().getAxes(), axis);
+    });
+    dims.push_back(ArrayAttr::get(op.getContext(), axes));
+  }
+  return ShardingAttr::get(op.getContext(), sharding.getMesh(), dims);
+}
+
+/// The ranks along the axes of the mesh that the op's shardings name.
+FailureOr<RankGrid> gridOf(sdy::ManualComputationOp op, int64_t ranks) {
+  for (auto shardings : {op.getInShardings(), op.getOutShardings()})
+    for (sdy::TensorShardingAttr sharding : shardings.getShardings()) {
+      auto mesh = SymbolTable::lookupNearestSymbolFrom<sdy::MeshOp>(op, sharding.getMesh());
+      if (!mesh)
+        return op.emitError("names mesh ") << sharding.getMesh() << ", which there is not";
+      RankGrid grid = RankGrid::ofAxes(mesh.getMesh().getAxes(), mesh.getMesh().getSizes());
+      if (grid.getNumRanks() != ranks)
+        return op.emitError("runs on ")
+               << grid.getNumRanks() << " devices of its mesh, but " << ranks << " run the program";
+      return grid;
+    }
+  return RankGrid();
+}
+
+/// Gives each rank its part of what its group has, which all of the group have alike.
+LogicalResult split(sdy::ManualComputationOp op, const RankValues &wholes, ShardingAttr sharding,
+                    const RankGrid &grid, ArrayRef<SmallVector<int64_t>> groups,
+                    RankValues &parts) {
+  parts.resize(wholes.size());
+  for (ArrayRef<int64_t> group : groups) {
+    const Tensor &whole = wholes[group.front()];
+    RankValues own;
+    for (int64_t rank : group)
+      if (!wholes[rank].isSameAs(whole) && !wholes[rank].bitwiseEquals(whole))
+        return op.emitError("an operand differs between ranks");
+    if (failed(shard(whole, sharding, grid, op, own)))
+      return failure();
+    for (int64_t rank : group)
+      parts[rank] = own[rank];
+  }
+  return success();
+}
+
+/// Puts together what the ranks of each group have.
+LogicalResult join(sdy::ManualComputationOp op, const RankValues &parts, ShardingAttr sharding,
+                   const RankGrid &grid, ArrayRef<SmallVector<int64_t>> groups, size_t number,
+                   RankValues &wholes) {
+  wholes.resize(parts.size());
+  for (ArrayRef<int64_t> group : groups) {
+    // As if all groups had what this one has.
+    RankValues alike(parts.size());
+    for (ArrayRef<int64_t> other : groups)
+      for (auto [rank, from] : llvm::zip_equal(other, group))
+        alike[rank] = parts[from];
+    Tensor whole;
+    if (failed(unshard(alike, sharding, grid, op, "result " + Twine(number), whole)))
+      return failure();
+    for (int64_t rank : group)
+      wholes[rank] = whole;
+  }
+  return success();
+}
+
+LogicalResult evalManualComputation(Evaluator &evaluator, sdy::ManualComputationOp op) {
+  auto ranks = static_cast<int64_t>(evaluator.getNumRanks());
+  if (static_cast<int64_t>(evaluator.getActiveRanks().size()) != ranks)
+    return op.emitError("a computation on shards in control flow that only some ranks enter");
+  op.getContext()->loadDialect<StDialect>();
+  FailureOr<RankGrid> grid = gridOf(op, ranks);
+  if (failed(grid))
+    return failure();
+  // Along other axes whole tensors may differ: a computation around this one may see those.
+  SmallVector<StringRef> axes;
+  for (StringAttr axis : op.getManualAxes().getAxes())
+    if (grid->hasAxis(axis.getValue()))
+      axes.push_back(axis.getValue());
+  SmallVector<SmallVector<int64_t>> groups = grid->getGroups(axes);
+  SmallVector<RankValues> parts, results;
+  for (auto [input, sharding] : llvm::zip_equal(op.getInputs(), op.getInShardings().getShardings()))
+    if (failed(split(op, evaluator.get(input), manualPart(op, sharding), *grid, groups,
+                     parts.emplace_back())))
+      return failure();
+  if (failed(evaluator.evalBlock(op.getBody().front(), parts, results)))
+    return failure();
+  for (auto [i, result] : llvm::enumerate(op.getResults())) {
+    RankValues wholes;
+    if (failed(join(op, results[i], manualPart(op, op.getOutShardings().getShardings()[i]), *grid,
+                    groups, i, wholes)))
+      return failure();
+    evaluator.set(result, std::move(wholes));
+  }
+  return success();
+}
+
+} // namespace
+
+Outcome evalManual(Evaluator &evaluator, Operation &op) {
+  auto manual = dyn_cast<sdy::ManualComputationOp>(op);
+  return manual ? toOutcome(evalManualComputation(evaluator, manual)) : Outcome::Unknown;
+}
+
+} // namespace mlir::st::ref

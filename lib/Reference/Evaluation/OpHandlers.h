@@ -1,0 +1,84 @@
+// The interpreter's view of one op: which handler evaluates it, and how.
+#ifndef ST_REFERENCE_OPHANDLERS_H
+#define ST_REFERENCE_OPHANDLERS_H
+
+#include "lib/Reference/Evaluation/Evaluator.h"
+#include "lib/Reference/Evaluation/ScalarComputation.h"
+
+namespace mlir::stablehlo {
+class CustomCallOp;
+} // namespace mlir::stablehlo
+
+namespace mlir::st::ref {
+
+/// What became of an op that a handler was asked to evaluate.
+enum class Outcome {
+  Done,
+  /// Failed with a diagnostic.
+  Failed,
+  /// None of the handler's ops.
+  Unknown,
+};
+
+inline Outcome toOutcome(LogicalResult result) {
+  return succeeded(result) ? Outcome::Done : Outcome::Failed;
+}
+
+/// One op with its operands on one rank.
+struct TensorCall {
+  Operation &op;
+  ArrayRef<Tensor> operands;
+  SmallVectorImpl<Tensor> &results;
+  /// For ops with regions, which may read values from outside.
+  Evaluator &evaluator;
+  int64_t rank;
+
+  /// Sets the only result. No tensor means that the kernel does not know the
+  /// element type, which the caller then reports.
+  Outcome finish(Tensor result) {
+    results.push_back(std::move(result));
+    return Outcome::Done;
+  }
+
+  ArrayRef<int64_t> resultShape() const {
+    return cast<RankedTensorType>(op.getResult(0).getType()).getShape();
+  }
+  ElementType resultType() const;
+};
+
+// Ops whose results on a rank depend on the operands on that rank alone.
+Outcome evalElementwise(TensorCall &call);
+Outcome evalDataMovement(TensorCall &call);
+Outcome evalIndexing(TensorCall &call);
+Outcome evalContraction(TensorCall &call);
+Outcome evalReduction(TensorCall &call);
+Outcome evalLinearAlgebra(TensorCall &call);
+Outcome evalNormalization(TensorCall &call);
+Outcome evalRandom(TensorCall &call);
+
+// Ops that look at several ranks, or evaluate regions on some of them.
+Outcome evalControlFlow(Evaluator &evaluator, Operation &op);
+Outcome evalCollective(Evaluator &evaluator, Operation &op);
+Outcome evalManual(Evaluator &evaluator, Operation &op);
+Outcome evalReplicaGroups(Evaluator &evaluator, Operation &op);
+
+/// The custom calls `check.expect_eq`, `check.expect_almost_eq` (an absolute
+/// `tolerance`) and `check.expect_close` (`min_ulp_difference`,
+/// `max_ulp_difference`), which fail where their operands disagree. NaNs agree.
+Outcome evalCheck(Evaluator &evaluator, stablehlo::CustomCallOp op);
+
+/// A list of strides or dilations, which are one where it is absent.
+inline Shape orOnes(std::optional<ArrayRef<int64_t>> list, size_t size) {
+  return list ? Shape(*list) : Shape(size, 1);
+}
+
+/// The kernel of an elementwise op with two operands and one type.
+std::optional<BinaryKind> getBinaryKind(Operation &op);
+
+/// Whether the op computes each element of its results from the elements at
+/// the same place in its operands.
+bool isElementwise(Operation &op);
+
+} // namespace mlir::st::ref
+
+#endif // ST_REFERENCE_OPHANDLERS_H

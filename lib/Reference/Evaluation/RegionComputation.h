@@ -1,0 +1,33 @@
+// The region of an op as a scalar computation.
+#ifndef ST_REFERENCE_REGIONCOMPUTATION_H
+#define ST_REFERENCE_REGIONCOMPUTATION_H
+
+#include "lib/Reference/Evaluation/Evaluator.h"
+#include "lib/Reference/Evaluation/ScalarComputation.h"
+
+namespace mlir::st::ref {
+
+/// Evaluates a region for one rank. A region of elementwise ops, which is what
+/// programs have, is evaluated on whole tensors at once, any other for one
+/// element after the other.
+class RegionComputation : public ScalarComputation {
+public:
+  RegionComputation(Evaluator &evaluator, int64_t rank, Region &region);
+
+  bool apply(ArrayRef<Tensor> args, SmallVectorImpl<Tensor> &results) const override;
+  std::optional<BinaryKind> asBinary() const override { return binaryKind; }
+
+private:
+  LogicalResult applyAtOnce(ArrayRef<Tensor> args, SmallVectorImpl<Tensor> &results) const;
+  LogicalResult applyOneByOne(ArrayRef<Tensor> args, SmallVectorImpl<Tensor> &results) const;
+
+  Evaluator &evaluator;
+  int64_t rank;
+  Block &block;
+  std::optional<BinaryKind> binaryKind;
+  bool isVectorizable;
+};
+
+} // namespace mlir::st::ref
+
+#endif // ST_REFERENCE_REGIONCOMPUTATION_H

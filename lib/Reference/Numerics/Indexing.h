@@ -1,0 +1,48 @@
+// Gather, scatter and sort.
+#ifndef ST_REFERENCE_INDEXING_H
+#define ST_REFERENCE_INDEXING_H
+
+#include "lib/Reference/Evaluation/ScalarComputation.h"
+
+namespace mlir::st::ref {
+
+/// How indices and windows map to dimensions, for gather and scatter alike. In
+/// brackets, scatter's names.
+struct IndexDims {
+  /// offset_dims [update_window_dims].
+  ArrayRef<int64_t> window;
+  /// collapsed_slice_dims [inserted_window_dims].
+  ArrayRef<int64_t> collapsed;
+  /// operand_batching_dims [input_batching_dims].
+  ArrayRef<int64_t> operandBatching;
+  /// start_indices_batching_dims [scatter_indices_batching_dims].
+  ArrayRef<int64_t> indicesBatching;
+  /// start_index_map [scatter_dims_to_operand_dims].
+  ArrayRef<int64_t> indexMap;
+  int64_t indexVectorDim;
+};
+
+/// Slices of `operand` of size `sliceSizes`, whose starts are clamped into
+/// bounds.
+Tensor gather(const Tensor &operand, const Tensor &indices, const IndexDims &dims,
+              ArrayRef<int64_t> sliceSizes, ArrayRef<int64_t> resultShape);
+
+/// Combines windows of `updates` with the inputs one after the other, in the
+/// order of the indices. A window that leaves the bounds is skipped whole.
+bool scatter(ArrayRef<Tensor> inputs, const Tensor &indices, ArrayRef<Tensor> updates,
+             const IndexDims &dims, const ScalarComputation &body,
+             SmallVectorImpl<Tensor> &results);
+
+/// Sorts the inputs together along `dim`, stably. The comparator's arguments
+/// are pairs, one of each input, and its result says whether the first elements
+/// precede the second.
+bool sort(ArrayRef<Tensor> inputs, int64_t dim, const ScalarComputation &comparator,
+          SmallVectorImpl<Tensor> &results);
+
+/// The `k` greatest elements along the last dimension, in descending total
+/// order, the first of equal ones first, and their positions as i32.
+void topK(const Tensor &operand, int64_t k, Tensor &values, Tensor &positions);
+
+} // namespace mlir::st::ref
+
+#endif // ST_REFERENCE_INDEXING_H

@@ -1,0 +1,71 @@
+// Connections of TCP, and what waits for them no longer than it should.
+#ifndef ST_LIB_RUNTIME_SOCKET_H
+#define ST_LIB_RUNTIME_SOCKET_H
+
+#include "lib/Runtime/Processes/Deadline.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+#include "absl/types/span.h"
+
+#include <cstdint>
+#include <string>
+
+namespace st {
+
+/// Owns a descriptor.
+class Socket {
+public:
+  Socket() = default;
+  explicit Socket(int descriptor) : number(descriptor) {}
+  Socket(Socket &&other) noexcept : number(other.number) { other.number = -1; }
+  Socket &operator=(Socket &&other) noexcept;
+  ~Socket() { close(); }
+
+  int descriptor() const { return number; }
+  bool isOpen() const { return number >= 0; }
+  void close();
+
+private:
+  int number = -1;
+};
+
+/// A host is a name, or a number as getaddrinfo takes it.
+struct Endpoint {
+  std::string host;
+  int port = 0;
+
+  /// "127.0.0.1:29500", "[::1]:29500"
+  std::string text() const;
+};
+
+/// Whether a number means the machine itself.
+bool isLoopback(const std::string &host);
+
+/// Of a connection, as numbers.
+Endpoint ownEnd(const Socket &socket);
+Endpoint otherEnd(const Socket &socket);
+
+/// Listens on an address of the host, or, where that is empty, on all of this machine. Port 0 is
+/// one that the system chooses.
+absl::StatusOr<Socket> listenAt(const std::string &host, int port);
+
+/// The next connection of one that listens; not open if there is none after all.
+absl::StatusOr<Socket> acceptFrom(const Socket &listener);
+
+/// Tries every address of the host once.
+absl::StatusOr<Socket> connectTo(const Endpoint &to, Clock::time_point deadline);
+
+/// Small messages leave at once, and a machine that is lost is noticed in about these seconds.
+void setUpConnection(const Socket &socket, double seconds);
+
+/// All bytes. DeadlineExceeded if time is over, OutOfRange where the other side closed the
+/// connection.
+absl::Status sendAll(const Socket &socket, absl::Span<const uint8_t> bytes,
+                     Clock::time_point deadline);
+absl::Status receiveAll(const Socket &socket, absl::Span<uint8_t> bytes,
+                        Clock::time_point deadline);
+
+} // namespace st
+
+#endif // ST_LIB_RUNTIME_SOCKET_H

@@ -1,0 +1,290 @@
+#include "lib/Runtime/State/ModelFolder.h"
+#include "lib/Runtime/Json.h"
+
+#include "absl/strings/str_cat.h"
+#include "absl/types/span.h"
+#include "lib/Support/Files.h"
+#include "lib/Support/StatusMacros.h"
+#include "lib/Support/Text.h"
+
+#include <algorithm>
+#include <google/protobuf/util/message_differencer.h>
+#include <map>
+#include <vector>
+
+namespace st {
+namespace {
+
+using google::protobuf::Value;
+
+constexpr uint64_t kLargestText = 64 << 20;
+
+// A key of a configuration and the value, as JSON, that stands for a missing one;
+// nothing for those that follow from other keys.
+struct ConfigKey {
+  absl::string_view name, byDefault;
+};
+
+// What decides which function the tensors make, beside their shapes.
+constexpr ConfigKey kBertKeys[] = {{"num_hidden_layers", "12"},
+                                   {"num_attention_heads", "12"},
+                                   {"hidden_act", "\"gelu\""},
+                                   {"layer_norm_eps", "1e-12"},
+                                   {"position_embedding_type", "\"absolute\""},
+                                   {"is_decoder", "false"}};
+constexpr ConfigKey kGpt2Keys[] = {{"n_layer", "12"},
+                                   {"n_head", "12"},
+                                   {"activation_function", "\"gelu_new\""},
+                                   {"layer_norm_epsilon", "1e-5"},
+                                   {"scale_attn_weights", "true"},
+                                   {"scale_attn_by_inverse_layer_idx", "false"}};
+constexpr ConfigKey kLlamaKeys[] = {{"num_hidden_layers", "32"}, {"num_attention_heads", "32"},
+                                    {"num_key_value_heads", ""}, {"head_dim", ""},
+                                    {"hidden_act", "\"silu\""},  {"rms_norm_eps", "1e-6"},
+                                    {"rope_theta", "10000"},     {"rope_scaling", "null"}};
+constexpr ConfigKey kMegatronBertKeys[] = {{"num_hidden_layers", "24"},
+                                           {"num_attention_heads", "16"},
+                                           {"hidden_act", "\"gelu\""},
+                                           {"layer_norm_eps", "1e-12"},
+                                           {"position_embedding_type", "\"absolute\""},
+                                           {"is_decoder", "false"}};
+constexpr ConfigKey kMegatronGptKeys[] = {{"num_layers", "24"},
+                                          {"num_attention_heads", "16"},
+                                          {"hidden_act", "\"gelu_new\""},
+                                          {"layernorm_epsilon", "1e-5"}};
+constexpr ConfigKey kVitKeys[] = {{"num_hidden_layers", "12"}, {"num_attention_heads", "12"},
+                                  {"hidden_act", "\"gelu\""},  {"layer_norm_eps", "1e-12"},
+                                  {"image_size", "224"},       {"patch_size", "16"}};
+
+constexpr ConfigKey kBertDropouts[] = {{"hidden_dropout_prob", "0.1"},
+                                       {"attention_probs_dropout_prob", "0.1"}};
+constexpr ConfigKey kGpt2Dropouts[] = {
+    {"embd_pdrop", "0.1"}, {"attn_pdrop", "0.1"}, {"resid_pdrop", "0.1"}};
+constexpr ConfigKey kLlamaDropouts[] = {{"attention_dropout", "0"}};
+constexpr ConfigKey kMegatronGptDropouts[] = {{"hidden_dropout", "0.1"},
+                                              {"attention_dropout", "0.1"}};
+constexpr ConfigKey kVitDropouts[] = {{"hidden_dropout_prob", "0"},
+                                      {"attention_probs_dropout_prob", "0"}};
+
+struct ModelKeys {
+  absl::string_view type;
+  absl::Span<const ConfigKey> function, dropouts;
+};
+constexpr ModelKeys kModels[] = {{"bert", kBertKeys, kBertDropouts},
+                                 {"gpt2", kGpt2Keys, kGpt2Dropouts},
+                                 {"llama", kLlamaKeys, kLlamaDropouts},
+                                 {"megatron-bert", kMegatronBertKeys, kBertDropouts},
+                                 {"megatron-gpt", kMegatronGptKeys, kMegatronGptDropouts},
+                                 {"vit", kVitKeys, kVitDropouts}};
+
+// The classes of transformers whose parameters have the names that a task's have.
+struct TaskClass {
+  absl::string_view type, task, name;
+};
+constexpr TaskClass kClasses[] = {{"bert", "mlm", "BertForPreTraining"},
+                                  {"bert", "span", "BertForQuestionAnswering"},
+                                  {"bert", "encode", "BertModel"},
+                                  {"gpt2", "clm", "GPT2LMHeadModel"},
+                                  {"llama", "clm", "LlamaForCausalLM"},
+                                  {"megatron-bert", "mlm", "MegatronBertForPreTraining"},
+                                  {"megatron-bert", "span", "MegatronBertForQuestionAnswering"},
+                                  {"megatron-bert", "encode", "MegatronBertModel"},
+                                  {"vit", "classify", "ViTForImageClassification"}};
+
+// The names that transformers has for arguments of Megatron-LM.
+constexpr std::pair<absl::string_view, absl::string_view> kSameKey[] = {
+    {"num_hidden_layers", "num_layers"}, {"hidden_dropout_prob", "hidden_dropout"}};
+
+// The names that transformers has for some functions.
+constexpr std::pair<absl::string_view, absl::string_view> kSameActivation[] = {
+    {"gelu_accurate", "gelu_new"},     {"gelu_fast", "gelu_new"}, {"gelu_python_tanh", "gelu_new"},
+    {"gelu_pytorch_tanh", "gelu_new"}, {"gelu_python", "gelu"},   {"swish", "silu"}};
+
+std::string textOf(const ModelConfig &config, const std::string &key) {
+  const Value *value = findField(config, key);
+  return value ? value->string_value() : "";
+}
+
+double numberOf(const ModelConfig &config, const std::string &key, double byDefault) {
+  const Value *value = findField(config, key);
+  return value ? value->number_value() : byDefault;
+}
+
+const ModelKeys *keysOf(const ModelConfig &program) {
+  for (const ModelKeys &model : kModels)
+    if (model.type == textOf(program, "model_type"))
+      return &model;
+  return nullptr;
+}
+
+// The defaults that follow from other keys, all of a llama.
+Value derivedDefault(const ModelConfig &config, absl::string_view key) {
+  Value value;
+  const double heads = numberOf(config, "num_attention_heads", 32);
+  if (key == "num_key_value_heads")
+    value.set_number_value(heads);
+  else if (key == "head_dim" && heads > 0)
+    value.set_number_value(numberOf(config, "hidden_size", 4096) / heads);
+  else
+    value.set_null_value(google::protobuf::NULL_VALUE);
+  return value;
+}
+
+// The object that says how rotary positions are scaled, under one set of names; null
+// where they are not.
+Value rotaryScaling(const ModelConfig &config) {
+  Value scaling;
+  scaling.set_null_value(google::protobuf::NULL_VALUE);
+  for (const char *key : {"rope_scaling", "rope_parameters"})
+    if (const Value *found = findField(config, key); found && found->has_struct_value())
+      scaling = *found;
+  if (!scaling.has_struct_value())
+    return scaling;
+  auto &fields = *scaling.mutable_struct_value()->mutable_fields();
+  if (!fields.contains("rope_type") && fields.contains("type"))
+    fields["rope_type"] = Value(fields.at("type"));
+  for (const char *other : {"type", "rope_theta", "partial_rotary_factor"})
+    fields.erase(std::string(other));
+  const std::string type =
+      fields.contains("rope_type") ? fields.at("rope_type").string_value() : "default";
+  // Up to max_position_embeddings a dynamic scaling changes nothing.
+  if (type == "default" || type == "dynamic")
+    scaling.set_null_value(google::protobuf::NULL_VALUE);
+  else if (type == "llama3" && !fields.contains("original_max_position_embeddings"))
+    fields["original_max_position_embeddings"].set_number_value(
+        numberOf(config, "max_position_embeddings", 2048));
+  return scaling;
+}
+
+// One number for an array of two that are equal, one name for a function.
+Value canonical(Value value) {
+  for (const auto &[other, usual] : kSameActivation)
+    if (value.string_value() == other)
+      value.set_string_value(std::string(usual));
+  if (value.has_list_value() && value.list_value().values_size() == 2) {
+    const Value first = value.list_value().values(0), second = value.list_value().values(1);
+    if (google::protobuf::util::MessageDifferencer::Equals(first, second))
+      return first;
+  }
+  return value;
+}
+
+// The value in force, of several names for the same the first.
+Value valueOf(const ModelConfig &config, const ConfigKey &key) {
+  const std::string name(key.name);
+  if (name == "rope_scaling")
+    return rotaryScaling(config);
+  const Value *found = findField(config, name);
+  for (const auto &[other, usual] : kSameKey)
+    if (!found && usual == name)
+      found = findField(config, std::string(other));
+  // The base of rotary positions may stand in the object of their scaling.
+  for (const char *object : {"rope_scaling", "rope_parameters"})
+    if (const Value *rotary = name == "rope_theta" ? findField(config, object) : nullptr)
+      if (const Value *base = findField(rotary->struct_value(), name))
+        found = base;
+  if (found && !found->has_null_value())
+    return canonical(*found);
+  if (key.byDefault.empty())
+    return derivedDefault(config, key.name);
+  return *findField(*parseJsonObject(absl::StrCat("{\"x\": ", key.byDefault, "}"), "default"), "x");
+}
+
+// "'hidden_act' is "relu", …" where the two configurations disagree on a key, else nothing.
+std::string compare(const ModelConfig &found, const ModelConfig &own, const ConfigKey &key) {
+  const Value theirs = valueOf(found, key), ours = valueOf(own, key);
+  if (google::protobuf::util::MessageDifferencer::Equals(theirs, ours))
+    return "";
+  return absl::StrCat("\"", key.name, "\" is ", printForMessage(theirs),
+                      ", the program was compiled with ", printForMessage(ours));
+}
+
+absl::Status checkFunction(const std::string &path, const ModelConfig &found,
+                           const ModelConfig &own) {
+  // Configurations of before there were several models do not name theirs.
+  if (findField(found, "model_type"))
+    if (std::string what = compare(found, own, {"model_type", ""}); !what.empty())
+      return inFile(path, what);
+  if (const ModelKeys *keys = keysOf(own))
+    for (const ConfigKey &key : keys->function)
+      if (std::string what = compare(found, own, key); !what.empty())
+        return inFile(path, what);
+  if (tiesEmbeddings(own) && !tiesEmbeddings(found))
+    return inFile(path, "does not tie the word embeddings, as the program's configuration does");
+  return absl::OkStatus();
+}
+
+absl::StatusOr<ModelConfig> ownConfig(const proto::Executable &program) {
+  return parseJsonObject(program.model().config_json(), "the program's configuration");
+}
+
+// The type that transformers calls the saved parameters by; empty where they have several.
+std::string parameterType(const proto::Executable &program) {
+  const std::map<proto::ElementType, std::string> names = {{proto::F32, "float32"},
+                                                           {proto::F64, "float64"},
+                                                           {proto::BF16, "bfloat16"},
+                                                           {proto::F16, "float16"}};
+  std::string type;
+  for (const proto::Group &group : program.groups())
+    for (const proto::State &state : group.states()) {
+      auto it = names.find(state.global().element());
+      if (state.role() != "parameter" || it == names.end() || it->second == type)
+        continue;
+      if (!type.empty())
+        return "";
+      type = it->second;
+    }
+  return type;
+}
+
+} // namespace
+
+bool tiesEmbeddings(const ModelConfig &config) {
+  if (const Value *tie = findField(config, "tie_word_embeddings"); tie && !tie->has_null_value())
+    return tie->bool_value();
+  const std::string type = textOf(config, "model_type");
+  // The first BERTs do not name their type.
+  return type == "bert" || type == "gpt2" || type == "megatron-bert" || type == "megatron-gpt" ||
+         (type.empty() && findField(config, "type_vocab_size"));
+}
+
+absl::StatusOr<std::optional<ModelConfig>> readModelConfig(const std::string &path,
+                                                           const proto::Executable &program) {
+  if (!exists(path))
+    return std::nullopt;
+  ST_ASSIGN_OR_RETURN(std::string text, readFile(path, kLargestText));
+  ST_ASSIGN_OR_RETURN(ModelConfig found, parseJsonObject(text, path));
+  if (program.model().config_json().empty())
+    return found;
+  ST_ASSIGN_OR_RETURN(ModelConfig own, ownConfig(program));
+  ST_RETURN_IF_ERROR(checkFunction(path, found, own));
+  return found;
+}
+
+std::string compareDropout(const std::string &path, const ModelConfig &found,
+                           const proto::Executable &program) {
+  absl::StatusOr<ModelConfig> own = ownConfig(program);
+  const ModelKeys *keys = own.ok() ? keysOf(*own) : nullptr;
+  std::string warnings;
+  for (const ConfigKey &key : keys ? keys->dropouts : absl::Span<const ConfigKey>())
+    if (std::string what = compare(found, *own, key); !what.empty())
+      absl::StrAppend(&warnings, "warning: ", escapeControls(path), ": ", what, "\n");
+  return warnings;
+}
+
+std::string savedConfig(const proto::Executable &program) {
+  std::string text = program.model().config_json();
+  absl::StatusOr<ModelConfig> own = ownConfig(program);
+  if (!own.ok())
+    return text;
+  for (const TaskClass &known : kClasses)
+    if (known.type == textOf(*own, "model_type") && known.task == program.model().task())
+      text = setJsonField(text, "architectures", absl::StrCat("[", quoteJson(known.name), "]"));
+  const std::string type = parameterType(program);
+  for (const char *key : {"dtype", "torch_dtype"})
+    if (findField(*own, key) && !type.empty())
+      text = setJsonField(text, key, quoteJson(type));
+  return text;
+}
+
+} // namespace st

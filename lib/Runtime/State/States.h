@@ -1,0 +1,54 @@
+// The persistent tensors of a program: where each lies on which ranks.
+#ifndef ST_RUNTIME_STATES_H
+#define ST_RUNTIME_STATES_H
+
+#include "lib/Runtime/State/TensorLayout.h"
+#include "st/Runtime/Executable.h"
+
+#include "absl/status/status.h"
+#include "absl/status/statusor.h"
+
+#include <string>
+#include <vector>
+
+namespace st {
+
+/// One rank's copy of a block of a state.
+struct StateReplica {
+  int64_t rank = 0;   ///< of the whole executable
+  int64_t offset = 0; ///< in the rank's arena
+};
+
+/// A block of a state and all who hold it.
+struct StateBlock {
+  TensorBlock block;
+  std::vector<StateReplica> replicas;
+};
+
+/// A state over all groups; its distinct blocks tile the global tensor.
+struct StateTensor {
+  const proto::State *state = nullptr;
+  ElementType type = ElementType::F32;
+  std::vector<int64_t> shape;
+  std::vector<StateBlock> blocks;
+};
+
+/// The states of a validated program, by name. They point into `program`. An
+/// error names a tensor of which no rank holds some part.
+absl::StatusOr<std::vector<StateTensor>> collectStates(const proto::Executable &program);
+
+/// Gives every state its initial value. Element i of a tensor depends on the
+/// seed, the tensor's random stream and i only, never on the layout: see
+/// fillNormal, with key (seed, stream). The arenas must still be zero.
+absl::Status initializeStates(const std::vector<StateTensor> &states, Executable &executable,
+                              uint32_t seed, int threads);
+
+/// The whole of a state. An error where ranks that share a part of it differ.
+absl::StatusOr<std::vector<uint8_t>> readState(const StateTensor &tensor, Executable &executable);
+
+/// Copies the whole of a state to all who hold a part of it.
+absl::Status writeState(const StateTensor &tensor, const uint8_t *global, Executable &executable);
+
+} // namespace st
+
+#endif // ST_RUNTIME_STATES_H

@@ -1,0 +1,124 @@
+// Functions of complex numbers, of their parts.
+
+#include "passes/Import/Complex/ComplexParts.h"
+#include "dialects/StableHLO/ChloOps.h"
+
+using namespace mlir;
+using namespace mlir::st;
+using Direction = stablehlo::ComparisonDirection;
+
+/// Scaled by the larger part, so that no square overflows.
+Value ComplexEmitter::magnitude(Parts a) {
+  Value x = emit.abs(a.re), y = emit.abs(a.im), large = emit.max(x, y), small = emit.min(x, y);
+  Value isZero = emit.compare(Direction::EQ, large, emit.zerosLike(large));
+  Value ratio = emit.div(small, emit.select(isZero, emit.splatLike(large, 1.0), large));
+  Value length = emit.mul(large, emit.sqrt(emit.offset(emit.mul(ratio, ratio), 1.0)));
+  Value infinite = emit.compare(Direction::EQ, large,
+                                emit.splatLike(large, std::numeric_limits<double>::infinity()));
+  return emit.select(infinite, large, length);
+}
+
+/// What is real stays so where its exponential overflows: not infinity times the sine of 0.
+Parts ComplexEmitter::exponential(Parts z) {
+  Parts result = polar(emit.exp(z.re), z.im);
+  Value isReal = emit.compare(Direction::EQ, z.im, emit.zerosLike(z.im));
+  return {result.re, emit.select(isReal, z.im, result.im)};
+}
+
+/// Scaled by the divisor's larger part; each part by zero where both are.
+Parts ComplexEmitter::div(Parts a, Parts b) {
+  Value larger = emit.max(emit.abs(b.re), emit.abs(b.im));
+  Value isZero = emit.compare(Direction::EQ, larger, emit.zerosLike(larger));
+  Value scale = emit.select(isZero, emit.splatLike(larger, 1.0), larger);
+  Value c = emit.div(b.re, scale), d = emit.div(b.im, scale);
+  Value square = emit.mul(scale, emit.add(emit.mul(c, c), emit.mul(d, d)));
+  Parts top = mul(a, {c, emit.neg(d)});
+  return {emit.select(isZero, emit.div(a.re, b.re), emit.div(top.re, square)),
+          emit.select(isZero, emit.div(a.im, b.re), emit.div(top.im, square))};
+}
+
+/// e^(b log a); of zero 1, 0 or no number.
+Parts ComplexEmitter::power(Parts a, Parts b) {
+  auto isNone = [&](Value x) { return emit.compare(Direction::EQ, x, emit.zerosLike(x)); };
+  auto choose = [&](Value predicate, Value x, double other) {
+    return emit.select(predicate, x, emit.splatLike(x, other));
+  };
+  Value isZero = emit.bitAnd(isNone(a.re), isNone(a.im)), isReal = isNone(b.im);
+  Value base = emit.select(isZero, emit.splatLike(a.re, 1.0), a.re);
+  Parts result = exponential(mul(b, logarithm({base, a.im})));
+  Value isPositive = emit.bitAnd(isReal, emit.compare(Direction::GT, b.re, emit.zerosLike(b.re)));
+  Value ofZero = emit.select(
+      emit.bitAnd(isReal, isNone(b.re)), emit.splatLike(a.re, 1.0),
+      choose(isPositive, emit.zerosLike(a.re), std::numeric_limits<double>::quiet_NaN()));
+  Value isNumber = emit.compare(Direction::EQ, ofZero, ofZero);
+  return {
+      emit.select(isZero, ofZero, result.re),
+      emit.select(isZero,
+                  choose(isNumber, emit.zerosLike(a.im), std::numeric_limits<double>::quiet_NaN()),
+                  result.im)};
+}
+
+Value ComplexEmitter::precedes(Parts a, Parts b) {
+  Value isSame = emit.compare(Direction::EQ, a.re, b.re);
+  return emit.select(isSame, emit.compare(Direction::LT, a.im, b.im),
+                     emit.compare(Direction::LT, a.re, b.re));
+}
+
+/// -i log(u / root(q)) with u = x + i y and q = x^2 + y^2. Its parts are differences of angles and
+/// of logarithms: what lies on the branch cut stays on its side of it, and nothing overflows.
+Parts ComplexEmitter::angle(Parts y, Parts x) {
+  // Rounding moves an angle by less than this, in f32 as well.
+  constexpr double kPi = llvm::numbers::pi, kRounding = 1e-5;
+  Value scale =
+      emit.max(emit.max(emit.abs(x.re), emit.abs(x.im)), emit.max(emit.abs(y.re), emit.abs(y.im)));
+  scale = emit.select(emit.compare(Direction::EQ, scale, emit.zerosLike(scale)),
+                      emit.splatLike(scale, 1), scale);
+  for (Value *part : {&x.re, &x.im, &y.re, &y.im})
+    *part = emit.div(*part, scale);
+  Parts u = add(x, timesI(y)), q = add(mul(x, x), mul(y, y));
+  Value length = magnitude(q), turn = emit.splatLike(scale, 2 * kPi);
+  Value re = emit.sub(atan2(u.im, u.re), emit.scale(atan2(q.im, q.re), 0.5));
+  Value most = emit.splatLike(scale, kPi + kRounding);
+  re = emit.select(emit.compare(Direction::GT, re, most), emit.sub(re, turn), re);
+  re = emit.select(emit.compare(Direction::LT, re, emit.neg(most)), emit.add(re, turn), re);
+  // Where y is i x or -i x there is no angle.
+  Value isPole = emit.compare(Direction::EQ, length, emit.zerosLike(length));
+  re = emit.select(isPole, emit.splatLike(re, std::numeric_limits<double>::quiet_NaN()), re);
+  return {re, emit.sub(emit.scale(emit.log(length), 0.5), emit.log(magnitude(u)))};
+}
+
+// ---- inverse functions, from roots of 1 - z and 1 + z, which do not cancel (Kahan: Branch Cuts
+// for Complex Elementary Functions, 1987) ---------------------------------------------------------
+
+Parts ComplexEmitter::asin(Parts z) {
+  Parts below = root({emit.sub(emit.splatLike(z.re, 1), z.re), emit.neg(z.im)}),
+        above = root({emit.offset(z.re, 1), z.im});
+  return {atan2(z.re, mul(below, above).re), real<chlo::AsinhOp>(mul(conjugate(below), above).im)};
+}
+
+Parts ComplexEmitter::acos(Parts z) {
+  Parts below = root({emit.sub(emit.splatLike(z.re, 1), z.re), emit.neg(z.im)}),
+        above = root({emit.offset(z.re, 1), z.im});
+  return {emit.scale(atan2(below.re, above.re), 2),
+          real<chlo::AsinhOp>(mul(conjugate(above), below).im)};
+}
+
+Parts ComplexEmitter::acosh(Parts z) {
+  Parts below = root({emit.offset(z.re, -1), z.im}), above = root({emit.offset(z.re, 1), z.im});
+  return {real<chlo::AsinhOp>(mul(conjugate(below), above).re),
+          emit.scale(atan2(below.im, above.re), 2)};
+}
+
+Parts ComplexEmitter::atanh(Parts z) {
+  // Next to a pole, at a distance whose square vanishes, one logarithm is left.
+  constexpr double kNear = 1e-15;
+  Value x = emit.abs(z.re), below = emit.sub(emit.splatLike(x, 1), x), above = emit.offset(x, 1);
+  Value square = emit.mul(z.im, z.im), distance = magnitude({below, z.im});
+  Value ratio = emit.div(emit.scale(x, 4), emit.add(emit.mul(below, below), square));
+  Value near = emit.scale(emit.log(emit.div(emit.splatLike(x, 2), distance)), 0.5);
+  Value isNear = emit.compare(Direction::LT, distance, emit.splatLike(x, kNear));
+  Value re = emit.select(isNear, near, emit.scale(real<stablehlo::Log1pOp>(ratio), 0.25));
+  Value isNegative = emit.compare(Direction::LT, z.re, emit.zerosLike(x));
+  Value angle = atan2(emit.scale(z.im, 2), emit.sub(emit.mul(below, above), square));
+  return {emit.select(isNegative, emit.neg(re), re), emit.scale(angle, 0.5)};
+}

@@ -1,0 +1,93 @@
+#include "passes/Import/ShardMap/ManualComputation.h"
+
+#include "passes/Import/ShardMap/ShardBody.h"
+#include "llvm/ADT/DenseSet.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+namespace {
+/// The axes of each dimension of a tensor, by number.
+struct DimensionAxes {
+  SmallVector<SmallVector<unsigned>> split, free;
+};
+} // namespace
+
+static FailureOr<DimensionAxes> axesOf(sdy::ManualComputationOp op,
+                                       sdy::TensorShardingAttr sharding, ArrayRef<StringAttr> names,
+                                       ArrayRef<unsigned> manual) {
+  DimensionAxes result;
+  if (!sharding.getUnreduced().empty())
+    return op.emitOpError("has a value that is unreduced over ")
+           << sharding.getUnreduced().front() << ", which cannot be imported";
+  llvm::SmallDenseSet<unsigned> seen;
+  for (ArrayAttr dim : sharding.getDims()) {
+    SmallVector<unsigned> &split = result.split.emplace_back(), &free = result.free.emplace_back();
+    for (auto axis : dim.getAsRange<StringAttr>()) {
+      const auto *found = llvm::find(names, axis);
+      if (found == names.end())
+        return op.emitOpError("names axis ") << axis << ", which the mesh does not have";
+      auto number = static_cast<unsigned>(found - names.begin());
+      if (!seen.insert(number).second)
+        return op.emitOpError("has a tensor that axis ") << axis << " splits twice";
+      bool isManual = llvm::is_contained(manual, number);
+      if (isManual && !free.empty())
+        return op.emitOpError("splits a dimension by axis ")
+               << axis << " inside of one that is not manual";
+      (isManual ? split : free).push_back(number);
+    }
+  }
+  return result;
+}
+
+/// Whether the parts of a tensor are of the type that the body has.
+static LogicalResult checkParts(sdy::ManualComputationOp op, Type whole, Type part,
+                                const DimensionAxes &axes, ArrayRef<int64_t> sizes) {
+  auto shape = cast<RankedTensorType>(whole).getShape();
+  for (auto [size, own, split] :
+       llvm::zip_equal(shape, cast<RankedTensorType>(part).getShape(), axes.split)) {
+    int64_t parts = 1;
+    for (unsigned axis : split)
+      parts *= sizes[axis];
+    if (own * parts != size)
+      return op.emitOpError("has a tensor of ") << whole << " whose parts are not of " << part;
+  }
+  return success();
+}
+
+LogicalResult mlir::st::importManualComputation(sdy::ManualComputationOp op,
+                                                ArrayRef<StringAttr> names,
+                                                ArrayRef<int64_t> sizes) {
+  SmallVector<unsigned> manual;
+  for (StringAttr axis : op.getManualAxes().getAxes()) {
+    const auto *found = llvm::find(names, axis);
+    if (found == names.end())
+      return op.emitOpError("names axis ") << axis << ", which the mesh does not have";
+    manual.push_back(static_cast<unsigned>(found - names.begin()));
+  }
+  llvm::sort(manual);
+  OpBuilder builder(op);
+  ShardBody body(builder, names, sizes, manual);
+  for (auto [input, argument, sharding] : llvm::zip_equal(
+           op.getInputs(), op.getBody().getArguments(), op.getInShardings().getShardings())) {
+    FailureOr<DimensionAxes> axes = axesOf(op, sharding, names, manual);
+    if (failed(axes) || failed(checkParts(op, input.getType(), argument.getType(), *axes, sizes)))
+      return failure();
+    body.map(argument, body.enter(op.getLoc(), input, axes->split, axes->free));
+  }
+  Block &block = op.getBody().front();
+  for (Operation &inner : block.without_terminator())
+    if (failed(body.lift(&inner)))
+      return failure();
+  for (auto [result, local, sharding] :
+       llvm::zip_equal(op.getResults(), block.getTerminator()->getOperands(),
+                       op.getOutShardings().getShardings())) {
+    FailureOr<DimensionAxes> axes = axesOf(op, sharding, names, manual);
+    if (failed(axes) || failed(checkParts(op, result.getType(), local.getType(), *axes, sizes)))
+      return failure();
+    result.replaceAllUsesWith(body.leave(op.getLoc(), body.lookup(local), axes->split,
+                                         cast<RankedTensorType>(result.getType())));
+  }
+  op.erase();
+  return success();
+}

@@ -1,0 +1,282 @@
+// Ops of a computation on shards that each shard does by itself: a leading dimension for
+// each axis along which shards differ.
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "passes/Import/ShardMap/ShardBody.h"
+
+using namespace mlir;
+using namespace mlir::st;
+namespace hlo = mlir::stablehlo;
+
+static RankedTensorType typeOf(Value value) { return cast<RankedTensorType>(value.getType()); }
+
+/// 0, …, count - 1, then the numbers behind them.
+static SmallVector<int64_t> behind(int64_t count, ArrayRef<int64_t> numbers) {
+  SmallVector<int64_t> result = llvm::to_vector(llvm::seq<int64_t>(0, count));
+  for (int64_t number : numbers)
+    result.push_back(number + count);
+  return result;
+}
+
+static SmallVector<int64_t> shifted(int64_t count, ArrayRef<int64_t> numbers) {
+  return llvm::to_vector(llvm::map_range(numbers, [&](int64_t n) { return n + count; }));
+}
+
+/// Ops that have the same attributes whatever dimensions stand before theirs.
+LogicalResult ShardBody::liftAlike(Operation *op, const Axes &axes) {
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(spread(op->getLoc(), lookup(operand), axes));
+  return rebuild(op, axes, operands, {});
+}
+
+/// A predicate or a bound may be one number for all elements.
+LogicalResult ShardBody::liftScalarOperands(Operation *op, const Axes &axes) {
+  SmallVector<Value> operands;
+  RankedTensorType type = lifted(op->getResult(0).getType(), axes);
+  for (Value operand : op->getOperands()) {
+    Value value = spread(op->getLoc(), lookup(operand), axes);
+    if (typeOf(value).getRank() < type.getRank())
+      value = hlo::BroadcastInDimOp::create(
+          builder, op->getLoc(), typeOf(value).clone(type.getShape()), value,
+          llvm::to_vector(llvm::seq<int64_t>(0, typeOf(value).getRank())));
+    operands.push_back(value);
+  }
+  return rebuild(op, axes, operands, {});
+}
+
+LogicalResult ShardBody::liftShape(Operation *op, const Axes &axes) {
+  auto count = static_cast<int64_t>(axes.size());
+  SmallVector<int64_t> sizes = lead(axes);
+  SmallVector<NamedAttribute> changed;
+  auto array = [&](StringRef name, ArrayRef<int64_t> own, bool isSizes, int64_t fill) {
+    SmallVector<int64_t> all = isSizes ? sizes : SmallVector<int64_t>(count, fill);
+    llvm::append_range(all, own);
+    changed.emplace_back(builder.getStringAttr(name), builder.getDenseI64ArrayAttr(all));
+  };
+  auto dims = [&](StringRef name, ArrayRef<int64_t> all) {
+    changed.emplace_back(builder.getStringAttr(name), builder.getDenseI64ArrayAttr(all));
+  };
+  // Values of one number for all shards: what pads.
+  if (auto pad = dyn_cast<hlo::PadOp>(op)) {
+    if (!lookup(pad.getPaddingValue()).axes.empty())
+      return op->emitOpError("in a computation on shards pads with a value that differs between "
+                             "shards, which cannot be imported");
+    array("edge_padding_low", pad.getEdgePaddingLow(), false, 0);
+    array("edge_padding_high", pad.getEdgePaddingHigh(), false, 0);
+    array("interior_padding", pad.getInteriorPadding(), false, 0);
+    return rebuild(
+        op, axes,
+        {spread(op->getLoc(), lookup(pad.getOperand()), axes), lookup(pad.getPaddingValue()).value},
+        changed);
+  }
+  if (auto broadcast = dyn_cast<hlo::BroadcastInDimOp>(op))
+    dims("broadcast_dimensions", behind(count, broadcast.getBroadcastDimensions()));
+  else if (auto transpose = dyn_cast<hlo::TransposeOp>(op))
+    dims("permutation", behind(count, transpose.getPermutation()));
+  else if (auto reverse = dyn_cast<hlo::ReverseOp>(op))
+    dims("dimensions", shifted(count, reverse.getDimensions()));
+  else if (auto concatenate = dyn_cast<hlo::ConcatenateOp>(op))
+    changed.emplace_back(
+        builder.getStringAttr("dimension"),
+        builder.getI64IntegerAttr(static_cast<int64_t>(concatenate.getDimension()) + count));
+  else if (auto slice = dyn_cast<hlo::SliceOp>(op)) {
+    array("start_indices", slice.getStartIndices(), false, 0);
+    array("limit_indices", slice.getLimitIndices(), true, 0);
+    array("strides", slice.getStrides(), false, 1);
+  } else if (!isa<hlo::ReshapeOp>(op)) {
+    return op->emitOpError("in a computation on shards cannot be imported");
+  }
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(spread(op->getLoc(), lookup(operand), axes));
+  return rebuild(op, axes, operands, changed);
+}
+
+/// reduce, sort, reduce_window: initial values are the same for all shards.
+LogicalResult ShardBody::liftReduction(Operation *op, const Axes &axes) {
+  auto count = static_cast<int64_t>(axes.size());
+  SmallVector<NamedAttribute> changed;
+  auto add = [&](StringRef name, Attribute value) {
+    changed.emplace_back(builder.getStringAttr(name), value);
+  };
+  size_t tensors = op->getNumOperands();
+  if (auto reduce = dyn_cast<hlo::ReduceOp>(op)) {
+    add("dimensions", builder.getDenseI64ArrayAttr(shifted(count, reduce.getDimensions())));
+    tensors /= 2;
+  } else if (auto sort = dyn_cast<hlo::SortOp>(op)) {
+    auto dim = static_cast<int64_t>(sort.getDimension());
+    add("dimension", builder.getI64IntegerAttr(dim < 0 ? dim : dim + count));
+  } else {
+    auto window = cast<hlo::ReduceWindowOp>(op);
+    tensors /= 2;
+    auto ones = [&](StringRef name, std::optional<ArrayRef<int64_t>> own) {
+      if (!own)
+        return;
+      SmallVector<int64_t> all(count, 1);
+      llvm::append_range(all, *own);
+      add(name, builder.getDenseI64ArrayAttr(all));
+    };
+    ones("window_dimensions", window.getWindowDimensions());
+    ones("window_strides", window.getWindowStrides());
+    ones("base_dilations", window.getBaseDilations());
+    ones("window_dilations", window.getWindowDilations());
+    if (auto padding = window.getPadding()) {
+      SmallVector<int64_t> all(2 * count, 0);
+      llvm::append_range(all, padding->getValues<int64_t>());
+      auto type =
+          RankedTensorType::get({static_cast<int64_t>(all.size()) / 2, 2}, builder.getI64Type());
+      add("padding", DenseIntElementsAttr::get(type, ArrayRef<int64_t>(all)));
+    }
+  }
+  SmallVector<Value> operands;
+  for (auto [i, operand] : llvm::enumerate(op->getOperands())) {
+    Lifted own = lookup(operand);
+    if (i >= tensors && !own.axes.empty())
+      return op->emitOpError("in a computation on shards starts from a value that differs between "
+                             "shards, which cannot be imported");
+    operands.push_back(i < tensors ? spread(op->getLoc(), own, axes) : own.value);
+  }
+  return rebuild(op, axes, operands, changed);
+}
+
+LogicalResult ShardBody::liftDot(Operation *op, const Axes &axes) {
+  auto count = static_cast<int64_t>(axes.size());
+  hlo::DotDimensionNumbersAttr dims = cast<hlo::DotGeneralOp>(op).getDotDimensionNumbers();
+  auto numbers = hlo::DotDimensionNumbersAttr::get(
+      op->getContext(), behind(count, dims.getLhsBatchingDimensions()),
+      behind(count, dims.getRhsBatchingDimensions()),
+      shifted(count, dims.getLhsContractingDimensions()),
+      shifted(count, dims.getRhsContractingDimensions()));
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(spread(op->getLoc(), lookup(operand), axes));
+  return rebuild(op, axes, operands,
+                 NamedAttribute(builder.getStringAttr("dot_dimension_numbers"), numbers));
+}
+
+/// gather and scatter: the leading dimensions are batches of both.
+LogicalResult ShardBody::liftIndexing(Operation *op, const Axes &axes) {
+  auto count = static_cast<int64_t>(axes.size());
+  SmallVector<NamedAttribute> changed;
+  auto add = [&](StringRef name, Attribute value) {
+    changed.emplace_back(builder.getStringAttr(name), value);
+  };
+  if (auto gather = dyn_cast<hlo::GatherOp>(op)) {
+    hlo::GatherDimensionNumbersAttr dims = gather.getDimensionNumbers();
+    add("dimension_numbers",
+        hlo::GatherDimensionNumbersAttr::get(op->getContext(), shifted(count, dims.getOffsetDims()),
+                                             shifted(count, dims.getCollapsedSliceDims()),
+                                             behind(count, dims.getOperandBatchingDims()),
+                                             behind(count, dims.getStartIndicesBatchingDims()),
+                                             shifted(count, dims.getStartIndexMap()),
+                                             dims.getIndexVectorDim() + count));
+    SmallVector<int64_t> slices(count, 1);
+    llvm::append_range(slices, gather.getSliceSizes());
+    add("slice_sizes", builder.getDenseI64ArrayAttr(slices));
+  } else {
+    hlo::ScatterDimensionNumbersAttr dims = cast<hlo::ScatterOp>(op).getScatterDimensionNumbers();
+    add("scatter_dimension_numbers",
+        hlo::ScatterDimensionNumbersAttr::get(
+            op->getContext(), shifted(count, dims.getUpdateWindowDims()),
+            shifted(count, dims.getInsertedWindowDims()),
+            behind(count, dims.getInputBatchingDims()),
+            behind(count, dims.getScatterIndicesBatchingDims()),
+            shifted(count, dims.getScatterDimsToOperandDims()), dims.getIndexVectorDim() + count));
+  }
+  SmallVector<Value> operands;
+  for (Value operand : op->getOperands())
+    operands.push_back(spread(op->getLoc(), lookup(operand), axes));
+  // Batches make no promise about the order of all indices.
+  add("indices_are_sorted", builder.getBoolAttr(false));
+  return rebuild(op, axes, operands, changed);
+}
+
+/// The start indices of each shard in a row: [leading dimensions, number of indices].
+static Value indexRows(OpBuilder &builder, Location loc, ArrayRef<Value> indices) {
+  SmallVector<Value> rows;
+  for (Value index : indices) {
+    SmallVector<int64_t> shape(typeOf(index).getShape());
+    shape.push_back(1);
+    rows.push_back(hlo::ReshapeOp::create(builder, loc, typeOf(index).clone(shape), index));
+  }
+  SmallVector<int64_t> shape(typeOf(rows.front()).getShape());
+  auto dim = static_cast<uint64_t>(shape.size() - 1);
+  shape.back() = static_cast<int64_t>(rows.size());
+  return hlo::ConcatenateOp::create(builder, loc, typeOf(rows.front()).clone(shape), rows, dim);
+}
+
+LogicalResult ShardBody::liftDynamicSlice(Operation *op, const Axes &axes) {
+  auto slice = cast<hlo::DynamicSliceOp>(op);
+  auto count = static_cast<int64_t>(axes.size());
+  Location loc = op->getLoc();
+  int64_t rank = typeOf(slice.getOperand()).getRank();
+  SmallVector<Value> indices;
+  for (Value index : slice.getStartIndices())
+    indices.push_back(spread(loc, lookup(index), axes));
+  SmallVector<int64_t> own = llvm::to_vector(llvm::seq<int64_t>(count, count + rank)),
+                       leading = llvm::to_vector(llvm::seq<int64_t>(0, count)), sizes(count, 1);
+  llvm::append_range(sizes, slice.getSliceSizes());
+  Value operand = spread(loc, lookup(slice.getOperand()), axes);
+  if (rank == 0) {
+    map(op->getResult(0), {operand, axes});
+    return success();
+  }
+  // Like a dynamic slice, a gather moves a start so that the slice fits.
+  OperationState state(loc, hlo::GatherOp::getOperationName(),
+                       {operand, indexRows(builder, loc, indices)},
+                       {lifted(op->getResult(0).getType(), axes)});
+  state.addAttribute("dimension_numbers",
+                     hlo::GatherDimensionNumbersAttr::get(op->getContext(), own, {}, leading,
+                                                          leading, own, count));
+  state.addAttribute("slice_sizes", builder.getDenseI64ArrayAttr(sizes));
+  state.addAttribute("indices_are_sorted", builder.getBoolAttr(false));
+  map(op->getResult(0), {builder.create(state)->getResult(0), axes});
+  return success();
+}
+
+LogicalResult ShardBody::liftDynamicUpdate(Operation *op, const Axes &axes) {
+  auto update = cast<hlo::DynamicUpdateSliceOp>(op);
+  auto count = static_cast<int64_t>(axes.size());
+  Location loc = op->getLoc();
+  auto type = typeOf(update.getOperand()), part = typeOf(update.getUpdate());
+  Value operand = spread(loc, lookup(update.getOperand()), axes);
+  Value value = spread(loc, lookup(update.getUpdate()), axes);
+  if (type.getRank() == 0) {
+    map(op->getResult(0), {value, axes});
+    return success();
+  }
+  // A scatter drops what does not fit; here the start moves.
+  SmallVector<Value> indices;
+  for (auto [dim, index] : llvm::enumerate(update.getStartIndices())) {
+    Value own = spread(loc, lookup(index), axes);
+    // The bound has to fit the type as well.
+    if (auto type = typeOf(own); type.getElementTypeBitWidth() < 32)
+      own = hlo::ConvertOp::create(builder, loc, type.clone(builder.getI32Type()), own);
+    auto bound = [&](int64_t number) -> Value {
+      auto scalar = RankedTensorType::get({}, typeOf(own).getElementType());
+      Attribute element = IntegerAttr::get(scalar.getElementType(), number);
+      return hlo::ConstantOp::create(builder, loc, scalar, DenseElementsAttr::get(scalar, element));
+    };
+    indices.push_back(hlo::ClampOp::create(builder, loc, own.getType(), bound(0), own,
+                                           bound(type.getDimSize(static_cast<int64_t>(dim)) -
+                                                 part.getDimSize(static_cast<int64_t>(dim)))));
+  }
+  SmallVector<int64_t> own = llvm::to_vector(llvm::seq<int64_t>(count, count + type.getRank())),
+                       leading = llvm::to_vector(llvm::seq<int64_t>(0, count));
+  OperationState state(loc, hlo::ScatterOp::getOperationName(),
+                       {operand, indexRows(builder, loc, indices), value}, {operand.getType()});
+  state.addAttribute("scatter_dimension_numbers",
+                     hlo::ScatterDimensionNumbersAttr::get(op->getContext(), own, {}, leading,
+                                                           leading, own, count));
+  state.addAttribute("indices_are_sorted", builder.getBoolAttr(false));
+  state.addAttribute("unique_indices", builder.getBoolAttr(true));
+  auto scalar = RankedTensorType::get({}, type.getElementType());
+  Region *body = state.addRegion();
+  {
+    OpBuilder::InsertionGuard guard(builder);
+    Block *block = builder.createBlock(body, {}, {scalar, scalar}, {loc, loc});
+    hlo::ReturnOp::create(builder, loc, block->getArgument(1));
+  }
+  map(op->getResult(0), {builder.create(state)->getResult(0), axes});
+  return success();
+}

@@ -1,0 +1,204 @@
+#include "passes/Memory/Recompute/RecomputeEmitter.h"
+#include "dialects/St/IR/ShardingUtils.h"
+#include "mlir/IR/IRMapping.h"
+#include "mlir/Interfaces/SideEffectInterfaces.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+void RecomputeEmitter::emit() {
+  for (Value value : choice.dropped)
+    droppedBySymbol[WriteOp(stage.getWrite(value)).getTarget()] = value;
+  keepAdded();
+  rewriteBackward();
+  removeStashes();
+}
+
+/// A stash for each value that takes the place of dropped ones. What the forward task has read from
+/// a stash itself is there.
+void RecomputeEmitter::keepAdded() {
+  Operation *last = nullptr;
+  for (auto buffer : program.getOps<BufferOp>())
+    last = buffer;
+  unsigned number = 0;
+  for (Value value : choice.added) {
+    if (isa<ReadOp>(value.getDefiningOp()))
+      continue;
+    std::string name;
+    do
+      name = "stash" + std::to_string(number++);
+    while (symbols.lookup(name));
+    OpBuilder builder(program.getContext());
+    builder.setInsertionPointAfter(last);
+    last = BufferOp::create(builder, value.getLoc(), name, "stash", 1, value.getType(),
+                            AddressAttr(), StringAttr());
+    builder.setInsertionPointAfterValue(value);
+    TaskOp forward = stage.getForward().getTask();
+    kept[value] = WriteOp::create(builder, value.getLoc(), value,
+                                  FlatSymbolRefAttr::get(program.getContext(), name),
+                                  forward.getMicroBatch(), ReduceKindAttr());
+  }
+}
+
+Value RecomputeEmitter::get(Value value, int64_t block) {
+  if (Value known = made.lookup({value, block}))
+    return known;
+  TaskOp backward = stage.getBackward();
+  auto read = [&](FlatSymbolRefAttr source, bool perMicroBatch) {
+    return ReadOp::create(*body, value.getLoc(), value.getType(), source,
+                          perMicroBatch ? Value(backward.getMicroBatch()) : Value());
+  };
+  Value &result = made[{value, block}];
+  WriteOp write = kept.lookup(value);
+  if (!write && !choice.dropped.contains(value))
+    write = stage.getWrite(value);
+  if (write)
+    return result = read(write.getTargetAttr(), write.getMicroBatch() != nullptr);
+  Operation *op = value.getDefiningOp();
+  if (auto source = dyn_cast<ReadOp>(op))
+    return result = read(source.getSourceAttr(), source.getMicroBatch() != nullptr);
+  IRMapping mapping;
+  for (Value operand : op->getOperands())
+    mapping.map(operand, get(operand, block));
+  Operation *copy = body->clone(*op, mapping);
+  ++numRecomputed;
+  for (auto [original, again] : llvm::zip_equal(op->getResults(), copy->getResults()))
+    made[{original, block}] = again;
+  return made[{value, block}];
+}
+
+/// What the weight task reads is computed once, by the backward task, and handed on.
+void RecomputeEmitter::handOn(int64_t block) {
+  if (stage.getBackward() == stage.getWeight() || !handedOn.insert(block).second)
+    return;
+  for (Value value : choice.dropped) {
+    if (!stage.isReadByWeight(value) || stage.getForward().getBlock(value.getDefiningOp()) != block)
+      continue;
+    TaskOp backward = stage.getBackward();
+    WriteOp write = stage.getWrite(value);
+    WriteOp::create(*body, value.getLoc(), get(value, block), write.getTargetAttr(),
+                    write.getMicroBatch() ? Value(backward.getMicroBatch()) : Value(),
+                    ReduceKindAttr());
+  }
+}
+
+void RecomputeEmitter::replaceReads(Operation *op) {
+  for (OpOperand &operand : op->getOpOperands()) {
+    auto read = operand.get().getDefiningOp<ReadOp>();
+    Value dropped = read ? droppedBySymbol.lookup(read.getSource()) : Value();
+    if (!dropped)
+      continue;
+    int64_t block = stage.getForward().getBlock(dropped.getDefiningOp());
+    body->setInsertionPoint(op);
+    operand.set(get(dropped, block));
+    handOn(block);
+  }
+}
+
+/// What the backward task makes of dropped values alone, such as the same in more bits, stands
+/// where it is first needed: else it would be the first to need them.
+void RecomputeEmitter::sinkReadings(Block &block) {
+  DenseSet<Operation *> readings;
+  for (Operation &op : block) {
+    if (!ForwardTask::isRepeatable(&op) || ForwardTask::isExpensive(&op) || op.getNumRegions() != 0)
+      continue;
+    bool readsDropped = false, readsOthers = false;
+    for (Value operand : op.getOperands()) {
+      Operation *producer = operand.getDefiningOp();
+      auto read = dyn_cast_or_null<ReadOp>(producer);
+      if (readings.contains(producer) || (read && droppedBySymbol.contains(read.getSource())))
+        readsDropped = true;
+      else if (!producer || !producer->hasTrait<OpTrait::ConstantLike>())
+        readsOthers = true;
+    }
+    if (readsDropped && !readsOthers)
+      readings.insert(&op);
+  }
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block))) {
+    if (!readings.contains(&op) || op.use_empty())
+      continue;
+    Operation *first = nullptr;
+    for (Operation *user : op.getUsers()) {
+      Operation *ancestor = block.findAncestorOpInBlock(*user);
+      if (!first || ancestor->isBeforeInBlock(first))
+        first = ancestor;
+    }
+    op.moveBefore(first);
+  }
+}
+
+/// Whether two ops of the backward task are constants or readings of the same.
+static LogicalResult isSameReading(Value a, Value b) {
+  Operation *first = a.getDefiningOp(), *second = b.getDefiningOp();
+  if (a == b)
+    return success();
+  if (!first || !second || (!isa<ReadOp>(first) && !first->hasTrait<OpTrait::ConstantLike>()))
+    return failure();
+  return success(
+      OperationEquivalence::isEquivalentTo(first, second, OperationEquivalence::IgnoreLocations));
+}
+
+/// What a block is computed again from and what it makes of it alone, such as one over the sums of
+/// rows, the backward task may make of the same for its own use. It is made once, so that loops
+/// over the same rows have it in common.
+void RecomputeEmitter::shareReadings(Block &block) {
+  DenseMap<Attribute, SmallVector<Operation *>> known; // by the mark of their block
+  for (Operation &op : llvm::make_early_inc_range(block)) {
+    Attribute mark = op.getDiscardableAttr(kBlockAttr);
+    auto isRead = [](Value operand) {
+      Operation *producer = operand.getDefiningOp();
+      return producer && (isa<ReadOp>(producer) || producer->hasTrait<OpTrait::ConstantLike>());
+    };
+    if (!mark || op.getNumResults() != 1 || op.getNumOperands() == 0 || op.getNumRegions() != 0 ||
+        !ForwardTask::isRepeatable(&op) || !llvm::all_of(op.getOperands(), isRead) ||
+        llvm::none_of(op.getOperands(), [](Value v) { return v.getDefiningOp<ReadOp>(); }))
+      continue;
+    SmallVector<Operation *> &others = known[mark];
+    auto same = llvm::find_if(others, [&](Operation *other) {
+      return OperationEquivalence::isEquivalentTo(other, &op, isSameReading,
+                                                  /*markEquivalent=*/nullptr,
+                                                  OperationEquivalence::IgnoreLocations);
+    });
+    if (same == others.end()) {
+      others.push_back(&op);
+      continue;
+    }
+    op.getResult(0).replaceAllUsesWith((*same)->getResult(0));
+    op.erase();
+  }
+}
+
+/// A block is computed again where the backward task first reads of it what is no longer kept, so
+/// that the memory of one block at a time is needed.
+void RecomputeEmitter::rewriteBackward() {
+  TaskOp backward = stage.getBackward();
+  Block &block = backward.getBody().front();
+  sinkReadings(block);
+  body.emplace(OpBuilder::atBlockEnd(&block));
+  SmallVector<Operation *> ops;
+  for (Operation &op : block)
+    ops.push_back(&op);
+  for (Operation *op : ops)
+    replaceReads(op);
+  body->setInsertionPointToEnd(&block);
+  for (int64_t number : stage.getForward().getBlocks())
+    handOn(number);
+  shareReadings(block);
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(block)))
+    if ((isa<ReadOp>(op) || op.hasTrait<OpTrait::ConstantLike>()) && op.use_empty())
+      op.erase();
+}
+
+void RecomputeEmitter::removeStashes() {
+  for (Value value : choice.dropped) {
+    WriteOp write = stage.getWrite(value);
+    bool isHandedOn = stage.isReadByWeight(value) && stage.getBackward() != stage.getWeight();
+    if (!isHandedOn)
+      symbols.erase(symbols.lookup(write.getTarget()));
+    write.erase();
+  }
+  TaskOp forward = stage.getForward().getTask();
+  for (Operation &op : llvm::make_early_inc_range(llvm::reverse(forward.getBody().front())))
+    if (isOpTriviallyDead(&op))
+      op.erase();
+}

@@ -1,0 +1,124 @@
+// Keeping what products write, or what has half as many bits, in the place of what follows from it
+// element by element.
+#include "dialects/StableHLO/StableHLOOps.h"
+#include "passes/Memory/MemoryUtils.h"
+#include "passes/Memory/Recompute/StageStash.h"
+
+using namespace mlir;
+using namespace mlir::st;
+namespace hlo = mlir::stablehlo;
+
+/// Whether a value is a vector, spread along the other dimensions.
+static bool isSpreadVector(Value value) {
+  while (auto convert = value.getDefiningOp<hlo::ConvertOp>())
+    value = convert.getOperand();
+  auto spread = value.getDefiningOp<hlo::BroadcastInDimOp>();
+  return spread && cast<RankedTensorType>(spread.getOperand().getType()).getRank() <= 1;
+}
+
+/// Whether a library of products writes a value as it is: a product of matrices, or one with its
+/// bias.
+static bool isWrittenByProduct(Value value) {
+  if (auto add = value.getDefiningOp<hlo::AddOp>())
+    for (auto [product, other] :
+         {std::pair(add.getLhs(), add.getRhs()), std::pair(add.getRhs(), add.getLhs())})
+      if (product.getDefiningOp<hlo::DotGeneralOp>() && isSpreadVector(other))
+        return true;
+  return value.getDefiningOp<hlo::DotGeneralOp>() != nullptr;
+}
+
+/// Whether each element of an op's result takes a few operations on elements at hand.
+static bool isElementwise(Operation *op) {
+  return op->hasTrait<OpTrait::Elementwise>() ||
+         isa<hlo::BroadcastInDimOp, hlo::ConstantOp, hlo::ConvertOp, hlo::CompareOp, hlo::SelectOp,
+             hlo::IotaOp>(op);
+}
+
+/// Whether a value has 16 bits for each element of another, which has 32 or more: what was rounded
+/// before ops in f32.
+static bool isRounded(Value value, Value wide) {
+  auto type = cast<RankedTensorType>(value.getType()),
+       wideType = cast<RankedTensorType>(wide.getType());
+  return isa<Float16Type, BFloat16Type>(type.getElementType()) &&
+         isa<FloatType>(wideType.getElementType()) &&
+         type.getNumElements() == wideType.getNumElements() &&
+         2 * getNumBytes(type) <= getNumBytes(wideType);
+}
+
+bool StageStash::isReadByProduct(Value value) const {
+  StringRef symbol = stashed.lookup(value).getTarget();
+  bool found = false;
+  for (auto read : TaskOp(backward).getBody().front().getOps<ReadOp>()) {
+    if (read.getSource() != symbol)
+      continue;
+    SmallVector<Value> worklist = {read.getResult()};
+    while (!worklist.empty())
+      for (Operation *user : worklist.pop_back_val().getUsers()) {
+        found |= isa<hlo::DotGeneralOp, hlo::ConvolutionOp>(user);
+        if (isa<hlo::ReshapeOp, hlo::TransposeOp, hlo::ConvertOp>(user))
+          worklist.push_back(user->getResult(0));
+      }
+  }
+  return found;
+}
+
+/// What a value is computed again from, if that is cheap: results of products, what was rounded to
+/// 16 bits before it, kept values, storage and small values.
+std::optional<llvm::SetVector<Value>> StageStash::findOrigins(Value value,
+                                                              const StashChoice &choice) const {
+  constexpr int64_t kSmallPart = 16;
+  const int64_t block = forward.getBlock(value.getDefiningOp()),
+                bytes = getNumBytes(value.getType());
+  llvm::SetVector<Value> origins, seen;
+  SmallVector<Value> worklist = {value};
+  while (!worklist.empty()) {
+    Value current = worklist.pop_back_val();
+    if (!seen.insert(current))
+      continue;
+    Operation *op = current.getDefiningOp();
+    const bool isKept = choice.added.contains(current) ||
+                        (stashed.contains(current) && !choice.dropped.contains(current));
+    const bool isSmall =
+        isa<hlo::ReduceOp>(op) && getNumBytes(current.getType()) * kSmallPart <= bytes;
+    if (isa<hlo::ConstantOp>(op))
+      continue; // of any block
+    if (current != value &&
+        (isInStorage(current) || isKept || isSmall || isWrittenByProduct(current) ||
+         (forward.isActivation(current) && isRounded(current, value)))) {
+      origins.insert(current);
+      continue;
+    }
+    if (!isAllowed(op, block, RecomputeLevel::Cheap) || !isElementwise(op))
+      return std::nullopt;
+    llvm::append_range(worklist, op->getOperands());
+  }
+  int64_t read = 0;
+  for (Value origin : origins)
+    read += getNumBytes(origin.getType());
+  // Products write their results in any case; another tensor has to be less than this one.
+  const int64_t most = llvm::any_of(origins, isWrittenByProduct) ? bytes : bytes / 2;
+  if (read > most + bytes / kSmallPart)
+    return std::nullopt;
+  return origins;
+}
+
+void StageStash::reuseProducts(StashChoice &choice) const {
+  for (int64_t block : forward.getBlocks())
+    for (Value value : getStashed(block)) {
+      if (choice.dropped.contains(value) || readByWeight.contains(value) || !backward ||
+          !forward.isActivation(value) || forward.isReadLater(value) || isWrittenByProduct(value) ||
+          isReadByProduct(value))
+        continue;
+      std::optional<llvm::SetVector<Value>> origins = findOrigins(value, choice);
+      if (!origins || llvm::none_of(*origins, [&](Value origin) {
+            return isWrittenByProduct(origin) || isRounded(origin, value);
+          }))
+        continue;
+      choice.dropped.insert(value);
+      choice.savedBytes += getNumBytes(value.getType());
+      for (Value origin : *origins)
+        if (!isInStorage(origin) && !stashed.contains(origin) && choice.added.insert(origin))
+          choice.savedBytes -= getNumBytes(origin.getType());
+      choice.cost += getRecomputeCost(value, [&](Value other) { return origins->contains(other); });
+    }
+}

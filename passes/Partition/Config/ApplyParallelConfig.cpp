@@ -1,0 +1,588 @@
+#include "dialects/St/IR/ModuleFacts.h"
+#include "dialects/St/IR/ScheduleKind.h"
+#include "dialects/St/IR/ShardingUtils.h"
+#include "dialects/St/IR/Signature.h"
+#include "dialects/St/IR/StDialect.h"
+#include "lib/Support/JsonDepth.h"
+#include "passes/Partition/Config/ApplyParameterRules.h"
+#include "passes/Partition/Config/SeedConstraints.h"
+#include "passes/Partition/Config/SeedShardings.h"
+#include "passes/Partition/Passes.h"
+#include "passes/Partition/Stages/StageStarts.h"
+#include "llvm/Support/JSON.h"
+
+namespace mlir::st {
+#define GEN_PASS_DEF_APPLYPARALLELCONFIG
+#include "passes/Partition/Passes.h.inc"
+} // namespace mlir::st
+
+using namespace mlir;
+using namespace mlir::st;
+
+static constexpr StringLiteral kTensorAxis = "tensor", kDataAxis = "data", kExpertAxis = "expert";
+
+namespace {
+/// Puts one configuration on one module.
+class ConfigApplication {
+public:
+  ConfigApplication(ModuleOp module, func::FuncOp function, const ParallelConfig &config)
+      : module(module), function(function), config(config), builder(module.getContext()),
+        mesh(FlatSymbolRefAttr::get(builder.getStringAttr("mesh"))), signature(function),
+        isAnnotated(static_cast<bool>(getMesh(module))) {}
+
+  void remarkHeads();
+  LogicalResult checkBatch();
+  LogicalResult checkMesh();
+  LogicalResult applyPrecision();
+  FailureOr<int64_t> getVirtualStages(StringRef schedule);
+  LogicalResult setScheduleOrder(int64_t virtualStages);
+  LogicalResult setStageStarts(int64_t numStages);
+  LogicalResult setAttributes(StringRef schedule);
+  LogicalResult seed();
+
+private:
+  InFlightDiagnostic error(StringRef key) {
+    return emitError(config.locate(key, builder.getContext()));
+  }
+  StringRef roleOf(BlockArgument argument);
+  ShardingAttr splitOn(BlockArgument argument, std::optional<int64_t> dim,
+                       ArrayRef<StringRef> axes);
+  Axis tensorAxis() const {
+    return *MeshAxes(getMesh(module)).lookup(builder.getStringAttr(kTensorAxis));
+  }
+  ShardingAttr cutFor(BlockArgument argument);
+  void noteWhole(BlockArgument argument);
+  void seedParameters(const ParameterSeeds &given, const MeshAxes &axes);
+  ShardingAttr spreadOverReplicas(BlockArgument argument, ShardingAttr seed, const MeshAxes &axes);
+  void seedAnnotated(const ParameterSeeds &given, const MeshAxes &axes);
+  void seedByRole(const ParameterSeeds &given, const MeshAxes &axes);
+  LogicalResult constrainActivations(const MeshAxes &axes);
+  InFlightDiagnostic sequenceError();
+  LogicalResult checkSequence();
+  LogicalResult checkExperts(const ParameterSeeds &given, const MeshAxes &axes);
+  /// The axes that number replicas, major to minor.
+  SmallVector<Axis> replicaAxes(const MeshAxes &axes) const;
+  void constrainReplicas(const ParameterSeeds &given, const MeshAxes &axes);
+  ShardingAttr seedOf(BlockArgument argument) {
+    return dyn_cast_or_null<ShardingAttr>(
+        signature.getArgumentAttr(argument.getArgNumber(), kShardingAttr));
+  }
+  void setSeed(BlockArgument argument, ShardingAttr seed) {
+    signature.setArgumentAttr(argument.getArgNumber(), kShardingAttr, seed);
+  }
+  void reportWhole();
+
+  ModuleOp module;
+  func::FuncOp function;
+  const ParallelConfig &config;
+  mutable OpBuilder builder;
+  FlatSymbolRefAttr mesh;
+  Signature signature;
+  /// Whether the program brings its mesh and shardings.
+  bool isAnnotated;
+  /// The seed of each parameter by name, for its optimizer state.
+  DenseMap<StringAttr, ShardingAttr> parameterSeeds;
+  DenseMap<StringAttr, RankedTensorType> parameterTypes;
+  SmallVector<StringRef> wholeParameters;
+};
+} // namespace
+
+//===----------------------------------------------------------------------===//
+// Checks
+//===----------------------------------------------------------------------===//
+
+/// Attention works on whole heads: where shards hold parts of them, they are gathered. A module
+/// without a model configuration has no such sizes.
+void ConfigApplication::remarkHeads() {
+  auto text = module->getAttrOfType<StringAttr>("st.model_config");
+  int64_t shards = config.shardCount();
+  if (!text || shards == 1 || ::st::nestsTooDeeply(text.getValue()))
+    return;
+  llvm::Expected<llvm::json::Value> json = llvm::json::parse(text.getValue());
+  if (!json)
+    return llvm::consumeError(json.takeError());
+  const llvm::json::Object *fields = json->getAsObject();
+  for (StringRef key : {"num_attention_heads", "num_key_value_heads", "n_head"}) {
+    std::optional<int64_t> size = fields ? fields->getInteger(key) : std::nullopt;
+    if (size && *size % shards != 0)
+      emitRemark(config.locate("device_mapping", builder.getContext()))
+          << "the shards are " << shards << ", which does not divide " << key << " " << *size
+          << " of the model: attention gathers heads";
+  }
+}
+
+LogicalResult ConfigApplication::checkBatch() {
+  for (BlockArgument argument : function.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (roleOf(argument) != "batch" || !type || type.getRank() == 0)
+      continue;
+    int64_t batch = type.getDimSize(0);
+    if (config.accumDegree > 1 && batch < config.accumDegree)
+      return error("accum_degree")
+             << "accum_degree is " << config.accumDegree << ", more than the batch " << batch;
+    int64_t rows = llvm::divideCeil(batch, config.accumDegree);
+    if (config.dataCount > 1 && rows < config.dataCount)
+      return error("data") << "data is " << config.dataCount << ", more than the " << rows
+                           << " rows of a micro-batch";
+  }
+  return success();
+}
+
+/// A program that brings a mesh says itself how it is split: the file says only where
+/// and in how many stages and micro-batches.
+LogicalResult ConfigApplication::checkMesh() {
+  MeshOp given = getMesh(module);
+  if (!given)
+    return success();
+  if (config.dataCount > 1)
+    return error("data") << "data is " << config.dataCount
+                         << ", but the program brings its own mesh, which says what its axes split";
+  if (given.getNumDevices() == config.shardCount())
+    return success();
+  return error("device_mapping") << "sharding_size is " << config.shardCount()
+                                 << ", but the program's mesh has " << given.getNumDevices()
+                                 << " devices";
+}
+
+/// The types of a step are chosen before it is differentiated: here the file only has to say the
+/// same of them. What devices send is the layout's to say.
+LogicalResult ConfigApplication::applyPrecision() {
+  if (!config.precision)
+    return success();
+  const PrecisionConfig &wanted = *config.precision;
+  NamedAttrList fields(module->getAttrOfType<DictionaryAttr>(kPrecisionAttr));
+  auto check = [&](StringRef key, StringRef value, StringRef otherwise) -> LogicalResult {
+    auto given = dyn_cast_or_null<StringAttr>(fields.get(key));
+    StringRef found = given ? given.getValue() : otherwise;
+    if (found == value)
+      return success();
+    return error("precision") << "precision." << key << " is \"" << value
+                              << "\", but the step was differentiated with \"" << found
+                              << "\"; expected the same, or the file before differentiate";
+  };
+  if (failed(check("compute", wanted.compute, "f32")) ||
+      failed(check("loss_scale", wanted.lossScale, "none")))
+    return failure();
+  fields.set("reduce", builder.getStringAttr(wanted.reduce));
+  if (wanted.products != "f32")
+    fields.set("products", builder.getStringAttr(wanted.products));
+  module->setAttr(kPrecisionAttr, fields.getDictionary(builder.getContext()));
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Attributes of the module
+//===----------------------------------------------------------------------===//
+
+/// How many stages each group of devices runs.
+FailureOr<int64_t> ConfigApplication::getVirtualStages(StringRef schedule) {
+  ScheduleKind kind = *parseScheduleKind(schedule);
+  int64_t count = config.virtualStages ? config.virtualStages : getDefaultVirtualStages(kind);
+  if (!allowsVirtualStages(kind, count))
+    return error("virtual_stages") << "virtual_stages is " << count << "; the schedule \""
+                                   << schedule << "\" has " << getDefaultVirtualStages(kind);
+  int64_t groups = config.stageCount();
+  if (kind == ScheduleKind::Interleaved && count > 1 && config.accumDegree % groups != 0)
+    return error("accum_degree") << "accum_degree is " << config.accumDegree
+                                 << "; the schedule \"interleaved\" expects a multiple of the "
+                                 << groups << " stages of device_mapping";
+  return count;
+}
+
+/// Checks the order that the file lists, and leaves it on the module.
+LogicalResult ConfigApplication::setScheduleOrder(int64_t virtualStages) {
+  auto count = static_cast<int64_t>(config.scheduleOrder.size());
+  if (count != config.stageCount())
+    return error("schedule") << "schedule lists the tasks of " << count << " stages; expected "
+                             << config.stageCount() << ", those of device_mapping";
+  SmallVector<std::string> lists;
+  for (auto [group, order] : llvm::enumerate(config.scheduleOrder)) {
+    if (std::string fault = findFault(order, virtualStages, config.accumDegree); !fault.empty())
+      return error("schedule") << "schedule[" << group << "]: " << fault << "; expected the "
+                               << config.accumDegree << " micro-batches of " << virtualStages
+                               << " virtual stages, each forward, then backward";
+    lists.push_back(llvm::join(llvm::map_range(order, formatUnit), " "));
+  }
+  module->setAttr(kScheduleOrderAttr,
+                  builder.getStrArrayAttr(llvm::to_vector_of<StringRef>(lists)));
+  return success();
+}
+
+/// Checks where the stages are to begin, and leaves it on the module.
+LogicalResult ConfigApplication::setStageStarts(int64_t numStages) {
+  if (config.stageStarts.empty())
+    return success();
+  auto count = static_cast<int64_t>(config.stageStarts.size());
+  if (count != numStages - 1)
+    return error("stages") << "stages lists where " << count << " stages begin; expected "
+                           << numStages - 1 << ", all but the first of the " << numStages
+                           << " stages (stage_cnt, virtual_stages)";
+  SmallVector<StringRef> patterns(llvm::to_vector_of<StringRef>(config.stageStarts));
+  size_t index = 0;
+  std::string fault =
+      findFault(findStageStarts(function, forwardOpsOfState(function), patterns), patterns, index);
+  if (!fault.empty())
+    return error("stages") << "stages[" << index << "] is \"" << patterns[index] << "\", but "
+                           << fault;
+  module->setAttr(kStageStartsAttr, builder.getStrArrayAttr(patterns));
+  return success();
+}
+
+LogicalResult ConfigApplication::setAttributes(StringRef schedule) {
+  bool pipelines = config.mode != ParallelMode::Sharding && config.accumDegree > 1;
+  if (schedule.empty())
+    schedule = config.schedule;
+  if (schedule.empty())
+    schedule = pipelines ? "1f1b" : "sequential";
+  if (schedule != "sequential" && config.mode == ParallelMode::Sharding)
+    return error("mode") << "schedule is \"" << schedule
+                         << "\", but mode is \"sharding\", whose stages "
+                         << "run one after the other";
+
+  builder.setInsertionPointToStart(module.getBody());
+  if (MeshOp given = getMesh(module)) {
+    given.setSymName("mesh");
+    given.setMicro(config.accumDegree);
+  } else {
+    SmallVector<StringRef> axes = {kTensorAxis};
+    SmallVector<int64_t> sizes = {config.shardCount()};
+    auto addMajor = [&](StringRef name, int64_t size) {
+      axes.insert(axes.begin(), name);
+      sizes.insert(sizes.begin(), size);
+    };
+    if (config.expertCount > 1)
+      addMajor(kExpertAxis, config.expertCount);
+    if (config.dataCount > 1)
+      addMajor(kDataAxis, config.dataCount / config.expertCount);
+    MeshOp::create(builder, module.getLoc(), builder.getStringAttr("mesh"),
+                   builder.getStrArrayAttr(axes), builder.getDenseI64ArrayAttr(sizes),
+                   builder.getI64IntegerAttr(config.accumDegree));
+  }
+  FailureOr<int64_t> virtualStages = getVirtualStages(schedule);
+  if (failed(virtualStages))
+    return failure();
+  ScheduleKind kind = *parseScheduleKind(schedule);
+  int64_t numGroups = config.stageCount(), numStages = numGroups * *virtualStages;
+  if (kind == ScheduleKind::Listed && failed(setScheduleOrder(*virtualStages)))
+    return failure();
+  if (failed(setStageStarts(numStages)))
+    return failure();
+  SmallVector<Attribute> devices;
+  for (int64_t stage : llvm::seq(numStages))
+    devices.push_back(
+        builder.getDenseI64ArrayAttr(config.devices[getGroupOfStage(kind, stage, numGroups)]));
+  module->setAttr("st.stages", builder.getI64IntegerAttr(numStages));
+  module->setAttr("st.devices", builder.getArrayAttr(devices));
+  module->setAttr("st.schedule", builder.getStringAttr(schedule));
+  module->setAttr("st.micro_batches", builder.getI64IntegerAttr(config.accumDegree));
+  if (config.bucketBytes)
+    module->setAttr("st.bucket_bytes", builder.getI64IntegerAttr(*config.bucketBytes));
+  config.setStashAttributes(module);
+  return success();
+}
+
+//===----------------------------------------------------------------------===//
+// Seeds
+//===----------------------------------------------------------------------===//
+
+StringRef ConfigApplication::roleOf(BlockArgument argument) {
+  auto role = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kRoleAttr);
+  return role ? role.getValue() : "";
+}
+
+ShardingAttr ConfigApplication::splitOn(BlockArgument argument, std::optional<int64_t> dim,
+                                        ArrayRef<StringRef> axes) {
+  int64_t rank = cast<RankedTensorType>(argument.getType()).getRank();
+  SmallVector<ArrayAttr> dims(rank, builder.getArrayAttr({}));
+  if (dim)
+    dims[*dim] = builder.getStrArrayAttr(axes);
+  return ShardingAttr::get(builder.getContext(), mesh, dims);
+}
+
+/// By the dimension that is cut at the parameter's first use.
+ShardingAttr ConfigApplication::cutFor(BlockArgument argument) {
+  std::optional<int64_t> dim;
+  auto type = cast<RankedTensorType>(argument.getType());
+  if (config.shardCount() > 1)
+    dim = cutDimension(argument, *config.shardingDim);
+  if (dim && type.getDimSize(*dim) < config.shardCount()) {
+    dim = std::nullopt;
+    noteWhole(argument);
+  }
+  return splitOn(argument, dim, kTensorAxis);
+}
+
+void ConfigApplication::noteWhole(BlockArgument argument) {
+  auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr);
+  wholeParameters.push_back(name ? name.getValue() : "?");
+}
+
+/// Rules go before the cut that the file's `sharding_dim` means.
+void ConfigApplication::seedParameters(const ParameterSeeds &given, const MeshAxes &axes) {
+  std::optional<LayerFlow> flow;
+  if (!config.shardingDim && config.shardCount() > 1) {
+    flow.emplace(function, axes, tensorAxis());
+    for (auto &[parameter, sharding] : given)
+      flow->give(parameter, sharding);
+    flow->run();
+    for (BlockArgument parameter : flow->tooSmallToCut())
+      noteWhole(parameter);
+  }
+  for (BlockArgument argument : function.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (roleOf(argument) != "parameter" || !type)
+      continue;
+    ShardingAttr seed;
+    if (auto it = given.find(argument); it != given.end())
+      seed = axes.write(it->second);
+    else if (config.shardingDim)
+      seed = cutFor(argument);
+    else
+      seed = flow ? axes.write(flow->seedOf(argument)) : splitOn(argument, std::nullopt, {});
+    if (config.zero == 3)
+      seed = spreadOverReplicas(argument, seed, axes);
+    setSeed(argument, seed);
+    if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr))
+      parameterSeeds[name] = seed, parameterTypes[name] = type;
+  }
+}
+
+SmallVector<Axis> ConfigApplication::replicaAxes(const MeshAxes &axes) const {
+  SmallVector<Axis> replicas;
+  for (StringRef name : {kDataAxis, kExpertAxis})
+    if (std::optional<Axis> axis = axes.lookup(builder.getStringAttr(name)); axis && !isAnnotated)
+      replicas.push_back(*axis);
+  return replicas;
+}
+
+/// The seed with its first dimension that divides split among the replicas as well, by those of
+/// their axes that it does not use yet; as it is, where none does.
+ShardingAttr ConfigApplication::spreadOverReplicas(BlockArgument argument, ShardingAttr seed,
+                                                   const MeshAxes &axes) {
+  auto type = cast<RankedTensorType>(argument.getType());
+  TensorSharding sharding = axes.read(seed);
+  SmallVector<Axis> free = replicaAxes(axes);
+  llvm::erase_if(free,
+                 [&](Axis axis) { return sharding.isSplitOver(axis) || axes.size(axis) == 1; });
+  if (free.empty())
+    return seed;
+  return splitFurther(sharding, type.getShape(), free, axes) ? axes.write(sharding) : seed;
+}
+
+void ConfigApplication::reportWhole() {
+  if (wholeParameters.empty())
+    return;
+  emitRemark(config.locate("device_mapping", builder.getContext()))
+      << "the shards are " << config.shardCount()
+      << ", more than the cut dimension of some parameters has elements; whole on every shard are "
+      << llvm::join(wholeParameters, ", ");
+}
+
+/// What the program says of its arguments holds, the rest of them is whole. A batch is
+/// cut into micro-batches first. Donated state keeps the sharding of its argument.
+void ConfigApplication::seedAnnotated(const ParameterSeeds &rules, const MeshAxes &axes) {
+  DenseSet<StringAttr> ruled;
+  for (BlockArgument argument : function.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (!type)
+      continue;
+    ShardingAttr given = seedOf(argument);
+    if (auto it = rules.find(argument); it != rules.end())
+      given = axes.write(it->second);
+    if (!given)
+      given = splitOn(argument, std::nullopt, {});
+    if (roleOf(argument) == "parameter")
+      if (auto name = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kNameAttr)) {
+        parameterSeeds[name] = given, parameterTypes[name] = type;
+        if (rules.contains(argument))
+          ruled.insert(name);
+      }
+    if (roleOf(argument) == "batch" && config.accumDegree > 1 && type.getRank() > 0) {
+      SmallVector<ArrayAttr> dims(given.getDims());
+      SmallVector<Attribute> axes = {builder.getStringAttr(MeshOp::kMicro)};
+      llvm::append_range(axes, dims[0]);
+      dims[0] = builder.getArrayAttr(axes);
+      given = given.withDims(dims);
+    }
+    setSeed(argument, given);
+  }
+  for (BlockArgument argument : function.getArguments()) {
+    unsigned i = argument.getArgNumber();
+    auto of = function.getArgAttrOfType<StringAttr>(i, kOfAttr);
+    ShardingAttr own = seedOf(argument), seed = of ? parameterSeeds.lookup(of) : nullptr;
+    if (roleOf(argument) == "optimizer_state" && own &&
+        (own.isReplicated() || ruled.contains(of)) && seed && seed.getRank() == own.getRank())
+      setSeed(argument, fitSeed(argument, seed, parameterTypes.lookup(of), axes));
+    if (auto result = function.getArgAttrOfType<IntegerAttr>(i, "tf.aliasing_output"))
+      signature.setResultAttr(result.getInt(), kShardingAttr, nullptr);
+  }
+}
+
+void ConfigApplication::seedByRole(const ParameterSeeds &given, const MeshAxes &axes) {
+  // A batch is cut into micro-batches first, then each of them among the replicas.
+  SmallVector<StringRef> batchAxes;
+  if (config.accumDegree > 1)
+    batchAxes.push_back(MeshOp::kMicro);
+  if (config.dataCount > 1)
+    batchAxes.push_back(kDataAxis);
+  if (config.expertCount > 1)
+    batchAxes.push_back(kExpertAxis);
+  for (BlockArgument argument : function.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (!type || roleOf(argument) == "parameter")
+      continue;
+    std::optional<int64_t> batchDim;
+    if (roleOf(argument) == "batch" && type.getRank() > 0)
+      batchDim = 0;
+    setSeed(argument, splitOn(argument, batchDim, batchAxes));
+  }
+  // The flow through the layers starts at the batch.
+  signature.write();
+  seedParameters(given, axes);
+  for (BlockArgument argument : function.getArguments()) {
+    auto of = function.getArgAttrOfType<StringAttr>(argument.getArgNumber(), kOfAttr);
+    if (roleOf(argument) != "optimizer_state" || !of)
+      continue;
+    ShardingAttr seed = parameterSeeds.lookup(of);
+    if (!seed || seed.getRank() != seedOf(argument).getRank())
+      continue;
+    seed = fitSeed(argument, seed, parameterTypes.lookup(of), axes);
+    setSeed(argument, config.zero > 0 ? spreadOverReplicas(argument, seed, axes) : seed);
+  }
+  reportWhole();
+}
+
+InFlightDiagnostic ConfigApplication::sequenceError() {
+  return error("sequence_parallel")
+         << "sequence_parallel is " << (config.gatherAgain ? "\"gather_again\"" : "true")
+         << ", but ";
+}
+
+LogicalResult ConfigApplication::checkSequence() {
+  if (isAnnotated)
+    return sequenceError() << "the program brings its own mesh, which says what its axes split";
+  for (BlockArgument argument : function.getArguments()) {
+    auto type = dyn_cast<RankedTensorType>(argument.getType());
+    if (roleOf(argument) != "batch" || !type || type.getRank() < 2 ||
+        type.getDimSize(1) >= config.shardCount())
+      continue;
+    return sequenceError() << config.shardCount() << " shards are more than the sequence "
+                           << type.getDimSize(1) << " has tokens";
+  }
+  return success();
+}
+
+LogicalResult ConfigApplication::constrainActivations(const MeshAxes &axes) {
+  if (!config.sequenceParallel || config.shardCount() == 1)
+    return success();
+  if (failed(checkSequence()))
+    return failure();
+  LayerFlow flow(function, axes, tensorAxis());
+  for (BlockArgument argument : function.getArguments())
+    if (roleOf(argument) == "parameter" && isa<RankedTensorType>(argument.getType()))
+      flow.give(argument, axes.read(Value(argument)));
+  flow.run();
+  if (scatterSums(flow.sums(), axes, tensorAxis()) == 0)
+    return sequenceError()
+           << "no product of the model leaves partial sums along a sequence; expected "
+              "\"sharding_dim\" \"megatron\" or 0, or rules in \"parameters\" that "
+              "split what a product contracts";
+  return success();
+}
+
+/// Without a rule `expert` would be `data` under another name.
+LogicalResult ConfigApplication::checkExperts(const ParameterSeeds &given, const MeshAxes &axes) {
+  if (config.expertCount == 1)
+    return success();
+  Axis expert = *axes.lookup(builder.getStringAttr(kExpertAxis));
+  if (llvm::any_of(given, [&](const auto &rule) { return rule.second.isSplitOver(expert); }))
+    return success();
+  return error("expert") << "expert is " << config.expertCount
+                         << ", but no rule in parameters splits anything over the axis \"expert\"";
+}
+
+/// What replicas split is whole where it is used, and gradients come in parts. A parameter that a
+/// rule splits over `data` is no different; experts stay where they are.
+void ConfigApplication::constrainReplicas(const ParameterSeeds &given, const MeshAxes &axes) {
+  SmallVector<Axis> replicas = replicaAxes(axes);
+  if (replicas.empty())
+    return;
+  std::optional<Axis> expert = axes.lookup(builder.getStringAttr(kExpertAxis));
+  Updates updates = findUpdates(function);
+  gatherParameters(function, updates, axes, [&](BlockArgument parameter) {
+    SmallVector<Axis> gathered = replicas;
+    auto it = given.find(parameter);
+    if (expert && it != given.end() && it->second.isSplitOver(*expert))
+      llvm::erase(gathered, *expert);
+    return gathered;
+  });
+  if (config.zero < 2)
+    return;
+  DenseMap<StringAttr, BlockArgument> optimizerStates = findStatesInShape(function, parameterTypes);
+  scatterGradients(function, updates, axes, replicas, [&](BlockArgument state) {
+    auto name = function.getArgAttrOfType<StringAttr>(state.getArgNumber(), kNameAttr);
+    BlockArgument kept = name ? optimizerStates.lookup(name) : nullptr;
+    return axes.read(Value(kept ? kept : state));
+  });
+}
+
+LogicalResult ConfigApplication::seed() {
+  MeshAxes axes(getMesh(module));
+  FailureOr<ParameterSeeds> given = applyParameterRules(function, config, axes);
+  if (failed(given) || failed(checkExperts(*given, axes)))
+    return failure();
+  if (isAnnotated)
+    seedAnnotated(*given, axes);
+  else
+    seedByRole(*given, axes);
+  signature.write();
+  if (failed(constrainActivations(axes)))
+    return failure();
+  constrainReplicas(*given, axes);
+  return success();
+}
+
+static constexpr FactContract kContract = {
+    {}, FactSet({Fact::Gradients}) | FactSet::from(Fact::Layout)};
+
+LogicalResult mlir::st::applyParallelConfig(ModuleOp module, const ParallelConfig &config,
+                                            StringRef schedule) {
+  if (failed(checkFacts(module, "apply-parallel-config", kContract)))
+    return failure();
+  auto function = module.lookupSymbol<func::FuncOp>("main");
+  if (!function || function.isExternal())
+    return module.emitError("expected a function @main with a body");
+  ConfigApplication application(module, function, config);
+  if (failed(application.checkMesh()) || failed(application.checkBatch()) ||
+      failed(application.applyPrecision()) || failed(application.setAttributes(schedule)))
+    return failure();
+  application.remarkHeads();
+  return application.seed();
+}
+
+//===----------------------------------------------------------------------===//
+// The pass
+//===----------------------------------------------------------------------===//
+
+namespace {
+struct ApplyParallelConfig : mlir::st::impl::ApplyParallelConfigBase<ApplyParallelConfig> {
+  using ApplyParallelConfigBase::ApplyParallelConfigBase;
+
+  void runOnOperation() override {
+    ParallelConfig parallel;
+    if (!config.empty()) {
+      FailureOr<ParallelConfig> loaded = loadParallelConfig(config, &getContext());
+      if (failed(loaded))
+        return signalPassFailure();
+      parallel = std::move(*loaded);
+    }
+    if (!schedule.empty() && (schedule == "listed" || !parseScheduleKind(schedule))) {
+      getOperation().emitError("schedule is \"")
+          << schedule << "\"; expected " << getScheduleNames();
+      return signalPassFailure();
+    }
+    if (failed(applyParallelConfig(getOperation(), parallel, schedule)))
+      return signalPassFailure();
+  }
+};
+} // namespace

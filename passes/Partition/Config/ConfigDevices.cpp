@@ -1,0 +1,208 @@
+#include "passes/Partition/Config/ConfigParser.h"
+#include "llvm/Support/FormatVariadic.h"
+
+using namespace mlir;
+using namespace mlir::st;
+
+/// In the numbering of devices; how many a chip has is its description's to say.
+static constexpr int64_t kClustersPerChip = 4;
+
+std::string ParallelConfig::keyOf(size_t stage, size_t device) const {
+  if (isNumbered)
+    return "device_mapping";
+  return llvm::formatv("device_mapping.stage_{0}.shard_{1}", stage, device % shardCount());
+}
+
+void ParallelConfig::keepForwardOnly() {
+  if (schedule == "listed")
+    schedule = virtualStages > 1 ? "interleaved" : "gpipe";
+  scheduleOrder.clear();
+  if (precision)
+    precision->lossScale = "none";
+}
+
+void ParallelConfig::numberGpus() {
+  onGpus = true;
+  int64_t gpu = 0;
+  for (SmallVector<int64_t> &stage : devices)
+    for (int64_t &id : stage)
+      id = gpu++;
+}
+
+FailureOr<DeviceName> ConfigParser::readDevice(const llvm::json::Value &value, StringRef key) {
+  std::optional<StringRef> name = value.getAsString();
+  DeviceName device;
+  StringRef id = name.value_or("");
+  if (id.consume_front("GPU:"))
+    device.isGpu = true;
+  else if (id.consume_front("/device:XLA_DTU:"))
+    device.isGpu = false;
+  else
+    return error(key, value) << "; expected a device name, /device:XLA_DTU:<id> or GPU:<id>";
+  constexpr int64_t largest = 1 << 24;
+  if (id.empty() || !llvm::all_of(id, llvm::isDigit) || id.getAsInteger(10, device.id) ||
+      device.id > largest)
+    return error(key, value) << "; expected a number from 0 to " << largest
+                             << " after the last colon";
+  // Of the five ids of a chip the last one is no cluster of its own.
+  constexpr int64_t idsPerChip = kClustersPerChip + 1;
+  if (!device.isGpu && device.id % idsPerChip == kClustersPerChip)
+    return error(key, value) << ", which names no cluster: chip " << device.id / idsPerChip
+                             << " has ids " << device.id - 4 << " to " << device.id - 1;
+  if (areGpus.value_or(device.isGpu) != device.isGpu)
+    return error(key, value) << ", but the devices before it are of the other kind";
+  areGpus = device.isGpu;
+  return device;
+}
+
+/// The number n of the key "<prefix>n" written without leading zeros, if it is one.
+static std::optional<int64_t> indexIn(StringRef key, StringRef prefix) {
+  int64_t index;
+  if (!key.consume_front(prefix) || key.empty() || !llvm::all_of(key, llvm::isDigit) ||
+      key.getAsInteger(10, index) || Twine(index).str() != key)
+    return std::nullopt;
+  return index;
+}
+
+FailureOr<SmallVector<int64_t>> ConfigParser::readReplicas(const llvm::json::Value &value,
+                                                           StringRef key) {
+  const llvm::json::Array *list = value.getAsArray();
+  if (config.dataCount == 1) {
+    FailureOr<DeviceName> name = readDevice(value, key);
+    if (failed(name))
+      return failure();
+    return SmallVector<int64_t>{name->id};
+  }
+  if (!list || list->size() != static_cast<size_t>(config.dataCount))
+    return error(key, value) << "; expected a list of " << config.dataCount
+                             << " devices, one a replica (data)";
+  SmallVector<int64_t> ids;
+  for (const llvm::json::Value &entry : *list) {
+    FailureOr<DeviceName> name = readDevice(entry, key);
+    if (failed(name))
+      return failure();
+    ids.push_back(name->id);
+  }
+  return ids;
+}
+
+LogicalResult ConfigParser::readStage(const llvm::json::Object &mapping, int64_t stage) {
+  std::string key = ("device_mapping.stage_" + Twine(stage)).str();
+  const llvm::json::Value *value = mapping.get(("stage_" + Twine(stage)).str());
+  if (!value)
+    return error("device_mapping")
+           << key << " is missing, though device_mapping has " << mapping.size() << " stages";
+  const llvm::json::Object *shards = value->getAsObject();
+  if (!shards || shards->empty())
+    return error(key, *value) << "; expected an object with shard_0, shard_1, ...";
+  for (const auto &[name, device] : *shards)
+    if (!indexIn(StringRef(name), "shard_"))
+      return error((key + "." + StringRef(name)).str())
+             << key << " has an unknown key \"" << shortened(name) << "\" (value " << print(device)
+             << "); expected shard_<j>";
+  size_t replicas = config.dataCount;
+  SmallVector<int64_t> &devices = config.devices.emplace_back(shards->size() * replicas);
+  for (size_t shard = 0; shard < shards->size(); ++shard) {
+    std::string shardKey = (Twine(key) + ".shard_" + Twine(shard)).str();
+    const llvm::json::Value *device = shards->get(("shard_" + Twine(shard)).str());
+    if (!device)
+      return error(key) << shardKey << " is missing, though " << key << " has " << shards->size()
+                        << " shards";
+    FailureOr<SmallVector<int64_t>> ids = readReplicas(*device, shardKey);
+    if (failed(ids))
+      return failure();
+    for (auto [replica, id] : llvm::enumerate(*ids))
+      devices[replica * shards->size() + shard] = id;
+  }
+  if (devices.size() != config.devices[0].size())
+    return error(key) << key << " has " << shards->size()
+                      << " shards, but device_mapping.stage_0 has " << config.shardCount()
+                      << "; expected as many in every stage";
+  return success();
+}
+
+/// A device may hold several shards of one stage, and is in no other stage.
+LogicalResult ConfigParser::checkDevices() {
+  config.onGpus = *areGpus;
+  DenseMap<int64_t, std::pair<size_t, size_t>> seen;
+  for (auto [stage, devices] : llvm::enumerate(config.devices))
+    for (auto [place, id] : llvm::enumerate(devices)) {
+      auto [it, isNew] = seen.try_emplace(id, stage, place);
+      if (isNew || it->second.first == stage)
+        continue;
+      std::string key = config.keyOf(stage, place);
+      return error(key) << key << " is \"" << (*areGpus ? "GPU:" : "/device:XLA_DTU:") << id
+                        << "\", which " << config.keyOf(it->second.first, it->second.second)
+                        << " already names; expected a device in one stage";
+    }
+  return success();
+}
+
+/// Without a mapping: clusters in their order, the shards of a replica next to each other, then the
+/// replicas of a stage, as Megatron-LM numbers its ranks.
+LogicalResult ConfigParser::numberDevices(const llvm::json::Object &object) {
+  FailureOr<std::optional<int64_t>> shards = readCount(object, "sharding_size"),
+                                    stages = readCount(object, "stage_cnt");
+  if (failed(shards) || failed(stages))
+    return failure();
+  constexpr int64_t most = 1 << 20;
+  int64_t perStage, all;
+  if (llvm::MulOverflow(shards->value_or(1), config.dataCount, perStage) ||
+      llvm::MulOverflow(perStage, stages->value_or(1), all) || all > most)
+    return error("data") << "data is " << config.dataCount << ", sharding_size "
+                         << shards->value_or(1) << " and stage_cnt " << stages->value_or(1)
+                         << "; expected at most " << most << " devices in all";
+  config.isNumbered = true;
+  config.devices.assign(stages->value_or(1), SmallVector<int64_t>(perStage));
+  int64_t cluster = 0;
+  for (SmallVector<int64_t> &stage : config.devices)
+    for (int64_t &id : stage) {
+      id = cluster + cluster / kClustersPerChip; // the fifth id of a chip is no cluster
+      ++cluster;
+    }
+  return success();
+}
+
+LogicalResult ConfigParser::readMapping(const llvm::json::Object &object) {
+  const llvm::json::Value *value = object.get("device_mapping");
+  if (!value && object.get("data"))
+    return numberDevices(object);
+  if (!value)
+    return error() << "device_mapping is missing; expected an object with stage_0, stage_1, ...";
+  const llvm::json::Object *mapping = value->getAsObject();
+  if (!mapping || mapping->empty())
+    return error("device_mapping", *value) << "; expected an object with stage_0, stage_1, ...";
+  for (const auto &[key, stage] : *mapping)
+    if (!indexIn(StringRef(key), "stage_"))
+      return error(("device_mapping." + StringRef(key)).str())
+             << "device_mapping has an unknown key \"" << shortened(key) << "\" (value "
+             << print(stage) << "); expected stage_<i>";
+  config.devices.clear();
+  for (size_t stage = 0; stage < mapping->size(); ++stage)
+    if (failed(readStage(*mapping, stage)))
+      return failure();
+  return checkDevices();
+}
+
+/// The mapping is the truth; scalars that say otherwise get a warning.
+LogicalResult ConfigParser::reconcile(const llvm::json::Object &object) {
+  auto compare = [&](StringRef key, int64_t mapped, StringRef what) -> LogicalResult {
+    FailureOr<std::optional<int64_t>> count = readCount(object, key);
+    if (failed(count))
+      return failure();
+    if (*count && **count != mapped)
+      emitWarning(config.locate(key, context))
+          << key << " is " << **count << ", but device_mapping has " << mapped << " " << what
+          << "; going by the mapping";
+    return success();
+  };
+  if (failed(compare("sharding_size", config.shardCount(), "shards a stage")) ||
+      failed(compare("stage_cnt", config.stageCount(), "stages")))
+    return failure();
+  if (config.mode == ParallelMode::Pipeline && config.shardCount() > 1)
+    return error("mode")
+           << "mode is \"pipeline\", but device_mapping has " << config.shardCount()
+           << " shards a stage (sharding_size); layers cut into shards and pipelined are "
+              "mode \"hybrid\"";
+  return success();
+}

@@ -1,0 +1,179 @@
+#include "passes/Partition/Stages/StageCut.h"
+#include "dialects/St/Sharding/OpWork.h"
+#include "dialects/St/Sharding/ReshardPlan.h"
+#include "dialects/StableHLO/StableHLOOps.h"
+#include <limits>
+#include <map>
+
+using namespace mlir;
+using namespace mlir::st;
+
+SmallVector<int64_t> mlir::st::cutEvenly(ArrayRef<double> costs, int64_t parts,
+                                         ArrayRef<double> before) {
+  int64_t count = costs.size();
+  parts = std::min(parts, count);
+  SmallVector<double> sums(count + 1, 0), cuts(count + 1, 0);
+  for (int64_t i = 0; i < count; ++i)
+    sums[i + 1] = sums[i] + costs[i];
+  llvm::copy(before, cuts.begin());
+  // best[p][i]: the least that p runs of the first i costs can come to; start[p][i]: where the last
+  // of them begins. `extend` is what runs come to with one more, from j to i.
+  using Total = std::pair<double, double>;
+  constexpr double infinity = std::numeric_limits<double>::infinity();
+  std::vector<std::vector<Total>> best;
+  std::vector<std::vector<int64_t>> start(parts + 1, std::vector<int64_t>(count + 1, 0));
+  auto search = [&](function_ref<Total(Total, int64_t, int64_t)> extend) {
+    best.assign(parts + 1, std::vector<Total>(count + 1, {infinity, infinity}));
+    best[0][0] = {0, 0};
+    for (int64_t p = 1; p <= parts; ++p)
+      for (int64_t i = p; i <= count; ++i)
+        for (int64_t j = p - 1; j < i; ++j)
+          if (Total all = extend(best[p - 1][j], j, i); all < best[p][i]) {
+            best[p][i] = all;
+            start[p][i] = j;
+          }
+  };
+  search([&](Total others, int64_t j, int64_t i) -> Total {
+    return {std::max(others.first, sums[i] - sums[j]), 0};
+  });
+  // Of the cuts that are nearly as even the one that sends least, and of these the most even one.
+  constexpr double slack = 1.05;
+  double most = slack * best[parts][count].first;
+  search([&](Total others, int64_t j, int64_t i) -> Total {
+    double cost = sums[i] - sums[j];
+    if (cost > most)
+      return {infinity, infinity};
+    return {others.first + cuts[j], others.second + cost * cost};
+  });
+  SmallVector<int64_t> runs(count, 0);
+  for (int64_t p = parts, end = count; p > 0; --p) {
+    for (int64_t i = start[p][end]; i < end; ++i)
+      runs[i] = p - 1;
+    end = start[p][end];
+  }
+  return runs;
+}
+
+/// The bytes of the values that pass from a piece of which ops are to a later one, for each piece
+/// before which they are cut apart.
+static SmallVector<double> bytesOfCuts(ArrayRef<Operation *> ops, ArrayRef<int64_t> pieceOf,
+                                       int64_t count) {
+  DenseMap<Operation *, int64_t> pieces;
+  for (auto [op, piece] : llvm::zip_equal(ops, pieceOf))
+    pieces[op] = piece;
+  SmallVector<double> change(count + 1, 0);
+  for (auto [op, piece] : llvm::zip_equal(ops, pieceOf))
+    for (Value result : op->getResults()) {
+      int64_t last = piece;
+      for (Operation *user : result.getUsers())
+        if (Operation *outer = op->getBlock()->findAncestorOpInBlock(*user))
+          if (auto it = pieces.find(outer); it != pieces.end())
+            last = std::max(last, it->second);
+      auto type = dyn_cast<RankedTensorType>(result.getType());
+      if (!type || last == piece)
+        continue;
+      auto bytes = static_cast<double>(type.getNumElements() * elementBytes(type));
+      change[piece + 1] += bytes;
+      if (last + 1 < count)
+        change[last + 1] -= bytes;
+    }
+  for (int64_t i = 1; i < count; ++i)
+    change[i] += change[i - 1];
+  change.pop_back();
+  return change;
+}
+
+/// Of ops too many to try all cuts, runs that stay together: between the best cuts of equally long
+/// stretches.
+static SmallVector<int64_t> joinOps(ArrayRef<Operation *> ops, int64_t most) {
+  auto count = static_cast<int64_t>(ops.size());
+  auto all = llvm::to_vector(llvm::seq<int64_t>(0, count));
+  if (count <= most)
+    return all;
+  SmallVector<double> cuts = bytesOfCuts(ops, all, count);
+  SmallVector<int64_t> runOf(count, 0);
+  for (int64_t piece = 1; piece < most; ++piece) {
+    auto from = cuts.begin() + piece * count / most, to = cuts.begin() + (piece + 1) * count / most;
+    runOf[std::min_element(from, to) - cuts.begin()] = 1;
+  }
+  for (int64_t i = 1; i < count; ++i)
+    runOf[i] += runOf[i - 1];
+  return runOf;
+}
+
+/// The number of each op's block among those that there are, ascending.
+static SmallVector<int64_t> piecesOfBlocks(ArrayRef<Operation *> ops) {
+  std::map<int64_t, int64_t> numbers;
+  SmallVector<int64_t> blockOf;
+  int64_t current = 0;
+  bool hasBlocks = false;
+  for (Operation *op : ops) {
+    if (auto block = op->getAttrOfType<IntegerAttr>("st.block")) {
+      current = block.getInt();
+      hasBlocks = true;
+    }
+    blockOf.push_back(current);
+    numbers[current] = 0;
+  }
+  if (!hasBlocks)
+    return {};
+  for (auto [i, entry] : llvm::enumerate(numbers))
+    entry.second = static_cast<int64_t>(i);
+  for (int64_t &block : blockOf)
+    block = numbers[block];
+  return blockOf;
+}
+
+/// Microseconds of an op on one of the devices that share it, with those of the sum over devices
+/// that it leaves to be made. Nothing is counted for the starts of either: which ops share a kernel
+/// is not known yet, and starts of collectives alone would outweigh all work of a small model.
+static double timeOf(Operation *op, const MeshAxes &axes) {
+  int64_t shards = 1;
+  double sums = 0;
+  for (Value result : op->getResults()) {
+    TensorSharding sharding = axes.read(result);
+    int64_t own = 1;
+    for (const Splits &splits : sharding.dims)
+      own *= shardCount(splits);
+    SmallVector<Axis> summed;
+    // An op whose operand is a sum already passes it on.
+    for (Axis axis : sharding.unreduced)
+      if (axis != kMicroAxis && llvm::any_of(op->getOperands(), [&](Value operand) {
+            return axes.read(operand).isSplitOver(axis);
+          }))
+        summed.push_back(axis);
+    auto type = dyn_cast<RankedTensorType>(result.getType());
+    if (type && !summed.empty())
+      sums += timeOfBytes("all_reduce",
+                          static_cast<double>(type.getNumElements() / own * elementBytes(type)),
+                          summed, axes);
+    shards = std::max(shards, own * axes.size(summed));
+  }
+  return axes.costs().op(workInKernel(op)).device / static_cast<double>(shards) + sums;
+}
+
+SmallVector<int64_t> mlir::st::cutIntoStages(ArrayRef<Operation *> forward, int64_t stages,
+                                             const MeshAxes &axes) {
+  constexpr int64_t mostRuns = 500;
+  auto countOf = [](ArrayRef<int64_t> pieces) {
+    return pieces.empty() ? 0 : *std::max_element(pieces.begin(), pieces.end()) + 1;
+  };
+  SmallVector<int64_t> pieceOf = piecesOfBlocks(forward);
+  // An op without elements to compute takes a place too: that of one on a number.
+  double least = 0;
+  if (countOf(pieceOf) < stages) {
+    pieceOf = joinOps(forward, std::max(mostRuns, stages));
+    ::st::proto::OpWork number;
+    number.set_flops(1);
+    least = axes.costs().op(number).device;
+  }
+  int64_t count = countOf(pieceOf);
+  SmallVector<double> costs(count, 0);
+  for (auto [op, piece] : llvm::zip_equal(forward, pieceOf))
+    costs[piece] += timeOf(op, axes) + least;
+  SmallVector<int64_t> runs = cutEvenly(costs, stages, bytesOfCuts(forward, pieceOf, count));
+  SmallVector<int64_t> result;
+  for (int64_t piece : pieceOf)
+    result.push_back(runs[piece]);
+  return result;
+}
