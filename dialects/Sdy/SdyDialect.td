@@ -85,7 +85,7 @@ def Sdy_MeshOp : Sdy_Op<"mesh", [Symbol]> {
 }
 
 def Sdy_ShardingConstraintOp : Sdy_Op<"sharding_constraint", [Pure, SameOperandsAndResultType]> {
-  let summary = "a wish for a tensor's sharding";
+  let summary = "a constraint on the sharding of a tensor";
   let arguments = (ins AnyRankedTensor:$input, Sdy_TensorShardingAttr:$sharding);
   let results = (outs AnyRankedTensor:$result);
   let assemblyFormat = "$input $sharding attr-dict `:` type($result)";
@@ -115,7 +115,7 @@ def Sdy_PropagationBarrierOp : Sdy_Op<"propagation_barrier", [Pure, SameOperands
 }
 
 def Sdy_ShardingGroupOp : Sdy_Op<"sharding_group"> {
-  let summary = "a wish that all tensors of one number are sharded alike";
+  let summary = "a constraint that all tensors of one group are sharded alike";
   let arguments = (ins AnyRankedTensor:$input, I64Attr:$group_id);
   let assemblyFormat = "$input `group_id` `` `=` `` $group_id attr-dict `:` type($input)";
 }

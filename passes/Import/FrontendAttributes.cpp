@@ -114,7 +114,7 @@ static FailureOr<sdy::TensorShardingAttr> readSharding(stablehlo::CustomCallOp c
   return shardings->getShardings().front();
 }
 
-/// A wish for a value's sharding, or for that of a result: both constrain.
+/// A constraint for a value's sharding, or for that of a result: both constrain.
 static LogicalResult readConstraint(stablehlo::CustomCallOp call) {
   FailureOr<sdy::TensorShardingAttr> sharding = readSharding(call);
   if (failed(sharding))

@@ -11,7 +11,7 @@ namespace mlir::st {
 /// `reshape`, transposed by `transpose`, tile the tensor as `tiles` says. Older programs list the
 /// devices, `{devices=[2,2]0,2,1,3}`.
 struct GspmdSharding {
-  /// `{unknown}` wishes nothing.
+  /// `{unknown}` constraints nothing.
   enum Kind { Replicated, Manual, Tiled, Unknown } kind = Replicated;
   SmallVector<int64_t> tiles, reshape, transpose;
   /// The last tile dimension is no dimension of the tensor.

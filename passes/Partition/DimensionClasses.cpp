@@ -130,7 +130,7 @@ void DimensionClasses::require(Value value, const TensorSharding &sharding) {
   }
 }
 
-void DimensionClasses::settle() {
+void DimensionClasses::resolve() {
   paddedUnits = units;
   multiples.assign(units.size(), 1);
   shards.assign(units.size(), 1);
@@ -211,7 +211,7 @@ DimensionClasses::DimensionClasses(func::FuncOp function, const MeshAxes &axes,
     if (auto given = function.getResultAttrOfType<ShardingAttr>(i, kShardingAttr))
       require(value, axes.read(given));
   function.walk([&](ConstrainOp op) { require(op.getResult(), axes.read(op.getSharding())); });
-  settle();
+  resolve();
   auto module = function->getParentOfType<ModuleOp>();
   if (auto shapes = module->getAttrOfType<DictionaryAttr>(kParameterShapesAttr))
     followShapes(function, shapes);

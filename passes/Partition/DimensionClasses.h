@@ -57,7 +57,7 @@ private:
   void alignProducts(func::FuncOp function, const RowAlignment &alignment);
   void followShapes(func::FuncOp function, DictionaryAttr shapes);
   bool alignRows(Node node, int64_t elements, int64_t mostPercent);
-  void settle();
+  void resolve();
 
   DenseMap<Value, Node> first; ///< of the value's dimensions, which follow each other
   std::vector<int64_t> sizes;  ///< of each dimension

@@ -62,12 +62,12 @@ def PropagateShardings : Pass<"propagate-shardings", "::mlir::ModuleOp"> {
       it, and a sum over it stays open through linear ops, as far as all users of a
       value agree. An op that would need a varying dimension whole is an error that
       names the op.
-    - Wishes: spatial axes spread from the seeds forward and backward to a fixpoint,
+    - Constraints: spatial axes spread from the seeds forward and backward to a fixpoint,
       through ops that only pass elements on before any others. Updates of donated
       state are pinned to the state's sharding.
-    - Settling: in program order each op is computed in the way that costs least, in
-      all micro-batches together, to reach from what its operands have and to turn into
-      what its results should have. Weights do not move, nor do rows of the batch between
+    - Resolution: in program order, each op takes the implementation of least total cost over
+      all micro-batches: resharding its operands from the shardings they have, and its
+      results to the shardings they should have. Weights do not move, nor do rows of the batch between
       replicas. Partial sums are reduced where they are used, except
       that sums of partial sums are formed first.
     - Constants, counters and random bits, and what is computed from them and from

@@ -3,7 +3,7 @@
 #include "passes/Propagation/CarryCaptures.h"
 #include "passes/Propagation/Passes.h"
 #include "passes/Propagation/ReassociateSums.h"
-#include "passes/Propagation/Settle.h"
+#include "passes/Propagation/Resolution.h"
 
 namespace mlir::st {
 #define GEN_PASS_DEF_PROPAGATESHARDINGS
@@ -103,12 +103,12 @@ struct PropagateShardings : mlir::st::impl::PropagateShardingsBase<PropagateShar
     if (failed(micro.run()))
       return failure();
     addMicro(*graph, micro);
-    Wishes wishes(*graph, micro);
-    if (failed(wishes.run()))
+    Constraints constraints(*graph, micro);
+    if (failed(constraints.run()))
       return failure();
-    Settlement settlement(*graph, micro, wishes);
-    settlement.run();
-    copiedValues += settlement.copiedValues();
+    Resolution resolution(*graph, micro, constraints);
+    resolution.run();
+    copiedValues += resolution.copiedValues();
     return success();
   }
 };

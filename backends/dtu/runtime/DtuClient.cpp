@@ -19,11 +19,12 @@
 namespace st {
 namespace {
 
-/// The arena of a rank: host memory that the simulator owns. Of a rank that another process
-/// simulates, that process alone has it.
+/// The arena of a rank: host memory that the simulator owns. If another process simulates the rank,
+/// only that process has the arena.
 class DtuBuffer : public Buffer {
 public:
-  /// `base`: null where the rank is not here. `communicator`: null where there is one process.
+  /// `base` is null if another process simulates the rank. `communicator` is null if there is one
+  /// process.
   DtuBuffer(uint8_t *base, int64_t bytes, Communicator *communicator, int64_t owner)
       : base(base), bytes(bytes), communicator(communicator), owner(owner) {}
 
@@ -60,17 +61,19 @@ std::string deviceName(int64_t id) { return absl::StrCat("/device:XLA_DTU:", id)
 
 class DtuExecutable : public Executable {
 public:
-  /// Takes no memory for data but what the simulator takes as it is touched. `communicator`: of
-  /// the processes that simulate the ranks together; null where this one has all.
+  /// The simulator takes memory for data from the host as it is touched; creation takes none.
+  /// `communicator` connects the processes that simulate the ranks together; null if this process
+  /// simulates all of them.
   static absl::StatusOr<std::unique_ptr<DtuExecutable>>
   create(const proto::Executable &program, const proto::DtuDescription &description,
          dtu::SimulatorOptions options, const std::string &timeTasks, Communicator *communicator);
 
   absl::Status fillArenas(const proto::Executable &program);
-  /// Adds a program over the same arenas. `options` are those of this program.
+  /// Adds a program that uses the same arenas. `options` are those of this program.
   absl::Status addOther(const proto::Executable &program, const proto::DtuDescription &description,
                         dtu::SimulatorOptions options);
-  /// This program's own share in arenas that others will use as well.
+  /// Declares that other programs will share the arenas, and records the part that this program
+  /// uses.
   void startSharing(const proto::Executable &program) {
     shareArenas(std::make_shared<SharedArenas>(SharedArenas{this}), program);
   }
@@ -92,7 +95,7 @@ public:
 private:
   /// The arenas that several programs share.
   struct SharedArenas {
-    const DtuExecutable *last = nullptr; ///< whose constants are there
+    const DtuExecutable *last = nullptr; ///< the program whose constants are in the arenas
   };
   struct Constant {
     size_t rank;
@@ -107,11 +110,11 @@ private:
   StepTimeline convert(const dtu::StepLog &from, const dtu::TimingResult &result) const;
   std::vector<TaskWork> sumTasks(size_t rank, const std::vector<dtu::TaskWork> &entries) const;
 
-  /// Whether timeStep times each kind of task once.
+  /// Returns true if timeStep times each kind of task once.
   absl::StatusOr<bool> replays(bool traces) const;
 
   Communicator *communicator = nullptr;
-  std::unique_ptr<dtu::ProcessLinks> links; // goes after the simulator
+  std::unique_ptr<dtu::ProcessLinks> links; // outlives the simulator
   std::unique_ptr<dtu::Simulator> simulator;
   std::string timeTasks;
   bool loads = false; ///< a program branches on what it reads from memory
@@ -120,9 +123,9 @@ private:
   std::vector<int64_t> devices;            // of each rank
   std::vector<std::vector<int64_t>> tasks; // of each rank, by entry of its schedule
   std::vector<size_t> taskCounts;          // of each rank
-  std::vector<size_t> firstRanks;          // of each group, and the number of all ranks
+  std::vector<size_t> firstRanks;          // first rank of each group, then the number of all ranks
   bool derated = false;
-  // Where there are several programs.
+  // Set if several programs share the arenas.
   std::shared_ptr<SharedArenas> shared;
   std::vector<Constant> constants;
   std::map<std::string, std::unique_ptr<DtuExecutable>, std::less<>> others;
@@ -222,7 +225,7 @@ absl::Status DtuExecutable::addOther(const proto::Executable &program,
   return absl::OkStatus();
 }
 
-/// Where another program ran last, it has used the places of this one's constants.
+/// Another program that ran last has overwritten this program's constants.
 absl::Status DtuExecutable::runStep() {
   if (shared && shared->last != this) {
     for (const Constant &constant : constants)
@@ -282,7 +285,7 @@ absl::StatusOr<StepTime> DtuExecutable::timeStep(StepTrace *trace, StepTimeline 
   return time;
 }
 
-/// What entries of a rank's schedule did, by task.
+/// Sums the work of the entries of a rank's schedule by task.
 std::vector<TaskWork> DtuExecutable::sumTasks(size_t rank,
                                               const std::vector<dtu::TaskWork> &entries) const {
   std::vector<TaskWork> sums(taskCounts[rank]);
@@ -303,14 +306,14 @@ std::vector<TaskWork> DtuExecutable::sumTasks(size_t rank,
   return sums;
 }
 
-/// Each task as it runs first in the schedule.
+/// Times each task as it first occurs in the schedule.
 absl::StatusOr<std::vector<LoneTask>> DtuExecutable::timeEachTask(int64_t group) const {
   if (group < 0 || group + 1 >= static_cast<int64_t>(firstRanks.size()))
     return absl::InvalidArgumentError(absl::StrCat("there is no device group ", group));
   const size_t first = firstRanks[group];
   const auto count = static_cast<int64_t>(firstRanks[group + 1] - first);
   std::vector<dtu::TaskRun> runs;
-  std::vector<int64_t> ran; // the task of each
+  std::vector<int64_t> ran; // the task of each run
   for (size_t i = 0; i < schedules[first].size(); ++i)
     if (std::find(ran.begin(), ran.end(), tasks[first][i]) == ran.end()) {
       runs.push_back(schedules[first][i]);
@@ -430,11 +433,12 @@ private:
   }
 
   ClientOptions options;
-  Communicator *communicator; ///< null where this process has all ranks
+  Communicator *communicator; ///< null if this process simulates all ranks
   std::vector<Device> known;
 };
 
-// Which rank sends message number `message` of a step, and as its how manieth.
+// Returns the rank that sends message number `message` of a step, and the index among that rank's
+// messages.
 absl::StatusOr<dtu::SimulatorOptions::DroppedMessage> findMessage(int64_t message,
                                                                   const StepTime &time) {
   int64_t before = 0;
@@ -447,7 +451,7 @@ absl::StatusOr<dtu::SimulatorOptions::DroppedMessage> findMessage(int64_t messag
       absl::StrCat("there is no message ", message, " to drop: a step sends ", before));
 }
 
-/// The links that a name of ClientOptions::derates stands for.
+/// Returns the links that a name in ClientOptions::derates matches.
 std::vector<std::string> linksOf(const std::string &name) {
   if (const std::vector<std::string> ends = absl::StrSplit(name, '-'); ends.size() == 2) {
     std::vector<std::string> chips;
@@ -500,7 +504,7 @@ absl::StatusOr<std::unique_ptr<Executable>> DtuClient::load(const proto::Executa
                       DtuExecutable::create(program, description, simulatorOptions,
                                             options.timeTasks, communicator));
   if (options.dropMessage >= 0) {
-    // Only the timing of the whole step says who sends how much.
+    // Only the timing of a whole step counts the messages of each rank.
     ST_ASSIGN_OR_RETURN(StepTime time, executable->timeStep(nullptr, nullptr));
     ST_ASSIGN_OR_RETURN(dtu::SimulatorOptions::DroppedMessage dropped,
                         findMessage(options.dropMessage, time));

@@ -25,13 +25,14 @@ public:
 
 private:
   Communicator &communicator;
-  std::vector<std::mutex> sending; ///< a process: a message and its bytes stay together
+  std::vector<std::mutex> sending; ///< per process: a message header and its bytes must not be
+                                   ///< interleaved with others
 };
 
 class Simulator;
 
-/// Gives every process what each rank did in the last step, and what it loaded. Every process
-/// calls it.
+/// Gives every process the work and the loaded values of each rank in the last step. Every process
+/// must call it.
 absl::Status shareExecuted(Simulator &simulator, Communicator &communicator);
 
 } // namespace st::dtu

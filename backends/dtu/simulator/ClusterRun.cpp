@@ -77,7 +77,7 @@ bool ClusterRun::beginTask() {
 
 void ClusterRun::endTask() {
   finishStreams();
-  // Nobody reads an L1 after its task.
+  // No task reads L1 contents of an earlier task.
   context.deferred.reset(engine.machine.cores);
   context.packed.reset();
   engine.giveScratchBack(std::move(scratch));
@@ -106,35 +106,35 @@ ClusterRun::Outcome ClusterRun::run() {
       endTask();
       continue;
     }
-    // Once parked, another thread may go on with this rank.
+    // Another thread may continue a parked rank.
     finishStreams();
     if (!claimArrived())
       return Outcome::Parked;
   }
 }
 
-/// Makes instances ready whose messages are there; parks the rank if there are none.
+/// Makes instances ready whose messages have arrived; parks the rank if there are none.
 bool ClusterRun::claimArrived() {
-  Mailbox &mailbox = *engine.mailboxes[rank];
-  std::lock_guard<std::mutex> lock(mailbox.mutex);
-  mailbox.awaited.clear();
+  Inbox &inbox = *engine.inboxes[rank];
+  std::lock_guard<std::mutex> lock(inbox.mutex);
+  inbox.awaited.clear();
   for (uint32_t i = 0; i < instances.size(); ++i) {
     Instance &instance = instances[i];
     if (instance.state != State::Message)
       continue;
     ChannelKey key(instance.waitFor, instance.waitCount);
-    auto it = mailbox.channels.find(key);
-    if (it != mailbox.channels.end() && !it->second.empty()) {
+    auto it = inbox.channels.find(key);
+    if (it != inbox.channels.end() && !it->second.empty()) {
       instance.state = State::Ready;
       ready.push_back(i);
     } else {
-      mailbox.awaited.push_back(key);
+      inbox.awaited.push_back(key);
     }
   }
   // With nothing awaited this rank can never go on, and nobody needs to wake it.
-  mailbox.parked = ready.empty();
-  if (mailbox.parked)
-    engine.await(mailbox.awaited, 1);
+  inbox.parked = ready.empty();
+  if (inbox.parked)
+    engine.await(inbox.awaited, 1);
   return !ready.empty();
 }
 
@@ -222,7 +222,7 @@ bool ClusterRun::tile(Slot slot) {
   }
 }
 
-/// What a load reads is kept for the engine of time, which has no memory.
+/// The time engine has no memory, so loaded values are recorded for it.
 ClusterRun::Step ClusterRun::load(Instance &instance, uint32_t index, Slot slot) {
   const LoadInst &inst = program->loads[slot.index];
   int64_t value = 0;
@@ -245,7 +245,7 @@ ClusterRun::Step ClusterRun::synchronise(Instance &instance, uint32_t index, Slo
     step = signal(instance, slot);
     break;
   case Opcode::Barrier:
-    // A blocked instance goes on behind the barrier once the others are there.
+    // A blocked instance resumes after the barrier once all others have reached it.
     step = barrier(instance, index, program->barriers[slot.index]);
     if (step == Step::Blocked)
       ++instance.position.pc;
@@ -291,7 +291,7 @@ ClusterRun::Step ClusterRun::signal(Instance &instance, Slot slot) {
   }
   if (semaphore.waiting.empty())
     return Step::Next;
-  // A blocked wait that can go on is taken back and runs again, in the order of blocking.
+  // Unblocked waits run again in the order in which they blocked.
   int64_t left = semaphore.count;
   auto keep = semaphore.waiting.begin();
   for (uint32_t waiter : semaphore.waiting) {
@@ -373,10 +373,10 @@ ClusterRun::Step ClusterRun::receive(Instance &instance, const LinkInst &inst) {
     return Step::Fault;
   Message message;
   {
-    Mailbox &mailbox = *engine.mailboxes[rank];
-    std::lock_guard<std::mutex> lock(mailbox.mutex);
-    auto it = mailbox.channels.find({peer, inst.channel});
-    if (it == mailbox.channels.end() || it->second.empty()) {
+    Inbox &inbox = *engine.inboxes[rank];
+    std::lock_guard<std::mutex> lock(inbox.mutex);
+    auto it = inbox.channels.find({peer, inst.channel});
+    if (it == inbox.channels.end() || it->second.empty()) {
       instance.state = State::Message;
       instance.waitFor = peer;
       instance.waitCount = inst.channel;

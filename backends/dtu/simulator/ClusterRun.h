@@ -1,5 +1,5 @@
-// One cluster on its way through its schedule: the stream instances of the task
-// it is in, their registers, the semaphores and barriers.
+// One cluster as it runs its schedule: the stream instances of the current task, their registers,
+// semaphores and barriers.
 #pragma once
 
 #include "backends/dtu/simulator/ControlFlow.h"
@@ -13,18 +13,18 @@ public:
 
   void start(const RankSchedule *newSchedule);
 
-  /// Runs until the schedule ends, something faults, or every instance is blocked and one at least
-  /// on a message that has not arrived.
+  /// Runs until the schedule ends, an instruction faults, or every instance is blocked and at least
+  /// one waits for a message that has not arrived.
   enum class Outcome { Finished, Parked, Stuck };
   Outcome run();
 
   absl::Status fault() const { return status; }
   bool finished() const { return task >= schedule->size(); }
-  /// What the blocked instances wait for; for deadlock reports.
+  /// Describes what the blocked instances wait for, for deadlock reports.
   std::string describeWaits() const;
 
   ExecutedWork executed; ///< since start()
-  LoadedValues loaded;   ///< the same
+  LoadedValues loaded;   ///< since start()
 
 private:
   enum class State : uint8_t { Ready, Semaphore, BarrierWait, Message, Done };
@@ -32,7 +32,7 @@ private:
     const DecodedStream *stream;
     uint32_t streamIndex;
     State state;
-    int64_t number;             ///< of the engine: core, queue
+    int64_t number;             ///< number of the engine: core or queue
     int64_t waitFor, waitCount; ///< semaphore, barrier, or source rank and channel
     StreamPosition position;
   };
@@ -48,7 +48,7 @@ private:
   const int64_t rank;
   const RankSchedule *schedule = nullptr;
   size_t task = 0;
-  const DecodedProgram *program = nullptr; ///< of the task under way, else null
+  const DecodedProgram *program = nullptr; ///< of the current task, else null
   LazyMemory scratch;
   std::vector<Instance> instances;
   std::deque<uint32_t> ready;
@@ -56,7 +56,7 @@ private:
   std::vector<SemaphoreState> semaphores;
   std::vector<BarrierState> barriers;
   ExecContext context;
-  TaskWork work; ///< of the task under way
+  TaskWork work; ///< of the current task
   absl::Status status;
   int64_t sent = 0;
   uint64_t randomState; ///< of shuffled runs
@@ -65,7 +65,7 @@ private:
   void endTask();
   bool claimArrived();
 
-  /// Takes the instance that goes on next from `ready`, and says for how many instructions at most.
+  /// Picks the next instance from `ready` and sets how many instructions it may run.
   uint32_t pickInstance(int64_t &budget);
   /// Runs an instance until it blocks, ends or has run `budget` instructions; false on a fault.
   bool runInstance(uint32_t index, int64_t budget);

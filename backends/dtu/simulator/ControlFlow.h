@@ -1,5 +1,5 @@
-// What loops, index arithmetic and the rank table do to a stream instance; the
-// same for data and for time.
+// Loops, index arithmetic and the rank table: their effect on a stream instance, shared by the data
+// engine and the time engine.
 #pragma once
 
 #include "backends/dtu/simulator/Decoded.h"
@@ -10,14 +10,15 @@
 
 namespace st::dtu {
 
-/// What the instances of a rank have loaded, in order, by entry of its schedule and instance.
+/// The values that each instance of a rank has loaded, in order, keyed by schedule entry and
+/// instance.
 using LoadedValues = std::map<std::pair<size_t, uint32_t>, std::vector<int64_t>>;
 
-/// Where a stream instance is: its next slot and its registers.
+/// The state of a stream instance: its next slot, its registers and its loop limits.
 struct StreamPosition {
   uint32_t pc = 0;
   int64_t registers[kNumRegisters] = {};
-  int64_t limits[kMaxLoopDepth] = {}; ///< of the loops it is in
+  int64_t limits[kMaxLoopDepth] = {}; ///< of the enclosing loops
 };
 
 /// An instance of `stream` at the beginning of a task.
@@ -25,7 +26,8 @@ StreamPosition beginStream(int64_t instance, int64_t microBatch, int64_t rankInG
 
 inline bool isControl(Opcode opcode) { return opcode <= Opcode::Table || opcode == Opcode::Leave; }
 
-/// Runs a slot for which isControl() holds and moves on. False on a fault, told in `fault`.
+/// Runs a slot for which isControl() holds and advances. Returns false on a fault, described in
+/// `fault`.
 bool runControl(const DecodedProgram &program, Slot slot, const std::vector<int64_t> &table,
                 StreamPosition &position, std::string &fault);
 

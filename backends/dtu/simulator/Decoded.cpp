@@ -54,7 +54,7 @@ StrideOrder orderOf(const std::vector<int64_t> &strides) {
   return order;
 }
 
-/// What a reduction writes stays where it is along the dimension that it reduces.
+/// A reduction's destination does not advance along the reduced dimension.
 BankSteps bankStepsOf(const VectorInst &vector) {
   BankSteps steps;
   const bool reducesColumns = isRowReduction(vector.op);

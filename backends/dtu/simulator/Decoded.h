@@ -1,5 +1,5 @@
-// A validated program in the form both engines run: expressions flat, loops with
-// their targets, and each instruction's constant facts worked out once.
+// A validated program in the form both engines run: flat expressions, loops with their targets, and
+// each instruction's constant properties precomputed.
 #pragma once
 
 #include "backends/dtu/isa/Isa.h"
@@ -14,7 +14,7 @@
 
 namespace st::dtu {
 
-/// Floats that are computed with in f32.
+/// Floats that the vector engine computes in f32.
 inline bool is16Bit(DType type) { return type == DType::BF16 || type == DType::F16; }
 
 struct FlatAffine {
@@ -25,7 +25,7 @@ struct FlatAffine {
 
   FlatAffine() = default;
   explicit FlatAffine(const Affine &affine);
-  /// Wraps on overflow; what comes of it is out of bounds somewhere.
+  /// Wraps on overflow; an overflowed address is out of bounds and faults later.
   int64_t operator()(const int64_t *registers) const {
     uint64_t value = static_cast<uint64_t>(constant);
     for (uint32_t i = 0; i < count; ++i)
@@ -55,7 +55,7 @@ struct FlatExtent {
 
 struct FlatAddress {
   Space space = Space::L3;
-  uint8_t alignment = 1; ///< bytes; the offset must be a multiple
+  uint8_t alignment = 1; ///< in bytes; the offset must be a multiple
   FlatAffine offset, core;
 
   FlatAddress() = default;
@@ -73,7 +73,8 @@ struct FlatDims {
   explicit FlatDims(const std::vector<Extent> &extents);
 };
 
-/// The dimensions of a view from the smallest stride to the largest, of equal ones the inner first.
+/// The dimensions of a view in order of increasing stride; of equal strides, the inner dimension
+/// first.
 using StrideOrder = std::vector<uint8_t>;
 
 struct LoopInst {
@@ -105,7 +106,7 @@ struct CopyInst {
   StrideOrder dstOrder, srcOrder;
   DType dstType, srcType;
   int64_t multicast;
-  ConvertKernel convert = nullptr; ///< null where the types agree
+  ConvertKernel convert = nullptr; ///< null if the types are equal
   CopyPlan plan;                   ///< of the static dimensions
 };
 struct FillInst {
@@ -137,7 +138,7 @@ struct LoadInst {
 };
 struct LeaveInst {
   uint8_t unless;
-  uint32_t loop; ///< that it leaves
+  uint32_t loop; ///< the loop it leaves
 };
 struct MatmulInst {
   FlatAddress c, a, b;
@@ -158,7 +159,7 @@ struct VectorInst {
   FlatOperand dst;
   std::array<FlatOperand, 3> src;
   uint8_t operands;
-  uint8_t width = 0; ///< the most bytes that an element of an operand or of the result has
+  uint8_t width = 0; ///< the largest element size in bytes among operands and result
   BankSteps bankSteps;
   FlatExtent rows, cols;
   bool accumulate;
@@ -237,7 +238,7 @@ struct DecodedProgram {
   int64_t numInstances() const;
 };
 
-/// `program` must be valid. Kernels are those of `kernels`.
+/// Decodes `program`, which must be valid, for the routines in `kernels`.
 std::unique_ptr<DecodedProgram> decodeProgram(const Program &program, const HostKernels &kernels);
 
 /// Volume of static or actual sizes.

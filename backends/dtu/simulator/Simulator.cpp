@@ -59,7 +59,7 @@ struct Simulator::Impl {
   const HostKernels *kernels = nullptr;
   std::unique_ptr<HostMatmul> matmul;
   std::vector<std::unique_ptr<DecodedProgram>> programs;
-  std::vector<LazyMemory> arenas, hostArenas; ///< a rank
+  std::vector<LazyMemory> arenas, hostArenas; ///< per rank
   std::unique_ptr<DataEngine> data;
 
   absl::Status checkHost(size_t rank, int64_t &used) const;
@@ -68,7 +68,7 @@ struct Simulator::Impl {
   absl::Status makeDataEngine();
 };
 
-/// `used`: what ranks on its device have of the host's memory.
+/// `used`: host memory that other ranks on the same device occupy.
 absl::Status Simulator::Impl::checkHost(size_t rank, int64_t &used) const {
   const int64_t bytes = ranks[rank].hostBytes, available = dtuSizes(description).hostBytes;
   if (bytes < 0)
@@ -132,7 +132,7 @@ absl::Status Simulator::Impl::checkSchedules(const std::vector<RankSchedule> &sc
   return absl::OkStatus();
 }
 
-/// Memory is reserved when data is first asked for: timing alone needs none.
+/// Reserves memory when data is first needed; timing needs none.
 absl::Status Simulator::Impl::makeDataEngine() {
   if (data)
     return absl::OkStatus();

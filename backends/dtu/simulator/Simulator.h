@@ -38,14 +38,14 @@ std::string hostIsaName(HostIsa isa);
 /// Send and Recv name. Ranks may share a device: they then have an arena each and share its
 /// engines.
 struct RankConfig {
-  int64_t deviceId = 0;       ///< as in parallel-config: chip k of T10 owns 5k .. 5k+3
+  int64_t deviceId = 0;       ///< as in parallel-config: chip k of a T10 has devices 5k .. 5k+3
   int64_t rankInGroup = 0;    ///< register kRank
   int64_t arenaBytes = 0;     ///< bytes of L3 the rank uses
   int64_t hostBytes = 0;      ///< bytes of the host's memory it uses
   std::vector<int64_t> table; ///< rank table, read by Table
 };
 
-/// The ranks of a group, or of all groups in their order: indices are global ranks then.
+/// The ranks of a group, or of all groups in order; in the latter case indices are global ranks.
 std::vector<RankConfig> ranksOf(const proto::Group &group);
 std::vector<RankConfig> ranksOf(const proto::Executable &executable);
 
@@ -53,24 +53,24 @@ class Simulator;
 struct RankMemory;
 
 struct SimulatorOptions {
-  /// The simulator whose memory this one shares; it has the same ranks and must outlive this one.
-  /// Null: this one has its own memory.
+  /// The simulator whose memory this one shares. It has the same ranks and must outlive this one.
+  /// Null: this simulator has its own memory.
   Simulator *memoryOf = nullptr;
-  int hostThreads = 0; ///< 0: as many as the machine has processors
+  int hostThreads = 0; ///< 0: one per processor of the machine
   HostIsa hostIsa = HostIsa::Auto;
-  /// Fill L1 and L2 with NaN patterns before each task, so that a read of undefined bytes shows.
+  /// Fills L1 and L2 with NaN patterns before each task, so that reads of undefined bytes show.
   bool poisonScratch = false;
-  /// Not 0: interleave the instances of a cluster at random, a few instructions at a time. A
-  /// program whose results change with the seed lacks a semaphore somewhere.
+  /// If not 0, interleaves the instances of a cluster at random, a few instructions at a time. A
+  /// program whose results change with the seed lacks a semaphore.
   uint64_t shuffleSeed = 0;
-  /// For tests: link messages to lose, counted from 0 over the run in (source rank, n-th send of
-  /// that rank) form, see DroppedMessage.
+  /// For tests: a link message to lose, the n-th that its source rank sends.
   struct DroppedMessage {
     int64_t sourceRank = 0;
     int64_t index = 0; ///< n-th message this rank sends since create(), from 0
   };
   std::vector<DroppedMessage> dropMessages;
-  /// For ranks that other processes simulate; null: all are here. Must outlive the simulator.
+  /// Connects to ranks that other processes simulate; null if all ranks are here. Must outlive the
+  /// simulator.
   RemoteLinks *remote = nullptr;
 };
 
@@ -83,17 +83,17 @@ struct TaskRun {
 };
 using RankSchedule = std::vector<TaskRun>;
 
-/// What a rank does that does not depend on when it does it. Bytes are those that the DTE and the
-/// links read and write of each memory: of a source that is read again and again once, and twice of
-/// what is combined with what arrives.
+/// The work of a rank, independent of when it happens. Bytes count what the DTE and the links read
+/// and write in each memory: a source that is read repeatedly counts once, and a destination that
+/// is combined with arriving data counts twice.
 struct TaskWork {
   int64_t macs = 0; ///< multiply-accumulates of the matrix engine
   int64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0;
   int64_t toHostBytes = 0, fromHostBytes = 0;
   int64_t sentBytes = 0, receivedBytes = 0, messages = 0; ///< messages: sent
-  int64_t instructions = 0; ///< run to their end: transfers, products, vector ops, sends, receives
+  int64_t instructions = 0; ///< completed: transfers, products, vector ops, sends, receives
 };
-/// All that a TaskWork holds.
+/// All fields of a TaskWork.
 constexpr std::array<int64_t TaskWork::*, 10> kTaskWork = {
     &TaskWork::macs,        &TaskWork::l1Bytes,       &TaskWork::l2Bytes,
     &TaskWork::l3Bytes,     &TaskWork::toHostBytes,   &TaskWork::fromHostBytes,
@@ -103,7 +103,7 @@ constexpr std::array<int64_t TaskWork::*, 10> kTaskWork = {
 /// What a rank did in the last execute().
 struct ExecutedWork {
   std::vector<TaskWork> tasks;       ///< an entry per schedule entry
-  std::map<int64_t, int64_t> sentTo; ///< bytes by the rank that they went to
+  std::map<int64_t, int64_t> sentTo; ///< bytes by destination rank
 };
 
 /// A row of the trace: one engine of one cluster.
@@ -134,13 +134,13 @@ struct RankTiming {
   int64_t vectorElements = 0;
   int64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0; ///< read and written by DTE and links
   int64_t toHostBytes = 0, fromHostBytes = 0;
-  int64_t l3BurstBytes = 0; ///< of `l3Bytes`: in the whole bursts that were occupied
+  int64_t l3BurstBytes = 0; ///< of `l3Bytes`, counted in whole bursts
   int64_t l2Busy = 0;
   int64_t sentBytes = 0, receivedBytes = 0, messages = 0;
   int64_t instructions = 0;                ///< as in TaskWork
   int64_t peakLandingBytes = 0;            ///< messages arrived and not yet received
   std::vector<int64_t> taskStart, taskEnd; ///< an entry per schedule entry
-  std::vector<TaskWork> tasks;             ///< the same
+  std::vector<TaskWork> tasks;             ///< an entry per schedule entry
 };
 struct LinkTiming {
   std::string name; ///< e.g. "chip 0 -> chip 1"
@@ -149,26 +149,26 @@ struct LinkTiming {
 struct TimingResult {
   int64_t total = 0;         ///< picoseconds from start to the last rank's end
   int64_t serialSum = 0;     ///< over all ranks
-  int64_t rooflineBound = 0; ///< no run of these instructions on this device can be faster
+  int64_t rooflineBound = 0; ///< lower bound on the time of these instructions on this device
   int64_t instructions = 0;
-  /// Of these, the ones that were simulated; the rest is of loops in a steady state.
+  /// The instructions that were simulated; the rest belongs to periodic loops.
   int64_t simulatedInstructions = 0;
   int64_t tasks = 0,
-          simulatedTasks = 0; ///< of all ranks; less are simulated than run by replayTime()
+          simulatedTasks = 0; ///< over all ranks; replayTime() simulates fewer than run
   std::vector<RankTiming> ranks;
-  std::vector<LinkTiming> links; ///< links that carried anything, in a fixed order
+  std::vector<LinkTiming> links; ///< links that carried traffic, in a fixed order
 };
 
-/// A run of a task by a group of ranks that starts together on an idle machine, where messages of
-/// other groups are there when they are received. Times in picoseconds from the start.
+/// A task run by a group of ranks that start together on an idle machine. Messages of other groups
+/// have arrived before they are received. Times are in picoseconds from the start.
 struct LoneTask {
   struct Message {
     bool isSend;
     int64_t rank, peer, channel, bytes;
-    int64_t time, underway; ///< when the rank gets to it; of a send, until it arrives
+    int64_t time, underway; ///< when the rank reaches it; for a send also the time until it arrives
   };
   int64_t duration = 0;
-  std::vector<Message> messages; ///< with other groups, in the order of time
+  std::vector<Message> messages; ///< with other groups, in order of time
 };
 
 class Simulator {
@@ -186,51 +186,51 @@ public:
   absl::StatusOr<ProgramId> load(const Program &program);
 
   int64_t numRanks() const;
-  /// The rank's arena: arenaBytes bytes, zero at first, taken from the host as they are touched.
-  /// Null if there is no such rank here or the host cannot reserve the arenas.
+  /// The rank's arena: arenaBytes bytes, initially zero, taken from the host as they are touched.
+  /// Null if the rank does not exist here or the host cannot reserve the arenas.
   uint8_t *memory(int64_t rank);
 
-  /// Takes what memory() gives from the host; an error where the host refuses.
+  /// Reserves the memory that memory() returns; an error if the host refuses.
   absl::Status reserveMemory();
 
-  /// Runs schedules[rank] on data to its end, of the ranks that are here. Messages between ranks
-  /// must balance within one call. Errors: a fault (out-of-bounds address, ...) naming rank,
-  /// program, stream and instruction; a deadlock naming what each rank waits for. After an error
-  /// the memories are unspecified.
+  /// Runs schedules[rank] on data to its end, for the ranks simulated here. Messages between ranks
+  /// must balance within one call. Errors: a fault (such as an out-of-bounds address), which names
+  /// rank, program, stream and instruction; or a deadlock, which names what each rank waits for.
+  /// After an error the memories are unspecified.
   absl::Status execute(const std::vector<RankSchedule> &schedules);
 
-  /// The same from one run of each kind of task, put together by the schedules and the messages
-  /// between device groups (docs/dtu-isa.md, "Replayed time"): for plans too large for time().
-  /// An error where a program's time depends on data.
+  /// Like time(), but runs each kind of task once and composes a step from the schedules and the
+  /// messages between device groups (docs/dtu-isa.md, "Replayed time"), for plans too large for
+  /// time(). An error if a program's time depends on data.
   absl::StatusOr<TimingResult> replayTime(const std::vector<RankSchedule> &schedules,
                                           StepLog *log = nullptr) const;
 
-  /// Times each run alone on the device group that has the ranks [first, first + count).
-  /// replayTime() composes such times.
+  /// Times each run alone on the device group of the ranks [first, first + count). replayTime()
+  /// composes such times.
   absl::StatusOr<std::vector<LoneTask>> timeTasks(int64_t first, int64_t count,
                                                   const std::vector<TaskRun> &runs) const;
 
-  /// Device groups side by side, each by its schedule: messages of other groups are there when they
-  /// are received, so that no group waits for another, but they share chips. Ranks of a group
-  /// follow each other; those without a schedule do nothing. Only starts and ends of tasks are of
-  /// interest then.
+  /// Times device groups side by side, each by its schedule. Messages of other groups have arrived
+  /// before they are received, so no group waits for another, but groups share chips. The ranks of
+  /// a group are consecutive; ranks without a schedule do nothing. Only the starts and ends of
+  /// tasks are meaningful in the result.
   absl::StatusOr<TimingResult> timeSideBySide(const std::vector<RankSchedule> &schedules) const;
 
-  /// Simulated time of the same schedules, from an idle machine. Touches no memory; needs no
-  /// execute() before. Deterministic to the last picosecond. `trace` and `log` may be null; they
+  /// Simulated time of the same schedules on an initially idle machine. Touches no memory and needs
+  /// no execute() before it. Deterministic to the picosecond. `trace` and `log` may be null and
   /// change no time.
   absl::StatusOr<TimingResult> time(const std::vector<RankSchedule> &schedules,
                                     Trace *trace = nullptr, StepLog *log = nullptr) const;
 
-  /// Takes what another process's executedRecord says of a rank that it simulates.
+  /// Installs what another process's executedRecord reports about a rank that it simulates.
   absl::Status setExecutedRecord(int64_t rank, absl::Span<const int64_t> record);
   std::vector<int64_t> executedRecord(int64_t rank) const;
 
-  /// Of each rank what it did in the last execute(), counted as the data went; nothing before.
+  /// The work of each rank in the last execute(), counted as data moved; empty before the first.
   std::vector<ExecutedWork> executedWork() const;
-  /// What that came to on each link that carried anything, in the order of TimingResult::links.
+  /// The same by link, for links that carried traffic, in the order of TimingResult::links.
   absl::StatusOr<std::vector<LinkTiming>> executedLinks() const;
-  HostIsa hostIsa() const; ///< what Auto came to
+  HostIsa hostIsa() const; ///< the instruction set that Auto selected
 
 private:
   absl::StatusOr<RankMemory> lendMemory(int64_t rank);

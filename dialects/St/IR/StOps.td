@@ -47,7 +47,7 @@ def St_ReshardOp : St_Op<"reshard", [Pure, SameOperandsAndResultType]> {
 }
 
 def St_ConstrainOp : St_Op<"constrain", [Pure, SameOperandsAndResultType]> {
-  let summary = "a user's wish for a tensor's sharding, read by propagation";
+  let summary = "a user's constraint on the sharding of a tensor, read by propagation";
   let description = [{
     The result is split as the sharding says; over more axes in its open dimensions. With a
     `direction` (a barrier), these spread from the operand to the result only (`forward`), the other

@@ -1,6 +1,6 @@
 #include "lib/Runtime/Processes/TcpJoin.h"
 #include "lib/Runtime/Processes/ProcessGroup.h"
-#include "lib/Runtime/Processes/TcpLobby.h"
+#include "lib/Runtime/Processes/TcpRendezvous.h"
 #include "lib/Runtime/Processes/TorchStore.h"
 
 #include "lib/Support/StatusMacros.h"
@@ -28,7 +28,7 @@ namespace {
 constexpr size_t kLongestText = 1024;
 
 struct Welcome {
-  Greeting greeting;
+  Handshake handshake;
   uint32_t refusal; ///< if not 0, no places follow but a text of that length
   uint8_t key[16];
 };
@@ -58,16 +58,16 @@ public:
 
 private:
   absl::Status fail(absl::string_view text) const;
-  absl::Status silent(absl::string_view whom, const Lobby &lobby) const;
+  absl::Status silent(absl::string_view whom, const Rendezvous &rendezvous) const;
   double seconds() const { return options.group.watchdogSeconds; }
   absl::StatusOr<Socket> listen(int port) const;
 
   // Of the first process.
   absl::Status gather();
   absl::Status leaveAddress(int port) const;
-  absl::Status seat(Guest guest);
+  absl::Status assignRank(JoiningPeer peer);
   /// Says to all that have come why there will be no group, and returns it.
-  absl::Status refuse(absl::string_view text, const Guest *guest = nullptr);
+  absl::Status refuse(absl::string_view text, const JoiningPeer *peer = nullptr);
   absl::Status sendPlaces();
 
   // Of the others.
@@ -76,7 +76,7 @@ private:
   absl::StatusOr<Socket> tryFirst(const Hello &hello);
   absl::Status receivePlaces();
   absl::Status connectToEarlier();
-  absl::Status awaitLater(Lobby &lobby);
+  absl::Status awaitLater(Rendezvous &rendezvous);
 
   const TcpOptions &options;
   Member self;
@@ -91,10 +91,10 @@ absl::Status Join::fail(absl::string_view text) const {
   return absl::UnavailableError(absl::StrCat(self.name(), ": ", text));
 }
 
-absl::Status Join::silent(absl::string_view whom, const Lobby &lobby) const {
+absl::Status Join::silent(absl::string_view whom, const Rendezvous &rendezvous) const {
   const absl::Status status = self.silent(
       absl::StrCat("joining the others at ", first.text(), ", waiting for ", whom), seconds());
-  return absl::Status(status.code(), absl::StrCat(status.message(), lobby.strangers()));
+  return absl::Status(status.code(), absl::StrCat(status.message(), rendezvous.strangers()));
 }
 
 absl::StatusOr<Socket> Join::listen(int port) const {
@@ -122,7 +122,7 @@ absl::Status Join::gather() {
     ST_RETURN_IF_ERROR(leaveAddress(ownEnd(listener).port));
   if (::getrandom(key, sizeof key, 0) != sizeof key)
     return fail(absl::StrCat("no random bytes: ", std::strerror(errno)));
-  Lobby lobby(std::move(listener), seconds(), deadline);
+  Rendezvous rendezvous(std::move(listener), seconds(), deadline);
   auto missing = [&] {
     std::vector<int64_t> numbers;
     for (int64_t i = 1; i < self.processes; ++i)
@@ -132,17 +132,17 @@ absl::Status Join::gather() {
   };
   while (!missing().empty()) {
     int64_t lost = 0;
-    absl::StatusOr<Guest> guest = lobby.next(connections, lost);
-    if (guest.ok()) {
-      ST_RETURN_IF_ERROR(seat(*std::move(guest)));
-    } else if (absl::IsOutOfRange(guest.status())) {
+    absl::StatusOr<JoiningPeer> peer = rendezvous.next(connections, lost);
+    if (peer.ok()) {
+      ST_RETURN_IF_ERROR(assignRank(*std::move(peer)));
+    } else if (absl::IsOutOfRange(peer.status())) {
       return refuse(absl::StrCat("process ", lost, " has ended early"));
-    } else if (absl::IsDeadlineExceeded(guest.status())) {
+    } else if (absl::IsDeadlineExceeded(peer.status())) {
       const std::string whom = absl::StrCat("process ", absl::StrJoin(missing(), ", "));
       (void)refuse(absl::StrCat("nothing came from ", whom));
-      return silent(whom, lobby);
+      return silent(whom, rendezvous);
     } else {
-      return fail(guest.status().message());
+      return fail(peer.status().message());
     }
   }
   return sendPlaces();
@@ -159,32 +159,32 @@ absl::Status Join::leaveAddress(int port) const {
                                          status.message()));
 }
 
-absl::Status Join::seat(Guest guest) {
-  const Hello &hello = guest.hello;
-  if (hello.greeting.version != kJoinVersion)
-    return refuse(otherVersion(hello.greeting.version), &guest);
+absl::Status Join::assignRank(JoiningPeer peer) {
+  const Hello &hello = peer.hello;
+  if (hello.handshake.version != kJoinVersion)
+    return refuse(otherVersion(hello.handshake.version), &peer);
   if (hello.processes != self.processes)
     return refuse(absl::StrCat("expected WORLD_SIZE=", self.processes, ", found WORLD_SIZE=",
                                hello.processes, " of process ", hello.process),
-                  &guest);
+                  &peer);
   if (hello.process < 1 || hello.process >= self.processes)
     return refuse(
         absl::StrCat("expected a RANK from 1 to ", self.processes - 1, ", found ", hello.process),
-        &guest);
+        &peer);
   const auto process = static_cast<size_t>(hello.process);
   if (connections[process].isOpen())
-    return refuse(absl::StrCat("two processes have RANK=", hello.process), &guest);
-  // Should it be lost already, the lobby notices.
-  Greeting here = Greeting::own();
-  (void)sendAll(guest.socket, bytesOf(here), deadline);
-  otherEnd(guest.socket).host.copy(places[process].host, sizeof(Place::host) - 1);
+    return refuse(absl::StrCat("two processes have RANK=", hello.process), &peer);
+  // Should it be lost already, the rendezvous notices.
+  Handshake here = Handshake::own();
+  (void)sendAll(peer.socket, bytesOf(here), deadline);
+  otherEnd(peer.socket).host.copy(places[process].host, sizeof(Place::host) - 1);
   places[process].port = hello.port;
-  connections[process] = std::move(guest.socket);
+  connections[process] = std::move(peer.socket);
   return absl::OkStatus();
 }
 
-absl::Status Join::refuse(absl::string_view text, const Guest *guest) {
-  Welcome welcome = {Greeting::own(), static_cast<uint32_t>(text.size()), {}};
+absl::Status Join::refuse(absl::string_view text, const JoiningPeer *peer) {
+  Welcome welcome = {Handshake::own(), static_cast<uint32_t>(text.size()), {}};
   std::vector<uint8_t> bytes(bytesOf(welcome).begin(), bytesOf(welcome).end());
   bytes.insert(bytes.end(), text.begin(), text.end());
   // Who does not read it has its own troubles.
@@ -192,14 +192,14 @@ absl::Status Join::refuse(absl::string_view text, const Guest *guest) {
   for (const Socket &socket : connections)
     if (socket.isOpen())
       (void)sendAll(socket, bytes, soon);
-  Greeting here = Greeting::own();
-  if (guest && sendAll(guest->socket, bytesOf(here), soon).ok())
-    (void)sendAll(guest->socket, bytes, soon);
+  Handshake here = Handshake::own();
+  if (peer && sendAll(peer->socket, bytesOf(here), soon).ok())
+    (void)sendAll(peer->socket, bytes, soon);
   return fail(text);
 }
 
 absl::Status Join::sendPlaces() {
-  Welcome welcome = {Greeting::own(), 0, {}};
+  Welcome welcome = {Handshake::own(), 0, {}};
   std::memcpy(welcome.key, key, sizeof key);
   const auto *table = reinterpret_cast<const uint8_t *>(places.data());
   for (int64_t i = 1; i < self.processes; ++i) {
@@ -215,7 +215,7 @@ absl::Status Join::sendPlaces() {
 
 absl::Status Join::meet() {
   ST_ASSIGN_OR_RETURN(Socket listener, listen(0));
-  Hello hello = {Greeting::own(),
+  Hello hello = {Handshake::own(),
                  static_cast<uint32_t>(ownEnd(listener).port),
                  self.processes,
                  self.process,
@@ -225,8 +225,8 @@ absl::Status Join::meet() {
   // All have come: what is left takes no longer.
   deadline = deadlineAfter(seconds());
   ST_RETURN_IF_ERROR(connectToEarlier());
-  Lobby lobby(std::move(listener), seconds(), deadline);
-  return awaitLater(lobby);
+  Rendezvous rendezvous(std::move(listener), seconds(), deadline);
+  return awaitLater(rendezvous);
 }
 
 absl::Status Join::reachFirst(Hello hello) {
@@ -264,7 +264,7 @@ absl::StatusOr<Socket> Join::tryFirst(const Hello &hello) {
   ST_ASSIGN_OR_RETURN(Socket socket, connectTo(to, deadline));
   Hello own = hello;
   ST_RETURN_IF_ERROR(sendAll(socket, bytesOf(own), deadline));
-  Greeting found = {};
+  Handshake found = {};
   const absl::Status status = receiveAll(socket, bytesOf(found), deadline);
   if (absl::IsDeadlineExceeded(status))
     return absl::UnavailableError(absl::StrCat("what listens at ", to.text(), " says nothing"));
@@ -307,7 +307,7 @@ absl::Status Join::connectToEarlier() {
                    static_cast<int>(place.port)};
     if (isLoopback(to.host))
       to.host = otherEnd(connections[0]).host;
-    Hello hello = {Greeting::own(), 0, self.processes, self.process, {}};
+    Hello hello = {Handshake::own(), 0, self.processes, self.process, {}};
     std::memcpy(hello.key, key, sizeof key);
     absl::StatusOr<Socket> socket = connectTo(to, deadline);
     absl::Status status = socket.status();
@@ -322,23 +322,23 @@ absl::Status Join::connectToEarlier() {
   return absl::OkStatus();
 }
 
-absl::Status Join::awaitLater(Lobby &lobby) {
+absl::Status Join::awaitLater(Rendezvous &rendezvous) {
   for (int64_t missing = self.processes - 1 - self.process; missing > 0;) {
     int64_t lost = 0;
-    absl::StatusOr<Guest> guest = lobby.next(connections, lost);
-    if (absl::IsOutOfRange(guest.status()))
+    absl::StatusOr<JoiningPeer> peer = rendezvous.next(connections, lost);
+    if (absl::IsOutOfRange(peer.status()))
       return absl::UnavailableError(self.lost(lost));
-    if (absl::IsDeadlineExceeded(guest.status()))
-      return silent("later processes", lobby);
-    if (!guest.ok())
-      return fail(guest.status().message());
-    const Hello &hello = guest->hello;
+    if (absl::IsDeadlineExceeded(peer.status()))
+      return silent("later processes", rendezvous);
+    if (!peer.ok())
+      return fail(peer.status().message());
+    const Hello &hello = peer->hello;
     // Another program's process that has met a port of this one is no concern of either.
-    if (hello.greeting.version != kJoinVersion || std::memcmp(hello.key, key, sizeof key) != 0 ||
+    if (hello.handshake.version != kJoinVersion || std::memcmp(hello.key, key, sizeof key) != 0 ||
         hello.process <= self.process || hello.process >= self.processes ||
         connections[static_cast<size_t>(hello.process)].isOpen())
       continue;
-    connections[static_cast<size_t>(hello.process)] = std::move(guest->socket);
+    connections[static_cast<size_t>(hello.process)] = std::move(peer->socket);
     --missing;
   }
   return absl::OkStatus();

@@ -23,35 +23,35 @@ RunControl::RunControl(const TrainOptions &options, Communicator &communicator)
 
 absl::StatusOr<int> RunControl::agree() {
   const Clock::time_point now = Clock::now();
-  int wish = 0;
+  int request = 0;
   if (const int number = signals ? StopSignals::received() : 0; number != 0)
-    wish = kEndsBySignal + number;
+    request = kEndsBySignal + number;
   else if (options.exitMinutes > 0 && minutes(now - start) >= options.exitMinutes)
-    wish = kEndsByTime;
+    request = kEndsByTime;
   else if (options.saving.minutes > 0 && minutes(now - lastSave) >= options.saving.minutes)
-    wish = kSavesByTime;
+    request = kSavesByTime;
   const bool mayDiffer = signals || options.exitMinutes > 0;
   if (communicator.numProcesses() > 1 && mayDiffer)
-    return largestOfAll(communicator, wish);
-  return wish;
+    return largestOfAll(communicator, request);
+  return request;
 }
 
 absl::StatusOr<AfterStep> RunControl::beforeFirst() {
-  ST_ASSIGN_OR_RETURN(const int wish, agree());
+  ST_ASSIGN_OR_RETURN(const int request, agree());
   AfterStep then;
-  if (wish > kEndsBySignal)
-    then.end = nameOfSignal(wish - kEndsBySignal);
+  if (request > kEndsBySignal)
+    then.end = nameOfSignal(request - kEndsBySignal);
   return then;
 }
 
 absl::StatusOr<AfterStep> RunControl::after(int64_t step) {
-  ST_ASSIGN_OR_RETURN(const int wish, agree());
+  ST_ASSIGN_OR_RETURN(const int request, agree());
   AfterStep then;
   const int64_t interval = options.saving.interval;
-  then.saves = wish == kSavesByTime || (interval > 0 && step % interval == 0);
-  if (wish > kEndsBySignal)
-    then.end = nameOfSignal(wish - kEndsBySignal);
-  else if (wish == kEndsByTime)
+  then.saves = request == kSavesByTime || (interval > 0 && step % interval == 0);
+  if (request > kEndsBySignal)
+    then.end = nameOfSignal(request - kEndsBySignal);
+  else if (request == kEndsByTime)
     then.end = absl::StrCat("--exit-duration-in-mins=", options.exitMinutes);
   else if (options.exitInterval > 0 && step % options.exitInterval == 0)
     then.end = absl::StrCat("--exit-interval=", options.exitInterval);

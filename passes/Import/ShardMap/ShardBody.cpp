@@ -192,7 +192,7 @@ static bool capturesValues(Operation *op) {
   return captures;
 }
 
-/// A wish within the body is about the axes that it does not see.
+/// A constraint within the body concerns the axes that the body does not see.
 LogicalResult ShardBody::liftConstraint(sdy::ShardingConstraintOp op) {
   Lifted value = lookup(op.getInput());
   SmallVector<SmallVector<unsigned>> dims;
@@ -228,8 +228,8 @@ LogicalResult ShardBody::lift(Operation *op) {
     return liftCall(op);
   if (auto nested = dyn_cast<sdy::ManualComputationOp>(op))
     return liftNested(nested);
-  if (auto wish = dyn_cast<sdy::ShardingConstraintOp>(op))
-    return liftConstraint(wish);
+  if (auto constraint = dyn_cast<sdy::ShardingConstraintOp>(op))
+    return liftConstraint(constraint);
   if (liftAxisIndex(op))
     return success();
   if (capturesValues(op))

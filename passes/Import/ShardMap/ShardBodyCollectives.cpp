@@ -93,22 +93,23 @@ FailureOr<ShardBody::Axes> ShardBody::axesOfGroups(Operation *op,
 // Reductions
 //===----------------------------------------------------------------------===//
 
-/// The op that combines a reducer's two arguments into its result, whatever is wished for their
-/// shardings on the way; null where it does more.
-static Operation *findWishedCombiner(Region &reducer) {
-  auto skipWishes = [](Value value) {
-    while (auto wish = value.getDefiningOp<sdy::ShardingConstraintOp>())
-      value = wish.getInput();
+/// The op that combines a reducer's two arguments into its result, ignoring sharding constraints on
+/// their shardings on the way; null where it does more.
+static Operation *findCombiner(Region &reducer) {
+  auto skipConstraints = [](Value value) {
+    while (auto constraint = value.getDefiningOp<sdy::ShardingConstraintOp>())
+      value = constraint.getInput();
     return value;
   };
   Block &block = reducer.front();
   Operation *end = block.getTerminator();
   if (block.getNumArguments() != 2 || end->getNumOperands() != 1)
     return nullptr;
-  Operation *combiner = skipWishes(end->getOperand(0)).getDefiningOp();
+  Operation *combiner = skipConstraints(end->getOperand(0)).getDefiningOp();
   if (!combiner || combiner->getNumOperands() != 2)
     return nullptr;
-  Value first = skipWishes(combiner->getOperand(0)), second = skipWishes(combiner->getOperand(1));
+  Value first = skipConstraints(combiner->getOperand(0)),
+        second = skipConstraints(combiner->getOperand(1));
   bool isOfBoth = (first == block.getArgument(0) && second == block.getArgument(1)) ||
                   (first == block.getArgument(1) && second == block.getArgument(0));
   return isOfBoth ? combiner : nullptr;
@@ -122,7 +123,7 @@ FailureOr<Lifted> ShardBody::reduceOver(Operation *op, Region &reducer, const Li
   Value operand = spread(loc, value, all);
   auto type = typeOf(operand);
   auto scalar = RankedTensorType::get({}, type.getElementType());
-  Operation *combiner = findWishedCombiner(reducer);
+  Operation *combiner = findCombiner(reducer);
   Attribute neutral = combiner ? getNeutralElement(combiner, type.getElementType()) : Attribute();
   if (!neutral)
     return op->emitOpError("in a computation on shards reduces in a way that is none of add, max, "
@@ -146,9 +147,9 @@ FailureOr<Lifted> ShardBody::reduceOver(Operation *op, Region &reducer, const Li
   IRMapping none;
   Region *body = state.addRegion();
   reducer.cloneInto(body, none);
-  for (auto wish : llvm::make_early_inc_range(body->getOps<sdy::ShardingConstraintOp>())) {
-    wish.getResult().replaceAllUsesWith(wish.getInput());
-    wish->erase();
+  for (auto constraint : llvm::make_early_inc_range(body->getOps<sdy::ShardingConstraintOp>())) {
+    constraint.getResult().replaceAllUsesWith(constraint.getInput());
+    constraint->erase();
   }
   result.value = builder.create(state)->getResult(0);
   return result;

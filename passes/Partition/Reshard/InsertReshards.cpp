@@ -42,7 +42,7 @@ private:
   LogicalResult finish();
   /// How the op is computed; its recorded shardings are corrected where it cannot
   /// leave them, and resharded to what was recorded.
-  OpSharding settle(Operation &op, const ShardingRule &rule);
+  OpSharding resolve(Operation &op, const ShardingRule &rule);
   void closeLateSums(Operation &op);
   LogicalResult supply(OpOperand &operand, TensorSharding needed);
   LogicalResult checkMicro(Operation &op, const OpSharding &how);
@@ -149,7 +149,7 @@ void ReshardInserter::closeLateSums(Operation &op) {
     op.setDiscardableAttr(kShardingAttr, builder.getArrayAttr(shardings));
 }
 
-OpSharding ReshardInserter::settle(Operation &op, const ShardingRule &rule) {
+OpSharding ReshardInserter::resolve(Operation &op, const ShardingRule &rule) {
   closeLateSums(op);
   ChoiceContext context = recordedContext(&op, axes);
   if (std::optional<OpSharding> exact = exactOpSharding(&op, rule, context))
@@ -300,7 +300,7 @@ LogicalResult ReshardInserter::visit(Operation &op) {
     return success();
   }
   ShardingRule rule = getShardingRule(&op);
-  OpSharding how = settle(op, rule);
+  OpSharding how = resolve(op, rule);
   for (OpOperand &operand : op.getOpOperands())
     if (isa<RankedTensorType>(operand.get().getType()) &&
         failed(supply(operand, operandSharding(rule, how, operand.getOperandNumber(),

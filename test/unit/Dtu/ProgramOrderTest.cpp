@@ -205,21 +205,21 @@ std::string pipelined(int loaded, int stored, int from, int to, int trips, int s
          "*r4]{4} src=L1[1024+1*r5;0]{4} sizes=[64]\n    signal sem=3\n  end\n}\n";
 }
 
-TEST(SteadyOrder, PipelinesOfManyTrips) {
+TEST(PeriodicOrder, PipelinesOfManyTrips) {
   EXPECT_TRUE(proveLoops(pipelined(2, 2, 0, 1000000, 2000)));
   EXPECT_FALSE(proveLoops(pipelined(3, 2, 0, 1000000, 2000)));
   EXPECT_FALSE(proveLoops(pipelined(2, 3, 0, 1000000, 2000)));
   EXPECT_FALSE(proveLoops(pipelined(0, 2, 0, 1000000, 2000)));
 }
 
-TEST(SteadyOrder, InPlace) {
+TEST(PeriodicOrder, InPlace) {
   EXPECT_TRUE(proveLoops(pipelined(2, 2, 0, 0, 2000)));
   // A tile is stored where one is loaded that many trips later.
   EXPECT_FALSE(proveLoops(pipelined(2, 2, 0, 256, 2000)));
   EXPECT_FALSE(proveLoops(pipelined(2, 2, 0, 512, 2000)));
 }
 
-TEST(SteadyOrder, WhatMeetsAfterManyTrips) {
+TEST(PeriodicOrder, WhatMeetsAfterManyTrips) {
   // On tiles that are loaded later, by which time the store is over or not.
   EXPECT_TRUE(proveLoops(pipelined(2, 2, 0, 256 * 4, 2000)));
   EXPECT_FALSE(proveLoops(pipelined(2, 2, 0, 256 * 3, 2000)));
@@ -228,7 +228,7 @@ TEST(SteadyOrder, WhatMeetsAfterManyTrips) {
   EXPECT_TRUE(proveLoops(pipelined(2, 2, 0, 256 * 3000, 2000, -128)));
 }
 
-TEST(SteadyOrder, QueuesThatNobodyOrders) {
+TEST(PeriodicOrder, QueuesThatNobodyOrders) {
   auto queues = [](int from) {
     return "stream dte first=0 count=1 {\n  loop reg=r4 limit=3000 step=1\n"
            "    copy dst=L3[256*r4]{4} src=L3[5000000]{4} sizes=[64]\n  end\n}\n"
@@ -240,7 +240,7 @@ TEST(SteadyOrder, QueuesThatNobodyOrders) {
   EXPECT_FALSE(proveLoops(queues(256 * 2999)));
 }
 
-TEST(SteadyOrder, LoopsInLoops) {
+TEST(PeriodicOrder, LoopsInLoops) {
   auto nest = [](int free) {
     return "stream dte first=0 count=1 {\n  loop reg=r4 limit=40 step=1\n    loop reg=r6 limit=30 "
            "step=1\n"
@@ -307,7 +307,7 @@ std::string randomChain(std::mt19937 &random) {
   return text;
 }
 
-TEST(SteadyOrder, RandomChains) {
+TEST(PeriodicOrder, RandomChains) {
   std::mt19937 random(1);
   int proven = 0, refused = 0;
   for (int i = 0; i < 2000; ++i) {

@@ -23,15 +23,15 @@ void Links::receive(llvm::function_ref<void(StreamBuilder &)> body) {
   expectReceived();
 }
 
-bool Links::settle(ArrayRef<Access> accesses) {
+bool Links::waitFor(ArrayRef<Access> accesses) {
   size_t count = flights.size();
   while (count > 0 && (flights[count - 1].isOver() || !flights[count - 1].accesses.clash(accesses)))
     --count;
-  settle(count);
+  waitFor(count);
   return count > 0;
 }
 
-void Links::settle(size_t count) {
+void Links::waitFor(size_t count) {
   int64_t transmits = 0, receives = 0;
   for (; count > 0; --count, flights.pop_front()) {
     transmits += flights.front().transmits;

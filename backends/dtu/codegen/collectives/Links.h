@@ -26,12 +26,12 @@ public:
 
   /// The leader waits for the ops with which `accesses` clash, and those before them. Whether there
   /// were any.
-  bool settle(ArrayRef<Access> accesses);
+  bool waitFor(ArrayRef<Access> accesses);
   /// The leader waits for all link work. Other queues know of it once they meet.
-  void settle() { settle(flights.size()); }
+  void waitFor() { waitFor(flights.size()); }
   /// All queues meet, behind all link work.
   void synchronize() {
-    settle();
+    waitFor();
     builder.barrierOfQueues();
   }
 
@@ -48,7 +48,7 @@ private:
   std::deque<Flight> flights;
 
   /// Waits for the first `count` ops under way.
-  void settle(size_t count);
+  void waitFor(size_t count);
 };
 
 /// A strided piece of a tensor in memory. All in bytes but the sizes.

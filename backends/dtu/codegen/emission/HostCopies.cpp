@@ -49,15 +49,15 @@ void HostCopies::copy(const Placement &from, const Placement &to, hw::DType type
   pending.emplace_back().insert(accesses);
 }
 
-bool HostCopies::settle(ArrayRef<Access> accesses) {
+bool HostCopies::waitFor(ArrayRef<Access> accesses) {
   size_t count = pending.size();
   while (count > 0 && !pending[count - 1].clash(accesses))
     --count;
-  settle(count);
+  waitFor(count);
   return count > 0;
 }
 
-void HostCopies::settle(size_t count) {
+void HostCopies::waitFor(size_t count) {
   if (count == 0)
     return;
   // The queue ends its copies in order: the first signals are those of the first.

@@ -21,12 +21,12 @@ public:
 
   /// The leader waits for the copies with which `accesses` clash, and those before them. Whether
   /// there were any.
-  bool settle(ArrayRef<Access> accesses);
+  bool waitFor(ArrayRef<Access> accesses);
   /// The leader waits for all copies.
-  void settle() { settle(pending.size()); }
+  void waitFor() { waitFor(pending.size()); }
 
 private:
-  void settle(size_t count);
+  void waitFor(size_t count);
 
   ProgramBuilder &builder;
   std::deque<OpenAccesses> pending; ///< in order

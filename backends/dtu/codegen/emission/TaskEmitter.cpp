@@ -80,7 +80,7 @@ void TaskEmitter::claimL2() { open(Access{/*isL2=*/true, 0, 1, /*isWrite=*/true}
 
 void TaskEmitter::open(ArrayRef<Access> accesses) {
   accessesOfOp.append(accesses.begin(), accesses.end());
-  const bool waitedForLinks = links.settle(accesses), waitedForHost = hostCopies.settle(accesses);
+  const bool waitedForLinks = links.waitFor(accesses), waitedForHost = hostCopies.waitFor(accesses);
   if (waitedForLinks || waitedForHost || opened.clash(accesses)) {
     builder.barrierOfQueues();
     opened = OpenAccesses();
@@ -91,7 +91,7 @@ void TaskEmitter::open(ArrayRef<Access> accesses) {
 }
 
 void TaskEmitter::meet() {
-  hostCopies.settle();
+  hostCopies.waitFor();
   links.synchronize();
   opened = OpenAccesses();
 }
@@ -407,8 +407,8 @@ LogicalResult TaskEmitter::emit(Operation *op) {
 FailureOr<hw::Program> TaskEmitter::run() {
   if (failed(emitBlock(task.getBody().front())))
     return failure();
-  hostCopies.settle();
-  links.settle();
+  hostCopies.waitFor();
+  links.waitFor();
   if (!builder.registersSufficed())
     return task.emitOpError("needs more registers than a stream has");
   return builder.take();

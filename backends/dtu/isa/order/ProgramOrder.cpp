@@ -4,7 +4,7 @@
 #include "backends/dtu/isa/Names.h"
 #include "backends/dtu/isa/Validator.h"
 #include "backends/dtu/isa/order/OrderState.h"
-#include "backends/dtu/isa/order/SteadyOrder.h"
+#include "backends/dtu/isa/order/PeriodicOrder.h"
 
 #include "absl/strings/str_cat.h"
 
@@ -111,7 +111,7 @@ private:
   const bool follows; ///< accesses
   const bool joins;
   const bool repeats; ///< loops are not followed trip by trip
-  std::optional<SteadyOrder> steady;
+  std::optional<PeriodicOrder> periodic;
   bool isUncertain = false;
   int64_t executed = 0;
 };
@@ -137,7 +137,7 @@ OrderProof::OrderProof(const Program &program, const RunView &view, int64_t limi
     tick(i);
   for (BarrierState &barrier : barriers)
     barrier.users.resize(instances.size());
-  steady.emplace(program, matches, static_cast<OrderState &>(*this), follows);
+  periodic.emplace(program, matches, static_cast<OrderState &>(*this), follows);
 }
 
 absl::StatusOr<size_t> OrderProof::semaphoreOf(size_t index, const Affine &affine) const {
@@ -279,8 +279,8 @@ absl::Status OrderProof::access(size_t index, const Address &address, StridedByt
     for (const AccessHistory::Race &race : races)
       if (absl::Status status = noteRace(made, place, race); !status.ok())
         return status;
-    if (steady->follows())
-      steady->access(made, place, address);
+    if (periodic->follows())
+      periodic->access(made, place, address);
     of.add(made, joins && place == kL3 && walker.stream->engine == Engine::Dte);
     if (of.isFull())
       of.forget(leastClocks(), joins);
@@ -301,8 +301,8 @@ std::string OrderProof::describe(const OpenRace &race) const {
 /// sent.
 absl::Status OrderProof::noteRace(const MemoryAccess &access, int64_t memory,
                                   const AccessHistory::Race &race) {
-  isUncertain |= race.box->first != race.box->last || steady->isDoubtful(race.trail->instance);
-  steady->disturb();
+  isUncertain |= race.box->first != race.box->last || periodic->isDoubtful(race.trail->instance);
+  periodic->disturb();
   size_t index = access.instance;
   int64_t known = receiver ? receivesKnownTo(index) : 0;
   bool isReceive = receiver == index;
@@ -373,7 +373,7 @@ absl::Status OrderProof::link(size_t index, const Instruction &instruction) {
                                      " as well; expected one instance, so that messages have an "
                                      "order"));
   only = index;
-  steady->disturb();
+  periodic->disturb();
   if (send) {
     LinkEvent event{true, walker.value(send->peer), send->channel,
                     walker.bytesOf(send->sizes, send->type)};
@@ -402,16 +402,16 @@ absl::Status OrderProof::advance(size_t index) {
           !status.ok())
         return status;
     if (std::holds_alternative<Load>(walker.next()))
-      steady->disturb();
-    if (steady->follows())
-      steady->follow(index);
+      periodic->disturb();
+    if (periodic->follows())
+      periodic->follow(index);
     const uint32_t at = walker.pc;
     const bool endsTrip = repeats && std::holds_alternative<EndLoop>(walker.next());
     if (walker.runControl(fault)) {
       if (!fault.empty())
         return error(index, fault);
       if (endsTrip)
-        executed += steady->endTrip(index, at) / 32;
+        executed += periodic->endTrip(index, at) / 32;
       continue;
     }
     const Instruction &instruction = walker.next();

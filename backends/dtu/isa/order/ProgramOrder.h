@@ -50,7 +50,7 @@ struct ProgramOrder {
 ///
 /// An error is one line that names the program, the two instructions, their engines, and the bytes;
 /// ResourceExhausted where more than `limit` instructions would have to be followed. Loops whose
-/// trips repeat are followed until they do and where they stop to (SteadyOrder.h); `everyTrip`
+/// trips repeat are followed until they do and where they stop to (PeriodicOrder.h); `everyTrip`
 /// follows all of them, for the same result.
 absl::StatusOr<ProgramOrder> proveOrder(const Program &program, const RunView &view, int64_t limit,
                                         bool everyTrip = false);

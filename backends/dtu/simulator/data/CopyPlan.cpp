@@ -9,7 +9,7 @@ namespace {
 
 using Wide = __int128;
 
-/// Far outside any memory, and still far from overflowing when a size is added.
+/// Far outside any memory, and small enough that adding a size cannot overflow.
 constexpr int64_t kFar = int64_t(1) << 61;
 
 int64_t clampFar(Wide value) { return static_cast<int64_t>(std::clamp<Wide>(value, -kFar, kFar)); }
@@ -26,7 +26,7 @@ void span(const CopyPlan &plan, int64_t CopyPlan::Dim::*stride, unsigned width, 
   high = clampFar(highest + width);
 }
 
-/// Joins dimensions that are one on both sides.
+/// Merges dimensions that are contiguous on both sides.
 void mergeDims(CopyPlan &plan) {
   unsigned kept = 0;
   for (unsigned i = 0; i < plan.count; ++i) {
@@ -134,8 +134,8 @@ uint64_t loadElement(const uint8_t *src, unsigned width) {
   return value;
 }
 
-/// As memcpy, but whole cache lines are written without being read first, and leave the caches.
-/// Others see them after finishStreams().
+/// Like memcpy, but writes whole cache lines without reading them first, past the caches. Other
+/// threads see the lines after finishStreams().
 void streamRow(uint8_t *dst, const uint8_t *src, size_t bytes) {
   using Vector [[gnu::vector_size(16), gnu::may_alias]] = long long;
   constexpr size_t line = 64;

@@ -1,5 +1,5 @@
-// Strided copies at memory speed: dimensions are merged and reordered until what
-// is left is rows to move, a transposition, or single elements.
+// Strided copies at memory speed: dimensions are merged and reordered until only rows, a
+// transposition or single elements remain.
 #pragma once
 
 #include "backends/dtu/simulator/host/HostKernels.h"
@@ -9,7 +9,7 @@
 
 namespace st::dtu {
 
-/// A copy between two strided views, with everything decided that the sizes decide.
+/// A copy between two strided views. The plan holds all decisions that depend on sizes alone.
 struct CopyPlan {
   struct Dim {
     int64_t size = 1, dst = 0, src = 0; ///< strides in bytes
@@ -36,15 +36,14 @@ struct CopyPlan {
 CopyPlan planCopy(size_t count, const int64_t *sizes, const int64_t *dstStrides,
                   const int64_t *srcStrides, unsigned dstWidth, unsigned srcWidth);
 
-/// True if the destination's elements lie side by side, each written once.
+/// Returns true if the destination's elements are contiguous and each is written once.
 bool isDense(const CopyPlan &plan);
 
 /// Byte strides of a dense row-major array of these sizes.
 void denseStrides(size_t count, const int64_t *sizes, unsigned width, int64_t *strides);
 
-/// Runs a plan whose element widths are equal and types too. With `stream`, rows are written past
-/// the host's caches, for what is read again much later; finishStreams() shows them to other
-/// threads.
+/// Runs a plan between equal types. With `stream`, rows bypass the host's caches because they are
+/// read again much later; finishStreams() makes them visible to other threads.
 void runCopy(const CopyPlan &plan, uint8_t *dst, const uint8_t *src, TransposeKernel transpose,
              bool stream = false);
 void finishStreams();

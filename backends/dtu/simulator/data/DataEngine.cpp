@@ -21,7 +21,7 @@ bool LazyMemory::allocate(int64_t size, Pages pages) {
                  MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
   if (p == MAP_FAILED)
     return false;
-  // Advice only.
+  // The kernel may ignore this advice.
   madvise(p, static_cast<size_t>(bytes), pages == Pages::Large ? MADV_HUGEPAGE : MADV_NOHUGEPAGE);
   data = static_cast<uint8_t *>(p);
   return true;
@@ -36,7 +36,7 @@ void LazyMemory::reset() {
 DataEngine::DataEngine(DataMachine machine, const std::vector<RankMemory> &arenas)
     : machine(std::move(machine)) {
   for (size_t rank = 0; rank < arenas.size(); ++rank) {
-    mailboxes.push_back(std::make_unique<Mailbox>());
+    inboxes.push_back(std::make_unique<Inbox>());
     clusters.push_back(
         std::make_unique<ClusterRun>(*this, static_cast<int64_t>(rank), arenas[rank]));
   }
@@ -51,7 +51,8 @@ LazyMemory DataEngine::takeScratch() {
     scratch.pop_back();
     return memory;
   }
-  // A cluster that waits for a message keeps its own: thousands of them would take gigabytes.
+  // A cluster that waits for a message keeps its scratch memory; thousands of them in large pages
+  // would take gigabytes.
   constexpr size_t kLargePages = 64;
   LazyMemory memory;
   memory.allocate(machine.coreStride() * machine.cores + machine.l2Bytes,
@@ -84,25 +85,25 @@ absl::Status DataEngine::deliver(int64_t source, int64_t destination, int64_t ch
 
 void DataEngine::deliverHere(int64_t source, int64_t destination, int64_t channel,
                              Message message) {
-  Mailbox &mailbox = *mailboxes[destination];
+  Inbox &inbox = *inboxes[destination];
   bool wake = false;
   std::vector<ChannelKey> awaited;
   {
-    std::lock_guard<std::mutex> lock(mailbox.mutex);
+    std::lock_guard<std::mutex> lock(inbox.mutex);
     ChannelKey key(source, channel);
-    mailbox.channels[key].push_back(std::move(message));
-    wake = mailbox.parked &&
-           std::find(mailbox.awaited.begin(), mailbox.awaited.end(), key) != mailbox.awaited.end();
+    inbox.channels[key].push_back(std::move(message));
+    wake = inbox.parked &&
+           std::find(inbox.awaited.begin(), inbox.awaited.end(), key) != inbox.awaited.end();
     if (wake) {
-      mailbox.parked = false;
+      inbox.parked = false;
       if (machine.remote)
-        awaited = mailbox.awaited;
+        awaited = inbox.awaited;
     }
   }
   if (!wake)
     return;
   makeReady(destination);
-  // Only now: until then it is what keeps the workers from leaving.
+  // Not earlier: the count keeps the workers from leaving.
   await(awaited, -1);
 }
 
@@ -117,7 +118,7 @@ void DataEngine::await(const std::vector<ChannelKey> &keys, int64_t change) {
       awaitedFromAll += change;
     }
   remoteChanged.notify_all();
-  // The rank that was woken may have ended since.
+  // The woken rank may have finished since.
   if (awaitedFromAll == 0)
     readyChanged.notify_all();
 }
@@ -163,7 +164,7 @@ void DataEngine::work() {
   std::unique_lock<std::mutex> lock(readyMutex);
   const auto mayGoOn = [&] { return running > 0 || awaitedFromAll > 0; };
   while (true) {
-    // Nothing ready and nobody who could make something ready: done or stuck.
+    // Nothing is ready, and nothing can become ready: the step is done or deadlocked.
     readyChanged.wait(lock, [&] { return !ready.empty() || !mayGoOn() || !remoteFailure.ok(); });
     if (ready.empty() || !remoteFailure.ok())
       return;
@@ -213,8 +214,8 @@ absl::Status DataEngine::execute(const std::vector<RankSchedule> &schedules, int
   int64_t ranksHere = 0;
   ready.clear();
   for (size_t rank = 0; rank < clusters.size(); ++rank) {
-    mailboxes[rank]->channels.clear();
-    mailboxes[rank]->parked = false;
+    inboxes[rank]->channels.clear();
+    inboxes[rank]->parked = false;
     clusters[rank]->start(&schedules[rank]);
     if (!isHere(static_cast<int64_t>(rank)))
       continue;
@@ -226,8 +227,8 @@ absl::Status DataEngine::execute(const std::vector<RankSchedule> &schedules, int
 }
 
 absl::Status DataEngine::checkFinished() const {
-  // Every cluster has gone as far as it can, whatever the threads did; so the
-  // report does not depend on them either.
+  // Every cluster has advanced as far as it can, whatever the thread timing, so the report is
+  // deterministic.
   for (const auto &cluster : clusters)
     if (absl::Status fault = cluster->fault(); !fault.ok())
       return fault;
@@ -239,8 +240,8 @@ absl::Status DataEngine::checkFinished() const {
   if (stuck)
     return absl::FailedPreconditionError(
         absl::StrCat("deadlock: ", stuck, " of ", clusters.size(), " ranks wait for ever", waits));
-  for (size_t rank = 0; rank < mailboxes.size(); ++rank)
-    for (const auto &channel : mailboxes[rank]->channels)
+  for (size_t rank = 0; rank < inboxes.size(); ++rank)
+    for (const auto &channel : inboxes[rank]->channels)
       if (!channel.second.empty())
         return absl::FailedPreconditionError(absl::StrCat(
             "rank ", rank, " never received ", channel.second.size(), " messages from rank ",

@@ -5,9 +5,9 @@
 namespace st::dtu {
 namespace {
 
-/// A smaller copy costs less than to keep it in mind.
+/// Copying fewer bytes costs less than tracking a deferred copy.
 constexpr int64_t kLeastBytes = 1024;
-/// Of a place; the oldest is carried out for another.
+/// Per place. One more forces the oldest to be carried out.
 constexpr size_t kMostCopies = 16;
 
 bool isDense(const RowsView &rows) { return rows.rows == 1 || rows.stride == rows.rowBytes; }
@@ -25,7 +25,7 @@ void DeferredCopies::reset(int64_t cores) {
     copies.clear();
 }
 
-/// Rows first .. end-1 of a tile; bytes of what is one row.
+/// Rows first .. end-1 of a tile, or bytes if the tile is a single row.
 DeferredCopies::Deferred DeferredCopies::part(const Deferred &copy, int64_t first, int64_t end) {
   Deferred result = copy;
   if (copy.src.rows == 1) {
@@ -40,7 +40,7 @@ DeferredCopies::Deferred DeferredCopies::part(const Deferred &copy, int64_t firs
   return result;
 }
 
-/// True if `other` follows `copy` on both sides and is part of it now.
+/// Returns true if `other` continued `copy` on both sides and has been merged into it.
 bool DeferredCopies::append(Deferred &copy, const Deferred &other) {
   RowsView &src = copy.src;
   if (copy.dstEnd() != other.dst)
@@ -72,7 +72,7 @@ bool DeferredCopies::canWait(const CopyPlan &plan, RowsView &rows) {
   rows = {nullptr, 1, row.size * width, row.size * width};
   if (plan.count == 2) {
     const CopyPlan::Dim &outer = plan.dims[0];
-    // Rows that overlap or run backwards are nobody's tile.
+    // Rows that overlap or run backwards do not form a tile.
     if (outer.dst != rows.rowBytes || outer.src < rows.rowBytes)
       return false;
     rows.rows = outer.size;
@@ -86,7 +86,7 @@ void DeferredCopies::defer(Place place, uint8_t *dst, const RowsView &src) {
   Deferred added = {dst, src};
   if (isDense(src))
     added.src = {src.data, 1, src.rows * src.rowBytes, src.rows * src.rowBytes};
-  // Several queues bring a tile, each some rows of it.
+  // Several queues may each copy some rows of one tile.
   for (auto it = copies.begin(); it != copies.end();) {
     if (!append(*it, added) && !append(added, *it)) {
       ++it;
@@ -107,7 +107,7 @@ void DeferredCopies::carryOutInto(Place place, const uint8_t *low, const uint8_t
                                   bool overwritten) {
   auto &copies = places[static_cast<size_t>(place)];
   auto keep = copies.begin();
-  Deferred tail; // Tiles do not overlap: one at most goes on behind `high`.
+  Deferred tail; // Tiles do not overlap, so at most one extends past `high`.
   for (Deferred &copy : copies) {
     if (!meet(copy.dst, copy.dstEnd(), low, high)) {
       *keep++ = copy;
@@ -123,7 +123,7 @@ void DeferredCopies::carryOutInto(Place place, const uint8_t *low, const uint8_t
     const bool dense = copy.src.rows == 1;
     const int64_t unit = dense ? 1 : copy.src.rowBytes;
     const int64_t first = from / unit, end = (to + unit - 1) / unit;
-    // Of rows that are written in part the rest is still to come.
+    // The remainder of partly written rows is still deferred.
     if (from % unit)
       carryOut(part(copy, first, first + 1));
     if (to % unit && (end - 1 > first || from % unit == 0))

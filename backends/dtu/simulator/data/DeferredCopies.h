@@ -1,11 +1,11 @@
-// Copies into on-chip memories that are not carried out until something would see that they were
-// not. An instruction that reads the whole of such a tile, or rows of it, reads where it was
-// copied from; a copy of such a tile comes from there, too; a tile that is overwritten before that
-// was never moved at all.
+// Copies into on-chip memories that are deferred until an instruction would observe them. An
+// instruction that reads all of such a tile, or whole rows of it, reads the copy's source instead.
+// A copy out of such a tile copies from that source. A tile that is overwritten first is never
+// copied at all.
 //
-// A copy is carried out in time when anything writes to its source, reads its destination in
-// another shape, or writes to a part of it. Only one cluster's instructions touch that cluster's
-// memories while it runs, so nothing else has to ask.
+// A deferred copy is carried out when an instruction writes to its source, reads its destination in
+// another shape, or writes to a part of its destination. While a cluster runs, only its own
+// instructions touch its memories, so no other code needs to check.
 #pragma once
 
 #include "backends/dtu/simulator/data/CopyPlan.h"
@@ -19,48 +19,49 @@ namespace st::dtu {
 struct RowsView {
   const uint8_t *data = nullptr;
   int64_t rows = 0, rowBytes = 0, stride = 0;
-  bool isElsewhere = false; ///< where a copy that was put off comes from
+  bool isElsewhere = false; ///< the data is at the source of a deferred copy
 };
 
 class DeferredCopies {
 public:
-  /// Where copies go: the L1 of a core by its number, L2 by that of the cores.
+  /// The destination of copies: a core's number for its L1, the number of cores for L2.
   using Place = int64_t;
 
-  /// Forgets all; `cores` L1s and an L2.
+  /// Forgets all deferred copies; `cores` L1s and one L2 follow.
   void reset(int64_t cores);
 
-  /// True if plan's copy can be put off; `rows` are then those that it reads, without their data.
+  /// Returns true if the plan's copy can be deferred; `rows` then describes what it reads, without
+  /// the data pointer.
   static bool canWait(const CopyPlan &plan, RowsView &rows);
-  /// Puts off copying `src` to `dst`, where its rows come side by side. The caller has told of the
-  /// write to dst, and has `src` from find() where it is in L2.
+  /// Defers copying `src` to `dst`, where its rows become contiguous. The caller has announced the
+  /// write to `dst`, and took `src` from find() if it is in L2.
   void defer(Place place, uint8_t *dst, const RowsView &src);
 
-  /// To be called before bytes low .. high-1 of a place are read.
+  /// Must be called before bytes low .. high-1 of a place are read.
   void beforeRead(Place place, const uint8_t *low, const uint8_t *high) {
     if (!places[static_cast<size_t>(place)].empty())
       carryOutInto(place, low, high, /*overwritten=*/false);
   }
-  /// Before they are written, each of them if `all`.
+  /// Must be called before these bytes are written; `all` if every one of them is.
   void beforeWrite(Place place, const uint8_t *low, const uint8_t *high, bool all) {
     if (!places[static_cast<size_t>(place)].empty())
       carryOutInto(place, low, high, all);
   }
-  /// Before bytes of L2 or L3 are written.
+  /// Must be called before bytes of L2 or L3 are written.
   void beforeSourceWrite(const uint8_t *low, const uint8_t *high);
 
-  /// What rows may be found in the place of others.
+  /// Which forms of rows find() may return.
   enum class Found : uint8_t {
-    Apart, ///< as many, maybe at another distance
-    Split, ///< one row may come as several that follow each other
+    Apart, ///< equally many rows, possibly with another stride
+    Split, ///< a row may be returned as several consecutive rows
   };
-  /// Where what `view` of a place would read lies now.
+  /// Returns where the data that `view` of a place would read is now.
   RowsView find(Place place, const RowsView &view, Found wanted);
 
 private:
   struct Deferred {
-    uint8_t *dst = nullptr; ///< rows side by side
-    RowsView src;           ///< one row, if they are side by side there, too
+    uint8_t *dst = nullptr; ///< contiguous rows
+    RowsView src;           ///< a single row if the source is contiguous as well
     const uint8_t *dstEnd() const { return dst + src.rows * src.rowBytes; }
   };
   static void carryOut(const Deferred &copy);
@@ -68,8 +69,8 @@ private:
   static bool append(Deferred &copy, const Deferred &other);
   void carryOutInto(Place place, const uint8_t *low, const uint8_t *high, bool overwritten);
 
-  /// Of each place, oldest first. Few: as many as there are buffers in it. What is copied from L2
-  /// and put off is in no part of L2 that a copy has yet to reach.
+  /// Deferred copies of each place, oldest first. There are few: as many as the place has buffers.
+  /// The source of a copy from L2 never overlaps the destination of another deferred copy.
   std::vector<std::vector<Deferred>> places;
 };
 

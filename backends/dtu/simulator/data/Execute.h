@@ -1,5 +1,5 @@
-// Runs single instructions on data. Each checks every byte it will touch before
-// it touches one; a fault is text in the context and a false result.
+// Runs single instructions on data. Each instruction checks every byte that it will touch before it
+// touches any. A fault is text in the context and a false result.
 #pragma once
 
 #include "backends/dtu/simulator/Decoded.h"
@@ -13,7 +13,7 @@
 
 namespace st::dtu {
 
-/// Memories of one cluster while it runs a program, cut to what the program declares.
+/// Memories of one cluster while it runs a program, sized as the program declares.
 struct ClusterMemory {
   uint8_t *l1 = nullptr, *l2 = nullptr, *l3 = nullptr, *host = nullptr;
   int64_t coreStride = 0; ///< bytes between the L1s of two cores
@@ -21,41 +21,43 @@ struct ClusterMemory {
   int64_t l1Bytes = 0, l2Bytes = 0, l3Bytes = 0, hostBytes = 0;
 };
 
-/// What an instruction does with the bytes it resolves.
+/// How an instruction accesses the bytes that it resolves.
 enum class Access : uint8_t {
   Read,
-  Write,     ///< some of them, or reads them too
-  Overwrite, ///< writes each of them
+  Write,     ///< writes some of them, or reads them as well
+  Overwrite, ///< writes every one of them
 };
 
-/// What an instruction runs in: one stream instance of one cluster.
+/// The context of an instruction: one stream instance of one cluster.
 struct ExecContext {
   ClusterMemory memory;
   const int64_t *registers = nullptr;
-  int64_t ownCore = -1; ///< in a core stream; else an L1 address names its core
+  int64_t ownCore = -1; ///< for a core stream; in other streams an L1 address names its core
   const HostKernels *kernels = nullptr;
   const HostMatmul *matmul = nullptr;
-  TaskWork *work = nullptr; ///< counts what is done
+  TaskWork *work = nullptr; ///< accumulates the work done
   DeferredCopies deferred;
   PackedTiles packed;
   RecentPages recent;
   std::string fault;
 
-  /// Where `address` lies, if bytes low .. high-1 from it are inside; null and a fault otherwise.
-  /// `core` shifts the core an L1 address names; `l1Core`, if given, gets the one it comes to.
-  /// What was put off of these bytes is done.
+  /// Returns the host address of `address` if the bytes low .. high-1 relative to it are in bounds;
+  /// null and a fault otherwise. `core` is added to the core an L1 address names; `l1Core`, if
+  /// given, receives the result. Deferred copies of these bytes are carried out.
   uint8_t *resolve(const char *what, const FlatAddress &address, int64_t low, int64_t high,
                    Access access, int64_t core = 0, int64_t *l1Core = nullptr);
-  /// Rows to be read, `stride` bytes apart, at `address` or where they have yet to be copied from,
-  /// in the form that is wanted. Null data and a fault if they are not inside.
+  /// Returns rows to read, `stride` bytes apart, at `address` or at the source of a deferred copy,
+  /// in the wanted form. Null data and a fault if they are out of bounds.
   RowsView resolveRows(const char *what, const FlatAddress &address, RowsView rows,
                        DeferredCopies::Found wanted);
   bool fail(std::string text);
-  /// Counts bytes read or written at `address`; `isWrite`: of the host, which way they go.
+  /// Counts bytes read or written at `address`. For host memory, `isWrite` is the direction of the
+  /// transfer.
   void count(const FlatAddress &address, int64_t bytes, bool isWrite);
 
 private:
-  /// resolve() without regard to what was put off; the core of an L1 in `l1Core`.
+  /// resolve() without carrying out deferred copies; the core of an L1 address is stored in
+  /// `l1Core`.
   uint8_t *locate(const char *what, const FlatAddress &address, int64_t low, int64_t high,
                   int64_t core, int64_t &l1Core);
 };
@@ -64,12 +66,12 @@ bool execute(const CopyInst &copy, ExecContext &context);
 bool execute(const FillInst &fill, ExecContext &context);
 bool executeGather(const RowsInst &gather, ExecContext &context);
 bool executeScatter(const RowsInst &scatter, ExecContext &context);
-/// The integer that a load reads.
+/// Stores the integer that a load reads in `value`.
 bool executeLoad(const LoadInst &load, ExecContext &context, int64_t &value);
 bool execute(const MatmulInst &matmul, ExecContext &context);
 bool execute(const VectorInst &vector, ExecContext &context);
-/// `count` instructions of a run (VectorRuns.h), a strip at a time; on a fault, `at` is the
-/// instruction that has it.
+/// Runs `count` instructions of a run (VectorRuns.h), one strip at a time. On a fault, `at` is the
+/// faulting instruction.
 bool executeRun(const DecodedProgram &program, const Slot *slots, unsigned count,
                 ExecContext &context, unsigned &at);
 

@@ -43,7 +43,7 @@ bool execute(const MatmulInst &inst, ExecContext &context) {
     return false;
   HostMatmul::Operand left = {a.data, a.stride / width, inst.transposeA},
                       right = {b.data, b.stride / width, inst.transposeB};
-  // Cores that copy a tile of B from the same place multiply with it one after the other.
+  // Cores that copied a tile of B from the same source multiply with it one after the other.
   PackedB packed;
   int64_t packedBytes = context.matmul->packedBytes(right, inst.type, n, k);
   if (b.isElsewhere && packedBytes > 0)
@@ -56,14 +56,14 @@ bool execute(const MatmulInst &inst, ExecContext &context) {
 
 namespace {
 
-/// More than any L1 holds; bounds the buffers that operands pass through.
+/// Larger than any L1; bounds the operand buffers.
 constexpr int64_t kMaxTileElements = int64_t(1) << 24;
 
-/// Elements of a strip: a few operands of it fit into the host's nearest cache.
+/// Elements of a strip: strips of a few operands fit into the host's L1 cache together.
 constexpr int64_t kStrip = 1024;
 
-/// What a run reads from the host's memory, in the order of the columns. It is fetched a strip
-/// ahead: the host's own prefetching ends with a page, and a strip is one.
+/// Prefetches what a run reads from the host's memory, one strip ahead and in column order. The
+/// host's own prefetcher stops at page ends, and a strip is about a page.
 class Ahead {
 public:
   void add(const uint8_t *data, int64_t width) {
@@ -95,13 +95,13 @@ private:
   unsigned count = 0;
 };
 
-/// An instruction of a run, resolved: what it does to any part of its tile.
+/// A resolved instruction of a run, ready to process any part of its tile.
 struct Stage {
   struct Source {
     const uint8_t *data = nullptr;
     int64_t rowBytes = 0, width = 4;
     bool scalar = false;
-    bool isElsewhere = false;        ///< still where it is to be copied from
+    bool isElsewhere = false;        ///< at the source of a deferred copy
     ConvertKernel convert = nullptr; ///< into the type that the kernel computes in
   };
   TileKernel kernel = nullptr; ///< null: converts its one source
@@ -109,7 +109,7 @@ struct Stage {
   unsigned count = 0;
   uint8_t *dst = nullptr;
   int64_t dstRowBytes = 0, dstWidth = 4;
-  ConvertKernel convert = nullptr; ///< of what the kernel leaves, or of the source
+  ConvertKernel convert = nullptr; ///< converts the kernel's result, or the source
 
   bool isDense(int64_t cols) const {
     bool dense = dstRowBytes == cols * dstWidth;
@@ -157,7 +157,7 @@ struct Stage {
   }
 };
 
-/// A vector instruction on its way to a kernel: actual sizes, resolved operands.
+/// A vector instruction prepared for its kernel: actual sizes and resolved operands.
 class TileOp {
 public:
   TileOp(const VectorInst &inst, ExecContext &context)
@@ -262,7 +262,7 @@ private:
   }
 
   bool resolveAll() {
-    // Sources first: a tile may be written over what has yet to be copied there.
+    // Sources first: the destination may overlap the source of a deferred copy.
     constexpr const char *names[] = {"operand a", "operand b", "operand c"};
     if (rows > 0 && cols > 0)
       for (unsigned k = 0; k < inst.operands; ++k)
@@ -289,7 +289,7 @@ private:
       runCopy(plan, to, from, findTransposeKernel(*context.kernels, byteWidth(toType)));
   }
 
-  /// Makes an operand one of `type` whose columns lie side by side (or are one).
+  /// Converts an operand to `type` with contiguous columns, or a single column.
   void pack(Operand &operand, DType type, unsigned slot) {
     bool scalar = operand.colBytes == 0;
     bool inPlace = scalar || operand.colBytes == operand.width || cols == 1;
@@ -308,7 +308,7 @@ private:
     transfer(dst.data, to, dst.type, packed, from, type, r, c);
   }
 
-  /// One column is one row of a matrix that lies on its side.
+  /// A single column becomes one row of the transposed matrix.
   void turn() {
     std::swap(rows, cols);
     for (Operand *operand : {&dst, &src[0], &src[1], &src[2]})

@@ -64,7 +64,7 @@ uint8_t *ExecContext::locate(const char *what, const FlatAddress &address, int64
                       name(address.space), ", of which the program has ", bytes));
     return nullptr;
   }
-  // Elements have 1, 2, 4 or 8 bytes, so that no division is needed.
+  // Element sizes are 1, 2, 4 or 8 bytes, so no division is needed.
   if (offset & (address.alignment - 1)) {
     fail(absl::StrCat(what, " at byte ", offset, " of ", name(address.space), " is not aligned to ",
                       static_cast<int>(address.alignment)));
@@ -145,7 +145,7 @@ bool execute(const CopyInst &copy, ExecContext &context) {
   const CopyPlan &plan = copy.dims.isStatic ? copy.plan : dynamic;
   if (plan.kind == CopyPlan::Kind::Empty)
     return true;
-  // Towards the cores, whoever reads it finds it.
+  // A copy towards the cores can be deferred: every reader looks for it.
   RowsView rows;
   const bool waits = !copy.convert && isOnChip(copy.dst.space) && copy.src.space != Space::Host &&
                      copy.src.space > copy.dst.space && DeferredCopies::canWait(plan, rows);
@@ -178,7 +178,7 @@ bool execute(const CopyInst &copy, ExecContext &context) {
       careful.mayOverlap = true;
       runCopy(careful, dst, src, transpose);
     } else {
-      // What leaves for L3 is seldom read again before much else has been.
+      // Data written to L3 is seldom read again soon.
       const bool leaves = copy.dst.space == Space::L3 && copy.src.space != Space::L3 &&
                           !(plan.count == 1 && context.recent.has(dst));
       runCopy(plan, dst, src, transpose, /*stream=*/leaves);
@@ -228,7 +228,7 @@ void rowSpan(int64_t count, int64_t stride, int64_t rowBytes, int64_t &low, int6
   high = static_cast<int64_t>(std::min(std::max<__int128>(reach, 0) + rowBytes, far));
 }
 
-/// False with no fault: nothing to do.
+/// Returns false without a fault if there is nothing to do.
 bool resolveParts(const RowsInst &inst, ExecContext &context, bool isScatter, Rows &rows) {
   rows.count = inst.count(context.registers);
   rows.elements = inst.rowElements(context.registers);
@@ -254,7 +254,7 @@ bool resolveParts(const RowsInst &inst, ExecContext &context, bool isScatter, Ro
   return rows.table || inst.rows <= 0;
 }
 
-/// index[i] - base; out of any table where that overflows.
+/// index[i] - base; a value outside any table if that overflows.
 int64_t rowAt(const Rows &rows, DType indexType, int64_t base, int64_t i) {
   int64_t value = 0;
   if (indexType == DType::I32) {
@@ -274,7 +274,8 @@ int64_t rowAt(const Rows &rows, DType indexType, int64_t base, int64_t i) {
   return row;
 }
 
-/// Rows that are skipped or zero count as if they were in the table: time knows no index.
+/// Skipped and zeroed rows count as if they were read from the table, because simulated time does
+/// not depend on indices.
 void countRows(const RowsInst &inst, const Rows &rows, bool isScatter, ExecContext &context) {
   const int64_t bytes = rows.count * rows.rowBytes;
   context.count(inst.table, inst.combine == Reduce::None ? bytes : 2 * bytes, isScatter);
@@ -386,7 +387,7 @@ bool executeReceive(const LinkInst &receive, ExecContext &context, const uint8_t
       context.resolve("destination", receive.address, plan.dstLow, plan.dstHigh, Access::Write);
   if (!dst)
     return false;
-  // Combining reads what is there before it writes.
+  // A combining copy reads the destination before it writes.
   const int64_t bytes = plan.elements * plan.dstWidth;
   context.count(receive.address, receive.reduce == Reduce::None ? bytes : 2 * bytes,
                 /*isWrite=*/true);

@@ -1,4 +1,4 @@
-// Memory of the host that the simulator works in.
+// Host memory for the simulator's working buffers.
 #pragma once
 
 #include <cstdint>
@@ -7,7 +7,7 @@
 
 namespace st::dtu {
 
-/// Grows and is kept; what it holds is lost when it grows. Starts on a cache line.
+/// A cache-line-aligned buffer that only grows. Growing discards its contents.
 class HostBuffer {
 public:
   uint8_t *grow(int64_t bytes) {

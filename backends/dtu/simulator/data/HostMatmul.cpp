@@ -11,7 +11,7 @@
 namespace st::dtu {
 namespace {
 
-/// Rows of a matrix as f32, side by side.
+/// Converts the rows of a matrix to contiguous f32.
 const float *convertRows(const uint8_t *data, int64_t stride, DType type, int64_t rows,
                          int64_t cols, unsigned slot, const HostKernels &kernels) {
   float *out = reinterpret_cast<float *>(threadScratch(slot, rows * cols * 4));
@@ -36,14 +36,14 @@ HostMatmul::HostMatmul(HostIsa isa, const HostKernels &kernels)
   libxsmm_set_target_archid(isa >= HostIsa::Avx512 ? LIBXSMM_X86_AVX512_CORE : LIBXSMM_X86_AVX2);
 }
 
-// Larger products go block by block, so that what a block reads stays in the host's second cache.
-// Columns in blocks of a multiple of 64 leave over what whole rows would, and the blocks of k come
-// in order, so that the sums are those of one product.
+// Larger products run block by block, so that the operands of a block stay in the host's L2 cache.
+// Column blocks are multiples of 64 and k blocks run in order, so the sums equal those of the
+// unblocked product.
 constexpr int64_t kBlockM = 96, kBlockN = 256, kBlockK = 256;
-/// Operands of a product that is cut into blocks; more than any L1 of a device holds.
+/// Operand bytes beyond which a product is blocked; larger than any device's L1.
 constexpr int64_t kLargeBytes = int64_t(3) << 18;
 
-/// Copies a block of a matrix whose rows lie far apart to where they lie side by side.
+/// Copies a block of a matrix with a large stride to contiguous rows.
 const float *packRows(float *to, const float *from, int64_t stride, int64_t rows, int64_t cols) {
   for (int64_t r = 0; r < rows; ++r)
     std::memcpy(to + r * cols, from + r * stride, static_cast<size_t>(cols * 4));
@@ -86,8 +86,8 @@ void HostMatmul::runBlock(float *c, int64_t ldc, const float *a, int64_t lda, bo
 bool HostMatmul::runLibxsmm(float *c, int64_t ldc, const float *a, int64_t lda, bool transposeA,
                             const float *b, int64_t ldb, int64_t m, int64_t n, int64_t k,
                             bool accumulate) const {
-  // libxsmm is column-major: it computes C' = B' A' on what are our row-major
-  // matrices, so that our A is its second operand.
+  // libxsmm is column-major: it computes C' = B' A' for our row-major matrices, so our A is its
+  // second operand.
   constexpr int64_t limit = std::numeric_limits<int>::max();
   if (m > limit || n > limit || k > limit || lda > limit || ldb > limit || ldc > limit)
     return false;
@@ -110,7 +110,8 @@ bool HostMatmul::runLibxsmm(float *c, int64_t ldc, const float *a, int64_t lda, 
 int64_t HostMatmul::packedBytes(const Operand &b, DType type, int64_t n, int64_t k) const {
   if (type == DType::BF16 && kernels.bf16Matmul)
     return n <= kBf16BlockN && k <= kBf16BlockK ? bf16PackedBytes(n, k) : 0;
-  // Rows far apart share the host's cache lines, and each is read for each few rows of A.
+  // Rows with a large stride conflict in the host's caches, and each is read again for every few
+  // rows of A.
   const bool isPacked = type == DType::F32 && (b.transposed || (k > 1 && b.stride != n));
   return isPacked ? k * n * 4 : 0;
 }

@@ -1,5 +1,5 @@
-// The matrix engine's arithmetic on the host: bf16 instructions for bf16 where the host
-// instruction set has them, else libxsmm's kernels in f32, or a portable loop.
+// The matrix engine's arithmetic on the host: native bf16 instructions where the host has them,
+// else libxsmm's f32 kernels or a portable loop.
 #pragma once
 
 #include "backends/dtu/simulator/host/HostKernels.h"
@@ -8,15 +8,15 @@
 
 namespace st::dtu {
 
-/// Where products that have a B in common keep it as it is packed.
+/// A buffer in which products that share B keep it packed.
 struct PackedB {
-  uint8_t *data = nullptr; ///< HostMatmul::packedBytes(); null: nowhere
-  bool isFilled = false;   ///< by a product before this one
+  uint8_t *data = nullptr; ///< HostMatmul::packedBytes() bytes; null if B is not kept
+  bool isFilled = false;   ///< an earlier product has packed B
 };
 
 class HostMatmul {
 public:
-  /// The choice of instruction set holds for the whole process, since libxsmm's does.
+  /// The choice of instruction set holds for the whole process, because libxsmm's choice does.
   HostMatmul(HostIsa isa, const HostKernels &kernels);
 
   struct Operand {
@@ -28,7 +28,7 @@ public:
   /// [k,m] and B [n,k]. The order of the sums is that of docs/dtu-isa.md.
   void run(float *c, int64_t ldc, Operand a, Operand b, DType type, int64_t m, int64_t n, int64_t k,
            bool accumulate, PackedB packed = {}) const;
-  /// What a B takes that run() packs; 0 where it does not, or not as a whole.
+  /// Bytes of the packed B of run(); 0 if run() does not pack B, or not as a whole.
   int64_t packedBytes(const Operand &b, DType type, int64_t n, int64_t k) const;
 
 private:
@@ -38,7 +38,7 @@ private:
   bool runLibxsmm(float *c, int64_t ldc, const float *a, int64_t lda, bool transposeA,
                   const float *b, int64_t ldb, int64_t m, int64_t n, int64_t k,
                   bool accumulate) const;
-  /// By libxsmm, or the portable loop where that has no kernel.
+  /// Runs libxsmm, or the portable loop where libxsmm has no kernel.
   void runBlock(float *c, int64_t ldc, const float *a, int64_t lda, bool transposeA, const float *b,
                 int64_t ldb, int64_t m, int64_t n, int64_t k, bool accumulate) const;
   /// The same block by block, from packed operands.
@@ -47,7 +47,8 @@ private:
                  bool accumulate) const;
 };
 
-/// A buffer that grows and is kept for each host thread; `slot` tells buffers in use at once apart.
+/// A buffer per host thread that only grows; `slot` distinguishes buffers that are in use at the
+/// same time.
 uint8_t *threadScratch(unsigned slot, int64_t bytes);
 constexpr unsigned kScratchSlots = 6;
 

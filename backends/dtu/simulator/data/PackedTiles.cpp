@@ -4,7 +4,7 @@
 
 namespace st::dtu {
 
-/// A core runs some steps ahead of others that have the same tiles.
+/// A core may run a few steps ahead of others that use the same tiles.
 constexpr size_t kMostTiles = 12;
 
 PackedB PackedTiles::get(const RowsView &rows, DType type, bool transposed, int64_t bytes) {

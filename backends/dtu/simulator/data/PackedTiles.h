@@ -1,5 +1,5 @@
-// Operands of products as the host's matrix routines want them. The cores of a cluster multiply
-// with the same tile one after the other, each having copied it from the same place: it is packed
+// Operands of products, packed for the host's matrix routines. The cores of a cluster multiply with
+// the same tile one after the other after copying it from the same source, so the tile is packed
 // once for all of them.
 #pragma once
 
@@ -14,24 +14,24 @@ namespace st::dtu {
 
 class PackedTiles {
 public:
-  /// Forgets all, as where another task begins.
+  /// Forgets all tiles; called at the start of a task.
   void reset() { tiles.clear(); }
 
-  /// Where `bytes` bytes of what `rows` of L2 or L3 are packed to belong. The caller fills them
-  /// unless they are filled; they are until something writes to the rows.
+  /// Returns the buffer of `bytes` bytes for the packed form of `rows` in L2 or L3. The caller
+  /// fills it if it is not filled; it stays filled until an instruction writes to the rows.
   PackedB get(const RowsView &rows, DType type, bool transposed, int64_t bytes);
 
-  /// Before bytes of L2 or L3 are written.
+  /// Must be called before bytes of L2 or L3 are written.
   void beforeSourceWrite(const uint8_t *low, const uint8_t *high);
 
 private:
   struct Tile {
-    RowsView rows; ///< no data: nothing
+    RowsView rows; ///< no data: the entry is empty
     DType type = DType::F32;
     bool transposed = false;
     HostBuffer packed;
   };
-  /// The last used first.
+  /// Most recently used first.
   std::vector<Tile> tiles;
 };
 

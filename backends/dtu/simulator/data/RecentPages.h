@@ -1,6 +1,6 @@
-// Pages of L3 that were read a short while ago, which the host's caches therefore hold. What is
-// written there again (a state in place) is best written into the caches; all else past them, as
-// it would push out what is needed sooner.
+// L3 pages that were read recently, so the host's caches still hold them. Writes to these pages
+// (in-place state updates) go into the caches; all other writes bypass them, because they would
+// evict data that is needed sooner.
 #pragma once
 
 #include <array>
@@ -14,7 +14,7 @@ public:
     for (uintptr_t page = pageOf(low), last = pageOf(high - 1); page <= last; ++page)
       entries[page % kEntries] = {page, ++reads};
   }
-  /// May say no of a page whose entry another one took.
+  /// May return false for a recent page whose entry was replaced.
   bool has(const uint8_t *byte) const {
     const Entry &entry = entries[pageOf(byte) % kEntries];
     return entry.page == pageOf(byte) && reads - entry.read < kWindow;
@@ -22,7 +22,7 @@ public:
 
 private:
   static constexpr uintptr_t kPageBytes = 4096;
-  /// Two MiB: the second cache of a large host.
+  /// Two MiB: the L2 cache of a large host.
   static constexpr uint64_t kWindow = 512;
   static constexpr uintptr_t kEntries = 4 * kWindow;
   static uintptr_t pageOf(const uint8_t *byte) {
@@ -31,7 +31,7 @@ private:
 
   struct Entry {
     uintptr_t page = 0;
-    uint64_t read = 0; ///< its number
+    uint64_t read = 0; ///< sequence number of the read
   };
   std::array<Entry, kEntries> entries = {};
   uint64_t reads = kWindow;

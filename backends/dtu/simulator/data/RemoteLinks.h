@@ -9,28 +9,28 @@
 
 namespace st::dtu {
 
-/// What a link message is; its bytes follow.
+/// Header of a link message; its bytes follow.
 struct RemoteMessage {
   int64_t source = 0, destination = 0; ///< ranks
   int64_t channel = 0, bytes = 0;
 };
 
-/// Carries link messages between processes. Messages from one process to another arrive in the
-/// order in which they were sent. Errors name the process that was lost or silent.
+/// Carries link messages between processes. Messages between two processes arrive in the order in
+/// which they were sent. Errors name the process that was lost or did not respond.
 class RemoteLinks {
 public:
   virtual ~RemoteLinks() = default;
 
   virtual int64_t numProcesses() const = 0;
-  /// Which process simulates a rank.
+  /// Returns the process that simulates a rank.
   virtual int64_t processOf(int64_t rank) const = 0;
   virtual bool isHere(int64_t rank) const = 0;
 
-  /// Returns before the message has arrived; `data` may change then. Thread-safe.
+  /// Returns before the message has arrived; the caller may then reuse `data`. Thread-safe.
   virtual absl::Status send(const RemoteMessage &message, const uint8_t *data) = 0;
 
-  /// Waits for the next message from `process`, whose bytes must be received before the next one.
-  /// One thread a process may call these two.
+  /// Waits for the next message from `process`. Its bytes must be received before the next message.
+  /// Only one thread per process may call these two.
   virtual absl::StatusOr<RemoteMessage> receive(int64_t process) = 0;
   virtual absl::Status receiveBytes(int64_t process, absl::Span<uint8_t> bytes) = 0;
 };

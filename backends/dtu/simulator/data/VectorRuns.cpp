@@ -21,13 +21,13 @@ struct Interval {
   __int128 low = 0, high = 0;
 };
 
-/// What the registers may hold where it is known: slots of buffers, which tile loops count modulo
-/// their number.
+/// Ranges of the registers whose values are known: buffer slots, which tile loops count modulo the
+/// number of slots.
 class RegisterValues {
 public:
   RegisterValues() { values[kZero] = Interval(); }
 
-  /// Behind the instruction in `slot`.
+  /// Updates the ranges after the instruction in `slot`.
   void pass(const DecodedProgram &program, Slot slot) {
     if (slot.opcode == Opcode::Index) {
       const IndexInst &inst = program.indices[slot.index];
@@ -44,7 +44,7 @@ public:
     }
   }
 
-  /// How far b lies behind a.
+  /// The distance from a to b.
   std::optional<Interval> between(const FlatAffine &a, const FlatAffine &b) const {
     Interval result;
     result.low = result.high = static_cast<__int128>(b.constant) - a.constant;
@@ -71,7 +71,7 @@ public:
   }
 
 private:
-  /// More is no slot; so that nothing overflows.
+  /// Larger values are not buffer slots; the limit prevents overflow.
   static constexpr int64_t kFarthest = int64_t(1) << 40;
 
   std::array<std::optional<Interval>, kNumRegisters> values;
@@ -86,7 +86,7 @@ void span(const FlatOperand &operand, int64_t rows, int64_t cols, __int128 &low,
   }
 }
 
-/// How two operands of instructions of one core lie to each other.
+/// How two operands of instructions of one core overlap.
 Relation relate(const FlatOperand &a, const FlatOperand &b, int64_t rows, int64_t cols,
                 const RegisterValues &registers) {
   if (a.address.space != b.address.space)
@@ -104,18 +104,18 @@ Relation relate(const FlatOperand &a, const FlatOperand &b, int64_t rows, int64_
   return same ? Relation::Same : Relation::Mixed;
 }
 
-/// What a kernel computes in, or such a float of 16 bits as is converted on the way.
+/// Returns true for the kernel's compute type, or a 16-bit float that is converted on the way.
 bool fits(const FlatOperand &operand, DType type) {
   return operand.type == type || (is16Bit(operand.type) && type == DType::F32);
 }
 
-/// True if the instruction works element by element on rows of elements that lie side by side.
+/// Returns true if the instruction works element by element on rows of contiguous elements.
 bool isElementwise(const VectorInst &inst) {
   if (isReduction(inst.op) || inst.op == VectorOp::Fill || inst.op == VectorOp::Iota)
     return false;
   if (inst.cols.tile <= 1 || inst.dst.colBytes != inst.dst.width)
     return false;
-  // Elsewhere a source may be read where it has yet to be copied from.
+  // Outside L1, a source may be at the source of a deferred copy.
   if (inst.dst.address.space != Space::L1)
     return false;
   for (unsigned k = 0; k < inst.operands; ++k)
@@ -130,7 +130,8 @@ bool isElementwise(const VectorInst &inst) {
   return answers ? inst.dst.type == DType::I1 : fits(inst.dst, inst.computeType);
 }
 
-/// True if `inst` leaves what it reads and `other` touches element for element alone.
+/// Returns true if `inst` writes only what `other` accesses at the same element, or does not
+/// access.
 bool writesInStep(const VectorInst &inst, const VectorInst &other,
                   const RegisterValues &registers) {
   const int64_t rows = inst.rows.tile, cols = inst.cols.tile;
@@ -147,7 +148,7 @@ bool writesInStep(const VectorInst &inst, const VectorInst &other,
 std::vector<uint8_t> findVectorRuns(const DecodedProgram &program, const DecodedStream &stream) {
   const size_t size = stream.slots.size();
   std::vector<uint8_t> runs(size, 0);
-  // Elsewhere an operand names its core.
+  // In other streams, an operand names its core.
   if (stream.engine != Engine::Core)
     return runs;
   RegisterValues registers;

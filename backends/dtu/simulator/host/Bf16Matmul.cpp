@@ -31,8 +31,8 @@ inline void loadRows(__m512i *tile, const uint16_t *src, int64_t stride, int64_t
     tile[r] = r < rows ? _mm512_maskz_loadu_epi16(mask, src + r * stride) : _mm512_setzero_si512();
 }
 
-/// Where k runs down columns: row p of two tiles side by side pairs the elements of rows
-/// 2p and 2p + 1 of the source, which are 64 bytes of each.
+/// For a matrix stored with k down its columns: row p of two adjacent tiles pairs the elements of
+/// source rows 2p and 2p + 1, 64 bytes of each.
 inline void loadPairsOfRows(__m512i *tile, __m512i *next, const uint16_t *src, int64_t stride,
                             int64_t cols, int64_t depth) {
   const __m512i order = _mm512_set_epi16(47, 15, 46, 14, 45, 13, 44, 12, 43, 11, 42, 10, 41, 9, 40,
@@ -49,7 +49,7 @@ inline void loadPairsOfRows(__m512i *tile, __m512i *next, const uint16_t *src, i
   }
 }
 
-/// 16 x 16 in registers: pairs, then quadruples of rows, then quarters change places.
+/// Transposes 16 x 16 in registers: exchanges pairs, then quadruples of rows, then quarters.
 inline void transpose(__m512i *tile) {
   __m512i pair[kTile], quad[kTile];
   for (int i = 0; i < 16; i += 2) {
@@ -116,7 +116,7 @@ void packDownColumns(uint32_t *out, const uint16_t *data, int64_t stride, int64_
 
 // ---- multiplication -------------------------------------------------------------
 
-/// Up to 32 x 32 of C and the one or two strips of A and of B that it takes.
+/// Up to 32 x 32 elements of C, and the one or two strips of A and B that they need.
 struct Block {
   float *c;
   int64_t ldc;
@@ -134,7 +134,7 @@ inline __mmask16 columnMask(int64_t cols) {
 
 #if defined(__AMX_BF16__)
 
-/// What the tile registers hold, in the layout of the instruction that loads it.
+/// Shapes of the tile registers, in the layout of the instruction that loads them.
 struct alignas(64) TileShapes {
   uint8_t palette = 1, startRow = 0, reserved[14] = {};
   uint16_t rowBytes[16] = {};
@@ -150,7 +150,7 @@ inline void begin() {
   _tile_loadconfig(&shapes);
 }
 
-/// Tiles in use would be saved and restored at each switch of threads.
+/// Releases the tiles; otherwise each thread switch would save and restore them.
 inline void end() { _tile_release(); }
 
 // Registers 0 to 3 hold C, 4 and 5 A, 6 and 7 B.

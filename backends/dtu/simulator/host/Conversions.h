@@ -1,6 +1,6 @@
-// Conversions between element types, as StableHLO's convert: floats round to
-// nearest even, floats to integers truncate and clamp, NaN becomes 0, anything
-// but 0 becomes true. Internal linkage, as in VectorMath.h.
+// Conversions between element types with the semantics of StableHLO's convert: floats round to
+// nearest even, floats to integers truncate and clamp, NaN becomes 0, and any nonzero value becomes
+// true. Internal linkage, as in VectorMath.h.
 #pragma once
 
 #include "backends/dtu/simulator/host/TileTemplates.h"
@@ -25,7 +25,7 @@ ST_INLINE BF16 toBF16(float x) {
 
 ST_INLINE float toFloat(F16 x) {
   uint32_t magnitude = x.bits & 0x7fffu, sign = (x.bits & 0x8000u) << 16;
-  // The exponent is moved by a product, which also normalises denormals.
+  // The product moves the exponent and normalises denormals.
   uint32_t finite = bitsOf(floatOf(magnitude << 13) * 0x1p112f);
   uint32_t special = (magnitude << 13) | 0x7f800000u;
   return floatOf((magnitude >= 0x7c00 ? special : finite) | sign);
@@ -34,7 +34,7 @@ ST_INLINE float toFloat(F16 x) {
 ST_INLINE F16 toF16(float x) {
   uint32_t u = bitsOf(x), magnitude = u & 0x7fffffffu, sign = (u >> 16) & 0x8000u;
   uint32_t normal = (magnitude + 0xc8000fffu + ((magnitude >> 13) & 1)) >> 13;
-  // Adding 1/2 leaves what a denormal half keeps in the last bits.
+  // Adding 1/2 shifts the bits of a denormal half into the low bits.
   uint32_t denormal = bitsOf(floatOf(magnitude) + 0.5f) - bitsOf(0.5f);
   uint32_t special = magnitude > 0x7f800000u ? 0x7e00u : 0x7c00u;
   uint32_t result = magnitude < 0x38800000u ? denormal : normal;
@@ -53,8 +53,8 @@ template <typename S> ST_INLINE auto valueOf(S x) {
 }
 
 template <typename D, typename F> ST_INLINE D floatToInteger(F x) {
-  // The bounds are powers of two (or 0), so they are exact in F; what is not
-  // strictly below the upper one clamps.
+  // The bounds are 0 or powers of two, so they are exact in F; values not strictly below the upper
+  // bound clamp.
   constexpr F low = static_cast<F>(lowest<D>());
   constexpr F high = F(2) * static_cast<F>(Unsigned<D>(1) << (Traits<D>::bits - 2)) *
                      (Traits<D>::isSigned ? F(1) : F(2));

@@ -1,6 +1,6 @@
-// The kernels that training spends its time in, compiled once for each host
-// instruction set: ST_HOST_KERNELS names the accessor of this copy. Compiled
-// with -ffp-contract=off, so the copies agree to the last bit.
+// The kernels that dominate training time, compiled once for each host instruction set:
+// ST_HOST_KERNELS names the accessor of this copy. Compiled with -ffp-contract=off, so that the
+// copies agree to the last bit.
 #include "backends/dtu/simulator/host/Conversions.h"
 
 #if defined(__AVX2__)
@@ -47,7 +47,7 @@ struct Pow {
   ST_INLINE float apply(float x, float y) { return powf32(x, y); }
 };
 
-/// Sine or cosine; arguments so large that f64 cannot reduce them go to the C library.
+/// Sine or cosine. Arguments too large for reduction in f64 go to the C library.
 template <uint64_t Quadrant> void sincosTile(const TileArgs &t) {
   for (int64_t r = 0; r < t.rows; ++r) {
     float *dst = reinterpret_cast<float *>(t.dst + r * t.dstRow);
@@ -174,7 +174,7 @@ void transposeScalar4(void *dst, const void *src, int64_t rows, int64_t cols, in
 
 #if defined(__AVX2__)
 constexpr int64_t kBlock = 8;
-/// An 8 x 8 block in registers: pairs, quadruples, then halves change places.
+/// Transposes an 8 x 8 block in registers: exchanges pairs, quadruples, then halves.
 ST_INLINE void transposeBlock(void *dst, const void *src, int64_t dstStride, int64_t srcStride) {
   __m256 row[8], pair[8], quad[8];
   for (int i = 0; i < 8; ++i)
@@ -206,7 +206,7 @@ ST_INLINE void transposeBlock(void *dst, const void *src, int64_t dstStride, int
 void transpose4(void *dst, const void *src, int64_t rows, int64_t cols, int64_t dstStride,
                 int64_t srcStride) {
   int64_t fullRows = rows / kBlock * kBlock, fullCols = cols / kBlock * kBlock;
-  // Strips of 16 source columns: what is read of a cache line is used before it leaves.
+  // Strips of 16 source columns, so that a cache line is used up before it is evicted.
   for (int64_t c0 = 0; c0 < fullCols; c0 += 16)
     for (int64_t r = 0; r < fullRows; r += kBlock)
       for (int64_t c = c0; c < c0 + 16 && c < fullCols; c += kBlock)

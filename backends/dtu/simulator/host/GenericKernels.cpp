@@ -1,5 +1,5 @@
-// Kernels of every type and op that FastKernels.cpp has none for, compiled once
-// for the plainest host.
+// Kernels of every type and op that FastKernels.cpp does not cover, compiled once for the baseline
+// host.
 #include "backends/dtu/simulator/host/Conversions.h"
 
 #include "backends/dtu/isa/Names.h"
@@ -13,7 +13,7 @@ struct Div {
     if constexpr (kIsFloat<T>) {
       return x / y;
     } else {
-      // Division by zero is all ones, the lowest value over -1 itself.
+      // Division by zero gives all ones; dividing the lowest value by -1 gives that value.
       if (y == 0)
         return static_cast<T>(~Wrapping<T>(0));
       if (Traits<T>::isSigned && y == T(-1))

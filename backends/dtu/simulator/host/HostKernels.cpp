@@ -7,8 +7,8 @@ namespace st::dtu {
 
 namespace {
 
-/// Linux gives the tile registers only to a process that asks, once for all its threads.
-/// It refuses where it knows none or where a signal stack is too small for them.
+/// Linux grants the tile registers only to a process that requests them, once for all its threads.
+/// It refuses if the processor has none or a signal stack is too small for them.
 bool requestTiles() {
   constexpr long requestPermission = 0x1023, tileData = 18;
   return syscall(SYS_arch_prctl, requestPermission, tileData) == 0;

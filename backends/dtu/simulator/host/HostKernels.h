@@ -1,7 +1,6 @@
-// Native routines the data path runs tile instructions with. The hot ones exist
-// once for each host instruction set (FastKernels.cpp, compiled three times, and
-// Bf16Matmul.cpp, compiled twice); the rest is compiled once (GenericKernels.cpp). No kernel checks
-// bounds: its caller has.
+// Native routines for tile instructions. The hot ones exist once for each host instruction set
+// (FastKernels.cpp, compiled three times, and Bf16Matmul.cpp, compiled twice); the rest is compiled
+// once (GenericKernels.cpp). No kernel checks bounds; its caller has done so.
 #pragma once
 
 #include "backends/dtu/isa/Isa.h"
@@ -11,15 +10,15 @@
 
 namespace st::dtu {
 
-/// Operands of a tile op. Columns lie side by side, or (scalar) every column of
-/// a row is the same element; reductions write consecutive elements.
+/// Operands of a tile op. Columns are contiguous, or (scalar) every column of a row is the same
+/// element. Reductions write consecutive elements.
 struct TileArgs {
   uint8_t *dst = nullptr;
   const uint8_t *src[3] = {};
   int64_t rows = 0, cols = 0;
   int64_t dstRow = 0, srcRow[3] = {}; ///< bytes between rows
   bool scalar[3] = {};
-  bool accumulate = false; ///< reductions: combine with what dst holds
+  bool accumulate = false; ///< for reductions: combine with the contents of dst
 };
 using TileKernel = void (*)(const TileArgs &);
 
@@ -41,7 +40,7 @@ struct Bf16Operand {
   bool transposed;
 };
 
-// What of A (m, k) and of B (k, n) is packed at once, for the host's second cache.
+// Sizes of the parts of A (m, k) and B (k, n) that are packed at once, to fit the host's L2 cache.
 constexpr int64_t kBf16BlockM = 256, kBf16BlockN = 512, kBf16BlockK = 512;
 /// Bytes of A's part and of B's, packed: rows or columns in strips of 16, k in steps of 32.
 constexpr int64_t bf16PackedBytes(int64_t rows, int64_t k) {
@@ -50,18 +49,18 @@ constexpr int64_t bf16PackedBytes(int64_t rows, int64_t k) {
 constexpr int64_t kBf16PackedABytes = bf16PackedBytes(kBf16BlockM, kBf16BlockK),
                   kBf16PackedBBytes = bf16PackedBytes(kBf16BlockN, kBf16BlockK);
 
-/// Where a product of bf16 packs its operands.
+/// Buffers for the packed operands of a bf16 product.
 struct Bf16Scratch {
   uint8_t *a;     ///< kBf16PackedABytes
   uint8_t *b;     ///< kBf16PackedBBytes, or what B takes if it is one block
-  bool isPackedB; ///< b holds all of B, one block, already
+  bool isPackedB; ///< b already holds all of B as one block
 };
 
 /// C[m,n] (+)= A[m,k] B[k,n] of bf16 operands; transposed, A is stored [k,m] and B [n,k].
 using Bf16MatmulKernel = void (*)(float *c, int64_t ldc, Bf16Operand a, Bf16Operand b, int64_t m,
                                   int64_t n, int64_t k, bool accumulate, Bf16Scratch scratch);
 
-/// The kernels of one host instruction set. Null where it has none of its own.
+/// The kernels of one host instruction set. Null if the set has no kernel of its own.
 struct HostKernels {
   TileKernel (*vector)(VectorOp op, DType type) = nullptr;
   ConvertKernel (*convert)(DType to, DType from) = nullptr;
@@ -70,7 +69,7 @@ struct HostKernels {
   Bf16MatmulKernel bf16Matmul = nullptr; ///< null: converted to f32 first
 };
 
-/// What decides over the instruction set.
+/// Host properties that decide the instruction set.
 struct HostFeatures {
   bool avx2 = false, avx512 = false, avx512Bf16 = false;
   bool amx = false; ///< the processor has it and the system lets this process use it
@@ -82,9 +81,9 @@ struct HostFeatures {
 /// Of this host. The first call asks the system for the tile registers.
 HostFeatures hostFeatures();
 HostIsa widestHostIsa(const HostFeatures &features);
-/// What this host runs, at most.
+/// The widest instruction set that this host runs.
 HostIsa widestHostIsa();
-/// What Auto comes to: the widest, but Avx512Bf16 only where that is faster.
+/// The set that Auto selects: the widest, but Avx512Bf16 only if it is faster.
 HostIsa fastestHostIsa(const HostFeatures &features);
 HostIsa fastestHostIsa();
 const HostKernels &hostKernels(HostIsa isa);

@@ -14,8 +14,8 @@ using st::dtu::TileArgs;
 using st::dtu::TileKernel;
 using st::dtu::VectorOp;
 
-// dst may be the very tile a source is, which no loop minds; nothing else overlaps.
-// Two vectors at a time: with more, the longer functions spill their registers.
+// dst may equal a source tile, which is safe in every loop; nothing else overlaps. Two vectors at a
+// time: with more, the longer functions spill registers.
 #define ST_VECTOR_LOOP _Pragma("clang loop vectorize(assume_safety) interleave_count(2)")
 
 template <typename T> struct Traits {
@@ -167,7 +167,7 @@ template <typename T, typename Op> void colReduce(const TileArgs &args) {
     auto row = [&](int64_t at) {
       return reinterpret_cast<const T *>(t.src[0] + at * t.srcRow[0]) + c * step;
     };
-    // Four rows at a time, one after the other: the partial folds are loaded and stored once.
+    // Four rows at a time, in order, so that partial folds are loaded and stored once.
     for (; step && r + 4 <= t.rows; r += 4) {
       const T *a0 = row(r), *a1 = row(r + 1), *a2 = row(r + 2), *a3 = row(r + 3);
       ST_VECTOR_LOOP for (int64_t i = 0; i < width; ++i) partial[i] =
@@ -227,7 +227,7 @@ struct Abs {
 };
 struct Sign {
   template <typename T> ST_INLINE T apply(T x) {
-    // NaN and both zeros are their own sign.
+    // NaN and both zeros are returned unchanged.
     return x > T(0) ? T(1) : x < T(0) ? T(-1) : x;
   }
 };

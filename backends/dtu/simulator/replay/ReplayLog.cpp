@@ -43,10 +43,10 @@ void ReplayLog::addTraffic(const LinkPath &path, size_t rank, ProgramId program,
 
 const std::vector<StepLog::Segment> &ReplayLog::measured(const Group &group, const Run &run,
                                                          size_t rank) const {
-  for (const Cell &cell : run.task->cells) {
-    auto at = std::lower_bound(cell.ranks.begin(), cell.ranks.end(), group.first + rank);
-    if (at != cell.ranks.end() && *at == group.first + rank)
-      return cell.measured->segments[static_cast<size_t>(at - cell.ranks.begin())];
+  for (const RankSet &set : run.task->rankSets) {
+    auto at = std::lower_bound(set.ranks.begin(), set.ranks.end(), group.first + rank);
+    if (at != set.ranks.end() && *at == group.first + rank)
+      return set.measured->segments[static_cast<size_t>(at - set.ranks.begin())];
   }
   static const std::vector<StepLog::Segment> none;
   return none;
@@ -57,7 +57,7 @@ std::vector<StepLog::Segment> ReplayLog::segmentsOf(const Group &group, const Ru
   std::vector<StepLog::Segment> result;
   Picoseconds shift = run.start;
   auto stop = run.stops.begin();
-  // Up to a time of the task's own all stops before are met.
+  // All stops up to a local time of the task have been processed.
   auto stopBefore = [&](Picoseconds local) {
     for (; stop != run.stops.end() && stop->local <= local; ++stop) {
       const Picoseconds from = stop->local + shift, to = from + stop->late,
@@ -80,7 +80,7 @@ std::vector<StepLog::Segment> ReplayLog::segmentsOf(const Group &group, const Ru
   };
   for (const StepLog::Segment &segment : measured(group, run, rank))
     append(segment);
-  // Others of its group take longer.
+  // Other ranks of its group take longer.
   append({done, run.duration, Kind::Wait});
   stopBefore(run.duration);
   return result;

@@ -1,7 +1,7 @@
-// The log of a step whose tasks were timed once for all (TaskReplay).
+// The log of a step whose tasks were timed once (TaskReplay).
 #pragma once
 
-#include "backends/dtu/simulator/replay/TaskCells.h"
+#include "backends/dtu/simulator/replay/TaskTimings.h"
 #include "backends/dtu/simulator/time/StepLogger.h"
 
 #include <map>
@@ -15,11 +15,11 @@ class ReplayLog {
 public:
   ReplayLog(const std::vector<RankConfig> &ranks, StepLog &log);
 
-  /// The group of that first rank begins a task.
+  /// The group whose first rank is `first` begins a task.
   void begin(size_t first, std::shared_ptr<const GroupTask> task, Picoseconds start,
              Picoseconds duration);
-  /// `rank` gets to a receive at `local`, in the task's own time, and its group stands still until
-  /// the message, whose send began at `sent`, has arrived.
+  /// `rank` reaches a receive at `local` in the task's local time. Its group waits until the
+  /// message, whose send began at `sent`, arrives.
   void wait(size_t rank, Picoseconds local, Picoseconds late, size_t sender, Picoseconds sent);
   void addTraffic(const LinkPath &path, size_t rank, ProgramId program, int64_t bytes);
 
@@ -38,7 +38,7 @@ private:
   struct Run {
     std::shared_ptr<const GroupTask> task;
     Picoseconds start, duration;
-    std::vector<Stop> stops; ///< in the order of time
+    std::vector<Stop> stops; ///< in order of time
 
     Picoseconds end() const;
   };
@@ -49,14 +49,14 @@ private:
 
   const std::vector<StepLog::Segment> &measured(const Group &group, const Run &run,
                                                 size_t rank) const;
-  /// What a rank of the group did in a run, in the time of the step.
+  /// What a rank of the group did in a run, in step time.
   std::vector<StepLog::Segment> segmentsOf(const Group &group, const Run &run, size_t rank) const;
   void finishTimes();
   void followPath();
   void addVisit(const Group &group, size_t run, size_t rank, Picoseconds start, Picoseconds end);
 
   StepLog &log;
-  std::vector<size_t> groupOf; ///< of a rank, index in groups
+  std::vector<size_t> groupOf; ///< per rank, an index in groups
   std::vector<Group> groups;
   std::map<std::tuple<int32_t, size_t, ProgramId>, int64_t> traffic;
 };

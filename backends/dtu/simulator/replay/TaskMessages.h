@@ -1,5 +1,5 @@
-// What a task says over the links, without its time: tx and rx streams run for
-// their control flow alone, which no data and no other stream decides.
+// The messages of a task over the links, without times. The tx and rx streams run for their control
+// flow alone, which depends neither on data nor on other streams.
 #pragma once
 
 #include "backends/dtu/simulator/Decoded.h"
@@ -13,20 +13,21 @@
 
 namespace st::dtu {
 
-/// What tx and rx streams do but for who the peers are: equal for the ranks of a ring.
+/// The work of tx and rx streams without the peers' identities; equal for all ranks of a ring.
 struct MessageScript {
   struct Step {
     Opcode opcode = Opcode::Send; ///< Send, Recv, Wait or Signal
-    uint32_t peer = 0;            ///< of a message: index in TaskMessages::peers; else a semaphore
-    uint32_t channel = 0;         ///< index in TaskMessages::channels
-    int64_t amount = 0;           ///< bytes, or what is waited for or signalled
+    uint32_t peer = 0;            ///< of a message: an index in TaskMessages::peers; otherwise a
+                                  ///< semaphore
+    uint32_t channel = 0;         ///< an index in TaskMessages::channels
+    int64_t amount = 0;           ///< bytes, or the count to wait for or to signal
 
     bool operator==(const Step &other) const {
       return opcode == other.opcode && peer == other.peer && channel == other.channel &&
              amount == other.amount;
     }
   };
-  /// Messages sent to a peer that are of one size.
+  /// Messages of one size to one peer.
   struct Sent {
     uint32_t peer;
     int64_t bytes, count;
@@ -34,10 +35,10 @@ struct MessageScript {
   std::vector<Step> steps; ///< of the tx stream, then of the rx stream
   size_t txSteps = 0;
   std::vector<Sent> sent;
-  int64_t id = 0; ///< among the scripts of one collection
+  int64_t id = 0; ///< unique within one MessageScripts
 };
 
-/// Scripts, each kept once.
+/// Distinct scripts, each stored once.
 class MessageScripts {
 public:
   std::shared_ptr<const MessageScript> intern(MessageScript script);
@@ -51,8 +52,8 @@ struct TaskMessages {
   std::vector<int64_t> peers, channels; ///< in the order in which the script first names them
 };
 
-/// The messages of `program` as run by `rank`. An error where a rank has several instances that
-/// send or several that receive: their order is then one of time.
+/// The messages of `program` as `rank` runs it. An error if several instances of a rank send, or
+/// several receive: their order would depend on time.
 absl::StatusOr<TaskMessages> messagesOf(const DecodedProgram &program, const RankConfig &rank,
                                         int64_t microBatch, MessageScripts &scripts);
 

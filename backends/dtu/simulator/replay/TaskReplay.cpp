@@ -20,14 +20,14 @@ struct ReplayGroup {
   size_t first = 0, count = 0;
   const RankSchedule *schedule = nullptr;
 
-  size_t entry = 0, next = 0; ///< in the schedule; in the task's events
+  size_t entry = 0, next = 0; ///< indices in the schedule and in the task's events
   const TimedTask *task = nullptr;
-  std::set<size_t> sentAhead; ///< events of the task behind `next` that have been met
-  /// The task's own time 0. It moves on by what a message comes late.
+  std::set<size_t> sentAhead; ///< events after `next` that are already processed
+  /// Time 0 of the task. Late messages delay it.
   Picoseconds start = 0;
 };
 
-/// Messages from a rank to a rank of one channel.
+/// A source rank, a destination rank and a channel.
 struct Route {
   size_t source, destination;
   int64_t channel;
@@ -48,7 +48,7 @@ public:
              const std::vector<RankConfig> &ranks,
              const std::vector<std::unique_ptr<DecodedProgram>> &programs,
              const std::vector<RankSchedule> &schedules, StepLog *log)
-      : machine(std::move(machine)), cells(description, ranks, programs, log != nullptr),
+      : machine(std::move(machine)), timings(description, ranks, programs, log != nullptr),
         configs(ranks), schedules(schedules) {
     if (log)
       logger.emplace(ranks, *log);
@@ -62,7 +62,7 @@ private:
   void count(const ReplayGroup &group, const TimedTask &task);
   absl::Status begin(ReplayGroup &group);
   void end(ReplayGroup &group);
-  /// Goes on with the group, through tasks without messages, to its next message or its end.
+  /// Advances the group through tasks without messages, to its next message or to its end.
   absl::Status goOn(size_t group);
   absl::Status meet(size_t group, Picoseconds now);
   void send(const ReplayGroup &group, const TaskEvent &event, Picoseconds now);
@@ -70,21 +70,21 @@ private:
   absl::Status deadlock() const;
 
   TimeMachine machine;
-  TaskCells cells;
+  TaskTimings timings;
   const std::vector<RankConfig> &configs;
   const std::vector<RankSchedule> &schedules;
   std::vector<ReplayGroup> groups;
   std::map<const GroupTask *, TimedTask> tasks;
   std::map<Route, std::deque<Mail>> mail;
-  std::map<Route, size_t> waiting; ///< group
-  /// When a group gets to its next message. Groups of one instant go by their numbers.
+  std::map<Route, size_t> waiting; ///< the group that waits on each route
+  /// When a group reaches its next message. Groups at one instant go in order of their numbers.
   using Turn = std::pair<Picoseconds, size_t>;
   std::priority_queue<Turn, std::vector<Turn>, std::greater<Turn>> turns;
   int64_t instructions = 0;
   std::optional<ReplayLog> logger;
 };
 
-/// Ranks of a group stand next to each other and are numbered from 0.
+/// The ranks of a group are consecutive and numbered from 0.
 absl::Status TaskReplay::findGroups() {
   for (size_t rank = 0; rank < configs.size(); ++rank) {
     if (configs[rank].rankInGroup == 0)
@@ -107,31 +107,31 @@ absl::Status TaskReplay::findGroups() {
 
 absl::StatusOr<const TimedTask *> TaskReplay::taskOf(const ReplayGroup &group, TaskRun run) {
   ST_ASSIGN_OR_RETURN(std::shared_ptr<const GroupTask> of,
-                      cells.task(group.first, group.count, run));
+                      timings.task(group.first, group.count, run));
   auto [it, isNew] = tasks.try_emplace(of.get());
   TimedTask &task = it->second;
   if (!isNew)
     return &task;
-  task = sumUpCells(std::move(of), group.first);
+  task = sumUpRanks(std::move(of), group.first);
   return &task;
 }
 
-/// What a task does whenever it is run.
+/// Counts the work of a task each time it runs.
 void TaskReplay::count(const ReplayGroup &group, const TimedTask &task) {
   instructions += task.instructions;
   const ProgramId program = (*group.schedule)[group.entry].program;
-  for (const Cell &cell : task.of->cells)
-    for (size_t i = 0; i < cell.ranks.size(); ++i) {
-      machine.count(cell.ranks[i], cell.measured->ranks[i]);
-      const TaskMessages &says = task.of->said[cell.ranks[i] - group.first];
+  for (const RankSet &set : task.of->rankSets)
+    for (size_t i = 0; i < set.ranks.size(); ++i) {
+      machine.count(set.ranks[i], set.measured->ranks[i]);
+      const TaskMessages &says = task.of->said[set.ranks[i] - group.first];
       for (const MessageScript::Sent &sent : says.script->sent) {
         const auto peer = static_cast<size_t>(says.peers[sent.peer]);
         if (peer < group.first || peer >= group.first + group.count)
           continue;
-        const LinkPath path = machine.path(cell.ranks[i], peer);
+        const LinkPath path = machine.path(set.ranks[i], peer);
         machine.countMessage(path, sent.bytes, sent.count);
         if (logger)
-          logger->addTraffic(path, cell.ranks[i], program, sent.bytes * sent.count);
+          logger->addTraffic(path, set.ranks[i], program, sent.bytes * sent.count);
       }
     }
 }
@@ -179,7 +179,7 @@ absl::Status TaskReplay::goOn(size_t index) {
 void TaskReplay::send(const ReplayGroup &group, const TaskEvent &event, Picoseconds now) {
   const auto destination = static_cast<size_t>(event.message.peer);
   const LinkPath path = machine.path(event.rank, destination);
-  // On links that others use as well it may take longer than when it was measured.
+  // On shared links the message may take longer than when it was measured alone.
   const Picoseconds left = machine.occupyLinks(path, now, event.message.bytes);
   const Route route = {event.rank, destination, event.message.channel};
   const Picoseconds arrival = std::max(now + event.underway, left + path.latency);
@@ -222,9 +222,9 @@ absl::Status TaskReplay::meet(size_t index, Picoseconds now) {
   return goOn(index);
 }
 
-/// A group stands still where one of its ranks waits. Where another group waits for what its other
-/// ranks send later on, these do not wait: the first message of a rank that receives nothing
-/// before.
+/// A group stops where one of its ranks waits. If another group waits for a later send of a
+/// different rank of this group, that send must not be blocked: it is the first message of a rank
+/// that receives nothing before it.
 bool TaskReplay::sendAhead(ReplayGroup &group) {
   if (!group.task)
     return false;
@@ -266,8 +266,8 @@ absl::StatusOr<TimingResult> TaskReplay::run() {
   }
   if (!waiting.empty())
     return deadlock();
-  TimingResult result = machine.summarize(instructions, cells.simulatedInstructions());
-  result.simulatedTasks = cells.simulatedTasks();
+  TimingResult result = machine.summarize(instructions, timings.simulatedInstructions());
+  result.simulatedTasks = timings.simulatedTasks();
   if (logger)
     logger->finish([&](int32_t link) { return machine.linkName(link); });
   return result;
@@ -280,11 +280,11 @@ timeTasks(const proto::DtuDescription &description, const std::vector<RankConfig
           const std::vector<std::unique_ptr<DecodedProgram>> &programs, size_t first, size_t count,
           const std::vector<TaskRun> &runs) {
   ST_RETURN_IF_ERROR(TimeMachine::create(description, ranks).status());
-  TaskCells cells(description, ranks, programs);
+  TaskTimings timings(description, ranks, programs);
   std::vector<TimedTask> tasks;
   for (const TaskRun &run : runs) {
-    ST_ASSIGN_OR_RETURN(std::shared_ptr<const GroupTask> task, cells.task(first, count, run));
-    tasks.push_back(sumUpCells(std::move(task), first));
+    ST_ASSIGN_OR_RETURN(std::shared_ptr<const GroupTask> task, timings.task(first, count, run));
+    tasks.push_back(sumUpRanks(std::move(task), first));
   }
   return tasks;
 }

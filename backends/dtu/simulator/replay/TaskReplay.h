@@ -1,4 +1,5 @@
-// The time of schedules from one run of each kind of task (docs/dtu-isa.md, "Replayed time").
+// The time of schedules, composed from one run of each kind of task (docs/dtu-isa.md, "Replayed
+// time").
 #pragma once
 
 #include "backends/dtu/simulator/Decoded.h"
@@ -17,7 +18,7 @@ replayTime(const proto::DtuDescription &description, const std::vector<RankConfi
            const std::vector<std::unique_ptr<DecodedProgram>> &programs,
            const std::vector<RankSchedule> &schedules, StepLog *log = nullptr);
 
-/// Times each run alone on the device group that has the ranks [first, first + count).
+/// Times each run alone on the device group of the ranks [first, first + count).
 absl::StatusOr<std::vector<TimedTask>>
 timeTasks(const proto::DtuDescription &description, const std::vector<RankConfig> &ranks,
           const std::vector<std::unique_ptr<DecodedProgram>> &programs, size_t first, size_t count,

@@ -2,23 +2,23 @@
 // messages with other groups (docs/dtu-isa.md, "Replayed time").
 #pragma once
 
-#include "backends/dtu/simulator/replay/TaskCells.h"
+#include "backends/dtu/simulator/replay/TaskTimings.h"
 
 #include <memory>
 #include <vector>
 
 namespace st::dtu {
 
-/// A message between groups as a task gets to it.
+/// A message between groups, as a task reaches it.
 struct TaskEvent {
-  Picoseconds time, underway; ///< underway: of a send, until it arrives
+  Picoseconds time, underway; ///< underway: for a send, the time until it arrives
   bool isSend;
   size_t rank;
   size_t number; ///< orders events of one instant
   OuterMessage message;
 };
 
-/// What a group does in one task: all its cells in the order of time.
+/// The work of a group in one task: all its rank sets, in order of time.
 struct TimedTask {
   std::shared_ptr<const GroupTask> of;
   std::vector<TaskEvent> events;
@@ -27,6 +27,6 @@ struct TimedTask {
 };
 
 /// `first`: the first rank of the group.
-TimedTask sumUpCells(std::shared_ptr<const GroupTask> of, size_t first);
+TimedTask sumUpRanks(std::shared_ptr<const GroupTask> of, size_t first);
 
 } // namespace st::dtu

@@ -16,8 +16,8 @@ bool meets(const RegisterSet &set, const FlatAffine &affine) {
   return (set & used).any();
 }
 
-/// Writes the form of one stream, walking it until what is known of its registers does not grow:
-/// which ones vary from run to run at the place of the walk.
+/// Builds the form of one stream. Walks it until the set of registers known to vary from run to run
+/// at each slot stops growing.
 class StreamForm {
 public:
   StreamForm(const DecodedProgram &program, const DecodedStream &stream, bool withPeers)
@@ -39,13 +39,13 @@ private:
     varies |= varying.test(extent.reg);
     absl::StrAppend(text, extent.tile, "^", extent.reg, "^", extent.limit, ",");
   }
-  /// A place that an instruction touches: its memory, and of L1 whose.
+  /// An address that an instruction touches: its memory and, for L1, its core.
   void use(const FlatAddress &address) {
     absl::StrAppend(text, "@", static_cast<int>(address.space));
     if (address.space == Space::L1)
       use(address.core);
   }
-  /// Of strides, those in L3 decide what shares a burst, those elsewhere what is read again.
+  /// Strides in L3 decide what shares a burst; other strides decide what is read again.
   void use(const FlatDims &dims, const std::vector<int64_t> &strides, bool isSource, Space space) {
     for (size_t i = 0; i < dims.sizes.size(); ++i) {
       use(dims.sizes[i]);
@@ -75,9 +75,9 @@ private:
   const std::vector<RegisterSet> live;
   RegisterSet varying;
   bool varies = false;
-  /// What varies where a loop begins its next trip, and where it is left on the way.
+  /// Varying registers at the head of each loop's next trip, and where a Leave exits the loop.
   std::map<uint32_t, RegisterSet> atHead, atExit;
-  std::vector<RegisterSet> before; ///< of the loops around the place of the walk
+  std::vector<RegisterSet> before; ///< for each enclosing loop
 };
 
 void StreamForm::enter(const LoopInst &loop) {
@@ -86,7 +86,8 @@ void StreamForm::enter(const LoopInst &loop) {
   varying |= atHead[loop.begin];
 }
 
-/// Behind a loop stands what its last trip left, or what was there before where it has none.
+/// After a loop, registers hold what its last trip left, or their earlier values if it made no
+/// trip.
 void StreamForm::leave(const LoopInst &loop) {
   atHead[loop.begin] |= varying;
   varying |= before.back() | atExit[loop.begin];
@@ -114,7 +115,7 @@ void StreamForm::visitControl(size_t at) {
     absl::StrAppend(text, "r", leaves.unless);
     break;
   }
-  // What only makes addresses takes its place and nothing else.
+  // An index that only computes addresses contributes its slot and nothing else.
   case Opcode::Index: {
     const IndexInst &inst = program.indices[slot.index];
     varying.set(inst.dst, meets(varying, inst.value));
@@ -231,7 +232,7 @@ void StreamForm::visit(size_t at) {
   text->push_back(';');
 }
 
-/// True if the walk learned something.
+/// Returns true if the walk found new varying registers.
 bool StreamForm::walk() {
   const std::map<uint32_t, RegisterSet> head = atHead, exit = atExit;
   text->clear();
@@ -248,13 +249,13 @@ void StreamForm::write(TimingForm &out) {
   text = &written;
   while (walk()) {
   }
-  // The messages of a rank, one by one, say what its tx and rx streams do.
+  // TaskMessages describes the tx and rx streams message by message.
   const bool isLink = stream.engine == Engine::Tx || stream.engine == Engine::Rx;
   out.variesByRun |= varies && !isLink;
   out.text += written;
 }
 
-/// A loop also says how far it reaches.
+/// A loop also records where it ends.
 std::vector<std::string> StreamForm::slots() {
   std::vector<std::string> result;
   for (size_t at = 0; at < stream.slots.size(); ++at) {

@@ -7,9 +7,10 @@
 namespace st::dtu {
 namespace {
 
-/// Numbers that are kept at most (256 MiB).
+/// The largest number of values kept (256 MiB).
 constexpr size_t kMostKept = size_t(1) << 25;
-/// Simulated instructions that a look at the chip's state is worth, and after which a stretch ends.
+/// Simulated instructions between two examinations of a chip's state, and the length at which a
+/// stretch ends.
 constexpr int64_t kLeastInstructions = int64_t(1) << 9, kLongStretch = int64_t(1) << 12;
 
 uint64_t hashOf(const ChipState &state) {
@@ -32,7 +33,8 @@ int64_t simulated(const ChipState &state) {
   return result;
 }
 
-/// Whether what runs from `from` to `to` does the same from `at` on, and where that ends.
+/// Returns true if the code from `at` on does the same as the code from `from` to `to`, and sets
+/// where that ends.
 bool isAlike(const ChipState::Place &from, const ChipState::Place &to, const ChipState::Place &at,
              ChipState::Place &end) {
   const StreamCode &theirs = *from.code, &own = *at.code;
@@ -50,7 +52,7 @@ bool isAlike(const ChipState::Place &from, const ChipState::Place &to, const Chi
          theirs.facts.depth[to.pc] == own.facts.depth[end.pc];
 }
 
-/// Where a known stretch ends that begins at `state`; empty if it does not.
+/// Where a known stretch ends that begins at `state`; empty if it does not begin there.
 std::vector<ChipState::Place> endOf(const Stretch &stretch, const ChipState &state) {
   if (stretch.from->numbers != state.numbers || stretch.from->places.size() != state.places.size())
     return {};
@@ -78,7 +80,7 @@ const StreamCode &ChipMemory::codeOf(const DecodedProgram &program, const Decode
   for (const std::string &form : slotFormsOf(program, stream))
     code->forms.push_back(forms.emplace(form, static_cast<int32_t>(forms.size())).first->second);
   code->forms.push_back(forms.emplace("end", static_cast<int32_t>(forms.size())).first->second);
-  // What the rank table says differs from rank to rank.
+  // Rank tables differ from rank to rank.
   for (size_t at = 0; at < stream.slots.size(); ++at)
     if (stream.slots[at].opcode == Opcode::Table &&
         code->facts.live[at + 1].test(program.tables[stream.slots[at].index].dst))
@@ -117,7 +119,7 @@ void ChipMemory::keep(std::shared_ptr<const Stretch> stretch) {
   stretches.emplace(hash, std::move(stretch));
 }
 
-/// False in a state that is none to begin or to end in: a task is about to begin.
+/// Returns false in a state in which no stretch may begin or end: a task is about to begin.
 bool KnownStretches::describe(const std::vector<size_t> &members, Picoseconds now,
                               ChipState &state) {
   state.time = now;
@@ -188,7 +190,7 @@ bool KnownStretches::describe(const std::vector<size_t> &members, Picoseconds no
   return true;
 }
 
-/// What describe() shows, in its order.
+/// Restores the values of describe(), in its order.
 void KnownStretches::enter(const std::vector<size_t> &members, const ChipState &state,
                            const std::vector<ChipState::Place> &places, Picoseconds now) {
   auto at = state.numbers.begin();
@@ -274,7 +276,7 @@ void KnownStretches::forget(size_t index) {
   chip.replayed = nullptr;
 }
 
-/// A stretch is kept if it took some work and no message was sent, received or waited for in it.
+/// Keeps a stretch that did enough work and in which no message was sent, received or waited for.
 void KnownStretches::finish(Chip &chip, std::shared_ptr<const ChipState> now,
                             int64_t disturbances) {
   const ChipState &from = *chip.recorded->from;
@@ -301,7 +303,7 @@ bool KnownStretches::replay(size_t index, const std::vector<size_t> &members,
   int64_t simulatedNow = 0;
   for (size_t member : members)
     simulatedNow += ranks[member].instructions - ranks[member].added;
-  // Behind a disturbance at once, so that alike stretches begin alike.
+  // Examines immediately after a disturbance, so that equal stretches begin at equal states.
   if (!followsReplay && chip.lookedDisturbances == disturbances &&
       simulatedNow - chip.looked < kLeastInstructions)
     return false;

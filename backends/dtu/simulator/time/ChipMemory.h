@@ -1,9 +1,9 @@
-// What a chip did in stretches of simulated time, by the state from which it did it. A chip that
-// stands in one of these states again, before code that does the same, does the same again: the
-// next layer of a model, another chip of a task, or the like task of another stage.
+// Remembers what a chip did in stretches of simulated time, keyed by its state at the start. When a
+// chip reaches one of these states again, before code that does the same, it repeats the stretch:
+// in the next layer of a model, on another chip, or in the corresponding task of another stage.
 #pragma once
 
-#include "backends/dtu/simulator/time/LoopDrift.h"
+#include "backends/dtu/simulator/time/LoopChange.h"
 #include "backends/dtu/simulator/time/TimeMachine.h"
 #include "backends/dtu/simulator/time/TimeState.h"
 
@@ -14,43 +14,42 @@
 
 namespace st::dtu {
 
-/// Facts of a stream, and where its code is that of another place.
+/// Properties of a stream that decide whether its code equals code at another place.
 struct StreamCode {
   StreamFacts facts;
-  /// Of each slot, and of the end, a number that it shares with slots that do the same
-  /// (TimingForm.h).
+  /// For each slot and the end, a number shared by slots that do the same (TimingForm.h).
   std::vector<int32_t> forms;
-  /// Of each slot, and behind the last one: what is run before the slot is reached again, and
-  /// until it is left for good, lies in [first, last): the outermost loop around it, or nothing.
+  /// For each slot and the end: the slots that may run before this one is reached again, or left
+  /// for good, are in [first, last). That is its outermost loop, or an empty range.
   std::vector<uint32_t> first, last;
 };
 
-/// All that what happens on a chip next depends on, relative to `time`. Of link streams these are
-/// only what they wait for, since a stretch ends where they do anything.
+/// Everything that determines the chip's future, relative to `time`. Link streams contribute only
+/// what they wait for, because a stretch ends when they do anything.
 struct ChipState {
   struct Place {
     const StreamCode *code; ///< null in a link stream
     uint32_t pc;
-    bool isReached; ///< the instance waits because of the slot there, or has ended
+    bool isReached; ///< the instance waits at the slot there, or has ended
   };
   Picoseconds time = 0;
   std::vector<int64_t> numbers;
   std::vector<Place> places;                ///< of each instance
   std::vector<Picoseconds> linkDues;        ///< of each instance of a link stream
-  std::vector<TimeMachine::Work> work;      ///< of each rank: done by then
-  std::vector<int64_t> instructions, added; ///< of each rank, by then
+  std::vector<TimeMachine::Work> work;      ///< of each rank, up to this state
+  std::vector<int64_t> instructions, added; ///< of each rank, up to this state
 };
 
-/// Where one ends another may begin.
+/// Another stretch may begin where one ends.
 struct Stretch {
   std::shared_ptr<const ChipState> from, to;
 };
 
-/// Serves any number of runs on machines of one description, of programs that outlive it.
+/// Shared by any number of runs on machines of one description. The programs must outlive it.
 class ChipMemory {
 public:
   const StreamCode &codeOf(const DecodedProgram &program, const DecodedStream &stream);
-  /// What a chip does from `state`, up to addresses; null if it was not seen to.
+  /// What a chip does from `state`, up to addresses; null if that is not known.
   std::shared_ptr<const Stretch> find(const ChipState &state) const;
   void keep(std::shared_ptr<const Stretch> stretch);
 
@@ -61,7 +60,7 @@ private:
   size_t kept = 0; ///< numbers in `stretches`
 };
 
-/// The chips of one run that remember.
+/// Records and replays stretches on the chips of one run.
 class KnownStretches {
 public:
   /// All must outlive this. Programs must not load.
@@ -69,14 +68,15 @@ public:
                  size_t chips)
       : machine(machine), ranks(ranks), memory(memory), chips(chips) {}
 
-  /// A stretch may end or begin on the chip: no event that comes before `now` is left.
+  /// A stretch may end or begin on the chip; all events before `now` have been processed.
   void mark(size_t chip, Picoseconds now);
   bool isMarked(size_t chip) const { return chips[chip].isMarked; }
-  /// To be asked before the next event of a marked chip whose ranks are `members`: whether it is
-  /// now where a known stretch ends. `disturbances` counts what no stretch may hold.
+  /// Call before the next event of a marked chip whose ranks are `members`. Returns true if a known
+  /// stretch was replayed and the chip is now at its end. `disturbances` counts events that no
+  /// stretch may contain.
   bool replay(size_t chip, const std::vector<size_t> &members, int64_t disturbances);
-  /// A message is about to arrive for which an instance of the chip waits: takes back a stretch
-  /// that ends later. False if there is none.
+  /// Call when a message arrives for which an instance of the chip waits. Undoes a stretch that
+  /// ends later; returns false if there is none.
   bool takeBack(size_t chip, const std::vector<size_t> &members, Picoseconds now);
   void forget(size_t chip);
 
@@ -84,19 +84,19 @@ private:
   struct Chip {
     bool isMarked = false;
     Picoseconds marked = 0;
-    /// Simulated instructions and disturbances until the state was described last.
+    /// Simulated instructions and disturbances up to the last examination of the state.
     int64_t looked = 0, lookedDisturbances = -1;
-    /// A stretch that is run; null if none is.
+    /// The stretch being recorded, or null.
     std::shared_ptr<Stretch> recorded;
-    int64_t disturbances = 0; ///< as it began
-    /// The last one that was replayed, and from where; null once it cannot be taken back.
+    int64_t disturbances = 0; ///< at its start
+    /// The last replayed stretch and its starting state; null once it can no longer be undone.
     std::shared_ptr<const Stretch> replayed;
     std::shared_ptr<const ChipState> before;
   };
 
   bool describe(const std::vector<size_t> &members, Picoseconds now, ChipState &state);
   void finish(Chip &chip, std::shared_ptr<const ChipState> now, int64_t disturbances);
-  /// Brings the instances into a state, at the places given for it.
+  /// Puts the instances into a state, at the given places.
   void enter(const std::vector<size_t> &members, const ChipState &state,
              const std::vector<ChipState::Place> &places, Picoseconds now);
   void count(const std::vector<size_t> &members, const Stretch &stretch, int64_t times);

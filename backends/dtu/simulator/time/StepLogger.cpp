@@ -59,8 +59,9 @@ StepLogger::StepLogger(const std::vector<RankConfig> &ranks, StepLog &log)
   log.sums.resize(ranks.size());
 }
 
-/// A receive says what is missing; where none is under way, what is sent may hold up what
-/// overwrites it. What follows a message belongs to it. Nothing: no message yet in this idle time.
+/// A receive says which message is missing. If there is none, a send may block the work that
+/// overwrites its source. Time after a message belongs to that message. Returns nothing if no
+/// message has occurred in this idle time.
 std::optional<Kind> StepLogger::idleKind(size_t rank, const Rank &state) const {
   if (state.waits)
     return kindOfMessage(rank, state.receivesFrom) == Kind::Transfer ? Kind::Wait
@@ -72,7 +73,7 @@ std::optional<Kind> StepLogger::idleKind(size_t rank, const Rank &state) const {
   return state.idle == Kind::Wait ? Kind::Transfer : state.idle;
 }
 
-/// Idle time whose first message comes only now, or that was for the one before it.
+/// Names idle time whose first message comes only now, or that belonged to the message before it.
 void StepLogger::nameIdle(size_t rank, Kind kind) {
   Rank &state = ranks[rank];
   if (state.unnamed)
@@ -149,7 +150,7 @@ void StepLogger::arrive(size_t rank, size_t sender, int64_t sent, int64_t now) {
   state.waits = false;
   if (state.workers == 0)
     state.late.push_back({state.waitStart, now, sent, sender});
-  // Only now is it known since when the message was under way.
+  // Only now is the start of the transfer known.
   const int64_t underway = std::max(sent, state.waitStart);
   std::vector<StepLog::Segment> &segments = log.segments[rank];
   for (size_t i = segments.size(); i-- > 0 && segments[i].end > underway;) {
@@ -204,8 +205,8 @@ StepLog::Visit StepLogger::stayBefore(size_t &rank, int64_t &time) const {
                           std::max(first->start, state.starts[entry]),
                           time,
                           {}};
-  // A rank that stood still was held up by the last message that it waited for then, if whoever
-  // sent that was late.
+  // A rank that waited was delayed by the last message it waited for, if the sender of that message
+  // was late.
   auto late = std::partition_point(state.late.begin(), state.late.end(),
                                    [&](const Late &message) { return message.arrival <= time; });
   if (isIdle(*segment) && late != state.late.begin() && (--late)->arrival > visit.start &&

@@ -1,4 +1,4 @@
-// Watches a run in simulated time and says what each rank was busy with or waited for.
+// Observes a run in simulated time and records what each rank was busy with or waited for.
 #pragma once
 
 #include "backends/dtu/simulator/Simulator.h"
@@ -12,7 +12,7 @@
 
 namespace st::dtu {
 
-/// The groups of ranks, numbered, by rank.
+/// The group number of each rank.
 std::vector<size_t> groupsOf(const std::vector<RankConfig> &ranks);
 
 class StepLogger {
@@ -22,14 +22,14 @@ public:
   void launchTask(size_t rank, int64_t now);
   void beginTask(size_t rank, int64_t now);
   void endTask(size_t rank, int64_t now);
-  /// A core or a dte begins (1) or ceases (-1) to have something to do.
+  /// A core or a dte queue becomes busy (1) or idle (-1).
   void addWorker(size_t rank, int64_t now, int change);
-  /// Those that have something to do after trips that were added without being followed. None of
-  /// these begins or ends an idle time, since only messages do.
+  /// Sets the number of busy workers after periods were added without being followed. No idle time
+  /// begins or ends there, because only messages begin or end one.
   void setWorkers(size_t rank, int workers) { ranks[rank].workers = workers; }
   void send(size_t rank, size_t peer, int64_t now, int64_t end);
   void waitForMessage(size_t rank, size_t peer, int64_t now);
-  /// The message that the rank waits for; its send began at `sent`.
+  /// The message that the rank waits for arrives; its send began at `sent`.
   void arrive(size_t rank, size_t sender, int64_t sent, int64_t now);
   void receive(size_t rank, size_t peer, int64_t now, int64_t end);
   void addTraffic(int32_t link, size_t rank, int64_t program, const std::string &what,
@@ -37,7 +37,7 @@ public:
     traffic[{link, rank, program, what}] += bytes;
   }
 
-  /// Fills the log but for its traffic's names of links, which `linkName` gives.
+  /// Completes the log; `linkName` returns the names of links.
   template <typename LinkName> void finish(LinkName &&linkName) {
     for (const auto &[key, bytes] : traffic)
       log.traffic.push_back({linkName(std::get<0>(key)), static_cast<int64_t>(std::get<1>(key)),
@@ -55,19 +55,19 @@ private:
     int workers = 0;
     bool launches = false, runs = false;
     bool waits = false;        ///< for a message
-    int64_t since = 0;         ///< what came before is logged
-    int64_t waitStart = 0;     ///< of the wait for a message
-    int64_t receivesUntil = 0; ///< the last message it took
+    int64_t since = 0;         ///< time up to which the rank is logged
+    int64_t waitStart = 0;     ///< start of the current wait for a message
+    int64_t receivesUntil = 0; ///< end of the last receive
     int64_t sendsUntil = 0;
-    size_t receivesFrom = 0, sendsTo = 0; ///< the last peers; also of the wait
-    std::optional<StepLog::Kind> idle;    ///< of this idle time so far
-    std::optional<int64_t> unnamed;       ///< since when it is for nobody knows what
+    size_t receivesFrom = 0, sendsTo = 0; ///< the latest peers, also of a wait
+    std::optional<StepLog::Kind> idle;    ///< kind of the current idle time so far
+    std::optional<int64_t> unnamed;       ///< start of idle time whose cause is not known yet
     StepLog::Kind lastMessage = StepLog::Kind::Collective; ///< of the task
     std::vector<Late> late;
     std::vector<int64_t> starts, ends; ///< of its tasks
   };
 
-  /// Logs what the rank did until now.
+  /// Logs the rank up to `now`.
   void advance(size_t rank, int64_t now);
   StepLog::Kind kindOfMessage(size_t rank, size_t peer) const {
     return groupOf[peer] == groupOf[rank] ? StepLog::Kind::Collective : StepLog::Kind::Transfer;
@@ -76,7 +76,7 @@ private:
   void nameIdle(size_t rank, StepLog::Kind kind);
   void finishTimes();
   void followPath();
-  /// The stay at `rank` that ends at `time`; these then say where the chain comes from.
+  /// The visit at `rank` that ends at `time`; sets both to where the path came from.
   StepLog::Visit stayBefore(size_t &rank, int64_t &time) const;
 
   StepLog &log;

@@ -5,7 +5,7 @@
 namespace st::dtu {
 namespace {
 
-/// Walks a stream backwards until no loop needs more of its own next trip.
+/// Walks a stream backwards until no loop needs more registers from its next trip.
 class Liveness {
 public:
   Liveness(const DecodedProgram &program, const DecodedStream &stream, bool withPeers)

@@ -1,5 +1,5 @@
-// What of an instruction decides how long it takes or what runs next: sizes, cores and semaphores.
-// Addresses, data and the registers that only make addresses are no part of it.
+// The operands of an instruction that decide its duration or what runs next: sizes, cores and
+// semaphores. Addresses, data and registers that only compute addresses do not count.
 #pragma once
 
 #include "backends/dtu/isa/Registers.h"
@@ -14,8 +14,8 @@ inline void addRegisters(RegisterSet &set, const FlatAffine &affine) {
     set.set(affine.regs[i]);
 }
 
-/// Calls `extent` with each size and `exact` with each core and semaphore of an instruction that is
-/// neither control nor a load.
+/// Calls `extent` with each size, and `exact` with each core and semaphore, of an instruction that
+/// is neither control flow nor a load.
 template <typename Extents, typename Exacts>
 void visitDecisions(const DecodedProgram &program, Slot slot, Extents &&extent, Exacts &&exact) {
   auto place = [&](const FlatAddress &address) {
@@ -69,8 +69,8 @@ void visitDecisions(const DecodedProgram &program, Slot slot, Extents &&extent, 
   }
 }
 
-/// The registers whose values before each slot of a stream, and behind its last one, still decide
-/// something; `withPeers`: the ranks that messages go to and come from count as well.
+/// The registers that still decide something at each slot of a stream and after its last one.
+/// `withPeers`: peers of messages count as well.
 std::vector<RegisterSet> liveRegisters(const DecodedProgram &program, const DecodedStream &stream,
                                        bool withPeers);
 

@@ -57,13 +57,13 @@ TimeEngine::TimeEngine(TimeMachine machine, const std::vector<RankConfig> &ranks
       ranks(ranks.size()) {
   if (log)
     logger.emplace(ranks, *log);
-  if (canBeSteady())
-    steady.emplace(this->machine, this->ranks, configs,
-                   boundary && boundary->memory ? *boundary->memory : ownMemory);
+  if (canSkipPeriods())
+    periodic.emplace(this->machine, this->ranks, configs,
+                     boundary && boundary->memory ? *boundary->memory : ownMemory);
 }
 
-/// A trace shows every instruction. What is loaded differs from trip to trip.
-bool TimeEngine::canBeSteady() const {
+/// A trace shows every instruction, and loaded values differ from trip to trip.
+bool TimeEngine::canSkipPeriods() const {
   bool loads = false;
   for (const std::unique_ptr<DecodedProgram> &program : programs)
     loads |= !program->loads.empty();
@@ -85,7 +85,7 @@ TimeEngine::Event TimeEngine::next() {
 }
 
 void TimeEngine::reschedule(size_t rank) {
-  const std::vector<size_t> &beside = steady->ranksBeside(rank);
+  const std::vector<size_t> &beside = periodic->ranksBeside(rank);
   queue.erase(std::remove_if(queue.begin(), queue.end(),
                              [&](const Event &event) {
                                return event.priority() == Priority::Continue &&
@@ -106,7 +106,7 @@ void TimeEngine::reschedule(size_t rank) {
   std::make_heap(queue.begin(), queue.end(), std::greater<Event>());
 }
 
-/// Whoever has nothing to do waits for somebody.
+/// An instance without work waits for another one.
 void TimeEngine::setState(size_t rank, Instance &instance, State state, Picoseconds now) {
   if (logger && isWorker(instance)) {
     const int change = (state == State::Running) - (instance.state == State::Running);
@@ -167,8 +167,8 @@ void TimeEngine::endTask(size_t rank, Picoseconds now) {
   if (logger)
     logger->endTask(rank, now);
   machine.endTask(rank);
-  if (steady)
-    steady->disturb(rank);
+  if (periodic)
+    periodic->disturb(rank);
   if (tracing)
     trace.endTask(rank);
   ++ranks[rank].task;
@@ -200,23 +200,23 @@ void TimeEngine::advance(size_t rank, uint32_t index, Picoseconds now) {
     instance.pendingSignal = -1;
     signal(rank, semaphore, instance.pendingCount, now);
   }
-  // What goes on with a message is logged when it does: no part of what is known to recur.
-  if (logger && steady && !isWorker(instance))
-    steady->disturb(rank);
+  // Waits of link instances are logged as they happen, so they cannot be part of a period.
+  if (logger && periodic && !isWorker(instance))
+    periodic->disturb(rank);
   const std::vector<Slot> &slots = instance.stream->slots;
   StreamPosition &position = instance.position;
-  const bool isFollowed = steady && steady->follows(rank), counts = steady && index == 0;
+  const bool isFollowed = periodic && periodic->follows(rank), counts = periodic && index == 0;
   while (position.pc < slots.size()) {
     Slot slot = slots[position.pc];
     ++state.instructions;
     if (isFollowed)
-      steady->follow(rank, index);
+      periodic->follow(rank, index);
     if (isControl(slot.opcode)) {
       const uint32_t at = position.pc;
       if (!runControl(*state.program, slot, configs[rank].table, position, fault))
         return;
       if (counts && slot.opcode == Opcode::EndLoop)
-        steady->endTrip(rank, state.program->loops[slot.index], position.pc <= at);
+        periodic->endTrip(rank, state.program->loops[slot.index], position.pc <= at);
     } else if (!step(rank, index, slot, now)) {
       return;
     }
@@ -244,13 +244,13 @@ bool TimeEngine::step(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
   case Opcode::Barrier:
     return barrier(rank, index, slot, now);
   case Opcode::Send:
-    if (steady)
-      steady->disturb(rank);
+    if (periodic)
+      periodic->disturb(rank);
     send(rank, index, slot, now);
     return false;
   case Opcode::Recv:
-    if (steady)
-      steady->disturb(rank);
+    if (periodic)
+      periodic->disturb(rank);
     return receive(rank, index, slot, now);
   case Opcode::Load:
     load(rank, index, slot, now);
@@ -261,7 +261,7 @@ bool TimeEngine::step(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
   }
 }
 
-/// The instance goes on when its instruction is complete.
+/// The instance continues when its instruction is complete.
 void TimeEngine::finish(size_t rank, uint32_t index, Picoseconds start,
                         const Completion &completion, bool visible) {
   machine.timings()[rank].serialSum += completion.alone;
@@ -270,7 +270,7 @@ void TimeEngine::finish(size_t rank, uint32_t index, Picoseconds start,
     return;
   const Instance &instance = ranks[rank].instances[index];
   static const std::string unnamed = "-";
-  // The instance stands behind the instruction already.
+  // The position is already after the instruction.
   int32_t label = instance.stream->labels[instance.position.pc - 1];
   trace.add(rank, instance.stream->engine, instance.number,
             label < 0 ? unnamed : ranks[rank].program->labels[static_cast<size_t>(label)], start,
@@ -297,7 +297,7 @@ bool TimeEngine::wait(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
   return false;
 }
 
-/// Adds to a semaphore and lets go whoever it suffices for, in the order of waiting.
+/// Adds to a semaphore and releases waiters in the order of waiting, as far as the count suffices.
 void TimeEngine::signal(size_t rank, int64_t at, int64_t count, Picoseconds now) {
   Rank &state = ranks[rank];
   Semaphore &semaphore = state.semaphores[static_cast<size_t>(at)];
@@ -370,12 +370,12 @@ absl::StatusOr<TimingResult> TimeEngine::run() {
     Priority priority = event.priority();
     size_t rank = event.rank();
     uint64_t index = event.index();
-    if (priority == Priority::Continue && steady && steady->replay(rank)) {
+    if (priority == Priority::Continue && periodic && periodic->replay(rank)) {
       reschedule(rank);
       continue;
     }
-    if (priority == Priority::Arrival && steady &&
-        steady->takeBack(rank, flights[index].channel, event.time)) {
+    if (priority == Priority::Arrival && periodic &&
+        periodic->takeBack(rank, flights[index].channel, event.time)) {
       post(event.time, priority, rank, index);
       reschedule(rank);
       continue;
@@ -386,7 +386,7 @@ absl::StatusOr<TimingResult> TimeEngine::run() {
       beginTask(rank, event.time);
     else
       advance(rank, static_cast<uint32_t>(index), event.time);
-    if (steady && priority == Priority::Continue && steady->settle(rank, event.time))
+    if (periodic && priority == Priority::Continue && periodic->skipPeriods(rank, event.time))
       reschedule(rank);
     if (!fault.empty()) {
       const Instance &instance = ranks[rank].instances[index];

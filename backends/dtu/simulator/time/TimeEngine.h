@@ -1,12 +1,11 @@
-// Runs schedules in simulated time (docs/dtu-isa.md, "Time"). It shares the
-// decoded programs with the data engine and touches no memory of the machine.
+// Runs schedules in simulated time (docs/dtu-isa.md, "Time"). The engine shares the decoded
+// programs with the data engine and touches no machine memory.
 //
-// One event queue holds what happens next; all that happens at one instant is
-// ordered by named priorities, then by rank and instance, so a run is the same
-// to the last picosecond every time.
+// One event queue holds what happens next. Events at one instant are ordered by named priority,
+// then by rank and instance, so every run is identical to the last picosecond.
 #pragma once
 
-#include "backends/dtu/simulator/time/SteadyLoops.h"
+#include "backends/dtu/simulator/time/PeriodicLoops.h"
 #include "backends/dtu/simulator/time/StepLogger.h"
 
 #include "absl/status/statusor.h"
@@ -18,7 +17,7 @@
 
 namespace st::dtu {
 
-/// Gathers what tracks do into merged spans.
+/// Merges the work of trace tracks into spans.
 class TraceBuilder {
 public:
   TraceBuilder(Trace *trace, size_t ranks) : trace(trace), tracks(ranks) {}
@@ -26,7 +25,7 @@ public:
   /// `engine` `number` of a rank works from `start` to `end` for kernel `label`.
   void add(size_t rank, Engine engine, int64_t number, const std::string &label, Picoseconds start,
            Picoseconds end);
-  /// Ends the spans of a rank, so that no span reaches from one task into the next.
+  /// Ends the open spans of a rank, so that no span crosses a task boundary.
   void endTask(size_t rank);
   void finish();
 
@@ -41,19 +40,19 @@ private:
   std::map<std::string, int32_t> labelIndices;
 };
 
-/// Ranks in a circle that do the same, turn by turn: those of the first turn run for all. What one
-/// of them sends to a later turn arrives at the rank that stands for the receiver, as from the rank
-/// that sends to that one.
+/// Ranks in a circle that repeat the same work, turn by turn. The ranks of the first turn run on
+/// behalf of all. A message from one of them to a later turn arrives at the rank that represents
+/// the receiver, as if from the corresponding sender.
 struct Rotation {
   std::vector<size_t> circle; ///< ranks, ascending
   size_t turn = 0;            ///< ranks of a turn
-  /// Set where messages of different turns asked for a link at one instant: their order follows
-  /// from the numbers of ranks, which are no circle, so that the run says nothing.
+  /// Set if messages of different turns requested a link at one instant. Their order then depends
+  /// on rank numbers, which are not periodic, so the run cannot represent the other turns.
   bool isAmbiguous = false;
 
-  /// How many turns a rank of the circle is from the first.
+  /// The turn to which a rank of the circle belongs.
   size_t turnOf(size_t rank) const { return indexOf(rank) / turn; }
-  /// The rank so many turns before.
+  /// The rank `turns` turns earlier.
   size_t before(size_t rank, size_t turns) const {
     return circle[(indexOf(rank) + circle.size() - turns * turn) % circle.size()];
   }
@@ -65,19 +64,20 @@ private:
   }
 };
 
-/// Where a run covers some of the ranks only: their messages with the others. What these send is
-/// there when it is received.
+/// For a run that covers only some ranks: their messages with the others. Messages from outside
+/// have arrived when they are received.
 struct Boundary {
   struct Message {
     bool isSend;
     size_t rank;
     Picoseconds time;    ///< when the instruction starts
-    Picoseconds arrival; ///< of a send, on links that only this run uses
+    Picoseconds arrival; ///< of a send, on links without other traffic
   };
   std::vector<bool> isInside; ///< by rank
-  /// By rank, unless empty: ranks of different sides run at a time and are outside for each other.
+  /// By rank; may be empty. Ranks on different sides run at the same time and are outside for each
+  /// other.
   std::vector<int64_t> sideOf;
-  std::vector<Message> messages; ///< in the order of time
+  std::vector<Message> messages; ///< in order of time
   std::optional<Rotation> rotation;
   ChipMemory *memory = nullptr; ///< shared by runs on one machine; may be null
 };
@@ -93,7 +93,7 @@ public:
   absl::StatusOr<TimingResult> run();
 
 private:
-  /// The priorities at one instant in their order, as docs/dtu-isa.md, "Time", names them.
+  /// Priorities at one instant, in order, as named in docs/dtu-isa.md, "Time".
   enum class Priority : uint8_t { Arrival, Continue, BeginTask };
   struct Event {
     Picoseconds time;
@@ -115,7 +115,7 @@ private:
     size_t destination;
     Channel channel;
     int64_t bytes;
-    size_t sender;    ///< that runs; in a rotation it may stand for another
+    size_t sender;    ///< the rank that ran; in a rotation it may represent another
     Picoseconds sent; ///< when its send began
   };
 
@@ -123,18 +123,18 @@ private:
   const std::vector<RankConfig> &configs;
   const std::vector<std::unique_ptr<DecodedProgram>> &programs;
   const std::vector<RankSchedule> &schedules;
-  const std::vector<const LoadedValues *> &loaded; ///< by rank; empty if nothing was executed
+  const std::vector<const LoadedValues *> &loaded; ///< by rank; empty if no step was executed
   TraceBuilder trace;
   const bool tracing;
-  Boundary *boundary; ///< null where all ranks run
+  Boundary *boundary; ///< null if all ranks run
   std::optional<StepLogger> logger;
   std::vector<Rank> ranks;
   std::vector<Flight> flights;
   std::vector<Event> queue; ///< a heap, the next event first
-  /// In a rotation: when each link was asked for last, and for a message over how many turns.
+  /// In a rotation: when each link was requested last, and by a message across how many turns.
   std::map<int32_t, std::pair<Picoseconds, size_t>> asked;
   ChipMemory ownMemory;
-  std::optional<SteadyLoops> steady;
+  std::optional<PeriodicLoops> periodic;
   std::string fault;
 
   static Event eventOf(Picoseconds time, Priority priority, size_t rank, uint64_t index) {
@@ -143,9 +143,9 @@ private:
   }
   void post(Picoseconds time, Priority priority, size_t rank, uint64_t index);
   Event next();
-  /// Instances on the chip of `rank` run that did not, or are due at other times than they were.
+  /// Re-queues the instances on the chip of `rank` after their states or due times changed.
   void reschedule(size_t rank);
-  bool canBeSteady() const;
+  bool canSkipPeriods() const;
   static bool isWorker(const Instance &instance) {
     const Engine engine = instance.stream->engine;
     return engine == Engine::Core || engine == Engine::Dte;
@@ -158,7 +158,7 @@ private:
 
   /// Runs an instance until an instruction takes time or blocks.
   void advance(size_t rank, uint32_t index, Picoseconds now);
-  /// True if the instance can go on at the same instant.
+  /// Returns true if the instance can continue at the same instant.
   bool step(size_t rank, uint32_t index, Slot slot, Picoseconds now);
   void work(size_t rank, uint32_t index, Slot slot, Picoseconds now);
   bool wait(size_t rank, uint32_t index, Slot slot, Picoseconds now);
@@ -182,7 +182,7 @@ private:
             (!boundary->sideOf.empty() && boundary->sideOf[rank] != boundary->sideOf[other]));
   }
 
-  /// Says in the log what a message is and which links it takes.
+  /// Logs the label of a message and the links it takes.
   void logSend(size_t rank, const Instance &instance, const LinkPath &path, int64_t bytes);
   void finish(size_t rank, uint32_t index, Picoseconds start, const Completion &completion,
               bool visible = true);

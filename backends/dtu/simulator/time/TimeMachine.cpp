@@ -12,7 +12,7 @@
 namespace st::dtu {
 namespace {
 
-/// What adds up of what a rank does.
+/// The additive fields of a rank's work.
 constexpr std::array<int64_t RankTiming::*, 20> kWork = {
     &RankTiming::matrixBusy,   &RankTiming::vectorBusy,  &RankTiming::dteBusy,
     &RankTiming::txBusy,       &RankTiming::rxBusy,      &RankTiming::serialSum,
@@ -95,7 +95,7 @@ Completion TimeMachine::occupy(size_t rank, Picoseconds now, const Traffic *traf
   auto add = [&](FifoServer &server, Picoseconds time) {
     result.end = std::max(result.end, server.reserve(now, time));
   };
-  // Both sides in one memory share its bandwidth, so their times add up there.
+  // Source and destination in one memory share its bandwidth, so their times add up.
   Picoseconds aloneL1 = 0, aloneL2 = 0, aloneL3 = 0;
   Picoseconds aloneHost = 0;
   for (size_t i = 0; i < count; ++i) {
@@ -135,7 +135,7 @@ Completion TimeMachine::occupy(size_t rank, Picoseconds now, const Traffic *traf
 Completion TimeMachine::transfer(size_t rank, int64_t queue, Picoseconds now,
                                  const Traffic *traffic, size_t count) {
   FifoServer &engine = devices[deviceOf[rank]].dte[static_cast<size_t>(queue)];
-  // Another rank on the same device may hold the engine.
+  // Another rank on the same device may occupy the engine.
   now = std::max(now, engine.freeAt);
   int64_t bytes = 0;
   for (size_t i = 0; i < count; ++i)

@@ -1,6 +1,6 @@
-// The shared resources of a machine in simulated time: memories, ports and links
-// that serve one request after the other, and the time each instruction takes on
-// them (docs/dtu-isa.md states every rule).
+// The shared resources of a machine in simulated time: memories, ports and links that serve
+// requests in order, and the time each instruction takes on them (docs/dtu-isa.md states every
+// rule).
 #pragma once
 
 #include "backends/dtu/simulator/Decoded.h"
@@ -15,33 +15,33 @@
 
 namespace st::dtu {
 
-/// Serves requests in the order in which they are made.
+/// Serves requests in arrival order.
 struct FifoServer {
   Picoseconds freeAt = 0;
   int64_t served = 0;
 
-  /// Takes the server for `duration`, from `now` at the earliest; when that ends.
+  /// Occupies the server for `duration`, starting at `now` or later; returns the end.
   Picoseconds reserve(Picoseconds now, Picoseconds duration) {
     ++served;
     return freeAt = (now > freeAt ? now : freeAt) + duration;
   }
 };
 
-/// What an instruction came to.
+/// Times of a completed instruction.
 struct Completion {
   Picoseconds end = 0;     ///< when the next instruction of its stream may start
-  Picoseconds alone = 0;   ///< what it takes on an idle machine
-  Picoseconds arrival = 0; ///< Send: when the message is at its receiver
+  Picoseconds alone = 0;   ///< its duration on an idle machine
+  Picoseconds arrival = 0; ///< for a Send: when the message reaches its receiver
 };
 
-/// Bytes of an operand by the place that holds them.
+/// Bytes of an operand and the memory that holds them.
 struct Traffic {
   Space space = Space::L3;
-  int64_t core = 0;  ///< of L1
+  int64_t core = 0;  ///< for L1
   int64_t cores = 1; ///< multicast
   int64_t bytes = 0;
-  int64_t burstBytes = 0; ///< of L3: what it is occupied for, in whole bursts
-  bool isWrite = false;   ///< of the host: which way they go
+  int64_t burstBytes = 0; ///< for L3: the bytes it occupies, in whole bursts
+  bool isWrite = false;   ///< for host memory: the direction of the transfer
 };
 
 class TimeMachine {
@@ -53,33 +53,34 @@ public:
                     const int64_t *registers);
   Completion vector(size_t rank, int64_t core, Picoseconds now, const VectorInst &inst,
                     const int64_t *registers);
-  /// A dte transfer that reads and writes this much.
+  /// A dte transfer with this traffic.
   Completion transfer(size_t rank, int64_t queue, Picoseconds now, const Traffic *traffic,
                       size_t count);
   Completion send(size_t rank, Picoseconds now, const LinkPath &path, const Traffic &source);
-  /// Moves an arrived message of `message` bytes to where `traffic` says.
+  /// Moves an arrived message of `message` bytes to its destination, with this traffic.
   Completion receive(size_t rank, Picoseconds now, int64_t message, const Traffic &destination);
 
-  /// Takes the links of a message from when all of them are free; when its last byte has left.
+  /// Occupies the links of a message from the time when all of them are free; returns when its last
+  /// byte has left.
   Picoseconds occupyLinks(const LinkPath &path, Picoseconds now, int64_t bytes);
   LinkPath path(size_t rank, size_t destination) const {
     return topology.path(placeOf[rank], placeOf[destination]);
   }
-  /// Counts work that was timed elsewhere: without its times and, of messages, without their links.
+  /// Counts work that was timed elsewhere, without its times and without the links of its messages.
   void count(size_t rank, const RankTiming &work);
   void countMessage(const LinkPath &path, int64_t bytes, int64_t times);
 
-  /// What a rank has done so far that is counted.
+  /// The counted work of a rank so far.
   using Work = std::array<int64_t, 20>;
   Work workOf(size_t rank) const;
-  /// Says what a rank did since its last task ended.
+  /// Records what a rank did since its last task ended.
   void endTask(size_t rank);
-  /// Counts so much work so many times more, or less.
+  /// Adds `work` `times` times; a negative count subtracts it.
   void addWork(size_t rank, const Work &work, int64_t times);
 
   std::string linkName(int32_t link) const { return topology.linkName(link); }
   size_t chipOf(size_t rank) const { return devices[deviceOf[rank]].chip; }
-  /// Each memory and engine of a chip of some rank.
+  /// Visits each memory and engine of a chip of a rank.
   template <typename Visit> void eachServer(size_t chip, Visit &&visit) {
     visit(l3[chip]);
     visit(hosts[chip].to);
@@ -97,11 +98,11 @@ public:
   const DtuCosts &costs() const { return model; }
   std::vector<RankTiming> &timings() { return rankTimings; }
 
-  /// The longest time any one resource is busy at its peak rate: no order of the
-  /// same work ends earlier.
+  /// The longest time that any one resource is busy at its peak rate: a lower bound for any order
+  /// of the same work.
   Picoseconds rooflineBound() const;
   std::vector<LinkTiming> linkTimings() const;
-  /// What the ranks did, each of their tasks counted as simulated.
+  /// Sums up the work of the ranks; each task counts as simulated.
   TimingResult summarize(int64_t instructions, int64_t simulatedInstructions) const;
 
 private:
@@ -115,7 +116,7 @@ private:
     int64_t bytes = 0;
   };
 
-  /// Of a chip: the two directions of its link to the host do not share anything.
+  /// A chip's link to the host; its two directions share nothing.
   struct HostLink {
     FifoServer to, from;
   };
@@ -124,7 +125,7 @@ private:
   };
 
   TimeMachine(const proto::DtuDescription &description, int64_t chips);
-  /// What went over each chip's link to the host.
+  /// Bytes over each chip's link to the host.
   std::vector<HostBytes> countHostBytes() const;
 
   DtuCosts model;
@@ -134,13 +135,14 @@ private:
   std::vector<size_t> deviceOf;               ///< rank -> index in devices
   std::vector<DtuPlace> placeOf;              ///< rank -> place
   std::vector<std::vector<size_t>> devicesOf; ///< chip -> indices in devices
-  std::vector<FifoServer> l3;                 ///< a chip
-  std::vector<HostLink> hosts;                ///< the same
+  std::vector<FifoServer> l3;                 ///< per chip
+  std::vector<HostLink> hosts;                ///< per chip
   std::vector<Link> links;
   std::vector<RankTiming> rankTimings;
-  std::vector<TaskWork> counted; ///< of each rank, in tasks that ended
+  std::vector<TaskWork> counted; ///< of each rank, for tasks that ended
 
-  /// Occupies the memories a transfer touches; its end and its time alone, without latency.
+  /// Occupies the memories that a transfer touches; returns its end and its duration alone, without
+  /// latency.
   Completion occupy(size_t rank, Picoseconds now, const Traffic *traffic, size_t count);
 };
 

@@ -1,4 +1,4 @@
-// Where the ranks of a run stand in simulated time.
+// The state of the ranks of a run in simulated time.
 #pragma once
 
 #include "backends/dtu/simulator/ControlFlow.h"
@@ -17,10 +17,10 @@ struct TimeInstance {
   uint32_t streamIndex = 0;
   int64_t number = 0;
   InstanceState state = InstanceState::Running;
-  Picoseconds due = 0; ///< of a running one: when it goes on
+  Picoseconds due = 0; ///< for a running instance: when it continues
   int64_t waitFor = 0, waitCount = 0;
-  size_t loads = 0;                             ///< values that it has loaded
-  int64_t pendingSignal = -1, pendingCount = 0; ///< becomes visible when the instance goes on
+  size_t loads = 0;                             ///< number of values it has loaded
+  int64_t pendingSignal = -1, pendingCount = 0; ///< becomes visible when the instance continues
   StreamPosition position;
 };
 
@@ -34,7 +34,7 @@ struct TimeRank {
 
   size_t task = 0;
   const DecodedProgram *program = nullptr; ///< null between tasks
-  const DecodedProgram *begun = nullptr;   ///< of the instances, also once these have ended
+  const DecodedProgram *begun = nullptr;   ///< program of the instances, even after they have ended
   bool begins = false;                     ///< waits for its next task to be launched
   std::vector<TimeInstance> instances;
   size_t alive = 0;
@@ -43,8 +43,8 @@ struct TimeRank {
   std::map<Channel, std::deque<int64_t>> arrived; ///< bytes of each message
   std::map<Channel, std::deque<uint32_t>> receivers;
   int64_t landing = 0;
-  int64_t instructions = 0; ///< that it ran
-  int64_t added = 0;        ///< of these, those of loops in a steady state
+  int64_t instructions = 0; ///< number of instructions run
+  int64_t added = 0;        ///< of these, the ones in added periods
 };
 
 } // namespace st::dtu

@@ -1,5 +1,5 @@
-// What moves how many bytes where: the instructions of the time engine that touch
-// memories and links.
+// Instructions of the time engine that touch memories and links: how many bytes they move, and
+// where.
 #include "backends/dtu/simulator/time/TimeEngine.h"
 
 #include "absl/strings/str_cat.h"
@@ -15,8 +15,8 @@ int64_t clampedProduct(int64_t a, int64_t b) {
                                                : std::min(result, int64_t(1) << 50);
 }
 
-/// Elements of a view: all of them, or (for a source) those that differ, since a
-/// stride of 0 reads the same one again.
+/// Elements of a view. For a source, only distinct elements count, because a stride of 0 reads the
+/// same element again.
 int64_t elements(const FlatDims &dims, const std::vector<int64_t> &strides,
                  const int64_t *registers, bool isSource) {
   int64_t distinct = 1;
@@ -30,7 +30,7 @@ int64_t elements(const FlatDims &dims, const std::vector<int64_t> &strides,
   return distinct;
 }
 
-/// What a view of L3 occupies there.
+/// Bytes of the L3 bursts that a view occupies.
 int64_t burstBytes(const DtuCosts &costs, const FlatDims &dims, const std::vector<int64_t> &strides,
                    const StrideOrder &order, unsigned width, const int64_t *registers) {
   AccessDim access[kMaxCopyDims];
@@ -39,7 +39,7 @@ int64_t burstBytes(const DtuCosts &costs, const FlatDims &dims, const std::vecto
   return costs.burstBytes(width, absl::MakeConstSpan(access, order.size()));
 }
 
-/// The same of `count` rows that lie one behind the other or `stride` apart.
+/// The same for `count` rows that are contiguous or `stride` apart.
 int64_t burstBytes(const DtuCosts &costs, int64_t count, int64_t stride, int64_t rowBytes) {
   const AccessDim rows = {count, stride};
   return costs.burstBytes(rowBytes, absl::MakeConstSpan(&rows, 1));
@@ -107,12 +107,12 @@ Completion TimeEngine::rows(size_t rank, const Instance &instance, Slot slot, Pi
   const int64_t rowBytes = clampedProduct(inst.rowElements(registers), byteWidth(inst.type));
   int64_t bytes = clampedProduct(count, rowBytes);
   traffic[slot.opcode == Opcode::Scatter ? 0 : 1].isWrite = true;
-  // Combining with a row reads it and writes it back.
+  // Combining reads a row and writes it back.
   traffic[0].bytes = inst.combine != Reduce::None ? 2 * bytes : bytes;
   traffic[1].bytes = bytes;
   traffic[2].bytes = bytes ? clampedProduct(count, byteWidth(inst.indexType)) : 0;
   if (bytes) {
-    // Rows of the table lie anywhere, so that no two of them share a burst.
+    // Table rows may be anywhere, so no two of them share a burst.
     const int64_t picked = clampedProduct(count, burstBytes(machine.costs(), 1, 0, rowBytes));
     traffic[0].burstBytes = inst.combine != Reduce::None ? 2 * picked : picked;
     traffic[1].burstBytes = burstBytes(machine.costs(), count, inst.otherStride, rowBytes);
@@ -121,7 +121,7 @@ Completion TimeEngine::rows(size_t rank, const Instance &instance, Slot slot, Pi
   return machine.transfer(rank, instance.number, now, traffic, 3);
 }
 
-/// Time knows no data: the value is what the instance loaded when the program ran on data.
+/// The time engine has no data: the value is what the instance loaded when the program ran on data.
 void TimeEngine::load(size_t rank, uint32_t index, Slot slot, Picoseconds now) {
   Rank &state = ranks[rank];
   Instance &instance = state.instances[index];
@@ -194,8 +194,8 @@ bool TimeEngine::checkPeer(int64_t peer) {
   return false;
 }
 
-/// The links of a message to a rank of another turn: at the receiving end those of the rank that
-/// stands for it. Turns share no group of chips, so that the two ends share no link.
+/// The links of a message to a rank of another turn; at the receiving end, those of the rank that
+/// represents it. Turns share no group of chips, so the two ends share no link.
 LinkPath TimeEngine::rotatedPath(size_t rank, size_t peer, size_t turns, Picoseconds now) {
   Rotation &rotation = *boundary->rotation;
   LinkPath path = machine.path(rank, peer);
@@ -250,7 +250,7 @@ void TimeEngine::logSend(size_t rank, const Instance &instance, const LinkPath &
                          int64_t bytes) {
   const int32_t label = instance.stream->labels[instance.position.pc];
   const ProgramId program = schedules[rank][ranks[rank].task].program;
-  // A label begins with what is done.
+  // A label begins with the operation.
   std::string what;
   if (label >= 0) {
     const std::string &text = ranks[rank].program->labels[static_cast<size_t>(label)];
@@ -292,7 +292,7 @@ bool TimeEngine::receive(size_t rank, uint32_t index, Slot slot, Picoseconds now
                          " where the receive takes ", traffic.bytes);
     return false;
   }
-  // Combining reads what is there before it writes.
+  // Combining reads the destination before it writes.
   if (inst.reduce != Reduce::None) {
     traffic.bytes *= 2;
     traffic.burstBytes *= 2;

@@ -1,4 +1,4 @@
-#include "backends/dtu/simulator/data/Mailbox.h"
+#include "backends/dtu/simulator/data/Inbox.h"
 
 #include <cstdlib>
 

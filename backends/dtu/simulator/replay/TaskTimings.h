@@ -1,6 +1,6 @@
-// Tasks cut into cells: the ranks of a device group that one run of a task has to cover together,
-// because they exchange messages in it or share a chip's memory. Cells that do the same on alike
-// parts of the machine take the same time, and one of them is measured for all.
+// Memoised task timings. A task splits the ranks of a device group into sets: ranks that exchange
+// messages or share a chip's memory must run together. Sets that do the same work on equal parts of
+// the machine take the same time, so the simulator runs one of them and reuses its timing.
 #pragma once
 
 #include "backends/dtu/simulator/replay/TaskMessages.h"
@@ -15,23 +15,25 @@
 
 namespace st::dtu {
 
-/// One run of a task by a cell from an idle machine, all its ranks starting at 0.
-struct MeasuredCell {
+/// One run of a task by a set of ranks on an idle machine. All ranks start at time 0.
+struct TaskTiming {
   struct Event {
     bool isSend;
-    size_t index;         ///< of the rank in the cell
-    Picoseconds time;     ///< when the rank gets to it
-    Picoseconds underway; ///< of a send: until it arrives
+    size_t index;         ///< of the rank in its set
+    Picoseconds time;     ///< when the rank reaches it
+    Picoseconds underway; ///< for a send, the time until it arrives
   };
   std::vector<RankTiming> ranks;
-  std::vector<Event> events; ///< messages with other groups, in the order of time
-  std::vector<std::vector<StepLog::Segment>> segments; ///< of each rank; empty where nobody asks
+  std::vector<Event> events; ///< messages with other groups, in order of time
+  std::vector<std::vector<StepLog::Segment>> segments; ///< of each rank; empty unless logs are
+                                                       ///< requested
   int64_t instructions = 0;
 };
 
-struct Cell {
+/// Ranks that run a task together.
+struct RankSet {
   std::vector<size_t> ranks; ///< ascending
-  std::shared_ptr<const MeasuredCell> measured;
+  std::shared_ptr<const TaskTiming> measured;
 };
 
 /// A message with a rank of another group.
@@ -41,28 +43,28 @@ struct OuterMessage {
 
 /// A task as a whole device group runs it.
 struct GroupTask {
-  std::vector<Cell> cells;
-  /// Of each rank of the group: messages with other groups, and all that it says.
+  std::vector<RankSet> rankSets;
+  /// Of each rank of the group: messages with other groups, and all its messages.
   std::vector<std::vector<OuterMessage>> sends, receives;
   std::vector<TaskMessages> said;
 };
 
-class TaskCells {
+class TaskTimings {
 public:
-  /// What the references name must outlive this.
-  TaskCells(const proto::DtuDescription &description, const std::vector<RankConfig> &ranks,
-            const std::vector<std::unique_ptr<DecodedProgram>> &programs, bool logs = false);
+  /// The referenced objects must outlive this.
+  TaskTimings(const proto::DtuDescription &description, const std::vector<RankConfig> &ranks,
+              const std::vector<std::unique_ptr<DecodedProgram>> &programs, bool logs = false);
 
   /// The task `run` of the group of ranks [first, first + count).
   absl::StatusOr<std::shared_ptr<const GroupTask>> task(size_t first, size_t count, TaskRun run);
 
-  /// Runs of a task by a rank so far.
+  /// Task runs of single ranks that were simulated so far.
   int64_t simulatedTasks() const { return simulated; }
   int64_t simulatedInstructions() const { return instructions; }
 
 private:
   struct Form {
-    int64_t id = 0; ///< equal for programs of one text
+    int64_t id = 0; ///< equal for programs with the same text
     bool variesByRun = false, isKnown = false;
   };
 
@@ -70,11 +72,11 @@ private:
   absl::StatusOr<Form> formOf(ProgramId program);
   absl::Status listOuterMessages(size_t first, const DecodedProgram &program,
                                  GroupTask &task) const;
-  std::string keyOf(const Cell &cell, const std::vector<TaskMessages> &said, size_t first,
+  std::string keyOf(const RankSet &set, const std::vector<TaskMessages> &said, size_t first,
                     TaskRun run, const Form &form) const;
-  size_t turnOf(const Cell &cell, const std::vector<TaskMessages> &said, size_t first) const;
-  absl::StatusOr<std::shared_ptr<const MeasuredCell>> measure(const Cell &cell, TaskRun run,
-                                                              size_t turn);
+  size_t turnOf(const RankSet &set, const std::vector<TaskMessages> &said, size_t first) const;
+  absl::StatusOr<std::shared_ptr<const TaskTiming>> measure(const RankSet &set, TaskRun run,
+                                                            size_t turn);
 
   const proto::DtuDescription &description;
   const std::vector<RankConfig> &configs;
@@ -84,7 +86,7 @@ private:
   std::vector<Form> forms;
   std::map<std::string, int64_t> formIds;
   MessageScripts scripts;
-  std::map<std::string, std::shared_ptr<const MeasuredCell>> measured;
+  std::map<std::string, std::shared_ptr<const TaskTiming>> measured;
   ChipMemory memory;
   std::map<std::array<int64_t, 3>, std::shared_ptr<const GroupTask>> known;
   int64_t simulated = 0, instructions = 0;

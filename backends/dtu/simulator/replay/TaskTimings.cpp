@@ -1,4 +1,4 @@
-#include "backends/dtu/simulator/replay/TaskCells.h"
+#include "backends/dtu/simulator/replay/TaskTimings.h"
 
 #include "backends/dtu/simulator/replay/TimingForm.h"
 #include "lib/Support/StatusMacros.h"
@@ -12,7 +12,7 @@
 namespace st::dtu {
 namespace {
 
-/// Disjoint sets of the numbers below a size.
+/// Disjoint sets of the numbers below a size (union-find).
 class Sets {
 public:
   explicit Sets(size_t size) : parents(size) { std::iota(parents.begin(), parents.end(), 0); }
@@ -22,7 +22,7 @@ public:
       i = parents[i] = parents[parents[i]];
     return i;
   }
-  /// The lowest member stands for its set.
+  /// The lowest member represents its set.
   void join(size_t a, size_t b) {
     std::tie(a, b) = std::minmax(find(a), find(b));
     parents[b] = a;
@@ -32,7 +32,7 @@ private:
   std::vector<size_t> parents;
 };
 
-/// Numbers what it is shown in the order of first sight.
+/// Numbers values in order of first occurrence.
 template <typename T> class Sight {
 public:
   size_t operator()(const T &value) { return seen.emplace(value, seen.size()).first->second; }
@@ -41,22 +41,23 @@ private:
   std::map<T, size_t> seen;
 };
 
-/// How far a message goes: within a chip, a group of chips, or beyond.
+/// The distance of a message: within a chip, within a group of chips, or beyond.
 int distance(const DtuPlace &a, const DtuPlace &b) {
   return a.chip == b.chip ? 0 : a.group == b.group ? 1 : 2;
 }
 
 } // namespace
 
-TaskCells::TaskCells(const proto::DtuDescription &description, const std::vector<RankConfig> &ranks,
-                     const std::vector<std::unique_ptr<DecodedProgram>> &programs, bool logs)
+TaskTimings::TaskTimings(const proto::DtuDescription &description,
+                         const std::vector<RankConfig> &ranks,
+                         const std::vector<std::unique_ptr<DecodedProgram>> &programs, bool logs)
     : description(description), configs(ranks), programs(programs), logs(logs),
       forms(programs.size()) {
   for (const RankConfig &rank : ranks)
     places.push_back(*dtuPlace(description, rank.deviceId));
 }
 
-absl::StatusOr<TaskCells::Form> TaskCells::formOf(ProgramId program) {
+absl::StatusOr<TaskTimings::Form> TaskTimings::formOf(ProgramId program) {
   Form &form = forms[static_cast<size_t>(program)];
   if (form.isKnown)
     return form;
@@ -70,10 +71,10 @@ absl::StatusOr<TaskCells::Form> TaskCells::formOf(ProgramId program) {
   return form;
 }
 
-absl::StatusOr<std::shared_ptr<const GroupTask>> TaskCells::task(size_t first, size_t count,
-                                                                 TaskRun run) {
+absl::StatusOr<std::shared_ptr<const GroupTask>> TaskTimings::task(size_t first, size_t count,
+                                                                   TaskRun run) {
   ST_ASSIGN_OR_RETURN(Form form, formOf(run.program));
-  // Of what does not vary by run all micro-batches are alike.
+  // If the form does not vary by run, all micro-batches take the same time.
   std::array<int64_t, 3> key = {static_cast<int64_t>(first), run.program,
                                 form.variesByRun ? run.microBatch : -1};
   auto found = known.find(key);
@@ -84,8 +85,8 @@ absl::StatusOr<std::shared_ptr<const GroupTask>> TaskCells::task(size_t first, s
   return found->second;
 }
 
-absl::StatusOr<std::shared_ptr<const GroupTask>> TaskCells::cut(size_t first, size_t count,
-                                                                TaskRun run) {
+absl::StatusOr<std::shared_ptr<const GroupTask>> TaskTimings::cut(size_t first, size_t count,
+                                                                  TaskRun run) {
   const DecodedProgram &program = *programs[static_cast<size_t>(run.program)];
   ST_ASSIGN_OR_RETURN(Form form, formOf(run.program));
   auto made = std::make_shared<GroupTask>();
@@ -102,27 +103,27 @@ absl::StatusOr<std::shared_ptr<const GroupTask>> TaskCells::cut(size_t first, si
     said.push_back(std::move(messages));
   }
   ST_RETURN_IF_ERROR(listOuterMessages(first, program, *made));
-  std::map<size_t, Cell> cells;
+  std::map<size_t, RankSet> rankSets;
   for (size_t i = 0; i < count; ++i)
-    cells[sets.find(i)].ranks.push_back(first + i);
-  for (auto &entry : cells) {
-    Cell &cell = entry.second;
-    auto [at, isNew] = measured.emplace(keyOf(cell, said, first, run, form), nullptr);
+    rankSets[sets.find(i)].ranks.push_back(first + i);
+  for (auto &entry : rankSets) {
+    RankSet &set = entry.second;
+    auto [at, isNew] = measured.emplace(keyOf(set, said, first, run, form), nullptr);
     if (isNew) {
-      const size_t turn = form.variesByRun ? cell.ranks.size() : turnOf(cell, said, first);
-      ST_ASSIGN_OR_RETURN(at->second, measure(cell, run, turn));
+      const size_t turn = form.variesByRun ? set.ranks.size() : turnOf(set, said, first);
+      ST_ASSIGN_OR_RETURN(at->second, measure(set, run, turn));
       if (!at->second) {
-        ST_ASSIGN_OR_RETURN(at->second, measure(cell, run, cell.ranks.size()));
+        ST_ASSIGN_OR_RETURN(at->second, measure(set, run, set.ranks.size()));
       }
     }
-    cell.measured = at->second;
-    made->cells.push_back(std::move(cell));
+    set.measured = at->second;
+    made->rankSets.push_back(std::move(set));
   }
   return std::shared_ptr<const GroupTask>(std::move(made));
 }
 
-absl::Status TaskCells::listOuterMessages(size_t first, const DecodedProgram &program,
-                                          GroupTask &task) const {
+absl::Status TaskTimings::listOuterMessages(size_t first, const DecodedProgram &program,
+                                            GroupTask &task) const {
   const size_t count = task.said.size();
   task.sends.resize(count);
   task.receives.resize(count);
@@ -147,17 +148,17 @@ absl::Status TaskCells::listOuterMessages(size_t first, const DecodedProgram &pr
   return absl::OkStatus();
 }
 
-/// Two cells of one key are one cell on two places of the machine: rank by rank their programs have
-/// one form, their messages go the same ways, and chips, groups of chips and devices coincide
-/// alike.
-std::string TaskCells::keyOf(const Cell &cell, const std::vector<TaskMessages> &said, size_t first,
-                             TaskRun run, const Form &form) const {
+/// Two sets with one key are the same set at two places of the machine: rank by rank, their
+/// programs have one form, their messages take the same routes, and they share chips, groups of
+/// chips and devices in the same pattern.
+std::string TaskTimings::keyOf(const RankSet &set, const std::vector<TaskMessages> &said,
+                               size_t first, TaskRun run, const Form &form) const {
   std::string key = absl::StrCat(form.id, "\n");
   Sight<int64_t> chip, group, device, channel;
   std::map<size_t, size_t> indexOf;
-  for (size_t rank : cell.ranks)
+  for (size_t rank : set.ranks)
     indexOf.emplace(rank, indexOf.size());
-  for (size_t rank : cell.ranks) {
+  for (size_t rank : set.ranks) {
     const DtuPlace &place = places[rank];
     absl::StrAppend(&key, chip(place.chip), ",", group(place.group), ",",
                     device(configs[rank].deviceId), ":");
@@ -181,14 +182,15 @@ std::string TaskCells::keyOf(const Cell &cell, const std::vector<TaskMessages> &
   return key;
 }
 
-/// The fewest ranks of a cell that, one turn after the other, do all that it does: where each turn
-/// has groups of chips of its own that are numbered alike, and its ranks say the same, to ranks as
-/// many turns further on or to groups of chips outside that no other turn speaks to.
-size_t TaskCells::turnOf(const Cell &cell, const std::vector<TaskMessages> &said,
-                         size_t first) const {
-  const size_t count = cell.ranks.size();
+/// The smallest number of ranks whose work, repeated turn by turn, is the work of the whole set.
+/// Each turn occupies separate groups of chips with the same numbering. Its ranks send the same
+/// messages to ranks that are equally many turns away, or to groups of chips that no other turn
+/// sends to.
+size_t TaskTimings::turnOf(const RankSet &set, const std::vector<TaskMessages> &said,
+                           size_t first) const {
+  const size_t count = set.ranks.size();
   std::map<size_t, size_t> indexOf;
-  for (size_t rank : cell.ranks)
+  for (size_t rank : set.ranks)
     indexOf.emplace(rank, indexOf.size());
   const int64_t perGroup = description.chips_per_group();
   auto isTurn = [&](size_t turn) {
@@ -197,9 +199,9 @@ size_t TaskCells::turnOf(const Cell &cell, const std::vector<TaskMessages> &said
       return turnOfGroup.emplace(group, number).first->second == number;
     };
     for (size_t i = 0; i < count; ++i) {
-      const size_t rank = cell.ranks[i], like = cell.ranks[i % turn], begin = i - i % turn;
+      const size_t rank = set.ranks[i], like = set.ranks[i % turn], begin = i - i % turn;
       const DtuPlace &own = places[rank], &other = places[like];
-      const int64_t shift = places[cell.ranks[begin]].chip - places[cell.ranks[0]].chip;
+      const int64_t shift = places[set.ranks[begin]].chip - places[set.ranks[0]].chip;
       if (shift % perGroup != 0 || own.chip != other.chip + shift || own.cluster != other.cluster ||
           !owns(own.group, i / turn))
         return false;
@@ -227,22 +229,22 @@ size_t TaskCells::turnOf(const Cell &cell, const std::vector<TaskMessages> &said
   return count;
 }
 
-/// The cell as one of its turns says for all; null where none can.
-absl::StatusOr<std::shared_ptr<const MeasuredCell>> TaskCells::measure(const Cell &cell,
+/// Times one turn on behalf of the whole set; null if no turn can represent it.
+absl::StatusOr<std::shared_ptr<const TaskTiming>> TaskTimings::measure(const RankSet &set,
                                                                        TaskRun run, size_t turn) {
   std::vector<RankSchedule> schedules(configs.size());
   Boundary boundary;
   boundary.isInside.resize(configs.size());
   boundary.memory = &memory;
   std::map<size_t, size_t> indexOf;
-  for (size_t rank : cell.ranks) {
+  for (size_t rank : set.ranks) {
     if (indexOf.size() < turn)
       schedules[rank] = {run};
     boundary.isInside[rank] = true;
     indexOf.emplace(rank, indexOf.size());
   }
-  if (turn < cell.ranks.size())
-    boundary.rotation = Rotation{cell.ranks, turn};
+  if (turn < set.ranks.size())
+    boundary.rotation = Rotation{set.ranks, turn};
   StepLog log;
   ST_ASSIGN_OR_RETURN(TimingResult result,
                       simulateTime(description, configs, programs, schedules, {},
@@ -250,22 +252,22 @@ absl::StatusOr<std::shared_ptr<const MeasuredCell>> TaskCells::measure(const Cel
   simulated += result.simulatedTasks;
   instructions += result.simulatedInstructions;
   if (boundary.rotation && boundary.rotation->isAmbiguous)
-    return std::shared_ptr<const MeasuredCell>();
-  auto made = std::make_shared<MeasuredCell>();
-  for (size_t i = 0; i < cell.ranks.size(); ++i)
-    made->ranks.push_back(result.ranks[cell.ranks[i % turn]]);
-  for (size_t i = 0; logs && i < cell.ranks.size(); ++i)
-    made->segments.push_back(log.segments[cell.ranks[i % turn]]);
+    return std::shared_ptr<const TaskTiming>();
+  auto made = std::make_shared<TaskTiming>();
+  for (size_t i = 0; i < set.ranks.size(); ++i)
+    made->ranks.push_back(result.ranks[set.ranks[i % turn]]);
+  for (size_t i = 0; logs && i < set.ranks.size(); ++i)
+    made->segments.push_back(log.segments[set.ranks[i % turn]]);
   for (const Boundary::Message &message : boundary.messages)
-    for (size_t i = indexOf.at(message.rank); i < cell.ranks.size(); i += turn)
+    for (size_t i = indexOf.at(message.rank); i < set.ranks.size(); i += turn)
       made->events.push_back({message.isSend, i, message.time, message.arrival - message.time});
-  // What the whole cell does at one instant it does rank by rank.
+  // Events of the set at one instant are ordered by rank.
   std::stable_sort(made->events.begin(), made->events.end(),
-                   [](const MeasuredCell::Event &a, const MeasuredCell::Event &b) {
+                   [](const TaskTiming::Event &a, const TaskTiming::Event &b) {
                      return std::tie(a.time, a.index) < std::tie(b.time, b.index);
                    });
-  made->instructions = result.instructions * static_cast<int64_t>(cell.ranks.size() / turn);
-  return std::shared_ptr<const MeasuredCell>(std::move(made));
+  made->instructions = result.instructions * static_cast<int64_t>(set.ranks.size() / turn);
+  return std::shared_ptr<const TaskTiming>(std::move(made));
 }
 
 } // namespace st::dtu

@@ -18,17 +18,17 @@ namespace st {
 constexpr uint32_t kJoinVersion = 1;
 
 /// Each message begins so, in every version.
-struct Greeting {
+struct Handshake {
   char magic[8];
   uint32_t version;
 
-  static Greeting own();
+  static Handshake own();
   /// Whether such a process says it, of any version.
   bool isOurs() const;
 };
 
 struct Hello {
-  Greeting greeting;
+  Handshake handshake;
   uint32_t port;     ///< at which the process listens; to process 0 only
   int64_t processes; ///< of the group, as this process knows
   int64_t process;   ///< this one
@@ -41,34 +41,34 @@ template <typename Plain> absl::Span<uint8_t> bytesOf(Plain &plain) {
 }
 
 /// One who has connected to where this process listens.
-struct Guest {
+struct JoiningPeer {
   Socket socket;
   Hello hello;
   size_t done = 0; ///< bytes of the hello that have come
 };
 
 /// Where others connect. Strangers may, too, and say anything or nothing.
-class Lobby {
+class Rendezvous {
 public:
-  Lobby(Socket listener, double seconds, Clock::time_point deadline)
+  Rendezvous(Socket listener, double seconds, Clock::time_point deadline)
       : listener(std::move(listener)), seconds(seconds), deadline(deadline) {}
 
   /// The next one that says hello; DeadlineExceeded if none comes. One of those that have `joined`
   /// and is lost is OutOfRange, and `lost` is its place.
-  absl::StatusOr<Guest> next(absl::Span<const Socket> joined, int64_t &lost);
+  absl::StatusOr<JoiningPeer> next(absl::Span<const Socket> joined, int64_t &lost);
 
   /// For errors: what strangers came, or nothing.
   std::string strangers() const;
 
 private:
   enum class Step { kMore, kDone, kStranger };
-  static Step read(Guest &guest);
+  static Step read(JoiningPeer &peer);
   absl::Status accept();
 
   Socket listener;
   double seconds;
   Clock::time_point deadline;
-  std::list<Guest> waiting;
+  std::list<JoiningPeer> waiting;
   int64_t numStrangers = 0;
   std::string lastStranger;
 };

@@ -1,4 +1,4 @@
-#include "backends/dtu/simulator/time/SteadyLoops.h"
+#include "backends/dtu/simulator/time/PeriodicLoops.h"
 
 #include <algorithm>
 #include <map>
@@ -6,14 +6,14 @@
 namespace st::dtu {
 namespace {
 
-/// A search starts behind the first trips, in which loops fill their buffers, and ends before the
-/// last ones, of which not enough are left to gain anything.
+/// A search skips the first trips, in which loops fill their buffers, and the last ones, of which
+/// too few are left to gain anything.
 constexpr int64_t kFirstPatience = 4;
 constexpr uint64_t kLeastTripsLeft = 4;
-/// So many trips of other ranks show that the anchor does not loop.
+/// After this many trips of other ranks, the anchor is considered not to loop.
 constexpr int kMostMissed = 64;
 
-/// Wraps as registers do.
+/// Wraps on overflow, as registers do.
 void addTo(int64_t &value, int64_t times, int64_t gain) {
   value = static_cast<int64_t>(static_cast<uint64_t>(value) +
                                static_cast<uint64_t>(times) * static_cast<uint64_t>(gain));
@@ -29,8 +29,8 @@ bool isUnused(const FifoServer &server, const FifoServer &before) {
 
 } // namespace
 
-SteadyLoops::SteadyLoops(TimeMachine &machine, std::vector<TimeRank> &ranks,
-                         const std::vector<RankConfig> &configs, ChipMemory &memory)
+PeriodicLoops::PeriodicLoops(TimeMachine &machine, std::vector<TimeRank> &ranks,
+                             const std::vector<RankConfig> &configs, ChipMemory &memory)
     : machine(machine), ranks(ranks), configs(configs), memory(memory) {
   std::map<size_t, size_t> known;
   for (size_t rank = 0; rank < ranks.size(); ++rank) {
@@ -44,7 +44,7 @@ SteadyLoops::SteadyLoops(TimeMachine &machine, std::vector<TimeRank> &ranks,
   stretches.emplace(machine, ranks, memory, chips.size());
 }
 
-template <typename Visit> void SteadyLoops::eachInstance(const Chip &chip, Visit &&visit) {
+template <typename Visit> void PeriodicLoops::eachInstance(const Chip &chip, Visit &&visit) {
   size_t number = 0;
   for (size_t rank : chip.ranks)
     for (TimeInstance &instance : ranks[rank].instances)
@@ -52,7 +52,7 @@ template <typename Visit> void SteadyLoops::eachInstance(const Chip &chip, Visit
 }
 
 template <typename Show, typename ShowDue>
-bool SteadyLoops::showState(const Chip &chip, Show &&show, ShowDue &&showDue) const {
+bool PeriodicLoops::showState(const Chip &chip, Show &&show, ShowDue &&showDue) const {
   for (size_t rank : chip.ranks) {
     if (ranks[rank].begins)
       return false;
@@ -85,7 +85,7 @@ bool SteadyLoops::showState(const Chip &chip, Show &&show, ShowDue &&showDue) co
   return true;
 }
 
-bool SteadyLoops::record(const Chip &chip, Picoseconds now, Snapshot &snapshot) {
+bool PeriodicLoops::record(const Chip &chip, Picoseconds now, Snapshot &snapshot) {
   snapshot.time = now;
   snapshot.shape.clear();
   snapshot.due.clear();
@@ -115,8 +115,10 @@ bool SteadyLoops::record(const Chip &chip, Picoseconds now, Snapshot &snapshot) 
   return true;
 }
 
-/// A server is taken for as long from now on as it was, or until when it was and unused since.
-bool SteadyLoops::serversMatch(const Chip &chip, Picoseconds now, const Snapshot &snapshot) const {
+/// A server matches if it is busy for equally long from now on, or has been idle since the same
+/// earlier time.
+bool PeriodicLoops::serversMatch(const Chip &chip, Picoseconds now,
+                                 const Snapshot &snapshot) const {
   size_t at = 0;
   bool result = true;
   machine.eachServer(machine.chipOf(chip.ranks[0]), [&](const FifoServer &server) {
@@ -128,9 +130,9 @@ bool SteadyLoops::serversMatch(const Chip &chip, Picoseconds now, const Snapshot
   return result;
 }
 
-/// An instance that is not due yet at the time that it was due at then has long work to do and did
-/// not take part.
-bool SteadyLoops::matches(const Chip &chip, Picoseconds now, const Snapshot &snapshot) const {
+/// An instance that is not yet due at the time at which it was due then runs a long instruction and
+/// does not take part.
+bool PeriodicLoops::matches(const Chip &chip, Picoseconds now, const Snapshot &snapshot) const {
   if (snapshot.disturbances != chip.disturbances || now == snapshot.time)
     return false;
   size_t at = 0, dueAt = 0;
@@ -149,7 +151,7 @@ bool SteadyLoops::matches(const Chip &chip, Picoseconds now, const Snapshot &sna
          serversMatch(chip, now, snapshot);
 }
 
-void SteadyLoops::reset(Chip &chip, size_t depth) {
+void PeriodicLoops::reset(Chip &chip, size_t depth) {
   for (size_t i = depth; i < chip.depths; ++i) {
     Search &search = chip.searches[i];
     chip.following -= search.period > 0;
@@ -160,14 +162,14 @@ void SteadyLoops::reset(Chip &chip, size_t depth) {
   chip.depths = std::min(chip.depths, depth);
 }
 
-void SteadyLoops::restart(Chip &chip, Search &search, Picoseconds now, int64_t patience) {
+void PeriodicLoops::restart(Chip &chip, Search &search, Picoseconds now, int64_t patience) {
   chip.following -= search.period > 0;
   search.period = search.trips = 0;
   search.patience = patience;
   record(chip, now, search.from);
 }
 
-void SteadyLoops::follow(size_t rank, uint32_t index) {
+void PeriodicLoops::follow(size_t rank, uint32_t index) {
   Chip &chip = chips[chipOf[rank]];
   size_t number = index;
   for (size_t other : chip.ranks) {
@@ -179,12 +181,12 @@ void SteadyLoops::follow(size_t rank, uint32_t index) {
   TimeInstance &instance = state.instances[index];
   const StreamFacts &fact = factsOf(state, instance);
   for (size_t depth = 0; depth < chip.depths; ++depth)
-    if (Search &search = chip.searches[depth]; search.period > 0 && number < search.drifts.size())
+    if (Search &search = chip.searches[depth]; search.period > 0 && number < search.changes.size())
       visitSlot(*state.program, fact, instance, configs[rank].table, search.bound,
-                search.drifts[number]);
+                search.changes[number]);
 }
 
-void SteadyLoops::endTrip(size_t rank, const LoopInst &loop, bool again) {
+void PeriodicLoops::endTrip(size_t rank, const LoopInst &loop, bool again) {
   Chip &chip = chips[chipOf[rank]];
   if (rank != chip.anchor) {
     if (++chip.missed < kMostMissed)
@@ -205,7 +207,7 @@ void SteadyLoops::endTrip(size_t rank, const LoopInst &loop, bool again) {
               static_cast<uint64_t>(loop.step);
 }
 
-bool SteadyLoops::settle(size_t rank, Picoseconds now) {
+bool PeriodicLoops::skipPeriods(size_t rank, Picoseconds now) {
   Chip &chip = chips[chipOf[rank]];
   const bool adds = chip.ended >= 0 && search(chip, now);
   if (chip.atMark)
@@ -214,7 +216,7 @@ bool SteadyLoops::settle(size_t rank, Picoseconds now) {
   return adds;
 }
 
-bool SteadyLoops::replay(size_t rank) {
+bool PeriodicLoops::replay(size_t rank) {
   const size_t index = chipOf[rank];
   Chip &chip = chips[index];
   if (!stretches->isMarked(index) || !stretches->replay(index, chip.ranks, chip.disturbances))
@@ -224,7 +226,7 @@ bool SteadyLoops::replay(size_t rank) {
   return true;
 }
 
-bool SteadyLoops::search(Chip &chip, Picoseconds now) {
+bool PeriodicLoops::search(Chip &chip, Picoseconds now) {
   const auto depth = static_cast<size_t>(chip.ended);
   Search &search = chip.searches[depth];
   chip.ended = -1;
@@ -243,33 +245,34 @@ bool SteadyLoops::search(Chip &chip, Picoseconds now) {
   return false;
 }
 
-/// What the registers gained since the last time the chip stood like this is what they gain, if
-/// endFollowing() can show it.
-void SteadyLoops::beginFollowing(Chip &chip, Search &search, Picoseconds now) {
+/// Assumes that registers change again by what they changed since the last matching state;
+/// endFollowing() verifies this.
+void PeriodicLoops::beginFollowing(Chip &chip, Search &search, Picoseconds now) {
   search.period = search.trips;
   search.trips = 0;
   search.bound = {};
-  search.drifts.assign(search.from.positions.size(), {});
+  search.changes.assign(search.from.positions.size(), {});
   eachInstance(chip, [&](const TimeInstance &instance, const StreamFacts &, size_t number) {
-    search.drifts[number] = instance.position - search.from.positions[number];
+    search.changes[number] = instance.position - search.from.positions[number];
   });
-  search.guessed = search.drifts;
-  search.recurring.resize(search.drifts.size());
+  search.guessed = search.changes;
+  search.recurring.resize(search.changes.size());
   search.around.clear();
   for (const Search &other : chip.searches)
     if (other.period > 0 && &other != &search)
-      search.around.push_back(other.drifts);
+      search.around.push_back(other.changes);
   record(chip, now, search.from);
   ++chip.following;
 }
 
-/// Whether what is live gained as much as was guessed, and as much as follows from the guess.
-bool SteadyLoops::isLinear(Chip &chip, Search &search) {
+/// Returns true if live registers changed by the assumed amount, and by the amount that follows
+/// from it.
+bool PeriodicLoops::isLinear(Chip &chip, Search &search) {
   bool result = true;
   eachInstance(chip, [&](const TimeInstance &instance, const StreamFacts &fact, size_t number) {
-    const RegisterDrift gained = instance.position - search.from.positions[number];
+    const RegisterChange gained = instance.position - search.from.positions[number];
     const uint32_t pc = instance.position.pc;
-    for (const RegisterDrift *other : {&search.guessed[number], &search.drifts[number]}) {
+    for (const RegisterChange *other : {&search.guessed[number], &search.changes[number]}) {
       const RegisterSet differing = fact.live[pc] & gained.differsFrom(*other);
       search.recurring[number] |= differing;
       result &= differing.none() && gained.hasLimitsOf(*other, fact.depth[pc]);
@@ -278,8 +281,8 @@ bool SteadyLoops::isLinear(Chip &chip, Search &search) {
   return result;
 }
 
-/// Whether those registers that have to are what they were.
-bool SteadyLoops::recurs(Chip &chip, const Search &search) {
+/// Returns true if the registers that must recur have their earlier values.
+bool PeriodicLoops::recurs(Chip &chip, const Search &search) {
   bool result = true;
   if (search.recurring.size() == search.from.positions.size())
     eachInstance(chip, [&](const TimeInstance &instance, const StreamFacts &, size_t number) {
@@ -291,7 +294,7 @@ bool SteadyLoops::recurs(Chip &chip, const Search &search) {
   return result;
 }
 
-int64_t SteadyLoops::repetitions(Chip &chip, size_t depth, Picoseconds now) {
+int64_t PeriodicLoops::repetitions(Chip &chip, size_t depth, Picoseconds now) {
   Search &search = chip.searches[depth];
   if (!isLinear(chip, search))
     return 0;
@@ -303,15 +306,15 @@ int64_t SteadyLoops::repetitions(Chip &chip, size_t depth, Picoseconds now) {
         isDormant(instance.due, search.from.due[dueAt++], now))
       times = std::min(times, (instance.due - now - 1) / duration);
   });
-  // A search around this one sees the first and the last repetition, between which all is linear.
-  // It must find its drifts unchanged by one.
+  // An enclosing search sees the first and the last repetition, between which everything is linear.
+  // One repetition must leave its changes as they are.
   size_t around = 0;
   for (size_t outer = 0; outer < depth; ++outer) {
     if (chip.searches[outer].period == 0)
       continue;
-    const std::vector<RegisterDrift> &before = search.around[around++];
+    const std::vector<RegisterChange> &before = search.around[around++];
     eachInstance(chip, [&](const TimeInstance &instance, const StreamFacts &fact, size_t number) {
-      const RegisterDrift &now = chip.searches[outer].drifts[number];
+      const RegisterChange &now = chip.searches[outer].changes[number];
       const uint32_t pc = instance.position.pc;
       if ((fact.live[pc] & now.differsFrom(before[number])).any() ||
           !now.hasLimitsOf(before[number], fact.depth[pc]))
@@ -321,7 +324,7 @@ int64_t SteadyLoops::repetitions(Chip &chip, size_t depth, Picoseconds now) {
   return around > 0 ? times - 1 : times;
 }
 
-bool SteadyLoops::endFollowing(Chip &chip, size_t depth, Picoseconds now) {
+bool PeriodicLoops::endFollowing(Chip &chip, size_t depth, Picoseconds now) {
   Search &search = chip.searches[depth];
   const int64_t times = matches(chip, now, search.from) ? repetitions(chip, depth, now) : 0;
   if (times > 0) {
@@ -335,8 +338,8 @@ bool SteadyLoops::endFollowing(Chip &chip, size_t depth, Picoseconds now) {
   return times > 0;
 }
 
-SteadyLoops::Repetition SteadyLoops::repetitionOf(Chip &chip, const Search &search,
-                                                  Picoseconds now) {
+PeriodicLoops::Repetition PeriodicLoops::repetitionOf(Chip &chip, const Search &search,
+                                                      Picoseconds now) {
   const Snapshot &from = search.from;
   Repetition result;
   result.duration = now - from.time;
@@ -350,9 +353,9 @@ SteadyLoops::Repetition SteadyLoops::repetitionOf(Chip &chip, const Search &sear
     const uint32_t pc = instance.position.pc;
     for (size_t reg = 0; reg < kNumRegisters; ++reg)
       if (fact.live[pc].test(reg))
-        made.drift.registers[reg] = search.drifts[number].registers[reg];
+        made.change.registers[reg] = search.changes[number].registers[reg];
     for (size_t i = 0; i < fact.depth[pc]; ++i)
-      made.drift.limits[i] = search.drifts[number].limits[i];
+      made.change.limits[i] = search.changes[number].limits[i];
   });
   machine.eachServer(machine.chipOf(chip.ranks[0]), [&](FifoServer &server) {
     if (server.freeAt > now && !isUnused(server, from.servers[serverAt]))
@@ -368,16 +371,16 @@ SteadyLoops::Repetition SteadyLoops::repetitionOf(Chip &chip, const Search &sear
   return result;
 }
 
-void SteadyLoops::add(Chip &chip, int64_t times) {
+void PeriodicLoops::add(Chip &chip, int64_t times) {
   const Repetition &repetition = chip.repetition;
   for (const Repetition::Instance &entry : repetition.instances) {
     if (entry.moves)
       entry.instance->due += times * repetition.duration;
     StreamPosition &position = entry.instance->position;
     for (size_t reg = 0; reg < kNumRegisters; ++reg)
-      addTo(position.registers[reg], times, entry.drift.registers[reg]);
+      addTo(position.registers[reg], times, entry.change.registers[reg]);
     for (size_t i = 0; i < kMaxLoopDepth; ++i)
-      addTo(position.limits[i], times, entry.drift.limits[i]);
+      addTo(position.limits[i], times, entry.change.limits[i]);
   }
   for (FifoServer *server : repetition.servers)
     server->freeAt += times * repetition.duration;
@@ -389,9 +392,9 @@ void SteadyLoops::add(Chip &chip, int64_t times) {
   }
 }
 
-/// Nothing has happened on the chip since its trips were added if that was to a time not before
-/// `now`, and what is due then comes after the message.
-bool SteadyLoops::takeBack(size_t rank, const TimeRank::Channel &channel, Picoseconds now) {
+/// If the trips were added up to a time not before `now`, nothing has happened on the chip since,
+/// and events due then come after the message.
+bool PeriodicLoops::takeBack(size_t rank, const TimeRank::Channel &channel, Picoseconds now) {
   const size_t index = chipOf[rank];
   Chip &chip = chips[index];
   auto receiver = ranks[rank].receivers.find(channel);

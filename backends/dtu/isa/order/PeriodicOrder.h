@@ -5,15 +5,15 @@
 #pragma once
 
 #include "backends/dtu/isa/order/OrderState.h"
-#include "backends/dtu/isa/order/RegisterDrift.h"
+#include "backends/dtu/isa/order/RegisterChange.h"
 
 namespace st::dtu {
 
-class SteadyOrder {
+class PeriodicOrder {
 public:
   /// All must outlive this. `matches`: of each stream, its matchLoops().
-  SteadyOrder(const Program &program, const std::vector<std::vector<uint32_t>> &matches,
-              OrderState &state, bool followsAccesses);
+  PeriodicOrder(const Program &program, const std::vector<std::vector<uint32_t>> &matches,
+                OrderState &state, bool followsAccesses);
 
   /// Whether it wants to see instructions and accesses.
   bool follows() const { return following > 0; }
@@ -50,7 +50,7 @@ private:
   struct Record {
     MemoryAccess access; ///< its time is that of the last
     int64_t memory;
-    int64_t drift;     ///< of its address
+    int64_t change;    ///< of its address
     VectorClock known; ///< to its instance, at the first
   };
   /// The search for a repetition that begins with a trip of one loop (Brent, 1980).
@@ -62,10 +62,10 @@ private:
     std::vector<RegisterSet> recurring;
     /// Set while a repetition is followed: how many trips it has.
     int64_t period = 0;
-    std::vector<RegisterDrift> drifts, guessed; ///< of each instance, now and as it began
+    std::vector<RegisterChange> changes, guessed; ///< of each instance, now and as it began
     /// Those of each search of a loop around this one that follows a repetition, as this one began.
-    std::vector<std::vector<RegisterDrift>> around;
-    DriftBound bound;
+    std::vector<std::vector<RegisterChange>> around;
+    ChangeBound bound;
     std::vector<Record> records;
   };
   class Conflicts;

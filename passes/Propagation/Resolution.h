@@ -1,17 +1,17 @@
-// From wishes to shardings that ops have.
+// Turns constraints into the sharding of each op.
 #pragma once
 
-#include "passes/Propagation/Wishes.h"
+#include "passes/Propagation/Constraints.h"
 
 namespace mlir::st {
 
-/// Decides how each op is computed, in program order, by cost: what its operands
-/// have by then, what its results should have. Then gives every free value, once
-/// for each sharding in which it is used, and records all shardings.
-class Settlement {
+/// Chooses in program order how each op is computed, by cost: from the shardings its operands have
+/// to those its results should have. Then computes every free value once per sharding in which it
+/// is used, and records all shardings.
+class Resolution {
 public:
-  Settlement(const StepGraph &graph, const MicroAnalysis &micro, const Wishes &wishes)
-      : graph(graph), micro(micro), wishes(wishes) {}
+  Resolution(const StepGraph &graph, const MicroAnalysis &micro, const Constraints &constraints)
+      : graph(graph), micro(micro), constraints(constraints) {}
 
   void run();
   /// Free values computed in more than one sharding.
@@ -22,18 +22,18 @@ private:
   void passSums(const OpNode &node, OpSharding &how) const;
   bool mayPass(Value value);
   void noteTaken(const OpNode &node, const OpSharding &how);
-  /// A free value computed as `needed`, or the nearest to it that it can be.
+  /// Returns the free value computed in the sharding `needed`, or in the nearest possible one.
   Value versionOf(Value value, TensorSharding needed);
   void supplyFreeOperands(const OpNode &node, const OpSharding &how);
-  void settleSignature();
+  void resolveSignature();
   void record(Operation *op);
   void eraseUnused();
 
   const StepGraph &graph;
   const MicroAnalysis &micro;
-  const Wishes &wishes;
-  DenseMap<Value, TensorSharding> settled;
-  /// The other shardings in which ops so far take a value.
+  const Constraints &constraints;
+  DenseMap<Value, TensorSharding> resolved;
+  /// The other shardings in which ops so far use a value.
   DenseMap<Value, SmallVector<TensorSharding, 1>> taken;
   DenseMap<Value, bool> passable;
   /// Versions of free values by sharding; the first is the value itself.

@@ -1,4 +1,4 @@
-#include "lib/Runtime/Processes/TcpLobby.h"
+#include "lib/Runtime/Processes/TcpRendezvous.h"
 
 #include "lib/Support/StatusMacros.h"
 
@@ -14,60 +14,60 @@
 namespace st {
 namespace {
 
-constexpr char kMagic[sizeof(Greeting::magic)] = {'S', 't', ' ', 'g', 'r', 'o', 'u', 'p'};
+constexpr char kMagic[sizeof(Handshake::magic)] = {'S', 't', ' ', 'g', 'r', 'o', 'u', 'p'};
 
 } // namespace
 
-Greeting Greeting::own() {
-  Greeting own = {{}, kJoinVersion};
+Handshake Handshake::own() {
+  Handshake own = {{}, kJoinVersion};
   std::memcpy(own.magic, kMagic, sizeof kMagic);
   return own;
 }
 
-bool Greeting::isOurs() const { return std::memcmp(magic, kMagic, sizeof kMagic) == 0; }
+bool Handshake::isOurs() const { return std::memcmp(magic, kMagic, sizeof kMagic) == 0; }
 
-std::string Lobby::strangers() const {
+std::string Rendezvous::strangers() const {
   return numStrangers == 0
              ? ""
              : absl::StrCat("; ", numStrangers, numStrangers == 1 ? " connection" : " connections",
                             " of others came, the last from ", lastStranger);
 }
 
-Lobby::Step Lobby::read(Guest &guest) {
-  const absl::Span<uint8_t> bytes = bytesOf(guest.hello);
-  const ssize_t came = ::recv(guest.socket.descriptor(), bytes.data() + guest.done,
-                              bytes.size() - guest.done, MSG_DONTWAIT);
+Rendezvous::Step Rendezvous::read(JoiningPeer &peer) {
+  const absl::Span<uint8_t> bytes = bytesOf(peer.hello);
+  const ssize_t came = ::recv(peer.socket.descriptor(), bytes.data() + peer.done,
+                              bytes.size() - peer.done, MSG_DONTWAIT);
   if (came < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR))
     return Step::kMore;
   if (came <= 0)
     return Step::kStranger;
-  guest.done += static_cast<size_t>(came);
-  if (std::memcmp(bytes.data(), kMagic, std::min(guest.done, sizeof kMagic)) != 0)
+  peer.done += static_cast<size_t>(came);
+  if (std::memcmp(bytes.data(), kMagic, std::min(peer.done, sizeof kMagic)) != 0)
     return Step::kStranger;
   // What another version says next is not known.
   const bool isOther =
-      guest.done >= sizeof(Greeting) && guest.hello.greeting.version != kJoinVersion;
-  return isOther || guest.done == bytes.size() ? Step::kDone : Step::kMore;
+      peer.done >= sizeof(Handshake) && peer.hello.handshake.version != kJoinVersion;
+  return isOther || peer.done == bytes.size() ? Step::kDone : Step::kMore;
 }
 
-absl::Status Lobby::accept() {
-  Guest guest = {};
-  ST_ASSIGN_OR_RETURN(guest.socket, acceptFrom(listener));
-  if (!guest.socket.isOpen())
+absl::Status Rendezvous::accept() {
+  JoiningPeer peer = {};
+  ST_ASSIGN_OR_RETURN(peer.socket, acceptFrom(listener));
+  if (!peer.socket.isOpen())
     return absl::OkStatus();
-  setUpConnection(guest.socket, seconds);
-  waiting.push_back(std::move(guest));
+  setUpConnection(peer.socket, seconds);
+  waiting.push_back(std::move(peer));
   return absl::OkStatus();
 }
 
-absl::StatusOr<Guest> Lobby::next(absl::Span<const Socket> joined, int64_t &lost) {
+absl::StatusOr<JoiningPeer> Rendezvous::next(absl::Span<const Socket> joined, int64_t &lost) {
   // However much strangers say, time runs.
   while (Clock::now() < deadline) {
     std::vector<pollfd> polled = {{listener.descriptor(), POLLIN, 0}};
     for (const Socket &socket : joined) // what is not open is not polled
       polled.push_back({socket.descriptor(), POLLRDHUP, 0});
-    for (const Guest &guest : waiting)
-      polled.push_back({guest.socket.descriptor(), POLLIN, 0});
+    for (const JoiningPeer &peer : waiting)
+      polled.push_back({peer.socket.descriptor(), POLLIN, 0});
     const int ready = ::poll(polled.data(), polled.size(), millisecondsUntil(deadline));
     if (ready < 0 && errno != EINTR)
       return absl::UnavailableError(std::strerror(errno));
@@ -82,9 +82,9 @@ absl::StatusOr<Guest> Lobby::next(absl::Span<const Socket> joined, int64_t &lost
     for (auto it = waiting.begin(); it != waiting.end(); ++at) {
       const Step step = polled[at].revents != 0 ? read(*it) : Step::kMore;
       if (step == Step::kDone) {
-        Guest guest = std::move(*it);
+        JoiningPeer peer = std::move(*it);
         waiting.erase(it);
-        return guest;
+        return peer;
       }
       if (step == Step::kStranger) {
         ++numStrangers;

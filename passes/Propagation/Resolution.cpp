@@ -1,4 +1,4 @@
-#include "passes/Propagation/Settle.h"
+#include "passes/Propagation/Resolution.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include "dialects/St/IR/Signature.h"
 #include "dialects/St/Sharding/ChooseSharding.h"
@@ -17,7 +17,7 @@ static int64_t rankOf(Value value) {
 
 /// Whether all users of a value are linear in it, so that a partial sum of it need
 /// not be reduced for one and kept for another.
-bool Settlement::mayPass(Value value) {
+bool Resolution::mayPass(Value value) {
   auto [it, isNew] = passable.try_emplace(value, true);
   if (!isNew)
     return it->second;
@@ -32,14 +32,14 @@ bool Settlement::mayPass(Value value) {
 /// Gradients of a parameter that is used more than once are added up before they are summed over
 /// devices: once, not once each. Not so where some of them may come from other stages, which send
 /// none but whole sums.
-void Settlement::passSums(const OpNode &node, OpSharding &how) const {
+void Resolution::passSums(const OpNode &node, OpSharding &how) const {
   auto module = graph.function->getParentOfType<ModuleOp>();
   auto stages = module->getAttrOfType<IntegerAttr>("st.stages");
   if (node.rule.linearity != ShardingRule::Linearity::Jointly || (stages && stages.getInt() > 1))
     return;
   ChoiceContext context{graph.axes, {}, {}, {}, {}, {}, {}};
   for (Value operand : node.op->getOperands()) {
-    context.operands.push_back(settled.lookup(operand));
+    context.operands.push_back(resolved.lookup(operand));
     context.isZero.push_back(false);
     context.mayPass.push_back(!graph.isFree(operand) && operand.hasOneUse());
   }
@@ -65,7 +65,7 @@ static bool isSummedLate(Value result) {
   });
 }
 
-OpSharding Settlement::choose(const OpNode &node) {
+OpSharding Resolution::choose(const OpNode &node) {
   OpSharding base = micro.placement(node);
   if (!node.rule.isShardable() && node.rule.operands.empty())
     return base;
@@ -78,7 +78,7 @@ OpSharding Settlement::choose(const OpNode &node) {
   // Updates and constraints are computed as they are pinned, at any cost.
   if ((node.isPinned || isa<ConstrainOp>(node.op)) && !node.rule.results.empty()) {
     OpSharding exact = base;
-    if (readFactors(node.rule, node.rule.results[0], wishes.of(node.op->getResult(0)),
+    if (readFactors(node.rule, node.rule.results[0], constraints.of(node.op->getResult(0)),
                     exact.factors)) {
       if (node.isPinned)
         passSums(node, exact);
@@ -90,14 +90,14 @@ OpSharding Settlement::choose(const OpNode &node) {
   context.replicas.append(graph.replicas().begin(), graph.replicas().end());
   for (Value operand : node.op->getOperands()) {
     bool isFree = graph.isFree(operand);
-    context.operands.push_back(isFree ? std::nullopt : std::optional(settled.lookup(operand)));
+    context.operands.push_back(isFree ? std::nullopt : std::optional(resolved.lookup(operand)));
     context.atHand.push_back(taken.lookup(operand));
     context.anchored.push_back(graph.isAnchored(operand));
     context.isZero.push_back(isFree && isZeroConstant(operand));
     context.mayPass.push_back(!isFree && mayPass(operand));
   }
   for (auto [i, result] : llvm::enumerate(node.op->getResults())) {
-    TensorSharding wanted = wishes.of(result);
+    TensorSharding wanted = constraints.of(result);
     // The reduction over micro is not this op's to pay.
     TensorSharding left = resultSharding(node.rule, base, i, rankOf(result));
     wanted.kind = left.kind;
@@ -109,12 +109,12 @@ OpSharding Settlement::choose(const OpNode &node) {
 }
 
 /// What one op gathers, the next need not gather again.
-void Settlement::noteTaken(const OpNode &node, const OpSharding &how) {
+void Resolution::noteTaken(const OpNode &node, const OpSharding &how) {
   for (auto [i, operand] : llvm::enumerate(node.op->getOperands())) {
     if (graph.isFree(operand))
       continue;
     TensorSharding needed = operandSharding(node.rule, how, i, rankOf(operand));
-    if (needed != settled.lookup(operand) && !llvm::is_contained(taken[operand], needed))
+    if (needed != resolved.lookup(operand) && !llvm::is_contained(taken[operand], needed))
       taken[operand].push_back(std::move(needed));
   }
 }
@@ -123,7 +123,7 @@ void Settlement::noteTaken(const OpNode &node, const OpSharding &how) {
 // Free values
 //===----------------------------------------------------------------------===//
 
-Value Settlement::versionOf(Value value, TensorSharding needed) {
+Value Resolution::versionOf(Value value, TensorSharding needed) {
   needed.dropAllUnreduced();
   const OpNode &node = *graph.nodeOf(value.getDefiningOp());
   // What the op cannot be split along, it is computed whole along; its user takes
@@ -161,7 +161,7 @@ Value Settlement::versionOf(Value value, TensorSharding needed) {
   return op->getResult(0);
 }
 
-void Settlement::supplyFreeOperands(const OpNode &node, const OpSharding &how) {
+void Resolution::supplyFreeOperands(const OpNode &node, const OpSharding &how) {
   for (OpOperand &operand : node.op->getOpOperands())
     if (graph.isFree(operand.get()))
       operand.set(
@@ -174,7 +174,7 @@ void Settlement::supplyFreeOperands(const OpNode &node, const OpSharding &how) {
       });
 }
 
-void Settlement::eraseUnused() {
+void Resolution::eraseUnused() {
   for (const OpNode &node : llvm::reverse(graph.nodes))
     if (node.isFree && !versions.contains(node.op->getResult(0)))
       node.op->erase();
@@ -184,10 +184,10 @@ void Settlement::eraseUnused() {
 // Everything
 //===----------------------------------------------------------------------===//
 
-void Settlement::record(Operation *op) {
+void Resolution::record(Operation *op) {
   SmallVector<Attribute> shardings;
   for (Value result : op->getResults())
-    shardings.push_back(graph.axes.write(settled.lookup(result)));
+    shardings.push_back(graph.axes.write(resolved.lookup(result)));
   if (shardings.size() == 1)
     op->setDiscardableAttr(kShardingAttr, shardings[0]);
   else if (!shardings.empty())
@@ -217,18 +217,18 @@ static bool isExtended(ShardingAttr said, const TensorSharding &given,
 
 /// Results leave as they are, but reduced and in one piece, unless they replace an
 /// argument.
-void Settlement::settleSignature() {
+void Resolution::resolveSignature() {
   Signature signature(graph.function);
   for (auto [i, argument] : llvm::enumerate(graph.function.getArguments())) {
     auto given = cast_or_null<ShardingAttr>(signature.getArgumentAttr(i, kShardingAttr));
     if (isa<RankedTensorType>(argument.getType()) && (!given || !isFinal(given)))
-      signature.setArgumentAttr(i, kShardingAttr, graph.axes.write(settled.lookup(argument)));
+      signature.setArgumentAttr(i, kShardingAttr, graph.axes.write(resolved.lookup(argument)));
   }
   for (OpOperand &operand : graph.terminator->getOpOperands()) {
     unsigned i = operand.getOperandNumber();
     Value value = operand.get();
     bool isFree = graph.isFree(value);
-    TensorSharding sharding = isFree ? TensorSharding(rankOf(value)) : settled.lookup(value);
+    TensorSharding sharding = isFree ? TensorSharding(rankOf(value)) : resolved.lookup(value);
     sharding.dropAllUnreduced();
     sharding.makeContiguous();
     auto said = cast_or_null<ShardingAttr>(signature.getResultAttr(i, kShardingAttr));
@@ -242,16 +242,16 @@ void Settlement::settleSignature() {
   signature.write();
 }
 
-void Settlement::run() {
+void Resolution::run() {
   for (BlockArgument argument : graph.function.getArguments())
-    settled[argument] = wishes.of(argument);
+    resolved[argument] = constraints.of(argument);
   std::vector<std::pair<const OpNode *, OpSharding>> choices;
   for (const OpNode &node : graph.nodes) {
     if (node.isFree)
       continue;
     OpSharding how = choose(node);
     for (auto [i, result] : llvm::enumerate(node.op->getResults()))
-      settled[result] = resultSharding(node.rule, how, i, rankOf(result));
+      resolved[result] = resultSharding(node.rule, how, i, rankOf(result));
     noteTaken(node, how);
     choices.emplace_back(&node, std::move(how));
   }
@@ -259,6 +259,6 @@ void Settlement::run() {
     supplyFreeOperands(*node, how);
     record(node->op);
   }
-  settleSignature();
+  resolveSignature();
   eraseUnused();
 }

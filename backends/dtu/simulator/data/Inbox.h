@@ -1,5 +1,4 @@
-// Messages between ranks on data: FIFO channels into one rank, and buffers that
-// are used again.
+// Messages between ranks on data: FIFO channels into one rank, and a pool of message buffers.
 #pragma once
 
 #include <cstdint>
@@ -12,7 +11,7 @@
 
 namespace st::dtu {
 
-/// A message no link would carry; bounds what a program can ask of the host.
+/// Larger messages are refused. The limit bounds what a program can request from the host.
 constexpr int64_t kMaxMessageBytes = int64_t(1) << 32;
 
 struct FreeBytes {
@@ -26,7 +25,7 @@ struct Message {
 /// Keeps buffers by power-of-two size class. Thread-safe.
 class MessagePool {
 public:
-  /// A message of `bytes` bytes; its data is null if the host has no memory left.
+  /// Returns a message of `bytes` bytes; its data is null if the host is out of memory.
   Message take(int64_t bytes);
   void giveBack(Message message);
 
@@ -38,9 +37,9 @@ private:
 /// (source rank, channel).
 using ChannelKey = std::pair<int64_t, int64_t>;
 
-/// What has arrived at one rank. `parked` says that the rank waits for a message on one of
-/// `awaited` and must be woken by whoever brings one.
-struct Mailbox {
+/// Messages that have arrived at one rank. If `parked`, the rank waits for a message on one of
+/// `awaited`, and the sender of that message must wake it.
+struct Inbox {
   std::mutex mutex;
   std::map<ChannelKey, std::deque<Message>> channels;
   std::vector<ChannelKey> awaited;

@@ -105,12 +105,12 @@ std::string tiles(const std::string &loop, const std::string &size) {
                      "lda=64 ldb=64\nsignal sem=8+1*r1\nend\n");
 }
 
-TEST(SteadyLoops, TripsThatAreAlikeAreAdded) {
+TEST(PeriodicLoops, TripsThatAreAlikeAreAdded) {
   for (int64_t ranks : {1, 3, 4, 8})
     EXPECT_LT(simulatedPart(tiles("loop reg=r4 limit=4000\n", "64"), ranks), 0.1) << ranks;
 }
 
-TEST(SteadyLoops, ARankOfTheChipHasEndedAllItsTasks) {
+TEST(PeriodicLoops, ARankOfTheChipHasEndedAllItsTasks) {
   const Program brief = parseOrDie(tiles("loop reg=r4 limit=2\n", "64"));
   const Program lasting = parseOrDie(tiles("loop reg=r4 limit=4000\n", "64"));
   auto simulator = makeSimulator(rankConfigs(2, lasting.l3Bytes));
@@ -119,7 +119,7 @@ TEST(SteadyLoops, ARankOfTheChipHasEndedAllItsTasks) {
   EXPECT_LT(simulatedPart(*simulator, {{{*first, 0}}, {{*second, 0}}}), 0.2);
 }
 
-TEST(SteadyLoops, ARaggedEndIsRun) {
+TEST(PeriodicLoops, ARaggedEndIsRun) {
   // Of the last trips one is short and one moves nothing.
   const std::string loop = "loop reg=r4 limit=3202\nindex dst=r5 value=20*r4\n";
   EXPECT_LT(simulatedPart(tiles(loop, "min(20,64005-r5)"), 2), 0.1);
@@ -127,11 +127,11 @@ TEST(SteadyLoops, ARaggedEndIsRun) {
   EXPECT_EQ(simulatedPart(tiles("loop reg=r4 limit=60\n", "min(64,64-r4)")), 1);
 }
 
-TEST(SteadyLoops, WorkersWithMoreTripsGoOn) {
+TEST(PeriodicLoops, WorkersWithMoreTripsGoOn) {
   EXPECT_LT(simulatedPart(tiles("loop reg=r4 start=1*r1 limit=8005 step=8\n", "64"), 4), 0.2);
 }
 
-TEST(SteadyLoops, WhatComesFromCountersIsFollowed) {
+TEST(PeriodicLoops, WhatComesFromCountersIsFollowed) {
   // Trips of three sizes in turn, and a size that changes each 256 trips.
   EXPECT_LT(simulatedPart(tiles("loop reg=r4 limit=6000\nindex dst=r5 value=1*r4 modulo=3\n",
                                 "min(64,65-r5)")),
@@ -141,7 +141,7 @@ TEST(SteadyLoops, WhatComesFromCountersIsFollowed) {
   EXPECT_LT(part, 0.5);
 }
 
-TEST(SteadyLoops, LoopsInLoopsAreAdded) {
+TEST(PeriodicLoops, LoopsInLoopsAreAdded) {
   const std::string nest = "loop reg=r4 limit=100\nloop reg=r5 limit=";
   // Trips of the outer loop are added as a whole, and so are those of the inner one.
   auto text = [&](const std::string &inner) {
@@ -180,7 +180,7 @@ std::string sendingText(int64_t trips, int64_t messages, int64_t bytes) {
       "\nwait sem=0\nsend peer=r5 src=L3[0]{1} sizes=[", bytes, "] type=ui8\nend\n}\n}\n");
 }
 
-TEST(SteadyLoops, TripsThatAMessageMeetsAreTakenBack) {
+TEST(PeriodicLoops, TripsThatAMessageMeetsAreTakenBack) {
   // The ranks stand on one chip, on two of a group, and on two groups; two others of the receiver's
   // chip compute all the while.
   for (int64_t device : {1, 5, 20})
@@ -206,7 +206,7 @@ TEST(SteadyLoops, TripsThatAMessageMeetsAreTakenBack) {
       }
 }
 
-TEST(SteadyLoops, AMessageEndsASteadyState) {
+TEST(PeriodicLoops, AMessageEndsASteadyState) {
   // Rank 1 computes while messages of rank 0 arrive, and receives them in between.
   const Program sends =
       parseOrDie(R"(program "sends" semaphores=1 barriers=0 l1=0 l2=0 l3=65536 table=0 {
@@ -360,7 +360,7 @@ private:
   }
 };
 
-TEST(SteadyLoops, RandomLoopsTakeTheTimeOfTheirTrips) {
+TEST(PeriodicLoops, RandomLoopsTakeTheTimeOfTheirTrips) {
   double sum = 0;
   constexpr uint64_t kSeeds = 400;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
@@ -376,7 +376,7 @@ TEST(SteadyLoops, RandomLoopsTakeTheTimeOfTheirTrips) {
   EXPECT_LT(sum / kSeeds, 0.6);
 }
 
-TEST(SteadyLoops, LayersThatAreAlikeTakeTheTimeOfEach) {
+TEST(PeriodicLoops, LayersThatAreAlikeTakeTheTimeOfEach) {
   double sum = 0;
   constexpr uint64_t kSeeds = 40;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {
@@ -398,7 +398,7 @@ TEST(SteadyLoops, LayersThatAreAlikeTakeTheTimeOfEach) {
   EXPECT_LT(sum / kSeeds, 0.6);
 }
 
-TEST(SteadyLoops, AProgramGoesOnWhereAnotherEnds) {
+TEST(PeriodicLoops, AProgramGoesOnWhereAnotherEnds) {
   // Few trips are alike. Behind each layer the queue copies alone, while the core has ended or
   // waits for the next one.
   auto layers = [](int64_t count) {
@@ -439,7 +439,7 @@ std::string layersBesideMessages(int64_t layers, int64_t messages, int64_t bytes
       "\nrecv peer=r5 dst=L3[0]{1} sizes=[", bytes, "] type=ui8\nsignal sem=61\nend\n}\n}\n");
 }
 
-TEST(SteadyLoops, ALayerThatAMessageMeetsIsTakenBack) {
+TEST(PeriodicLoops, ALayerThatAMessageMeetsIsTakenBack) {
   double sum = 0;
   constexpr uint64_t kSeeds = 40;
   for (uint64_t seed = 0; seed < kSeeds; ++seed) {

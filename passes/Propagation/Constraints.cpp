@@ -1,4 +1,4 @@
-#include "passes/Propagation/Wishes.h"
+#include "passes/Propagation/Constraints.h"
 #include "dialects/St/IR/ShardingUtils.h"
 #include <map>
 #include <set>
@@ -16,7 +16,7 @@ static bool passesThrough(const ShardingRule &rule) {
 // Seeds
 //===----------------------------------------------------------------------===//
 
-bool Wishes::isClosed(Value value, int64_t dim) const {
+bool Constraints::isClosed(Value value, int64_t dim) const {
   if (auto it = seeds.find(value); it != seeds.end())
     return !it->second.isOpen(dim);
   return isa<BlockArgument>(value) || graph.pinned(value) ||
@@ -28,7 +28,7 @@ static bool saysMore(ShardingAttr seed) {
 }
 
 /// Values that vary along the micro-batches are split alike among themselves.
-LogicalResult Wishes::findGroups() {
+LogicalResult Constraints::findGroups() {
   std::map<int64_t, SmallVector<std::shared_ptr<SmallVector<Value>>>> known;
   for (const OpNode &node : graph.nodes) {
     auto constrain = dyn_cast<ConstrainOp>(node.op);
@@ -54,9 +54,9 @@ LogicalResult Wishes::findGroups() {
   return success();
 }
 
-void Wishes::seed() {
+void Constraints::seed() {
   for (BlockArgument argument : graph.function.getArguments()) {
-    wishes[argument] = graph.axes.read(Value(argument));
+    constraints[argument] = graph.axes.read(Value(argument));
     // What is donated lies as it was said to.
     auto given = getSharding(argument);
     if (saysMore(given) && !graph.isAnchored(argument) &&
@@ -67,22 +67,22 @@ void Wishes::seed() {
     if (node.isFree)
       continue;
     for (Value result : node.op->getResults()) {
-      TensorSharding wish = micro.sharding(result);
-      wish.dropAllUnreduced();
+      TensorSharding constraint = micro.sharding(result);
+      constraint.dropAllUnreduced();
       if (const TensorSharding *pin = graph.pinned(result))
-        wish = *pin;
+        constraint = *pin;
       if (auto constrain = dyn_cast<ConstrainOp>(node.op)) {
-        wish = graph.axes.read(constrain.getSharding());
+        constraint = graph.axes.read(constrain.getSharding());
         if (saysMore(constrain.getSharding()) && !graph.pinned(result))
           seeds[result] = constrain.getSharding();
       }
-      wishes[result] = std::move(wish);
+      constraints[result] = std::move(constraint);
     }
   }
 }
 
 /// What results of the function should be.
-void Wishes::seedResults() {
+void Constraints::seedResults() {
   for (auto [i, value] : llvm::enumerate(graph.terminator->getOperands())) {
     auto given = graph.resultSharding(i);
     if (!given || graph.isFree(value))
@@ -96,7 +96,7 @@ void Wishes::seedResults() {
 // The fixpoint
 //===----------------------------------------------------------------------===//
 
-void Wishes::push(Operation *op) {
+void Constraints::push(Operation *op) {
   const OpNode *node = graph.nodeOf(op);
   if (!node || node->isFree || !node->rule.isShardable())
     return;
@@ -107,15 +107,15 @@ void Wishes::push(Operation *op) {
   queues[passesThrough(node->rule) ? 0 : 1].push_back(index);
 }
 
-void Wishes::pushAround(Value value) {
+void Constraints::pushAround(Value value) {
   if (Operation *op = value.getDefiningOp())
     push(op);
   for (Operation *user : value.getUsers())
     push(user);
 }
 
-TensorSharding Wishes::visible(const TensorSharding &wish, ShardingAttr seed) const {
-  TensorSharding shown = wish;
+TensorSharding Constraints::visible(const TensorSharding &constraint, ShardingAttr seed) const {
+  TensorSharding shown = constraint;
   for (int64_t dim = 0; dim < seed.getRank(); ++dim)
     if (seed.priorityOf(dim) > priority)
       shown.dims[dim].clear();
@@ -139,7 +139,7 @@ static void guessBlocks(const ShardingRule &rule, const TensorFactors &tensor,
 
 /// The axes that the op's tensors have, each on one factor of every part: of two that
 /// cannot both be had, the first.
-SmallVector<Splits, 4> Wishes::merge(const OpNode &node, ArrayRef<Tensor> tensors) const {
+SmallVector<Splits, 4> Constraints::merge(const OpNode &node, ArrayRef<Tensor> tensors) const {
   const ShardingRule &rule = node.rule;
   SmallVector<Splits, 4> merged = micro.placement(node).factors;
   int64_t axisCount = graph.axes.count();
@@ -148,11 +148,11 @@ SmallVector<Splits, 4> Wishes::merge(const OpNode &node, ArrayRef<Tensor> tensor
     auto placed = MutableArrayRef(allPlaced).slice(tensor.part * axisCount, axisCount);
     SmallVector<Splits, 4> factors(rule.factors.size());
     auto seed = seeds.find(tensor.value);
-    TensorSharding wish = of(tensor.value);
+    TensorSharding constraint = of(tensor.value);
     if (seed != seeds.end())
-      wish = visible(wish, seed->second);
-    (void)readFactors(rule, *tensor.factors, wish, factors);
-    guessBlocks(rule, *tensor.factors, wish, factors);
+      constraint = visible(constraint, seed->second);
+    (void)readFactors(rule, *tensor.factors, constraint, factors);
+    guessBlocks(rule, *tensor.factors, constraint, factors);
     for (auto [factor, splits] : llvm::enumerate(factors))
       for (const Split &split : splits) {
         if (split.axis == kUnsplit || split.axis == kMicroAxis || placed[split.axis] ||
@@ -176,8 +176,8 @@ static bool isContiguous(const TensorSharding &sharding) {
 }
 
 /// Adds the axes of `offered` that the value does not have and has room for.
-bool Wishes::extend(Value value, const TensorSharding &offered) {
-  TensorSharding &wish = wishes[value];
+bool Constraints::extend(Value value, const TensorSharding &offered) {
+  TensorSharding &constraint = constraints[value];
   ArrayRef<int64_t> shape = cast<RankedTensorType>(value.getType()).getShape();
   auto seed = seeds.find(value);
   auto staysFree = [&](Axis axis) {
@@ -189,25 +189,25 @@ bool Wishes::extend(Value value, const TensorSharding &offered) {
     if (isClosed(value, dim))
       continue;
     for (const Split &split : splits) {
-      if (split.axis == kUnsplit || split.axis == kMicroAxis || wish.isSplitOver(split.axis) ||
-          staysFree(split.axis))
+      if (split.axis == kUnsplit || split.axis == kMicroAxis ||
+          constraint.isSplitOver(split.axis) || staysFree(split.axis))
         continue;
       Splits alone = splitAt(split.axis, split.size, *outerOf(splits, split.axis));
-      std::optional<Splits> united = unite(wish.dims[dim], alone);
+      std::optional<Splits> united = unite(constraint.dims[dim], alone);
       if (!united)
         continue;
-      TensorSharding extended = wish;
+      TensorSharding extended = constraint;
       extended.dims[dim] = std::move(*united);
       if (!divides(shape, extended) || (isa<BlockArgument>(value) && !isContiguous(extended)))
         continue;
-      wish = std::move(extended);
+      constraint = std::move(extended);
       any = true;
     }
   }
   return any;
 }
 
-void Wishes::offer(Value value, const TensorSharding &offered) {
+void Constraints::offer(Value value, const TensorSharding &offered) {
   if (!extend(value, offered))
     return;
   pushAround(value);
@@ -217,7 +217,7 @@ void Wishes::offer(Value value, const TensorSharding &offered) {
         pushAround(other);
 }
 
-void Wishes::visit(const OpNode &node) {
+void Constraints::visit(const OpNode &node) {
   SmallVector<Tensor> tensors;
   auto add = [&](ValueRange values, ArrayRef<TensorFactors> factors, bool anchoredOnes) {
     for (auto [i, value, tensor] : llvm::enumerate(values, factors))
@@ -240,7 +240,7 @@ void Wishes::visit(const OpNode &node) {
   }
 }
 
-LogicalResult Wishes::run() {
+LogicalResult Constraints::run() {
   isQueued.assign(graph.nodes.size(), false);
   if (failed(findGroups()))
     return failure();
@@ -267,7 +267,7 @@ LogicalResult Wishes::run() {
 }
 
 /// To the fixpoint of what is visible.
-void Wishes::spread() {
+void Constraints::spread() {
   for (const OpNode &node : graph.nodes)
     push(node.op);
   while (true) {

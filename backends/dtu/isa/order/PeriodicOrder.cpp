@@ -1,4 +1,4 @@
-#include "backends/dtu/isa/order/SteadyOrder.h"
+#include "backends/dtu/isa/order/PeriodicOrder.h"
 
 #include "backends/dtu/isa/Fields.h"
 
@@ -20,35 +20,35 @@ constexpr int64_t kMostTime = int64_t(1) << 31;
 /// That addresses may move by.
 constexpr int64_t kMostBytes = int64_t(1) << 60;
 
-DriftBound::Value evaluate(const Affine &affine, const StreamWalker &walker,
-                           const RegisterDrift &drift) {
+ChangeBound::Value evaluate(const Affine &affine, const StreamWalker &walker,
+                            const RegisterChange &change) {
   auto eachTerm = [&](auto &&visit) {
     for (const Affine::Term &term : affine.terms)
       visit(term.reg, term.coefficient);
   };
-  return DriftBound::evaluate(walker.value(affine), eachTerm, drift);
+  return ChangeBound::evaluate(walker.value(affine), eachTerm, change);
 }
 
 /// Tells a bound of the sizes, cores and semaphores of an instruction.
 class Decisions {
 public:
-  Decisions(const StreamWalker &walker, DriftBound &bound, const RegisterDrift &drift)
-      : walker(walker), bound(bound), drift(drift) {}
+  Decisions(const StreamWalker &walker, ChangeBound &bound, const RegisterChange &change)
+      : walker(walker), bound(bound), change(change) {}
 
   template <typename I> void operator()(const I &instruction) {
     Fields<I>::visit(*this, instruction);
   }
   void affine(absl::string_view name, const Affine &value) {
     if (name == "sem")
-      bound.keepEqual(evaluate(value, walker, drift));
+      bound.keepEqual(evaluate(value, walker, change));
   }
   void address(const char *, const Address &value) {
     if (value.space == Space::L1 && walker.stream->engine != Engine::Core)
-      bound.keepEqual(evaluate(value.core, walker, drift));
+      bound.keepEqual(evaluate(value.core, walker, change));
   }
   void view(const char *name, const View &value) { address(name, value.address); }
   void extent(const char *, const Extent &value) {
-    bound.keepExtent(value.tile, value.reg, value.limit, walker.registers, drift);
+    bound.keepExtent(value.tile, value.reg, value.limit, walker.registers, change);
   }
   void sizes(const char *name, const std::vector<Extent> &values) {
     for (const Extent &value : values)
@@ -67,8 +67,8 @@ public:
 
 private:
   const StreamWalker &walker;
-  DriftBound &bound;
-  const RegisterDrift &drift;
+  ChangeBound &bound;
+  const RegisterChange &change;
 };
 
 } // namespace
@@ -79,10 +79,10 @@ private:
 
 /// Whether an access of a repetition to come may race with another one, of such or of before, that
 /// its like in the repetition followed did not race with.
-class SteadyOrder::Conflicts {
+class PeriodicOrder::Conflicts {
 public:
-  Conflicts(SteadyOrder &steady, const Search &search, const Gain &gain, int64_t times)
-      : steady(steady), search(search), gain(gain), times(times) {}
+  Conflicts(PeriodicOrder &periodic, const Search &search, const Gain &gain, int64_t times)
+      : periodic(periodic), search(search), gain(gain), times(times) {}
 
   bool any();
   int64_t compared = 0;
@@ -98,27 +98,27 @@ private:
 
   void makeTrails();
   StridedBytes all(const Record &record) const {
-    return record.access.bytes.repeated(times + 1, record.drift);
+    return record.access.bytes.repeated(times + 1, record.change);
   }
   /// What a record's instance knows of another one grows with each repetition.
   bool isFresh(const Record &record, size_t other) const {
     return gain.times[other] > 0 && timeNow(other) - record.known[other] < gain.lags[other];
   }
-  int64_t timeNow(size_t index) const { return steady.state.clocks[index][index]; }
+  int64_t timeNow(size_t index) const { return periodic.state.clocks[index][index]; }
   bool meet(const Record &one, const Record &other);
   /// Whether `later` may race with what `earlier` was in repetitions before.
   bool meetsEarlier(const Record &later, const Record &earlier);
   bool meetsHistory(const Trail &trail);
   bool meetsBox(const Record &record, size_t other, const AccessBox &box);
 
-  SteadyOrder &steady;
+  PeriodicOrder &periodic;
   const Search &search;
   const Gain &gain;
   const int64_t times;
   std::vector<Trail> trails;
 };
 
-void SteadyOrder::Conflicts::makeTrails() {
+void PeriodicOrder::Conflicts::makeTrails() {
   std::map<std::tuple<int64_t, size_t, uint32_t, bool>, Trail> found;
   for (const Record &record : search.records) {
     const MemoryAccess &access = record.access;
@@ -135,7 +135,7 @@ void SteadyOrder::Conflicts::makeTrails() {
     trails.push_back(std::move(entry.second));
 }
 
-bool SteadyOrder::Conflicts::any() {
+bool PeriodicOrder::Conflicts::any() {
   makeTrails();
   for (size_t i = 0; i < trails.size(); ++i) {
     const Trail &one = trails[i];
@@ -155,33 +155,33 @@ bool SteadyOrder::Conflicts::any() {
   return false;
 }
 
-bool SteadyOrder::Conflicts::meet(const Record &one, const Record &other) {
+bool PeriodicOrder::Conflicts::meet(const Record &one, const Record &other) {
   ++compared;
-  if (one.drift == other.drift)
+  if (one.change == other.change)
     return meetsEarlier(one, other) || meetsEarlier(other, one);
   return all(one).meets(all(other));
 }
 
-bool SteadyOrder::Conflicts::meetsEarlier(const Record &later, const Record &earlier) {
+bool PeriodicOrder::Conflicts::meetsEarlier(const Record &later, const Record &earlier) {
   const size_t other = earlier.access.instance;
-  const int64_t known = later.known[other], time = earlier.access.time, drift = later.drift;
+  const int64_t known = later.known[other], time = earlier.access.time, change = later.change;
   // The two of one repetition were compared, and are as far apart in all.
   if (isFresh(later, other)) {
     for (int64_t back = 1; back <= times && time - back * gain.times[other] > known; ++back) {
-      if (later.access.bytes.meets(earlier.access.bytes.shifted(-back * drift)))
+      if (later.access.bytes.meets(earlier.access.bytes.shifted(-back * change)))
         return true;
-      if (drift == 0)
+      if (change == 0)
         break;
     }
     return false;
   }
   if (gain.times[other] == 0 && time <= known)
     return false;
-  return later.access.bytes.meets(earlier.access.bytes.repeated(times + 1, -drift));
+  return later.access.bytes.meets(earlier.access.bytes.repeated(times + 1, -change));
 }
 
-bool SteadyOrder::Conflicts::meetsHistory(const Trail &trail) {
-  return steady.state.memories[trail.memory].anyOther(
+bool PeriodicOrder::Conflicts::meetsHistory(const Trail &trail) {
+  return periodic.state.memories[trail.memory].anyOther(
       trail.instance, trail.isWrite, trail.low, trail.high,
       [&](size_t other, const AccessBox &box) {
         return std::any_of(trail.records.begin(), trail.records.end(),
@@ -189,28 +189,29 @@ bool SteadyOrder::Conflicts::meetsHistory(const Trail &trail) {
       });
 }
 
-bool SteadyOrder::Conflicts::meetsBox(const Record &record, size_t other, const AccessBox &box) {
+bool PeriodicOrder::Conflicts::meetsBox(const Record &record, size_t other, const AccessBox &box) {
   // Those of the repetition followed are compared as records.
-  if (box.first > steady.timeOf(search.from, other))
+  if (box.first > periodic.timeOf(search.from, other))
     return false;
   ++compared;
   const StridedBytes &bytes = record.access.bytes;
-  const int64_t known = record.known[other], drift = record.drift;
+  const int64_t known = record.known[other], change = record.change;
   if (isFresh(record, other)) {
     for (int64_t on = 1; on <= times && box.last > known + on * gain.times[other]; ++on)
-      if (bytes.shifted(on * drift).meets(box.all))
+      if (bytes.shifted(on * change).meets(box.all))
         return true;
     return false;
   }
-  return box.last > known && bytes.shifted(drift).repeated(times, drift).meets(box.all);
+  return box.last > known && bytes.shifted(change).repeated(times, change).meets(box.all);
 }
 
 //===----------------------------------------------------------------------===//
 // States
 //===----------------------------------------------------------------------===//
 
-SteadyOrder::SteadyOrder(const Program &program, const std::vector<std::vector<uint32_t>> &matches,
-                         OrderState &state, bool followsAccesses)
+PeriodicOrder::PeriodicOrder(const Program &program,
+                             const std::vector<std::vector<uint32_t>> &matches, OrderState &state,
+                             bool followsAccesses)
     : loopEnds(matches), state(state), followsAccesses(followsAccesses),
       doubtful(state.instances.size()), searches(kMaxLoopDepth) {
   for (const Stream &stream : program.streams)
@@ -218,7 +219,7 @@ SteadyOrder::SteadyOrder(const Program &program, const std::vector<std::vector<u
 }
 
 /// Shows each number of the state that has to recur until `show` returns false.
-template <typename Show> bool SteadyOrder::showState(Show &&show) const {
+template <typename Show> bool PeriodicOrder::showState(Show &&show) const {
   auto showAll = [&](const auto &indices) {
     return show(indices.size()) && std::all_of(indices.begin(), indices.end(), show);
   };
@@ -243,7 +244,7 @@ template <typename Show> bool SteadyOrder::showState(Show &&show) const {
                      [&](const BarrierState &barrier) { return showAll(barrier.waiting); });
 }
 
-template <typename Visit> void SteadyOrder::eachClock(Visit &&visit) {
+template <typename Visit> void PeriodicOrder::eachClock(Visit &&visit) {
   for (VectorClock &clock : state.clocks)
     visit(clock);
   for (SemaphoreState &semaphore : state.semaphores)
@@ -252,7 +253,7 @@ template <typename Visit> void SteadyOrder::eachClock(Visit &&visit) {
         visit(token.clock);
 }
 
-template <typename Visit> void SteadyOrder::eachCount(Visit &&visit) {
+template <typename Visit> void PeriodicOrder::eachCount(Visit &&visit) {
   for (SemaphoreState &semaphore : state.semaphores) {
     visit(semaphore.taken);
     for (Signaller &signaller : semaphore.signallers) {
@@ -263,11 +264,11 @@ template <typename Visit> void SteadyOrder::eachCount(Visit &&visit) {
   }
 }
 
-int64_t SteadyOrder::timeOf(const Snapshot &snapshot, size_t index) const {
+int64_t PeriodicOrder::timeOf(const Snapshot &snapshot, size_t index) const {
   return snapshot.clocks[index][index];
 }
 
-void SteadyOrder::record(Snapshot &snapshot) {
+void PeriodicOrder::record(Snapshot &snapshot) {
   snapshot.disturbances = disturbances;
   snapshot.shape.clear();
   snapshot.counts.clear();
@@ -286,7 +287,7 @@ void SteadyOrder::record(Snapshot &snapshot) {
   }
 }
 
-bool SteadyOrder::matches(const Snapshot &snapshot) const {
+bool PeriodicOrder::matches(const Snapshot &snapshot) const {
   if (snapshot.disturbances != disturbances)
     return false;
   size_t at = 0;
@@ -300,7 +301,7 @@ bool SteadyOrder::matches(const Snapshot &snapshot) const {
 // The search
 //===----------------------------------------------------------------------===//
 
-void SteadyOrder::reset(size_t depth) {
+void PeriodicOrder::reset(size_t depth) {
   for (size_t i = depth; i < depths; ++i) {
     Search &search = searches[i];
     following -= search.period > 0;
@@ -312,7 +313,7 @@ void SteadyOrder::reset(size_t depth) {
   depths = std::min(depths, depth);
 }
 
-void SteadyOrder::restart(Search &search, int64_t patience) {
+void PeriodicOrder::restart(Search &search, int64_t patience) {
   following -= search.period > 0;
   search.period = search.trips = 0;
   search.patience = patience;
@@ -320,7 +321,7 @@ void SteadyOrder::restart(Search &search, int64_t patience) {
   record(search.from);
 }
 
-void SteadyOrder::follow(size_t index) {
+void PeriodicOrder::follow(size_t index) {
   const StreamWalker &walker = state.instances[index].walker;
   const Instruction &instruction = walker.next();
   const StreamRegisters &fact = factsOf(index);
@@ -328,44 +329,44 @@ void SteadyOrder::follow(size_t index) {
     Search &search = searches[depth];
     if (search.period == 0)
       continue;
-    RegisterDrift &drift = search.drifts[index];
-    auto valueOf = [&](const Affine &affine) { return evaluate(affine, walker, drift); };
+    RegisterChange &change = search.changes[index];
+    auto valueOf = [&](const Affine &affine) { return evaluate(affine, walker, change); };
     if (auto *loop = std::get_if<Loop>(&instruction)) {
       search.bound.visitLoop(loop->reg, walker.openLoops, valueOf(loop->start),
-                             valueOf(loop->limit), drift);
+                             valueOf(loop->limit), change);
     } else if (std::holds_alternative<EndLoop>(instruction)) {
       const auto &loop = std::get<Loop>(walker.stream->instructions[(*walker.matches)[walker.pc]]);
       search.bound.visitEndLoop(loop.reg, walker.openLoops - 1, loop.step, walker.registers,
-                                walker.limits, drift);
+                                walker.limits, change);
     } else if (auto *leave = std::get_if<Leave>(&instruction)) {
-      search.bound.visitLeave(leave->unless, drift);
+      search.bound.visitLeave(leave->unless, change);
     } else if (auto *made = std::get_if<Index>(&instruction)) {
       if (fact.live[walker.pc + 1].test(made->dst))
         search.bound.visitIndex(made->dst, valueOf(made->value), made->divide, made->modulo,
-                                made->multiply, drift);
+                                made->multiply, change);
     } else if (auto *table = std::get_if<Table>(&instruction)) {
       if (fact.live[walker.pc + 1].test(table->dst))
-        search.bound.visitTable(table->dst, valueOf(table->index), drift);
+        search.bound.visitTable(table->dst, valueOf(table->index), change);
     } else {
-      std::visit(Decisions(walker, search.bound, drift), instruction);
+      std::visit(Decisions(walker, search.bound, change), instruction);
     }
   }
 }
 
-void SteadyOrder::access(const MemoryAccess &access, int64_t memory, const Address &address) {
+void PeriodicOrder::access(const MemoryAccess &access, int64_t memory, const Address &address) {
   const StreamWalker &walker = state.instances[access.instance].walker;
   for (size_t depth = 0; depth < depths; ++depth) {
     Search &search = searches[depth];
     if (search.period == 0)
       continue;
-    DriftBound::Value offset = evaluate(address.offset, walker, search.drifts[access.instance]);
-    if (!offset.isKnown || std::abs(offset.drift) >= kMostBytes)
+    ChangeBound::Value offset = evaluate(address.offset, walker, search.changes[access.instance]);
+    if (!offset.isKnown || std::abs(offset.change) >= kMostBytes)
       search.bound.keepEqual({0, 0, false});
-    search.records.push_back({access, memory, offset.drift, state.clocks[access.instance]});
+    search.records.push_back({access, memory, offset.change, state.clocks[access.instance]});
   }
 }
 
-int64_t SteadyOrder::endTrip(size_t index, uint32_t end) {
+int64_t PeriodicOrder::endTrip(size_t index, uint32_t end) {
   if (index != anchor) {
     if (++missed < 4 * state.instances.size())
       return 0;
@@ -397,35 +398,35 @@ int64_t SteadyOrder::endTrip(size_t index, uint32_t end) {
 
 /// What the registers gained since the last time all stood like this is what they gain, if
 /// endFollowing() can show it.
-void SteadyOrder::beginFollowing(Search &search) {
+void PeriodicOrder::beginFollowing(Search &search) {
   search.period = search.trips;
   search.trips = 0;
   search.bound = {};
-  search.drifts.clear();
+  search.changes.clear();
   for (size_t i = 0; i < state.instances.size(); ++i) {
     const Place &before = search.from.places[i];
     const StreamWalker &walker = state.instances[i].walker;
-    search.drifts.emplace_back(before.registers, before.limits, walker.registers, walker.limits);
+    search.changes.emplace_back(before.registers, before.limits, walker.registers, walker.limits);
   }
-  search.guessed = search.drifts;
-  search.recurring.resize(search.drifts.size());
+  search.guessed = search.changes;
+  search.recurring.resize(search.changes.size());
   search.around.clear();
   for (const Search &other : searches)
     if (other.period > 0 && &other != &search)
-      search.around.push_back(other.drifts);
+      search.around.push_back(other.changes);
   search.records.clear();
   record(search.from);
   ++following;
 }
 
 /// Whether what is live gained as much as was guessed, and as much as follows from the guess.
-bool SteadyOrder::isLinear(Search &search) {
+bool PeriodicOrder::isLinear(Search &search) {
   bool result = true;
   for (size_t i = 0; i < state.instances.size(); ++i) {
     const Place &before = search.from.places[i];
     const StreamWalker &walker = state.instances[i].walker;
-    const RegisterDrift gained(before.registers, before.limits, walker.registers, walker.limits);
-    for (const RegisterDrift *other : {&search.guessed[i], &search.drifts[i]}) {
+    const RegisterChange gained(before.registers, before.limits, walker.registers, walker.limits);
+    for (const RegisterChange *other : {&search.guessed[i], &search.changes[i]}) {
       const RegisterSet differing = factsOf(i).live[walker.pc] & gained.differsFrom(*other);
       search.recurring[i] |= differing;
       result = result && differing.none() && gained.hasLimitsOf(*other, walker.openLoops);
@@ -435,7 +436,7 @@ bool SteadyOrder::isLinear(Search &search) {
 }
 
 /// Whether those registers that have to are what they were.
-bool SteadyOrder::recurs(const Search &search) const {
+bool PeriodicOrder::recurs(const Search &search) const {
   for (size_t i = 0; i < search.recurring.size(); ++i)
     for (size_t reg = 0; reg < kNumRegisters; ++reg)
       if (search.recurring[i].test(reg) &&
@@ -444,19 +445,19 @@ bool SteadyOrder::recurs(const Search &search) const {
   return true;
 }
 
-int64_t SteadyOrder::repetitions(size_t depth) {
+int64_t PeriodicOrder::repetitions(size_t depth) {
   Search &search = searches[depth];
   if (!isLinear(search))
     return 0;
   // A search around this one sees the first and the last repetition, between which all is linear.
-  // It must find its drifts unchanged by one.
+  // It must find its changes unchanged by one.
   size_t around = 0;
   for (size_t outer = 0; outer < depth; ++outer) {
     if (searches[outer].period == 0)
       continue;
-    const std::vector<RegisterDrift> &before = search.around[around++];
+    const std::vector<RegisterChange> &before = search.around[around++];
     for (size_t i = 0; i < state.instances.size(); ++i) {
-      const RegisterDrift &now = searches[outer].drifts[i];
+      const RegisterChange &now = searches[outer].changes[i];
       const StreamWalker &walker = state.instances[i].walker;
       if ((factsOf(i).live[walker.pc] & now.differsFrom(before[i])).any() ||
           !now.hasLimitsOf(before[i], walker.openLoops))
@@ -466,7 +467,7 @@ int64_t SteadyOrder::repetitions(size_t depth) {
   return search.bound.repetitions() - (around > 0);
 }
 
-bool SteadyOrder::findGain(const Snapshot &from, Gain &gain) {
+bool PeriodicOrder::findGain(const Snapshot &from, Gain &gain) {
   const size_t count = state.instances.size();
   size_t at = 0;
   if (!followsAccesses) {
@@ -495,7 +496,7 @@ bool SteadyOrder::findGain(const Snapshot &from, Gain &gain) {
   return areKept;
 }
 
-int64_t SteadyOrder::endFollowing(size_t depth) {
+int64_t PeriodicOrder::endFollowing(size_t depth) {
   Search &search = searches[depth];
   Gain gain;
   int64_t times = matches(search.from) && findGain(search.from, gain) ? repetitions(depth) : 0;
@@ -504,8 +505,8 @@ int64_t SteadyOrder::endFollowing(size_t depth) {
     if (gain.times[i] > 0)
       times = std::min(times, (kMostTime - state.clocks[i][i]) / gain.times[i]);
   for (const Record &record : search.records)
-    if (record.drift != 0)
-      times = std::min(times, kMostBytes / std::max<int64_t>(1, std::abs(record.drift)));
+    if (record.change != 0)
+      times = std::min(times, kMostBytes / std::max<int64_t>(1, std::abs(record.change)));
   if (times > 0 && followsAccesses) {
     Conflicts conflicts(*this, search, gain, times);
     if (conflicts.any())
@@ -518,18 +519,18 @@ int64_t SteadyOrder::endFollowing(size_t depth) {
   return compared;
 }
 
-void SteadyOrder::add(const Search &search, const Gain &gain, int64_t times) {
+void PeriodicOrder::add(const Search &search, const Gain &gain, int64_t times) {
   if (followsAccesses)
     addRecords(search, gain, times);
-  auto move = [&](int64_t &value, int64_t drift) { value += times * drift; };
+  auto move = [&](int64_t &value, int64_t change) { value += times * change; };
   for (size_t i = 0; i < state.instances.size(); ++i) {
     StreamWalker &walker = state.instances[i].walker;
     const RegisterSet &live = factsOf(i).live[walker.pc];
     for (size_t reg = 0; reg < kNumRegisters; ++reg)
       if (live.test(reg))
-        move(walker.registers[reg], search.drifts[i].registers[reg]);
+        move(walker.registers[reg], search.changes[i].registers[reg]);
     for (size_t k = 0; k < walker.openLoops; ++k)
-      move(walker.limits[k], search.drifts[i].limits[k]);
+      move(walker.limits[k], search.changes[i].limits[k]);
   }
   size_t at = 0;
   eachCount([&](int64_t &count) { move(count, count - search.from.counts[at++]); });
@@ -547,28 +548,28 @@ void SteadyOrder::add(const Search &search, const Gain &gain, int64_t times) {
   });
 }
 
-void SteadyOrder::addRecords(const Search &search, const Gain &gain, int64_t times) {
+void PeriodicOrder::addRecords(const Search &search, const Gain &gain, int64_t times) {
   for (const Record &record : search.records) {
     const int64_t gained = gain.times[record.access.instance];
     MemoryAccess next = record.access;
     auto moveBy = [&](int64_t repetitions) {
-      next.bytes = record.access.bytes.shifted(repetitions * record.drift);
+      next.bytes = record.access.bytes.shifted(repetitions * record.change);
       next.time = static_cast<uint32_t>(record.access.time + repetitions * gained);
     };
     AccessHistory &history = state.memories[record.memory];
-    const int64_t joined = record.drift == 0 ? 0 : times - kRecent;
+    const int64_t joined = record.change == 0 ? 0 : times - kRecent;
     if (joined > 0) {
       moveBy(joined);
-      next.bytes = record.access.bytes.shifted(record.drift).repeated(joined, record.drift);
+      next.bytes = record.access.bytes.shifted(record.change).repeated(joined, record.change);
       history.addRow(next, static_cast<uint32_t>(record.access.time + gained));
     }
-    for (int64_t i = record.drift == 0 ? times : std::max<int64_t>(1, joined + 1); i <= times;
+    for (int64_t i = record.change == 0 ? times : std::max<int64_t>(1, joined + 1); i <= times;
          ++i) {
       moveBy(i);
       history.add(next, /*mayJoin=*/false);
     }
   }
-  // A search around this one has the same records last, in its own drifts.
+  // A search around this one has the same records last, in its own changes.
   for (Search &outer : searches) {
     if (&outer == &search)
       break;
@@ -577,8 +578,8 @@ void SteadyOrder::addRecords(const Search &search, const Gain &gain, int64_t tim
     const size_t first = outer.records.size() - search.records.size();
     for (size_t i = 0; i < search.records.size(); ++i) {
       Record row = outer.records[first + i];
-      const int64_t drift = search.records[i].drift;
-      row.access.bytes = row.access.bytes.shifted(drift).repeated(times, drift);
+      const int64_t change = search.records[i].change;
+      row.access.bytes = row.access.bytes.shifted(change).repeated(times, change);
       row.access.time += static_cast<uint32_t>(times * gain.times[row.access.instance]);
       outer.records.push_back(std::move(row));
     }

@@ -1,4 +1,4 @@
-#include "backends/dtu/simulator/time/LoopDrift.h"
+#include "backends/dtu/simulator/time/LoopChange.h"
 
 namespace st::dtu {
 
@@ -17,55 +17,56 @@ StreamFacts::StreamFacts(const DecodedProgram &program, const DecodedStream &str
 
 namespace {
 
-DriftBound::Value evaluate(const FlatAffine &affine, const int64_t *registers,
-                           const RegisterDrift &drift) {
+ChangeBound::Value evaluate(const FlatAffine &affine, const int64_t *registers,
+                            const RegisterChange &change) {
   auto eachTerm = [&](auto &&visit) {
     for (uint32_t i = 0; i < affine.count; ++i)
       visit(affine.regs[i], affine.coefficients[i]);
   };
-  return DriftBound::evaluate(affine(registers), eachTerm, drift);
+  return ChangeBound::evaluate(affine(registers), eachTerm, change);
 }
 
 } // namespace
 
 void visitSlot(const DecodedProgram &program, const StreamFacts &facts,
-               const TimeInstance &instance, const std::vector<int64_t> &table, DriftBound &bound,
-               RegisterDrift &drift) {
+               const TimeInstance &instance, const std::vector<int64_t> &table, ChangeBound &bound,
+               RegisterChange &change) {
   const uint32_t pc = instance.position.pc;
   const Slot slot = instance.stream->slots[pc];
   const int64_t *registers = instance.position.registers;
   switch (slot.opcode) {
   case Opcode::Loop: {
     const LoopInst &loop = program.loops[slot.index];
-    bound.visitLoop(loop.reg, loop.depth, evaluate(loop.start, registers, drift),
-                    evaluate(loop.limit, registers, drift), drift);
+    bound.visitLoop(loop.reg, loop.depth, evaluate(loop.start, registers, change),
+                    evaluate(loop.limit, registers, change), change);
     break;
   }
   case Opcode::EndLoop: {
     const LoopInst &loop = program.loops[slot.index];
-    bound.visitEndLoop(loop.reg, loop.depth, loop.step, registers, instance.position.limits, drift);
+    bound.visitEndLoop(loop.reg, loop.depth, loop.step, registers, instance.position.limits,
+                       change);
     break;
   }
   case Opcode::Leave:
-    bound.visitLeave(program.leaves[slot.index].unless, drift);
+    bound.visitLeave(program.leaves[slot.index].unless, change);
     break;
-  // What decides nothing may take any value.
+  // Registers that decide nothing may take any value.
   case Opcode::Index:
     if (const IndexInst &inst = program.indices[slot.index]; facts.live[pc + 1].test(inst.dst))
-      bound.visitIndex(inst.dst, evaluate(inst.value, registers, drift), inst.divide, inst.modulo,
-                       inst.multiply, drift);
+      bound.visitIndex(inst.dst, evaluate(inst.value, registers, change), inst.divide, inst.modulo,
+                       inst.multiply, change);
     break;
   case Opcode::Table:
     if (const TableInst &inst = program.tables[slot.index]; facts.live[pc + 1].test(inst.dst))
-      bound.visitTable(inst.dst, evaluate(inst.index, registers, drift), drift);
+      bound.visitTable(inst.dst, evaluate(inst.index, registers, change), change);
     break;
   default:
     visitDecisions(
         program, slot,
         [&](const FlatExtent &extent) {
-          bound.keepExtent(extent.tile, extent.reg, extent.limit, registers, drift);
+          bound.keepExtent(extent.tile, extent.reg, extent.limit, registers, change);
         },
-        [&](const FlatAffine &affine) { bound.keepEqual(evaluate(affine, registers, drift)); });
+        [&](const FlatAffine &affine) { bound.keepEqual(evaluate(affine, registers, change)); });
     break;
   }
 }
